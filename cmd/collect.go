@@ -1,0 +1,119 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"ovs-offline/collect"
+	"ovs-offline/collect/dbfile"
+	"ovs-offline/collect/sos"
+	"ovs-offline/internal/workdir"
+)
+
+func collectCommands(o *options) []*cobra.Command {
+	return []*cobra.Command{
+		newCollectSos(o, "collect-sos SOS", "Collect OVS and OVN data from an sos report", "OVS/OVN", sos.Half{OVS: true, OVN: true}),
+		newCollectSos(o, "collect-sos-ovs SOS", "Collect OVS data from an sos report (a compute or worker node's)", "OVS", sos.Half{OVS: true}),
+		newCollectSos(o, "collect-sos-ovn SOS", "Collect OVN databases from an sos report (a controller's or a master's)", "OVN", sos.Half{OVN: true}),
+		newCollectDB(o, "collect-db-ovs DBFILE", workdir.OVS),
+		newCollectDB(o, "collect-db-ovn-nb DBFILE", workdir.NB),
+		newCollectDB(o, "collect-db-ovn-sb DBFILE", workdir.SB),
+	}
+}
+
+func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use: use, Short: short, Args: exactly("SOS"),
+		Long:    short + ": a .tar.xz, .tar.gz, .tar.bz2, .tar.zst, .tar, or an extracted directory.",
+		Example: "  ovs-offline " + use[:len(use)-len("SOS")] + "sosreport-compute-2-2026-10-13-ghresdq.tar.xz",
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.collect(func(wd *workdir.Dir, opts collect.Options) ([]workdir.Collection, error) {
+				fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", what)
+				return sos.Collect(c.Context(), wd, args[0], half, opts)
+			}, what, args[0], force)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
+	return c
+}
+
+func newCollectDB(o *options, use string, kind workdir.Kind) *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use: use, Short: "Collect the " + kind.Title() + " database from a file", Args: exactly("DBFILE"),
+		Long:    "Collect the " + kind.Title() + " database from a file: standalone or of a cluster member, also gzip'd, whatever its name.",
+		Example: "  ovs-offline " + use[:len(use)-len("DBFILE")] + filepath.Base(string(kind)) + ".db",
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.collect(func(wd *workdir.Dir, opts collect.Options) ([]workdir.Collection, error) {
+				one, err := dbfile.Collect(c.Context(), wd, kind, args[0], opts)
+				return []workdir.Collection{one}, err
+			}, kind.Title(), args[0], force)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "replace the "+kind.Title()+" database that the workdir holds")
+	return c
+}
+
+// collect runs one collector and says what it put in place.
+func (o *options) collect(run func(*workdir.Dir, collect.Options) ([]workdir.Collection, error), what, source string, force bool) error {
+	return o.locked(func(wd *workdir.Dir) error {
+		p := o.progress()
+		collections, err := run(wd, collect.Options{Force: force, Progress: p.bytes})
+		p.end()
+		if err != nil {
+			return explain(err, source)
+		}
+		headline(o.Out, fmt.Sprintf("Offline OVS Debugging: %s data collected and stored in %s", what, wd.Path()))
+		lost := false
+		for _, c := range collections {
+			o.printCollection(c)
+			lost = lost || len(c.Lost) > 0
+		}
+		if lost {
+			return errIncomplete
+		}
+		return nil
+	})
+}
+
+func (o *options) printCollection(c workdir.Collection) {
+	node := ""
+	if c.Host != "" {
+		node = " of " + escape(c.Host)
+	}
+	fmt.Fprintf(o.Out, "%s%s: %d files", c.Kind.Title(), node, len(c.Files))
+	if len(c.Bridges) > 0 {
+		fmt.Fprintf(o.Out, ", bridges %s", escape(fmt.Sprint(c.Bridges)))
+	}
+	fmt.Fprintln(o.Out)
+	for _, r := range c.Remarks {
+		o.warn("%s", r)
+	}
+	for _, f := range c.Files {
+		for _, r := range f.Remarks {
+			o.warn("%s: %s", f.Path, r)
+		}
+	}
+	for _, l := range c.Lost {
+		o.warn("could not be read: %s", l)
+	}
+}
+
+// explain adds the next step to errors of the system.
+func explain(err error, source string) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, collect.ErrNothing):
+		return fmt.Errorf("%w: is the path right?", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: you may not read %s or not write to the workdir", err, source)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("collecting %s: %w", source, err)
+	}
+	return err
+}

@@ -1,0 +1,134 @@
+// Package cmd is the command line: it turns flags into one call each and
+// prints what comes back. It has no logic of its own.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"ovs-offline/internal/workdir"
+)
+
+// Exit codes.
+const (
+	exitDone       = 0
+	exitFailed     = 1
+	exitUsage      = 2
+	exitIncomplete = 3
+)
+
+// errIncomplete ends a command that did its work, but not all of it.
+var errIncomplete = errors.New("incomplete")
+
+// errUsage is wrapped by errors in the command line itself.
+var errUsage = errors.New("wrong usage")
+
+// IO is where a command reads and writes.
+type IO struct {
+	Out, Err io.Writer
+	Terminal bool // Err is a terminal: progress may redraw its line
+}
+
+// System is the IO of the process.
+func System() IO {
+	_, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS)
+	return IO{Out: os.Stdout, Err: os.Stderr, Terminal: err == nil}
+}
+
+// options are the flags of every command.
+type options struct {
+	IO
+	workdir string
+	debug   bool
+}
+
+// Main runs one command line and returns the exit code. It is the one place
+// that maps errors to exit codes.
+func Main(args []string, streams IO) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot(&options{IO: streams})
+	root.SetArgs(args)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errIncomplete):
+		return exitIncomplete
+	case ctx.Err() != nil:
+		fmt.Fprintln(streams.Err, "ovs-offline: interrupted")
+		return exitFailed
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(streams.Err, "ovs-offline: %v\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(streams.Err, "ovs-offline: %v\n", err)
+		return exitFailed
+	}
+}
+
+func newRoot(o *options) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ovs-offline",
+		Short: "Replay an Open vSwitch or OVN node offline",
+		Long: "ovs-offline collects what an Open vSwitch or OVN node was from an sos report or from\n" +
+			"database files, and replays it with real daemons on this machine, so that ovs-vsctl,\n" +
+			"ovs-ofctl, ovs-appctl ofproto/trace, ovn-nbctl, ovn-detrace answer as on the node.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%w: unknown command %q; see ovs-offline --help", errUsage, args[0])
+			}
+			return c.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %w; see %s --help", errUsage, err, c.CommandPath())
+	})
+	path := os.Getenv("OVS_DBG_WORKDIR")
+	if path == "" {
+		path = workdir.DefaultPath
+	}
+	root.PersistentFlags().StringVarP(&o.workdir, "workdir", "w", path, "working directory (or OVS_DBG_WORKDIR)")
+	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
+	root.AddCommand(collectCommands(o)...)
+	root.AddCommand(newStart(o), newShow(o), newStop(o))
+	return root
+}
+
+// exactly takes as many arguments as names, which the error tells.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != len(names) {
+			return fmt.Errorf("%w: %s takes %d arguments %v, got %d; see %s --help", errUsage, c.Name(), len(names), names, len(args), c.CommandPath())
+		}
+		return nil
+	}
+}
+
+// locked runs f with the workdir locked.
+func (o *options) locked(f func(*workdir.Dir) error) error {
+	wd, err := workdir.Lock(o.workdir)
+	if err != nil {
+		return err
+	}
+	defer wd.Unlock()
+	return f(wd)
+}
+
+// warn writes a warning.
+func (o *options) warn(format string, args ...any) {
+	fmt.Fprintf(o.Err, "warning: %s\n", escape(fmt.Sprintf(format, args...)))
+}

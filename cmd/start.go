@@ -1,0 +1,90 @@
+package cmd
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/restore"
+	"ovs-offline/replica/runtime/process"
+)
+
+func newStart(o *options) *cobra.Command {
+	var strict bool
+	var output string
+	c := &cobra.Command{
+		Use: "start", Short: "Start a replica of what was collected", Args: exactly(),
+		Long: "Start a replica of what was collected, in place of an earlier one.\n\n" +
+			"Exit code 3 says that something collected could not be restored; the report names it.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			return o.locked(func(wd *workdir.Dir) error { return o.start(c, wd, strict, output) })
+		},
+	}
+	c.Flags().BoolVar(&strict, "strict", false, "exit with 3 for placeholders and approximations as well")
+	c.Flags().StringVarP(&output, "output", "o", "", "json: print the report as JSON")
+	return c
+}
+
+func checkOutput(output string) error {
+	if output != "" && output != "json" {
+		return fmt.Errorf("%w: --output takes json, not %q", errUsage, output)
+	}
+	return nil
+}
+
+func (o *options) start(c *cobra.Command, wd *workdir.Dir, strict bool, output string) error {
+	p := o.progress()
+	starting := func(role string) {
+		if output == "" {
+			fmt.Fprintf(o.Out, "Starting %s\n", role)
+		}
+	}
+	report, err := replica.Start(c.Context(), wd, process.New(process.Options{}), replica.Options{
+		Starting: starting,
+		Progress: func(what string) { p.say("restoring: %s", what) },
+	})
+	p.end()
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		err = printJSON(o.Out, report)
+	} else {
+		headline(o.Out, "Offline OVS Debugging started")
+		err = o.show(wd)
+		o.printReport(wd, report)
+	}
+	if err != nil {
+		return err
+	}
+	if !report.Complete() || strict && !report.Strict() {
+		return errIncomplete
+	}
+	return nil
+}
+
+// printReport says how faithful the replica is.
+func (o *options) printReport(wd *workdir.Dir, r *restore.Report) {
+	printCounts(o.Out, r)
+	printSteps(o.Err, r)
+	for _, remark := range r.Remarks {
+		o.warn("%s", remark)
+	}
+	const most = 10
+	for i, item := range r.SetAside {
+		if i == most {
+			o.warn("%d more entries are set aside", len(r.SetAside)-most)
+			break
+		}
+		o.warn("set aside: %s:%d: %s: %s", item.File, item.Line, item.Reason, item.Text)
+	}
+	for _, l := range r.Lost {
+		o.warn("could not be read when it was collected: %s", l)
+	}
+	fmt.Fprintf(o.Out, "The whole report is in %s\n", wd.ReportFile())
+}

@@ -1,0 +1,101 @@
+// Package dbfile collects one database file into a workdir.
+package dbfile
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ovs-offline/collect"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
+)
+
+// Collect puts a copy of the database file at path into the workdir as the
+// database of kind. A database of another kind is refused with its name.
+func Collect(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, path string, opts collect.Options) (workdir.Collection, error) {
+	var none workdir.Collection
+	if err := collect.Refuse(wd, opts.Force, true, kind); err != nil {
+		return none, err
+	}
+	info, err := collect.Inspect(path)
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", path, err)
+	}
+	if got := collect.KindOf(info.Name); got != kind {
+		return none, wrongKind(path, info.Name, got, kind)
+	}
+	staging, err := wd.Stage()
+	if err != nil {
+		return none, err
+	}
+	defer staging.Discard()
+	if err := staging.Replace(kind, true); err != nil {
+		return none, err
+	}
+	collection, err := describe(ctx, staging, kind, path, info)
+	if err != nil {
+		return none, err
+	}
+	if err := keepDumps(wd, kind, &collection); err != nil {
+		return none, err
+	}
+	return collection, staging.Install(collection)
+}
+
+func wrongKind(path, name string, got, want workdir.Kind) error {
+	if got == "" {
+		return fmt.Errorf("%s holds the database %q, which is none of %s, %s, %s", path, name, ovsdb.OVS, ovsdb.NB, ovsdb.SB)
+	}
+	commands := map[workdir.Kind]string{workdir.OVS: "collect-db-ovs", workdir.NB: "collect-db-ovn-nb", workdir.SB: "collect-db-ovn-sb"}
+	return fmt.Errorf("%s is the %s database (%s), not %s: use %s", path, got.Title(), name, want.Title(), commands[got])
+}
+
+func describe(ctx context.Context, staging *workdir.Staging, kind workdir.Kind, path string, info ovsdb.Info) (workdir.Collection, error) {
+	if err := ctx.Err(); err != nil {
+		return workdir.Collection{}, err
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return workdir.Collection{}, err
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return workdir.Collection{}, err
+	}
+	defer in.Close()
+	file, err := staging.Copy(in, staging.Database(kind))
+	if err != nil {
+		return workdir.Collection{}, fmt.Errorf("%s: %w", path, err)
+	}
+	file.Origin = abs
+	file.Remarks = collect.DatabaseRemarks(info)
+	return workdir.Collection{
+		Kind:      kind,
+		Source:    workdir.Source{Kind: "database file", Name: abs},
+		Collected: time.Now().UTC().Truncate(time.Second),
+		Files:     []workdir.File{file},
+	}, nil
+}
+
+// keepDumps carries over what an earlier collection knew of the flows: only
+// the database is replaced.
+func keepDumps(wd *workdir.Dir, kind workdir.Kind, c *workdir.Collection) error {
+	m, err := wd.Manifest()
+	if err != nil {
+		return err
+	}
+	old := m.Collection(kind)
+	if kind != workdir.OVS || old == nil {
+		return nil
+	}
+	c.Bridges, c.OVSVersion, c.Host, c.Lost = old.Bridges, old.OVSVersion, old.Host, old.Lost
+	for _, f := range old.Files {
+		if filepath.Dir(f.Path) != filepath.Join("db", string(workdir.OVS)) {
+			c.Files = append(c.Files, f)
+		}
+	}
+	return nil
+}

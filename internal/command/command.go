@@ -1,0 +1,73 @@
+// Package command runs one program with an argument list, and keeps what is
+// needed to tell a person what went wrong: the arguments, the exit and what the
+// program said. Nothing here ever goes through a shell.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Command is one run of a program. Argv[0] is the program, found in PATH when
+// it holds no slash. Env is the whole environment; nil means the caller's own.
+type Command struct {
+	Argv  []string
+	Env   []string
+	Dir   string
+	Stdin io.Reader
+}
+
+// Error tells of a program that could not be started or did not exit with 0.
+type Error struct {
+	Argv   []string
+	Stderr string // what it said there, whole
+	Stdout string // what it had printed until then
+	Err    error  // *exec.ExitError, or why it did not start
+}
+
+// Error names the program, its exit and the last line of what it said: the
+// OVS tools put the reason there.
+func (e *Error) Error() string {
+	said := lastLine(e.Stderr)
+	if said == "" {
+		said = lastLine(e.Stdout)
+	}
+	if said == "" {
+		return fmt.Sprintf("%s: %v", strings.Join(e.Argv, " "), e.Err)
+	}
+	return fmt.Sprintf("%s: %v: %s", e.Argv[0], e.Err, said)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Missing reports whether err says that a program is not installed.
+func Missing(err error) bool { return errors.Is(err, exec.ErrNotFound) }
+
+// Run runs c to its end and returns what it printed on standard output. When
+// ctx ends first the program is killed and the error wraps ctx's.
+func Run(ctx context.Context, c Command) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdin = c.Env, c.Dir, c.Stdin
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = time.Second // a killed program's child may keep the pipes open
+	err := cmd.Run()
+	if err == nil {
+		return stdout.Bytes(), nil
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return stdout.Bytes(), &Error{Argv: c.Argv, Stderr: stderr.String(), Stdout: stdout.String(), Err: err}
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

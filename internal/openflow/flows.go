@@ -1,0 +1,170 @@
+package openflow
+
+import (
+	"io"
+	"iter"
+	"strings"
+)
+
+// Flow is one flow of a dump.
+type Flow struct {
+	Line int
+	// Text is what ovs-ofctl add-flows takes: statistics and timeouts are gone.
+	Text string
+}
+
+// Flows yields the flows of a dump (ovs-ofctl dump-flows, with or without
+// statistics, or ovs-save's), and a Problem for each line that is neither a flow
+// nor a header.
+func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
+	return func(yield func(Flow, *Problem) bool) {
+		undecoded := false
+		for n, l := range lines(r) {
+			flow, problem, skip := flowLine(n, l, undecoded)
+			if skip {
+				continue
+			}
+			if problem != nil && strings.Contains(problem.Text, "***decode error") {
+				undecoded = true
+			}
+			if !yield(flow, problem) {
+				return
+			}
+		}
+	}
+}
+
+func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
+	switch {
+	case l.err != nil:
+		return Flow{}, newProblem(n, l.err.Error(), "the dump can't be read on", true), false
+	case l.tooLong:
+		return Flow{}, newProblem(n, "", "longer than any flow can be", true), false
+	case isHeader(l.text):
+		return Flow{}, nil, true
+	}
+	text := strings.TrimSpace(l.text)
+	match, actions, ok := cutActions(text)
+	if !ok {
+		// After a decode error comes its hexdump: nothing of it is news.
+		return Flow{}, notData(n, text, "a flow"), undecoded
+	}
+	if !strings.HasPrefix(match, "cookie=") && !strings.HasPrefix(match, "table=") && n == 1 {
+		return Flow{}, newProblem(n, text, "its beginning was cut off", true), false
+	}
+	return Flow{Line: n, Text: clean(match) + " actions=" + actions}, nil, false
+}
+
+// cutActions splits a flow at its " actions=" (or ",actions=", as
+// bridge/dump-flows has it).
+func cutActions(text string) (match, actions string, ok bool) {
+	i := indexOutside(text, "actions=")
+	if i < 0 {
+		return "", "", false
+	}
+	return strings.TrimRight(text[:i], " ,"), text[i+len("actions="):], true
+}
+
+// dropped are the fields of a dumped flow that are not part of what it does:
+// statistics, and the timeouts, which would let the flow vanish from a replica
+// that gets no packets (fidelity rule 13). Those inside learn() are actions and stay.
+func dropped(key string) bool {
+	switch key {
+	case "duration", "n_packets", "n_bytes", "idle_age", "hard_age", "idle_timeout", "hard_timeout",
+		"n_offload_packets", "n_offload_bytes",
+		// a flag of the command that added the flow, not of the flow: adding it again would fail on its neighbours
+		"check_overlap":
+		return true
+	}
+	return false
+}
+
+// clean drops statistics and timeouts from the part of a flow before its actions.
+func clean(match string) string {
+	kept := make([]string, 0, 16)
+	for _, token := range tokens(match) {
+		key, _, _ := strings.Cut(token, "=")
+		if !dropped(key) {
+			kept = append(kept, token)
+		}
+	}
+	return strings.Join(kept, ",")
+}
+
+// tokens splits at commas and blanks, but not within quotes or parentheses.
+func tokens(text string) []string {
+	var out []string
+	start, depth, quoted := 0, 0, false
+	flush := func(end int) {
+		if end > start {
+			out = append(out, text[start:end])
+		}
+		start = end + 1
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case depth <= 0 && (c == ',' || c == ' ' || c == '\t'):
+			flush(i)
+		}
+	}
+	flush(len(text))
+	return out
+}
+
+// indexOutside finds word where it begins a token outside of quotes.
+func indexOutside(text, word string) int {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && c == word[0] && strings.HasPrefix(text[i:], word) && (i == 0 || text[i-1] == ' ' || text[i-1] == ','):
+			return i
+		}
+	}
+	return -1
+}
+
+// Field returns the value of a key in a flow's match ("cookie", "table",
+// "priority"), "" where it has none.
+func (f Flow) Field(key string) string {
+	match, _, _ := cutActions(f.Text)
+	for _, token := range tokens(match) {
+		if k, v, _ := strings.Cut(token, "="); k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// Key tells the flows of a switch apart, whatever OpenFlow version they were
+// dumped in: table, priority, match. The cookie is in it too, since it is the
+// same in every dump and tells flows apart whose matches are spelled differently.
+func (f Flow) Key() string {
+	match, _, _ := cutActions(f.Text)
+	table, priority := "0", "32768"
+	rest := make([]string, 0, 16)
+	for _, token := range tokens(match) {
+		switch k, v, _ := strings.Cut(token, "="); k {
+		case "table":
+			table = v
+		case "priority":
+			priority = v
+		case "send_flow_rem", "check_overlap", "reset_counts", "no_packet_counts", "no_byte_counts", "importance":
+		default:
+			rest = append(rest, token)
+		}
+	}
+	return table + "|" + priority + "|" + strings.Join(rest, ",")
+}

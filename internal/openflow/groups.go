@@ -1,0 +1,124 @@
+package openflow
+
+import (
+	"bufio"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Entry is one group, meter or TLV mapping of a dump.
+type Entry struct {
+	Line int
+	ID   uint32
+	Text string // what ovs-ofctl takes to make it again
+}
+
+var groupID = regexp.MustCompile(`^group_id=([0-9]+),`)
+
+// Groups reads a dump of ovs-ofctl dump-groups.
+func Groups(r io.Reader) (groups []Entry, problems []Problem) {
+	for n, l := range lines(r) {
+		text := strings.TrimSpace(l.text)
+		switch id := groupID.FindStringSubmatch(text); {
+		case l.err != nil || l.tooLong:
+			problems = append(problems, *newProblem(n, text, "can't be read", true))
+		case isHeader(l.text):
+		case id != nil:
+			groups = append(groups, Entry{Line: n, ID: parseID(id[1]), Text: text})
+		default:
+			problems = append(problems, *notData(n, text, "a group"))
+		}
+	}
+	return groups, problems
+}
+
+var meterID = regexp.MustCompile(`^meter=([0-9]+|0x[0-9a-f]+)[ ,]`)
+
+// Meters reads a dump of ovs-ofctl dump-meters, where each band stands on a
+// line of its own. The text of a meter is one line again.
+func Meters(r io.Reader) (meters []Entry, problems []Problem) {
+	for n, l := range lines(r) {
+		text := strings.TrimSpace(l.text)
+		switch id := meterID.FindStringSubmatch(text); {
+		case l.err != nil || l.tooLong:
+			problems = append(problems, *newProblem(n, text, "can't be read", true))
+		case isHeader(l.text):
+		case id != nil:
+			meters = append(meters, Entry{Line: n, ID: parseID(id[1]), Text: text})
+		case strings.HasPrefix(text, "type=") && len(meters) > 0:
+			last := &meters[len(meters)-1]
+			if strings.HasSuffix(last.Text, "bands=") {
+				last.Text += text
+			} else {
+				last.Text += " " + text
+			}
+		default:
+			problems = append(problems, *notData(n, text, "a meter"))
+		}
+	}
+	return meters, problems
+}
+
+var meterStat = regexp.MustCompile(`^meter:([0-9]+) .*duration:([0-9.]+)s`)
+
+// MeterAges reads the seconds for which each meter had existed from
+// ovs-ofctl meter-stats.
+func MeterAges(r io.Reader) map[uint32]float64 {
+	ages := map[uint32]float64{}
+	for _, l := range lines(r) {
+		if m := meterStat.FindStringSubmatch(strings.TrimSpace(l.text)); m != nil {
+			if age, err := strconv.ParseFloat(m[2], 64); err == nil {
+				ages[parseID(m[1])] = age
+			}
+		}
+	}
+	return ages
+}
+
+// TLVMap reads ovs-ofctl dump-tlv-map. Older versions separate the columns with
+// tabs, and class 0 prints as "0". An entry's ID is N of tun_metadataN.
+func TLVMap(r io.Reader) (mappings []Entry, problems []Problem) {
+	for n, l := range lines(r) {
+		text := strings.TrimSpace(l.text)
+		col := strings.Fields(text)
+		switch {
+		case l.err != nil || l.tooLong:
+			problems = append(problems, *newProblem(n, text, "can't be read", true))
+		case isHeader(l.text), tlvDecoration(text):
+		case len(col) == 4 && strings.HasPrefix(col[3], "tun_metadata"):
+			mappings = append(mappings, Entry{Line: n, ID: parseID(col[3][len("tun_metadata"):]),
+				Text: "{class=" + col[0] + ",type=" + col[1] + ",len=" + col[2] + "}->" + col[3]})
+		default:
+			problems = append(problems, *notData(n, text, "a TLV mapping"))
+		}
+	}
+	return mappings, problems
+}
+
+func tlvDecoration(text string) bool {
+	for _, start := range []string{"max option space", "allocated option space", "mapping table", "class", "---"} {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	return false
+}
+
+func parseID(text string) uint32 {
+	id, _ := strconv.ParseUint(text, 0, 32) // the patterns above admit numbers only; too large a one is 0
+	return uint32(id)
+}
+
+// HasError tells whether a dump is an error message in place of data: its
+// first line that is no header holds one.
+func HasError(r io.Reader) bool {
+	scanner := bufio.NewScanner(io.LimitReader(r, 64<<10))
+	for scanner.Scan() {
+		if text := scanner.Text(); !isHeader(text) {
+			return !notData(1, text, "").Lost
+		}
+	}
+	return false
+}

@@ -1,0 +1,115 @@
+// Package openflow reads the text that ovs-ofctl prints (flows, groups, meters,
+// TLV maps, bridge descriptions): it parses just enough of it to clean it, to
+// mend what ovs-ofctl can't read back, and to compare it. It knows no files and
+// no switches.
+package openflow
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"regexp"
+	"strings"
+)
+
+// maxLine bounds a line, so that a hostile dump without line breaks can't fill
+// the memory. OVN's longest flows have a few hundred kilobytes.
+const maxLine = 16 << 20
+
+// Problem is a line of a dump that can't be used.
+type Problem struct {
+	Line   int    // from 1
+	Text   string // the line, shortened
+	Reason string
+	// Lost says that the dump held data here; otherwise the line was never data.
+	Lost bool
+}
+
+func (p Problem) String() string { return fmt.Sprintf("line %d: %s: %q", p.Line, p.Reason, p.Text) }
+
+func newProblem(line int, text, reason string, lost bool) *Problem {
+	return &Problem{Line: line, Text: shorten(text, 200), Reason: reason, Lost: lost}
+}
+
+func shorten(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "..."
+}
+
+// lines yields each line of r without its end, numbered from 1. A line beyond
+// maxLine is yielded empty with tooLong set.
+func lines(r io.Reader) iter.Seq2[int, line] {
+	return func(yield func(int, line) bool) {
+		br := bufio.NewReaderSize(r, 64<<10)
+		for n := 1; ; n++ {
+			l, err := readLine(br)
+			if err == nil || l.text != "" || l.tooLong {
+				if !yield(n, l) {
+					return
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(n, line{err: err})
+				return
+			}
+		}
+	}
+}
+
+type line struct {
+	text    string
+	tooLong bool
+	err     error
+}
+
+func readLine(br *bufio.Reader) (line, error) {
+	var l line
+	var b []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		if len(b)+len(part) > maxLine {
+			l.tooLong = true
+			b = b[:0]
+		} else if !l.tooLong {
+			b = append(b, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		l.text = strings.TrimRight(string(b), "\r\n")
+		return l, err
+	}
+}
+
+// reply matches the header lines that ovs-ofctl prints above a dump.
+var reply = regexp.MustCompile(`^(NXST|OFPST|NXT|OFPT)_[A-Z_]+( reply)? \((OF[0-9.]+|[^)]*)\)`)
+
+// isHeader tells lines that are part of the format but hold no data.
+func isHeader(text string) bool {
+	trimmed := strings.TrimSpace(text)
+	return trimmed == "" || reply.MatchString(trimmed)
+}
+
+// notData says why a line that is no entry is none: what the tools print in
+// place of data (formats: an error text of an ovs-* tool, of timeout, of a shell).
+func notData(n int, text, what string) *Problem {
+	switch {
+	case strings.Contains(text, "***decode error"):
+		return newProblem(n, text, "ovs-ofctl could not decode the rest of the dump", true)
+	case strings.Contains(text, "version negotiation failed"),
+		strings.Contains(text, "none of the usable flow formats"):
+		return newProblem(n, text, "the bridge did not speak this OpenFlow version", false)
+	case strings.Contains(text, "ovs-ofctl:"), strings.Contains(text, "ovs-appctl:"), strings.Contains(text, "ovs-vsctl:"),
+		strings.Contains(text, "|WARN|"), strings.Contains(text, "|ERR|"):
+		return newProblem(n, text, "an error message, not "+what, false)
+	default:
+		return newProblem(n, text, "not "+what, true)
+	}
+}

@@ -1,0 +1,119 @@
+package ovsdb
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// output is a standalone file being written. It can be cut back to an earlier
+// point, and started over from a new schema while what came before is kept in
+// case the start is itself taken back.
+type output struct {
+	file   *os.File
+	buf    *bufio.Writer
+	offset int64
+	starts []int64 // where the schema records stand; the last one counts
+}
+
+// newOutput opens a file under a temporary name beside dst, for its owner only.
+func newOutput(dst string) (*output, error) {
+	file, err := os.CreateTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", dst, err)
+	}
+	return &output{file: file, buf: bufio.NewWriterSize(file, 1<<16)}, nil
+}
+
+// start writes a schema record: what was written before no longer counts.
+func (o *output) start(schema []byte) error {
+	o.starts = append(o.starts, o.offset)
+	return o.add(schema)
+}
+
+// add writes one record. A body gets the newline that ovsdb(5) ends it with.
+func (o *output) add(body []byte) error {
+	body, newline := bytes.TrimSuffix(body, []byte("\n")), []byte("\n")
+	return o.write(formatHeader("JSON", body, newline), body, newline)
+}
+
+// write writes a record as it is.
+func (o *output) write(parts ...[]byte) error {
+	for _, part := range parts {
+		n, err := o.buf.Write(part)
+		o.offset += int64(n)
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", o.file.Name(), err)
+		}
+	}
+	return nil
+}
+
+// cut drops everything from offset on.
+func (o *output) cut(offset int64) error {
+	if err := o.buf.Flush(); err != nil {
+		return fmt.Errorf("writing %s: %w", o.file.Name(), err)
+	}
+	if err := o.file.Truncate(offset); err != nil {
+		return err
+	}
+	for len(o.starts) > 0 && o.starts[len(o.starts)-1] >= offset {
+		o.starts = o.starts[:len(o.starts)-1]
+	}
+	o.offset = offset
+	_, err := o.file.Seek(offset, io.SeekStart)
+	return err
+}
+
+// settle moves what counts to the front of the file, and tells by how far.
+func (o *output) settle() (int64, error) {
+	if err := o.buf.Flush(); err != nil {
+		return 0, fmt.Errorf("writing %s: %w", o.file.Name(), err)
+	}
+	from := o.starts[len(o.starts)-1]
+	if from == 0 {
+		return 0, nil
+	}
+	// Both ends move forward in one file, the writing one always behind.
+	size := o.offset - from
+	if _, err := io.Copy(io.NewOffsetWriter(o.file, 0), io.NewSectionReader(o.file, from, size)); err != nil {
+		return 0, err
+	}
+	o.starts = []int64{0}
+	return from, o.cut(size)
+}
+
+// install gives the file its name, once it is safely on disk.
+func (o *output) install(dst string) error {
+	err := o.buf.Flush()
+	if err == nil {
+		err = o.file.Sync()
+	}
+	if err == nil {
+		err = os.Rename(o.file.Name(), dst)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", dst, err)
+	}
+	return syncDir(filepath.Dir(dst))
+}
+
+// discard closes the file, and removes it unless it was installed.
+func (o *output) discard(installed bool) {
+	o.file.Close()
+	if !installed {
+		os.Remove(o.file.Name())
+	}
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

@@ -1,0 +1,160 @@
+// Package activate writes a replica's bin directory: the script that points a
+// shell at the replica, and a wrapper for each tool that does it for one run.
+package activate
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"ovs-offline/replica/runtime/process"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// script is the name of what a user sources.
+const script = "activate"
+
+// Replica is what the scripts are told of a replica. All paths are absolute.
+type Replica struct {
+	Bin       string // the directory to write to
+	OVSRunDir string // where ovs-vswitchd and the OVS database have their sockets
+	OVNRunDir string // where ovn-appctl looks for control sockets
+	OVS       bool   // whether an OVS database was collected
+	NBSocket  string // of the OVN NB database server; "" when none was collected
+	SBSocket  string // of the OVN SB one; likewise
+}
+
+// Script is the path of what a user sources.
+func Script(bin string) string { return filepath.Join(bin, script) }
+
+// tools are the programs that get a wrapper.
+func tools() []string {
+	return []string{"ovs-vsctl", "ovs-ofctl", "ovs-appctl", "ovsdb-client",
+		"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-detrace", "ovn-appctl"}
+}
+
+// Write writes the scripts, each in one step, over those of an earlier start.
+func Write(r Replica) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.Bin, 0o700); err != nil {
+		return fmt.Errorf("the scripts' directory: %w", err)
+	}
+	parsed, err := template.New("").Funcs(template.FuncMap{"quote": quote}).ParseFS(templates, "templates/*")
+	if err != nil {
+		return fmt.Errorf("the scripts' templates: %w", err)
+	}
+	// The mark goes first: no wrapper is ever taken for a real tool.
+	if err := writeFile(r.Bin, process.WrapperMark, 0o644, nil); err != nil {
+		return err
+	}
+	for _, tool := range tools() {
+		if err := render(parsed, "wrapper.sh", r.Bin, tool, 0o755, r.values(tool)); err != nil {
+			return err
+		}
+	}
+	return render(parsed, "activate.sh", r.Bin, script, 0o644, r.values(""))
+}
+
+// Remove removes what Write wrote, and the directory if it is empty then.
+func Remove(bin string) error {
+	var failed []error
+	for _, name := range append(tools(), script, process.WrapperMark) {
+		if err := os.Remove(filepath.Join(bin, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = append(failed, fmt.Errorf("a script of the replica: %w", err))
+		}
+	}
+	_ = os.Remove(bin) // fails when someone else's files are in it, as it should
+	return errors.Join(failed...)
+}
+
+// check refuses paths that the tools can't be told of, whatever the quoting: a
+// colon separates PATH's entries, a comma separates the OVN and OVS tools'
+// databases.
+func (r Replica) check() error {
+	for _, path := range []string{r.Bin, r.OVSRunDir, r.OVNRunDir, r.NBSocket, r.SBSocket} {
+		if path != "" && !filepath.IsAbs(path) {
+			return fmt.Errorf("%q is not an absolute path", path)
+		}
+		if strings.ContainsAny(path, ",\n\x00") {
+			return fmt.Errorf("%q: the OVS and OVN tools can't use a path with a comma or a line break", path)
+		}
+	}
+	if strings.ContainsRune(r.Bin, ':') {
+		return fmt.Errorf("%q: PATH can't hold a directory with a colon in its name", r.Bin)
+	}
+	return nil
+}
+
+// values are what the templates need; all paths in them are yet unquoted.
+func (r Replica) values(tool string) map[string]any {
+	return map[string]any{
+		"Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark,
+		"Bin": r.Bin, "OVSRunDir": r.OVSRunDir, "OVNRunDir": r.OVNRunDir, "OVS": r.OVS,
+		"NB": remote(r.NBSocket), "SB": remote(r.SBSocket),
+		"Saved": []string{"PATH", "PS1", "OVS_RUNDIR", "OVN_RUNDIR", "OVN_NB_DB", "OVN_SB_DB",
+			"OVN_NB_DAEMON", "OVN_SB_DAEMON", "OVN_NBCTL_OPTIONS", "OVN_SBCTL_OPTIONS"},
+	}
+}
+
+// refusal says why tool can't work with what was collected; "" when it can.
+// Without it the tool would look for the host's own database.
+func (r Replica) refusal(tool string) string {
+	needs := map[string][]string{"ovs-vsctl": {"OVS"}, "ovn-nbctl": {"OVN NB"}, "ovn-sbctl": {"OVN SB"},
+		"ovn-trace": {"OVN SB"}, "ovn-detrace": {"OVN NB", "OVN SB"}}
+	has := map[string]bool{"OVS": r.OVS, "OVN NB": r.NBSocket != "", "OVN SB": r.SBSocket != ""}
+	for _, database := range needs[tool] {
+		if !has[database] {
+			return "no " + database + " database was collected"
+		}
+	}
+	return ""
+}
+
+func remote(socket string) string {
+	if socket == "" {
+		return ""
+	}
+	return "unix:" + socket
+}
+
+// quote makes any text one word of a shell.
+func quote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+func render(parsed *template.Template, name, dir, file string, mode os.FileMode, values map[string]any) error {
+	var text bytes.Buffer
+	if err := parsed.ExecuteTemplate(&text, name, values); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return writeFile(dir, file, mode, text.Bytes())
+}
+
+// writeFile puts a whole file in place at once: a shell may be reading the old
+// one.
+func writeFile(dir, name string, mode os.FileMode, text []byte) (err error) {
+	f, err := os.CreateTemp(dir, "."+name+".*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+			err = fmt.Errorf("writing %s: %w", name, err)
+		}
+	}()
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, name))
+}

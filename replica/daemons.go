@@ -1,0 +1,101 @@
+package replica
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
+)
+
+// roleVswitchd is ovs-vswitchd's role.
+const roleVswitchd = "ovs-vswitchd"
+
+func serverRole(k workdir.Kind) string { return "ovsdb-server-" + string(k) }
+
+// server is the ovsdb-server of a kind. Without --remote=db: it listens on its
+// socket alone and dials nobody, whatever the database says.
+func server(wd *workdir.Dir, k workdir.Kind) runtime.Daemon {
+	return runtime.Daemon{
+		Role: serverRole(k), Program: "ovsdb-server",
+		Args:   []string{wd.WorkingCopy(k), "--remote=punix:" + wd.Socket(k)},
+		RunDir: wd.VarRun(k), Log: wd.Log(serverRole(k)),
+	}
+}
+
+// vswitchd replaces the system's datapath by a dummy, and leaves tunnels be.
+func vswitchd(wd *workdir.Dir) runtime.Daemon {
+	return runtime.Daemon{
+		Role: roleVswitchd, Program: "ovs-vswitchd",
+		Args:   []string{"--enable-dummy=system", "unix:" + wd.Socket(workdir.OVS)},
+		RunDir: wd.VarRun(workdir.OVS), Log: wd.Log(roleVswitchd),
+	}
+}
+
+// daemons are all that a replica of the workdir can have, in the order in which
+// they end: ovs-vswitchd before the server it talks to.
+func daemons(wd *workdir.Dir) []runtime.Daemon {
+	list := []runtime.Daemon{vswitchd(wd)}
+	for _, k := range workdir.Kinds() {
+		list = append(list, server(wd, k))
+	}
+	return list
+}
+
+// databaseName is the schema's name of a kind.
+func databaseName(k workdir.Kind) string {
+	switch k {
+	case workdir.OVS:
+		return ovsdb.OVS
+	case workdir.NB:
+		return ovsdb.NB
+	default:
+		return ovsdb.SB
+	}
+}
+
+// schema is where the packages put the schema of a kind, "" where it is not installed.
+func schema(k workdir.Kind) string {
+	names := map[workdir.Kind]string{workdir.OVS: "openvswitch/vswitch.ovsschema", workdir.NB: "ovn/ovn-nb.ovsschema", workdir.SB: "ovn/ovn-sb.ovsschema"}
+	for _, prefix := range []string{"/usr/share", "/usr/local/share"} {
+		path := filepath.Join(prefix, names[k])
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// removeRuntimeFiles removes what daemons leave, and the folders that are empty then.
+func removeRuntimeFiles(wd *workdir.Dir) {
+	for _, root := range []string{wd.Run(), filepath.Dir(wd.VarRun(workdir.OVS))} {
+		var folders []string
+		_ = filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+			switch {
+			case err != nil:
+			case e.IsDir():
+				folders = append(folders, path)
+			case isRuntimeFile(e.Name()):
+				os.Remove(path)
+			}
+			return nil
+		})
+		for i := len(folders) - 1; i >= 0; i-- {
+			os.Remove(folders[i]) // fails where a file of somebody else's is left
+		}
+	}
+	os.Remove(wd.ReplicaFile())
+	os.Remove(wd.ReportFile())
+}
+
+// isRuntimeFile tells the files that daemons and this package make.
+func isRuntimeFile(name string) bool {
+	for _, suffix := range []string{".db", ".~lock~", ".log", ".pid", ".ctl", ".sock", ".mgmt", ".snoop", ".tmp"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, ".tmp-")
+}

@@ -1,0 +1,296 @@
+// Package replica makes a replica of a workdir and keeps it: real ovsdb-servers
+// and a real ovs-vswitchd that answer as the node did from which the workdir
+// was collected. It knows no sources; where daemons run is a runtime's business.
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/activate"
+	"ovs-offline/replica/restore"
+	"ovs-offline/replica/runtime"
+)
+
+// State is what runs. It is replica.json.
+type State struct {
+	Runtime string         `json:"runtime"`
+	Started time.Time      `json:"started"`
+	Kinds   []workdir.Kind `json:"kinds"`
+}
+
+// Options of Start.
+type Options struct {
+	// Starting is told of each daemon before it is started, Progress of each
+	// step of the restore; nil for none.
+	Starting func(role string)
+	Progress func(what string)
+	// Without names steps that are left out, so that a test can show what each is for.
+	Without []string
+}
+
+// ErrNothing is wrapped when a workdir holds nothing to replay.
+var ErrNothing = errors.New("nothing to start")
+
+// Start makes a replica of the workdir, in place of an earlier one, and returns
+// how faithful it is. On any error no daemon of it is left running and no file.
+func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Options) (*restore.Report, error) {
+	s := &starter{wd: wd, rt: rt, opts: opts, report: &restore.Report{}}
+	if err := s.look(); err != nil {
+		return nil, err
+	}
+	if err := Stop(ctx, wd, rt); err != nil {
+		return nil, err
+	}
+	err := s.start(ctx)
+	if err == nil {
+		return s.report, nil
+	}
+	// The context may be what ended the start: cleaning up must not end with it.
+	return nil, errors.Join(err, Stop(context.WithoutCancel(ctx), wd, rt))
+}
+
+type starter struct {
+	wd       *workdir.Dir
+	rt       runtime.Runtime
+	opts     Options
+	manifest *workdir.Manifest
+	kinds    []workdir.Kind // those to serve
+	report   *restore.Report
+	mu       sync.Mutex // guards report and starting while servers start side by side
+}
+
+// look finds what there is to serve.
+func (s *starter) look() error {
+	var err error
+	if s.manifest, err = s.wd.Manifest(); err != nil {
+		return err
+	}
+	for _, k := range workdir.Kinds() {
+		if _, err := os.Stat(s.wd.Database(k)); err == nil || k == workdir.OVS && s.hasDumps() {
+			s.kinds = append(s.kinds, k)
+		}
+	}
+	if len(s.kinds) == 0 {
+		return fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, s.wd.Path())
+	}
+	return nil
+}
+
+func (s *starter) hasDumps() bool {
+	found, _ := filepath.Glob(filepath.Join(escapeGlob(s.wd.RestoreFlows()), "*.dump"))
+	return len(found) > 0
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+func (s *starter) start(ctx context.Context) error {
+	s.versions(ctx)
+	if err := s.startServers(ctx); err != nil {
+		return err
+	}
+	if s.serves(workdir.OVS) {
+		if err := s.startSwitch(ctx); err != nil {
+			return err
+		}
+	}
+	return s.finish()
+}
+
+func (s *starter) serves(k workdir.Kind) bool {
+	for _, have := range s.kinds {
+		if have == k {
+			return true
+		}
+	}
+	return false
+}
+
+// startServers prepares each database and starts its server, side by side.
+func (s *starter) startServers(ctx context.Context) error {
+	errs := make([]error, len(s.kinds))
+	var wg sync.WaitGroup
+	for i, k := range s.kinds {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if errs[i] = s.prepare(ctx, k); errs[i] == nil {
+				errs[i] = s.run(ctx, server(s.wd, k))
+			}
+		}()
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (s *starter) run(ctx context.Context, d runtime.Daemon) error {
+	s.mu.Lock()
+	if s.opts.Starting != nil {
+		s.opts.Starting(d.Role)
+	}
+	s.mu.Unlock()
+	return s.rt.Start(ctx, d)
+}
+
+// prepare makes the working copy of a database: standalone, whole, of the
+// schema that the installed daemons know.
+func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
+	for _, dir := range []string{filepath.Dir(s.wd.WorkingCopy(k)), s.wd.VarRun(k), filepath.Dir(s.wd.Log(""))} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat(s.wd.Database(k)); errors.Is(err, os.ErrNotExist) && k == workdir.OVS {
+		return s.makeDatabase(ctx)
+	}
+	info, remarks, err := ovsdb.Standalone(ctx, s.wd.Database(k), s.wd.WorkingCopy(k))
+	if err != nil {
+		return err
+	}
+	if info.Name != databaseName(k) {
+		return fmt.Errorf("%s holds %s, not %s: collect it again with the right collect-db command", s.wd.Database(k), info.Name, databaseName(k))
+	}
+	for _, r := range remarks {
+		s.remark(k.Title() + " database: " + r)
+	}
+	if path := schema(k); path != "" {
+		remark, err := ovsdb.Upgrade(ctx, s.wd.WorkingCopy(k), path)
+		if err != nil {
+			s.remark(err.Error())
+		} else if remark != "" {
+			s.remark(remark)
+		}
+	}
+	return nil
+}
+
+func (s *starter) remark(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Remarks = append(s.report.Remarks, text)
+}
+
+// startSwitch edits the working copy, starts ovs-vswitchd on it and restores
+// what no database holds.
+func (s *starter) startSwitch(ctx context.Context) error {
+	db, err := ovsdb.Connect(ctx, s.wd.Socket(workdir.OVS), ovsdb.OVS)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	isolated, _ := s.rt.Isolated(ctx) // why not is among the runtime's remarks
+	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report, Progress: s.opts.Progress}
+	if err := node.Load(ctx); err != nil {
+		return err
+	}
+	if err := restore.Run(ctx, node, s.without(restore.Edits())); err != nil {
+		return err
+	}
+	if err := s.run(ctx, vswitchd(s.wd)); err != nil {
+		return err
+	}
+	if err := s.waitForBridges(ctx, node); err != nil {
+		return err
+	}
+	return restore.Run(ctx, node, s.without(restore.Steps()))
+}
+
+func (s *starter) without(steps []restore.Step) []restore.Step {
+	var kept []restore.Step
+	for _, step := range steps {
+		left := false
+		for _, name := range s.opts.Without {
+			left = left || name == step.Name
+		}
+		if !left {
+			kept = append(kept, step)
+		}
+	}
+	return kept
+}
+
+// bridgeTimeout bounds how long ovs-vswitchd may take to make its bridges once
+// it has said that it is ready; it takes milliseconds.
+const bridgeTimeout = 30 * time.Second
+
+// waitForBridges waits for each bridge's management socket. ovs-vswitchd makes
+// them on its own thread, and tells nobody when.
+func (s *starter) waitForBridges(ctx context.Context, node *restore.Node) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, bridgeTimeout, errors.New("ovs-vswitchd did not make it; its log says why: "+s.wd.Log(roleVswitchd)))
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for _, b := range node.Bridges {
+		socket := filepath.Join(s.wd.VarRun(workdir.OVS), b.Name+".mgmt")
+		for {
+			if _, err := os.Stat(socket); err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("bridge %s: %w", b.Name, context.Cause(ctx))
+			case <-tick.C:
+			}
+		}
+	}
+	return nil
+}
+
+// finish writes what the replica is and how good, and the tools' wrappers.
+func (s *starter) finish() error {
+	s.report.Remarks = append(s.report.Remarks, s.rt.Remarks()...)
+	for _, c := range s.manifest.Collections {
+		s.report.Lost = append(s.report.Lost, c.Lost...)
+		s.report.Remarks = append(s.report.Remarks, c.Remarks...)
+		for _, f := range c.Files {
+			for _, r := range f.Remarks {
+				s.report.Remarks = append(s.report.Remarks, f.Path+": "+r)
+			}
+		}
+	}
+	if err := workdir.WriteJSON(s.wd.ReportFile(), s.report); err != nil {
+		return err
+	}
+	bin := activate.Replica{Bin: s.wd.Bin(), OVSRunDir: s.wd.VarRun(workdir.OVS), OVNRunDir: s.wd.VarRun(workdir.NB), OVS: s.serves(workdir.OVS)}
+	if s.serves(workdir.NB) {
+		bin.NBSocket = s.wd.Socket(workdir.NB)
+	}
+	if s.serves(workdir.SB) {
+		bin.SBSocket = s.wd.Socket(workdir.SB)
+	}
+	if err := activate.Write(bin); err != nil {
+		return err
+	}
+	return workdir.WriteJSON(s.wd.ReplicaFile(), State{Runtime: s.rt.Name(), Started: time.Now().UTC().Truncate(time.Second), Kinds: s.kinds})
+}
+
+// Stop ends all daemons of the workdir's replica, ovs-vswitchd first, and
+// removes what Start made. Collected data stays. It needs no replica.json: the
+// daemons are known by the workdir.
+func Stop(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
+	if !wd.Exists() {
+		return nil
+	}
+	var errs []error
+	for _, d := range daemons(wd) {
+		errs = append(errs, rt.Stop(ctx, d))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := activate.Remove(wd.Bin()); err != nil {
+		return err
+	}
+	removeRuntimeFiles(wd)
+	return nil
+}

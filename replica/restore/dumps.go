@@ -1,0 +1,154 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"ovs-offline/internal/command"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// openDump opens the dump of a bridge; ok is false where none was collected.
+func (n *Node) openDump(b *Bridge, dump workdir.Dump) (f *os.File, ok bool, err error) {
+	path := n.Workdir.DumpFile(b.Name, dump)
+	f, ok, err = n.recorded(path)
+	if ok {
+		n.Report.bridge(b.Name).OpenFlow[dump] = n.dumpVersion(b, dump)
+	}
+	return f, ok, err
+}
+
+// dumpVersion is the OpenFlow version that a dump's text is in. ovs-save's
+// script tells it for dumps that were put there by hand, and its default
+// otherwise.
+func (n *Node) dumpVersion(b *Bridge, dump workdir.Dump) string {
+	if v := n.version(n.Workdir.DumpFile(b.Name, dump)); v != "" {
+		return v
+	}
+	if script, err := n.saveScript(); err == nil && script.openflow[b.Name] != "" {
+		return script.openflow[b.Name]
+	}
+	return "OpenFlow14"
+}
+
+// readBackVersion is the version in which the replica says an entry with the
+// same words as the collected dump; the best one it speaks where that one is
+// not allowed.
+func readBackVersion(b *Bridge, collected, speaks string) string {
+	if collected != "" && allowed(b.Protocols, collected) {
+		return collected
+	}
+	return speaks
+}
+
+// entries reads a dump of groups, meters or TLV mappings, and puts lines that
+// are none aside.
+func (n *Node) entries(b *Bridge, dump workdir.Dump, read reader) ([]openflow.Entry, error) {
+	f, ok, err := n.openDump(b, dump)
+	if !ok {
+		return nil, err
+	}
+	defer f.Close()
+	list, problems := read(f)
+	for _, p := range problems {
+		n.problem(b, dump, p)
+	}
+	n.Report.counts(b.Name, dump).Collected = len(list)
+	return list, nil
+}
+
+// problem records a line that could not be used, if it held data.
+func (n *Node) problem(b *Bridge, dump workdir.Dump, p openflow.Problem) {
+	if !p.Lost {
+		return
+	}
+	n.Report.counts(b.Name, dump).Collected++
+	n.Report.setAside(n.item(b, dump, p.Line, p.Text, p.Reason))
+}
+
+func (n *Node) item(b *Bridge, dump workdir.Dump, line int, text, reason string) Item {
+	return Item{Bridge: b.Name, Dump: dump, File: n.relative(n.Workdir.DumpFile(b.Name, dump)), Line: line, Text: text, Reason: reason}
+}
+
+// addEntries adds groups or meters by one command each, those that fail again
+// once others are there (a group may name another), and puts aside what never goes.
+func (n *Node) addEntries(ctx context.Context, b *Bridge, dump workdir.Dump, list []openflow.Entry, add func(text string) error) error {
+	for len(list) > 0 {
+		var failed []openflow.Entry
+		var reasons []string
+		for _, e := range list {
+			text, mends := openflow.Apply(e.Text)
+			if err := add(text); err != nil {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				failed, reasons = append(failed, e), append(reasons, reason(err))
+				continue
+			}
+			if len(mends) > 0 {
+				n.Report.mended(n.item(b, dump, e.Line, e.Text, strings.Join(mends, "; ")))
+			}
+		}
+		if len(failed) == len(list) {
+			for i, e := range failed {
+				n.Report.setAside(n.item(b, dump, e.Line, e.Text, reasons[i]))
+			}
+			return nil
+		}
+		list = failed
+	}
+	return nil
+}
+
+// compareEntries counts the entries that the replica has as they were collected.
+func (n *Node) compareEntries(b *Bridge, dump workdir.Dump, collected, have []openflow.Entry) {
+	aside := map[int]bool{}
+	for _, i := range n.Report.SetAside {
+		if i.Bridge == b.Name && i.Dump == dump {
+			aside[i.Line] = true
+		}
+	}
+	there := map[string]bool{}
+	for _, e := range have {
+		there[e.Text] = true
+	}
+	counts := n.Report.counts(b.Name, dump)
+	for _, e := range collected {
+		switch {
+		case there[e.Text]:
+			counts.Restored++
+		case !aside[e.Line]:
+			counts.Different++
+			n.Report.Remarks = append(n.Report.Remarks, b.Name+": "+string(dump)+": read back otherwise: "+e.Text)
+		}
+	}
+}
+
+var (
+	switchSaid = regexp.MustCompile(`(?:OFPT_ERROR[^:]*: |Error )([A-Z0-9]+_[A-Z0-9_]+)`)
+	atLine     = regexp.MustCompile(`(?m)^ovs-ofctl: -:(\d+): (.*)`)
+)
+
+// reason shortens what ovs-ofctl said to what is wrong with the entry.
+func reason(err error) string {
+	var failed *command.Error
+	if !errors.As(err, &failed) {
+		return err.Error()
+	}
+	if m := atLine.FindStringSubmatch(failed.Stderr); m != nil {
+		return "ovs-ofctl can't read it: " + m[2]
+	}
+	if m := switchSaid.FindStringSubmatch(failed.Stderr); m != nil {
+		return "the switch refuses it: " + m[1]
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(failed.Stderr), "\n")
+	return strings.TrimPrefix(first, "ovs-ofctl: ")
+}
+
+// reader is one of openflow's readers of dumps.
+type reader func(io.Reader) ([]openflow.Entry, []openflow.Problem)

@@ -1,0 +1,175 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// restoreGroups adds groups, after placeholders for what they name and nobody
+// collected, and reads them back.
+func restoreGroups(ctx context.Context, n *Node, o *outcome) error {
+	for _, b := range n.Bridges {
+		list, err := n.entries(b, workdir.Groups, openflow.Groups)
+		if err != nil {
+			return err
+		}
+		version, err := n.speaks(ctx, b)
+		if err != nil {
+			return err
+		}
+		if err := n.placehold(ctx, b, version, list, o); err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			continue
+		}
+		collected := n.dumpVersion(b, workdir.Groups)
+		if err := n.addGroups(ctx, b, version, list); err != nil {
+			return err
+		}
+		have, err := n.dumpEntries(ctx, b, readBackVersion(b, collected, version), "dump-groups", openflow.Groups)
+		if err != nil {
+			return err
+		}
+		n.compareEntries(b, workdir.Groups, list, have)
+		o.note(Restored, "")
+		if collected < "OpenFlow15" && hasSelect(list) {
+			o.note(Approximated, "%s: its groups were dumped in %s, which doesn't tell selection methods: the bucket that a trace takes may differ", b.Name, collected)
+		}
+	}
+	return nil
+}
+
+func hasSelect(list []openflow.Entry) bool {
+	for _, e := range list {
+		if strings.Contains(e.Text, "type=select") {
+			return true
+		}
+	}
+	return false
+}
+
+// addGroups adds all in one bundle, or, where that fails, one by one.
+func (n *Node) addGroups(ctx context.Context, b *Bridge, version string, list []openflow.Entry) error {
+	var all strings.Builder
+	mended := false
+	for _, e := range list {
+		text, mends := openflow.Apply(e.Text)
+		mended = mended || len(mends) > 0
+		all.WriteString(text + "\n")
+	}
+	if !mended {
+		_, err := n.ofctlOptions(ctx, strings.NewReader(all.String()), bundle(version), b, "add-groups", "-")
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return n.addEntries(ctx, b, workdir.Groups, list, func(text string) error {
+		_, err := n.ofctl(ctx, nil, version, b, "add-group", text)
+		return err
+	})
+}
+
+// bundle asks for all or nothing where OpenFlow has that (1.3 by extension, 1.4).
+func bundle(version string) []string {
+	if version >= "OpenFlow13" {
+		return []string{"-O", version, "--bundle"}
+	}
+	return []string{"-O", version}
+}
+
+// placehold makes what flows and groups name and no dump tells of: meters,
+// groups, TLV mappings. Without them the switch refuses the flow.
+func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups []openflow.Entry, o *outcome) error {
+	var refs openflow.References
+	refs.Add("") // makes its maps
+	for _, g := range groups {
+		refs.Add(g.Text)
+	}
+	f, ok, err := n.recorded(n.Workdir.DumpFile(b.Name, workdir.Flows))
+	if err != nil {
+		return err
+	}
+	if ok {
+		defer f.Close()
+		for flow, problem := range openflow.Flows(f) {
+			if problem == nil {
+				refs.Add(flow.Text)
+			}
+		}
+	}
+	meters, err := n.known(ctx, b, version, "dump-meters", openflow.Meters)
+	if err != nil {
+		return err
+	}
+	tlvs, err := n.known(ctx, b, version, "dump-tlv-map", openflow.TLVMap)
+	if err != nil {
+		return err
+	}
+	if err := n.placeholdTLVs(ctx, b, version, absent(refs.TLVs, tlvs)); err != nil {
+		return err
+	}
+	if err := n.placeholdMeters(ctx, b, version, absent(refs.Meters, meters)); err != nil {
+		return err
+	}
+	if err := n.placeholdGroups(ctx, b, version, absent(refs.Groups, ids(groups))); err != nil {
+		return err
+	}
+	if held := len(n.Report.Placeheld); held > 0 {
+		o.note(Approximated, "%s: flows name what was not collected: placeholders stand for it", b.Name)
+	}
+	return nil
+}
+
+// known are the ids that the replica has already. Meters need OpenFlow 1.3; a
+// bridge below that has none.
+func (n *Node) known(ctx context.Context, b *Bridge, version, command string, read reader) (map[uint32]bool, error) {
+	if command == "dump-meters" && version < "OpenFlow13" {
+		return nil, nil
+	}
+	list, err := n.dumpEntries(ctx, b, version, command, read)
+	return ids(list), err
+}
+
+func ids(list []openflow.Entry) map[uint32]bool {
+	m := map[uint32]bool{}
+	for _, e := range list {
+		m[e.ID] = true
+	}
+	return m
+}
+
+func absent(named, have map[uint32]bool) []uint32 {
+	var missing []uint32
+	for id := range named {
+		if !have[id] {
+			missing = append(missing, id)
+		}
+	}
+	sort.Slice(missing, func(i, j int) bool { return missing[i] < missing[j] })
+	return missing
+}
+
+// placeholdGroups adds groups without buckets: what reaches them is dropped.
+func (n *Node) placeholdGroups(ctx context.Context, b *Bridge, version string, missing []uint32) error {
+	for _, id := range missing {
+		text := fmt.Sprintf("group_id=%d,type=all", id)
+		what := fmt.Sprintf("group %d is named by flows, and no dump of it was collected: a placeholder without buckets stands for it", id)
+		if _, err := n.ofctl(ctx, nil, version, b, "add-group", text); err != nil {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			what = fmt.Sprintf("group %d is named by flows, no dump of it was collected, and no placeholder can be made: %s", id, reason(err))
+		}
+		n.Report.placeheld(Item{Bridge: b.Name, Dump: workdir.Groups, Text: text, Reason: what})
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package restore
+
+import (
+	"ovs-offline/internal/workdir"
+)
+
+// Report says how faithful a replica is. It is report.json.
+type Report struct {
+	Steps     []Result       `json:"steps"`
+	Bridges   []BridgeReport `json:"bridges"`
+	SetAside  []Item         `json:"set_aside,omitempty"`
+	Mended    []Item         `json:"mended,omitempty"`
+	Placeheld []Item         `json:"placeheld,omitempty"`
+	Ports     []PortRow      `json:"ports,omitempty"`
+	Remarks   []string       `json:"remarks,omitempty"`
+	Lost      []string       `json:"lost,omitempty"` // what the source held and could not be read
+	Recorded  Versions       `json:"recorded"`
+	Running   Versions       `json:"running"`
+}
+
+// Versions are those of OVS and OVN, "" where unknown.
+type Versions struct {
+	OVS string `json:"ovs,omitempty"`
+	OVN string `json:"ovn,omitempty"`
+}
+
+// BridgeReport counts one bridge's dumps.
+type BridgeReport struct {
+	Name   string                   `json:"name"`
+	Counts map[workdir.Dump]*Counts `json:"counts"`
+	// OpenFlow is the version of the dump that was used, by dump.
+	OpenFlow map[workdir.Dump]string `json:"openflow,omitempty"`
+}
+
+// Counts says what became of the entries of a dump. Restored ones were read
+// back from the replica and are the same; mended ones are among them.
+type Counts struct {
+	Collected int `json:"collected"`
+	Restored  int `json:"restored"`
+	Mended    int `json:"mended"`
+	Placeheld int `json:"placeheld"`
+	SetAside  int `json:"set_aside"`
+	Different int `json:"different"` // loaded, but read back otherwise
+}
+
+// Item is one entry that was not simply restored.
+type Item struct {
+	Bridge string       `json:"bridge"`
+	Dump   workdir.Dump `json:"dump"`
+	File   string       `json:"file,omitempty"` // in the workdir
+	Line   int          `json:"line,omitempty"`
+	Text   string       `json:"text,omitempty"`
+	Reason string       `json:"reason"`
+}
+
+// PortRow is one port, with its number in the live datapath and in the
+// replica's; a patch port has none.
+type PortRow struct {
+	Bridge  string `json:"bridge"`
+	Port    string `json:"port"`
+	OfPort  int    `json:"ofport"`
+	Live    string `json:"live_datapath_port"`
+	Replica string `json:"replica_datapath_port"`
+}
+
+// Complete tells whether everything that was collected was restored.
+func (r *Report) Complete() bool {
+	if len(r.SetAside) > 0 || len(r.Lost) > 0 {
+		return false
+	}
+	for _, s := range r.Steps {
+		if s.Status == Failed {
+			return false
+		}
+	}
+	for _, b := range r.Bridges {
+		for _, c := range b.Counts {
+			if c.Different > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Strict tells whether nothing was approximated, placeheld or unknown either.
+func (r *Report) Strict() bool {
+	for _, s := range r.Steps {
+		if s.Status == Approximated || s.Status == Unknown {
+			return false
+		}
+	}
+	return r.Complete() && len(r.Placeheld) == 0
+}
+
+// bridge returns the part of the report on a bridge, new where there is none.
+func (r *Report) bridge(name string) *BridgeReport {
+	for i := range r.Bridges {
+		if r.Bridges[i].Name == name {
+			return &r.Bridges[i]
+		}
+	}
+	r.Bridges = append(r.Bridges, BridgeReport{Name: name, Counts: map[workdir.Dump]*Counts{}, OpenFlow: map[workdir.Dump]string{}})
+	return &r.Bridges[len(r.Bridges)-1]
+}
+
+func (r *Report) counts(bridge string, dump workdir.Dump) *Counts {
+	b := r.bridge(bridge)
+	if b.Counts[dump] == nil {
+		b.Counts[dump] = &Counts{}
+	}
+	return b.Counts[dump]
+}
+
+func (r *Report) setAside(i Item) {
+	r.SetAside = append(r.SetAside, i)
+	r.counts(i.Bridge, i.Dump).SetAside++
+}
+
+func (r *Report) mended(i Item) {
+	r.Mended = append(r.Mended, i)
+	r.counts(i.Bridge, i.Dump).Mended++
+}
+
+func (r *Report) placeheld(i Item) {
+	r.Placeheld = append(r.Placeheld, i)
+	r.counts(i.Bridge, i.Dump).Placeheld++
+}

@@ -1,0 +1,113 @@
+// Package restore makes a replica faithful: ordered steps, each of which knows
+// one cause for which a replica would answer otherwise than the live switch
+// did, remedies it from what was collected, and says how well that went. What
+// it lacks it names; it never guesses in silence.
+package restore
+
+import (
+	"context"
+	"fmt"
+)
+
+// Status says how a step ended.
+type Status string
+
+// A step is Idle where the node had nothing of its kind.
+const (
+	Restored     Status = "restored"     // as it was on the live node, read back
+	Approximated Status = "approximated" // by a default or a stand-in, which Details name
+	Unknown      Status = "unknown"      // what was collected doesn't tell
+	Failed       Status = "failed"       // the data was there and could not be restored
+	Idle         Status = "nothing to do"
+)
+
+// Result is what a step reports.
+type Result struct {
+	Step    string   `json:"step"`
+	Status  Status   `json:"status"`
+	Details []string `json:"details,omitempty"`
+}
+
+// Step is one remedy. Edits run on the working copy of the OVS database before
+// ovs-vswitchd starts, the others on the running replica.
+type Step struct {
+	Name string
+	// run reports through the outcome; an error is for what stops the replica.
+	run func(context.Context, *Node, *outcome) error
+}
+
+// Edits are the steps before ovs-vswitchd starts, in order.
+func Edits() []Step {
+	return []Step{
+		{"dead ports", editDeadPorts},
+		{"port numbers", editPortNumbers},
+		{"port types", editPortTypes},
+		{"datapath types", editDatapathTypes},
+		{"fail mode", editFailMode},
+		{"identity", editIdentity},
+		{"controllers", editControllers},
+		{"monitors", editMonitors},
+		{"host settings", editHostSettings},
+	}
+}
+
+// Steps are the steps on the running replica, in order.
+func Steps() []Step {
+	return []Step{
+		{"datapath features", restoreFeatures},
+		{"datapath ports", restoreDatapathPorts},
+		{"TLV maps", restoreTLVMaps},
+		{"meters", restoreMeters},
+		{"groups", restoreGroups},
+		{"flows", restoreFlows},
+		{"learned MACs", restoreFDB},
+		{"port states", restorePortStates},
+		{"BFD", restoreBFD},
+		{"CFM", restoreCFM},
+		{"bonds", restoreBonds},
+		{"clock", stopClock},
+	}
+}
+
+// outcome collects what a step says of itself.
+type outcome struct{ Result }
+
+// worst orders statuses: a step that restored one thing and failed at another failed.
+func worst(s Status) int {
+	switch s {
+	case Failed:
+		return 4
+	case Unknown:
+		return 3
+	case Approximated:
+		return 2
+	case Restored:
+		return 1
+	}
+	return 0
+}
+
+func (o *outcome) note(s Status, format string, args ...any) {
+	if worst(s) > worst(o.Status) {
+		o.Status = s
+	}
+	if format != "" {
+		o.Details = append(o.Details, fmt.Sprintf(format, args...))
+	}
+}
+
+// Run runs the steps in order and records each result in the node's report.
+func Run(ctx context.Context, n *Node, steps []Step) error {
+	for _, s := range steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n.say(s.Name)
+		o := &outcome{Result{Step: s.Name, Status: Idle}}
+		if err := s.run(ctx, n, o); err != nil {
+			return fmt.Errorf("restoring %s: %w", s.Name, err)
+		}
+		n.Report.Steps = append(n.Report.Steps, o.Result)
+	}
+	return nil
+}

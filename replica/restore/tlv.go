@@ -1,0 +1,104 @@
+package restore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// restoreTLVMaps maps tunnel options to fields before anything names them.
+func restoreTLVMaps(ctx context.Context, n *Node, o *outcome) error {
+	script, err := n.saveScript()
+	if err != nil {
+		return err
+	}
+	for _, b := range n.Bridges {
+		list, err := n.entries(b, workdir.TLV, openflow.TLVMap)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 && len(script.tlv[b.Name]) > 0 {
+			list = scriptMappings(script.tlv[b.Name])
+			n.Report.counts(b.Name, workdir.TLV).Collected = len(list)
+		}
+		if len(list) == 0 {
+			continue
+		}
+		if err := n.restoreTLVMap(ctx, b, list, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scriptMappings(texts []string) []openflow.Entry {
+	var list []openflow.Entry
+	for i, text := range texts {
+		list = append(list, openflow.Entry{Line: i + 1, Text: text})
+	}
+	return list
+}
+
+func (n *Node) restoreTLVMap(ctx context.Context, b *Bridge, list []openflow.Entry, o *outcome) error {
+	version, err := n.speaks(ctx, b)
+	if err != nil {
+		return err
+	}
+	have, err := n.tlvMap(ctx, b, version)
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, e := range have {
+		there[e.Text] = true
+	}
+	var missing []openflow.Entry
+	for _, e := range list {
+		if !there[e.Text] {
+			missing = append(missing, e)
+		}
+	}
+	if err := n.addEntries(ctx, b, workdir.TLV, missing, func(text string) error {
+		_, err := n.ofctl(ctx, nil, version, b, "add-tlv-map", text)
+		return err
+	}); err != nil {
+		return err
+	}
+	if have, err = n.tlvMap(ctx, b, version); err != nil {
+		return err
+	}
+	n.compareEntries(b, workdir.TLV, list, have)
+	o.note(Restored, "")
+	return nil
+}
+
+func (n *Node) tlvMap(ctx context.Context, b *Bridge, version string) ([]openflow.Entry, error) {
+	out, err := n.ofctl(ctx, nil, version, b, "dump-tlv-map")
+	if err != nil {
+		return nil, err
+	}
+	list, _ := openflow.TLVMap(bytes.NewReader(out))
+	return list, nil
+}
+
+// placeholdTLVs maps fields that flows name and no map was collected for, to
+// options of the experimental class (RFC 8926 section 7.1) that no peer sends.
+func (n *Node) placeholdTLVs(ctx context.Context, b *Bridge, version string, missing []uint32) error {
+	for _, id := range missing {
+		text := fmt.Sprintf("{class=0xffff,type=%#x,len=4}->tun_metadata%d", id&0x7f, id)
+		_, err := n.ofctl(ctx, nil, version, b, "add-tlv-map", text)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		what := fmt.Sprintf("tun_metadata%d is named by flows, and no TLV map of it was collected: a placeholder of 4 bytes stands for it", id)
+		if err != nil {
+			what = strings.TrimSuffix(what, ": a placeholder of 4 bytes stands for it") + ", and no placeholder can be made: " + reason(err)
+		}
+		n.Report.placeheld(Item{Bridge: b.Name, Dump: workdir.TLV, Text: text, Reason: what})
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"ovs-offline/replica/runtime"
+)
+
+// holder is the process that d is, and what shows it.
+type holder struct {
+	pid      int // 0: nobody, or nobody that can be seen from here
+	evidence string
+}
+
+// findHolder finds the process that runs as d: the one that holds the lock on
+// its pid file or, where that file was deleted under it, the one that answers
+// at its control socket. No evidence means that d does not run.
+func findHolder(d runtime.Daemon) (holder, error) {
+	owner, err := lockOwner(pidFile(d))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return holder{}, fmt.Errorf("%s: %w", d.Role, err)
+	}
+	if owner.held {
+		return holder{pid: owner.pid, evidence: pidFile(d)}, nil
+	}
+	for _, name := range inRunDir(d, controlSocket) {
+		path := filepath.Join(d.RunDir, name)
+		if pid, ok := listener(path); ok {
+			return holder{pid: pid, evidence: path}, nil
+		}
+	}
+	return holder{}, nil
+}
+
+// checkFree returns an error that wraps runtime.ErrRunning when d runs, or
+// when another process has its database open.
+func checkFree(d runtime.Daemon) error {
+	h, err := findHolder(d)
+	if err != nil {
+		return err
+	}
+	for _, path := range databaseLocks(d) {
+		if owner, err := lockOwner(path); h.evidence == "" && err == nil && owner.held {
+			h = holder{pid: owner.pid, evidence: path}
+		}
+	}
+	if h.evidence == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: process %d holds %s", d.Role, runtime.ErrRunning, h.pid, h.evidence)
+}
+
+// removeLeftovers removes what a daemon that no longer runs left behind. An
+// ovsdb-server and an ovs-vswitchd share a directory: each removes only what
+// it makes itself, and only what is of the kind it makes.
+func removeLeftovers(d runtime.Daemon) error {
+	var failed []error
+	remove := func(path string, kind os.FileMode) {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode().Type() != kind {
+			return // not there, or not what a daemon makes: leave it
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = append(failed, fmt.Errorf("leftover of %s: %w", d.Role, err))
+		}
+	}
+	for _, name := range inRunDir(d, ownSocket) {
+		remove(filepath.Join(d.RunDir, name), os.ModeSocket)
+	}
+	for _, path := range listenedAt(d) {
+		remove(path, os.ModeSocket)
+	}
+	for _, path := range append(databaseLocks(d), pidFile(d), pidFile(d)+".tmp") {
+		if owner, err := lockOwner(path); err == nil && !owner.held {
+			remove(path, 0)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// inRunDir names the entries of d's directory that are of a kind.
+func inRunDir(d runtime.Daemon, kind func(d runtime.Daemon, name string) bool) []string {
+	entries, err := os.ReadDir(d.RunDir)
+	if err != nil {
+		return nil // the daemon will say what is wrong with its directory
+	}
+	var names []string
+	for _, entry := range entries {
+		if kind(d, entry.Name()) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
+}
+
+func controlSocket(d runtime.Daemon, name string) bool {
+	return strings.HasPrefix(name, d.Program+".") && strings.HasSuffix(name, ".ctl")
+}
+
+func ownSocket(d runtime.Daemon, name string) bool {
+	if d.Program == "ovs-vswitchd" && (strings.HasSuffix(name, ".mgmt") || strings.HasSuffix(name, ".snoop")) {
+		return true
+	}
+	return controlSocket(d, name)
+}
+
+// listenedAt are the sockets that d's arguments tell it to make.
+func listenedAt(d runtime.Daemon) []string {
+	var paths []string
+	for _, arg := range d.Args {
+		if path, ok := strings.CutPrefix(strings.TrimPrefix(arg, "--remote="), "punix:"); ok {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// databaseLocks are the lock files that stand beside d's databases.
+func databaseLocks(d runtime.Daemon) []string {
+	if d.Program != "ovsdb-server" {
+		return nil
+	}
+	var paths []string
+	for _, arg := range d.Args {
+		if filepath.IsAbs(arg) {
+			paths = append(paths, filepath.Join(filepath.Dir(arg), "."+filepath.Base(arg)+".~lock~"))
+		}
+	}
+	return paths
+}
+
+// listener tells whether a process listens at a socket, and which. The
+// directory is opened first, for a socket's address holds no more than 107
+// bytes.
+func listener(path string) (pid int, ok bool) {
+	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, false
+	}
+	defer func() { _ = unix.Close(dir) }()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return 0, false
+	}
+	defer func() { _ = unix.Close(fd) }()
+	err = unix.Connect(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir, filepath.Base(path))})
+	if err != nil {
+		return 0, errors.Is(err, unix.EAGAIN) // it is there, but busy
+	}
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0, true
+	}
+	return int(peer.Pid), true
+}

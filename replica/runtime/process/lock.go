@@ -1,0 +1,102 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ovs-offline/replica/runtime"
+)
+
+// pollInterval is how often a wait for a process looks whether its context
+// has ended; the process's own end is seen at once.
+const pollInterval = 50 * time.Millisecond
+
+// errGone is a process that is not, or no longer, what it was taken for.
+var errGone = errors.New("the process is gone")
+
+// lock is what is known of a file lock: whether a process holds it, and which.
+type lock struct {
+	held bool
+	pid  int // 0 when it can't be seen from here (another pid namespace)
+}
+
+func pidFile(d runtime.Daemon) string { return filepath.Join(d.RunDir, d.Program+".pid") }
+
+// lockOwner tells who holds the lock that OVS keeps on a pid file or on a
+// database's lock file for as long as the daemon lives. The number written in
+// a pid file proves nothing: pids are reused, and zombies answer signals.
+func lockOwner(path string) (lock, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return lock{}, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	query := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &query); err != nil {
+		return lock{}, fmt.Errorf("asking for the lock on %s: %w", path, err)
+	}
+	if query.Type == unix.F_UNLCK {
+		return lock{}, nil
+	}
+	return lock{held: true, pid: max(int(query.Pid), 0)}, nil
+}
+
+// process is a hold on one process that a reused pid can't fool.
+type process struct {
+	pid int
+	fd  int
+}
+
+// openProcess gets a hold on pid; same is asked once it is held, so that what
+// made the caller choose this pid is known to be true of the process held.
+func openProcess(pid int, same func() bool) (*process, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil, errGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	p := &process{pid: pid, fd: fd}
+	if !same() {
+		p.close()
+		return nil, errGone
+	}
+	return p, nil
+}
+
+func (p *process) close() { _ = unix.Close(p.fd) }
+
+func (p *process) signal(s unix.Signal) error {
+	err := unix.PidfdSendSignal(p.fd, s, nil, 0)
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signal %v to process %d: %w", s, p.pid, err)
+	}
+	return nil
+}
+
+// wait returns true once p has ended, false when bound passed first.
+func (p *process) wait(ctx context.Context, bound time.Duration) (bool, error) {
+	deadline := time.Now().Add(bound)
+	for {
+		left := max(min(time.Until(deadline), pollInterval), 0)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
+		switch {
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return false, fmt.Errorf("waiting for process %d: %w", p.pid, err)
+		case n > 0:
+			return true, nil
+		case ctx.Err() != nil:
+			return false, fmt.Errorf("waiting for process %d: %w", p.pid, ctx.Err())
+		case !time.Now().Before(deadline):
+			return false, nil
+		}
+	}
+}

@@ -1,0 +1,134 @@
+// Package process runs a replica's daemons as local processes, each alone in an
+// empty user and network namespace where the system allows that.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"ovs-offline/internal/command"
+	"ovs-offline/replica/runtime"
+)
+
+// Options of New. The zero value is what a replica wants.
+type Options struct {
+	StartTimeout time.Duration // bound of one daemon's start; 0 means 30 s
+	StopTimeout  time.Duration // how long a daemon may take to end by itself; 0 means 5 s
+	NoNamespaces bool          // run without namespaces even where they can be had
+}
+
+// Runtime runs daemons as local processes. What runs is known from the locks
+// on the pid files alone, so any number of Runtimes, one after the other or at
+// once, see the same.
+type Runtime struct {
+	options Options
+
+	mu      sync.Mutex
+	probed  bool
+	refused string // why there are no namespaces; "" when there are
+	remarks []string
+}
+
+var _ runtime.Runtime = (*Runtime)(nil)
+
+// New makes a Runtime. The program that starts daemons with it must call Main
+// first of all in its own main.
+func New(o Options) *Runtime {
+	if o.StartTimeout == 0 {
+		o.StartTimeout = 30 * time.Second
+	}
+	if o.StopTimeout == 0 {
+		o.StopTimeout = 5 * time.Second
+	}
+	return &Runtime{options: o}
+}
+
+// Name is the spelling the command line uses.
+func (r *Runtime) Name() string { return "process" }
+
+// Isolated tells whether daemons get an empty network namespace here, and if
+// not, why. It tries once, by really making one and raising its loopback, so
+// that a caller can take out of a database what a daemon must not dial before
+// that daemon starts.
+func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.probed {
+		return r.refused == "", r.refused
+	}
+	refused := "it was asked to run without namespaces"
+	if !r.options.NoNamespaces {
+		refused = ""
+		if err := probe(ctx); err != nil {
+			refused = err.Error()
+		}
+	}
+	if ctx.Err() != nil {
+		return false, fmt.Sprintf("trying a namespace: %v", ctx.Err()) // says nothing of the system: ask again
+	}
+	r.probed, r.refused = true, refused
+	if refused != "" {
+		r.remarks = append(r.remarks, "daemons run without a network namespace of their own ("+refused+
+			"): they hold no privileges, but share this host's network, so tunnels see its routes, and a controller or collector left in the database could be dialled")
+	}
+	return refused == "", refused
+}
+
+// Remarks are what could not be done as it should, and what daemons logged as
+// an error while they started.
+func (r *Runtime) Remarks() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.remarks...)
+}
+
+func (r *Runtime) remark(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, said := range r.remarks {
+		if said == line {
+			return
+		}
+	}
+	r.remarks = append(r.remarks, line)
+}
+
+// State tells whether d runs: whether a process holds its pid file, that is.
+func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, error) {
+	h, err := findHolder(d)
+	if err != nil {
+		return runtime.State{}, err
+	}
+	if h.evidence != "" {
+		return runtime.State{Running: true, PID: h.pid}, nil
+	}
+	problem := fatalLine(d)
+	if _, err := os.Lstat(pidFile(d)); err == nil && problem == "" {
+		problem = "it ended without cleaning up, as a killed or crashed daemon does: " + pidFile(d) + " is left over"
+	}
+	return runtime.State{Problem: problem}, nil
+}
+
+// Tool runs a local program with the replica's directories in a clean
+// environment.
+func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
+	if len(argv) == 0 {
+		return nil, &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
+	}
+	path, err := Find(argv[0])
+	if err != nil {
+		return nil, &command.Error{Argv: argv, Err: err}
+	}
+	run := command.Command{Argv: append([]string{path}, argv[1:]...), Env: environment(runDir, runDir), Stdin: stdin}
+	out, err := command.Run(ctx, run)
+	var failed *command.Error
+	if errors.As(err, &failed) {
+		failed.Argv = argv // as the caller wrote it, not where it was found
+	}
+	return out, err
+}

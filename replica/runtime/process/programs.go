@@ -1,0 +1,88 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"ovs-offline/replica/runtime"
+)
+
+// WrapperMark is the name of a file whose presence says that a directory holds
+// a replica's tool wrappers. Whoever looks for a real tool skips the directory:
+// a wrapper would point the tool at its own replica.
+const WrapperMark = ".ovs-offline-wrappers"
+
+// Find returns the path of a program, looked for in PATH and then in the
+// directories of system programs, which an ordinary user's PATH often lacks.
+// The error for a missing one names the package that has it and wraps
+// runtime.ErrNotInstalled and exec.ErrNotFound.
+func Find(program string) (string, error) {
+	if strings.ContainsRune(program, '/') {
+		return program, nil
+	}
+	for _, dir := range searchPath() {
+		if _, err := os.Lstat(filepath.Join(dir, WrapperMark)); err == nil {
+			continue
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is %w: %s (%w)", program, runtime.ErrNotInstalled, PackageHint(program), exec.ErrNotFound)
+}
+
+// Missing is nil when all programs are installed, else an error that names
+// each missing one and its package.
+func Missing(programs ...string) error {
+	var missing []error
+	for _, program := range programs {
+		if _, err := Find(program); err != nil {
+			missing = append(missing, err)
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// PackageHint says in words which distribution packages have a program.
+func PackageHint(program string) string {
+	switch program {
+	case "ovs-vswitchd", "ovs-vsctl":
+		return "Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch"
+	case "ovn-detrace":
+		return "Debian and Ubuntu have it in ovn-common (it also needs python3-openvswitch), Fedora in ovn (and python3-openvswitch)"
+	}
+	if strings.HasPrefix(program, "ovn-") {
+		return "Debian and Ubuntu have it in ovn-common, Fedora in ovn"
+	}
+	return "Debian and Ubuntu have it in openvswitch-common, Fedora in openvswitch"
+}
+
+// searchPath is the caller's PATH and the directories of system programs.
+// Relative entries are left out: what they mean depends on where one stands.
+func searchPath() []string {
+	var dirs []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+}
+
+// environment is all that a daemon or tool gets: nothing of the caller's own
+// OVS and OVN settings, and every directory that OVS would otherwise take from
+// the host's own installation.
+func environment(runDir, logDir string) []string {
+	return []string{
+		"PATH=" + strings.Join(searchPath(), ":"),
+		"OVS_RUNDIR=" + runDir, "OVS_LOGDIR=" + logDir, "OVS_DBDIR=" + runDir, "OVS_SYSCONFDIR=" + runDir,
+		"OVN_RUNDIR=" + runDir, "OVN_LOGDIR=" + logDir, "OVN_DBDIR=" + runDir, "OVN_SYSCONFDIR=" + runDir,
+		"OVS_SYSLOG_METHOD=null",     // else each greets the host's syslog before it reads -vsyslog:off
+		"OVS_RESOLV_CONF=/dev/null",  // no name that a database holds is asked of the host's DNS
+		"OVS_UNBOUND_CONF=/dev/null", // nor by way of a resolver's own settings
+	}
+}

@@ -1,0 +1,137 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"ovs-offline/replica/runtime"
+)
+
+// Start starts d and returns when d is ready, as runtime.Runtime says.
+func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
+	program, err := Find(d.Program)
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Role, err)
+	}
+	if err := checkFree(d); err != nil {
+		return err
+	}
+	if err := removeLeftovers(d); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.options.StartTimeout)
+	defer cancel()
+	before := logSize(d.Log)
+	if err := r.launch(ctx, d, program); err != nil {
+		err = fmt.Errorf("starting %s: %w", d.Role, err)
+		return errors.Join(err, removeLeftovers(d))
+	}
+	errs, fatal := errorLines(d.Log, before)
+	if fatal != "" {
+		return errors.Join(fmt.Errorf("starting %s: %s", d.Role, fatal), r.Stop(context.WithoutCancel(ctx), d))
+	}
+	for _, line := range errs {
+		r.remark(d.Role + " logged while it started: " + line)
+	}
+	return nil
+}
+
+// launch runs program until it has detached itself as a ready daemon.
+func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) error {
+	isolated, _ := r.Isolated(ctx) // why not is in the remarks by now
+	if err := ctx.Err(); err != nil {
+		return expired(ctx, r)
+	}
+	l := newLaunch()
+	env := append(environment(d.RunDir, filepath.Dir(d.Log)), l.variable)
+	cmd, err := helper(isolated, env, append([]string{program}, arguments(d)...))
+	if err != nil {
+		return err
+	}
+	said, err := l.run(ctx, cmd)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return fmt.Errorf("%w%s", expired(ctx, r), reason(said))
+	case err != nil:
+		return fmt.Errorf("%w%s", err, reason(said))
+	}
+	if owner, err := lockOwner(pidFile(d)); err != nil || !owner.held {
+		return errors.Join(fmt.Errorf("it detached, but does not hold %s%s", pidFile(d), reason(said)), err, l.kill())
+	}
+	return nil
+}
+
+// arguments are d's own and those that make it a daemon of this runtime.
+func arguments(d runtime.Daemon) []string {
+	own := []string{"--pidfile=" + pidFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}
+	return append(own, d.Args...)
+}
+
+// expired tells our own bound from the caller's.
+func expired(ctx context.Context, r *Runtime) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("it was not ready within %v: %w", r.options.StartTimeout, ctx.Err())
+	}
+	return ctx.Err()
+}
+
+// reason is the end of what a daemon printed, without the lines of its log
+// that are mere information: the daemons say there why they give up.
+func reason(said string) string {
+	const most = 3
+	var kept []string
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "|INFO|") {
+			kept = append(kept, line)
+		}
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(kept[max(0, len(kept)-most):], "; ")
+}
+
+// Stop ends d, as runtime.Runtime says. When ctx ends first, d is left to its
+// ending, and Stop can be called again.
+func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
+	h, err := findHolder(d)
+	if err == nil && h.evidence != "" {
+		err = r.end(ctx, d, h)
+	}
+	if err != nil && !errors.Is(err, errGone) {
+		return fmt.Errorf("stopping %s: %w", d.Role, err)
+	}
+	if err := checkFree(d); err != nil {
+		return fmt.Errorf("after stopping it: %w", err)
+	}
+	return removeLeftovers(d)
+}
+
+// end ends the process that is d and waits until it is gone.
+func (r *Runtime) end(ctx context.Context, d runtime.Daemon, h holder) error {
+	if h.pid == 0 {
+		return fmt.Errorf("%s is held by a process that can't be seen from here", h.evidence)
+	}
+	p, err := openProcess(h.pid, func() bool {
+		now, err := findHolder(d)
+		return err == nil && now == h
+	})
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
+		if err := p.signal(signal); err != nil {
+			return err
+		}
+		if gone, err := p.wait(ctx, r.options.StopTimeout); gone || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("process %d does not end", h.pid)
+}

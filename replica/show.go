@@ -1,0 +1,83 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/activate"
+	"ovs-offline/replica/restore"
+)
+
+// ErrNotRunning is wrapped when a workdir has no running replica.
+var ErrNotRunning = errors.New("no replica runs")
+
+// Sockets is what a person needs to talk to a running replica.
+type Sockets struct {
+	Workdir    string            `json:"workdir"`
+	Control    string            `json:"ovs_vswitchd_control,omitempty"`
+	Databases  map[string]string `json:"databases"` // socket by kind
+	Management []string          `json:"bridge_management,omitempty"`
+	Activate   string            `json:"activate"`
+}
+
+// Show finds the sockets of the workdir's replica.
+func Show(wd *workdir.Dir) (Sockets, error) {
+	var state State
+	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
+	if errors.Is(err, os.ErrNotExist) {
+		return Sockets{}, fmt.Errorf("%w in %s: start one with: ovs-offline start", ErrNotRunning, wd.Path())
+	}
+	if err != nil {
+		return Sockets{}, err
+	}
+	s := Sockets{Workdir: wd.Path(), Databases: map[string]string{}, Activate: activate.Script(wd.Bin())}
+	for _, k := range state.Kinds {
+		s.Databases[string(k)] = wd.Socket(k)
+	}
+	ovs := escapeGlob(wd.VarRun(workdir.OVS))
+	if found, err := filepath.Glob(filepath.Join(ovs, "ovs-vswitchd.*.ctl")); err == nil && len(found) > 0 {
+		s.Control = found[0]
+	}
+	if s.Management, err = filepath.Glob(filepath.Join(ovs, "*.mgmt")); err != nil {
+		return s, err
+	}
+	sort.Strings(s.Management)
+	return s, nil
+}
+
+// Report reads the report of the workdir's replica.
+func Report(wd *workdir.Dir) (*restore.Report, error) {
+	var r restore.Report
+	if err := workdir.ReadJSON(wd.ReportFile(), &r); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// Print writes the commands that work on the replica, for copying.
+func (s Sockets) Print(w io.Writer) {
+	fmt.Fprintf(w, "Working directory: %s:\n", s.Workdir)
+	if s.Control != "" {
+		fmt.Fprintf(w, "* openvswitch control found at %s\n  You can run ovs-appctl commands as:\n\n    ovs-appctl --target=%s [...]\n\n", s.Control, s.Control)
+	}
+	tools := map[workdir.Kind]string{workdir.OVS: "ovs-vsctl", workdir.NB: "ovn-nbctl", workdir.SB: "ovn-sbctl"}
+	for _, k := range workdir.Kinds() {
+		if socket := s.Databases[string(k)]; socket != "" {
+			fmt.Fprintf(w, "* %s ovsdb-server socket found at %s\n  You can run commands such as:\n\n    %s --db unix:%s [...]\n  or\n    ovsdb-client [...] unix:%s\n\n", k, socket, tools[k], socket, socket)
+		}
+	}
+	if len(s.Management) > 0 {
+		fmt.Fprintf(w, "* openflow bridge management sockets found at %s\n  You can run ofproto commands such as:\n\n", strings.Join(s.Management, "\n  "))
+		for _, m := range s.Management {
+			fmt.Fprintf(w, "    ovs-ofctl [...] %s\n", m)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "* You can also run offline commands directly with the following:\n\n    source %s\n\n", s.Activate)
+}
