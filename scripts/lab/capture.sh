@@ -1,0 +1,214 @@
+# shellcheck shell=bash
+# An sos report of the live node: the same commands, names and places as sos
+# 4.12 uses, without anything of the machine the lab runs on.
+
+# sos_name COMMAND: sos's file name for a command.
+sos_name() {
+    local name=$1
+    name=${name//+([!A-Za-z0-9_.\/-])/_}
+    name=${name//\//.}
+    name=${name##+([ ._-])}
+    name=${name%%+([ ._-])}
+    printf '%s' "${name:0:255}"
+}
+
+json_string() {
+    local text=$1
+    text=${text//\\/\\\\}
+    text=${text//\"/\\\"}
+    printf '"%s"' "$text"
+}
+
+# collect PLUGIN COMMAND: runs it as sos does (stdout and stderr in one file)
+# and notes it for the manifest. COMMAND is a plain string, as in sos.
+collect() {
+    local plugin=$1 command=$2 name path rc=0 n=0
+    local -a words
+    read -ra words <<<"$command"
+    name=$(sos_name "$command")
+    mkdir -p "$TOP/sos_commands/$plugin"
+    path=sos_commands/$plugin/$name
+    while [[ -e $TOP/$path ]]; do
+        n=$((n + 1))
+        path=sos_commands/$plugin/$name.$n
+    done
+    timeout 20 "${words[@]}" </dev/null >"$TOP/$path" 2>&1 || rc=$?
+    # The messages of the tools name the sockets; a node's stand elsewhere.
+    if ((rc)); then
+        sed -i -e "s,$LAB/ovs,/var/run/openvswitch,g" -e "s,$LAB/ovn,/var/run/ovn,g" "$TOP/$path"
+    fi
+    manifest_command "$plugin" "$command" "$path" "$rc"
+}
+
+manifest_command() {
+    local entry
+    entry=$(printf '{"cmd": %s, "exec": %s, "filepath": %s, "parameters": [], "return_code": %d, "tags": [], "truncated": false}' \
+        "$(json_string "${3##*/}")" "$(json_string "$2")" "$(json_string "$3")" "$4")
+    MANIFEST_COMMANDS[$1]+="${MANIFEST_COMMANDS[$1]:+, }$entry"
+}
+
+manifest_file() {
+    local entry
+    entry=$(printf '{"specification": %s, "files_copied": [%s], "tags": []}' \
+        "$(json_string "$2")" "$(json_string "${3-$2}")")
+    MANIFEST_FILES[$1]+="${MANIFEST_FILES[$1]:+, }$entry"
+}
+
+# dpif/show-dp-features tells what the datapath could do when it was probed,
+# not what the lab has lowered since; a kernel node knows no such difference.
+# So: its lines, with the values in force (the Datapath table's capabilities,
+# which ovs-vswitchd writes itself, say the same).
+features_in_force() {
+    local bridge=$1 shown
+    shown=$TOP/sos_commands/openvswitch/$(sos_name "ovs-appctl dpif/show-dp-features $bridge")
+    ovs-appctl dpif/set-dp-features "$bridge" |
+        sed -n 's/^[a-z_0-9]* (\(.*\)) : \[run time\]:\([^,]*\),.*/\1: \2/p' |
+        sed -e 's/: true$/: Yes/' -e 's/: false$/: No/' |
+        awk -F ': ' 'NR == FNR { now[$1] = $2; next }
+            $1 in now { print $1 ": " now[$1]; next } { print }' - "$shown" >"$shown.new"
+    mv "$shown.new" "$shown"
+}
+
+collect_bridge() {
+    local bridge=$1 version what
+    collect openvswitch "ovs-appctl bridge/dump-flows --offload-stats $bridge"
+    collect openvswitch "ovs-appctl dpif/show-dp-features $bridge"
+    # (A "fake" bridge has none: the file holds the error text.)
+    if [[ $(ovs-vsctl br-to-vlan "$bridge") == 0 ]]; then
+        features_in_force "$bridge"
+    fi
+    for what in fdb/show fdb/stats-show mdb/show; do
+        collect openvswitch "ovs-appctl $what $bridge"
+    done
+    for what in dump-flows dump-groups dump-ports dump-ports-desc queue-get-config \
+        queue-stats show; do
+        collect openvswitch "ovs-ofctl $what $bridge"
+    done
+    collect openvswitch "ovs-ofctl -t 5 --version"
+    while read -r version; do
+        for what in show dump-groups dump-group-stats dump-flows dump-tlv-map \
+            dump-ports-desc dump-meters meter-stats; do
+            collect openvswitch "ovs-ofctl -O $version $what $bridge"
+        done
+    done < <(allowed_versions "$bridge")
+}
+
+collect_openvswitch() {
+    local what bridge datapath bond
+    for what in bfd/show bond/list bond/show cfm/show coverage/show dpctl/dump-dps lacp/show \
+        memory/show ofproto/list ofproto/list-tunnels ovs/route/show tnl/arp/show \
+        tnl/neigh/show "tnl/ports/show -v" upcall/show; do
+        collect openvswitch "ovs-appctl $what"
+    done
+    for what in list-br show "list Open_vSwitch" "list bridge" "list controller" \
+        "list datapath" "list flow_sample_collector_set" "list interface" "list ipfix" \
+        "list manager" "list mirror" "list netflow" "list port" "list qos" "list queue" \
+        "list sflow"; do
+        collect openvswitch "ovs-vsctl -t 5 $what"
+    done
+    while read -r datapath; do
+        collect openvswitch "ovs-appctl dpctl/show -s $datapath"
+        collect openvswitch "ovs-appctl dpctl/dump-flows -m $datapath"
+        collect openvswitch "ovs-appctl dpctl/dump-conntrack -m $datapath"
+        collect openvswitch "ovs-appctl dpctl/ct-stats-show -m $datapath"
+    done < <(ovs-appctl dpctl/dump-dps)
+    while read -r bond; do
+        collect openvswitch "ovs-appctl bond/show $bond"
+    done < <(ovs-appctl bond/list | tail -n +2 | cut -f 1)
+    while read -r bridge; do
+        collect_bridge "$bridge"
+    done < <(ovs-vsctl list-br)
+}
+
+collect_ovn_host() {
+    collect ovn_host "ovs-ofctl -O OpenFlow13 dump-flows br-int"
+    collect ovn_host "ovs-vsctl list-br"
+}
+
+# A database as it lies on the disk of a Debian node.
+copy_databases() {
+    local db
+    mkdir -p "$TOP/var/lib/openvswitch" "$TOP/etc/openvswitch"
+    cp "$LAB/ovs/conf.db" "$TOP/var/lib/openvswitch/conf.db"
+    ln -s ../../var/lib/openvswitch/conf.db "$TOP/etc/openvswitch/conf.db"
+    manifest_file openvswitch /etc/openvswitch/conf.db var/lib/openvswitch/conf.db
+    manifest_file openvswitch /var/lib/openvswitch/conf.db var/lib/openvswitch/conf.db
+    [[ $TOPO_OVN == yes ]] || return 0
+    mkdir -p "$TOP/var/lib/ovn/etc"
+    for db in nb sb; do
+        cp "$LAB/ovn/ovn${db}_db.db" "$TOP/var/lib/ovn/etc/ovn${db}_db.db"
+        manifest_file ovn_central "/var/lib/ovn/etc/ovn${db}_db.db" "var/lib/ovn/etc/ovn${db}_db.db"
+    done
+}
+
+# Only the packages that matter: the rest is the machine's, not the node's.
+collect_packages() {
+    local path=sos_commands/dpkg/dpkg_-l version
+    version=$(ovs_version)
+    mkdir -p "$TOP/sos_commands/dpkg"
+    {
+        printf '%s\n' \
+            'Desired=Unknown/Install/Remove/Purge/Hold' \
+            '| Status=Not/Inst/Conf-files/Unpacked/halF-conf/Half-inst/trig-aWait/Trig-pend' \
+            '|/ Err?=(none)/Reinst-required (Status,Err: uppercase=bad)' \
+            '||/ Name Version Architecture Description' \
+            '+++-====-=======-============-===========' 
+        dpkg -l 2>/dev/null | grep -E '^ii +(openvswitch|ovn)-' ||
+            printf 'ii  openvswitch-switch  %s-1  amd64  Open vSwitch switch implementations\n' "$version"
+    } >"$TOP/$path"
+    manifest_command dpkg "dpkg -l" "$path" 0
+}
+
+write_manifest() {
+    local plugin plugins='' version=$1
+    for plugin in openvswitch ovn_host ovn_central dpkg; do
+        [[ -n ${MANIFEST_COMMANDS[$plugin]-}${MANIFEST_FILES[$plugin]-} ]] || continue
+        plugins+=${plugins:+, }$(printf '%s: {"commands": [%s], "files": [%s], "strings": {}, "containers": {}}' \
+            "$(json_string "$plugin")" "${MANIFEST_COMMANDS[$plugin]-}" "${MANIFEST_FILES[$plugin]-}")
+    done
+    mkdir -p "$TOP/sos_reports"
+    printf '{"version": %s, "cmdline": "sos report --batch", "start_time": "%s", "end_time": "%s", "run_time": "", "compression": "xz", "policy": "Debian", "components": {"report": {"sysroot": "/", "verbosity": 0, "enabled_plugins": ["dpkg", "openvswitch", "ovn_central", "ovn_host"], "plugins": {%s}}}}\n' \
+        "$(json_string "$version")" "$STARTED" "$(date '+%F %T')" "$plugins" \
+        >"$TOP/sos_reports/manifest.json"
+}
+
+random_letters() {
+    local letters=abcdefghijklmnopqrstuvwxyz word='' n
+    for ((n = 0; n < $1; n++)); do
+        word+=${letters:RANDOM % 26:1}
+    done
+    printf '%s' "$word"
+}
+
+# sos adds version.txt first, then the rest; owners are root's, as sos runs.
+write_archive() {
+    local scratch=$1 name=$2 out=$3
+    (
+        cd "$scratch"
+        {
+            printf '%s\n' "$name/version.txt"
+            find "$name" -mindepth 1 ! -path "$name/version.txt" | sort
+        } >members
+        tar --create --format=pax --pax-option=delete=atime,delete=ctime --no-recursion \
+            --owner=root:0 --group=root:0 --files-from=members | xz -2 >"$out/$name.tar.xz"
+        sha256sum "$out/$name.tar.xz" | cut -d ' ' -f 1 >"$out/$name.tar.xz.sha256"
+    )
+}
+
+capture() {
+    local out=$1 scratch name
+    declare -gA MANIFEST_COMMANDS=() MANIFEST_FILES=()
+    STARTED=$(date '+%F %T')
+    name=sosreport-$TOPO_HOST-$(date +%F)-$(random_letters 7)
+    scratch=$(mktemp -d "$LAB/capture.XXXXXXXX")
+    TOP=$scratch/$name
+    mkdir "$TOP"
+    printf 'sosreport: 4.12.0\n' >"$TOP/version.txt"
+    collect_openvswitch
+    [[ $TOPO_OVN != yes ]] || collect_ovn_host
+    collect_packages
+    copy_databases
+    write_manifest 4.12.0
+    write_archive "$scratch" "$name" "$out"
+    rm -rf "$scratch"
+}

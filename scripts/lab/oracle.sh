@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# The oracle: what the live node says, for a replica to be measured against.
+
+# numbered_ports: a topology names its ports `@name@`; a trace is asked by
+# OpenFlow number, as people do from a dump.
+numbered_ports() {
+    local name number
+    local -a edits=()
+    while read -r name number; do
+        edits+=(-e "s/@$name@/$number/g")
+    done < <(ovs-vsctl --bare --columns=name,ofport list Interface | paste - - - | awk '{print $1, $2}')
+    sed "${edits[@]}"
+}
+
+write_traces() {
+    local out=$1 bridge options flow n=0 bad=0 file
+    local -a words
+    while IFS='|' read -r bridge options flow; do
+        n=$((n + 1))
+        file=$(printf '%s/live/%03d' "$out" "$n")
+        printf '# %s | %s | %s\n' "$bridge" "$options" "$flow" >"$file"
+        read -ra words <<<"$options"
+        ovs-appctl ofproto/trace --names "${words[@]}" "$bridge" "$flow" >>"$file" 2>&1 ||
+            {
+                say "trace $n: $(sed -n 2p "$file")"
+                bad=1
+            }
+    done <"$out/packets"
+    ((bad == 0)) || die "not every packet could be traced"
+}
+
+write_truth() {
+    local out=$1/truth bridge version what
+    while read -r bridge; do
+        version=$(best_version "$bridge")
+        printf '%s %s\n' "$bridge" "$version" >>"$out/versions"
+        ovs-ofctl -O "$version" dump-flows --no-stats "$bridge" >"$out/$bridge.flows"
+        ovs-ofctl -O "$version" dump-groups "$bridge" >"$out/$bridge.groups"
+        what=OpenFlow13
+        [[ $version < OpenFlow13 ]] || what=$version
+        ovs-ofctl -O "$what" dump-meters "$bridge" >"$out/$bridge.meters"
+        ovs-ofctl -O "$version" dump-tlv-map "$bridge" >"$out/$bridge.tlv"
+    done < <(ovs-vsctl --real list-br)
+    ovs-appctl dpif/show >"$out/dpif-show"
+}
+
+oracle() {
+    local out=$1
+    mkdir -p "$out"/{live,truth}
+    : >"$out/truth/versions"
+    topo_packets | grep -v -e '^#' -e '^$' | numbered_ports >"$out/packets"
+    if grep -n '@' "$out/packets" >&2; then
+        die "a packet names a port that the node does not have"
+    fi
+    write_traces "$out"
+    write_truth "$out"
+}
