@@ -25,6 +25,9 @@ const (
 	exitIncomplete = 3
 )
 
+// version is set by the linker (see the Makefile).
+var version = "unknown"
+
 // errIncomplete ends a command that did its work, but not all of it.
 var errIncomplete = errors.New("incomplete")
 
@@ -79,8 +82,9 @@ func Main(args []string, streams IO) int {
 
 func newRoot(o *options) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "ovs-offline",
-		Short: "Replay an Open vSwitch or OVN node offline",
+		Use:     "ovs-offline",
+		Short:   "Replay an Open vSwitch or OVN node offline",
+		Version: version,
 		Long: "ovs-offline collects what an Open vSwitch or OVN node was from an sos report or from\n" +
 			"database files, and replays it with real daemons on this machine, so that ovs-vsctl,\n" +
 			"ovs-ofctl, ovs-appctl ofproto/trace, ovn-nbctl, ovn-detrace answer as on the node.",

@@ -49,10 +49,21 @@ func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
 		// After a decode error comes its hexdump: nothing of it is news.
 		return Flow{}, notData(n, text, "a flow"), undecoded
 	}
-	if !strings.HasPrefix(match, "cookie=") && !strings.HasPrefix(match, "table=") && n == 1 {
+	if n == 1 && !begins(match) {
 		return Flow{}, newProblem(n, text, "its beginning was cut off", true), false
 	}
 	return Flow{Line: n, Text: clean(match) + " actions=" + actions}, nil, false
+}
+
+// begins tells whether a flow is there from its beginning: all dumps begin with
+// one of these, and sos cuts the first line of a long one.
+func begins(match string) bool {
+	for _, key := range []string{"cookie=", "table=", "table_id=", "duration="} {
+		if strings.HasPrefix(match, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // cutActions splits a flow at its " actions=" (or ",actions=", as
@@ -136,35 +147,49 @@ func indexOutside(text, word string) int {
 	return -1
 }
 
-// Field returns the value of a key in a flow's match ("cookie", "table",
-// "priority"), "" where it has none.
-func (f Flow) Field(key string) string {
+// Actions is the part of a flow behind "actions=".
+func (f Flow) Actions() string {
+	_, actions, _ := cutActions(f.Text)
+	return actions
+}
+
+// WithActions is the flow with other actions.
+func (f Flow) WithActions(actions string) string {
 	match, _, _ := cutActions(f.Text)
-	for _, token := range tokens(match) {
-		if k, v, _ := strings.Cut(token, "="); k == key {
-			return v
-		}
-	}
-	return ""
+	return match + " actions=" + actions
 }
 
 // Key tells the flows of a switch apart, whatever OpenFlow version they were
-// dumped in: table, priority, match. The cookie is in it too, since it is the
-// same in every dump and tells flows apart whose matches are spelled differently.
+// dumped in: cookie, table, priority, match. The cookie is the same in every
+// dump, and tells flows apart whose matches are spelled differently.
 func (f Flow) Key() string {
+	cookie, place := f.identity()
+	return cookie + "|" + place
+}
+
+// Place is Key without the cookie, which bridge/dump-flows doesn't tell. No two
+// flows of a switch are in the same place.
+func (f Flow) Place() string {
+	_, place := f.identity()
+	return place
+}
+
+func (f Flow) identity() (cookie, place string) {
 	match, _, _ := cutActions(f.Text)
 	table, priority := "0", "32768"
 	rest := make([]string, 0, 16)
 	for _, token := range tokens(match) {
 		switch k, v, _ := strings.Cut(token, "="); k {
-		case "table":
+		case "cookie":
+			cookie = v
+		case "table", "table_id":
 			table = v
 		case "priority":
 			priority = v
-		case "send_flow_rem", "check_overlap", "reset_counts", "no_packet_counts", "no_byte_counts", "importance":
+		case "send_flow_rem", "reset_counts", "no_packet_counts", "no_byte_counts", "importance":
 		default:
 			rest = append(rest, token)
 		}
 	}
-	return table + "|" + priority + "|" + strings.Join(rest, ",")
+	return cookie, table + "|" + priority + "|" + strings.Join(rest, ",")
 }

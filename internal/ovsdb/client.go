@@ -195,6 +195,13 @@ func Update(table, uuid string, columns Columns) Change {
 	return Change{rfc.Operation{Op: "update", Table: table, Where: where(uuid), Row: row(columns)}}
 }
 
+// Await waits, for a number of milliseconds at the most, until a column of a row
+// has a value; a transaction with it fails when that time is over.
+func Await(table, uuid, column string, value any, milliseconds int) Change {
+	return Change{rfc.Operation{Op: "wait", Table: table, Where: where(uuid), Columns: []string{column},
+		Until: "==", Rows: []rfc.Row{{column: wire(value)}}, Timeout: &milliseconds}}
+}
+
 // Insert adds a row; name is how other operations of the transaction refer to it.
 func Insert(table, name string, columns Columns) Change {
 	return Change{rfc.Operation{Op: "insert", Table: table, UUIDName: name, Row: row(columns)}}

@@ -29,6 +29,7 @@ func editPortTypes(ctx context.Context, n *Node, o *outcome) error {
 			default:
 				o.note(Restored, "%s: port %q of type %q opens as a dummy", b.Name, i.Name, i.Type)
 				columns["type"] = "dummy"
+				i.Type = "dummy"
 			}
 			if len(i.Options) > 0 {
 				// netdev-dummy takes stream, pstream, pcap ...: sockets and files. No device's

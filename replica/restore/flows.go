@@ -50,7 +50,9 @@ type loader struct {
 	node    *Node
 	bridge  *Bridge
 	version string
-	pending []pending
+	pending []pending // flows to add in version
+	loads   []pending // flows to add in loadVersion
+	guide   guide
 	// collected counts the flows that were loaded, by the hash of their text,
 	// for comparing with what the replica says it has.
 	seed      maphash.Seed
@@ -61,8 +63,9 @@ type loader struct {
 // pending is a flow on its way to the switch.
 type pending struct {
 	openflow.Flow
-	text  string // as it is sent: mended
-	mends []string
+	text    string // as it is sent: mended
+	version string // the OpenFlow version in which it is sent
+	mends   []string
 }
 
 func (l *loader) load(ctx context.Context) error {
@@ -71,6 +74,9 @@ func (l *loader) load(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
+	if l.guide, err = l.node.readGuide(l.bridge); err != nil {
+		return err
+	}
 	counts := l.node.Report.counts(l.bridge.Name, workdir.Flows)
 	for flow, problem := range openflow.Flows(f) {
 		if problem != nil {
@@ -78,21 +84,35 @@ func (l *loader) load(ctx context.Context) error {
 			continue
 		}
 		counts.Collected++
-		p := pending{Flow: flow}
-		p.text, p.mends = openflow.Apply(flow.Text)
-		l.pending = append(l.pending, p)
-		if len(l.pending) == chunk {
-			if err := l.flush(ctx); err != nil {
-				return err
-			}
+		if err := l.add(ctx, flow); err != nil {
+			return err
 		}
 	}
-	return l.flush(ctx)
+	if err := l.flush(ctx, &l.pending); err != nil {
+		return err
+	}
+	return l.flush(ctx, &l.loads)
 }
 
-func (l *loader) flush(ctx context.Context) error {
-	list := l.pending
-	l.pending = l.pending[:0]
+// add queues a flow for the version in which the switch takes it as it was.
+func (l *loader) add(ctx context.Context, flow openflow.Flow) error {
+	p := pending{Flow: flow, version: l.version}
+	p.text, p.mends = openflow.Apply(flow.Text)
+	queue := &l.pending
+	if text, ok := l.guide.loads(flow); ok && allowed(l.bridge.Protocols, loadVersion) {
+		p.text, p.version = text, loadVersion
+		queue = &l.loads
+	}
+	*queue = append(*queue, p)
+	if len(*queue) < chunk {
+		return nil
+	}
+	return l.flush(ctx, queue)
+}
+
+func (l *loader) flush(ctx context.Context, queue *[]pending) error {
+	list := *queue
+	*queue = list[:0]
 	return l.push(ctx, list)
 }
 
@@ -152,7 +172,7 @@ func (l *loader) send(ctx context.Context, list []pending) error {
 		text.WriteString(p.text)
 		text.WriteByte('\n')
 	}
-	_, err := l.node.ofctlOptions(ctx, &text, bundle(l.version), l.bridge, "add-flows", "-")
+	_, err := l.node.ofctlOptions(ctx, &text, bundle(list[0].version), l.bridge, "add-flows", "-")
 	return err
 }
 
@@ -162,11 +182,14 @@ func (l *loader) rescue(ctx context.Context, p pending, cause error) error {
 	if err := l.readOthers(); err != nil {
 		return err
 	}
-	if text, ok := l.others[p.Key()]; ok && text != p.text {
+	for _, text := range []string{p.Text, l.others[p.Key()]} {
 		again := p
-		again.text, _ = openflow.Apply(text)
+		again.version = l.version
+		if again.text, _ = openflow.Apply(text); text == "" || again.text == p.text {
+			continue
+		}
 		if l.send(ctx, []pending{again}) == nil {
-			again.mends = []string{"taken from another OpenFlow version's dump, since " + reason(cause)}
+			again.mends = []string{"taken from another dump, since " + reason(cause)}
 			l.loaded(again)
 			return nil
 		}

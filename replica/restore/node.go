@@ -38,6 +38,7 @@ type Bridge struct {
 	OtherConfig  map[string]string
 	HasControl   bool // it has Controller rows
 	Ports        []*Port
+	withheld     []*Port // those that are added later, in order
 }
 
 // Port is a port of a bridge: one interface, or the members of a bond.

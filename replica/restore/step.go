@@ -48,12 +48,14 @@ func Edits() []Step {
 		{"controllers", editControllers},
 		{"monitors", editMonitors},
 		{"host settings", editHostSettings},
+		{"flood order", editFloodOrder},
 	}
 }
 
 // Steps are the steps on the running replica, in order.
 func Steps() []Step {
 	return []Step{
+		{"flood order", restoreFloodOrder},
 		{"datapath features", restoreFeatures},
 		{"datapath ports", restoreDatapathPorts},
 		{"TLV maps", restoreTLVMaps},

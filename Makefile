@@ -1,0 +1,33 @@
+# Everything here works from a clean clone on Debian 12 (or Fedora) with Go:
+# what is missing is installed by scripts/install-deps.
+
+export CGO_ENABLED = 0
+GOTESTSUM   = go run gotest.tools/gotestsum@v1.13.0
+STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+
+.PHONY: build demo test bench lint deps test-deps
+
+build:
+	go build -trimpath -ldflags "-X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
+
+demo: deps build
+	scripts/demo build/ovs-offline
+
+# Tests start real daemons: two packages at a time are what two cores take.
+test: test-deps
+	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg -- -count=1 -p 2 -timeout 30m ./...
+
+bench: test-deps
+	go test -run '^$$' -bench . -benchtime 3x ./...
+
+lint:
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	go vet ./...
+	$(STATICCHECK) ./...
+
+deps:
+	scripts/install-deps
+
+test-deps:
+	scripts/install-deps --test

@@ -1,0 +1,45 @@
+package restore
+
+import (
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// loadVersion is the OpenFlow version in which ovs-ofctl sends "load" as such.
+// In OpenFlow 1.5 it becomes a masked set_field, which does the same, but a
+// trace says it with other words.
+const loadVersion = "OpenFlow14"
+
+// guide tells the flows whose actions the live switch held as loads: those that
+// an older OpenFlow version or learn() had added. An OpenFlow 1.5 dump says
+// set_field for them; only bridge/dump-flows, which shows what the switch
+// holds, tells them apart.
+type guide map[string]string // actions by table, priority and match
+
+// readGuide reads the recorded bridge/dump-flows. Without one, no flow is known to hold loads.
+func (n *Node) readGuide(b *Bridge) (guide, error) {
+	f, ok, err := n.recorded(n.Workdir.BridgeRecorded(b.Name, workdir.RecordedBridgeFlows))
+	if !ok {
+		return nil, err
+	}
+	defer f.Close()
+	g := guide{}
+	for flow, problem := range openflow.Flows(f) {
+		if problem == nil && strings.Contains(flow.Text, "load:") {
+			g[flow.Place()] = flow.Actions()
+		}
+	}
+	return g, nil
+}
+
+// loads returns the flow with the actions that the switch held, if they are
+// loads and the dump says otherwise.
+func (g guide) loads(flow openflow.Flow) (text string, ok bool) {
+	actions, ok := g[flow.Place()]
+	if !ok || actions == flow.Actions() {
+		return "", false
+	}
+	return flow.WithActions(actions), true
+}
