@@ -49,10 +49,10 @@ integration_bridge() {
         protocols=OpenFlow10,OpenFlow13,OpenFlow14,OpenFlow15 \
         other_config:hwaddr='"7a:31:05:c2:44:4e"' other_config:mac-table-size=50000 \
         -- set-controller br-int tcp:127.0.0.1:6633 \
-        -- set Controller br-int connection_mode=out-of-band inactivity_probe=10000 \
-        -- add-port br-int patch-tun -- set Interface patch-tun type=patch options:peer=patch-int \
-        -- add-port br-int int-br-ex -- set Interface int-br-ex type=patch options:peer=phy-br-ex \
-        -- add-port br-int int-br-vlan -- set Interface int-br-vlan type=patch options:peer=phy-br-vlan
+        -- set Controller br-int connection_mode=out-of-band inactivity_probe=10000
+    ovs-vsctl add-port br-int patch-tun -- set Interface patch-tun type=patch options:peer=patch-int
+    ovs-vsctl add-port br-int int-br-ex -- set Interface int-br-ex type=patch options:peer=phy-br-ex
+    ovs-vsctl add-port br-int int-br-vlan -- set Interface int-br-vlan type=patch options:peer=phy-br-vlan
     for vm in "${VMS[@]}"; do
         read -r name vlan mac ip <<<"$vm"
         ovs-vsctl add-port br-int "$name" tag="$vlan" -- set Interface "$name" \
@@ -63,14 +63,15 @@ integration_bridge() {
     # The router's and the DHCP server's ends, a tap not wired yet, service
     # functions of a port chain, and a leftover of a DPDK trial that fails.
     ovs-vsctl add-port br-int qr-5a4e9265-4e tag=1 -- set Interface qr-5a4e9265-4e type=internal \
-        external_ids:attached-mac='"fa:16:3e:65:00:01"' \
-        -- add-port br-int qg-6b5fa376-5f tag=4 -- set Interface qg-6b5fa376-5f type=internal \
-        external_ids:attached-mac='"fa:16:3e:aa:00:05"' \
-        -- add-port br-int tap7c60b487-60 tag=1 -- set Interface tap7c60b487-60 type=internal \
-        external_ids:attached-mac='"fa:16:3e:65:00:02"' \
-        -- add-port br-int tap8d71c598-71 tag=4095 \
-        -- add-port br-int tap9e82d6a9-82 -- add-port br-int tapaf93e7ba-93 \
-        -- add-port br-int tapd2e1f3a4-c5
+        external_ids:attached-mac='"fa:16:3e:65:00:01"'
+    ovs-vsctl add-port br-int qg-6b5fa376-5f tag=4 -- set Interface qg-6b5fa376-5f type=internal \
+        external_ids:attached-mac='"fa:16:3e:aa:00:05"'
+    ovs-vsctl add-port br-int tap7c60b487-60 tag=1 -- set Interface tap7c60b487-60 type=internal \
+        external_ids:attached-mac='"fa:16:3e:65:00:02"'
+    ovs-vsctl add-port br-int tap8d71c598-71 tag=4095
+    ovs-vsctl add-port br-int tap9e82d6a9-82
+    ovs-vsctl add-port br-int tapaf93e7ba-93
+    ovs-vsctl add-port br-int tapd2e1f3a4-c5
     ovs-vsctl --no-wait add-port br-int vhub0a4f8cb-a4 tag=2 \
         -- set Interface vhub0a4f8cb-a4 type=dpdkvhostuserclient \
         options:vhost-server-path=/var/lib/vhost_sockets/vhub0a4f8cb-a4
@@ -81,8 +82,8 @@ tunnel_bridge() {
     ovs-vsctl add-br br-tun -- set Bridge br-tun fail_mode=secure datapath_type=system \
         protocols=OpenFlow10,OpenFlow13 other_config:hwaddr='"0e:95:61:d7:c1:45"' \
         -- set-controller br-tun tcp:127.0.0.1:6633 \
-        -- set Controller br-tun connection_mode=out-of-band \
-        -- add-port br-tun patch-int -- set Interface patch-int type=patch options:peer=patch-tun
+        -- set Controller br-tun connection_mode=out-of-band
+    ovs-vsctl add-port br-tun patch-int -- set Interface patch-int type=patch options:peer=patch-tun
     for octet in 22 23 24; do
         hex=$(printf '0a1400%02x' $octet)
         ovs-vsctl add-port br-tun "vxlan-$hex" -- set Interface "vxlan-$hex" type=vxlan \
@@ -106,9 +107,9 @@ tunnel_bridge() {
 external_bridge() {
     ovs-vsctl add-br br-ex -- set Bridge br-ex fail_mode=secure datapath_type=system \
         protocols=OpenFlow13 other_config:hwaddr='"52:54:00:2e:00:21"' \
-        -- set-controller br-ex tcp:192.0.2.66:6653 \
-        -- add-port br-ex phy-br-ex -- set Interface phy-br-ex type=patch options:peer=int-br-ex \
-        -- add-bond br-ex bond0 eth2 eth3 bond_mode=active-backup bond_updelay=0
+        -- set-controller br-ex tcp:192.0.2.66:6653
+    ovs-vsctl add-port br-ex phy-br-ex -- set Interface phy-br-ex type=patch options:peer=int-br-ex
+    ovs-vsctl add-bond br-ex bond0 eth2 eth3 bond_mode=active-backup bond_updelay=0
     ovs-appctl netdev-dummy/ip4addr br-ex 203.0.113.21/24 >/dev/null
     ovs-vsctl -- --id=@s create sFlow agent=br-ex target='"127.0.0.1:6343"' \
         header=128 sampling=512 polling=30 -- set Bridge br-ex sflow=@s >/dev/null
@@ -117,19 +118,22 @@ external_bridge() {
 # A plain learning switch: no controller, NORMAL, all the port settings.
 vlan_bridge() {
     ovs-vsctl add-br br-vlan -- set Bridge br-vlan datapath_type=system \
-        mcast_snooping_enable=true other_config:hwaddr='"52:54:00:2f:00:21"' \
-        -- add-port br-vlan phy-br-vlan -- set Interface phy-br-vlan type=patch options:peer=int-br-vlan \
-        -- add-bond br-vlan bond1 eth4 eth5 bond_mode=balance-slb trunks=30,120,121 \
-        other_config:bond-rebalance-interval=0 \
-        -- add-bond br-vlan bond2 eth6 eth7 bond_mode=balance-tcp lacp=active \
+        mcast_snooping_enable=true other_config:hwaddr='"52:54:00:2f:00:21"'
+    ovs-vsctl add-port br-vlan phy-br-vlan -- set Interface phy-br-vlan type=patch options:peer=int-br-vlan
+    ovs-vsctl add-bond br-vlan bond1 eth4 eth5 bond_mode=balance-slb trunks=30,120,121 \
+        other_config:bond-rebalance-interval=0
+    ovs-vsctl add-bond br-vlan bond2 eth6 eth7 bond_mode=balance-tcp lacp=active \
         other_config:lacp-fallback-ab=true other_config:lacp-time=fast vlan_mode=native-tagged \
-        tag=121 trunks=30,121 \
-        -- add-port br-vlan srv30 tag=30 -- add-port br-vlan srv30b tag=30 vlan_mode=access \
-        -- add-port br-vlan qinq0 vlan_mode=dot1q-tunnel tag=121 cvlans=7,8 \
-        -- add-port br-vlan native0 vlan_mode=native-untagged tag=30 trunks=120 \
-        -- add-port br-vlan quiet0 tag=30 -- add-port br-vlan dead0 tag=30 \
-        -- add-port br-vlan guard0 tag=30 protected=true -- add-port br-vlan guard1 tag=30 protected=true \
-        -- add-port br-vlan span0 \
+        tag=121 trunks=30,121
+    ovs-vsctl add-port br-vlan srv30 tag=30
+    ovs-vsctl add-port br-vlan srv30b tag=30 vlan_mode=access
+    ovs-vsctl add-port br-vlan qinq0 vlan_mode=dot1q-tunnel tag=121 cvlans=7,8
+    ovs-vsctl add-port br-vlan native0 vlan_mode=native-untagged tag=30 trunks=120
+    ovs-vsctl add-port br-vlan quiet0 tag=30
+    ovs-vsctl add-port br-vlan dead0 tag=30
+    ovs-vsctl add-port br-vlan guard0 tag=30 protected=true
+    ovs-vsctl add-port br-vlan guard1 tag=30 protected=true
+    ovs-vsctl add-port br-vlan span0 \
         -- --id=@out get Port span0 -- --id=@src get Port srv30 \
         -- --id=@m create Mirror name=tap-srv30 select_src_port=@src select_dst_port=@src \
         output_port=@out snaplen=256 -- set Bridge br-vlan mirrors=@m >/dev/null
@@ -139,14 +143,15 @@ vlan_bridge() {
 
 # The subports of a trunk: neutron gives every trunk a bridge.
 trunk_bridge() {
-    ovs-vsctl add-br tbr-c1b50ad9-b -- set Bridge tbr-c1b50ad9-b datapath_type=system \
-        -- add-port tbr-c1b50ad9-b tapc1b50ad9-b5 -- add-port tbr-c1b50ad9-b tpt-c1b50ad9-b5 \
-        -- set Interface tpt-c1b50ad9-b5 type=patch options:peer=tpi-c1b50ad9-b5 \
-        -- add-port br-int tpi-c1b50ad9-b5 tag=1 \
-        -- set Interface tpi-c1b50ad9-b5 type=patch options:peer=tpt-c1b50ad9-b5 \
-        -- add-port tbr-c1b50ad9-b spt-d2c61bea-c6 tag=300 \
-        -- set Interface spt-d2c61bea-c6 type=patch options:peer=spi-d2c61bea-c6 \
-        -- add-port br-int spi-d2c61bea-c6 tag=3 \
+    ovs-vsctl add-br tbr-c1b50ad9-b -- set Bridge tbr-c1b50ad9-b datapath_type=system
+    ovs-vsctl add-port tbr-c1b50ad9-b tapc1b50ad9-b5
+    ovs-vsctl add-port tbr-c1b50ad9-b tpt-c1b50ad9-b5 \
+        -- set Interface tpt-c1b50ad9-b5 type=patch options:peer=tpi-c1b50ad9-b5
+    ovs-vsctl add-port br-int tpi-c1b50ad9-b5 tag=1 \
+        -- set Interface tpi-c1b50ad9-b5 type=patch options:peer=tpt-c1b50ad9-b5
+    ovs-vsctl add-port tbr-c1b50ad9-b spt-d2c61bea-c6 tag=300 \
+        -- set Interface spt-d2c61bea-c6 type=patch options:peer=spi-d2c61bea-c6
+    ovs-vsctl add-port br-int spi-d2c61bea-c6 tag=3 \
         -- set Interface spi-d2c61bea-c6 type=patch options:peer=spt-d2c61bea-c6
 }
 
