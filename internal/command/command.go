@@ -31,12 +31,12 @@ type Error struct {
 	Err    error  // *exec.ExitError, or why it did not start
 }
 
-// Error names the program, its exit and the last line of what it said: the
-// OVS tools put the reason there.
+// Error names the program, its exit and the first line of what it said: the
+// OVS tools put the reason there, and then say that there was an error.
 func (e *Error) Error() string {
-	said := lastLine(e.Stderr)
+	said := firstLine(e.Stderr)
 	if said == "" {
-		said = lastLine(e.Stdout)
+		said = firstLine(e.Stdout)
 	}
 	if said == "" {
 		return fmt.Sprintf("%s: %v", strings.Join(e.Argv, " "), e.Err)
@@ -67,7 +67,7 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	return stdout.Bytes(), &Error{Argv: c.Argv, Stderr: stderr.String(), Stdout: stdout.String(), Err: err}
 }
 
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
 }

@@ -74,9 +74,12 @@ func (n *Node) replicaPorts(ctx context.Context) (map[string][2]string, error) {
 // uses, since another port may hold the one wanted.
 func (n *Node) renumber(ctx context.Context, live map[string]string, have map[string][2]string, o *outcome) error {
 	const aside = 60000
+	if len(live) == 0 {
+		return nil
+	}
 	var names []string
 	for name, h := range have {
-		if l, ok := live[name]; ok && l != "0" && l != h[0] && !isTunnelDevice(name) {
+		if h[0] != "0" && live[name] != h[0] && !isTunnelDevice(name) {
 			names = append(names, name)
 		}
 	}
@@ -88,6 +91,9 @@ func (n *Node) renumber(ctx context.Context, live map[string]string, have map[st
 		}
 	}
 	for _, name := range names {
+		if live[name] == "" {
+			continue // the live datapath had no such port: its number is in nobody's way
+		}
 		if _, err := n.appctl(ctx, "dpif-dummy/change-port-number", have[name][1], name, live[name]); err != nil {
 			o.note(Approximated, "port %q: its datapath port number %s is taken in the replica", name, live[name])
 			continue

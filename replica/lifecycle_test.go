@@ -1,0 +1,186 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ovs-offline/collect"
+	"ovs-offline/collect/sos"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/process"
+)
+
+func compute(t *testing.T) string {
+	t.Helper()
+	return only(t, "../testdata/captures/ovn-openstack-compute/sosreport-*.tar.xz")
+}
+
+// TestNothingListensOrLeaves looks into the namespace of each daemon.
+func TestNothingListensOrLeaves(t *testing.T) {
+	needTools(t)
+	n := replay(t, compute(t), Options{})
+	rt := process.New(process.Options{})
+	if isolated, why := rt.Isolated(context.Background()); !isolated {
+		t.Skip("no namespaces here: ", why)
+	}
+	for _, d := range daemons(n.wd) {
+		pid := running(t, rt, d).PID
+		proc := filepath.Join("/proc", strconv.Itoa(pid))
+		for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "udplite", "raw", "raw6", "packet"} {
+			raw, err := os.ReadFile(filepath.Join(proc, "net", table))
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if lines := strings.Count(string(raw), "\n"); err != nil || lines > 1 {
+				t.Errorf("%s has %s sockets (%v):\n%s", d.Role, table, err, raw)
+			}
+		}
+		ours, _ := os.Readlink("/proc/self/ns/net")
+		theirs, err := os.Readlink(filepath.Join(proc, "ns/net"))
+		if err != nil || ours == theirs {
+			t.Errorf("%s is in this process's network namespace (%v)", d.Role, err)
+		}
+	}
+}
+
+func running(t *testing.T, rt runtime.Runtime, d runtime.Daemon) runtime.State {
+	t.Helper()
+	s, err := rt.State(context.Background(), d)
+	if err != nil || !s.Running || s.PID == 0 {
+		t.Fatalf("%s: %+v %v", d.Role, s, err)
+	}
+	return s
+}
+
+// TestStopLeavesTheCollectionAlone compares the workdir before start and after stop.
+func TestStopLeavesTheCollectionAlone(t *testing.T) {
+	needTools(t)
+	ctx := context.Background()
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wd.Unlock()
+	if _, err := sos.Collect(ctx, wd, compute(t), sos.Half{OVS: true, OVN: true}, collect.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, wd.Path())
+	rt := process.New(process.Options{})
+	if _, err := Start(ctx, wd, rt, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, d := range daemons(wd) {
+		pids = append(pids, running(t, rt, d).PID)
+	}
+	if err := Stop(ctx, wd, rt); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		// A zombie has ended; whoever inherited it has not looked yet.
+		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
+			t.Errorf("process %d is still there: %s", pid, stat)
+		}
+	}
+	missing, extra := difference(before, tree(t, wd.Path()))
+	if len(missing)+len(extra) > 0 {
+		t.Errorf("stop left %v and took %v", extra, missing)
+	}
+}
+
+// tree lists the files below a folder with size and time of change.
+func tree(t *testing.T, root string) []string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil && e.IsDir() {
+			list = append(list, path)
+		} else if err == nil {
+			list = append(list, path+" "+strconv.FormatInt(info.Size(), 10)+" "+info.ModTime().String())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestStartReplaces starts twice, the second time after ovs-vswitchd was lost.
+func TestStartReplaces(t *testing.T) {
+	needTools(t)
+	n := replay(t, compute(t), Options{})
+	rt := process.New(process.Options{})
+	if err := rt.Stop(context.Background(), vswitchd(n.wd)); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Start(context.Background(), n.wd, rt, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := node{wd: n.wd, report: report}
+	complete(t, again)
+	if out := again.tool(t, "ovs-ofctl", "dump-flows", "br-int"); strings.Count(out, "actions=") != 958 {
+		t.Errorf("br-int has %d flows, want 958", strings.Count(out, "actions="))
+	}
+}
+
+// TestFlowsOnly starts a replica of a report that has no conf.db.
+func TestFlowsOnly(t *testing.T) {
+	needTools(t)
+	ctx := context.Background()
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wd.Unlock()
+	collections, err := sos.Collect(ctx, wd, withoutDatabase(t), sos.Half{OVS: true}, collect.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(collections) != 1 || !strings.Contains(strings.Join(collections[0].Remarks, " "), "no conf.db") {
+		t.Errorf("the collection doesn't say that it has no conf.db: %+v", collections)
+	}
+	rt := process.New(process.Options{})
+	defer func() {
+		if err := Stop(ctx, wd, rt); err != nil {
+			t.Error(err)
+		}
+	}()
+	report, err := Start(ctx, wd, rt, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := node{wd: wd, report: report}
+	if c := report.Bridges[0].Counts[workdir.Flows]; c.Collected != 958 || c.Restored != 958 {
+		t.Errorf("of 958 flows: %+v", *c)
+	}
+	out := n.tool(t, "ovs-appctl", "ofproto/trace", "br-int", "in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64")
+	if !strings.Contains(out, "Datapath actions: ct(zone=") {
+		t.Errorf("a trace answers:\n%s", out)
+	}
+}
+
+// withoutDatabase is the compute capture, extracted, without its conf.db.
+func withoutDatabase(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("tar", "-C", dir, "-xf", compute(t)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.Remove(only(t, filepath.Join(dir, "*/var/lib/openvswitch/conf.db"))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
