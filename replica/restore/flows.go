@@ -51,7 +51,7 @@ type loader struct {
 	bridge  *Bridge
 	version string
 	pending []pending // flows to add in version
-	loads   []pending // flows to add in loadVersion
+	loads   []pending // flows to add in the bridge's loadVersion
 	guide   guide
 	// collected counts the flows that were loaded, by the hash of their text,
 	// for comparing with what the replica says it has.
@@ -99,8 +99,12 @@ func (l *loader) add(ctx context.Context, flow openflow.Flow) error {
 	p := pending{Flow: flow, version: l.version}
 	p.text, p.mends = openflow.Apply(flow.Text)
 	queue := &l.pending
-	if text, ok := l.guide.loads(flow); ok && allowed(l.bridge.Protocols, loadVersion) {
-		p.text, p.version = text, loadVersion
+	text, ok := l.guide.loads(flow)
+	if !ok && l.guide == nil && saysLoad(flow) {
+		text, ok = p.text, true
+	}
+	if v := l.bridge.loadVersion(); ok && v != "" && v != l.version {
+		p.text, p.version = text, v
 		queue = &l.loads
 	}
 	*queue = append(*queue, p)

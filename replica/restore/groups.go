@@ -106,6 +106,7 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 			}
 		}
 	}
+	before := len(n.Report.Placeheld)
 	meters, err := n.known(ctx, b, version, "dump-meters", openflow.Meters)
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 	if err := n.placeholdGroups(ctx, b, version, absent(refs.Groups, ids(groups))); err != nil {
 		return err
 	}
-	if held := len(n.Report.Placeheld); held > 0 {
+	if len(n.Report.Placeheld) > before {
 		o.note(Approximated, "%s: flows name what was not collected: placeholders stand for it", b.Name)
 	}
 	return nil

@@ -1,16 +1,24 @@
 package restore
 
 import (
+	"regexp"
 	"strings"
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 )
 
-// loadVersion is the OpenFlow version in which ovs-ofctl sends "load" as such.
-// In OpenFlow 1.5 it becomes a masked set_field, which does the same, but a
-// trace says it with other words.
-const loadVersion = "OpenFlow14"
+// loadVersion is the best OpenFlow version of a bridge in which ovs-ofctl sends
+// "load" as such, "" if it speaks none. In OpenFlow 1.5 it becomes a masked
+// set_field, which does the same, but a trace says it with other words.
+func (b *Bridge) loadVersion() string {
+	for _, v := range versions() {
+		if v < "OpenFlow15" && allowed(b.Protocols, v) {
+			return v
+		}
+	}
+	return ""
+}
 
 // guide tells the flows whose actions the live switch held as loads: those that
 // an older OpenFlow version or learn() had added. An OpenFlow 1.5 dump says
@@ -42,4 +50,15 @@ func (g guide) loads(flow openflow.Flow) (text string, ok bool) {
 		return "", false
 	}
 	return flow.WithActions(actions), true
+}
+
+// wholeLoad matches the load of a whole register, which no dump of OpenFlow 1.2
+// or later says of a set_field.
+var wholeLoad = regexp.MustCompile(`(?:=|,)load:[^,()]*->[A-Za-z0-9_]+\[\]`)
+
+// saysLoad tells whether a dump's own words show that the switch held a load.
+// What learn() would add doesn't count: the flow itself holds a specification.
+func saysLoad(flow openflow.Flow) bool {
+	actions := "=" + flow.Actions()
+	return wholeLoad.MatchString(actions) && !strings.Contains(actions, "learn(")
 }

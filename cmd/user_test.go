@@ -1,0 +1,165 @@
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ovs-offline/replica/runtime/process"
+)
+
+// nobody is a user without any privilege, on Debian and Fedora.
+const nobody = 65534
+
+// program builds ovs-offline where every user may run it.
+func program(t *testing.T, dir string) string {
+	t.Helper()
+	path := filepath.Join(dir, "ovs-offline")
+	if out, err := exec.Command("go", "build", "-o", path, "..").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// public makes a folder that every user may enter, which t.TempDir's are not.
+func public(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ovs-offline-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestOrdinaryUser runs the main job as a user without privileges: collect,
+// start, trace, stop.
+func TestOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user; the other tests run as you")
+	}
+	if err := process.Missing("ovs-vswitchd", "ovn-nbctl"); err != nil {
+		t.Skip(err)
+	}
+	dir := public(t)
+	bin := program(t, dir)
+	report := filepath.Join(dir, "sosreport.tar.xz")
+	copyFile(t, "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz", report)
+	home := filepath.Join(dir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(home, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	run := func(argv ...string) string {
+		c := exec.Command(argv[0], argv[1:]...)
+		c.Dir, c.Env = home, []string{"PATH=/usr/bin:/bin", "HOME=" + home, "OVS_DBG_WORKDIR=" + home + "/wd"}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %v\n%s", argv, err, out)
+		}
+		return string(out)
+	}
+	run(bin, "collect-sos", report)
+	run(bin, "start")
+	if out := run(home+"/wd/bin/ovs-appctl", "ofproto/trace", "breth0", "in_port=1,icmp"); !strings.Contains(out, "Datapath actions: ") {
+		t.Errorf("a trace says %s", out)
+	}
+	run(bin, "stop")
+	if _, err := os.Stat(home + "/wd/db/ovs/conf.db"); err != nil {
+		t.Error(err)
+	}
+	if out, err := exec.Command("pgrep", "-u", "65534", "-f", home).CombinedOutput(); err == nil {
+		t.Errorf("processes are left: %s", out)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	raw, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	opened  = regexp.MustCompile(`open(?:at)?\((?:AT_FDCWD, )?"([^"]*)", ([A-Z_|]*O_(?:CREAT|WRONLY|RDWR)[A-Z_|]*).*\) = [0-9]`)
+	changed = regexp.MustCompile(`(?:mkdir|rename|unlink|symlink|link|rmdir|chmod|truncate)[a-z0-9]*\(.*"(/[^"]*)".*\) = 0`)
+)
+
+// TestWritesOnlyTheWorkdir watches every file that a collection and a replica
+// open for writing, their daemons and tools included.
+func TestWritesOnlyTheWorkdir(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed: ", err)
+	}
+	if err := process.Missing("ovs-vswitchd", "ovn-nbctl"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	bin, wd := program(t, dir), filepath.Join(dir, "wd")
+	report := "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"
+	// strace ends when the last process does that it follows, so one run starts and stops the daemons.
+	const both = `"$0" -w "$1" start && "$0" -w "$1" stop`
+	for _, args := range [][]string{{bin, "-w", wd, "collect-sos", report}, {"sh", "-c", both, bin, wd}} {
+		log := filepath.Join(dir, filepath.Base(args[0])+".strace")
+		argv := append([]string{"-f", "-qq", "-o", log, "-e", "trace=open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,symlink,symlinkat,link,linkat,rmdir,truncate"}, args...)
+		if out, err := exec.Command(strace, argv...).CombinedOutput(); err != nil {
+			if bytes.Contains(out, []byte("Operation not permitted")) {
+				t.Skip("strace may not trace here: ", string(out))
+			}
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		if n := checkWrites(t, log, wd); n == 0 {
+			t.Error("strace saw nothing written: this test sees nothing")
+		}
+	}
+}
+
+// checkWrites reports what was written outside of the workdir, and counts what
+// was written inside.
+func checkWrites(t *testing.T, log, wd string) (inside int) {
+	t.Helper()
+	f, err := os.Open(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	scanner := bufio.NewScanner(f)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		line := scanner.Text()
+		m := opened.FindStringSubmatch(line)
+		if m == nil {
+			m = changed.FindStringSubmatch(line)
+		}
+		if m == nil {
+			continue
+		}
+		switch path := m[1]; {
+		case path == wd || strings.HasPrefix(path, wd+"/"):
+			inside++
+		case !filepath.IsAbs(path), // below a folder of the workdir that is open
+			strings.HasPrefix(path, "/dev/"), strings.HasPrefix(path, "/proc/"),
+			strings.Contains(line, "O_TMPFILE"): // has no name, and goes with its process
+		default:
+			t.Errorf("%s: written outside of the workdir: %s", filepath.Base(log), line)
+		}
+	}
+	return inside
+}
