@@ -37,7 +37,7 @@ func vswitchd(wd *workdir.Dir) runtime.Daemon {
 // daemons are all that a replica of the workdir can have, in the order in which
 // they end: ovs-vswitchd before the server it talks to.
 func daemons(wd *workdir.Dir) []runtime.Daemon {
-	list := []runtime.Daemon{vswitchd(wd)}
+	list := []runtime.Daemon{vswitchd(wd), recordedServer(wd)}
 	for _, k := range workdir.Kinds() {
 		list = append(list, server(wd, k))
 	}

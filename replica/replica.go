@@ -100,7 +100,12 @@ func (s *starter) start(ctx context.Context) error {
 		return err
 	}
 	if s.serves(workdir.OVS) {
-		if err := s.startSwitch(ctx); err != nil {
+		// The two have nothing in common but the file they are made from.
+		var wg sync.WaitGroup
+		wg.Go(func() { s.serveRecorded(ctx) })
+		err := s.startSwitch(ctx)
+		wg.Wait()
+		if err != nil {
 			return err
 		}
 	}
@@ -121,13 +126,11 @@ func (s *starter) startServers(ctx context.Context) error {
 	errs := make([]error, len(s.kinds))
 	var wg sync.WaitGroup
 	for i, k := range s.kinds {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			if errs[i] = s.prepare(ctx, k); errs[i] == nil {
 				errs[i] = s.run(ctx, server(s.wd, k))
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)

@@ -22,6 +22,7 @@ type Sockets struct {
 	Workdir    string            `json:"workdir"`
 	Control    string            `json:"ovs_vswitchd_control,omitempty"`
 	Databases  map[string]string `json:"databases"` // socket by kind
+	Recorded   string            `json:"recorded_ovs,omitempty"`
 	Management []string          `json:"bridge_management,omitempty"`
 	Activate   string            `json:"activate"`
 }
@@ -39,6 +40,9 @@ func Show(wd *workdir.Dir) (Sockets, error) {
 	s := Sockets{Workdir: wd.Path(), Databases: map[string]string{}, Activate: activate.Script(wd.Bin())}
 	for _, k := range state.Kinds {
 		s.Databases[string(k)] = wd.Socket(k)
+	}
+	if _, err := os.Stat(wd.RecordedSocket()); err == nil {
+		s.Recorded = wd.RecordedSocket()
 	}
 	ovs := escapeGlob(wd.VarRun(workdir.OVS))
 	if found, err := filepath.Glob(filepath.Join(ovs, "ovs-vswitchd.*.ctl")); err == nil && len(found) > 0 {
@@ -71,6 +75,9 @@ func (s Sockets) Print(w io.Writer) {
 		if socket := s.Databases[string(k)]; socket != "" {
 			fmt.Fprintf(w, "* %s ovsdb-server socket found at %s\n  You can run commands such as:\n\n    %s --db unix:%s [...]\n  or\n    ovsdb-client [...] unix:%s\n\n", k, socket, tools[k], socket, socket)
 		}
+	}
+	if s.Recorded != "" {
+		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only) found at %s\n  You can run commands such as:\n\n    ovs-vsctl --db unix:%s list interface\n\n", s.Recorded, s.Recorded)
 	}
 	if len(s.Management) > 0 {
 		fmt.Fprintf(w, "* openflow bridge management sockets found at %s\n  You can run ofproto commands such as:\n\n", strings.Join(s.Management, "\n  "))

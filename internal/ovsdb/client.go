@@ -276,3 +276,12 @@ func (c *Client) Transact(ctx context.Context, changes ...Change) error {
 	}
 	return nil
 }
+
+// Ephemeral tells whether a column is one that no database file keeps (RFC 7047
+// section 3.2): what a running daemon says of itself, as statistics.
+func (c *Client) Ephemeral(table, column string) bool {
+	if !c.HasColumn(table, column) {
+		return false
+	}
+	return c.schema.Table(table).Column(column).Ephemeral()
+}

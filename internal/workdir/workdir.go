@@ -101,6 +101,10 @@ func (d *Dir) Unlock() {
 // checkOwner refuses a workdir that another user made: in /tmp anybody could
 // have prepared one, with links in it, to have our files written elsewhere.
 func checkOwner(path string) error {
+	var link unix.Stat_t
+	if err := unix.Lstat(path, &link); err == nil && int(link.Uid) != os.Geteuid() && link.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return fmt.Errorf("workdir %s is a link that uid %d made, not you (uid %d): it is not used; choose another with -w", path, link.Uid, os.Geteuid())
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -185,6 +189,9 @@ func (d *Dir) VarRunRecorded() string { return d.join("var-run", "recorded") }
 // Socket is where the ovsdb-server of a kind listens.
 func (d *Dir) Socket(k Kind) string { return filepath.Join(d.VarRun(k), "db.sock") }
 
+// RecordedSocket is where the database as recorded is served.
+func (d *Dir) RecordedSocket() string { return filepath.Join(d.VarRunRecorded(), "db.sock") }
+
 // Run holds working copies and logs while a replica runs.
 func (d *Dir) Run() string { return d.join("run") }
 
@@ -205,8 +212,3 @@ func (d *Dir) ReplicaFile() string { return d.join("replica.json") }
 
 // ReportFile says how faithful the replica is.
 func (d *Dir) ReportFile() string { return d.join("report.json") }
-
-// RuntimeUnits are the top-level names that start makes and stop removes.
-func (d *Dir) RuntimeUnits() []string {
-	return []string{d.join("var-run"), d.Run(), d.Bin(), d.ReplicaFile(), d.ReportFile()}
-}

@@ -130,6 +130,16 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 	return nil
 }
 
+// placed reports a placeholder, or that none could be made.
+func (n *Node) placed(ctx context.Context, b *Bridge, dump workdir.Dump, text, why, stands string, err error) error {
+	if err == nil {
+		n.Report.placeheld(Item{Bridge: b.Name, Dump: dump, Text: text, Reason: why + ": " + stands})
+		return nil
+	}
+	n.Report.Remarks = append(n.Report.Remarks, b.Name+": "+why+", and no placeholder can be made: "+reason(err))
+	return ctx.Err()
+}
+
 // known are the ids that the replica has already. Meters need OpenFlow 1.3; a
 // bridge below that has none.
 func (n *Node) known(ctx context.Context, b *Bridge, version, command string, read reader) (map[uint32]bool, error) {
@@ -163,14 +173,10 @@ func absent(named, have map[uint32]bool) []uint32 {
 func (n *Node) placeholdGroups(ctx context.Context, b *Bridge, version string, missing []uint32) error {
 	for _, id := range missing {
 		text := fmt.Sprintf("group_id=%d,type=all", id)
-		what := fmt.Sprintf("group %d is named by flows, and no dump of it was collected: a placeholder without buckets stands for it", id)
-		if _, err := n.ofctl(ctx, nil, version, b, "add-group", text); err != nil {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			what = fmt.Sprintf("group %d is named by flows, no dump of it was collected, and no placeholder can be made: %s", id, reason(err))
+		_, err := n.ofctl(ctx, nil, version, b, "add-group", text)
+		if err := n.placed(ctx, b, workdir.Groups, text, fmt.Sprintf("group %d is named, and no dump of it was collected", id), "a placeholder without buckets stands for it", err); err != nil {
+			return err
 		}
-		n.Report.placeheld(Item{Bridge: b.Name, Dump: workdir.Groups, Text: text, Reason: what})
 	}
 	return nil
 }

@@ -78,14 +78,10 @@ func (n *Node) dumpEntries(ctx context.Context, b *Bridge, version, command stri
 func (n *Node) placeholdMeters(ctx context.Context, b *Bridge, version string, missing []uint32) error {
 	for _, id := range missing {
 		text := fmt.Sprintf("meter=%d kbps bands=type=drop rate=4294967295", id)
-		what := fmt.Sprintf("meter %d is named by flows, and no dump of it was collected: a placeholder that never drops stands for it", id)
-		if _, err := n.ofctl(ctx, nil, version, b, "add-meter", text); err != nil {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			what = fmt.Sprintf("meter %d is named by flows, no dump of it was collected, and no placeholder can be made: %s", id, reason(err))
+		_, err := n.ofctl(ctx, nil, version, b, "add-meter", text)
+		if err := n.placed(ctx, b, workdir.Meters, text, fmt.Sprintf("meter %d is named, and no dump of it was collected", id), "a placeholder that never drops stands for it", err); err != nil {
+			return err
 		}
-		n.Report.placeheld(Item{Bridge: b.Name, Dump: workdir.Meters, Text: text, Reason: what})
 	}
 	return nil
 }

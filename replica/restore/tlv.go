@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
@@ -91,14 +90,9 @@ func (n *Node) placeholdTLVs(ctx context.Context, b *Bridge, version string, mis
 	for _, id := range missing {
 		text := fmt.Sprintf("{class=0xffff,type=%#x,len=4}->tun_metadata%d", id&0x7f, id)
 		_, err := n.ofctl(ctx, nil, version, b, "add-tlv-map", text)
-		if err := ctx.Err(); err != nil {
+		if err := n.placed(ctx, b, workdir.TLV, text, fmt.Sprintf("tun_metadata%d is named, and no TLV map of it was collected", id), "a placeholder of 4 bytes stands for it", err); err != nil {
 			return err
 		}
-		what := fmt.Sprintf("tun_metadata%d is named by flows, and no TLV map of it was collected: a placeholder of 4 bytes stands for it", id)
-		if err != nil {
-			what = strings.TrimSuffix(what, ": a placeholder of 4 bytes stands for it") + ", and no placeholder can be made: " + reason(err)
-		}
-		n.Report.placeheld(Item{Bridge: b.Name, Dump: workdir.TLV, Text: text, Reason: what})
 	}
 	return nil
 }

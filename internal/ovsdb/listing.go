@@ -1,0 +1,44 @@
+package ovsdb
+
+import (
+	"bufio"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// Record is a row as `ovs-vsctl list TABLE` prints it.
+type Record struct {
+	UUID    string
+	Columns []Value
+}
+
+// Value is a column of a Record, in the words of ovs-vsctl, which reads them
+// back in `ovs-vsctl set`.
+type Value struct{ Column, Text string }
+
+var (
+	uuidText   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	listedLine = regexp.MustCompile(`^([a-z_][a-zA-Z0-9_]*) *: (.*)$`)
+)
+
+// Listing reads the output of `ovs-vsctl list`. Lines that are none of it (the
+// warnings that ovs-vsctl prints among them) are passed over.
+func Listing(r io.Reader) ([]Record, error) {
+	var records []Record
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(nil, 16<<20)
+	for scanner.Scan() {
+		m := listedLine.FindStringSubmatch(strings.TrimRight(scanner.Text(), "\r"))
+		switch {
+		case m == nil:
+		case m[1] == "_uuid" && uuidText.MatchString(m[2]):
+			records = append(records, Record{UUID: m[2]})
+		case m[1] == "_uuid" || len(records) == 0:
+		default:
+			last := &records[len(records)-1]
+			last.Columns = append(last.Columns, Value{Column: m[1], Text: m[2]})
+		}
+	}
+	return records, scanner.Err()
+}

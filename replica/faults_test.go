@@ -1,0 +1,170 @@
+package replica
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime/process"
+)
+
+// extracted is a copy of the compute capture as a directory, for damaging.
+func extracted(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command("tar", "-C", dir, "--strip-components=1", "-xf", compute(t)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
+func edit(t *testing.T, path string, change func(string) string) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(change(string(raw))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBadFlowsCostThemselves puts flows that no switch takes among good ones:
+// each is named with its line and reason, and no other is lost.
+func TestBadFlowsCostThemselves(t *testing.T) {
+	needTools(t)
+	dir := extracted(t)
+	bad := map[string]string{
+		" cookie=0x1, duration=1s, table=9, n_packets=0, n_bytes=0, priority=7,nonsense=4 actions=drop":              "unknown keyword nonsense",
+		" cookie=0x2, duration=1s, table=9, n_packets=0, n_bytes=0, priority=7,ip actions=frobnicate(3)":             "unknown action",
+		" cookie=0x3, duration=1s, table=254, n_packets=0, n_bytes=0, priority=7,ip actions=drop":                    "the switch refuses it: OFPBRC_EPERM",
+		" cookie=0x4, duration=1s, table=9, n_packets=0, n_bytes=0, priority=7,metadata=0x9 actions=mod_nw_tos:4096": "",
+		"this line is no flow at all": "not a flow",
+	}
+	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {
+		lines := strings.SplitAfter(dump, "\n")
+		at := 100
+		for line := range bad {
+			lines[at] += line + "\n"
+			at += 200
+		}
+		return strings.Join(lines, "")
+	})
+	// All dumps hold them: no other version's words can help.
+	for _, v := range []string{"_-O_OpenFlow14", "_-O_OpenFlow13", ""} {
+		os.Remove(filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl"+v+"_dump-flows_br-int"))
+	}
+	n := replay(t, dir, Options{})
+	c := n.report.Bridges[0].Counts[workdir.Flows]
+	if c.Collected != 958+len(bad) || c.Restored != 958 || c.SetAside != len(bad) || c.Different != 0 {
+		t.Errorf("958 good flows and %d bad ones: %+v", len(bad), *c)
+	}
+	if n.report.Complete() {
+		t.Error("the report says that everything was restored")
+	}
+	for line, reason := range bad {
+		found := false
+		for _, item := range n.report.SetAside {
+			number := item.Line > 0 && item.File == "restore_flows/br-int.flows.dump"
+			if strings.Contains(line, "cookie") && !strings.Contains(item.Text, strings.Fields(line)[0][:len("cookie=0x1")]) {
+				continue
+			}
+			found = found || number && strings.Contains(item.Reason, reason)
+		}
+		if !found {
+			t.Errorf("not named with reason %q: %s\nset aside: %+v", reason, line, n.report.SetAside)
+		}
+	}
+}
+
+// TestMissingMetersGroupsAndTLVs drops the dumps of what flows name: the flows
+// stay, and placeholders are named.
+func TestMissingMetersGroupsAndTLVs(t *testing.T) {
+	needTools(t)
+	dir := extracted(t)
+	for _, pattern := range []string{"*_dump-meters_*", "*_dump-groups_*", "*_dump-tlv-map_*"} {
+		found, err := filepath.Glob(filepath.Join(dir, "sos_commands/openvswitch", pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, path := range found {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	n := replay(t, dir, Options{})
+	b := n.report.Bridges[0]
+	if c := b.Counts[workdir.Flows]; c.Restored != 958 || c.SetAside != 0 {
+		t.Errorf("flows: %+v", *c)
+	}
+	for dump, want := range map[workdir.Dump]int{workdir.Meters: 3, workdir.Groups: 1, workdir.TLV: 1} {
+		if c := b.Counts[dump]; c == nil || c.Placeheld != want {
+			t.Errorf("%s: %+v, want %d placeholders", dump, c, want)
+		}
+	}
+	if !n.report.Complete() || n.report.Strict() {
+		t.Error("placeholders are a remark, and an error only with --strict")
+	}
+}
+
+// TestAnotherVersionsWords takes a flow from another dump when the best dump's
+// words for it can't be read.
+func TestAnotherVersionsWords(t *testing.T) {
+	needTools(t)
+	dir := extracted(t)
+	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {
+		return strings.Replace(dump, "set_field:0x1/0x1->reg10,resubmit(,22)", "set_field:0x1/0x1->no_such_field,resubmit(,22)", 1)
+	})
+	n := replay(t, dir, Options{})
+	c := n.report.Bridges[0].Counts[workdir.Flows]
+	if c.SetAside != 0 || c.Mended != 3 || c.Restored != 957 {
+		t.Errorf("want 957 as they were dumped, and one in other words: %+v", *c)
+	}
+}
+
+// TestRecordedDatabase compares the database as recorded, which is served
+// beside the running one, with what ovs-vsctl list said on the node.
+func TestRecordedDatabase(t *testing.T) {
+	needTools(t)
+	n := replay(t, compute(t), Options{})
+	rt := process.New(process.Options{})
+	for table, file := range map[string]string{"interface": workdir.RecordedListInterface, "bridge": workdir.RecordedListBridge, "Open_vSwitch": workdir.RecordedListOVS} {
+		out, err := rt.Tool(context.Background(), n.wd.VarRunRecorded(), nil, "ovs-vsctl", "--db=unix:"+n.wd.RecordedSocket(), "list", table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded, err := os.ReadFile(n.wd.Recorded(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		missing, extra := difference(columns(t, string(recorded)), columns(t, string(out)))
+		if len(missing)+len(extra) > 0 {
+			t.Errorf("%s: recorded and not served: %q; served and not recorded: %q", table, missing, extra)
+		}
+	}
+	_, err := rt.Tool(context.Background(), n.wd.VarRunRecorded(), nil, "ovs-vsctl", "--no-wait", "--timeout=5", "--db=unix:"+n.wd.RecordedSocket(), "set", "Interface", "tapvm1aaaaa-aa", "external_ids:written=yes")
+	if err == nil {
+		t.Error("it can be written to")
+	}
+}
+
+func columns(t *testing.T, listing string) []string {
+	t.Helper()
+	records, err := ovsdb.Listing(strings.NewReader(listing))
+	if err != nil || len(records) == 0 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	var list []string
+	for _, r := range records {
+		for _, c := range r.Columns {
+			list = append(list, r.UUID+" "+c.Column+" "+c.Text)
+		}
+	}
+	return list
+}
