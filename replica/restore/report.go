@@ -126,3 +126,20 @@ func (r *Report) placeheld(i Item) {
 	r.Placeheld = append(r.Placeheld, i)
 	r.counts(i.Bridge, i.Dump).Placeheld++
 }
+
+// DatapathPorts maps the replica's datapath port numbers to the live node's, or
+// the other way. Ports of which either is unknown are not in it.
+func (r *Report) DatapathPorts(toReplica bool) map[string]string {
+	ports := map[string]string{}
+	for _, p := range r.Ports {
+		if p.Live == "none" || p.Live == "unknown" || p.Replica == "none" {
+			continue
+		}
+		if toReplica {
+			ports[p.Live] = p.Replica
+		} else {
+			ports[p.Replica] = p.Live
+		}
+	}
+	return ports
+}
