@@ -6,7 +6,7 @@ GOTESTSUM   = go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: build demo test bench lint deps test-deps
+.PHONY: build demo test fidelity bench lint deps test-deps
 
 build:
 	go build -trimpath -ldflags "-X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -17,6 +17,10 @@ demo: deps build
 # Tests start real daemons: two packages at a time are what two cores take.
 test: test-deps
 	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg -- -count=1 -p 2 -timeout 30m ./...
+
+# How alike the traces of live nodes and their replicas are, node by node.
+fidelity: test-deps
+	go run ./scripts/fidelity
 
 bench: test-deps
 	go test -run '^$$' -bench . -benchtime 3x ./...

@@ -5,12 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"ovs-offline/collect"
 	"ovs-offline/collect/sos"
-	"ovs-offline/internal/trace"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
@@ -29,7 +27,7 @@ func needTools(t *testing.T, programs ...string) {
 	}
 }
 
-// node is a replica under test and where its live traces are.
+// node is a replica under test.
 type node struct {
 	wd     *workdir.Dir
 	report *restore.Report
@@ -71,73 +69,6 @@ func (n node) tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// figures sums up comparisons.
-type figures struct {
-	packets, whole, results, actions, equal, lines int
-	differences                                    []string
-}
-
-func (f figures) percent(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
-
-// compare runs the recorded packets on the replica.
-func (n node) compare(t *testing.T, packets, live string) figures {
-	t.Helper()
-	list := readPackets(t, packets)
-	names, err := filepath.Glob(filepath.Join(live, "[0-9]*"))
-	if err != nil || len(names) != len(list) {
-		t.Fatalf("%d packets, %d live traces (%v)", len(list), len(names), err)
-	}
-	var f figures
-	for i, p := range list {
-		want, err := os.ReadFile(names[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := trace.Compare(string(want), n.tool(t, "ovs-appctl", p.Args()...))
-		f.packets++
-		f.equal += c.Equal
-		f.lines += c.Lines
-		if c.Whole {
-			f.whole++
-		} else {
-			f.differences = append(f.differences, filepath.Base(names[i])+": "+p.Bridge+" "+p.Flow+" "+strings.Join(p.Options, " ")+"\n"+c.First)
-		}
-		if c.Results {
-			f.results++
-		}
-		if c.Actions {
-			f.actions++
-		}
-	}
-	if f.packets == 0 {
-		t.Fatal("no packets")
-	}
-	return f
-}
-
-func readPackets(t *testing.T, path string) []trace.Packet {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	list, err := trace.ReadPackets(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
-func (f figures) log(t *testing.T, name string) {
-	t.Helper()
-	t.Logf("%-24s %3d packets: whole text %5.1f %%, result lines %5.1f %%, datapath actions %5.1f %%, lines %6.2f %%", name, f.packets,
-		f.percent(f.whole, f.packets), f.percent(f.results, f.packets), f.percent(f.actions, f.packets), f.percent(f.equal, f.lines))
-	for _, d := range f.differences {
-		t.Logf("differs: %.600s", d)
-	}
-}
-
 // only returns the one file that a pattern matches.
 func only(t *testing.T, pattern string) string {
 	t.Helper()
@@ -146,4 +77,32 @@ func only(t *testing.T, pattern string) string {
 		t.Fatalf("%s: %v %v", pattern, found, err)
 	}
 	return found[0]
+}
+
+// difference compares two lists of lines, whatever their order.
+func difference(want, have []string) (missing, extra []string) {
+	count := map[string]int{}
+	for _, s := range have {
+		count[s]++
+	}
+	for _, s := range want {
+		if count[s] == 0 {
+			missing = append(missing, s)
+		}
+		count[s]--
+	}
+	for s, n := range count {
+		if n > 0 {
+			extra = append(extra, s)
+		}
+	}
+	return missing, extra
+}
+
+// complete checks that the report says that everything was restored.
+func complete(t *testing.T, n node) {
+	t.Helper()
+	if !n.report.Complete() {
+		t.Errorf("the report is not complete: set aside %v, lost %v, steps %v", n.report.SetAside, n.report.Lost, n.report.Steps)
+	}
 }

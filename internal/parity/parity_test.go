@@ -1,0 +1,226 @@
+package parity
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/runtime/process"
+)
+
+const lab = "../../scripts/lab/lab"
+
+func TestMain(m *testing.M) {
+	process.Main()
+	os.Exit(m.Run())
+}
+
+// needTools skips a test where the daemons are not installed.
+func needTools(t *testing.T, programs ...string) {
+	t.Helper()
+	if err := process.Missing(append(programs, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-nbctl")...); err != nil {
+		t.Skip(err)
+	}
+}
+
+// run replays a recording; the replica ends with the test.
+func run(t *testing.T, r Recording, opts replica.Options) *Node {
+	t.Helper()
+	n, err := Replay(context.Background(), r.Report, filepath.Join(t.TempDir(), "wd"), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+func compare(t *testing.T, n *Node, r Recording) Figures {
+	t.Helper()
+	f, err := n.Compare(context.Background(), r.Packets, r.Live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%-22s %s", "", Header)
+	t.Logf("%-22s %s", r.Name, f)
+	for _, d := range f.Differences {
+		t.Logf("differs: %.800s", d)
+	}
+	return f
+}
+
+// TestCaptures replays nodes that had a real kernel datapath.
+func TestCaptures(t *testing.T) {
+	needTools(t)
+	for _, name := range []string{"ovn-openstack-compute", "ovn-kubernetes-worker"} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Capture(context.Background(), "../../testdata/captures/"+name, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := run(t, r, replica.Options{})
+			f := compare(t, n, r)
+			if f.Results != f.Packets {
+				t.Errorf("the result lines of %d packets differ", f.Packets-f.Results)
+			}
+			if Percent(f.Whole, f.Packets) < 98 {
+				t.Errorf("whole text is equal on %d of %d packets, want 98 %%", f.Whole, f.Packets)
+			}
+			checkComplete(t, n)
+		})
+	}
+}
+
+// checkComplete checks that the report says that everything was restored as it was.
+func checkComplete(t *testing.T, n *Node) {
+	t.Helper()
+	if !n.Report.Complete() {
+		t.Errorf("the report is not complete: set aside %v, lost %v, steps %v", n.Report.SetAside, n.Report.Lost, n.Report.Steps)
+	}
+	for _, b := range n.Report.Bridges {
+		for dump, c := range b.Counts {
+			if c.Restored != c.Collected || c.SetAside+c.Different+c.Placeheld > 0 {
+				t.Errorf("%s %s: %+v", b.Name, dump, *c)
+			}
+		}
+	}
+}
+
+// recordLab records a topology.
+func recordLab(t *testing.T, topology string) Recording {
+	t.Helper()
+	needTools(t, "ovn-northd", "ovn-controller", "ip")
+	if testing.Short() {
+		t.Skip("the lab takes seconds for each topology")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	r, err := Lab(ctx, lab, topology, filepath.Join(t.TempDir(), topology))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestLab replays live nodes of the lab, and reads back with ovs-ofctl that
+// every flow, group, meter and TLV mapping of the live one is there.
+func TestLab(t *testing.T) {
+	for _, topology := range []string{"openstack", "kubernetes", "ml2-ovs"} {
+		t.Run(topology, func(t *testing.T) {
+			r := recordLab(t, topology)
+			n := run(t, r, replica.Options{})
+			f := compare(t, n, r)
+			if f.Results != f.Packets {
+				t.Errorf("the result lines of %d packets differ", f.Packets-f.Results)
+			}
+			if got := Percent(f.Equal, f.Lines); got < 95 {
+				t.Errorf("%.2f %% of the lines are equal, want 95 %%", got)
+			}
+			checkComplete(t, n)
+			checkTruth(t, n, filepath.Join(filepath.Dir(r.Packets), "truth"))
+			if topology == "openstack" {
+				checkDSCP(t, n)
+			}
+		})
+	}
+}
+
+// checkTruth compares what ovs-ofctl said on the live node with what it says on the replica.
+func checkTruth(t *testing.T, n *Node, truth string) {
+	t.Helper()
+	versions, err := os.ReadFile(filepath.Join(truth, "versions"))
+	if err != nil || len(versions) == 0 {
+		t.Fatal("no truth: ", err)
+	}
+	for line := range strings.Lines(string(versions)) {
+		bridge, version, _ := strings.Cut(strings.TrimSpace(line), " ")
+		for _, d := range []struct{ file, command string }{{"flows", "dump-flows"}, {"groups", "dump-groups"}, {"meters", "dump-meters"}, {"tlv", "dump-tlv-map"}} {
+			want, err := os.ReadFile(filepath.Join(truth, bridge+"."+d.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"-O", version, d.command, bridge}
+			if d.file == "flows" {
+				args = append([]string{"--no-stats"}, args...)
+			}
+			have, err := n.Tool(context.Background(), "ovs-ofctl", args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			missing, extra := difference(entries(d.file, string(want)), entries(d.file, have))
+			if len(missing)+len(extra) > 0 {
+				t.Errorf("%s %s: %d of the live node are missing, %d are there that it had not: %.400q %.400q", bridge, d.file, len(missing), len(extra), missing, extra)
+			}
+		}
+	}
+}
+
+// entries are a dump's. Timeouts don't count, since a replica's flows have none.
+func entries(kind, text string) []string {
+	var list []string
+	r := strings.NewReader(text)
+	var found []openflow.Entry
+	switch kind {
+	case "flows":
+		for flow, problem := range openflow.Flows(r) {
+			if problem == nil {
+				list = append(list, strings.ReplaceAll(flow.Text, "dec_ttl()", "dec_ttl"))
+			}
+		}
+	case "groups":
+		found, _ = openflow.Groups(r)
+	case "meters":
+		found, _ = openflow.Meters(r)
+	case "tlv":
+		found, _ = openflow.TLVMap(r)
+	}
+	for _, e := range found {
+		list = append(list, e.Text)
+	}
+	return list
+}
+
+func difference(want, have []string) (missing, extra []string) {
+	count := map[string]int{}
+	for _, s := range have {
+		count[s]++
+	}
+	for _, s := range want {
+		if count[s] == 0 {
+			missing = append(missing, s)
+		}
+		count[s]--
+	}
+	for s, n := range count {
+		if n > 0 {
+			extra = append(extra, s)
+		}
+	}
+	return missing, extra
+}
+
+// checkDSCP makes sure that the topology holds what it is there for: a flow
+// that ovs-ofctl prints and can't read.
+func checkDSCP(t *testing.T, n *Node) {
+	t.Helper()
+	dump, err := os.ReadFile(n.Workdir.DumpFile("br-int", workdir.Flows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(dump, []byte("set_field:46/0x3f->ip_dscp")) {
+		t.Error("the dump of br-int has no DSCP rule that ovs-ofctl can't read back")
+	}
+	if len(n.Report.Mended) == 0 {
+		t.Error("nothing was mended")
+	}
+}
