@@ -65,7 +65,8 @@ type starter struct {
 	manifest *workdir.Manifest
 	kinds    []workdir.Kind // those to serve
 	report   *restore.Report
-	mu       sync.Mutex // guards report and starting while servers start side by side
+	expected func(line string) bool // tells what ovs-vswitchd logs because of what a replica is
+	mu       sync.Mutex             // guards report and starting while servers start side by side
 }
 
 // look finds what there is to serve.
@@ -193,6 +194,7 @@ func (s *starter) startSwitch(ctx context.Context) error {
 	defer db.Close()
 	isolated, _ := s.rt.Isolated(ctx) // why not is among the runtime's remarks
 	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report, Progress: s.opts.Progress}
+	s.expected = node.Expected
 	if err := node.Load(ctx); err != nil {
 		return err
 	}
@@ -251,7 +253,12 @@ func (s *starter) waitForBridges(ctx context.Context, node *restore.Node) error 
 
 // finish writes what the replica is and how good, and the tools' wrappers.
 func (s *starter) finish() error {
-	s.report.Remarks = append(s.report.Remarks, s.rt.Remarks()...)
+	for _, r := range s.rt.Remarks() {
+		line, logged := strings.CutPrefix(r, roleVswitchd+" logged while it started: ")
+		if !logged || s.expected == nil || !s.expected(line) {
+			s.report.Remarks = append(s.report.Remarks, r)
+		}
+	}
 	for _, c := range s.manifest.Collections {
 		s.report.Lost = append(s.report.Lost, c.Lost...)
 		s.report.Remarks = append(s.report.Remarks, c.Remarks...)

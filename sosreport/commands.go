@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -143,6 +144,7 @@ func (c *contents) datapathArguments(p pattern, byCommand map[string]string) []a
 			seen[rel] = true
 		}
 	}
+	sort.Slice(list, func(i, j int) bool { return list[i].value < list[j].value })
 	for _, rel := range c.names(p.folder() + "/" + mangle(p.command) + "_") {
 		if !seen[rel] {
 			list = append(list, actual{file: path.Base(rel)})

@@ -11,14 +11,63 @@ import (
 	"strings"
 )
 
-// contents is what was kept of a report while reading it.
+// contents is what was kept of a source while reading it.
 type contents struct {
+	*tree    // the report's, once it was chosen
+	trees    map[string]*tree
 	spool    string
-	top      string // the report's top folder
-	files    map[string]spooled
-	links    map[string]string // a link's path to its target, as written
+	name     string // the folder's own name where the source is one
 	bytes    int64
 	manifest *manifest
+}
+
+// tree is what was kept below one top folder.
+type tree struct {
+	top   string // "" for the top of the source itself
+	files map[string]spooled
+	links map[string]string // a link's path to its target, as written
+}
+
+func (c *contents) treeOf(top string) *tree {
+	t := c.trees[top]
+	if t == nil {
+		t = &tree{top: top, files: map[string]spooled{}, links: map[string]string{}}
+		c.trees[top] = t
+	}
+	return t
+}
+
+// choose takes the tree that is a report: the source itself, or the one below
+// it. It returns the top folders where there are several, since mixing what two
+// nodes said would be worse than nothing. A lone version.txt makes no report,
+// and is one only where nothing else is.
+func (c *contents) choose() (several []string) {
+	for top, t := range c.trees {
+		if t.telling() {
+			several = append(several, top)
+		}
+	}
+	if root := c.trees[""]; root != nil && (root.telling() || len(several) == 0) {
+		c.tree = root
+		return nil
+	}
+	sort.Strings(several)
+	for top, t := range c.trees {
+		if len(several) == 0 || top == several[0] {
+			c.tree = t
+		}
+	}
+	return several
+}
+
+// telling tells whether a tree holds what only a report does.
+func (t *tree) telling() bool {
+	for _, rel := range t.names("") {
+		if strings.HasPrefix(rel, "sos_") || isDatabasePlace(rel) {
+			return true
+		}
+	}
+	return false
 }
 
 type spooled struct {
@@ -44,7 +93,7 @@ type manifest struct {
 
 // keep spools one file under a name of our own; a second one of the same name
 // replaces the first, as extracting would.
-func (c *contents) keep(rel string, in io.Reader) error {
+func (c *contents) keep(t *tree, rel string, in io.Reader) error {
 	out, err := os.CreateTemp(c.spool, "spooled-*")
 	if err != nil {
 		return err
@@ -56,12 +105,24 @@ func (c *contents) keep(rel string, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if old, there := c.files[rel]; there {
-		os.Remove(old.file)
-	}
-	c.files[rel] = spooled{file: out.Name(), size: n}
+	t.drop(rel)
+	t.files[rel] = spooled{file: out.Name(), size: n}
 	c.bytes += n
 	return nil
+}
+
+// keepLink notes a link; it replaces what had its name before.
+func (t *tree) keepLink(rel, target string) {
+	t.drop(rel)
+	t.links[rel] = target
+}
+
+func (t *tree) drop(rel string) {
+	if old, there := t.files[rel]; there {
+		os.Remove(old.file)
+		delete(t.files, rel)
+	}
+	delete(t.links, rel)
 }
 
 // resolve follows links inside the report to a file that was kept. A target
@@ -163,6 +224,9 @@ func (c *contents) indexOutputs(r *Report, byName map[string]executed) {
 			rel := byCommand[inFolder(p.folder(), p.command+arg.value)]
 			if rel == "" {
 				rel = path.Join(p.folder(), arg.file)
+				if e, known := byName[rel]; known && e.command != p.command+arg.value {
+					continue // its name would fit, but the manifest says that another command made it
+				}
 			}
 			c.addOutput(r, p, arg.bridge, rel, byName)
 		}
@@ -185,14 +249,14 @@ func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byName ma
 func inFolder(folder, command string) string { return folder + ":" + command }
 
 // names lists what was kept below a folder, links included, sorted.
-func (c *contents) names(prefix string) []string {
+func (t *tree) names(prefix string) []string {
 	var names []string
-	for rel := range c.files {
+	for rel := range t.files {
 		if strings.HasPrefix(rel, prefix) {
 			names = append(names, rel)
 		}
 	}
-	for rel := range c.links {
+	for rel := range t.links {
 		if strings.HasPrefix(rel, prefix) {
 			names = append(names, rel)
 		}

@@ -35,7 +35,7 @@ func Open(ctx context.Context, source, spool string, progress Progress) (*Report
 	if err != nil {
 		return nil, err
 	}
-	c := &contents{spool: spool, files: map[string]spooled{}, links: map[string]string{}}
+	c := &contents{spool: spool, trees: map[string]*tree{}}
 	var read int64
 	if info.IsDir() {
 		err = c.readDirectory(ctx, source)
@@ -46,7 +46,11 @@ func Open(ctx context.Context, source, spool string, progress Progress) (*Report
 	if err != nil {
 		return nil, err
 	}
-	if len(c.files) == 0 {
+	several := c.choose()
+	if len(several) > 1 {
+		return nil, fmt.Errorf("%s holds several reports (%s): give one of them", source, strings.Join(several, ", "))
+	}
+	if c.tree == nil || len(c.names("")) == 0 {
 		return nil, fmt.Errorf("%s %w (no sos_commands/openvswitch, no databases of OVS or OVN)", source, ErrEmpty)
 	}
 	r := &Report{BytesRead: read}
@@ -56,10 +60,11 @@ func Open(ctx context.Context, source, spool string, progress Progress) (*Report
 	return r, nil
 }
 
-// counter counts what goes through a reader.
+// counter counts what goes through a reader, and knows when it came to its end.
 type counter struct {
 	io.Reader
 	n        int64
+	ended    bool
 	total    int64
 	progress Progress
 }
@@ -67,6 +72,7 @@ type counter struct {
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += int64(n)
+	c.ended = c.ended || errors.Is(err, io.EOF)
 	if c.progress != nil {
 		c.progress(c.n, c.total)
 	}
@@ -80,33 +86,81 @@ func (c *contents) readArchive(ctx context.Context, source string, size int64, p
 	}
 	defer f.Close()
 	counted := &counter{Reader: f, total: size, progress: progress}
-	stream, err := decompress(counted)
+	packed, err := decompress(counted)
 	if err != nil {
 		return 0, fmt.Errorf("%s is %w: %w", source, ErrNotArchive, err)
 	}
-	defer stream.Close()
-	entries := 0
-	err = archives.Tar{}.Extract(ctx, stream, func(_ context.Context, e archives.FileInfo) error {
-		entries++
-		return c.takeEntry(e)
-	})
+	defer packed.Close()
+	stream := &counter{Reader: packed}
+	entries, err := c.readTar(ctx, stream)
 	switch {
 	case err == nil && entries > 0:
 		return counted.n, nil
-	case err == nil, errors.Is(err, tar.ErrHeader) && entries == 0:
-		return 0, fmt.Errorf("%s is %w: no tar archive in it", source, ErrNotArchive)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return 0, err
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	case entries == 0 && (err == nil || stream.ended && stream.n < tarBlock || errors.Is(err, tar.ErrHeader)):
+		return 0, fmt.Errorf("%s is %w: no tar archive in it", source, ErrNotArchive)
+	case errors.Is(err, io.ErrUnexpectedEOF), counted.ended && strings.Contains(err.Error(), "truncated"): // xz has words of its own for it
 		return 0, fmt.Errorf("%s is cut off after %d of its files: copy it again and compare its sha256", source, entries)
 	default:
 		return 0, fmt.Errorf("%s can't be read beyond its file %d: %w: copy it again and compare its sha256", source, entries, err)
 	}
 }
 
+// tarBlock is the unit of a tar archive; a block of zeros ends it.
+const tarBlock = 512
+
+// readTar takes the entries of an archive, or of several in a row. It reads on
+// to the end of the stream: only there are the sums that tell damage.
+func (c *contents) readTar(ctx context.Context, stream *counter) (entries int, err error) {
+	for next := io.Reader(stream); next != nil && err == nil; {
+		var last int64 // where the last entry ended
+		err = archives.Tar{}.Extract(ctx, next, func(_ context.Context, e archives.FileInfo) error {
+			entries++
+			err := c.takeEntry(e)
+			last = stream.n
+			return err
+		})
+		if err == nil && stream.n-last < tarBlock {
+			return entries, io.ErrUnexpectedEOF // the tar package takes a cut between two entries for the end
+		}
+		if err == nil {
+			next, err = nextArchive(stream)
+		}
+	}
+	return entries, err
+}
+
+// nextArchive reads on behind the end of an archive, to another one (reports
+// are concatenated at times) or to the end of the stream, where it returns nil.
+func nextArchive(stream io.Reader) (io.Reader, error) {
+	block := make([]byte, tarBlock)
+	for {
+		_, err := io.ReadFull(stream, block)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			// The end of the padding, or of a stream that was cut: reading on tells.
+			if _, err := stream.Read(block[:1]); errors.Is(err, io.EOF) {
+				return nil, nil
+			}
+			return nil, err
+		case err != nil:
+			return nil, err
+		case isTar(block):
+			return io.MultiReader(bytes.NewReader(block), stream), nil
+		}
+	}
+}
+
+func isTar(start []byte) bool {
+	return len(start) == tarBlock && bytes.HasPrefix(start[257:], []byte("ustar"))
+}
+
 // decompress looks at the first bytes; a name says nothing for sure.
 func decompress(r io.Reader) (io.ReadCloser, error) {
-	start := make([]byte, 512)
+	start := make([]byte, tarBlock)
 	n, err := io.ReadFull(r, start)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, errors.New("it is empty")
@@ -122,37 +176,37 @@ func decompress(r io.Reader) (io.ReadCloser, error) {
 		return archives.Bz2{}.OpenReader(whole)
 	case bytes.HasPrefix(start, []byte("\x28\xb5\x2f\xfd")):
 		return archives.Zstd{}.OpenReader(whole)
-	case len(start) == 512 && bytes.HasPrefix(start[257:], []byte("ustar")):
+	case isTar(start):
 		return io.NopCloser(whole), nil
 	default:
 		return nil, errors.New("its first bytes are of no tar, xz, gzip, bzip2 or zstd file")
 	}
 }
 
+// takeEntry keeps an entry that is wanted, and reads past any other.
 func (c *contents) takeEntry(e archives.FileInfo) error {
 	header, ok := e.Header.(*tar.Header)
 	if !ok {
 		return fmt.Errorf("%q: no tar header", e.NameInArchive)
 	}
-	rel, ok := c.relative(header.Name)
-	if !ok {
-		return nil
+	in, err := e.Open()
+	if err != nil {
+		return err
 	}
-	switch header.Typeflag {
-	case tar.TypeReg:
-		in, err := e.Open()
-		if err != nil {
-			return err
+	tree, rel, ok := c.place(header.Name)
+	switch {
+	case ok && header.Typeflag == tar.TypeReg:
+		return c.keep(tree, rel, in)
+	case ok && header.Typeflag == tar.TypeSymlink:
+		tree.keepLink(rel, header.Linkname)
+	case ok && header.Typeflag == tar.TypeLink:
+		if other, target, ok := c.place(header.Linkname); ok && other == tree && target != rel {
+			tree.keepLink(rel, "/"+target)
 		}
-		return c.keep(rel, in)
-	case tar.TypeSymlink:
-		c.links[rel] = header.Linkname
-	case tar.TypeLink:
-		if target, ok := c.relative(header.Linkname); ok {
-			c.links[rel] = "/" + target
-		}
+	default:
+		_, err = io.Copy(io.Discard, in)
 	}
-	return nil
+	return err
 }
 
 // readDirectory takes the same files from an extracted report. os.Root keeps
@@ -163,7 +217,11 @@ func (c *contents) readDirectory(ctx context.Context, source string) error {
 		return err
 	}
 	defer root.Close()
-	c.top = filepath.Base(filepath.Clean(source))
+	abs, err := filepath.Abs(source)
+	if err != nil {
+		return err
+	}
+	c.name = filepath.Base(abs)
 	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
 			if name == "." {
@@ -185,14 +243,14 @@ func (c *contents) readDirectory(ctx context.Context, source string) error {
 }
 
 func (c *contents) takeFile(root *os.Root, name string, e fs.DirEntry) error {
-	rel, ok := c.relative(name)
+	tree, rel, ok := c.place(name)
 	if !ok {
 		return nil
 	}
 	if e.Type() == fs.ModeSymlink {
 		target, err := root.Readlink(name)
 		if err == nil {
-			c.links[rel] = target
+			tree.keepLink(rel, target)
 		}
 		return nil
 	}
@@ -204,7 +262,7 @@ func (c *contents) takeFile(root *os.Root, name string, e fs.DirEntry) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer f.Close()
-	return c.keep(rel, f)
+	return c.keep(tree, rel, f)
 }
 
 // places are the files and folders of a report that have a meaning here,
@@ -264,22 +322,19 @@ func mayHold(dir string) bool {
 	return false
 }
 
-// relative turns a name in the source into one below the report's top folder,
-// if it is wanted. Names that point out of the tree are never wanted.
-func (c *contents) relative(name string) (string, bool) {
+// place turns a name in the source into one below a report's top folder, if it
+// is wanted. Names that point out of the tree are never wanted.
+func (c *contents) place(name string) (*tree, string, bool) {
 	name = path.Clean(strings.TrimPrefix(name, "./"))
 	if !filepath.IsLocal(name) {
-		return "", false
+		return nil, "", false
 	}
 	if wanted(name) {
-		return name, true
+		return c.treeOf(""), name, true
 	}
 	top, below, _ := strings.Cut(name, "/")
 	if wanted(below) {
-		if c.top == "" {
-			c.top = top
-		}
-		return below, true
+		return c.treeOf(top), below, true
 	}
-	return "", false
+	return nil, "", false
 }

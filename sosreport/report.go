@@ -106,7 +106,7 @@ func (r *Report) HasOVS() bool { return len(r.outputs) > 0 || len(r.Databases) >
 
 var (
 	versionLine = regexp.MustCompile(`\(Open vSwitch\) ([0-9][^\s]*)`)
-	rpmLine     = regexp.MustCompile(`(?m)^(openvswitch|ovn)[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
+	rpmLine     = regexp.MustCompile(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
 	debLine     = regexp.MustCompile(`(?m)^ii\s+(openvswitch-switch|ovn-common)\s+(?:[0-9]+:)?([0-9][^-+~\s]*)`)
 	dirName     = regexp.MustCompile(`^sosreport-(.+?)(?:-obfuscated)?-[0-9]{4}-[0-9]{2}-[0-9]{2}-[a-z0-9]+`)
 )
@@ -118,8 +118,10 @@ func (r *Report) describe(c *contents) {
 			r.Host = firstWord(c.text(name))
 		}
 	}
-	if m := dirName.FindStringSubmatch(c.top); r.Host == "" && m != nil {
-		r.Host = m[1]
+	for _, name := range []string{c.top, c.name} {
+		if m := dirName.FindStringSubmatch(name); r.Host == "" && m != nil {
+			r.Host = m[1]
+		}
 	}
 	r.SosVersion = strings.TrimSpace(strings.TrimPrefix(c.text("version.txt"), "sosreport:"))
 	if c.manifest != nil && c.manifest.Version != "" {

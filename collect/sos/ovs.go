@@ -84,7 +84,7 @@ func (c *collector) collectNode(out *workdir.Collection) error {
 // takeRecorded keeps the first output of a meaning that is no error message.
 func (c *collector) takeRecorded(m sosreport.Meaning, bridge, path string, out *workdir.Collection) error {
 	for _, o := range c.report.Outputs(m, bridge) {
-		bad, err := isError(o.File)
+		bad, err := isError(c.where(o.File))
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ type judged struct {
 	entries int
 	lost    int // lines that were data and can't be used
 	first   openflow.Problem
-	failed  bool // an error message in place of the dump
+	failed  bool // an error message, or nothing, in place of the dump
 }
 
 // takeDumps keeps the best version of a dump in restore_flows, and the others
@@ -128,7 +128,7 @@ type judged struct {
 func (c *collector) takeDumps(bridge string, meaning sosreport.Meaning, dump workdir.Dump) ([]workdir.File, error) {
 	var usable []judged
 	for _, o := range c.report.Outputs(meaning, bridge) {
-		j, err := judge(o, dump)
+		j, err := judge(o, c.where(o.File), dump)
 		if err != nil {
 			return nil, err
 		}
@@ -157,12 +157,12 @@ func (c *collector) takeDumps(bridge string, meaning sosreport.Meaning, dump wor
 }
 
 // judge reads a dump once. A dump without -O is OpenFlow 1.0 text, as ovs-ofctl speaks it by default.
-func judge(o sosreport.Output, dump workdir.Dump) (judged, error) {
+func judge(o sosreport.Output, path string, dump workdir.Dump) (judged, error) {
 	j := judged{Output: o}
 	if j.OpenFlow == "" {
 		j.OpenFlow = "OpenFlow10"
 	}
-	f, err := os.Open(o.File)
+	f, err := os.Open(path)
 	if err != nil {
 		return j, err
 	}
@@ -194,7 +194,8 @@ func judge(o sosreport.Output, dump workdir.Dump) (judged, error) {
 			j.lost++
 		}
 	}
-	j.failed = j.entries == 0 && len(problems) > 0
+	// A command that was killed before it printed its header leaves an empty file: that says nothing.
+	j.failed = j.entries == 0 && (len(problems) > 0 || o.Size == 0)
 	return j, nil
 }
 

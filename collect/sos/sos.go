@@ -5,6 +5,7 @@ package sos
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ func Collect(ctx context.Context, wd *workdir.Dir, source string, half Half, opt
 	if err != nil {
 		return nil, err
 	}
-	c := &collector{ctx: ctx, staging: staging, report: report, half: half, wd: wd, opts: opts}
+	c := &collector{ctx: ctx, staging: staging, report: report, half: half, wd: wd, opts: opts, moved: map[string]string{}}
 	if c.source, err = filepath.Abs(source); err != nil {
 		return nil, err
 	}
@@ -60,6 +61,8 @@ type collector struct {
 	half      Half
 	opts      collect.Options
 	databases map[workdir.Kind]chosen
+	// moved tells where a spooled file went: links give one file several names.
+	moved map[string]string
 	// broken are files in a database's place that are none, with the reason.
 	broken []string
 }
@@ -199,10 +202,32 @@ func (c *collector) move(spooled, path, origin string) (workdir.File, error) {
 	if err := c.ctx.Err(); err != nil {
 		return workdir.File{}, err
 	}
-	file, err := c.staging.Move(spooled, path)
+	file, err := c.place(spooled, path)
 	if err != nil {
 		return file, fmt.Errorf("%s: %w", origin, err)
 	}
 	file.Origin = origin
 	return file, nil
+}
+
+// where is the path of a spooled file, which may have been moved under another
+// of its names.
+func (c *collector) where(spooled string) string {
+	if path, there := c.moved[spooled]; there {
+		return path
+	}
+	return spooled
+}
+
+func (c *collector) place(spooled, path string) (workdir.File, error) {
+	if _, again := c.moved[spooled]; !again {
+		c.moved[spooled] = path
+		return c.staging.Move(spooled, path)
+	}
+	in, err := os.Open(c.where(spooled))
+	if err != nil {
+		return workdir.File{}, err
+	}
+	defer in.Close()
+	return c.staging.Copy(in, path)
 }

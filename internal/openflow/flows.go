@@ -19,9 +19,21 @@ type Flow struct {
 func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
 	return func(yield func(Flow, *Problem) bool) {
 		undecoded := false
+		var held *Flow // the first line, until the next one tells whether it is whole
 		for n, l := range lines(r) {
+			if held != nil && !isHeader(l.text) {
+				if !yield(wholeOrCut(*held, l.text)) {
+					return
+				}
+				held = nil
+			}
 			flow, problem, skip := flowLine(n, l, undecoded)
 			if skip {
+				continue
+			}
+			if n == 1 && problem == nil {
+				flow.Text = strings.TrimSpace(l.text)
+				held = &flow
 				continue
 			}
 			if problem != nil && strings.Contains(problem.Text, "***decode error") {
@@ -31,8 +43,31 @@ func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
 				return
 			}
 		}
+		if held != nil {
+			yield(wholeOrCut(*held, ""))
+		}
 	}
 }
+
+// wholeOrCut judges the first line of a dump without a header, which may have
+// lost its beginning. Flows with statistics begin with a cookie; those without
+// (ovs-save's) begin with whatever is not the default.
+func wholeOrCut(first Flow, next string) (Flow, *Problem) {
+	match, actions, _ := cutActions(first.Text)
+	for _, start := range []string{"cookie=", "table="} {
+		if strings.HasPrefix(match, start) {
+			return Flow{Line: first.Line, Text: clean(match) + " actions=" + actions}, nil
+		}
+	}
+	hidden := strings.HasPrefix(match, "duration=") || strings.HasPrefix(match, "table_id=") // bridge/dump-flows
+	next = strings.TrimSpace(next)
+	if hasStatistics(match) && !hidden || strings.HasPrefix(next, "cookie=") && hasStatistics(next) {
+		return Flow{}, newProblem(first.Line, first.Text, "its beginning was cut off", true)
+	}
+	return Flow{Line: first.Line, Text: clean(match) + " actions=" + actions}, nil
+}
+
+func hasStatistics(text string) bool { return strings.Contains(text, "n_bytes=") }
 
 func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
 	switch {
@@ -49,21 +84,7 @@ func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
 		// After a decode error comes its hexdump: nothing of it is news.
 		return Flow{}, notData(n, text, "a flow"), undecoded
 	}
-	if n == 1 && !begins(match) {
-		return Flow{}, newProblem(n, text, "its beginning was cut off", true), false
-	}
 	return Flow{Line: n, Text: clean(match) + " actions=" + actions}, nil, false
-}
-
-// begins tells whether a flow is there from its beginning: all dumps begin with
-// one of these, and sos cuts the first line of a long one.
-func begins(match string) bool {
-	for _, key := range []string{"cookie=", "table=", "table_id=", "duration="} {
-		if strings.HasPrefix(match, key) {
-			return true
-		}
-	}
-	return false
 }
 
 // cutActions splits a flow at its " actions=" (or ",actions=", as

@@ -34,7 +34,17 @@ func Groups(r io.Reader) (groups []Entry, problems []Problem) {
 	return groups, problems
 }
 
-var meterID = regexp.MustCompile(`^meter=([0-9]+|0x[0-9a-f]+)[ ,]`)
+// meterNumber is how ovs-ofctl spells a meter's id: those that OpenFlow
+// reserves have names.
+const meterNumber = `([0-9]+|0x[0-9a-f]+|controller|slowpath)`
+
+// The ids of the meters that have names (OpenFlow 1.3, ofp_meter).
+const (
+	meterSlowpath   = 0xfffffffd
+	meterController = 0xfffffffe
+)
+
+var meterID = regexp.MustCompile(`^meter=` + meterNumber + `[ ,]`)
 
 // Meters reads a dump of ovs-ofctl dump-meters, where each band stands on a
 // line of its own. The text of a meter is one line again.
@@ -61,7 +71,7 @@ func Meters(r io.Reader) (meters []Entry, problems []Problem) {
 	return meters, problems
 }
 
-var meterStat = regexp.MustCompile(`^meter:([0-9]+) .*duration:([0-9.]+)s`)
+var meterStat = regexp.MustCompile(`^meter:` + meterNumber + ` .*duration:([0-9.]+)s`)
 
 // MeterAges reads the seconds for which each meter had existed from
 // ovs-ofctl meter-stats.
@@ -107,6 +117,12 @@ func tlvDecoration(text string) bool {
 }
 
 func parseID(text string) uint32 {
+	switch text {
+	case "controller":
+		return meterController
+	case "slowpath":
+		return meterSlowpath
+	}
 	id, _ := strconv.ParseUint(text, 0, 32) // the patterns above admit numbers only; too large a one is 0
 	return uint32(id)
 }

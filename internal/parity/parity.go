@@ -76,6 +76,7 @@ func (n *Node) Tool(ctx context.Context, name string, args ...string) (string, e
 // Figures sum up comparisons.
 type Figures struct {
 	Packets, Whole, Results, Actions int // packets, and those equal in that respect
+	Refused                          int // packets that the live node did not trace: their text is an error
 	Equal, Lines                     int // lines of the live traces, and those equal
 	Differences                      []string
 }
@@ -85,11 +86,11 @@ func Percent(n, all int) float64 { return 100 * float64(n) / float64(max(all, 1)
 
 // String is a line of the table that Header begins.
 func (f Figures) String() string {
-	return fmt.Sprintf("%7d  %9.1f %%  %10.1f %%  %14.1f %%  %7.2f %%", f.Packets, Percent(f.Whole, f.Packets), Percent(f.Results, f.Packets), Percent(f.Actions, f.Packets), Percent(f.Equal, f.Lines))
+	return fmt.Sprintf("%7d  %7d  %9.1f %%  %10.1f %%  %14.1f %%  %7.2f %%", f.Packets, f.Refused, Percent(f.Whole, f.Packets), Percent(f.Results, f.Packets), Percent(f.Actions, f.Packets), Percent(f.Equal, f.Lines))
 }
 
 // Header names the columns of String.
-const Header = "packets  whole text  result lines  datapath actions   all lines"
+const Header = "packets  refused  whole text  result lines  datapath actions   all lines"
 
 // Compare runs the packets listed in a file on the replica, and compares what
 // they answer with the live traces, files in packet order in the folder live.
@@ -119,6 +120,9 @@ func (n *Node) Compare(ctx context.Context, packets, live string) (Figures, erro
 
 func (f *Figures) add(c trace.Comparison, packet string) {
 	f.Packets++
+	if c.Refused {
+		f.Refused++
+	}
 	f.Equal += c.Equal
 	f.Lines += c.Lines
 	if c.Whole {

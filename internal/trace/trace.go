@@ -46,7 +46,8 @@ var (
 	recirc = regexp.MustCompile(`\b(recirc\(|recirc_id=|recirc_id\()(0x[0-9a-f]+|[0-9]+)`)
 	pid    = regexp.MustCompile(`\bpid=[0-9]+`)
 	meter  = regexp.MustCompile(`\bmeter\([0-9]+\)`)
-	output = regexp.MustCompile(`^[A-Za-z0-9_.@"-]+$`)
+	output = regexp.MustCompile(`^([A-Za-z0-9_.@-]+|"(\\.|[^"\\])*")$`)
+	nested = regexp.MustCompile(`^(clone|sample|actions|check_pkt_len|gt|le)\((.*)\)$`)
 )
 
 // Normalise returns the lines of a trace without what differs between two runs
@@ -82,35 +83,55 @@ func Normalise(text string) []string {
 	return lines
 }
 
-// sortFlood sorts outputs that follow each other without anything between.
+// isOutput tells a port from the actions that are spelled without parentheses.
+func isOutput(action string) bool {
+	switch action {
+	case "drop", "pop_vlan", "pop_eth", "ct_clear", "dec_ttl":
+		return false
+	}
+	return output.MatchString(action)
+}
+
+// sortFlood sorts outputs that follow each other without anything between, in
+// lists of actions within actions as well.
 func sortFlood(actions string) string {
 	tokens := split(actions)
 	for start := 0; start < len(tokens); {
+		if m := nested.FindStringSubmatch(tokens[start]); m != nil {
+			tokens[start] = m[1] + "(" + sortFlood(m[2]) + ")"
+		}
+		if strings.HasPrefix(tokens[start], "trunc(") {
+			start += 2 // it cuts the packet for the one output that follows
+			continue
+		}
 		end := start
-		for end < len(tokens) && output.MatchString(tokens[end]) {
+		for end < len(tokens) && isOutput(tokens[end]) {
 			end++
 		}
 		sort.Strings(tokens[start:end])
-		start = end + 1
+		start = max(end, start+1)
 	}
 	return strings.Join(tokens, ",")
 }
 
-// split splits at commas outside of parentheses.
+// split splits at commas outside of parentheses and quotes.
 func split(text string) []string {
 	var out []string
-	depth, start := 0, 0
-	for i, c := range text {
-		switch c {
-		case '(':
+	depth, start, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '(':
 			depth++
-		case ')':
+		case c == ')':
 			depth--
-		case ',':
-			if depth == 0 {
-				out = append(out, text[start:i])
-				start = i + 1
-			}
+		case c == ',' && depth == 0:
+			out = append(out, text[start:i])
+			start = i + 1
 		}
 	}
 	return append(out, text[start:])
@@ -121,6 +142,7 @@ type Comparison struct {
 	Whole   bool // every line is equal
 	Results bool // every Final flow, Megaflow and Datapath actions line is
 	Actions bool // every Datapath actions line is
+	Refused bool // the live trace has no result: it is an error message
 	Equal   int  // lines of the live trace that stand in the other one as well, in order
 	Lines   int  // lines of the live trace
 	First   string
@@ -133,6 +155,7 @@ func Compare(live, replica string) Comparison {
 	c.Whole = c.Equal == len(a) && len(a) == len(b)
 	c.Results = equal(pick(a, "Final flow: ", "Megaflow: ", "Datapath actions: "), pick(b, "Final flow: ", "Megaflow: ", "Datapath actions: "))
 	c.Actions = equal(pick(a, "Datapath actions: "), pick(b, "Datapath actions: "))
+	c.Refused = len(pick(a, "Datapath actions: ")) == 0
 	c.First = firstDifference(a, b)
 	return c
 }

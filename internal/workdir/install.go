@@ -11,6 +11,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A new collection is built beside the old one and put in its place in one
@@ -273,17 +275,16 @@ func (d *Dir) Purge() (left []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	names := []string{}
 	for _, c := range m.Collections {
 		for _, f := range c.Files {
 			if !filepath.IsLocal(f.Path) {
 				return nil, fmt.Errorf("%s names %q, which is outside the workdir: nothing is removed", d.manifestPath(), f.Path)
 			}
-			if err := os.Remove(d.join(f.Path)); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return nil, err
-			}
+			names = append(names, d.join(f.Path))
 		}
 	}
-	for _, name := range []string{d.manifestPath(), d.join(".lock")} {
+	for _, name := range append(names, d.manifestPath(), d.join(".lock")) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
@@ -295,7 +296,8 @@ func (d *Dir) Purge() (left []string, err error) {
 // files that keep others alive.
 func (d *Dir) removeEmpty() (left []string, err error) {
 	var folders []string
-	err = filepath.WalkDir(d.path, func(path string, e os.DirEntry, err error) error {
+	top := d.path + "/." // a workdir that is a link is looked into as well
+	err = filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -306,8 +308,11 @@ func (d *Dir) removeEmpty() (left []string, err error) {
 		}
 		return nil
 	})
-	for i := len(folders) - 1; i >= 0; i-- {
+	for i := len(folders) - 1; i > 0; i-- {
 		os.Remove(folders[i]) // fails where something is left: that is the point
+	}
+	if len(left) == 0 {
+		unix.Rmdir(d.path) // a link is its maker's, and stays
 	}
 	return left, err
 }

@@ -56,7 +56,8 @@ func DecodeName(encoded string) (name string, ok bool) {
 		b.WriteByte(raw[0])
 		i += 2
 	}
-	return b.String(), true
+	name = b.String()
+	return name, EncodeName(name) == encoded // else two file names would stand for one bridge
 }
 
 func plainByte(c byte) bool {

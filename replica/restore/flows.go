@@ -180,20 +180,18 @@ func (l *loader) send(ctx context.Context, list []pending) error {
 	return err
 }
 
-// rescue tries the words of another OpenFlow version's dump for a flow that
-// can't be added, and puts it aside with the reason if they fail as well.
+// rescue tries other ways for a flow that can't be added as it is, and puts it
+// aside with the reason if they fail as well.
 func (l *loader) rescue(ctx context.Context, p pending, cause error) error {
 	if err := l.readOthers(); err != nil {
 		return err
 	}
-	for _, text := range []string{p.Text, l.others[p.Key()]} {
-		again := p
-		again.version = l.version
-		if again.text, _ = openflow.Apply(text); text == "" || again.text == p.text {
+	for _, w := range l.otherWays(p) {
+		if w.text == "" || w.text == p.text && w.version == p.version {
 			continue
 		}
+		again := pending{Flow: p.Flow, text: w.text, version: w.version, mends: []string{w.how + ", since " + reason(cause)}}
 		if l.send(ctx, []pending{again}) == nil {
-			again.mends = []string{"taken from another dump, since " + reason(cause)}
 			l.loaded(again)
 			return nil
 		}
@@ -203,6 +201,22 @@ func (l *loader) rescue(ctx context.Context, p pending, cause error) error {
 	}
 	l.node.Report.setAside(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, reason(cause)))
 	return nil
+}
+
+// way is another way to add a flow.
+type way struct{ text, version, how string }
+
+// otherWays are the dump's own words where others were tried, those of another
+// OpenFlow version's dump, and OpenFlow 1.0, in which a switch takes actions
+// that lack their prerequisites (strip_vlan without a VLAN in the match).
+func (l *loader) otherWays(p pending) []way {
+	own, _ := openflow.Apply(p.Text)
+	other, _ := openflow.Apply(l.others[p.Key()])
+	ways := []way{{own, l.version, "taken as it was dumped"}, {other, l.version, "taken from another OpenFlow version's dump"}}
+	if allowed(l.bridge.Protocols, "OpenFlow10") {
+		ways = append(ways, way{own, "OpenFlow10", "added with OpenFlow 1.0"}, way{other, "OpenFlow10", "taken from another OpenFlow version's dump, added with OpenFlow 1.0"})
+	}
+	return ways
 }
 
 // readOthers reads the flow dumps of the other OpenFlow versions, the worst

@@ -1,0 +1,270 @@
+package dbfile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ovs-offline/collect"
+	"ovs-offline/collect/sos"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
+)
+
+const compute = "../../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"
+
+// names of the databases by kind.
+var names = map[workdir.Kind]string{workdir.OVS: ovsdb.OVS, workdir.NB: ovsdb.NB, workdir.SB: ovsdb.SB}
+
+// save writes a database file of a few records.
+func save(t *testing.T, name string, rows int) string {
+	t.Helper()
+	return saveBytes(t, []byte(database(name, rows)))
+}
+
+func saveBytes(t *testing.T, raw []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "some.file")
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func database(name string, rows int) string {
+	text := record(fmt.Sprintf(`{"name":%q,"version":"1.2.3","cksum":"1 2","tables":{"T":{"columns":{"c":{"type":"string"}}}}}`, name))
+	for i := range rows {
+		text += record(fmt.Sprintf(`{"_date":%d,"_comment":"row"}`, i))
+	}
+	return text
+}
+
+func record(body string) string {
+	return fmt.Sprintf("OVSDB JSON %d %x\n%s", len(body), sha1.Sum([]byte(body)), body)
+}
+
+func newWorkdir(t *testing.T) *workdir.Dir {
+	t.Helper()
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(wd.Unlock)
+	return wd
+}
+
+func take(t *testing.T, wd *workdir.Dir, kind workdir.Kind, path string, force bool) workdir.Collection {
+	t.Helper()
+	c, err := Collect(context.Background(), wd, kind, path, collect.Options{Force: force})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func tree(t *testing.T, root string) map[string]string {
+	t.Helper()
+	seen := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			seen[path] = read(t, path)
+		} else if err == nil {
+			seen[path] = e.Type().String()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+func TestEachKind(t *testing.T) {
+	wd := newWorkdir(t)
+	for kind, rel := range map[workdir.Kind]string{workdir.OVS: "db/ovs/conf.db", workdir.NB: "db/ovn_nb/ovnnb_db.db", workdir.SB: "db/ovn_sb/ovnsb_db.db"} {
+		path := save(t, names[kind], 3)
+		got := take(t, wd, kind, path, false)
+		if read(t, filepath.Join(wd.Path(), rel)) != read(t, path) {
+			t.Errorf("%s is not what was given", rel)
+		}
+		want := workdir.File{Path: rel, Origin: path, Size: int64(len(read(t, path))), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, path))))}
+		if !reflect.DeepEqual(got.Files, []workdir.File{want}) || got.Source.Kind != "database file" || got.Source.Name != path {
+			t.Errorf("%s: %+v", kind, got)
+		}
+	}
+	m, err := wd.Manifest()
+	if err != nil || len(m.Collections) != 3 {
+		t.Errorf("%v %+v", err, m)
+	}
+}
+
+// TestWrongKind: the error names what the file is, and the command for it.
+func TestWrongKind(t *testing.T) {
+	commands := map[workdir.Kind]string{workdir.OVS: "collect-db-ovs", workdir.NB: "collect-db-ovn-nb", workdir.SB: "collect-db-ovn-sb"}
+	wd := newWorkdir(t)
+	before := tree(t, wd.Path())
+	for is, name := range names {
+		for asked := range names {
+			if is == asked {
+				continue
+			}
+			path := save(t, name, 1)
+			_, err := Collect(context.Background(), wd, asked, path, collect.Options{})
+			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), name) || !strings.HasSuffix(err.Error(), "use "+commands[is]) {
+				t.Errorf("%s for %s: %v", is, asked, err)
+			}
+		}
+	}
+	if _, err := Collect(context.Background(), wd, workdir.OVS, save(t, "hardware_vtep", 1), collect.Options{}); err == nil || !strings.Contains(err.Error(), "hardware_vtep") {
+		t.Errorf("another database: %v", err)
+	}
+	if !reflect.DeepEqual(tree(t, wd.Path()), before) {
+		t.Error("something was written")
+	}
+}
+
+// TestFormsOfFiles: a cluster member's, one inside gzip, a damaged one: each
+// kept as it is, with a remark where a person should know.
+func TestFormsOfFiles(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	fmt.Fprint(w, database(ovsdb.SB, 3))
+	w.Close()
+	head := `{"cluster_id":"6f0a5e3a-0e0f-4c1d-8f6e-0123456789ab","local_address":"tcp:1.2.3.4:6644","name":"OVN_Southbound","prev_data":[{"name":"OVN_Southbound","version":"1.2.3","tables":{}},{}],"prev_index":1,"prev_term":1,"server_id":"6f0a5e3a-0e0f-4c1d-8f6e-0123456789ac"}`
+	cluster := strings.Replace(record(head), "OVSDB JSON", "OVSDB CLUSTER", 1)
+	for _, c := range []struct {
+		what, content, remark string
+	}{
+		{"standalone", database(ovsdb.SB, 3), ""},
+		{"gzip", packed.String(), ""},
+		{"clustered", cluster, "cluster member"},
+		{"rewritten by sos clean", strings.Replace(database(ovsdb.SB, 3), "row", "host0", 1), "damaged"},
+		{"torn", database(ovsdb.SB, 3)[:len(database(ovsdb.SB, 3))-4], "damaged"},
+	} {
+		wd := newWorkdir(t)
+		got := take(t, wd, workdir.SB, saveBytes(t, []byte(c.content)), false)
+		if read(t, wd.Database(workdir.SB)) != c.content {
+			t.Errorf("%s: not kept as it is", c.what)
+		}
+		if said := strings.Join(got.Files[0].Remarks, "\n"); !strings.Contains(said, c.remark) || (said == "") != (c.remark == "") {
+			t.Errorf("%s: remarks %q", c.what, said)
+		}
+	}
+}
+
+// TestAFailureChangesNothing: refused or failed, the earlier one stays.
+func TestAFailureChangesNothing(t *testing.T) {
+	wd := newWorkdir(t)
+	first := save(t, ovsdb.NB, 1)
+	take(t, wd, workdir.NB, first, false)
+	before := tree(t, wd.Path())
+	whole := database(ovsdb.NB, 5)
+	tail := saveBytes(t, []byte(strings.Repeat(`"x":["uuid","1"],`, 20)+whole[len(whole)/2:]))
+	for what, c := range map[string]struct {
+		path  string
+		force bool
+		want  error
+	}{
+		"occupied":    {save(t, ovsdb.NB, 2), false, collect.ErrOccupied},
+		"missing":     {filepath.Join(t.TempDir(), "no"), true, os.ErrNotExist},
+		"a folder":    {t.TempDir(), true, nil},
+		"empty":       {saveBytes(t, nil), true, ovsdb.ErrEmpty},
+		"text":        {saveBytes(t, []byte("hello\n")), true, ovsdb.ErrNotDatabase},
+		"tailed":      {tail, true, ovsdb.ErrTailed},
+		"wrong kind":  {save(t, ovsdb.SB, 1), true, nil},
+		"other magic": {saveBytes(t, []byte("PK\x03\x04")), true, ovsdb.ErrNotDatabase},
+	} {
+		_, err := Collect(context.Background(), wd, workdir.NB, c.path, collect.Options{Force: c.force})
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if what == "occupied" && (!strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), "--force")) || what != "occupied" && !strings.Contains(err.Error(), c.path) {
+			t.Errorf("%s: it doesn't say enough: %v", what, err)
+		}
+		if !reflect.DeepEqual(tree(t, wd.Path()), before) {
+			t.Errorf("%s: something has changed", what)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Collect(ctx, wd, workdir.NB, save(t, ovsdb.NB, 2), collect.Options{Force: true}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if !reflect.DeepEqual(tree(t, wd.Path()), before) {
+		t.Error("cancelled: something has changed")
+	}
+	take(t, wd, workdir.NB, save(t, ovsdb.NB, 7), true)
+	if read(t, wd.Database(workdir.NB)) != database(ovsdb.NB, 7) {
+		t.Error("--force did not replace it")
+	}
+}
+
+// TestDumpsSurviveAnotherDatabase: replacing conf.db keeps the flows and all
+// that is known of them.
+func TestDumpsSurviveAnotherDatabase(t *testing.T) {
+	wd := newWorkdir(t)
+	list, err := sos.Collect(context.Background(), wd, compute, sos.Half{OVS: true, OVN: true}, collect.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, wd.Path())
+	got := take(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), true)
+	after := tree(t, wd.Path())
+	if after[wd.Database(workdir.OVS)] != database(ovsdb.OVS, 4) {
+		t.Error("conf.db was not replaced")
+	}
+	for _, changed := range []string{wd.Database(workdir.OVS), filepath.Join(wd.Path(), "manifest.json")} {
+		delete(before, changed)
+		delete(after, changed)
+	}
+	if !reflect.DeepEqual(before, after) {
+		t.Error("more than conf.db has changed")
+	}
+	old := list[0]
+	if !reflect.DeepEqual(got.Bridges, old.Bridges) || got.Host != old.Host || got.OVSVersion != old.OVSVersion || len(got.Files) != len(old.Files) {
+		t.Errorf("forgotten: %+v", got)
+	}
+}
+
+// TestFromTheWorkdirItself: the file given is the very one that is replaced.
+func TestFromTheWorkdirItself(t *testing.T) {
+	wd := newWorkdir(t)
+	take(t, wd, workdir.SB, save(t, ovsdb.SB, 2), false)
+	take(t, wd, workdir.SB, wd.Database(workdir.SB), true)
+	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
+		t.Error("lost")
+	}
+}
+
+func TestNothingOutsideTheWorkdir(t *testing.T) {
+	tmp, cwd := t.TempDir(), t.TempDir()
+	wd := newWorkdir(t)
+	path := save(t, ovsdb.SB, 2)
+	before := tree(t, filepath.Dir(path))
+	t.Setenv("TMPDIR", tmp)
+	t.Chdir(cwd)
+	take(t, wd, workdir.SB, path, false)
+	if len(tree(t, tmp))+len(tree(t, cwd)) != 2 || !reflect.DeepEqual(tree(t, filepath.Dir(path)), before) {
+		t.Error("something was written outside")
+	}
+}

@@ -1,0 +1,456 @@
+package openflow
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// allFlows reads a dump to its end.
+func allFlows(r io.Reader) (flows []Flow, problems []Problem) {
+	for f, p := range Flows(r) {
+		if p != nil {
+			problems = append(problems, *p)
+		} else {
+			flows = append(flows, f)
+		}
+	}
+	return flows, problems
+}
+
+func texts(flows []Flow) []string {
+	var list []string
+	for _, f := range flows {
+		list = append(list, f.Text)
+	}
+	return list
+}
+
+// dumps are the outputs of the openvswitch plugin of the real reports.
+func dumps(t *testing.T) map[string][]byte {
+	t.Helper()
+	reports, err := filepath.Glob("../../testdata/captures/*/sosreport-*.tar.xz")
+	if err != nil || len(reports) == 0 {
+		t.Fatal("no captures", err)
+	}
+	found := map[string][]byte{}
+	for _, report := range reports {
+		dir := t.TempDir()
+		if out, err := exec.Command("tar", "-xJf", report, "-C", dir).CombinedOutput(); err != nil {
+			t.Skipf("tar: %v %s", err, out)
+		}
+		files, _ := filepath.Glob(filepath.Join(dir, "*/sos_commands/openvswitch/*"))
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[filepath.Base(report)+"/"+filepath.Base(file)] = raw
+		}
+	}
+	return found
+}
+
+// grep counts as grep -c does.
+func grep(pattern string, raw []byte) int {
+	re, n := regexp.MustCompile(pattern), 0
+	for scanner := bufio.NewScanner(bytes.NewReader(raw)); scanner.Scan(); {
+		if re.Match(scanner.Bytes()) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRealDumps reads every dump of the captures: every entry is found, and
+// where an error text stands in place of data that is said.
+func TestRealDumps(t *testing.T) {
+	statistic := regexp.MustCompile(`(^|,)(duration|n_packets|n_bytes|idle_age|hard_age)=`)
+	kinds := map[string]int{}
+	for name, raw := range dumps(t) {
+		command := name[strings.Index(name, "/")+1:]
+		failed := grep(`ovs-ofctl:`, raw) > 0
+		var entries, want, lost, told int
+		count := func(list []Problem) {
+			for _, p := range list {
+				if p.Lost {
+					lost++
+				}
+				told++
+			}
+		}
+		switch {
+		case strings.Contains(command, "dump-flows_") && strings.HasPrefix(command, "ovs-ofctl"), strings.Contains(command, "bridge.dump-flows"):
+			flows, problems := allFlows(bytes.NewReader(raw))
+			for _, f := range flows {
+				match, _, ok := cutActions(f.Text)
+				if !ok || statistic.MatchString(match) {
+					t.Errorf("%s line %d: %s", name, f.Line, f.Text)
+				}
+			}
+			entries, want = len(flows), grep(`actions=`, raw)
+			count(problems)
+			kinds["flows"] += entries
+		case strings.Contains(command, "dump-groups_"):
+			groups, problems := Groups(bytes.NewReader(raw))
+			entries, want = len(groups), grep(`group_id=`, raw)
+			count(problems)
+			kinds["groups"] += entries
+		case strings.Contains(command, "dump-meters_"):
+			meters, problems := Meters(bytes.NewReader(raw))
+			for _, m := range meters {
+				if !strings.Contains(m.Text, "bands=type=") {
+					t.Errorf("%s: %s", name, m.Text)
+				}
+			}
+			entries, want = len(meters), grep(`^meter=`, raw)
+			count(problems)
+			kinds["meters"] += entries
+		case strings.Contains(command, "dump-tlv-map_"):
+			mappings, problems := TLVMap(bytes.NewReader(raw))
+			entries, want = len(mappings), grep(`tun_metadata`, raw)
+			count(problems)
+			kinds["mappings"] += entries
+		case strings.Contains(command, "meter-stats_"):
+			entries, want = len(MeterAges(bytes.NewReader(raw))), grep(`^meter:`, raw)
+			kinds["ages"] += entries
+			told = grep(`ovs-ofctl:`, raw)
+		case strings.HasPrefix(command, "ovs-ofctl") && strings.Contains(command, "show_"):
+			d := Show(bytes.NewReader(raw))
+			entries, want = len(d.Ports), grep(`^ ([0-9]+|LOCAL)\(`, raw)
+			if len(d.DatapathID) != 16 {
+				t.Errorf("%s: datapath id %q", name, d.DatapathID)
+			}
+			kinds["ports"] += entries
+		default:
+			continue
+		}
+		if entries != want || lost > 0 || failed != (told > 0) {
+			t.Errorf("%s: %d of %d entries, %d lost, %d problems, an error text: %v", name, entries, want, lost, told, failed)
+		}
+	}
+	for _, kind := range []string{"flows", "groups", "meters", "mappings", "ages", "ports"} {
+		if kinds[kind] == 0 {
+			t.Errorf("no %s in all the captures", kind)
+		}
+	}
+}
+
+func TestFlows(t *testing.T) {
+	const header = "OFPST_FLOW reply (OF1.5) (xid=0x2):\n"
+	for _, c := range []struct {
+		what, dump string
+		want       []string
+		problems   int
+		lost       int
+	}{
+		{"with statistics", header + " cookie=0x1, duration=12.3s, table=3, n_packets=1, n_bytes=2, idle_timeout=60, hard_timeout=5, idle_age=3, hard_age=4, send_flow_rem priority=10,ip,nw_src=1.2.3.4 actions=output:1\n",
+			[]string{"cookie=0x1,table=3,send_flow_rem,priority=10,ip,nw_src=1.2.3.4 actions=output:1"}, 0, 0},
+		{"flags without commas", header + " cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, send_flow_rem check_overlap reset_counts no_byte_counts importance=9, priority=1,in_port=\"a b,c\",tcp actions=drop\n",
+			[]string{"cookie=0x0,table=0,send_flow_rem,reset_counts,no_byte_counts,importance=9,priority=1,in_port=\"a b,c\",tcp actions=drop"}, 0, 0},
+		{"offloaded", header + " cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, n_offload_packets=0, n_offload_bytes=0, priority=0 actions=NORMAL\n",
+			[]string{"cookie=0x0,table=0,priority=0 actions=NORMAL"}, 0, 0},
+		{"timeouts in learn", header + " cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, idle_timeout=9, priority=1 actions=learn(table=2,idle_timeout=10,hard_timeout=300,fin_idle_timeout=5,priority=7,cookie=0x5,NXM_OF_VLAN_TCI[0..11],output:NXM_OF_IN_PORT[])\n",
+			[]string{"cookie=0x0,table=0,priority=1 actions=learn(table=2,idle_timeout=10,hard_timeout=300,fin_idle_timeout=5,priority=7,cookie=0x5,NXM_OF_VLAN_TCI[0..11],output:NXM_OF_IN_PORT[])"}, 0, 0},
+		{"a note that looks like actions", header + " cookie=0x0, table=0, priority=1,in_port=\"actions=x\" actions=output:\"p, actions=1\"\n",
+			[]string{"cookie=0x0,table=0,priority=1,in_port=\"actions=x\" actions=output:\"p, actions=1\""}, 0, 0},
+		{"an escaped quote in a name", header + " cookie=0x0, table=0, priority=1,in_port=\"a\\\", actions=\" actions=drop\n",
+			[]string{"cookie=0x0,table=0,priority=1,in_port=\"a\\\", actions=\" actions=drop"}, 0, 0},
+		{"of ovs-save", " priority=0 actions=NORMAL\n cookie=0x5, table=1, priority=2,ip actions=drop\n actions=drop\n",
+			[]string{"priority=0 actions=NORMAL", "cookie=0x5,table=1,priority=2,ip actions=drop", " actions=drop"}, 0, 0},
+		{"of ovs-save, the default flow first", " actions=NORMAL\n", []string{" actions=NORMAL"}, 0, 0},
+		{"of bridge/dump-flows", "duration=3s, n_packets=0, n_bytes=0, priority=0,actions=NORMAL\ntable_id=254, duration=3s, n_packets=0, n_bytes=0, priority=2,recirc_id=0,actions=drop\n",
+			[]string{"priority=0 actions=NORMAL", "table_id=254,priority=2,recirc_id=0 actions=drop"}, 0, 0},
+		{"CR LF", strings.ReplaceAll(header+" cookie=0x0, table=0, priority=1 actions=drop\n", "\n", "\r\n"), []string{"cookie=0x0,table=0,priority=1 actions=drop"}, 0, 0},
+		{"no line end", header + " cookie=0x0, table=0, priority=1 actions=drop", []string{"cookie=0x0,table=0,priority=1 actions=drop"}, 0, 0},
+		{"several replies", header + " cookie=0x0, table=0 actions=drop\nOFPST_FLOW reply (OF1.5) (xid=0x2): flags=[more]\n cookie=0x1, table=0 actions=drop\n",
+			[]string{"cookie=0x0,table=0 actions=drop", "cookie=0x1,table=0 actions=drop"}, 0, 0},
+		{"the old header", "NXST_FLOW reply (xid=0x4):\n cookie=0x0, table=0 actions=drop\n", []string{"cookie=0x0,table=0 actions=drop"}, 0, 0},
+		{"an error", "ovs-ofctl: br0 is not a bridge or a socket\n", nil, 1, 0},
+		{"no common version", "2026-01-02T03:04:05Z|00001|vconn|WARN|unix:/x/br0.mgmt: version negotiation failed (we support version 0x06, peer supports version 0x04)\novs-ofctl: br0: failed to connect to socket (Protocol error)\n", nil, 2, 0},
+		{"an alarm in the middle", header + " cookie=0x0, table=0 actions=drop\n2026-01-02T03:04:05Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n", []string{"cookie=0x0,table=0 actions=drop"}, 1, 0},
+		{"a decode error", header + " cookie=0x0, table=0 actions=drop\n ***decode error: OFPBMC_BAD_FIELD***\n00000000  06 13 00 58 00 00 00 02-00 01 00 00 00 00 00 00 |...X............|\n00000010  00 48\n", []string{"cookie=0x0,table=0 actions=drop"}, 1, 1},
+		{"cut in its last line", header + " cookie=0x0, table=0 actions=drop\n cookie=0x1, duration=3s, tab", []string{"cookie=0x0,table=0 actions=drop"}, 1, 1},
+		{"cut in its first line, in the statistics", "ytes=0, priority=7,ip actions=drop\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
+		{"cut in its first line, in the cookie", "okie=0x5, duration=1s, table=0, n_packets=0, n_bytes=0, priority=7,ip actions=drop\n", nil, 1, 1},
+		{"cut in its first line, in the match", "src=1.2.3.4 actions=drop\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
+		{"cut in its first line, in the actions", "->NXM_NX_REG0[],resubmit(,5)\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
+		{"nothing", "", nil, 0, 0},
+		{"no flows", header, nil, 0, 0},
+	} {
+		flows, problems := allFlows(strings.NewReader(c.dump))
+		lost := 0
+		for _, p := range problems {
+			if p.Lost {
+				lost++
+			}
+			if p.Reason == "" || p.Line < 1 || p.Line > strings.Count(c.dump, "\n")+1 {
+				t.Errorf("%s: %+v", c.what, p)
+			}
+		}
+		if got := texts(flows); !reflect.DeepEqual(got, c.want) || len(problems) != c.problems || lost != c.lost {
+			t.Errorf("%s: %q, problems %v", c.what, got, problems)
+		}
+	}
+}
+
+// TestLongLines: a line that can't be is told, and those around it are read.
+func TestLongLines(t *testing.T) {
+	long := " cookie=0x1, table=0 actions=" + strings.Repeat("output:1,", maxLine/9-10) + "output:1\n"
+	dump := "OFPST_FLOW reply (OF1.5) (xid=0x2):\n" + long + " cookie=0x2, table=0 actions=" + strings.Repeat("x", maxLine) + "\n cookie=0x3, table=0 actions=drop\n"
+	flows, problems := allFlows(strings.NewReader(dump))
+	if len(flows) != 2 || len(flows[0].Text) < maxLine-200 || flows[1].Line != 4 || len(problems) != 1 || problems[0].Line != 3 || !problems[0].Lost {
+		t.Errorf("%d flows, %v", len(flows), problems)
+	}
+	broken := io.MultiReader(strings.NewReader(" cookie=0x1, table=0 actions=drop\n cookie"), iotest.ErrReader(errors.New("input/output error")))
+	flows, problems = allFlows(broken)
+	if len(flows) != 1 || len(problems) == 0 || !strings.Contains(problems[len(problems)-1].Text, "input/output error") {
+		t.Errorf("a read error: %q %v", texts(flows), problems)
+	}
+}
+
+func TestStopsWhenAsked(t *testing.T) {
+	for range Flows(strings.NewReader(strings.Repeat(" cookie=0x1, table=0 actions=drop\n", 5))) {
+		break
+	}
+}
+
+func TestKeys(t *testing.T) {
+	flow := func(text string) Flow { return Flow{Text: text} }
+	f := flow(`cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=set_field:1->reg0,note:00`)
+	if got := f.Actions(); got != "set_field:1->reg0,note:00" {
+		t.Errorf("actions %q", got)
+	}
+	if got := f.WithActions("drop"); got != `cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=drop` {
+		t.Errorf("with other actions %q", got)
+	}
+	if flow("cookie=0x6,ip actions=drop").Place() != flow("table_id=0,cookie=0x5,priority=32768,ip actions=drop").Place() {
+		t.Error("the place of a flow has its cookie in it")
+	}
+	same := [][2]string{
+		{"cookie=0x5,table=0,priority=32768,ip actions=drop", "cookie=0x5,ip actions=output:1"},
+		{"cookie=0x5,table=1,send_flow_rem,importance=3,priority=2,ip actions=drop", "cookie=0x5,table=1,priority=2,ip actions=drop"},
+	}
+	for _, pair := range same {
+		if flow(pair[0]).Key() != flow(pair[1]).Key() {
+			t.Errorf("%q and %q", flow(pair[0]).Key(), flow(pair[1]).Key())
+		}
+	}
+	for _, other := range []string{"cookie=0x6,ip actions=drop", "cookie=0x5,tcp actions=drop", "cookie=0x5,table=1,ip actions=drop", "cookie=0x5,priority=1,ip actions=drop"} {
+		if flow(other).Key() == flow(same[0][0]).Key() {
+			t.Errorf("%q has the key of another flow", other)
+		}
+	}
+}
+
+func TestGroups(t *testing.T) {
+	dump := "OFPST_GROUP_DESC reply (OF1.5) (xid=0x2):\n" +
+		" group_id=1,type=select,selection_method=hash,fields(ip_src,ip_dst),bucket=bucket_id:0,weight:100,actions=ct(commit,table=20,zone=NXM_NX_REG11[0..15],nat(dst=10.0.0.1:80),exec(set_field:0x2/0x2->ct_mark))\n" +
+		" group_id=4294967040,type=all\n"
+	groups, problems := Groups(strings.NewReader(dump))
+	if len(problems) > 0 || len(groups) != 2 || groups[0].ID != 1 || groups[1].ID != 4294967040 || groups[0].Line != 2 || !strings.HasSuffix(groups[0].Text, "->ct_mark))") {
+		t.Errorf("%+v %v", groups, problems)
+	}
+	groups, problems = Groups(strings.NewReader("weight:100,actions=output:1\n group_id=2,type=all\novs-ofctl: no\n"))
+	if len(groups) != 1 || len(problems) != 2 || !problems[0].Lost || problems[1].Lost {
+		t.Errorf("%+v %v", groups, problems)
+	}
+}
+
+func TestMeters(t *testing.T) {
+	dump := "OFPST_METER_CONFIG reply (OF1.5) (xid=0x2):\n" +
+		"meter=1 kbps burst stats bands=\ntype=drop rate=100 burst_size=5\n\n" +
+		"meter=2 pktps bands=\ntype=drop rate=1\ntype=dscp_remark rate=50 prec_level=1\n\n" +
+		"meter=controller pktps bands=\ntype=drop rate=100\n" +
+		"meter=slowpath kbps bands=\ntype=drop rate=7\n" +
+		"meter=3 kbps bands=\n"
+	meters, problems := Meters(strings.NewReader(dump))
+	want := []Entry{
+		{2, 1, "meter=1 kbps burst stats bands=type=drop rate=100 burst_size=5"},
+		{5, 2, "meter=2 pktps bands=type=drop rate=1 type=dscp_remark rate=50 prec_level=1"},
+		{9, 0xfffffffe, "meter=controller pktps bands=type=drop rate=100"},
+		{11, 0xfffffffd, "meter=slowpath kbps bands=type=drop rate=7"},
+		{13, 3, "meter=3 kbps bands="},
+	}
+	if !reflect.DeepEqual(meters, want) || len(problems) > 0 {
+		t.Errorf("%+v %v", meters, problems)
+	}
+	meters, problems = Meters(strings.NewReader("type=drop rate=1\nmeter=4 kbps bands=\ntype=drop rate=2\novs-ofctl: none of the usable flow formats (OpenFlow13) is among the allowed flow formats (OpenFlow10)\n"))
+	if len(meters) != 1 || len(problems) != 2 || !problems[0].Lost || problems[1].Lost {
+		t.Errorf("%+v %v", meters, problems)
+	}
+	ages := MeterAges(strings.NewReader("OFPST_METER reply (OF1.5) (xid=0x2):\nmeter:1 flow_count:0 packet_in_count:0 byte_in_count:0 duration:702.951s bands:\n0: packet_count:0 byte_count:0\n\nmeter:controller flow_count:0 packet_in_count:0 byte_in_count:0 duration:0.016s bands:\n"))
+	if !reflect.DeepEqual(ages, map[uint32]float64{1: 702.951, 0xfffffffe: 0.016}) {
+		t.Errorf("%v", ages)
+	}
+}
+
+func TestTLVMap(t *testing.T) {
+	const start = "NXT_TLV_TABLE_REPLY (OF1.5) (xid=0x2):\n max option space=256 max fields=64\n allocated option space=132\n\n mapping table:\n"
+	want := []Entry{{0, 0, "{class=0x102,type=0x80,len=4}->tun_metadata0"}, {0, 63, "{class=0,type=0,len=124}->tun_metadata63"}}
+	for what, table := range map[string]string{
+		"blanks": "  class  type  length  match field\n ------  ----  ------  --------------\n  0x102  0x80       4  tun_metadata0\n      0     0     124  tun_metadata63\n",
+		"tabs":   " class\ttype\tlength\tmatch field\n -----\t----\t------\t-----------\n 0x102\t0x80\t4\ttun_metadata0\n 0\t0\t124\ttun_metadata63\n",
+	} {
+		mappings, problems := TLVMap(strings.NewReader(start + table))
+		for i := range mappings {
+			mappings[i].Line = 0
+		}
+		if !reflect.DeepEqual(mappings, want) || len(problems) > 0 {
+			t.Errorf("%s: %+v %v", what, mappings, problems)
+		}
+	}
+	mappings, problems := TLVMap(strings.NewReader("2026-01-02T03:04:05Z|00001|vconn|WARN|x: version negotiation failed (we support version 0x01, peer supports version 0x04)\novs-ofctl: br0: failed to connect to socket (Protocol error)\n 0x1 0x2 4\n"))
+	if len(mappings) > 0 || len(problems) != 3 || problems[0].Lost || problems[1].Lost || !problems[2].Lost {
+		t.Errorf("%+v %v", mappings, problems)
+	}
+}
+
+func TestShow(t *testing.T) {
+	d := Show(strings.NewReader(`OFPT_FEATURES_REPLY (xid=0x2): dpid:0000fedcba987654
+n_tables:254, n_buffers:0
+capabilities: FLOW_STATS TABLE_STATS PORT_STATS QUEUE_STATS ARP_MATCH_IP
+actions: output enqueue set_vlan_vid
+ 1(eth0): addr:aa:55:aa:55:00:0f
+     config:     PORT_DOWN NO_FLOOD
+     state:      LINK_DOWN
+     current:    10GB-FD COPPER
+ 2("p (1): x"): addr:aa:55:aa:55:00:10
+     config:     0
+     state:      LIVE
+ LOCAL(br0): addr:fe:dc:ba:98:76:54
+     config:     PORT_DOWN
+     state:      LINK_DOWN
+OFPT_GET_CONFIG_REPLY (xid=0x4): frags=normal miss_send_len=0
+`))
+	want := Description{DatapathID: "0000fedcba987654", Ports: []Port{
+		{1, "eth0", "aa:55:aa:55:00:0f", []string{"PORT_DOWN", "NO_FLOOD"}, []string{"LINK_DOWN"}},
+		{2, "p (1): x", "aa:55:aa:55:00:10", nil, []string{"LIVE"}},
+		{PortLocal, "br0", "fe:dc:ba:98:76:54", []string{"PORT_DOWN"}, []string{"LINK_DOWN"}},
+	}}
+	if !reflect.DeepEqual(d, want) {
+		t.Errorf("%+v", d)
+	}
+	for i, down := range []bool{true, false, true} {
+		if d.Ports[i].Down() != down {
+			t.Errorf("%+v", d.Ports[i])
+		}
+	}
+	if d := Show(strings.NewReader("ovs-ofctl: br0 is not a bridge or a socket\n")); d.DatapathID != "" || len(d.Ports) > 0 {
+		t.Errorf("an error: %+v", d)
+	}
+}
+
+func TestHasError(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "\n\n": false, "OFPST_FLOW reply (OF1.5) (xid=0x2):\n cookie=0x0 actions=drop\n": false,
+		"OFPST_FLOW reply (OF1.5) (xid=0x2):\novs-ofctl: x\n": true, "ovs-appctl: cannot connect\n": true,
+		"2026-01-02T03:04:05Z|00001|unixctl|WARN|failed to connect to x\novs-appctl: y\n": true, " port  VLAN  MAC                Age\n    1     0  aa:55:aa:55:00:01    1\n": false,
+	} {
+		if HasError(strings.NewReader(text)) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}
+
+func TestReferences(t *testing.T) {
+	var r References
+	r.Add("table=0,tun_metadata3=0x1/0xf,tun_metadata40 actions=meter:5,group:7,controller(max_len=1,meter_id=6),move:NXM_NX_TUN_METADATA1[0..7]->NXM_NX_REG0[0..7],note:00.group:9")
+	r.Add("group_id=12,type=all,bucket=actions=group:8,meter:5")
+	want := References{Meters: map[uint32]bool{5: true, 6: true}, Groups: map[uint32]bool{7: true, 8: true, 9: true}, TLVs: map[uint32]bool{3: true, 40: true, 1: true}}
+	if !reflect.DeepEqual(r, want) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// dumpSeeds start every fuzz target with what dumps really hold.
+func dumpSeeds(f *testing.F) {
+	for _, seed := range []string{
+		"", "\n", "\x00", "OFPST_FLOW reply (OF1.5) (xid=0x2):\n cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1,in_port=\"a b\" actions=learn(table=2,idle_timeout=5)\r\n",
+		" ***decode error: OFPBMC_BAD_FIELD***\n00000000  06 13\n", "ovs-ofctl: x\n", " actions=", "priority=1 actions=\n\" actions=,((", "set_field:0x5/0xf->ip_dscp actions=set_field:3/0->mpls_label,igmp",
+		"meter=1 kbps bands=\ntype=drop rate=1\n", "meter=controller bands=\r\rtype=", " group_id=99999999999,type=all\n", "0x1\t0x2\t4\ttun_metadata99999999999\n",
+		" 1(eth0): addr:aa:55:aa:55:00:0f\n     config:     0\n", "igmp,igmp_type=1 actions=drop", "gtpu_flags=1 actions=drop",
+	} {
+		f.Add([]byte(seed))
+	}
+}
+
+func oneLine(t *testing.T, text string) {
+	t.Helper()
+	if strings.Contains(text, "\n") {
+		t.Errorf("more than one line: %q", text)
+	}
+}
+
+func FuzzFlows(f *testing.F) {
+	dumpSeeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		flows, problems := allFlows(bytes.NewReader(raw))
+		var refs References
+		for _, flow := range flows {
+			oneLine(t, flow.Text)
+			flow.Key()
+			flow.Place()
+			oneLine(t, flow.WithActions(flow.Actions()))
+			refs.Add(flow.Text)
+			if !strings.Contains(flow.Text, " actions=") {
+				t.Errorf("no actions in %q", flow.Text)
+			}
+		}
+		for _, p := range problems {
+			oneLine(t, p.String())
+		}
+	})
+}
+
+func FuzzEntries(f *testing.F) {
+	dumpSeeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, read := range []func(io.Reader) ([]Entry, []Problem){Groups, Meters, TLVMap} {
+			entries, problems := read(bytes.NewReader(raw))
+			for _, e := range entries {
+				oneLine(t, e.Text)
+			}
+			for _, p := range problems {
+				oneLine(t, p.String())
+			}
+		}
+		MeterAges(bytes.NewReader(raw))
+		HasError(bytes.NewReader(raw))
+	})
+}
+
+func FuzzShow(f *testing.F) {
+	dumpSeeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, p := range Show(bytes.NewReader(raw)).Ports {
+			oneLine(t, p.Name+p.MAC)
+			p.Down()
+		}
+	})
+}
+
+// FuzzApply: mending adds no lines, and mending twice is as mending once.
+func FuzzApply(f *testing.F) {
+	dumpSeeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		text := strings.ReplaceAll(string(raw), "\n", "")
+		once, names := Apply(text)
+		oneLine(t, once)
+		if (once == text) != (len(names) == 0) {
+			t.Errorf("%q becomes %q by %q", text, once, names)
+		}
+		if twice, _ := Apply(once); twice != once {
+			t.Errorf("%q becomes %q, then %q", text, once, twice)
+		}
+	})
+}

@@ -1,0 +1,276 @@
+package workdir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestInterruptedInstall cuts an installation at every step and looks at what
+// the next command finds: the old collection whole, or the new one whole.
+func TestInterruptedInstall(t *testing.T) {
+	base := t.TempDir()
+	old := lock(t, filepath.Join(base, "old"))
+	install(t, old, "old", OVS, NB)
+	before := tree(t, old.Path())
+	full := lock(t, filepath.Join(base, "full"))
+	install(t, full, "old", OVS, NB)
+	install(t, full, "new", OVS, SB)
+	after := tree(t, full.Path())
+	if before["db/ovs/conf.db"] != "old" || after["db/ovs/conf.db"] != "new" || after["db/ovn_nb/ovnnb_db.db"] != "old" || after["db/ovn_sb/ovnsb_db.db"] != "new" {
+		t.Fatal("not what this test is about", before, after)
+	}
+	old.Unlock()
+
+	// steps do what Install does, one by one.
+	units := []string{"db/ovn_sb", "db/ovs", "recorded", "restore_flows"}
+	incoming := func(d *Dir) string { return d.join(stagingName) }
+	steps := []func(*testing.T, *Dir, *Staging, []Collection){
+		func(t *testing.T, d *Dir, s *Staging, list []Collection) {
+			m, err := d.Manifest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range list {
+				m.put(c)
+			}
+			if err := WriteJSON(s.manifestPath(), m); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func(t *testing.T, d *Dir, s *Staging, _ []Collection) {
+			if err := WriteJSON(s.join(commitName), commit{Units: units}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	committed := len(steps)
+	for _, unit := range units {
+		steps = append(steps, func(t *testing.T, d *Dir, _ *Staging, _ []Collection) {
+			// Half of the old one is gone.
+			entries, _ := os.ReadDir(d.join(unit))
+			for _, e := range entries[:len(entries)/2] {
+				os.RemoveAll(d.join(unit, e.Name()))
+			}
+		}, func(t *testing.T, d *Dir, _ *Staging, _ []Collection) {
+			if err := os.RemoveAll(d.join(unit)); err != nil {
+				t.Fatal(err)
+			}
+		}, func(t *testing.T, d *Dir, _ *Staging, _ []Collection) {
+			if err := os.Rename(filepath.Join(incoming(d), unit), d.join(unit)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	steps = append(steps,
+		func(t *testing.T, d *Dir, _ *Staging, _ []Collection) {
+			if err := os.Rename(filepath.Join(incoming(d), "manifest.json"), d.manifestPath()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func(t *testing.T, d *Dir, _ *Staging, _ []Collection) { os.RemoveAll(filepath.Join(incoming(d), "db")) },
+		func(t *testing.T, d *Dir, _ *Staging, _ []Collection) {
+			if err := os.Remove(filepath.Join(incoming(d), commitName)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func(t *testing.T, d *Dir, _ *Staging, _ []Collection) { os.RemoveAll(incoming(d)) })
+
+	for done := 0; done <= len(steps); done++ {
+		d := lock(t, filepath.Join(base, fmt.Sprint("cut", done)))
+		install(t, d, "old", OVS, NB)
+		s, list := stage(t, d, "new", OVS, SB)
+		for _, step := range steps[:done] {
+			step(t, d, s, list)
+		}
+		d.Unlock() // as a killed process does
+		want := before
+		if done >= committed {
+			want = after
+		}
+		for range 2 { // doing it twice is as doing it once
+			d = lock(t, d.Path())
+			if got := tree(t, d.Path()); !reflect.DeepEqual(got, want) {
+				t.Errorf("after %d of %d steps:\n%v\nnot\n%v", done, len(steps), got, want)
+			}
+			d.Unlock()
+		}
+	}
+}
+
+// TestInterruptedRecovery: the command that completes an installation is itself
+// cut off, by a unit that can't be put in place, and tried again.
+func TestInterruptedRecovery(t *testing.T) {
+	d := fresh(t)
+	install(t, d, "old", OVS)
+	s, list := stage(t, d, "new", OVS)
+	// A file where the folder db/ has to be: the installation fails after its commit.
+	if err := os.Rename(d.join("db"), d.join("elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, d.join("db"), "in the way")
+	if err := s.Install(list...); err == nil {
+		t.Fatal("installed")
+	}
+	s.Discard() // as collectors do on any error
+	d.Unlock()
+	if err := os.Remove(d.join("db")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(d.join("elsewhere"), d.join("db")); err != nil {
+		t.Fatal(err)
+	}
+	d = lock(t, d.Path())
+	got := tree(t, d.Path())
+	m, err := d.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range m.Collection(OVS).Files {
+		if got[f.Path] != m.Collection(OVS).Source.Name {
+			t.Errorf("the manifest is of %q, %s of %q", m.Collection(OVS).Source.Name, f.Path, got[f.Path])
+		}
+	}
+}
+
+// TestForeignFilesAreKept: what a person put into the workdir is never removed.
+func TestForeignFilesAreKept(t *testing.T) {
+	d := fresh(t)
+	install(t, d, "old", OVS, NB)
+	write(t, d.join("restore_flows", "notes.txt"), "mine")
+	write(t, d.join("recorded", "bridges", "br0", "deep", "file"), "mine")
+	write(t, d.join("top.txt"), "mine")
+	write(t, d.join("db", "readme"), "mine")
+	install(t, d, "new", OVS)
+	write(t, d.join("restore_flows", "notes.txt"), "mine again")
+	install(t, d, "newer", OVS)
+	got := tree(t, d.Path())
+	for path, want := range map[string]string{
+		"restore_flows.old-1/notes.txt": "mine", "restore_flows.old-2/notes.txt": "mine again",
+		"recorded.old-1/bridges/br0/deep/file": "mine", "top.txt": "mine", "db/readme": "mine",
+		"db/ovs/conf.db": "newer", "db/ovn_nb/ovnnb_db.db": "old", "restore_flows/br0.flows.dump": "newer",
+	} {
+		if got[path] != want {
+			t.Errorf("%s: %q", path, got[path])
+		}
+	}
+	left, err := d.Purge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = tree(t, d.Path())
+	for _, path := range []string{"restore_flows.old-1/notes.txt", "restore_flows.old-2/notes.txt", "recorded.old-1/bridges/br0/deep/file", "top.txt", "db/readme"} {
+		if got[path] == "" {
+			t.Errorf("%s was removed", path)
+		}
+	}
+	if len(left) != len(got) {
+		t.Errorf("listed %q, there is %v", left, got)
+	}
+	for _, path := range left {
+		if _, there := got[path]; !there {
+			t.Errorf("%s is listed and not there", path)
+		}
+	}
+	if got["db/ovs/conf.db"] != "" || got["manifest.json"] != "" {
+		t.Error("what was collected is still there")
+	}
+}
+
+func TestPurge(t *testing.T) {
+	d := fresh(t)
+	install(t, d, "old", OVS, NB, SB)
+	left, err := d.Purge()
+	if err != nil || len(left) > 0 || d.Exists() {
+		t.Errorf("left %q, %v, there: %v", left, err, d.Exists())
+	}
+	// A manifest that names what is outside is not believed.
+	d = fresh(t)
+	install(t, d, "old", OVS)
+	victim := filepath.Join(filepath.Dir(d.Path()), "victim")
+	write(t, victim, "precious")
+	m, err := d.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Collections[0].Files = append(m.Collections[0].Files, File{Path: "../victim"})
+	if err := WriteJSON(d.manifestPath(), m); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, d.Path())
+	if _, err := d.Purge(); err == nil || !strings.Contains(err.Error(), "../victim") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(victim); err != nil {
+		t.Error("removed")
+	}
+	if !reflect.DeepEqual(tree(t, d.Path()), before) {
+		t.Error("it says that nothing is removed")
+	}
+}
+
+func TestOccupied(t *testing.T) {
+	d := fresh(t)
+	if there, err := d.Occupied(false, Kinds()...); err != nil || len(there) > 0 {
+		t.Errorf("an empty one: %q %v", there, err)
+	}
+	install(t, d, "/path/of/the/source", NB)
+	there, err := d.Occupied(false, Kinds()...)
+	if err != nil || len(there) != 1 || !strings.Contains(there[0], "/path/of/the/source") || !strings.Contains(there[0], "OVN NB") {
+		t.Errorf("%q %v", there, err)
+	}
+	write(t, d.DumpFile("br0", Flows), "by hand")
+	if there, _ := d.Occupied(false, OVS); len(there) != 1 || !strings.Contains(there[0], "restore_flows") {
+		t.Errorf("by hand: %q", there)
+	}
+	if there, _ := d.Occupied(true, OVS); len(there) != 0 {
+		t.Errorf("its database alone: %q", there)
+	}
+}
+
+// TestDatabaseOnly replaces one part of a kind and leaves the rest.
+func TestDatabaseOnly(t *testing.T) {
+	d := fresh(t)
+	install(t, d, "old", OVS)
+	s, err := d.Stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replace(OVS, true); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Copy(strings.NewReader("new"), s.Database(OVS))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Install(Collection{Kind: OVS, Files: []File{f}}); err != nil {
+		t.Fatal(err)
+	}
+	got := tree(t, d.Path())
+	if got["db/ovs/conf.db"] != "new" || got["restore_flows/br0.flows.dump"] != "old" || got["recorded/bfd.show"] != "old" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	d := fresh(t)
+	install(t, d, "old", OVS)
+	before := tree(t, d.Path())
+	s, _ := stage(t, d, "new", OVS)
+	if spool, err := s.Spool(); err != nil {
+		t.Fatal(err)
+	} else {
+		write(t, filepath.Join(spool, "x"), "y")
+	}
+	s.Discard()
+	if !reflect.DeepEqual(tree(t, d.Path()), before) {
+		t.Error("something is left")
+	}
+	if _, err := os.Stat(d.join(stagingName)); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the staging folder is left")
+	}
+}
