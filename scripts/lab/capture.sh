@@ -24,7 +24,7 @@ json_string() {
 collect() {
     local plugin=$1 command=$2 name path rc=0 n=0
     local -a words
-    read -ra words <<<"$command"
+    read -ra words <<<"${command//netdev@ovs-netdev/system@ovs-system}"
     name=$(sos_name "$command")
     mkdir -p "$TOP/sos_commands/$plugin"
     path=sos_commands/$plugin/$name
@@ -37,7 +37,123 @@ collect() {
     if ((rc)); then
         sed -i -e "s,$LAB/ovs,/var/run/openvswitch,g" -e "s,$LAB/ovn,/var/run/ovn,g" "$TOP/$path"
     fi
+    disguise "$command" "$TOP/$path"
     manifest_command "$plugin" "$command" "$path" "$rc"
+}
+
+# Where the lab's node differs from the one it stands for, what was collected
+# says what the latter would: a cable between two dummies and the number that
+# the kernel gives a device are options of an interface here and nothing there;
+# DPDK's ports and its datapath are dummies
+# here (TOPO_DATAPATH; TOPO_DISGUISE: "INTERFACE TYPE OPTION=VALUE ...", where
+# the type "-" is a device that has gone).
+disguise() {
+    local command=$1 file=$2
+    case $command in
+    *' list interface' | 'ovs-vsctl -t 5 show')
+        printf '%s\n' "${TOPO_DISGUISE[@]}" | awk "$DISGUISE_AWK" - "$file" >"$file.new"
+        mv "$file.new" "$file"
+        ;;
+    'ovs-appctl dpctl/show '*)
+        sed -i -e 's/(\(.*\): ifindex=[0-9]*)$/(\1)/' -e 's/ (system)$//' -e 's/(dummy-internal)$/(internal)/' "$file"
+        ;;
+    esac
+    [[ $TOPO_DATAPATH != netdev ]] ||
+        sed -i -e 's/system@ovs-system/netdev@ovs-netdev/' -e 's/ovs-system/ovs-netdev/' \
+            -e 's/^\( *datapath_type *: \)system$/\1netdev/' -e 's/(internal)$/(tap)/' \
+            -e 's/^\(dpdk_initialized *: \)false$/\1true/' -e "s/^\(dpdk_version *: \)none$/\1\"$DPDK_VERSION\"/" "$file"
+}
+
+DPDK_VERSION='DPDK 22.11.1'
+
+# shellcheck disable=SC2016 # awk's dollars
+DISGUISE_AWK='
+    function quoted(text) {
+        return text ~ /^[A-Za-z_][A-Za-z0-9_.-]*$/ && text !~ /^(true|false)$/ ? text : "\"" text "\""
+    }
+    function options(    i, text, key) {
+        for (i = 3; i in word; i++) {
+            key = word[i]
+            sub(/=.*/, "", key)
+            text = text (i > 3 ? ", " : "") quoted(key) "=" quoted(substr(word[i], length(key) + 2))
+        }
+        return "{" text "}"
+    }
+    function look_up(name) {
+        gsub(/"/, "", name)
+        delete word
+        if (name in is) split(is[name], word, " ")
+    }
+    function gone() { return 2 in word && word[2] == "-" }
+    function has_gone(text) {
+        if (gone()) sub(/ \([^()]*\)"$/, " (No such device)\"", text)
+        return text
+    }
+    # `list interface`: a record a paragraph, its columns in order of the alphabet
+    function end_record(    i) {
+        for (i = 1; i <= lines; i++) if (line[i] ~ /^name /) look_up(substr(line[i], 23))
+        for (i = 1; i <= lines; i++) {
+            sub(/{(p?stream|ifindex)=.*}$/, "{}", line[i])
+            if (2 in word) {
+                if (line[i] ~ /^options /) line[i] = substr(line[i], 1, 22) options()
+                if (line[i] ~ /^type /) line[i] = substr(line[i], 1, 22) (gone() ? "\"\"" : quoted(word[2]))
+                if (line[i] ~ /^error /) line[i] = has_gone(line[i])
+            }
+            print line[i]
+        }
+        lines = 0
+    }
+    NR == FNR { if (NF) is[$1] = $0; next }
+    /^[a-z0-9_]+ *: / || /^$/ { line[++lines] = $0; if (!NF) end_record(); next }
+    # `show`
+    $1 == "Port" || $1 == "Interface" || $1 == "Bridge" { delete word }
+    /^ *options: {(p?stream|ifindex)=/ { next }
+    /^                (type|options): / && 2 in word { next }
+    { print has_gone($0) }
+    $1 == "Interface" {
+        look_up($2)
+        if (2 in word && !gone()) print "                type: " quoted(word[2])
+        if (3 in word) print "                options: " options()
+    }
+    END { end_record() }'
+
+# The same for the database. Its log would still tell what was there before,
+# so it is written anew, as ovsdb-server does by itself now and then.
+disguise_database() {
+    local db=$1 row name type option error json separator
+    local -a words operations=()
+    for name in $(ovs-vsctl --bare --columns=name,options list Interface | paste -s -d ' ' |
+        grep -oE '[^ ]+ (p?stream=p?unix:|ifindex=)' | cut -d ' ' -f 1); do
+        operations+=("$(printf '{"op": "update", "table": "Interface", "where": [["name", "==", "%s"]], "row": {"options": ["map", []]}}' "$name")")
+    done
+    for row in "${TOPO_DISGUISE[@]}"; do
+        read -ra words <<<"$row"
+        json='' separator=''
+        for option in "${words[@]:2}"; do
+            json+=$separator$(printf '["%s", "%s"]' "${option%%=*}" "${option#*=}")
+            separator=', '
+        done
+        type=${words[1]#-}
+        error=''
+        if [[ -z $type ]]; then
+            error=$(printf ', "error": "could not open network device %s (No such device)"' "${words[0]}")
+        fi
+        operations+=("$(printf '{"op": "update", "table": "Interface", "where": [["name", "==", "%s"]], "row": {"type": "%s", "options": ["map", [%s]]%s}}' \
+            "${words[0]}" "$type" "$json" "$error")")
+    done
+    if [[ $TOPO_DATAPATH != system ]]; then
+        operations+=("$(printf '{"op": "update", "table": "Bridge", "where": [], "row": {"datapath_type": "%s"}}' "$TOPO_DATAPATH")")
+        operations+=("$(printf '{"op": "update", "table": "Open_vSwitch", "where": [], "row": {"dpdk_initialized": true, "dpdk_version": "%s"}}' "$DPDK_VERSION")")
+    fi
+    ((${#operations[@]})) || return 0
+    json='["Open_vSwitch"'
+    for row in "${operations[@]}"; do
+        json+=", $row"
+    done
+    ovsdb-tool transact "$db" "$json]" >/dev/null
+    ovsdb-tool compact "$db" "$db.new"
+    mv "$db.new" "$db"
+    rm -f "$db".~lock~ "$db".new.~lock~ "${db%/*}"/.*.~lock~
 }
 
 manifest_command() {
@@ -111,7 +227,7 @@ collect_openvswitch() {
         collect openvswitch "ovs-appctl dpctl/dump-flows -m $datapath"
         collect openvswitch "ovs-appctl dpctl/dump-conntrack -m $datapath"
         collect openvswitch "ovs-appctl dpctl/ct-stats-show -m $datapath"
-    done < <(ovs-appctl dpctl/dump-dps)
+    done < <(ovs-appctl dpctl/dump-dps | sed "s/.*/$TOPO_DATAPATH@ovs-$TOPO_DATAPATH/")
     while read -r bond; do
         collect openvswitch "ovs-appctl bond/show $bond"
     done < <(ovs-appctl bond/list | tail -n +2 | cut -f 1)
@@ -130,6 +246,7 @@ copy_databases() {
     local db
     mkdir -p "$TOP/var/lib/openvswitch" "$TOP/etc/openvswitch"
     cp "$LAB/ovs/conf.db" "$TOP/var/lib/openvswitch/conf.db"
+    disguise_database "$TOP/var/lib/openvswitch/conf.db"
     ln -s ../../var/lib/openvswitch/conf.db "$TOP/etc/openvswitch/conf.db"
     manifest_file openvswitch /etc/openvswitch/conf.db var/lib/openvswitch/conf.db
     manifest_file openvswitch /var/lib/openvswitch/conf.db var/lib/openvswitch/conf.db
@@ -184,7 +301,7 @@ random_letters() {
 write_archive() {
     local scratch=$1 name=$2 out=$3
     (
-        cd "$scratch"
+        cd "$scratch" || exit
         {
             printf '%s\n' "$name/version.txt"
             find "$name" -mindepth 1 ! -path "$name/version.txt" | sort

@@ -5,8 +5,9 @@
 # Everything a lab makes stands under $LAB:
 #   ovs/  rundir, logs and conf.db of the node under test
 #   ovn/  rundir, logs and databases of the OVN central and of ovn-controller
-#   net/  a private netns each for the node and for the central, held open by
-#         the daemons in them, so nothing is left when those have ended
+#   partner/  the same of the switch at the other end of the node's cables
+#   net/  a private netns each for the node, the central and the partner, held
+#         open by the daemons in them, so nothing is left when those have ended
 
 shopt -s extglob
 
@@ -14,7 +15,11 @@ shopt -s extglob
 # one and offers more than the kernel's; what it offers beyond is switched
 # off, so that translation takes the kernel's way: set(tunnel()) towards
 # genev_sys_6081 instead of tnl_push, no explicit drop action, hash algorithm
-# 0 for dp_hash groups. Features can only be lowered.
+# 0 for dp_hash groups. Features can only be lowered. A topology may say
+# otherwise in TOPO_FEATURES.
+# What no feature tells: a dummy datapath learns no RTT, has no conntrack helper
+# modules, and a flow that the kernel would refuse it may take.
+# shellcheck disable=SC2034 # lab makes it the default of TOPO_FEATURES
 KERNEL_FEATURES=(
     tnl_push_pop=false
     explicit_drop_action=false
@@ -109,8 +114,8 @@ in_ns() {
 # and SIGKILL only for what does not listen.
 stop_daemons() {
     local name pidfile pid rc=0
-    for name in ovn/ovn-controller ovn/ovn-northd ovs/ovs-vswitchd \
-        ovn/ovnsb ovn/ovnnb ovs/ovsdb-server; do
+    for name in ovn/ovn-controller ovn/ovn-northd ovs/ovs-vswitchd partner/ovs-vswitchd \
+        ovn/ovnsb ovn/ovnnb ovs/ovsdb-server partner/ovsdb-server; do
         pidfile=$LAB/$name.pid
         pid=$(daemon_pid "$pidfile") || continue
         kill -TERM "$pid" 2>/dev/null || true
@@ -151,10 +156,63 @@ set_kernel_features() {
     local pair bridge
     # They belong to the datapath, which all bridges share.
     bridge=$(ovs-vsctl --real list-br | sed -n 1p)
-    for pair in "${KERNEL_FEATURES[@]}"; do
+    for pair in "${TOPO_FEATURES[@]}"; do
         ovs-appctl dpif/set-dp-features "$bridge" "${pair%%=*}" "${pair#*=}" >/dev/null
     done
 }
+
+# start_partner: another switch, with a database and a namespace of its own,
+# for what takes two: LACP, spanning tree, CFM.
+start_partner() {
+    mkdir -p "$LAB/partner"
+    ovsdb-tool create "$LAB/partner/conf.db" /usr/share/openvswitch/vswitch.ovsschema
+    start_daemon partner "$LAB/partner" ovsdb-server ovsdb-server "$LAB/partner/conf.db" \
+        --remote="punix:$LAB/partner/db.sock" --unixctl="$LAB/partner/ovsdb-server.ctl"
+    partner ovs-vsctl --no-wait init
+    start_daemon partner "$LAB/partner" ovs-vswitchd ovs-vswitchd --enable-dummy=system \
+        "unix:$LAB/partner/db.sock" --unixctl="$LAB/partner/ovs-vswitchd.ctl"
+}
+
+# partner COMMAND...: a tool, asked of the partner. ovs-appctl finds its
+# daemon by the pidfile's pid, hence -t.
+partner() {
+    local tool=$1
+    shift
+    if [[ $tool == ovs-appctl ]]; then
+        set -- -t "$LAB/partner/ovs-vswitchd.ctl" "$@"
+    fi
+    OVS_RUNDIR=$LAB/partner OVS_DBDIR=$LAB/partner "$tool" "$@"
+}
+
+# A cable from the node's IFACE to the partner's interface of that name: both
+# ends' options, as words for `set Interface`. A real node's database has no
+# such options; `lab capture` takes them out of what it writes.
+near_end() { printf 'options:pstream=punix:%s/partner/%s.sock' "$LAB" "$1"; }
+far_end() { printf 'options:stream=unix:%s/partner/%s.sock' "$LAB" "$1"; }
+
+is_cabled() { [[ $(ovs-appctl netdev-dummy/conn-state "$1" 2>/dev/null) == *': connected' ]]; }
+
+# add_flows BRIDGE VERSION: from standard input, with ports as `@name@`.
+add_flows() { numbered_ports | ovs-ofctl -O "$2" --bundle add-flows "$1" -; }
+
+# hear BRIDGE FLOW: the bridge meets a packet and learns from it, by flows
+# and by MAC table.
+hear() {
+    ovs-appctl ofproto/trace "$1" "$(numbered_ports <<<"$2")" -generate >/dev/null
+}
+
+# met_before: a node has met its packets before somebody traces them, and its
+# bonds have bound their hashes to members by then.
+met_before() {
+    local bridge options flow
+    local -a words
+    while IFS='|' read -r bridge options flow; do
+        read -ra words <<<"$options"
+        ovs-appctl ofproto/trace "${words[@]}" "$bridge" "$flow" >/dev/null
+    done < <(topo_packets | grep -v -e '^#' -e '^$' | numbered_ports)
+}
+
+has_group() { [[ $(ovs-appctl mdb/show "$1") == *" $2 "* ]]; }
 
 # link_node_to_central NODE_LINK NODE_CIDR CENTRAL_CIDR: a veth between the
 # two private namespaces, so that the database names a central over TCP, as on
@@ -235,6 +293,8 @@ fingerprint() {
     ovs-appctl bfd/show | awk '/^----/ || /Forwarding/' | sha256sum
     ovs-appctl bond/show | awk '/^----/ || /member/ || /may_enable/' | sha256sum
     ovs-appctl lacp/show | awk '/^----/ || /member:/' | sha256sum
+    ovs-appctl cfm/show | awk '/^----/ || /fault: |opstate: /' | sha256sum
+    { ovs-appctl stp/show; ovs-appctl rstp/show; } 2>&1 | sha256sum
 }
 
 has_learned() { [[ $(ovs-appctl fdb/show "$1") == *" $2 "* ]]; }

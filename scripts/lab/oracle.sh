@@ -44,9 +44,31 @@ write_truth() {
     ovs-appctl dpif/show >"$out/dpif-show"
 }
 
+# What sos does not ask and a live collection can, under the names that sos
+# would give.
+write_extra() {
+    local out=$1/extra bridge command version
+    local -a commands=("ovs-appctl dpif/show" "ovs-vsctl list flow_table")
+    while read -r bridge; do
+        version=$(best_version "$bridge")
+        commands+=(
+            "ovs-appctl rstp/show $bridge"
+            "ovs-appctl stp/show $bridge"
+            "ovs-ofctl -O $version get-frags $bridge"
+            "ovs-ofctl -O $version dump-table-features $bridge"
+        )
+        [[ $version < OpenFlow14 ]] || commands+=("ovs-ofctl -O $version dump-table-desc $bridge")
+    done < <(ovs-vsctl --real list-br)
+    for command in "${commands[@]}"; do
+        # a bridge without spanning tree says so and fails
+        $command >"$out/$(sos_name "$command")" 2>&1 || true
+        disguise "$command" "$out/$(sos_name "$command")"
+    done
+}
+
 oracle() {
     local out=$1
-    mkdir -p "$out"/{live,truth}
+    mkdir -p "$out"/{live,truth,extra}
     : >"$out/truth/versions"
     topo_packets | grep -v -e '^#' -e '^$' | numbered_ports >"$out/packets"
     if grep -n '@' "$out/packets" >&2; then
@@ -54,4 +76,5 @@ oracle() {
     fi
     write_traces "$out"
     write_truth "$out"
+    write_extra "$out"
 }

@@ -157,9 +157,6 @@ trunk_bridge() {
 
 # --- flows -----------------------------------------------------------------
 
-# add_flows BRIDGE VERSION: from standard input, with ports as `@name@`.
-add_flows() { numbered_ports | ovs-ofctl -O "$2" --bundle add-flows "$1" -; }
-
 # The pipeline of the agent with the openvswitch firewall; per port, what
 # vm_flows says. reg5 is the port, reg6 the local VLAN and conntrack zone.
 integration_flows() {
@@ -355,12 +352,6 @@ EOF
 
 # --- live state --------------------------------------------------------------
 
-# hear BRIDGE FLOW: the bridge meets a packet and learns from it, by flows
-# and by MAC table.
-hear() {
-    ovs-appctl ofproto/trace "$1" "$(numbered_ports <<<"$2")" -generate >/dev/null
-}
-
 learn_hosts() {
     local arp='arp,dl_dst=ff:ff:ff:ff:ff:ff,arp_op=1' vm name ip mac
     hear br-tun "in_port=@vxlan-0a140016@,tun_id=0x65,tun_src=10.20.0.22,tun_dst=$LOCAL_IP,$arp,dl_src=fa:16:3e:65:00:13,arp_spa=10.101.0.13,arp_tpa=10.101.0.11"
@@ -405,8 +396,6 @@ join_groups() {
         01005e1e0001020000003001080046c000200000000001022ada0a1e0001ef1e0001940400001600fadfef1e00010000000000000000000000000000
     wait_for "br-vlan to hear of 239.30.0.1" 10 has_group br-vlan 239.30.0.1
 }
-
-has_group() { [[ $(ovs-appctl mdb/show "$1") == *" $2 "* ]]; }
 
 topo_finish() {
     integration_flows | add_flows br-int OpenFlow13
