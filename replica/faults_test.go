@@ -175,11 +175,11 @@ func TestFlowsWithoutPrerequisites(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
 	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {
-		return dump + " cookie=0x77, duration=1s, table=200, n_packets=0, n_bytes=0, idle_age=1, priority=7,in_port=3 actions=strip_vlan,output:4\n"
+		return dump + " cookie=0x77, duration=1s, table=200, n_packets=0, n_bytes=0, idle_age=1, reset_counts priority=7,in_port=3 actions=pop_vlan,output:4\n"
 	})
 	n := replay(t, dir, Options{})
 	c := n.report.Bridges[0].Counts[workdir.Flows]
 	if c.Collected != 959 || c.Restored != 959 || c.SetAside != 0 {
-		t.Errorf("%+v: %+v", *c, n.report.SetAside)
+		t.Errorf("%+v: %+v, %q", *c, n.report.SetAside, n.report.Remarks)
 	}
 }
