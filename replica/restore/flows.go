@@ -214,7 +214,8 @@ func (l *loader) otherWays(p pending) []way {
 	other, _ := openflow.Apply(l.others[p.Key()])
 	ways := []way{{own, l.version, "taken as it was dumped"}, {other, l.version, "taken from another OpenFlow version's dump"}}
 	if allowed(l.bridge.Protocols, "OpenFlow10") {
-		ways = append(ways, way{own, "OpenFlow10", "added with OpenFlow 1.0"}, way{other, "OpenFlow10", "taken from another OpenFlow version's dump, added with OpenFlow 1.0"})
+		// OpenFlow 1.0 has no words for the flag that it sets on every flow.
+		ways = append(ways, way{strings.Replace(own, "reset_counts,", "", 1), "OpenFlow10", "added with OpenFlow 1.0"})
 	}
 	return ways
 }
