@@ -4,16 +4,33 @@ import (
 	"context"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
 )
 
 // editFailMode keeps a bridge whose controller can't be reached from emptying
-// its flow table after 15 seconds, and a fresh one from adding a NORMAL flow.
+// its flow table after 15 seconds, and a fresh one from adding a NORMAL flow;
+// but for those that had failed open on the live node (failopen.go).
 func editFailMode(ctx context.Context, n *Node, o *outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
-		if b.FailMode != "secure" {
+		hidden, known, err := n.recordedHidden(b)
+		if err != nil {
+			return err
+		}
+		b.failsOpen = false
+		for _, h := range hidden {
+			b.failsOpen = b.failsOpen || h.priority == failOpenPriority
+		}
+		mode := "secure"
+		switch {
+		case b.failsOpen:
+			mode = "standalone"
+		case !known && b.HasControl && b.FailMode != "secure":
+			o.note(Unknown, "%s: no %s was collected: it is taken not to have failed open", b.Name, workdir.RecordedBridgeFlows)
+		}
+		if b.FailMode != mode {
 			o.note(Restored, "")
-			changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"fail_mode": "secure"}))
+			changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"fail_mode": mode}))
 		}
 	}
 	return n.DB.Transact(ctx, changes...)

@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -54,7 +55,29 @@ func editFloodOrder(ctx context.Context, n *Node, o *outcome) error {
 		sort.SliceStable(b.withheld, func(i, j int) bool { return number(b.withheld[i]) < number(b.withheld[j]) })
 		o.note(Restored, "")
 	}
+	if err := n.expectMirrors(ctx); err != nil {
+		return err
+	}
 	return n.DB.Transact(ctx, changes...)
+}
+
+// expectMirrors takes note that ovs-vswitchd will miss the output ports of
+// mirrors until they are given back.
+func (n *Node) expectMirrors(ctx context.Context) error {
+	mirrors, err := n.DB.Select(ctx, "Mirror", "name", "output_port")
+	if err != nil {
+		return err
+	}
+	for _, b := range n.Bridges {
+		for _, p := range b.withheld {
+			for _, m := range mirrors {
+				if slices.Contains(m.UUIDs("output_port"), p.UUID) {
+					n.expect(fmt.Sprintf("bridge: bridge %s: mirror %s outputs to port not on bridge", b.Name, m.String("name")))
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // number is the lowest OpenFlow port number of a port's interfaces.

@@ -26,6 +26,10 @@ type Node struct {
 	Report   *Report
 	Progress func(what string) // told of each step; nil for none
 	Bridges  []*Bridge
+
+	clockHeld bool                     // the replica's clock stands still
+	sFlow     map[string]ovsdb.Columns // the sFlow rows that are kept back, by bridge
+	expected  map[string]bool          // lines that ovs-vswitchd logs because of what a replica is
 }
 
 // Bridge is a bridge as the database has it.
@@ -39,6 +43,8 @@ type Bridge struct {
 	HasControl   bool // it has Controller rows
 	Ports        []*Port
 	withheld     []*Port // those that are added later, in order
+	tree         string  // the column that turns its spanning tree on; "" where it has none
+	failsOpen    bool    // it had failed open on the live node
 }
 
 // Port is a port of a bridge: one interface, or the members of a bond.

@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"ovs-offline/internal/openflow"
@@ -38,12 +39,8 @@ func restorePortStates(ctx context.Context, n *Node, o *outcome) error {
 			o.note(Unknown, "%s: no ovs-ofctl show was collected: all ports are up and forward", b.Name)
 			continue
 		}
-		version, err := n.speaks(ctx, b)
-		if err != nil {
-			return err
-		}
 		for _, p := range show.Ports {
-			if err := n.restorePortState(ctx, b, p, version, o); err != nil {
+			if err := n.restorePortState(ctx, b, p, o); err != nil {
 				return err
 			}
 		}
@@ -51,7 +48,22 @@ func restorePortStates(ctx context.Context, n *Node, o *outcome) error {
 	return nil
 }
 
-func (n *Node) restorePortState(ctx context.Context, b *Bridge, p openflow.Port, version string, o *outcome) error {
+// modPort sets one flag of a port, by its number: ovs-ofctl takes no "LOCAL"
+// here. Versions after OpenFlow 1.0 have no bits for flooding and spanning
+// trees, and drop them without a word, so 1.0 it is where the bridge allows it.
+func (n *Node) modPort(ctx context.Context, b *Bridge, number int, flag string) error {
+	version := "OpenFlow10"
+	if !allowed(b.Protocols, version) {
+		var err error
+		if version, err = n.speaks(ctx, b); err != nil {
+			return err
+		}
+	}
+	_, err := n.ofctl(ctx, nil, version, b, "mod-port", strconv.Itoa(number), flag)
+	return err
+}
+
+func (n *Node) restorePortState(ctx context.Context, b *Bridge, p openflow.Port, o *outcome) error {
 	number := strconv.Itoa(p.Number)
 	if p.Number == openflow.PortLocal {
 		number = "LOCAL"
@@ -66,7 +78,7 @@ func (n *Node) restorePortState(ctx context.Context, b *Bridge, p openflow.Port,
 		if word == "" {
 			continue
 		}
-		if _, err := n.ofctl(ctx, nil, version, b, "mod-port", number, word); err != nil {
+		if err := n.modPort(ctx, b, p.Number, word); err != nil {
 			o.note(Failed, "%s: %s of port %q: %v", b.Name, word, name, err)
 			continue
 		}
@@ -80,6 +92,11 @@ func (n *Node) restorePortState(ctx context.Context, b *Bridge, p openflow.Port,
 		o.note(Unknown, "%s: port %q was down and can't be taken down here", b.Name, name)
 		return ctx.Err()
 	}
-	o.note(Restored, "")
+	if slices.Contains(p.Config, "PORT_DOWN") {
+		o.note(Restored, "")
+	} else {
+		// A dummy has no carrier of its own. Nothing but ovs-ofctl show tells the two apart (ofproto's may_enable is of the carrier).
+		o.note(Restored, "%s: port %q had no link (LINK_DOWN); here it shows as PORT_DOWN as well", b.Name, name)
+	}
 	return ctx.Err()
 }

@@ -41,7 +41,9 @@ func Edits() []Step {
 	return []Step{
 		{"dead ports", editDeadPorts},
 		{"port numbers", editPortNumbers},
+		{"spanning trees", editTrees},
 		{"port types", editPortTypes},
+		{"native tunnels", editLocalAddresses},
 		{"datapath types", editDatapathTypes},
 		{"fail mode", editFailMode},
 		{"identity", editIdentity},
@@ -56,17 +58,24 @@ func Edits() []Step {
 func Steps() []Step {
 	return []Step{
 		{"flood order", restoreFloodOrder},
+		{"fail mode", restoreFailOpen},
 		{"datapath features", restoreFeatures},
 		{"datapath ports", restoreDatapathPorts},
+		{"monitors", restoreMonitors},
+		{"port states", restorePortStates},
+		{"spanning trees", restoreSpanningTrees},
+		{"native tunnels", restoreNativeTunnels},
 		{"TLV maps", restoreTLVMaps},
 		{"meters", restoreMeters},
 		{"groups", restoreGroups},
 		{"flows", restoreFlows},
+		{"controllers", compareHidden},
 		{"learned MACs", restoreFDB},
-		{"port states", restorePortStates},
 		{"BFD", restoreBFD},
 		{"CFM", restoreCFM},
 		{"bonds", restoreBonds},
+		{"liveness", restoreLiveness},
+		{"multicast groups", restoreMulticast},
 		{"clock", stopClock},
 	}
 }

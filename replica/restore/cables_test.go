@@ -1,0 +1,83 @@
+package restore_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+)
+
+// link joins a port with one of another node, as a cable would.
+func (n *liveNode) link(port string, other *liveNode, far string) {
+	n.t.Helper()
+	socket := filepath.Join(n.dir, port+".cable")
+	n.vsctl("set", "Interface", port, "options:pstream=punix:"+socket)
+	other.vsctl("set", "Interface", far, "options:stream=unix:"+socket)
+}
+
+// wait waits until a command of ovs-appctl says what a pattern matches.
+func (n *liveNode) wait(pattern string, args ...string) {
+	n.t.Helper()
+	n.waitTool(pattern, append([]string{"ovs-appctl"}, args...)...)
+}
+
+// waitTool does so for any tool.
+func (n *liveNode) waitTool(pattern string, argv ...string) {
+	n.t.Helper()
+	wanted := regexp.MustCompile(pattern)
+	for deadline := time.Now().Add(40 * time.Second); !wanted.MatchString(n.run(argv...)); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			n.t.Fatalf("%q never said %s:\n%s", argv, pattern, n.run(argv...))
+		}
+	}
+}
+
+// shown is what a command of ovs-appctl says, its sections sorted, without what
+// differs from start to start of one node.
+func (n *liveNode) shown(args ...string) string {
+	n.t.Helper()
+	text := n.appctl(args...)
+	for pattern, by := range map[string]string{`(next rebalance|expires in).*`: "$1", `(Recirc-ID : |bond-id: )\d+`: "${1}N", `(gre_sys) \(\d+\)`: "$1 (N)",
+		`active member mac: [0-9a-f:]+`: "active member mac: M"} {
+		text = regexp.MustCompile(pattern).ReplaceAllString(text, by)
+	}
+	sections := strings.Split("\n"+strings.TrimSpace(text), "\n---- ")
+	for i := range sections {
+		sections[i] = strings.TrimSpace(sections[i])
+	}
+	sort.Strings(sections)
+	return strings.Join(sections, "\n\n---- ")
+}
+
+// sameShown checks that the replica says the same as the node.
+func (r *replayed) sameShown(node *liveNode, args ...string) {
+	r.t.Helper()
+	if want, have := node.shown(args...), r.shown(args...); want != have {
+		r.t.Errorf("%s says on the node:\n%s\n\nin the replica:\n%s", args, want, have)
+	}
+}
+
+// needs checks that traces are as on the node with a step, and not without it.
+func needs(t *testing.T, node *liveNode, r, bare *replayed, packets []string) {
+	t.Helper()
+	differ := differences(node, r.liveNode, packets...)
+	if len(differ) > 0 {
+		t.Errorf("%d of %d traces differ:\n%s", len(differ), len(packets), strings.Join(differ, "\n"))
+	}
+	without := differences(node, bare.liveNode, packets...)
+	if len(without) == 0 {
+		t.Error("without the step no trace differs: it is not tested")
+	}
+	t.Logf("traces alike: %d of %d; without the step: %d", len(packets)-len(differ), len(packets), len(packets)-len(without))
+}
+
+// write puts a command's output into a report.
+func write(t *testing.T, report, output, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(report, "sos_commands/openvswitch", output), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,206 @@
+package restore_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ovs-offline/replica/restore"
+	"ovs-offline/replica/runtime/process"
+)
+
+// hidden are a bridge's flows that OpenFlow can't name, as a set.
+func (n *liveNode) hidden(bridge string) string {
+	n.t.Helper()
+	var list []string
+	for line := range strings.Lines(n.appctl("bridge/dump-flows", bridge)) {
+		_, rule, found := strings.Cut(strings.TrimSpace(line), "priority=")
+		digits, _, _ := strings.Cut(rule, ",")
+		if found && len(digits) > 5 {
+			list = append(list, rule)
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
+// waitFor waits until a bridge has a hidden flow of a priority.
+func (n *liveNode) waitFor(bridge, priority string) {
+	n.t.Helper()
+	for range 200 {
+		if strings.Contains("\n"+n.hidden(bridge), "\n"+priority) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	n.t.Fatalf("bridge %s does not get a flow of priority %s: %s", bridge, priority, n.hidden(bridge))
+}
+
+const failOpen = "15790320"
+
+// failingNode has a bridge that has failed open, and one whose controllers are
+// not given up yet.
+func failingNode(t *testing.T) (n *liveNode, packets []string) {
+	n = newLiveNode(t)
+	n.vsctl("add-br", "br-o", "--", "set", "Bridge", "br-o", "fail_mode=standalone", `other_config:hwaddr="02:00:00:00:00:51"`,
+		"--", "set-controller", "br-o", "tcp:192.0.2.66:6653", "--", "set", "Controller", "br-o", "connection_mode=out-of-band")
+	n.likeKernel("br-o")
+	n.vsctl("add-port", "br-o", "o1")
+	n.vsctl("add-port", "br-o", "o2")
+	n.vsctl("add-port", "br-o", "o3")
+	n.appctl("time/warp", "30000", "1000")
+	n.waitFor("br-o", failOpen)
+	n.ofctl("add-flow", "br-o", "priority=7,udp,actions=o2")
+	n.vsctl("add-br", "br-n", "--", "set-controller", "br-n", "tcp:192.0.2.67:6653", "--", "set", "Controller", "br-n", "connection_mode=out-of-band", "inactivity_probe=600000")
+	n.vsctl("add-port", "br-n", "n1")
+	n.ofctl("add-flow", "br-n", "udp,actions=n1")
+	return n, []string{"br-o in_port=o1,udp", "br-o in_port=o2,arp,dl_dst=ff:ff:ff:ff:ff:ff", "br-n in_port=LOCAL,udp", "br-n in_port=LOCAL,tcp"}
+}
+
+func TestFailOpen(t *testing.T) {
+	n, packets := failingNode(t)
+	report := n.report()
+	r := replay(t, report, process.Options{})
+	r.wantStep("fail mode", restore.Restored)
+	r.wantStep("controllers", restore.Restored)
+	for _, d := range differences(n, r.liveNode, packets...) {
+		t.Error(d)
+	}
+	if got, want := r.hidden("br-o")+r.hidden("br-n"), n.hidden("br-o"); got != want || want == "" {
+		t.Errorf("hidden flows %q, want %q", got, want)
+	}
+	// Whatever time passes, the other bridge keeps its flows.
+	r.appctl("time/warp", "4000000", "1000000")
+	if got := r.ofctl("--no-stats", "dump-flows", "br-n"); !strings.Contains(got, "udp") || r.hidden("br-n") != "" {
+		t.Errorf("br-n has lost its flows: %s; hidden ones: %s", got, r.hidden("br-n"))
+	}
+
+	without := replay(t, report, process.Options{}, "fail mode")
+	if len(differences(n, without.liveNode, packets...)) == 0 {
+		t.Error("the step changes nothing")
+	}
+}
+
+func TestFailOpenWithoutIsolation(t *testing.T) {
+	n, packets := failingNode(t)
+	r := replay(t, n.report(), process.Options{NoNamespaces: true})
+	for _, d := range differences(n, r.liveNode, packets...) {
+		t.Error(d)
+	}
+	r.wantStep("controllers", restore.Approximated, "br-o: its controllers are taken out", "br-n: its controllers are taken out")
+	r.dialsNobody()
+}
+
+// dialsNobody checks that no row names an address, and that no log does.
+func (r *replayed) dialsNobody() {
+	r.t.Helper()
+	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.Contains(targets, "192.0.2.") {
+		r.t.Errorf("controllers: %s", targets)
+	}
+	for line := range strings.Lines(r.log()) {
+		if strings.Contains(line, "192.0.2.") {
+			r.t.Errorf("ovs-vswitchd knows of an address: %s", line)
+		}
+	}
+}
+
+// inBandNode has bridges with controllers of every kind.
+func inBandNode(t *testing.T) (n *liveNode, packets []string) {
+	n = newLiveNode(t)
+	n.vsctl("add-br", "br-i", "--", "set", "Bridge", "br-i", "fail_mode=secure", `other_config:hwaddr="02:00:00:00:00:52"`, "other_config:in-band-queue=3",
+		"--", "set-controller", "br-i", "tcp:192.0.2.66:6653", "ssl:192.0.2.67:6640", "ptcp:6699:127.0.0.1")
+	n.likeKernel("br-i")
+	n.vsctl("add-port", "br-i", "i1")
+	n.vsctl("add-port", "br-i", "i2")
+	n.vsctl("add-br", "br-d", "--", "set", "Bridge", "br-d", "fail_mode=secure", "other_config:disable-in-band=true", "--", "set-controller", "br-d", "tcp:192.0.2.66:6653")
+	n.vsctl("add-br", "br-b", "--", "set", "Bridge", "br-b", "fail_mode=secure", `other_config:hwaddr="02:00:00:00:00:53"`, "--", "set-controller", "br-b", "tcp:192.0.2.68:6653",
+		"--", "set", "Controller", "br-b", "connection_mode=out-of-band")
+	n.vsctl("set-manager", "tcp:192.0.2.90:6640", "ptcp:6641:127.0.0.1")
+	n.waitFor("br-i", "180008")
+	n.waitFor("br-b", "180008")
+	for _, bridge := range []string{"br-i", "br-d", "br-b"} {
+		for _, p := range []string{"arp,dl_src=02:00:00:00:00:52,arp_op=1", "tcp,nw_dst=192.0.2.66,tp_dst=6653", "tcp,nw_dst=192.0.2.66,tp_dst=80", "tcp,nw_dst=192.0.2.68,tp_dst=6653", "tcp,nw_dst=192.0.2.90,tp_dst=6640"} {
+			packets = append(packets, bridge+" in_port=LOCAL,"+p)
+		}
+	}
+	return n, packets
+}
+
+func TestInBand(t *testing.T) {
+	n, packets := inBandNode(t)
+	report := n.report()
+	r := replay(t, report, process.Options{})
+	for _, d := range differences(n, r.liveNode, packets...) {
+		t.Error(d)
+	}
+	for _, bridge := range []string{"br-i", "br-d", "br-b"} {
+		for _, d := range tableDifferences(n.hidden(bridge), r.hidden(bridge)) {
+			t.Errorf("%s: %s", bridge, d)
+		}
+	}
+	if !strings.Contains(n.hidden("br-i"), "set_queue:3") || !strings.Contains(n.hidden("br-b"), "192.0.2.90") || n.hidden("br-d") != "" {
+		t.Errorf("the live node's hidden flows are not those that this test is about: %s", n.hidden("br-i"))
+	}
+	r.wantStep("controllers", restore.Restored)
+	for _, remark := range r.report.Remarks {
+		if strings.Contains(remark, "192.0.2.") || strings.Contains(remark, "SSL") {
+			t.Errorf("the report remarks: %s", remark)
+		}
+	}
+	if !strings.Contains(r.log(), "stream_tcp|ERR|tcp:192.0.2.66:6653: connect: Network is unreachable") {
+		t.Error("ovs-vswitchd does not log the error that the report is to leave out")
+	}
+	if new(restore.Node).Expected("stream_tcp: tcp:192.0.2.66:6653: connect: Network is unreachable") {
+		t.Error("an error that no step has foreseen is left out")
+	}
+	if !r.report.Complete() {
+		t.Errorf("the report is not complete: %+v", r.report.Steps)
+	}
+}
+
+func TestInBandWithoutIsolation(t *testing.T) {
+	n, packets := inBandNode(t)
+	r := replay(t, n.report(), process.Options{NoNamespaces: true})
+	r.wantStep("controllers", restore.Approximated, "br-i: its controllers are taken out", "manager tcp:192.0.2.66:6653, which nobody dials, stands in")
+	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.TrimSpace(targets) != "" {
+		t.Errorf("controllers: %s", targets)
+	}
+	// Managers are every bridge's; so br-b has the flows of br-i's controllers as well.
+	for _, bridge := range []string{"br-i", "br-d"} {
+		for _, d := range tableDifferences(n.hidden(bridge), r.hidden(bridge)) {
+			t.Errorf("%s: %s", bridge, d)
+		}
+	}
+	for _, d := range differences(n, r.liveNode, packets...) {
+		if !strings.HasPrefix(d, "br-b ") {
+			t.Error(d)
+		}
+	}
+	for line := range strings.Lines(r.log()) {
+		if strings.Contains(line, "192.0.2.") && !strings.Contains(line, "in_band|") {
+			t.Errorf("ovs-vswitchd knows of an address: %s", line)
+		}
+	}
+}
+
+// TestHiddenFlowsThatDiffer changes what was recorded: the next hop's MAC
+// address, which a kernel would have told, and a controller that is in no row.
+func TestHiddenFlowsThatDiffer(t *testing.T) {
+	n, _ := inBandNode(t)
+	report := n.report()
+	path := filepath.Join(report, "sos_commands/openvswitch/ovs-appctl_bridge.dump-flows_--offload-stats_br-i")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const counters = "duration=5s, n_packets=0, n_bytes=0, n_offload_packets=0, n_offload_bytes=0, "
+	changed := counters + "priority=180004,arp,dl_src=02:00:00:00:00:fe,arp_op=1,actions=NORMAL\n" +
+		counters + "priority=180007,tcp,nw_dst=192.0.2.99,tp_dst=6653,actions=NORMAL\n" + string(text)
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := replay(t, report, process.Options{})
+	r.wantStep("controllers", restore.Failed, "br-i: hidden flow priority=180004,arp,dl_src=02:00:00:00:00:fe,arp_op=1,actions=NORMAL is missing: a replica can't look up",
+		"br-i: hidden flow priority=180007,tcp,nw_dst=192.0.2.99,tp_dst=6653,actions=NORMAL is missing")
+}

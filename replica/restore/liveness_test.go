@@ -1,0 +1,56 @@
+package restore_test
+
+import (
+	"strings"
+	"testing"
+
+	"ovs-offline/replica/restore"
+	"ovs-offline/replica/runtime/process"
+)
+
+// failoverNode has a group that passes over ports that are not live.
+func failoverNode(t *testing.T) *liveNode {
+	t.Helper()
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br0", "--", "add-port", "br0", "a", "--", "add-port", "br0", "b", "--", "add-port", "br0", "c", "--", "add-port", "br0", "vm",
+		"--", "set", "Bridge", "br0", "protocols=OpenFlow10,OpenFlow14,OpenFlow15")
+	node.likeKernel("br0")
+	port := func(name string) string {
+		return strings.TrimSpace(node.vsctl("get", "Interface", name, "ofport"))
+	}
+	node.ofctl("-O", "OpenFlow15", "add-group", "br0", "group_id=1,type=ff,bucket=bucket_id:1,watch_port:"+port("a")+",actions=output:"+port("a")+
+		",bucket=bucket_id:2,watch_port:"+port("b")+",actions=output:"+port("b")+",bucket=bucket_id:3,watch_port:"+port("c")+",actions=output:"+port("c"))
+	node.ofctl("-O", "OpenFlow15", "add-flow", "br0", "in_port=vm,actions=group:1")
+	return node
+}
+
+// A port without a link is passed over by a group that watches it.
+func TestLinkStates(t *testing.T) {
+	node := failoverNode(t)
+	node.appctl("netdev-dummy/set-admin-state", "a", "down")
+	packets := []string{"br0 in_port=vm,ip"}
+	report := node.report()
+	r := replay(t, report, process.Options{})
+	r.wantStep("port states", restore.Restored)
+	needs(t, node, r, replay(t, report, process.Options{}, "port states", "liveness"), packets)
+}
+
+// So is one that was not live for a reason that was not collected.
+func TestLiveness(t *testing.T) {
+	node := failoverNode(t)
+	report := node.report()
+	remove(t, report, "ovs-ofctl_show_br0")
+	text := node.ofctl("-O", "OpenFlow15", "show", "br0")
+	head, tail, _ := strings.Cut(text, "(a): ")
+	tail = strings.Replace(tail, "state:      LIVE", "state:      0", 1)
+	write(t, report, "ovs-ofctl_-O_OpenFlow15_show_br0", head+"(a): "+tail)
+	trace := func(r *replayed) string { return r.appctl("ofproto/trace", "--names", "br0", "in_port=vm,ip") }
+	r := replay(t, report, process.Options{})
+	r.wantStep("liveness", restore.Approximated, `"a" was not live`)
+	if said := trace(r); !strings.Contains(said, "Datapath actions: b\n") {
+		t.Errorf("the group passes not over a port that is not live:\n%s", said)
+	}
+	if said := trace(replay(t, report, process.Options{}, "liveness")); strings.Contains(said, "Datapath actions: b\n") {
+		t.Error("it does so without the step as well: it is not tested")
+	}
+}

@@ -1,0 +1,233 @@
+package restore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/collect"
+	"ovs-offline/collect/sos"
+	"ovs-offline/internal/trace"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/restore"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/process"
+)
+
+func TestMain(m *testing.M) {
+	process.Main()
+	os.Exit(m.Run())
+}
+
+// liveNode is a node with real daemons, whose datapath is a dummy that behaves
+// like the kernel's.
+type liveNode struct {
+	t   *testing.T
+	dir string
+	rt  *process.Runtime
+}
+
+// newLiveNode starts one; it ends with the test.
+func newLiveNode(t *testing.T) *liveNode {
+	t.Helper()
+	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovs-vsctl", "ovsdb-tool"); err != nil {
+		t.Skip(err)
+	}
+	n := &liveNode{t: t, dir: t.TempDir(), rt: process.New(process.Options{})}
+	db, socket := filepath.Join(n.dir, "conf.db"), filepath.Join(n.dir, "db.sock")
+	n.run("ovsdb-tool", "create", db, "/usr/share/openvswitch/vswitch.ovsschema")
+	n.start("ovsdb-server", db, "--remote=punix:"+socket)
+	n.vsctl("--no-wait", "init")
+	n.start("ovs-vswitchd", "--enable-dummy=system", "unix:"+socket)
+	return n
+}
+
+func (n *liveNode) start(program string, args ...string) {
+	n.t.Helper()
+	d := runtime.Daemon{Role: program, Program: program, Args: args, RunDir: n.dir, Log: filepath.Join(n.dir, program+".log")}
+	if err := n.rt.Start(n.t.Context(), d); err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { // when the test's own context has ended
+		if err := n.rt.Stop(context.Background(), d); err != nil {
+			n.t.Error(err)
+		}
+	})
+}
+
+// run runs a tool beside the node and fails the test where it fails.
+func (n *liveNode) run(argv ...string) string {
+	n.t.Helper()
+	out, err := n.rt.Tool(n.t.Context(), n.dir, nil, argv...)
+	if err != nil {
+		n.t.Fatalf("%q: %v", argv, err)
+	}
+	return string(out)
+}
+
+func (n *liveNode) vsctl(args ...string) string {
+	n.t.Helper()
+	return n.run(append([]string{"ovs-vsctl"}, args...)...)
+}
+
+func (n *liveNode) appctl(args ...string) string {
+	n.t.Helper()
+	return n.run(append([]string{"ovs-appctl"}, args...)...)
+}
+
+func (n *liveNode) ofctl(args ...string) string {
+	n.t.Helper()
+	return n.run(append([]string{"ovs-ofctl"}, args...)...)
+}
+
+// likeKernel lowers the datapath to what the kernel's can do. It wants a bridge.
+func (n *liveNode) likeKernel(bridge string) {
+	n.t.Helper()
+	for _, f := range []string{"tnl_push_pop=false", "explicit_drop_action=false", "lb_output_action=false", "nd_ext=false", "max_hash_alg=0"} {
+		name, value, _ := strings.Cut(f, "=")
+		n.appctl("dpif/set-dp-features", bridge, name, value)
+	}
+}
+
+// report writes what sos would collect of the node, under sos's names, and returns its directory.
+func (n *liveNode) report() string {
+	n.t.Helper()
+	top := filepath.Join(n.t.TempDir(), "sosreport-node-2026-01-01-abcdefg")
+	write := func(name, text string) {
+		path := filepath.Join(top, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			n.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	write("version.txt", "sosreport: 4.12.0\n")
+	database, err := os.ReadFile(filepath.Join(n.dir, "conf.db"))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	write("etc/openvswitch/conf.db", string(database))
+	for _, c := range n.commands() {
+		out, err := n.rt.Tool(n.t.Context(), n.dir, nil, strings.Fields(c)...)
+		if err != nil {
+			out = append(out, err.Error()+"\n"...)
+		}
+		write("sos_commands/openvswitch/"+strings.NewReplacer(" ", "_", "/", ".").Replace(c), string(out))
+	}
+	return top
+}
+
+// commands are those of sos that steer a replica; but for dpif/show-dp-features,
+// which tells what a datapath had before likeKernel.
+func (n *liveNode) commands() []string {
+	list := []string{"ovs-vsctl -t 5 list-br"}
+	for _, table := range []string{"Open_vSwitch", "bridge", "port", "interface", "datapath"} {
+		list = append(list, "ovs-vsctl -t 5 list "+table)
+	}
+	for _, c := range []string{"bfd/show", "bond/show", "cfm/show", "lacp/show", "ofproto/list-tunnels", "ovs/route/show", "tnl/arp/show", "tnl/ports/show -v",
+		"dpctl/show -s system@ovs-system", "dpctl/dump-flows -m system@ovs-system"} {
+		list = append(list, "ovs-appctl "+c)
+	}
+	for bridge := range strings.Lines(n.vsctl("--real", "list-br")) {
+		bridge = strings.TrimSpace(bridge)
+		for _, c := range []string{"bridge/dump-flows --offload-stats", "fdb/show", "mdb/show"} {
+			list = append(list, "ovs-appctl "+c+" "+bridge)
+		}
+		list = append(list, "ovs-ofctl show "+bridge)
+		for _, c := range []string{"dump-flows", "dump-groups", "dump-meters", "dump-tlv-map", "meter-stats"} {
+			list = append(list, "ovs-ofctl -O OpenFlow15 "+c+" "+bridge)
+		}
+	}
+	return list
+}
+
+// replayed is a replica of a node.
+type replayed struct {
+	*liveNode // to run tools beside the replica
+	wd        *workdir.Dir
+	report    *restore.Report
+}
+
+// replay makes a replica of a report, without some of the steps; it ends with the test.
+func replay(t *testing.T, report string, o process.Options, without ...string) *replayed {
+	t.Helper()
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(wd.Unlock)
+	if _, err := sos.Collect(t.Context(), wd, report, sos.Half{OVS: true}, collect.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	rt := process.New(o)
+	t.Cleanup(func() { // when the test's own context has ended
+		if err := replica.Stop(context.Background(), wd, rt); err != nil {
+			t.Error(err)
+		}
+	})
+	r, err := replica.Start(t.Context(), wd, rt, replica.Options{Without: without})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &replayed{liveNode: &liveNode{t: t, dir: wd.VarRun(workdir.OVS), rt: rt}, wd: wd, report: r}
+}
+
+// differences are the packets ("BRIDGE FLOW [OPTION...]") whose whole traces differ.
+func differences(live, replica *liveNode, packets ...string) []string {
+	live.t.Helper()
+	var list []string
+	for _, p := range packets {
+		args := append([]string{"ofproto/trace", "--names"}, strings.Fields(p)...)
+		if c := trace.Compare(live.appctl(args...), replica.appctl(args...)); !c.Whole {
+			list = append(list, fmt.Sprintf("%s: %s", p, c.First))
+		}
+	}
+	return list
+}
+
+// wantStep checks that a step, before the daemons or on them, reported a status
+// and, where that is "restored", nothing worse; and what it says.
+func (r *replayed) wantStep(name string, want restore.Status, says ...string) {
+	r.t.Helper()
+	var statuses []restore.Status
+	details := ""
+	for _, s := range r.report.Steps {
+		if s.Step == name {
+			statuses = append(statuses, s.Status)
+			details += strings.Join(s.Details, "\n") + "\n"
+		}
+	}
+	worse := func(s restore.Status) bool { return s != restore.Restored && s != restore.Idle }
+	if !slices.Contains(statuses, want) || want == restore.Restored && slices.ContainsFunc(statuses, worse) {
+		r.t.Errorf("%s: %v, want %s; it says: %s", name, statuses, want, details)
+	}
+	for _, s := range says {
+		if !strings.Contains(details, s) {
+			r.t.Errorf("%s does not say %q, but: %s", name, s, details)
+		}
+	}
+}
+
+// log is what the replica's ovs-vswitchd has logged.
+func (r *replayed) log() string {
+	r.t.Helper()
+	text, err := os.ReadFile(r.wd.Log("ovs-vswitchd"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// remove takes a command's output out of a report.
+func remove(t *testing.T, report, output string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(report, "sos_commands/openvswitch", output)); err != nil {
+		t.Fatal(err)
+	}
+}

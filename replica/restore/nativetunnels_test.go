@@ -1,0 +1,89 @@
+package restore_test
+
+import (
+	"strings"
+	"testing"
+
+	"ovs-offline/replica/restore"
+	"ovs-offline/replica/runtime/process"
+)
+
+// nativeNode builds the headers of its tunnels itself.
+func nativeNode(t *testing.T) *liveNode {
+	t.Helper()
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br-phy", "--", "set", "Bridge", "br-phy", `other_config:hwaddr="52:54:00:00:00:01"`, "--", "add-port", "br-phy", "eth0",
+		"--", "add-br", "br-int", "--", "add-port", "br-int", "vm",
+		"--", "add-port", "br-int", "vxlan", "--", "set", "Interface", "vxlan", "type=vxlan", "options:remote_ip=10.1.0.2", "options:key=7",
+		"--", "add-port", "br-int", "far", "--", "set", "Interface", "far", "type=geneve", "options:remote_ip=10.2.0.2",
+		"--", "add-port", "br-int", "six", "--", "set", "Interface", "six", "type=gre", "options:remote_ip=\"fd00::2\"")
+	node.appctl("netdev-dummy/ip4addr", "br-phy", "10.1.0.1/24")
+	node.appctl("netdev-dummy/ip6addr", "br-phy", "fd00::1/64")
+	for _, args := range []string{"10.1.0.0/24 br-phy", "10.2.0.0/16 br-phy 10.1.0.9", "fd00::/64 br-phy"} {
+		node.appctl(append([]string{"ovs/route/add"}, strings.Fields(args)...)...)
+	}
+	for _, args := range []string{"10.1.0.2 52:54:00:00:01:02", "10.1.0.9 52:54:00:00:01:09", "fd00::2 52:54:00:00:02:02"} {
+		node.appctl(append([]string{"tnl/neigh/set", "br-phy"}, strings.Fields(args)...)...)
+	}
+	for _, flow := range []string{"priority=9,tcp,in_port=vm,actions=vxlan", "priority=9,udp,in_port=vm,actions=far", "priority=9,icmp,in_port=vm,actions=six"} {
+		node.ofctl("add-flow", "br-int", flow)
+	}
+	return node
+}
+
+// nativeReport is what sos collects; a netdev datapath's own answers stand in
+// for the dummy's: the name of its type, its features, and the addresses that
+// the host's kernel would have told.
+func nativeReport(t *testing.T, node *liveNode) string {
+	t.Helper()
+	report := node.report()
+	for _, b := range []string{"br-phy", "br-int"} {
+		write(t, report, "ovs-appctl_dpif.show-dp-features_"+b, node.appctl("dpif/show-dp-features", b))
+	}
+	write(t, report, "ovs-appctl_ovs.route.show", node.appctl("ovs/route/show")+
+		"Cached: 10.1.0.1/32 dev br-phy SRC 10.1.0.1 local\nCached: fd00::1/128 dev br-phy SRC fd00::1 local\n"+
+		"Cached: 127.0.0.1/32 dev lo SRC 127.0.0.1 local\n")
+	return report
+}
+
+func nativePackets() []string {
+	return []string{"br-int in_port=vm,tcp", "br-int in_port=vm,udp", "br-int in_port=vm,icmp",
+		"br-phy in_port=eth0,udp,dl_dst=52:54:00:00:00:01,nw_src=10.1.0.2,nw_dst=10.1.0.1,udp_dst=4789"}
+}
+
+// A replica builds the headers that the node built; without the step it routes nothing.
+func TestNativeTunnels(t *testing.T) {
+	node := nativeNode(t)
+	report := nativeReport(t, node)
+	r := replay(t, report, process.Options{})
+	r.wantStep("native tunnels", restore.Restored)
+	r.sameShown(node, "tnl/ports/show", "-v")
+	needs(t, node, r, replay(t, report, process.Options{}, "native tunnels"), nativePackets())
+}
+
+// With local_ip the header is the same, if the route has that source address.
+func TestNativeTunnelsWithLocalAddress(t *testing.T) {
+	node := nativeNode(t)
+	want := node.appctl("ofproto/trace", "--names", "br-int", "in_port=vm,tcp")
+	if !strings.Contains(want, "src=10.1.0.1,dst=10.1.0.2") {
+		t.Fatal(want)
+	}
+	node.vsctl("set", "Interface", "vxlan", "options:local_ip=10.1.0.1")
+	node.vsctl("set", "Interface", "far", "options:local_ip=10.1.0.77") // no route has it
+	r := replay(t, nativeReport(t, node), process.Options{})
+	r.wantStep("native tunnels", restore.Approximated, `tunnel "vxlan": its route gives it its local_ip 10.1.0.1`, `tunnel "far": no route of the replica gives it its local_ip 10.1.0.77`)
+	if have := r.appctl("ofproto/trace", "--names", "br-int", "in_port=vm,tcp"); have != want {
+		t.Errorf("live:\n%s\nin the replica:\n%s", want, have)
+	}
+}
+
+// A node whose kernel builds the headers gets nothing.
+func TestNativeTunnelsNotOnKernelNodes(t *testing.T) {
+	node := nativeNode(t)
+	node.likeKernel("br-int")
+	r := replay(t, node.report(), process.Options{})
+	r.wantStep("native tunnels", restore.Idle)
+	if said := r.appctl("tnl/arp/show"); strings.Contains(said, "10.1.0.2") {
+		t.Errorf("it has neighbours:\n%s", said)
+	}
+}

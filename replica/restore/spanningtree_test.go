@@ -1,0 +1,71 @@
+package restore_test
+
+import (
+	"fmt"
+	"testing"
+
+	"ovs-offline/replica/restore"
+	"ovs-offline/replica/runtime/process"
+)
+
+// treesNode is a node with two cables to a neighbour that is the root, one of
+// which has to be blocked, in STP (bridge stp) and RSTP (rstp); bridge alone is
+// its own root.
+func treesNode(t *testing.T) *liveNode {
+	t.Helper()
+	node, root := newLiveNode(t), newLiveNode(t)
+	for i, b := range []string{"stp", "rstp"} {
+		for _, n := range []*liveNode{node, root} {
+			n.vsctl("add-br", b, "--", "add-port", b, b+"-a", "--", "add-port", b, b+"-b", "--", "add-port", b, b+"-vm")
+		}
+		node.vsctl("set", "Bridge", b, fmt.Sprintf(`other_config:hwaddr="52:54:00:00:01:0%d"`, i))
+		root.vsctl("set", "Bridge", b, fmt.Sprintf(`other_config:hwaddr="52:54:00:00:02:0%d"`, i))
+		node.link(b+"-a", root, b+"-a")
+		node.link(b+"-b", root, b+"-b")
+	}
+	node.vsctl("add-port", "stp", "outside", "--", "set", "Port", "outside", "other_config:stp-enable=false")
+	node.vsctl("add-br", "alone", "--", "add-port", "alone", "alone-vm")
+	fast := []string{"stp_enable=true", "other_config:stp-forward-delay=4", "other_config:stp-hello-time=1", "other_config:stp-max-age=6"}
+	node.vsctl(append([]string{"set", "Bridge", "alone"}, fast...)...)
+	node.vsctl(append([]string{"set", "Bridge", "stp"}, fast...)...)
+	root.vsctl(append([]string{"set", "Bridge", "stp", `other_config:stp-system-id="00:00:00:00:00:01"`}, fast...)...)
+	rapid := []string{"set", "Bridge", "rstp", "rstp_enable=true", "other_config:rstp-forward-delay=4", "other_config:rstp-max-age=6"}
+	node.vsctl(rapid...)
+	root.vsctl(append(rapid, "other_config:rstp-priority=4096")...)
+	node.likeKernel("stp")
+	node.wait(`(?s)root +forwarding.*alternate +blocking|alternate +blocking.*root +forwarding`, "stp/show", "stp")
+	node.wait(`designated forwarding`, "stp/show", "stp")
+	node.wait(`(?s)Root +Forwarding.*Alternate +Discarding|Alternate +Discarding.*Root +Forwarding`, "rstp/show", "rstp")
+	node.wait(`rstp-vm +Designated Forwarding`, "rstp/show", "rstp")
+	node.wait(`alone-vm +designated forwarding`, "stp/show", "alone")
+	return node
+}
+
+func treePackets() []string {
+	var packets []string
+	for _, b := range []string{"stp", "rstp"} {
+		for _, port := range []string{b + "-a", b + "-b", b + "-vm", "LOCAL"} {
+			packets = append(packets, fmt.Sprintf("%s in_port=%s,ip,dl_src=02:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff", b, port))
+		}
+	}
+	return append(packets, "stp in_port=outside,ip,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02", "alone in_port=alone-vm,arp")
+}
+
+// Each port of a spanning tree is in its state; without the step none forwards.
+func TestSpanningTrees(t *testing.T) {
+	node := treesNode(t)
+	// The database hears of a state seconds later.
+	for _, wanted := range []string{"stp_role=root, stp_sec_in_state=\"[0-9]+\", stp_state=forwarding", "stp_role=alternate", "rstp_port_role=Alternate"} {
+		node.waitTool(wanted, "ovs-vsctl", "list", "port")
+	}
+	report := node.report()
+	r := replay(t, report, process.Options{})
+	r.wantStep("spanning trees", restore.Approximated, `(here ["outside"])`)
+	for _, s := range r.report.Steps {
+		if s.Step == "spanning trees" && len(s.Details) > 1 {
+			t.Errorf("it says more than that: %q", s.Details)
+		}
+	}
+	bare := replay(t, report, process.Options{}, "spanning trees")
+	needs(t, node, r, bare, treePackets())
+}
