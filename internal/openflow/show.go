@@ -23,11 +23,13 @@ type Port struct {
 // Description is what ovs-ofctl show tells of a bridge.
 type Description struct {
 	DatapathID string // 16 hex digits
+	Fragments  string // how IP fragments are handled: "normal", "drop" ...; "" where it isn't told
 	Ports      []Port
 }
 
 var (
 	dpid     = regexp.MustCompile(`\bdpid:([0-9a-f]{16})`)
+	frags    = regexp.MustCompile(`^OFPT_GET_CONFIG_REPLY .*\bfrags=(\S+)`)
 	portHead = regexp.MustCompile(`^ ([0-9]+|LOCAL)\((.*)\): addr:([0-9a-f:]{17})`)
 )
 
@@ -37,6 +39,9 @@ func Show(r io.Reader) Description {
 	for _, l := range lines(r) {
 		if m := dpid.FindStringSubmatch(l.text); m != nil && d.DatapathID == "" {
 			d.DatapathID = m[1]
+		}
+		if m := frags.FindStringSubmatch(l.text); m != nil {
+			d.Fragments = m[1]
 		}
 		if m := portHead.FindStringSubmatch(l.text); m != nil {
 			number := PortLocal

@@ -24,8 +24,6 @@ const (
 	// maxOrdered bounds the ports of a bridge that are made one by one: each
 	// costs a reconfiguration, whose time grows with their number.
 	maxOrdered = 300
-	// reconfigured bounds one reconfiguration, in milliseconds.
-	reconfigured = 10000
 )
 
 // editFloodOrder keeps back the ports of bridges that flood.
@@ -55,29 +53,56 @@ func editFloodOrder(ctx context.Context, n *Node, o *outcome) error {
 		sort.SliceStable(b.withheld, func(i, j int) bool { return number(b.withheld[i]) < number(b.withheld[j]) })
 		o.note(Restored, "")
 	}
-	if err := n.expectMirrors(ctx); err != nil {
-		return err
-	}
-	return n.DB.Transact(ctx, changes...)
-}
-
-// expectMirrors takes note that ovs-vswitchd will miss the output ports of
-// mirrors until they are given back.
-func (n *Node) expectMirrors(ctx context.Context) error {
-	mirrors, err := n.DB.Select(ctx, "Mirror", "name", "output_port")
+	mirrors, err := n.withholdMirrors(ctx)
 	if err != nil {
 		return err
 	}
-	for _, b := range n.Bridges {
-		for _, p := range b.withheld {
-			for _, m := range mirrors {
-				if slices.Contains(m.UUIDs("output_port"), p.UUID) {
-					n.expect(fmt.Sprintf("bridge: bridge %s: mirror %s outputs to port not on bridge", b.Name, m.String("name")))
-				}
+	return n.DB.Transact(ctx, append(changes, mirrors...)...)
+}
+
+// mirror is a mirror whose output was taken away until all ports are there.
+type mirror struct {
+	uuid string
+	port []string
+	vlan int
+}
+
+// withholdMirrors takes their outputs from the mirrors of bridges whose ports
+// come later. Else those to a port would be set up after those to a VLAN, and
+// a packet go through them in an order that no start of ovs-vswitchd gives.
+func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
+	rows, err := n.DB.Select(ctx, "Mirror", "name", "output_port", "output_vlan")
+	if err != nil {
+		return nil, err
+	}
+	var changes []ovsdb.Change
+	for _, r := range rows {
+		for _, b := range n.Bridges {
+			if len(b.withheld) == 0 || !slices.Contains(b.mirrors, r.UUID) {
+				continue
 			}
+			vlan, _ := r.Int("output_vlan")
+			n.mirrors = append(n.mirrors, mirror{uuid: r.UUID, port: r.UUIDs("output_port"), vlan: vlan})
+			changes = append(changes, ovsdb.Update("Mirror", r.UUID, ovsdb.Columns{"output_port": nil, "output_vlan": nil}))
+			n.expect(fmt.Sprintf("bridge: bridge %s: mirror %s does not specify output; ignoring", b.Name, r.String("name")))
 		}
 	}
-	return nil
+	return changes, nil
+}
+
+// mirrorChanges give the outputs back.
+func (n *Node) mirrorChanges() []ovsdb.Change {
+	var changes []ovsdb.Change
+	for _, m := range n.mirrors {
+		columns := ovsdb.Columns{}
+		if len(m.port) > 0 {
+			columns["output_port"] = ovsdb.Ref{UUID: m.port[0]}
+		} else {
+			columns["output_vlan"] = m.vlan
+		}
+		changes = append(changes, ovsdb.Update("Mirror", m.uuid, columns))
+	}
+	return changes
 }
 
 // number is the lowest OpenFlow port number of a port's interfaces.
@@ -107,13 +132,9 @@ func (n *Node) floods(b *Bridge) (bool, error) {
 	return false, nil
 }
 
-// restoreFloodOrder gives the ports back, the n-th of every bridge at once.
+// restoreFloodOrder gives the ports back, the n-th of every bridge at once, and
+// then the mirrors.
 func restoreFloodOrder(ctx context.Context, n *Node, o *outcome) error {
-	rows, err := n.DB.Select(ctx, "Open_vSwitch", "next_cfg")
-	if err != nil || len(rows) != 1 {
-		return err
-	}
-	next, _ := rows[0].Int("next_cfg")
 	for round := 0; ; round++ {
 		var changes []ovsdb.Change
 		for _, b := range n.Bridges {
@@ -124,17 +145,18 @@ func restoreFloodOrder(ctx context.Context, n *Node, o *outcome) error {
 			}
 		}
 		if len(changes) == 0 {
-			return nil
+			break
 		}
-		next++
-		changes = append(changes, ovsdb.Update("Open_vSwitch", rows[0].UUID, ovsdb.Columns{"next_cfg": next}))
-		if err := n.DB.Transact(ctx, changes...); err != nil {
+		if err := n.reconfigure(ctx, changes); err != nil {
 			return err
-		}
-		// ovs-vswitchd says here that it has done what next_cfg asked (ovs-vswitchd.conf.db(5)).
-		if err := n.DB.Transact(ctx, ovsdb.Await("Open_vSwitch", rows[0].UUID, "cur_cfg", next, reconfigured)); err != nil {
-			return fmt.Errorf("waiting for ovs-vswitchd to add a port: %w", err)
 		}
 		o.note(Restored, "")
 	}
+	if len(n.mirrors) == 0 {
+		return nil
+	}
+	if len(n.mirrors) > 1 {
+		o.note(Approximated, "a packet goes through several mirrors in the order in which ovs-vswitchd sets them up when it starts: which one came first on the live node is not recorded")
+	}
+	return n.reconfigure(ctx, n.mirrorChanges())
 }

@@ -29,6 +29,7 @@ type Node struct {
 
 	clockHeld bool                     // the replica's clock stands still
 	sFlow     map[string]ovsdb.Columns // the sFlow rows that are kept back, by bridge
+	mirrors   []mirror                 // the mirrors whose outputs are kept back
 	expected  map[string]bool          // lines that ovs-vswitchd logs because of what a replica is
 }
 
@@ -43,8 +44,9 @@ type Bridge struct {
 	HasControl   bool // it has Controller rows
 	Ports        []*Port
 	withheld     []*Port // those that are added later, in order
-	tree         string  // the column that turns its spanning tree on; "" where it has none
-	failsOpen    bool    // it had failed open on the live node
+	mirrors      []string
+	tree         string // the column that turns its spanning tree on; "" where it has none
+	failsOpen    bool   // it had failed open on the live node
 }
 
 // Port is a port of a bridge: one interface, or the members of a bond.
@@ -77,14 +79,14 @@ func (n *Node) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := n.DB.Select(ctx, "Bridge", "name", "datapath_type", "fail_mode", "protocols", "other_config", "controller", "ports")
+	rows, err := n.DB.Select(ctx, "Bridge", "name", "datapath_type", "fail_mode", "protocols", "other_config", "controller", "ports", "mirrors")
 	if err != nil {
 		return err
 	}
 	n.Bridges = nil
 	for _, r := range rows {
 		b := &Bridge{Name: r.String("name"), UUID: r.UUID, DatapathType: r.String("datapath_type"), FailMode: r.String("fail_mode"),
-			Protocols: r.Strings("protocols"), OtherConfig: r.Map("other_config"), HasControl: len(r.UUIDs("controller")) > 0}
+			Protocols: r.Strings("protocols"), OtherConfig: r.Map("other_config"), HasControl: len(r.UUIDs("controller")) > 0, mirrors: r.UUIDs("mirrors")}
 		for _, id := range r.UUIDs("ports") {
 			if p := ports[id]; p != nil {
 				b.Ports = append(b.Ports, p)

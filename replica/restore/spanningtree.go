@@ -117,21 +117,11 @@ func (n *Node) trees() ([]*tree, error) {
 
 // turnOn turns the trees on that were held back until the ports were there.
 func (n *Node) turnOn(ctx context.Context, trees []*tree) error {
-	rows, err := n.DB.Select(ctx, "Open_vSwitch", "next_cfg")
-	if err != nil || len(rows) != 1 {
-		return err
-	}
-	next, _ := rows[0].Int("next_cfg")
-	next++
-	changes := []ovsdb.Change{ovsdb.Update("Open_vSwitch", rows[0].UUID, ovsdb.Columns{"next_cfg": next})}
+	var changes []ovsdb.Change
 	for _, t := range trees {
 		changes = append(changes, ovsdb.Update("Bridge", t.bridge.UUID, ovsdb.Columns{t.bridge.tree: true}))
 	}
-	if err := n.DB.Transact(ctx, changes...); err != nil {
-		return err
-	}
-	// ovs-vswitchd says here that it has done what next_cfg asked (ovs-vswitchd.conf.db(5)).
-	return n.DB.Transact(ctx, ovsdb.Await("Open_vSwitch", rows[0].UUID, "cur_cfg", next, reconfigured))
+	return n.reconfigure(ctx, changes)
 }
 
 // readTree takes from each source what the better ones don't tell.

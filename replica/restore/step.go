@@ -63,6 +63,7 @@ func Steps() []Step {
 		{"datapath ports", restoreDatapathPorts},
 		{"monitors", restoreMonitors},
 		{"port states", restorePortStates},
+		{"fragments", restoreFragments},
 		{"spanning trees", restoreSpanningTrees},
 		{"native tunnels", restoreNativeTunnels},
 		{"TLV maps", restoreTLVMaps},
