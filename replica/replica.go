@@ -204,7 +204,7 @@ func (s *starter) startSwitch(ctx context.Context) error {
 	if err := s.run(ctx, vswitchd(s.wd)); err != nil {
 		return err
 	}
-	if err := s.waitForBridges(ctx, node); err != nil {
+	if err := node.Settle(ctx); err != nil {
 		return err
 	}
 	return restore.Run(ctx, node, s.without(restore.Steps()))
@@ -222,33 +222,6 @@ func (s *starter) without(steps []restore.Step) []restore.Step {
 		}
 	}
 	return kept
-}
-
-// bridgeTimeout bounds how long ovs-vswitchd may take to make its bridges once
-// it has said that it is ready; it takes milliseconds.
-const bridgeTimeout = 30 * time.Second
-
-// waitForBridges waits for each bridge's management socket. ovs-vswitchd makes
-// them on its own thread, and tells nobody when.
-func (s *starter) waitForBridges(ctx context.Context, node *restore.Node) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, bridgeTimeout, errors.New("ovs-vswitchd did not make it; its log says why: "+s.wd.Log(roleVswitchd)))
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for _, b := range node.Bridges {
-		socket := filepath.Join(s.wd.VarRun(workdir.OVS), b.Name+".mgmt")
-		for {
-			if _, err := os.Stat(socket); err == nil {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("bridge %s: %w", b.Name, context.Cause(ctx))
-			case <-tick.C:
-			}
-		}
-	}
-	return nil
 }
 
 // finish writes what the replica is and how good, and the tools' wrappers.

@@ -66,6 +66,9 @@ func (n *Node) giveSFlowBack(ctx context.Context) error {
 				ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"sflow": ovsdb.Ref{Name: row}}))
 		}
 	}
+	if len(changes) == 0 {
+		return nil
+	}
 	return n.reconfigure(ctx, changes)
 }
 

@@ -3,6 +3,8 @@ package restore
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"ovs-offline/internal/ovsdb"
 )
@@ -13,9 +15,6 @@ const reconfigured = 10000
 // reconfigure makes changes and waits until ovs-vswitchd has taken them up: it
 // says in cur_cfg that it has done what next_cfg asked (ovs-vswitchd.conf.db(5)).
 func (n *Node) reconfigure(ctx context.Context, changes []ovsdb.Change) error {
-	if len(changes) == 0 {
-		return nil
-	}
 	rows, err := n.DB.Select(ctx, "Open_vSwitch", "next_cfg")
 	if err != nil {
 		return err
@@ -31,5 +30,24 @@ func (n *Node) reconfigure(ctx context.Context, changes []ovsdb.Change) error {
 	if err := n.DB.Transact(ctx, ovsdb.Await("Open_vSwitch", rows[0].UUID, "cur_cfg", next+1, reconfigured)); err != nil {
 		return fmt.Errorf("waiting for ovs-vswitchd to take up a change: %w", err)
 	}
+	return nil
+}
+
+// Settle waits until ovs-vswitchd has made of the database what it can, and
+// drops the bridges that it did not make, with a remark: what is no bridge to
+// it (a name with a slash, a datapath type it doesn't know) costs itself alone.
+func (n *Node) Settle(ctx context.Context) error {
+	if err := n.reconfigure(ctx, nil); err != nil {
+		return err
+	}
+	var made []*Bridge
+	for _, b := range n.Bridges {
+		if _, err := os.Stat(filepath.Join(n.runDir(), filepath.Base(b.Name)+".mgmt")); err == nil {
+			made = append(made, b)
+			continue
+		}
+		n.Report.Lost = append(n.Report.Lost, fmt.Sprintf("bridge %q: ovs-vswitchd does not make it; its log says why: %s", b.Name, n.Workdir.Log("ovs-vswitchd")))
+	}
+	n.Bridges = made
 	return nil
 }
