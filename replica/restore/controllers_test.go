@@ -59,6 +59,7 @@ func failingNode(t *testing.T) (n *liveNode, packets []string) {
 }
 
 func TestFailOpen(t *testing.T) {
+	needIsolation(t)
 	n, packets := failingNode(t)
 	report := n.report()
 	r := replay(t, report, process.Options{})
@@ -128,6 +129,7 @@ func inBandNode(t *testing.T) (n *liveNode, packets []string) {
 }
 
 func TestInBand(t *testing.T) {
+	needIsolation(t)
 	n, packets := inBandNode(t)
 	report := n.report()
 	r := replay(t, report, process.Options{})
@@ -187,6 +189,7 @@ func TestInBandWithoutIsolation(t *testing.T) {
 // TestHiddenFlowsThatDiffer changes what was recorded: the next hop's MAC
 // address, which a kernel would have told, and a controller that is in no row.
 func TestHiddenFlowsThatDiffer(t *testing.T) {
+	needIsolation(t)
 	n, _ := inBandNode(t)
 	report := n.report()
 	path := filepath.Join(report, "sos_commands/openvswitch/ovs-appctl_bridge.dump-flows_--offload-stats_br-i")

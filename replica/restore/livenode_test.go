@@ -231,3 +231,12 @@ func remove(t *testing.T, report, output string) {
 		t.Fatal(err)
 	}
 }
+
+// needIsolation skips a test of what is restored as it was only where nothing
+// can be dialled; others test the fallback.
+func needIsolation(t *testing.T) {
+	t.Helper()
+	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
+		t.Skip("daemons can't be isolated here: ", why)
+	}
+}

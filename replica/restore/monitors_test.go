@@ -43,6 +43,7 @@ func monitoredNode(t *testing.T) (n *liveNode, packets []string) {
 }
 
 func TestMonitors(t *testing.T) {
+	needIsolation(t)
 	n, packets := monitoredNode(t)
 	report := n.report()
 	r := replay(t, report, process.Options{})
