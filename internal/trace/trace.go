@@ -55,6 +55,7 @@ var (
 // pids, datapath meter ids, dec_ttl() for dec_ttl, the order of a flood's outputs.
 func Normalise(text string) []string {
 	ids := map[uint64]string{}
+	flood, flow := flooded.MatchString(text), ""
 	var lines []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
@@ -72,7 +73,12 @@ func Normalise(text string) []string {
 		line = pid.ReplaceAllString(line, "pid=N")
 		line = meter.ReplaceAllString(line, "meter(N)")
 		line = strings.ReplaceAll(line, "dec_ttl()", "dec_ttl")
-		if actions, ok := strings.CutPrefix(line, "Datapath actions: "); ok {
+		if strings.HasPrefix(line, "Flow: ") {
+			flow = line
+		}
+		if actions, ok := strings.CutPrefix(line, "Datapath actions: "); ok && flood {
+			line = "Datapath actions: " + floodOutputs(sortFlood(actions), flow)
+		} else if ok {
 			line = "Datapath actions: " + sortFlood(actions)
 		}
 		lines = append(lines, line)
