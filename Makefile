@@ -16,7 +16,9 @@ demo: deps build
 
 # Tests start real daemons: two packages at a time are what two cores take.
 test: test-deps
-	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg -- -count=1 -p 2 -timeout 30m ./...
+	@mkdir -p build
+	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
+	@scripts/figures build/test.json
 
 # How alike the traces of live nodes and their replicas are, node by node.
 fidelity: test-deps
