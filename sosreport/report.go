@@ -101,9 +101,6 @@ func (r *Report) Outputs(m Meaning, bridge string) []Output {
 	return found
 }
 
-// HasOVS tells whether the report holds anything of Open vSwitch.
-func (r *Report) HasOVS() bool { return len(r.outputs) > 0 || len(r.Databases) > 0 }
-
 var (
 	versionLine = regexp.MustCompile(`\(Open vSwitch\) ([0-9][^\s]*)`)
 	rpmLine     = regexp.MustCompile(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)

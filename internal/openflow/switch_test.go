@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,12 +51,14 @@ func startSwitch(t *testing.T) *ovs {
 func waitFor(t *testing.T, path string) {
 	t.Helper()
 	for range 2000 {
-		if _, err := os.Stat(path); err == nil {
+		// A socket is there before anybody listens on it.
+		if conn, err := net.Dial("unix", path); err == nil {
+			conn.Close()
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("%s did not appear", path)
+	t.Fatalf("nobody listens on %s", path)
 }
 
 func (s *ovs) env() []string {
