@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // Options of New. The zero value is what a replica wants.
@@ -107,9 +108,9 @@ func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, err
 	if h.evidence != "" {
 		return runtime.State{Running: true, PID: h.pid}, nil
 	}
-	problem := fatalLine(d)
-	if _, err := os.Lstat(pidFile(d)); err == nil && problem == "" {
-		problem = "it ended without cleaning up, as a killed or crashed daemon does: " + pidFile(d) + " is left over"
+	problem := daemon.FatalLine(d)
+	if _, err := os.Lstat(daemon.PIDFile(d)); err == nil && problem == "" {
+		problem = "it ended without cleaning up, as a killed or crashed daemon does: " + daemon.PIDFile(d) + " is left over"
 	}
 	return runtime.State{Problem: problem}, nil
 }
@@ -124,7 +125,7 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	if err != nil {
 		return nil, &command.Error{Argv: argv, Err: err}
 	}
-	run := command.Command{Argv: append([]string{path}, argv[1:]...), Env: environment(runDir, runDir), Stdin: stdin}
+	run := command.Command{Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(localPath(), runDir, runDir), Stdin: stdin}
 	out, err := command.Run(ctx, run)
 	var failed *command.Error
 	if errors.As(err, &failed) {
