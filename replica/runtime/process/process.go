@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"ovs-offline/internal/command"
@@ -133,3 +136,42 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	}
 	return out, err
 }
+
+// Exec runs a local program for a person, with the caller's own environment and
+// what c sets in it.
+func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
+	path, err := Find(c.Argv[0])
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, path, c.Argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	for _, setting := range os.Environ() {
+		if name, _, _ := strings.Cut(setting, "="); !overrides(c.Env, name) {
+			cmd.Env = append(cmd.Env, setting)
+		}
+	}
+	for name, value := range c.Env {
+		if value != "" {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	err = cmd.Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) && ctx.Err() == nil {
+		const bySignal = 128 // as shells tell it
+		if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return bySignal + int(status.Signal()), nil
+		}
+		return ended.ExitCode(), nil
+	}
+	return 0, err
+}
+
+func overrides(env map[string]string, name string) bool {
+	_, set := env[name]
+	return set
+}
+
+// End has nothing to do: a local replica is its daemons.
+func (r *Runtime) End(context.Context) error { return nil }
