@@ -40,12 +40,17 @@ func newExec(o *options) *cobra.Command {
 }
 
 func (o *options) exec(c *cobra.Command, wd *workdir.Dir, argv []string) error {
-	state, rt, err := o.running(c.Context(), wd)
+	place := o.place(wd)
+	state, err := o.running(c.Context(), place, wd)
 	if err != nil {
 		return err
 	}
-	exit, err := replica.Exec(c.Context(), wd, state, rt, runtime.Command{
-		Argv: argv, Stdin: os.Stdin, Stdout: o.Out, Stderr: o.Err, Terminal: isTerminal(os.Stdin) && isTerminal(os.Stdout)})
+	run := runtime.Command{Argv: argv, Stdin: os.Stdin, Stdout: o.Out, Stderr: o.Err, Terminal: isTerminal(os.Stdin) && isTerminal(os.Stdout)}
+	executor, err := place.Executor(c.Context(), state.Runtime, run.Terminal)
+	if err != nil {
+		return fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
+	}
+	exit, err := replica.Exec(c.Context(), wd, state.Kinds, executor, run)
 	switch {
 	case errors.Is(err, runtime.ErrNotInstalled):
 		fmt.Fprintf(o.Err, "ovs-offline: %v\n", err)

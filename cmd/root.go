@@ -141,24 +141,26 @@ func (o *options) checkRuntime() error {
 	return nil
 }
 
-// running finds the workdir's replica. The engine that replica.json names is the
-// only one asked; where that file is lost, all are.
-func (o *options) running(ctx context.Context, wd *workdir.Dir) (replica.State, runtime.Runtime, error) {
-	place := o.place(wd)
-	state, err := replica.ReadState(wd)
-	if err != nil {
-		return replica.Find(ctx, wd, place.All(ctx)...)
-	}
-	rt, err := place.Named(ctx, state.Runtime)
-	if err != nil {
-		return state, nil, fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
-	}
-	return state, rt, nil
+// running tells what runs in the workdir. Where replica.json is lost, all runtimes
+// are asked.
+func (o *options) running(ctx context.Context, place *auto.Place, wd *workdir.Dir) (replica.State, error) {
+	return replica.Find(ctx, wd, func() []runtime.Runtime { return place.All(ctx) })
 }
 
-func (o *options) place(wd *workdir.Dir) auto.Place {
-	return auto.Place{Workdir: wd, Version: version}
+// reachable returns an error when the workdir's replica runs in an engine that
+// does not answer: nothing can be ended there.
+func (o *options) reachable(ctx context.Context, place *auto.Place, wd *workdir.Dir) error {
+	state, err := replica.ReadState(wd)
+	if err != nil {
+		return nil // then it is looked for in all that answer
+	}
+	if err := place.Check(ctx, state.Runtime); err != nil {
+		return fmt.Errorf("the replica in %s runs in %s, and can't be ended: %w", wd.Path(), state.Runtime, err)
+	}
+	return nil
 }
+
+func (o *options) place(wd *workdir.Dir) *auto.Place { return auto.New(wd, version) }
 
 // exactly takes as many arguments as names, which the error tells.
 func exactly(names ...string) cobra.PositionalArgs {

@@ -52,6 +52,9 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 		return err
 	}
 	place := o.place(wd)
+	if err := o.reachable(c.Context(), place, wd); err != nil {
+		return err
+	}
 	choice, err := place.Choose(c.Context(), o.runtime, container.Wanted{Image: s.image, Version: s.ovsVersion, RecordedOVS: recorded.OVS})
 	if err != nil {
 		return err
@@ -68,10 +71,10 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 		}
 	}
 	report, err := replica.Start(c.Context(), wd, choice.Runtime, replica.Options{
-		Others:   place.All(c.Context()),
-		Exec:     exec,
-		Starting: starting,
-		Progress: func(what string) { p.say("restoring: %s", what) },
+		Everywhere: place.All(c.Context()),
+		Exec:       exec,
+		Starting:   starting,
+		Progress:   func(what string) { p.say("restoring: %s", what) },
 	})
 	p.end()
 	if err != nil {

@@ -24,42 +24,51 @@ func ReadState(wd *workdir.Dir) (State, error) {
 	return state, err
 }
 
-// Find returns what runs and where. replica.json tells it; where that is lost or
-// names a runtime that is not among these, the runtimes are asked, and
-// replica.json is written anew.
-func Find(ctx context.Context, wd *workdir.Dir, rts ...runtime.Runtime) (State, runtime.Runtime, error) {
+// Find returns what runs. replica.json tells it; where that is lost, the
+// runtimes are asked, and it is written anew.
+func Find(ctx context.Context, wd *workdir.Dir, rts func() []runtime.Runtime) (State, error) {
 	state, lost := ReadState(wd)
-	if lost == nil {
-		for _, rt := range rts {
-			if rt.Name() == state.Runtime {
-				return state, rt, nil
-			}
-		}
-		return State{}, nil, fmt.Errorf("the replica in %s runs in %s, which does not answer", wd.Path(), state.Runtime)
+	if !errors.Is(lost, runtime.ErrNotRunning) {
+		return state, lost
 	}
-	for _, rt := range rts {
-		state := State{Runtime: rt.Name(), Started: time.Now().UTC().Truncate(time.Second)}
-		for _, k := range workdir.Kinds() {
-			s, err := rt.State(ctx, server(wd, k))
-			if err != nil {
-				return State{}, nil, err
-			}
-			if s.Running {
-				state.Kinds = append(state.Kinds, k)
-			}
+	for _, rt := range rts() {
+		state, err := ask(ctx, wd, rt)
+		if err != nil {
+			return State{}, err
 		}
 		if len(state.Kinds) > 0 {
-			return state, rt, workdir.WriteJSON(wd.ReplicaFile(), state)
+			return state, workdir.WriteJSON(wd.ReplicaFile(), state)
 		}
 	}
-	return State{}, nil, lost
+	return State{}, lost
+}
+
+// ask asks one runtime what it runs.
+func ask(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) (State, error) {
+	state := State{Runtime: rt.Name(), Started: time.Now().UTC().Truncate(time.Second)}
+	for _, k := range workdir.Kinds() {
+		s, err := rt.State(ctx, server(wd, k))
+		if err != nil {
+			return State{}, err
+		}
+		if s.Running {
+			state.Kinds = append(state.Kinds, k)
+		}
+	}
+	return state, nil
+}
+
+// Executor runs a program where the replica's daemons run: a runtime, or a part
+// of one.
+type Executor interface {
+	Exec(ctx context.Context, c runtime.Command) (exit int, err error)
 }
 
 // Exec runs a program beside the replica's daemons, with the environment that
 // activate sets, and returns its exit code.
-func Exec(ctx context.Context, wd *workdir.Dir, state State, rt runtime.Runtime, c runtime.Command) (int, error) {
-	c.Env = scripts(wd, state.Kinds).Environment()
-	return rt.Exec(ctx, c)
+func Exec(ctx context.Context, wd *workdir.Dir, kinds []workdir.Kind, e Executor, c runtime.Command) (int, error) {
+	c.Env = scripts(wd, kinds).Environment()
+	return e.Exec(ctx, c)
 }
 
 // scripts is what activate and the wrappers are told of a replica.

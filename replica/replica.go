@@ -30,9 +30,9 @@ type State struct {
 
 // Options of Start.
 type Options struct {
-	// Others are the runtimes besides the one to start with, in which an earlier
-	// replica of the workdir may run: it is ended first.
-	Others []runtime.Runtime
+	// Everywhere are the runtimes in which an earlier replica of the workdir may
+	// run, which is ended first; nil for the one to start with.
+	Everywhere []runtime.Runtime
 	// Exec is the beginning of a command line that runs a tool beside the
 	// replica, for the tools' wrappers of a runtime whose tools are not here.
 	Exec []string
@@ -54,7 +54,10 @@ func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Option
 	if err := s.look(); err != nil {
 		return nil, err
 	}
-	if err := Stop(ctx, wd, append([]runtime.Runtime{rt}, opts.Others...)...); err != nil {
+	if len(opts.Everywhere) == 0 {
+		opts.Everywhere = []runtime.Runtime{rt}
+	}
+	if err := Stop(ctx, wd, opts.Everywhere...); err != nil {
 		return nil, err
 	}
 	err := s.start(ctx)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/docker"
@@ -36,46 +37,80 @@ type engine interface {
 // engines are tried in this order.
 func engines() []string { return []string{Podman, Docker} }
 
-func connect(ctx context.Context, name string) (engine, error) {
-	if name == Podman {
-		return podman.New(ctx)
-	}
-	return docker.New(ctx)
-}
-
 // Place is a workdir for whose replica a runtime is looked for.
 type Place struct {
-	Workdir *workdir.Dir
-	Version string // of ovs-offline
+	workdir   *workdir.Dir
+	version   string
+	connected map[string]attempt
 }
 
-func (p Place) container(e container.Engine, image string) runtime.Runtime {
+// attempt is what came of connecting to an engine, which is tried once.
+type attempt struct {
+	engine engine
+	err    error
+}
+
+// New makes a Place; version is that of ovs-offline.
+func New(wd *workdir.Dir, version string) *Place {
+	return &Place{workdir: wd, version: version, connected: map[string]attempt{}}
+}
+
+func (p *Place) connect(ctx context.Context, name string) (engine, error) {
+	if a, tried := p.connected[name]; tried {
+		return a.engine, a.err
+	}
+	var a attempt
+	if name == Podman {
+		a.engine, a.err = podman.New(ctx)
+	} else {
+		a.engine, a.err = docker.New(ctx)
+	}
+	if ctx.Err() == nil {
+		p.connected[name] = a
+	}
+	return a.engine, a.err
+}
+
+func (p *Place) container(e container.Engine, image string) runtime.Runtime {
 	return container.New(container.Options{
-		Engine: e, Image: image, Version: p.Version, Workdir: p.Workdir.Path(),
-		Folders: []string{p.Workdir.Run(), filepath.Dir(p.Workdir.VarRun(workdir.OVS))},
-		Scratch: p.Workdir.Tools(),
+		Engine: e, Image: image, Version: p.version, Workdir: p.workdir.Path(),
+		Folders: []string{p.workdir.Run(), filepath.Dir(p.workdir.VarRun(workdir.OVS))},
+		Scratch: p.workdir.Tools(),
 	})
 }
 
 // All returns every runtime in which a replica of the workdir may run: the
 // engines that answer, and this machine. The engines come first: what they run
 // is theirs to end.
-func (p Place) All(ctx context.Context) []runtime.Runtime {
+func (p *Place) All(ctx context.Context) []runtime.Runtime {
 	var all []runtime.Runtime
 	for _, name := range engines() {
-		if e, err := connect(ctx, name); err == nil {
+		if e, err := p.connect(ctx, name); err == nil {
 			all = append(all, p.container(e, ""))
 		}
 	}
 	return append(all, process.New(process.Options{}))
 }
 
-// Named returns one runtime, with no image: to stop, show or use what runs there.
-func (p Place) Named(ctx context.Context, name string) (runtime.Runtime, error) {
+// Check returns why a runtime by name can't be asked, nil when it can.
+func (p *Place) Check(ctx context.Context, name string) error {
 	if name == Process {
-		return process.New(process.Options{}), nil
+		return nil
 	}
-	e, err := connect(ctx, name)
+	_, err := p.connect(ctx, name)
+	return err
+}
+
+// Executor returns what runs programs beside the replica in a runtime. Only one
+// on a terminal needs an engine.
+func (p *Place) Executor(ctx context.Context, name string, terminal bool) (replica.Executor, error) {
+	switch {
+	case name == Process:
+		return process.New(process.Options{}), nil
+	case !terminal:
+		return container.NewTools(p.workdir.Tools()), nil
+	}
+	e, err := p.connect(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +126,7 @@ type Choice struct {
 // Choose chooses a runtime to start a replica with: the one named, or, for Auto,
 // podman or docker if it answers and has an image, else this machine if the
 // tools are installed.
-func (p Place) Choose(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
+func (p *Place) Choose(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
 	switch name {
 	case Podman, Docker:
 		return p.engine(ctx, name, wanted)
@@ -125,8 +160,8 @@ func (p Place) Choose(ctx context.Context, name string, wanted container.Wanted)
 	return choice, nil
 }
 
-func (p Place) engine(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
-	e, err := connect(ctx, name)
+func (p *Place) engine(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
+	e, err := p.connect(ctx, name)
 	if err != nil {
 		return Choice{}, err
 	}
@@ -137,7 +172,7 @@ func (p Place) engine(ctx context.Context, name string, wanted container.Wanted)
 	return Choice{Runtime: p.container(e, image), Why: fmt.Sprintf("%s at %s, image %s", name, e.Address(), image)}, nil
 }
 
-func (p Place) local() (Choice, error) {
+func (p *Place) local() (Choice, error) {
 	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl"); err != nil {
 		return Choice{}, err
 	}
@@ -146,7 +181,7 @@ func (p Place) local() (Choice, error) {
 
 // Executable is the beginning of a command line that runs a tool beside the
 // replica; nil for a runtime whose tools are this machine's own.
-func (p Place) Executable(rt runtime.Runtime) ([]string, error) {
+func (p *Place) Executable(rt runtime.Runtime) ([]string, error) {
 	if rt.Name() == Process {
 		return nil, nil
 	}
@@ -154,5 +189,5 @@ func (p Place) Executable(rt runtime.Runtime) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this program, for the tools' wrappers: %w", err)
 	}
-	return []string{self, "--workdir=" + p.Workdir.Path(), "exec", "--"}, nil
+	return []string{self, "--workdir=" + p.workdir.Path(), "exec", "--"}, nil
 }

@@ -49,6 +49,7 @@ type Options struct {
 // alone, so any number of Runtimes, one after the other or at once, see the same.
 type Runtime struct {
 	options Options
+	tools   *Tools
 
 	mu      sync.Mutex // guards what follows, and the making of the tools' container
 	toolsID string
@@ -65,7 +66,7 @@ func New(o Options) *Runtime {
 	if o.StopTimeout == 0 {
 		o.StopTimeout = 5 * time.Second
 	}
-	return &Runtime{options: o}
+	return &Runtime{options: o, tools: &Tools{folder: o.Scratch, image: o.Image}}
 }
 
 // Name is the spelling the command line uses.

@@ -18,10 +18,59 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// request has the runner run c and returns its exit code.
-func (r *Runtime) request(ctx context.Context, c runtime.Command) (int, error) {
-	q := &request{runtime: r, name: rand.Text(), command: c}
-	q.dir = filepath.Join(r.options.Scratch, q.name)
+// Tools is the way to the runner of a replica's tools. It needs no engine, only
+// the folder that it shares with the runner.
+type Tools struct {
+	folder string
+	image  string // for messages; may be empty
+}
+
+// NewTools makes one; scratch is that of Options.
+func NewTools(scratch string) *Tools { return &Tools{folder: scratch} }
+
+// Exec runs a program for a person, but not on a terminal.
+func (t *Tools) Exec(ctx context.Context, c runtime.Command) (int, error) {
+	if !t.alive() {
+		return 0, fmt.Errorf("%w: its container of tools does not answer at %s: start one with: ovs-offline start", runtime.ErrNotRunning, t.requests())
+	}
+	return t.run(ctx, c)
+}
+
+func (t *Tools) requests() string { return filepath.Join(t.folder, "requests") }
+
+// alive tells whether somebody reads the requests: a pipe without a reader
+// can't be opened for writing alone.
+func (t *Tools) alive() bool {
+	fd, err := t.open()
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
+}
+
+func (t *Tools) open() (int, error) {
+	return unix.Open(t.requests(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// ask writes one request.
+func (t *Tools) ask(verb, name string) error {
+	fd, err := t.open()
+	if err != nil {
+		return fmt.Errorf("the container of tools does not listen: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	// So short a line goes in one piece, whoever else writes: pipe(7).
+	if _, err := unix.Write(fd, []byte(verb+" "+name+"\n")); err != nil {
+		return fmt.Errorf("the container of tools does not listen: %w", err)
+	}
+	return nil
+}
+
+// run has the runner run c and returns its exit code.
+func (t *Tools) run(ctx context.Context, c runtime.Command) (int, error) {
+	q := &request{tools: t, name: rand.Text(), command: c}
+	q.dir = filepath.Join(t.folder, q.name)
 	if err := q.prepare(); err != nil {
 		return 0, errors.Join(err, os.RemoveAll(q.dir))
 	}
@@ -31,7 +80,7 @@ func (r *Runtime) request(ctx context.Context, c runtime.Command) (int, error) {
 
 // request is one program that the runner runs.
 type request struct {
-	runtime *Runtime
+	tools   *Tools
 	name    string
 	dir     string
 	command runtime.Command
@@ -81,7 +130,7 @@ func (q *request) run(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = exit.Close() }()
-	if err := q.runtime.ask("run", q.name); err != nil {
+	if err := q.tools.ask("run", q.name); err != nil {
 		return 0, err
 	}
 	copied := make(chan error, 2)
@@ -92,7 +141,7 @@ func (q *request) run(ctx context.Context) (int, error) {
 	}
 	code, err := q.await(ctx, exit)
 	if err != nil {
-		_ = q.runtime.ask("kill", q.name) // fails where the runner is gone, and the program with it
+		_ = q.tools.ask("kill", q.name) // fails where the runner is gone, and the program with it
 		q.release()
 	}
 	for range 2 {
@@ -119,7 +168,7 @@ func (q *request) await(ctx context.Context, exit *os.File) (int, error) {
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		case <-alive.C:
-			if q.runtime.toolsAlive() {
+			if q.tools.alive() {
 				continue
 			}
 			select {
@@ -134,22 +183,15 @@ func (q *request) await(ctx context.Context, exit *os.File) (int, error) {
 
 func (q *request) exitCode(answer string) (int, error) {
 	if answer == "missing" {
-		program := q.command.Argv[0]
-		return 0, fmt.Errorf("%s is %w in the image%s: build one that has it (ovs-offline build), or choose another with --image (%w)",
-			program, runtime.ErrNotInstalled, q.runtime.imageName(), exec.ErrNotFound)
+		image := strings.TrimSpace("the replica's image " + q.tools.image)
+		return 0, fmt.Errorf("%s is %w in %s: build one that has it (ovs-offline build), or choose another with --image (%w)",
+			q.command.Argv[0], runtime.ErrNotInstalled, image, exec.ErrNotFound)
 	}
 	code, err := strconv.Atoi(answer)
 	if err != nil {
 		return 0, fmt.Errorf("running %s: %q instead of an exit code", q.command.Argv[0], answer)
 	}
 	return code, nil
-}
-
-func (r *Runtime) imageName() string {
-	if r.options.Image == "" {
-		return ""
-	}
-	return " " + r.options.Image
 }
 
 // finish waits for a copy. Something that the program left running may hold the
@@ -199,4 +241,20 @@ func (q *request) release() {
 			_ = f.Close()
 		}
 	}
+}
+
+// words are what the runner reads of a command.
+func words(c runtime.Command) ([]byte, error) {
+	var b strings.Builder
+	for name, value := range c.Env {
+		fmt.Fprintf(&b, "%s=%s\x00", name, value)
+	}
+	b.WriteString("--\x00")
+	for _, word := range c.Argv {
+		if strings.ContainsRune(word, 0) {
+			return nil, fmt.Errorf("%q: an argument can't hold a NUL", word)
+		}
+		b.WriteString(word + "\x00")
+	}
+	return []byte(b.String()), nil
 }

@@ -11,7 +11,7 @@ folder=$1
 declare -A groups
 
 run() {
-    local words code=failed
+    local words program code=failed
     mapfile -d '' -t words <"$folder/$1/words"
     while [[ ${words[0]} != -- ]]; do
         if [[ ${words[0]} == *= ]]; then
@@ -23,8 +23,12 @@ run() {
     done
     words=("${words[@]:1}")
     {
-        if type -P -- "${words[0]}" >/dev/null; then
-            (exec -- "${words[@]}") # a program, never something of the shell's own
+        program=${words[0]}
+        if [[ $program != */* ]] && hash -- "$program" 2>/dev/null; then
+            program=${BASH_CMDS[$program]} # a path: never something of the shell's own
+        fi
+        if [[ $program == */* && -x $program ]]; then
+            "$program" "${words[@]:1}"
             code=$?
         else
             code=missing

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,14 +33,12 @@ func New(ctx context.Context) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	asking, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	info, err := cli.Info(asking, client.InfoOptions{})
+	owner, err := container.SocketOwner(strings.TrimPrefix(cli.DaemonHost(), "unix://"))
 	if err != nil {
 		_ = cli.Close()
-		return nil, fmt.Errorf("asking docker what it is: %w", err)
+		return nil, err
 	}
-	return &Engine{cli: cli, rootless: slices.Contains(info.Info.SecurityOptions, "name=rootless")}, nil
+	return &Engine{cli: cli, rootless: owner != 0}, nil
 }
 
 // Name is the spelling the command line uses.

@@ -19,7 +19,6 @@ import (
 	"github.com/containers/podman/v5/pkg/bindings"
 	"github.com/containers/podman/v5/pkg/bindings/containers"
 	"github.com/containers/podman/v5/pkg/bindings/images"
-	"github.com/containers/podman/v5/pkg/bindings/system"
 	"github.com/containers/podman/v5/pkg/specgen"
 	spec "github.com/opencontainers/runtime-spec/specs-go"
 
@@ -30,8 +29,8 @@ import (
 // Engine is a podman service.
 type Engine struct {
 	conn     context.Context
+	address  string
 	rootless bool
-	selinux  bool
 }
 
 var _ container.Engine = (*Engine)(nil)
@@ -42,26 +41,25 @@ func New(ctx context.Context) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	asking, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	info, err := system.Info(with(asking, conn), nil)
+	e := &Engine{conn: conn}
+	client, err := bindings.GetClient(conn)
 	if err != nil {
-		return nil, fmt.Errorf("asking podman what it is: %w", err)
+		return nil, err
 	}
-	return &Engine{conn: conn, rootless: info.Host.Security.Rootless, selinux: info.Host.Security.SELinuxEnabled}, nil
+	// Asking podman itself takes it a second: it runs every helper it has.
+	owner, err := container.SocketOwner(client.URI.Path)
+	if err != nil {
+		return nil, err
+	}
+	e.rootless, e.address = owner != 0, client.URI.String()
+	return e, nil
 }
 
 // Name is the spelling the command line uses.
 func (e *Engine) Name() string { return "podman" }
 
 // Address is where the service listens.
-func (e *Engine) Address() string {
-	client, err := bindings.GetClient(e.conn)
-	if err != nil {
-		return ""
-	}
-	return client.URI.String()
-}
+func (e *Engine) Address() string { return e.address }
 
 func (e *Engine) with(ctx context.Context) context.Context { return with(ctx, e.conn) }
 
@@ -126,8 +124,8 @@ func (e *Engine) generator(s container.Spec) *specgen.SpecGenerator {
 	g.Mounts = []spec.Mount{{Type: "tmpfs", Source: "tmpfs", Destination: "/tmp", Options: []string{"rw", "nosuid", "nodev", "size=16m", "mode=1777"}}}
 	for _, folder := range s.Folders {
 		options := []string{"rw", "rbind"}
-		if s.Relabel && e.selinux {
-			options = append(options, "Z")
+		if s.Relabel {
+			options = append(options, "Z") // means nothing where there is no SELinux
 		}
 		g.Mounts = append(g.Mounts, spec.Mount{Type: "bind", Source: folder, Destination: folder, Options: options})
 	}
