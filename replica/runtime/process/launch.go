@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // launch is one attempt to start something, marked so that every process it
@@ -62,26 +65,39 @@ func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 // kill ends every process that carries the mark. A detached daemon leads a
 // session of its own and has init for a parent: the mark in the environment it
 // was started with is what is left to know it by.
-func (l launch) kill() error {
+func (l launch) kill() error { return killAll(l.marks) }
+
+// killUnfinished ends what a killed start of d left on its way: no lock tells of
+// a daemon that is not ready.
+func killUnfinished(d runtime.Daemon) error {
+	own := []byte("\x00--pidfile=" + daemon.PIDFile(d) + "\x00")
+	return killAll(func(pid int) bool {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return err == nil && bytes.Contains(line, own) && marked(pid, launchMark+"=")
+	})
+}
+
+// killAll ends every process that is one of those, new ones among them.
+func killAll(one func(pid int) bool) error {
 	const bound = 2 * time.Second
 	for deadline := time.Now().Add(bound); ; {
-		marked := l.processes()
-		if len(marked) == 0 {
+		found := processes(one)
+		if len(found) == 0 {
 			return nil
 		}
-		for _, pid := range marked {
-			if err := l.killOne(pid, bound); err != nil {
+		for _, pid := range found {
+			if err := killOne(pid, one, bound); err != nil {
 				return err
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("processes %v could not be ended", marked)
+			return fmt.Errorf("processes %v could not be ended", found)
 		}
 	}
 }
 
-func (l launch) killOne(pid int, bound time.Duration) error {
-	p, err := openProcess(pid, func() bool { return l.marks(pid) })
+func killOne(pid int, one func(int) bool, bound time.Duration) error {
+	p, err := openProcess(pid, func() bool { return one(pid) })
 	if errors.Is(err, errGone) {
 		return nil
 	}
@@ -96,33 +112,31 @@ func (l launch) killOne(pid int, bound time.Duration) error {
 	return err
 }
 
-// processes lists the pids that carry the mark. Zombies have no environment
-// and so don't count.
-func (l launch) processes() []int {
+// processes lists the pids of those. Zombies have no environment and no
+// arguments, and so don't count.
+func processes(one func(pid int) bool) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
 	var pids []int
 	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && l.marks(pid) {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && one(pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-func (l launch) marks(pid int) bool {
+func (l launch) marks(pid int) bool { return marked(pid, l.variable+"\x00") }
+
+// marked tells whether a variable of a process's environment begins so.
+func marked(pid int, beginning string) bool {
 	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return false // gone, or another user's
 	}
-	for _, variable := range bytes.Split(environ, []byte{0}) {
-		if string(variable) == l.variable {
-			return true
-		}
-	}
-	return false
+	return bytes.HasPrefix(environ, []byte(beginning)) || bytes.Contains(environ, []byte("\x00"+beginning))
 }
 
 func memoryFile() (*os.File, error) {

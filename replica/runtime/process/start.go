@@ -104,7 +104,10 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 	if err == nil && h.evidence != "" {
 		err = r.end(ctx, d, h)
 	}
-	if err != nil && !errors.Is(err, errGone) {
+	if err == nil || errors.Is(err, errGone) {
+		err = killUnfinished(d)
+	}
+	if err != nil {
 		return fmt.Errorf("stopping %s: %w", d.Role, err)
 	}
 	if err := checkFree(d); err != nil {
