@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -133,6 +134,42 @@ func TestLab(t *testing.T) {
 			checkTruth(t, n, filepath.Join(filepath.Dir(r.Packets), "truth"))
 			if topology == "openstack" {
 				checkDSCP(t, n)
+			}
+		})
+	}
+}
+
+// TestOtherVersions replays nodes that ran another Open vSwitch than the one
+// installed here: what they held is all there, and the report names both.
+func TestOtherVersions(t *testing.T) {
+	needTools(t)
+	// How alike traces are depends on the version that is installed, and 2.15
+	// traced without port names: the flows are what is compared there.
+	for version, traced := range map[string]bool{"3.5.0": true, "2.15.0": false} {
+		t.Run(version, func(t *testing.T) {
+			folder, dir := "../../testdata/versions/ovs-"+version, t.TempDir()
+			r, err := Capture(t.Context(), folder, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := command.Run(t.Context(), command.Command{Argv: []string{"tar", "-C", dir, "-xf", filepath.Join(folder, "truth.tar.xz")}}); err != nil {
+				t.Fatal(err)
+			}
+			n := run(t, r, replica.Options{})
+			if n.Report.Recorded.OVS != version {
+				t.Errorf("the report says that version %q was recorded", n.Report.Recorded.OVS)
+			}
+			if n.Report.Running.OVS == version {
+				t.Skip("this very version is installed here")
+			}
+			named := "recorded with Open vSwitch " + version + ", running " + n.Report.Running.OVS
+			if !strings.Contains(strings.Join(n.Report.Remarks, "\n"), named) {
+				t.Errorf("no remark says %q: %q", named, n.Report.Remarks)
+			}
+			checkComplete(t, n)
+			checkTruth(t, n, filepath.Join(dir, "truth"))
+			if f := compare(t, n, r); traced && Percent(f.Actions, f.Packets) < 98 {
+				t.Errorf("the datapath actions of %d of %d packets are equal", f.Actions, f.Packets)
 			}
 		})
 	}
