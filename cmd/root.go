@@ -72,10 +72,10 @@ func Main(args []string, streams IO) int {
 		fmt.Fprintln(streams.Err, "ovs-offline: interrupted")
 		return exitFailed
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(streams.Err, "ovs-offline: %v\n", err)
+		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", escapeLines(err.Error()))
 		return exitUsage
 	default:
-		fmt.Fprintf(streams.Err, "ovs-offline: %v\n", err)
+		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", escapeLines(err.Error()))
 		return exitFailed
 	}
 }
@@ -134,5 +134,5 @@ func (o *options) locked(f func(*workdir.Dir) error) error {
 
 // warn writes a warning.
 func (o *options) warn(format string, args ...any) {
-	fmt.Fprintf(o.Err, "warning: %s\n", escape(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(o.Err, "warning: %s\n", escapeLines(fmt.Sprintf(format, args...)))
 }
