@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"sort"
 	"strings"
 	"time"
 
@@ -174,6 +175,7 @@ func bridgeNames(f frame) ([]string, error) {
 			names = append(names, row[0])
 		}
 	}
+	sort.Strings(names)
 	return names, nil
 }
 
@@ -229,30 +231,32 @@ func (f frame) failure() string {
 	return text
 }
 
-// firstError is the most telling line of stderr: the first that the tool
-// itself ends with.
+// firstError is the most telling line of stderr: not what the tools log on the
+// way, nor the last line of ovs-appctl, which says that there was an error.
 func (f frame) firstError() string {
-	first := ""
+	logged := ""
 	for line := range strings.Lines(f.stderr) {
 		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		if strings.HasPrefix(line, "ovs") {
+		switch {
+		case line == "" || strings.HasSuffix(line, "server returned an error"):
+		case strings.Contains(line, "|WARN|") || strings.Contains(line, "|ERR|"):
+			logged = line
+		default:
 			return line
 		}
-		if first == "" {
-			first = line
-		}
 	}
-	return first
+	return logged
 }
 
-// unsupported tells the failures of a command that this version of OVS, or this
-// datapath, does not know: it had nothing to tell.
+// unsupported tells the failures that lose nothing: this version of OVS, the
+// OpenFlow version, the bridge or the datapath has no such thing.
 func (f frame) unsupported() bool {
-	for _, says := range []string{"is not a valid command", "unknown command", "version negotiation failed", "OFPBRC_BAD_TYPE", "OFPBRC_BAD_STAT",
-		"does not recognize any of these", "not supported", "not implement", "does not contain a table", "unknown table"} {
+	for _, says := range []string{
+		"is not a valid command", "unknown command", "unknown table", // an older OVS
+		"version negotiation failed", "none of the usable flow formats", "OFPBRC_BAD_TYPE", "OFPBRC_BAD_STAT", // OpenFlow
+		"multicast snooping is disabled", "No such RSTP object", "no such stp object", // bridges
+		"Operation not supported", // datapaths
+	} {
 		if strings.Contains(f.stderr, says) {
 			return true
 		}
