@@ -139,6 +139,9 @@ func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 
 // nothing says why a node has no layout: it isn't there, or what was looked for.
 func (s *survey) nothing(ctx context.Context, node string) error {
+	if missing := s.forbidden(); len(missing) > 0 && len(s.nodes()) == 0 {
+		return fmt.Errorf("%w: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", ErrForbidden, strings.Join(missing, ", "))
+	}
 	_, err := s.cluster.API.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("the cluster has no node %q; nodes that run OVS: %s", node, orNone(s.nodes()))
@@ -148,6 +151,18 @@ func (s *survey) nothing(ctx context.Context, node string) error {
 		lines = append(lines, "  "+s.lookedFor(l, node))
 	}
 	return fmt.Errorf("%w on node %s; looked for\n%s\nnodes that run OVS: %s", ErrNoLayout, node, strings.Join(lines, "\n"), orNone(s.nodes()))
+}
+
+// forbidden are the places whose pods may not be listed.
+func (s *survey) forbidden() []string {
+	var missing []string
+	for _, l := range s.layouts {
+		where := inNamespace(l.namespace)
+		if s.lists[l.namespace+"\x00"+l.ovs[0].selector].err != nil && !slices.Contains(missing, where) {
+			missing = append(missing, where)
+		}
+	}
+	return missing
 }
 
 func orNone(names []string) string {

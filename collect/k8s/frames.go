@@ -147,7 +147,7 @@ const mostErrors = 4096
 // many of them it had whole. Both streams have the same frames in the same order.
 func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err error) {
 	in := bufio.NewReaderSize(stream, 64<<10)
-	at := -1
+	at, inside := -1, false
 	for {
 		line, err := in.ReadSlice('\n')
 		rest, ok := f.mark(line)
@@ -158,13 +158,13 @@ func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err er
 			}
 			return whole, nil
 		case ok && strings.HasPrefix(rest, "{"):
-			at++
+			at, inside = at+1, true
 			if at < len(frames) && frames[at].name != rest[1:] {
 				return whole, fmt.Errorf("%w: the errors are of %q, the output of %q", errShort, rest[1:], frames[at].name)
 			}
 		case ok:
-			whole = at + 1
-		case at >= 0 && at < len(frames) && len(frames[at].stderr) < mostErrors:
+			whole, inside = at+1, false
+		case inside && at < len(frames) && len(frames[at].stderr) < mostErrors:
 			frames[at].stderr += string(line)
 		}
 		if errors.Is(err, io.EOF) {
