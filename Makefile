@@ -26,8 +26,10 @@ test: test-deps
 fidelity: test-deps
 	go run ./scripts/fidelity
 
-bench: test-deps
-	go test -run '^$$' -bench . -benchtime 3x ./...
+# Ratios to the bare parts, in one run. BENCH has flags, say
+# BENCH='-flows 1000000 -db 1000 -archive 4000'; -h lists them.
+bench: build test-deps
+	go run ./scripts/bench $(BENCH)
 
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }

@@ -83,10 +83,10 @@ func Main(args []string, streams IO) int {
 		fmt.Fprintln(streams.Err, "ovs-offline: interrupted")
 		return exitFailed
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(streams.Err, "ovs-offline: %v\n", err)
+		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", escapeLines(err.Error()))
 		return exitUsage
 	default:
-		fmt.Fprintf(streams.Err, "ovs-offline: %v\n", err)
+		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", escapeLines(err.Error()))
 		return exitFailed
 	}
 }
@@ -126,6 +126,7 @@ func newRoot(o *options) *cobra.Command {
 	root.PersistentFlags().BoolVarP(&o.podman, "podman", "p", false, "the same as --runtime=podman")
 	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
 	root.AddCommand(collectCommands(o)...)
+	root.AddCommand(newCollectK8s(o))
 	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o), newBuild(o))
 	return root
 }
@@ -184,5 +185,5 @@ func (o *options) locked(f func(*workdir.Dir) error) error {
 
 // warn writes a warning.
 func (o *options) warn(format string, args ...any) {
-	fmt.Fprintf(o.Err, "warning: %s\n", escape(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(o.Err, "warning: %s\n", escapeLines(fmt.Sprintf(format, args...)))
 }

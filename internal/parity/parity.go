@@ -47,6 +47,21 @@ func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Nod
 	return n, nil
 }
 
+// Adopt starts a replica of what the workdir at dir holds, whoever collected
+// it. End it with Close.
+func Adopt(ctx context.Context, dir string, opts replica.Options) (*Node, error) {
+	wd, err := workdir.Lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Workdir: wd, runtime: process.New(process.Options{})}
+	if err := n.Restart(ctx, opts); err != nil {
+		wd.Unlock()
+		return nil, err
+	}
+	return n, nil
+}
+
 // Restart starts the replica again, with other options.
 func (n *Node) Restart(ctx context.Context, opts replica.Options) error {
 	report, err := replica.Start(ctx, n.Workdir, n.runtime, opts)
@@ -206,10 +221,15 @@ func Capture(ctx context.Context, folder, dir string) (Recording, error) {
 
 // Lab brings a topology of the lab up, records it into dir and takes it down.
 func Lab(ctx context.Context, lab, topology, dir string) (Recording, error) {
-	r := Recording{Name: topology, Packets: filepath.Join(dir, "packets"), Live: filepath.Join(dir, "live")}
 	if _, err := command.Run(ctx, command.Command{Argv: []string{lab, "run", topology, dir}}); err != nil {
-		return r, fmt.Errorf("lab run %s: %w", topology, err)
+		return Recording{}, fmt.Errorf("lab run %s: %w", topology, err)
 	}
+	return Recorded(dir)
+}
+
+// Recorded finds the recording that the lab wrote into dir.
+func Recorded(dir string) (Recording, error) {
+	r := Recording{Name: filepath.Base(dir), Packets: filepath.Join(dir, "packets"), Live: filepath.Join(dir, "live")}
 	var err error
 	r.Report, err = only(filepath.Join(dir, "sosreport-*.tar.xz"))
 	return r, err
