@@ -108,7 +108,7 @@ func newRoot(o *options) *cobra.Command {
 	root.PersistentFlags().StringVarP(&o.workdir, "workdir", "w", path, "working directory (or OVS_DBG_WORKDIR)")
 	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
 	root.AddCommand(collectCommands(o)...)
-	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o))
+	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newGraph(o))
 	return root
 }
 
