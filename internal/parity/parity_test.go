@@ -143,12 +143,11 @@ func TestLab(t *testing.T) {
 // installed here: what they held is all there, and the report names both.
 func TestOtherVersions(t *testing.T) {
 	needTools(t)
-	// How alike traces are depends on the version that is installed, and 2.15
-	// traced without port names: the flows are what is compared there.
-	for version, traced := range map[string]bool{"3.5.0": true, "2.15.0": false} {
+	// 2.15 traces without port names, which can't be compared.
+	for version, find := range map[string]func(context.Context, string, string) (Recording, error){"3.5.0": Capture, "2.15.0": untraced} {
 		t.Run(version, func(t *testing.T) {
 			folder, dir := "../../testdata/versions/ovs-"+version, t.TempDir()
-			r, err := Capture(t.Context(), folder, dir)
+			r, err := find(t.Context(), folder, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,11 +167,20 @@ func TestOtherVersions(t *testing.T) {
 			}
 			checkComplete(t, n)
 			checkTruth(t, n, filepath.Join(dir, "truth"))
-			if f := compare(t, n, r); traced && Percent(f.Actions, f.Packets) < 98 {
+			if r.Live == "" {
+				return
+			}
+			if f := compare(t, n, r); Percent(f.Actions, f.Packets) < 98 {
 				t.Errorf("the datapath actions of %d of %d packets are equal", f.Actions, f.Packets)
 			}
 		})
 	}
+}
+
+// untraced finds a recording that has no traces.
+func untraced(_ context.Context, folder, _ string) (Recording, error) {
+	report, err := only(filepath.Join(folder, "sosreport-*.tar.xz"))
+	return Recording{Report: report}, err
 }
 
 // checkTruth compares what ovs-ofctl said on the live node with what it says on the replica.
