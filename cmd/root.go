@@ -128,6 +128,7 @@ func newRoot(o *options) *cobra.Command {
 	root.AddCommand(collectCommands(o)...)
 	root.AddCommand(newCollectK8s(o))
 	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o), newBuild(o))
+	root.AddCommand(newGraph(o), newReport(o), newDiff(o), newList(o))
 	return root
 }
 
