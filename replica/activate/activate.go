@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -72,8 +73,25 @@ func Remove(bin string) error {
 			failed = append(failed, fmt.Errorf("a script of the replica: %w", err))
 		}
 	}
+	entries, _ := os.ReadDir(bin)
+	for _, e := range entries {
+		if unfinished(e.Name()) {
+			_ = os.Remove(filepath.Join(bin, e.Name()))
+		}
+	}
 	_ = os.Remove(bin) // fails when someone else's files are in it, as it should
 	return errors.Join(failed...)
+}
+
+// unfinished tells what writeFile leaves when it is killed.
+func unfinished(name string) bool {
+	for _, whole := range append(tools(), script) {
+		digits, ok := strings.CutPrefix(name, "."+whole+".")
+		if _, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // check refuses paths that the tools can't be told of, whatever the quoting: a
