@@ -119,7 +119,7 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 // becomes tells whether a process is on its way to be d: one whose starter was
 // killed holds no lock yet, and would come up after it was stopped.
 func becomes(pid int, d runtime.Daemon) bool {
-	return has(pid, "cmdline", "--pidfile="+pidFile(d)) && has(pid, "environ", "OVS_RUNDIR="+d.RunDir)
+	return has(pid, "cmdline", "--pidfile="+daemon.PIDFile(d)) && has(pid, "environ", "OVS_RUNDIR="+d.RunDir)
 }
 
 // end ends the process that is d and waits until it is gone.
