@@ -73,7 +73,7 @@ func (n *Node) takeOutputs(report Tree) error {
 		return err
 	}
 	for _, plugin := range []string{"ovn_host", "openvswitch"} {
-		for _, c := range m.Components.Report.Plugins[plugin].Commands {
+		for _, c := range m.plugin(plugin).Commands {
 			n.put(c.Exec, report[c.Filepath].Body)
 		}
 	}

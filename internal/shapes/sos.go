@@ -79,8 +79,8 @@ func (e Era) Versions(b Bridge) []string {
 	return slices.DeleteFunc(all, func(v string) bool { return !slices.Contains(allowed, v) })
 }
 
-// run is a command of a plugin.
-type run struct{ plugin, command string }
+// asked is a command of a plugin.
+type asked struct{ plugin, command string }
 
 // Report is the era's sos report of the node.
 func (n *Node) Report(e Era) Tree {
@@ -147,7 +147,7 @@ func (m *manifest) plugin(name string) *plugin {
 	return p
 }
 
-func (r *report) add(c run, output []byte) {
+func (r *report) add(c asked, output []byte) {
 	name := "sos_commands/" + c.plugin + "/" + mangle(c.command)
 	file := name
 	for i := 1; ; i++ {
@@ -174,9 +174,9 @@ func mangle(command string) string {
 }
 
 // commands are those that the era's plugins run, in their order.
-func (n *Node) commands(e Era) []run {
-	var all []run
-	ovs := func(format string, a ...any) { all = append(all, run{"openvswitch", fmt.Sprintf(format, a...)}) }
+func (n *Node) commands(e Era) []asked {
+	var all []asked
+	ovs := func(format string, a ...any) { all = append(all, asked{"openvswitch", fmt.Sprintf(format, a...)}) }
 	wait := ""
 	if e.waits {
 		wait = "-t 5 "
@@ -211,7 +211,7 @@ func (n *Node) commands(e Era) []run {
 		n.bridgeCommands(e, b, ovs)
 	}
 	if n.HasOVN() {
-		all = append(all, run{"ovn_host", "ovs-ofctl -O OpenFlow13 dump-flows br-int"}, run{"ovn_host", "ovs-vsctl list-br"})
+		all = append(all, asked{"ovn_host", "ovs-ofctl -O OpenFlow13 dump-flows br-int"}, asked{"ovn_host", "ovs-vsctl list-br"})
 	}
 	return all
 }

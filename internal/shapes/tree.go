@@ -147,7 +147,8 @@ func with(how archives.Compressor) func([]byte) ([]byte, error) {
 		if _, err := w.Write(plain); err != nil {
 			return nil, err
 		}
-		return out.Bytes(), w.Close()
+		err = w.Close() // it writes the end
+		return out.Bytes(), err
 	}
 }
 

@@ -29,7 +29,7 @@ func prefixed(report Tree, prefix string, also func(out Tree, plugin, old, name 
 	out := Tree{}
 	for name, f := range report {
 		folder, base := path.Split(name)
-		if plugin := path.Base(folder); strings.HasPrefix(name, "sos_commands/ov") {
+		if plugin := path.Base(folder); ofSwitch(name) {
 			renamed := mangle(prefix + base)
 			out[folder+renamed] = f
 			also(out, plugin, base, renamed)
@@ -38,12 +38,17 @@ func prefixed(report Tree, prefix string, also func(out Tree, plugin, old, name 
 		out[name] = f
 	}
 	editManifest(out, func(c *command) {
-		if strings.HasPrefix(c.Filepath, "sos_commands/ov") {
+		if ofSwitch(c.Filepath) {
 			c.Filepath = path.Join(path.Dir(c.Filepath), mangle(prefix+path.Base(c.Filepath)))
 			c.Exec = prefix + c.Exec
 		}
 	})
 	return out
+}
+
+// ofSwitch tells whether a path is of an output of one of the plugins for Open vSwitch and OVN.
+func ofSwitch(name string) bool {
+	return strings.HasPrefix(name, "sos_commands/openvswitch/") || strings.HasPrefix(name, "sos_commands/ovn_")
 }
 
 func editManifest(report Tree, edit func(*command)) {
