@@ -69,7 +69,7 @@ func checkByHand(t *testing.T, n *Node, of func(Bridge) supply, path string) {
 			t.Errorf("a script was run in %s", where)
 		}
 	}
-	f, err := r.Compare(t.Context(), n.path("packets"), n.path("live"))
+	f, err := r.Compare(t.Context(), n.Packets(), n.Live())
 	if err != nil {
 		t.Fatal(err)
 	}

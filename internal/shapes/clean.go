@@ -1,8 +1,6 @@
 package shapes
 
 import (
-	"bytes"
-	"maps"
 	"regexp"
 	"strings"
 )
@@ -43,21 +41,4 @@ func (c Cleaner) Cleaned(report Tree) Tree {
 		out[string(c.Clean([]byte(name)))] = File{Body: c.Clean(f.Body), Link: string(c.Clean([]byte(f.Link)))}
 	}
 	return out
-}
-
-// Renamed is another node that is the same but for its name: a second one for a
-// cluster of the lab's one.
-func (n *Node) Renamed(host string) *Node {
-	other := *n
-	rename := func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(n.Host), []byte(host)) }
-	other.Host = host
-	other.outputs, other.Databases = map[string][]byte{}, map[string][]byte{}
-	for command, text := range n.outputs {
-		other.outputs[command] = rename(text)
-	}
-	for name, file := range n.Databases {
-		other.Databases[name] = Resealed(file, rename)
-	}
-	other.protocols = maps.Clone(n.protocols)
-	return &other
 }

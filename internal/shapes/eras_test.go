@@ -56,7 +56,7 @@ func testEras(t *testing.T, topology string) {
 func checkEra(t *testing.T, n *Node, e Era, report Tree) {
 	r := replay(t, writeTop(t, "sosreport-"+n.Host+"-2026-01-02-abcdefg", report))
 	checkBridges(t, n, r, supplies(e, n))
-	f, err := r.Compare(t.Context(), n.path("packets"), n.path("live"))
+	f, err := r.Compare(t.Context(), n.Packets(), n.Live())
 	if err != nil {
 		t.Fatal(err)
 	}

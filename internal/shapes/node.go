@@ -27,7 +27,8 @@ type Node struct {
 	version   string            // of Open vSwitch
 	protocols map[string][]string
 	outputs   map[string][]byte // by command, as sos 4.12 or the lab ran it
-	order     []string          // the commands in their order
+	spell     *strings.Replacer // other words for what the recording says; nil for none
+	recorded  map[string]string // a bridge's name in the recording, where it has another here
 }
 
 // Bridge is one line of list-br.
@@ -74,17 +75,10 @@ func (n *Node) takeOutputs(report Tree) error {
 	}
 	for _, plugin := range []string{"ovn_host", "openvswitch"} {
 		for _, c := range m.plugin(plugin).Commands {
-			n.put(c.Exec, report[c.Filepath].Body)
+			n.outputs[c.Exec] = report[c.Filepath].Body
 		}
 	}
 	return nil
-}
-
-func (n *Node) put(command string, output []byte) {
-	if _, again := n.outputs[command]; !again {
-		n.order = append(n.order, command)
-	}
-	n.outputs[command] = output
 }
 
 func (n *Node) takeDatabases(report Tree) {
@@ -100,7 +94,7 @@ func (n *Node) takeRaw() error {
 	if err != nil {
 		return err
 	}
-	n.put("ovsdb-client -f list dump", dump)
+	n.outputs["ovsdb-client -f list dump"] = dump
 	protocols, err := os.ReadFile(n.path("raw/protocols"))
 	if err != nil {
 		return err
@@ -128,20 +122,66 @@ func (n *Node) takeBridges() error {
 
 func (n *Node) path(rel string) string { return filepath.Join(n.Dir, filepath.FromSlash(rel)) }
 
-// Output is what a command printed on the node, "" if nobody ran it.
-func (n *Node) Output(command string) string { return string(n.outputs[command]) }
-
 // HasOVN tells whether the node is one of an OVN.
 func (n *Node) HasOVN() bool { return n.Databases[SB] != nil }
 
 // Rows is `ovsdb-client -f json dump` of a database of the live node.
-func (n *Node) Rows(database string) ([]byte, error) {
-	return os.ReadFile(n.path("raw/" + database + ".json"))
-}
+func (n *Node) Rows(database string) ([]byte, error) { return n.read("raw/" + database + ".json") }
 
 // Backup is a database as `ovsdb-client backup` wrote it.
 func (n *Node) Backup(database string) ([]byte, error) {
-	return os.ReadFile(n.path("raw/" + database + ".backup"))
+	file, err := os.ReadFile(n.path("raw/" + database + ".backup"))
+	return Resealed(file, n.respelled), err
+}
+
+// Truth is what the live bridge held: flows, groups, meters or tlv.
+func (n *Node) Truth(bridge, what string) ([]byte, error) {
+	if name, other := n.recorded[bridge]; other {
+		bridge = name
+	}
+	return n.read("truth/" + bridge + "." + what)
+}
+
+// Packets is the file of packets that were traced.
+func (n *Node) Packets() string { return n.path("packets") }
+
+// Live is the folder of the live traces.
+func (n *Node) Live() string { return n.path("live") }
+
+func (n *Node) read(rel string) ([]byte, error) {
+	text, err := os.ReadFile(n.path(rel))
+	return n.respelled(text), err
+}
+
+func (n *Node) respelled(text []byte) []byte {
+	if n.spell == nil {
+		return text
+	}
+	return []byte(n.spell.Replace(string(text)))
+}
+
+// Respelled is another node that is the same but for its name and other words,
+// given in pairs as to strings.NewReplacer: a second one for a cluster of the
+// lab's one, or one whose bridges have other names.
+func (n *Node) Respelled(host string, words ...string) *Node {
+	other := *n
+	other.spell = strings.NewReplacer(append(words, n.Host, host)...)
+	other.Host = host
+	other.outputs, other.Databases = map[string][]byte{}, map[string][]byte{}
+	for command, text := range n.outputs {
+		other.outputs[other.spell.Replace(command)] = other.respelled(text)
+	}
+	for name, file := range n.Databases {
+		other.Databases[name] = Resealed(file, other.respelled)
+	}
+	other.Bridges, other.recorded = nil, map[string]string{}
+	for _, b := range n.Bridges {
+		recorded := b.Name
+		b.Name = other.spell.Replace(recorded)
+		other.recorded[b.Name] = recorded
+		other.Bridges = append(other.Bridges, b)
+	}
+	return &other
 }
 
 // readTarXz reads an archive, without its top folder.

@@ -2,7 +2,6 @@ package shapes
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,27 +21,18 @@ type supply struct {
 	tlv    bool
 }
 
-// versions are the live node's truth: bridge and OpenFlow version.
-func truthVersions(t *testing.T, n *Node) map[string]string {
-	t.Helper()
-	list := map[string]string{}
-	for line := range strings.Lines(read(t, n.path("truth/versions"))) {
-		bridge, version, _ := strings.Cut(strings.TrimSpace(line), " ")
-		list[bridge] = version
-	}
-	return list
-}
-
 // checkBridges compares each bridge of the replica with the live node's, and
 // what the report says of it with what is there.
 func checkBridges(t *testing.T, n *Node, r *replica, of func(Bridge) supply) {
 	t.Helper()
-	versions := truthVersions(t, n)
 	for _, b := range n.Bridges {
 		if b.Fake {
 			continue
 		}
-		c := bridgeCheck{n: n, r: r, bridge: b.Name, version: versions[b.Name], has: of(b)}
+		c := bridgeCheck{n: n, r: r, bridge: b.Name, version: "OpenFlow15", has: of(b)}
+		if k := len(b.Protocols); k > 0 {
+			c.version = b.Protocols[k-1]
+		}
 		c.flows(t)
 		c.entries(t, workdir.Groups, "dump-groups", c.has.groups != "")
 		c.entries(t, workdir.Meters, "dump-meters", c.has.meters)
@@ -67,7 +57,12 @@ func (c bridgeCheck) counts(dump workdir.Dump) restore.Counts {
 }
 
 func (c bridgeCheck) truth(t *testing.T, what string) string {
-	return read(t, filepath.Join(c.n.Dir, "truth", c.bridge+"."+what))
+	t.Helper()
+	text, err := c.n.Truth(c.bridge, what)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func (c bridgeCheck) dump(t *testing.T, words ...string) string {
