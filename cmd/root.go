@@ -108,6 +108,7 @@ func newRoot(o *options) *cobra.Command {
 	root.PersistentFlags().StringVarP(&o.workdir, "workdir", "w", path, "working directory (or OVS_DBG_WORKDIR)")
 	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
 	root.AddCommand(collectCommands(o)...)
+	root.AddCommand(newInspect(o))
 	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o))
 	return root
 }

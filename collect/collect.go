@@ -24,7 +24,6 @@ var ErrNothing = errors.New("nothing to collect")
 type Options struct {
 	Force    bool                    // replace what is there
 	Progress func(read, total int64) // of the source's bytes; nil for none
-	Shared   bool                    // what was spooled is copied: another node needs it as well
 }
 
 // Refuse returns an error that tells what is there if the workdir holds data

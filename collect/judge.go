@@ -241,7 +241,9 @@ func (p *Plan) judgeDatabases() {
 			continue
 		}
 		why := "it is smaller"
-		if next.Elsewhere && !p.Databases[old].Elsewhere {
+		if next.Second && !p.Databases[old].Second {
+			why = "the node's own is taken"
+		} else if next.Elsewhere && !p.Databases[old].Elsewhere {
 			why = "it stands where no node has its databases"
 		} else if next.Size > p.Databases[old].Size {
 			old, i = i, old

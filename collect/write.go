@@ -19,7 +19,7 @@ type Half struct{ OVS, OVN bool }
 // did, for Staging.Install. Kinds that the workdir holds already are refused
 // unless opts say otherwise.
 func Write(ctx context.Context, wd *workdir.Dir, staging *workdir.Staging, plan *Plan, half Half, opts Options) ([]workdir.Collection, error) {
-	w := &writer{ctx: ctx, wd: wd, staging: staging, plan: plan, opts: opts, moved: map[string]string{}}
+	w := &writer{ctx: ctx, wd: wd, staging: staging, plan: plan, opts: opts, moved: map[string]string{}, shared: map[string]bool{}}
 	var out []workdir.Collection
 	if half.OVS && plan.HasOVS() {
 		ovs, err := w.ovs()
@@ -62,6 +62,8 @@ type writer struct {
 	opts    Options
 	// moved tells where a spooled file went: links give one file several names.
 	moved map[string]string
+	// shared are spooled files that another node needs as well: they are copied.
+	shared map[string]bool
 }
 
 func (w *writer) begin(kind workdir.Kind) workdir.Collection {
@@ -87,6 +89,9 @@ func (w *writer) ovn(kind workdir.Kind) (workdir.Collection, error) {
 
 func (w *writer) database(kind workdir.Kind, out *workdir.Collection) error {
 	db := w.plan.Database(kind)
+	if db.Shared {
+		w.shared[db.File] = true
+	}
 	file, err := w.move(db.File, w.staging.Database(kind), origin(db.Origin, db.Source))
 	if err != nil {
 		return err
@@ -210,7 +215,7 @@ func (w *writer) move(spooled, path, origin string) (workdir.File, error) {
 
 func (w *writer) place(spooled, path string) (workdir.File, error) {
 	from, again := w.moved[spooled]
-	if !again && !w.opts.Shared {
+	if !again && !w.shared[spooled] {
 		w.moved[spooled] = path
 		return w.staging.Move(spooled, path)
 	}

@@ -64,8 +64,12 @@ type Database struct {
 	// Elsewhere says that it stands where no node has its databases: a copy, or
 	// a deployment that the source doesn't know.
 	Elsewhere bool
-	Source    *workdir.Source // nil for the node's own
-	Remarks   []string
+	// Second says that it is of another source than the node, and taken only
+	// where the node has none of its kind.
+	Second  bool
+	Shared  bool            // other nodes get it too
+	Source  *workdir.Source // nil for the node's own
+	Remarks []string
 }
 
 // Node is what is known of one node.

@@ -212,3 +212,13 @@ func (d *Dir) ReplicaFile() string { return d.join("replica.json") }
 
 // ReportFile says how faithful the replica is.
 func (d *Dir) ReportFile() string { return d.join("report.json") }
+
+// RemoveIfEmpty removes the workdir if nothing but its lock is in it.
+func (d *Dir) RemoveIfEmpty() {
+	entries, err := os.ReadDir(d.path)
+	if err != nil || len(entries) != 1 || entries[0].Name() != ".lock" {
+		return
+	}
+	os.Remove(d.join(".lock"))
+	os.Remove(d.path)
+}
