@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/collect/node"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 )
 
@@ -27,21 +28,21 @@ func (p *Plan) withoutDatabase() string {
 	return sentence + flowsOnly
 }
 
-// rebuildable tells whether the tables that make a switch were printed.
+// rebuildable tells whether what was printed of the tables makes a switch.
 func (p *Plan) rebuildable() bool {
-	have := map[string]bool{}
+	dump, lists := "", map[string]string{}
 	for _, o := range p.Recorded {
-		have[string(o.Meaning)] = !o.Truncated
-	}
-	if have[workdir.RecordedDatabaseDump] {
-		return true
-	}
-	for _, table := range []string{"Open_vSwitch", "Bridge", "Port", "Interface"} {
-		if !have[workdir.RecordedList(table)] {
-			return false
+		if string(o.Meaning) == workdir.RecordedDatabaseDump {
+			dump = o.File
+		}
+		for _, table := range workdir.ListedTables() {
+			if string(o.Meaning) == workdir.RecordedList(table) {
+				lists[table] = o.File
+			}
 		}
 	}
-	return true
+	_, ok, err := ovsdb.Printed(dump, lists)
+	return ok && err == nil
 }
 
 // nothing says what a node lacks and what it has instead.

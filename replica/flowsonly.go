@@ -11,17 +11,22 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 )
 
-// makeDatabase makes an OVS database where none was collected: the bridges
-// that have dumps, with the ports that ovs-ofctl show told of.
+// makeDatabase makes an OVS database where none was collected: from what was
+// printed of its tables, or else the bridges that have dumps, with the ports
+// that ovs-ofctl show told of.
 func (s *starter) makeDatabase(ctx context.Context) error {
 	path := schema(workdir.OVS)
 	if path == "" {
 		return errors.New("no OVS database was collected, and none can be made: vswitch.ovsschema is not installed (Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch)")
 	}
 	target := s.wd.WorkingCopy(workdir.OVS)
+	if done, err := s.databaseFromTables(path, target); done || err != nil {
+		return err
+	}
 	if _, err := command.Run(ctx, command.Command{Argv: []string{"ovsdb-tool", "create", target, path}}); err != nil {
 		return err
 	}
@@ -38,6 +43,28 @@ func (s *starter) makeDatabase(ctx context.Context) error {
 	}
 	s.remark("no OVS database was collected: bridges " + strings.Join(bridges, ", ") + " were made from their dumps and ovs-ofctl show; port types, tunnels, bonds and VLAN settings are not known")
 	return nil
+}
+
+// databaseFromTables makes the OVS database of what ovsdb-client or ovs-vsctl
+// printed, where that is enough.
+func (s *starter) databaseFromTables(schema, target string) (done bool, err error) {
+	lists := map[string]string{}
+	for _, table := range workdir.ListedTables() {
+		lists[table] = s.wd.Recorded(workdir.RecordedList(table))
+	}
+	tables, ok, err := ovsdb.Printed(s.wd.Recorded(workdir.RecordedDatabaseDump), lists)
+	if !ok || err != nil {
+		return false, err
+	}
+	remarks, err := ovsdb.FromTables(schema, tables, target)
+	if err != nil {
+		return false, err
+	}
+	s.remark("no OVS database was collected: it is made from what was printed of its tables")
+	for _, r := range remarks {
+		s.remark("OVS database, made from its printed tables: " + r)
+	}
+	return true, nil
 }
 
 // dumpedBridges are the bridges that have dumps.
