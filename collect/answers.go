@@ -135,7 +135,7 @@ func (p *Plan) bridgeAnswers(b Bridge) (can, cannot []string, err error) {
 			cannot = append(cannot, fmt.Sprintf(c.what, b.Name, len(c.named)))
 		}
 	}
-	if groups := b.used(workdir.Groups); groups != nil && groups.Entries > 0 && groups.OpenFlow < "OpenFlow15" {
+	if groups := b.used(workdir.Groups); groups != nil && groups.Entries > 0 && groups.OpenFlow != "OpenFlow10" && groups.OpenFlow < "OpenFlow15" {
 		cannot = append(cannot, fmt.Sprintf("%s: its groups are of %s, which doesn't tell selection methods: the bucket that a trace takes may differ", b.Name, groups.OpenFlow))
 	}
 	return can, cannot, nil

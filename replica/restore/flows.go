@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
+	"io"
+	"os"
 	"strconv"
 	"strings"
 
@@ -58,6 +61,10 @@ type loader struct {
 	seed      maphash.Seed
 	collected map[uint64]int
 	others    map[string]string // flows of other versions' dumps by key; read when first needed
+	words     words             // what tells flows better than the dump; nil for none
+	worded    int               // flows that took their actions from there
+	places    []openflow.Flow   // the flows that were loaded, of a damaged dump
+	hurt      bool              // the dump is damaged
 }
 
 // pending is a flow on its way to the switch.
@@ -77,10 +84,16 @@ func (l *loader) load(ctx context.Context) error {
 	if l.guide, err = l.node.readGuide(l.bridge); err != nil {
 		return err
 	}
+	if l.words, err = l.readWords(); err != nil {
+		return err
+	}
+	problems, err := l.check(f)
+	if err != nil {
+		return err
+	}
 	counts := l.node.Report.counts(l.bridge.Name, workdir.Flows)
 	for flow, problem := range openflow.Flows(f) {
 		if problem != nil {
-			l.node.problem(l.bridge, workdir.Flows, *problem)
 			continue
 		}
 		counts.Collected++
@@ -88,10 +101,34 @@ func (l *loader) load(ctx context.Context) error {
 			return err
 		}
 	}
+	if l.hurt {
+		if err := l.damaged(problems); err != nil {
+			return err
+		}
+		if err := l.supplement(ctx); err != nil {
+			return err
+		}
+	}
+	if l.worded > 0 {
+		l.node.Report.Remarks = append(l.node.Report.Remarks, fmt.Sprintf("%s: %d flows take their actions from bridge/dump-flows or a dump of a higher OpenFlow version, which say more than the dump", l.bridge.Name, l.worded))
+	}
 	if err := l.flush(ctx, &l.pending); err != nil {
 		return err
 	}
 	return l.flush(ctx, &l.loads)
+}
+
+// check finds the lines of the dump that can't be used, and goes back to its beginning.
+func (l *loader) check(f *os.File) ([]openflow.Problem, error) {
+	var problems []openflow.Problem
+	for _, problem := range openflow.Flows(f) {
+		if problem != nil {
+			problems = append(problems, *problem)
+			l.hurt = l.hurt || problem.Lost
+		}
+	}
+	_, err := f.Seek(0, io.SeekStart)
+	return problems, err
 }
 
 // add queues a flow for the version in which the switch takes it as it was.
@@ -99,6 +136,10 @@ func (l *loader) add(ctx context.Context, flow openflow.Flow) error {
 	p := pending{Flow: flow, version: l.version}
 	p.text, p.mends = openflow.Apply(flow.Text)
 	queue := &l.pending
+	if text, ok := l.words.better(flow); ok {
+		p.text, _ = openflow.Apply(text)
+		l.worded++
+	}
 	text, ok := l.guide.loads(flow)
 	if !ok && l.guide == nil && saysLoad(flow) {
 		text, ok = p.text, true
@@ -248,6 +289,9 @@ func (l *loader) readOthers() error {
 
 func (l *loader) loaded(p pending) {
 	l.collected[l.hash(p.Text)]++
+	if l.hurt {
+		l.places = append(l.places, p.Flow)
+	}
 	if len(p.mends) > 0 {
 		l.node.Report.mended(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, strings.Join(p.mends, "; ")))
 	}
@@ -262,6 +306,9 @@ func (l *loader) hash(text string) uint64 {
 
 // readBack compares what the replica has with what was collected, text by text.
 func (l *loader) readBack(ctx context.Context) error {
+	if l.hurt {
+		return l.readBackPlaces(ctx)
+	}
 	n, b := l.node, l.bridge
 	version := readBackVersion(b, n.dumpVersion(b, workdir.Flows), l.version)
 	out, err := n.ofctl(ctx, nil, version, b, "dump-flows")
