@@ -28,8 +28,9 @@ type Progress = intake.Progress
 // reason; a truncated archive is an error, since nobody can tell what it lacks.
 func Open(ctx context.Context, source, spool string, progress Progress) (*Report, error) {
 	tree, err := intake.Read(ctx, source, spool, Wanted, progress)
-	if errors.Is(err, intake.ErrNotArchive) {
-		return nil, fmt.Errorf("%s is %w: %w", source, ErrNotArchive, err)
+	var other *intake.NotArchiveError
+	if errors.As(err, &other) {
+		return nil, fmt.Errorf("%s is %w: %s", source, ErrNotArchive, other.Reason)
 	}
 	if err != nil {
 		return nil, err

@@ -128,7 +128,7 @@ func (r *reading) unknownPacked(how packed, raw io.Reader) error {
 	if err != nil && !errors.Is(err, io.EOF) && stream.n >= tarBlock {
 		return readError(err, stream.ended, 0)
 	}
-	return fmt.Errorf("is %w: no tar archive in it", ErrNotArchive)
+	return &NotArchiveError{"no tar archive in it"}
 }
 
 func (r *reading) packedFile(how packed, name string, raw io.Reader) error {

@@ -22,6 +22,14 @@ import (
 // ErrNotArchive is wrapped where a file is neither an archive nor wanted.
 var ErrNotArchive = errors.New("not an archive")
 
+// NotArchiveError says why a file is neither an archive nor wanted. It wraps ErrNotArchive.
+type NotArchiveError struct{ Reason string }
+
+func (e *NotArchiveError) Error() string { return "is " + ErrNotArchive.Error() + ": " + e.Reason }
+
+// Unwrap makes it an ErrNotArchive.
+func (e *NotArchiveError) Unwrap() error { return ErrNotArchive }
+
 // ErrEncrypted is wrapped where a file is encrypted.
 var ErrEncrypted = errors.New("encrypted")
 
@@ -122,7 +130,7 @@ func (r *reading) single(source string) error {
 		err = sum.check(in)
 	}
 	if err == nil && what == nothing {
-		err = fmt.Errorf("is %w: its first bytes are of no tar, xz, gzip, bzip2 or zstd file", ErrNotArchive)
+		err = &NotArchiveError{"its first bytes are of no tar, xz, gzip, bzip2 or zstd file"}
 	}
 	var spool errSpool
 	if err == nil || r.ctx.Err() != nil || errors.As(err, &spool) {
@@ -170,7 +178,7 @@ func (r *reading) take(name, below string, in io.Reader, depth int) (content, er
 	case isEncrypted(name, start):
 		return nothing, fmt.Errorf("is %w: decrypt it first (gpg -o %s -d %s)", ErrEncrypted, withoutSuffix(path.Base(name)), path.Base(name))
 	case len(start) == 0 && depth == 0:
-		return nothing, fmt.Errorf("is %w: it is empty", ErrNotArchive)
+		return nothing, &NotArchiveError{"it is empty"}
 	case how == packedNot && isTar(start):
 		return anArchive, r.archive(buffered, below, depth)
 	case how != packedNot:

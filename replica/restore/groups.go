@@ -126,30 +126,34 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 // an OpenFlow version without the words leaves some of it to the others.
 func (n *Node) flowReferences(b *Bridge, refs *openflow.References) error {
 	path := n.Workdir.DumpFile(b.Name, workdir.Flows)
-	partial, err := n.addReferences(path, refs)
-	if err != nil || !partial && n.dumpVersion(b, workdir.Flows) >= "OpenFlow13" {
+	partial, err := n.addReferences(path, refs, openflow.ReferenceWords()...)
+	if err != nil {
 		return err
+	}
+	if n.dumpVersion(b, workdir.Flows) >= "OpenFlow13" && !partial {
+		return nil
 	}
 	others := []string{n.Workdir.BridgeRecorded(b.Name, workdir.RecordedBridgeFlows)}
 	for _, v := range versions() {
 		others = append(others, n.Workdir.OtherDump(b.Name, workdir.Flows, v))
 	}
 	for _, other := range others {
-		if _, err := n.addReferences(other, refs); err != nil {
+		if _, err := n.addReferences(other, refs, openflow.ReferenceWords()...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addReferences adds what a dump's flows name, and tells whether some were lost.
-func (n *Node) addReferences(path string, refs *openflow.References) (partial bool, err error) {
+// addReferences adds what a dump's flows name. It tells whether ovs-ofctl gave
+// the dump up, or its beginning was cut off.
+func (n *Node) addReferences(path string, refs *openflow.References, words ...string) (partial bool, err error) {
 	f, ok, err := n.recorded(path)
 	if !ok {
 		return false, err
 	}
 	defer f.Close()
-	for flow, problem := range openflow.Flows(f) {
+	for flow, problem := range openflow.FlowsWith(f, append(words, "***decode error")...) {
 		if problem == nil {
 			refs.Add(flow.Text)
 		} else {

@@ -66,45 +66,83 @@ func (w words) better(f openflow.Flow) (text string, ok bool) {
 	return f.WithActions(actions), true
 }
 
-// supplement adds the flows that a damaged dump lacks, from wherever they are
-// told. What the damage cost is then known: nothing, where bridge/dump-flows is
-// whole.
-func (l *loader) supplement(ctx context.Context) error {
+// tellWorded says how many flows were told better elsewhere.
+func (l *loader) tellWorded() {
+	if l.worded > 0 {
+		l.remark("%d flows take their actions from bridge/dump-flows or a dump of a higher OpenFlow version, which say more than the dump", l.worded)
+	}
+}
+
+func (l *loader) remark(format string, args ...any) {
+	l.node.Report.Remarks = append(l.node.Report.Remarks, l.bridge.Name+": "+fmt.Sprintf(format, args...))
+}
+
+// damaged tells whether the dump held flows in lines that can't be used.
+func (l *loader) damaged() bool {
+	for _, p := range l.problems {
+		if p.Lost {
+			return true
+		}
+	}
+	return false
+}
+
+// makeUp adds the flows that a damaged dump lacks, from wherever they are told,
+// and says what the damage cost.
+func (l *loader) makeUp(ctx context.Context) error {
+	if err := l.blame(); err != nil {
+		return err
+	}
+	missing, err := l.missing()
+	if err != nil {
+		return err
+	}
+	l.node.Report.counts(l.bridge.Name, workdir.Flows).Collected += len(missing)
+	var ready, loads []pending
+	for _, f := range missing {
+		if p := l.prepare(f); p.version == l.version {
+			ready = append(ready, p)
+		} else {
+			loads = append(loads, p)
+		}
+	}
+	for _, list := range [][]pending{ready, loads} {
+		if err := l.push(ctx, list); err != nil {
+			return err
+		}
+	}
+	l.tellWorded()
+	return l.readBackPlaces(ctx)
+}
+
+// missing are the flows that the dump lacks and another source has: dumps of
+// other versions, the best first, and then bridge/dump-flows.
+func (l *loader) missing() ([]openflow.Flow, error) {
 	seen := map[string]bool{}
 	if err := l.each(l.node.Workdir.DumpFile(l.bridge.Name, workdir.Flows), func(f openflow.Flow) { seen[f.Place()] = true }); err != nil {
-		return err
+		return nil, err
 	}
 	var missing []openflow.Flow
-	from := map[string]int{}
 	take := func(path, name string, keep func(openflow.Flow) bool) error {
-		return l.each(path, func(f openflow.Flow) {
+		before := len(missing)
+		err := l.each(path, func(f openflow.Flow) {
 			if place := f.Place(); !seen[place] && keep(f) {
 				seen[place] = true
-				missing = append(missing, f)
-				from[name]++
+				missing = append(missing, openflow.Flow{Text: strings.Replace(f.Text, "table_id=", "table=", 1)})
 			}
 		})
-	}
-	for _, v := range versions() {
-		if err := take(l.node.Workdir.OtherDump(l.bridge.Name, workdir.Flows, v), v, func(openflow.Flow) bool { return true }); err != nil {
-			return err
+		if n := len(missing) - before; n > 0 {
+			l.remark("%d flows that its dump lacks are taken from %s", n, name)
 		}
-	}
-	const noCookie = "bridge/dump-flows, which doesn't tell cookies"
-	if err := take(l.node.Workdir.BridgeRecorded(l.bridge.Name, workdir.RecordedBridgeFlows), noCookie, isDumped); err != nil {
 		return err
 	}
-	counts := l.node.Report.counts(l.bridge.Name, workdir.Flows)
-	for _, f := range missing {
-		counts.Collected++
-		if err := l.add(ctx, openflow.Flow{Text: strings.Replace(f.Text, "table_id=", "table=", 1)}); err != nil {
-			return err
+	for _, v := range versions() {
+		if err := take(l.node.Workdir.OtherDump(l.bridge.Name, workdir.Flows, v), "the dump of "+v, func(openflow.Flow) bool { return true }); err != nil {
+			return nil, err
 		}
 	}
-	for name, n := range from {
-		l.node.Report.Remarks = append(l.node.Report.Remarks, fmt.Sprintf("%s: %d flows that its dump lacks are taken from %s", l.bridge.Name, n, name))
-	}
-	return nil
+	err := take(l.node.Workdir.BridgeRecorded(l.bridge.Name, workdir.RecordedBridgeFlows), "bridge/dump-flows, which doesn't tell cookies", isDumped)
+	return missing, err
 }
 
 // isDumped tells the flows of bridge/dump-flows that ovs-ofctl dumps as well:
@@ -116,9 +154,9 @@ func isDumped(f openflow.Flow) bool {
 	return err == nil && p <= 65535 && table != "254"
 }
 
-// damaged takes the lines of the dump that could not be used. Where
-// bridge/dump-flows told all the switch held, nothing is lost by them.
-func (l *loader) damaged(problems []openflow.Problem) error {
+// blame puts the lines aside that can't be used. Where bridge/dump-flows told
+// all that the switch held, nothing is lost by them.
+func (l *loader) blame() error {
 	f, whole, err := l.node.recorded(l.node.Workdir.BridgeRecorded(l.bridge.Name, workdir.RecordedBridgeFlows))
 	if err != nil {
 		return err
@@ -126,12 +164,12 @@ func (l *loader) damaged(problems []openflow.Problem) error {
 	if whole {
 		defer f.Close()
 		for _, problem := range openflow.Flows(f) {
-			whole = whole && problem == nil
+			whole = whole && (problem == nil || !problem.Lost)
 		}
 	}
-	for _, p := range problems {
-		if whole {
-			l.node.Report.Remarks = append(l.node.Report.Remarks, fmt.Sprintf("%s: %s: made up for by bridge/dump-flows", l.node.relative(l.node.Workdir.DumpFile(l.bridge.Name, workdir.Flows)), p))
+	for _, p := range l.problems {
+		if whole && p.Lost {
+			l.remark("%s: made up for by bridge/dump-flows", p)
 		} else {
 			l.node.problem(l.bridge, workdir.Flows, p)
 		}
@@ -140,7 +178,7 @@ func (l *loader) damaged(problems []openflow.Problem) error {
 }
 
 // readBackPlaces compares by table, priority and match: a damaged dump's words
-// don't all come from one OpenFlow version.
+// and those that make up for it don't come from one OpenFlow version.
 func (l *loader) readBackPlaces(ctx context.Context) error {
 	out, err := l.node.ofctl(ctx, nil, l.version, l.bridge, "dump-flows")
 	if err != nil {
@@ -153,13 +191,22 @@ func (l *loader) readBackPlaces(ctx context.Context) error {
 		}
 	}
 	counts := l.node.Report.counts(l.bridge.Name, workdir.Flows)
-	for _, p := range l.places {
-		mended, _ := openflow.Apply(p.Text)
-		if have[p.Place()] || have[(openflow.Flow{Text: mended}).Place()] {
+	compare := func(f openflow.Flow) {
+		mended, _ := openflow.Apply(f.Text)
+		if have[f.Place()] || have[(openflow.Flow{Text: mended}).Place()] {
 			counts.Restored++
 		} else {
 			counts.Different++
 		}
 	}
-	return nil
+	aside := l.node.asideLines(l.bridge, workdir.Flows)
+	err = l.each(l.node.Workdir.DumpFile(l.bridge.Name, workdir.Flows), func(f openflow.Flow) {
+		if !aside[f.Line] {
+			compare(f)
+		}
+	})
+	for _, f := range l.madeUp {
+		compare(f)
+	}
+	return err
 }
