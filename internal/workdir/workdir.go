@@ -93,6 +93,8 @@ func Lock(path string) (*Dir, error) {
 // Unlock lets others change the workdir again.
 func (d *Dir) Unlock() {
 	if d.lock != nil {
+		// Closing would not do: a child that was forked just now has the file open until it runs its program.
+		_ = unix.Flock(int(d.lock.Fd()), unix.LOCK_UN)
 		d.lock.Close()
 		d.lock = nil
 	}
