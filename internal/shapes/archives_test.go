@@ -29,6 +29,7 @@ func TestArchives(t *testing.T) {
 	whole := n.Report(e)
 	for _, p := range Packings() {
 		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
 			file, err := WriteArchive(t.TempDir(), name, whole, p)
 			if err != nil {
 				t.Fatal(err)
@@ -64,7 +65,10 @@ func TestArchives(t *testing.T) {
 		"in a snap":                writeTop(t, name, InSnap(whole)),
 		"in a snap, by names":      writeTop(t, name, WithoutManifest(InSnap(whole))),
 	} {
-		t.Run(what, func(t *testing.T) { sameNode(t, n, e, path) })
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			sameNode(t, n, e, path)
+		})
 	}
 	t.Run("sos collect", func(t *testing.T) {
 		tree, err := Collected(Packings()[0], map[string]Tree{name: whole})
@@ -106,14 +110,15 @@ func TestRefused(t *testing.T) {
 		files map[string][]byte
 		words []string
 	}{
-		"encrypted":             {map[string][]byte{"secured-" + name + ".tar.xz.gpg": append([]byte{0x8c, 0x0d, 0x04, 0x09, 0x03, 0x02}, archive[:4000]...)}, []string{"gpg"}},
-		"cut off":               {map[string][]byte{name + ".tar.xz": archive[:len(archive)/2]}, []string{"cut off"}},
-		"damaged":               {map[string][]byte{name + ".tar.xz": damaged}, []string{name}},
-		"not what its sum says": {map[string][]byte{name + ".tar.xz": append(slices.Clone(archive), 0, 0, 0, 0), name + ".tar.xz.sha256": sum}, []string{"sha256"}},
-		"empty":                 {map[string][]byte{name + ".tar.xz": nil}, []string{"empty"}},
-		"a text":                {map[string][]byte{name + ".tar.xz": []byte("hello\n")}, []string{name}},
-		"a report of nothing":   {map[string][]byte{name + ".tar": whole.Without("sos_commands/", "etc/", "var/", "sos_reports/").Under(name).Tar()}, []string{name}},
-		"an empty folder":       {nil, nil},
+		"encrypted":                 {map[string][]byte{"secured-" + name + ".tar.xz.gpg": append([]byte{0x8c, 0x0d, 0x04, 0x09, 0x03, 0x02}, archive[:4000]...)}, []string{"gpg"}},
+		"cut off":                   {map[string][]byte{name + ".tar.xz": archive[:len(archive)/2]}, []string{"cut off"}},
+		"damaged":                   {map[string][]byte{name + ".tar.xz": damaged}, []string{name}},
+		"not what its sum says":     {map[string][]byte{name + ".tar.xz": append(slices.Clone(archive), 0, 0, 0, 0), name + ".tar.xz.sha256": sum}, []string{"sha256"}},
+		"not what its old sum says": {map[string][]byte{name + ".tar.xz": archive, name + ".tar.xz.md5": []byte("d41d8cd98f00b204e9800998ecf8427e\n")}, []string{"md5"}},
+		"empty":                     {map[string][]byte{name + ".tar.xz": nil}, []string{"empty"}},
+		"a text":                    {map[string][]byte{name + ".tar.xz": []byte("hello\n")}, []string{name}},
+		"a report of nothing":       {map[string][]byte{name + ".tar": whole.Without("sos_commands/", "etc/", "var/", "sos_reports/").Under(name).Tar()}, []string{name}},
+		"an empty folder":           {nil, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			tree := Tree{}
@@ -123,7 +128,7 @@ func TestRefused(t *testing.T) {
 			dir := write(t, tree)
 			path := dir
 			for file := range c.files {
-				if !strings.HasSuffix(file, ".sha256") {
+				if !strings.HasSuffix(file, ".sha256") && !strings.HasSuffix(file, ".md5") {
 					path = filepath.Join(dir, file)
 				}
 			}
@@ -137,7 +142,7 @@ func TestRefused(t *testing.T) {
 func refused(t *testing.T, words []string, args ...string) {
 	t.Helper()
 	dir := shortDir(t)
-	o := collect(t, dir, args...)
+	o := collectInto(t, dir, args...)
 	if o.code != 1 {
 		t.Errorf("%q ends with %d: %s%s", args, o.code, o.out, o.err)
 	}

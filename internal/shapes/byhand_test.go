@@ -62,6 +62,7 @@ func bySave(b Bridge) supply {
 }
 
 func checkByHand(t *testing.T, n *Node, of func(Bridge) supply, path string) {
+	t.Parallel()
 	r := replay(t, path)
 	checkBridges(t, n, r, of)
 	for _, where := range []string{path, r.Workdir.Path(), "."} {
@@ -69,9 +70,5 @@ func checkByHand(t *testing.T, n *Node, of func(Bridge) supply, path string) {
 			t.Errorf("a script was run in %s", where)
 		}
 	}
-	f, err := r.Compare(t.Context(), n.Packets(), n.Live())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("collect %d, start %d, %s", r.collected.code, r.started.code, f)
+	r.log(t, n)
 }

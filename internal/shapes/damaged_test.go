@@ -154,7 +154,7 @@ func TestCleanedReports(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						sameRows(t, cleaner.Clean(live), rows(t, "unix:"+r.Workdir.Socket(kind), name))
+						sameRows(t, n, cleaner.Clean(live), "unix:"+r.Workdir.Socket(kind), name)
 					}
 					for _, b := range r.report.Bridges {
 						live, err := n.Truth(b.Name, "flows")

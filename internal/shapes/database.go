@@ -59,9 +59,14 @@ func Tail(file []byte, limit int) []byte { return bytes.Clone(file[max(0, len(fi
 
 // Named is an OVN database of an interconnect zone: it says which node's.
 func Named(ctx context.Context, file []byte, database, node string) ([]byte, error) {
-	table := map[string]string{NB: "NB_Global", SB: "SB_Global"}[database]
+	table := globalTable(database)
 	op := fmt.Sprintf(`[%q, {"op": "mutate", "table": %q, "where": [], "mutations": [["options", "insert", ["map", [["name", %q]]]]]}]`, database, table, node)
 	return edited(ctx, file, "transact", op)
+}
+
+// globalTable is the table of one row that each database has.
+func globalTable(database string) string {
+	return map[string]string{OVS: "Open_vSwitch", NB: "NB_Global", SB: "SB_Global"}[database]
 }
 
 // edited runs an ovsdb-tool command on a copy of a file.
@@ -173,7 +178,7 @@ func listens(ctx context.Context, socket string) error {
 
 // stir changes the global row and changes it back.
 func stir(ctx context.Context, remote, database string) error {
-	table := map[string]string{NB: "NB_Global", SB: "SB_Global"}[database]
+	table := globalTable(database)
 	for _, mutation := range []string{`["external_ids", "insert", ["map", [["stirred", "yes"]]]]`, `["external_ids", "delete", ["set", ["stirred"]]]`} {
 		op := fmt.Sprintf(`[%q, {"op": "mutate", "table": %q, "where": [], "mutations": [%s]}]`, database, table, mutation)
 		if err := tool(ctx, "ovsdb-client", "--timeout=20", "transact", remote, op); err != nil {
@@ -228,7 +233,7 @@ func lastNumber(pattern *regexp.Regexp, file []byte) int {
 // entry that a later leader replaced, one that nobody committed, and the half
 // of a third where torn is set. None of them was ever served.
 func Unsettled(member []byte, database string, torn bool) []byte {
-	table := map[string]string{NB: "NB_Global", SB: "SB_Global"}[database]
+	table := globalTable(database)
 	index, term := lastEntry(member), lastNumber(terms, member)
 	entry := func(index, term int) []byte {
 		return seal("CLUSTER", fmt.Appendf(nil, `{"term":%d,"index":%d,"eid":"0190fe17-d1ae-7091-a034-%012d","data":[null,`+

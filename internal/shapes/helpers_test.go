@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,28 +20,39 @@ import (
 
 func TestMain(m *testing.M) {
 	process.Main()
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "recordings")
+	if err != nil {
+		panic(err)
+	}
+	recordings.dir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
 }
 
-// record brings a topology of the lab up once, for all shapes of it.
+// recordings are those of this run: a topology comes up once for all tests.
+var recordings struct {
+	sync.Mutex
+	dir   string
+	nodes map[string]*Node
+}
+
+// record brings a topology of the lab up, or takes what was recorded before.
 // LAB_RECORDINGS names a folder of recordings to use instead.
 func record(t *testing.T, topology string) *Node {
 	t.Helper()
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovn-nbctl", "ovn-northd", "ovn-controller", "ip"); err != nil {
-		t.Skip(err)
-	}
-	if testing.Short() {
-		t.Skip("the lab takes seconds for each topology")
+	needLab(t)
+	recordings.Lock()
+	defer recordings.Unlock()
+	if n := recordings.nodes[topology]; n != nil {
+		return n
 	}
 	dir := filepath.Join(os.Getenv("LAB_RECORDINGS"), topology)
 	if os.Getenv("LAB_RECORDINGS") == "" {
-		if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
-			t.Skip("the lab needs namespaces: ", why)
-		}
-		dir = filepath.Join(t.TempDir(), topology)
+		dir = filepath.Join(recordings.dir, topology)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		if _, err := parity.Lab(ctx, "../../scripts/lab/lab", topology, dir); err != nil {
+		if _, err := parity.Lab(ctx, lab, topology, dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,7 +60,26 @@ func record(t *testing.T, topology string) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if recordings.nodes == nil {
+		recordings.nodes = map[string]*Node{}
+	}
+	recordings.nodes[topology] = n
 	return n
+}
+
+const lab = "../../scripts/lab/lab"
+
+func needLab(t *testing.T) {
+	t.Helper()
+	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovn-nbctl", "ovn-northd", "ovn-controller", "ip"); err != nil {
+		t.Skip(err)
+	}
+	if testing.Short() {
+		t.Skip("the lab takes seconds for each topology")
+	}
+	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
+		t.Skip("the lab needs namespaces: ", why)
+	}
 }
 
 // outcome is how a command line ended.
@@ -92,7 +123,7 @@ type replica struct {
 func replay(t *testing.T, paths ...string) *replica {
 	t.Helper()
 	dir := shortDir(t)
-	collected := collect(t, dir, paths...)
+	collected := collectInto(t, dir, paths...)
 	if collected.code == 1 {
 		t.Fatalf("%q: %s", collected.args, collected.err)
 	}
@@ -110,9 +141,9 @@ func shortDir(t *testing.T) string {
 	return filepath.Join(dir, "wd")
 }
 
-func collect(t *testing.T, dir string, paths ...string) outcome {
+func collectInto(t *testing.T, dir string, paths ...string) outcome {
 	t.Helper()
-	return run(t, append([]string{collectWord(), "-w", dir}, paths...)...)
+	return run(t, append([]string{"collect", "-w", dir}, paths...)...)
 }
 
 func start(t *testing.T, dir string, collected outcome) *replica {
@@ -156,6 +187,36 @@ func (r *replica) tool(t *testing.T, name string, args ...string) string {
 func (r *replica) words() string {
 	text, _ := json.Marshal(r.report) // it came from JSON
 	return string(text) + r.collected.err
+}
+
+// log tells a person who reads the test's output what became of a shape.
+func (r *replica) log(t *testing.T, n *Node) parity.Figures {
+	t.Helper()
+	f, err := r.Compare(t.Context(), n.Packets(), n.Live())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("collect %d, start %d, %s", r.collected.code, r.started.code, f)
+	for i, item := range r.report.SetAside {
+		if i == 2 {
+			t.Logf("and %d more are set aside", len(r.report.SetAside)-i)
+			break
+		}
+		t.Logf("set aside: %.300s", item.Reason+": "+item.Text)
+	}
+	for _, b := range r.report.Bridges {
+		for dump, c := range b.Counts {
+			if c.Different > 0 {
+				t.Logf("%s %s: %+v", b.Name, dump, *c)
+			}
+		}
+	}
+	for i, d := range f.Differences {
+		if i < 2 {
+			t.Logf("differs: %.400s", d)
+		}
+	}
+	return f
 }
 
 // write puts a tree into a new folder.

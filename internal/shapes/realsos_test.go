@@ -38,14 +38,11 @@ func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned stri
 	if os.Geteuid() != 0 {
 		t.Skip("sos report takes root")
 	}
-	if testing.Short() {
-		t.Skip("the lab takes seconds")
-	}
+	needLab(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	dir := shortDir(t)
 	out := t.TempDir()
-	const lab = "../../scripts/lab/lab"
 	t.Cleanup(func() {
 		if _, err := os.Stat(filepath.Join(dir, "topology")); err != nil {
 			return // it did not come up
@@ -84,7 +81,7 @@ func checkReallyCleaned(t *testing.T, n *Node, cleaned string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, have := identities(rowsOf(t, live)), identities(rows(t, "unix:"+r.Workdir.Socket(kind), name))
+		want, have := identities(rowsOf(t, live)), identities(rows(t, n, "unix:"+r.Workdir.Socket(kind), name))
 		if !slices.Equal(want, have) {
 			t.Errorf("%s: %d rows of %d, or other ones", name, len(have), len(want))
 		}
