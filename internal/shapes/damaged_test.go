@@ -35,22 +35,22 @@ func TestCutReports(t *testing.T) {
 	t.Run("all dumps cut by sos", func(t *testing.T) { checkCutDumps(t, n, name, whole, Tailed) })
 	t.Run("all dumps cut without a mark", func(t *testing.T) { checkCutDumps(t, n, name, whole, CutInPlace) })
 	t.Run("the database cut by sos", func(t *testing.T) {
-		for file, words := range map[string]string{"var/lib/openvswitch/conf.db": "--all-logs", "etc/openvswitch/conf.db": "--all-logs"} {
-			if f := whole[file]; f.Body == nil {
-				continue
-			}
-			tree, err := Tailed(whole, file, 20_000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := replay(t, writeTop(t, name, tree))
-			if r.collected.code != 3 || !strings.Contains(r.collected.err, words) {
-				t.Errorf("%s: %d %s", file, r.collected.code, r.collected.err)
-			}
-			for _, b := range []string{"br-int", "br-ex", "br-vlan"} {
-				c := bridgeCheck{n: n, r: r, bridge: b, version: "OpenFlow15", has: supply{flows: "OpenFlow15", exact: true}}
-				c.flows(t)
-			}
+		tree, err := Tailed(whole, "etc/openvswitch/conf.db", 20_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, report := range map[string]Tree{
+			"with lists of its tables": tree,
+			"without":                  tree.Without("sos_commands/openvswitch/ovs-vsctl_-t_5_list_"),
+		} {
+			t.Run(what, func(t *testing.T) {
+				r := replay(t, writeTop(t, name, report))
+				if r.collected.code != 3 || !strings.Contains(r.collected.err, "--all-logs") {
+					t.Errorf("%d %s", r.collected.code, r.collected.err)
+				}
+				checkBridges(t, n, r, supplies(e, n))
+				r.log(t, n)
+			})
 		}
 	})
 	t.Run("a dangling link to the database", func(t *testing.T) {

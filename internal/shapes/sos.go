@@ -56,6 +56,7 @@ func Eras() []Era {
 	e49.Name, e49.Version, e49.meters, e49.debian, e49.central = "4.9.0-4.11.0", "4.10.2", true, false, "var/lib/ovn-ic/etc"
 	e411 := e49
 	e411.Name, e411.Version = "4.11.1-4.12.0", "4.12.0"
+	e411.lists = append(e411.lists, "controller", "datapath", "ipfix", "manager", "mirror", "netflow", "port", "qos", "queue", "sflow")
 	e411.defaults, e411.bfd, e411.askVersion = true, true, "ovs-ofctl -t 5 --version"
 	return []Era{e38, e39, e40, e42, e43, e44, e472, e49, e411}
 }
