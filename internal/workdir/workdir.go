@@ -97,6 +97,8 @@ func Lock(path string) (*Dir, error) {
 // Unlock lets others change the workdir again.
 func (d *Dir) Unlock() {
 	if d.lock != nil {
+		// Closing would not do: a child that was forked just now has the file open until it runs its program.
+		_ = unix.Flock(int(d.lock.Fd()), unix.LOCK_UN)
 		d.lock.Close()
 		d.lock = nil
 	}
@@ -236,3 +238,13 @@ func (d *Dir) ReplicaFile() string { return d.join("replica.json") }
 
 // ReportFile says how faithful the replica is.
 func (d *Dir) ReportFile() string { return d.join("report.json") }
+
+// RemoveIfEmpty removes the workdir if nothing but its lock is in it.
+func (d *Dir) RemoveIfEmpty() {
+	entries, err := os.ReadDir(d.path)
+	if err != nil || len(entries) != 1 || entries[0].Name() != ".lock" {
+		return
+	}
+	os.Remove(d.join(".lock"))
+	os.Remove(d.path)
+}
