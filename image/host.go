@@ -58,6 +58,12 @@ func FromHost(ctx context.Context) (*Host, error) {
 			return nil, err
 		}
 	}
+	// Found in PATH, a shell is not where scripts and engines call it.
+	for _, path := range []string{"/bin/sh", "/bin/bash"} {
+		if err := h.files.addProgram(ctx, path); err != nil {
+			return nil, err
+		}
+	}
 	if err := h.addDetrace(ctx); err != nil {
 		return nil, err
 	}
