@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -15,29 +16,56 @@ import (
 	"ovs-offline/replica/restore"
 )
 
-// escape makes text from outside safe for a terminal.
+// escape makes text from outside safe for a terminal, on one line.
 func escape(s string) string {
 	var b strings.Builder
 	for _, r := range s {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+		switch {
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t' || unicode.IsPrint(r):
 			b.WriteRune(r)
-		} else {
+		default:
 			fmt.Fprintf(&b, "\\x%02x", r)
 		}
 	}
 	return b.String()
 }
 
+// escapeLines is escape for text of several lines. All but the first are
+// indented: none of them can pass for a message of ours.
+func escapeLines(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	for i := range lines {
+		lines[i] = escape(lines[i])
+	}
+	return strings.Join(lines, "\n    ")
+}
+
 func headline(w io.Writer, line string) {
 	fmt.Fprintf(w, "%s\n%s\n", line, strings.Repeat("*", len(line)))
 }
 
+// printJSON writes JSON that is safe for a terminal too: encoding/json leaves
+// DEL, C1 controls and characters that turn the direction of text as they are.
 func printJSON(w io.Writer, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s\n", raw)
+	var b strings.Builder
+	for _, r := range string(raw) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, "\\u%04x\\u%04x", high, low)
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	_, err = fmt.Fprintln(w, b.String())
 	return err
 }
 
@@ -58,7 +86,7 @@ func printCounts(w io.Writer, r *restore.Report) {
 	for _, b := range r.Bridges {
 		for _, dump := range []workdir.Dump{workdir.TLV, workdir.Meters, workdir.Groups, workdir.Flows} {
 			if c := b.Counts[dump]; c != nil {
-				t.AppendRow(table.Row{escape(b.Name), dump, c.Collected, c.Restored, c.Mended, c.Placeheld, c.SetAside, c.Different, b.OpenFlow[dump]})
+				t.AppendRow(table.Row{escape(b.Name), dump, c.Collected, c.Restored, c.Mended, c.Placeheld, c.SetAside, c.Different, escape(b.OpenFlow[dump])})
 				rows++
 			}
 		}
@@ -77,7 +105,7 @@ func printSteps(w io.Writer, r *restore.Report) {
 		}
 		fmt.Fprintf(w, "%s: %s\n", s.Status, s.Step)
 		for _, d := range s.Details {
-			fmt.Fprintf(w, "  - %s\n", escape(d))
+			fmt.Fprintf(w, "  - %s\n", escapeLines(d))
 		}
 	}
 }

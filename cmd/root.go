@@ -9,12 +9,17 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/auto"
 )
 
 // Exit codes.
@@ -23,6 +28,7 @@ const (
 	exitFailed     = 1
 	exitUsage      = 2
 	exitIncomplete = 3
+	exitNotFound   = 127 // of exec: as a shell tells it
 )
 
 // version is set by the linker (see the Makefile).
@@ -50,6 +56,8 @@ func System() IO {
 type options struct {
 	IO
 	workdir string
+	runtime string
+	podman  bool
 	debug   bool
 }
 
@@ -63,19 +71,22 @@ func Main(args []string, streams IO) int {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	err := root.ExecuteContext(ctx)
+	var program exitCode
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &program):
+		return int(program)
 	case errors.Is(err, errIncomplete):
 		return exitIncomplete
 	case ctx.Err() != nil:
 		fmt.Fprintln(streams.Err, "ovs-offline: interrupted")
 		return exitFailed
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(streams.Err, "ovs-offline: %v\n", err)
+		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", escapeLines(err.Error()))
 		return exitUsage
 	default:
-		fmt.Fprintf(streams.Err, "ovs-offline: %v\n", err)
+		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", escapeLines(err.Error()))
 		return exitFailed
 	}
 }
@@ -98,6 +109,7 @@ func newRoot(o *options) *cobra.Command {
 		},
 		Args: cobra.ArbitraryArgs,
 	}
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return o.checkRuntime() }
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %w; see %s --help", errUsage, err, c.CommandPath())
 	})
@@ -106,12 +118,50 @@ func newRoot(o *options) *cobra.Command {
 		path = workdir.DefaultPath
 	}
 	root.PersistentFlags().StringVarP(&o.workdir, "workdir", "w", path, "working directory (or OVS_DBG_WORKDIR)")
+	name := os.Getenv("OVS_OFFLINE_RUNTIME")
+	if name == "" {
+		name = auto.Auto
+	}
+	root.PersistentFlags().StringVar(&o.runtime, "runtime", name, "where daemons run: auto, podman, docker or process (or OVS_OFFLINE_RUNTIME)")
+	root.PersistentFlags().BoolVarP(&o.podman, "podman", "p", false, "the same as --runtime=podman")
 	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
 	root.AddCommand(collectCommands(o)...)
 	root.AddCommand(newCollectK8s(o))
-	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o))
+	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o))
 	return root
 }
+
+// checkRuntime makes one name of the flags for the runtime.
+func (o *options) checkRuntime() error {
+	if o.podman {
+		o.runtime = auto.Podman
+	}
+	if !slices.Contains(auto.Names(), o.runtime) {
+		return fmt.Errorf("%w: --runtime (or OVS_OFFLINE_RUNTIME) takes one of %s, not %q", errUsage, strings.Join(auto.Names(), ", "), o.runtime)
+	}
+	return nil
+}
+
+// running tells what runs in the workdir. Where replica.json is lost, all runtimes
+// are asked.
+func (o *options) running(ctx context.Context, place *auto.Place, wd *workdir.Dir) (replica.State, error) {
+	return replica.Find(ctx, wd, func() []runtime.Runtime { return place.All(ctx) })
+}
+
+// reachable returns an error when the workdir's replica runs in an engine that
+// does not answer: nothing can be ended there.
+func (o *options) reachable(ctx context.Context, place *auto.Place, wd *workdir.Dir) error {
+	state, err := replica.ReadState(wd)
+	if err != nil {
+		return nil // then it is looked for in all that answer
+	}
+	if err := place.Check(ctx, state.Runtime); err != nil {
+		return fmt.Errorf("the replica in %s runs in %s, and can't be ended: %w", wd.Path(), state.Runtime, err)
+	}
+	return nil
+}
+
+func (o *options) place(wd *workdir.Dir) *auto.Place { return auto.New(wd, version) }
 
 // exactly takes as many arguments as names, which the error tells.
 func exactly(names ...string) cobra.PositionalArgs {
@@ -135,5 +185,5 @@ func (o *options) locked(f func(*workdir.Dir) error) error {
 
 // warn writes a warning.
 func (o *options) warn(format string, args ...any) {
-	fmt.Fprintf(o.Err, "warning: %s\n", escape(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(o.Err, "warning: %s\n", escapeLines(fmt.Sprintf(format, args...)))
 }

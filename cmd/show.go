@@ -11,12 +11,15 @@ func newShow(o *options) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use: "show", Short: "Show how to talk to the running replica", Args: exactly(),
-		RunE: func(_ *cobra.Command, _ []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
 			wd, err := workdir.Find(o.workdir)
 			if err != nil {
+				return err
+			}
+			if _, err := o.running(c.Context(), o.place(wd), wd); err != nil {
 				return err
 			}
 			if output == "json" {

@@ -8,25 +8,34 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
-	"ovs-offline/replica/runtime/process"
+	"ovs-offline/replica/runtime/container"
 )
 
+// startOptions are the flags of start.
+type startOptions struct {
+	strict     bool
+	output     string
+	image      string
+	ovsVersion string
+}
+
 func newStart(o *options) *cobra.Command {
-	var strict bool
-	var output string
+	var s startOptions
 	c := &cobra.Command{
 		Use: "start", Short: "Start a replica of what was collected", Args: exactly(),
 		Long: "Start a replica of what was collected, in place of an earlier one.\n\n" +
 			"Exit code 3 says that something collected could not be restored; the report names it.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := checkOutput(s.output); err != nil {
 				return err
 			}
-			return o.locked(func(wd *workdir.Dir) error { return o.start(c, wd, strict, output) })
+			return o.locked(func(wd *workdir.Dir) error { return o.start(c, wd, s) })
 		},
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "exit with 3 for placeholders and approximations as well")
-	c.Flags().StringVarP(&output, "output", "o", "", "json: print the report as JSON")
+	c.Flags().StringVar(&s.image, "image", "", "container image to start")
+	c.Flags().StringVar(&s.ovsVersion, "ovs-version", "", "version of Open vSwitch that the image has inside, or its beginning (3.1)")
+	c.Flags().BoolVar(&s.strict, "strict", false, "exit with 3 for placeholders and approximations as well")
+	c.Flags().StringVarP(&s.output, "output", "o", "", "json: print the report as JSON")
 	return c
 }
 
@@ -37,22 +46,41 @@ func checkOutput(output string) error {
 	return nil
 }
 
-func (o *options) start(c *cobra.Command, wd *workdir.Dir, strict bool, output string) error {
+func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error {
+	recorded, err := replica.Recorded(wd)
+	if err != nil {
+		return err
+	}
+	place := o.place(wd)
+	if err := o.reachable(c.Context(), place, wd); err != nil {
+		return err
+	}
+	choice, err := place.Choose(c.Context(), o.runtime, container.Wanted{Image: s.image, Version: s.ovsVersion, RecordedOVS: recorded.OVS})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Err, "runtime: %s\n", escape(choice.Why))
+	exec, err := place.Executable(choice.Runtime)
+	if err != nil {
+		return err
+	}
 	p := o.progress()
 	starting := func(role string) {
-		if output == "" {
+		if s.output == "" {
 			fmt.Fprintf(o.Out, "Starting %s\n", role)
 		}
 	}
-	report, err := replica.Start(c.Context(), wd, process.New(process.Options{}), replica.Options{
-		Starting: starting,
-		Progress: func(what string) { p.say("restoring: %s", what) },
+	report, err := replica.Start(c.Context(), wd, choice.Runtime, replica.Options{
+		Everywhere: place.All(c.Context()),
+		Exec:       exec,
+		Starting:   starting,
+		Progress:   func(what string) { p.say("restoring: %s", what) },
 	})
 	p.end()
 	if err != nil {
 		return err
 	}
-	if output == "json" {
+	if s.output == "json" {
 		err = printJSON(o.Out, report)
 	} else {
 		headline(o.Out, "Offline OVS Debugging started")
@@ -62,7 +90,7 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, strict bool, output s
 	if err != nil {
 		return err
 	}
-	if !report.Complete() || strict && !report.Strict() {
+	if !report.Complete() || s.strict && !report.Strict() {
 		return errIncomplete
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/runtime/process"
 )
 
 func newStop(o *options) *cobra.Command {
@@ -28,7 +27,11 @@ func newStop(o *options) *cobra.Command {
 }
 
 func (o *options) stop(c *cobra.Command, wd *workdir.Dir, purge bool) error {
-	if err := replica.Stop(c.Context(), wd, process.New(process.Options{})); err != nil {
+	place := o.place(wd)
+	if err := o.reachable(c.Context(), place, wd); err != nil {
+		return err
+	}
+	if err := replica.Stop(c.Context(), wd, place.All(c.Context())...); err != nil {
 		return err
 	}
 	headline(o.Out, "Offline OVS Debugging stopped")

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"cmp"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,16 +58,25 @@ func databaseName(k workdir.Kind) string {
 	}
 }
 
-// schema is where the packages put the schema of a kind, "" where it is not installed.
-func schema(k workdir.Kind) string {
+// schema is where the packages, or a build from source, put the schema of a
+// kind; the error tells why ovsdb-tool reads none of them.
+func (s *starter) schema(ctx context.Context, k workdir.Kind) (string, error) {
 	names := map[workdir.Kind]string{workdir.OVS: "openvswitch/vswitch.ovsschema", workdir.NB: "ovn/ovn-nb.ovsschema", workdir.SB: "ovn/ovn-sb.ovsschema"}
+	var failed error
 	for _, prefix := range []string{"/usr/share", "/usr/local/share"} {
 		path := filepath.Join(prefix, names[k])
-		if _, err := os.Stat(path); err == nil {
-			return path
+		_, err := s.tool(ctx, "ovsdb-tool", "schema-name", path)
+		if err == nil {
+			return path, nil
 		}
+		failed = cmp.Or(failed, err)
 	}
-	return ""
+	return "", failed
+}
+
+// tool runs a tool that needs no daemon.
+func (s *starter) tool(ctx context.Context, argv ...string) ([]byte, error) {
+	return s.rt.Tool(ctx, s.wd.Run(), nil, argv...)
 }
 
 // removeRuntimeFiles removes what daemons leave, and the folders that are empty then.

@@ -3,13 +3,11 @@ package replica
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"sort"
 	"strings"
 
-	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 )
@@ -17,12 +15,12 @@ import (
 // makeDatabase makes an OVS database where none was collected: the bridges
 // that have dumps, with the ports that ovs-ofctl show told of.
 func (s *starter) makeDatabase(ctx context.Context) error {
-	path := schema(workdir.OVS)
-	if path == "" {
-		return errors.New("no OVS database was collected, and none can be made: vswitch.ovsschema is not installed (Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch)")
+	path, err := s.schema(ctx, workdir.OVS)
+	if err != nil {
+		return fmt.Errorf("no OVS database was collected, and none can be made without vswitch.ovsschema (Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch): %w", err)
 	}
 	target := s.wd.WorkingCopy(workdir.OVS)
-	if _, err := command.Run(ctx, command.Command{Argv: []string{"ovsdb-tool", "create", target, path}}); err != nil {
+	if _, err := s.tool(ctx, "ovsdb-tool", "create", target, path); err != nil {
 		return err
 	}
 	bridges, err := s.dumpedBridges()
@@ -33,7 +31,7 @@ func (s *starter) makeDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := command.Run(ctx, command.Command{Argv: []string{"ovsdb-tool", "transact", target, transaction}}); err != nil {
+	if _, err := s.tool(ctx, "ovsdb-tool", "transact", target, transaction); err != nil {
 		return err
 	}
 	s.remark("no OVS database was collected: bridges " + strings.Join(bridges, ", ") + " were made from their dumps and ovs-ofctl show; port types, tunnels, bonds and VLAN settings are not known")

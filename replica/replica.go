@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,12 @@ type State struct {
 
 // Options of Start.
 type Options struct {
+	// Everywhere are the runtimes in which an earlier replica of the workdir may
+	// run, which is ended first; nil for the one to start with.
+	Everywhere []runtime.Runtime
+	// Exec is the beginning of a command line that runs a tool beside the
+	// replica, for the tools' wrappers of a runtime whose tools are not here.
+	Exec []string
 	// Starting is told of each daemon before it is started, Progress of each
 	// step of the restore; nil for none.
 	Starting func(role string)
@@ -47,7 +54,10 @@ func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Option
 	if err := s.look(); err != nil {
 		return nil, err
 	}
-	if err := Stop(ctx, wd, rt); err != nil {
+	if len(opts.Everywhere) == 0 {
+		opts.Everywhere = []runtime.Runtime{rt}
+	}
+	if err := Stop(ctx, wd, opts.Everywhere...); err != nil {
 		return nil, err
 	}
 	err := s.start(ctx)
@@ -66,6 +76,7 @@ type starter struct {
 	kinds    []workdir.Kind // those to serve
 	report   *restore.Report
 	expected func(line string) bool // tells what ovs-vswitchd logs because of what a replica is
+	local    []string               // tools that the runtime lacks, to be run on this host
 	mu       sync.Mutex             // guards report and starting while servers start side by side
 }
 
@@ -96,8 +107,11 @@ func escapeGlob(path string) string {
 }
 
 func (s *starter) start(ctx context.Context) error {
-	s.versions(ctx)
-	if err := s.startServers(ctx); err != nil {
+	var asked sync.WaitGroup
+	asked.Go(func() { s.askTools(ctx) })
+	err := s.startServers(ctx)
+	asked.Wait()
+	if err != nil {
 		return err
 	}
 	if s.serves(workdir.OVS) {
@@ -167,15 +181,23 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
 	for _, r := range remarks {
 		s.remark(k.Title() + " database: " + r)
 	}
-	if path := schema(k); path != "" {
-		remark, err := ovsdb.Upgrade(ctx, s.wd.WorkingCopy(k), path)
-		if err != nil {
-			s.remark(err.Error())
-		} else if remark != "" {
+	return s.upgrade(ctx, k)
+}
+
+// upgrade converts a working copy to the schema of the daemons that will serve
+// it. Where that can't be had, it is served as it is.
+func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
+	path, err := s.schema(ctx, k)
+	if err == nil {
+		var remark string
+		if remark, err = ovsdb.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), path); remark != "" {
 			s.remark(remark)
 		}
 	}
-	return nil
+	if err != nil && ctx.Err() == nil {
+		s.remark(k.Title() + " database: its schema is as it was recorded: " + err.Error())
+	}
+	return ctx.Err()
 }
 
 func (s *starter) remark(text string) {
@@ -244,36 +266,45 @@ func (s *starter) finish() error {
 	if err := workdir.WriteJSON(s.wd.ReportFile(), s.report); err != nil {
 		return err
 	}
-	bin := activate.Replica{Bin: s.wd.Bin(), OVSRunDir: s.wd.VarRun(workdir.OVS), OVNRunDir: s.wd.VarRun(workdir.NB), OVS: s.serves(workdir.OVS)}
-	if s.serves(workdir.NB) {
-		bin.NBSocket = s.wd.Socket(workdir.NB)
-	}
-	if s.serves(workdir.SB) {
-		bin.SBSocket = s.wd.Socket(workdir.SB)
-	}
+	bin := scripts(s.wd, s.kinds)
+	bin.Exec, bin.Local = s.opts.Exec, s.local
 	if err := activate.Write(bin); err != nil {
 		return err
 	}
 	return workdir.WriteJSON(s.wd.ReplicaFile(), State{Runtime: s.rt.Name(), Started: time.Now().UTC().Truncate(time.Second), Kinds: s.kinds})
 }
 
-// Stop ends all daemons of the workdir's replica, ovs-vswitchd first, and
-// removes what Start made. Collected data stays. It needs no replica.json: the
-// daemons are known by the workdir.
-func Stop(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
+// Stop ends all daemons of the workdir's replica in each of the runtimes,
+// ovs-vswitchd first, and removes what Start made. Collected data stays. It
+// needs no replica.json: the daemons are known by the workdir.
+func Stop(ctx context.Context, wd *workdir.Dir, rts ...runtime.Runtime) error {
+	for _, rt := range rts {
+		if err := stopIn(ctx, wd, rt); err != nil {
+			return err
+		}
+	}
 	if !wd.Exists() {
 		return nil
-	}
-	var errs []error
-	for _, d := range daemons(wd) {
-		errs = append(errs, rt.Stop(ctx, d))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
 	}
 	if err := activate.Remove(wd.Bin()); err != nil {
 		return err
 	}
 	removeRuntimeFiles(wd)
 	return nil
+}
+
+// stopIn ends ovs-vswitchd, then the servers side by side.
+func stopIn(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
+	all := daemons(wd)
+	if err := rt.Stop(ctx, all[0]); err != nil {
+		return err
+	}
+	servers := all[1:]
+	errs := make([]error, len(servers))
+	var wg sync.WaitGroup
+	for i, d := range servers {
+		wg.Go(func() { errs[i] = rt.Stop(ctx, d) })
+	}
+	wg.Wait()
+	return cmp.Or(errors.Join(errs...), rt.End(ctx))
 }

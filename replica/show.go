@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,9 +12,6 @@ import (
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/restore"
 )
-
-// ErrNotRunning is wrapped when a workdir has no running replica.
-var ErrNotRunning = errors.New("no replica runs")
 
 // Sockets is what a person needs to talk to a running replica.
 type Sockets struct {
@@ -29,11 +25,7 @@ type Sockets struct {
 
 // Show finds the sockets of the workdir's replica.
 func Show(wd *workdir.Dir) (Sockets, error) {
-	var state State
-	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
-	if errors.Is(err, os.ErrNotExist) {
-		return Sockets{}, fmt.Errorf("%w in %s: start one with: ovs-offline start", ErrNotRunning, wd.Path())
-	}
+	state, err := ReadState(wd)
 	if err != nil {
 		return Sockets{}, err
 	}

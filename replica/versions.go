@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -15,24 +16,47 @@ var (
 	ovnVersion = regexp.MustCompile(`^ovn-nbctl ([0-9]\S*)`)
 )
 
+// askTools asks the runtime's tools what they are.
+func (s *starter) askTools(ctx context.Context) {
+	s.versions(ctx)
+	// It is Python, with a library of its own, and what an image lacks first.
+	const detrace = "ovn-detrace"
+	if len(s.opts.Exec) > 0 && s.serves(workdir.NB) && s.serves(workdir.SB) {
+		if _, err := s.tool(ctx, detrace, "--version"); err != nil && ctx.Err() == nil {
+			s.local = append(s.local, detrace)
+			s.remark(detrace + " does not run there, so its wrapper runs the one of this host: " + err.Error())
+		}
+	}
+}
+
 // versions notes what was recorded and what runs, and warns where they differ:
 // another OVS can say the same flows with other words, or not know them.
 func (s *starter) versions(ctx context.Context) {
 	s.report.Running = restore.Versions{OVS: s.toolVersion(ctx, ovsVersion, "ovs-vswitchd"), OVN: s.toolVersion(ctx, ovnVersion, "ovn-nbctl")}
-	for _, c := range s.manifest.Collections {
-		if c.OVSVersion != "" {
-			s.report.Recorded.OVS = c.OVSVersion
-		}
-		if c.OVNVersion != "" {
-			s.report.Recorded.OVN = c.OVNVersion
-		}
-	}
+	s.report.Recorded = recorded(s.manifest)
 	for _, v := range []struct{ what, recorded, running string }{
 		{"Open vSwitch", s.report.Recorded.OVS, s.report.Running.OVS}, {"OVN", s.report.Recorded.OVN, s.report.Running.OVN}} {
 		if v.recorded != "" && v.running != "" && minor(v.recorded) != minor(v.running) {
 			s.remark(fmt.Sprintf("recorded with %s %s, running %s: what they do differently shows in traces", v.what, v.recorded, v.running))
 		}
 	}
+}
+
+// Recorded tells the versions that were recorded when the workdir was filled.
+func Recorded(wd *workdir.Dir) (restore.Versions, error) {
+	manifest, err := wd.Manifest()
+	if err != nil {
+		return restore.Versions{}, err
+	}
+	return recorded(manifest), nil
+}
+
+func recorded(m *workdir.Manifest) restore.Versions {
+	var v restore.Versions
+	for _, c := range m.Collections {
+		v.OVS, v.OVN = cmp.Or(c.OVSVersion, v.OVS), cmp.Or(c.OVNVersion, v.OVN)
+	}
+	return v
 }
 
 func (s *starter) toolVersion(ctx context.Context, pattern *regexp.Regexp, tool string) string {

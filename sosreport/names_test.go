@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 const plugin = "sos_commands/openvswitch/"
@@ -338,43 +337,4 @@ func TestSpoolOnly(t *testing.T) {
 			t.Errorf("%s holds %v", dir, entries)
 		}
 	}
-}
-
-// FuzzMangle: the file name of any command is one that sos could have given.
-func FuzzMangle(f *testing.F) {
-	for _, seed := range []string{"/usr/bin/ovs-ofctl dump-flows br0", "ovs-ofctl show br@@odd", "/sbin/x", "", "../..", strings.Repeat("ü", 300), "a\x00b\xff"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, command string) {
-		name := mangle(command)
-		if strings.ContainsAny(name, "/ \n\x00@:") || strings.HasPrefix(name, ".") || utf8.RuneCountInString(name) > 255 {
-			t.Errorf("%q becomes %q", command, name)
-		}
-	})
-}
-
-// FuzzOpen: no bytes make Open panic, and what it takes stays in the spool.
-func FuzzOpen(f *testing.F) {
-	whole := func(members ...member) []byte { return tarOf(&testing.T{}, members...) }
-	f.Add(whole(under(top, file(plugin+"ovs-vsctl_list-br", "br0\n"), symlink("etc/openvswitch/conf.db", "../x"))...))
-	f.Add([]byte("\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4\x46"))
-	f.Add([]byte("\x1f\x8b\x08\x00"))
-	f.Add([]byte("BZh9"))
-	f.Add([]byte("\x28\xb5\x2f\xfd"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		path := filepath.Join(t.TempDir(), "r")
-		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		spool := t.TempDir()
-		r, err := Open(t.Context(), path, spool, nil)
-		if err != nil {
-			return
-		}
-		for _, o := range r.outputs {
-			if filepath.Dir(o.File) != spool {
-				t.Errorf("%q is outside the spool", o.File)
-			}
-		}
-	})
 }

@@ -59,7 +59,7 @@ func (n *node) ovnBackup(ctx context.Context, k workdir.Kind) (backup, error) {
 	if err != nil {
 		return backup{}, err
 	}
-	if n.layout.perNode {
+	if n.layout.perNode || n.shared == nil {
 		return n.transfer.backup(ctx, targets, k)
 	}
 	b, err := n.shared.take(k, func(t *transfer) (backup, error) { return t.backup(ctx, targets, k) })

@@ -188,9 +188,9 @@ func TestPermissions(t *testing.T) {
 		allowed string // verbs on pods/exec
 		want    string
 	}{
-		"none":   {"", "permission is missing: verb create and get on resource pods/exec in namespace ovn-kubernetes"},
+		"none":   {"", "permission is missing: verbs create and get on resource pods/exec in namespace ovn-kubernetes"},
 		"create": {"create", "deaf"},
-		"get":    {"get", "deaf"},
+		"get":    {"get", "permission is missing: verb create on resource pods/exec in namespace ovn-kubernetes; docs/kubernetes.md has a role with all that is needed (ovn-kubernetes/ovnkube-node-1/ovnkube-node: deaf"},
 		"both":   {"create get", "deaf"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -98,12 +98,15 @@ func (s *survey) collectAll(ctx context.Context, path string, results []Result, 
 	if opts.Stall == 0 {
 		opts.Stall = defaultStall
 	}
-	common, err := s.makeShared(path, opts)
-	if err != nil {
-		return err
+	var common *shared
+	if opts.Several() {
+		var err error
+		if common, err = s.makeShared(path, opts); err != nil {
+			return err
+		}
+		defer os.RemoveAll(common.spool)
 	}
-	defer os.RemoveAll(common.spool)
-	permitted := permissions{cluster: s.cluster, asked: map[string]func() error{}}
+	permitted := permissions{cluster: s.cluster, asked: map[string]func() verbs{}}
 	var wg sync.WaitGroup
 	places := make(chan struct{}, atOnce)
 	for i := range results {
@@ -120,6 +123,9 @@ func (s *survey) collectAll(ctx context.Context, path string, results []Result, 
 // makeShared makes a place for what all nodes have in common, on the disk
 // where their workdirs are.
 func (s *survey) makeShared(path string, opts Options) (*shared, error) {
+	if _, err := workdir.Find(path); err != nil { // somebody else's, say
+		return nil, err
+	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("workdir %s can't be made: %w; choose another with -w", path, err)
 	}
@@ -179,7 +185,7 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 		transfer: transfer{exec: s.cluster, spool: spool, stall: opts.Stall, bytes: came.add}}
 	collections, err := n.collect(ctx)
 	if err != nil {
-		return fmt.Errorf("node %s: %w", r.Node, err)
+		return fmt.Errorf("node %s: %w", r.Node, permitted.explain(ctx, target.Namespace, err))
 	}
 	r.Collections = collections
 	return staging.Install(collections...)

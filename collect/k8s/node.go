@@ -20,7 +20,7 @@ type node struct {
 	name    string
 	layout  layout
 	survey  *survey
-	shared  *shared
+	shared  *shared // nil where one node is collected
 	staging *workdir.Staging
 	transfer
 }

@@ -16,7 +16,11 @@ type Flow struct {
 // Flows yields the flows of a dump (ovs-ofctl dump-flows, with or without
 // statistics, or ovs-save's), and a Problem for each line that is neither a flow
 // nor a header.
-func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
+func Flows(r io.Reader) iter.Seq2[Flow, *Problem] { return FlowsWith(r) }
+
+// FlowsWith yields what Flows does of the lines that contain one of words, and
+// spends no time on others; without words, of all lines.
+func FlowsWith(r io.Reader, words ...string) iter.Seq2[Flow, *Problem] {
 	return func(yield func(Flow, *Problem) bool) {
 		undecoded := false
 		var held *Flow // the first line, until the next one tells whether it is whole
@@ -26,6 +30,9 @@ func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
 					return
 				}
 				held = nil
+			}
+			if !containsAny(l.text, words) {
+				continue
 			}
 			flow, problem, skip := flowLine(n, l, undecoded)
 			if skip {
@@ -47,6 +54,15 @@ func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
 			yield(wholeOrCut(*held, ""))
 		}
 	}
+}
+
+func containsAny(text string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return len(words) == 0
 }
 
 // wholeOrCut judges the first line of a dump without a header, which may have

@@ -44,11 +44,9 @@ func Show(r io.Reader) Description {
 			d.Fragments = m[1]
 		}
 		if m := portHead.FindStringSubmatch(l.text); m != nil {
-			number := PortLocal
-			if m[1] != "LOCAL" {
-				number, _ = strconv.Atoi(m[1])
+			if number, err := portNumber(m[1]); err == nil {
+				d.Ports = append(d.Ports, Port{Number: number, Name: strings.Trim(m[2], `"`), MAC: m[3]})
 			}
-			d.Ports = append(d.Ports, Port{Number: number, Name: strings.Trim(m[2], `"`), MAC: m[3]})
 			continue
 		}
 		if len(d.Ports) == 0 {
@@ -62,6 +60,15 @@ func Show(r io.Reader) Description {
 		}
 	}
 	return d
+}
+
+// portNumber reads a port's number, of 16 bits in OpenFlow 1.0 and 32 since.
+func portNumber(text string) (int, error) {
+	if text == "LOCAL" {
+		return PortLocal, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	return int(n), err
 }
 
 func flagList(text string) []string {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ovs-offline/internal/command"
 )
 
 const ovsSchema = "/usr/share/openvswitch/vswitch.ovsschema"
@@ -262,4 +264,9 @@ func noRemarks(t *testing.T, remarks []string) {
 	if len(remarks) > 0 {
 		t.Errorf("remarks about a file that has nothing wrong: %s", fmt.Sprint(remarks))
 	}
+}
+
+// local runs the tools that are installed here.
+func local(ctx context.Context, argv ...string) ([]byte, error) {
+	return command.Run(ctx, command.Command{Argv: argv})
 }

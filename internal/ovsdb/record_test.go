@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/iotest"
 )
 
 func TestHeaderLineIsFoundBehindACutRecordAndNotInJSON(t *testing.T) {
@@ -67,33 +66,3 @@ func TestUnboundedGarbageIsNotKept(t *testing.T) {
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
-func FuzzInspect(f *testing.F) {
-	schema := rec("JSON", `{"name":"X","version":"1.0.0","tables":{"T":{"columns":{"a":{"type":"string"}}}}}`)
-	txn := rec("JSON", `{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"a":"b"}},"_date":1}`)
-	cluster := rec("CLUSTER", `{"server_id":"s","name":"X","prev_index":1,"prev_data":[{"name":"X","tables":{}},{}]}`)
-	entry := rec("CLUSTER", `{"term":1,"index":2,"data":[null,{"T":{}}]}`)
-	f.Add(append(schema, txn...))
-	f.Add(append(schema, txn[:len(txn)-9]...))
-	f.Add(append(append(cluster, entry...), rec("CLUSTER", `{"commit_index":2}`)...))
-	f.Add(append(cluster, "garbage\n"...))
-	f.Add([]byte("OVSDB JSON 1 \n"))
-	f.Add([]byte{0x1f, 0x8b, 8, 0})
-	f.Fuzz(func(t *testing.T, file []byte) {
-		info, err := Inspect(bytes.NewReader(file))
-		again, err2 := Inspect(iotest.OneByteReader(bytes.NewReader(file)))
-		if (err == nil) != (err2 == nil) || info.Records != again.Records || info.Damaged != again.Damaged {
-			t.Fatalf("the size of reads matters: %+v %v, %+v %v", info, err, again, err2)
-		}
-		dst := t.TempDir() + "/dst"
-		_, remarks, err := Standalone(t.Context(), write(t, file), dst)
-		if err != nil {
-			return
-		}
-		// What was written is whole, and stays as it is.
-		fresh, err := Inspect(bytes.NewReader(read(t, dst)))
-		if err != nil || fresh.Damaged != 0 || fresh.Form != FormStandalone {
-			t.Fatalf("from %q (%q): %+v, %v", file, remarks, fresh, err)
-		}
-	})
-}

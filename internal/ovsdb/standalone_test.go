@@ -271,14 +271,14 @@ func TestUpgradeConvertsToANewerSchemaOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, older := range []string{ovsSchema, at("7.99.99")} {
-		if remark, err := Upgrade(t.Context(), file, older); err != nil || remark != "" {
+		if remark, err := Upgrade(t.Context(), local, file, older); err != nil || remark != "" {
 			t.Errorf("%s: %q, %v", older, remark, err)
 		}
 		if !bytes.Equal(read(t, file), original) {
 			t.Fatalf("%s changed the file", older)
 		}
 	}
-	remark, err := Upgrade(t.Context(), file, at("10.0.0"))
+	remark, err := Upgrade(t.Context(), local, file, at("10.0.0"))
 	if err != nil || !strings.Contains(remark, "to 10.0.0") {
 		t.Fatalf("%q, %v", remark, err)
 	}
@@ -294,7 +294,7 @@ func TestUpgradeConvertsToANewerSchemaOnly(t *testing.T) {
 	differ(t, served(t, file), live)
 
 	other := write(t, []byte(`{"name":"OVN_Northbound","version":"99.0.0","tables":{}}`))
-	if _, err := Upgrade(t.Context(), file, other); err == nil || !strings.Contains(err.Error(), "schema of OVN_Northbound") {
+	if _, err := Upgrade(t.Context(), local, file, other); err == nil || !strings.Contains(err.Error(), "schema of OVN_Northbound") {
 		t.Errorf("another database's schema: %v", err)
 	}
 }

@@ -3,53 +3,50 @@ package ovsdb
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"ovs-offline/internal/command"
 )
 
+// Tool runs ovsdb-tool, wherever that and the schemas are installed, and returns
+// what it printed. Argv[0] is the program.
+type Tool func(ctx context.Context, argv ...string) ([]byte, error)
+
 // Upgrade converts the standalone file at path in place to the schema at
-// schemaPath when that one is newer, as `ovsdb-tool convert` does: the daemons
-// that are installed look for columns an older schema lacks. An equal or older
-// schema changes nothing. The remark tells of a conversion; it is empty without
-// one. After an error the file is as it was.
-func Upgrade(ctx context.Context, path, schemaPath string) (remark string, err error) {
-	text, err := os.ReadFile(schemaPath)
+// schemaPath, as tool sees both, when that one is newer, as `ovsdb-tool convert`
+// does: the daemons that are installed look for columns an older schema lacks.
+// An equal or older schema changes nothing. The remark tells of a conversion; it
+// is empty without one. After an error the file is as it was.
+func Upgrade(ctx context.Context, tool Tool, path, schemaPath string) (remark string, err error) {
+	name, err := firstWord(ctx, tool, "schema-name", schemaPath)
 	if err != nil {
-		return "", fmt.Errorf("reading the installed schema: %w", err)
+		return "", err
 	}
-	var installed schemaHead
-	if err := json.Unmarshal(text, &installed); err != nil {
-		return "", fmt.Errorf("%s is not a schema: %w", schemaPath, err)
+	version, err := firstWord(ctx, tool, "schema-version", schemaPath)
+	if err != nil {
+		return "", err
 	}
 	found, err := head(path)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	if found.Name != installed.Name {
-		return "", fmt.Errorf("%s holds %s, but %s is the schema of %s", path, found.Name, schemaPath, installed.Name)
+	if found.Name != name {
+		return "", fmt.Errorf("%s holds %s, but %s is the schema of %s", path, found.Name, schemaPath, name)
 	}
 	if found.Form != FormStandalone {
 		return "", fmt.Errorf("%s is a %s database: make it standalone first", path, found.Form)
 	}
-	if compareVersions(found.Version, installed.Version) >= 0 {
+	if compareVersions(found.Version, version) >= 0 {
 		return "", nil
 	}
 	before, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
-	_, err = command.Run(ctx, command.Command{Argv: []string{"ovsdb-tool", "convert", path, schemaPath}})
-	if command.Missing(err) {
-		return "", fmt.Errorf("converting %s: install openvswitch-common, which has ovsdb-tool: %w", path, err)
-	}
-	if err != nil {
-		return "", fmt.Errorf("converting %s from schema %s to %s: %w", path, found.Version, installed.Version, err)
+	if _, err = tool(ctx, "ovsdb-tool", "convert", path, schemaPath); err != nil {
+		return "", fmt.Errorf("converting %s from schema %s to %s: %w", path, found.Version, version, err)
 	}
 	// The tool writes a new file, readable by the group too, and leaves the
 	// lock file of its temporary one.
@@ -58,7 +55,16 @@ func Upgrade(ctx context.Context, path, schemaPath string) (remark string, err e
 	}
 	os.Remove(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp.~lock~"))
 	return fmt.Sprintf("%s: converted from schema %s to %s, that of the installed daemons",
-		found.Name, found.Version, installed.Version), nil
+		found.Name, found.Version, version), nil
+}
+
+// firstWord asks ovsdb-tool about a schema.
+func firstWord(ctx context.Context, tool Tool, command, schemaPath string) (string, error) {
+	said, err := tool(ctx, "ovsdb-tool", command, schemaPath)
+	if err != nil {
+		return "", fmt.Errorf("the installed schema %s: %w", schemaPath, err)
+	}
+	return strings.TrimSpace(string(said)), nil
 }
 
 // head reads what the first record of a file says.

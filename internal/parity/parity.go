@@ -221,10 +221,15 @@ func Capture(ctx context.Context, folder, dir string) (Recording, error) {
 
 // Lab brings a topology of the lab up, records it into dir and takes it down.
 func Lab(ctx context.Context, lab, topology, dir string) (Recording, error) {
-	r := Recording{Name: topology, Packets: filepath.Join(dir, "packets"), Live: filepath.Join(dir, "live")}
 	if _, err := command.Run(ctx, command.Command{Argv: []string{lab, "run", topology, dir}}); err != nil {
-		return r, fmt.Errorf("lab run %s: %w", topology, err)
+		return Recording{}, fmt.Errorf("lab run %s: %w", topology, err)
 	}
+	return Recorded(dir)
+}
+
+// Recorded finds the recording that the lab wrote into dir.
+func Recorded(dir string) (Recording, error) {
+	r := Recording{Name: filepath.Base(dir), Packets: filepath.Join(dir, "packets"), Live: filepath.Join(dir, "live")}
 	var err error
 	r.Report, err = only(filepath.Join(dir, "sosreport-*.tar.xz"))
 	return r, err

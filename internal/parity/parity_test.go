@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -136,6 +137,50 @@ func TestLab(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOtherVersions replays nodes that ran another Open vSwitch than the one
+// installed here: what they held is all there, and the report names both.
+func TestOtherVersions(t *testing.T) {
+	needTools(t)
+	// 2.15 traces without port names, which can't be compared.
+	for version, find := range map[string]func(context.Context, string, string) (Recording, error){"3.5.0": Capture, "2.15.0": untraced} {
+		t.Run(version, func(t *testing.T) {
+			folder, dir := "../../testdata/versions/ovs-"+version, t.TempDir()
+			r, err := find(t.Context(), folder, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := command.Run(t.Context(), command.Command{Argv: []string{"tar", "-C", dir, "-xf", filepath.Join(folder, "truth.tar.xz")}}); err != nil {
+				t.Fatal(err)
+			}
+			n := run(t, r, replica.Options{})
+			if n.Report.Recorded.OVS != version {
+				t.Errorf("the report says that version %q was recorded", n.Report.Recorded.OVS)
+			}
+			if n.Report.Running.OVS == version {
+				t.Skip("this very version is installed here")
+			}
+			named := "recorded with Open vSwitch " + version + ", running " + n.Report.Running.OVS
+			if !strings.Contains(strings.Join(n.Report.Remarks, "\n"), named) {
+				t.Errorf("no remark says %q: %q", named, n.Report.Remarks)
+			}
+			checkComplete(t, n)
+			checkTruth(t, n, filepath.Join(dir, "truth"))
+			if r.Live == "" {
+				return
+			}
+			if f := compare(t, n, r); Percent(f.Actions, f.Packets) < 98 {
+				t.Errorf("the datapath actions of %d of %d packets are equal", f.Actions, f.Packets)
+			}
+		})
+	}
+}
+
+// untraced finds a recording that has no traces.
+func untraced(_ context.Context, folder, _ string) (Recording, error) {
+	report, err := only(filepath.Join(folder, "sosreport-*.tar.xz"))
+	return Recording{Report: report}, err
 }
 
 // checkTruth compares what ovs-ofctl said on the live node with what it says on the replica.

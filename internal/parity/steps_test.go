@@ -82,6 +82,7 @@ func TestEachStepIsNeeded(t *testing.T) {
 		t.Run(topology, func(t *testing.T) {
 			r := recording(t, topology)
 			n := run(t, r, replica.Options{})
+			checkAlone(t, n)
 			if topology == "ovn-openstack-compute" {
 				changeDatabase(t, n)
 			}
@@ -89,6 +90,29 @@ func TestEachStepIsNeeded(t *testing.T) {
 				t.Run(strings.ReplaceAll(c.step, " ", "_"), func(t *testing.T) { tryWithout(t, n, r, c) })
 			}
 		})
+	}
+}
+
+// checkAlone looks into the network that ovs-vswitchd lives in, whatever the
+// node's database names: controllers, managers, collectors, tunnels. It has a
+// loopback, by which nothing leaves, and no sockets but those by which sFlow,
+// IPFIX and NetFlow talk to its discard port.
+func checkAlone(t *testing.T, n *Node) {
+	t.Helper()
+	pid := strings.TrimSpace(recorded(t, filepath.Join(n.Workdir.VarRun(workdir.OVS), "ovs-vswitchd.pid")))
+	proc := func(table string) []string {
+		lines := strings.Split(strings.TrimSpace(recorded(t, filepath.Join("/proc", pid, "net", table))), "\n")
+		return lines[1:]
+	}
+	if devices := proc("dev")[1:]; len(devices) != 1 || !strings.HasPrefix(strings.TrimSpace(devices[0]), "lo:") {
+		t.Errorf("its network has devices %q", devices)
+	}
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw", "raw6", "packet"} {
+		for _, socket := range proc(table) {
+			if table != "udp" || strings.Fields(socket)[2] != "0100007F:0009" {
+				t.Errorf("it has a %s socket: %s", table, socket)
+			}
+		}
 	}
 }
 

@@ -224,19 +224,3 @@ func TestRealTraces(t *testing.T) {
 		}
 	}
 }
-
-func FuzzNormalise(f *testing.F) {
-	f.Add(live)
-	f.Add("Datapath actions: ),(,\nrecirc_id=99999999999999999999999999\n#")
-	f.Fuzz(func(t *testing.T, text string) {
-		once := Normalise(text)
-		for _, line := range once {
-			if strings.Contains(line, "\n") {
-				t.Errorf("a line with a break in it: %q", line)
-			}
-		}
-		if c := Compare(text, text); !c.Whole {
-			t.Errorf("not equal to itself: %+v", c)
-		}
-	})
-}

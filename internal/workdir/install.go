@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -45,6 +46,16 @@ func units(k Kind, databaseOnly bool) []string {
 		own = append(own, "restore_flows", "recorded")
 	}
 	return own
+}
+
+// isUnit tells what a commit may name: a workdir can come from somebody else.
+func isUnit(name string) bool {
+	for _, k := range Kinds() {
+		if slices.Contains(units(k, false), name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Occupied returns a sentence for each of the kinds that the workdir holds data
@@ -195,6 +206,11 @@ func (d *Dir) recoverInstall() error {
 		return err
 	}
 	for _, unit := range c.Units {
+		if !isUnit(unit) {
+			return fmt.Errorf("workdir %s: %s names %q, which is no part of a collection: remove %s", d.path, commitName, unit, root)
+		}
+	}
+	for _, unit := range c.Units {
 		if err := d.installUnit(root, unit); err != nil {
 			return fmt.Errorf("workdir %s: %s: %w", d.path, unit, err)
 		}
@@ -268,24 +284,32 @@ func (d *Dir) foreign(unit string) ([]string, error) {
 }
 
 // Purge removes what ovs-offline wrote, collected data included, and returns
-// the files that it left because it did not write them. The workdir itself
+// the files that it left because it did not write them, and those that it wrote
+// but are reached by a link that leads out of the workdir. The workdir itself
 // goes when it is empty.
 func (d *Dir) Purge() (left []string, err error) {
 	m, err := d.Manifest()
 	if err != nil {
 		return nil, err
 	}
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
 	names := []string{}
 	for _, c := range m.Collections {
 		for _, f := range c.Files {
 			if !filepath.IsLocal(f.Path) {
 				return nil, fmt.Errorf("%s names %q, which is outside the workdir: nothing is removed", d.manifestPath(), f.Path)
 			}
-			names = append(names, d.join(f.Path))
+			if info, err := root.Lstat(f.Path); err == nil && info.Mode().IsRegular() {
+				names = append(names, f.Path)
+			}
 		}
 	}
-	for _, name := range append(names, d.manifestPath(), d.join(".lock")) {
-		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, name := range append(names, "manifest.json", ".lock") {
+		if err := root.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
 	}

@@ -73,15 +73,3 @@ func TestNamesAsFiles(t *testing.T) {
 		}
 	}
 }
-
-func FuzzNames(f *testing.F) {
-	for _, s := range seeds {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		checkName(t, name)
-		if back, ok := DecodeName(name); ok && EncodeName(back) != name {
-			t.Errorf("%q is taken for %q, which becomes %q", name, back, EncodeName(back))
-		}
-	})
-}

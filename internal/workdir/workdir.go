@@ -201,6 +201,9 @@ func (d *Dir) WorkingCopy(k Kind) string { return d.join("run", string(k), datab
 // RecordedCopy is the OVS database as it is served beside the running one.
 func (d *Dir) RecordedCopy() string { return d.join("run", "recorded", databaseName(OVS)) }
 
+// Tools is for what a runtime needs to run tools.
+func (d *Dir) Tools() string { return d.join("run", "tools") }
+
 // Log is the log file of a daemon, by its role.
 func (d *Dir) Log(role string) string { return d.join("run", "log", role+".log") }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -23,12 +24,14 @@ const script = "activate"
 
 // Replica is what the scripts are told of a replica. All paths are absolute.
 type Replica struct {
-	Bin       string // the directory to write to
-	OVSRunDir string // where ovs-vswitchd and the OVS database have their sockets
-	OVNRunDir string // where ovn-appctl looks for control sockets
-	OVS       bool   // whether an OVS database was collected
-	NBSocket  string // of the OVN NB database server; "" when none was collected
-	SBSocket  string // of the OVN SB one; likewise
+	Exec      []string // what runs a tool that is not on this host, up to the tool's name; nil: they are
+	Local     []string // tools that are run on this host all the same
+	Bin       string   // the directory to write to
+	OVSRunDir string   // where ovs-vswitchd and the OVS database have their sockets
+	OVNRunDir string   // where ovn-appctl looks for control sockets
+	OVS       bool     // whether an OVS database was collected
+	NBSocket  string   // of the OVN NB database server; "" when none was collected
+	SBSocket  string   // of the OVN SB one; likewise
 }
 
 // Script is the path of what a user sources.
@@ -57,7 +60,7 @@ func Write(r Replica) error {
 		return err
 	}
 	for _, tool := range tools() {
-		if err := render(parsed, "wrapper.sh", r.Bin, tool, 0o755, r.values(tool)); err != nil {
+		if err := render(parsed, r.template(tool), r.Bin, tool, 0o755, r.values(tool)); err != nil {
 			return err
 		}
 	}
@@ -74,6 +77,23 @@ func Remove(bin string) error {
 	}
 	_ = os.Remove(bin) // fails when someone else's files are in it, as it should
 	return errors.Join(failed...)
+}
+
+// template is what a tool's wrapper is made from.
+func (r Replica) template(tool string) string {
+	if len(r.Exec) == 0 || slices.Contains(r.Local, tool) {
+		return "wrapper.sh"
+	}
+	return "exec.sh"
+}
+
+// Environment is what the scripts set for the tools; what is empty they unset.
+func (r Replica) Environment() map[string]string {
+	return map[string]string{
+		"OVS_RUNDIR": r.OVSRunDir, "OVN_RUNDIR": r.OVNRunDir, "OVN_NB_DB": remote(r.NBSocket), "OVN_SB_DB": remote(r.SBSocket),
+		// These would send the tools to another daemon or database.
+		"OVN_NB_DAEMON": "", "OVN_SB_DAEMON": "", "OVN_NBCTL_OPTIONS": "", "OVN_SBCTL_OPTIONS": "",
+	}
 }
 
 // check refuses paths that the tools can't be told of, whatever the quoting: a
@@ -97,7 +117,7 @@ func (r Replica) check() error {
 // values are what the templates need; all paths in them are yet unquoted.
 func (r Replica) values(tool string) map[string]any {
 	return map[string]any{
-		"Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark,
+		"Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
 		"Bin": r.Bin, "OVSRunDir": r.OVSRunDir, "OVNRunDir": r.OVNRunDir, "OVS": r.OVS,
 		"NB": remote(r.NBSocket), "SB": remote(r.SBSocket),
 		"Saved": []string{"PATH", "PS1", "OVS_RUNDIR", "OVN_RUNDIR", "OVN_NB_DB", "OVN_SB_DB",

@@ -107,12 +107,7 @@ func (n *Node) addEntries(ctx context.Context, b *Bridge, dump workdir.Dump, lis
 
 // compareEntries counts the entries that the replica has as they were collected.
 func (n *Node) compareEntries(b *Bridge, dump workdir.Dump, collected, have []openflow.Entry) {
-	aside := map[int]bool{}
-	for _, i := range n.Report.SetAside {
-		if i.Bridge == b.Name && i.Dump == dump {
-			aside[i.Line] = true
-		}
-	}
+	aside := n.asideLines(b, dump)
 	there := map[string]bool{}
 	for _, e := range have {
 		there[e.Text] = true
@@ -127,6 +122,17 @@ func (n *Node) compareEntries(b *Bridge, dump workdir.Dump, collected, have []op
 			n.Report.Remarks = append(n.Report.Remarks, b.Name+": "+string(dump)+": read back otherwise: "+e.Text)
 		}
 	}
+}
+
+// asideLines are the lines of a dump that were put aside.
+func (n *Node) asideLines(b *Bridge, dump workdir.Dump) map[int]bool {
+	aside := map[int]bool{}
+	for _, i := range n.Report.SetAside {
+		if i.Bridge == b.Name && i.Dump == dump {
+			aside[i.Line] = true
+		}
+	}
+	return aside
 }
 
 var (

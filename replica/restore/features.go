@@ -96,6 +96,10 @@ func (n *Node) setFeatures(ctx context.Context, b *Bridge, live map[string]strin
 	for _, title := range titles {
 		feature, known := byTitle[title]
 		want := spelled(live[title])
+		if !known && (want == "false" || want == "0") {
+			o.note(Restored, "") // the live datapath had not what this version does not know
+			continue
+		}
 		if !known {
 			o.note(Unknown, "%s: this version of OVS has no datapath feature %q (live: %s)", b.Name, title, live[title])
 			continue

@@ -124,7 +124,7 @@ func (n *Node) floods(b *Bridge) (bool, error) {
 		return err == nil, err
 	}
 	defer f.Close()
-	for flow, problem := range openflow.Flows(f) {
+	for flow, problem := range openflow.FlowsWith(f, "NORMAL") {
 		if problem == nil && strings.Contains(flow.Actions(), "NORMAL") {
 			return true, nil
 		}

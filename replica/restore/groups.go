@@ -100,7 +100,7 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 	}
 	if ok {
 		defer f.Close()
-		for flow, problem := range openflow.Flows(f) {
+		for flow, problem := range openflow.FlowsWith(f, openflow.ReferenceWords()...) {
 			if problem == nil {
 				refs.Add(flow.Text)
 			}

@@ -34,8 +34,8 @@ func (n *Node) readGuide(b *Bridge) (guide, error) {
 	}
 	defer f.Close()
 	g := guide{}
-	for flow, problem := range openflow.Flows(f) {
-		if problem == nil && strings.Contains(flow.Text, "load:") {
+	for flow, problem := range openflow.FlowsWith(f, "load:") {
+		if problem == nil {
 			g[flow.Place()] = flow.Actions()
 		}
 	}

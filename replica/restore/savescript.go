@@ -19,15 +19,16 @@ type saveScript struct {
 var saveCommand = regexp.MustCompile(`ovs-ofctl (?:-O (OpenFlow1[0-5]) )?(?:--bundle )?(add-tlv-map|add-groups|add-flows|replace-flows) (\S+)\s+(?:'([^']*)'|"([^"]*)")?`)
 
 func (n *Node) saveScript() (saveScript, error) {
-	s := saveScript{openflow: map[string]string{}, tlv: map[string][]string{}}
 	raw, err := os.ReadFile(filepath.Join(n.Workdir.RestoreFlows(), "do_restore.sh"))
-	if errors.Is(err, os.ErrNotExist) {
-		return s, nil
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return saveScript{}, err
 	}
-	if err != nil {
-		return s, err
-	}
-	for line := range strings.Lines(string(raw)) {
+	return readSaveScript(string(raw)), nil
+}
+
+func readSaveScript(text string) saveScript {
+	s := saveScript{openflow: map[string]string{}, tlv: map[string][]string{}}
+	for line := range strings.Lines(text) {
 		m := saveCommand.FindStringSubmatch(line)
 		if m == nil {
 			continue
@@ -39,7 +40,7 @@ func (n *Node) saveScript() (saveScript, error) {
 			s.tlv[m[3]] = splitMappings(m[4] + m[5])
 		}
 	}
-	return s, nil
+	return s
 }
 
 // splitMappings splits '{class=..,type=..,len=..}->tun_metadataN,{...' at the commas between mappings.

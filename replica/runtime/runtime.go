@@ -18,6 +18,15 @@ type Daemon struct {
 	Log     string   // its log file
 }
 
+// Command is a program that a person runs beside the daemons.
+type Command struct {
+	Argv           []string
+	Env            map[string]string // what is set besides; an empty text unsets
+	Stdin          io.Reader         // nil for none
+	Stdout, Stderr io.Writer
+	Terminal       bool // standard input and output are a terminal
+}
+
 // State is what a runtime knows of a daemon.
 type State struct {
 	Running bool
@@ -48,6 +57,13 @@ type Runtime interface {
 	// the daemons, with OVS_RUNDIR set to runDir, and returns its standard
 	// output. stdin may be nil. The error is a *command.Error.
 	Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error)
+	// Exec runs c beside the daemons for a person: its streams are passed through
+	// and its exit code is returned. An error means that it did not run to its
+	// end; it wraps ErrNotInstalled when there is no such program.
+	Exec(ctx context.Context, c Command) (exit int, err error)
+	// End removes what the runtime keeps for the replica besides its daemons,
+	// once these are stopped, and whatever else of the replica is left there.
+	End(ctx context.Context) error
 	// Remarks are what the runtime could not do as it should (no namespaces
 	// here, say): lines for the report, known once a daemon was started.
 	Remarks() []string

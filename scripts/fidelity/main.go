@@ -1,6 +1,8 @@
 // Fidelity replays every capture and every topology of the lab, and prints how
 // alike the traces of live node and replica are, and for every difference what
 // the replica's report says of itself. Run it from the top of the repository.
+// Arguments choose: a topology's name, a capture's folder, or what `lab run`
+// wrote elsewhere, where another version of Open vSwitch is installed, say.
 package main
 
 import (
@@ -27,38 +29,26 @@ func main() {
 	process.Main()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "fidelity:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, chosen []string) error {
 	scratch, err := os.MkdirTemp("", "ovs-offline-fidelity-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
 	fmt.Printf("%-22s %s\n", "node", parity.Header)
-	folders, err := filepath.Glob(filepath.Join(captures, "*"))
-	if err != nil {
-		return err
-	}
-	for _, folder := range folders {
-		r, err := parity.Capture(ctx, folder, mkdir(scratch, filepath.Base(folder)))
-		if err == nil {
-			err = measure(ctx, r, filepath.Join(scratch, "wd"))
-		}
-		if err != nil {
+	if len(chosen) == 0 {
+		if chosen, err = all(ctx); err != nil {
 			return err
 		}
 	}
-	topologies, err := topologies(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range topologies {
-		r, err := parity.Lab(ctx, lab, t, filepath.Join(scratch, t))
+	for _, what := range chosen {
+		r, err := record(ctx, what, mkdir(scratch, filepath.Base(what)))
 		if err == nil {
 			err = measure(ctx, r, filepath.Join(scratch, "wd"))
 		}
@@ -69,21 +59,42 @@ func run(ctx context.Context) error {
 	return nil
 }
 
+// all are the captures, as folders, and the topologies of the lab, by name.
+func all(ctx context.Context) ([]string, error) {
+	chosen, err := filepath.Glob(filepath.Join(captures, "*"))
+	if err != nil {
+		return nil, err
+	}
+	out, err := command.Run(ctx, command.Command{Argv: []string{lab, "list"}})
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Fields(line); len(f) > 0 {
+			chosen = append(chosen, f[0])
+		}
+	}
+	return chosen, err
+}
+
+// record brings a topology up, or finds what was recorded of a node earlier.
+func record(ctx context.Context, what, dir string) (parity.Recording, error) {
+	switch {
+	case !strings.Contains(what, "/"):
+		return parity.Lab(ctx, lab, what, dir)
+	case exists(filepath.Join(what, "live")):
+		return parity.Recorded(what)
+	default:
+		return parity.Capture(ctx, what, dir)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 func mkdir(parts ...string) string {
 	dir := filepath.Join(parts...)
 	_ = os.Mkdir(dir, 0o700) // whoever writes there says what is wrong
 	return dir
-}
-
-func topologies(ctx context.Context) ([]string, error) {
-	out, err := command.Run(ctx, command.Command{Argv: []string{lab, "list"}})
-	var names []string
-	for line := range strings.Lines(string(out)) {
-		if f := strings.Fields(line); len(f) > 0 && (len(os.Args) == 1 || strings.Contains(strings.Join(os.Args[1:], " "), f[0])) {
-			names = append(names, f[0])
-		}
-	}
-	return names, err
 }
 
 // measure replays one recording and prints its line, and what differs.

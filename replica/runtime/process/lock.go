@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"ovs-offline/replica/runtime"
 )
 
 // pollInterval is how often a wait for a process looks whether its context
@@ -20,33 +15,6 @@ const pollInterval = 50 * time.Millisecond
 
 // errGone is a process that is not, or no longer, what it was taken for.
 var errGone = errors.New("the process is gone")
-
-// lock is what is known of a file lock: whether a process holds it, and which.
-type lock struct {
-	held bool
-	pid  int // 0 when it can't be seen from here (another pid namespace)
-}
-
-func pidFile(d runtime.Daemon) string { return filepath.Join(d.RunDir, d.Program+".pid") }
-
-// lockOwner tells who holds the lock that OVS keeps on a pid file or on a
-// database's lock file for as long as the daemon lives. The number written in
-// a pid file proves nothing: pids are reused, and zombies answer signals.
-func lockOwner(path string) (lock, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return lock{}, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	query := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &query); err != nil {
-		return lock{}, fmt.Errorf("asking for the lock on %s: %w", path, err)
-	}
-	if query.Type == unix.F_UNLCK {
-		return lock{}, nil
-	}
-	return lock{held: true, pid: max(int(query.Pid), 0)}, nil
-}
 
 // process is a hold on one process that a reused pid can't fool.
 type process struct {

@@ -8,11 +8,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"ovs-offline/internal/command"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // Options of New. The zero value is what a replica wants.
@@ -107,9 +111,9 @@ func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, err
 	if h.evidence != "" {
 		return runtime.State{Running: true, PID: h.pid}, nil
 	}
-	problem := fatalLine(d)
-	if _, err := os.Lstat(pidFile(d)); err == nil && problem == "" {
-		problem = "it ended without cleaning up, as a killed or crashed daemon does: " + pidFile(d) + " is left over"
+	problem := daemon.FatalLine(d)
+	if _, err := os.Lstat(daemon.PIDFile(d)); err == nil && problem == "" {
+		problem = "it ended without cleaning up, as a killed or crashed daemon does: " + daemon.PIDFile(d) + " is left over"
 	}
 	return runtime.State{Problem: problem}, nil
 }
@@ -124,7 +128,7 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	if err != nil {
 		return nil, &command.Error{Argv: argv, Err: err}
 	}
-	run := command.Command{Argv: append([]string{path}, argv[1:]...), Env: environment(runDir, runDir), Stdin: stdin}
+	run := command.Command{Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(localPath(), runDir, runDir), Stdin: stdin}
 	out, err := command.Run(ctx, run)
 	var failed *command.Error
 	if errors.As(err, &failed) {
@@ -132,3 +136,42 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	}
 	return out, err
 }
+
+// Exec runs a local program for a person, with the caller's own environment and
+// what c sets in it.
+func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
+	path, err := Find(c.Argv[0])
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, path, c.Argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	for _, setting := range os.Environ() {
+		if name, _, _ := strings.Cut(setting, "="); !overrides(c.Env, name) {
+			cmd.Env = append(cmd.Env, setting)
+		}
+	}
+	for name, value := range c.Env {
+		if value != "" {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	err = cmd.Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) && ctx.Err() == nil {
+		const bySignal = 128 // as shells tell it
+		if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return bySignal + int(status.Signal()), nil
+		}
+		return ended.ExitCode(), nil
+	}
+	return 0, err
+}
+
+func overrides(env map[string]string, name string) bool {
+	_, set := env[name]
+	return set
+}
+
+// End has nothing to do: a local replica is its daemons.
+func (r *Runtime) End(context.Context) error { return nil }

@@ -15,6 +15,7 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 func TestMain(m *testing.M) {
@@ -175,13 +176,13 @@ func TestSecondStartIsRefusedAndStopLeavesNothing(t *testing.T) {
 			t.Errorf("%s: %v", d.Role, err)
 		}
 		// Even where somebody deleted the pid file.
-		if err := os.Rename(pidFile(d), pidFile(d)+".away"); err != nil {
+		if err := os.Rename(daemon.PIDFile(d), daemon.PIDFile(d)+".away"); err != nil {
 			t.Fatal(err)
 		}
 		if err := n.r.Start(t.Context(), d); !errors.Is(err, runtime.ErrRunning) {
 			t.Errorf("%s without a pid file: %v", d.Role, err)
 		}
-		if err := os.Rename(pidFile(d)+".away", pidFile(d)); err != nil {
+		if err := os.Rename(daemon.PIDFile(d)+".away", daemon.PIDFile(d)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -250,7 +251,7 @@ func TestLongPath(t *testing.T) {
 	n := newNode(t, Options{}, strings.Repeat("a long name/", 15))
 	n.start(t)
 	n.tool(t, "ovs-vsctl", "show")
-	if err := os.Remove(pidFile(n.vswd)); err != nil {
+	if err := os.Remove(daemon.PIDFile(n.vswd)); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.r.Start(t.Context(), n.vswd); !errors.Is(err, runtime.ErrRunning) {
@@ -311,7 +312,7 @@ func TestEndedContextLeavesNothing(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		for ctx.Err() == nil && logSize(filepath.Join(n.dir, "child")) == 0 {
+		for ctx.Err() == nil && daemon.LogSize(filepath.Join(n.dir, "child")) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		cancel()

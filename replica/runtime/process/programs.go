@@ -73,16 +73,4 @@ func searchPath() []string {
 	return append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 }
 
-// environment is all that a daemon or tool gets: nothing of the caller's own
-// OVS and OVN settings, and every directory that OVS would otherwise take from
-// the host's own installation.
-func environment(runDir, logDir string) []string {
-	return []string{
-		"PATH=" + strings.Join(searchPath(), ":"),
-		"OVS_RUNDIR=" + runDir, "OVS_LOGDIR=" + logDir, "OVS_DBDIR=" + runDir, "OVS_SYSCONFDIR=" + runDir,
-		"OVN_RUNDIR=" + runDir, "OVN_LOGDIR=" + logDir, "OVN_DBDIR=" + runDir, "OVN_SYSCONFDIR=" + runDir,
-		"OVS_SYSLOG_METHOD=null",     // else each greets the host's syslog before it reads -vsyslog:off
-		"OVS_RESOLV_CONF=/dev/null",  // no name that a database holds is asked of the host's DNS
-		"OVS_UNBOUND_CONF=/dev/null", // nor by way of a resolver's own settings
-	}
-}
+func localPath() string { return strings.Join(searchPath(), ":") }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // Start starts d and returns when d is ready, as runtime.Runtime says.
@@ -21,17 +22,17 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	if err := checkFree(d); err != nil {
 		return err
 	}
-	if err := removeLeftovers(d); err != nil {
+	if err := daemon.RemoveLeftovers(d); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.options.StartTimeout)
 	defer cancel()
-	before := logSize(d.Log)
+	before := daemon.LogSize(d.Log)
 	if err := r.launch(ctx, d, program); err != nil {
 		err = fmt.Errorf("starting %s: %w", d.Role, err)
-		return errors.Join(err, removeLeftovers(d))
+		return errors.Join(err, daemon.RemoveLeftovers(d))
 	}
-	errs, fatal := errorLines(d.Log, before)
+	errs, fatal := daemon.ErrorLines(d.Log, before)
 	if fatal != "" {
 		return errors.Join(fmt.Errorf("starting %s: %s", d.Role, fatal), r.Stop(context.WithoutCancel(ctx), d))
 	}
@@ -48,7 +49,7 @@ func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) 
 		return expired(ctx, r)
 	}
 	l := newLaunch()
-	env := append(environment(d.RunDir, filepath.Dir(d.Log)), l.variable)
+	env := append(daemon.Environment(localPath(), d.RunDir, filepath.Dir(d.Log)), l.variable)
 	cmd, err := helper(isolated, env, append([]string{program}, arguments(d)...))
 	if err != nil {
 		return err
@@ -60,15 +61,15 @@ func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) 
 	case err != nil:
 		return fmt.Errorf("%w%s", err, reason(said))
 	}
-	if owner, err := lockOwner(pidFile(d)); err != nil || !owner.held {
-		return errors.Join(fmt.Errorf("it detached, but does not hold %s%s", pidFile(d), reason(said)), err, l.kill())
+	if owner, err := daemon.LockOwner(daemon.PIDFile(d)); err != nil || !owner.Held {
+		return errors.Join(fmt.Errorf("it detached, but does not hold %s%s", daemon.PIDFile(d), reason(said)), err, l.kill())
 	}
 	return nil
 }
 
 // arguments are d's own and those that make it a daemon of this runtime.
 func arguments(d runtime.Daemon) []string {
-	own := []string{"--pidfile=" + pidFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}
+	own := []string{"--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}
 	return append(own, d.Args...)
 }
 
@@ -109,7 +110,7 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 	if err := checkFree(d); err != nil {
 		return fmt.Errorf("after stopping it: %w", err)
 	}
-	return removeLeftovers(d)
+	return daemon.RemoveLeftovers(d)
 }
 
 // end ends the process that is d and waits until it is gone.

@@ -1,4 +1,4 @@
-package process
+package daemon
 
 import (
 	"bufio"
@@ -12,7 +12,8 @@ import (
 // maxErrorLines bounds what a start repeats of a log: the log itself stays.
 const maxErrorLines = 5
 
-func logSize(path string) int64 {
+// LogSize is how long a log is; 0 where there is none.
+func LogSize(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0
@@ -20,10 +21,10 @@ func logSize(path string) int64 {
 	return info.Size()
 }
 
-// errorLines returns what stands in a log after an offset: the different
+// ErrorLines returns what stands in a log after an offset: the different
 // errors, and the last fatal line. A damaged database is such an error, and
 // the only sign of it: ovsdb-server serves what it could read of one.
-func errorLines(path string, offset int64) (errs []string, fatal string) {
+func ErrorLines(path string, offset int64) (errs []string, fatal string) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, ""
@@ -45,15 +46,15 @@ func errorLines(path string, offset int64) (errs []string, fatal string) {
 	return errs, fatal
 }
 
-// fatalLine is the fatal line at the end of d's log, if it ends with one.
-func fatalLine(d runtime.Daemon) string {
+// FatalLine is the fatal line at the end of d's log, if it ends with one.
+func FatalLine(d runtime.Daemon) string {
 	const tail = 4096
 	f, err := os.Open(d.Log)
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = f.Close() }() // only read
-	end := logSize(d.Log)
+	end := LogSize(d.Log)
 	text, err := io.ReadAll(io.NewSectionReader(f, max(0, end-tail), tail))
 	if err != nil {
 		return ""

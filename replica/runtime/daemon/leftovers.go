@@ -1,4 +1,4 @@
-package process
+package daemon
 
 import (
 	"errors"
@@ -12,54 +12,10 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// holder is the process that d is, and what shows it.
-type holder struct {
-	pid      int // 0: nobody, or nobody that can be seen from here
-	evidence string
-}
-
-// findHolder finds the process that runs as d: the one that holds the lock on
-// its pid file or, where that file was deleted under it, the one that answers
-// at its control socket. No evidence means that d does not run.
-func findHolder(d runtime.Daemon) (holder, error) {
-	owner, err := lockOwner(pidFile(d))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return holder{}, fmt.Errorf("%s: %w", d.Role, err)
-	}
-	if owner.held {
-		return holder{pid: owner.pid, evidence: pidFile(d)}, nil
-	}
-	for _, name := range inRunDir(d, controlSocket) {
-		path := filepath.Join(d.RunDir, name)
-		if pid, ok := listener(path); ok {
-			return holder{pid: pid, evidence: path}, nil
-		}
-	}
-	return holder{}, nil
-}
-
-// checkFree returns an error that wraps runtime.ErrRunning when d runs, or
-// when another process has its database open.
-func checkFree(d runtime.Daemon) error {
-	h, err := findHolder(d)
-	if err != nil {
-		return err
-	}
-	for _, path := range databaseLocks(d) {
-		if owner, err := lockOwner(path); h.evidence == "" && err == nil && owner.held {
-			h = holder{pid: owner.pid, evidence: path}
-		}
-	}
-	if h.evidence == "" {
-		return nil
-	}
-	return fmt.Errorf("%s: %w: process %d holds %s", d.Role, runtime.ErrRunning, h.pid, h.evidence)
-}
-
-// removeLeftovers removes what a daemon that no longer runs left behind. An
+// RemoveLeftovers removes what a daemon that no longer runs left behind. An
 // ovsdb-server and an ovs-vswitchd share a directory: each removes only what
 // it makes itself, and only what is of the kind it makes.
-func removeLeftovers(d runtime.Daemon) error {
+func RemoveLeftovers(d runtime.Daemon) error {
 	var failed []error
 	remove := func(path string, kind os.FileMode) {
 		info, err := os.Lstat(path)
@@ -73,15 +29,25 @@ func removeLeftovers(d runtime.Daemon) error {
 	for _, name := range inRunDir(d, ownSocket) {
 		remove(filepath.Join(d.RunDir, name), os.ModeSocket)
 	}
-	for _, path := range listenedAt(d) {
+	for _, path := range Listens(d) {
 		remove(path, os.ModeSocket)
 	}
-	for _, path := range append(databaseLocks(d), pidFile(d), pidFile(d)+".tmp") {
-		if owner, err := lockOwner(path); err == nil && !owner.held {
+	for _, path := range append(DatabaseLocks(d), PIDFile(d), PIDFile(d)+".tmp") {
+		if owner, err := LockOwner(path); err == nil && !owner.Held {
 			remove(path, 0)
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// ControlSockets are the sockets at which d, or one that ran before, takes
+// ovs-appctl's commands.
+func ControlSockets(d runtime.Daemon) []string {
+	var paths []string
+	for _, name := range inRunDir(d, controlSocket) {
+		paths = append(paths, filepath.Join(d.RunDir, name))
+	}
+	return paths
 }
 
 // inRunDir names the entries of d's directory that are of a kind.
@@ -110,8 +76,8 @@ func ownSocket(d runtime.Daemon, name string) bool {
 	return controlSocket(d, name)
 }
 
-// listenedAt are the sockets that d's arguments tell it to make.
-func listenedAt(d runtime.Daemon) []string {
+// Listens are the sockets that d's arguments tell it to make.
+func Listens(d runtime.Daemon) []string {
 	var paths []string
 	for _, arg := range d.Args {
 		if path, ok := strings.CutPrefix(strings.TrimPrefix(arg, "--remote="), "punix:"); ok {
@@ -121,8 +87,8 @@ func listenedAt(d runtime.Daemon) []string {
 	return paths
 }
 
-// databaseLocks are the lock files that stand beside d's databases.
-func databaseLocks(d runtime.Daemon) []string {
+// DatabaseLocks are the lock files that stand beside d's databases.
+func DatabaseLocks(d runtime.Daemon) []string {
 	if d.Program != "ovsdb-server" {
 		return nil
 	}
@@ -135,10 +101,10 @@ func databaseLocks(d runtime.Daemon) []string {
 	return paths
 }
 
-// listener tells whether a process listens at a socket, and which. The
+// Listener tells whether a process listens at a socket, and which. The
 // directory is opened first, for a socket's address holds no more than 107
 // bytes.
-func listener(path string) (pid int, ok bool) {
+func Listener(path string) (pid int, ok bool) {
 	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, false

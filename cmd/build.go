@@ -1,0 +1,106 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ovs-offline/image"
+	"ovs-offline/replica/runtime/auto"
+)
+
+// building are the flags of build.
+type building struct {
+	image.Build
+	fromHost bool
+	output   string
+}
+
+func newBuild(o *options) *cobra.Command {
+	var b building
+	c := &cobra.Command{
+		Use: "build", Short: "Make the container image that a replica runs in", Args: exactly(),
+		Long: "Make the container image that a replica runs in: from distribution packages, or with --repo or\n" +
+			"--commit from OVN's source and the Open vSwitch that it pins, or with --from-host from the tools\n" +
+			"installed here, in seconds and without a network.\n\n" +
+			"The image is named ovs-offline, tagged with the OVS and OVN versions inside.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := errors.Join(checkOutput(b.output), b.check()); err != nil {
+				return err
+			}
+			engine, err := o.imageEngine(c.Context())
+			if err != nil {
+				return err
+			}
+			made, err := o.build(c.Context(), engine, b)
+			if err != nil {
+				return err
+			}
+			return o.printMade(made, b.output)
+		},
+	}
+	c.Flags().BoolVar(&b.fromHost, "from-host", false, "make it from the tools installed on this machine")
+	c.Flags().StringVarP(&b.Repo, "repo", "r", "", "git URL of OVN's source (default with --commit: "+image.DefaultRepo+")")
+	c.Flags().StringVarP(&b.Commit, "commit", "c", "", "commit, tag or branch of it")
+	c.Flags().BoolVarP(&b.NoCache, "no-cache", "n", false, "use no cached steps of an earlier build")
+	c.Flags().StringVar(&b.Platform, "platform", "", "OS/ARCH to build for, where the engine can (default: its own)")
+	c.Flags().StringVarP(&b.Name, "tag", "t", "", "name of the image (default: ovs-offline:ovs-VERSION-ovn-VERSION)")
+	c.Flags().StringVarP(&b.output, "output", "o", "", "json: print what was made as JSON")
+	return c
+}
+
+func (b *building) check() error {
+	if b.fromHost && (b.Repo != "" || b.Commit != "" || b.NoCache || b.Platform != "") {
+		return fmt.Errorf("%w: --from-host takes what is installed here: no --repo, --commit, --no-cache or --platform", errUsage)
+	}
+	if err := b.Check(); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return nil
+}
+
+// imageEngine is the engine that the flags name.
+func (o *options) imageEngine(ctx context.Context) (image.Engine, error) {
+	switch o.runtime {
+	case auto.Auto:
+		return image.Connect(ctx, "")
+	case auto.Process:
+		return nil, fmt.Errorf("%w: local processes need no image; build takes --runtime podman or docker", errUsage)
+	}
+	return image.Connect(ctx, o.runtime)
+}
+
+func (o *options) build(ctx context.Context, engine image.Engine, b building) (image.Made, error) {
+	if !b.fromHost {
+		return b.Run(ctx, engine, version, escaping{o.Err})
+	}
+	fmt.Fprintln(o.Err, "collecting the installed tools")
+	host, err := image.FromHost(ctx)
+	if err != nil {
+		return image.Made{}, err
+	}
+	fmt.Fprintf(o.Err, "loading %d MB into %s\n", host.Size()/1e6, engine.Name())
+	return host.Load(ctx, engine, b.Name, version)
+}
+
+func (o *options) printMade(made image.Made, output string) error {
+	for _, what := range made.LeftOut {
+		o.warn("left out: %s", what)
+	}
+	if output == "json" {
+		return printJSON(o.Out, made)
+	}
+	fmt.Fprintf(o.Out, "%s\nOpen vSwitch %s, OVN %s, %d MB, in %s\n", escape(made.Name), escape(made.Versions.OVS), escape(made.Versions.OVN), made.Size/1e6, made.Engine)
+	return nil
+}
+
+// escaping makes what the steps of a build print safe for a terminal.
+type escaping struct{ io.Writer }
+
+func (e escaping) Write(p []byte) (int, error) {
+	_, err := io.WriteString(e.Writer, escape(string(p)))
+	return len(p), err
+}

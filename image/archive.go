@@ -1,0 +1,94 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Write writes the image under a name as `docker save` does, uncompressed, for
+// `podman load` and `docker load`. Nothing is written to disk on the way, and
+// the same files give the same bytes. version is that of ovs-offline.
+func (h *Host) Write(ctx context.Context, w io.Writer, reference, version string) error {
+	tag, err := name.NewTag(reference)
+	if err != nil {
+		return fmt.Errorf("the image's name %q: %w", reference, err)
+	}
+	img, err := h.image(ctx, version)
+	if err != nil {
+		return err
+	}
+	return tarball.Write(tag, img, w)
+}
+
+func (h *Host) image(ctx context.Context, version string) (v1.Image, error) {
+	l, err := newLayer(ctx, h.files)
+	if err != nil {
+		return nil, err
+	}
+	img, err := mutate.Append(empty.Image, mutate.Addendum{
+		Layer:   l,
+		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "ovs-offline build --from-host"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.Created = v1.Time{Time: epoch}
+	config.Config = v1.Config{
+		Env:    []string{"PATH=" + strings.Join(h.path, ":")},
+		Labels: h.Versions.labels(madeFromHost, version),
+	}
+	return mutate.ConfigFile(img, config)
+}
+
+// layer is the one layer of an image: a tar as it is, of files that are read
+// anew each time. It is never compressed: an engine would undo that at once.
+type layer struct {
+	ctx    context.Context // v1.Layer takes none where it reads
+	files  *rootfs
+	digest v1.Hash
+	size   int64
+}
+
+func newLayer(ctx context.Context, files *rootfs) (*layer, error) {
+	sum, size := sha256.New(), &counter{}
+	if err := files.writeTar(ctx, io.MultiWriter(sum, size)); err != nil {
+		return nil, err
+	}
+	return &layer{ctx, files, v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}, size.bytes}, nil
+}
+
+func (l *layer) Digest() (v1.Hash, error)            { return l.digest, nil }
+func (l *layer) DiffID() (v1.Hash, error)            { return l.digest, nil }
+func (l *layer) Size() (int64, error)                { return l.size, nil }
+func (l *layer) MediaType() (types.MediaType, error) { return types.DockerUncompressedLayer, nil }
+func (l *layer) Compressed() (io.ReadCloser, error)  { return l.Uncompressed() }
+func (l *layer) Uncompressed() (io.ReadCloser, error) {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(l.files.writeTar(l.ctx, w)) }()
+	return r, nil
+}
+
+type counter struct{ bytes int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.bytes += int64(len(p))
+	return len(p), nil
+}

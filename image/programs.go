@@ -1,0 +1,124 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ovs-offline/internal/command"
+)
+
+// addProgram takes a program of this host and all that it needs to run: the
+// libraries, the loader, or the interpreter of a script.
+func (r *rootfs) addProgram(ctx context.Context, path string) error {
+	real, err := r.add(path)
+	if err != nil {
+		return err
+	}
+	interpreter, err := scriptInterpreter(real)
+	if err != nil {
+		return err
+	}
+	if interpreter != "" {
+		return r.addProgram(ctx, interpreter)
+	}
+	loader, err := loaderOf(real)
+	if err != nil || loader == "" {
+		return err
+	}
+	return r.addLibraries(ctx, loader, real)
+}
+
+// addLibraries takes the loader and what it would load for an ELF file: it is
+// asked itself, so its cache, search paths and the file's own are all heard.
+func (r *rootfs) addLibraries(ctx context.Context, loader, path string) error {
+	if _, err := r.add(loader); err != nil {
+		return err
+	}
+	out, err := command.Run(ctx, command.Command{Argv: []string{loader, "--list", path}, Env: []string{"LC_ALL=C"}})
+	if err != nil {
+		return fmt.Errorf("the libraries of %s: %w", path, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		library, err := listedLibrary(line)
+		if err != nil {
+			return fmt.Errorf("the libraries of %s: %w", path, err)
+		}
+		if library == "" {
+			continue
+		}
+		if _, err := r.add(library); err != nil {
+			return fmt.Errorf("the libraries of %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// listedLibrary reads a line of the loader's list: "libm.so.6 => /lib/libm.so.6
+// (0x0000...)". "" stands for the kernel's own, which is no file.
+func listedLibrary(line string) (string, error) {
+	name, path, arrow := strings.Cut(strings.TrimSpace(line), " => ")
+	if !arrow {
+		path = name
+	}
+	if path == "not found" {
+		return "", fmt.Errorf("%s is not installed", name)
+	}
+	path, _, _ = strings.Cut(path, " (")
+	if !filepath.IsAbs(path) {
+		return "", nil
+	}
+	return path, nil
+}
+
+// scriptInterpreter returns the interpreter that the first line of a script
+// names, "" where the file is no script.
+func scriptInterpreter(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := f.Read(head)
+	line, isScript := bytes.CutPrefix(head[:n], []byte("#!"))
+	if !isScript {
+		return "", nil
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	words := strings.Fields(string(line))
+	if len(words) == 0 || !filepath.IsAbs(words[0]) || filepath.Base(words[0]) == "env" {
+		return "", fmt.Errorf("%s: its first line names no interpreter", path)
+	}
+	return words[0], nil
+}
+
+// loaderOf returns the loader that an ELF program asks for, "" for one that is
+// linked statically.
+func loaderOf(path string) (string, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		var format *elf.FormatError
+		if errors.As(err, &format) {
+			return "", fmt.Errorf("%s is neither a program nor a script: %w", path, err)
+		}
+		return "", err
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_INTERP {
+			continue
+		}
+		name := make([]byte, p.Filesz)
+		if _, err := p.ReadAt(name, 0); err != nil {
+			return "", fmt.Errorf("%s: its loader: %w", path, err)
+		}
+		return string(bytes.TrimRight(name, "\x00")), nil
+	}
+	return "", nil
+}

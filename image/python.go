@@ -1,0 +1,55 @@
+package image
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"ovs-offline/internal/command"
+)
+
+//go:embed imports.py
+var listImports string
+
+// addPythonScript takes a Python script, its interpreter and the modules that
+// it imports, not the whole of Python, which would be as big as the rest.
+func (r *rootfs) addPythonScript(ctx context.Context, path string) error {
+	real, err := r.add(path)
+	if err != nil {
+		return err
+	}
+	python, err := scriptInterpreter(real)
+	if err != nil {
+		return err
+	}
+	// Isolated: nothing of the caller's environment or folder is imported.
+	out, err := command.Run(ctx, command.Command{
+		Argv: []string{python, "-I", "-c", listImports, real}, Env: []string{"LC_ALL=C.UTF-8"}, Dir: "/",
+	})
+	if err != nil {
+		return fmt.Errorf("the modules of %s: %w", path, err)
+	}
+	if err := r.addProgram(ctx, python); err != nil {
+		return err
+	}
+	program, err := filepath.EvalSymlinks(python)
+	if err != nil {
+		return err
+	}
+	loader, err := loaderOf(program)
+	if err != nil {
+		return err
+	}
+	for module := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		real, err := r.add(module)
+		if err == nil && filepath.Ext(real) == ".so" && loader != "" {
+			err = r.addLibraries(ctx, loader, real)
+		}
+		if err != nil {
+			return fmt.Errorf("the modules of %s: %w", path, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+// Package seeds gives fuzz tests what real nodes said: the members of the
+// captures in testdata. Only tests import it.
+package seeds
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mholt/archives"
+)
+
+// Captured calls use with each member of each capture whose path matches
+// pattern, shortened to whole lines of at most size bytes: a fuzzer that is
+// given whole dumps is busy copying them.
+func Captured(tb testing.TB, pattern string, size int, use func(content []byte)) {
+	tb.Helper()
+	found := 0
+	for _, archive := range glob(tb, "testdata/*/*/*.tar.xz") {
+		each(tb, archive, func(name string, in io.Reader) {
+			if ok, err := filepath.Match(pattern, filepath.Base(name)); err != nil || !ok {
+				return
+			}
+			content, err := io.ReadAll(in)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			found++
+			use(shorten(content, size))
+		})
+	}
+	if found == 0 {
+		tb.Fatalf("no capture has a %s", pattern)
+	}
+}
+
+// Packets calls use with the list of packets of each capture.
+func Packets(tb testing.TB, use func(content []byte)) {
+	tb.Helper()
+	for _, path := range glob(tb, "testdata/*/*/packets") {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		use(content)
+	}
+}
+
+func each(tb testing.TB, archive string, use func(name string, in io.Reader)) {
+	tb.Helper()
+	f, err := os.Open(archive)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	plain, err := archives.Xz{}.OpenReader(f)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer plain.Close()
+	for r := tar.NewReader(plain); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			use(h.Name, r)
+		}
+	}
+}
+
+// glob finds files of the repository from whatever package a test runs in.
+func glob(tb testing.TB, pattern string) []string {
+	tb.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for !exists(filepath.Join(root, "go.mod")) {
+		if root == "/" {
+			tb.Fatal("no go.mod above the working folder")
+		}
+		root = filepath.Dir(root)
+	}
+	found, err := filepath.Glob(filepath.Join(root, pattern))
+	if err != nil || len(found) == 0 {
+		tb.Fatalf("%s: %v, %d files", pattern, err, len(found))
+	}
+	return found
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func shorten(content []byte, size int) []byte {
+	if len(content) <= size {
+		return content
+	}
+	if end := bytes.LastIndexByte(content[:size], '\n'); end >= 0 {
+		return content[:end+1]
+	}
+	return []byte(strings.ToValidUTF8(string(content[:size]), ""))
+}

@@ -1,0 +1,84 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/activate"
+	"ovs-offline/replica/runtime"
+)
+
+// ReadState reads what runs. The error wraps runtime.ErrNotRunning where nothing
+// tells of it.
+func ReadState(wd *workdir.Dir) (State, error) {
+	var state State
+	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
+	if errors.Is(err, os.ErrNotExist) {
+		return State{}, fmt.Errorf("%w in %s: start one with: ovs-offline start", runtime.ErrNotRunning, wd.Path())
+	}
+	return state, err
+}
+
+// Find returns what runs. replica.json tells it; where that is lost, the
+// runtimes are asked, and it is written anew.
+func Find(ctx context.Context, wd *workdir.Dir, rts func() []runtime.Runtime) (State, error) {
+	state, lost := ReadState(wd)
+	if !errors.Is(lost, runtime.ErrNotRunning) {
+		return state, lost
+	}
+	for _, rt := range rts() {
+		state, err := ask(ctx, wd, rt)
+		if err != nil {
+			return State{}, err
+		}
+		if len(state.Kinds) > 0 {
+			return state, workdir.WriteJSON(wd.ReplicaFile(), state)
+		}
+	}
+	return State{}, lost
+}
+
+// ask asks one runtime what it runs.
+func ask(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) (State, error) {
+	state := State{Runtime: rt.Name(), Started: time.Now().UTC().Truncate(time.Second)}
+	for _, k := range workdir.Kinds() {
+		s, err := rt.State(ctx, server(wd, k))
+		if err != nil {
+			return State{}, err
+		}
+		if s.Running {
+			state.Kinds = append(state.Kinds, k)
+		}
+	}
+	return state, nil
+}
+
+// Executor runs a program where the replica's daemons run: a runtime, or a part
+// of one.
+type Executor interface {
+	Exec(ctx context.Context, c runtime.Command) (exit int, err error)
+}
+
+// Exec runs a program beside the replica's daemons, with the environment that
+// activate sets, and returns its exit code.
+func Exec(ctx context.Context, wd *workdir.Dir, kinds []workdir.Kind, e Executor, c runtime.Command) (int, error) {
+	c.Env = scripts(wd, kinds).Environment()
+	return e.Exec(ctx, c)
+}
+
+// scripts is what activate and the wrappers are told of a replica.
+func scripts(wd *workdir.Dir, kinds []workdir.Kind) activate.Replica {
+	r := activate.Replica{Bin: wd.Bin(), OVSRunDir: wd.VarRun(workdir.OVS), OVNRunDir: wd.VarRun(workdir.NB), OVS: slices.Contains(kinds, workdir.OVS)}
+	if slices.Contains(kinds, workdir.NB) {
+		r.NBSocket = wd.Socket(workdir.NB)
+	}
+	if slices.Contains(kinds, workdir.SB) {
+		r.SBSocket = wd.Socket(workdir.SB)
+	}
+	return r
+}

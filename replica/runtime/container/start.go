@@ -1,0 +1,56 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
+)
+
+// path is PATH inside a container.
+const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Start starts d in a container of its own and returns when d is ready, as
+// runtime.Runtime says.
+func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
+	tools, err := r.needTools(ctx)
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", d.Role, err)
+	}
+	if owner, err := daemon.LockOwner(daemon.PIDFile(d)); err == nil && owner.Held {
+		return fmt.Errorf("%s: %w: a process holds %s", d.Role, runtime.ErrRunning, daemon.PIDFile(d))
+	}
+	if err := daemon.RemoveLeftovers(d); err != nil {
+		return err
+	}
+	spec := r.spec(d.Role)
+	spec.Join = tools
+	spec.Env = environment(d.RunDir, filepath.Dir(d.Log))
+	spec.Command = append([]string{d.Program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off"}, d.Args...)
+	before := daemon.LogSize(d.Log)
+	_, err = r.launch(ctx, spec, d, func() bool { return daemon.Ready(d, before) })
+	if err != nil {
+		return errors.Join(err, daemon.RemoveLeftovers(d))
+	}
+	errs, fatal := daemon.ErrorLines(d.Log, before)
+	if fatal != "" {
+		return errors.Join(fmt.Errorf("starting %s: %s", d.Role, fatal), r.Stop(context.WithoutCancel(ctx), d))
+	}
+	for _, line := range errs {
+		r.remark(d.Role + " logged while it started: " + line)
+	}
+	return nil
+}
+
+func environment(runDir, logDir string) map[string]string {
+	env := map[string]string{"HOME": "/tmp"}
+	for _, setting := range daemon.Environment(path, runDir, logDir) {
+		name, value, _ := strings.Cut(setting, "=")
+		env[name] = value
+	}
+	return env
+}

@@ -1,0 +1,74 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
+)
+
+// Stop ends d and removes its container, as runtime.Runtime says.
+func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
+	c, err := r.find(ctx, d.Role)
+	if err == nil {
+		err = r.end(ctx, c)
+	}
+	if err != nil && !errors.Is(err, ErrNoContainer) {
+		return fmt.Errorf("stopping %s: %w", d.Role, err)
+	}
+	if owner, err := daemon.LockOwner(daemon.PIDFile(d)); err == nil && owner.Held {
+		return nil // it runs elsewhere: another runtime's
+	}
+	return daemon.RemoveLeftovers(d)
+}
+
+func (r *Runtime) end(ctx context.Context, c Container) error {
+	if c.Running {
+		if err := r.options.Engine.Stop(ctx, c.ID, r.options.StopTimeout); err != nil {
+			return err
+		}
+	}
+	return r.options.Engine.Remove(ctx, c.ID)
+}
+
+// End removes every container of the replica that is left, the tools' last, for
+// the others live in its process ids.
+func (r *Runtime) End(ctx context.Context) error {
+	left, err := r.options.Engine.List(ctx, LabelWorkdir, r.options.Workdir)
+	if err != nil {
+		return fmt.Errorf("looking for containers of %s: %w", r.options.Workdir, err)
+	}
+	sort.Slice(left, func(i, j int) bool { return order(left[i]) < order(left[j]) })
+	for _, c := range left {
+		if c.Labels[LabelRole] == roleTools {
+			err = r.options.Engine.Remove(ctx, c.ID) // it has nothing to end well
+		} else {
+			err = r.end(ctx, c)
+		}
+		if err != nil {
+			return fmt.Errorf("removing container %s: %w", c.Name, err)
+		}
+	}
+	r.mu.Lock()
+	r.toolsID = ""
+	r.mu.Unlock()
+	return os.RemoveAll(r.options.Scratch)
+}
+
+// order is that of ending: a client before its server, the tools last.
+func order(c Container) int {
+	role := c.Labels[LabelRole]
+	switch {
+	case role == roleTools:
+		return 2
+	case strings.HasPrefix(role, "ovsdb-server"):
+		return 1
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,88 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"ovs-offline/internal/command"
+	"ovs-offline/replica/runtime"
+)
+
+//go:embed runner.sh
+var runner string
+
+// Tool runs a program of the image in the container of tools.
+func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
+	if len(argv) == 0 {
+		return nil, &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
+	}
+	if _, err := r.needTools(ctx); err != nil {
+		return nil, &command.Error{Argv: argv, Err: err}
+	}
+	var stdout, stderr bytes.Buffer
+	exit, err := r.tools.run(ctx, runtime.Command{Argv: argv, Env: environment(runDir, runDir), Stdin: stdin, Stdout: &stdout, Stderr: &stderr})
+	if err == nil && exit != 0 {
+		err = fmt.Errorf("exit status %d", exit)
+	}
+	if err != nil {
+		return stdout.Bytes(), &command.Error{Argv: argv, Stderr: stderr.String(), Stdout: stdout.String(), Err: err}
+	}
+	return stdout.Bytes(), nil
+}
+
+// Exec runs a program for a person: on a terminal by the engine, which knows
+// terminals, else as a tool.
+func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
+	if !c.Terminal || !r.tools.alive() {
+		return r.tools.Exec(ctx, c)
+	}
+	return r.options.Engine.Terminal(ctx, r.name(roleTools), c)
+}
+
+// needTools returns the id of the container of tools, which it makes where
+// there is none.
+func (r *Runtime) needTools(ctx context.Context) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.toolsID != "" {
+		return r.toolsID, nil
+	}
+	d := runtime.Daemon{Role: roleTools}
+	c, err := r.find(ctx, roleTools)
+	if err == nil && c.Running && r.tools.alive() {
+		r.toolsID = c.ID
+		return c.ID, nil
+	}
+	if err := r.makeScratch(); err != nil {
+		return "", err
+	}
+	spec := r.spec(roleTools)
+	spec.Relabel = true // those that join it get its label
+	spec.Env = environment("/tmp", "/tmp")
+	spec.Command = []string{"bash", "-c", runner, "runner", r.tools.folder}
+	r.toolsID, err = r.launch(ctx, spec, d, r.tools.alive)
+	return r.toolsID, err
+}
+
+// makeScratch makes the folder of requests anew, and all that is mounted.
+func (r *Runtime) makeScratch() error {
+	if err := os.RemoveAll(r.tools.folder); err != nil {
+		return err
+	}
+	for _, dir := range append([]string{r.tools.folder}, r.options.Folders...) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mkfifo(r.tools.requests(), 0o600); err != nil {
+		return fmt.Errorf("%s: %w", r.tools.requests(), err)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
+)
+
+// holder is the process that d is, and what shows it.
+type holder struct {
+	pid      int // 0: nobody, or nobody that can be seen from here
+	evidence string
+}
+
+// findHolder finds the process that runs as d: the one that holds the lock on
+// its pid file or, where that file was deleted under it, the one that answers
+// at its control socket. No evidence means that d does not run.
+func findHolder(d runtime.Daemon) (holder, error) {
+	owner, err := daemon.LockOwner(daemon.PIDFile(d))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return holder{}, fmt.Errorf("%s: %w", d.Role, err)
+	}
+	if owner.Held {
+		return holder{pid: owner.PID, evidence: daemon.PIDFile(d)}, nil
+	}
+	for _, path := range daemon.ControlSockets(d) {
+		if pid, ok := daemon.Listener(path); ok {
+			return holder{pid: pid, evidence: path}, nil
+		}
+	}
+	return holder{}, nil
+}
+
+// checkFree returns an error that wraps runtime.ErrRunning when d runs, or
+// when another process has its database open.
+func checkFree(d runtime.Daemon) error {
+	h, err := findHolder(d)
+	if err != nil {
+		return err
+	}
+	for _, path := range daemon.DatabaseLocks(d) {
+		if owner, err := daemon.LockOwner(path); h.evidence == "" && err == nil && owner.Held {
+			h = holder{pid: owner.PID, evidence: path}
+		}
+	}
+	if h.evidence == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: process %d holds %s", d.Role, runtime.ErrRunning, h.pid, h.evidence)
+}

@@ -1,0 +1,89 @@
+// Bench measures ovs-offline against the bare parts that it stands on, and
+// against the way of working that it replaces, in turn in one run, and prints
+// ratios: a shared machine's seconds mean little. Run it from the top of the
+// repository, with the program built: see `make bench`.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+)
+
+// sizes are what the load is generated from.
+type sizes struct {
+	flows, databases, archives []int // flows; megabytes
+	rounds                     int
+	program, scratch           string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	s := sizes{}
+	flows := flag.String("flows", "10000,100000", "numbers of flows")
+	databases := flag.String("db", "20,200", "sizes of a southbound database, in MB")
+	archives := flag.String("archive", "100", "sizes of an sos report's content, in MB")
+	only := flag.String("only", "", "cases whose name contains this")
+	out := flag.String("json", "build/bench.json", "where the figures go as JSON")
+	flag.IntVar(&s.rounds, "rounds", 5, "how often each is run")
+	flag.StringVar(&s.program, "program", "build/ovs-offline", "the program to measure")
+	flag.Parse()
+	var err error
+	for _, list := range []struct {
+		text string
+		into *[]int
+	}{{*flows, &s.flows}, {*databases, &s.databases}, {*archives, &s.archives}} {
+		if *list.into, err = numbers(list.text); err != nil {
+			return err
+		}
+	}
+	if s.program, err = filepath.Abs(s.program); err != nil {
+		return err
+	}
+	if s.scratch, err = os.MkdirTemp("", "ovs-offline-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(s.scratch)
+	var results []result
+	for _, c := range s.cases() {
+		if !strings.Contains(c.name, *only) {
+			continue
+		}
+		r, err := c.measure(ctx, s.rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		fmt.Print(r)
+		results = append(results, r)
+	}
+	raw, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(*out, append(raw, '\n'), 0o644)
+}
+
+func numbers(list string) ([]int, error) {
+	var found []int
+	for _, word := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		var n int
+		if _, err := fmt.Sscanf(word, "%d", &n); err != nil {
+			return nil, fmt.Errorf("%q is no number: %w", word, err)
+		}
+		found = append(found, n)
+	}
+	return found, nil
+}
