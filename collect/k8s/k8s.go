@@ -6,7 +6,6 @@ package k8s
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,7 +134,7 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 	}
 	return &shared{
 		transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall},
-		taken:    map[workdir.Kind]func() (backup, error){},
+		taken:    map[source]func() (backup, error){},
 	}, nil
 }
 
@@ -162,7 +161,10 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 		return err
 	}
 	defer wd.Unlock()
-	if err := errors.Join(collect.Refuse(wd, opts.Force, false, workdir.OVS), collect.Refuse(wd, opts.Force, true, workdir.NB, workdir.SB)); err != nil {
+	if err := collect.Refuse(wd, opts.Force, false, workdir.OVS); err != nil {
+		return err
+	}
+	if err := collect.Refuse(wd, opts.Force, true, workdir.NB, workdir.SB); err != nil {
 		return err
 	}
 	target, err := s.ovs(l, r.Node)
@@ -181,7 +183,7 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 	if err != nil {
 		return err
 	}
-	n := &node{name: r.Node, layout: l, survey: s, shared: common, staging: staging,
+	n := &node{name: r.Node, layout: l, target: target, survey: s, shared: common, staging: staging,
 		transfer: transfer{exec: s.cluster, spool: spool, stall: opts.Stall, bytes: came.add}}
 	collections, err := n.collect(ctx)
 	if err != nil {
