@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,13 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"ovs-offline/replica/runtime"
-	"ovs-offline/replica/runtime/daemon"
 )
 
 // launch is one attempt to start something, marked so that every process it
@@ -67,26 +65,16 @@ func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 // was started with is what is left to know it by.
 func (l launch) kill() error { return killAll(l.marks) }
 
-// killUnfinished ends what a killed start of d left on its way: no lock tells of
-// a daemon that is not ready.
-func killUnfinished(d runtime.Daemon) error {
-	own := []byte("\x00--pidfile=" + daemon.PIDFile(d) + "\x00")
-	return killAll(func(pid int) bool {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		return err == nil && bytes.Contains(line, own) && marked(pid, launchMark+"=")
-	})
-}
-
-// killAll ends every process that is one of those, new ones among them.
-func killAll(one func(pid int) bool) error {
+// killAll ends the processes of which is says so, and those that they become.
+func killAll(is func(pid int) bool) error {
 	const bound = 2 * time.Second
 	for deadline := time.Now().Add(bound); ; {
-		found := processes(one)
+		found := processes(is)
 		if len(found) == 0 {
 			return nil
 		}
 		for _, pid := range found {
-			if err := killOne(pid, one, bound); err != nil {
+			if err := killOne(pid, bound, is); err != nil {
 				return err
 			}
 		}
@@ -96,8 +84,8 @@ func killAll(one func(pid int) bool) error {
 	}
 }
 
-func killOne(pid int, one func(int) bool, bound time.Duration) error {
-	p, err := openProcess(pid, func() bool { return one(pid) })
+func killOne(pid int, bound time.Duration, is func(pid int) bool) error {
+	p, err := openProcess(pid, func() bool { return is(pid) })
 	if errors.Is(err, errGone) {
 		return nil
 	}
@@ -112,31 +100,32 @@ func killOne(pid int, one func(int) bool, bound time.Duration) error {
 	return err
 }
 
-// processes lists the pids of those. Zombies have no environment and no
-// arguments, and so don't count.
-func processes(one func(pid int) bool) []int {
+// processes lists the pids of which is says so. Zombies have no environment
+// and no arguments, and so don't count.
+func processes(is func(pid int) bool) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
 	var pids []int
 	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && one(pid) {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && is(pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-func (l launch) marks(pid int) bool { return marked(pid, l.variable+"\x00") }
+func (l launch) marks(pid int) bool { return has(pid, "environ", l.variable) }
 
-// marked tells whether a variable of a process's environment begins so.
-func marked(pid int, beginning string) bool {
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+// has tells whether a process has a word among its arguments ("cmdline") or in
+// its environment ("environ").
+func has(pid int, where, word string) bool {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, where))
 	if err != nil {
 		return false // gone, or another user's
 	}
-	return bytes.HasPrefix(environ, []byte(beginning)) || bytes.Contains(environ, []byte("\x00"+beginning))
+	return slices.Contains(strings.Split(string(raw), "\x00"), word)
 }
 
 func memoryFile() (*os.File, error) {
