@@ -126,8 +126,10 @@ func newRoot(o *options) *cobra.Command {
 	root.PersistentFlags().BoolVarP(&o.podman, "podman", "p", false, "the same as --runtime=podman")
 	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
 	root.AddCommand(collectCommands(o)...)
+	root.AddCommand(newInspect(o))
 	root.AddCommand(newCollectK8s(o))
-	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o))
+	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o), newBuild(o))
+	root.AddCommand(newGraph(o), newReport(o), newDiff(o), newList(o), newSave(o), newLoad(o))
 	return root
 }
 

@@ -49,9 +49,16 @@ func (n *Node) restoreBridgeFlows(ctx context.Context, b *Bridge, dump io.Reader
 	if l.guide, err = n.readGuide(b); err != nil {
 		return err
 	}
+	if l.words, err = l.readWords(); err != nil {
+		return err
+	}
 	if err := l.load(ctx, dump); err != nil {
 		return err
 	}
+	if l.damaged() {
+		return l.makeUp(ctx)
+	}
+	l.tellWorded()
 	return l.readBack(ctx)
 }
 
@@ -63,6 +70,12 @@ type loader struct {
 	guide   guide
 	has     tally             // of the flows that were loaded
 	others  map[string]string // flows of other versions' dumps by key; read when first needed
+	words   words             // what tells flows better than the dump; nil for none
+	worded  int               // flows that took their actions from there
+	// problems are the dump's lines that are no flows; made up are the flows
+	// that were loaded in place of those that a damaged dump lacks.
+	problems []openflow.Problem
+	madeUp   []openflow.Flow
 }
 
 // pending is a flow on its way to the switch.
@@ -101,9 +114,7 @@ func (l *loader) load(ctx context.Context, dump io.Reader) error {
 		}
 	}()
 	for b := range batches {
-		for _, p := range b.problems {
-			l.node.problem(l.bridge, workdir.Flows, p)
-		}
+		l.problems = append(l.problems, b.problems...)
 		l.node.Report.counts(l.bridge.Name, workdir.Flows).Collected += len(b.flows)
 		if err := l.push(ctx, b.flows); err != nil {
 			return err
@@ -144,6 +155,10 @@ func (l *loader) read(dump io.Reader, yield func(batch) bool) {
 func (l *loader) prepare(flow openflow.Flow) pending {
 	p := pending{Flow: flow, version: l.version}
 	p.text, p.mends = openflow.Apply(flow.Text)
+	if text, ok := l.words.better(flow); ok {
+		p.text, _ = openflow.Apply(text)
+		l.worded++
+	}
 	text, ok := l.guide.loads(flow)
 	if !ok && l.guide == nil && saysLoad(flow) {
 		text, ok = p.text, true
@@ -282,6 +297,9 @@ func (l *loader) readOthers() error {
 
 func (l *loader) loaded(p pending) {
 	l.has.add(p.Text)
+	if p.Line == 0 {
+		l.madeUp = append(l.madeUp, p.Flow)
+	}
 	if len(p.mends) > 0 {
 		l.node.Report.mended(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, strings.Join(p.mends, "; ")))
 	}
