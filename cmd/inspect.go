@@ -97,9 +97,9 @@ func (o *options) printInspection(seen inspection) {
 		}
 		printDatabases(o, n)
 		printDumps(o, n)
-		o.printList("Recorded: ", ", ", n.Recorded)
-		o.printList("A replica can answer:\n  - ", "\n  - ", n.Can)
-		o.printList("A replica can't answer:\n  - ", "\n  - ", n.Cannot)
+		o.printJoined("Recorded: ", ", ", n.Recorded)
+		o.printJoined("A replica can answer:\n  - ", "\n  - ", n.Can)
+		o.printJoined("A replica can't answer:\n  - ", "\n  - ", n.Cannot)
 		for _, r := range n.Remarks {
 			o.warn("%s: %s", n.Name, r)
 		}
@@ -112,7 +112,7 @@ func (o *options) printInspection(seen inspection) {
 	}
 }
 
-func (o *options) printList(head, between string, list []string) {
+func (o *options) printJoined(head, between string, list []string) {
 	if len(list) > 0 {
 		fmt.Fprintln(o.Out, head+escape(strings.Join(list, between)))
 	}

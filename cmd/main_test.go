@@ -3,23 +3,42 @@ package cmd
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"ovs-offline/internal/engines"
 	"ovs-offline/replica/runtime/process"
 )
 
 func TestMain(m *testing.M) {
 	process.Main()
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"ovs-offline": func() { os.Exit(Main(os.Args[1:], System())) },
 	})
 }
 
+// tests are the package's, which end the engines that they used.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int { return engines.Main(t.m) }
+
 // TestScripts runs the whole program as a person would; each script reads like
 // a session at a terminal.
 func TestScripts(t *testing.T) {
+	runScripts(t, engines.Get(t, engines.Process), "testdata/script/*.txtar")
+}
+
+// TestScriptsEverywhere runs the sessions in which daemons run, on each engine.
+func TestScriptsEverywhere(t *testing.T) {
+	engines.EachEngine(t, func(t *testing.T, r engines.Runtime) {
+		runScripts(t, r, "testdata/script/session.txtar", "testdata/script/byhand.txtar", "testdata/containers/*.txtar")
+	})
+}
+
+func runScripts(t *testing.T, r engines.Runtime, patterns ...string) {
+	t.Helper()
 	if err := process.Missing("ovs-vswitchd", "ovn-nbctl", "ovn-detrace"); err != nil {
 		t.Skip(err)
 	}
@@ -27,14 +46,26 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var files []string
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v %v", pattern, found, err)
+		}
+		files = append(files, found...)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Files: files,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CAPTURES", captures)
 			e.Setenv("COMPUTE", filepath.Join(captures, "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"))
 			e.Setenv("WORKER", filepath.Join(captures, "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"))
 			e.Setenv("OVS_DBG_WORKDIR", filepath.Join(e.WorkDir, "wd"))
 			e.Setenv("PATH", e.Getenv("PATH")+":/usr/sbin:/sbin")
+			for _, setting := range r.Env() {
+				name, value, _ := strings.Cut(setting, "=")
+				e.Setenv(name, value)
+			}
 			return nil
 		},
 	})

@@ -127,7 +127,9 @@ func newRoot(o *options) *cobra.Command {
 	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
 	root.AddCommand(collectCommands(o)...)
 	root.AddCommand(newInspect(o))
-	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o))
+	root.AddCommand(newCollectK8s(o))
+	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o), newBuild(o))
+	root.AddCommand(newGraph(o), newReport(o), newDiff(o), newList(o))
 	return root
 }
 

@@ -12,9 +12,6 @@ func newShow(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show", Short: "Show how to talk to the running replica", Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
 			wd, err := workdir.Find(o.workdir)
 			if err != nil {
 				return err
@@ -22,21 +19,21 @@ func newShow(o *options) *cobra.Command {
 			if _, err := o.running(c.Context(), o.place(wd), wd); err != nil {
 				return err
 			}
-			if output == "json" {
-				return o.showJSON(wd)
-			}
-			if err := o.show(wd); err != nil {
+			sockets, err := replica.Show(wd)
+			if err != nil {
 				return err
 			}
 			report, err := replica.Report(wd)
 			if err != nil {
 				return err
 			}
-			printPorts(o.Out, report)
-			return nil
+			return o.emit(output, map[string]any{"sockets": sockets, "ports": report.Ports}, func() {
+				sockets.Print(o.Out)
+				printPorts(o.Out, report)
+			})
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "json: print it as JSON")
+	outputFlag(c, &output)
 	return c
 }
 
@@ -47,16 +44,4 @@ func (o *options) show(wd *workdir.Dir) error {
 	}
 	sockets.Print(o.Out)
 	return nil
-}
-
-func (o *options) showJSON(wd *workdir.Dir) error {
-	sockets, err := replica.Show(wd)
-	if err != nil {
-		return err
-	}
-	report, err := replica.Report(wd)
-	if err != nil {
-		return err
-	}
-	return printJSON(o.Out, map[string]any{"sockets": sockets, "ports": report.Ports})
 }

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -85,25 +86,21 @@ func splitPlatform(platform string) (os, arch, variant string) {
 
 // Run builds the image in an engine. What the steps print goes to progress;
 // version is that of ovs-offline. An image is named and labelled once it is
-// known what is inside; one that failed leaves no name behind.
+// known what is inside; a build that fails leaves no name behind.
 func (b Build) Run(ctx context.Context, e Engine, version string, progress io.Writer) (Made, error) {
 	if err := b.Check(); err != nil {
 		return Made{}, err
 	}
-	step := containerBuild{containerfile: fromPackages, name: e.Repository() + "-building:" + strings.ToLower(rand.Text()),
-		noCache: b.NoCache, platform: b.Platform, network: b.Network}
-	how := madeFromPackages
-	if b.Repo != "" || b.Commit != "" {
-		how = madeFromSource
-		step.containerfile = fromSource
-		step.args = map[string]string{"REPO": DefaultRepo, "COMMIT": "HEAD"}
-		if b.Repo != "" {
-			step.args["REPO"] = b.Repo
-		}
-		if b.Commit != "" {
-			step.args["COMMIT"] = b.Commit
-		}
+	if b.Repo == "" && b.Commit == "" {
+		return b.run(ctx, e, containerBuild{containerfile: fromPackages}, madeFromPackages, version, progress)
 	}
+	args := map[string]string{"REPO": cmp.Or(b.Repo, DefaultRepo), "COMMIT": cmp.Or(b.Commit, "HEAD")}
+	return b.run(ctx, e, containerBuild{containerfile: fromSource, args: args}, madeFromSource, version, progress)
+}
+
+func (b Build) run(ctx context.Context, e Engine, step containerBuild, how, version string, progress io.Writer) (Made, error) {
+	step.name = e.Repository() + "-building:" + strings.ToLower(rand.Text())
+	step.noCache, step.platform, step.network = b.NoCache, b.Platform, b.Network
 	if err := e.Build(ctx, step, progress); err != nil {
 		return Made{}, fmt.Errorf("building an image in %s: %w", e.Name(), err)
 	}
@@ -112,10 +109,7 @@ func (b Build) Run(ctx context.Context, e Engine, version string, progress io.Wr
 	if err != nil {
 		return Made{}, fmt.Errorf("the versions in the image that %s built: %w", e.Name(), err)
 	}
-	name := b.Name
-	if name == "" {
-		name = inside.name(e)
-	}
+	name := cmp.Or(b.Name, inside.name(e))
 	// Nothing runs for labels, so nothing is built again.
 	labels := containerBuild{containerfile: "FROM " + step.name + "\n", name: name, platform: b.Platform, labels: inside.labels(how, version)}
 	if err := e.Build(ctx, labels, io.Discard); err != nil {

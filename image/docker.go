@@ -134,3 +134,13 @@ func (d *Docker) Untag(ctx context.Context, name string) error {
 	_, err := d.cli.ImageRemove(ctx, name, client.ImageRemoveOptions{})
 	return err
 }
+
+// oneFile reads the first file of a tar, which is a small one.
+func oneFile(r io.Reader, path string) ([]byte, error) {
+	const most = 4096
+	t := tar.NewReader(r)
+	if _, err := t.Next(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return io.ReadAll(io.LimitReader(t, most))
+}

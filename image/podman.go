@@ -1,10 +1,10 @@
+//go:build remote && containers_image_openpgp
+
 package image
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -22,7 +22,7 @@ import (
 type Podman struct{ conn context.Context }
 
 // ConnectPodman connects to the service that podman's own clients would use.
-func ConnectPodman(ctx context.Context) (*Podman, error) {
+func ConnectPodman(ctx context.Context) (Engine, error) {
 	conn, err := podman.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,9 @@ func (p *Podman) Build(ctx context.Context, b containerBuild, progress io.Writer
 func (p *Podman) ReadFile(ctx context.Context, name, path string) ([]byte, error) {
 	c, cancel := p.call(ctx)
 	defer cancel()
-	made, err := containers.CreateWithSpec(c, specgen.NewSpecGenerator(name, false), &containers.CreateOptions{})
+	spec := specgen.NewSpecGenerator(name, false)
+	spec.Command = []string{"/bin/true"}
+	made, err := containers.CreateWithSpec(c, spec, &containers.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -127,14 +129,4 @@ func (p *Podman) Untag(ctx context.Context, name string) error {
 	defer cancel()
 	_, failed := images.Remove(c, []string{name}, &images.RemoveOptions{})
 	return errors.Join(failed...)
-}
-
-// oneFile reads the first file of a tar, which is a small one.
-func oneFile(r io.Reader, path string) ([]byte, error) {
-	const most = 4096
-	t := tar.NewReader(r)
-	if _, err := t.Next(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return io.ReadAll(io.LimitReader(t, most))
 }

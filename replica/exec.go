@@ -58,15 +58,9 @@ func ask(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) (State, error
 	return state, nil
 }
 
-// Executor runs a program where the replica's daemons run: a runtime, or a part
-// of one.
-type Executor interface {
-	Exec(ctx context.Context, c runtime.Command) (exit int, err error)
-}
-
 // Exec runs a program beside the replica's daemons, with the environment that
 // activate sets, and returns its exit code.
-func Exec(ctx context.Context, wd *workdir.Dir, kinds []workdir.Kind, e Executor, c runtime.Command) (int, error) {
+func Exec(ctx context.Context, wd *workdir.Dir, kinds []workdir.Kind, e runtime.Executor, c runtime.Command) (int, error) {
 	c.Env = scripts(wd, kinds).Environment()
 	return e.Exec(ctx, c)
 }

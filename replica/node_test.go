@@ -9,6 +9,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/collect/sos"
+	"ovs-offline/internal/engines"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
@@ -16,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	process.Main()
-	os.Exit(m.Run())
+	os.Exit(engines.Main(m))
 }
 
 // needTools skips a test where the daemons are not installed.

@@ -28,12 +28,12 @@ func owner(ctx context.Context, path, database string) belongs {
 	if tables == nil {
 		return b
 	}
-	rows, err := ovsdb.Rows(ctx, path, tables...)
+	content, _, err := ovsdb.Read(ctx, path, tables...)
 	if err != nil {
 		return b // what is wrong with it is said where it is inspected
 	}
 	b.readable = true
-	for _, r := range rows["Open_vSwitch"] {
+	for _, r := range content.Rows("Open_vSwitch") {
 		ids := r.Map("external_ids")
 		b.system, b.version = ids["system-id"], r.String("ovs_version")
 		b.host = ids["hostname"]
@@ -41,16 +41,16 @@ func owner(ctx context.Context, path, database string) belongs {
 			b.host = b.system
 		}
 	}
-	for _, r := range rows["Bridge"] {
+	for _, r := range content.Rows("Bridge") {
 		b.bridges = append(b.bridges, r.String("name"))
 	}
-	for _, r := range append(rows["NB_Global"], rows["SB_Global"]...) {
+	for _, r := range append(content.Rows("NB_Global"), content.Rows("SB_Global")...) {
 		// "global" is what ovn-kubernetes calls the one zone of a cluster without interconnect.
 		if name := r.Map("options")["name"]; name != "global" {
 			b.host = name
 		}
 	}
-	for _, r := range rows["Chassis"] {
+	for _, r := range content.Rows("Chassis") {
 		b.chassis = append(b.chassis, r.String("name"), r.String("hostname"))
 	}
 	return b

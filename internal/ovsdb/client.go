@@ -137,6 +137,12 @@ func (r Row) Bool(column string) bool {
 	return b
 }
 
+// Bools returns a column that is a set of booleans: none where an optional one
+// is not set.
+func (r Row) Bools(column string) []bool {
+	return collectSet(r.columns[column], func(v any) (bool, bool) { b, ok := v.(bool); return b, ok })
+}
+
 // Map returns a column that maps strings to strings.
 func (r Row) Map(column string) map[string]string {
 	out := map[string]string{}
@@ -163,12 +169,12 @@ func (r Row) UUIDs(column string) []string {
 	})
 }
 
-func collectSet(value any, take func(any) (string, bool)) []string {
+func collectSet[T any](value any, take func(any) (T, bool)) []T {
 	set, ok := value.(rfc.OvsSet)
 	if !ok {
 		set.GoSet = []any{value}
 	}
-	var out []string
+	var out []T
 	for _, v := range set.GoSet {
 		if s, ok := take(v); ok {
 			out = append(out, s)

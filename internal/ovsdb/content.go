@@ -3,78 +3,84 @@ package ovsdb
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+
+	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// StoredRow is one row of a database file, each column as the JSON of RFC 7047, 5.1.
-type StoredRow map[string]json.RawMessage
-
-// String returns a column of one string, "" where it is none.
-func (r StoredRow) String(column string) string {
-	var text string
-	if json.Unmarshal(r[column], &text) != nil {
-		return ""
-	}
-	return text
+// Content is what the records of a database file add up to, for those who read
+// a database that no server serves. What no file keeps (statistics, link states)
+// is not in it.
+type Content struct {
+	Info   Info
+	tables map[string]map[string]columns
 }
 
-// Map returns a column that maps strings to strings.
-func (r StoredRow) Map(column string) map[string]string {
-	m := map[string]string{}
-	for _, e := range elements(r[column], true) {
-		var key, value string
-		if json.Unmarshal([]byte(e.key), &key) == nil && json.Unmarshal([]byte(e.value), &value) == nil {
-			m[key] = value
-		}
+// Read reads the database file src, of either form and perhaps gzip'd, into
+// memory: all of it, or only some tables. Files are mended as by Standalone, and
+// the remarks say the same.
+func Read(ctx context.Context, src string, only ...string) (*Content, []string, error) {
+	out, err := newOutput(filepath.Join(os.TempDir(), filepath.Base(src)))
+	if err != nil {
+		return nil, nil, err
 	}
-	return m
+	defer out.discard(false)
+	info, remarks, err := transcribe(ctx, src, out)
+	if err != nil {
+		return nil, remarks, err
+	}
+	db, _, err := addUp(ctx, out, nil, only...)
+	if err != nil {
+		return nil, remarks, fmt.Errorf("%s: %w", src, err)
+	}
+	return &Content{Info: info, tables: db.tables}, remarks, nil
 }
 
-// Rows reads some tables of a database file of either form, as a server of it
-// would tell them. It needs room for a copy beside the file. Memory use is that
-// of the longest record and of the tables asked for.
-func Rows(ctx context.Context, path string, tables ...string) (map[string][]StoredRow, error) {
-	whole, err := os.CreateTemp(filepath.Dir(path), "rows-*")
-	if err != nil {
-		return nil, err
+// addUp applies the records of a standalone file, without the rows that lost
+// records named (see rebuild), and tells where its schema ends.
+func addUp(ctx context.Context, out *output, lost map[string]int64, only ...string) (db *database, end int64, err error) {
+	if err := out.buf.Flush(); err != nil {
+		return nil, 0, fmt.Errorf("writing %s: %w", out.file.Name(), err)
 	}
-	whole.Close()
-	defer os.Remove(whole.Name())
-	if _, _, err := Standalone(ctx, path, whole.Name()); err != nil {
-		return nil, err
-	}
-	in, err := os.Open(whole.Name())
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	scan := newScanner(in)
+	scan := newScanner(io.NewSectionReader(out.file, 0, out.offset))
 	if _, err := scan.skip(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	schema, err := scan.next()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	db, err := newDatabase(schema.body)
-	if err != nil {
-		return nil, err
+	end = int64(len(schema.header)) + schema.size
+	if db, err = newDatabase(schema.body); err != nil {
+		return nil, 0, fmt.Errorf("%w: record 1: %w", ErrSchema, err)
 	}
+	db.lost = lost
 	for name := range db.tables {
-		if !slices.Contains(tables, name) {
+		if len(only) > 0 && !slices.Contains(only, name) {
 			delete(db.tables, name)
 		}
 	}
-	if err := db.applyAll(ctx, scan); err != nil {
-		return nil, err
-	}
-	rows := map[string][]StoredRow{}
-	for name, table := range db.tables {
-		for _, columns := range table {
-			rows[name] = append(rows[name], StoredRow(columns))
+	return db, end, db.applyAll(ctx, scan)
+}
+
+// Rows returns the rows of a table, by UUID; none of a table that the schema
+// doesn't know. A value that is none of RFC 7047's is left out.
+func (c *Content) Rows(table string) []Row {
+	rows := make([]Row, 0, len(c.tables[table]))
+	for _, uuid := range slices.Sorted(maps.Keys(c.tables[table])) {
+		row := Row{UUID: uuid, columns: rfc.Row{}}
+		for column, text := range c.tables[table][uuid] {
+			var one rfc.Row
+			if json.Unmarshal(slices.Concat([]byte(`{"v":`), text, []byte(`}`)), &one) == nil {
+				row.columns[column] = one["v"]
+			}
 		}
+		rows = append(rows, row)
 	}
-	return rows, nil
+	return rows
 }

@@ -28,24 +28,8 @@ import (
 // changes would make a row of few columns. lost gives those rows, with the
 // offset in out at which the lost record would stand.
 func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string, error) {
-	if err := out.buf.Flush(); err != nil {
-		return nil, fmt.Errorf("writing %s: %w", out.file.Name(), err)
-	}
-	scan := newScanner(io.NewSectionReader(out.file, 0, out.offset))
-	if _, err := scan.skip(); err != nil {
-		return nil, err
-	}
-	schema, err := scan.next()
+	db, end, err := addUp(ctx, out, lost)
 	if err != nil {
-		return nil, err
-	}
-	end := int64(len(schema.header)) + schema.size
-	db, err := newDatabase(schema.body)
-	if err != nil {
-		return nil, fmt.Errorf("%w: record 1: %w", ErrSchema, err)
-	}
-	db.lost = lost
-	if err := db.applyAll(ctx, scan); err != nil {
 		return nil, err
 	}
 	db.reconcile()

@@ -25,6 +25,25 @@ import (
 // is a cluster's snapshot, which has to be taken apart; only when a record in the
 // middle was lost does the whole database have to be in memory (see rebuild).
 func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
+	out, err := newOutput(dst)
+	if err != nil {
+		return Info{}, nil, err
+	}
+	installed := false
+	defer func() { out.discard(installed) }()
+	info, remarks, err := transcribe(ctx, src, out)
+	if err != nil {
+		return info, remarks, err
+	}
+	if err := out.install(dst); err != nil {
+		return info, remarks, err
+	}
+	installed = true
+	return info, remarks, nil
+}
+
+// transcribe writes the standalone form of src to out.
+func transcribe(ctx context.Context, src string, out *output) (Info, []string, error) {
 	in, err := os.Open(src)
 	if err != nil {
 		return Info{}, nil, fmt.Errorf("opening the database: %w", err)
@@ -34,21 +53,10 @@ func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	if err != nil {
 		return Info{}, nil, fmt.Errorf("%s: %w", src, err)
 	}
-	out, err := newOutput(dst)
-	if err != nil {
-		return from.info, nil, err
-	}
-	installed := false
-	defer func() { out.discard(installed) }()
-
 	c := copier{from: from, out: out, stray: from.before}
 	if err := c.run(ctx); err != nil {
 		return from.info, c.remarks(), fmt.Errorf("%s: %w", src, err)
 	}
-	if err := out.install(dst); err != nil {
-		return from.info, c.remarks(), err
-	}
-	installed = true
 	return from.info, c.remarks(), nil
 }
 

@@ -47,6 +47,21 @@ func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Nod
 	return n, nil
 }
 
+// Adopt starts a replica of what the workdir at dir holds, whoever collected
+// it. End it with Close.
+func Adopt(ctx context.Context, dir string, opts replica.Options) (*Node, error) {
+	wd, err := workdir.Lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Workdir: wd, runtime: process.New(process.Options{})}
+	if err := n.Restart(ctx, opts); err != nil {
+		wd.Unlock()
+		return nil, err
+	}
+	return n, nil
+}
+
 // Restart starts the replica again, with other options.
 func (n *Node) Restart(ctx context.Context, opts replica.Options) error {
 	report, err := replica.Start(ctx, n.Workdir, n.runtime, opts)

@@ -83,6 +83,10 @@ func Lock(path string) (*Dir, error) {
 	if d.lock, err = takeLock(d.path); err != nil {
 		return nil, err
 	}
+	if err := d.checkLinks(); err != nil {
+		d.Unlock()
+		return nil, err
+	}
 	if err := d.recoverInstall(); err != nil {
 		d.Unlock()
 		return nil, err
@@ -123,6 +127,23 @@ func checkOwner(path string) error {
 	}
 	if st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
 		return fmt.Errorf("workdir %s can be written to by others (mode %04o): it is not used; chmod go-w it, or choose another with -w", path, st.Mode&0o7777)
+	}
+	return nil
+}
+
+// checkLinks refuses links where a replica's files are written and removed: a
+// workdir that was copied from somebody could have them lead anywhere.
+func (d *Dir) checkLinks() error {
+	for _, name := range []string{"bin", "run", "var-run", stagingName} {
+		err := filepath.WalkDir(d.join(name), func(path string, e os.DirEntry, err error) error {
+			if err == nil && e.Type() == os.ModeSymlink {
+				return fmt.Errorf("workdir %s: %s is a link, and ovs-offline makes none there: it is not used; remove it, or choose another with -w", d.path, path)
+			}
+			return nil // what can't be read is named by who needs it
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -75,6 +76,12 @@ func Remove(bin string) error {
 			failed = append(failed, fmt.Errorf("a script of the replica: %w", err))
 		}
 	}
+	entries, _ := os.ReadDir(bin)
+	for _, e := range entries {
+		if unfinished(e.Name()) {
+			_ = os.Remove(filepath.Join(bin, e.Name()))
+		}
+	}
 	_ = os.Remove(bin) // fails when someone else's files are in it, as it should
 	return errors.Join(failed...)
 }
@@ -94,6 +101,17 @@ func (r Replica) Environment() map[string]string {
 		// These would send the tools to another daemon or database.
 		"OVN_NB_DAEMON": "", "OVN_SB_DAEMON": "", "OVN_NBCTL_OPTIONS": "", "OVN_SBCTL_OPTIONS": "",
 	}
+}
+
+// unfinished tells what writeFile leaves when it is killed.
+func unfinished(name string) bool {
+	for _, whole := range append(tools(), script) {
+		digits, ok := strings.CutPrefix(name, "."+whole+".")
+		if _, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // check refuses paths that the tools can't be told of, whatever the quoting: a

@@ -27,6 +27,14 @@ type Command struct {
 	Terminal       bool // standard input and output are a terminal
 }
 
+// Executor runs a program for a person where the daemons run.
+type Executor interface {
+	// Exec runs c beside the daemons: its streams are passed through and its exit
+	// code is returned. An error means that it did not run to its end; it wraps
+	// ErrNotInstalled when there is no such program.
+	Exec(ctx context.Context, c Command) (exit int, err error)
+}
+
 // State is what a runtime knows of a daemon.
 type State struct {
 	Running bool
@@ -57,10 +65,7 @@ type Runtime interface {
 	// the daemons, with OVS_RUNDIR set to runDir, and returns its standard
 	// output. stdin may be nil. The error is a *command.Error.
 	Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error)
-	// Exec runs c beside the daemons for a person: its streams are passed through
-	// and its exit code is returned. An error means that it did not run to its
-	// end; it wraps ErrNotInstalled when there is no such program.
-	Exec(ctx context.Context, c Command) (exit int, err error)
+	Executor
 	// End removes what the runtime keeps for the replica besides its daemons,
 	// once these are stopped, and whatever else of the replica is left there.
 	End(ctx context.Context) error

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/docker"
@@ -103,7 +102,7 @@ func (p *Place) Check(ctx context.Context, name string) error {
 
 // Executor returns what runs programs beside the replica in a runtime. Only one
 // on a terminal needs an engine.
-func (p *Place) Executor(ctx context.Context, name string, terminal bool) (replica.Executor, error) {
+func (p *Place) Executor(ctx context.Context, name string, terminal bool) (runtime.Executor, error) {
 	switch {
 	case name == Process:
 		return process.New(process.Options{}), nil

@@ -33,7 +33,7 @@ func RemoveLeftovers(d runtime.Daemon) error {
 		remove(path, os.ModeSocket)
 	}
 	for _, path := range append(DatabaseLocks(d), PIDFile(d), PIDFile(d)+".tmp") {
-		if owner, err := LockOwner(path); err == nil && !owner.Held {
+		if isFree(path) {
 			remove(path, 0)
 		}
 	}

@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -37,4 +39,29 @@ func LockOwner(path string) (Lock, error) {
 		return Lock{}, nil
 	}
 	return Lock{Held: true, PID: max(int(query.Pid), 0)}, nil
+}
+
+// isFree tells whether nobody holds the lock on path. A process that is ending
+// has given up its memory, by which it is known, before its locks: such a
+// one's are waited for.
+func isFree(path string) bool {
+	const bound, pause = 2 * time.Second, time.Millisecond
+	for deadline := time.Now().Add(bound); ; time.Sleep(pause) {
+		owner, err := LockOwner(path)
+		if err != nil || !owner.Held {
+			return err == nil
+		}
+		if !isEnding(owner.PID) || time.Now().After(deadline) {
+			return false
+		}
+	}
+}
+
+// isEnding tells whether a process is on its way out, or gone.
+func isEnding(pid int) bool {
+	if pid == 0 {
+		return false // nothing is known of it
+	}
+	words, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return errors.Is(err, os.ErrNotExist) || err == nil && len(words) == 0
 }

@@ -1,0 +1,255 @@
+package cmd
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"ovs-offline/collect/k8s"
+	"ovs-offline/internal/workdir"
+)
+
+func newCollectK8s(o *options) *cobra.Command {
+	var opts k8s.Options
+	var output string
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	overrides := &clientcmd.ConfigOverrides{}
+	c := &cobra.Command{
+		Use: "collect-k8s NODE...", Short: "Collect OVS and OVN data from nodes of a Kubernetes cluster",
+		Long: "Collect OVS and OVN data from nodes of a live Kubernetes or OpenShift cluster, by commands in the pods\n" +
+			"that run OVS and OVN there. Which pods, is found out: " + strings.Join(k8s.LayoutNames(), ", ") + ".\n\n" +
+			"One NODE is collected into the working directory; several, each into one of its own below it.\n" +
+			"Exit code 3 says that something there could not be read, or that some nodes could not.",
+		Example: "  ovs-offline collect-k8s ovn-worker\n" +
+			"  ovs-offline collect-k8s -o worker-0 --context production\n" +
+			"  ovs-offline -w nodes collect-k8s --all",
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			opts.Nodes = args
+			if given := countTrue(len(args) > 0, opts.All, opts.Selector != ""); given != 1 {
+				return fmt.Errorf("%w: %s takes NODE..., or --all, or --selector; see %s --help", errUsage, c.Name(), c.CommandPath())
+			}
+			config, err := o.kubeconfig(rules, overrides)
+			if err != nil {
+				return err
+			}
+			opts.Stall, opts.Namespace = config.Timeout, overrides.Context.Namespace
+			return o.collectK8s(c, config, opts, output)
+		},
+	}
+	f := c.Flags()
+	f.BoolVarP(&opts.OpenShift, "openshift", "o", false, "an OpenShift cluster: look for OpenShift's own OVN only")
+	f.BoolVar(&opts.All, "all", false, "all nodes that run OVS")
+	f.StringVarP(&opts.Selector, "selector", "l", "", "the nodes with these labels (for example node-role.kubernetes.io/worker=)")
+	f.StringVar(&opts.Layout, "layout", "", "don't find out how OVS and OVN are deployed: "+strings.Join(k8s.LayoutNames(), ", "))
+	f.BoolVar(&opts.Force, "force", false, "replace data of the same kind that the workdirs hold")
+	f.StringVar(&output, "output", "", "json: print what was collected as JSON")
+	kubectlFlags(f, rules, overrides)
+	return c
+}
+
+// kubectlFlags are kubectl's, for reaching a cluster.
+func kubectlFlags(f *pflag.FlagSet, rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides) {
+	f.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "path to the kubeconfig file (or KUBECONFIG)")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.ClusterOverrideFlags.APIServer.ShortName = "s"
+	names.ContextOverrideFlags.Namespace.Description = "where OVS and OVN are, if not where they usually are"
+	names.Timeout.Description = "how long one request, or a stream from which nothing comes, may take (a stream: 1m if not given)"
+	clientcmd.BindOverrideFlags(overrides, f, names)
+}
+
+func countTrue(list ...bool) (n int) {
+	for _, b := range list {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// kubeconfig reads the configuration as kubectl does; where there is none, that
+// of the pod we run in.
+func (o *options) kubeconfig(rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides) (*rest.Config, error) {
+	o.quietKlog()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no cluster is configured: set KUBECONFIG, or give --kubeconfig, or --server")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	config.UserAgent = "ovs-offline/" + version
+	config.QPS, config.Burst = 50, 100 // ten nodes at once ask in bursts
+	if !o.debug {
+		config.WarningHandler = rest.NoWarnings{}
+	}
+	return config, nil
+}
+
+// quietKlog keeps what client-go logs to itself, unless somebody wants to see it.
+func (o *options) quietKlog() {
+	if !o.debug {
+		klog.SetLogger(logr.Discard())
+		return
+	}
+	f := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(f)
+	_ = f.Set("v", "6") // its own flag and a number: it can't fail
+}
+
+func (o *options) collectK8s(c *cobra.Command, config *rest.Config, opts k8s.Options, output string) error {
+	cluster, err := k8s.Connect(config)
+	if err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	p := o.progress()
+	opts.Report = k8sProgress(p, opts.Several())
+	results, err := k8s.Collect(c.Context(), cluster, o.workdir, opts)
+	p.end()
+	if errors.Is(err, k8s.ErrUsage) {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		err = printJSON(o.Out, k8sReport(results))
+	} else {
+		o.printK8s(results, opts.Several())
+	}
+	if err != nil {
+		return err
+	}
+	return o.k8sOutcome(results)
+}
+
+// k8sProgress says what is going on: of one node a line that redraws, of
+// several a line a node, when it ends.
+func k8sProgress(p *progress, several bool) func(node, what string, bytes int64) {
+	var mu sync.Mutex
+	begun := time.Now()
+	return func(node, what string, bytes int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if several && what != "collecting" {
+			p.end()
+			fmt.Fprintf(p.o.Err, "%s: %s, %.1f MiB, after %.1f s\n", escape(node), what, mebi(bytes), time.Since(begun).Seconds())
+			return
+		}
+		p.say("%s: %s, %.1f MiB", node, what, mebi(bytes))
+	}
+}
+
+func mebi(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+func (o *options) printK8s(results []k8s.Result, several bool) {
+	if several {
+		o.printNodes(results)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			continue
+		}
+		headline(o.Out, "Offline OVS Debugging: data collected and stored in "+r.Workdir)
+		for _, c := range r.Collections {
+			o.printCollection(c)
+		}
+	}
+}
+
+// printNodes sums up many nodes.
+func (o *options) printNodes(results []k8s.Result) {
+	t := newTable(o.Out, "node", "layout", "ovs", "ovn", "bridges", "files", "size", "collected")
+	for _, r := range results {
+		s := summary(r)
+		t.AppendRow(table.Row{escape(r.Node), r.Layout, escape(s.OVS), escape(s.OVN), s.Bridges, s.Files, fmt.Sprintf("%.1f MiB", mebi(s.Size)), s.Outcome})
+	}
+	t.Render()
+	fmt.Fprintln(o.Out)
+}
+
+// k8sNode is a node in the JSON report.
+type k8sNode struct {
+	Node    string   `json:"node"`
+	Workdir string   `json:"workdir"`
+	Layout  string   `json:"layout,omitempty"`
+	Outcome string   `json:"outcome"` // whole, incomplete, failed
+	OVS     string   `json:"ovs_version,omitempty"`
+	OVN     string   `json:"ovn_version,omitempty"`
+	Bridges int      `json:"bridges"`
+	Files   int      `json:"files"`
+	Size    int64    `json:"size"`
+	Lost    []string `json:"lost,omitempty"`
+	Error   string   `json:"error,omitempty"`
+
+	Collections []workdir.Collection `json:"collections,omitempty"`
+}
+
+func summary(r k8s.Result) k8sNode {
+	n := k8sNode{Node: r.Node, Workdir: r.Workdir, Layout: r.Layout, Outcome: "whole"}
+	for _, c := range r.Collections {
+		n.Bridges += len(c.Bridges)
+		n.Files += len(c.Files)
+		n.Lost = append(n.Lost, c.Lost...)
+		for _, f := range c.Files {
+			n.Size += f.Size
+		}
+		n.OVS, n.OVN = n.OVS+c.OVSVersion, c.OVNVersion
+	}
+	if len(n.Lost) > 0 {
+		n.Outcome = "incomplete"
+	}
+	if r.Err != nil {
+		n.Outcome, n.Error = "failed", r.Err.Error()
+	}
+	return n
+}
+
+func k8sReport(results []k8s.Result) []k8sNode {
+	report := make([]k8sNode, 0, len(results))
+	for _, r := range results {
+		n := summary(r)
+		n.Collections = r.Collections
+		report = append(report, n)
+	}
+	return report
+}
+
+// k8sOutcome turns what befell the nodes into the command's outcome.
+func (o *options) k8sOutcome(results []k8s.Result) error {
+	failed, lost := 0, false
+	for _, r := range results {
+		lost = lost || summary(r).Outcome == "incomplete"
+		if r.Err == nil {
+			continue
+		}
+		failed++
+		if len(results) > 1 {
+			fmt.Fprintf(o.Err, "ovs-offline: %s: %s\n", escape(r.Node), escape(r.Err.Error()))
+		}
+	}
+	switch {
+	case len(results) == 1 && failed == 1 && errors.Is(results[0].Err, k8s.ErrUsage):
+		return fmt.Errorf("%w: %w", errUsage, results[0].Err)
+	case len(results) == 1 && failed == 1:
+		return results[0].Err
+	case failed == len(results):
+		return errors.New("no node could be collected")
+	case failed > 0 || lost:
+		return errIncomplete
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/mattn/go-runewidth"
+	"github.com/spf13/cobra"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+)
+
+func newDiff(o *options) *cobra.Command {
+	var format string
+	var columns []string
+	c := &cobra.Command{
+		Use: "diff [NAME]...", Short: "Show what the OVS database of the node said otherwise",
+		Long: "Show what the OVS database of the node said and the one of the running replica does not:\n" +
+			"statistics and link states, which a replica has of its own, errors, port numbers, and what\n" +
+			"was changed to make it safe. NAMEs are of interfaces, ports, bridges; all without any.",
+		Example: "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
+		RunE: func(c *cobra.Command, names []string) error {
+			wd, err := workdir.Find(o.workdir)
+			if err != nil {
+				return err
+			}
+			found, err := replica.Diff(c.Context(), wd)
+			if err != nil {
+				return err
+			}
+			found = slices.DeleteFunc(found, func(d replica.Difference) bool {
+				return len(names) > 0 && !slices.Contains(names, d.Record) || len(columns) > 0 && !slices.Contains(columns, d.Column)
+			})
+			return o.emit(format, found, func() { o.printDiff(found) })
+		},
+	}
+	outputFlag(c, &format)
+	c.Flags().StringSliceVar(&columns, "columns", nil, "only these columns")
+	return c
+}
+
+func (o *options) printDiff(found []replica.Difference) {
+	if len(found) == 0 {
+		fmt.Fprintln(o.Out, "They say the same.")
+		return
+	}
+	const most = 60 // characters of a value; -o json has all
+	short := func(s string) string { return runewidth.Truncate(escape(s), most, "...") }
+	t := newTable(o.Out, "table", "record", "column", "recorded", "running")
+	for _, d := range found {
+		t.AppendRow(table.Row{d.Table, short(d.Record), d.Column, short(d.Recorded), short(d.Running)})
+	}
+	t.Render()
+}

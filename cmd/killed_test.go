@@ -1,0 +1,150 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/engines"
+	"ovs-offline/replica/runtime/container"
+	"ovs-offline/replica/runtime/docker"
+	"ovs-offline/replica/runtime/podman"
+)
+
+// session runs this test program as ovs-offline, in one workdir on one runtime.
+type session struct {
+	t   *testing.T
+	r   engines.Runtime
+	dir string
+}
+
+func (s session) wd() string { return filepath.Join(s.dir, "wd") }
+
+func (s session) command(args ...string) *exec.Cmd {
+	c := exec.Command(filepath.Join(s.dir, "ovs-offline"), args...)
+	c.Env = append(os.Environ(), append(s.r.Env(), "OVS_DBG_WORKDIR="+s.wd())...)
+	return c
+}
+
+func (s session) run(args ...string) string {
+	s.t.Helper()
+	out, err := s.command(args...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// killAt starts a replica and kills ovs-offline as soon as it prints a line.
+func (s session) killAt(line string) {
+	s.t.Helper()
+	c := s.command("start")
+	read, write := io.Pipe()
+	c.Stdout, c.Stderr = write, write
+	if err := c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	seen := make(chan bool, 1)
+	go func() {
+		found := false
+		for scanner := bufio.NewScanner(read); scanner.Scan(); {
+			if !found && strings.HasPrefix(scanner.Text(), line) {
+				found = true
+				_ = c.Process.Kill()
+			}
+		}
+		seen <- found
+	}()
+	err := c.Wait()
+	_ = write.Close()
+	if !<-seen {
+		s.t.Fatalf("start never printed %q: %v", line, err)
+	}
+}
+
+// clean checks that nothing is left but what was collected.
+func (s session) clean(when string) {
+	s.t.Helper()
+	for _, name := range []string{"run", "var-run", "bin", "replica.json", "report.json"} {
+		err := filepath.WalkDir(filepath.Join(s.wd(), name), func(path string, _ os.DirEntry, err error) error {
+			if err == nil {
+				s.t.Errorf("%s: %s is left", when, path)
+			}
+			return err
+		})
+		if !errors.Is(err, os.ErrNotExist) {
+			s.t.Errorf("%s: %v", when, err)
+		}
+	}
+	if containers := s.containers(); len(containers) > 0 {
+		s.t.Errorf("%s: containers are left: %v", when, containers)
+	}
+	if out, err := exec.Command("pgrep", "-af", s.wd()+"/var-run").CombinedOutput(); err == nil {
+		s.t.Errorf("%s: processes are left: %s", when, out)
+	}
+}
+
+// containers names those of the workdir.
+func (s session) containers() []string {
+	s.t.Helper()
+	var e container.Engine
+	var err error
+	switch s.r.Name {
+	case engines.Podman:
+		e, err = podman.New(s.t.Context())
+	case engines.Docker:
+		e, err = docker.New(s.t.Context())
+	default:
+		return nil
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	list, err := e.List(context.Background(), container.LabelWorkdir, s.wd())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var names []string
+	for _, c := range list {
+		names = append(names, fmt.Sprintf("%s (running: %v)", c.Name, c.Running))
+	}
+	return names
+}
+
+// TestKilledStart kills ovs-offline at different moments of a start. What
+// follows, a stop or another start, brings the workdir into a known state.
+func TestKilledStart(t *testing.T) {
+	engines.Each(t, func(t *testing.T, r engines.Runtime) {
+		r.Use(t)
+		s := session{t: t, r: r, dir: t.TempDir()}
+		// TestMain knows by its name what it is run as, as the tools' wrappers run it.
+		copyFile(t, "/proc/self/exe", filepath.Join(s.dir, "ovs-offline"))
+		if err := os.Chmod(filepath.Join(s.dir, "ovs-offline"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.run("collect-sos", "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz")
+		t.Cleanup(func() { s.run("stop") })
+		for _, moment := range []string{"runtime: ", "Starting ovsdb-server-ovs", "Starting ovs-vswitchd"} {
+			s.killAt(moment)
+			s.run("stop")
+			s.clean("killed at " + moment + ", then stop")
+		}
+		s.killAt("Starting ovs-vswitchd")
+		if out := s.run("start"); !strings.Contains(out, "Offline OVS Debugging started") {
+			t.Errorf("start after a killed one: %s", out)
+		}
+		out, err := exec.Command(filepath.Join(s.wd(), "bin/ovs-appctl"), "ofproto/trace", "br-int", "in_port=3,ip").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "Datapath actions: ") {
+			t.Errorf("a trace on the second start's replica: %v %s", err, out)
+		}
+		s.run("stop")
+		s.clean("after the second start")
+	})
+}

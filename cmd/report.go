@@ -1,0 +1,140 @@
+package cmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/restore"
+)
+
+func newReport(o *options) *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use: "report", Short: "Say how faithful the replica is", Args: exactly(),
+		Long: "Say how faithful the replica is: what was restored, what is missing, and what was set\n" +
+			"aside and why, each entry with its file and line. -o json has every entry.",
+		Example: "  ovs-offline report\n  ovs-offline report -o json | jq '.set_aside[]'",
+		RunE: func(c *cobra.Command, _ []string) error {
+			wd, err := workdir.Find(o.workdir)
+			if err != nil {
+				return err
+			}
+			r, err := replica.Report(wd)
+			if errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("no report in %s, since no replica was started: ovs-offline start", wd.Path())
+			}
+			if err != nil {
+				return err
+			}
+			return o.emit(format, r, func() { o.printWhole(r) })
+		},
+	}
+	outputFlag(c, &format)
+	return c
+}
+
+// printWhole writes all that a report says.
+func (o *options) printWhole(r *restore.Report) {
+	fmt.Fprintf(o.Out, "%s\n\n", verdict(r))
+	t := newTable(o.Out, "", "recorded", "running")
+	t.AppendRow(table.Row{"Open vSwitch", escape(cmp.Or(r.Recorded.OVS, "unknown")), escape(cmp.Or(r.Running.OVS, "unknown"))})
+	t.AppendRow(table.Row{"OVN", escape(cmp.Or(r.Recorded.OVN, "unknown")), escape(cmp.Or(r.Running.OVN, "unknown"))})
+	t.Render()
+	fmt.Fprintln(o.Out)
+	printCounts(o.Out, r)
+	o.printAllSteps(r)
+	o.printItems("Set aside: these are not in the replica", r.SetAside)
+	o.printItems("Stand-ins: what flows name and nobody collected", r.Placeheld)
+	o.printItems("Mended: said in words that ovs-ofctl reads", r.Mended)
+	o.printLines("Could not be read when it was collected", r.Lost)
+	o.printLines("Remarks", r.Remarks)
+}
+
+// verdict is the report in a sentence.
+func verdict(r *restore.Report) string {
+	switch {
+	case r.Strict():
+		return "All that was collected is restored, and read back the same."
+	case r.Complete():
+		return "All that was collected is restored; some of what the node had was not collected, and stand-ins or defaults take its place."
+	}
+	return "Something that was collected is not in the replica: it is named below."
+}
+
+func (o *options) printAllSteps(r *restore.Report) {
+	t := newTable(o.Out, "step", "result", "what")
+	idle := 0
+	for _, s := range r.Steps {
+		if s.Status == restore.Idle {
+			idle++
+			continue
+		}
+		var details []string
+		for _, d := range s.Details {
+			details = append(details, escape(d))
+		}
+		t.AppendRow(table.Row{s.Step, s.Status, strings.Join(details, "\n")})
+	}
+	t.Render()
+	fmt.Fprintf(o.Out, "%d steps had nothing to do.\n\n", idle)
+}
+
+// printItems writes entries by reason: each reason once, and below it each
+// entry's file and line.
+func (o *options) printItems(title string, items []restore.Item) {
+	if len(items) == 0 {
+		return
+	}
+	fmt.Fprintf(o.Out, "%s (%d):\n", title, len(items))
+	byReason := map[string][]restore.Item{}
+	var reasons []string
+	for _, i := range items {
+		if byReason[i.Reason] == nil {
+			reasons = append(reasons, i.Reason)
+		}
+		byReason[i.Reason] = append(byReason[i.Reason], i)
+	}
+	const most = 20 // of a reason; -o json has all
+	for _, reason := range reasons {
+		same := byReason[reason]
+		fmt.Fprintf(o.Out, "  %s\n", escape(reason))
+		for n, i := range same {
+			if n == most {
+				fmt.Fprintf(o.Out, "    and %d more, in -o json\n", len(same)-most)
+				break
+			}
+			fmt.Fprintf(o.Out, "    %s: %s\n", escape(place(i)), escape(i.Text))
+		}
+	}
+	fmt.Fprintln(o.Out)
+}
+
+// place is where an entry stands.
+func place(i restore.Item) string {
+	if i.File == "" {
+		return fmt.Sprintf("%s %s", i.Bridge, i.Dump)
+	}
+	if i.Line == 0 {
+		return i.File
+	}
+	return fmt.Sprintf("%s:%d", i.File, i.Line)
+}
+
+func (o *options) printLines(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(o.Out, "%s:\n", title)
+	for _, l := range lines {
+		fmt.Fprintf(o.Out, "  - %s\n", escape(l))
+	}
+	fmt.Fprintln(o.Out)
+}

@@ -1,0 +1,89 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// Cluster is a Kubernetes cluster: what it says of its pods, and a way to run
+// commands in them.
+type Cluster struct {
+	Name    string // its server's URL
+	Version string // of its API server, "v1.36.3"; "" if it doesn't say
+	API     kubernetes.Interface
+	Executor
+}
+
+// Connect makes a Cluster of a configuration. It asks for nothing yet.
+func Connect(config *rest.Config) (*Cluster, error) {
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	streams := rest.CopyConfig(config)
+	streams.Timeout = 0 // of a request; a stream takes its time, and has a watch of its own
+	return &Cluster{Name: config.Host, API: api, Executor: &remote{config: streams, rest: api.CoreV1().RESTClient()}}, nil
+}
+
+// remote runs commands through the API server.
+type remote struct {
+	config *rest.Config
+	rest   rest.Interface
+}
+
+// Exec asks over WebSocket, and over SPDY where the server or a proxy on the
+// way refuses that. Neither has a terminal, nor a standard input.
+func (r *remote) Exec(ctx context.Context, t Target, argv []string, stdout, stderr io.Writer) error {
+	url := r.rest.Post().Resource("pods").Namespace(t.Namespace).Name(t.Pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Container: t.Container, Command: argv, Stdout: true, Stderr: true}, scheme.ParameterCodec).URL()
+	overWebSocket, err := remotecommand.NewWebSocketExecutor(r.config, http.MethodGet, url.String())
+	if err != nil {
+		return err
+	}
+	overSPDY, err := remotecommand.NewSPDYExecutor(r.config, http.MethodPost, url)
+	if err != nil {
+		return err
+	}
+	either, err := remotecommand.NewFallbackExecutor(overWebSocket, overSPDY, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+	if err != nil {
+		return err
+	}
+	return either.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: stdout, Stderr: stderr})
+}
+
+// isRefused tells answers that another try would only repeat.
+func isRefused(err error) bool {
+	cause := err
+	var upgrade *httpstream.UpgradeFailureError
+	if errors.As(err, &upgrade) && upgrade.Cause != nil {
+		cause = upgrade.Cause // it does not unwrap to it
+	}
+	var exited utilexec.CodeExitError
+	return apierrors.IsForbidden(cause) || apierrors.IsUnauthorized(cause) || apierrors.IsNotFound(cause) || apierrors.IsBadRequest(cause) ||
+		errors.As(cause, &exited) && (exited.Code == 126 || exited.Code == 127) // no shell
+}
+
+// explain says what an error of the API server means for whoever runs us.
+func explain(err error, doing string) error {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: %w: are the credentials of the kubeconfig (or --token) still good?", doing, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

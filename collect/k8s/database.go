@@ -1,0 +1,139 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+
+	"ovs-offline/collect"
+	"ovs-offline/internal/workdir"
+)
+
+// backup is a database as it was taken.
+type backup struct {
+	frame
+	target  Target
+	version string // of OVN
+}
+
+// shared are the databases of a central cluster: taken once for all nodes.
+type shared struct {
+	transfer
+	mu    sync.Mutex
+	taken map[workdir.Kind]func() (backup, error)
+}
+
+// take gets a database for the first who asks, and gives it to all.
+func (s *shared) take(k workdir.Kind, get func(t *transfer) (backup, error)) (backup, error) {
+	s.mu.Lock()
+	once := s.taken[k]
+	if once == nil {
+		once = sync.OnceValues(func() (backup, error) { return get(&s.transfer) })
+		s.taken[k] = once
+	}
+	s.mu.Unlock()
+	return once()
+}
+
+// collectOVN takes the node's NB or SB database.
+func (n *node) collectOVN(ctx context.Context, k workdir.Kind) (workdir.Collection, error) {
+	out := n.begin(k)
+	b, err := n.ovnBackup(ctx, k)
+	if err != nil {
+		return out, err
+	}
+	if err := n.staging.Replace(k, true); err != nil {
+		return out, fmt.Errorf("%w: %w", errLocal, err)
+	}
+	out.OVNVersion = b.version
+	keep := keeper{staging: n.staging, origin: b.target.String() + ": ", out: &out}
+	return out, keep.database(k, b.frame)
+}
+
+func (n *node) ovnBackup(ctx context.Context, k workdir.Kind) (backup, error) {
+	targets, err := n.survey.databases(n.layout, k, n.name)
+	if err != nil {
+		return backup{}, err
+	}
+	if n.layout.perNode {
+		return n.transfer.backup(ctx, targets, k)
+	}
+	b, err := n.shared.take(k, func(t *transfer) (backup, error) { return t.backup(ctx, targets, k) })
+	if err != nil {
+		return backup{}, err
+	}
+	// Each workdir is whole by itself; nobody writes to a collected file, so
+	// they may be one on the disk.
+	mine, err := os.CreateTemp(n.spool, "shared-*")
+	if err != nil {
+		return backup{}, fmt.Errorf("%w: %w", errLocal, err)
+	}
+	mine.Close()
+	if err := errors.Join(os.Remove(mine.Name()), os.Link(b.file, mine.Name())); err != nil {
+		return backup{}, fmt.Errorf("%w: %w", errLocal, err)
+	}
+	b.file = mine.Name()
+	return b, nil
+}
+
+var ovnVersion = regexp.MustCompile(`(?m)^ovn-nbctl ([0-9]\S*)`)
+
+// backup asks the containers in turn until one gives the database.
+func (t *transfer) backup(ctx context.Context, targets []Target, k workdir.Kind) (backup, error) {
+	var errs []error
+	for _, target := range targets {
+		b, err := t.backupFrom(ctx, target, k)
+		if err == nil {
+			return b, nil
+		}
+		if errs = append(errs, fmt.Errorf("%s: %w", target, err)); ctx.Err() != nil {
+			break
+		}
+	}
+	return backup{}, errors.Join(errs...)
+}
+
+func (t *transfer) backupFrom(ctx context.Context, target Target, k workdir.Kind) (backup, error) {
+	b := backup{target: target}
+	frames, err := t.run(ctx, target, databaseText, append([]string{schema(k), "ovn" + short(k) + "_db.sock"}, socketFolders()...)...)
+	if err != nil {
+		return b, err
+	}
+	for _, f := range frames {
+		switch f.name {
+		case "version":
+			if text, err := os.ReadFile(f.file); err == nil {
+				if m := ovnVersion.FindStringSubmatch(string(text)); m != nil {
+					b.version = m[1]
+				}
+			}
+		case "disconnected":
+			return b, errors.New("this member has lost its cluster")
+		case "backup":
+			b.frame = f
+		}
+	}
+	if b.code != 0 {
+		return b, fmt.Errorf("ovsdb-client backup: %s (looked for the socket in %s)", b.failure(), strings.Join(socketFolders(), ", "))
+	}
+	return b, nil
+}
+
+// database puts a backup in place, if it is what it is to be.
+func (k *keeper) database(kind workdir.Kind, f frame) error {
+	if f.code != 0 {
+		return errors.New(f.failure())
+	}
+	info, err := collect.Inspect(f.file)
+	if err != nil {
+		return err
+	}
+	if got := collect.KindOf(info.Name); got != kind {
+		return fmt.Errorf("what came is the database %q", info.Name)
+	}
+	return k.keep(f, k.staging.Database(kind), "ovsdb-client backup "+info.Name, workdir.File{Remarks: collect.DatabaseRemarks(info)})
+}

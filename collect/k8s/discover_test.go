@@ -1,0 +1,267 @@
+package k8s_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"ovs-offline/collect"
+	"ovs-offline/collect/k8s"
+	"ovs-offline/internal/workdir"
+)
+
+// deaf notes which containers are asked, and answers nothing.
+type deaf struct{ asked []string }
+
+func (d *deaf) Exec(_ context.Context, target k8s.Target, argv []string, _, _ io.Writer) error {
+	d.asked = append(d.asked, target.String())
+	return errors.New("deaf")
+}
+
+func objects(lists ...[]runtime.Object) []runtime.Object {
+	var all []runtime.Object
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+const ovnk, ocp = "ovn-kubernetes", "openshift-ovn-kubernetes"
+
+// clusters are the platforms, each with two nodes.
+func clusters() map[string][]runtime.Object {
+	nodes := []runtime.Object{node("n1"), node("n2")}
+	kind := []runtime.Object{
+		pod(ovnk, "ovs-node-1", "n1", "app=ovs-node", "ovs-daemons"), pod(ovnk, "ovs-node-2", "n2", "app=ovs-node", "ovs-daemons"),
+	}
+	openshift := []runtime.Object{
+		pod(ocp, "ovnkube-node-1", "n1", "app=ovnkube-node", "ovn-controller", "ovn-acl-logging", "northd", "nbdb", "sbdb", "ovnkube-controller"),
+		pod(ocp, "ovnkube-node-2", "n2", "app=ovnkube-node", "ovn-controller", "ovn-acl-logging", "northd", "nbdb", "sbdb", "ovnkube-controller"),
+	}
+	return map[string][]runtime.Object{
+		"openshift": objects(nodes, openshift),
+		"openshift 4.12": objects(nodes, []runtime.Object{
+			pod(ocp, "ovnkube-node-1", "n1", "app=ovnkube-node", "ovn-controller", "ovnkube-node"),
+			pod(ocp, "ovnkube-node-2", "n2", "app=ovnkube-node", "ovn-controller", "ovnkube-node"),
+			pod(ocp, "ovnkube-master-1", "n2", "app=ovnkube-master", "northd", "nbdb", "sbdb", "ovnkube-master"),
+		}),
+		"openshift 4.5": objects(nodes, []runtime.Object{
+			pod(ocp, "ovs-node-1", "n1", "app=ovs-node", "ovs-daemons"),
+			pod(ocp, "ovnkube-node-1", "n1", "app=ovnkube-node", "ovn-controller", "ovnkube-node"),
+			pod(ocp, "ovnkube-master-1", "n2", "app=ovnkube-master", "northd", "nbdb", "sbdb", "ovnkube-master"),
+		}),
+		"kind interconnect": objects(nodes, kind, []runtime.Object{
+			pod(ovnk, "ovnkube-node-1", "n1", "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller", "ovn-northd", "ovn-controller"),
+			pod(ovnk, "ovnkube-node-2", "n2", "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller", "ovn-northd", "ovn-controller"),
+		}),
+		"kind central": objects(nodes, kind, []runtime.Object{
+			pod(ovnk, "ovnkube-node-1", "n1", "app=ovnkube-node", "ovnkube-node", "ovn-controller"),
+			pod(ovnk, "ovnkube-node-2", "n2", "app=ovnkube-node", "ovnkube-node", "ovn-controller"),
+			pod(ovnk, "ovnkube-db-1", "n2", "name=ovnkube-db", "nb-ovsdb", "sb-ovsdb"),
+		}),
+		"rhoso": objects(nodes, openshift, []runtime.Object{
+			pod("openstack", "ovn-controller-ovs-1", "n1", "service=ovn-controller-ovs", "ovsdb-server", "ovs-vswitchd"),
+			pod("openstack", "ovsdbserver-nb-0", "n2", "service=ovsdbserver-nb", "ovsdbserver-nb"),
+			pod("openstack", "ovsdbserver-sb-0", "n2", "service=ovsdbserver-sb", "ovsdbserver-sb"),
+		}),
+		"kube-ovn": objects(nodes, []runtime.Object{
+			pod("kube-system", "ovs-ovn-1", "n1", "app=ovs", "openvswitch"),
+			pod("kube-system", "ovs-ovn-2", "n2", "app=ovs", "openvswitch"),
+			pod("kube-system", "ovn-central-1", "n2", "app=ovn-central", "ovn-central"),
+		}),
+		"nothing": nodes,
+	}
+}
+
+// TestLayouts: each platform is known, and its OVS asked in the right container.
+func TestLayouts(t *testing.T) {
+	for _, c := range []struct {
+		name, cluster string
+		opts          k8s.Options
+		layout, asks  string // or
+		err           string
+	}{
+		{name: "openshift", cluster: "openshift", layout: "openshift", asks: ocp + "/ovnkube-node-1/ovnkube-controller"},
+		{name: "openshift -o", cluster: "openshift", opts: k8s.Options{OpenShift: true}, layout: "openshift", asks: ocp + "/ovnkube-node-1/ovnkube-controller"},
+		{name: "openshift 4.12", cluster: "openshift 4.12", layout: "openshift-central", asks: ocp + "/ovnkube-node-1/ovnkube-node"},
+		{name: "openshift 4.5", cluster: "openshift 4.5", layout: "openshift-central", asks: ocp + "/ovs-node-1/ovs-daemons"},
+		{name: "kind interconnect", cluster: "kind interconnect", layout: "ovn-kubernetes", asks: ovnk + "/ovnkube-node-1/ovnkube-controller"},
+		{name: "kind central", cluster: "kind central", layout: "ovn-kubernetes-central", asks: ovnk + "/ovnkube-node-1/ovnkube-node"},
+		{name: "kube-ovn", cluster: "kube-ovn", layout: "kube-ovn", asks: "kube-system/ovs-ovn-1/openvswitch"},
+		{name: "rhoso and openshift", cluster: "rhoso", err: "node n1 has several layouts: openshift (OpenShift 4.14 and later), rhoso (OpenStack on OpenShift (RHOSO)); choose with --layout, or with -o"},
+		{name: "rhoso by name", cluster: "rhoso", opts: k8s.Options{Layout: "rhoso"}, layout: "rhoso", asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
+		{name: "rhoso by namespace", cluster: "rhoso", opts: k8s.Options{Namespace: "openstack"}, layout: "rhoso", asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
+		{name: "rhoso's openshift", cluster: "rhoso", opts: k8s.Options{OpenShift: true}, layout: "openshift", asks: ocp + "/ovnkube-node-1/ovnkube-controller"},
+		{name: "nothing", cluster: "nothing", err: "no known layout of OVS and OVN on node n1; looked for\n  openshift (OpenShift 4.14 and later), in namespace openshift-ovn-kubernetes: pods app=ovnkube-node with container ovnkube-controller on the node: 0;"},
+		{name: "kind as openshift", cluster: "kind central", opts: k8s.Options{OpenShift: true}, err: "no known layout"},
+		{name: "kind by a wrong name", cluster: "kind central", opts: k8s.Options{Layout: "kube-ovn"}, err: "kube-ovn (kube-ovn), in namespace kube-system: pods app=ovs with container openvswitch on the node: 0"},
+		{name: "no such node", cluster: "kind central", opts: k8s.Options{Nodes: []string{"n3"}}, err: `the cluster has no node "n3"; nodes that run OVS: n1, n2`},
+		{name: "no OVS on it", cluster: "openshift 4.5", opts: k8s.Options{Nodes: []string{"n2"}}, err: "nodes that run OVS: n1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &deaf{}
+			if c.opts.Nodes == nil {
+				c.opts.Nodes = []string{"n1"}
+			}
+			results, err := k8s.Collect(t.Context(), cluster(d, clusters()[c.cluster]...), filepath.Join(t.TempDir(), "wd"), c.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := results[0]
+			if c.err != "" {
+				if r.Err == nil || !strings.Contains(r.Err.Error(), c.err) || len(d.asked) > 0 {
+					t.Errorf("asked %q, and said: %v", d.asked, r.Err)
+				}
+				return
+			}
+			if r.Layout != c.layout || len(d.asked) == 0 || d.asked[0] != c.asks || r.Err == nil || !strings.Contains(r.Err.Error(), c.asks) {
+				t.Errorf("layout %s, asked %q, and said: %v", r.Layout, d.asked, r.Err)
+			}
+		})
+	}
+}
+
+func TestUnknownLayout(t *testing.T) {
+	for want, opts := range map[string]k8s.Options{
+		"no layout \"flannel\"; there are openshift, ": {Nodes: []string{"n1"}, Layout: "flannel"},
+		"is not OpenShift's":                           {Nodes: []string{"n1"}, Layout: "kube-ovn", OpenShift: true},
+	} {
+		_, err := k8s.Collect(t.Context(), cluster(&deaf{}), t.TempDir(), opts)
+		if !errors.Is(err, k8s.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestPodStates: a container that can't be asked is told with its state; a
+// newer pod, or another container, is asked in its place.
+func TestPodStates(t *testing.T) {
+	state := func(p *corev1.Pod, s corev1.ContainerState) *corev1.Pod {
+		for i := range p.Status.ContainerStatuses {
+			p.Status.ContainerStatuses[i].State = s
+		}
+		return p
+	}
+	crashing := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 137}}
+	ovnkube := func(name string) *corev1.Pod {
+		return pod(ovnk, name, "n1", "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller")
+	}
+	pending := ovnkube("p")
+	pending.Status = corev1.PodStatus{Phase: corev1.PodPending, Message: "no room"}
+	for name, c := range map[string]struct {
+		pods []runtime.Object
+		want string
+	}{
+		"crash loop": {[]runtime.Object{state(ovnkube("p"), crashing)}, "pod ovn-kubernetes/p: container ovnkube-controller is waiting: CrashLoopBackOff: back-off 5m0s"},
+		"ended":      {[]runtime.Object{state(ovnkube("p"), ended)}, "container ovnkube-controller has ended: Error, exit code 137"},
+		"pending":    {[]runtime.Object{pending}, "pod ovn-kubernetes/p is Pending: no room"},
+		"two pods":   {[]runtime.Object{state(ovnkube("old"), ended), ovnkube("new")}, "ovn-kubernetes/new/ovnkube-controller: deaf"},
+		"other container": {[]runtime.Object{state(ovnkube("p"), crashing), pod(ovnk, "ovs", "n1", "app=ovs-node", "ovs-daemons")},
+			"ovn-kubernetes/ovs/ovs-daemons: deaf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			results, err := k8s.Collect(t.Context(), cluster(&deaf{}, append(c.pods, node("n1"))...), filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
+			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
+				t.Errorf("%v, %v", err, results)
+			}
+		})
+	}
+}
+
+// TestPermissions: what is missing is named: verb, resource and namespace.
+func TestPermissions(t *testing.T) {
+	for name, c := range map[string]struct {
+		allowed string // verbs on pods/exec
+		want    string
+	}{
+		"none":   {"", "permission is missing: verb create and get on resource pods/exec in namespace ovn-kubernetes"},
+		"create": {"create", "deaf"},
+		"get":    {"get", "deaf"},
+		"both":   {"create get", "deaf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := fake.NewSimpleClientset(clusters()["kind central"]...)
+			api.PrependReactor("create", "selfsubjectaccessreviews", func(action k8stesting.Action) (bool, runtime.Object, error) {
+				review := action.(k8stesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+				asked := review.Spec.ResourceAttributes
+				review.Status.Allowed = asked.Resource == "pods" && asked.Subresource == "exec" && asked.Namespace == ovnk && strings.Contains(c.allowed, asked.Verb)
+				return true, review, nil
+			})
+			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: api, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
+			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
+				t.Errorf("%v, %v", err, results)
+			}
+		})
+	}
+	api := fake.NewSimpleClientset()
+	api.PrependReactor("list", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
+	})
+	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: api, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"})
+	if err != nil || results[0].Err == nil {
+		t.Fatal(err, results)
+	}
+	if !strings.Contains(results[0].Err.Error(), "permission is missing: verb list on resource pods in namespace kube-system") {
+		t.Error(results[0].Err)
+	}
+}
+
+// TestWorkdirs: what is there is not replaced unasked, and a failure leaves it
+// as it was; several nodes get workdirs of their own.
+func TestWorkdirs(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "wd")
+	c := cluster(&deaf{}, clusters()["kind central"]...)
+	wd, err := workdir.Lock(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(wd.RestoreFlows(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mine := wd.DumpFile("br0", workdir.Flows)
+	if err := os.WriteFile(mine, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wd.Unlock()
+	results, err := k8s.Collect(t.Context(), c, parent, k8s.Options{Nodes: []string{"n1"}})
+	if err != nil || !errors.Is(results[0].Err, collect.ErrOccupied) {
+		t.Errorf("%v, %v", err, results)
+	}
+	opts := k8s.Options{Nodes: []string{"n1"}}
+	opts.Force = true
+	results, err = k8s.Collect(t.Context(), c, parent, opts)
+	if err != nil || results[0].Err == nil || errors.Is(results[0].Err, collect.ErrOccupied) {
+		t.Errorf("%v, %v", err, results)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error("a collection that failed took away what was there: ", err)
+	}
+	results, err = k8s.Collect(t.Context(), c, parent, k8s.Options{All: true})
+	if err != nil || len(results) != 2 {
+		t.Fatal(err, results)
+	}
+	for i, r := range results {
+		if r.Workdir != filepath.Join(parent, fmt.Sprintf("n%d", i+1)) || r.Err == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(parent, "*", ".incoming*"))
+	more, err2 := filepath.Glob(filepath.Join(parent, ".incoming*"))
+	if len(left)+len(more) > 0 || err != nil || err2 != nil {
+		t.Errorf("left behind: %q %q", left, more)
+	}
+}

@@ -1,0 +1,131 @@
+package k8s_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"ovs-offline/collect/k8s"
+	"ovs-offline/replica/runtime/process"
+)
+
+func TestMain(m *testing.M) {
+	process.Main()
+	os.Exit(m.Run())
+}
+
+const lab = "../../scripts/lab/lab"
+
+// pod makes a running pod.
+func pod(namespace, name, node, label string, containers ...string) *corev1.Pod {
+	key, value, _ := strings.Cut(label, "=")
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{key: value}},
+		Spec:       corev1.PodSpec{NodeName: node},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, c := range containers {
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: c})
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses,
+			corev1.ContainerStatus{Name: c, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+	}
+	return p
+}
+
+func node(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// local runs what would be run in containers on this machine.
+type local struct {
+	t     *testing.T
+	shell []string          // in place of sh
+	env   map[string]string // more of it, or other
+}
+
+func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdout, stderr io.Writer) error {
+	if len(l.shell) > 0 {
+		argv = append(append([]string{}, l.shell...), argv[1:]...)
+	}
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.Stdout, c.Stderr = stdout, stderr
+	c.Env = os.Environ()
+	for k, v := range l.env {
+		c.Env = append(c.Env, k+"="+v)
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.WaitDelay = 10 * time.Second
+	return c.Run()
+}
+
+// live brings a topology of the lab up, and returns its folder and a way to run
+// commands on it.
+func live(t *testing.T, topology string) (dir string, exec *local) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the lab takes seconds for each topology")
+	}
+	if err := process.Missing("ovs-vswitchd", "ovn-northd", "ovn-controller", "ip"); err != nil {
+		t.Skip(err)
+	}
+	dir = filepath.Join(t.TempDir(), "lab")
+	labRun(t, "up", topology, dir)
+	t.Cleanup(func() { labRun(t, "down", dir) })
+	return dir, onLab(t, dir)
+}
+
+func labRun(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(lab, args...).CombinedOutput(); err != nil {
+		t.Fatalf("lab %s: %v: %s", args, err, out)
+	}
+}
+
+// onLab runs commands with the folders of a lab for those of OVS and OVN.
+func onLab(t *testing.T, dir string) *local {
+	t.Helper()
+	bin, err := filepath.Abs("testdata/bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &local{t: t, env: map[string]string{
+		"PATH":       bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"OVS_RUNDIR": filepath.Join(dir, "ovs"), "OVN_RUNDIR": filepath.Join(dir, "ovn"), "LC_ALL": "C",
+	}}
+}
+
+// cluster makes a cluster of objects whose containers are one executor.
+func cluster(executor k8s.Executor, objects ...runtime.Object) *k8s.Cluster {
+	return &k8s.Cluster{Name: "https://cluster.test:6443", API: fake.NewSimpleClientset(objects...), Executor: executor}
+}
+
+// interconnect are the pods of a node of ovn-kubernetes with interconnect.
+func interconnect(name string) []runtime.Object {
+	return []runtime.Object{node(name), pod("ovn-kubernetes", "ovnkube-node-"+name, name, "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller")}
+}
+
+// collectOne collects one node and fails the test if that fails.
+func collectOne(t *testing.T, c *k8s.Cluster, dir string, opts k8s.Options) k8s.Result {
+	t.Helper()
+	results, err := k8s.Collect(t.Context(), c, dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(results[0].Err); err != nil {
+		t.Fatal(err)
+	}
+	return results[0]
+}

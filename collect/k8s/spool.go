@@ -1,0 +1,77 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// errLocal is wrapped by errors of this machine.
+var errLocal = errors.New("could not be kept here")
+
+// queued bounds what waits for a slow disk, in pieces of up to 32 KiB. A reader
+// who stops loses the end of a stream: the other side goes when it has sent all.
+const queued = 8192
+
+// spool writes a stream to a file, without making the stream wait for the disk.
+// A connection that was given up may still write to it after Close: that is dropped.
+type spool struct {
+	file   *os.File
+	came   func(n int)
+	queue  chan []byte
+	done   chan error
+	mu     sync.Mutex
+	closed bool
+}
+
+func newSpool(path string, came func(n int), fail context.CancelCauseFunc) (*spool, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errLocal, err)
+	}
+	s := &spool{file: file, came: came, queue: make(chan []byte, queued), done: make(chan error, 1)}
+	go s.drain(fail)
+	return s, nil
+}
+
+// drain writes what comes; after an error the rest is dropped, since the whole
+// is lost.
+func (s *spool) drain(fail context.CancelCauseFunc) {
+	var err error
+	for p := range s.queue {
+		if err != nil {
+			continue
+		}
+		if _, err = s.file.Write(p); err != nil {
+			err = fmt.Errorf("%w: %w", errLocal, err)
+			fail(err)
+		}
+	}
+	if closeErr := s.file.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("%w: %w", errLocal, closeErr)
+	}
+	s.done <- err
+}
+
+// Write takes a copy of p.
+func (s *spool) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, os.ErrClosed
+	}
+	s.queue <- append([]byte(nil), p...)
+	s.came(len(p))
+	return len(p), nil
+}
+
+// Close waits until all is written.
+func (s *spool) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	close(s.queue)
+	s.mu.Unlock()
+	return <-s.done
+}

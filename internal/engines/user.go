@@ -1,0 +1,117 @@
+package engines
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// needsUser tells whether the runtime is another user's: root brings podman up
+// for one, since root's own podman is not rootless.
+func (r Runtime) needsUser() bool { return r.Label == PodmanRootless && os.Geteuid() == 0 }
+
+// asUser runs this very test again as the user whose engine it is, in a copy of
+// the test program and of the captures that every user can read.
+func (r Runtime) asUser(t *testing.T) {
+	t.Helper()
+	user := owner(t, strings.TrimPrefix(r.Socket, "unix://"))
+	src := filepath.Join(r.dir, "src")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(root(), here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(src, relative)
+	program := filepath.Join(to, "test")
+	if _, err := os.Stat(program); err != nil {
+		for _, part := range []string{"testdata", "scripts", filepath.Join(relative, "testdata")} {
+			copyTree(t, filepath.Join(root(), part), filepath.Join(src, part))
+		}
+		copyFile(t, filepath.Join(root(), "go.mod"), filepath.Join(src, "go.mod"), 0o644)
+		copyFile(t, "/proc/self/exe", program, 0o755)
+	}
+	home := filepath.Join(r.dir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(home, int(user.Uid), int(user.Gid)); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), program, "-test.run="+exactly(t.Name()), "-test.v", "-test.timeout=10m")
+	c.Dir = to
+	c.Env = append(r.Env(), "PATH="+os.Getenv("PATH"), "HOME="+home, "TMPDIR="+home, inherited+"="+r.Label+"="+r.Socket)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	out, err := c.CombinedOutput()
+	t.Logf("as user %d:\n%s", user.Uid, out)
+	if err != nil {
+		t.Errorf("as user %d: %v", user.Uid, err)
+	}
+	if strings.Contains(string(out), "\n--- SKIP") || strings.Contains(string(out), "no tests to run") {
+		t.Skip("as the other user it was skipped: see above")
+	}
+}
+
+// exactly is the pattern that selects one test.
+func exactly(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+func owner(t *testing.T, path string) *syscall.Credential {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := info.Sys().(*syscall.Stat_t)
+	return &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}
+}
+
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	if _, err := os.Stat(from); err != nil {
+		return
+	}
+	err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		mode := os.FileMode(0o644)
+		if info, err := e.Info(); err == nil && info.Mode()&0o111 != 0 {
+			mode = 0o755
+		}
+		copyFile(t, path, filepath.Join(to, relative), mode)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyFile(t *testing.T, from, to string, mode os.FileMode) {
+	t.Helper()
+	raw, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, raw, mode); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,108 @@
+package graph
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// DOT writes the graph in graphviz' language: a box is a table of its ports.
+func (g *Graph) DOT(w io.Writer) error {
+	out := &svg{Writer: bufio.NewWriter(w)}
+	out.printf("graph {\n  rankdir=LR; ranksep=1.2; label=%s; labelloc=t;\n  node [shape=plain, fontname=\"monospace\", fontsize=10];\n", quote(g.Title))
+	boxes, ports := map[*Box]int{}, map[*Port]int{}
+	for i, b := range g.Boxes {
+		boxes[b] = i
+		out.printf("  b%d [label=<%s>];\n", i, table(b, ports))
+	}
+	for _, e := range g.Edges {
+		attributes := `color="#55708a"`
+		if e.Kind == Tunnel {
+			attributes = `color="#d08b2c"`
+		}
+		if e.State == Down || e.State == Failed {
+			attributes = `color="#d9534a", style=dashed`
+		}
+		out.printf("  %s -- %s [%s];\n", dotEnd(boxes, ports, e.From, e.FromPort), dotEnd(boxes, ports, e.To, e.ToPort), attributes)
+	}
+	out.printf("}\n")
+	if out.err != nil {
+		return out.err
+	}
+	return out.Flush()
+}
+
+func dotEnd(boxes map[*Box]int, ports map[*Port]int, b *Box, p *Port) string {
+	if n, ok := ports[p]; ok {
+		return fmt.Sprintf("b%d:p%d", boxes[b], n)
+	}
+	return fmt.Sprintf("b%d", boxes[b])
+}
+
+// table is a box as a table, its ports in as many columns as the SVG would have.
+func table(b *Box, ports map[*Port]int) string {
+	columns := 1
+	for len(b.Ports) > 24*columns*columns {
+		columns++
+	}
+	var t strings.Builder
+	fmt.Fprintf(&t, `<table cellspacing="2" border="1" cellborder="1"><tr><td border="0" colspan="%d"><b>%s</b> %s</td></tr>`, columns, escape(b.Name), escape(b.Note))
+	for i, p := range b.Ports {
+		ports[p] = len(ports)
+		if i%columns == 0 {
+			t.WriteString("<tr>")
+		}
+		fmt.Fprintf(&t, `<td port="p%d" align="left" bgcolor="%s">%s</td>`, ports[p], background(p), dotText(p))
+		if i%columns == columns-1 || i == len(b.Ports)-1 {
+			t.WriteString("</tr>")
+		}
+	}
+	if b.Hidden > 0 {
+		fmt.Fprintf(&t, `<tr><td border="0" colspan="%d">and %d more, filtered</td></tr>`, columns, b.Hidden)
+	}
+	t.WriteString("</table>")
+	return t.String()
+}
+
+func background(p *Port) string {
+	switch {
+	case p.State == Failed:
+		return "#f9c4c0"
+	case p.State == Down:
+		return "#fde3e1"
+	case p.Active:
+		return "#d9f2df"
+	}
+	return "#ffffff"
+}
+
+// dotText is all that a cell says: a bond's members are lines of it.
+func dotText(p *Port) string {
+	line := func(p *Port) string {
+		words := []string{p.Number, label(p), p.Note}
+		if p.State == Down || p.State == Failed {
+			words = append(words, string(p.State))
+		}
+		return escape(strings.Join(strings.Fields(strings.Join(words, " ")), " "))
+	}
+	text := line(p)
+	for _, m := range p.Members {
+		text += `<br align="left"/>- ` + line(m)
+	}
+	if len(p.Members) > 0 {
+		text += `<br align="left"/>`
+	}
+	return text
+}
+
+// quote makes any text one string of DOT; control characters become U+FFFD.
+func quote(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(strings.ToValidUTF8(text, "\uFFFD")) + `"`
+}

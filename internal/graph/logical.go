@@ -1,0 +1,213 @@
+package graph
+
+import (
+	"context"
+	"sort"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
+)
+
+// Logical reads the logical network of a workdir's OVN NB database.
+func Logical(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
+	content, host, remarks, err := read(ctx, wd, workdir.NB, ovsdb.NB)
+	if err != nil {
+		return nil, err
+	}
+	l := &logical{graph: &Graph{Remarks: remarks}, rows: map[string]ovsdb.Row{}, routerPorts: map[string]*Port{}, routers: map[string]*Box{}, networks: map[string]*Box{}}
+	for _, table := range []string{"Logical_Switch_Port", "Logical_Router_Port"} {
+		for _, row := range content.Rows(table) {
+			l.rows[row.UUID] = row
+		}
+	}
+	// Routers first: what a switch's port leads to is then known.
+	for _, row := range byName(content.Rows("Logical_Router")) {
+		l.router(row)
+	}
+	for _, row := range byName(content.Rows("Logical_Switch")) {
+		l.logicalSwitch(row)
+	}
+	l.peers()
+	l.graph.Title = title(host, content, l.graph, "logical switch or router", "logical switches and routers")
+	return l.graph, nil
+}
+
+type logical struct {
+	graph       *Graph
+	rows        map[string]ovsdb.Row // ports by UUID
+	routerPorts map[string]*Port     // by name
+	routers     map[string]*Box      // by the names of their ports
+	networks    map[string]*Box
+	pairs       [][2]string // router ports that are peers
+}
+
+func byName(rows []ovsdb.Row) []ovsdb.Row {
+	sort.SliceStable(rows, func(i, j int) bool { return friendly(rows[i]) < friendly(rows[j]) })
+	return rows
+}
+
+// friendly is the name that a person gave, where OpenStack made another.
+func friendly(row ovsdb.Row) string {
+	ids := row.Map("external_ids")
+	for _, key := range []string{"neutron:network_name", "neutron:router_name", "neutron:port_name"} {
+		if ids[key] != "" {
+			return ids[key]
+		}
+	}
+	return row.String("name")
+}
+
+func newBox(row ovsdb.Row, kind Kind) *Box {
+	b := &Box{Name: friendly(row), Kind: kind}
+	if name := row.String("name"); name != b.Name {
+		b.Detail = append(b.Detail, "name: "+name)
+	}
+	return b
+}
+
+func (l *logical) router(row ovsdb.Row) {
+	b := newBox(row, Router)
+	b.Note = counted(len(row.UUIDs("static_routes")), "route") + counted(len(row.UUIDs("nat")), "NAT") +
+		counted(len(row.UUIDs("load_balancer"))+len(row.UUIDs("load_balancer_group")), "LB")
+	if chassis := row.Map("options")["chassis"]; chassis != "" {
+		b.Detail = append(b.Detail, "chassis: "+chassis)
+	}
+	b.Note = strings.TrimPrefix(b.Note, ", ")
+	l.graph.Boxes = append(l.graph.Boxes, b)
+	for _, id := range row.UUIDs("ports") {
+		port, ok := l.rows[id]
+		if !ok {
+			continue
+		}
+		p := &Port{Name: friendly(port), Kind: Link, State: enabled(port), Note: strings.Join(port.Strings("networks"), " ")}
+		p.detail("name", port.String("name"))
+		p.detail("MAC", port.String("mac"))
+		if len(port.UUIDs("gateway_chassis")) > 0 || len(port.UUIDs("ha_chassis_group")) > 0 {
+			p.note("gateway")
+		}
+		b.Ports = append(b.Ports, p)
+		l.routerPorts[port.String("name")], l.routers[port.String("name")] = p, b
+		if peer := port.String("peer"); peer != "" {
+			l.pairs = append(l.pairs, [2]string{port.String("name"), peer})
+		}
+	}
+	sortPorts(b.Ports)
+}
+
+func counted(n int, what string) string {
+	switch {
+	case n == 0:
+		return ""
+	case n > 1 && what != "NAT":
+		what += "s"
+	}
+	return ", " + strconv.Itoa(n) + " " + what
+}
+
+func enabled(row ovsdb.Row) State {
+	if on := row.Bools("enabled"); len(on) == 1 && !on[0] {
+		return Down
+	}
+	return Unknown
+}
+
+func (l *logical) logicalSwitch(row ovsdb.Row) {
+	b := newBox(row, Switch)
+	config := row.Map("other_config")
+	b.Note = strings.TrimSpace(config["subnet"] + " " + config["ipv6_prefix"])
+	b.Note = strings.TrimPrefix(b.Note+counted(len(row.UUIDs("load_balancer"))+len(row.UUIDs("load_balancer_group")), "LB"), ", ")
+	l.graph.Boxes = append(l.graph.Boxes, b)
+	for _, id := range row.UUIDs("ports") {
+		if port, ok := l.rows[id]; ok {
+			b.Ports = append(b.Ports, l.switchPort(b, port))
+		}
+	}
+	sortPorts(b.Ports)
+}
+
+func (l *logical) switchPort(b *Box, row ovsdb.Row) *Port {
+	p := &Port{Name: friendly(row), Kind: Service, State: enabled(row)}
+	p.detail("name", row.String("name"))
+	kind := row.String("type")
+	p.detail("type", kind)
+	for _, address := range append(row.Strings("addresses"), row.Strings("dynamic_addresses")...) {
+		p.detail("addresses", address)
+	}
+	switch kind {
+	case "", "virtual", "external":
+		p.Kind = Attached
+		p.Note = addressesOf(row)
+		if up := row.Bools("up"); len(up) == 1 && p.State == Unknown {
+			p.State = map[bool]State{true: Up, false: Down}[up[0]]
+		}
+		p.detail("parent", row.String("parent_name"))
+	case "router":
+		p.Kind = Link
+		l.toRouter(b, p, row.Map("options")["router-port"])
+	case "localnet":
+		p.note("localnet")
+		if tag, ok := row.Int("tag"); ok {
+			p.note("tag " + strconv.Itoa(tag))
+		}
+		l.toNetwork(b, p, row.Map("options")["network_name"])
+	default:
+		p.note(kind)
+		p.note(addressesOf(row))
+	}
+	return p
+}
+
+// addressesOf are the IP addresses of a switch's port, without its MAC.
+func addressesOf(row ovsdb.Row) string {
+	var found []string
+	for _, text := range append(row.Strings("addresses"), row.Strings("dynamic_addresses")...) {
+		for _, word := range strings.Fields(text) {
+			if strings.Contains(word, ".") || strings.Count(word, ":") > 1 && len(word) != len("00:00:00:00:00:00") {
+				found = append(found, word)
+			}
+		}
+	}
+	return strings.Join(found, " ")
+}
+
+func (l *logical) toRouter(b *Box, p *Port, name string) {
+	port := l.routerPorts[name]
+	if port == nil {
+		p.State = Failed
+		p.note("no router port " + name)
+		return
+	}
+	state := Up
+	if port.State == Down || p.State == Down {
+		state = Down
+	}
+	l.graph.Edges = append(l.graph.Edges, &Edge{From: b, FromPort: p, To: l.routers[name], ToPort: port, Kind: Link, State: state})
+}
+
+func (l *logical) toNetwork(b *Box, p *Port, name string) {
+	to := l.networks[name]
+	if to == nil {
+		to = &Box{Name: name, Kind: Network, Note: "physical network"}
+		l.networks[name] = to
+		l.graph.Boxes = append(l.graph.Boxes, to)
+	}
+	l.graph.Edges = append(l.graph.Edges, &Edge{From: b, FromPort: p, To: to, Kind: Link, State: Up})
+}
+
+// peers joins router ports that are each other's peers.
+func (l *logical) peers() {
+	joined := map[[2]string]bool{}
+	for _, pair := range l.pairs {
+		from, to := l.routerPorts[pair[0]], l.routerPorts[pair[1]]
+		if to == nil {
+			continue // the peer is of a switch, which names this port itself
+		}
+		if joined[[2]string{pair[1], pair[0]}] {
+			continue
+		}
+		joined[pair] = true
+		l.graph.Edges = append(l.graph.Edges, &Edge{From: l.routers[pair[0]], FromPort: from, To: l.routers[pair[1]], ToPort: to, Kind: Link, State: Up})
+	}
+}

@@ -1,0 +1,335 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
+)
+
+// ErrNoDatabase is wrapped where a workdir lacks the database that is to be drawn.
+var ErrNoDatabase = errors.New("nothing to draw")
+
+// Node reads the OVS database of a workdir, and what was recorded beside it.
+func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
+	content, host, remarks, err := read(ctx, wd, workdir.OVS, ovsdb.OVS)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{graph: &Graph{Remarks: remarks}, rows: map[string]ovsdb.Row{}, owners: map[string]*Box{}, ports: map[string]*Port{}, remotes: map[string]*Box{}}
+	for _, table := range []string{"Port", "Interface"} {
+		for _, row := range content.Rows(table) {
+			n.rows[row.UUID] = row
+		}
+	}
+	bridges := content.Rows("Bridge")
+	sort.Slice(bridges, func(i, j int) bool { return bridges[i].String("name") < bridges[j].String("name") })
+	var names []string
+	for _, b := range bridges {
+		names = append(names, b.String("name"))
+	}
+	if n.recorded, err = readRecorded(wd, names); err != nil {
+		return nil, err
+	}
+	for _, b := range bridges {
+		n.bridge(b)
+	}
+	n.patches()
+	if len(n.recorded.interfaces) == 0 && len(n.recorded.ports) == 0 {
+		n.graph.Remarks = append(n.graph.Remarks, "no link states were collected")
+	}
+	n.graph.Title = title(host, content, n.graph, "bridge", "bridges")
+	return n.graph, nil
+}
+
+// read reads one database of a workdir.
+func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind, schema string) (content *ovsdb.Content, host string, remarks []string, err error) {
+	m, err := wd.Manifest()
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if c := m.Collection(k); c != nil {
+		host = c.Host
+	}
+	content, remarks, err = ovsdb.Read(ctx, wd.Database(k))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, "", nil, fmt.Errorf("%w in %s: no %s database was collected", ErrNoDatabase, wd.Path(), k.Title())
+	}
+	if err == nil && content.Info.Name != schema {
+		err = fmt.Errorf("%s holds %s, not %s", wd.Database(k), content.Info.Name, schema)
+	}
+	return content, host, remarks, err
+}
+
+// title counts what the picture shows.
+func title(host string, content *ovsdb.Content, g *Graph, one, many string) string {
+	ports, down, boxes := 0, 0, 0
+	for _, b := range g.Boxes {
+		if b.Kind == Remote || b.Kind == Network {
+			continue
+		}
+		boxes++
+		for _, p := range b.Ports {
+			ports++
+			if p.State == Down || p.State == Failed {
+				down++
+			}
+		}
+	}
+	if boxes == 1 {
+		many = one
+	}
+	text := fmt.Sprintf("%d %s, %d ports", boxes, many, ports)
+	if down > 0 {
+		text += fmt.Sprintf(" (%d not up)", down)
+	}
+	if rows := content.Rows("Open_vSwitch"); len(rows) == 1 && rows[0].String("ovs_version") != "" {
+		text = "Open vSwitch " + rows[0].String("ovs_version") + ": " + text
+	}
+	if host != "" {
+		text = host + ", " + text
+	}
+	return text
+}
+
+type node struct {
+	graph    *Graph
+	rows     map[string]ovsdb.Row // ports and interfaces by UUID
+	recorded *recorded
+	owners   map[string]*Box  // of patch ports, by name
+	ports    map[string]*Port // patch ports by name
+	peers    [][2]string      // patch port and peer
+	remotes  map[string]*Box
+}
+
+func (n *node) bridge(row ovsdb.Row) {
+	b := &Box{Name: row.String("name"), Kind: Bridge}
+	var notes []string
+	for _, column := range []string{"datapath_type", "fail_mode"} {
+		if v := row.String(column); v != "" && v != "system" {
+			notes = append(notes, v)
+		}
+	}
+	if len(row.UUIDs("controller")) > 0 {
+		notes = append(notes, "controller")
+	}
+	b.Note = strings.Join(notes, ", ")
+	n.graph.Boxes = append(n.graph.Boxes, b)
+	for _, id := range row.UUIDs("ports") {
+		if port, ok := n.rows[id]; ok {
+			n.port(b, port)
+		}
+	}
+	sortPorts(b.Ports)
+}
+
+// port adds a port: its one interface, or a bond with its members.
+func (n *node) port(b *Box, row ovsdb.Row) {
+	var members []*Port
+	for _, id := range row.UUIDs("interfaces") {
+		if i, ok := n.rows[id]; ok {
+			members = append(members, n.iface(b, i))
+		}
+	}
+	if len(members) == 0 {
+		return
+	}
+	p := members[0]
+	if len(members) > 1 {
+		p = n.bond(row, members)
+	}
+	if tag, ok := row.Int("tag"); ok {
+		p.note("tag " + strconv.Itoa(tag))
+	}
+	if mode := row.String("vlan_mode"); mode != "access" {
+		p.note(mode)
+	}
+	b.Ports = append(b.Ports, p)
+}
+
+func (n *node) bond(row ovsdb.Row, members []*Port) *Port {
+	bond := &Port{Name: row.String("name"), Kind: Bond, Members: members}
+	bond.note(row.String("bond_mode"))
+	if lacp := row.String("lacp"); lacp != "" && lacp != "off" {
+		bond.note("LACP " + lacp)
+	}
+	shown := n.recorded.members[bond.Name]
+	up := 0
+	for _, m := range members {
+		switch shown[m.Name] {
+		case "active":
+			m.Active = true
+			m.note("active")
+		case "disabled":
+			m.note("disabled")
+			if m.State != Failed {
+				m.State = Down
+			}
+		}
+		if m.State == Up {
+			up++
+		}
+		if m.State != Unknown && bond.State == Unknown {
+			bond.State = Down
+		}
+	}
+	if up > 0 {
+		bond.State = Up
+	}
+	sortPorts(bond.Members)
+	return bond
+}
+
+func (p *Port) note(text string) {
+	switch {
+	case text == "":
+	case p.Note == "":
+		p.Note = text
+	default:
+		p.Note += ", " + text
+	}
+}
+
+func (p *Port) detail(label, value string) {
+	if value != "" {
+		p.Detail = append(p.Detail, label+": "+value)
+	}
+}
+
+func (n *node) iface(b *Box, row ovsdb.Row) *Port {
+	p := &Port{Name: row.String("name"), Kind: kindOf(row, b.Name)}
+	number, numbered := row.Int("ofport")
+	if numbered {
+		p.Number = strconv.Itoa(number)
+	}
+	var why string
+	p.State, why = n.recorded.state(b.Name, p.Number, p.Name)
+	if failure := row.String("error"); failure != "" {
+		p.State, why = Failed, failure
+	} else if number == -1 {
+		p.State, why = Failed, "it has no OpenFlow port"
+	}
+	if number == openflow.PortLocal {
+		p.Number = "LOCAL"
+	}
+	p.detail("type", row.String("type"))
+	p.detail(string(p.State), why)
+	id := row.Map("external_ids")["iface-id"]
+	p.detail("iface-id", id)
+	p.detail("MAC", row.Map("external_ids")["attached-mac"])
+	if p.Kind == Interface {
+		p.note(id)
+	}
+	switch p.Kind {
+	case Patch:
+		peer := row.Map("options")["peer"]
+		p.detail("peer", peer)
+		n.owners[p.Name], n.ports[p.Name] = b, p
+		n.peers = append(n.peers, [2]string{p.Name, peer})
+	case Tunnel:
+		n.tunnel(b, p, row)
+	}
+	return p
+}
+
+func kindOf(row ovsdb.Row, bridge string) Kind {
+	kind := row.String("type")
+	switch {
+	case kind == "patch":
+		return Patch
+	case kind == "internal" && row.String("name") == bridge:
+		return Internal
+	case row.Map("external_ids")["iface-id"] != "":
+		return Interface
+	case kind == "internal":
+		return Internal
+	case strings.HasPrefix(kind, "dpdk"):
+		return Userspace
+	case kind == "" || kind == "system" || kind == "tap" || strings.HasPrefix(kind, "afxdp"):
+		return System
+	}
+	return Tunnel
+}
+
+// tunnel joins a tunnel port with the place where it ends.
+func (n *node) tunnel(b *Box, p *Port, row ovsdb.Row) {
+	p.note(row.String("type"))
+	options := row.Map("options")
+	var keys []string
+	for key := range options {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	for _, key := range keys {
+		if key != "psk" { // a secret
+			p.detail(key, options[key])
+		}
+	}
+	remote := options["remote_ip"]
+	if remote == "" || remote == "flow" {
+		remote = "set by flows"
+	}
+	if bfd := n.recorded.bfd(p.Name); bfd != "" {
+		p.note("BFD " + bfd)
+		if bfd != "up" && p.State != Failed {
+			p.State = Down
+		}
+	}
+	to := n.remotes[remote]
+	if to == nil {
+		to = &Box{Name: remote, Kind: Remote}
+		n.remotes[remote] = to
+		n.graph.Boxes = append(n.graph.Boxes, to)
+	}
+	n.graph.Edges = append(n.graph.Edges, &Edge{From: b, FromPort: p, To: to, Kind: Tunnel, State: p.State})
+}
+
+// patches joins the patch ports, once all are known.
+func (n *node) patches() {
+	joined := map[[2]string]bool{}
+	for _, pair := range n.peers {
+		from, to := n.ports[pair[0]], n.ports[pair[1]]
+		if to == nil {
+			from.State = Failed
+			from.note("no peer")
+			continue
+		}
+		if joined[[2]string{pair[1], pair[0]}] {
+			continue
+		}
+		joined[pair] = true
+		state := Up
+		if from.State == Failed || to.State == Failed {
+			state = Failed
+		}
+		n.graph.Edges = append(n.graph.Edges, &Edge{From: n.owners[pair[0]], FromPort: from, To: n.owners[pair[1]], ToPort: to, Kind: Patch, State: state})
+	}
+}
+
+// sortPorts orders ports by kind, then by number, then by name.
+func sortPorts(ports []*Port) {
+	order := []Kind{Internal, Bond, System, Userspace, Interface, Patch, Tunnel, Service, Link, Attached}
+	rank := map[Kind]int{}
+	for i, k := range order {
+		rank[k] = i
+	}
+	sort.SliceStable(ports, func(i, j int) bool {
+		a, b := ports[i], ports[j]
+		if rank[a.Kind] != rank[b.Kind] {
+			return rank[a.Kind] < rank[b.Kind]
+		}
+		m, errA := strconv.Atoi(a.Number)
+		n, errB := strconv.Atoi(b.Number)
+		if errA == nil && errB == nil && m != n {
+			return m < n
+		}
+		return a.Name < b.Name
+	})
+}
