@@ -97,9 +97,9 @@ func (o *options) printInspection(seen inspection) {
 		}
 		printDatabases(o, n)
 		printDumps(o, n)
-		o.printJoined("Recorded: ", ", ", n.Recorded)
-		o.printJoined("A replica can answer:\n  - ", "\n  - ", n.Can)
-		o.printJoined("A replica can't answer:\n  - ", "\n  - ", n.Cannot)
+		o.printNames("Recorded: ", ", ", n.Recorded)
+		o.printNames("A replica can answer:\n  - ", "\n  - ", n.Can)
+		o.printNames("A replica can't answer:\n  - ", "\n  - ", n.Cannot)
 		for _, r := range n.Remarks {
 			o.warn("%s: %s", n.Name, r)
 		}
@@ -112,10 +112,15 @@ func (o *options) printInspection(seen inspection) {
 	}
 }
 
-func (o *options) printJoined(head, between string, list []string) {
-	if len(list) > 0 {
-		fmt.Fprintln(o.Out, head+escape(strings.Join(list, between)))
+func (o *options) printNames(head, between string, list []string) {
+	if len(list) == 0 {
+		return
 	}
+	safe := make([]string, len(list))
+	for i := range list {
+		safe[i] = escape(list[i])
+	}
+	fmt.Fprintln(o.Out, head+strings.Join(safe, between))
 }
 
 func printDatabases(o *options, n collect.Description) {

@@ -129,7 +129,7 @@ func newRoot(o *options) *cobra.Command {
 	root.AddCommand(newInspect(o))
 	root.AddCommand(newCollectK8s(o))
 	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o), newBuild(o))
-	root.AddCommand(newGraph(o), newReport(o), newDiff(o), newList(o))
+	root.AddCommand(newGraph(o), newReport(o), newDiff(o), newList(o), newSave(o), newLoad(o))
 	return root
 }
 

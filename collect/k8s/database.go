@@ -24,16 +24,22 @@ type backup struct {
 type shared struct {
 	transfer
 	mu    sync.Mutex
-	taken map[workdir.Kind]func() (backup, error)
+	taken map[source]func() (backup, error)
+}
+
+// source tells databases apart: a cluster may have several clouds.
+type source struct {
+	kind              workdir.Kind
+	layout, namespace string
 }
 
 // take gets a database for the first who asks, and gives it to all.
-func (s *shared) take(k workdir.Kind, get func(t *transfer) (backup, error)) (backup, error) {
+func (s *shared) take(from source, get func(t *transfer) (backup, error)) (backup, error) {
 	s.mu.Lock()
-	once := s.taken[k]
+	once := s.taken[from]
 	if once == nil {
 		once = sync.OnceValues(func() (backup, error) { return get(&s.transfer) })
-		s.taken[k] = once
+		s.taken[from] = once
 	}
 	s.mu.Unlock()
 	return once()
@@ -55,14 +61,14 @@ func (n *node) collectOVN(ctx context.Context, k workdir.Kind) (workdir.Collecti
 }
 
 func (n *node) ovnBackup(ctx context.Context, k workdir.Kind) (backup, error) {
-	targets, err := n.survey.databases(n.layout, k, n.name)
+	targets, err := n.survey.databases(n.layout, k, n.name, n.target.Namespace)
 	if err != nil {
 		return backup{}, err
 	}
-	if n.layout.perNode {
+	if n.layout.perNode || n.shared == nil {
 		return n.transfer.backup(ctx, targets, k)
 	}
-	b, err := n.shared.take(k, func(t *transfer) (backup, error) { return t.backup(ctx, targets, k) })
+	b, err := n.shared.take(source{k, n.layout.name, n.target.Namespace}, func(t *transfer) (backup, error) { return t.backup(ctx, targets, k) })
 	if err != nil {
 		return backup{}, err
 	}

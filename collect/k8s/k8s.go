@@ -6,7 +6,6 @@ package k8s
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,12 +97,15 @@ func (s *survey) collectAll(ctx context.Context, path string, results []Result, 
 	if opts.Stall == 0 {
 		opts.Stall = defaultStall
 	}
-	common, err := s.makeShared(path, opts)
-	if err != nil {
-		return err
+	var common *shared
+	if opts.Several() {
+		var err error
+		if common, err = s.makeShared(path, opts); err != nil {
+			return err
+		}
+		defer os.RemoveAll(common.spool)
 	}
-	defer os.RemoveAll(common.spool)
-	permitted := permissions{cluster: s.cluster, asked: map[string]func() error{}}
+	permitted := permissions{cluster: s.cluster, asked: map[string]func() verbs{}}
 	var wg sync.WaitGroup
 	places := make(chan struct{}, atOnce)
 	for i := range results {
@@ -120,6 +122,9 @@ func (s *survey) collectAll(ctx context.Context, path string, results []Result, 
 // makeShared makes a place for what all nodes have in common, on the disk
 // where their workdirs are.
 func (s *survey) makeShared(path string, opts Options) (*shared, error) {
+	if _, err := workdir.Find(path); err != nil { // somebody else's, say
+		return nil, err
+	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("workdir %s can't be made: %w; choose another with -w", path, err)
 	}
@@ -129,7 +134,7 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 	}
 	return &shared{
 		transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall},
-		taken:    map[workdir.Kind]func() (backup, error){},
+		taken:    map[source]func() (backup, error){},
 	}, nil
 }
 
@@ -156,7 +161,10 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 		return err
 	}
 	defer wd.Unlock()
-	if err := errors.Join(collect.Refuse(wd, opts.Force, false, workdir.OVS), collect.Refuse(wd, opts.Force, true, workdir.NB, workdir.SB)); err != nil {
+	if err := collect.Refuse(wd, opts.Force, false, workdir.OVS); err != nil {
+		return err
+	}
+	if err := collect.Refuse(wd, opts.Force, true, workdir.NB, workdir.SB); err != nil {
 		return err
 	}
 	target, err := s.ovs(l, r.Node)
@@ -175,11 +183,11 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 	if err != nil {
 		return err
 	}
-	n := &node{name: r.Node, layout: l, survey: s, shared: common, staging: staging,
+	n := &node{name: r.Node, layout: l, target: target, survey: s, shared: common, staging: staging,
 		transfer: transfer{exec: s.cluster, spool: spool, stall: opts.Stall, bytes: came.add}}
 	collections, err := n.collect(ctx)
 	if err != nil {
-		return fmt.Errorf("node %s: %w", r.Node, err)
+		return fmt.Errorf("node %s: %w", r.Node, permitted.explain(ctx, target.Namespace, err))
 	}
 	r.Collections = collections
 	return staging.Install(collections...)

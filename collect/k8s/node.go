@@ -19,8 +19,9 @@ import (
 type node struct {
 	name    string
 	layout  layout
+	target  Target // where OVS is asked
 	survey  *survey
-	shared  *shared
+	shared  *shared // nil where one node is collected
 	staging *workdir.Staging
 	transfer
 }
@@ -61,11 +62,7 @@ func (n *node) begin(k workdir.Kind) workdir.Collection {
 }
 
 func (n *node) collectOVS(ctx context.Context) (workdir.Collection, error) {
-	out := n.begin(workdir.OVS)
-	target, err := n.survey.ovs(n.layout, n.name)
-	if err != nil {
-		return out, err
-	}
+	out, target := n.begin(workdir.OVS), n.target
 	if err := n.staging.Replace(workdir.OVS, false); err != nil {
 		return out, err
 	}

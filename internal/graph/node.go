@@ -78,8 +78,10 @@ func title(host string, content *ovsdb.Content, g *Graph, one, many string) stri
 		boxes++
 		for _, p := range b.Ports {
 			ports++
-			if p.State == Down || p.State == Failed {
-				down++
+			for _, one := range append([]*Port{p}, p.Members...) {
+				if one.State == Down || one.State == Failed {
+					down++
+				}
 			}
 		}
 	}

@@ -37,6 +37,7 @@ type Staging struct {
 	Dir
 	target *Dir
 	units  map[string]bool
+	whole  []Kind // those of which all is replaced
 }
 
 // units of a kind: the folders that a collection of it owns.
@@ -104,6 +105,9 @@ func (s *Staging) Replace(k Kind, databaseOnly bool) error {
 			return fmt.Errorf("workdir %s: %w", s.target.path, err)
 		}
 	}
+	if !databaseOnly {
+		s.whole = append(s.whole, k)
+	}
 	return nil
 }
 
@@ -167,15 +171,19 @@ func (s *Staging) describe(path string) (File, error) {
 	return File{Path: rel, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// Install puts the staged collections in place of the ones they replace.
+// Install puts the staged collections in place of the ones they replace. A kind
+// of which all is replaced, and which is not among them, is gone.
 func (s *Staging) Install(collections ...Collection) error {
 	m, err := s.target.Manifest()
 	if err != nil {
 		return err
 	}
+	given := map[Kind]bool{}
 	for _, c := range collections {
+		given[c.Kind] = true
 		m.put(c)
 	}
+	m.Collections = slices.DeleteFunc(m.Collections, func(c Collection) bool { return slices.Contains(s.whole, c.Kind) && !given[c.Kind] })
 	if err := WriteJSON(s.manifestPath(), m); err != nil {
 		return fmt.Errorf("workdir %s: %w", s.target.path, err)
 	}

@@ -1,0 +1,253 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"ovs-offline/internal/workdir"
+)
+
+func lock(t *testing.T) *workdir.Dir {
+	t.Helper()
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(wd.Unlock)
+	return wd
+}
+
+// filled is a workdir with a collection and a file that was put there by hand.
+func filled(t *testing.T) *workdir.Dir {
+	t.Helper()
+	wd := lock(t)
+	stage, err := wd.Stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.Replace(workdir.OVS, false); err != nil {
+		t.Fatal(err)
+	}
+	f, err := stage.Copy(strings.NewReader("flow\n"), stage.DumpFile("br-int", workdir.Flows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.Install(workdir.Collection{Kind: workdir.OVS, Host: "node1", Files: []workdir.File{f}}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, wd.DumpFile("br-ex", workdir.Flows), "by hand\n")
+	return wd
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// content is every file below a workdir but its lock, which holds a pid.
+func content(t *testing.T, wd *workdir.Dir) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(wd.Path(), func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == ".lock" {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, wd.Path())] = string(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func same(t *testing.T, a, b map[string]string) {
+	t.Helper()
+	for name, text := range a {
+		if b[name] != text {
+			t.Errorf("%s: %q, not %q", name, b[name], text)
+		}
+	}
+	if len(a) != len(b) {
+		t.Errorf("%d files, not %d", len(b), len(a))
+	}
+}
+
+func save(t *testing.T, wd *workdir.Dir) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := Save(context.Background(), wd, "test", &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestRoundTrip(t *testing.T) {
+	wd, other := filled(t), lock(t)
+	first := save(t, wd)
+	if _, _, err := Load(context.Background(), other, bytes.NewReader(first)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, content(t, wd), content(t, other))
+	if !bytes.Equal(first, save(t, other)) {
+		t.Error("what was loaded is saved with other bytes")
+	}
+}
+
+func TestWhatWasChangedByHandIsSaid(t *testing.T) {
+	wd, other := filled(t), lock(t)
+	write(t, wd.DumpFile("br-int", workdir.Flows), "another flow\n")
+	if err := os.Symlink("/etc/passwd", wd.DumpFile("br-x", workdir.Flows)); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	remarks, err := Save(context.Background(), wd, "test", &b)
+	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a plain file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
+		t.Errorf("%q, %v", remarks, err)
+	}
+	collections, _, err := Load(context.Background(), other, &b)
+	if err != nil || len(collections) != 1 || len(collections[0].Files[0].Remarks) != 1 {
+		t.Errorf("%+v, %v", collections, err)
+	}
+	if _, err := os.Lstat(other.DumpFile("br-x", workdir.Flows)); err == nil {
+		t.Error("a link came along")
+	}
+}
+
+func TestNothingToSave(t *testing.T) {
+	if _, err := Save(context.Background(), lock(t), "test", &bytes.Buffer{}); !errors.Is(err, ErrNothing) {
+		t.Error(err)
+	}
+}
+
+// entry is one file of a bundle made for a test.
+type entry struct {
+	header tar.Header
+	text   string
+}
+
+func plain(name, text string) entry {
+	return entry{tar.Header{Name: name, Size: int64(len(text)), Typeflag: tar.TypeReg, Mode: 0o600}, text}
+}
+
+func pack(t *testing.T, entries ...entry) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	zip, err := zstd.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(zip)
+	for _, e := range entries {
+		if err := w.WriteHeader(&e.header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(e.text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func head(files ...workdir.File) entry {
+	raw, _ := json.Marshal(Head{Format: Format, Workdir: workdir.FormatVersion, ByHand: files})
+	return plain(headName, string(raw))
+}
+
+func file(path, text string) workdir.File {
+	sum := sha256.Sum256([]byte(text))
+	return workdir.File{Path: path, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}
+}
+
+// TestHostileBundles: each is refused with a reason, the workdir stays as it was,
+// and nothing stands outside of it.
+func TestHostileBundles(t *testing.T) {
+	empty := plain(manifestName, `{"format":1}`)
+	link := entry{header: tar.Header{Name: "recorded/x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}
+	huge := file("recorded/x", "x")
+	huge.Size = 1 << 40
+	cases := map[string]struct {
+		entries []entry
+		want    error
+	}{
+		"upwards":              {[]entry{head(file("recorded/../../x", "x")), empty, plain("recorded/../../x", "x")}, ErrDamaged},
+		"absolute":             {[]entry{head(file("/tmp/x", "x")), empty, plain("/tmp/x", "x")}, ErrDamaged},
+		"of the running state": {[]entry{head(file("bin/activate", "x")), empty, plain("bin/activate", "x")}, ErrDamaged},
+		"a unit itself":        {[]entry{head(file("recorded", "x")), empty, plain("recorded", "x")}, ErrDamaged},
+		"a control character":  {[]entry{head(file("recorded/\x1b[31m", "x")), empty, plain("recorded/\x1b[31m", "x")}, ErrDamaged},
+		"not announced":        {[]entry{head(), empty, plain("recorded/x", "x")}, ErrDamaged},
+		"announced twice":      {[]entry{head(file("recorded/x", "x"), file("recorded/x", "x")), empty, plain("recorded/x", "x")}, ErrDamaged},
+		"there twice":          {[]entry{head(file("recorded/x", "x")), empty, plain("recorded/x", "x"), plain("recorded/x", "x")}, ErrDamaged},
+		"missing":              {[]entry{head(file("recorded/x", "x")), empty}, ErrDamaged},
+		"another text":         {[]entry{head(file("recorded/x", "x")), empty, plain("recorded/x", "y")}, ErrDamaged},
+		"longer":               {[]entry{head(file("recorded/x", "x")), empty, plain("recorded/x", "xx")}, ErrDamaged},
+		"a file and a folder":  {[]entry{head(file("recorded/x", "x"), file("recorded/x/y", "y")), empty, plain("recorded/x", "x"), plain("recorded/x/y", "y")}, ErrDamaged},
+		"a link":               {[]entry{head(file("recorded/x", "")), empty, link}, ErrDamaged},
+		"huge":                 {[]entry{head(huge), empty, plain("recorded/x", "x")}, ErrDamaged},
+		"an unknown kind":      {[]entry{head(), plain(manifestName, `{"format":1,"collections":[{"kind":"../x"}]}`)}, ErrDamaged},
+		"a later format":       {[]entry{plain(headName, `{"format":2,"workdir_format":1}`), empty}, ErrVersion},
+		"a later workdir":      {[]entry{plain(headName, `{"format":1,"workdir_format":9}`), empty}, ErrVersion},
+		"a later manifest":     {[]entry{head(), plain(manifestName, `{"format":7}`)}, ErrVersion},
+		"another tar":          {[]entry{plain("etc/passwd", "x")}, ErrNotBundle},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			wd := filled(t)
+			before, beside := content(t, wd), filepath.Join(filepath.Dir(wd.Path()), "x")
+			_, _, err := Load(context.Background(), wd, bytes.NewReader(pack(t, c.entries...)))
+			if !errors.Is(err, c.want) {
+				t.Errorf("%v, not %v", err, c.want)
+			}
+			same(t, before, content(t, wd))
+			if _, err := os.Lstat(beside); err == nil {
+				t.Error("a file stands beside the workdir")
+			}
+		})
+	}
+}
+
+// TestCutOffOrChanged tries every end, and a change at every byte.
+func TestCutOffOrChanged(t *testing.T) {
+	wd := filled(t)
+	whole := save(t, wd)
+	other := filled(t)
+	before := content(t, other)
+	for n := range whole {
+		if _, _, err := Load(context.Background(), other, bytes.NewReader(whole[:n])); err == nil {
+			t.Fatalf("%d of %d bytes are taken for all", n, len(whole))
+		}
+	}
+	same(t, before, content(t, other))
+	for n := range whole {
+		changed := bytes.Clone(whole)
+		changed[n] ^= 0x10
+		fresh := lock(t)
+		if _, _, err := Load(context.Background(), fresh, bytes.NewReader(changed)); err == nil {
+			// zstd's own header has bits that mean nothing; the data are what they were.
+			same(t, content(t, wd), content(t, fresh))
+		} else {
+			same(t, nil, content(t, fresh))
+		}
+		fresh.Unlock()
+	}
+}
