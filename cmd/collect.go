@@ -12,6 +12,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/collect/dbfile"
 	"ovs-offline/collect/sos"
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/workdir"
 )
 
@@ -28,6 +29,7 @@ func collectCommands(o *options) []*cobra.Command {
 
 func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Command {
 	var force bool
+	limits := limit.Default()
 	c := &cobra.Command{
 		Use: use, Short: short, Args: exactly("SOS"),
 		Long:    short + ": a .tar.xz, .tar.gz, .tar.bz2, .tar.zst, .tar, or an extracted directory.",
@@ -35,11 +37,16 @@ func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Co
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.collect(func(wd *workdir.Dir, opts collect.Options) ([]workdir.Collection, error) {
 				fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", what)
+				opts.Limits = limits
 				return sos.Collect(c.Context(), wd, args[0], half, opts)
 			}, what, args[0], force)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
+	c.Flags().IntVar(&limits.Entries, "max-entries", limits.Entries, "refuse a report with more entries")
+	c.Flags().Int64Var(&limits.FileBytes, "max-file-size", limits.FileBytes, "refuse a report with a larger file to collect, in bytes")
+	c.Flags().Int64Var(&limits.Bytes, "max-size", limits.Bytes, "refuse a report that unpacks to more, in bytes")
+	c.Flags().Int64Var(&limits.Ratio, "max-ratio", limits.Ratio, "refuse a report that unpacks to so many times its size")
 	return c
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"ovs-offline/internal/limit"
 )
 
 // contents is what was kept of a source while reading it.
@@ -19,6 +21,8 @@ type contents struct {
 	name     string // the folder's own name where the source is one
 	bytes    int64
 	manifest *manifest
+	limits   limit.Limits
+	meter    *limit.Meter
 }
 
 // tree is what was kept below one top folder.
@@ -93,7 +97,11 @@ type manifest struct {
 
 // keep spools one file under a name of our own; a second one of the same name
 // replaces the first, as extracting would.
-func (c *contents) keep(t *tree, rel string, in io.Reader) error {
+func (c *contents) keep(t *tree, rel string, size int64, in io.Reader) error {
+	in, err := c.meter.Keep(rel, size, in)
+	if err != nil {
+		return err
+	}
 	out, err := os.CreateTemp(c.spool, "spooled-*")
 	if err != nil {
 		return err
@@ -171,10 +179,16 @@ func (c *contents) index(r *Report) error {
 	return nil
 }
 
+// maxManifest bounds what is read into memory; a report of every plugin has 2 MB.
+const maxManifest = 32 << 20
+
 func (c *contents) readManifest() error {
 	_, f, ok := c.resolve("sos_reports/manifest.json")
 	if !ok {
 		return nil
+	}
+	if f.size > maxManifest {
+		return nil // as a damaged one
 	}
 	raw, err := os.ReadFile(f.file)
 	if err != nil {

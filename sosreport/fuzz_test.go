@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/seeds"
 )
 
@@ -73,12 +74,12 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(nil), "-x\na;touch b\n../br\n\n\x1b[31mred\n"+strings.Repeat("b", 300)+"\novs-vsctl: no\n")
 	f.Fuzz(func(t *testing.T, manifest []byte, bridges string) {
 		spool := t.TempDir()
-		c := &contents{spool: spool, trees: map[string]*tree{}}
+		c := &contents{spool: spool, trees: map[string]*tree{}, meter: limit.New(limit.Default(), nil)}
 		for name, body := range map[string]string{
 			"sos_reports/manifest.json": string(manifest), plugin + "ovs-vsctl_-t_5_list-br": bridges,
 			plugin + "ovs-ofctl_dump-flows_br-int": "a", plugin + "ovs-ofctl_-O_OpenFlow13_dump-flows_br-int": "b", plugin + "ovs-ofctl_dump-flows_br_odd": "c",
 		} {
-			if err := c.keep(c.treeOf(""), name, strings.NewReader(body)); err != nil {
+			if err := c.keep(c.treeOf(""), name, 0, strings.NewReader(body)); err != nil {
 				t.Fatal(err)
 			}
 		}

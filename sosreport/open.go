@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/mholt/archives"
+
+	"ovs-offline/internal/limit"
 )
 
 // ErrNotArchive is wrapped when a file is neither a tar nor a compressed tar.
@@ -31,11 +33,17 @@ type Progress func(read, total int64)
 // to its end. The error wraps ErrNotArchive or ErrEmpty where that is the
 // reason; a truncated archive is an error, since nobody can tell what it lacks.
 func Open(ctx context.Context, source, spool string, progress Progress) (*Report, error) {
+	return OpenWithin(ctx, source, spool, limit.Default(), progress)
+}
+
+// OpenWithin is Open with other limits. The error wraps limit.ErrLimit where
+// the source holds more.
+func OpenWithin(ctx context.Context, source, spool string, limits limit.Limits, progress Progress) (*Report, error) {
 	info, err := os.Stat(source)
 	if err != nil {
 		return nil, err
 	}
-	c := &contents{spool: spool, trees: map[string]*tree{}}
+	c := &contents{spool: spool, trees: map[string]*tree{}, meter: limit.New(limits, nil), limits: limits}
 	var read int64
 	if info.IsDir() {
 		err = c.readDirectory(ctx, source)
@@ -91,13 +99,16 @@ func (c *contents) readArchive(ctx context.Context, source string, size int64, p
 		return 0, fmt.Errorf("%s is %w: %w", source, ErrNotArchive, err)
 	}
 	defer packed.Close()
-	stream := &counter{Reader: packed}
+	c.meter = limit.New(c.limits, func() int64 { return counted.n })
+	stream := &counter{Reader: c.meter.Unpacked(packed)}
 	entries, err := c.readTar(ctx, stream)
 	switch {
 	case err == nil && entries > 0:
 		return counted.n, nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return 0, err
+	case errors.Is(err, limit.ErrLimit):
+		return 0, fmt.Errorf("%s: %w", source, err)
 	case entries == 0 && (err == nil || stream.ended && stream.n < tarBlock || errors.Is(err, tar.ErrHeader)):
 		return 0, fmt.Errorf("%s is %w: no tar archive in it", source, ErrNotArchive)
 	case errors.Is(err, io.ErrUnexpectedEOF), counted.ended && strings.Contains(err.Error(), "truncated"): // xz has words of its own for it
@@ -117,6 +128,9 @@ func (c *contents) readTar(ctx context.Context, stream *counter) (entries int, e
 		var last int64 // where the last entry ended
 		err = archives.Tar{}.Extract(ctx, next, func(_ context.Context, e archives.FileInfo) error {
 			entries++
+			if err := c.meter.Entry(); err != nil {
+				return err
+			}
 			err := c.takeEntry(e)
 			last = stream.n
 			return err
@@ -131,11 +145,17 @@ func (c *contents) readTar(ctx context.Context, stream *counter) (entries int, e
 	return entries, err
 }
 
+// padding is how much may follow an archive; tar pads to 10 KiB, or as told.
+const padding = 64 << 20
+
 // nextArchive reads on behind the end of an archive, to another one (reports
 // are concatenated at times) or to the end of the stream, where it returns nil.
 func nextArchive(stream io.Reader) (io.Reader, error) {
 	block := make([]byte, tarBlock)
-	for {
+	for n := 0; ; n += tarBlock {
+		if n > padding {
+			return nil, fmt.Errorf("%w: over %d bytes follow the archive that are none", limit.ErrLimit, padding)
+		}
 		_, err := io.ReadFull(stream, block)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -196,17 +216,27 @@ func (c *contents) takeEntry(e archives.FileInfo) error {
 	tree, rel, ok := c.place(header.Name)
 	switch {
 	case ok && header.Typeflag == tar.TypeReg:
-		return c.keep(tree, rel, in)
+		return c.keep(tree, rel, header.Size, in)
 	case ok && header.Typeflag == tar.TypeSymlink:
 		tree.keepLink(rel, header.Linkname)
 	case ok && header.Typeflag == tar.TypeLink:
 		if other, target, ok := c.place(header.Linkname); ok && other == tree && target != rel {
 			tree.keepLink(rel, "/"+target)
 		}
-	default:
+	case !isSparse(header): // a hole of exabytes is read past by who knows that it is one
 		_, err = io.Copy(io.Discard, in)
 	}
 	return err
+}
+
+// isSparse knows the forms of GNU tar: one of its own, and those of PAX.
+func isSparse(header *tar.Header) bool {
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return header.Typeflag == tar.TypeGNUSparse
 }
 
 // readDirectory takes the same files from an extracted report. os.Root keeps
@@ -243,6 +273,9 @@ func (c *contents) readDirectory(ctx context.Context, source string) error {
 }
 
 func (c *contents) takeFile(root *os.Root, name string, e fs.DirEntry) error {
+	if err := c.meter.Entry(); err != nil {
+		return err
+	}
 	tree, rel, ok := c.place(name)
 	if !ok {
 		return nil
@@ -262,7 +295,7 @@ func (c *contents) takeFile(root *os.Root, name string, e fs.DirEntry) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer f.Close()
-	return c.keep(tree, rel, f)
+	return c.keep(tree, rel, 0, f)
 }
 
 // places are the files and folders of a report that have a meaning here,

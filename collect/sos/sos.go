@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ovs-offline/collect"
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
@@ -37,7 +38,10 @@ func Collect(ctx context.Context, wd *workdir.Dir, source string, half Half, opt
 	if err != nil {
 		return nil, err
 	}
-	report, err := sosreport.Open(ctx, source, spool, opts.Progress)
+	if opts.Limits == (limit.Limits{}) {
+		opts.Limits = limit.Default()
+	}
+	report, err := sosreport.OpenWithin(ctx, source, spool, opts.Limits, opts.Progress)
 	if err != nil {
 		return nil, err
 	}
