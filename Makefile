@@ -6,9 +6,11 @@ export CGO_ENABLED = 0
 export GOFLAGS := $(shell go env GOFLAGS) -tags=remote,containers_image_openpgp
 GOTESTSUM   = go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
+FUZZTIME   ?= 1m
 VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: build demo test fidelity bench lint deps test-deps
+.PHONY: build demo test fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -21,6 +23,10 @@ test: test-deps
 	@mkdir -p build
 	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
 	@scripts/figures build/test.json
+
+# Every fuzz target in turn, FUZZTIME each; make test runs their seeds.
+fuzz:
+	FUZZTIME=$(FUZZTIME) scripts/fuzz
 
 # How alike the traces of live nodes and their replicas are, node by node.
 fidelity: test-deps
@@ -35,6 +41,14 @@ lint:
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
+
+# A software bill of materials of what build/ovs-offline is made of.
+sbom: build
+	go run ./scripts/sbom build/ovs-offline >build/sbom.cdx.json
+
+# Known vulnerabilities in what is called; it needs https://vuln.go.dev.
+vulnerabilities:
+	$(GOVULNCHECK) ./...
 
 deps:
 	scripts/install-deps

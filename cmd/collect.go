@@ -14,6 +14,7 @@ import (
 	"ovs-offline/collect/dbfile"
 	"ovs-offline/collect/inputs"
 	"ovs-offline/collect/sos"
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/workdir"
 )
 
@@ -32,6 +33,7 @@ func collectCommands(o *options) []*cobra.Command {
 func newCollect(o *options) *cobra.Command {
 	var force, dryRun bool
 	var nodes []string
+	var limits limit.Limits
 	var output string
 	c := &cobra.Command{
 		Use: "collect PATH...", Short: "Collect whatever files hold: sos reports, must-gathers, databases, dumps", Args: paths,
@@ -45,18 +47,19 @@ func newCollect(o *options) *cobra.Command {
 			"  ovs-offline collect --node worker-0 must-gather.tar.gz",
 		RunE: func(c *cobra.Command, args []string) error {
 			if dryRun {
-				return o.inspect(c.Context(), args, nodes, output)
+				return o.inspect(c.Context(), args, nodes, limits, output)
 			}
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			return o.collectInputs(c.Context(), args, nodes, force, output)
+			return o.collectInputs(c.Context(), args, inputs.Options{Nodes: nodes, Options: collect.Options{Force: force, Limits: limits}}, output)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what is there, as inspect does")
 	c.Flags().StringArrayVar(&nodes, "node", nil, "only the node of that name (can be repeated)")
 	c.Flags().StringVarP(&output, "output", "o", "", "json: print what was collected as JSON")
+	limitFlags(c, &limits)
 	return c
 }
 
@@ -67,10 +70,10 @@ type collectedNode struct {
 	Collections []workdir.Collection `json:"collections"`
 }
 
-func (o *options) collectInputs(ctx context.Context, args, nodes []string, force bool, output string) error {
+func (o *options) collectInputs(ctx context.Context, args []string, opts inputs.Options, output string) error {
 	return o.locked(func(wd *workdir.Dir) error {
 		p := o.progress()
-		opts := inputs.Options{Nodes: nodes, Options: collect.Options{Force: force, Progress: p.bytes}}
+		opts.Progress = p.bytes
 		written, found, err := inputs.Collect(ctx, wd, args, opts)
 		p.end()
 		if err != nil {
@@ -127,6 +130,7 @@ func (o *options) printWritten(written []inputs.Written, found *inputs.Found) {
 
 func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Command {
 	var force bool
+	var limits limit.Limits
 	c := &cobra.Command{
 		Use: use, Short: short, Args: exactly("SOS"),
 		Long:    short + ": a .tar.xz, .tar.gz, .tar.bz2, .tar.zst, .tar, or an extracted directory.",
@@ -134,12 +138,23 @@ func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Co
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.collect(func(wd *workdir.Dir, opts collect.Options) ([]workdir.Collection, error) {
 				fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", what)
+				opts.Limits = limits
 				return sos.Collect(c.Context(), wd, args[0], half, opts)
 			}, what, args[0], force)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
+	limitFlags(c, &limits)
 	return c
+}
+
+// limitFlags are those of what is read from hostile places.
+func limitFlags(c *cobra.Command, limits *limit.Limits) {
+	*limits = limit.Default()
+	c.Flags().IntVar(&limits.Entries, "max-entries", limits.Entries, "refuse a source with more entries")
+	c.Flags().Int64Var(&limits.FileBytes, "max-file-size", limits.FileBytes, "refuse a source with a larger file to collect, in bytes")
+	c.Flags().Int64Var(&limits.Bytes, "max-size", limits.Bytes, "refuse a source that unpacks to more, in bytes")
+	c.Flags().Int64Var(&limits.Ratio, "max-ratio", limits.Ratio, "refuse a source that unpacks to so many times its size")
 }
 
 func newCollectDB(o *options, use string, kind workdir.Kind) *cobra.Command {

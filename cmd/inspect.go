@@ -11,10 +11,12 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/collect/inputs"
+	"ovs-offline/internal/limit"
 )
 
 func newInspect(o *options) *cobra.Command {
 	var nodes []string
+	var limits limit.Limits
 	var output string
 	c := &cobra.Command{
 		Use: "inspect PATH...", Short: "Say what files hold, and what a replica of them could answer", Args: paths,
@@ -23,9 +25,10 @@ func newInspect(o *options) *cobra.Command {
 			"Nothing is collected.",
 		Example: "  ovs-offline inspect must-gather.tar.gz sosreport-*.tar.xz",
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.inspect(c.Context(), args, nodes, output)
+			return o.inspect(c.Context(), args, nodes, limits, output)
 		},
 	}
+	limitFlags(c, &limits)
 	c.Flags().StringArrayVar(&nodes, "node", nil, "only the node of that name (can be repeated)")
 	c.Flags().StringVarP(&output, "output", "o", "", "json: print it as JSON")
 	return c
@@ -46,7 +49,7 @@ type inspection struct {
 	Lost   []string              `json:"lost"`
 }
 
-func (o *options) inspect(ctx context.Context, args, nodes []string, output string) error {
+func (o *options) inspect(ctx context.Context, args, nodes []string, limits limit.Limits, output string) error {
 	if err := checkOutput(output); err != nil {
 		return err
 	}
@@ -56,7 +59,7 @@ func (o *options) inspect(ctx context.Context, args, nodes []string, output stri
 	}
 	defer os.RemoveAll(spool)
 	p := o.progress()
-	opts := inputs.Options{Nodes: nodes, Options: collect.Options{Progress: p.bytes}}
+	opts := inputs.Options{Nodes: nodes, Options: collect.Options{Progress: p.bytes, Limits: limits}}
 	found, plans, err := inputs.Inspect(ctx, spool, args, opts)
 	p.end()
 	if err != nil {

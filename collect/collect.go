@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 )
@@ -24,6 +25,7 @@ var ErrNothing = errors.New("nothing to collect")
 type Options struct {
 	Force    bool                    // replace what is there
 	Progress func(read, total int64) // of the source's bytes; nil for none
+	Limits   limit.Limits            // of each source; the zero value stands for limit.Default
 }
 
 // Refuse returns an error that tells what is there if the workdir holds data

@@ -134,10 +134,16 @@ func (c *contents) index(r *Report) error {
 	return nil
 }
 
+// maxManifest bounds what is read into memory; a report of every plugin has 2 MB.
+const maxManifest = 32 << 20
+
 func (c *contents) readManifest() error {
 	_, f, ok := c.resolve("sos_reports/manifest.json")
 	if !ok {
 		return nil
+	}
+	if f.Size > maxManifest {
+		return nil // as a damaged one
 	}
 	raw, err := os.ReadFile(f.Spooled)
 	if err != nil {

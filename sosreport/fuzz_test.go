@@ -3,12 +3,13 @@ package sosreport
 import (
 	"archive/tar"
 	"os"
-	"ovs-offline/internal/intake"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"ovs-offline/internal/intake"
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/seeds"
 )
 
@@ -40,7 +41,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatal(err)
 		}
 		spool := t.TempDir()
-		r, err := Open(t.Context(), path, spool, nil)
+		r, err := Open(t.Context(), path, spool, limit.Default(), nil)
 		if err != nil {
 			return
 		}

@@ -8,12 +8,14 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
-	"ovs-offline/collect/node"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/mholt/archives"
+
+	"ovs-offline/collect/node"
+	"ovs-offline/internal/limit"
 )
 
 // captures are real reports.
@@ -168,7 +170,7 @@ func extract(t *testing.T, archive []byte, into string) {
 // open opens a report that has to be readable.
 func open(t *testing.T, source string) *Report {
 	t.Helper()
-	r, err := Open(context.Background(), source, t.TempDir(), nil)
+	r, err := Open(context.Background(), source, t.TempDir(), limit.Default(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

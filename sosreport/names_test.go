@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"ovs-offline/collect/node"
-	"ovs-offline/internal/workdir"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"ovs-offline/collect/node"
+	"ovs-offline/internal/limit"
+	"ovs-offline/internal/workdir"
 )
 
 const plugin = "sos_commands/openvswitch/"
@@ -331,7 +333,7 @@ func TestSpoolOnly(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", tmp)
 	t.Chdir(cwd)
-	if _, err := Open(t.Context(), source, spool, nil); err != nil {
+	if _, err := Open(t.Context(), source, spool, limit.Default(), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{tmp, cwd} {

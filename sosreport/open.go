@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/intake"
+	"ovs-offline/internal/limit"
 )
 
 // ErrNotArchive is wrapped when a file is neither a tar nor a compressed tar.
@@ -26,8 +27,8 @@ type Progress = intake.Progress
 // spool, a folder of the caller's. An archive is read once from its beginning
 // to its end. The error wraps ErrNotArchive or ErrEmpty where that is the
 // reason; a truncated archive is an error, since nobody can tell what it lacks.
-func Open(ctx context.Context, source, spool string, progress Progress) (*Report, error) {
-	tree, err := intake.Read(ctx, source, spool, Wanted, progress)
+func Open(ctx context.Context, source, spool string, limits limit.Limits, progress Progress) (*Report, error) {
+	tree, err := intake.Read(ctx, source, spool, Wanted, limits, progress)
 	var other *intake.NotArchiveError
 	if errors.As(err, &other) {
 		return nil, fmt.Errorf("%s is %w: %s", source, ErrNotArchive, other.Reason)

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"ovs-offline/collect/node"
-	"ovs-offline/internal/workdir"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"ovs-offline/collect/node"
+	"ovs-offline/internal/limit"
+	"ovs-offline/internal/workdir"
 )
 
 // TestRealReports checks what a capture is known to hold.
@@ -158,7 +160,7 @@ func TestProgressIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var last int64
-	_, err = Open(context.Background(), captures["compute"], t.TempDir(), func(read, total int64) {
+	_, err = Open(context.Background(), captures["compute"], t.TempDir(), limit.Default(), func(read, total int64) {
 		if read < last || read > total || total != info.Size() {
 			t.Errorf("%d of %d after %d", read, total, last)
 		}
@@ -229,7 +231,7 @@ func TestCutOff(t *testing.T) {
 			if n <= 0 || n >= len(whole) || how == nil && n >= len(whole)-512 {
 				continue // the second of two blocks of zeros is padding: nothing lacks without it
 			}
-			r, err := Open(context.Background(), write(t, "cut", whole[:n]), t.TempDir(), nil)
+			r, err := Open(context.Background(), write(t, "cut", whole[:n]), t.TempDir(), limit.Default(), nil)
 			switch {
 			case err == nil:
 				t.Errorf("%s cut to %d of %d bytes is taken for a report: %+v", ext, n, len(whole), r)
@@ -267,7 +269,7 @@ func TestDamaged(t *testing.T) {
 		broken := compress(t, how, plain)
 		broken[len(broken)/2] ^= 0x10
 		path := write(t, "broken", broken)
-		_, err := Open(context.Background(), path, t.TempDir(), nil)
+		_, err := Open(context.Background(), path, t.TempDir(), limit.Default(), nil)
 		if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s with a flipped byte: %v", ext, err)
 		}
@@ -303,7 +305,7 @@ func TestNotAReport(t *testing.T) {
 		{"an empty folder", t.TempDir(), ErrEmpty},
 		{"a tar without a report", write(t, "o.tar", tarOf(t, file("a/b", "c"))), ErrEmpty},
 	} {
-		r, err := Open(context.Background(), c.source, t.TempDir(), nil)
+		r, err := Open(context.Background(), c.source, t.TempDir(), limit.Default(), nil)
 		if !errors.Is(err, c.want) || r != nil {
 			t.Errorf("%s: %v", c.what, err)
 			continue
@@ -315,7 +317,7 @@ func TestNotAReport(t *testing.T) {
 	if r := open(t, write(t, "w.tar", without)); (len(r.Databases) > 0) || r.Host != "n1" {
 		t.Errorf("a report without OVS: host %q, HasOVS %v", r.Host, (len(r.Databases) > 0))
 	}
-	if _, err := Open(context.Background(), filepath.Join(dir, "missing"), t.TempDir(), nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(context.Background(), filepath.Join(dir, "missing"), t.TempDir(), limit.Default(), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 }
@@ -326,7 +328,7 @@ func TestCancelled(t *testing.T) {
 	dir := t.TempDir()
 	extract(t, uncompressed(t, captures["compute"]), dir)
 	for _, source := range []string{captures["compute"], dir} {
-		if _, err := Open(ctx, source, t.TempDir(), nil); !errors.Is(err, context.Canceled) {
+		if _, err := Open(ctx, source, t.TempDir(), limit.Default(), nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
@@ -343,7 +345,7 @@ func TestSeveralReports(t *testing.T) {
 	dir := t.TempDir()
 	extract(t, archive, dir)
 	for _, source := range []string{write(t, "two.tar", archive), dir} {
-		_, err := Open(context.Background(), source, t.TempDir(), nil)
+		_, err := Open(context.Background(), source, t.TempDir(), limit.Default(), nil)
 		if err == nil || !strings.Contains(err.Error(), "sosreport-a-2026-01-02-aaaaaaa") || !strings.Contains(err.Error(), "sosreport-b-2026-01-02-bbbbbbb") {
 			t.Errorf("%s: %v", source, err)
 		}

@@ -64,7 +64,7 @@ type Planned struct {
 // Inspect reads the paths as Collect does, and keeps nothing: spool is a folder
 // of the caller's.
 func Inspect(ctx context.Context, spool string, paths []string, opts Options) (*Found, []Planned, error) {
-	found, err := Open(ctx, paths, spool, opts.Progress)
+	found, err := Open(ctx, paths, spool, opts.Limits, opts.Progress)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/collect/node"
 	"ovs-offline/internal/intake"
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
@@ -41,8 +42,8 @@ type Found struct {
 
 // Open reads every path once and keeps what it needs in spool, a folder of the
 // caller's. A path that can't be read is among Found.Lost, if another one can.
-func Open(ctx context.Context, paths []string, spool string, progress intake.Progress) (*Found, error) {
-	g := &gathering{ctx: ctx, spool: spool, found: &Found{}}
+func Open(ctx context.Context, paths []string, spool string, limits limit.Limits, progress intake.Progress) (*Found, error) {
+	g := &gathering{ctx: ctx, spool: spool, limits: limits, found: &Found{}}
 	var errs []error
 	for _, path := range paths {
 		err := g.add(path, progress)
@@ -69,6 +70,7 @@ func Open(ctx context.Context, paths []string, spool string, progress intake.Pro
 type gathering struct {
 	ctx     context.Context
 	spool   string
+	limits  limit.Limits
 	found   *Found
 	reports []*node.Node
 	loose   loose
@@ -80,7 +82,7 @@ func (g *gathering) add(path string, progress intake.Progress) error {
 	if err != nil {
 		return err
 	}
-	tree, err := intake.Read(g.ctx, path, g.spool, wanted, progress)
+	tree, err := intake.Read(g.ctx, path, g.spool, wanted, g.limits, progress)
 	if errors.Is(err, intake.ErrNotArchive) {
 		if _, err := collect.Inspect(path); errors.Is(err, ovsdb.ErrTailed) {
 			return fmt.Errorf("%w: %s: %w", collect.ErrNothing, path, err)

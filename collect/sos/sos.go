@@ -33,7 +33,7 @@ func Collect(ctx context.Context, wd *workdir.Dir, source string, half Half, opt
 	if err != nil {
 		return nil, err
 	}
-	report, err := sosreport.Open(ctx, source, spool, opts.Progress)
+	report, err := sosreport.Open(ctx, source, spool, opts.Limits, opts.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/mholt/archives"
+
+	"ovs-offline/internal/limit"
 )
 
 // packed is a compression, told by the first bytes: a name says nothing for sure.
@@ -137,7 +139,7 @@ func (r *reading) packedFile(how packed, name string, raw io.Reader) error {
 		return cannotRead(err)
 	}
 	defer in.Close()
-	if err := r.keep(name, in); err != nil {
+	if err := r.keep(name, r.limits.Unpacked(in)); err != nil {
 		return cannotRead(err)
 	}
 	return nil
@@ -150,7 +152,7 @@ func (r *reading) packedArchive(how packed, raw io.Reader, below string, depth i
 		return cannotRead(err)
 	}
 	defer in.Close()
-	entries, err := r.tar(&meter{Reader: in}, below, depth)
+	entries, err := r.tar(&meter{Reader: r.limits.Unpacked(in)}, below, depth)
 	return readError(err, counted.ended, entries)
 }
 
@@ -164,7 +166,7 @@ func (r *reading) archive(in io.Reader, below string, depth int) error {
 func readError(err error, ended bool, entries int) error {
 	var spool errSpool
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &spool):
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &spool), errors.Is(err, limit.ErrLimit):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF), ended && strings.Contains(err.Error(), "truncated"): // xz has words of its own for it
 		return fmt.Errorf("is cut off after %d of its files: copy it again and compare its sha256", entries)
@@ -175,7 +177,7 @@ func readError(err error, ended bool, entries int) error {
 
 func cannotRead(err error) error {
 	var spool errSpool
-	if errors.Is(err, context.Canceled) || errors.As(err, &spool) {
+	if errors.Is(err, context.Canceled) || errors.As(err, &spool) || errors.Is(err, limit.ErrLimit) {
 		return err
 	}
 	return fmt.Errorf("can't be read: %w: copy it again and compare its sha256", err)
@@ -202,6 +204,9 @@ func (r *reading) tar(stream *meter, below string, depth int) (entries int, err 
 		var last int64 // where the last entry ended
 		err = archives.Tar{}.Extract(r.ctx, next, func(_ context.Context, e archives.FileInfo) error {
 			entries++
+			if err := r.limits.Entry(); err != nil {
+				return err
+			}
 			err := r.entry(e, below, depth)
 			last = stream.n
 			return err
@@ -216,11 +221,17 @@ func (r *reading) tar(stream *meter, below string, depth int) (entries int, err 
 	return entries, err
 }
 
+// padding is how much may follow an archive; tar pads to 10 KiB, or as told.
+const padding = 64 << 20
+
 // nextArchive reads on behind the end of an archive, to another one (reports
 // are concatenated at times) or to the end of the stream, where it returns nil.
 func nextArchive(stream io.Reader) (io.Reader, error) {
 	block := make([]byte, tarBlock)
-	for {
+	for n := 0; ; n += tarBlock {
+		if n > padding {
+			return nil, fmt.Errorf("%w: over %d bytes follow the archive that are none", limit.ErrLimit, padding)
+		}
 		_, err := io.ReadFull(stream, block)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -261,10 +272,20 @@ func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
 			r.tree.keepLink(name, relative(name, join(below, target)))
 		}
 	}
-	if err == nil {
+	if err == nil && !isSparse(header) { // a hole of exabytes is passed by who knows that it is one
 		_, err = io.Copy(io.Discard, in) // what the entry has left: tar must see where it ends
 	}
 	return err
+}
+
+// isSparse knows the forms of GNU tar: one of its own, and those of PAX.
+func isSparse(header *tar.Header) bool {
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return header.Typeflag == tar.TypeGNUSparse
 }
 
 // relative writes a hard link's target as a symbolic one's.
@@ -285,7 +306,7 @@ func (r *reading) inner(name string, in io.Reader, depth int) error {
 	}
 	_, err := r.take(name, name, in, depth)
 	var spool errSpool
-	if err == nil || r.ctx.Err() != nil || errors.As(err, &spool) {
+	if err == nil || r.ctx.Err() != nil || errors.As(err, &spool) || errors.Is(err, limit.ErrLimit) {
 		return err
 	}
 	// Reading on tells whether the file alone is bad, or the stream it comes from.

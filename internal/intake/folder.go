@@ -20,6 +20,9 @@ func (r *reading) folder(source string) error {
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
+		if err := r.limits.Entry(); err != nil {
+			return fmt.Errorf("%s: %w", source, err)
+		}
 		if err != nil {
 			if name == "." {
 				return err

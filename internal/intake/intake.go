@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"ovs-offline/internal/limit"
 )
 
 // ErrNotArchive is wrapped where a file is neither an archive nor wanted.
@@ -82,6 +84,7 @@ type reading struct {
 	spool    string
 	want     Wanted
 	progress Progress
+	limits   *limit.Meter
 	total    int64 // size of the source, 0 where it is not known
 	read     int64
 }
@@ -89,14 +92,15 @@ type reading struct {
 // Read reads the source and keeps what is wanted in spool, a folder of the
 // caller's. An archive that is cut off is an error, since nobody can tell what
 // it lacks; one inside of another or in a folder is among Tree.Lost. The error
-// wraps ErrNotArchive or ErrEncrypted where that is the reason.
-func Read(ctx context.Context, source, spool string, want Wanted, progress Progress) (*Tree, error) {
+// wraps ErrNotArchive, ErrEncrypted or limit.ErrLimit where that is the reason.
+func Read(ctx context.Context, source, spool string, want Wanted, limits limit.Limits, progress Progress) (*Tree, error) {
 	info, err := os.Stat(source)
 	if err != nil {
 		return nil, err
 	}
 	t := &Tree{Source: source, Files: map[string]File{}, Links: map[string]string{}}
 	r := &reading{ctx: ctx, tree: t, spool: spool, want: want, progress: progress}
+	r.limits = limit.New(limits, func() int64 { return r.read })
 	if info.IsDir() {
 		t.Folder = true
 		err = r.folder(source)
@@ -133,8 +137,11 @@ func (r *reading) single(source string) error {
 		err = &NotArchiveError{"its first bytes are of no tar, xz, gzip, bzip2 or zstd file"}
 	}
 	var spool errSpool
-	if err == nil || r.ctx.Err() != nil || errors.As(err, &spool) {
+	switch {
+	case err == nil || r.ctx.Err() != nil || errors.As(err, &spool):
 		return err
+	case errors.Is(err, limit.ErrLimit):
+		return fmt.Errorf("%s: %w", source, err)
 	}
 	return fmt.Errorf("%s %w", source, err)
 }
@@ -192,6 +199,10 @@ func (r *reading) take(name, below string, in io.Reader, depth int) (content, er
 // keep spools one file under a name of our own; a second one of the same name
 // replaces the first, as extracting would.
 func (r *reading) keep(name string, in io.Reader) error {
+	in, err := r.limits.Keep(name, 0, in)
+	if err != nil {
+		return err
+	}
 	out, err := os.CreateTemp(r.spool, "spooled-*")
 	if err != nil {
 		return errSpool{err}

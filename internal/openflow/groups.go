@@ -49,25 +49,36 @@ var meterID = regexp.MustCompile(`^meter=` + meterNumber + `[ ,]`)
 // Meters reads a dump of ovs-ofctl dump-meters, where each band stands on a
 // line of its own. The text of a meter is one line again.
 func Meters(r io.Reader) (meters []Entry, problems []Problem) {
+	var text strings.Builder // of the last meter, which may have a million bands
+	whole := func() {
+		if len(meters) > 0 {
+			meters[len(meters)-1].Text = text.String()
+		}
+		text.Reset()
+	}
+	separator := ""
 	for n, l := range lines(r) {
-		text := strings.TrimSpace(l.text)
-		switch id := meterID.FindStringSubmatch(text); {
+		line := strings.TrimSpace(l.text)
+		switch id := meterID.FindStringSubmatch(line); {
 		case l.err != nil || l.tooLong:
-			problems = append(problems, *newProblem(n, text, "can't be read", true))
+			problems = append(problems, *newProblem(n, line, "can't be read", true))
 		case isHeader(l.text):
 		case id != nil:
-			meters = append(meters, Entry{Line: n, ID: parseID(id[1]), Text: text})
-		case strings.HasPrefix(text, "type=") && len(meters) > 0:
-			last := &meters[len(meters)-1]
-			if strings.HasSuffix(last.Text, "bands=") {
-				last.Text += text
-			} else {
-				last.Text += " " + text
+			whole()
+			meters = append(meters, Entry{Line: n, ID: parseID(id[1])})
+			text.WriteString(line)
+			separator = " "
+			if strings.HasSuffix(line, "bands=") {
+				separator = ""
 			}
+		case strings.HasPrefix(line, "type=") && len(meters) > 0:
+			text.WriteString(separator + line)
+			separator = " "
 		default:
-			problems = append(problems, *notData(n, text, "a meter"))
+			problems = append(problems, *notData(n, line, "a meter"))
 		}
 	}
+	whole()
 	return meters, problems
 }
 

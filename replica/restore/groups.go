@@ -110,10 +110,10 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 	if err := n.placeholdTLVs(ctx, b, version, absent(refs.TLVs, tlvs)); err != nil {
 		return err
 	}
-	if err := n.placeholdMeters(ctx, b, version, absent(refs.Meters, meters)); err != nil {
+	if err := n.placeholdMeters(ctx, b, version, n.atMost(b, "meters", absent(refs.Meters, meters))); err != nil {
 		return err
 	}
-	if err := n.placeholdGroups(ctx, b, version, absent(refs.Groups, ids(groups))); err != nil {
+	if err := n.placeholdGroups(ctx, b, version, n.atMost(b, "groups", absent(refs.Groups, ids(groups)))); err != nil {
 		return err
 	}
 	if len(n.Report.Placeheld) > before {
@@ -200,6 +200,17 @@ func absent(named, have map[uint32]bool) []uint32 {
 	}
 	sort.Slice(missing, func(i, j int) bool { return missing[i] < missing[j] })
 	return missing
+}
+
+// atMost bounds placeholders: each may take a run of ovs-ofctl, and flows can
+// name four thousand million.
+func (n *Node) atMost(b *Bridge, what string, missing []uint32) []uint32 {
+	const most = 500
+	if len(missing) <= most {
+		return missing
+	}
+	n.Report.Remarks = append(n.Report.Remarks, fmt.Sprintf("%s: %d %s are named that were not collected: only the first %d get a placeholder", b.Name, len(missing), what, most))
+	return missing[:most]
 }
 
 // placeholdGroups adds groups without buckets: what reaches them is dropped.

@@ -57,8 +57,13 @@ func hiddenFlows(text string) []hiddenFlow {
 
 // recordedHidden are those of the live node; ok is false where they were not collected.
 func (n *Node) recordedHidden(b *Bridge) (list []hiddenFlow, ok bool, err error) {
-	text, err := n.text(n.Workdir.BridgeRecorded(b.Name, workdir.RecordedBridgeFlows))
-	return hiddenFlows(text), text != "", err
+	told := false
+	_, err = n.eachLine(n.Workdir.BridgeRecorded(b.Name, workdir.RecordedBridgeFlows), func(line string) error {
+		told = true
+		list = append(list, hiddenFlows(line)...)
+		return nil
+	})
+	return list, told, err
 }
 
 // hidden are the replica's.

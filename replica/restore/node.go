@@ -180,13 +180,28 @@ func (n *Node) recorded(path string) (f *os.File, ok bool, err error) {
 	return f, err == nil, err
 }
 
-// text reads a recorded file whole, "" where there is none.
+// mostText is what is read of a recorded file that is read whole: no command
+// that sos runs prints a tenth of it there.
+const mostText = 32 << 20
+
+// text reads a recorded file, "" where there is none.
 func (n *Node) text(path string) (string, error) {
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
+	f, ok, err := n.recorded(path)
+	if !ok {
+		return "", err
 	}
-	return string(raw), err
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Size() > mostText {
+		n.Report.remarkOnce(fmt.Sprintf("%s has %d bytes: only the first %d are read", n.relative(path), info.Size(), mostText))
+	}
+	var b strings.Builder
+	b.Grow(int(min(info.Size(), mostText)))
+	_, err = io.Copy(&b, io.LimitReader(f, mostText))
+	return b.String(), err
 }
 
 // relative names a file of the workdir as the report does.

@@ -2,9 +2,15 @@ package restore
 
 import (
 	"bufio"
+	"errors"
+	"io"
 	"strconv"
 	"strings"
 )
+
+// longest is what a line of a recorded file may have: a longer one is none that
+// a command prints, and is passed over.
+const longest = 1 << 20
 
 // eachLine calls do for every line of a recorded file; ok is false where there is none.
 func (n *Node) eachLine(path string, do func(line string) error) (ok bool, err error) {
@@ -13,14 +19,23 @@ func (n *Node) eachLine(path string, do func(line string) error) (ok bool, err e
 		return false, err
 	}
 	defer f.Close()
-	scanner := bufio.NewScanner(f)
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
-		if err := do(strings.TrimRight(scanner.Text(), "\r")); err != nil {
+	r := bufio.NewReaderSize(f, longest)
+	for inside := false; ; { // of a line that is too long
+		line, err := r.ReadSlice('\n')
+		whole := !inside && !errors.Is(err, bufio.ErrBufferFull)
+		inside = errors.Is(err, bufio.ErrBufferFull)
+		if whole && len(line) > 0 {
+			if err := do(strings.TrimRight(string(line), "\r\n")); err != nil {
+				return true, err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil && !inside {
 			return true, err
 		}
 	}
-	return true, scanner.Err()
 }
 
 // listed reads one column of a recorded "ovs-vsctl list", by the rows' names;

@@ -1,6 +1,9 @@
 package restore
 
 import (
+	"fmt"
+	"slices"
+
 	"ovs-offline/internal/workdir"
 )
 
@@ -112,8 +115,16 @@ func (r *Report) counts(bridge string, dump workdir.Dump) *Counts {
 	return b.Counts[dump]
 }
 
+// mostItems bounds what the report names one by one: a dump can be a million
+// lines of anything. All are counted.
+const mostItems = 10000
+
 func (r *Report) setAside(i Item) {
-	r.SetAside = append(r.SetAside, i)
+	if len(r.SetAside) < mostItems {
+		r.SetAside = append(r.SetAside, i)
+	} else {
+		r.remarkOnce(fmt.Sprintf("only the first %d of what is set aside are named", mostItems))
+	}
 	r.counts(i.Bridge, i.Dump).SetAside++
 }
 
@@ -142,4 +153,11 @@ func (r *Report) DatapathPorts(toReplica bool) map[string]string {
 		}
 	}
 	return ports
+}
+
+// remarkOnce adds a remark that several steps could make.
+func (r *Report) remarkOnce(text string) {
+	if !slices.Contains(r.Remarks, text) {
+		r.Remarks = append(r.Remarks, text)
+	}
 }

@@ -1,8 +1,6 @@
 package restore
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,11 +17,8 @@ type saveScript struct {
 var saveCommand = regexp.MustCompile(`ovs-ofctl (?:-O (OpenFlow1[0-5]) )?(?:--bundle )?(add-tlv-map|add-groups|add-flows|replace-flows) (\S+)\s+(?:'([^']*)'|"([^"]*)")?`)
 
 func (n *Node) saveScript() (saveScript, error) {
-	raw, err := os.ReadFile(filepath.Join(n.Workdir.RestoreFlows(), "do_restore.sh"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return saveScript{}, err
-	}
-	return readSaveScript(string(raw)), nil
+	text, err := n.text(filepath.Join(n.Workdir.RestoreFlows(), "do_restore.sh"))
+	return readSaveScript(text), err
 }
 
 func readSaveScript(text string) saveScript {

@@ -1,0 +1,309 @@
+package cmd
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"ovs-offline/internal/hostile"
+	"ovs-offline/replica/runtime/process"
+)
+
+// What no input may cost.
+const (
+	mostSeconds = 10
+	mostMemory  = 256 << 10 // kB, resident
+)
+
+// usage is the most that any run cost, and of which input.
+type usage struct {
+	mu            sync.Mutex
+	seconds       float64
+	slowest, big  string
+	kilobytes     int64
+	runs, refused int
+	longest       time.Duration
+	longestOf     string
+}
+
+// run runs the program on hostile input, and checks what holds for any of it:
+// it ends by itself with an exit code of ours, in bounded time and memory, and
+// prints nothing that steers a terminal.
+func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code int, said string) {
+	t.Helper()
+	cmd := exec.Command(bin, append([]string{"-w", wd}, args...)...)
+	begun := time.Now()
+	code, said = outcome(cmd)
+	took := time.Since(begun)
+	rusage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		t.Fatal("no resource usage here")
+	}
+	seconds := time.Duration(rusage.Utime.Nano() + rusage.Stime.Nano()).Seconds()
+	name += " " + args[0]
+	if seconds > mostSeconds {
+		t.Errorf("%s took %.1f s of processor time", args[0], seconds)
+	}
+	if rusage.Maxrss > mostMemory {
+		t.Errorf("%s took %d MB of memory", args[0], rusage.Maxrss>>10)
+	}
+	if code != 0 && code != 1 && code != 3 {
+		t.Errorf("%s: exit code %d:\n%.2000q", args[0], code, said)
+	}
+	if strings.Contains(said, "goroutine ") {
+		t.Errorf("%s panicked:\n%s", args[0], said)
+	}
+	harmless(t, said)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.runs++
+	if code == 1 {
+		u.refused++
+	}
+	if seconds > u.seconds {
+		u.seconds, u.slowest = seconds, name
+	}
+	if took > u.longest {
+		u.longest, u.longestOf = took, name
+	}
+	if rusage.Maxrss > u.kilobytes {
+		u.kilobytes, u.big = rusage.Maxrss, name
+	}
+	return code, said
+}
+
+func (u *usage) log(t *testing.T, corpus int) {
+	t.Logf("%d inputs, %d runs, %d refused; most processor time %.1f s (%s); longest %.1f s (%s); most memory %d MB (%s)",
+		corpus, u.runs, u.refused, u.seconds, u.slowest, u.longest.Seconds(), u.longestOf, u.kilobytes>>10, u.big)
+}
+
+// TestHostileTexts collects and starts what no honest node says.
+func TestHostileTexts(t *testing.T) {
+	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"); err != nil {
+		t.Skip(err)
+	}
+	b := newBench(t)
+	base := small(t, b)
+	database, err := os.ReadFile(filepath.Join(base, "var/lib/openvswitch/conf.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := bytes.SplitN(database, []byte("\n"), 3)[1]
+	place := hostile.Place{Canary: filepath.Join(b.dir, "canary"), Outside: filepath.Join(b.dir, "outside")}
+	reached := listen(t, place.Outside)
+	corpus := hostile.Texts(place, schema)
+	if len(corpus) < 60 {
+		t.Errorf("only %d texts", len(corpus))
+	}
+	before := entries(t, b.dir)
+	var u usage
+	t.Run("texts", func(t *testing.T) {
+		for i, text := range corpus {
+			t.Run(text.Name, func(t *testing.T) {
+				t.Parallel()
+				// Three levels below b.dir/outside's parent: names with ../ in them aim at it from var-run/ovs.
+				wd := filepath.Join(b.dir, fmt.Sprintf("t%d", i))
+				report := filepath.Join(b.dir, fmt.Sprintf("r%d", i))
+				defer os.RemoveAll(wd)
+				defer os.RemoveAll(report)
+				if text.ByHand {
+					put(t, wd, text.Files)
+				} else {
+					if err := os.CopyFS(report, os.DirFS(base)); err != nil {
+						t.Fatal(err)
+					}
+					put(t, report, text.Files)
+					u.run(t, text.Name, b.bin, wd, "collect-sos", report)
+				}
+				u.run(t, text.Name, b.bin, wd, "start")
+				u.run(t, text.Name, b.bin, wd, "show")
+				b.must(t, wd, "stop")
+				b.nothingRuns(t, wd)
+			})
+		}
+	})
+	if after := entries(t, b.dir); !slices.Equal(before, after) {
+		t.Errorf("something was executed, or got out: %q became %q", before, after)
+	}
+	if n := reached.Load(); n > 0 {
+		t.Errorf("the socket of another switch was reached %d times", n)
+	}
+	u.log(t, len(corpus))
+}
+
+// small is a real report as a folder, with a few of its flows.
+func small(t *testing.T, b *bench) string {
+	t.Helper()
+	dir := filepath.Join(b.dir, "base")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("tar", "-C", dir, "--strip-components=1", "-xf", b.before).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	dumps, err := filepath.Glob(filepath.Join(dir, "sos_commands/openvswitch/*dump-flows*"))
+	if err != nil || len(dumps) == 0 {
+		t.Fatal(err, dumps)
+	}
+	for _, path := range dumps {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.SplitAfter(raw, []byte("\n"))
+		if err := os.WriteFile(path, bytes.Join(lines[:min(len(lines), 20)], nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, kind := range []string{"nb", "sb"} { // they have no part in this
+		if err := os.Remove(filepath.Join(dir, "var/lib/ovn/etc/ovn"+kind+"_db.db")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func put(t *testing.T, dir string, files map[string]hostile.Content) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = content.Write(f)
+		if closeErr := f.Close(); err != nil || closeErr != nil {
+			t.Fatal(err, closeErr)
+		}
+	}
+}
+
+// listen stands for another switch's management socket, and counts who comes.
+func listen(t *testing.T, dir string) *atomic.Int64 {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "br-int.mgmt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	var n atomic.Int64
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			n.Add(1)
+			c.Close()
+		}
+	}()
+	return &n
+}
+
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestHostileArchives gives collect-sos what no sos made.
+func TestHostileArchives(t *testing.T) {
+	bin := program(t, public(t))
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		t.Setenv("TMPDIR", "/dev/shm")
+	}
+	dir := public(t)
+	place := hostile.Place{Canary: filepath.Join(dir, "canary"), Outside: filepath.Join(dir, "outside")}
+	listen(t, place.Outside)
+	corpus := hostile.Archives(place)
+	if len(corpus) < 60 {
+		t.Errorf("only %d archives", len(corpus))
+	}
+	before := append(entries(t, dir), entries(t, place.Outside)...)
+	var u usage
+	t.Run("archives", func(t *testing.T) {
+		for i, archive := range corpus {
+			t.Run(archive.Name, func(t *testing.T) {
+				t.Parallel()
+				wd, source := filepath.Join(dir, fmt.Sprintf("w%d", i)), filepath.Join(dir, fmt.Sprintf("a%d", i))
+				defer os.RemoveAll(wd)
+				defer os.Remove(source)
+				give(t, source, archive)
+				code, said := u.run(t, archive.Name, bin, wd, "collect-sos", source)
+				if code == 1 && !strings.Contains(said, source) {
+					t.Errorf("the error does not name the archive:\n%s", said)
+				}
+				tidy(t, wd)
+			})
+		}
+	})
+	if after := append(entries(t, dir), entries(t, place.Outside)...); !slices.Equal(before, after) {
+		t.Errorf("something got out: %q became %q", before, after)
+	}
+	u.log(t, len(corpus))
+}
+
+// give writes an archive, or writes it into a pipe for as long as it is read.
+func give(t *testing.T, path string, archive hostile.Archive) {
+	t.Helper()
+	if archive.Endless {
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Skip(err)
+		}
+		go func() {
+			if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
+				_ = archive.Write(f) // until nobody reads any more
+				f.Close()
+			}
+		}()
+		return
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = archive.Write(f)
+	if closeErr := f.Close(); err != nil || closeErr != nil {
+		t.Fatal(err, closeErr)
+	}
+}
+
+// tidy checks that a workdir holds plain files of its owner, and nothing half done.
+func tidy(t *testing.T, wd string) {
+	t.Helper()
+	err := filepath.WalkDir(wd, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if info, err := e.Info(); err != nil || !e.IsDir() && info.Mode() != 0o600 || e.IsDir() && info.Mode().Perm() != 0o700 || e.Name() == ".incoming" {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
