@@ -130,6 +130,8 @@ func newRoot(o *options) *cobra.Command {
 	root.AddCommand(newCollectK8s(o))
 	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o), newBuild(o))
 	root.AddCommand(newGraph(o), newReport(o), newDiff(o), newList(o), newSave(o), newLoad(o))
+	root.AddCommand(newStatus(o), newLogs(o), newShell(o), newDoctor(o))
+	completeFlags(root)
 	return root
 }
 

@@ -65,6 +65,12 @@ func Exec(ctx context.Context, wd *workdir.Dir, kinds []workdir.Kind, e runtime.
 	return e.Exec(ctx, c)
 }
 
+// Shell is how an activated shell is run beside the replica: its arguments, and
+// what is set in its environment.
+func Shell(wd *workdir.Dir, kinds []workdir.Kind, shell string, interactive bool) (argv, env []string) {
+	return scripts(wd, kinds).Shell(shell, interactive)
+}
+
 // scripts is what activate and the wrappers are told of a replica.
 func scripts(wd *workdir.Dir, kinds []workdir.Kind) activate.Replica {
 	r := activate.Replica{Bin: wd.Bin(), OVSRunDir: wd.VarRun(workdir.OVS), OVNRunDir: wd.VarRun(workdir.NB), OVS: slices.Contains(kinds, workdir.OVS)}

@@ -78,5 +78,5 @@ func (s Sockets) Print(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "* You can also run offline commands directly with the following:\n\n    source %s\n\n", s.Activate)
+	fmt.Fprintf(w, "* You can also run offline commands directly with the following:\n\n    source %s\n\n  from fish %s.fish; or, in a shell of its own:\n\n    ovs-offline -w %s shell\n\n", s.Activate, s.Activate, s.Workdir)
 }

@@ -52,7 +52,7 @@ func Write(r Replica) error {
 	if err := os.MkdirAll(r.Bin, 0o700); err != nil {
 		return fmt.Errorf("the scripts' directory: %w", err)
 	}
-	parsed, err := template.New("").Funcs(template.FuncMap{"quote": quote}).ParseFS(templates, "templates/*")
+	parsed, err := template.New("").Funcs(template.FuncMap{"quote": quote, "fish": quoteFish}).ParseFS(templates, "templates/*")
 	if err != nil {
 		return fmt.Errorf("the scripts' templates: %w", err)
 	}
@@ -65,13 +65,29 @@ func Write(r Replica) error {
 			return err
 		}
 	}
+	for name, text := range r.settings() {
+		path := filepath.Join(r.Bin, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("the scripts' directory: %w", err)
+		}
+		if err := writeFile(filepath.Dir(path), filepath.Base(path), 0o644, []byte(text)); err != nil {
+			return err
+		}
+	}
+	if err := render(parsed, "activate.fish", r.Bin, fishScript, 0o644, r.values("")); err != nil {
+		return err
+	}
 	return render(parsed, "activate.sh", r.Bin, script, 0o644, r.values(""))
 }
 
 // Remove removes what Write wrote, and the directory if it is empty then.
 func Remove(bin string) error {
 	var failed []error
-	for _, name := range append(tools(), script, process.WrapperMark) {
+	names := append(tools(), script, fishScript, process.WrapperMark)
+	for name := range (Replica{}).settings() {
+		names = append(names, name)
+	}
+	for _, name := range names {
 		if err := os.Remove(filepath.Join(bin, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			failed = append(failed, fmt.Errorf("a script of the replica: %w", err))
 		}
@@ -82,6 +98,7 @@ func Remove(bin string) error {
 			_ = os.Remove(filepath.Join(bin, e.Name()))
 		}
 	}
+	_ = os.Remove(filepath.Join(bin, zshFolder))
 	_ = os.Remove(bin) // fails when someone else's files are in it, as it should
 	return errors.Join(failed...)
 }
@@ -167,6 +184,11 @@ func remote(socket string) string {
 // quote makes any text one word of a shell.
 func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// quoteFish makes any text one word of fish.
+func quoteFish(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }
 
 func render(parsed *template.Template, name, dir, file string, mode os.FileMode, values map[string]any) error {

@@ -40,6 +40,8 @@ type State struct {
 	Running bool
 	PID     int    // as seen on this host; 0 when not running
 	Problem string // why it is not running, when that is known
+	// Container is the name of the container it runs in, "" where it is a process.
+	Container string
 }
 
 // Runtime runs the daemons of one replica.

@@ -100,6 +100,18 @@ func (p *Place) Check(ctx context.Context, name string) error {
 	return err
 }
 
+// Named returns the runtime of a name, with which nothing is to be started.
+func (p *Place) Named(ctx context.Context, name string) (runtime.Runtime, error) {
+	if name == Process {
+		return process.New(process.Options{}), nil
+	}
+	e, err := p.connect(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return p.container(e, ""), nil
+}
+
 // Executor returns what runs programs beside the replica in a runtime. Only one
 // on a terminal needs an engine.
 func (p *Place) Executor(ctx context.Context, name string, terminal bool) (runtime.Executor, error) {

@@ -103,7 +103,7 @@ func (r *Runtime) State(ctx context.Context, d runtime.Daemon) (runtime.State, e
 		return runtime.State{}, err
 	}
 	if c.Running {
-		return runtime.State{Running: true, PID: c.PID}, nil
+		return runtime.State{Running: true, PID: c.PID, Container: c.Name}, nil
 	}
 	return runtime.State{Problem: fmt.Sprintf("its container %s ended with exit code %d%s", c.Name, c.Exit, r.lastWords(ctx, c.ID, d))}, nil
 }

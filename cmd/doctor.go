@@ -1,0 +1,47 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"ovs-offline/internal/doctor"
+)
+
+func newDoctor(o *options) *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use: "doctor", Short: "Tell what works on this machine, and what mends the rest", Args: exactly(),
+		Long: "Tell what works on this machine (tools, namespaces, container engines and their images,\n" +
+			"kubeconfig), what does not, and the command that mends it. Nothing is changed.\n\n" +
+			"Exit code 1 says that no replica could be started here.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			r := doctor.Examine(c.Context(), o.workdir, version)
+			if err := o.emit(format, r, func() { o.printDoctor(r) }); err != nil {
+				return err
+			}
+			if r.Start == "" {
+				return errors.New("no replica can be started here: one of local tools, podman or docker is needed; see above what mends it")
+			}
+			return nil
+		},
+	}
+	outputFlag(c, &format)
+	return c
+}
+
+func (o *options) printDoctor(r doctor.Report) {
+	t := newTable(o.Out, "", "state", "what")
+	for _, c := range r.Checks {
+		t.AppendRow(table.Row{c.Name, c.State, escape(c.What)})
+		if c.Mend != "" {
+			t.AppendRow(table.Row{"", "", "  mend: " + escape(c.Mend)})
+		}
+	}
+	t.Render()
+	if r.Start != "" {
+		fmt.Fprintf(o.Out, "\nstart would use %s\n", escape(r.Start))
+	}
+}

@@ -1,0 +1,55 @@
+package activate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// fishScript is what a user of fish sources.
+const fishScript = "activate.fish"
+
+// zshFolder stands for zsh's own folder of settings while it starts.
+const zshFolder = "zsh"
+
+// Shell is how an activated shell is run: with these arguments and these
+// variables besides the caller's own. A shell that a person types into sources
+// activate after its own settings, which could undo it otherwise; any other gets
+// the variables alone.
+func (r Replica) Shell(shell string, interactive bool) (argv, env []string) {
+	if !interactive {
+		return []string{shell}, r.variables()
+	}
+	switch filepath.Base(shell) {
+	case "bash":
+		return []string{shell, "--rcfile", filepath.Join(r.Bin, bashSettings), "-i"}, nil
+	case "zsh":
+		return []string{shell, "-i"}, []string{"_OVS_OFFLINE_ZDOTDIR=" + os.Getenv("ZDOTDIR"), "ZDOTDIR=" + filepath.Join(r.Bin, zshFolder)}
+	case "fish":
+		return []string{shell, "-i", "-C", "source " + quoteFish(filepath.Join(r.Bin, fishScript))}, nil
+	}
+	return []string{shell, "-i"}, append(r.variables(), "PS1=(ovs-offline) $ ")
+}
+
+// bashSettings is the file that an activated bash reads in place of ~/.bashrc.
+const bashSettings = ".bashrc"
+
+// variables are what activate sets.
+func (r Replica) variables() []string {
+	env := []string{"PATH=" + r.Bin + ":" + os.Getenv("PATH")}
+	for name, value := range r.Environment() {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// settings are the files that activated shells read when they start.
+func (r Replica) settings() map[string]string {
+	source := ". " + quote(Script(r.Bin)) + "\n"
+	return map[string]string{
+		bashSettings: "[ -r ~/.bashrc ] && . ~/.bashrc\n" + source,
+		filepath.Join(zshFolder, ".zshrc"): fmt.Sprintf("ZDOTDIR=${_OVS_OFFLINE_ZDOTDIR:-$HOME}; unset _OVS_OFFLINE_ZDOTDIR\n"+
+			"for _ovs_offline_name in .zshenv .zshrc; do [ -r $ZDOTDIR/$_ovs_offline_name ] && . $ZDOTDIR/$_ovs_offline_name; done\n"+
+			"[ $ZDOTDIR = $HOME ] && unset ZDOTDIR\nunset _ovs_offline_name\n%s", source),
+	}
+}
