@@ -110,32 +110,15 @@ type actual struct {
 }
 
 // arguments lists what a command was run with.
-func (c *contents) arguments(p pattern, bridges []string, byCommand map[string]string) []actual {
+func (c *contents) arguments(p pattern, r *Report, byCommand map[string]string) []actual {
 	switch p.argument {
 	case none:
 		return []actual{{file: mangle(p.command)}}
 	case aBridge:
-		return bridgeArguments(p, bridges)
+		return c.settle(p, r.Bridges, r)
 	default:
 		return c.datapathArguments(p, byCommand)
 	}
-}
-
-// bridgeArguments gives names that mangle alike the numbers that sos appends,
-// in the order in which it asked.
-func bridgeArguments(p pattern, bridges []string) []actual {
-	used := map[string]int{}
-	list := make([]actual, 0, len(bridges))
-	for _, b := range bridges {
-		file := mangle(p.command + b)
-		n := used[file]
-		used[file]++
-		if n > 0 {
-			file += "." + strconv.Itoa(n)
-		}
-		list = append(list, actual{value: b, bridge: b, file: file})
-	}
-	return list
 }
 
 // datapathArguments finds them in what is there: a node has one or two, and
@@ -167,7 +150,7 @@ func (c *contents) bridges(byName map[string]executed) []string {
 			return list
 		}
 	}
-	for _, name := range []string{"ovs-vsctl_-t_5_list_bridge", "ovs-vsctl_list_bridge", "ovsdb-client_-f_list_dump"} {
+	for _, name := range bridgeLists() {
 		if list := rowNames(c.text("sos_commands/openvswitch/" + name)); len(list) > 0 {
 			return list
 		}
@@ -183,6 +166,18 @@ func (c *contents) bridges(byName map[string]executed) []string {
 	return list
 }
 
+// bridgeLists are the outputs that tell of the bridges what the database does.
+func bridgeLists() []string {
+	return []string{"ovs-vsctl_-t_5_list_bridge", "ovs-vsctl_list_bridge", "ovsdb-client_-f_list_dump"}
+}
+
+func unquoted(text string) string {
+	if bare, err := strconv.Unquote(text); err == nil {
+		return bare
+	}
+	return text
+}
+
 // rowNames are the names of the bridges in ovs-vsctl list bridge, or in a dump
 // of the whole database.
 func rowNames(text string) []string {
@@ -193,11 +188,7 @@ func rowNames(text string) []string {
 	var list []string
 	for _, row := range tables["Bridge"] {
 		for _, v := range row.Columns {
-			name := v.Text
-			if bare, err := strconv.Unquote(name); err == nil {
-				name = bare
-			}
-			if v.Column == "name" && name != "" {
+			if name := unquoted(v.Text); v.Column == "name" && name != "" {
 				list = append(list, name)
 			}
 		}

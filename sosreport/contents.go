@@ -20,6 +20,8 @@ type contents struct {
 	list     []string // all names, sorted
 	aliases  map[string]string
 	manifest *manifest
+	// protocols of the bridges, read when names collide; nil before.
+	protocols map[string][]string
 }
 
 func newContents(tree *intake.Tree, top string) *contents {
@@ -182,7 +184,7 @@ func (c *contents) indexOutputs(r *Report, byName map[string]executed) {
 		}
 	}
 	for _, p := range commands() {
-		for _, arg := range c.arguments(p, r.Bridges, byCommand) {
+		for _, arg := range c.arguments(p, r, byCommand) {
 			rel := byCommand[inFolder(p.folder(), p.command+arg.value)]
 			if rel == "" {
 				rel = path.Join(p.folder(), arg.file)

@@ -14,6 +14,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/collect/node"
 	"ovs-offline/internal/intake"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
 )
@@ -81,6 +82,9 @@ func (g *gathering) add(path string, progress intake.Progress) error {
 	}
 	tree, err := intake.Read(g.ctx, path, g.spool, wanted, progress)
 	if errors.Is(err, intake.ErrNotArchive) {
+		if _, err := collect.Inspect(path); errors.Is(err, ovsdb.ErrTailed) {
+			return fmt.Errorf("%w: %s: %w", collect.ErrNothing, path, err)
+		}
 		return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (%w)", collect.ErrNothing, path, err)
 	}
 	if err != nil {

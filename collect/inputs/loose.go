@@ -1,6 +1,8 @@
 package inputs
 
 import (
+	"bufio"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -305,17 +307,25 @@ func decoded(name string) string {
 	return name
 }
 
+// readStart reads a spooled file's first bytes. Databases are spooled as they
+// were found, also gzip'd.
 func readStart(name string) ([]byte, error) {
 	f, err := os.Open(filepath.Clean(name))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	start := make([]byte, 4096)
-	n, err := io.ReadFull(f, start)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return nil, err
+	whole := bufio.NewReader(f)
+	in := io.Reader(whole)
+	if magic, err := whole.Peek(2); err == nil && string(magic) == "\x1f\x8b" {
+		zip, err := gzip.NewReader(whole)
+		if err != nil {
+			return nil, nil // what is wrong with it is said where it is inspected
+		}
+		in = zip
 	}
+	start := make([]byte, 4096)
+	n, _ := io.ReadFull(in, start) // what is there tells
 	return start[:n], nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ovs-offline/collect"
+	"ovs-offline/collect/node"
 	"ovs-offline/internal/workdir"
 )
 
@@ -183,14 +184,33 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 	if err != nil {
 		return err
 	}
-	n := &node{name: r.Node, layout: l, target: target, survey: s, shared: common, staging: staging,
+	v := &visit{layout: l, target: target, survey: s, shared: common, told: s.describe(r.Node, l),
 		transfer: transfer{exec: s.cluster, spool: spool, stall: opts.Stall, bytes: came.add}}
-	collections, err := n.collect(ctx)
-	if err != nil {
+	if err := v.ask(ctx); err != nil {
 		return fmt.Errorf("node %s: %w", r.Node, permitted.explain(ctx, target.Namespace, err))
 	}
+	plan, err := collect.Judge(v.told)
+	if err != nil {
+		return err
+	}
+	collections, err := collect.Write(ctx, wd, staging, plan, collect.Half{OVS: true, OVN: true}, opts.Options)
+	if err != nil {
+		return err
+	}
+	if err := staging.Install(collections...); err != nil {
+		return err
+	}
 	r.Collections = collections
-	return staging.Install(collections...)
+	return nil
+}
+
+// describe begins what is told of a node.
+func (s *survey) describe(name string, l layout) *node.Node {
+	tool := "layout " + l.name
+	if s.cluster.Version != "" {
+		tool = "Kubernetes " + s.cluster.Version + ", " + tool
+	}
+	return &node.Node{Host: name, Source: workdir.Source{Kind: "Kubernetes cluster", Name: s.cluster.Name, Tool: tool}}
 }
 
 // counter adds up what comes of a node, and reports it.

@@ -122,9 +122,9 @@ func containsAll(text string, words []string) bool {
 // rows asks a server for all rows of a database.
 func rows(t *testing.T, n *Node, remote, database string) []string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "ovsdb-client", "--timeout=20", "-f", "json", "dump", remote, database).Output()
+	out, err := exec.CommandContext(t.Context(), "ovsdb-client", "--timeout=20", "-f", "json", "dump", remote, database).CombinedOutput()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v: %s", remote, err, out)
 	}
 	return rowsOf(t, out, ephemeral(t, n, database)...)
 }

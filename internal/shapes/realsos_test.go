@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,14 +21,20 @@ func TestRealSos(t *testing.T) {
 	e := era("4.0-4.1")
 	t.Run("report", func(t *testing.T) {
 		r := replay(t, report)
-		if c := r.manifest.Collection(workdir.OVS); c == nil || c.Host != n.Host || c.Source.Tool != "sos 4.0" {
-			t.Errorf("the manifest: %+v", c)
+		c := r.manifest.Collection(workdir.OVS)
+		if c == nil || c.Host != n.Host || !sosVersion.MatchString(c.Source.Tool) {
+			t.Fatalf("the manifest: %+v", c)
+		}
+		if c.Source.Tool != "sos 4.0" && c.Source.Tool != "sos 4.1" {
+			t.Skip("what the report of ", c.Source.Tool, " holds is not known here")
 		}
 		checkBridges(t, n, r, supplies(e, n))
 		checkCentral(t, n, r)
 	})
 	t.Run("cleaned", func(t *testing.T) { checkReallyCleaned(t, n, cleaned) })
 }
+
+var sosVersion = regexp.MustCompile(`^sos [0-9.]+$`)
 
 // recordRealSos brings a node up and lets sos and the oracle ask it.
 func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned string) {
