@@ -155,12 +155,12 @@ func (o *options) running(ctx context.Context, place *auto.Place, wd *workdir.Di
 // reachable returns an error when the workdir's replica runs in an engine that
 // does not answer: nothing can be ended there.
 func (o *options) reachable(ctx context.Context, place *auto.Place, wd *workdir.Dir) error {
-	state, err := replica.ReadState(wd)
-	if err != nil {
+	name, err := replica.Touched(wd)
+	if err != nil || name == "" {
 		return nil // then it is looked for in all that answer
 	}
-	if err := place.Check(ctx, state.Runtime); err != nil {
-		return fmt.Errorf("the replica in %s runs in %s, and can't be ended: %w", wd.Path(), state.Runtime, err)
+	if err := place.Check(ctx, name); err != nil {
+		return fmt.Errorf("the replica in %s was started in %s, and can't be ended: %w", wd.Path(), name, err)
 	}
 	return nil
 }

@@ -13,12 +13,23 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
+// Touched returns the runtime in which a start began, ended well or not; "" where
+// nothing tells of one.
+func Touched(wd *workdir.Dir) (string, error) {
+	var state State
+	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	return state.Runtime, err
+}
+
 // ReadState reads what runs. The error wraps runtime.ErrNotRunning where nothing
 // tells of it.
 func ReadState(wd *workdir.Dir) (State, error) {
 	var state State
 	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(state.Kinds) == 0 {
 		return State{}, fmt.Errorf("%w in %s: start one with: ovs-offline start", runtime.ErrNotRunning, wd.Path())
 	}
 	return state, err
@@ -31,7 +42,14 @@ func Find(ctx context.Context, wd *workdir.Dir, rts func() []runtime.Runtime) (S
 	if !errors.Is(lost, runtime.ErrNotRunning) {
 		return state, lost
 	}
+	begun, err := Touched(wd)
+	if err != nil {
+		return State{}, err
+	}
 	for _, rt := range rts() {
+		if begun != "" && begun != rt.Name() {
+			continue // a start was cut off, and not there
+		}
 		state, err := ask(ctx, wd, rt)
 		if err != nil {
 			return State{}, err

@@ -107,6 +107,10 @@ func escapeGlob(path string) string {
 }
 
 func (s *starter) start(ctx context.Context) error {
+	// Whoever finds what a killed start left has to know where to look.
+	if err := workdir.WriteJSON(s.wd.ReplicaFile(), State{Runtime: s.rt.Name(), Started: time.Now().UTC().Truncate(time.Second)}); err != nil {
+		return err
+	}
 	var asked sync.WaitGroup
 	asked.Go(func() { s.askTools(ctx) })
 	err := s.startServers(ctx)
