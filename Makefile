@@ -8,7 +8,7 @@ GOTESTSUM   = go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: build demo test fidelity bench lint deps test-deps
+.PHONY: build demo test test-k8s fidelity bench lint deps test-deps
 
 build:
 	go build -trimpath -ldflags "-X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -21,6 +21,15 @@ test: test-deps
 	@mkdir -p build
 	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
 	@scripts/figures build/test.json
+
+# collect-k8s against a real API server, which is built from its modules (about
+# seven minutes of CPU the first time).
+KUBERNETES = v1.36.3
+COMPONENT  = k8s.io/component-base/version
+test-k8s: build test-deps
+	cd test/e2e/k8s/apiserver && nice go build -ldflags "-s -w -X $(COMPONENT).gitVersion=$(KUBERNETES) -X $(COMPONENT).gitMajor=1 -X $(COMPONENT).gitMinor=36" -o ../../../../build/kube-apiserver .
+	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json -- -count=1 -timeout 25m .
+	@scripts/figures build/test-k8s.json
 
 # How alike the traces of live nodes and their replicas are, node by node.
 fidelity: test-deps
