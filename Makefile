@@ -10,7 +10,7 @@ GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 FUZZTIME   ?= 1m
 VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: build demo test fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build demo test test-k8s fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -27,6 +27,15 @@ test: test-deps
 # Every fuzz target in turn, FUZZTIME each; make test runs their seeds.
 fuzz:
 	FUZZTIME=$(FUZZTIME) scripts/fuzz
+
+# collect-k8s against a real API server, which is built from its modules (about
+# seven minutes of CPU the first time).
+KUBERNETES = v1.36.3
+COMPONENT  = k8s.io/component-base/version
+test-k8s: build test-deps
+	cd test/e2e/k8s/apiserver && nice go build -ldflags "-s -w -X $(COMPONENT).gitVersion=$(KUBERNETES) -X $(COMPONENT).gitMajor=1 -X $(COMPONENT).gitMinor=36" -o ../../../../build/kube-apiserver .
+	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json -- -count=1 -timeout 25m .
+	@scripts/figures build/test-k8s.json
 
 # How alike the traces of live nodes and their replicas are, node by node.
 fidelity: test-deps
