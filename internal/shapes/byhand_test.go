@@ -64,6 +64,9 @@ func bySave(b Bridge) supply {
 func checkByHand(t *testing.T, n *Node, of func(Bridge) supply, path string) {
 	t.Parallel()
 	r := replay(t, path)
+	if r.collected.code != 0 || r.started.code != 0 {
+		t.Errorf("collect %d: %s\nstart %d: %s", r.collected.code, r.collected.err, r.started.code, r.started.err)
+	}
 	checkBridges(t, n, r, of)
 	for _, where := range []string{path, r.Workdir.Path(), "."} {
 		if _, err := os.Stat(filepath.Join(where, "ran")); err == nil {
