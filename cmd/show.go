@@ -1,6 +1,9 @@
 package cmd
 
 import (
+	"regexp"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/workdir"
@@ -42,8 +45,23 @@ func (o *options) show(wd *workdir.Dir) error {
 	if err != nil {
 		return err
 	}
+	for i, path := range sockets.Management {
+		sockets.Management[i] = shellWord(path)
+	}
 	sockets.Print(o.Out)
 	return nil
+}
+
+// plainWord matches what a shell and a terminal take as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
+
+// shellWord makes a path with a bridge's name in it safe to print, and to paste
+// into a shell: control characters are spelled out, and then name no socket.
+func shellWord(path string) string {
+	if plainWord.MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(escape(path), "'", `'\''`) + "'"
 }
 
 func (o *options) showJSON(wd *workdir.Dir) error {
