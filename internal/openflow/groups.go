@@ -98,6 +98,9 @@ func MeterAges(r io.Reader) map[uint32]float64 {
 	return ages
 }
 
+// tlvFields is how many fields tun_metadataN a switch has (TUN_METADATA_NUM_OPTS).
+const tlvFields = 64
+
 // TLVMap reads ovs-ofctl dump-tlv-map. Older versions separate the columns with
 // tabs, and class 0 prints as "0". An entry's ID is N of tun_metadataN.
 func TLVMap(r io.Reader) (mappings []Entry, problems []Problem) {
@@ -108,6 +111,8 @@ func TLVMap(r io.Reader) (mappings []Entry, problems []Problem) {
 		case l.err != nil || l.tooLong:
 			problems = append(problems, *newProblem(n, text, "can't be read", true))
 		case isHeader(l.text), tlvDecoration(text):
+		case len(mappings) == tlvFields:
+			problems = append(problems, *newProblem(n, text, "more mappings than a switch can hold", true))
 		case len(col) == 4 && strings.HasPrefix(col[3], "tun_metadata"):
 			mappings = append(mappings, Entry{Line: n, ID: parseID(col[3][len("tun_metadata"):]),
 				Text: "{class=" + col[0] + ",type=" + col[1] + ",len=" + col[2] + "}->" + col[3]})

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
@@ -98,9 +99,11 @@ func (n *Node) bridgeRoutes() (list []route, recorded bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
+	seen := map[string]bool{}
 	for _, r := range routes(text) {
 		for _, b := range n.Bridges {
-			if b.Name == r.dev {
+			if key := r.String() + strconv.FormatBool(r.local); b.Name == r.dev && !seen[key] {
+				seen[key] = true
 				list = append(list, r)
 			}
 		}
