@@ -6,23 +6,122 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ovs-offline/collect"
 	"ovs-offline/collect/dbfile"
+	"ovs-offline/collect/inputs"
 	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
 )
 
 func collectCommands(o *options) []*cobra.Command {
 	return []*cobra.Command{
+		newCollect(o),
 		newCollectSos(o, "collect-sos SOS", "Collect OVS and OVN data from an sos report", "OVS/OVN", sos.Half{OVS: true, OVN: true}),
 		newCollectSos(o, "collect-sos-ovs SOS", "Collect OVS data from an sos report (a compute or worker node's)", "OVS", sos.Half{OVS: true}),
 		newCollectSos(o, "collect-sos-ovn SOS", "Collect OVN databases from an sos report (a controller's or a master's)", "OVN", sos.Half{OVN: true}),
 		newCollectDB(o, "collect-db-ovs DBFILE", workdir.OVS),
 		newCollectDB(o, "collect-db-ovn-nb DBFILE", workdir.NB),
 		newCollectDB(o, "collect-db-ovn-sb DBFILE", workdir.SB),
+	}
+}
+
+func newCollect(o *options) *cobra.Command {
+	var force, dryRun bool
+	var nodes []string
+	var output string
+	c := &cobra.Command{
+		Use: "collect PATH...", Short: "Collect whatever files hold: sos reports, must-gathers, databases, dumps", Args: paths,
+		Long: "Collect whatever files hold: sos reports, must-gathers, databases, ovs-save's output, dumps,\n" +
+			"archives and folders of such. What they are, their content says.\n\n" +
+			"One node is put into the working directory. Of several, each gets a folder of the working\n" +
+			"directory, named as the node, which is a working directory itself. What several sources tell\n" +
+			"of one node comes together.",
+		Example: "  ovs-offline collect sosreport-worker-0-2026-10-13-ghresdq.tar.xz\n" +
+			"  ovs-offline collect -w ./case must-gather.tar.gz sosreport-*.tar.xz\n" +
+			"  ovs-offline collect --node worker-0 must-gather.tar.gz",
+		RunE: func(c *cobra.Command, args []string) error {
+			if dryRun {
+				return o.inspect(c.Context(), args, nodes, output)
+			}
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			return o.collectInputs(c.Context(), args, nodes, force, output)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what is there, as inspect does")
+	c.Flags().StringArrayVar(&nodes, "node", nil, "only the node of that name (can be repeated)")
+	c.Flags().StringVarP(&output, "output", "o", "", "json: print what was collected as JSON")
+	return c
+}
+
+// collectedNode is one node of the JSON output of collect.
+type collectedNode struct {
+	Name        string               `json:"name"`
+	Workdir     string               `json:"workdir"`
+	Collections []workdir.Collection `json:"collections"`
+}
+
+func (o *options) collectInputs(ctx context.Context, args, nodes []string, force bool, output string) error {
+	return o.locked(func(wd *workdir.Dir) error {
+		p := o.progress()
+		opts := inputs.Options{Nodes: nodes, Options: collect.Options{Force: force, Progress: p.bytes}}
+		written, found, err := inputs.Collect(ctx, wd, args, opts)
+		p.end()
+		if err != nil {
+			return explain(err, strings.Join(args, " "))
+		}
+		lost := len(found.Lost) > 0
+		for _, w := range written {
+			for _, c := range w.Collections {
+				lost = lost || len(c.Lost) > 0
+			}
+		}
+		if output == "json" {
+			err = o.printCollectedJSON(written, found)
+		} else {
+			o.printWritten(written, found)
+		}
+		if err == nil && lost {
+			return errIncomplete
+		}
+		return err
+	})
+}
+
+func (o *options) printCollectedJSON(written []inputs.Written, found *inputs.Found) error {
+	out := struct {
+		Inputs []inputs.Input  `json:"inputs"`
+		Nodes  []collectedNode `json:"nodes"`
+		Lost   []string        `json:"lost"`
+	}{found.Inputs, []collectedNode{}, append([]string{}, found.Lost...)}
+	for _, w := range written {
+		out.Nodes = append(out.Nodes, collectedNode{w.Name, w.Path, w.Collections})
+	}
+	return printJSON(o.Out, out)
+}
+
+func (o *options) printWritten(written []inputs.Written, found *inputs.Found) {
+	for _, in := range found.Inputs {
+		fmt.Fprintf(o.Out, "%s: %s\n", escape(in.Path), escape(strings.Join(in.Kinds, ", ")))
+	}
+	for _, w := range written {
+		headline(o.Out, fmt.Sprintf("Offline OVS Debugging: data of %s collected and stored in %s", escape(w.Name), w.Path))
+		for _, c := range w.Collections {
+			o.printCollection(c)
+		}
+	}
+	for _, l := range found.Lost {
+		o.warn("could not be read: %s", l)
+	}
+	if len(written) > 1 {
+		fmt.Fprintln(o.Out, "Each is a working directory of its own; start one with, for example:")
+		fmt.Fprintf(o.Out, "  ovs-offline -w %s start\n", written[0].Path)
 	}
 }
 

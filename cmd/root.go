@@ -91,6 +91,10 @@ func Main(args []string, streams IO) int {
 	}
 }
 
+// Root is the program's command with all others below it, for what describes
+// them: man pages.
+func Root() *cobra.Command { return newRoot(&options{IO: System()}) }
+
 func newRoot(o *options) *cobra.Command {
 	root := &cobra.Command{
 		Use:     "ovs-offline",
@@ -126,6 +130,7 @@ func newRoot(o *options) *cobra.Command {
 	root.PersistentFlags().BoolVarP(&o.podman, "podman", "p", false, "the same as --runtime=podman")
 	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
 	root.AddCommand(collectCommands(o)...)
+	root.AddCommand(newInspect(o))
 	root.AddCommand(newCollectK8s(o))
 	root.AddCommand(newStart(o), newShow(o), newTranslate(o), newStop(o), newExec(o), newBuild(o))
 	root.AddCommand(newGraph(o), newReport(o), newDiff(o), newList(o), newSave(o), newLoad(o))

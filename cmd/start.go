@@ -82,6 +82,9 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 	}
 	if s.output == "json" {
 		err = printJSON(o.Out, report)
+		if !report.Complete() {
+			o.warn("not all that was collected could be restored: see set_aside, lost and different in the report, %s", wd.ReportFile())
+		}
 	} else {
 		headline(o.Out, "Offline OVS Debugging started")
 		err = o.show(wd)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,7 +27,11 @@ const detrace = "ovn-detrace"
 // schemas are at these places of a prefix, by the packages or by a build from
 // source.
 var (
-	schemas        = []string{"openvswitch/vswitch.ovsschema", "ovn/ovn-nb.ovsschema", "ovn/ovn-sb.ovsschema"}
+	schemas = []struct{ name, debian, fedora string }{
+		{"openvswitch/vswitch.ovsschema", "openvswitch-switch", "openvswitch"},
+		{"ovn/ovn-nb.ovsschema", "ovn-central", "ovn-central"},
+		{"ovn/ovn-sb.ovsschema", "ovn-central", "ovn-central"},
+	}
 	schemaPrefixes = []string{"/usr/share", "/usr/local/share"}
 )
 
@@ -67,11 +70,7 @@ func FromHost(ctx context.Context) (*Host, error) {
 	if err := h.addDetrace(ctx); err != nil {
 		return nil, err
 	}
-	for _, name := range schemas {
-		if err := h.addSchema(name); err != nil {
-			return nil, err
-		}
-	}
+	h.addSchemas()
 	// Libraries in folders of this host's own are found by its cache alone.
 	if _, err := h.files.add("/etc/ld.so.cache"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -126,17 +125,22 @@ func (h *Host) addDetrace(ctx context.Context) error {
 	return nil
 }
 
-func (h *Host) addSchema(name string) error {
-	for _, prefix := range schemaPrefixes {
-		path := filepath.Join(prefix, name)
-		if _, err := os.Stat(path); err != nil {
-			continue
+// addSchemas takes the schemas. A machine that is no OVN central may have none
+// of OVN; a replica then keeps to those in the collected databases.
+func (h *Host) addSchemas() {
+	for _, s := range schemas {
+		found := false
+		for _, prefix := range schemaPrefixes {
+			if _, err := h.files.add(filepath.Join(prefix, s.name)); err == nil {
+				found = true
+				break
+			}
 		}
-		_, err := h.files.add(path)
-		return err
+		if !found {
+			h.LeftOut = append(h.LeftOut, fmt.Sprintf("%s is neither in %s: Debian and Ubuntu have it in %s, Fedora in %s",
+				s.name, strings.Join(schemaPrefixes, " nor in "), s.debian, s.fedora))
+		}
 	}
-	return fmt.Errorf("%s is neither in %s: install the package that has it: %s",
-		name, strings.Join(schemaPrefixes, " nor in "), process.PackageHint(map[bool]string{true: "ovn-nbctl", false: "ovs-vswitchd"}[strings.HasPrefix(name, "ovn/")]))
 }
 
 func (h *Host) askVersions(ctx context.Context) error {

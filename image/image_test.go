@@ -26,7 +26,10 @@ const fromHostOnly = "IMAGE_TEST_FROM_HOST_ONLY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(fromHostOnly) != "" {
-		_, err := FromHost(context.Background())
+		h, err := FromHost(context.Background())
+		if err == nil {
+			fmt.Println("left out:", h.LeftOut)
+		}
 		fmt.Println(err)
 		os.Exit(0)
 	}
@@ -254,8 +257,8 @@ func checkLayer(t *testing.T, r io.Reader) {
 	}
 }
 
-// TestMissingTool takes a tool away from this host, in a mount namespace.
-func TestMissingTool(t *testing.T) {
+// TestMissing takes something away from this host, in a mount namespace.
+func TestMissing(t *testing.T) {
 	fromHost(t)
 	if os.Geteuid() != 0 {
 		t.Skip("taking a tool away takes a mount, and that takes root")
@@ -263,28 +266,42 @@ func TestMissingTool(t *testing.T) {
 	if out, err := exec.Command("unshare", "--mount", "true").CombinedOutput(); err != nil {
 		t.Skipf("no mount namespace: %s", out)
 	}
+	for what, want := range map[string][]string{
+		"ovn-trace":                       {"ovn-trace is not installed", "ovn-common"},
+		"ovs-vswitchd":                    {"ovs-vswitchd is not installed", "openvswitch-switch"},
+		"ovn-detrace":                     {"left out: [ovn-detrace", "python3-openvswitch", "<nil>"},
+		"/usr/share/ovn/ovn-nb.ovsschema": {"left out: [ovn/ovn-nb.ovsschema", "ovn-central", "<nil>"},
+	} {
+		out := without(t, what)
+		for _, w := range want {
+			if !strings.Contains(out, w) {
+				t.Errorf("without %s there is no %q in: %s", what, w, out)
+			}
+		}
+	}
+}
+
+// without runs FromHost on this host without a file, and returns what it says.
+func without(t *testing.T, what string) string {
+	t.Helper()
+	path, err := process.Find(what)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tool, packages := range map[string]string{"ovn-trace": "ovn-common", "ovs-vswitchd": "openvswitch-switch"} {
-		path, err := process.Find(tool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			t.Fatal(err)
-		}
-		c := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind /dev/null "$1" && exec "$2"`, "sh", path, self)
-		c.Env = append(os.Environ(), fromHostOnly+"=1")
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		if !strings.Contains(string(out), tool+" is not installed") || !strings.Contains(string(out), packages) {
-			t.Errorf("without %s: %s", tool, out)
-		}
+	c := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind /dev/null "$1" && exec "$2"`, "sh", path, self)
+	c.Env = append(os.Environ(), fromHostOnly+"=1")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
+	return string(out)
 }
 
 // TestInterrupted: a build that is interrupted ends, and says why.

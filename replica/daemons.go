@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
@@ -99,7 +100,17 @@ func removeRuntimeFiles(wd *workdir.Dir) {
 	}
 	os.Remove(wd.ReplicaFile())
 	os.Remove(wd.ReportFile())
+	entries, _ := os.ReadDir(wd.Path())
+	for _, e := range entries {
+		if temporary.MatchString(e.Name()) {
+			os.Remove(filepath.Join(wd.Path(), e.Name()))
+		}
+	}
 }
+
+// temporary matches what a killed start leaves: replica.json, report.json or a
+// working copy before it has its name (workdir.WriteFile, ovsdb.Standalone).
+var temporary = regexp.MustCompile(`^\.(tmp-|.*\.db\.)[0-9]+$`)
 
 // isRuntimeFile tells the files that daemons and this package make.
 func isRuntimeFile(name string) bool {
@@ -108,5 +119,5 @@ func isRuntimeFile(name string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(name, ".tmp-")
+	return temporary.MatchString(name)
 }

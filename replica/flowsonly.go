@@ -9,17 +9,22 @@ import (
 	"strings"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 )
 
-// makeDatabase makes an OVS database where none was collected: the bridges
-// that have dumps, with the ports that ovs-ofctl show told of.
+// makeDatabase makes an OVS database where none was collected: from what was
+// printed of its tables, or else the bridges that have dumps, with the ports
+// that ovs-ofctl show told of.
 func (s *starter) makeDatabase(ctx context.Context) error {
 	path, err := s.schema(ctx, workdir.OVS)
 	if err != nil {
 		return fmt.Errorf("no OVS database was collected, and none can be made without vswitch.ovsschema (Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch): %w", err)
 	}
 	target := s.wd.WorkingCopy(workdir.OVS)
+	if done, err := s.databaseFromTables(path, target); done || err != nil {
+		return err
+	}
 	if _, err := s.tool(ctx, "ovsdb-tool", "create", target, path); err != nil {
 		return err
 	}
@@ -31,11 +36,37 @@ func (s *starter) makeDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.tool(ctx, "ovsdb-tool", "transact", target, transaction); err != nil {
-		return err
+	answer, err := s.tool(ctx, "ovsdb-tool", "transact", target, transaction)
+	if err == nil {
+		err = refusal(answer)
+	}
+	if err != nil {
+		return fmt.Errorf("the OVS database that no one collected can't be made from ovs-ofctl show: %w", err)
 	}
 	s.remark("no OVS database was collected: bridges " + strings.Join(bridges, ", ") + " were made from their dumps and ovs-ofctl show; port types, tunnels, bonds and VLAN settings are not known")
 	return nil
+}
+
+// databaseFromTables makes the OVS database of what ovsdb-client or ovs-vsctl
+// printed, where that is enough.
+func (s *starter) databaseFromTables(schema, target string) (done bool, err error) {
+	lists := map[string]string{}
+	for _, table := range workdir.ListedTables() {
+		lists[table] = s.wd.Recorded(workdir.RecordedList(table))
+	}
+	tables, ok, err := ovsdb.Printed(s.wd.Recorded(workdir.RecordedDatabaseDump), lists)
+	if !ok || err != nil {
+		return false, err
+	}
+	remarks, err := ovsdb.FromTables(schema, tables, target)
+	if err != nil {
+		return false, err
+	}
+	s.remark("no OVS database was collected: it is made from what was printed of its tables")
+	for _, r := range remarks {
+		s.remark("OVS database, made from its printed tables: " + r)
+	}
+	return true, nil
 }
 
 // dumpedBridges are the bridges that have dumps.
@@ -71,10 +102,14 @@ func (s *starter) dumpedBridges() ([]string, error) {
 func (s *starter) bridgeTransaction(bridges []string) (string, error) {
 	ops := []any{"Open_vSwitch"}
 	var ids []any
+	names := portNames{}
+	for _, name := range bridges {
+		names[name] = true
+	}
 	for i, name := range bridges {
 		id := fmt.Sprintf("bridge%d", i)
 		ids = append(ids, []any{"named-uuid", id})
-		ports, more, err := s.portInserts(name, id)
+		ports, more, err := s.portInserts(name, id, names)
 		if err != nil {
 			return "", err
 		}
@@ -82,12 +117,15 @@ func (s *starter) bridgeTransaction(bridges []string) (string, error) {
 		ops = append(ops, map[string]any{"op": "insert", "table": "Bridge", "uuid-name": id,
 			"row": map[string]any{"name": name, "ports": []any{"set", ports}}})
 	}
+	if made := names.made(); len(made) > 0 {
+		s.remark("ovs-ofctl show cuts names at 15 characters; ports that then have the same are numbered: " + strings.Join(made, ", "))
+	}
 	ops = append(ops, map[string]any{"op": "insert", "table": "Open_vSwitch", "row": map[string]any{"bridges": []any{"set", ids}}})
 	return marshal(ops)
 }
 
 // portInserts adds a bridge's ports: those that ovs-ofctl show told of, and the local one.
-func (s *starter) portInserts(bridge, id string) (ports, ops []any, err error) {
+func (s *starter) portInserts(bridge, id string, names portNames) (ports, ops []any, err error) {
 	var show openflow.Description
 	if f, err := os.Open(s.wd.BridgeRecorded(bridge, workdir.RecordedShow)); err == nil {
 		show = openflow.Show(f)
@@ -96,6 +134,7 @@ func (s *starter) portInserts(bridge, id string) (ports, ops []any, err error) {
 	list := []openflow.Port{{Number: openflow.PortLocal, Name: bridge}}
 	for _, p := range show.Ports {
 		if p.Number != openflow.PortLocal && p.Name != bridge {
+			p.Name = names.give(p.Name)
 			list = append(list, p)
 		}
 	}
@@ -111,6 +150,49 @@ func (s *starter) portInserts(bridge, id string) (ports, ops []any, err error) {
 		ports = append(ports, []any{"named-uuid", portID})
 	}
 	return ports, ops, nil
+}
+
+// portNames are those given so far, true for what nobody had before: names are
+// unique in a whole database.
+type portNames map[string]bool
+
+// give returns the name, or another one where it is given already.
+func (n portNames) give(name string) string {
+	given := name
+	for i := 2; ; i++ {
+		if _, taken := n[given]; !taken {
+			n[given] = given == name
+			return given
+		}
+		given = fmt.Sprintf("%s~%d", name, i)
+	}
+}
+
+// made lists the names that give made up.
+func (n portNames) made() []string {
+	var list []string
+	for name, own := range n {
+		if !own {
+			list = append(list, name)
+		}
+	}
+	sort.Strings(list)
+	return list
+}
+
+// refusal is the error in ovsdb-tool transact's answer (RFC 7047 section
+// 4.1.3): the program itself ends well.
+func refusal(answer []byte) error {
+	var results []struct{ Error, Details string }
+	if err := json.Unmarshal(answer, &results); err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Error != "" {
+			return fmt.Errorf("%s: %s", r.Error, r.Details)
+		}
+	}
+	return nil
 }
 
 func marshal(v any) (string, error) {

@@ -22,9 +22,9 @@ func (s *starter) askTools(ctx context.Context) {
 	// It is Python, with a library of its own, and what an image lacks first.
 	const detrace = "ovn-detrace"
 	if len(s.opts.Exec) > 0 && s.serves(workdir.NB) && s.serves(workdir.SB) {
-		if _, err := s.tool(ctx, detrace, "--help"); err != nil && ctx.Err() == nil {
+		if _, err := s.tool(ctx, "bash", "-c", "type -P "+detrace); err != nil && ctx.Err() == nil {
 			s.local = append(s.local, detrace)
-			s.remark(detrace + " does not run there, so its wrapper runs the one of this host: " + err.Error())
+			s.remark(detrace + " is not in the image, so its wrapper runs the one of this host")
 		}
 	}
 }

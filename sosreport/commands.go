@@ -7,6 +7,10 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"ovs-offline/collect/node"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
 )
 
 // pattern is one command that sos runs. What follows it on the command line
@@ -14,7 +18,7 @@ import (
 type pattern struct {
 	command  string // with a blank at its end where an argument follows
 	argument argument
-	meaning  Meaning
+	meaning  node.Meaning
 	openflow string
 	plugin   string // the plugin's folder in sos_commands
 }
@@ -38,41 +42,43 @@ func Versions() []string {
 func commands() []pattern {
 	const ovs = "openvswitch"
 	var table []pattern
-	for _, dump := range []Meaning{Flows, Groups, Meters, TLVMap, MeterStats, Show} {
+	for _, dump := range []node.Meaning{node.Flows, node.Groups, node.Meters, node.TLVMap, workdir.RecordedMeterStats, workdir.RecordedShow} {
 		for _, v := range Versions() {
 			table = append(table, pattern{fmt.Sprintf("ovs-ofctl -O %s %s ", v, dump), aBridge, dump, v, ovs})
 		}
 		table = append(table, pattern{fmt.Sprintf("ovs-ofctl %s ", dump), aBridge, dump, "", ovs})
 	}
 	table = append(table,
-		pattern{"ovs-ofctl -O OpenFlow13 dump-flows ", aBridge, Flows, "OpenFlow13", "ovn_host"},
-		pattern{"ovs-appctl bridge/dump-flows --offload-stats ", aBridge, BridgeFlows, "", ovs},
-		pattern{"ovs-appctl bridge/dump-flows ", aBridge, BridgeFlows, "", ovs},
+		pattern{"ovs-ofctl -O OpenFlow13 dump-flows ", aBridge, node.Flows, "OpenFlow13", "ovn_host"},
+		pattern{"ovs-appctl bridge/dump-flows --offload-stats ", aBridge, workdir.RecordedBridgeFlows, "", ovs},
+		pattern{"ovs-appctl bridge/dump-flows ", aBridge, workdir.RecordedBridgeFlows, "", ovs},
 	)
-	for _, m := range []Meaning{Features, FDB, MDB, RSTP, STP} {
+	for _, m := range []node.Meaning{workdir.RecordedFeatures, workdir.RecordedFDB, workdir.RecordedMDB, workdir.RecordedRSTP, workdir.RecordedSTP} {
 		table = append(table, pattern{"ovs-appctl " + strings.ReplaceAll(string(m), ".", "/") + " ", aBridge, m, "", ovs})
 	}
-	for _, m := range []Meaning{BFD, Bond, CFM, LACP, Routes, Neighbours, Tunnels, DpifShow} {
+	for _, m := range []node.Meaning{workdir.RecordedBFD, workdir.RecordedBond, workdir.RecordedCFM, workdir.RecordedLACP, workdir.RecordedRoutes,
+		workdir.RecordedNeighbours, workdir.RecordedTunnels, workdir.RecordedDpifShow} {
 		table = append(table, pattern{"ovs-appctl " + strings.ReplaceAll(string(m), ".", "/"), none, m, "", ovs})
 	}
 	table = append(table,
-		pattern{"ovs-appctl tnl/ports/show -v", none, TunnelPorts, "", ovs},
-		pattern{"ovs-appctl dpctl/show -s ", aDatapath, DatapathShow, "", ovs},
-		pattern{"ovs-appctl dpctl/dump-flows -m ", aDatapath, DatapathFlows, "", ovs},
-		pattern{"ovs-appctl dpctl/dump-conntrack -m ", aDatapath, Conntrack, "", ovs},
+		pattern{"ovs-appctl tnl/ports/show -v", none, workdir.RecordedTunnelPorts, "", ovs},
+		pattern{"ovs-appctl dpctl/show -s ", aDatapath, workdir.RecordedDatapathShow, "", ovs},
+		pattern{"ovs-appctl dpctl/dump-flows -m ", aDatapath, workdir.RecordedDatapathFlows, "", ovs},
+		pattern{"ovs-appctl dpctl/dump-conntrack -m ", aDatapath, workdir.RecordedConntrack, "", ovs},
 		pattern{"ovs-ofctl -t 5 --version", none, version, "", ovs},
 		pattern{"ovs-vsctl -t 5 --version", none, version, "", ovs},
 		pattern{"ovs-vsctl list-br", none, listBr, "", "ovn_host"},
+		pattern{"ovsdb-client -f list dump", none, workdir.RecordedDatabaseDump, "", ovs},
 	)
 	for _, wait := range []string{"-t 5 ", ""} {
-		table = append(table,
-			pattern{"ovs-vsctl " + wait + "list-br", none, listBr, "", ovs},
-			pattern{"ovs-vsctl " + wait + "list Open_vSwitch", none, ListOVS, "", ovs},
-			pattern{"ovs-vsctl " + wait + "list bridge", none, ListBridge, "", ovs},
-			pattern{"ovs-vsctl " + wait + "list datapath", none, ListDatapath, "", ovs},
-			pattern{"ovs-vsctl " + wait + "list interface", none, ListInterface, "", ovs},
-			pattern{"ovs-vsctl " + wait + "list port", none, ListPort, "", ovs},
-		)
+		table = append(table, pattern{"ovs-vsctl " + wait + "list-br", none, listBr, "", ovs})
+		for _, t := range workdir.ListedTables() {
+			meaning := node.Meaning(workdir.RecordedList(t))
+			table = append(table, pattern{"ovs-vsctl " + wait + "list " + strings.ToLower(t), none, meaning, "", ovs})
+			if strings.ToLower(t) != t {
+				table = append(table, pattern{"ovs-vsctl " + wait + "list " + t, none, meaning, "", ovs})
+			}
+		}
 	}
 	return table
 }
@@ -104,32 +110,15 @@ type actual struct {
 }
 
 // arguments lists what a command was run with.
-func (c *contents) arguments(p pattern, bridges []string, byCommand map[string]string) []actual {
+func (c *contents) arguments(p pattern, r *Report, byCommand map[string]string) []actual {
 	switch p.argument {
 	case none:
 		return []actual{{file: mangle(p.command)}}
 	case aBridge:
-		return bridgeArguments(p, bridges)
+		return c.settle(p, r.Bridges, r)
 	default:
 		return c.datapathArguments(p, byCommand)
 	}
-}
-
-// bridgeArguments gives names that mangle alike the numbers that sos appends,
-// in the order in which it asked.
-func bridgeArguments(p pattern, bridges []string) []actual {
-	used := map[string]int{}
-	list := make([]actual, 0, len(bridges))
-	for _, b := range bridges {
-		file := mangle(p.command + b)
-		n := used[file]
-		used[file]++
-		if n > 0 {
-			file += "." + strconv.Itoa(n)
-		}
-		list = append(list, actual{value: b, bridge: b, file: file})
-	}
-	return list
 }
 
 // datapathArguments finds them in what is there: a node has one or two, and
@@ -154,10 +143,15 @@ func (c *contents) datapathArguments(p pattern, byCommand map[string]string) []a
 }
 
 // bridges are those that the node listed; where no list was kept, those that
-// the manifest or the names of the flow dumps tell.
+// its database, the manifest or the names of the flow dumps tell.
 func (c *contents) bridges(byName map[string]executed) []string {
 	for _, name := range []string{"openvswitch/ovs-vsctl_-t_5_list-br", "openvswitch/ovs-vsctl_list-br", "ovn_host/ovs-vsctl_list-br"} {
 		if list := listedBridges(c.text("sos_commands/" + name)); len(list) > 0 {
+			return list
+		}
+	}
+	for _, name := range bridgeLists() {
+		if list := rowNames(c.text("sos_commands/openvswitch/" + name)); len(list) > 0 {
 			return list
 		}
 	}
@@ -168,6 +162,36 @@ func (c *contents) bridges(byName map[string]executed) []string {
 			name = strings.TrimPrefix(e.command, "ovs-ofctl dump-flows ")
 		}
 		list = append(list, name)
+	}
+	return list
+}
+
+// bridgeLists are the outputs that tell of the bridges what the database does.
+func bridgeLists() []string {
+	return []string{"ovs-vsctl_-t_5_list_bridge", "ovs-vsctl_list_bridge", "ovsdb-client_-f_list_dump"}
+}
+
+func unquoted(text string) string {
+	if bare, err := strconv.Unquote(text); err == nil {
+		return bare
+	}
+	return text
+}
+
+// rowNames are the names of the bridges in ovs-vsctl list bridge, or in a dump
+// of the whole database.
+func rowNames(text string) []string {
+	tables, err := ovsdb.Tables(strings.NewReader(text), "Bridge")
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, row := range tables["Bridge"] {
+		for _, v := range row.Columns {
+			if name := unquoted(v.Text); v.Column == "name" && name != "" {
+				list = append(list, name)
+			}
+		}
 	}
 	return list
 }

@@ -3,76 +3,44 @@ package sosreport
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path"
-	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
+
+	"ovs-offline/collect/node"
+	"ovs-offline/internal/intake"
 )
 
-// contents is what was kept of a source while reading it.
+// contents is what was kept of one report, by paths relative to its top.
 type contents struct {
-	*tree    // the report's, once it was chosen
-	trees    map[string]*tree
-	spool    string
-	name     string // the folder's own name where the source is one
-	bytes    int64
+	tree     *intake.Tree
+	top      string
+	list     []string // all names, sorted
+	aliases  map[string]string
 	manifest *manifest
+	// protocols of the bridges, read when names collide; nil before.
+	protocols map[string][]string
 }
 
-// tree is what was kept below one top folder.
-type tree struct {
-	top   string // "" for the top of the source itself
-	files map[string]spooled
-	links map[string]string // a link's path to its target, as written
-}
-
-func (c *contents) treeOf(top string) *tree {
-	t := c.trees[top]
-	if t == nil {
-		t = &tree{top: top, files: map[string]spooled{}, links: map[string]string{}}
-		c.trees[top] = t
-	}
-	return t
-}
-
-// choose takes the tree that is a report: the source itself, or the one below
-// it. It returns the top folders where there are several, since mixing what two
-// nodes said would be worse than nothing. A lone version.txt makes no report,
-// and is one only where nothing else is.
-func (c *contents) choose() (several []string) {
-	for top, t := range c.trees {
-		if t.telling() {
-			several = append(several, top)
+func newContents(tree *intake.Tree, top string) *contents {
+	c := &contents{tree: tree, top: top}
+	for _, name := range tree.Names() {
+		if rel, ok := c.below(name); ok {
+			c.list = append(c.list, rel)
 		}
 	}
-	if root := c.trees[""]; root != nil && (root.telling() || len(several) == 0) {
-		c.tree = root
-		return nil
-	}
-	sort.Strings(several)
-	for top, t := range c.trees {
-		if len(several) == 0 || top == several[0] {
-			c.tree = t
-		}
-	}
-	return several
+	c.aliases = c.containerNames()
+	return c
 }
 
-// telling tells whether a tree holds what only a report does.
-func (t *tree) telling() bool {
-	for _, rel := range t.names("") {
-		if strings.HasPrefix(rel, "sos_") || isDatabasePlace(rel) {
-			return true
-		}
+// below makes a name of the source relative to the report.
+func (c *contents) below(name string) (rel string, ok bool) {
+	if c.top == "" {
+		return name, true
 	}
-	return false
-}
-
-type spooled struct {
-	file string
-	size int64
+	return strings.CutPrefix(name, c.top+"/")
 }
 
 // manifest is sos_reports/manifest.json (sos 4.0 and later), as far as it is used.
@@ -91,72 +59,67 @@ type manifest struct {
 	} `json:"components"`
 }
 
-// keep spools one file under a name of our own; a second one of the same name
-// replaces the first, as extracting would.
-func (c *contents) keep(t *tree, rel string, in io.Reader) error {
-	out, err := os.CreateTemp(c.spool, "spooled-*")
-	if err != nil {
-		return err
+// resolve follows links inside the report to a file that was kept.
+func (c *contents) resolve(rel string) (real string, f intake.File, ok bool) {
+	if alias, there := c.aliases[rel]; there {
+		rel = alias
 	}
-	n, err := io.Copy(out, in)
-	if closeErr := out.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	t.drop(rel)
-	t.files[rel] = spooled{file: out.Name(), size: n}
-	c.bytes += n
-	return nil
-}
-
-// keepLink notes a link; it replaces what had its name before.
-func (t *tree) keepLink(rel, target string) {
-	t.drop(rel)
-	t.links[rel] = target
-}
-
-func (t *tree) drop(rel string) {
-	if old, there := t.files[rel]; there {
-		os.Remove(old.file)
-		delete(t.files, rel)
-	}
-	delete(t.links, rel)
-}
-
-// resolve follows links inside the report to a file that was kept. A target
-// may have come before its link or after it.
-func (c *contents) resolve(rel string) (real string, f spooled, ok bool) {
-	for range 40 { // as many as Linux follows
-		if f, ok := c.files[rel]; ok {
-			return rel, f, true
-		}
-		target, ok := c.links[rel]
-		if !ok {
-			return rel, spooled{}, false
-		}
-		if path.IsAbs(target) {
-			rel = path.Clean(target)[1:]
-		} else {
-			rel = path.Join(path.Dir(rel), target)
-		}
-		if !filepath.IsLocal(rel) {
-			return rel, spooled{}, false
-		}
-	}
-	return rel, spooled{}, false
+	return c.tree.Resolve(c.top, rel)
 }
 
 // text returns the start of a file of the report, "" where there is none.
 func (c *contents) text(rel string) string {
 	if _, f, ok := c.resolve(rel); ok {
-		return readStart(f.file)
+		return readStart(f.Spooled)
+	}
+	return ""
+}
+
+// start is text for a name of the whole tree.
+func start(tree *intake.Tree, name string) string {
+	if _, f, ok := tree.Resolve("", name); ok {
+		return readStart(f.Spooled)
 	}
 	return ""
 }
 
 func isTailed(rel string) bool { return strings.HasPrefix(rel, "sos_strings/") }
+
+// inContainer is what sos writes before a command that it ran in a container,
+// in a file's name and in the manifest; a snap's commands have its name before them.
+var (
+	inContainer = regexp.MustCompile(`^(?:(?:podman|docker|crictl)_exec_.+?_|openstack-hypervisor\.)((?:ovs-[a-z]+|ovsdb-client)_.*)$`)
+	execPrefix  = regexp.MustCompile(`^(?:(?:podman|docker|crictl) exec (?:-\S+ )*\S+ |openstack-hypervisor\.)`)
+)
+
+// containerNames maps the names that outputs would have without a container to
+// those that they have.
+func (c *contents) containerNames() map[string]string {
+	aliases := map[string]string{}
+	there := map[string]bool{}
+	for _, rel := range c.list {
+		there[rel] = true
+	}
+	add := func(plain, rel string) {
+		if _, known := aliases[plain]; !known && !there[plain] {
+			aliases[plain] = rel
+		}
+	}
+	for _, rel := range c.list {
+		folder, name := path.Split(rel)
+		if m := inContainer.FindStringSubmatch(name); m != nil && strings.HasPrefix(rel, "sos_commands/") {
+			add(folder+m[1], rel)
+		}
+		if parts := strings.SplitN(rel, "/", 3); len(parts) == 3 && parts[0] == "sos_containers" && strings.HasPrefix(parts[2], "sos_commands/") {
+			add(parts[2], rel)
+		}
+	}
+	for plain := range aliases {
+		c.list = append(c.list, plain)
+	}
+	sort.Strings(c.list)
+	return aliases
+}
 
 // index gives everything that was kept its meaning.
 func (c *contents) index(r *Report) error {
@@ -176,7 +139,7 @@ func (c *contents) readManifest() error {
 	if !ok {
 		return nil
 	}
-	raw, err := os.ReadFile(f.file)
+	raw, err := os.ReadFile(f.Spooled)
 	if err != nil {
 		return err
 	}
@@ -196,7 +159,8 @@ func (c *contents) namesFromManifest() map[string]executed {
 	for _, plugin := range c.manifest.Components.Report.Plugins {
 		for _, cmd := range plugin.Commands {
 			if cmd.Filepath != "" {
-				byName[path.Clean(cmd.Filepath)] = executed{command: stripPath(cmd.Exec), truncated: cmd.Truncated}
+				command := execPrefix.ReplaceAllString(stripPath(cmd.Exec), "")
+				byName[path.Clean(cmd.Filepath)] = executed{command: stripPath(command), truncated: cmd.Truncated}
 			}
 		}
 	}
@@ -220,7 +184,7 @@ func (c *contents) indexOutputs(r *Report, byName map[string]executed) {
 		}
 	}
 	for _, p := range commands() {
-		for _, arg := range c.arguments(p, r.Bridges, byCommand) {
+		for _, arg := range c.arguments(p, r, byCommand) {
 			rel := byCommand[inFolder(p.folder(), p.command+arg.value)]
 			if rel == "" {
 				rel = path.Join(p.folder(), arg.file)
@@ -236,11 +200,14 @@ func (c *contents) indexOutputs(r *Report, byName map[string]executed) {
 func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byName map[string]executed) {
 	real, f, ok := c.resolve(rel)
 	if !ok {
+		if strings.HasPrefix(c.tree.Links[path.Join(c.top, rel)], "../../sos_strings/") {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s links to %s, which the report lacks", rel, c.tree.Links[path.Join(c.top, rel)]))
+		}
 		return
 	}
-	r.outputs = append(r.outputs, Output{
+	r.All = append(r.All, node.Output{
 		Meaning: p.meaning, Bridge: bridge, OpenFlow: p.openflow,
-		Origin: real, File: f.file, Size: f.size,
+		Origin: real, File: f.Spooled, Size: f.Size,
 		Truncated: isTailed(real) || byName[rel].truncated,
 	})
 }
@@ -249,37 +216,37 @@ func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byName ma
 func inFolder(folder, command string) string { return folder + ":" + command }
 
 // names lists what was kept below a folder, links included, sorted.
-func (t *tree) names(prefix string) []string {
-	var names []string
-	for rel := range t.files {
-		if strings.HasPrefix(rel, prefix) {
-			names = append(names, rel)
-		}
+func (c *contents) names(prefix string) []string {
+	from := sort.SearchStrings(c.list, prefix)
+	to := from
+	for to < len(c.list) && strings.HasPrefix(c.list[to], prefix) {
+		to++
 	}
-	for rel := range t.links {
-		if strings.HasPrefix(rel, prefix) {
-			names = append(names, rel)
-		}
-	}
-	sort.Strings(names)
-	return names
+	return c.list[from:to]
 }
 
-// indexDatabases lists each database once, under the name that is no link.
+// indexDatabases lists each database once, under the name that is no link:
+// those that stand where databases do, and then those that only their content tells.
 func (c *contents) indexDatabases(r *Report) {
 	seen := map[string]bool{}
-	for _, rel := range append(c.names(""), "") {
+	for _, rel := range c.list {
 		if !isDatabasePlace(rel) {
 			continue
 		}
 		real, f, ok := c.resolve(rel)
 		if !ok {
-			r.Dangling = append(r.Dangling, fmt.Sprintf("%s links to %s, which the report lacks", rel, c.links[rel]))
+			r.Dangling = append(r.Dangling, fmt.Sprintf("%s links to %s, which the report lacks", rel, c.tree.Links[path.Join(c.top, rel)]))
 			continue
 		}
 		if !seen[real] {
 			seen[real] = true
-			r.Databases = append(r.Databases, Database{Origin: real, File: f.file, Size: f.size, Truncated: isTailed(real)})
+			r.Databases = append(r.Databases, node.Database{Origin: real, File: f.Spooled, Size: f.Size, Truncated: isTailed(real)})
+		}
+	}
+	for _, rel := range c.list {
+		f, ok := c.tree.Files[path.Join(c.top, rel)]
+		if ok && !seen[rel] && !wanted(rel) {
+			r.Databases = append(r.Databases, node.Database{Origin: rel, File: f.Spooled, Size: f.Size, Elsewhere: true})
 		}
 	}
 }

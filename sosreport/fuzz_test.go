@@ -3,6 +3,7 @@ package sosreport
 import (
 	"archive/tar"
 	"os"
+	"ovs-offline/internal/intake"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, o := range r.outputs {
+		for _, o := range r.All {
 			checkSpooled(t, spool, o.File, o.Origin)
 		}
 		for _, d := range r.Databases {
@@ -73,48 +74,57 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(nil), "-x\na;touch b\n../br\n\n\x1b[31mred\n"+strings.Repeat("b", 300)+"\novs-vsctl: no\n")
 	f.Fuzz(func(t *testing.T, manifest []byte, bridges string) {
 		spool := t.TempDir()
-		c := &contents{spool: spool, trees: map[string]*tree{}}
+		kept := &intake.Tree{Files: map[string]intake.File{}}
 		for name, body := range map[string]string{
 			"sos_reports/manifest.json": string(manifest), plugin + "ovs-vsctl_-t_5_list-br": bridges,
 			plugin + "ovs-ofctl_dump-flows_br-int": "a", plugin + "ovs-ofctl_-O_OpenFlow13_dump-flows_br-int": "b", plugin + "ovs-ofctl_dump-flows_br_odd": "c",
 		} {
-			if err := c.keep(c.treeOf(""), name, strings.NewReader(body)); err != nil {
+			file := filepath.Join(spool, strings.ReplaceAll(name, "/", "_"))
+			if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			kept.Files[name] = intake.File{Spooled: file, Size: int64(len(body))}
 		}
-		c.choose()
-		r := &Report{}
-		if err := c.index(r); err != nil {
-			t.Fatal(err)
+		reports, err := Find(kept)
+		if err != nil || len(reports) != 1 {
+			t.Fatal(reports, err)
 		}
+		r := reports[0]
 		for _, b := range r.Bridges {
 			if b == "" || strings.Contains(b, "\n") {
 				t.Errorf("a bridge %q", b)
 			}
 		}
-		for _, o := range r.outputs {
+		for _, o := range r.All {
 			checkSpooled(t, spool, o.File, o.Origin)
 		}
 	})
 }
 
-// FuzzPlace: no name of an archive's entry stands for a place outside of the report.
+// FuzzPlace: whatever the names of an archive's entries, a report's top is
+// above what makes it one, and no report is in another.
 func FuzzPlace(f *testing.F) {
-	for _, name := range []string{"./sosreport-x/etc/openvswitch/conf.db", "../etc/openvswitch/conf.db", "/etc/openvswitch/conf.db", "a/../../etc/openvswitch/conf.db",
-		"x/host/var/lib/ovn/x.db", "sos_commands/openvswitch/a\x00b", "sos_commands//openvswitch/../../..", "", ".", "..", "etc/openvswitch/..db"} {
-		f.Add(name)
+	for _, name := range []string{"sosreport-x/etc/openvswitch/conf.db", "etc/openvswitch/conf.db", "x/host/var/lib/ovn/x.db",
+		"sos_commands/openvswitch/a\x00b", "a/sos_commands/openvswitch/sos_commands/x", "sos_commands", "etc/openvswitch/..db"} {
+		f.Add(name, "b/"+name)
 	}
-	f.Fuzz(func(t *testing.T, name string) {
-		c := &contents{trees: map[string]*tree{}}
-		tree, rel, ok := c.place(name)
-		if !ok {
-			return
+	f.Fuzz(func(t *testing.T, one, other string) {
+		kept := &intake.Tree{Files: map[string]intake.File{}}
+		for _, name := range []string{one, other} {
+			if filepath.IsLocal(name) && filepath.Clean(name) == name {
+				kept.Files[name] = intake.File{}
+			}
 		}
-		if !filepath.IsLocal(rel) || !wanted(rel) || strings.Contains(tree.top, "/") || tree.top == ".." {
-			t.Errorf("%q is taken for %q below %q", name, rel, tree.top)
-		}
-		if dir := filepath.Dir(filepath.Join(tree.top, rel)); !mayHold(dir) {
-			t.Errorf("%q is wanted, but its folder %q would be passed over", name, dir)
+		found := tops(kept, true)
+		for i, top := range found {
+			if top != "" && !strings.HasPrefix(one, top+"/") && !strings.HasPrefix(other, top+"/") {
+				t.Errorf("%q is the top of neither %q nor %q", top, one, other)
+			}
+			for j, more := range found {
+				if i != j && (top == "" || strings.HasPrefix(more, top+"/")) {
+					t.Errorf("%q is in %q", more, top)
+				}
+			}
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"ovs-offline/collect/node"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -189,7 +190,7 @@ type answer struct {
 }
 
 type outputAnswer struct {
-	Meaning  Meaning
+	Meaning  node.Meaning
 	Bridge   string
 	OpenFlow string
 	Origin   string
@@ -201,7 +202,7 @@ type outputAnswer struct {
 func answers(t *testing.T, r *Report) answer {
 	t.Helper()
 	a := answer{r.Host, r.SosVersion, r.OVSVersion, r.OVNVersion, r.Bridges, r.Dangling, nil, nil}
-	for _, o := range r.outputs {
+	for _, o := range r.All {
 		a.Outputs = append(a.Outputs, outputAnswer{o.Meaning, o.Bridge, o.OpenFlow, o.Origin, o.Size, sum(t, o.File, o.Size), o.Truncated})
 	}
 	for _, d := range r.Databases {
@@ -224,7 +225,7 @@ func sum(t *testing.T, path string, size int64) string {
 }
 
 // content is the text of the one output of a meaning, "" where there is none.
-func content(t *testing.T, r *Report, m Meaning, bridge, openflow string) string {
+func content(t *testing.T, r *Report, m node.Meaning, bridge, openflow string) string {
 	t.Helper()
 	for _, o := range r.Outputs(m, bridge) {
 		if o.OpenFlow == openflow {
@@ -238,7 +239,7 @@ func content(t *testing.T, r *Report, m Meaning, bridge, openflow string) string
 	return ""
 }
 
-func databaseText(t *testing.T, d Database) string {
+func databaseText(t *testing.T, d node.Database) string {
 	t.Helper()
 	raw, err := os.ReadFile(d.File)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"ovs-offline/collect/node"
+	"ovs-offline/internal/workdir"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -72,17 +74,17 @@ func TestMangledNames(t *testing.T) {
 			t.Errorf("%s: bridges %q", what, r.Bridges)
 		}
 		for i, b := range want {
-			if got := content(t, r, Flows, b, ""); got != fmt.Sprint(i+1) {
+			if got := content(t, r, node.Flows, b, ""); got != fmt.Sprint(i+1) {
 				t.Errorf("%s: the flows of %s are %q", what, b, got)
 			}
 		}
-		if a, b := content(t, r, Flows, "br@odd", "OpenFlow15"), content(t, r, Flows, "br@@odd", "OpenFlow15"); a != "1" || b != "2" {
+		if a, b := content(t, r, node.Flows, "br@odd", "OpenFlow15"), content(t, r, node.Flows, "br@@odd", "OpenFlow15"); a != "1" || b != "2" {
 			t.Errorf("%s: OpenFlow 1.5: %q, %q", what, a, b)
 		}
-		if got := content(t, r, DatapathFlows, "", ""); got != "dp" {
+		if got := content(t, r, workdir.RecordedDatapathFlows, "", ""); got != "dp" {
 			t.Errorf("%s: datapath flows %q", what, got)
 		}
-		if got := content(t, r, Routes, "", ""); got != "routes" {
+		if got := content(t, r, workdir.RecordedRoutes, "", ""); got != "routes" {
 			t.Errorf("%s: routes %q", what, got)
 		}
 	}
@@ -111,11 +113,11 @@ func TestManifestKnowsBetter(t *testing.T) {
 	for _, c := range []struct{ bridge, openflow, want string }{
 		{"br@odd", "", "1"}, {"br@@odd", "", "2"}, {"br@odd", "OpenFlow15", ""}, {"br@@odd", "OpenFlow15", "2"},
 	} {
-		if got := content(t, r, Flows, c.bridge, c.openflow); got != c.want {
+		if got := content(t, r, node.Flows, c.bridge, c.openflow); got != c.want {
 			t.Errorf("%s %s: %q", c.bridge, c.openflow, got)
 		}
 	}
-	if list := r.Outputs(Flows, "br@@odd"); len(list) != 2 || !list[0].Truncated || list[1].Truncated {
+	if list := r.Outputs(node.Flows, "br@@odd"); len(list) != 2 || !list[0].Truncated || list[1].Truncated {
 		t.Errorf("what the manifest says to be truncated: %+v", list)
 	}
 }
@@ -129,7 +131,7 @@ func TestSeveralDatapaths(t *testing.T) {
 	}
 	for range 20 {
 		for _, members := range [][]member{outputs(commands...), append(outputs(commands...), manifestOf(t, commands...))} {
-			if got := content(t, openMembers(t, under(top, members...)...), DatapathShow, "", ""); got != "user" {
+			if got := content(t, openMembers(t, under(top, members...)...), workdir.RecordedDatapathShow, "", ""); got != "user" {
 				t.Fatalf("the first is %q", got)
 			}
 		}
@@ -142,16 +144,16 @@ func TestBridgesWithoutAList(t *testing.T) {
 		"ovs-vsctl: unix:/var/run/openvswitch/db.sock: database connection failed (No such file or directory)\n", false}
 	dump := ran{"ovs-ofctl dump-flows br@x", "ovs-ofctl_dump-flows_br_x", "flows", false}
 	r := openMembers(t, under(top, append(outputs(failed, dump), manifestOf(t, failed, dump))...)...)
-	if !reflect.DeepEqual(r.Bridges, []string{"br@x"}) || content(t, r, Flows, "br@x", "") != "flows" {
+	if !reflect.DeepEqual(r.Bridges, []string{"br@x"}) || content(t, r, node.Flows, "br@x", "") != "flows" {
 		t.Errorf("with a manifest: %q", r.Bridges)
 	}
 	r = openMembers(t, under(top, outputs(failed, dump)...)...)
-	if !reflect.DeepEqual(r.Bridges, []string{"br_x"}) || content(t, r, Flows, "br_x", "") != "flows" {
+	if !reflect.DeepEqual(r.Bridges, []string{"br_x"}) || content(t, r, node.Flows, "br_x", "") != "flows" {
 		t.Errorf("without: %q", r.Bridges)
 	}
 	r = openMembers(t, under(top, file("sos_commands/ovn_host/ovs-vsctl_list-br", "br-int\n"),
 		file("sos_commands/ovn_host/ovs-ofctl_-O_OpenFlow13_dump-flows_br-int", "13"))...)
-	if !reflect.DeepEqual(r.Bridges, []string{"br-int"}) || content(t, r, Flows, "br-int", "OpenFlow13") != "13" {
+	if !reflect.DeepEqual(r.Bridges, []string{"br-int"}) || content(t, r, node.Flows, "br-int", "OpenFlow13") != "13" {
 		t.Errorf("of ovn_host: %q", r.Bridges)
 	}
 }
@@ -270,8 +272,8 @@ func TestLinks(t *testing.T) {
 	}
 	r := openMembers(t, under(top, file(plugin+"ovs-vsctl_list-br", "br0\n"),
 		symlink(plugin+"ovs-ofctl_dump-flows_br0", "../../sos_strings/openvswitch/ovs-ofctl_dump-flows_br0.tailed"), cut)...)
-	list := r.Outputs(Flows, "br0")
-	if len(list) != 1 || !list[0].Truncated || content(t, r, Flows, "br0", "") != "the end" {
+	list := r.Outputs(node.Flows, "br0")
+	if len(list) != 1 || !list[0].Truncated || content(t, r, node.Flows, "br0", "") != "the end" {
 		t.Errorf("a tailed dump: %+v", list)
 	}
 }

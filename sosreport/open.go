@@ -1,19 +1,15 @@
 package sosreport
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
+	"sort"
 	"strings"
 
-	"github.com/mholt/archives"
+	"ovs-offline/internal/intake"
 )
 
 // ErrNotArchive is wrapped when a file is neither a tar nor a compressed tar.
@@ -24,245 +20,174 @@ var ErrEmpty = errors.New("holds nothing of a sos report")
 
 // Progress is told how much of the source was read, in bytes, of how many;
 // total is 0 where it is not known.
-type Progress func(read, total int64)
+type Progress = intake.Progress
 
-// Open reads the report at source and keeps what it knows a meaning for in
+// Open reads the one report at source and keeps what it knows a meaning for in
 // spool, a folder of the caller's. An archive is read once from its beginning
 // to its end. The error wraps ErrNotArchive or ErrEmpty where that is the
 // reason; a truncated archive is an error, since nobody can tell what it lacks.
 func Open(ctx context.Context, source, spool string, progress Progress) (*Report, error) {
-	info, err := os.Stat(source)
-	if err != nil {
-		return nil, err
-	}
-	c := &contents{spool: spool, trees: map[string]*tree{}}
-	var read int64
-	if info.IsDir() {
-		err = c.readDirectory(ctx, source)
-		read = c.bytes
-	} else {
-		read, err = c.readArchive(ctx, source, info.Size(), progress)
+	tree, err := intake.Read(ctx, source, spool, Wanted, progress)
+	var other *intake.NotArchiveError
+	if errors.As(err, &other) {
+		return nil, fmt.Errorf("%s is %w: %s", source, ErrNotArchive, other.Reason)
 	}
 	if err != nil {
 		return nil, err
 	}
-	several := c.choose()
-	if len(several) > 1 {
-		return nil, fmt.Errorf("%s holds several reports (%s): give one of them", source, strings.Join(several, ", "))
+	if !tree.Archive && !tree.Folder {
+		return nil, fmt.Errorf("%s is %w: its first bytes are of no tar, xz, gzip, bzip2 or zstd file", source, ErrNotArchive)
 	}
-	if c.tree == nil || len(c.names("")) == 0 {
-		return nil, fmt.Errorf("%s %w (no sos_commands/openvswitch, no databases of OVS or OVN)", source, ErrEmpty)
-	}
-	r := &Report{BytesRead: read}
-	if err := c.index(r); err != nil {
+	reports, err := find(tree, tops(tree, true))
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
-	return r, nil
+	switch len(reports) {
+	case 0:
+		return nil, fmt.Errorf("%s %w (no sos_commands/openvswitch, no databases of OVS or OVN)%s", source, ErrEmpty, alsoLost(tree))
+	case 1:
+		reports[0].BytesRead = tree.Bytes
+		return reports[0], nil
+	}
+	names := make([]string, len(reports))
+	for i, r := range reports {
+		names[i] = r.Top
+	}
+	return nil, fmt.Errorf("%s holds several reports (%s): give one of them, or take all with collect", source, strings.Join(names, ", "))
 }
 
-// counter counts what goes through a reader, and knows when it came to its end.
-type counter struct {
-	io.Reader
-	n        int64
-	ended    bool
-	total    int64
-	progress Progress
+func alsoLost(tree *intake.Tree) string {
+	if len(tree.Lost) == 0 {
+		return ""
+	}
+	return ". " + tree.Lost[0].String()
 }
 
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n += int64(n)
-	c.ended = c.ended || errors.Is(err, io.EOF)
-	if c.progress != nil {
-		c.progress(c.n, c.total)
-	}
-	return n, err
-}
+// Find gives a meaning to every report that a tree holds, in the order of their
+// names.
+func Find(tree *intake.Tree) ([]*Report, error) { return find(tree, tops(tree, false)) }
 
-func (c *contents) readArchive(ctx context.Context, source string, size int64, progress Progress) (int64, error) {
-	f, err := os.Open(source)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	counted := &counter{Reader: f, total: size, progress: progress}
-	packed, err := decompress(counted)
-	if err != nil {
-		return 0, fmt.Errorf("%s is %w: %w", source, ErrNotArchive, err)
-	}
-	defer packed.Close()
-	stream := &counter{Reader: packed}
-	entries, err := c.readTar(ctx, stream)
-	switch {
-	case err == nil && entries > 0:
-		return counted.n, nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return 0, err
-	case entries == 0 && (err == nil || stream.ended && stream.n < tarBlock || errors.Is(err, tar.ErrHeader)):
-		return 0, fmt.Errorf("%s is %w: no tar archive in it", source, ErrNotArchive)
-	case errors.Is(err, io.ErrUnexpectedEOF), counted.ended && strings.Contains(err.Error(), "truncated"): // xz has words of its own for it
-		return 0, fmt.Errorf("%s is cut off after %d of its files: copy it again and compare its sha256", source, entries)
-	default:
-		return 0, fmt.Errorf("%s can't be read beyond its file %d: %w: copy it again and compare its sha256", source, entries, err)
-	}
-}
-
-// tarBlock is the unit of a tar archive; a block of zeros ends it.
-const tarBlock = 512
-
-// readTar takes the entries of an archive, or of several in a row. It reads on
-// to the end of the stream: only there are the sums that tell damage.
-func (c *contents) readTar(ctx context.Context, stream *counter) (entries int, err error) {
-	for next := io.Reader(stream); next != nil && err == nil; {
-		var last int64 // where the last entry ended
-		err = archives.Tar{}.Extract(ctx, next, func(_ context.Context, e archives.FileInfo) error {
-			entries++
-			err := c.takeEntry(e)
-			last = stream.n
-			return err
-		})
-		if err == nil && stream.n-last < tarBlock {
-			return entries, io.ErrUnexpectedEOF // the tar package takes a cut between two entries for the end
+func find(tree *intake.Tree, tops []string) ([]*Report, error) {
+	var reports []*Report
+	for _, top := range tops {
+		c := newContents(tree, top)
+		r := &Report{Top: top}
+		if err := c.index(r); err != nil {
+			return nil, err
 		}
-		if err == nil {
-			next, err = nextArchive(stream)
+		for _, loss := range tree.Lost {
+			if rel, below := c.below(loss.Path); below && wanted(rel) {
+				r.Lost = append(r.Lost, rel+": "+loss.Reason)
+			}
 		}
+		reports = append(reports, r)
 	}
-	return entries, err
+	return reports, nil
 }
 
-// nextArchive reads on behind the end of an archive, to another one (reports
-// are concatenated at times) or to the end of the stream, where it returns nil.
-func nextArchive(stream io.Reader) (io.Reader, error) {
-	block := make([]byte, tarBlock)
+// Wanted tells what of a source has a meaning in a sos report, wherever in it
+// the report stands: by its name, and a database also by its content, since
+// some deployments keep theirs where sos doesn't look for it.
+func Wanted(name string, start []byte) bool {
+	if strings.HasPrefix(string(start), "OVSDB ") {
+		return true
+	}
 	for {
-		_, err := io.ReadFull(stream, block)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, nil
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			// The end of the padding, or of a stream that was cut: reading on tells.
-			if _, err := stream.Read(block[:1]); errors.Is(err, io.EOF) {
-				return nil, nil
+		if wanted(name) {
+			return true
+		}
+		_, below, more := strings.Cut(name, "/")
+		if !more {
+			return false
+		}
+		name = below
+	}
+}
+
+// tops are the top folders of the reports in a tree, "" for the tree itself.
+// One within another report is not taken. A version.txt alone makes one only
+// where nothing else does, and so does a hostname where it is sure that the
+// source should be a report.
+func tops(tree *intake.Tree, meant bool) []string {
+	sure, weak := map[string]bool{}, map[string]bool{}
+	for _, name := range tree.Names() {
+		if top, ok := topOf(name); ok {
+			sure[top] = true
+		}
+	}
+	// A database's place tells a report only where nothing else does: it is
+	// searched for after all that is surer.
+	for _, name := range tree.Names() {
+		if top, ok := databaseTop(name); ok && !within(top, sure) && !sure[top] {
+			weak[top] = true
+		}
+	}
+	for top := range weak {
+		sure[top] = true
+	}
+	if len(sure) == 0 {
+		for _, name := range tree.Names() {
+			rel := path.Base(name)
+			if rel == "version.txt" && (meant || strings.HasPrefix(start(tree, name), "sosreport:")) ||
+				meant && strings.HasSuffix("/"+name, "/etc/hostname") {
+				sure[strings.TrimSuffix(strings.TrimSuffix(dir(name), "etc"), "/")] = true
 			}
-			return nil, err
-		case err != nil:
-			return nil, err
-		case isTar(block):
-			return io.MultiReader(bytes.NewReader(block), stream), nil
 		}
 	}
+	var list []string
+	for top := range sure {
+		if !within(top, sure) {
+			list = append(list, top)
+		}
+	}
+	sort.Strings(list)
+	return list
 }
 
-func isTar(start []byte) bool {
-	return len(start) == tarBlock && bytes.HasPrefix(start[257:], []byte("ustar"))
+// topOf cuts a name before the first folder that only a report has.
+func topOf(name string) (top string, ok bool) {
+	parts := strings.Split(name, "/")
+	for i, part := range parts[:len(parts)-1] {
+		switch part {
+		case "sos_commands", "sos_strings", "sos_containers":
+			return strings.Join(parts[:i], "/"), true
+		}
+	}
+	return "", false
 }
 
-// decompress looks at the first bytes; a name says nothing for sure.
-func decompress(r io.Reader) (io.ReadCloser, error) {
-	start := make([]byte, tarBlock)
-	n, err := io.ReadFull(r, start)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, errors.New("it is empty")
+// databaseTop cuts a name before the place where a node has its databases.
+func databaseTop(name string) (top string, ok bool) {
+	for i := 0; i >= 0 && i < len(name); {
+		if isDatabasePlace(name[i:]) {
+			return strings.TrimSuffix(name[:i], "/"), true
+		}
+		next := strings.IndexByte(name[i:], '/')
+		if next < 0 {
+			return "", false
+		}
+		i += next + 1
 	}
-	start = start[:n]
-	whole := io.MultiReader(bytes.NewReader(start), r)
-	switch {
-	case bytes.HasPrefix(start, []byte("\xfd7zXZ\x00")):
-		return archives.Xz{}.OpenReader(whole)
-	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
-		return archives.Gz{}.OpenReader(whole)
-	case bytes.HasPrefix(start, []byte("BZh")):
-		return archives.Bz2{}.OpenReader(whole)
-	case bytes.HasPrefix(start, []byte("\x28\xb5\x2f\xfd")):
-		return archives.Zstd{}.OpenReader(whole)
-	case isTar(start):
-		return io.NopCloser(whole), nil
-	default:
-		return nil, errors.New("its first bytes are of no tar, xz, gzip, bzip2 or zstd file")
-	}
+	return "", false
 }
 
-// takeEntry keeps an entry that is wanted, and reads past any other.
-func (c *contents) takeEntry(e archives.FileInfo) error {
-	header, ok := e.Header.(*tar.Header)
-	if !ok {
-		return fmt.Errorf("%q: no tar header", e.NameInArchive)
-	}
-	in, err := e.Open()
-	if err != nil {
-		return err
-	}
-	tree, rel, ok := c.place(header.Name)
-	switch {
-	case ok && header.Typeflag == tar.TypeReg:
-		return c.keep(tree, rel, in)
-	case ok && header.Typeflag == tar.TypeSymlink:
-		tree.keepLink(rel, header.Linkname)
-	case ok && header.Typeflag == tar.TypeLink:
-		if other, target, ok := c.place(header.Linkname); ok && other == tree && target != rel {
-			tree.keepLink(rel, "/"+target)
+// within tells whether top is in the folder of another of the tops.
+func within(top string, tops map[string]bool) bool {
+	for top != "" {
+		top = dir(top)
+		if tops[top] {
+			return true
 		}
-	default:
-		_, err = io.Copy(io.Discard, in)
 	}
-	return err
+	return false
 }
 
-// readDirectory takes the same files from an extracted report. os.Root keeps
-// every access inside, whatever links the tree holds.
-func (c *contents) readDirectory(ctx context.Context, source string) error {
-	root, err := os.OpenRoot(source)
-	if err != nil {
-		return err
+// dir is path.Dir with "" for the top.
+func dir(name string) string {
+	if d := path.Dir(name); d != "." {
+		return d
 	}
-	defer root.Close()
-	abs, err := filepath.Abs(source)
-	if err != nil {
-		return err
-	}
-	c.name = filepath.Base(abs)
-	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil {
-			if name == "." {
-				return err
-			}
-			return nil // an unreadable corner is what the report lacks, not its end
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if e.IsDir() {
-			if name != "." && !mayHold(name) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		return c.takeFile(root, name, e)
-	})
-}
-
-func (c *contents) takeFile(root *os.Root, name string, e fs.DirEntry) error {
-	tree, rel, ok := c.place(name)
-	if !ok {
-		return nil
-	}
-	if e.Type() == fs.ModeSymlink {
-		target, err := root.Readlink(name)
-		if err == nil {
-			tree.keepLink(rel, target)
-		}
-		return nil
-	}
-	if !e.Type().IsRegular() {
-		return nil
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	defer f.Close()
-	return c.keep(tree, rel, f)
+	return ""
 }
 
 // places are the files and folders of a report that have a meaning here,
@@ -285,6 +210,7 @@ func databaseFolders() []string {
 	}
 }
 
+// wanted tells whether a name below a report's top has a meaning.
 func wanted(rel string) bool {
 	for _, p := range places() {
 		if rel == p || strings.HasSuffix(p, "/") && strings.HasPrefix(rel, p) {
@@ -297,44 +223,9 @@ func wanted(rel string) bool {
 func isDatabasePlace(rel string) bool {
 	rel = strings.TrimPrefix(rel, "host/")
 	for _, folder := range databaseFolders() {
-		if strings.HasPrefix(rel, folder) && strings.HasSuffix(rel, ".db") {
+		if strings.HasPrefix(rel, folder) && strings.HasSuffix(rel, ".db") && filepath.IsLocal(rel) {
 			return true
 		}
 	}
 	return false
-}
-
-// mayHold tells whether a folder can hold something wanted, at the top of the
-// tree or one level down.
-func mayHold(dir string) bool {
-	_, below, _ := strings.Cut(dir, "/")
-	for _, d := range []string{dir + "/", below + "/"} {
-		d = strings.TrimPrefix(d, "host/")
-		if d == "/" || d == "" {
-			return true
-		}
-		for _, p := range append(places(), databaseFolders()...) {
-			if strings.HasPrefix(p, d) || strings.HasPrefix(d, p) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// place turns a name in the source into one below a report's top folder, if it
-// is wanted. Names that point out of the tree are never wanted.
-func (c *contents) place(name string) (*tree, string, bool) {
-	name = path.Clean(strings.TrimPrefix(name, "./"))
-	if !filepath.IsLocal(name) {
-		return nil, "", false
-	}
-	if wanted(name) {
-		return c.treeOf(""), name, true
-	}
-	top, below, _ := strings.Cut(name, "/")
-	if wanted(below) {
-		return c.treeOf(top), below, true
-	}
-	return nil, "", false
 }

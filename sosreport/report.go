@@ -7,105 +7,45 @@ package sosreport
 import (
 	"io"
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
+
+	"ovs-offline/collect/node"
+	"ovs-offline/internal/workdir"
 )
 
-// Meaning is what a command's output tells, spelled as the command with dots
-// for slashes. The recorded state of a workdir carries the same names.
-type Meaning string
-
-// The meanings. Dumps come in OpenFlow versions, see Output.OpenFlow.
 const (
-	Flows         Meaning = "dump-flows"
-	Groups        Meaning = "dump-groups"
-	Meters        Meaning = "dump-meters"
-	TLVMap        Meaning = "dump-tlv-map"
-	MeterStats    Meaning = "meter-stats"
-	Show          Meaning = "show"
-	BridgeFlows   Meaning = "bridge.dump-flows"
-	Features      Meaning = "dpif.show-dp-features"
-	FDB           Meaning = "fdb.show"
-	MDB           Meaning = "mdb.show"
-	RSTP          Meaning = "rstp.show"
-	STP           Meaning = "stp.show"
-	BFD           Meaning = "bfd.show"
-	Bond          Meaning = "bond.show"
-	CFM           Meaning = "cfm.show"
-	LACP          Meaning = "lacp.show"
-	Conntrack     Meaning = "dpctl.dump-conntrack"
-	DatapathFlows Meaning = "dpctl.dump-flows"
-	DatapathShow  Meaning = "dpctl.show"
-	DpifShow      Meaning = "dpif.show"
-	ListBridge    Meaning = "list-bridge"
-	ListDatapath  Meaning = "list-datapath"
-	ListInterface Meaning = "list-interface"
-	ListOVS       Meaning = "list-open_vswitch"
-	ListPort      Meaning = "list-port"
-	Neighbours    Meaning = "tnl.arp.show"
-	Routes        Meaning = "ovs.route.show"
-	TunnelPorts   Meaning = "tnl.ports.show"
-	Tunnels       Meaning = "ofproto.list-tunnels"
-
-	listBr  Meaning = "list-br"
-	version Meaning = "version"
+	listBr  node.Meaning = "list-br"
+	version node.Meaning = "version"
 )
-
-// Output is what one command printed on the node.
-type Output struct {
-	Meaning  Meaning
-	Bridge   string // "" where the command is not about one bridge
-	OpenFlow string // "OpenFlow15"; "" for a command without -O
-	Origin   string // its path in the report
-	File     string // where its text stands now
-	Size     int64
-	// Truncated says that sos cut it: only its end is there.
-	Truncated bool
-}
-
-// Database is a file that stands where a database of OVS or OVN does. What it
-// is, its content says.
-type Database struct {
-	Origin    string
-	File      string
-	Size      int64
-	Truncated bool
-}
 
 // Report is what a sos report holds.
 type Report struct {
-	Host       string
+	node.Node
+	// Top is the report's folder in the source, "" where it is the source itself.
+	Top        string
 	SosVersion string
-	OVSVersion string
-	OVNVersion string
 	// BytesRead counts what was read of the source, each byte once.
 	BytesRead int64
-	// Bridges in the order in which the node listed them.
-	Bridges   []string
-	Databases []Database
-	// Dangling are the links to databases whose targets the report lacks.
-	Dangling []string
-
-	outputs []Output
 }
 
-// Outputs returns every output of that meaning for a bridge ("" for those that
-// are about the whole node), in the order of the table of commands.
-func (r *Report) Outputs(m Meaning, bridge string) []Output {
-	var found []Output
-	for _, o := range r.outputs {
-		if o.Meaning == m && o.Bridge == bridge {
-			found = append(found, o)
-		}
+// At notes where the report was found.
+func (r *Report) At(path string) *Report {
+	tool := "sos " + r.SosVersion
+	if r.SosVersion == "" {
+		tool = "sos of unknown version"
 	}
-	return found
+	r.Source = workdir.Source{Kind: "sos report", Name: path, Tool: tool}
+	return r
 }
 
 var (
 	versionLine = regexp.MustCompile(`\(Open vSwitch\) ([0-9][^\s]*)`)
 	rpmLine     = regexp.MustCompile(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
 	debLine     = regexp.MustCompile(`(?m)^ii\s+(openvswitch-switch|ovn-common)\s+(?:[0-9]+:)?([0-9][^-+~\s]*)`)
-	dirName     = regexp.MustCompile(`^sosreport-(.+?)(?:-obfuscated)?-[0-9]{4}-[0-9]{2}-[0-9]{2}-[a-z0-9]+`)
+	dirName     = regexp.MustCompile(`^sosreport-(.+?)(?:-obfuscated)?(?:-[0-9]{4}-[0-9]{2}-[0-9]{2}-[a-z0-9]+.*)?$`)
 )
 
 // describe fills in what the report says of the node it was taken on.
@@ -115,7 +55,7 @@ func (r *Report) describe(c *contents) {
 			r.Host = firstWord(c.text(name))
 		}
 	}
-	for _, name := range []string{c.top, c.name} {
+	for _, name := range []string{path.Base(c.top), sourceName(c)} {
 		if m := dirName.FindStringSubmatch(name); r.Host == "" && m != nil {
 			r.Host = m[1]
 		}
@@ -130,6 +70,18 @@ func (r *Report) describe(c *contents) {
 		}
 	}
 	r.packageVersions(c)
+}
+
+// sourceName is the name of the folder that the report was extracted to.
+func sourceName(c *contents) string {
+	if !c.tree.Folder || c.top != "" {
+		return ""
+	}
+	abs, err := filepath.Abs(c.tree.Source)
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(abs)
 }
 
 // packageVersions knows OVN's version, which no command in a report tells.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"ovs-offline/collect/node"
+	"ovs-offline/internal/workdir"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -35,16 +37,16 @@ func TestRealReports(t *testing.T) {
 			t.Errorf("%s: databases %q", name, dbs)
 		}
 		for _, b := range want.bridges {
-			for _, m := range []Meaning{Flows, Groups, Meters, TLVMap, Show, FDB, Features, BridgeFlows} {
+			for _, m := range []node.Meaning{node.Flows, node.Groups, node.Meters, node.TLVMap, workdir.RecordedShow, workdir.RecordedFDB, workdir.RecordedFeatures, workdir.RecordedBridgeFlows} {
 				if len(r.Outputs(m, b)) == 0 {
 					t.Errorf("%s: no %s of %s", name, m, b)
 				}
 			}
-			if first := r.Outputs(Flows, b)[0]; first.OpenFlow != "OpenFlow15" || first.Truncated {
+			if first := r.Outputs(node.Flows, b)[0]; first.OpenFlow != "OpenFlow15" || first.Truncated {
 				t.Errorf("%s: the first dump of %s is %+v", name, b, first)
 			}
 		}
-		for _, m := range []Meaning{DatapathFlows, Conntrack, DatapathShow, ListInterface, ListBridge, ListOVS, BFD, Routes, Neighbours, Tunnels, TunnelPorts} {
+		for _, m := range []node.Meaning{workdir.RecordedDatapathFlows, workdir.RecordedConntrack, workdir.RecordedDatapathShow, "list-interface", "list-bridge", "list-open_vswitch", workdir.RecordedBFD, workdir.RecordedRoutes, workdir.RecordedNeighbours, workdir.RecordedTunnels, workdir.RecordedTunnelPorts} {
 			if len(r.Outputs(m, "")) != 1 {
 				t.Errorf("%s: %d outputs of %s", name, len(r.Outputs(m, "")), m)
 			}
@@ -193,7 +195,7 @@ func TestConcatenated(t *testing.T) {
 	for ext, how := range compressions {
 		joined := append(bytes.Clone(compress(t, how, a)), compress(t, how, b)...)
 		r := open(t, write(t, "joined", joined))
-		if got := content(t, r, Flows, "br0", ""); got != "flows" {
+		if got := content(t, r, node.Flows, "br0", ""); got != "flows" {
 			t.Errorf("%s: the second part tells %q", ext, got)
 		}
 	}

@@ -65,25 +65,18 @@ func (r *remote) Exec(ctx context.Context, t Target, argv []string, stdout, stde
 	return either.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: stdout, Stderr: stderr})
 }
 
-// isRefused tells answers that another try would only repeat.
+// isRefused tells answers that another try would only repeat: the container has
+// no shell, or the request itself was refused. Over SPDY client-go gives the
+// server's answer as text alone, which is tried again for nothing.
 func isRefused(err error) bool {
-	cause := err
-	var upgrade *httpstream.UpgradeFailureError
-	if errors.As(err, &upgrade) && upgrade.Cause != nil {
-		cause = upgrade.Cause // it does not unwrap to it
-	}
 	var exited utilexec.CodeExitError
-	return apierrors.IsForbidden(cause) || apierrors.IsUnauthorized(cause) || apierrors.IsNotFound(cause) || apierrors.IsBadRequest(cause) ||
-		errors.As(cause, &exited) && (exited.Code == 126 || exited.Code == 127) // no shell
+	return apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || errors.As(err, &exited) && (exited.Code == 126 || exited.Code == 127)
 }
 
 // explain says what an error of the API server means for whoever runs us.
 func explain(err error, doing string) error {
-	switch {
-	case apierrors.IsUnauthorized(err):
+	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("%s: %w: are the credentials of the kubeconfig (or --token) still good?", doing, err)
-	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

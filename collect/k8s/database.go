@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
 )
 
@@ -24,51 +23,55 @@ type backup struct {
 type shared struct {
 	transfer
 	mu    sync.Mutex
-	taken map[workdir.Kind]func() (backup, error)
+	taken map[source]func() (backup, error)
+}
+
+// source tells databases apart: a cluster may have several clouds.
+type source struct {
+	kind              workdir.Kind
+	layout, namespace string
 }
 
 // take gets a database for the first who asks, and gives it to all.
-func (s *shared) take(k workdir.Kind, get func(t *transfer) (backup, error)) (backup, error) {
+func (s *shared) take(from source, get func(t *transfer) (backup, error)) (backup, error) {
 	s.mu.Lock()
-	once := s.taken[k]
+	once := s.taken[from]
 	if once == nil {
 		once = sync.OnceValues(func() (backup, error) { return get(&s.transfer) })
-		s.taken[k] = once
+		s.taken[from] = once
 	}
 	s.mu.Unlock()
 	return once()
 }
 
-// collectOVN takes the node's NB or SB database.
-func (n *node) collectOVN(ctx context.Context, k workdir.Kind) (workdir.Collection, error) {
-	out := n.begin(k)
-	b, err := n.ovnBackup(ctx, k)
+// askOVN takes the node's NB or SB database.
+func (v *visit) askOVN(ctx context.Context, k workdir.Kind) error {
+	b, err := v.ovnBackup(ctx, k)
 	if err != nil {
-		return out, err
+		return err
 	}
-	if err := n.staging.Replace(k, true); err != nil {
-		return out, fmt.Errorf("%w: %w", errLocal, err)
+	if b.version != "" {
+		v.told.OVNVersion = b.version
 	}
-	out.OVNVersion = b.version
-	keep := keeper{staging: n.staging, origin: b.target.String() + ": ", out: &out}
-	return out, keep.database(k, b.frame)
+	v.database(b.target, b.frame, schema(k))
+	return nil
 }
 
-func (n *node) ovnBackup(ctx context.Context, k workdir.Kind) (backup, error) {
-	targets, err := n.survey.databases(n.layout, k, n.name)
+func (v *visit) ovnBackup(ctx context.Context, k workdir.Kind) (backup, error) {
+	targets, err := v.survey.databases(v.layout, k, v.told.Host, v.target.Namespace)
 	if err != nil {
 		return backup{}, err
 	}
-	if n.layout.perNode {
-		return n.transfer.backup(ctx, targets, k)
+	if v.layout.perNode || v.shared == nil {
+		return v.transfer.backup(ctx, targets, k)
 	}
-	b, err := n.shared.take(k, func(t *transfer) (backup, error) { return t.backup(ctx, targets, k) })
+	b, err := v.shared.take(source{k, v.layout.name, v.target.Namespace}, func(t *transfer) (backup, error) { return t.backup(ctx, targets, k) })
 	if err != nil {
 		return backup{}, err
 	}
 	// Each workdir is whole by itself; nobody writes to a collected file, so
 	// they may be one on the disk.
-	mine, err := os.CreateTemp(n.spool, "shared-*")
+	mine, err := os.CreateTemp(v.spool, "shared-*")
 	if err != nil {
 		return backup{}, fmt.Errorf("%w: %w", errLocal, err)
 	}
@@ -121,19 +124,4 @@ func (t *transfer) backupFrom(ctx context.Context, target Target, k workdir.Kind
 		return b, fmt.Errorf("ovsdb-client backup: %s (looked for the socket in %s)", b.failure(), strings.Join(socketFolders(), ", "))
 	}
 	return b, nil
-}
-
-// database puts a backup in place, if it is what it is to be.
-func (k *keeper) database(kind workdir.Kind, f frame) error {
-	if f.code != 0 {
-		return errors.New(f.failure())
-	}
-	info, err := collect.Inspect(f.file)
-	if err != nil {
-		return err
-	}
-	if got := collect.KindOf(info.Name); got != kind {
-		return fmt.Errorf("what came is the database %q", info.Name)
-	}
-	return k.keep(f, k.staging.Database(kind), "ovsdb-client backup "+info.Name, workdir.File{Remarks: collect.DatabaseRemarks(info)})
 }

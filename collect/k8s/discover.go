@@ -193,20 +193,28 @@ func (s *survey) lookedFor(l layout, node string) string {
 func (s *survey) ovs(l layout, node string) (Target, error) {
 	var why []string
 	for _, p := range l.ovs {
+		var found []Target
 		for _, pod := range newestFirst(s.pods(l, p, node)) {
-			reason := notRunning(pod, p.container)
-			if reason == "" {
-				return Target{pod.Namespace, pod.Name, p.container}, nil
+			if reason := notRunning(pod, p.container); reason != "" {
+				why = append(why, reason)
+				continue
 			}
-			why = append(why, reason)
+			found = append(found, Target{pod.Namespace, pod.Name, p.container})
+		}
+		if i := slices.IndexFunc(found, func(t Target) bool { return t.Namespace != found[0].Namespace }); i > 0 {
+			return Target{}, fmt.Errorf("%w: node %s has layout %s in namespaces %s and %s; choose with -n", ErrUsage, node, l.name, found[0].Namespace, found[i].Namespace)
+		}
+		if len(found) > 0 {
+			return found[0], nil
 		}
 	}
 	return Target{}, fmt.Errorf("node %s: no container to ask OVS in: %s", node, strings.Join(why, "; "))
 }
 
 // databases finds the containers in which a database may be asked, the best
-// first: that of the leader, then those of ready pods, then others.
-func (s *survey) databases(l layout, k workdir.Kind, node string) ([]Target, error) {
+// first: that of the leader, then those of ready pods, then others. They are in
+// the namespace in which the node's OVS is.
+func (s *survey) databases(l layout, k workdir.Kind, node, namespace string) ([]Target, error) {
 	p := l.databasePlace(k)
 	on := ""
 	if l.perNode {
@@ -217,6 +225,9 @@ func (s *survey) databases(l layout, k workdir.Kind, node string) ([]Target, err
 	var targets []Target
 	var why []string
 	for _, pod := range pods {
+		if pod.Namespace != namespace {
+			continue
+		}
 		if reason := notRunning(pod, p.container); reason != "" {
 			why = append(why, reason)
 			continue
@@ -230,7 +241,7 @@ func (s *survey) databases(l layout, k workdir.Kind, node string) ([]Target, err
 		why = append(why, err.Error())
 	}
 	if len(why) == 0 {
-		why = append(why, fmt.Sprintf("there are no pods %s with container %s in %s", p.selector, p.container, inNamespace(l.namespace)))
+		why = append(why, fmt.Sprintf("there are no pods %s with container %s in namespace %s", p.selector, p.container, namespace))
 	}
 	return nil, errors.New(strings.Join(why, "; "))
 }

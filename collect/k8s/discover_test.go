@@ -77,6 +77,11 @@ func clusters() map[string][]runtime.Object {
 			pod("openstack", "ovsdbserver-nb-0", "n2", "service=ovsdbserver-nb", "ovsdbserver-nb"),
 			pod("openstack", "ovsdbserver-sb-0", "n2", "service=ovsdbserver-sb", "ovsdbserver-sb"),
 		}),
+		"two clouds": objects(nodes, []runtime.Object{
+			pod("openstack", "ovn-controller-ovs-1", "n1", "service=ovn-controller-ovs", "ovsdb-server", "ovs-vswitchd"),
+			pod("other", "ovn-controller-ovs-2", "n1", "service=ovn-controller-ovs", "ovsdb-server", "ovs-vswitchd"),
+			pod("other", "ovsdbserver-nb-0", "n2", "service=ovsdbserver-nb", "ovsdbserver-nb"),
+		}),
 		"kube-ovn": objects(nodes, []runtime.Object{
 			pod("kube-system", "ovs-ovn-1", "n1", "app=ovs", "openvswitch"),
 			pod("kube-system", "ovs-ovn-2", "n2", "app=ovs", "openvswitch"),
@@ -104,6 +109,8 @@ func TestLayouts(t *testing.T) {
 		{name: "rhoso and openshift", cluster: "rhoso", err: "node n1 has several layouts: openshift (OpenShift 4.14 and later), rhoso (OpenStack on OpenShift (RHOSO)); choose with --layout, or with -o"},
 		{name: "rhoso by name", cluster: "rhoso", opts: k8s.Options{Layout: "rhoso"}, layout: "rhoso", asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
 		{name: "rhoso by namespace", cluster: "rhoso", opts: k8s.Options{Namespace: "openstack"}, layout: "rhoso", asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
+		{name: "two clouds", cluster: "two clouds", opts: k8s.Options{Layout: "rhoso"}, err: "node n1 has layout rhoso in namespaces openstack and other; choose with -n"},
+		{name: "one of two clouds", cluster: "two clouds", opts: k8s.Options{Namespace: "other"}, layout: "rhoso", asks: "other/ovn-controller-ovs-2/ovs-vswitchd"},
 		{name: "rhoso's openshift", cluster: "rhoso", opts: k8s.Options{OpenShift: true}, layout: "openshift", asks: ocp + "/ovnkube-node-1/ovnkube-controller"},
 		{name: "nothing", cluster: "nothing", err: "no known layout of OVS and OVN on node n1; looked for\n  openshift (OpenShift 4.14 and later), in namespace openshift-ovn-kubernetes: pods app=ovnkube-node with container ovnkube-controller on the node: 0;"},
 		{name: "kind as openshift", cluster: "kind central", opts: k8s.Options{OpenShift: true}, err: "no known layout"},
@@ -188,9 +195,9 @@ func TestPermissions(t *testing.T) {
 		allowed string // verbs on pods/exec
 		want    string
 	}{
-		"none":   {"", "permission is missing: verb create and get on resource pods/exec in namespace ovn-kubernetes"},
+		"none":   {"", "permission is missing: verbs create and get on resource pods/exec in namespace ovn-kubernetes"},
 		"create": {"create", "deaf"},
-		"get":    {"get", "deaf"},
+		"get":    {"get", "permission is missing: verb create on resource pods/exec in namespace ovn-kubernetes; docs/kubernetes.md has a role with all that is needed (ovn-kubernetes/ovnkube-node-1/ovnkube-node: deaf"},
 		"both":   {"create get", "deaf"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,6 @@ package k8s
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"ovs-offline/collect"
+	"ovs-offline/collect/node"
 	"ovs-offline/internal/workdir"
 )
 
@@ -98,12 +98,15 @@ func (s *survey) collectAll(ctx context.Context, path string, results []Result, 
 	if opts.Stall == 0 {
 		opts.Stall = defaultStall
 	}
-	common, err := s.makeShared(path, opts)
-	if err != nil {
-		return err
+	var common *shared
+	if opts.Several() {
+		var err error
+		if common, err = s.makeShared(path, opts); err != nil {
+			return err
+		}
+		defer os.RemoveAll(common.spool)
 	}
-	defer os.RemoveAll(common.spool)
-	permitted := permissions{cluster: s.cluster, asked: map[string]func() error{}}
+	permitted := permissions{cluster: s.cluster, asked: map[string]func() verbs{}}
 	var wg sync.WaitGroup
 	places := make(chan struct{}, atOnce)
 	for i := range results {
@@ -120,6 +123,9 @@ func (s *survey) collectAll(ctx context.Context, path string, results []Result, 
 // makeShared makes a place for what all nodes have in common, on the disk
 // where their workdirs are.
 func (s *survey) makeShared(path string, opts Options) (*shared, error) {
+	if _, err := workdir.Find(path); err != nil { // somebody else's, say
+		return nil, err
+	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("workdir %s can't be made: %w; choose another with -w", path, err)
 	}
@@ -129,7 +135,7 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 	}
 	return &shared{
 		transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall},
-		taken:    map[workdir.Kind]func() (backup, error){},
+		taken:    map[source]func() (backup, error){},
 	}, nil
 }
 
@@ -156,7 +162,10 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 		return err
 	}
 	defer wd.Unlock()
-	if err := errors.Join(collect.Refuse(wd, opts.Force, false, workdir.OVS), collect.Refuse(wd, opts.Force, true, workdir.NB, workdir.SB)); err != nil {
+	if err := collect.Refuse(wd, opts.Force, false, workdir.OVS); err != nil {
+		return err
+	}
+	if err := collect.Refuse(wd, opts.Force, true, workdir.NB, workdir.SB); err != nil {
 		return err
 	}
 	target, err := s.ovs(l, r.Node)
@@ -175,14 +184,33 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 	if err != nil {
 		return err
 	}
-	n := &node{name: r.Node, layout: l, survey: s, shared: common, staging: staging,
+	v := &visit{layout: l, target: target, survey: s, shared: common, told: s.describe(r.Node, l),
 		transfer: transfer{exec: s.cluster, spool: spool, stall: opts.Stall, bytes: came.add}}
-	collections, err := n.collect(ctx)
+	if err := v.ask(ctx); err != nil {
+		return fmt.Errorf("node %s: %w", r.Node, permitted.explain(ctx, target.Namespace, err))
+	}
+	plan, err := collect.Judge(v.told)
 	if err != nil {
-		return fmt.Errorf("node %s: %w", r.Node, err)
+		return err
+	}
+	collections, err := collect.Write(ctx, wd, staging, plan, collect.Half{OVS: true, OVN: true}, opts.Options)
+	if err != nil {
+		return err
+	}
+	if err := staging.Install(collections...); err != nil {
+		return err
 	}
 	r.Collections = collections
-	return staging.Install(collections...)
+	return nil
+}
+
+// describe begins what is told of a node.
+func (s *survey) describe(name string, l layout) *node.Node {
+	tool := "layout " + l.name
+	if s.cluster.Version != "" {
+		tool = "Kubernetes " + s.cluster.Version + ", " + tool
+	}
+	return &node.Node{Host: name, Source: workdir.Source{Kind: "Kubernetes cluster", Name: s.cluster.Name, Tool: tool}}
 }
 
 // counter adds up what comes of a node, and reports it.

@@ -5,155 +5,87 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
-	"time"
 
 	"ovs-offline/collect"
+	"ovs-offline/collect/node"
 	"ovs-offline/internal/workdir"
 )
 
-// node collects one node.
-type node struct {
-	name    string
-	layout  layout
-	survey  *survey
-	shared  *shared
-	staging *workdir.Staging
+// visit asks one node for what it is.
+type visit struct {
 	transfer
+	layout layout
+	target Target // where OVS is asked
+	survey *survey
+	shared *shared // nil where one node is collected
+	told   *node.Node
 }
 
-// collect takes the node's OVS, and its OVN databases. What could not be had of
+// ask takes the node's OVS, and its OVN databases. What could not be had of
 // the latter is named, and doesn't lose the former.
-func (n *node) collect(ctx context.Context) ([]workdir.Collection, error) {
-	ovs, err := n.collectOVS(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := []workdir.Collection{ovs}
-	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
-		c, err := n.collectOVN(ctx, k)
-		switch {
-		case ctx.Err() != nil || errors.Is(err, errLocal):
-			return nil, err
-		case err != nil:
-			out[0].Lost = append(out[0].Lost, fmt.Sprintf("the %s database: %v", k.Title(), err))
-		default:
-			out = append(out, c)
-		}
-	}
-	return out, nil
-}
-
-func (n *node) begin(k workdir.Kind) workdir.Collection {
-	tool := "layout " + n.layout.name
-	if v := n.survey.cluster.Version; v != "" {
-		tool = "Kubernetes " + v + ", " + tool
-	}
-	return workdir.Collection{
-		Kind:      k,
-		Source:    workdir.Source{Kind: "Kubernetes cluster", Name: n.survey.cluster.Name, Tool: tool},
-		Host:      n.name,
-		Collected: time.Now().UTC().Truncate(time.Second),
-	}
-}
-
-func (n *node) collectOVS(ctx context.Context) (workdir.Collection, error) {
-	out := n.begin(workdir.OVS)
-	target, err := n.survey.ovs(n.layout, n.name)
-	if err != nil {
-		return out, err
-	}
-	if err := n.staging.Replace(workdir.OVS, false); err != nil {
-		return out, err
-	}
-	frames, err := n.run(ctx, target, nodeText)
-	if err != nil {
-		return out, err
-	}
-	k := keeper{staging: n.staging, origin: target.String() + ": ", out: &out}
-	bridges, err := k.node(frames)
-	if err != nil {
-		return out, fmt.Errorf("%s: %w", target, err)
-	}
-	if err := n.collectBridges(ctx, target, &k, bridges); err != nil {
-		return out, err
-	}
-	frames, err = n.run(ctx, target, datapathText)
-	if err != nil {
-		return out, err
-	}
-	return out, k.recorded(frames, nodeRecorded())
-}
-
-func (n *node) collectBridges(ctx context.Context, target Target, k *keeper, bridges []string) error {
-	groups, err := n.each(ctx, target, bridgesText, bridges)
-	if err != nil {
+func (v *visit) ask(ctx context.Context) error {
+	if err := v.askOVS(ctx); err != nil {
 		return err
 	}
-	for i, frames := range groups {
-		if err := k.bridge(bridges[i], frames); err != nil {
+	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
+		err := v.askOVN(ctx, k)
+		if ctx.Err() != nil || errors.Is(err, errLocal) {
 			return err
+		}
+		if err != nil {
+			v.told.Lost = append(v.told.Lost, fmt.Sprintf("the %s database: %v", k.Title(), err))
 		}
 	}
 	return nil
 }
 
-// record is one command whose output is kept as it is.
-type record struct{ frame, name, command string }
-
-// nodeRecorded are the commands that are not about one bridge.
-func nodeRecorded() []record {
-	const vsctl, appctl = "ovs-vsctl ", "ovs-appctl "
-	list := []record{
-		{"list Open_vSwitch", workdir.RecordedListOVS, vsctl},
-		{"list Bridge", workdir.RecordedListBridge, vsctl},
-		{"list Datapath", workdir.RecordedListDatapath, vsctl},
-		{"list Interface", workdir.RecordedListInterface, vsctl},
-		{"list Port", workdir.RecordedListPort, vsctl},
+func (v *visit) askOVS(ctx context.Context) error {
+	frames, err := v.run(ctx, v.target, nodeText, workdir.ListedTables()...)
+	if err != nil {
+		return err
 	}
-	for _, name := range []string{workdir.RecordedBFD, workdir.RecordedBond, workdir.RecordedCFM, workdir.RecordedLACP, workdir.RecordedRoutes,
-		workdir.RecordedNeighbours, workdir.RecordedTunnels, workdir.RecordedDpifShow, workdir.RecordedTunnelPorts,
-		workdir.RecordedDatapathShow, workdir.RecordedDatapathFlows, workdir.RecordedConntrack} {
-		list = append(list, record{asCommand(name), name, appctl})
+	if v.told.Bridges, err = bridgeNames(take(frames, "bridges")); err != nil {
+		return fmt.Errorf("%s: %w", v.target, err)
 	}
-	return list
+	v.version(take(frames, "version"))
+	v.database(v.target, take(frames, "backup"), "Open_vSwitch")
+	v.outputs(frames, "")
+	groups, err := v.each(ctx, v.target, bridgesText, v.told.Bridges)
+	if err != nil {
+		return err
+	}
+	for i, frames := range groups {
+		v.outputs(frames, v.told.Bridges[i])
+	}
+	if frames, err = v.run(ctx, v.target, datapathText); err != nil {
+		return err
+	}
+	v.outputs(frames, "")
+	return nil
 }
 
-// asCommand turns a recorded file's name into the command of ovs-appctl.
-func asCommand(name string) string { return strings.ReplaceAll(name, ".", "/") }
-
-// keeper puts what commands said into the staging.
-type keeper struct {
-	staging *workdir.Staging
-	origin  string // the container, for the manifest
-	out     *workdir.Collection
+// take finds the frame of a name; the texts make one of each.
+func take(frames []frame, name string) frame {
+	i := slices.IndexFunc(frames, func(f frame) bool { return f.name == name })
+	if i < 0 {
+		return frame{code: -1, stderr: "it was not asked for"}
+	}
+	return frames[i]
 }
 
 var runningVersion = regexp.MustCompile(`\(Open vSwitch\) ([0-9]\S*)`)
 
-// node takes what is not about one bridge, and returns the bridges.
-func (k *keeper) node(frames []frame) (bridges []string, err error) {
-	found := map[string]frame{}
-	for _, f := range frames {
-		found[f.name] = f
+func (v *visit) version(f frame) {
+	text, err := os.ReadFile(f.file)
+	if m := runningVersion.FindStringSubmatch(string(text)); err == nil && m != nil {
+		v.told.OVSVersion = m[1]
 	}
-	if bridges, err = bridgeNames(found["bridges"]); err != nil {
-		return nil, err
-	}
-	if text, err := os.ReadFile(found["version"].file); err == nil {
-		if m := runningVersion.FindStringSubmatch(string(text)); m != nil {
-			k.out.OVSVersion = m[1]
-		}
-	}
-	if err := k.database(workdir.OVS, found["backup"]); errors.Is(err, errLocal) {
-		return nil, err
-	} else if err != nil {
-		k.out.Lost = append(k.out.Lost, fmt.Sprintf("the OVS database: %v", err))
-	}
-	return bridges, k.recorded(frames, nodeRecorded())
 }
 
 // bridgeNames reads the JSON of ovs-vsctl list Bridge: a name may hold anything.
@@ -179,47 +111,79 @@ func bridgeNames(f frame) ([]string, error) {
 	return names, nil
 }
 
-// recorded keeps the outputs that the list names.
-func (k *keeper) recorded(frames []frame, list []record) error {
-	for _, r := range list {
-		for _, f := range frames {
-			if f.name != r.frame {
-				continue
-			}
-			if err := k.keep(f, k.staging.Recorded(r.name), r.command+f.name, workdir.File{}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// keep puts the output of a command in its place; one that failed is lost,
-// unless it failed because this OVS can't do that.
-func (k *keeper) keep(f frame, path, command string, about workdir.File) error {
+// database hands on a backup; one that failed is lost.
+func (v *visit) database(target Target, f frame, name string) {
+	origin := target.String() + ": ovsdb-client backup " + name
 	if f.code != 0 {
-		if !f.unsupported() {
-			k.lost(about.Bridge, command, f)
-		}
-		return nil
+		v.told.Lost = append(v.told.Lost, origin+": "+f.failure())
+		return
 	}
-	file, err := k.staging.Move(f.file, path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errLocal, err)
-	}
-	file.Origin, file.Bridge, file.OpenFlow, file.Remarks = k.origin+command, about.Bridge, about.OpenFlow, about.Remarks
-	if said := f.firstError(); said != "" {
-		file.Remarks = append(file.Remarks, "it said as well: "+said)
-	}
-	k.out.Files = append(k.out.Files, file)
-	return nil
+	v.told.Databases = append(v.told.Databases, node.Database{Origin: origin, File: f.file, Size: f.size})
 }
 
-func (k *keeper) lost(bridge, command string, f frame) {
-	if bridge != "" {
-		bridge = fmt.Sprintf("bridge %q: ", bridge)
+// outputs hands on what commands said; bridge is "" for those that are about
+// the whole node. One that failed is lost, unless there was nothing to tell; a
+// dump is, if no OpenFlow version had it.
+func (v *visit) outputs(frames []frame, bridge string) {
+	failed := map[node.Meaning][]frame{}
+	for _, f := range frames {
+		m, version, known := meaning(f.name)
+		switch {
+		case !known:
+		case f.code != 0:
+			failed[m] = append(failed[m], f)
+		default:
+			o := node.Output{Meaning: m, Bridge: bridge, OpenFlow: version, Origin: v.target.String() + ": " + command(f.name, bridge), File: f.file, Size: f.size}
+			v.told.All = append(v.told.All, o)
+			if said := f.firstError(); said != "" {
+				v.told.Remarks = append(v.told.Remarks, command(f.name, bridge)+" said as well: "+said)
+			}
+		}
 	}
-	k.out.Lost = append(k.out.Lost, bridge+command+": "+f.failure())
+	for _, m := range slices.Sorted(maps.Keys(failed)) {
+		if len(v.told.Outputs(m, bridge)) == 0 {
+			v.lost(m, failed[m], bridge)
+		}
+	}
+}
+
+// lost names a command that failed, in all the ways that were tried, by the
+// most telling failure: that a version is not spoken is none. Flows every
+// bridge has.
+func (v *visit) lost(m node.Meaning, failed []frame, bridge string) {
+	i := slices.IndexFunc(failed, func(f frame) bool { return !f.unsupported() })
+	if i < 0 && m == node.Flows {
+		i = 0
+	}
+	if i >= 0 {
+		v.told.Lost = append(v.told.Lost, v.target.String()+": "+command(failed[i].name, bridge)+": "+failed[i].failure())
+	}
+}
+
+// meaning reads the name of a frame: "dump-flows OpenFlow15", "list Port",
+// "bfd/show". known is false for those that are no output to keep.
+func meaning(name string) (m node.Meaning, version string, known bool) {
+	word, rest, _ := strings.Cut(name, " ")
+	switch {
+	case word == "list":
+		return node.Meaning(workdir.RecordedList(rest)), "", true
+	case rest != "":
+		return node.Meaning(word), rest, true
+	}
+	return node.Meaning(strings.ReplaceAll(name, "/", ".")), "", strings.Contains(name, "/")
+}
+
+// command is what was run for a frame, as a person would.
+func command(name, bridge string) string {
+	word, rest, _ := strings.Cut(name, " ")
+	text := "ovs-appctl " + name
+	switch {
+	case word == "list":
+		text = "ovs-vsctl " + name
+	case rest != "":
+		text = "ovs-ofctl -O " + rest + " " + word
+	}
+	return strings.TrimSuffix(text+" "+bridge, " ")
 }
 
 // failure says how a command failed.

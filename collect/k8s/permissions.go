@@ -13,59 +13,63 @@ import (
 // ErrForbidden is wrapped when the cluster's permissions don't suffice.
 var ErrForbidden = errors.New("permission is missing")
 
-// checkExec finds out beforehand whether commands may be run in a namespace.
-// Over WebSocket the request is a get, and since Kubernetes 1.35 create is
-// needed as well; over SPDY it is a create. So create does, one way or the
-// other; get alone does on servers that are older, which the attempt will tell.
-func checkExec(ctx context.Context, c *Cluster, namespace string) error {
-	var missing []string
-	for _, verb := range []string{"create", "get"} {
-		allowed, known := may(ctx, c, namespace, verb)
-		if allowed || !known {
-			return ctx.Err()
-		}
-		missing = append(missing, verb)
-	}
-	return missingExec(namespace, missing...)
-}
-
-func missingExec(namespace string, verbs ...string) error {
-	text := ""
-	for i, verb := range verbs {
-		if i > 0 {
-			text += " and "
-		}
-		text += verb
-	}
-	return fmt.Errorf("%w: verb %s on resource pods/exec in namespace %s; docs/kubernetes.md has a role with all that is needed", ErrForbidden, text, namespace)
-}
-
-// may asks the server; known is false where it doesn't say.
-func may(ctx context.Context, c *Cluster, namespace, verb string) (allowed, known bool) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Resource: "pods", Subresource: "exec"},
-	}}
-	answer, err := c.API.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return false, false
-	}
-	return answer.Status.Allowed, true
-}
-
-// permissions asks once for each namespace.
+// permissions asks for each namespace once.
 type permissions struct {
 	cluster *Cluster
 	mu      sync.Mutex
-	asked   map[string]func() error
+	asked   map[string]func() verbs
 }
 
+// verbs are what may be done with pods/exec.
+type verbs struct{ create, get, known bool }
+
+// exec finds out beforehand whether commands may be run in a namespace. Over
+// WebSocket the request is a get, and since Kubernetes 1.35 create is needed as
+// well; over SPDY it is a create. So create does, one way or the other; get
+// alone does on older servers, which the attempt will tell.
 func (p *permissions) exec(ctx context.Context, namespace string) error {
+	v := p.verbs(ctx, namespace)
+	if !v.known || v.create || v.get {
+		return ctx.Err()
+	}
+	return missingExec(namespace, "verbs create and get")
+}
+
+// explain adds to the error of an attempt what permission it lacked.
+func (p *permissions) explain(ctx context.Context, namespace string, err error) error {
+	if v := p.verbs(ctx, namespace); !v.known || v.create {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", missingExec(namespace, "verb create"), err)
+}
+
+func missingExec(namespace, verbs string) error {
+	return fmt.Errorf("%w: %s on resource pods/exec in namespace %s; docs/kubernetes.md has a role with all that is needed", ErrForbidden, verbs, namespace)
+}
+
+func (p *permissions) verbs(ctx context.Context, namespace string) verbs {
 	p.mu.Lock()
 	once := p.asked[namespace]
 	if once == nil {
-		once = sync.OnceValue(func() error { return checkExec(ctx, p.cluster, namespace) })
+		once = sync.OnceValue(func() verbs { return ask(ctx, p.cluster, namespace) })
 		p.asked[namespace] = once
 	}
 	p.mu.Unlock()
 	return once()
+}
+
+// ask asks the server; a server that doesn't say may still allow it.
+func ask(ctx context.Context, c *Cluster, namespace string) (v verbs) {
+	for verb, allowed := range map[string]*bool{"create": &v.create, "get": &v.get} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Resource: "pods", Subresource: "exec"},
+		}}
+		answer, err := c.API.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return verbs{}
+		}
+		*allowed = answer.Status.Allowed
+	}
+	v.known = true
+	return v
 }

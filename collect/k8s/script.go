@@ -36,11 +36,12 @@ V(){ ovs-vsctl --timeout=$t --db="unix:$R/db.sock" "$@";}
 D(){ l=$(A dpctl/dump-dps)||return;for d in $l;do A "$@" "$d"||return;done;}
 `
 
-// nodeText tells what is not about one bridge, and the OVS database.
+// nodeText tells what is not about one bridge, the OVS database, and the tables
+// that it takes by name: what is ephemeral in them no backup has.
 const nodeText = prologue + ovsTools + `f version A version
 f bridges V -f json --columns=name list Bridge
 f backup ovsdb-client --timeout=$T backup "unix:$R/db.sock" Open_vSwitch
-for x in Open_vSwitch Bridge Datapath Interface Port;do f "list $x" V list $x;done
+for x;do f "list $x" V list $x;done
 for x in bfd/show bond/show cfm/show lacp/show ovs/route/show tnl/arp/show ofproto/list-tunnels dpif/show;do f $x A $x;done
 f tnl/ports/show A tnl/ports/show -v
 f dpctl/show D dpctl/show -s

@@ -218,7 +218,9 @@ func (f Flow) identity() (cookie, place string) {
 	for _, token := range tokens(match) {
 		switch k, v, _ := strings.Cut(token, "="); k {
 		case "cookie":
-			cookie = v
+			if v != "0x0" { // which dumps without statistics leave out
+				cookie = v
+			}
 		case "table", "table_id":
 			table = v
 		case "priority":

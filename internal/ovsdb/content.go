@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
 	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
@@ -21,10 +19,11 @@ type Content struct {
 	tables map[string]map[string]columns
 }
 
-// Read reads the database file src, of either form and perhaps gzip'd, into
-// memory. Files are mended as by Standalone, and the remarks say the same.
-func Read(ctx context.Context, src string) (*Content, []string, error) {
-	out, err := newOutput(filepath.Join(os.TempDir(), filepath.Base(src)))
+// Read reads some tables of the database file src, of either form and perhaps
+// gzip'd, into memory; without any named, all. Files are mended as by
+// Standalone, and the remarks say the same. It needs room for a copy beside src.
+func Read(ctx context.Context, src string, tables ...string) (*Content, []string, error) {
+	out, err := newOutput(src)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -33,7 +32,7 @@ func Read(ctx context.Context, src string) (*Content, []string, error) {
 	if err != nil {
 		return nil, remarks, err
 	}
-	db, _, err := addUp(ctx, out, nil)
+	db, _, err := addUp(ctx, out, nil, tables...)
 	if err != nil {
 		return nil, remarks, fmt.Errorf("%s: %w", src, err)
 	}
@@ -41,8 +40,9 @@ func Read(ctx context.Context, src string) (*Content, []string, error) {
 }
 
 // addUp applies the records of a standalone file, without the rows that lost
-// records named (see rebuild), and tells where its schema ends.
-func addUp(ctx context.Context, out *output, lost map[string]int64) (db *database, end int64, err error) {
+// records named (see rebuild), and tells where its schema ends. Only the tables
+// that are named are kept; without any named, all.
+func addUp(ctx context.Context, out *output, lost map[string]int64, tables ...string) (db *database, end int64, err error) {
 	if err := out.buf.Flush(); err != nil {
 		return nil, 0, fmt.Errorf("writing %s: %w", out.file.Name(), err)
 	}
@@ -59,6 +59,9 @@ func addUp(ctx context.Context, out *output, lost map[string]int64) (db *databas
 		return nil, 0, fmt.Errorf("%w: record 1: %w", ErrSchema, err)
 	}
 	db.lost = lost
+	if len(tables) > 0 {
+		maps.DeleteFunc(db.tables, func(name string, _ map[string]columns) bool { return !slices.Contains(tables, name) })
+	}
 	return db, end, db.applyAll(ctx, scan)
 }
 

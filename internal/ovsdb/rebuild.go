@@ -69,7 +69,8 @@ type (
 		Indexes [][]string              `json:"indexes"`
 	}
 	columnSchema struct {
-		Type columnType `json:"type"`
+		Type      columnType `json:"type"`
+		Ephemeral bool       `json:"ephemeral"`
 	}
 	columnType struct {
 		Key   baseType `json:"key"`

@@ -20,6 +20,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
+	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -27,7 +28,7 @@ import (
 type Node struct {
 	Workdir *workdir.Dir
 	Report  *restore.Report
-	runtime *process.Runtime
+	runtime runtime.Runtime
 }
 
 // Replay collects a sos report into dir and starts a replica of it. End it with Close.
@@ -36,7 +37,13 @@ func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Nod
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Workdir: wd, runtime: process.New(process.Options{})}
+	return ReplayIn(ctx, report, wd, process.New(process.Options{}), opts)
+}
+
+// ReplayIn is Replay in a runtime and a workdir that is locked; Close unlocks it.
+func ReplayIn(ctx context.Context, report string, wd *workdir.Dir, rt runtime.Runtime, opts replica.Options) (*Node, error) {
+	n := &Node{Workdir: wd, runtime: rt}
+	var err error
 	if _, err = sos.Collect(ctx, wd, report, sos.Half{OVS: true, OVN: true}, collect.Options{}); err == nil {
 		n.Report, err = replica.Start(ctx, wd, n.runtime, opts)
 	}

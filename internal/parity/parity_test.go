@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/internal/engines"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -20,7 +21,8 @@ const lab = "../../scripts/lab/lab"
 
 func TestMain(m *testing.M) {
 	process.Main()
-	os.Exit(m.Run())
+	beProgram()
+	os.Exit(engines.Main(m))
 }
 
 // needTools skips a test where the daemons are not installed.

@@ -35,8 +35,8 @@ type Collection struct {
 
 // Source names where a collection came from.
 type Source struct {
-	Kind string `json:"kind"` // "sos report", "database file"
-	Name string `json:"name"` // the path that was given
+	Kind string `json:"kind"` // "sos report", "database file", "Kubernetes cluster"
+	Name string `json:"name"` // the path that was given; the server's URL
 	Tool string `json:"tool,omitempty"`
 }
 

@@ -1,6 +1,9 @@
 package workdir
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Names of what stands in recorded/, each the output of one command on the live
 // node, as it was. Those of a bridge stand in recorded/bridges/<bridge>/.
@@ -9,6 +12,7 @@ const (
 	RecordedBond          = "bond.show"
 	RecordedCFM           = "cfm.show"
 	RecordedConntrack     = "dpctl.dump-conntrack"
+	RecordedDatabaseDump  = "ovsdb-client.dump"
 	RecordedDatapathFlows = "dpctl.dump-flows"
 	RecordedDatapathShow  = "dpctl.show"
 	RecordedDpifShow      = "dpif.show"
@@ -32,6 +36,19 @@ const (
 	RecordedShow        = "show"
 	RecordedSTP         = "stp.show"
 )
+
+// SaveScript is the name in restore_flows of the script that ovs-save wrote.
+const SaveScript = "do_restore.sh"
+
+// ListedTables are the tables of the OVS database that nodes list
+// (ovs-vsctl list TABLE), by the schema's names.
+func ListedTables() []string {
+	return []string{"Open_vSwitch", "Bridge", "Port", "Interface", "Datapath", "Controller", "Manager", "Mirror", "QoS", "Queue",
+		"NetFlow", "sFlow", "IPFIX", "Flow_Sample_Collector_Set"}
+}
+
+// RecordedList is the name of what ovs-vsctl list printed of a table.
+func RecordedList(table string) string { return "list-" + strings.ToLower(table) }
 
 // BridgeRecorded is where one bridge's part of the live state stands.
 func (d *Dir) BridgeRecorded(bridge, name string) string {

@@ -83,6 +83,10 @@ func Lock(path string) (*Dir, error) {
 	if d.lock, err = takeLock(d.path); err != nil {
 		return nil, err
 	}
+	if err := d.checkLinks(); err != nil {
+		d.Unlock()
+		return nil, err
+	}
 	if err := d.recoverInstall(); err != nil {
 		d.Unlock()
 		return nil, err
@@ -93,6 +97,8 @@ func Lock(path string) (*Dir, error) {
 // Unlock lets others change the workdir again.
 func (d *Dir) Unlock() {
 	if d.lock != nil {
+		// Closing would not do: a child that was forked just now has the file open until it runs its program.
+		_ = unix.Flock(int(d.lock.Fd()), unix.LOCK_UN)
 		d.lock.Close()
 		d.lock = nil
 	}
@@ -121,6 +127,23 @@ func checkOwner(path string) error {
 	}
 	if st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
 		return fmt.Errorf("workdir %s can be written to by others (mode %04o): it is not used; chmod go-w it, or choose another with -w", path, st.Mode&0o7777)
+	}
+	return nil
+}
+
+// checkLinks refuses links where a replica's files are written and removed: a
+// workdir that was copied from somebody could have them lead anywhere.
+func (d *Dir) checkLinks() error {
+	for _, name := range []string{"bin", "run", "var-run", stagingName} {
+		err := filepath.WalkDir(d.join(name), func(path string, e os.DirEntry, err error) error {
+			if err == nil && e.Type() == os.ModeSymlink {
+				return fmt.Errorf("workdir %s: %s is a link, and ovs-offline makes none there: it is not used; remove it, or choose another with -w", d.path, path)
+			}
+			return nil // what can't be read is named by who needs it
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -215,3 +238,13 @@ func (d *Dir) ReplicaFile() string { return d.join("replica.json") }
 
 // ReportFile says how faithful the replica is.
 func (d *Dir) ReportFile() string { return d.join("report.json") }
+
+// RemoveIfEmpty removes the workdir if nothing but its lock is in it.
+func (d *Dir) RemoveIfEmpty() {
+	entries, err := os.ReadDir(d.path)
+	if err != nil || len(entries) != 1 || entries[0].Name() != ".lock" {
+		return
+	}
+	os.Remove(d.join(".lock"))
+	os.Remove(d.path)
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -91,8 +92,15 @@ func Remove(bin string) error {
 			failed = append(failed, fmt.Errorf("a script of the replica: %w", err))
 		}
 	}
-	_ = os.Remove(filepath.Join(bin, zshFolder))
-	_ = os.Remove(bin) // fails when someone else's files are in it, as it should
+	for _, dir := range []string{filepath.Join(bin, zshFolder), bin} {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if unfinished(e.Name()) {
+				_ = os.Remove(filepath.Join(dir, e.Name()))
+			}
+		}
+		_ = os.Remove(dir) // fails when someone else's files are in it, as it should
+	}
 	return errors.Join(failed...)
 }
 
@@ -111,6 +119,21 @@ func (r Replica) Environment() map[string]string {
 		// These would send the tools to another daemon or database.
 		"OVN_NB_DAEMON": "", "OVN_SB_DAEMON": "", "OVN_NBCTL_OPTIONS": "", "OVN_SBCTL_OPTIONS": "",
 	}
+}
+
+// unfinished tells what writeFile leaves when it is killed.
+func unfinished(name string) bool {
+	names := append(tools(), script, fishScript)
+	for name := range (Replica{}).settings() {
+		names = append(names, filepath.Base(name))
+	}
+	for _, whole := range names {
+		digits, ok := strings.CutPrefix(name, "."+whole+".")
+		if _, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // check refuses paths that the tools can't be told of, whatever the quoting: a

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,9 +50,16 @@ func (n *Node) restoreBridgeFlows(ctx context.Context, b *Bridge, dump io.Reader
 	if l.guide, err = n.readGuide(b); err != nil {
 		return err
 	}
+	if l.words, err = l.readWords(); err != nil {
+		return err
+	}
 	if err := l.load(ctx, dump); err != nil {
 		return err
 	}
+	if l.damaged() {
+		return l.makeUp(ctx)
+	}
+	l.tellWorded()
 	return l.readBack(ctx)
 }
 
@@ -63,6 +71,12 @@ type loader struct {
 	guide   guide
 	has     tally             // of the flows that were loaded
 	others  map[string]string // flows of other versions' dumps by key; read when first needed
+	words   words             // what tells flows better than the dump; nil for none
+	worded  int               // flows that took their actions from there
+	// problems are the dump's lines that are no flows; made up are the flows
+	// that were loaded in place of those that a damaged dump lacks.
+	problems []openflow.Problem
+	madeUp   []openflow.Flow
 }
 
 // pending is a flow on its way to the switch.
@@ -101,9 +115,7 @@ func (l *loader) load(ctx context.Context, dump io.Reader) error {
 		}
 	}()
 	for b := range batches {
-		for _, p := range b.problems {
-			l.node.problem(l.bridge, workdir.Flows, p)
-		}
+		l.problems = append(l.problems, b.problems...)
 		l.node.Report.counts(l.bridge.Name, workdir.Flows).Collected += len(b.flows)
 		if err := l.push(ctx, b.flows); err != nil {
 			return err
@@ -144,6 +156,10 @@ func (l *loader) read(dump io.Reader, yield func(batch) bool) {
 func (l *loader) prepare(flow openflow.Flow) pending {
 	p := pending{Flow: flow, version: l.version}
 	p.text, p.mends = openflow.Apply(flow.Text)
+	if text, ok := l.words.better(flow); ok {
+		p.text, _ = openflow.Apply(text)
+		l.worded++
+	}
 	text, ok := l.guide.loads(flow)
 	if !ok && l.guide == nil && saysLoad(flow) {
 		text, ok = p.text, true
@@ -173,21 +189,31 @@ func (l *loader) push(ctx context.Context, list []pending) error {
 	if len(list) == 1 {
 		return l.rescue(ctx, list[0], err)
 	}
-	middle := len(list) / 2
 	if bad, ok := badLine(err); ok && bad < len(list) {
-		// ovs-ofctl named the line: no need to search.
-		if err := l.push(ctx, list[:bad]); err != nil {
-			return err
-		}
-		if err := l.push(ctx, list[bad:bad+1]); err != nil {
-			return err
-		}
-		return l.push(ctx, list[bad+1:])
+		return l.pushAround(ctx, list, bad, err)
 	}
+	middle := len(list) / 2
 	if err := l.push(ctx, list[:middle]); err != nil {
 		return err
 	}
 	return l.push(ctx, list[middle:])
+}
+
+// pushAround sends a list but for the flow that ovs-ofctl could not parse: no
+// need to search, and nothing was sent. What came before it goes alone where
+// there is enough of it, so that it is not read again for each bad flow.
+func (l *loader) pushAround(ctx context.Context, list []pending, bad int, cause error) error {
+	const worthAlone = 1000
+	if err := l.rescue(ctx, list[bad], cause); err != nil {
+		return err
+	}
+	if bad < worthAlone {
+		return l.push(ctx, slices.Concat(list[:bad], list[bad+1:]))
+	}
+	if err := l.push(ctx, list[:bad]); err != nil {
+		return err
+	}
+	return l.push(ctx, list[bad+1:])
 }
 
 // badLine reads the number of the line that ovs-ofctl could not parse, from 0.
@@ -220,8 +246,9 @@ func (l *loader) rescue(ctx context.Context, p pending, cause error) error {
 	if err := l.readOthers(); err != nil {
 		return err
 	}
+	_, unreadable := badLine(cause)
 	for _, w := range l.otherWays(p) {
-		if w.text == "" || w.text == p.text && w.version == p.version {
+		if w.text == "" || w.text == p.text && (w.version == p.version || unreadable) {
 			continue
 		}
 		again := pending{Flow: p.Flow, text: w.text, version: w.version, mends: []string{w.how + ", since " + reason(cause)}}
@@ -282,6 +309,9 @@ func (l *loader) readOthers() error {
 
 func (l *loader) loaded(p pending) {
 	l.has.add(p.Text)
+	if p.Line == 0 {
+		l.madeUp = append(l.madeUp, p.Flow)
+	}
 	if len(p.mends) > 0 {
 		l.node.Report.mended(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, strings.Join(p.mends, "; ")))
 	}
@@ -304,8 +334,15 @@ func (t *tally) add(text string) {
 
 // hash is the same for flows that are the same. ovs-ofctl has no words for the
 // dec_ttl with an empty list of controllers that OVN sends: it prints
-// "dec_ttl()" and reads that as the plain action, which does the same.
+// "dec_ttl()" and reads that as the plain action, which does the same. Dumps
+// without statistics leave out a cookie of 0, and table 0.
 func (t *tally) hash(text string) uint64 {
+	text = strings.TrimPrefix(text, "cookie=0x0,")
+	if strings.HasPrefix(text, "table=0,") {
+		text = text[len("table=0,"):]
+	} else if i := strings.Index(text, ",table=0,"); i > 0 && strings.HasPrefix(text, "cookie=") && !strings.Contains(text[:i], ",") {
+		text = text[:i] + text[i+len(",table=0"):]
+	}
 	return maphash.String(t.seed, strings.ReplaceAll(text, "dec_ttl()", "dec_ttl"))
 }
 

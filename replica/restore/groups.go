@@ -38,7 +38,8 @@ func restoreGroups(ctx context.Context, n *Node, o *outcome) error {
 		}
 		n.compareEntries(b, workdir.Groups, list, have)
 		o.note(Restored, "")
-		if collected < "OpenFlow15" && hasSelect(list) {
+		// Without -O ovs-ofctl asks for groups with Nicira's extension, which tells as much as OpenFlow 1.5.
+		if collected != "OpenFlow10" && collected < "OpenFlow15" && hasSelect(list) {
 			o.note(Approximated, "%s: its groups were dumped in %s, which doesn't tell selection methods: the bucket that a trace takes may differ", b.Name, collected)
 		}
 	}
@@ -94,17 +95,8 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 	for _, g := range groups {
 		refs.Add(g.Text)
 	}
-	f, ok, err := n.recorded(n.Workdir.DumpFile(b.Name, workdir.Flows))
-	if err != nil {
+	if err := n.flowReferences(b, &refs); err != nil {
 		return err
-	}
-	if ok {
-		defer f.Close()
-		for flow, problem := range openflow.FlowsWith(f, openflow.ReferenceWords()...) {
-			if problem == nil {
-				refs.Add(flow.Text)
-			}
-		}
 	}
 	before := len(n.Report.Placeheld)
 	meters, err := n.known(ctx, b, version, "dump-meters", openflow.Meters)
@@ -128,6 +120,47 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 		o.note(Approximated, "%s: flows name what was not collected: placeholders stand for it", b.Name)
 	}
 	return nil
+}
+
+// flowReferences adds what a bridge's flows name. A dump that is damaged or of
+// an OpenFlow version without the words leaves some of it to the others.
+func (n *Node) flowReferences(b *Bridge, refs *openflow.References) error {
+	path := n.Workdir.DumpFile(b.Name, workdir.Flows)
+	partial, err := n.addReferences(path, refs, openflow.ReferenceWords()...)
+	if err != nil {
+		return err
+	}
+	if n.dumpVersion(b, workdir.Flows) >= "OpenFlow13" && !partial {
+		return nil
+	}
+	others := []string{n.Workdir.BridgeRecorded(b.Name, workdir.RecordedBridgeFlows)}
+	for _, v := range versions() {
+		others = append(others, n.Workdir.OtherDump(b.Name, workdir.Flows, v))
+	}
+	for _, other := range others {
+		if _, err := n.addReferences(other, refs, openflow.ReferenceWords()...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addReferences adds what a dump's flows name. It tells whether ovs-ofctl gave
+// the dump up, or its beginning was cut off.
+func (n *Node) addReferences(path string, refs *openflow.References, words ...string) (partial bool, err error) {
+	f, ok, err := n.recorded(path)
+	if !ok {
+		return false, err
+	}
+	defer f.Close()
+	for flow, problem := range openflow.FlowsWith(f, append(words, "***decode error")...) {
+		if problem == nil {
+			refs.Add(flow.Text)
+		} else {
+			partial = partial || problem.Lost
+		}
+	}
+	return partial, nil
 }
 
 // placed reports a placeholder, or that none could be made.

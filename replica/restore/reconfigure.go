@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"ovs-offline/internal/ovsdb"
 )
@@ -42,7 +43,7 @@ func (n *Node) Settle(ctx context.Context) error {
 	}
 	var made []*Bridge
 	for _, b := range n.Bridges {
-		if _, err := os.Stat(filepath.Join(n.runDir(), filepath.Base(b.Name)+".mgmt")); err == nil {
+		if n.made(b) {
 			made = append(made, b)
 			continue
 		}
@@ -50,4 +51,14 @@ func (n *Node) Settle(ctx context.Context) error {
 	}
 	n.Bridges = made
 	return nil
+}
+
+// made tells whether ovs-vswitchd made a bridge. It makes none with a slash in
+// its name, which would be a path: perhaps that of another switch's socket.
+func (n *Node) made(b *Bridge) bool {
+	if strings.Contains(b.Name, "/") {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(n.runDir(), b.Name+".mgmt"))
+	return err == nil
 }

@@ -86,13 +86,43 @@ func (n *Node) tlvMap(ctx context.Context, b *Bridge, version string) ([]openflo
 
 // placeholdTLVs maps fields that flows name and no map was collected for, to
 // options of the experimental class (RFC 8926 section 7.1) that no peer sends.
+// ovn-controller maps one option, always the same.
 func (n *Node) placeholdTLVs(ctx context.Context, b *Bridge, version string, missing []uint32) error {
+	ovn, err := n.isOVNBridge(ctx, b)
+	if err != nil {
+		return err
+	}
 	for _, id := range missing {
-		text := fmt.Sprintf("{class=0xffff,type=%#x,len=4}->tun_metadata%d", id&0x7f, id)
+		text, stands := fmt.Sprintf("{class=0xffff,type=%#x,len=4}->tun_metadata%d", id&0x7f, id), "a placeholder of 4 bytes stands for it"
+		if ovn && id == 0 {
+			text, stands = ovnOption, "OVN's own option stands for it"
+		}
 		_, err := n.ofctl(ctx, nil, version, b, "add-tlv-map", text)
-		if err := n.placed(ctx, b, workdir.TLV, text, fmt.Sprintf("tun_metadata%d is named, and no TLV map of it was collected", id), "a placeholder of 4 bytes stands for it", err); err != nil {
+		if err := n.placed(ctx, b, workdir.TLV, text, fmt.Sprintf("tun_metadata%d is named, and no TLV map of it was collected", id), stands, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ovnOption is the Geneve option in which OVN carries its ports (ovn-architecture(7), "Tunnel Encapsulations").
+const ovnOption = "{class=0x102,type=0x80,len=4}->tun_metadata0"
+
+// isOVNBridge tells whether ovn-controller owns a bridge's flows.
+func (n *Node) isOVNBridge(ctx context.Context, b *Bridge) (bool, error) {
+	rows, err := n.DB.Select(ctx, "Open_vSwitch", "external_ids")
+	if err != nil {
+		return false, err
+	}
+	for _, r := range rows {
+		ids := r.Map("external_ids")
+		bridge := ids["ovn-bridge"]
+		if bridge == "" {
+			bridge = "br-int"
+		}
+		if b.Name == bridge && (ids["ovn-remote"] != "" || ids["ovn-encap-type"] != "") {
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -18,7 +18,7 @@ const (
 )
 
 func (s sizes) cases() []bench {
-	list := []bench{s.smallStart(), s.tools()}
+	list := []bench{s.smallStart(), s.runtimes(), s.tools()}
 	for _, megabytes := range s.archives {
 		list = append(list, s.collect(megabytes, false), s.collect(megabytes, true), s.collectFolder(megabytes))
 	}

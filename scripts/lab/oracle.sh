@@ -66,9 +66,34 @@ write_extra() {
     done
 }
 
+# What other versions of sos ask, must-gathers and people by hand, and what a
+# database held: the raw material of every other shape that a capture comes in.
+write_raw() {
+    local out=$1/raw bridge
+    local -a bridges
+    mapfile -t bridges < <(ovs-vsctl --real list-br)
+    mkdir -p "$out/save"
+    ovsdb-client -f list dump >"$out/ovsdb-client_-f_list_dump"
+    dump_database "$OVS_RUNDIR/db.sock" Open_vSwitch "$out"
+    if [[ $TOPO_OVN == yes ]]; then
+        dump_database "$LAB/ovn/ovnnb_db.sock" OVN_Northbound "$out"
+        dump_database "$LAB/ovn/ovnsb_db.sock" OVN_Southbound "$out"
+    fi
+    TMPDIR=$out/save /usr/share/openvswitch/scripts/ovs-save save-flows "${bridges[@]}" >"$out/save/do_restore.sh"
+    for bridge in "${bridges[@]}"; do
+        printf '%s %s\n' "$bridge" "$(ovs-vsctl get Bridge "$bridge" protocols)"
+    done >"$out/protocols"
+}
+
+# dump_database SOCKET NAME OUTDIR: its rows, and a copy of it as a backup makes.
+dump_database() {
+    ovsdb-client --no-leader-only -f json dump "unix:$1" "$2" >"$3/$2.json"
+    ovsdb-client --no-leader-only backup "unix:$1" "$2" >"$3/$2.backup"
+}
+
 oracle() {
     local out=$1
-    mkdir -p "$out"/{live,truth,extra}
+    mkdir -p "$out"/{live,truth,extra,raw}
     : >"$out/truth/versions"
     topo_packets | grep -v -e '^#' -e '^$' | numbered_ports >"$out/packets"
     if grep -n '@' "$out/packets" >&2; then
@@ -77,4 +102,5 @@ oracle() {
     write_traces "$out"
     write_truth "$out"
     write_extra "$out"
+    write_raw "$out"
 }

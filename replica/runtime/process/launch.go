@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -62,26 +63,29 @@ func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 // kill ends every process that carries the mark. A detached daemon leads a
 // session of its own and has init for a parent: the mark in the environment it
 // was started with is what is left to know it by.
-func (l launch) kill() error {
+func (l launch) kill() error { return killAll(l.marks) }
+
+// killAll ends the processes of which is says so, and those that they become.
+func killAll(is func(pid int) bool) error {
 	const bound = 2 * time.Second
 	for deadline := time.Now().Add(bound); ; {
-		marked := l.processes()
-		if len(marked) == 0 {
+		found := processes(is)
+		if len(found) == 0 {
 			return nil
 		}
-		for _, pid := range marked {
-			if err := l.killOne(pid, bound); err != nil {
+		for _, pid := range found {
+			if err := killOne(pid, bound, is); err != nil {
 				return err
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("processes %v could not be ended", marked)
+			return fmt.Errorf("processes %v could not be ended", found)
 		}
 	}
 }
 
-func (l launch) killOne(pid int, bound time.Duration) error {
-	p, err := openProcess(pid, func() bool { return l.marks(pid) })
+func killOne(pid int, bound time.Duration, is func(pid int) bool) error {
+	p, err := openProcess(pid, func() bool { return is(pid) })
 	if errors.Is(err, errGone) {
 		return nil
 	}
@@ -96,33 +100,32 @@ func (l launch) killOne(pid int, bound time.Duration) error {
 	return err
 }
 
-// processes lists the pids that carry the mark. Zombies have no environment
-// and so don't count.
-func (l launch) processes() []int {
+// processes lists the pids of which is says so. Zombies have no environment
+// and no arguments, and so don't count.
+func processes(is func(pid int) bool) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
 	var pids []int
 	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && l.marks(pid) {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && is(pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-func (l launch) marks(pid int) bool {
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+func (l launch) marks(pid int) bool { return has(pid, "environ", l.variable) }
+
+// has tells whether a process has a word among its arguments ("cmdline") or in
+// its environment ("environ").
+func has(pid int, where, word string) bool {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, where))
 	if err != nil {
 		return false // gone, or another user's
 	}
-	for _, variable := range bytes.Split(environ, []byte{0}) {
-		if string(variable) == l.variable {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Split(string(raw), "\x00"), word)
 }
 
 func memoryFile() (*os.File, error) {

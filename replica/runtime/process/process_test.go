@@ -338,7 +338,7 @@ func sleepers(t *testing.T, n *node) string {
 	t.Helper()
 	var found []string
 	l := launch{variable: "OVS_RUNDIR=" + n.server.RunDir}
-	for _, pid := range l.processes() {
+	for _, pid := range processes(l.marks) {
 		found = append(found, fmt.Sprint(pid, " ", status(t, pid, "Name")))
 	}
 	return strings.Join(found, ", ")

@@ -107,10 +107,19 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 	if err != nil && !errors.Is(err, errGone) {
 		return fmt.Errorf("stopping %s: %w", d.Role, err)
 	}
+	if err := killAll(func(pid int) bool { return becomes(pid, d) }); err != nil {
+		return fmt.Errorf("stopping %s: %w", d.Role, err)
+	}
 	if err := checkFree(d); err != nil {
 		return fmt.Errorf("after stopping it: %w", err)
 	}
 	return daemon.RemoveLeftovers(d)
+}
+
+// becomes tells whether a process is on its way to be d: one whose starter was
+// killed holds no lock yet, and would come up after it was stopped.
+func becomes(pid int, d runtime.Daemon) bool {
+	return has(pid, "cmdline", "--pidfile="+daemon.PIDFile(d)) && has(pid, "environ", "OVS_RUNDIR="+d.RunDir)
 }
 
 // end ends the process that is d and waits until it is gone.

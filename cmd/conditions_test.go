@@ -1,0 +1,266 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// namespace is a mount namespace of its own with a small file system in it.
+type namespace struct {
+	*bench
+	pid int    // of the process that keeps it
+	top string // where the file system is mounted; see inside for how it looks from here
+}
+
+// private makes one, which ends with the test.
+func private(t *testing.T, b *bench, kilobytes int) *namespace {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small file system")
+	}
+	top := filepath.Join(b.dir, fmt.Sprintf("disk-%d", kilobytes))
+	if err := os.Mkdir(top, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	holder := exec.Command("unshare", "-m", "sh", "-c", `mount -t tmpfs -o "size=$1k" none "$2" && echo ready && exec sleep 600`, "sh", strconv.Itoa(kilobytes), top)
+	holder.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Skip("no mount namespace here: ", err)
+	}
+	t.Cleanup(func() { _ = holder.Process.Kill(); _ = holder.Wait() })
+	said := make([]byte, 5)
+	if _, err := out.Read(said); err != nil || string(said) != "ready" {
+		t.Skip("no file system can be mounted here")
+	}
+	return &namespace{bench: b, pid: holder.Process.Pid, top: top}
+}
+
+// inside is a path of the namespace as this process sees it.
+func (n *namespace) inside(path string) string { return fmt.Sprintf("/proc/%d/root%s", n.pid, path) }
+
+// do runs a program in the namespace.
+func (n *namespace) do(argv ...string) (code int, said string) {
+	return outcome(exec.Command("nsenter", append([]string{"-m", "-t", strconv.Itoa(n.pid), "--"}, argv...)...))
+}
+
+func (n *namespace) must(t *testing.T, argv ...string) {
+	t.Helper()
+	if code, said := n.do(argv...); code != 0 {
+		t.Fatalf("%v: exit code %d\n%s", argv, code, said)
+	}
+}
+
+// leave fills the disk until so many kilobytes are left.
+func (n *namespace) leave(t *testing.T, kilobytes int) {
+	t.Helper()
+	fill := n.inside(n.top + "/fill")
+	if err := os.WriteFile(fill, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(n.inside(n.top), &st); err != nil {
+		t.Fatal(err)
+	}
+	if size := int64(st.Bavail)*st.Bsize - int64(kilobytes)<<10; size > 0 {
+		if err := os.WriteFile(fill, make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDiskFull lets the disk fill up at more and more of the way through
+// collect and start: both say so, and leave what was there.
+func TestDiskFull(t *testing.T) {
+	b := newBench(t)
+	n := private(t, b, 8<<10)
+	wd := n.top + "/wd"
+	n.must(t, "cp", "-a", b.pristine, wd)
+	for _, args := range [][]string{{"collect-sos", "--force", b.after}, {"start"}} {
+		failed, passed := 0, 0
+		for _, left := range []int{0, 4, 16, 64, 200, 400, 600, 800, 1000, 1300, 1600, 2000, 3000} {
+			n.leave(t, left)
+			code, said := n.do(append([]string{b.bin, "-w", wd}, args...)...)
+			switch {
+			case code == 0:
+				passed++
+			case code == 1 && (strings.Contains(said, "no space left") || strings.Contains(said, "No space left")), code == 3:
+				failed++
+			default:
+				t.Errorf("%s with %d KiB left: exit code %d:\n%s", args[0], left, code, said)
+			}
+			if code, said := n.do(b.bin, "-w", wd, "stop"); code != 0 {
+				t.Errorf("stop after %s with %d KiB left: exit code %d:\n%s", args[0], left, code, said)
+			}
+			if now := digest(t, n.inside(wd)); now != b.was && now != b.becomes {
+				t.Errorf("after %s with %d KiB left:\n%s", args[0], left, now)
+			}
+			b.nothingRuns(t, wd)
+			if code == 0 {
+				break
+			}
+		}
+		t.Logf("%s: failed %d times, then passed %d times", args[0], failed, passed)
+		if failed == 0 || passed == 0 {
+			t.Errorf("%s: %d times without room, %d times with it", args[0], failed, passed)
+		}
+	}
+}
+
+// TestReadOnly runs everything on a disk that can't be written to.
+func TestReadOnly(t *testing.T) {
+	b := newBench(t)
+	n := private(t, b, 8<<10)
+	wd := n.top + "/wd"
+	n.must(t, "cp", "-a", b.pristine, wd)
+	n.must(t, "mount", "-o", "remount,ro", n.top)
+	for _, args := range [][]string{{"collect-sos", "--force", b.after}, {"start"}, {"stop"}, {"stop", "--purge"}} {
+		if code, said := n.do(append([]string{b.bin, "-w", wd}, args...)...); code != 1 || !strings.Contains(said, wd) || !strings.Contains(said, "read-only file system") {
+			t.Errorf("%v: exit code %d:\n%s", args, code, said)
+		}
+	}
+	if now := digest(t, n.inside(wd)); now != b.was {
+		t.Errorf("the collection has changed:\n%s", now)
+	}
+	b.nothingRuns(t, wd)
+}
+
+// TestDaemonsKilledUnderAReplica kills each daemon of a running replica: stop
+// still works, and start mends it.
+func TestDaemonsKilledUnderAReplica(t *testing.T) {
+	b := newBench(t)
+	wd := b.workdir(t, "wd")
+	for _, pidFile := range []string{"ovs/ovs-vswitchd.pid", "ovs/ovsdb-server.pid", "ovn_sb/ovsdb-server.pid"} {
+		for _, then := range []string{"start", "stop"} {
+			b.must(t, wd, "start")
+			raw, err := os.ReadFile(filepath.Join(wd, "var-run", pidFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if then == "start" {
+				b.must(t, wd, "start")
+				if out, err := exec.Command(filepath.Join(wd, "bin/ovs-ofctl"), "dump-aggregate", "br-int").CombinedOutput(); err != nil || !strings.Contains(string(out), "flow_count=958") {
+					t.Errorf("after %s was killed: %v %s", pidFile, err, out)
+				}
+			}
+			b.sound(t, wd, b.was)
+		}
+	}
+}
+
+// TestCommandsAtOnce runs many commands on one workdir at the same time.
+func TestCommandsAtOnce(t *testing.T) {
+	b := newBench(t)
+	wd := b.workdir(t, "wd")
+	var wg sync.WaitGroup
+	for i := range 12 {
+		args := [][]string{{"start"}, {"collect-sos", "--force", b.after}, {"stop"}, {"collect-sos", "--force", b.before}}[i%4]
+		wg.Go(func() {
+			code, said := outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))
+			if code != 0 && (code != 1 || !strings.Contains(said, "in use by another ovs-offline command")) {
+				t.Errorf("%v: exit code %d\n%s", args, code, said)
+			}
+		})
+	}
+	wg.Wait()
+	b.sound(t, wd, b.was, b.becomes)
+}
+
+// TestCopiedWorkdir copies a workdir whose replica runs: the copy has nothing
+// to do with the first one's daemons, whoever it belongs to.
+func TestCopiedWorkdir(t *testing.T) {
+	b := newBench(t)
+	wd := b.workdir(t, "wd")
+	b.must(t, wd, "start")
+	other := filepath.Join(b.dir, "copy")
+	if out, err := exec.Command("cp", "-a", wd, other).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	b.must(t, other, "stop")
+	aggregate := func(wd string) string {
+		out, err := exec.Command(filepath.Join(wd, "bin/ovs-ofctl"), "dump-aggregate", "br-int").CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v", wd, err)
+		}
+		return string(out)
+	}
+	if said := aggregate(wd); !strings.Contains(said, "flow_count=958") {
+		t.Errorf("the first replica answers: %s", said)
+	}
+	b.must(t, other, "start")
+	b.sound(t, wd, b.was)
+	if said := aggregate(other); !strings.Contains(said, "flow_count=958") {
+		t.Errorf("the copy's replica answers: %s", said)
+	}
+	b.sound(t, other, b.was)
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	err := filepath.WalkDir(other, func(path string, _ os.DirEntry, err error) error {
+		if err == nil {
+			err = os.Lchown(path, nobody, nobody)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"start", "stop"} {
+		if code, said := b.run(other, args); code != 1 || !strings.Contains(said, "belongs to uid 65534") {
+			t.Errorf("%s on nobody's workdir: exit code %d\n%s", args, code, said)
+		}
+		cmd := exec.Command(b.bin, "-w", other, args)
+		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s as nobody: %v\n%s", args, err, out)
+		}
+	}
+	b.nothingRuns(t, other)
+}
+
+// TestClockJumps: neither times in the future nor clocks that jump matter.
+func TestClockJumps(t *testing.T) {
+	b := newBench(t)
+	wd := b.workdir(t, "wd")
+	future := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	err := filepath.WalkDir(wd, func(path string, _ os.DirEntry, err error) error {
+		if err == nil {
+			err = os.Chtimes(path, future, future)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.must(t, wd, "start")
+	b.sound(t, wd, b.was)
+	// Daemons whose clocks are years ahead of those of whoever ends them.
+	cmd := exec.Command("unshare", "--time", "--monotonic=99999999", "--boottime=99999999", b.bin, "-w", wd, "start")
+	if code, said := outcome(cmd); code != 0 {
+		if strings.Contains(said, "unshare") {
+			t.Skip("no time namespace here: ", said)
+		}
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	b.must(t, wd, "collect-sos", "--force", b.after)
+	b.sound(t, wd, b.becomes)
+}

@@ -1,0 +1,346 @@
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime/process"
+)
+
+// bench is a place for faults: the program, two reports, and a workdir for each
+// of them as it is after collecting.
+type bench struct {
+	dir, bin         string
+	before, after    string // reports: what the workdir holds, and what --force puts in its place
+	pristine         string // a workdir that holds before
+	was, becomes     string // what digest tells of the two collections
+	mu               sync.Mutex
+	walked, survived int
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"); err != nil {
+		t.Skip(err)
+	}
+	bin := program(t, public(t))
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		t.Setenv("TMPDIR", "/dev/shm") // a hundred workdirs, each synced to a disk, take minutes
+	}
+	dir := public(t)
+	b := &bench{dir: dir, bin: bin, pristine: filepath.Join(dir, "pristine")}
+	b.before = capture(t, "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz")
+	b.after = capture(t, "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz")
+	b.must(t, b.pristine, "collect-sos", b.before)
+	b.was = digest(t, b.pristine)
+	other := b.workdir(t, "becomes")
+	b.must(t, other, "collect-sos", "--force", b.after)
+	b.becomes = digest(t, other)
+	if b.was == b.becomes {
+		t.Fatal("both reports hold the same: this test would see nothing")
+	}
+	return b
+}
+
+func capture(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("../testdata/captures", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// workdir is a copy of the one that holds the first report.
+func (b *bench) workdir(t *testing.T, name string) string {
+	t.Helper()
+	wd := filepath.Join(b.dir, name)
+	if err := os.CopyFS(wd, os.DirFS(b.pristine)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(wd, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return wd
+}
+
+// run runs the program and tells its exit code, -1 where a signal ended it. The
+// lock of one that was killed is held until what it had forked has become
+// another program: that is waited for, as a person would try again.
+func (b *bench) run(wd string, args ...string) (code int, said string) {
+	for range 100 {
+		code, said = outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))
+		if code != 1 || !strings.Contains(said, workdir.ErrInUse.Error()) {
+			break
+		}
+	}
+	return code, said
+}
+
+// outcome gives the program a file to write to: strace keeps it open for as long
+// as the daemons run, and a pipe would hold up the test.
+func outcome(cmd *exec.Cmd) (code int, said string) {
+	out, err := os.CreateTemp("", "said-")
+	if err != nil {
+		return -2, err.Error()
+	}
+	defer out.Close()
+	os.Remove(out.Name())
+	cmd.Stdout, cmd.Stderr = out, out
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		return -2, err.Error()
+	}
+	raw, err := io.ReadAll(io.NewSectionReader(out, 0, 1<<20))
+	if err != nil {
+		return -2, err.Error()
+	}
+	return cmd.ProcessState.ExitCode(), string(raw)
+}
+
+func (b *bench) must(t *testing.T, wd string, args ...string) {
+	t.Helper()
+	if code, said := b.run(wd, args...); code != 0 {
+		t.Errorf("%v: exit code %d\n%s", args, code, said)
+	}
+}
+
+// digest tells what a workdir holds: every collected file by name and sum,
+// checked against the manifest. It reports what is there beside that.
+func digest(t *testing.T, wd string) string {
+	t.Helper()
+	var m workdir.Manifest
+	if err := workdir.ReadJSON(filepath.Join(wd, "manifest.json"), &m); err != nil {
+		t.Error(err)
+		return ""
+	}
+	told := map[string]string{}
+	for _, c := range m.Collections {
+		for _, f := range c.Files {
+			told[f.Path] = f.SHA256
+		}
+	}
+	var lines []string
+	err := filepath.WalkDir(wd, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(wd, path)
+		if err != nil || rel == "manifest.json" || rel == ".lock" {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(raw)
+		line := rel + " " + hex.EncodeToString(sum[:])
+		if line != rel+" "+told[rel] {
+			t.Errorf("%s is not what the manifest says, %q", line, told[rel])
+		}
+		delete(told, rel)
+		lines = append(lines, line)
+		return nil
+	})
+	if err != nil || len(told) > 0 {
+		t.Errorf("missing in %s: %v %v", wd, told, err)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// sound checks a workdir after a fault: stop ends everything, what is there is
+// one of the collections, whole, and no process is left.
+func (b *bench) sound(t *testing.T, wd string, allowed ...string) {
+	t.Helper()
+	b.must(t, wd, "stop")
+	if now := digest(t, wd); !slices.Contains(allowed, now) {
+		t.Errorf("the workdir holds neither collection:\n%s", now)
+	}
+	b.nothingRuns(t, wd)
+}
+
+func (b *bench) nothingRuns(t *testing.T, wd string) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err != nil || !bytes.Contains(line, []byte(wd+"/")) || bytes.HasPrefix(line, []byte("strace")) {
+			continue
+		}
+		t.Errorf("process %s is left: %q", e.Name(), line)
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// fault is a point at which a process is killed: the when-th time that any
+// thread makes the system call, on the path if there is one.
+type fault struct {
+	call, path string
+	when       int
+}
+
+func (f fault) String() string {
+	if f.path != "" {
+		return f.call + " " + f.path
+	}
+	return fmt.Sprintf("%s %d", f.call, f.when)
+}
+
+// strace runs the program under strace. With -D it is strace's parent, so that
+// waiting for it doesn't wait for the daemons that strace follows as well.
+func (b *bench) strace(t *testing.T, wd, log string, f fault, options []string, args ...string) (code int, said string) {
+	t.Helper()
+	argv := []string{"-D", "-f", "-qq", "-o", log}
+	if f.path != "" {
+		argv = append(argv, "-P", filepath.Join(wd, f.path))
+	}
+	if f.call != "" {
+		argv = append(argv, "-e", "trace="+f.call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", f.call, f.when))
+	}
+	argv = append(append(argv, options...), b.bin, "-w", wd)
+	return outcome(exec.Command("strace", append(argv, args...)...))
+}
+
+var (
+	// touched matches a call that changes something, or opens or connects to it, by its path.
+	touched = regexp.MustCompile(`^\d+ +(mkdirat|renameat|unlinkat|openat|connect|execve|symlinkat|fchmodat|bind)\((.*)`)
+	quoted  = regexp.MustCompile(`"(/[^"]*)"`)
+	// passing are names that are others each time.
+	passing = regexp.MustCompile(`\d{4,}`)
+)
+
+// points lists the points of a run: the first time that a call touches a path
+// of the workdir, in order.
+func (b *bench) points(t *testing.T, wd string, args ...string) []fault {
+	t.Helper()
+	log := filepath.Join(b.dir, args[0]+".trace")
+	code, said := b.strace(t, wd, log, fault{}, []string{"-e", "trace=mkdirat,renameat,unlinkat,openat,connect,execve,symlinkat,fchmodat,bind"}, args...)
+	if code != 0 {
+		if strings.Contains(said, "Operation not permitted") {
+			t.Skip("strace may not trace here: ", said)
+		}
+		t.Fatalf("%v: exit code %d\n%s", args, code, said)
+	}
+	f, err := os.Open(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var list []fault
+	seen := map[fault]bool{}
+	scanner := bufio.NewScanner(f)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		m := touched.FindStringSubmatch(scanner.Text())
+		if m == nil {
+			continue
+		}
+		for _, q := range quoted.FindAllStringSubmatch(m[2], -1) {
+			rel, inside := strings.CutPrefix(q[1], wd+"/")
+			point := fault{call: m[1], path: rel, when: 1}
+			if inside && !passing.MatchString(rel) && !seen[point] {
+				seen[point] = true
+				list = append(list, point)
+			}
+		}
+	}
+	return list
+}
+
+// spread takes at most n of a list, evenly.
+func spread(list []fault, n int) []fault {
+	if len(list) <= n {
+		return list
+	}
+	var out []fault
+	for i := range n {
+		out = append(out, list[i*len(list)/n])
+	}
+	return out
+}
+
+// walk kills a run of the program at each point, in copies of the workdir, and
+// checks what is left.
+func (b *bench) walk(t *testing.T, points []fault, check func(t *testing.T, i int, wd string), args ...string) {
+	t.Helper()
+	for i, point := range points {
+		t.Run(strings.ReplaceAll(point.String(), "/", "_"), func(t *testing.T) {
+			t.Parallel()
+			wd := b.workdir(t, fmt.Sprintf("%s-%d", args[0], i))
+			code, said := b.strace(t, wd, filepath.Join(b.dir, fmt.Sprintf("%s-%d.trace", args[0], i)), point, nil, args...)
+			b.mu.Lock()
+			b.walked++
+			if code >= 0 {
+				b.survived++ // a thread less, a call less; or a daemon was killed in its place
+			}
+			b.mu.Unlock()
+			if code == -2 || code == 2 {
+				t.Errorf("exit code %d: %s", code, said)
+			}
+			check(t, i, wd)
+			if err := os.RemoveAll(wd); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestKilledAnywhere kills collect and start at each of their steps: the
+// earlier collection is there or the new one, whole, and the next commands work.
+func TestKilledAnywhere(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is not installed: ", err)
+	}
+	b := newBench(t)
+	t.Run("collect", func(t *testing.T) {
+		points := b.points(t, b.workdir(t, "collect"), "collect-sos", "--force", b.after)
+		// What has no name of its own: spooled files, and files removed one by one.
+		for _, call := range []string{"renameat", "unlinkat", "fsync", "write", "fchmod"} {
+			for _, n := range []int{1, 2, 5, 12, 30} {
+				points = append(points, fault{call: call, when: n})
+			}
+		}
+		b.walk(t, spread(points, 48), func(t *testing.T, _ int, wd string) { b.sound(t, wd, b.was, b.becomes) }, "collect-sos", "--force", b.after)
+	})
+	t.Run("start", func(t *testing.T) {
+		wd := b.workdir(t, "start")
+		points := b.points(t, wd, "start")
+		b.must(t, wd, "stop")
+		points = spread(points, 30)
+		for n := 1; n <= 4; n++ { // while a daemon is on its way
+			points = append(points, fault{call: "waitid", when: n}, fault{call: "wait4", when: n}, fault{call: "execve", when: n})
+		}
+		b.walk(t, points, func(t *testing.T, i int, wd string) {
+			if i%2 == 0 {
+				b.must(t, wd, "start")
+			}
+			b.sound(t, wd, b.was)
+		}, "start")
+	})
+	t.Logf("%d fault points, at %d of them the program lived on", b.walked, b.survived)
+	if b.walked-b.survived < 30 {
+		t.Errorf("only %d of %d faults ended the program", b.walked-b.survived, b.walked)
+	}
+}

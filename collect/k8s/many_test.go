@@ -1,0 +1,152 @@
+package k8s_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"ovs-offline/collect/k8s"
+	"ovs-offline/internal/workdir"
+)
+
+// logged notes what is asked of whom, and breaks the streams of some pods.
+type logged struct {
+	k8s.Executor
+	mu     sync.Mutex
+	asked  []string // the container, and the first argument that is not ours
+	broken string   // a part of the names of pods that don't answer
+}
+
+func (l *logged) Exec(ctx context.Context, target k8s.Target, argv []string, stdout, stderr io.Writer) error {
+	l.mu.Lock()
+	l.asked = append(l.asked, target.Container+" "+strings.Join(argv[7:min(8, len(argv))], ""))
+	l.mu.Unlock()
+	if l.broken != "" && strings.Contains(target.Pod, l.broken) {
+		return errors.New("unable to upgrade connection: dial tcp 10.0.0.3:10250: connect: connection refused")
+	}
+	return l.Executor.Exec(ctx, target, argv, stdout, stderr)
+}
+
+func (l *logged) count(what string) (n int) {
+	for _, a := range l.asked {
+		if a == what {
+			n++
+		}
+	}
+	return n
+}
+
+// central are nodes of ovn-kubernetes with a central database, of two members.
+func central(names ...string) []runtime.Object {
+	all := []runtime.Object{
+		pod(ovnk, "ovnkube-db-0", "master", "name=ovnkube-db", "nb-ovsdb", "sb-ovsdb"),
+		pod(ovnk, "ovnkube-db-1", "master", "name=ovnkube-db", "nb-ovsdb", "sb-ovsdb"),
+	}
+	for _, name := range names {
+		all = append(all, node(name), pod(ovnk, "ovnkube-node-"+name, name, "app=ovnkube-node", "ovnkube-node"))
+	}
+	return all
+}
+
+// TestMany: nodes are collected side by side, the central databases once; one
+// node that fails, and a member that does, lose nothing of the others.
+func TestMany(t *testing.T) {
+	_, local := live(t, "kubernetes")
+	var names []string
+	for i := range 10 {
+		names = append(names, fmt.Sprintf("worker-%d", i))
+	}
+	exec := &logged{Executor: local, broken: "worker-3"}
+	parent := filepath.Join(t.TempDir(), "nodes")
+	var mu sync.Mutex
+	ended := map[string]string{}
+	opts := k8s.Options{All: true, Report: func(node, what string, _ int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		ended[node] = what
+	}}
+	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), parent, opts)
+	if err != nil || len(results) != len(names) {
+		t.Fatal(err, results)
+	}
+	for _, r := range results {
+		if r.Node == "worker-3" {
+			if r.Err == nil || !strings.Contains(r.Err.Error(), "node worker-3: ovn-kubernetes/ovnkube-node-worker-3/ovnkube-node") || !strings.Contains(r.Err.Error(), "connection refused") || ended[r.Node] != "failed" {
+				t.Errorf("%v", r.Err)
+			}
+			continue
+		}
+		if r.Err != nil || ended[r.Node] != "collected" || len(r.Collections) != 3 {
+			t.Fatalf("%+v", r)
+		}
+		checkNothingLost(t, r)
+		checkFiles(t, r.Workdir)
+	}
+	if n := exec.count("nb-ovsdb OVN_Northbound"); n != 1 {
+		t.Errorf("the NB database was taken %d times", n)
+	}
+	if perNode := len(exec.asked) - 2; perNode > 9*3+3 { // three for each, and three tries of the broken one
+		t.Errorf("%d commands were run for ten nodes", perNode)
+	}
+	if !slices.Contains(exec.asked, "sb-ovsdb OVN_Southbound") {
+		t.Errorf("asked %q", exec.asked)
+	}
+	left, err := os.ReadDir(parent)
+	if err != nil || len(left) != len(names) { // a workdir each; the one that failed holds a lock and nothing else
+		t.Errorf("%v %v", left, err)
+	}
+	if there, err := workdir.Find(filepath.Join(parent, "worker-3")); err != nil {
+		t.Error(err)
+	} else if m, err := there.Manifest(); err != nil || len(m.Collections) > 0 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// checkFiles compares the files of a workdir with its manifest.
+func checkFiles(t *testing.T, path string) {
+	t.Helper()
+	wd, err := workdir.Find(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := wd.Manifest()
+	if err != nil || len(m.Collections) != 3 {
+		t.Fatal(m, err)
+	}
+	for _, c := range m.Collections {
+		for _, f := range c.Files {
+			info, err := os.Stat(filepath.Join(path, f.Path))
+			if err != nil || info.Size() != f.Size || f.Origin == "" {
+				t.Errorf("%s: %v, %v", f.Path, info, err)
+			}
+		}
+	}
+}
+
+// TestMembers: a member of the databases' cluster that doesn't answer is made
+// good by the next; without any, the node's OVS is collected all the same, and
+// what is missing is named.
+func TestMembers(t *testing.T) {
+	_, local := live(t, "kubernetes")
+	for broken, lost := range map[string]int{"ovnkube-db-0": 0, "ovnkube-db-1": 0, "ovnkube-db": 2} {
+		exec := &logged{Executor: local, broken: broken}
+		r := collectOne(t, cluster(exec, central("worker")...), filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"worker"}})
+		if len(r.Collections) != 3-lost || len(r.Collections[0].Lost) != lost || len(r.Collections[0].Bridges) != 2 {
+			t.Errorf("without %s: %d collections, lost %q", broken, len(r.Collections), r.Collections[0].Lost)
+		}
+		for _, l := range r.Collections[0].Lost {
+			if !strings.Contains(l, "database: ovn-kubernetes/ovnkube-db-") || !strings.Contains(l, "connection refused") {
+				t.Error(l)
+			}
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// Package ovssave reads the script that ovs-save writes (save-flows): a list of
+// ovs-ofctl commands that would restore a switch. It is read, never run.
+package ovssave
+
+import (
+	"bufio"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Part is one command of the script.
+type Part struct {
+	Bridge   string
+	Command  string // "add-tlv-map", "add-groups", "add-flows", "replace-flows"
+	OpenFlow string // "" where the script doesn't tell
+	File     string // the dump's name, without its folder; "" where Text holds it
+	Text     string // of a here-document (ovs-save of OVS 2.8 and before)
+}
+
+// command matches a line of the script (ovs-save of OVS 2.0 to 3.7).
+var command = regexp.MustCompile(`^\s*ovs-ofctl\s+(.*?)\b(add-tlv-map|add-groups|add-flows|replace-flows)\s+(.*)$`)
+
+var (
+	version = regexp.MustCompile(`(?:^|\s)-O\s*(OpenFlow1[0-5])\b`)
+	hereDoc = regexp.MustCompile(`<<-?\s*['"\\]?([A-Za-z_]+)['"]?\s*$`)
+)
+
+// Is tells whether the first bytes of a file are of such a script.
+func Is(start []byte) bool {
+	for line := range strings.Lines(string(start)) {
+		if command.MatchString(strings.TrimRight(line, "\n")) {
+			return true
+		}
+	}
+	return false
+}
+
+// Read reads the script. A here-document that has no end goes to the end of
+// the script, and cut says so.
+func Read(r io.Reader) (parts []Part, cut bool, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		m := command.FindStringSubmatch(lines.Text())
+		if m == nil {
+			continue
+		}
+		p := Part{Command: m[2]}
+		if v := version.FindStringSubmatch(m[1] + " " + m[3]); v != nil {
+			p.OpenFlow = v[1]
+		}
+		var words []string
+		for _, w := range strings.Fields(m[3]) {
+			if !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "OpenFlow1") {
+				words = append(words, strings.Trim(w, `"'`))
+			}
+		}
+		if len(words) == 0 {
+			continue
+		}
+		p.Bridge = words[0]
+		if end := hereDoc.FindStringSubmatch(m[3]); end != nil {
+			p.Text, cut = body(lines, end[1])
+		} else if p.Command != "add-tlv-map" && len(words) > 1 {
+			p.File = path.Base(words[len(words)-1])
+		}
+		parts = append(parts, p)
+	}
+	return parts, cut, lines.Err()
+}
+
+// body reads a here-document.
+func body(lines *bufio.Scanner, end string) (text string, cut bool) {
+	var b strings.Builder
+	for lines.Scan() {
+		if strings.TrimLeft(lines.Text(), "\t") == end {
+			return b.String(), false
+		}
+		b.WriteString(lines.Text())
+		b.WriteByte('\n')
+	}
+	return b.String(), true
+}

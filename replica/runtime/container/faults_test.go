@@ -1,0 +1,213 @@
+package container_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ovs-offline/internal/engines"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/container"
+	"ovs-offline/replica/runtime/docker"
+	"ovs-offline/replica/runtime/podman"
+)
+
+func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
+
+// replica is a runtime under test, with the engine behind it.
+type replica struct {
+	*container.Runtime
+	engine container.Engine
+	wd     *workdir.Dir
+}
+
+func newReplica(t *testing.T, r engines.Runtime) replica {
+	t.Helper()
+	r.Use(t)
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(wd.Unlock)
+	var engine container.Engine
+	if r.Name == engines.Podman {
+		engine, err = podman.New(t.Context())
+	} else {
+		engine, err = docker.New(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := container.Choose(t.Context(), engine, container.Wanted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := container.New(container.Options{Engine: engine, Image: image, Workdir: wd.Path(), Version: "test",
+		Folders: []string{wd.Run(), filepath.Dir(wd.VarRun(workdir.OVS))}, Scratch: wd.Tools()})
+	t.Cleanup(func() {
+		if err := made.End(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return replica{Runtime: made, engine: engine, wd: wd}
+}
+
+// daemon is an ovsdb-server of a database that need not be there.
+func (r replica) daemon(program string) runtime.Daemon {
+	dir := r.wd.VarRun(workdir.OVS)
+	return runtime.Daemon{Role: "ovsdb-server-ovs", Program: program, RunDir: dir, Log: filepath.Join(r.wd.Run(), "server.log"),
+		Args: []string{r.wd.WorkingCopy(workdir.OVS), "--remote=punix:" + r.wd.Socket(workdir.OVS)}}
+}
+
+func (r replica) mkdirs(t *testing.T) {
+	t.Helper()
+	for _, dir := range []string{r.wd.VarRun(workdir.OVS), filepath.Dir(r.wd.WorkingCopy(workdir.OVS))} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// left lists the containers of the replica.
+func (r replica) left(t *testing.T) []container.Container {
+	t.Helper()
+	list, err := r.engine.List(context.Background(), container.LabelWorkdir, r.wd.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestDaemonThatDoesNotStart: the error is what the daemon said, and of its
+// container nothing stays.
+func TestDaemonThatDoesNotStart(t *testing.T) {
+	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
+		r := newReplica(t, e)
+		r.mkdirs(t)
+		err := r.Start(t.Context(), r.daemon("ovsdb-server"))
+		if err == nil || !strings.Contains(err.Error(), "conf.db") || !strings.Contains(err.Error(), "No such file") {
+			t.Errorf("without a database it says %v", err)
+		}
+		err = r.Start(t.Context(), r.daemon("no-such-daemon"))
+		if err == nil || !strings.Contains(err.Error(), "no-such-daemon") {
+			t.Errorf("without a program it says %v", err)
+		}
+		for _, c := range r.left(t) {
+			if c.Labels[container.LabelRole] != "tools" {
+				t.Errorf("%s is left", c.Name)
+			}
+		}
+	})
+}
+
+// TestNameOfSomebodyElse: a container that is not ours is never removed.
+func TestNameOfSomebodyElse(t *testing.T) {
+	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
+		r := newReplica(t, e)
+		r.mkdirs(t)
+		d := r.daemon("ovsdb-server")
+		// Whatever ours are called, from one that is there.
+		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "ovsdb-tool", "--version"); err != nil {
+			t.Fatal(err)
+		}
+		ours := r.left(t)
+		if len(ours) != 1 {
+			t.Fatalf("%+v", ours)
+		}
+		name := strings.Replace(ours[0].Name, "-tools", "-"+d.Role, 1)
+		image, err := container.Choose(t.Context(), r.engine, container.Wanted{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign, err := r.engine.Create(t.Context(), container.Spec{Name: name, Image: image, Command: []string{"true"}, UID: os.Geteuid(), GID: os.Getegid()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := r.engine.Remove(context.Background(), foreign); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "ovsdb-tool", "create", r.wd.WorkingCopy(workdir.OVS), "/usr/share/openvswitch/vswitch.ovsschema"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Start(t.Context(), d); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "left alone") {
+			t.Errorf("start says %v", err)
+		}
+		if err := errors.Join(r.Stop(t.Context(), d), r.End(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if _, err := r.engine.Inspect(t.Context(), foreign); err != nil {
+			t.Errorf("the foreign container is gone: %v", err)
+		}
+	})
+}
+
+// TestTools: what goes into a tool and comes out of it goes whole, side by side,
+// and a tool ends with its context.
+func TestTools(t *testing.T) {
+	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
+		r := newReplica(t, e)
+		big := strings.Repeat("0123456789abcde\n", 1<<18) // 4 MiB
+		results := make(chan error, 8)
+		for range cap(results) {
+			go func() {
+				out, err := r.Tool(t.Context(), r.wd.Run(), strings.NewReader(big), "cat")
+				if err == nil && string(out) != big {
+					err = errors.New("cat printed something else than it was given")
+				}
+				results <- err
+			}()
+		}
+		for range cap(results) {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		out, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", `printf '%s|' "$OVS_RUNDIR" "$@"`, "x", "a b", "", "$(id)", "'\n")
+		if want := r.wd.Run() + "|a b||$(id)|'\n|"; err != nil || string(out) != want {
+			t.Errorf("arguments: %q, want %q (%v)", out, want, err)
+		}
+		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", "echo why >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3: why") {
+			t.Errorf("a failing tool: %v", err)
+		}
+		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "no-such-tool"); !errors.Is(err, runtime.ErrNotInstalled) || !strings.Contains(err.Error(), "no-such-tool") {
+			t.Errorf("a missing tool: %v", err)
+		}
+		// "exit" is a word of the runner's shell, and no program.
+		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "exit", "0"); !errors.Is(err, runtime.ErrNotInstalled) {
+			t.Errorf("a word of the shell: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := r.Tool(ctx, r.wd.Run(), nil, "bash", "-c", "while :; do :; done"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a tool that outlives its context: %v", err)
+		}
+		for busy := true; busy; { // a killed process is gone a moment later
+			out, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", "cat /proc/[0-9]*/cmdline; true")
+			if err != nil || !strings.Contains(string(out), "cmdline") {
+				t.Fatalf("looking for processes: %q %v", out, err)
+			}
+			busy = strings.Contains(string(out), "while :; do :; done")
+		}
+		// A runner that is killed is noticed.
+		answer := make(chan error, 1)
+		go func() {
+			_, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", "while :; do :; done")
+			answer <- err
+		}()
+		for _, c := range r.left(t) {
+			if err := r.engine.Remove(t.Context(), c.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-answer; err == nil {
+			t.Error("a tool is well whose container was removed")
+		}
+	})
+}

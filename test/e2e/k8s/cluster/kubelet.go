@@ -1,0 +1,199 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/proxy"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-streaming/pkg/streaming"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+)
+
+// Kubelet serves exec for a node, or for many, as kubelets do: it asks the
+// container runtime for a URL and hands the connection on to the streaming
+// server there, which here is on a unix socket.
+type Kubelet struct {
+	Address string // host:port
+	Runtime *Hop   // between the kubelet and the streaming server
+
+	streams streaming.Server
+	servers []*http.Server
+
+	containers *sync.Map // NAMESPACE/POD/CONTAINER -> *Container, of the whole cluster
+
+	mu      sync.Mutex
+	execs   []Exec
+	running int
+}
+
+// Exec is one that a kubelet ran.
+type Exec struct {
+	Container  string // NAMESPACE/POD/CONTAINER
+	Argv       []string
+	Begin, End time.Time
+	Err        error
+}
+
+func startKubelet(dir, socket string, ca *authority, containers *sync.Map) (*Kubelet, error) {
+	k := &Kubelet{Runtime: &Hop{}, containers: containers}
+	var err error
+	// The address is only in the URLs that it gives out.
+	config := streaming.DefaultConfig
+	config.BaseURL = &url.URL{Scheme: "http", Host: "runtime"}
+	if k.streams, err = streaming.NewServer(config, k); err != nil {
+		return nil, err
+	}
+	inner, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	k.serve(k.streams, inner)
+
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key"))
+	if err != nil {
+		return nil, err
+	}
+	clients := x509.NewCertPool()
+	clients.AddCert(ca.certificate)
+	outer, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients,
+	})
+	if err != nil {
+		return nil, err
+	}
+	k.Address = outer.Addr().String()
+	toRuntime := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		if err != nil {
+			return nil, err
+		}
+		return k.Runtime.wrap(conn), nil
+	}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
+		k.serveExec(w, r, toRuntime)
+	})
+	k.serve(mux, outer)
+	return k, nil
+}
+
+func (k *Kubelet) serve(handler http.Handler, listener net.Listener) {
+	server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+	k.servers = append(k.servers, server)
+	go server.Serve(listener)
+}
+
+func (k *Kubelet) serveExec(w http.ResponseWriter, r *http.Request, transport http.RoundTripper) {
+	id := strings.Join([]string{r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")}, "/")
+	if k.container(id) == nil {
+		http.Error(w, "pod does not exist", http.StatusNotFound)
+		return
+	}
+	options, err := remotecommand.NewOptions(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	answer, err := k.streams.GetExec(&runtimeapi.ExecRequest{
+		ContainerId: id, Cmd: r.URL.Query()["command"],
+		Stdin: options.Stdin, Stdout: options.Stdout, Stderr: options.Stderr, Tty: options.TTY,
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	location, err := url.Parse(answer.Url)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	proxy.NewUpgradeAwareHandler(location, transport, false, true, responder{}).ServeHTTP(w, r)
+}
+
+type responder struct{}
+
+func (responder) Error(w http.ResponseWriter, _ *http.Request, err error) {
+	http.Error(w, err.Error(), http.StatusInternalServerError)
+}
+
+func (k *Kubelet) container(id string) *Container {
+	if c, there := k.containers.Load(id); there {
+		return c.(*Container)
+	}
+	return nil
+}
+
+// Exec is called by the streaming server.
+func (k *Kubelet) Exec(_ context.Context, id string, argv []string, in io.Reader, out, errOut io.WriteCloser, tty bool, _ <-chan remotecommand.TerminalSize) error {
+	c := k.container(id)
+	if c == nil {
+		return fmt.Errorf("container %s does not exist", id)
+	}
+	if tty {
+		return errors.New("no terminals here")
+	}
+	begin := time.Now()
+	k.mu.Lock()
+	k.running++
+	k.mu.Unlock()
+	err := c.exec(argv, in, writer(out), writer(errOut))
+	k.mu.Lock()
+	k.running--
+	k.execs = append(k.execs, Exec{Container: id, Argv: argv, Begin: begin, End: time.Now(), Err: err})
+	k.mu.Unlock()
+	return err
+}
+
+// writer is nil where there is nothing to write to.
+func writer(w io.WriteCloser) io.Writer {
+	if w == nil {
+		return nil
+	}
+	return w
+}
+
+// Attach is not served.
+func (k *Kubelet) Attach(context.Context, string, io.Reader, io.WriteCloser, io.WriteCloser, bool, <-chan remotecommand.TerminalSize) error {
+	return errors.New("no attach here")
+}
+
+// PortForward is not served.
+func (k *Kubelet) PortForward(context.Context, string, int32, io.ReadWriteCloser) error {
+	return errors.New("no port-forward here")
+}
+
+// Execs are all that have ended, and forgets them.
+func (k *Kubelet) Execs() []Exec {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	ended := k.execs
+	k.execs = nil
+	return ended
+}
+
+// Running is how many run.
+func (k *Kubelet) Running() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.running
+}
+
+// Stop ends the kubelet. Containers are the caller's.
+func (k *Kubelet) Stop() {
+	for _, server := range k.servers {
+		server.Close()
+	}
+}

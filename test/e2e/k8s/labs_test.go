@@ -1,0 +1,143 @@
+package k8s
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"ovs-offline/test/e2e/k8s/cluster"
+)
+
+// lab is a live node, and what it said of itself.
+type lab struct {
+	dir     string
+	packets string // see `lab oracle`
+	live    string
+	truth   string
+}
+
+var labs = map[string]func() (*lab, error){
+	"kubernetes": sync.OnceValues(func() (*lab, error) { return bringUp("kubernetes") }),
+	"openstack":  sync.OnceValues(func() (*lab, error) { return bringUp("openstack") }),
+}
+
+func liveNode(t *testing.T, topology string) *lab {
+	t.Helper()
+	l, err := labs[topology]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func bringUp(topology string) (*lab, error) {
+	l := &lab{dir: filepath.Join(scratch(), "lab-"+topology)}
+	oracle := filepath.Join(scratch(), "oracle-"+topology)
+	if err := run(labScript, "up", topology, l.dir); err != nil {
+		return nil, err
+	}
+	atExit(func() { run(labScript, "down", l.dir) })
+	l.packets, l.live, l.truth = filepath.Join(oracle, "packets"), filepath.Join(oracle, "live"), filepath.Join(oracle, "truth")
+	return l, run(labScript, "oracle", l.dir, oracle)
+}
+
+func run(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// ovs is what a container that runs OVS's tools sees of a node.
+func (l *lab) ovs() []cluster.Mount {
+	return []cluster.Mount{{Host: filepath.Join(l.dir, "ovs"), Container: "/run/openvswitch"}}
+}
+
+// ovsFile is the OVS database's file, where a container has it.
+func (l *lab) ovsFile() []cluster.Mount {
+	return append(l.ovs(), cluster.Mount{Host: filepath.Join(l.dir, "ovs/conf.db"), Container: "/etc/openvswitch/conf.db"})
+}
+
+// ovn is what a container that serves the OVN databases has.
+func (l *lab) ovn() []cluster.Mount {
+	return []cluster.Mount{{Host: filepath.Join(l.dir, "ovn"), Container: "/run/ovn"}}
+}
+
+// raft is a database's cluster of two, made of a lab's database.
+type raft struct{ leader, follower string } // folders, each with the socket that a pod has
+
+var rafts sync.Map // TOPOLOGY -> func() (map[string]raft, error)
+
+// clustered are the OVN databases of a lab's node, "nb" and "sb", as clusters.
+func clustered(t *testing.T, topology string) map[string]raft {
+	t.Helper()
+	l := liveNode(t, topology)
+	once, _ := rafts.LoadOrStore(topology, sync.OnceValues(func() (map[string]raft, error) { return l.raise(topology) }))
+	r, err := once.(func() (map[string]raft, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (l *lab) raise(topology string) (map[string]raft, error) {
+	rafts := map[string]raft{}
+	for db, name := range map[string]string{"nb": "OVN_Northbound", "sb": "OVN_Southbound"} {
+		dir := filepath.Join(scratch(), "raft-"+topology+"-"+db)
+		r := raft{leader: filepath.Join(dir, "0"), follower: filepath.Join(dir, "1")}
+		for _, folder := range []string{r.leader, r.follower} {
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				return nil, err
+			}
+		}
+		backup, err := exec.Command("ovsdb-client", "backup", "unix:"+filepath.Join(l.dir, "ovn", "ovn"+db+"_db.sock"), name).Output()
+		if err != nil {
+			return nil, fmt.Errorf("backup of %s: %w", name, err)
+		}
+		snapshot := filepath.Join(dir, "snapshot.db")
+		if err := os.WriteFile(snapshot, backup, 0o600); err != nil {
+			return nil, err
+		}
+		members := []string{"unix:" + filepath.Join(r.leader, "raft"), "unix:" + filepath.Join(r.follower, "raft")}
+		if err := run("ovsdb-tool", "create-cluster", filepath.Join(r.leader, "db"), snapshot, members[0]); err != nil {
+			return nil, err
+		}
+		if err := serve(r.leader, db, name); err != nil {
+			return nil, err
+		}
+		if err := run("ovsdb-tool", "join-cluster", filepath.Join(r.follower, "db"), name, members[1], members[0]); err != nil {
+			return nil, err
+		}
+		if err := serve(r.follower, db, name); err != nil {
+			return nil, err
+		}
+		rafts[db] = r
+	}
+	return rafts, nil
+}
+
+// serve serves a member of a cluster and waits until it belongs to it.
+func serve(dir, db, name string) error {
+	pidfile, socket := filepath.Join(dir, "pid"), filepath.Join(dir, "ovn"+db+"_db.sock")
+	err := run("ovsdb-server", filepath.Join(dir, "db"), "--remote=punix:"+socket, "--unixctl="+filepath.Join(dir, "ctl"),
+		"--pidfile="+pidfile, "--log-file="+filepath.Join(dir, "log"), "-vconsole:off", "-vsyslog:off", "--no-chdir", "--detach")
+	if err != nil {
+		return err
+	}
+	atExit(func() {
+		text, err := os.ReadFile(pidfile)
+		if err != nil {
+			return
+		}
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			syscall.Kill(pid, syscall.SIGTERM)
+		}
+	})
+	return run("ovsdb-client", "--timeout=30", "wait", "unix:"+socket, name, "connected")
+}

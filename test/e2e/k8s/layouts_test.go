@@ -1,0 +1,315 @@
+package k8s
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ovs-offline/internal/parity"
+	"ovs-offline/replica"
+	"ovs-offline/test/e2e/k8s/cluster"
+)
+
+// platform is one way of deploying OVS and OVN: a node's pods, and what the
+// test expects of collect-k8s.
+type platform struct {
+	name     string
+	topology string
+	shell    string // what sh is in its images
+	layout   string // what collect-k8s calls it
+	args     []string
+	pods     func(t *testing.T, b *builder) []cluster.Pod
+}
+
+// platforms are those of the documentation of formats: labels, containers and
+// the places of sockets differ.
+var platforms = []platform{
+	{
+		name: "KIND central", topology: "kubernetes", shell: "bash", layout: "ovn-kubernetes-central",
+		pods: func(t *testing.T, b *builder) []cluster.Pod {
+			return []cluster.Pod{
+				b.pod("ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
+				b.pod("ovn-kubernetes", "ovs-node-"+b.node, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
+				b.pod("ovn-kubernetes", "ovnkube-db-0", "name=ovnkube-db", boxes{"nb-ovsdb": b.lab.ovn(), "sb-ovsdb": b.lab.ovn()}),
+			}
+		},
+	},
+	{
+		name: "KIND interconnect", topology: "kubernetes", shell: "bash", layout: "ovn-kubernetes",
+		pods: func(t *testing.T, b *builder) []cluster.Pod {
+			return []cluster.Pod{
+				b.pod("ovn-kubernetes", "ovs-node-"+b.node, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
+				b.pod("ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{
+					"ovnkube-controller": b.lab.ovs(), "nb-ovsdb": b.lab.ovn(), "sb-ovsdb": b.lab.ovn(), "ovn-controller": b.lab.ovs(),
+				}),
+			}
+		},
+	},
+	{
+		name: "OpenShift 4.5", topology: "kubernetes", shell: "bash", layout: "openshift-central", args: []string{"-o"},
+		pods: func(t *testing.T, b *builder) []cluster.Pod {
+			return append(b.masters(t),
+				b.pod("openshift-ovn-kubernetes", "ovs-node-"+b.node, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
+				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
+			)
+		},
+	},
+	{
+		name: "OpenShift 4.7 to 4.13", topology: "kubernetes", shell: "bash", layout: "openshift-central",
+		pods: func(t *testing.T, b *builder) []cluster.Pod {
+			return append(b.masters(t),
+				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovsFile(), "ovn-controller": b.lab.ovs()}),
+			)
+		},
+	},
+	{
+		name: "OpenShift 4.14 and later", topology: "kubernetes", shell: "bash", layout: "openshift",
+		pods: func(t *testing.T, b *builder) []cluster.Pod {
+			return []cluster.Pod{
+				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{
+					"ovnkube-controller": b.lab.ovs(), "nbdb": b.lab.ovn(), "sbdb": b.lab.ovn(), "ovn-controller": b.lab.ovs(),
+				}),
+			}
+		},
+	},
+	{
+		name: "RHOSO", topology: "openstack", shell: "bash", layout: "rhoso",
+		pods: func(t *testing.T, b *builder) []cluster.Pod {
+			dbs := clustered(t, "openstack")
+			// The sockets stand in /tmp up to feature release 4, in /etc/ovn since.
+			return []cluster.Pod{
+				b.pod("openstack", "ovn-controller-ovs-"+b.node, "service=ovn-controller-ovs", boxes{"ovsdb-server": b.lab.ovsFile(), "ovs-vswitchd": b.lab.ovsFile()}),
+				b.pod("openstack", "ovn-controller-"+b.node, "service=ovn-controller", boxes{"ovn-controller": b.lab.ovs()}),
+				b.pod("openstack", "ovsdbserver-nb-0", "service=ovsdbserver-nb", boxes{"ovsdbserver-nb": at(dbs["nb"].leader, "/tmp")}),
+				b.pod("openstack", "ovsdbserver-sb-0", "service=ovsdbserver-sb", boxes{"ovsdbserver-sb": at(dbs["sb"].follower, "/etc/ovn")}),
+			}
+		},
+	},
+	{
+		name: "kube-ovn", topology: "kubernetes", shell: "dash", layout: "kube-ovn",
+		pods: func(t *testing.T, b *builder) []cluster.Pod {
+			central := b.pod("kube-system", "ovn-central-0", "app=ovn-central", boxes{"ovn-central": b.lab.ovn()})
+			central.Labels["ovn-nb-leader"], central.Labels["ovn-sb-leader"] = "true", "true"
+			return []cluster.Pod{
+				b.pod("kube-system", "ovs-ovn-"+b.node, "app=ovs", boxes{"openvswitch": b.lab.ovsFile()}),
+				central,
+			}
+		},
+	},
+}
+
+// masters are the pods of OpenShift's clustered databases: the first one asked
+// is a follower.
+func (b *builder) masters(t *testing.T) []cluster.Pod {
+	dbs := clustered(t, "kubernetes")
+	var pods []cluster.Pod
+	for i, member := range []func(raft) string{func(r raft) string { return r.follower }, func(r raft) string { return r.leader }} {
+		pods = append(pods, b.pod("openshift-ovn-kubernetes", fmt.Sprintf("ovnkube-master-%d", i), "app=ovnkube-master", boxes{
+			"nbdb": at(member(dbs["nb"]), "/run/ovn"), "sbdb": at(member(dbs["sb"]), "/run/ovn"),
+		}))
+	}
+	return pods
+}
+
+func at(host, container string) []cluster.Mount {
+	return []cluster.Mount{{Host: host, Container: container}}
+}
+
+// boxes are a pod's containers and what they see of the node.
+type boxes map[string][]cluster.Mount
+
+// builder makes the pods of one test's node.
+type builder struct {
+	node  string
+	shell string
+	lab   *lab
+
+	t     *testing.T
+	boxes []*cluster.Container
+}
+
+var images = map[string]func() (cluster.Image, error){
+	"bash": sync.OnceValues(func() (cluster.Image, error) { return cluster.NewImage(filepath.Join(scratch(), "image-bash"), "bash") }),
+	"dash": sync.OnceValues(func() (cluster.Image, error) { return cluster.NewImage(filepath.Join(scratch(), "image-dash"), "dash") }),
+}
+
+func (b *builder) pod(namespace, name, label string, boxes boxes) cluster.Pod {
+	key, value, _ := strings.Cut(label, "=")
+	p := cluster.Pod{Namespace: namespace, Name: name, Node: b.node, Labels: map[string]string{key: value}, Containers: map[string]*cluster.Container{}}
+	for box, mounts := range boxes {
+		p.Containers[box] = b.container(mounts...)
+	}
+	return p
+}
+
+func (b *builder) container(mounts ...cluster.Mount) *cluster.Container {
+	b.t.Helper()
+	image, err := images[b.shell]()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(scratch(), "box-")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	wrapper, err := filepath.Abs(tools)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	c, err := cluster.NewContainer(dir, image, append(mounts, cluster.Mount{Host: wrapper, Container: "/usr/local/bin", ReadOnly: true})...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.boxes = append(b.boxes, c)
+	b.t.Cleanup(c.Stop)
+	return c
+}
+
+// deploy makes a node of a platform, which is gone when the test ends.
+// The node's kubelet is at address, "" for the cluster's own.
+func deploy(t *testing.T, c *cluster.Cluster, p platform, node, address string) *builder {
+	t.Helper()
+	b := &builder{node: node, shell: p.shell, lab: liveNode(t, p.topology), t: t}
+	addNode(t, c, node, address)
+	for _, pod := range p.pods(t, b) {
+		addPod(t, c, pod)
+	}
+	return b
+}
+
+func addNode(t *testing.T, c *cluster.Cluster, name, address string) {
+	t.Helper()
+	if err := c.AddNode(t.Context(), name, address); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.RemoveNode(background, name) })
+}
+
+func addPod(t *testing.T, c *cluster.Cluster, p cluster.Pod) {
+	t.Helper()
+	if err := c.AddPod(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.RemovePod(background, p) })
+}
+
+// TestLayouts collects a node of each platform and compares its replica with
+// the live one: every flow, group, meter and TLV mapping, and traces.
+func TestLayouts(t *testing.T) {
+	c := sharedCluster(t)
+	for _, p := range platforms {
+		t.Run(p.name, func(t *testing.T) {
+			b := deploy(t, c, p, "node-1", "")
+			before := b.snapshot()
+			dir := filepath.Join(t.TempDir(), "w")
+			r := collect(t, c, append([]string{"-w", dir, "--output", "json", "node-1"}, p.args...)...)
+			if r.code != 0 {
+				t.Fatalf("exit %d\n%s\n%s", r.code, r.out, r.complaints)
+			}
+			for _, change := range differences(before, b.snapshot()) {
+				t.Error("left in a pod: ", change)
+			}
+			checkLayout(t, p.layout, r.out)
+			b.checkReplica(dir)
+		})
+	}
+}
+
+// checkLayout checks that the layout was found that the platform is.
+func checkLayout(t *testing.T, want, report string) {
+	t.Helper()
+	var got []struct{ Layout string }
+	if err := json.Unmarshal([]byte(report), &got); err != nil || len(got) != 1 || got[0].Layout != want {
+		t.Errorf("layout %+v (%v), want %s: %.200s", got, err, want, report)
+	}
+}
+
+// checkReplica starts a replica and compares it with the live node.
+func (b *builder) checkReplica(dir string) {
+	b.t.Helper()
+	if r := ovsOfflineRun(b.t, "-w", dir, "start"); r.code != 0 {
+		b.t.Fatalf("start: exit %d\n%s\n%s", r.code, r.out, r.complaints)
+	}
+	checkTruth(b.t, dir, b.lab.truth)
+	n, err := parity.Adopt(b.t.Context(), dir, replica.Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer n.Close(background)
+	f, err := n.Compare(b.t.Context(), b.lab.packets, b.lab.live)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Logf("\n%s\n%s", parity.Header, f)
+	if f.Results+f.Balanced != f.Packets || f.Packets == 0 {
+		b.t.Errorf("the result lines of %d of %d packets differ:\n%s", f.Packets-f.Results-f.Balanced, f.Packets, strings.Join(f.Differences, "\n"))
+	}
+}
+
+// snapshot is what containers hold: of what is their own the names, modes,
+// times and contents; of folders that they share with the node, where daemons
+// write, the names; and the processes.
+func (b *builder) snapshot() map[string]string {
+	all := map[string]string{}
+	for _, box := range b.boxes {
+		walk(b.t, all, box.Root, true)
+		for _, line := range box.Processes() {
+			all[box.Root+" runs "+line] = "process"
+		}
+	}
+	walk(b.t, all, filepath.Join(b.lab.dir, "ovs"), false)
+	walk(b.t, all, filepath.Join(b.lab.dir, "ovn"), false)
+	return all
+}
+
+func walk(t *testing.T, into map[string]string, root string, contents bool) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		into[path] = "there"
+		if !contents {
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		into[path] = fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			into[path] += fmt.Sprintf(" %x", sha256.Sum256(data))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func differences(before, after map[string]string) []string {
+	var list []string
+	for _, path := range slices.Sorted(maps.Keys(after)) {
+		if before[path] != after[path] {
+			list = append(list, fmt.Sprintf("%s: was %q, is %q", path, before[path], after[path]))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		if _, there := after[path]; !there {
+			list = append(list, path+" has gone")
+		}
+	}
+	return list
+}

@@ -1,0 +1,177 @@
+package k8s
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"ovs-offline/test/e2e/k8s/cluster"
+)
+
+// openshift is the platform of tests that are about something else: one pod a
+// node has it all.
+func openshift() platform {
+	for _, p := range platforms {
+		if p.layout == "openshift" {
+			return p
+		}
+	}
+	panic("no such platform")
+}
+
+// expectError checks that a run failed, named each of the given, and left nothing.
+func expectError(t *testing.T, r result, dir string, named ...string) {
+	t.Helper()
+	if r.code != 1 {
+		t.Errorf("exit %d, want 1\n%s\n%s", r.code, r.out, r.complaints)
+	}
+	for _, name := range named {
+		if !strings.Contains(r.complaints, name) {
+			t.Errorf("the message does not name %q: %s", name, r.complaints)
+		}
+	}
+	if have, err := read(dir); len(have) > 0 || err != nil {
+		t.Errorf("left %d files, %v", len(have), err)
+	}
+}
+
+// TestPods collects from pods that are not as they should be.
+func TestPods(t *testing.T) {
+	c := sharedCluster(t)
+	pod := func(t *testing.T, node string, spoil func(*cluster.Pod)) cluster.Pod {
+		b := &builder{node: node, shell: "bash", lab: liveNode(t, "kubernetes"), t: t}
+		addNode(t, c, node, "")
+		p := openshift().pods(t, b)[0]
+		if spoil != nil {
+			spoil(&p)
+		}
+		addPod(t, c, p)
+		return p
+	}
+	t.Run("not ready", func(t *testing.T) {
+		pod(t, "unready", func(p *cluster.Pod) { p.Unready = true })
+		// Its containers run, so there is something to collect: often the very
+		// reason for collecting.
+		dir := t.TempDir()
+		if r := collect(t, c, "-w", filepath.Join(dir, "w"), "unready"); r.code != 0 {
+			t.Errorf("exit %d\n%s", r.code, r.complaints)
+		}
+	})
+	t.Run("crash-looping", func(t *testing.T) {
+		p := pod(t, "crashing", func(p *cluster.Pod) { p.Waiting = "CrashLoopBackOff" })
+		dir := filepath.Join(t.TempDir(), "w")
+		expectError(t, collect(t, c, "-w", dir, "crashing"), dir, p.Name, "CrashLoopBackOff")
+	})
+	t.Run("gone", func(t *testing.T) {
+		p := pod(t, "gone", nil)
+		c.Forget(p)
+		dir := filepath.Join(t.TempDir(), "w")
+		expectError(t, collect(t, c, "-w", dir, "gone"), dir, p.Name)
+	})
+	t.Run("no node", func(t *testing.T) {
+		pod(t, "there", nil)
+		dir := filepath.Join(t.TempDir(), "w")
+		expectError(t, collect(t, c, "-w", dir, "not-there"), dir, "not-there", "there")
+	})
+	t.Run("kubelet down", func(t *testing.T) {
+		closed, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := closed.Addr().String()
+		closed.Close()
+		deploy(t, c, openshift(), "kubelet-down", address)
+		dir := filepath.Join(t.TempDir(), "w")
+		expectError(t, collect(t, c, "-w", dir, "kubelet-down", stall), dir, "kubelet-down")
+	})
+}
+
+// TestPermissions collects with less than it takes.
+func TestPermissions(t *testing.T) {
+	c := sharedCluster(t)
+	deploy(t, c, openshift(), "guarded", "")
+	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"get", "list"}}
+	may := func(verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: verbs}
+	}
+	for _, test := range []struct {
+		user  string
+		rules []rbacv1.PolicyRule
+		named []string // nil: it suffices
+	}{
+		{user: "nobody", rules: []rbacv1.PolicyRule{look}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
+		{user: "nothing-but-get", rules: []rbacv1.PolicyRule{look, may("get")}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
+		{user: "nothing-but-create", rules: []rbacv1.PolicyRule{look, may("create")}},
+		{user: "enough", rules: []rbacv1.PolicyRule{look, may("create", "get")}},
+	} {
+		t.Run(test.user, func(t *testing.T) {
+			if err := c.Grant(t.Context(), test.user, test.rules...); err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(t.TempDir(), "w")
+			r := collectAs(t, c, test.user, "", "-w", dir, "guarded")
+			if test.named != nil {
+				expectError(t, r, dir, test.named...)
+			} else if r.code != 0 {
+				t.Errorf("exit %d\n%s", r.code, r.complaints)
+			}
+		})
+	}
+}
+
+// TestInterrupt ends a run in the middle, by Ctrl-C.
+func TestInterrupt(t *testing.T) {
+	c := sharedCluster(t)
+	kubelet, err := c.NewKubelet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := deploy(t, c, openshift(), "interrupted", kubelet.Address)
+	before := b.snapshot()
+	kubelet.Runtime.Break(&cluster.Fault{Kind: cluster.Stall, After: 4000})
+	defer kubelet.Runtime.Break(nil)
+	dir := t.TempDir()
+	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", filepath.Join(dir, "w"), "interrupted")...)
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a stream to stall", func() bool { return kubelet.Runtime.Happened() > 0 })
+	syscall.Kill(command.Process.Pid, syscall.SIGINT)
+	command.Wait()
+	if code := command.ProcessState.ExitCode(); code != 130 && code != 1 {
+		t.Errorf("exit %d: %s", code, complaints.String())
+	}
+	if have, err := read(filepath.Join(dir, "w")); len(have) > 0 || err != nil {
+		t.Errorf("left %d files, %v", len(have), err)
+	}
+	if spooled, _ := filepath.Glob(filepath.Join(dir, "w", "*")); len(spooled) > 0 {
+		if info, err := os.Stat(spooled[0]); err == nil && (info.Size() > 0 || info.IsDir()) {
+			t.Errorf("left %q", spooled)
+		}
+	}
+	await(t, "the commands in the pods to end", func() bool { return kubelet.Running() == 0 })
+	for _, change := range differences(before, b.snapshot()) {
+		t.Error("left in a pod: ", change)
+	}
+}
+
+// await polls until a condition holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(2 * time.Minute)
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatal("gave up waiting for ", what)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package k8s
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"ovs-offline/test/e2e/k8s/cluster"
+)
+
+var background = context.Background()
+
+// result is how a run of the program ended.
+type result struct {
+	code            int
+	out, complaints string
+}
+
+// program is a run of ovs-offline that has not begun.
+func program(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := filepath.Abs(ovsOffline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(path, args...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return command
+}
+
+func ovsOfflineRun(t testing.TB, args ...string) result {
+	t.Helper()
+	return finish(t, program(t, args...))
+}
+
+func finish(t testing.TB, command *exec.Cmd) result {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	command.Stdout, command.Stderr = &out, &complaints
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{command.ProcessState.ExitCode(), out.String(), complaints.String()}
+}
+
+// collect runs collect-k8s as the cluster's administrator.
+func collect(t testing.TB, c *cluster.Cluster, args ...string) result {
+	t.Helper()
+	return collectAs(t, c, cluster.Admin, "", args...)
+}
+
+// collectAs runs it as a user, through what stands before the API server at address.
+func collectAs(t testing.TB, c *cluster.Cluster, user, address string, args ...string) result {
+	t.Helper()
+	return finish(t, program(t, collectArgs(t, c, user, address, args...)...))
+}
+
+func collectArgs(t testing.TB, c *cluster.Cluster, user, address string, args ...string) []string {
+	t.Helper()
+	path, err := c.Kubeconfig(user, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{"collect-k8s", "--kubeconfig", path}, args...)
+}
