@@ -91,6 +91,10 @@ func Main(args []string, streams IO) int {
 	}
 }
 
+// Root is the program's command with all others below it, for what describes
+// them: man pages.
+func Root() *cobra.Command { return newRoot(&options{IO: System()}) }
+
 func newRoot(o *options) *cobra.Command {
 	root := &cobra.Command{
 		Use:     "ovs-offline",

@@ -92,14 +92,15 @@ func Remove(bin string) error {
 			failed = append(failed, fmt.Errorf("a script of the replica: %w", err))
 		}
 	}
-	entries, _ := os.ReadDir(bin)
-	for _, e := range entries {
-		if unfinished(e.Name()) {
-			_ = os.Remove(filepath.Join(bin, e.Name()))
+	for _, dir := range []string{filepath.Join(bin, zshFolder), bin} {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if unfinished(e.Name()) {
+				_ = os.Remove(filepath.Join(dir, e.Name()))
+			}
 		}
+		_ = os.Remove(dir) // fails when someone else's files are in it, as it should
 	}
-	_ = os.Remove(filepath.Join(bin, zshFolder))
-	_ = os.Remove(bin) // fails when someone else's files are in it, as it should
 	return errors.Join(failed...)
 }
 
@@ -122,7 +123,11 @@ func (r Replica) Environment() map[string]string {
 
 // unfinished tells what writeFile leaves when it is killed.
 func unfinished(name string) bool {
-	for _, whole := range append(tools(), script) {
+	names := append(tools(), script, fishScript)
+	for name := range (Replica{}).settings() {
+		names = append(names, filepath.Base(name))
+	}
+	for _, whole := range names {
 		digits, ok := strings.CutPrefix(name, "."+whole+".")
 		if _, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
 			return true

@@ -1,0 +1,62 @@
+// Man writes a man page for every command, and the completions of bash, zsh and
+// fish, below a directory laid out as /usr/share is:
+//
+//	go run ./scripts/man DIR
+//
+// The date in the pages is SOURCE_DATE_EPOCH, so that the same source gives the
+// same files.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"ovs-offline/cmd"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/man DIR")
+		os.Exit(2)
+	}
+	if err := write(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "man:", err)
+		os.Exit(1)
+	}
+}
+
+func write(dir string) error {
+	// What stands in the environment is no default for everybody.
+	os.Unsetenv("OVS_DBG_WORKDIR")
+	os.Unsetenv("OVS_OFFLINE_RUNTIME")
+	root := cmd.Root()
+	root.DisableAutoGenTag = true
+	pages := filepath.Join(dir, "man", "man1")
+	if err := os.MkdirAll(pages, 0o755); err != nil {
+		return err
+	}
+	header := &doc.GenManHeader{Section: "1", Source: "ovs-offline", Manual: "ovs-offline"}
+	return errors.Join(doc.GenManTree(root, header, pages), completions(root, dir))
+}
+
+func completions(root *cobra.Command, dir string) error {
+	for name, generate := range map[string]func(string) error{
+		"bash-completion/completions/ovs-offline":    func(path string) error { return root.GenBashCompletionFileV2(path, true) },
+		"zsh/site-functions/_ovs-offline":            root.GenZshCompletionFile,
+		"fish/vendor_completions.d/ovs-offline.fish": func(path string) error { return root.GenFishCompletionFile(path, true) },
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := generate(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
