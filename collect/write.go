@@ -190,14 +190,15 @@ func (w *writer) recorded(o node.Output, out *workdir.Collection) error {
 
 // script keeps what ovs-save wrote, for the TLV maps in it.
 func (w *writer) script(out *workdir.Collection) error {
-	for _, o := range w.plan.Node.Outputs(node.SaveScript, "") {
-		file, err := w.move(o.File, filepath.Join(w.staging.RestoreFlows(), workdir.SaveScript), o.Origin)
-		if err != nil {
-			return err
-		}
-		out.Files = append(out.Files, file)
+	scripts := w.plan.Node.Outputs(node.SaveScript, "")
+	if len(scripts) == 0 {
 		return nil
 	}
+	file, err := w.move(scripts[0].File, filepath.Join(w.staging.RestoreFlows(), workdir.SaveScript), scripts[0].Origin)
+	if err != nil {
+		return err
+	}
+	out.Files = append(out.Files, file)
 	return nil
 }
 

@@ -89,13 +89,3 @@ func (g *Graph) edgesOf(p *Port) []*Edge {
 	}
 	return found
 }
-
-// linked is the set of the ports that an edge ends at.
-func (g *Graph) linked() map[*Port]bool {
-	linked := map[*Port]bool{}
-	for _, e := range g.Edges {
-		linked[e.FromPort], linked[e.ToPort] = true, true
-	}
-	delete(linked, nil)
-	return linked
-}

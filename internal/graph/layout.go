@@ -284,10 +284,9 @@ func (l *layout) align(layer []*placed) {
 	}
 	// Blocks of touching boxes move as one to the mean of what their boxes want.
 	type block struct {
-		first, n   int
-		sum, h     float64 // sum of wanted tops of the block
-		top        float64
-		boxesBelow float64
+		first, n int
+		sum, h   float64 // sum of wanted tops of the block
+		top      float64
 	}
 	var blocks []block
 	for i, p := range layer {

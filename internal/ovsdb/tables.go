@@ -86,10 +86,7 @@ func FromTables(schema string, tables map[string][]Record, dst string) ([]string
 		return nil, err
 	}
 	installed = true
-	for _, said := range db.remarks()[1:] { // the first is about lost records
-		remarks = append(remarks, said)
-	}
-	return remarks, nil
+	return append(remarks, db.remarks()[1:]...), nil // the first is about lost records
 }
 
 func oneLine(text []byte) []byte {
