@@ -180,7 +180,7 @@ func flowTexts(p Place) map[string]Content {
 		"numbers":                    plain(flow + "priority=999999999999999999999,ip actions=output:99999999999999\n" + flow + "priority=-1 actions=set_field:0x" + strings.Repeat("f", 4096) + "->reg0\n"),
 		"a delete":                   plain("delete\ndelete priority=1\n" + flow + "delete actions=drop\nadd priority=3 actions=drop\n"),
 		"the same flow":              plain(strings.Repeat(flow+"priority=1,ip actions=drop\n", 20000)),
-		"references to all":          plain(repeat(150, func(i int) string {
+		"references to all": plain(repeat(150, func(i int) string {
 			return fmt.Sprintf("%spriority=%d,ip actions=group:%d,meter:%d\n", flow, i, i*7919, i+1)
 		})),
 	}
