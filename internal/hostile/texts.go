@@ -166,7 +166,7 @@ func flowTexts(p Place) map[string]Content {
 		"escapes":                    plain(flow + "\x1b[2J\x1b]0;x\x07nonsense=\u009b1m actions=\x1b[31m\n\x1b[31mnot a flow\n"),
 		"a line of 100 MB":           around("", many("x", 100*mega), "\n"+flow+"priority=1,ip actions=drop\n"),
 		"a flow of 15 MB":            around(flow+"priority=1,ip actions=", many("output:1,", 15*mega/9), "drop\n"),
-		"100 MB of line breaks":      many("\n", 100*mega),
+		"50 MB of line breaks":       many("\n", 50*mega),
 		"a million lines of garbage": many("this is no flow\n", mega),
 		"many refused flows":         plain(repeat(200, func(i int) string { return fmt.Sprintf("%spriority=%d,ip actions=frobnicate(%d)\n", flow, i, i) })),
 		"flows for a table too many": plain(repeat(150, func(i int) string { return fmt.Sprintf("%spriority=%d,ip,table=255 actions=resubmit(,999)\n", flow, i) })),
@@ -180,7 +180,7 @@ func flowTexts(p Place) map[string]Content {
 		"numbers":                    plain(flow + "priority=999999999999999999999,ip actions=output:99999999999999\n" + flow + "priority=-1 actions=set_field:0x" + strings.Repeat("f", 4096) + "->reg0\n"),
 		"a delete":                   plain("delete\ndelete priority=1\n" + flow + "delete actions=drop\nadd priority=3 actions=drop\n"),
 		"the same flow":              plain(strings.Repeat(flow+"priority=1,ip actions=drop\n", 20000)),
-		"references to all": plain(repeat(3000, func(i int) string {
+		"references to all": plain(repeat(150, func(i int) string {
 			return fmt.Sprintf("%spriority=%d,ip actions=group:%d,meter:%d\n", flow, i, i*7919, i+1)
 		})),
 	}

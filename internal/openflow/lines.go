@@ -6,6 +6,7 @@ package openflow
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -74,6 +75,10 @@ func readLine(br *bufio.Reader) (line, error) {
 	var b []byte
 	for {
 		part, err := br.ReadSlice('\n')
+		if err == nil && b == nil && !l.tooLong { // all but the longest; a hundred million empty ones too
+			l.text = string(bytes.TrimRight(part, "\r\n"))
+			return l, nil
+		}
 		if len(b)+len(part) > maxLine {
 			l.tooLong = true
 			b = b[:0]
