@@ -78,24 +78,3 @@ type Edge struct {
 	Kind             Kind
 	State            State
 }
-
-// edgesOf lists the edges of a port.
-func (g *Graph) edgesOf(p *Port) []*Edge {
-	var found []*Edge
-	for _, e := range g.Edges {
-		if e.FromPort == p || e.ToPort == p {
-			found = append(found, e)
-		}
-	}
-	return found
-}
-
-// linked is the set of the ports that an edge ends at.
-func (g *Graph) linked() map[*Port]bool {
-	linked := map[*Port]bool{}
-	for _, e := range g.Edges {
-		linked[e.FromPort], linked[e.ToPort] = true, true
-	}
-	delete(linked, nil)
-	return linked
-}

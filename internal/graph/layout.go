@@ -38,7 +38,6 @@ type placed struct {
 	lanes      [3][]*cell // left, middle, right
 	cells      map[*Port]*cell
 	widths     [3]float64 // of one cell
-	columns    int
 }
 
 // cell is a port with its place, relative to its box.
@@ -284,10 +283,9 @@ func (l *layout) align(layer []*placed) {
 	}
 	// Blocks of touching boxes move as one to the mean of what their boxes want.
 	type block struct {
-		first, n   int
-		sum, h     float64 // sum of wanted tops of the block
-		top        float64
-		boxesBelow float64
+		first, n int
+		sum, h   float64 // sum of wanted tops of the block
+		top      float64
 	}
 	var blocks []block
 	for i, p := range layer {
@@ -375,7 +373,6 @@ func (p *placed) size() {
 		columns := 1
 		if lane == 1 {
 			columns = columnsFor(cells, w)
-			p.columns = columns
 		}
 		width, height := flow(cells, x, headHeight, w, columns)
 		x += width
