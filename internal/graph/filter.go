@@ -35,23 +35,18 @@ func (g *Graph) Filter(pattern string) (matched int, err error) {
 	for b := range boxes {
 		wanted[b] = true
 	}
+	var joined []*Port // not yet kept, or they would draw in what is joined to them
 	for _, e := range g.Edges {
 		if keep[e.FromPort] || keep[e.ToPort] || e.ToPort == nil && matches(pattern, e.To.Name) || wanted[e.From] && wanted[e.To] && e.ToPort != nil {
 			boxes[e.From], boxes[e.To] = true, true
-			e.keepEnds(keep)
+			joined = append(joined, e.FromPort, e.ToPort)
 		}
+	}
+	for _, p := range joined {
+		keep[p] = true
 	}
 	g.cut(keep, boxes)
 	return matched, nil
-}
-
-// keepEnds keeps both ports of an edge, after all that matched are known.
-func (e *Edge) keepEnds(keep map[*Port]bool) {
-	for _, p := range []*Port{e.FromPort, e.ToPort} {
-		if p != nil && !keep[p] {
-			keep[p] = true
-		}
-	}
 }
 
 // cut leaves only what is kept.

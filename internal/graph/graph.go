@@ -78,14 +78,3 @@ type Edge struct {
 	Kind             Kind
 	State            State
 }
-
-// edgesOf lists the edges of a port.
-func (g *Graph) edgesOf(p *Port) []*Edge {
-	var found []*Edge
-	for _, e := range g.Edges {
-		if e.FromPort == p || e.ToPort == p {
-			found = append(found, e)
-		}
-	}
-	return found
-}

@@ -58,6 +58,17 @@ func port(t *testing.T, b *Box, name string) *Port {
 	return nil
 }
 
+// edgesOf lists the edges of a port.
+func (g *Graph) edgesOf(p *Port) []*Edge {
+	var found []*Edge
+	for _, e := range g.Edges {
+		if e.FromPort == p || e.ToPort == p {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
 func TestNodeOfACapture(t *testing.T) {
 	g, err := Node(context.Background(), collected(t, "ovn-openstack-compute"))
 	if err != nil {

@@ -38,7 +38,6 @@ type placed struct {
 	lanes      [3][]*cell // left, middle, right
 	cells      map[*Port]*cell
 	widths     [3]float64 // of one cell
-	columns    int
 }
 
 // cell is a port with its place, relative to its box.
@@ -374,7 +373,6 @@ func (p *placed) size() {
 		columns := 1
 		if lane == 1 {
 			columns = columnsFor(cells, w)
-			p.columns = columns
 		}
 		width, height := flow(cells, x, headHeight, w, columns)
 		x += width
