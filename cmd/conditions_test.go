@@ -104,7 +104,7 @@ func TestDiskFull(t *testing.T) {
 				t.Errorf("stop after %s with %d KiB left: exit code %d:\n%s", args[0], left, code, said)
 			}
 			if now := digest(t, n.inside(wd)); now != b.was && now != b.becomes {
-				t.Errorf("after %s with %d KiB left:\n%s", args[0], left, now)
+				t.Errorf("after %s with %d KiB left: exit code %d, %s:\n%s", args[0], left, code, said, now)
 			}
 			b.nothingRuns(t, wd)
 			if code == 0 {

@@ -220,11 +220,12 @@ func (r *reading) keep(name string, in io.Reader) error {
 	return nil
 }
 
-// spoolWriter tells a full disk from a source that can't be read.
-type spoolWriter struct{ *os.File }
+// spoolWriter tells a full disk from a source that can't be read. It is not an
+// os.File, whose ReadFrom io.Copy would call in place of Write.
+type spoolWriter struct{ to io.Writer }
 
 func (w spoolWriter) Write(p []byte) (int, error) {
-	n, err := w.File.Write(p)
+	n, err := w.to.Write(p)
 	if err != nil {
 		err = errSpool{err}
 	}
