@@ -12,7 +12,7 @@ VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
-# What a release is built for. On darwin, containers run replicas.
+# What a release is built for: local daemons, and how they are held, are Linux's.
 PLATFORMS  ?= linux/amd64 linux/arm64
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
