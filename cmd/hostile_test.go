@@ -19,9 +19,10 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// What no input may cost.
+// What no input may cost. The time is a guard against what never ends, on
+// however slow a machine; what the slowest took is logged.
 const (
-	mostSeconds = 10
+	mostSeconds = 60
 	mostMemory  = 256 << 10 // kB, resident
 )
 

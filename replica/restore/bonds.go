@@ -125,12 +125,21 @@ func restoreBonds(ctx context.Context, n *Node, o *outcome) error {
 	if err := n.restoreLACP(ctx, aggregates, o); err != nil {
 		return err
 	}
+	there := n.portNames()
 	known := map[string]bool{}
+	var gone []string
 	for i := range live {
+		if !there[live[i].name] {
+			gone = append(gone, live[i].name)
+			continue
+		}
 		known[live[i].name] = true
 		if err := n.restoreBond(ctx, &live[i], o); err != nil {
 			return err
 		}
+	}
+	if len(gone) > 0 {
+		o.note(Failed, "bond/show tells of %d bonds that the database has no port for; the first: %q", len(gone), gone[0])
 	}
 	for _, b := range n.Bridges {
 		for _, p := range b.Ports {
@@ -140,6 +149,17 @@ func restoreBonds(ctx context.Context, n *Node, o *outcome) error {
 		}
 	}
 	return n.forgetPackets(ctx, o)
+}
+
+// portNames is the set of the ports that the database has.
+func (n *Node) portNames() map[string]bool {
+	names := map[string]bool{}
+	for _, b := range n.Bridges {
+		for _, p := range b.Ports {
+			names[p.Name] = true
+		}
+	}
+	return names
 }
 
 // aggregating tells whether the node has anything that this step is for.
