@@ -264,7 +264,10 @@ func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
 	name = join(below, name)
 	switch {
 	case ok && header.Typeflag == tar.TypeReg:
+		outer := r.size
+		r.size = header.Size
 		err = r.inner(name, in, depth+1)
+		r.size = outer
 	case ok && header.Typeflag == tar.TypeSymlink:
 		r.tree.keepLink(name, header.Linkname)
 	case ok && header.Typeflag == tar.TypeLink:

@@ -85,6 +85,7 @@ type reading struct {
 	want     Wanted
 	progress Progress
 	limits   *limit.Meter
+	size     int64 // of the file being taken, as its archive says; 0 where nothing does
 	total    int64 // size of the source, 0 where it is not known
 	read     int64
 }
@@ -199,7 +200,7 @@ func (r *reading) take(name, below string, in io.Reader, depth int) (content, er
 // keep spools one file under a name of our own; a second one of the same name
 // replaces the first, as extracting would.
 func (r *reading) keep(name string, in io.Reader) error {
-	in, err := r.limits.Keep(name, 0, in)
+	in, err := r.limits.Keep(name, r.size, in)
 	if err != nil {
 		return err
 	}
