@@ -203,7 +203,7 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 		if time.Since(asked) > between {
 			c, err := r.options.Engine.Inspect(ctx, id)
 			if err == nil && !c.Running {
-				return fmt.Errorf("it ended with exit code %d%s", c.Exit, r.lastWords(ctx, id, d))
+				return fmt.Errorf("it ended with exit code %d%s", c.Exit, r.finalWords(ctx, id, d))
 			}
 			if err != nil && ctx.Err() == nil {
 				return err
@@ -220,6 +220,17 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 		}
 	}
 	return nil
+}
+
+// finalWords are the last words of a container that has just ended: an engine
+// may still be writing them down.
+func (r *Runtime) finalWords(ctx context.Context, id string, d runtime.Daemon) string {
+	const bound, pause = time.Second, 20 * time.Millisecond
+	for deadline := time.Now().Add(bound); ; time.Sleep(pause) {
+		if said := r.lastWords(ctx, id, d); said != "" || ctx.Err() != nil || time.Now().After(deadline) {
+			return said
+		}
+	}
 }
 
 // lastWords is what a container, and the log of its daemon, said last, as an
