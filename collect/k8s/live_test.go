@@ -2,15 +2,11 @@ package k8s_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"ovs-offline/collect/k8s"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/parity"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
@@ -88,76 +84,11 @@ func checkNothingLost(t *testing.T, r k8s.Result) {
 // the replica.
 func checkTruth(t *testing.T, n *parity.Node, truth string) {
 	t.Helper()
-	versions, err := os.ReadFile(filepath.Join(truth, "versions"))
-	if err != nil || len(versions) == 0 {
-		t.Fatal("no truth: ", err)
+	differ, err := parity.Truth(truth, func(args ...string) (string, error) { return n.Tool(t.Context(), "ovs-ofctl", args...) })
+	if err != nil {
+		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(versions)) {
-		bridge, version, _ := strings.Cut(strings.TrimSpace(line), " ")
-		for _, d := range []struct {
-			dump    workdir.Dump
-			command string
-		}{{workdir.Flows, "dump-flows"}, {workdir.Groups, "dump-groups"}, {workdir.Meters, "dump-meters"}, {workdir.TLV, "dump-tlv-map"}} {
-			want, err := os.ReadFile(filepath.Join(truth, bridge+"."+string(d.dump)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			args := []string{"-O", version, d.command, bridge}
-			if d.dump == workdir.Flows {
-				args = append([]string{"--no-stats"}, args...)
-			}
-			have, err := n.Tool(t.Context(), "ovs-ofctl", args...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			missing, extra := difference(entries(d.dump, string(want)), entries(d.dump, have))
-			if len(missing)+len(extra) > 0 {
-				t.Errorf("%s %s: missing %.400q, extra %.400q", bridge, d.dump, missing, extra)
-			}
-		}
+	for _, d := range differ {
+		t.Error(d)
 	}
-}
-
-// entries are a dump's; timeouts don't count, since a replica's flows have none.
-func entries(dump workdir.Dump, text string) []string {
-	var list []string
-	var found []openflow.Entry
-	r := strings.NewReader(text)
-	switch dump {
-	case workdir.Flows:
-		for flow, problem := range openflow.Flows(r) {
-			if problem == nil {
-				list = append(list, strings.ReplaceAll(flow.Text, "dec_ttl()", "dec_ttl"))
-			}
-		}
-	case workdir.Groups:
-		found, _ = openflow.Groups(r)
-	case workdir.Meters:
-		found, _ = openflow.Meters(r)
-	case workdir.TLV:
-		found, _ = openflow.TLVMap(r)
-	}
-	for _, e := range found {
-		list = append(list, e.Text)
-	}
-	return list
-}
-
-func difference(want, have []string) (missing, extra []string) {
-	count := map[string]int{}
-	for _, s := range have {
-		count[s]++
-	}
-	for _, s := range want {
-		if count[s] == 0 {
-			missing = append(missing, s)
-		}
-		count[s]--
-	}
-	for s, n := range count {
-		if n > 0 {
-			extra = append(extra, s)
-		}
-	}
-	return missing, extra
 }

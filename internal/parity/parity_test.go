@@ -11,7 +11,6 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/engines"
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/process"
@@ -188,75 +187,13 @@ func untraced(_ context.Context, folder, _ string) (Recording, error) {
 // checkTruth compares what ovs-ofctl said on the live node with what it says on the replica.
 func checkTruth(t *testing.T, n *Node, truth string) {
 	t.Helper()
-	versions, err := os.ReadFile(filepath.Join(truth, "versions"))
-	if err != nil || len(versions) == 0 {
-		t.Fatal("no truth: ", err)
+	differ, err := Truth(truth, func(args ...string) (string, error) { return n.Tool(context.Background(), "ovs-ofctl", args...) })
+	if err != nil {
+		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(versions)) {
-		bridge, version, _ := strings.Cut(strings.TrimSpace(line), " ")
-		for _, d := range []struct{ file, command string }{{"flows", "dump-flows"}, {"groups", "dump-groups"}, {"meters", "dump-meters"}, {"tlv", "dump-tlv-map"}} {
-			want, err := os.ReadFile(filepath.Join(truth, bridge+"."+d.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			args := []string{"-O", version, d.command, bridge}
-			if d.file == "flows" {
-				args = append([]string{"--no-stats"}, args...)
-			}
-			have, err := n.Tool(context.Background(), "ovs-ofctl", args...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			missing, extra := difference(entries(d.file, string(want)), entries(d.file, have))
-			if len(missing)+len(extra) > 0 {
-				t.Errorf("%s %s: %d of the live node are missing, %d are there that it had not: %.400q %.400q", bridge, d.file, len(missing), len(extra), missing, extra)
-			}
-		}
+	for _, d := range differ {
+		t.Error(d)
 	}
-}
-
-// entries are a dump's. Timeouts don't count, since a replica's flows have none.
-func entries(kind, text string) []string {
-	var list []string
-	r := strings.NewReader(text)
-	var found []openflow.Entry
-	switch kind {
-	case "flows":
-		for flow, problem := range openflow.Flows(r) {
-			if problem == nil {
-				list = append(list, strings.ReplaceAll(flow.Text, "dec_ttl()", "dec_ttl"))
-			}
-		}
-	case "groups":
-		found, _ = openflow.Groups(r)
-	case "meters":
-		found, _ = openflow.Meters(r)
-	case "tlv":
-		found, _ = openflow.TLVMap(r)
-	}
-	for _, e := range found {
-		list = append(list, e.Text)
-	}
-	return list
-}
-
-func difference(want, have []string) (missing, extra []string) {
-	count := map[string]int{}
-	for _, s := range have {
-		count[s]++
-	}
-	for _, s := range want {
-		if count[s] == 0 {
-			missing = append(missing, s)
-		}
-		count[s]--
-	}
-	for s, n := range count {
-		if n > 0 {
-			extra = append(extra, s)
-		}
-	}
-	return missing, extra
 }
 
 // checkDSCP makes sure that the topology holds what it is there for: a flow

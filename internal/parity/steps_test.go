@@ -187,10 +187,10 @@ func recorded(t *testing.T, path string) string {
 // sameDump compares what ovs-ofctl dumps with what was collected.
 func sameDump(dump workdir.Dump) func(*testing.T, *Node, Recording) bool {
 	return func(t *testing.T, n *Node, _ Recording) bool {
-		want := entries(string(dump), recorded(t, n.Workdir.DumpFile("br-int", dump)))
+		want := Entries(dump, recorded(t, n.Workdir.DumpFile("br-int", dump)))
 		command := map[workdir.Dump]string{workdir.Meters: "dump-meters", workdir.TLV: "dump-tlv-map"}[dump]
-		have := entries(string(dump), tool(t, n, "ovs-ofctl", "-O", "OpenFlow15", command, "br-int"))
-		missing, extra := difference(want, have)
+		have := Entries(dump, tool(t, n, "ovs-ofctl", "-O", "OpenFlow15", command, "br-int"))
+		missing, extra := Difference(want, have)
 		return len(want) > 0 && len(missing)+len(extra) == 0
 	}
 }
@@ -290,7 +290,7 @@ func sameMulticast(t *testing.T, n *Node, _ Recording) bool {
 		}
 		want := strings.Split(age.ReplaceAllString(text, ""), "\n")
 		have := strings.Split(age.ReplaceAllString(tool(t, n, "ovs-appctl", "mdb/show", filepath.Base(filepath.Dir(path))), ""), "\n")
-		missing, extra := difference(want, have)
+		missing, extra := Difference(want, have)
 		same = same && len(missing)+len(extra) == 0
 		seen = seen || len(want) > 2
 	}

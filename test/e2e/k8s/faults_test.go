@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ovs-offline/internal/parity"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/e2e/k8s/cluster"
 )
@@ -214,7 +215,7 @@ func digest(path string, data []byte) (string, error) {
 	case strings.HasPrefix(path, "db/"):
 		return rows(data)
 	case strings.HasSuffix(path, ".dump"):
-		list := entries(kind, string(data))
+		list := parity.Entries(workdir.Dump(kind), string(data))
 		slices.Sort(list)
 		return strings.Join(list, "\n"), nil
 	}
