@@ -97,8 +97,12 @@ func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
 	text := strings.TrimSpace(l.text)
 	match, actions, ok := cutActions(text)
 	if !ok {
+		problem := notData(n, text, "a flow")
+		if n == 1 && problem.Lost && !strings.Contains(text, "***decode error") {
+			problem.Reason += ": perhaps the dump's beginning was cut off"
+		}
 		// After a decode error comes its hexdump: nothing of it is news.
-		return Flow{}, notData(n, text, "a flow"), undecoded
+		return Flow{}, problem, undecoded
 	}
 	return Flow{Line: n, Text: clean(match) + " actions=" + actions}, nil, false
 }

@@ -225,7 +225,7 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 // finalWords are the last words of a container that has just ended: an engine
 // may still be writing them down.
 func (r *Runtime) finalWords(ctx context.Context, id string, d runtime.Daemon) string {
-	const bound, pause = time.Second, 20 * time.Millisecond
+	const bound, pause = 5 * time.Second, 20 * time.Millisecond
 	for deadline := time.Now().Add(bound); ; time.Sleep(pause) {
 		if said := r.lastWords(ctx, id, d); said != "" || ctx.Err() != nil || time.Now().After(deadline) {
 			return said
@@ -237,7 +237,7 @@ func (r *Runtime) finalWords(ctx context.Context, id string, d runtime.Daemon) s
 // appendix to an error.
 func (r *Runtime) lastWords(ctx context.Context, id string, d runtime.Daemon) string {
 	const most = 3
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	var kept []string
 	if said, err := r.options.Engine.Log(ctx, id, 10*most); err == nil {
