@@ -203,7 +203,7 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 		if time.Since(asked) > between {
 			c, err := r.options.Engine.Inspect(ctx, id)
 			if err == nil && !c.Running {
-				return fmt.Errorf("it ended with exit code %d%s", c.Exit, r.finalWords(ctx, id, d))
+				return fmt.Errorf("it ended with exit code %d%s", c.Exit, r.lastWords(ctx, id, d))
 			}
 			if err != nil && ctx.Err() == nil {
 				return err
@@ -222,29 +222,21 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 	return nil
 }
 
-// finalWords are the last words of a container that has just ended: an engine
-// may still be writing them down.
-func (r *Runtime) finalWords(ctx context.Context, id string, d runtime.Daemon) string {
-	const bound, pause = 5 * time.Second, 20 * time.Millisecond
-	for deadline := time.Now().Add(bound); ; time.Sleep(pause) {
-		if said := r.lastWords(ctx, id, d); said != "" || ctx.Err() != nil || time.Now().After(deadline) {
-			return said
-		}
-	}
-}
-
 // lastWords is what a container, and the log of its daemon, said last, as an
 // appendix to an error.
 func (r *Runtime) lastWords(ctx context.Context, id string, d runtime.Daemon) string {
 	const most = 3
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	said, _ := r.options.Engine.Log(ctx, id, 10*most) // what can be had of it
+	if d.Log != "" {
+		raw, _ := os.ReadFile(errorsOf(d)) // there is none where it did not come so far
+		said += string(raw)
+	}
 	var kept []string
-	if said, err := r.options.Engine.Log(ctx, id, 10*most); err == nil {
-		for line := range strings.Lines(said) {
-			if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "|INFO|") && !strings.Contains(line, "|WARN|") {
-				kept = append(kept, line)
-			}
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "|INFO|") && !strings.Contains(line, "|WARN|") {
+			kept = append(kept, line)
 		}
 	}
 	if fatal := daemon.FatalLine(d); fatal != "" && len(kept) == 0 {

@@ -11,6 +11,13 @@ import (
 	"ovs-offline/replica/runtime/daemon"
 )
 
+// keepErrors runs a daemon with its standard error in a file: an engine under
+// load loses the last words of a container that ends at once.
+const keepErrors = `exec "$@" 2>"$0"`
+
+// errorsOf is where the standard error of d goes.
+func errorsOf(d runtime.Daemon) string { return strings.TrimSuffix(d.Log, ".log") + ".stderr.log" }
+
 // path is PATH inside a container.
 const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -30,7 +37,8 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	spec := r.spec(d.Role)
 	spec.Join = tools
 	spec.Env = environment(d.RunDir, filepath.Dir(d.Log))
-	spec.Command = append([]string{d.Program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off"}, d.Args...)
+	spec.Command = append([]string{"bash", "-c", keepErrors, errorsOf(d),
+		d.Program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off"}, d.Args...)
 	before := daemon.LogSize(d.Log)
 	_, err = r.launch(ctx, spec, d, func() bool { return daemon.Ready(d, before) })
 	if err != nil {
