@@ -129,7 +129,7 @@ func (f framing) copyOutput(in *bufio.Reader, out io.Writer) (closing string, er
 func verify(closing string, sum cksum) (code int, err error) {
 	words := strings.Fields(closing)
 	if len(words) != 4 {
-		return 0, fmt.Errorf("%w: cksum said nothing", errFar)
+		return 0, fmt.Errorf("%w: tee and cksum count what is sent, and said only %q", errFar, closing)
 	}
 	if words[1] != "0" {
 		return 0, fmt.Errorf("%w: tee failed with exit code %s", errFar, words[1])
