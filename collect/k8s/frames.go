@@ -131,13 +131,13 @@ func verify(closing string, sum cksum) (code int, err error) {
 	if len(words) != 4 {
 		return 0, fmt.Errorf("%w: tee and cksum count what is sent, and said only %q", errFar, closing)
 	}
-	if words[1] != "0" {
-		return 0, fmt.Errorf("%w: tee failed with exit code %s", errFar, words[1])
+	if words[1] != "t0" {
+		return 0, fmt.Errorf("%w: tee failed with exit code %s", errFar, strings.TrimPrefix(words[1], "t"))
 	}
 	if crc := strconv.FormatUint(uint64(sum.sum()), 10); words[2] != crc || words[3] != strconv.FormatInt(sum.size, 10) {
 		return 0, fmt.Errorf("%w: %d bytes with checksum %s came, %s with %s were sent", errShort, sum.size, crc, words[3], words[2])
 	}
-	return strconv.Atoi(words[0])
+	return strconv.Atoi(strings.TrimPrefix(words[0], "c"))
 }
 
 // mostErrors bounds what is kept of one command's stderr, in bytes.

@@ -10,9 +10,10 @@ package k8s
 //
 //	NONCE {NAME
 //	output
-//	NONCE }CODE TEE CRC LENGTH
+//	NONCE }cCODE tTEE CRC LENGTH
 //
-// CODE is the command's exit code, TEE that of tee; CRC and LENGTH are what
+// CODE is the command's exit code, TEE that of tee, which may come first where
+// it fails; CRC and LENGTH are what
 // cksum made of the output over there. The last line is "NONCE .". On stderr
 // stand the same lines, without figures. So whatever a connection loses shows.
 //
@@ -21,8 +22,9 @@ package k8s
 // opened where the container runs as somebody else than who made it.
 const prologue = `n=$1 t=$2 T=$3;shift 3;set -f;exec 4>&1
 f(){ printf '%s {%s\n' "$n" "$1" >&4||exit;printf '%s {%s\n' "$n" "$1" >&2;shift
-set -- $({ { { "$@" </dev/null 3>&- 4>&- 5>&-;echo $? >&5;}|{ tee /dev/fd/3 >&4;echo $? >&5;};} 3>&1|cksum;} 5>&1)
-printf '\n%s }%s\n' "$n" "$*" >&4||exit;printf '\n%s }\n' "$n" >&2;return "$1";}
+set -- $({ { { "$@" </dev/null 3>&- 4>&- 5>&-;echo c$? >&5;}|{ tee /dev/fd/3 >&4;echo t$? >&5;};} 3>&1|cksum;} 5>&1)
+case $1$2 in t*c*)x=$1 y=$2;shift 2;set -- "$y" "$x" "$@";;esac
+printf '\n%s }%s\n' "$n" "$*" >&4||exit;printf '\n%s }\n' "$n" >&2;r=${1#c};case $r in *[!0-9]*)r=1;;esac;return $r;}
 z(){ printf '%s .\n' "$n" >&4;printf '%s .\n' "$n" >&2;exit 0;}
 `
 
