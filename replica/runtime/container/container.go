@@ -53,7 +53,7 @@ type Runtime struct {
 
 	mu      sync.Mutex // guards what follows, and the making of the tools' container
 	toolsID string
-	remarks []string
+	remarks daemon.Remarks
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)
@@ -76,22 +76,7 @@ func (r *Runtime) Name() string { return r.options.Engine.Name() }
 func (r *Runtime) Isolated(context.Context) (bool, string) { return true, "" }
 
 // Remarks are what daemons logged as an error while they started.
-func (r *Runtime) Remarks() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]string(nil), r.remarks...)
-}
-
-func (r *Runtime) remark(line string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, said := range r.remarks {
-		if said == line {
-			return
-		}
-	}
-	r.remarks = append(r.remarks, line)
-}
+func (r *Runtime) Remarks() []string { return r.remarks.Lines() }
 
 // State tells whether the container of d runs.
 func (r *Runtime) State(ctx context.Context, d runtime.Daemon) (runtime.State, error) {

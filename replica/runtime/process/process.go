@@ -35,7 +35,7 @@ type Runtime struct {
 	mu      sync.Mutex
 	probed  bool
 	refused string // why there are no namespaces; "" when there are
-	remarks []string
+	remarks daemon.Remarks
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)
@@ -77,7 +77,7 @@ func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 	}
 	r.probed, r.refused = true, refused
 	if refused != "" {
-		r.remarks = append(r.remarks, "daemons run without a network namespace of their own ("+refused+
+		r.remarks.Add("daemons run without a network namespace of their own (" + refused +
 			"): they hold no privileges, but share this host's network, so tunnels see its routes, and a controller or collector left in the database could be dialled")
 	}
 	return refused == "", refused
@@ -85,22 +85,7 @@ func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 
 // Remarks are what could not be done as it should, and what daemons logged as
 // an error while they started.
-func (r *Runtime) Remarks() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]string(nil), r.remarks...)
-}
-
-func (r *Runtime) remark(line string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, said := range r.remarks {
-		if said == line {
-			return
-		}
-	}
-	r.remarks = append(r.remarks, line)
-}
+func (r *Runtime) Remarks() []string { return r.remarks.Lines() }
 
 // State tells whether d runs: whether a process holds its pid file, that is.
 func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, error) {

@@ -37,7 +37,7 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 		return errors.Join(fmt.Errorf("starting %s: %s", d.Role, fatal), r.Stop(context.WithoutCancel(ctx), d))
 	}
 	for _, line := range errs {
-		r.remark(d.Role + " logged while it started: " + line)
+		r.remarks.Add(d.Role + " logged while it started: " + line)
 	}
 	return nil
 }
