@@ -27,13 +27,13 @@ func (t tests) Run() int { return engines.Main(t.m) }
 // TestScripts runs the whole program as a person would; each script reads like
 // a session at a terminal.
 func TestScripts(t *testing.T) {
-	runScripts(t, engines.Get(t, engines.Process), "testdata/script/*.txtar")
+	runScripts(t, engines.Get(t, engines.Process), "testdata/script/*.txtar", "testdata/everywhere/*.txtar")
 }
 
 // TestScriptsEverywhere runs the sessions in which daemons run, on each engine.
 func TestScriptsEverywhere(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, r engines.Runtime) {
-		runScripts(t, r, "testdata/script/session.txtar", "testdata/script/byhand.txtar", "testdata/containers/*.txtar")
+		runScripts(t, r, "testdata/everywhere/*.txtar", "testdata/containers/*.txtar")
 	})
 }
 
@@ -61,6 +61,7 @@ func runScripts(t *testing.T, r engines.Runtime, patterns ...string) {
 			e.Setenv("COMPUTE", filepath.Join(captures, "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"))
 			e.Setenv("WORKER", filepath.Join(captures, "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"))
 			e.Setenv("OVS_DBG_WORKDIR", filepath.Join(e.WorkDir, "wd"))
+			e.Setenv("RUNTIME", r.Name)
 			e.Setenv("PATH", e.Getenv("PATH")+":/usr/sbin:/sbin")
 			for _, setting := range r.Env() {
 				name, value, _ := strings.Cut(setting, "=")

@@ -1,4 +1,4 @@
-package image
+package image_test
 
 import (
 	"errors"
@@ -6,23 +6,24 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/testengine"
+	"ovs-offline/image"
+	"ovs-offline/internal/engines"
 	"ovs-offline/replica/runtime/container"
 )
 
 // TestCheck: what comes from outside is refused before an engine is asked.
 func TestCheck(t *testing.T) {
-	for _, b := range []Build{
+	for _, b := range []image.Build{
 		{Repo: "ext::sh -c id"}, {Repo: "--upload-pack=id"}, {Repo: "/etc"}, {Repo: "file:///etc"}, {Repo: "https://host/$(id)"},
 		{Repo: "https://host/a b"}, {Repo: "https:///x"}, {Repo: "https://host/\nRUN id"},
 		{Commit: "-f"}, {Commit: "a;id"}, {Commit: "main..other"}, {Commit: "a b"}, {Commit: "$(id)"}, {Commit: "a\nb"},
 		{Platform: "linux"}, {Platform: "linux/arm64/v8/x"}, {Platform: "--x"}, {Name: "UPPER case"}, {Name: "a:b:c"},
 	} {
-		if err := b.Check(); !errors.Is(err, ErrBadBuild) {
+		if err := b.Check(); !errors.Is(err, image.ErrBadBuild) {
 			t.Errorf("%+v: %v", b, err)
 		}
 	}
-	for _, b := range []Build{
+	for _, b := range []image.Build{
 		{}, {Repo: "https://example.org/ovn-org/ovn.git"}, {Repo: "git://example.org:9418/ovn", Commit: "v24.03.1"},
 		{Commit: "b24b1f0"}, {Commit: "branch-23.06"}, {Commit: "origin/main"}, {Platform: "linux/arm64"}, {Platform: "linux/arm/v7"},
 		{Name: "ovs-offline"}, {Name: "localhost/a/b:c"},
@@ -36,20 +37,21 @@ func TestCheck(t *testing.T) {
 // TestRun goes the whole way of a build, with steps that need no network.
 func TestRun(t *testing.T) {
 	h := fromHost(t)
-	for _, name := range testengine.Names() {
+	for _, name := range engines.Labels()[1:] {
 		t.Run(name, func(t *testing.T) {
 			e, c := engine(t, name)
 			base, err := h.Load(t.Context(), e, "", "1")
 			if err != nil {
 				t.Fatal(err)
 			}
-			step := containerBuild{args: map[string]string{"REPO": `a "b" $(id) ; 'c'`}, containerfile: "FROM " + base.Name + `
+			args := map[string]string{"REPO": `a "b" $(id) ; 'c'`}
+			containerfile := "FROM " + base.Name + `
 WORKDIR /usr/share/ovs-offline
 ARG REPO
 RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && printf %s "$REPO" >repo
-`}
+`
 			var progress strings.Builder
-			made, err := Build{Network: "host"}.run(t.Context(), e, step, madeFromSource, "1.2.3", &progress)
+			made, err := image.Build{Network: "host"}.RunContainerfile(t.Context(), e, containerfile, args, "1.2.3", &progress)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &progress)
 			}
@@ -60,14 +62,14 @@ RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && 
 			if !strings.Contains(progress.String(), "RUN printf") {
 				t.Errorf("progress:\n%s", &progress)
 			}
-			if said := c.lockedDown(t, made.Name, "cat /usr/share/ovs-offline/repo"); said != step.args["REPO"] {
+			if said := c.lockedDown(t, made.Name, "cat /usr/share/ovs-offline/repo"); said != args["REPO"] {
 				t.Errorf("the argument became %q", said)
 			}
 			checkNoLeftovers(t, c)
 
-			step.containerfile = "FROM " + base.Name + "\nRUN echo this step failed >&2; exit 7\n"
+			containerfile = "FROM " + base.Name + "\nRUN echo this step failed >&2; exit 7\n"
 			progress.Reset()
-			_, err = Build{Network: "host"}.run(t.Context(), e, step, madeFromSource, "1", &progress)
+			_, err = image.Build{Network: "host"}.RunContainerfile(t.Context(), e, containerfile, args, "1", &progress)
 			if err == nil || !strings.Contains(err.Error(), "7") || !strings.Contains(progress.String(), "this step failed") {
 				t.Errorf("%v\n%s", err, &progress)
 			}
@@ -97,12 +99,12 @@ func TestPackages(t *testing.T) {
 	if base == "" {
 		t.Skipf("downloads packages, for minutes: to have it, make a base image (debootstrap --variant=minbase stable DIR; tar -C DIR -cf FILE .) and name it in %s", baseEnv)
 	}
-	for _, name := range testengine.Names() {
+	for _, name := range engines.Labels()[1:] {
 		t.Run(name, func(t *testing.T) {
 			e, c := engine(t, name)
 			c.run(t, "import", base, "docker.io/library/debian:stable-slim")
 			var progress strings.Builder
-			made, err := Build{Network: "host"}.Run(t.Context(), e, "1", &progress)
+			made, err := image.Build{Network: "host"}.Run(t.Context(), e, "1", &progress)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &progress)
 			}

@@ -1,4 +1,4 @@
-package image
+package image_test
 
 import (
 	"archive/tar"
@@ -15,7 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/testengine"
+	"ovs-offline/image"
+	"ovs-offline/internal/engines"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/process"
 )
@@ -26,7 +27,7 @@ const fromHostOnly = "IMAGE_TEST_FROM_HOST_ONLY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(fromHostOnly) != "" {
-		h, err := FromHost(context.Background())
+		h, err := image.FromHost(context.Background())
 		if err == nil {
 			fmt.Println("left out:", h.LeftOut)
 		}
@@ -36,12 +37,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func fromHost(t *testing.T) *Host {
+func fromHost(t *testing.T) *image.Host {
 	t.Helper()
-	if err := process.Missing(slices.Concat(ovsTools, ovnTools, []string{detrace})...); err != nil {
+	if err := process.Missing(append(slices.Clone(image.Programs), image.Detrace)...); err != nil {
 		t.Skip(err)
 	}
-	h, err := FromHost(t.Context())
+	h, err := image.FromHost(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,13 +50,13 @@ func fromHost(t *testing.T) *Host {
 }
 
 // engine starts an engine and connects to it.
-func engine(t *testing.T, name string) (Engine, *commandLine) {
+func engine(t *testing.T, name string) (image.Engine, *commandLine) {
 	t.Helper()
-	address := testengine.Start(t, name)
+	address := engines.Alone(t, name)
 	t.Setenv("CONTAINER_HOST", address)
 	t.Setenv("DOCKER_HOST", address)
 	kind, _, _ := strings.Cut(name, "-")
-	e, err := Connect(t.Context(), kind)
+	e, err := image.Connect(t.Context(), kind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +88,10 @@ func (c *commandLine) run(t *testing.T, args ...string) string {
 
 // lockedDown runs a script in a container that can do nothing, as a user that
 // the image has never heard of.
-func (c *commandLine) lockedDown(t *testing.T, image, script string, args ...string) string {
+func (c *commandLine) lockedDown(t *testing.T, name, script string, args ...string) string {
 	t.Helper()
 	argv := []string{"run", "--rm", "--network", "none", "--cap-drop", "all", "--security-opt", "no-new-privileges",
-		"--read-only", "--tmpfs", "/tmp", "--user", "12345:12345", image, "bash", "-c", script, "bash"}
+		"--read-only", "--tmpfs", "/tmp", "--user", "12345:12345", name, "bash", "-c", script, "bash"}
 	return c.run(t, append(argv, args...)...)
 }
 
@@ -99,11 +100,11 @@ func TestFromHost(t *testing.T) {
 	if len(h.LeftOut) > 0 {
 		t.Errorf("left out: %v", h.LeftOut)
 	}
-	t.Logf("%d MB in %d files", h.Size()/1e6, len(h.files.entries))
+	t.Logf("%d MB in %d files", h.Size()/1e6, h.Files())
 	if h.Size() > 70e6 {
 		t.Errorf("an image of %d bytes", h.Size())
 	}
-	for _, name := range testengine.Names() {
+	for _, name := range engines.Labels()[1:] {
 		t.Run(name, func(t *testing.T) {
 			e, c := engine(t, name)
 			made, err := h.Load(t.Context(), e, "", "1.2.3")
@@ -126,7 +127,7 @@ func TestFromHost(t *testing.T) {
 }
 
 // checkVersions compares with what the tools of this host say themselves.
-func checkVersions(t *testing.T, made Made) {
+func checkVersions(t *testing.T, made image.Made) {
 	t.Helper()
 	for tool, version := range map[string]string{"ovs-vswitchd": made.Versions.OVS, "ovn-nbctl": made.Versions.OVN} {
 		line, _, _ := strings.Cut(onHost(t, tool), "\n")
@@ -150,10 +151,10 @@ func onHost(t *testing.T, tool string) string {
 }
 
 // checkTools: each tool says in the container what it says here.
-func checkTools(t *testing.T, c *commandLine, image string) {
+func checkTools(t *testing.T, c *commandLine, name string) {
 	t.Helper()
-	tools := slices.Concat(ovsTools, ovnTools, []string{"bash", "cat", "ls", "mv", "rm"})
-	out := c.lockedDown(t, image, `for tool; do "$tool" --version || exit; printf '\0'; done`, tools...)
+	tools := slices.Concat(image.Programs, []string{"bash", "cat", "ls", "mv", "rm"})
+	out := c.lockedDown(t, name, `for tool; do "$tool" --version || exit; printf '\0'; done`, tools...)
 	said := strings.Split(out, "\x00")
 	for i, tool := range tools {
 		if i >= len(said) || said[i] != onHost(t, tool) {
@@ -164,9 +165,9 @@ func checkTools(t *testing.T, c *commandLine, image string) {
 
 // checkDetrace has the image's ovn-detrace ask the image's ovsdb-servers, of
 // the image's schemas, about a trace.
-func checkDetrace(t *testing.T, c *commandLine, image string) {
+func checkDetrace(t *testing.T, c *commandLine, name string) {
 	t.Helper()
-	out := c.lockedDown(t, image, `
+	out := c.lockedDown(t, name, `
 		export OVS_RUNDIR=/tmp OVN_RUNDIR=/tmp
 		for db in nb sb; do
 			ovsdb-tool create /tmp/$db.db /usr/share/ovn/ovn-$db.ovsschema
@@ -238,7 +239,7 @@ func checkLayer(t *testing.T, r io.Reader) {
 			t.Fatal(err)
 		}
 		root = root || h.Name == "./"
-		wrong := h.Uid != 0 || h.Gid != 0 || !h.ModTime.Equal(epoch) || h.Mode&0o6000 != 0
+		wrong := h.Uid != 0 || h.Gid != 0 || !h.ModTime.Equal(image.Epoch) || h.Mode&0o6000 != 0
 		switch h.Typeflag {
 		case tar.TypeDir:
 			wrong = wrong || h.Mode != 0o755 && h.Name != "./tmp/"

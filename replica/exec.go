@@ -98,5 +98,8 @@ func scripts(wd *workdir.Dir, kinds []workdir.Kind) activate.Replica {
 	if slices.Contains(kinds, workdir.SB) {
 		r.SBSocket = wd.Socket(workdir.SB)
 	}
+	if _, err := os.Stat(wd.RecordedSocket()); err == nil {
+		r.Recorded = wd.RecordedSocket()
+	}
 	return r
 }

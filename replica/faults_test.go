@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,6 +84,49 @@ func TestBadFlowsCostThemselves(t *testing.T) {
 		if !found {
 			t.Errorf("not named with reason %q: %s\nset aside: %+v", reason, line, n.report.SetAside)
 		}
+	}
+}
+
+// TestManyBadFlows mixes flows that ovs-ofctl can't read, or the switch refuses,
+// with good ones: exactly they are put aside.
+func TestManyBadFlows(t *testing.T) {
+	needTools(t)
+	dir := extracted(t)
+	kinds := []string{
+		"table=9, n_packets=0, n_bytes=0, priority=7,ip actions=frobnicate(3)",
+		"table=254, n_packets=0, n_bytes=0, priority=%d,ip actions=drop",
+		"table=9, n_packets=0, n_bytes=0, priority=%d,ip,nw_src=1.2.3.4.5 actions=drop",
+		"table=9, n_packets=0, n_bytes=0, priority=%d,ip,nonsense=%[1]d actions=drop",
+		"table=254, n_packets=0, n_bytes=0, priority=%d,arp actions=drop",
+	}
+	bad := map[int]bool{}
+	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {
+		var mixed []string
+		for i, line := range strings.SplitAfter(dump, "\n") {
+			mixed = append(mixed, line)
+			if i%3 == 2 || i > 700 && i < 800 && line != "" {
+				kind := kinds[len(bad)%len(kinds)]
+				if strings.Contains(kind, "%") {
+					kind = fmt.Sprintf(kind, i)
+				}
+				mixed = append(mixed, fmt.Sprintf(" cookie=0xbad%d, duration=1s, %s\n", i, kind))
+				bad[len(mixed)] = true
+			}
+		}
+		return strings.Join(mixed, "")
+	})
+	n := replay(t, dir, Options{})
+	if c := n.report.Bridges[0].Counts[workdir.Flows]; c.Restored != 958 || c.SetAside != len(bad) || c.Different != 0 {
+		t.Errorf("958 good flows and %d bad ones: %+v", len(bad), *c)
+	}
+	for _, item := range n.report.SetAside {
+		if item.Dump == workdir.Flows && !bad[item.Line] {
+			t.Errorf("put aside without need: line %d: %s", item.Line, item.Text)
+		}
+		delete(bad, item.Line)
+	}
+	if len(bad) > 0 {
+		t.Errorf("%d bad lines are not named", len(bad))
 	}
 }
 

@@ -69,7 +69,7 @@ func (s Sockets) Print(w io.Writer) {
 		}
 	}
 	if s.Recorded != "" {
-		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only) found at %s\n  You can run commands such as:\n\n    ovs-vsctl --db unix:%s list interface\n\n", s.Recorded, s.Recorded)
+		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only) found at %s\n  You can run commands such as:\n\n    ovs-vsctl --db unix:%s list interface\n  or\n    %s list interface\n\n", s.Recorded, s.Recorded, activate.RecordedTool(filepath.Dir(s.Activate)))
 	}
 	if len(s.Management) > 0 {
 		fmt.Fprintf(w, "* openflow bridge management sockets found at %s\n  You can run ofproto commands such as:\n\n", strings.Join(s.Management, "\n  "))

@@ -128,32 +128,73 @@ func bringUp(ctx context.Context, label string) outcome {
 		return outcome{runtime: r}
 	}
 	if lent.dir == "" {
-		dir, err := os.MkdirTemp("", "oo-engines-") // short: a socket's path has 107 bytes at most
-		if err == nil {
-			err = os.Chmod(dir, 0o755)
-		}
+		dir, err := folder()
 		if err != nil {
 			return outcome{err: err}
 		}
 		lent.dir = dir
 	}
-	var out, said strings.Builder
-	start := exec.CommandContext(ctx, script(), "start", lent.dir, label)
-	start.Stdout, start.Stderr = &out, &said
-	const cannot = 3
-	var ended *exec.ExitError
-	switch err := start.Run(); {
-	case errors.As(err, &ended) && ended.ExitCode() == cannot:
-		return outcome{skip: strings.TrimSpace(said.String())}
-	case err != nil:
-		return outcome{err: fmt.Errorf("starting %s: %w: %s", label, err, said.String())}
-	}
-	_, socket, ok := strings.Cut(strings.TrimSpace(out.String()), "=")
-	if !ok {
-		return outcome{err: fmt.Errorf("starting %s: it printed %q", label, out.String())}
+	socket, skip, err := start(ctx, lent.dir, label)
+	if skip != "" || err != nil {
+		return outcome{skip: skip, err: err}
 	}
 	r.Socket, r.dir = socket, lent.dir
 	return outcome{runtime: r, err: r.makeImage(ctx)}
+}
+
+// Alone brings up an engine with nothing in it for one test, with which it ends,
+// and returns its address.
+func Alone(t testing.TB, label string) string {
+	t.Helper()
+	dir, err := folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command(script(), "stop", dir).CombinedOutput(); err != nil {
+			t.Errorf("ending %s: %v: %s", label, err, out)
+		}
+		_ = os.Remove(dir)
+	})
+	socket, skip, err := start(t.Context(), dir, label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if skip != "" {
+		t.Skip(skip)
+	}
+	return socket
+}
+
+// folder makes one for engines: a user without privileges can enter it, and it is
+// short, since a socket's path has 107 bytes at most.
+func folder() (string, error) {
+	dir, err := os.MkdirTemp("", "oo-engines-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755)
+}
+
+// start starts an engine in a folder and returns its address, or why this machine
+// can't have it.
+func start(ctx context.Context, dir, label string) (socket, skip string, err error) {
+	var out, said strings.Builder
+	c := exec.CommandContext(ctx, script(), "start", dir, label)
+	c.Stdout, c.Stderr = &out, &said
+	const cannot = 3
+	var ended *exec.ExitError
+	switch err := c.Run(); {
+	case errors.As(err, &ended) && ended.ExitCode() == cannot:
+		return "", strings.TrimSpace(said.String()), nil
+	case err != nil:
+		return "", "", fmt.Errorf("starting %s: %w: %s", label, err, said.String())
+	}
+	_, socket, ok := strings.Cut(strings.TrimSpace(out.String()), "=")
+	if !ok {
+		return "", "", fmt.Errorf("starting %s: it printed %q", label, out.String())
+	}
+	return socket, "", nil
 }
 
 // makeImage is `ovs-offline build --from-host`.

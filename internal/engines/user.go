@@ -31,7 +31,7 @@ func (r Runtime) asUser(t *testing.T) {
 	to := filepath.Join(src, relative)
 	program := filepath.Join(to, "test")
 	if _, err := os.Stat(program); err != nil {
-		for _, part := range []string{"testdata", "scripts", filepath.Join(relative, "testdata")} {
+		for _, part := range []string{"testdata", "scripts", "docs", filepath.Join(relative, "testdata")} {
 			copyTree(t, filepath.Join(root(), part), filepath.Join(src, part))
 		}
 		copyFile(t, filepath.Join(root(), "go.mod"), filepath.Join(src, "go.mod"), 0o644)

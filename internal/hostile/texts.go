@@ -162,13 +162,17 @@ func bridge(name string, schema []byte) Text {
 
 func flowTexts(p Place) map[string]Content {
 	return map[string]Content{
-		"nothing but actions":        plain(" actions=\n actions=drop\nactions=actions=actions=\n"),
-		"escapes":                    plain(flow + "\x1b[2J\x1b]0;x\x07nonsense=\u009b1m actions=\x1b[31m\n\x1b[31mnot a flow\n"),
-		"a line of 100 MB":           around("", many("x", 100*mega), "\n"+flow+"priority=1,ip actions=drop\n"),
-		"a flow of 15 MB":            around(flow+"priority=1,ip actions=", many("output:1,", 15*mega/9), "drop\n"),
-		"50 MB of line breaks":       many("\n", 50*mega),
-		"a million lines of garbage": many("this is no flow\n", mega),
-		"many refused flows":         plain(repeat(200, func(i int) string { return fmt.Sprintf("%spriority=%d,ip actions=frobnicate(%d)\n", flow, i, i) })),
+		"nothing but actions":         plain(" actions=\n actions=drop\nactions=actions=actions=\n"),
+		"escapes":                     plain(flow + "\x1b[2J\x1b]0;x\x07nonsense=\u009b1m actions=\x1b[31m\n\x1b[31mnot a flow\n"),
+		"a line of 100 MB":            around("", many("x", 100*mega), "\n"+flow+"priority=1,ip actions=drop\n"),
+		"a flow of 15 MB":             around(flow+"priority=1,ip actions=", many("output:1,", 15*mega/9), "drop\n"),
+		"50 MB of line breaks":        many("\n", 50*mega),
+		"a million lines of garbage":  many("this is no flow\n", mega),
+		"an action nobody knows":      plain(repeat(10000, func(i int) string { return fmt.Sprintf("%spriority=%d,ip actions=frobnicate(%d)\n", flow, i, i) })),
+		"a thousand unreadable flows": plain(repeat(1000, func(i int) string { return fmt.Sprintf("%spriority=%d,ip,nw_src=%d.%[2]d actions=drop\n", flow, i, i) })),
+		"a thousand refused flows": plain(repeat(1000, func(i int) string {
+			return fmt.Sprintf("%spriority=%d,ip actions=drop\n", strings.Replace(flow, "table=0", "table=254", 1), i)
+		})),
 		"flows for a table too many": plain(repeat(150, func(i int) string { return fmt.Sprintf("%spriority=%d,ip,table=255 actions=resubmit(,999)\n", flow, i) })),
 		"parentheses":                plain(flow + "priority=1,ip actions=" + strings.Repeat("clone(", 100000) + strings.Repeat(")", 100000) + "\n"),
 		"quotes":                     plain(flow + "in_port=\"\\\" actions=\"\n" + flow + "in_port=\"a actions=drop\n"),

@@ -194,6 +194,23 @@ func (f Flow) Actions() string {
 	return actions
 }
 
+// Words are the names of a flow's fields and flags, and those of its actions
+// that stand in no other action.
+func Words(text string) (fields, actions []string) {
+	match, rest, _ := cutActions(text)
+	return names(match), names(rest)
+}
+
+func names(text string) []string {
+	list := tokens(text)
+	for i, token := range list {
+		if end := strings.IndexAny(token, "=:("); end >= 0 {
+			list[i] = token[:end]
+		}
+	}
+	return list
+}
+
 // WithActions is the flow with other actions.
 func (f Flow) WithActions(actions string) string {
 	match, _, _ := cutActions(f.Text)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"ovs-offline/internal/durable"
 )
 
 // output is a standalone file being written. It can be cut back to an earlier
@@ -98,7 +100,7 @@ func (o *output) install(dst string) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", dst, err)
 	}
-	return syncDir(filepath.Dir(dst))
+	return durable.Sync(filepath.Dir(dst))
 }
 
 // discard closes the file, and removes it unless it was installed.
@@ -107,13 +109,4 @@ func (o *output) discard(installed bool) {
 	if !installed {
 		os.Remove(o.file.Name())
 	}
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ovs-offline/internal/durable"
 )
 
 // A new collection is built beside the old one and put in its place in one
@@ -195,6 +197,10 @@ func (s *Staging) Install(collections ...Collection) error {
 		c.Units = append(c.Units, unit)
 	}
 	sort.Strings(c.Units)
+	// What the commit names must be there whenever the commit is.
+	if err := durable.SyncTree(s.path); err != nil {
+		return fmt.Errorf("workdir %s: %w", s.target.path, err)
+	}
 	if err := WriteJSON(s.join(commitName), c); err != nil {
 		return fmt.Errorf("workdir %s: %w", s.target.path, err)
 	}
@@ -227,7 +233,25 @@ func (d *Dir) recoverInstall() error {
 	if err := os.Rename(staged, d.manifestPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("workdir %s: %w", d.path, err)
 	}
+	// The commit goes only when all of its moves can no more be lost.
+	if err := d.syncMoves(c.Units); err != nil {
+		return fmt.Errorf("workdir %s: %w", d.path, err)
+	}
 	return os.RemoveAll(root)
+}
+
+// syncMoves syncs the folders that units were moved into.
+func (d *Dir) syncMoves(units []string) error {
+	folders := map[string]bool{d.path: true}
+	for _, unit := range units {
+		folders[filepath.Dir(d.join(unit))] = true
+	}
+	for folder := range folders {
+		if err := durable.Sync(folder); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *Dir) installUnit(root, unit string) error {

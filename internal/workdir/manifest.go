@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"ovs-offline/internal/durable"
 )
 
 // FormatVersion is the version of the workdir's layout and manifest.
@@ -113,7 +115,8 @@ func WriteJSON(path string, v any) error {
 	return WriteFile(path, append(raw, '\n'), 0o600)
 }
 
-// WriteFile writes a whole file under a temporary name, syncs and renames it.
+// WriteFile writes a whole file under a temporary name, syncs and renames it;
+// the new name survives a power cut as well.
 func WriteFile(path string, content []byte, mode os.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
 	if err != nil {
@@ -137,5 +140,8 @@ func WriteFile(path string, content []byte, mode os.FileMode) (err error) {
 	if err = f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return durable.Sync(filepath.Dir(path))
 }

@@ -33,10 +33,17 @@ type Replica struct {
 	OVS       bool     // whether an OVS database was collected
 	NBSocket  string   // of the OVN NB database server; "" when none was collected
 	SBSocket  string   // of the OVN SB one; likewise
+	Recorded  string   // of the server of the OVS database as it was recorded; "" where it isn't served
 }
 
 // Script is the path of what a user sources.
 func Script(bin string) string { return filepath.Join(bin, script) }
+
+// recordedTool is ovs-vsctl on the OVS database as it was recorded.
+const recordedTool = "ovs-vsctl-recorded"
+
+// RecordedTool is the path of its wrapper.
+func RecordedTool(bin string) string { return filepath.Join(bin, recordedTool) }
 
 // tools are the programs that get a wrapper.
 func tools() []string {
@@ -65,6 +72,9 @@ func Write(r Replica) error {
 			return err
 		}
 	}
+	if err := render(parsed, "recorded.sh", r.Bin, recordedTool, 0o755, r.values(recordedTool)); err != nil {
+		return err
+	}
 	for name, text := range r.settings() {
 		path := filepath.Join(r.Bin, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -83,7 +93,7 @@ func Write(r Replica) error {
 // Remove removes what Write wrote, and the directory if it is empty then.
 func Remove(bin string) error {
 	var failed []error
-	names := append(tools(), script, fishScript, process.WrapperMark)
+	names := append(tools(), recordedTool, script, fishScript, process.WrapperMark)
 	for name := range (Replica{}).settings() {
 		names = append(names, name)
 	}
@@ -123,7 +133,7 @@ func (r Replica) Environment() map[string]string {
 
 // unfinished tells what writeFile leaves when it is killed.
 func unfinished(name string) bool {
-	names := append(tools(), script, fishScript)
+	names := append(tools(), recordedTool, script, fishScript)
 	for name := range (Replica{}).settings() {
 		names = append(names, filepath.Base(name))
 	}
@@ -140,7 +150,7 @@ func unfinished(name string) bool {
 // colon separates PATH's entries, a comma separates the OVN and OVS tools'
 // databases.
 func (r Replica) check() error {
-	for _, path := range []string{r.Bin, r.OVSRunDir, r.OVNRunDir, r.NBSocket, r.SBSocket} {
+	for _, path := range []string{r.Bin, r.OVSRunDir, r.OVNRunDir, r.NBSocket, r.SBSocket, r.Recorded} {
 		if path != "" && !filepath.IsAbs(path) {
 			return fmt.Errorf("%q is not an absolute path", path)
 		}
@@ -159,7 +169,7 @@ func (r Replica) values(tool string) map[string]any {
 	return map[string]any{
 		"Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
 		"Bin": r.Bin, "OVSRunDir": r.OVSRunDir, "OVNRunDir": r.OVNRunDir, "OVS": r.OVS,
-		"NB": remote(r.NBSocket), "SB": remote(r.SBSocket),
+		"NB": remote(r.NBSocket), "SB": remote(r.SBSocket), "Recorded": remote(r.Recorded),
 		"Saved": []string{"PATH", "PS1", "OVS_RUNDIR", "OVN_RUNDIR", "OVN_NB_DB", "OVN_SB_DB",
 			"OVN_NB_DAEMON", "OVN_SB_DAEMON", "OVN_NBCTL_OPTIONS", "OVN_SBCTL_OPTIONS"},
 	}
@@ -168,7 +178,10 @@ func (r Replica) values(tool string) map[string]any {
 // refusal says why tool can't work with what was collected; "" when it can.
 // Without it the tool would look for the host's own database.
 func (r Replica) refusal(tool string) string {
-	needs := map[string][]string{"ovs-vsctl": {"OVS"}, "ovn-nbctl": {"OVN NB"}, "ovn-sbctl": {"OVN SB"},
+	if tool == recordedTool && r.OVS && r.Recorded == "" {
+		return "the OVS database as recorded is not served: ovs-offline report says why"
+	}
+	needs := map[string][]string{"ovs-vsctl": {"OVS"}, recordedTool: {"OVS"}, "ovn-nbctl": {"OVN NB"}, "ovn-sbctl": {"OVN SB"},
 		"ovn-trace": {"OVN SB"}, "ovn-detrace": {"OVN NB", "OVN SB"}}
 	has := map[string]bool{"OVS": r.OVS, "OVN NB": r.NBSocket != "", "OVN SB": r.SBSocket != ""}
 	for _, database := range needs[tool] {

@@ -186,11 +186,15 @@ func TestWrapperPassesEverythingOn(t *testing.T) {
 
 func TestWrapperSaysWhatIsMissing(t *testing.T) {
 	r := newReplica(t, "plain")
+	if out, code := call(t, r, nil, "ovs-vsctl-recorded", "show"); code != 1 || !strings.Contains(out, "as recorded is not served: ovs-offline report") {
+		t.Errorf("ovs-vsctl-recorded: exit %d, %q", code, out)
+	}
 	r.NBSocket, r.OVS = "", false
 	if err := Write(r); err != nil {
 		t.Fatal(err)
 	}
-	for tool, want := range map[string]string{"ovn-nbctl": "no OVN NB database was collected", "ovn-detrace": "no OVN NB database was collected",
+	for tool, want := range map[string]string{"ovs-vsctl-recorded": "no OVS database was collected",
+		"ovn-nbctl": "no OVN NB database was collected", "ovn-detrace": "no OVN NB database was collected",
 		"ovs-vsctl": "no OVS database was collected"} {
 		if out, code := call(t, r, nil, tool, "show"); code != 1 || !strings.Contains(out, want) {
 			t.Errorf("%s: exit %d, %q", tool, code, out)
@@ -313,6 +317,14 @@ func TestWrappersAgainstDaemons(t *testing.T) {
 		}
 	}
 	testDetrace(t, r)
+	// The server is told by its socket alone: here it is another database's.
+	r.Recorded = filepath.Join(r.OVSRunDir, "db.sock")
+	if err := Write(r); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := call(t, r, nil, "ovs-vsctl-recorded", "--columns=name", "list", "bridge"); code != 0 || !strings.Contains(out, "br-int") {
+		t.Errorf("ovs-vsctl-recorded: exit %d, %q", code, out)
+	}
 	eachShell(t, func(t *testing.T, run func(string, ...string) string) {
 		out := run(`set -eu; . "$1" >/dev/null; ovs-ofctl dump-flows br-int; ovs-vsctl list-br; ovn-nbctl ls-list; ovsdb-client list-dbs "$OVN_SB_DB"; deactivate`, Script(r.Bin))
 		for _, want := range []string{"actions=drop", "br-int", "(sw0)", "OVN_Southbound"} {

@@ -3,14 +3,11 @@ package restore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"hash/maphash"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 )
@@ -73,6 +70,10 @@ type loader struct {
 	others  map[string]string // flows of other versions' dumps by key; read when first needed
 	words   words             // what tells flows better than the dump; nil for none
 	worded  int               // flows that took their actions from there
+	unknown unknownWords      // that ovs-ofctl said it does not know
+	// pinpoints is set once a flow that was found by the number of its message
+	// proved to be the one that the switch refuses.
+	pinpoints bool
 	// problems are the dump's lines that are no flows; made up are the flows
 	// that were loaded in place of those that a damaged dump lacks.
 	problems []openflow.Problem
@@ -170,66 +171,6 @@ func (l *loader) prepare(flow openflow.Flow) pending {
 	return p
 }
 
-// push sends a list of flows. Where the switch refuses one of them it takes
-// none, so the list is split until the bad one stands alone.
-func (l *loader) push(ctx context.Context, list []pending) error {
-	if len(list) == 0 {
-		return nil
-	}
-	err := l.send(ctx, list)
-	if err == nil {
-		for _, p := range list {
-			l.loaded(p)
-		}
-		return nil
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if len(list) == 1 {
-		return l.rescue(ctx, list[0], err)
-	}
-	if bad, ok := badLine(err); ok && bad < len(list) {
-		return l.pushAround(ctx, list, bad, err)
-	}
-	middle := len(list) / 2
-	if err := l.push(ctx, list[:middle]); err != nil {
-		return err
-	}
-	return l.push(ctx, list[middle:])
-}
-
-// pushAround sends a list but for the flow that ovs-ofctl could not parse: no
-// need to search, and nothing was sent. What came before it goes alone where
-// there is enough of it, so that it is not read again for each bad flow.
-func (l *loader) pushAround(ctx context.Context, list []pending, bad int, cause error) error {
-	const worthAlone = 1000
-	if err := l.rescue(ctx, list[bad], cause); err != nil {
-		return err
-	}
-	if bad < worthAlone {
-		return l.push(ctx, slices.Concat(list[:bad], list[bad+1:]))
-	}
-	if err := l.push(ctx, list[:bad]); err != nil {
-		return err
-	}
-	return l.push(ctx, list[bad+1:])
-}
-
-// badLine reads the number of the line that ovs-ofctl could not parse, from 0.
-func badLine(err error) (int, bool) {
-	var failed *command.Error
-	if !errors.As(err, &failed) {
-		return 0, false
-	}
-	m := atLine.FindStringSubmatch(failed.Stderr)
-	if m == nil {
-		return 0, false
-	}
-	n, err := strconv.Atoi(m[1])
-	return n - 1, err == nil && n > 0
-}
-
 func (l *loader) send(ctx context.Context, list []pending) error {
 	var text bytes.Buffer
 	for _, p := range list {
@@ -238,73 +179,6 @@ func (l *loader) send(ctx context.Context, list []pending) error {
 	}
 	_, err := l.node.ofctlOptions(ctx, &text, bundle(list[0].version), l.bridge, "add-flows", "-")
 	return err
-}
-
-// rescue tries other ways for a flow that can't be added as it is, and puts it
-// aside with the reason if they fail as well.
-func (l *loader) rescue(ctx context.Context, p pending, cause error) error {
-	if err := l.readOthers(); err != nil {
-		return err
-	}
-	_, unreadable := badLine(cause)
-	for _, w := range l.otherWays(p) {
-		if w.text == "" || w.text == p.text && (w.version == p.version || unreadable) {
-			continue
-		}
-		again := pending{Flow: p.Flow, text: w.text, version: w.version, mends: []string{w.how + ", since " + reason(cause)}}
-		if l.send(ctx, []pending{again}) == nil {
-			l.loaded(again)
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	l.node.Report.setAside(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, reason(cause)))
-	return nil
-}
-
-// way is another way to add a flow.
-type way struct{ text, version, how string }
-
-// otherWays are the dump's own words where others were tried, those of another
-// OpenFlow version's dump, and OpenFlow 1.0, in which a switch takes actions
-// that lack their prerequisites (strip_vlan without a VLAN in the match).
-func (l *loader) otherWays(p pending) []way {
-	own, _ := openflow.Apply(p.Text)
-	other, _ := openflow.Apply(l.others[p.Key()])
-	ways := []way{{own, l.version, "taken as it was dumped"}, {other, l.version, "taken from another OpenFlow version's dump"}}
-	if allowed(l.bridge.Protocols, "OpenFlow10") {
-		// OpenFlow 1.0 has no words for the flag that it sets on every flow.
-		ways = append(ways, way{strings.Replace(own, "reset_counts,", "", 1), "OpenFlow10", "added with OpenFlow 1.0"})
-	}
-	return ways
-}
-
-// readOthers reads the flow dumps of the other OpenFlow versions, the worst
-// first so that the best one's words win.
-func (l *loader) readOthers() error {
-	if l.others != nil {
-		return nil
-	}
-	l.others = map[string]string{}
-	all := versions()
-	for i := len(all) - 1; i >= 0; i-- {
-		f, ok, err := l.node.recorded(l.node.Workdir.OtherDump(l.bridge.Name, workdir.Flows, all[i]))
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		for flow, problem := range openflow.Flows(f) {
-			if problem == nil {
-				l.others[flow.Key()] = flow.Text
-			}
-		}
-		f.Close()
-	}
-	return nil
 }
 
 func (l *loader) loaded(p pending) {

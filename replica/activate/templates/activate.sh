@@ -88,6 +88,10 @@ echo
 echo '    ovs-vsctl [...]'
 echo '    ovsdb-client [...]'
 {{- end}}
+{{- if .Recorded}}
+echo
+echo '    ovs-vsctl-recorded [...]'
+{{- end}}
 {{- if .NB}}
 echo
 echo '    ovn-nbctl [...]'

@@ -1,0 +1,94 @@
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// call is what a run did to files, by their paths.
+type call struct{ name, from, to string }
+
+var (
+	renamed = regexp.MustCompile(`^\d+ +renameat2?\(.*"(/[^"]*)".*"(/[^"]*)"`)
+	synced  = regexp.MustCompile(`^\d+ +f(?:data)?sync\(\d+<([^>]*)>`)
+	removed = regexp.MustCompile(`^\d+ +unlinkat\((?:AT_FDCWD<[^>]*>|\d+<([^>]*)>), "([^"]*)"`)
+)
+
+// calls reads a log of strace -y.
+func calls(t *testing.T, log string) []call {
+	t.Helper()
+	raw, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []call
+	for line := range strings.Lines(string(raw)) {
+		if m := renamed.FindStringSubmatch(line); m != nil {
+			list = append(list, call{"rename", m[1], m[2]})
+		} else if m := synced.FindStringSubmatch(line); m != nil {
+			list = append(list, call{name: "sync", from: m[1]})
+		} else if m := removed.FindStringSubmatch(line); m != nil {
+			path := m[2]
+			if !strings.HasPrefix(path, "/") {
+				path = filepath.Join(m[1], path)
+			}
+			list = append(list, call{name: "remove", from: path})
+		}
+	}
+	return list
+}
+
+// TestPowerCut looks at the order in which a collection reaches the disk. Of
+// what was not synced a power cut may keep any part, so: what a commit names is
+// there before the commit, the commit before the moves, and all moves before the
+// commit goes.
+func TestPowerCut(t *testing.T) {
+	b := newBench(t)
+	wd := b.workdir(t, "power")
+	log := filepath.Join(b.dir, "power.trace")
+	code, said := b.strace(t, wd, log, fault{}, []string{"-y", "-e", "trace=fsync,fdatasync,renameat,renameat2,unlinkat"}, "collect-sos", "--force", b.after)
+	if strings.Contains(said, "Operation not permitted") {
+		t.Skip("strace may not trace here: ", said)
+	}
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	incoming := filepath.Join(wd, ".incoming")
+	inside := func(path string) bool { return strings.HasPrefix(path, incoming+"/") }
+	list := calls(t, log)
+	commit := slices.IndexFunc(list, func(c call) bool { return c.name == "rename" && c.to == incoming+"/commit.json" })
+	if commit < 0 {
+		t.Fatalf("no commit among %d calls", len(list))
+	}
+	before, after := list[:commit], list[commit+1:]
+	wentAt := slices.IndexFunc(after, func(c call) bool { return c.name == "remove" && inside(c.from) })
+	if wentAt < 0 {
+		t.Fatal("the commit never goes")
+	}
+	var moves int
+	for i, c := range after {
+		if c.name != "rename" || !inside(c.from) || inside(c.to) {
+			continue
+		}
+		moves++
+		if i > wentAt {
+			t.Errorf("%s is moved when the commit may be gone", c.from)
+		}
+		if c.from != incoming+"/manifest.json" && !slices.Contains(before, call{name: "sync", from: c.from}) {
+			t.Errorf("%s is not on disk before the commit", c.from)
+		}
+		if !slices.Contains(after[:i], call{name: "sync", from: incoming}) {
+			t.Errorf("the commit is not on disk when %s is moved", c.from)
+		}
+		if !slices.Contains(after[i:wentAt], call{name: "sync", from: filepath.Dir(c.to)}) {
+			t.Errorf("the move to %s is not on disk when the commit goes", c.to)
+		}
+	}
+	if moves < 4 {
+		t.Errorf("only %d moves", moves)
+	}
+}

@@ -1,0 +1,23 @@
+package image
+
+import (
+	"context"
+	"io"
+	"slices"
+)
+
+// What the tests of package image_test need of the inside.
+
+var (
+	Programs = slices.Concat(ovsTools, ovnTools)
+	Epoch    = epoch
+)
+
+const Detrace = detrace
+
+func (h *Host) Files() int { return len(h.files.entries) }
+
+// RunContainerfile is Run with steps of the test's own.
+func (b Build) RunContainerfile(ctx context.Context, e Engine, containerfile string, args map[string]string, version string, progress io.Writer) (Made, error) {
+	return b.run(ctx, e, containerBuild{args: args, containerfile: containerfile}, madeFromSource, version, progress)
+}

@@ -1,0 +1,246 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/command"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// push sends a list of flows. Where ovs-ofctl can't read one of them, or the
+// switch refuses it, none is taken: that one is dealt with alone, and the rest
+// goes in smaller lists until all is well again. Each bad flow so costs a few
+// runs of ovs-ofctl, wherever it stands and however many there are.
+func (l *loader) push(ctx context.Context, list []pending) error {
+	list, err := l.rescueUnknown(ctx, list)
+	if err != nil {
+		return err
+	}
+	for most := len(list); len(list) > 0; {
+		n := min(most, len(list))
+		err := l.send(ctx, list[:n])
+		if err == nil {
+			for _, p := range list[:n] {
+				l.loaded(p)
+			}
+			list = list[n:]
+			most = 2 * n
+			continue
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		most = max(1, n/2)
+		bad, ok := culprit(err, n)
+		if !ok && n > 1 {
+			continue
+		}
+		if err := l.rescue(ctx, list[bad], err, n == 1 || l.pinpoints); err != nil {
+			return err
+		}
+		list = slices.Delete(list, bad, bad+1)
+		if l.unknown.learn(err) {
+			if list, err = l.rescueUnknown(ctx, list); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// culprit reads which flow of n is to blame, from 0: the line that ovs-ofctl
+// could not parse, or the message that the switch refused.
+func culprit(err error, n int) (int, bool) {
+	if bad, ok := badLine(err); ok {
+		return bad, bad < n
+	}
+	var failed *command.Error
+	if !errors.As(err, &failed) {
+		return 0, n == 1
+	}
+	// The first messages of a connection (OVS 2.5 to 3.5): hello, the version,
+	// features, and the bundle's opening. Where another OVS sends more or fewer,
+	// a flow is tried alone in vain.
+	const before = 6
+	if m := refusedMessage.FindStringSubmatch(failed.Stderr); m != nil {
+		xid, err := strconv.ParseInt(m[1], 16, 32)
+		if bad := int(xid) - before; err == nil && bad >= 0 && bad < n {
+			return bad, true
+		}
+	}
+	return 0, n == 1
+}
+
+var (
+	refusedMessage = regexp.MustCompile(`(?m)^Error [A-Z0-9_]+ for: OFPT_FLOW_MOD .*?\(xid=0x([0-9a-f]+)\)`)
+	unknownWord    = regexp.MustCompile(`^unknown (action|keyword) ([A-Za-z0-9_]+)$`)
+)
+
+// badLine reads the number of the line that ovs-ofctl could not parse, from 0.
+func badLine(err error) (int, bool) {
+	var failed *command.Error
+	if !errors.As(err, &failed) {
+		return 0, false
+	}
+	m := atLine.FindStringSubmatch(failed.Stderr)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(m[1])
+	return n - 1, err == nil && n > 0
+}
+
+// unknownWords are actions and fields that this ovs-ofctl does not know, with
+// what it said of them. Flows of a newer OVS come by the thousand: one is tried.
+type unknownWords map[[2]string]error
+
+// learn remembers what ovs-ofctl said if it was that it knows a word not.
+func (u *unknownWords) learn(err error) bool {
+	var failed *command.Error
+	if !errors.As(err, &failed) {
+		return false
+	}
+	line := atLine.FindStringSubmatch(failed.Stderr)
+	if line == nil {
+		return false
+	}
+	word := unknownWord.FindStringSubmatch(line[2])
+	if word == nil {
+		return false
+	}
+	if *u == nil {
+		*u = unknownWords{}
+	}
+	(*u)[[2]string{word[1], word[2]}] = err
+	return true
+}
+
+// in tells what ovs-ofctl would say of a flow that has such a word where only
+// names of fields, or of actions, can stand.
+func (u unknownWords) in(text string) error {
+	fields, actions := openflow.Words(text)
+	for _, word := range fields {
+		if err := u[[2]string{"keyword", word}]; err != nil {
+			return err
+		}
+	}
+	for _, word := range actions {
+		if err := u[[2]string{"action", word}]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rescueUnknown deals with the flows that have words which ovs-ofctl was found
+// not to know, and returns the others.
+func (l *loader) rescueUnknown(ctx context.Context, list []pending) ([]pending, error) {
+	if len(l.unknown) == 0 {
+		return list, nil
+	}
+	known := make([]pending, 0, len(list))
+	for _, p := range list {
+		cause := l.unknown.in(p.text)
+		if cause == nil {
+			known = append(known, p)
+			continue
+		}
+		if err := l.rescue(ctx, p, cause, true); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
+}
+
+// rescue tries other ways for a flow that can't be added as it is, and puts it
+// aside with the reason if they fail as well. Unless it is certain that it was
+// this flow that was refused, it is tried alone first.
+func (l *loader) rescue(ctx context.Context, p pending, cause error, certain bool) error {
+	if err := l.readOthers(); err != nil {
+		return err
+	}
+	_, unreadable := badLine(cause)
+	if !certain && !unreadable {
+		err := l.send(ctx, []pending{p})
+		if err == nil {
+			l.loaded(p)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		cause = err
+		l.pinpoints = true
+	}
+	for _, w := range l.otherWays(p, cause) {
+		if w.text == "" || w.text == p.text && (w.version == p.version || unreadable) {
+			continue
+		}
+		again := pending{Flow: p.Flow, text: w.text, version: w.version, mends: []string{w.how + ", since " + reason(cause)}}
+		if l.send(ctx, []pending{again}) == nil {
+			l.loaded(again)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	l.node.Report.setAside(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, reason(cause)))
+	return nil
+}
+
+// way is another way to add a flow.
+type way struct{ text, version, how string }
+
+// otherWays are the dump's own words where others were tried, those of another
+// OpenFlow version's dump, and OpenFlow 1.0, in which a switch takes actions
+// that lack their prerequisites (strip_vlan without a VLAN in the match).
+func (l *loader) otherWays(p pending, cause error) []way {
+	own, _ := openflow.Apply(p.Text)
+	other, _ := openflow.Apply(l.others[p.Key()])
+	ways := []way{{own, l.version, "taken as it was dumped"}, {other, l.version, "taken from another OpenFlow version's dump"}}
+	if lenient(cause) && allowed(l.bridge.Protocols, "OpenFlow10") {
+		// OpenFlow 1.0 has no words for the flag that it sets on every flow.
+		ways = append(ways, way{strings.Replace(own, "reset_counts,", "", 1), "OpenFlow10", "added with OpenFlow 1.0"})
+	}
+	return ways
+}
+
+// lenient tells whether OpenFlow 1.0 may take what was refused: not where a
+// switch named another reason than a prerequisite.
+func lenient(cause error) bool {
+	said := reason(cause)
+	return !strings.Contains(said, "the switch refuses it") || strings.Contains(said, "INCONSISTENT") || strings.Contains(said, "PREREQ")
+}
+
+// readOthers reads the flow dumps of the other OpenFlow versions, the worst
+// first so that the best one's words win.
+func (l *loader) readOthers() error {
+	if l.others != nil {
+		return nil
+	}
+	l.others = map[string]string{}
+	all := versions()
+	for i := len(all) - 1; i >= 0; i-- {
+		f, ok, err := l.node.recorded(l.node.Workdir.OtherDump(l.bridge.Name, workdir.Flows, all[i]))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		for flow, problem := range openflow.Flows(f) {
+			if problem == nil {
+				l.others[flow.Key()] = flow.Text
+			}
+		}
+		f.Close()
+	}
+	return nil
+}
