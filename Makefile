@@ -12,8 +12,9 @@ VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
-# What a release is built for: local daemons, and how they are held, are Linux's.
-PLATFORMS  ?= linux/amd64 linux/arm64
+# What a release is built for. Local daemons are Linux's: elsewhere it collects,
+# and starts containers.
+PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 GOBUILD     = go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X ovs-offline/cmd.version=$(VERSION)"

@@ -14,7 +14,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -48,8 +47,7 @@ type IO struct {
 
 // System is the IO of the process.
 func System() IO {
-	_, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS)
-	return IO{Out: os.Stdout, Err: os.Stderr, Terminal: err == nil}
+	return IO{Out: os.Stdout, Err: os.Stderr, Terminal: isTerminal(os.Stderr)}
 }
 
 // options are the flags of every command.
