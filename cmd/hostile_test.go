@@ -230,7 +230,8 @@ func entries(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestHostileArchives gives collect-sos what no sos made.
+// TestHostileArchives gives collect-sos, and collect, which looks for itself
+// what it is given, what no sos made.
 func TestHostileArchives(t *testing.T) {
 	bin := program(t, public(t))
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
@@ -249,15 +250,17 @@ func TestHostileArchives(t *testing.T) {
 		for i, archive := range corpus {
 			t.Run(archive.Name, func(t *testing.T) {
 				t.Parallel()
-				wd, source := filepath.Join(dir, fmt.Sprintf("w%d", i)), filepath.Join(dir, fmt.Sprintf("a%d", i))
-				defer os.RemoveAll(wd)
-				defer os.Remove(source)
-				give(t, source, archive)
-				code, said := u.run(t, archive.Name, bin, wd, "collect-sos", source)
-				if code == 1 && !strings.Contains(said, source) {
-					t.Errorf("the error does not name the archive:\n%s", said)
+				for _, command := range []string{"collect-sos", "collect"} {
+					wd, source := filepath.Join(dir, fmt.Sprintf("w%d", i)), filepath.Join(dir, fmt.Sprintf("a%d", i))
+					give(t, source, archive)
+					code, said := u.run(t, archive.Name, bin, wd, command, source)
+					if code == 1 && !strings.Contains(said, source) {
+						t.Errorf("%s: the error does not name the archive:\n%s", command, said)
+					}
+					tidy(t, wd)
+					os.RemoveAll(wd)
+					os.Remove(source)
 				}
-				tidy(t, wd)
 			})
 		}
 	})

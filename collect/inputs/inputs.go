@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -84,8 +85,11 @@ func (g *gathering) add(path string, progress intake.Progress) error {
 	}
 	tree, err := intake.Read(g.ctx, path, g.spool, wanted, g.limits, progress)
 	if errors.Is(err, intake.ErrNotArchive) {
-		if _, err := collect.Inspect(path); errors.Is(err, ovsdb.ErrTailed) {
-			return fmt.Errorf("%w: %s: %w", collect.ErrNothing, path, err)
+		// A pipe was read, and is not there a second time.
+		if info, statErr := os.Stat(path); statErr == nil && info.Mode().IsRegular() {
+			if _, err := collect.Inspect(path); errors.Is(err, ovsdb.ErrTailed) {
+				return fmt.Errorf("%w: %s: %w", collect.ErrNothing, path, err)
+			}
 		}
 		return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (%w)", collect.ErrNothing, path, err)
 	}

@@ -94,12 +94,12 @@ func (r *reading) takePacked(how packed, name, below string, in io.Reader, depth
 	start := unpackStart(how, peeked)
 	switch {
 	case isTar(start):
-		return anArchive, r.packedArchive(how, raw, below, depth)
+		return anArchive, r.packedArchive(how, raw, len(peeked), below, depth)
 	case how == packedGzip && bytes.HasPrefix(start, []byte("OVSDB ")) && r.want(name, start):
 		// Databases are read through gzip, torn ones too: kept as they are.
 		return aFile, r.keep(name, raw)
 	case len(start) > 0 && r.want(name, start):
-		return aFile, r.packedFile(how, name, raw)
+		return aFile, r.packedFile(how, name, raw, len(peeked))
 	case depth == 0:
 		return nothing, r.unknownPacked(how, raw)
 	}
@@ -133,8 +133,16 @@ func (r *reading) unknownPacked(how packed, raw io.Reader) error {
 	return &NotArchiveError{"no tar archive in it"}
 }
 
-func (r *reading) packedFile(how packed, name string, raw io.Reader) error {
-	in, err := how.open(raw)
+// unpack opens a compressed file of which at least peeked bytes are there.
+func (r *reading) unpack(how packed, raw io.Reader, peeked int) (io.ReadCloser, error) {
+	if how == packedXz && peeked >= largeXz {
+		return openXz(r.ctx, raw)
+	}
+	return how.open(raw)
+}
+
+func (r *reading) packedFile(how packed, name string, raw io.Reader, peeked int) error {
+	in, err := r.unpack(how, raw, peeked)
 	if err != nil {
 		return cannotRead(err)
 	}
@@ -145,14 +153,14 @@ func (r *reading) packedFile(how packed, name string, raw io.Reader) error {
 	return nil
 }
 
-func (r *reading) packedArchive(how packed, raw io.Reader, below string, depth int) error {
+func (r *reading) packedArchive(how packed, raw io.Reader, peeked int, below string, depth int) error {
 	counted := &meter{Reader: raw}
-	in, err := how.open(counted)
+	in, err := r.unpack(how, counted, peeked)
 	if err != nil {
 		return cannotRead(err)
 	}
-	defer in.Close()
 	entries, err := r.tar(&meter{Reader: r.limits.Unpacked(in)}, below, depth)
+	in.Close() // from here on nobody else reads raw
 	return readError(err, counted.ended, entries)
 }
 
@@ -276,7 +284,7 @@ func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
 		}
 	}
 	if err == nil && !isSparse(header) { // a hole of exabytes is passed by who knows that it is one
-		_, err = io.Copy(io.Discard, in) // what the entry has left: tar must see where it ends
+		err = r.discard(in) // what the entry has left: tar must see where it ends
 	}
 	return err
 }

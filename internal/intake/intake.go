@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync/atomic"
 
 	"ovs-offline/internal/limit"
 )
@@ -36,7 +37,8 @@ func (e *NotArchiveError) Unwrap() error { return ErrNotArchive }
 var ErrEncrypted = errors.New("encrypted")
 
 // Progress is told how much of the source was read, in bytes, of how many;
-// total is 0 where it is not known.
+// total is 0 where it is not known. It is called by one goroutine at a time,
+// which need not be the caller's.
 type Progress func(read, total int64)
 
 // Wanted tells whether a file is to be kept, by its path in the source and its
@@ -87,7 +89,8 @@ type reading struct {
 	limits   *limit.Meter
 	size     int64 // of the file being taken, as its archive says; 0 where nothing does
 	total    int64 // size of the source, 0 where it is not known
-	read     int64
+	read     atomic.Int64
+	scrap    []byte // what is read and not kept goes here
 }
 
 // Read reads the source and keeps what is wanted in spool, a folder of the
@@ -101,16 +104,16 @@ func Read(ctx context.Context, source, spool string, want Wanted, limits limit.L
 	}
 	t := &Tree{Source: source, Files: map[string]File{}, Links: map[string]string{}}
 	r := &reading{ctx: ctx, tree: t, spool: spool, want: want, progress: progress}
-	r.limits = limit.New(limits, func() int64 { return r.read })
+	r.limits = limit.New(limits, r.read.Load)
 	if info.IsDir() {
 		t.Folder = true
 		err = r.folder(source)
-		t.Bytes = r.read
+		t.Bytes = r.read.Load()
 		return t, err
 	}
 	r.total = info.Size()
 	err = r.single(source)
-	t.Bytes = r.read
+	t.Bytes = r.read.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +159,9 @@ type counter struct {
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	r := c.reading
-	r.read += int64(n)
+	read := r.read.Add(int64(n))
 	if r.progress != nil {
-		r.progress(r.read, r.total)
+		r.progress(read, r.total)
 	}
 	return n, err
 }
@@ -236,6 +239,20 @@ func (w spoolWriter) Write(p []byte) (int, error) {
 type errSpool struct{ error }
 
 func (e errSpool) Unwrap() error { return e.error }
+
+// discard reads on to the end of in: in large pieces, which io.Discard doesn't.
+func (r *reading) discard(in io.Reader) error {
+	if r.scrap == nil {
+		r.scrap = make([]byte, 128<<10)
+	}
+	for {
+		if _, err := in.Read(r.scrap); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
 
 // readerContext ends a long copy with its context.
 type readerContext struct {
