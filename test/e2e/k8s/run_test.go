@@ -19,7 +19,6 @@ var background = context.Background()
 type result struct {
 	code            int
 	out, complaints string
-	memory          int64 // at its most, in KiB
 }
 
 // program is a run of ovs-offline that has not begun.
@@ -57,8 +56,7 @@ func finish(t testing.TB, command *exec.Cmd) result {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	usage := command.ProcessState.SysUsage().(*syscall.Rusage)
-	return result{command.ProcessState.ExitCode(), out.String(), complaints.String(), usage.Maxrss}
+	return result{command.ProcessState.ExitCode(), out.String(), complaints.String()}
 }
 
 // collect runs collect-k8s as the cluster's administrator.
