@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"ovs-offline/collect/k8s"
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/workdir"
 )
 
@@ -43,9 +44,6 @@ func newCollectK8s(o *options) *cobra.Command {
 			}), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
 			opts.Nodes = args
 			if given := countTrue(len(args) > 0, opts.All, opts.Selector != ""); given != 1 {
 				return fmt.Errorf("%w: %s takes NODE..., or --all, or --selector; see %s --help", errUsage, c.Name(), c.CommandPath())
@@ -64,10 +62,10 @@ func newCollectK8s(o *options) *cobra.Command {
 	f.StringVarP(&opts.Selector, "selector", "l", "", "the nodes with these labels (for example node-role.kubernetes.io/worker=)")
 	f.StringVar(&opts.Layout, "layout", "", "don't find out how OVS and OVN are deployed: "+strings.Join(k8s.LayoutNames(), ", "))
 	f.BoolVar(&opts.Force, "force", false, "replace data of the same kind that the workdirs hold")
-	f.StringVar(&output, "output", "", "json: print what was collected as JSON")
+	f.Int64Var(&opts.Limits.Bytes, "max-size", limit.Default().Bytes, "give up on a node of which more comes, in bytes")
+	outputFlagP(c, &output, "")
 	kubectlFlags(f, rules, overrides)
 	_ = c.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(k8s.LayoutNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
@@ -159,12 +157,7 @@ func (o *options) collectK8s(c *cobra.Command, config *rest.Config, opts k8s.Opt
 	if err != nil {
 		return err
 	}
-	if output == "json" {
-		err = printJSON(o.Out, k8sReport(cluster, results))
-	} else {
-		o.printK8s(results, opts.Several())
-	}
-	if err != nil {
+	if err := o.emit(output, k8sReport(cluster, results), func() { o.printK8s(results, opts.Several()) }); err != nil {
 		return err
 	}
 	return o.k8sOutcome(results)

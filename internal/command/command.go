@@ -21,6 +21,8 @@ type Command struct {
 	Env   []string
 	Dir   string
 	Stdin io.Reader
+	// Stdout gets what the program prints, as it comes; nil for Run's result.
+	Stdout io.Writer
 }
 
 // Error tells of a program that could not be started or did not exit with 0.
@@ -56,6 +58,9 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	cmd.Env, cmd.Dir, cmd.Stdin = c.Env, c.Dir, c.Stdin
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if c.Stdout != nil {
+		cmd.Stdout = c.Stdout
+	}
 	cmd.WaitDelay = time.Second // a killed program's child may keep the pipes open
 	err := cmd.Run()
 	if err == nil {

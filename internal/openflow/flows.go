@@ -3,6 +3,7 @@ package openflow
 import (
 	"io"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -72,7 +73,7 @@ func wholeOrCut(first Flow, next string) (Flow, *Problem) {
 	match, actions, _ := cutActions(first.Text)
 	for _, start := range []string{"cookie=", "table="} {
 		if strings.HasPrefix(match, start) {
-			return Flow{Line: first.Line, Text: clean(match) + " actions=" + actions}, nil
+			return Flow{Line: first.Line, Text: cleaned(match, actions)}, nil
 		}
 	}
 	hidden := strings.HasPrefix(match, "duration=") || strings.HasPrefix(match, "table_id=") // bridge/dump-flows
@@ -80,7 +81,7 @@ func wholeOrCut(first Flow, next string) (Flow, *Problem) {
 	if hasStatistics(match) && !hidden || strings.HasPrefix(next, "cookie=") && hasStatistics(next) {
 		return Flow{}, newProblem(first.Line, first.Text, "its beginning was cut off", true)
 	}
-	return Flow{Line: first.Line, Text: clean(match) + " actions=" + actions}, nil
+	return Flow{Line: first.Line, Text: cleaned(match, actions)}, nil
 }
 
 func hasStatistics(text string) bool { return strings.Contains(text, "n_bytes=") }
@@ -104,7 +105,7 @@ func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
 		// After a decode error comes its hexdump: nothing of it is news.
 		return Flow{}, problem, undecoded
 	}
-	return Flow{Line: n, Text: clean(match) + " actions=" + actions}, nil, false
+	return Flow{Line: n, Text: cleaned(match, actions)}, nil, false
 }
 
 // cutActions splits a flow at its " actions=" (or ",actions=", as
@@ -131,49 +132,62 @@ func dropped(key string) bool {
 	return false
 }
 
-// clean drops statistics and timeouts from the part of a flow before its actions.
-func clean(match string) string {
-	kept := make([]string, 0, 16)
-	for _, token := range tokens(match) {
+// cleaned is a flow without statistics and timeouts in the part before its
+// actions.
+func cleaned(match, actions string) string {
+	var b strings.Builder
+	b.Grow(len(match) + len(" actions=") + len(actions))
+	for token := range eachToken(match) {
 		key, _, _ := strings.Cut(token, "=")
-		if !dropped(key) {
-			kept = append(kept, token)
+		if dropped(key) {
+			continue
 		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(token)
 	}
-	return strings.Join(kept, ",")
+	b.WriteString(" actions=")
+	b.WriteString(actions)
+	return b.String()
 }
 
 // tokens splits at commas and blanks, but not within quotes or parentheses.
-func tokens(text string) []string {
-	var out []string
-	start, depth, quoted := 0, 0, false
-	flush := func(end int) {
-		if end > start {
-			out = append(out, text[start:end])
+func tokens(text string) []string { return slices.Collect(eachToken(text)) }
+
+// eachToken yields what tokens returns.
+func eachToken(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start, depth, quoted := 0, 0, false
+		for i := 0; i < len(text); i++ {
+			switch c := text[i]; {
+			case quoted && c == '\\':
+				i++
+			case c == '"':
+				quoted = !quoted
+			case quoted:
+			case c == '(':
+				depth++
+			case c == ')':
+				depth--
+			case depth <= 0 && (c == ',' || c == ' ' || c == '\t'):
+				if i > start && !yield(text[start:i]) {
+					return
+				}
+				start = i + 1
+			}
 		}
-		start = end + 1
-	}
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '(':
-			depth++
-		case c == ')':
-			depth--
-		case depth <= 0 && (c == ',' || c == ' ' || c == '\t'):
-			flush(i)
+		if start < len(text) {
+			yield(text[start:])
 		}
 	}
-	flush(len(text))
-	return out
 }
 
 // indexOutside finds word where it begins a token outside of quotes.
 func indexOutside(text, word string) int {
+	if i := strings.Index(text, word); i < 0 || (i == 0 || text[i-1] == ' ' || text[i-1] == ',') && !strings.Contains(text[:i], `"`) {
+		return i // nearly always: nothing is quoted before it
+	}
 	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -236,7 +250,7 @@ func (f Flow) identity() (cookie, place string) {
 	match, _, _ := cutActions(f.Text)
 	table, priority := "0", "32768"
 	rest := make([]string, 0, 16)
-	for _, token := range tokens(match) {
+	for token := range eachToken(match) {
 		switch k, v, _ := strings.Cut(token, "="); k {
 		case "cookie":
 			if v != "0x0" { // which dumps without statistics leave out

@@ -43,20 +43,72 @@ var maskedField = regexp.MustCompile(`set_field:(0x[0-9a-fA-F]+|[0-9]+)/(0x[0-9a
 // loadName maps fields that ovs-ofctl refuses a mask for to the name that
 // load takes (ovs-fields(7)).
 func loadName(field string) string {
-	names := map[string]string{
-		"ip_dscp": "OXM_OF_IP_DSCP", "nw_ecn": "NXM_NX_IP_ECN", "ip_ecn": "NXM_NX_IP_ECN",
-		"nw_ttl": "NXM_NX_IP_TTL", "mpls_ttl": "NXM_NX_MPLS_TTL",
-		"mpls_label": "OXM_OF_MPLS_LABEL", "mpls_tc": "OXM_OF_MPLS_TC", "mpls_bos": "OXM_OF_MPLS_BOS",
-		"arp_op": "NXM_OF_ARP_OP", "icmp_type": "NXM_OF_ICMP_TYPE", "icmp_code": "NXM_OF_ICMP_CODE",
-		"icmpv6_type": "NXM_NX_ICMPV6_TYPE", "icmpv6_code": "NXM_NX_ICMPV6_CODE",
-		"nd_reserved": "ERICOXM_OF_ICMPV6_ND_RESERVED", "nd_options_type": "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE",
-		"vlan_pcp": "OXM_OF_VLAN_PCP", "in_port": "NXM_OF_IN_PORT",
+	switch field {
+	case "ip_dscp":
+		return "OXM_OF_IP_DSCP"
+	case "nw_ecn", "ip_ecn":
+		return "NXM_NX_IP_ECN"
+	case "nw_ttl":
+		return "NXM_NX_IP_TTL"
+	case "mpls_ttl":
+		return "NXM_NX_MPLS_TTL"
+	case "mpls_label":
+		return "OXM_OF_MPLS_LABEL"
+	case "mpls_tc":
+		return "OXM_OF_MPLS_TC"
+	case "mpls_bos":
+		return "OXM_OF_MPLS_BOS"
+	case "arp_op":
+		return "NXM_OF_ARP_OP"
+	case "icmp_type":
+		return "NXM_OF_ICMP_TYPE"
+	case "icmp_code":
+		return "NXM_OF_ICMP_CODE"
+	case "icmpv6_type":
+		return "NXM_NX_ICMPV6_TYPE"
+	case "icmpv6_code":
+		return "NXM_NX_ICMPV6_CODE"
+	case "nd_reserved":
+		return "ERICOXM_OF_ICMPV6_ND_RESERVED"
+	case "nd_options_type":
+		return "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"
+	case "vlan_pcp":
+		return "OXM_OF_VLAN_PCP"
+	case "in_port":
+		return "NXM_OF_IN_PORT"
 	}
-	return names[field]
+	return ""
+}
+
+// setsMasked tells whether text may hold what mendSetField mends. Nearly no flow
+// does, and a pattern costs more than all else that is done to a flow.
+func setsMasked(text string) bool {
+	const set = "set_field:"
+	for {
+		at := strings.Index(text, set)
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(set):]
+		value, rest, ok := strings.Cut(text, "->")
+		if !ok {
+			return false
+		}
+		if !strings.Contains(value, "/") {
+			continue
+		}
+		end := strings.IndexFunc(rest, func(c rune) bool { return c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') })
+		if end < 0 {
+			end = len(rest)
+		}
+		if loadName(rest[:end]) != "" {
+			return true
+		}
+	}
 }
 
 func mendSetField(text string) string {
-	if !strings.Contains(text, "set_field:") {
+	if !setsMasked(text) {
 		return text
 	}
 	return maskedField.ReplaceAllStringFunc(text, func(action string) string {
@@ -86,6 +138,9 @@ func loads(value, mask uint64, name string) []string {
 
 // mendIGMP follows ovs-save, which rewrites the same (type and code first).
 func mendIGMP(text string) string {
+	if !strings.Contains(text, "igmp") {
+		return text
+	}
 	match, actions, ok := cutActions(text)
 	if !ok || !strings.Contains(match, "igmp") {
 		return text
@@ -106,6 +161,9 @@ func mendIGMP(text string) string {
 }
 
 func mendGTPU(text string) string {
+	if !strings.Contains(text, "gtpu_") {
+		return text
+	}
 	match, actions, ok := cutActions(text)
 	if !ok || !strings.Contains(match, "gtpu_") {
 		return text

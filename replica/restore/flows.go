@@ -1,7 +1,6 @@
 package restore
 
 import (
-	"bytes"
 	"context"
 	"hash/maphash"
 	"io"
@@ -12,10 +11,10 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// chunk is how many flows go to the switch in one bundle. Of 100,000 flows, one
-// bundle of all costs the least time, bundles of 20,000 a tenth more, and of
-// 2,000 twice as much; ovs-vswitchd's memory grows with the bundle.
-const chunk = 20000
+// chunk is how many flows go to the switch in one bundle. Two bundles of 10,000
+// on their way take as long as one of all, and bundles of 2,000 one after the
+// other twice as long; memory grows with them, here and in ovs-vswitchd.
+const chunk = 10000
 
 // restoreFlows adds every flow that can be added, and names every other.
 func restoreFlows(ctx context.Context, n *Node, o *outcome) error {
@@ -70,7 +69,9 @@ type loader struct {
 	others  map[string]string // flows of other versions' dumps by key; read when first needed
 	words   words             // what tells flows better than the dump; nil for none
 	worded  int               // flows that took their actions from there
-	unknown unknownWords      // that ovs-ofctl said it does not know
+	in      *portion          // how much of the dump was read
+	adding  *pace
+	unknown unknownWords // that ovs-ofctl said it does not know
 	// pinpoints is set once a flow that was found by the number of its message
 	// proved to be the one that the switch refuses.
 	pinpoints bool
@@ -97,11 +98,12 @@ type batch struct {
 
 // load reads the next flows while the switch takes the last ones.
 func (l *loader) load(ctx context.Context, dump io.Reader) error {
+	l.in, l.adding = newPortion(dump), l.node.pace("flows of "+l.bridge.Name+": adding")
 	reading, stop := context.WithCancel(ctx)
 	batches := make(chan batch)
 	go func() {
 		defer close(batches)
-		l.read(dump, func(b batch) bool {
+		l.read(l.in, func(b batch) bool {
 			select {
 			case batches <- b:
 				return true
@@ -115,14 +117,70 @@ func (l *loader) load(ctx context.Context, dump io.Reader) error {
 		for range batches { // the reader has the file until it ends
 		}
 	}()
+	var flying []sending
+	defer func() {
+		stop()
+		for _, s := range flying {
+			<-s.ended
+		}
+	}()
 	for b := range batches {
 		l.problems = append(l.problems, b.problems...)
 		l.node.Report.counts(l.bridge.Name, workdir.Flows).Collected += len(b.flows)
-		if err := l.push(ctx, b.flows); err != nil {
+		flying = append(flying, l.launch(reading, b.flows))
+		if len(flying) < ahead {
+			continue
+		}
+		if err := l.land(ctx, &flying); err != nil {
+			return err
+		}
+	}
+	for len(flying) > 0 {
+		if err := l.land(ctx, &flying); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// ahead is how many bundles are on their way at once: ovs-ofctl reads the flows
+// of one while the switch takes another. No two flows of a dump are in the same
+// place, so their order is of no matter.
+const ahead = 2
+
+// sending is a list on its way to the switch.
+type sending struct {
+	flows []pending
+	ended chan error
+}
+
+func (l *loader) launch(ctx context.Context, flows []pending) sending {
+	s := sending{flows, make(chan error, 1)}
+	if len(flows) == 0 {
+		s.ended <- nil
+		return s
+	}
+	go func() { s.ended <- l.send(ctx, flows) }()
+	return s
+}
+
+// land waits for the first of the lists on their way. Where a flow of it was
+// refused, none was taken, and it goes again.
+func (l *loader) land(ctx context.Context, flying *[]sending) error {
+	s := (*flying)[0]
+	*flying = (*flying)[1:]
+	err := <-s.ended
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return l.push(ctx, s.flows)
+	}
+	for _, p := range s.flows {
+		l.loaded(p)
+	}
+	l.adding.tell(l.has.flows, l.in.done.Load(), l.in.size)
+	return nil
 }
 
 // read makes batches of a dump's flows, those of a version together, until
@@ -172,13 +230,32 @@ func (l *loader) prepare(flow openflow.Flow) pending {
 }
 
 func (l *loader) send(ctx context.Context, list []pending) error {
-	var text bytes.Buffer
-	for _, p := range list {
-		text.WriteString(p.text)
-		text.WriteByte('\n')
-	}
-	_, err := l.node.ofctlOptions(ctx, &text, bundle(list[0].version), l.bridge, "add-flows", "-")
+	_, err := l.node.ofctlOptions(ctx, &linesOf{list: list}, bundle(list[0].version), l.bridge, "add-flows", "-")
 	return err
+}
+
+// linesOf reads as the text of flows, a line each.
+type linesOf struct {
+	list []pending
+	at   int // in the first one's text
+}
+
+func (r *linesOf) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) && len(r.list) > 0 {
+		text := r.list[0].text
+		if r.at < len(text) {
+			more := copy(p[n:], text[r.at:])
+			n, r.at = n+more, r.at+more
+			continue
+		}
+		p[n] = '\n'
+		n, r.at, r.list = n+1, 0, r.list[1:]
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 func (l *loader) loaded(p pending) {
@@ -224,26 +301,27 @@ func (t *tally) hash(text string) uint64 {
 func (l *loader) readBack(ctx context.Context) error {
 	n, b := l.node, l.bridge
 	version := readBackVersion(b, n.dumpVersion(b, workdir.Flows), l.version)
-	out, err := n.ofctl(ctx, nil, version, b, "dump-flows")
-	if err != nil {
-		return err
-	}
-	have := tally{seed: l.has.seed}
-	for flow, problem := range openflow.Flows(bytes.NewReader(out)) {
+	var err error
+	have, back := tally{seed: l.has.seed}, n.pace("flows of "+b.Name+": reading back")
+	for flow, problem := range n.dumpFlows(ctx, version, b, &err) {
 		if problem == nil {
 			have.add(flow.Text)
+			back.tell(have.flows, int64(have.flows), int64(l.has.flows))
 		}
+	}
+	if err != nil {
+		return err
 	}
 	if have == l.has {
 		n.Report.counts(b.Name, workdir.Flows).Restored += have.flows
 		return nil
 	}
-	return l.findDifferent(bytes.NewReader(out))
+	return l.findDifferent(ctx, version)
 }
 
 // findDifferent counts the flows that the replica has and those that it says
-// with other words.
-func (l *loader) findDifferent(replica io.Reader) error {
+// with other words. It asks for them once more, since none is kept.
+func (l *loader) findDifferent(ctx context.Context, version string) error {
 	n, b := l.node, l.bridge
 	collected, err := l.collected()
 	if err != nil {
@@ -251,7 +329,7 @@ func (l *loader) findDifferent(replica io.Reader) error {
 	}
 	counts := n.Report.counts(b.Name, workdir.Flows)
 	var strangers []string
-	for flow, problem := range openflow.Flows(replica) {
+	for flow, problem := range n.dumpFlows(ctx, version, b, &err) {
 		if problem != nil {
 			continue
 		}
@@ -262,6 +340,9 @@ func (l *loader) findDifferent(replica io.Reader) error {
 		}
 		collected[key]--
 		counts.Restored++
+	}
+	if err != nil {
+		return err
 	}
 	for _, left := range collected {
 		counts.Different += left

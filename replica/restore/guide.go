@@ -45,6 +45,9 @@ func (n *Node) readGuide(b *Bridge) (guide, error) {
 // loads returns the flow with the actions that the switch held, if they are
 // loads and the dump says otherwise.
 func (g guide) loads(flow openflow.Flow) (text string, ok bool) {
+	if len(g) == 0 {
+		return "", false
+	}
 	actions, ok := g[flow.Place()]
 	if !ok || actions == flow.Actions() {
 		return "", false
@@ -59,6 +62,9 @@ var wholeLoad = regexp.MustCompile(`(?:=|,)load:[^,()]*->[A-Za-z0-9_]+\[\]`)
 // saysLoad tells whether a dump's own words show that the switch held a load.
 // What learn() would add doesn't count: the flow itself holds a specification.
 func saysLoad(flow openflow.Flow) bool {
+	if !strings.Contains(flow.Text, "load:") {
+		return false
+	}
 	actions := "=" + flow.Actions()
 	return wholeLoad.MatchString(actions) && !strings.Contains(actions, "learn(")
 }

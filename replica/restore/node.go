@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
@@ -158,6 +160,29 @@ func (n *Node) management(b *Bridge) string {
 // ofctl runs ovs-ofctl in an OpenFlow version on a bridge.
 func (n *Node) ofctl(ctx context.Context, stdin io.Reader, openflow string, b *Bridge, command string, args ...string) ([]byte, error) {
 	return n.ofctlOptions(ctx, stdin, []string{"-O", openflow}, b, command, args...)
+}
+
+// dumpFlows yields the flows of a running bridge as ovs-ofctl tells them, and
+// lines that are none; failed tells, at the end, what went wrong.
+func (n *Node) dumpFlows(ctx context.Context, version string, b *Bridge, failed *error) iter.Seq2[openflow.Flow, *openflow.Problem] {
+	return func(yield func(openflow.Flow, *openflow.Problem) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		out, in := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			err := n.Runtime.ToolTo(ctx, n.runDir(), nil, in, "ovs-ofctl", "-O", version, "--", "dump-flows", n.management(b))
+			in.Close()
+			ended <- err
+		}()
+		for flow, problem := range openflow.Flows(out) {
+			if !yield(flow, problem) {
+				break
+			}
+		}
+		out.Close() // whoever still writes is told
+		*failed = <-ended
+	}
 }
 
 func (n *Node) ofctlOptions(ctx context.Context, stdin io.Reader, options []string, b *Bridge, command string, args ...string) ([]byte, error) {

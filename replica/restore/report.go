@@ -129,7 +129,11 @@ func (r *Report) setAside(i Item) {
 }
 
 func (r *Report) mended(i Item) {
-	r.Mended = append(r.Mended, i)
+	if len(r.Mended) < mostItems {
+		r.Mended = append(r.Mended, i)
+	} else {
+		r.remarkOnce(fmt.Sprintf("only the first %d of what was mended are named", mostItems))
+	}
 	r.counts(i.Bridge, i.Dump).Mended++
 }
 

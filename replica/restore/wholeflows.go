@@ -1,7 +1,6 @@
 package restore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -59,6 +58,9 @@ func (l *loader) each(path string, do func(openflow.Flow)) error {
 
 // better returns a flow with the actions that another source tells more fully.
 func (w words) better(f openflow.Flow) (text string, ok bool) {
+	if len(w) == 0 {
+		return "", false
+	}
 	actions, ok := w[f.Place()]
 	if !ok || actions == f.Actions() {
 		return "", false
@@ -180,15 +182,15 @@ func (l *loader) blame() error {
 // readBackPlaces compares by table, priority and match: a damaged dump's words
 // and those that make up for it don't come from one OpenFlow version.
 func (l *loader) readBackPlaces(ctx context.Context) error {
-	out, err := l.node.ofctl(ctx, nil, l.version, l.bridge, "dump-flows")
-	if err != nil {
-		return err
-	}
+	var err error
 	have := map[string]bool{}
-	for f, problem := range openflow.Flows(bytes.NewReader(out)) {
+	for f, problem := range l.node.dumpFlows(ctx, l.version, l.bridge, &err) {
 		if problem == nil {
 			have[f.Place()] = true
 		}
+	}
+	if err != nil {
+		return err
 	}
 	counts := l.node.Report.counts(l.bridge.Name, workdir.Flows)
 	compare := func(f openflow.Flow) {

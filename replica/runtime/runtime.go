@@ -67,6 +67,9 @@ type Runtime interface {
 	// the daemons, with OVS_RUNDIR set to runDir, and returns its standard
 	// output. stdin may be nil. The error is a *command.Error.
 	Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error)
+	// ToolTo is Tool, but writes the program's standard output to stdout as it
+	// comes: a dump of a million flows is more than one wants to hold.
+	ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error
 	Executor
 	// End removes what the runtime keeps for the replica besides its daemons,
 	// once these are stopped, and whatever else of the replica is left there.

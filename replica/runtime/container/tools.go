@@ -20,21 +20,32 @@ var runner string
 
 // Tool runs a program of the image in the container of tools.
 func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
+	var stdout bytes.Buffer
+	err := r.ToolTo(ctx, runDir, stdin, &stdout, argv...)
+	var failed *command.Error
+	if errors.As(err, &failed) {
+		failed.Stdout = stdout.String()
+	}
+	return stdout.Bytes(), err
+}
+
+// ToolTo is Tool with its output written as it comes.
+func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
 	if len(argv) == 0 {
-		return nil, &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
+		return &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
 	}
 	if _, err := r.needTools(ctx); err != nil {
-		return nil, &command.Error{Argv: argv, Err: err}
+		return &command.Error{Argv: argv, Err: err}
 	}
-	var stdout, stderr bytes.Buffer
-	exit, err := r.tools.run(ctx, runtime.Command{Argv: argv, Env: environment(runDir, runDir), Stdin: stdin, Stdout: &stdout, Stderr: &stderr})
+	var stderr bytes.Buffer
+	exit, err := r.tools.run(ctx, runtime.Command{Argv: argv, Env: environment(runDir, runDir), Stdin: stdin, Stdout: stdout, Stderr: &stderr})
 	if err == nil && exit != 0 {
 		err = fmt.Errorf("exit status %d", exit)
 	}
 	if err != nil {
-		return stdout.Bytes(), &command.Error{Argv: argv, Stderr: stderr.String(), Stdout: stdout.String(), Err: err}
+		return &command.Error{Argv: argv, Stderr: stderr.String(), Err: err}
 	}
-	return stdout.Bytes(), nil
+	return nil
 }
 
 // Exec runs a program for a person: on a terminal by the engine, which knows

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package process runs a replica's daemons as local processes, each alone in an
 // empty user and network namespace where the system allows that.
 package process
@@ -18,6 +20,9 @@ import (
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )
+
+// Supported says why local processes can't be had; here they can.
+func Supported() error { return nil }
 
 // Options of New. The zero value is what a replica wants.
 type Options struct {
@@ -106,6 +111,16 @@ func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, err
 // Tool runs a local program with the replica's directories in a clean
 // environment.
 func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
+	return tool(ctx, runDir, stdin, nil, argv)
+}
+
+// ToolTo is Tool with its output written as it comes.
+func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
+	_, err := tool(ctx, runDir, stdin, stdout, argv)
+	return err
+}
+
+func tool(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv []string) ([]byte, error) {
 	if len(argv) == 0 {
 		return nil, &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
 	}
@@ -113,7 +128,7 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	if err != nil {
 		return nil, &command.Error{Argv: argv, Err: err}
 	}
-	run := command.Command{Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(localPath(), runDir, runDir), Stdin: stdin}
+	run := command.Command{Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(localPath(), runDir, runDir), Stdin: stdin, Stdout: stdout}
 	out, err := command.Run(ctx, run)
 	var failed *command.Error
 	if errors.As(err, &failed) {
