@@ -6,17 +6,18 @@ export CGO_ENABLED = 0
 export GOFLAGS := $(shell go env GOFLAGS) -tags=remote,containers_image_openpgp
 GOTESTSUM   = go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+NFPM        = go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 FUZZTIME   ?= 1m
 VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
-# What a release is built for: local daemons, and how they are held, are Linux's.
-PLATFORMS  ?= linux/amd64 linux/arm64
+# What a release is built for. Local daemons are Linux's: elsewhere it collects,
+# and starts containers.
+PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
-GOBUILD     = go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X ovs-offline/cmd.version=$(VERSION)"
 
 .PHONY: build man install dist demo test test-k8s fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
@@ -32,19 +33,9 @@ install: build man
 	install -D -m 755 build/ovs-offline $(DESTDIR)$(PREFIX)/bin/ovs-offline
 	cd build/share && find . -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/share/{} \;
 
-# An archive for each platform, and their checksums.
+# Archives, deb and rpm packages, and their checksums.
 dist: man
-	@rm -rf build/dist && mkdir -p build/dist
-	@set -e; for platform in $(PLATFORMS); do \
-	    name=ovs-offline-$(VERSION)-$$(echo $$platform | tr / -); \
-	    mkdir -p build/dist/$$name; \
-	    GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GOBUILD) -o build/dist/$$name/ovs-offline .; \
-	    cp -R README.md CHANGELOG.md LICENSE docs build/share build/dist/$$name/; \
-	    tar -C build/dist --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --mtime=@$(SOURCE_DATE_EPOCH) -cf - $$name | gzip -n9 >build/dist/$$name.tar.gz; \
-	    rm -r build/dist/$$name; \
-	    echo build/dist/$$name.tar.gz; \
-	done
-	cd build/dist && sha256sum *.tar.gz >SHA256SUMS
+	VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' NFPM='$(NFPM)' scripts/dist
 
 demo: deps build
 	scripts/demo build/ovs-offline

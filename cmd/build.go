@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -27,8 +26,9 @@ func newBuild(o *options) *cobra.Command {
 			"--commit from OVN's source and the Open vSwitch that it pins, or with --from-host from the tools\n" +
 			"installed here, in seconds and without a network.\n\n" +
 			"The image is named ovs-offline, tagged with the OVS and OVN versions inside.",
+		Example: "  ovs-offline build --from-host\n  ovs-offline --runtime docker build\n  ovs-offline build --commit branch-24.03",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := errors.Join(checkOutput(b.output), b.check()); err != nil {
+			if err := b.check(); err != nil {
 				return err
 			}
 			engine, err := o.imageEngine(c.Context())
@@ -48,7 +48,7 @@ func newBuild(o *options) *cobra.Command {
 	c.Flags().BoolVarP(&b.NoCache, "no-cache", "n", false, "use no cached steps of an earlier build")
 	c.Flags().StringVar(&b.Platform, "platform", "", "OS/ARCH to build for, where the engine can (default: its own)")
 	c.Flags().StringVarP(&b.Name, "tag", "t", "", "name of the image (default: ovs-offline:ovs-VERSION-ovn-VERSION)")
-	c.Flags().StringVarP(&b.output, "output", "o", "", "json: print what was made as JSON")
+	outputFlag(c, &b.output)
 	return c
 }
 
@@ -90,11 +90,9 @@ func (o *options) printMade(made image.Made, output string) error {
 	for _, what := range made.LeftOut {
 		o.warn("left out: %s", what)
 	}
-	if output == "json" {
-		return printJSON(o.Out, made)
-	}
-	fmt.Fprintf(o.Out, "%s\nOpen vSwitch %s, OVN %s, %d MB, in %s\n", escape(made.Name), escape(made.Versions.OVS), escape(made.Versions.OVN), made.Size/1e6, made.Engine)
-	return nil
+	return o.emit(output, made, func() {
+		fmt.Fprintf(o.Out, "%s\nOpen vSwitch %s, OVN %s, %d MB, in %s\n", escape(made.Name), escape(made.Versions.OVS), escape(made.Versions.OVN), made.Size/1e6, made.Engine)
+	})
 }
 
 // escaping makes what the steps of a build print safe for a terminal.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,23 +50,20 @@ func newCollect(o *options) *cobra.Command {
 			if dryRun {
 				return o.inspect(c.Context(), args, nodes, limits, output)
 			}
-			if err := checkOutput(output); err != nil {
-				return err
-			}
 			return o.collectInputs(c.Context(), args, inputs.Options{Nodes: nodes, Options: collect.Options{Force: force, Limits: limits}}, output)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what is there, as inspect does")
 	c.Flags().StringArrayVar(&nodes, "node", nil, "only the node of that name (can be repeated)")
-	c.Flags().StringVarP(&output, "output", "o", "", "json: print what was collected as JSON")
+	outputFlag(c, &output)
 	limitFlags(c, &limits)
 	return c
 }
 
-// collectedNode is one node of the JSON output of collect.
+// collectedNode is one node that was collected.
 type collectedNode struct {
-	Name        string               `json:"name"`
+	Name        string               `json:"name,omitempty"`
 	Workdir     string               `json:"workdir"`
 	Collections []workdir.Collection `json:"collections"`
 }
@@ -85,11 +83,7 @@ func (o *options) collectInputs(ctx context.Context, args []string, opts inputs.
 				lost = lost || len(c.Lost) > 0
 			}
 		}
-		if output == "json" {
-			err = o.printCollectedJSON(written, found)
-		} else {
-			o.printWritten(written, found)
-		}
+		err = o.emit(output, collectedReport(written, found), func() { o.printWritten(written, found) })
 		if err == nil && lost {
 			return errIncomplete
 		}
@@ -97,16 +91,19 @@ func (o *options) collectInputs(ctx context.Context, args []string, opts inputs.
 	})
 }
 
-func (o *options) printCollectedJSON(written []inputs.Written, found *inputs.Found) error {
-	out := struct {
-		Inputs []inputs.Input  `json:"inputs"`
-		Nodes  []collectedNode `json:"nodes"`
-		Lost   []string        `json:"lost"`
-	}{found.Inputs, []collectedNode{}, append([]string{}, found.Lost...)}
+// collectedInputs is what collect reports.
+type collectedInputs struct {
+	Inputs []inputs.Input  `json:"inputs"`
+	Nodes  []collectedNode `json:"nodes"`
+	Lost   []string        `json:"lost"`
+}
+
+func collectedReport(written []inputs.Written, found *inputs.Found) collectedInputs {
+	out := collectedInputs{found.Inputs, []collectedNode{}, append([]string{}, found.Lost...)}
 	for _, w := range written {
 		out.Nodes = append(out.Nodes, collectedNode{w.Name, w.Path, w.Collections})
 	}
-	return printJSON(o.Out, out)
+	return out
 }
 
 func (o *options) printWritten(written []inputs.Written, found *inputs.Found) {
@@ -131,18 +128,22 @@ func (o *options) printWritten(written []inputs.Written, found *inputs.Found) {
 func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Command {
 	var force bool
 	var limits limit.Limits
+	var output string
 	c := &cobra.Command{
 		Use: use, Short: short, Args: exactly("SOS"),
 		Long:    short + ": a .tar.xz, .tar.gz, .tar.bz2, .tar.zst, .tar, or an extracted directory.",
 		Example: "  ovs-offline " + use[:len(use)-len("SOS")] + "sosreport-compute-2-2026-10-13-ghresdq.tar.xz",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.collect(func(wd *workdir.Dir, opts collect.Options) ([]workdir.Collection, error) {
-				fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", what)
+				if output == forPeople {
+					fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", what)
+				}
 				opts.Limits = limits
 				return sos.Collect(c.Context(), wd, args[0], half, opts)
-			}, what, args[0], force)
+			}, what, args[0], force, output)
 		},
 	}
+	outputFlag(c, &output)
 	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
 	limitFlags(c, &limits)
 	return c
@@ -159,6 +160,7 @@ func limitFlags(c *cobra.Command, limits *limit.Limits) {
 
 func newCollectDB(o *options, use string, kind workdir.Kind) *cobra.Command {
 	var force bool
+	var output string
 	c := &cobra.Command{
 		Use: use, Short: "Collect the " + kind.Title() + " database from a file", Args: exactly("DBFILE"),
 		Long:    "Collect the " + kind.Title() + " database from a file: standalone or of a cluster member, also gzip'd, whatever its name.",
@@ -167,15 +169,16 @@ func newCollectDB(o *options, use string, kind workdir.Kind) *cobra.Command {
 			return o.collect(func(wd *workdir.Dir, opts collect.Options) ([]workdir.Collection, error) {
 				one, err := dbfile.Collect(c.Context(), wd, kind, args[0], opts)
 				return []workdir.Collection{one}, err
-			}, kind.Title(), args[0], force)
+			}, kind.Title(), args[0], force, output)
 		},
 	}
+	outputFlag(c, &output)
 	c.Flags().BoolVar(&force, "force", false, "replace the "+kind.Title()+" database that the workdir holds")
 	return c
 }
 
 // collect runs one collector and says what it put in place.
-func (o *options) collect(run func(*workdir.Dir, collect.Options) ([]workdir.Collection, error), what, source string, force bool) error {
+func (o *options) collect(run func(*workdir.Dir, collect.Options) ([]workdir.Collection, error), what, source string, force bool, output string) error {
 	return o.locked(func(wd *workdir.Dir) error {
 		p := o.progress()
 		collections, err := run(wd, collect.Options{Force: force, Progress: p.bytes})
@@ -183,13 +186,15 @@ func (o *options) collect(run func(*workdir.Dir, collect.Options) ([]workdir.Col
 		if err != nil {
 			return explain(err, source)
 		}
-		headline(o.Out, fmt.Sprintf("Offline OVS Debugging: %s data collected and stored in %s", what, wd.Path()))
-		lost := false
-		for _, c := range collections {
-			o.printCollection(c)
-			lost = lost || len(c.Lost) > 0
+		if err := o.emit(output, collectedNode{Workdir: wd.Path(), Collections: collections}, func() {
+			headline(o.Out, fmt.Sprintf("Offline OVS Debugging: %s data collected and stored in %s", what, wd.Path()))
+			for _, c := range collections {
+				o.printCollection(c)
+			}
+		}); err != nil {
+			return err
 		}
-		if lost {
+		if slices.ContainsFunc(collections, func(c workdir.Collection) bool { return len(c.Lost) > 0 }) {
 			return errIncomplete
 		}
 		return nil

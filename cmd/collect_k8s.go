@@ -1,9 +1,11 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"ovs-offline/collect/k8s"
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/workdir"
 )
 
@@ -34,10 +37,13 @@ func newCollectK8s(o *options) *cobra.Command {
 		Example: "  ovs-offline collect-k8s ovn-worker\n" +
 			"  ovs-offline collect-k8s -o worker-0 --context production\n" +
 			"  ovs-offline -w nodes collect-k8s --all",
+		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			names := o.nodeNames(c.Context(), rules, overrides)
+			return slices.DeleteFunc(names, func(name string) bool {
+				return !strings.HasPrefix(name, begun) || slices.Contains(args, name) || escape(name) != name
+			}), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
 			opts.Nodes = args
 			if given := countTrue(len(args) > 0, opts.All, opts.Selector != ""); given != 1 {
 				return fmt.Errorf("%w: %s takes NODE..., or --all, or --selector; see %s --help", errUsage, c.Name(), c.CommandPath())
@@ -56,9 +62,35 @@ func newCollectK8s(o *options) *cobra.Command {
 	f.StringVarP(&opts.Selector, "selector", "l", "", "the nodes with these labels (for example node-role.kubernetes.io/worker=)")
 	f.StringVar(&opts.Layout, "layout", "", "don't find out how OVS and OVN are deployed: "+strings.Join(k8s.LayoutNames(), ", "))
 	f.BoolVar(&opts.Force, "force", false, "replace data of the same kind that the workdirs hold")
-	f.StringVar(&output, "output", "", "json: print what was collected as JSON")
+	f.Int64Var(&opts.Limits.Bytes, "max-size", limit.Default().Bytes, "give up on a node of which more comes, in bytes")
+	outputFlagP(c, &output, "")
 	kubectlFlags(f, rules, overrides)
+	_ = c.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(k8s.LayoutNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+// completing is how long a shell waits for the names of nodes.
+const completing = 3 * time.Second
+
+// nodeNames are the cluster's nodes; none if it doesn't say: who presses a key
+// wants no error.
+func (o *options) nodeNames(ctx context.Context, rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides) []string {
+	config, err := o.kubeconfig(rules, overrides)
+	if err != nil {
+		return nil
+	}
+	config.Timeout = completing
+	cluster, err := k8s.Connect(config)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completing)
+	defer cancel()
+	names, err := cluster.Nodes(ctx, "")
+	if err != nil {
+		return nil
+	}
+	return names
 }
 
 // kubectlFlags are kubectl's, for reaching a cluster.
@@ -125,12 +157,7 @@ func (o *options) collectK8s(c *cobra.Command, config *rest.Config, opts k8s.Opt
 	if err != nil {
 		return err
 	}
-	if output == "json" {
-		err = printJSON(o.Out, k8sReport(results))
-	} else {
-		o.printK8s(results, opts.Several())
-	}
-	if err != nil {
+	if err := o.emit(output, k8sReport(cluster, results), func() { o.printK8s(results, opts.Several()) }); err != nil {
 		return err
 	}
 	return o.k8sOutcome(results)
@@ -181,9 +208,9 @@ func (o *options) printNodes(results []k8s.Result) {
 	fmt.Fprintln(o.Out)
 }
 
-// k8sNode is a node in the JSON report.
+// k8sNode is a node in the JSON report: what collect tells of one, and more.
 type k8sNode struct {
-	Node    string   `json:"node"`
+	Name    string   `json:"name"`
 	Workdir string   `json:"workdir"`
 	Layout  string   `json:"layout,omitempty"`
 	Outcome string   `json:"outcome"` // whole, incomplete, failed
@@ -192,14 +219,14 @@ type k8sNode struct {
 	Bridges int      `json:"bridges"`
 	Files   int      `json:"files"`
 	Size    int64    `json:"size"`
-	Lost    []string `json:"lost,omitempty"`
+	Lost    []string `json:"lost"`
 	Error   string   `json:"error,omitempty"`
 
-	Collections []workdir.Collection `json:"collections,omitempty"`
+	Collections []workdir.Collection `json:"collections"`
 }
 
 func summary(r k8s.Result) k8sNode {
-	n := k8sNode{Node: r.Node, Workdir: r.Workdir, Layout: r.Layout, Outcome: "whole"}
+	n := k8sNode{Name: r.Node, Workdir: r.Workdir, Layout: r.Layout, Outcome: "whole", Lost: []string{}, Collections: append([]workdir.Collection{}, r.Collections...)}
 	for _, c := range r.Collections {
 		n.Bridges += len(c.Bridges)
 		n.Files += len(c.Files)
@@ -218,14 +245,16 @@ func summary(r k8s.Result) k8sNode {
 	return n
 }
 
-func k8sReport(results []k8s.Result) []k8sNode {
-	report := make([]k8sNode, 0, len(results))
+// k8sReport is the JSON report, of one node as of many.
+func k8sReport(cluster *k8s.Cluster, results []k8s.Result) any {
+	nodes := make([]k8sNode, 0, len(results))
 	for _, r := range results {
-		n := summary(r)
-		n.Collections = r.Collections
-		report = append(report, n)
+		nodes = append(nodes, summary(r))
 	}
-	return report
+	return struct {
+		Cluster string    `json:"cluster"`
+		Nodes   []k8sNode `json:"nodes"`
+	}{cluster.Name, nodes}
 }
 
 // k8sOutcome turns what befell the nodes into the command's outcome.

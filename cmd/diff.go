@@ -20,7 +20,8 @@ func newDiff(o *options) *cobra.Command {
 		Long: "Show what the OVS database of the node said and the one of the running replica does not:\n" +
 			"statistics and link states, which a replica has of its own, errors, port numbers, and what\n" +
 			"was changed to make it safe. NAMEs are of interfaces, ports, bridges; all without any.",
-		Example: "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
+		Example:           "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
+		ValidArgsFunction: o.completeNames,
 		RunE: func(c *cobra.Command, names []string) error {
 			wd, err := workdir.Find(o.workdir)
 			if err != nil {
@@ -38,6 +39,8 @@ func newDiff(o *options) *cobra.Command {
 	}
 	outputFlag(c, &format)
 	c.Flags().StringSliceVar(&columns, "columns", nil, "only these columns")
+	_ = c.RegisterFlagCompletionFunc("columns", cobra.FixedCompletions(
+		[]string{"admin_state", "bfd_status", "error", "link_state", "mac_in_use", "ofport", "statistics", "status"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 

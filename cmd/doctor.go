@@ -17,6 +17,7 @@ func newDoctor(o *options) *cobra.Command {
 		Long: "Tell what works on this machine (tools, namespaces, container engines and their images,\n" +
 			"kubeconfig), what does not, and the command that mends it. Nothing is changed.\n\n" +
 			"Exit code 1 says that no replica could be started here.",
+		Example: "  ovs-offline doctor\n  ovs-offline doctor -o json | jq '.checks[] | select(.state != \"works\")'",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r := doctor.Examine(c.Context(), o.workdir, version)
 			if err := o.emit(format, r, func() { o.printDoctor(r) }); err != nil {

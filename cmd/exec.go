@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -23,12 +23,14 @@ func newExec(o *options) *cobra.Command {
 		Use: "exec -- PROGRAM [ARGUMENT...]", Short: "Run a tool beside the running replica, against it",
 		Long: "Run a tool beside the running replica, with the settings of activate: in its container,\n" +
 			"where it runs in one. The exit code is the tool's.",
+		Example: "  ovs-offline exec -- ovs-vsctl show\n  ovs-offline exec -- ovs-ofctl add-flows br-int - <flows.txt",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("%w: exec takes a program and its arguments, for example: ovs-offline exec -- ovs-vsctl show", errUsage)
 			}
 			return nil
 		},
+		ValidArgsFunction: completeTools,
 		RunE: func(c *cobra.Command, args []string) error {
 			wd, err := workdir.Find(o.workdir)
 			if err != nil {
@@ -63,7 +65,4 @@ func (o *options) exec(c *cobra.Command, wd *workdir.Dir, argv []string) error {
 	return nil
 }
 
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
-}
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -45,6 +45,7 @@ func newGraph(o *options) *cobra.Command {
 	c.Flags().StringVarP(&output, "output", "o", "svg", "svg or dot")
 	c.Flags().StringVar(&filter, "filter", "", "only what matches, and what that is joined to: a glob pattern, or a part of a name, iface-id or address")
 	c.Flags().IntVar(&collapse, "collapse", 100, "draw more than `N` like ports of a bridge as one; 0 for never")
+	_ = c.RegisterFlagCompletionFunc("filter", o.completeNames)
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"svg", "dot"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

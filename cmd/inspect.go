@@ -30,7 +30,7 @@ func newInspect(o *options) *cobra.Command {
 	}
 	limitFlags(c, &limits)
 	c.Flags().StringArrayVar(&nodes, "node", nil, "only the node of that name (can be repeated)")
-	c.Flags().StringVarP(&output, "output", "o", "", "json: print it as JSON")
+	outputFlag(c, &output)
 	return c
 }
 
@@ -50,9 +50,6 @@ type inspection struct {
 }
 
 func (o *options) inspect(ctx context.Context, args, nodes []string, limits limit.Limits, output string) error {
-	if err := checkOutput(output); err != nil {
-		return err
-	}
 	spool, err := os.MkdirTemp("", "ovs-offline-inspect-")
 	if err != nil {
 		return err
@@ -75,11 +72,7 @@ func (o *options) inspect(ctx context.Context, args, nodes []string, limits limi
 		seen.Nodes = append(seen.Nodes, d)
 		lost = lost || len(d.Lost) > 0
 	}
-	if output == "json" {
-		err = printJSON(o.Out, seen)
-	} else {
-		o.printInspection(seen)
-	}
+	err = o.emit(output, seen, func() { o.printInspection(seen) })
 	if err == nil && lost {
 		return errIncomplete
 	}

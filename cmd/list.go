@@ -15,7 +15,8 @@ func newList(o *options) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the replicas that run on this host", Args: exactly(),
-		Long: "List the replicas that run on this host and are yours, whatever they run in.",
+		Long:    "List the replicas that run on this host and are yours, whatever they run in.",
+		Example: "  ovs-offline list\n  ovs-offline list -o json | jq -r '.[].workdir'",
 		RunE: func(_ *cobra.Command, _ []string) error {
 			list, err := replica.List()
 			if err != nil {

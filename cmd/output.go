@@ -11,12 +11,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// formats are what --output takes.
-func formats() []string { return []string{"table", "json", "yaml"} }
+// forPeople is the --output that is not for programs.
+const forPeople = "table"
 
-// outputFlag adds --output to a command that prints a table for people.
-func outputFlag(c *cobra.Command, format *string) {
-	c.Flags().StringVarP(format, "output", "o", "table", "table, json or yaml")
+// formats are what --output takes.
+func formats() []string { return []string{forPeople, "json", "yaml"} }
+
+// outputFlag adds --output to a command that has something to report.
+func outputFlag(c *cobra.Command, format *string) { outputFlagP(c, format, "o") }
+
+// outputFlagP is outputFlag with another letter, or none.
+func outputFlagP(c *cobra.Command, format *string, letter string) {
+	c.Flags().StringVarP(format, "output", letter, forPeople, "table, json or yaml")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	before := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {

@@ -14,6 +14,7 @@ func newShow(o *options) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use: "show", Short: "Show how to talk to the running replica", Args: exactly(),
+		Example: "  ovs-offline show\n  ovs-offline show -o json | jq .ports",
 		RunE: func(c *cobra.Command, _ []string) error {
 			wd, err := workdir.Find(o.workdir)
 			if err != nil {

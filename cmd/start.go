@@ -25,25 +25,17 @@ func newStart(o *options) *cobra.Command {
 		Use: "start", Short: "Start a replica of what was collected", Args: exactly(),
 		Long: "Start a replica of what was collected, in place of an earlier one.\n\n" +
 			"Exit code 3 says that something collected could not be restored; the report names it.",
+		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1\n" +
+			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkOutput(s.output); err != nil {
-				return err
-			}
 			return o.locked(func(wd *workdir.Dir) error { return o.start(c, wd, s) })
 		},
 	}
 	c.Flags().StringVar(&s.image, "image", "", "container image to start")
 	c.Flags().StringVar(&s.ovsVersion, "ovs-version", "", "version of Open vSwitch that the image has inside, or its beginning (3.1)")
 	c.Flags().BoolVar(&s.strict, "strict", false, "exit with 3 for placeholders and approximations as well")
-	c.Flags().StringVarP(&s.output, "output", "o", "", "json: print the report as JSON")
+	outputFlag(c, &s.output)
 	return c
-}
-
-func checkOutput(output string) error {
-	if output != "" && output != "json" {
-		return fmt.Errorf("%w: --output takes json, not %q", errUsage, output)
-	}
-	return nil
 }
 
 func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error {
@@ -66,7 +58,7 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 	}
 	p := o.progress()
 	starting := func(role string) {
-		if s.output == "" {
+		if s.output == forPeople {
 			fmt.Fprintf(o.Out, "Starting %s\n", role)
 		}
 	}
@@ -80,18 +72,19 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 	if err != nil {
 		return err
 	}
-	if s.output == "json" {
-		err = printJSON(o.Out, report)
-		if !report.Complete() {
-			o.warn("not all that was collected could be restored: see set_aside, lost and different in the report, %s", wd.ReportFile())
-		}
-	} else {
+	var unknown error
+	if err := o.emit(s.output, report, func() {
 		headline(o.Out, "Offline OVS Debugging started")
-		err = o.show(wd)
+		unknown = o.show(wd)
 		o.printReport(wd, report)
-	}
-	if err != nil {
+	}); err != nil {
 		return err
+	}
+	if unknown != nil {
+		return unknown
+	}
+	if s.output != forPeople && !report.Complete() {
+		o.warn("not all that was collected could be restored: see set_aside, lost and different in the report, %s", wd.ReportFile())
 	}
 	if !report.Complete() || s.strict && !report.Strict() {
 		return errIncomplete

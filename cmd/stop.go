@@ -14,6 +14,7 @@ func newStop(o *options) *cobra.Command {
 	var purge bool
 	c := &cobra.Command{
 		Use: "stop", Short: "Stop the replica; collected data stays", Args: exactly(),
+		Example: "  ovs-offline stop\n  ovs-offline stop --purge",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if _, err := os.Stat(o.workdir); os.IsNotExist(err) {
 				headline(o.Out, "Offline OVS Debugging stopped")

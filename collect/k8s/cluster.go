@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -37,6 +38,19 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	return &Cluster{Name: config.Host, API: api, Executor: &remote{config: streams, rest: api.CoreV1().RESTClient()}}, nil
 }
 
+// Nodes are the names of the nodes with the labels of a selector, "" for all.
+func (c *Cluster) Nodes(ctx context.Context, selector string) ([]string, error) {
+	list, err := c.API.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, explain(err, "listing nodes")
+	}
+	var names []string
+	for _, n := range list.Items {
+		names = append(names, n.Name)
+	}
+	return names, nil
+}
+
 // remote runs commands through the API server.
 type remote struct {
 	config *rest.Config
@@ -52,7 +66,7 @@ func (r *remote) Exec(ctx context.Context, t Target, argv []string, stdout, stde
 	if err != nil {
 		return err
 	}
-	overSPDY, err := remotecommand.NewSPDYExecutor(r.config, http.MethodPost, url)
+	overSPDY, err := newSPDYExecutor(ctx, r.config, url)
 	if err != nil {
 		return err
 	}

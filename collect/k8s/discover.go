@@ -290,13 +290,9 @@ func notRunning(pod corev1.Pod, container string) string {
 
 // selected are the nodes with the labels.
 func (s *survey) selected(ctx context.Context, selector string) ([]string, error) {
-	list, err := s.cluster.API.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector})
+	names, err := s.cluster.Nodes(ctx, selector)
 	if err != nil {
-		return nil, explain(err, "listing nodes by label")
-	}
-	var names []string
-	for _, n := range list.Items {
-		names = append(names, n.Name)
+		return nil, err
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no node has the labels %q", selector)

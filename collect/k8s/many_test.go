@@ -150,3 +150,41 @@ func TestMembers(t *testing.T) {
 		}
 	}
 }
+
+// crowd counts who asks at the same time, and answers nobody before enough do.
+type crowd struct {
+	mu        sync.Mutex
+	now, most int
+	enough    int
+	met       chan bool
+}
+
+func (c *crowd) Exec(ctx context.Context, _ k8s.Target, _ []string, _, _ io.Writer) error {
+	c.mu.Lock()
+	if c.now++; c.now == c.enough && c.most < c.enough {
+		close(c.met)
+	}
+	c.most = max(c.most, c.now)
+	c.mu.Unlock()
+	select {
+	case <-c.met:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	c.now--
+	c.mu.Unlock()
+	return errors.New("go away")
+}
+
+// TestAtOnce: ten nodes are collected at the same time, and never more.
+func TestAtOnce(t *testing.T) {
+	var names []string
+	for i := range 25 {
+		names = append(names, fmt.Sprintf("worker-%d", i))
+	}
+	exec := &crowd{enough: 10, met: make(chan bool)}
+	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), t.TempDir(), k8s.Options{All: true})
+	if err != nil || len(results) != len(names) || exec.most != 10 {
+		t.Errorf("%d of %d at once, %v", exec.most, len(results), err)
+	}
+}

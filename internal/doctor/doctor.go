@@ -49,8 +49,12 @@ type Report struct {
 func Examine(ctx context.Context, path, version string) Report {
 	var r Report
 	r.Checks = append(r.Checks, checkWorkdir(path))
-	r.Checks = append(r.Checks, checkTools(ctx)...)
-	r.Checks = append(r.Checks, checkNamespaces(ctx))
+	if err := process.Supported(); err != nil {
+		r.Checks = append(r.Checks, Check{Name: "local processes", State: Absent, What: err.Error()})
+	} else {
+		r.Checks = append(r.Checks, checkTools(ctx)...)
+		r.Checks = append(r.Checks, checkNamespaces(ctx))
+	}
 	wd, unusable := workdir.Find(path)
 	if unusable != nil {
 		wd = &workdir.Dir{} // the engines can be asked all the same

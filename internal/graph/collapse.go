@@ -7,8 +7,9 @@ import (
 )
 
 // Collapse draws more than most ports of a box that are alike (of one kind and
-// state) as one, and the ends of their tunnels likewise. Patch ports, bonds and
-// the links of logical switches stay: each leads elsewhere.
+// state) as one. Of tunnels it takes a quarter of that, for each has a remote that
+// is drawn too; their ends become one likewise. Patch ports, bonds and the links
+// of logical switches stay: each leads elsewhere.
 func (g *Graph) Collapse(most int) {
 	type sort struct {
 		kind  Kind
@@ -28,7 +29,11 @@ func (g *Graph) Collapse(most int) {
 			alike[s] = append(alike[s], p)
 		}
 		for _, s := range sorts {
-			if len(alike[s]) > most {
+			limit := most
+			if s.kind == Tunnel {
+				limit = max(most/4, 1)
+			}
+			if len(alike[s]) > limit {
 				g.collapse(b, alike[s])
 			}
 		}

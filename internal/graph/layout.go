@@ -218,12 +218,21 @@ func (l *layout) place(component []*placed) (w, h float64) {
 	return w - layerGap, h
 }
 
+// gapBelow is the room below a box of a layer: little between remotes of tunnels,
+// of which there are many.
+func gapBelow(layer []*placed, i int) float64 {
+	if i+1 < len(layer) && len(layer[i].box.Ports) == 0 && len(layer[i+1].box.Ports) == 0 {
+		return rowGap
+	}
+	return boxGap
+}
+
 // stack puts the boxes of a layer below each other.
 func (l *layout) stack(layer []*placed) {
 	y := 0.0
-	for _, p := range layer {
+	for i, p := range layer {
 		p.y = y
-		y += p.h + boxGap
+		y += p.h + gapBelow(layer, i)
 	}
 	for _, p := range layer {
 		p.y -= y / 2 // layers are centered on each other
@@ -289,7 +298,7 @@ func (l *layout) align(layer []*placed) {
 	}
 	var blocks []block
 	for i, p := range layer {
-		b := block{first: i, n: 1, sum: want[i], h: p.h + boxGap, top: want[i]}
+		b := block{first: i, n: 1, sum: want[i], h: p.h + gapBelow(layer, i), top: want[i]}
 		for len(blocks) > 0 {
 			last := blocks[len(blocks)-1]
 			if last.top+last.h <= b.top {
@@ -305,7 +314,7 @@ func (l *layout) align(layer []*placed) {
 		y := b.top
 		for i := b.first; i < b.first+b.n; i++ {
 			layer[i].y = y
-			y += layer[i].h + boxGap
+			y += layer[i].h + gapBelow(layer, i)
 		}
 	}
 }

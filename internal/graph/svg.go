@@ -93,6 +93,9 @@ func (g *Graph) kinds() []Kind {
 	for _, b := range g.Boxes {
 		for _, p := range b.Ports {
 			have[p.Kind] = true
+			for _, m := range p.Members {
+				have[m.Kind] = true
+			}
 		}
 	}
 	var kinds []Kind

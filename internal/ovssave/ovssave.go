@@ -17,6 +17,9 @@ type Part struct {
 	OpenFlow string // "" where the script doesn't tell
 	File     string // the dump's name, without its folder; "" where Text holds it
 	Text     string // of a here-document (ovs-save of OVS 2.8 and before)
+	// Mappings are those of add-tlv-map, as ovs-ofctl takes them one by one:
+	// "{class=0x102,type=0x80,len=4}->tun_metadata0".
+	Mappings []string
 }
 
 // command matches a line of the script (ovs-save of OVS 2.0 to 3.7).
@@ -61,14 +64,32 @@ func Read(r io.Reader) (parts []Part, cut bool, err error) {
 			continue
 		}
 		p.Bridge = words[0]
-		if end := hereDoc.FindStringSubmatch(m[3]); end != nil {
+		if p.Command == "add-tlv-map" {
+			p.Mappings = mappings(strings.Join(words[1:], " "))
+		} else if end := hereDoc.FindStringSubmatch(m[3]); end != nil {
 			p.Text, cut = body(lines, end[1])
-		} else if p.Command != "add-tlv-map" && len(words) > 1 {
+		} else if len(words) > 1 {
 			p.File = path.Base(words[len(words)-1])
 		}
 		parts = append(parts, p)
 	}
 	return parts, cut, lines.Err()
+}
+
+// mappings splits "{...}->tun_metadataN,{...}->tun_metadataM".
+func mappings(text string) []string {
+	var list []string
+	for _, part := range strings.SplitAfter(text, ",{") {
+		part = strings.TrimSuffix(part, ",{")
+		if part == "" {
+			continue
+		}
+		if !strings.HasPrefix(part, "{") {
+			part = "{" + part
+		}
+		list = append(list, part)
+	}
+	return list
 }
 
 // body reads a here-document.

@@ -45,8 +45,8 @@ const recordedTool = "ovs-vsctl-recorded"
 // RecordedTool is the path of its wrapper.
 func RecordedTool(bin string) string { return filepath.Join(bin, recordedTool) }
 
-// tools are the programs that get a wrapper.
-func tools() []string {
+// Tools are the programs that get a wrapper.
+func Tools() []string {
 	return []string{"ovs-vsctl", "ovs-ofctl", "ovs-appctl", "ovsdb-client",
 		"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-detrace", "ovn-appctl"}
 }
@@ -67,7 +67,7 @@ func Write(r Replica) error {
 	if err := writeFile(r.Bin, process.WrapperMark, 0o644, nil); err != nil {
 		return err
 	}
-	for _, tool := range tools() {
+	for _, tool := range Tools() {
 		if err := render(parsed, r.template(tool), r.Bin, tool, 0o755, r.values(tool)); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func Write(r Replica) error {
 // Remove removes what Write wrote, and the directory if it is empty then.
 func Remove(bin string) error {
 	var failed []error
-	names := append(tools(), recordedTool, script, fishScript, process.WrapperMark)
+	names := append(Tools(), recordedTool, script, fishScript, process.WrapperMark)
 	for name := range (Replica{}).settings() {
 		names = append(names, name)
 	}
@@ -133,7 +133,7 @@ func (r Replica) Environment() map[string]string {
 
 // unfinished tells what writeFile leaves when it is killed.
 func unfinished(name string) bool {
-	names := append(tools(), recordedTool, script, fishScript)
+	names := append(Tools(), recordedTool, script, fishScript)
 	for name := range (Replica{}).settings() {
 		names = append(names, filepath.Base(name))
 	}

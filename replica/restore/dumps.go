@@ -75,32 +75,20 @@ func (n *Node) item(b *Bridge, dump workdir.Dump, line int, text, reason string)
 	return Item{Bridge: b.Name, Dump: dump, File: n.relative(n.Workdir.DumpFile(b.Name, dump)), Line: line, Text: text, Reason: reason}
 }
 
-// addEntries adds groups or meters by one command each, those that fail again
-// once others are there (a group may name another), and puts aside what never goes.
+// addEntries adds groups or meters by one command each, and puts aside what the
+// switch refuses.
 func (n *Node) addEntries(ctx context.Context, b *Bridge, dump workdir.Dump, list []openflow.Entry, add func(text string) error) error {
-	for len(list) > 0 {
-		var failed []openflow.Entry
-		var reasons []string
-		for _, e := range list {
-			text, mends := openflow.Apply(e.Text)
-			if err := add(text); err != nil {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				failed, reasons = append(failed, e), append(reasons, reason(err))
-				continue
-			}
-			if len(mends) > 0 {
-				n.Report.mended(n.item(b, dump, e.Line, e.Text, strings.Join(mends, "; ")))
-			}
+	for _, e := range list {
+		text, mends := openflow.Apply(e.Text)
+		err := add(text)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			n.Report.setAside(n.item(b, dump, e.Line, e.Text, reason(err)))
+		case len(mends) > 0:
+			n.Report.mended(n.item(b, dump, e.Line, e.Text, strings.Join(mends, "; ")))
 		}
-		if len(failed) == len(list) {
-			for i, e := range failed {
-				n.Report.setAside(n.item(b, dump, e.Line, e.Text, reasons[i]))
-			}
-			return nil
-		}
-		list = failed
 	}
 	return nil
 }

@@ -7,37 +7,6 @@ import (
 	"ovs-offline/internal/seeds"
 )
 
-func FuzzSaveScript(f *testing.F) {
-	f.Add("ovs-ofctl add-tlv-map br-int '{class=0x102,type=0x80,len=4}->tun_metadata0,{class=0x102,type=0x81,len=4}->tun_metadata1'\n" +
-		"ovs-ofctl -O OpenFlow14 add-groups br-int \\\n  \"/tmp/ovs-save/br-int.groups.dump\"\n" +
-		"ovs-ofctl -O OpenFlow14 --bundle replace-flows br-int \\\n \"/tmp/br-int.flows.dump\"\n")
-	f.Add("ovs-ofctl --bundle add-flows $(touch x) \"`id`\"\n")
-	f.Add("ovs-ofctl add-tlv-map ../br \",{,{{,{\"\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		s := readSaveScript(text)
-		size := 0
-		for bridge, mappings := range s.tlv {
-			if strings.ContainsAny(bridge, " \t\n") {
-				t.Errorf("bridge %q", bridge)
-			}
-			for _, m := range mappings {
-				if m == "" || strings.Contains(m, ",{") {
-					t.Errorf("mapping %q", m)
-				}
-				size += len(m)
-			}
-		}
-		for bridge, version := range s.openflow {
-			if strings.ContainsAny(bridge, " \t\n") || !strings.HasPrefix(version, "OpenFlow1") {
-				t.Errorf("bridge %q, %q", bridge, version)
-			}
-		}
-		if size > 2*len(text) {
-			t.Errorf("%d bytes were made of %d", size, len(text))
-		}
-	})
-}
-
 // FuzzRecorded gives any text to the readers of what commands said on the node.
 func FuzzRecorded(f *testing.F) {
 	for _, pattern := range []string{"*bfd.show*", "*bond.show*", "*lacp.show*", "*route.show*", "*tnl.arp.show*", "*tnl.ports.show*", "*mdb.show*",

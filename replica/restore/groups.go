@@ -55,7 +55,8 @@ func hasSelect(list []openflow.Entry) bool {
 	return false
 }
 
-// addGroups adds all in one bundle, or, where that fails, one by one.
+// addGroups adds all in one bundle, or, where that fails, one by one: in any
+// order, since a switch takes groups that name others which are not there.
 func (n *Node) addGroups(ctx context.Context, b *Bridge, version string, list []openflow.Entry) error {
 	var all strings.Builder
 	mended := false

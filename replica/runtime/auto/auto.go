@@ -184,6 +184,9 @@ func (p *Place) engine(ctx context.Context, name string, wanted container.Wanted
 }
 
 func (p *Place) local() (Choice, error) {
+	if err := process.Supported(); err != nil {
+		return Choice{}, err
+	}
 	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl"); err != nil {
 		return Choice{}, err
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package process runs a replica's daemons as local processes, each alone in an
 // empty user and network namespace where the system allows that.
 package process
@@ -18,6 +20,9 @@ import (
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )
+
+// Supported says why local processes can't be had; here they can.
+func Supported() error { return nil }
 
 // Options of New. The zero value is what a replica wants.
 type Options struct {

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"ovs-offline/internal/parity"
@@ -30,19 +30,20 @@ const (
 type worker struct {
 	c     *cluster.Cluster
 	node  string
+	user  string
 	hops  map[string]*cluster.Hop
-	box   *builder
 	dir   string
 	count int
 }
 
-func newWorker(t *testing.T, c *cluster.Cluster, p platform, node string) *worker {
+// newWorker deploys a node. The user decides how commands are asked for.
+func newWorker(t *testing.T, c *cluster.Cluster, l *lab, node, user string) *worker {
 	t.Helper()
 	kubelet, err := c.NewKubelet()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &worker{c: c, node: node, dir: t.TempDir(), hops: map[string]*cluster.Hop{"runtime": kubelet.Runtime}}
+	w := &worker{c: c, node: node, user: user, dir: t.TempDir(), hops: map[string]*cluster.Hop{"runtime": kubelet.Runtime, "command": kubelet.Command}}
 	for name, target := range map[string]string{"client": c.Address, "kubelet": kubelet.Address} {
 		hop, err := cluster.Listen(target)
 		if err != nil {
@@ -51,7 +52,7 @@ func newWorker(t *testing.T, c *cluster.Cluster, p platform, node string) *worke
 		t.Cleanup(hop.Stop)
 		w.hops[name] = hop
 	}
-	w.box = deploy(t, c, p, node, w.hops["kubelet"].Address)
+	deployLab(t, c, openshift(), l, node, w.hops["kubelet"].Address)
 	return w
 }
 
@@ -59,63 +60,108 @@ func newWorker(t *testing.T, c *cluster.Cluster, p platform, node string) *worke
 func (w *worker) collect(t *testing.T, args ...string) (result, string) {
 	w.count++
 	dir := filepath.Join(w.dir, fmt.Sprint(w.count))
-	return collectAs(t, w.c, cluster.Admin, w.hops["client"].Address, append([]string{"-w", dir, w.node}, args...)...), dir
+	return collectAs(t, w.c, w.user, w.hops["client"].Address, append([]string{"-w", dir, w.node}, args...)...), dir
+}
+
+// tally counts faulted runs by what became of them.
+type tally struct {
+	sync.Mutex
+	t                    *testing.T
+	runs, missed, silent int
+	codes                map[int]int
+	kinds                map[string]int // by way, place and kind
+}
+
+func (s *tally) add(code int, kind string) {
+	if s.runs++; s.runs%25 == 0 {
+		s.t.Logf("%d faulted runs, %d silent truncations", s.runs, s.silent)
+	}
+	s.codes[code]++
+	s.kinds[kind]++
+}
+
+func (s *tally) String() string {
+	var kinds strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(s.kinds)) {
+		fmt.Fprintf(&kinds, "\n%5d  %s", s.kinds[k], k)
+	}
+	return fmt.Sprintf("%d faulted runs: %d whole, %d failed, %d incomplete and said so, %d silent truncations (in %d more the fault never came)%s",
+		s.runs, s.codes[0], s.codes[1], s.codes[3], s.silent, s.missed, kinds.String())
 }
 
 // TestFaults breaks connections at random places and counts the runs that
 // lack something and don't say so.
 func TestFaults(t *testing.T) {
 	c := sharedCluster(t)
-	p := platforms[slices.IndexFunc(platforms, func(p platform) bool { return p.layout == "openshift" })]
-	var outcomes [4]atomic.Int64 // by exit code
-	var runs, silent atomic.Int64
+	l := smallNode(t, someFlows(2000, 2))
+	grant(t, c, overSPDY, "list pods", "create pods/exec")
+	counts := tally{t: t, codes: map[int]int{}, kinds: map[string]int{}}
 	var all sync.WaitGroup
 	var truth content // of all: they are one live node
 	for i := range workers {
-		w := newWorker(t, c, p, fmt.Sprintf("faulty-%d", i))
-		if truth == nil {
-			truth = w.reference(t)
+		way, user := "WebSocket", cluster.Admin
+		if i%2 == 1 {
+			way, user = "SPDY", overSPDY
+		}
+		w := newWorker(t, c, l, fmt.Sprintf("faulty-%d", i), user)
+		if have := w.reference(t); truth == nil {
+			truth = have
 		}
 		chance := rand.New(rand.NewPCG(uint64(i), 1))
 		all.Go(func() {
-			for runs.Load() < faultedRuns && !t.Failed() {
-				place, fault := draw(chance)
+			for w.wanted(t, &counts) {
+				place, fault := w.draw(chance)
 				hop := w.hops[place]
 				hop.Break(&fault)
 				r, dir := w.collect(t, stall)
 				happened := hop.Happened()
 				hop.Break(nil)
-				what := fmt.Sprintf("%s at %s after %d bytes, %d times", fault.Kind, place, fault.After, happened)
-				if problem := truth.judge(r, dir); problem != "" {
-					silent.Add(1)
-					t.Errorf("%s: exit %d: %s\n%s", what, r.code, problem, r.complaints)
-				}
+				problem := truth.judge(r, dir)
 				os.RemoveAll(dir)
-				if happened == 0 {
-					continue // the whole of it was shorter
+				counts.Lock()
+				if problem != "" {
+					counts.silent++
+					t.Errorf("%s: %s at %s after %d bytes, %d times: exit %d: %s\n%s", way, fault.Kind, place, fault.After, happened, r.code, problem, r.complaints)
 				}
-				outcomes[min(max(r.code, 0), 3)].Add(1)
-				if n := runs.Add(1); n%25 == 0 {
-					t.Logf("%d faulted runs, %d silent truncations", n, silent.Load())
+				if happened > 0 {
+					counts.add(r.code, fmt.Sprintf("%s, %s at %s", way, fault.Kind, place))
+				} else {
+					counts.missed++
 				}
+				counts.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	t.Logf("%d faulted runs: %d whole, %d failed, %d incomplete and said so, %d silent truncations", runs.Load(), outcomes[0].Load(), outcomes[1].Load(), outcomes[3].Load(), silent.Load())
-	if !t.Failed() && (outcomes[0].Load() == 0 || outcomes[1].Load()+outcomes[3].Load() == 0) {
+	t.Log(&counts)
+	if !t.Failed() && (counts.codes[0] == 0 || counts.codes[1]+counts.codes[3] == 0) {
 		t.Error("faults that come once are to be survived, and those that stay are not")
 	}
 }
 
-// draw draws a fault: most places are early, since most streams are short.
-func draw(chance *rand.Rand) (string, cluster.Fault) {
+// wanted tells whether there are more runs to do.
+func (w *worker) wanted(t *testing.T, s *tally) bool {
+	s.Lock()
+	defer s.Unlock()
+	return s.runs < faultedRuns && s.missed < faultedRuns && !t.Failed()
+}
+
+// draw draws a fault anywhere in the longest stream that goes by, or, since
+// most are short, early in one.
+func (w *worker) draw(chance *rand.Rand) (string, cluster.Fault) {
+	place := []string{"client", "kubelet", "runtime", "command"}[chance.IntN(4)]
 	f := cluster.Fault{
-		Kind:  []cluster.Kind{cluster.Close, cluster.Close, cluster.Reset, cluster.HalfClose, cluster.HalfClose, cluster.Stall}[chance.IntN(6)],
-		After: chance.Int64N(1 << (8 + chance.IntN(13))),
+		Kind:  []cluster.Kind{cluster.Close, cluster.Reset, cluster.HalfClose, cluster.HalfClose, cluster.Stall}[chance.IntN(5)],
+		After: chance.Int64N(w.hops[place].Longest()),
 		Times: []int{1, 1, 2, 0}[chance.IntN(4)],
 	}
-	return []string{"client", "kubelet", "runtime"}[chance.IntN(3)], f
+	if place == "command" {
+		f.Kind = cluster.Kill
+	}
+	if chance.IntN(2) == 0 {
+		f.After = min(f.After, chance.Int64N(1<<(8+chance.IntN(10))))
+	}
+	return place, f
 }
 
 // content is what a collection holds, file by file: for a dump its entries,
@@ -170,16 +216,57 @@ func (truth content) judge(r result, dir string) string {
 		}
 		return ""
 	}
+	lost, err := lost(dir)
+	if err != nil {
+		return err.Error()
+	}
+	if (r.code == 0) != (len(lost) == 0) {
+		return fmt.Sprintf("it has lost %q", lost)
+	}
 	for name, want := range truth {
 		got, there := have[name]
+		named := strings.Contains(strings.Join(lost, "\n"), said(name))
 		switch {
-		case !there && r.code == 0:
-			return name + " is missing"
+		case !there && !named:
+			return fmt.Sprintf("%s is missing, and only %q said to be", name, lost)
 		case there && want != volatile && got != want:
 			return name + " is not what the node has"
 		}
 	}
 	return ""
+}
+
+// lost is what a collection says that it lacks.
+func lost(dir string) ([]string, error) {
+	var manifest workdir.Manifest
+	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &manifest)
+	}
+	var all []string
+	for _, c := range manifest.Collections {
+		all = append(all, c.Lost...)
+	}
+	return all, err
+}
+
+// said is how the loss of a file is told: by the database, or by the command
+// that would have printed it.
+func said(path string) string {
+	folder, name := filepath.Split(path)
+	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
+		if strings.HasPrefix(folder, "db/"+string(k)+"/") {
+			return "the " + k.Title() + " database: "
+		}
+	}
+	if folder == "restore_flows/" {
+		kind := strings.TrimPrefix(filepath.Ext(strings.TrimSuffix(name, ".dump")), ".")
+		return "dump-" + strings.Replace(kind, "tlv", "tlv-map", 1)
+	}
+	if table, is := strings.CutPrefix(name, "list-"); is {
+		return "list " + table
+	}
+	return strings.ReplaceAll(name, ".", "/")
 }
 
 // read reads a collection.

@@ -103,3 +103,7 @@ require (
 )
 
 replace ovs-offline => ../../..
+
+// Before it was split up, this module had packages that others have now; an old
+// requirement in the graph would bring them back.
+replace google.golang.org/genproto => google.golang.org/genproto v0.0.0-20250303144028-a0af3efb3deb

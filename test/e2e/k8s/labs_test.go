@@ -39,10 +39,10 @@ func liveNode(t *testing.T, topology string) *lab {
 func bringUp(topology string) (*lab, error) {
 	l := &lab{dir: filepath.Join(scratch(), "lab-"+topology)}
 	oracle := filepath.Join(scratch(), "oracle-"+topology)
+	atExit(func() { run(labScript, "down", l.dir) })
 	if err := run(labScript, "up", topology, l.dir); err != nil {
 		return nil, err
 	}
-	atExit(func() { run(labScript, "down", l.dir) })
 	l.packets, l.live, l.truth = filepath.Join(oracle, "packets"), filepath.Join(oracle, "live"), filepath.Join(oracle, "truth")
 	return l, run(labScript, "oracle", l.dir, oracle)
 }
@@ -125,19 +125,26 @@ func (l *lab) raise(topology string) (map[string]raft, error) {
 // serve serves a member of a cluster and waits until it belongs to it.
 func serve(dir, db, name string) error {
 	pidfile, socket := filepath.Join(dir, "pid"), filepath.Join(dir, "ovn"+db+"_db.sock")
-	err := run("ovsdb-server", filepath.Join(dir, "db"), "--remote=punix:"+socket, "--unixctl="+filepath.Join(dir, "ctl"),
-		"--pidfile="+pidfile, "--log-file="+filepath.Join(dir, "log"), "-vconsole:off", "-vsyslog:off", "--no-chdir", "--detach")
+	atExit(func() { end(pidfile) })
+	err := run("ovsdb-server", append(daemon(dir, pidfile), filepath.Join(dir, "db"), "--remote=punix:"+socket, "--unixctl="+filepath.Join(dir, "ctl"))...)
 	if err != nil {
 		return err
 	}
-	atExit(func() {
-		text, err := os.ReadFile(pidfile)
-		if err != nil {
-			return
-		}
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-			syscall.Kill(pid, syscall.SIGTERM)
-		}
-	})
 	return run("ovsdb-client", "--timeout=30", "wait", "unix:"+socket, name, "connected")
+}
+
+// daemon are the options of daemons whose log is in dir.
+func daemon(dir, pidfile string) []string {
+	return []string{"--pidfile=" + pidfile, "--log-file=" + strings.TrimSuffix(pidfile, ".pid") + ".log", "-vconsole:off", "-vsyslog:off", "--no-chdir", "--detach"}
+}
+
+// end ends a daemon.
+func end(pidfile string) {
+	text, err := os.ReadFile(pidfile)
+	if err != nil {
+		return
+	}
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+		syscall.Kill(pid, syscall.SIGTERM)
+	}
 }

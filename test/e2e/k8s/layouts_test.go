@@ -177,7 +177,13 @@ func (b *builder) container(mounts ...cluster.Mount) *cluster.Container {
 // The node's kubelet is at address, "" for the cluster's own.
 func deploy(t *testing.T, c *cluster.Cluster, p platform, node, address string) *builder {
 	t.Helper()
-	b := &builder{node: node, shell: p.shell, lab: liveNode(t, p.topology), t: t}
+	return deployLab(t, c, p, liveNode(t, p.topology), node, address)
+}
+
+// deployLab is deploy with a live node of one's own.
+func deployLab(t *testing.T, c *cluster.Cluster, p platform, l *lab, node, address string) *builder {
+	t.Helper()
+	b := &builder{node: node, shell: p.shell, lab: l, t: t}
 	addNode(t, c, node, address)
 	for _, pod := range p.pods(t, b) {
 		addPod(t, c, pod)
@@ -226,8 +232,8 @@ func TestLayouts(t *testing.T) {
 // checkLayout checks that the layout was found that the platform is.
 func checkLayout(t *testing.T, want, report string) {
 	t.Helper()
-	var got []struct{ Layout string }
-	if err := json.Unmarshal([]byte(report), &got); err != nil || len(got) != 1 || got[0].Layout != want {
+	var got struct{ Nodes []struct{ Layout string } }
+	if err := json.Unmarshal([]byte(report), &got); err != nil || len(got.Nodes) != 1 || got.Nodes[0].Layout != want {
 		t.Errorf("layout %+v (%v), want %s: %.200s", got, err, want, report)
 	}
 }

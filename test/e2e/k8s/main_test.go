@@ -28,6 +28,9 @@ const (
 	tools      = "../../../collect/k8s/testdata/bin" // an ovs-appctl that says what a kernel node's would
 )
 
+// overSPDY is a user who may not run commands over WebSocket.
+const overSPDY = "over-spdy"
+
 // cleanups are run when all tests have ended.
 var cleanups struct {
 	sync.Mutex
@@ -96,7 +99,7 @@ func newCluster(name string, flags ...string) (*cluster.Cluster, error) {
 	}
 	c, err := cluster.Start(context.Background(), cluster.Options{
 		APIServer: program, Dir: dir, Flags: flags,
-		Users: []string{"nobody", "nothing-but-create", "nothing-but-get", "enough"},
+		Users: []string{"nobody", "nothing-but-create", "nothing-but-get", "enough", overSPDY},
 	})
 	if err == nil {
 		atExit(c.Stop)

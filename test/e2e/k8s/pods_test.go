@@ -96,24 +96,18 @@ func TestPods(t *testing.T) {
 func TestPermissions(t *testing.T) {
 	c := sharedCluster(t)
 	deploy(t, c, openshift(), "guarded", "")
-	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"get", "list"}}
-	may := func(verbs ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: verbs}
-	}
 	for _, test := range []struct {
 		user  string
-		rules []rbacv1.PolicyRule
+		may   []string
 		named []string // nil: it suffices
 	}{
-		{user: "nobody", rules: []rbacv1.PolicyRule{look}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
-		{user: "nothing-but-get", rules: []rbacv1.PolicyRule{look, may("get")}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
-		{user: "nothing-but-create", rules: []rbacv1.PolicyRule{look, may("create")}},
-		{user: "enough", rules: []rbacv1.PolicyRule{look, may("create", "get")}},
+		{user: "nobody", may: []string{"list pods"}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
+		{user: "nothing-but-get", may: []string{"list pods", "get pods/exec"}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
+		{user: "nothing-but-create", may: []string{"list pods", "create pods/exec"}},
+		{user: "enough", may: []string{"list pods", "create pods/exec", "get pods/exec"}},
 	} {
 		t.Run(test.user, func(t *testing.T) {
-			if err := c.Grant(t.Context(), test.user, test.rules...); err != nil {
-				t.Fatal(err)
-			}
+			grant(t, c, test.user, test.may...)
 			dir := filepath.Join(t.TempDir(), "w")
 			r := collectAs(t, c, test.user, "", "-w", dir, "guarded")
 			if test.named != nil {
@@ -122,6 +116,19 @@ func TestPermissions(t *testing.T) {
 				t.Errorf("exit %d\n%s", r.code, r.complaints)
 			}
 		})
+	}
+}
+
+// grant lets a user do things, each "VERB RESOURCE".
+func grant(t *testing.T, c *cluster.Cluster, user string, may ...string) {
+	t.Helper()
+	var rules []rbacv1.PolicyRule
+	for _, m := range may {
+		verb, resource, _ := strings.Cut(m, " ")
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{verb}})
+	}
+	if err := c.Grant(t.Context(), user, rules...); err != nil {
+		t.Fatal(err)
 	}
 }
 

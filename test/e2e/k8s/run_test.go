@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"ovs-offline/test/e2e/k8s/cluster"
 )
@@ -32,6 +33,9 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	return command
 }
 
+// hang is when a run counts as one that never ends.
+const hang = 3 * time.Minute
+
 func ovsOfflineRun(t testing.TB, args ...string) result {
 	t.Helper()
 	return finish(t, program(t, args...))
@@ -41,7 +45,13 @@ func finish(t testing.TB, command *exec.Cmd) result {
 	t.Helper()
 	var out, complaints bytes.Buffer
 	command.Stdout, command.Stderr = &out, &complaints
-	err := command.Run()
+	err := command.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hangs := time.AfterFunc(hang, func() { command.Process.Signal(syscall.SIGQUIT) }) // it says where it is
+	err = command.Wait()
+	hangs.Stop()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

@@ -217,11 +217,12 @@ func (c *Cluster) Kubeconfig(user, address string) (string, error) {
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// Stop ends the cluster. Containers are the caller's.
+// Stop ends the cluster, if it still runs. Containers are the caller's.
 func (c *Cluster) Stop() {
 	if c.alive != nil {
 		c.alive.Close()
 		<-c.ended
+		c.alive = nil
 	}
 	for _, k := range c.kubelets {
 		k.Stop()

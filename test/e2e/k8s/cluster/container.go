@@ -199,8 +199,8 @@ func (c *Container) start(args []string) error {
 
 // exec runs a command in the container as a container runtime does: when the
 // one who asked has gone, the command meets a closed pipe, and nobody else
-// ends it.
-func (c *Container) exec(argv []string, in io.Reader, out, errOut io.Writer) error {
+// ends it. A container that ends does, which kill stands for.
+func (c *Container) exec(argv []string, in io.Reader, out, errOut io.Writer, kill <-chan struct{}) error {
 	enter := []string{"--target", strconv.Itoa(c.init.Process.Pid), "--mount", "--root", "--wd"}
 	if os.Geteuid() != 0 {
 		enter = append(enter, "--user", "--preserve-credentials")
@@ -239,7 +239,16 @@ func (c *Container) exec(argv []string, in io.Reader, out, errOut io.Writer) err
 		w.Close()
 	}
 	if err == nil {
+		ended := make(chan struct{})
+		go func() {
+			select {
+			case <-kill:
+				syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+			case <-ended:
+			}
+		}()
 		pumps.Wait()
+		close(ended)
 		err = command.Wait()
 	}
 	c.mu.Lock()
@@ -272,7 +281,7 @@ func (c *Container) has(program string) bool {
 // Run runs a command in the container, by no way of the cluster's.
 func (c *Container) Run(_ context.Context, argv ...string) (string, error) {
 	var out, complaints strings.Builder
-	if err := c.exec(argv, nil, &out, &complaints); err != nil {
+	if err := c.exec(argv, nil, &out, &complaints, nil); err != nil {
 		return out.String(), fmt.Errorf("%w: %s", err, complaints.String())
 	}
 	return out.String(), nil

@@ -18,12 +18,13 @@ const (
 	Reset                 // the connection is reset
 	HalfClose             // no more bytes come, in order; those of the client still go
 	Stall                 // no more bytes come, and the connection stays
+	Kill                  // the command is killed, as by a container that ends
 	Slow                  // each chunk is late
 )
 
 // String names a kind.
 func (k Kind) String() string {
-	return [...]string{"close", "reset", "half close", "stall", "slow"}[k]
+	return [...]string{"close", "reset", "half close", "stall", "kill", "slow"}[k]
 }
 
 // Fault is what happens to connections of a hop.
@@ -41,6 +42,7 @@ type Hop struct {
 	mu       sync.Mutex
 	fault    *Fault
 	happened int
+	longest  int64
 	listener net.Listener
 	open     map[io.Closer]bool
 }
@@ -69,6 +71,13 @@ func (h *Hop) Break(f *Fault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fault, h.happened = f, 0
+}
+
+// Longest is how many bytes the longest connection has brought so far.
+func (h *Hop) Longest() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.longest
 }
 
 // Happened is how often the fault has happened.
@@ -180,6 +189,7 @@ func (c *faulty) Read(p []byte) (int, error) {
 func (h *Hop) due(read, n int64) (*Fault, int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.longest = max(h.longest, read+n)
 	f := h.fault
 	switch {
 	case f == nil, n == 0:

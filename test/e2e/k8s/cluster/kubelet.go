@@ -28,6 +28,7 @@ import (
 type Kubelet struct {
 	Address string // host:port
 	Runtime *Hop   // between the kubelet and the streaming server
+	Command *Hop   // what commands print: Kill is all that can happen here
 
 	streams streaming.Server
 	servers []*http.Server
@@ -48,7 +49,7 @@ type Exec struct {
 }
 
 func startKubelet(dir, socket string, ca *authority, containers *sync.Map) (*Kubelet, error) {
-	k := &Kubelet{Runtime: &Hop{}, containers: containers}
+	k := &Kubelet{Runtime: &Hop{}, Command: &Hop{}, containers: containers}
 	var err error
 	// The address is only in the URLs that it gives out.
 	config := streaming.DefaultConfig
@@ -149,12 +150,37 @@ func (k *Kubelet) Exec(_ context.Context, id string, argv []string, in io.Reader
 	k.mu.Lock()
 	k.running++
 	k.mu.Unlock()
-	err := c.exec(argv, in, writer(out), writer(errOut))
+	kill := make(chan struct{})
+	err := c.exec(argv, in, &fatal{to: writer(out), hop: k.Command, kill: kill}, writer(errOut), kill)
 	k.mu.Lock()
 	k.running--
 	k.execs = append(k.execs, Exec{Container: id, Argv: argv, Begin: begin, End: time.Now(), Err: err})
 	k.mu.Unlock()
 	return err
+}
+
+// fatal is where a command prints that may be killed for it.
+type fatal struct {
+	to      io.Writer // nil for nowhere
+	hop     *Hop
+	written int64
+	kill    chan struct{}
+	dead    bool
+}
+
+func (f *fatal) Write(p []byte) (int, error) {
+	if f.dead || f.to == nil {
+		return len(p), nil
+	}
+	fault, left := f.hop.due(f.written, int64(len(p)))
+	f.written += int64(len(p))
+	if fault == nil {
+		return f.to.Write(p)
+	}
+	f.dead = true
+	close(f.kill)
+	_, err := f.to.Write(p[:left])
+	return len(p), err
 }
 
 // writer is nil where there is nothing to write to.

@@ -115,10 +115,12 @@ func (c *Cluster) RemoveNode(ctx context.Context, name string) error {
 	return c.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 }
 
-// Grant lets a user do what the rules say, everywhere.
+// Grant lets a user do what the rules say, everywhere. The first time counts.
 func (c *Cluster) Grant(ctx context.Context, user string, rules ...rbacv1.PolicyRule) error {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
-	if _, err := c.Client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
+	if _, err := c.Client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	binding := &rbacv1.ClusterRoleBinding{

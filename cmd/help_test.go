@@ -1,0 +1,78 @@
+package cmd
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// runnable lists the program's commands, but for those that cobra adds.
+func runnable() []*cobra.Command {
+	root := newRoot(&options{})
+	return append([]*cobra.Command{root}, root.Commands()...)
+}
+
+// TestExamples: each command's help has examples, and they are of it: commands
+// and flags that there are.
+func TestExamples(t *testing.T) {
+	for _, c := range runnable() {
+		if c.Example == "" {
+			t.Errorf("%s --help has no example", c.CommandPath())
+		}
+		own := 0
+		for _, line := range strings.Split(c.Example, "\n") {
+			if !strings.HasPrefix(line, "  ") {
+				t.Errorf("%s: its example is not indented: %q", c.CommandPath(), line)
+			}
+			for _, part := range regexp.MustCompile(`[|<>]+|&&|\|\|`).Split(line, -1) {
+				own += exampleOf(t, c, part)
+			}
+		}
+		if own == 0 {
+			t.Errorf("%s: no example is of it", c.CommandPath())
+		}
+	}
+}
+
+// exampleOf parses a command line of an example, and returns 1 if it is c's.
+func exampleOf(t *testing.T, c *cobra.Command, text string) int {
+	t.Helper()
+	words := strings.Fields(text)
+	if len(words) == 0 || words[0] != "ovs-offline" {
+		return 0 // another program of the line
+	}
+	found, rest, err := newRoot(&options{}).Find(words[1:])
+	if err == nil {
+		err = found.ParseFlags(rest)
+	}
+	if err == nil && found.Args != nil {
+		err = found.Args(found, found.Flags().Args())
+	}
+	if err != nil {
+		t.Errorf("%s: its example %q: %v", c.CommandPath(), text, err)
+		return 0
+	}
+	if found.Name() == c.Name() || !c.HasParent() {
+		return 1
+	}
+	return 0
+}
+
+// TestOutputs: what tells something tells it to programs as well. The exceptions
+// print foreign text as it is, draw, or only do what they were told.
+func TestOutputs(t *testing.T) {
+	without := map[string]bool{"ovs-offline": true, "exec": true, "shell": true, "logs": true, "translate": true,
+		"graph": true, "stop": true, "save": true, "load": true}
+	for _, c := range runnable() {
+		flag := c.Flags().Lookup("output")
+		switch {
+		case without[c.Name()]:
+		case flag == nil:
+			t.Errorf("%s has no --output", c.Name())
+		case flag.Usage != "table, json or yaml" || flag.DefValue != "table":
+			t.Errorf("%s --output: %q, by default %q", c.Name(), flag.Usage, flag.DefValue)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package k8s
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ovs-offline/internal/parity"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/test/e2e/k8s/cluster"
+)
+
+// most is what the program's memory may grow by, in KiB, for a stream that is
+// several times as long.
+const most = 64 << 10
+
+// TestLargeStream collects a bridge whose dumps come to more than 200 MB, in one
+// stream: they are intact, and the program's memory does not grow with them.
+func TestLargeStream(t *testing.T) {
+	c := sharedCluster(t)
+	kubelet, err := c.NewKubelet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployLab(t, c, openshift(), smallNode(t, someFlows(10, 1)), "small", kubelet.Address)
+	small := collectMeasured(t, c, filepath.Join(t.TempDir(), "w"), "small")
+	l := smallNode(t, someFlows(1200, 1200))
+	deployLab(t, c, openshift(), l, "large", kubelet.Address)
+	dir := filepath.Join(t.TempDir(), "w")
+	large := collectMeasured(t, c, dir, "large")
+	stream := kubelet.Runtime.Longest()
+	t.Logf("a stream of %d MB, the program's memory: %d MiB, and %d MiB for a small one", stream/1e6, large>>10, small>>10)
+	if stream < 200e6 {
+		t.Errorf("the longest stream had %d bytes", stream)
+	}
+	if large > small+most {
+		t.Errorf("%d KiB of memory for %d bytes, %d KiB for next to nothing", large, stream, small)
+	}
+	l.checkFlows(t, dir)
+}
+
+// collectMeasured collects a node and returns how much memory that took, in
+// KiB. The kernel's account of a process that has ended counts what it was
+// forked from, so the process is looked at while it runs.
+func collectMeasured(t *testing.T, c *cluster.Cluster, dir, node string) (most int) {
+	t.Helper()
+	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", dir, node)...)
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil || most == 0 {
+				t.Fatalf("%s: %v\n%s", node, err, complaints.String())
+			}
+			return most
+		case <-time.After(5 * time.Millisecond):
+			most = max(most, peak(command.Process.Pid))
+		}
+	}
+}
+
+// peak is the most memory that a process has had so far, in KiB; 0 if it has ended.
+func peak(pid int) (n int) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if _, line, found := strings.Cut(string(status), "VmHWM:"); err == nil && found {
+		fmt.Sscan(line, &n)
+	}
+	return n
+}
+
+// checkFlows compares the flows in a workdir with those of the live node.
+func (l *lab) checkFlows(t *testing.T, dir string) {
+	t.Helper()
+	live, err := exec.Command("ovs-ofctl", "-O", "OpenFlow15", "dump-flows", "unix:"+filepath.Join(l.dir, "ovs/br-int.mgmt")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	collected, err := os.ReadFile(filepath.Join(dir, "restore_flows/br-int.flows.dump"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, have := entries(live), entries(collected)
+	if len(want) == 0 || !slices.Equal(want, have) {
+		t.Errorf("%d flows of %d came, or others", len(have), len(want))
+	}
+}
+
+// entries are a dump's flows, each as its sum.
+func entries(dump []byte) []string {
+	var list []string
+	for _, text := range parity.Entries(workdir.Flows, string(dump)) {
+		list = append(list, fmt.Sprintf("%x", sha256.Sum256([]byte(text))))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestSlowDisk collects onto a disk for which each write is late, which makes
+// it slower than the streams that come.
+func TestSlowDisk(t *testing.T) {
+	c := sharedCluster(t)
+	l := smallNode(t, someFlows(10000, 4))
+	deployLab(t, c, openshift(), l, "slow-disk", "")
+	dir := filepath.Join(t.TempDir(), "w")
+	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", dir, "slow-disk")...)
+	command.Args = append([]string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:delay_enter=10ms", command.Path}, command.Args[1:]...)
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip(err)
+	}
+	command.Path = path
+	r := finish(t, command)
+	if strings.Contains(r.complaints, "Operation not permitted") {
+		t.Skip("strace may not trace here: ", r.complaints)
+	}
+	if r.code != 0 {
+		t.Fatalf("exit %d\n%s", r.code, r.complaints)
+	}
+	l.checkFlows(t, dir)
+}
+
+// TestWithoutWebSocket collects from a server that refuses WebSocket.
+func TestWithoutWebSocket(t *testing.T) {
+	needLab(t)
+	c, err := newCluster("spdy", "--feature-gates=TranslateStreamCloseWebsocketRequests=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	l := smallNode(t, someFlows(2000, 2))
+	deployLab(t, c, openshift(), l, "old", "")
+	dir := filepath.Join(t.TempDir(), "w")
+	r := collect(t, c, "-w", dir, "-d", "old")
+	if r.code != 0 {
+		t.Fatalf("exit %d\n%s", r.code, r.complaints)
+	}
+	overSPDY := regexp.MustCompile(`verb="POST" url="[^"]*/exec\?[^"]*" status="101`)
+	if !strings.Contains(r.complaints, "RemoteCommand fallback") || !overSPDY.MatchString(r.complaints) {
+		t.Errorf("nothing says that WebSocket was refused and SPDY was not: %s", r.complaints)
+	}
+	l.checkFlows(t, dir)
+}
