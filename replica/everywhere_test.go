@@ -192,14 +192,7 @@ func TestStopEverywhere(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		needTools(t)
 		ctx := context.Background()
-		wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer wd.Unlock()
-		if _, err := sos.Collect(ctx, wd, compute(t), sos.Half{OVS: true, OVN: true}, collect.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		wd := collected(t, compute(t))
 		before := tree(t, wd.Path())
 		rt := r.For(t, wd)
 		for _, gone := range []func(runtime.Daemon) bool{

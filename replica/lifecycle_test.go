@@ -62,14 +62,7 @@ func running(t *testing.T, rt runtime.Runtime, d runtime.Daemon) runtime.State {
 func TestStopLeavesTheCollectionAlone(t *testing.T) {
 	needTools(t)
 	ctx := context.Background()
-	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer wd.Unlock()
-	if _, err := sos.Collect(ctx, wd, compute(t), sos.Half{OVS: true, OVN: true}, collect.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	wd := collected(t, compute(t))
 	before := tree(t, wd.Path())
 	rt := process.New(process.Options{})
 	if _, err := Start(ctx, wd, rt, Options{}); err != nil {

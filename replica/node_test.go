@@ -37,15 +37,8 @@ type node struct {
 // replay collects a report and starts a replica of it, which ends with the test.
 func replay(t *testing.T, report string, opts Options) node {
 	t.Helper()
-	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(wd.Unlock)
 	ctx := context.Background()
-	if _, err := sos.Collect(ctx, wd, report, sos.Half{OVS: true, OVN: true}, collect.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	wd := collected(t, report)
 	rt := process.New(process.Options{})
 	t.Cleanup(func() {
 		if err := Stop(ctx, wd, rt); err != nil {
@@ -78,6 +71,20 @@ func only(t *testing.T, pattern string) string {
 		t.Fatalf("%s: %v %v", pattern, found, err)
 	}
 	return found[0]
+}
+
+// collected is a locked workdir with all that a report holds.
+func collected(t *testing.T, report string) *workdir.Dir {
+	t.Helper()
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(wd.Unlock)
+	if _, err := sos.Collect(context.Background(), wd, report, sos.Half{OVS: true, OVN: true}, collect.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return wd
 }
 
 // difference compares two lists of lines, whatever their order.

@@ -113,6 +113,7 @@ func (s *starter) start(ctx context.Context) error {
 	}
 	var asked sync.WaitGroup
 	asked.Go(func() { s.askTools(ctx) })
+	asked.Go(func() { s.rt.Isolated(ctx) }) // the daemons' starts need it; the databases come first
 	err := s.startServers(ctx)
 	asked.Wait()
 	if err != nil {

@@ -134,7 +134,7 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 		return nil, fmt.Errorf("workdir %s can't be written to: %w; choose another with -w", path, err)
 	}
 	return &shared{
-		transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall},
+		transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall, most: opts.Limits.Bytes},
 		taken:    map[source]func() (backup, error){},
 	}, nil
 }
@@ -185,7 +185,7 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 		return err
 	}
 	v := &visit{layout: l, target: target, survey: s, shared: common, told: s.describe(r.Node, l),
-		transfer: transfer{exec: s.cluster, spool: spool, stall: opts.Stall, bytes: came.add}}
+		transfer: transfer{exec: s.cluster, spool: spool, stall: opts.Stall, most: opts.Limits.Bytes, bytes: came.add}}
 	if err := v.ask(ctx); err != nil {
 		return fmt.Errorf("node %s: %w", r.Node, permitted.explain(ctx, target.Namespace, err))
 	}

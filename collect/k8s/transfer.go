@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,7 +11,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"ovs-offline/internal/limit"
 )
 
 // Target is a container that commands are run in.
@@ -44,6 +48,8 @@ type transfer struct {
 	spool string        // a folder for what comes
 	stall time.Duration // how long a stream may be silent
 	bytes func(n int)   // is told of what comes; nil for nobody
+	most  int64         // that may come in all, in bytes; 0 for limit.Default's
+	total atomic.Int64
 }
 
 // run runs a text and returns all of its frames. What falls short is asked for
@@ -108,7 +114,7 @@ func group(frames []frame) [][]frame {
 
 // isFinal tells errors after which another try would end alike.
 func isFinal(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, errFar) || errors.Is(err, errLocal) || isRefused(err)
+	return ctx.Err() != nil || errors.Is(err, errFar) || errors.Is(err, errLocal) || errors.Is(err, limit.ErrLimit) || isRefused(err)
 }
 
 // drop removes the output of frames that nobody wants.
@@ -172,6 +178,9 @@ func (t *transfer) receive(ctx context.Context, target Target, argv []string, st
 	defer watch.Stop()
 	came := func(n int) {
 		watch.Reset(t.stall)
+		if most := cmp.Or(t.most, limit.Default().Bytes); t.total.Add(int64(n)) > most {
+			cancel(fmt.Errorf("%w: over %d bytes came; if that is right, raise it with --max-size", limit.ErrLimit, most))
+		}
 		if t.bytes != nil {
 			t.bytes(n)
 		}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ovs-offline/internal/limit"
 )
 
 // loopback runs commands here.
@@ -446,5 +448,22 @@ func TestSlowDisk(t *testing.T) {
 	}
 	if _, err := s.Write(piece); err == nil {
 		t.Error("a spool that was closed takes more")
+	}
+}
+
+// TestEndless: a container that never stops talking is left, and not asked again.
+func TestEndless(t *testing.T) {
+	var asked [][]string
+	tr := &transfer{exec: counting{loopback{[]string{"sh"}}, &asked}, spool: t.TempDir(), stall: time.Minute, most: 1 << 20}
+	_, err := tr.run(t.Context(), Target{}, "exec cat /dev/zero")
+	if !errors.Is(err, limit.ErrLimit) || !strings.Contains(err.Error(), "--max-size") {
+		t.Error(err)
+	}
+	if len(asked) != 1 {
+		t.Errorf("asked %d times", len(asked))
+	}
+	left, err := os.ReadDir(tr.spool)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
 	}
 }

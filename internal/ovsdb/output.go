@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"ovs-offline/internal/durable"
 )
 
 // output is a standalone file being written. It can be cut back to an earlier
@@ -42,13 +40,21 @@ func (o *output) add(body []byte) error {
 	return o.write(formatHeader("JSON", body, newline), body, newline)
 }
 
+// Write writes a piece of a record.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.buf.Write(p)
+	o.offset += int64(n)
+	if err != nil {
+		err = fmt.Errorf("writing %s: %w", o.file.Name(), err)
+	}
+	return n, err
+}
+
 // write writes a record as it is.
 func (o *output) write(parts ...[]byte) error {
 	for _, part := range parts {
-		n, err := o.buf.Write(part)
-		o.offset += int64(n)
-		if err != nil {
-			return fmt.Errorf("writing %s: %w", o.file.Name(), err)
+		if _, err := o.Write(part); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -70,6 +76,8 @@ func (o *output) cut(offset int64) error {
 	return err
 }
 
+func (o *output) mark() int64 { return o.offset }
+
 // settle moves what counts to the front of the file, and tells by how far.
 func (o *output) settle() (int64, error) {
 	if err := o.buf.Flush(); err != nil {
@@ -88,19 +96,17 @@ func (o *output) settle() (int64, error) {
 	return from, o.cut(size)
 }
 
-// install gives the file its name, once it is safely on disk.
+// install gives the file its name. It does not wait until it is on disk: a
+// working copy is of no use after a power cut, when no daemon runs.
 func (o *output) install(dst string) error {
 	err := o.buf.Flush()
-	if err == nil {
-		err = o.file.Sync()
-	}
 	if err == nil {
 		err = os.Rename(o.file.Name(), dst)
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", dst, err)
 	}
-	return durable.Sync(filepath.Dir(dst))
+	return nil
 }
 
 // discard closes the file, and removes it unless it was installed.

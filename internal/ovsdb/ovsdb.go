@@ -66,6 +66,9 @@ func Inspect(r io.Reader) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+	if src.info.Form == FormStandalone {
+		src.scan.onward = nowhere{io.Discard}
+	}
 	for {
 		rec, err := src.next()
 		if err == io.EOF {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -21,6 +22,7 @@ type record struct {
 	length int64  // bytes announced by the header
 	intact bool   // length and sum are those of the header
 	last   bool   // nothing follows
+	passed bool   // it is intact and was written on; body is nil
 }
 
 // stray is how many bytes follow an intact record that belong to no record.
@@ -90,9 +92,28 @@ type scanner struct {
 	number int
 	ahead  *header // the header line that ended the last read
 	body   []byte
-	spare  int64 // bytes kept beyond what a header announces
-	most   int64 // the file's size where it is known: a header may announce anything
+	spare  int64         // bytes kept beyond what a header announces
+	most   int64         // the file's size where it is known: a header may announce anything
+	file   io.ReadSeeker // what in reads, where that can be read again; nil else
+	onward onward        // where large records go that are as they should be; nil to keep them
 }
+
+// onward takes what is read, and takes it back where it turns out to be wrong.
+type onward interface {
+	io.Writer
+	mark() int64
+	cut(mark int64) error
+}
+
+// nowhere is for those who only want to know whether a record is intact.
+type nowhere struct{ io.Writer }
+
+func (nowhere) mark() int64     { return 0 }
+func (nowhere) cut(int64) error { return nil }
+
+// large is the length of records, in bytes, that are written on while they are
+// read. A compacted database is one record.
+const large = 4 << 20
 
 func newScanner(r io.Reader) *scanner {
 	return &scanner{in: bufio.NewReaderSize(r, 1<<16), spare: 1 << 20}
@@ -118,6 +139,11 @@ func (s *scanner) next() (*record, error) {
 		header: head.line,
 		length: head.length,
 	}
+	if s.onward != nil && s.file != nil && head.length >= large && head.magic == "JSON" {
+		if ok, err := s.pass(r, head); ok || err != nil {
+			return r, err
+		}
+	}
 	// An anonymised record may be longer than announced, by any amount; one
 	// followed by gigabytes of something else should not be kept in memory.
 	if room := min(head.length, s.most) + maxHeader; int64(cap(s.body)) < room {
@@ -139,6 +165,37 @@ func (s *scanner) next() (*record, error) {
 		}
 	}
 	return r, nil
+}
+
+// pass writes a record on while it is read. ok is false where it is not what its
+// header says: then all is as before, and it has to be read into memory.
+func (s *scanner) pass(r *record, head *header) (ok bool, err error) {
+	at, mark := s.offset, s.onward.mark()
+	sum := sha1.New()
+	_, err = s.onward.Write(head.line)
+	if err == nil {
+		_, err = io.CopyN(io.MultiWriter(sum, s.onward), s.in, head.length)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	if err != nil || hex.EncodeToString(sum.Sum(nil)) != head.sum {
+		if _, err := s.file.Seek(at, io.SeekStart); err != nil {
+			return false, err
+		}
+		s.in.Reset(s.file)
+		return false, s.onward.cut(mark)
+	}
+	s.offset += head.length
+	behind, rest, err := s.until(s.spare)
+	if err != nil {
+		return false, err
+	}
+	r.intact, r.passed, r.last, r.size = true, true, s.ahead == nil, head.length
+	if int64(len(rest)) < behind || len(bytes.TrimSpace(rest)) > 0 {
+		r.size += behind
+	}
+	return true, nil
 }
 
 // until reads up to and including the next header line, which it leaves in

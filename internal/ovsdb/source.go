@@ -56,6 +56,9 @@ func newSource(r io.Reader) (*source, error) {
 	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok && s.packed == nil {
 		if stat, err := file.Stat(); err == nil {
 			s.scan.most = stat.Size()
+			if stat.Mode().IsRegular() {
+				s.scan.file, _ = r.(io.ReadSeeker)
+			}
 		}
 	}
 	if s.before, err = s.scan.skip(); err != nil {

@@ -21,9 +21,10 @@ import (
 // right; text that was cut off or destroyed is left out. The remarks say what
 // was done, for a person. Info is what Inspect would tell of src.
 //
-// Memory use is that of the longest record, and two to three times that where it
-// is a cluster's snapshot, which has to be taken apart; only when a record in the
-// middle was lost does the whole database have to be in memory (see rebuild).
+// Memory use is small for an undamaged standalone file, and that of the longest
+// record for others: two to three times that where it is a cluster's snapshot,
+// which has to be taken apart. Only when a record in the middle was lost does the
+// whole database have to be in memory (see rebuild).
 func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	out, err := newOutput(dst)
 	if err != nil {
@@ -52,6 +53,9 @@ func transcribe(ctx context.Context, src string, out *output) (Info, []string, e
 	from, err := newSource(in)
 	if err != nil {
 		return Info{}, nil, fmt.Errorf("%s: %w", src, err)
+	}
+	if from.info.Form == FormStandalone {
+		from.scan.onward = out
 	}
 	c := copier{from: from, out: out, stray: from.before}
 	if err := c.run(ctx); err != nil {
@@ -140,6 +144,8 @@ func (c *copier) take(r *record) error {
 // put writes a record whose body is right.
 func (c *copier) put(r *record, body []byte) error {
 	switch {
+	case r.passed:
+		return nil
 	case r.magic != c.from.magic():
 		return errNotRecord{fmt.Errorf("a %s record in a %s database", r.magic, c.from.info.Form)}
 	case c.log != nil && r.number == 1:

@@ -1,0 +1,148 @@
+package ovsdb
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// writeLarge writes a database of records transactions of 1000 rows each.
+func writeLarge(tb testing.TB, path string, records int) {
+	tb.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	put := func(body []byte) {
+		w.Write(formatHeader("JSON", body))
+		w.Write(body)
+	}
+	put([]byte(`{"name":"OVN_Southbound","version":"20.0.0","tables":{"Logical_Flow":{"columns":{"match":{"type":"string"},"actions":{"type":"string"},"priority":{"type":"integer"}}}}}` + "\n"))
+	for n := range records {
+		body := []byte(`{"Logical_Flow":{`)
+		for i := range 1000 {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = fmt.Appendf(body, `"%08x-%04x-4000-8000-%012x":{"match":"reg0[7] == 1 && (outport == \"lsp-%d\" && ip4 && ip4.src == 10.0.0.0/24 && tcp.dst == %d)","actions":"reg0[1] = 1; next;","priority":%d}`, n, i, n*1000+i, i, i, i)
+		}
+		put(append(body, "},\"_date\":1760000000000}\n"...))
+	}
+	if err := w.Flush(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// TestLargeRecords: what is written on while it is read ends up as what is read
+// into memory first, which is how gzip'd files are read.
+func TestLargeRecords(t *testing.T) {
+	small := filepath.Join(t.TempDir(), "sb.db")
+	writeLarge(t, small, 2)
+	raw, err := os.ReadFile(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := append(append([]byte(`{"Logical_Flow":{"00000000-0000-4000-8000-000000000000":{"match":"`), bytes.Repeat([]byte("x"), large)...), "\"}}}\n"...)
+	record := append(formatHeader("JSON", body), body...)
+	flipped := bytes.Clone(record)
+	flipped[len(flipped)/2] = '"'
+	changed := bytes.Clone(record) // as sos clean does: another length, and still JSON
+	changed = append(changed[:len(changed)/2], changed[len(changed)/2+5:]...)
+	longer := bytes.Replace(record, fmt.Appendf(nil, " %d ", len(body)), fmt.Appendf(nil, " %d ", len(body)+100000), 1)
+	other := bytes.Replace(record, []byte("JSON"), []byte("CLUSTER"), 1)
+	for name, parts := range map[string][][]byte{
+		"as it should be": {raw, record}, "and more records": {raw, record, raw[bytes.Index(raw, []byte("}\nOVSDB"))+2:]}, "two": {raw, record, record},
+		"blank lines behind": {raw, record, []byte("\n\n"), record}, "text behind": {raw, record, []byte("text\n"), record}, "text at the end": {raw, record, bytes.Repeat([]byte("text"), 1<<19)},
+		"flipped": {raw, flipped, record}, "flipped at the end": {raw, flipped}, "changed": {raw, changed, record}, "cut off": {raw, record[:len(record)-9]},
+		"too long a length": {raw, longer, record, raw[bytes.Index(raw, []byte("}\nOVSDB"))+2:]}, "of a cluster": {raw, other, record},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := bytes.Join(parts, nil)
+			got, gotInfo, gotRemarks := standaloneOf(t, text)
+			want, wantInfo, wantRemarks := standaloneOf(t, gzipped(t, text))
+			wantInfo.Gzip = false
+			if !bytes.Equal(got, want) || !reflect.DeepEqual(gotInfo, wantInfo) || !slices.Equal(gotRemarks, wantRemarks) {
+				t.Errorf("%d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(got), gotInfo, gotRemarks, len(want), wantInfo, wantRemarks)
+			}
+			inspected, err := Inspect(bytes.NewReader(text))
+			path := filepath.Join(t.TempDir(), "x.db")
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f, openErr := os.Open(path)
+			if openErr != nil {
+				t.Fatal(openErr)
+			}
+			defer f.Close()
+			again, againErr := Inspect(f)
+			if !reflect.DeepEqual(inspected, again) || fmt.Sprint(err) != fmt.Sprint(againErr) {
+				t.Errorf("Inspect: %+v %v\nwant %+v %v", again, againErr, inspected, err)
+			}
+		})
+	}
+}
+
+func standaloneOf(t *testing.T, text []byte) ([]byte, Info, []string) {
+	t.Helper()
+	src := filepath.Join(t.TempDir(), "src.db")
+	if err := os.WriteFile(src, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, remarks, err := Standalone(t.Context(), src, src+".copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.ReadFile(src + ".copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, info, remarks
+}
+
+func gzipped(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// BenchmarkStandalone is what making a working copy costs, of either form.
+func BenchmarkStandalone(b *testing.B) {
+	alone := filepath.Join(b.TempDir(), "sb.db")
+	writeLarge(b, alone, 200)
+	clustered := alone + ".clustered"
+	if out, err := exec.Command("ovsdb-tool", "create-cluster", clustered, alone, "tcp:127.0.0.1:6644").CombinedOutput(); err != nil {
+		b.Skipf("no ovsdb-tool: %v %s", err, out)
+	}
+	for _, src := range []string{alone, clustered} {
+		b.Run(filepath.Ext(src), func(b *testing.B) {
+			b.ReportAllocs()
+			info, err := os.Stat(src)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(info.Size())
+			for b.Loop() {
+				if _, _, err := Standalone(context.Background(), src, alone+".copy"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
