@@ -128,9 +128,10 @@ type boxes map[string][]cluster.Mount
 
 // builder makes the pods of one test's node.
 type builder struct {
-	node  string
-	shell string
-	lab   *lab
+	platform string
+	node     string
+	shell    string
+	lab      *lab
 
 	t     *testing.T
 	boxes []*cluster.Container
@@ -183,7 +184,7 @@ func deploy(t *testing.T, c *cluster.Cluster, p platform, node, address string) 
 // deployLab is deploy with a live node of one's own.
 func deployLab(t *testing.T, c *cluster.Cluster, p platform, l *lab, node, address string) *builder {
 	t.Helper()
-	b := &builder{node: node, shell: p.shell, lab: l, t: t}
+	b := &builder{platform: p.name, node: node, shell: p.shell, lab: l, t: t}
 	addNode(t, c, node, address)
 	for _, pod := range p.pods(t, b) {
 		addPod(t, c, pod)
@@ -254,7 +255,8 @@ func (b *builder) checkReplica(dir string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Logf("\n%s\n%s", parity.Header, f)
+	b.t.Logf("%-24s %s", "", parity.Header)
+	b.t.Logf("%-24s %s", b.platform, f)
 	if f.Results+f.Balanced != f.Packets || f.Packets == 0 {
 		b.t.Errorf("the result lines of %d of %d packets differ:\n%s", f.Packets-f.Results-f.Balanced, f.Packets, strings.Join(f.Differences, "\n"))
 	}

@@ -1,9 +1,13 @@
 package k8s
 
 import (
+	"fmt"
+	"maps"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -92,6 +96,63 @@ func TestPods(t *testing.T) {
 	})
 }
 
+// TestOVSDown collects a node whose ovs-vswitchd has ended: its database is
+// there, and what its other tools said on stderr is told, not collected.
+func TestOVSDown(t *testing.T) {
+	c := sharedCluster(t)
+	l := smallNode(t, someFlows(10, 1))
+	end(filepath.Join(l.dir, "ovs/ovs-vswitchd.pid"))
+	socket := filepath.Join(l.dir, "ovs/br-int.mgmt")
+	await(t, "ovs-vswitchd to end", func() bool {
+		_, err := os.Lstat(socket)
+		return os.IsNotExist(err)
+	})
+	deployLab(t, c, openshift(), l, "ovs-down", "")
+	dir := filepath.Join(t.TempDir(), "w")
+	r := collect(t, c, "-w", dir, "ovs-down")
+	if r.code != 3 || !strings.Contains(r.complaints, "dump-flows br-int: exit code 1: ovs-ofctl: br-int is not a bridge or a socket") {
+		t.Errorf("exit %d\n%s", r.code, r.complaints)
+	}
+	have, err := read(dir)
+	if err != nil || have["db/ovs/conf.db"] == "" || have["db/ovn_nb/ovnnb_db.db"] == "" || have["restore_flows/br-int.flows.dump"] != "" {
+		t.Errorf("%v: %q", err, slices.Collect(maps.Keys(have)))
+	}
+}
+
+// TestLostCluster collects a node whose OVN databases have one member left,
+// which has lost its cluster: it would keep whoever asks it waiting.
+func TestLostCluster(t *testing.T) {
+	c := sharedCluster(t)
+	l := smallNode(t, someFlows(10, 1))
+	dbs, err := l.raise("lost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for db, name := range map[string]string{"nb": "OVN_Northbound", "sb": "OVN_Southbound"} {
+		end(filepath.Join(dbs[db].leader, "pid"))
+		socket := "unix:" + filepath.Join(dbs[db].follower, "ovn"+db+"_db.sock")
+		query := `["_Server",{"op":"select","table":"Database","where":[["name","==","` + name + `"]],"columns":["connected"]}]`
+		await(t, "the member to notice", func() bool {
+			out, err := exec.Command("ovsdb-client", "--timeout=10", "query", socket, query).Output()
+			return err == nil && strings.Contains(string(out), `"connected":false`)
+		})
+	}
+	b := &builder{node: "lost-cluster", shell: "bash", lab: l, t: t}
+	addNode(t, c, b.node, "")
+	addPod(t, c, b.pod("ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{"ovnkube-node": l.ovs()}))
+	for i, dirs := range [][2]string{{dbs["nb"].leader, dbs["sb"].leader}, {dbs["nb"].follower, dbs["sb"].follower}} {
+		addPod(t, c, b.pod("ovn-kubernetes", fmt.Sprintf("ovnkube-db-%d", i), "name=ovnkube-db", boxes{"nb-ovsdb": at(dirs[0], "/run/ovn"), "sb-ovsdb": at(dirs[1], "/run/ovn")}))
+	}
+	dir := filepath.Join(t.TempDir(), "w")
+	r := collect(t, c, "-w", dir, b.node)
+	for _, said := range []string{"the OVN NB database: ", "ovnkube-db-1/nb-ovsdb: this member has lost its cluster", "ovnkube-db-1/sb-ovsdb: this member has lost its cluster", "ovnkube-db-0/nb-ovsdb: "} {
+		if r.code != 3 || !strings.Contains(r.complaints, said) {
+			t.Errorf("exit %d, and not %q: %s", r.code, said, r.complaints)
+		}
+	}
+	l.checkFlows(t, dir)
+}
+
 // TestPermissions collects with less than it takes.
 func TestPermissions(t *testing.T) {
 	c := sharedCluster(t)
@@ -153,7 +214,7 @@ func TestInterrupt(t *testing.T) {
 	await(t, "a stream to stall", func() bool { return kubelet.Runtime.Happened() > 0 })
 	syscall.Kill(command.Process.Pid, syscall.SIGINT)
 	command.Wait()
-	if code := command.ProcessState.ExitCode(); code != 130 && code != 1 {
+	if code := command.ProcessState.ExitCode(); code != 1 || !strings.Contains(complaints.String(), "interrupted") {
 		t.Errorf("exit %d: %s", code, complaints.String())
 	}
 	if have, err := read(filepath.Join(dir, "w")); len(have) > 0 || err != nil {
