@@ -98,9 +98,10 @@ func newRoot(o *options) *cobra.Command {
 		Use:     "ovs-offline",
 		Short:   "Replay an Open vSwitch or OVN node offline",
 		Version: version,
-		Long: "ovs-offline collects what an Open vSwitch or OVN node was from an sos report or from\n" +
-			"database files, and replays it with real daemons on this machine, so that ovs-vsctl,\n" +
-			"ovs-ofctl, ovs-appctl ofproto/trace, ovn-nbctl, ovn-detrace answer as on the node.",
+		Long: "ovs-offline collects what an Open vSwitch or OVN node was from a cluster, an sos report,\n" +
+			"a must-gather or files, and replays it with real daemons on this machine, so that\n" +
+			"ovs-vsctl, ovs-ofctl, ovs-appctl ofproto/trace, ovn-nbctl, ovn-detrace answer as on\n" +
+			"the node.",
 		Example: "  ovs-offline collect-sos sosreport-compute-2-2026-10-13-ghresdq.tar.xz\n  ovs-offline start\n" +
 			"  ovs-offline exec -- ovs-appctl ofproto/trace br-int in_port=1,icmp\n  ovs-offline stop",
 		SilenceUsage:  true,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 )
@@ -145,14 +146,22 @@ func (s *starter) set(ctx context.Context, sets [][]string) (failed int) {
 func (s *starter) closeRecorded(ctx context.Context) error {
 	nobody := "unix:" + filepath.Join(s.wd.VarRunRecorded(), "no-active-server")
 	for _, command := range [][]string{{"ovsdb-server/set-active-ovsdb-server", nobody}, {"ovsdb-server/connect-active-ovsdb-server"}} {
-		argv := append([]string{"ovs-appctl", "-t", "ovsdb-server"}, command...)
-		if _, err := s.rt.Tool(ctx, s.wd.VarRunRecorded(), nil, argv...); err != nil {
+		if _, err := s.askRecorded(ctx, command...); err != nil {
 			return err
 		}
 	}
-	out, err := s.rt.Tool(ctx, s.wd.VarRunRecorded(), nil, "ovs-appctl", "-t", "ovsdb-server", "ovsdb-server/sync-status")
+	out, err := s.askRecorded(ctx, "ovsdb-server/sync-status")
 	if err == nil && !strings.Contains(string(out), "state: backup") {
 		err = fmt.Errorf("it can be written to: %s", strings.TrimSpace(string(out)))
 	}
 	return err
+}
+
+// askRecorded runs a command of that server.
+func (s *starter) askRecorded(ctx context.Context, argv ...string) ([]byte, error) {
+	out, err := unixctl.Run(ctx, s.wd.VarRunRecorded(), "ovsdb-server", argv...)
+	if errors.Is(err, unixctl.ErrUnreachable) {
+		return s.rt.Tool(ctx, s.wd.VarRunRecorded(), nil, append([]string{"ovs-appctl", "-t", "ovsdb-server"}, argv...)...)
+	}
+	return out, err
 }

@@ -113,6 +113,7 @@ func (s *starter) start(ctx context.Context) error {
 	}
 	var asked sync.WaitGroup
 	asked.Go(func() { s.askTools(ctx) })
+	asked.Go(func() { s.rt.Isolated(ctx) }) // the daemons' starts need it; the databases come first
 	err := s.startServers(ctx)
 	asked.Wait()
 	if err != nil {
@@ -146,6 +147,7 @@ func (s *starter) startServers(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for i, k := range s.kinds {
 		wg.Go(func() {
+			defer s.tellLoading(k)()
 			if errs[i] = s.prepare(ctx, k); errs[i] == nil {
 				errs[i] = s.run(ctx, server(s.wd, k))
 			}

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
 
 	"github.com/mholt/archives"
-	"golang.org/x/sys/unix"
 )
 
 // The installed xz unpacks in a process of its own, on all cores where the file
@@ -22,9 +20,6 @@ import (
 // largeXz is the size of a compressed file, in bytes, from where on a process
 // is worth its start; smaller ones are left to the library.
 const largeXz = 64 << 10
-
-// pipeSize is how far xz may be ahead of its reader, in bytes.
-const pipeSize = 1 << 20
 
 // xzArguments bound its memory: a dictionary of 64 MiB, the library's bound and
 // that of xz -9, needs a little more. It takes fewer threads before it gives up.
@@ -171,17 +166,3 @@ func (w pipeWriter) Write(p []byte) (int, error) {
 
 // onlyReader hides a WriteTo, which would write by the reader's own measure.
 type onlyReader struct{ io.Reader }
-
-// widen gives a pipe more room than the usual 64 KiB: fewer switches between
-// the two processes. Where it can't be had, all is as usual.
-func widen(pipe io.ReadCloser) {
-	f, ok := pipe.(*os.File)
-	if !ok {
-		return
-	}
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
-}

@@ -68,7 +68,8 @@ func (n *Node) recordedHidden(b *Bridge) (list []hiddenFlow, ok bool, err error)
 
 // hidden are the replica's.
 func (n *Node) hidden(ctx context.Context, b *Bridge) ([]hiddenFlow, error) {
-	out, err := n.appctl(ctx, "bridge/dump-flows", b.Name)
+	// As text of a program: all flows as one JSON string would be held several times.
+	out, err := n.Runtime.Tool(ctx, n.runDir(), nil, "ovs-appctl", "bridge/dump-flows", b.Name)
 	return hiddenFlows(string(out)), err
 }
 

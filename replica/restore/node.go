@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 )
@@ -49,6 +50,7 @@ type Bridge struct {
 	mirrors      []string
 	tree         string // the column that turns its spanning tree on; "" where it has none
 	failsOpen    bool   // it had failed open on the live node
+	speaks       string // the best OpenFlow version in which it answers; "" until it was asked
 }
 
 // Port is a port of a bridge: one interface, or the members of a bond.
@@ -191,8 +193,13 @@ func (n *Node) ofctlOptions(ctx context.Context, stdin io.Reader, options []stri
 	return n.Runtime.Tool(ctx, n.runDir(), stdin, append(argv, args...)...)
 }
 
-// appctl runs a command of ovs-vswitchd.
+// appctl runs a command of ovs-vswitchd: by its socket, which is here wherever
+// the daemon runs, and else by the runtime's ovs-appctl.
 func (n *Node) appctl(ctx context.Context, args ...string) ([]byte, error) {
+	out, err := unixctl.Run(ctx, n.runDir(), "ovs-vswitchd", args...)
+	if !errors.Is(err, unixctl.ErrUnreachable) {
+		return out, err
+	}
 	return n.Runtime.Tool(ctx, n.runDir(), nil, append([]string{"ovs-appctl"}, args...)...)
 }
 
@@ -250,12 +257,16 @@ func (n *Node) version(path string) string {
 
 // speaks returns the best OpenFlow version in which the bridge answers.
 func (n *Node) speaks(ctx context.Context, b *Bridge) (string, error) {
+	if b.speaks != "" {
+		return b.speaks, nil
+	}
 	var last error
 	for _, v := range versions() {
 		if !allowed(b.Protocols, v) {
 			continue
 		}
 		if _, last = n.ofctl(ctx, nil, v, b, "show"); last == nil {
+			b.speaks = v
 			return v, nil
 		}
 		if err := ctx.Err(); err != nil {

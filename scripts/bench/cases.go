@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 )
 
 const (
@@ -97,9 +96,10 @@ func (s sizes) smallStart() bench {
 			}
 			return do(ctx, s.program, "-w", wd, "stop")
 		},
+		targets: []target{over("start of a small capture, over the daemons' own time", "start", "its five daemons", 150)},
 		ways: []way{
-			{name: "start", steps: func() []step { return []step{{s.ours(wd, "start")}} }, after: s.stop(wd)},
-			{name: "its five daemons", steps: func() []step {
+			{name: "start", steps: func() []step { return []step{{s.ours(wd, "start")}} }, after: s.stop(wd), daemons: []string{filepath.Join(wd, "var-run")}},
+			{name: "its five daemons", daemons: []string{bare}, steps: func() []step {
 				var steps []step
 				for name, db := range databases {
 					steps = append(steps, step{server(name, db)})
@@ -118,7 +118,7 @@ func (s sizes) smallStart() bench {
 func (s sizes) tools() bench {
 	wd := s.path("tools")
 	return bench{
-		name: "show, and a tool's wrapper",
+		name: "show, status, and a tool's wrapper",
 		prepare: func(ctx context.Context) error {
 			if err := s.collectCapture(ctx, wd, "collect-sos"); err != nil {
 				return err
@@ -131,6 +131,15 @@ func (s sizes) tools() bench {
 				return []step{{argv("ovs-vsctl", "--db=unix:"+filepath.Join(wd, "var-run/ovs/db.sock"), "show")}}
 			}},
 			{name: "show", steps: func() []step { return []step{{s.ours(wd, "show")}} }},
+			{name: "status", steps: func() []step { return []step{{s.ours(wd, "status")}} }},
+			{name: "ovs-appctl version", steps: func() []step {
+				return []step{{command{argv: []string{"ovs-appctl", "version"}, env: []string{"OVS_RUNDIR=" + filepath.Join(wd, "var-run/ovs")}}}}
+			}},
+		},
+		targets: []target{
+			over("a wrapper, over its tool", "wrapper of ovs-vsctl", "ovs-vsctl", 50),
+			over("show, over ovs-vsctl", "show", "ovs-vsctl", 50),
+			over("status, over ovs-appctl", "status", "ovs-appctl version", 50),
 		},
 		finish: s.stop(wd),
 	}
@@ -143,18 +152,25 @@ func (s sizes) collect(megabytes int, blocks bool) bench {
 		name, threads = "many blocks", "-T0"
 	}
 	archive, wd := s.path(fmt.Sprintf("report-%d%s.tar.xz", megabytes, threads)), s.path("collected")
+	const ours = "collect-sos"
 	ways := []way{
-		{name: "collect-sos", steps: func() []step { return []step{{s.ours(wd, "collect-sos", archive)}} },
+		{name: ours, steps: func() []step { return []step{{s.ours(wd, "collect-sos", archive)}} },
 			after: func(context.Context) error { return os.RemoveAll(wd) }},
 		{name: "xz -dc | tar -t", steps: func() []step { return []step{{argv("xz", "-dc", archive), argv("tar", "-t")}} }},
 		{name: "several passes, as before", once: true, steps: func() []step { return s.severalPasses(archive) },
 			after: func(context.Context) error { return os.RemoveAll(s.path("extracted")) }},
 	}
+	title := fmt.Sprintf("collect, %d MB report, xz of %s", megabytes, name)
+	targets := []target{
+		ratio(title+": CPU", cpu, ours, "xz -dc | tar -t", 1.2), ratio(title+": wall", wall, ours, "xz -dc | tar -t", 1.1),
+		memory(title+": memory with xz", together, ours, 128),
+	}
 	if blocks {
 		ways[1] = way{name: "xz -T0 -dc", steps: func() []step { return []step{{argv("xz", "-T0", "-dc", archive)}} }}
+		targets = append(targets[2:], ratio(title+": wall", wall, ours, "xz -T0 -dc", 1.15))
 	}
 	return bench{
-		name:    fmt.Sprintf("collect, %d MB report, xz of %s", megabytes, name),
+		name: title, kind: "collect, xz of " + name, size: megabytes, targets: targets,
 		prepare: func(ctx context.Context) error { return s.makeReport(ctx, megabytes, threads, archive) },
 		ways:    ways,
 	}
@@ -223,8 +239,10 @@ func (s sizes) makeFolder(ctx context.Context, megabytes int, folder string) err
 // collectFolder compares collecting from an extracted report with copying what is needed.
 func (s sizes) collectFolder(megabytes int) bench {
 	folder, wd, to := s.path(fmt.Sprintf("report-%d", megabytes), "sosreport"), s.path("collected"), s.path("copied")
+	title := fmt.Sprintf("collect, %d MB report, extracted", megabytes)
 	return bench{
-		name: fmt.Sprintf("collect, %d MB report, extracted", megabytes),
+		name: title, kind: "collect, extracted", size: megabytes,
+		targets: []target{ratio(title+": wall", wall, "collect-sos", "copying what is needed", 1.3)},
 		ways: []way{
 			{name: "collect-sos", steps: func() []step { return []step{{s.ours(wd, "collect-sos", folder)}} }, after: func(context.Context) error { return os.RemoveAll(wd) }},
 			{name: "copying what is needed", steps: func() []step {
@@ -237,13 +255,30 @@ func (s sizes) collectFolder(megabytes int) bench {
 
 // flowsStart compares a start with many flows with ovs-ofctl pushing them.
 func (s sizes) flowsStart(count int) bench {
-	wd, plain := s.path("flows"), s.path("flows.txt")
+	wd, empty, plain := s.path("flows"), s.path("noflows"), s.path("flows.txt")
+	daemons := []string{filepath.Join(wd, "var-run/ovs")}
 	ovs := filepath.Join(wd, "var-run/ovs")
 	dump := filepath.Join(wd, "restore_flows/br-int.flows.dump")
+	title := fmt.Sprintf("start, %d flows", count)
+	const fastest = "ovs-ofctl, in a bundle"
+	clear := func(ctx context.Context) error {
+		c := s.ofctl(ovs, "del-flows", "br-int")
+		return step{c}.run(ctx, &sample{})
+	}
 	return bench{
-		name: fmt.Sprintf("start, %d flows", count),
+		name: title, kind: "start, flows", size: count,
+		targets: []target{
+			beyond(title+": restoring them, wall", wall, "start", "start without flows", fastest, 1.15),
+			beyond(title+": restoring them, CPU with the daemons", cpu, "start", "start without flows", fastest, 1.15),
+			{title + ": the read-back check, of the restore", "%", 15, func(r result, round int) float64 {
+				return 100 * at(r, "ovs-ofctl dump-flows", round).Wall / (at(r, "start", round).Wall - at(r, "start without flows", round).Wall)
+			}},
+		},
 		prepare: func(ctx context.Context) error {
-			if err := errors.Join(os.RemoveAll(wd), s.collectCapture(ctx, wd, "collect-sos-ovs")); err != nil {
+			if err := errors.Join(os.RemoveAll(wd), os.RemoveAll(empty), s.collectCapture(ctx, wd, "collect-sos-ovs"), s.collectCapture(ctx, empty, "collect-sos-ovs")); err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(empty, "restore_flows/br-int.flows.dump"), nil, 0o600); err != nil {
 				return err
 			}
 			// What other dumps say of the capture's own flows is of no use here.
@@ -262,9 +297,11 @@ func (s sizes) flowsStart(count int) bench {
 			{name: "start", steps: func() []step {
 				_ = os.Rename(dump+".new", dump) // gone after the first round
 				return []step{{s.ours(wd, "start")}}
-			}},
-			{name: "ovs-ofctl, in a bundle", steps: func() []step { return []step{{s.ofctl(ovs, "--bundle", "add-flows", "br-int", plain)}} }},
-			{name: "ovs-ofctl dump-flows", steps: func() []step { return []step{{s.ofctl(ovs, "dump-flows", "br-int")}} }},
+			}, before: s.stop(wd), daemons: daemons},
+			{name: "start without flows", steps: func() []step { return []step{{s.ours(empty, "start")}} }, after: s.stop(empty), daemons: []string{filepath.Join(empty, "var-run/ovs")}},
+			{name: fastest, before: clear, daemons: daemons, steps: func() []step { return []step{{s.ofctl(ovs, "--bundle", "add-flows", "br-int", plain)}} }},
+			{name: "ovs-ofctl, one by one", once: true, before: clear, daemons: daemons, steps: func() []step { return []step{{s.ofctl(ovs, "add-flows", "br-int", plain)}} }},
+			{name: "ovs-ofctl dump-flows", daemons: daemons, steps: func() []step { return []step{{s.ofctl(ovs, "dump-flows", "br-int")}} }},
 		},
 		finish: s.stop(wd),
 	}
@@ -282,8 +319,11 @@ func (s sizes) databaseStart(megabytes int, clustered bool) bench {
 	if clustered {
 		form = "clustered"
 	}
+	title := fmt.Sprintf("start, %d MB southbound database, %s", megabytes, form)
+	const loading = "ovsdb-server loading it"
 	return bench{
-		name: fmt.Sprintf("start, %d MB southbound database, %s", megabytes, form),
+		name: title, kind: "start, southbound database, " + form, size: megabytes,
+		targets: []target{ratio(title+": wall", wall, "start", loading, 1.1), ratio(title+": CPU with the daemon", cpu, "start", loading, 1.1)},
 		prepare: func(ctx context.Context) error {
 			if err := errors.Join(os.RemoveAll(wd), os.RemoveAll(source), os.MkdirAll(bare, 0o700)); err != nil {
 				return err
@@ -298,15 +338,20 @@ func (s sizes) databaseStart(megabytes int, clustered bool) bench {
 			return do(ctx, s.program, "-w", wd, "collect-db-ovn-sb", source)
 		},
 		ways: []way{
-			{name: "start", steps: func() []step { return []step{{s.ours(wd, "start")}} }, after: s.stop(wd)},
-			{name: "ovsdb-server loading it", steps: func() []step {
-				first := step{argv("cp", source, copied)}
+			{name: "start", steps: func() []step { return []step{{s.ours(wd, "start")}} }, after: s.stop(wd), daemons: []string{filepath.Join(wd, "var-run")}},
+			{name: loading, daemons: []string{bare}, before: func(context.Context) error {
+				_ = os.Remove(copied) // ovsdb-tool wants a new one
 				if clustered {
-					_ = os.Remove(copied) // ovsdb-tool wants a new one
-					first = step{argv("ovsdb-tool", "cluster-to-standalone", copied, source)}
+					return nil
 				}
-				return []step{first, {{argv: []string{"ovsdb-server", copied, "--remote=punix:" + filepath.Join(bare, "db.sock"), "--pidfile", "--detach", "--no-chdir",
-					"--log-file=" + filepath.Join(bare, "log"), "-vconsole:off", "-vsyslog:off"}, env: []string{"OVS_RUNDIR=" + bare}}}}
+				return copyFile(source, copied)
+			}, steps: func() []step {
+				var first []step
+				if clustered {
+					first = []step{{argv("ovsdb-tool", "cluster-to-standalone", copied, source)}}
+				}
+				return append(first, step{{argv: []string{"ovsdb-server", copied, "--remote=punix:" + filepath.Join(bare, "db.sock"), "--pidfile", "--detach", "--no-chdir",
+					"--log-file=" + filepath.Join(bare, "log"), "-vconsole:off", "-vsyslog:off"}, env: []string{"OVS_RUNDIR=" + bare}}})
 			}, after: func(context.Context) error { return endDaemons(bare) }},
 		},
 		finish: func(context.Context) error { return endDaemons(bare) },
@@ -330,23 +375,5 @@ func copyFile(from, to string) error {
 	return create(to, func(w io.Writer) error {
 		_, err := io.Copy(w, in)
 		return err
-	})
-}
-
-// endDaemons ends the daemons whose pid files stand below a folder.
-func endDaemons(below string) error {
-	return filepath.WalkDir(below, func(path string, _ os.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".pid") {
-			return nil // what is not there has no daemons
-		}
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return nil // it has just ended
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-		if err != nil {
-			return err
-		}
-		return end(pid)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // sizes are what the load is generated from.
@@ -38,7 +39,9 @@ func run(ctx context.Context) error {
 	archives := flag.String("archive", "100", "sizes of an sos report's content, in MB")
 	only := flag.String("only", "", "cases whose name contains this")
 	out := flag.String("json", "build/bench.json", "where the figures go as JSON")
-	flag.IntVar(&s.rounds, "rounds", 5, "how often each is run")
+	markdown := flag.String("markdown", "", "document whose tables, between two comments, the figures replace; with -read, of an earlier run")
+	read := flag.Bool("read", false, "run nothing: take the figures of an earlier run")
+	flag.IntVar(&s.rounds, "rounds", 3, "how often each is run")
 	flag.StringVar(&s.program, "program", "build/ovs-offline", "the program to measure")
 	flag.Parse()
 	var err error
@@ -50,34 +53,61 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.program, err = filepath.Abs(s.program); err != nil {
+	var report report
+	if *read {
+		raw, err := os.ReadFile(*out)
+		if err == nil {
+			err = json.Unmarshal(raw, &report)
+		}
+		if err != nil {
+			return err
+		}
+	} else if report, err = s.run(ctx, *only, *out); err != nil {
 		return err
 	}
+	fmt.Print(report.summary())
+	if *markdown == "" {
+		return nil
+	}
+	return report.into(*markdown)
+}
+
+// run measures the cases whose name contains a word. What is known by then is
+// written after each of them.
+func (s sizes) run(ctx context.Context, only, out string) (report, error) {
+	r := report{Machine: describeMachine(), Date: time.Now().UTC().Format(time.DateOnly)}
+	var err error
+	if s.program, err = filepath.Abs(s.program); err != nil {
+		return r, err
+	}
 	if s.scratch, err = os.MkdirTemp("", "ovs-offline-bench-"); err != nil {
-		return err
+		return r, err
 	}
 	defer os.RemoveAll(s.scratch)
 	// What is compared with bare daemons runs as they do; one case compares runtimes.
 	if err := os.Setenv("OVS_OFFLINE_RUNTIME", "process"); err != nil {
-		return err
+		return r, err
 	}
-	var results []result
 	for _, c := range s.cases() {
-		if !strings.Contains(c.name, *only) {
+		if !strings.Contains(c.name, only) {
 			continue
 		}
-		r, err := c.measure(ctx, s.rounds)
+		one, err := c.measure(ctx, s.rounds)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return r, fmt.Errorf("%s: %w", c.name, err)
 		}
-		fmt.Print(r)
-		results = append(results, r)
+		fmt.Print(one)
+		r.Results = append(r.Results, one)
+		r.Growth = growths(r.Results)
+		raw, err := json.MarshalIndent(r, "", "  ")
+		if err == nil {
+			err = os.WriteFile(out, append(raw, '\n'), 0o644)
+		}
+		if err != nil {
+			return r, err
+		}
 	}
-	raw, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(*out, append(raw, '\n'), 0o644)
+	return r, nil
 }
 
 func numbers(list string) ([]int, error) {

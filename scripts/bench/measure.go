@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,7 +16,10 @@ type way struct {
 	name  string
 	once  bool // takes long and varies little
 	steps func() []step
-	after func(ctx context.Context) error // undoes the work, off the clock; nil for nothing
+	// before and after are off the clock: what the work needs, and what undoes it.
+	before, after func(ctx context.Context) error
+	// daemons are folders of pid files: the CPU time of these counts as well.
+	daemons []string
 }
 
 // step is a pipeline of commands; the last one's output is dropped.
@@ -33,46 +35,63 @@ func argv(words ...string) command { return command{argv: words} }
 // bench is one case.
 type bench struct {
 	name    string
+	kind    string // of those that differ in size alone
+	size    int
 	prepare func(ctx context.Context) error
 	ways    []way
 	finish  func(ctx context.Context) error
+	targets []target
 }
 
-// figure is what one way took: medians of the rounds, and how far they spread.
-type figure struct {
-	Way     string  `json:"way"`
-	Wall    float64 `json:"wall_seconds"`
-	Fastest float64 `json:"wall_fastest"`
-	Slowest float64 `json:"wall_slowest"`
-	CPU     float64 `json:"cpu_seconds"` // of the commands; not of daemons that they leave running
-	// Peak is the memory of the largest command, in bytes. A process starts with
-	// what the one that forked it had: this program's own 30 MB are no news.
-	Peak int64 `json:"peak_bytes"`
+// sample is one run of a way.
+type sample struct {
+	Wall float64 `json:"wall_seconds"`
+	CPU  float64 `json:"cpu_seconds"` // of the commands, and of daemons that they start or ask
+	// Peak is the memory of the first command alone, Together with its children, in
+	// bytes, looked at every few milliseconds. Daemons are no children.
+	Peak     int64 `json:"peak_bytes"`
+	Together int64 `json:"peak_with_children_bytes"`
 }
+
+// figure is all runs of a way.
+type figure struct {
+	Way     string   `json:"way"`
+	Samples []sample `json:"samples"`
+}
+
+func (f figure) values(of func(sample) float64) []float64 {
+	var all []float64
+	for _, s := range f.Samples {
+		all = append(all, of(s))
+	}
+	return all
+}
+
+func wall(s sample) float64     { return s.Wall }
+func cpu(s sample) float64      { return s.CPU }
+func peak(s sample) float64     { return float64(s.Peak) / 1e6 }
+func together(s sample) float64 { return float64(s.Together) / 1e6 }
 
 type result struct {
 	Name    string   `json:"name"`
+	Kind    string   `json:"kind,omitempty"`
+	Size    int      `json:"size,omitempty"`
 	Figures []figure `json:"figures"`
+	Checks  []check  `json:"checks,omitempty"`
 }
 
-// String is the case's lines of the table: ratios are of ours to the others.
-func (r result) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", r.Name)
-	ours := r.Figures[0]
+func (r result) figure(way string) figure {
 	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "    %-28s wall %8.3f s (%.3f to %.3f)  cpu %8.3f s  peak %6.1f MB", f.Way, f.Wall, f.Fastest, f.Slowest, f.CPU, float64(f.Peak)/1e6)
-		if f.Way != ours.Way {
-			fmt.Fprintf(&b, "  ours: wall %.2fx cpu %.2fx", ours.Wall/f.Wall, ours.CPU/max(f.CPU, 0.001))
+		if f.Way == way {
+			return f
 		}
-		b.WriteByte('\n')
 	}
-	return b.String()
+	return figure{}
 }
 
 // measure runs the ways in turn, so that what else the machine does meets all alike.
 func (c bench) measure(ctx context.Context, rounds int) (r result, err error) {
-	r.Name = c.name
+	r = result{Name: c.name, Kind: c.kind, Size: c.size}
 	if c.finish != nil {
 		defer func() { err = errors.Join(err, c.finish(context.WithoutCancel(ctx))) }()
 	}
@@ -81,55 +100,55 @@ func (c bench) measure(ctx context.Context, rounds int) (r result, err error) {
 			return r, err
 		}
 	}
-	taken := make([][]figure, len(c.ways))
+	for _, w := range c.ways {
+		r.Figures = append(r.Figures, figure{Way: w.name})
+	}
 	for round := range rounds {
 		for i, w := range c.ways {
 			if w.once && round > 0 {
 				continue
 			}
-			f, err := w.run(ctx)
+			s, err := w.run(ctx)
 			if err != nil {
 				return r, fmt.Errorf("%s: %w", w.name, err)
 			}
-			taken[i] = append(taken[i], f)
+			r.Figures[i].Samples = append(r.Figures[i].Samples, s)
 		}
 	}
-	for i, w := range c.ways {
-		r.Figures = append(r.Figures, median(w.name, taken[i]))
+	for _, t := range c.targets {
+		r.Checks = append(r.Checks, t.check(r))
 	}
 	return r, nil
 }
 
-func median(name string, taken []figure) figure {
-	slices.SortFunc(taken, func(a, b figure) int { return int((a.Wall - b.Wall) * 1e9) })
-	m := taken[len(taken)/2]
-	m.Way, m.Fastest, m.Slowest = name, taken[0].Wall, taken[len(taken)-1].Wall
-	for _, f := range taken {
-		m.Peak = max(m.Peak, f.Peak)
-	}
-	return m
-}
-
-func (w way) run(ctx context.Context) (figure, error) {
-	var f figure
-	steps := w.steps()
-	begin := time.Now()
-	for _, s := range steps {
-		if err := s.run(ctx, &f); err != nil {
-			return f, err
+func (w way) run(ctx context.Context) (sample, error) {
+	var s sample
+	if w.before != nil {
+		if err := w.before(ctx); err != nil {
+			return s, err
 		}
 	}
-	f.Wall = time.Since(begin).Seconds()
-	if w.after != nil {
-		return f, w.after(ctx)
+	steps, spent := w.steps(), daemonsCPU(w.daemons)
+	begin := time.Now()
+	for _, st := range steps {
+		if err := st.run(ctx, &s); err != nil {
+			return s, err
+		}
 	}
-	return f, nil
+	s.Wall = time.Since(begin).Seconds()
+	for pid, now := range daemonsCPU(w.daemons) {
+		s.CPU += now - spent[pid]
+	}
+	if w.after != nil {
+		return s, w.after(ctx)
+	}
+	return s, nil
 }
 
-func (s step) run(ctx context.Context, f *figure) error {
+func (st step) run(ctx context.Context, s *sample) error {
 	var list []*exec.Cmd
 	var said strings.Builder
-	for i, c := range s {
+	for i, c := range st {
 		cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
 		cmd.Env = append(cmd.Environ(), c.env...)
 		cmd.Stderr = &said
@@ -148,16 +167,18 @@ func (s step) run(ctx context.Context, f *figure) error {
 			return err
 		}
 	}
+	stop := watch(list[0].Process.Pid, s)
 	// The last one first: its input is the pipe of the one before it.
 	for i := len(list) - 1; i >= 0; i-- {
 		if err := list[i].Wait(); err != nil {
+			stop()
 			return fmt.Errorf("%v: %w: %s", list[i].Args, err, said.String())
 		}
 		usage, ok := list[i].ProcessState.SysUsage().(*syscall.Rusage)
 		if ok {
-			f.CPU += time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
-			f.Peak = max(f.Peak, usage.Maxrss*1024)
+			s.CPU += time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 		}
 	}
+	stop()
 	return nil
 }

@@ -57,6 +57,11 @@ func (*Runtime) Tool(_ context.Context, _ string, _ io.Reader, argv ...string) (
 	return nil, &command.Error{Argv: argv, Err: Supported()}
 }
 
+// ToolTo fails.
+func (*Runtime) ToolTo(_ context.Context, _ string, _ io.Reader, _ io.Writer, argv ...string) error {
+	return &command.Error{Argv: argv, Err: Supported()}
+}
+
 // Exec fails.
 func (*Runtime) Exec(context.Context, runtime.Command) (int, error) { return 0, Supported() }
 

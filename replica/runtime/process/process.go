@@ -26,7 +26,7 @@ func Supported() error { return nil }
 
 // Options of New. The zero value is what a replica wants.
 type Options struct {
-	StartTimeout time.Duration // bound of one daemon's start; 0 means 30 s
+	StartTimeout time.Duration // bound of one daemon's start (see daemon.Patience); 0 means 30 s
 	StopTimeout  time.Duration // how long a daemon may take to end by itself; 0 means 5 s
 	NoNamespaces bool          // run without namespaces even where they can be had
 }

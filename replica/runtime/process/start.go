@@ -27,7 +27,7 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	if err := daemon.RemoveLeftovers(d); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.options.StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, daemon.Patience(r.options.StartTimeout, d))
 	defer cancel()
 	before := daemon.LogSize(d.Log)
 	if err := r.launch(ctx, d, program); err != nil {
@@ -48,7 +48,7 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) error {
 	isolated, _ := r.Isolated(ctx) // why not is in the remarks by now
 	if err := ctx.Err(); err != nil {
-		return expired(ctx, r)
+		return r.expired(ctx, d)
 	}
 	l := newLaunch()
 	env := append(daemon.Environment(localPath(), d.RunDir, filepath.Dir(d.Log)), l.variable)
@@ -59,7 +59,7 @@ func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) 
 	said, err := l.run(ctx, cmd)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return fmt.Errorf("%w%s", expired(ctx, r), reason(said))
+		return fmt.Errorf("%w%s", r.expired(ctx, d), reason(said))
 	case err != nil:
 		return fmt.Errorf("%w%s", err, reason(said))
 	}
@@ -76,9 +76,9 @@ func arguments(d runtime.Daemon) []string {
 }
 
 // expired tells our own bound from the caller's.
-func expired(ctx context.Context, r *Runtime) error {
+func (r *Runtime) expired(ctx context.Context, d runtime.Daemon) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("it was not ready within %v: %w", r.options.StartTimeout, ctx.Err())
+		return fmt.Errorf("it was not ready within %v: %w", daemon.Patience(r.options.StartTimeout, d), ctx.Err())
 	}
 	return ctx.Err()
 }
