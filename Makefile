@@ -63,8 +63,9 @@ test-k8s: build test-deps
 fidelity: test-deps
 	go run ./scripts/fidelity
 
-# Ratios to the bare parts, in one run. BENCH has flags, say
-# BENCH='-flows 1000000 -db 1000 -archive 4000'; -h lists them.
+# Ratios to the bare parts, in one run of some five minutes. BENCH has flags, say
+# BENCH='-flows 1000000 -db 1000 -archive 4000'; -h lists them. With
+# BENCH='-markdown docs/performance.md' the tables there are of this run.
 bench: build test-deps
 	go run ./scripts/bench $(BENCH)
 

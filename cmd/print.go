@@ -126,11 +126,13 @@ func printPorts(w io.Writer, r *restore.Report) {
 // a line for what takes longer than a second.
 type progress struct {
 	o     *options
+	began time.Time
 	last  time.Time
+	read  int64 // of the source that is being read, when it was last told
 	drawn bool
 }
 
-func (o *options) progress() *progress { return &progress{o: o, last: time.Now()} }
+func (o *options) progress() *progress { return &progress{o: o, began: time.Now(), last: time.Now()} }
 
 func (p *progress) say(format string, args ...any) {
 	now := time.Now()
@@ -153,15 +155,24 @@ func (p *progress) say(format string, args ...any) {
 
 func (p *progress) bytes(read, total int64) {
 	const mega = 1 << 20
-	if total > 0 {
-		p.say("reading: %d of %d MiB (%d %%)", read/mega, total/mega, read*100/total)
+	if read < p.read { // the next source
+		p.began = time.Now()
+	}
+	p.read = read
+	spent := time.Since(p.began)
+	rate := float64(read) / mega / max(spent.Seconds(), 1e-3)
+	if total > 0 && read > 0 && read <= total {
+		left := time.Duration(float64(spent) / float64(read) * float64(total-read))
+		p.say("reading: %d of %d MiB (%d %%), %.0f a second, %v left", read/mega, total/mega, read*100/total, rate, left.Round(time.Second))
 		return
 	}
-	p.say("reading: %d MiB", read/mega)
+	p.say("reading: %d MiB, %.0f a second", read/mega, rate)
 }
 
+// end clears the line that was drawn, before anything else is printed.
 func (p *progress) end() {
 	if p.drawn {
 		fmt.Fprint(p.o.Err, "\r\033[K")
+		p.drawn = false
 	}
 }

@@ -58,6 +58,7 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 	}
 	p := o.progress()
 	starting := func(role string) {
+		p.end()
 		if s.output == forPeople {
 			fmt.Fprintf(o.Out, "Starting %s\n", role)
 		}

@@ -147,6 +147,7 @@ func (s *starter) startServers(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for i, k := range s.kinds {
 		wg.Go(func() {
+			defer s.tellLoading(k)()
 			if errs[i] = s.prepare(ctx, k); errs[i] == nil {
 				errs[i] = s.run(ctx, server(s.wd, k))
 			}

@@ -76,6 +76,23 @@ func (o *output) cut(offset int64) error {
 	return err
 }
 
+// insert writes a snapshot as a record, from where it stands in its file.
+func (o *output) insert(from io.ReaderAt, r *record) error {
+	at := r.snapshot
+	header := fmt.Appendf(nil, "OVSDB JSON %d %x\n", at.length+1, r.snapshotSum)
+	if err := o.write(header); err != nil {
+		return err
+	}
+	n, err := io.Copy(o, io.NewSectionReader(from, at.offset, at.length))
+	if err == nil && n < at.length {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return err
+	}
+	return o.write([]byte("\n"))
+}
+
 func (o *output) mark() int64 { return o.offset }
 
 // settle moves what counts to the front of the file, and tells by how far.

@@ -23,6 +23,10 @@ type record struct {
 	intact bool   // length and sum are those of the header
 	last   bool   // nothing follows
 	passed bool   // it is intact and was written on; body is nil
+	// snapshot is the part of a cluster's first record that is left out of body,
+	// and the sum of it as a record of its own; nil where body is whole.
+	snapshot    *snapshot
+	snapshotSum []byte
 }
 
 // stray is how many bytes follow an intact record that belong to no record.
@@ -92,10 +96,10 @@ type scanner struct {
 	number int
 	ahead  *header // the header line that ended the last read
 	body   []byte
-	spare  int64         // bytes kept beyond what a header announces
-	most   int64         // the file's size where it is known: a header may announce anything
-	file   io.ReadSeeker // what in reads, where that can be read again; nil else
-	onward onward        // where large records go that are as they should be; nil to keep them
+	spare  int64    // bytes kept beyond what a header announces
+	most   int64    // the file's size where it is known: a header may announce anything
+	file   anywhere // what in reads, where that can be read again; nil else
+	onward onward   // where large records go that are as they should be; nil to keep them
 }
 
 // onward takes what is read, and takes it back where it turns out to be wrong.
@@ -144,6 +148,11 @@ func (s *scanner) next() (*record, error) {
 			return r, err
 		}
 	}
+	if s.file != nil && s.number == 1 && head.length >= large && head.magic == "CLUSTER" {
+		if ok, err := s.passSnapshot(r, head); ok || err != nil {
+			return r, err
+		}
+	}
 	// An anonymised record may be longer than announced, by any amount; one
 	// followed by gigabytes of something else should not be kept in memory.
 	if room := min(head.length, s.most) + maxHeader; int64(cap(s.body)) < room {
@@ -180,22 +189,31 @@ func (s *scanner) pass(r *record, head *header) (ok bool, err error) {
 		return false, err
 	}
 	if err != nil || hex.EncodeToString(sum.Sum(nil)) != head.sum {
-		if _, err := s.file.Seek(at, io.SeekStart); err != nil {
-			return false, err
-		}
-		s.in.Reset(s.file)
-		return false, s.onward.cut(mark)
+		return false, errors.Join(s.back(at), s.onward.cut(mark))
 	}
+	r.passed = true
+	return true, s.passed(r, head)
+}
+
+// back reads on from an earlier place.
+func (s *scanner) back(at int64) error {
+	_, err := s.file.Seek(at, io.SeekStart)
+	s.in.Reset(s.file)
+	return err
+}
+
+// passed looks for what follows a record that was read to its end and is intact.
+func (s *scanner) passed(r *record, head *header) error {
 	s.offset += head.length
 	behind, rest, err := s.until(s.spare)
 	if err != nil {
-		return false, err
+		return err
 	}
-	r.intact, r.passed, r.last, r.size = true, true, s.ahead == nil, head.length
+	r.intact, r.last, r.size = true, s.ahead == nil, head.length
 	if int64(len(rest)) < behind || len(bytes.TrimSpace(rest)) > 0 {
-		r.size += behind
+		r.size += behind // blank lines are nothing to tell of
 	}
-	return true, nil
+	return nil
 }
 
 // until reads up to and including the next header line, which it leaves in

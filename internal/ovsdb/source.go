@@ -57,7 +57,7 @@ func newSource(r io.Reader) (*source, error) {
 		if stat, err := file.Stat(); err == nil {
 			s.scan.most = stat.Size()
 			if stat.Mode().IsRegular() {
-				s.scan.file, _ = r.(io.ReadSeeker)
+				s.scan.file, _ = r.(anywhere)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -60,8 +61,28 @@ func TestLargeRecords(t *testing.T) {
 	changed = append(changed[:len(changed)/2], changed[len(changed)/2+5:]...)
 	longer := bytes.Replace(record, fmt.Appendf(nil, " %d ", len(body)), fmt.Appendf(nil, " %d ", len(body)+100000), 1)
 	other := bytes.Replace(record, []byte("JSON"), []byte("CLUSTER"), 1)
+	schema := bytes.TrimSpace(raw[bytes.IndexByte(raw, '\n')+1 : bytes.Index(raw, []byte("}\nOVSDB"))+1])
+	data := bytes.TrimSpace(body)
+	member := func(text string) []byte {
+		text = strings.NewReplacer("SCHEMA", string(schema), "DATA", string(data)).Replace(text) + "\n"
+		return append(formatHeader("CLUSTER", []byte(text)), text...)
+	}
+	usual := `{"server_id":"a","name":"OVN_Southbound","local_address":"tcp:127.0.0.1:6644","cluster_id":"b","prev_term":1,"prev_index":2,"prev_data":[SCHEMA,DATA],"prev_eid":"c","prev_servers":{"a":"tcp:127.0.0.1:6644"}}`
+	snapshot := member(usual)
+	entry := member(`{"term":1,"index":3,"eid":"x","data":[null,{"Logical_Flow":{"00000000-0000-4000-8000-000000000001":{"match":"y"}}}]}`)
+	committed := member(`{"commit_index":3}`)
+	tornSnapshot := bytes.Clone(snapshot)
+	tornSnapshot[len(tornSnapshot)/2] = '\\'
 	for name, parts := range map[string][][]byte{
-		"as it should be": {raw, record}, "and more records": {raw, record, raw[bytes.Index(raw, []byte("}\nOVSDB"))+2:]}, "two": {raw, record, record},
+		"a member": {snapshot}, "a member with entries": {snapshot, entry, committed}, "a member, an entry uncommitted": {snapshot, entry}, "a member, and text": {snapshot, []byte("text\n"), entry, committed},
+		"a member, rewritten":                  {bytes.Replace(snapshot, []byte("127.0.0.1"), []byte("100.0.0.123"), 2), entry, committed},
+		"a member, with blanks":                {member(strings.NewReplacer(":", " : ", ",", " , ", "[", "[ ", "]", " ]").Replace(usual)), entry, committed},
+		"a member, nothing else":               {member(`{"prev_data":[SCHEMA,DATA],"name":"OVN_Southbound","server_id":"a","prev_index":2}`)},
+		"a member, its data twice":             {member(`{"server_id":"a","name":"OVN_Southbound","prev_index":2,"prev_data":[SCHEMA,{}],"prev_data":[SCHEMA,DATA]}`)},
+		"a member, its data spelled otherwise": {member(`{"server_id":"a","name":"OVN_Southbound","prev_index":2,"Prev_Data":[SCHEMA,DATA]}`)},
+		"a member, its data escaped":           {member(`{"server_id":"a","name":"OVN_Southbound","prev_index":2,"prev\u005fdata":[SCHEMA,DATA]}`)},
+		"a member, decoys":                     {member(`{"x":"prev_data","y":["prev_data",{"prev_data":[1,{"a":"]}\\\"["}]}],"server_id":"a","name":"OVN_Southbound","prev_index":2,"prev_data":[SCHEMA,DATA],"z":"prev_data"}`), entry, committed},
+		"as it should be":                      {raw, record}, "and more records": {raw, record, raw[bytes.Index(raw, []byte("}\nOVSDB"))+2:]}, "two": {raw, record, record},
 		"blank lines behind": {raw, record, []byte("\n\n"), record}, "text behind": {raw, record, []byte("text\n"), record}, "text at the end": {raw, record, bytes.Repeat([]byte("text"), 1<<19)},
 		"flipped": {raw, flipped, record}, "flipped at the end": {raw, flipped}, "changed": {raw, changed, record}, "cut off": {raw, record[:len(record)-9]},
 		"too long a length": {raw, longer, record, raw[bytes.Index(raw, []byte("}\nOVSDB"))+2:]}, "of a cluster": {raw, other, record},

@@ -21,10 +21,10 @@ import (
 // right; text that was cut off or destroyed is left out. The remarks say what
 // was done, for a person. Info is what Inspect would tell of src.
 //
-// Memory use is small for an undamaged standalone file, and that of the longest
-// record for others: two to three times that where it is a cluster's snapshot,
-// which has to be taken apart. Only when a record in the middle was lost does the
-// whole database have to be in memory (see rebuild).
+// Memory use is small for an undamaged file, and that of the longest record for
+// others, and for gzip'd ones: two to three times that where it is a cluster's
+// snapshot. Only when a record in the middle was lost does the whole database have
+// to be in memory (see rebuild).
 func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	out, err := newOutput(dst)
 	if err != nil {
@@ -180,7 +180,10 @@ func (c *copier) begin(r *record, body []byte) error {
 			return errNotRecord{err}
 		}
 	}
-	return c.log.begin(head)
+	if err := c.log.begin(head); err != nil || r.snapshot == nil {
+		return err
+	}
+	return c.out.insert(c.from.scan.file, r)
 }
 
 // mend returns the text of a record whose length or sum is wrong, or why it has
