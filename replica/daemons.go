@@ -59,13 +59,17 @@ func databaseName(k workdir.Kind) string {
 	}
 }
 
-// schema is where the packages, or a build from source, put the schema of a
-// kind; the error tells why ovsdb-tool reads none of them.
-func (s *starter) schema(ctx context.Context, k workdir.Kind) (string, error) {
+// schemas are where the packages, or a build from source, put the schema of a kind.
+func schemas(k workdir.Kind) []string {
 	names := map[workdir.Kind]string{workdir.OVS: "openvswitch/vswitch.ovsschema", workdir.NB: "ovn/ovn-nb.ovsschema", workdir.SB: "ovn/ovn-sb.ovsschema"}
+	return []string{filepath.Join("/usr/share", names[k]), filepath.Join("/usr/local/share", names[k])}
+}
+
+// schema is the first of them that is there; the error tells why ovsdb-tool
+// reads none.
+func (s *starter) schema(ctx context.Context, k workdir.Kind) (string, error) {
 	var failed error
-	for _, prefix := range []string{"/usr/share", "/usr/local/share"} {
-		path := filepath.Join(prefix, names[k])
+	for _, path := range schemas(k) {
 		_, err := s.tool(ctx, "ovsdb-tool", "schema-name", path)
 		if err == nil {
 			return path, nil

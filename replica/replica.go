@@ -193,15 +193,19 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
 // upgrade converts a working copy to the schema of the daemons that will serve
 // it. Where that can't be had, it is served as it is.
 func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
-	path, err := s.schema(ctx, k)
-	if err == nil {
-		var remark string
-		if remark, err = ovsdb.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), path); remark != "" {
+	var failed error
+	for _, path := range schemas(k) {
+		remark, err := ovsdb.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), path)
+		if remark != "" {
 			s.remark(remark)
 		}
+		if err == nil {
+			return ctx.Err()
+		}
+		failed = cmp.Or(failed, err)
 	}
-	if err != nil && ctx.Err() == nil {
-		s.remark(k.Title() + " database: its schema is as it was recorded: " + err.Error())
+	if ctx.Err() == nil {
+		s.remark(k.Title() + " database: its schema is as it was recorded: " + failed.Error())
 	}
 	return ctx.Err()
 }

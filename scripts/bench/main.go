@@ -93,8 +93,12 @@ func (s sizes) run(ctx context.Context, only, out string) (report, error) {
 			continue
 		}
 		one, err := c.measure(ctx, s.rounds)
-		if err != nil {
-			return r, fmt.Errorf("%s: %w", c.name, err)
+		if ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+		if err != nil { // the others can be measured all the same
+			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", c.name, err)
+			continue
 		}
 		fmt.Print(one)
 		r.Results = append(r.Results, one)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -84,6 +85,7 @@ type request struct {
 	name    string
 	dir     string
 	command runtime.Command
+	handing atomic.Int32 // outputs that are being handed to who asked
 }
 
 // The pipes of a request, as the runner calls them. The one for the input is an
@@ -195,15 +197,32 @@ func (q *request) exitCode(answer string) (int, error) {
 }
 
 // finish waits for a copy. Something that the program left running may hold the
-// pipe open: that is waited for only so long.
+// pipe open: that is waited for only so long, but who takes the output may take
+// its time.
 func (q *request) finish(copied <-chan error) error {
 	const bound = time.Second
-	select {
-	case err := <-copied:
-		return err
-	case <-time.After(bound):
-		return nil
+	for {
+		select {
+		case err := <-copied:
+			return err
+		case <-time.After(bound):
+			if q.handing.Load() == 0 {
+				return nil
+			}
+		}
 	}
+}
+
+// handOver tells while something is being handed over.
+type handOver struct {
+	io.Writer
+	now *atomic.Int32
+}
+
+func (h handOver) Write(p []byte) (int, error) {
+	h.now.Add(1)
+	defer h.now.Add(-1)
+	return h.Writer.Write(p)
 }
 
 // copyFrom copies what the program writes, until it and its children have
@@ -217,7 +236,7 @@ func (q *request) copyFrom(pipe string, to io.Writer) error {
 	if to == nil {
 		to = io.Discard
 	}
-	_, err = io.Copy(to, f)
+	_, err = io.Copy(handOver{to, &q.handing}, f)
 	return err
 }
 
