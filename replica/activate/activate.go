@@ -93,11 +93,7 @@ func Write(r Replica) error {
 // Remove removes what Write wrote, and the directory if it is empty then.
 func Remove(bin string) error {
 	var failed []error
-	names := append(Tools(), recordedTool, script, fishScript, process.WrapperMark)
-	for name := range (Replica{}).settings() {
-		names = append(names, name)
-	}
-	for _, name := range names {
+	for _, name := range written() {
 		if err := os.Remove(filepath.Join(bin, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			failed = append(failed, fmt.Errorf("a script of the replica: %w", err))
 		}
@@ -131,14 +127,19 @@ func (r Replica) Environment() map[string]string {
 	}
 }
 
+// written are the files that Write writes, by their paths in the directory.
+func written() []string {
+	names := append(Tools(), recordedTool, script, fishScript, process.WrapperMark)
+	for name := range (Replica{}).settings() {
+		names = append(names, name)
+	}
+	return names
+}
+
 // unfinished tells what writeFile leaves when it is killed.
 func unfinished(name string) bool {
-	names := append(Tools(), recordedTool, script, fishScript)
-	for name := range (Replica{}).settings() {
-		names = append(names, filepath.Base(name))
-	}
-	for _, whole := range names {
-		digits, ok := strings.CutPrefix(name, "."+whole+".")
+	for _, whole := range written() {
+		digits, ok := strings.CutPrefix(name, "."+filepath.Base(whole)+".")
 		if _, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
 			return true
 		}

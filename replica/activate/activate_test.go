@@ -356,3 +356,26 @@ func testDetrace(t *testing.T, r Replica) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// TestRemoveUnfinished: whichever file was being written when the program was
+// killed, nothing of it stays.
+func TestRemoveUnfinished(t *testing.T) {
+	r := newReplica(t, "unfinished")
+	var begun int
+	err := filepath.WalkDir(r.Bin, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		begun++
+		return os.WriteFile(filepath.Join(filepath.Dir(path), "."+e.Name()+".1983488552"), nil, 0o600)
+	})
+	if err != nil || begun < 10 {
+		t.Fatal(begun, err)
+	}
+	if err := Remove(r.Bin); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(r.Bin); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
