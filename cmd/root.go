@@ -172,11 +172,15 @@ func (o *options) reachable(ctx context.Context, place *auto.Place, wd *workdir.
 
 func (o *options) place(wd *workdir.Dir) *auto.Place { return auto.New(wd, version) }
 
-// exactly takes as many arguments as names, which the error tells.
+// exactly takes as many arguments as names, two at the most; the error tells them.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != len(names) {
-			return fmt.Errorf("%w: %s takes %d arguments %v, got %d; see %s --help", errUsage, c.Name(), len(names), names, len(args), c.CommandPath())
+			what := []string{"no argument", "one argument", "two arguments"}[len(names)]
+			if len(names) > 0 {
+				what += " (" + strings.Join(names, " ") + ")"
+			}
+			return fmt.Errorf("%w: %s takes %s, got %d; see %s --help", errUsage, c.Name(), what, len(args), c.CommandPath())
 		}
 		return nil
 	}
