@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 )
 
@@ -23,6 +24,33 @@ func Sync(folder string) error {
 		return err
 	}
 	return nil
+}
+
+// SyncFiles waits until files are on disk, many at once: a file system writes
+// its journal once for all that ask meanwhile.
+func SyncFiles(paths []string) error {
+	const most = 16
+	errs := make([]error, len(paths))
+	turns := make(chan struct{}, most)
+	var wg sync.WaitGroup
+	for i, path := range paths {
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			errs[i] = syncFile(path)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
 }
 
 // SyncTree does so for a folder and all in it. Files are left to who wrote them.

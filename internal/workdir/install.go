@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +41,9 @@ type Staging struct {
 	target *Dir
 	units  map[string]bool
 	whole  []Kind // those of which all is replaced
+
+	mu      sync.Mutex
+	written []string // files that have to be on disk before they are installed
 }
 
 // units of a kind: the folders that a collection of it owns.
@@ -166,10 +170,9 @@ func (s *Staging) describe(path string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	// What is renamed into place must be on disk before the rename is.
-	if err := f.Sync(); err != nil {
-		return File{}, err
-	}
+	s.mu.Lock()
+	s.written = append(s.written, path)
+	s.mu.Unlock()
 	return File{Path: rel, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
@@ -198,6 +201,9 @@ func (s *Staging) Install(collections ...Collection) error {
 	}
 	sort.Strings(c.Units)
 	// What the commit names must be there whenever the commit is.
+	if err := durable.SyncFiles(s.written); err != nil {
+		return fmt.Errorf("workdir %s: %w", s.target.path, err)
+	}
 	if err := durable.SyncTree(s.path); err != nil {
 		return fmt.Errorf("workdir %s: %w", s.target.path, err)
 	}

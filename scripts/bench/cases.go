@@ -268,8 +268,7 @@ func (s sizes) flowsStart(count int) bench {
 	return bench{
 		name: title, kind: "start, flows", size: count,
 		targets: []target{
-			beyond(title+": restoring them, wall", wall, "start", "start without flows", fastest, 1.15),
-			beyond(title+": restoring them, CPU with the daemons", cpu, "start", "start without flows", fastest, 1.15),
+			beyond(title+": restoring them, wall", "start", "start without flows", fastest, 1.15),
 			{title + ": the read-back check, of the restore", "%", 15, func(r result, round int) float64 {
 				return 100 * at(r, "ovs-ofctl dump-flows", round).Wall / (at(r, "start", round).Wall - at(r, "start without flows", round).Wall)
 			}},
@@ -323,7 +322,7 @@ func (s sizes) databaseStart(megabytes int, clustered bool) bench {
 	const loading = "ovsdb-server loading it"
 	return bench{
 		name: title, kind: "start, southbound database, " + form, size: megabytes,
-		targets: []target{ratio(title+": wall", wall, "start", loading, 1.1), ratio(title+": CPU with the daemon", cpu, "start", loading, 1.1)},
+		targets: []target{ratio(title+": wall", wall, "start", loading, 1.1)},
 		prepare: func(ctx context.Context) error {
 			if err := errors.Join(os.RemoveAll(wd), os.RemoveAll(source), os.MkdirAll(bare, 0o700)); err != nil {
 				return err

@@ -83,10 +83,13 @@ func (p report) summary() string {
 		}
 	}
 	for _, g := range p.Growth {
-		fmt.Fprintf(&b, "growth   %s, %v (%.0f times): wall %.1f times, cpu %.1f times, memory %.2f times (%.0f MB)\n", g.Kind, g.Sizes, g.Times, g.Wall, g.CPU, g.Peak, g.PeakLast)
+		fmt.Fprintf(&b, "growth   %s, %v (%.0f times): wall %.1f times, cpu %.1f times, memory %.2f times (%.0f MB): %s\n", g.Kind, g.Sizes, g.Times, g.Wall, g.CPU, g.Peak, g.PeakLast, g.verdict())
 	}
 	return b.String()
 }
+
+// verdict tells whether memory stays as it is.
+func (g growth) verdict() string { return check{Met: g.Flat}.verdict() }
 
 // The comments between which the tables stand in a document.
 const (
@@ -133,9 +136,9 @@ func (p report) markdown() string {
 		}
 	}
 	if len(p.Growth) > 0 {
-		b.WriteString("\n| growth of ours | sizes | size | wall | CPU | memory | MB at the largest |\n|---|---|---|---|---|---|---|\n")
+		b.WriteString("\n| growth of ours | sizes | size | wall | CPU | memory | MB at the largest | memory is flat |\n|---|---|---|---|---|---|---|---|\n")
 		for _, g := range p.Growth {
-			fmt.Fprintf(&b, "| %s | %s | %.0fx | %.1fx | %.1fx | %.2fx | %.0f |\n", g.Kind, strings.Trim(fmt.Sprint(g.Sizes), "[]"), g.Times, g.Wall, g.CPU, g.Peak, g.PeakLast)
+			fmt.Fprintf(&b, "| %s | %s | %.0fx | %.1fx | %.1fx | %.2fx | %.0f | %s |\n", g.Kind, strings.Trim(fmt.Sprint(g.Sizes), "[]"), g.Times, g.Wall, g.CPU, g.Peak, g.PeakLast, g.verdict())
 		}
 	}
 	return b.String()

@@ -83,9 +83,9 @@ func over(line string, ours, other string, most float64) target {
 }
 
 // beyond compares what the one takes longer than a base with what another takes.
-func beyond(line string, of func(sample) float64, ours, base, other string, most float64) target {
+func beyond(line string, ours, base, other string, most float64) target {
 	return target{line, "x", most, func(r result, round int) float64 {
-		return (of(at(r, ours, round)) - of(at(r, base, round))) / max(of(at(r, other, round)), 1e-6)
+		return (at(r, ours, round).Wall - at(r, base, round).Wall) / max(at(r, other, round).Wall, 1e-6)
 	}}
 }
 
@@ -93,6 +93,10 @@ func beyond(line string, of func(sample) float64, ours, base, other string, most
 func memory(line string, of func(sample) float64, ours string, most float64) target {
 	return target{line, "MB", most, func(r result, round int) float64 { return of(at(r, ours, round)) }}
 }
+
+// flat is how much more memory the largest case may take than the smallest:
+// the garbage collector is that free.
+const flat = 1.25
 
 // growth compares our way of the smallest and the largest case of each kind.
 type growth struct {
@@ -103,6 +107,7 @@ type growth struct {
 	CPU      float64 `json:"cpu_times"`
 	Peak     float64 `json:"peak_times"`
 	PeakLast float64 `json:"peak_megabytes"`
+	Flat     bool    `json:"memory_flat"`
 }
 
 func growths(results []result) []growth {
@@ -125,6 +130,7 @@ func growths(results []result) []growth {
 		}
 		g.Times = float64(last.Size) / float64(first.Size)
 		g.Wall, g.CPU, g.Peak, g.PeakLast = times(wall), times(cpu), times(peak), median(last.Figures[0].values(peak))
+		g.Flat = g.Peak <= flat
 		all = append(all, g)
 	}
 	return all
