@@ -207,8 +207,8 @@ func (l *lone) script(name string) error {
 	n := l.loose.node("", l.source)
 	file := l.tree.Files[name]
 	n.All = append(n.All, node.Output{Meaning: node.SaveScript, Origin: l.origin(name), File: file.Spooled, Size: file.Size})
-	if cut {
-		n.Lost = append(n.Lost, l.origin(name)+" ends within a here-document: what followed is not known")
+	if cut != "" {
+		n.Lost = append(n.Lost, l.origin(name)+" "+cut+": what followed is not known")
 	}
 	for _, p := range parts {
 		n.AddBridge(p.Bridge)

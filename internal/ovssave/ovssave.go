@@ -4,6 +4,8 @@ package ovssave
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
 	"io"
 	"path"
 	"regexp"
@@ -40,15 +42,25 @@ func Is(start []byte) bool {
 	return false
 }
 
-// Read reads the script. A here-document that has no end goes to the end of
-// the script, and cut says so.
-func Read(r io.Reader) (parts []Part, cut bool, err error) {
+// What is read of a script: ovs-save writes three commands for a bridge.
+const (
+	mostCommands = 10000
+	mostText     = 64 << 20 // bytes of a here-document
+	mostLine     = 16 << 20
+)
+
+// Read reads the script. Where it ends within a here-document, or has more than
+// any switch's has, cut says so: what follows is not known.
+func Read(r io.Reader) (parts []Part, cut string, err error) {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 16<<20)
+	lines.Buffer(nil, mostLine)
 	for lines.Scan() {
 		m := command.FindStringSubmatch(lines.Text())
 		if m == nil {
 			continue
+		}
+		if len(parts) == mostCommands {
+			return parts, fmt.Sprintf("has more than %d commands", mostCommands), nil
 		}
 		p := Part{Command: m[2]}
 		if v := version.FindStringSubmatch(m[1] + " " + m[3]); v != nil {
@@ -67,11 +79,17 @@ func Read(r io.Reader) (parts []Part, cut bool, err error) {
 		if p.Command == "add-tlv-map" {
 			p.Mappings = mappings(strings.Join(words[1:], " "))
 		} else if end := hereDoc.FindStringSubmatch(m[3]); end != nil {
-			p.Text, cut = body(lines, end[1])
+			var whole bool
+			if p.Text, whole = body(lines, end[1]); !whole {
+				cut = "has a here-document that is too long or has no end"
+			}
 		} else if len(words) > 1 {
 			p.File = path.Base(words[len(words)-1])
 		}
 		parts = append(parts, p)
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return parts, fmt.Sprintf("has a line of over %d bytes", mostLine), nil
 	}
 	return parts, cut, lines.Err()
 }
@@ -93,14 +111,14 @@ func mappings(text string) []string {
 }
 
 // body reads a here-document.
-func body(lines *bufio.Scanner, end string) (text string, cut bool) {
+func body(lines *bufio.Scanner, end string) (text string, whole bool) {
 	var b strings.Builder
-	for lines.Scan() {
+	for b.Len() < mostText && lines.Scan() {
 		if strings.TrimLeft(lines.Text(), "\t") == end {
-			return b.String(), false
+			return b.String(), true
 		}
 		b.WriteString(lines.Text())
 		b.WriteByte('\n')
 	}
-	return b.String(), true
+	return b.String(), false
 }

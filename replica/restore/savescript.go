@@ -2,7 +2,6 @@ package restore
 
 import (
 	"path/filepath"
-	"strings"
 
 	"ovs-offline/internal/ovssave"
 )
@@ -16,12 +15,15 @@ type saveScript struct {
 
 func (n *Node) saveScript() (saveScript, error) {
 	s := saveScript{openflow: map[string]string{}, tlv: map[string][]string{}}
-	text, err := n.text(filepath.Join(n.Workdir.RestoreFlows(), "do_restore.sh"))
-	if err != nil {
+	f, ok, err := n.recorded(filepath.Join(n.Workdir.RestoreFlows(), "do_restore.sh"))
+	if !ok {
 		return s, err
 	}
-	// What stands behind a here-document that has no end was never sure.
-	parts, _, err := ovssave.Read(strings.NewReader(text))
+	defer f.Close()
+	parts, cut, err := ovssave.Read(f)
+	if cut != "" {
+		n.Report.remarkOnce(n.relative(f.Name()) + " " + cut + ": what follows is not read")
+	}
 	for _, p := range parts {
 		if p.OpenFlow != "" {
 			s.openflow[p.Bridge] = p.OpenFlow
