@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/image"
+	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/runtime/auto"
 )
 
@@ -91,7 +92,7 @@ func (o *options) printMade(made image.Made, output string) error {
 		o.warn("left out: %s", what)
 	}
 	return o.emit(output, made, func() {
-		fmt.Fprintf(o.Out, "%s\nOpen vSwitch %s, OVN %s, %d MB, in %s\n", escape(made.Name), escape(made.Versions.OVS), escape(made.Versions.OVN), made.Size/1e6, made.Engine)
+		fmt.Fprintf(o.Out, "%s\nOpen vSwitch %s, OVN %s, %d MB, in %s\n", terminal.Escape(made.Name), terminal.Escape(made.Versions.OVS), terminal.Escape(made.Versions.OVN), made.Size/1e6, made.Engine)
 	})
 }
 
@@ -99,6 +100,6 @@ func (o *options) printMade(made image.Made, output string) error {
 type escaping struct{ io.Writer }
 
 func (e escaping) Write(p []byte) (int, error) {
-	_, err := io.WriteString(e.Writer, escape(string(p)))
+	_, err := io.WriteString(e.Writer, terminal.Escape(string(p)))
 	return len(p), err
 }

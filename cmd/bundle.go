@@ -11,6 +11,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/bundle"
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 )
 
@@ -70,7 +71,7 @@ func (o *options) save(c *cobra.Command, wd *workdir.Dir, name string, force boo
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "Saved in %s (%d KiB). Elsewhere: ovs-offline load %s\n", escape(name), (info.Size()+1023)/1024, escape(filepath.Base(name)))
+	fmt.Fprintf(o.Out, "Saved in %s (%d KiB). Elsewhere: ovs-offline load %s\n", terminal.Escape(name), (info.Size()+1023)/1024, terminal.Escape(filepath.Base(name)))
 	return nil
 }
 
@@ -112,7 +113,7 @@ func (o *options) load(c *cobra.Command, wd *workdir.Dir, name string, in io.Rea
 	if err != nil {
 		return fmt.Errorf("loading %s: %w", name, err)
 	}
-	headline(o.Out, fmt.Sprintf("Offline OVS Debugging: %s loaded into %s", escape(filepath.Base(name)), wd.Path()))
+	headline(o.Out, fmt.Sprintf("Offline OVS Debugging: %s loaded into %s", terminal.Escape(filepath.Base(name)), wd.Path()))
 	o.warnAll(remarks)
 	lost := false
 	for _, one := range collections {

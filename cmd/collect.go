@@ -16,6 +16,7 @@ import (
 	"ovs-offline/collect/inputs"
 	"ovs-offline/collect/sos"
 	"ovs-offline/internal/limit"
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 )
 
@@ -108,10 +109,10 @@ func collectedReport(written []inputs.Written, found *inputs.Found) collectedInp
 
 func (o *options) printWritten(written []inputs.Written, found *inputs.Found) {
 	for _, in := range found.Inputs {
-		fmt.Fprintf(o.Out, "%s: %s\n", escape(in.Path), escape(strings.Join(in.Kinds, ", ")))
+		fmt.Fprintf(o.Out, "%s: %s\n", terminal.Escape(in.Path), terminal.Escape(strings.Join(in.Kinds, ", ")))
 	}
 	for _, w := range written {
-		headline(o.Out, fmt.Sprintf("Offline OVS Debugging: data of %s collected and stored in %s", escape(w.Name), w.Path))
+		headline(o.Out, fmt.Sprintf("Offline OVS Debugging: data of %s collected and stored in %s", terminal.Escape(w.Name), w.Path))
 		for _, c := range w.Collections {
 			o.printCollection(c)
 		}
@@ -204,11 +205,11 @@ func (o *options) collect(run func(*workdir.Dir, collect.Options) ([]workdir.Col
 func (o *options) printCollection(c workdir.Collection) {
 	node := ""
 	if c.Host != "" {
-		node = " of " + escape(c.Host)
+		node = " of " + terminal.Escape(c.Host)
 	}
 	fmt.Fprintf(o.Out, "%s%s: %d files", c.Kind.Title(), node, len(c.Files))
 	if len(c.Bridges) > 0 {
-		fmt.Fprintf(o.Out, ", bridges %s", escape(fmt.Sprint(c.Bridges)))
+		fmt.Fprintf(o.Out, ", bridges %s", terminal.Escape(fmt.Sprint(c.Bridges)))
 	}
 	fmt.Fprintln(o.Out)
 	for _, r := range c.Remarks {

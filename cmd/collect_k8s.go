@@ -20,6 +20,7 @@ import (
 
 	"ovs-offline/collect/k8s"
 	"ovs-offline/internal/limit"
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 )
 
@@ -40,7 +41,7 @@ func newCollectK8s(o *options) *cobra.Command {
 		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			names := o.nodeNames(c.Context(), rules, overrides)
 			return slices.DeleteFunc(names, func(name string) bool {
-				return !strings.HasPrefix(name, begun) || slices.Contains(args, name) || escape(name) != name
+				return !strings.HasPrefix(name, begun) || slices.Contains(args, name) || terminal.Escape(name) != name
 			}), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
@@ -173,7 +174,7 @@ func k8sProgress(p *progress, several bool) func(node, what string, bytes int64)
 		defer mu.Unlock()
 		if several && what != "collecting" {
 			p.end()
-			fmt.Fprintf(p.o.Err, "%s: %s, %.1f MiB, after %.1f s\n", escape(node), what, mebi(bytes), time.Since(begun).Seconds())
+			fmt.Fprintf(p.o.Err, "%s: %s, %.1f MiB, after %.1f s\n", terminal.Escape(node), what, mebi(bytes), time.Since(begun).Seconds())
 			return
 		}
 		p.say("%s: %s, %.1f MiB", node, what, mebi(bytes))
@@ -202,7 +203,7 @@ func (o *options) printNodes(results []k8s.Result) {
 	t := newTable(o.Out, "node", "layout", "ovs", "ovn", "bridges", "files", "size", "collected")
 	for _, r := range results {
 		s := summary(r)
-		t.AppendRow(table.Row{escape(r.Node), r.Layout, escape(s.OVS), escape(s.OVN), s.Bridges, s.Files, fmt.Sprintf("%.1f MiB", mebi(s.Size)), s.Outcome})
+		t.AppendRow(table.Row{terminal.Escape(r.Node), r.Layout, terminal.Escape(s.OVS), terminal.Escape(s.OVN), s.Bridges, s.Files, fmt.Sprintf("%.1f MiB", mebi(s.Size)), s.Outcome})
 	}
 	t.Render()
 	fmt.Fprintln(o.Out)
@@ -267,7 +268,7 @@ func (o *options) k8sOutcome(results []k8s.Result) error {
 		}
 		failed++
 		if len(results) > 1 {
-			fmt.Fprintf(o.Err, "ovs-offline: %s: %s\n", escape(r.Node), escape(r.Err.Error()))
+			fmt.Fprintf(o.Err, "ovs-offline: %s: %s\n", terminal.Escape(r.Node), terminal.Escape(r.Err.Error()))
 		}
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/activate"
@@ -22,7 +23,7 @@ func completeFlags(root *cobra.Command) {
 		}
 		var found []string
 		for _, l := range list {
-			found = append(found, l.Workdir+"\t"+escape(strings.Join(l.Hosts, ", ")))
+			found = append(found, l.Workdir+"\t"+terminal.Escape(strings.Join(l.Hosts, ", ")))
 		}
 		return found, cobra.ShellCompDirectiveDefault
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -50,7 +51,7 @@ func (o *options) printDiff(found []replica.Difference) {
 		return
 	}
 	const most = 60 // characters of a value; -o json has all
-	short := func(s string) string { return runewidth.Truncate(escape(s), most, "...") }
+	short := func(s string) string { return runewidth.Truncate(terminal.Escape(s), most, "...") }
 	t := newTable(o.Out, "table", "record", "column", "recorded", "running")
 	for _, d := range found {
 		t.AppendRow(table.Row{d.Table, short(d.Record), d.Column, short(d.Recorded), short(d.Running)})

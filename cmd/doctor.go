@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/doctor"
+	"ovs-offline/internal/terminal"
 )
 
 func newDoctor(o *options) *cobra.Command {
@@ -36,13 +37,13 @@ func newDoctor(o *options) *cobra.Command {
 func (o *options) printDoctor(r doctor.Report) {
 	t := newTable(o.Out, "", "state", "what")
 	for _, c := range r.Checks {
-		t.AppendRow(table.Row{c.Name, c.State, escape(c.What)})
+		t.AppendRow(table.Row{c.Name, c.State, terminal.Escape(c.What)})
 		if c.Mend != "" {
-			t.AppendRow(table.Row{"", "", "  mend: " + escape(c.Mend)})
+			t.AppendRow(table.Row{"", "", "  mend: " + terminal.Escape(c.Mend)})
 		}
 	}
 	t.Render()
 	if r.Start != "" {
-		fmt.Fprintf(o.Out, "\nstart would use %s\n", escape(r.Start))
+		fmt.Fprintf(o.Out, "\nstart would use %s\n", terminal.Escape(r.Start))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/collect/inputs"
 	"ovs-offline/internal/limit"
+	"ovs-offline/internal/terminal"
 )
 
 func newInspect(o *options) *cobra.Command {
@@ -81,14 +82,14 @@ func (o *options) inspect(ctx context.Context, args, nodes []string, limits limi
 
 func (o *options) printInspection(seen inspection) {
 	for _, in := range seen.Inputs {
-		fmt.Fprintf(o.Out, "%s: %s\n", escape(in.Path), escape(strings.Join(in.Kinds, ", ")))
+		fmt.Fprintf(o.Out, "%s: %s\n", terminal.Escape(in.Path), terminal.Escape(strings.Join(in.Kinds, ", ")))
 	}
 	for _, n := range seen.Nodes {
 		fmt.Fprintln(o.Out)
-		headline(o.Out, escape("Node "+n.Name))
+		headline(o.Out, terminal.Escape("Node "+n.Name))
 		for _, v := range []struct{ what, version string }{{"Open vSwitch", n.OVSVersion}, {"OVN", n.OVNVersion}} {
 			if v.version != "" {
-				fmt.Fprintf(o.Out, "%s %s\n", v.what, escape(v.version))
+				fmt.Fprintf(o.Out, "%s %s\n", v.what, terminal.Escape(v.version))
 			}
 		}
 		printDatabases(o, n)
@@ -114,7 +115,7 @@ func (o *options) printNames(head, between string, list []string) {
 	}
 	safe := make([]string, len(list))
 	for i := range list {
-		safe[i] = escape(list[i])
+		safe[i] = terminal.Escape(list[i])
 	}
 	fmt.Fprintln(o.Out, head+strings.Join(safe, between))
 }
@@ -136,7 +137,7 @@ func printDatabases(o *options, n collect.Description) {
 		if db.Gzip {
 			form += ", gzip"
 		}
-		t.AppendRow(table.Row{escape(db.Name), form, escape(db.Schema), db.Size, db.Records, health, escape(db.Origin)})
+		t.AppendRow(table.Row{terminal.Escape(db.Name), form, terminal.Escape(db.Schema), db.Size, db.Records, health, terminal.Escape(db.Origin)})
 	}
 	t.Render()
 	fmt.Fprintln(o.Out)
@@ -159,7 +160,7 @@ func printDumps(o *options, n collect.Description) {
 				}
 			}
 			if used.Used {
-				t.AppendRow(table.Row{escape(b.Name), dump, ofVersion(used.OpenFlow), used.Entries, used.Lost, strings.Join(also, " "), escape(used.Origin)})
+				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, ofVersion(used.OpenFlow), used.Entries, used.Lost, strings.Join(also, " "), terminal.Escape(used.Origin)})
 				rows++
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/replica"
 )
 
@@ -36,7 +37,7 @@ func (o *options) printList(list []replica.Listed) {
 	}
 	t := newTable(o.Out, "workdir", "node", "runtime", "daemons", "started")
 	for _, l := range list {
-		t.AppendRow(table.Row{escape(l.Workdir), escape(strings.Join(l.Hosts, ", ")), l.Runtime, l.Daemons, when(l.Started)})
+		t.AppendRow(table.Row{terminal.Escape(l.Workdir), terminal.Escape(strings.Join(l.Hosts, ", ")), l.Runtime, l.Daemons, when(l.Started)})
 	}
 	t.Render()
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -33,7 +34,7 @@ func newLogs(o *options) *cobra.Command {
 				if len(args) == 0 {
 					before = fmt.Sprintf("%-22s ", l.Role)
 				}
-				_, err := fmt.Fprintf(o.Out, "%s%s\n", before, escape(l.Text))
+				_, err := fmt.Fprintf(o.Out, "%s%s\n", before, terminal.Escape(l.Text))
 				return err
 			})
 			if errors.Is(err, replica.ErrNoDaemon) {

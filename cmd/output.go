@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	"ovs-offline/internal/terminal"
+
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 )
@@ -40,7 +42,7 @@ func outputFlagP(c *cobra.Command, format *string, letter string) {
 func (o *options) emit(format string, v any, table func()) error {
 	switch format {
 	case "json":
-		return printJSON(o.Out, v)
+		return terminal.WriteJSON(o.Out, v)
 	case "yaml":
 		return printYAML(o.Out, v)
 	}

@@ -1,72 +1,21 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/restore"
 )
 
-// escape makes text from outside safe for a terminal, on one line.
-func escape(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, "\\x%02x", r)
-		}
-	}
-	return b.String()
-}
-
-// escapeLines is escape for text of several lines. All but the first are
-// indented: none of them can pass for a message of ours.
-func escapeLines(s string) string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	for i := range lines {
-		lines[i] = escape(lines[i])
-	}
-	return strings.Join(lines, "\n    ")
-}
-
 func headline(w io.Writer, line string) {
 	fmt.Fprintf(w, "%s\n%s\n", line, strings.Repeat("*", len(line)))
-}
-
-// printJSON writes JSON that is safe for a terminal too: encoding/json leaves
-// DEL, C1 controls and characters that turn the direction of text as they are.
-func printJSON(w io.Writer, v any) error {
-	raw, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	for _, r := range string(raw) {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, "\\u%04x\\u%04x", high, low)
-		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	_, err = fmt.Fprintln(w, b.String())
-	return err
 }
 
 func newTable(w io.Writer, header ...any) table.Writer {
@@ -86,7 +35,7 @@ func printCounts(w io.Writer, r *restore.Report) {
 	for _, b := range r.Bridges {
 		for _, dump := range []workdir.Dump{workdir.TLV, workdir.Meters, workdir.Groups, workdir.Flows} {
 			if c := b.Counts[dump]; c != nil {
-				t.AppendRow(table.Row{escape(b.Name), dump, c.Collected, c.Restored, c.Mended, c.Placeheld, c.SetAside, c.Different, escape(b.OpenFlow[dump])})
+				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Mended, c.Placeheld, c.SetAside, c.Different, terminal.Escape(b.OpenFlow[dump])})
 				rows++
 			}
 		}
@@ -105,7 +54,7 @@ func printSteps(w io.Writer, r *restore.Report) {
 		}
 		fmt.Fprintf(w, "%s: %s\n", s.Status, s.Step)
 		for _, d := range s.Details {
-			fmt.Fprintf(w, "  - %s\n", escapeLines(d))
+			fmt.Fprintf(w, "  - %s\n", terminal.EscapeLines(d))
 		}
 	}
 }
@@ -116,7 +65,7 @@ func printPorts(w io.Writer, r *restore.Report) {
 	}
 	t := newTable(w, "bridge", "port", "ofport", "live datapath port", "replica datapath port")
 	for _, p := range r.Ports {
-		t.AppendRow(table.Row{escape(p.Bridge), escape(p.Port), p.OfPort, p.Live, p.Replica})
+		t.AppendRow(table.Row{terminal.Escape(p.Bridge), terminal.Escape(p.Port), p.OfPort, p.Live, p.Replica})
 	}
 	t.Render()
 	fmt.Fprintln(w)
@@ -144,7 +93,7 @@ func (p *progress) say(format string, args ...any) {
 		return
 	}
 	p.last = now
-	line := escape(fmt.Sprintf(format, args...))
+	line := terminal.Escape(fmt.Sprintf(format, args...))
 	if p.o.Terminal {
 		fmt.Fprintf(p.o.Err, "\r\033[K%s", line)
 		p.drawn = true

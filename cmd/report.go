@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
@@ -45,8 +46,8 @@ func newReport(o *options) *cobra.Command {
 func (o *options) printWhole(r *restore.Report) {
 	fmt.Fprintf(o.Out, "%s\n\n", verdict(r))
 	t := newTable(o.Out, "", "recorded", "running")
-	t.AppendRow(table.Row{"Open vSwitch", escape(cmp.Or(r.Recorded.OVS, "unknown")), escape(cmp.Or(r.Running.OVS, "unknown"))})
-	t.AppendRow(table.Row{"OVN", escape(cmp.Or(r.Recorded.OVN, "unknown")), escape(cmp.Or(r.Running.OVN, "unknown"))})
+	t.AppendRow(table.Row{"Open vSwitch", terminal.Escape(cmp.Or(r.Recorded.OVS, "unknown")), terminal.Escape(cmp.Or(r.Running.OVS, "unknown"))})
+	t.AppendRow(table.Row{"OVN", terminal.Escape(cmp.Or(r.Recorded.OVN, "unknown")), terminal.Escape(cmp.Or(r.Running.OVN, "unknown"))})
 	t.Render()
 	fmt.Fprintln(o.Out)
 	printCounts(o.Out, r)
@@ -79,7 +80,7 @@ func (o *options) printAllSteps(r *restore.Report) {
 		}
 		var details []string
 		for _, d := range s.Details {
-			details = append(details, escape(d))
+			details = append(details, terminal.Escape(d))
 		}
 		t.AppendRow(table.Row{s.Step, s.Status, strings.Join(details, "\n")})
 	}
@@ -105,13 +106,13 @@ func (o *options) printItems(title string, items []restore.Item) {
 	const most = 20 // of a reason; -o json has all
 	for _, reason := range reasons {
 		same := byReason[reason]
-		fmt.Fprintf(o.Out, "  %s\n", escape(reason))
+		fmt.Fprintf(o.Out, "  %s\n", terminal.Escape(reason))
 		for n, i := range same {
 			if n == most {
 				fmt.Fprintf(o.Out, "    and %d more, in -o json\n", len(same)-most)
 				break
 			}
-			fmt.Fprintf(o.Out, "    %s: %s\n", escape(place(i)), escape(i.Text))
+			fmt.Fprintf(o.Out, "    %s: %s\n", terminal.Escape(place(i)), terminal.Escape(i.Text))
 		}
 	}
 	fmt.Fprintln(o.Out)
@@ -134,7 +135,7 @@ func (o *options) printLines(title string, lines []string) {
 	}
 	fmt.Fprintf(o.Out, "%s:\n", title)
 	for _, l := range lines {
-		fmt.Fprintf(o.Out, "  - %s\n", escape(l))
+		fmt.Fprintf(o.Out, "  - %s\n", terminal.Escape(l))
 	}
 	fmt.Fprintln(o.Out)
 }

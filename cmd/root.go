@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
@@ -81,10 +82,10 @@ func Main(args []string, streams IO) int {
 		fmt.Fprintln(streams.Err, "ovs-offline: interrupted")
 		return exitFailed
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", escapeLines(err.Error()))
+		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", terminal.EscapeLines(err.Error()))
 		return exitUsage
 	default:
-		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", escapeLines(err.Error()))
+		fmt.Fprintf(streams.Err, "ovs-offline: %s\n", terminal.EscapeLines(err.Error()))
 		return exitFailed
 	}
 }
@@ -198,5 +199,5 @@ func (o *options) locked(f func(*workdir.Dir) error) error {
 
 // warn writes a warning.
 func (o *options) warn(format string, args ...any) {
-	fmt.Fprintf(o.Err, "warning: %s\n", escapeLines(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(o.Err, "warning: %s\n", terminal.EscapeLines(fmt.Sprintf(format, args...)))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -67,5 +68,5 @@ func shellWord(path string) string {
 	if plainWord.MatchString(path) {
 		return path
 	}
-	return "'" + strings.ReplaceAll(escape(path), "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(terminal.Escape(path), "'", `'\''`) + "'"
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
@@ -51,7 +52,7 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Err, "runtime: %s\n", escape(choice.Why))
+	fmt.Fprintf(o.Err, "runtime: %s\n", terminal.Escape(choice.Why))
 	exec, err := place.Executable(choice.Runtime)
 	if err != nil {
 		return err

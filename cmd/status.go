@@ -11,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -100,7 +101,7 @@ func (o *options) printStatus(s replica.Status) {
 	if !s.Ready {
 		ready = "NOT READY"
 	}
-	fmt.Fprintf(o.Out, "Working directory %s, runtime %s: %s\n\n", escape(s.Workdir), s.Runtime, ready)
+	fmt.Fprintf(o.Out, "Working directory %s, runtime %s: %s\n\n", terminal.Escape(s.Workdir), s.Runtime, ready)
 	t := newTable(o.Out, "daemon", "state", "since", "pid", "container", "version", "last error")
 	for _, d := range s.Daemons {
 		state := "answers"
@@ -114,7 +115,7 @@ func (o *options) printStatus(s replica.Status) {
 		if d.Problem != "" {
 			last = d.Problem
 		}
-		t.AppendRow(table.Row{d.Role, state, age(d.Since), number(d.PID), d.Container, escape(d.Version), escape(last)})
+		t.AppendRow(table.Row{d.Role, state, age(d.Since), number(d.PID), d.Container, terminal.Escape(d.Version), terminal.Escape(last)})
 	}
 	t.Render()
 	if len(s.Flows) == 0 {
@@ -123,7 +124,7 @@ func (o *options) printStatus(s replica.Status) {
 	fmt.Fprintln(o.Out)
 	t = newTable(o.Out, "bridge", "flows loaded", "flows now", "")
 	for _, f := range s.Flows {
-		t.AppendRow(table.Row{escape(f.Bridge), f.Loaded, f.Now, escape(f.Problem)})
+		t.AppendRow(table.Row{terminal.Escape(f.Bridge), f.Loaded, f.Now, terminal.Escape(f.Problem)})
 	}
 	t.Render()
 }

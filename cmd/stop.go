@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -47,7 +48,7 @@ func (o *options) stop(c *cobra.Command, wd *workdir.Dir, purge bool) error {
 	if len(left) > 0 {
 		fmt.Fprintf(o.Out, "These files in %s were not written by ovs-offline and stay:\n", wd.Path())
 		for _, name := range left {
-			fmt.Fprintf(o.Out, "  %s\n", escape(name))
+			fmt.Fprintf(o.Out, "  %s\n", terminal.Escape(name))
 		}
 	}
 	return nil

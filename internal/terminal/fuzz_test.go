@@ -1,4 +1,4 @@
-package cmd
+package terminal_test
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"ovs-offline/internal/terminal"
 )
 
 // FuzzEscape: whatever text comes from outside, nothing of it steers a terminal.
@@ -14,13 +16,13 @@ func FuzzEscape(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		harmless(t, escape(text))
-		if strings.Contains(escape(text), "\n") {
+		harmless(t, terminal.Escape(text))
+		if strings.Contains(terminal.Escape(text), "\n") {
 			t.Errorf("%q is more than one line", text)
 		}
-		harmless(t, escapeLines(text))
+		harmless(t, terminal.EscapeLines(text))
 		var out bytes.Buffer
-		if err := printJSON(&out, map[string]string{"name": text}); err != nil {
+		if err := terminal.WriteJSON(&out, map[string]string{"name": text}); err != nil {
 			t.Fatal(err)
 		}
 		harmless(t, out.String())
@@ -36,20 +38,6 @@ func harmless(t *testing.T, printed string) {
 	for _, r := range printed {
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
 			t.Errorf("%q has %U", printed, r)
-		}
-	}
-}
-
-// TestShellWord: what show prints can be pasted, whatever a bridge is called.
-func TestShellWord(t *testing.T) {
-	for path, want := range map[string]string{
-		"/wd/var-run/ovs/br-int.mgmt": "/wd/var-run/ovs/br-int.mgmt",
-		"/wd/a;touch b.mgmt":          "'/wd/a;touch b.mgmt'",
-		"/wd/$(id)'`id`.mgmt":         `'/wd/$(id)'\''` + "`id`.mgmt'",
-		"/wd/\x1b[31m\n.mgmt":         `'/wd/\x1b[31m\n.mgmt'`,
-	} {
-		if got := shellWord(path); got != want {
-			t.Errorf("%q is printed as %q", path, got)
 		}
 	}
 }
