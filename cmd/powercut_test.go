@@ -64,6 +64,13 @@ func TestPowerCut(t *testing.T) {
 	if commit < 0 {
 		t.Fatalf("no commit among %d calls", len(list))
 	}
+	touched := slices.IndexFunc(list, func(c call) bool {
+		gone := c.name == "remove" || c.name == "rename"
+		return gone && strings.HasPrefix(c.from, wd+"/") && c.from != incoming && !(inside(c.from) && (c.name == "remove" || inside(c.to)))
+	})
+	if touched < 0 || !slices.Contains(list[:touched], call{name: "sync", from: wd}) {
+		t.Errorf("the new collection's folder is not on disk when the first of the old one goes: %v", list[max(touched, 0)])
+	}
 	before, after := list[:commit], list[commit+1:]
 	wentAt := slices.IndexFunc(after, func(c call) bool { return c.name == "remove" && inside(c.from) })
 	if wentAt < 0 {

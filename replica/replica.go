@@ -202,6 +202,10 @@ func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
 		if err == nil {
 			return ctx.Err()
 		}
+		if !errors.Is(err, ovsdb.ErrNoSchema) {
+			failed = err
+			break // that was the schema of the installed daemons
+		}
 		failed = cmp.Or(failed, err)
 	}
 	if ctx.Err() == nil {
@@ -225,7 +229,10 @@ func (s *starter) startSwitch(ctx context.Context) error {
 	}
 	defer db.Close()
 	isolated, _ := s.rt.Isolated(ctx) // why not is among the runtime's remarks
-	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report, Progress: s.opts.Progress}
+	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report}
+	if s.opts.Progress != nil {
+		node.Progress = s.progress
+	}
 	s.expected = node.Expected
 	if err := node.Load(ctx); err != nil {
 		return err
@@ -240,6 +247,13 @@ func (s *starter) startSwitch(ctx context.Context) error {
 		return err
 	}
 	return restore.Run(ctx, node, s.without(restore.Steps()))
+}
+
+// progress tells of a step; a server may be starting meanwhile, and be told of.
+func (s *starter) progress(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opts.Progress(what)
 }
 
 func (s *starter) without(steps []restore.Step) []restore.Step {

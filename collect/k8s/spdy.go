@@ -35,7 +35,7 @@ func newSPDYExecutor(ctx context.Context, config *rest.Config, url *url.URL) (re
 		context.AfterFunc(ctx, func() {
 			_ = socket.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) }) // closed already, if it fails
 		})
-		return nil
+		return ctx.Err() // before the connection there is nothing to shut down
 	}}
 	authorized, err := rest.HTTPWrappersForConfig(config, upgrader)
 	if err != nil {

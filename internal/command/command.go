@@ -59,9 +59,10 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if c.Stdout != nil {
-		cmd.Stdout = c.Stdout
+		cmd.Stdout = c.Stdout // who takes it may take its time, also after the program's end
+	} else {
+		cmd.WaitDelay = time.Second // a killed program's child may keep the pipes open
 	}
-	cmd.WaitDelay = time.Second // a killed program's child may keep the pipes open
 	err := cmd.Run()
 	if err == nil {
 		return stdout.Bytes(), nil

@@ -239,6 +239,7 @@ func databases(schema []byte) map[string]Content {
 		"a length beyond all":    plain("OVSDB JSON 9223372036854775807 0000000000000000000000000000000000000000\n" + string(schema)),
 		"a negative length":      plain("OVSDB JSON -5 0000000000000000000000000000000000000000\n" + string(schema)),
 		"a long length later":    append(log(), Piece{"OVSDB JSON 99999999999 0000\n{}\n", 1}),
+		"headers that lie":       append(log(), Piece{"OVSDB JSON 5242880 " + strings.Repeat("a", 40) + "\n{}\n", 200000}),
 		"wrong sums":             append(log(), Piece{fmt.Sprintf("OVSDB JSON 5 %040d\n{\"Bridge\":{}}\n", 7), 1}),
 		"sums of something else": plain(fmt.Sprintf("OVSDB JSON %d %040d\n%s\nOVSDB JSON 2 00\n{}\n", len(schema), 0, schema)),
 		"nested 10000 deep":      log(Content{{`{"Bridge":`, 10000}, {"{}", 1}, {"}", 10000}}),

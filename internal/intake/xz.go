@@ -62,7 +62,7 @@ func openXz(ctx context.Context, r io.Reader) (io.ReadCloser, error) {
 	x.cmd.Stderr = &x.said
 	if err := x.start(r); err != nil {
 		cancel()
-		return nil, err
+		return archives.Xz{}.OpenReader(r) // nothing of it was read yet
 	}
 	return x, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 )
 
 // ErrLimit is wrapped by the errors of this package; each names the flag that
@@ -34,7 +35,7 @@ func Default() Limits {
 type Meter struct {
 	limits   Limits
 	packed   func() int64 // bytes read of the packed source; nil where nothing is packed
-	unpacked int64
+	unpacked atomic.Int64 // an archive in another is read by two goroutines
 	entries  int
 	kept     int
 }
@@ -97,11 +98,11 @@ type unpacked struct {
 func (u *unpacked) Read(p []byte) (int, error) {
 	n, err := u.Reader.Read(p)
 	m := u.meter
-	m.unpacked += int64(n)
+	unpacked := m.unpacked.Add(int64(n))
 	switch {
-	case m.unpacked > m.limits.Bytes:
+	case unpacked > m.limits.Bytes:
 		return 0, fmt.Errorf("%w: over %d bytes unpacked; if that is right, raise it with --max-size", ErrLimit, m.limits.Bytes)
-	case m.packed != nil && m.limits.Ratio > 0 && m.unpacked > freely && m.unpacked/m.limits.Ratio > m.packed():
+	case m.packed != nil && m.limits.Ratio > 0 && unpacked > freely && unpacked/m.limits.Ratio > m.packed():
 		return 0, fmt.Errorf("%w: it unpacks to over %d times its size; if that is right, raise it with --max-ratio", ErrLimit, m.limits.Ratio)
 	}
 	return n, err

@@ -3,6 +3,7 @@ package ovsdb
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,11 +59,14 @@ func Upgrade(ctx context.Context, tool Tool, path, schemaPath string) (remark st
 		found.Name, found.Version, version), nil
 }
 
+// ErrNoSchema is wrapped where an installed schema can't be read.
+var ErrNoSchema = errors.New("the installed schema")
+
 // firstWord asks ovsdb-tool about a schema.
 func firstWord(ctx context.Context, tool Tool, command, schemaPath string) (string, error) {
 	said, err := tool(ctx, "ovsdb-tool", command, schemaPath)
 	if err != nil {
-		return "", fmt.Errorf("the installed schema %s: %w", schemaPath, err)
+		return "", fmt.Errorf("%w %s: %w", ErrNoSchema, schemaPath, err)
 	}
 	return strings.TrimSpace(string(said)), nil
 }

@@ -81,7 +81,7 @@ func Read(r io.Reader) (parts []Part, cut string, err error) {
 		} else if end := hereDoc.FindStringSubmatch(m[3]); end != nil {
 			var whole bool
 			if p.Text, whole = body(lines, end[1]); !whole {
-				cut = "has a here-document that is too long or has no end"
+				return append(parts, p), "has a here-document that is too long or has no end", nil
 			}
 		} else if len(words) > 1 {
 			p.File = path.Base(words[len(words)-1])
@@ -91,7 +91,7 @@ func Read(r io.Reader) (parts []Part, cut string, err error) {
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		return parts, fmt.Sprintf("has a line of over %d bytes", mostLine), nil
 	}
-	return parts, cut, lines.Err()
+	return parts, "", lines.Err()
 }
 
 // mappings splits "{...}->tun_metadataN,{...}->tun_metadataM".

@@ -204,7 +204,7 @@ func (s *Staging) Install(collections ...Collection) error {
 	if err := durable.SyncFiles(s.written); err != nil {
 		return fmt.Errorf("workdir %s: %w", s.target.path, err)
 	}
-	if err := durable.SyncTree(s.path); err != nil {
+	if err := errors.Join(durable.SyncTree(s.path), durable.Sync(s.target.path)); err != nil {
 		return fmt.Errorf("workdir %s: %w", s.target.path, err)
 	}
 	if err := WriteJSON(s.join(commitName), c); err != nil {
@@ -253,7 +253,8 @@ func (d *Dir) syncMoves(units []string) error {
 		folders[filepath.Dir(d.join(unit))] = true
 	}
 	for folder := range folders {
-		if err := durable.Sync(folder); err != nil {
+		// A folder that is gone was removed by hand after the moves.
+		if err := durable.Sync(folder); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

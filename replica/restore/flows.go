@@ -72,9 +72,6 @@ type loader struct {
 	in      *portion          // how much of the dump was read
 	adding  *pace
 	unknown unknownWords // that ovs-ofctl said it does not know
-	// pinpoints is set once a flow that was found by the number of its message
-	// proved to be the one that the switch refuses.
-	pinpoints bool
 	// problems are the dump's lines that are no flows; made up are the flows
 	// that were loaded in place of those that a damaged dump lacks.
 	problems []openflow.Problem
@@ -144,8 +141,9 @@ func (l *loader) load(ctx context.Context, dump io.Reader) error {
 }
 
 // ahead is how many bundles are on their way at once: ovs-ofctl reads the flows
-// of one while the switch takes another. No two flows of a dump are in the same
-// place, so their order is of no matter.
+// of one while the switch takes another. Their order is of no matter: no two flows
+// of a switch are in the same place. Of a dump that has the same flow twice, far
+// apart, either may win.
 const ahead = 2
 
 // sending is a list on its way to the switch.

@@ -41,7 +41,7 @@ func (l *loader) push(ctx context.Context, list []pending) error {
 		if !ok && n > 1 {
 			continue
 		}
-		if err := l.rescue(ctx, list[bad], err, n == 1 || l.pinpoints); err != nil {
+		if err := l.rescue(ctx, list[bad], err, n == 1); err != nil {
 			return err
 		}
 		list = slices.Delete(list, bad, bad+1)
@@ -176,7 +176,6 @@ func (l *loader) rescue(ctx context.Context, p pending, cause error, certain boo
 			return ctx.Err()
 		}
 		cause = err
-		l.pinpoints = true
 	}
 	for _, w := range l.otherWays(p, cause) {
 		if w.text == "" || w.text == p.text && (w.version == p.version || unreadable) {
