@@ -24,7 +24,7 @@ func Flows(r io.Reader) iter.Seq2[Flow, *Problem] { return FlowsWith(r) }
 func FlowsWith(r io.Reader, words ...string) iter.Seq2[Flow, *Problem] {
 	return func(yield func(Flow, *Problem) bool) {
 		undecoded := false
-		var held *Flow // the first line, until the next one tells whether it is whole
+		var held *Flow // the last flow, until the next line tells whether it is whole
 		for n, l := range lines(r) {
 			if held != nil && !isHeader(l.text) {
 				if !yield(wholeOrCut(*held, l.text)) {
@@ -39,12 +39,14 @@ func FlowsWith(r io.Reader, words ...string) iter.Seq2[Flow, *Problem] {
 			if skip {
 				continue
 			}
-			if n == 1 && problem == nil {
-				flow.Text = strings.TrimSpace(l.text)
+			if problem == nil {
+				if n == 1 {
+					flow.Text = strings.TrimSpace(l.text)
+				}
 				held = &flow
 				continue
 			}
-			if problem != nil && strings.Contains(problem.Text, "***decode error") {
+			if strings.Contains(problem.Text, "***decode error") {
 				undecoded = true
 			}
 			if !yield(flow, problem) {
@@ -66,10 +68,22 @@ func containsAny(text string, words []string) bool {
 	return len(words) == 0
 }
 
-// wholeOrCut judges the first line of a dump without a header, which may have
+// wholeOrCut judges a flow by the line behind it. The last one before the
+// program was ended may have lost its end, and still read as a flow.
+func wholeOrCut(f Flow, next string) (Flow, *Problem) {
+	if alarm, alone := readAlarm(next); alarm && alone {
+		return Flow{}, newProblem(f.Line, f.Text, "its end may have been cut off: ovs-ofctl was ended there", true)
+	}
+	if f.Line > 1 {
+		return f, nil
+	}
+	return firstOrCut(f, next)
+}
+
+// firstOrCut judges the first line of a dump without a header, which may have
 // lost its beginning. Flows with statistics begin with a cookie; those without
 // (ovs-save's) begin with whatever is not the default.
-func wholeOrCut(first Flow, next string) (Flow, *Problem) {
+func firstOrCut(first Flow, next string) (Flow, *Problem) {
 	match, actions, _ := cutActions(first.Text)
 	for _, start := range []string{"cookie=", "table="} {
 		if strings.HasPrefix(match, start) {
@@ -96,6 +110,9 @@ func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
 		return Flow{}, nil, true
 	}
 	text := strings.TrimSpace(l.text)
+	if alarm, alone := readAlarm(text); alarm && !alone {
+		return Flow{}, newProblem(n, text, "its end was cut off: ovs-ofctl was ended there", true), undecoded
+	}
 	match, actions, ok := cutActions(text)
 	if !ok {
 		problem := notData(n, text, "a flow")

@@ -102,6 +102,19 @@ func isHeader(text string) bool {
 	return trimmed == "" || reply.MatchString(trimmed)
 }
 
+// alarm matches what OVS's programs print when a signal ends them
+// (lib/fatal-signal.c). What they had printed before that ends anywhere.
+var alarm = regexp.MustCompile(`(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z)?\|[0-9]{5}\|fatal_signal\|WARN\|terminating with signal`)
+
+// readAlarm tells whether a line has one, and whether it has nothing before it.
+func readAlarm(text string) (found, alone bool) {
+	if !strings.Contains(text, "|fatal_signal|") {
+		return false, false // a search for a pattern takes many times as long
+	}
+	at := alarm.FindStringIndex(text)
+	return at != nil, at != nil && strings.TrimSpace(text[:at[0]]) == ""
+}
+
 // notData says why a line that is no entry is none: what the tools print in
 // place of data (formats: an error text of an ovs-* tool, of timeout, of a shell).
 func notData(n int, text, what string) *Problem {

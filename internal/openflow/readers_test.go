@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -177,7 +178,7 @@ func TestFlows(t *testing.T) {
 		{"the old header", "NXST_FLOW reply (xid=0x4):\n cookie=0x0, table=0 actions=drop\n", []string{"cookie=0x0,table=0 actions=drop"}, 0, 0},
 		{"an error", "ovs-ofctl: br0 is not a bridge or a socket\n", nil, 1, 0},
 		{"no common version", "2026-01-02T03:04:05Z|00001|vconn|WARN|unix:/x/br0.mgmt: version negotiation failed (we support version 0x06, peer supports version 0x04)\novs-ofctl: br0: failed to connect to socket (Protocol error)\n", nil, 2, 0},
-		{"an alarm in the middle", header + " cookie=0x0, table=0 actions=drop\n2026-01-02T03:04:05Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n", []string{"cookie=0x0,table=0 actions=drop"}, 1, 0},
+		{"an alarm in the middle", header + " cookie=0x0, table=0 actions=drop\n2026-01-02T03:04:05Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n", nil, 2, 1},
 		{"a decode error", header + " cookie=0x0, table=0 actions=drop\n ***decode error: OFPBMC_BAD_FIELD***\n00000000  06 13 00 58 00 00 00 02-00 01 00 00 00 00 00 00 |...X............|\n00000010  00 48\n", []string{"cookie=0x0,table=0 actions=drop"}, 1, 1},
 		{"cut in its last line", header + " cookie=0x0, table=0 actions=drop\n cookie=0x1, duration=3s, tab", []string{"cookie=0x0,table=0 actions=drop"}, 1, 1},
 		{"cut in its first line, in the statistics", "ytes=0, priority=7,ip actions=drop\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
@@ -369,5 +370,27 @@ func TestReferences(t *testing.T) {
 	want := References{Meters: map[uint32]bool{5: true, 6: true}, Groups: map[uint32]bool{7: true, 8: true, 9: true}, TLVs: map[uint32]bool{3: true, 40: true, 1: true}}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestEndedBySignal: wherever a dump was cut off by a signal, what is left of a
+// flow passes for none, and it is told that something is lost.
+func TestEndedBySignal(t *testing.T) {
+	const alarm = "2026-01-02T10:00:00Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n"
+	const first = "OFPST_FLOW reply (OF1.5) (xid=0x2):\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1,ip actions=output:123\n"
+	dump := first + " cookie=0x2, duration=1s, table=0, n_packets=0, n_bytes=0, priority=2,ip actions=output:12,output:34,resubmit(,5)\n"
+	whole, _ := allFlows(strings.NewReader(dump))
+	for cut := len(first); cut <= len(dump); cut++ {
+		for _, between := range []string{"", "\n", "\n \n"} {
+			flows, problems := allFlows(strings.NewReader(dump[:cut] + between + alarm))
+			for _, f := range flows {
+				if !slices.Contains(texts(whole), f.Text) {
+					t.Errorf("cut at %d, %q: %q passes for a flow", cut, between, f.Text)
+				}
+			}
+			if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Lost }) {
+				t.Errorf("cut at %d, %q: nobody is told: %v", cut, between, problems)
+			}
+		}
 	}
 }
