@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // The OVS database is served twice: once for the replica's ovs-vswitchd, which
@@ -159,9 +159,5 @@ func (s *starter) closeRecorded(ctx context.Context) error {
 
 // askRecorded runs a command of that server.
 func (s *starter) askRecorded(ctx context.Context, argv ...string) ([]byte, error) {
-	out, err := unixctl.Run(ctx, s.wd.VarRunRecorded(), "ovsdb-server", argv...)
-	if errors.Is(err, unixctl.ErrUnreachable) {
-		return s.rt.Tool(ctx, s.wd.VarRunRecorded(), nil, append([]string{"ovs-appctl", "-t", "ovsdb-server"}, argv...)...)
-	}
-	return out, err
+	return daemon.Ask(ctx, s.rt, s.wd.VarRunRecorded(), "ovsdb-server", argv...)
 }

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime"
@@ -108,7 +106,9 @@ func lookAt(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) (DaemonSt
 	if info, err := os.Stat(daemon.PIDFile(d)); err == nil {
 		s.Since = info.ModTime().UTC().Truncate(time.Second)
 	}
-	out, err := askVersion(ctx, rt, d)
+	bound, cancel := context.WithTimeout(ctx, answerTime*time.Second)
+	defer cancel()
+	out, err := daemon.Ask(bound, rt, d.RunDir, d.Program, "version")
 	if m := daemonVersion.FindSubmatch(out); err == nil && m != nil {
 		s.Answers, s.Version = true, string(m[1])
 		return s, nil
@@ -118,17 +118,6 @@ func lookAt(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) (DaemonSt
 		s.Problem += ": " + err.Error()
 	}
 	return s, nil
-}
-
-// askVersion asks a daemon what it is, at its socket where that can be reached.
-func askVersion(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) ([]byte, error) {
-	bound, cancel := context.WithTimeout(ctx, answerTime*time.Second)
-	defer cancel()
-	out, err := unixctl.Run(bound, d.RunDir, d.Program, "version")
-	if errors.Is(err, unixctl.ErrUnreachable) {
-		return rt.Tool(ctx, d.RunDir, nil, "ovs-appctl", "--timeout="+strconv.Itoa(answerTime), "-t", d.Program, "version")
-	}
-	return out, err
 }
 
 var flowCount = regexp.MustCompile(`flow_count=([0-9]+)`)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"ovs-offline/internal/command"
@@ -114,13 +115,7 @@ func (n *Node) compareEntries(b *Bridge, dump workdir.Dump, collected, have []op
 
 // asideLines are the lines of a dump that were put aside.
 func (n *Node) asideLines(b *Bridge, dump workdir.Dump) map[int]bool {
-	aside := map[int]bool{}
-	for _, i := range n.Report.SetAside {
-		if i.Bridge == b.Name && i.Dump == dump {
-			aside[i.Line] = true
-		}
-	}
-	return aside
+	return n.Report.aside[dumpOf{b.Name, dump}]
 }
 
 var (
@@ -128,14 +123,29 @@ var (
 	atLine     = regexp.MustCompile(`(?m)^ovs-ofctl: -:(\d+): (.*)`)
 )
 
+// unparsed reads which line of its input ovs-ofctl could not parse, from 0, and
+// what it said of it.
+func unparsed(err error) (line int, said string, ok bool) {
+	var failed *command.Error
+	if !errors.As(err, &failed) {
+		return 0, "", false
+	}
+	m := atLine.FindStringSubmatch(failed.Stderr)
+	if m == nil {
+		return 0, "", false
+	}
+	n, err := strconv.Atoi(m[1])
+	return n - 1, m[2], err == nil && n > 0
+}
+
 // reason shortens what ovs-ofctl said to what is wrong with the entry.
 func reason(err error) string {
 	var failed *command.Error
 	if !errors.As(err, &failed) {
 		return err.Error()
 	}
-	if m := atLine.FindStringSubmatch(failed.Stderr); m != nil {
-		return "ovs-ofctl can't read it: " + m[2]
+	if _, said, ok := unparsed(err); ok {
+		return "ovs-ofctl can't read it: " + said
 	}
 	if m := switchSaid.FindStringSubmatch(failed.Stderr); m != nil {
 		return "the switch refuses it: " + m[1]

@@ -13,9 +13,9 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // Node is what the steps work on: what was collected, the running replica, and
@@ -193,14 +193,9 @@ func (n *Node) ofctlOptions(ctx context.Context, stdin io.Reader, options []stri
 	return n.Runtime.Tool(ctx, n.runDir(), stdin, append(argv, args...)...)
 }
 
-// appctl runs a command of ovs-vswitchd: by its socket, which is here wherever
-// the daemon runs, and else by the runtime's ovs-appctl.
+// appctl runs a command of ovs-vswitchd.
 func (n *Node) appctl(ctx context.Context, args ...string) ([]byte, error) {
-	out, err := unixctl.Run(ctx, n.runDir(), "ovs-vswitchd", args...)
-	if !errors.Is(err, unixctl.ErrUnreachable) {
-		return out, err
-	}
-	return n.Runtime.Tool(ctx, n.runDir(), nil, append([]string{"ovs-appctl"}, args...)...)
+	return daemon.Ask(ctx, n.Runtime, n.runDir(), "ovs-vswitchd", args...)
 }
 
 // recorded opens what was recorded under a name; ok is false where nothing was.

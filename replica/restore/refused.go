@@ -57,16 +57,15 @@ func (l *loader) push(ctx context.Context, list []pending) error {
 // culprit reads which flow of n is to blame, from 0: the line that ovs-ofctl
 // could not parse, or the message that the switch refused.
 func culprit(err error, n int) (int, bool) {
-	if bad, ok := badLine(err); ok {
-		return bad, bad < n
+	if bad, _, ok := unparsed(err); ok && bad < n {
+		return bad, true
 	}
 	var failed *command.Error
 	if !errors.As(err, &failed) {
 		return 0, n == 1
 	}
-	// The first messages of a connection (OVS 2.5 to 3.5): hello, the version,
-	// features, and the bundle's opening. Where another OVS sends more or fewer,
-	// a flow is tried alone in vain.
+	// The number of the first flow's message (measured, OVS 3.1). Where another
+	// OVS sends more or fewer before it, a flow is tried alone in vain.
 	const before = 6
 	if m := refusedMessage.FindStringSubmatch(failed.Stderr); m != nil {
 		xid, err := strconv.ParseInt(m[1], 16, 32)
@@ -82,35 +81,17 @@ var (
 	unknownWord    = regexp.MustCompile(`^unknown (action|keyword) ([A-Za-z0-9_]+)$`)
 )
 
-// badLine reads the number of the line that ovs-ofctl could not parse, from 0.
-func badLine(err error) (int, bool) {
-	var failed *command.Error
-	if !errors.As(err, &failed) {
-		return 0, false
-	}
-	m := atLine.FindStringSubmatch(failed.Stderr)
-	if m == nil {
-		return 0, false
-	}
-	n, err := strconv.Atoi(m[1])
-	return n - 1, err == nil && n > 0
-}
-
 // unknownWords are actions and fields that this ovs-ofctl does not know, with
 // what it said of them. Flows of a newer OVS come by the thousand: one is tried.
 type unknownWords map[[2]string]error
 
 // learn remembers what ovs-ofctl said if it was that it knows a word not.
 func (u *unknownWords) learn(err error) bool {
-	var failed *command.Error
-	if !errors.As(err, &failed) {
+	_, said, ok := unparsed(err)
+	if !ok {
 		return false
 	}
-	line := atLine.FindStringSubmatch(failed.Stderr)
-	if line == nil {
-		return false
-	}
-	word := unknownWord.FindStringSubmatch(line[2])
+	word := unknownWord.FindStringSubmatch(said)
 	if word == nil {
 		return false
 	}
@@ -165,7 +146,7 @@ func (l *loader) rescue(ctx context.Context, p pending, cause error, certain boo
 	if err := l.readOthers(); err != nil {
 		return err
 	}
-	_, unreadable := badLine(cause)
+	_, _, unreadable := unparsed(cause)
 	if !certain && !unreadable {
 		err := l.send(ctx, []pending{p})
 		if err == nil {

@@ -9,16 +9,17 @@ import (
 
 // Report says how faithful a replica is. It is report.json.
 type Report struct {
-	Steps     []Result       `json:"steps"`
-	Bridges   []BridgeReport `json:"bridges"`
-	SetAside  []Item         `json:"set_aside,omitempty"`
-	Mended    []Item         `json:"mended,omitempty"`
-	Placeheld []Item         `json:"placeheld,omitempty"`
-	Ports     []PortRow      `json:"ports,omitempty"`
-	Remarks   []string       `json:"remarks,omitempty"`
-	Lost      []string       `json:"lost,omitempty"` // what the source held and could not be read
-	Recorded  Versions       `json:"recorded"`
-	Running   Versions       `json:"running"`
+	Steps     []Result                `json:"steps"`
+	Bridges   []BridgeReport          `json:"bridges"`
+	SetAside  []Item                  `json:"set_aside,omitempty"`
+	Mended    []Item                  `json:"mended,omitempty"`
+	Placeheld []Item                  `json:"placeheld,omitempty"`
+	Ports     []PortRow               `json:"ports,omitempty"`
+	Remarks   []string                `json:"remarks,omitempty"`
+	Lost      []string                `json:"lost,omitempty"` // what the source held and could not be read
+	Recorded  Versions                `json:"recorded"`
+	Running   Versions                `json:"running"`
+	aside     map[dumpOf]map[int]bool // the lines of all that was set aside, also where SetAside doesn't name them
 }
 
 // Versions are those of OVS and OVN, "" where unknown.
@@ -115,11 +116,25 @@ func (r *Report) counts(bridge string, dump workdir.Dump) *Counts {
 	return b.Counts[dump]
 }
 
+// dumpOf is a dump of a bridge.
+type dumpOf struct {
+	bridge string
+	dump   workdir.Dump
+}
+
 // mostItems bounds what the report names one by one: a dump can be a million
 // lines of anything. All are counted.
 const mostItems = 10000
 
 func (r *Report) setAside(i Item) {
+	of := dumpOf{i.Bridge, i.Dump}
+	if r.aside == nil {
+		r.aside = map[dumpOf]map[int]bool{}
+	}
+	if r.aside[of] == nil {
+		r.aside[of] = map[int]bool{}
+	}
+	r.aside[of][i.Line] = true
 	if len(r.SetAside) < mostItems {
 		r.SetAside = append(r.SetAside, i)
 	} else {
