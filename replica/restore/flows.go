@@ -42,7 +42,7 @@ func (n *Node) restoreBridgeFlows(ctx context.Context, b *Bridge, dump io.Reader
 	if err != nil {
 		return err
 	}
-	l := &loader{node: n, bridge: b, version: version, has: newTally()}
+	l := &loader{node: n, bridge: b, version: version, has: newTally(), spelling: numbered}
 	if l.guide, err = n.readGuide(b); err != nil {
 		return err
 	}
@@ -72,6 +72,8 @@ type loader struct {
 	in      *portion          // how much of the dump was read
 	adding  *pace
 	unknown unknownWords // that ovs-ofctl said it does not know
+	// spelling is how ovs-ofctl has to print flows for them to be those of the dump.
+	spelling string
 	// problems are the dump's lines that are no flows; made up are the flows
 	// that were loaded in place of those that a damaged dump lacks.
 	problems []openflow.Problem
@@ -158,7 +160,7 @@ func (l *loader) launch(ctx context.Context, flows []pending) sending {
 		s.ended <- nil
 		return s
 	}
-	go func() { s.ended <- l.send(ctx, flows) }()
+	go func() { s.ended <- l.sendAs(ctx, flows, numbered) }()
 	return s
 }
 
@@ -227,8 +229,23 @@ func (l *loader) prepare(flow openflow.Flow) pending {
 	return p
 }
 
+// send adds all flows of a list or, where one of them can't be, none.
 func (l *loader) send(ctx context.Context, list []pending) error {
-	_, err := l.node.ofctlOptions(ctx, &linesOf{list: list}, bundle(list[0].version), l.bridge, "add-flows", "-")
+	culprit := func(err error) string {
+		if bad, _, ok := unparsed(err); ok && bad < len(list) {
+			return list[bad].text
+		}
+		return ""
+	}
+	spelling, err := l.node.withNames(ctx, l.bridge, func(option string) error { return l.sendAs(ctx, list, option) }, culprit)
+	if err == nil && spelling == named {
+		l.spelling = named
+	}
+	return err
+}
+
+func (l *loader) sendAs(ctx context.Context, list []pending, spelling string) error {
+	_, err := l.node.ofctlOptions(ctx, &linesOf{list: list}, append(bundle(list[0].version), spelling), l.bridge, "add-flows", "-")
 	return err
 }
 
@@ -301,7 +318,7 @@ func (l *loader) readBack(ctx context.Context) error {
 	version := readBackVersion(b, n.dumpVersion(b, workdir.Flows), l.version)
 	var err error
 	have, back := tally{seed: l.has.seed}, n.pace("flows of "+b.Name+": reading back")
-	for flow, problem := range n.dumpFlows(ctx, version, b, &err) {
+	for flow, problem := range n.dumpFlows(ctx, version, l.spelling, b, &err) {
 		if problem == nil {
 			have.add(flow.Text)
 			back.tell(have.flows, int64(have.flows), int64(l.has.flows))
@@ -327,7 +344,7 @@ func (l *loader) findDifferent(ctx context.Context, version string) error {
 	}
 	counts := n.Report.counts(b.Name, workdir.Flows)
 	var strangers []string
-	for flow, problem := range n.dumpFlows(ctx, version, b, &err) {
+	for flow, problem := range n.dumpFlows(ctx, version, l.spelling, b, &err) {
 		if problem != nil {
 			continue
 		}

@@ -29,10 +29,11 @@ func restoreGroups(ctx context.Context, n *Node, o *outcome) error {
 			continue
 		}
 		collected := n.dumpVersion(b, workdir.Groups)
-		if err := n.addGroups(ctx, b, version, list); err != nil {
+		spelling, err := n.addGroups(ctx, b, version, list)
+		if err != nil {
 			return err
 		}
-		have, err := n.dumpEntries(ctx, b, readBackVersion(b, collected, version), "dump-groups", openflow.Groups)
+		have, err := n.dumpEntries(ctx, b, readBackVersion(b, collected, version), spelling, "dump-groups", openflow.Groups)
 		if err != nil {
 			return err
 		}
@@ -56,8 +57,9 @@ func hasSelect(list []openflow.Entry) bool {
 }
 
 // addGroups adds all in one bundle, or, where that fails, one by one: in any
-// order, since a switch takes groups that name others which are not there.
-func (n *Node) addGroups(ctx context.Context, b *Bridge, version string, list []openflow.Entry) error {
+// order, since a switch takes groups that name others which are not there. It
+// tells how the replica has to print them.
+func (n *Node) addGroups(ctx context.Context, b *Bridge, version string, list []openflow.Entry) (spelling string, err error) {
 	var all strings.Builder
 	mended := false
 	for _, e := range list {
@@ -66,16 +68,26 @@ func (n *Node) addGroups(ctx context.Context, b *Bridge, version string, list []
 		all.WriteString(text + "\n")
 	}
 	if !mended {
-		_, err := n.ofctlOptions(ctx, strings.NewReader(all.String()), bundle(version), b, "add-groups", "-")
+		spelling, err := n.withNames(ctx, b, func(option string) error {
+			_, err := n.ofctlOptions(ctx, strings.NewReader(all.String()), append(bundle(version), option), b, "add-groups", "-")
+			return err
+		}, func(error) string { return all.String() })
 		if err == nil {
-			return nil
+			return spelling, nil
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return "", ctx.Err()
 		}
 	}
-	return n.addEntries(ctx, b, workdir.Groups, list, func(text string) error {
-		_, err := n.ofctl(ctx, nil, version, b, "add-group", text)
+	spelling = numbered
+	return spelling, n.addEntries(ctx, b, workdir.Groups, list, func(text string) error {
+		as, err := n.withNames(ctx, b, func(option string) error {
+			_, err := n.ofctlOptions(ctx, nil, []string{option, "-O", version}, b, "add-group", text)
+			return err
+		}, func(error) string { return text })
+		if err == nil && as == named {
+			spelling = named
+		}
 		return err
 	})
 }
@@ -180,7 +192,7 @@ func (n *Node) known(ctx context.Context, b *Bridge, version, command string, re
 	if command == "dump-meters" && version < "OpenFlow13" {
 		return nil, nil
 	}
-	list, err := n.dumpEntries(ctx, b, version, command, read)
+	list, err := n.dumpEntries(ctx, b, version, numbered, command, read)
 	return ids(list), err
 }
 

@@ -35,7 +35,7 @@ func restoreMeters(ctx context.Context, n *Node, o *outcome) error {
 		}); err != nil {
 			return err
 		}
-		have, err := n.dumpEntries(ctx, b, readBackVersion(b, n.dumpVersion(b, workdir.Meters), version), "dump-meters", openflow.Meters)
+		have, err := n.dumpEntries(ctx, b, readBackVersion(b, n.dumpVersion(b, workdir.Meters), version), numbered, "dump-meters", openflow.Meters)
 		if err != nil {
 			return err
 		}
@@ -64,8 +64,8 @@ func (n *Node) byAge(b *Bridge, list []openflow.Entry, o *outcome) ([]openflow.E
 	return ordered, nil
 }
 
-func (n *Node) dumpEntries(ctx context.Context, b *Bridge, version, command string, read reader) ([]openflow.Entry, error) {
-	out, err := n.ofctl(ctx, nil, version, b, command)
+func (n *Node) dumpEntries(ctx context.Context, b *Bridge, version, spelling, command string, read reader) ([]openflow.Entry, error) {
+	out, err := n.ofctlOptions(ctx, nil, []string{spelling, "-O", version}, b, command)
 	if err != nil {
 		return nil, err
 	}

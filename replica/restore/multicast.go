@@ -236,7 +236,7 @@ func (s *snooped) number(i *Interface) int {
 
 // close undoes what open did.
 func (s *snooped) close(ctx context.Context) error {
-	_, err := s.node.ofctlOptions(ctx, nil, []string{"-O", s.version, "--strict"}, s.Bridge, "del-flows", impersonateMatch)
+	_, err := s.node.ofctlOptions(ctx, nil, []string{numbered, "-O", s.version, "--strict"}, s.Bridge, "del-flows", impersonateMatch)
 	for _, u := range s.undo {
 		err = errors.Join(err, s.node.modPort(ctx, s.Bridge, u.number, u.flag))
 	}

@@ -34,6 +34,7 @@ type Node struct {
 	sFlow     map[string]ovsdb.Columns // the sFlow rows that are kept back, by bridge
 	mirrors   []mirror                 // the mirrors whose outputs are kept back
 	expected  map[string]bool          // lines that ovs-vswitchd logs because of what a replica is
+	tables    []string                 // names of flow tables; nil until they were asked for
 }
 
 // Bridge is a bridge as the database has it.
@@ -161,19 +162,19 @@ func (n *Node) management(b *Bridge) string {
 
 // ofctl runs ovs-ofctl in an OpenFlow version on a bridge.
 func (n *Node) ofctl(ctx context.Context, stdin io.Reader, openflow string, b *Bridge, command string, args ...string) ([]byte, error) {
-	return n.ofctlOptions(ctx, stdin, []string{"-O", openflow}, b, command, args...)
+	return n.ofctlOptions(ctx, stdin, []string{numbered, "-O", openflow}, b, command, args...)
 }
 
 // dumpFlows yields the flows of a running bridge as ovs-ofctl tells them, and
 // lines that are none; failed tells, at the end, what went wrong.
-func (n *Node) dumpFlows(ctx context.Context, version string, b *Bridge, failed *error) iter.Seq2[openflow.Flow, *openflow.Problem] {
+func (n *Node) dumpFlows(ctx context.Context, version, spelling string, b *Bridge, failed *error) iter.Seq2[openflow.Flow, *openflow.Problem] {
 	return func(yield func(openflow.Flow, *openflow.Problem) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		out, in := io.Pipe()
 		ended := make(chan error, 1)
 		go func() {
-			err := n.Runtime.ToolTo(ctx, n.runDir(), nil, in, "ovs-ofctl", "-O", version, "--", "dump-flows", n.management(b))
+			err := n.Runtime.ToolTo(ctx, n.runDir(), nil, in, "ovs-ofctl", spelling, "-O", version, "--", "dump-flows", n.management(b))
 			in.Close()
 			ended <- err
 		}()

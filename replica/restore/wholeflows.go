@@ -184,7 +184,7 @@ func (l *loader) blame() error {
 func (l *loader) readBackPlaces(ctx context.Context) error {
 	var err error
 	have := map[string]bool{}
-	for f, problem := range l.node.dumpFlows(ctx, l.version, l.bridge, &err) {
+	for f, problem := range l.node.dumpFlows(ctx, l.version, l.spelling, l.bridge, &err) {
 		if problem == nil {
 			have[f.Place()] = true
 		}

@@ -1,0 +1,60 @@
+package restore_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ovs-offline/replica/runtime/process"
+)
+
+// TestNames: dumps that a person made on a terminal name ports and tables.
+func TestNames(t *testing.T) {
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br0",
+		"--", "set", "Bridge", "br0", "datapath_type=system", "flow_tables:7=@acl",
+		"--", "--id=@acl", "create", "Flow_Table", "name=acl",
+		"--", "add-port", "br0", "vm", "--", "set", "Interface", "vm", "type=dummy",
+		"--", "add-port", "br0", "p@1", "--", "set", "Interface", "p@1", "type=dummy",
+		"--", "add-port", "br0", "ovn-0123456789abcdef", "--", "set", "Interface", "ovn-0123456789abcdef", "type=dummy")
+	node.ofctl("-O", "OpenFlow15", "add-group", "br0", `group_id=1,type=all,bucket=actions=vm,bucket=actions="p@1"`)
+	flows := []string{
+		`priority=1,in_port=vm actions="p@1"`,
+		`priority=2,in_port="p@1" actions=resubmit(,acl)`,
+		`table=acl,priority=3,ip actions=output:vm`,
+		`priority=4,ip actions=learn(table=acl,in_port=99,load:1->NXM_NX_REG0[]),group:1`,
+		`priority=5,in_port=ovn-0123456789a actions=enqueue:vm:1`,
+		`priority=6,udp actions=drop`,
+	}
+	for _, f := range flows {
+		node.ofctl("-O", "OpenFlow15", "add-flow", "br0", f)
+	}
+	report := node.report()
+	for _, c := range []string{"dump-flows", "dump-groups"} {
+		text := node.ofctl("-O", "OpenFlow15", "--names", c, "br0")
+		if !strings.Contains(text, "vm") || !strings.Contains(text, `"p@1"`) {
+			t.Fatalf("%s names no ports:\n%s", c, text)
+		}
+		if err := os.WriteFile(filepath.Join(report, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_"+c+"_br0"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := replay(t, report, process.Options{})
+	for _, c := range [][]string{{"--no-stats", "dump-flows", "br0"}, {"dump-groups", "br0"}} {
+		args := append([]string{"-O", "OpenFlow15"}, c...)
+		if live, have := node.ofctl(args...), r.ofctl(args...); live != have {
+			t.Errorf("%s: live:\n%s\nreplica:\n%s", c, live, have)
+		}
+	}
+	for _, b := range r.report.Bridges {
+		for dump, c := range b.Counts {
+			if c.Restored != c.Collected || c.Different > 0 {
+				t.Errorf("%s: %+v", dump, *c)
+			}
+		}
+	}
+	if remarks := strings.Join(r.report.Remarks, "\n"); strings.Contains(remarks, "br0") {
+		t.Error(remarks)
+	}
+}
