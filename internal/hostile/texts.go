@@ -250,9 +250,10 @@ func databases(schema []byte) map[string]Content {
 		"a schema of a number":   record(plain(`{"name":"Open_vSwitch","version":"8.3.1","tables":{"Bridge":7,"Port":{"columns":{"x":{"type":5}}}}}`)),
 		"references in a circle": of(`{` + root + `,"Bridge":{"` + id(1) + `":{"name":"b","ports":["uuid","` + id(2) + `"],"mirrors":["uuid","` + id(4) + `"]}},"Port":{"` + id(2) + `":{"name":"p","interfaces":["uuid","` + id(2) + `"]}},"Mirror":{"` + id(4) + `":{"name":"m","output_port":["uuid","` + id(2) + `"],"select_src_port":["uuid","` + id(2) + `"]}}}`),
 		"references to nothing":  of(`{` + root + `}`),
-		"a hundred thousand rows": of(`{"Port":{` + strings.TrimSuffix(repeat(100000, func(i int) string {
-			return fmt.Sprintf(`"%s":{"name":"p%d","interfaces":["uuid","%s"]},`, id(i+10), i, id(i))
-		}), ",") + `}}`),
+		// Nothing refers to them.
+		"a hundred thousand rows": of(ports(func(i int) string { return fmt.Sprintf("%08x%s", uint32(i)*2654435761, id(i)[8:]) })),
+		"rows that are alike":     of(ports(id)),
+		"rows alike at the end":   of(ports(func(i int) string { return fmt.Sprintf("%04x%s", i&0xffff, id(i)[4:]) })),
 		"many small records":     append(log(), Piece{record(plain(`{"_comment":"x"}`)).String(), 200000}),
 		"a string of 100 MB":     log(around(`{"Open_vSwitch":{"`+id(0)+`":{"external_ids":["map",[["x","`, many("y", 100*mega), `"]]]}}}`)),
 		"gzip of 1 GiB of zeros": plain(bomb(1 << 30)),
@@ -264,6 +265,12 @@ func databases(schema []byte) map[string]Content {
 		"two schemas":            append(log(), record(plain(string(schema)))...),
 		"a damaged middle":       append(append(log(), Piece{"OVSDB JSON 30 0000\n{\"Bridge\":{\"" + id(1) + "\":{\x00\x1b[31m\n", 1}), record(plain(`{"Bridge":{"`+id(1)+`":{"name":"x"}}}`))...),
 	}
+}
+
+func ports(id func(int) string) string {
+	return `{"Port":{` + strings.TrimSuffix(repeat(100000, func(i int) string {
+		return fmt.Sprintf(`"%s":{"name":"p%d","interfaces":["uuid","%s"]},`, id(i+10), i, id(i))
+	}), ",") + `}}`
 }
 
 func recorded() map[string]map[string]Content {

@@ -55,6 +55,7 @@ var (
 	ErrTailed      = errors.New("the beginning of the database is missing")
 	ErrJoinOnly    = errors.New("cluster member that never joined: it holds no data")
 	ErrSchema      = errors.New("unreadable schema record")
+	ErrAlike       = errors.New("rows that ovsdb-server can hardly tell apart")
 )
 
 // Inspect reads a database file to its end and says what it is, checking every

@@ -100,6 +100,7 @@ type scanner struct {
 	most   int64    // the file's size where it is known: a header may announce anything
 	file   anywhere // what in reads, where that can be read again; nil else
 	onward onward   // where large records go that are as they should be; nil to keep them
+	spread *spread  // of all UUIDs
 }
 
 // onward takes what is read, and takes it back where it turns out to be wrong.
@@ -120,7 +121,7 @@ func (nowhere) cut(int64) error { return nil }
 const large = 4 << 20
 
 func newScanner(r io.Reader) *scanner {
-	return &scanner{in: bufio.NewReaderSize(r, 1<<16), spare: 1 << 20}
+	return &scanner{in: bufio.NewReaderSize(r, 1<<16), spare: 1 << 20, spread: newSpread()}
 }
 
 // skip reads to the first header line and returns how many bytes stood before.
@@ -163,6 +164,9 @@ func (s *scanner) next() (*record, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := s.spread.Write(body); err != nil {
+		return nil, err
+	}
 	r.size, r.body, r.last = size, body, s.ahead == nil
 	if size >= r.length {
 		sum := sha1.Sum(body[:r.length])
@@ -183,7 +187,7 @@ func (s *scanner) pass(r *record, head *header) (ok bool, err error) {
 	sum := sha1.New()
 	_, err = s.onward.Write(head.line)
 	if err == nil {
-		_, err = io.CopyN(io.MultiWriter(sum, s.onward), s.in, head.length)
+		_, err = io.CopyN(io.MultiWriter(sum, s.spread, s.onward), s.in, head.length)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err

@@ -28,7 +28,7 @@ type snapshot struct{ offset, length int64 }
 // or is not laid out as ovsdb-server does: then all is as before.
 func (s *scanner) passSnapshot(r *record, head *header) (ok bool, err error) {
 	at, sum, split := s.offset, sha1.New(), &splitter{sum: sha1.New()}
-	_, err = io.CopyN(io.MultiWriter(sum, split), s.in, head.length)
+	_, err = io.CopyN(io.MultiWriter(sum, s.spread, split), s.in, head.length)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}

@@ -296,7 +296,8 @@ const mangledUUID = `\b([0-9a-f]{3})53:4f:53:([0-9a-f]{2}):([0-9a-f]{2}):([0-9a-
 
 // mendUUIDs gives mangled UUIDs the form of a UUID, the same one for the same
 // text, and tells how many there were. A row without one is refused by
-// ovsdb-server, and its whole transaction with it.
+// ovsdb-server, and its whole transaction with it. What differs goes to the end
+// of the first part, by which ovsdb-server finds rows (see spread).
 func mendUUIDs(body []byte) ([]byte, int) {
 	if !bytes.Contains(body, []byte("53:4f:53:")) {
 		return body, 0
@@ -306,8 +307,8 @@ func mendUUIDs(body []byte) ([]byte, int) {
 	body = pattern.ReplaceAllFunc(body, func(found []byte) []byte {
 		n++
 		p := pattern.FindSubmatch(found)
-		return fmt.Appendf(nil, "%s534f5-3%s%s-%s%s0-0000-%s",
-			p[1], p[2], p[3][:1], p[3][1:], p[4], p[5])
+		return fmt.Appendf(nil, "%s%s%s%s-%s534-f530-0000-%s",
+			p[1], p[2], p[3], p[4][:1], p[4][1:], p[5])
 	})
 	return body, n
 }
