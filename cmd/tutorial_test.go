@@ -194,6 +194,22 @@ func showsLine(shown, printed string) bool {
 	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(plain(printed))
 }
 
+var logged = regexp.MustCompile(`\|[0-9]{5}\|[a-z_]+\|(WARN|ERR)\|`)
+
+// logsFirst puts what a tool logs, on stderr, before what it prints: an engine
+// carries the two apart, and either may come first.
+func logsFirst(printed []string) []string {
+	var logs, rest []string
+	for _, line := range printed {
+		if logged.MatchString(line) {
+			logs = append(logs, line)
+		} else {
+			rest = append(rest, line)
+		}
+	}
+	return append(logs, rest...)
+}
+
 func lines(text string) []string {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
@@ -257,7 +273,7 @@ func runTutorial(t *testing.T, r engines.Runtime, path string) {
 	}
 	for i, o := range runSteps(t, dir, env, real) {
 		s := here[i]
-		printed := lines(strings.ReplaceAll(o.out, wd, shownDir))
+		printed := logsFirst(lines(strings.ReplaceAll(o.out, wd, shownDir)))
 		switch {
 		case !o.ran:
 			t.Fatalf("%s: %s: the shell never came to it, or did not end it", s.at, s.command)
