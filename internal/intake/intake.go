@@ -90,7 +90,8 @@ type reading struct {
 	size     int64 // of the file being taken, as its archive says; 0 where nothing does
 	total    int64 // size of the source, 0 where it is not known
 	read     atomic.Int64
-	scrap    []byte // what is read and not kept goes here
+	scrap    []byte          // what is read and not kept goes here
+	buffers  []*bufio.Reader // of the files that are being taken, one in another
 }
 
 // Read reads the source and keeps what is wanted in spool, a folder of the
@@ -178,12 +179,11 @@ const (
 // take reads one file of the source to its end: into the tree if it is wanted,
 // as a folder of name below if it is an archive.
 func (r *reading) take(name, below string, in io.Reader, depth int) (content, error) {
-	buffered := bufio.NewReaderSize(in, startSize)
-	start, err := buffered.Peek(startSize)
+	buffered := r.buffer(in, depth)
+	start, err := buffered.Peek(startSize) // valid until more is read
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nothing, cannotRead(err)
 	}
-	start = append([]byte(nil), start...)
 	how := packing(start)
 	switch {
 	case isEncrypted(name, start):
@@ -198,6 +198,15 @@ func (r *reading) take(name, below string, in io.Reader, depth int) (content, er
 		return aFile, r.keep(name, buffered)
 	}
 	return nothing, nil
+}
+
+// buffer is one for a file so deep in the source. An archive can hold a million.
+func (r *reading) buffer(in io.Reader, depth int) *bufio.Reader {
+	for len(r.buffers) <= depth {
+		r.buffers = append(r.buffers, bufio.NewReaderSize(nil, startSize))
+	}
+	r.buffers[depth].Reset(in)
+	return r.buffers[depth]
 }
 
 // keep spools one file under a name of our own; a second one of the same name
