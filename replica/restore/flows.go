@@ -231,13 +231,8 @@ func (l *loader) prepare(flow openflow.Flow) pending {
 
 // send adds all flows of a list or, where one of them can't be, none.
 func (l *loader) send(ctx context.Context, list []pending) error {
-	culprit := func(err error) string {
-		if bad, _, ok := unparsed(err); ok && bad < len(list) {
-			return list[bad].text
-		}
-		return ""
-	}
-	spelling, err := l.node.withNames(ctx, l.bridge, func(option string) error { return l.sendAs(ctx, list, option) }, culprit)
+	text := func(i int) string { return list[i].text }
+	spelling, err := l.node.withNames(ctx, l.bridge, len(list), text, func(option string) error { return l.sendAs(ctx, list, option) })
 	if err == nil && spelling == named {
 		l.spelling = named
 	}

@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -56,45 +57,75 @@ func hasSelect(list []openflow.Entry) bool {
 	return false
 }
 
-// addGroups adds all in one bundle, or, where that fails, one by one: in any
-// order, since a switch takes groups that name others which are not there. It
-// tells how the replica has to print them.
+// sentGroup is a group as it is sent: mended.
+type sentGroup struct {
+	openflow.Entry
+	text  string
+	mends []string
+}
+
+// addGroups adds every group that can be added, in any order, since a switch
+// takes groups that name others which are not there, and puts the others aside.
+// It tells how the replica has to print them.
 func (n *Node) addGroups(ctx context.Context, b *Bridge, version string, list []openflow.Entry) (spelling string, err error) {
-	var all strings.Builder
-	mended := false
-	for _, e := range list {
-		text, mends := openflow.Apply(e.Text)
-		mended = mended || len(mends) > 0
-		all.WriteString(text + "\n")
-	}
-	if !mended {
-		spelling, err := n.withNames(ctx, b, func(option string) error {
-			_, err := n.ofctlOptions(ctx, strings.NewReader(all.String()), append(bundle(version), option), b, "add-groups", "-")
-			return err
-		}, func(error) string { return all.String() })
-		if err == nil {
-			return spelling, nil
-		}
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-	}
 	spelling = numbered
-	return spelling, n.addEntries(ctx, b, workdir.Groups, list, func(text string) error {
-		as, err := n.withNames(ctx, b, func(option string) error {
-			_, err := n.ofctlOptions(ctx, nil, []string{option, "-O", version}, b, "add-group", text)
-			return err
-		}, func(error) string { return text })
+	p := pusher[sentGroup]{sent: func(g sentGroup) {
+		if len(g.mends) > 0 {
+			n.Report.mended(n.item(b, workdir.Groups, g.Line, g.Text, strings.Join(g.mends, "; ")))
+		}
+	}}
+	p.send = func(ctx context.Context, list []sentGroup) error {
+		as, err := n.sendGroups(ctx, b, version, list)
 		if err == nil && as == named {
 			spelling = named
 		}
 		return err
+	}
+	p.refused = func(ctx context.Context, bad sentGroup, cause error, certain bool, rest []sentGroup) ([]sentGroup, error) {
+		if _, _, unreadable := unparsed(cause); !certain && !unreadable {
+			if cause = p.send(ctx, []sentGroup{bad}); cause == nil {
+				p.sent(bad)
+				return rest, nil
+			}
+		}
+		n.Report.setAside(n.item(b, workdir.Groups, bad.Line, bad.Text, reason(cause)))
+		return rest, ctx.Err()
+	}
+	groups := make([]sentGroup, len(list))
+	for i, e := range list {
+		groups[i] = sentGroup{Entry: e}
+		groups[i].text, groups[i].mends = openflow.Apply(e.Text)
+	}
+	together := len(groups)
+	if !bundles(version) { // some of a list would be taken, and some not
+		together = 1
+	}
+	for some := range slices.Chunk(groups, together) {
+		if err := pushAll(ctx, some, p); err != nil {
+			return "", err
+		}
+	}
+	return spelling, nil
+}
+
+func (n *Node) sendGroups(ctx context.Context, b *Bridge, version string, list []sentGroup) (spelling string, err error) {
+	var all strings.Builder
+	for _, g := range list {
+		all.WriteString(g.text + "\n")
+	}
+	return n.withNames(ctx, b, len(list), func(i int) string { return list[i].text }, func(option string) error {
+		_, err := n.ofctlOptions(ctx, strings.NewReader(all.String()), append(bundle(version), option), b, "add-groups", "-")
+		return err
 	})
 }
 
-// bundle asks for all or nothing where OpenFlow has that (1.3 by extension, 1.4).
+// bundles tells whether an OpenFlow version has all or nothing: 1.3 by
+// extension, 1.4.
+func bundles(version string) bool { return version >= "OpenFlow13" }
+
+// bundle asks for all or nothing where OpenFlow has that.
 func bundle(version string) []string {
-	if version >= "OpenFlow13" {
+	if bundles(version) {
 		return []string{"-O", version, "--bundle"}
 	}
 	return []string{"-O", version}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 type liveNode struct {
 	t   *testing.T
 	dir string
-	rt  *process.Runtime
+	rt  runtime.Runtime
 }
 
 // newLiveNode starts one; it ends with the test.
@@ -157,6 +157,12 @@ type replayed struct {
 // replay makes a replica of a report, without some of the steps; it ends with the test.
 func replay(t *testing.T, report string, o process.Options, without ...string) *replayed {
 	t.Helper()
+	return replayBy(t, report, process.New(o), without...)
+}
+
+// replayBy is replay with a runtime.
+func replayBy(t *testing.T, report string, rt runtime.Runtime, without ...string) *replayed {
+	t.Helper()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +171,6 @@ func replay(t *testing.T, report string, o process.Options, without ...string) *
 	if _, err := sos.Collect(t.Context(), wd, report, sos.Half{OVS: true}, collect.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	rt := process.New(o)
 	t.Cleanup(func() { // when the test's own context has ended
 		if err := replica.Stop(context.Background(), wd, rt); err != nil {
 			t.Error(err)

@@ -16,17 +16,18 @@ const numbered = "--no-names"
 // named lets it print names: what a person dumped so is read back so.
 const named = "--names"
 
-// withNames sends flows or groups: without names, and where that fails for a
-// text that may hold some, again with them. failed tells which text that is, ""
-// for none. It returns how the replica has to print them to be compared.
-func (n *Node) withNames(ctx context.Context, b *Bridge, send func(option string) error, failed func(error) string) (spelling string, err error) {
+// withNames sends so many flows or groups: without names, and where ovs-ofctl can't
+// read one whose text may hold some, again with them. It returns how the replica
+// has to print them to be compared.
+func (n *Node) withNames(ctx context.Context, b *Bridge, count int, text func(i int) string, send func(option string) error) (spelling string, err error) {
 	err = send(numbered)
-	if err == nil || ctx.Err() != nil {
+	bad, _, ok := unparsed(err)
+	if !ok || bad >= count || ctx.Err() != nil {
 		return numbered, err
 	}
-	may, failure := n.mayName(ctx, b, failed(err))
-	if failure != nil || !may {
-		return numbered, errors.Join(failure, err)
+	may, failed := n.mayName(ctx, b, text(bad))
+	if failed != nil || !may {
+		return numbered, errors.Join(failed, err)
 	}
 	return named, send(named)
 }

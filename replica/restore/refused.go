@@ -2,84 +2,32 @@ package restore
 
 import (
 	"context"
-	"errors"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
-	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 )
 
-// push sends a list of flows. Where ovs-ofctl can't read one of them, or the
-// switch refuses it, none is taken: that one is dealt with alone, and the rest
-// goes in smaller lists until all is well again. Each bad flow so costs a few
-// runs of ovs-ofctl, wherever it stands and however many there are.
+// push sends a list of flows, and deals with those that can't be added.
 func (l *loader) push(ctx context.Context, list []pending) error {
 	list, err := l.rescueUnknown(ctx, list)
 	if err != nil {
 		return err
 	}
-	for most := len(list); len(list) > 0; {
-		n := min(most, len(list))
-		err := l.send(ctx, list[:n])
-		if err == nil {
-			for _, p := range list[:n] {
-				l.loaded(p)
+	return pushAll(ctx, list, pusher[pending]{
+		send: l.send,
+		sent: l.loaded,
+		refused: func(ctx context.Context, p pending, cause error, certain bool, rest []pending) ([]pending, error) {
+			if err := l.rescue(ctx, p, cause, certain); err != nil || !l.unknown.learn(cause) {
+				return rest, err
 			}
-			list = list[n:]
-			most = 2 * n
-			continue
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		most = max(1, n/2)
-		bad, ok := culprit(err, n)
-		if !ok && n > 1 {
-			continue
-		}
-		if err := l.rescue(ctx, list[bad], err, n == 1); err != nil {
-			return err
-		}
-		list = slices.Delete(list, bad, bad+1)
-		if l.unknown.learn(err) {
-			if list, err = l.rescueUnknown(ctx, list); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+			return l.rescueUnknown(ctx, rest)
+		},
+	})
 }
 
-// culprit reads which flow of n is to blame, from 0: the line that ovs-ofctl
-// could not parse, or the message that the switch refused.
-func culprit(err error, n int) (int, bool) {
-	if bad, _, ok := unparsed(err); ok && bad < n {
-		return bad, true
-	}
-	var failed *command.Error
-	if !errors.As(err, &failed) {
-		return 0, n == 1
-	}
-	// The number of the first flow's message (measured, OVS 3.1). Where another
-	// OVS sends more or fewer before it, a flow is tried alone in vain.
-	const before = 6
-	if m := refusedMessage.FindStringSubmatch(failed.Stderr); m != nil {
-		xid, err := strconv.ParseInt(m[1], 16, 32)
-		if bad := int(xid) - before; err == nil && bad >= 0 && bad < n {
-			return bad, true
-		}
-	}
-	return 0, n == 1
-}
-
-var (
-	refusedMessage = regexp.MustCompile(`(?m)^Error [A-Z0-9_]+ for: OFPT_FLOW_MOD .*?\(xid=0x([0-9a-f]+)\)`)
-	unknownWord    = regexp.MustCompile(`^unknown (action|keyword) ([A-Za-z0-9_]+)$`)
-)
+var unknownWord = regexp.MustCompile(`^unknown (action|keyword) ([A-Za-z0-9_]+)$`)
 
 // unknownWords are actions and fields that this ovs-ofctl does not know, with
 // what it said of them. Flows of a newer OVS come by the thousand: one is tried.
