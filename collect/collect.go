@@ -5,6 +5,7 @@
 package collect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -52,13 +53,13 @@ func KindOf(name string) workdir.Kind {
 }
 
 // Inspect tells what a database file is.
-func Inspect(path string) (ovsdb.Info, error) {
+func Inspect(ctx context.Context, path string) (ovsdb.Info, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return ovsdb.Info{}, err
 	}
 	defer f.Close()
-	return ovsdb.Inspect(f)
+	return ovsdb.Inspect(ctx, f)
 }
 
 // DatabaseRemarks are what a person should know of a database that was collected.

@@ -1,10 +1,12 @@
 package collect
 
 import (
+	"context"
 	"fmt"
 	"os"
 
 	"ovs-offline/collect/node"
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
@@ -49,40 +51,45 @@ type Database struct {
 }
 
 // Judge reads everything of a node once and decides what is used.
-func Judge(n *node.Node) (*Plan, error) {
+func Judge(ctx context.Context, n *node.Node) (*Plan, error) {
 	p := &Plan{Node: n}
-	p.judgeDatabases()
+	p.judgeDatabases(ctx)
+	outputs := n.ByMeaning()
 	for _, name := range n.Bridges {
-		b, err := judgeBridge(n, name)
+		b, err := judgeBridge(ctx, outputs, name)
 		if err != nil {
 			return nil, err
 		}
 		p.Bridges = append(p.Bridges, b)
 	}
-	return p, p.judgeRecorded()
+	if err := p.judgeRecorded(outputs); err != nil {
+		return nil, err
+	}
+	return p, ctx.Err()
 }
 
-func (p *Plan) judgeRecorded() error {
+func (p *Plan) judgeRecorded(outputs map[node.About][]node.Output) error {
 	for _, b := range p.Bridges {
 		if len(b.Dumps) == 0 {
 			continue
 		}
 		for _, m := range node.OfBridges() {
-			if err := p.record(m, b.Name); err != nil {
+			if err := p.record(outputs[node.About{Meaning: m, Bridge: b.Name}]); err != nil {
 				return err
 			}
 		}
 	}
 	for _, m := range node.OfNodes() {
-		if err := p.record(m, ""); err != nil {
+		if err := p.record(outputs[node.About{Meaning: m}]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Plan) record(m node.Meaning, bridge string) error {
-	for _, o := range p.Node.Outputs(m, bridge) {
+// record takes the first of the outputs that is none of an error.
+func (p *Plan) record(outputs []node.Output) error {
+	for _, o := range outputs {
 		bad, err := isError(o.File)
 		if err != nil {
 			return err
@@ -114,12 +121,12 @@ func Dumps() []workdir.Dump {
 	return []workdir.Dump{workdir.TLV, workdir.Meters, workdir.Groups, workdir.Flows}
 }
 
-func judgeBridge(n *node.Node, name string) (Bridge, error) {
+func judgeBridge(ctx context.Context, outputs map[node.About][]node.Output, name string) (Bridge, error) {
 	b := Bridge{Name: name, Dumps: map[workdir.Dump][]Dump{}}
 	for dump, meaning := range meanings() {
 		var usable []Dump
-		for _, o := range n.Outputs(meaning, name) {
-			d, err := judge(o, dump)
+		for _, o := range outputs[node.About{Meaning: meaning, Bridge: name}] {
+			d, err := judge(ctx, o, dump)
 			if err != nil {
 				return b, err
 			}
@@ -136,7 +143,7 @@ func judgeBridge(n *node.Node, name string) (Bridge, error) {
 }
 
 // judge reads a dump once. A dump without -O is OpenFlow 1.0 text, as ovs-ofctl speaks it by default.
-func judge(o node.Output, dump workdir.Dump) (Dump, error) {
+func judge(ctx context.Context, o node.Output, dump workdir.Dump) (Dump, error) {
 	d := Dump{Output: o}
 	if d.OpenFlow == "" {
 		d.OpenFlow = "OpenFlow10"
@@ -146,11 +153,12 @@ func judge(o node.Output, dump workdir.Dump) (Dump, error) {
 		return d, err
 	}
 	defer f.Close()
+	in := interrupt.Reader(ctx, f)
 	var problems []openflow.Problem
 	var entries []openflow.Entry
 	switch dump {
 	case workdir.Flows:
-		for _, p := range openflow.Flows(f) {
+		for _, p := range openflow.Flows(in) {
 			if p == nil {
 				d.Entries++
 			} else {
@@ -158,11 +166,11 @@ func judge(o node.Output, dump workdir.Dump) (Dump, error) {
 			}
 		}
 	case workdir.Groups:
-		entries, problems = openflow.Groups(f)
+		entries, problems = openflow.Groups(in)
 	case workdir.Meters:
-		entries, problems = openflow.Meters(f)
+		entries, problems = openflow.Meters(in)
 	case workdir.TLV:
-		entries, problems = openflow.TLVMap(f)
+		entries, problems = openflow.TLVMap(in)
 	}
 	d.Entries += len(entries)
 	for _, p := range problems {
@@ -175,7 +183,7 @@ func judge(o node.Output, dump workdir.Dump) (Dump, error) {
 	}
 	// A command that was killed before it printed its header leaves an empty file: that says nothing.
 	d.failed = d.Entries == 0 && (len(problems) > 0 || o.Size == 0)
-	return d, nil
+	return d, ctx.Err()
 }
 
 func sameVersion(list []Dump, version string) bool {
@@ -219,10 +227,10 @@ func (d Dump) remarks(dump workdir.Dump) []string {
 
 // judgeDatabases takes the largest sound file for each kind. One that stands
 // where no database does is taken only where there is no other.
-func (p *Plan) judgeDatabases() {
+func (p *Plan) judgeDatabases(ctx context.Context) {
 	best := map[workdir.Kind]int{}
 	for _, db := range p.Node.Databases {
-		info, err := Inspect(db.File)
+		info, err := Inspect(ctx, db.File)
 		if err != nil {
 			if !db.Elsewhere {
 				p.Broken = append(p.Broken, fmt.Sprintf("%s: %v", db.Origin, err))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"ovs-offline/collect/node"
@@ -133,7 +132,7 @@ func (w *writer) ovs() (workdir.Collection, error) {
 		}
 	}
 	if len(out.Files) == 0 && !w.plan.rebuildable() {
-		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither a flow dump nor conf.db of theirs", ErrNothing, n.Source.Kind, strings.Join(n.Bridges, ", "))
+		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither a flow dump nor conf.db of theirs", ErrNothing, n.Source.Kind, node.Some(n.Bridges))
 	}
 	for _, o := range w.plan.Recorded {
 		if err := w.recorded(o, &out); err != nil {

@@ -17,40 +17,42 @@ import (
 
 // settle numbers the arguments of one command. Where it can't be known whose a
 // file is, none of the bridges that it may be of gets it.
-func (c *contents) settle(p pattern, bridges []string, r *Report) []actual {
-	groups := map[string][]string{}
-	for _, b := range bridges {
+func (c *contents) settle(ctx context.Context, p pattern, r *Report) []actual {
+	var files []string // in the order of their first bridges
+	alike := map[string][]string{}
+	for _, b := range r.Bridges {
 		name := mangle(p.command + b)
-		groups[name] = append(groups[name], b)
+		if alike[name] == nil {
+			files = append(files, name)
+		}
+		alike[name] = append(alike[name], b)
 	}
 	var list []actual
-	for _, b := range bridges {
-		name := mangle(p.command + b)
-		if alike := groups[name]; len(alike) == 1 || p.openflow == "" || c.manifest != nil {
-			list = append(list, numbered(name, b, alike))
-			continue
+	for _, name := range files {
+		bridges := alike[name]
+		if len(bridges) > 1 && p.openflow != "" && c.manifest == nil {
+			asked, sure := c.asked(ctx, p, name, bridges)
+			if !sure {
+				c.doubt(p, bridges, r)
+				continue
+			}
+			bridges = asked
 		}
-		asked, sure := c.asked(p, name, groups[name])
-		if !sure {
-			r.doubt(p, groups[name])
-		} else if slices.Contains(asked, b) {
-			list = append(list, numbered(name, b, asked))
+		for n, b := range bridges {
+			file := name
+			if n > 0 {
+				file += "." + strconv.Itoa(n)
+			}
+			list = append(list, actual{value: b, bridge: b, file: file})
 		}
 	}
 	return list
 }
 
-func numbered(name, bridge string, alike []string) actual {
-	if n := slices.Index(alike, bridge); n > 0 {
-		name += "." + strconv.Itoa(n)
-	}
-	return actual{value: bridge, bridge: bridge, file: name}
-}
-
 // asked are those of the bridges that sos asked in the pattern's version: all
 // that have it among their protocols, and perhaps those that have none, which
 // the number of files tells.
-func (c *contents) asked(p pattern, name string, bridges []string) (asked []string, sure bool) {
+func (c *contents) asked(ctx context.Context, p pattern, name string, bridges []string) (asked []string, sure bool) {
 	files := 0
 	for n := range bridges {
 		file := path.Join(p.folder(), name)
@@ -61,7 +63,7 @@ func (c *contents) asked(p pattern, name string, bridges []string) (asked []stri
 			files++
 		}
 	}
-	protocols := c.bridgeProtocols()
+	protocols := c.bridgeProtocols(ctx)
 	var explicit, all []string
 	for _, b := range bridges {
 		speaks, known := protocols[b]
@@ -81,17 +83,29 @@ func (c *contents) asked(p pattern, name string, bridges []string) (asked []stri
 	return explicit, files == len(explicit)
 }
 
-// doubt says once for each command and bridges that nobody knows whose an output is.
-func (r *Report) doubt(p pattern, bridges []string) {
-	remark := fmt.Sprintf("bridges %q have files of the same name for %q, and it can't be known whose is whose: not taken", bridges, strings.TrimSpace(p.command))
-	if !slices.Contains(r.Remarks, remark) {
+// doubt says once of a command and bridges that nobody knows whose an output is.
+func (c *contents) doubt(p pattern, bridges []string, r *Report) {
+	const mostNames, mostRemarks = 5, 100
+	some, more := bridges, ""
+	if len(bridges) > mostNames {
+		some, more = bridges[:mostNames], fmt.Sprintf(" and %d more", len(bridges)-mostNames)
+	}
+	remark := fmt.Sprintf("bridges %q%s have files of the same name for %q, and it can't be known whose is whose: not taken", some, more, strings.TrimSpace(p.command))
+	if c.doubted[remark] {
+		return
+	}
+	c.doubted[remark] = true
+	if len(c.doubted) == mostRemarks {
+		remark = "other bridges as well have files of the same name: not taken"
+	}
+	if len(c.doubted) <= mostRemarks {
 		r.Remarks = append(r.Remarks, remark)
 	}
 }
 
 // bridgeProtocols reads the bridges' protocols from the database, or from what
 // was printed of it.
-func (c *contents) bridgeProtocols() map[string][]string {
+func (c *contents) bridgeProtocols(ctx context.Context) map[string][]string {
 	if c.protocols != nil {
 		return c.protocols
 	}
@@ -101,7 +115,7 @@ func (c *contents) bridgeProtocols() map[string][]string {
 			continue
 		}
 		if _, f, ok := c.resolve(rel); ok {
-			if content, _, err := ovsdb.Read(context.Background(), f.Spooled, "Bridge"); err == nil {
+			if content, _, err := ovsdb.Read(ctx, f.Spooled, "Bridge"); err == nil {
 				for _, row := range content.Rows("Bridge") {
 					c.protocols[row.String("name")] = row.Strings("protocols")
 				}

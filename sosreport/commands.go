@@ -1,6 +1,7 @@
 package sosreport
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"regexp"
@@ -110,12 +111,12 @@ type actual struct {
 }
 
 // arguments lists what a command was run with.
-func (c *contents) arguments(p pattern, r *Report, byCommand map[string]string) []actual {
+func (c *contents) arguments(ctx context.Context, p pattern, r *Report, byCommand map[string]string) []actual {
 	switch p.argument {
 	case none:
 		return []actual{{file: mangle(p.command)}}
 	case aBridge:
-		return c.settle(p, r.Bridges, r)
+		return c.settle(ctx, p, r)
 	default:
 		return c.datapathArguments(p, byCommand)
 	}
@@ -142,9 +143,21 @@ func (c *contents) datapathArguments(p pattern, byCommand map[string]string) []a
 	return list
 }
 
-// bridges are those that the node listed; where no list was kept, those that
-// its database, the manifest or the names of the flow dumps tell.
+// bridges are those that the node listed, each once; where no list was kept,
+// those that its database, the manifest or the names of the flow dumps tell.
 func (c *contents) bridges(byName map[string]executed) []string {
+	var once []string
+	seen := map[string]bool{}
+	for _, b := range c.listed(byName) {
+		if !seen[b] {
+			seen[b] = true
+			once = append(once, b)
+		}
+	}
+	return once
+}
+
+func (c *contents) listed(byName map[string]executed) []string {
 	for _, name := range []string{"openvswitch/ovs-vsctl_-t_5_list-br", "openvswitch/ovs-vsctl_list-br", "ovn_host/ovs-vsctl_list-br"} {
 		if list := listedBridges(c.text("sos_commands/" + name)); len(list) > 0 {
 			return list

@@ -1,6 +1,7 @@
 package sosreport
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -17,30 +18,18 @@ import (
 type contents struct {
 	tree     *intake.Tree
 	top      string
-	list     []string // all names, sorted
+	list     []string // all names, relative to top, sorted
 	aliases  map[string]string
 	manifest *manifest
 	// protocols of the bridges, read when names collide; nil before.
 	protocols map[string][]string
+	doubted   map[string]bool // what was said of files that can't be told apart
 }
 
-func newContents(tree *intake.Tree, top string) *contents {
-	c := &contents{tree: tree, top: top}
-	for _, name := range tree.Names() {
-		if rel, ok := c.below(name); ok {
-			c.list = append(c.list, rel)
-		}
-	}
+func newContents(tree *intake.Tree, top string, names []string) *contents {
+	c := &contents{tree: tree, top: top, list: names, doubted: map[string]bool{}}
 	c.aliases = c.containerNames()
 	return c
-}
-
-// below makes a name of the source relative to the report.
-func (c *contents) below(name string) (rel string, ok bool) {
-	if c.top == "" {
-		return name, true
-	}
-	return strings.CutPrefix(name, c.top+"/")
 }
 
 // manifest is sos_reports/manifest.json (sos 4.0 and later), as far as it is used.
@@ -122,13 +111,14 @@ func (c *contents) containerNames() map[string]string {
 }
 
 // index gives everything that was kept its meaning.
-func (c *contents) index(r *Report) error {
+func (c *contents) index(ctx context.Context, r *Report) error {
 	if err := c.readManifest(); err != nil {
 		return err
 	}
 	byName := c.namesFromManifest()
 	r.Bridges = c.bridges(byName)
-	c.indexOutputs(r, byName)
+	r.BoundBridges()
+	c.indexOutputs(ctx, r, byName)
 	c.indexDatabases(r)
 	r.describe(c)
 	return nil
@@ -180,7 +170,7 @@ type executed struct {
 
 // indexOutputs walks the table of commands: for each, the manifest tells the
 // file, or else the mangled name does.
-func (c *contents) indexOutputs(r *Report, byName map[string]executed) {
+func (c *contents) indexOutputs(ctx context.Context, r *Report, byName map[string]executed) {
 	byCommand := map[string]string{}
 	for _, rel := range c.names("sos_commands/") {
 		if e, ok := byName[rel]; ok {
@@ -190,7 +180,7 @@ func (c *contents) indexOutputs(r *Report, byName map[string]executed) {
 		}
 	}
 	for _, p := range commands() {
-		for _, arg := range c.arguments(p, r, byCommand) {
+		for _, arg := range c.arguments(ctx, p, r, byCommand) {
 			rel := byCommand[inFolder(p.folder(), p.command+arg.value)]
 			if rel == "" {
 				rel = path.Join(p.folder(), arg.file)

@@ -86,7 +86,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			kept.Files[name] = intake.File{Spooled: file, Size: int64(len(body))}
 		}
-		reports, err := Find(kept)
+		reports, err := Find(t.Context(), kept, limit.Limits{})
 		if err != nil || len(reports) != 1 {
 			t.Fatal(reports, err)
 		}

@@ -39,7 +39,7 @@ func Open(ctx context.Context, source, spool string, limits limit.Limits, progre
 	if !tree.Archive && !tree.Folder {
 		return nil, fmt.Errorf("%s is %w: its first bytes are of no tar, xz, gzip, bzip2 or zstd file", source, ErrNotArchive)
 	}
-	reports, err := find(tree, tops(tree, true))
+	reports, err := find(ctx, tree, tops(tree, true), limits)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
@@ -65,25 +65,49 @@ func alsoLost(tree *intake.Tree) string {
 }
 
 // Find gives a meaning to every report that a tree holds, in the order of their
-// names.
-func Find(tree *intake.Tree) ([]*Report, error) { return find(tree, tops(tree, false)) }
+// names. The error wraps limit.ErrLimit where those are too many.
+func Find(ctx context.Context, tree *intake.Tree, limits limit.Limits) ([]*Report, error) {
+	return find(ctx, tree, tops(tree, false), limits)
+}
 
-func find(tree *intake.Tree, tops []string) ([]*Report, error) {
+func find(ctx context.Context, tree *intake.Tree, tops []string, limits limit.Limits) ([]*Report, error) {
+	if err := limits.Nodes(len(tops)); err != nil {
+		return nil, err
+	}
+	all := map[string]*Report{}
+	for _, top := range tops {
+		all[top] = &Report{Top: top}
+	}
+	names := map[string][]string{}
+	for _, name := range tree.Names() {
+		if top, rel, ok := split(name, all); ok {
+			names[top] = append(names[top], rel)
+		}
+	}
+	for _, loss := range tree.Lost {
+		if top, rel, ok := split(loss.Path, all); ok && wanted(rel) {
+			all[top].Lost = append(all[top].Lost, rel+": "+loss.Reason)
+		}
+	}
 	var reports []*Report
 	for _, top := range tops {
-		c := newContents(tree, top)
-		r := &Report{Top: top}
-		if err := c.index(r); err != nil {
+		if err := newContents(tree, top, names[top]).index(ctx, all[top]); err != nil {
 			return nil, err
 		}
-		for _, loss := range tree.Lost {
-			if rel, below := c.below(loss.Path); below && wanted(rel) {
-				r.Lost = append(r.Lost, rel+": "+loss.Reason)
-			}
-		}
-		reports = append(reports, r)
+		reports = append(reports, all[top])
 	}
-	return reports, nil
+	return reports, ctx.Err()
+}
+
+// split finds the report in which a name stands.
+func split(name string, reports map[string]*Report) (top, rel string, ok bool) {
+	for top := name; top != ""; {
+		top = dir(top)
+		if reports[top] != nil {
+			return top, strings.TrimPrefix(strings.TrimPrefix(name, top), "/"), true
+		}
+	}
+	return "", "", false
 }
 
 // Wanted tells what of a source has a meaning in a sos report, wherever in it
@@ -183,13 +207,8 @@ func within(top string, tops map[string]bool) bool {
 	return false
 }
 
-// dir is path.Dir with "" for the top.
-func dir(name string) string {
-	if d := path.Dir(name); d != "." {
-		return d
-	}
-	return ""
-}
+// dir is the folder of a clean name, "" for the top.
+func dir(name string) string { return name[:max(0, strings.LastIndexByte(name, '/'))] }
 
 // places are the files and folders of a report that have a meaning here,
 // relative to its top.

@@ -20,7 +20,7 @@ func Collect(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, path strin
 	if err := collect.Refuse(wd, opts.Force, true, kind); err != nil {
 		return none, err
 	}
-	info, err := collect.Inspect(path)
+	info, err := collect.Inspect(ctx, path)
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", path, err)
 	}

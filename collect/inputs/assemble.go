@@ -16,16 +16,15 @@ import (
 func (g *gathering) assemble() error {
 	nodes := slices.Clone(g.reports)
 	sort.SliceStable(nodes, func(i, j int) bool { return nodes[i].Host < nodes[j].Host })
-	var hosts []string
-	for host := range g.loose.named {
-		hosts = append(hosts, host)
+	byName := map[string][]*node.Node{}
+	for _, n := range nodes {
+		byName[shortName(n.Host)] = append(byName[shortName(n.Host)], n)
 	}
-	sort.Strings(hosts)
-	for _, host := range hosts {
-		if n := ofHost(nodes, host); n != nil {
-			merge(n, g.loose.named[host])
+	for _, n := range g.loose.hosts() {
+		if of := ofHost(byName[shortName(n.Host)], n.Host); of != nil {
+			merge(of, n)
 		} else {
-			nodes = append(nodes, g.loose.named[host])
+			nodes = append(nodes, n)
 		}
 	}
 	if u := g.loose.unnamed; u != nil {
@@ -35,7 +34,11 @@ func (g *gathering) assemble() error {
 			nodes = append(nodes, u)
 		}
 	}
+	if err := g.limits.Nodes(len(nodes)); err != nil {
+		return err
+	}
 	for _, n := range nodes {
+		n.BoundBridges()
 		n.All = sorted(n.All)
 		g.nameBridges(n)
 	}
@@ -97,27 +100,34 @@ func merge(n, more *node.Node) {
 func (g *gathering) nameBridges(n *node.Node) {
 	var real []string
 	for _, db := range n.Databases {
-		if info, err := collect.Inspect(db.File); err == nil && collect.KindOf(info.Name) == workdir.OVS && n.Source.Kind != "sos report" {
+		if info, err := g.inspect(db.File); err == nil && collect.KindOf(info.Name) == workdir.OVS && n.Source.Kind != "sos report" {
 			real = append(real, owner(g.ctx, db.File, info.Name).bridges...)
 		}
 	}
 	if len(real) == 0 {
 		return
 	}
-	plain := func(s string) string { return strings.NewReplacer("_", "-", ".", "-").Replace(s) }
-	rename := map[string]string{}
+	dashes := strings.NewReplacer("_", "-", ".", "-")
+	known, inexact, rename := map[string]bool{}, map[string]string{}, map[string]string{}
+	for _, r := range real {
+		known[r], inexact[dashes.Replace(r)] = true, r
+	}
+	var strange []string
 	for _, b := range n.Bridges {
-		if slices.Contains(real, b) {
-			continue
+		r := inexact[dashes.Replace(b)]
+		if b == unnamedBridge && len(real) == 1 {
+			r = real[0]
 		}
-		for _, r := range real {
-			if plain(r) == plain(b) || b == unnamedBridge && len(real) == 1 {
-				rename[b] = r
-			}
+		switch {
+		case known[b]:
+		case r != "":
+			rename[b] = r
+		default:
+			strange = append(strange, b)
 		}
-		if rename[b] == "" {
-			n.Remarks = append(n.Remarks, fmt.Sprintf("the dumps of bridge %s are of no bridge of conf.db, which has %s", b, strings.Join(real, ", ")))
-		}
+	}
+	if len(strange) > 0 {
+		n.Remarks = append(n.Remarks, fmt.Sprintf("the dumps of bridge %s are of no bridge of conf.db, which has %s", node.Some(strange), node.Some(real)))
 	}
 	for i, b := range n.Bridges {
 		n.Bridges[i] = nameOr(rename[b], b)
@@ -171,7 +181,7 @@ func (g *gathering) shareCentral(nodes []*node.Node) []*node.Node {
 	}
 	var left []node.Database
 	for _, db := range g.loose.central {
-		if !given[db.File] && !supersededBy(best, db, given) {
+		if !given[db.File] && !g.supersededBy(best, db, given) {
 			left = append(left, db)
 		}
 	}
@@ -183,8 +193,8 @@ func (g *gathering) shareCentral(nodes []*node.Node) []*node.Node {
 
 // supersededBy tells whether another member's database of the same kind was
 // taken in place of this one.
-func supersededBy(best map[workdir.Kind]central, db node.Database, given map[string]bool) bool {
-	info, err := collect.Inspect(db.File)
+func (g *gathering) supersededBy(best map[workdir.Kind]central, db node.Database, given map[string]bool) bool {
+	info, err := g.inspect(db.File)
 	return err == nil && given[best[collect.KindOf(info.Name)].File]
 }
 
@@ -193,7 +203,7 @@ func supersededBy(best map[workdir.Kind]central, db node.Database, given map[str
 func (g *gathering) centrals(nodes []*node.Node) (best map[workdir.Kind]central, loose []node.Database) {
 	best = map[workdir.Kind]central{}
 	consider := func(db node.Database) {
-		info, err := collect.Inspect(db.File)
+		info, err := g.inspect(db.File)
 		kind := collect.KindOf(info.Name)
 		if err != nil || kind == "" || kind == workdir.OVS || best[kind].Size >= db.Size {
 			return
@@ -222,7 +232,7 @@ func (g *gathering) centrals(nodes []*node.Node) (best map[workdir.Kind]central,
 // hasKind tells whether a node has a sound database of a kind.
 func (g *gathering) hasKind(n *node.Node, kind workdir.Kind) bool {
 	for _, db := range n.Databases {
-		if info, err := collect.Inspect(db.File); err == nil && collect.KindOf(info.Name) == kind {
+		if info, err := g.inspect(db.File); err == nil && collect.KindOf(info.Name) == kind {
 			return true
 		}
 	}
@@ -241,7 +251,7 @@ func (g *gathering) member(n *node.Node, chassis []string, nodes int) bool {
 		}
 	}
 	for _, db := range n.Databases {
-		info, err := collect.Inspect(db.File)
+		info, err := g.inspect(db.File)
 		if err != nil || collect.KindOf(info.Name) != workdir.OVS {
 			continue
 		}
@@ -254,14 +264,15 @@ func (g *gathering) member(n *node.Node, chassis []string, nodes int) bool {
 
 // name gives every node a name of its own.
 func name(nodes []*node.Node) []Named {
-	used := map[string]int{}
+	used := map[string]bool{}
 	var list []Named
 	for _, n := range nodes {
-		name := nameOr(n.Host, "node")
-		used[name]++
-		if used[name] > 1 {
-			name = fmt.Sprintf("%s-%d", name, used[name])
+		host := nameOr(n.Host, "node")
+		name := host
+		for i := 2; used[name]; i++ {
+			name = fmt.Sprintf("%s-%d", host, i)
 		}
+		used[name] = true
 		list = append(list, Named{Name: name, Node: n})
 	}
 	return list

@@ -68,7 +68,7 @@ func Inspect(ctx context.Context, spool string, paths []string, opts Options) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	plans, err := found.plans(opts.Nodes)
+	plans, err := found.plans(ctx, opts.Nodes)
 	return found, plans, err
 }
 
@@ -81,14 +81,14 @@ func read(ctx context.Context, staging *workdir.Staging, paths []string, opts Op
 }
 
 // plans judges the nodes of those names.
-func (f *Found) plans(names []string) ([]Planned, error) {
+func (f *Found) plans(ctx context.Context, names []string) ([]Planned, error) {
 	nodes, err := f.Pick(names)
 	if err != nil {
 		return nil, err
 	}
 	var plans []Planned
 	for _, n := range nodes {
-		plan, err := collect.Judge(n.Node)
+		plan, err := collect.Judge(ctx, n.Node)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", n.Name, err)
 		}

@@ -44,7 +44,7 @@ type Found struct {
 // Open reads every path once and keeps what it needs in spool, a folder of the
 // caller's. A path that can't be read is among Found.Lost, if another one can.
 func Open(ctx context.Context, paths []string, spool string, limits limit.Limits, progress intake.Progress) (*Found, error) {
-	g := &gathering{ctx: ctx, spool: spool, limits: limits, found: &Found{}}
+	g := &gathering{ctx: ctx, spool: spool, limits: limits, found: &Found{}, judged: map[string]inspected{}}
 	var errs []error
 	for _, path := range paths {
 		err := g.add(path, progress)
@@ -75,6 +75,23 @@ type gathering struct {
 	found   *Found
 	reports []*node.Node
 	loose   loose
+	judged  map[string]inspected // databases, by file
+}
+
+// inspected is what a database file turned out to be.
+type inspected struct {
+	ovsdb.Info
+	err error
+}
+
+// inspect tells what a database is; each is read once.
+func (g *gathering) inspect(file string) (ovsdb.Info, error) {
+	known, there := g.judged[file]
+	if !there {
+		known.Info, known.err = collect.Inspect(g.ctx, file)
+		g.judged[file] = known
+	}
+	return known.Info, known.err
 }
 
 // add reads one path and recognises what is in it.
@@ -87,7 +104,7 @@ func (g *gathering) add(path string, progress intake.Progress) error {
 	if errors.Is(err, intake.ErrNotArchive) {
 		// A pipe was read, and is not there a second time.
 		if info, statErr := os.Stat(path); statErr == nil && info.Mode().IsRegular() {
-			if _, err := collect.Inspect(path); errors.Is(err, ovsdb.ErrTailed) {
+			if _, err := collect.Inspect(g.ctx, path); errors.Is(err, ovsdb.ErrTailed) {
 				return fmt.Errorf("%w: %s: %w", collect.ErrNothing, path, err)
 			}
 		}
@@ -97,7 +114,7 @@ func (g *gathering) add(path string, progress intake.Progress) error {
 		return err
 	}
 	input := Input{Path: path}
-	reports, err := sosreport.Find(tree)
+	reports, err := sosreport.Find(g.ctx, tree, g.limits)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -143,7 +160,7 @@ func below(name string, tops map[string]bool) bool {
 	if tops[""] {
 		return true
 	}
-	for dir := name; dir != "." && dir != "/"; dir = filepath.Dir(dir) {
+	for dir := name; dir != ""; dir = dir[:max(0, strings.LastIndexByte(dir, '/'))] {
 		if tops[dir] {
 			return true
 		}

@@ -22,7 +22,7 @@ import (
 
 // loose is what stands in no sos report, until it is known which node's it is.
 type loose struct {
-	named   map[string]*node.Node // by host
+	named   map[string][]*node.Node // by the host's name without its domain
 	unnamed *node.Node
 	central []node.Database // of the whole cluster
 	saved   map[string]bool // bridges of which a script of ovs-save told
@@ -35,17 +35,26 @@ func (l *loose) node(host string, source workdir.Source) *node.Node {
 		}
 		return l.unnamed
 	}
-	for name, n := range l.named {
-		if sameHost(name, host) {
-			return n
-		}
+	short := shortName(host)
+	if n := ofHost(l.named[short], host); n != nil {
+		return n
 	}
 	if l.named == nil {
-		l.named = map[string]*node.Node{}
+		l.named = map[string][]*node.Node{}
 	}
 	n := &node.Node{Host: host, Source: source}
-	l.named[host] = n
+	l.named[short] = append(l.named[short], n)
 	return n
+}
+
+// hosts are the nodes with a name, in its order.
+func (l *loose) hosts() []*node.Node {
+	var list []*node.Node
+	for _, some := range l.named {
+		list = append(list, some...)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Host < list[j].Host })
+	return list
 }
 
 // tally counts what was found, for the input's description.
@@ -161,7 +170,7 @@ func (l *lone) database(name string) error {
 	f := l.tree.Files[name]
 	source := l.source
 	db := node.Database{Origin: l.origin(name), File: f.Spooled, Size: f.Size, Source: &source}
-	info, err := collect.Inspect(f.Spooled)
+	info, err := l.inspect(f.Spooled)
 	if err != nil {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: %v", inside(l.source.Name, name), err))
 		return nil

@@ -56,6 +56,12 @@ func owner(ctx context.Context, path, database string) belongs {
 	return b
 }
 
+// shortName is a host's name without its domain: that of names of one host is the same.
+func shortName(host string) string {
+	short, _, _ := strings.Cut(strings.ToLower(host), ".")
+	return short
+}
+
 // sameHost tells whether two names are of one host: one may lack its domain.
 func sameHost(a, b string) bool {
 	if a == "" || b == "" {

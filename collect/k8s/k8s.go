@@ -189,7 +189,7 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 	if err := v.ask(ctx); err != nil {
 		return fmt.Errorf("node %s: %w", r.Node, permitted.explain(ctx, target.Namespace, err))
 	}
-	plan, err := collect.Judge(v.told)
+	plan, err := collect.Judge(ctx, v.told)
 	if err != nil {
 		return err
 	}

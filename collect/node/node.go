@@ -5,7 +5,9 @@
 package node
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"ovs-offline/internal/workdir"
 )
@@ -94,14 +96,41 @@ type Node struct {
 
 // Outputs returns every output of that meaning for a bridge ("" for those that
 // are about the whole node), the best first.
-func (n *Node) Outputs(m Meaning, bridge string) []Output {
-	var found []Output
+func (n *Node) Outputs(m Meaning, bridge string) []Output { return n.ByMeaning()[About{m, bridge}] }
+
+// About is what an output is about.
+type About struct {
+	Meaning Meaning
+	Bridge  string
+}
+
+// ByMeaning returns all outputs by what they are about, the best of each first.
+func (n *Node) ByMeaning() map[About][]Output {
+	found := map[About][]Output{}
 	for _, o := range n.All {
-		if o.Meaning == m && o.Bridge == bridge {
-			found = append(found, o)
-		}
+		about := About{o.Meaning, o.Bridge}
+		found[about] = append(found[about], o)
 	}
 	return found
+}
+
+// BoundBridges keeps no more bridges than a hundred times what the largest nodes
+// have, and says so: a list of names is quickly made.
+func (n *Node) BoundBridges() {
+	const most = 4096
+	if len(n.Bridges) > most {
+		n.Lost = append(n.Lost, fmt.Sprintf("%d bridges are told of: only the first %d are taken", len(n.Bridges), most))
+		n.Bridges = n.Bridges[:most]
+	}
+}
+
+// Some names the first of many.
+func Some(names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // AddBridge notes a bridge that is not yet known.

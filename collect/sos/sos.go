@@ -49,7 +49,7 @@ func Collect(ctx context.Context, wd *workdir.Dir, source string, half Half, opt
 }
 
 func write(ctx context.Context, wd *workdir.Dir, staging *workdir.Staging, report *sosreport.Report, half Half, opts collect.Options) ([]workdir.Collection, error) {
-	plan, err := collect.Judge(&report.Node)
+	plan, err := collect.Judge(ctx, &report.Node)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/limit"
 )
 
@@ -220,7 +221,7 @@ func (r *reading) keep(name string, in io.Reader) error {
 	if err != nil {
 		return errSpool{err}
 	}
-	n, err := io.Copy(spoolWriter{out}, readerContext{r.ctx, in})
+	n, err := io.Copy(spoolWriter{out}, interrupt.Reader(r.ctx, in))
 	if closeErr := out.Close(); err == nil && closeErr != nil {
 		err = errSpool{closeErr}
 	}
@@ -261,19 +262,6 @@ func (r *reading) discard(in io.Reader) error {
 			return err
 		}
 	}
-}
-
-// readerContext ends a long copy with its context.
-type readerContext struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r readerContext) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
 
 // keepLink notes a link; it replaces what had its name before.
@@ -334,9 +322,19 @@ func join(root, name string) string {
 	return root + "/" + name
 }
 
+// No file of a node has a longer name (Linux, PATH_MAX), or stands deeper: an
+// archive may say anything.
+const (
+	longest = 4096 // bytes
+	deepest = 255  // folders
+)
+
 // local turns a name in a source into a path below it; ok is false for one
-// that points out of it.
+// that points out of it, and for one that no file can have.
 func local(name string) (clean string, ok bool) {
+	if len(name) > longest || strings.Count(name, "/") > deepest {
+		return "", false
+	}
 	clean = path.Clean(strings.TrimPrefix(name, "./"))
 	return clean, filepath.IsLocal(clean)
 }

@@ -16,10 +16,21 @@ var ErrLimit = errors.New("more than a source may hold")
 
 // Limits of one source.
 type Limits struct {
-	Entries   int   // files, folders and links; a fiftieth of that may be kept
+	Entries   int   // files, folders and links; a fiftieth of that may be kept, of a thousandth as many nodes
 	FileBytes int64 // of one file that is kept
 	Bytes     int64 // of all, unpacked
 	Ratio     int64 // of bytes unpacked to bytes packed, beyond the first 128 MiB
+}
+
+// Nodes checks how many nodes a source has.
+func (l Limits) Nodes(n int) error {
+	if l == (Limits{}) {
+		l = Default()
+	}
+	if most := max(l.Entries/1000, 1); n > most {
+		return fmt.Errorf("%w: %d nodes, over %d; if that is right, raise it with --max-entries (1000 for each)", ErrLimit, n, most)
+	}
+	return nil
 }
 
 // freely is how much may be unpacked of however little.

@@ -56,7 +56,7 @@ func TestSchemaChangeStartsOver(t *testing.T) {
 		t.Errorf("version served: %s", got)
 	}
 	differ(t, served(t, dst), live)
-	inspected, err := Inspect(bytes.NewReader(read(t, file)))
+	inspected, err := Inspect(t.Context(), bytes.NewReader(read(t, file)))
 	if err != nil || inspected.Version != "99.0.0" {
 		t.Errorf("Inspect: %+v, %v", inspected, err)
 	}

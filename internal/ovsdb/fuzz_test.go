@@ -24,8 +24,8 @@ func FuzzInspect(f *testing.F) {
 	seeds.Captured(f, "*.db", 16384, func(content []byte) { f.Add(content) })
 	f.Add([]byte{0x1f, 0x8b, 8, 0})
 	f.Fuzz(func(t *testing.T, file []byte) {
-		info, err := Inspect(bytes.NewReader(file))
-		again, err2 := Inspect(iotest.OneByteReader(bytes.NewReader(file)))
+		info, err := Inspect(t.Context(), bytes.NewReader(file))
+		again, err2 := Inspect(t.Context(), iotest.OneByteReader(bytes.NewReader(file)))
 		if (err == nil) != (err2 == nil) || info.Records != again.Records || info.Damaged != again.Damaged {
 			t.Fatalf("the size of reads matters: %+v %v, %+v %v", info, err, again, err2)
 		}
@@ -35,7 +35,7 @@ func FuzzInspect(f *testing.F) {
 			return
 		}
 		// What was written is whole, and stays as it is.
-		fresh, err := Inspect(bytes.NewReader(read(t, dst)))
+		fresh, err := Inspect(t.Context(), bytes.NewReader(read(t, dst)))
 		if err != nil || fresh.Damaged != 0 || fresh.Form != FormStandalone {
 			t.Fatalf("from %q (%q): %+v, %v", file, remarks, fresh, err)
 		}
@@ -75,7 +75,7 @@ func FuzzRebuild(f *testing.F) {
 		if err := out.buf.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		info, err := Inspect(bytes.NewReader(read(t, out.file.Name())))
+		info, err := Inspect(t.Context(), bytes.NewReader(read(t, out.file.Name())))
 		if err != nil || info.Damaged > 0 || info.Records > 2 {
 			t.Errorf("%q and %q add up to %+v, %v", first, second, info, err)
 		}

@@ -14,6 +14,7 @@
 package ovsdb
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,15 +63,18 @@ var (
 // record's length and sum. It reads through gzip. Memory use is that of the
 // longest record. A file that cannot be served at all is an error wrapping one
 // of the sentinels; damage that Standalone mends or works around is in Info.
-func Inspect(r io.Reader) (Info, error) {
+func Inspect(ctx context.Context, r io.Reader) (Info, error) {
 	src, err := newSource(r)
 	if err != nil {
 		return Info{}, err
 	}
 	if src.info.Form == FormStandalone {
-		src.scan.onward = nowhere{io.Discard}
+		src.scan.onward = nowhere{ctx}
 	}
 	for {
+		if err := ctx.Err(); err != nil {
+			return src.info, err
+		}
 		rec, err := src.next()
 		if err == io.EOF {
 			return src.info, nil

@@ -3,6 +3,7 @@ package ovsdb
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
@@ -110,11 +111,13 @@ type onward interface {
 	cut(mark int64) error
 }
 
-// nowhere is for those who only want to know whether a record is intact.
-type nowhere struct{ io.Writer }
+// nowhere is for those who only want to know whether a record is intact, until
+// their context ends.
+type nowhere struct{ ctx context.Context }
 
-func (nowhere) mark() int64     { return 0 }
-func (nowhere) cut(int64) error { return nil }
+func (n nowhere) Write(p []byte) (int, error) { return len(p), n.ctx.Err() }
+func (nowhere) mark() int64                   { return 0 }
+func (nowhere) cut(int64) error               { return nil }
 
 // large is the length of records, in bytes, that are written on while they are
 // read. A compacted database is one record.

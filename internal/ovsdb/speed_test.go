@@ -95,7 +95,7 @@ func TestLargeRecords(t *testing.T) {
 			if !bytes.Equal(got, want) || !reflect.DeepEqual(gotInfo, wantInfo) || !slices.Equal(gotRemarks, wantRemarks) {
 				t.Errorf("%d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(got), gotInfo, gotRemarks, len(want), wantInfo, wantRemarks)
 			}
-			inspected, err := Inspect(bytes.NewReader(text))
+			inspected, err := Inspect(t.Context(), bytes.NewReader(text))
 			path := filepath.Join(t.TempDir(), "x.db")
 			if err := os.WriteFile(path, text, 0o600); err != nil {
 				t.Fatal(err)
@@ -105,7 +105,7 @@ func TestLargeRecords(t *testing.T) {
 				t.Fatal(openErr)
 			}
 			defer f.Close()
-			again, againErr := Inspect(f)
+			again, againErr := Inspect(t.Context(), f)
 			if !reflect.DeepEqual(inspected, again) || fmt.Sprint(err) != fmt.Sprint(againErr) {
 				t.Errorf("Inspect: %+v %v\nwant %+v %v", again, againErr, inspected, err)
 			}

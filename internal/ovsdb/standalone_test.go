@@ -208,7 +208,7 @@ func TestFilesThatCannotBeServedSayWhatToDo(t *testing.T) {
 		"broken schema":      {bytes.Replace(schema, []byte(`"X"`), []byte(`"X`), 1), ErrSchema, "collect"},
 		"schema cut":         {schema[:len(schema)-9], ErrSchema, "collect"},
 	} {
-		_, err := Inspect(bytes.NewReader(c.file))
+		_, err := Inspect(t.Context(), bytes.NewReader(c.file))
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: Inspect says %v; want %v, with %s", name, err, c.is, c.says)
 		}
@@ -249,7 +249,7 @@ func TestInspectReadsRealForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	info, err := Inspect(in)
+	info, err := Inspect(t.Context(), in)
 	if err != nil || info.Damaged != 0 || info.Records != 9 || info.Name != OVS {
 		t.Errorf("info = %+v, %v", info, err)
 	}
