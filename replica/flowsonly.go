@@ -22,7 +22,7 @@ func (s *starter) makeDatabase(ctx context.Context) error {
 		return fmt.Errorf("no OVS database was collected, and none can be made without vswitch.ovsschema (Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch): %w", err)
 	}
 	target := s.wd.WorkingCopy(workdir.OVS)
-	if done, err := s.databaseFromTables(path, target); done || err != nil {
+	if done, err := s.databaseFromTables(ctx, path, target); done || err != nil {
 		return err
 	}
 	if _, err := s.tool(ctx, "ovsdb-tool", "create", target, path); err != nil {
@@ -49,7 +49,7 @@ func (s *starter) makeDatabase(ctx context.Context) error {
 
 // databaseFromTables makes the OVS database of what ovsdb-client or ovs-vsctl
 // printed, where that is enough.
-func (s *starter) databaseFromTables(schema, target string) (done bool, err error) {
+func (s *starter) databaseFromTables(ctx context.Context, schema, target string) (done bool, err error) {
 	lists := map[string]string{}
 	for _, table := range workdir.ListedTables() {
 		lists[table] = s.wd.Recorded(workdir.RecordedList(table))
@@ -58,7 +58,7 @@ func (s *starter) databaseFromTables(schema, target string) (done bool, err erro
 	if !ok || err != nil {
 		return false, err
 	}
-	remarks, err := ovsdb.FromTables(schema, tables, target)
+	remarks, err := ovsdb.FromTables(ctx, schema, tables, target)
 	if err != nil {
 		return false, err
 	}

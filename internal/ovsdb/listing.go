@@ -2,6 +2,7 @@ package ovsdb
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"regexp"
 	"strings"
@@ -23,6 +24,9 @@ var (
 	tableLine  = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*) table$`)
 )
 
+// mostColumns is several times what any table has.
+const mostColumns = 200
+
 // Listing reads the output of `ovs-vsctl list`. Lines that are none of it (the
 // warnings that ovs-vsctl prints among them) are passed over.
 func Listing(r io.Reader) ([]Record, error) {
@@ -38,12 +42,16 @@ func Tables(r io.Reader, first string) (map[string][]Record, error) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, 16<<20)
 	for scanner.Scan() {
+		records := tables[table]
+		full := len(records) > 0 && len(records[len(records)-1].Columns) == mostColumns
+		if text := scanner.Bytes(); full && !bytes.HasPrefix(text, []byte("_uuid")) && !bytes.HasSuffix(text, []byte(" table")) {
+			continue
+		}
 		line := strings.TrimRight(scanner.Text(), "\r")
 		if m := tableLine.FindStringSubmatch(line); m != nil {
 			table = m[1]
 			continue
 		}
-		records := tables[table]
 		m := listedLine.FindStringSubmatch(line)
 		switch {
 		case m == nil:

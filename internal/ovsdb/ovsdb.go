@@ -61,13 +61,14 @@ var (
 
 // Inspect reads a database file to its end and says what it is, checking every
 // record's length and sum. It reads through gzip. Memory use is that of the
-// longest record. A file that cannot be served at all is an error wrapping one
+// longest damaged record. A file that cannot be served at all is an error wrapping one
 // of the sentinels; damage that Standalone mends or works around is in Info.
 func Inspect(ctx context.Context, r io.Reader) (Info, error) {
-	src, err := newSource(r)
+	src, err := newSource(ctx, r)
 	if err != nil {
 		return Info{}, err
 	}
+	defer src.close()
 	if src.info.Form == FormStandalone {
 		src.scan.onward = nowhere{ctx}
 	}

@@ -32,7 +32,9 @@ func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	db.reconcile()
+	if err := db.reconcile(ctx); err != nil {
+		return nil, err
+	}
 	if err := out.cut(end); err != nil {
 		return nil, err
 	}
@@ -264,22 +266,102 @@ func applyDiff(old, diff json.RawMessage, isMap bool) json.RawMessage {
 	return compose(slices.DeleteFunc(members, func(m element) bool { return m.key == "" }), isMap)
 }
 
+// place is where a row is.
+type place struct{ table, uuid string }
+
 // reconcile takes out what ovsdb-server would refuse, until nothing is left.
-func (db *database) reconcile() {
-	for changed := true; changed; {
-		changed = false
-		for _, table := range slices.Sorted(maps.Keys(db.tables)) {
-			for uuid, r := range db.tables[table] {
-				if !db.resolve(table, r) {
-					db.remove(table, uuid, "without a row that it needs")
-					changed = true
-				}
+func (db *database) reconcile(ctx context.Context) error {
+	var pending []place
+	for table, rows := range db.tables {
+		for uuid := range rows {
+			pending = append(pending, place{table, uuid})
+		}
+	}
+	var refer referrers
+	const rounds = 100 // a reference that was taken out can make a row like another: real ones take two
+	for range rounds {
+		for len(pending) > 0 {
+			removed, err := db.resolveAll(ctx, pending)
+			if err != nil {
+				return err
 			}
-			if db.thin(table) {
-				changed = true
+			pending = refer.to(db, removed)
+		}
+		var removed []place
+		for _, table := range slices.Sorted(maps.Keys(db.tables)) {
+			removed = append(removed, db.thin(table)...)
+		}
+		if len(removed) == 0 {
+			return nil
+		}
+		pending = refer.to(db, removed)
+	}
+	return fmt.Errorf("%w: what is left after a lost record can't be made consistent; collect it again", ErrNotDatabase)
+}
+
+// resolveAll takes references to absent rows out of some rows, and removes those
+// that can't stand without them, which it returns.
+func (db *database) resolveAll(ctx context.Context, rows []place) (removed []place, err error) {
+	for _, p := range rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if r := db.tables[p.table][p.uuid]; r != nil && !db.resolve(p.table, r) {
+			db.remove(p.table, p.uuid, "without a row that it needs")
+			removed = append(removed, p)
+		}
+	}
+	return removed, nil
+}
+
+// referrers are the rows that refer to a row, by its UUID. They are looked for
+// once, when the first row is removed.
+type referrers struct{ byTarget map[string][]place }
+
+func (r *referrers) to(db *database, removed []place) []place {
+	if len(removed) > 0 && r.byTarget == nil {
+		r.byTarget = map[string][]place{}
+		for table, rows := range db.tables {
+			for uuid, row := range rows {
+				for _, target := range db.targets(table, row) {
+					r.byTarget[target] = append(r.byTarget[target], place{table, uuid})
+				}
 			}
 		}
 	}
+	var rows []place
+	for _, p := range removed {
+		rows = append(rows, r.byTarget[p.uuid]...)
+	}
+	return rows
+}
+
+// targets are the UUIDs that a row refers to.
+func (db *database) targets(table string, r columns) []string {
+	var list []string
+	for column, schema := range db.schema[table].Columns {
+		kind := schema.Type
+		if kind.Key.RefTable == "" && kind.Value.RefTable == "" {
+			continue
+		}
+		for _, m := range elements(r[column], kind.isMap()) {
+			for _, atom := range []string{m.key, m.value} {
+				if uuid, ok := uuidOf(atom); ok {
+					list = append(list, uuid)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// uuidOf reads a UUID as RFC 7047, 5.1, writes it.
+func uuidOf(atom string) (uuid string, ok bool) {
+	var pair []string
+	if json.Unmarshal([]byte(atom), &pair) != nil || len(pair) != 2 {
+		return "", false
+	}
+	return pair[1], true
 }
 
 func (db *database) remove(table, uuid, why string) {
@@ -316,20 +398,20 @@ func (db *database) refers(kind baseType, atom string) bool {
 	if !known {
 		return true
 	}
-	var pair []string
-	if json.Unmarshal([]byte(atom), &pair) != nil || len(pair) != 2 {
-		return false
-	}
-	return table[pair[1]] != nil
+	uuid, ok := uuidOf(atom)
+	return ok && table[uuid] != nil
 }
 
 // thin removes rows that double another one's index or exceed the table's
 // size: first those with the fewest columns, which are likely to be later
-// changes to a row whose insertion was lost.
-func (db *database) thin(table string) bool {
+// changes to a row whose insertion was lost. It returns what it removed.
+func (db *database) thin(table string) (removed []place) {
 	rows := db.tables[table]
 	schema := db.schema[table]
-	before := len(rows)
+	remove := func(uuid, why string) {
+		db.remove(table, uuid, why)
+		removed = append(removed, place{table, uuid})
+	}
 	uuids := slices.SortedFunc(maps.Keys(rows), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(rows[b]), len(rows[a])), strings.Compare(a, b))
 	})
@@ -342,7 +424,7 @@ func (db *database) thin(table string) bool {
 			}
 			key := indexKey(r, index)
 			if seen[key] {
-				db.remove(table, uuid, "with the key of another row")
+				remove(uuid, "with the key of another row")
 			}
 			seen[key] = true
 		}
@@ -353,10 +435,10 @@ func (db *database) thin(table string) bool {
 			continue
 		}
 		if left++; schema.MaxRows > 0 && left > schema.MaxRows {
-			db.remove(table, uuid, "more than the table may hold")
+			remove(uuid, "more than the table may hold")
 		}
 	}
-	return len(rows) < before
+	return removed
 }
 
 func indexKey(r columns, index []string) string {

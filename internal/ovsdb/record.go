@@ -159,11 +159,15 @@ func (s *scanner) next() (*record, error) {
 	}
 	// An anonymised record may be longer than announced, by any amount; one
 	// followed by gigabytes of something else should not be kept in memory.
-	if room := min(head.length, s.most) + maxHeader; int64(cap(s.body)) < room {
+	keep := saturated(head.length, s.spare)
+	if first, _ := s.in.Peek(1); head.length >= large && (len(first) == 0 || first[0] != '{') {
+		keep = s.spare // it is no transaction, whatever its length: nobody needs all of it
+	}
+	if room := min(head.length, s.most, keep) + maxHeader; int64(cap(s.body)) < room {
 		s.body = nil // given free before the larger one is made
 		s.body = make([]byte, 0, room)
 	}
-	size, body, err := s.until(saturated(head.length, s.spare))
+	size, body, err := s.until(keep)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +175,7 @@ func (s *scanner) next() (*record, error) {
 		return nil, err
 	}
 	r.size, r.body, r.last = size, body, s.ahead == nil
-	if size >= r.length {
+	if size >= r.length && int64(len(body)) >= r.length {
 		sum := sha1.Sum(body[:r.length])
 		if hex.EncodeToString(sum[:]) == head.sum {
 			r.intact, r.body = true, body[:r.length]

@@ -54,7 +54,7 @@ func TestRecordsAreSplitAcrossReads(t *testing.T) {
 func TestUnboundedGarbageIsNotKept(t *testing.T) {
 	file := io.MultiReader(bytes.NewReader(rec("JSON", `{"name":"X","version":"1.0.0","tables":{}}`)),
 		io.LimitReader(endless{}, 64<<20))
-	src, err := newSource(file)
+	src, err := newSource(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}

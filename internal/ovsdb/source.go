@@ -3,10 +3,8 @@ package ovsdb
 import (
 	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -21,7 +19,7 @@ type source struct {
 	before int64         // bytes before the first record
 	first  *record       // until next has handed it out
 	head   clusterHeader // of a clustered file
-	packed *unpacker     // of a gzip'd file
+	packed *unpacked     // of a gzip'd file
 }
 
 // schemaHead is what a schema record says of the database (RFC 7047, 3.2).
@@ -32,28 +30,34 @@ type schemaHead struct {
 }
 
 // newSource reads the first record, by which a file is known.
-func newSource(r io.Reader) (*source, error) {
+func newSource(ctx context.Context, r io.Reader) (*source, error) {
+	s := &source{}
+	if err := s.open(ctx, r); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) open(ctx context.Context, r io.Reader) error {
 	in := bufio.NewReaderSize(r, 1<<16)
 	start, err := in.Peek(512)
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("reading the database: %w", err)
+		return fmt.Errorf("reading the database: %w", err)
 	}
-	if len(start) == 0 {
-		return nil, errEmpty()
-	}
-	s := &source{}
 	if bytes.HasPrefix(start, []byte{0x1f, 0x8b}) {
-		if s.packed, err = unpack(in); err != nil {
-			return nil, err
+		if s.packed, err = unpack(ctx, in, folderOf(r)); err != nil {
+			return err
 		}
 		s.info.Gzip = true
-		in = bufio.NewReaderSize(s.packed, 1<<16)
-		if start, _ = in.Peek(512); len(start) == 0 {
-			return nil, errEmpty()
-		}
+		r, in = s.packed.file, bufio.NewReaderSize(s.packed.file, 1<<16)
+		start, _ = in.Peek(512)
+	}
+	if len(start) == 0 {
+		return errEmpty()
 	}
 	s.scan = newScanner(in)
-	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok && s.packed == nil {
+	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
 		if stat, err := file.Stat(); err == nil {
 			s.scan.most = stat.Size()
 			if stat.Mode().IsRegular() {
@@ -62,22 +66,29 @@ func newSource(r io.Reader) (*source, error) {
 		}
 	}
 	if s.before, err = s.scan.skip(); err != nil {
-		return nil, fmt.Errorf("reading the database: %w", err)
+		return fmt.Errorf("reading the database: %w", err)
 	}
 	if s.scan.ahead == nil && looksLikeRows(start) {
-		return nil, tailed("it starts inside a record, and no other follows")
+		return tailed("it starts inside a record, and no other follows")
 	}
 	if s.scan.ahead == nil {
-		return nil, fmt.Errorf("%w: it is %s%s", ErrNotDatabase, looksLike(start), s.inside())
+		return fmt.Errorf("%w: it is %s%s", ErrNotDatabase, looksLike(start), s.inside())
 	}
 	if s.first, err = s.scan.next(); err != nil {
-		return nil, fmt.Errorf("reading the database: %w", err)
+		return fmt.Errorf("reading the database: %w", err)
 	}
 	if s.before > 0 {
 		s.info.damage("%d bytes before the first record", s.before)
 	}
 	s.check(s.first)
-	return s, s.identify()
+	return s.identify()
+}
+
+// close ends the use of a source.
+func (s *source) close() {
+	if s.packed != nil {
+		s.packed.file.Close()
+	}
 }
 
 func errEmpty() error { return fmt.Errorf("%w: collect it again", ErrEmpty) }
@@ -221,40 +232,4 @@ func looksLike(start []byte) string {
 	}
 	line, _, _ := bytes.Cut(start, []byte("\n"))
 	return "text that starts with " + strconv.Quote(string(line))
-}
-
-// unpacker reads a gzip stream. One that is cut off or broken ends early
-// rather than failing: what came before is a database with a torn tail.
-type unpacker struct {
-	zip  *gzip.Reader
-	cut  error
-	told bool
-}
-
-func unpack(r io.Reader) (*unpacker, error) {
-	zip, err := gzip.NewReader(r)
-	if err != nil {
-		return nil, fmt.Errorf("%w: gzip data that cannot be unpacked: %w", ErrNotDatabase, err)
-	}
-	return &unpacker{zip: zip}, nil
-}
-
-func (u *unpacker) Read(p []byte) (int, error) {
-	if u.cut != nil {
-		return 0, io.EOF
-	}
-	n, err := u.zip.Read(p)
-	var corrupt flate.CorruptInputError
-	for _, broken := range []error{io.ErrUnexpectedEOF, gzip.ErrChecksum, gzip.ErrHeader} {
-		if errors.Is(err, broken) {
-			u.cut = err
-		}
-	}
-	if errors.As(err, &corrupt) {
-		u.cut = err
-	}
-	if u.cut != nil {
-		return n, io.EOF
-	}
-	return n, err
 }

@@ -21,9 +21,9 @@ import (
 // right; text that was cut off or destroyed is left out. The remarks say what
 // was done, for a person. Info is what Inspect would tell of src.
 //
-// Memory use is small for an undamaged file, and that of the longest record for
-// others, and for gzip'd ones: two to three times that where it is a cluster's
-// snapshot. Only when a record in the middle was lost does the whole database have
+// Memory use is small for an undamaged file, and that of the longest damaged
+// record for others: two to three times that where it is a cluster's snapshot.
+// What a gzip'd file holds needs room beside src. Only when a record in the middle was lost does the whole database have
 // to be in memory (see rebuild).
 func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	out, err := newOutput(dst)
@@ -50,18 +50,26 @@ func transcribe(ctx context.Context, src string, out *output) (Info, []string, e
 		return Info{}, nil, fmt.Errorf("opening the database: %w", err)
 	}
 	defer in.Close()
-	from, err := newSource(in)
+	from, err := newSource(ctx, in)
 	if err != nil {
 		return Info{}, nil, fmt.Errorf("%s: %w", src, err)
 	}
+	defer from.close()
 	if from.info.Form == FormStandalone {
 		from.scan.onward = out
 	}
-	c := copier{from: from, out: out, stray: from.before}
-	if err := c.run(ctx); err != nil {
-		return from.info, c.remarks(), fmt.Errorf("%s: %w", src, err)
+	remarks, err := carry(ctx, from, out)
+	if err != nil {
+		return from.info, remarks, fmt.Errorf("%s: %w", src, err)
 	}
-	return from.info, c.remarks(), nil
+	return from.info, remarks, nil
+}
+
+// carry writes the records of a source to out.
+func carry(ctx context.Context, from *source, out *output) ([]string, error) {
+	c := copier{from: from, out: out, stray: from.before}
+	err := c.run(ctx)
+	return c.remarks(), err
 }
 
 // copier carries records from a source to an output and counts what it mends

@@ -1,6 +1,7 @@
 package ovsdb
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func printed(path, first string) (map[string][]Record, error) {
 // FromTables writes a standalone database file of the schema in a file, with
 // the rows that were printed. Columns that don't last (statistics and the like)
 // and those that the schema lacks are left out. The remarks name what else was.
-func FromTables(schema string, tables map[string][]Record, dst string) ([]string, error) {
+func FromTables(ctx context.Context, schema string, tables map[string][]Record, dst string) ([]string, error) {
 	text, err := os.ReadFile(schema)
 	if err != nil {
 		return nil, err
@@ -67,7 +68,9 @@ func FromTables(schema string, tables map[string][]Record, dst string) ([]string
 		return nil, fmt.Errorf("%s: %w", schema, err)
 	}
 	remarks := db.fill(tables)
-	db.reconcile()
+	if err := db.reconcile(ctx); err != nil {
+		return nil, err
+	}
 	out, err := newOutput(dst)
 	if err != nil {
 		return nil, err

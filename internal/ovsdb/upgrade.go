@@ -29,7 +29,7 @@ func Upgrade(ctx context.Context, tool Tool, path, schemaPath string) (remark st
 	if err != nil {
 		return "", err
 	}
-	found, err := head(path)
+	found, err := head(ctx, path)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
@@ -72,16 +72,17 @@ func firstWord(ctx context.Context, tool Tool, command, schemaPath string) (stri
 }
 
 // head reads what the first record of a file says.
-func head(path string) (Info, error) {
+func head(ctx context.Context, path string) (Info, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Info{}, err
 	}
 	defer file.Close()
-	src, err := newSource(file)
+	src, err := newSource(ctx, file)
 	if err != nil {
 		return Info{}, err
 	}
+	defer src.close()
 	return src.info, nil
 }
 
