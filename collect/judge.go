@@ -156,13 +156,15 @@ func judge(ctx context.Context, o node.Output, dump workdir.Dump) (Dump, error) 
 	in := interrupt.Reader(ctx, f)
 	var problems []openflow.Problem
 	var entries []openflow.Entry
+	bad := 0
 	switch dump {
 	case workdir.Flows:
 		for _, p := range openflow.Flows(in) {
 			if p == nil {
 				d.Entries++
 			} else {
-				problems = append(problems, *p)
+				bad++
+				d.blame(*p)
 			}
 		}
 	case workdir.Groups:
@@ -174,16 +176,23 @@ func judge(ctx context.Context, o node.Output, dump workdir.Dump) (Dump, error) 
 	}
 	d.Entries += len(entries)
 	for _, p := range problems {
-		if p.Lost {
-			if d.Lost == 0 {
-				d.first = p
-			}
-			d.Lost++
-		}
+		bad++
+		d.blame(p)
 	}
 	// A command that was killed before it printed its header leaves an empty file: that says nothing.
-	d.failed = d.Entries == 0 && (len(problems) > 0 || o.Size == 0)
+	d.failed = d.Entries == 0 && (bad > 0 || o.Size == 0)
 	return d, ctx.Err()
+}
+
+// blame counts a line that was data and can't be used.
+func (d *Dump) blame(p openflow.Problem) {
+	if !p.Lost {
+		return
+	}
+	if d.Lost == 0 {
+		d.first = p
+	}
+	d.Lost++
 }
 
 func sameVersion(list []Dump, version string) bool {

@@ -3,7 +3,6 @@ package openflow
 import (
 	"io"
 	"iter"
-	"slices"
 	"strings"
 )
 
@@ -122,8 +121,15 @@ func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
 		// After a decode error comes its hexdump: nothing of it is news.
 		return Flow{}, problem, undecoded
 	}
+	if len(match) > maxMatch {
+		return Flow{}, newProblem(n, text, "its match is longer than any flow's", true), false
+	}
 	return Flow{Line: n, Text: cleaned(match, actions)}, nil, false
 }
+
+// maxMatch bounds the part before a flow's actions, in bytes. All fields that
+// there are, each with a mask and as long as it can be, take half of it.
+const maxMatch = 64 << 10
 
 // cutActions splits a flow at its " actions=" (or ",actions=", as
 // bridge/dump-flows has it).
@@ -169,10 +175,22 @@ func cleaned(match, actions string) string {
 	return b.String()
 }
 
-// tokens splits at commas and blanks, but not within quotes or parentheses.
-func tokens(text string) []string { return slices.Collect(eachToken(text)) }
+// mostTokens is ten times what the longest flows of real nodes have.
+const mostTokens = 10000
 
-// eachToken yields what tokens returns.
+// tokens are the first of those that eachToken yields.
+func tokens(text string) []string {
+	list := make([]string, 0, 16)
+	for token := range eachToken(text) {
+		if len(list) == mostTokens {
+			break
+		}
+		list = append(list, token)
+	}
+	return list
+}
+
+// eachToken splits at commas and blanks, but not within quotes or parentheses.
 func eachToken(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start, depth, quoted := 0, 0, false

@@ -19,19 +19,20 @@ var groupID = regexp.MustCompile(`^group_id=([0-9]+),`)
 
 // Groups reads a dump of ovs-ofctl dump-groups.
 func Groups(r io.Reader) (groups []Entry, problems []Problem) {
+	var bad problemList
 	for n, l := range lines(r) {
 		text := strings.TrimSpace(l.text)
 		switch id := groupID.FindStringSubmatch(text); {
 		case l.err != nil || l.tooLong:
-			problems = append(problems, *newProblem(n, text, "can't be read", true))
+			bad.add(newProblem(n, text, "can't be read", true))
 		case isHeader(l.text):
 		case id != nil:
 			groups = append(groups, Entry{Line: n, ID: parseID(id[1]), Text: text})
 		default:
-			problems = append(problems, *notData(n, text, "a group"))
+			bad.add(notData(n, text, "a group"))
 		}
 	}
-	return groups, problems
+	return groups, bad.all()
 }
 
 // meterNumber is how ovs-ofctl spells a meter's id: those that OpenFlow
@@ -49,6 +50,7 @@ var meterID = regexp.MustCompile(`^meter=` + meterNumber + `[ ,]`)
 // Meters reads a dump of ovs-ofctl dump-meters, where each band stands on a
 // line of its own. The text of a meter is one line again.
 func Meters(r io.Reader) (meters []Entry, problems []Problem) {
+	var bad problemList
 	var text strings.Builder // of the last meter, which may have a million bands
 	whole := func() {
 		if len(meters) > 0 {
@@ -61,7 +63,7 @@ func Meters(r io.Reader) (meters []Entry, problems []Problem) {
 		line := strings.TrimSpace(l.text)
 		switch id := meterID.FindStringSubmatch(line); {
 		case l.err != nil || l.tooLong:
-			problems = append(problems, *newProblem(n, line, "can't be read", true))
+			bad.add(newProblem(n, line, "can't be read", true))
 		case isHeader(l.text):
 		case id != nil:
 			whole()
@@ -75,11 +77,11 @@ func Meters(r io.Reader) (meters []Entry, problems []Problem) {
 			text.WriteString(separator + line)
 			separator = " "
 		default:
-			problems = append(problems, *notData(n, line, "a meter"))
+			bad.add(notData(n, line, "a meter"))
 		}
 	}
 	whole()
-	return meters, problems
+	return meters, bad.all()
 }
 
 var meterStat = regexp.MustCompile(`^meter:` + meterNumber + ` .*duration:([0-9.]+)s`)
@@ -104,23 +106,27 @@ const tlvFields = 64
 // TLVMap reads ovs-ofctl dump-tlv-map. Older versions separate the columns with
 // tabs, and class 0 prints as "0". An entry's ID is N of tun_metadataN.
 func TLVMap(r io.Reader) (mappings []Entry, problems []Problem) {
+	var bad problemList
 	for n, l := range lines(r) {
 		text := strings.TrimSpace(l.text)
-		col := strings.Fields(text)
+		var col []string
+		if len(text) < 200 { // a mapping has a quarter of that
+			col = strings.Fields(text)
+		}
 		switch {
 		case l.err != nil || l.tooLong:
-			problems = append(problems, *newProblem(n, text, "can't be read", true))
+			bad.add(newProblem(n, text, "can't be read", true))
 		case isHeader(l.text), tlvDecoration(text):
 		case len(mappings) == tlvFields:
-			problems = append(problems, *newProblem(n, text, "more mappings than a switch can hold", true))
+			bad.add(newProblem(n, text, "more mappings than a switch can hold", true))
 		case len(col) == 4 && strings.HasPrefix(col[3], "tun_metadata"):
 			mappings = append(mappings, Entry{Line: n, ID: parseID(col[3][len("tun_metadata"):]),
 				Text: "{class=" + col[0] + ",type=" + col[1] + ",len=" + col[2] + "}->" + col[3]})
 		default:
-			problems = append(problems, *notData(n, text, "a TLV mapping"))
+			bad.add(notData(n, text, "a TLV mapping"))
 		}
 	}
-	return mappings, problems
+	return mappings, bad.all()
 }
 
 func tlvDecoration(text string) bool {

@@ -31,10 +31,37 @@ type Problem struct {
 func (p Problem) String() string { return fmt.Sprintf("line %d: %s: %q", p.Line, p.Reason, p.Text) }
 
 func newProblem(line int, text, reason string, lost bool) *Problem {
-	return &Problem{Line: line, Text: shorten(text, 200), Reason: reason, Lost: lost}
+	return &Problem{Line: line, Text: Shorten(text, 200), Reason: reason, Lost: lost}
 }
 
-func shorten(text string, n int) string {
+// problemList keeps the first of very many problems: a dump can be a hundred
+// million lines of anything.
+type problemList struct {
+	list []Problem
+	more int // that hold data
+}
+
+const mostProblems = 10000
+
+func (l *problemList) add(p *Problem) {
+	if len(l.list) < mostProblems {
+		l.list = append(l.list, *p)
+	} else if p.Lost {
+		l.more++
+	}
+}
+
+// all are those that were kept, and one for the rest.
+func (l *problemList) all() []Problem {
+	if l.more == 0 {
+		return l.list
+	}
+	last := l.list[len(l.list)-1]
+	return append(l.list, Problem{Line: last.Line + 1, Reason: fmt.Sprintf("%d more lines can't be used", l.more), Lost: true})
+}
+
+// Shorten is text, or its first n bytes with an ellipsis.
+func Shorten(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

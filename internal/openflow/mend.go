@@ -94,6 +94,10 @@ func setsMasked(text string) bool {
 		if !ok {
 			return false
 		}
+		if last := strings.LastIndex(value, set); last >= 0 { // those before have no end of their own
+			value = value[last+len(set):]
+		}
+		text = rest
 		if !strings.Contains(value, "/") {
 			continue
 		}

@@ -72,6 +72,8 @@ func portNumber(text string) (int, error) {
 }
 
 func flagList(text string) []string {
+	const longest = 4096 // bytes; all flags together have some hundred
+	text = text[:min(len(text), longest)]
 	var flags []string
 	for _, f := range strings.Fields(text) {
 		if f != "0" {

@@ -16,8 +16,8 @@ func IsData(path string) bool {
 	if !filepath.IsLocal(path) || filepath.Clean(path) != path || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return false
 	}
-	for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
-		if isUnit(dir) {
+	for _, unit := range allUnits() {
+		if strings.HasPrefix(path, unit+"/") {
 			return true
 		}
 	}

@@ -3,8 +3,11 @@ package workdir
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A workdir can come from somebody else: copied, or unpacked from an archive.
@@ -58,22 +61,49 @@ func TestPurgeFollowsNoLinkOut(t *testing.T) {
 	}
 }
 
-// TestLinksWhereFilesAreWritten: they would be written, and removed, elsewhere.
-func TestLinksWhereFilesAreWritten(t *testing.T) {
-	for _, name := range []string{"bin", "run", "var-run", stagingName, "run/ovs"} {
-		wd := filepath.Join(t.TempDir(), "wd")
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(wd, name)), 0o700); err != nil {
+// TestStrangeThings: links would be followed out of the workdir, where files are
+// written and removed; pipes and devices would be read for ever.
+func TestStrangeThings(t *testing.T) {
+	link := func(path string) error { return os.Symlink("/usr/bin", path) }
+	pipe := func(path string) error { return unix.Mkfifo(path, 0o600) }
+	for _, name := range []string{"bin", "run", "var-run", stagingName, "run/ovs", "db", "db/ovs", "db/ovs/conf.db", "restore_flows", "recorded", "recorded/bridges/br-int/show",
+		"manifest.json", "replica.json", "report.json", stagingName + "/" + commitName} {
+		for what, make := range map[string]func(string) error{"a link": link, "a named pipe": pipe} {
+			wd := filepath.Join(t.TempDir(), "wd")
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(wd, name)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := make(filepath.Join(wd, name)); err != nil {
+				t.Fatal(err)
+			}
+			for command, open := range map[string]func(string) (*Dir, error){"Find": Find, "Lock": Lock} {
+				d, err := open(wd)
+				if err == nil {
+					d.Unlock()
+				}
+				if err == nil || !strings.Contains(err.Error(), name+" is "+what) {
+					t.Errorf("%s: %s %s: %v", command, name, what, err)
+				}
+			}
+		}
+	}
+}
+
+// TestFilesThatAreNoneOfOurs: what bears the name of one of our files may hold anything.
+func TestFilesThatAreNoneOfOurs(t *testing.T) {
+	d := fresh(t)
+	for name, text := range map[string]string{
+		"a hundred MB": strings.Repeat(" ", 100<<20), "ten million values": `{"collections":[` + strings.Repeat("{},", 10<<20) + `{}]}`,
+	} {
+		if err := os.WriteFile(d.manifestPath(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink("/usr/bin", filepath.Join(wd, name)); err != nil {
-			t.Fatal(err)
-		}
-		d, err := Lock(wd)
-		if err == nil {
-			d.Unlock()
-		}
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := d.Manifest()
+		runtime.ReadMemStats(&after)
+		if grown := after.TotalAlloc - before.TotalAlloc; err == nil || grown > 64<<20 {
+			t.Errorf("%s: %v, %d bytes", name, err, grown)
 		}
 	}
 }

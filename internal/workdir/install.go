@@ -56,13 +56,14 @@ func units(k Kind, databaseOnly bool) []string {
 }
 
 // isUnit tells what a commit may name: a workdir can come from somebody else.
-func isUnit(name string) bool {
+func isUnit(name string) bool { return slices.Contains(allUnits(), name) }
+
+func allUnits() []string {
+	var all []string
 	for _, k := range Kinds() {
-		if slices.Contains(units(k, false), name) {
-			return true
-		}
+		all = append(all, units(k, false)...)
 	}
-	return false
+	return all
 }
 
 // Occupied returns a sentence for each of the kinds that the workdir holds data

@@ -96,14 +96,22 @@ func (m *Manifest) put(c Collection) {
 
 // ReadJSON reads the JSON file at path into v.
 func ReadJSON(path string, v any) error {
-	raw, err := os.ReadFile(path)
+	raw, err := readFile(path)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, v); err != nil {
+	if err := DecodeJSON(raw, v); err != nil {
 		return fmt.Errorf("%s is damaged: %w", path, err)
 	}
 	return nil
+}
+
+// DecodeJSON decodes a text of at most a million values into v.
+func DecodeJSON(text []byte, v any) error {
+	if n := values(text); n > mostValues {
+		return fmt.Errorf("it has %d values, over %d", n, mostValues)
+	}
+	return json.Unmarshal(text, v)
 }
 
 // WriteJSON writes v to path so that a reader sees the old file or the new one, never a part.

@@ -63,7 +63,8 @@ func Find(path string) (*Dir, error) {
 	if err := checkOwner(abs); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	return &Dir{path: abs}, nil
+	d := &Dir{path: abs}
+	return d, d.checkTree()
 }
 
 // Lock opens the workdir at path for changing it, makes it (0700) where it is
@@ -81,10 +82,6 @@ func Lock(path string) (*Dir, error) {
 		return nil, err
 	}
 	if d.lock, err = takeLock(d.path); err != nil {
-		return nil, err
-	}
-	if err := d.checkLinks(); err != nil {
-		d.Unlock()
 		return nil, err
 	}
 	if err := d.recoverInstall(); err != nil {
@@ -127,23 +124,6 @@ func checkOwner(path string) error {
 	}
 	if st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
 		return fmt.Errorf("workdir %s can be written to by others (mode %04o): it is not used; chmod go-w it, or choose another with -w", path, st.Mode&0o7777)
-	}
-	return nil
-}
-
-// checkLinks refuses links where a replica's files are written and removed: a
-// workdir that was copied from somebody could have them lead anywhere.
-func (d *Dir) checkLinks() error {
-	for _, name := range []string{"bin", "run", "var-run", stagingName} {
-		err := filepath.WalkDir(d.join(name), func(path string, e os.DirEntry, err error) error {
-			if err == nil && e.Type() == os.ModeSymlink {
-				return fmt.Errorf("workdir %s: %s is a link, and ovs-offline makes none there: it is not used; remove it, or choose another with -w", d.path, path)
-			}
-			return nil // what can't be read is named by who needs it
-		})
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -102,14 +103,19 @@ func (n *Node) compareEntries(b *Bridge, dump workdir.Dump, collected, have []op
 		there[e.Text] = true
 	}
 	counts := n.Report.counts(b.Name, dump)
+	const most = 5 // are named
 	for _, e := range collected {
 		switch {
 		case there[e.Text]:
 			counts.Restored++
 		case !aside[e.Line]:
-			counts.Different++
-			n.Report.Remarks = append(n.Report.Remarks, b.Name+": "+string(dump)+": read back otherwise: "+e.Text)
+			if counts.Different++; counts.Different <= most {
+				n.Report.Remarks = append(n.Report.Remarks, b.Name+": "+string(dump)+": read back otherwise: "+openflow.Shorten(e.Text, 4096))
+			}
 		}
+	}
+	if counts.Different > most {
+		n.Report.Remarks = append(n.Report.Remarks, fmt.Sprintf("%s: %s: %d in all were read back otherwise", b.Name, dump, counts.Different))
 	}
 }
 

@@ -74,9 +74,11 @@ type loader struct {
 	unknown unknownWords // that ovs-ofctl said it does not know
 	// spelling is how ovs-ofctl has to print flows for them to be those of the dump.
 	spelling string
-	// problems are the dump's lines that are no flows; made up are the flows
-	// that were loaded in place of those that a damaged dump lacks.
+	// problems are the first of the dump's lines that are no flows, and more how
+	// many others held data; made up are the flows that were loaded in place of
+	// those that a damaged dump lacks.
 	problems []openflow.Problem
+	more     int
 	madeUp   []openflow.Flow
 }
 
@@ -93,6 +95,7 @@ type pending struct {
 type batch struct {
 	flows    []pending
 	problems []openflow.Problem
+	more     int // problems that held data and are not kept
 }
 
 // load reads the next flows while the switch takes the last ones.
@@ -124,7 +127,7 @@ func (l *loader) load(ctx context.Context, dump io.Reader) error {
 		}
 	}()
 	for b := range batches {
-		l.problems = append(l.problems, b.problems...)
+		l.problems, l.more = append(l.problems, b.problems...), l.more+b.more
 		l.node.Report.counts(l.bridge.Name, workdir.Flows).Collected += len(b.flows)
 		flying = append(flying, l.launch(reading, b.flows))
 		if len(flying) < ahead {
@@ -187,9 +190,18 @@ func (l *loader) land(ctx context.Context, flying *[]sending) error {
 // yield wants no more.
 func (l *loader) read(dump io.Reader, yield func(batch) bool) {
 	var own, loads batch
+	kept := 0
 	for flow, problem := range openflow.Flows(dump) {
-		if problem != nil {
+		switch {
+		case problem == nil:
+		case kept < mostItems:
+			kept++
 			own.problems = append(own.problems, *problem)
+			continue
+		case problem.Lost:
+			own.more++
+			continue
+		default:
 			continue
 		}
 		p := l.prepare(flow)

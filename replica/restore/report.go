@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 )
 
@@ -136,16 +137,32 @@ func (r *Report) setAside(i Item) {
 	}
 	r.aside[of][i.Line] = true
 	if len(r.SetAside) < mostItems {
-		r.SetAside = append(r.SetAside, i)
+		r.SetAside = append(r.SetAside, i.shortened())
 	} else {
 		r.remarkOnce(fmt.Sprintf("only the first %d of what is set aside are named", mostItems))
 	}
 	r.counts(i.Bridge, i.Dump).SetAside++
 }
 
+// shortened is an item to be read by people: a line can have 15 MB, and
+// ovs-ofctl says it again.
+func (i Item) shortened() Item {
+	const text, reason = 4096, 500
+	i.Text, i.Reason = openflow.Shorten(i.Text, text), openflow.Shorten(i.Reason, reason)
+	return i
+}
+
+// lost counts lines that could not be used, beyond those that are named.
+func (r *Report) lost(bridge string, dump workdir.Dump, lines int) {
+	r.remarkOnce(fmt.Sprintf("only the first %d of what is set aside are named", mostItems))
+	counts := r.counts(bridge, dump)
+	counts.Collected += lines
+	counts.SetAside += lines
+}
+
 func (r *Report) mended(i Item) {
 	if len(r.Mended) < mostItems {
-		r.Mended = append(r.Mended, i)
+		r.Mended = append(r.Mended, i.shortened())
 	} else {
 		r.remarkOnce(fmt.Sprintf("only the first %d of what was mended are named", mostItems))
 	}
@@ -153,7 +170,7 @@ func (r *Report) mended(i Item) {
 }
 
 func (r *Report) placeheld(i Item) {
-	r.Placeheld = append(r.Placeheld, i)
+	r.Placeheld = append(r.Placeheld, i.shortened())
 	r.counts(i.Bridge, i.Dump).Placeheld++
 }
 

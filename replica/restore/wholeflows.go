@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,12 +82,7 @@ func (l *loader) remark(format string, args ...any) {
 
 // damaged tells whether the dump held flows in lines that can't be used.
 func (l *loader) damaged() bool {
-	for _, p := range l.problems {
-		if p.Lost {
-			return true
-		}
-	}
-	return false
+	return l.more > 0 || slices.ContainsFunc(l.problems, func(p openflow.Problem) bool { return p.Lost })
 }
 
 // makeUp adds the flows that a damaged dump lacks, from wherever they are told,
@@ -175,6 +171,11 @@ func (l *loader) blame() error {
 		} else {
 			l.node.problem(l.bridge, workdir.Flows, p)
 		}
+	}
+	if l.more > 0 && whole {
+		l.remark("%d more lines can't be used: made up for by bridge/dump-flows", l.more)
+	} else if l.more > 0 {
+		l.node.Report.lost(l.bridge.Name, workdir.Flows, l.more)
 	}
 	return nil
 }
