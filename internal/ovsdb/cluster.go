@@ -3,6 +3,7 @@ package ovsdb
 import (
 	"encoding/json"
 	"fmt"
+	"sort"
 )
 
 // clusterHeader is the first record of a cluster member's file, and
@@ -111,14 +112,14 @@ func (l *raftLog) addEntry(r *clusterRecord) error {
 
 // takeBack removes the entries from index on.
 func (l *raftLog) takeBack(index int64) error {
-	for i, p := range l.open {
-		if p.index >= index {
-			l.overwritten += len(l.open) - i
-			l.open = l.open[:i]
-			return l.out.cut(p.offset)
-		}
+	i := sort.Search(len(l.open), func(i int) bool { return l.open[i].index >= index })
+	if i == len(l.open) {
+		return nil
 	}
-	return nil
+	l.overwritten += len(l.open) - i
+	offset := l.open[i].offset
+	l.open = l.open[:i]
+	return l.out.cut(offset)
 }
 
 // finish removes the entries that were never committed and tells how many.

@@ -46,7 +46,8 @@ func addUp(ctx context.Context, out *output, lost map[string]int64, tables ...st
 	if err := out.buf.Flush(); err != nil {
 		return nil, 0, fmt.Errorf("writing %s: %w", out.file.Name(), err)
 	}
-	scan := newScanner(io.NewSectionReader(out.file, 0, out.offset))
+	section := io.NewSectionReader(out.file, 0, out.offset)
+	scan := newScanner(section)
 	if _, err := scan.skip(); err != nil {
 		return nil, 0, err
 	}
@@ -61,6 +62,7 @@ func addUp(ctx context.Context, out *output, lost map[string]int64, tables ...st
 	db.lost = lost
 	if len(tables) > 0 {
 		maps.DeleteFunc(db.tables, func(name string, _ map[string]columns) bool { return !slices.Contains(tables, name) })
+		scan.file, scan.onward = section, &picker{want: func(key string) bool { return key == isDiff || db.tables[key] != nil }}
 	}
 	return db, end, db.applyAll(ctx, scan)
 }

@@ -54,14 +54,23 @@ func (db *database) applyAll(ctx context.Context, scan *scanner) error {
 		}
 		r, err := scan.next()
 		if err == io.EOF {
+			db.settle()
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		db.apply(r.body, r.offset)
+		body := r.body
+		if picked, ok := scan.onward.(*picker); ok && r.passed {
+			body = picked.take()
+		}
+		db.apply(body, r.offset)
 	}
 }
+
+// isDiff is the member of a transaction that says that its columns are
+// differences (ovsdb(5)).
+const isDiff = "_is_diff"
 
 // The parts of a schema (RFC 7047, 3.2) that say what ovsdb-server refuses.
 type (
@@ -126,6 +135,7 @@ type database struct {
 	told   map[string]bool  // those of them that a later record changed
 	gone   map[string]int   // rows taken out, by "table: reason"
 	cut    map[string]int   // references taken out, by "table.column"
+	sets   map[place]map[string]*members
 }
 
 type columns map[string]json.RawMessage
@@ -143,6 +153,7 @@ func newDatabase(schema []byte) (*database, error) {
 		told:   map[string]bool{},
 		gone:   map[string]int{},
 		cut:    map[string]int{},
+		sets:   map[place]map[string]*members{},
 	}
 	for name := range s.Tables {
 		db.tables[name] = map[string]columns{}
@@ -157,7 +168,7 @@ func (db *database) apply(body []byte, offset int64) {
 	if json.Unmarshal(body, &txn) != nil {
 		return
 	}
-	differs := string(txn["_is_diff"]) == "true"
+	differs := string(txn[isDiff]) == "true"
 	forgotten := func(uuid string) bool {
 		place, named := db.lost[uuid]
 		return named && offset >= place
@@ -172,12 +183,13 @@ func (db *database) apply(body []byte, offset int64) {
 			switch old := table[uuid]; {
 			case change == nil:
 				delete(table, uuid)
+				delete(db.sets, place{name, uuid})
 			case old == nil && forgotten(uuid):
 				db.forget(name, uuid)
 			case old == nil:
 				table[uuid] = change
 			default:
-				db.modify(name, old, change, differs)
+				db.modify(place{name, uuid}, old, change, differs)
 			}
 		}
 	}
@@ -191,14 +203,38 @@ func (db *database) forget(table, uuid string) {
 	}
 }
 
-func (db *database) modify(table string, old, change columns, differs bool) {
+func (db *database) modify(row place, old, change columns, differs bool) {
 	for column, value := range change {
-		kind := db.schema[table].Columns[column].Type
+		kind := db.schema[row.table].Columns[column].Type
 		if differs && kind.several() {
-			value = applyDiff(old[column], value, kind.isMap())
+			db.set(row, column, old[column], kind.isMap()).apply(value)
+			continue
 		}
 		old[column] = value
+		delete(db.sets[row], column)
 	}
+}
+
+// set is a column of several elements, taken apart when it first changes: a
+// bridge may get a thousand ports, one after the other.
+func (db *database) set(row place, column string, text json.RawMessage, isMap bool) *members {
+	if db.sets[row] == nil {
+		db.sets[row] = map[string]*members{}
+	}
+	if db.sets[row][column] == nil {
+		db.sets[row][column] = newMembers(text, isMap)
+	}
+	return db.sets[row][column]
+}
+
+// settle writes the columns that were taken apart.
+func (db *database) settle() {
+	for row, sets := range db.sets {
+		for column, m := range sets {
+			db.tables[row.table][row.uuid][column] = m.text()
+		}
+	}
+	clear(db.sets)
 }
 
 // element is one member of a set, or one pair of a map.
@@ -244,26 +280,41 @@ func compose(members []element, isMap bool) json.RawMessage {
 	return json.RawMessage(`["` + tag + `",[` + strings.Join(texts, ",") + `]]`)
 }
 
-// applyDiff gives old changed by diff: an element that is in both goes, one
-// that is new comes, and a key with another value takes that value.
-func applyDiff(old, diff json.RawMessage, isMap bool) json.RawMessage {
-	members := elements(old, isMap)
-	place := make(map[string]int, len(members))
-	for i, m := range members {
-		place[m.key] = i
+// members are the elements of a set or map, in their order.
+type members struct {
+	list  []element
+	place map[string]int // in list, of those that are there
+	isMap bool
+}
+
+func newMembers(text json.RawMessage, isMap bool) *members {
+	m := &members{list: elements(text, isMap), isMap: isMap, place: map[string]int{}}
+	for i, one := range m.list {
+		m.place[one.key] = i
 	}
-	for _, d := range elements(diff, isMap) {
-		i, there := place[d.key]
+	return m
+}
+
+// apply changes them by a difference: an element that is in both goes, one that
+// is new comes, and a key with another value takes that value.
+func (m *members) apply(diff json.RawMessage) {
+	for _, d := range elements(diff, m.isMap) {
+		i, there := m.place[d.key]
 		switch {
 		case !there:
-			members = append(members, d)
-		case members[i].value == d.value:
-			members[i].key = "" // no JSON text is empty
+			m.place[d.key] = len(m.list)
+			m.list = append(m.list, d)
+		case m.list[i].value == d.value:
+			m.list[i].key = "" // no JSON text is empty
+			delete(m.place, d.key)
 		default:
-			members[i].value = d.value
+			m.list[i].value = d.value
 		}
 	}
-	return compose(slices.DeleteFunc(members, func(m element) bool { return m.key == "" }), isMap)
+}
+
+func (m *members) text() json.RawMessage {
+	return compose(slices.DeleteFunc(slices.Clone(m.list), func(e element) bool { return e.key == "" }), m.isMap)
 }
 
 // place is where a row is.

@@ -81,7 +81,9 @@ type copier struct {
 
 	mended    int              // records whose length or sum was made right
 	uuids     int              // UUIDs put together again
-	dropped   []string         // records left out, each with the reason
+	dropped   int              // records left out
+	first     []string         // of them, each with the reason
+	named     *regexp.Regexp   // rowKey; nil before a record is left out
 	torn      string           // how the last record was cut off
 	stray     int64            // bytes that belong to no record
 	lost      bool             // something before the current record was left out
@@ -222,13 +224,15 @@ func (c *copier) drop(r *record, why string) {
 		return
 	}
 	if c.lostRows == nil {
-		c.lostRows = map[string]int64{}
+		c.lostRows, c.named = map[string]int64{}, regexp.MustCompile(rowKey)
 	}
 	body, _ := mendUUIDs(r.body)
-	for _, found := range regexp.MustCompile(rowKey).FindAllSubmatch(body, -1) {
+	for _, found := range c.named.FindAllSubmatch(body, -1) {
 		c.lostRows[string(found[1])] = c.out.offset
 	}
-	c.dropped = append(c.dropped, fmt.Sprintf("record %d (at offset %d) left out: %s", r.number, r.offset, why))
+	if c.dropped++; c.dropped <= maxDropped {
+		c.first = append(c.first, fmt.Sprintf("record %d (at offset %d) left out: %s", r.number, r.offset, why))
+	}
 }
 
 func (c *copier) finish() error {
@@ -263,8 +267,8 @@ func (c *copier) remarks() []string {
 		"lengths and sums made right, all of them are served")
 	say(c.uuids, "UUID", "UUIDs", "rewritten as MAC addresses are: given the form of a UUID again, "+
 		"other than the live ones but the same wherever they stand")
-	said = append(said, c.dropped[:min(len(c.dropped), maxDropped)]...)
-	say(len(c.dropped)-maxDropped, "more record", "more records", "left out likewise")
+	said = append(said, c.first...)
+	say(c.dropped-maxDropped, "more record", "more records", "left out likewise")
 	say(int(c.stray), "byte", "bytes", "between or after records, of no record: left out")
 	if c.torn != "" {
 		said = append(said, c.torn)
