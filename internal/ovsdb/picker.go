@@ -81,15 +81,21 @@ func (s *picker) begin() {
 	if !s.keep {
 		return
 	}
+	separator := byte('{')
 	if s.kept.Len() > 0 {
-		s.kept.WriteByte(',')
+		separator = ','
 	}
+	s.kept.WriteByte(separator)
 	s.kept.WriteString(`"` + string(s.key) + `":`)
 }
 
 // take returns the object of what was kept, and begins anew.
 func (s *picker) take() []byte {
-	body := append(append([]byte{'{'}, s.kept.Bytes()...), '}')
+	if s.kept.Len() == 0 {
+		s.kept.WriteByte('{')
+	}
+	s.kept.WriteByte('}')
+	body := s.kept.Bytes()
 	*s = picker{want: s.want}
 	return body
 }

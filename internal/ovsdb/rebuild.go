@@ -164,22 +164,21 @@ func newDatabase(schema []byte) (*database, error) {
 // apply adds one transaction record up (ovsdb(5), "Standalone Format"; with
 // "_is_diff", written since 2.15, columns are given as differences).
 func (db *database) apply(body []byte, offset int64) {
-	var txn map[string]json.RawMessage
+	var txn map[string]member
 	if json.Unmarshal(body, &txn) != nil {
 		return
 	}
-	differs := string(txn[isDiff]) == "true"
+	differs := txn[isDiff].isTrue
 	forgotten := func(uuid string) bool {
 		place, named := db.lost[uuid]
 		return named && offset >= place
 	}
-	for name, text := range txn {
-		var changes map[string]columns
+	for name, m := range txn {
 		table, known := db.tables[name]
-		if !known || json.Unmarshal(text, &changes) != nil {
+		if !known {
 			continue
 		}
-		for uuid, change := range changes {
+		for uuid, change := range m.rows {
 			switch old := table[uuid]; {
 			case change == nil:
 				delete(table, uuid)
@@ -193,6 +192,22 @@ func (db *database) apply(body []byte, offset int64) {
 			}
 		}
 	}
+}
+
+// member is one of a transaction: the changed rows of a table, or what is said
+// of the transaction.
+type member struct {
+	rows   map[string]columns
+	isTrue bool
+}
+
+// UnmarshalJSON takes anything: what is no row changes none.
+func (m *member) UnmarshalJSON(text []byte) error {
+	m.isTrue = string(text) == "true"
+	if text[0] == '{' && json.Unmarshal(text, &m.rows) != nil {
+		m.rows = nil
+	}
+	return nil
 }
 
 // forget counts a row whose insertion is lost, once.
