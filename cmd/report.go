@@ -82,7 +82,7 @@ func (o *options) printAllSteps(r *restore.Report) {
 		for _, d := range s.Details {
 			details = append(details, terminal.Escape(d))
 		}
-		t.AppendRow(table.Row{s.Step, s.Status, strings.Join(details, "\n")})
+		t.AppendRow(table.Row{terminal.Escape(s.Step), terminal.Escape(string(s.Status)), strings.Join(details, "\n")})
 	}
 	t.Render()
 	fmt.Fprintf(o.Out, "%d steps had nothing to do.\n\n", idle)

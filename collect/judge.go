@@ -205,19 +205,22 @@ func sameVersion(list []Dump, version string) bool {
 }
 
 // pick returns the index of the best dump: of the highest OpenFlow version that
-// lost nothing, or else the one that lost least for what it holds. The list
+// lost nothing, or else the one that holds most. One that lost nothing and holds
+// less than nine tenths of another is no better: it was made of fewer. The list
 // comes with the highest version first. -1 where there is none.
 func pick(list []Dump) int {
-	best := -1
+	most := -1
 	for i, d := range list {
-		if !d.Truncated && d.Lost == 0 {
-			return i
-		}
-		if best < 0 || d.Entries > list[best].Entries {
-			best = i
+		if most < 0 || d.Entries > list[most].Entries {
+			most = i
 		}
 	}
-	return best
+	for i, d := range list {
+		if !d.Truncated && d.Lost == 0 && 10*d.Entries >= 9*list[most].Entries {
+			return i
+		}
+	}
+	return most
 }
 
 func (d Dump) remarks(dump workdir.Dump) []string {

@@ -120,10 +120,13 @@ func (l *layout) assignLayers(component []*placed) {
 	}
 	outside := len(from) > 0
 	if !outside {
-		first := component[0]
-		for _, p := range component {
-			if p.box.Kind != Remote && l.inner(p.box) > l.inner(first.box) {
-				first = p
+		first, most := component[0], l.inner(component[0].box)
+		for _, p := range component[1:] {
+			if p.box.Kind == Remote {
+				continue
+			}
+			if n := l.inner(p.box); n > most {
+				first, most = p, n
 			}
 		}
 		from = []*placed{first}

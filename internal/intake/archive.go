@@ -277,10 +277,10 @@ func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
 		err = r.inner(name, in, depth+1)
 		r.size = outer
 	case ok && header.Typeflag == tar.TypeSymlink:
-		r.tree.keepLink(name, header.Linkname)
+		err = r.keepLink(name, header.Linkname)
 	case ok && header.Typeflag == tar.TypeLink:
 		if target, ok := local(header.Linkname); ok && join(below, target) != name {
-			r.tree.keepLink(name, relative(name, join(below, target)))
+			err = r.keepLink(name, relative(name, join(below, target)))
 		}
 	}
 	if err == nil && !isSparse(header) { // a hole of exabytes is passed by who knows that it is one

@@ -33,8 +33,12 @@ func (r *reading) folder(source string) error {
 			return nil
 		}
 		if e.Type() == fs.ModeSymlink {
-			if target, err := root.Readlink(name); err == nil {
-				r.tree.keepLink(name, target)
+			target, err := root.Readlink(name)
+			if err != nil {
+				return nil
+			}
+			if err := r.keepLink(name, target); err != nil {
+				return fmt.Errorf("%s: %w", source, err)
 			}
 			return nil
 		}

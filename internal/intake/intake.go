@@ -265,9 +265,13 @@ func (r *reading) discard(in io.Reader) error {
 }
 
 // keepLink notes a link; it replaces what had its name before.
-func (t *Tree) keepLink(name, target string) {
-	t.drop(name)
-	t.Links[name] = target
+func (r *reading) keepLink(name, target string) error {
+	if err := r.limits.Link(); err != nil {
+		return err
+	}
+	r.tree.drop(name)
+	r.tree.Links[name] = target
+	return nil
 }
 
 func (t *Tree) drop(name string) {

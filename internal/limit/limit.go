@@ -49,6 +49,7 @@ type Meter struct {
 	unpacked atomic.Int64 // an archive in another is read by two goroutines
 	entries  int
 	kept     int
+	links    int
 }
 
 // New makes the meter of one source; without limits, one of Default.
@@ -63,6 +64,14 @@ func New(limits Limits, packed func() int64) *Meter {
 func (m *Meter) Entry() error {
 	if m.entries++; m.entries > m.limits.Entries {
 		return fmt.Errorf("%w: over %d entries; if that is right, raise it with --max-entries", ErrLimit, m.limits.Entries)
+	}
+	return nil
+}
+
+// Link counts a link: each is kept, since a file may be reached by it.
+func (m *Meter) Link() error {
+	if m.links++; m.links > max(m.limits.Entries/5, 1) {
+		return fmt.Errorf("%w: over %d links; if that is right, raise it with --max-entries (5 for each)", ErrLimit, m.limits.Entries/5)
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package ovsdb
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 // picker takes some members out of a JSON object that is written to it in
 // pieces, and forgets the others: a database of gigabytes is one record, of
@@ -17,6 +20,9 @@ type picker struct {
 	keep    bool
 }
 
+// mostPicked bounds what is kept: the rows of a thousand chassis are a megabyte.
+const mostPicked = 64 << 20
+
 // maxKey is longer than the name of any table.
 const maxKey = 200
 
@@ -26,6 +32,9 @@ func (s *picker) Write(p []byte) (int, error) {
 		if s.inValue && s.keep {
 			s.kept.Write(p[from:to])
 		}
+	}
+	if s.kept.Len() > mostPicked {
+		return 0, fmt.Errorf("the tables that are looked for have over %d bytes", mostPicked)
 	}
 	for i, c := range p {
 		if s.quoted {

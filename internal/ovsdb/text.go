@@ -67,9 +67,13 @@ func Compare(a, b Row, column string, ofA, ofB Names) (inA, inB string) {
 
 // without writes the elements of some that are not in others.
 func without(some, others []string) string {
+	there := map[string]bool{}
+	for _, one := range others {
+		there[one] = true
+	}
 	var kept []string
 	for _, one := range some {
-		if !slices.Contains(others, one) {
+		if !there[one] {
 			kept = append(kept, one)
 		}
 	}
