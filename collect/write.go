@@ -217,7 +217,7 @@ func (w *writer) place(spooled, path string) (workdir.File, error) {
 	from, again := w.moved[spooled]
 	if !again && !w.shared[spooled] {
 		w.moved[spooled] = path
-		return w.staging.Move(spooled, path)
+		return w.staging.Move(w.ctx, spooled, path)
 	}
 	if !again {
 		from = spooled
@@ -227,5 +227,5 @@ func (w *writer) place(spooled, path string) (workdir.File, error) {
 		return workdir.File{}, err
 	}
 	defer in.Close()
-	return w.staging.Copy(in, path)
+	return w.staging.Copy(w.ctx, in, path)
 }

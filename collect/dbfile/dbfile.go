@@ -66,7 +66,7 @@ func describe(ctx context.Context, staging *workdir.Staging, kind workdir.Kind, 
 		return workdir.Collection{}, err
 	}
 	defer in.Close()
-	file, err := staging.Copy(in, staging.Database(kind))
+	file, err := staging.Copy(ctx, in, staging.Database(kind))
 	if err != nil {
 		return workdir.Collection{}, fmt.Errorf("%s: %w", path, err)
 	}

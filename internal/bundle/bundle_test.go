@@ -39,7 +39,7 @@ func filled(t *testing.T) *workdir.Dir {
 	if err := stage.Replace(workdir.OVS, false); err != nil {
 		t.Fatal(err)
 	}
-	f, err := stage.Copy(strings.NewReader("flow\n"), stage.DumpFile("br-int", workdir.Flows))
+	f, err := stage.Copy(context.Background(), strings.NewReader("flow\n"), stage.DumpFile("br-int", workdir.Flows))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/workdir"
 )
 
@@ -18,7 +19,7 @@ import (
 // or leaves the workdir as it is. It returns what was collected and what a
 // person should know of it.
 func Load(ctx context.Context, wd *workdir.Dir, r io.Reader) ([]workdir.Collection, []string, error) {
-	zip, err := zstd.NewReader(&reader{ctx, r}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	zip, err := zstd.NewReader(interrupt.Reader(ctx, r), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNotBundle, err)
 	}
@@ -152,7 +153,7 @@ func (l *loader) files(stage *workdir.Staging) error {
 			return fmt.Errorf("%w: %.200q is not what its manifest announces", ErrDamaged, h.Name)
 		}
 		delete(l.left, h.Name)
-		have, err := stage.Copy(l.tar, stage.Join(h.Name))
+		have, err := stage.Copy(l.ctx, l.tar, stage.Join(h.Name))
 		if err != nil {
 			return l.damaged(err)
 		}

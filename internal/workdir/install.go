@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/internal/durable"
+	"ovs-offline/internal/interrupt"
 )
 
 // A new collection is built beside the old one and put in its place in one
@@ -126,38 +128,11 @@ func (s *Staging) Spool() (string, error) {
 
 // Move moves a spooled file to path (made by one of Dir's methods on s) and
 // returns its entry for the manifest.
-func (s *Staging) Move(spooled, path string) (File, error) {
+func (s *Staging) Move(ctx context.Context, spooled, path string) (File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return File{}, err
 	}
 	if err := os.Rename(spooled, path); err != nil {
-		return File{}, err
-	}
-	return s.describe(path)
-}
-
-// Copy copies a file from anywhere to path, keeping the original.
-func (s *Staging) Copy(src io.Reader, path string) (File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return File{}, err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return File{}, err
-	}
-	if _, err := io.Copy(f, src); err != nil {
-		f.Close()
-		return File{}, err
-	}
-	if err := f.Close(); err != nil {
-		return File{}, err
-	}
-	return s.describe(path)
-}
-
-func (s *Staging) describe(path string) (File, error) {
-	rel, err := filepath.Rel(s.path, path)
-	if err != nil {
 		return File{}, err
 	}
 	f, err := os.Open(path)
@@ -165,8 +140,33 @@ func (s *Staging) describe(path string) (File, error) {
 		return File{}, err
 	}
 	defer f.Close()
+	return s.take(ctx, f, io.Discard, path)
+}
+
+// Copy copies a file from anywhere to path, keeping the original.
+func (s *Staging) Copy(ctx context.Context, src io.Reader, path string) (File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return File{}, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return File{}, err
+	}
+	file, err := s.take(ctx, src, f, path)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return File{}, err
+	}
+	return file, nil
+}
+
+// take reads what comes to stand at path, writing it to w, and describes it.
+func (s *Staging) take(ctx context.Context, src io.Reader, w io.Writer, path string) (File, error) {
+	rel, err := filepath.Rel(s.path, path)
+	if err != nil {
+		return File{}, err
+	}
 	sum := sha256.New()
-	n, err := io.Copy(sum, f)
+	n, err := io.Copy(io.MultiWriter(w, sum), interrupt.Reader(ctx, src))
 	if err != nil {
 		return File{}, err
 	}
