@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -253,6 +254,24 @@ func TestFromTheWorkdirItself(t *testing.T) {
 	take(t, wd, workdir.SB, wd.Database(workdir.SB), true)
 	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
 		t.Error("lost")
+	}
+}
+
+// TestFromAPipe: what a pipe brings can be read once.
+func TestFromAPipe(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := io.WriteString(in, database(ovsdb.SB, 2)); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	wd := newWorkdir(t)
+	take(t, wd, workdir.SB, fmt.Sprintf("/dev/fd/%d", out.Fd()), false)
+	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
+		t.Error("not what the pipe brought")
 	}
 }
 
