@@ -81,7 +81,7 @@ func bring(ctx context.Context, staging *workdir.Staging, kind workdir.Kind, pat
 }
 
 // keepDumps carries over what an earlier collection knew of the flows: only
-// the database is replaced.
+// the database is replaced, and what was lost of it.
 func keepDumps(wd *workdir.Dir, kind workdir.Kind, c *workdir.Collection) error {
 	m, err := wd.Manifest()
 	if err != nil {
@@ -91,7 +91,8 @@ func keepDumps(wd *workdir.Dir, kind workdir.Kind, c *workdir.Collection) error 
 	if kind != workdir.OVS || old == nil {
 		return nil
 	}
-	c.Bridges, c.OVSVersion, c.Host, c.Lost = old.Bridges, old.OVSVersion, old.Host, old.Lost
+	old.Found(kind)
+	c.Bridges, c.OVSVersion, c.Host, c.Lost, c.LostDatabases = old.Bridges, old.OVSVersion, old.Host, old.Lost, old.LostDatabases
 	for _, f := range old.Files {
 		if filepath.Dir(f.Path) != filepath.Join("db", string(workdir.OVS)) {
 			c.Files = append(c.Files, f)

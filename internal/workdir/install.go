@@ -68,7 +68,8 @@ func isUnit(name string) bool {
 }
 
 // Occupied returns a sentence for each of the kinds that the workdir holds data
-// of: what it is, where it came from and since when.
+// of: what it is, where it came from and since when. With databaseOnly, only a
+// database counts.
 func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 	m, err := d.Manifest()
 	if err != nil {
@@ -76,7 +77,7 @@ func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 	}
 	var there []string
 	for _, k := range kinds {
-		if c := m.Collection(k); c != nil {
+		if c := m.Collection(k); c != nil && (!databaseOnly || c.hasDatabase()) {
 			there = append(there, fmt.Sprintf("%s data from %s %s, collected %s", k.Title(), c.Source.Kind, c.Source.Name, c.Collected.Local().Format(time.DateTime)))
 			continue
 		}
@@ -186,6 +187,13 @@ func (s *Staging) Install(collections ...Collection) error {
 	given := map[Kind]bool{}
 	for _, c := range collections {
 		given[c.Kind] = true
+		if c.hasDatabase() {
+			for i := range m.Collections {
+				m.Collections[i].Found(c.Kind)
+			}
+		}
+	}
+	for _, c := range collections {
 		m.put(c)
 	}
 	m.Collections = slices.DeleteFunc(m.Collections, func(c Collection) bool { return slices.Contains(s.whole, c.Kind) && !given[c.Kind] })

@@ -231,6 +231,24 @@ func TestOccupied(t *testing.T) {
 	if there, _ := d.Occupied(true, OVS); len(there) != 0 {
 		t.Errorf("its database alone: %q", there)
 	}
+	// A collection of flows alone is in no database's way.
+	s, err := d.Stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replace(OVS, false); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Copy(context.Background(), strings.NewReader("flows"), s.DumpFile("br0", Flows))
+	if err := errors.Join(err, s.Install(Collection{Kind: OVS, Files: []File{f}})); err != nil {
+		t.Fatal(err)
+	}
+	if there, _ := d.Occupied(true, OVS); len(there) != 0 {
+		t.Errorf("its database, beside collected flows: %q", there)
+	}
+	if there, _ := d.Occupied(false, OVS); len(there) != 1 {
+		t.Errorf("collected flows: %q", there)
+	}
 }
 
 // TestDatabaseOnly replaces one part of a kind and leaves the rest.
