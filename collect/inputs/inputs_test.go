@@ -206,6 +206,20 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestOwnerIsReadOnce: a database of gigabytes takes a minute to read.
+func TestOwnerIsReadOnce(t *testing.T) {
+	dir := folder(t, map[string]string{"conf.db": conf("n1")})
+	g := &gathering{ctx: t.Context(), judged: map[string]inspected{}}
+	for range 2 {
+		if who := g.owner(filepath.Join(dir, "conf.db")); who.host != "n1" {
+			t.Errorf("%+v", who)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestSavedByHand: ovs-save's script gives bridges and versions, is kept for
 // its TLV maps, and is never run.
 func TestSavedByHand(t *testing.T) {
