@@ -154,6 +154,24 @@ func TestTwoReportsOfOneNodeDoNotMix(t *testing.T) {
 	}
 }
 
+// TestOneCannotBePutInPlace: those that are in place by then are named.
+func TestOneCannotBePutInPlace(t *testing.T) {
+	dir := folder(t, map[string]string{"a.tar.gz": archive(t, report("n1")), "b.tar.gz": archive(t, report("n2"))})
+	parent := folder(t, map[string]string{"n2/db": "a file, where a folder has to be"})
+	if err := os.Chmod(parent, 0o700); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
+	wd, err := workdir.Lock(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wd.Unlock()
+	_, _, err = Collect(t.Context(), wd, []string{dir}, Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "n2: ") || !strings.HasSuffix(err.Error(), "in place by then: "+filepath.Join(parent, "n1")) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestKnownByContent: files of any name, a node from all of them.
 func TestKnownByContent(t *testing.T) {
 	var zipped bytes.Buffer
