@@ -11,6 +11,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/bundle"
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 )
@@ -83,6 +84,7 @@ func (o *options) warnAll(remarks []string) {
 
 func newLoad(o *options) *cobra.Command {
 	var force bool
+	var limits limit.Limits
 	c := &cobra.Command{
 		Use: "load FILE", Short: "Make a working directory of what save wrote", Args: exactly("FILE"),
 		Long: "Make a working directory of what save wrote. Every file is compared with the digest in its\n" +
@@ -98,18 +100,19 @@ func newLoad(o *options) *cobra.Command {
 				defer f.Close()
 				in = f
 			}
-			return o.locked(func(wd *workdir.Dir) error { return o.load(c, wd, args[0], in, force) })
+			return o.locked(func(wd *workdir.Dir) error { return o.load(c, wd, args[0], in, force, limits) })
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace all data that the workdir holds")
+	limitFlags(c, &limits)
 	return c
 }
 
-func (o *options) load(c *cobra.Command, wd *workdir.Dir, name string, in io.Reader, force bool) error {
+func (o *options) load(c *cobra.Command, wd *workdir.Dir, name string, in io.Reader, force bool, limits limit.Limits) error {
 	if err := collect.Refuse(wd, force, false, workdir.Kinds()...); err != nil {
 		return err
 	}
-	collections, remarks, err := bundle.Load(c.Context(), wd, in)
+	collections, remarks, err := bundle.Load(c.Context(), wd, in, limits)
 	if err != nil {
 		return fmt.Errorf("loading %s: %w", name, err)
 	}

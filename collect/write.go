@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"time"
 
 	"ovs-offline/collect/node"
@@ -49,7 +51,32 @@ func Write(ctx context.Context, wd *workdir.Dir, staging *workdir.Staging, plan 
 		last := &out[len(out)-1]
 		last.Lost = append(last.Lost, plan.Broken...)
 	}
+	for i := range out {
+		out[i].LostDatabases = lostDatabases(plan.Node, out[i].Lost)
+	}
 	return out, nil
+}
+
+// places are the files in which databases stand. What is lost begins with its path.
+var places = regexp.MustCompile(`^\S*(conf|ovnnb|ovnsb)(?:_db)?\.db\b`)
+
+// lostDatabases are the losses that are about a database: what it would have
+// held can't be told from a file that is none, but from its name.
+func lostDatabases(n *node.Node, lost []string) map[workdir.Kind][]string {
+	named := map[string]workdir.Kind{"conf": workdir.OVS, "ovnnb": workdir.NB, "ovnsb": workdir.SB}
+	found := map[workdir.Kind][]string{}
+	for _, l := range lost {
+		if m := places.FindStringSubmatch(l); m != nil {
+			found[named[m[1]]] = append(found[named[m[1]]], l)
+			continue
+		}
+		for k, texts := range n.LostDatabases {
+			if slices.Contains(texts, l) {
+				found[k] = append(found[k], l)
+			}
+		}
+	}
+	return found
 }
 
 // writer moves what a plan takes into a staging.
@@ -217,7 +244,7 @@ func (w *writer) place(spooled, path string) (workdir.File, error) {
 	from, again := w.moved[spooled]
 	if !again && !w.shared[spooled] {
 		w.moved[spooled] = path
-		return w.staging.Move(spooled, path)
+		return w.staging.Move(w.ctx, spooled, path)
 	}
 	if !again {
 		from = spooled
@@ -227,5 +254,5 @@ func (w *writer) place(spooled, path string) (workdir.File, error) {
 		return workdir.File{}, err
 	}
 	defer in.Close()
-	return w.staging.Copy(in, path)
+	return w.staging.Copy(w.ctx, in, path)
 }

@@ -202,6 +202,27 @@ func TestRecordedDatabase(t *testing.T) {
 	}
 }
 
+// TestNoRecordedDatabase: where the database as recorded can't be served, the
+// replica is ready all the same, and says what it lacks.
+func TestNoRecordedDatabase(t *testing.T) {
+	needTools(t)
+	dir := extracted(t)
+	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-vsctl_-t_5_list_bridge"), func(list string) string {
+		return list + "name                : " + strings.Repeat("x", 17<<20) + "\n"
+	})
+	n := replay(t, dir, Options{})
+	if !strings.Contains(strings.Join(n.report.Remarks, "\n"), "as recorded is not served") {
+		t.Errorf("remarks %q", n.report.Remarks)
+	}
+	state, err := ReadState(n.wd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, err := Look(context.Background(), n.wd, state, process.New(process.Options{})); err != nil || !status.Ready {
+		t.Errorf("%+v %v", status, err)
+	}
+}
+
 func columns(t *testing.T, listing string) []string {
 	t.Helper()
 	records, err := ovsdb.Listing(strings.NewReader(listing))

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"sort"
@@ -14,8 +13,8 @@ import (
 )
 
 // makeDatabase makes an OVS database where none was collected: from what was
-// printed of its tables, or else the bridges that have dumps, with the ports
-// that ovs-ofctl show told of.
+// printed of its tables, or else a bare one, for the bridges that have dumps,
+// with the ports that ovs-ofctl show told of.
 func (s *starter) makeDatabase(ctx context.Context) error {
 	path, err := s.schema(ctx, workdir.OVS)
 	if err != nil {
@@ -25,26 +24,9 @@ func (s *starter) makeDatabase(ctx context.Context) error {
 	if done, err := s.databaseFromTables(ctx, path, target); done || err != nil {
 		return err
 	}
-	if _, err := s.tool(ctx, "ovsdb-tool", "create", target, path); err != nil {
-		return err
-	}
-	bridges, err := s.dumpedBridges()
-	if err != nil {
-		return err
-	}
-	transaction, err := s.bridgeTransaction(bridges)
-	if err != nil {
-		return err
-	}
-	answer, err := s.tool(ctx, "ovsdb-tool", "transact", target, transaction)
-	if err == nil {
-		err = refusal(answer)
-	}
-	if err != nil {
-		return fmt.Errorf("the OVS database that no one collected can't be made from ovs-ofctl show: %w", err)
-	}
-	s.remark("no OVS database was collected: bridges " + strings.Join(bridges, ", ") + " were made from their dumps and ovs-ofctl show; port types, tunnels, bonds and VLAN settings are not known")
-	return nil
+	s.bare = true
+	_, err = s.tool(ctx, "ovsdb-tool", "create", target, path)
+	return err
 }
 
 // databaseFromTables makes the OVS database of what ovsdb-client or ovs-vsctl
@@ -98,34 +80,38 @@ func (s *starter) dumpedBridges() ([]string, error) {
 	return bridges, nil
 }
 
-// bridgeTransaction is the OVSDB transaction (RFC 7047 section 4.1.3) that adds the bridges.
-func (s *starter) bridgeTransaction(bridges []string) (string, error) {
-	ops := []any{"Open_vSwitch"}
-	var ids []any
+// addBridges fills a bare OVS database through its server: what a node's ports
+// come to is longer than an argument of ovsdb-tool may be.
+func (s *starter) addBridges(ctx context.Context, db *ovsdb.Client) error {
+	bridges, err := s.dumpedBridges()
+	if err != nil {
+		return err
+	}
 	names := portNames{}
 	for _, name := range bridges {
 		names[name] = true
 	}
+	var rows []ovsdb.Change
+	var refs []ovsdb.Ref
 	for i, name := range bridges {
 		id := fmt.Sprintf("bridge%d", i)
-		ids = append(ids, []any{"named-uuid", id})
-		ports, more, err := s.portInserts(name, id, names)
-		if err != nil {
-			return "", err
-		}
-		ops = append(ops, more...)
-		ops = append(ops, map[string]any{"op": "insert", "table": "Bridge", "uuid-name": id,
-			"row": map[string]any{"name": name, "ports": []any{"set", ports}}})
+		refs = append(refs, ovsdb.Ref{Name: id})
+		ports, more := s.portInserts(name, id, names)
+		rows = append(append(rows, more...), ovsdb.Insert("Bridge", id, ovsdb.Columns{"name": name, "ports": ports}))
+	}
+	rows = append(rows, ovsdb.Insert("Open_vSwitch", "", ovsdb.Columns{"bridges": refs}))
+	if err := db.Transact(ctx, rows...); err != nil {
+		return fmt.Errorf("the OVS database that no one collected can't be made from ovs-ofctl show: %w", err)
 	}
 	if made := names.made(); len(made) > 0 {
 		s.remark("ovs-ofctl show cuts names at 15 characters; ports that then have the same are numbered: " + strings.Join(made, ", "))
 	}
-	ops = append(ops, map[string]any{"op": "insert", "table": "Open_vSwitch", "row": map[string]any{"bridges": []any{"set", ids}}})
-	return marshal(ops)
+	s.remark("no OVS database was collected: bridges " + strings.Join(bridges, ", ") + " were made from their dumps and ovs-ofctl show; port types, tunnels, bonds and VLAN settings are not known")
+	return nil
 }
 
 // portInserts adds a bridge's ports: those that ovs-ofctl show told of, and the local one.
-func (s *starter) portInserts(bridge, id string, names portNames) (ports, ops []any, err error) {
+func (s *starter) portInserts(bridge, id string, names portNames) (ports []ovsdb.Ref, rows []ovsdb.Change) {
 	var show openflow.Description
 	if f, err := os.Open(s.wd.BridgeRecorded(bridge, workdir.RecordedShow)); err == nil {
 		show = openflow.Show(f)
@@ -139,17 +125,16 @@ func (s *starter) portInserts(bridge, id string, names portNames) (ports, ops []
 		}
 	}
 	for i, p := range list {
-		iface := map[string]any{"name": p.Name, "ofport": p.Number}
+		columns := ovsdb.Columns{"name": p.Name, "ofport": p.Number}
 		if p.Number == openflow.PortLocal {
-			iface["type"] = "internal"
+			columns["type"] = "internal"
 		}
 		interfaceID, portID := fmt.Sprintf("%si%d", id, i), fmt.Sprintf("%sp%d", id, i)
-		ops = append(ops,
-			map[string]any{"op": "insert", "table": "Interface", "uuid-name": interfaceID, "row": iface},
-			map[string]any{"op": "insert", "table": "Port", "uuid-name": portID, "row": map[string]any{"name": p.Name, "interfaces": []any{"named-uuid", interfaceID}}})
-		ports = append(ports, []any{"named-uuid", portID})
+		rows = append(rows, ovsdb.Insert("Interface", interfaceID, columns),
+			ovsdb.Insert("Port", portID, ovsdb.Columns{"name": p.Name, "interfaces": ovsdb.Ref{Name: interfaceID}}))
+		ports = append(ports, ovsdb.Ref{Name: portID})
 	}
-	return ports, ops, nil
+	return ports, rows
 }
 
 // portNames are those given so far, true for what nobody had before: names are
@@ -178,24 +163,4 @@ func (n portNames) made() []string {
 	}
 	sort.Strings(list)
 	return list
-}
-
-// refusal is the error in ovsdb-tool transact's answer (RFC 7047 section
-// 4.1.3): the program itself ends well.
-func refusal(answer []byte) error {
-	var results []struct{ Error, Details string }
-	if err := json.Unmarshal(answer, &results); err != nil {
-		return err
-	}
-	for _, r := range results {
-		if r.Error != "" {
-			return fmt.Errorf("%s: %s", r.Error, r.Details)
-		}
-	}
-	return nil
-}
-
-func marshal(v any) (string, error) {
-	raw, err := json.Marshal(v)
-	return string(raw), err
 }

@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -160,6 +161,47 @@ func TestFlowsOnly(t *testing.T) {
 	}
 	out := n.tool(t, "ovs-appctl", "ofproto/trace", "br-int", "in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64")
 	if !strings.Contains(out, "Datapath actions: ct(zone=") {
+		t.Errorf("a trace answers:\n%s", out)
+	}
+}
+
+// TestManyPortsWithoutDatabase: what a node's ports come to fits into no argument.
+func TestManyPortsWithoutDatabase(t *testing.T) {
+	needTools(t)
+	ctx := context.Background()
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wd.Unlock()
+	show := "OFPT_FEATURES_REPLY (xid=0x2): dpid:0000aaaaaaaaaaaa\n"
+	for i := range 600 {
+		show += fmt.Sprintf(" %d(port%d): addr:aa:aa:aa:aa:aa:aa\n     config:     0\n     state:      0\n", i+1, i+1)
+	}
+	for path, text := range map[string]string{
+		wd.DumpFile("br0", workdir.Flows):              "NXST_FLOW reply (xid=0x4):\n priority=1,in_port=600 actions=output:599\n",
+		wd.BridgeRecorded("br0", workdir.RecordedShow): show,
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rt := process.New(process.Options{})
+	defer func() {
+		if err := Stop(ctx, wd, rt); err != nil {
+			t.Error(err)
+		}
+	}()
+	report, err := Start(ctx, wd, rt, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := node{wd: wd, report: report}
+	complete(t, n)
+	if out := n.tool(t, "ovs-vsctl", "list-ports", "br0"); strings.Count(out, "\n") != 600 {
+		t.Errorf("%d ports", strings.Count(out, "\n"))
+	}
+	if out := n.tool(t, "ovs-appctl", "ofproto/trace", "br0", "in_port=600,arp"); !strings.Contains(out, "output:599") {
 		t.Errorf("a trace answers:\n%s", out)
 	}
 }

@@ -39,6 +39,9 @@ func (s *starter) serveRecorded(ctx context.Context) {
 	if err := s.tryServeRecorded(ctx); err != nil && ctx.Err() == nil {
 		s.remark("the database as recorded is not served beside the running one: " + err.Error())
 		err = s.rt.Stop(ctx, recordedServer(s.wd))
+		if err == nil {
+			err = os.RemoveAll(s.wd.VarRunRecorded()) // status would expect its server there
+		}
 		if err != nil {
 			s.remark(err.Error())
 		}

@@ -74,6 +74,7 @@ type starter struct {
 	opts     Options
 	manifest *workdir.Manifest
 	kinds    []workdir.Kind // those to serve
+	bare     bool           // the OVS database has no rows yet
 	report   *restore.Report
 	expected func(line string) bool // tells what ovs-vswitchd logs because of what a replica is
 	local    []string               // tools that the runtime lacks, to be run on this host
@@ -228,6 +229,11 @@ func (s *starter) startSwitch(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
+	if s.bare {
+		if err := s.addBridges(ctx, db); err != nil {
+			return err
+		}
+	}
 	isolated, _ := s.rt.Isolated(ctx) // why not is among the runtime's remarks
 	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report}
 	if s.opts.Progress != nil {

@@ -20,13 +20,6 @@ func Collect(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, path strin
 	if err := collect.Refuse(wd, opts.Force, true, kind); err != nil {
 		return none, err
 	}
-	info, err := collect.Inspect(ctx, path)
-	if err != nil {
-		return none, fmt.Errorf("%s: %w", path, err)
-	}
-	if got := collect.KindOf(info.Name); got != kind {
-		return none, wrongKind(path, info.Name, got, kind)
-	}
 	staging, err := wd.Stage()
 	if err != nil {
 		return none, err
@@ -35,7 +28,7 @@ func Collect(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, path strin
 	if err := staging.Replace(kind, true); err != nil {
 		return none, err
 	}
-	collection, err := describe(ctx, staging, kind, path, info)
+	collection, err := bring(ctx, staging, kind, path)
 	if err != nil {
 		return none, err
 	}
@@ -53,22 +46,29 @@ func wrongKind(path, name string, got, want workdir.Kind) error {
 	return fmt.Errorf("%s is the %s database (%s), not %s: use %s", path, got.Title(), name, want.Title(), commands[got])
 }
 
-func describe(ctx context.Context, staging *workdir.Staging, kind workdir.Kind, path string, info ovsdb.Info) (workdir.Collection, error) {
-	if err := ctx.Err(); err != nil {
-		return workdir.Collection{}, err
-	}
+// bring copies the database and judges the copy: a pipe can be read once, and a
+// file may change meanwhile.
+func bring(ctx context.Context, staging *workdir.Staging, kind workdir.Kind, path string) (workdir.Collection, error) {
+	var none workdir.Collection
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return workdir.Collection{}, err
+		return none, err
 	}
 	in, err := os.Open(path)
 	if err != nil {
-		return workdir.Collection{}, err
+		return none, err
 	}
 	defer in.Close()
-	file, err := staging.Copy(in, staging.Database(kind))
+	file, err := staging.Copy(ctx, in, staging.Database(kind))
 	if err != nil {
-		return workdir.Collection{}, fmt.Errorf("%s: %w", path, err)
+		return none, fmt.Errorf("%s: %w", path, err)
+	}
+	info, err := collect.Inspect(ctx, staging.Database(kind))
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", path, err)
+	}
+	if got := collect.KindOf(info.Name); got != kind {
+		return none, wrongKind(path, info.Name, got, kind)
 	}
 	file.Origin = abs
 	file.Remarks = collect.DatabaseRemarks(info)
@@ -81,7 +81,7 @@ func describe(ctx context.Context, staging *workdir.Staging, kind workdir.Kind, 
 }
 
 // keepDumps carries over what an earlier collection knew of the flows: only
-// the database is replaced.
+// the database is replaced, and what was lost of it.
 func keepDumps(wd *workdir.Dir, kind workdir.Kind, c *workdir.Collection) error {
 	m, err := wd.Manifest()
 	if err != nil {
@@ -91,7 +91,8 @@ func keepDumps(wd *workdir.Dir, kind workdir.Kind, c *workdir.Collection) error 
 	if kind != workdir.OVS || old == nil {
 		return nil
 	}
-	c.Bridges, c.OVSVersion, c.Host, c.Lost = old.Bridges, old.OVSVersion, old.Host, old.Lost
+	old.Found(kind)
+	c.Bridges, c.OVSVersion, c.Host, c.Lost, c.LostDatabases = old.Bridges, old.OVSVersion, old.Host, old.Lost, old.LostDatabases
 	for _, f := range old.Files {
 		if filepath.Dir(f.Path) != filepath.Join("db", string(workdir.OVS)) {
 			c.Files = append(c.Files, f)

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -246,6 +247,50 @@ func TestDumpsSurviveAnotherDatabase(t *testing.T) {
 	}
 }
 
+// TestAnotherDatabaseMakesGood: what was lost of databases is lost no more when
+// they are given by themselves, whichever collection told of it; what was lost
+// of the dumps stays. Nothing is replaced, and --force is not needed.
+func TestAnotherDatabaseMakesGood(t *testing.T) {
+	report := t.TempDir()
+	var many []string // more bridges than are taken
+	for i := range 5000 {
+		many = append(many, fmt.Sprintf("br-%d", i))
+	}
+	for name, text := range map[string]string{
+		"etc/openvswitch/conf.db":                           database(ovsdb.OVS, 9)[300:] + `["uuid","1"]`,
+		"var/lib/ovn/etc/ovnnb_db.db":                       "garbage\n",
+		"sos_commands/openvswitch/ovs-vsctl_-t_5_list-br":   "br0\n" + strings.Join(many, "\n"),
+		"sos_commands/openvswitch/ovs-ofctl_dump-flows_br0": "NXST_FLOW reply (xid=0x4):\n priority=1 actions=drop\n",
+	} {
+		path := filepath.Join(report, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wd := newWorkdir(t)
+	list, err := sos.Collect(context.Background(), wd, report, sos.Half{OVS: true, OVN: true}, collect.Options{})
+	if err != nil || len(list) != 1 || len(list[0].Lost) != 3 {
+		t.Fatalf("%+v %v", list, err)
+	}
+	lost := func() []string {
+		m, err := wd.Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Collection(workdir.OVS).Lost
+	}
+	if got := take(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), false); len(got.Lost) != 2 || !strings.Contains(got.Lost[1], "ovnnb_db.db") {
+		t.Errorf("with an OVS database: %q", got.Lost)
+	}
+	if got := lost(); len(got) != 2 {
+		t.Errorf("in the manifest: %q", got)
+	}
+	take(t, wd, workdir.NB, save(t, ovsdb.NB, 4), false)
+	if got := lost(); len(got) != 1 || !strings.Contains(got[0], "bridges") {
+		t.Errorf("with both: %q", got)
+	}
+}
+
 // TestFromTheWorkdirItself: the file given is the very one that is replaced.
 func TestFromTheWorkdirItself(t *testing.T) {
 	wd := newWorkdir(t)
@@ -253,6 +298,24 @@ func TestFromTheWorkdirItself(t *testing.T) {
 	take(t, wd, workdir.SB, wd.Database(workdir.SB), true)
 	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
 		t.Error("lost")
+	}
+}
+
+// TestFromAPipe: what a pipe brings can be read once.
+func TestFromAPipe(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := io.WriteString(in, database(ovsdb.SB, 2)); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	wd := newWorkdir(t)
+	take(t, wd, workdir.SB, fmt.Sprintf("/dev/fd/%d", out.Fd()), false)
+	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
+		t.Error("not what the pipe brought")
 	}
 }
 

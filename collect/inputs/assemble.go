@@ -101,7 +101,7 @@ func (g *gathering) nameBridges(n *node.Node) {
 	var real []string
 	for _, db := range n.Databases {
 		if info, err := g.inspect(db.File); err == nil && collect.KindOf(info.Name) == workdir.OVS && n.Source.Kind != "sos report" {
-			real = append(real, owner(g.ctx, db.File, info.Name).bridges...)
+			real = append(real, g.owner(db.File).bridges...)
 		}
 	}
 	if len(real) == 0 {
@@ -208,7 +208,7 @@ func (g *gathering) centrals(nodes []*node.Node) (best map[workdir.Kind]central,
 		if err != nil || kind == "" || kind == workdir.OVS || best[kind].Size >= db.Size {
 			return
 		}
-		if who := owner(g.ctx, db.File, info.Name); who.readable && who.host == "" {
+		if who := g.owner(db.File); who.readable && who.host == "" {
 			best[kind] = central{db, who.chassis}
 		}
 	}
@@ -255,7 +255,7 @@ func (g *gathering) member(n *node.Node, chassis []string, nodes int) bool {
 		if err != nil || collect.KindOf(info.Name) != workdir.OVS {
 			continue
 		}
-		if who := owner(g.ctx, db.File, info.Name); who.system != "" && slices.Contains(chassis, who.system) {
+		if who := g.owner(db.File); who.system != "" && slices.Contains(chassis, who.system) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package inputs
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
@@ -22,7 +23,8 @@ type Options struct {
 }
 
 // Collect reads the paths once and puts each node into a workdir: wd itself
-// for one, a folder of it for each of several. All are put in place, or none.
+// for one, a folder of it for each of several. All are put in place, or none; if
+// the very last step fails for one, the error names those that are.
 func Collect(ctx context.Context, wd *workdir.Dir, paths []string, opts Options) ([]Written, *Found, error) {
 	staging, err := wd.Stage()
 	if err != nil {
@@ -48,11 +50,23 @@ func Collect(ctx context.Context, wd *workdir.Dir, paths []string, opts Options)
 	var all []Written
 	for _, t := range targets {
 		if err := t.staging.Install(t.collections...); err != nil {
-			return all, found, fmt.Errorf("%s: %w", t.name, err)
+			return all, found, fmt.Errorf("%s: %w%s", t.name, err, inPlace(all))
 		}
 		all = append(all, t.written())
 	}
 	return all, found, nil
+}
+
+// inPlace names the nodes that a failure came too late for.
+func inPlace(done []Written) string {
+	if len(done) == 0 {
+		return ""
+	}
+	var paths []string
+	for _, w := range done {
+		paths = append(paths, w.Path)
+	}
+	return "; in place by then: " + strings.Join(paths, ", ")
 }
 
 // Planned is a node and what its things are worth.

@@ -81,7 +81,8 @@ type gathering struct {
 // inspected is what a database file turned out to be.
 type inspected struct {
 	ovsdb.Info
-	err error
+	err   error
+	whose *belongs // nil until somebody asks
 }
 
 // inspect tells what a database is; each is read once.
@@ -92,6 +93,21 @@ func (g *gathering) inspect(file string) (ovsdb.Info, error) {
 		g.judged[file] = known
 	}
 	return known.Info, known.err
+}
+
+// owner tells whose a database is; each is read once for that as well.
+func (g *gathering) owner(file string) belongs {
+	info, err := g.inspect(file)
+	if err != nil {
+		return belongs{}
+	}
+	known := g.judged[file]
+	if known.whose == nil {
+		whose := readOwner(g.ctx, file, info.Name)
+		known.whose = &whose
+		g.judged[file] = known
+	}
+	return *known.whose
 }
 
 // add reads one path and recognises what is in it.

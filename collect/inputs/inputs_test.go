@@ -154,6 +154,24 @@ func TestTwoReportsOfOneNodeDoNotMix(t *testing.T) {
 	}
 }
 
+// TestOneCannotBePutInPlace: those that are in place by then are named.
+func TestOneCannotBePutInPlace(t *testing.T) {
+	dir := folder(t, map[string]string{"a.tar.gz": archive(t, report("n1")), "b.tar.gz": archive(t, report("n2"))})
+	parent := folder(t, map[string]string{"n2/db": "a file, where a folder has to be"})
+	if err := os.Chmod(parent, 0o700); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
+	wd, err := workdir.Lock(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wd.Unlock()
+	_, _, err = Collect(t.Context(), wd, []string{dir}, Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "n2: ") || !strings.HasSuffix(err.Error(), "in place by then: "+filepath.Join(parent, "n1")) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestKnownByContent: files of any name, a node from all of them.
 func TestKnownByContent(t *testing.T) {
 	var zipped bytes.Buffer
@@ -203,6 +221,20 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 	if _, _, _, err := take(t, Options{}, folder(t, map[string]string{"x": "hello"})); !errors.Is(err, collect.ErrNothing) {
 		t.Errorf("nothing: %v", err)
+	}
+}
+
+// TestOwnerIsReadOnce: a database of gigabytes takes a minute to read.
+func TestOwnerIsReadOnce(t *testing.T) {
+	dir := folder(t, map[string]string{"conf.db": conf("n1")})
+	g := &gathering{ctx: t.Context(), judged: map[string]inspected{}}
+	for range 2 {
+		if who := g.owner(filepath.Join(dir, "conf.db")); who.host != "n1" {
+			t.Errorf("%+v", who)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

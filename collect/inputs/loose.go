@@ -175,7 +175,7 @@ func (l *lone) database(name string) error {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: %v", inside(l.source.Name, name), err))
 		return nil
 	}
-	who := owner(l.ctx, f.Spooled, info.Name)
+	who := l.owner(f.Spooled)
 	switch {
 	case info.Name == ovsdb.OVS:
 		n := l.loose.node(who.host, l.source)

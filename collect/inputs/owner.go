@@ -17,10 +17,10 @@ type belongs struct {
 	readable bool
 }
 
-// owner reads from a database whose it is: the OVS database names its host;
+// readOwner reads from a database whose it is: the OVS database names its host;
 // with interconnect, each node has its own northbound and southbound database,
 // which name it.
-func owner(ctx context.Context, path, database string) belongs {
+func readOwner(ctx context.Context, path, database string) belongs {
 	tables := map[string][]string{
 		ovsdb.OVS: {"Open_vSwitch", "Bridge"}, ovsdb.NB: {"NB_Global"}, ovsdb.SB: {"SB_Global", "Chassis"},
 	}[database]

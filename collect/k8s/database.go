@@ -53,7 +53,7 @@ func (v *visit) askOVN(ctx context.Context, k workdir.Kind) error {
 	if b.version != "" {
 		v.told.OVNVersion = b.version
 	}
-	v.database(b.target, b.frame, schema(k))
+	v.database(b.target, b.frame, k)
 	return nil
 }
 

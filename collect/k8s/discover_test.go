@@ -15,6 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -270,5 +273,35 @@ func TestWorkdirs(t *testing.T) {
 	more, err2 := filepath.Glob(filepath.Join(parent, ".incoming*"))
 	if len(left)+len(more) > 0 || err != nil || err2 != nil {
 		t.Errorf("left behind: %q %q", left, more)
+	}
+}
+
+// mute is an API server that lists objects and never says its version.
+type mute struct {
+	kubernetes.Interface
+	cancel func()
+}
+
+func (m mute) Discovery() discovery.DiscoveryInterfaces {
+	m.cancel() // somebody presses Ctrl-C meanwhile
+	return versionless{m.Interface.Discovery()}
+}
+
+type versionless struct{ discovery.DiscoveryInterfaces }
+
+func (versionless) ServerVersion() (*version.Info, error) { select {} }
+
+func (versionless) ServerVersionWithContext(ctx context.Context) (*version.Info, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestVersionInterrupted: the question for the server's version ends with its context.
+func TestVersionInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := cluster(&deaf{}, interconnect("n1")...)
+	c.API = mute{c.API, cancel}
+	if _, err := k8s.Collect(ctx, c, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

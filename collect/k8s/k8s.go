@@ -62,7 +62,7 @@ func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Resu
 	if err != nil {
 		return nil, err
 	}
-	if version, err := c.API.Discovery().ServerVersion(); err == nil {
+	if version, err := c.API.Discovery().ServerVersionWithContext(ctx); err == nil {
 		c.Version = version.GitVersion
 	}
 	nodes, err := s.chosen(ctx, opts)

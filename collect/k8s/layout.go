@@ -121,10 +121,14 @@ func short(k workdir.Kind) string { return strings.TrimPrefix(string(k), "ovn_")
 
 // schema is the database's own name.
 func schema(k workdir.Kind) string {
-	if k == workdir.NB {
+	switch k {
+	case workdir.OVS:
+		return ovsdb.OVS
+	case workdir.NB:
 		return ovsdb.NB
+	default:
+		return ovsdb.SB
 	}
-	return ovsdb.SB
 }
 
 // socketFolders are where a database's socket may be, $OVN_RUNDIR first: OVN's

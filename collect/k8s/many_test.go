@@ -143,6 +143,9 @@ func TestMembers(t *testing.T) {
 		if len(r.Collections) != 3-lost || len(r.Collections[0].Lost) != lost || len(r.Collections[0].Bridges) != 2 {
 			t.Errorf("without %s: %d collections, lost %q", broken, len(r.Collections), r.Collections[0].Lost)
 		}
+		if got := r.Collections[0].LostDatabases; len(got[workdir.NB])+len(got[workdir.SB]) != lost {
+			t.Errorf("without %s: lost of databases: %q", broken, got)
+		}
 		for _, l := range r.Collections[0].Lost {
 			if !strings.Contains(l, "database: ovn-kubernetes/ovnkube-db-") || !strings.Contains(l, "connection refused") {
 				t.Error(l)

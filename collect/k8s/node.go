@@ -39,7 +39,7 @@ func (v *visit) ask(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			v.told.Lost = append(v.told.Lost, fmt.Sprintf("the %s database: %v", k.Title(), err))
+			v.lostDatabase(k, fmt.Sprintf("the %s database: %v", k.Title(), err))
 		}
 	}
 	return nil
@@ -54,7 +54,7 @@ func (v *visit) askOVS(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", v.target, err)
 	}
 	v.version(take(frames, "version"))
-	v.database(v.target, take(frames, "backup"), "Open_vSwitch")
+	v.database(v.target, take(frames, "backup"), workdir.OVS)
 	v.outputs(frames, "")
 	groups, err := v.each(ctx, v.target, bridgesText, v.told.Bridges)
 	if err != nil {
@@ -112,13 +112,21 @@ func bridgeNames(f frame) ([]string, error) {
 }
 
 // database hands on a backup; one that failed is lost.
-func (v *visit) database(target Target, f frame, name string) {
-	origin := target.String() + ": ovsdb-client backup " + name
+func (v *visit) database(target Target, f frame, k workdir.Kind) {
+	origin := target.String() + ": ovsdb-client backup " + schema(k)
 	if f.code != 0 {
-		v.told.Lost = append(v.told.Lost, origin+": "+f.failure())
+		v.lostDatabase(k, origin+": "+f.failure())
 		return
 	}
 	v.told.Databases = append(v.told.Databases, node.Database{Origin: origin, File: f.file, Size: f.size})
+}
+
+func (v *visit) lostDatabase(k workdir.Kind, text string) {
+	v.told.Lost = append(v.told.Lost, text)
+	if v.told.LostDatabases == nil {
+		v.told.LostDatabases = map[workdir.Kind][]string{}
+	}
+	v.told.LostDatabases[k] = append(v.told.LostDatabases[k], text)
 }
 
 // outputs hands on what commands said; bridge is "" for those that are about

@@ -92,6 +92,8 @@ type Node struct {
 	// could not be read.
 	Remarks []string
 	Lost    []string
+	// LostDatabases are those of Lost that are about a database, by its kind.
+	LostDatabases map[workdir.Kind][]string
 }
 
 // Outputs returns every output of that meaning for a bridge ("" for those that

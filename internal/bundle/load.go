@@ -11,19 +11,25 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/limit"
 	"ovs-offline/internal/workdir"
 )
 
 // Load puts the data of a bundle into a workdir, in place of all that it holds,
 // or leaves the workdir as it is. It returns what was collected and what a
 // person should know of it.
-func Load(ctx context.Context, wd *workdir.Dir, r io.Reader) ([]workdir.Collection, []string, error) {
-	zip, err := zstd.NewReader(&reader{ctx, r}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits limit.Limits) ([]workdir.Collection, []string, error) {
+	packed := &counted{Reader: interrupt.Reader(ctx, r)}
+	meter := limit.New(limits, func() int64 { return packed.read })
+	// With one decoder, all is read by who asks for it.
+	zip, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNotBundle, err)
 	}
 	defer zip.Close()
-	l := &loader{ctx: ctx, tar: tar.NewReader(zip), left: map[string]workdir.File{}}
+	l := &loader{ctx: ctx, tar: tar.NewReader(zip), meter: meter, left: map[string]workdir.File{}}
+	l.content = meter.Unpacked(l.tar) // of a sparse file more comes out of tar than of zstd
 	if err := l.start(); err != nil {
 		return nil, nil, err
 	}
@@ -51,9 +57,23 @@ func Load(ctx context.Context, wd *workdir.Dir, r io.Reader) ([]workdir.Collecti
 	return l.manifest.Collections, remarks, nil
 }
 
+// counted counts what is read of a bundle.
+type counted struct {
+	io.Reader
+	read int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read += int64(n)
+	return n, err
+}
+
 type loader struct {
 	ctx      context.Context
 	tar      *tar.Reader
+	content  io.Reader // of the file at which tar is
+	meter    *limit.Meter
 	head     Head
 	manifest workdir.Manifest
 	left     map[string]workdir.File // those that are announced and yet to come
@@ -62,7 +82,7 @@ type loader struct {
 // start reads the first two files and checks what they announce.
 func (l *loader) start() error {
 	if err := l.json(headName, &l.head); err != nil {
-		if l.ctx.Err() != nil || errors.Is(err, ErrDamaged) {
+		if l.told(err) {
 			return err
 		}
 		return fmt.Errorf("%w: %w", ErrNotBundle, err)
@@ -117,7 +137,7 @@ func (l *loader) json(name string, v any) error {
 	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size > maxHead {
 		return fmt.Errorf("it holds %.100q where %s should be", h.Name, name)
 	}
-	raw, err := io.ReadAll(l.tar)
+	raw, err := io.ReadAll(l.content)
 	if err != nil {
 		return l.broken(err)
 	}
@@ -130,6 +150,9 @@ func (l *loader) json(name string, v any) error {
 func (l *loader) broken(err error) error {
 	if l.ctx.Err() != nil {
 		return l.ctx.Err()
+	}
+	if errors.Is(err, limit.ErrLimit) {
+		return err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: it is cut off: copy it again", ErrDamaged)
@@ -152,7 +175,11 @@ func (l *loader) files(stage *workdir.Staging) error {
 			return fmt.Errorf("%w: %.200q is not what its manifest announces", ErrDamaged, h.Name)
 		}
 		delete(l.left, h.Name)
-		have, err := stage.Copy(l.tar, stage.Join(h.Name))
+		file, err := l.meter.Keep(h.Name, h.Size, l.content)
+		if err != nil {
+			return err
+		}
+		have, err := stage.Copy(l.ctx, file, stage.Join(h.Name))
 		if err != nil {
 			return l.damaged(err)
 		}
@@ -168,8 +195,13 @@ func (l *loader) files(stage *workdir.Staging) error {
 
 func (l *loader) damaged(err error) error {
 	err = l.broken(err)
-	if l.ctx.Err() != nil || errors.Is(err, ErrDamaged) {
+	if l.told(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+// told tells the errors that say what is the matter by themselves.
+func (l *loader) told(err error) bool {
+	return l.ctx.Err() != nil || errors.Is(err, ErrDamaged) || errors.Is(err, limit.ErrLimit)
 }

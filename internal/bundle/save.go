@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/workdir"
 )
 
@@ -108,21 +109,8 @@ func digest(ctx context.Context, path string) (int64, string, error) {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	n, err := io.Copy(sum, &reader{ctx, f})
+	n, err := io.Copy(sum, interrupt.Reader(ctx, f))
 	return n, hex.EncodeToString(sum.Sum(nil)), err
-}
-
-// reader ends with a context.
-type reader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r *reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
 
 func newest(m *workdir.Manifest) time.Time {
@@ -175,7 +163,7 @@ func (w *writer) entry(name string, size int64, from io.Reader) {
 	}
 	w.err = w.tar.WriteHeader(&tar.Header{Name: name, Size: size, Mode: fileMode, ModTime: w.time, Format: tar.FormatPAX})
 	if w.err == nil {
-		_, w.err = io.Copy(w.tar, &reader{w.ctx, from})
+		_, w.err = io.Copy(w.tar, interrupt.Reader(w.ctx, from))
 	}
 	if w.err != nil {
 		w.err = fmt.Errorf("writing %s into the bundle: %w", name, w.err)

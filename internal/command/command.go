@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 		said = firstLine(e.Stdout)
 	}
 	if said == "" {
-		return fmt.Sprintf("%s: %v", strings.Join(e.Argv, " "), e.Err)
+		return fmt.Sprintf("%s: %v", shortened(strings.Join(e.Argv, " ")), e.Err)
 	}
 	return fmt.Sprintf("%s: %v: %s", e.Argv[0], e.Err, said)
 }
@@ -71,6 +71,15 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 		err = ctx.Err()
 	}
 	return stdout.Bytes(), &Error{Argv: c.Argv, Stderr: stderr.String(), Stdout: stdout.String(), Err: err}
+}
+
+// shortened cuts a command that nobody would read to its end.
+func shortened(line string) string {
+	const most = 500
+	if len(line) <= most {
+		return line
+	}
+	return strings.ToValidUTF8(line[:most], "") + "..."
 }
 
 func firstLine(text string) string {

@@ -46,6 +46,10 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %+v", c.script, failed)
 		}
 	}
+	long := strings.Repeat("long ", 1<<15)
+	if _, err := Run(context.Background(), Command{Argv: []string{"false", long}}); err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "...: ") {
+		t.Errorf("a long argument: %.1000v", err)
+	}
 	_, err := Run(context.Background(), Command{Argv: []string{"no-such-program-here"}})
 	if !Missing(err) {
 		t.Errorf("%v", err)

@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func stage(t *testing.T, d *Dir, text string, kinds ...Kind) (*Staging, []Collec
 		}
 		c := Collection{Kind: k, Source: Source{Kind: "test", Name: text}, Collected: time.Unix(1, 0).UTC()}
 		for _, path := range paths {
-			f, err := s.Copy(strings.NewReader(text), path)
+			f, err := s.Copy(context.Background(), strings.NewReader(text), path)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/internal/durable"
+	"ovs-offline/internal/interrupt"
 )
 
 // A new collection is built beside the old one and put in its place in one
@@ -67,7 +69,8 @@ func allUnits() []string {
 }
 
 // Occupied returns a sentence for each of the kinds that the workdir holds data
-// of: what it is, where it came from and since when.
+// of: what it is, where it came from and since when. With databaseOnly, only a
+// database counts.
 func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 	m, err := d.Manifest()
 	if err != nil {
@@ -75,7 +78,7 @@ func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 	}
 	var there []string
 	for _, k := range kinds {
-		if c := m.Collection(k); c != nil {
+		if c := m.Collection(k); c != nil && (!databaseOnly || c.hasDatabase()) {
 			there = append(there, fmt.Sprintf("%s data from %s %s, collected %s", k.Title(), c.Source.Kind, c.Source.Name, c.Collected.Local().Format(time.DateTime)))
 			continue
 		}
@@ -127,38 +130,11 @@ func (s *Staging) Spool() (string, error) {
 
 // Move moves a spooled file to path (made by one of Dir's methods on s) and
 // returns its entry for the manifest.
-func (s *Staging) Move(spooled, path string) (File, error) {
+func (s *Staging) Move(ctx context.Context, spooled, path string) (File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return File{}, err
 	}
 	if err := os.Rename(spooled, path); err != nil {
-		return File{}, err
-	}
-	return s.describe(path)
-}
-
-// Copy copies a file from anywhere to path, keeping the original.
-func (s *Staging) Copy(src io.Reader, path string) (File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return File{}, err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return File{}, err
-	}
-	if _, err := io.Copy(f, src); err != nil {
-		f.Close()
-		return File{}, err
-	}
-	if err := f.Close(); err != nil {
-		return File{}, err
-	}
-	return s.describe(path)
-}
-
-func (s *Staging) describe(path string) (File, error) {
-	rel, err := filepath.Rel(s.path, path)
-	if err != nil {
 		return File{}, err
 	}
 	f, err := os.Open(path)
@@ -166,8 +142,33 @@ func (s *Staging) describe(path string) (File, error) {
 		return File{}, err
 	}
 	defer f.Close()
+	return s.take(ctx, f, io.Discard, path)
+}
+
+// Copy copies a file from anywhere to path, keeping the original.
+func (s *Staging) Copy(ctx context.Context, src io.Reader, path string) (File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return File{}, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return File{}, err
+	}
+	file, err := s.take(ctx, src, f, path)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return File{}, err
+	}
+	return file, nil
+}
+
+// take reads what comes to stand at path, writing it to w, and describes it.
+func (s *Staging) take(ctx context.Context, src io.Reader, w io.Writer, path string) (File, error) {
+	rel, err := filepath.Rel(s.path, path)
+	if err != nil {
+		return File{}, err
+	}
 	sum := sha256.New()
-	n, err := io.Copy(sum, f)
+	n, err := io.Copy(io.MultiWriter(w, sum), interrupt.Reader(ctx, src))
 	if err != nil {
 		return File{}, err
 	}
@@ -187,6 +188,13 @@ func (s *Staging) Install(collections ...Collection) error {
 	given := map[Kind]bool{}
 	for _, c := range collections {
 		given[c.Kind] = true
+		if c.hasDatabase() {
+			for i := range m.Collections {
+				m.Collections[i].Found(c.Kind)
+			}
+		}
+	}
+	for _, c := range collections {
 		m.put(c)
 	}
 	m.Collections = slices.DeleteFunc(m.Collections, func(c Collection) bool { return slices.Contains(s.whole, c.Kind) && !given[c.Kind] })

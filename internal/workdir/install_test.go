@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -230,6 +231,24 @@ func TestOccupied(t *testing.T) {
 	if there, _ := d.Occupied(true, OVS); len(there) != 0 {
 		t.Errorf("its database alone: %q", there)
 	}
+	// A collection of flows alone is in no database's way.
+	s, err := d.Stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replace(OVS, false); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Copy(context.Background(), strings.NewReader("flows"), s.DumpFile("br0", Flows))
+	if err := errors.Join(err, s.Install(Collection{Kind: OVS, Files: []File{f}})); err != nil {
+		t.Fatal(err)
+	}
+	if there, _ := d.Occupied(true, OVS); len(there) != 0 {
+		t.Errorf("its database, beside collected flows: %q", there)
+	}
+	if there, _ := d.Occupied(false, OVS); len(there) != 1 {
+		t.Errorf("collected flows: %q", there)
+	}
 }
 
 // TestDatabaseOnly replaces one part of a kind and leaves the rest.
@@ -243,7 +262,7 @@ func TestDatabaseOnly(t *testing.T) {
 	if err := s.Replace(OVS, true); err != nil {
 		t.Fatal(err)
 	}
-	f, err := s.Copy(strings.NewReader("new"), s.Database(OVS))
+	f, err := s.Copy(context.Background(), strings.NewReader("new"), s.Database(OVS))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,6 +272,36 @@ func TestDatabaseOnly(t *testing.T) {
 	got := tree(t, d.Path())
 	if got["db/ovs/conf.db"] != "new" || got["restore_flows/br0.flows.dump"] != "old" || got["recorded/bfd.show"] != "old" {
 		t.Errorf("%v", got)
+	}
+}
+
+// cancelling is a source in the midst of which somebody presses Ctrl-C.
+type cancelling struct{ cancel func() }
+
+func (c cancelling) Read(p []byte) (int, error) {
+	c.cancel()
+	return len(p), nil
+}
+
+// TestCancelled: a long read ends with its context.
+func TestCancelled(t *testing.T) {
+	d := fresh(t)
+	s, err := d.Stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Discard()
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := s.Copy(ctx, cancelling{cancel}, s.Database(NB)); !errors.Is(err, context.Canceled) {
+		t.Errorf("copying: %v", err)
+	}
+	spool, err := s.Spool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(spool, "x"), "y")
+	if _, err := s.Move(ctx, filepath.Join(spool, "x"), s.Database(SB)); !errors.Is(err, context.Canceled) {
+		t.Errorf("moving: %v", err)
 	}
 }
 

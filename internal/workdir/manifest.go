@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"ovs-offline/internal/durable"
@@ -33,6 +34,20 @@ type Collection struct {
 	Remarks    []string  `json:"remarks,omitempty"`
 	// Lost is what the source held and could not be read.
 	Lost []string `json:"lost,omitempty"`
+	// LostDatabases are those of Lost that are about a database, by its kind:
+	// another collection can make it good.
+	LostDatabases map[Kind][]string `json:"lost_databases,omitempty"`
+}
+
+// hasDatabase tells whether the database of the kind was collected.
+func (c *Collection) hasDatabase() bool {
+	return slices.ContainsFunc(c.Files, func(f File) bool { return filepath.Dir(f.Path) == filepath.Join("db", string(c.Kind)) })
+}
+
+// Found takes back that the database of a kind was lost.
+func (c *Collection) Found(k Kind) {
+	c.Lost = slices.DeleteFunc(c.Lost, func(l string) bool { return slices.Contains(c.LostDatabases[k], l) })
+	delete(c.LostDatabases, k)
 }
 
 // Source names where a collection came from.

@@ -122,8 +122,12 @@ func checkOwner(path string) error {
 	if int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("workdir %s belongs to uid %d, not to you (uid %d): it is not used; choose another with -w", path, st.Uid, os.Geteuid())
 	}
-	if st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
-		return fmt.Errorf("workdir %s can be written to by others (mode %04o): it is not used; chmod go-w it, or choose another with -w", path, st.Mode&0o7777)
+	if st.Mode&0o022 != 0 {
+		remedy := "chmod go-w it, or choose another with -w"
+		if st.Mode&unix.S_ISVTX != 0 { // as /tmp: others can't remove what we make, but make it before us
+			remedy = "choose a folder of its own with -w"
+		}
+		return fmt.Errorf("workdir %s can be written to by others (mode %04o): it is not used; %s", path, st.Mode&0o7777, remedy)
 	}
 	return nil
 }

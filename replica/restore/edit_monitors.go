@@ -2,7 +2,6 @@ package restore
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -184,7 +183,7 @@ func (n *Node) editInterfaceIndexes(ctx context.Context, o *outcome) ([]ovsdb.Ch
 	if err != nil {
 		return nil, err
 	}
-	indexes, err := n.interfaceIndexes()
+	live, err := n.listed(workdir.RecordedListInterface, "ifindex")
 	if err != nil {
 		return nil, err
 	}
@@ -201,16 +200,20 @@ func (n *Node) editInterfaceIndexes(ctx context.Context, o *outcome) ([]ovsdb.Ch
 		if m.sFlow == "" {
 			continue
 		}
-		if indexes == nil {
+		if live == nil {
 			o.note(Unknown, "%s: no ovs-vsctl list interface was collected: where a packet goes out by one port, sFlow's output= is not the live one", m.bridge.Name)
 			continue
 		}
 		for _, i := range m.bridge.Interfaces() {
-			if index := indexes[i.Name]; index > 0 && isDevice(i) {
+			index, err := interfaceIndex(live[i.Name])
+			switch {
+			case err != nil:
+				o.note(Unknown, "%s: the ifindex of %q was recorded as %.40q: where a packet goes out by it alone, sFlow's output= is not the live one", m.bridge.Name, i.Name, live[i.Name])
+			case index > 0 && isDevice(i):
 				with := maps.Clone(options[i.UUID])
 				with["ifindex"] = strconv.Itoa(index)
 				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": with}))
-			} else if index > 0 {
+			case index > 0:
 				o.note(Approximated, "%s: sFlow's output= towards tunnel %q says one port without its index, %d", m.bridge.Name, i.Name, index)
 			}
 		}
@@ -221,23 +224,12 @@ func (n *Node) editInterfaceIndexes(ctx context.Context, o *outcome) ([]ovsdb.Ch
 // isDevice tells the interfaces that are dummies in a replica.
 func isDevice(i *Interface) bool { return i.Type != "patch" && !isTunnel(i.Type) }
 
-// interfaceIndexes are the live kernel's numbers of interfaces, by name; nil
-// where they were not collected.
-func (n *Node) interfaceIndexes() (map[string]int, error) {
-	listed, err := n.listed(workdir.RecordedListInterface, "ifindex")
-	if listed == nil || err != nil {
-		return nil, err
+// interfaceIndex reads the live kernel's number of an interface, as it was
+// listed: 0 where there is none.
+func interfaceIndex(listed string) (int, error) {
+	if listed == "" || listed == "[]" {
+		return 0, nil // not listed, or it had failed
 	}
-	indexes := map[string]int{}
-	for name, value := range listed {
-		if value == "[]" {
-			continue // it had failed
-		}
-		index, err := strconv.Atoi(value)
-		if err != nil {
-			return nil, fmt.Errorf("the ifindex of interface %q: %w", name, err)
-		}
-		indexes[name] = index
-	}
-	return indexes, nil
+	index, err := strconv.ParseInt(listed, 10, 32)
+	return int(index), err
 }

@@ -65,6 +65,37 @@ func TestMonitors(t *testing.T) {
 	}
 }
 
+// TestOddInterfaceIndexes: one that is no number is said where sFlow needs it,
+// costs the start nowhere, and those of others are taken.
+func TestOddInterfaceIndexes(t *testing.T) {
+	needIsolation(t)
+	n := newLiveNode(t)
+	n.vsctl("add-br", "br-s", "--", "add-port", "br-s", "s1", "--", "set", "Interface", "s1", "options:ifindex=41", "--", "add-port", "br-s", "s2", "--", "set", "Interface", "s2", "options:ifindex=42",
+		"--", "add-br", "br-x", "--", "add-port", "br-x", "x1", "--", "set", "Interface", "x1", "options:ifindex=43")
+	n.appctl("netdev-dummy/ip4addr", "br-s", "192.0.2.1/24")
+	n.vsctl("--", "--id=@s", "create", "sFlow", "agent=br-s", `targets="127.0.0.1:6343"`, "sampling=512", "--", "set", "Bridge", "br-s", "sflow=@s")
+	report := n.report()
+	list := report + "/sos_commands/openvswitch/ovs-vsctl_-t_5_list_interface"
+	text, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := strings.NewReplacer(": 41\n", ": many\n", ": 43\n", ": more\n").Replace(string(text))
+	if err := os.WriteFile(list, []byte(odd), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := replay(t, report, process.Options{})
+	r.wantStep("monitors", restore.Unknown, `br-s: the ifindex of "s1" was recorded as "many"`)
+	if got := strings.TrimSpace(r.vsctl("get", "Interface", "s2", "ifindex")); got != "42" {
+		t.Errorf("the ifindex of s2 is %s", got)
+	}
+	for _, s := range r.report.Steps {
+		if strings.Contains(strings.Join(s.Details, ""), "x1") {
+			t.Errorf("what nobody needs is told of: %v", s)
+		}
+	}
+}
+
 // isolated checks that the replica's ovs-vswitchd has no network but its own loopback.
 func (r *replayed) isolated() {
 	r.t.Helper()
