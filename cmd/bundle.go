@@ -11,6 +11,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/bundle"
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 )
@@ -98,7 +99,7 @@ func newLoad(o *options) *cobra.Command {
 				defer f.Close()
 				in = f
 			}
-			return o.locked(func(wd *workdir.Dir) error { return o.load(c, wd, args[0], in, force) })
+			return o.locked(func(wd *workdir.Dir) error { return o.load(c, wd, args[0], interrupt.Pipe(c.Context(), in), force) })
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace all data that the workdir holds")
