@@ -1,7 +1,10 @@
 package cmd
 
 import (
+	"bytes"
+	"io"
 	"testing"
+	"testing/iotest"
 	"unicode"
 )
 
@@ -25,5 +28,21 @@ func TestShellWord(t *testing.T) {
 		if got := shellWord(path); got != want {
 			t.Errorf("%q is printed as %q", path, got)
 		}
+	}
+}
+
+// TestBuildLog: what steps print keeps its lines, however it is cut in pieces.
+func TestBuildLog(t *testing.T) {
+	var out bytes.Buffer
+	log := &escaping{out: &out}
+	said := "Step 1/2 : FROM d\u00e9bian\n\n\x1b[31mred\nthe last"
+	if _, err := io.Copy(log, iotest.OneByteReader(bytes.NewBufferString(said))); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.end(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Step 1/2 : FROM d\u00e9bian\n\n\\x1b[31mred\nthe last\n"; out.String() != want {
+		t.Errorf("%q is printed as %q", said, out.String())
 	}
 }
