@@ -69,6 +69,8 @@ func Main(args []string, streams IO) int {
 	root.SetArgs(args)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
+	root.InitDefaultCompletionCmd()
+	blameArguments(root)
 	err := root.ExecuteContext(ctx)
 	var program exitCode
 	switch {
@@ -139,6 +141,23 @@ func newRoot(o *options) *cobra.Command {
 	root.AddCommand(newStatus(o), newLogs(o), newShell(o), newDoctor(o))
 	completeFlags(root)
 	return root
+}
+
+// blameArguments makes wrong usage of what cobra says of arguments, to its own
+// commands as well.
+func blameArguments(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			err := check(c, args)
+			if err == nil || errors.Is(err, errUsage) {
+				return err
+			}
+			return fmt.Errorf("%w: %w; see %s --help", errUsage, err, c.CommandPath())
+		}
+	}
+	for _, below := range c.Commands() {
+		blameArguments(below)
+	}
 }
 
 // checkRuntime makes one name of the flags for the runtime.
