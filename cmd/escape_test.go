@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"unicode"
+
+	"go.yaml.in/yaml/v3"
 )
 
 func harmless(t *testing.T, printed string) {
@@ -44,5 +46,20 @@ func TestBuildLog(t *testing.T) {
 	}
 	if want := "Step 1/2 : FROM d\u00e9bian\n\n\\x1b[31mred\nthe last\n"; out.String() != want {
 		t.Errorf("%q is printed as %q", said, out.String())
+	}
+}
+
+// TestYAML: values stay what they are, and steer no terminal.
+func TestYAML(t *testing.T) {
+	for _, text := range []string{"br-int", "br\u00a0x", "a: \u202eb", "'\u00ad", "\U000e0001", "one\n\ttwo\u2028\n", "\x1b[31m", `\u00a0`, "\u0085", "\x7f", " a\nb ", "# no", "", "on", "1e3"} {
+		var out bytes.Buffer
+		if err := printYAML(&out, map[string][]string{text: {text}}); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		harmless(t, out.String())
+		var back map[string][]string
+		if err := yaml.Unmarshal(out.Bytes(), &back); err != nil || len(back[text]) != 1 || back[text][0] != text {
+			t.Errorf("%q comes back as %q, %v", text, back, err)
+		}
 	}
 }
