@@ -3,6 +3,7 @@ package inputs
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
@@ -22,7 +23,8 @@ type Options struct {
 }
 
 // Collect reads the paths once and puts each node into a workdir: wd itself
-// for one, a folder of it for each of several. All are put in place, or none.
+// for one, a folder of it for each of several. All are read before the first is
+// put in place; an error after that names those that are.
 func Collect(ctx context.Context, wd *workdir.Dir, paths []string, opts Options) ([]Written, *Found, error) {
 	staging, err := wd.Stage()
 	if err != nil {
@@ -45,14 +47,24 @@ func Collect(ctx context.Context, wd *workdir.Dir, paths []string, opts Options)
 	if err != nil {
 		return nil, found, err
 	}
+	all, err := install(targets)
+	return all, found, err
+}
+
+func install(targets []*target) ([]Written, error) {
 	var all []Written
+	var paths []string
 	for _, t := range targets {
-		if err := t.staging.Install(t.collections...); err != nil {
-			return all, found, fmt.Errorf("%s: %w", t.name, err)
+		err := t.staging.Install(t.collections...)
+		if err != nil && len(paths) > 0 {
+			return all, fmt.Errorf("%s: %w; in place already: %s", t.name, err, strings.Join(paths, ", "))
 		}
-		all = append(all, t.written())
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", t.name, err)
+		}
+		all, paths = append(all, t.written()), append(paths, t.wd.Path())
 	}
-	return all, found, nil
+	return all, nil
 }
 
 // Planned is a node and what its things are worth.

@@ -154,6 +154,24 @@ func TestTwoReportsOfOneNodeDoNotMix(t *testing.T) {
 	}
 }
 
+// TestOneOfSeveralFails: who reads that knows what is in place all the same.
+func TestOneOfSeveralFails(t *testing.T) {
+	dir := folder(t, map[string]string{"a.tar.gz": archive(t, report("n1")), "b.tar.gz": archive(t, report("n2"))})
+	parent := folder(t, map[string]string{"n2/db": "a file where a folder belongs"})
+	wd, err := workdir.Lock(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wd.Unlock()
+	_, _, err = Collect(t.Context(), wd, []string{dir}, Options{})
+	if first := filepath.Join(parent, "n1"); err == nil || !strings.HasPrefix(err.Error(), "n2: ") || !strings.HasSuffix(err.Error(), "; in place already: "+first) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(parent, "n1/manifest.json")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestKnownByContent: files of any name, a node from all of them.
 func TestKnownByContent(t *testing.T) {
 	var zipped bytes.Buffer
