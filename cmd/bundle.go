@@ -72,7 +72,7 @@ func (o *options) save(c *cobra.Command, wd *workdir.Dir, name string, force boo
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "Saved in %s (%d KiB). Elsewhere: ovs-offline load %s\n", terminal.Escape(name), (info.Size()+1023)/1024, terminal.Escape(filepath.Base(name)))
+	fmt.Fprintf(o.Out, "Saved in %s (%d KiB). Elsewhere: ovs-offline load %s\n", terminal.Escape(name), (info.Size()+1023)/1024, shellWord(filepath.Base(name)))
 	return nil
 }
 

@@ -3,11 +3,15 @@ package cmd
 import (
 	"bytes"
 	"io"
+	"os/exec"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"ovs-offline/replica"
 )
 
 func harmless(t *testing.T, printed string) {
@@ -30,6 +34,30 @@ func TestShellWord(t *testing.T) {
 		if got := shellWord(path); got != want {
 			t.Errorf("%q is printed as %q", path, got)
 		}
+	}
+}
+
+// TestShowCanBePasted: whatever the working directory is called, a path is one
+// word to a shell.
+func TestShowCanBePasted(t *testing.T) {
+	const wd = "/tmp/it's a $HOME"
+	sockets := replica.Sockets{Workdir: wd, Control: wd + "/ctl", Recorded: wd + "/recorded.sock", Activate: wd + "/bin/activate",
+		Databases: map[string]string{"ovs": wd + "/db.sock", "ovn_nb": wd + "/nb.sock", "ovn_sb": wd + "/sb.sock"}, Management: []string{wd + "/br-int.mgmt"}}
+	var out bytes.Buffer
+	sockets.Print(&out, shellWord)
+	lines := 0
+	for line := range strings.Lines(out.String()) {
+		if !strings.HasPrefix(line, "    ") {
+			continue
+		}
+		lines++
+		words, err := exec.Command("sh", "-c", "printf '%s\\n' "+line).Output()
+		if err != nil || !strings.Contains(string(words), wd) {
+			t.Errorf("%s is read as %q, %v", line, words, err)
+		}
+	}
+	if lines != 12 {
+		t.Errorf("%d lines to paste:\n%s", lines, out.String())
 	}
 }
 
