@@ -57,7 +57,6 @@ type options struct {
 	workdir string
 	runtime string
 	podman  bool
-	debug   bool
 }
 
 // Main runs one command line and returns the exit code. It is the one place
@@ -132,7 +131,6 @@ func newRoot(o *options) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&o.runtime, "runtime", name, "where daemons run: auto, podman, docker or process (or OVS_OFFLINE_RUNTIME)")
 	root.PersistentFlags().BoolVarP(&o.podman, "podman", "p", false, "the same as --runtime=podman")
-	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
 	root.AddCommand(collectCommands(o)...)
 	root.AddCommand(newInspect(o))
 	root.AddCommand(newCollectK8s(o))
