@@ -125,7 +125,11 @@ func checkOwner(path string) error {
 	if int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("workdir %s belongs to uid %d, not to you (uid %d): it is not used; choose another with -w", path, st.Uid, os.Geteuid())
 	}
-	if st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
+	// In /tmp itself others can't remove what is ours, and could have made our bin.
+	if st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX != 0 {
+		return fmt.Errorf("workdir %s can be written to by others (mode %04o): it is not used; choose one below it with -w", path, st.Mode&0o7777)
+	}
+	if st.Mode&0o022 != 0 {
 		return fmt.Errorf("workdir %s can be written to by others (mode %04o): it is not used; chmod go-w it, or choose another with -w", path, st.Mode&0o7777)
 	}
 	return nil
