@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -76,7 +78,9 @@ func (o *options) imageEngine(ctx context.Context) (image.Engine, error) {
 
 func (o *options) build(ctx context.Context, engine image.Engine, b building) (image.Made, error) {
 	if !b.fromHost {
-		return b.Run(ctx, engine, version, escaping{o.Err})
+		progress := &escaping{out: o.Err}
+		made, err := b.Run(ctx, engine, version, progress)
+		return made, errors.Join(err, progress.end())
 	}
 	fmt.Fprintln(o.Err, "collecting the installed tools")
 	host, err := image.FromHost(ctx)
@@ -96,10 +100,32 @@ func (o *options) printMade(made image.Made, output string) error {
 	})
 }
 
-// escaping makes what the steps of a build print safe for a terminal.
-type escaping struct{ io.Writer }
+// escaping makes what the steps of a build print safe for a terminal, line by
+// line. A line waits for its end: a write may end within a character.
+type escaping struct {
+	out  io.Writer
+	part []byte
+}
 
-func (e escaping) Write(p []byte) (int, error) {
-	_, err := io.WriteString(e.Writer, terminal.Escape(string(p)))
-	return len(p), err
+func (e *escaping) Write(p []byte) (int, error) {
+	e.part = append(e.part, p...)
+	for {
+		line, rest, whole := bytes.Cut(e.part, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		if _, err := fmt.Fprintln(e.out, terminal.Escape(string(line))); err != nil {
+			return 0, err
+		}
+		e.part = rest
+	}
+}
+
+// end prints what has no end of a line.
+func (e *escaping) end() error {
+	if len(e.part) == 0 {
+		return nil
+	}
+	_, err := e.Write([]byte("\n"))
+	return err
 }

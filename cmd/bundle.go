@@ -11,6 +11,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/bundle"
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/limit"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
@@ -72,7 +73,7 @@ func (o *options) save(c *cobra.Command, wd *workdir.Dir, name string, force boo
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "Saved in %s (%d KiB). Elsewhere: ovs-offline load %s\n", terminal.Escape(name), (info.Size()+1023)/1024, terminal.Escape(filepath.Base(name)))
+	fmt.Fprintf(o.Out, "Saved in %s (%d KiB). Elsewhere: ovs-offline load %s\n", terminal.Escape(name), (info.Size()+1023)/1024, shellWord(filepath.Base(name)))
 	return nil
 }
 
@@ -100,7 +101,9 @@ func newLoad(o *options) *cobra.Command {
 				defer f.Close()
 				in = f
 			}
-			return o.locked(func(wd *workdir.Dir) error { return o.load(c, wd, args[0], in, force, limits) })
+			return o.locked(func(wd *workdir.Dir) error {
+				return o.load(c, wd, args[0], interrupt.Pipe(c.Context(), in), force, limits)
+			})
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace all data that the workdir holds")

@@ -122,7 +122,7 @@ func (o *options) printWritten(written []inputs.Written, found *inputs.Found) {
 	}
 	if len(written) > 1 {
 		fmt.Fprintln(o.Out, "Each is a working directory of its own; start one with, for example:")
-		fmt.Fprintf(o.Out, "  ovs-offline -w %s start\n", written[0].Path)
+		fmt.Fprintf(o.Out, "  ovs-offline -w %s start\n", shellWord(written[0].Path))
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 func newCollectK8s(o *options) *cobra.Command {
 	var opts k8s.Options
 	var output string
+	var debug bool
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	overrides := &clientcmd.ConfigOverrides{}
 	c := &cobra.Command{
@@ -39,7 +40,7 @@ func newCollectK8s(o *options) *cobra.Command {
 			"  ovs-offline collect-k8s -o worker-0 --context production\n" +
 			"  ovs-offline -w nodes collect-k8s --all",
 		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			names := o.nodeNames(c.Context(), rules, overrides)
+			names := nodeNames(c.Context(), rules, overrides)
 			return slices.DeleteFunc(names, func(name string) bool {
 				return !strings.HasPrefix(name, begun) || slices.Contains(args, name) || terminal.Escape(name) != name
 			}), cobra.ShellCompDirectiveNoFileComp
@@ -49,7 +50,7 @@ func newCollectK8s(o *options) *cobra.Command {
 			if given := countTrue(len(args) > 0, opts.All, opts.Selector != ""); given != 1 {
 				return fmt.Errorf("%w: %s takes NODE..., or --all, or --selector; see %s --help", errUsage, c.Name(), c.CommandPath())
 			}
-			config, err := o.kubeconfig(rules, overrides)
+			config, err := kubeconfig(rules, overrides, debug)
 			if err != nil {
 				return err
 			}
@@ -64,6 +65,7 @@ func newCollectK8s(o *options) *cobra.Command {
 	f.StringVar(&opts.Layout, "layout", "", "don't find out how OVS and OVN are deployed: "+strings.Join(k8s.LayoutNames(), ", "))
 	f.BoolVar(&opts.Force, "force", false, "replace data of the same kind that the workdirs hold")
 	f.Int64Var(&opts.Limits.Bytes, "max-size", limit.Default().Bytes, "give up on a node of which more comes, in bytes")
+	f.BoolVarP(&debug, "debug", "d", false, "log each request to the API server, and its warnings")
 	outputFlagP(c, &output, "")
 	kubectlFlags(f, rules, overrides)
 	_ = c.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(k8s.LayoutNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -75,8 +77,8 @@ const completing = 3 * time.Second
 
 // nodeNames are the cluster's nodes; none if it doesn't say: who presses a key
 // wants no error.
-func (o *options) nodeNames(ctx context.Context, rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides) []string {
-	config, err := o.kubeconfig(rules, overrides)
+func nodeNames(ctx context.Context, rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides) []string {
+	config, err := kubeconfig(rules, overrides, false)
 	if err != nil {
 		return nil
 	}
@@ -115,8 +117,8 @@ func countTrue(list ...bool) (n int) {
 
 // kubeconfig reads the configuration as kubectl does; where there is none, that
 // of the pod we run in.
-func (o *options) kubeconfig(rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides) (*rest.Config, error) {
-	o.quietKlog()
+func kubeconfig(rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides, debug bool) (*rest.Config, error) {
+	setKlog(debug)
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("no cluster is configured: set KUBECONFIG, or give --kubeconfig, or --server")
@@ -126,15 +128,15 @@ func (o *options) kubeconfig(rules *clientcmd.ClientConfigLoadingRules, override
 	}
 	config.UserAgent = "ovs-offline/" + version
 	config.QPS, config.Burst = 50, 100 // ten nodes at once ask in bursts
-	if !o.debug {
+	if !debug {
 		config.WarningHandler = rest.NoWarnings{}
 	}
 	return config, nil
 }
 
-// quietKlog keeps what client-go logs to itself, unless somebody wants to see it.
-func (o *options) quietKlog() {
-	if !o.debug {
+// setKlog keeps what client-go logs to itself, unless somebody wants to see it.
+func setKlog(debug bool) {
+	if !debug {
 		klog.SetLogger(logr.Discard())
 		return
 	}

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/mattn/go-runewidth"
@@ -28,13 +27,10 @@ func newDiff(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := replica.Diff(c.Context(), wd)
+			found, err := replica.Diff(c.Context(), wd, replica.Selection{Records: names, Columns: columns})
 			if err != nil {
 				return err
 			}
-			found = slices.DeleteFunc(found, func(d replica.Difference) bool {
-				return len(names) > 0 && !slices.Contains(names, d.Record) || len(columns) > 0 && !slices.Contains(columns, d.Column)
-			})
 			return o.emit(format, found, func() { o.printDiff(found) })
 		},
 	}

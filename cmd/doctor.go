@@ -9,6 +9,7 @@ import (
 
 	"ovs-offline/internal/doctor"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/replica/runtime/auto"
 )
 
 func newDoctor(o *options) *cobra.Command {
@@ -20,9 +21,12 @@ func newDoctor(o *options) *cobra.Command {
 			"Exit code 1 says that no replica could be started here.",
 		Example: "  ovs-offline doctor\n  ovs-offline doctor -o json | jq '.checks[] | select(.state != \"works\")'",
 		RunE: func(c *cobra.Command, _ []string) error {
-			r := doctor.Examine(c.Context(), o.workdir, version)
+			r := doctor.Examine(c.Context(), o.workdir, o.runtime, version)
 			if err := o.emit(format, r, func() { o.printDoctor(r) }); err != nil {
 				return err
+			}
+			if r.Start == "" && o.runtime != auto.Auto {
+				return fmt.Errorf("no replica can be started here with --runtime %s (or OVS_OFFLINE_RUNTIME): see above what mends it", o.runtime)
 			}
 			if r.Start == "" {
 				return errors.New("no replica can be started here: one of local tools, podman or docker is needed; see above what mends it")

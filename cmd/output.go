@@ -1,16 +1,19 @@
 package cmd
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
 
-	"ovs-offline/internal/terminal"
-
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
+
+	"ovs-offline/internal/terminal"
 )
 
 // forPeople is the --output that is not for programs.
@@ -50,20 +53,66 @@ func (o *options) emit(format string, v any, table func()) error {
 	return nil
 }
 
-// printYAML writes what printJSON does as YAML, as safe for a terminal.
+// printYAML writes what -o json does as YAML, as safe for a terminal.
 func printYAML(w io.Writer, v any) error {
-	raw, err := yaml.Marshal(v)
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
+	var plain any
+	in := json.NewDecoder(bytes.NewReader(raw))
+	in.UseNumber()
+	if err := in.Decode(&plain); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	if err := encoder.Encode(yamlNode(plain)); err != nil {
+		return err
+	}
 	var b strings.Builder
-	for _, r := range string(raw) {
-		if r == '\n' || unicode.IsPrint(r) {
+	for _, r := range out.String() {
+		switch {
+		case !unprintable(r):
 			b.WriteRune(r)
-		} else {
+		case r > 0xffff:
+			fmt.Fprintf(&b, "\\U%08x", r)
+		default:
 			fmt.Fprintf(&b, "\\u%04x", r)
 		}
 	}
 	_, err = fmt.Fprint(w, b.String())
 	return err
 }
+
+// yamlNode is what was read of JSON. Text that has to be escaped stands between
+// double quotes: anywhere else an escape would be text.
+func yamlNode(v any) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	switch v := v.(type) {
+	case map[string]any:
+		n.Kind = yaml.MappingNode
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			n.Content = append(n.Content, yamlNode(key), yamlNode(v[key]))
+		}
+	case []any:
+		n.Kind = yaml.SequenceNode
+		for _, one := range v {
+			n.Content = append(n.Content, yamlNode(one))
+		}
+	case string:
+		n.SetString(v)
+		if strings.ContainsFunc(v, unprintable) {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+	case nil:
+		n.Value = "null"
+	default: // a number, true, false
+		n.Value = fmt.Sprint(v)
+	}
+	return n
+}
+
+func unprintable(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }

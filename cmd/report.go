@@ -21,7 +21,8 @@ func newReport(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "report", Short: "Say how faithful the replica is", Args: exactly(),
 		Long: "Say how faithful the replica is: what was restored, what is missing, and what was set\n" +
-			"aside and why, each entry with its file and line. -o json has every entry.",
+			"aside and why, each entry with its file and line. -o json has every entry that the report\n" +
+			"names: of more than 10000 that were set aside or mended, the first ones; all are counted.",
 		Example: "  ovs-offline report\n  ovs-offline report -o json | jq '.set_aside[]'",
 		RunE: func(c *cobra.Command, _ []string) error {
 			wd, err := workdir.Find(o.workdir)
@@ -52,9 +53,9 @@ func (o *options) printWhole(r *restore.Report) {
 	fmt.Fprintln(o.Out)
 	printCounts(o.Out, r)
 	o.printAllSteps(r)
-	o.printItems("Set aside: these are not in the replica", r.SetAside)
-	o.printItems("Stand-ins: what flows name and nobody collected", r.Placeheld)
-	o.printItems("Mended: said in words that ovs-ofctl reads", r.Mended)
+	o.printItems("Set aside: these are not in the replica", r.SetAside, total(r, func(c *restore.Counts) int { return c.SetAside }))
+	o.printItems("Stand-ins: what flows name and nobody collected", r.Placeheld, len(r.Placeheld))
+	o.printItems("Mended: said in words that ovs-ofctl reads", r.Mended, total(r, func(c *restore.Counts) int { return c.Mended }))
 	o.printLines("Could not be read when it was collected", r.Lost)
 	o.printLines("Remarks", r.Remarks)
 }
@@ -88,13 +89,27 @@ func (o *options) printAllSteps(r *restore.Report) {
 	fmt.Fprintf(o.Out, "%d steps had nothing to do.\n\n", idle)
 }
 
-// printItems writes entries by reason: each reason once, and below it each
-// entry's file and line.
-func (o *options) printItems(title string, items []restore.Item) {
+// total is a count of all dumps: a report doesn't name all that it counts.
+func total(r *restore.Report, of func(*restore.Counts) int) (n int) {
+	for _, b := range r.Bridges {
+		for _, c := range b.Counts {
+			n += of(c)
+		}
+	}
+	return n
+}
+
+// printItems writes entries by reason, those of all that the report names: each
+// reason once, and below it each entry's file and line.
+func (o *options) printItems(title string, items []restore.Item, all int) {
 	if len(items) == 0 {
 		return
 	}
-	fmt.Fprintf(o.Out, "%s (%d):\n", title, len(items))
+	count := fmt.Sprint(all)
+	if all > len(items) {
+		count = fmt.Sprintf("%d, the first %d are named", all, len(items))
+	}
+	fmt.Fprintf(o.Out, "%s (%s):\n", title, count)
 	byReason := map[string][]restore.Item{}
 	var reasons []string
 	for _, i := range items {

@@ -57,7 +57,6 @@ type options struct {
 	workdir string
 	runtime string
 	podman  bool
-	debug   bool
 }
 
 // Main runs one command line and returns the exit code. It is the one place
@@ -69,6 +68,8 @@ func Main(args []string, streams IO) int {
 	root.SetArgs(args)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
+	root.InitDefaultCompletionCmd()
+	blameArguments(root)
 	err := root.ExecuteContext(ctx)
 	var program exitCode
 	switch {
@@ -130,7 +131,6 @@ func newRoot(o *options) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&o.runtime, "runtime", name, "where daemons run: auto, podman, docker or process (or OVS_OFFLINE_RUNTIME)")
 	root.PersistentFlags().BoolVarP(&o.podman, "podman", "p", false, "the same as --runtime=podman")
-	root.PersistentFlags().BoolVarP(&o.debug, "debug", "d", false, "say more")
 	root.AddCommand(collectCommands(o)...)
 	root.AddCommand(newInspect(o))
 	root.AddCommand(newCollectK8s(o))
@@ -139,6 +139,23 @@ func newRoot(o *options) *cobra.Command {
 	root.AddCommand(newStatus(o), newLogs(o), newShell(o), newDoctor(o))
 	completeFlags(root)
 	return root
+}
+
+// blameArguments makes wrong usage of what cobra says of arguments, to its own
+// commands as well.
+func blameArguments(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			err := check(c, args)
+			if err == nil || errors.Is(err, errUsage) {
+				return err
+			}
+			return fmt.Errorf("%w: %w; see %s --help", errUsage, err, c.CommandPath())
+		}
+	}
+	for _, below := range c.Commands() {
+		blameArguments(below)
+	}
 }
 
 // checkRuntime makes one name of the flags for the runtime.

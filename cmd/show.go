@@ -33,7 +33,7 @@ func newShow(o *options) *cobra.Command {
 				return err
 			}
 			return o.emit(output, map[string]any{"sockets": sockets, "ports": report.Ports}, func() {
-				o.printSockets(sockets)
+				sockets.Print(o.Out, shellWord)
 				printPorts(o.Out, report)
 			})
 		},
@@ -47,23 +47,15 @@ func (o *options) show(wd *workdir.Dir) error {
 	if err != nil {
 		return err
 	}
-	o.printSockets(sockets)
+	sockets.Print(o.Out, shellWord)
 	return nil
-}
-
-// printSockets prints lines that can be pasted, whatever a bridge is called.
-func (o *options) printSockets(sockets replica.Sockets) {
-	for i, path := range sockets.Management {
-		sockets.Management[i] = shellWord(path)
-	}
-	sockets.Print(o.Out)
 }
 
 // plainWord matches what a shell and a terminal take as it is.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
 
-// shellWord makes a path with a bridge's name in it safe to print, and to paste
-// into a shell: control characters are spelled out, and then name no socket.
+// shellWord makes a path, which may have a bridge's name in it, safe to print and
+// to paste into a shell: control characters are spelled out, and then name no socket.
 func shellWord(path string) string {
 	if plainWord.MatchString(path) {
 		return path

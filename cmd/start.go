@@ -104,10 +104,10 @@ func (o *options) printReport(wd *workdir.Dir, r *restore.Report) {
 	const most = 10
 	for i, item := range r.SetAside {
 		if i == most {
-			o.warn("%d more entries are set aside", len(r.SetAside)-most)
+			o.warn("%d more entries are set aside", total(r, func(c *restore.Counts) int { return c.SetAside })-most)
 			break
 		}
-		o.warn("set aside: %s:%d: %s: %s", item.File, item.Line, item.Reason, item.Text)
+		o.warn("set aside: %s: %s: %s", place(item), item.Reason, item.Text)
 	}
 	for _, l := range r.Lost {
 		o.warn("could not be read when it was collected: %s", l)

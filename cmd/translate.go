@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/trace"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -33,7 +34,7 @@ func newTranslate(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return translate(c.InOrStdin(), o.Out, report.DatapathPorts(toReplica))
+			return translate(interrupt.Pipe(c.Context(), c.InOrStdin()), o.Out, report.DatapathPorts(toReplica))
 		},
 	}
 	c.Flags().BoolVar(&toReplica, "to-replica", false, "rewrite the live node's numbers to the replica's")

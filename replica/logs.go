@@ -37,26 +37,26 @@ func Logs(ctx context.Context, wd *workdir.Dir, roles []string, follow bool, tak
 	var logs []*logFile
 	defer func() {
 		for _, l := range logs {
-			l.file.Close()
+			l.close()
 		}
 	}()
+	there := false
 	for _, role := range roles {
 		if !slices.Contains(Roles(), role) {
 			return fmt.Errorf("%w: %q; there are %s", ErrNoDaemon, role, strings.Join(Roles(), ", "))
 		}
-		f, err := os.Open(wd.Log(role))
-		if errors.Is(err, os.ErrNotExist) && len(roles) > 1 {
-			continue
-		}
-		if errors.Is(err, os.ErrNotExist) {
+		l := &logFile{role: role, path: wd.Log(role)}
+		logs = append(logs, l)
+		err := l.open()
+		if errors.Is(err, os.ErrNotExist) && len(roles) == 1 {
 			return fmt.Errorf("%s has no log in %s: it was not started", role, wd.Path())
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		logs = append(logs, &logFile{role: role, file: f, in: bufio.NewReader(f)})
+		there = there || err == nil
 	}
-	if len(logs) == 0 {
+	if !there {
 		return fmt.Errorf("there are no logs in %s: no replica was started", wd.Path())
 	}
 	return pour(ctx, logs, follow, take)
@@ -98,16 +98,56 @@ func timeOf(line string) string {
 	return when
 }
 
-// logFile is a log that is read up to its end as it grows.
+// logFile is a log that is read up to its end as it grows, and from its beginning
+// where a new one has taken its place: each start makes one.
 type logFile struct {
 	role string
-	file *os.File
+	path string
+	file *os.File // nil as long as there is none
 	in   *bufio.Reader
 	part bytes.Buffer // the beginning of a line whose end is not written yet
 }
 
-func (l *logFile) read(last bool) (lines []Line, err error) {
-	for {
+func (l *logFile) open() (err error) {
+	if l.file, err = os.Open(l.path); err == nil {
+		l.in = bufio.NewReader(l.file)
+	}
+	return err
+}
+
+func (l *logFile) close() {
+	if l.file != nil {
+		l.file.Close()
+	}
+}
+
+// replaced tells whether another file has the log's name now.
+func (l *logFile) replaced() bool {
+	now, err := os.Stat(l.path)
+	if err != nil || l.file == nil {
+		return err == nil
+	}
+	was, err := l.file.Stat()
+	return err == nil && !os.SameFile(was, now)
+}
+
+// read returns the lines that were added since; the last ones may have no end.
+func (l *logFile) read(last bool) ([]Line, error) {
+	replaced := !last && l.replaced() // before the old one's end is read
+	lines, err := l.rest(last || replaced)
+	if err != nil || !replaced {
+		return lines, err
+	}
+	l.close()
+	if err := l.open(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return lines, fmt.Errorf("the log of %s was replaced: %w", l.role, err)
+	}
+	more, err := l.rest(false)
+	return append(lines, more...), err
+}
+
+func (l *logFile) rest(last bool) (lines []Line, err error) {
+	for l.file != nil {
 		text, err := l.in.ReadString('\n')
 		l.part.WriteString(text)
 		if err == io.EOF && (!last || l.part.Len() == 0) {
@@ -119,4 +159,5 @@ func (l *logFile) read(last bool) (lines []Line, err error) {
 		lines = append(lines, Line{l.role, strings.TrimRight(l.part.String(), "\r\n")})
 		l.part.Reset()
 	}
+	return lines, nil
 }

@@ -56,27 +56,40 @@ func Report(wd *workdir.Dir) (*restore.Report, error) {
 	return &r, nil
 }
 
-// Print writes the commands that work on the replica, for copying.
-func (s Sockets) Print(w io.Writer) {
-	fmt.Fprintf(w, "Working directory: %s:\n", s.Workdir)
+// Print writes the commands that work on the replica, for copying: word makes
+// one word of a path for a shell.
+func (s Sockets) Print(w io.Writer, word func(string) string) {
+	fmt.Fprintf(w, "Working directory: %s:\n", word(s.Workdir))
 	if s.Control != "" {
-		fmt.Fprintf(w, "* openvswitch control found at %s\n  You can run ovs-appctl commands as:\n\n    ovs-appctl --target=%s [...]\n\n", s.Control, s.Control)
+		control := word(s.Control)
+		fmt.Fprintf(w, "* openvswitch control found at %s\n  You can run ovs-appctl commands as:\n\n    ovs-appctl --target=%s [...]\n\n", control, control)
 	}
 	tools := map[workdir.Kind]string{workdir.OVS: "ovs-vsctl", workdir.NB: "ovn-nbctl", workdir.SB: "ovn-sbctl"}
 	for _, k := range workdir.Kinds() {
-		if socket := s.Databases[string(k)]; socket != "" {
+		if s.Databases[string(k)] != "" {
+			socket := word(s.Databases[string(k)])
 			fmt.Fprintf(w, "* %s ovsdb-server socket found at %s\n  You can run commands such as:\n\n    %s --db unix:%s [...]\n  or\n    ovsdb-client [...] unix:%s\n\n", k, socket, tools[k], socket, socket)
 		}
 	}
 	if s.Recorded != "" {
-		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only) found at %s\n  You can run commands such as:\n\n    ovs-vsctl --db unix:%s list interface\n  or\n    %s list interface\n\n", s.Recorded, s.Recorded, activate.RecordedTool(filepath.Dir(s.Activate)))
+		socket, tool := word(s.Recorded), word(activate.RecordedTool(filepath.Dir(s.Activate)))
+		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only) found at %s\n  You can run commands such as:\n\n    ovs-vsctl --db unix:%s list interface\n  or\n    %s list interface\n\n", socket, socket, tool)
 	}
-	if len(s.Management) > 0 {
-		fmt.Fprintf(w, "* openflow bridge management sockets found at %s\n  You can run ofproto commands such as:\n\n", strings.Join(s.Management, "\n  "))
-		for _, m := range s.Management {
-			fmt.Fprintf(w, "    ovs-ofctl [...] %s\n", m)
-		}
-		fmt.Fprintln(w)
+	s.printManagement(w, word)
+	fmt.Fprintf(w, "* You can also run offline commands directly with the following:\n\n    source %s\n\n  from fish %s; or, in a shell of its own:\n\n    ovs-offline -w %s shell\n\n", word(s.Activate), word(s.Activate+".fish"), word(s.Workdir))
+}
+
+func (s Sockets) printManagement(w io.Writer, word func(string) string) {
+	if len(s.Management) == 0 {
+		return
 	}
-	fmt.Fprintf(w, "* You can also run offline commands directly with the following:\n\n    source %s\n\n  from fish %s.fish; or, in a shell of its own:\n\n    ovs-offline -w %s shell\n\n", s.Activate, s.Activate, s.Workdir)
+	var sockets []string
+	for _, m := range s.Management {
+		sockets = append(sockets, word(m))
+	}
+	fmt.Fprintf(w, "* openflow bridge management sockets found at %s\n  You can run ofproto commands such as:\n\n", strings.Join(sockets, "\n  "))
+	for _, m := range sockets {
+		fmt.Fprintf(w, "    ovs-ofctl [...] %s\n", m)
+	}
+	fmt.Fprintln(w)
 }

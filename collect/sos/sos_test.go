@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
+	"ovs-offline/internal/seeds"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
 )
@@ -93,10 +93,7 @@ func TestWorkdirOfARealReport(t *testing.T) {
 // members reads a real archive with tar, as a person would.
 func members(t *testing.T, source string) map[string]string {
 	t.Helper()
-	dir := t.TempDir()
-	if out, err := exec.Command("tar", "-xJf", source, "-C", dir, "--strip-components=1").CombinedOutput(); err != nil {
-		t.Skipf("tar: %v %s", err, out)
-	}
+	dir := seeds.Unpack(t, source, "--strip-components=1")
 	content := map[string]string{}
 	for rel, what := range tree(t, dir) {
 		if strings.HasPrefix(what, "-") {
@@ -464,10 +461,7 @@ func TestNothingOutsideTheWorkdir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	if out, err := exec.Command("tar", "-xJf", source, "-C", dir).CombinedOutput(); err != nil {
-		t.Skipf("tar: %v %s", err, out)
-	}
+	dir := seeds.Unpack(t, source)
 	tmp, cwd, home := t.TempDir(), t.TempDir(), t.TempDir()
 	wd := newWorkdir(t)
 	t.Setenv("TMPDIR", tmp)

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/auto"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/process"
@@ -45,8 +47,9 @@ type Report struct {
 	Start string `json:"start,omitempty"`
 }
 
-// Examine looks at everything. Each thing has a few seconds.
-func Examine(ctx context.Context, path, version string) Report {
+// Examine looks at everything, for a replica of the workdir at path in the
+// runtime of a name. Each thing has a few seconds.
+func Examine(ctx context.Context, path, runtime, version string) Report {
 	var r Report
 	r.Checks = append(r.Checks, checkWorkdir(path))
 	if err := process.Supported(); err != nil {
@@ -55,16 +58,19 @@ func Examine(ctx context.Context, path, version string) Report {
 		r.Checks = append(r.Checks, checkTools(ctx)...)
 		r.Checks = append(r.Checks, checkNamespaces(ctx))
 	}
+	var recorded restore.Versions
 	wd, unusable := workdir.Find(path)
-	if unusable != nil {
+	if unusable == nil {
+		recorded, unusable = replica.Recorded(wd)
+	} else {
 		wd = &workdir.Dir{} // the engines can be asked all the same
 	}
-	place := auto.New(wd, version)
+	place, wanted := auto.New(wd, version), container.Wanted{RecordedOVS: recorded.OVS}
 	for _, name := range []string{auto.Podman, auto.Docker} {
-		r.Checks = append(r.Checks, checkEngine(ctx, place, name)...)
+		r.Checks = append(r.Checks, checkEngine(ctx, place, name, wanted)...)
 	}
 	r.Checks = append(r.Checks, checkKubeconfig())
-	if choice, err := place.Choose(ctx, auto.Auto, container.Wanted{}); err == nil && unusable == nil {
+	if choice, err := place.Choose(ctx, runtime, wanted); err == nil && unusable == nil {
 		r.Start = choice.Why
 	}
 	return r
@@ -169,7 +175,7 @@ func checkNamespaces(ctx context.Context) Check {
 }
 
 // checkEngine looks at an engine and for an image in it.
-func checkEngine(ctx context.Context, place *auto.Place, name string) []Check {
+func checkEngine(ctx context.Context, place *auto.Place, name string, wanted container.Wanted) []Check {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	engine := Check{Name: name, State: Works, What: "it answers"}
@@ -178,7 +184,7 @@ func checkEngine(ctx context.Context, place *auto.Place, name string) []Check {
 		return []Check{engine}
 	}
 	image := Check{Name: name + " image", State: Works}
-	choice, err := place.Choose(ctx, name, container.Wanted{})
+	choice, err := place.Choose(ctx, name, wanted)
 	if err != nil {
 		image.State, image.What, image.Mend = Absent, err.Error(), "ovs-offline build --runtime "+name
 		return []Check{engine, image}

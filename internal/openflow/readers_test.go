@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"ovs-offline/internal/seeds"
 )
 
 // allFlows reads a dump to its end.
@@ -45,10 +46,7 @@ func dumps(t *testing.T) map[string][]byte {
 	}
 	found := map[string][]byte{}
 	for _, report := range reports {
-		dir := t.TempDir()
-		if out, err := exec.Command("tar", "-xJf", report, "-C", dir).CombinedOutput(); err != nil {
-			t.Skipf("tar: %v %s", err, out)
-		}
+		dir := seeds.Unpack(t, report)
 		files, _ := filepath.Glob(filepath.Join(dir, "*/sos_commands/openvswitch/*"))
 		for _, file := range files {
 			raw, err := os.ReadFile(file)

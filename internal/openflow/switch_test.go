@@ -71,7 +71,7 @@ func (s *ovs) daemon(t *testing.T, argv ...string) {
 	cmd.Env = s.env()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		t.Skipf("%s: %v", argv[0], err)
+		t.Fatalf("%s: %v", argv[0], err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 }

@@ -1,5 +1,5 @@
-// Package seeds gives fuzz tests what real nodes said: the members of the
-// captures in testdata. Only tests import it.
+// Package seeds gives tests, those that fuzz above all, what real nodes said: the
+// members of the captures in testdata. Only tests import it.
 package seeds
 
 import (
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,6 +50,21 @@ func Packets(tb testing.TB, use func(content []byte)) {
 		}
 		use(content)
 	}
+}
+
+// Unpack unpacks a capture as a person would, into a folder of the test's.
+func Unpack(tb testing.TB, archive string, options ...string) string {
+	tb.Helper()
+	for _, tool := range []string{"tar", "xz"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			tb.Skip(err)
+		}
+	}
+	dir := tb.TempDir()
+	if out, err := exec.Command("tar", append([]string{"-xJf", archive, "-C", dir}, options...)...).CombinedOutput(); err != nil {
+		tb.Fatalf("%s: %v %s", archive, err, out)
+	}
+	return dir
 }
 
 func each(tb testing.TB, archive string, use func(name string, in io.Reader)) {

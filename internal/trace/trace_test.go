@@ -2,11 +2,12 @@ package trace
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"ovs-offline/internal/seeds"
 )
 
 // live is what ofproto/trace says, with all that two runs differ in.
@@ -191,10 +192,7 @@ func TestRealTraces(t *testing.T) {
 		if err != nil || len(packets) < 30 {
 			t.Fatalf("%s: %d packets, %v", node, len(packets), err)
 		}
-		dir := t.TempDir()
-		if out, err := exec.Command("tar", "-xJf", filepath.Join(folder, "live-traces.tar.xz"), "-C", dir).CombinedOutput(); err != nil {
-			t.Skipf("tar: %v %s", err, out)
-		}
+		dir := seeds.Unpack(t, filepath.Join(folder, "live-traces.tar.xz"))
 		files, err := filepath.Glob(filepath.Join(dir, "live", "*"))
 		if err != nil || len(files) != len(packets) {
 			t.Fatalf("%s: %d traces of %d packets, %v", node, len(files), len(packets), err)
