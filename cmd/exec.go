@@ -52,6 +52,7 @@ func (o *options) exec(c *cobra.Command, wd *workdir.Dir, argv []string) error {
 	if err != nil {
 		return fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
 	}
+	defer withoutCtrlC()()
 	exit, err := replica.Exec(c.Context(), wd, state.Kinds, executor, run)
 	switch {
 	case errors.Is(err, runtime.ErrNotInstalled):

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -57,6 +58,8 @@ type options struct {
 	workdir string
 	runtime string
 	podman  bool
+
+	warnings int // so far
 }
 
 // Main runs one command line and returns the exit code. It is the one place
@@ -64,6 +67,7 @@ type options struct {
 func Main(args []string, streams IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends what doesn't heed the first
 	root := newRoot(&options{IO: streams})
 	root.SetArgs(args)
 	root.SetOut(streams.Out)
@@ -214,7 +218,15 @@ func (o *options) locked(f func(*workdir.Dir) error) error {
 	return f(wd)
 }
 
-// warn writes a warning.
+// warn writes a warning. What warnings say comes from a source, which may have
+// a million things to say: the rest is where they come from, in reports.
 func (o *options) warn(format string, args ...any) {
-	fmt.Fprintf(o.Err, "warning: %s\n", terminal.EscapeLines(fmt.Sprintf(format, args...)))
+	const most, longest = 500, 4096 // warnings; bytes of one
+	o.warnings++
+	switch {
+	case o.warnings < most:
+		fmt.Fprintf(o.Err, "warning: %s\n", terminal.EscapeLines(openflow.Shorten(fmt.Sprintf(format, args...), longest)))
+	case o.warnings == most:
+		fmt.Fprintln(o.Err, "warning: there is more, which is not printed")
+	}
 }

@@ -5,12 +5,21 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
+
+// withoutCtrlC leaves Ctrl-C to the program that runs in the foreground, however
+// often it is pressed, until the function is called that it returns.
+func withoutCtrlC() (again func()) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt)
+	return func() { signal.Stop(caught) }
+}
 
 func newShell(o *options) *cobra.Command {
 	return &cobra.Command{
@@ -33,6 +42,7 @@ func newShell(o *options) *cobra.Command {
 			shell := exec.Command(argv[0], argv[1:]...)
 			shell.Env = append(os.Environ(), env...)
 			shell.Stdin, shell.Stdout, shell.Stderr = c.InOrStdin(), o.Out, o.Err
+			defer withoutCtrlC()()
 			err = shell.Run()
 			var ended *exec.ExitError
 			if errors.As(err, &ended) && ended.ExitCode() > 0 {

@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -48,11 +49,20 @@ func Collect(ctx context.Context, wd *workdir.Dir, paths []string, opts Options)
 		return nil, found, err
 	}
 	var all []Written
+	var nothing []error
 	for _, t := range targets {
+		if t.nothing != nil {
+			nothing = append(nothing, t.nothing)
+			found.Lost = append(found.Lost, fmt.Sprintf("%s: %v", t.name, t.nothing))
+			continue
+		}
 		if err := t.staging.Install(t.collections...); err != nil {
 			return all, found, fmt.Errorf("%s: %w%s", t.name, err, inPlace(all))
 		}
 		all = append(all, t.written())
+	}
+	if len(all) == 0 {
+		return nil, found, errors.Join(nothing...)
 	}
 	return all, found, nil
 }
@@ -117,6 +127,7 @@ type target struct {
 	wd          *workdir.Dir
 	staging     *workdir.Staging
 	collections []workdir.Collection
+	nothing     error // what says that the node has nothing to collect
 }
 
 func (t *target) write(ctx context.Context, plan *collect.Plan, opts Options) error {
@@ -152,7 +163,12 @@ func several(ctx context.Context, parent *workdir.Dir, plans []Planned, opts Opt
 		if t.staging, err = wd.Stage(); err != nil {
 			return targets, err
 		}
-		if err := t.write(ctx, p.Plan, opts); err != nil {
+		err = t.write(ctx, p.Plan, opts)
+		if errors.Is(err, collect.ErrNothing) {
+			t.nothing = err // the others are none the worse
+			continue
+		}
+		if err != nil {
 			return targets, err
 		}
 	}

@@ -137,7 +137,7 @@ func TestBestDump(t *testing.T) {
 		{"1.5 timed out before it said anything", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, "")}, "OpenFlow14", 3, ""},
 		{"1.5 was killed within a line", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, strings.TrimSuffix(flows("OF1.5", 3), "y=1 actions=drop\n"))}, "OpenFlow14", 3, ""},
 		{"1.5 was tailed", [][]member{plain(of14, flows("OF1.4", 9)), tailed(of15, cutStart)}, "OpenFlow14", 9, ""},
-		{"1.5 has a bad line, and 1.4 much less", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, flows("OF1.5", 30)+"junk\n")}, "OpenFlow15", 30, "can't be used"},
+		{"1.5 has a bad line and 1.4 a fraction", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, flows("OF1.5", 30)+"junk\n")}, "OpenFlow15", 30, "can't be used"},
 		{"all were tailed", [][]member{tailed(of14, cutStart), tailed(of15, cutStart)}, "OpenFlow15", 9, "cut by sos"},
 		{"cut in place as sos before 4.2 did", [][]member{plain(of14, flows("OF1.4", 9)), plain(of15, cutStart)}, "OpenFlow14", 9, ""},
 		{"a fake bridge", [][]member{plain(of10, "ovs-ofctl: br0 is not a bridge or a socket\n")}, "", 0, ""},

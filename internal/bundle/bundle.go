@@ -22,7 +22,7 @@ const (
 
 // What a bundle may hold at the most: far more than a node has.
 const (
-	maxHead     = 64 << 20 // bytes of bundle.json or manifest.json
+	maxHead     = 32 << 20 // bytes of bundle.json or manifest.json
 	maxFiles    = 1 << 20
 	maxTotal    = 1 << 36 // bytes of all files
 	maxWindow   = 1 << 27 // bytes that zstd may need

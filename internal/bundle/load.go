@@ -3,7 +3,6 @@ package bundle
 import (
 	"archive/tar"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -141,7 +140,7 @@ func (l *loader) json(name string, v any) error {
 	if err != nil {
 		return l.broken(err)
 	}
-	if err := json.Unmarshal(raw, v); err != nil {
+	if err := workdir.DecodeJSON(raw, v); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
 	return nil
