@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +68,9 @@ type options struct {
 func Main(args []string, streams IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends what doesn't heed the first
+	// A second Ctrl-C ends what doesn't heed the first, but not when both come at
+	// once: timeout(1) sends two of every signal, to the program and to its group.
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	root := newRoot(&options{IO: streams})
 	root.SetArgs(args)
 	root.SetOut(streams.Out)
