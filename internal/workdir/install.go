@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -155,7 +156,7 @@ func (s *Staging) Copy(ctx context.Context, src io.Reader, path string) (File, e
 		return File{}, err
 	}
 	file, err := s.take(ctx, src, f, path)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := cmp.Or(err, f.Close()); err != nil {
 		return File{}, err
 	}
 	return file, nil
