@@ -4,11 +4,13 @@ package dbfile
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"ovs-offline/collect"
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 )
@@ -54,7 +56,7 @@ func bring(ctx context.Context, staging *workdir.Staging, kind workdir.Kind, pat
 	if err != nil {
 		return none, err
 	}
-	in, err := os.Open(path)
+	in, err := open(ctx, path)
 	if err != nil {
 		return none, err
 	}
@@ -78,6 +80,25 @@ func bring(ctx context.Context, staging *workdir.Staging, kind workdir.Kind, pat
 		Collected: time.Now().UTC().Truncate(time.Second),
 		Files:     []workdir.File{file},
 	}, nil
+}
+
+// open opens a file, or a pipe, which may be silent for ever.
+func open(ctx context.Context, path string) (io.ReadCloser, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&os.ModeDevice != 0 {
+		return nil, fmt.Errorf("%s is a device, and no database", path)
+	}
+	f, err := os.Open(path)
+	if err != nil || info.Mode().IsRegular() {
+		return f, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{interrupt.Pipe(ctx, f), f}, nil
 }
 
 // keepDumps carries over what an earlier collection knew of the flows: only
