@@ -22,7 +22,7 @@ import (
 // What no input may cost. The time is a guard against what never ends, on
 // however slow a machine; what the slowest took is logged.
 const (
-	mostSeconds = 60
+	mostSeconds = 30
 	mostMemory  = 256 << 10 // kB, resident
 )
 

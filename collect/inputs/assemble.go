@@ -35,7 +35,7 @@ func (g *gathering) assemble() error {
 		}
 	}
 	if err := g.limits.Nodes(len(nodes)); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", strings.Join(g.paths, ", "), err)
 	}
 	for _, n := range nodes {
 		n.BoundBridges()

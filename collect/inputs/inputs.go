@@ -44,7 +44,7 @@ type Found struct {
 // Open reads every path once and keeps what it needs in spool, a folder of the
 // caller's. A path that can't be read is among Found.Lost, if another one can.
 func Open(ctx context.Context, paths []string, spool string, limits limit.Limits, progress intake.Progress) (*Found, error) {
-	g := &gathering{ctx: ctx, spool: spool, limits: limits, found: &Found{}, judged: map[string]inspected{}}
+	g := &gathering{ctx: ctx, paths: paths, spool: spool, limits: limits, found: &Found{}, judged: map[string]inspected{}}
 	var errs []error
 	for _, path := range paths {
 		err := g.add(path, progress)
@@ -70,6 +70,7 @@ func Open(ctx context.Context, paths []string, spool string, limits limit.Limits
 // gathering is what was recognised so far.
 type gathering struct {
 	ctx     context.Context
+	paths   []string
 	spool   string
 	limits  limit.Limits
 	found   *Found

@@ -121,7 +121,7 @@ func Archives(p Place) []Archive {
 	endless("files to collect without end", body, strings.Repeat(string(block(top+commands+"x", '0', "00000000000\x00")), 128))
 	endless("a file without end", append(bytes.Clone(body), block(top+db, '0', "\x80\x00\x00\x00\x0f\xff\xff\xff\xff\xff\xff\xff")...), strings.Repeat("x", 1<<16))
 	endless("zeros without end", nil, strings.Repeat("\x00", 1<<16))
-	return all
+	return append(all, costlyArchives()...)
 }
 
 // many64 is as good as endless.

@@ -136,6 +136,9 @@ func Texts(p Place, schema []byte) []Text {
 	for name, files := range recorded() {
 		all = append(all, Text{Name: "recorded: " + name, Files: files})
 	}
+	for name, files := range costlyTexts(schema) {
+		all = append(all, Text{Name: "costly: " + name, Files: files})
+	}
 	return all
 }
 
@@ -345,9 +348,13 @@ func bomb(size int) string {
 }
 
 func packed(content string) string {
+	return packedWith(func(w io.Writer) error { _, err := io.WriteString(w, content); return err })
+}
+
+func packedWith(write func(io.Writer) error) string {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
-	_, _ = io.WriteString(w, content)
+	_ = write(w) // a buffer takes anything
 	_ = w.Close()
 	return out.String()
 }
