@@ -9,8 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"ovs-offline/collect"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/restore"
 )
 
@@ -33,7 +33,7 @@ func printCounts(w io.Writer, r *restore.Report) {
 	t := newTable(w, "bridge", "what", "collected", "restored", "mended", "placeheld", "set aside", "different", "from")
 	rows := 0
 	for _, b := range r.Bridges {
-		for _, dump := range []workdir.Dump{workdir.TLV, workdir.Meters, workdir.Groups, workdir.Flows} {
+		for _, dump := range collect.Dumps() {
 			if c := b.Counts[dump]; c != nil {
 				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Mended, c.Placeheld, c.SetAside, c.Different, terminal.Escape(b.OpenFlow[dump])})
 				rows++

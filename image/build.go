@@ -34,7 +34,7 @@ type Build struct {
 	NoCache  bool   // run each step anew
 	Platform string // OS/ARCH[/VARIANT]; "" is the engine's own
 	Name     string // "" is the repository and the versions inside
-	Network  string // of the steps: "host", or "" for the engine's usual
+	network  string // of the steps: "host", as tests have it, or "" for the engine's usual
 }
 
 // containerBuild is one build as an engine does it.
@@ -75,7 +75,7 @@ func (b Build) Check() error {
 	if b.Platform != "" && !platformName.MatchString(b.Platform) {
 		return fmt.Errorf("%w: the platform %q is not like linux/arm64", ErrBadBuild, b.Platform)
 	}
-	return CheckName(b.Name)
+	return checkName(b.Name)
 }
 
 // splitPlatform splits "linux/arm/v7".
@@ -100,7 +100,7 @@ func (b Build) Run(ctx context.Context, e Engine, version string, progress io.Wr
 
 func (b Build) run(ctx context.Context, e Engine, step containerBuild, how, version string, progress io.Writer) (Made, error) {
 	step.name = e.Repository() + "-building:" + strings.ToLower(rand.Text())
-	step.noCache, step.platform, step.network = b.NoCache, b.Platform, b.Network
+	step.noCache, step.platform, step.network = b.NoCache, b.Platform, b.network
 	if err := e.Build(ctx, step, progress); err != nil {
 		return Made{}, fmt.Errorf("building an image in %s: %w", e.Name(), err)
 	}

@@ -51,7 +51,7 @@ ARG REPO
 RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && printf %s "$REPO" >repo
 `
 			var progress strings.Builder
-			made, err := image.Build{Network: "host"}.RunContainerfile(t.Context(), e, containerfile, args, "1.2.3", &progress)
+			made, err := image.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, args, "1.2.3", &progress)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &progress)
 			}
@@ -69,7 +69,7 @@ RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && 
 
 			containerfile = "FROM " + base.Name + "\nRUN echo this step failed >&2; exit 7\n"
 			progress.Reset()
-			_, err = image.Build{Network: "host"}.RunContainerfile(t.Context(), e, containerfile, args, "1", &progress)
+			_, err = image.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, args, "1", &progress)
 			if err == nil || !strings.Contains(err.Error(), "7") || !strings.Contains(progress.String(), "this step failed") {
 				t.Errorf("%v\n%s", err, &progress)
 			}
@@ -104,7 +104,7 @@ func TestPackages(t *testing.T) {
 			e, c := engine(t, name)
 			c.run(t, "import", base, "docker.io/library/debian:stable-slim")
 			var progress strings.Builder
-			made, err := image.Build{Network: "host"}.Run(t.Context(), e, "1", &progress)
+			made, err := image.Build{}.OnHostNetwork().Run(t.Context(), e, "1", &progress)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &progress)
 			}

@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Engines are the names that Connect takes, in the order that it prefers.
-func Engines() []string { return []string{"podman", "docker"} }
+// engines are the names that Connect takes, in the order that it prefers.
+func engines() []string { return []string{"podman", "docker"} }
 
 // Connect connects to an engine by its name, or with "" to the first that
 // answers.
 func Connect(ctx context.Context, engine string) (Engine, error) {
 	var failed []error
-	for _, name := range Engines() {
+	for _, name := range engines() {
 		if engine != "" && engine != name {
 			continue
 		}
@@ -33,13 +33,13 @@ func Connect(ctx context.Context, engine string) (Engine, error) {
 
 func connect(ctx context.Context, engine string) (Engine, error) {
 	if engine == "docker" {
-		return ConnectDocker(ctx)
+		return connectDocker(ctx)
 	}
-	return ConnectPodman(ctx)
+	return connectPodman(ctx)
 }
 
-// CheckName tells what is wrong with a name for an image; "" is no name, and right.
-func CheckName(reference string) error {
+// checkName tells what is wrong with a name for an image; "" is no name, and right.
+func checkName(reference string) error {
 	if reference == "" {
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 // Docker is a docker daemon.
 type Docker struct{ cli *client.Client }
 
-// ConnectDocker connects to the daemon that docker's own client would use.
-func ConnectDocker(ctx context.Context) (*Docker, error) {
+// connectDocker connects to the daemon that docker's own client would use.
+func connectDocker(ctx context.Context) (*Docker, error) {
 	cli, err := docker.Connect(ctx)
 	if err != nil {
 		return nil, err

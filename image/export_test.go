@@ -17,6 +17,12 @@ const Detrace = detrace
 
 func (h *Host) Files() int { return len(h.files.entries) }
 
+// OnHostNetwork is b for engines that can make no network for its steps.
+func (b Build) OnHostNetwork() Build {
+	b.network = "host"
+	return b
+}
+
 // RunContainerfile is Run with steps of the test's own.
 func (b Build) RunContainerfile(ctx context.Context, e Engine, containerfile string, args map[string]string, version string, progress io.Writer) (Made, error) {
 	return b.run(ctx, e, containerBuild{args: args, containerfile: containerfile}, madeFromSource, version, progress)

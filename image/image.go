@@ -11,11 +11,8 @@ import (
 	"ovs-offline/replica/runtime/container"
 )
 
-// Labels of an image, beside those that tell the versions.
-const (
-	labelMade    = "ovs-offline.made"    // how
-	labelVersion = "ovs-offline.version" // by which ovs-offline
-)
+// labelMade says how an image was made, beside the labels that tell the versions.
+const labelMade = "ovs-offline.made"
 
 // Values of labelMade.
 const (
@@ -35,7 +32,7 @@ func (v Versions) labels(made, version string) map[string]string {
 		container.LabelOVSVersion: v.OVS,
 		container.LabelOVNVersion: v.OVN,
 		labelMade:                 made,
-		labelVersion:              version,
+		container.LabelVersion:    version,
 	}
 }
 

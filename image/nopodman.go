@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// ConnectPodman tells that podman's client builds with tags alone.
-func ConnectPodman(context.Context) (Engine, error) {
+// connectPodman tells that podman's client builds with tags alone.
+func connectPodman(context.Context) (Engine, error) {
 	return nil, errors.New("this build has no podman client: build it with make")
 }

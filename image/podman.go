@@ -21,8 +21,8 @@ import (
 // Podman is podman's service.
 type Podman struct{ conn context.Context }
 
-// ConnectPodman connects to the service that podman's own clients would use.
-func ConnectPodman(ctx context.Context) (Engine, error) {
+// connectPodman connects to the service that podman's own clients would use.
+func connectPodman(ctx context.Context) (Engine, error) {
 	conn, err := podman.Connect(ctx)
 	if err != nil {
 		return nil, err

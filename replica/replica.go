@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -133,14 +134,7 @@ func (s *starter) start(ctx context.Context) error {
 	return s.finish()
 }
 
-func (s *starter) serves(k workdir.Kind) bool {
-	for _, have := range s.kinds {
-		if have == k {
-			return true
-		}
-	}
-	return false
-}
+func (s *starter) serves(k workdir.Kind) bool { return slices.Contains(s.kinds, k) }
 
 // startServers prepares each database and starts its server, side by side.
 func (s *starter) startServers(ctx context.Context) error {

@@ -106,7 +106,7 @@ func read(ctx context.Context, staging *workdir.Staging, paths []string, opts Op
 
 // plans judges the nodes of those names.
 func (f *Found) plans(ctx context.Context, names []string) ([]Planned, error) {
-	nodes, err := f.Pick(names)
+	nodes, err := f.pick(names)
 	if err != nil {
 		return nil, err
 	}

@@ -205,8 +205,8 @@ func wanted(name string, start []byte) bool {
 	return sosreport.Wanted(name, start) || identify(name, start).what != nothing
 }
 
-// Pick returns the nodes of those names; every name has to be there.
-func (f *Found) Pick(names []string) ([]Named, error) {
+// pick returns the nodes of those names; every name has to be there.
+func (f *Found) pick(names []string) ([]Named, error) {
 	if len(names) == 0 {
 		return f.Nodes, nil
 	}

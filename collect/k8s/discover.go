@@ -18,9 +18,6 @@ import (
 // ErrUsage is wrapped by errors in what was asked for.
 var ErrUsage = errors.New("wrong usage")
 
-// ErrNoLayout is wrapped when a cluster, or one node of it, has none of the known layouts.
-var ErrNoLayout = errors.New("no known layout of OVS and OVN")
-
 // survey is what a cluster was asked, and answered: its pods by namespace and
 // label, each list asked for once.
 type survey struct {
@@ -140,7 +137,7 @@ func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 // nothing says why a node has no layout: it isn't there, or what was looked for.
 func (s *survey) nothing(ctx context.Context, node string) error {
 	if missing := s.forbidden(); len(missing) > 0 && len(s.nodes()) == 0 {
-		return fmt.Errorf("%w: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", ErrForbidden, strings.Join(missing, ", "))
+		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", strings.Join(missing, ", "))
 	}
 	_, err := s.cluster.API.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -150,7 +147,7 @@ func (s *survey) nothing(ctx context.Context, node string) error {
 	for _, l := range s.layouts {
 		lines = append(lines, "  "+s.lookedFor(l, node))
 	}
-	return fmt.Errorf("%w on node %s; looked for\n%s\nnodes that run OVS: %s", ErrNoLayout, node, strings.Join(lines, "\n"), orNone(s.nodes()))
+	return fmt.Errorf("no known layout of OVS and OVN on node %s; looked for\n%s\nnodes that run OVS: %s", node, strings.Join(lines, "\n"), orNone(s.nodes()))
 }
 
 // forbidden are the places whose pods may not be listed.

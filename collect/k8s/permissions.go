@@ -2,16 +2,12 @@ package k8s
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// ErrForbidden is wrapped when the cluster's permissions don't suffice.
-var ErrForbidden = errors.New("permission is missing")
 
 // permissions asks for each namespace once.
 type permissions struct {
@@ -44,7 +40,7 @@ func (p *permissions) explain(ctx context.Context, namespace string, err error) 
 }
 
 func missingExec(namespace, verbs string) error {
-	return fmt.Errorf("%w: %s on resource pods/exec in namespace %s; docs/kubernetes.md has a role with all that is needed", ErrForbidden, verbs, namespace)
+	return fmt.Errorf("permission is missing: %s on resource pods/exec in namespace %s; docs/kubernetes.md has a role with all that is needed", verbs, namespace)
 }
 
 func (p *permissions) verbs(ctx context.Context, namespace string) verbs {

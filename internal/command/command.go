@@ -6,7 +6,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -47,9 +46,6 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// Missing reports whether err says that a program is not installed.
-func Missing(err error) bool { return errors.Is(err, exec.ErrNotFound) }
 
 // Run runs c to its end and returns what it printed on standard output. When
 // ctx ends first the program is killed and the error wraps ctx's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v", c.script, err)
 			continue
 		}
-		if failed.Stdout != string(out) || Missing(err) {
+		if failed.Stdout != string(out) || errors.Is(err, exec.ErrNotFound) {
 			t.Errorf("%s: %+v", c.script, failed)
 		}
 	}
@@ -51,11 +52,11 @@ func TestErrors(t *testing.T) {
 		t.Errorf("a long argument: %.1000v", err)
 	}
 	_, err := Run(context.Background(), Command{Argv: []string{"no-such-program-here"}})
-	if !Missing(err) {
+	if !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
 	_, err = Run(context.Background(), Command{Argv: []string{os.DevNull}})
-	if err == nil || Missing(err) {
+	if err == nil || errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
 }

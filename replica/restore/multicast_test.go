@@ -82,6 +82,23 @@ func (n *liveNode) table(bridge string) string {
 	return strings.Join(lines, "\n")
 }
 
+// hear has a port receive a packet, and waits until the bridge's flows have seen
+// it: what is heard first decides what comes of the next.
+func (n *liveNode) hear(bridge, port, packet string) {
+	n.t.Helper()
+	seen := func() string {
+		_, count, _ := strings.Cut(n.ofctl("dump-aggregate", bridge), "packet_count=")
+		return count
+	}
+	before := seen()
+	n.appctl("netdev-dummy/receive", port, packet)
+	for deadline := time.Now().Add(40 * time.Second); seen() == before; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			n.t.Fatalf("%s never saw what %s received", bridge, port)
+		}
+	}
+}
+
 // snoopingNode has a bridge with every kind of port, and a second one behind a
 // patch port that learns whatever comes to it.
 func snoopingNode(t *testing.T) (n *liveNode, packets []string) {
@@ -101,8 +118,7 @@ func snoopingNode(t *testing.T) (n *liveNode, packets []string) {
 	// Nothing can be received from a tunnel here: the live node takes a packet for one that came out of it.
 	tunnel := strings.TrimSpace(n.vsctl("get", "Interface", "tun", "ofport"))
 	n.ofctl("add-flow", "br-m", "priority=40000,in_port=plain,actions=load:"+tunnel+"->NXM_OF_IN_PORT[],NORMAL")
-	n.appctl("netdev-dummy/receive", "plain", join(0, "IGMPv2", "239.0.0.11"))
-	time.Sleep(20 * time.Millisecond)
+	n.hear("br-m", "plain", join(0, "IGMPv2", "239.0.0.11"))
 	n.ofctl("--strict", "del-flows", "br-m", "priority=40000,in_port=plain")
 	for _, heard := range [][2]string{
 		{"acc", join(0, "IGMPv1", "239.0.0.1")}, {"trunk", join(20, "IGMPv2", "239.0.0.2")}, {"trunk", join(10, "IGMPv3", "239.0.0.1")},
@@ -110,8 +126,7 @@ func snoopingNode(t *testing.T) (n *liveNode, packets []string) {
 		{"qinq", join(7, "IGMPv2", "239.0.0.5")}, {"plain", join(0, "MLDv2", "ff05::1:6")}, {"m1", join(50, "IGMPv2", "239.0.0.6")}, {"m2", join(50, "IGMPv2", "239.0.0.6")},
 		{"host", join(0, "IGMPv2", "239.0.0.8")}, {"br-m", join(0, "IGMPv2", "239.0.0.9")}, {"br-m", join(10, "MLDv1", "ff05::9")},
 		{"nu", queried(10, "IGMP")}, {"host", queried(20, "MLD")}} {
-		n.appctl("netdev-dummy/receive", heard[0], heard[1])
-		time.Sleep(20 * time.Millisecond) // what is heard first decides what comes of the next
+		n.hear("br-m", heard[0], heard[1])
 	}
 	n.vsctl("set", "Bridge", "br-p", "mcast_snooping_enable=true")
 	n.appctl("fdb/flush")

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"ovs-offline/internal/ovssave"
+	"ovs-offline/internal/workdir"
 )
 
 // saveScript is what ovs-save's restore script (do_restore.sh of a collection
@@ -15,7 +16,7 @@ type saveScript struct {
 
 func (n *Node) saveScript() (saveScript, error) {
 	s := saveScript{openflow: map[string]string{}, tlv: map[string][]string{}}
-	f, ok, err := n.recorded(filepath.Join(n.Workdir.RestoreFlows(), "do_restore.sh"))
+	f, ok, err := n.recorded(filepath.Join(n.Workdir.RestoreFlows(), workdir.SaveScript))
 	if !ok {
 		return s, err
 	}

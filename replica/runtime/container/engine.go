@@ -17,8 +17,7 @@ type Engine interface {
 	Images(ctx context.Context, repository string) ([]Image, error)
 	// HasImage tells whether an image is here; nothing is ever pulled.
 	HasImage(ctx context.Context, name string) (bool, error)
-	// Create makes a container and returns its id. The error wraps ErrNameTaken
-	// when there is one of that name.
+	// Create makes a container and returns its id.
 	Create(ctx context.Context, s Spec) (id string, err error)
 	Start(ctx context.Context, id string) error
 	// Inspect finds a container by its name or id; the error wraps ErrNoContainer.
@@ -36,11 +35,8 @@ type Engine interface {
 	Terminal(ctx context.Context, id string, c runtime.Command) (exit int, err error)
 }
 
-// Errors of an Engine, for errors.Is.
-var (
-	ErrNameTaken   = errors.New("a container of that name exists")
-	ErrNoContainer = errors.New("no such container")
-)
+// ErrNoContainer is wrapped by an Engine's errors, for errors.Is.
+var ErrNoContainer = errors.New("no such container")
 
 // Spec is a container to make. Everything that it does not name is taken away:
 // it has no network, no capability and no way to get one, and can write to its

@@ -77,9 +77,6 @@ func (e *Engine) Images(ctx context.Context, repository string) ([]container.Ima
 // Create makes a container.
 func (e *Engine) Create(ctx context.Context, s container.Spec) (string, error) {
 	made, err := e.cli.ContainerCreate(ctx, client.ContainerCreateOptions{Name: s.Name, Config: e.config(s), HostConfig: hostConfig(s)})
-	if cerrdefs.IsConflict(err) {
-		return "", fmt.Errorf("%w: %w", container.ErrNameTaken, err)
-	}
 	return made.ID, err
 }
 

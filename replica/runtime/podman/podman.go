@@ -90,9 +90,6 @@ func (e *Engine) Images(ctx context.Context, repository string) ([]container.Ima
 // Create makes a container.
 func (e *Engine) Create(ctx context.Context, s container.Spec) (string, error) {
 	made, err := containers.CreateWithSpec(e.with(ctx), e.generator(s), nil)
-	if code(err) == http.StatusConflict || err != nil && strings.Contains(err.Error(), "is already in use") {
-		return "", fmt.Errorf("%w: %w", container.ErrNameTaken, err)
-	}
 	return made.ID, err
 }
 

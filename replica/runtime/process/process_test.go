@@ -404,7 +404,7 @@ func TestToolEnvironmentAndErrors(t *testing.T) {
 	}
 	_, err := n.r.Tool(t.Context(), n.server.RunDir, nil, "ovn-nothing", "x")
 	var failed *command.Error
-	if !errors.As(err, &failed) || !errors.Is(err, runtime.ErrNotInstalled) || !command.Missing(err) || !strings.Contains(err.Error(), "ovn-common") {
+	if !errors.As(err, &failed) || !errors.Is(err, runtime.ErrNotInstalled) || !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "ovn-common") {
 		t.Errorf("error: %v", err)
 	}
 	if err := Missing("ovs-vsctl", "ovs-vswitchd-none"); !errors.Is(err, runtime.ErrNotInstalled) || strings.Contains(err.Error(), "ovs-vsctl") {
