@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/containers/podman/v5/libpod/define"
@@ -219,14 +220,16 @@ func (e *Engine) Terminal(ctx context.Context, id string, c runtime.Command) (in
 	}
 	attach := new(containers.ExecStartAndAttachOptions).WithAttachInput(true).WithInputStream(*bufio.NewReader(in)).
 		WithAttachOutput(true).WithOutputStream(c.Stdout).WithAttachError(true).WithErrorStream(c.Stderr)
-	if err := containers.ExecStartAndAttach(e.with(ctx), session, attach); err != nil {
-		return 0, err
+	// A program that ends before it has read all that was typed resets the connection (podman 4.3).
+	failed := containers.ExecStartAndAttach(e.with(ctx), session, attach)
+	if failed != nil && !errors.Is(failed, syscall.ECONNRESET) {
+		return 0, failed
 	}
 	ended, err := containers.ExecInspect(e.with(ctx), session, nil)
-	if err != nil {
-		return 0, err
+	if err == nil && ended.Running {
+		err = failed
 	}
-	return ended.ExitCode, nil
+	return ended.ExitCode, err
 }
 
 // code is the http status of an error of the service; 0 where it has none.
