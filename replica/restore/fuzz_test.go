@@ -50,7 +50,11 @@ func FuzzRecorded(f *testing.F) {
 				t.Errorf("neighbour %q", n)
 			}
 		}
-		for _, flow := range hiddenFlows(text) {
+		var hidden hiddenFlows
+		if err := hidden.readAll(strings.NewReader(text)); err != nil {
+			t.Error(err)
+		}
+		for _, flow := range hidden.list {
 			if flow.priority <= maxPriority {
 				t.Errorf("%+v is not hidden", flow)
 			}
