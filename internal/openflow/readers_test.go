@@ -225,6 +225,30 @@ func TestStopsWhenAsked(t *testing.T) {
 	}
 }
 
+// TestFlowAt reads again what was read once.
+func TestFlowAt(t *testing.T) {
+	dump := "duration=1s, n_packets=0, n_bytes=0, priority=1,ip,actions=drop\r\n\n\tnone\n" +
+		" cookie=0x1, table=1, priority=2,ip actions=" + strings.Repeat("note:00,", 20000) + "drop\n" +
+		strings.Repeat("x", maxLine+1) + "\n cookie=0x2, table=2, priority=3,ip actions=load:0x1->NXM_NX_REG0[]"
+	count := 0
+	for flow, problem := range Flows(strings.NewReader(dump)) {
+		if problem != nil {
+			continue
+		}
+		count++
+		again, err := FlowAt(strings.NewReader(dump), flow.At)
+		if err != nil || again.Text != flow.Text {
+			t.Errorf("line %d: %v: %.200q, first it was %.200q", flow.Line, err, again.Text, flow.Text)
+		}
+	}
+	if count != 3 {
+		t.Errorf("%d flows", count)
+	}
+	if flow, err := FlowAt(strings.NewReader(dump), int64(len(dump))); err == nil {
+		t.Errorf("a flow at the end: %+v", flow)
+	}
+}
+
 func TestKeys(t *testing.T) {
 	flow := func(text string) Flow { return Flow{Text: text} }
 	f := flow(`cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=set_field:1->reg0,note:00`)
