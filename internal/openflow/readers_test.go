@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -372,6 +373,24 @@ OFPT_GET_CONFIG_REPLY (xid=0x4): frags=normal miss_send_len=0
 	}
 	if d := Show(strings.NewReader("ovs-ofctl: br0 is not a bridge or a socket\n")); d.DatapathID != "" || len(d.Ports) > 0 {
 		t.Errorf("an error: %+v", d)
+	}
+}
+
+// TestShowAgain: a port is one port, however often and at whatever length it is told of.
+func TestShowAgain(t *testing.T) {
+	const port = " 7(%s): addr:aa:55:aa:55:00:07\n     config:     %s\n     state:      0\n"
+	text := strings.Repeat(fmt.Sprintf(port, "p7", "NO_FLOOD"), 1000) + fmt.Sprintf(port, strings.Repeat("x", 1000), "PORT_DOWN") +
+		fmt.Sprintf(port, "p7", strings.Repeat("NO_FWD NO_RECV ", 100))
+	d := Show(strings.NewReader(text))
+	if len(d.Ports) != 1 || d.Ports[0].Name != "p7" || !slices.Equal(d.Ports[0].Config, []string{"NO_FWD", "NO_RECV"}) {
+		t.Errorf("%d ports: %.200v", len(d.Ports), d.Ports)
+	}
+	var many strings.Builder
+	for i := range 2 * mostPorts {
+		fmt.Fprintf(&many, " %d(p): addr:aa:55:aa:55:00:07\n", i)
+	}
+	if d := Show(strings.NewReader(many.String())); len(d.Ports) != mostPorts {
+		t.Errorf("%d ports", len(d.Ports))
 	}
 }
 

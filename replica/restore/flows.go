@@ -43,7 +43,7 @@ func (n *Node) restoreBridgeFlows(ctx context.Context, b *Bridge, dump io.Reader
 		return err
 	}
 	l := &loader{node: n, bridge: b, version: version, has: newTally(), spelling: numbered}
-	if l.guide, err = n.readGuide(b); err != nil {
+	if l.guide, err = n.readGuide(ctx, b); err != nil {
 		return err
 	}
 	defer l.guide.close()

@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
 	"os"
@@ -44,13 +45,17 @@ const (
 
 // readGuide reads the recorded bridge/dump-flows. Without one it returns nil: no
 // flow is known to hold loads.
-func (n *Node) readGuide(b *Bridge) (*guide, error) {
+func (n *Node) readGuide(ctx context.Context, b *Bridge) (*guide, error) {
 	f, ok, err := n.recorded(n.Workdir.BridgeRecorded(b.Name, workdir.RecordedBridgeFlows))
 	if !ok {
 		return nil, err
 	}
 	g := &guide{dump: f, seed: maphash.MakeSeed()}
 	for flow, problem := range openflow.FlowsWith(f, "load:") {
+		if err := ctx.Err(); err != nil {
+			f.Close()
+			return nil, err
+		}
 		if problem != nil {
 			continue
 		}
