@@ -43,13 +43,13 @@ func Show(r io.Reader) Description {
 	at := map[int]int{} // in d.Ports, by number
 	last := -1          // the port whose lines follow
 	for _, l := range lines(r) {
-		if m := dpid.FindStringSubmatch(l.text); m != nil && d.DatapathID == "" {
+		if m := find(dpid, "dpid:", l.text); m != nil && d.DatapathID == "" {
 			d.DatapathID = m[1]
 		}
-		if m := frags.FindStringSubmatch(l.text); m != nil {
+		if m := find(frags, "frags=", l.text); m != nil {
 			d.Fragments = m[1]
 		}
-		if m := portHead.FindStringSubmatch(l.text); m != nil {
+		if m := find(portHead, "): addr:", l.text); m != nil {
 			last = d.begin(at, m)
 			continue
 		}
@@ -63,6 +63,15 @@ func Show(r io.Reader) Description {
 		}
 	}
 	return d
+}
+
+// find searches for a pattern, which takes many times as long as for the word
+// that is in all that it matches.
+func find(pattern *regexp.Regexp, word, text string) []string {
+	if !strings.Contains(text, word) {
+		return nil
+	}
+	return pattern.FindStringSubmatch(text)
 }
 
 // begin takes a port's first line, and returns its place in the list; -1 for none.

@@ -219,17 +219,26 @@ func (n *Node) text(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	first, size, err := n.first(f)
 	if err != nil {
 		return "", err
 	}
-	if info.Size() > mostText {
-		n.Report.remarkOnce(fmt.Sprintf("%s has %d bytes: only the first %d are read", n.relative(path), info.Size(), mostText))
-	}
 	var b strings.Builder
-	b.Grow(int(min(info.Size(), mostText)))
-	_, err = io.Copy(&b, io.LimitReader(f, mostText))
+	b.Grow(int(size))
+	_, err = io.Copy(&b, first)
 	return b.String(), err
+}
+
+// first reads a recorded file up to mostText, and remarks where there is more.
+func (n *Node) first(f *os.File) (r io.Reader, size int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if info.Size() > mostText {
+		n.Report.remarkOnce(fmt.Sprintf("%s has %d bytes: only the first %d are read", n.relative(f.Name()), info.Size(), mostText))
+	}
+	return io.LimitReader(f, mostText), min(info.Size(), mostText), nil
 }
 
 // relative names a file of the workdir as the report does.
