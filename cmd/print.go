@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,10 +54,21 @@ func printSteps(w io.Writer, r *restore.Report) {
 			continue
 		}
 		fmt.Fprintf(w, "%s: %s\n", s.Status, s.Step)
-		for _, d := range s.Details {
+		for _, d := range details(s) {
 			fmt.Fprintf(w, "  - %s\n", terminal.EscapeLines(d))
 		}
 	}
+}
+
+// details are the first of what a step says, and how many more there are.
+func details(s restore.Result) []string {
+	const most = 100
+	named := min(most, len(s.Details))
+	list := slices.Clone(s.Details[:named])
+	if more := len(s.Details) - named + s.More; more > 0 {
+		list = append(list, fmt.Sprintf("and %d more; ovs-offline report -o json has the first %d", more, len(s.Details)))
+	}
+	return list
 }
 
 func printPorts(w io.Writer, r *restore.Report) {

@@ -79,11 +79,11 @@ func (o *options) printAllSteps(r *restore.Report) {
 			idle++
 			continue
 		}
-		var details []string
-		for _, d := range s.Details {
-			details = append(details, terminal.Escape(d))
+		said := details(s)
+		for i, d := range said {
+			said[i] = terminal.Escape(d)
 		}
-		t.AppendRow(table.Row{terminal.Escape(s.Step), terminal.Escape(string(s.Status)), strings.Join(details, "\n")})
+		t.AppendRow(table.Row{terminal.Escape(s.Step), terminal.Escape(string(s.Status)), strings.Join(said, "\n")})
 	}
 	t.Render()
 	fmt.Fprintf(o.Out, "%d steps had nothing to do.\n\n", idle)

@@ -1,6 +1,9 @@
 package openflow
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -9,6 +12,7 @@ import (
 // Flow is one flow of a dump.
 type Flow struct {
 	Line int
+	At   int64 // where its line begins in the dump
 	// Text is what ovs-ofctl add-flows takes: statistics and timeouts are gone.
 	Text string
 }
@@ -124,7 +128,23 @@ func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
 	if len(match) > maxMatch {
 		return Flow{}, newProblem(n, text, "its match is longer than any flow's", true), false
 	}
-	return Flow{Line: n, Text: cleaned(match, actions)}, nil, false
+	return Flow{Line: n, At: l.at, Text: cleaned(match, actions)}, nil, false
+}
+
+// FlowAt reads again a flow that Flows has yielded, by At.
+func FlowAt(dump io.ReaderAt, at int64) (Flow, error) {
+	const common = 1 << 10 // most lines are shorter
+	section := io.NewSectionReader(dump, at, maxLine)
+	l, _, err := readLine(bufio.NewReaderSize(section, common))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Flow{}, err
+	}
+	l.at = at
+	flow, problem, skip := flowLine(2, l, false) // of the first one it was judged whether it is whole
+	if problem != nil || skip {
+		return Flow{}, fmt.Errorf("no flow begins at byte %d", at)
+	}
+	return flow, nil
 }
 
 // maxMatch bounds the part before a flow's actions, in bytes. All fields that

@@ -73,8 +73,11 @@ func Shorten(text string, n int) string {
 func lines(r io.Reader) iter.Seq2[int, line] {
 	return func(yield func(int, line) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)
+		at := int64(0)
 		for n := 1; ; n++ {
-			l, err := readLine(br)
+			l, size, err := readLine(br)
+			l.at = at
+			at += int64(size)
 			if err == nil || l.text != "" || l.tooLong {
 				if !yield(n, l) {
 					return
@@ -93,18 +96,20 @@ func lines(r io.Reader) iter.Seq2[int, line] {
 
 type line struct {
 	text    string
+	at      int64 // where it begins
 	tooLong bool
 	err     error
 }
 
-func readLine(br *bufio.Reader) (line, error) {
-	var l line
+// readLine returns the next line and how many bytes it takes.
+func readLine(br *bufio.Reader) (l line, size int, err error) {
 	var b []byte
 	for {
 		part, err := br.ReadSlice('\n')
+		size += len(part)
 		if err == nil && b == nil && !l.tooLong { // all but the longest; a hundred million empty ones too
 			l.text = string(bytes.TrimRight(part, "\r\n"))
-			return l, nil
+			return l, size, nil
 		}
 		if len(b)+len(part) > maxLine {
 			l.tooLong = true
@@ -116,7 +121,7 @@ func readLine(br *bufio.Reader) (line, error) {
 			continue
 		}
 		l.text = strings.TrimRight(string(b), "\r\n")
-		return l, err
+		return l, size, err
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -223,6 +224,30 @@ func TestStopsWhenAsked(t *testing.T) {
 	}
 }
 
+// TestFlowAt reads again what was read once.
+func TestFlowAt(t *testing.T) {
+	dump := "duration=1s, n_packets=0, n_bytes=0, priority=1,ip,actions=drop\r\n\n\tnone\n" +
+		" cookie=0x1, table=1, priority=2,ip actions=" + strings.Repeat("note:00,", 20000) + "drop\n" +
+		strings.Repeat("x", maxLine+1) + "\n cookie=0x2, table=2, priority=3,ip actions=load:0x1->NXM_NX_REG0[]"
+	count := 0
+	for flow, problem := range Flows(strings.NewReader(dump)) {
+		if problem != nil {
+			continue
+		}
+		count++
+		again, err := FlowAt(strings.NewReader(dump), flow.At)
+		if err != nil || again.Text != flow.Text {
+			t.Errorf("line %d: %v: %.200q, first it was %.200q", flow.Line, err, again.Text, flow.Text)
+		}
+	}
+	if count != 3 {
+		t.Errorf("%d flows", count)
+	}
+	if flow, err := FlowAt(strings.NewReader(dump), int64(len(dump))); err == nil {
+		t.Errorf("a flow at the end: %+v", flow)
+	}
+}
+
 func TestKeys(t *testing.T) {
 	flow := func(text string) Flow { return Flow{Text: text} }
 	f := flow(`cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=set_field:1->reg0,note:00`)
@@ -346,6 +371,24 @@ OFPT_GET_CONFIG_REPLY (xid=0x4): frags=normal miss_send_len=0
 	}
 	if d := Show(strings.NewReader("ovs-ofctl: br0 is not a bridge or a socket\n")); d.DatapathID != "" || len(d.Ports) > 0 {
 		t.Errorf("an error: %+v", d)
+	}
+}
+
+// TestShowAgain: a port is one port, however often and at whatever length it is told of.
+func TestShowAgain(t *testing.T) {
+	const port = " 7(%s): addr:aa:55:aa:55:00:07\n     config:     %s\n     state:      0\n"
+	text := strings.Repeat(fmt.Sprintf(port, "p7", "NO_FLOOD"), 1000) + fmt.Sprintf(port, strings.Repeat("x", 1000), "PORT_DOWN") +
+		fmt.Sprintf(port, "p7", strings.Repeat("NO_FWD NO_RECV ", 100))
+	d := Show(strings.NewReader(text))
+	if len(d.Ports) != 1 || d.Ports[0].Name != "p7" || !slices.Equal(d.Ports[0].Config, []string{"NO_FWD", "NO_RECV"}) {
+		t.Errorf("%d ports: %.200v", len(d.Ports), d.Ports)
+	}
+	var many strings.Builder
+	for i := range 2 * mostPorts {
+		fmt.Fprintf(&many, " %d(p): addr:aa:55:aa:55:00:07\n", i)
+	}
+	if d := Show(strings.NewReader(many.String())); len(d.Ports) != mostPorts {
+		t.Errorf("%d ports", len(d.Ports))
 	}
 }
 

@@ -33,33 +33,64 @@ var (
 	portHead = regexp.MustCompile(`^ ([0-9]+|LOCAL)\((.*)\): addr:([0-9a-f:]{17})`)
 )
 
-// Show reads the output of ovs-ofctl show.
+// mostPorts is what a bridge has numbers for.
+const mostPorts = 1 << 16
+
+// Show reads the output of ovs-ofctl show. It tells of each port once: what else
+// is told of one takes the place of what was.
 func Show(r io.Reader) Description {
 	var d Description
+	at := map[int]int{} // in d.Ports, by number
+	last := -1          // the port whose lines follow
 	for _, l := range lines(r) {
-		if m := dpid.FindStringSubmatch(l.text); m != nil && d.DatapathID == "" {
+		if m := find(dpid, "dpid:", l.text); m != nil && d.DatapathID == "" {
 			d.DatapathID = m[1]
 		}
-		if m := frags.FindStringSubmatch(l.text); m != nil {
+		if m := find(frags, "frags=", l.text); m != nil {
 			d.Fragments = m[1]
 		}
-		if m := portHead.FindStringSubmatch(l.text); m != nil {
-			if number, err := portNumber(m[1]); err == nil {
-				d.Ports = append(d.Ports, Port{Number: number, Name: strings.Trim(m[2], `"`), MAC: m[3]})
-			}
+		if m := find(portHead, "): addr:", l.text); m != nil {
+			last = d.begin(at, m)
 			continue
 		}
-		if len(d.Ports) == 0 {
+		if last < 0 {
 			continue
 		}
-		last := &d.Ports[len(d.Ports)-1]
 		if flags, ok := strings.CutPrefix(l.text, "     config:"); ok {
-			last.Config = flagList(flags)
+			d.Ports[last].Config = flagList(flags)
 		} else if flags, ok := strings.CutPrefix(l.text, "     state:"); ok {
-			last.State = flagList(flags)
+			d.Ports[last].State = flagList(flags)
 		}
 	}
 	return d
+}
+
+// find searches for a pattern, which takes many times as long as for the word
+// that is in all that it matches.
+func find(pattern *regexp.Regexp, word, text string) []string {
+	if !strings.Contains(text, word) {
+		return nil
+	}
+	return pattern.FindStringSubmatch(text)
+}
+
+// begin takes a port's first line, and returns its place in the list; -1 for none.
+func (d *Description) begin(at map[int]int, line []string) int {
+	const longest = 64 // bytes of a name; OpenFlow has room for 16
+	number, err := portNumber(line[1])
+	if err != nil || len(line[2]) > longest {
+		return -1
+	}
+	i, ok := at[number]
+	if !ok {
+		if i = len(d.Ports); i == mostPorts {
+			return -1
+		}
+		at[number] = i
+		d.Ports = append(d.Ports, Port{})
+	}
+	d.Ports[i] = Port{Number: number, Name: strings.Trim(line[2], `"`), MAC: line[3]}
+	return i
 }
 
 // portNumber reads a port's number, of 16 bits in OpenFlow 1.0 and 32 since.
@@ -76,7 +107,7 @@ func flagList(text string) []string {
 	text = text[:min(len(text), longest)]
 	var flags []string
 	for _, f := range strings.Fields(text) {
-		if f != "0" {
+		if f != "0" && !slices.Contains(flags, f) {
 			flags = append(flags, f)
 		}
 	}

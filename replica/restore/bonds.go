@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"ovs-offline/internal/command"
@@ -32,15 +33,20 @@ type bond struct {
 	mode    string
 	lacp    string // off, configured, negotiated
 	active  string
-	members []bondMember
+	members []*bondMember
+	byName  map[string]*bondMember
+	others  strangers // members that are not asked for
 }
 
 type bondMember struct {
 	name      string
 	enabled   bool
 	mayEnable bool
-	hashes    []string // those that it had carried, by number
+	hashes    [bondHashes]bool // those that it had carried
 }
+
+// bondHashes is how many hashes a bond has (lib/ovs/bond.c, BOND_MASK).
+const bondHashes = 256
 
 var (
 	// member matches "member p1: enabled"; older versions say slave.
@@ -49,40 +55,69 @@ var (
 	carried = regexp.MustCompile(`^hash (\d+): \d+ kB load$`)
 )
 
-// bonds reads bond/show.
-func bonds(text string) []bond {
-	var list []bond
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if m := section.FindStringSubmatch(line); m != nil {
-			list = append(list, bond{name: m[1]})
-			continue
-		}
-		if len(list) == 0 {
-			continue
-		}
-		b := &list[len(list)-1]
-		if m := member.FindStringSubmatch(line); m != nil {
-			b.members = append(b.members, bondMember{name: m[1], enabled: m[2] == "enabled"})
+// bonds is what bond/show tells. It tells of each once: a text that does so
+// more often was put together, and its last word counts.
+type bonds struct {
+	asked  portNames // for these; nil for all
+	byName map[string]*bond
+	others strangers   // that are not asked for
+	bond   *bond       // whose lines follow; nil for none that is asked for
+	member *bondMember // whose lines follow; nil before a bond's first
+}
+
+func newBonds(asked portNames) *bonds { return &bonds{asked: asked, byName: map[string]*bond{}} }
+
+// read takes the next line of bond/show.
+func (s *bonds) read(line string) {
+	line = strings.TrimSpace(line)
+	if m := section.FindStringSubmatch(line); m != nil {
+		s.begin(m[1])
+	} else if s.bond == nil {
+		return
+	} else if m := member.FindStringSubmatch(line); m != nil {
+		s.beginMember(m[1], m[2] == "enabled")
+	} else if s.member == nil {
+		s.bond.read(line)
+	} else {
+		s.bond.readMember(s.member, line)
+	}
+}
+
+func (s *bonds) begin(name string) {
+	s.bond, s.member = nil, nil
+	if !s.asked.has(name) {
+		s.others.add(name)
+		return
+	}
+	s.bond = &bond{name: name, byName: map[string]*bondMember{}}
+	s.byName[name] = s.bond
+}
+
+func (s *bonds) beginMember(name string, enabled bool) {
+	b := s.bond
+	s.member = b.byName[name]
+	if s.member == nil {
+		s.member = &bondMember{}
+		if s.asked.hasMember(b.name, name) {
+			b.members, b.byName[name] = append(b.members, s.member), s.member
 		} else {
-			b.read(line)
+			b.others.add(name)
 		}
 	}
-	return list
+	*s.member = bondMember{name: name, enabled: enabled}
 }
 
 func (b *bond) read(line string) {
-	label, value, _ := strings.Cut(line, ": ")
-	if len(b.members) == 0 {
-		switch label {
-		case "bond_mode":
-			b.mode = value
-		case "lacp_status":
-			b.lacp = value
-		}
-		return
+	switch label, value, _ := strings.Cut(line, ": "); label {
+	case "bond_mode":
+		b.mode = value
+	case "lacp_status":
+		b.lacp = value
 	}
-	m := &b.members[len(b.members)-1]
+}
+
+func (b *bond) readMember(m *bondMember, line string) {
+	label, value, _ := strings.Cut(line, ": ")
 	switch {
 	case line == "active member" || line == "active slave":
 		b.active = m.name
@@ -90,33 +125,45 @@ func (b *bond) read(line string) {
 		m.mayEnable = value == "true"
 	default:
 		if h := carried.FindStringSubmatch(line); h != nil {
-			m.hashes = append(m.hashes, h[1])
+			if hash, err := strconv.Atoi(h[1]); err == nil && hash < bondHashes {
+				m.hashes[hash] = true
+			}
 		}
 	}
 }
 
-// member finds one by name.
-func (b *bond) member(name string) (bondMember, bool) {
-	for _, m := range b.members {
-		if m.name == name {
-			return m, true
-		}
+// recordedBonds reads what bond/show said on the live node of the bonds that
+// the database has.
+func (n *Node) recordedBonds() (*bonds, error) {
+	told := newBonds(n.portNames())
+	_, err := n.eachLine(n.Workdir.Recorded(workdir.RecordedBond), func(line string) error {
+		told.read(line)
+		return nil
+	})
+	return told, err
+}
+
+// bonds asks the replica.
+func (n *Node) bonds(ctx context.Context) (map[string]*bond, error) {
+	out, err := n.appctl(ctx, "bond/show")
+	told := newBonds(nil)
+	for line := range strings.Lines(string(out)) {
+		told.read(line)
 	}
-	return bondMember{}, false
+	return told.byName, err
 }
 
 // restoreBonds gives each bond the members and the active member it had.
 func restoreBonds(ctx context.Context, n *Node, o *outcome) error {
-	text, err := n.text(n.Workdir.Recorded(workdir.RecordedBond))
+	told, err := n.recordedBonds()
 	if err != nil {
 		return err
 	}
-	live := bonds(text)
 	aggregates, err := n.recordedLACP()
 	if err != nil {
 		return err
 	}
-	if !n.aggregating() && len(live) == 0 && len(aggregates) == 0 {
+	if !n.aggregating() && told.none() && aggregates.none() {
 		return nil
 	}
 	if err := n.holdClock(ctx); err != nil {
@@ -125,42 +172,24 @@ func restoreBonds(ctx context.Context, n *Node, o *outcome) error {
 	if err := n.restoreLACP(ctx, aggregates, o); err != nil {
 		return err
 	}
-	there := n.portNames()
-	known := map[string]bool{}
-	var gone []string
-	for i := range live {
-		if !there[live[i].name] {
-			gone = append(gone, live[i].name)
-			continue
-		}
-		known[live[i].name] = true
-		if err := n.restoreBond(ctx, &live[i], o); err != nil {
-			return err
-		}
-	}
-	if len(gone) > 0 {
-		o.note(Failed, "bond/show tells of %d bonds that the database has no port for; the first: %q", len(gone), gone[0])
-	}
+	told.others.tell(o, workdir.RecordedBond, "bonds")
+	var live []*bond
 	for _, b := range n.Bridges {
 		for _, p := range b.Ports {
-			if len(p.Interfaces) > 1 && !known[p.Name] {
+			if one := told.byName[p.Name]; one != nil {
+				live = append(live, one)
+			} else if len(p.Interfaces) > 1 {
 				o.note(Unknown, "%s: bond %q: no bond/show was collected: all members whose link is up are enabled", b.Name, p.Name)
 			}
 		}
 	}
+	if err := n.restoreToldBonds(ctx, live, o); err != nil {
+		return err
+	}
 	return n.forgetPackets(ctx, o)
 }
 
-// portNames is the set of the ports that the database has.
-func (n *Node) portNames() map[string]bool {
-	names := map[string]bool{}
-	for _, b := range n.Bridges {
-		for _, p := range b.Ports {
-			names[p.Name] = true
-		}
-	}
-	return names
-}
+func (s *bonds) none() bool { return len(s.byName) == 0 && s.others.count == 0 }
 
 // aggregating tells whether the node has anything that this step is for.
 func (n *Node) aggregating() bool {
@@ -183,63 +212,74 @@ func (n *Node) forgetPackets(ctx context.Context, o *outcome) error {
 	return ctx.Err()
 }
 
-// bond asks the replica for one.
-func (n *Node) bond(ctx context.Context, name string) (*bond, error) {
-	out, err := n.appctl(ctx, "bond/show", name)
-	if err != nil {
-		return nil, err
-	}
-	for _, b := range bonds(string(out)) {
-		if b.name == name {
-			return &b, nil
+// restoreToldBonds brings all bonds forward side by side: what the replica
+// takes up by itself takes its time, and some of it never comes.
+func (n *Node) restoreToldBonds(ctx context.Context, live []*bond, o *outcome) error {
+	have, err := n.settledBonds(ctx, live)
+	for _, step := range []func(ctx context.Context, live, have *bond, o *outcome) bool{n.switchMembers, n.cutLinks, n.activateMember, n.migrateHashes} {
+		changed := false
+		for _, b := range live {
+			if err != nil {
+				return err
+			}
+			if h := have[b.name]; h != nil {
+				changed = step(ctx, b, h, o) || changed
+			}
+			err = ctx.Err()
+		}
+		if changed && err == nil {
+			have, err = n.settledBonds(ctx, live)
 		}
 	}
-	return nil, fmt.Errorf("the replica has no bond %q", name)
-}
-
-func (n *Node) restoreBond(ctx context.Context, live *bond, o *outcome) error {
-	steps := []func(context.Context, *bond, *bond, *outcome){n.switchMembers, n.cutLinks, n.activateMember, n.migrateHashes}
-	for _, step := range steps {
-		have, err := n.settledBond(ctx, live)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			o.note(Failed, "bond %q: %v", live.name, err)
-			return nil
-		}
-		step(ctx, live, have, o)
-	}
-	have, err := n.settledBond(ctx, live)
 	if err != nil {
 		return err
 	}
-	differ := live.differences(have)
+	for _, b := range live {
+		b.judge(have[b.name], o)
+	}
+	return nil
+}
+
+// settledBonds asks the replica until what it takes up by itself (links, LACP)
+// is as it was live, or nothing comes of waiting.
+func (n *Node) settledBonds(ctx context.Context, live []*bond) (have map[string]*bond, err error) {
+	if len(live) == 0 {
+		return nil, nil
+	}
+	err = n.until(ctx, func() (bool, error) {
+		have, err = n.bonds(ctx)
+		for _, b := range live {
+			if h := have[b.name]; h != nil && !b.settled(h) {
+				return false, err
+			}
+		}
+		return true, err
+	})
+	return have, err
+}
+
+func (b *bond) settled(have *bond) bool {
+	for _, m := range b.members {
+		if h := have.byName[m.name]; h != nil && h.mayEnable != m.mayEnable {
+			return false
+		}
+	}
+	return true
+}
+
+// judge says how alike the replica's bond is.
+func (b *bond) judge(have *bond, o *outcome) {
+	if have == nil {
+		o.note(Failed, "bond %q: the replica has no such bond", b.name)
+		return
+	}
+	differ := b.differences(have)
 	for _, d := range differ {
-		o.note(Failed, "bond %q: %s", live.name, d)
+		o.note(Failed, "bond %q: %s", b.name, d)
 	}
 	if len(differ) == 0 {
 		o.note(Restored, "")
 	}
-	return ctx.Err()
-}
-
-// settledBond asks the replica until what it takes up by itself (links, LACP)
-// is as it was live, or nothing comes of waiting.
-func (n *Node) settledBond(ctx context.Context, live *bond) (have *bond, err error) {
-	err = n.until(ctx, func() (bool, error) {
-		have, err = n.bond(ctx, live.name)
-		if err != nil {
-			return false, err
-		}
-		for _, m := range live.members {
-			if h, ok := have.member(m.name); ok && h.mayEnable != m.mayEnable {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-	return have, err
 }
 
 // bondDo runs one of the bond commands; before OVS 2.15 they said slave.
@@ -252,11 +292,12 @@ func (n *Node) bondDo(ctx context.Context, verb string, args ...string) error {
 	return err
 }
 
-// switchMembers makes members enabled or disabled whatever the delays say.
-func (n *Node) switchMembers(ctx context.Context, live, have *bond, o *outcome) {
+// switchMembers makes members enabled or disabled whatever the delays say. Like
+// the steps after it, it tells whether it changed anything.
+func (n *Node) switchMembers(ctx context.Context, live, have *bond, o *outcome) (changed bool) {
 	for _, m := range live.members {
-		h, ok := have.member(m.name)
-		if !ok || h.enabled == m.enabled {
+		h := have.byName[m.name]
+		if h == nil || h.enabled == m.enabled {
 			continue // a missing one is told at the end
 		}
 		verb := "disable"
@@ -266,15 +307,17 @@ func (n *Node) switchMembers(ctx context.Context, live, have *bond, o *outcome) 
 		if err := n.bondDo(ctx, verb, live.name, m.name); err != nil {
 			o.note(Failed, "bond %q: member %q can't be made %sd: %v", live.name, m.name, verb, err)
 		}
+		changed = true
 	}
+	return changed
 }
 
 // cutLinks takes down members that had been disabled for a reason that was not
 // collected: without a link they stay so.
-func (n *Node) cutLinks(ctx context.Context, live, have *bond, o *outcome) {
+func (n *Node) cutLinks(ctx context.Context, live, have *bond, o *outcome) (changed bool) {
 	for _, m := range live.members {
-		h, ok := have.member(m.name)
-		if !ok || m.enabled || !h.enabled {
+		h := have.byName[m.name]
+		if h == nil || m.enabled || !h.enabled {
 			continue
 		}
 		if _, err := n.appctl(ctx, "netdev-dummy/set-admin-state", m.name, "down"); err != nil {
@@ -282,40 +325,48 @@ func (n *Node) cutLinks(ctx context.Context, live, have *bond, o *outcome) {
 			continue
 		}
 		o.note(Approximated, "bond %q: member %q was disabled; why was not collected: its link is down here", live.name, m.name)
+		changed = true
 	}
+	return changed
 }
 
-func (n *Node) activateMember(ctx context.Context, live, have *bond, o *outcome) {
+func (n *Node) activateMember(ctx context.Context, live, have *bond, o *outcome) (changed bool) {
 	if live.active == "" || live.active == have.active {
-		return
+		return false
 	}
 	if err := n.bondDo(ctx, "set-active", live.name, live.active); err != nil {
 		o.note(Failed, "bond %q: member %q can't be made the active one: %v", live.name, live.active, err)
 	}
+	return true
 }
 
 // migrateHashes puts hashes on the members that had carried them. A trace shows
 // what a hash picks in balance-slb alone; balance-tcp leaves it to the datapath.
-func (n *Node) migrateHashes(ctx context.Context, live, have *bond, o *outcome) {
+func (n *Node) migrateHashes(ctx context.Context, live, _ *bond, o *outcome) (changed bool) {
 	if live.mode != "balance-slb" {
-		return
+		return false
 	}
 	enabled := 0
 	for _, m := range live.members {
 		if m.enabled {
 			enabled++
 		}
-		for _, hash := range m.hashes {
-			if _, err := n.appctl(ctx, "bond/migrate", live.name, hash, m.name); err != nil {
-				o.note(Failed, "bond %q: hash %s can't be put on member %q: %v", live.name, hash, m.name, err)
-				return
+		for hash, had := range m.hashes {
+			if !had {
+				continue
 			}
+			if _, err := n.appctl(ctx, "bond/migrate", live.name, strconv.Itoa(hash), m.name); err != nil {
+				o.note(Failed, "bond %q: hash %d can't be put on member %q: %v", live.name, hash, m.name, err)
+				return changed
+			}
+			changed = true
 		}
 	}
 	if enabled > 1 {
 		o.note(Approximated, "bond %q: a balance-slb bond gives a MAC address that sends for the first time the next member in turn; "+
 			"whose turn it was is not recorded, so for addresses without a load in bond/show a trace may name another member than the live one did", live.name)
 	}
+	return changed
 }
 
 // differences are those to what the replica has, in words.
@@ -328,10 +379,13 @@ func (b *bond) differences(have *bond) []string {
 	if b.active != have.active {
 		add("its active member was %q, in the replica %q", b.active, have.active)
 	}
+	if b.others.count > 0 {
+		add("%d members are not in the database; the first: %q", b.others.count, b.others.first)
+	}
 	for _, m := range b.members {
-		h, ok := have.member(m.name)
+		h := have.byName[m.name]
 		switch {
-		case !ok:
+		case h == nil:
 			add("the replica has no member %q", m.name)
 		case h.enabled != m.enabled:
 			add("member %q: enabled was %v, in the replica %v", m.name, m.enabled, h.enabled)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
@@ -116,6 +117,39 @@ func TestBondsMemberDisabledForNoKnownReason(t *testing.T) {
 	r := replay(t, report, process.Options{})
 	r.wantStep("bonds", restore.Approximated, "why was not collected")
 	r.sameShown(node, "bond/show")
+}
+
+// What is told of a bond again and again counts as it was told last.
+func TestBondToldAgain(t *testing.T) {
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br0", "--", "add-bond", "br0", "pair", "pair-1", "pair-2", "bond_mode=active-backup")
+	node.likeKernel("br0")
+	report := node.report()
+	told := node.appctl("bond/show")
+	write(t, report, "ovs-appctl_bond.show", strings.Repeat(strings.ReplaceAll(told, "may_enable: true", "may_enable: false"), 50)+told)
+	r := replay(t, report, process.Options{})
+	r.wantStep("bonds", restore.Restored)
+	r.sameShown(node, "bond/show")
+}
+
+// Bonds that never become what they were are waited for together.
+func TestBondsThatNeverSettle(t *testing.T) {
+	const many = 40
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br0")
+	for i := range many {
+		name := fmt.Sprint("bond", i)
+		node.vsctl("add-bond", "br0", name, name+"-1", name+"-2", "bond_mode=active-backup")
+	}
+	node.likeKernel("br0")
+	report := node.report()
+	write(t, report, "ovs-appctl_bond.show", strings.ReplaceAll(node.appctl("bond/show"), "may_enable: true", "may_enable: false"))
+	begun := time.Now()
+	r := replay(t, report, process.Options{})
+	r.wantStep("bonds", restore.Failed, "may_enable was false, in the replica true")
+	if took := time.Since(begun); took > many*time.Second {
+		t.Errorf("%d bonds took %v", many, took)
+	}
 }
 
 // Hashes that had carried something stay on the members that carried it.

@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/internal/workdir"
@@ -12,36 +13,26 @@ import (
 // hear nobody. cfm/show has a line on faults only where there is one, so a
 // monitor without it had none (measured, OVS 3.1).
 func restoreCFM(ctx context.Context, n *Node, o *outcome) error {
-	faults := map[string]bool{}
-	var names []string
+	told, has := sessions{states: map[string]string{}}, n.interfaceNames()
 	name := ""
 	_, err := n.eachLine(n.Workdir.Recorded(workdir.RecordedCFM), func(line string) error {
 		if m := section.FindStringSubmatch(line); m != nil {
-			name = m[1]
-			names = append(names, name)
+			if name = m[1]; has[name] {
+				told.states[name] = "false"
+			} else {
+				told.others.add(name)
+			}
 			return nil
 		}
-		if fault, ok := strings.CutPrefix(strings.TrimSpace(line), "fault:"); ok && name != "" {
-			faults[name] = !slices.Contains([]string{"", "none", "false"}, strings.TrimSpace(fault))
+		if fault, ok := strings.CutPrefix(strings.TrimSpace(line), "fault:"); ok && has[name] {
+			none := slices.Contains([]string{"", "none", "false"}, strings.TrimSpace(fault))
+			told.states[name] = strconv.FormatBool(!none)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		state := "false"
-		if faults[name] {
-			state = "true"
-		}
-		if _, err := n.appctl(ctx, "cfm/set-fault", name, state); err != nil {
-			o.note(Failed, "monitor of %q: %v", name, err)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			continue
-		}
-		o.note(Restored, "")
-	}
-	return nil
+	told.others.tell(o, workdir.RecordedCFM, "monitors of interfaces")
+	return n.setSessions(ctx, "monitor", "cfm/set-fault", told.states, o)
 }

@@ -1,6 +1,7 @@
 package restore_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -206,4 +207,25 @@ func TestHiddenFlowsThatDiffer(t *testing.T) {
 	r := replay(t, report, process.Options{})
 	r.wantStep("controllers", restore.Failed, "br-i: hidden flow priority=180004,arp,dl_src=02:00:00:00:00:fe,arp_op=1,actions=NORMAL is missing: a replica can't look up",
 		"br-i: hidden flow priority=180007,tcp,nw_dst=192.0.2.99,tp_dst=6653,actions=NORMAL is missing")
+}
+
+// TestHiddenFlowsWithoutEnd: of a hundred thousand the first are told, and all counted.
+func TestHiddenFlowsWithoutEnd(t *testing.T) {
+	const many = 100_000
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br0")
+	node.likeKernel("br0")
+	report := node.report()
+	var text strings.Builder
+	for i := range many {
+		fmt.Fprintf(&text, "duration=1s, n_packets=0, n_bytes=0, priority=180000,ip,nw_src=1.%d.%d.%d,actions=NORMAL\n", i>>16, i>>8&255, i&255)
+	}
+	write(t, report, "ovs-appctl_bridge.dump-flows_--offload-stats_br0", text.String())
+	r := replay(t, report, process.Options{})
+	r.wantStep("controllers", restore.Failed, fmt.Sprint(many), "nw_src=1.0.0.0,actions=NORMAL is missing")
+	for _, s := range r.report.Steps {
+		if len(s.Details) > many/10 {
+			t.Errorf("%s says %d things", s.Step, len(s.Details))
+		}
+	}
 }

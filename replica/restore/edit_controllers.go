@@ -73,7 +73,7 @@ func (n *Node) managersInstead(ctx context.Context, o *outcome) ([]ovsdb.Change,
 		if err != nil {
 			return nil, err
 		}
-		inBand := slices.ContainsFunc(hidden, func(h hiddenFlow) bool { return h.priority != failOpenPriority })
+		inBand := slices.ContainsFunc(hidden.list, func(h hiddenFlow) bool { return h.priority != failOpenPriority })
 		if inBand || !known && b.HasControl {
 			continue
 		}

@@ -18,7 +18,7 @@ func editFailMode(ctx context.Context, n *Node, o *outcome) error {
 			return err
 		}
 		b.failsOpen = false
-		for _, h := range hidden {
+		for _, h := range hidden.list {
 			b.failsOpen = b.failsOpen || h.priority == failOpenPriority
 		}
 		mode := "secure"

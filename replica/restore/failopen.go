@@ -45,7 +45,7 @@ func restoreFailOpen(ctx context.Context, n *Node, o *outcome) error {
 		found := false
 		err := n.until(ctx, func() (bool, error) {
 			hidden, err := n.hidden(ctx, b)
-			for _, h := range hidden {
+			for _, h := range hidden.list {
 				found = found || h.priority == failOpenPriority
 			}
 			return found, err

@@ -18,7 +18,11 @@ func (n *Node) show(b *Bridge) (openflow.Description, bool, error) {
 		return openflow.Description{}, false, err
 	}
 	defer f.Close()
-	return openflow.Show(f), true, nil
+	text, _, err := n.first(f)
+	if err != nil {
+		return openflow.Description{}, false, err
+	}
+	return openflow.Show(text), true, nil
 }
 
 // kernelFeatures are those of a Linux kernel datapath that differ from a

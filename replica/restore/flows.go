@@ -43,9 +43,10 @@ func (n *Node) restoreBridgeFlows(ctx context.Context, b *Bridge, dump io.Reader
 		return err
 	}
 	l := &loader{node: n, bridge: b, version: version, has: newTally(), spelling: numbered}
-	if l.guide, err = n.readGuide(b); err != nil {
+	if l.guide, err = n.readGuide(ctx, b); err != nil {
 		return err
 	}
+	defer l.guide.close()
 	if l.words, err = l.readWords(); err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ type loader struct {
 	node    *Node
 	bridge  *Bridge
 	version string
-	guide   guide
+	guide   *guide
 	has     tally             // of the flows that were loaded
 	others  map[string]string // flows of other versions' dumps by key; read when first needed
 	words   words             // what tells flows better than the dump; nil for none
@@ -236,7 +237,8 @@ func (l *loader) prepare(flow openflow.Flow) pending {
 		text, ok = p.text, true
 	}
 	if v := l.bridge.loadVersion(); ok && v != "" && v != l.version {
-		p.text, p.version = text, v
+		p.text, _ = openflow.Apply(text)
+		p.version = v
 	}
 	return p
 }

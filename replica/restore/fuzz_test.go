@@ -18,12 +18,17 @@ func FuzzRecorded(f *testing.F) {
 	f.Add("---- br0 ----\n  Root ID:\n  stp-priority    32768\n  stp-max-age     20s\n  Interface  Role       State      Cost     Pri.Nbr\n  p1         Root       Forwarding 2        128.1\n")
 	f.Add(" port  VLAN  GROUP                Age\n    1     0  224.1.2.3            12\n    2  4095  querier              1\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, b := range bonds(text) {
+		told, aggregates := newBonds(nil), newAggregates(nil)
+		for line := range strings.Lines(text) {
+			told.read(line)
+			aggregates.read(line)
+		}
+		for _, b := range told.byName {
 			if len(b.members) > len(text) {
 				t.Errorf("bond %q has %d members", b.name, len(b.members))
 			}
 		}
-		for _, a := range aggregates(text) {
+		for _, a := range aggregates.list {
 			for _, m := range a.members {
 				if n := len(lacpdu(m.partner)); n == 0 || n > 128 {
 					t.Errorf("a PDU of %d bytes", n)
@@ -45,7 +50,11 @@ func FuzzRecorded(f *testing.F) {
 				t.Errorf("neighbour %q", n)
 			}
 		}
-		for _, flow := range hiddenFlows(text) {
+		var hidden hiddenFlows
+		if err := hidden.readAll(strings.NewReader(text)); err != nil {
+			t.Error(err)
+		}
+		for _, flow := range hidden.list {
 			if flow.priority <= maxPriority {
 				t.Errorf("%+v is not hidden", flow)
 			}

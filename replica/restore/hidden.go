@@ -2,9 +2,12 @@ package restore
 
 import (
 	"context"
+	"errors"
+	"io"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 )
 
@@ -36,41 +39,64 @@ type hiddenFlow struct {
 	text     string // match and actions
 }
 
-// hiddenFlows reads those of bridge/dump-flows.
-func hiddenFlows(text string) []hiddenFlow {
-	var list []hiddenFlow
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		at := strings.Index(line, "priority=")
-		if at < 0 || strings.HasPrefix(line, "table_id=254") {
-			continue // the tables' own last flows
-		}
-		rule := line[at:]
-		digits, _, _ := strings.Cut(strings.TrimPrefix(rule, "priority="), ",")
-		digits, _, _ = strings.Cut(digits, " ")
-		if priority, err := strconv.Atoi(digits); err == nil && priority > maxPriority {
-			list = append(list, hiddenFlow{priority: priority, text: strings.ReplaceAll(rule, ", ", ",")})
-		}
+// hiddenFlows are those that a switch has.
+type hiddenFlows struct {
+	list []hiddenFlow // the first ones
+	all  int
+}
+
+// mostHidden bounds the hidden flows that are compared, and longestHidden what
+// is kept of one, in bytes. Each controller takes half a dozen, of 200 bytes.
+const (
+	mostHidden    = 10000
+	longestHidden = 2000
+)
+
+// read takes a line of bridge/dump-flows, if it is one of them.
+func (h *hiddenFlows) read(line string) {
+	at := strings.Index(line, "priority=")
+	if at < 0 || strings.HasPrefix(strings.TrimSpace(line), "table_id=254") {
+		return // the tables' own last flows
 	}
-	return list
+	rule := strings.TrimSpace(line[at:])
+	digits, _, _ := strings.Cut(strings.TrimPrefix(rule, "priority="), ",")
+	digits, _, _ = strings.Cut(digits, " ")
+	if priority, err := strconv.Atoi(digits); err != nil || priority <= maxPriority {
+		return
+	} else if h.all++; h.all <= mostHidden {
+		text := strings.ReplaceAll(openflow.Shorten(rule, longestHidden), ", ", ",")
+		h.list = append(h.list, hiddenFlow{priority, strings.Clone(text)})
+	}
+}
+
+// readAll takes the text of bridge/dump-flows.
+func (h *hiddenFlows) readAll(text io.Reader) error {
+	return eachLineOf(text, func(line string) error { h.read(line); return nil })
 }
 
 // recordedHidden are those of the live node; ok is false where they were not collected.
-func (n *Node) recordedHidden(b *Bridge) (list []hiddenFlow, ok bool, err error) {
-	told := false
+func (n *Node) recordedHidden(b *Bridge) (live hiddenFlows, ok bool, err error) {
 	_, err = n.eachLine(n.Workdir.BridgeRecorded(b.Name, workdir.RecordedBridgeFlows), func(line string) error {
-		told = true
-		list = append(list, hiddenFlows(line)...)
+		ok = true
+		live.read(line)
 		return nil
 	})
-	return list, told, err
+	return live, ok, err
 }
 
-// hidden are the replica's.
-func (n *Node) hidden(ctx context.Context, b *Bridge) ([]hiddenFlow, error) {
-	// As text of a program: all flows as one JSON string would be held several times.
-	out, err := n.Runtime.Tool(ctx, n.runDir(), nil, "ovs-appctl", "bridge/dump-flows", b.Name)
-	return hiddenFlows(string(out)), err
+// hidden are the replica's. All flows as one text can be more than memory is for.
+func (n *Node) hidden(ctx context.Context, b *Bridge) (hiddenFlows, error) {
+	out, in := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := n.Runtime.ToolTo(ctx, n.runDir(), nil, in, "ovs-appctl", "bridge/dump-flows", b.Name)
+		in.Close()
+		ended <- err
+	}()
+	var have hiddenFlows
+	err := have.readAll(out)
+	out.Close() // whoever still writes is told
+	return have, errors.Join(err, <-ended)
 }
 
 // compareHidden reads the hidden flows back.
@@ -91,20 +117,23 @@ func compareHidden(ctx context.Context, n *Node, o *outcome) error {
 			}
 			continue
 		}
-		if !b.HasControl && !managed && len(live) == 0 {
+		if !b.HasControl && !managed && live.all == 0 {
 			continue // there is nothing to make any: the replica's flows need not be read through
 		}
 		var missing, extra []hiddenFlow
 		err = n.until(ctx, func() (bool, error) {
 			have, err := n.hidden(ctx, b)
-			missing, extra = lacking(live, have), lacking(have, live)
+			missing, extra = lacking(live.list, have.list), lacking(have.list, live.list)
 			return attainable(missing) == 0 && len(extra) == 0, err
 		})
 		if err != nil {
 			return err
 		}
+		if live.all > mostHidden {
+			o.note(Failed, "%s: %s has %d hidden flows: only the first %d are compared", b.Name, workdir.RecordedBridgeFlows, live.all, mostHidden)
+		}
 		n.noteHidden(b, missing, extra, o)
-		if len(live) > 0 && len(missing)+len(extra) == 0 {
+		if live.all > 0 && len(missing)+len(extra) == 0 {
 			o.note(Restored, "")
 		}
 	}

@@ -32,7 +32,9 @@ import (
 type aggregate struct {
 	name       string
 	negotiated bool
-	members    []aggregateMember
+	members    []*aggregateMember
+	byName     map[string]*aggregateMember
+	others     strangers // members that are not asked for
 }
 
 // aggregateMember is one member of it. An expired one lost its partner less
@@ -64,32 +66,69 @@ func lacpStates() []string {
 // aggregateHead matches "member: p1: current attached"; older versions say slave.
 var aggregateHead = regexp.MustCompile(`^(?:member|slave): (.*): (current|expired|defaulted) (attached|detached)$`)
 
-// aggregates reads lacp/show.
-func aggregates(text string) []aggregate {
-	var list []aggregate
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if m := section.FindStringSubmatch(line); m != nil {
-			list = append(list, aggregate{name: m[1]})
-			continue
-		}
-		if len(list) == 0 {
-			continue
-		}
-		a := &list[len(list)-1]
-		if m := aggregateHead.FindStringSubmatch(line); m != nil {
-			a.members = append(a.members, aggregateMember{name: m[1], status: m[2], attached: m[3] == "attached"})
-			continue
-		}
-		label, value, _ := strings.Cut(line, ":")
-		if len(a.members) == 0 {
-			a.negotiated = a.negotiated || label == "status" && strings.HasSuffix(value, " negotiated")
-			continue
-		}
-		a.members[len(a.members)-1].read(label, strings.TrimSpace(value))
-	}
-	return list
+// aggregates is what lacp/show tells, as bonds is what bond/show does.
+type aggregates struct {
+	asked  portNames // for these; nil for all
+	list   []*aggregate
+	byName map[string]*aggregate
+	others strangers        // that are not asked for
+	at     *aggregate       // whose lines follow; nil for none that is asked for
+	member *aggregateMember // whose lines follow; nil before an aggregate's first
 }
+
+func newAggregates(asked portNames) *aggregates {
+	return &aggregates{asked: asked, byName: map[string]*aggregate{}}
+}
+
+// read takes the next line of lacp/show.
+func (s *aggregates) read(line string) {
+	line = strings.TrimSpace(line)
+	if m := section.FindStringSubmatch(line); m != nil {
+		s.begin(m[1])
+		return
+	}
+	if s.at == nil {
+		return
+	}
+	if m := aggregateHead.FindStringSubmatch(line); m != nil {
+		s.beginMember(aggregateMember{name: m[1], status: m[2], attached: m[3] == "attached"})
+		return
+	}
+	label, value, _ := strings.Cut(line, ":")
+	if s.member == nil {
+		s.at.negotiated = s.at.negotiated || label == "status" && strings.HasSuffix(value, " negotiated")
+		return
+	}
+	s.member.read(label, strings.TrimSpace(value))
+}
+
+func (s *aggregates) begin(name string) {
+	s.at, s.member = s.byName[name], nil
+	switch {
+	case !s.asked.has(name):
+		s.others.add(name)
+		return
+	case s.at == nil:
+		s.at = &aggregate{}
+		s.list, s.byName[name] = append(s.list, s.at), s.at
+	}
+	*s.at = aggregate{name: name, byName: map[string]*aggregateMember{}}
+}
+
+func (s *aggregates) beginMember(m aggregateMember) {
+	s.member = s.at.byName[m.name]
+	if s.member == nil {
+		s.member = &aggregateMember{}
+		if s.asked.hasMember(s.at.name, m.name) {
+			s.at.members, s.at.byName[m.name] = append(s.at.members, s.member), s.member
+		} else {
+			s.at.others.add(m.name)
+		}
+	}
+	*s.member = m
+}
+
+func (s *aggregates) none() bool { return len(s.list) == 0 && s.others.count == 0 }
 
 func (m *aggregateMember) read(label, value string) {
 	if label == "may_enable" {
@@ -165,21 +204,17 @@ func (n *Node) receive(ctx context.Context, port string, frame []byte) error {
 
 // restoreLACP negotiates what had been negotiated. What it did is judged later,
 // by what lacp/show and bond/show say then.
-func (n *Node) restoreLACP(ctx context.Context, live []aggregate, o *outcome) error {
+func (n *Node) restoreLACP(ctx context.Context, live *aggregates, o *outcome) error {
 	have, err := n.aggregates(ctx)
-	if err != nil || len(have) == 0 {
+	if err != nil || have.none() {
 		return err
 	}
 	if err := n.loseFormerPartners(ctx, have, o); err != nil {
 		return err
 	}
-	recorded := map[string]aggregate{}
-	for _, a := range live {
-		recorded[a.name] = a
-	}
-	for _, a := range have {
-		want, ok := recorded[a.name]
-		if !ok {
+	for _, a := range have.list {
+		want := live.byName[a.name]
+		if want == nil {
 			want = n.assumedPartner(a, o)
 		}
 		for _, m := range want.members {
@@ -194,26 +229,25 @@ func (n *Node) restoreLACP(ctx context.Context, live []aggregate, o *outcome) er
 			}
 		}
 	}
-	return n.compareLACP(ctx, live, o)
+	live.others.tell(o, workdir.RecordedLACP, "ports")
+	return n.compareLACP(ctx, live.list, o)
 }
 
 // aggregates asks the replica.
-func (n *Node) aggregates(ctx context.Context) ([]aggregate, error) {
+func (n *Node) aggregates(ctx context.Context) (*aggregates, error) {
 	out, err := n.appctl(ctx, "lacp/show")
-	return aggregates(string(out)), err
+	told := newAggregates(nil)
+	for line := range strings.Lines(string(out)) {
+		told.read(line)
+	}
+	return told, err
 }
 
 // loseFormerPartners lets the time pass in which ovs-vswitchd takes a member
 // for one whose partner it has just lost, as it does when it starts.
-func (n *Node) loseFormerPartners(ctx context.Context, have []aggregate, o *outcome) error {
+func (n *Node) loseFormerPartners(ctx context.Context, have *aggregates, o *outcome) error {
 	const timeout = "3001" // three times the fast rate, in ms
-	waiting := false
-	for _, a := range have {
-		for _, m := range a.members {
-			waiting = waiting || m.status == "expired"
-		}
-	}
-	if !waiting {
+	if !have.waiting() {
 		return nil
 	}
 	if _, err := n.appctl(ctx, "time/warp", timeout); err != nil {
@@ -222,33 +256,38 @@ func (n *Node) loseFormerPartners(ctx context.Context, have []aggregate, o *outc
 	}
 	return n.until(ctx, func() (bool, error) {
 		have, err := n.aggregates(ctx)
-		for _, a := range have {
-			for _, m := range a.members {
-				if m.status == "expired" {
-					return false, err
-				}
-			}
-		}
-		return true, err
+		return !have.waiting(), err
 	})
 }
 
+// waiting tells whether any member lost its partner just now.
+func (s *aggregates) waiting() bool {
+	for _, a := range s.list {
+		for _, m := range a.members {
+			if m.status == "expired" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // assumedPartner stands in for a partner that nothing was collected of.
-func (n *Node) assumedPartner(a aggregate, o *outcome) aggregate {
+func (n *Node) assumedPartner(a *aggregate, o *outcome) *aggregate {
 	o.note(Unknown, "LACP of %q: no lacp/show was collected: a partner that agrees on every member is assumed", a.name)
 	agrees := party{sysPriority: 65535, sysID: [6]byte{0x02, 0, 0, 0, 0, 1}, key: 1, portPriority: 65535, state: 0x3d}
-	want := aggregate{name: a.name, negotiated: true}
+	want := &aggregate{name: a.name, negotiated: true}
 	for i, m := range a.members {
-		m.status, m.partner = "current", agrees
-		m.partner.port = uint16(i + 1)
-		want.members = append(want.members, m)
+		assumed := aggregateMember{name: m.name, status: "current", partner: agrees}
+		assumed.partner.port = uint16(i + 1)
+		want.members = append(want.members, &assumed)
 	}
 	return want
 }
 
 // compareLACP waits until the replica says of each member what the live node
 // said, and notes where it doesn't.
-func (n *Node) compareLACP(ctx context.Context, live []aggregate, o *outcome) error {
+func (n *Node) compareLACP(ctx context.Context, live []*aggregate, o *outcome) error {
 	if len(live) == 0 {
 		return nil
 	}
@@ -274,23 +313,24 @@ func (n *Node) compareLACP(ctx context.Context, live []aggregate, o *outcome) er
 	return err
 }
 
-func differences(live, have []aggregate) []string {
-	found := map[string]aggregateMember{}
-	negotiated := map[string]bool{}
-	for _, a := range have {
-		negotiated[a.name] = a.negotiated
+func differences(live []*aggregate, have *aggregates) []string {
+	found := map[string]*aggregateMember{}
+	for _, a := range have.list {
 		for _, m := range a.members {
 			found[m.name] = m
 		}
 	}
 	var list []string
 	for _, a := range live {
-		if a.negotiated != negotiated[a.name] {
-			list = append(list, fmt.Sprintf("%q: negotiated %v, in the replica %v", a.name, a.negotiated, negotiated[a.name]))
+		if h := have.byName[a.name]; a.negotiated != (h != nil && h.negotiated) {
+			list = append(list, fmt.Sprintf("%q: negotiated %v, in the replica %v", a.name, a.negotiated, !a.negotiated))
+		}
+		if a.others.count > 0 {
+			list = append(list, fmt.Sprintf("%q: %d members are not in the database; the first: %q", a.name, a.others.count, a.others.first))
 		}
 		for _, m := range a.members {
-			h, ok := found[m.name]
-			if !ok {
+			h := found[m.name]
+			if h == nil {
 				list = append(list, fmt.Sprintf("%q: the replica has no member %q", a.name, m.name))
 			} else if s, t := m.essence(), h.essence(); s != t {
 				list = append(list, fmt.Sprintf("%q: %q was %s, in the replica %s", a.name, m.name, s, t))
@@ -312,8 +352,13 @@ func (m aggregateMember) essence() string {
 	return fmt.Sprintf("%s, %s, may_enable %v, partner %x/%d", status, word, m.mayEnable, m.partner.sysID, m.partner.port)
 }
 
-// recordedLACP reads what lacp/show said on the live node.
-func (n *Node) recordedLACP() ([]aggregate, error) {
-	text, err := n.text(n.Workdir.Recorded(workdir.RecordedLACP))
-	return aggregates(text), err
+// recordedLACP reads what lacp/show said on the live node of the ports that the
+// database has.
+func (n *Node) recordedLACP() (*aggregates, error) {
+	told := newAggregates(n.portNames())
+	_, err := n.eachLine(n.Workdir.Recorded(workdir.RecordedLACP), func(line string) error {
+		told.read(line)
+		return nil
+	})
+	return told, err
 }

@@ -156,9 +156,9 @@ func (n *Node) runDir() string { return n.Workdir.VarRun(workdir.OVS) }
 
 // management is how ovs-ofctl reaches a bridge: by its socket's path, since a
 // bridge's name could be taken for a remote ("tcp:...") or an option.
-func (n *Node) management(b *Bridge) string {
-	return "unix:" + filepath.Join(n.runDir(), b.Name+".mgmt")
-}
+func (n *Node) management(b *Bridge) string { return "unix:" + n.socket(b) }
+
+func (n *Node) socket(b *Bridge) string { return filepath.Join(n.runDir(), b.Name+".mgmt") }
 
 // ofctl runs ovs-ofctl in an OpenFlow version on a bridge.
 func (n *Node) ofctl(ctx context.Context, stdin io.Reader, openflow string, b *Bridge, command string, args ...string) ([]byte, error) {
@@ -219,17 +219,26 @@ func (n *Node) text(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	first, size, err := n.first(f)
 	if err != nil {
 		return "", err
 	}
-	if info.Size() > mostText {
-		n.Report.remarkOnce(fmt.Sprintf("%s has %d bytes: only the first %d are read", n.relative(path), info.Size(), mostText))
-	}
 	var b strings.Builder
-	b.Grow(int(min(info.Size(), mostText)))
-	_, err = io.Copy(&b, io.LimitReader(f, mostText))
+	b.Grow(int(size))
+	_, err = io.Copy(&b, first)
 	return b.String(), err
+}
+
+// first reads a recorded file up to mostText, and remarks where there is more.
+func (n *Node) first(f *os.File) (r io.Reader, size int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if info.Size() > mostText {
+		n.Report.remarkOnce(fmt.Sprintf("%s has %d bytes: only the first %d are read", n.relative(f.Name()), info.Size(), mostText))
+	}
+	return io.LimitReader(f, mostText), min(info.Size(), mostText), nil
 }
 
 // relative names a file of the workdir as the report does.

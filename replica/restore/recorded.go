@@ -19,21 +19,26 @@ func (n *Node) eachLine(path string, do func(line string) error) (ok bool, err e
 		return false, err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, longest)
+	return true, eachLineOf(f, do)
+}
+
+// eachLineOf calls do for every line of a text.
+func eachLineOf(text io.Reader, do func(line string) error) error {
+	r := bufio.NewReaderSize(text, longest)
 	for inside := false; ; { // of a line that is too long
 		line, err := r.ReadSlice('\n')
 		whole := !inside && !errors.Is(err, bufio.ErrBufferFull)
 		inside = errors.Is(err, bufio.ErrBufferFull)
 		if whole && len(line) > 0 {
 			if err := do(strings.TrimRight(string(line), "\r\n")); err != nil {
-				return true, err
+				return err
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return true, nil
+			return nil
 		}
 		if err != nil && !inside {
-			return true, err
+			return err
 		}
 	}
 }
@@ -74,3 +79,44 @@ func (n *Node) listed(record, column string) (map[string]string, error) {
 	}
 	return values, nil
 }
+
+// strangers are things that a record tells of and the database doesn't have. A
+// record can be a million lines of them: they are counted, and the first is named.
+type strangers struct {
+	count int
+	first string
+}
+
+func (s *strangers) add(name string) {
+	if s.count++; s.count == 1 {
+		s.first = name
+	}
+}
+
+// tell says that there are some.
+func (s *strangers) tell(o *outcome, record, what string) {
+	if s.count > 0 {
+		o.note(Failed, "%s tells of %d %s that the database does not have; the first: %q", record, s.count, what, s.first)
+	}
+}
+
+// portNames are the ports that the database has, and the interfaces of each; nil
+// stands for whatever may be there.
+type portNames map[string]map[string]bool
+
+func (n *Node) portNames() portNames {
+	ports := portNames{}
+	for _, b := range n.Bridges {
+		for _, p := range b.Ports {
+			ports[p.Name] = map[string]bool{}
+			for _, i := range p.Interfaces {
+				ports[p.Name][i.Name] = true
+			}
+		}
+	}
+	return ports
+}
+
+func (p portNames) has(port string) bool { return p == nil || p[port] != nil }
+
+func (p portNames) hasMember(port, member string) bool { return p == nil || p[port][member] }

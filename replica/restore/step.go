@@ -7,6 +7,8 @@ package restore
 import (
 	"context"
 	"fmt"
+
+	"ovs-offline/internal/openflow"
 )
 
 // Status says how a step ended.
@@ -25,7 +27,8 @@ const (
 type Result struct {
 	Step    string   `json:"step"`
 	Status  Status   `json:"status"`
-	Details []string `json:"details,omitempty"`
+	Details []string `json:"details,omitempty"` // the worst first
+	More    int      `json:"more,omitempty"`    // that Details doesn't name
 }
 
 // Step is one remedy. Edits run on the working copy of the OVS database before
@@ -82,7 +85,18 @@ func Steps() []Step {
 }
 
 // outcome collects what a step says of itself.
-type outcome struct{ Result }
+type outcome struct {
+	status Status
+	said   map[Status][]string
+	more   int // that is not kept
+}
+
+// mostDetails bounds what is kept of each status, and longestDetail a sentence,
+// in bytes: what was recorded can be a million lines of anything. All are counted.
+const (
+	mostDetails   = 1000
+	longestDetail = 4096
+)
 
 // worst orders statuses: a step that restored one thing and failed at another failed.
 func worst(s Status) int {
@@ -100,12 +114,25 @@ func worst(s Status) int {
 }
 
 func (o *outcome) note(s Status, format string, args ...any) {
-	if worst(s) > worst(o.Status) {
-		o.Status = s
+	if worst(s) > worst(o.status) {
+		o.status = s
 	}
-	if format != "" {
-		o.Details = append(o.Details, fmt.Sprintf(format, args...))
+	switch {
+	case format == "":
+	case len(o.said[s]) == mostDetails:
+		o.more++
+	default:
+		o.said[s] = append(o.said[s], openflow.Shorten(fmt.Sprintf(format, args...), longestDetail))
 	}
+}
+
+// result is what the report says of the step.
+func (o *outcome) result(step string) Result {
+	r := Result{Step: step, Status: o.status, More: o.more}
+	for _, s := range []Status{Failed, Unknown, Approximated, Restored} {
+		r.Details = append(r.Details, o.said[s]...)
+	}
+	return r
 }
 
 // Run runs the steps in order and records each result in the node's report.
@@ -115,11 +142,11 @@ func Run(ctx context.Context, n *Node, steps []Step) error {
 			return err
 		}
 		n.say(s.Name)
-		o := &outcome{Result{Step: s.Name, Status: Idle}}
+		o := &outcome{status: Idle, said: map[Status][]string{}}
 		if err := s.run(ctx, n, o); err != nil {
 			return fmt.Errorf("restoring %s: %w", s.Name, err)
 		}
-		n.Report.Steps = append(n.Report.Steps, o.Result)
+		n.Report.Steps = append(n.Report.Steps, o.result(s.Name))
 	}
 	return nil
 }

@@ -1,0 +1,27 @@
+package cmd
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ovs-offline/replica/restore"
+)
+
+// TestMuchToPrint: what a step says is printed up to a point, and the rest counted.
+func TestMuchToPrint(t *testing.T) {
+	step := restore.Result{Step: "talk", Status: restore.Failed, More: 5000}
+	for i := range 1000 {
+		step.Details = append(step.Details, strconv.Itoa(i))
+	}
+	r := &restore.Report{Steps: []restore.Result{step}}
+	var started, reported bytes.Buffer
+	printSteps(&started, r)
+	(&options{IO: IO{Out: &reported}}).printAllSteps(r)
+	for what, said := range map[string]string{"start": started.String(), "report": reported.String()} {
+		if lines := strings.Count(said, "\n"); lines > 110 || !strings.Contains(said, "and 5900 more") {
+			t.Errorf("%s prints %d lines:\n%.2000s", what, lines, said)
+		}
+	}
+}

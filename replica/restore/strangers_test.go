@@ -1,0 +1,53 @@
+package restore_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ovs-offline/replica/restore"
+	"ovs-offline/replica/runtime/process"
+)
+
+// TestStrangers: what commands told of things that the database doesn't have is
+// counted and said once, however much it is; the rest is restored.
+func TestStrangers(t *testing.T) {
+	const many = 20000
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br0", "--", "add-port", "br0", "a", "--", "set", "Interface", "a", "bfd:enable=true",
+		"--", "add-port", "br0", "b", "--", "set", "Interface", "b", "cfm_mpid=1",
+		"--", "add-bond", "br0", "lag", "lag-1", "lag-2", "bond_mode=active-backup")
+	node.likeKernel("br0")
+	node.appctl("bfd/set-forwarding", "a", "true")
+	node.appctl("cfm/set-fault", "b", "true")
+	report := node.report()
+	for command, section := range map[string]string{
+		"bfd/show":  "---- x%d ----\n\tForwarding: true\n",
+		"cfm/show":  "---- x%d ----\nfault: recv\n",
+		"bond/show": "---- x%d ----\nmember y: enabled\n  may_enable: true\n",
+		"lacp/show": "---- x%d ----\nmember: y: current attached\n",
+	} {
+		var text strings.Builder
+		text.WriteString(node.appctl(command))
+		for i := range many {
+			fmt.Fprintf(&text, section, i)
+		}
+		write(t, report, "ovs-appctl_"+strings.Replace(command, "/", ".", 1), text.String())
+	}
+	r := replay(t, report, process.Options{})
+	r.wantStep("BFD", restore.Failed, fmt.Sprint(many))
+	r.wantStep("CFM", restore.Failed, fmt.Sprint(many))
+	r.wantStep("bonds", restore.Failed, fmt.Sprint(many))
+	for _, s := range r.report.Steps {
+		if len(s.Details) > 3 || s.More > 0 {
+			t.Errorf("%s says %d things and %d more: %.300q", s.Step, len(s.Details), s.More, s.Details)
+		}
+	}
+	r.sameShown(node, "bond/show")
+	if said := r.appctl("bfd/show"); !strings.Contains(said, "Forwarding: true") {
+		t.Errorf("the BFD session that is known does not forward:\n%s", said)
+	}
+	if said := r.appctl("cfm/show"); !strings.Contains(said, "fault: override") {
+		t.Errorf("the monitor that is known has no fault:\n%s", said)
+	}
+}
