@@ -3,11 +3,9 @@ package restore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sort"
 
-	"ovs-offline/internal/ofmeter"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 )
@@ -31,7 +29,10 @@ func restoreMeters(ctx context.Context, n *Node, o *outcome) error {
 		if err != nil {
 			return err
 		}
-		if err := n.addMeters(ctx, b, version, ordered); err != nil {
+		if err := n.addEntries(ctx, b, workdir.Meters, ordered, func(text string) error {
+			_, err := n.ofctl(ctx, nil, version, b, "add-meter", text)
+			return err
+		}); err != nil {
 			return err
 		}
 		have, err := n.dumpEntries(ctx, b, readBackVersion(b, n.dumpVersion(b, workdir.Meters), version), numbered, "dump-meters", openflow.Meters)
@@ -42,50 +43,6 @@ func restoreMeters(ctx context.Context, n *Node, o *outcome) error {
 		o.note(Restored, "")
 	}
 	return nil
-}
-
-// addMeters adds meters in their order, over one connection as many as are in a
-// row that need no ovs-ofctl: it knows more words, and why a switch refuses one.
-func (n *Node) addMeters(ctx context.Context, b *Bridge, version string, list []openflow.Entry) error {
-	for len(list) > 0 {
-		messages := meterMessages(list)
-		refused, err := ofmeter.Add(ctx, n.socket(b), version, messages)
-		if errors.Is(err, ofmeter.ErrUnreachable) {
-			messages = nil
-		} else if err != nil {
-			return fmt.Errorf("bridge %s: adding meters: %w", b.Name, err)
-		}
-		var rest []openflow.Entry
-		for i := range messages {
-			if refused[i] {
-				rest = append(rest, list[i])
-			}
-		}
-		if list = list[len(messages):]; len(list) > 0 {
-			rest, list = append(rest, list[0]), list[1:]
-		}
-		err = n.addEntries(ctx, b, workdir.Meters, rest, func(text string) error {
-			_, err := n.ofctl(ctx, nil, version, b, "add-meter", text)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// meterMessages are the first meters of a list, up to one that ovs-ofctl has to read.
-func meterMessages(list []openflow.Entry) []ofmeter.Message {
-	var messages []ofmeter.Message
-	for _, e := range list {
-		m, ok := ofmeter.Parse(e.Text)
-		if _, mends := openflow.Apply(e.Text); !ok || len(mends) > 0 {
-			break
-		}
-		messages = append(messages, m)
-	}
-	return messages
 }
 
 // byAge orders meters oldest first. Without ages the order of the dump is kept.

@@ -156,9 +156,9 @@ func (n *Node) runDir() string { return n.Workdir.VarRun(workdir.OVS) }
 
 // management is how ovs-ofctl reaches a bridge: by its socket's path, since a
 // bridge's name could be taken for a remote ("tcp:...") or an option.
-func (n *Node) management(b *Bridge) string { return "unix:" + n.socket(b) }
-
-func (n *Node) socket(b *Bridge) string { return filepath.Join(n.runDir(), b.Name+".mgmt") }
+func (n *Node) management(b *Bridge) string {
+	return "unix:" + filepath.Join(n.runDir(), b.Name+".mgmt")
+}
 
 // ofctl runs ovs-ofctl in an OpenFlow version on a bridge.
 func (n *Node) ofctl(ctx context.Context, stdin io.Reader, openflow string, b *Bridge, command string, args ...string) ([]byte, error) {
