@@ -125,7 +125,7 @@ func Archives(p Place) []Archive {
 }
 
 // many64 is as good as endless.
-func many64(unit string) Content { return Content{{unit, 1 << 40}} }
+func many64(unit string) Content { return many(unit, 1<<40) }
 
 // report is what makes an archive a sos report.
 func report() []member {

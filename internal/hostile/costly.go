@@ -13,8 +13,8 @@ func costlyTexts(schema []byte) map[string]map[string]Content {
 	list := commands + "ovs-vsctl_-t_5_list-br"
 	all := map[string]map[string]Content{
 		"a bridge a hundred thousand times": {list: many("a\n", 1<<17)},
-		"a hundred thousand bridges":        {list: plain(repeat(100000, func(i int) string { return fmt.Sprintf("b%d\n", i) }))},
-		"bridges that mangle alike":         {list: plain(repeat(20000, func(i int) string { return "b" + alike(i) + "r\n" }))},
+		"a hundred thousand bridges":        {list: each(100000, func(i int) string { return fmt.Sprintf("b%d\n", i) })},
+		"bridges that mangle alike":         {list: each(20000, func(i int) string { return "b" + alike(i) + "r\n" })},
 		"flags of 16 MB": {commands + "ovs-ofctl_-O_OpenFlow15_show_br-int": around(
 			"OFPT_FEATURES_REPLY: dpid:ffffffffffffffff\n 1(p1): addr:00:00:00:00:00:01\n     config:     ", many("x ", 8*mega-100), "\n")},
 		"a printed database of columns": {confDB: plain("no database\n"), commands + "ovsdb-client_-f_list_dump": around(
@@ -22,15 +22,15 @@ func costlyTexts(schema []byte) map[string]map[string]Content {
 	}
 	const told = commands + "ovs-appctl_bridge.dump-flows_--offload-stats_br-int"
 	all["sessions of nobody"] = map[string]Content{
-		commands + "ovs-appctl_bfd.show": plain(repeat(100000, func(i int) string { return fmt.Sprintf("---- x%d ----\n\tForwarding: true\n", i) })),
-		commands + "ovs-appctl_cfm.show": plain(repeat(100000, func(i int) string { return fmt.Sprintf("---- x%d ----\n", i) })),
+		commands + "ovs-appctl_bfd.show": each(100000, func(i int) string { return fmt.Sprintf("---- x%d ----\n\tForwarding: true\n", i) }),
+		commands + "ovs-appctl_cfm.show": each(100000, func(i int) string { return fmt.Sprintf("---- x%d ----\n", i) }),
 	}
-	all["hidden flows"] = map[string]Content{told: plain(repeat(300000, func(i int) string {
+	all["hidden flows"] = map[string]Content{told: each(300000, func(i int) string {
 		return fmt.Sprintf("duration=1s, n_packets=0, n_bytes=0, priority=180000,ip,nw_src=10.%d.%d.%d,actions=drop\n", i>>16, i>>8&255, i&255)
-	}))}
-	all["loads"] = map[string]Content{told: plain(repeat(500000, func(i int) string {
+	})}
+	all["loads"] = map[string]Content{told: each(500000, func(i int) string {
 		return fmt.Sprintf("duration=1s, n_packets=0, n_bytes=0, priority=1,ip,nw_src=10.%d.%d.%d,actions=load:%d->NXM_NX_REG0[],drop\n", i>>16, i>>8&255, i&255, i)
-	}))}
+	})}
 	const igmp = flow + "priority=1,igmp"
 	for name, text := range map[string]Content{
 		"set_fields without an end": around(flow+"priority=1,ip actions=", many("set_field:", 400000), "0x1/0x1->reg0\n"),
@@ -67,7 +67,7 @@ func costlyDatabases(schema []byte) map[string]Content {
 		grown = append(grown, record(plain(fmt.Sprintf(`{"_is_diff":true,"Bridge":{"0190fe17-d1ae-7091-0001-000000000000":{"external_ids":["map",[["k%d","v"]]]}}}`, i)))...)
 	}
 	chain := record(plain(`{"name":"Open_vSwitch","version":"8.3.0","tables":{"Open_vSwitch":{"columns":{}},"T":{"columns":{"next":{"type":{"key":{"type":"uuid","refTable":"T"}}}},"isRoot":true}}}`))
-	chain = append(chain, Piece{"OVSDB JSON 30 0000\n{\"T\":{\"x\n", 1})
+	chain = append(chain, times("OVSDB JSON 30 0000\n{\"T\":{\"x\n", 1))
 	chain = append(chain, record(plain(`{"T":{`+strings.TrimSuffix(repeat(20000, func(i int) string {
 		return fmt.Sprintf(`"%s":{"next":["uuid","%s"]},`, id(i), id(i+1))
 	}), ",")+`}}`))...)
@@ -80,8 +80,8 @@ func costlyDatabases(schema []byte) map[string]Content {
 	return map[string]Content{
 		"a set that grows":       grown,
 		"a chain of needs":       chain,
-		"entries that come back": append(plain(member+repeat(n, func(i int) string { return entry(1, i+2) })), Piece{entry(2, n+1), n}),
-		"a million short ones":   append(first, Piece{"OVSDB JSON 1 a\n", mega}),
+		"entries that come back": append(plain(member+repeat(n, func(i int) string { return entry(1, i+2) })), times(entry(2, n+1), n)),
+		"a million short ones":   append(first, times("OVSDB JSON 1 a\n", mega)),
 		"a gzip'd lie": plain(packedWith(func(w io.Writer) error {
 			if _, err := io.WriteString(w, "OVSDB JSON 99999999999 "+strings.Repeat("a", 40)+"\n"); err != nil {
 				return err

@@ -4,6 +4,7 @@
 package hostile
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha1"
@@ -24,15 +25,23 @@ type Text struct {
 // Content is text in pieces, each so many times: 100 MB of it take no memory.
 type Content []Piece
 
-// Piece is a text that is there Times times.
+// Piece is a text that is there Times times, or as many texts that are made one
+// after the other.
 type Piece struct {
 	Text  string
 	Times int
+	Each  func(i int) string
 }
 
 // Write writes it all.
 func (c Content) Write(w io.Writer) error {
 	for _, p := range c {
+		if p.Each != nil {
+			if err := writeEach(w, p); err != nil {
+				return err
+			}
+			continue
+		}
 		unit, n := p.Text, p.Times
 		for n%16 == 0 && n > 0 && len(unit) < 1<<16 {
 			unit, n = strings.Repeat(unit, 16), n/16
@@ -46,6 +55,17 @@ func (c Content) Write(w io.Writer) error {
 	return nil
 }
 
+func writeEach(w io.Writer, p Piece) error {
+	b := bufio.NewWriterSize(w, 1<<20)
+	for i := range p.Times {
+		if _, err := b.WriteString(p.Each(i)); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+// size is that of what is not made one by one.
 func (c Content) size() (n int) {
 	for _, p := range c {
 		n += len(p.Text) * p.Times
@@ -53,10 +73,14 @@ func (c Content) size() (n int) {
 	return n
 }
 
-func plain(text string) Content       { return Content{{text, 1}} }
-func many(text string, n int) Content { return Content{{text, n}} }
+func times(text string, n int) Piece  { return Piece{Text: text, Times: n} }
+func plain(text string) Content       { return Content{times(text, 1)} }
+func many(text string, n int) Content { return Content{times(text, n)} }
+func each(n int, text func(i int) string) Content {
+	return Content{{Times: n, Each: text}}
+}
 func around(head string, c Content, tail string) Content {
-	return append(append(plain(head), c...), Piece{tail, 1})
+	return append(append(plain(head), c...), times(tail, 1))
 }
 
 // Place is what hostile text tries to reach: Canary is the path that it makes when it is executed, Outside a
@@ -195,7 +219,7 @@ func flowTexts(p Place) map[string]Content {
 
 func manifests(p Place) map[string]Content {
 	return map[string]Content{
-		"deep nesting":      Content{{`{"components":`, 100000}, {"}", 100000}},
+		"deep nesting":      Content{times(`{"components":`, 100000), times("}", 100000)},
 		"deeper lists":      many("[", 10*mega),
 		"huge numbers":      plain(`{"version":1e999999,"components":{"report":{"plugins":{"openvswitch":{"commands":[{"truncated":1e400}]}}}}}`),
 		"wrong types":       plain(`{"version":["4"],"components":{"report":[{"plugins":"x"}]}}`),
@@ -241,11 +265,11 @@ func databases(schema []byte) map[string]Content {
 	return map[string]Content{
 		"a length beyond all":    plain("OVSDB JSON 9223372036854775807 0000000000000000000000000000000000000000\n" + string(schema)),
 		"a negative length":      plain("OVSDB JSON -5 0000000000000000000000000000000000000000\n" + string(schema)),
-		"a long length later":    append(log(), Piece{"OVSDB JSON 99999999999 0000\n{}\n", 1}),
-		"headers that lie":       append(log(), Piece{"OVSDB JSON 5242880 " + strings.Repeat("a", 40) + "\n{}\n", 200000}),
-		"wrong sums":             append(log(), Piece{fmt.Sprintf("OVSDB JSON 5 %040d\n{\"Bridge\":{}}\n", 7), 1}),
+		"a long length later":    append(log(), times("OVSDB JSON 99999999999 0000\n{}\n", 1)),
+		"headers that lie":       append(log(), times("OVSDB JSON 5242880 "+strings.Repeat("a", 40)+"\n{}\n", 200000)),
+		"wrong sums":             append(log(), times(fmt.Sprintf("OVSDB JSON 5 %040d\n{\"Bridge\":{}}\n", 7), 1)),
 		"sums of something else": plain(fmt.Sprintf("OVSDB JSON %d %040d\n%s\nOVSDB JSON 2 00\n{}\n", len(schema), 0, schema)),
-		"nested 10000 deep":      log(Content{{`{"Bridge":`, 10000}, {"{}", 1}, {"}", 10000}}),
+		"nested 10000 deep":      log(Content{times(`{"Bridge":`, 10000), times("{}", 1), times("}", 10000)}),
 		"nested a million deep":  log(many("[", mega)),
 		"another schema":         record(plain(`{"name":"../../Open_vSwitch","version":"8.0.0","tables":{}}`)),
 		"a schema with escapes":  record(plain("{\"name\":\"\\u001b[31m\\u009b2J\",\"version\":\"8.0.0\",\"tables\":{}}")),
@@ -257,7 +281,7 @@ func databases(schema []byte) map[string]Content {
 		"a hundred thousand rows": of(ports(func(i int) string { return fmt.Sprintf("%08x%s", uint32(i)*2654435761, id(i)[8:]) })),
 		"rows that are alike":     of(ports(id)),
 		"rows alike at the end":   of(ports(func(i int) string { return fmt.Sprintf("%04x%s", i&0xffff, id(i)[4:]) })),
-		"many small records":      append(log(), Piece{record(plain(`{"_comment":"x"}`)).String(), 200000}),
+		"many small records":      append(log(), times(record(plain(`{"_comment":"x"}`)).String(), 200000)),
 		"a string of 100 MB":      log(around(`{"Open_vSwitch":{"`+id(0)+`":{"external_ids":["map",[["x","`, many("y", 100*mega), `"]]]}}}`)),
 		"gzip of 1 GiB of zeros":  plain(bomb(1 << 30)),
 		"gzip of gzip of gzip":    plain(packed(packed(packed(Database(schema, "br-int").String())))),
@@ -266,7 +290,7 @@ func databases(schema []byte) map[string]Content {
 		"a text file":             plain("hello\n"),
 		"a million line breaks":   many("\n", mega),
 		"two schemas":             append(log(), record(plain(string(schema)))...),
-		"a damaged middle":        append(append(log(), Piece{"OVSDB JSON 30 0000\n{\"Bridge\":{\"" + id(1) + "\":{\x00\x1b[31m\n", 1}), record(plain(`{"Bridge":{"`+id(1)+`":{"name":"x"}}}`))...),
+		"a damaged middle":        append(append(log(), times("OVSDB JSON 30 0000\n{\"Bridge\":{\""+id(1)+"\":{\x00\x1b[31m\n", 1)), record(plain(`{"Bridge":{"`+id(1)+`":{"name":"x"}}}`))...),
 	}
 }
 
@@ -317,7 +341,7 @@ func asJSON(v any) Content {
 }
 
 func record(body Content) Content {
-	body = append(body[:len(body):len(body)], Piece{"\n", 1})
+	body = append(body[:len(body):len(body)], times("\n", 1))
 	sum := sha1.New()
 	_ = body.Write(sum) // a sum takes anything
 	return around(fmt.Sprintf("OVSDB JSON %d %x\n", body.size(), sum.Sum(nil)), body, "")

@@ -132,6 +132,9 @@ func (r *Runtime) spec(role string) Spec {
 	}
 }
 
+// removal is how long an engine may take to remove a container that failed.
+const removal = 20 * time.Second
+
 // launch makes and starts a container and waits until it is ready. On any error
 // nothing of it is left.
 func (r *Runtime) launch(ctx context.Context, s Spec, d runtime.Daemon, ready func() bool) (id string, err error) {
@@ -148,7 +151,10 @@ func (r *Runtime) launch(ctx context.Context, s Spec, d runtime.Daemon, ready fu
 	}
 	if err != nil {
 		err = fmt.Errorf("starting %s: %w", d.Role, err)
-		return "", errors.Join(err, r.options.Engine.Remove(context.WithoutCancel(ctx), id))
+		// An engine whose start hangs can hang here as well.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal)
+		defer cancel()
+		return "", errors.Join(err, r.options.Engine.Remove(ctx, id))
 	}
 	return id, nil
 }
