@@ -116,8 +116,8 @@ func (n *Node) ByMeaning() map[About][]Output {
 	return found
 }
 
-// BoundBridges keeps no more bridges than a hundred times what the largest nodes
-// have, and says so: a list of names is quickly made.
+// BoundBridges keeps no more bridges than any node should have, and says so: a list
+// of names is quickly made.
 func (n *Node) BoundBridges() {
 	const most = 4096
 	if len(n.Bridges) > most {

@@ -19,8 +19,8 @@ import (
 // or leaves the workdir as it is. It returns what was collected and what a
 // person should know of it.
 func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits limit.Limits) ([]workdir.Collection, []string, error) {
-	packed := &counted{Reader: interrupt.Reader(ctx, r)}
-	meter := limit.New(limits, func() int64 { return packed.read })
+	packed := &limit.Counter{Reader: interrupt.Reader(ctx, r)}
+	meter := limit.New(limits, func() int64 { return packed.N })
 	// With one decoder, all is read by who asks for it.
 	zip, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
@@ -54,18 +54,6 @@ func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits limit.Limits
 		remarks = append(remarks, fmt.Sprintf("%d files that were put there by hand are among them", n))
 	}
 	return l.manifest.Collections, remarks, nil
-}
-
-// counted counts what is read of a bundle.
-type counted struct {
-	io.Reader
-	read int64
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.read += int64(n)
-	return n, err
 }
 
 type loader struct {

@@ -22,11 +22,16 @@ type Limits struct {
 	Ratio     int64 // of bytes unpacked to bytes packed, beyond the first 128 MiB
 }
 
+func (l Limits) orDefault() Limits {
+	if l == (Limits{}) {
+		return Default()
+	}
+	return l
+}
+
 // Nodes checks how many nodes a source has.
 func (l Limits) Nodes(n int) error {
-	if l == (Limits{}) {
-		l = Default()
-	}
+	l = l.orDefault()
 	if most := max(l.Entries/1000, 1); n > most {
 		return fmt.Errorf("%w: %d nodes, over %d; if that is right, raise it with --max-entries (1000 for each)", ErrLimit, n, most)
 	}
@@ -54,10 +59,7 @@ type Meter struct {
 
 // New makes the meter of one source; without limits, one of Default.
 func New(limits Limits, packed func() int64) *Meter {
-	if limits == (Limits{}) {
-		limits = Default()
-	}
-	return &Meter{limits: limits, packed: packed}
+	return &Meter{limits: limits.orDefault(), packed: packed}
 }
 
 // Entry counts an entry.
@@ -90,6 +92,18 @@ func (m *Meter) Keep(name string, size int64, r io.Reader) (io.Reader, error) {
 
 func (m *Meter) tooLarge(name string) error {
 	return fmt.Errorf("%w: %q has over %d bytes; if that is right, raise it with --max-file-size", ErrLimit, name, m.limits.FileBytes)
+}
+
+// Counter counts the bytes that are read of a packed source.
+type Counter struct {
+	io.Reader
+	N int64
+}
+
+func (c *Counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.N += int64(n)
+	return n, err
 }
 
 type file struct {

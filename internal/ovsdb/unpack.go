@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/limit"
 )
 
 // unpacked is what a gzip stream holds, in a file that has no name any more: a
@@ -30,7 +31,7 @@ const (
 // unpack reads a gzip stream to its end. One that is cut off or broken ends
 // early rather than failing: what came before is a database with a torn tail.
 func unpack(ctx context.Context, r io.Reader, folder string) (*unpacked, error) {
-	packed := &counter{Reader: interrupt.Reader(ctx, r)}
+	packed := &limit.Counter{Reader: interrupt.Reader(ctx, r)}
 	zip, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: gzip data that cannot be unpacked: %w", ErrNotDatabase, err)
@@ -43,7 +44,7 @@ func unpack(ctx context.Context, r io.Reader, folder string) (*unpacked, error) 
 	for size := int64(0); err == nil; {
 		var n int64
 		n, err = io.CopyN(file, zip, 1<<20)
-		if size += n; size > freely && size/mostRatio > packed.n {
+		if size += n; size > freely && size/mostRatio > packed.N {
 			err = fmt.Errorf("%w: it unpacks to over %d times its size", ErrNotDatabase, mostRatio)
 		}
 	}
@@ -63,18 +64,6 @@ func unpack(ctx context.Context, r io.Reader, folder string) (*unpacked, error) 
 func isBroken(err error) bool {
 	var corrupt flate.CorruptInputError
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt)
-}
-
-// counter counts what is read.
-type counter struct {
-	io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // nameless makes a file that vanishes with its use: in a folder, or where that
