@@ -90,9 +90,13 @@ func (g *guide) loads(flow openflow.Flow) (text string, ok bool) {
 	hash := g.hash(place)
 	for i, _ := slices.BinarySearch(g.flows, hash); i < len(g.flows) && g.flows[i]>>offsetBits == hash>>offsetBits; i++ {
 		held, err := openflow.FlowAt(g.dump, int64(g.flows[i]-hash))
-		if err == nil && held.Place() == place {
-			return flow.WithActions(held.Actions()), true
+		if err != nil || held.Place() != place {
+			continue
 		}
+		if !strings.Contains(withoutLearn(held.Actions()), "load:") {
+			return "", false
+		}
+		return flow.WithActions(held.Actions()), true
 	}
 	return "", false
 }
@@ -109,4 +113,26 @@ func saysLoad(flow openflow.Flow) bool {
 	}
 	actions := "=" + flow.Actions()
 	return wholeLoad.MatchString(actions) && !strings.Contains(actions, "learn(")
+}
+
+// withoutLearn leaves out what learn() would add: the flow itself holds a specification.
+func withoutLearn(actions string) string {
+	var kept strings.Builder
+	for {
+		before, rest, found := strings.Cut(actions, "learn(")
+		kept.WriteString(before)
+		if !found {
+			return kept.String()
+		}
+		depth, end := 1, 0
+		for ; end < len(rest) && depth > 0; end++ {
+			switch rest[end] {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
+		}
+		actions = rest[end:]
+	}
 }

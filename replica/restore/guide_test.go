@@ -31,6 +31,7 @@ func TestLoads(t *testing.T) {
 		node.ofctl("-O", "OpenFlow10", "add-flow", "br0", fmt.Sprintf("priority=%d,ip,actions=load:%d->NXM_NX_REG0[0..%d],output:1", i, i, 7+8*(i%4)))
 		node.ofctl("-O", "OpenFlow15", "add-flow", "br0", fmt.Sprintf("table=1,priority=%d,ip,actions=set_field:%d/0xff->reg0,output:1", i, i))
 	}
+	node.ofctl("-O", "OpenFlow15", "add-flow", "br0", "table=2,ip,actions=learn(table=3,load:1->NXM_NX_REG0[7]),set_field:0x80/0x80->reg1")
 	report := node.report()
 	var others strings.Builder
 	for i := range 1000 {
