@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/image"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/replica/runtime/auto"
+	"ovs-offline/replica/image"
+	"ovs-offline/replica/runtime/choose"
 )
 
 // building are the flags of build.
@@ -68,9 +68,9 @@ func (b *building) check() error {
 // imageEngine is the engine that the flags name.
 func (o *options) imageEngine(ctx context.Context) (image.Engine, error) {
 	switch o.runtime {
-	case auto.Auto:
+	case choose.Auto:
 		return image.Connect(ctx, "")
-	case auto.Process:
+	case choose.Process:
 		return nil, fmt.Errorf("%w: local processes need no image; build takes --runtime podman or docker", errUsage)
 	}
 	return image.Connect(ctx, o.runtime)

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/collect"
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/limit"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 )
@@ -85,7 +85,7 @@ func (o *options) warnAll(remarks []string) {
 
 func newLoad(o *options) *cobra.Command {
 	var force bool
-	var limits limit.Limits
+	var limits archive.Limits
 	c := &cobra.Command{
 		Use: "load FILE", Short: "Make a working directory of what save wrote", Args: exactly("FILE"),
 		Long: "Make a working directory of what save wrote. Every file is compared with the digest in its\n" +
@@ -111,7 +111,7 @@ func newLoad(o *options) *cobra.Command {
 	return c
 }
 
-func (o *options) load(c *cobra.Command, wd *workdir.Dir, name string, in io.Reader, force bool, limits limit.Limits) error {
+func (o *options) load(c *cobra.Command, wd *workdir.Dir, name string, in io.Reader, force bool, limits archive.Limits) error {
 	if err := collect.Refuse(wd, force, false, workdir.Kinds()...); err != nil {
 		return err
 	}

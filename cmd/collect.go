@@ -15,7 +15,7 @@ import (
 	"ovs-offline/collect/dbfile"
 	"ovs-offline/collect/inputs"
 	"ovs-offline/collect/sos"
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 )
@@ -35,7 +35,7 @@ func collectCommands(o *options) []*cobra.Command {
 func newCollect(o *options) *cobra.Command {
 	var force, dryRun bool
 	var nodes []string
-	var limits limit.Limits
+	var limits archive.Limits
 	var output string
 	c := &cobra.Command{
 		Use: "collect PATH...", Short: "Collect whatever files hold: sos reports, must-gathers, databases, dumps", Args: paths,
@@ -128,7 +128,7 @@ func (o *options) printWritten(written []inputs.Written, found *inputs.Found) {
 
 func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Command {
 	var force bool
-	var limits limit.Limits
+	var limits archive.Limits
 	var output string
 	c := &cobra.Command{
 		Use: use, Short: short, Args: exactly("SOS"),
@@ -151,8 +151,8 @@ func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Co
 }
 
 // limitFlags are those of what is read from hostile places.
-func limitFlags(c *cobra.Command, limits *limit.Limits) {
-	*limits = limit.Default()
+func limitFlags(c *cobra.Command, limits *archive.Limits) {
+	*limits = archive.Default()
 	c.Flags().IntVar(&limits.Entries, "max-entries", limits.Entries, "refuse a source with more entries")
 	c.Flags().Int64Var(&limits.FileBytes, "max-file-size", limits.FileBytes, "refuse a source with a larger file to collect, in bytes")
 	c.Flags().Int64Var(&limits.Bytes, "max-size", limits.Bytes, "refuse a source that unpacks to more, in bytes")

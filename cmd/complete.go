@@ -10,7 +10,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/activate"
-	"ovs-offline/replica/runtime/auto"
+	"ovs-offline/replica/runtime/choose"
 )
 
 // completeFlags says what a shell may complete for the flags of every command,
@@ -27,7 +27,7 @@ func completeFlags(root *cobra.Command) {
 		}
 		return found, cobra.ShellCompDirectiveDefault
 	})
-	_ = root.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(auto.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(choose.Names(), cobra.ShellCompDirectiveNoFileComp))
 	for _, c := range root.Commands() {
 		if c.ValidArgsFunction == nil && c.Use == c.Name() {
 			c.ValidArgsFunction = cobra.NoFileCompletions

@@ -7,9 +7,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"ovs-offline/internal/doctor"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/replica/runtime/auto"
+	"ovs-offline/replica/doctor"
+	"ovs-offline/replica/runtime/choose"
 )
 
 func newDoctor(o *options) *cobra.Command {
@@ -25,7 +25,7 @@ func newDoctor(o *options) *cobra.Command {
 			if err := o.emit(format, r, func() { o.printDoctor(r) }); err != nil {
 				return err
 			}
-			if r.Start == "" && o.runtime != auto.Auto {
+			if r.Start == "" && o.runtime != choose.Auto {
 				return fmt.Errorf("no replica can be started here with --runtime %s (or OVS_OFFLINE_RUNTIME): see above what mends it", o.runtime)
 			}
 			if r.Start == "" {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/hostile"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/hostile"
 )
 
 // What no input may cost. The time is a guard against what never ends, on

@@ -11,13 +11,13 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/collect/inputs"
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/terminal"
 )
 
 func newInspect(o *options) *cobra.Command {
 	var nodes []string
-	var limits limit.Limits
+	var limits archive.Limits
 	var output string
 	c := &cobra.Command{
 		Use: "inspect PATH...", Short: "Say what files hold, and what a replica of them could answer", Args: paths,
@@ -50,7 +50,7 @@ type inspection struct {
 	Lost   []string              `json:"lost"`
 }
 
-func (o *options) inspect(ctx context.Context, args, nodes []string, limits limit.Limits, output string) error {
+func (o *options) inspect(ctx context.Context, args, nodes []string, limits archive.Limits, output string) error {
 	spool, err := os.MkdirTemp("", "ovs-offline-inspect-")
 	if err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/engines"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/docker"
 	"ovs-offline/replica/runtime/podman"
+	"ovs-offline/test/engines"
 )
 
 // session runs this test program as ovs-offline, in one workdir on one runtime.

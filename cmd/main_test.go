@@ -8,8 +8,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"ovs-offline/internal/engines"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/engines"
 )
 
 func TestMain(m *testing.M) {

@@ -21,7 +21,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
-	"ovs-offline/replica/runtime/auto"
+	"ovs-offline/replica/runtime/choose"
 )
 
 // Exit codes.
@@ -134,7 +134,7 @@ func newRoot(o *options) *cobra.Command {
 	root.PersistentFlags().StringVarP(&o.workdir, "workdir", "w", path, "working directory (or OVS_DBG_WORKDIR)")
 	name := os.Getenv("OVS_OFFLINE_RUNTIME")
 	if name == "" {
-		name = auto.Auto
+		name = choose.Auto
 	}
 	root.PersistentFlags().StringVar(&o.runtime, "runtime", name, "where daemons run: auto, podman, docker or process (or OVS_OFFLINE_RUNTIME)")
 	root.PersistentFlags().BoolVarP(&o.podman, "podman", "p", false, "the same as --runtime=podman")
@@ -168,23 +168,23 @@ func blameArguments(c *cobra.Command) {
 // checkRuntime makes one name of the flags for the runtime.
 func (o *options) checkRuntime() error {
 	if o.podman {
-		o.runtime = auto.Podman
+		o.runtime = choose.Podman
 	}
-	if !slices.Contains(auto.Names(), o.runtime) {
-		return fmt.Errorf("%w: --runtime (or OVS_OFFLINE_RUNTIME) takes one of %s, not %q", errUsage, strings.Join(auto.Names(), ", "), o.runtime)
+	if !slices.Contains(choose.Names(), o.runtime) {
+		return fmt.Errorf("%w: --runtime (or OVS_OFFLINE_RUNTIME) takes one of %s, not %q", errUsage, strings.Join(choose.Names(), ", "), o.runtime)
 	}
 	return nil
 }
 
 // running tells what runs in the workdir. Where replica.json is lost, all runtimes
 // are asked.
-func (o *options) running(ctx context.Context, place *auto.Place, wd *workdir.Dir) (replica.State, error) {
+func (o *options) running(ctx context.Context, place *choose.Place, wd *workdir.Dir) (replica.State, error) {
 	return replica.Find(ctx, wd, func() []runtime.Runtime { return place.All(ctx) })
 }
 
 // reachable returns an error when the workdir's replica runs in an engine that
 // does not answer: nothing can be ended there.
-func (o *options) reachable(ctx context.Context, place *auto.Place, wd *workdir.Dir) error {
+func (o *options) reachable(ctx context.Context, place *choose.Place, wd *workdir.Dir) error {
 	name, err := replica.Touched(wd)
 	if err != nil || name == "" {
 		return nil // then it is looked for in all that answer
@@ -195,7 +195,7 @@ func (o *options) reachable(ctx context.Context, place *auto.Place, wd *workdir.
 	return nil
 }
 
-func (o *options) place(wd *workdir.Dir) *auto.Place { return auto.New(wd, version) }
+func (o *options) place(wd *workdir.Dir) *choose.Place { return choose.New(wd, version) }
 
 // exactly takes as many arguments as names, two at the most; the error tells them.
 func exactly(names ...string) cobra.PositionalArgs {

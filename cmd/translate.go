@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/trace"
+	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -41,7 +41,7 @@ func newTranslate(o *options) *cobra.Command {
 	return c
 }
 
-func translate(in io.Reader, out io.Writer, ports trace.Ports) error {
+func translate(in io.Reader, out io.Writer, ports portmap.Ports) error {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')

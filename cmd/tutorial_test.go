@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/engines"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/engines"
 )
 
 // The tutorials are what is run: each ```console block of docs/tutorial-*.md,

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/collect/node"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -131,7 +131,7 @@ func (p *Plan) bridgeAnswers(b Bridge) (can, cannot []string, err error) {
 		{workdir.Groups, refs.Groups, "%s: its flows name %d groups and no dump-groups is there: placeholders without buckets will stand for them"},
 		{workdir.TLV, refs.TLVs, "%s: its flows name %d tun_metadata fields and no dump-tlv-map is there: placeholders will stand for them"},
 	} {
-		if b.used(c.dump) == nil && len(c.named) > 0 && (c.dump != workdir.TLV || len(p.Node.Outputs(node.SaveScript, "")) == 0) {
+		if b.used(c.dump) == nil && len(c.named) > 0 && (c.dump != workdir.TLV || len(p.Node.Outputs(recording.SaveScript, "")) == 0) {
 			cannot = append(cannot, fmt.Sprintf(c.what, b.Name, len(c.named)))
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"os"
 	"strings"
 
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 )
@@ -26,7 +26,7 @@ var ErrNothing = errors.New("nothing to collect")
 type Options struct {
 	Force    bool                    // replace what is there
 	Progress func(read, total int64) // of the source's bytes; nil for none
-	Limits   limit.Limits            // of each source; the zero value stands for limit.Default
+	Limits   archive.Limits          // of each source; the zero value stands for archive.Default
 }
 
 // Refuse returns an error that tells what is there if the workdir holds data

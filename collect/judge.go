@@ -5,22 +5,22 @@ import (
 	"fmt"
 	"os"
 
-	"ovs-offline/collect/node"
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
 // Plan is what a node's things are worth, judged by their content alone, and
 // what of them a workdir gets.
 type Plan struct {
-	Node      *node.Node
+	Node      *recording.Node
 	Bridges   []Bridge
 	Databases []Database
 	// Recorded is the live state: for each meaning the first output that is no
 	// error message.
-	Recorded []node.Output
+	Recorded []recording.Output
 	// Broken are files in a database's place that are none, with the reason.
 	Broken []string
 }
@@ -33,7 +33,7 @@ type Bridge struct {
 
 // Dump is one dump and what its content is worth.
 type Dump struct {
-	node.Output
+	recording.Output
 	Entries int
 	Lost    int  // lines that were data and can't be used
 	Used    bool // the best one: it is restored, the others help
@@ -43,7 +43,7 @@ type Dump struct {
 
 // Database is a database file of the node.
 type Database struct {
-	node.Database
+	recording.Database
 	Kind    workdir.Kind // "" for local-config, hardware_vtep and the like
 	Info    ovsdb.Info
 	Used    bool // it is the one of its kind that is taken
@@ -51,7 +51,7 @@ type Database struct {
 }
 
 // Judge reads everything of a node once and decides what is used.
-func Judge(ctx context.Context, n *node.Node) (*Plan, error) {
+func Judge(ctx context.Context, n *recording.Node) (*Plan, error) {
 	p := &Plan{Node: n}
 	p.judgeDatabases(ctx)
 	outputs := n.ByMeaning()
@@ -68,19 +68,19 @@ func Judge(ctx context.Context, n *node.Node) (*Plan, error) {
 	return p, ctx.Err()
 }
 
-func (p *Plan) judgeRecorded(outputs map[node.About][]node.Output) error {
+func (p *Plan) judgeRecorded(outputs map[recording.About][]recording.Output) error {
 	for _, b := range p.Bridges {
 		if len(b.Dumps) == 0 {
 			continue
 		}
-		for _, m := range node.OfBridges() {
-			if err := p.record(outputs[node.About{Meaning: m, Bridge: b.Name}]); err != nil {
+		for _, m := range recording.OfBridges() {
+			if err := p.record(outputs[recording.About{Meaning: m, Bridge: b.Name}]); err != nil {
 				return err
 			}
 		}
 	}
-	for _, m := range node.OfNodes() {
-		if err := p.record(outputs[node.About{Meaning: m}]); err != nil {
+	for _, m := range recording.OfNodes() {
+		if err := p.record(outputs[recording.About{Meaning: m}]); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (p *Plan) judgeRecorded(outputs map[node.About][]node.Output) error {
 }
 
 // record takes the first of the outputs that is none of an error.
-func (p *Plan) record(outputs []node.Output) error {
+func (p *Plan) record(outputs []recording.Output) error {
 	for _, o := range outputs {
 		bad, err := isError(o.File)
 		if err != nil {
@@ -112,8 +112,8 @@ func isError(path string) (bool, error) {
 }
 
 // meanings maps the dumps to the commands that print them.
-func meanings() map[workdir.Dump]node.Meaning {
-	return map[workdir.Dump]node.Meaning{workdir.Flows: node.Flows, workdir.Groups: node.Groups, workdir.Meters: node.Meters, workdir.TLV: node.TLVMap}
+func meanings() map[workdir.Dump]recording.Meaning {
+	return map[workdir.Dump]recording.Meaning{workdir.Flows: recording.Flows, workdir.Groups: recording.Groups, workdir.Meters: recording.Meters, workdir.TLV: recording.TLVMap}
 }
 
 // Dumps lists the kinds of dumps in the order in which they are restored.
@@ -121,11 +121,11 @@ func Dumps() []workdir.Dump {
 	return []workdir.Dump{workdir.TLV, workdir.Meters, workdir.Groups, workdir.Flows}
 }
 
-func judgeBridge(ctx context.Context, outputs map[node.About][]node.Output, name string) (Bridge, error) {
+func judgeBridge(ctx context.Context, outputs map[recording.About][]recording.Output, name string) (Bridge, error) {
 	b := Bridge{Name: name, Dumps: map[workdir.Dump][]Dump{}}
 	for dump, meaning := range meanings() {
 		var usable []Dump
-		for _, o := range outputs[node.About{Meaning: meaning, Bridge: name}] {
+		for _, o := range outputs[recording.About{Meaning: meaning, Bridge: name}] {
 			d, err := judge(ctx, o, dump)
 			if err != nil {
 				return b, err
@@ -143,7 +143,7 @@ func judgeBridge(ctx context.Context, outputs map[node.About][]node.Output, name
 }
 
 // judge reads a dump once. A dump without -O is OpenFlow 1.0 text, as ovs-ofctl speaks it by default.
-func judge(ctx context.Context, o node.Output, dump workdir.Dump) (Dump, error) {
+func judge(ctx context.Context, o recording.Output, dump workdir.Dump) (Dump, error) {
 	d := Dump{Output: o}
 	if d.OpenFlow == "" {
 		d.OpenFlow = "OpenFlow10"

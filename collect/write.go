@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"ovs-offline/collect/node"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -62,7 +62,7 @@ var places = regexp.MustCompile(`^\S*(conf|ovnnb|ovnsb)(?:_db)?\.db\b`)
 
 // lostDatabases are the losses that are about a database: what it would have
 // held can't be told from a file that is none, but from its name.
-func lostDatabases(n *node.Node, lost []string) map[workdir.Kind][]string {
+func lostDatabases(n *recording.Node, lost []string) map[workdir.Kind][]string {
 	named := map[string]workdir.Kind{"conf": workdir.OVS, "ovnnb": workdir.NB, "ovnsb": workdir.SB}
 	found := map[workdir.Kind][]string{}
 	for _, l := range lost {
@@ -159,7 +159,7 @@ func (w *writer) ovs() (workdir.Collection, error) {
 		}
 	}
 	if len(out.Files) == 0 && !w.plan.rebuildable() {
-		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither a flow dump nor conf.db of theirs", ErrNothing, n.Source.Kind, node.Some(n.Bridges))
+		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither a flow dump nor conf.db of theirs", ErrNothing, n.Source.Kind, recording.Some(n.Bridges))
 	}
 	for _, o := range w.plan.Recorded {
 		if err := w.recorded(o, &out); err != nil {
@@ -197,7 +197,7 @@ func (w *writer) bridge(b Bridge, out *workdir.Collection) error {
 	return nil
 }
 
-func (w *writer) recorded(o node.Output, out *workdir.Collection) error {
+func (w *writer) recorded(o recording.Output, out *workdir.Collection) error {
 	path := w.staging.Recorded(string(o.Meaning))
 	if o.Bridge != "" {
 		path = w.staging.BridgeRecorded(o.Bridge, string(o.Meaning))
@@ -216,7 +216,7 @@ func (w *writer) recorded(o node.Output, out *workdir.Collection) error {
 
 // script keeps what ovs-save wrote, for the TLV maps in it.
 func (w *writer) script(out *workdir.Collection) error {
-	scripts := w.plan.Node.Outputs(node.SaveScript, "")
+	scripts := w.plan.Node.Outputs(recording.SaveScript, "")
 	if len(scripts) == 0 {
 		return nil
 	}

@@ -13,10 +13,10 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/collect/sos"
-	"ovs-offline/internal/engines"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/test/engines"
 )
 
 // started is a replica in some runtime.

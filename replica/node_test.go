@@ -9,10 +9,10 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/collect/sos"
-	"ovs-offline/internal/engines"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/engines"
 )
 
 func TestMain(m *testing.M) {

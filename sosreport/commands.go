@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"ovs-offline/collect/node"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -19,7 +19,7 @@ import (
 type pattern struct {
 	command  string // with a blank at its end where an argument follows
 	argument argument
-	meaning  node.Meaning
+	meaning  recording.Meaning
 	openflow string
 	plugin   string // the plugin's folder in sos_commands
 }
@@ -43,21 +43,21 @@ func Versions() []string {
 func commands() []pattern {
 	const ovs = "openvswitch"
 	var table []pattern
-	for _, dump := range []node.Meaning{node.Flows, node.Groups, node.Meters, node.TLVMap, workdir.RecordedMeterStats, workdir.RecordedShow} {
+	for _, dump := range []recording.Meaning{recording.Flows, recording.Groups, recording.Meters, recording.TLVMap, workdir.RecordedMeterStats, workdir.RecordedShow} {
 		for _, v := range Versions() {
 			table = append(table, pattern{fmt.Sprintf("ovs-ofctl -O %s %s ", v, dump), aBridge, dump, v, ovs})
 		}
 		table = append(table, pattern{fmt.Sprintf("ovs-ofctl %s ", dump), aBridge, dump, "", ovs})
 	}
 	table = append(table,
-		pattern{"ovs-ofctl -O OpenFlow13 dump-flows ", aBridge, node.Flows, "OpenFlow13", "ovn_host"},
+		pattern{"ovs-ofctl -O OpenFlow13 dump-flows ", aBridge, recording.Flows, "OpenFlow13", "ovn_host"},
 		pattern{"ovs-appctl bridge/dump-flows --offload-stats ", aBridge, workdir.RecordedBridgeFlows, "", ovs},
 		pattern{"ovs-appctl bridge/dump-flows ", aBridge, workdir.RecordedBridgeFlows, "", ovs},
 	)
-	for _, m := range []node.Meaning{workdir.RecordedFeatures, workdir.RecordedFDB, workdir.RecordedMDB, workdir.RecordedRSTP, workdir.RecordedSTP} {
+	for _, m := range []recording.Meaning{workdir.RecordedFeatures, workdir.RecordedFDB, workdir.RecordedMDB, workdir.RecordedRSTP, workdir.RecordedSTP} {
 		table = append(table, pattern{"ovs-appctl " + strings.ReplaceAll(string(m), ".", "/") + " ", aBridge, m, "", ovs})
 	}
-	for _, m := range []node.Meaning{workdir.RecordedBFD, workdir.RecordedBond, workdir.RecordedCFM, workdir.RecordedLACP, workdir.RecordedRoutes,
+	for _, m := range []recording.Meaning{workdir.RecordedBFD, workdir.RecordedBond, workdir.RecordedCFM, workdir.RecordedLACP, workdir.RecordedRoutes,
 		workdir.RecordedNeighbours, workdir.RecordedTunnels, workdir.RecordedDpifShow} {
 		table = append(table, pattern{"ovs-appctl " + strings.ReplaceAll(string(m), ".", "/"), none, m, "", ovs})
 	}
@@ -74,7 +74,7 @@ func commands() []pattern {
 	for _, wait := range []string{"-t 5 ", ""} {
 		table = append(table, pattern{"ovs-vsctl " + wait + "list-br", none, listBr, "", ovs})
 		for _, t := range workdir.ListedTables() {
-			meaning := node.Meaning(workdir.RecordedList(t))
+			meaning := recording.Meaning(workdir.RecordedList(t))
 			table = append(table, pattern{"ovs-vsctl " + wait + "list " + strings.ToLower(t), none, meaning, "", ovs})
 			if strings.ToLower(t) != t {
 				table = append(table, pattern{"ovs-vsctl " + wait + "list " + t, none, meaning, "", ovs})

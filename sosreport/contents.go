@@ -10,13 +10,13 @@ import (
 	"sort"
 	"strings"
 
-	"ovs-offline/collect/node"
-	"ovs-offline/internal/intake"
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
 )
 
 // contents is what was kept of one report, by paths relative to its top.
 type contents struct {
-	tree     *intake.Tree
+	tree     *archive.Tree
 	top      string
 	list     []string // all names, relative to top, sorted
 	aliases  map[string]string
@@ -26,7 +26,7 @@ type contents struct {
 	doubted   map[string]bool // what was said of files that can't be told apart
 }
 
-func newContents(tree *intake.Tree, top string, names []string) *contents {
+func newContents(tree *archive.Tree, top string, names []string) *contents {
 	c := &contents{tree: tree, top: top, list: names, doubted: map[string]bool{}}
 	c.aliases = c.containerNames()
 	return c
@@ -49,7 +49,7 @@ type manifest struct {
 }
 
 // resolve follows links inside the report to a file that was kept.
-func (c *contents) resolve(rel string) (real string, f intake.File, ok bool) {
+func (c *contents) resolve(rel string) (real string, f archive.File, ok bool) {
 	if alias, there := c.aliases[rel]; there {
 		rel = alias
 	}
@@ -65,7 +65,7 @@ func (c *contents) text(rel string) string {
 }
 
 // start is text for a name of the whole tree.
-func start(tree *intake.Tree, name string) string {
+func start(tree *archive.Tree, name string) string {
 	if _, f, ok := tree.Resolve("", name); ok {
 		return readStart(f.Spooled)
 	}
@@ -201,7 +201,7 @@ func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byName ma
 		}
 		return
 	}
-	r.All = append(r.All, node.Output{
+	r.All = append(r.All, recording.Output{
 		Meaning: p.meaning, Bridge: bridge, OpenFlow: p.openflow,
 		Origin: real, File: f.Spooled, Size: f.Size,
 		Truncated: isTailed(real) || byName[rel].truncated,
@@ -236,13 +236,13 @@ func (c *contents) indexDatabases(r *Report) {
 		}
 		if !seen[real] {
 			seen[real] = true
-			r.Databases = append(r.Databases, node.Database{Origin: real, File: f.Spooled, Size: f.Size, Truncated: isTailed(real)})
+			r.Databases = append(r.Databases, recording.Database{Origin: real, File: f.Spooled, Size: f.Size, Truncated: isTailed(real)})
 		}
 	}
 	for _, rel := range c.list {
 		f, ok := c.tree.Files[path.Join(c.top, rel)]
 		if ok && !seen[rel] && !wanted(rel) {
-			r.Databases = append(r.Databases, node.Database{Origin: rel, File: f.Spooled, Size: f.Size, Elsewhere: true})
+			r.Databases = append(r.Databases, recording.Database{Origin: rel, File: f.Spooled, Size: f.Size, Elsewhere: true})
 		}
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"ovs-offline/internal/intake"
-	"ovs-offline/internal/limit"
-	"ovs-offline/internal/seeds"
+	"ovs-offline/internal/archive"
+	"ovs-offline/test/captures"
 )
 
 // FuzzMangle: the file name of any command is one that sos could have given.
@@ -41,7 +40,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatal(err)
 		}
 		spool := t.TempDir()
-		r, err := Open(t.Context(), path, spool, limit.Default(), nil)
+		r, err := Open(t.Context(), path, spool, archive.Default(), nil)
 		if err != nil {
 			return
 		}
@@ -68,14 +67,14 @@ func checkSpooled(t *testing.T, spool, file, origin string) {
 // what is found is a file of the report, and each thing is found once.
 func FuzzManifest(f *testing.F) {
 	const list = "br-int\nbr@odd\n"
-	seeds.Captured(f, "manifest.json", 8192, func(content []byte) { f.Add(content, list) })
+	captures.Captured(f, "manifest.json", 8192, func(content []byte) { f.Add(content, list) })
 	for _, text := range []string{"", "{", "[]", "null", `{"version":1}`, `{"version":"4.5","components":{"report":{"plugins":{"openvswitch":{"commands":[{"exec":"/usr/bin/ovs-ofctl dump-flows br-int","filepath":"../../../etc/passwd"},{"exec":"ovs-ofctl dump-flows ../x","filepath":"sos_commands/openvswitch/ovs-ofctl_dump-flows_br-int","truncated":true},null,{}]},"x":null}}}}`} {
 		f.Add([]byte(text), list)
 	}
 	f.Add([]byte(nil), "-x\na;touch b\n../br\n\n\x1b[31mred\n"+strings.Repeat("b", 300)+"\novs-vsctl: no\n")
 	f.Fuzz(func(t *testing.T, manifest []byte, bridges string) {
 		spool := t.TempDir()
-		kept := &intake.Tree{Files: map[string]intake.File{}}
+		kept := &archive.Tree{Files: map[string]archive.File{}}
 		for name, body := range map[string]string{
 			"sos_reports/manifest.json": string(manifest), plugin + "ovs-vsctl_-t_5_list-br": bridges,
 			plugin + "ovs-ofctl_dump-flows_br-int": "a", plugin + "ovs-ofctl_-O_OpenFlow13_dump-flows_br-int": "b", plugin + "ovs-ofctl_dump-flows_br_odd": "c",
@@ -84,9 +83,9 @@ func FuzzManifest(f *testing.F) {
 			if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			kept.Files[name] = intake.File{Spooled: file, Size: int64(len(body))}
+			kept.Files[name] = archive.File{Spooled: file, Size: int64(len(body))}
 		}
-		reports, err := Find(t.Context(), kept, limit.Limits{})
+		reports, err := Find(t.Context(), kept, archive.Limits{})
 		if err != nil || len(reports) != 1 {
 			t.Fatal(reports, err)
 		}
@@ -110,10 +109,10 @@ func FuzzPlace(f *testing.F) {
 		f.Add(name, "b/"+name)
 	}
 	f.Fuzz(func(t *testing.T, one, other string) {
-		kept := &intake.Tree{Files: map[string]intake.File{}}
+		kept := &archive.Tree{Files: map[string]archive.File{}}
 		for _, name := range []string{one, other} {
 			if filepath.IsLocal(name) && filepath.Clean(name) == name {
-				kept.Files[name] = intake.File{}
+				kept.Files[name] = archive.File{}
 			}
 		}
 		found := tops(kept, true)

@@ -14,12 +14,12 @@ import (
 
 	"github.com/mholt/archives"
 
-	"ovs-offline/collect/node"
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
 )
 
-// captures are real reports.
-var captures = map[string]string{
+// realReports are real reports.
+var realReports = map[string]string{
 	"compute": "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz",
 	"worker":  "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz",
 }
@@ -170,7 +170,7 @@ func extract(t *testing.T, archive []byte, into string) {
 // open opens a report that has to be readable.
 func open(t *testing.T, source string) *Report {
 	t.Helper()
-	r, err := Open(context.Background(), source, t.TempDir(), limit.Default(), nil)
+	r, err := Open(context.Background(), source, t.TempDir(), archive.Default(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ type answer struct {
 }
 
 type outputAnswer struct {
-	Meaning  node.Meaning
+	Meaning  recording.Meaning
 	Bridge   string
 	OpenFlow string
 	Origin   string
@@ -227,7 +227,7 @@ func sum(t *testing.T, path string, size int64) string {
 }
 
 // content is the text of the one output of a meaning, "" where there is none.
-func content(t *testing.T, r *Report, m node.Meaning, bridge, openflow string) string {
+func content(t *testing.T, r *Report, m recording.Meaning, bridge, openflow string) string {
 	t.Helper()
 	for _, o := range r.Outputs(m, bridge) {
 		if o.OpenFlow == openflow {
@@ -241,7 +241,7 @@ func content(t *testing.T, r *Report, m node.Meaning, bridge, openflow string) s
 	return ""
 }
 
-func databaseText(t *testing.T, d node.Database) string {
+func databaseText(t *testing.T, d recording.Database) string {
 	t.Helper()
 	raw, err := os.ReadFile(d.File)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/collect/node"
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -76,11 +76,11 @@ func TestMangledNames(t *testing.T) {
 			t.Errorf("%s: bridges %q", what, r.Bridges)
 		}
 		for i, b := range want {
-			if got := content(t, r, node.Flows, b, ""); got != fmt.Sprint(i+1) {
+			if got := content(t, r, recording.Flows, b, ""); got != fmt.Sprint(i+1) {
 				t.Errorf("%s: the flows of %s are %q", what, b, got)
 			}
 		}
-		if a, b := content(t, r, node.Flows, "br@odd", "OpenFlow15"), content(t, r, node.Flows, "br@@odd", "OpenFlow15"); a != "1" || b != "2" {
+		if a, b := content(t, r, recording.Flows, "br@odd", "OpenFlow15"), content(t, r, recording.Flows, "br@@odd", "OpenFlow15"); a != "1" || b != "2" {
 			t.Errorf("%s: OpenFlow 1.5: %q, %q", what, a, b)
 		}
 		if got := content(t, r, workdir.RecordedDatapathFlows, "", ""); got != "dp" {
@@ -115,11 +115,11 @@ func TestManifestKnowsBetter(t *testing.T) {
 	for _, c := range []struct{ bridge, openflow, want string }{
 		{"br@odd", "", "1"}, {"br@@odd", "", "2"}, {"br@odd", "OpenFlow15", ""}, {"br@@odd", "OpenFlow15", "2"},
 	} {
-		if got := content(t, r, node.Flows, c.bridge, c.openflow); got != c.want {
+		if got := content(t, r, recording.Flows, c.bridge, c.openflow); got != c.want {
 			t.Errorf("%s %s: %q", c.bridge, c.openflow, got)
 		}
 	}
-	if list := r.Outputs(node.Flows, "br@@odd"); len(list) != 2 || !list[0].Truncated || list[1].Truncated {
+	if list := r.Outputs(recording.Flows, "br@@odd"); len(list) != 2 || !list[0].Truncated || list[1].Truncated {
 		t.Errorf("what the manifest says to be truncated: %+v", list)
 	}
 }
@@ -146,16 +146,16 @@ func TestBridgesWithoutAList(t *testing.T) {
 		"ovs-vsctl: unix:/var/run/openvswitch/db.sock: database connection failed (No such file or directory)\n", false}
 	dump := ran{"ovs-ofctl dump-flows br@x", "ovs-ofctl_dump-flows_br_x", "flows", false}
 	r := openMembers(t, under(top, append(outputs(failed, dump), manifestOf(t, failed, dump))...)...)
-	if !reflect.DeepEqual(r.Bridges, []string{"br@x"}) || content(t, r, node.Flows, "br@x", "") != "flows" {
+	if !reflect.DeepEqual(r.Bridges, []string{"br@x"}) || content(t, r, recording.Flows, "br@x", "") != "flows" {
 		t.Errorf("with a manifest: %q", r.Bridges)
 	}
 	r = openMembers(t, under(top, outputs(failed, dump)...)...)
-	if !reflect.DeepEqual(r.Bridges, []string{"br_x"}) || content(t, r, node.Flows, "br_x", "") != "flows" {
+	if !reflect.DeepEqual(r.Bridges, []string{"br_x"}) || content(t, r, recording.Flows, "br_x", "") != "flows" {
 		t.Errorf("without: %q", r.Bridges)
 	}
 	r = openMembers(t, under(top, file("sos_commands/ovn_host/ovs-vsctl_list-br", "br-int\n"),
 		file("sos_commands/ovn_host/ovs-ofctl_-O_OpenFlow13_dump-flows_br-int", "13"))...)
-	if !reflect.DeepEqual(r.Bridges, []string{"br-int"}) || content(t, r, node.Flows, "br-int", "OpenFlow13") != "13" {
+	if !reflect.DeepEqual(r.Bridges, []string{"br-int"}) || content(t, r, recording.Flows, "br-int", "OpenFlow13") != "13" {
 		t.Errorf("of ovn_host: %q", r.Bridges)
 	}
 }
@@ -274,8 +274,8 @@ func TestLinks(t *testing.T) {
 	}
 	r := openMembers(t, under(top, file(plugin+"ovs-vsctl_list-br", "br0\n"),
 		symlink(plugin+"ovs-ofctl_dump-flows_br0", "../../sos_strings/openvswitch/ovs-ofctl_dump-flows_br0.tailed"), cut)...)
-	list := r.Outputs(node.Flows, "br0")
-	if len(list) != 1 || !list[0].Truncated || content(t, r, node.Flows, "br0", "") != "the end" {
+	list := r.Outputs(recording.Flows, "br0")
+	if len(list) != 1 || !list[0].Truncated || content(t, r, recording.Flows, "br0", "") != "the end" {
 		t.Errorf("a tailed dump: %+v", list)
 	}
 }
@@ -327,13 +327,13 @@ func TestDevicesInAFolder(t *testing.T) {
 // TestSpoolOnly: whatever a report holds, only the spool is written to.
 func TestSpoolOnly(t *testing.T) {
 	tmp, spool, cwd := t.TempDir(), t.TempDir(), t.TempDir()
-	source, err := filepath.Abs(captures["worker"])
+	source, err := filepath.Abs(realReports["worker"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", tmp)
 	t.Chdir(cwd)
-	if _, err := Open(t.Context(), source, spool, limit.Default(), nil); err != nil {
+	if _, err := Open(t.Context(), source, spool, archive.Default(), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{tmp, cwd} {

@@ -9,8 +9,7 @@ import (
 	"sort"
 	"strings"
 
-	"ovs-offline/internal/intake"
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
 )
 
 // ErrNotArchive is wrapped when a file is neither a tar nor a compressed tar.
@@ -21,15 +20,15 @@ var ErrEmpty = errors.New("holds nothing of a sos report")
 
 // Progress is told how much of the source was read, in bytes, of how many;
 // total is 0 where it is not known.
-type Progress = intake.Progress
+type Progress = archive.Progress
 
 // Open reads the one report at source and keeps what it knows a meaning for in
 // spool, a folder of the caller's. An archive is read once from its beginning
 // to its end. The error wraps ErrNotArchive or ErrEmpty where that is the
 // reason; a truncated archive is an error, since nobody can tell what it lacks.
-func Open(ctx context.Context, source, spool string, limits limit.Limits, progress Progress) (*Report, error) {
-	tree, err := intake.Read(ctx, source, spool, Wanted, limits, progress)
-	var other *intake.NotArchiveError
+func Open(ctx context.Context, source, spool string, limits archive.Limits, progress Progress) (*Report, error) {
+	tree, err := archive.Read(ctx, source, spool, Wanted, limits, progress)
+	var other *archive.NotArchiveError
 	if errors.As(err, &other) {
 		return nil, fmt.Errorf("%s is %w: %s", source, ErrNotArchive, other.Reason)
 	}
@@ -57,7 +56,7 @@ func Open(ctx context.Context, source, spool string, limits limit.Limits, progre
 	return nil, fmt.Errorf("%s holds several reports (%s): give one of them, or take all with collect", source, strings.Join(names, ", "))
 }
 
-func alsoLost(tree *intake.Tree) string {
+func alsoLost(tree *archive.Tree) string {
 	if len(tree.Lost) == 0 {
 		return ""
 	}
@@ -65,12 +64,12 @@ func alsoLost(tree *intake.Tree) string {
 }
 
 // Find gives a meaning to every report that a tree holds, in the order of their
-// names. The error wraps limit.ErrLimit where those are too many.
-func Find(ctx context.Context, tree *intake.Tree, limits limit.Limits) ([]*Report, error) {
+// names. The error wraps archive.ErrLimit where those are too many.
+func Find(ctx context.Context, tree *archive.Tree, limits archive.Limits) ([]*Report, error) {
 	return find(ctx, tree, tops(tree, false), limits)
 }
 
-func find(ctx context.Context, tree *intake.Tree, tops []string, limits limit.Limits) ([]*Report, error) {
+func find(ctx context.Context, tree *archive.Tree, tops []string, limits archive.Limits) ([]*Report, error) {
 	if err := limits.Nodes(len(tops)); err != nil {
 		return nil, err
 	}
@@ -133,7 +132,7 @@ func Wanted(name string, start []byte) bool {
 // One within another report is not taken. A version.txt alone makes one only
 // where nothing else does, and so does a hostname where it is sure that the
 // source should be a report.
-func tops(tree *intake.Tree, meant bool) []string {
+func tops(tree *archive.Tree, meant bool) []string {
 	sure, weak := map[string]bool{}, map[string]bool{}
 	for _, name := range tree.Names() {
 		if top, ok := topOf(name); ok {

@@ -12,18 +12,18 @@ import (
 	"regexp"
 	"strings"
 
-	"ovs-offline/collect/node"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
 const (
-	listBr  node.Meaning = "list-br"
-	version node.Meaning = "version"
+	listBr  recording.Meaning = "list-br"
+	version recording.Meaning = "version"
 )
 
 // Report is what a sos report holds.
 type Report struct {
-	node.Node
+	recording.Node
 	// Top is the report's folder in the source, "" where it is the source itself.
 	Top        string
 	SosVersion string

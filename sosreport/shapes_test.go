@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/collect/node"
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -27,7 +27,7 @@ func TestRealReports(t *testing.T) {
 		"compute": {[]string{"br-int"}, "compute1", []string{"var/lib/openvswitch/conf.db", "var/lib/ovn/etc/ovnnb_db.db", "var/lib/ovn/etc/ovnsb_db.db"}},
 		"worker":  {[]string{"br-int", "breth0"}, "ovn-worker", []string{"var/lib/openvswitch/conf.db", "var/lib/ovn/etc/ovnnb_db.db", "var/lib/ovn/etc/ovnsb_db.db"}},
 	} {
-		r := open(t, captures[name])
+		r := open(t, realReports[name])
 		if !reflect.DeepEqual(r.Bridges, want.bridges) || r.Host != want.host || r.OVSVersion != "3.1.0" {
 			t.Errorf("%s: bridges %q, host %q, OVS %q", name, r.Bridges, r.Host, r.OVSVersion)
 		}
@@ -39,16 +39,16 @@ func TestRealReports(t *testing.T) {
 			t.Errorf("%s: databases %q", name, dbs)
 		}
 		for _, b := range want.bridges {
-			for _, m := range []node.Meaning{node.Flows, node.Groups, node.Meters, node.TLVMap, workdir.RecordedShow, workdir.RecordedFDB, workdir.RecordedFeatures, workdir.RecordedBridgeFlows} {
+			for _, m := range []recording.Meaning{recording.Flows, recording.Groups, recording.Meters, recording.TLVMap, workdir.RecordedShow, workdir.RecordedFDB, workdir.RecordedFeatures, workdir.RecordedBridgeFlows} {
 				if len(r.Outputs(m, b)) == 0 {
 					t.Errorf("%s: no %s of %s", name, m, b)
 				}
 			}
-			if first := r.Outputs(node.Flows, b)[0]; first.OpenFlow != "OpenFlow15" || first.Truncated {
+			if first := r.Outputs(recording.Flows, b)[0]; first.OpenFlow != "OpenFlow15" || first.Truncated {
 				t.Errorf("%s: the first dump of %s is %+v", name, b, first)
 			}
 		}
-		for _, m := range []node.Meaning{workdir.RecordedDatapathFlows, workdir.RecordedConntrack, workdir.RecordedDatapathShow, "list-interface", "list-bridge", "list-open_vswitch", workdir.RecordedBFD, workdir.RecordedRoutes, workdir.RecordedNeighbours, workdir.RecordedTunnels, workdir.RecordedTunnelPorts} {
+		for _, m := range []recording.Meaning{workdir.RecordedDatapathFlows, workdir.RecordedConntrack, workdir.RecordedDatapathShow, "list-interface", "list-bridge", "list-open_vswitch", workdir.RecordedBFD, workdir.RecordedRoutes, workdir.RecordedNeighbours, workdir.RecordedTunnels, workdir.RecordedTunnelPorts} {
 			if len(r.Outputs(m, "")) != 1 {
 				t.Errorf("%s: %d outputs of %s", name, len(r.Outputs(m, "")), m)
 			}
@@ -58,7 +58,7 @@ func TestRealReports(t *testing.T) {
 
 // TestEveryShapeTellsTheSame gives one report in every shape that reports come in.
 func TestEveryShapeTellsTheSame(t *testing.T) {
-	for name, path := range captures {
+	for name, path := range realReports {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			t.Fatal(err)
@@ -100,10 +100,10 @@ func TestEveryShapeTellsTheSame(t *testing.T) {
 // TestWithoutTopFolder is how openstack-must-gather leaves a report: all but
 // the name of the top folder is told as before.
 func TestWithoutTopFolder(t *testing.T) {
-	want := answers(t, open(t, captures["worker"]))
+	want := answers(t, open(t, realReports["worker"]))
 	want.Host = "" // this report tells it in its top folder's name only
 	var members []member
-	r := tar.NewReader(bytes.NewReader(uncompressed(t, captures["worker"])))
+	r := tar.NewReader(bytes.NewReader(uncompressed(t, realReports["worker"])))
 	for {
 		h, err := r.Next()
 		if err != nil {
@@ -129,7 +129,7 @@ func TestWithoutTopFolder(t *testing.T) {
 
 // TestOnePass gives the archive as a FIFO: it can be read once only.
 func TestOnePass(t *testing.T) {
-	for name, path := range captures {
+	for name, path := range realReports {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -155,12 +155,12 @@ func TestOnePass(t *testing.T) {
 }
 
 func TestProgressIsTold(t *testing.T) {
-	info, err := os.Stat(captures["compute"])
+	info, err := os.Stat(realReports["compute"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	var last int64
-	_, err = Open(context.Background(), captures["compute"], t.TempDir(), limit.Default(), func(read, total int64) {
+	_, err = Open(context.Background(), realReports["compute"], t.TempDir(), archive.Default(), func(read, total int64) {
 		if read < last || read > total || total != info.Size() {
 			t.Errorf("%d of %d after %d", read, total, last)
 		}
@@ -177,14 +177,14 @@ func TestXzOfManyBlocks(t *testing.T) {
 	if _, err := exec.LookPath("xz"); err != nil {
 		t.Skip(err)
 	}
-	plain := uncompressed(t, captures["worker"])
+	plain := uncompressed(t, realReports["worker"])
 	cmd := exec.Command("xz", "-T2", "--block-size=100KiB", "-c")
 	cmd.Stdin = bytes.NewReader(plain)
 	packed, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := answers(t, open(t, captures["worker"]))
+	want := answers(t, open(t, realReports["worker"]))
 	if got := answers(t, open(t, write(t, "r.tar.xz", packed))); !reflect.DeepEqual(got, want) {
 		t.Error("an archive of many blocks tells otherwise")
 	}
@@ -197,7 +197,7 @@ func TestConcatenated(t *testing.T) {
 	for ext, how := range compressions {
 		joined := append(bytes.Clone(compress(t, how, a)), compress(t, how, b)...)
 		r := open(t, write(t, "joined", joined))
-		if got := content(t, r, node.Flows, "br0", ""); got != "flows" {
+		if got := content(t, r, recording.Flows, "br0", ""); got != "flows" {
 			t.Errorf("%s: the second part tells %q", ext, got)
 		}
 	}
@@ -231,7 +231,7 @@ func TestCutOff(t *testing.T) {
 			if n <= 0 || n >= len(whole) || how == nil && n >= len(whole)-512 {
 				continue // the second of two blocks of zeros is padding: nothing lacks without it
 			}
-			r, err := Open(context.Background(), write(t, "cut", whole[:n]), t.TempDir(), limit.Default(), nil)
+			r, err := Open(context.Background(), write(t, "cut", whole[:n]), t.TempDir(), archive.Default(), nil)
 			switch {
 			case err == nil:
 				t.Errorf("%s cut to %d of %d bytes is taken for a report: %+v", ext, n, len(whole), r)
@@ -269,7 +269,7 @@ func TestDamaged(t *testing.T) {
 		broken := compress(t, how, plain)
 		broken[len(broken)/2] ^= 0x10
 		path := write(t, "broken", broken)
-		_, err := Open(context.Background(), path, t.TempDir(), limit.Default(), nil)
+		_, err := Open(context.Background(), path, t.TempDir(), archive.Default(), nil)
 		if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s with a flipped byte: %v", ext, err)
 		}
@@ -305,7 +305,7 @@ func TestNotAReport(t *testing.T) {
 		{"an empty folder", t.TempDir(), ErrEmpty},
 		{"a tar without a report", write(t, "o.tar", tarOf(t, file("a/b", "c"))), ErrEmpty},
 	} {
-		r, err := Open(context.Background(), c.source, t.TempDir(), limit.Default(), nil)
+		r, err := Open(context.Background(), c.source, t.TempDir(), archive.Default(), nil)
 		if !errors.Is(err, c.want) || r != nil {
 			t.Errorf("%s: %v", c.what, err)
 			continue
@@ -317,7 +317,7 @@ func TestNotAReport(t *testing.T) {
 	if r := open(t, write(t, "w.tar", without)); (len(r.Databases) > 0) || r.Host != "n1" {
 		t.Errorf("a report without OVS: host %q, HasOVS %v", r.Host, (len(r.Databases) > 0))
 	}
-	if _, err := Open(context.Background(), filepath.Join(dir, "missing"), t.TempDir(), limit.Default(), nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(context.Background(), filepath.Join(dir, "missing"), t.TempDir(), archive.Default(), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
 }
@@ -326,9 +326,9 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	dir := t.TempDir()
-	extract(t, uncompressed(t, captures["compute"]), dir)
-	for _, source := range []string{captures["compute"], dir} {
-		if _, err := Open(ctx, source, t.TempDir(), limit.Default(), nil); !errors.Is(err, context.Canceled) {
+	extract(t, uncompressed(t, realReports["compute"]), dir)
+	for _, source := range []string{realReports["compute"], dir} {
+		if _, err := Open(ctx, source, t.TempDir(), archive.Default(), nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", source, err)
 		}
 	}
@@ -341,11 +341,11 @@ func TestSeveralReports(t *testing.T) {
 		file("sosreport-a-2026-01-02-aaaaaaa/sos_commands/openvswitch/ovs-vsctl_-t_5_list-br", "br0\n"),
 		file("sosreport-b-2026-01-02-bbbbbbb/etc/openvswitch/conf.db", "db"),
 	}
-	archive := tarOf(t, members...)
+	packed := tarOf(t, members...)
 	dir := t.TempDir()
-	extract(t, archive, dir)
-	for _, source := range []string{write(t, "two.tar", archive), dir} {
-		_, err := Open(context.Background(), source, t.TempDir(), limit.Default(), nil)
+	extract(t, packed, dir)
+	for _, source := range []string{write(t, "two.tar", packed), dir} {
+		_, err := Open(context.Background(), source, t.TempDir(), archive.Default(), nil)
 		if err == nil || !strings.Contains(err.Error(), "sosreport-a-2026-01-02-aaaaaaa") || !strings.Contains(err.Error(), "sosreport-b-2026-01-02-bbbbbbb") {
 			t.Errorf("%s: %v", source, err)
 		}

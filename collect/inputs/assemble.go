@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/node"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -16,7 +16,7 @@ import (
 func (g *gathering) assemble() error {
 	nodes := slices.Clone(g.reports)
 	sort.SliceStable(nodes, func(i, j int) bool { return nodes[i].Host < nodes[j].Host })
-	byName := map[string][]*node.Node{}
+	byName := map[string][]*recording.Node{}
 	for _, n := range nodes {
 		byName[shortName(n.Host)] = append(byName[shortName(n.Host)], n)
 	}
@@ -50,7 +50,7 @@ func (g *gathering) assemble() error {
 	return nil
 }
 
-func ofHost(nodes []*node.Node, host string) *node.Node {
+func ofHost(nodes []*recording.Node, host string) *recording.Node {
 	for _, n := range nodes {
 		if sameHost(n.Host, host) {
 			return n
@@ -61,7 +61,7 @@ func ofHost(nodes []*node.Node, host string) *node.Node {
 
 // merge adds to a node what another source tells of it. Where both have a
 // thing, the node's own stays: two dumps of different times don't mix.
-func merge(n, more *node.Node) {
+func merge(n, more *recording.Node) {
 	own := n.All
 	have := map[string]bool{}
 	for _, o := range own {
@@ -97,7 +97,7 @@ func merge(n, more *node.Node) {
 
 // nameBridges gives a dump whose bridge is told inexactly (a must-gather's
 // underscores, a file's name) the name of the bridge that the database has.
-func (g *gathering) nameBridges(n *node.Node) {
+func (g *gathering) nameBridges(n *recording.Node) {
 	var real []string
 	for _, db := range n.Databases {
 		if info, err := g.inspect(db.File); err == nil && collect.KindOf(info.Name) == workdir.OVS && n.Source.Kind != "sos report" {
@@ -127,7 +127,7 @@ func (g *gathering) nameBridges(n *node.Node) {
 		}
 	}
 	if len(strange) > 0 {
-		n.Remarks = append(n.Remarks, fmt.Sprintf("the dumps of bridge %s are of no bridge of conf.db, which has %s", node.Some(strange), node.Some(real)))
+		n.Remarks = append(n.Remarks, fmt.Sprintf("the dumps of bridge %s are of no bridge of conf.db, which has %s", recording.Some(strange), recording.Some(real)))
 	}
 	for i, b := range n.Bridges {
 		n.Bridges[i] = nameOr(rename[b], b)
@@ -141,20 +141,20 @@ func (g *gathering) nameBridges(n *node.Node) {
 
 // central is the best database of a kind that speaks of a whole cluster.
 type central struct {
-	node.Database
+	recording.Database
 	chassis []string
 }
 
 // shareCentral gives the cluster's databases to every node that has an OVS of
 // its own and none of them; to a node of their own where there is no such.
-func (g *gathering) shareCentral(nodes []*node.Node) []*node.Node {
+func (g *gathering) shareCentral(nodes []*recording.Node) []*recording.Node {
 	best, all := g.centrals(nodes)
 	if len(nodes) == 0 {
 		if len(all) == 0 {
 			return nil
 		}
-		n := &node.Node{Source: *all[0].Source, Databases: all}
-		return []*node.Node{n}
+		n := &recording.Node{Source: *all[0].Source, Databases: all}
+		return []*recording.Node{n}
 	}
 	if len(best) == 0 {
 		return nodes
@@ -179,30 +179,30 @@ func (g *gathering) shareCentral(nodes []*node.Node) []*node.Node {
 			n.Databases[i].Shared = given[db.File] // its own node's too: it is not to be moved away
 		}
 	}
-	var left []node.Database
+	var left []recording.Database
 	for _, db := range g.loose.central {
 		if !given[db.File] && !g.supersededBy(best, db, given) {
 			left = append(left, db)
 		}
 	}
 	if len(left) > 0 {
-		nodes = append(nodes, &node.Node{Host: "cluster", Source: *left[0].Source, Databases: left})
+		nodes = append(nodes, &recording.Node{Host: "cluster", Source: *left[0].Source, Databases: left})
 	}
 	return nodes
 }
 
 // supersededBy tells whether another member's database of the same kind was
 // taken in place of this one.
-func (g *gathering) supersededBy(best map[workdir.Kind]central, db node.Database, given map[string]bool) bool {
+func (g *gathering) supersededBy(best map[workdir.Kind]central, db recording.Database, given map[string]bool) bool {
 	info, err := g.inspect(db.File)
 	return err == nil && given[best[collect.KindOf(info.Name)].File]
 }
 
 // centrals are the databases of whole clusters: loose ones, and those of the
 // reports of controllers. Of several members' the largest counts.
-func (g *gathering) centrals(nodes []*node.Node) (best map[workdir.Kind]central, loose []node.Database) {
+func (g *gathering) centrals(nodes []*recording.Node) (best map[workdir.Kind]central, loose []recording.Database) {
 	best = map[workdir.Kind]central{}
-	consider := func(db node.Database) {
+	consider := func(db recording.Database) {
 		info, err := g.inspect(db.File)
 		kind := collect.KindOf(info.Name)
 		if err != nil || kind == "" || kind == workdir.OVS || best[kind].Size >= db.Size {
@@ -230,7 +230,7 @@ func (g *gathering) centrals(nodes []*node.Node) (best map[workdir.Kind]central,
 }
 
 // hasKind tells whether a node has a sound database of a kind.
-func (g *gathering) hasKind(n *node.Node, kind workdir.Kind) bool {
+func (g *gathering) hasKind(n *recording.Node, kind workdir.Kind) bool {
 	for _, db := range n.Databases {
 		if info, err := g.inspect(db.File); err == nil && collect.KindOf(info.Name) == kind {
 			return true
@@ -241,7 +241,7 @@ func (g *gathering) hasKind(n *node.Node, kind workdir.Kind) bool {
 
 // member tells whether a node is of the cluster: the southbound database names
 // it. A lone node is taken for one, as the person who gives both says.
-func (g *gathering) member(n *node.Node, chassis []string, nodes int) bool {
+func (g *gathering) member(n *recording.Node, chassis []string, nodes int) bool {
 	if nodes == 1 {
 		return true
 	}
@@ -263,7 +263,7 @@ func (g *gathering) member(n *node.Node, chassis []string, nodes int) bool {
 }
 
 // name gives every node a name of its own.
-func name(nodes []*node.Node) []Named {
+func name(nodes []*recording.Node) []Named {
 	used := map[string]bool{}
 	var list []Named
 	for _, n := range nodes {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovssave"
 )
 
 // what a single file is.
@@ -54,7 +53,7 @@ func identify(name string, start []byte) identity {
 		return identity{what: aDatabase}
 	case base == "version" && bytes.Contains(start, []byte("must-gather")) && len(start) < 512:
 		return identity{what: aVersion}
-	case ovssave.Is(start):
+	case openflow.IsSaveScript(start):
 		return identity{what: aScript}
 	}
 	if kind, version := openflow.Identify(start); kind != "" {

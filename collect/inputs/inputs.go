@@ -13,10 +13,9 @@ import (
 	"strings"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/node"
-	"ovs-offline/internal/intake"
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
 )
@@ -30,7 +29,7 @@ type Input struct {
 // Named is a node under a name that no other one has.
 type Named struct {
 	Name string
-	*node.Node
+	*recording.Node
 }
 
 // Found is everything that the paths hold.
@@ -43,7 +42,7 @@ type Found struct {
 
 // Open reads every path once and keeps what it needs in spool, a folder of the
 // caller's. A path that can't be read is among Found.Lost, if another one can.
-func Open(ctx context.Context, paths []string, spool string, limits limit.Limits, progress intake.Progress) (*Found, error) {
+func Open(ctx context.Context, paths []string, spool string, limits archive.Limits, progress archive.Progress) (*Found, error) {
 	g := &gathering{ctx: ctx, paths: paths, spool: spool, limits: limits, found: &Found{}, judged: map[string]inspected{}}
 	var errs []error
 	for _, path := range paths {
@@ -72,9 +71,9 @@ type gathering struct {
 	ctx     context.Context
 	paths   []string
 	spool   string
-	limits  limit.Limits
+	limits  archive.Limits
 	found   *Found
-	reports []*node.Node
+	reports []*recording.Node
 	loose   loose
 	judged  map[string]inspected // databases, by file
 }
@@ -112,13 +111,13 @@ func (g *gathering) owner(file string) belongs {
 }
 
 // add reads one path and recognises what is in it.
-func (g *gathering) add(path string, progress intake.Progress) error {
+func (g *gathering) add(path string, progress archive.Progress) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	tree, err := intake.Read(g.ctx, path, g.spool, wanted, g.limits, progress)
-	if errors.Is(err, intake.ErrNotArchive) {
+	tree, err := archive.Read(g.ctx, path, g.spool, wanted, g.limits, progress)
+	if errors.Is(err, archive.ErrNotArchive) {
 		// A pipe was read, and is not there a second time.
 		if info, statErr := os.Stat(path); statErr == nil && info.Mode().IsRegular() {
 			if _, err := collect.Inspect(g.ctx, path); errors.Is(err, ovsdb.ErrTailed) {
@@ -155,7 +154,7 @@ func (g *gathering) add(path string, progress intake.Progress) error {
 	return nil
 }
 
-func lostToo(tree *intake.Tree) string {
+func lostToo(tree *archive.Tree) string {
 	if len(tree.Lost) == 0 {
 		return ""
 	}
@@ -164,7 +163,7 @@ func lostToo(tree *intake.Tree) string {
 
 // losses are what could not be read outside of all reports. What a report has
 // of others' archives is not its matter.
-func (g *gathering) losses(tree *intake.Tree, path string, taken map[string]bool) {
+func (g *gathering) losses(tree *archive.Tree, path string, taken map[string]bool) {
 	for _, l := range tree.Lost {
 		if !below(l.Path, taken) {
 			g.found.Lost = append(g.found.Lost, fmt.Sprintf("%s: %s", path, l))

@@ -49,7 +49,7 @@ func report(host string) map[string]string {
 		top + "sos_commands/openvswitch/ovs-ofctl_dump-flows_br-int": flows, top + "etc/openvswitch/conf.db": conf(host)}
 }
 
-func archive(t *testing.T, files map[string]string) string {
+func packed(t *testing.T, files map[string]string) string {
 	t.Helper()
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
@@ -115,13 +115,13 @@ func (w Written) kinds() string {
 // TestOneClusterComesTogether: reports of two nodes and a must-gather of their
 // cluster, in one folder, are two nodes with their databases.
 func TestOneClusterComesTogether(t *testing.T) {
-	store := archive(t, map[string]string{
+	store := packed(t, map[string]string{
 		"ovnk_database_store/ovnkube-node-aaaaa_nbdb": zone("OVN_Northbound", "n1"), "ovnk_database_store/ovnkube-node-aaaaa_sbdb": zone("OVN_Southbound", "n1"),
 		"ovnk_database_store/ovnkube-node-bbbbb_nbdb": zone("OVN_Northbound", "n2.example.org"), "ovnk_database_store/ovnkube-node-bbbbb_sbdb": zone("OVN_Southbound", "n2.example.org"),
 		"ovnk_database_store/ovnkube-node-ccccc_nbdb": zone("OVN_Northbound", "n3"),
 	})
-	dir := folder(t, map[string]string{"a.tar.gz": archive(t, report("n1")), "b.tar.gz": archive(t, report("n2")),
-		"mg.tar.gz": archive(t, map[string]string{"mg/quay/version": "openshift/must-gather\n4.14.1\n", "mg/quay/network_logs/ovnk_database_store.tar.gz": store})})
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, report("n1")), "b.tar.gz": packed(t, report("n2")),
+		"mg.tar.gz": packed(t, map[string]string{"mg/quay/version": "openshift/must-gather\n4.14.1\n", "mg/quay/network_logs/ovnk_database_store.tar.gz": store})})
 	got, found, parent, err := take(t, Options{}, dir)
 	if err != nil || len(found.Lost) > 0 {
 		t.Fatal(err, found)
@@ -147,7 +147,7 @@ func TestOneClusterComesTogether(t *testing.T) {
 
 // TestTwoReportsOfOneNodeDoNotMix: they are of different times.
 func TestTwoReportsOfOneNodeDoNotMix(t *testing.T) {
-	dir := folder(t, map[string]string{"a.tar.gz": archive(t, report("n1")), "b/c.tar.gz": archive(t, report("n1"))})
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, report("n1")), "b/c.tar.gz": packed(t, report("n1"))})
 	got, _, _, err := take(t, Options{}, dir)
 	if err != nil || len(got) != 2 || got["n1"].kinds() != "ovs" || got["n1-2"].kinds() != "ovs" {
 		t.Errorf("%v %v", got, err)
@@ -156,7 +156,7 @@ func TestTwoReportsOfOneNodeDoNotMix(t *testing.T) {
 
 // TestOneCannotBePutInPlace: those that are in place by then are named.
 func TestOneCannotBePutInPlace(t *testing.T) {
-	dir := folder(t, map[string]string{"a.tar.gz": archive(t, report("n1")), "b.tar.gz": archive(t, report("n2"))})
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, report("n1")), "b.tar.gz": packed(t, report("n2"))})
 	parent := folder(t, map[string]string{"n2/db": "a file, where a folder has to be"})
 	if err := os.Chmod(parent, 0o700); err != nil { // whatever the umask is
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestKnownByContent(t *testing.T) {
 
 // TestWhatCannotBeRead is named, and costs itself alone.
 func TestWhatCannotBeRead(t *testing.T) {
-	whole := archive(t, report("n1"))
+	whole := packed(t, report("n1"))
 	rest := zone("OVN_Southbound", "")
 	for what, c := range map[string]struct {
 		name, body, words string

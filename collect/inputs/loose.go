@@ -12,26 +12,25 @@ import (
 	"strings"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/node"
-	"ovs-offline/internal/intake"
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovssave"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
 // loose is what stands in no sos report, until it is known which node's it is.
 type loose struct {
-	named   map[string][]*node.Node // by the host's name without its domain
-	unnamed *node.Node
-	central []node.Database // of the whole cluster
-	saved   map[string]bool // bridges of which a script of ovs-save told
+	named   map[string][]*recording.Node // by the host's name without its domain
+	unnamed *recording.Node
+	central []recording.Database // of the whole cluster
+	saved   map[string]bool      // bridges of which a script of ovs-save told
 }
 
-func (l *loose) node(host string, source workdir.Source) *node.Node {
+func (l *loose) node(host string, source workdir.Source) *recording.Node {
 	if host == "" {
 		if l.unnamed == nil {
-			l.unnamed = &node.Node{Source: source}
+			l.unnamed = &recording.Node{Source: source}
 		}
 		return l.unnamed
 	}
@@ -40,16 +39,16 @@ func (l *loose) node(host string, source workdir.Source) *node.Node {
 		return n
 	}
 	if l.named == nil {
-		l.named = map[string][]*node.Node{}
+		l.named = map[string][]*recording.Node{}
 	}
-	n := &node.Node{Host: host, Source: source}
+	n := &recording.Node{Host: host, Source: source}
 	l.named[short] = append(l.named[short], n)
 	return n
 }
 
 // hosts are the nodes with a name, in its order.
-func (l *loose) hosts() []*node.Node {
-	var list []*node.Node
+func (l *loose) hosts() []*recording.Node {
+	var list []*recording.Node
 	for _, some := range l.named {
 		list = append(list, some...)
 	}
@@ -65,7 +64,7 @@ type tally struct {
 }
 
 // looseFiles takes everything that stands in no report.
-func (g *gathering) looseFiles(tree *intake.Tree, source string, reports map[string]bool) ([]string, error) {
+func (g *gathering) looseFiles(tree *archive.Tree, source string, reports map[string]bool) ([]string, error) {
 	l := &lone{gathering: g, tree: tree, source: workdir.Source{Kind: "files", Name: source}}
 	var dumps []string
 	for _, name := range tree.Names() {
@@ -119,7 +118,7 @@ func (g *gathering) looseFiles(tree *intake.Tree, source string, reports map[str
 type lone struct {
 	*gathering
 	tally
-	tree   *intake.Tree
+	tree   *archive.Tree
 	source workdir.Source
 	files  []string // databases
 	texts  []string // scripts
@@ -169,7 +168,7 @@ func (l *lone) kinds() []string {
 func (l *lone) database(name string) error {
 	f := l.tree.Files[name]
 	source := l.source
-	db := node.Database{Origin: l.origin(name), File: f.Spooled, Size: f.Size, Source: &source}
+	db := recording.Database{Origin: l.origin(name), File: f.Spooled, Size: f.Size, Source: &source}
 	info, err := l.inspect(f.Spooled)
 	if err != nil {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: %v", inside(l.source.Name, name), err))
@@ -209,13 +208,13 @@ func (l *lone) script(name string) error {
 		return err
 	}
 	defer f.Close()
-	parts, cut, err := ovssave.Read(f)
+	parts, cut, err := openflow.ReadSaveScript(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	n := l.loose.node("", l.source)
 	file := l.tree.Files[name]
-	n.All = append(n.All, node.Output{Meaning: node.SaveScript, Origin: l.origin(name), File: file.Spooled, Size: file.Size})
+	n.All = append(n.All, recording.Output{Meaning: recording.SaveScript, Origin: l.origin(name), File: file.Spooled, Size: file.Size})
 	if cut != "" {
 		n.Lost = append(n.Lost, l.origin(name)+" "+cut+": what followed is not known")
 	}
@@ -228,15 +227,15 @@ func (l *lone) script(name string) error {
 	return nil
 }
 
-func (l *lone) part(n *node.Node, script string, p ovssave.Part) error {
-	meaning := node.Flows
+func (l *lone) part(n *recording.Node, script string, p openflow.SaveCommand) error {
+	meaning := recording.Flows
 	if p.Command == "add-groups" {
-		meaning = node.Groups
+		meaning = recording.Groups
 	}
 	if p.Command == "add-tlv-map" {
 		return nil // the replica reads it from the script
 	}
-	o := node.Output{Meaning: meaning, Bridge: p.Bridge, OpenFlow: p.OpenFlow, Origin: l.origin(script)}
+	o := recording.Output{Meaning: meaning, Bridge: p.Bridge, OpenFlow: p.OpenFlow, Origin: l.origin(script)}
 	if p.File == "" {
 		file, err := os.CreateTemp(l.spool, "here-*")
 		if err != nil {
@@ -303,7 +302,7 @@ func (l *lone) dump(name string) error {
 		n.Remarks = append(n.Remarks, fmt.Sprintf("%s: its name doesn't tell its bridge, which is called %s here; rename it to BRIDGE.flows.dump", l.origin(name), unnamedBridge))
 	}
 	n.AddBridge(bridge)
-	n.All = append(n.All, node.Output{Meaning: node.Meaning(what.kind), Bridge: bridge, OpenFlow: what.openflow,
+	n.All = append(n.All, recording.Output{Meaning: recording.Meaning(what.kind), Bridge: bridge, OpenFlow: what.openflow,
 		Origin: l.origin(name), File: f.Spooled, Size: f.Size})
 	return nil
 }
@@ -340,7 +339,7 @@ func readStart(name string) ([]byte, error) {
 
 // sorted gives the outputs of each meaning and bridge, the best OpenFlow
 // version first, as those who judge them expect.
-func sorted(list []node.Output) []node.Output {
+func sorted(list []recording.Output) []recording.Output {
 	sort.SliceStable(list, func(i, j int) bool { return list[i].OpenFlow > list[j].OpenFlow })
 	return list
 }

@@ -13,7 +13,7 @@ func TestOneHasNothing(t *testing.T) {
 	empty := func(host string) map[string]string {
 		return map[string]string{"sosreport-" + host + "/sos_commands/host/hostname": host + "\n"}
 	}
-	dir := folder(t, map[string]string{"a.tar.gz": archive(t, report("n1")), "b.tar.gz": archive(t, empty("n2")), "c.tar.gz": archive(t, report("n3"))})
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, report("n1")), "b.tar.gz": packed(t, empty("n2")), "c.tar.gz": packed(t, report("n3"))})
 	written, found, wd, err := take(t, Options{}, dir)
 	if err != nil || len(written) != 2 {
 		t.Fatal(written, err)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/node"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -205,12 +205,12 @@ func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, 
 }
 
 // describe begins what is told of a node.
-func (s *survey) describe(name string, l layout) *node.Node {
+func (s *survey) describe(name string, l layout) *recording.Node {
 	tool := "layout " + l.name
 	if s.cluster.Version != "" {
 		tool = "Kubernetes " + s.cluster.Version + ", " + tool
 	}
-	return &node.Node{Host: name, Source: workdir.Source{Kind: "Kubernetes cluster", Name: s.cluster.Name, Tool: tool}}
+	return &recording.Node{Host: name, Source: workdir.Source{Kind: "Kubernetes cluster", Name: s.cluster.Name, Tool: tool}}
 }
 
 // counter adds up what comes of a node, and reports it.

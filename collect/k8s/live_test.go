@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"ovs-offline/collect/k8s"
-	"ovs-offline/internal/parity"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/fidelity"
 )
 
 // TestParity collects live nodes, and compares what their replicas answer with
@@ -32,7 +32,7 @@ func TestParity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%s\n%s", parity.Header, f)
+			t.Logf("%s\n%s", fidelity.Header, f)
 			for _, d := range f.Differences {
 				t.Logf("differs: %.800s", d)
 			}
@@ -52,9 +52,9 @@ func TestParity(t *testing.T) {
 	}
 }
 
-func adopt(t *testing.T, dir string) *parity.Node {
+func adopt(t *testing.T, dir string) *fidelity.Node {
 	t.Helper()
-	n, err := parity.Adopt(t.Context(), dir, replica.Options{})
+	n, err := fidelity.Adopt(t.Context(), dir, replica.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +82,9 @@ func checkNothingLost(t *testing.T, r k8s.Result) {
 
 // checkTruth compares what ovs-ofctl said on the live node with what it says on
 // the replica.
-func checkTruth(t *testing.T, n *parity.Node, truth string) {
+func checkTruth(t *testing.T, n *fidelity.Node, truth string) {
 	t.Helper()
-	differ, err := parity.Truth(truth, func(args ...string) (string, error) { return n.Tool(t.Context(), "ovs-ofctl", args...) })
+	differ, err := fidelity.Truth(truth, func(args ...string) (string, error) { return n.Tool(t.Context(), "ovs-ofctl", args...) })
 	if err != nil {
 		t.Fatal(err)
 	}

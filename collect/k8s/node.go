@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/node"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -24,7 +24,7 @@ type visit struct {
 	target Target // where OVS is asked
 	survey *survey
 	shared *shared // nil where one node is collected
-	told   *node.Node
+	told   *recording.Node
 }
 
 // ask takes the node's OVS, and its OVN databases. What could not be had of
@@ -118,7 +118,7 @@ func (v *visit) database(target Target, f frame, k workdir.Kind) {
 		v.lostDatabase(k, origin+": "+f.failure())
 		return
 	}
-	v.told.Databases = append(v.told.Databases, node.Database{Origin: origin, File: f.file, Size: f.size})
+	v.told.Databases = append(v.told.Databases, recording.Database{Origin: origin, File: f.file, Size: f.size})
 }
 
 func (v *visit) lostDatabase(k workdir.Kind, text string) {
@@ -133,7 +133,7 @@ func (v *visit) lostDatabase(k workdir.Kind, text string) {
 // the whole node. One that failed is lost, unless there was nothing to tell; a
 // dump is, if no OpenFlow version had it.
 func (v *visit) outputs(frames []frame, bridge string) {
-	failed := map[node.Meaning][]frame{}
+	failed := map[recording.Meaning][]frame{}
 	for _, f := range frames {
 		m, version, known := meaning(f.name)
 		switch {
@@ -141,7 +141,7 @@ func (v *visit) outputs(frames []frame, bridge string) {
 		case f.code != 0:
 			failed[m] = append(failed[m], f)
 		default:
-			o := node.Output{Meaning: m, Bridge: bridge, OpenFlow: version, Origin: v.target.String() + ": " + command(f.name, bridge), File: f.file, Size: f.size}
+			o := recording.Output{Meaning: m, Bridge: bridge, OpenFlow: version, Origin: v.target.String() + ": " + command(f.name, bridge), File: f.file, Size: f.size}
 			v.told.All = append(v.told.All, o)
 			if said := f.firstError(); said != "" {
 				v.told.Remarks = append(v.told.Remarks, command(f.name, bridge)+" said as well: "+said)
@@ -158,9 +158,9 @@ func (v *visit) outputs(frames []frame, bridge string) {
 // lost names a command that failed, in all the ways that were tried, by the
 // most telling failure: that a version is not spoken is none. Flows every
 // bridge has.
-func (v *visit) lost(m node.Meaning, failed []frame, bridge string) {
+func (v *visit) lost(m recording.Meaning, failed []frame, bridge string) {
 	i := slices.IndexFunc(failed, func(f frame) bool { return !f.unsupported() })
-	if i < 0 && m == node.Flows {
+	if i < 0 && m == recording.Flows {
 		i = 0
 	}
 	if i >= 0 {
@@ -170,15 +170,15 @@ func (v *visit) lost(m node.Meaning, failed []frame, bridge string) {
 
 // meaning reads the name of a frame: "dump-flows OpenFlow15", "list Port",
 // "bfd/show". known is false for those that are no output to keep.
-func meaning(name string) (m node.Meaning, version string, known bool) {
+func meaning(name string) (m recording.Meaning, version string, known bool) {
 	word, rest, _ := strings.Cut(name, " ")
 	switch {
 	case word == "list":
-		return node.Meaning(workdir.RecordedList(rest)), "", true
+		return recording.Meaning(workdir.RecordedList(rest)), "", true
 	case rest != "":
-		return node.Meaning(word), rest, true
+		return recording.Meaning(word), rest, true
 	}
-	return node.Meaning(strings.ReplaceAll(name, "/", ".")), "", strings.Contains(name, "/")
+	return recording.Meaning(strings.ReplaceAll(name, "/", ".")), "", strings.Contains(name, "/")
 }
 
 // command is what was run for a frame, as a person would.

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
 )
 
 // Target is a container that commands are run in.
@@ -48,7 +48,7 @@ type transfer struct {
 	spool string        // a folder for what comes
 	stall time.Duration // how long a stream may be silent
 	bytes func(n int)   // is told of what comes; nil for nobody
-	most  int64         // that may come in all, in bytes; 0 for limit.Default's
+	most  int64         // that may come in all, in bytes; 0 for archive.Default's
 	total atomic.Int64
 }
 
@@ -114,7 +114,7 @@ func group(frames []frame) [][]frame {
 
 // isFinal tells errors after which another try would end alike.
 func isFinal(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, errFar) || errors.Is(err, errLocal) || errors.Is(err, limit.ErrLimit) || isRefused(err)
+	return ctx.Err() != nil || errors.Is(err, errFar) || errors.Is(err, errLocal) || errors.Is(err, archive.ErrLimit) || isRefused(err)
 }
 
 // drop removes the output of frames that nobody wants.
@@ -178,8 +178,8 @@ func (t *transfer) receive(ctx context.Context, target Target, argv []string, st
 	defer watch.Stop()
 	came := func(n int) {
 		watch.Reset(t.stall)
-		if most := cmp.Or(t.most, limit.Default().Bytes); t.total.Add(int64(n)) > most {
-			cancel(fmt.Errorf("%w: over %d bytes came; if that is right, raise it with --max-size", limit.ErrLimit, most))
+		if most := cmp.Or(t.most, archive.Default().Bytes); t.total.Add(int64(n)) > most {
+			cancel(fmt.Errorf("%w: over %d bytes came; if that is right, raise it with --max-size", archive.ErrLimit, most))
 		}
 		if t.bytes != nil {
 			t.bytes(n)

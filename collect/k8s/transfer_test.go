@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
 )
 
 // loopback runs commands here.
@@ -128,12 +128,12 @@ func TestShells(t *testing.T) {
 	}
 }
 
-// recording is what one run of a text sends.
-type recording struct{ stdout, stderr []byte }
+// taken is what one run of a text sends.
+type taken struct{ stdout, stderr []byte }
 
-func record1(t *testing.T, argv []string) recording {
+func record1(t *testing.T, argv []string) taken {
 	t.Helper()
-	var r recording
+	var r taken
 	var stdout, stderr bytes.Buffer
 	if err := (loopback{[]string{"sh"}}).Exec(t.Context(), Target{}, argv, &stdout, &stderr); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func record1(t *testing.T, argv []string) recording {
 // faulty gives what a real run sent, but not all of it, or not as it was.
 type faulty struct {
 	t     *testing.T
-	spoil func(try int, r recording) (recording, error)
+	spoil func(try int, r taken) (taken, error)
 	try   int
 }
 
@@ -215,26 +215,26 @@ func checkThree(t *testing.T, frames []frame) {
 // an error that says what.
 func TestFaults(t *testing.T) {
 	broken := errors.New("connection reset by peer")
-	faults := map[string]func(r recording) (recording, error){
-		"cut short, no error": func(r recording) (recording, error) { r.stdout = r.stdout[:len(r.stdout)/2]; return r, nil },
-		"cut short, error":    func(r recording) (recording, error) { r.stdout = r.stdout[:len(r.stdout)/2]; return r, broken },
-		"nothing, no error":   func(recording) (recording, error) { return recording{}, nil },
-		"stderr lost":         func(r recording) (recording, error) { r.stderr = nil; return r, nil },
-		"a byte flipped": func(r recording) (recording, error) {
+	faults := map[string]func(r taken) (taken, error){
+		"cut short, no error": func(r taken) (taken, error) { r.stdout = r.stdout[:len(r.stdout)/2]; return r, nil },
+		"cut short, error":    func(r taken) (taken, error) { r.stdout = r.stdout[:len(r.stdout)/2]; return r, broken },
+		"nothing, no error":   func(taken) (taken, error) { return taken{}, nil },
+		"stderr lost":         func(r taken) (taken, error) { r.stderr = nil; return r, nil },
+		"a byte flipped": func(r taken) (taken, error) {
 			r.stdout = bytes.Replace(r.stdout, []byte("second"), []byte("secund"), 1)
 			return r, nil
 		},
-		"a byte missing": func(r recording) (recording, error) {
+		"a byte missing": func(r taken) (taken, error) {
 			r.stdout = bytes.Replace(r.stdout, []byte("third"), []byte("thid"), 1)
 			return r, nil
 		},
-		"a command missing":     func(r recording) (recording, error) { r.stdout = without(r.stdout, "two"); return r, nil },
-		"errors of one missing": func(r recording) (recording, error) { r.stderr = without(r.stderr, "two"); return r, nil },
-		"something before it":   func(r recording) (recording, error) { r.stdout = append([]byte("motd\n"), r.stdout...); return r, nil },
+		"a command missing":     func(r taken) (taken, error) { r.stdout = without(r.stdout, "two"); return r, nil },
+		"errors of one missing": func(r taken) (taken, error) { r.stderr = without(r.stderr, "two"); return r, nil },
+		"something before it":   func(r taken) (taken, error) { r.stdout = append([]byte("motd\n"), r.stdout...); return r, nil },
 	}
 	for name, spoil := range faults {
 		t.Run(name, func(t *testing.T) {
-			once := &faulty{t: t, spoil: func(try int, r recording) (recording, error) {
+			once := &faulty{t: t, spoil: func(try int, r taken) (taken, error) {
 				if try == 1 {
 					return spoil(r)
 				}
@@ -245,7 +245,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("after one fault: %d frames, %d tries, %v", len(frames), once.try, err)
 			}
 			checkThree(t, frames)
-			always := &faulty{t: t, spoil: func(_ int, r recording) (recording, error) { return spoil(r) }}
+			always := &faulty{t: t, spoil: func(_ int, r taken) (taken, error) { return spoil(r) }}
 			frames, err = fetch(t, always, time.Minute, threeCommands)
 			if !errors.Is(err, errShort) || len(frames) != 0 || always.try != tries || !strings.Contains(err.Error(), "ns/pod/container") {
 				t.Errorf("with the fault always: %d frames, %d tries, %v", len(frames), always.try, err)
@@ -269,7 +269,7 @@ func without(stream []byte, name string) []byte {
 // TestWholeDespiteError: what is proven whole counts, whatever the connection
 // says when it ends.
 func TestWholeDespiteError(t *testing.T) {
-	late := &faulty{t: t, spoil: func(_ int, r recording) (recording, error) { return r, errors.New("error at the end") }}
+	late := &faulty{t: t, spoil: func(_ int, r taken) (taken, error) { return r, errors.New("error at the end") }}
 	frames, err := fetch(t, late, time.Minute, threeCommands)
 	if err != nil || len(frames) != 3 || late.try != 1 {
 		t.Errorf("%d frames, %d tries, %v", len(frames), late.try, err)
@@ -281,7 +281,7 @@ func TestEach(t *testing.T) {
 	const text = prologue + `i=0;for b;do i=$((i+1));f "$i name" printf '%s' "$b";f "$i done" true;done
 z`
 	var asked [][]string
-	cutting := &faulty{t: t, spoil: func(_ int, r recording) (recording, error) {
+	cutting := &faulty{t: t, spoil: func(_ int, r taken) (taken, error) {
 		third := bytes.Index(r.stdout, []byte("{2 done"))
 		if third > 0 {
 			r.stdout = r.stdout[:third+3]
@@ -303,7 +303,7 @@ z`
 	if len(asked) != 5 || len(asked[4]) != 1 {
 		t.Errorf("asked for %q", asked)
 	}
-	none := &faulty{t: t, spoil: func(int, recording) (recording, error) { return recording{}, nil }}
+	none := &faulty{t: t, spoil: func(int, taken) (taken, error) { return taken{}, nil }}
 	tr.exec = none
 	if _, err := tr.each(t.Context(), Target{}, text, []string{"br0"}); !errors.Is(err, errShort) || none.try != tries {
 		t.Errorf("%d tries: %v", none.try, err)
@@ -456,7 +456,7 @@ func TestEndless(t *testing.T) {
 	var asked [][]string
 	tr := &transfer{exec: counting{loopback{[]string{"sh"}}, &asked}, spool: t.TempDir(), stall: time.Minute, most: 1 << 20}
 	_, err := tr.run(t.Context(), Target{}, "exec cat /dev/zero")
-	if !errors.Is(err, limit.ErrLimit) || !strings.Contains(err.Error(), "--max-size") {
+	if !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "--max-size") {
 		t.Error(err)
 	}
 	if len(asked) != 1 {

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/internal/seeds"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
+	"ovs-offline/test/captures"
 )
 
 // TestWorkdirOfARealReport: every file stands where the documentation says,
@@ -93,7 +93,7 @@ func TestWorkdirOfARealReport(t *testing.T) {
 // members reads a real archive with tar, as a person would.
 func members(t *testing.T, source string) map[string]string {
 	t.Helper()
-	dir := seeds.Unpack(t, source, "--strip-components=1")
+	dir := captures.Unpack(t, source, "--strip-components=1")
 	content := map[string]string{}
 	for rel, what := range tree(t, dir) {
 		if strings.HasPrefix(what, "-") {
@@ -461,7 +461,7 @@ func TestNothingOutsideTheWorkdir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := seeds.Unpack(t, source)
+	dir := captures.Unpack(t, source)
 	tmp, cwd, home := t.TempDir(), t.TempDir(), t.TempDir()
 	wd := newWorkdir(t)
 	t.Setenv("TMPDIR", tmp)

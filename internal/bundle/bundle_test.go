@@ -15,7 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"ovs-offline/internal/limit"
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/workdir"
 )
 
@@ -103,7 +103,7 @@ func save(t *testing.T, wd *workdir.Dir) []byte {
 func TestRoundTrip(t *testing.T) {
 	wd, other := filled(t), lock(t)
 	first := save(t, wd)
-	if _, _, err := Load(context.Background(), other, bytes.NewReader(first), limit.Limits{}); err != nil {
+	if _, _, err := Load(context.Background(), other, bytes.NewReader(first), archive.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, content(t, wd), content(t, other))
@@ -123,7 +123,7 @@ func TestWhatWasChangedByHandIsSaid(t *testing.T) {
 	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a plain file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
 		t.Errorf("%q, %v", remarks, err)
 	}
-	collections, _, err := Load(context.Background(), other, &b, limit.Limits{})
+	collections, _, err := Load(context.Background(), other, &b, archive.Limits{})
 	if err != nil || len(collections) != 1 || len(collections[0].Files[0].Remarks) != 1 {
 		t.Errorf("%+v, %v", collections, err)
 	}
@@ -215,7 +215,7 @@ func TestHostileBundles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wd := filled(t)
 			before, beside := content(t, wd), filepath.Join(filepath.Dir(wd.Path()), "x")
-			_, _, err := Load(context.Background(), wd, bytes.NewReader(pack(t, c.entries...)), limit.Limits{})
+			_, _, err := Load(context.Background(), wd, bytes.NewReader(pack(t, c.entries...)), archive.Limits{})
 			if !errors.Is(err, c.want) {
 				t.Errorf("%v, not %v", err, c.want)
 			}
@@ -233,17 +233,17 @@ func TestBomb(t *testing.T) {
 	zeros := strings.Repeat("\x00", 150<<20)
 	bomb := pack(t, head(file("recorded/x", zeros)), plain(manifestName, `{"format":1}`), plain("recorded/x", zeros))
 	wd := lock(t)
-	_, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limit.Limits{})
-	if !errors.Is(err, limit.ErrLimit) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "--max-ratio") {
+	_, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), archive.Limits{})
+	if !errors.Is(err, archive.ErrLimit) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "--max-ratio") {
 		t.Errorf("%d bytes: %v", len(bomb), err)
 	}
 	same(t, nil, content(t, wd))
-	limits := limit.Default()
+	limits := archive.Default()
 	limits.FileBytes = 1 << 20
-	if _, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits); !errors.Is(err, limit.ErrLimit) || !strings.Contains(err.Error(), "--max-file-size") {
+	if _, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "--max-file-size") {
 		t.Errorf("one large file: %v", err)
 	}
-	limits = limit.Default()
+	limits = archive.Default()
 	limits.Ratio = 1 << 20
 	if _, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits); err != nil {
 		t.Errorf("allowed: %v", err)
@@ -257,7 +257,7 @@ func TestCutOffOrChanged(t *testing.T) {
 	other := filled(t)
 	before := content(t, other)
 	for n := range whole {
-		if _, _, err := Load(context.Background(), other, bytes.NewReader(whole[:n]), limit.Limits{}); err == nil {
+		if _, _, err := Load(context.Background(), other, bytes.NewReader(whole[:n]), archive.Limits{}); err == nil {
 			t.Fatalf("%d of %d bytes are taken for all", n, len(whole))
 		}
 	}
@@ -266,7 +266,7 @@ func TestCutOffOrChanged(t *testing.T) {
 		changed := bytes.Clone(whole)
 		changed[n] ^= 0x10
 		fresh := lock(t)
-		if _, _, err := Load(context.Background(), fresh, bytes.NewReader(changed), limit.Limits{}); err == nil {
+		if _, _, err := Load(context.Background(), fresh, bytes.NewReader(changed), archive.Limits{}); err == nil {
 			// zstd's own header has bits that mean nothing; the data are what they were.
 			same(t, content(t, wd), content(t, fresh))
 		} else {

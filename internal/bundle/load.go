@@ -10,17 +10,17 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/limit"
 	"ovs-offline/internal/workdir"
 )
 
 // Load puts the data of a bundle into a workdir, in place of all that it holds,
 // or leaves the workdir as it is. It returns what was collected and what a
 // person should know of it.
-func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits limit.Limits) ([]workdir.Collection, []string, error) {
-	packed := &limit.Counter{Reader: interrupt.Reader(ctx, r)}
-	meter := limit.New(limits, func() int64 { return packed.N })
+func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limits) ([]workdir.Collection, []string, error) {
+	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
+	meter := archive.New(limits, func() int64 { return packed.N })
 	// With one decoder, all is read by who asks for it.
 	zip, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
@@ -60,7 +60,7 @@ type loader struct {
 	ctx      context.Context
 	tar      *tar.Reader
 	content  io.Reader // of the file at which tar is
-	meter    *limit.Meter
+	meter    *archive.Meter
 	head     Head
 	manifest workdir.Manifest
 	left     map[string]workdir.File // those that are announced and yet to come
@@ -138,7 +138,7 @@ func (l *loader) broken(err error) error {
 	if l.ctx.Err() != nil {
 		return l.ctx.Err()
 	}
-	if errors.Is(err, limit.ErrLimit) {
+	if errors.Is(err, archive.ErrLimit) {
 		return err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -190,5 +190,5 @@ func (l *loader) damaged(err error) error {
 
 // told tells the errors that say what is the matter by themselves.
 func (l *loader) told(err error) bool {
-	return l.ctx.Err() != nil || errors.Is(err, ErrDamaged) || errors.Is(err, limit.ErrLimit)
+	return l.ctx.Err() != nil || errors.Is(err, ErrDamaged) || errors.Is(err, archive.ErrLimit)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/seeds"
+	"ovs-offline/test/captures"
 )
 
 // header makes what follows it the second line of a dump: the first one has
@@ -16,7 +16,7 @@ const header = "NXST_FLOW reply (xid=0x4):\n"
 // seed gives a fuzz test the captured members of a kind, and what dumps hold at times.
 func seed(f *testing.F, pattern string) {
 	f.Helper()
-	seeds.Captured(f, pattern, 2048, func(content []byte) { f.Add(content) })
+	captures.Captured(f, pattern, 2048, func(content []byte) { f.Add(content) })
 	for _, text := range []string{
 		"", "\n", "\x00", "OFPST_FLOW reply (OF1.5) (xid=0x2):\n cookie=0x0, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1,in_port=\"a b\" actions=learn(table=2,idle_timeout=5)\r\n",
 		" ***decode error: OFPBMC_BAD_FIELD***\n00000000  06 13\n", "ovs-ofctl: x\n", " actions=", "priority=1 actions=\n\" actions=,((", "set_field:0x5/0xf->ip_dscp actions=set_field:3/0->mpls_label,igmp",
@@ -124,7 +124,7 @@ func FuzzGroups(f *testing.F) {
 
 func FuzzMeters(f *testing.F) {
 	seed(f, "*dump-meters*")
-	seeds.Captured(f, "*meter-stats*", 2048, func(content []byte) { f.Add(content) })
+	captures.Captured(f, "*meter-stats*", 2048, func(content []byte) { f.Add(content) })
 	f.Fuzz(func(t *testing.T, dump []byte) {
 		entries(t, dump, func(dump []byte) ([]Entry, []Problem) { return Meters(bytes.NewReader(dump)) })
 		for id, age := range MeterAges(bytes.NewReader(dump)) {

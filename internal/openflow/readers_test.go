@@ -15,7 +15,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"ovs-offline/internal/seeds"
+	"ovs-offline/test/captures"
 )
 
 // allFlows reads a dump to its end.
@@ -47,7 +47,7 @@ func dumps(t *testing.T) map[string][]byte {
 	}
 	found := map[string][]byte{}
 	for _, report := range reports {
-		dir := seeds.Unpack(t, report)
+		dir := captures.Unpack(t, report)
 		files, _ := filepath.Glob(filepath.Join(dir, "*/sos_commands/openvswitch/*"))
 		for _, file := range files {
 			raw, err := os.ReadFile(file)

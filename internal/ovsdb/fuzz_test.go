@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"ovs-offline/internal/seeds"
+	"ovs-offline/test/captures"
 )
 
 func FuzzInspect(f *testing.F) {
@@ -21,7 +21,7 @@ func FuzzInspect(f *testing.F) {
 	f.Add([]byte("OVSDB JSON 1 \n"))
 	f.Add([]byte("OVSDB JSON 9223372036854775807 00\n{}\n"))
 	f.Add(append(schema, rec("JSON", `{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"a":["uuid","0190fe17-d1ae-7091-a034-22ade2121dc0"]}},"_is_diff":true}`)...))
-	seeds.Captured(f, "*.db", 16384, func(content []byte) { f.Add(content) })
+	captures.Captured(f, "*.db", 16384, func(content []byte) { f.Add(content) })
 	f.Add([]byte{0x1f, 0x8b, 8, 0})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		info, err := Inspect(t.Context(), bytes.NewReader(file))
@@ -57,7 +57,7 @@ func FuzzRebuild(f *testing.F) {
 	f.Add(one.Replace(`{"R":{"A":{"t":["set",[["uuid","B"]]]}},"T":{"B":{"n":"x","o":["uuid","B"]}}}`), one.Replace(`{"T":{"B":{"n":"y","m":["map",[["a","b"]]]},"A":null},"_is_diff":true}`))
 	f.Add(one.Replace(`{"T":{"A":{"n":"x","o":["uuid","B"]},"B":{"n":"x","o":["uuid","A"]}}}`), one.Replace(`{"T":{"A":{"w":["map",[["k",["uuid","B"]]]]}},"R":{"A":{},"B":{}}}`))
 	f.Add(`{"T":null}`, `{"T":{"":{"n":["set",[[],{}]]}},"_is_diff":true}`)
-	seeds.Captured(f, "conf.db", 4096, func(content []byte) { f.Add(string(content), "{}") })
+	captures.Captured(f, "conf.db", 4096, func(content []byte) { f.Add(string(content), "{}") })
 	f.Fuzz(func(t *testing.T, first, second string) {
 		out, err := newOutput(t.TempDir() + "/db")
 		if err != nil {
@@ -84,7 +84,7 @@ func FuzzRebuild(f *testing.F) {
 
 func FuzzListing(f *testing.F) {
 	for _, pattern := range []string{"*list_interface", "*list_Open_vSwitch", "*list_bridge"} {
-		seeds.Captured(f, pattern, 4096, func(content []byte) { f.Add(string(content)) })
+		captures.Captured(f, pattern, 4096, func(content []byte) { f.Add(string(content)) })
 	}
 	f.Add("_uuid : x\n_uuid               : 0190fe17-d1ae-7091-a034-22ade2121dc0\r\na: b\nname                : \"\x1b[1m\"\n")
 	f.Fuzz(func(t *testing.T, text string) {

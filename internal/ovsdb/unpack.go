@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/limit"
 )
 
 // unpacked is what a gzip stream holds, in a file that has no name any more: a
@@ -31,7 +31,7 @@ const (
 // unpack reads a gzip stream to its end. One that is cut off or broken ends
 // early rather than failing: what came before is a database with a torn tail.
 func unpack(ctx context.Context, r io.Reader, folder string) (*unpacked, error) {
-	packed := &limit.Counter{Reader: interrupt.Reader(ctx, r)}
+	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
 	zip, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: gzip data that cannot be unpacked: %w", ErrNotDatabase, err)

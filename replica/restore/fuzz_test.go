@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/internal/seeds"
+	"ovs-offline/test/captures"
 )
 
 // FuzzRecorded gives any text to the readers of what commands said on the node.
 func FuzzRecorded(f *testing.F) {
 	for _, pattern := range []string{"*bfd.show*", "*bond.show*", "*lacp.show*", "*route.show*", "*tnl.arp.show*", "*tnl.ports.show*", "*mdb.show*",
 		"*bridge.dump-flows*", "*list_interface", "*list_bridge"} {
-		seeds.Captured(f, pattern, 2048, func(content []byte) { f.Add(string(content)) })
+		captures.Captured(f, pattern, 2048, func(content []byte) { f.Add(string(content)) })
 	}
 	f.Add("---- b0 ----\nbond_mode: balance-tcp\nlacp_status: negotiated\nactive-backup primary: <none>\nactive member mac: 0a:00:00:00:00:01(p1)\n\nmember p1: enabled\n  active member\n  may_enable: true\n  hash 12: 3 kB load\n")
 	f.Add("---- b0 ----\n  status: active negotiated\nmember: p1: current attached\n  port_id: 1\n  actor sys_id: aa:55:aa:55:00:01\n  partner state: activity timeout aggregation\n")

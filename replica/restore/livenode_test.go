@@ -11,12 +11,12 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/collect/sos"
-	"ovs-offline/internal/trace"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/trace"
 )
 
 func TestMain(m *testing.M) {

@@ -3,7 +3,7 @@ package restore
 import (
 	"path/filepath"
 
-	"ovs-offline/internal/ovssave"
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 )
 
@@ -21,7 +21,7 @@ func (n *Node) saveScript() (saveScript, error) {
 		return s, err
 	}
 	defer f.Close()
-	parts, cut, err := ovssave.Read(f)
+	parts, cut, err := openflow.ReadSaveScript(f)
 	if cut != "" {
 		n.Report.remarkOnce(n.relative(f.Name()) + " " + cut + ": what follows is not read")
 	}

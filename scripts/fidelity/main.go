@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"ovs-offline/internal/command"
-	"ovs-offline/internal/parity"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/fidelity"
 )
 
 const (
@@ -41,7 +41,7 @@ func run(ctx context.Context, chosen []string) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	fmt.Printf("%-22s %s\n", "node", parity.Header)
+	fmt.Printf("%-22s %s\n", "node", fidelity.Header)
 	if len(chosen) == 0 {
 		if chosen, err = all(ctx); err != nil {
 			return err
@@ -75,14 +75,14 @@ func all(ctx context.Context) ([]string, error) {
 }
 
 // record brings a topology up, or finds what was recorded of a node earlier.
-func record(ctx context.Context, what, dir string) (parity.Recording, error) {
+func record(ctx context.Context, what, dir string) (fidelity.Recording, error) {
 	switch {
 	case !strings.Contains(what, "/"):
-		return parity.Lab(ctx, lab, what, dir)
+		return fidelity.Lab(ctx, lab, what, dir)
 	case exists(filepath.Join(what, "live")):
-		return parity.Recorded(what)
+		return fidelity.Recorded(what)
 	default:
-		return parity.Capture(ctx, what, dir)
+		return fidelity.Capture(ctx, what, dir)
 	}
 }
 
@@ -98,8 +98,8 @@ func mkdir(parts ...string) string {
 }
 
 // measure replays one recording and prints its line, and what differs.
-func measure(ctx context.Context, r parity.Recording, dir string) error {
-	n, err := parity.Replay(ctx, r.Report, dir, replica.Options{})
+func measure(ctx context.Context, r fidelity.Recording, dir string) error {
+	n, err := fidelity.Replay(ctx, r.Report, dir, replica.Options{})
 	if err != nil {
 		return err
 	}

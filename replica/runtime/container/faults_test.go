@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/engines"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/docker"
 	"ovs-offline/replica/runtime/podman"
+	"ovs-offline/test/engines"
 )
 
 func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	"ovs-offline/internal/parity"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/fidelity"
 )
 
 const (
@@ -302,7 +302,7 @@ func digest(path string, data []byte) (string, error) {
 	case strings.HasPrefix(path, "db/"):
 		return rows(data)
 	case strings.HasSuffix(path, ".dump"):
-		list := parity.Entries(workdir.Dump(kind), string(data))
+		list := fidelity.Entries(workdir.Dump(kind), string(data))
 		slices.Sort(list)
 		return strings.Join(list, "\n"), nil
 	}

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"ovs-offline/internal/parity"
 	"ovs-offline/replica"
 	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/fidelity"
 )
 
 // platform is one way of deploying OVS and OVN: a node's pods, and what the
@@ -246,7 +246,7 @@ func (b *builder) checkReplica(dir string) {
 		b.t.Fatalf("start: exit %d\n%s\n%s", r.code, r.out, r.complaints)
 	}
 	checkTruth(b.t, dir, b.lab.truth)
-	n, err := parity.Adopt(b.t.Context(), dir, replica.Options{})
+	n, err := fidelity.Adopt(b.t.Context(), dir, replica.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func (b *builder) checkReplica(dir string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Logf("%-24s %s", "", parity.Header)
+	b.t.Logf("%-24s %s", "", fidelity.Header)
 	b.t.Logf("%-24s %s", b.platform, f)
 	if f.Results+f.Balanced != f.Packets || f.Packets == 0 {
 		b.t.Errorf("the result lines of %d of %d packets differ:\n%s", f.Packets-f.Results-f.Balanced, f.Packets, strings.Join(f.Differences, "\n"))

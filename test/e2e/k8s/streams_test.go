@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/internal/parity"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/fidelity"
 )
 
 // most is what the program's memory may grow by, in KiB, for a stream that is
@@ -101,7 +101,7 @@ func (l *lab) checkFlows(t *testing.T, dir string) {
 // entries are a dump's flows, each as its sum.
 func entries(dump []byte) []string {
 	var list []string
-	for _, text := range parity.Entries(workdir.Flows, string(dump)) {
+	for _, text := range fidelity.Entries(workdir.Flows, string(dump)) {
 		list = append(list, fmt.Sprintf("%x", sha256.Sum256([]byte(text))))
 	}
 	slices.Sort(list)

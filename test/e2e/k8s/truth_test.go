@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ovs-offline/internal/parity"
+	"ovs-offline/test/fidelity"
 )
 
 // checkTruth compares what ovs-ofctl said on the live node with what it says
 // on the replica in dir.
 func checkTruth(t *testing.T, dir, truth string) {
 	t.Helper()
-	differ, err := parity.Truth(truth, func(args ...string) (string, error) {
+	differ, err := fidelity.Truth(truth, func(args ...string) (string, error) {
 		out, err := exec.Command(filepath.Join(dir, "bin/ovs-ofctl"), args...).Output()
 		return string(out), err
 	})

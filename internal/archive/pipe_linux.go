@@ -1,0 +1,25 @@
+package archive
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeSize is how far xz may be ahead of its reader, in bytes.
+const pipeSize = 1 << 20
+
+// widen gives a pipe more room than the usual 64 KiB: fewer switches between
+// the two processes. Where it can't be had, all is as usual.
+func widen(pipe io.ReadCloser) {
+	f, ok := pipe.(*os.File)
+	if !ok {
+		return
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
+}

@@ -1,0 +1,91 @@
+// Package portmap rewrites the datapath port numbers in printed traces and
+// datapath flows.
+package portmap
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Ports maps port numbers of one datapath to those of another.
+type Ports map[string]string
+
+var (
+	// actionList matches where a line's datapath actions begin: in a trace, and in
+	// dpctl/dump-flows.
+	actionList = regexp.MustCompile(`(?:^Datapath actions: |\bactions:)(.*)$`)
+	inPort     = regexp.MustCompile(`\bin_port\(([0-9]+)\)`)
+	portNumber = regexp.MustCompile(`^[0-9]+$`)
+)
+
+// Translate rewrites the datapath port numbers in a line of ofproto/trace or of
+// dpctl/dump-flows: outputs among the actions, in_port in a flow. Numbers that
+// are something else, and OpenFlow port numbers, stay.
+func (p Ports) Translate(line string) string {
+	line = inPort.ReplaceAllStringFunc(line, func(found string) string {
+		return "in_port(" + p.number(inPort.FindStringSubmatch(found)[1]) + ")"
+	})
+	m := actionList.FindStringSubmatchIndex(line)
+	if m == nil {
+		return line
+	}
+	return line[:m[2]] + p.actions(line[m[2]:])
+}
+
+func (p Ports) number(n string) string {
+	if other, ok := p[n]; ok {
+		return other
+	}
+	return n
+}
+
+// actions rewrites a list of datapath actions: an action that is a number is an
+// output, and some actions hold lists of actions.
+func (p Ports) actions(text string) string {
+	list := SplitActions(text)
+	for i, action := range list {
+		bare := strings.TrimSpace(action)
+		if portNumber.MatchString(bare) {
+			list[i] = strings.Replace(action, bare, p.number(bare), 1)
+			continue
+		}
+		if open := strings.IndexByte(action, '('); open >= 0 && strings.HasSuffix(action, ")") && holdsActions(action[:open]) {
+			list[i] = action[:open+1] + p.actions(action[open+1:len(action)-1]) + ")"
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+// holdsActions tells the actions whose arguments are actions or hold them
+// (ovs-actions(7), odp-util.c: clone, sample, check_pkt_len, tnl_push).
+func holdsActions(name string) bool {
+	switch name {
+	case "clone", "sample", "actions", "check_pkt_len", "gt", "le":
+		return true
+	}
+	return false
+}
+
+// SplitActions splits a list of datapath actions at the commas outside
+// parentheses and quotes.
+func SplitActions(text string) []string {
+	var out []string
+	depth, start, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth == 0:
+			out = append(out, text[start:i])
+			start = i + 1
+		}
+	}
+	return append(out, text[start:])
+}

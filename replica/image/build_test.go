@@ -1,0 +1,121 @@
+package image_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"ovs-offline/replica/image"
+	"ovs-offline/replica/runtime/container"
+	"ovs-offline/test/engines"
+)
+
+// TestCheck: what comes from outside is refused before an engine is asked.
+func TestCheck(t *testing.T) {
+	for _, b := range []image.Build{
+		{Repo: "ext::sh -c id"}, {Repo: "--upload-pack=id"}, {Repo: "/etc"}, {Repo: "file:///etc"}, {Repo: "https://host/$(id)"},
+		{Repo: "https://host/a b"}, {Repo: "https:///x"}, {Repo: "https://host/\nRUN id"},
+		{Commit: "-f"}, {Commit: "a;id"}, {Commit: "main..other"}, {Commit: "a b"}, {Commit: "$(id)"}, {Commit: "a\nb"},
+		{Platform: "linux"}, {Platform: "linux/arm64/v8/x"}, {Platform: "--x"}, {Name: "UPPER case"}, {Name: "a:b:c"},
+	} {
+		if err := b.Check(); !errors.Is(err, image.ErrBadBuild) {
+			t.Errorf("%+v: %v", b, err)
+		}
+	}
+	for _, b := range []image.Build{
+		{}, {Repo: "https://example.org/ovn-org/ovn.git"}, {Repo: "git://example.org:9418/ovn", Commit: "v24.03.1"},
+		{Commit: "b24b1f0"}, {Commit: "branch-23.06"}, {Commit: "origin/main"}, {Platform: "linux/arm64"}, {Platform: "linux/arm/v7"},
+		{Name: "ovs-offline"}, {Name: "localhost/a/b:c"},
+	} {
+		if err := b.Check(); err != nil {
+			t.Errorf("%+v: %v", b, err)
+		}
+	}
+}
+
+// TestRun goes the whole way of a build, with steps that need no network.
+func TestRun(t *testing.T) {
+	h := fromHost(t)
+	for _, name := range engines.Labels()[1:] {
+		t.Run(name, func(t *testing.T) {
+			e, c := engine(t, name)
+			base, err := h.Load(t.Context(), e, "", "1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := map[string]string{"REPO": `a "b" $(id) ; 'c'`}
+			containerfile := "FROM " + base.Name + `
+WORKDIR /usr/share/ovs-offline
+ARG REPO
+RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && printf %s "$REPO" >repo
+`
+			var progress strings.Builder
+			made, err := image.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, args, "1.2.3", &progress)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &progress)
+			}
+			if made.Labels[container.LabelOVSVersion] != "9.8.7" || made.Labels[container.LabelOVNVersion] != "99.3.1" ||
+				made.Labels["ovs-offline.made"] != "source" || !strings.HasSuffix(made.Name, ":ovs-9.8.7-ovn-99.3.1") {
+				t.Errorf("%+v", made)
+			}
+			if !strings.Contains(progress.String(), "RUN printf") {
+				t.Errorf("progress:\n%s", &progress)
+			}
+			if said := c.lockedDown(t, made.Name, "cat /usr/share/ovs-offline/repo"); said != args["REPO"] {
+				t.Errorf("the argument became %q", said)
+			}
+			checkNoLeftovers(t, c)
+
+			containerfile = "FROM " + base.Name + "\nRUN echo this step failed >&2; exit 7\n"
+			progress.Reset()
+			_, err = image.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, args, "1", &progress)
+			if err == nil || !strings.Contains(err.Error(), "7") || !strings.Contains(progress.String(), "this step failed") {
+				t.Errorf("%v\n%s", err, &progress)
+			}
+			checkNoLeftovers(t, c)
+		})
+	}
+}
+
+// checkNoLeftovers: no container and no name of a build in progress is left.
+func checkNoLeftovers(t *testing.T, c *commandLine) {
+	t.Helper()
+	if out := c.run(t, "ps", "--all", "--quiet"); out != "" {
+		t.Errorf("containers left: %s", out)
+	}
+	if out := c.run(t, "images", "--format", "{{.Repository}}"); strings.Contains(out, "building") {
+		t.Errorf("images left: %s", out)
+	}
+}
+
+// baseEnv names a tar of a Debian root, which stands in for the base image
+// where there is no registry.
+const baseEnv = "OVS_OFFLINE_TEST_BASE"
+
+// TestPackages builds the image of distribution packages, from the network.
+func TestPackages(t *testing.T) {
+	base := os.Getenv(baseEnv)
+	if base == "" {
+		t.Skipf("downloads packages, for minutes: to have it, make a base image (debootstrap --variant=minbase stable DIR; tar -C DIR -cf FILE .) and name it in %s", baseEnv)
+	}
+	for _, name := range engines.Labels()[1:] {
+		t.Run(name, func(t *testing.T) {
+			e, c := engine(t, name)
+			c.run(t, "import", base, "docker.io/library/debian:stable-slim")
+			var progress strings.Builder
+			made, err := image.Build{}.OnHostNetwork().Run(t.Context(), e, "1", &progress)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &progress)
+			}
+			t.Logf("%s: %d MB", made.Name, made.Size/1e6)
+			said := c.lockedDown(t, made.Name, "ovs-vswitchd --version; ovn-nbctl --version; ovn-detrace --help")
+			for _, want := range []string{" " + made.Versions.OVS + "\n", "ovn-nbctl " + made.Versions.OVN + "\n", "ovn-detrace"} {
+				if !strings.Contains(said, want) {
+					t.Errorf("no %q in:\n%s", want, said)
+				}
+			}
+			checkDetrace(t, c, made.Name)
+		})
+	}
+}

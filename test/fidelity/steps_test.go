@@ -1,0 +1,311 @@
+package fidelity
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ovs-offline/internal/command"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/restore"
+)
+
+// A case shows what a step is for: without it, the replica scores lower.
+type stepCase struct {
+	step     string
+	topology string // of the lab, or one of the captures
+	score    func(t *testing.T, n *Node, r Recording) int
+}
+
+// stepCases has one for each step; TestEachStepIsNeeded checks that.
+func stepCases() []stepCase {
+	const compute, worker = "ovn-openstack-compute", "ovn-kubernetes-worker"
+	return []stepCase{
+		{"dead ports", "ml2-ovs", results},
+		{"port numbers", compute, is(requestedNumberIsIgnored)},
+		{"port types", "dpdk", results},
+		{"datapath types", "dpdk", results},
+		{"fail mode", "monitoring", results},
+		{"identity", compute, is(sameIdentity)},
+		{"monitors", "monitoring", results},
+		{"host settings", compute, is(fewThreads)},
+		{"flood order", "ml2-ovs", results},
+		{"datapath features", compute, results},
+		{"datapath ports", worker, is(samePortNumbers)},
+		{"TLV maps", worker, is(sameTLVMap)},
+		{"meters", worker, is(sameDump(workdir.Meters))},
+		{"groups", worker, results},
+		{"flows", worker, results},
+		{"learned MACs", worker, results},
+		{"port states", "switching", results},
+		{"fragments", "switching", is(sameFragments)},
+		{"spanning trees", "switching", is(sameTreeStates)},
+		{"native tunnels", "dpdk", results},
+		{"BFD", compute, is(sameForwarding)},
+		{"CFM", "monitoring", results},
+		{"bonds", "dpdk", results},
+		{"liveness", "monitoring", results},
+		{"multicast groups", "switching", is(sameMulticast)},
+		{"clock", compute, is(clockStands)},
+	}
+}
+
+// withoutCase are the steps that no traces or dumps of an isolated replica need.
+func withoutCase() map[string]string {
+	return map[string]string{
+		"controllers": "it leaves the rows as they are where the daemons are isolated; replica/restore tests it where they are not",
+	}
+}
+
+// TestEachStepIsNeeded leaves each step out in turn.
+func TestEachStepIsNeeded(t *testing.T) {
+	var missing []string
+	for _, s := range append(restore.Edits(), restore.Steps()...) {
+		if _, excused := withoutCase()[s.Name]; !excused && !slices.ContainsFunc(stepCases(), func(c stepCase) bool { return c.step == s.Name }) {
+			missing = append(missing, s.Name)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("no case shows what these steps are for: %q", missing)
+	}
+	byTopology := map[string][]stepCase{}
+	for _, c := range stepCases() {
+		byTopology[c.topology] = append(byTopology[c.topology], c)
+	}
+	for topology, cases := range byTopology {
+		t.Run(topology, func(t *testing.T) {
+			r := recording(t, topology)
+			n := run(t, r, replica.Options{})
+			checkAlone(t, n)
+			if topology == "ovn-openstack-compute" {
+				changeDatabase(t, n)
+			}
+			for _, c := range cases {
+				t.Run(strings.ReplaceAll(c.step, " ", "_"), func(t *testing.T) { tryWithout(t, n, r, c) })
+			}
+		})
+	}
+}
+
+// checkAlone looks into the network that ovs-vswitchd lives in, whatever the
+// node's database names: controllers, managers, collectors, tunnels. It has a
+// loopback, by which nothing leaves, and no sockets but those by which sFlow,
+// IPFIX and NetFlow talk to its discard port.
+func checkAlone(t *testing.T, n *Node) {
+	t.Helper()
+	pid := strings.TrimSpace(recorded(t, filepath.Join(n.Workdir.VarRun(workdir.OVS), "ovs-vswitchd.pid")))
+	proc := func(table string) []string {
+		lines := strings.Split(strings.TrimSpace(recorded(t, filepath.Join("/proc", pid, "net", table))), "\n")
+		return lines[1:]
+	}
+	if devices := proc("dev")[1:]; len(devices) != 1 || !strings.HasPrefix(strings.TrimSpace(devices[0]), "lo:") {
+		t.Errorf("its network has devices %q", devices)
+	}
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw", "raw6", "packet"} {
+		for _, socket := range proc(table) {
+			if table != "udp" || strings.Fields(socket)[2] != "0100007F:0009" {
+				t.Errorf("it has a %s socket: %s", table, socket)
+			}
+		}
+	}
+}
+
+func recording(t *testing.T, name string) Recording {
+	t.Helper()
+	if !strings.HasPrefix(name, "ovn-") {
+		return recordLab(t, name)
+	}
+	needTools(t)
+	r, err := Capture(context.Background(), "../../testdata/captures/"+name, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func tryWithout(t *testing.T, n *Node, r Recording, c stepCase) {
+	ctx := context.Background()
+	if err := n.Restart(ctx, replica.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	with := c.score(t, n, r)
+	if with == 0 {
+		t.Error("with all steps the replica is not like the live node")
+	}
+	if err := n.Restart(ctx, replica.Options{Without: []string{c.step}}); err != nil {
+		t.Log("without it the replica does not start: ", err)
+		return
+	}
+	if without := c.score(t, n, r); without >= with {
+		t.Errorf("it scores %d with the step and %d without", with, without)
+	}
+}
+
+// is makes a score of what is so or not.
+func is(check func(*testing.T, *Node, Recording) bool) func(*testing.T, *Node, Recording) int {
+	return func(t *testing.T, n *Node, r Recording) int {
+		if check(t, n, r) {
+			return 1
+		}
+		return 0
+	}
+}
+
+// results counts the packets whose result lines are equal.
+func results(t *testing.T, n *Node, r Recording) int {
+	f, err := n.Compare(context.Background(), r.Packets, r.Live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Results + f.Balanced
+}
+
+func tool(t *testing.T, n *Node, argv ...string) string {
+	t.Helper()
+	out, err := n.Tool(context.Background(), argv[0], argv[1:]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func recorded(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// sameDump compares what ovs-ofctl dumps with what was collected.
+func sameDump(dump workdir.Dump) func(*testing.T, *Node, Recording) bool {
+	return func(t *testing.T, n *Node, _ Recording) bool {
+		want := Entries(dump, recorded(t, n.Workdir.DumpFile("br-int", dump)))
+		command := map[workdir.Dump]string{workdir.Meters: "dump-meters", workdir.TLV: "dump-tlv-map"}[dump]
+		have := Entries(dump, tool(t, n, "ovs-ofctl", "-O", "OpenFlow15", command, "br-int"))
+		missing, extra := Difference(want, have)
+		return len(want) > 0 && len(missing)+len(extra) == 0
+	}
+}
+
+// sameTLVMap compares the TLV map, which is not to be a stand-in: OVN's own is
+// known without being collected.
+func sameTLVMap(t *testing.T, n *Node, r Recording) bool {
+	return sameDump(workdir.TLV)(t, n, r) && len(n.Report.Placeheld) == 0
+}
+
+// changeDatabase makes of the collected database one as other nodes have it:
+// the live switch could not give a port the number that was asked for, and
+// nobody had set the bridge's MAC address.
+func changeDatabase(t *testing.T, n *Node) {
+	t.Helper()
+	const change = `["Open_vSwitch",
+		{"op":"update","table":"Interface","where":[["name","==","tapvm1aaaaa-aa"]],"row":{"ofport_request":77}},
+		{"op":"mutate","table":"Bridge","where":[],"mutations":[["other_config","delete",["set",["hwaddr","datapath-id"]]]]}]`
+	if _, err := command.Run(context.Background(), command.Command{Argv: []string{"ovsdb-tool", "transact", n.Workdir.Database(workdir.OVS), change}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func requestedNumberIsIgnored(t *testing.T, n *Node, _ Recording) bool {
+	return strings.Contains(tool(t, n, "ovs-ofctl", "-O", "OpenFlow15", "show", "br-int"), " 3(tapvm1aaaaa-aa)")
+}
+
+func sameIdentity(t *testing.T, n *Node, _ Recording) bool {
+	line := regexp.MustCompile(`dpid:[0-9a-f]+|(?m)^ LOCAL\(.*\): addr:.*$`)
+	return sameShow(t, n, line)
+}
+
+// sameShow compares what a pattern finds in ovs-ofctl show of every bridge.
+func sameShow(t *testing.T, n *Node, line *regexp.Regexp) bool {
+	shows, err := filepath.Glob(filepath.Join(n.Workdir.Recorded("bridges"), "*", workdir.RecordedShow))
+	if err != nil || len(shows) == 0 {
+		t.Fatal(shows, err)
+	}
+	same := true
+	for _, path := range shows {
+		want := line.FindAllString(recorded(t, path), -1)
+		have := line.FindAllString(tool(t, n, "ovs-ofctl", "-O", "OpenFlow13", "show", filepath.Base(filepath.Dir(path))), -1)
+		same = same && len(want) > 0 && slices.Equal(want, have)
+	}
+	return same
+}
+
+// fewThreads: a node with many threads costs as many here, for nothing.
+func fewThreads(t *testing.T, n *Node, _ Recording) bool {
+	return strings.Contains(tool(t, n, "ovs-vsctl", "get", "Open_vSwitch", ".", "other_config"), `n-handler-threads="1"`)
+}
+
+func samePortNumbers(_ *testing.T, n *Node, _ Recording) bool {
+	same := len(n.Report.Ports) > 0
+	for _, p := range n.Report.Ports {
+		same = same && (p.Live == p.Replica || p.Replica == "6081") // a tunnel's is translated
+	}
+	return same
+}
+
+// sameFragments: one bridge of the topology drops fragments.
+func sameFragments(t *testing.T, n *Node, _ Recording) bool {
+	return sameShow(t, n, regexp.MustCompile(`frags=\S+`))
+}
+
+// sameTreeStates compares the state of each port in rstp/show with what
+// ovs-vsctl list port said on the live node.
+func sameTreeStates(t *testing.T, n *Node, _ Recording) bool {
+	state := regexp.MustCompile(`rstp_port_state=(\w+)`)
+	want := state.FindAllString(recorded(t, n.Workdir.Recorded(workdir.RecordedListPort)), -1)
+	have := state.FindAllString(tool(t, n, "ovs-vsctl", "list", "port"), -1)
+	slices.Sort(want)
+	slices.Sort(have)
+	return len(want) > 0 && slices.Equal(want, have)
+}
+
+func sameForwarding(t *testing.T, n *Node, _ Recording) bool {
+	session := regexp.MustCompile(`(?m)^---- .* ----\n\s+Forwarding: .*$`)
+	want := session.FindAllString(recorded(t, n.Workdir.Recorded(workdir.RecordedBFD)), -1)
+	have := session.FindAllString(tool(t, n, "ovs-appctl", "bfd/show"), -1)
+	slices.Sort(want)
+	slices.Sort(have)
+	return len(want) > 0 && slices.Equal(want, have)
+}
+
+func sameMulticast(t *testing.T, n *Node, _ Recording) bool {
+	age := regexp.MustCompile(`(?m)\s+\d+$`)
+	same, seen := true, false
+	shows, err := filepath.Glob(filepath.Join(n.Workdir.Recorded("bridges"), "*", workdir.RecordedMDB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range shows {
+		text := recorded(t, path)
+		if strings.Contains(text, "snooping is disabled") {
+			continue
+		}
+		want := strings.Split(age.ReplaceAllString(text, ""), "\n")
+		have := strings.Split(age.ReplaceAllString(tool(t, n, "ovs-appctl", "mdb/show", filepath.Base(filepath.Dir(path))), ""), "\n")
+		missing, extra := Difference(want, have)
+		same = same && len(missing)+len(extra) == 0
+		seen = seen || len(want) > 2
+	}
+	return same && seen
+}
+
+// clockStands reads the age of flows until it moves, for a moment.
+func clockStands(t *testing.T, n *Node, _ Recording) bool {
+	age := regexp.MustCompile(`duration=[0-9.]+s`)
+	read := func() []string { return age.FindAllString(tool(t, n, "ovs-ofctl", "dump-flows", "br-int"), -1) }
+	first := read()
+	for until := time.Now().Add(200 * time.Millisecond); time.Now().Before(until); {
+		if !slices.Equal(first, read()) {
+			return false
+		}
+	}
+	return len(first) > 0
+}

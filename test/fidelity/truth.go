@@ -1,0 +1,92 @@
+package fidelity
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// Truth compares what ovs-ofctl said on a live node, which the lab left in the
+// folder truth, with what it says on the replica, and returns a line for each
+// dump that differs.
+func Truth(truth string, ofctl func(args ...string) (string, error)) ([]string, error) {
+	versions, err := os.ReadFile(filepath.Join(truth, "versions"))
+	if err != nil || len(versions) == 0 {
+		return nil, fmt.Errorf("no truth in %s: %w", truth, err)
+	}
+	var differ []string
+	for line := range strings.Lines(string(versions)) {
+		bridge, version, _ := strings.Cut(strings.TrimSpace(line), " ")
+		for _, d := range []struct {
+			dump    workdir.Dump
+			command string
+		}{{workdir.Flows, "dump-flows"}, {workdir.Groups, "dump-groups"}, {workdir.Meters, "dump-meters"}, {workdir.TLV, "dump-tlv-map"}} {
+			want, err := os.ReadFile(filepath.Join(truth, bridge+"."+string(d.dump)))
+			if err != nil {
+				return nil, err
+			}
+			args := []string{"-O", version, d.command, bridge}
+			if d.dump == workdir.Flows {
+				args = append([]string{"--no-stats"}, args...)
+			}
+			have, err := ofctl(args...)
+			if err != nil {
+				return nil, err
+			}
+			missing, extra := Difference(Entries(d.dump, string(want)), Entries(d.dump, have))
+			if len(missing)+len(extra) > 0 {
+				differ = append(differ, fmt.Sprintf("%s %s: %d of the live node are missing, %d are there that it had not: %.400q %.400q", bridge, d.dump, len(missing), len(extra), missing, extra))
+			}
+		}
+	}
+	return differ, nil
+}
+
+// Entries are a dump's. Timeouts don't count, since a replica's flows have none.
+func Entries(dump workdir.Dump, text string) []string {
+	var list []string
+	var found []openflow.Entry
+	r := strings.NewReader(text)
+	switch dump {
+	case workdir.Flows:
+		for flow, problem := range openflow.Flows(r) {
+			if problem == nil {
+				list = append(list, strings.ReplaceAll(flow.Text, "dec_ttl()", "dec_ttl"))
+			}
+		}
+	case workdir.Groups:
+		found, _ = openflow.Groups(r)
+	case workdir.Meters:
+		found, _ = openflow.Meters(r)
+	case workdir.TLV:
+		found, _ = openflow.TLVMap(r)
+	}
+	for _, e := range found {
+		list = append(list, e.Text)
+	}
+	return list
+}
+
+// Difference compares two lists, whatever their order.
+func Difference(want, have []string) (missing, extra []string) {
+	count := map[string]int{}
+	for _, s := range have {
+		count[s]++
+	}
+	for _, s := range want {
+		if count[s] == 0 {
+			missing = append(missing, s)
+		}
+		count[s]--
+	}
+	for s, n := range count {
+		if n > 0 {
+			extra = append(extra, s)
+		}
+	}
+	return missing, extra
+}

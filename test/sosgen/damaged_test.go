@@ -1,0 +1,172 @@
+package sosgen
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/workdir"
+)
+
+const flowsOf = "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_"
+
+// TestCutReports: what sos cut is used as far as it goes, and told.
+func TestCutReports(t *testing.T) {
+	n := record(t, "openstack")
+	e := newest()
+	name := fmt.Sprintf(reportName, n.Host)
+	whole := n.Report(e)
+	t.Run("a dump cut by sos", func(t *testing.T) {
+		tree, err := Tailed(whole, flowsOf+"br-int", 60_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := replay(t, writeTop(t, name, tree))
+		// Another version of it is whole.
+		s := supplies(e, n)
+		checkBridges(t, n, r, func(b Bridge) supply {
+			has := s(b)
+			if b.Name == "br-int" {
+				has.flows = "OpenFlow14"
+			}
+			return has
+		})
+	})
+	t.Run("all dumps cut by sos", func(t *testing.T) { checkCutDumps(t, n, name, whole, Tailed) })
+	t.Run("all dumps cut without a mark", func(t *testing.T) { checkCutDumps(t, n, name, whole, CutInPlace) })
+	t.Run("the database cut by sos", func(t *testing.T) {
+		tree, err := Tailed(whole, "etc/openvswitch/conf.db", 20_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, report := range map[string]Tree{
+			"with lists of its tables": tree,
+			"without":                  tree.Without("sos_commands/openvswitch/ovs-vsctl_-t_5_list_"),
+		} {
+			t.Run(what, func(t *testing.T) {
+				r := replay(t, writeTop(t, name, report))
+				if r.collected.code != 3 || !strings.Contains(r.collected.err, "--all-logs") {
+					t.Errorf("%d %s", r.collected.code, r.collected.err)
+				}
+				checkBridges(t, n, r, supplies(e, n))
+				r.log(t, n)
+			})
+		}
+	})
+	t.Run("a dangling link to the database", func(t *testing.T) {
+		tree := whole.Without("var/lib/openvswitch/", "etc/openvswitch/").With(Tree{"etc/openvswitch/conf.db": {Link: "../../var/lib/openvswitch/conf.db"}})
+		r := replay(t, writeTop(t, name, tree))
+		if r.collected.code != 3 || !strings.Contains(r.collected.err, "conf.db") {
+			t.Errorf("%d %s", r.collected.code, r.collected.err)
+		}
+	})
+}
+
+// checkCutDumps: of br-int only the ends of its flow dumps are left. What
+// bridge/dump-flows has beside them may fill the gap; else it is told.
+func checkCutDumps(t *testing.T, n *Node, name string, whole Tree, cut func(Tree, string, int) (Tree, error)) {
+	tree := whole.Without("sos_commands/ovn_host/", "sos_commands/openvswitch/ovs-appctl_bridge.dump-flows")
+	for file := range whole {
+		if strings.Contains(file, "dump-flows_br-int") && strings.HasPrefix(file, "sos_commands/openvswitch/ovs-ofctl") {
+			var err error
+			if tree, err = cut(tree, file, 60_000); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := replay(t, writeTop(t, name, tree))
+	c := bridgeCheck{n: n, r: r, bridge: "br-int", version: "OpenFlow15"}
+	live, have := flowsByPlace(c.truth(t, "flows")), flowsByPlace(c.dump(t, "dump-flows", "--no-stats"))
+	_, _, extra := compare(live, have)
+	if len(extra) > 0 || len(have) < 100 || len(have) >= len(live) {
+		t.Errorf("%d flows of %d live ones, %d that were none: %.300q", len(have), len(live), len(extra), extra)
+	}
+	if !strings.Contains(r.words(), "only its end") && !strings.Contains(r.words(), "cut") {
+		t.Errorf("nobody is told that the dumps are cut: %s", r.collected.err)
+	}
+}
+
+// TestErrorTexts puts what a failing command leaves in place of its output.
+func TestErrorTexts(t *testing.T) {
+	n := record(t, "openstack")
+	e := era("4.4-4.7.1")
+	name := fmt.Sprintf(reportName, n.Host)
+	const alarm = "2026-01-02T10:00:00Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n"
+	const refusal = "ovs-vsctl: unix:/var/run/openvswitch/db.sock: database connection failed (No such file or directory)\n"
+	for what, c := range map[string]struct {
+		file, text string
+	}{
+		"list-br":            {"ovs-vsctl_-t_5_list-br", refusal},
+		"list-br, cut":       {"ovs-vsctl_-t_5_list-br", alarm},
+		"highest dump":       {"ovs-ofctl_-O_OpenFlow15_dump-flows_br-int", alarm},
+		"highest groups":     {"ovs-ofctl_-O_OpenFlow15_dump-groups_br-int", "ovs-ofctl: br-int is not a bridge or a socket\n"},
+		"half a dump":        {"ovs-ofctl_-O_OpenFlow15_dump-flows_br-int", "HALF"},
+		"a dump not decoded": {"ovs-ofctl_-O_OpenFlow15_dump-flows_br-int", "DECODE"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			report := n.Report(e)
+			file := "sos_commands/openvswitch/" + c.file
+			body := string(report[file].Body)
+			switch c.text {
+			case "HALF":
+				body = body[:len(body)/2] + "\n" + alarm
+			case "DECODE":
+				body = body[:len(body)/2] + "\n***decode error: OFPBMC_BAD_FIELD***\n00000000  06 13 00 40 00 00 00 02-00 01 00 00 00 00 00 00 |...@............|\n"
+			default:
+				body = c.text
+			}
+			r := replay(t, writeTop(t, name, report.With(Tree{file: {Body: []byte(body)}})))
+			checkBridges(t, n, r, func(b Bridge) supply {
+				s := supplies(e, n)(b)
+				if b.Name == "br-int" {
+					s.flows, s.groups = "OpenFlow14", "OpenFlow14"
+				}
+				return s
+			})
+		})
+	}
+}
+
+// TestNamesOfBridges: sos gives bridges with odd names files of the same name.
+func TestNamesOfBridges(t *testing.T) {
+	n := record(t, "ml2-ovs").Respelled("odd", "br-ex", "br@odd", "br-vlan", "br@@odd", "tbr-c1b50ad9-b", "br-tail-")
+	e := newest()
+	for what, tree := range map[string]Tree{"manifest": n.Report(e), "names": WithoutManifest(n.Report(e))} {
+		t.Run(what, func(t *testing.T) {
+			r := replay(t, writeTop(t, fmt.Sprintf(reportName, n.Host), tree))
+			checkBridges(t, n, r, supplies(e, n))
+		})
+	}
+}
+
+// TestCleanedReports: after `sos clean` the databases no longer match their
+// sums; all rows are served.
+func TestCleanedReports(t *testing.T) {
+	for _, topology := range []string{"openstack", "kubernetes"} {
+		t.Run(topology, func(t *testing.T) {
+			n := record(t, topology)
+			cleaner := n.NewCleaner()
+			for _, e := range []Era{era("4.0-4.1"), newest()} {
+				t.Run(e.Name, func(t *testing.T) {
+					r := replay(t, writeTop(t, "sosreport-host0-obfuscated-2026-01-02-abcdefg", cleaner.Cleaned(n.Report(e))))
+					for name, kind := range map[string]workdir.Kind{NB: workdir.NB, SB: workdir.SB} {
+						live, err := n.Rows(name)
+						if err != nil {
+							t.Fatal(err)
+						}
+						sameRows(t, n, cleaner.Clean(live), "unix:"+r.Workdir.Socket(kind), name)
+					}
+					for _, b := range r.report.Bridges {
+						live, err := n.Truth(b.Name, "flows")
+						if err != nil {
+							t.Fatal(err)
+						}
+						if got, want := b.Counts[workdir.Flows].Restored, len(flowsByPlace(string(cleaner.Clean(live)))); e.files && got != want {
+							t.Errorf("%s: %d flows of %d", b.Name, got, want)
+						}
+					}
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package sosgen
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/workdir"
+)
+
+// TestMustGathers collects the must-gather of a cluster of two nodes, of each
+// range of OpenShift versions.
+func TestMustGathers(t *testing.T) {
+	one := record(t, "kubernetes")
+	nodes := []*Node{one, one.Respelled("ovn-worker")}
+	for _, o := range OCPs() {
+		t.Run(o.Name, func(t *testing.T) {
+			tree, err := MustGather(t.Context(), o, nodes...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := write(t, tree)
+			file, err := writeSummed(filepath.Join(t.TempDir(), "must-gather.tar.gz"), Gzip(tree.Tar()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkMustGather(t, o, nodes, dir)
+			sameNode(t, collectedFrom(t, dir), file)
+		})
+	}
+}
+
+func checkMustGather(t *testing.T, o OCP, nodes []*Node, path string) {
+	parent := shortDir(t)
+	collected := collectInto(t, parent, path)
+	if collected.code != 0 {
+		t.Fatalf("%d: %s", collected.code, collected.err)
+	}
+	if !o.HasFlows() && !o.Interconnect() {
+		r := start(t, parent, collected) // the databases of the cluster, and of no node
+		checkCentral(t, nodes[0], r)
+		return
+	}
+	for _, n := range nodes {
+		r := start(t, filepath.Join(parent, workdir.EncodeName(n.Host)), collected)
+		if o.HasFlows() {
+			checkBridges(t, n, r, func(b Bridge) supply {
+				if b.Name == "br-int" {
+					return supply{flows: "OpenFlow10"}
+				}
+				return supply{}
+			})
+		}
+		if o.Interconnect() {
+			checkZone(t, n, r)
+		} else {
+			checkCentral(t, nodes[0], r)
+		}
+	}
+	if o.Interconnect() {
+		picked := start(t, collectNode(t, path, nodes[1].Host), collected)
+		checkZone(t, nodes[1], picked)
+	}
+}
+
+func collectNode(t *testing.T, path, host string) string {
+	t.Helper()
+	dir := shortDir(t)
+	if o := run(t, "collect", "-w", dir, "--node", host, path); o.code == 1 {
+		t.Fatal(o.err)
+	}
+	return dir
+}
+
+// checkCentral: the databases of the cluster are the live ones.
+func checkCentral(t *testing.T, n *Node, r *replica) {
+	t.Helper()
+	for name, kind := range map[string]workdir.Kind{NB: workdir.NB, SB: workdir.SB} {
+		live, err := n.Rows(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameRows(t, n, live, "unix:"+r.Workdir.Socket(kind), name)
+	}
+}
+
+// checkZone: the databases are those of the node's zone.
+func checkZone(t *testing.T, n *Node, r *replica) {
+	t.Helper()
+	name := strings.TrimSpace(r.tool(t, "ovn-nbctl", "--if-exists", "get", "NB_Global", ".", "options:name"))
+	if strings.Trim(name, `"`) != n.Host {
+		t.Errorf("the northbound database of %s is of %q", n.Host, name)
+	}
+	if chassis := r.tool(t, "ovn-sbctl", "--bare", "--columns=hostname", "list", "Chassis"); !strings.Contains(chassis, n.Host) {
+		t.Errorf("%s is no chassis: %s", n.Host, chassis)
+	}
+}
+
+// TestOpenStackMustGather: the control plane's databases go to each node.
+func TestOpenStackMustGather(t *testing.T) {
+	one := record(t, "openstack")
+	nodes := []*Node{one, one.Respelled("compute1")}
+	e := era("4.4-4.7.1")
+	tree, err := OpenStackGather(t.Context(), e, nodes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := shortDir(t)
+	collected := collectInto(t, parent, write(t, tree))
+	if collected.code == 1 {
+		t.Fatal(collected.err)
+	}
+	for _, n := range nodes {
+		r := start(t, filepath.Join(parent, n.Host), collected)
+		checkBridges(t, n, r, supplies(e, n))
+		if n == one {
+			checkCentral(t, n, r)
+		}
+	}
+}
+
+// TestOneClusterTogether gives a folder with two sos reports and the
+// must-gather of their cluster: a replica a node comes of it, all at once.
+func TestOneClusterTogether(t *testing.T) {
+	one := record(t, "kubernetes")
+	nodes := []*Node{one, one.Respelled("ovn-worker"), one.Respelled("ovn-control-plane")}
+	e := newest()
+	for _, o := range []OCP{OCPs()[2], OCPs()[4]} {
+		t.Run(o.Name, func(t *testing.T) {
+			tree, err := MustGather(t.Context(), o, nodes...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := write(t, tree)
+			for i, n := range nodes[:2] {
+				report := n.Report(e).Without(e.central + "/") // the databases are in the must-gather
+				if _, err := WriteArchive(dir, fmt.Sprintf(reportName, n.Host), report, Packings()[i*3]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			parent := shortDir(t)
+			collected := collectInto(t, parent, dir)
+			if collected.code == 1 {
+				t.Fatal(collected.err)
+			}
+			checkTogether(t, o, e, nodes, parent, collected)
+		})
+	}
+}
+
+func checkTogether(t *testing.T, o OCP, e Era, nodes []*Node, parent string, collected outcome) {
+	var hosts []string
+	for _, n := range nodes {
+		hosts = append(hosts, n.Host)
+		if !strings.Contains(collected.out, n.Host) {
+			t.Errorf("collect does not speak of %s: %s", n.Host, collected.out)
+		}
+	}
+	var made []string
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			made = append(made, e.Name())
+		}
+	}
+	slices.Sort(hosts)
+	if !slices.Equal(made, hosts) {
+		t.Errorf("workdirs %q of the nodes %q", made, hosts)
+	}
+	replicas := map[string]*replica{}
+	for _, n := range nodes {
+		replicas[n.Host] = start(t, filepath.Join(parent, n.Host), collected)
+	}
+	// All are started by now, and run side by side.
+	for i, n := range nodes {
+		r := replicas[n.Host]
+		if o.Interconnect() {
+			checkZone(t, n, r)
+		} else {
+			checkCentral(t, nodes[0], r)
+		}
+		if i > 1 {
+			continue // no sos report of it
+		}
+		checkBridges(t, n, r, supplies(e, n))
+		f, err := r.Compare(t.Context(), n.Packets(), n.Live())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Results != f.Packets && n == nodes[0] {
+			t.Errorf("%s: the result lines of %d packets differ: %.600s", n.Host, f.Packets-f.Results, f.Differences)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package sosgen
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ovs-offline/internal/workdir"
+)
+
+// TestRealSos takes what the real sos (Debian: 4.0) writes of a live node, and
+// what its `sos clean` makes of that.
+func TestRealSos(t *testing.T) {
+	n, report, cleaned := recordRealSos(t, "openstack")
+	e := era("4.0-4.1")
+	t.Run("report", func(t *testing.T) {
+		r := replay(t, report)
+		c := r.manifest.Collection(workdir.OVS)
+		if c == nil || c.Host != n.Host || !sosVersion.MatchString(c.Source.Tool) {
+			t.Fatalf("the manifest: %+v", c)
+		}
+		if c.Source.Tool != "sos 4.0" && c.Source.Tool != "sos 4.1" {
+			t.Skip("what the report of ", c.Source.Tool, " holds is not known here")
+		}
+		checkBridges(t, n, r, supplies(e, n))
+		checkCentral(t, n, r)
+	})
+	t.Run("cleaned", func(t *testing.T) { checkReallyCleaned(t, n, cleaned) })
+}
+
+var sosVersion = regexp.MustCompile(`^sos [0-9.]+$`)
+
+// recordRealSos brings a node up and lets sos and the oracle ask it.
+func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned string) {
+	t.Helper()
+	if _, err := exec.LookPath("sos"); err != nil {
+		t.Skip(err, " (Debian: sosreport)")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("sos report takes root")
+	}
+	needLab(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	dir := shortDir(t)
+	out := t.TempDir()
+	t.Cleanup(func() {
+		if _, err := os.Stat(filepath.Join(dir, "topology")); err != nil {
+			return // it did not come up
+		}
+		if err := tool(context.Background(), lab, "down", dir); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, argv := range [][]string{{"up", topology, dir}, {"capture", dir, out}, {"sos", dir, filepath.Join(out, "real")}, {"oracle", dir, out}} {
+		if err := tool(ctx, append([]string{lab}, argv...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := Load(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, single(t, filepath.Join(out, "real", "sosreport-*.tar.xz")), single(t, filepath.Join(out, "real/cleaned", "*.tar.xz"))
+}
+
+func single(t *testing.T, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %q %v", pattern, found, err)
+	}
+	return found[0]
+}
+
+// checkReallyCleaned: sos writes addresses that are none (102.0.0.4/245). Those
+// flows are set aside, each with its reason, and nothing else is lost.
+func checkReallyCleaned(t *testing.T, n *Node, cleaned string) {
+	r := replay(t, cleaned)
+	for name, kind := range map[string]workdir.Kind{NB: workdir.NB, SB: workdir.SB} {
+		live, err := n.Rows(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, have := identities(rowsOf(t, live)), identities(rows(t, n, "unix:"+r.Workdir.Socket(kind), name))
+		if !slices.Equal(want, have) {
+			t.Errorf("%s: %d rows of %d, or other ones", name, len(have), len(want))
+		}
+	}
+	for _, b := range r.report.Bridges {
+		live, err := n.Truth(b.Name, "flows")
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := b.Counts[workdir.Flows]
+		if all := len(flowsByPlace(string(live))); counts == nil || counts.Restored+counts.Different+counts.SetAside < all {
+			t.Errorf("%s: %d flows were live: %+v", b.Name, all, counts)
+		}
+	}
+	aside := 0
+	for _, i := range r.report.SetAside {
+		if i.Reason == "" || i.Text == "" {
+			t.Errorf("set aside without a word: %+v", i)
+		}
+		aside++
+	}
+	if want := map[bool]int{true: 3, false: 0}[aside > 0]; r.started.code != want {
+		t.Errorf("%d entries are set aside, exit %d", aside, r.started.code)
+	}
+}
+
+// identities are tables and UUIDs of rows.
+func identities(rows []string) []string {
+	var list []string
+	for _, r := range rows {
+		table, rest, _ := strings.Cut(r, " ")
+		_, id, _ := strings.Cut(rest, "_uuid=")
+		uuid, _, _ := strings.Cut(id, "]")
+		list = append(list, table+uuid)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,114 @@
+package sosgen
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// WithoutManifest leaves names to tell what each file is.
+func WithoutManifest(report Tree) Tree { return report.Without("sos_reports/") }
+
+// InContainer is a report whose Open vSwitch commands ran in a container: other
+// names, and links to them under the container's.
+func InContainer(report Tree, container string) Tree {
+	return prefixed(report, "podman exec "+container+" ", func(out Tree, plugin, old, name string) {
+		link := path.Join("sos_containers", container, "sos_commands", plugin, old)
+		out[link] = File{Link: "../../../../sos_commands/" + plugin + "/" + name}
+	})
+}
+
+// InSnap is the report of a hypervisor whose tools come in a snap.
+func InSnap(report Tree) Tree {
+	return prefixed(report, "openstack-hypervisor.", func(Tree, string, string, string) {})
+}
+
+// prefixed puts something before each command of Open vSwitch.
+func prefixed(report Tree, prefix string, also func(out Tree, plugin, old, name string)) Tree {
+	out := Tree{}
+	for name, f := range report {
+		folder, base := path.Split(name)
+		if plugin := path.Base(folder); ofSwitch(name) {
+			renamed := mangle(prefix + base)
+			out[folder+renamed] = f
+			also(out, plugin, base, renamed)
+			continue
+		}
+		out[name] = f
+	}
+	editManifest(out, func(c *command) {
+		if ofSwitch(c.Filepath) {
+			c.Filepath = path.Join(path.Dir(c.Filepath), mangle(prefix+path.Base(c.Filepath)))
+			c.Exec = prefix + c.Exec
+		}
+	})
+	return out
+}
+
+// ofSwitch tells whether a path is of an output of one of the plugins for Open vSwitch and OVN.
+func ofSwitch(name string) bool {
+	return strings.HasPrefix(name, "sos_commands/openvswitch/") || strings.HasPrefix(name, "sos_commands/ovn_")
+}
+
+func editManifest(report Tree, edit func(*command)) {
+	f, there := report["sos_reports/manifest.json"]
+	if !there {
+		return
+	}
+	var m manifest
+	must(json.Unmarshal(f.Body, &m))
+	for _, p := range m.Components.Report.Plugins {
+		for i := range p.Commands {
+			edit(&p.Commands[i])
+		}
+	}
+	text, err := json.Marshal(&m)
+	must(err)
+	report.put("sos_reports/manifest.json", text)
+}
+
+// Tailed is a report in which sos kept only the last bytes of a file: they
+// stand in sos_strings, and the file is a link to them. A command's output is
+// marked in the manifest.
+func Tailed(report Tree, name string, limit int) (Tree, error) {
+	f, there := report[name]
+	if !there || f.Link != "" {
+		return nil, fmt.Errorf("the report has no file %s", name)
+	}
+	plugin, short := "openvswitch", strings.ReplaceAll(name, "/", ".")
+	if rest, output := strings.CutPrefix(name, "sos_commands/"); output {
+		plugin, short, _ = strings.Cut(rest, "/")
+	}
+	tail := "sos_strings/" + plugin + "/" + short + ".tailed"
+	out := report.With(Tree{
+		tail: {Body: Tail(f.Body, limit)},
+		name: {Link: strings.Repeat("../", strings.Count(name, "/")) + tail},
+	})
+	editManifest(out, func(c *command) { c.Truncated = c.Truncated || c.Filepath == name })
+	return out, nil
+}
+
+// CutInPlace is the same before sos 4.2: no mark of it anywhere.
+func CutInPlace(report Tree, name string, limit int) (Tree, error) {
+	f, there := report[name]
+	if !there {
+		return nil, fmt.Errorf("the report has no file %s", name)
+	}
+	return report.With(Tree{name: {Body: Tail(f.Body, limit)}}), nil
+}
+
+// Collected is what `sos collect` makes: an archive of archives.
+func Collected(p Packing, reports map[string]Tree) (Tree, error) {
+	tree := Tree{}
+	tree.putText("sos_logs/sos.log", "collected\n")
+	tree.putText("sos_reports/manifest.json", `{"version": "4.8.2", "components": {"collect": {}}}`)
+	for name, report := range reports {
+		packed, err := p.Pack(report.Under(name).Tar())
+		if err != nil {
+			return nil, err
+		}
+		tree.put(name+p.Ext, packed)
+	}
+	return tree, nil
+}

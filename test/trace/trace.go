@@ -1,0 +1,204 @@
+// Package trace compares what ofproto/trace said on a live switch with what it
+// says on a replica, modulo what two runs of one switch differ in, and nothing else.
+package trace
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/portmap"
+)
+
+// Packet is one trace to run: the arguments of ofproto/trace.
+type Packet struct {
+	Bridge  string
+	Options []string // --ct-next ...
+	Flow    string
+}
+
+// Args are the arguments of ofproto/trace.
+func (p Packet) Args() []string {
+	return append([]string{"ofproto/trace", "--names", p.Bridge, p.Flow}, p.Options...)
+}
+
+// ReadPackets reads a list of packets, one a line: bridge|options|flow.
+func ReadPackets(r io.Reader) ([]Packet, error) {
+	var list []Packet
+	scanner := bufio.NewScanner(r)
+	for n := 1; scanner.Scan(); n++ {
+		line := strings.TrimSpace(scanner.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		parts := strings.SplitN(line, "|", 3)
+		if len(parts) != 3 {
+			return nil, fmt.Errorf("line %d is not bridge|options|flow: %q", n, line)
+		}
+		list = append(list, Packet{Bridge: strings.TrimSpace(parts[0]), Options: strings.Fields(parts[1]), Flow: strings.TrimSpace(parts[2])})
+	}
+	return list, scanner.Err()
+}
+
+var (
+	recirc = regexp.MustCompile(`\b(recirc\(|recirc_id=|recirc_id\()(0x[0-9a-f]+|[0-9]+)`)
+	pid    = regexp.MustCompile(`\bpid=[0-9]+`)
+	meter  = regexp.MustCompile(`\bmeter\([0-9]+\)`)
+	output = regexp.MustCompile(`^([A-Za-z0-9_.@-]+|"(\\.|[^"\\])*")$`)
+	nested = regexp.MustCompile(`^(clone|sample|actions|check_pkt_len|gt|le)\((.*)\)$`)
+)
+
+// Normalise returns the lines of a trace without what differs between two runs
+// of one switch: recirculation ids (numbered in order of appearance), upcall
+// pids, datapath meter ids, dec_ttl() for dec_ttl, the order of a flood's outputs.
+func Normalise(text string) []string {
+	ids := map[uint64]string{}
+	flood, flow := flooded.MatchString(text), ""
+	var lines []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \r\n")
+		if strings.HasPrefix(line, "#") {
+			continue // the oracle's own line
+		}
+		line = recirc.ReplaceAllStringFunc(line, func(found string) string {
+			m := recirc.FindStringSubmatch(found)
+			id, _ := strconv.ParseUint(m[2], 0, 64)
+			if id != 0 && ids[id] == "" {
+				ids[id] = "R" + strconv.Itoa(len(ids)+1)
+			}
+			return m[1] + ids[id]
+		})
+		line = pid.ReplaceAllString(line, "pid=N")
+		line = meter.ReplaceAllString(line, "meter(N)")
+		line = strings.ReplaceAll(line, "dec_ttl()", "dec_ttl")
+		if strings.HasPrefix(line, "Flow: ") {
+			flow = line
+		}
+		if actions, ok := strings.CutPrefix(line, "Datapath actions: "); ok && flood {
+			line = "Datapath actions: " + floodOutputs(sortFlood(actions), flow)
+		} else if ok {
+			line = "Datapath actions: " + sortFlood(actions)
+		}
+		lines = append(lines, line)
+	}
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// isOutput tells a port from the actions that are spelled without parentheses.
+func isOutput(action string) bool {
+	switch action {
+	case "drop", "pop_vlan", "pop_eth", "ct_clear", "dec_ttl":
+		return false
+	}
+	return output.MatchString(action)
+}
+
+// sortFlood sorts outputs that follow each other without anything between, in
+// lists of actions within actions as well.
+func sortFlood(actions string) string {
+	tokens := portmap.SplitActions(actions)
+	for start := 0; start < len(tokens); {
+		if m := nested.FindStringSubmatch(tokens[start]); m != nil {
+			tokens[start] = m[1] + "(" + sortFlood(m[2]) + ")"
+		}
+		if strings.HasPrefix(tokens[start], "trunc(") {
+			start += 2 // it cuts the packet for the one output that follows
+			continue
+		}
+		end := start
+		for end < len(tokens) && isOutput(tokens[end]) {
+			end++
+		}
+		sort.Strings(tokens[start:end])
+		start = max(end, start+1)
+	}
+	return strings.Join(tokens, ",")
+}
+
+// Comparison is how alike two traces are.
+type Comparison struct {
+	Whole   bool // every line is equal
+	Results bool // every Final flow, Megaflow and Datapath actions line is
+	Actions bool // every Datapath actions line is
+	Refused bool // the live trace has no result: it is an error message
+	Equal   int  // lines of the live trace that stand in the other one as well, in order
+	Lines   int  // lines of the live trace
+	First   string
+}
+
+// Compare compares a live trace with a replica's.
+func Compare(live, replica string) Comparison {
+	a, b := Normalise(live), Normalise(replica)
+	c := Comparison{Lines: len(a), Equal: common(a, b)}
+	c.Whole = c.Equal == len(a) && len(a) == len(b)
+	c.Results = equal(pick(a, "Final flow: ", "Megaflow: ", "Datapath actions: "), pick(b, "Final flow: ", "Megaflow: ", "Datapath actions: "))
+	c.Actions = equal(pick(a, "Datapath actions: "), pick(b, "Datapath actions: "))
+	c.Refused = len(pick(a, "Datapath actions: ")) == 0
+	c.First = firstDifference(a, b)
+	return c
+}
+
+func pick(lines []string, prefixes ...string) []string {
+	var out []string
+	for _, l := range lines {
+		for _, p := range prefixes {
+			if strings.HasPrefix(l, p) {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// common is the length of the longest common subsequence of lines.
+func common(a, b []string) int {
+	row := make([]int, len(b)+1)
+	for _, x := range a {
+		diagonal := 0
+		for j, y := range b {
+			above := row[j+1]
+			if x == y {
+				row[j+1] = diagonal + 1
+			} else {
+				row[j+1] = max(row[j+1], row[j])
+			}
+			diagonal = above
+		}
+	}
+	return row[len(b)]
+}
+
+func firstDifference(a, b []string) string {
+	for i := range max(len(a), len(b)) {
+		x, y := "(nothing)", "(nothing)"
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			return "live:    " + x + "\nreplica: " + y
+		}
+	}
+	return ""
+}
