@@ -103,7 +103,7 @@ func TestTornTailKeepsAllWholeRecords(t *testing.T) {
 	// Inside the header line there is no record yet, only bytes.
 	dst, _, remarks := standaloneFile(t, write(t, append(whole[:len(whole):len(whole)], last[:30])...))
 	differ(t, served(t, dst), before)
-	wantRemark(t, remarks, "30 bytes", "of no record")
+	wantRemark(t, remarks, "30 bytes", "belong to no record")
 }
 
 // When one record is destroyed the later ones still delete, change and refer to
@@ -144,7 +144,7 @@ func TestGarbageBetweenRecordsIsLeftOut(t *testing.T) {
 	parts[4] = append(parts[4], garbage...)
 	dst, _, remarks := standaloneFile(t, write(t, parts...))
 	differ(t, served(t, dst), live)
-	wantRemark(t, remarks, "5013 bytes", "of no record")
+	wantRemark(t, remarks, "5013 bytes", "belong to no record")
 
 	parts = split(t, file)
 	parts[4] = append(parts[4], "\n \n"...)
