@@ -112,7 +112,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestWhatWasChangedByHandIsSaid(t *testing.T) {
+func TestChangedFilesAreRemarked(t *testing.T) {
 	wd, other := filled(t), lock(t)
 	write(t, wd.DumpFile("br-int", workdir.Flows), "another flow\n")
 	if err := os.Symlink("/etc/passwd", wd.DumpFile("br-x", workdir.Flows)); err != nil {
@@ -132,7 +132,7 @@ func TestWhatWasChangedByHandIsSaid(t *testing.T) {
 	}
 }
 
-func TestNothingToSave(t *testing.T) {
+func TestSaveRefusesEmptyWorkdir(t *testing.T) {
 	if _, err := Save(context.Background(), lock(t), "test", &bytes.Buffer{}); !errors.Is(err, ErrNothing) {
 		t.Error(err)
 	}
@@ -180,8 +180,8 @@ func file(path, text string) workdir.File {
 	return workdir.File{Path: path, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}
 }
 
-// TestHostileBundles: each is refused with a reason, the workdir stays as it was,
-// and nothing stands outside of it.
+// TestHostileBundles checks that each is refused, the workdir stays as it was,
+// and no file appears outside of it.
 func TestHostileBundles(t *testing.T) {
 	empty := plain(manifestName, `{"format":1}`)
 	link := entry{header: tar.Header{Name: "recorded/x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}
@@ -227,8 +227,8 @@ func TestHostileBundles(t *testing.T) {
 	}
 }
 
-// TestBomb: a small bundle does not fill the disk, and the error names the flag
-// with which a person who knows better has it nevertheless.
+// TestBomb checks that a small bundle does not fill the disk, and that the error
+// names the flag that raises the limit.
 func TestBomb(t *testing.T) {
 	zeros := strings.Repeat("\x00", 150<<20)
 	bomb := pack(t, head(file("recorded/x", zeros)), plain(manifestName, `{"format":1}`), plain("recorded/x", zeros))
