@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,17 +43,19 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 	if err != nil {
 		return nil, err
 	}
-	return append(remarks, changes...), write(ctx, wd, m, head, files, w)
+	return append(remarks, changes...), writeBundle(ctx, wd, m, head, files, w)
 }
 
-// write writes the bundle.
-func write(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head Head, files []string, w io.Writer) error {
+// writeBundle writes the bundle.
+func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head Head, files []string, w io.Writer) error {
 	zip, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
 	if err != nil {
 		return err
 	}
 	out := &writer{ctx: ctx, tar: tar.NewWriter(zip), time: newest(m)}
-	err = errors.Join(out.json(headName, head), out.json(manifestName, m))
+	if err = out.json(headName, head); err == nil {
+		err = out.json(manifestName, m)
+	}
 	for _, name := range files {
 		if err == nil {
 			err = out.file(name, wd.Join(name))
@@ -63,7 +64,10 @@ func write(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head Head,
 	if err == nil {
 		err = out.tar.Close()
 	}
-	return errors.Join(err, zip.Close())
+	if closeErr := zip.Close(); err == nil {
+		err = closeErr
+	}
+	return err
 }
 
 // describe brings the sizes and sums in the manifest up to date, and adds files
