@@ -128,18 +128,18 @@ func random(seed uint64, boxes, ports int) *Graph {
 	return g
 }
 
-// TestNothingOverlaps looks at the places of everything in many pictures.
+// TestNothingOverlaps checks the positions of boxes and ports in many pictures.
 func TestNothingOverlaps(t *testing.T) {
 	for seed := range uint64(40) {
 		g := random(seed, 1+int(seed), 1+int(seed)*3)
 		l := arrange(g)
 		for i, a := range g.Boxes {
-			p := l.places[a]
+			p := l.boxes[a]
 			if p.x < -0.5 || p.y < -0.5 || p.x+p.w > l.w+0.5 || p.y+p.h > l.h+0.5 {
 				t.Errorf("seed %d: %s is outside of the picture", seed, a.Name)
 			}
 			for _, b := range g.Boxes[i+1:] {
-				if q := l.places[b]; p.x < q.x+q.w && q.x < p.x+p.w && p.y < q.y+q.h && q.y < p.y+p.h {
+				if q := l.boxes[b]; p.x < q.x+q.w && q.x < p.x+p.w && p.y < q.y+q.h && q.y < p.y+p.h {
 					t.Errorf("seed %d: %s and %s overlap", seed, a.Name, b.Name)
 				}
 			}
@@ -148,7 +148,7 @@ func TestNothingOverlaps(t *testing.T) {
 	}
 }
 
-func checkCells(t *testing.T, seed uint64, p *placed) {
+func checkCells(t *testing.T, seed uint64, p *placedBox) {
 	t.Helper()
 	all := slices.Concat(p.lanes[0], p.lanes[1], p.lanes[2])
 	if len(all) != len(p.box.Ports) {
