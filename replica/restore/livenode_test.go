@@ -13,6 +13,7 @@ import (
 	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
@@ -151,7 +152,7 @@ func (n *liveNode) commands() []string {
 type replayed struct {
 	*liveNode // to run tools beside the replica
 	wd        *workdir.Dir
-	report    *restore.Report
+	report    *report.Report
 }
 
 // replay makes a replica of a report, without some of the steps; it ends with the test.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -67,7 +68,7 @@ func TestBadOnesCostThemselves(t *testing.T) {
 			rt := &counted{Runtime: process.New(process.Options{})}
 			r := replayBy(t, report, rt)
 			counts := *r.report.Bridges[0].Counts[c.dump]
-			if counts.Restored != all-len(bad) || counts.Collected != all || counts.SetAside != len(bad) {
+			if counts.Restored != all-len(bad) || counts.Collected != all || counts.Rejected != len(bad) {
 				t.Errorf("%s: %+v", line, counts)
 			}
 			if n := int(rt.sent.Load()); n > 4*len(bad) {
