@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
 )
 

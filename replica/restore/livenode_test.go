@@ -14,7 +14,6 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/trace"

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -76,7 +75,7 @@ func TestOddInterfaceIndexes(t *testing.T) {
 	n.appctl("netdev-dummy/ip4addr", "br-s", "192.0.2.1/24")
 	n.vsctl("--", "--id=@s", "create", "sFlow", "agent=br-s", `targets="127.0.0.1:6343"`, "sampling=512", "--", "set", "Bridge", "br-s", "sflow=@s")
 	sos := n.report()
-	list := report + "/sos_commands/openvswitch/ovs-vsctl_-t_5_list_interface"
+	list := sos + "/sos_commands/openvswitch/ovs-vsctl_-t_5_list_interface"
 	text, err := os.ReadFile(list)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
 )
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -44,7 +43,7 @@ func nativeReport(t *testing.T, node *liveNode) string {
 	write(t, sos, "ovs-appctl_ovs.route.show", node.appctl("ovs/route/show")+
 		"Cached: 10.1.0.1/32 dev br-phy SRC 10.1.0.1 local\nCached: fd00::1/128 dev br-phy SRC fd00::1 local\n"+
 		"Cached: 127.0.0.1/32 dev lo SRC 127.0.0.1 local\n")
-	return report
+	return sos
 }
 
 func nativePackets() []string {

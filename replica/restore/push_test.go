@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 )
 

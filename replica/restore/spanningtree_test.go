@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
 )
 
