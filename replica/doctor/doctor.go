@@ -15,7 +15,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/process"
@@ -58,7 +58,7 @@ func Examine(ctx context.Context, path, runtime, version string) Report {
 		r.Checks = append(r.Checks, checkTools(ctx)...)
 		r.Checks = append(r.Checks, checkNamespaces(ctx))
 	}
-	var recorded restore.Versions
+	var recorded report.Versions
 	wd, unusable := workdir.Find(path)
 	if unusable == nil {
 		recorded, unusable = replica.Recorded(wd)
