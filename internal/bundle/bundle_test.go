@@ -29,7 +29,7 @@ func lock(t *testing.T) *workdir.Dir {
 	return wd
 }
 
-// filled is a workdir with a collection and a file that was put there by hand.
+// filled returns a workdir with a collection and a file that was put there by hand.
 func filled(t *testing.T) *workdir.Dir {
 	t.Helper()
 	wd := lock(t)
@@ -61,7 +61,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// content is every file below a workdir but its lock, which holds a pid.
+// content returns every file below a workdir, except for its lock, which holds a pid.
 func content(t *testing.T, wd *workdir.Dir) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -108,7 +108,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	same(t, content(t, wd), content(t, other))
 	if !bytes.Equal(first, save(t, other)) {
-		t.Error("what was loaded is saved with other bytes")
+		t.Error("the loaded workdir is saved with other bytes")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 		t.Errorf("%+v, %v", collections, err)
 	}
 	if _, err := os.Lstat(other.DumpFile("br-x", workdir.Flows)); err == nil {
-		t.Error("a link came along")
+		t.Error("the bundle holds a link")
 	}
 }
 
@@ -138,7 +138,7 @@ func TestSaveRefusesEmptyWorkdir(t *testing.T) {
 	}
 }
 
-// entry is one file of a bundle made for a test.
+// entry is one file of a bundle for a test.
 type entry struct {
 	header tar.Header
 	text   string
@@ -221,7 +221,7 @@ func TestHostileBundles(t *testing.T) {
 			}
 			same(t, before, content(t, wd))
 			if _, err := os.Lstat(beside); err == nil {
-				t.Error("a file stands beside the workdir")
+				t.Error("a file appeared beside the workdir")
 			}
 		})
 	}
@@ -250,15 +250,16 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// TestCutOffOrChanged tries every end, and a change at every byte.
-func TestCutOffOrChanged(t *testing.T) {
+// TestCutOffAndChangedBundlesAreRefused cuts a bundle at every byte, and changes every
+// byte.
+func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
 	wd := filled(t)
 	whole := save(t, wd)
 	other := filled(t)
 	before := content(t, other)
 	for n := range whole {
 		if _, _, err := Load(context.Background(), other, bytes.NewReader(whole[:n]), archive.Limits{}); err == nil {
-			t.Fatalf("%d of %d bytes are taken for all", n, len(whole))
+			t.Fatalf("the first %d of %d bytes are loaded", n, len(whole))
 		}
 	}
 	same(t, before, content(t, other))
@@ -267,7 +268,7 @@ func TestCutOffOrChanged(t *testing.T) {
 		changed[n] ^= 0x10
 		fresh := lock(t)
 		if _, _, err := Load(context.Background(), fresh, bytes.NewReader(changed), archive.Limits{}); err == nil {
-			// zstd's own header has bits that mean nothing; the data are what they were.
+			// Some bits of zstd's header have no meaning: the data is unchanged.
 			same(t, content(t, wd), content(t, fresh))
 		} else {
 			same(t, nil, content(t, fresh))

@@ -22,12 +22,12 @@ func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
 	}
 	differ(t, served(t, dst), live)
 
-	// Where the log is simple, the tool says the same.
+	// Of a simple log, ovsdb-tool makes the same.
 	tools := filepath.Join(t.TempDir(), "tool.db")
 	run(t, "ovsdb-tool", "cluster-to-standalone", tools, file)
 	differ(t, served(t, tools), live)
 
-	// After compaction the data stands in the first record.
+	// Compaction moves the data to the first record.
 	run(t, "ovs-appctl", "-t", s.ctl, "ovsdb-server/compact")
 	s.vsctl(t, "add-port br-int p3")
 	live = s.content(t, ovsdb.OVS)
@@ -39,9 +39,10 @@ func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
 	differ(t, served(t, dst), live)
 }
 
-// A conversion writes an entry of schema and whole content. Taken for one more
-// difference, as the tool does, it cancels columns out.
-func TestSchemaChangeStartsOver(t *testing.T) {
+// TestSchemaConversionReplacesTheContent: a conversion writes an entry with a schema
+// and the whole content. ovsdb-tool applies it as one more difference, which cancels
+// columns out.
+func TestSchemaConversionReplacesTheContent(t *testing.T) {
 	file, s := clustered(t)
 	schema := regexp.MustCompile(`"version": "[^"]*"`).ReplaceAll(read(t, ovsSchema), []byte(`"version": "99.0.0"`))
 	schema = regexp.MustCompile(`"cksum": "[^"]*",`).ReplaceAll(schema, nil)
@@ -88,7 +89,7 @@ func TestFollowersFileIsServed(t *testing.T) {
 	differ(t, served(t, dst), live)
 }
 
-// lastIndex is the index of the last entry in a file, its term and the term of
+// lastIndex returns the index of the last entry in a file, its term and the term of
 // the last vote or leader.
 func lastIndex(t *testing.T, file string) (index, term int) {
 	t.Helper()
@@ -101,7 +102,7 @@ func lastIndex(t *testing.T, file string) (index, term int) {
 	return index, term
 }
 
-// entry is a log entry that gives the Open_vSwitch row another external id.
+// entry returns a log entry that gives the Open_vSwitch row another external id.
 func entry(index, term int, uuid, key string) []byte {
 	return rec("CLUSTER", fmt.Sprintf(`{"term":%d,"index":%d,"eid":"0190fe17-d1ae-7091-a034-%012d","data":[null,`+
 		`{"_is_diff":true,"Open_vSwitch":{"%s":{"external_ids":["map",[["%s","x"]]]}}}]}`, term, index, index*10+term, uuid, key))
@@ -109,13 +110,13 @@ func entry(index, term int, uuid, key string) []byte {
 
 func commit(index int) []byte { return rec("CLUSTER", fmt.Sprintf(`{"commit_index":%d}`, index)) }
 
-// rootUUID is the UUID of the only row of table Open_vSwitch.
+// rootUUID returns the UUID of the only row of table Open_vSwitch.
 func rootUUID(t *testing.T, s *server) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, "ovs-vsctl", "--timeout=20", "--no-wait", "--db="+s.remote, "get", "open", ".", "_uuid"))
 }
 
-// What a real ovsdb-server makes of the same log is the measure.
+// TestReplacedEntriesAreLeftOut compares with a real ovsdb-server of the same log.
 func TestReplacedEntriesAreLeftOut(t *testing.T) {
 	file, s := clustered(t)
 	root := rootUUID(t, s)
@@ -134,14 +135,13 @@ func TestReplacedEntriesAreLeftOut(t *testing.T) {
 		}
 	}
 	if !strings.Contains(got, "kept1") || !strings.Contains(got, "kept2") {
-		t.Error("an entry that stayed is not served")
+		t.Error("an entry that was not replaced is not served")
 	}
 	wantRemark(t, remarks, "4 entries", "replaced by a later leader")
 	differ(t, got, serve(t, writeOver(t, file, log...)).content(t, ovsdb.OVS))
 }
 
-// writeOver puts parts in the place of a cluster member's file, so that a
-// server finds its address.
+// writeOver replaces a cluster member's file, so that a server finds its address.
 func writeOver(t *testing.T, file string, parts ...[]byte) string {
 	t.Helper()
 	text := bytes.Join(parts, nil)
@@ -161,7 +161,8 @@ func TestUncommittedEntriesAreLeftOut(t *testing.T) {
 	wantRemark(t, remarks, "2 entries", "not committed yet")
 }
 
-// A replaced entry may itself have been the change of schema.
+// TestReplacedSchemaChangeBringsTheOldContentBack: a replaced entry may be a schema
+// conversion.
 func TestReplacedSchemaChangeBringsTheOldContentBack(t *testing.T) {
 	file, s := clustered(t)
 	root := rootUUID(t, s)
@@ -191,7 +192,7 @@ func TestTornAndAnonymisedClusterMember(t *testing.T) {
 	wantRemark(t, remarks, "the last one", "cut off")
 }
 
-func TestDestroyedClusterEntryCostsOnlyWhatItHeld(t *testing.T) {
+func TestDestroyedClusterEntryLosesOnlyItsContent(t *testing.T) {
 	file, s := clustered(t)
 	s.stop()
 	parts := split(t, file)

@@ -27,27 +27,27 @@ func FuzzInspect(f *testing.F) {
 		info, err := Inspect(t.Context(), bytes.NewReader(file))
 		again, err2 := Inspect(t.Context(), iotest.OneByteReader(bytes.NewReader(file)))
 		if (err == nil) != (err2 == nil) || info.Records != again.Records || info.Damaged != again.Damaged {
-			t.Fatalf("the size of reads matters: %+v %v, %+v %v", info, err, again, err2)
+			t.Fatalf("the result depends on the size of reads: %+v %v, %+v %v", info, err, again, err2)
 		}
 		dst := t.TempDir() + "/dst"
 		_, remarks, err := Standalone(t.Context(), write(t, file), dst)
 		if err != nil {
 			return
 		}
-		// What was written is whole, and stays as it is.
+		// The written file is undamaged, and a second run does not change it.
 		fresh, err := Inspect(t.Context(), bytes.NewReader(read(t, dst)))
 		if err != nil || fresh.Damaged != 0 || fresh.Form != FormStandalone {
 			t.Fatalf("from %q (%q): %+v, %v", file, remarks, fresh, err)
 		}
 		again2 := t.TempDir() + "/again"
 		if _, remarks, err := Standalone(t.Context(), dst, again2); err != nil || len(remarks) > 0 || !bytes.Equal(read(t, dst), read(t, again2)) {
-			t.Fatalf("from %q: a second time it is changed: %q, %v", file, remarks, err)
+			t.Fatalf("from %q: the second run changes it: %q, %v", file, remarks, err)
 		}
 	})
 }
 
-// FuzzRebuild adds up two transactions of a small schema that has every kind of
-// rule: indexes, a limit of rows, references that a row needs.
+// FuzzRebuild adds two transactions up. Their small schema has every kind of rule:
+// indexes, a maximum of rows, required references.
 func FuzzRebuild(f *testing.F) {
 	const schema = `{"name":"X","version":"1.0.0","tables":{
 		"R":{"isRoot":true,"maxRows":1,"columns":{"t":{"type":{"key":{"type":"uuid","refTable":"T"},"min":0,"max":"unlimited"}}}},

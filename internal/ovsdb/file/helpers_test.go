@@ -55,7 +55,7 @@ type server struct {
 	done             chan struct{}
 }
 
-// serve starts one and returns when it answers. It ends with the test.
+// serve starts a server and returns when it answers. It ends with the test.
 func serve(t *testing.T, file string) *server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ovsdb") // short: a socket's path has 107 bytes
@@ -96,7 +96,7 @@ func (s *server) stop() {
 	<-s.done
 }
 
-// content is every row of every table with its UUID, in a fixed order.
+// content returns every row of every table with its UUID, in a fixed order.
 func (s *server) content(t *testing.T, db string) string {
 	t.Helper()
 	run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, db, "connected")
@@ -111,8 +111,8 @@ func (s *server) vsctl(t *testing.T, commands ...string) {
 	}
 }
 
-// served is what a real server makes of a standalone file; that it takes the
-// whole file, and warns of nothing, is checked on the way.
+// served returns the content of a standalone file as a real server serves it, and
+// checks that the server logs no warning.
 func served(t *testing.T, file string) string {
 	t.Helper()
 	s := serve(t, file)
@@ -142,7 +142,7 @@ func (s *server) populate(t *testing.T) {
 }
 
 // standalone makes a populated standalone file, as a live server leaves it, and
-// tells what that server served.
+// returns the content that the server served.
 func standalone(t *testing.T) (file, content string) {
 	t.Helper()
 	needTools(t)
@@ -202,7 +202,7 @@ func write(t *testing.T, parts ...[]byte) string {
 	return file
 }
 
-// split cuts a file into its records by its own, plain rule.
+// split splits a file into its records by a simple rule of its own.
 func split(t *testing.T, file string) [][]byte {
 	t.Helper()
 	text := read(t, file)
@@ -218,13 +218,13 @@ func split(t *testing.T, file string) [][]byte {
 	return parts
 }
 
-// rec makes a right record.
+// rec returns an undamaged record.
 func rec(magic, body string) []byte {
 	body += "\n"
 	return append(formatHeader(magic, []byte(body)), body...)
 }
 
-// differ fails the test where two contents are not the same, with the lines.
+// differ fails the test where two contents differ, with the first differing line.
 func differ(t *testing.T, got, want string) {
 	t.Helper()
 	if got == want {
@@ -263,7 +263,7 @@ func wantRemark(t *testing.T, remarks []string, words ...string) {
 func noRemarks(t *testing.T, remarks []string) {
 	t.Helper()
 	if len(remarks) > 0 {
-		t.Errorf("remarks about a file that has nothing wrong: %s", fmt.Sprint(remarks))
+		t.Errorf("remarks about an undamaged file: %s", fmt.Sprint(remarks))
 	}
 }
 

@@ -29,8 +29,8 @@ func TestUndamagedFileIsCopiedByteForByte(t *testing.T) {
 	differ(t, served(t, dst), live)
 }
 
-// anonymise replaces text inside records as `sos clean` does, in headers too if
-// it occurs there, and leaves lengths and sums as they were.
+// anonymise replaces text inside records, and in headers, as `sos clean` does: it
+// leaves lengths and sums as they were.
 var anonymise = strings.NewReplacer(
 	"worker1.example.com", "host0.obfuscateddomain0.com",
 	"10.0.0.1", "100.64.0.1", "10.0.0.2", "100.64.0.22",
@@ -57,8 +57,8 @@ func TestAnonymisedRecordsAreServed(t *testing.T) {
 	}
 }
 
-// mangle does to a UUID what sos up to 4.8.0 does: it takes the middle for a MAC
-// address and gives the same middle the same new text.
+// mangle changes a UUID as sos up to 4.8.0 does: it replaces the middle as a MAC
+// address, and the same middle by the same text.
 func mangle(text string) string {
 	known := map[string]string{}
 	uuid := regexp.MustCompile(`([0-9a-f]{3})([0-9a-f]{5}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4})(-[0-9a-f]{12})`)
@@ -79,8 +79,8 @@ func TestMangledUUIDsKeepRowsApartAndTogether(t *testing.T) {
 	dst, _, remarks := standaloneFile(t, write(t, []byte(mangle(string(read(t, file))))))
 	wantRemark(t, remarks, "UUIDs rewritten as MAC addresses")
 
-	// The first three and last twelve digits of each UUID are left: they name
-	// the row in both, wherever it is referred to.
+	// The first three and last twelve digits of each UUID stay: they identify
+	// the row in both files.
 	name := regexp.MustCompile(`([0-9a-f]{3})[0-9a-f]{5}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}(-[0-9a-f]{12})`)
 	sorted := func(content string) string {
 		rows := strings.Split(name.ReplaceAllString(content, "$1$2"), "\n")
@@ -100,15 +100,15 @@ func TestTornTailKeepsAllWholeRecords(t *testing.T) {
 		differ(t, served(t, dst), before)
 		wantRemark(t, remarks, "record 9, the last one", "cut off")
 	}
-	// Inside the header line there is no record yet, only bytes.
+	// A part of a header line is no record.
 	dst, _, remarks := standaloneFile(t, write(t, append(whole[:len(whole):len(whole)], last[:30])...))
 	differ(t, served(t, dst), before)
 	wantRemark(t, remarks, "30 bytes", "belong to no record")
 }
 
-// When one record is destroyed the later ones still delete, change and refer to
-// its rows. ovsdb-server alone then stops there.
-func TestDestroyedRecordCostsOnlyWhatItHeld(t *testing.T) {
+// TestDestroyedRecordLosesOnlyItsContent: later records delete, change and refer to
+// the rows of a destroyed one, where ovsdb-server by itself stops.
+func TestDestroyedRecordLosesOnlyItsContent(t *testing.T) {
 	file, _ := standalone(t)
 	for number, gone := range map[int]struct{ lost, kept string }{
 		5: {`"vx"`, `"p2"`}, // inserts vx, which record 8 deletes
@@ -162,7 +162,7 @@ func TestGzipIsReadThrough(t *testing.T) {
 	dst, info, remarks := standaloneFile(t, write(t, packed))
 	noRemarks(t, remarks)
 	if !info.Gzip {
-		t.Error("Info does not tell of gzip")
+		t.Error("Info.Gzip is false")
 	}
 	differ(t, served(t, dst), live)
 
@@ -187,7 +187,7 @@ func pack(t *testing.T, text []byte) []byte {
 	return packed.Bytes()
 }
 
-func TestFilesThatCannotBeServedSayWhatToDo(t *testing.T) {
+func TestErrorsNameTheNextStep(t *testing.T) {
 	schema := rec("JSON", `{"name":"X","version":"1.0.0","tables":{}}`)
 	txn := rec("JSON", `{"_date":1,"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"a":["map",[["b","c"]]]}}}`)
 	for name, c := range map[string]struct {
@@ -211,13 +211,13 @@ func TestFilesThatCannotBeServedSayWhatToDo(t *testing.T) {
 	} {
 		_, err := Inspect(t.Context(), bytes.NewReader(c.file))
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: Inspect says %v; want %v, with %s", name, err, c.is, c.says)
+			t.Errorf("%s: Inspect returns %v; want %v, with %s", name, err, c.is, c.says)
 		}
 		dir := t.TempDir()
 		dst := filepath.Join(dir, "dst")
 		_, _, err = Standalone(t.Context(), write(t, c.file), dst)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), "made.db") {
-			t.Errorf("%s: Standalone says %v; want %v, with the file's name", name, err, c.is)
+			t.Errorf("%s: Standalone returns %v; want %v, with the file's name", name, err, c.is)
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 0 {
 			t.Errorf("%s: left behind: %v", name, left)
@@ -225,7 +225,7 @@ func TestFilesThatCannotBeServedSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestCancelledRunLeavesWhatWasThere(t *testing.T) {
+func TestCancelledRunLeavesTheOldFile(t *testing.T) {
 	schema := rec("JSON", `{"name":"X","version":"1.0.0","tables":{}}`)
 	dir := t.TempDir()
 	dst := filepath.Join(dir, "dst")
@@ -255,7 +255,7 @@ func TestInspectReadsRealForms(t *testing.T) {
 		t.Errorf("info = %+v, %v", info, err)
 	}
 	if want := strings.TrimSpace(run(t, "ovsdb-tool", "db-version", file)); info.Version != want {
-		t.Errorf("version %q, ovsdb-tool says %q", info.Version, want)
+		t.Errorf("version %q, ovsdb-tool prints %q", info.Version, want)
 	}
 }
 
