@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"bufio"
@@ -44,9 +44,9 @@ func writeLarge(tb testing.TB, path string, records int) {
 	}
 }
 
-// TestLargeRecords: what is written on while it is read ends up as what is read
-// into memory first, which is how streams are read.
-func TestLargeRecords(t *testing.T) {
+// TestLargeRecordsAreReadAsStreamsAre compares files, whose large records are not
+// held in memory, with streams, whose records are.
+func TestLargeRecordsAreReadAsStreamsAre(t *testing.T) {
 	small := filepath.Join(t.TempDir(), "sb.db")
 	writeLarge(t, small, 2)
 	raw, err := os.ReadFile(small)
@@ -117,7 +117,7 @@ func TestLargeRecords(t *testing.T) {
 	}
 }
 
-// standaloneOfStream is standaloneOf for a text that can be read once only.
+// standaloneOfStream is standaloneOf for a text that can be read only once.
 func standaloneOfStream(t *testing.T, text []byte) ([]byte, Info, []string) {
 	t.Helper()
 	src, err := newSource(t.Context(), bufio.NewReader(bytes.NewReader(text)))
@@ -128,11 +128,11 @@ func standaloneOfStream(t *testing.T, text []byte) ([]byte, Info, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remarks, err := carry(t.Context(), src, out)
+	remarks, err := convertRecords(t.Context(), src, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := out.buf.Flush(); err != nil {
+	if err := out.flush(); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadFile(out.file.Name())
@@ -172,7 +172,7 @@ func gzipped(t *testing.T, text []byte) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkStandalone is what making a working copy costs, of either form.
+// BenchmarkStandalone makes a working copy of a database of either form.
 func BenchmarkStandalone(b *testing.B) {
 	alone := filepath.Join(b.TempDir(), "sb.db")
 	writeLarge(b, alone, 200)

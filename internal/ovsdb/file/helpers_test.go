@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"ovs-offline/internal/ovsdb"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -54,7 +55,7 @@ type server struct {
 	done             chan struct{}
 }
 
-// serve starts one and returns when it answers. It ends with the test.
+// serve starts a server and returns when it answers. It ends with the test.
 func serve(t *testing.T, file string) *server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ovsdb") // short: a socket's path has 107 bytes
@@ -95,7 +96,7 @@ func (s *server) stop() {
 	<-s.done
 }
 
-// content is every row of every table with its UUID, in a fixed order.
+// content returns every row of every table with its UUID, in a fixed order.
 func (s *server) content(t *testing.T, db string) string {
 	t.Helper()
 	run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, db, "connected")
@@ -110,12 +111,12 @@ func (s *server) vsctl(t *testing.T, commands ...string) {
 	}
 }
 
-// served is what a real server makes of a standalone file; that it takes the
-// whole file, and warns of nothing, is checked on the way.
+// served returns the content of a standalone file as a real server serves it, and
+// checks that the server logs no warning.
 func served(t *testing.T, file string) string {
 	t.Helper()
 	s := serve(t, file)
-	content := s.content(t, OVS)
+	content := s.content(t, ovsdb.OVS)
 	log := read(t, s.log)
 	if bytes.Contains(log, []byte("|WARN|")) || bytes.Contains(log, []byte("|ERR|")) {
 		t.Errorf("ovsdb-server complains of %s:\n%s", file, log)
@@ -141,7 +142,7 @@ func (s *server) populate(t *testing.T) {
 }
 
 // standalone makes a populated standalone file, as a live server leaves it, and
-// tells what that server served.
+// returns the content that the server served.
 func standalone(t *testing.T) (file, content string) {
 	t.Helper()
 	needTools(t)
@@ -149,7 +150,7 @@ func standalone(t *testing.T) (file, content string) {
 	run(t, "ovsdb-tool", "create", file, ovsSchema)
 	s := serve(t, file)
 	s.populate(t)
-	content = s.content(t, OVS)
+	content = s.content(t, ovsdb.OVS)
 	s.stop()
 	return file, content
 }
@@ -166,13 +167,13 @@ func clustered(t *testing.T) (file string, s *server) {
 	file = filepath.Join(dir, "db")
 	run(t, "ovsdb-tool", "create-cluster", file, ovsSchema, "unix:"+filepath.Join(dir, "raft"))
 	s = serve(t, file)
-	run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, OVS, "connected")
+	run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, ovsdb.OVS, "connected")
 	s.populate(t)
 	return file, s
 }
 
-// convert runs Standalone into a fresh file.
-func convert(t *testing.T, src string) (dst string, info Info, remarks []string) {
+// standaloneFile runs Standalone into a fresh file.
+func standaloneFile(t *testing.T, src string) (dst string, info Info, remarks []string) {
 	t.Helper()
 	dst = filepath.Join(t.TempDir(), "fresh.db")
 	info, remarks, err := Standalone(t.Context(), src, dst)
@@ -201,7 +202,7 @@ func write(t *testing.T, parts ...[]byte) string {
 	return file
 }
 
-// split cuts a file into its records by its own, plain rule.
+// split splits a file into its records by a simple rule of its own.
 func split(t *testing.T, file string) [][]byte {
 	t.Helper()
 	text := read(t, file)
@@ -217,13 +218,13 @@ func split(t *testing.T, file string) [][]byte {
 	return parts
 }
 
-// rec makes a right record.
+// rec returns an undamaged record.
 func rec(magic, body string) []byte {
 	body += "\n"
 	return append(formatHeader(magic, []byte(body)), body...)
 }
 
-// differ fails the test where two contents are not the same, with the lines.
+// differ fails the test where two contents differ, with the first differing line.
 func differ(t *testing.T, got, want string) {
 	t.Helper()
 	if got == want {
@@ -262,7 +263,7 @@ func wantRemark(t *testing.T, remarks []string, words ...string) {
 func noRemarks(t *testing.T, remarks []string) {
 	t.Helper()
 	if len(remarks) > 0 {
-		t.Errorf("remarks about a file that has nothing wrong: %s", fmt.Sprint(remarks))
+		t.Errorf("remarks about an undamaged file: %s", fmt.Sprint(remarks))
 	}
 }
 

@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"context"
@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestReadSaysWhatAServerSays reads a file and compares with what a real server
-// of it says.
-func TestReadSaysWhatAServerSays(t *testing.T) {
+// TestReadReturnsTheRowsOfAServer compares Read with a real server of the file.
+func TestReadReturnsTheRowsOfAServer(t *testing.T) {
 	file, _ := standalone(t)
 	content, remarks, err := Read(context.Background(), file)
 	if err != nil {
@@ -18,8 +17,8 @@ func TestReadSaysWhatAServerSays(t *testing.T) {
 	noRemarks(t, remarks)
 	remote := serve(t, file).remote
 	for _, table := range []string{"Open_vSwitch", "Bridge", "Port", "Interface"} {
-		said := strings.Fields(run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "--bare", "--columns=_uuid", "list", table))
-		slices.Sort(said)
+		served := strings.Fields(run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "--bare", "--columns=_uuid", "list", table))
+		slices.Sort(served)
 		var have []string
 		for _, row := range content.Rows(table) {
 			have = append(have, row.UUID)
@@ -29,17 +28,17 @@ func TestReadSaysWhatAServerSays(t *testing.T) {
 			for _, column := range []string{"name", "type"} {
 				want := strings.TrimSpace(run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "--bare", "get", "Interface", row.UUID, column))
 				if want != row.String(column) && strings.Trim(want, `"`) != row.String(column) {
-					t.Errorf("%s of %s is %q, the server says %q", column, row.UUID, row.String(column), want)
+					t.Errorf("%s of %s is %q, the server has %q", column, row.UUID, row.String(column), want)
 				}
 			}
 			for key, value := range row.Map("options") {
 				if want := strings.TrimSpace(run(t, "ovs-vsctl", "--no-wait", "--db="+remote, "get", "Interface", row.UUID, "options:"+key)); strings.Trim(want, `"`) != value {
-					t.Errorf("options:%s of %s is %q, the server says %q", key, row.UUID, value, want)
+					t.Errorf("options:%s of %s is %q, the server has %q", key, row.UUID, value, want)
 				}
 			}
 		}
-		if len(said) == 0 || !slices.Equal(have, said) {
-			t.Errorf("rows of %s: %v, the server says %v", table, have, said)
+		if len(served) == 0 || !slices.Equal(have, served) {
+			t.Errorf("rows of %s: %v, the server has %v", table, have, served)
 		}
 	}
 }

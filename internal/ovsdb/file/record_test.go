@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"bytes"
@@ -29,8 +29,8 @@ func TestHeaderLineIsFoundBehindACutRecordAndNotInJSON(t *testing.T) {
 	}
 }
 
-// Records are found whatever the reader hands out at a time, and whether a
-// header stands across the end of its buffer or not.
+// TestRecordsAreSplitAcrossReads places a header line at and across the end of the
+// scanner's buffer.
 func TestRecordsAreSplitAcrossReads(t *testing.T) {
 	for pad := 65536 - 200; pad < 65536+20; pad++ {
 		first := rec("JSON", `{"a":"`+strings.Repeat("x", pad)+`"}`)
@@ -50,8 +50,8 @@ func TestRecordsAreSplitAcrossReads(t *testing.T) {
 	}
 }
 
-// A record that announces little and is followed by much is not held whole.
-func TestUnboundedGarbageIsNotKept(t *testing.T) {
+// TestLongGarbageIsNotKept: a short record may be followed by any amount of text.
+func TestLongGarbageIsNotKept(t *testing.T) {
 	file := io.MultiReader(bytes.NewReader(rec("JSON", `{"name":"X","version":"1.0.0","tables":{}}`)),
 		io.LimitReader(endless{}, 64<<20))
 	src, err := newSource(t.Context(), file)

@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"ovs-offline/internal/ovsdb"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,12 +15,12 @@ import (
 
 func TestUndamagedFileIsCopiedByteForByte(t *testing.T) {
 	file, live := standalone(t)
-	dst, info, remarks := convert(t, file)
+	dst, info, remarks := standaloneFile(t, file)
 	noRemarks(t, remarks)
 	if !bytes.Equal(read(t, dst), read(t, file)) {
 		t.Error("the copy differs from the file")
 	}
-	if info.Name != OVS || info.Form != FormStandalone || info.Records != 9 || info.Version == "" {
+	if info.Name != ovsdb.OVS || info.Form != FormStandalone || info.Records != 9 || info.Version == "" {
 		t.Errorf("info = %+v", info)
 	}
 	if stat, err := os.Stat(dst); err != nil || stat.Mode().Perm() != 0o600 {
@@ -28,8 +29,8 @@ func TestUndamagedFileIsCopiedByteForByte(t *testing.T) {
 	differ(t, served(t, dst), live)
 }
 
-// anonymise replaces text inside records as `sos clean` does, in headers too if
-// it occurs there, and leaves lengths and sums as they were.
+// anonymise replaces text inside records, and in headers, as `sos clean` does: it
+// leaves lengths and sums as they were.
 var anonymise = strings.NewReplacer(
 	"worker1.example.com", "host0.obfuscateddomain0.com",
 	"10.0.0.1", "100.64.0.1", "10.0.0.2", "100.64.0.22",
@@ -43,12 +44,12 @@ func TestAnonymisedRecordsAreServed(t *testing.T) {
 	want := anonymise.Replace(live)
 
 	s := serve(t, cleaned)
-	if s.content(t, OVS) == want {
+	if s.content(t, ovsdb.OVS) == want {
 		t.Fatal("ovsdb-server serves the anonymised file wholly: this test shows nothing")
 	}
 	s.stop()
 	cleaned = write(t, []byte(anonymise.Replace(string(read(t, file)))))
-	dst, info, remarks := convert(t, cleaned)
+	dst, info, remarks := standaloneFile(t, cleaned)
 	differ(t, served(t, dst), want)
 	wantRemark(t, remarks, "5 records rewritten", "all of them are served")
 	if info.Damaged != 5 || !strings.Contains(strings.Join(info.Damage, "\n"), "record 3 at offset") {
@@ -56,8 +57,8 @@ func TestAnonymisedRecordsAreServed(t *testing.T) {
 	}
 }
 
-// mangle does to a UUID what sos up to 4.8.0 does: it takes the middle for a MAC
-// address and gives the same middle the same new text.
+// mangle changes a UUID as sos up to 4.8.0 does: it replaces the middle as a MAC
+// address, and the same middle by the same text.
 func mangle(text string) string {
 	known := map[string]string{}
 	uuid := regexp.MustCompile(`([0-9a-f]{3})([0-9a-f]{5}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4})(-[0-9a-f]{12})`)
@@ -75,11 +76,11 @@ func hexOf(b byte) []byte { return []byte{"0123456789abcdef"[b>>4], "0123456789a
 
 func TestMangledUUIDsKeepRowsApartAndTogether(t *testing.T) {
 	file, live := standalone(t)
-	dst, _, remarks := convert(t, write(t, []byte(mangle(string(read(t, file))))))
+	dst, _, remarks := standaloneFile(t, write(t, []byte(mangle(string(read(t, file))))))
 	wantRemark(t, remarks, "UUIDs rewritten as MAC addresses")
 
-	// The first three and last twelve digits of each UUID are left: they name
-	// the row in both, wherever it is referred to.
+	// The first three and last twelve digits of each UUID stay: they identify
+	// the row in both files.
 	name := regexp.MustCompile(`([0-9a-f]{3})[0-9a-f]{5}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}(-[0-9a-f]{12})`)
 	sorted := func(content string) string {
 		rows := strings.Split(name.ReplaceAllString(content, "$1$2"), "\n")
@@ -95,19 +96,19 @@ func TestTornTailKeepsAllWholeRecords(t *testing.T) {
 	before := served(t, write(t, whole...))
 	newline := bytes.IndexByte(last, '\n') + 1
 	for _, cut := range []int{newline + 1, newline + 20, len(last) - 3} {
-		dst, _, remarks := convert(t, write(t, append(whole[:len(whole):len(whole)], last[:cut])...))
+		dst, _, remarks := standaloneFile(t, write(t, append(whole[:len(whole):len(whole)], last[:cut])...))
 		differ(t, served(t, dst), before)
 		wantRemark(t, remarks, "record 9, the last one", "cut off")
 	}
-	// Inside the header line there is no record yet, only bytes.
-	dst, _, remarks := convert(t, write(t, append(whole[:len(whole):len(whole)], last[:30])...))
+	// A part of a header line is no record.
+	dst, _, remarks := standaloneFile(t, write(t, append(whole[:len(whole):len(whole)], last[:30])...))
 	differ(t, served(t, dst), before)
-	wantRemark(t, remarks, "30 bytes", "of no record")
+	wantRemark(t, remarks, "30 bytes", "belong to no record")
 }
 
-// When one record is destroyed the later ones still delete, change and refer to
-// its rows. ovsdb-server alone then stops there.
-func TestDestroyedRecordCostsOnlyWhatItHeld(t *testing.T) {
+// TestDestroyedRecordLosesOnlyItsContent: later records delete, change and refer to
+// the rows of a destroyed one, where ovsdb-server by itself stops.
+func TestDestroyedRecordLosesOnlyItsContent(t *testing.T) {
 	file, _ := standalone(t)
 	for number, gone := range map[int]struct{ lost, kept string }{
 		5: {`"vx"`, `"p2"`}, // inserts vx, which record 8 deletes
@@ -121,7 +122,7 @@ func TestDestroyedRecordCostsOnlyWhatItHeld(t *testing.T) {
 		} {
 			parts := split(t, file)
 			parts[number-1] = destroy(parts[number-1])
-			dst, info, remarks := convert(t, write(t, parts...))
+			dst, info, remarks := standaloneFile(t, write(t, parts...))
 			content := served(t, dst)
 			if strings.Contains(content, gone.lost) && what != "overwritten" || !strings.Contains(content, gone.kept) ||
 				number > 4 && !strings.Contains(content, `"br-int"`) {
@@ -141,13 +142,13 @@ func TestGarbageBetweenRecordsIsLeftOut(t *testing.T) {
 	parts := split(t, file)
 	garbage := append(bytes.Repeat([]byte{0}, 5000), "OVSDB JSON x\n"...)
 	parts[4] = append(parts[4], garbage...)
-	dst, _, remarks := convert(t, write(t, parts...))
+	dst, _, remarks := standaloneFile(t, write(t, parts...))
 	differ(t, served(t, dst), live)
-	wantRemark(t, remarks, "5013 bytes", "of no record")
+	wantRemark(t, remarks, "5013 bytes", "belong to no record")
 
 	parts = split(t, file)
 	parts[4] = append(parts[4], "\n \n"...)
-	dst, info, remarks := convert(t, write(t, parts...))
+	dst, info, remarks := standaloneFile(t, write(t, parts...))
 	differ(t, served(t, dst), live)
 	noRemarks(t, remarks) // blank lines are not worth one, but ovsdb-server stops there
 	if info.Damaged != 0 {
@@ -158,14 +159,14 @@ func TestGarbageBetweenRecordsIsLeftOut(t *testing.T) {
 func TestGzipIsReadThrough(t *testing.T) {
 	file, live := standalone(t)
 	packed := pack(t, read(t, file))
-	dst, info, remarks := convert(t, write(t, packed))
+	dst, info, remarks := standaloneFile(t, write(t, packed))
 	noRemarks(t, remarks)
 	if !info.Gzip {
-		t.Error("Info does not tell of gzip")
+		t.Error("Info.Gzip is false")
 	}
 	differ(t, served(t, dst), live)
 
-	dst, info, remarks = convert(t, write(t, packed[:len(packed)-4]))
+	dst, info, remarks = standaloneFile(t, write(t, packed[:len(packed)-4]))
 	differ(t, served(t, dst), live)
 	wantRemark(t, remarks, "gzip stream breaks off")
 	if info.Damaged != 1 {
@@ -186,7 +187,7 @@ func pack(t *testing.T, text []byte) []byte {
 	return packed.Bytes()
 }
 
-func TestFilesThatCannotBeServedSayWhatToDo(t *testing.T) {
+func TestErrorsNameTheNextStep(t *testing.T) {
 	schema := rec("JSON", `{"name":"X","version":"1.0.0","tables":{}}`)
 	txn := rec("JSON", `{"_date":1,"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"a":["map",[["b","c"]]]}}}`)
 	for name, c := range map[string]struct {
@@ -210,13 +211,13 @@ func TestFilesThatCannotBeServedSayWhatToDo(t *testing.T) {
 	} {
 		_, err := Inspect(t.Context(), bytes.NewReader(c.file))
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: Inspect says %v; want %v, with %s", name, err, c.is, c.says)
+			t.Errorf("%s: Inspect returns %v; want %v, with %s", name, err, c.is, c.says)
 		}
 		dir := t.TempDir()
 		dst := filepath.Join(dir, "dst")
 		_, _, err = Standalone(t.Context(), write(t, c.file), dst)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), "made.db") {
-			t.Errorf("%s: Standalone says %v; want %v, with the file's name", name, err, c.is)
+			t.Errorf("%s: Standalone returns %v; want %v, with the file's name", name, err, c.is)
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 0 {
 			t.Errorf("%s: left behind: %v", name, left)
@@ -224,7 +225,7 @@ func TestFilesThatCannotBeServedSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestCancelledRunLeavesWhatWasThere(t *testing.T) {
+func TestCancelledRunLeavesTheOldFile(t *testing.T) {
 	schema := rec("JSON", `{"name":"X","version":"1.0.0","tables":{}}`)
 	dir := t.TempDir()
 	dst := filepath.Join(dir, "dst")
@@ -250,16 +251,46 @@ func TestInspectReadsRealForms(t *testing.T) {
 	}
 	defer in.Close()
 	info, err := Inspect(t.Context(), in)
-	if err != nil || info.Damaged != 0 || info.Records != 9 || info.Name != OVS {
+	if err != nil || info.Damaged != 0 || info.Records != 9 || info.Name != ovsdb.OVS {
 		t.Errorf("info = %+v, %v", info, err)
 	}
 	if want := strings.TrimSpace(run(t, "ovsdb-tool", "db-version", file)); info.Version != want {
-		t.Errorf("version %q, ovsdb-tool says %q", info.Version, want)
+		t.Errorf("version %q, ovsdb-tool prints %q", info.Version, want)
+	}
+}
+
+// TestSchemaHeadIsAsOVSDBToolPrintsIt compares ReadSchemaHead with ovsdb-tool.
+func TestSchemaHeadIsAsOVSDBToolPrintsIt(t *testing.T) {
+	needTools(t)
+	head, err := ReadSchemaHead(ovsSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, got := range map[string]string{"schema-name": head.Name, "schema-version": head.Version, "schema-cksum": head.Checksum} {
+		if want := strings.TrimSpace(run(t, "ovsdb-tool", command, ovsSchema)); got != want {
+			t.Errorf("%s: %q, ovsdb-tool prints %q", command, got, want)
+		}
+	}
+	asked, err := AskSchemaHead(t.Context(), local, ovsSchema)
+	if head.Checksum = ""; err != nil || asked != head {
+		t.Errorf("AskSchemaHead: %+v, %v, want %+v", asked, err, head)
+	}
+	for name, path := range map[string]string{"missing": "/nonexistent", "not a schema": write(t, []byte(`{"name":"X"}`))} {
+		if _, err := ReadSchemaHead(path); !errors.Is(err, ErrNoSchema) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
 func TestUpgradeConvertsToANewerSchemaOnly(t *testing.T) {
 	file, live := standalone(t)
+	upgrade := func(schema string) (string, error) {
+		head, err := ReadSchemaHead(schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Upgrade(t.Context(), local, file, schema, head)
+	}
 	schema := read(t, ovsSchema)
 	version := regexp.MustCompile(`"version": "[^"]*"`)
 	at := func(v string) string {
@@ -271,14 +302,14 @@ func TestUpgradeConvertsToANewerSchemaOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, older := range []string{ovsSchema, at("7.99.99")} {
-		if remark, err := Upgrade(t.Context(), local, file, older); err != nil || remark != "" {
+		if remark, err := upgrade(older); err != nil || remark != "" {
 			t.Errorf("%s: %q, %v", older, remark, err)
 		}
 		if !bytes.Equal(read(t, file), original) {
 			t.Fatalf("%s changed the file", older)
 		}
 	}
-	remark, err := Upgrade(t.Context(), local, file, at("10.0.0"))
+	remark, err := upgrade(at("10.0.0"))
 	if err != nil || !strings.Contains(remark, "to 10.0.0") {
 		t.Fatalf("%q, %v", remark, err)
 	}
@@ -294,7 +325,7 @@ func TestUpgradeConvertsToANewerSchemaOnly(t *testing.T) {
 	differ(t, served(t, file), live)
 
 	other := write(t, []byte(`{"name":"OVN_Northbound","version":"99.0.0","tables":{}}`))
-	if _, err := Upgrade(t.Context(), local, file, other); err == nil || !strings.Contains(err.Error(), "schema of OVN_Northbound") {
+	if _, err := upgrade(other); err == nil || !strings.Contains(err.Error(), "schema of OVN_Northbound") {
 		t.Errorf("another database's schema: %v", err)
 	}
 }
