@@ -47,17 +47,8 @@ func daemons(wd *workdir.Dir) []runtime.Daemon {
 	return list
 }
 
-// databaseName is the schema's name of a kind.
-func databaseName(k workdir.Kind) string {
-	switch k {
-	case workdir.OVS:
-		return ovsdb.OVS
-	case workdir.NB:
-		return ovsdb.NB
-	default:
-		return ovsdb.SB
-	}
-}
+// databaseName returns the name of the schema of a kind's database.
+func databaseName(k workdir.Kind) string { return k.Schema() }
 
 // schemas are where the packages, or a build from source, put the schema of a kind.
 func schemas(k workdir.Kind) []string {

@@ -13,31 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kind is one of the three things that a workdir holds, spelled as its folders are.
-type Kind string
-
-// The kinds, in the order in which they are shown.
-const (
-	OVS Kind = "ovs"
-	NB  Kind = "ovn_nb"
-	SB  Kind = "ovn_sb"
-)
-
-// Kinds lists every kind.
-func Kinds() []Kind { return []Kind{OVS, NB, SB} }
-
-// Title is how a person calls the kind.
-func (k Kind) Title() string {
-	switch k {
-	case OVS:
-		return "OVS"
-	case NB:
-		return "OVN NB"
-	default:
-		return "OVN SB"
-	}
-}
-
 // DefaultPath is where a workdir stands when nobody says otherwise.
 const DefaultPath = "/tmp/ovs-offline"
 
@@ -164,18 +139,6 @@ func (d *Dir) Exists() bool {
 
 func (d *Dir) join(parts ...string) string {
 	return filepath.Join(append([]string{d.path}, parts...)...)
-}
-
-// databaseNames are the tutorial's, one a kind.
-func databaseName(k Kind) string {
-	switch k {
-	case OVS:
-		return "conf.db"
-	case NB:
-		return "ovnnb_db.db"
-	default:
-		return "ovnsb_db.db"
-	}
 }
 
 // Database is where the collected database of a kind stands. It is never written again.
