@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 )
