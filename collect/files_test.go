@@ -276,3 +276,26 @@ func TestBridgeOfAName(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordedFilesAddedByHand: files with the names of recorded commands are
+// collected, alone in a folder as in the layout of a workdir.
+func TestRecordedFilesAddedByHand(t *testing.T) {
+	const tree = "---- br0 ----\nBridge ID:\n  stp-priority  32768\n"
+	for what, files := range map[string]map[string]string{
+		"beside a dump": {"br0.flows.dump": flowText, "br0.stp.show": tree, "br0/rstp.show": tree, "dpif.show.txt": "system@ovs-system: hit:0 missed:0\n"},
+		"a workdir": {"restore_flows/br0.flows.dump": flowText, "recorded/bridges/br0/stp.show": tree, "recorded/bridges/br0/rstp.show": tree,
+			"recorded/dpif.show": "system@ovs-system: hit:0 missed:0\n"},
+	} {
+		got, found, _, err := takeFiles(t, Options{}, folder(t, files))
+		if err != nil || len(got) != 1 || !slices.Contains(found.Inputs[0].Kinds, "3 recorded outputs") {
+			t.Fatalf("%s: %v %+v %v", what, got, found, err)
+		}
+		for _, w := range got {
+			for _, path := range []string{"recorded/bridges/br0/stp.show", "recorded/bridges/br0/rstp.show", "recorded/dpif.show", "restore_flows/br0.flows.dump"} {
+				if !slices.ContainsFunc(w.Collections[0].Files, func(f workdir.File) bool { return f.Path == path }) {
+					t.Errorf("%s: no %s in %+v", what, path, w.Collections[0].Files)
+				}
+			}
+		}
+	}
+}
