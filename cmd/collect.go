@@ -12,9 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/dbfile"
-	"ovs-offline/collect/inputs"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
@@ -23,9 +20,9 @@ import (
 func collectCommands(o *options) []*cobra.Command {
 	return []*cobra.Command{
 		newCollect(o),
-		newCollectSos(o, "collect-sos SOS", "Collect OVS and OVN data from an sos report", "OVS/OVN", sos.Half{OVS: true, OVN: true}),
-		newCollectSos(o, "collect-sos-ovs SOS", "Collect OVS data from an sos report (a compute or worker node's)", "OVS", sos.Half{OVS: true}),
-		newCollectSos(o, "collect-sos-ovn SOS", "Collect OVN databases from an sos report (a controller's or a master's)", "OVN", sos.Half{OVN: true}),
+		newCollectSos(o, "collect-sos SOS", "Collect OVS and OVN data from an sos report", "OVS/OVN", collect.Select{OVS: true, OVN: true}),
+		newCollectSos(o, "collect-sos-ovs SOS", "Collect OVS data from an sos report (a compute or worker node's)", "OVS", collect.Select{OVS: true}),
+		newCollectSos(o, "collect-sos-ovn SOS", "Collect OVN databases from an sos report (a controller's or a master's)", "OVN", collect.Select{OVN: true}),
 		newCollectDB(o, "collect-db-ovs DBFILE", workdir.OVS),
 		newCollectDB(o, "collect-db-ovn-nb DBFILE", workdir.NB),
 		newCollectDB(o, "collect-db-ovn-sb DBFILE", workdir.SB),
@@ -51,7 +48,7 @@ func newCollect(o *options) *cobra.Command {
 			if dryRun {
 				return o.inspect(c.Context(), args, nodes, limits, output)
 			}
-			return o.collectInputs(c.Context(), args, inputs.Options{Nodes: nodes, Options: collect.Options{Force: force, Limits: limits}}, output)
+			return o.collectInputs(c.Context(), collect.Files{Paths: args, Limits: limits}, collect.Options{Force: force, Nodes: nodes}, output)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
@@ -69,14 +66,14 @@ type collectedNode struct {
 	Collections []workdir.Collection `json:"collections"`
 }
 
-func (o *options) collectInputs(ctx context.Context, args []string, opts inputs.Options, output string) error {
+func (o *options) collectInputs(ctx context.Context, source collect.Files, opts collect.Options, output string) error {
 	return o.locked(func(wd *workdir.Dir) error {
 		p := o.progress()
-		opts.Progress = p.bytes
-		written, found, err := inputs.Collect(ctx, wd, args, opts)
+		source.Progress = p.bytes
+		written, found, err := collect.Collect(ctx, wd, source, opts)
 		p.end()
 		if err != nil {
-			return explain(err, strings.Join(args, " "))
+			return explain(err, strings.Join(source.Paths, " "))
 		}
 		lost := len(found.Lost) > 0
 		for _, w := range written {
@@ -94,12 +91,12 @@ func (o *options) collectInputs(ctx context.Context, args []string, opts inputs.
 
 // collectedInputs is what collect reports.
 type collectedInputs struct {
-	Inputs []inputs.Input  `json:"inputs"`
+	Inputs []collect.Input `json:"inputs"`
 	Nodes  []collectedNode `json:"nodes"`
 	Lost   []string        `json:"lost"`
 }
 
-func collectedReport(written []inputs.Written, found *inputs.Found) collectedInputs {
+func collectedReport(written []collect.Written, found *collect.Found) collectedInputs {
 	out := collectedInputs{found.Inputs, []collectedNode{}, append([]string{}, found.Lost...)}
 	for _, w := range written {
 		out.Nodes = append(out.Nodes, collectedNode{w.Name, w.Path, w.Collections})
@@ -107,7 +104,7 @@ func collectedReport(written []inputs.Written, found *inputs.Found) collectedInp
 	return out
 }
 
-func (o *options) printWritten(written []inputs.Written, found *inputs.Found) {
+func (o *options) printWritten(written []collect.Written, found *collect.Found) {
 	for _, in := range found.Inputs {
 		fmt.Fprintf(o.Out, "%s: %s\n", terminal.Escape(in.Path), terminal.Escape(strings.Join(in.Kinds, ", ")))
 	}
@@ -126,7 +123,7 @@ func (o *options) printWritten(written []inputs.Written, found *inputs.Found) {
 	}
 }
 
-func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Command {
+func newCollectSos(o *options, use, short, what string, selected collect.Select) *cobra.Command {
 	var force bool
 	var limits archive.Limits
 	var output string
@@ -135,13 +132,13 @@ func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Co
 		Long:    short + ": a .tar.xz, .tar.gz, .tar.bz2, .tar.zst, .tar, or an extracted directory.",
 		Example: "  ovs-offline " + use[:len(use)-len("SOS")] + "sosreport-compute-2-2026-10-13-ghresdq.tar.xz",
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.collect(func(wd *workdir.Dir, opts collect.Options) ([]workdir.Collection, error) {
-				if output == forPeople {
-					fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", what)
-				}
-				opts.Limits = limits
-				return sos.Collect(c.Context(), wd, args[0], half, opts)
-			}, what, args[0], force, output)
+			if output == forPeople {
+				fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", what)
+			}
+			source := func(progress archive.Progress) collect.Source {
+				return collect.SosReport{Path: args[0], Limits: limits, Progress: progress}
+			}
+			return o.collect(c.Context(), source, collect.Options{Force: force, Select: selected}, what, args[0], output)
 		},
 	}
 	outputFlag(c, &output)
@@ -150,13 +147,11 @@ func newCollectSos(o *options, use, short, what string, half sos.Half) *cobra.Co
 	return c
 }
 
-// limitFlags are those of what is read from hostile places.
+// limitFlags adds the one flag that changes the limits of a source. The other
+// limits are fixed.
 func limitFlags(c *cobra.Command, limits *archive.Limits) {
 	*limits = archive.Default()
-	c.Flags().IntVar(&limits.Entries, "max-entries", limits.Entries, "refuse a source with more entries")
-	c.Flags().Int64Var(&limits.FileBytes, "max-file-size", limits.FileBytes, "refuse a source with a larger file to collect, in bytes")
 	c.Flags().Int64Var(&limits.Bytes, "max-size", limits.Bytes, "refuse a source that unpacks to more, in bytes")
-	c.Flags().Int64Var(&limits.Ratio, "max-ratio", limits.Ratio, "refuse a source that unpacks to so many times its size")
 }
 
 func newCollectDB(o *options, use string, kind workdir.Kind) *cobra.Command {
@@ -167,10 +162,8 @@ func newCollectDB(o *options, use string, kind workdir.Kind) *cobra.Command {
 		Long:    "Collect the " + kind.Title() + " database from a file: standalone or of a cluster member, also gzip'd, whatever its name.",
 		Example: "  ovs-offline " + use[:len(use)-len("DBFILE")] + filepath.Base(string(kind)) + ".db",
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.collect(func(wd *workdir.Dir, opts collect.Options) ([]workdir.Collection, error) {
-				one, err := dbfile.Collect(c.Context(), wd, kind, args[0], opts)
-				return []workdir.Collection{one}, err
-			}, kind.Title(), args[0], force, output)
+			source := func(archive.Progress) collect.Source { return collect.DatabaseFile{Path: args[0], Kind: kind} }
+			return o.collect(c.Context(), source, collect.Options{Force: force, Select: collect.Select{Database: kind}}, kind.Title(), args[0], output)
 		},
 	}
 	outputFlag(c, &output)
@@ -178,15 +171,16 @@ func newCollectDB(o *options, use string, kind workdir.Kind) *cobra.Command {
 	return c
 }
 
-// collect runs one collector and says what it put in place.
-func (o *options) collect(run func(*workdir.Dir, collect.Options) ([]workdir.Collection, error), what, source string, force bool, output string) error {
+// collect collects a source of one node and prints what was collected.
+func (o *options) collect(ctx context.Context, source func(archive.Progress) collect.Source, opts collect.Options, what, path, output string) error {
 	return o.locked(func(wd *workdir.Dir) error {
 		p := o.progress()
-		collections, err := run(wd, collect.Options{Force: force, Progress: p.bytes})
+		written, _, err := collect.Collect(ctx, wd, source(p.bytes), opts)
 		p.end()
 		if err != nil {
-			return explain(err, source)
+			return explain(err, path)
 		}
+		collections := written[0].Collections
 		if err := o.emit(output, collectedNode{Workdir: wd.Path(), Collections: collections}, func() {
 			headline(o.Out, fmt.Sprintf("Offline OVS Debugging: %s data collected and stored in %s", what, wd.Path()))
 			for _, c := range collections {

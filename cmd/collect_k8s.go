@@ -64,7 +64,7 @@ func newCollectK8s(o *options) *cobra.Command {
 	f.StringVarP(&opts.Selector, "selector", "l", "", "the nodes with these labels (for example node-role.kubernetes.io/worker=)")
 	f.StringVar(&opts.Layout, "layout", "", "don't find out how OVS and OVN are deployed: "+strings.Join(k8s.LayoutNames(), ", "))
 	f.BoolVar(&opts.Force, "force", false, "replace data of the same kind that the workdirs hold")
-	f.Int64Var(&opts.Limits.Bytes, "max-size", archive.Default().Bytes, "give up on a node of which more comes, in bytes")
+	f.Int64Var(&opts.MaxBytes, "max-size", archive.Default().Bytes, "give up on a node of which more comes, in bytes")
 	f.BoolVarP(&debug, "debug", "d", false, "log each request to the API server, and its warnings")
 	outputFlagP(c, &output, "")
 	kubectlFlags(f, rules, overrides)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/inputs"
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 )
 
@@ -45,7 +45,7 @@ func paths(c *cobra.Command, args []string) error {
 
 // inspection is the JSON output of inspect.
 type inspection struct {
-	Inputs []inputs.Input        `json:"inputs"`
+	Inputs []collect.Input       `json:"inputs"`
 	Nodes  []collect.Description `json:"nodes"`
 	Lost   []string              `json:"lost"`
 }
@@ -57,8 +57,8 @@ func (o *options) inspect(ctx context.Context, args, nodes []string, limits arch
 	}
 	defer os.RemoveAll(spool)
 	p := o.progress()
-	opts := inputs.Options{Nodes: nodes, Options: collect.Options{Progress: p.bytes, Limits: limits}}
-	found, plans, err := inputs.Inspect(ctx, spool, args, opts)
+	source := collect.Files{Paths: args, Limits: limits, Progress: p.bytes}
+	found, plans, err := collect.Inspect(ctx, source, spool, nodes)
 	p.end()
 	if err != nil {
 		return explain(err, strings.Join(args, " "))
@@ -66,10 +66,7 @@ func (o *options) inspect(ctx context.Context, args, nodes []string, limits arch
 	seen := inspection{Inputs: found.Inputs, Nodes: []collect.Description{}, Lost: append([]string{}, found.Lost...)}
 	lost := len(found.Lost) > 0
 	for _, plan := range plans {
-		d, err := plan.Describe(plan.Name)
-		if err != nil {
-			return err
-		}
+		d := plan.Describe()
 		seen.Nodes = append(seen.Nodes, d)
 		lost = lost || len(d.Lost) > 0
 	}
@@ -149,7 +146,8 @@ func printDumps(o *options, n collect.Description) {
 	t := newTable(o.Out, "bridge", "dump", "OpenFlow", "entries", "unusable lines", "also in", "from")
 	rows := 0
 	for _, b := range n.Bridges {
-		for _, dump := range collect.Dumps() {
+		for _, c := range recording.Dumps() {
+			dump := c.Dump
 			var also []string
 			var used collect.DumpDescription
 			for _, d := range b.Dumps[dump] {

@@ -10,7 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"ovs-offline/collect"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/report"
 )
@@ -34,7 +34,8 @@ func printCounts(w io.Writer, r *report.Report) {
 	t := newTable(w, "bridge", "what", "collected", "restored", "mended", "placeheld", "set aside", "different", "from")
 	rows := 0
 	for _, b := range r.Bridges {
-		for _, dump := range collect.Dumps() {
+		for _, command := range recording.Dumps() {
+			dump := command.Dump
 			if c := b.Counts[dump]; c != nil {
 				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, terminal.Escape(b.OpenFlow[dump])})
 				rows++

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 )
@@ -47,10 +46,8 @@ func daemons(wd *workdir.Dir) []runtime.Daemon {
 	return list
 }
 
-// databaseName is the schema's name of a kind.
-func databaseName(k workdir.Kind) string {
-	return ovsdb.Name(k)
-}
+// databaseName returns the name of the schema of a kind's database.
+func databaseName(k workdir.Kind) string { return k.Schema() }
 
 // schemas are where the packages, or a build from source, put the schema of a kind.
 func schemas(k workdir.Kind) []string {

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
 )
 
@@ -30,7 +29,7 @@ func collected(t *testing.T, capture string) *workdir.Dir {
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	if _, err := sos.Collect(context.Background(), wd, reports[0], sos.Half{OVS: true, OVN: true}, collect.Options{}); err != nil {
+	if _, _, err := collect.Collect(context.Background(), wd, collect.SosReport{Path: reports[0]}, collect.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return wd

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
@@ -27,8 +26,8 @@ func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind) (content *file.C
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, "", nil, fmt.Errorf("%w in %s: no %s database was collected", ErrNoDatabase, wd.Path(), k.Title())
 	}
-	if err == nil && content.Info.Name != ovsdb.Name(k) {
-		err = fmt.Errorf("%s holds %s, not %s", wd.Database(k), content.Info.Name, ovsdb.Name(k))
+	if err == nil && content.Info.Name != k.Schema() {
+		err = fmt.Errorf("%s holds %s, not %s", wd.Database(k), content.Info.Name, k.Schema())
 	}
 	return content, host, remarks, err
 }

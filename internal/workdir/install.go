@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/interrupt"
 )
 
@@ -63,24 +64,20 @@ func (s *Staging) Spool() (string, error) {
 	return spool, os.MkdirAll(spool, 0o700)
 }
 
-// Move moves a spooled file to path (made by one of Dir's methods on s) and
-// returns its entry for the manifest.
-func (s *Staging) Move(ctx context.Context, spooled, path string) (File, error) {
+// Move moves a spooled file to path, which one of Dir's methods on s made, and
+// returns the file's entry for the manifest.
+func (s *Staging) Move(spooled archive.File, path string) (File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return File{}, err
 	}
-	if err := os.Rename(spooled, path); err != nil {
+	if err := os.Rename(spooled.Spooled, path); err != nil {
 		return File{}, err
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return File{}, err
-	}
-	defer f.Close()
-	return s.take(ctx, f, io.Discard, path)
+	return s.entry(path, spooled.Size, spooled.SHA256)
 }
 
-// Copy copies a file from anywhere to path, keeping the original.
+// Copy writes src to a new file at path, which one of Dir's methods on s made,
+// and returns the file's entry for the manifest.
 func (s *Staging) Copy(ctx context.Context, src io.Reader, path string) (File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return File{}, err
@@ -89,26 +86,22 @@ func (s *Staging) Copy(ctx context.Context, src io.Reader, path string) (File, e
 	if err != nil {
 		return File{}, err
 	}
-	file, err := s.take(ctx, src, f, path)
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, sum), interrupt.Reader(ctx, src))
 	if err := cmp.Or(err, f.Close()); err != nil {
 		return File{}, err
 	}
-	return file, nil
+	return s.entry(path, n, hex.EncodeToString(sum.Sum(nil)))
 }
 
-// take reads what comes to stand at path, writing it to w, and describes it.
-func (s *Staging) take(ctx context.Context, src io.Reader, w io.Writer, path string) (File, error) {
+// entry describes a staged file, which Install syncs before it commits.
+func (s *Staging) entry(path string, size int64, sha256 string) (File, error) {
 	rel, err := filepath.Rel(s.path, path)
-	if err != nil {
-		return File{}, err
-	}
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(w, sum), interrupt.Reader(ctx, src))
 	if err != nil {
 		return File{}, err
 	}
 	s.mu.Lock()
 	s.written = append(s.written, path)
 	s.mu.Unlock()
-	return File{Path: rel, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+	return File{Path: rel, Size: size, SHA256: sha256}, nil
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"ovs-offline/internal/archive"
 )
 
 // TestInterruptedInstall interrupts an installation after every step, and checks that
@@ -295,13 +297,27 @@ func TestCopyEndsWithItsContext(t *testing.T) {
 	if _, err := s.Copy(ctx, cancelling{cancel}, s.Database(NB)); !errors.Is(err, context.Canceled) {
 		t.Errorf("copying: %v", err)
 	}
+}
+
+// TestMoveKeepsTheDigest: the entry has the size and digest of the spooled file,
+// which is not read again.
+func TestMoveKeepsTheDigest(t *testing.T) {
+	s, err := fresh(t).Stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Discard()
 	spool, err := s.Spool()
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(spool, "x"), "y")
-	if _, err := s.Move(ctx, filepath.Join(spool, "x"), s.Database(SB)); !errors.Is(err, context.Canceled) {
-		t.Errorf("moving: %v", err)
+	spooled, err := archive.Spool(t.Context(), spool, strings.NewReader("y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := s.Move(spooled, s.Database(SB))
+	if want := (File{Path: "db/ovn_sb/ovnsb_db.db", Size: 1, SHA256: spooled.SHA256}); err != nil || !reflect.DeepEqual(file, want) {
+		t.Errorf("%+v %v", file, err)
 	}
 }
 

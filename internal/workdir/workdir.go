@@ -13,31 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kind is one of the three kinds of data in a workdir, spelled as its folders are.
-type Kind string
-
-// The kinds, in the order in which they are printed.
-const (
-	OVS Kind = "ovs"
-	NB  Kind = "ovn_nb"
-	SB  Kind = "ovn_sb"
-)
-
-// Kinds returns every kind.
-func Kinds() []Kind { return []Kind{OVS, NB, SB} }
-
-// Title returns the name of the kind for users.
-func (k Kind) Title() string {
-	switch k {
-	case OVS:
-		return "OVS"
-	case NB:
-		return "OVN NB"
-	default:
-		return "OVN SB"
-	}
-}
-
 // DefaultPath is the workdir where the user gives none.
 const DefaultPath = "/tmp/ovs-offline"
 
@@ -164,18 +139,6 @@ func (d *Dir) Exists() bool {
 
 func (d *Dir) join(parts ...string) string {
 	return filepath.Join(append([]string{d.path}, parts...)...)
-}
-
-// databaseName returns the file name of a kind's database.
-func databaseName(k Kind) string {
-	switch k {
-	case OVS:
-		return "conf.db"
-	case NB:
-		return "ovnnb_db.db"
-	default:
-		return "ovnsb_db.db"
-	}
 }
 
 // Database returns the path of a kind's collected database, which is never changed.

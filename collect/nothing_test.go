@@ -1,4 +1,4 @@
-package inputs
+package collect
 
 import (
 	"os"
@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestOneHasNothing: a node that has nothing of Open vSwitch is told of, and the
-// others are none the worse.
-func TestOneHasNothing(t *testing.T) {
+// TestCollectSkipsNodeWithoutOVS: a node without data of Open vSwitch is named, and
+// the others are collected.
+func TestCollectSkipsNodeWithoutOVS(t *testing.T) {
 	empty := func(host string) map[string]string {
 		return map[string]string{"sosreport-" + host + "/sos_commands/host/hostname": host + "\n"}
 	}
-	dir := folder(t, map[string]string{"a.tar.gz": packed(t, report("n1")), "b.tar.gz": packed(t, empty("n2")), "c.tar.gz": packed(t, report("n3"))})
-	written, found, wd, err := take(t, Options{}, dir)
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b.tar.gz": packed(t, empty("n2")), "c.tar.gz": packed(t, reportFiles("n3"))})
+	written, found, wd, err := takeFiles(t, Options{}, dir)
 	if err != nil || len(written) != 2 {
 		t.Fatal(written, err)
 	}

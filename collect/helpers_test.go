@@ -1,4 +1,4 @@
-package sos
+package collect
 
 import (
 	"archive/tar"
@@ -13,13 +13,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
 )
 
 const (
-	compute = "../../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"
-	worker  = "../../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"
+	compute = "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"
+	worker  = "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"
 	top     = "sosreport-node1-2026-01-02-abcdefg/"
 	plugin  = "sos_commands/openvswitch/"
 )
@@ -113,12 +112,25 @@ func newWorkdir(t *testing.T) *workdir.Dir {
 	return lock(t, filepath.Join(t.TempDir(), "wd"))
 }
 
-var both = Half{OVS: true, OVN: true}
+var both = Select{OVS: true, OVN: true}
 
-// take collects what has to be collectable.
-func take(t *testing.T, wd *workdir.Dir, source string, half Half, opts collect.Options) map[workdir.Kind]workdir.Collection {
+// collections returns what Collect put into the one workdir.
+func collections(written []Written, _ *Found, err error) ([]workdir.Collection, error) {
+	if err != nil {
+		return nil, err
+	}
+	return written[0].Collections, nil
+}
+
+func collectReport(wd *workdir.Dir, source string, selected Select, opts Options) ([]workdir.Collection, error) {
+	opts.Select = selected
+	return collections(Collect(context.Background(), wd, SosReport{Path: source}, opts))
+}
+
+// take collects a report that has to be collectable.
+func take(t *testing.T, wd *workdir.Dir, source string, selected Select, opts Options) map[workdir.Kind]workdir.Collection {
 	t.Helper()
-	list, err := Collect(context.Background(), wd, source, half, opts)
+	list, err := collectReport(wd, source, selected, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

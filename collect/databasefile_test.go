@@ -1,29 +1,23 @@
-package dbfile
+package collect
 
 import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha1"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
-	"ovs-offline/collect"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
-
-const compute = "../../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"
 
 // names of the databases by kind.
 var names = map[workdir.Kind]string{workdir.OVS: ovsdb.OVS, workdir.NB: ovsdb.NB, workdir.SB: ovsdb.SB}
@@ -43,68 +37,28 @@ func saveBytes(t *testing.T, raw []byte) string {
 	return path
 }
 
-func database(name string, rows int) string {
-	text := record(fmt.Sprintf(`{"name":%q,"version":"1.2.3","cksum":"1 2","tables":{"T":{"columns":{"c":{"type":"string"}}}}}`, name))
-	for i := range rows {
-		text += record(fmt.Sprintf(`{"_date":%d,"_comment":"row"}`, i))
-	}
-	return text
-}
-
-func record(body string) string {
-	return fmt.Sprintf("OVSDB JSON %d %x\n%s", len(body), sha1.Sum([]byte(body)), body)
-}
-
-func newWorkdir(t *testing.T) *workdir.Dir {
-	t.Helper()
-	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+func collectDatabase(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, path string, force bool) (workdir.Collection, error) {
+	list, err := collections(Collect(ctx, wd, DatabaseFile{Path: path, Kind: kind}, Options{Force: force, Select: Select{Database: kind}}))
 	if err != nil {
-		t.Fatal(err)
+		return workdir.Collection{}, err
 	}
-	t.Cleanup(wd.Unlock)
-	return wd
+	return list[0], nil
 }
 
-func take(t *testing.T, wd *workdir.Dir, kind workdir.Kind, path string, force bool) workdir.Collection {
+func takeDatabase(t *testing.T, wd *workdir.Dir, kind workdir.Kind, path string, force bool) workdir.Collection {
 	t.Helper()
-	c, err := Collect(context.Background(), wd, kind, path, collect.Options{Force: force})
+	c, err := collectDatabase(context.Background(), wd, kind, path, force)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
-}
-
-func tree(t *testing.T, root string) map[string]string {
-	t.Helper()
-	seen := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			seen[path] = read(t, path)
-		} else if err == nil {
-			seen[path] = e.Type().String()
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return seen
-}
-
-func TestEachKind(t *testing.T) {
+func TestDatabaseOfEachKind(t *testing.T) {
 	wd := newWorkdir(t)
 	for kind, rel := range map[workdir.Kind]string{workdir.OVS: "db/ovs/conf.db", workdir.NB: "db/ovn_nb/ovnnb_db.db", workdir.SB: "db/ovn_sb/ovnsb_db.db"} {
 		path := save(t, names[kind], 3)
-		got := take(t, wd, kind, path, false)
+		got := takeDatabase(t, wd, kind, path, false)
 		if read(t, filepath.Join(wd.Path(), rel)) != read(t, path) {
 			t.Errorf("%s is not what was given", rel)
 		}
@@ -130,13 +84,13 @@ func TestWrongKind(t *testing.T) {
 				continue
 			}
 			path := save(t, name, 1)
-			_, err := Collect(context.Background(), wd, asked, path, collect.Options{})
+			_, err := collectDatabase(context.Background(), wd, asked, path, false)
 			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), name) || !strings.HasSuffix(err.Error(), "use "+commands[is]) {
 				t.Errorf("%s for %s: %v", is, asked, err)
 			}
 		}
 	}
-	if _, err := Collect(context.Background(), wd, workdir.OVS, save(t, "hardware_vtep", 1), collect.Options{}); err == nil || !strings.Contains(err.Error(), "hardware_vtep") {
+	if _, err := collectDatabase(context.Background(), wd, workdir.OVS, save(t, "hardware_vtep", 1), false); err == nil || !strings.Contains(err.Error(), "hardware_vtep") {
 		t.Errorf("another database: %v", err)
 	}
 	if !reflect.DeepEqual(tree(t, wd.Path()), before) {
@@ -144,9 +98,9 @@ func TestWrongKind(t *testing.T) {
 	}
 }
 
-// TestFormsOfFiles: a cluster member's, one inside gzip, a damaged one: each
+// TestDatabaseForms: a cluster member's, one inside gzip, a damaged one: each
 // kept as it is, with a remark where a person should know.
-func TestFormsOfFiles(t *testing.T) {
+func TestDatabaseForms(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	fmt.Fprint(w, database(ovsdb.SB, 3))
@@ -163,7 +117,7 @@ func TestFormsOfFiles(t *testing.T) {
 		{"torn", database(ovsdb.SB, 3)[:len(database(ovsdb.SB, 3))-4], "damaged"},
 	} {
 		wd := newWorkdir(t)
-		got := take(t, wd, workdir.SB, saveBytes(t, []byte(c.content)), false)
+		got := takeDatabase(t, wd, workdir.SB, saveBytes(t, []byte(c.content)), false)
 		if read(t, wd.Database(workdir.SB)) != c.content {
 			t.Errorf("%s: not kept as it is", c.what)
 		}
@@ -173,11 +127,11 @@ func TestFormsOfFiles(t *testing.T) {
 	}
 }
 
-// TestAFailureChangesNothing: refused or failed, the earlier one stays.
-func TestAFailureChangesNothing(t *testing.T) {
+// TestDatabaseFailureChangesNothing: refused or failed, the earlier one stays.
+func TestDatabaseFailureChangesNothing(t *testing.T) {
 	wd := newWorkdir(t)
 	first := save(t, ovsdb.NB, 1)
-	take(t, wd, workdir.NB, first, false)
+	takeDatabase(t, wd, workdir.NB, first, false)
 	before := tree(t, wd.Path())
 	whole := database(ovsdb.NB, 5)
 	tail := saveBytes(t, []byte(strings.Repeat(`"x":["uuid","1"],`, 20)+whole[len(whole)/2:]))
@@ -186,7 +140,7 @@ func TestAFailureChangesNothing(t *testing.T) {
 		force bool
 		want  error
 	}{
-		"occupied":    {save(t, ovsdb.NB, 2), false, collect.ErrOccupied},
+		"occupied":    {save(t, ovsdb.NB, 2), false, ErrOccupied},
 		"missing":     {filepath.Join(t.TempDir(), "no"), true, os.ErrNotExist},
 		"a folder":    {t.TempDir(), true, nil},
 		"empty":       {saveBytes(t, nil), true, file.ErrEmpty},
@@ -195,7 +149,7 @@ func TestAFailureChangesNothing(t *testing.T) {
 		"wrong kind":  {save(t, ovsdb.SB, 1), true, nil},
 		"other magic": {saveBytes(t, []byte("PK\x03\x04")), true, file.ErrNotDatabase},
 	} {
-		_, err := Collect(context.Background(), wd, workdir.NB, c.path, collect.Options{Force: c.force})
+		_, err := collectDatabase(context.Background(), wd, workdir.NB, c.path, c.force)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", what, err)
 			continue
@@ -209,13 +163,13 @@ func TestAFailureChangesNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Collect(ctx, wd, workdir.NB, save(t, ovsdb.NB, 2), collect.Options{Force: true}); !errors.Is(err, context.Canceled) {
+	if _, err := collectDatabase(ctx, wd, workdir.NB, save(t, ovsdb.NB, 2), true); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if !reflect.DeepEqual(tree(t, wd.Path()), before) {
 		t.Error("cancelled: something has changed")
 	}
-	take(t, wd, workdir.NB, save(t, ovsdb.NB, 7), true)
+	takeDatabase(t, wd, workdir.NB, save(t, ovsdb.NB, 7), true)
 	if read(t, wd.Database(workdir.NB)) != database(ovsdb.NB, 7) {
 		t.Error("--force did not replace it")
 	}
@@ -225,17 +179,17 @@ func TestAFailureChangesNothing(t *testing.T) {
 // that is known of them.
 func TestDumpsSurviveAnotherDatabase(t *testing.T) {
 	wd := newWorkdir(t)
-	list, err := sos.Collect(context.Background(), wd, compute, sos.Half{OVS: true, OVN: true}, collect.Options{})
+	list, err := collectReport(wd, compute, both, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := tree(t, wd.Path())
-	got := take(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), true)
+	got := takeDatabase(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), true)
 	after := tree(t, wd.Path())
-	if after[wd.Database(workdir.OVS)] != database(ovsdb.OVS, 4) {
+	if after["db/ovs/conf.db"] != before["manifest.json"][:len("-rw-------")]+" "+hash([]byte(database(ovsdb.OVS, 4))) {
 		t.Error("conf.db was not replaced")
 	}
-	for _, changed := range []string{wd.Database(workdir.OVS), filepath.Join(wd.Path(), "manifest.json")} {
+	for _, changed := range []string{"db/ovs/conf.db", "manifest.json"} {
 		delete(before, changed)
 		delete(after, changed)
 	}
@@ -269,7 +223,7 @@ func TestAnotherDatabaseMakesGood(t *testing.T) {
 		}
 	}
 	wd := newWorkdir(t)
-	list, err := sos.Collect(context.Background(), wd, report, sos.Half{OVS: true, OVN: true}, collect.Options{})
+	list, err := collectReport(wd, report, both, Options{})
 	if err != nil || len(list) != 1 || len(list[0].Lost) != 3 {
 		t.Fatalf("%+v %v", list, err)
 	}
@@ -280,13 +234,13 @@ func TestAnotherDatabaseMakesGood(t *testing.T) {
 		}
 		return m.Collection(workdir.OVS).Lost
 	}
-	if got := take(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), false); len(got.Lost) != 2 || !strings.Contains(got.Lost[1], "ovnnb_db.db") {
+	if got := takeDatabase(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), false); len(got.Lost) != 2 || !strings.Contains(got.Lost[1], "ovnnb_db.db") {
 		t.Errorf("with an OVS database: %q", got.Lost)
 	}
 	if got := lost(); len(got) != 2 {
 		t.Errorf("in the manifest: %q", got)
 	}
-	take(t, wd, workdir.NB, save(t, ovsdb.NB, 4), false)
+	takeDatabase(t, wd, workdir.NB, save(t, ovsdb.NB, 4), false)
 	if got := lost(); len(got) != 1 || !strings.Contains(got[0], "bridges") {
 		t.Errorf("with both: %q", got)
 	}
@@ -295,15 +249,15 @@ func TestAnotherDatabaseMakesGood(t *testing.T) {
 // TestFromTheWorkdirItself: the file given is the very one that is replaced.
 func TestFromTheWorkdirItself(t *testing.T) {
 	wd := newWorkdir(t)
-	take(t, wd, workdir.SB, save(t, ovsdb.SB, 2), false)
-	take(t, wd, workdir.SB, wd.Database(workdir.SB), true)
+	takeDatabase(t, wd, workdir.SB, save(t, ovsdb.SB, 2), false)
+	takeDatabase(t, wd, workdir.SB, wd.Database(workdir.SB), true)
 	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
 		t.Error("lost")
 	}
 }
 
-// TestFromAPipe: what a pipe brings can be read once.
-func TestFromAPipe(t *testing.T) {
+// TestDatabaseFromAPipe: what a pipe brings can be read once.
+func TestDatabaseFromAPipe(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -314,20 +268,20 @@ func TestFromAPipe(t *testing.T) {
 	}
 	in.Close()
 	wd := newWorkdir(t)
-	take(t, wd, workdir.SB, fmt.Sprintf("/dev/fd/%d", out.Fd()), false)
+	takeDatabase(t, wd, workdir.SB, fmt.Sprintf("/dev/fd/%d", out.Fd()), false)
 	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
 		t.Error("not what the pipe brought")
 	}
 }
 
-func TestNothingOutsideTheWorkdir(t *testing.T) {
+func TestDatabaseNothingOutsideTheWorkdir(t *testing.T) {
 	tmp, cwd := t.TempDir(), t.TempDir()
 	wd := newWorkdir(t)
 	path := save(t, ovsdb.SB, 2)
 	before := tree(t, filepath.Dir(path))
 	t.Setenv("TMPDIR", tmp)
 	t.Chdir(cwd)
-	take(t, wd, workdir.SB, path, false)
+	takeDatabase(t, wd, workdir.SB, path, false)
 	if len(tree(t, tmp))+len(tree(t, cwd)) != 2 || !reflect.DeepEqual(tree(t, filepath.Dir(path)), before) {
 		t.Error("something was written outside")
 	}

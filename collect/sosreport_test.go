@@ -1,4 +1,4 @@
-package sos
+package collect
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
 	"ovs-offline/test/captures"
@@ -32,7 +31,7 @@ func TestWorkdirOfARealReport(t *testing.T) {
 			"recorded/bridges/br-int/meter-stats"},
 	} {
 		wd := newWorkdir(t)
-		take(t, wd, source, both, collect.Options{})
+		take(t, wd, source, both, Options{})
 		m, err := wd.Manifest()
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +147,7 @@ func TestBestDump(t *testing.T) {
 			for _, d := range c.dumps {
 				all = append(all, d...)
 			}
-			got := take(t, wd, report(t, all...), both, collect.Options{})[workdir.OVS]
+			got := take(t, wd, report(t, all...), both, Options{})[workdir.OVS]
 			best := wd.DumpFile("br0", workdir.Flows)
 			if c.version == "" {
 				if _, err := os.Stat(best); err == nil || len(got.Bridges) != 0 {
@@ -186,7 +185,7 @@ func TestGroupsMetersTLV(t *testing.T) {
 		member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-meters_br0", body: "OFPST_METER_CONFIG reply (OF1.3) (xid=0x2):\nmeter=1 kbps bands=\ntype=drop rate=1\n"},
 		member{name: plugin + "ovs-ofctl_-O_OpenFlow10_dump-meters_br0", body: "ovs-ofctl: none of the usable flow formats (OpenFlow13) is among the allowed flow formats (OpenFlow10)\n"},
 		member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-tlv-map_br0", body: "NXT_TLV_TABLE_REPLY (OF1.3) (xid=0x2):\n max option space=256 max fields=64\n allocated option space=4\n\n mapping table:\n  class  type  length  match field\n ------  ----  ------  --------------\n 0x102  0x80       4  tun_metadata0\n"},
-	), both, collect.Options{})
+	), both, Options{})
 	for dump, want := range map[workdir.Dump]string{workdir.Groups: "(OF1.5)", workdir.Meters: "rate=1", workdir.TLV: "tun_metadata0"} {
 		if got := read(t, wd.DumpFile("br0", dump)); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", dump, got)
@@ -205,7 +204,7 @@ func TestNamesThatNeedCare(t *testing.T) {
 		member{name: plugin + "ovs-ofctl_dump-flows_br_odd", body: flows("", 1)},
 		member{name: plugin + "ovs-ofctl_dump-flows_br_odd.1", body: flows("", 2)},
 		member{name: plugin + "ovs-ofctl_dump-flows_.........evil", body: flows("", 3)},
-	), both, collect.Options{})[workdir.OVS]
+	), both, Options{})[workdir.OVS]
 	if !reflect.DeepEqual(got.Bridges, []string{"br@odd", "br@@odd", "../../../evil"}) {
 		t.Errorf("bridges %q", got.Bridges)
 	}
@@ -225,7 +224,7 @@ func TestOneFileUnderTwoNames(t *testing.T) {
 		member{name: plugin + "ovs-ofctl_dump-flows_br0", body: flows("", 1)},
 		member{name: plugin + "ovs-ofctl_dump-flows_br1", target: plugin + "ovs-ofctl_dump-flows_br0", hard: true},
 		member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-flows_br1", target: "ovs-ofctl_dump-flows_br1"},
-	), both, collect.Options{})
+	), both, Options{})
 	for _, b := range []string{"br0", "br1"} {
 		if got := read(t, wd.DumpFile(b, workdir.Flows)); got != flows("", 1) {
 			t.Errorf("%s: %q", b, got)
@@ -238,14 +237,14 @@ func TestDatabases(t *testing.T) {
 	dump := member{name: plugin + "ovs-ofctl_dump-flows_br0", body: flows("", 1)}
 	t.Run("none", func(t *testing.T) {
 		wd := newWorkdir(t)
-		got := take(t, wd, report(t, bridge, dump), both, collect.Options{})
+		got := take(t, wd, report(t, bridge, dump), both, Options{})
 		if ovs := got[workdir.OVS]; len(got) != 1 || !strings.Contains(strings.Join(ovs.Remarks, " "), "no conf.db") || len(ovs.Lost) > 0 {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("behind a link that dangles", func(t *testing.T) {
 		wd := newWorkdir(t)
-		got := take(t, wd, report(t, bridge, dump, member{name: "etc/openvswitch/conf.db", target: "../../var/lib/openvswitch/conf.db"}), both, collect.Options{})[workdir.OVS]
+		got := take(t, wd, report(t, bridge, dump, member{name: "etc/openvswitch/conf.db", target: "../../var/lib/openvswitch/conf.db"}), both, Options{})[workdir.OVS]
 		if !strings.Contains(strings.Join(got.Lost, " "), "etc/openvswitch/conf.db") {
 			t.Errorf("lost %q", got.Lost)
 		}
@@ -254,7 +253,7 @@ func TestDatabases(t *testing.T) {
 		wd := newWorkdir(t)
 		whole := database("Open_vSwitch", 200)
 		got := take(t, wd, report(t, bridge, dump, member{name: "etc/openvswitch/conf.db", target: "../../sos_strings/openvswitch/etc.openvswitch.conf.db.tailed"},
-			member{name: "sos_strings/openvswitch/etc.openvswitch.conf.db.tailed", body: whole[len(whole)/2+7:]}), both, collect.Options{})[workdir.OVS]
+			member{name: "sos_strings/openvswitch/etc.openvswitch.conf.db.tailed", body: whole[len(whole)/2+7:]}), both, Options{})[workdir.OVS]
 		if _, err := os.Stat(wd.Database(workdir.OVS)); err == nil {
 			t.Error("taken, though no server can serve it")
 		}
@@ -266,7 +265,7 @@ func TestDatabases(t *testing.T) {
 		wd := newWorkdir(t)
 		take(t, wd, report(t, bridge, dump, member{name: "etc/openvswitch/ovnnb.db", body: database("Open_vSwitch", 1)},
 			member{name: "var/lib/ovn/conf.db", body: database("OVN_Northbound", 1)},
-			member{name: "etc/openvswitch/vtep.db", body: database("hardware_vtep", 1)}), both, collect.Options{})
+			member{name: "etc/openvswitch/vtep.db", body: database("hardware_vtep", 1)}), both, Options{})
 		if read(t, wd.Database(workdir.OVS)) != database("Open_vSwitch", 1) || read(t, wd.Database(workdir.NB)) != database("OVN_Northbound", 1) {
 			t.Error("taken by name, not by content")
 		}
@@ -274,7 +273,7 @@ func TestDatabases(t *testing.T) {
 	t.Run("two of a kind", func(t *testing.T) {
 		wd := newWorkdir(t)
 		got := take(t, wd, report(t, member{name: "var/lib/ovn/etc/ovnsb_db.db", body: database("OVN_Southbound", 1)},
-			member{name: "var/lib/ovn-ic/etc/ovnsb_db.db", body: database("OVN_Southbound", 9)}), both, collect.Options{})[workdir.SB]
+			member{name: "var/lib/ovn-ic/etc/ovnsb_db.db", body: database("OVN_Southbound", 9)}), both, Options{})[workdir.SB]
 		if read(t, wd.Database(workdir.SB)) != database("OVN_Southbound", 9) {
 			t.Error("not the larger one")
 		}
@@ -319,34 +318,34 @@ func TestAFailureChangesNothing(t *testing.T) {
 	sources := failures(t)
 	first := flowsReport(t, 3)
 	for what, source := range sources {
-		for _, half := range []Half{{OVS: true}, {OVN: true}, both} {
+		for _, selected := range []Select{{OVS: true}, {OVN: true}, both} {
 			wd := newWorkdir(t)
 			empty := tree(t, wd.Path())
-			if _, err := Collect(context.Background(), wd, source, half, collect.Options{}); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), source) {
-				t.Errorf("%s, %+v: %v", what, half, err)
+			if _, err := collectReport(wd, source, selected, Options{}); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), source) {
+				t.Errorf("%s, %+v: %v", what, selected, err)
 			}
 			if got := tree(t, wd.Path()); !reflect.DeepEqual(got, empty) {
-				t.Errorf("%s, %+v: an empty workdir now has %v", what, half, got)
+				t.Errorf("%s, %+v: an empty workdir now has %v", what, selected, got)
 			}
-			take(t, wd, first, both, collect.Options{})
+			take(t, wd, first, both, Options{})
 			before := tree(t, wd.Path())
-			if _, err := Collect(context.Background(), wd, source, half, collect.Options{Force: true}); err == nil {
-				t.Errorf("%s, %+v: no error", what, half)
+			if _, err := collectReport(wd, source, selected, Options{Force: true}); err == nil {
+				t.Errorf("%s, %+v: no error", what, selected)
 			}
 			if got := tree(t, wd.Path()); !reflect.DeepEqual(got, before) {
-				t.Errorf("%s, %+v: what was collected before has changed:\n%v\n%v", what, half, before, got)
+				t.Errorf("%s, %+v: what was collected before has changed:\n%v\n%v", what, selected, before, got)
 			}
 		}
 	}
 	wd := newWorkdir(t)
-	take(t, wd, first, both, collect.Options{})
+	take(t, wd, first, both, Options{})
 	before := tree(t, wd.Path())
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := Collect(ctx, wd, worker, both, collect.Options{Force: true, Progress: func(read, total int64) {
+	_, _, err := Collect(ctx, wd, SosReport{Path: worker, Progress: func(read, total int64) {
 		if read > total/2 {
 			cancel()
 		}
-	}})
+	}}, Options{Force: true})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
@@ -358,22 +357,22 @@ func TestAFailureChangesNothing(t *testing.T) {
 func TestErrorsSayWhatIsTheMatter(t *testing.T) {
 	sources := failures(t)
 	for _, c := range []struct {
-		source string
-		half   Half
-		want   error
-		words  string
+		source   string
+		selected Select
+		want     error
+		words    string
 	}{
 		{sources["empty"], both, sosreport.ErrNotArchive, "empty"},
 		{sources["no archive"], both, sosreport.ErrNotArchive, "not a sos report"},
 		{sources["empty folder"], both, sosreport.ErrEmpty, "nothing of a sos report"},
-		{sources["without OVS"], Half{OVS: true}, collect.ErrNothing, "openvswitch plugin"},
+		{sources["without OVS"], Select{OVS: true}, ErrNothing, "openvswitch plugin"},
 		{sources["cut at the end"], both, nil, "cut off"},
 		{sources["missing"], both, os.ErrNotExist, "no such file"},
-		{report(t, member{name: "etc/openvswitch/conf.db", body: database("Open_vSwitch", 1)}), Half{OVN: true}, collect.ErrNothing, "It has an OVS database"},
-		{report(t, member{name: "var/lib/ovn/ovnsb_db.db", body: database("OVN_Southbound", 1)}), Half{OVS: true}, collect.ErrNothing, "It has an OVN SB database"},
-		{sources["no database"], Half{OVN: true}, collect.ErrNothing, "var/lib/ovn/etc/ovnsb_db.db"},
+		{report(t, member{name: "etc/openvswitch/conf.db", body: database("Open_vSwitch", 1)}), Select{OVN: true}, ErrNothing, "It has an OVS database"},
+		{report(t, member{name: "var/lib/ovn/ovnsb_db.db", body: database("OVN_Southbound", 1)}), Select{OVS: true}, ErrNothing, "It has an OVN SB database"},
+		{sources["no database"], Select{OVN: true}, ErrNothing, "var/lib/ovn/etc/ovnsb_db.db"},
 	} {
-		_, err := Collect(context.Background(), newWorkdir(t), c.source, c.half, collect.Options{})
+		_, err := collectReport(newWorkdir(t), c.source, c.selected, Options{})
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s: %v", path.Base(c.source), err)
 		}
@@ -388,21 +387,21 @@ func TestRefusalAndForce(t *testing.T) {
 		member{name: plugin + "ovs-ofctl_dump-flows_br0", body: flows("", 1)},
 		member{name: plugin + "ovs-ofctl_dump-flows_old", body: flows("", 1)},
 		member{name: plugin + "ovs-appctl_lacp.show", body: "old"})
-	take(t, wd, first, Half{OVS: true}, collect.Options{})
+	take(t, wd, first, Select{OVS: true}, Options{})
 	before := tree(t, wd.Path())
 	second := flowsReport(t, 5)
-	for _, half := range []Half{{OVS: true}, both} {
-		_, err := Collect(context.Background(), wd, second, half, collect.Options{})
-		if !errors.Is(err, collect.ErrOccupied) || !strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), "--force") {
-			t.Errorf("%+v: %v", half, err)
+	for _, selected := range []Select{{OVS: true}, both} {
+		_, err := collectReport(wd, second, selected, Options{})
+		if !errors.Is(err, ErrOccupied) || !strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), "--force") {
+			t.Errorf("%+v: %v", selected, err)
 		}
 		if got := tree(t, wd.Path()); !reflect.DeepEqual(got, before) {
 			t.Error("refused, and changed")
 		}
 	}
-	take(t, wd, second, Half{OVS: true}, collect.Options{Force: true})
+	take(t, wd, second, Select{OVS: true}, Options{Force: true})
 	fresh := newWorkdir(t)
-	take(t, fresh, second, Half{OVS: true}, collect.Options{})
+	take(t, fresh, second, Select{OVS: true}, Options{})
 	got, want := tree(t, wd.Path()), tree(t, fresh.Path())
 	for _, names := range []map[string]string{got, want} {
 		delete(names, "manifest.json") // it holds the time
@@ -413,8 +412,8 @@ func TestRefusalAndForce(t *testing.T) {
 	}
 }
 
-// TestHalvesDoNotTouchEachOther: a compute's report gives OVS, a controller's gives OVN.
-func TestHalvesDoNotTouchEachOther(t *testing.T) {
+// TestSelectedDataIsReplacedAlone: a compute's report gives OVS, a controller's gives OVN.
+func TestSelectedDataIsReplacedAlone(t *testing.T) {
 	below := func(names map[string]string, folders ...string) map[string]string {
 		out := map[string]string{}
 		for name, what := range names {
@@ -429,14 +428,14 @@ func TestHalvesDoNotTouchEachOther(t *testing.T) {
 	ovs := []string{"db/ovs", "restore_flows", "recorded"}
 	ovn := []string{"db/ovn_nb", "db/ovn_sb"}
 	wd := newWorkdir(t)
-	take(t, wd, compute, Half{OVS: true}, collect.Options{})
+	take(t, wd, compute, Select{OVS: true}, Options{})
 	all := tree(t, wd.Path())
 	if n := len(below(all, ovn...)); n != 0 {
-		t.Errorf("the OVS half made %d things of OVN", n)
+		t.Errorf("the OVS selected made %d things of OVN", n)
 	}
-	take(t, wd, worker, Half{OVN: true}, collect.Options{})
+	take(t, wd, worker, Select{OVN: true}, Options{})
 	if !reflect.DeepEqual(below(tree(t, wd.Path()), ovs...), below(all, ovs...)) {
-		t.Error("the OVN half has touched the OVS half")
+		t.Error("the OVN selected has touched the OVS selected")
 	}
 	m, err := wd.Manifest()
 	if err != nil {
@@ -446,11 +445,11 @@ func TestHalvesDoNotTouchEachOther(t *testing.T) {
 		t.Errorf("manifest: %+v", m.Collections)
 	}
 	all = tree(t, wd.Path())
-	take(t, wd, worker, Half{OVS: true}, collect.Options{Force: true})
+	take(t, wd, worker, Select{OVS: true}, Options{Force: true})
 	if !reflect.DeepEqual(below(tree(t, wd.Path()), ovn...), below(all, ovn...)) {
-		t.Error("the OVS half has touched the OVN half")
+		t.Error("the OVS selected has touched the OVN selected")
 	}
-	if _, err := Collect(context.Background(), wd, compute, Half{OVN: true}, collect.Options{}); !errors.Is(err, collect.ErrOccupied) {
+	if _, err := collectReport(wd, compute, Select{OVN: true}, Options{}); !errors.Is(err, ErrOccupied) {
 		t.Errorf("OVN data replaced unasked: %v", err)
 	}
 }
@@ -469,7 +468,7 @@ func TestNothingOutsideTheWorkdir(t *testing.T) {
 	t.Chdir(cwd)
 	before := []map[string]string{tree(t, dir), tree(t, filepath.Dir(source))}
 	for _, from := range []string{source, dir} {
-		take(t, wd, from, both, collect.Options{Force: true})
+		take(t, wd, from, both, Options{Force: true})
 	}
 	for _, empty := range []string{tmp, cwd, home} {
 		if got := tree(t, empty); len(got) != 1 {
