@@ -163,14 +163,15 @@ func askVersion(ctx context.Context, tool string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return readVersion(tool, string(out))
+	return parseVersion(tool, string(out))
 }
 
-// readVersion reads what a tool says to --version: "ovs-vswitchd (Open vSwitch) 3.1.0".
-func readVersion(tool, said string) (string, error) {
-	version := versionNumber.FindString(said)
+// parseVersion returns the version in the output of --version:
+// "ovs-vswitchd (Open vSwitch) 3.1.0".
+func parseVersion(tool, output string) (string, error) {
+	version := versionNumber.FindString(output)
 	if version == "" {
-		return "", fmt.Errorf("%s --version tells no version: %q", tool, said)
+		return "", fmt.Errorf("%s --version prints no version: %q", tool, output)
 	}
 	return version, nil
 }

@@ -178,7 +178,7 @@ func (r *Runtime) clearName(ctx context.Context, name, role string) error {
 // explain adds what to do where an engine's own words leave that open.
 func (r *Runtime) explain(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
-		if have, asked := r.options.Engine.HasImage(ctx, r.options.Image); asked == nil && !have {
+		if found, asked := r.options.Engine.FindImage(ctx, r.options.Image); asked == nil && found == "" {
 			return fmt.Errorf("%w %s in %s: %s", runtime.ErrNoImage, r.options.Image, r.Name(), howToGetImage)
 		}
 	}

@@ -15,8 +15,9 @@ type Engine interface {
 	Name() string
 	// Images lists the images whose names end in repository.
 	Images(ctx context.Context, repository string) ([]Image, error)
-	// HasImage tells whether an image is here; nothing is ever pulled.
-	HasImage(ctx context.Context, name string) (bool, error)
+	// FindImage returns the full name of an image, "" where the engine does not
+	// have it; nothing is ever pulled.
+	FindImage(ctx context.Context, name string) (string, error)
 	// Create makes a container and returns its id.
 	Create(ctx context.Context, s Spec) (id string, err error)
 	Start(ctx context.Context, id string) error

@@ -31,11 +31,11 @@ type Wanted struct {
 // minor version, or the newest. The error wraps runtime.ErrNoImage.
 func Choose(ctx context.Context, e Engine, w Wanted) (string, error) {
 	if w.Image != "" {
-		have, err := e.HasImage(ctx, w.Image)
-		if err == nil && !have {
+		found, err := e.FindImage(ctx, w.Image)
+		if err == nil && found == "" {
 			err = fmt.Errorf("%w %s in %s: %s", runtime.ErrNoImage, w.Image, e.Name(), howToGetImage)
 		}
-		return w.Image, err
+		return found, err
 	}
 	images, err := e.Images(ctx, Repository)
 	if err != nil {

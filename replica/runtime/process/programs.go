@@ -47,18 +47,24 @@ func Missing(programs ...string) error {
 	return errors.Join(missing...)
 }
 
-// PackageHint says in words which distribution packages have a program.
+// Packages returns the distribution packages that contain a program.
+func Packages(program string) (debian, fedora string) {
+	switch {
+	case program == "ovs-vswitchd", program == "ovs-vsctl":
+		return "openvswitch-switch", "openvswitch"
+	case strings.HasPrefix(program, "ovn-"):
+		return "ovn-common", "ovn"
+	}
+	return "openvswitch-common", "openvswitch"
+}
+
+// PackageHint returns a sentence with the distribution packages of a program.
 func PackageHint(program string) string {
-	switch program {
-	case "ovs-vswitchd", "ovs-vsctl":
-		return "Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch"
-	case "ovn-detrace":
-		return "Debian and Ubuntu have it in ovn-common (it also needs python3-openvswitch), Fedora in ovn (and python3-openvswitch)"
+	debian, fedora := Packages(program)
+	if program == "ovn-detrace" {
+		debian, fedora = debian+" (it also needs python3-openvswitch)", fedora+" (and python3-openvswitch)"
 	}
-	if strings.HasPrefix(program, "ovn-") {
-		return "Debian and Ubuntu have it in ovn-common, Fedora in ovn"
-	}
-	return "Debian and Ubuntu have it in openvswitch-common, Fedora in openvswitch"
+	return "Debian and Ubuntu have it in " + debian + ", Fedora in " + fedora
 }
 
 // searchPath is the caller's PATH and the directories of system programs.
