@@ -12,7 +12,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 )
 
 func headline(w io.Writer, line string) {
@@ -30,13 +30,13 @@ func newTable(w io.Writer, header ...any) table.Writer {
 }
 
 // printCounts writes what became of each dump.
-func printCounts(w io.Writer, r *restore.Report) {
+func printCounts(w io.Writer, r *report.Report) {
 	t := newTable(w, "bridge", "what", "collected", "restored", "mended", "placeheld", "set aside", "different", "from")
 	rows := 0
 	for _, b := range r.Bridges {
 		for _, dump := range collect.Dumps() {
 			if c := b.Counts[dump]; c != nil {
-				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Mended, c.Placeheld, c.SetAside, c.Different, terminal.Escape(b.OpenFlow[dump])})
+				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, terminal.Escape(b.OpenFlow[dump])})
 				rows++
 			}
 		}
@@ -48,9 +48,9 @@ func printCounts(w io.Writer, r *restore.Report) {
 }
 
 // printSteps writes the steps that could not simply restore what was there.
-func printSteps(w io.Writer, r *restore.Report) {
+func printSteps(w io.Writer, r *report.Report) {
 	for _, s := range r.Steps {
-		if s.Status == restore.Restored || s.Status == restore.Idle {
+		if s.Status == report.Restored || s.Status == report.Idle {
 			continue
 		}
 		fmt.Fprintf(w, "%s: %s\n", s.Status, s.Step)
@@ -61,7 +61,7 @@ func printSteps(w io.Writer, r *restore.Report) {
 }
 
 // details are the first of what a step says, and how many more there are.
-func details(s restore.Result) []string {
+func details(s report.Result) []string {
 	const most = 100
 	named := min(most, len(s.Details))
 	list := slices.Clone(s.Details[:named])
@@ -71,7 +71,7 @@ func details(s restore.Result) []string {
 	return list
 }
 
-func printPorts(w io.Writer, r *restore.Report) {
+func printPorts(w io.Writer, r *report.Report) {
 	if len(r.Ports) == 0 {
 		return
 	}

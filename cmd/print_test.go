@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 )
 
 // TestMuchToPrint: what a step says is printed up to a point, and the rest counted.
 func TestMuchToPrint(t *testing.T) {
-	step := restore.Result{Step: "talk", Status: restore.Failed, More: 5000}
+	step := report.Result{Step: "talk", Status: report.Failed, More: 5000}
 	for i := range 1000 {
 		step.Details = append(step.Details, strconv.Itoa(i))
 	}
-	r := &restore.Report{Steps: []restore.Result{step}}
+	r := &report.Report{Steps: []report.Result{step}}
 	var started, reported bytes.Buffer
 	printSteps(&started, r)
 	(&options{IO: IO{Out: &reported}}).printAllSteps(r)

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 )
 
 func newReport(o *options) *cobra.Command {
@@ -23,7 +23,7 @@ func newReport(o *options) *cobra.Command {
 		Long: "Say how faithful the replica is: what was restored, what is missing, and what was set\n" +
 			"aside and why, each entry with its file and line. -o json has every entry that the report\n" +
 			"names: of more than 10000 that were set aside or mended, the first ones; all are counted.",
-		Example: "  ovs-offline report\n  ovs-offline report -o json | jq '.set_aside[]'",
+		Example: "  ovs-offline report\n  ovs-offline report -o json | jq '.rejected[]'",
 		RunE: func(c *cobra.Command, _ []string) error {
 			wd, err := workdir.Find(o.workdir)
 			if err != nil {
@@ -44,7 +44,7 @@ func newReport(o *options) *cobra.Command {
 }
 
 // printWhole writes all that a report says.
-func (o *options) printWhole(r *restore.Report) {
+func (o *options) printWhole(r *report.Report) {
 	fmt.Fprintf(o.Out, "%s\n\n", verdict(r))
 	t := newTable(o.Out, "", "recorded", "running")
 	t.AppendRow(table.Row{"Open vSwitch", terminal.Escape(cmp.Or(r.Recorded.OVS, "unknown")), terminal.Escape(cmp.Or(r.Running.OVS, "unknown"))})
@@ -53,15 +53,15 @@ func (o *options) printWhole(r *restore.Report) {
 	fmt.Fprintln(o.Out)
 	printCounts(o.Out, r)
 	o.printAllSteps(r)
-	o.printItems("Set aside: these are not in the replica", r.SetAside, total(r, func(c *restore.Counts) int { return c.SetAside }))
-	o.printItems("Stand-ins: what flows name and nobody collected", r.Placeheld, len(r.Placeheld))
-	o.printItems("Mended: said in words that ovs-ofctl reads", r.Mended, total(r, func(c *restore.Counts) int { return c.Mended }))
+	o.printItems("Set aside: these are not in the replica", r.Rejected, total(r, func(c *report.Counts) int { return c.Rejected }))
+	o.printItems("Stand-ins: what flows name and nobody collected", r.Placeholders, len(r.Placeholders))
+	o.printItems("Rewritten: said in words that ovs-ofctl reads", r.Rewritten, total(r, func(c *report.Counts) int { return c.Rewritten }))
 	o.printLines("Could not be read when it was collected", r.Lost)
 	o.printLines("Remarks", r.Remarks)
 }
 
 // verdict is the report in a sentence.
-func verdict(r *restore.Report) string {
+func verdict(r *report.Report) string {
 	switch {
 	case r.Strict():
 		return "All that was collected is restored, and read back the same."
@@ -71,11 +71,11 @@ func verdict(r *restore.Report) string {
 	return "Something that was collected is not in the replica: it is named below."
 }
 
-func (o *options) printAllSteps(r *restore.Report) {
+func (o *options) printAllSteps(r *report.Report) {
 	t := newTable(o.Out, "step", "result", "what")
 	idle := 0
 	for _, s := range r.Steps {
-		if s.Status == restore.Idle {
+		if s.Status == report.Idle {
 			idle++
 			continue
 		}
@@ -90,7 +90,7 @@ func (o *options) printAllSteps(r *restore.Report) {
 }
 
 // total is a count of all dumps: a report doesn't name all that it counts.
-func total(r *restore.Report, of func(*restore.Counts) int) (n int) {
+func total(r *report.Report, of func(*report.Counts) int) (n int) {
 	for _, b := range r.Bridges {
 		for _, c := range b.Counts {
 			n += of(c)
@@ -101,7 +101,7 @@ func total(r *restore.Report, of func(*restore.Counts) int) (n int) {
 
 // printItems writes entries by reason, those of all that the report names: each
 // reason once, and below it each entry's file and line.
-func (o *options) printItems(title string, items []restore.Item, all int) {
+func (o *options) printItems(title string, items []report.Item, all int) {
 	if len(items) == 0 {
 		return
 	}
@@ -110,7 +110,7 @@ func (o *options) printItems(title string, items []restore.Item, all int) {
 		count = fmt.Sprintf("%d, the first %d are named", all, len(items))
 	}
 	fmt.Fprintf(o.Out, "%s (%s):\n", title, count)
-	byReason := map[string][]restore.Item{}
+	byReason := map[string][]report.Item{}
 	var reasons []string
 	for _, i := range items {
 		if byReason[i.Reason] == nil {
@@ -134,7 +134,7 @@ func (o *options) printItems(title string, items []restore.Item, all int) {
 }
 
 // place is where an entry stands.
-func place(i restore.Item) string {
+func place(i report.Item) string {
 	if i.File == "" {
 		return fmt.Sprintf("%s %s", i.Bridge, i.Dump)
 	}

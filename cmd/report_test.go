@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 )
 
 // TestReportCountsWhatItDoesNotName: a report names a part of very many entries.
 func TestReportCountsWhatItDoesNotName(t *testing.T) {
-	r := &restore.Report{
-		Bridges: []restore.BridgeReport{{Name: "br0", Counts: map[workdir.Dump]*restore.Counts{
-			workdir.Flows: {SetAside: 20000, Mended: 1}, workdir.Groups: {SetAside: 5}}}},
-		SetAside: make([]restore.Item, 12),
-		Mended:   make([]restore.Item, 1),
+	r := &report.Report{
+		Bridges: []report.BridgeReport{{Name: "br0", Counts: map[workdir.Dump]*report.Counts{
+			workdir.Flows: {Rejected: 20000, Rewritten: 1}, workdir.Groups: {Rejected: 5}}}},
+		Rejected:  make([]report.Item, 12),
+		Rewritten: make([]report.Item, 1),
 	}
 	wd, err := workdir.Find(t.TempDir())
 	if err != nil {

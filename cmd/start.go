@@ -8,7 +8,7 @@ import (
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/container"
 )
 
@@ -86,7 +86,7 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 		return unknown
 	}
 	if s.output != forPeople && !report.Complete() {
-		o.warn("not all that was collected could be restored: see set_aside, lost and different in the report, %s", wd.ReportFile())
+		o.warn("not all that was collected could be restored: see rejected, lost and different in the report, %s", wd.ReportFile())
 	}
 	if !report.Complete() || s.strict && !report.Strict() {
 		return errIncomplete
@@ -95,16 +95,16 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 }
 
 // printReport says how faithful the replica is.
-func (o *options) printReport(wd *workdir.Dir, r *restore.Report) {
+func (o *options) printReport(wd *workdir.Dir, r *report.Report) {
 	printCounts(o.Out, r)
 	printSteps(o.Err, r)
 	for _, remark := range r.Remarks {
 		o.warn("%s", remark)
 	}
 	const most = 10
-	for i, item := range r.SetAside {
+	for i, item := range r.Rejected {
 		if i == most {
-			o.warn("%d more entries are set aside", total(r, func(c *restore.Counts) int { return c.SetAside })-most)
+			o.warn("%d more entries are set aside", total(r, func(c *report.Counts) int { return c.Rejected })-most)
 			break
 		}
 		o.warn("set aside: %s: %s: %s", place(item), item.Reason, item.Text)

@@ -14,7 +14,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/engines"
 )
@@ -23,7 +23,7 @@ import (
 type started struct {
 	wd     *workdir.Dir
 	rt     runtime.Runtime
-	report *restore.Report
+	report *report.Report
 }
 
 // startIn collects a report and starts a replica of it, which ends with the test.
@@ -70,7 +70,7 @@ func TestTwoReplicas(t *testing.T) {
 		two := startIn(t, r, "wd", only(t, "../testdata/captures/ovn-kubernetes-worker/sosreport-*.tar.xz"))
 		for _, s := range []started{one, two} {
 			if !s.report.Complete() {
-				t.Errorf("the report is not complete: %v %v %v", s.report.SetAside, s.report.Lost, s.report.Steps)
+				t.Errorf("the report is not complete: %v %v %v", s.report.Rejected, s.report.Lost, s.report.Steps)
 			}
 		}
 		if out := one.trace(t, "br-int", vm); !strings.Contains(out, "Datapath actions: ct(") {

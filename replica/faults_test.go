@@ -66,7 +66,7 @@ func TestBadFlowsCostThemselves(t *testing.T) {
 	}
 	n := replay(t, dir, Options{})
 	c := n.report.Bridges[0].Counts[workdir.Flows]
-	if c.Collected != 958+len(bad) || c.Restored != 958 || c.SetAside != len(bad) || c.Different != 0 {
+	if c.Collected != 958+len(bad) || c.Restored != 958 || c.Rejected != len(bad) || c.Different != 0 {
 		t.Errorf("958 good flows and %d bad ones: %+v", len(bad), *c)
 	}
 	if n.report.Complete() {
@@ -74,7 +74,7 @@ func TestBadFlowsCostThemselves(t *testing.T) {
 	}
 	for line, reason := range bad {
 		found := false
-		for _, item := range n.report.SetAside {
+		for _, item := range n.report.Rejected {
 			number := item.Line > 0 && item.File == "restore_flows/br-int.flows.dump"
 			if strings.Contains(line, "cookie") && !strings.Contains(item.Text, strings.Fields(line)[0][:len("cookie=0x1")]) {
 				continue
@@ -82,7 +82,7 @@ func TestBadFlowsCostThemselves(t *testing.T) {
 			found = found || number && strings.Contains(item.Reason, reason)
 		}
 		if !found {
-			t.Errorf("not named with reason %q: %s\nset aside: %+v", reason, line, n.report.SetAside)
+			t.Errorf("not named with reason %q: %s\nset aside: %+v", reason, line, n.report.Rejected)
 		}
 	}
 }
@@ -116,10 +116,10 @@ func TestManyBadFlows(t *testing.T) {
 		return strings.Join(mixed, "")
 	})
 	n := replay(t, dir, Options{})
-	if c := n.report.Bridges[0].Counts[workdir.Flows]; c.Restored != 958 || c.SetAside != len(bad) || c.Different != 0 {
+	if c := n.report.Bridges[0].Counts[workdir.Flows]; c.Restored != 958 || c.Rejected != len(bad) || c.Different != 0 {
 		t.Errorf("958 good flows and %d bad ones: %+v", len(bad), *c)
 	}
-	for _, item := range n.report.SetAside {
+	for _, item := range n.report.Rejected {
 		if item.Dump == workdir.Flows && !bad[item.Line] {
 			t.Errorf("put aside without need: line %d: %s", item.Line, item.Text)
 		}
@@ -148,11 +148,11 @@ func TestMissingMetersGroupsAndTLVs(t *testing.T) {
 	}
 	n := replay(t, dir, Options{})
 	b := n.report.Bridges[0]
-	if c := b.Counts[workdir.Flows]; c.Restored != 958 || c.SetAside != 0 {
+	if c := b.Counts[workdir.Flows]; c.Restored != 958 || c.Rejected != 0 {
 		t.Errorf("flows: %+v", *c)
 	}
 	for dump, want := range map[workdir.Dump]int{workdir.Meters: 3, workdir.Groups: 1, workdir.TLV: 1} {
-		if c := b.Counts[dump]; c == nil || c.Placeheld != want {
+		if c := b.Counts[dump]; c == nil || c.Placeholders != want {
 			t.Errorf("%s: %+v, want %d placeholders", dump, c, want)
 		}
 	}
@@ -171,7 +171,7 @@ func TestAnotherVersionsWords(t *testing.T) {
 	})
 	n := replay(t, dir, Options{})
 	c := n.report.Bridges[0].Counts[workdir.Flows]
-	if c.SetAside != 0 || c.Mended != 3 || c.Restored != 957 {
+	if c.Rejected != 0 || c.Rewritten != 3 || c.Restored != 957 {
 		t.Errorf("want 957 as they were dumped, and one in other words: %+v", *c)
 	}
 }
@@ -248,7 +248,7 @@ func TestFlowsWithoutPrerequisites(t *testing.T) {
 	})
 	n := replay(t, dir, Options{})
 	c := n.report.Bridges[0].Counts[workdir.Flows]
-	if c.Collected != 959 || c.Restored != 959 || c.SetAside != 0 {
-		t.Errorf("%+v: %+v, %q", *c, n.report.SetAside, n.report.Remarks)
+	if c.Collected != 959 || c.Restored != 959 || c.Rejected != 0 {
+		t.Errorf("%+v: %+v, %q", *c, n.report.Rejected, n.report.Remarks)
 	}
 }

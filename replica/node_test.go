@@ -10,7 +10,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/engines"
 )
@@ -31,7 +31,7 @@ func needTools(t *testing.T, programs ...string) {
 // node is a replica under test.
 type node struct {
 	wd     *workdir.Dir
-	report *restore.Report
+	report *report.Report
 }
 
 // replay collects a report and starts a replica of it, which ends with the test.
@@ -111,6 +111,6 @@ func difference(want, have []string) (missing, extra []string) {
 func complete(t *testing.T, n node) {
 	t.Helper()
 	if !n.report.Complete() {
-		t.Errorf("the report is not complete: set aside %v, lost %v, steps %v", n.report.SetAside, n.report.Lost, n.report.Steps)
+		t.Errorf("the report is not complete: set aside %v, lost %v, steps %v", n.report.Rejected, n.report.Lost, n.report.Steps)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime"
 )
@@ -50,8 +51,8 @@ var ErrNothing = errors.New("nothing to start")
 
 // Start makes a replica of the workdir, in place of an earlier one, and returns
 // how faithful it is. On any error no daemon of it is left running and no file.
-func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Options) (*restore.Report, error) {
-	s := &starter{wd: wd, rt: rt, opts: opts, report: &restore.Report{}}
+func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Options) (*report.Report, error) {
+	s := &starter{wd: wd, rt: rt, opts: opts, report: report.New()}
 	if err := s.look(); err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ type starter struct {
 	manifest *workdir.Manifest
 	kinds    []workdir.Kind // those to serve
 	bare     bool           // the OVS database has no rows yet
-	report   *restore.Report
+	report   *report.Report
 	expected func(line string) bool // tells what ovs-vswitchd logs because of what a replica is
 	local    []string               // tools that the runtime lacks, to be run on this host
 	mu       sync.Mutex             // guards report and starting while servers start side by side

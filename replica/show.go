@@ -10,7 +10,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 )
 
 // Sockets is what a person needs to talk to a running replica.
@@ -48,8 +48,8 @@ func Show(wd *workdir.Dir) (Sockets, error) {
 }
 
 // Report reads the report of the workdir's replica.
-func Report(wd *workdir.Dir) (*restore.Report, error) {
-	var r restore.Report
+func Report(wd *workdir.Dir) (*report.Report, error) {
+	var r report.Report
 	if err := workdir.ReadJSON(wd.ReportFile(), &r); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )
@@ -137,7 +137,7 @@ func countFlows(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) []Flow
 	return all
 }
 
-func countBridge(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, b restore.BridgeReport, c *restore.Counts) FlowStatus {
+func countBridge(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, b report.BridgeReport, c *report.Counts) FlowStatus {
 	f := FlowStatus{Bridge: b.Name, Loaded: c.Restored + c.Different}
 	const versions = "OpenFlow10,OpenFlow11,OpenFlow12,OpenFlow13,OpenFlow14,OpenFlow15"
 	target := "unix:" + filepath.Join(wd.VarRun(workdir.OVS), b.Name+".mgmt")

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 )
 
 var (
@@ -32,7 +32,7 @@ func (s *starter) askTools(ctx context.Context) {
 // versions notes what was recorded and what runs, and warns where they differ:
 // another OVS can say the same flows with other words, or not know them.
 func (s *starter) versions(ctx context.Context) {
-	s.report.Running = restore.Versions{OVS: s.toolVersion(ctx, ovsVersion, "ovs-vswitchd"), OVN: s.toolVersion(ctx, ovnVersion, "ovn-nbctl")}
+	s.report.Running = report.Versions{OVS: s.toolVersion(ctx, ovsVersion, "ovs-vswitchd"), OVN: s.toolVersion(ctx, ovnVersion, "ovn-nbctl")}
 	s.report.Recorded = recorded(s.manifest)
 	for _, v := range []struct{ what, recorded, running string }{
 		{"Open vSwitch", s.report.Recorded.OVS, s.report.Running.OVS}, {"OVN", s.report.Recorded.OVN, s.report.Running.OVN}} {
@@ -43,16 +43,16 @@ func (s *starter) versions(ctx context.Context) {
 }
 
 // Recorded tells the versions that were recorded when the workdir was filled.
-func Recorded(wd *workdir.Dir) (restore.Versions, error) {
+func Recorded(wd *workdir.Dir) (report.Versions, error) {
 	manifest, err := wd.Manifest()
 	if err != nil {
-		return restore.Versions{}, err
+		return report.Versions{}, err
 	}
 	return recorded(manifest), nil
 }
 
-func recorded(m *workdir.Manifest) restore.Versions {
-	var v restore.Versions
+func recorded(m *workdir.Manifest) report.Versions {
+	var v report.Versions
 	for _, c := range m.Collections {
 		v.OVS, v.OVN = cmp.Or(c.OVSVersion, v.OVS), cmp.Or(c.OVNVersion, v.OVN)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"ovs-offline/collect/k8s"
 	"ovs-offline/replica"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/fidelity"
 )
@@ -40,11 +40,11 @@ func TestParity(t *testing.T) {
 				t.Errorf("the result lines of %d packets differ", f.Packets-f.Results-f.Balanced)
 			}
 			if !n.Report.Complete() {
-				t.Errorf("not all was restored: set aside %v, lost %v, steps %v", n.Report.SetAside, n.Report.Lost, n.Report.Steps)
+				t.Errorf("not all was restored: set aside %v, lost %v, steps %v", n.Report.Rejected, n.Report.Lost, n.Report.Steps)
 			}
 			checkTruth(t, n, filepath.Join(oracle, "truth"))
 			for _, s := range n.Report.Steps {
-				if s.Status != restore.Restored && s.Status != restore.Idle {
+				if s.Status != report.Restored && s.Status != report.Idle {
 					t.Logf("%s: %s: %q", s.Step, s.Status, s.Details)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 var (
@@ -21,7 +22,7 @@ type sessions struct {
 
 // restoreBFD gives each session the state in which it forwarded, for want of
 // the peers. Where bfd/show was not collected, ovs-vsctl list interface tells.
-func restoreBFD(ctx context.Context, n *Node, o *outcome) error {
+func restoreBFD(ctx context.Context, n *Node, o *report.Outcome) error {
 	told, err := n.recordedBFD()
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func (n *Node) recordedBFD() (sessions, error) {
 }
 
 // setSessions gives a command for each interface that has a state.
-func (n *Node) setSessions(ctx context.Context, what, command string, states map[string]string, o *outcome) error {
+func (n *Node) setSessions(ctx context.Context, what, command string, states map[string]string, o *report.Outcome) error {
 	for _, b := range n.Bridges {
 		for _, i := range b.Interfaces() {
 			state := states[i.Name]
@@ -63,9 +64,9 @@ func (n *Node) setSessions(ctx context.Context, what, command string, states map
 				continue
 			}
 			if _, err := n.appctl(ctx, command, i.Name, state); err != nil {
-				o.note(Failed, "%s of %q: %v", what, i.Name, err)
+				o.Note(report.Failed, "%s of %q: %v", what, i.Name, err)
 			} else {
-				o.note(Restored, "")
+				o.Note(report.Restored, "")
 			}
 			if err := ctx.Err(); err != nil {
 				return err

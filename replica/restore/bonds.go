@@ -10,6 +10,7 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // Bonds
@@ -154,7 +155,7 @@ func (n *Node) bonds(ctx context.Context) (map[string]*bond, error) {
 }
 
 // restoreBonds gives each bond the members and the active member it had.
-func restoreBonds(ctx context.Context, n *Node, o *outcome) error {
+func restoreBonds(ctx context.Context, n *Node, o *report.Outcome) error {
 	told, err := n.recordedBonds()
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func restoreBonds(ctx context.Context, n *Node, o *outcome) error {
 		return nil
 	}
 	if err := n.holdClock(ctx); err != nil {
-		o.note(Failed, "the clock can't be stopped, so bonds don't stay as they are: %v", err)
+		o.Note(report.Failed, "the clock can't be stopped, so bonds don't stay as they are: %v", err)
 	}
 	if err := n.restoreLACP(ctx, aggregates, o); err != nil {
 		return err
@@ -179,7 +180,7 @@ func restoreBonds(ctx context.Context, n *Node, o *outcome) error {
 			if one := told.byName[p.Name]; one != nil {
 				live = append(live, one)
 			} else if len(p.Interfaces) > 1 {
-				o.note(Unknown, "%s: bond %q: no bond/show was collected: all members whose link is up are enabled", b.Name, p.Name)
+				o.Note(report.Unknown, "%s: bond %q: no bond/show was collected: all members whose link is up are enabled", b.Name, p.Name)
 			}
 		}
 	}
@@ -205,18 +206,18 @@ func (n *Node) aggregating() bool {
 
 // forgetPackets removes the datapath flows of the packets that steps made the
 // replica receive: the live node's are not in it either.
-func (n *Node) forgetPackets(ctx context.Context, o *outcome) error {
+func (n *Node) forgetPackets(ctx context.Context, o *report.Outcome) error {
 	if _, err := n.appctl(ctx, "revalidator/purge"); err != nil {
-		o.note(Approximated, "dpctl/dump-flows shows what this restore sent: %v", err)
+		o.Note(report.Approximated, "dpctl/dump-flows shows what this restore sent: %v", err)
 	}
 	return ctx.Err()
 }
 
 // restoreToldBonds brings all bonds forward side by side: what the replica
 // takes up by itself takes its time, and some of it never comes.
-func (n *Node) restoreToldBonds(ctx context.Context, live []*bond, o *outcome) error {
+func (n *Node) restoreToldBonds(ctx context.Context, live []*bond, o *report.Outcome) error {
 	have, err := n.settledBonds(ctx, live)
-	for _, step := range []func(ctx context.Context, live, have *bond, o *outcome) bool{n.switchMembers, n.cutLinks, n.activateMember, n.migrateHashes} {
+	for _, step := range []func(ctx context.Context, live, have *bond, o *report.Outcome) bool{n.switchMembers, n.cutLinks, n.activateMember, n.migrateHashes} {
 		changed := false
 		for _, b := range live {
 			if err != nil {
@@ -268,17 +269,17 @@ func (b *bond) settled(have *bond) bool {
 }
 
 // judge says how alike the replica's bond is.
-func (b *bond) judge(have *bond, o *outcome) {
+func (b *bond) judge(have *bond, o *report.Outcome) {
 	if have == nil {
-		o.note(Failed, "bond %q: the replica has no such bond", b.name)
+		o.Note(report.Failed, "bond %q: the replica has no such bond", b.name)
 		return
 	}
 	differ := b.differences(have)
 	for _, d := range differ {
-		o.note(Failed, "bond %q: %s", b.name, d)
+		o.Note(report.Failed, "bond %q: %s", b.name, d)
 	}
 	if len(differ) == 0 {
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 }
 
@@ -294,7 +295,7 @@ func (n *Node) bondDo(ctx context.Context, verb string, args ...string) error {
 
 // switchMembers makes members enabled or disabled whatever the delays say. Like
 // the steps after it, it tells whether it changed anything.
-func (n *Node) switchMembers(ctx context.Context, live, have *bond, o *outcome) (changed bool) {
+func (n *Node) switchMembers(ctx context.Context, live, have *bond, o *report.Outcome) (changed bool) {
 	for _, m := range live.members {
 		h := have.byName[m.name]
 		if h == nil || h.enabled == m.enabled {
@@ -305,7 +306,7 @@ func (n *Node) switchMembers(ctx context.Context, live, have *bond, o *outcome) 
 			verb = "enable"
 		}
 		if err := n.bondDo(ctx, verb, live.name, m.name); err != nil {
-			o.note(Failed, "bond %q: member %q can't be made %sd: %v", live.name, m.name, verb, err)
+			o.Note(report.Failed, "bond %q: member %q can't be made %sd: %v", live.name, m.name, verb, err)
 		}
 		changed = true
 	}
@@ -314,35 +315,35 @@ func (n *Node) switchMembers(ctx context.Context, live, have *bond, o *outcome) 
 
 // cutLinks takes down members that had been disabled for a reason that was not
 // collected: without a link they stay so.
-func (n *Node) cutLinks(ctx context.Context, live, have *bond, o *outcome) (changed bool) {
+func (n *Node) cutLinks(ctx context.Context, live, have *bond, o *report.Outcome) (changed bool) {
 	for _, m := range live.members {
 		h := have.byName[m.name]
 		if h == nil || m.enabled || !h.enabled {
 			continue
 		}
 		if _, err := n.appctl(ctx, "netdev-dummy/set-admin-state", m.name, "down"); err != nil {
-			o.note(Failed, "bond %q: member %q can't be taken down: %v", live.name, m.name, err)
+			o.Note(report.Failed, "bond %q: member %q can't be taken down: %v", live.name, m.name, err)
 			continue
 		}
-		o.note(Approximated, "bond %q: member %q was disabled; why was not collected: its link is down here", live.name, m.name)
+		o.Note(report.Approximated, "bond %q: member %q was disabled; why was not collected: its link is down here", live.name, m.name)
 		changed = true
 	}
 	return changed
 }
 
-func (n *Node) activateMember(ctx context.Context, live, have *bond, o *outcome) (changed bool) {
+func (n *Node) activateMember(ctx context.Context, live, have *bond, o *report.Outcome) (changed bool) {
 	if live.active == "" || live.active == have.active {
 		return false
 	}
 	if err := n.bondDo(ctx, "set-active", live.name, live.active); err != nil {
-		o.note(Failed, "bond %q: member %q can't be made the active one: %v", live.name, live.active, err)
+		o.Note(report.Failed, "bond %q: member %q can't be made the active one: %v", live.name, live.active, err)
 	}
 	return true
 }
 
 // migrateHashes puts hashes on the members that had carried them. A trace shows
 // what a hash picks in balance-slb alone; balance-tcp leaves it to the datapath.
-func (n *Node) migrateHashes(ctx context.Context, live, _ *bond, o *outcome) (changed bool) {
+func (n *Node) migrateHashes(ctx context.Context, live, _ *bond, o *report.Outcome) (changed bool) {
 	if live.mode != "balance-slb" {
 		return false
 	}
@@ -356,14 +357,14 @@ func (n *Node) migrateHashes(ctx context.Context, live, _ *bond, o *outcome) (ch
 				continue
 			}
 			if _, err := n.appctl(ctx, "bond/migrate", live.name, strconv.Itoa(hash), m.name); err != nil {
-				o.note(Failed, "bond %q: hash %d can't be put on member %q: %v", live.name, hash, m.name, err)
+				o.Note(report.Failed, "bond %q: hash %d can't be put on member %q: %v", live.name, hash, m.name, err)
 				return changed
 			}
 			changed = true
 		}
 	}
 	if enabled > 1 {
-		o.note(Approximated, "bond %q: a balance-slb bond gives a MAC address that sends for the first time the next member in turn; "+
+		o.Note(report.Approximated, "bond %q: a balance-slb bond gives a MAC address that sends for the first time the next member in turn; "+
 			"whose turn it was is not recorded, so for addresses without a load in bond/show a trace may name another member than the live one did", live.name)
 	}
 	return changed

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -78,15 +78,15 @@ func bondPackets() []string {
 // were; without the step none of those that need a partner works.
 func TestBonds(t *testing.T) {
 	node := bondsNode(t)
-	report := node.report()
-	r := replay(t, report, process.Options{})
-	r.wantStep("bonds", restore.Restored)
+	sos := node.report()
+	r := replay(t, sos, process.Options{})
+	r.wantStep("bonds", report.Restored)
 	r.sameShown(node, "lacp/show")
 	r.sameShown(node, "bond/show")
 	if flows := r.appctl("dpctl/dump-flows"); strings.Contains(flows, "slow_path") {
 		t.Errorf("the packets of the restore left datapath flows:\n%s", flows)
 	}
-	bare := replay(t, report, process.Options{}, "bonds")
+	bare := replay(t, sos, process.Options{}, "bonds")
 	needs(t, node, r, bare, bondPackets())
 }
 
@@ -95,11 +95,11 @@ func TestBondsWithoutLACP(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "add-bond", "br0", "lag", "lag-1", "lag-2", "bond_mode=balance-tcp", "lacp=passive")
 	node.likeKernel("br0")
-	report := node.report()
-	remove(t, report, "ovs-appctl_lacp.show")
-	remove(t, report, "ovs-appctl_bond.show")
-	r := replay(t, report, process.Options{})
-	r.wantStep("bonds", restore.Unknown, "a partner that agrees on every member is assumed", "no bond/show was collected")
+	sos := node.report()
+	remove(t, sos, "ovs-appctl_lacp.show")
+	remove(t, sos, "ovs-appctl_bond.show")
+	r := replay(t, sos, process.Options{})
+	r.wantStep("bonds", report.Unknown, "a partner that agrees on every member is assumed", "no bond/show was collected")
 	if have := r.appctl("bond/show", "lag"); strings.Count(have, ": enabled") != 2 || !strings.Contains(have, "lacp_status: negotiated") {
 		t.Errorf("no partner was assumed:\n%s", have)
 	}
@@ -112,10 +112,10 @@ func TestBondsMemberDisabledForNoKnownReason(t *testing.T) {
 	node.likeKernel("br0")
 	node.appctl("netdev-dummy/set-admin-state", "pair-1", "down")
 	node.wait("(?s)pair-1: disabled.*pair-2: enabled\n  active member", "bond/show")
-	report := node.report()
-	remove(t, report, "ovs-ofctl_show_br0")
-	r := replay(t, report, process.Options{})
-	r.wantStep("bonds", restore.Approximated, "why was not collected")
+	sos := node.report()
+	remove(t, sos, "ovs-ofctl_show_br0")
+	r := replay(t, sos, process.Options{})
+	r.wantStep("bonds", report.Approximated, "why was not collected")
 	r.sameShown(node, "bond/show")
 }
 
@@ -124,11 +124,11 @@ func TestBondToldAgain(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "add-bond", "br0", "pair", "pair-1", "pair-2", "bond_mode=active-backup")
 	node.likeKernel("br0")
-	report := node.report()
+	sos := node.report()
 	told := node.appctl("bond/show")
-	write(t, report, "ovs-appctl_bond.show", strings.Repeat(strings.ReplaceAll(told, "may_enable: true", "may_enable: false"), 50)+told)
-	r := replay(t, report, process.Options{})
-	r.wantStep("bonds", restore.Restored)
+	write(t, sos, "ovs-appctl_bond.show", strings.Repeat(strings.ReplaceAll(told, "may_enable: true", "may_enable: false"), 50)+told)
+	r := replay(t, sos, process.Options{})
+	r.wantStep("bonds", report.Restored)
 	r.sameShown(node, "bond/show")
 }
 
@@ -142,11 +142,11 @@ func TestBondsThatNeverSettle(t *testing.T) {
 		node.vsctl("add-bond", "br0", name, name+"-1", name+"-2", "bond_mode=active-backup")
 	}
 	node.likeKernel("br0")
-	report := node.report()
-	write(t, report, "ovs-appctl_bond.show", strings.ReplaceAll(node.appctl("bond/show"), "may_enable: true", "may_enable: false"))
+	sos := node.report()
+	write(t, sos, "ovs-appctl_bond.show", strings.ReplaceAll(node.appctl("bond/show"), "may_enable: true", "may_enable: false"))
 	begun := time.Now()
-	r := replay(t, report, process.Options{})
-	r.wantStep("bonds", restore.Failed, "may_enable was false, in the replica true")
+	r := replay(t, sos, process.Options{})
+	r.wantStep("bonds", report.Failed, "may_enable was false, in the replica true")
 	if took := time.Since(begun); took > many*time.Second {
 		t.Errorf("%d bonds took %v", many, took)
 	}
@@ -164,16 +164,16 @@ func TestBondHashes(t *testing.T) {
 		node.appctl("bond/migrate", "slb", hash, fmt.Sprintf("slb-%d", 1+2*i/hashes))
 		packets = append(packets, fmt.Sprintf("br0 in_port=vm,ip,dl_src=02:00:00:00:02:%02d,dl_dst=02:00:00:00:00:99", i))
 	}
-	report := node.report()
-	carrying(t, report, node, hashes) // what one has carried shows after kilobytes and seconds only
-	r := replay(t, report, process.Options{})
-	r.wantStep("bonds", restore.Approximated, "the next member in turn")
-	bare := replay(t, report, process.Options{}, "bonds")
+	sos := node.report()
+	carrying(t, sos, node, hashes) // what one has carried shows after kilobytes and seconds only
+	r := replay(t, sos, process.Options{})
+	r.wantStep("bonds", report.Approximated, "the next member in turn")
+	bare := replay(t, sos, process.Options{}, "bonds")
 	needs(t, node, r, bare, packets)
 }
 
 // carrying writes into the recorded bond/show which hashes each member had carried.
-func carrying(t *testing.T, report string, node *liveNode, n int) {
+func carrying(t *testing.T, sos string, node *liveNode, n int) {
 	t.Helper()
 	text := node.appctl("bond/show")
 	for member := 1; member <= 2; member++ {
@@ -185,5 +185,5 @@ func carrying(t *testing.T, report string, node *liveNode, n int) {
 		head := fmt.Sprintf("member slb-%d: enabled\n", member)
 		text = strings.Replace(text, head, head+load.String(), 1)
 	}
-	write(t, report, "ovs-appctl_bond.show", text)
+	write(t, sos, "ovs-appctl_bond.show", text)
 }

@@ -75,9 +75,9 @@ func needs(t *testing.T, node *liveNode, r, bare *replayed, packets []string) {
 }
 
 // write puts a command's output into a report.
-func write(t *testing.T, report, output, text string) {
+func write(t *testing.T, sos, output, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(report, "sos_commands/openvswitch", output), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(sos, "sos_commands/openvswitch", output), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

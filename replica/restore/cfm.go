@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // restoreCFM sets the faults that connectivity checks had found: a replica's
 // hear nobody. cfm/show has a line on faults only where there is one, so a
 // monitor without it had none (measured, OVS 3.1).
-func restoreCFM(ctx context.Context, n *Node, o *outcome) error {
+func restoreCFM(ctx context.Context, n *Node, o *report.Outcome) error {
 	told, has := sessions{states: map[string]string{}}, n.interfaceNames()
 	name := ""
 	_, err := n.eachLine(n.Workdir.Recorded(workdir.RecordedCFM), func(line string) error {

@@ -3,6 +3,8 @@ package restore
 import (
 	"context"
 	"time"
+
+	"ovs-offline/replica/report"
 )
 
 // Clock
@@ -15,15 +17,15 @@ import (
 // time/stop would let the clock jump to the present first, so there is none.
 
 // stopClock stops it if no step has done so before.
-func stopClock(ctx context.Context, n *Node, o *outcome) error {
+func stopClock(ctx context.Context, n *Node, o *report.Outcome) error {
 	if err := n.holdClock(ctx); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		o.note(Failed, "the replica's state ages: %v", err)
+		o.Note(report.Failed, "the replica's state ages: %v", err)
 		return nil
 	}
-	o.note(Restored, "")
+	o.Note(report.Restored, "")
 	return nil
 }
 

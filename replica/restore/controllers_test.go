@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/runtime/process"
 )
@@ -62,10 +63,10 @@ func failingNode(t *testing.T) (n *liveNode, packets []string) {
 func TestFailOpen(t *testing.T) {
 	needIsolation(t)
 	n, packets := failingNode(t)
-	report := n.report()
-	r := replay(t, report, process.Options{})
-	r.wantStep("fail mode", restore.Restored)
-	r.wantStep("controllers", restore.Restored)
+	sos := n.report()
+	r := replay(t, sos, process.Options{})
+	r.wantStep("fail mode", report.Restored)
+	r.wantStep("controllers", report.Restored)
 	for _, d := range differences(n, r.liveNode, packets...) {
 		t.Error(d)
 	}
@@ -78,7 +79,7 @@ func TestFailOpen(t *testing.T) {
 		t.Errorf("br-n has lost its flows: %s; hidden ones: %s", got, r.hidden("br-n"))
 	}
 
-	without := replay(t, report, process.Options{}, "fail mode")
+	without := replay(t, sos, process.Options{}, "fail mode")
 	if len(differences(n, without.liveNode, packets...)) == 0 {
 		t.Error("the step changes nothing")
 	}
@@ -90,7 +91,7 @@ func TestFailOpenWithoutIsolation(t *testing.T) {
 	for _, d := range differences(n, r.liveNode, packets...) {
 		t.Error(d)
 	}
-	r.wantStep("controllers", restore.Approximated, "br-o: its controllers are taken out", "br-n: its controllers are taken out")
+	r.wantStep("controllers", report.Approximated, "br-o: its controllers are taken out", "br-n: its controllers are taken out")
 	r.dialsNobody()
 }
 
@@ -132,8 +133,8 @@ func inBandNode(t *testing.T) (n *liveNode, packets []string) {
 func TestInBand(t *testing.T) {
 	needIsolation(t)
 	n, packets := inBandNode(t)
-	report := n.report()
-	r := replay(t, report, process.Options{})
+	sos := n.report()
+	r := replay(t, sos, process.Options{})
 	for _, d := range differences(n, r.liveNode, packets...) {
 		t.Error(d)
 	}
@@ -145,7 +146,7 @@ func TestInBand(t *testing.T) {
 	if !strings.Contains(n.hidden("br-i"), "set_queue:3") || !strings.Contains(n.hidden("br-b"), "192.0.2.90") || n.hidden("br-d") != "" {
 		t.Errorf("the live node's hidden flows are not those that this test is about: %s", n.hidden("br-i"))
 	}
-	r.wantStep("controllers", restore.Restored)
+	r.wantStep("controllers", report.Restored)
 	for _, remark := range r.report.Remarks {
 		if strings.Contains(remark, "192.0.2.") || strings.Contains(remark, "SSL") {
 			t.Errorf("the report remarks: %s", remark)
@@ -165,7 +166,7 @@ func TestInBand(t *testing.T) {
 func TestInBandWithoutIsolation(t *testing.T) {
 	n, packets := inBandNode(t)
 	r := replay(t, n.report(), process.Options{NoNamespaces: true})
-	r.wantStep("controllers", restore.Approximated, "br-i: its controllers are taken out", "manager tcp:192.0.2.66:6653, which nobody dials, stands in")
+	r.wantStep("controllers", report.Approximated, "br-i: its controllers are taken out", "manager tcp:192.0.2.66:6653, which nobody dials, stands in")
 	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.TrimSpace(targets) != "" {
 		t.Errorf("controllers: %s", targets)
 	}
@@ -192,8 +193,8 @@ func TestInBandWithoutIsolation(t *testing.T) {
 func TestHiddenFlowsThatDiffer(t *testing.T) {
 	needIsolation(t)
 	n, _ := inBandNode(t)
-	report := n.report()
-	path := filepath.Join(report, "sos_commands/openvswitch/ovs-appctl_bridge.dump-flows_--offload-stats_br-i")
+	sos := n.report()
+	path := filepath.Join(sos, "sos_commands/openvswitch/ovs-appctl_bridge.dump-flows_--offload-stats_br-i")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -204,8 +205,8 @@ func TestHiddenFlowsThatDiffer(t *testing.T) {
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := replay(t, report, process.Options{})
-	r.wantStep("controllers", restore.Failed, "br-i: hidden flow priority=180004,arp,dl_src=02:00:00:00:00:fe,arp_op=1,actions=NORMAL is missing: a replica can't look up",
+	r := replay(t, sos, process.Options{})
+	r.wantStep("controllers", report.Failed, "br-i: hidden flow priority=180004,arp,dl_src=02:00:00:00:00:fe,arp_op=1,actions=NORMAL is missing: a replica can't look up",
 		"br-i: hidden flow priority=180007,tcp,nw_dst=192.0.2.99,tp_dst=6653,actions=NORMAL is missing")
 }
 
@@ -215,14 +216,14 @@ func TestHiddenFlowsWithoutEnd(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0")
 	node.likeKernel("br0")
-	report := node.report()
+	sos := node.report()
 	var text strings.Builder
 	for i := range many {
 		fmt.Fprintf(&text, "duration=1s, n_packets=0, n_bytes=0, priority=180000,ip,nw_src=1.%d.%d.%d,actions=NORMAL\n", i>>16, i>>8&255, i&255)
 	}
-	write(t, report, "ovs-appctl_bridge.dump-flows_--offload-stats_br0", text.String())
-	r := replay(t, report, process.Options{})
-	r.wantStep("controllers", restore.Failed, fmt.Sprint(many), "nw_src=1.0.0.0,actions=NORMAL is missing")
+	write(t, sos, "ovs-appctl_bridge.dump-flows_--offload-stats_br0", text.String())
+	r := replay(t, sos, process.Options{})
+	r.wantStep("controllers", report.Failed, fmt.Sprint(many), "nw_src=1.0.0.0,actions=NORMAL is missing")
 	for _, s := range r.report.Steps {
 		if len(s.Details) > many/10 {
 			t.Errorf("%s says %d things", s.Step, len(s.Details))

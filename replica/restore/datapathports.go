@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 var (
@@ -20,13 +21,13 @@ var (
 // restoreDatapathPorts gives ports the numbers that they had in the live
 // datapath (dpif-dummy/change-port-number), and lists both. A tunnel's number
 // is chosen by ovs-vswitchd and stays.
-func restoreDatapathPorts(ctx context.Context, n *Node, o *outcome) error {
+func restoreDatapathPorts(ctx context.Context, n *Node, o *report.Outcome) error {
 	live, err := n.livePorts()
 	if err != nil {
 		return err
 	}
 	if len(live) == 0 {
-		o.note(Unknown, "no dpctl/show was collected: the live datapath's port numbers are not known")
+		o.Note(report.Unknown, "no dpctl/show was collected: the live datapath's port numbers are not known")
 	}
 	have, err := n.replicaPorts(ctx)
 	if err != nil {
@@ -76,7 +77,7 @@ const maxRenumbered = 300
 
 // renumber moves ports to their live numbers by way of numbers that nothing
 // uses, since another port may hold the one wanted.
-func (n *Node) renumber(ctx context.Context, live map[string]string, have map[string][2]string, o *outcome) error {
+func (n *Node) renumber(ctx context.Context, live map[string]string, have map[string][2]string, o *report.Outcome) error {
 	const aside = 60000
 	if len(live) == 0 {
 		return nil
@@ -88,13 +89,13 @@ func (n *Node) renumber(ctx context.Context, live map[string]string, have map[st
 		}
 	}
 	if len(names) > maxRenumbered {
-		o.note(Approximated, "%d ports have other numbers in the replica's datapath than in the live one: ovs-offline translate rewrites them", len(names))
+		o.Note(report.Approximated, "%d ports have other numbers in the replica's datapath than in the live one: ovs-offline translate rewrites them", len(names))
 		return nil
 	}
 	sort.Strings(names)
 	for i, name := range names {
 		if _, err := n.appctl(ctx, "dpif-dummy/change-port-number", have[name][1], name, strconv.Itoa(aside+i)); err != nil {
-			o.note(Approximated, "the replica's datapath port numbers stay as they are: %v", err)
+			o.Note(report.Approximated, "the replica's datapath port numbers stay as they are: %v", err)
 			return ctx.Err()
 		}
 	}
@@ -103,10 +104,10 @@ func (n *Node) renumber(ctx context.Context, live map[string]string, have map[st
 			continue // the live datapath had no such port: its number is in nobody's way
 		}
 		if _, err := n.appctl(ctx, "dpif-dummy/change-port-number", have[name][1], name, live[name]); err != nil {
-			o.note(Approximated, "port %q: its datapath port number %s is taken in the replica", name, live[name])
+			o.Note(report.Approximated, "port %q: its datapath port number %s is taken in the replica", name, live[name])
 			continue
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return ctx.Err()
 }
@@ -134,7 +135,7 @@ func (n *Node) listPorts(ctx context.Context, live map[string]string) error {
 		line = strings.TrimRight(line, "\n")
 		if m := openflowPort.FindStringSubmatch(line); m != nil {
 			ofport, _ := strconv.Atoi(m[2])
-			n.Report.Ports = append(n.Report.Ports, PortRow{Bridge: bridge, Port: m[1], OfPort: ofport, Live: liveNumber(live, m[1], m[4]), Replica: m[3]})
+			n.Report.Ports = append(n.Report.Ports, report.PortRow{Bridge: bridge, Port: m[1], OfPort: ofport, Live: liveNumber(live, m[1], m[4]), Replica: m[3]})
 		} else if name, ok := strings.CutSuffix(line, ":"); ok && strings.HasPrefix(line, "  ") {
 			bridge = strings.TrimSpace(name)
 		}

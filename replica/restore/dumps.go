@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // openDump opens the dump of a bridge; ok is false where none was collected.
@@ -20,7 +21,7 @@ func (n *Node) openDump(b *Bridge, dump workdir.Dump) (f *os.File, ok bool, err 
 	path := n.Workdir.DumpFile(b.Name, dump)
 	f, ok, err = n.recorded(path)
 	if ok {
-		n.Report.bridge(b.Name).OpenFlow[dump] = n.dumpVersion(b, dump)
+		n.Report.Bridge(b.Name).OpenFlow[dump] = n.dumpVersion(b, dump)
 	}
 	return f, ok, err
 }
@@ -60,7 +61,7 @@ func (n *Node) entries(b *Bridge, dump workdir.Dump, read reader) ([]openflow.En
 	for _, p := range problems {
 		n.problem(b, dump, p)
 	}
-	n.Report.counts(b.Name, dump).Collected = len(list)
+	n.Report.Counts(b.Name, dump).Collected = len(list)
 	return list, nil
 }
 
@@ -69,12 +70,12 @@ func (n *Node) problem(b *Bridge, dump workdir.Dump, p openflow.Problem) {
 	if !p.Lost {
 		return
 	}
-	n.Report.counts(b.Name, dump).Collected++
-	n.Report.setAside(n.item(b, dump, p.Line, p.Text, p.Reason))
+	n.Report.Counts(b.Name, dump).Collected++
+	n.Report.Reject(n.item(b, dump, p.Line, p.Text, p.Reason))
 }
 
-func (n *Node) item(b *Bridge, dump workdir.Dump, line int, text, reason string) Item {
-	return Item{Bridge: b.Name, Dump: dump, File: n.relative(n.Workdir.DumpFile(b.Name, dump)), Line: line, Text: text, Reason: reason}
+func (n *Node) item(b *Bridge, dump workdir.Dump, line int, text, reason string) report.Item {
+	return report.Item{Bridge: b.Name, Dump: dump, File: n.relative(n.Workdir.DumpFile(b.Name, dump)), Line: line, Text: text, Reason: reason}
 }
 
 // addEntries adds groups or meters by one command each, and puts aside what the
@@ -87,9 +88,9 @@ func (n *Node) addEntries(ctx context.Context, b *Bridge, dump workdir.Dump, lis
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			n.Report.setAside(n.item(b, dump, e.Line, e.Text, reason(err)))
+			n.Report.Reject(n.item(b, dump, e.Line, e.Text, reason(err)))
 		case len(mends) > 0:
-			n.Report.mended(n.item(b, dump, e.Line, e.Text, strings.Join(mends, "; ")))
+			n.Report.Rewrite(n.item(b, dump, e.Line, e.Text, strings.Join(mends, "; ")))
 		}
 	}
 	return nil
@@ -102,7 +103,7 @@ func (n *Node) compareEntries(b *Bridge, dump workdir.Dump, collected, have []op
 	for _, e := range have {
 		there[e.Text] = true
 	}
-	counts := n.Report.counts(b.Name, dump)
+	counts := n.Report.Counts(b.Name, dump)
 	const most = 5 // are named
 	for _, e := range collected {
 		switch {
@@ -110,18 +111,18 @@ func (n *Node) compareEntries(b *Bridge, dump workdir.Dump, collected, have []op
 			counts.Restored++
 		case !aside[e.Line]:
 			if counts.Different++; counts.Different <= most {
-				n.Report.Remarks = append(n.Report.Remarks, b.Name+": "+string(dump)+": read back otherwise: "+openflow.Shorten(e.Text, 4096))
+				n.Report.Remark(b.Name + ": " + string(dump) + ": read back otherwise: " + openflow.Shorten(e.Text, 4096))
 			}
 		}
 	}
 	if counts.Different > most {
-		n.Report.Remarks = append(n.Report.Remarks, fmt.Sprintf("%s: %s: %d in all were read back otherwise", b.Name, dump, counts.Different))
+		n.Report.Remark(fmt.Sprintf("%s: %s: %d in all were read back otherwise", b.Name, dump, counts.Different))
 	}
 }
 
 // asideLines are the lines of a dump that were put aside.
 func (n *Node) asideLines(b *Bridge, dump workdir.Dump) map[int]bool {
-	return n.Report.aside[dumpOf{b.Name, dump}]
+	return n.Report.RejectedLines(b.Name, dump)
 }
 
 var (

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/replica/report"
 )
 
 // editControllers leaves controllers where nothing can be dialled, since they
 // steer hidden flows; where the daemons share the host's network, they go.
 // Managers stay in any case: the replica's ovsdb-server dials none.
-func editControllers(ctx context.Context, n *Node, o *outcome) error {
+func editControllers(ctx context.Context, n *Node, o *report.Outcome) error {
 	if n.Isolated {
 		return n.expectUnreachable(ctx, o)
 	}
@@ -28,7 +29,7 @@ func editControllers(ctx context.Context, n *Node, o *outcome) error {
 			changes = append(changes, n.standIn(row))
 			instead = ovsdb.Ref{Name: row}
 		}
-		o.note(Approximated, "%s: its controllers are taken out, since the daemons are not isolated here", b.Name)
+		o.Note(report.Approximated, "%s: its controllers are taken out, since the daemons are not isolated here", b.Name)
 		changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"controller": instead}))
 	}
 	if len(changes) == 0 {
@@ -44,7 +45,7 @@ func editControllers(ctx context.Context, n *Node, o *outcome) error {
 // managersInstead makes managers of the controllers that bridges had in-band:
 // both get the same hidden flows, and nobody dials a manager here. Managers are
 // those of all bridges, so bridges that had none of these flows disable them.
-func (n *Node) managersInstead(ctx context.Context, o *outcome) ([]ovsdb.Change, error) {
+func (n *Node) managersInstead(ctx context.Context, o *report.Outcome) ([]ovsdb.Change, error) {
 	rows, err := n.DB.Select(ctx, "Open_vSwitch", "manager_options")
 	if err != nil || len(rows) != 1 {
 		return nil, err
@@ -62,7 +63,7 @@ func (n *Node) managersInstead(ctx context.Context, o *outcome) ([]ovsdb.Change,
 		row := fmt.Sprintf("manager%d", i)
 		changes = append(changes, ovsdb.Insert("Manager", row, ovsdb.Columns{"target": target}))
 		refs = append(refs, ovsdb.Ref{Name: row})
-		o.note(Approximated, "manager %s, which nobody dials, stands in for the in-band controller", target)
+		o.Note(report.Approximated, "manager %s, which nobody dials, stands in for the in-band controller", target)
 	}
 	if len(targets) == 0 {
 		return nil, nil
@@ -121,13 +122,13 @@ func (n *Node) inBandTargets(ctx context.Context) ([]string, error) {
 
 // expectUnreachable takes note of what ovs-vswitchd will log of controllers for
 // no other reason than that a replica has no network.
-func (n *Node) expectUnreachable(ctx context.Context, o *outcome) error {
+func (n *Node) expectUnreachable(ctx context.Context, o *report.Outcome) error {
 	rows, err := n.DB.Select(ctx, "Controller", "target")
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 		target := r.String("target")
 		stream, _, _ := strings.Cut(target, ":")
 		n.expect(fmt.Sprintf("stream_%s: %s: connect: Network is unreachable", stream, target))

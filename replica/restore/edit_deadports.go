@@ -4,23 +4,24 @@ import (
 	"context"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/replica/report"
 )
 
 // editDeadPorts takes ports that had failed on the live node out of their
 // bridges: a dummy would open them, and give them low port numbers that flows
 // take for other ports.
-func editDeadPorts(ctx context.Context, n *Node, o *outcome) error {
+func editDeadPorts(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
 		var kept []*Port
 		for _, p := range b.Ports {
 			alive := liveInterfaces(p)
 			if len(alive) == 0 {
-				o.note(Restored, "%s: port %q had failed on the live node (%s): taken out", b.Name, p.Name, p.Interfaces[0].Error)
+				o.Note(report.Restored, "%s: port %q had failed on the live node (%s): taken out", b.Name, p.Name, p.Interfaces[0].Error)
 				continue
 			}
 			if len(alive) < len(p.Interfaces) {
-				o.note(Restored, "%s: members of %q that had failed on the live node: taken out", b.Name, p.Name)
+				o.Note(report.Restored, "%s: members of %q that had failed on the live node: taken out", b.Name, p.Name)
 				changes = append(changes, ovsdb.Update("Port", p.UUID, ovsdb.Columns{"interfaces": interfaceRefs(alive)}))
 				p.Interfaces = alive
 			}

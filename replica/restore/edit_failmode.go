@@ -5,12 +5,13 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // editFailMode keeps a bridge whose controller can't be reached from emptying
 // its flow table after 15 seconds, and a fresh one from adding a NORMAL flow;
 // but for those that had failed open on the live node (failopen.go).
-func editFailMode(ctx context.Context, n *Node, o *outcome) error {
+func editFailMode(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
 		hidden, known, err := n.recordedHidden(b)
@@ -26,10 +27,10 @@ func editFailMode(ctx context.Context, n *Node, o *outcome) error {
 		case b.failsOpen:
 			mode = "standalone"
 		case !known && b.HasControl && b.FailMode != "secure":
-			o.note(Unknown, "%s: no %s was collected: it is taken not to have failed open", b.Name, workdir.RecordedBridgeFlows)
+			o.Note(report.Unknown, "%s: no %s was collected: it is taken not to have failed open", b.Name, workdir.RecordedBridgeFlows)
 		}
 		if b.FailMode != mode {
-			o.note(Restored, "")
+			o.Note(report.Restored, "")
 			changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"fail_mode": mode}))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/replica/report"
 )
 
 // keptConfig are the settings of Open_vSwitch:other_config that steer what
@@ -19,7 +20,7 @@ func keptConfig(key string) bool {
 
 // editHostSettings drops what is about the live host: DPDK, threads, waiting
 // for a restore that is ours, keys of TLS.
-func editHostSettings(ctx context.Context, n *Node, o *outcome) error {
+func editHostSettings(ctx context.Context, n *Node, o *report.Outcome) error {
 	rows, err := n.DB.Select(ctx, "Open_vSwitch", "other_config", "ssl")
 	if err != nil {
 		return err
@@ -39,7 +40,7 @@ func editHostSettings(ctx context.Context, n *Node, o *outcome) error {
 		if err := n.DB.Transact(ctx, ovsdb.Update("Open_vSwitch", r.UUID, columns)); err != nil {
 			return err
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return nil
 }

@@ -5,11 +5,12 @@ import (
 	"maps"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/replica/report"
 )
 
 // editIdentity sets the datapath id and the MAC address of each bridge, which
 // ovs-vswitchd would otherwise make up from its devices.
-func editIdentity(ctx context.Context, n *Node, o *outcome) error {
+func editIdentity(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
 		show, ok, err := n.show(b)
@@ -17,7 +18,7 @@ func editIdentity(ctx context.Context, n *Node, o *outcome) error {
 			return err
 		}
 		if !ok || show.DatapathID == "" {
-			o.note(Unknown, "%s: no ovs-ofctl show was collected: its datapath id and MAC are made up", b.Name)
+			o.Note(report.Unknown, "%s: no ovs-ofctl show was collected: its datapath id and MAC are made up", b.Name)
 			continue
 		}
 		config := maps.Clone(b.OtherConfig)
@@ -27,7 +28,7 @@ func editIdentity(ctx context.Context, n *Node, o *outcome) error {
 				config["hwaddr"] = p.MAC
 			}
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 		b.OtherConfig = config
 		changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"other_config": config}))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // editMonitors points sFlow, IPFIX and NetFlow at nothing: what they do to
 // traces stays, what they send goes nowhere. Where the daemons share the host's
 // network, they are taken out.
-func editMonitors(ctx context.Context, n *Node, o *outcome) error {
+func editMonitors(ctx context.Context, n *Node, o *report.Outcome) error {
 	if !n.Isolated {
 		return n.removeMonitors(ctx, o)
 	}
@@ -40,9 +41,9 @@ func editMonitors(ctx context.Context, n *Node, o *outcome) error {
 			}
 			columns := ovsdb.Columns{"targets": []string{nowhere}}
 			if name := namedCollector(r.Strings("targets")); name != "" {
-				o.note(Approximated, "%s: its collector %q is a name: it is taken to have been known on the live node", table, name)
+				o.Note(report.Approximated, "%s: its collector %q is a name: it is taken to have been known on the live node", table, name)
 			}
-			o.note(Restored, "")
+			o.Note(report.Restored, "")
 			changes = append(changes, ovsdb.Update(table, r.UUID, columns))
 		}
 	}
@@ -143,7 +144,7 @@ func single(list []string) string {
 
 // removeMonitors takes all collectors out. A sample() action of a flow needs
 // its Flow_Sample_Collector_Set, not a collector: those stay, without one.
-func (n *Node) removeMonitors(ctx context.Context, o *outcome) error {
+func (n *Node) removeMonitors(ctx context.Context, o *report.Outcome) error {
 	list, err := n.monitors(ctx)
 	if err != nil {
 		return err
@@ -156,7 +157,7 @@ func (n *Node) removeMonitors(ctx context.Context, o *outcome) error {
 			{"ipfix", m.ipfix, "IPFIX is taken out, since the daemons are not isolated here: its sample() is missing in traces"},
 			{"netflow", m.netFlow, "NetFlow is taken out, since the daemons are not isolated here: no trace shows it"}} {
 			if c.id != "" {
-				o.note(Approximated, "%s: %s", m.bridge.Name, c.what)
+				o.Note(report.Approximated, "%s: %s", m.bridge.Name, c.what)
 				columns[c.column] = nil
 			}
 		}
@@ -167,7 +168,7 @@ func (n *Node) removeMonitors(ctx context.Context, o *outcome) error {
 		return err
 	}
 	for _, r := range sets {
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 		changes = append(changes, ovsdb.Update(collectorSets, r.UUID, ovsdb.Columns{"ipfix": nil}))
 	}
 	return n.DB.Transact(ctx, changes...)
@@ -178,7 +179,7 @@ const collectorSets = "Flow_Sample_Collector_Set"
 
 // editInterfaceIndexes gives the ports of bridges with sFlow their numbers in
 // the live kernel: its sample() says the one to which a packet goes out.
-func (n *Node) editInterfaceIndexes(ctx context.Context, o *outcome) ([]ovsdb.Change, error) {
+func (n *Node) editInterfaceIndexes(ctx context.Context, o *report.Outcome) ([]ovsdb.Change, error) {
 	list, err := n.monitors(ctx)
 	if err != nil {
 		return nil, err
@@ -201,20 +202,20 @@ func (n *Node) editInterfaceIndexes(ctx context.Context, o *outcome) ([]ovsdb.Ch
 			continue
 		}
 		if live == nil {
-			o.note(Unknown, "%s: no ovs-vsctl list interface was collected: where a packet goes out by one port, sFlow's output= is not the live one", m.bridge.Name)
+			o.Note(report.Unknown, "%s: no ovs-vsctl list interface was collected: where a packet goes out by one port, sFlow's output= is not the live one", m.bridge.Name)
 			continue
 		}
 		for _, i := range m.bridge.Interfaces() {
 			index, err := interfaceIndex(live[i.Name])
 			switch {
 			case err != nil:
-				o.note(Unknown, "%s: the ifindex of %q was recorded as %.40q: where a packet goes out by it alone, sFlow's output= is not the live one", m.bridge.Name, i.Name, live[i.Name])
+				o.Note(report.Unknown, "%s: the ifindex of %q was recorded as %.40q: where a packet goes out by it alone, sFlow's output= is not the live one", m.bridge.Name, i.Name, live[i.Name])
 			case index > 0 && isDevice(i):
 				with := maps.Clone(options[i.UUID])
 				with["ifindex"] = strconv.Itoa(index)
 				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": with}))
 			case index > 0:
-				o.note(Approximated, "%s: sFlow's output= towards tunnel %q says one port without its index, %d", m.bridge.Name, i.Name, index)
+				o.Note(report.Approximated, "%s: sFlow's output= towards tunnel %q says one port without its index, %d", m.bridge.Name, i.Name, index)
 			}
 		}
 	}

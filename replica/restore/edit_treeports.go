@@ -6,13 +6,14 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // editTrees holds back spanning trees until the ports are there: a port that
 // meets one that is on already is not flooded to until it has forwarded, and
 // never if it has no part in the tree (measured, OVS 3.1), other than in an
 // ovs-vswitchd that starts with all its ports.
-func editTrees(ctx context.Context, n *Node, o *outcome) error {
+func editTrees(ctx context.Context, n *Node, o *report.Outcome) error {
 	rows, err := n.DB.Select(ctx, "Bridge", "stp_enable", "rstp_enable")
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func editTrees(ctx context.Context, n *Node, o *outcome) error {
 // differs from start to start; equal ways to the root are told apart by them.
 // The numbers are in ovs-vsctl list port (status, rstp_status); settings:
 // ovs-vswitchd.conf.db(5), stp-port-num and rstp-port-num.
-func (n *Node) numberTreePorts(ctx context.Context, o *outcome) error {
+func (n *Node) numberTreePorts(ctx context.Context, o *report.Outcome) error {
 	const (
 		ofSTP  = 0xff  // the priority stands above
 		ofRSTP = 0xfff // IEEE 802.1D-2004, 9.2.7
@@ -71,7 +72,7 @@ func (n *Node) numberTreePorts(ctx context.Context, o *outcome) error {
 		config := r.Map("other_config")
 		changed := false
 		for key, number := range numbers {
-			o.note(Restored, "")
+			o.Note(report.Restored, "")
 			if config[key] == "" {
 				config[key], changed = number, true
 			}

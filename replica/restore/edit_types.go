@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/replica/report"
 )
 
 // isTunnel tells the port types that a dummy ovs-vswitchd opens as the tunnels they are.
@@ -17,7 +18,7 @@ func isTunnel(kind string) bool {
 
 // editPortTypes makes every port one that opens without a device, and takes
 // from it the options that would open files or sockets of this host.
-func editPortTypes(ctx context.Context, n *Node, o *outcome) error {
+func editPortTypes(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
 		for _, i := range b.Interfaces() {
@@ -27,7 +28,7 @@ func editPortTypes(ctx context.Context, n *Node, o *outcome) error {
 				continue
 			case i.Type == "" || i.Type == "system" || i.Type == "internal":
 			default:
-				o.note(Restored, "%s: port %q of type %q opens as a dummy", b.Name, i.Name, i.Type)
+				o.Note(report.Restored, "%s: port %q of type %q opens as a dummy", b.Name, i.Name, i.Type)
 				columns["type"] = "dummy"
 				i.Type = "dummy"
 			}
@@ -37,7 +38,7 @@ func editPortTypes(ctx context.Context, n *Node, o *outcome) error {
 				columns["options"] = map[string]string{}
 			}
 			if len(columns) > 0 {
-				o.note(Restored, "")
+				o.Note(report.Restored, "")
 				changes = append(changes, ovsdb.Update("Interface", i.UUID, columns))
 			}
 		}
@@ -47,13 +48,13 @@ func editPortTypes(ctx context.Context, n *Node, o *outcome) error {
 
 // editDatapathTypes maps netdev (which would make real TAP devices) to dummy;
 // "system" is a dummy already (--enable-dummy=system).
-func editDatapathTypes(ctx context.Context, n *Node, o *outcome) error {
+func editDatapathTypes(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
 		if b.DatapathType == "" || b.DatapathType == "system" {
 			continue
 		}
-		o.note(Restored, "%s: datapath type %q runs as a dummy", b.Name, b.DatapathType)
+		o.Note(report.Restored, "%s: datapath type %q runs as a dummy", b.Name, b.DatapathType)
 		changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"datapath_type": "dummy"}))
 	}
 	return n.DB.Transact(ctx, changes...)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/replica/report"
 )
 
 // Fail-open
@@ -28,14 +29,14 @@ const (
 )
 
 // restoreFailOpen lets the bridges fail open that had done so.
-func restoreFailOpen(ctx context.Context, n *Node, o *outcome) error {
+func restoreFailOpen(ctx context.Context, n *Node, o *report.Outcome) error {
 	probe, err := n.longestProbe(ctx)
 	if probe == 0 || err != nil {
 		return err
 	}
 	// A little more than thrice, in steps, since connecting takes its turns.
 	if _, err := n.appctl(ctx, "time/warp", strconv.Itoa(4*probe), strconv.Itoa(probe/5)); err != nil {
-		o.note(Failed, "time can't be moved to where bridges fail open: %v", err)
+		o.Note(report.Failed, "time can't be moved to where bridges fail open: %v", err)
 		return ctx.Err()
 	}
 	for _, b := range n.Bridges {
@@ -54,10 +55,10 @@ func restoreFailOpen(ctx context.Context, n *Node, o *outcome) error {
 			return err
 		}
 		if !found {
-			o.note(Failed, "%s: it had failed open, and does not in the replica: the hidden flow that sends all to NORMAL is missing", b.Name)
+			o.Note(report.Failed, "%s: it had failed open, and does not in the replica: the hidden flow that sends all to NORMAL is missing", b.Name)
 			continue
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return nil
 }

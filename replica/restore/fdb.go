@@ -6,13 +6,14 @@ import (
 	"strconv"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 var learned = regexp.MustCompile(`^\s*(\d+|LOCAL)\s+(\d+)\s+([0-9a-f:]{17})\s+`)
 
 // restoreFDB teaches bridges the MAC addresses that the live ones had learned,
 // as static entries, which don't age.
-func restoreFDB(ctx context.Context, n *Node, o *outcome) error {
+func restoreFDB(ctx context.Context, n *Node, o *report.Outcome) error {
 	for _, b := range n.Bridges {
 		ok, err := n.eachLine(n.Workdir.BridgeRecorded(b.Name, workdir.RecordedFDB), func(line string) error {
 			m := learned.FindStringSubmatch(line)
@@ -21,21 +22,21 @@ func restoreFDB(ctx context.Context, n *Node, o *outcome) error {
 			}
 			name, ok := b.portName(m[1])
 			if !ok {
-				o.note(Unknown, "%s: MAC %s was learned on port %s, which the database doesn't have", b.Name, m[3], m[1])
+				o.Note(report.Unknown, "%s: MAC %s was learned on port %s, which the database doesn't have", b.Name, m[3], m[1])
 				return nil
 			}
 			if _, err := n.appctl(ctx, "fdb/add", b.Name, name, m[2], m[3]); err != nil {
-				o.note(Failed, "%s: MAC %s on %q: %v", b.Name, m[3], name, err)
+				o.Note(report.Failed, "%s: MAC %s on %q: %v", b.Name, m[3], name, err)
 				return ctx.Err()
 			}
-			o.note(Restored, "")
+			o.Note(report.Restored, "")
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 		if !ok {
-			o.note(Unknown, "%s: no fdb/show was collected: NORMAL floods", b.Name)
+			o.Note(report.Unknown, "%s: no fdb/show was collected: NORMAL floods", b.Name)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 func (n *Node) show(b *Bridge) (openflow.Description, bool, error) {
@@ -42,7 +43,7 @@ var settable = regexp.MustCompile(`^(\S+) \((.*)\) : \[run time\]:([^,]*)`)
 
 // restoreFeatures lowers what the datapath says it can do to what the live
 // one could: it steers which actions a trace ends in.
-func restoreFeatures(ctx context.Context, n *Node, o *outcome) error {
+func restoreFeatures(ctx context.Context, n *Node, o *report.Outcome) error {
 	for _, b := range n.Bridges {
 		live, err := n.liveFeatures(b, o)
 		if err != nil {
@@ -50,7 +51,7 @@ func restoreFeatures(ctx context.Context, n *Node, o *outcome) error {
 		}
 		out, err := n.appctl(ctx, "dpif/set-dp-features", b.Name)
 		if err != nil {
-			o.note(Unknown, "%s: this version of OVS can't set datapath features: %v", b.Name, err)
+			o.Note(report.Unknown, "%s: this version of OVS can't set datapath features: %v", b.Name, err)
 			continue
 		}
 		if err := n.setFeatures(ctx, b, live, string(out), o); err != nil {
@@ -62,7 +63,7 @@ func restoreFeatures(ctx context.Context, n *Node, o *outcome) error {
 
 // liveFeatures are the recorded ones by title; a node that was never asked had
 // a kernel's, unless its bridge was of another datapath.
-func (n *Node) liveFeatures(b *Bridge, o *outcome) (map[string]string, error) {
+func (n *Node) liveFeatures(b *Bridge, o *report.Outcome) (map[string]string, error) {
 	text, err := n.text(n.Workdir.BridgeRecorded(b.Name, workdir.RecordedFeatures))
 	if err != nil {
 		return nil, err
@@ -78,14 +79,14 @@ func (n *Node) liveFeatures(b *Bridge, o *outcome) (map[string]string, error) {
 		return live, nil
 	}
 	if b.DatapathType == "" || b.DatapathType == "system" {
-		o.note(Approximated, "%s: no dpif/show-dp-features was collected: those of a Linux 6.1 kernel are used", b.Name)
+		o.Note(report.Approximated, "%s: no dpif/show-dp-features was collected: those of a Linux 6.1 kernel are used", b.Name)
 		return kernelFeatures(), nil
 	}
-	o.note(Unknown, "%s: no dpif/show-dp-features was collected for its %s datapath", b.Name, b.DatapathType)
+	o.Note(report.Unknown, "%s: no dpif/show-dp-features was collected for its %s datapath", b.Name, b.DatapathType)
 	return live, nil
 }
 
-func (n *Node) setFeatures(ctx context.Context, b *Bridge, live map[string]string, have string, o *outcome) error {
+func (n *Node) setFeatures(ctx context.Context, b *Bridge, live map[string]string, have string, o *report.Outcome) error {
 	titles := make([]string, 0, len(live))
 	for title := range live {
 		titles = append(titles, title)
@@ -101,25 +102,25 @@ func (n *Node) setFeatures(ctx context.Context, b *Bridge, live map[string]strin
 		feature, known := byTitle[title]
 		want := spelled(live[title])
 		if !known && (want == "false" || want == "0") {
-			o.note(Restored, "") // the live datapath had not what this version does not know
+			o.Note(report.Restored, "") // the live datapath had not what this version does not know
 			continue
 		}
 		if !known {
-			o.note(Unknown, "%s: this version of OVS has no datapath feature %q (live: %s)", b.Name, title, live[title])
+			o.Note(report.Unknown, "%s: this version of OVS has no datapath feature %q (live: %s)", b.Name, title, live[title])
 			continue
 		}
 		if want == feature[1] {
-			o.note(Restored, "")
+			o.Note(report.Restored, "")
 			continue
 		}
 		if err := n.setFeature(ctx, b, feature[0], want); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			o.note(Approximated, "%s: datapath feature %q stays %s (live: %s): it can only be lowered", b.Name, title, feature[1], want)
+			o.Note(report.Approximated, "%s: datapath feature %q stays %s (live: %s): it can only be lowered", b.Name, title, feature[1], want)
 			continue
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return nil
 }

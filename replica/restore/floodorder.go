@@ -10,6 +10,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // NORMAL floods to ports in the order in which they were made, and what one
@@ -27,7 +28,7 @@ const (
 )
 
 // editFloodOrder keeps back the ports of bridges that flood.
-func editFloodOrder(ctx context.Context, n *Node, o *outcome) error {
+func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
 		floods, err := n.floods(b)
@@ -38,7 +39,7 @@ func editFloodOrder(ctx context.Context, n *Node, o *outcome) error {
 			continue // nothing is flooded, or to one port only
 		}
 		if len(b.Ports) > maxOrdered {
-			o.note(Approximated, "%s: it has %d ports: the order in which NORMAL floods to them is not restored", b.Name, len(b.Ports))
+			o.Note(report.Approximated, "%s: it has %d ports: the order in which NORMAL floods to them is not restored", b.Name, len(b.Ports))
 			continue
 		}
 		for _, p := range b.Ports {
@@ -51,7 +52,7 @@ func editFloodOrder(ctx context.Context, n *Node, o *outcome) error {
 			}
 		}
 		sort.SliceStable(b.withheld, func(i, j int) bool { return number(b.withheld[i]) < number(b.withheld[j]) })
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	mirrors, err := n.withholdMirrors(ctx)
 	if err != nil {
@@ -134,7 +135,7 @@ func (n *Node) floods(b *Bridge) (bool, error) {
 
 // restoreFloodOrder gives the ports back, the n-th of every bridge at once, and
 // then the mirrors.
-func restoreFloodOrder(ctx context.Context, n *Node, o *outcome) error {
+func restoreFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	for round := 0; ; round++ {
 		var changes []ovsdb.Change
 		for _, b := range n.Bridges {
@@ -150,13 +151,13 @@ func restoreFloodOrder(ctx context.Context, n *Node, o *outcome) error {
 		if err := n.reconfigure(ctx, changes); err != nil {
 			return err
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	if len(n.mirrors) == 0 {
 		return nil
 	}
 	if len(n.mirrors) > 1 {
-		o.note(Approximated, "a packet goes through several mirrors in the order in which ovs-vswitchd sets them up when it starts: which one came first on the live node is not recorded")
+		o.Note(report.Approximated, "a packet goes through several mirrors in the order in which ovs-vswitchd sets them up when it starts: which one came first on the live node is not recorded")
 	}
 	return n.reconfigure(ctx, n.mirrorChanges())
 }

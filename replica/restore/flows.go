@@ -9,6 +9,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // chunk is how many flows go to the switch in one bundle. Two bundles of 10,000
@@ -17,14 +18,14 @@ import (
 const chunk = 10000
 
 // restoreFlows adds every flow that can be added, and names every other.
-func restoreFlows(ctx context.Context, n *Node, o *outcome) error {
+func restoreFlows(ctx context.Context, n *Node, o *report.Outcome) error {
 	for _, b := range n.Bridges {
 		f, ok, err := n.openDump(b, workdir.Flows)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			o.note(Unknown, "%s: no flows were collected", b.Name)
+			o.Note(report.Unknown, "%s: no flows were collected", b.Name)
 			continue
 		}
 		err = n.restoreBridgeFlows(ctx, b, f)
@@ -32,7 +33,7 @@ func restoreFlows(ctx context.Context, n *Node, o *outcome) error {
 		if err != nil {
 			return err
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return nil
 }
@@ -129,7 +130,7 @@ func (l *loader) load(ctx context.Context, dump io.Reader) error {
 	}()
 	for b := range batches {
 		l.problems, l.more = append(l.problems, b.problems...), l.more+b.more
-		l.node.Report.counts(l.bridge.Name, workdir.Flows).Collected += len(b.flows)
+		l.node.Report.Counts(l.bridge.Name, workdir.Flows).Collected += len(b.flows)
 		flying = append(flying, l.launch(reading, b.flows))
 		if len(flying) < ahead {
 			continue
@@ -195,7 +196,7 @@ func (l *loader) read(dump io.Reader, yield func(batch) bool) {
 	for flow, problem := range openflow.Flows(dump) {
 		switch {
 		case problem == nil:
-		case kept < mostItems:
+		case kept < report.MaxItems:
 			kept++
 			own.problems = append(own.problems, *problem)
 			continue
@@ -288,7 +289,7 @@ func (l *loader) loaded(p pending) {
 		l.madeUp = append(l.madeUp, p.Flow)
 	}
 	if len(p.mends) > 0 {
-		l.node.Report.mended(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, strings.Join(p.mends, "; ")))
+		l.node.Report.Rewrite(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, strings.Join(p.mends, "; ")))
 	}
 }
 
@@ -337,7 +338,7 @@ func (l *loader) readBack(ctx context.Context) error {
 		return err
 	}
 	if have == l.has {
-		n.Report.counts(b.Name, workdir.Flows).Restored += have.flows
+		n.Report.Counts(b.Name, workdir.Flows).Restored += have.flows
 		return nil
 	}
 	return l.findDifferent(ctx, version)
@@ -351,7 +352,7 @@ func (l *loader) findDifferent(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	counts := n.Report.counts(b.Name, workdir.Flows)
+	counts := n.Report.Counts(b.Name, workdir.Flows)
 	var strangers []string
 	for flow, problem := range n.dumpFlows(ctx, version, l.spelling, b, &err) {
 		if problem != nil {
@@ -372,7 +373,7 @@ func (l *loader) findDifferent(ctx context.Context, version string) error {
 		counts.Different += left
 	}
 	if counts.Different > 0 {
-		n.Report.Remarks = append(n.Report.Remarks, differs(b.Name, counts.Different, strangers))
+		n.Report.Remark(differs(b.Name, counts.Different, strangers))
 	}
 	return nil
 }

@@ -3,11 +3,13 @@ package restore
 import (
 	"context"
 	"strings"
+
+	"ovs-offline/replica/report"
 )
 
 // restoreFragments sets how a bridge handles IP fragments: no database holds
 // it, ovs-ofctl show tells it (ovs-ofctl(8), set-frags).
-func restoreFragments(ctx context.Context, n *Node, o *outcome) error {
+func restoreFragments(ctx context.Context, n *Node, o *report.Outcome) error {
 	for _, b := range n.Bridges {
 		show, _, err := n.show(b)
 		if err != nil {
@@ -21,15 +23,15 @@ func restoreFragments(ctx context.Context, n *Node, o *outcome) error {
 			return err
 		}
 		if _, err := n.ofctl(ctx, nil, version, b, "set-frags", show.Fragments); err != nil {
-			o.note(Failed, "%s: fragments %q: %v", b.Name, show.Fragments, err)
+			o.Note(report.Failed, "%s: fragments %q: %v", b.Name, show.Fragments, err)
 			continue
 		}
 		out, err := n.ofctl(ctx, nil, version, b, "get-frags")
 		if err != nil || strings.TrimSpace(string(out)) != show.Fragments {
-			o.note(Failed, "%s: fragments are %q, not %q (%v)", b.Name, strings.TrimSpace(string(out)), show.Fragments, err)
+			o.Note(report.Failed, "%s: fragments are %q, not %q (%v)", b.Name, strings.TrimSpace(string(out)), show.Fragments, err)
 			continue
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return ctx.Err()
 }

@@ -9,11 +9,12 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // restoreGroups adds groups, after placeholders for what they name and nobody
 // collected, and reads them back.
-func restoreGroups(ctx context.Context, n *Node, o *outcome) error {
+func restoreGroups(ctx context.Context, n *Node, o *report.Outcome) error {
 	for _, b := range n.Bridges {
 		list, err := n.entries(b, workdir.Groups, openflow.Groups)
 		if err != nil {
@@ -39,10 +40,10 @@ func restoreGroups(ctx context.Context, n *Node, o *outcome) error {
 			return err
 		}
 		n.compareEntries(b, workdir.Groups, list, have)
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 		// Without -O ovs-ofctl asks for groups with Nicira's extension, which tells as much as OpenFlow 1.5.
 		if collected != "OpenFlow10" && collected < "OpenFlow15" && hasSelect(list) {
-			o.note(Approximated, "%s: its groups were dumped in %s, which doesn't tell selection methods: the bucket that a trace takes may differ", b.Name, collected)
+			o.Note(report.Approximated, "%s: its groups were dumped in %s, which doesn't tell selection methods: the bucket that a trace takes may differ", b.Name, collected)
 		}
 	}
 	return nil
@@ -71,7 +72,7 @@ func (n *Node) addGroups(ctx context.Context, b *Bridge, version string, list []
 	spelling = numbered
 	p := pusher[sentGroup]{sent: func(g sentGroup) {
 		if len(g.mends) > 0 {
-			n.Report.mended(n.item(b, workdir.Groups, g.Line, g.Text, strings.Join(g.mends, "; ")))
+			n.Report.Rewrite(n.item(b, workdir.Groups, g.Line, g.Text, strings.Join(g.mends, "; ")))
 		}
 	}}
 	p.send = func(ctx context.Context, list []sentGroup) error {
@@ -88,7 +89,7 @@ func (n *Node) addGroups(ctx context.Context, b *Bridge, version string, list []
 				return rest, nil
 			}
 		}
-		n.Report.setAside(n.item(b, workdir.Groups, bad.Line, bad.Text, reason(cause)))
+		n.Report.Reject(n.item(b, workdir.Groups, bad.Line, bad.Text, reason(cause)))
 		return rest, ctx.Err()
 	}
 	groups := make([]sentGroup, len(list))
@@ -133,7 +134,7 @@ func bundle(version string) []string {
 
 // placehold makes what flows and groups name and no dump tells of: meters,
 // groups, TLV mappings. Without them the switch refuses the flow.
-func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups []openflow.Entry, o *outcome) error {
+func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups []openflow.Entry, o *report.Outcome) error {
 	var refs openflow.References
 	refs.Add("") // makes its maps
 	for _, g := range groups {
@@ -142,7 +143,7 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 	if err := n.flowReferences(b, &refs); err != nil {
 		return err
 	}
-	before := len(n.Report.Placeheld)
+	before := len(n.Report.Placeholders)
 	meters, err := n.known(ctx, b, version, "dump-meters", openflow.Meters)
 	if err != nil {
 		return err
@@ -160,8 +161,8 @@ func (n *Node) placehold(ctx context.Context, b *Bridge, version string, groups 
 	if err := n.placeholdGroups(ctx, b, version, n.atMost(b, "groups", absent(refs.Groups, ids(groups)))); err != nil {
 		return err
 	}
-	if len(n.Report.Placeheld) > before {
-		o.note(Approximated, "%s: flows name what was not collected: placeholders stand for it", b.Name)
+	if len(n.Report.Placeholders) > before {
+		o.Note(report.Approximated, "%s: flows name what was not collected: placeholders stand for it", b.Name)
 	}
 	return nil
 }
@@ -210,10 +211,10 @@ func (n *Node) addReferences(path string, refs *openflow.References, words ...st
 // placed reports a placeholder, or that none could be made.
 func (n *Node) placed(ctx context.Context, b *Bridge, dump workdir.Dump, text, why, stands string, err error) error {
 	if err == nil {
-		n.Report.placeheld(Item{Bridge: b.Name, Dump: dump, Text: text, Reason: why + ": " + stands})
+		n.Report.Placeholder(report.Item{Bridge: b.Name, Dump: dump, Text: text, Reason: why + ": " + stands})
 		return nil
 	}
-	n.Report.Remarks = append(n.Report.Remarks, b.Name+": "+why+", and no placeholder can be made: "+reason(err))
+	n.Report.Remark(b.Name + ": " + why + ", and no placeholder can be made: " + reason(err))
 	return ctx.Err()
 }
 
@@ -253,7 +254,7 @@ func (n *Node) atMost(b *Bridge, what string, missing []uint32) []uint32 {
 	if len(missing) <= most {
 		return missing
 	}
-	n.Report.Remarks = append(n.Report.Remarks, fmt.Sprintf("%s: %d %s are named that were not collected: only the first %d get a placeholder", b.Name, len(missing), what, most))
+	n.Report.Remark(fmt.Sprintf("%s: %d %s are named that were not collected: only the first %d get a placeholder", b.Name, len(missing), what, most))
 	return missing[:most]
 }
 

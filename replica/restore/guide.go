@@ -60,7 +60,7 @@ func (n *Node) readGuide(ctx context.Context, b *Bridge) (*guide, error) {
 			continue
 		}
 		if len(g.flows) == mostGuided {
-			n.Report.remarkOnce(fmt.Sprintf("%s: of the flows that %s shows with loads only the first %d are taken for such", b.Name, workdir.RecordedBridgeFlows, mostGuided))
+			n.Report.Remark(fmt.Sprintf("%s: of the flows that %s shows with loads only the first %d are taken for such", b.Name, workdir.RecordedBridgeFlows, mostGuided))
 			break
 		}
 		g.flows = append(g.flows, g.hash(flow.Place())|uint64(flow.At))

@@ -32,18 +32,18 @@ func TestLoads(t *testing.T) {
 		node.ofctl("-O", "OpenFlow15", "add-flow", "br0", fmt.Sprintf("table=1,priority=%d,ip,actions=set_field:%d/0xff->reg0,output:1", i, i))
 	}
 	node.ofctl("-O", "OpenFlow15", "add-flow", "br0", "table=2,ip,actions=learn(table=3,load:1->NXM_NX_REG0[7]),set_field:0x80/0x80->reg1")
-	report := node.report()
+	sos := node.report()
 	var others strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&others, "duration=1s, n_packets=0, n_bytes=0, priority=%d,tcp,actions=load:0x%x->NXM_NX_REG0[],%soutput:1\n", i, i, strings.Repeat("note:00,", i%300))
 	}
-	write(t, report, "ovs-appctl_bridge.dump-flows_--offload-stats_br0", others.String()+node.appctl("bridge/dump-flows", "--offload-stats", "br0"))
-	remove(t, report, "ovs-ofctl_-O_OpenFlow15_dump-flows_br0")
+	write(t, sos, "ovs-appctl_bridge.dump-flows_--offload-stats_br0", others.String()+node.appctl("bridge/dump-flows", "--offload-stats", "br0"))
+	remove(t, sos, "ovs-ofctl_-O_OpenFlow15_dump-flows_br0")
 	for _, version := range []string{"OpenFlow13", "OpenFlow14", "OpenFlow15"} {
 		dump := "ovs-ofctl_-O_" + version + "_dump-flows_br0"
-		write(t, report, dump, node.ofctl("-O", version, "dump-flows", "br0"))
-		r := replay(t, report, process.Options{})
-		remove(t, report, dump)
+		write(t, sos, dump, node.ofctl("-O", version, "dump-flows", "br0"))
+		r := replay(t, sos, process.Options{})
+		remove(t, sos, dump)
 		if live, have := node.held("br0"), r.held("br0"); live != have {
 			t.Errorf("%s: the switch held\n%s\nthe replica has\n%s", version, live, have)
 		}

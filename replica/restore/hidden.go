@@ -9,6 +9,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // Hidden flows
@@ -100,7 +101,7 @@ func (n *Node) hidden(ctx context.Context, b *Bridge) (hiddenFlows, error) {
 }
 
 // compareHidden reads the hidden flows back.
-func compareHidden(ctx context.Context, n *Node, o *outcome) error {
+func compareHidden(ctx context.Context, n *Node, o *report.Outcome) error {
 	managers, err := n.DB.Select(ctx, "Manager", "target")
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func compareHidden(ctx context.Context, n *Node, o *outcome) error {
 		}
 		if !known {
 			if b.HasControl {
-				o.note(Unknown, "%s: no %s was collected: its hidden flows can't be compared", b.Name, workdir.RecordedBridgeFlows)
+				o.Note(report.Unknown, "%s: no %s was collected: its hidden flows can't be compared", b.Name, workdir.RecordedBridgeFlows)
 			}
 			continue
 		}
@@ -130,30 +131,30 @@ func compareHidden(ctx context.Context, n *Node, o *outcome) error {
 			return err
 		}
 		if live.all > mostHidden {
-			o.note(Failed, "%s: %s has %d hidden flows: only the first %d are compared", b.Name, workdir.RecordedBridgeFlows, live.all, mostHidden)
+			o.Note(report.Failed, "%s: %s has %d hidden flows: only the first %d are compared", b.Name, workdir.RecordedBridgeFlows, live.all, mostHidden)
 		}
 		n.noteHidden(b, missing, extra, o)
 		if live.all > 0 && len(missing)+len(extra) == 0 {
-			o.note(Restored, "")
+			o.Note(report.Restored, "")
 		}
 	}
 	return nil
 }
 
-func (n *Node) noteHidden(b *Bridge, missing, extra []hiddenFlow, o *outcome) {
-	differs := Failed
+func (n *Node) noteHidden(b *Bridge, missing, extra []hiddenFlow, o *report.Outcome) {
+	differs := report.Failed
 	if !n.Isolated {
-		differs = Approximated // what managers instead of controllers can't give; the edit named them
+		differs = report.Approximated // what managers instead of controllers can't give; the edit named them
 	}
 	for _, h := range missing {
 		if h.nextHop() {
-			o.note(Approximated, "%s: hidden flow %s is missing: a replica can't look up the MAC address of a next hop", b.Name, h.text)
+			o.Note(report.Approximated, "%s: hidden flow %s is missing: a replica can't look up the MAC address of a next hop", b.Name, h.text)
 		} else {
-			o.note(differs, "%s: hidden flow %s is missing", b.Name, h.text)
+			o.Note(differs, "%s: hidden flow %s is missing", b.Name, h.text)
 		}
 	}
 	for _, h := range extra {
-		o.note(differs, "%s: hidden flow %s is there, and was not on the live node", b.Name, h.text)
+		o.Note(differs, "%s: hidden flow %s is there, and was not on the live node", b.Name, h.text)
 	}
 }
 

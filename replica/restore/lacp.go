@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // LACP
@@ -204,7 +205,7 @@ func (n *Node) receive(ctx context.Context, port string, frame []byte) error {
 
 // restoreLACP negotiates what had been negotiated. What it did is judged later,
 // by what lacp/show and bond/show say then.
-func (n *Node) restoreLACP(ctx context.Context, live *aggregates, o *outcome) error {
+func (n *Node) restoreLACP(ctx context.Context, live *aggregates, o *report.Outcome) error {
 	have, err := n.aggregates(ctx)
 	if err != nil || have.none() {
 		return err
@@ -222,7 +223,7 @@ func (n *Node) restoreLACP(ctx context.Context, live *aggregates, o *outcome) er
 				continue
 			}
 			if err := n.receive(ctx, m.name, lacpdu(m.partner)); err != nil {
-				o.note(Failed, "LACP of %q: its partner's packet on %q: %v", a.name, m.name, err)
+				o.Note(report.Failed, "LACP of %q: its partner's packet on %q: %v", a.name, m.name, err)
 			}
 			if err := ctx.Err(); err != nil {
 				return err
@@ -245,13 +246,13 @@ func (n *Node) aggregates(ctx context.Context) (*aggregates, error) {
 
 // loseFormerPartners lets the time pass in which ovs-vswitchd takes a member
 // for one whose partner it has just lost, as it does when it starts.
-func (n *Node) loseFormerPartners(ctx context.Context, have *aggregates, o *outcome) error {
+func (n *Node) loseFormerPartners(ctx context.Context, have *aggregates, o *report.Outcome) error {
 	const timeout = "3001" // three times the fast rate, in ms
 	if !have.waiting() {
 		return nil
 	}
 	if _, err := n.appctl(ctx, "time/warp", timeout); err != nil {
-		o.note(Failed, "LACP: time can't be moved: %v", err)
+		o.Note(report.Failed, "LACP: time can't be moved: %v", err)
 		return ctx.Err()
 	}
 	return n.until(ctx, func() (bool, error) {
@@ -273,8 +274,8 @@ func (s *aggregates) waiting() bool {
 }
 
 // assumedPartner stands in for a partner that nothing was collected of.
-func (n *Node) assumedPartner(a *aggregate, o *outcome) *aggregate {
-	o.note(Unknown, "LACP of %q: no lacp/show was collected: a partner that agrees on every member is assumed", a.name)
+func (n *Node) assumedPartner(a *aggregate, o *report.Outcome) *aggregate {
+	o.Note(report.Unknown, "LACP of %q: no lacp/show was collected: a partner that agrees on every member is assumed", a.name)
 	agrees := party{sysPriority: 65535, sysID: [6]byte{0x02, 0, 0, 0, 0, 1}, key: 1, portPriority: 65535, state: 0x3d}
 	want := &aggregate{name: a.name, negotiated: true}
 	for i, m := range a.members {
@@ -287,7 +288,7 @@ func (n *Node) assumedPartner(a *aggregate, o *outcome) *aggregate {
 
 // compareLACP waits until the replica says of each member what the live node
 // said, and notes where it doesn't.
-func (n *Node) compareLACP(ctx context.Context, live []*aggregate, o *outcome) error {
+func (n *Node) compareLACP(ctx context.Context, live []*aggregate, o *report.Outcome) error {
 	if len(live) == 0 {
 		return nil
 	}
@@ -298,15 +299,15 @@ func (n *Node) compareLACP(ctx context.Context, live []*aggregate, o *outcome) e
 		return len(differ) == 0, err
 	})
 	if len(differ) == 0 {
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	for _, d := range differ {
-		o.note(Failed, "LACP of %s", d)
+		o.Note(report.Failed, "LACP of %s", d)
 	}
 	for _, a := range live {
 		for _, m := range a.members {
 			if m.status == "expired" {
-				o.note(Approximated, "LACP of %q: %q had lost its partner seconds ago: it shows as current, and forwards as little", a.name, m.name)
+				o.Note(report.Approximated, "LACP of %q: %q had lost its partner seconds ago: it shows as current, and forwards as little", a.name, m.name)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/replica/report"
 )
 
 // Liveness
@@ -24,7 +25,7 @@ import (
 // measured (OVS 3.1).
 
 // restoreLiveness comes after all that decides it.
-func restoreLiveness(ctx context.Context, n *Node, o *outcome) error {
+func restoreLiveness(ctx context.Context, n *Node, o *report.Outcome) error {
 	for _, b := range n.Bridges {
 		live, ok, err := n.show(b)
 		if err != nil {
@@ -44,7 +45,7 @@ func tellsLiveness(d openflow.Description) bool {
 	return slices.ContainsFunc(d.Ports, func(p openflow.Port) bool { return slices.Contains(p.State, "LIVE") })
 }
 
-func (n *Node) restoreBridgeLiveness(ctx context.Context, b *Bridge, live openflow.Description, o *outcome) error {
+func (n *Node) restoreBridgeLiveness(ctx context.Context, b *Bridge, live openflow.Description, o *report.Outcome) error {
 	version, err := n.speaks(ctx, b)
 	if err != nil {
 		return err
@@ -68,15 +69,15 @@ func (n *Node) restoreBridgeLiveness(ctx context.Context, b *Bridge, live openfl
 		switch {
 		case !ok || !known: // the step of port states tells it
 		case was == is:
-			o.note(Restored, "")
+			o.Note(report.Restored, "")
 		case was:
-			o.note(Failed, "%s: port %q was live and is not here", b.Name, name)
+			o.Note(report.Failed, "%s: port %q was live and is not here", b.Name, name)
 		default:
 			if _, err := n.appctl(ctx, "netdev-dummy/set-admin-state", name, "down"); err != nil {
-				o.note(Failed, "%s: port %q was not live and is so here: %v", b.Name, name, err)
+				o.Note(report.Failed, "%s: port %q was not live and is so here: %v", b.Name, name, err)
 				continue
 			}
-			o.note(Approximated, "%s: port %q was not live, for a reason that was not collected or has no command: its link is down here", b.Name, name)
+			o.Note(report.Approximated, "%s: port %q was not live, for a reason that was not collected or has no command: its link is down here", b.Name, name)
 		}
 		if err := ctx.Err(); err != nil {
 			return err

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -29,28 +29,28 @@ func TestLinkStates(t *testing.T) {
 	node := failoverNode(t)
 	node.appctl("netdev-dummy/set-admin-state", "a", "down")
 	packets := []string{"br0 in_port=vm,ip"}
-	report := node.report()
-	r := replay(t, report, process.Options{})
-	r.wantStep("port states", restore.Restored)
-	needs(t, node, r, replay(t, report, process.Options{}, "port states", "liveness"), packets)
+	sos := node.report()
+	r := replay(t, sos, process.Options{})
+	r.wantStep("port states", report.Restored)
+	needs(t, node, r, replay(t, sos, process.Options{}, "port states", "liveness"), packets)
 }
 
 // So is one that was not live for a reason that was not collected.
 func TestLiveness(t *testing.T) {
 	node := failoverNode(t)
-	report := node.report()
-	remove(t, report, "ovs-ofctl_show_br0")
+	sos := node.report()
+	remove(t, sos, "ovs-ofctl_show_br0")
 	text := node.ofctl("-O", "OpenFlow15", "show", "br0")
 	head, tail, _ := strings.Cut(text, "(a): ")
 	tail = strings.Replace(tail, "state:      LIVE", "state:      0", 1)
-	write(t, report, "ovs-ofctl_-O_OpenFlow15_show_br0", head+"(a): "+tail)
+	write(t, sos, "ovs-ofctl_-O_OpenFlow15_show_br0", head+"(a): "+tail)
 	trace := func(r *replayed) string { return r.appctl("ofproto/trace", "--names", "br0", "in_port=vm,ip") }
-	r := replay(t, report, process.Options{})
-	r.wantStep("liveness", restore.Approximated, `"a" was not live`)
+	r := replay(t, sos, process.Options{})
+	r.wantStep("liveness", report.Approximated, `"a" was not live`)
 	if said := trace(r); !strings.Contains(said, "Datapath actions: b\n") {
 		t.Errorf("the group passes not over a port that is not live:\n%s", said)
 	}
-	if said := trace(replay(t, report, process.Options{}, "liveness")); strings.Contains(said, "Datapath actions: b\n") {
+	if said := trace(replay(t, sos, process.Options{}, "liveness")); strings.Contains(said, "Datapath actions: b\n") {
 		t.Error("it does so without the step as well: it is not tested")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/trace"
@@ -151,24 +151,24 @@ func (n *liveNode) commands() []string {
 type replayed struct {
 	*liveNode // to run tools beside the replica
 	wd        *workdir.Dir
-	report    *restore.Report
+	report    *report.Report
 }
 
 // replay makes a replica of a report, without some of the steps; it ends with the test.
-func replay(t *testing.T, report string, o process.Options, without ...string) *replayed {
+func replay(t *testing.T, folder string, o process.Options, without ...string) *replayed {
 	t.Helper()
-	return replayBy(t, report, process.New(o), without...)
+	return replayBy(t, folder, process.New(o), without...)
 }
 
 // replayBy is replay with a runtime.
-func replayBy(t *testing.T, report string, rt runtime.Runtime, without ...string) *replayed {
+func replayBy(t *testing.T, folder string, rt runtime.Runtime, without ...string) *replayed {
 	t.Helper()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	if _, err := sos.Collect(t.Context(), wd, report, sos.Half{OVS: true}, collect.Options{}); err != nil {
+	if _, err := sos.Collect(t.Context(), wd, folder, sos.Half{OVS: true}, collect.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // when the test's own context has ended
@@ -198,9 +198,9 @@ func differences(live, replica *liveNode, packets ...string) []string {
 
 // wantStep checks that a step, before the daemons or on them, reported a status
 // and, where that is "restored", nothing worse; and what it says.
-func (r *replayed) wantStep(name string, want restore.Status, says ...string) {
+func (r *replayed) wantStep(name string, want report.Status, says ...string) {
 	r.t.Helper()
-	var statuses []restore.Status
+	var statuses []report.Status
 	details := ""
 	for _, s := range r.report.Steps {
 		if s.Step == name {
@@ -208,8 +208,8 @@ func (r *replayed) wantStep(name string, want restore.Status, says ...string) {
 			details += strings.Join(s.Details, "\n") + "\n"
 		}
 	}
-	worse := func(s restore.Status) bool { return s != restore.Restored && s != restore.Idle }
-	if !slices.Contains(statuses, want) || want == restore.Restored && slices.ContainsFunc(statuses, worse) {
+	worse := func(s report.Status) bool { return s != report.Restored && s != report.Idle }
+	if !slices.Contains(statuses, want) || want == report.Restored && slices.ContainsFunc(statuses, worse) {
 		r.t.Errorf("%s: %v, want %s; it says: %s", name, statuses, want, details)
 	}
 	for _, s := range says {
@@ -230,9 +230,9 @@ func (r *replayed) log() string {
 }
 
 // remove takes a command's output out of a report.
-func remove(t *testing.T, report, output string) {
+func remove(t *testing.T, sos, output string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(report, "sos_commands/openvswitch", output)); err != nil {
+	if err := os.Remove(filepath.Join(sos, "sos_commands/openvswitch", output)); err != nil {
 		t.Fatal(err)
 	}
 }

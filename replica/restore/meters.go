@@ -8,11 +8,12 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // restoreMeters adds meters in the order in which they were made on the live
 // node, since their ids in the datapath follow that order.
-func restoreMeters(ctx context.Context, n *Node, o *outcome) error {
+func restoreMeters(ctx context.Context, n *Node, o *report.Outcome) error {
 	for _, b := range n.Bridges {
 		list, err := n.entries(b, workdir.Meters, openflow.Meters)
 		if err != nil {
@@ -40,20 +41,20 @@ func restoreMeters(ctx context.Context, n *Node, o *outcome) error {
 			return err
 		}
 		n.compareEntries(b, workdir.Meters, list, have)
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return nil
 }
 
 // byAge orders meters oldest first. Without ages the order of the dump is kept.
-func (n *Node) byAge(b *Bridge, list []openflow.Entry, o *outcome) ([]openflow.Entry, error) {
+func (n *Node) byAge(b *Bridge, list []openflow.Entry, o *report.Outcome) ([]openflow.Entry, error) {
 	f, ok, err := n.recorded(n.Workdir.BridgeRecorded(b.Name, workdir.RecordedMeterStats))
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		if len(list) > 1 {
-			o.note(Approximated, "%s: no meter-stats was collected: the order in which meters were made, and so their ids in datapath actions, is not known", b.Name)
+			o.Note(report.Approximated, "%s: no meter-stats was collected: the order in which meters were made, and so their ids in datapath actions, is not known", b.Name)
 		}
 		return list, nil
 	}

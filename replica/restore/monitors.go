@@ -10,6 +10,7 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // Monitors
@@ -30,7 +31,7 @@ import (
 // the kernel, which a replica has not; nor has a patch port one.
 
 // restoreMonitors sets sFlow up, and asks the replica whether its monitors are at work.
-func restoreMonitors(ctx context.Context, n *Node, o *outcome) error {
+func restoreMonitors(ctx context.Context, n *Node, o *report.Outcome) error {
 	if err := n.giveSFlowBack(ctx); err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (n *Node) giveSFlowBack(ctx context.Context) error {
 }
 
 // checkSFlow traces a packet: even one that goes nowhere is sampled.
-func (n *Node) checkSFlow(ctx context.Context, m monitored, o *outcome) error {
+func (n *Node) checkSFlow(ctx context.Context, m monitored, o *report.Outcome) error {
 	rows, err := n.DB.Select(ctx, "sFlow", "sampling")
 	if err != nil {
 		return err
@@ -86,11 +87,11 @@ func (n *Node) checkSFlow(ctx context.Context, m monitored, o *outcome) error {
 	out, err := n.appctl(ctx, "ofproto/trace", m.bridge.Name, "in_port=LOCAL")
 	switch {
 	case err != nil:
-		o.note(Failed, "%s: sFlow: %v", m.bridge.Name, err)
+		o.Note(report.Failed, "%s: sFlow: %v", m.bridge.Name, err)
 	case !strings.Contains(string(out), "sFlow("):
-		o.note(Failed, "%s: sFlow is off: its sample() is missing in traces", m.bridge.Name)
+		o.Note(report.Failed, "%s: sFlow is off: its sample() is missing in traces", m.bridge.Name)
 	default:
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 		return n.weighSFlow(m, o)
 	}
 	return ctx.Err()
@@ -102,7 +103,7 @@ var enters = regexp.MustCompile(`\brecirc_id\(0\).*\bin_port\(([^)]+)\)`)
 // weighSFlow says where the live datapath speaks against sFlow's having worked:
 // all that comes in by the bridge's ports is sampled, but for what goes to
 // ovs-vswitchd itself.
-func (n *Node) weighSFlow(m monitored, o *outcome) error {
+func (n *Node) weighSFlow(m monitored, o *report.Outcome) error {
 	devices := map[string]bool{}
 	for _, i := range m.bridge.Interfaces() {
 		devices[i.Name] = isDevice(i)
@@ -116,13 +117,13 @@ func (n *Node) weighSFlow(m monitored, o *outcome) error {
 		return nil
 	})
 	if plain > 0 {
-		o.note(Approximated, "%s: sFlow is taken to have worked on the live node, though %d recorded datapath flows from its ports are not sampled", m.bridge.Name, plain)
+		o.Note(report.Approximated, "%s: sFlow is taken to have worked on the live node, though %d recorded datapath flows from its ports are not sampled", m.bridge.Name, plain)
 	}
 	return err
 }
 
 // checkIPFIX asks for the exporter's statistics: where it is off, there are none.
-func (n *Node) checkIPFIX(ctx context.Context, m monitored, o *outcome) error {
+func (n *Node) checkIPFIX(ctx context.Context, m monitored, o *report.Outcome) error {
 	rows, err := n.DB.Select(ctx, "IPFIX", "targets")
 	if err != nil {
 		return err
@@ -137,15 +138,15 @@ func (n *Node) checkIPFIX(ctx context.Context, m monitored, o *outcome) error {
 		return err
 	}
 	if _, err := n.ofctl(ctx, nil, version, m.bridge, "dump-ipfix-bridge"); err != nil {
-		o.note(Failed, "%s: IPFIX is off: its sample() is missing in traces: %s", m.bridge.Name, reason(err))
+		o.Note(report.Failed, "%s: IPFIX is off: its sample() is missing in traces: %s", m.bridge.Name, reason(err))
 		return ctx.Err()
 	}
-	o.note(Restored, "")
+	o.Note(report.Restored, "")
 	return nil
 }
 
 // checkCollectorSets looks for each set that has collectors among those of its bridge.
-func (n *Node) checkCollectorSets(ctx context.Context, o *outcome) error {
+func (n *Node) checkCollectorSets(ctx context.Context, o *report.Outcome) error {
 	rows, err := n.DB.Select(ctx, collectorSets, "id", "bridge", "ipfix")
 	if err != nil {
 		return err
@@ -163,19 +164,19 @@ func (n *Node) checkCollectorSets(ctx context.Context, o *outcome) error {
 		}
 		out, err := n.ofctl(ctx, nil, version, b, "dump-ipfix-flow")
 		if err != nil || !slices.Contains(strings.Fields(string(out)), strconv.Itoa(id)+":") {
-			o.note(Failed, "%s: the collectors of sample(collector_set_id=%d) are off", b.Name, id)
+			o.Note(report.Failed, "%s: the collectors of sample(collector_set_id=%d) are off", b.Name, id)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			continue
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return nil
 }
 
 // checkInterfaceIndexes compares the numbers that ovs-vswitchd has with those it was given.
-func (n *Node) checkInterfaceIndexes(ctx context.Context, list []monitored, o *outcome) error {
+func (n *Node) checkInterfaceIndexes(ctx context.Context, list []monitored, o *report.Outcome) error {
 	live, err := n.listed(workdir.RecordedListInterface, "ifindex")
 	if live == nil || err != nil {
 		return err
@@ -195,7 +196,7 @@ func (n *Node) checkInterfaceIndexes(ctx context.Context, list []monitored, o *o
 		for _, i := range m.bridge.Interfaces() {
 			want, _ := interfaceIndex(live[i.Name]) // what can't be read was noted
 			if want > 0 && isDevice(i) && have[i.Name] != want {
-				o.note(Failed, "%s: sFlow's output= of port %q would be %d, and was %d", m.bridge.Name, i.Name, have[i.Name], want)
+				o.Note(report.Failed, "%s: sFlow's output= of port %q would be %d, and was %d", m.bridge.Name, i.Name, have[i.Name], want)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -45,21 +45,21 @@ func monitoredNode(t *testing.T) (n *liveNode, packets []string) {
 func TestMonitors(t *testing.T) {
 	needIsolation(t)
 	n, packets := monitoredNode(t)
-	report := n.report()
-	r := replay(t, report, process.Options{})
+	sos := n.report()
+	r := replay(t, sos, process.Options{})
 	for _, d := range differences(n, r.liveNode, packets...) {
 		t.Error(d)
 	}
 	if !strings.Contains(n.appctl("ofproto/trace", "br-s", "in_port=s1,udp"), "output=42)") {
 		t.Error("the live trace does not tell the port's ifindex: this test shows nothing")
 	}
-	r.wantStep("monitors", restore.Restored)
+	r.wantStep("monitors", report.Restored)
 	if targets := r.vsctl("--bare", "--columns=targets", "list", "sFlow") + r.vsctl("--bare", "--columns=targets", "list", "IPFIX") + r.vsctl("--bare", "--columns=targets", "list", "NetFlow"); strings.Count(targets, "127.0.0.1:9\n") != 4 {
 		t.Errorf("targets: %s", targets)
 	}
 	r.isolated()
 
-	without := replay(t, report, process.Options{}, "monitors")
+	without := replay(t, sos, process.Options{}, "monitors")
 	if len(differences(n, without.liveNode, packets...)) == 0 {
 		t.Error("the step changes nothing")
 	}
@@ -74,8 +74,8 @@ func TestOddInterfaceIndexes(t *testing.T) {
 		"--", "add-br", "br-x", "--", "add-port", "br-x", "x1", "--", "set", "Interface", "x1", "options:ifindex=43")
 	n.appctl("netdev-dummy/ip4addr", "br-s", "192.0.2.1/24")
 	n.vsctl("--", "--id=@s", "create", "sFlow", "agent=br-s", `targets="127.0.0.1:6343"`, "sampling=512", "--", "set", "Bridge", "br-s", "sflow=@s")
-	report := n.report()
-	list := report + "/sos_commands/openvswitch/ovs-vsctl_-t_5_list_interface"
+	sos := n.report()
+	list := sos + "/sos_commands/openvswitch/ovs-vsctl_-t_5_list_interface"
 	text, err := os.ReadFile(list)
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +84,8 @@ func TestOddInterfaceIndexes(t *testing.T) {
 	if err := os.WriteFile(list, []byte(odd), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := replay(t, report, process.Options{})
-	r.wantStep("monitors", restore.Unknown, `br-s: the ifindex of "s1" was recorded as "many"`)
+	r := replay(t, sos, process.Options{})
+	r.wantStep("monitors", report.Unknown, `br-s: the ifindex of "s1" was recorded as "many"`)
 	if got := strings.TrimSpace(r.vsctl("get", "Interface", "s2", "ifindex")); got != "42" {
 		t.Errorf("the ifindex of s2 is %s", got)
 	}
@@ -121,7 +121,7 @@ func (r *replayed) pid() string {
 func TestMonitorsWithoutIsolation(t *testing.T) {
 	n, packets := monitoredNode(t)
 	r := replay(t, n.report(), process.Options{NoNamespaces: true})
-	r.wantStep("monitors", restore.Approximated, "br-s: sFlow is taken out", "br-i: IPFIX is taken out", "br-s: NetFlow is taken out")
+	r.wantStep("monitors", report.Approximated, "br-s: sFlow is taken out", "br-i: IPFIX is taken out", "br-s: NetFlow is taken out")
 	for _, table := range []string{"sFlow", "IPFIX", "NetFlow"} {
 		if rows := r.vsctl("--bare", "--columns=targets", "list", table); rows != "" {
 			t.Errorf("%s: %s", table, rows)

@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // Multicast groups
@@ -91,7 +92,7 @@ type portFlag struct {
 }
 
 // restoreMulticast gives each bridge the groups and queriers that it knew.
-func restoreMulticast(ctx context.Context, n *Node, o *outcome) error {
+func restoreMulticast(ctx context.Context, n *Node, o *report.Outcome) error {
 	rows, err := n.DB.Select(ctx, "Bridge", "name", "mcast_snooping_enable")
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func restoreMulticast(ctx context.Context, n *Node, o *outcome) error {
 			return err
 		}
 		if text == "" {
-			o.note(Unknown, "%s: no mdb/show was collected: multicast floods", b.Name)
+			o.Note(report.Unknown, "%s: no mdb/show was collected: multicast floods", b.Name)
 			continue
 		}
 		want := n.knownGroups(b, mdb(text), o)
@@ -129,11 +130,11 @@ func restoreMulticast(ctx context.Context, n *Node, o *outcome) error {
 }
 
 // knownGroups leaves out those of ports that the database doesn't have.
-func (n *Node) knownGroups(b *Bridge, list []group, o *outcome) []group {
+func (n *Node) knownGroups(b *Bridge, list []group, o *report.Outcome) []group {
 	var known []group
 	for _, g := range list {
 		if b.portOf(g.port) == nil {
-			o.note(Unknown, "%s: %v: the database doesn't have that port", b.Name, g)
+			o.Note(report.Unknown, "%s: %v: the database doesn't have that port", b.Name, g)
 			continue
 		}
 		known = append(known, g)
@@ -158,7 +159,7 @@ func (b *Bridge) portOf(number string) *Port {
 }
 
 // restoreGroupsHeard fills one bridge's table.
-func (n *Node) restoreGroupsHeard(ctx context.Context, b *Bridge, want []group, o *outcome) (err error) {
+func (n *Node) restoreGroupsHeard(ctx context.Context, b *Bridge, want []group, o *report.Outcome) (err error) {
 	s := &snooped{Bridge: b, node: n}
 	if s.version, err = n.speaks(ctx, b); err != nil {
 		return err
@@ -167,9 +168,9 @@ func (n *Node) restoreGroupsHeard(ctx context.Context, b *Bridge, want []group, 
 		return err
 	}
 	if err := s.open(ctx); err != nil {
-		o.note(Failed, "%s: multicast groups: %v", b.Name, err)
+		o.Note(report.Failed, "%s: multicast groups: %v", b.Name, err)
 	} else if err := s.speak(ctx, want); err != nil {
-		o.note(Failed, "%s: multicast groups: %v", b.Name, err)
+		o.Note(report.Failed, "%s: multicast groups: %v", b.Name, err)
 	}
 	// Also where ctx has ended, or something failed half way.
 	if err := s.close(context.WithoutCancel(ctx)); err != nil {
@@ -318,20 +319,20 @@ func (s *snooped) without(list, other []group) []group {
 }
 
 // compare reads the table back.
-func (s *snooped) compare(ctx context.Context, want []group, o *outcome) error {
+func (s *snooped) compare(ctx context.Context, want []group, o *report.Outcome) error {
 	have, err := s.have(ctx)
 	if err != nil {
 		return err
 	}
 	missing, extra := s.without(want, have), s.without(have, want)
 	for _, g := range missing {
-		o.note(Failed, "%s: %v: the replica does not learn it", s.Name, g)
+		o.Note(report.Failed, "%s: %v: the replica does not learn it", s.Name, g)
 	}
 	for _, g := range extra {
-		o.note(Failed, "%s: %v: the replica has learned it, the live node had not", s.Name, g)
+		o.Note(report.Failed, "%s: %v: the replica has learned it, the live node had not", s.Name, g)
 	}
 	if len(missing)+len(extra) == 0 {
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -141,13 +141,13 @@ func snoopingNode(t *testing.T) (n *liveNode, packets []string) {
 
 func TestMulticastGroups(t *testing.T) {
 	n, packets := snoopingNode(t)
-	report := n.report()
+	sos := n.report()
 	want := n.table("br-m")
 	if got := strings.Count(want, "\n") + 1; got < 16 {
 		t.Fatalf("the live node has learned only %d of its groups: %s", got, want)
 	}
-	r := replay(t, report, process.Options{})
-	r.wantStep("multicast groups", restore.Restored)
+	r := replay(t, sos, process.Options{})
+	r.wantStep("multicast groups", report.Restored)
 	for _, d := range tableDifferences(want, r.table("br-m")) {
 		t.Error(d)
 	}
@@ -173,7 +173,7 @@ func TestMulticastGroups(t *testing.T) {
 		t.Errorf("datapath flows: %s", out)
 	}
 
-	without := replay(t, report, process.Options{}, "multicast groups")
+	without := replay(t, sos, process.Options{}, "multicast groups")
 	if len(differences(n, without.liveNode, packets...)) == 0 {
 		t.Error("the step changes nothing")
 	}
@@ -196,7 +196,7 @@ func TestMulticastNotCollected(t *testing.T) {
 	n := newLiveNode(t)
 	n.vsctl("add-br", "br-m", "--", "set", "Bridge", "br-m", "mcast_snooping_enable=true")
 	n.vsctl("add-port", "br-m", "p1")
-	report := n.report()
-	remove(t, report, "ovs-appctl_mdb.show_br-m")
-	replay(t, report, process.Options{}).wantStep("multicast groups", restore.Unknown, "br-m: no mdb/show was collected")
+	sos := n.report()
+	remove(t, sos, "ovs-appctl_mdb.show_br-m")
+	replay(t, sos, process.Options{}).wantStep("multicast groups", report.Unknown, "br-m: no mdb/show was collected")
 }

@@ -30,17 +30,17 @@ func TestNames(t *testing.T) {
 	for _, f := range flows {
 		node.ofctl("-O", "OpenFlow15", "add-flow", "br0", f)
 	}
-	report := node.report()
+	sos := node.report()
 	for _, c := range []string{"dump-flows", "dump-groups"} {
 		text := node.ofctl("-O", "OpenFlow15", "--names", c, "br0")
 		if !strings.Contains(text, "vm") || !strings.Contains(text, `"p@1"`) {
 			t.Fatalf("%s names no ports:\n%s", c, text)
 		}
-		if err := os.WriteFile(filepath.Join(report, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_"+c+"_br0"), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(sos, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_"+c+"_br0"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := replay(t, report, process.Options{})
+	r := replay(t, sos, process.Options{})
 	for _, c := range [][]string{{"--no-stats", "dump-flows", "br0"}, {"dump-groups", "br0"}} {
 		args := append([]string{"-O", "OpenFlow15"}, c...)
 		if live, have := node.ofctl(args...), r.ofctl(args...); live != have {

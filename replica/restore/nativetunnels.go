@@ -11,6 +11,7 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // Native tunnels
@@ -113,7 +114,7 @@ func (n *Node) bridgeRoutes() (list []route, recorded bool, err error) {
 
 // editLocalAddresses takes options:local_ip from tunnels that get that source
 // address without it.
-func editLocalAddresses(ctx context.Context, n *Node, o *outcome) error {
+func editLocalAddresses(ctx context.Context, n *Node, o *report.Outcome) error {
 	native, err := n.buildsHeaders()
 	if err != nil || !native {
 		return err
@@ -130,12 +131,12 @@ func editLocalAddresses(ctx context.Context, n *Node, o *outcome) error {
 				continue
 			}
 			if !sourceIs(all, i.Options["remote_ip"], local) || n.twin(i) {
-				o.note(Approximated, "tunnel %q: no route of the replica gives it its local_ip %v: what is sent by it ends in \"native tunnel routing failed\"", i.Name, local)
+				o.Note(report.Approximated, "tunnel %q: no route of the replica gives it its local_ip %v: what is sent by it ends in \"native tunnel routing failed\"", i.Name, local)
 				continue
 			}
 			delete(i.Options, "local_ip")
 			changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": i.Options}))
-			o.note(Restored, "tunnel %q: its route gives it its local_ip %v; the option is taken out, since it asks for a route of the kernel", i.Name, local)
+			o.Note(report.Restored, "tunnel %q: its route gives it its local_ip %v; the option is taken out, since it asks for a route of the kernel", i.Name, local)
 		}
 	}
 	return n.DB.Transact(ctx, changes...)
@@ -185,7 +186,7 @@ func (n *Node) twin(i *Interface) bool {
 }
 
 // restoreNativeTunnels gives the replica addresses, routes and neighbours.
-func restoreNativeTunnels(ctx context.Context, n *Node, o *outcome) error {
+func restoreNativeTunnels(ctx context.Context, n *Node, o *report.Outcome) error {
 	native, err := n.buildsHeaders()
 	if err != nil || !native {
 		return err
@@ -195,7 +196,7 @@ func restoreNativeTunnels(ctx context.Context, n *Node, o *outcome) error {
 		return err
 	}
 	if !recorded {
-		o.note(Unknown, "no ovs/route/show was collected: tunnels have no way out")
+		o.Note(report.Unknown, "no ovs/route/show was collected: tunnels have no way out")
 	}
 	for _, r := range all {
 		if !r.local {
@@ -206,7 +207,7 @@ func restoreNativeTunnels(ctx context.Context, n *Node, o *outcome) error {
 			command = "netdev-dummy/ip4addr"
 		}
 		if _, err := n.appctl(ctx, command, r.dev, connected(all, r).String()); err != nil {
-			o.note(Failed, "address %v of %s: %v", r.to.Addr(), r.dev, err)
+			o.Note(report.Failed, "address %v of %s: %v", r.to.Addr(), r.dev, err)
 		}
 	}
 	if err := n.addRoutes(ctx, all, o); err != nil {
@@ -230,7 +231,7 @@ func connected(all []route, local route) netip.Prefix {
 }
 
 // addRoutes adds those to connected networks first: the others go through them.
-func (n *Node) addRoutes(ctx context.Context, all []route, o *outcome) error {
+func (n *Node) addRoutes(ctx context.Context, all []route, o *report.Outcome) error {
 	sort.SliceStable(all, func(i, j int) bool { return all[i].via == "" && all[j].via != "" })
 	for _, r := range all {
 		if r.local {
@@ -244,7 +245,7 @@ func (n *Node) addRoutes(ctx context.Context, all []route, o *outcome) error {
 			args = append(args, "pkt_mark="+r.mark)
 		}
 		if _, err := n.appctl(ctx, args...); err != nil {
-			o.note(Failed, "route to %v by %s: %v", r.to, r.dev, err)
+			o.Note(report.Failed, "route to %v by %s: %v", r.to, r.dev, err)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -266,17 +267,17 @@ func neighbours(text string) [][]string {
 	return list
 }
 
-func (n *Node) addNeighbours(ctx context.Context, o *outcome) error {
+func (n *Node) addNeighbours(ctx context.Context, o *report.Outcome) error {
 	text, err := n.text(n.Workdir.Recorded(workdir.RecordedNeighbours))
 	if err != nil {
 		return err
 	}
 	if text == "" {
-		o.note(Unknown, "no tnl/arp/show was collected: tunnels know no neighbour")
+		o.Note(report.Unknown, "no tnl/arp/show was collected: tunnels know no neighbour")
 	}
 	for _, entry := range neighbours(text) {
 		if _, err := n.appctl(ctx, "tnl/neigh/set", entry[2], entry[0], entry[1]); err != nil {
-			o.note(Failed, "neighbour %s of %s: %v", entry[0], entry[2], err)
+			o.Note(report.Failed, "neighbour %s of %s: %v", entry[0], entry[2], err)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -287,7 +288,7 @@ func (n *Node) addNeighbours(ctx context.Context, o *outcome) error {
 
 // compareTunnels reads back. Only what the replica lacks is told: its own
 // host's part of a route table is nobody's concern.
-func (n *Node) compareTunnels(ctx context.Context, live []route, o *outcome) error {
+func (n *Node) compareTunnels(ctx context.Context, live []route, o *report.Outcome) error {
 	var want []string
 	for _, r := range live {
 		if !r.local {
@@ -313,10 +314,10 @@ func (n *Node) compareTunnels(ctx context.Context, live []route, o *outcome) err
 		return len(lacking) == 0, err
 	})
 	for _, l := range lacking {
-		o.note(Failed, "the replica has no %s", l)
+		o.Note(report.Failed, "the replica has no %s", l)
 	}
 	if err == nil && len(want) > 0 {
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	return err
 }

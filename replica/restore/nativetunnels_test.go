@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -36,14 +36,14 @@ func nativeNode(t *testing.T) *liveNode {
 // the host's kernel would have told.
 func nativeReport(t *testing.T, node *liveNode) string {
 	t.Helper()
-	report := node.report()
+	sos := node.report()
 	for _, b := range []string{"br-phy", "br-int"} {
-		write(t, report, "ovs-appctl_dpif.show-dp-features_"+b, node.appctl("dpif/show-dp-features", b))
+		write(t, sos, "ovs-appctl_dpif.show-dp-features_"+b, node.appctl("dpif/show-dp-features", b))
 	}
-	write(t, report, "ovs-appctl_ovs.route.show", node.appctl("ovs/route/show")+
+	write(t, sos, "ovs-appctl_ovs.route.show", node.appctl("ovs/route/show")+
 		"Cached: 10.1.0.1/32 dev br-phy SRC 10.1.0.1 local\nCached: fd00::1/128 dev br-phy SRC fd00::1 local\n"+
 		"Cached: 127.0.0.1/32 dev lo SRC 127.0.0.1 local\n")
-	return report
+	return sos
 }
 
 func nativePackets() []string {
@@ -54,11 +54,11 @@ func nativePackets() []string {
 // A replica builds the headers that the node built; without the step it routes nothing.
 func TestNativeTunnels(t *testing.T) {
 	node := nativeNode(t)
-	report := nativeReport(t, node)
-	r := replay(t, report, process.Options{})
-	r.wantStep("native tunnels", restore.Restored)
+	sos := nativeReport(t, node)
+	r := replay(t, sos, process.Options{})
+	r.wantStep("native tunnels", report.Restored)
 	r.sameShown(node, "tnl/ports/show", "-v")
-	needs(t, node, r, replay(t, report, process.Options{}, "native tunnels"), nativePackets())
+	needs(t, node, r, replay(t, sos, process.Options{}, "native tunnels"), nativePackets())
 }
 
 // With local_ip the header is the same, if the route has that source address.
@@ -71,7 +71,7 @@ func TestNativeTunnelsWithLocalAddress(t *testing.T) {
 	node.vsctl("set", "Interface", "vxlan", "options:local_ip=10.1.0.1")
 	node.vsctl("set", "Interface", "far", "options:local_ip=10.1.0.77") // no route has it
 	r := replay(t, nativeReport(t, node), process.Options{})
-	r.wantStep("native tunnels", restore.Approximated, `tunnel "vxlan": its route gives it its local_ip 10.1.0.1`, `tunnel "far": no route of the replica gives it its local_ip 10.1.0.77`)
+	r.wantStep("native tunnels", report.Approximated, `tunnel "vxlan": its route gives it its local_ip 10.1.0.1`, `tunnel "far": no route of the replica gives it its local_ip 10.1.0.77`)
 	if have := r.appctl("ofproto/trace", "--names", "br-int", "in_port=vm,tcp"); have != want {
 		t.Errorf("live:\n%s\nin the replica:\n%s", want, have)
 	}
@@ -82,7 +82,7 @@ func TestNativeTunnelsNotOnKernelNodes(t *testing.T) {
 	node := nativeNode(t)
 	node.likeKernel("br-int")
 	r := replay(t, node.report(), process.Options{})
-	r.wantStep("native tunnels", restore.Idle)
+	r.wantStep("native tunnels", report.Idle)
 	if said := r.appctl("tnl/arp/show"); strings.Contains(said, "10.1.0.2") {
 		t.Errorf("it has neighbours:\n%s", said)
 	}

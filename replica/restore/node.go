@@ -14,6 +14,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )
@@ -26,7 +27,7 @@ type Node struct {
 	Runtime  runtime.Runtime
 	DB       *ovsdb.Client // of the OVS database's working copy
 	Isolated bool          // the daemons have a network namespace of their own
-	Report   *Report
+	Report   *report.Report
 	Progress func(what string) // told of each step; nil for none
 	Bridges  []*Bridge
 
@@ -236,7 +237,7 @@ func (n *Node) first(f *os.File) (r io.Reader, size int64, err error) {
 		return nil, 0, err
 	}
 	if info.Size() > mostText {
-		n.Report.remarkOnce(fmt.Sprintf("%s has %d bytes: only the first %d are read", n.relative(f.Name()), info.Size(), mostText))
+		n.Report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", n.relative(f.Name()), info.Size(), mostText))
 	}
 	return io.LimitReader(f, mostText), min(info.Size(), mostText), nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/replica/report"
 )
 
 // portFlags maps the flags of ovs-ofctl show's config to the words of mod-port.
@@ -29,14 +30,14 @@ func portFlags(flag string) string {
 
 // restorePortStates sets the configuration and the link state that ports had,
 // which no database holds.
-func restorePortStates(ctx context.Context, n *Node, o *outcome) error {
+func restorePortStates(ctx context.Context, n *Node, o *report.Outcome) error {
 	for _, b := range n.Bridges {
 		show, ok, err := n.show(b)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			o.note(Unknown, "%s: no ovs-ofctl show was collected: all ports are up and forward", b.Name)
+			o.Note(report.Unknown, "%s: no ovs-ofctl show was collected: all ports are up and forward", b.Name)
 			continue
 		}
 		for _, p := range show.Ports {
@@ -63,14 +64,14 @@ func (n *Node) modPort(ctx context.Context, b *Bridge, number int, flag string) 
 	return err
 }
 
-func (n *Node) restorePortState(ctx context.Context, b *Bridge, p openflow.Port, o *outcome) error {
+func (n *Node) restorePortState(ctx context.Context, b *Bridge, p openflow.Port, o *report.Outcome) error {
 	number := strconv.Itoa(p.Number)
 	if p.Number == openflow.PortLocal {
 		number = "LOCAL"
 	}
 	name, ok := b.portName(number)
 	if !ok {
-		o.note(Unknown, "%s: port %s(%s) of ovs-ofctl show is not in the database", b.Name, number, p.Name)
+		o.Note(report.Unknown, "%s: port %s(%s) of ovs-ofctl show is not in the database", b.Name, number, p.Name)
 		return nil
 	}
 	for _, flag := range p.Config {
@@ -79,24 +80,24 @@ func (n *Node) restorePortState(ctx context.Context, b *Bridge, p openflow.Port,
 			continue
 		}
 		if err := n.modPort(ctx, b, p.Number, word); err != nil {
-			o.note(Failed, "%s: %s of port %q: %v", b.Name, word, name, err)
+			o.Note(report.Failed, "%s: %s of port %q: %v", b.Name, word, name, err)
 			continue
 		}
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	if !p.Down() {
 		return ctx.Err()
 	}
 	if _, err := n.appctl(ctx, "netdev-dummy/set-admin-state", name, "down"); err != nil {
 		// patch ports and tunnels are no dummies; they are down when their peer or route is missing
-		o.note(Unknown, "%s: port %q was down and can't be taken down here", b.Name, name)
+		o.Note(report.Unknown, "%s: port %q was down and can't be taken down here", b.Name, name)
 		return ctx.Err()
 	}
 	if slices.Contains(p.Config, "PORT_DOWN") {
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	} else {
 		// A dummy has no carrier of its own. Nothing but ovs-ofctl show tells the two apart (ofproto's may_enable is of the carrier).
-		o.note(Restored, "%s: port %q had no link (LINK_DOWN); here it shows as PORT_DOWN as well", b.Name, name)
+		o.Note(report.Restored, "%s: port %q had no link (LINK_DOWN); here it shows as PORT_DOWN as well", b.Name, name)
 	}
 	return ctx.Err()
 }

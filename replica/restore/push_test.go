@@ -33,7 +33,7 @@ func (c *counted) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 func TestBadOnesCostThemselves(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=system")
-	report := node.report()
+	sos := node.report()
 	const all = 3000
 	bad := []int{3, 17, 18, 1500, 2222, all - 1}
 	const flow = " cookie=0x0, duration=1s, table=%d, n_packets=0, n_bytes=0, priority=%%d,%s"
@@ -56,7 +56,7 @@ func TestBadOnesCostThemselves(t *testing.T) {
 				}
 				text += fmt.Sprintf(form, i+1) + "\n"
 			}
-			path := filepath.Join(report, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_"+c.file+"_br0")
+			path := filepath.Join(sos, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_"+c.file+"_br0")
 			before, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -65,9 +65,9 @@ func TestBadOnesCostThemselves(t *testing.T) {
 				t.Fatal(err)
 			}
 			rt := &counted{Runtime: process.New(process.Options{})}
-			r := replayBy(t, report, rt)
+			r := replayBy(t, sos, rt)
 			counts := *r.report.Bridges[0].Counts[c.dump]
-			if counts.Restored != all-len(bad) || counts.Collected != all || counts.SetAside != len(bad) {
+			if counts.Restored != all-len(bad) || counts.Collected != all || counts.Rejected != len(bad) {
 				t.Errorf("%s: %+v", line, counts)
 			}
 			if n := int(rt.sent.Load()); n > 4*len(bad) {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"ovs-offline/replica/report"
 )
 
 // longest is what a line of a recorded file may have: a longer one is none that
@@ -94,9 +96,9 @@ func (s *strangers) add(name string) {
 }
 
 // tell says that there are some.
-func (s *strangers) tell(o *outcome, record, what string) {
+func (s *strangers) tell(o *report.Outcome, record, what string) {
 	if s.count > 0 {
-		o.note(Failed, "%s tells of %d %s that the database does not have; the first: %q", record, s.count, what, s.first)
+		o.Note(report.Failed, "%s tells of %d %s that the database does not have; the first: %q", record, s.count, what, s.first)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // TestLinesTooLong: a line that no command prints costs itself, not the file.
@@ -15,7 +16,7 @@ func TestLinesTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &Node{Workdir: wd, Report: &Report{}}
+	n := &Node{Workdir: wd, Report: report.New()}
 	path := wd.Path() + "/lines"
 	text := "a\r\n" + strings.Repeat("x", 3*longest) + "\nb\n" + strings.Repeat("y", longest) + "\n\nc"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

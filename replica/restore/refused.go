@@ -119,7 +119,7 @@ func (l *loader) rescue(ctx context.Context, p pending, cause error, certain boo
 			return ctx.Err()
 		}
 	}
-	l.node.Report.setAside(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, reason(cause)))
+	l.node.Report.Reject(l.node.item(l.bridge, workdir.Flows, p.Line, p.Text, reason(cause)))
 	return nil
 }
 

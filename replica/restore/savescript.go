@@ -23,7 +23,7 @@ func (n *Node) saveScript() (saveScript, error) {
 	defer f.Close()
 	parts, cut, err := openflow.ReadSaveScript(f)
 	if cut != "" {
-		n.Report.remarkOnce(n.relative(f.Name()) + " " + cut + ": what follows is not read")
+		n.Report.Remark(n.relative(f.Name()) + " " + cut + ": what follows is not read")
 	}
 	for _, p := range parts {
 		if p.OpenFlow != "" {

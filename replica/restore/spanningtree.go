@@ -8,6 +8,7 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // Spanning trees
@@ -71,7 +72,7 @@ func (t *tree) column() string {
 }
 
 // restoreSpanningTrees brings each port of a spanning tree into its state.
-func restoreSpanningTrees(ctx context.Context, n *Node, o *outcome) error {
+func restoreSpanningTrees(ctx context.Context, n *Node, o *report.Outcome) error {
 	trees, err := n.trees()
 	if err != nil || len(trees) == 0 {
 		return err
@@ -80,12 +81,12 @@ func restoreSpanningTrees(ctx context.Context, n *Node, o *outcome) error {
 		return err
 	}
 	if err := n.holdClock(ctx); err != nil {
-		o.note(Failed, "the clock can't be stopped, so spanning trees don't stay as they are: %v", err)
+		o.Note(report.Failed, "the clock can't be stopped, so spanning trees don't stay as they are: %v", err)
 		return ctx.Err()
 	}
 	for _, t := range trees {
 		if t.source == "" {
-			o.note(Unknown, "%s: nothing that was collected tells the states of its ports in the spanning tree: all forward", t.bridge.Name)
+			o.Note(report.Unknown, "%s: nothing that was collected tells the states of its ports in the spanning tree: all forward", t.bridge.Name)
 		}
 	}
 	if err := n.converge(ctx, trees, o); err != nil {
@@ -161,7 +162,7 @@ const longestWay = 80
 // converge moves the clock until the ports are in their states: first those
 // that forward, then those that were on their way, the furthest first, and with
 // them those that are blocked because of them.
-func (n *Node) converge(ctx context.Context, trees []*tree, o *outcome) error {
+func (n *Node) converge(ctx context.Context, trees []*tree, o *report.Outcome) error {
 	if err := n.setLinks(ctx, trees, treePort.onItsWay, "down", o); err != nil {
 		return err
 	}
@@ -187,14 +188,14 @@ func (n *Node) converge(ctx context.Context, trees []*tree, o *outcome) error {
 	return nil
 }
 
-func (n *Node) setLinks(ctx context.Context, trees []*tree, which func(treePort) bool, state string, o *outcome) error {
+func (n *Node) setLinks(ctx context.Context, trees []*tree, which func(treePort) bool, state string, o *report.Outcome) error {
 	for _, t := range trees {
 		for _, p := range t.ports {
 			if !which(p) {
 				continue
 			}
 			if _, err := n.appctl(ctx, "netdev-dummy/set-admin-state", p.name, state); err != nil {
-				o.note(Failed, "%s: port %q can't be taken %s: %v", t.bridge.Name, p.name, state, err)
+				o.Note(report.Failed, "%s: port %q can't be taken %s: %v", t.bridge.Name, p.name, state, err)
 			}
 			if err := ctx.Err(); err != nil {
 				return err
@@ -276,7 +277,7 @@ func (n *Node) treeDifferences(ctx context.Context, t *tree, which func(treePort
 }
 
 // judgeTree says how alike the replica's tree is.
-func (n *Node) judgeTree(ctx context.Context, t *tree, o *outcome) error {
+func (n *Node) judgeTree(ctx context.Context, t *tree, o *report.Outcome) error {
 	var differ []string
 	err := n.until(ctx, func() (done bool, err error) {
 		differ, err = n.treeDifferences(ctx, t, func(treePort) bool { return true })
@@ -286,17 +287,17 @@ func (n *Node) judgeTree(ctx context.Context, t *tree, o *outcome) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		o.note(Failed, "%s: its spanning tree can't be read back: %v", t.bridge.Name, err)
+		o.Note(report.Failed, "%s: its spanning tree can't be read back: %v", t.bridge.Name, err)
 		return nil
 	}
 	for _, d := range differ {
-		o.note(Failed, "%s: %s", t.bridge.Name, d)
+		o.Note(report.Failed, "%s: %s", t.bridge.Name, d)
 	}
 	if len(differ) == 0 && t.source != "" {
-		o.note(Restored, "")
+		o.Note(report.Restored, "")
 	}
 	if outside := t.outside(); len(outside) > 0 && t.source != "" {
-		o.note(Approximated, "%s: NORMAL floods to ports that have no part in a spanning tree (here %q) only if they were there before it was turned on, "+
+		o.Note(report.Approximated, "%s: NORMAL floods to ports that have no part in a spanning tree (here %q) only if they were there before it was turned on, "+
 			"or before ovs-vswitchd started; that is not recorded, and taken as so", t.bridge.Name, outside)
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -58,14 +58,14 @@ func TestSpanningTrees(t *testing.T) {
 	for _, wanted := range []string{"stp_role=root, stp_sec_in_state=\"[0-9]+\", stp_state=forwarding", "stp_role=alternate", "rstp_port_role=Alternate"} {
 		node.waitTool(wanted, "ovs-vsctl", "list", "port")
 	}
-	report := node.report()
-	r := replay(t, report, process.Options{})
-	r.wantStep("spanning trees", restore.Approximated, `(here ["outside"])`)
+	sos := node.report()
+	r := replay(t, sos, process.Options{})
+	r.wantStep("spanning trees", report.Approximated, `(here ["outside"])`)
 	for _, s := range r.report.Steps {
 		if s.Step == "spanning trees" && len(s.Details) > 1 {
 			t.Errorf("it says more than that: %q", s.Details)
 		}
 	}
-	bare := replay(t, report, process.Options{}, "spanning trees")
+	bare := replay(t, sos, process.Options{}, "spanning trees")
 	needs(t, node, r, bare, treePackets())
 }

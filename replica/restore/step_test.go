@@ -4,25 +4,27 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"ovs-offline/replica/report"
 )
 
 // TestMuchToSay: a step may have a million things to say. The worst are told
 // first, the rest is counted.
 func TestMuchToSay(t *testing.T) {
 	const many = 100_000
-	n := &Node{Report: &Report{}}
-	err := Run(t.Context(), n, []Step{{"talk", func(_ context.Context, _ *Node, o *outcome) error {
+	n := &Node{Report: report.New()}
+	err := Run(t.Context(), n, []Step{{"talk", func(_ context.Context, _ *Node, o *report.Outcome) error {
 		for i := range many {
-			o.note(Approximated, "%d", i)
+			o.Note(report.Approximated, "%d", i)
 		}
-		o.note(Failed, "%s", strings.Repeat("long", many))
+		o.Note(report.Failed, "%s", strings.Repeat("long", many))
 		return nil
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := n.Report.Steps[0]
-	if r.Status != Failed || len(r.Details) == 0 || !strings.HasPrefix(r.Details[0], "long") {
+	if r.Status != report.Failed || len(r.Details) == 0 || !strings.HasPrefix(r.Details[0], "long") {
 		t.Errorf("the worst is not told first: %s, %.100q", r.Status, r.Details)
 	}
 	if len(r.Details)+r.More != many+1 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -20,7 +20,7 @@ func TestStrangers(t *testing.T) {
 	node.likeKernel("br0")
 	node.appctl("bfd/set-forwarding", "a", "true")
 	node.appctl("cfm/set-fault", "b", "true")
-	report := node.report()
+	sos := node.report()
 	for command, section := range map[string]string{
 		"bfd/show":  "---- x%d ----\n\tForwarding: true\n",
 		"cfm/show":  "---- x%d ----\nfault: recv\n",
@@ -32,12 +32,12 @@ func TestStrangers(t *testing.T) {
 		for i := range many {
 			fmt.Fprintf(&text, section, i)
 		}
-		write(t, report, "ovs-appctl_"+strings.Replace(command, "/", ".", 1), text.String())
+		write(t, sos, "ovs-appctl_"+strings.Replace(command, "/", ".", 1), text.String())
 	}
-	r := replay(t, report, process.Options{})
-	r.wantStep("BFD", restore.Failed, fmt.Sprint(many))
-	r.wantStep("CFM", restore.Failed, fmt.Sprint(many))
-	r.wantStep("bonds", restore.Failed, fmt.Sprint(many))
+	r := replay(t, sos, process.Options{})
+	r.wantStep("BFD", report.Failed, fmt.Sprint(many))
+	r.wantStep("CFM", report.Failed, fmt.Sprint(many))
+	r.wantStep("bonds", report.Failed, fmt.Sprint(many))
 	for _, s := range r.report.Steps {
 		if len(s.Details) > 3 || s.More > 0 {
 			t.Errorf("%s says %d things and %d more: %.300q", s.Step, len(s.Details), s.More, s.Details)

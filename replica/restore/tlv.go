@@ -7,10 +7,11 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 )
 
 // restoreTLVMaps maps tunnel options to fields before anything names them.
-func restoreTLVMaps(ctx context.Context, n *Node, o *outcome) error {
+func restoreTLVMaps(ctx context.Context, n *Node, o *report.Outcome) error {
 	script, err := n.saveScript()
 	if err != nil {
 		return err
@@ -22,7 +23,7 @@ func restoreTLVMaps(ctx context.Context, n *Node, o *outcome) error {
 		}
 		if len(list) == 0 && len(script.tlv[b.Name]) > 0 {
 			list = scriptMappings(script.tlv[b.Name])
-			n.Report.counts(b.Name, workdir.TLV).Collected = len(list)
+			n.Report.Counts(b.Name, workdir.TLV).Collected = len(list)
 		}
 		if len(list) == 0 {
 			continue
@@ -42,7 +43,7 @@ func scriptMappings(texts []string) []openflow.Entry {
 	return list
 }
 
-func (n *Node) restoreTLVMap(ctx context.Context, b *Bridge, list []openflow.Entry, o *outcome) error {
+func (n *Node) restoreTLVMap(ctx context.Context, b *Bridge, list []openflow.Entry, o *report.Outcome) error {
 	version, err := n.speaks(ctx, b)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (n *Node) restoreTLVMap(ctx context.Context, b *Bridge, list []openflow.Ent
 		return err
 	}
 	n.compareEntries(b, workdir.TLV, list, have)
-	o.note(Restored, "")
+	o.Note(report.Restored, "")
 	return nil
 }
 

@@ -77,7 +77,7 @@ func (l *loader) tellWorded() {
 }
 
 func (l *loader) remark(format string, args ...any) {
-	l.node.Report.Remarks = append(l.node.Report.Remarks, l.bridge.Name+": "+fmt.Sprintf(format, args...))
+	l.node.Report.Remark(l.bridge.Name + ": " + fmt.Sprintf(format, args...))
 }
 
 // damaged tells whether the dump held flows in lines that can't be used.
@@ -95,7 +95,7 @@ func (l *loader) makeUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.node.Report.counts(l.bridge.Name, workdir.Flows).Collected += len(missing)
+	l.node.Report.Counts(l.bridge.Name, workdir.Flows).Collected += len(missing)
 	var ready, loads []pending
 	for _, f := range missing {
 		if p := l.prepare(f); p.version == l.version {
@@ -175,7 +175,7 @@ func (l *loader) blame() error {
 	if l.more > 0 && whole {
 		l.remark("%d more lines can't be used: made up for by bridge/dump-flows", l.more)
 	} else if l.more > 0 {
-		l.node.Report.lost(l.bridge.Name, workdir.Flows, l.more)
+		l.node.Report.RejectUnnamed(l.bridge.Name, workdir.Flows, l.more)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (l *loader) readBackPlaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	counts := l.node.Report.counts(l.bridge.Name, workdir.Flows)
+	counts := l.node.Report.Counts(l.bridge.Name, workdir.Flows)
 	compare := func(f openflow.Flow) {
 		mended, _ := openflow.Apply(f.Text)
 		if have[f.Place()] || have[(openflow.Flow{Text: mended}).Place()] {

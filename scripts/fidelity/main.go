@@ -15,7 +15,7 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/replica"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/fidelity"
 )
@@ -121,14 +121,14 @@ func measure(ctx context.Context, r fidelity.Recording, dir string) error {
 }
 
 // explain prints the steps that could not restore all: where a difference comes from.
-func explain(r *restore.Report) {
+func explain(r *report.Report) {
 	for _, s := range r.Steps {
-		if s.Status == restore.Restored || s.Status == restore.Idle {
+		if s.Status == report.Restored || s.Status == report.Idle {
 			continue
 		}
 		fmt.Printf("    %s: %s: %s\n", s.Status, s.Step, strings.Join(s.Details, "; "))
 	}
-	for _, item := range r.SetAside {
+	for _, item := range r.Rejected {
 		fmt.Printf("    set aside: %s:%d: %s\n", item.File, item.Line, item.Reason)
 	}
 }

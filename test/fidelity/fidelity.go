@@ -18,7 +18,7 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/trace"
@@ -27,7 +27,7 @@ import (
 // Node is a running replica.
 type Node struct {
 	Workdir *workdir.Dir
-	Report  *restore.Report
+	Report  *report.Report
 	runtime runtime.Runtime
 }
 

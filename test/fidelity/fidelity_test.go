@@ -87,11 +87,11 @@ func TestCaptures(t *testing.T) {
 func checkComplete(t *testing.T, n *Node) {
 	t.Helper()
 	if !n.Report.Complete() {
-		t.Errorf("the report is not complete: set aside %v, lost %v, steps %v", n.Report.SetAside, n.Report.Lost, n.Report.Steps)
+		t.Errorf("the report is not complete: set aside %v, lost %v, steps %v", n.Report.Rejected, n.Report.Lost, n.Report.Steps)
 	}
 	for _, b := range n.Report.Bridges {
 		for dump, c := range b.Counts {
-			if c.Restored != c.Collected || c.SetAside+c.Different+c.Placeheld > 0 {
+			if c.Restored != c.Collected || c.Rejected+c.Different+c.Placeholders > 0 {
 				t.Errorf("%s %s: %+v", b.Name, dump, *c)
 			}
 		}
@@ -207,7 +207,7 @@ func checkDSCP(t *testing.T, n *Node) {
 	if !bytes.Contains(dump, []byte("set_field:46/0x3f->ip_dscp")) {
 		t.Error("the dump of br-int has no DSCP rule that ovs-ofctl can't read back")
 	}
-	if len(n.Report.Mended) == 0 {
+	if len(n.Report.Rewritten) == 0 {
 		t.Error("nothing was mended")
 	}
 }

@@ -198,7 +198,7 @@ func sameDump(dump workdir.Dump) func(*testing.T, *Node, Recording) bool {
 // sameTLVMap compares the TLV map, which is not to be a stand-in: OVN's own is
 // known without being collected.
 func sameTLVMap(t *testing.T, n *Node, r Recording) bool {
-	return sameDump(workdir.TLV)(t, n, r) && len(n.Report.Placeheld) == 0
+	return sameDump(workdir.TLV)(t, n, r) && len(n.Report.Placeholders) == 0
 }
 
 // changeDatabase makes of the collected database one as other nodes have it:

@@ -13,7 +13,7 @@ import (
 
 	"ovs-offline/cmd"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/fidelity"
 )
@@ -116,7 +116,7 @@ type replica struct {
 	*fidelity.Node
 	collected outcome
 	started   outcome
-	report    restore.Report
+	report    *report.Report
 	manifest  *workdir.Manifest
 }
 
@@ -198,9 +198,9 @@ func (r *replica) log(t *testing.T, n *Node) fidelity.Figures {
 		t.Fatal(err)
 	}
 	t.Logf("collect %d, start %d, %s", r.collected.code, r.started.code, f)
-	for i, item := range r.report.SetAside {
+	for i, item := range r.report.Rejected {
 		if i == 2 {
-			t.Logf("and %d more are set aside", len(r.report.SetAside)-i)
+			t.Logf("and %d more are set aside", len(r.report.Rejected)-i)
 			break
 		}
 		t.Logf("set aside: %.300s", item.Reason+": "+item.Text)

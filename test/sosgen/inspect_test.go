@@ -10,7 +10,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 )
 
 // inspection is what `inspect -o json` prints.
@@ -69,11 +69,11 @@ func checkVersions(t *testing.T, e Era, b Bridge, d collect.Description) {
 }
 
 // checkForecast: what got placeholders was foretold, and nothing else was.
-func checkForecast(t *testing.T, d collect.Description, report restore.Report) {
+func checkForecast(t *testing.T, d collect.Description, report *report.Report) {
 	t.Helper()
 	for dump, words := range map[workdir.Dump]string{workdir.Groups: "no dump-groups", workdir.Meters: "no dump-meters", workdir.TLV: "no dump-tlv-map"} {
 		for _, b := range report.Bridges {
-			held := b.Counts[dump] != nil && b.Counts[dump].Placeheld > 0
+			held := b.Counts[dump] != nil && b.Counts[dump].Placeholders > 0
 			told := slices.ContainsFunc(d.Cannot, func(text string) bool {
 				return strings.Contains(text, words) && strings.Contains(text, b.Name+":")
 			})

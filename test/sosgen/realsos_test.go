@@ -99,12 +99,12 @@ func checkReallyCleaned(t *testing.T, n *Node, cleaned string) {
 			t.Fatal(err)
 		}
 		counts := b.Counts[workdir.Flows]
-		if all := len(flowsByPlace(string(live))); counts == nil || counts.Restored+counts.Different+counts.SetAside < all {
+		if all := len(flowsByPlace(string(live))); counts == nil || counts.Restored+counts.Different+counts.Rejected < all {
 			t.Errorf("%s: %d flows were live: %+v", b.Name, all, counts)
 		}
 	}
 	aside := 0
-	for _, i := range r.report.SetAside {
+	for _, i := range r.report.Rejected {
 		if i.Reason == "" || i.Text == "" {
 			t.Errorf("set aside without a word: %+v", i)
 		}

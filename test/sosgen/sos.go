@@ -85,7 +85,7 @@ type asked struct{ plugin, command string }
 
 // Report is the era's sos report of the node.
 func (n *Node) Report(e Era) Tree {
-	r := &report{node: n, tree: Tree{}}
+	r := &sosReport{node: n, tree: Tree{}}
 	r.tree.putText("version.txt", "sosreport: %s\n", e.Version)
 	r.tree.putText("sos_commands/host/hostname", "%s\n", n.Host)
 	r.m.Version = e.Version
@@ -102,8 +102,8 @@ func (n *Node) Report(e Era) Tree {
 	return r.tree
 }
 
-// report is one being written.
-type report struct {
+// sosReport is one being written.
+type sosReport struct {
 	node *Node
 	tree Tree
 	m    manifest
@@ -148,7 +148,7 @@ func (m *manifest) plugin(name string) *plugin {
 	return p
 }
 
-func (r *report) add(c asked, output []byte) {
+func (r *sosReport) add(c asked, output []byte) {
 	name := "sos_commands/" + c.plugin + "/" + mangle(c.command)
 	file := name
 	for i := 1; ; i++ {
@@ -262,7 +262,7 @@ func (n *Node) output(e Era, c string) []byte {
 }
 
 // packages is the list of installed packages, where versions are known from.
-func (n *Node) packages(e Era, r *report) {
+func (n *Node) packages(e Era, r *sosReport) {
 	if e.debian {
 		r.tree.putText("sos_commands/dpkg/dpkg_-l", "||/ Name Version Architecture Description\nii  openvswitch-switch  %s-2  amd64  Open vSwitch\nii  ovn-common  23.03.1-1  amd64  OVN\n", n.version)
 		return
@@ -273,7 +273,7 @@ func (n *Node) packages(e Era, r *report) {
 }
 
 // copies are the files that the era's plugins copy.
-func (n *Node) copies(e Era, r *report) {
+func (n *Node) copies(e Era, r *sosReport) {
 	if e.files && e.debian {
 		r.tree.put("var/lib/openvswitch/conf.db", n.Databases[OVS])
 		r.tree["etc/openvswitch/conf.db"] = File{Link: "../../var/lib/openvswitch/conf.db"}
@@ -290,7 +290,7 @@ func (n *Node) copies(e Era, r *report) {
 	}
 }
 
-func (r *report) copied(name, specification, file string) {
+func (r *sosReport) copied(name, specification, file string) {
 	p := r.m.plugin(name)
 	p.Files = append(p.Files, copied{specification, []string{file}})
 }

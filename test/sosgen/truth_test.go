@@ -9,7 +9,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/restore"
+	"ovs-offline/replica/report"
 )
 
 // supply is what a shape holds of a bridge.
@@ -47,13 +47,13 @@ type bridgeCheck struct {
 	has             supply
 }
 
-func (c bridgeCheck) counts(dump workdir.Dump) restore.Counts {
+func (c bridgeCheck) counts(dump workdir.Dump) report.Counts {
 	for _, b := range c.r.report.Bridges {
 		if b.Name == c.bridge && b.Counts[dump] != nil {
 			return *b.Counts[dump]
 		}
 	}
-	return restore.Counts{}
+	return report.Counts{}
 }
 
 func (c bridgeCheck) truth(t *testing.T, what string) string {
@@ -83,7 +83,7 @@ func (c bridgeCheck) flows(t *testing.T) {
 	if len(extra) > 0 {
 		t.Errorf("%s: %d flows that the live bridge had not: %.600q", c.bridge, len(extra), extra)
 	}
-	if len(missing) > counts.SetAside+c.told() {
+	if len(missing) > counts.Rejected+c.told() {
 		t.Errorf("%s: %d flows are missing, %+v: %.600q", c.bridge, len(missing), counts, missing)
 	}
 	if len(other) > 0 && (c.has.exact || !c.admits()) {
@@ -133,10 +133,10 @@ func (c bridgeCheck) entries(t *testing.T, dump workdir.Dump, verb string, has b
 	counts := c.counts(dump)
 	if has {
 		missing, other, extra := compare(live, have)
-		if len(missing)+len(extra) > counts.SetAside || len(other) > 0 && !(dump == workdir.Groups && c.has.groups < "OpenFlow15" && c.admits()) {
+		if len(missing)+len(extra) > counts.Rejected || len(other) > 0 && !(dump == workdir.Groups && c.has.groups < "OpenFlow15" && c.admits()) {
 			t.Errorf("%s %s: missing %.300q, otherwise %.300q, too many %.300q: %+v", c.bridge, dump, missing, other, extra, counts)
 		}
-		if counts.Restored != len(have) || counts.Placeheld > 0 {
+		if counts.Restored != len(have) || counts.Placeholders > 0 {
 			t.Errorf("%s %s: %d there: %+v", c.bridge, dump, len(have), counts)
 		}
 		return
@@ -146,7 +146,7 @@ func (c bridgeCheck) entries(t *testing.T, dump workdir.Dump, verb string, has b
 			t.Errorf("%s %s: %s is there and was not on the live bridge", c.bridge, dump, id)
 		}
 	}
-	if counts.Restored > 0 || counts.Placeheld != len(have) {
+	if counts.Restored > 0 || counts.Placeholders != len(have) {
 		t.Errorf("%s %s: nobody collected them, %d there: %+v", c.bridge, dump, len(have), counts)
 	}
 	if k := c.placeheld(dump); k != len(have) {
@@ -155,7 +155,7 @@ func (c bridgeCheck) entries(t *testing.T, dump workdir.Dump, verb string, has b
 }
 
 func (c bridgeCheck) placeheld(dump workdir.Dump) (k int) {
-	for _, p := range c.r.report.Placeheld {
+	for _, p := range c.r.report.Placeholders {
 		if p.Bridge == c.bridge && p.Dump == dump && p.Reason != "" {
 			k++
 		}

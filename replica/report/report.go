@@ -1,0 +1,215 @@
+// Package report defines report.json, the document that says how faithful a
+// replica is: what each step restored, how many entries of each dump were read
+// back unchanged, and which entries were rejected, rewritten or stood in for.
+// docs/formats.md describes each key.
+package report
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// Format is the version of the document, its key "version".
+const Format = 1
+
+// Report is the document report.json. Its methods may be called concurrently.
+type Report struct {
+	Version      int            `json:"version"`
+	Steps        []Result       `json:"steps"`
+	Bridges      []BridgeReport `json:"bridges"`
+	Rejected     []Item         `json:"rejected,omitempty"`     // entries that the replica does not have
+	Rewritten    []Item         `json:"rewritten,omitempty"`    // entries that were loaded in other words
+	Placeholders []Item         `json:"placeholders,omitempty"` // entries made up because others refer to them
+	Ports        []PortRow      `json:"ports,omitempty"`
+	Remarks      []string       `json:"remarks,omitempty"`
+	Lost         []string       `json:"lost,omitempty"` // what the source held and could not be read
+	Recorded     Versions       `json:"recorded"`
+	Running      Versions       `json:"running"`
+
+	mu            sync.Mutex
+	rejectedLines map[dumpOf]map[int]bool // all of them, also beyond the items that Rejected names
+}
+
+// New returns an empty report.
+func New() *Report { return &Report{Version: Format} }
+
+// Versions are those of OVS and OVN, "" where unknown.
+type Versions struct {
+	OVS string `json:"ovs,omitempty"`
+	OVN string `json:"ovn,omitempty"`
+}
+
+// BridgeReport counts the entries of one bridge's dumps.
+type BridgeReport struct {
+	Name   string                   `json:"name"`
+	Counts map[workdir.Dump]*Counts `json:"counts"`
+	// OpenFlow is the version of the dump that was restored, by dump.
+	OpenFlow map[workdir.Dump]string `json:"openflow,omitempty"`
+}
+
+// Counts counts the entries of a dump by what became of them.
+type Counts struct {
+	Collected    int `json:"collected"`
+	Restored     int `json:"restored"`  // read back from the replica unchanged
+	Rewritten    int `json:"rewritten"` // of the restored ones, loaded in other words
+	Placeholders int `json:"placeholders"`
+	Rejected     int `json:"rejected"`
+	Different    int `json:"different"` // loaded, but read back otherwise
+}
+
+// Item is one entry that was not restored as it was collected.
+type Item struct {
+	Bridge string       `json:"bridge"`
+	Dump   workdir.Dump `json:"dump"`
+	File   string       `json:"file,omitempty"` // relative to the workdir
+	Line   int          `json:"line,omitempty"`
+	Text   string       `json:"text,omitempty"`
+	Reason string       `json:"reason"`
+}
+
+// PortRow is one port with its number in the live datapath and in the replica's.
+// A patch port has neither.
+type PortRow struct {
+	Bridge  string `json:"bridge"`
+	Port    string `json:"port"`
+	OfPort  int    `json:"ofport"`
+	Live    string `json:"live_datapath_port"`
+	Replica string `json:"replica_datapath_port"`
+}
+
+// Complete reports whether everything that was collected was restored.
+func (r *Report) Complete() bool {
+	if len(r.Rejected) > 0 || len(r.Lost) > 0 {
+		return false
+	}
+	if slices.ContainsFunc(r.Steps, func(s Result) bool { return s.Status == Failed }) {
+		return false
+	}
+	for _, b := range r.Bridges {
+		for _, c := range b.Counts {
+			if c.Different > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Strict reports whether the replica is complete without approximations,
+// placeholders or unknown state.
+func (r *Report) Strict() bool {
+	inexact := func(s Result) bool { return s.Status == Approximated || s.Status == Unknown }
+	return r.Complete() && len(r.Placeholders) == 0 && !slices.ContainsFunc(r.Steps, inexact)
+}
+
+// Bridge returns the part of the report on a bridge and adds it if missing.
+func (r *Report) Bridge(name string) *BridgeReport {
+	for i := range r.Bridges {
+		if r.Bridges[i].Name == name {
+			return &r.Bridges[i]
+		}
+	}
+	r.Bridges = append(r.Bridges, BridgeReport{Name: name, Counts: map[workdir.Dump]*Counts{}, OpenFlow: map[workdir.Dump]string{}})
+	return &r.Bridges[len(r.Bridges)-1]
+}
+
+// Counts returns the counts of a bridge's dump and adds them if missing.
+func (r *Report) Counts(bridge string, dump workdir.Dump) *Counts {
+	b := r.Bridge(bridge)
+	if b.Counts[dump] == nil {
+		b.Counts[dump] = &Counts{}
+	}
+	return b.Counts[dump]
+}
+
+// dumpOf is a dump of a bridge.
+type dumpOf struct {
+	bridge string
+	dump   workdir.Dump
+}
+
+// MaxItems bounds each list of items. All items are counted.
+const MaxItems = 10000
+
+// Reject records an entry that could not be restored.
+func (r *Report) Reject(i Item) {
+	of := dumpOf{i.Bridge, i.Dump}
+	if r.rejectedLines == nil {
+		r.rejectedLines = map[dumpOf]map[int]bool{}
+	}
+	if r.rejectedLines[of] == nil {
+		r.rejectedLines[of] = map[int]bool{}
+	}
+	r.rejectedLines[of][i.Line] = true
+	r.Rejected = r.add(r.Rejected, i, "rejected")
+	r.Counts(i.Bridge, i.Dump).Rejected++
+}
+
+// RejectedLines returns the line numbers of all rejected entries of a dump.
+func (r *Report) RejectedLines(bridge string, dump workdir.Dump) map[int]bool {
+	return r.rejectedLines[dumpOf{bridge, dump}]
+}
+
+// RejectUnnamed counts lines that could not be used, without naming them.
+func (r *Report) RejectUnnamed(bridge string, dump workdir.Dump, lines int) {
+	r.Remark(bounded("rejected"))
+	counts := r.Counts(bridge, dump)
+	counts.Collected += lines
+	counts.Rejected += lines
+}
+
+// Rewrite records an entry that was loaded in other words.
+func (r *Report) Rewrite(i Item) {
+	r.Rewritten = r.add(r.Rewritten, i, "rewritten")
+	r.Counts(i.Bridge, i.Dump).Rewritten++
+}
+
+// Placeholder records an entry that was made up because others refer to it.
+func (r *Report) Placeholder(i Item) {
+	r.Placeholders = r.add(r.Placeholders, i, "placeholder")
+	r.Counts(i.Bridge, i.Dump).Placeholders++
+}
+
+func (r *Report) add(list []Item, i Item, what string) []Item {
+	const maxText, maxReason = 4096, 500 // bytes; a line can have 16 MB, and ovs-ofctl repeats it
+	if len(list) == MaxItems {
+		r.Remark(bounded(what))
+		return list
+	}
+	i.Text, i.Reason = openflow.Shorten(i.Text, maxText), openflow.Shorten(i.Reason, maxReason)
+	return append(list, i)
+}
+
+func bounded(what string) string {
+	return fmt.Sprintf("only the first %d %s entries are listed", MaxItems, what)
+}
+
+// Remark adds a remark unless the report has it already.
+func (r *Report) Remark(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.Remarks, text) {
+		r.Remarks = append(r.Remarks, text)
+	}
+}
+
+// DatapathPorts maps the replica's datapath port numbers to the live node's, or
+// with toReplica the other way. Ports without a known pair of numbers are left out.
+func (r *Report) DatapathPorts(toReplica bool) map[string]string {
+	ports := map[string]string{}
+	for _, p := range r.Ports {
+		if p.Live == "none" || p.Live == "unknown" || p.Replica == "none" {
+			continue
+		}
+		if toReplica {
+			ports[p.Live] = p.Replica
+		} else {
+			ports[p.Replica] = p.Live
+		}
+	}
+	return ports
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+
+	"ovs-offline/internal/openflow"
+)
+
+// Status is how a step ended.
+type Status string
+
+// The statuses of a step. A step with several outcomes has the worst of them:
+// Failed, then Unknown, Approximated, Restored, Idle.
+const (
+	Restored     Status = "restored"     // as on the live node, read back
+	Approximated Status = "approximated" // by a default or a stand-in, which Details name
+	Unknown      Status = "unknown"      // the collected data does not say
+	Failed       Status = "failed"       // the data was there and could not be restored
+	Idle         Status = "nothing to do"
+)
+
+// Result is what the report says about one step.
+type Result struct {
+	Step    string   `json:"step"`
+	Status  Status   `json:"status"`
+	Details []string `json:"details,omitempty"` // the worst first
+	More    int      `json:"more,omitempty"`    // number of details beyond those in Details
+}
+
+// Outcome collects the details of one running step.
+type Outcome struct {
+	status  Status
+	details map[Status][]string
+	more    int
+}
+
+// NewOutcome returns the outcome of a step that had nothing to do yet.
+func NewOutcome() *Outcome { return &Outcome{status: Idle, details: map[Status][]string{}} }
+
+// maxDetails bounds the details of each status, and maxDetail the bytes of one:
+// a recorded text can have a million lines. All are counted.
+const (
+	maxDetails = 1000
+	maxDetail  = 4096
+)
+
+// severity orders statuses from Idle (0) to Failed.
+func severity(s Status) int {
+	switch s {
+	case Failed:
+		return 4
+	case Unknown:
+		return 3
+	case Approximated:
+		return 2
+	case Restored:
+		return 1
+	}
+	return 0
+}
+
+// Note records a detail under a status, or with an empty format the status alone.
+func (o *Outcome) Note(s Status, format string, args ...any) {
+	if severity(s) > severity(o.status) {
+		o.status = s
+	}
+	switch {
+	case format == "":
+	case len(o.details[s]) == maxDetails:
+		o.more++
+	default:
+		o.details[s] = append(o.details[s], openflow.Shorten(fmt.Sprintf(format, args...), maxDetail))
+	}
+}
+
+// Result returns what the report says about the step.
+func (o *Outcome) Result(step string) Result {
+	r := Result{Step: step, Status: o.status, More: o.more}
+	for _, s := range []Status{Failed, Unknown, Approximated, Restored} {
+		r.Details = append(r.Details, o.details[s]...)
+	}
+	return r
+}
