@@ -16,7 +16,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	process.Main()
 	os.Exit(engines.Main(m))
 }
 
