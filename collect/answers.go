@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -41,7 +41,7 @@ func (p *Plan) rebuildable() bool {
 			}
 		}
 	}
-	_, ok, err := ovsdb.Printed(dump, lists)
+	_, ok, err := file.Printed(dump, lists)
 	return ok && err == nil
 }
 

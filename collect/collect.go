@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
 
@@ -41,31 +42,23 @@ func Refuse(wd *workdir.Dir, force, databaseOnly bool, kinds ...workdir.Kind) er
 
 // KindOf maps a database's name to the kind that it is here, "" for others.
 func KindOf(name string) workdir.Kind {
-	switch name {
-	case ovsdb.OVS:
-		return workdir.OVS
-	case ovsdb.NB:
-		return workdir.NB
-	case ovsdb.SB:
-		return workdir.SB
-	}
-	return ""
+	return ovsdb.KindOf(name)
 }
 
 // Inspect tells what a database file is.
-func Inspect(ctx context.Context, path string) (ovsdb.Info, error) {
+func Inspect(ctx context.Context, path string) (file.Info, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return ovsdb.Info{}, err
+		return file.Info{}, err
 	}
 	defer f.Close()
-	return ovsdb.Inspect(ctx, f)
+	return file.Inspect(ctx, f)
 }
 
 // DatabaseRemarks are what a person should know of a database that was collected.
-func DatabaseRemarks(info ovsdb.Info) []string {
+func DatabaseRemarks(info file.Info) []string {
 	var remarks []string
-	if info.Form == ovsdb.FormClustered {
+	if info.Form == file.FormClustered {
 		remarks = append(remarks, "a cluster member's file: it is converted for the replica")
 	}
 	if info.Damaged > 0 {

@@ -7,7 +7,7 @@ import (
 
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -45,7 +45,7 @@ type Dump struct {
 type Database struct {
 	recording.Database
 	Kind    workdir.Kind // "" for local-config, hardware_vtep and the like
-	Info    ovsdb.Info
+	Info    file.Info
 	Used    bool // it is the one of its kind that is taken
 	Remarks []string
 }

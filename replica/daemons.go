@@ -49,14 +49,7 @@ func daemons(wd *workdir.Dir) []runtime.Daemon {
 
 // databaseName is the schema's name of a kind.
 func databaseName(k workdir.Kind) string {
-	switch k {
-	case workdir.OVS:
-		return ovsdb.OVS
-	case workdir.NB:
-		return ovsdb.NB
-	default:
-		return ovsdb.SB
-	}
+	return ovsdb.Name(k)
 }
 
 // schemas are where the packages, or a build from source, put the schema of a kind.
@@ -113,7 +106,7 @@ func removeRuntimeFiles(wd *workdir.Dir) {
 }
 
 // temporary matches what a killed start leaves: replica.json, report.json or a
-// working copy before it has its name (workdir.WriteFile, ovsdb.Standalone).
+// working copy before it has its name (workdir.WriteFile, file.Standalone).
 var temporary = regexp.MustCompile(`^\.(tmp-|.*\.db\.)[0-9]+$`)
 
 // isRuntimeFile tells the files that daemons and this package make.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
+	dbfile "ovs-offline/internal/ovsdb/file"
 )
 
 // Bridges whose names mangle alike have files that only a number tells apart,
@@ -115,7 +116,7 @@ func (c *contents) bridgeProtocols(ctx context.Context) map[string][]string {
 			continue
 		}
 		if _, f, ok := c.resolve(rel); ok {
-			if content, _, err := ovsdb.Read(ctx, f.Spooled, "Bridge"); err == nil {
+			if content, _, err := dbfile.Read(ctx, f.Spooled, "Bridge"); err == nil {
 				for _, row := range content.Rows("Bridge") {
 					c.protocols[row.String("name")] = row.Strings("protocols")
 				}

@@ -19,6 +19,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/collect/sos"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
 
@@ -188,11 +189,11 @@ func TestAFailureChangesNothing(t *testing.T) {
 		"occupied":    {save(t, ovsdb.NB, 2), false, collect.ErrOccupied},
 		"missing":     {filepath.Join(t.TempDir(), "no"), true, os.ErrNotExist},
 		"a folder":    {t.TempDir(), true, nil},
-		"empty":       {saveBytes(t, nil), true, ovsdb.ErrEmpty},
-		"text":        {saveBytes(t, []byte("hello\n")), true, ovsdb.ErrNotDatabase},
-		"tailed":      {tail, true, ovsdb.ErrTailed},
+		"empty":       {saveBytes(t, nil), true, file.ErrEmpty},
+		"text":        {saveBytes(t, []byte("hello\n")), true, file.ErrNotDatabase},
+		"tailed":      {tail, true, file.ErrTailed},
 		"wrong kind":  {save(t, ovsdb.SB, 1), true, nil},
-		"other magic": {saveBytes(t, []byte("PK\x03\x04")), true, ovsdb.ErrNotDatabase},
+		"other magic": {saveBytes(t, []byte("PK\x03\x04")), true, file.ErrNotDatabase},
 	} {
 		_, err := Collect(context.Background(), wd, workdir.NB, c.path, collect.Options{Force: c.force})
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || strings.Contains(err.Error(), "\n") {

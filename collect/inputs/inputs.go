@@ -14,7 +14,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
@@ -80,13 +80,13 @@ type gathering struct {
 
 // inspected is what a database file turned out to be.
 type inspected struct {
-	ovsdb.Info
+	file.Info
 	err   error
 	whose *belongs // nil until somebody asks
 }
 
 // inspect tells what a database is; each is read once.
-func (g *gathering) inspect(file string) (ovsdb.Info, error) {
+func (g *gathering) inspect(file string) (file.Info, error) {
 	known, there := g.judged[file]
 	if !there {
 		known.Info, known.err = collect.Inspect(g.ctx, file)
@@ -120,7 +120,7 @@ func (g *gathering) add(path string, progress archive.Progress) error {
 	if errors.Is(err, archive.ErrNotArchive) {
 		// A pipe was read, and is not there a second time.
 		if info, statErr := os.Stat(path); statErr == nil && info.Mode().IsRegular() {
-			if _, err := collect.Inspect(g.ctx, path); errors.Is(err, ovsdb.ErrTailed) {
+			if _, err := collect.Inspect(g.ctx, path); errors.Is(err, file.ErrTailed) {
 				return fmt.Errorf("%w: %s: %w", collect.ErrNothing, path, err)
 			}
 		}

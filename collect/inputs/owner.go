@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 )
 
 // belongs says whose a database is.
@@ -28,7 +29,7 @@ func readOwner(ctx context.Context, path, database string) belongs {
 	if tables == nil {
 		return b
 	}
-	content, _, err := ovsdb.Read(ctx, path, tables...)
+	content, _, err := file.Read(ctx, path, tables...)
 	if err != nil {
 		return b // what is wrong with it is said where it is inspected
 	}

@@ -121,14 +121,7 @@ func short(k workdir.Kind) string { return strings.TrimPrefix(string(k), "ovn_")
 
 // schema is the database's own name.
 func schema(k workdir.Kind) string {
-	switch k {
-	case workdir.OVS:
-		return ovsdb.OVS
-	case workdir.NB:
-		return ovsdb.NB
-	default:
-		return ovsdb.SB
-	}
+	return ovsdb.Name(k)
 }
 
 // socketFolders are where a database's socket may be, $OVN_RUNDIR first: OVN's

@@ -11,6 +11,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
 
@@ -50,7 +51,7 @@ func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 }
 
 // read reads one database of a workdir.
-func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind, schema string) (content *ovsdb.Content, host string, remarks []string, err error) {
+func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind, schema string) (content *file.Content, host string, remarks []string, err error) {
 	m, err := wd.Manifest()
 	if err != nil {
 		return nil, "", nil, err
@@ -58,7 +59,7 @@ func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind, schema string) (
 	if c := m.Collection(k); c != nil {
 		host = c.Host
 	}
-	content, remarks, err = ovsdb.Read(ctx, wd.Database(k))
+	content, remarks, err = file.Read(ctx, wd.Database(k))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, "", nil, fmt.Errorf("%w in %s: no %s database was collected", ErrNoDatabase, wd.Path(), k.Title())
 	}
@@ -69,7 +70,7 @@ func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind, schema string) (
 }
 
 // title counts what the picture shows.
-func title(host string, content *ovsdb.Content, g *Graph, one, many string) string {
+func title(host string, content *file.Content, g *Graph, one, many string) string {
 	ports, down, boxes := 0, 0, 0
 	for _, b := range g.Boxes {
 		if b.Kind == Remote || b.Kind == Network {

@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"bufio"
@@ -128,11 +128,11 @@ func standaloneOfStream(t *testing.T, text []byte) ([]byte, Info, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remarks, err := carry(t.Context(), src, out)
+	remarks, err := convertRecords(t.Context(), src, out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := out.buf.Flush(); err != nil {
+	if err := out.flush(); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadFile(out.file.Name())

@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"ovs-offline/internal/ovsdb"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,12 +15,12 @@ import (
 
 func TestUndamagedFileIsCopiedByteForByte(t *testing.T) {
 	file, live := standalone(t)
-	dst, info, remarks := convert(t, file)
+	dst, info, remarks := standaloneFile(t, file)
 	noRemarks(t, remarks)
 	if !bytes.Equal(read(t, dst), read(t, file)) {
 		t.Error("the copy differs from the file")
 	}
-	if info.Name != OVS || info.Form != FormStandalone || info.Records != 9 || info.Version == "" {
+	if info.Name != ovsdb.OVS || info.Form != FormStandalone || info.Records != 9 || info.Version == "" {
 		t.Errorf("info = %+v", info)
 	}
 	if stat, err := os.Stat(dst); err != nil || stat.Mode().Perm() != 0o600 {
@@ -43,12 +44,12 @@ func TestAnonymisedRecordsAreServed(t *testing.T) {
 	want := anonymise.Replace(live)
 
 	s := serve(t, cleaned)
-	if s.content(t, OVS) == want {
+	if s.content(t, ovsdb.OVS) == want {
 		t.Fatal("ovsdb-server serves the anonymised file wholly: this test shows nothing")
 	}
 	s.stop()
 	cleaned = write(t, []byte(anonymise.Replace(string(read(t, file)))))
-	dst, info, remarks := convert(t, cleaned)
+	dst, info, remarks := standaloneFile(t, cleaned)
 	differ(t, served(t, dst), want)
 	wantRemark(t, remarks, "5 records rewritten", "all of them are served")
 	if info.Damaged != 5 || !strings.Contains(strings.Join(info.Damage, "\n"), "record 3 at offset") {
@@ -75,7 +76,7 @@ func hexOf(b byte) []byte { return []byte{"0123456789abcdef"[b>>4], "0123456789a
 
 func TestMangledUUIDsKeepRowsApartAndTogether(t *testing.T) {
 	file, live := standalone(t)
-	dst, _, remarks := convert(t, write(t, []byte(mangle(string(read(t, file))))))
+	dst, _, remarks := standaloneFile(t, write(t, []byte(mangle(string(read(t, file))))))
 	wantRemark(t, remarks, "UUIDs rewritten as MAC addresses")
 
 	// The first three and last twelve digits of each UUID are left: they name
@@ -95,12 +96,12 @@ func TestTornTailKeepsAllWholeRecords(t *testing.T) {
 	before := served(t, write(t, whole...))
 	newline := bytes.IndexByte(last, '\n') + 1
 	for _, cut := range []int{newline + 1, newline + 20, len(last) - 3} {
-		dst, _, remarks := convert(t, write(t, append(whole[:len(whole):len(whole)], last[:cut])...))
+		dst, _, remarks := standaloneFile(t, write(t, append(whole[:len(whole):len(whole)], last[:cut])...))
 		differ(t, served(t, dst), before)
 		wantRemark(t, remarks, "record 9, the last one", "cut off")
 	}
 	// Inside the header line there is no record yet, only bytes.
-	dst, _, remarks := convert(t, write(t, append(whole[:len(whole):len(whole)], last[:30])...))
+	dst, _, remarks := standaloneFile(t, write(t, append(whole[:len(whole):len(whole)], last[:30])...))
 	differ(t, served(t, dst), before)
 	wantRemark(t, remarks, "30 bytes", "of no record")
 }
@@ -121,7 +122,7 @@ func TestDestroyedRecordCostsOnlyWhatItHeld(t *testing.T) {
 		} {
 			parts := split(t, file)
 			parts[number-1] = destroy(parts[number-1])
-			dst, info, remarks := convert(t, write(t, parts...))
+			dst, info, remarks := standaloneFile(t, write(t, parts...))
 			content := served(t, dst)
 			if strings.Contains(content, gone.lost) && what != "overwritten" || !strings.Contains(content, gone.kept) ||
 				number > 4 && !strings.Contains(content, `"br-int"`) {
@@ -141,13 +142,13 @@ func TestGarbageBetweenRecordsIsLeftOut(t *testing.T) {
 	parts := split(t, file)
 	garbage := append(bytes.Repeat([]byte{0}, 5000), "OVSDB JSON x\n"...)
 	parts[4] = append(parts[4], garbage...)
-	dst, _, remarks := convert(t, write(t, parts...))
+	dst, _, remarks := standaloneFile(t, write(t, parts...))
 	differ(t, served(t, dst), live)
 	wantRemark(t, remarks, "5013 bytes", "of no record")
 
 	parts = split(t, file)
 	parts[4] = append(parts[4], "\n \n"...)
-	dst, info, remarks := convert(t, write(t, parts...))
+	dst, info, remarks := standaloneFile(t, write(t, parts...))
 	differ(t, served(t, dst), live)
 	noRemarks(t, remarks) // blank lines are not worth one, but ovsdb-server stops there
 	if info.Damaged != 0 {
@@ -158,14 +159,14 @@ func TestGarbageBetweenRecordsIsLeftOut(t *testing.T) {
 func TestGzipIsReadThrough(t *testing.T) {
 	file, live := standalone(t)
 	packed := pack(t, read(t, file))
-	dst, info, remarks := convert(t, write(t, packed))
+	dst, info, remarks := standaloneFile(t, write(t, packed))
 	noRemarks(t, remarks)
 	if !info.Gzip {
 		t.Error("Info does not tell of gzip")
 	}
 	differ(t, served(t, dst), live)
 
-	dst, info, remarks = convert(t, write(t, packed[:len(packed)-4]))
+	dst, info, remarks = standaloneFile(t, write(t, packed[:len(packed)-4]))
 	differ(t, served(t, dst), live)
 	wantRemark(t, remarks, "gzip stream breaks off")
 	if info.Damaged != 1 {
@@ -250,7 +251,7 @@ func TestInspectReadsRealForms(t *testing.T) {
 	}
 	defer in.Close()
 	info, err := Inspect(t.Context(), in)
-	if err != nil || info.Damaged != 0 || info.Records != 9 || info.Name != OVS {
+	if err != nil || info.Damaged != 0 || info.Records != 9 || info.Name != ovsdb.OVS {
 		t.Errorf("info = %+v, %v", info, err)
 	}
 	if want := strings.TrimSpace(run(t, "ovsdb-tool", "db-version", file)); info.Version != want {
@@ -258,8 +259,38 @@ func TestInspectReadsRealForms(t *testing.T) {
 	}
 }
 
+// TestSchemaHeadIsAsOVSDBToolPrintsIt compares ReadSchemaHead with ovsdb-tool.
+func TestSchemaHeadIsAsOVSDBToolPrintsIt(t *testing.T) {
+	needTools(t)
+	head, err := ReadSchemaHead(ovsSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, got := range map[string]string{"schema-name": head.Name, "schema-version": head.Version, "schema-cksum": head.Checksum} {
+		if want := strings.TrimSpace(run(t, "ovsdb-tool", command, ovsSchema)); got != want {
+			t.Errorf("%s: %q, ovsdb-tool prints %q", command, got, want)
+		}
+	}
+	asked, err := AskSchemaHead(t.Context(), local, ovsSchema)
+	if head.Checksum = ""; err != nil || asked != head {
+		t.Errorf("AskSchemaHead: %+v, %v, want %+v", asked, err, head)
+	}
+	for name, path := range map[string]string{"missing": "/nonexistent", "not a schema": write(t, []byte(`{"name":"X"}`))} {
+		if _, err := ReadSchemaHead(path); !errors.Is(err, ErrNoSchema) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestUpgradeConvertsToANewerSchemaOnly(t *testing.T) {
 	file, live := standalone(t)
+	upgrade := func(schema string) (string, error) {
+		head, err := ReadSchemaHead(schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Upgrade(t.Context(), local, file, schema, head)
+	}
 	schema := read(t, ovsSchema)
 	version := regexp.MustCompile(`"version": "[^"]*"`)
 	at := func(v string) string {
@@ -271,14 +302,14 @@ func TestUpgradeConvertsToANewerSchemaOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, older := range []string{ovsSchema, at("7.99.99")} {
-		if remark, err := Upgrade(t.Context(), local, file, older); err != nil || remark != "" {
+		if remark, err := upgrade(older); err != nil || remark != "" {
 			t.Errorf("%s: %q, %v", older, remark, err)
 		}
 		if !bytes.Equal(read(t, file), original) {
 			t.Fatalf("%s changed the file", older)
 		}
 	}
-	remark, err := Upgrade(t.Context(), local, file, at("10.0.0"))
+	remark, err := upgrade(at("10.0.0"))
 	if err != nil || !strings.Contains(remark, "to 10.0.0") {
 		t.Fatalf("%q, %v", remark, err)
 	}
@@ -294,7 +325,7 @@ func TestUpgradeConvertsToANewerSchemaOnly(t *testing.T) {
 	differ(t, served(t, file), live)
 
 	other := write(t, []byte(`{"name":"OVN_Northbound","version":"99.0.0","tables":{}}`))
-	if _, err := Upgrade(t.Context(), local, file, other); err == nil || !strings.Contains(err.Error(), "schema of OVN_Northbound") {
+	if _, err := upgrade(other); err == nil || !strings.Contains(err.Error(), "schema of OVN_Northbound") {
 		t.Errorf("another database's schema: %v", err)
 	}
 }

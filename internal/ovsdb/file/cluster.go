@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"encoding/json"
@@ -7,8 +7,8 @@ import (
 )
 
 // clusterHeader is the first record of a cluster member's file, and
-// clusterRecord any later one, as ovsdb(5) gives them under "Clustered Format"
-// and "Joining a Cluster". PrevData and Data are [schema, transaction].
+// clusterRecord any later one (ovsdb(5), "Clustered Format" and "Joining a
+// Cluster"). PrevData and Data are [schema, transaction].
 type clusterHeader struct {
 	ServerID        string            `json:"server_id"`
 	Name            string            `json:"name"`
@@ -23,47 +23,49 @@ type clusterRecord struct {
 	Data        []json.RawMessage `json:"data"`
 }
 
-// raftLog turns a cluster member's log into the transactions that its server
-// had applied. The rules are Raft's (Ongaro, "Consensus: Bridging Theory and
+// raftLog converts a cluster member's log to the transactions that its server
+// had applied, by Raft's rules (Ongaro, "Consensus: Bridging Theory and
 // Practice", 2014):
 //
-//   - An entry whose index is already taken replaces that entry and all that
-//     follow it (3.5, AppendEntries step 3; raft_apply_record() in ovsdb/raft.c).
+//   - An entry whose index is already taken replaces that entry and all later
+//     ones (3.5, AppendEntries step 3; raft_apply_record() in ovsdb/raft.c).
 //   - Only committed entries are applied (3.5, 3.6.3). ovsdb-server appends a
 //     commit_index record each time that index moves (raft_update_commit_index()
-//     in ovsdb/raft.c), so the last one says what its clients saw. A snapshot is
+//     in ovsdb/raft.c), so the last one shows what its clients saw. A snapshot is
 //     committed.
-//   - An entry with a schema starts an empty database of that schema, and its
+//   - An entry with a schema begins an empty database of that schema, and its
 //     transaction is the whole content (ovsdb(5)).
 //
 // `ovsdb-tool cluster-to-standalone` (3.1) follows none of the three: it writes
-// down every transaction it meets and the first schema only. After a schema
-// conversion, whose transaction is marked as a difference, it even cancels
-// columns out against themselves.
+// every transaction and the first schema only. After a schema conversion, whose
+// transaction is marked as a difference, it even cancels columns out against
+// themselves.
 type raftLog struct {
 	out         *output
-	next        int64     // the index after the last entry's
-	committed   int64     // the greatest index known to be committed
-	open        []pending // entries after committed, in order of index
+	next        int64      // the index after the last entry's
+	committed   int64      // the greatest index known to be committed
+	uncommitted []logEntry // entries after committed, in order of index
 	overwritten int
-	missing     int // entries that a jump in the indexes says are lost
+	missing     int // entries that the file lacks, by a gap in the indexes
 }
 
-// pending is an entry that may still be taken back: its index, and the end of
-// the output before it.
-type pending struct{ index, offset int64 }
+// logEntry is a log entry that may still be taken back.
+type logEntry struct {
+	index  int64
+	offset int64 // the end of the output before it
+}
 
 // begin writes the snapshot of the first record.
 func (l *raftLog) begin(head clusterHeader) error {
 	l.committed, l.next = head.PrevIndex, head.PrevIndex+1
-	if err := l.out.start(head.PrevData[0]); err != nil {
+	if err := l.out.addSchema(head.PrevData[0]); err != nil {
 		return err
 	}
 	return l.addData(head.PrevData[1])
 }
 
-// add takes one later record. It returns an error for text that is no record
-// of a cluster's log.
+// add adds one later record. The error for text that is not a record of a
+// cluster's log is an errNotRecord.
 func (l *raftLog) add(body []byte) (*clusterRecord, error) {
 	var r clusterRecord
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -71,8 +73,8 @@ func (l *raftLog) add(body []byte) (*clusterRecord, error) {
 	}
 	if r.CommitIndex > l.committed {
 		l.committed = r.CommitIndex
-		for len(l.open) > 0 && l.open[0].index <= l.committed {
-			l.open = l.open[1:]
+		for len(l.uncommitted) > 0 && l.uncommitted[0].index <= l.committed {
+			l.uncommitted = l.uncommitted[1:]
 		}
 	}
 	if r.Index == 0 {
@@ -97,13 +99,13 @@ func (l *raftLog) addEntry(r *clusterRecord) error {
 	}
 	l.next = r.Index + 1
 	if r.Index > l.committed {
-		l.open = append(l.open, pending{r.Index, l.out.offset})
+		l.uncommitted = append(l.uncommitted, logEntry{r.Index, l.out.offset})
 	}
 	if len(r.Data) == 0 {
 		return nil // a change of servers or timers
 	}
 	if !isNull(r.Data[0]) {
-		if err := l.out.start(r.Data[0]); err != nil {
+		if err := l.out.addSchema(r.Data[0]); err != nil {
 			return err
 		}
 	}
@@ -112,36 +114,34 @@ func (l *raftLog) addEntry(r *clusterRecord) error {
 
 // takeBack removes the entries from index on.
 func (l *raftLog) takeBack(index int64) error {
-	i := sort.Search(len(l.open), func(i int) bool { return l.open[i].index >= index })
-	if i == len(l.open) {
+	i := sort.Search(len(l.uncommitted), func(i int) bool { return l.uncommitted[i].index >= index })
+	if i == len(l.uncommitted) {
 		return nil
 	}
-	l.overwritten += len(l.open) - i
-	offset := l.open[i].offset
-	l.open = l.open[:i]
+	l.overwritten += len(l.uncommitted) - i
+	offset := l.uncommitted[i].offset
+	l.uncommitted = l.uncommitted[:i]
 	return l.out.cut(offset)
 }
 
-// finish removes the entries that were never committed and tells how many.
+// finish removes the entries that were never committed and returns their number.
 func (l *raftLog) finish() (int, error) {
-	if len(l.open) == 0 {
+	if len(l.uncommitted) == 0 {
 		return 0, nil
 	}
-	n := len(l.open)
-	return n, l.out.cut(l.open[0].offset)
+	return len(l.uncommitted), l.out.cut(l.uncommitted[0].offset)
 }
 
-func (l *raftLog) addData(txn json.RawMessage) error {
-	if isNull(txn) {
+func (l *raftLog) addData(transaction json.RawMessage) error {
+	if isNull(transaction) {
 		return nil
 	}
-	return l.out.add(txn)
+	return l.out.add(transaction)
 }
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// errNotRecord tells of a record that has to be left out; any other error is
-// one of writing.
-type errNotRecord struct{ why error }
+// errNotRecord is the reason to leave a record out.
+type errNotRecord struct{ reason error }
 
-func (e errNotRecord) Error() string { return e.why.Error() }
+func (e errNotRecord) Error() string { return e.reason.Error() }

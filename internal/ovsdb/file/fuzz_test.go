@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"bytes"
@@ -72,38 +72,12 @@ func FuzzRebuild(f *testing.F) {
 		if _, err := rebuild(t.Context(), out, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := out.buf.Flush(); err != nil {
+		if err := out.flush(); err != nil {
 			t.Fatal(err)
 		}
 		info, err := Inspect(t.Context(), bytes.NewReader(read(t, out.file.Name())))
 		if err != nil || info.Damaged > 0 || info.Records > 2 {
 			t.Errorf("%q and %q add up to %+v, %v", first, second, info, err)
-		}
-	})
-}
-
-func FuzzListing(f *testing.F) {
-	for _, pattern := range []string{"*list_interface", "*list_Open_vSwitch", "*list_bridge"} {
-		captures.Captured(f, pattern, 4096, func(content []byte) { f.Add(string(content)) })
-	}
-	f.Add("_uuid : x\n_uuid               : 0190fe17-d1ae-7091-a034-22ade2121dc0\r\na: b\nname                : \"\x1b[1m\"\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		records, err := Listing(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		size := 0
-		for _, r := range records {
-			size += len(r.UUID)
-			for _, v := range r.Columns {
-				size += len(v.Column) + len(v.Text)
-				if strings.ContainsAny(v.Column, " :-\n") || v.Column[0] == '-' || strings.Contains(v.Text, "\n") {
-					t.Errorf("column %q: %q", v.Column, v.Text)
-				}
-			}
-		}
-		if size > len(text) {
-			t.Errorf("%d bytes were made of %d", size, len(text))
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"context"

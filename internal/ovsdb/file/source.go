@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"bufio"
@@ -11,25 +11,18 @@ import (
 	"strconv"
 )
 
-// source is a database file being read: its records in order, and what has
-// been learned so far. The first record is parsed when it is opened.
+// source is a database file being read: its records in order, and what they have
+// shown so far. Its first record is parsed when it is opened.
 type source struct {
 	info   Info
 	scan   *scanner
 	before int64         // bytes before the first record
-	first  *record       // until next has handed it out
+	first  *record       // until next has returned it
 	head   clusterHeader // of a clustered file
 	packed *unpacked     // of a gzip'd file
 }
 
-// schemaHead is what a schema record says of the database (RFC 7047, 3.2).
-type schemaHead struct {
-	Name    string                     `json:"name"`
-	Version string                     `json:"version"`
-	Tables  map[string]json.RawMessage `json:"tables"`
-}
-
-// newSource reads the first record, by which a file is known.
+// newSource opens a database file and identifies it by its first record.
 func newSource(ctx context.Context, r io.Reader) (*source, error) {
 	s := &source{}
 	if err := s.open(ctx, r); err != nil {
@@ -54,25 +47,22 @@ func (s *source) open(ctx context.Context, r io.Reader) error {
 		start, _ = in.Peek(512)
 	}
 	if len(start) == 0 {
-		return errEmpty()
+		return fmt.Errorf("%w: collect it again", ErrEmpty)
 	}
 	s.scan = newScanner(in)
 	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
 		if stat, err := file.Stat(); err == nil {
-			s.scan.most = stat.Size()
+			s.scan.maxSize = stat.Size()
 			if stat.Mode().IsRegular() {
-				s.scan.file, _ = r.(anywhere)
+				s.scan.file, _ = r.(randomAccess)
 			}
 		}
 	}
 	if s.before, err = s.scan.skip(); err != nil {
 		return fmt.Errorf("reading the database: %w", err)
 	}
-	if s.scan.ahead == nil && looksLikeRows(start) {
-		return tailed("it starts inside a record, and no other follows")
-	}
 	if s.scan.ahead == nil {
-		return fmt.Errorf("%w: it is %s%s", ErrNotDatabase, looksLike(start), s.inside())
+		return s.unknown(start)
 	}
 	if s.first, err = s.scan.next(); err != nil {
 		return fmt.Errorf("reading the database: %w", err)
@@ -84,27 +74,32 @@ func (s *source) open(ctx context.Context, r io.Reader) error {
 	return s.identify()
 }
 
-// close ends the use of a source.
+// close closes the unpacked copy of a gzip'd file.
 func (s *source) close() {
 	if s.packed != nil {
 		s.packed.file.Close()
 	}
 }
 
-func errEmpty() error { return fmt.Errorf("%w: collect it again", ErrEmpty) }
-
-func (s *source) inside() string {
-	if s.info.Gzip {
-		return ", inside gzip"
+// unknown returns the error for a file without any record that starts so.
+func (s *source) unknown(start []byte) error {
+	for _, row := range []string{`["uuid","`, `["map",[`, `["set",[`} {
+		if bytes.Contains(start, []byte(row)) {
+			return errTailed("it starts inside a record, and no other follows")
+		}
 	}
-	return ""
+	inside := ""
+	if s.info.Gzip {
+		inside = ", inside gzip"
+	}
+	return fmt.Errorf("%w: it is %s%s", ErrNotDatabase, describeStart(start), inside)
 }
 
-// tailed tells of a file whose first record is lost. sos does this to files
-// above its size limit.
-func tailed(why string) error {
+// errTailed returns the error for a file without its first record. `sos report`
+// keeps only the end of files above its size limit.
+func errTailed(reason string) error {
 	return fmt.Errorf("%w (%s), and with it the schema: no server can serve it; "+
-		"collect again with `sos report --all-logs`, or take `ovsdb-client backup`", ErrTailed, why)
+		"collect again with `sos report --all-logs`, or use `ovsdb-client backup`", ErrTailed, reason)
 }
 
 // identify reads name, version and form from the first record.
@@ -131,7 +126,7 @@ func (s *source) identifyCluster() error {
 		return fmt.Errorf("%w (made by `ovsdb-tool join-cluster`); collect %s from another member of its cluster",
 			ErrJoinOnly, s.head.Name)
 	case s.head.ServerID == "":
-		return tailed("record 1 is not a cluster's first one")
+		return errTailed("record 1 is not the first record of a cluster member")
 	case len(s.head.PrevData) != 2:
 		return fmt.Errorf("%w: no snapshot in record 1; collect %s from another member of its cluster",
 			ErrJoinOnly, s.head.Name)
@@ -139,26 +134,35 @@ func (s *source) identifyCluster() error {
 	return s.readSchema(s.head.PrevData[0])
 }
 
-// readSchema takes name and version from a schema.
-func (s *source) readSchema(schema []byte) error {
-	var head schemaHead
-	err := json.Unmarshal(schema, &head)
-	if err != nil || head.Tables == nil {
-		return tailed("record 1 is not a schema")
+// readSchema reads name and version of the first schema.
+func (s *source) readSchema(text []byte) error {
+	schema, err := parseSchemaHead(text)
+	if err != nil {
+		return errTailed("record 1 is not a schema")
 	}
-	s.info.Name, s.info.Version = head.Name, head.Version
+	s.info.Name, s.info.Version = schema.Name, schema.Version
 	return nil
 }
 
-// noteSchema takes the version from a cluster entry that changes the schema.
+// noteSchema reads the version from a cluster entry that changes the schema.
 func (s *source) noteSchema(data []json.RawMessage) {
-	var head schemaHead
-	if len(data) == 2 && json.Unmarshal(data[0], &head) == nil && head.Tables != nil {
-		s.info.Version = head.Version
+	if len(data) != 2 {
+		return
+	}
+	if schema, err := parseSchemaHead(data[0]); err == nil {
+		s.info.Version = schema.Version
 	}
 }
 
-// next returns the records in order, the first one too, and io.EOF at the end.
+// magic returns the first word of the header lines of the file's form.
+func (s *source) magic() string {
+	if s.info.Form == FormClustered {
+		return "CLUSTER"
+	}
+	return "JSON"
+}
+
+// next returns the records in order, the first one included, and io.EOF at the end.
 func (s *source) next() (*record, error) {
 	if r := s.first; r != nil {
 		s.first = nil
@@ -166,11 +170,10 @@ func (s *source) next() (*record, error) {
 	}
 	r, err := s.scan.next()
 	switch {
-	case err == io.EOF && s.packed != nil && s.packed.cut != nil && !s.packed.told:
-		s.packed.told = true
-		s.info.damage("the gzip stream is cut off or broken at its end: %v", s.packed.cut)
-		return nil, err
 	case err == io.EOF:
+		if s.packed != nil && s.packed.broken != nil {
+			s.info.damage("the gzip stream is cut off or broken at its end: %v", s.packed.broken)
+		}
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("reading record %d: %w", s.scan.number, err)
@@ -179,52 +182,40 @@ func (s *source) next() (*record, error) {
 	return r, nil
 }
 
-// check counts a record and notes what is wrong with it.
+// check counts a record and notes its damage.
 func (s *source) check(r *record) {
 	s.info.Records++
 	where := fmt.Sprintf("record %d at offset %d", r.number, r.offset)
 	switch {
 	case r.stray() > 0:
-		s.info.damage("%s: followed by %d bytes that are no record", where, r.stray())
+		s.info.damage("%s: followed by %d bytes that belong to no record", where, r.stray())
 	case r.intact:
 	case r.last && r.size < r.length && !json.Valid(r.body):
 		s.info.damage("%s: cut off after %d of %d bytes", where, r.size, r.length)
 	case r.size != r.length:
-		s.info.damage("%s: %d bytes where its header says %d", where, r.size, r.length)
+		s.info.damage("%s: %d bytes, but its header says %d", where, r.size, r.length)
 	default:
 		s.info.damage("%s: its text does not have the SHA-1 sum of its header", where)
 	}
 }
 
-// looksLikeRows tells whether start is from the middle of a record.
-func looksLikeRows(start []byte) bool {
-	for _, sign := range []string{`["uuid","`, `["map",[`, `["set",[`} {
-		if bytes.Contains(start, []byte(sign)) {
-			return true
-		}
-	}
-	return false
-}
-
-// looksLike says what the first bytes of a file look like to a person.
-func looksLike(start []byte) string {
-	for _, kind := range []struct{ magic, name string }{
+// describeStart describes a file by its first bytes.
+func describeStart(start []byte) string {
+	for _, format := range []struct{ magic, name string }{
 		{"\x1f\x8b", "gzip data: unpack it once more"},
 		{"\xfd7zXZ\x00", "xz data: unpack it with `xz -d` first"},
 		{"BZh", "bzip2 data: unpack it with `bunzip2` first"},
 		{"\x28\xb5\x2f\xfd", "zstd data: unpack it with `zstd -d` first"},
 		{"PK\x03\x04", "a zip archive: unpack it first"},
 		{"\x7fELF", "a program"},
+		{"OVSDB ", "cut inside the first header line: collect it again"},
 	} {
-		if bytes.HasPrefix(start, []byte(kind.magic)) {
-			return kind.name
+		if bytes.HasPrefix(start, []byte(format.magic)) {
+			return format.name
 		}
 	}
 	if len(start) > 262 && bytes.Equal(start[257:262], []byte("ustar")) {
 		return "a tar archive: unpack it first"
-	}
-	if bytes.HasPrefix(start, []byte("OVSDB ")) {
-		return "cut inside the first header line: collect it again"
 	}
 	start = bytes.TrimSpace(start[:min(len(start), 48)])
 	if bytes.ContainsFunc(start, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0xfffd }) {

@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"ovs-offline/internal/ovsdb"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -115,7 +116,7 @@ func (s *server) vsctl(t *testing.T, commands ...string) {
 func served(t *testing.T, file string) string {
 	t.Helper()
 	s := serve(t, file)
-	content := s.content(t, OVS)
+	content := s.content(t, ovsdb.OVS)
 	log := read(t, s.log)
 	if bytes.Contains(log, []byte("|WARN|")) || bytes.Contains(log, []byte("|ERR|")) {
 		t.Errorf("ovsdb-server complains of %s:\n%s", file, log)
@@ -149,7 +150,7 @@ func standalone(t *testing.T) (file, content string) {
 	run(t, "ovsdb-tool", "create", file, ovsSchema)
 	s := serve(t, file)
 	s.populate(t)
-	content = s.content(t, OVS)
+	content = s.content(t, ovsdb.OVS)
 	s.stop()
 	return file, content
 }
@@ -166,13 +167,13 @@ func clustered(t *testing.T) (file string, s *server) {
 	file = filepath.Join(dir, "db")
 	run(t, "ovsdb-tool", "create-cluster", file, ovsSchema, "unix:"+filepath.Join(dir, "raft"))
 	s = serve(t, file)
-	run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, OVS, "connected")
+	run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, ovsdb.OVS, "connected")
 	s.populate(t)
 	return file, s
 }
 
-// convert runs Standalone into a fresh file.
-func convert(t *testing.T, src string) (dst string, info Info, remarks []string) {
+// standaloneFile runs Standalone into a fresh file.
+func standaloneFile(t *testing.T, src string) (dst string, info Info, remarks []string) {
 	t.Helper()
 	dst = filepath.Join(t.TempDir(), "fresh.db")
 	info, remarks, err := Standalone(t.Context(), src, dst)

@@ -1,4 +1,4 @@
-package ovsdb
+package file
 
 import (
 	"compress/flate"
@@ -14,42 +14,42 @@ import (
 	"ovs-offline/internal/interrupt"
 )
 
-// unpacked is what a gzip stream holds, in a file that has no name any more: a
-// record can be read again there, and none has to fit into memory.
+// unpacked is the content of a gzip stream in a file without a name: records can
+// be read there again, so none has to fit into memory.
 type unpacked struct {
-	file *os.File
-	cut  error // how the stream broke off; nil where it is whole
-	told bool
+	file   *os.File
+	broken error // why the stream ended early; nil where it is complete
 }
 
-// No database packs to less: its text is UUIDs for a good part.
+// A database does not compress by more than maxRatio, because much of its text
+// is UUIDs. The first freeSize bytes may have any ratio.
 const (
-	freely    = 64 << 20 // bytes that may come out of however few
-	mostRatio = 100
+	freeSize = 64 << 20
+	maxRatio = 100
 )
 
-// unpack reads a gzip stream to its end. One that is cut off or broken ends
-// early rather than failing: what came before is a database with a torn tail.
+// unpack reads a gzip stream to its end. A stream that is cut off or broken ends
+// early without an error: its content is a database that is cut off.
 func unpack(ctx context.Context, r io.Reader, folder string) (*unpacked, error) {
 	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
 	zip, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: gzip data that cannot be unpacked: %w", ErrNotDatabase, err)
 	}
-	file, err := nameless(folder)
+	file, err := unnamedFile(folder)
 	if err != nil {
 		return nil, fmt.Errorf("unpacking a database: %w", err)
 	}
-	u := &unpacked{file: file}
 	for size := int64(0); err == nil; {
 		var n int64
 		n, err = io.CopyN(file, zip, 1<<20)
-		if size += n; size > freely && size/mostRatio > packed.N {
-			err = fmt.Errorf("%w: it unpacks to over %d times its size", ErrNotDatabase, mostRatio)
+		if size += n; size > freeSize && size/maxRatio > packed.N {
+			err = fmt.Errorf("%w: it unpacks to over %d times its size", ErrNotDatabase, maxRatio)
 		}
 	}
+	u := &unpacked{file: file}
 	if isBroken(err) {
-		u.cut = err
+		u.broken = err
 	} else if !errors.Is(err, io.EOF) {
 		file.Close()
 		return nil, err
@@ -66,9 +66,9 @@ func isBroken(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt)
 }
 
-// nameless makes a file that vanishes with its use: in a folder, or where that
-// can't be written in, in that for temporary files.
-func nameless(folder string) (*os.File, error) {
+// unnamedFile makes a file that vanishes when it is closed, in a folder or, where
+// that cannot be written to, in the folder for temporary files.
+func unnamedFile(folder string) (*os.File, error) {
 	file, err := os.CreateTemp(folder, ".unpacked-*")
 	if err != nil {
 		if file, err = os.CreateTemp("", "ovs-offline-unpacked-*"); err != nil {
@@ -82,7 +82,7 @@ func nameless(folder string) (*os.File, error) {
 	return file, nil
 }
 
-// folderOf is where a file stands; "" for what is none.
+// folderOf returns the folder of a file, "" for another reader.
 func folderOf(r io.Reader) string {
 	if file, ok := r.(interface{ Name() string }); ok {
 		return filepath.Dir(file.Name())

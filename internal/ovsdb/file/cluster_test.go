@@ -1,10 +1,11 @@
-package ovsdb
+package file
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"ovs-offline/internal/ovsdb"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,10 +14,10 @@ import (
 
 func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
 	file, s := clustered(t)
-	live := s.content(t, OVS)
-	dst, info, remarks := convert(t, file)
+	live := s.content(t, ovsdb.OVS)
+	dst, info, remarks := standaloneFile(t, file)
 	noRemarks(t, remarks)
-	if info.Form != FormClustered || info.Name != OVS || info.Damaged != 0 {
+	if info.Form != FormClustered || info.Name != ovsdb.OVS || info.Damaged != 0 {
 		t.Errorf("info = %+v", info)
 	}
 	differ(t, served(t, dst), live)
@@ -29,11 +30,11 @@ func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
 	// After compaction the data stands in the first record.
 	run(t, "ovs-appctl", "-t", s.ctl, "ovsdb-server/compact")
 	s.vsctl(t, "add-port br-int p3")
-	live = s.content(t, OVS)
+	live = s.content(t, ovsdb.OVS)
 	if text := string(split(t, file)[0]); !strings.Contains(text, `"p2"`) {
 		t.Fatal("compaction left no snapshot: this test shows nothing")
 	}
-	dst, _, remarks = convert(t, file)
+	dst, _, remarks = standaloneFile(t, file)
 	noRemarks(t, remarks)
 	differ(t, served(t, dst), live)
 }
@@ -46,8 +47,8 @@ func TestSchemaChangeStartsOver(t *testing.T) {
 	schema = regexp.MustCompile(`"cksum": "[^"]*",`).ReplaceAll(schema, nil)
 	run(t, "ovsdb-client", "--timeout=20", "convert", s.remote, write(t, schema))
 	s.vsctl(t, "add-port br-int p3")
-	live := s.content(t, OVS)
-	dst, info, remarks := convert(t, file)
+	live := s.content(t, ovsdb.OVS)
+	dst, info, remarks := standaloneFile(t, file)
 	noRemarks(t, remarks)
 	if info.Version != "99.0.0" {
 		t.Errorf("version = %s", info.Version)
@@ -66,7 +67,7 @@ func TestFollowersFileIsServed(t *testing.T) {
 	leader, s := clustered(t)
 	dir := filepath.Dir(leader)
 	file := filepath.Join(dir, "db2")
-	run(t, "ovsdb-tool", "join-cluster", file, OVS, "unix:"+filepath.Join(dir, "raft2"), "unix:"+filepath.Join(dir, "raft"))
+	run(t, "ovsdb-tool", "join-cluster", file, ovsdb.OVS, "unix:"+filepath.Join(dir, "raft2"), "unix:"+filepath.Join(dir, "raft"))
 
 	_, _, err := Standalone(t.Context(), file, filepath.Join(t.TempDir(), "dst"))
 	if !errors.Is(err, ErrJoinOnly) || !strings.Contains(err.Error(), "join-cluster") || !strings.Contains(err.Error(), "another member") {
@@ -74,15 +75,15 @@ func TestFollowersFileIsServed(t *testing.T) {
 	}
 
 	follower := serve(t, file)
-	run(t, "ovsdb-client", "--timeout=20", "wait", follower.remote, OVS, "connected")
+	run(t, "ovsdb-client", "--timeout=20", "wait", follower.remote, ovsdb.OVS, "connected")
 	s.vsctl(t, "add-port br-int p3")
-	live := s.content(t, OVS)
+	live := s.content(t, ovsdb.OVS)
 	for range 100 {
-		if run(t, "ovsdb-client", "--timeout=20", "--no-leader-only", "-f", "json", "--pretty", "dump", follower.remote, OVS) == live {
+		if run(t, "ovsdb-client", "--timeout=20", "--no-leader-only", "-f", "json", "--pretty", "dump", follower.remote, ovsdb.OVS) == live {
 			break
 		}
 	}
-	dst, _, remarks := convert(t, file)
+	dst, _, remarks := standaloneFile(t, file)
 	noRemarks(t, remarks)
 	differ(t, served(t, dst), live)
 }
@@ -125,7 +126,7 @@ func TestReplacedEntriesAreLeftOut(t *testing.T) {
 		entry(n+1, term+1, root, "kept1"), entry(n+2, term+1, root, "pended"),
 		entry(n+2, term+2, root, "kept2"), commit(n + 2)}
 	made := write(t, log...)
-	dst, _, remarks := convert(t, made)
+	dst, _, remarks := standaloneFile(t, made)
 	got := served(t, dst)
 	for _, key := range []string{"stale1", "stale2", "stale3", "pended"} {
 		if strings.Contains(got, key) {
@@ -136,7 +137,7 @@ func TestReplacedEntriesAreLeftOut(t *testing.T) {
 		t.Error("an entry that stayed is not served")
 	}
 	wantRemark(t, remarks, "4 entries", "replaced by a later leader")
-	differ(t, got, serve(t, writeOver(t, file, log...)).content(t, OVS))
+	differ(t, got, serve(t, writeOver(t, file, log...)).content(t, ovsdb.OVS))
 }
 
 // writeOver puts parts in the place of a cluster member's file, so that a
@@ -152,10 +153,10 @@ func writeOver(t *testing.T, file string, parts ...[]byte) string {
 
 func TestUncommittedEntriesAreLeftOut(t *testing.T) {
 	file, s := clustered(t)
-	live, root := s.content(t, OVS), rootUUID(t, s)
+	live, root := s.content(t, ovsdb.OVS), rootUUID(t, s)
 	s.stop()
 	n, term := lastIndex(t, file)
-	dst, _, remarks := convert(t, write(t, read(t, file), entry(n+1, term, root, "a"), entry(n+2, term, root, "b")))
+	dst, _, remarks := standaloneFile(t, write(t, read(t, file), entry(n+1, term, root, "a"), entry(n+2, term, root, "b")))
 	differ(t, served(t, dst), live)
 	wantRemark(t, remarks, "2 entries", "not committed yet")
 }
@@ -169,22 +170,22 @@ func TestReplacedSchemaChangeBringsTheOldContentBack(t *testing.T) {
 	change := rec("CLUSTER", fmt.Sprintf(`{"term":%d,"index":%d,"eid":"0190fe17-d1ae-7091-a034-000000000001",`+
 		`"data":[{"name":"Open_vSwitch","version":"99.0.0","tables":{}},{}]}`, term, n+1))
 	log := [][]byte{read(t, file), change, entry(n+2, term, root, "stale"), entry(n+1, term+1, root, "kept"), commit(n + 1)}
-	dst, _, remarks := convert(t, write(t, log...))
+	dst, _, remarks := standaloneFile(t, write(t, log...))
 	wantRemark(t, remarks, "2 entries", "replaced by a later leader")
 	got := served(t, dst)
 	if !strings.Contains(got, "kept") || strings.Contains(got, "stale") {
 		t.Errorf("served: %s", got)
 	}
-	differ(t, got, serve(t, writeOver(t, file, log...)).content(t, OVS))
+	differ(t, got, serve(t, writeOver(t, file, log...)).content(t, ovsdb.OVS))
 }
 
 func TestTornAndAnonymisedClusterMember(t *testing.T) {
 	file, s := clustered(t)
-	live := s.content(t, OVS)
+	live := s.content(t, ovsdb.OVS)
 	s.stop()
 	text := []byte(anonymise.Replace(string(read(t, file))))
 	text = append(text, entry(1000, 1, "0190fe17-d1ae-7091-a034-22ade2121dc0", "torn")[:90]...)
-	dst, _, remarks := convert(t, write(t, text))
+	dst, _, remarks := standaloneFile(t, write(t, text))
 	differ(t, served(t, dst), anonymise.Replace(live))
 	wantRemark(t, remarks, "rewritten")
 	wantRemark(t, remarks, "the last one", "cut off")
@@ -199,7 +200,7 @@ func TestDestroyedClusterEntryCostsOnlyWhatItHeld(t *testing.T) {
 			parts[i] = bytes.Replace(part, []byte(`":{`), []byte(`:{`), 1)
 		}
 	}
-	dst, _, remarks := convert(t, write(t, parts...))
+	dst, _, remarks := standaloneFile(t, write(t, parts...))
 	got := served(t, dst)
 	if strings.Contains(got, `"vx"`) || !strings.Contains(got, `"p2"`) || !strings.Contains(got, `"br-int"`) {
 		t.Errorf("remarks %q, served:\n%s", remarks, got)
