@@ -21,7 +21,7 @@ import (
 // The runtimes besides the container engines, as the command line spells them.
 const (
 	Auto    = "auto"
-	Process = "process"
+	Process = process.Name
 )
 
 // Names lists the runtimes that the command line takes.

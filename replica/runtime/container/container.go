@@ -41,7 +41,7 @@ type Options struct {
 	Scratch string   // a folder inside one of them, for this package alone
 	Version string   // of ovs-offline
 
-	StartTimeout time.Duration // bound of one daemon's start (see daemon.Patience); 0 means 30 s
+	StartTimeout time.Duration // bound of one daemon's start (see daemon.StartTimeout); 0 means 30 s
 	StopTimeout  time.Duration // how long a daemon may take to end by itself; 0 means 5 s
 }
 
@@ -138,7 +138,7 @@ const removal = 20 * time.Second
 // launch makes and starts a container and waits until it is ready. On any error
 // nothing of it is left.
 func (r *Runtime) launch(ctx context.Context, s Spec, d runtime.Daemon, ready func() bool) (id string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, daemon.Patience(r.options.StartTimeout, d))
+	ctx, cancel := context.WithTimeout(ctx, daemon.StartTimeout(r.options.StartTimeout, d))
 	defer cancel()
 	if err := r.clearName(ctx, s.Name, d.Role); err != nil {
 		return "", err
@@ -204,7 +204,7 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("it was not ready within %v: %w%s", daemon.Patience(r.options.StartTimeout, d), ctx.Err(), r.lastWords(context.WithoutCancel(ctx), id, d))
+				return fmt.Errorf("it was not ready within %v: %w%s", daemon.StartTimeout(r.options.StartTimeout, d), ctx.Err(), r.lastWords(context.WithoutCancel(ctx), id, d))
 			}
 			return ctx.Err()
 		case <-time.After(pause):
@@ -221,7 +221,7 @@ func (r *Runtime) lastWords(ctx context.Context, id string, d runtime.Daemon) st
 	defer cancel()
 	said, _ := r.options.Engine.Log(ctx, id, 10*most) // what can be had of it
 	if d.Log != "" {
-		raw, _ := os.ReadFile(errorsOf(d)) // there is none where it did not come so far
+		raw, _ := os.ReadFile(stderrOf(d)) // there is none where it did not come so far
 		said += string(raw)
 	}
 	var kept []string

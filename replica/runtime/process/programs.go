@@ -1,3 +1,5 @@
+// Package process runs a replica's daemons as local processes, each in an empty user
+// and network namespace of its own where the system allows that.
 package process
 
 import (
@@ -11,15 +13,17 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// WrapperMark is the name of a file whose presence says that a directory holds
-// a replica's tool wrappers. Whoever looks for a real tool skips the directory:
-// a wrapper would point the tool at its own replica.
+// Name is the name of the runtime, as the command line spells it.
+const Name = "process"
+
+// WrapperMark is the name of a file that marks a directory of a replica's wrappers.
+// A search for tools skips the directory: a wrapper runs the tool on its own replica.
 const WrapperMark = ".ovs-offline-wrappers"
 
-// Find returns the path of a program, looked for in PATH and then in the
-// directories of system programs, which an ordinary user's PATH often lacks.
-// The error for a missing one names the package that has it and wraps
-// runtime.ErrNotInstalled and exec.ErrNotFound.
+// Find returns the path of a program. It searches PATH and then the directories of
+// system programs, which an ordinary user's PATH often lacks. The error for a
+// missing program names its package and wraps runtime.ErrNotInstalled and
+// exec.ErrNotFound.
 func Find(program string) (string, error) {
 	if strings.ContainsRune(program, '/') {
 		return program, nil
@@ -35,7 +39,7 @@ func Find(program string) (string, error) {
 	return "", fmt.Errorf("%s is %w: %s (%w)", program, runtime.ErrNotInstalled, PackageHint(program), exec.ErrNotFound)
 }
 
-// Missing is nil when all programs are installed, else an error that names
+// Missing returns nil where all programs are installed, else an error that names
 // each missing one and its package.
 func Missing(programs ...string) error {
 	var missing []error
@@ -67,8 +71,8 @@ func PackageHint(program string) string {
 	return "Debian and Ubuntu have it in " + debian + ", Fedora in " + fedora
 }
 
-// searchPath is the caller's PATH and the directories of system programs.
-// Relative entries are left out: what they mean depends on where one stands.
+// searchPath returns the absolute directories in the caller's PATH, and those of
+// system programs.
 func searchPath() []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
