@@ -167,7 +167,7 @@ func (r *Runtime) clearName(ctx context.Context, name, role string) error {
 	case err != nil:
 		return fmt.Errorf("starting %s: %w", role, err)
 	case !r.owns(c):
-		return fmt.Errorf("starting %s: the %s container %s was not made by ovs-offline for this working directory, and stays: rename it, remove it, or use another working directory (-w)", role, r.Name(), name)
+		return fmt.Errorf("starting %s: the %s container %s was not made by ovs-offline for this working directory, and is left alone: rename it, remove it, or use another working directory (-w)", role, r.Name(), name)
 	case c.Running:
 		return fmt.Errorf("%s: %w in container %s", role, runtime.ErrRunning, name)
 	}
