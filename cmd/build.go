@@ -12,6 +12,7 @@ import (
 	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/runtime/choose"
+	"ovs-offline/replica/runtime/engine"
 )
 
 // building are the flags of build.
@@ -34,11 +35,11 @@ func newBuild(o *options) *cobra.Command {
 			if err := b.check(); err != nil {
 				return err
 			}
-			engine, err := o.imageEngine(c.Context())
+			e, err := o.imageEngine(c.Context())
 			if err != nil {
 				return err
 			}
-			made, err := o.build(c.Context(), engine, b)
+			made, err := o.build(c.Context(), e, b)
 			if err != nil {
 				return err
 			}
@@ -66,20 +67,20 @@ func (b *building) check() error {
 }
 
 // imageEngine is the engine that the flags name.
-func (o *options) imageEngine(ctx context.Context) (image.Engine, error) {
+func (o *options) imageEngine(ctx context.Context) (*engine.Engine, error) {
 	switch o.runtime {
 	case choose.Auto:
-		return image.Connect(ctx, "")
+		return engine.ConnectAny(ctx)
 	case choose.Process:
 		return nil, fmt.Errorf("%w: local processes need no image; build takes --runtime podman or docker", errUsage)
 	}
-	return image.Connect(ctx, o.runtime)
+	return engine.Connect(ctx, o.runtime)
 }
 
-func (o *options) build(ctx context.Context, engine image.Engine, b building) (image.Made, error) {
+func (o *options) build(ctx context.Context, e *engine.Engine, b building) (image.Made, error) {
 	if !b.fromHost {
 		progress := &escaping{out: o.Err}
-		made, err := b.Run(ctx, engine, version, progress)
+		made, err := b.Run(ctx, e, version, progress)
 		return made, errors.Join(err, progress.end())
 	}
 	fmt.Fprintln(o.Err, "collecting the installed tools")
@@ -87,8 +88,8 @@ func (o *options) build(ctx context.Context, engine image.Engine, b building) (i
 	if err != nil {
 		return image.Made{}, err
 	}
-	fmt.Fprintf(o.Err, "loading %d MB into %s\n", host.Size()/1e6, engine.Name())
-	return host.Load(ctx, engine, b.Name, version)
+	fmt.Fprintf(o.Err, "loading %d MB into %s\n", host.Size()/1e6, e.Name())
+	return host.Load(ctx, e, b.Name, version)
 }
 
 func (o *options) printMade(made image.Made, output string) error {

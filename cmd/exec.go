@@ -42,13 +42,13 @@ func newExec(o *options) *cobra.Command {
 }
 
 func (o *options) exec(c *cobra.Command, wd *workdir.Dir, argv []string) error {
-	place := o.place(wd)
-	state, err := o.running(c.Context(), place, wd)
+	runtimes := o.runtimes(wd)
+	state, err := o.running(c.Context(), runtimes, wd)
 	if err != nil {
 		return err
 	}
 	run := runtime.Command{Argv: argv, Stdin: os.Stdin, Stdout: o.Out, Stderr: o.Err, Terminal: isTerminal(os.Stdin) && isTerminal(os.Stdout)}
-	executor, err := place.Executor(c.Context(), state.Runtime, run.Terminal)
+	executor, err := runtimes.Executor(c.Context(), state.Runtime, run.Terminal)
 	if err != nil {
 		return fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
 	}

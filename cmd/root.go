@@ -22,6 +22,7 @@ import (
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/choose"
+	"ovs-offline/replica/runtime/engine"
 )
 
 // Exit codes.
@@ -168,7 +169,7 @@ func blameArguments(c *cobra.Command) {
 // checkRuntime makes one name of the flags for the runtime.
 func (o *options) checkRuntime() error {
 	if o.podman {
-		o.runtime = choose.Podman
+		o.runtime = engine.Podman
 	}
 	if !slices.Contains(choose.Names(), o.runtime) {
 		return fmt.Errorf("%w: --runtime (or OVS_OFFLINE_RUNTIME) takes one of %s, not %q", errUsage, strings.Join(choose.Names(), ", "), o.runtime)
@@ -178,24 +179,24 @@ func (o *options) checkRuntime() error {
 
 // running tells what runs in the workdir. Where replica.json is lost, all runtimes
 // are asked.
-func (o *options) running(ctx context.Context, place *choose.Place, wd *workdir.Dir) (replica.State, error) {
-	return replica.Find(ctx, wd, func() []runtime.Runtime { return place.All(ctx) })
+func (o *options) running(ctx context.Context, runtimes *choose.Runtimes, wd *workdir.Dir) (replica.State, error) {
+	return replica.Find(ctx, wd, func() []runtime.Runtime { return runtimes.All(ctx) })
 }
 
 // reachable returns an error when the workdir's replica runs in an engine that
 // does not answer: nothing can be ended there.
-func (o *options) reachable(ctx context.Context, place *choose.Place, wd *workdir.Dir) error {
+func (o *options) reachable(ctx context.Context, runtimes *choose.Runtimes, wd *workdir.Dir) error {
 	name, err := replica.Touched(wd)
 	if err != nil || name == "" {
 		return nil // then it is looked for in all that answer
 	}
-	if err := place.Check(ctx, name); err != nil {
+	if _, err := runtimes.Named(ctx, name); err != nil {
 		return fmt.Errorf("the replica in %s was started in %s, and can't be ended: %w", wd.Path(), name, err)
 	}
 	return nil
 }
 
-func (o *options) place(wd *workdir.Dir) *choose.Place { return choose.New(wd, version) }
+func (o *options) runtimes(wd *workdir.Dir) *choose.Runtimes { return choose.For(wd, version) }
 
 // exactly takes as many arguments as names, two at the most; the error tells them.
 func exactly(names ...string) cobra.PositionalArgs {

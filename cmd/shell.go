@@ -32,7 +32,7 @@ func newShell(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			state, err := o.running(c.Context(), o.place(wd), wd)
+			state, err := o.running(c.Context(), o.runtimes(wd), wd)
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ func newShow(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := o.running(c.Context(), o.place(wd), wd); err != nil {
+			if _, err := o.running(c.Context(), o.runtimes(wd), wd); err != nil {
 				return err
 			}
 			sockets, err := replica.Show(wd)

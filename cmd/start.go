@@ -44,16 +44,16 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 	if err != nil {
 		return err
 	}
-	place := o.place(wd)
-	if err := o.reachable(c.Context(), place, wd); err != nil {
+	runtimes := o.runtimes(wd)
+	if err := o.reachable(c.Context(), runtimes, wd); err != nil {
 		return err
 	}
-	choice, err := place.Choose(c.Context(), o.runtime, container.Wanted{Image: s.image, Version: s.ovsVersion, RecordedOVS: recorded.OVS})
+	choice, err := runtimes.Choose(c.Context(), o.runtime, container.Wanted{Image: s.image, Version: s.ovsVersion, RecordedOVS: recorded.OVS})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Err, "runtime: %s\n", terminal.Escape(choice.Why))
-	exec, err := place.Executable(choice.Runtime)
+	exec, err := runtimes.ExecPrefix(choice.Runtime)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (o *options) start(c *cobra.Command, wd *workdir.Dir, s startOptions) error
 		}
 	}
 	report, err := replica.Start(c.Context(), wd, choice.Runtime, replica.Options{
-		Everywhere: place.All(c.Context()),
+		Everywhere: runtimes.All(c.Context()),
 		Exec:       exec,
 		Starting:   starting,
 		Progress:   func(what string) { p.say("restoring: %s", what) },

@@ -55,12 +55,12 @@ func newStatus(o *options) *cobra.Command {
 }
 
 func (o *options) status(ctx context.Context, wd *workdir.Dir) (replica.Status, error) {
-	place := o.place(wd)
-	state, err := o.running(ctx, place, wd)
+	runtimes := o.runtimes(wd)
+	state, err := o.running(ctx, runtimes, wd)
 	if err != nil {
 		return replica.Status{}, err
 	}
-	rt, err := place.Named(ctx, state.Runtime)
+	rt, err := runtimes.Named(ctx, state.Runtime)
 	if err != nil {
 		return replica.Status{}, fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
 	}

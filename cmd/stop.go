@@ -29,11 +29,11 @@ func newStop(o *options) *cobra.Command {
 }
 
 func (o *options) stop(c *cobra.Command, wd *workdir.Dir, purge bool) error {
-	place := o.place(wd)
-	if err := o.reachable(c.Context(), place, wd); err != nil {
+	runtimes := o.runtimes(wd)
+	if err := o.reachable(c.Context(), runtimes, wd); err != nil {
 		return err
 	}
-	if err := replica.Stop(c.Context(), wd, place.All(c.Context())...); err != nil {
+	if err := replica.Stop(c.Context(), wd, runtimes.All(c.Context())...); err != nil {
 		return err
 	}
 	headline(o.Out, "Offline OVS Debugging stopped")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/openflow"
@@ -13,26 +13,25 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// makeDatabase makes an OVS database where none was collected: from what was
-// printed of its tables, or else a bare one, for the bridges that have dumps,
-// with the ports that ovs-ofctl show told of.
+// makeDatabase makes an OVS database where none was collected: from the printed
+// tables, or else one without rows, which addBridges fills.
 func (s *starter) makeDatabase(ctx context.Context) error {
-	path, err := s.schema(ctx, workdir.OVS)
+	path, _, err := s.schema(ctx, workdir.OVS)
 	if err != nil {
 		return fmt.Errorf("no OVS database was collected, and none can be made without vswitch.ovsschema (Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch): %w", err)
 	}
 	target := s.wd.WorkingCopy(workdir.OVS)
-	if done, err := s.databaseFromTables(ctx, path, target); done || err != nil {
+	if made, err := s.databaseFromTables(ctx, path, target); made || err != nil {
 		return err
 	}
-	s.bare = true
+	s.empty = true
 	_, err = s.tool(ctx, "ovsdb-tool", "create", target, path)
 	return err
 }
 
-// databaseFromTables makes the OVS database of what ovsdb-client or ovs-vsctl
-// printed, where that is enough.
-func (s *starter) databaseFromTables(ctx context.Context, schema, target string) (done bool, err error) {
+// databaseFromTables makes the OVS database from the tables that ovsdb-client or
+// ovs-vsctl printed, where they suffice.
+func (s *starter) databaseFromTables(ctx context.Context, schema, target string) (made bool, err error) {
 	lists := map[string]string{}
 	for _, table := range workdir.ListedTables() {
 		lists[table] = s.wd.Recorded(workdir.RecordedList(table))
@@ -45,44 +44,39 @@ func (s *starter) databaseFromTables(ctx context.Context, schema, target string)
 	if err != nil {
 		return false, err
 	}
-	s.remark("no OVS database was collected: it is made from what was printed of its tables")
+	s.report.Remark("no OVS database was collected: it is made from its printed tables")
 	for _, r := range remarks {
-		s.remark("OVS database, made from its printed tables: " + r)
+		s.report.Remark("OVS database, made from its printed tables: " + r)
 	}
 	return true, nil
 }
 
-// dumpedBridges are the bridges that have dumps.
+// dumpedBridges returns the names of the bridges that have dumps.
 func (s *starter) dumpedBridges() ([]string, error) {
 	entries, err := os.ReadDir(s.wd.RestoreFlows())
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]bool{}
+	var bridges []string
 	if c := s.manifest.Collection(workdir.OVS); c != nil {
-		for _, name := range c.Bridges {
-			found[name] = true
-		}
+		bridges = append(bridges, c.Bridges...)
 	}
 	for _, e := range entries {
 		encoded, isFlows := strings.CutSuffix(e.Name(), ".flows.dump")
 		if name, ok := workdir.DecodeName(encoded); isFlows && ok {
-			found[name] = true
+			bridges = append(bridges, name)
 		}
 	}
-	var bridges []string
-	for name := range found {
-		bridges = append(bridges, name)
-	}
-	sort.Strings(bridges)
 	if len(bridges) == 0 {
 		return nil, fmt.Errorf("%s holds no flow dump", s.wd.RestoreFlows())
 	}
-	return bridges, nil
+	slices.Sort(bridges)
+	return slices.Compact(bridges), nil
 }
 
-// addBridges fills a bare OVS database through its server: what a node's ports
-// come to is longer than an argument of ovsdb-tool may be.
+// addBridges adds the dumped bridges to an OVS database without rows, with the
+// ports that ovs-ofctl show printed. It uses the server: the rows of a node are
+// longer than an argument of ovsdb-tool can be.
 func (s *starter) addBridges(ctx context.Context, db *ovsdb.Client) error {
 	bridges, err := s.dumpedBridges()
 	if err != nil {
@@ -102,16 +96,17 @@ func (s *starter) addBridges(ctx context.Context, db *ovsdb.Client) error {
 	}
 	rows = append(rows, ovsdb.Insert("Open_vSwitch", "", ovsdb.Columns{"bridges": refs}))
 	if err := db.Transact(ctx, rows...); err != nil {
-		return fmt.Errorf("the OVS database that no one collected can't be made from ovs-ofctl show: %w", err)
+		return fmt.Errorf("no OVS database was collected, and none can be made from ovs-ofctl show: %w", err)
 	}
-	if made := names.made(); len(made) > 0 {
-		s.remark("ovs-ofctl show cuts names at 15 characters; ports that then have the same are numbered: " + strings.Join(made, ", "))
+	if numbered := names.numbered(); len(numbered) > 0 {
+		s.report.Remark("ovs-ofctl show cuts names at 15 characters; ports that then have the same name are numbered: " + strings.Join(numbered, ", "))
 	}
-	s.remark("no OVS database was collected: bridges " + strings.Join(bridges, ", ") + " were made from their dumps and ovs-ofctl show; port types, tunnels, bonds and VLAN settings are not known")
+	s.report.Remark("no OVS database was collected: bridges " + strings.Join(bridges, ", ") + " were made from their dumps and ovs-ofctl show; port types, tunnels, bonds and VLAN settings are not known")
 	return nil
 }
 
-// portInserts adds a bridge's ports: those that ovs-ofctl show told of, and the local one.
+// portInserts returns the rows of a bridge's ports: those that ovs-ofctl show
+// printed, and the local port.
 func (s *starter) portInserts(bridge, id string, names portNames) (ports []ovsdb.Ref, rows []ovsdb.Change) {
 	var show openflow.Description
 	if f, err := os.Open(s.wd.BridgeRecorded(bridge, workdir.RecordedShow)); err == nil {
@@ -121,7 +116,7 @@ func (s *starter) portInserts(bridge, id string, names portNames) (ports []ovsdb
 	list := []openflow.Port{{Number: openflow.PortLocal, Name: bridge}}
 	for _, p := range show.Ports {
 		if p.Number != openflow.PortLocal && p.Name != bridge {
-			p.Name = names.give(p.Name)
+			p.Name = names.unique(p.Name)
 			list = append(list, p)
 		}
 	}
@@ -138,30 +133,30 @@ func (s *starter) portInserts(bridge, id string, names portNames) (ports []ovsdb
 	return ports, rows
 }
 
-// portNames are those given so far, true for what nobody had before: names are
-// unique in a whole database.
+// portNames are the names in use, which are unique in a whole database. The value
+// is false for a name that unique made.
 type portNames map[string]bool
 
-// give returns the name, or another one where it is given already.
-func (n portNames) give(name string) string {
-	given := name
+// unique returns the name, with a number where it is in use, and adds it.
+func (n portNames) unique(name string) string {
+	unique := name
 	for i := 2; ; i++ {
-		if _, taken := n[given]; !taken {
-			n[given] = given == name
-			return given
+		if _, used := n[unique]; !used {
+			n[unique] = unique == name
+			return unique
 		}
-		given = fmt.Sprintf("%s~%d", name, i)
+		unique = fmt.Sprintf("%s~%d", name, i)
 	}
 }
 
-// made lists the names that give made up.
-func (n portNames) made() []string {
+// numbered returns the names that got a number.
+func (n portNames) numbered() []string {
 	var list []string
-	for name, own := range n {
-		if !own {
+	for name, original := range n {
+		if !original {
 			list = append(list, name)
 		}
 	}
-	sort.Strings(list)
+	slices.Sort(list)
 	return list
 }

@@ -11,21 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pollInterval is how often a wait for a process looks whether its context
-// has ended; the process's own end is seen at once.
+// pollInterval is the interval at which a wait for a process checks its context.
 const pollInterval = 50 * time.Millisecond
 
-// errGone is a process that is not, or no longer, what it was taken for.
+// errGone is the error of a process that has ended, or whose ID was reused.
 var errGone = errors.New("the process is gone")
 
-// process is a hold on one process that a reused pid can't fool.
+// process is a handle of one process, which stays valid where its ID is reused.
 type process struct {
 	pid int
 	fd  int
 }
 
-// openProcess gets a hold on pid; same is asked once it is held, so that what
-// made the caller choose this pid is known to be true of the process held.
+// openProcess opens a handle of a process. It calls same afterwards, which reports
+// whether the process is still the one that the caller means.
 func openProcess(pid int, same func() bool) (*process, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -52,9 +51,9 @@ func (p *process) signal(s unix.Signal) error {
 	return nil
 }
 
-// wait returns true once p has ended, false when bound passed first.
-func (p *process) wait(ctx context.Context, bound time.Duration) (bool, error) {
-	deadline := time.Now().Add(bound)
+// wait returns true once p has ended, false after the timeout.
+func (p *process) wait(ctx context.Context, timeout time.Duration) (bool, error) {
+	deadline := time.Now().Add(timeout)
 	for {
 		left := max(min(time.Until(deadline), pollInterval), 0)
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}, int(left.Milliseconds()))

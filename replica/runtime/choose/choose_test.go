@@ -15,6 +15,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/container"
+	"ovs-offline/replica/runtime/engine"
 )
 
 // socket is a path for a socket that an engine's service could have.
@@ -68,13 +69,13 @@ func TestEnginesThatDoNotAnswer(t *testing.T) {
 		{"silent", func(t *testing.T, path string) { listen(t, path) }, "does not answer within"},
 		{"old", oldService, "version"},
 	} {
-		for _, engine := range []string{Podman, Docker} {
-			t.Run(c.name+" "+engine, func(t *testing.T) {
+		for _, name := range engine.Names() {
+			t.Run(c.name+" "+name, func(t *testing.T) {
 				path := socket(t)
 				c.serve(t, path)
 				t.Setenv("CONTAINER_HOST", "unix://"+path)
 				t.Setenv("DOCKER_HOST", "unix://"+path)
-				_, err := place(t).Choose(t.Context(), engine, container.Wanted{})
+				_, err := testRuntimes(t).Choose(t.Context(), name, container.Wanted{})
 				if err == nil || !regexp.MustCompile(c.want).MatchString(err.Error()) || !strings.Contains(err.Error(), path) {
 					t.Errorf("want %q and the path in it: %v", c.want, err)
 				}
@@ -83,13 +84,13 @@ func TestEnginesThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-func place(t *testing.T) *Place {
+func testRuntimes(t *testing.T) *Runtimes {
 	t.Helper()
 	wd, err := workdir.Find(filepath.Join(t.TempDir(), "wd"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(wd, "test")
+	return For(wd, "test")
 }
 
 // TestAutoSaysWhy: without an engine it is this machine's tools, and with none
@@ -97,7 +98,7 @@ func place(t *testing.T) *Place {
 func TestAutoSaysWhy(t *testing.T) {
 	t.Setenv("CONTAINER_HOST", "unix:///nonexistent/podman.sock")
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-	choice, err := place(t).Choose(t.Context(), Auto, container.Wanted{})
+	choice, err := testRuntimes(t).Choose(t.Context(), Auto, container.Wanted{})
 	if errors.Is(err, runtime.ErrNotInstalled) {
 		t.Skip(err)
 	}
@@ -109,7 +110,7 @@ func TestAutoSaysWhy(t *testing.T) {
 			t.Errorf("it doesn't tell of %s: %s", want, choice.Why)
 		}
 	}
-	if _, err := place(t).Choose(t.Context(), Auto, container.Wanted{Image: "some"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/docker.sock") {
+	if _, err := testRuntimes(t).Choose(t.Context(), Auto, container.Wanted{Image: "some"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/docker.sock") {
 		t.Errorf("an image was asked for, and no engine is there: %v", err)
 	}
 }
@@ -134,11 +135,11 @@ func TestDockerContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "")
 	t.Setenv("DOCKER_CONTEXT", "")
 	t.Setenv("DOCKER_CONFIG", config)
-	if _, err := place(t).Choose(t.Context(), Docker, container.Wanted{}); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, container.Wanted{}); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("the context's socket was not asked: %v", err)
 	}
 	t.Setenv("DOCKER_CONTEXT", "other")
-	if _, err := place(t).Choose(t.Context(), Docker, container.Wanted{}); err == nil || !strings.Contains(err.Error(), `context "other"`) {
+	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, container.Wanted{}); err == nil || !strings.Contains(err.Error(), `context "other"`) {
 		t.Errorf("a context that is not there: %v", err)
 	}
 }
