@@ -57,7 +57,7 @@ func identify(name string, start []byte) identity {
 		return identity{what: aScript}
 	}
 	if kind, version := openflow.Identify(start); kind != "" {
-		return identity{what: aDump, kind: kind, openflow: version}
+		return identity{what: aDump, kind: kind, openflow: version.String()}
 	}
 	if dumpName.MatchString(base) {
 		return identity{what: aDump, kind: namedKind(base)}

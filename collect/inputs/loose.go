@@ -235,7 +235,7 @@ func (l *lone) part(n *recording.Node, script string, p openflow.SaveCommand) er
 	if p.Command == "add-tlv-map" {
 		return nil // the replica reads it from the script
 	}
-	o := recording.Output{Meaning: meaning, Bridge: p.Bridge, OpenFlow: p.OpenFlow, Origin: l.origin(script)}
+	o := recording.Output{Meaning: meaning, Bridge: p.Bridge, OpenFlow: p.OpenFlow.String(), Origin: l.origin(script)}
 	if p.File == "" {
 		file, err := os.CreateTemp(l.spool, "here-*")
 		if err != nil {
@@ -287,7 +287,7 @@ func (l *lone) dump(name string) error {
 	}
 	what := identify(name, start)
 	if kind, version := openflow.Identify(start); what.what == aNodesDump && kind == openflow.KindFlows {
-		what.openflow = version
+		what.openflow = version.String()
 	}
 	if what.openflow == "" && dumpName.MatchString(name) {
 		what.openflow = "OpenFlow14" // ovs-save's own choice

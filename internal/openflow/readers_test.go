@@ -257,7 +257,7 @@ func TestKeys(t *testing.T) {
 	if got := f.WithActions("drop"); got != `cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=drop` {
 		t.Errorf("with other actions %q", got)
 	}
-	if flow("cookie=0x6,ip actions=drop").Place() != flow("table_id=0,cookie=0x5,priority=32768,ip actions=drop").Place() {
+	if flow("cookie=0x6,ip actions=drop").Criteria() != flow("table_id=0,cookie=0x5,priority=32768,ip actions=drop").Criteria() {
 		t.Error("the place of a flow has its cookie in it")
 	}
 	same := [][2]string{
@@ -384,10 +384,10 @@ func TestShowAgain(t *testing.T) {
 		t.Errorf("%d ports: %.200v", len(d.Ports), d.Ports)
 	}
 	var many strings.Builder
-	for i := range 2 * mostPorts {
+	for i := range 2 * maxPorts {
 		fmt.Fprintf(&many, " %d(p): addr:aa:55:aa:55:00:07\n", i)
 	}
-	if d := Show(strings.NewReader(many.String())); len(d.Ports) != mostPorts {
+	if d := Show(strings.NewReader(many.String())); len(d.Ports) != maxPorts {
 		t.Errorf("%d ports", len(d.Ports))
 	}
 }

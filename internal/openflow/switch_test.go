@@ -225,7 +225,7 @@ func TestGroupsOfARealSwitch(t *testing.T) {
 	s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "del-groups", "br0")
 	var all strings.Builder
 	for _, g := range groups {
-		text, _ := Apply(g.Text)
+		text, _ := Rewrite(g.Text)
 		all.WriteString(text + "\n")
 	}
 	path := filepath.Join(t.TempDir(), "groups")

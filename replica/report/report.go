@@ -48,7 +48,7 @@ type BridgeReport struct {
 	Name   string                   `json:"name"`
 	Counts map[workdir.Dump]*Counts `json:"counts"`
 	// OpenFlow is the version of the dump that was restored, by dump.
-	OpenFlow map[workdir.Dump]string `json:"openflow,omitempty"`
+	OpenFlow map[workdir.Dump]openflow.Version `json:"openflow,omitempty"`
 }
 
 // Counts counts the entries of a dump by what became of them.
@@ -113,7 +113,7 @@ func (r *Report) Bridge(name string) *BridgeReport {
 			return &r.Bridges[i]
 		}
 	}
-	r.Bridges = append(r.Bridges, BridgeReport{Name: name, Counts: map[workdir.Dump]*Counts{}, OpenFlow: map[workdir.Dump]string{}})
+	r.Bridges = append(r.Bridges, BridgeReport{Name: name, Counts: map[workdir.Dump]*Counts{}, OpenFlow: map[workdir.Dump]openflow.Version{}})
 	return &r.Bridges[len(r.Bridges)-1]
 }
 

@@ -59,7 +59,7 @@ func TestMendsOnARealSwitch(t *testing.T) {
 			t.Logf("OVS %s reads %q: not tried", s.version(t), c.printed)
 			continue
 		}
-		text, names := Apply(c.printed)
+		text, names := Rewrite(c.printed)
 		if !reflect.DeepEqual(names, []string{c.mend}) {
 			t.Errorf("%s: mended by %q", c.printed, names)
 		}
@@ -90,7 +90,7 @@ func TestIGMP(t *testing.T) {
 			t.Logf("OVS %s reads %q: not tried", s.version(t), printed)
 			continue
 		}
-		text, names := Apply(printed)
+		text, names := Rewrite(printed)
 		if !reflect.DeepEqual(names, []string{igmpMend}) {
 			t.Errorf("%s: mended by %q", printed, names)
 		}
@@ -111,7 +111,7 @@ func TestMaskWithGaps(t *testing.T) {
 		{"priority=1,ip actions=set_field:0x21/0x2d->ip_dscp,output:1", "priority=1,ip actions=load:0x1->OXM_OF_IP_DSCP[0..0],load:0x0->OXM_OF_IP_DSCP[2..3],load:0x1->OXM_OF_IP_DSCP[5..5],output:1"},
 		{"priority=1,mpls actions=set_field:0xa0005/0xf000f->mpls_label", "priority=1,mpls actions=load:0x5->OXM_OF_MPLS_LABEL[0..3],load:0xa->OXM_OF_MPLS_LABEL[16..19]"},
 	} {
-		got, _ := Apply(c.printed)
+		got, _ := Rewrite(c.printed)
 		if got != c.want {
 			t.Errorf("%s becomes %s", c.printed, got)
 		}
@@ -121,7 +121,7 @@ func TestMaskWithGaps(t *testing.T) {
 		}
 	}
 	s.clear(t)
-	text, _ := Apply("priority=1,ip actions=set_field:0x21/0x2d->ip_dscp,output:1")
+	text, _ := Rewrite("priority=1,ip actions=set_field:0x21/0x2d->ip_dscp,output:1")
 	if err := s.add(t, "OpenFlow15", text); err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +144,11 @@ func TestMendsLeaveTheRestAlone(t *testing.T) {
 		"mpls actions=set_field:5/0->mpls_label", "mpls actions=set_field:99999999999999999999/0xf->mpls_label", "no actions at all: igmp gtpu_flags=1",
 		"group_id=1,type=all,bucket=actions=set_field:1/0xf->reg0",
 	} {
-		if got, names := Apply(text); got != text {
+		if got, names := Rewrite(text); got != text {
 			t.Errorf("%s becomes %s by %q", text, got, names)
 		}
 	}
-	got, _ := Apply("group_id=1,type=all,bucket=bucket_id:0,actions=set_field:26/0x3f->ip_dscp,output:1,bucket=actions=output:2")
+	got, _ := Rewrite("group_id=1,type=all,bucket=bucket_id:0,actions=set_field:26/0x3f->ip_dscp,output:1,bucket=actions=output:2")
 	if want := "group_id=1,type=all,bucket=bucket_id:0,actions=load:0x1a->OXM_OF_IP_DSCP[0..5],output:1,bucket=actions=output:2"; got != want {
 		t.Errorf("in a group: %s", got)
 	}
@@ -241,7 +241,7 @@ func TestRoundTrip(t *testing.T) {
 		s.clear(t)
 		var again []string
 		for _, text := range want[v] {
-			text, _ = Apply(text)
+			text, _ = Rewrite(text)
 			again = append(again, text)
 		}
 		for text, err := range s.addAll(t, again) {
