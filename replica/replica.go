@@ -20,6 +20,7 @@ import (
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore"
+	"ovs-offline/replica/restore/tables"
 	"ovs-offline/replica/runtime"
 )
 
@@ -79,6 +80,7 @@ type starter struct {
 	bare     bool           // the OVS database has no rows yet
 	report   *report.Report
 	expected func(line string) bool // tells what ovs-vswitchd logs because of what a replica is
+	facts    *tables.Facts          // about the collected flows
 	local    []string               // tools that the runtime lacks, to be run on this host
 	mu       sync.Mutex             // guards report and starting while servers start side by side
 }
@@ -113,6 +115,9 @@ func (s *starter) start(ctx context.Context) error {
 	// Whoever finds what a killed start left has to know where to look.
 	if err := workdir.WriteJSON(s.wd.ReplicaFile(), State{Runtime: s.rt.Name(), Started: time.Now().UTC().Truncate(time.Second)}); err != nil {
 		return err
+	}
+	if s.serves(workdir.OVS) {
+		s.facts = tables.ReadFacts(ctx, s.wd) // while the servers start
 	}
 	var asked sync.WaitGroup
 	asked.Go(func() { s.askTools(ctx) })
@@ -230,7 +235,7 @@ func (s *starter) startSwitch(ctx context.Context) error {
 		}
 	}
 	isolated, _ := s.rt.Isolated(ctx) // why not is among the runtime's remarks
-	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report}
+	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report, Facts: s.facts}
 	if s.opts.Progress != nil {
 		node.Progress = s.progress
 	}

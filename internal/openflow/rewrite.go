@@ -162,9 +162,6 @@ func rewriteGTPU(text string) string {
 
 // rewriteMatch replaces each token of a flow's match that holds word.
 func rewriteMatch(text, word string, replace func(token string) string) string {
-	if !strings.Contains(text, word) {
-		return text
-	}
 	match, actions, ok := cutActions(text)
 	if !ok || !strings.Contains(match, word) {
 		return text

@@ -22,13 +22,17 @@ type Facts struct {
 }
 
 // ReadFacts returns the facts about the flows of a workdir, and starts to read
-// those of the named bridges in the background.
-func ReadFacts(ctx context.Context, wd *workdir.Dir, bridges ...string) *Facts {
+// those of the bridges with flow dumps in the background.
+func ReadFacts(ctx context.Context, wd *workdir.Dir) *Facts {
 	f := &Facts{wd: wd}
 	go func() {
-		for _, name := range bridges {
-			_, _ = f.held(ctx, name) // whoever asks for the facts gets the error
-			_, _ = f.dumped(ctx, name)
+		entries, _ := os.ReadDir(wd.RestoreFlows()) // errors are returned where the facts are asked for
+		for _, e := range entries {
+			name, isFlows := strings.CutSuffix(e.Name(), "."+string(workdir.Flows)+".dump")
+			if bridge, ok := workdir.DecodeName(name); ok && isFlows && ctx.Err() == nil {
+				_, _ = f.held(ctx, bridge)
+				_, _ = f.dumped(ctx, bridge)
+			}
 		}
 	}()
 	return f
