@@ -36,7 +36,7 @@ func printCounts(w io.Writer, r *report.Report) {
 	for _, b := range r.Bridges {
 		for _, dump := range collect.Dumps() {
 			if c := b.Counts[dump]; c != nil {
-				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, b.OpenFlow[dump]})
+				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, b.OpenFlow[dump].String()})
 				rows++
 			}
 		}

@@ -32,6 +32,8 @@ type Node struct {
 	Bridges  []*Bridge
 	Facts    *tables.Facts // about the collected flows; nil to read them when they are needed
 
+	tableSteps *tables.Tables // nil until the first of its steps runs
+
 	clockHeld bool                     // the replica's clock stands still
 	sFlow     map[string]ovsdb.Columns // the sFlow rows that are kept back, by bridge
 	mirrors   []mirror                 // the mirrors whose outputs are kept back

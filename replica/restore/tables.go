@@ -32,11 +32,14 @@ func compareHidden(ctx context.Context, n *Node, o *report.Outcome) error {
 
 // tables returns what restores the tables of the node's bridges.
 func (n *Node) tables(ctx context.Context) *tables.Tables {
-	t := &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.facts(ctx), Report: n.Report, Progress: n.Progress, Isolated: n.Isolated}
-	for _, b := range n.Bridges {
-		t.Bridges = append(t.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: b.HasControl})
+	if n.tableSteps == nil {
+		n.tableSteps = &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.facts(ctx),
+			Report: n.Report, Progress: n.Progress, Isolated: n.Isolated}
+		for _, b := range n.Bridges {
+			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: b.HasControl})
+		}
 	}
-	return t
+	return n.tableSteps
 }
 
 // facts returns the facts about the collected flows.

@@ -156,23 +156,17 @@ func (t *Tables) addEach(ctx context.Context, b Bridge, version openflow.Version
 	return nil
 }
 
-// dumpEntries returns the entries of a table of the replica.
-func (t *Tables) dumpEntries(ctx context.Context, b Bridge, version openflow.Version, names, command string, read reader) ([]openflow.Entry, error) {
-	var out bytes.Buffer
-	err := t.Switch.Ofctl(ctx, Ofctl{Bridge: b.Name, Options: []string{names, "-O", version.String()}, Command: command, Stdout: &out})
-	if err != nil {
-		return nil, err
-	}
-	list, _ := read(&out)
-	return list, nil
-}
-
 // compare reads a table back and counts the entries that are as they were collected.
 func (t *Tables) compare(ctx context.Context, b Bridge, version openflow.Version, names string, dump workdir.Dump, command string, read reader, collected []openflow.Entry) error {
-	list, err := t.dumpEntries(ctx, b, version, names, command, read)
-	if err != nil {
+	var out bytes.Buffer
+	if err := t.Switch.Ofctl(ctx, Ofctl{Bridge: b.Name, Options: []string{names, "-O", version.String()}, Command: command, Stdout: &out}); err != nil {
 		return err
 	}
+	list, _ := read(&out)
+	if t.readBack == nil {
+		t.readBack = map[table][]openflow.Entry{}
+	}
+	t.readBack[table{b.Name, dump}] = list
 	have := map[string]bool{}
 	for _, e := range list {
 		have[e.Text] = true

@@ -25,17 +25,10 @@ func (t *Tables) addPlaceholders(ctx context.Context, b Bridge, version openflow
 		delete(refs.Groups, g.ID)
 	}
 	before := len(t.Report.Placeholders)
-	missing, err := t.notLoaded(ctx, b, version, workdir.TLV, "dump-tlv-map", openflow.TLVMap, refs.TLVs)
-	if err != nil {
+	if err := t.addTLVPlaceholders(ctx, b, version, t.missing(b, workdir.TLV, refs.TLVs)); err != nil {
 		return err
 	}
-	if err := t.addTLVPlaceholders(ctx, b, version, missing); err != nil {
-		return err
-	}
-	if missing, err = t.notLoaded(ctx, b, version, workdir.Meters, "dump-meters", openflow.Meters, refs.Meters); err != nil {
-		return err
-	}
-	for _, id := range t.atMost(b, "meters", missing) {
+	for _, id := range t.atMost(b, "meters", t.missing(b, workdir.Meters, refs.Meters)) {
 		text := fmt.Sprintf("meter=%d kbps bands=type=drop rate=4294967295", id)
 		why := fmt.Sprintf("flows refer to meter %d, and it was not collected", id)
 		if err := t.addPlaceholder(ctx, b, version, workdir.Meters, "add-meter", text, why, "added as a meter that never drops"); err != nil {
@@ -90,19 +83,13 @@ func add(refs *openflow.References, more openflow.References) {
 	maps.Copy(refs.TLVs, more.TLVs)
 }
 
-// notLoaded returns the ids that the replica's table does not have, sorted. A
-// table into which nothing was loaded is empty, because the switch is new.
-func (t *Tables) notLoaded(ctx context.Context, b Bridge, version openflow.Version, dump workdir.Dump, command string, read reader, ids map[uint32]bool) ([]uint32, error) {
-	if counts := t.Report.Bridge(b.Name).Counts[dump]; len(ids) > 0 && counts != nil && counts.Restored+counts.Different > 0 {
-		list, err := t.dumpEntries(ctx, b, version, NoNames, command, read)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range list {
-			delete(ids, e.ID)
-		}
+// missing returns the ids that a table of the replica does not have, sorted. It
+// does not ask the switch: a new switch has what was read back after loading.
+func (t *Tables) missing(b Bridge, dump workdir.Dump, ids map[uint32]bool) []uint32 {
+	for _, e := range t.readBack[table{b.Name, dump}] {
+		delete(ids, e.ID)
 	}
-	return slices.Sorted(maps.Keys(ids)), nil
+	return slices.Sorted(maps.Keys(ids))
 }
 
 // atMost bounds the number of placeholders: each takes a run of ovs-ofctl, and

@@ -62,7 +62,14 @@ type Tables struct {
 	Isolated bool              // the daemons have a network namespace of their own
 	Bridges  []Bridge
 
-	script *saveScript // nil until it was read
+	script   *saveScript // nil until it was read
+	readBack map[table][]openflow.Entry
+}
+
+// table is a table of a bridge.
+type table struct {
+	bridge string
+	dump   workdir.Dump
 }
 
 // ofctl runs ovs-ofctl in an OpenFlow version on a bridge and returns its output.
