@@ -2,7 +2,6 @@ package tables
 
 import (
 	"context"
-	"hash/maphash"
 	"strconv"
 	"strings"
 
@@ -122,27 +121,10 @@ func (l *loader) rejectLines(ctx context.Context) error {
 	return nil
 }
 
-// criteriaSet holds the hashes of flows' criteria.
-type criteriaSet struct {
-	seed   maphash.Seed
-	hashes map[uint64]bool
-}
-
-func newCriteriaSet() criteriaSet {
-	return criteriaSet{maphash.MakeSeed(), map[uint64]bool{}}
-}
-
-func (s criteriaSet) hash(f openflow.Flow) uint64 { return maphash.String(s.seed, f.Criteria()) }
-
 // missing returns the flows that the dump lacks and another source has: dumps of
 // other versions, the newest first, and then bridge/dump-flows.
 func (l *loader) missing(ctx context.Context) ([]openflow.Flow, error) {
-	seen := newCriteriaSet()
-	_, err := eachFlow(ctx, l.Workdir.DumpFile(l.bridge.Name, workdir.Flows), nil, func(f openflow.Flow, problem *openflow.Problem) {
-		if problem == nil {
-			seen.hashes[seen.hash(f)] = true
-		}
-	})
+	seen, err := indexFlows(ctx, l.Workdir.DumpFile(l.bridge.Name, workdir.Flows), openflow.Flow.Criteria)
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +132,8 @@ func (l *loader) missing(ctx context.Context) ([]openflow.Flow, error) {
 	take := func(path, source string, keep func(openflow.Flow) bool) error {
 		before := len(missing)
 		_, err := eachFlow(ctx, path, nil, func(f openflow.Flow, problem *openflow.Problem) {
-			if problem != nil || !keep(f) {
-				return
-			}
-			if h := seen.hash(f); !seen.hashes[h] {
-				seen.hashes[h] = true
+			if problem == nil && keep(f) && !seen.has(f) {
+				seen.add(f)
 				missing = append(missing, openflow.Flow{Text: strings.Replace(f.Text, "table_id=", "table=", 1)})
 			}
 		})
@@ -185,14 +164,14 @@ func isDumpable(f openflow.Flow) bool {
 // readBackCriteria compares flows by table, priority and match: the flows of a
 // damaged dump and those from other sources were not printed in one OpenFlow version.
 func (l *loader) readBackCriteria(ctx context.Context) error {
-	have := newCriteriaSet()
-	if err := l.dump(ctx, l.version, "", func(f openflow.Flow) { have.hashes[have.hash(f)] = true }); err != nil {
+	have := newIndex("", openflow.Flow.Criteria)
+	if err := l.dump(ctx, l.version, "", have.add); err != nil {
 		return err
 	}
 	counts := l.Report.Counts(l.bridge.Name, workdir.Flows)
 	compare := func(f openflow.Flow) {
 		rewritten, _ := openflow.Rewrite(f.Text)
-		if have.hashes[have.hash(f)] || have.hashes[have.hash(openflow.Flow{Text: rewritten})] {
+		if have.has(f) || have.has(openflow.Flow{Text: rewritten}) {
 			counts.Restored++
 		} else {
 			counts.Different++

@@ -143,7 +143,7 @@ func (t *Tables) item(b Bridge, dump workdir.Dump, line int, text, reason string
 func (t *Tables) addEach(ctx context.Context, b Bridge, version openflow.Version, dump workdir.Dump, command string, list []openflow.Entry) error {
 	for _, e := range list {
 		text, rewrites := openflow.Rewrite(e.Text)
-		_, err := t.ofctl(ctx, version, b, command, text)
+		err := t.ofctl(ctx, version, b, command, text)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -184,6 +184,11 @@ func newIndex(path string, key func(openflow.Flow) string) *index {
 
 func (x *index) add(flow openflow.Flow) { x.at[maphash.String(x.seed, x.key(flow))] = flow.At }
 
+func (x *index) has(flow openflow.Flow) bool {
+	_, ok := x.at[maphash.String(x.seed, x.key(flow))]
+	return ok
+}
+
 // indexFlows indexes all flows of a collected file. The index is empty if the
 // file was not collected.
 func indexFlows(ctx context.Context, path string, key func(openflow.Flow) string) (*index, error) {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"os"
 	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
@@ -49,7 +51,7 @@ func (t *Tables) Flows(ctx context.Context, o *report.Outcome) error {
 	return nil
 }
 
-func (t *Tables) restoreFlows(ctx context.Context, b Bridge, dump io.Reader) error {
+func (t *Tables) restoreFlows(ctx context.Context, b Bridge, dump *os.File) error {
 	version, err := t.Switch.Version(ctx, b.Name)
 	if err != nil {
 		return err
@@ -107,17 +109,22 @@ type loader struct {
 type batch struct {
 	flows    []entry
 	problems []openflow.Problem
-	more     int // problems that held data and are not in the list
+	more     int   // problems that held data and are not in the list
+	end      int64 // the offset of the last flow
 }
 
 // load reads the next flows while the switch takes the last ones.
-func (l *loader) load(ctx context.Context, dump io.Reader) error {
-	in, adding := newCountingReader(dump), l.pace(l.bridge, "adding")
+func (l *loader) load(ctx context.Context, dump *os.File) error {
+	info, err := dump.Stat()
+	if err != nil {
+		return err
+	}
+	adding := l.pace(l.bridge, "adding")
 	ctx, stop := context.WithCancel(ctx)
 	batches := make(chan batch)
 	go func() {
 		defer close(batches)
-		l.read(in, func(b batch) bool {
+		l.read(dump, func(b batch) bool {
 			select {
 			case batches <- b:
 				return true
@@ -141,14 +148,14 @@ func (l *loader) load(ctx context.Context, dump io.Reader) error {
 		if err := l.finish(ctx, s); err != nil {
 			return err
 		}
-		adding.add(len(s.flows), in.share)
+		adding.add(len(s.flows), s.end, info.Size())
 		return nil
 	}
 	for b := range batches {
 		l.problems, l.more = append(l.problems, b.problems...), l.more+b.more
 		l.Report.Counts(l.bridge.Name, workdir.Flows).Collected += len(b.flows)
 		if len(b.flows) > 0 {
-			sent = append(sent, l.start(ctx, b.flows))
+			sent = append(sent, l.start(ctx, b))
 		}
 		if len(sent) == maxSent {
 			if err := finishFirst(); err != nil {
@@ -166,13 +173,13 @@ func (l *loader) load(ctx context.Context, dump io.Reader) error {
 
 // sending is a list on its way to the switch.
 type sending struct {
-	flows []entry
-	done  chan error
+	batch
+	done chan error
 }
 
-func (l *loader) start(ctx context.Context, flows []entry) sending {
-	s := sending{flows, make(chan error, 1)}
-	go func() { s.done <- l.Tables.send(ctx, l.bridge, "add-flows", flows, NoNames) }()
+func (l *loader) start(ctx context.Context, b batch) sending {
+	s := sending{b, make(chan error, 1)}
+	go func() { s.done <- l.Tables.send(ctx, l.bridge, "add-flows", b.flows, NoNames) }()
 	return s
 }
 
@@ -222,7 +229,7 @@ func (l *loader) read(dump io.Reader, yield func(batch) bool) {
 		if queue.flows == nil {
 			queue.flows = make([]entry, 0, chunk)
 		}
-		queue.flows = append(queue.flows, e)
+		queue.flows, queue.end = append(queue.flows, e), flow.At
 		if len(queue.flows) == chunk {
 			if !yield(*queue) {
 				return
@@ -342,16 +349,16 @@ func (l *loader) tallyReplica(ctx context.Context, version openflow.Version) (ta
 		filters = []string{"cookie=0/1", "cookie=1/1"}
 	}
 	reading := l.pace(l.bridge, "reading back")
-	share := func(count int) float64 { return float64(count) / float64(max(l.loaded.flows, 1)) }
 	tallies, errs := make([]tally, len(filters)), make([]error, len(filters))
 	var wg sync.WaitGroup
+	var read atomic.Int64
 	for i, filter := range filters {
 		wg.Go(func() {
 			part := tally{seed: l.loaded.seed}
 			errs[i] = l.dump(ctx, version, filter, func(flow openflow.Flow) {
 				part.add(flow.Text)
 				if part.flows%paceStep == 0 {
-					reading.add(paceStep, share)
+					reading.add(paceStep, read.Add(paceStep), int64(l.loaded.flows))
 				}
 			})
 			tallies[i] = part

@@ -62,16 +62,10 @@ func (t *Tables) addGroups(ctx context.Context, b Bridge, version openflow.Versi
 			return err
 		},
 		sent: func(g entry) { t.reportRewrite(b, workdir.Groups, g) },
-	}
-	p.failed = func(ctx context.Context, bad entry, cause error, alone bool, rest []entry) ([]entry, error) {
-		if _, _, unparsed := parseError(cause); !alone && !unparsed {
-			if cause = p.send(ctx, []entry{bad}); cause == nil {
-				p.sent(bad)
-				return rest, nil
-			}
-		}
-		t.Report.Reject(t.item(b, workdir.Groups, bad.line, bad.collected, Reason(cause)))
-		return rest, ctx.Err()
+		failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
+			t.Report.Reject(t.item(b, workdir.Groups, bad.line, bad.collected, Reason(cause)))
+			return rest, nil
+		},
 	}
 	groups := make([]entry, len(list))
 	for i, g := range list {

@@ -106,7 +106,7 @@ func (t *Tables) atMost(b Bridge, what string, missing []uint32) []uint32 {
 // addPlaceholder adds a placeholder and reports why it was needed and how it was
 // made, or that it could not be made.
 func (t *Tables) addPlaceholder(ctx context.Context, b Bridge, version openflow.Version, dump workdir.Dump, command, text, why, how string) error {
-	if _, err := t.ofctl(ctx, version, b, command, text); err != nil {
+	if err := t.ofctl(ctx, version, b, command, text); err != nil {
 		t.remark(b, "%s; no placeholder can be added: %s", why, Reason(err))
 		return ctx.Err()
 	}

@@ -62,15 +62,15 @@ func (r *entryReader) Read(p []byte) (int, error) {
 type pusher struct {
 	send func(ctx context.Context, list []entry) error // adds all of them or, on error, none
 	sent func(entry)
-	// failed handles an entry that cannot be added; alone is set if it was sent
-	// alone. It returns the part of rest that is still to be sent.
-	failed func(ctx context.Context, bad entry, cause error, alone bool, rest []entry) ([]entry, error)
+	// failed handles an entry that cannot be added. It returns the part of rest
+	// that is still to be sent.
+	failed func(ctx context.Context, bad entry, cause error, rest []entry) ([]entry, error)
 }
 
 // push adds a list. If ovs-ofctl cannot read an entry, or the switch rejects it,
-// none of the list is added: that entry is handled alone, and the others are sent
-// in shorter lists, which grow again. So each bad entry costs a few runs of
-// ovs-ofctl, wherever it is in the list and however many there are.
+// none of the list is added: that entry is sent alone, unless ovs-ofctl could not
+// read it, and the others are sent in shorter lists, which grow again. So each bad
+// entry costs a few runs of ovs-ofctl, wherever it is and however many there are.
 func (p pusher) push(ctx context.Context, list []entry) error {
 	for size := len(list); len(list) > 0; {
 		n := min(size, len(list))
@@ -92,7 +92,16 @@ func (p pusher) push(ctx context.Context, list []entry) error {
 			continue
 		}
 		e := list[bad]
-		if list, err = p.failed(ctx, e, err, n == 1, slices.Delete(list, bad, bad+1)); err != nil {
+		list = slices.Delete(list, bad, bad+1)
+		if _, _, unparsed := parseError(err); n > 1 && !unparsed {
+			err = p.send(ctx, []entry{e})
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			p.sent(e)
+		} else if list, err = p.failed(ctx, e, err, list); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package tables
 import (
 	"context"
 	"regexp"
-	"slices"
 	"strings"
 
 	"ovs-offline/internal/openflow"
@@ -19,8 +18,8 @@ func (l *loader) push(ctx context.Context, list []entry) error {
 	return pusher{
 		send: l.send,
 		sent: l.count,
-		failed: func(ctx context.Context, e entry, cause error, alone bool, rest []entry) ([]entry, error) {
-			if err := l.retry(ctx, e, cause, alone); err != nil || !l.unknown.learn(cause) {
+		failed: func(ctx context.Context, e entry, cause error, rest []entry) ([]entry, error) {
+			if err := l.retry(ctx, e, cause); err != nil || !l.unknown.learn(cause) {
 				return rest, err
 			}
 			return l.retryUnknown(ctx, rest)
@@ -78,7 +77,7 @@ func (l *loader) retryUnknown(ctx context.Context, list []entry) ([]entry, error
 			known = append(known, e)
 			continue
 		}
-		if err := l.retry(ctx, e, cause, true); err != nil {
+		if err := l.retry(ctx, e, cause); err != nil {
 			return nil, err
 		}
 	}
@@ -86,21 +85,9 @@ func (l *loader) retryUnknown(ctx context.Context, list []entry) ([]entry, error
 }
 
 // retry tries other ways to add a flow that was rejected, and reports it as
-// rejected if they fail as well. Unless the flow was sent alone, or ovs-ofctl
-// could not read it, it is tried alone first.
-func (l *loader) retry(ctx context.Context, e entry, cause error, alone bool) error {
+// rejected if they fail as well.
+func (l *loader) retry(ctx context.Context, e entry, cause error) error {
 	_, _, unparsed := parseError(cause)
-	if !alone && !unparsed {
-		err := l.send(ctx, []entry{e})
-		if err == nil {
-			l.count(e)
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		cause = err
-	}
 	ways, err := l.otherWays(ctx, e, cause)
 	if err != nil {
 		return err
@@ -178,7 +165,7 @@ func (l *loader) otherText(ctx context.Context, e entry) (string, error) {
 }
 
 func closeAll(list []*index) {
-	for x := range slices.Values(list) {
+	for _, x := range list {
 		x.close()
 	}
 }

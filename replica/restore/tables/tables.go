@@ -5,7 +5,6 @@
 package tables
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -72,11 +71,9 @@ type table struct {
 	dump   workdir.Dump
 }
 
-// ofctl runs ovs-ofctl in an OpenFlow version on a bridge and returns its output.
-func (t *Tables) ofctl(ctx context.Context, version openflow.Version, b Bridge, command string, args ...string) ([]byte, error) {
-	var out bytes.Buffer
-	err := t.Switch.Ofctl(ctx, Ofctl{Bridge: b.Name, Options: []string{NoNames, "-O", version.String()}, Command: command, Args: args, Stdout: &out})
-	return out.Bytes(), err
+// ofctl runs ovs-ofctl in an OpenFlow version on a bridge.
+func (t *Tables) ofctl(ctx context.Context, version openflow.Version, b Bridge, command string, args ...string) error {
+	return t.Switch.Ofctl(ctx, Ofctl{Bridge: b.Name, Options: []string{NoNames, "-O", version.String()}, Command: command, Args: args})
 }
 
 func (t *Tables) remark(b Bridge, format string, args ...any) {
