@@ -84,9 +84,9 @@ func again(t *testing.T, flow Flow) {
 	if with := flow.WithActions("drop"); (Flow{Text: with}).Actions() != "drop" {
 		t.Errorf("%q with other actions is %q", flow.Text, with)
 	}
-	mended, _ := Rewrite(flow.Text)
-	if twice, names := Rewrite(mended); twice != mended {
-		t.Errorf("%q mends to %q, and then to %q (%v)", flow.Text, mended, twice, names)
+	rewritten, _ := Rewrite(flow.Text)
+	if twice, names := Rewrite(rewritten); twice != rewritten {
+		t.Errorf("%q is rewritten to %q, and then to %q (%v)", flow.Text, rewritten, twice, names)
 	}
 	var r References
 	r.Add(flow.Text)
@@ -159,7 +159,8 @@ func FuzzShow(f *testing.F) {
 	})
 }
 
-// FuzzRewrite: mending adds no lines, and mending twice is as mending once.
+// FuzzRewrite checks that rewriting adds no lines, and that rewriting twice is the
+// same as rewriting once.
 func FuzzRewrite(f *testing.F) {
 	seed(f, "*dump-flows*")
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -51,14 +51,14 @@ func startSwitch(t *testing.T) *ovs {
 func waitFor(t *testing.T, path string) {
 	t.Helper()
 	for range 2000 {
-		// A socket is there before anybody listens on it.
+		// A socket exists before a program listens on it.
 		if conn, err := net.Dial("unix", path); err == nil {
 			conn.Close()
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("nobody listens on %s", path)
+	t.Fatalf("no program listens on %s", path)
 }
 
 func (s *ovs) env() []string {
