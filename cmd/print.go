@@ -37,7 +37,7 @@ func printCounts(w io.Writer, r *report.Report) {
 		for _, command := range recording.Dumps() {
 			dump := command.Dump
 			if c := b.Counts[dump]; c != nil {
-				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, terminal.Escape(b.OpenFlow[dump])})
+				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, b.OpenFlow[dump].String()})
 				rows++
 			}
 		}

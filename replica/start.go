@@ -20,6 +20,7 @@ import (
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore"
+	"ovs-offline/replica/restore/tables"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 )
@@ -33,6 +34,7 @@ type starter struct {
 	kinds     []workdir.Kind // of the databases to serve
 	empty     bool           // the OVS database was made without rows
 	report    *report.Report
+	facts     *tables.Facts          // about the collected flows
 	expected  func(line string) bool // reports whether ovs-vswitchd logs this line in every replica
 	hostTools []string               // tools that the runtime lacks, to be run on this host
 	callbacks sync.Mutex             // serialises the calls of opts.Starting and opts.Progress
@@ -74,6 +76,9 @@ func (s *starter) start(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	if s.serves(workdir.OVS) {
+		s.facts = tables.ReadFacts(ctx, s.wd) // while the daemons start
+	}
 	group.Go(func() error { s.rt.Isolated(ctx); return nil }) // daemons need it; the database comes first
 	if s.serves(workdir.OVS) {
 		group.Go(func() error {
@@ -233,7 +238,7 @@ func (s *starter) startSwitch(ctx context.Context) error {
 		}
 	}
 	isolated, _ := s.rt.Isolated(ctx) // the reason is among the runtime's remarks
-	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report}
+	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report, Facts: s.facts}
 	if s.opts.Progress != nil {
 		node.Progress = s.progress
 	}

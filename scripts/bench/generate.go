@@ -46,7 +46,7 @@ func writeFlows(from string, count int, dump, plain io.Writer) error {
 			if problem != nil {
 				return fmt.Errorf("%s: %s", from, problem)
 			}
-			text, _ := openflow.Apply(flow.Text)
+			text, _ := openflow.Rewrite(flow.Text)
 			fmt.Fprintln(plain, text)
 		}
 	}

@@ -8,40 +8,36 @@ import (
 	"strings"
 )
 
-// Mend is a known fault in the way from ovs-ofctl's output back into ovs-ofctl,
-// and the text that means the same and can be read.
-type Mend struct {
-	Name string
-	Seen string // the OVS versions in which the fault was seen
+// rewrites lists what ovs-ofctl prints and cannot read back: a name, and the
+// function that returns the text with the same meaning that it reads. The
+// comment names the OVS versions in which this was seen.
+var rewrites = []struct {
+	name string
 	fix  func(string) string
+}{
+	{"masked set_field of a field that takes no mask", rewriteSetField}, // 2.13 to 3.1
+	{"igmp, which is printed and not read", rewriteIGMP},                // all
+	{"gtpu fields without their tun_ prefix", rewriteGTPU},              // 2.13 to 3.1
 }
 
-// Mends lists the faults, in the order in which they are mended.
-func Mends() []Mend {
-	return []Mend{
-		{Name: "masked set_field of a field that takes no mask", Seen: "2.13 to 3.1", fix: mendSetField},
-		{Name: "igmp, which is printed and not read", Seen: "all", fix: mendIGMP},
-		{Name: "gtpu fields without their tun_ prefix", Seen: "2.13 to 3.1", fix: mendGTPU},
-	}
-}
-
-// Apply mends text and names the mends that changed it.
-func Apply(text string) (mended string, names []string) {
-	for _, m := range Mends() {
-		if fixed := m.fix(text); fixed != text {
+// Rewrite returns the text of a flow or a group in words that ovs-ofctl reads,
+// and the names of the rewrites that changed it.
+func Rewrite(text string) (rewritten string, names []string) {
+	for _, r := range rewrites {
+		if fixed := r.fix(text); fixed != text {
 			text = fixed
-			names = append(names, m.Name)
+			names = append(names, r.name)
 		}
 	}
 	return text, names
 }
 
-// maskedField matches what OpenFlow 1.5 dumps print for a load of a part of a
-// field, or of a field whose width is no multiple of eight bits.
+// maskedField matches how OpenFlow 1.5 dumps print a load of a part of a field,
+// or of a field whose width is not a multiple of eight bits.
 var maskedField = regexp.MustCompile(`set_field:(0x[0-9a-fA-F]+|[0-9]+)/(0x[0-9a-fA-F]+|[0-9]+)->([a-z0-9_]+)`)
 
-// loadName maps fields that ovs-ofctl refuses a mask for to the name that
-// load takes (ovs-fields(7)).
+// loadName returns the name by which load knows a field (ovs-fields(7)), for
+// the fields with which set_field rejects a mask, and "" for others.
 func loadName(field string) string {
 	switch field {
 	case "ip_dscp":
@@ -80,8 +76,8 @@ func loadName(field string) string {
 	return ""
 }
 
-// setsMasked tells whether text may hold what mendSetField mends. Nearly no flow
-// does, and a pattern costs more than all else that is done to a flow.
+// setsMasked reports whether text may hold what rewriteSetField rewrites. Hardly
+// any flow does, and a pattern costs more than all else that is done to a flow.
 func setsMasked(text string) bool {
 	const set = "set_field:"
 	for {
@@ -94,7 +90,7 @@ func setsMasked(text string) bool {
 		if !ok {
 			return false
 		}
-		if last := strings.LastIndex(value, set); last >= 0 { // those before have no end of their own
+		if last := strings.LastIndex(value, set); last >= 0 { // the earlier ones have no "->"
 			value = value[last+len(set):]
 		}
 		text = rest
@@ -111,7 +107,7 @@ func setsMasked(text string) bool {
 	}
 }
 
-func mendSetField(text string) string {
+func rewriteSetField(text string) string {
 	if !setsMasked(text) {
 		return text
 	}
@@ -127,7 +123,7 @@ func mendSetField(text string) string {
 	})
 }
 
-// loads spells a masked set as one load for each run of ones in the mask.
+// loads returns one load for each run of ones in the mask.
 func loads(value, mask uint64, name string) []string {
 	var out []string
 	for mask != 0 {
@@ -140,43 +136,39 @@ func loads(value, mask uint64, name string) []string {
 	return out
 }
 
-// mendIGMP follows ovs-save, which rewrites the same (type and code first).
-func mendIGMP(text string) string {
-	if !strings.Contains(text, "igmp") {
-		return text
-	}
-	match, actions, ok := cutActions(text)
-	if !ok || !strings.Contains(match, "igmp") {
-		return text
-	}
-	list := tokens(match)
-	for i, token := range list {
-		key, value, _ := strings.Cut(token, "=")
-		switch key {
+// rewriteIGMP rewrites as ovs-save does (type and code first).
+func rewriteIGMP(text string) string {
+	return rewriteMatch(text, "igmp", func(token string) string {
+		switch key, value, _ := strings.Cut(token, "="); key {
 		case "igmp":
-			list[i] = "ip,nw_proto=2"
+			return "ip,nw_proto=2"
 		case "igmp_type":
-			list[i] = "tp_src=" + value
+			return "tp_src=" + value
 		case "igmp_code":
-			list[i] = "tp_dst=" + value
+			return "tp_dst=" + value
 		}
-	}
-	return strings.Join(list, ",") + " actions=" + actions
+		return token
+	})
 }
 
-func mendGTPU(text string) string {
-	if !strings.Contains(text, "gtpu_") {
-		return text
-	}
+func rewriteGTPU(text string) string {
+	return rewriteMatch(text, "gtpu_", func(token string) string {
+		if strings.HasPrefix(token, "gtpu_") {
+			return "tun_" + token
+		}
+		return token
+	})
+}
+
+// rewriteMatch replaces each token of a flow's match that holds word.
+func rewriteMatch(text, word string, replace func(token string) string) string {
 	match, actions, ok := cutActions(text)
-	if !ok || !strings.Contains(match, "gtpu_") {
+	if !ok || !strings.Contains(match, word) {
 		return text
 	}
 	list := tokens(match)
 	for i, token := range list {
-		if strings.HasPrefix(token, "gtpu_") {
-			list[i] = "tun_" + token
-		}
+		list[i] = replace(token)
 	}
 	return strings.Join(list, ",") + " actions=" + actions
 }

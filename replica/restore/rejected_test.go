@@ -28,9 +28,10 @@ func (c *counted) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	return c.Runtime.Tool(ctx, runDir, stdin, argv...)
 }
 
-// TestBadOnesCostThemselves: a few that can't be read, or that the switch
-// refuses, cost a few runs of ovs-ofctl, wherever they stand among thousands.
-func TestBadOnesCostThemselves(t *testing.T) {
+// TestRejectedEntriesTakeFewRuns checks that a few entries that ovs-ofctl can't
+// read, or that the switch rejects, take a few runs of ovs-ofctl, wherever they
+// are among thousands.
+func TestRejectedEntriesTakeFewRuns(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=system")
 	sos := node.report()

@@ -9,7 +9,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// held are a bridge's flows as the switch holds them.
+// held returns a bridge's flows as the switch holds them.
 func (n *liveNode) held(bridge string) string {
 	n.t.Helper()
 	var list []string
@@ -21,8 +21,8 @@ func (n *liveNode) held(bridge string) string {
 	return strings.Join(list, "\n")
 }
 
-// TestLoads: flows that the switch held as loads are so held by the replica, and
-// set_field stays what it is, whatever else bridge/dump-flows tells of.
+// TestLoads checks that the replica holds loads where the live switch held loads,
+// and set_field elsewhere, whatever other flows bridge/dump-flows prints.
 func TestLoads(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "add-port", "br0", "p1")

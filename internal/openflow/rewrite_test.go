@@ -8,42 +8,42 @@ import (
 	"testing"
 )
 
-// mended are texts as ovs-ofctl prints them and can't read them, each with a
-// text that puts the same flow into a switch.
-var mended = []struct{ mend, source, printed string }{
-	{setFieldMend, "ip actions=load:26->OXM_OF_IP_DSCP[]", "ip actions=set_field:26/0x3f->ip_dscp"},
-	{setFieldMend, "ip actions=load:1->OXM_OF_IP_DSCP[1]", "ip actions=set_field:2/0x2->ip_dscp"},
-	{setFieldMend, "ip actions=load:1->NXM_NX_IP_ECN[]", "ip actions=set_field:1/0x3->nw_ecn"},
-	{setFieldMend, "ip actions=load:5->NXM_NX_IP_TTL[0..3]", "ip actions=set_field:5/0xf->nw_ttl"},
-	{setFieldMend, "mpls actions=load:5->OXM_OF_MPLS_LABEL[]", "mpls actions=set_field:5/0xfffff->mpls_label"},
-	{setFieldMend, "mpls actions=load:5->OXM_OF_MPLS_TC[]", "mpls actions=set_field:5/0x7->mpls_tc"},
-	{setFieldMend, "mpls actions=load:5->NXM_NX_MPLS_TTL[0..3]", "mpls actions=set_field:5/0xf->mpls_ttl"},
-	{setFieldMend, "dl_vlan=1 actions=load:5->OXM_OF_VLAN_PCP[]", "dl_vlan=1 actions=set_field:5/0x7->vlan_pcp"},
-	{setFieldMend, "arp actions=load:2->NXM_OF_ARP_OP[0..3]", "arp actions=set_field:2/0xf->arp_op"},
-	{setFieldMend, "icmp actions=load:8->NXM_OF_ICMP_TYPE[0..3]", "icmp actions=set_field:8/0xf->icmp_type"},
-	{setFieldMend, "icmp actions=load:8->NXM_OF_ICMP_CODE[0..3]", "icmp actions=set_field:8/0xf->icmp_code"},
-	{setFieldMend, "icmp6 actions=load:8->NXM_NX_ICMPV6_TYPE[0..3]", "icmp6 actions=set_field:8/0xf->icmpv6_type"},
-	{setFieldMend, "icmp6 actions=load:8->NXM_NX_ICMPV6_CODE[0..3]", "icmp6 actions=set_field:8/0xf->icmpv6_code"},
-	{setFieldMend, "icmp6,icmp_type=136,icmp_code=0 actions=load:1->ERICOXM_OF_ICMPV6_ND_RESERVED[0..3]", "icmp6,icmp_type=136,icmp_code=0 actions=set_field:1/0xf->nd_reserved"},
-	{setFieldMend, "icmp6,icmp_type=136,icmp_code=0 actions=load:1->ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE[0..3]", "icmp6,icmp_type=136,icmp_code=0 actions=set_field:1/0xf->nd_options_type"},
-	{setFieldMend, "actions=load:1->NXM_OF_IN_PORT[0..3]", " actions=set_field:1/0xf->in_port"},
-	{setFieldMend, "ip actions=resubmit(,5),load:26->OXM_OF_IP_DSCP[],clone(load:1->NXM_NX_IP_ECN[],resubmit(,6))", "ip actions=resubmit(,5),set_field:26/0x3f->ip_dscp,clone(set_field:1/0x3->nw_ecn,resubmit(,6))"},
-	{gtpuMend, "tun_gtpu_msgtype=1 actions=drop", "gtpu_msgtype=1 actions=drop"},
-	{gtpuMend, "tun_gtpu_flags=0x30,tun_gtpu_msgtype=1 actions=drop", "gtpu_flags=0x30,gtpu_msgtype=1 actions=drop"},
+// rewritten are texts as ovs-ofctl prints them and can't read them, each with a
+// text that adds the same flow to a switch.
+var rewritten = []struct{ rewrite, source, printed string }{
+	{setFieldRewrite, "ip actions=load:26->OXM_OF_IP_DSCP[]", "ip actions=set_field:26/0x3f->ip_dscp"},
+	{setFieldRewrite, "ip actions=load:1->OXM_OF_IP_DSCP[1]", "ip actions=set_field:2/0x2->ip_dscp"},
+	{setFieldRewrite, "ip actions=load:1->NXM_NX_IP_ECN[]", "ip actions=set_field:1/0x3->nw_ecn"},
+	{setFieldRewrite, "ip actions=load:5->NXM_NX_IP_TTL[0..3]", "ip actions=set_field:5/0xf->nw_ttl"},
+	{setFieldRewrite, "mpls actions=load:5->OXM_OF_MPLS_LABEL[]", "mpls actions=set_field:5/0xfffff->mpls_label"},
+	{setFieldRewrite, "mpls actions=load:5->OXM_OF_MPLS_TC[]", "mpls actions=set_field:5/0x7->mpls_tc"},
+	{setFieldRewrite, "mpls actions=load:5->NXM_NX_MPLS_TTL[0..3]", "mpls actions=set_field:5/0xf->mpls_ttl"},
+	{setFieldRewrite, "dl_vlan=1 actions=load:5->OXM_OF_VLAN_PCP[]", "dl_vlan=1 actions=set_field:5/0x7->vlan_pcp"},
+	{setFieldRewrite, "arp actions=load:2->NXM_OF_ARP_OP[0..3]", "arp actions=set_field:2/0xf->arp_op"},
+	{setFieldRewrite, "icmp actions=load:8->NXM_OF_ICMP_TYPE[0..3]", "icmp actions=set_field:8/0xf->icmp_type"},
+	{setFieldRewrite, "icmp actions=load:8->NXM_OF_ICMP_CODE[0..3]", "icmp actions=set_field:8/0xf->icmp_code"},
+	{setFieldRewrite, "icmp6 actions=load:8->NXM_NX_ICMPV6_TYPE[0..3]", "icmp6 actions=set_field:8/0xf->icmpv6_type"},
+	{setFieldRewrite, "icmp6 actions=load:8->NXM_NX_ICMPV6_CODE[0..3]", "icmp6 actions=set_field:8/0xf->icmpv6_code"},
+	{setFieldRewrite, "icmp6,icmp_type=136,icmp_code=0 actions=load:1->ERICOXM_OF_ICMPV6_ND_RESERVED[0..3]", "icmp6,icmp_type=136,icmp_code=0 actions=set_field:1/0xf->nd_reserved"},
+	{setFieldRewrite, "icmp6,icmp_type=136,icmp_code=0 actions=load:1->ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE[0..3]", "icmp6,icmp_type=136,icmp_code=0 actions=set_field:1/0xf->nd_options_type"},
+	{setFieldRewrite, "actions=load:1->NXM_OF_IN_PORT[0..3]", " actions=set_field:1/0xf->in_port"},
+	{setFieldRewrite, "ip actions=resubmit(,5),load:26->OXM_OF_IP_DSCP[],clone(load:1->NXM_NX_IP_ECN[],resubmit(,6))", "ip actions=resubmit(,5),set_field:26/0x3f->ip_dscp,clone(set_field:1/0x3->nw_ecn,resubmit(,6))"},
+	{gtpuRewrite, "tun_gtpu_msgtype=1 actions=drop", "gtpu_msgtype=1 actions=drop"},
+	{gtpuRewrite, "tun_gtpu_flags=0x30,tun_gtpu_msgtype=1 actions=drop", "gtpu_flags=0x30,gtpu_msgtype=1 actions=drop"},
 }
 
 const (
-	setFieldMend = "masked set_field of a field that takes no mask"
-	igmpMend     = "igmp, which is printed and not read"
-	gtpuMend     = "gtpu fields without their tun_ prefix"
+	setFieldRewrite = "masked set_field of a field that takes no mask"
+	igmpRewrite     = "igmp, which is printed and not read"
+	gtpuRewrite     = "gtpu fields without their tun_ prefix"
 )
 
-// TestMendsOnARealSwitch: for every mend the text before is what the switch
+// TestRewritesOnRealSwitch: the text before each rewrite is what the switch
 // prints and refuses, and the text after is accepted and prints as the text before.
-func TestMendsOnARealSwitch(t *testing.T) {
+func TestRewritesOnRealSwitch(t *testing.T) {
 	s := startSwitch(t)
 	tried := map[string]bool{}
-	for _, c := range mended {
+	for _, c := range rewritten {
 		s.clear(t)
 		if err := s.add(t, "OpenFlow15", c.source); err != nil {
 			t.Errorf("%s: %v", c.source, err)
@@ -59,9 +59,9 @@ func TestMendsOnARealSwitch(t *testing.T) {
 			t.Logf("OVS %s reads %q: not tried", s.version(t), c.printed)
 			continue
 		}
-		text, names := Apply(c.printed)
-		if !reflect.DeepEqual(names, []string{c.mend}) {
-			t.Errorf("%s: mended by %q", c.printed, names)
+		text, names := Rewrite(c.printed)
+		if !reflect.DeepEqual(names, []string{c.rewrite}) {
+			t.Errorf("%s: rewritten by %q", c.printed, names)
 		}
 		if out, err := s.run(t, "ovs-ofctl", "parse-flow", text); err != nil {
 			t.Errorf("%s becomes %s, and parse-flow says %v %s", c.printed, text, err, out)
@@ -73,9 +73,9 @@ func TestMendsOnARealSwitch(t *testing.T) {
 		if got := s.print(t); got != want {
 			t.Errorf("%s becomes %s, which prints as %s", c.printed, text, got)
 		}
-		tried[c.mend] = true
+		tried[c.rewrite] = true
 	}
-	if s.version(t) == "3.1.0" && (!tried[setFieldMend] || !tried[gtpuMend]) {
+	if s.version(t) == "3.1.0" && (!tried[setFieldRewrite] || !tried[gtpuRewrite]) {
 		t.Errorf("tried only %v", tried)
 	}
 }
@@ -90,9 +90,9 @@ func TestIGMP(t *testing.T) {
 			t.Logf("OVS %s reads %q: not tried", s.version(t), printed)
 			continue
 		}
-		text, names := Apply(printed)
-		if !reflect.DeepEqual(names, []string{igmpMend}) {
-			t.Errorf("%s: mended by %q", printed, names)
+		text, names := Rewrite(printed)
+		if !reflect.DeepEqual(names, []string{igmpRewrite}) {
+			t.Errorf("%s: rewritten by %q", printed, names)
 		}
 		if err := s.add(t, "OpenFlow15", text); err != nil {
 			t.Errorf("%s becomes %s: %v", printed, text, err)
@@ -106,12 +106,12 @@ func TestIGMP(t *testing.T) {
 // TestMaskWithGaps: the bits of a mask need not stand together.
 func TestMaskWithGaps(t *testing.T) {
 	s := startSwitch(t)
-	// What the switch does to a packet tells that both mean the same.
+	// The switch does the same to a packet with both.
 	for _, c := range []struct{ printed, want string }{
 		{"priority=1,ip actions=set_field:0x21/0x2d->ip_dscp,output:1", "priority=1,ip actions=load:0x1->OXM_OF_IP_DSCP[0..0],load:0x0->OXM_OF_IP_DSCP[2..3],load:0x1->OXM_OF_IP_DSCP[5..5],output:1"},
 		{"priority=1,mpls actions=set_field:0xa0005/0xf000f->mpls_label", "priority=1,mpls actions=load:0x5->OXM_OF_MPLS_LABEL[0..3],load:0xa->OXM_OF_MPLS_LABEL[16..19]"},
 	} {
-		got, _ := Apply(c.printed)
+		got, _ := Rewrite(c.printed)
 		if got != c.want {
 			t.Errorf("%s becomes %s", c.printed, got)
 		}
@@ -121,7 +121,7 @@ func TestMaskWithGaps(t *testing.T) {
 		}
 	}
 	s.clear(t)
-	text, _ := Apply("priority=1,ip actions=set_field:0x21/0x2d->ip_dscp,output:1")
+	text, _ := Rewrite("priority=1,ip actions=set_field:0x21/0x2d->ip_dscp,output:1")
 	if err := s.add(t, "OpenFlow15", text); err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +135,8 @@ func TestMaskWithGaps(t *testing.T) {
 	}
 }
 
-// TestMendsLeaveTheRestAlone: text that can be read is not touched.
-func TestMendsLeaveTheRestAlone(t *testing.T) {
+// TestRewriteKeepsReadableText checks that text that ovs-ofctl reads is not changed.
+func TestRewriteKeepsReadableText(t *testing.T) {
 	for _, text := range []string{
 		"ip actions=set_field:26->ip_dscp", "actions=set_field:0x1/0xf->reg0", "actions=set_field:aa:55:aa:00:00:00/ff:ff:ff:00:00:00->eth_src",
 		"ip actions=set_field:1.2.0.0/255.255.0.0->ip_src", "actions=set_field:0x5/0xffff->tun_id,set_field:0x2/0x2->ct_mark",
@@ -144,11 +144,11 @@ func TestMendsLeaveTheRestAlone(t *testing.T) {
 		"mpls actions=set_field:5/0->mpls_label", "mpls actions=set_field:99999999999999999999/0xf->mpls_label", "no actions at all: igmp gtpu_flags=1",
 		"group_id=1,type=all,bucket=actions=set_field:1/0xf->reg0",
 	} {
-		if got, names := Apply(text); got != text {
+		if got, names := Rewrite(text); got != text {
 			t.Errorf("%s becomes %s by %q", text, got, names)
 		}
 	}
-	got, _ := Apply("group_id=1,type=all,bucket=bucket_id:0,actions=set_field:26/0x3f->ip_dscp,output:1,bucket=actions=output:2")
+	got, _ := Rewrite("group_id=1,type=all,bucket=bucket_id:0,actions=set_field:26/0x3f->ip_dscp,output:1,bucket=actions=output:2")
 	if want := "group_id=1,type=all,bucket=bucket_id:0,actions=load:0x1a->OXM_OF_IP_DSCP[0..5],output:1,bucket=actions=output:2"; got != want {
 		t.Errorf("in a group: %s", got)
 	}
@@ -241,7 +241,7 @@ func TestRoundTrip(t *testing.T) {
 		s.clear(t)
 		var again []string
 		for _, text := range want[v] {
-			text, _ = Apply(text)
+			text, _ = Rewrite(text)
 			again = append(again, text)
 		}
 		for text, err := range s.addAll(t, again) {

@@ -1,4 +1,4 @@
-package restore
+package tables
 
 import (
 	"errors"
@@ -7,14 +7,14 @@ import (
 	"ovs-offline/internal/command"
 )
 
-// TestCulprit reads what ovs-ofctl 3.1.0 said.
-func TestCulprit(t *testing.T) {
+// TestRejectedEntry reads error messages of ovs-ofctl 3.1.0.
+func TestRejectedEntry(t *testing.T) {
 	const closing = "ovs-ofctl: talking to unix:br-int.mgmt (Protocol error)\n"
 	for name, c := range map[string]struct {
-		said  string
-		n     int
-		bad   int
-		known bool
+		stderr string
+		n      int
+		bad    int
+		known  bool
 	}{
 		"a line": {"ovs-ofctl: -:4: invalid group type nonsense\n", 10, 3, true},
 		"a group that was refused when it came": {"Error OFPGMFC_INVALID_GROUP for: OFPT_GROUP_MOD (OF1.5) (xid=0x4): ***decode error: OFPGMFC_INVALID_GROUP***\n" +
@@ -30,8 +30,8 @@ func TestCulprit(t *testing.T) {
 		"nothing":          {"", 2, 0, false},
 		"nothing, of one":  {"", 1, 0, true},
 	} {
-		err := &command.Error{Argv: []string{"ovs-ofctl"}, Stderr: c.said, Err: errors.New("exit status 1")}
-		if bad, known := culprit(err, c.n); bad != c.bad || known != c.known {
+		err := &command.Error{Argv: []string{"ovs-ofctl"}, Stderr: c.stderr, Err: errors.New("exit status 1")}
+		if bad, known := rejectedEntry(err, c.n); bad != c.bad || known != c.known {
 			t.Errorf("%s: %d %v, want %d %v", name, bad, known, c.bad, c.known)
 		}
 	}
