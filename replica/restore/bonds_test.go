@@ -115,7 +115,7 @@ func TestBondsMemberDisabledForNoKnownReason(t *testing.T) {
 	sos := node.report()
 	remove(t, sos, "ovs-ofctl_show_br0")
 	r := replay(t, sos, process.Options{})
-	r.wantStep("bonds", report.Approximated, "why was not collected")
+	r.wantStep("bonds", report.Approximated, "for an unrecorded reason")
 	r.sameShown(node, "bond/show")
 }
 

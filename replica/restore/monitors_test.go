@@ -121,7 +121,7 @@ func (r *replayed) pid() string {
 func TestMonitorsWithoutIsolation(t *testing.T) {
 	n, packets := monitoredNode(t)
 	r := replay(t, n.report(), process.Options{NoNamespaces: true})
-	r.wantStep("monitors", report.Approximated, "br-s: sFlow is taken out", "br-i: IPFIX is taken out", "br-s: NetFlow is taken out")
+	r.wantStep("monitors", report.Approximated, "br-s: sFlow is removed", "br-i: IPFIX is removed", "br-s: NetFlow is removed")
 	for _, table := range []string{"sFlow", "IPFIX", "NetFlow"} {
 		if rows := r.vsctl("--bare", "--columns=targets", "list", table); rows != "" {
 			t.Errorf("%s: %s", table, rows)

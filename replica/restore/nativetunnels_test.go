@@ -71,7 +71,7 @@ func TestNativeTunnelsWithLocalAddress(t *testing.T) {
 	node.vsctl("set", "Interface", "vxlan", "options:local_ip=10.1.0.1")
 	node.vsctl("set", "Interface", "far", "options:local_ip=10.1.0.77") // no route has it
 	r := replay(t, nativeReport(t, node), process.Options{})
-	r.wantStep("native tunnels", report.Approximated, `tunnel "vxlan": its route gives it its local_ip 10.1.0.1`, `tunnel "far": no route of the replica gives it its local_ip 10.1.0.77`)
+	r.wantStep("native tunnels", report.Approximated, `tunnel "vxlan": its route has its local_ip 10.1.0.1 as source`, `tunnel "far": no route of the replica has its local_ip 10.1.0.77 as source`)
 	if have := r.appctl("ofproto/trace", "--names", "br-int", "in_port=vm,tcp"); have != want {
 		t.Errorf("live:\n%s\nin the replica:\n%s", want, have)
 	}
