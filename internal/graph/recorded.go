@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
@@ -72,27 +73,22 @@ func bare(text string) string {
 	return text
 }
 
-var (
-	bondHead   = regexp.MustCompile(`^---- (.*) ----$`)
-	bondMember = regexp.MustCompile(`^(?:member|slave) (.*): (enabled|disabled)$`)
-)
-
-// readBonds reads bond/show; older versions say slave for member.
+// readBonds reads bond/show.
 func (r *recorded) readBonds(f io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(f, 16<<20))
-	var members map[string]string
-	last := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if m := bondHead.FindStringSubmatch(line); m != nil {
-			members = map[string]string{}
-			r.members[m[1]] = members
-		} else if m := bondMember.FindStringSubmatch(line); m != nil && members != nil {
-			last = m[1]
-			members[last] = m[2]
-		} else if members != nil && (line == "active member" || line == "active slave") {
-			members[last] = "active"
+	for bond := range appctl.Bonds(string(text)) {
+		members := map[string]string{}
+		for name, m := range bond.Members {
+			switch {
+			case name == bond.Active:
+				members[name] = "active"
+			case m.Enabled:
+				members[name] = "enabled"
+			default:
+				members[name] = "disabled"
+			}
 		}
+		r.members[bond.Name] = members
 	}
 	return err
 }
