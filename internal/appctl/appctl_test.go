@@ -107,9 +107,9 @@ Bridge ID:
 `
 
 func TestSpanningTrees(t *testing.T) {
-	want := map[string]Tree{"rstp": {Times: packet.TreeTimes{MaxAge: 6, Hello: 1, ForwardDelay: 4},
+	want := []Tree{{Bridge: "rstp", Times: packet.TreeTimes{MaxAge: 6, Hello: 1, ForwardDelay: 4},
 		Ports: []TreePort{{"p2", "designated", "discarding"}, {"a b", "root", "forwarding"}}}}
-	if have := maps.Collect(SpanningTrees(rstpText)); !reflect.DeepEqual(have, want) {
+	if have := slices.Collect(SpanningTrees(rstpText)); !reflect.DeepEqual(have, want) {
 		t.Errorf("%+v\nwant %+v", have, want)
 	}
 }
@@ -160,12 +160,12 @@ func TestLearnedMACs(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
-	bfd := maps.Collect(BFDForwarding("---- c ----\n  Forwarding: false\n  Local Session State: down\n---- d ----\n  Forwarding: true\n"))
-	if !maps.Equal(bfd, map[string]string{"c": "false", "d": "true"}) {
+	bfd := slices.Collect(BFDSessions("---- c ----\n  Forwarding: false\n  Local Session State: down\n---- d ----\n  Forwarding: true\n"))
+	if !slices.Equal(bfd, []BFDSession{{"c", "false"}, {"d", "true"}}) {
 		t.Error(bfd)
 	}
-	cfm := maps.Collect(CFMFaults("---- c ----\nMPID 1:\n  average health: undefined\n---- d ----\nfault: recv \n"))
-	if !maps.Equal(cfm, map[string]bool{"c": false, "d": true}) {
+	cfm := slices.Collect(CFMMonitors("---- c ----\nMPID 1:\n  average health: undefined\n---- d ----\nfault: recv \n"))
+	if !slices.Equal(cfm, []CFMMonitor{{"c", false}, {"d", true}}) {
 		t.Error(cfm)
 	}
 }
@@ -227,7 +227,7 @@ func TestCaptures(t *testing.T) {
 	}
 	lines("*fdb.show*", has(":"), func(text string) int { return len(slices.Collect(LearnedMACs(text))) })
 	lines("*route.show*", has(" dev "), func(text string) int { return len(Routes(text)) })
-	lines("*bfd.show*", has("---- "), func(text string) int { return len(maps.Collect(BFDForwarding(text))) })
+	lines("*bfd.show*", has("---- "), func(text string) int { return len(slices.Collect(BFDSessions(text))) })
 	lines("*dpctl.show*", has("  port "), func(text string) int { return len(slices.Collect(DatapathPorts(text))) })
 	lines("*dp-features*", has(": "), func(text string) int { return len(Features(text)) })
 }

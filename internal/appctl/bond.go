@@ -34,15 +34,7 @@ var (
 )
 
 // Bonds yields the bonds of bond/show.
-func Bonds(text string) iter.Seq[Bond] {
-	return func(yield func(Bond) bool) {
-		for name, body := range sections(text) {
-			if !yield(readBond(name, body)) {
-				return
-			}
-		}
-	}
-}
+func Bonds(text string) iter.Seq[Bond] { return each(text, readBond) }
 
 func readBond(name, body string) Bond {
 	b := Bond{Name: name, Members: map[string]BondMember{}}

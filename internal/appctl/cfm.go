@@ -5,21 +5,22 @@ import (
 	"strings"
 )
 
-// CFMFaults yields the interfaces of cfm/show and whether each has a fault
-// (lib/cfm.c, cfm_print_details). A monitor without a fault has no such line
-// (measured with OVS 3.1).
-func CFMFaults(text string) iter.Seq2[string, bool] {
-	return func(yield func(name string, fault bool) bool) {
-		for name, body := range sections(text) {
-			fault := false
-			for line := range strings.Lines(body) {
-				if label, value := field(line); label == "fault" {
-					fault = value != "" && value != "none" && value != "false"
-				}
-			}
-			if !yield(name, fault) {
-				return
+// CFMMonitor is a section of cfm/show (lib/cfm.c, cfm_print_details). A monitor
+// without a fault has no such line (measured with OVS 3.1).
+type CFMMonitor struct {
+	Interface string
+	Fault     bool
+}
+
+// CFMMonitors yields the monitors of cfm/show.
+func CFMMonitors(text string) iter.Seq[CFMMonitor] {
+	return each(text, func(name, body string) CFMMonitor {
+		m := CFMMonitor{Interface: name}
+		for line := range strings.Lines(body) {
+			if label, value := field(line); label == "fault" {
+				m.Fault = value != "" && value != "none" && value != "false"
 			}
 		}
-	}
+		return m
+	})
 }

@@ -56,9 +56,9 @@ func FuzzParsers(f *testing.F) {
 		}
 		for range LearnedMACs(text) {
 		}
-		for range BFDForwarding(text) {
+		for range BFDSessions(text) {
 		}
-		for range CFMFaults(text) {
+		for range CFMMonitors(text) {
 		}
 		for range SpanningTrees(text) {
 		}

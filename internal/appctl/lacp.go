@@ -29,15 +29,7 @@ type LACPMember struct {
 var lacpMember = regexp.MustCompile(`^(?:member|slave): (.*): (current|expired|defaulted) (attached|detached)$`)
 
 // LACPs yields the ports of lacp/show.
-func LACPs(text string) iter.Seq[LACP] {
-	return func(yield func(LACP) bool) {
-		for name, body := range sections(text) {
-			if !yield(readLACP(name, body)) {
-				return
-			}
-		}
-	}
-}
+func LACPs(text string) iter.Seq[LACP] { return each(text, readLACP) }
 
 func readLACP(name, body string) LACP {
 	port := LACP{Name: name, Members: map[string]LACPMember{}}

@@ -28,6 +28,17 @@ func sections(text string) iter.Seq2[string, string] {
 	}
 }
 
+// each yields what read makes of each section.
+func each[T any](text string, read func(name, body string) T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for name, body := range sections(text) {
+			if !yield(read(name, body)) {
+				return
+			}
+		}
+	}
+}
+
 func heading(line string) (name string, ok bool) {
 	name, opened := strings.CutPrefix(strings.TrimSpace(line), "---- ")
 	name, closed := strings.CutSuffix(name, " ----")

@@ -12,8 +12,9 @@ import (
 // Tree is a section of stp/show (ofproto/ofproto-dpif.c, stp_unixctl_show) or
 // rstp/show (lib/rstp.c, rstp_print_details).
 type Tree struct {
-	Times packet.TreeTimes // of the root
-	Ports []TreePort
+	Bridge string
+	Times  packet.TreeTimes // of the root
+	Ports  []TreePort
 }
 
 // TreePort is a port of a spanning tree. Role and State are in lower case.
@@ -32,18 +33,10 @@ var (
 
 // SpanningTrees yields the bridges of stp/show or rstp/show. Timers that are not
 // printed have their defaults.
-func SpanningTrees(text string) iter.Seq2[string, Tree] {
-	return func(yield func(bridge string, t Tree) bool) {
-		for name, body := range sections(text) {
-			if !yield(name, readTree(body)) {
-				return
-			}
-		}
-	}
-}
+func SpanningTrees(text string) iter.Seq[Tree] { return each(text, readTree) }
 
-func readTree(body string) Tree {
-	t := Tree{Times: packet.DefaultTreeTimes()}
+func readTree(bridge, body string) Tree {
+	t := Tree{Bridge: bridge, Times: packet.DefaultTreeTimes()}
 	inRoot := false
 	for line := range strings.Lines(body) {
 		line = strings.TrimRight(line, " \r\n")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -86,13 +87,7 @@ func recordedBonds(s *Switch, rec *Recorded) (bonds map[string]*liveBond, unknow
 			continue
 		}
 		live := &liveBond{Bond: bond}
-		for _, name := range slices.Sorted(maps.Keys(bond.Members)) {
-			if port.has(name) {
-				live.members = append(live.members, name)
-			} else {
-				live.unknown.add(name)
-			}
-		}
+		live.members, live.unknown = port.members(maps.Keys(bond.Members))
 		bonds[bond.Name] = live
 	}
 	return bonds, unknown, nil
@@ -106,6 +101,18 @@ func portsByName(s *Switch) map[string]*Port {
 		}
 	}
 	return ports
+}
+
+// members splits names of members into those that the port has, sorted, and others.
+func (p *Port) members(names iter.Seq[string]) (known []string, unknown unknownNames) {
+	for _, name := range slices.Sorted(names) {
+		if p.has(name) {
+			known = append(known, name)
+		} else {
+			unknown.add(name)
+		}
+	}
+	return known, unknown
 }
 
 // has reports whether the port has an interface of that name.

@@ -50,13 +50,7 @@ func readLACP(s *Switch, rec *Recorded) (*lacpPorts, error) {
 			continue
 		}
 		live := lacpPort{LACP: l}
-		for _, name := range slices.Sorted(maps.Keys(l.Members)) {
-			if port.has(name) {
-				live.members = append(live.members, name)
-			} else {
-				live.unknown.add(name)
-			}
-		}
+		live.members, live.unknown = port.members(maps.Keys(l.Members))
 		all.ports[l.Name] = live
 	}
 	return all, nil

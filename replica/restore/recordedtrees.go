@@ -81,8 +81,8 @@ func readTree(rec *Recorded, b *Bridge, rapid bool) (*tree, error) {
 
 // readShow takes the ports' states and the timers from stp/show or rstp/show.
 func (t *tree) readShow(text string) {
-	for name, shown := range appctl.SpanningTrees(text) {
-		if name != t.bridge.Name {
+	for shown := range appctl.SpanningTrees(text) {
+		if shown.Bridge != t.bridge.Name {
 			continue
 		}
 		t.times, t.ports = shown.Times, nil

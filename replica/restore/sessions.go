@@ -45,9 +45,9 @@ func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 		return err
 	}
 	all, add := newSessions(s)
-	for name, forwarding := range appctl.BFDForwarding(text) {
-		if forwarding != "" {
-			add(name, forwarding)
+	for session := range appctl.BFDSessions(text) {
+		if session.Forwarding != "" {
+			add(session.Interface, session.Forwarding)
 		}
 	}
 	if len(all.states)+all.unknown.count == 0 {
@@ -77,8 +77,8 @@ func restoreCFM(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 		return err
 	}
 	all, add := newSessions(s)
-	for name, fault := range appctl.CFMFaults(text) {
-		add(name, strconv.FormatBool(fault))
+	for monitor := range appctl.CFMMonitors(text) {
+		add(monitor.Interface, strconv.FormatBool(monitor.Fault))
 	}
 	all.unknown.note(o, workdir.RecordedCFM, "CFM monitors of interfaces")
 	return all.set(ctx, s, "CFM monitor", "cfm/set-fault", o)
