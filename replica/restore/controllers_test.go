@@ -13,7 +13,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// hidden are a bridge's flows that OpenFlow can't name, as a set.
+// hidden returns a bridge's hidden flows, one a line.
 func (n *liveNode) hidden(bridge string) string {
 	n.t.Helper()
 	var list []string
@@ -92,11 +92,11 @@ func TestFailOpenWithoutIsolation(t *testing.T) {
 		t.Error(d)
 	}
 	r.wantStep("controllers", report.Approximated, "br-o: its controllers are removed", "br-n: its controllers are removed")
-	r.dialsNobody()
+	r.connectsNowhere()
 }
 
-// dialsNobody checks that no row names an address, and that no log does.
-func (r *replayed) dialsNobody() {
+// connectsNowhere checks that no row names an address, and that no log does.
+func (r *replayed) connectsNowhere() {
 	r.t.Helper()
 	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.Contains(targets, "192.0.2.") {
 		r.t.Errorf("controllers: %s", targets)

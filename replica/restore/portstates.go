@@ -67,7 +67,7 @@ func restorePortState(ctx context.Context, s *Switch, b *Bridge, p openflow.Port
 		o.Note(report.Unknown, "%s: port %q was down and can't be set down here", b.Name, name)
 	case slices.Contains(p.Config, "PORT_DOWN"):
 		o.Note(report.Restored, "")
-	default: // a dummy's carrier follows its administrative state; only ovs-ofctl show tells them apart
+	default: // a dummy's carrier follows its administrative state; only ovs-ofctl show distinguishes them
 		o.Note(report.Restored, "%s: port %q had no link (LINK_DOWN); here it shows PORT_DOWN as well", b.Name, name)
 	}
 	return ctx.Err()

@@ -66,7 +66,7 @@ func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	return all.set(ctx, s, "BFD session", "bfd/set-forwarding", o)
 }
 
-// listedForwarding matches the element of bfd_status that says whether it forwards.
+// listedForwarding matches the element "forwarding" of bfd_status.
 var listedForwarding = regexp.MustCompile(`\bforwarding="?(true|false)`)
 
 // restoreCFM sets the fault of each connectivity fault monitor: the replica has
