@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
@@ -14,7 +13,8 @@ import (
 // editControllers keeps controllers where the daemons have no network, since
 // they cause hidden flows. Where the daemons share the host's network it removes
 // them. Managers stay in any case: the replica's ovsdb-server connects to none.
-func editControllers(ctx context.Context, s *Switch, failedOpen func(*Bridge) bool, recorded recordedHidden, o *report.Outcome) error {
+// inBand reports whether a live bridge had hidden flows for in-band control.
+func editControllers(ctx context.Context, s *Switch, failedOpen func(*Bridge) bool, inBand recordedFact, o *report.Outcome) error {
 	if s.isolated {
 		return expectUnreachable(ctx, s, o)
 	}
@@ -35,7 +35,7 @@ func editControllers(ctx context.Context, s *Switch, failedOpen func(*Bridge) bo
 	if len(changes) == 0 {
 		return nil
 	}
-	managers, err := managersForControllers(ctx, s, recorded, o)
+	managers, err := managersForControllers(ctx, s, inBand, o)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func editControllers(ctx context.Context, s *Switch, failedOpen func(*Bridge) bo
 // controller that bridges reach in-band: ovs-vswitchd makes the same hidden flows
 // of both. It does so for all bridges, so those that had no such flows get
 // disable-in-band.
-func managersForControllers(ctx context.Context, s *Switch, recorded recordedHidden, o *report.Outcome) ([]ovsdb.Change, error) {
+func managersForControllers(ctx context.Context, s *Switch, inBand recordedFact, o *report.Outcome) ([]ovsdb.Change, error) {
 	rows, err := s.db.Select(ctx, "Open_vSwitch", "manager_options")
 	if err != nil || len(rows) != 1 {
 		return nil, err
@@ -68,12 +68,11 @@ func managersForControllers(ctx context.Context, s *Switch, recorded recordedHid
 	}
 	changes = append(changes, ovsdb.Update("Open_vSwitch", rows[0].UUID, ovsdb.Columns{"manager_options": refs}))
 	for _, b := range s.Bridges {
-		hidden, known, err := recorded(b)
+		had, known, err := inBand(ctx, b)
 		if err != nil {
 			return nil, err
 		}
-		inBand := slices.ContainsFunc(hidden.list, func(h hiddenFlow) bool { return h.priority != failOpenPriority })
-		if inBand || !known && b.HasControl {
+		if had || !known && b.HasControl {
 			continue
 		}
 		config := maps.Clone(b.OtherConfig)

@@ -27,24 +27,21 @@ type failMode struct {
 	failed map[*Bridge]bool // the bridges that had failed open
 }
 
-// failOpenPriority is the priority of the hidden flow (ofproto/fail-open.h).
-const failOpenPriority = 15790320
-
 // failedOpen reports whether the bridge had failed open on the live node.
 func (f *failMode) failedOpen(b *Bridge) bool { return f.failed[b] }
 
-func (f *failMode) edit(ctx context.Context, s *Switch, recorded recordedHidden, o *report.Outcome) error {
+func (f *failMode) edit(ctx context.Context, s *Switch, failedOpen recordedFact, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	f.failed = map[*Bridge]bool{}
 	for _, b := range s.Bridges {
-		hidden, known, err := recorded(b)
+		failed, known, err := failedOpen(ctx, b)
 		if err != nil {
 			return err
 		}
-		f.failed[b] = hasFailOpenFlow(hidden)
+		f.failed[b] = failed
 		mode := "secure"
 		switch {
-		case f.failed[b]:
+		case failed:
 			mode = "standalone"
 		case !known && b.HasControl && b.FailMode != "secure":
 			o.Note(report.Unknown, "%s: no %s was collected: the bridge is assumed not to have failed open", b.Name, workdir.RecordedBridgeFlows)
@@ -57,17 +54,13 @@ func (f *failMode) edit(ctx context.Context, s *Switch, recorded recordedHidden,
 	return s.db.Transact(ctx, changes...)
 }
 
-// recordedHidden returns the hidden flows of a live bridge; known is false where
-// they were not collected.
-type recordedHidden func(*Bridge) (flows hiddenFlows, known bool, err error)
+// recordedFact reports what the recorded hidden flows of a bridge say; known is
+// false where they were not collected.
+type recordedFact func(context.Context, *Bridge) (holds, known bool, err error)
 
-func hasFailOpenFlow(hidden hiddenFlows) bool {
-	return slices.ContainsFunc(hidden.list, func(h hiddenFlow) bool { return h.priority == failOpenPriority })
-}
-
-// restore lets the bridges fail open that had done so; hidden returns the
-// hidden flows of a bridge of the replica.
-func (f *failMode) restore(ctx context.Context, s *Switch, hidden func(context.Context, *Bridge) (hiddenFlows, error), o *report.Outcome) error {
+// restore lets the bridges fail open that had done so; failsOpen reports whether
+// a bridge of the replica has.
+func (f *failMode) restore(ctx context.Context, s *Switch, failsOpen func(context.Context, *Bridge) (bool, error), o *report.Outcome) error {
 	probe, err := f.longestProbe(ctx, s)
 	if probe == 0 || err != nil {
 		return err
@@ -82,9 +75,8 @@ func (f *failMode) restore(ctx context.Context, s *Switch, hidden func(context.C
 			continue
 		}
 		found := false
-		err := until(ctx, func() (bool, error) {
-			flows, err := hidden(ctx, b)
-			found = hasFailOpenFlow(flows)
+		err := until(ctx, func() (_ bool, err error) {
+			found, err = failsOpen(ctx, b)
 			return found, err
 		})
 		if err != nil {

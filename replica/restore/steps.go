@@ -18,11 +18,11 @@ func Edits() []Step {
 		{"native tunnels", with(editLocalAddresses)},
 		{"datapath types", with(editDatapathTypes)},
 		{"fail mode", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return n.failMode.edit(ctx, &n.Switch, n.recordedHidden, o)
+			return n.failMode.edit(ctx, &n.Switch, n.recordedFailOpen, o)
 		}},
 		{"identity", with(editIdentity)},
 		{"controllers", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return editControllers(ctx, &n.Switch, n.failMode.failedOpen, n.recordedHidden, o)
+			return editControllers(ctx, &n.Switch, n.failMode.failedOpen, n.recordedInBand, o)
 		}},
 		{"monitors", func(ctx context.Context, n *Node, o *report.Outcome) error {
 			return n.monitors.edit(ctx, &n.Switch, &n.Recorded, o)
@@ -37,7 +37,7 @@ func Steps() []Step {
 	return []Step{
 		{"flood order", restoreFloodOrder},
 		{"fail mode", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return n.failMode.restore(ctx, &n.Switch, n.hidden, o)
+			return n.failMode.restore(ctx, &n.Switch, n.failsOpen, o)
 		}},
 		{"datapath features", with(restoreFeatures)},
 		{"datapath ports", func(ctx context.Context, n *Node, o *report.Outcome) (err error) {

@@ -96,3 +96,27 @@ func versions() []string {
 func allowed(protocols []string, version string) bool {
 	return len(protocols) == 0 || slices.Contains(protocols, version)
 }
+
+// failOpenPriority is the priority of the hidden flow of a bridge that has failed
+// open (ofproto/fail-open.h).
+const failOpenPriority = 15790320
+
+func isFailOpen(h hiddenFlow) bool { return h.priority == failOpenPriority }
+
+// recordedFailOpen reports whether the live bridge had failed open.
+func (n *Node) recordedFailOpen(_ context.Context, b *Bridge) (failed, known bool, err error) {
+	hidden, known, err := n.recordedHidden(b)
+	return slices.ContainsFunc(hidden.list, isFailOpen), known, err
+}
+
+// recordedInBand reports whether the live bridge had flows for in-band control.
+func (n *Node) recordedInBand(_ context.Context, b *Bridge) (inBand, known bool, err error) {
+	hidden, known, err := n.recordedHidden(b)
+	return slices.ContainsFunc(hidden.list, func(h hiddenFlow) bool { return !isFailOpen(h) }), known, err
+}
+
+// failsOpen reports whether the bridge of the replica has failed open.
+func (n *Node) failsOpen(ctx context.Context, b *Bridge) (bool, error) {
+	hidden, err := n.hidden(ctx, b)
+	return slices.ContainsFunc(hidden.list, isFailOpen), err
+}
