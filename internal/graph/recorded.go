@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
@@ -60,27 +61,30 @@ func readFile(path string, read func(io.Reader) error) error {
 	return read(f)
 }
 
-var (
-	bondHead   = regexp.MustCompile(`^---- (.*) ----$`)
-	bondMember = regexp.MustCompile(`^(?:member|slave) (.*): (enabled|disabled)$`)
-)
+// bare takes the quotes off a string of ovs-vsctl's.
+func bare(text string) string {
+	if s, err := strconv.Unquote(text); err == nil {
+		return s
+	}
+	return text
+}
 
-// readBonds reads the output of bond/show, which calls members slaves before OVS 2.15.
+// readBonds reads bond/show.
 func (r *recorded) readBonds(f io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(f, workdir.MaxText))
-	var members map[string]string
-	last := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if m := bondHead.FindStringSubmatch(line); m != nil {
-			members = map[string]string{}
-			r.members[m[1]] = members
-		} else if m := bondMember.FindStringSubmatch(line); m != nil && members != nil {
-			last = m[1]
-			members[last] = m[2]
-		} else if members != nil && (line == "active member" || line == "active slave") {
-			members[last] = "active"
+	text, err := io.ReadAll(io.LimitReader(f, 16<<20))
+	for bond := range appctl.Bonds(string(text)) {
+		members := map[string]string{}
+		for name, m := range bond.Members {
+			switch {
+			case name == bond.Active:
+				members[name] = "active"
+			case m.Enabled:
+				members[name] = "enabled"
+			default:
+				members[name] = "disabled"
+			}
 		}
+		r.members[bond.Name] = members
 	}
 	return err
 }

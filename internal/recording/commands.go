@@ -94,7 +94,7 @@ func Commands() []Command {
 		{Name: workdir.RecordedRoutes, Line: "ovs-appctl ovs/route/show"},
 		{Name: workdir.RecordedNeighbours, Line: "ovs-appctl tnl/arp/show"},
 		{Name: "ofproto.list-tunnels", Line: "ovs-appctl ofproto/list-tunnels"},
-		{Name: "dpif.show", Line: "ovs-appctl dpif/show"},
+		{Name: workdir.RecordedDpifShow, Line: "ovs-appctl dpif/show"},
 		{Name: workdir.RecordedTunnelPorts, Line: "ovs-appctl tnl/ports/show -v"},
 		{Name: workdir.RecordedDatapathShow, Scope: OfDatapath, Line: "ovs-appctl dpctl/show -s"},
 		{Name: workdir.RecordedDatapathFlows, Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-flows -m", Large: true},

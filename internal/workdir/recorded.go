@@ -15,6 +15,7 @@ const (
 	RecordedDatabaseDump  = "ovsdb-client.dump"
 	RecordedDatapathFlows = "dpctl.dump-flows"
 	RecordedDatapathShow  = "dpctl.show"
+	RecordedDpifShow      = "dpif.show"
 	RecordedLACP          = "lacp.show"
 	RecordedListBridge    = "list-bridge"
 	RecordedListInterface = "list-interface"

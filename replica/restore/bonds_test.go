@@ -17,7 +17,7 @@ func bondsNode(t *testing.T) *liveNode {
 	for i, l := range []*liveNode{node, partner} {
 		l.vsctl("add-br", "br0", "--", "set", "Bridge", "br0", fmt.Sprintf(`other_config:hwaddr="52:54:00:00:00:0%d"`, i+1))
 	}
-	// What the bridges say to each other at the cables must not go in circles.
+	// What the bridges send over the cables must not loop.
 	partner.vsctl("set-fail-mode", "br0", "secure")
 	bond := func(l *liveNode, name string, args ...string) {
 		l.vsctl(append([]string{"add-bond", "br0", name, name + "-1", name + "-2"}, args...)...)
@@ -74,8 +74,8 @@ func bondPackets() []string {
 	return packets
 }
 
-// LACP partners, enabled and active members of every kind of bond are as they
-// were; without the step none of those that need a partner works.
+// TestBonds checks that LACP partners, enabled and active members of every kind
+// of bond are restored. Without the step no bond with a partner works.
 func TestBonds(t *testing.T) {
 	node := bondsNode(t)
 	sos := node.report()
@@ -90,7 +90,8 @@ func TestBonds(t *testing.T) {
 	needs(t, node, r, bare, bondPackets())
 }
 
-// Where lacp/show was not collected a partner that agrees is assumed, and that is said.
+// TestBondsWithoutLACP checks that without lacp/show a partner that agrees is
+// assumed and reported.
 func TestBondsWithoutLACP(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "add-bond", "br0", "lag", "lag-1", "lag-2", "bond_mode=balance-tcp", "lacp=passive")
@@ -105,8 +106,8 @@ func TestBondsWithoutLACP(t *testing.T) {
 	}
 }
 
-// A member that was disabled for a reason that was not collected stays so.
-func TestBondsMemberDisabledForNoKnownReason(t *testing.T) {
+// TestMemberDisabledForUnrecordedReason checks that such a member stays disabled.
+func TestMemberDisabledForUnrecordedReason(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "add-bond", "br0", "pair", "pair-1", "pair-2", "bond_mode=active-backup")
 	node.likeKernel("br0")
@@ -115,24 +116,25 @@ func TestBondsMemberDisabledForNoKnownReason(t *testing.T) {
 	sos := node.report()
 	remove(t, sos, "ovs-ofctl_show_br0")
 	r := replay(t, sos, process.Options{})
-	r.wantStep("bonds", report.Approximated, "why was not collected")
+	r.wantStep("bonds", report.Approximated, "for an unrecorded reason")
 	r.sameShown(node, "bond/show")
 }
 
-// What is told of a bond again and again counts as it was told last.
-func TestBondToldAgain(t *testing.T) {
+// TestLastSectionOfBondCounts checks that of several sections of one bond the
+// last one is restored.
+func TestLastSectionOfBondCounts(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "add-bond", "br0", "pair", "pair-1", "pair-2", "bond_mode=active-backup")
 	node.likeKernel("br0")
 	sos := node.report()
-	told := node.appctl("bond/show")
-	write(t, sos, "ovs-appctl_bond.show", strings.Repeat(strings.ReplaceAll(told, "may_enable: true", "may_enable: false"), 50)+told)
+	shown := node.appctl("bond/show")
+	write(t, sos, "ovs-appctl_bond.show", strings.Repeat(strings.ReplaceAll(shown, "may_enable: true", "may_enable: false"), 50)+shown)
 	r := replay(t, sos, process.Options{})
 	r.wantStep("bonds", report.Restored)
 	r.sameShown(node, "bond/show")
 }
 
-// Bonds that never become what they were are waited for together.
+// TestBondsThatNeverSettle checks that the step waits for all bonds together.
 func TestBondsThatNeverSettle(t *testing.T) {
 	const many = 40
 	node := newLiveNode(t)
@@ -152,7 +154,7 @@ func TestBondsThatNeverSettle(t *testing.T) {
 	}
 }
 
-// Hashes that had carried something stay on the members that carried it.
+// TestBondHashes checks that hashes stay on the members that carried them.
 func TestBondHashes(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "add-bond", "br0", "slb", "slb-1", "slb-2", "bond_mode=balance-slb", "--", "add-port", "br0", "vm")
@@ -172,7 +174,7 @@ func TestBondHashes(t *testing.T) {
 	needs(t, node, r, bare, packets)
 }
 
-// carrying writes into the recorded bond/show which hashes each member had carried.
+// carrying adds the hashes that each member carried to the recorded bond/show.
 func carrying(t *testing.T, sos string, node *liveNode, n int) {
 	t.Helper()
 	text := node.appctl("bond/show")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// link joins a port with one of another node, as a cable would.
+// link connects a port with one of another node.
 func (n *liveNode) link(port string, other *liveNode, far string) {
 	n.t.Helper()
 	socket := filepath.Join(n.dir, port+".cable")
@@ -18,25 +18,25 @@ func (n *liveNode) link(port string, other *liveNode, far string) {
 	other.vsctl("set", "Interface", far, "options:stream=unix:"+socket)
 }
 
-// wait waits until a command of ovs-appctl says what a pattern matches.
+// wait waits until the output of an ovs-appctl command matches a pattern.
 func (n *liveNode) wait(pattern string, args ...string) {
 	n.t.Helper()
 	n.waitTool(pattern, append([]string{"ovs-appctl"}, args...)...)
 }
 
-// waitTool does so for any tool.
+// waitTool does the same for any tool.
 func (n *liveNode) waitTool(pattern string, argv ...string) {
 	n.t.Helper()
 	wanted := regexp.MustCompile(pattern)
 	for deadline := time.Now().Add(40 * time.Second); !wanted.MatchString(n.run(argv...)); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			n.t.Fatalf("%q never said %s:\n%s", argv, pattern, n.run(argv...))
+			n.t.Fatalf("the output of %q never matched %s:\n%s", argv, pattern, n.run(argv...))
 		}
 	}
 }
 
-// shown is what a command of ovs-appctl says, its sections sorted, without what
-// differs from start to start of one node.
+// shown returns the output of an ovs-appctl command with its sections sorted and
+// without what differs between two starts of one node.
 func (n *liveNode) shown(args ...string) string {
 	n.t.Helper()
 	text := n.appctl(args...)
@@ -52,15 +52,15 @@ func (n *liveNode) shown(args ...string) string {
 	return strings.Join(sections, "\n\n---- ")
 }
 
-// sameShown checks that the replica says the same as the node.
+// sameShown checks that a command prints the same on the replica as on the node.
 func (r *replayed) sameShown(node *liveNode, args ...string) {
 	r.t.Helper()
 	if want, have := node.shown(args...), r.shown(args...); want != have {
-		r.t.Errorf("%s says on the node:\n%s\n\nin the replica:\n%s", args, want, have)
+		r.t.Errorf("%s prints on the node:\n%s\n\nin the replica:\n%s", args, want, have)
 	}
 }
 
-// needs checks that traces are as on the node with a step, and not without it.
+// needs checks that traces equal the node's with a step, and differ without it.
 func needs(t *testing.T, node *liveNode, r, bare *replayed, packets []string) {
 	t.Helper()
 	differ := differences(node, r.liveNode, packets...)
@@ -71,10 +71,10 @@ func needs(t *testing.T, node *liveNode, r, bare *replayed, packets []string) {
 	if len(without) == 0 {
 		t.Error("without the step no trace differs: it is not tested")
 	}
-	t.Logf("traces alike: %d of %d; without the step: %d", len(packets)-len(differ), len(packets), len(packets)-len(without))
+	t.Logf("equal traces: %d of %d; without the step: %d", len(packets)-len(differ), len(packets), len(packets)-len(without))
 }
 
-// write puts a command's output into a report.
+// write adds a command's output to an sos report.
 func write(t *testing.T, sos, output, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(sos, "sos_commands/openvswitch", output), []byte(text), 0o600); err != nil {

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// hidden are a bridge's flows that OpenFlow can't name, as a set.
+// hidden returns a bridge's hidden flows, one a line.
 func (n *liveNode) hidden(bridge string) string {
 	n.t.Helper()
 	var list []string
@@ -91,12 +91,12 @@ func TestFailOpenWithoutIsolation(t *testing.T) {
 	for _, d := range differences(n, r.liveNode, packets...) {
 		t.Error(d)
 	}
-	r.wantStep("controllers", report.Approximated, "br-o: its controllers are taken out", "br-n: its controllers are taken out")
-	r.dialsNobody()
+	r.wantStep("controllers", report.Approximated, "br-o: its controllers are removed", "br-n: its controllers are removed")
+	r.connectsNowhere()
 }
 
-// dialsNobody checks that no row names an address, and that no log does.
-func (r *replayed) dialsNobody() {
+// connectsNowhere checks that no row names an address, and that no log does.
+func (r *replayed) connectsNowhere() {
 	r.t.Helper()
 	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.Contains(targets, "192.0.2.") {
 		r.t.Errorf("controllers: %s", targets)
@@ -166,7 +166,7 @@ func TestInBand(t *testing.T) {
 func TestInBandWithoutIsolation(t *testing.T) {
 	n, packets := inBandNode(t)
 	r := replay(t, n.report(), process.Options{NoNamespaces: true})
-	r.wantStep("controllers", report.Approximated, "br-i: its controllers are taken out", "manager tcp:192.0.2.66:6653, which nobody dials, stands in")
+	r.wantStep("controllers", report.Approximated, "br-i: its controllers are removed", "manager tcp:192.0.2.66:6653, to which the replica never connects, replaces the in-band controller")
 	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.TrimSpace(targets) != "" {
 		t.Errorf("controllers: %s", targets)
 	}

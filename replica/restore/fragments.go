@@ -7,28 +7,28 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// restoreFragments sets how a bridge handles IP fragments: no database holds
-// it, ovs-ofctl show tells it (ovs-ofctl(8), set-frags).
-func restoreFragments(ctx context.Context, n *Node, o *report.Outcome) error {
-	for _, b := range n.Bridges {
-		show, _, err := n.show(b)
+// restoreFragments sets how each bridge handles IP fragments, which no database
+// holds and ovs-ofctl show prints (ovs-ofctl(8), set-frags).
+func restoreFragments(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+	for _, b := range s.Bridges {
+		show, _, err := rec.show(b)
 		if err != nil {
 			return err
 		}
 		if show.Fragments == "" || show.Fragments == "normal" {
 			continue
 		}
-		version, err := n.speaks(ctx, b)
+		version, err := s.newest(ctx, b)
 		if err != nil {
 			return err
 		}
-		if _, err := n.ofctl(ctx, nil, version, b, "set-frags", show.Fragments); err != nil {
-			o.Note(report.Failed, "%s: fragments %q: %v", b.Name, show.Fragments, err)
+		if _, err := s.ofctl(ctx, b, version, "set-frags", show.Fragments); err != nil {
+			o.Note(report.Failed, "%s: the handling of fragments can't be set to %q: %v", b.Name, show.Fragments, err)
 			continue
 		}
-		out, err := n.ofctl(ctx, nil, version, b, "get-frags")
-		if err != nil || strings.TrimSpace(string(out)) != show.Fragments {
-			o.Note(report.Failed, "%s: fragments are %q, not %q (%v)", b.Name, strings.TrimSpace(string(out)), show.Fragments, err)
+		out, err := s.ofctl(ctx, b, version, "get-frags")
+		if have := strings.TrimSpace(out); err != nil || have != show.Fragments {
+			o.Note(report.Failed, "%s: the handling of fragments is %q instead of %q (%v)", b.Name, have, show.Fragments, err)
 			continue
 		}
 		o.Note(report.Restored, "")

@@ -3,93 +3,73 @@ package restore
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/replica/report"
 )
 
-// Liveness
+// restoreLiveness takes ports down that were not live on the live node and are
+// so in the replica.
 //
-// Cause: fast-failover groups, and buckets that watch a port, pass over ports
-// that are not live. A port is live by its link, BFD, CFM and LACP together,
-// each of which has a step of its own; what none of them was collected for is
-// missing.
+// Cause: fast-failover groups skip buckets whose watched port is not live. A
+// port is live by its link, BFD, CFM and LACP together. Each of these has a step
+// of its own, which lacks what was not collected.
 //
-// Remedy: ovs-ofctl show tells LIVE from OpenFlow 1.4 on (older ones can't, and
-// nothing is done then). A port that was not live and is so in the replica loses
-// its link there; the other way round it is told.
+// Remedy: with OpenFlow 1.4 and later ovs-ofctl show prints LIVE. A port that
+// was not live loses its link; one that was live and is not is reported.
 //
-// Source: ovs-ofctl(8), show; ofproto/group watch_port in ovs-actions(7);
-// measured (OVS 3.1).
-
-// restoreLiveness comes after all that decides it.
-func restoreLiveness(ctx context.Context, n *Node, o *report.Outcome) error {
-	for _, b := range n.Bridges {
-		live, ok, err := n.show(b)
+// Source: ovs-ofctl(8), show; ovs-actions(7), watch_port; measured with OVS 3.1.
+func restoreLiveness(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+	for _, b := range s.Bridges {
+		live, ok, err := rec.show(b)
 		if err != nil {
 			return err
 		}
-		if !ok || !tellsLiveness(live) {
+		if !ok || !showsLiveness(live) {
 			continue
 		}
-		if err := n.restoreBridgeLiveness(ctx, b, live, o); err != nil {
+		have, err := s.show(ctx, b)
+		if err != nil {
+			return err
+		}
+		if !showsLiveness(have) {
+			continue // the bridge accepts no OpenFlow version with LIVE, or has no live port
+		}
+		if err := matchLiveness(ctx, s, b, live, have, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func tellsLiveness(d openflow.Description) bool {
-	return slices.ContainsFunc(d.Ports, func(p openflow.Port) bool { return slices.Contains(p.State, "LIVE") })
-}
+func showsLiveness(d openflow.Description) bool { return slices.ContainsFunc(d.Ports, isLive) }
 
-func (n *Node) restoreBridgeLiveness(ctx context.Context, b *Bridge, live openflow.Description, o *report.Outcome) error {
-	version, err := n.speaks(ctx, b)
-	if err != nil {
-		return err
-	}
-	out, err := n.ofctl(ctx, nil, version, b, "show")
-	if err != nil {
-		return err
-	}
-	replica := openflow.Show(strings.NewReader(string(out)))
-	if !tellsLiveness(replica) {
-		return nil // the bridge speaks no OpenFlow that tells, or has no live port
-	}
-	states := map[int]openflow.Port{}
+func isLive(p openflow.Port) bool { return slices.Contains(p.State, "LIVE") }
+
+func matchLiveness(ctx context.Context, s *Switch, b *Bridge, live, replica openflow.Description, o *report.Outcome) error {
+	ports := map[int]openflow.Port{}
 	for _, p := range replica.Ports {
-		states[p.Number] = p
+		ports[p.Number] = p
 	}
 	for _, p := range live.Ports {
-		have, ok := states[p.Number]
-		was, is := slices.Contains(p.State, "LIVE"), slices.Contains(have.State, "LIVE")
-		name, known := b.portName(portWord(p.Number))
+		have, ok := ports[p.Number]
+		name, known := b.interfaceAt(portWord(p.Number))
 		switch {
-		case !ok || !known: // the step of port states tells it
-		case was == is:
+		case !ok || !known: // the step of port states reports it
+		case isLive(p) == isLive(have):
 			o.Note(report.Restored, "")
-		case was:
+		case isLive(p):
 			o.Note(report.Failed, "%s: port %q was live and is not here", b.Name, name)
 		default:
-			if _, err := n.appctl(ctx, "netdev-dummy/set-admin-state", name, "down"); err != nil {
-				o.Note(report.Failed, "%s: port %q was not live and is so here: %v", b.Name, name, err)
-				continue
+			if err := s.setLink(ctx, name, "down"); err != nil {
+				o.Note(report.Failed, "%s: port %q was not live and is live here: %v", b.Name, name, err)
+			} else {
+				o.Note(report.Approximated, "%s: port %q was not live, for a reason that was not collected or can't be set; its link is set down here", b.Name, name)
 			}
-			o.Note(report.Approximated, "%s: port %q was not live, for a reason that was not collected or has no command: its link is down here", b.Name, name)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// portWord is how a port's number is told in words.
-func portWord(number int) string {
-	if number == openflow.PortLocal {
-		return "LOCAL"
-	}
-	return strconv.Itoa(number)
 }

@@ -8,7 +8,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// failoverNode has a group that passes over ports that are not live.
+// failoverNode has a group that skips ports that are not live.
 func failoverNode(t *testing.T) *liveNode {
 	t.Helper()
 	node := newLiveNode(t)
@@ -24,7 +24,7 @@ func failoverNode(t *testing.T) *liveNode {
 	return node
 }
 
-// A port without a link is passed over by a group that watches it.
+// TestLinkStates checks that a group skips a watched port without a link.
 func TestLinkStates(t *testing.T) {
 	node := failoverNode(t)
 	node.appctl("netdev-dummy/set-admin-state", "a", "down")
@@ -35,7 +35,8 @@ func TestLinkStates(t *testing.T) {
 	needs(t, node, r, replay(t, sos, process.Options{}, "port states", "liveness"), packets)
 }
 
-// So is one that was not live for a reason that was not collected.
+// TestLiveness checks that a group skips a port that was not live for an
+// unrecorded reason.
 func TestLiveness(t *testing.T) {
 	node := failoverNode(t)
 	sos := node.report()
@@ -48,7 +49,7 @@ func TestLiveness(t *testing.T) {
 	r := replay(t, sos, process.Options{})
 	r.wantStep("liveness", report.Approximated, `"a" was not live`)
 	if said := trace(r); !strings.Contains(said, "Datapath actions: b\n") {
-		t.Errorf("the group passes not over a port that is not live:\n%s", said)
+		t.Errorf("the group does not skip a port that is not live:\n%s", said)
 	}
 	if said := trace(replay(t, sos, process.Options{}, "liveness")); strings.Contains(said, "Datapath actions: b\n") {
 		t.Error("it does so without the step as well: it is not tested")

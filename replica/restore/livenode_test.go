@@ -79,7 +79,7 @@ func (n *liveNode) ofctl(args ...string) string {
 	return n.run(append([]string{"ovs-ofctl"}, args...)...)
 }
 
-// likeKernel lowers the datapath to what the kernel's can do. It wants a bridge.
+// likeKernel lowers the features of a bridge's datapath to those of the kernel's.
 func (n *liveNode) likeKernel(bridge string) {
 	n.t.Helper()
 	for _, f := range []string{"tnl_push_pop=false", "explicit_drop_action=false", "lb_output_action=false", "nd_ext=false", "max_hash_alg=0"} {
@@ -88,7 +88,8 @@ func (n *liveNode) likeKernel(bridge string) {
 	}
 }
 
-// report writes what sos would collect of the node, under sos's names, and returns its directory.
+// report writes what sos would collect of the node, with sos's file names, and
+// returns the directory.
 func (n *liveNode) report() string {
 	n.t.Helper()
 	top := filepath.Join(n.t.TempDir(), "sosreport-node-2026-01-01-abcdefg")
@@ -117,8 +118,8 @@ func (n *liveNode) report() string {
 	return top
 }
 
-// commands are those of sos that steer a replica; but for dpif/show-dp-features,
-// which tells what a datapath had before likeKernel.
+// commands returns the commands of sos that a replica depends on, except
+// dpif/show-dp-features, which shows the features before likeKernel.
 func (n *liveNode) commands() []string {
 	list := []string{"ovs-vsctl -t 5 list-br"}
 	for _, table := range []string{"Open_vSwitch", "bridge", "port", "interface", "datapath"} {
@@ -191,8 +192,8 @@ func differences(live, replica *liveNode, packets ...string) []string {
 }
 
 // wantStep checks that a step, before the daemons or on them, reported a status
-// and, where that is "restored", nothing worse; and what it says.
-func (r *replayed) wantStep(name string, want report.Status, says ...string) {
+// and, where that is "restored", nothing worse; and that its details contain texts.
+func (r *replayed) wantStep(name string, want report.Status, contains ...string) {
 	r.t.Helper()
 	var statuses []report.Status
 	details := ""
@@ -204,16 +205,16 @@ func (r *replayed) wantStep(name string, want report.Status, says ...string) {
 	}
 	worse := func(s report.Status) bool { return s != report.Restored && s != report.Idle }
 	if !slices.Contains(statuses, want) || want == report.Restored && slices.ContainsFunc(statuses, worse) {
-		r.t.Errorf("%s: %v, want %s; it says: %s", name, statuses, want, details)
+		r.t.Errorf("%s: %v, want %s; its details: %s", name, statuses, want, details)
 	}
-	for _, s := range says {
+	for _, s := range contains {
 		if !strings.Contains(details, s) {
-			r.t.Errorf("%s does not say %q, but: %s", name, s, details)
+			r.t.Errorf("%s: no detail contains %q: %s", name, s, details)
 		}
 	}
 }
 
-// log is what the replica's ovs-vswitchd has logged.
+// log returns the log of the replica's ovs-vswitchd.
 func (r *replayed) log() string {
 	r.t.Helper()
 	text, err := os.ReadFile(r.wd.Log("ovs-vswitchd"))
@@ -223,7 +224,7 @@ func (r *replayed) log() string {
 	return string(text)
 }
 
-// remove takes a command's output out of a report.
+// remove removes a command's output from an sos report.
 func remove(t *testing.T, sos, output string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(sos, "sos_commands/openvswitch", output)); err != nil {
@@ -231,8 +232,8 @@ func remove(t *testing.T, sos, output string) {
 	}
 }
 
-// needIsolation skips a test of what is restored as it was only where nothing
-// can be dialled; others test the fallback.
+// needIsolation skips a test that needs daemons without a network. Other tests
+// are of the fallback.
 func needIsolation(t *testing.T) {
 	t.Helper()
 	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {

@@ -51,7 +51,7 @@ func TestMonitors(t *testing.T) {
 		t.Error(d)
 	}
 	if !strings.Contains(n.appctl("ofproto/trace", "br-s", "in_port=s1,udp"), "output=42)") {
-		t.Error("the live trace does not tell the port's ifindex: this test shows nothing")
+		t.Error("the live trace does not contain the port's ifindex: this test shows nothing")
 	}
 	r.wantStep("monitors", report.Restored)
 	if targets := r.vsctl("--bare", "--columns=targets", "list", "sFlow") + r.vsctl("--bare", "--columns=targets", "list", "IPFIX") + r.vsctl("--bare", "--columns=targets", "list", "NetFlow"); strings.Count(targets, "127.0.0.1:9\n") != 4 {
@@ -65,9 +65,9 @@ func TestMonitors(t *testing.T) {
 	}
 }
 
-// TestOddInterfaceIndexes: one that is no number is said where sFlow needs it,
-// costs the start nowhere, and those of others are taken.
-func TestOddInterfaceIndexes(t *testing.T) {
+// TestInvalidInterfaceIndexes checks that an ifindex that is not a number is
+// reported where sFlow needs it, and that the others are used.
+func TestInvalidInterfaceIndexes(t *testing.T) {
 	needIsolation(t)
 	n := newLiveNode(t)
 	n.vsctl("add-br", "br-s", "--", "add-port", "br-s", "s1", "--", "set", "Interface", "s1", "options:ifindex=41", "--", "add-port", "br-s", "s2", "--", "set", "Interface", "s2", "options:ifindex=42",
@@ -91,7 +91,7 @@ func TestOddInterfaceIndexes(t *testing.T) {
 	}
 	for _, s := range r.report.Steps {
 		if strings.Contains(strings.Join(s.Details, ""), "x1") {
-			t.Errorf("what nobody needs is told of: %v", s)
+			t.Errorf("a port without sFlow is reported: %v", s)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (r *replayed) pid() string {
 func TestMonitorsWithoutIsolation(t *testing.T) {
 	n, packets := monitoredNode(t)
 	r := replay(t, n.report(), process.Options{NoNamespaces: true})
-	r.wantStep("monitors", report.Approximated, "br-s: sFlow is taken out", "br-i: IPFIX is taken out", "br-s: NetFlow is taken out")
+	r.wantStep("monitors", report.Approximated, "br-s: sFlow is removed", "br-i: IPFIX is removed", "br-s: NetFlow is removed")
 	for _, table := range []string{"sFlow", "IPFIX", "NetFlow"} {
 		if rows := r.vsctl("--bare", "--columns=targets", "list", table); rows != "" {
 			t.Errorf("%s: %s", table, rows)

@@ -2,210 +2,158 @@ package restore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
 
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/packet"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/restore/tables"
 )
 
 // Multicast groups
 //
 // Cause: a bridge with multicast snooping sends a group's packets to the ports
-// from which it heard members or a querier, and floods those of groups that it
-// knows nothing of. The table is in no database, and no command adds to it.
+// from which it heard members or a querier, and floods those of unknown groups.
+// No database holds this table, and no command adds to it.
 //
-// Remedy: let the replica hear what the live node had heard. For as long as
-// that takes, a flow takes packets that come with our own source address for
-// ones that came in by the port whose number stands in that address, and gives
-// them to NORMAL: so every kind of port can be spoken for, bonds, patch ports
-// and tunnels among them. The source address is a multicast one, which no
-// bridge learns. Nothing goes out to other bridges meanwhile, nor by bonds,
-// which choose a member for each kind of packet when they see the first.
+// Remedy: the bridge receives the reports and queries that the live one had
+// heard. During that time a flow matches packets with our source address, sets
+// their input port to the number in that address, and sends them to NORMAL. So
+// any kind of port can be the one that heard them: bonds, patch ports and
+// tunnels as well. The source address is a multicast one, which no bridge
+// learns. Meanwhile nothing is sent to patch ports, and nothing to bonds, which
+// choose a member for each kind of packet when they see the first.
 //
-// Source: measured, OVS 3.1. A port that was heard a querier from takes no
-// groups any more, so groups come first. mdb/show tells neither the versions of
-// IGMP and MLD nor members' own addresses, and no trace depends on them.
-
-// group is one line of mdb/show, without its age.
-type group struct {
-	port    string // OpenFlow number, or LOCAL
-	vlan    uint16
-	address netip.Addr // of the group; none for a querier's port
-}
-
-func (g group) String() string {
-	what := "a querier"
-	if g.address.IsValid() {
-		what = "group " + g.address.String()
-	}
-	return fmt.Sprintf("%s on port %s in VLAN %d", what, g.port, g.vlan)
-}
-
-// mdb reads mdb/show.
-func mdb(text string) []group {
-	var list []group
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) < 3 {
-			continue
-		}
-		vlan, err := strconv.ParseUint(words[1], 10, 12)
-		if err != nil {
-			continue // the heading
-		}
-		g := group{port: words[0], vlan: uint16(vlan)}
-		// A version that tells the protocol as well has it between these two.
-		for _, w := range words[2:] {
-			if address, err := netip.ParseAddr(w); err == nil {
-				g.address = address.Unmap()
-			}
-		}
-		if g.address.IsValid() || slices.Contains(words, "querier") {
-			list = append(list, g)
-		}
-	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].address.IsValid() && !list[j].address.IsValid() })
-	return list
-}
-
-// snooped is a bridge on its way to its live multicast table.
-type snooped struct {
-	*Bridge
-	node    *Node
-	version string // of OpenFlow
-	tags    portTags
-	door    string     // the port that packets are put in by
-	undo    []portFlag // what undoes what open changed
-}
-
-// portFlag is a flag of a port, as ovs-ofctl mod-port has it.
-type portFlag struct {
-	number int
-	flag   string
-}
+// Source: measured with OVS 3.1. A port that heard a querier takes no groups any
+// more, so groups are first. mdb/show has neither the versions of IGMP and MLD
+// nor the addresses of members, and no trace depends on them.
 
 // restoreMulticast gives each bridge the groups and queriers that it knew.
-func restoreMulticast(ctx context.Context, n *Node, o *report.Outcome) error {
-	rows, err := n.DB.Select(ctx, "Bridge", "name", "mcast_snooping_enable")
+func restoreMulticast(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+	rows, err := s.db.Select(ctx, "Bridge", "mcast_snooping_enable")
 	if err != nil {
 		return err
 	}
-	snooping := map[string]bool{}
-	for _, r := range rows {
-		snooping[r.String("name")] = r.Bool("mcast_snooping_enable")
-	}
-	spoke := false
-	for _, b := range n.Bridges {
-		if !snooping[b.Name] {
+	sent := false
+	for _, b := range s.Bridges {
+		snoops := slices.ContainsFunc(rows, func(r ovsdb.Row) bool { return r.UUID == b.UUID && r.Bool("mcast_snooping_enable") })
+		if !snoops {
 			continue
 		}
-		text, err := n.text(n.Workdir.BridgeRecorded(b.Name, workdir.RecordedMDB))
+		text, err := rec.bridgeText(b, workdir.RecordedMDB)
 		if err != nil {
 			return err
 		}
 		if text == "" {
-			o.Note(report.Unknown, "%s: no mdb/show was collected: multicast floods", b.Name)
+			o.Note(report.Unknown, "%s: no mdb/show was collected: multicast packets are flooded", b.Name)
 			continue
 		}
-		want := n.knownGroups(b, mdb(text), o)
-		if len(want) == 0 {
+		m := &multicastTable{Bridge: b, sw: s}
+		for _, e := range appctl.MulticastGroups(text) {
+			if m.portOf(e) == nil {
+				o.Note(report.Unknown, "%s: %s: the port is not in the database", b.Name, describeMulticast(e))
+				continue
+			}
+			m.live = append(m.live, e)
+		}
+		if len(m.live) == 0 {
 			continue
 		}
-		spoke = true
-		if err := n.restoreGroupsHeard(ctx, b, want, o); err != nil {
+		sent = true
+		if m.tags, err = readPortTags(ctx, s, rec); err != nil {
+			return err
+		}
+		if err := m.restore(ctx, o); err != nil {
 			return err
 		}
 	}
-	if !spoke {
+	if !sent {
 		return nil
 	}
-	return n.forgetPackets(ctx, o)
+	return s.forgetPackets(ctx, o)
 }
 
-// knownGroups leaves out those of ports that the database doesn't have.
-func (n *Node) knownGroups(b *Bridge, list []group, o *report.Outcome) []group {
-	var known []group
-	for _, g := range list {
-		if b.portOf(g.port) == nil {
-			o.Note(report.Unknown, "%s: %v: the database doesn't have that port", b.Name, g)
-			continue
-		}
-		known = append(known, g)
-	}
-	return known
+// multicastTable restores the multicast snooping table of a bridge.
+type multicastTable struct {
+	*Bridge
+	sw      *Switch
+	live    []appctl.MulticastEntry
+	tags    portTags
+	version openflow.Version
+	input   string     // the device that receives our packets
+	undo    []portFlag // what reverses the changes of begin
 }
 
-// portOf finds the port that an interface's OpenFlow number belongs to.
-func (b *Bridge) portOf(number string) *Port {
-	name, ok := b.portName(number)
-	if !ok {
-		return nil
-	}
-	for _, p := range b.Ports {
-		for _, i := range p.Interfaces {
-			if i.Name == name {
-				return p
-			}
-		}
-	}
-	return nil
+// portFlag is a flag of a port in the words of ovs-ofctl mod-port.
+type portFlag struct {
+	number int
+	word   string
 }
 
-// restoreGroupsHeard fills one bridge's table.
-func (n *Node) restoreGroupsHeard(ctx context.Context, b *Bridge, want []group, o *report.Outcome) (err error) {
-	s := &snooped{Bridge: b, node: n}
-	if s.version, err = n.speaks(ctx, b); err != nil {
+func describeMulticast(e appctl.MulticastEntry) string {
+	what := "a querier"
+	if e.Group.IsValid() {
+		what = "group " + e.Group.String()
+	}
+	return fmt.Sprintf("%s on port %s in VLAN %d", what, e.Port, e.VLAN)
+}
+
+func (m *multicastTable) restore(ctx context.Context, o *report.Outcome) (err error) {
+	if m.version, err = m.sw.newest(ctx, m.Bridge); err != nil {
 		return err
 	}
-	if s.tags, err = n.portTags(ctx); err != nil {
-		return err
+	err = m.begin(ctx)
+	if err == nil {
+		err = m.send(ctx)
 	}
-	if err := s.open(ctx); err != nil {
-		o.Note(report.Failed, "%s: multicast groups: %v", b.Name, err)
-	} else if err := s.speak(ctx, want); err != nil {
-		o.Note(report.Failed, "%s: multicast groups: %v", b.Name, err)
+	if err != nil {
+		o.Note(report.Failed, "%s: multicast groups: %v", m.Name, err)
 	}
-	// Also where ctx has ended, or something failed half way.
-	if err := s.close(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("%s: removing what multicast groups were restored by: %w", b.Name, err)
+	// Also where ctx has ended, or begin failed in the middle.
+	if err := m.end(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("%s: removing the flow and port flags for multicast groups: %w", m.Name, err)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return s.compare(ctx, want, o)
+	return m.compare(ctx, o)
 }
 
+// ourMatch matches the packets with our source address, of which the last two
+// bytes are a port's number. ourActions sends them to NORMAL as if that port had
+// received them.
 const (
-	// ours is the source address of our packets; the last two bytes are a port's number.
-	ours = "03:00:6f:76:00:00"
-	// impersonate hands our packets to NORMAL as if they had come in by that port.
-	impersonateMatch   = "priority=65535,dl_src=" + ours + "/ff:ff:ff:ff:00:00"
-	impersonateActions = "actions=move:NXM_OF_ETH_SRC[0..15]->NXM_OF_IN_PORT[],NORMAL"
+	ourMatch   = "priority=65535,dl_src=03:00:6f:76:00:00/ff:ff:ff:ff:00:00"
+	ourActions = ",actions=move:NXM_OF_ETH_SRC[0..15]->NXM_OF_IN_PORT[],NORMAL"
 )
 
-// open makes the bridge ready to hear us.
-func (s *snooped) open(ctx context.Context) error {
-	out, err := s.node.ofctl(ctx, nil, s.version, s.Bridge, "show")
+// ourSource returns our source address for a port's number.
+func ourSource(number int) packet.MAC {
+	return packet.MAC{0x03, 0x00, 0x6f, 0x76, byte(number >> 8), byte(number)}
+}
+
+// begin chooses the input port, stops forwarding to patch ports and bonds, and
+// adds our flow.
+func (m *multicastTable) begin(ctx context.Context) error {
+	show, err := m.sw.show(ctx, m.Bridge)
 	if err != nil {
 		return err
 	}
 	config := map[int][]string{}
-	for _, p := range openflow.Show(strings.NewReader(string(out))).Ports {
+	for _, p := range show.Ports {
 		config[p.Number] = p.Config
 	}
-	for _, p := range s.Ports {
+	for _, p := range m.Ports {
 		for _, i := range p.Interfaces {
-			flags := config[s.number(i)]
-			if isDevice(i) && !slices.Contains(flags, "NO_RECV") && (s.door == "" || i.Name == s.Name) {
-				s.door = i.Name
+			flags := config[m.number(i)]
+			if i.isDevice() && !slices.Contains(flags, "NO_RECV") && (m.input == "" || i.Name == m.Name) {
+				m.input = i.Name
 			}
 			if i.Type != "patch" && len(p.Interfaces) == 1 {
 				continue
@@ -214,126 +162,167 @@ func (s *snooped) open(ctx context.Context) error {
 				if slices.Contains(flags, f[0]) {
 					continue
 				}
-				if err := s.node.modPort(ctx, s.Bridge, s.number(i), f[1]); err != nil {
+				if err := m.sw.modPort(ctx, m.Bridge, m.number(i), f[1]); err != nil {
 					return err
 				}
-				s.undo = append(s.undo, portFlag{s.number(i), f[2]})
+				m.undo = append(m.undo, portFlag{m.number(i), f[2]})
 			}
 		}
 	}
-	if s.door == "" {
-		return errors.New("no port takes packets in")
+	if m.input == "" {
+		return errors.New("no port of the bridge can receive packets")
 	}
-	_, err = s.node.ofctl(ctx, nil, s.version, s.Bridge, "add-flow", impersonateMatch+","+impersonateActions)
+	_, err = m.sw.ofctl(ctx, m.Bridge, m.version, "add-flow", ourMatch+ourActions)
 	return err
 }
 
-// number is an interface's OpenFlow number.
-func (s *snooped) number(i *Interface) int {
-	if i.Name == s.Name {
+// number returns an interface's OpenFlow port number.
+func (m *multicastTable) number(i *Interface) int {
+	if i.Name == m.Name {
 		return openflow.PortLocal
 	}
 	return i.OfPort
 }
 
-// close undoes what open did.
-func (s *snooped) close(ctx context.Context) error {
-	_, err := s.node.ofctlOptions(ctx, nil, []string{tables.NoNames, "-O", s.version, "--strict"}, s.Bridge, "del-flows", impersonateMatch)
-	for _, u := range s.undo {
-		err = errors.Join(err, s.node.modPort(ctx, s.Bridge, u.number, u.flag))
+// end reverses begin.
+func (m *multicastTable) end(ctx context.Context) error {
+	_, err := m.sw.ofctlWith(ctx, []string{"--strict"}, m.Bridge, m.version, "del-flows", ourMatch)
+	for _, f := range m.undo {
+		err = errors.Join(err, m.sw.modPort(ctx, m.Bridge, f.number, f.word))
 	}
 	return err
 }
 
-// speak says what is missing, again where it got lost: a dummy port queues a
-// hundred packets and drops the rest.
-func (s *snooped) speak(ctx context.Context, want []group) error {
+// send lets the bridge receive the packets of missing entries, again where some
+// were lost: a dummy device queues a hundred packets and drops the rest.
+func (m *multicastTable) send(ctx context.Context) error {
 	const attempts = 3
-	missing := want
+	missing := m.live
 	for range attempts {
-		for _, g := range missing {
-			for _, p := range s.packets(g) {
-				if err := s.node.receive(ctx, s.door, p); err != nil {
+		for _, e := range missing {
+			for _, p := range m.packets(e) {
+				if err := m.sw.receive(ctx, m.input, p); err != nil {
 					return err
 				}
 			}
 		}
-		err := s.node.until(ctx, func() (bool, error) {
-			have, err := s.have(ctx)
-			missing = s.without(want, have)
+		err := until(ctx, func() (bool, error) {
+			have, err := m.running(ctx)
+			missing = m.without(m.live, have)
 			return len(missing) == 0, err
 		})
 		if err != nil || len(missing) == 0 {
 			return err
 		}
 	}
-	return nil // compare tells what is missing
+	return nil // compare reports what is missing
 }
 
-// packets are those that make the bridge learn a group: one, or for a bond one
-// by each member, since a bond takes them in by some of them only.
-func (s *snooped) packets(g group) [][]byte {
+// packets returns the packets from which the bridge learns an entry: one for
+// each member of a bond, since a bond accepts them from some members only.
+func (m *multicastTable) packets(e appctl.MulticastEntry) [][]byte {
+	port := m.portOf(e)
+	tag := m.tags.tag(port, e.VLAN)
 	var list [][]byte
-	port := s.portOf(g.port)
-	tag := s.tags.of(port, g.vlan)
 	for _, i := range port.Interfaces {
-		number := s.number(i)
-		source := [6]byte{0x03, 0x00, 0x6f, 0x76, byte(number >> 8), byte(number)}
-		switch {
-		case !g.address.IsValid():
-			list = append(list, igmpQuery(source, tag))
-		case g.address.Is4():
-			list = append(list, igmpReport(source, tag, g.address))
-		default:
-			list = append(list, mldReport(source, tag, g.address))
+		source := ourSource(m.number(i))
+		if e.Group.IsValid() {
+			list = append(list, packet.MulticastReport(source, tag, e.Group))
+		} else {
+			list = append(list, packet.IGMPQuery(source, tag))
 		}
 	}
 	return list
 }
 
-// have asks the replica for the bridge's table.
-func (s *snooped) have(ctx context.Context) ([]group, error) {
-	out, err := s.node.appctl(ctx, "mdb/show", s.Name)
-	return mdb(string(out)), err
+// portOf returns the port of an entry, nil where the database does not have it.
+func (m *multicastTable) portOf(e appctl.MulticastEntry) *Port {
+	name, ok := m.interfaceAt(e.Port)
+	i := slices.IndexFunc(m.Ports, func(p *Port) bool { return p.has(name) })
+	if !ok || i < 0 {
+		return nil
+	}
+	return m.Ports[i]
 }
 
-// without returns the groups of one list that the other one lacks. Any member's
-// number stands for its bond.
-func (s *snooped) without(list, other []group) []group {
-	key := func(g group) string {
-		if p := s.portOf(g.port); p != nil {
-			g.port = p.UUID
+// running asks the replica for the bridge's table.
+func (m *multicastTable) running(ctx context.Context) ([]appctl.MulticastEntry, error) {
+	out, err := m.sw.appctl(ctx, "mdb/show", m.Name)
+	return appctl.MulticastGroups(out), err
+}
+
+// without returns the entries of a list that another list lacks. A bond's entry
+// has the number of any of its members.
+func (m *multicastTable) without(list, other []appctl.MulticastEntry) []appctl.MulticastEntry {
+	key := func(e appctl.MulticastEntry) appctl.MulticastEntry {
+		if p := m.portOf(e); p != nil {
+			e.Port = p.UUID
 		}
-		return fmt.Sprint(g.port, " ", g.vlan, " ", g.address)
+		return e
 	}
-	there := map[string]bool{}
-	for _, g := range other {
-		there[key(g)] = true
+	others := map[appctl.MulticastEntry]bool{}
+	for _, e := range other {
+		others[key(e)] = true
 	}
-	var missing []group
-	for _, g := range list {
-		if !there[key(g)] {
-			missing = append(missing, g)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(slices.Clone(list), func(e appctl.MulticastEntry) bool { return others[key(e)] })
 }
 
 // compare reads the table back.
-func (s *snooped) compare(ctx context.Context, want []group, o *report.Outcome) error {
-	have, err := s.have(ctx)
+func (m *multicastTable) compare(ctx context.Context, o *report.Outcome) error {
+	have, err := m.running(ctx)
 	if err != nil {
 		return err
 	}
-	missing, extra := s.without(want, have), s.without(have, want)
-	for _, g := range missing {
-		o.Note(report.Failed, "%s: %v: the replica does not learn it", s.Name, g)
+	missing, extra := m.without(m.live, have), m.without(have, m.live)
+	for _, e := range missing {
+		o.Note(report.Failed, "%s: %s: the replica has not learned it", m.Name, describeMulticast(e))
 	}
-	for _, g := range extra {
-		o.Note(report.Failed, "%s: %v: the replica has learned it, the live node had not", s.Name, g)
+	for _, e := range extra {
+		o.Note(report.Failed, "%s: %s: the replica has learned it, the live node had not", m.Name, describeMulticast(e))
 	}
 	if len(missing)+len(extra) == 0 {
 		o.Note(report.Restored, "")
 	}
 	return nil
+}
+
+// portTags has the VLAN settings of ports by name.
+type portTags struct {
+	settings map[string]vlanSettings
+	cvlans   map[string]string // as ovs-vsctl list port prints them
+}
+
+type vlanSettings struct {
+	mode string
+	tag  int
+}
+
+func readPortTags(ctx context.Context, s *Switch, rec *Recorded) (portTags, error) {
+	rows, err := s.db.Select(ctx, "Port", "name", "vlan_mode", "tag")
+	if err != nil {
+		return portTags{}, err
+	}
+	t := portTags{settings: map[string]vlanSettings{}}
+	for _, r := range rows {
+		tag, _ := r.Int("tag")
+		t.settings[r.String("name")] = vlanSettings{mode: r.String("vlan_mode"), tag: tag}
+	}
+	t.cvlans, err = rec.listed(workdir.RecordedListPort, "cvlans")
+	return t, err
+}
+
+// tag returns the 802.1Q tag of a packet that a port receives into a VLAN; 0 is none.
+func (t portTags) tag(p *Port, vlan uint16) uint16 {
+	settings := t.settings[p.Name]
+	if settings.mode == "dot1q-tunnel" { // it receives customers' packets, with a tag that the port admits
+		var admitted []uint16
+		if err := json.Unmarshal([]byte("["+strings.Trim(t.cvlans[p.Name], "[]")+"]"), &admitted); err == nil && len(admitted) > 0 {
+			return admitted[0]
+		}
+		return 0
+	}
+	if int(vlan) == settings.tag { // that of an access port, or a native VLAN
+		return 0
+	}
+	return vlan
 }

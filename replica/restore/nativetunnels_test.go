@@ -51,7 +51,8 @@ func nativePackets() []string {
 		"br-phy in_port=eth0,udp,dl_dst=52:54:00:00:00:01,nw_src=10.1.0.2,nw_dst=10.1.0.1,udp_dst=4789"}
 }
 
-// A replica builds the headers that the node built; without the step it routes nothing.
+// TestNativeTunnels checks that a replica builds the headers that the node built.
+// Without the step it has no routes.
 func TestNativeTunnels(t *testing.T) {
 	node := nativeNode(t)
 	sos := nativeReport(t, node)
@@ -61,7 +62,8 @@ func TestNativeTunnels(t *testing.T) {
 	needs(t, node, r, replay(t, sos, process.Options{}, "native tunnels"), nativePackets())
 }
 
-// With local_ip the header is the same, if the route has that source address.
+// TestNativeTunnelsWithLocalAddress checks that the header is the same with
+// local_ip if the route has that source address.
 func TestNativeTunnelsWithLocalAddress(t *testing.T) {
 	node := nativeNode(t)
 	want := node.appctl("ofproto/trace", "--names", "br-int", "in_port=vm,tcp")
@@ -71,13 +73,14 @@ func TestNativeTunnelsWithLocalAddress(t *testing.T) {
 	node.vsctl("set", "Interface", "vxlan", "options:local_ip=10.1.0.1")
 	node.vsctl("set", "Interface", "far", "options:local_ip=10.1.0.77") // no route has it
 	r := replay(t, nativeReport(t, node), process.Options{})
-	r.wantStep("native tunnels", report.Approximated, `tunnel "vxlan": its route gives it its local_ip 10.1.0.1`, `tunnel "far": no route of the replica gives it its local_ip 10.1.0.77`)
+	r.wantStep("native tunnels", report.Approximated, `tunnel "vxlan": its route has its local_ip 10.1.0.1 as source`, `tunnel "far": no route of the replica has its local_ip 10.1.0.77 as source`)
 	if have := r.appctl("ofproto/trace", "--names", "br-int", "in_port=vm,tcp"); have != want {
 		t.Errorf("live:\n%s\nin the replica:\n%s", want, have)
 	}
 }
 
-// A node whose kernel builds the headers gets nothing.
+// TestNativeTunnelsNotOnKernelNodes checks that nothing is done for a node whose
+// kernel builds the headers.
 func TestNativeTunnelsNotOnKernelNodes(t *testing.T) {
 	node := nativeNode(t)
 	node.likeKernel("br-int")

@@ -3,122 +3,172 @@ package restore
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
 
-// longest is what a line of a recorded file may have: a longer one is none that
-// a command prints, and is passed over.
-const longest = 1 << 20
-
-// eachLine calls do for every line of a recorded file; ok is false where there is none.
-func (n *Node) eachLine(path string, do func(line string) error) (ok bool, err error) {
-	f, ok, err := n.recorded(path)
-	if !ok {
-		return false, err
-	}
-	defer f.Close()
-	return true, eachLineOf(f, do)
+// Recorded reads what commands printed on the live node.
+type Recorded struct {
+	dir      *workdir.Dir
+	manifest *workdir.Manifest
+	report   *report.Report // gets a remark where a file is not read to its end
 }
 
-// eachLineOf calls do for every line of a text.
-func eachLineOf(text io.Reader, do func(line string) error) error {
-	r := bufio.NewReaderSize(text, longest)
-	for inside := false; ; { // of a line that is too long
+// maxText bounds the files that are read whole. No command that is recorded
+// there prints a tenth of it.
+const maxText = 32 << 20
+
+// text returns what a command printed, "" where it was not recorded.
+func (r *Recorded) text(name string) (string, error) { return r.read(r.dir.Recorded(name)) }
+
+// bridgeText returns what a command printed of one bridge, "" where it was not
+// recorded.
+func (r *Recorded) bridgeText(b *Bridge, name string) (string, error) {
+	return r.read(r.dir.BridgeRecorded(b.Name, name))
+}
+
+func (r *Recorded) read(path string) (string, error) {
+	f, ok, err := r.open(path)
+	if !ok {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Size() > maxText {
+		r.report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", r.relative(path), info.Size(), maxText))
+	}
+	var b strings.Builder
+	b.Grow(int(min(info.Size(), maxText)))
+	_, err = io.Copy(&b, io.LimitReader(f, maxText))
+	return b.String(), err
+}
+
+// open opens a file of the workdir; ok is false where there is none.
+func (r *Recorded) open(path string) (f *os.File, ok bool, err error) {
+	f, err = os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, false, nil
+	}
+	return f, err == nil, err
+}
+
+// relative returns a file's path below the workdir, as the report names it.
+func (r *Recorded) relative(path string) string {
+	return strings.TrimPrefix(path, r.dir.Path()+"/")
+}
+
+// show returns what ovs-ofctl show printed of a bridge; ok is false where it was
+// not recorded.
+func (r *Recorded) show(b *Bridge) (d openflow.Description, ok bool, err error) {
+	text, err := r.bridgeText(b, workdir.RecordedShow)
+	if text == "" || err != nil {
+		return d, false, err
+	}
+	return openflow.Show(strings.NewReader(text)), true, nil
+}
+
+// listed returns one column of a recorded "ovs-vsctl list" by the rows' names,
+// nil where it was not recorded.
+func (r *Recorded) listed(name, column string) (map[string]string, error) {
+	text, err := r.text(name)
+	if text == "" || err != nil {
+		return nil, err
+	}
+	records, err := ovsdb.Listing(strings.NewReader(text))
+	if err != nil {
+		r.report.Remark(fmt.Sprintf("%s is not read to its end: %v", r.relative(r.dir.Recorded(name)), err))
+	}
+	values := map[string]string{}
+	for _, record := range records {
+		row, value := "", ""
+		for _, c := range record.Columns {
+			switch c.Column {
+			case "name":
+				row = unquoted(c.Text)
+			case column:
+				value = c.Text
+			}
+		}
+		if row != "" {
+			values[row] = value
+		}
+	}
+	return values, nil
+}
+
+// unquoted returns a string of ovs-vsctl without its quotes, if it has any.
+func unquoted(text string) string {
+	if bare, err := strconv.Unquote(text); err == nil {
+		return bare
+	}
+	return text
+}
+
+// mapElement matches an element of a map as ovs-vsctl prints it.
+var mapElement = regexp.MustCompile(`(\w+)=(?:"([^"]*)"|([^",}]*))`)
+
+// listedMap reads a map as ovs-vsctl prints it.
+func listedMap(text string) map[string]string {
+	m := map[string]string{}
+	for _, found := range mapElement.FindAllStringSubmatch(text, -1) {
+		m[found[1]] = found[2] + found[3]
+	}
+	return m
+}
+
+// maxLine bounds a line of a file that is read line by line. A longer one is no
+// output of a command, and is skipped.
+const maxLine = 1 << 20
+
+// eachLine calls do for every line of a text.
+func eachLine(text io.Reader, do func(line string) error) error {
+	r := bufio.NewReaderSize(text, maxLine)
+	for inLongLine := false; ; {
 		line, err := r.ReadSlice('\n')
-		whole := !inside && !errors.Is(err, bufio.ErrBufferFull)
-		inside = errors.Is(err, bufio.ErrBufferFull)
-		if whole && len(line) > 0 {
+		full := errors.Is(err, bufio.ErrBufferFull)
+		if !full && !inLongLine && len(line) > 0 {
 			if err := do(strings.TrimRight(string(line), "\r\n")); err != nil {
 				return err
 			}
 		}
+		inLongLine = full
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil && !inside {
+		if err != nil && !full {
 			return err
 		}
 	}
 }
 
-// listed reads one column of a recorded "ovs-vsctl list", by the rows' names;
-// nil where there is none.
-func (n *Node) listed(record, column string) (map[string]string, error) {
-	values := map[string]string{}
-	value, name := "", ""
-	keep := func() {
-		if name != "" {
-			values[name] = value
-		}
-		value, name = "", ""
-	}
-	ok, err := n.eachLine(n.Workdir.Recorded(record), func(line string) error {
-		key, text, found := strings.Cut(line, ":")
-		text = strings.TrimSpace(text)
-		switch strings.TrimSpace(key) {
-		case "_uuid":
-			keep()
-		case "name":
-			name = text
-			if bare, err := strconv.Unquote(text); err == nil {
-				name = bare
-			}
-		case column:
-			value = text
-		}
-		if !found && line == "" {
-			keep()
-		}
-		return nil
-	})
-	keep()
-	if !ok || err != nil {
-		return nil, err
-	}
-	return values, nil
-}
-
-// strangers are things that a record tells of and the database doesn't have. A
-// record can be a million lines of them: they are counted, and the first is named.
-type strangers struct {
+// unknownNames counts the names in a recorded text that the database does not
+// have. There can be a million of them: the report names the first.
+type unknownNames struct {
 	count int
 	first string
 }
 
-func (s *strangers) add(name string) {
-	if s.count++; s.count == 1 {
-		s.first = name
+func (u *unknownNames) add(name string) {
+	if u.count++; u.count == 1 {
+		u.first = name
 	}
 }
 
-// tell says that there are some.
-func (s *strangers) tell(o *report.Outcome, record, what string) {
-	if s.count > 0 {
-		o.Note(report.Failed, "%s tells of %d %s that the database does not have; the first: %q", record, s.count, what, s.first)
+// note reports the names, which are of a kind ("bonds").
+func (u *unknownNames) note(o *report.Outcome, recorded, kind string) {
+	if u.count > 0 {
+		o.Note(report.Failed, "%s lists %d %s that the database does not have; the first: %q", recorded, u.count, kind, u.first)
 	}
 }
-
-// portNames are the ports that the database has, and the interfaces of each; nil
-// stands for whatever may be there.
-type portNames map[string]map[string]bool
-
-func (n *Node) portNames() portNames {
-	ports := portNames{}
-	for _, b := range n.Bridges {
-		for _, p := range b.Ports {
-			ports[p.Name] = map[string]bool{}
-			for _, i := range p.Interfaces {
-				ports[p.Name][i.Name] = true
-			}
-		}
-	}
-	return ports
-}
-
-func (p portNames) has(port string) bool { return p == nil || p[port] != nil }
-
-func (p portNames) hasMember(port, member string) bool { return p == nil || p[port][member] }

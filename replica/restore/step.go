@@ -1,70 +1,62 @@
-// Package restore makes a replica faithful: ordered steps, each of which knows
-// one cause for which a replica would answer otherwise than the live switch
-// did, remedies it from what was collected, and says how well that went. What
-// it lacks it names; it never guesses in silence.
+// Package restore makes a replica answer like the live switch. Each step knows
+// one cause for which a replica would answer differently, removes it with what
+// was collected, and reports the result. A step reports what was not collected
+// and every default it uses instead.
 package restore
 
 import (
 	"context"
 	"fmt"
 
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/restore/tables"
+	"ovs-offline/replica/runtime"
 )
 
-// Step is one remedy. Edits run on the working copy of the OVS database before
-// ovs-vswitchd starts, the others on the running replica.
+// Step is one cause of different answers and its remedy. Steps of Edits run on
+// the working copy of the OVS database before ovs-vswitchd starts, those of
+// Steps on the running replica.
 type Step struct {
 	Name string
-	// run reports through the outcome; an error is for what stops the replica.
+	// run records results in the outcome. It returns an error only for what
+	// prevents the replica as a whole.
 	run func(context.Context, *Node, *report.Outcome) error
 }
 
-// Edits are the steps before ovs-vswitchd starts, in order.
-func Edits() []Step {
-	return []Step{
-		{"dead ports", editDeadPorts},
-		{"port numbers", editPortNumbers},
-		{"spanning trees", editTrees},
-		{"port types", editPortTypes},
-		{"native tunnels", editLocalAddresses},
-		{"datapath types", editDatapathTypes},
-		{"fail mode", editFailMode},
-		{"identity", editIdentity},
-		{"controllers", editControllers},
-		{"monitors", editMonitors},
-		{"host settings", editHostSettings},
-		{"flood order", editFloodOrder},
-	}
+// Node is one replica to restore: the collected data, the running switch, and
+// the report. The first block of fields is set by the caller, the rest by Load.
+type Node struct {
+	Workdir  *workdir.Dir
+	Manifest *workdir.Manifest
+	Runtime  runtime.Runtime
+	DB       *ovsdb.Client // of the OVS database's working copy
+	Isolated bool          // the daemons have a network namespace of their own
+	Report   *report.Report
+	Facts    *tables.Facts     // about the collected flows; nil to read them when they are needed
+	Progress func(what string) // is called with the name of each step; may be nil
+
+	Switch
+	Recorded
+	failMode failMode      // state between the edit and the step of that name
+	trees    spanningTrees // likewise
+	monitors monitors      // likewise
+
+	mirrors    []mirror       // the mirrors whose outputs are withheld
+	tableSteps *tables.Tables // nil until the first of its steps runs
 }
 
-// Steps are the steps on the running replica, in order.
-func Steps() []Step {
-	return []Step{
-		{"flood order", restoreFloodOrder},
-		{"fail mode", restoreFailOpen},
-		{"datapath features", restoreFeatures},
-		{"datapath ports", restoreDatapathPorts},
-		{"monitors", restoreMonitors},
-		{"port states", restorePortStates},
-		{"fragments", restoreFragments},
-		{"spanning trees", restoreSpanningTrees},
-		{"native tunnels", restoreNativeTunnels},
-		{"TLV maps", restoreTLVMaps},
-		{"meters", restoreMeters},
-		{"groups", restoreGroups},
-		{"flows", restoreFlows},
-		{"controllers", compareHidden},
-		{"learned MACs", restoreFDB},
-		{"BFD", restoreBFD},
-		{"CFM", restoreCFM},
-		{"bonds", restoreBonds},
-		{"liveness", restoreLiveness},
-		{"multicast groups", restoreMulticast},
-		{"clock", stopClock},
-	}
+// Load connects the steps with the daemons and reads the bridges from the database.
+func (n *Node) Load(ctx context.Context) error {
+	n.Recorded = Recorded{dir: n.Workdir, manifest: n.Manifest, report: n.Report}
+	n.Switch = Switch{db: n.DB, runtime: n.Runtime, dir: n.Workdir.VarRun(workdir.OVS), isolated: n.Isolated, expected: map[string]bool{}}
+	var err error
+	n.Bridges, err = loadBridges(ctx, n.DB)
+	return err
 }
 
-// Run runs the steps in order and records each result in the node's report.
+// Run runs the steps in order and adds each result to the node's report.
 func Run(ctx context.Context, n *Node, steps []Step) error {
 	for _, s := range steps {
 		if err := ctx.Err(); err != nil {
@@ -77,5 +69,30 @@ func Run(ctx context.Context, n *Node, steps []Step) error {
 		}
 		n.Report.Steps = append(n.Report.Steps, o.Result(s.Name))
 	}
+	return nil
+}
+
+func (n *Node) say(what string) {
+	if n.Progress != nil {
+		n.Progress(what)
+	}
+}
+
+// Settle waits until ovs-vswitchd has applied the database, and drops the
+// bridges that it did not create, for example because of a datapath type that it
+// does not know. The report names them.
+func (n *Node) Settle(ctx context.Context) error {
+	if err := n.reconfigure(ctx, nil); err != nil {
+		return err
+	}
+	var created []*Bridge
+	for _, b := range n.Bridges {
+		if n.created(b) {
+			created = append(created, b)
+			continue
+		}
+		n.Report.Lost = append(n.Report.Lost, fmt.Sprintf("bridge %q: ovs-vswitchd did not create it; for the reason see its log: %s", b.Name, n.Workdir.Log("ovs-vswitchd")))
+	}
+	n.Bridges = created
 	return nil
 }

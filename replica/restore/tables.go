@@ -36,7 +36,7 @@ func (n *Node) tables(ctx context.Context) *tables.Tables {
 		n.tableSteps = &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.facts(ctx),
 			Report: n.Report, Progress: n.Progress, Isolated: n.Isolated}
 		for _, b := range n.Bridges {
-			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: b.HasControl})
+			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: b.HasControllers})
 		}
 	}
 	return n.tableSteps
@@ -52,6 +52,21 @@ func (n *Node) facts(ctx context.Context) *tables.Facts {
 
 // tableSwitch gives package tables access to the replica.
 type tableSwitch struct{ *Node }
+
+// recordedFailOpen reports whether the live bridge had failed open.
+func (n *Node) recordedFailOpen(ctx context.Context, b *Bridge) (failed, known bool, err error) {
+	return n.facts(ctx).FailedOpen(ctx, b.Name)
+}
+
+// recordedInBand reports whether the live bridge had flows for in-band control.
+func (n *Node) recordedInBand(ctx context.Context, b *Bridge) (inBand, known bool, err error) {
+	return n.facts(ctx).InBand(ctx, b.Name)
+}
+
+// failsOpen reports whether the bridge of the replica has failed open.
+func (n *Node) failsOpen(ctx context.Context, b *Bridge) (bool, error) {
+	return tables.FailsOpen(ctx, tableSwitch{n}, b.Name)
+}
 
 func (s tableSwitch) bridge(name string) *Bridge {
 	return s.Bridges[slices.IndexFunc(s.Bridges, func(b *Bridge) bool { return b.Name == name })]
@@ -75,8 +90,7 @@ func (s tableSwitch) BridgeFlows(ctx context.Context, bridge string, w io.Writer
 
 // Version implements tables.Switch.
 func (s tableSwitch) Version(ctx context.Context, bridge string) (openflow.Version, error) {
-	version, err := s.speaks(ctx, s.bridge(bridge))
-	return openflow.ParseVersion(version), err
+	return s.newest(ctx, s.bridge(bridge))
 }
 
 // Names implements tables.Switch.

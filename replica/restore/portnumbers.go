@@ -7,13 +7,14 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// editPortNumbers asks for the live node's OpenFlow port numbers.
-func editPortNumbers(ctx context.Context, n *Node, o *report.Outcome) error {
+// editPortNumbers requests the live node's OpenFlow port numbers.
+func editPortNumbers(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcome) error {
+	const maxPorts = 0xff00 // OFPP_MAX of OpenFlow 1.0; LOCAL and other reserved ports are above
 	var changes []ovsdb.Change
-	for _, b := range n.Bridges {
+	for _, b := range s.Bridges {
 		for _, i := range b.Interfaces() {
 			switch {
-			case i.OfPort > 0 && i.OfPort < 65280: // OFPP_MAX; beyond are LOCAL and the like
+			case i.OfPort > 0 && i.OfPort < maxPorts:
 				o.Note(report.Restored, "")
 				if i.Requested != i.OfPort {
 					changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"ofport_request": i.OfPort}))
@@ -23,5 +24,5 @@ func editPortNumbers(ctx context.Context, n *Node, o *report.Outcome) error {
 			}
 		}
 	}
-	return n.DB.Transact(ctx, changes...)
+	return s.db.Transact(ctx, changes...)
 }

@@ -51,10 +51,11 @@ func treePackets() []string {
 	return append(packets, "stp in_port=outside,ip,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02", "alone in_port=alone-vm,arp")
 }
 
-// Each port of a spanning tree is in its state; without the step none forwards.
+// TestSpanningTrees checks that each port of a spanning tree is in its recorded
+// state. Without the step no port forwards.
 func TestSpanningTrees(t *testing.T) {
 	node := treesNode(t)
-	// The database hears of a state seconds later.
+	// ovs-vswitchd writes a state to the database seconds later.
 	for _, wanted := range []string{"stp_role=root, stp_sec_in_state=\"[0-9]+\", stp_state=forwarding", "stp_role=alternate", "rstp_port_role=Alternate"} {
 		node.waitTool(wanted, "ovs-vsctl", "list", "port")
 	}
@@ -63,7 +64,7 @@ func TestSpanningTrees(t *testing.T) {
 	r.wantStep("spanning trees", report.Approximated, `(here ["outside"])`)
 	for _, s := range r.report.Steps {
 		if s.Step == "spanning trees" && len(s.Details) > 1 {
-			t.Errorf("it says more than that: %q", s.Details)
+			t.Errorf("it has more details: %q", s.Details)
 		}
 	}
 	bare := replay(t, sos, process.Options{}, "spanning trees")

@@ -9,9 +9,9 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// TestStrangers: what commands told of things that the database doesn't have is
-// counted and said once, however much it is; the rest is restored.
-func TestStrangers(t *testing.T) {
+// TestUnknownNamesAreCounted checks that names which the database does not have
+// are counted and reported once, and that the rest is restored.
+func TestUnknownNamesAreCounted(t *testing.T) {
 	const many = 20000
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0", "--", "add-port", "br0", "a", "--", "set", "Interface", "a", "bfd:enable=true",
@@ -40,14 +40,14 @@ func TestStrangers(t *testing.T) {
 	r.wantStep("bonds", report.Failed, fmt.Sprint(many))
 	for _, s := range r.report.Steps {
 		if len(s.Details) > 3 || s.More > 0 {
-			t.Errorf("%s says %d things and %d more: %.300q", s.Step, len(s.Details), s.More, s.Details)
+			t.Errorf("%s has %d details and %d more: %.300q", s.Step, len(s.Details), s.More, s.Details)
 		}
 	}
 	r.sameShown(node, "bond/show")
-	if said := r.appctl("bfd/show"); !strings.Contains(said, "Forwarding: true") {
-		t.Errorf("the BFD session that is known does not forward:\n%s", said)
+	if out := r.appctl("bfd/show"); !strings.Contains(out, "Forwarding: true") {
+		t.Errorf("the BFD session that is known does not forward:\n%s", out)
 	}
-	if said := r.appctl("cfm/show"); !strings.Contains(said, "fault: override") {
-		t.Errorf("the monitor that is known has no fault:\n%s", said)
+	if out := r.appctl("cfm/show"); !strings.Contains(out, "fault: override") {
+		t.Errorf("the monitor that is known has no fault:\n%s", out)
 	}
 }

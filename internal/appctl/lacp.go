@@ -1,0 +1,83 @@
+package appctl
+
+import (
+	"iter"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/packet"
+)
+
+// LACP is a section of lacp/show: a port with LACP (lib/lacp.c, lacp_print_details).
+type LACP struct {
+	Name       string
+	Negotiated bool
+	Members    map[string]LACPMember
+}
+
+// LACPMember is a member of a port with LACP.
+type LACPMember struct {
+	Status    string // current; expired: its partner was lost less than three seconds ago; defaulted: it has none
+	Attached  bool
+	MayEnable bool
+	Partner   packet.LACPInfo
+}
+
+// lacpMember matches "member: p1: current attached"; before OVS 2.15 it is "slave: p1: ...".
+var lacpMember = regexp.MustCompile(`^(?:member|slave): (.*): (current|expired|defaulted) (attached|detached)$`)
+
+// LACPs yields the ports of lacp/show.
+func LACPs(text string) iter.Seq[LACP] { return each(text, readLACP) }
+
+func readLACP(name, body string) LACP {
+	port := LACP{Name: name, Members: map[string]LACPMember{}}
+	current, inMember := "", false
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(line)
+		if found := lacpMember.FindStringSubmatch(line); found != nil {
+			current, inMember = found[1], true
+			port.Members[current] = LACPMember{Status: found[2], Attached: found[3] == "attached"}
+			continue
+		}
+		label, value := field(line)
+		if !inMember {
+			port.Negotiated = port.Negotiated || label == "status" && strings.HasSuffix(value, " negotiated")
+			continue
+		}
+		m := port.Members[current]
+		if label == "may_enable" {
+			m.MayEnable = value == "true"
+		} else if name, ok := strings.CutPrefix(label, "partner "); ok {
+			readLACPInfo(&m.Partner, name, value)
+		}
+		port.Members[current] = m
+	}
+	return port
+}
+
+func readLACPInfo(p *packet.LACPInfo, name, value string) {
+	number, _ := strconv.ParseUint(value, 10, 16)
+	switch name {
+	case "sys_id":
+		if mac, err := net.ParseMAC(value); err == nil && len(mac) == len(p.System) {
+			p.System = packet.MAC(mac)
+		}
+	case "sys_priority":
+		p.SystemPriority = uint16(number)
+	case "port_id":
+		p.Port = uint16(number)
+	case "port_priority":
+		p.PortPriority = uint16(number)
+	case "key":
+		p.Key = uint16(number)
+	case "state":
+		p.State = 0
+		for bit, word := range packet.LACPStates() {
+			if strings.Contains(" "+value+" ", " "+word+" ") {
+				p.State |= 1 << bit
+			}
+		}
+	}
+}

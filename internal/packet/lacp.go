@@ -1,0 +1,50 @@
+package packet
+
+import "encoding/binary"
+
+// LACPInfo describes one end of a link as LACP does (IEEE 802.1AX-2008, 5.4.2.2).
+type LACPInfo struct {
+	SystemPriority uint16
+	System         MAC
+	Key            uint16
+	PortPriority   uint16
+	Port           uint16
+	State          byte // bit n is set for the n-th word of LACPStates
+}
+
+// LACPStates lists the bits of the state, the lowest first, in the words of
+// ovs-appctl lacp/show.
+func LACPStates() []string {
+	return []string{"activity", "timeout", "aggregation", "synchronized", "collecting", "distributing", "defaulted", "expired"}
+}
+
+// LACPDU returns the frame in which actor describes itself (IEEE 802.1AX-2008,
+// 5.4.2.1). Its partner information is zero: ovs-vswitchd answers a partner that
+// does not know it, and only looks at the port again when it sends an answer.
+func LACPDU(actor LACPInfo) []byte {
+	const (
+		length    = 124 // with the Ethernet header
+		lacp      = 1   // subtype of the slow protocols
+		version   = 1
+		actorTLV  = 1
+		partner   = 2
+		collector = 3
+	)
+	frame := ethernet(MAC{0x01, 0x80, 0xc2, 0, 0, 0x02}, actor.System, 0, typeSlowProtocols)
+	frame = append(frame, lacp, version)
+	frame = actor.appendTo(frame, actorTLV)
+	frame = LACPInfo{}.appendTo(frame, partner)
+	frame = append(frame, collector, 16)
+	return append(frame, make([]byte, length-len(frame))...)
+}
+
+func (i LACPInfo) appendTo(frame []byte, kind byte) []byte {
+	const length = 20
+	frame = append(frame, kind, length)
+	frame = binary.BigEndian.AppendUint16(frame, i.SystemPriority)
+	frame = append(frame, i.System[:]...)
+	frame = binary.BigEndian.AppendUint16(frame, i.Key)
+	frame = binary.BigEndian.AppendUint16(frame, i.PortPriority)
+	frame = binary.BigEndian.AppendUint16(frame, i.Port)
+	return append(frame, i.State, 0, 0, 0)
+}

@@ -1,0 +1,89 @@
+package restore_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/collect"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/report"
+	"ovs-offline/replica/runtime/process"
+)
+
+// TestFilesAddedByHand checks that stp/show, rstp/show and dpif/show are used
+// when a person adds them to recorded/: sos collects none of them. Here they are
+// all that has the states of spanning trees and the datapath's port numbers.
+func TestFilesAddedByHand(t *testing.T) {
+	node := treesNode(t)
+	sosreport := node.report()
+	for _, output := range []string{"ovs-vsctl_-t_5_list_port", "ovs-ofctl_show_stp", "ovs-ofctl_show_rstp", "ovs-appctl_dpctl.show_-s_system@ovs-system"} {
+		remove(t, sosreport, output)
+	}
+	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(wd.Unlock)
+	if _, _, err := collect.Collect(t.Context(), wd, collect.SosReport{Path: sosreport}, collect.Options{Select: collect.Select{OVS: true}}); err != nil {
+		t.Fatal(err)
+	}
+	add := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(wd.Recorded(workdir.RecordedSTP), node.appctl("stp/show"))                         // of all bridges
+	add(wd.BridgeRecorded("rstp", workdir.RecordedRSTP), node.appctl("rstp/show", "rstp")) // of one
+	add(wd.Recorded(workdir.RecordedDpifShow), node.appctl("dpif/show"))
+
+	rt := process.New(process.Options{})
+	t.Cleanup(func() { // when the test's own context has ended
+		if err := replica.Stop(context.Background(), wd, rt); err != nil {
+			t.Error(err)
+		}
+	})
+	result, err := replica.Start(t.Context(), wd, rt, replica.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replayed{liveNode: &liveNode{t: t, dir: wd.VarRun(workdir.OVS), rt: rt}, wd: wd, report: result}
+	r.wantStep("datapath ports", report.Restored)
+	if len(result.Ports) != 11 {
+		t.Errorf("%d ports are listed", len(result.Ports))
+	}
+	for _, p := range result.Ports {
+		if p.Live != p.Replica {
+			t.Errorf("port %s: the live number is %s, the replica's %s", p.Port, p.Live, p.Replica)
+		}
+	}
+	states := func(n *liveNode) string {
+		var all string
+		for _, command := range [][]string{{"stp/show", "stp"}, {"stp/show", "alone"}, {"rstp/show", "rstp"}} {
+			for _, row := range treeRows(n.appctl(command...)) {
+				all += row + "\n"
+			}
+		}
+		return all
+	}
+	if want, have := states(node), states(r.liveNode); want != have {
+		t.Errorf("ports of spanning trees on the node:\n%s\nin the replica:\n%s", want, have)
+	}
+}
+
+// treeRows returns the name, role and state of each port of stp/show or
+// rstp/show, sorted.
+func treeRows(text string) []string {
+	var rows []string
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) == 5 && strings.Contains(words[4], ".") {
+			rows = append(rows, strings.Join(words[:3], " "))
+		}
+	}
+	slices.Sort(rows)
+	return rows
+}

@@ -1,0 +1,183 @@
+package restore
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/replica/report"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
+)
+
+// Switch is the replica's OVS: its bridges, the working copy of its database,
+// and its ovs-vswitchd, once that runs.
+type Switch struct {
+	Bridges []*Bridge
+
+	db           *ovsdb.Client
+	runtime      runtime.Runtime
+	dir          string // OVS_RUNDIR of its daemons
+	isolated     bool   // its daemons have a network namespace of their own
+	clockStopped bool
+	expected     map[string]bool // log lines of ovs-vswitchd that any replica causes
+}
+
+// runDir returns the folder with the daemons' sockets and pid files.
+func (s *Switch) runDir() string { return s.dir }
+
+// managementSocket returns the path of the socket for OpenFlow connections.
+func (s *Switch) managementSocket(b *Bridge) string { return filepath.Join(s.dir, b.Name+".mgmt") }
+
+// management returns the target by which ovs-ofctl reaches a bridge. It is a
+// path, since ovs-ofctl could take a bridge's name for a remote ("tcp:...") or
+// an option.
+func (s *Switch) management(b *Bridge) string { return "unix:" + s.managementSocket(b) }
+
+// ofctl runs a command of ovs-ofctl on a bridge.
+func (s *Switch) ofctl(ctx context.Context, b *Bridge, v openflow.Version, command string, args ...string) (string, error) {
+	return s.ofctlWith(ctx, nil, b, v, command, args...)
+}
+
+// ofctlWith runs a command of ovs-ofctl with options. Without --no-names ovs-ofctl
+// would first ask for the names of all ports and tables.
+func (s *Switch) ofctlWith(ctx context.Context, options []string, b *Bridge, v openflow.Version, command string, args ...string) (string, error) {
+	argv := append([]string{"ovs-ofctl", "--no-names", "-O", v.String()}, options...)
+	argv = append(append(argv, "--", command, s.management(b)), args...)
+	out, err := s.runtime.Tool(ctx, s.dir, nil, argv...)
+	return string(out), err
+}
+
+// appctl runs a command of ovs-vswitchd.
+func (s *Switch) appctl(ctx context.Context, args ...string) (string, error) {
+	out, err := daemon.Ask(ctx, s.runtime, s.dir, "ovs-vswitchd", args...)
+	return string(out), err
+}
+
+// newest returns the newest OpenFlow version that a bridge accepts.
+func (s *Switch) newest(ctx context.Context, b *Bridge) (openflow.Version, error) {
+	if b.speaks != 0 {
+		return b.speaks, nil
+	}
+	var err error
+	if b.speaks, err = helloVersion(ctx, s.managementSocket(b)); err == nil {
+		return b.speaks, nil
+	}
+	// The socket may be out of reach, for example in the virtual machine of a container engine.
+	for _, v := range openflow.Versions() {
+		if !b.allows(v) {
+			continue
+		}
+		if _, err = s.ofctl(ctx, b, v, "show"); err == nil {
+			b.speaks = v
+			return v, nil
+		}
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+	}
+	return 0, fmt.Errorf("bridge %s accepts no OpenFlow version: %w", b.Name, err)
+}
+
+// show asks a bridge for its ports.
+func (s *Switch) show(ctx context.Context, b *Bridge) (openflow.Description, error) {
+	v, err := s.newest(ctx, b)
+	if err != nil {
+		return openflow.Description{}, err
+	}
+	out, err := s.ofctl(ctx, b, v, "show")
+	return openflow.Show(strings.NewReader(out)), err
+}
+
+// modPort sets a flag of a port with a word of ovs-ofctl mod-port, by the port's
+// number: ovs-ofctl does not take LOCAL here. Only OpenFlow 1.0 has bits for
+// flooding and spanning trees; later versions drop them silently.
+func (s *Switch) modPort(ctx context.Context, b *Bridge, number int, word string) error {
+	version := openflow.OpenFlow10
+	if !b.allows(version) {
+		var err error
+		if version, err = s.newest(ctx, b); err != nil {
+			return err
+		}
+	}
+	_, err := s.ofctl(ctx, b, version, "mod-port", strconv.Itoa(number), word)
+	return err
+}
+
+// setLink sets the link of a dummy device "up" or "down". Other interfaces
+// (patch ports, tunnels) are an error.
+func (s *Switch) setLink(ctx context.Context, name, state string) error {
+	_, err := s.appctl(ctx, "netdev-dummy/set-admin-state", name, state)
+	return err
+}
+
+// receive lets a dummy device receive a frame.
+func (s *Switch) receive(ctx context.Context, name string, frame []byte) error {
+	_, err := s.appctl(ctx, "netdev-dummy/receive", name, hex.EncodeToString(frame))
+	return err
+}
+
+// forgetPackets removes the datapath flows of the packets that a step let the
+// replica receive: the live node did not have them.
+func (s *Switch) forgetPackets(ctx context.Context, o *report.Outcome) error {
+	if _, err := s.appctl(ctx, "revalidator/purge"); err != nil {
+		o.Note(report.Approximated, "dpctl/dump-flows shows packets that this step sent: %v", err)
+	}
+	return ctx.Err()
+}
+
+// stopClock stops the clock of ovs-vswitchd, once: a second time/stop would let
+// it jump to the present first.
+func (s *Switch) stopClock(ctx context.Context) error {
+	if s.clockStopped {
+		return nil
+	}
+	_, err := s.appctl(ctx, "time/stop")
+	s.clockStopped = err == nil
+	return err
+}
+
+// expect records a line that ovs-vswitchd will log only because it is a replica's.
+func (s *Switch) expect(line string) { s.expected[line] = true }
+
+// Expected reports whether a step expected a line ("module: message") of
+// ovs-vswitchd's log: such a line does not concern fidelity.
+func (s *Switch) Expected(line string) bool { return s.expected[line] }
+
+// reconfigure makes changes and waits until ovs-vswitchd has applied them, which
+// it reports in cur_cfg (ovs-vswitchd.conf.db(5)).
+func (s *Switch) reconfigure(ctx context.Context, changes []ovsdb.Change) error {
+	const timeout = 10000 // ms
+	rows, err := s.db.Select(ctx, "Open_vSwitch", "next_cfg")
+	if err != nil {
+		return err
+	}
+	if len(rows) != 1 {
+		return fmt.Errorf("the database has %d rows of Open_vSwitch", len(rows))
+	}
+	next, _ := rows[0].Int("next_cfg")
+	changes = append(changes, ovsdb.Update("Open_vSwitch", rows[0].UUID, ovsdb.Columns{"next_cfg": next + 1}))
+	if err := s.db.Transact(ctx, changes...); err != nil {
+		return err
+	}
+	if err := s.db.Transact(ctx, ovsdb.Await("Open_vSwitch", rows[0].UUID, "cur_cfg", next+1, timeout)); err != nil {
+		return fmt.Errorf("waiting for ovs-vswitchd to apply a change: %w", err)
+	}
+	return nil
+}
+
+// created reports whether ovs-vswitchd created a bridge. It creates none with a
+// slash in its name, which could make the path that of another switch's socket.
+func (s *Switch) created(b *Bridge) bool {
+	if strings.Contains(b.Name, "/") {
+		return false
+	}
+	_, err := os.Stat(s.managementSocket(b))
+	return err == nil
+}
