@@ -218,11 +218,20 @@ func tokens(text string) []string {
 	return list
 }
 
-// nextToken returns the text up to the next comma or blank that is not within
-// quotes or parentheses, and the rest. It skips empty tokens and returns "" at
-// the end.
+// nextToken returns the first token of a text and the rest. It skips empty tokens
+// and returns "" at the end.
 func nextToken(text string) (token, rest string) {
-	start, depth, quoted := 0, 0, false
+	for token == "" && text != "" {
+		end := IndexSeparator(text, true)
+		token, text = text[:end], text[min(end+1, len(text)):]
+	}
+	return token, text
+}
+
+// IndexSeparator returns the index of the first comma, or with blanks also blank,
+// that is not within quotes or parentheses, and len(text) if there is none.
+func IndexSeparator(text string, blanks bool) int {
+	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
@@ -234,14 +243,11 @@ func nextToken(text string) (token, rest string) {
 			depth++
 		case c == ')':
 			depth--
-		case depth <= 0 && (c == ',' || c == ' ' || c == '\t'):
-			if i > start {
-				return text[start:i], text[i+1:]
-			}
-			start = i + 1
+		case depth <= 0 && (c == ',' || blanks && (c == ' ' || c == '\t')):
+			return i
 		}
 	}
-	return text[start:], ""
+	return len(text)
 }
 
 // Actions returns the part of a flow behind "actions=".

@@ -5,6 +5,8 @@ package portmap
 import (
 	"regexp"
 	"strings"
+
+	"ovs-offline/internal/openflow"
 )
 
 // Ports maps the port numbers of one datapath to those of another.
@@ -69,23 +71,13 @@ func holdsActions(name string) bool {
 // SplitActions splits a list of datapath actions at the commas outside
 // parentheses and quotes.
 func SplitActions(text string) []string {
-	var out []string
-	depth, start, quoted := 0, 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '(':
-			depth++
-		case c == ')':
-			depth--
-		case c == ',' && depth == 0:
-			out = append(out, text[start:i])
-			start = i + 1
+	var list []string
+	for {
+		end := openflow.IndexSeparator(text, false)
+		list = append(list, text[:end])
+		if end == len(text) {
+			return list
 		}
+		text = text[end+1:]
 	}
-	return append(out, text[start:])
 }
