@@ -35,9 +35,9 @@ func edit(t *testing.T, path string, change func(string) string) {
 	}
 }
 
-// TestBadFlowsCostThemselves puts flows that no switch takes among good ones:
+// TestOnlyBadFlowsAreRejected puts flows that no switch takes among good ones:
 // each is named with its line and reason, and no other is lost.
-func TestBadFlowsCostThemselves(t *testing.T) {
+func TestOnlyBadFlowsAreRejected(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
 	bad := map[string]string{
@@ -161,9 +161,9 @@ func TestMissingMetersGroupsAndTLVs(t *testing.T) {
 	}
 }
 
-// TestAnotherVersionsWords takes a flow from another dump when the best dump's
+// TestFlowsOfAnotherVersion takes a flow from another dump when the best dump's
 // words for it can't be read.
-func TestAnotherVersionsWords(t *testing.T) {
+func TestFlowsOfAnotherVersion(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
 	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"), func(dump string) string {

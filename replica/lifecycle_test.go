@@ -21,8 +21,8 @@ func compute(t *testing.T) string {
 	return only(t, "../testdata/captures/ovn-openstack-compute/sosreport-*.tar.xz")
 }
 
-// TestNothingListensOrLeaves looks into the namespace of each daemon.
-func TestNothingListensOrLeaves(t *testing.T) {
+// TestDaemonsHaveNoNetwork looks into the namespace of each daemon.
+func TestDaemonsHaveNoNetwork(t *testing.T) {
 	needTools(t)
 	n := replay(t, compute(t), Options{})
 	rt := process.New(process.Options{})
@@ -58,8 +58,8 @@ func running(t *testing.T, rt runtime.Runtime, d runtime.Daemon) runtime.State {
 	return s
 }
 
-// TestStopLeavesTheCollectionAlone compares the workdir before start and after stop.
-func TestStopLeavesTheCollectionAlone(t *testing.T) {
+// TestStopKeepsTheCollection compares the workdir before start and after stop.
+func TestStopKeepsTheCollection(t *testing.T) {
 	needTools(t)
 	ctx := context.Background()
 	wd := collected(t, compute(t))
@@ -76,7 +76,7 @@ func TestStopLeavesTheCollectionAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pid := range pids {
-		// A zombie has ended; whoever inherited it has not looked yet.
+		// A zombie has ended; its parent has not waited for it yet.
 		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
 			t.Errorf("process %d is still there: %s", pid, stat)
 		}
@@ -109,8 +109,8 @@ func tree(t *testing.T, root string) []string {
 	return list
 }
 
-// TestStartReplaces starts twice, the second time after ovs-vswitchd was lost.
-func TestStartReplaces(t *testing.T) {
+// TestStartReplacesARunningReplica starts twice, the second time after ovs-vswitchd was lost.
+func TestStartReplacesARunningReplica(t *testing.T) {
 	needTools(t)
 	n := replay(t, compute(t), Options{})
 	rt := process.New(process.Options{})
@@ -128,8 +128,8 @@ func TestStartReplaces(t *testing.T) {
 	}
 }
 
-// TestFlowsOnly starts a replica of a report that has no conf.db.
-func TestFlowsOnly(t *testing.T) {
+// TestBridgesAreMadeFromDumps starts a replica of a report that has no conf.db.
+func TestBridgesAreMadeFromDumps(t *testing.T) {
 	needTools(t)
 	ctx := context.Background()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))

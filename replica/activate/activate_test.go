@@ -121,7 +121,7 @@ ls
 	}
 }
 
-func TestActivatePrintsWhatThereIs(t *testing.T) {
+func TestActivatePrintsTheReplica(t *testing.T) {
 	r := newReplica(t, "plain")
 	r.SBSocket = ""
 	if err := Write(r); err != nil {
@@ -179,7 +179,7 @@ func TestWrapperPassesEverythingOn(t *testing.T) {
 	}
 }
 
-func TestWrapperSaysWhatIsMissing(t *testing.T) {
+func TestWrapperNamesWhatIsMissing(t *testing.T) {
 	r := newReplica(t, "plain")
 	if out, code := call(t, r, nil, "ovs-vsctl-recorded", "show"); code != 1 || !strings.Contains(out, "as recorded is not served: ovs-offline report") {
 		t.Errorf("ovs-vsctl-recorded: exit %d, %q", code, out)
@@ -230,7 +230,7 @@ func TestDetraceWithoutItsLibrary(t *testing.T) {
 	}
 }
 
-func TestPathsTheToolsCannotTake(t *testing.T) {
+func TestUnusablePathsAreRefused(t *testing.T) {
 	for _, dir := range []string{"relative", "/tmp/a:b", "/tmp/a,b", "/tmp/a\nb"} {
 		if err := Write(Replica{Bin: dir}); err == nil {
 			t.Errorf("%q was taken", dir)
@@ -238,7 +238,7 @@ func TestPathsTheToolsCannotTake(t *testing.T) {
 	}
 }
 
-func TestRemoveLeavesOthersFiles(t *testing.T) {
+func TestRemoveKeepsOtherFiles(t *testing.T) {
 	r := newReplica(t, "plain")
 	note := filepath.Join(r.Bin, "notes")
 	if err := os.WriteFile(note, nil, 0o600); err != nil {

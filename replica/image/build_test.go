@@ -11,8 +11,8 @@ import (
 	"ovs-offline/test/engines"
 )
 
-// TestCheck: what comes from outside is refused before an engine is asked.
-func TestCheck(t *testing.T) {
+// TestCheckRefusesBadBuilds: what comes from outside is refused before an engine is asked.
+func TestCheckRefusesBadBuilds(t *testing.T) {
 	for _, b := range []image.Build{
 		{Repo: "ext::sh -c id"}, {Repo: "--upload-pack=id"}, {Repo: "/etc"}, {Repo: "file:///etc"}, {Repo: "https://host/$(id)"},
 		{Repo: "https://host/a b"}, {Repo: "https:///x"}, {Repo: "https://host/\nRUN id"},
@@ -34,8 +34,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestRun goes the whole way of a build, with steps that need no network.
-func TestRun(t *testing.T) {
+// TestBuildOnEachEngine goes the whole way of a build, with steps that need no network.
+func TestBuildOnEachEngine(t *testing.T) {
 	h := fromHost(t)
 	for _, name := range engines.Labels()[1:] {
 		t.Run(name, func(t *testing.T) {

@@ -186,9 +186,9 @@ func checkDetrace(t *testing.T, c *commandLine, name string) {
 	}
 }
 
-// TestSameImage: the same tools give the same image, byte for byte, with
+// TestImageIsReproducible: the same tools give the same image, byte for byte, with
 // nothing in it that an image should not have.
-func TestSameImage(t *testing.T) {
+func TestImageIsReproducible(t *testing.T) {
 	var first, second bytes.Buffer
 	for _, b := range []*bytes.Buffer{&first, &second} {
 		if err := fromHost(t).Write(t.Context(), b, "localhost/ovs-offline:same", "1"); err != nil {
@@ -259,8 +259,8 @@ func checkLayer(t *testing.T, r io.Reader) {
 	}
 }
 
-// TestMissing takes something away from this host, in a mount namespace.
-func TestMissing(t *testing.T) {
+// TestMissingToolIsNamed takes something away from this host, in a mount namespace.
+func TestMissingToolIsNamed(t *testing.T) {
 	fromHost(t)
 	if os.Geteuid() != 0 {
 		t.Skip("taking a tool away takes a mount, and that takes root")
@@ -306,8 +306,8 @@ func without(t *testing.T, what string) string {
 	return string(out)
 }
 
-// TestInterrupted: a build that is interrupted ends, and says why.
-func TestInterrupted(t *testing.T) {
+// TestInterruptedBuildEnds: a build that is interrupted ends with the reason.
+func TestInterruptedBuildEnds(t *testing.T) {
 	h := fromHost(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()

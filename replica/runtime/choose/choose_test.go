@@ -52,7 +52,7 @@ func oldService(t *testing.T, path string) {
 	t.Cleanup(func() { _ = server.Close() })
 }
 
-// TestEnginesThatDoNotAnswer: the error tells what is wrong with each socket,
+// TestEnginesThatDoNotAnswer: the error names the problem of each socket,
 // soon, and what to do.
 func TestEnginesThatDoNotAnswer(t *testing.T) {
 	for _, c := range []struct {
@@ -93,9 +93,9 @@ func testRuntimes(t *testing.T) *Runtimes {
 	return For(wd, "test")
 }
 
-// TestAutoSaysWhy: without an engine it is this machine's tools, and with none
+// TestAutoGivesReasons: without an engine it is this machine's tools, and with none
 // of these the error tells of everything that was tried.
-func TestAutoSaysWhy(t *testing.T) {
+func TestAutoGivesReasons(t *testing.T) {
 	t.Setenv("CONTAINER_HOST", "unix:///nonexistent/podman.sock")
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
 	choice, err := testRuntimes(t).Choose(t.Context(), Auto, container.Wanted{})

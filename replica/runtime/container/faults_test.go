@@ -99,8 +99,8 @@ func TestDaemonThatDoesNotStart(t *testing.T) {
 	})
 }
 
-// TestNameOfSomebodyElse: a container that is not ours is never removed.
-func TestNameOfSomebodyElse(t *testing.T) {
+// TestForeignContainerIsKept: a container that is not ours is never removed.
+func TestForeignContainerIsKept(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
 		r := newReplica(t, e)
 		r.mkdirs(t)

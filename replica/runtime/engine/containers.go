@@ -54,7 +54,7 @@ func (e *Engine) hostConfig(s container.Spec) *api.HostConfig {
 		LogConfig:     api.LogConfig{Type: "json-file"},
 	}
 	if e.name == Podman {
-		// podman makes these writable and unbounded where it is not told otherwise.
+		// podman makes these writable and unbounded by default.
 		for _, path := range []string{"/run", "/var/tmp"} {
 			h.Tmpfs[path] = "ro,nosuid,nodev,noexec,size=4k"
 		}

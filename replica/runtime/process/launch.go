@@ -120,13 +120,31 @@ func processes(matches func(pid int) bool) []int {
 func (l launch) marks(pid int) bool { return has(pid, "environ", l.variable) }
 
 // has reports whether a process has a word among its arguments ("cmdline") or in its
-// environment ("environ").
+// environment ("environ"). During an exec both are empty for a moment: has waits for
+// its end.
 func has(pid int, where, word string) bool {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, where))
-	if err != nil {
-		return false // it has ended, or is another user's
+	const pause, tries = time.Millisecond, 20
+	for range tries {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, where))
+		if err != nil {
+			return false // it has ended, or is another user's
+		}
+		if len(raw) > 0 || !inExec(pid) {
+			return slices.Contains(strings.Split(string(raw), "\x00"), word)
+		}
+		time.Sleep(pause)
 	}
-	return slices.Contains(strings.Split(string(raw), "\x00"), word)
+	return false
+}
+
+// inExec reports whether a process has a program but no arguments. Zombies and the
+// kernel's threads have neither.
+func inExec(pid int) bool {
+	if _, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
+		return false
+	}
+	words, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && len(words) == 0
 }
 
 func memoryFile() (*os.File, error) {

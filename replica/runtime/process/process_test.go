@@ -172,7 +172,7 @@ func TestSecondStartIsRefusedAndStopLeavesNothing(t *testing.T) {
 		if err := n.r.Start(t.Context(), d); !errors.Is(err, runtime.ErrRunning) {
 			t.Errorf("%s: %v", d.Role, err)
 		}
-		// Even where somebody deleted the pid file.
+		// Even where the pid file was deleted.
 		if err := os.Rename(daemon.PIDFile(d), daemon.PIDFile(d)+".away"); err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func TestLongPath(t *testing.T) {
 	}
 }
 
-func TestFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
+func TestFailedStartGivesReasonAndLeavesNothing(t *testing.T) {
 	n := newNode(t, Options{}, "")
 	if err := os.WriteFile(filepath.Join(n.dir, "conf.db"), []byte("no database\n"), 0o600); err != nil {
 		t.Fatal(err)
