@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/logging"
 )
 
 // ErrNotArchive is wrapped where a file is neither an archive nor wanted.
@@ -99,6 +100,7 @@ type reading struct {
 // it lacks; one inside of another or in a folder is among Tree.Lost. The error
 // wraps ErrNotArchive, ErrEncrypted or ErrLimit where that is the reason.
 func Read(ctx context.Context, source, spool string, want Wanted, limits Limits, progress Progress) (*Tree, error) {
+	defer logging.Timed(ctx, "read source", "path", source)()
 	info, err := os.Stat(source)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/client"
 	"github.com/ovn-kubernetes/libovsdb/model"
 	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"ovs-offline/internal/logging"
 )
 
 // Client talks to a running ovsdb-server about one database, guided by the
@@ -24,6 +26,7 @@ type Client struct {
 // beyond 107 bytes (sun_path), so the socket is reached through its directory's
 // descriptor.
 func Connect(ctx context.Context, socket, database string) (*Client, error) {
+	defer logging.Timed(ctx, "connect to database", "socket", socket, "database", database)()
 	dir, err := os.Open(filepath.Dir(socket))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", socket, err)
