@@ -131,7 +131,7 @@ func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 	for _, l := range found {
 		names = append(names, l.name+" ("+l.title+")")
 	}
-	return layout{}, fmt.Errorf("%w: node %s has several layouts: %s; choose with --layout, or with -o for OpenShift's own", ErrUsage, node, strings.Join(names, ", "))
+	return layout{}, fmt.Errorf("%w: node %s has several layouts: %s; choose with --layout, or with --openshift for OpenShift's own", ErrUsage, node, strings.Join(names, ", "))
 }
 
 // nothing says why a node has no layout: it isn't there, or what was looked for.

@@ -7,24 +7,25 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/go-logr/logr"
-
 	"ovs-offline/internal/terminal"
 )
 
 // clientGoLevel is the level of client-go's messages about requests, V(6).
 const clientGoLevel = slog.Level(-6)
 
+// contextKey is the package's own, not logr's: libraries must not log to it.
+type contextKey struct{}
+
 // NewContext returns a context with a logger that writes one line per message to
 // w. Text from outside is escaped: it can't add lines or control the terminal.
 func NewContext(ctx context.Context, w io.Writer) context.Context {
 	handler := slog.NewTextHandler(terminal.NewLineWriter(w), &slog.HandlerOptions{Level: clientGoLevel})
-	return logr.NewContextWithSlogLogger(ctx, slog.New(handler))
+	return context.WithValue(ctx, contextKey{}, slog.New(handler))
 }
 
 // FromContext returns the logger of ctx, or one that discards everything.
 func FromContext(ctx context.Context) *slog.Logger {
-	if logger := logr.FromContextAsSlogLogger(ctx); logger != nil {
+	if logger, ok := ctx.Value(contextKey{}).(*slog.Logger); ok {
 		return logger
 	}
 	return slog.New(slog.DiscardHandler)

@@ -77,6 +77,7 @@ func (c *Client) Select(ctx context.Context, table string, columns ...string) ([
 			known = append(known, column)
 		}
 	}
+	defer logging.Timed(ctx, "read database table", "table", table)()
 	results, err := c.conn.Transact(ctx, rfc.Operation{Op: "select", Table: table, Columns: known})
 	if err != nil {
 		return nil, fmt.Errorf("reading table %s: %w", table, err)
@@ -274,6 +275,7 @@ func (c *Client) Transact(ctx context.Context, changes ...Change) error {
 	for _, change := range changes {
 		ops = append(ops, change.op)
 	}
+	defer logging.Timed(ctx, "change database", "operations", len(ops))()
 	results, err := c.conn.Transact(ctx, ops...)
 	if err != nil {
 		return fmt.Errorf("changing the working copy: %w", err)
