@@ -32,7 +32,7 @@ func TestReportCountsUnlistedEntries(t *testing.T) {
 		}
 	}
 	if !strings.Contains(warnings.String(), "warning: 19995 more entries are rejected\n") {
-		t.Errorf("start says\n%s", warnings.String())
+		t.Errorf("start printed\n%s", warnings.String())
 	}
 }
 
@@ -49,9 +49,9 @@ func TestPrintedDetailsAreBounded(t *testing.T) {
 	var started, reported bytes.Buffer
 	(&IO{Out: io.Discard, Err: &started}).printSummary(wd, r)
 	(&IO{Out: &reported}).printSteps(r)
-	for what, said := range map[string]string{"start": started.String(), "report": reported.String()} {
-		if lines := strings.Count(said, "\n"); lines > 110 || !strings.Contains(said, "and 5900 more") {
-			t.Errorf("%s prints %d lines:\n%.2000s", what, lines, said)
+	for what, printed := range map[string]string{"start": started.String(), "report": reported.String()} {
+		if lines := strings.Count(printed, "\n"); lines > 110 || !strings.Contains(printed, "and 5900 more") {
+			t.Errorf("%s prints %d lines:\n%.2000s", what, lines, printed)
 		}
 	}
 }
