@@ -43,7 +43,7 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if o.fromHost && (o.Repo != "" || o.Commit != "" || o.NoCache || o.Platform != "") {
 		return fmt.Errorf("%w: --from-host can't be combined with --repo, --commit, --no-cache or --platform", errUsage)
 	}
-	if err := o.Check(); err != nil {
+	if err := o.Build.Check(); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	engine, err := o.engine(ctx)
@@ -74,7 +74,7 @@ func (o *buildOptions) engine(ctx context.Context) (image.Engine, error) {
 func (o *buildOptions) build(ctx context.Context, engine image.Engine) (image.Made, error) {
 	if !o.fromHost {
 		log := terminal.NewLineWriter(o.Err)
-		made, err := o.Run(ctx, engine, version, log)
+		made, err := o.Build.Run(ctx, engine, version, log)
 		return made, errors.Join(err, log.Close())
 	}
 	fmt.Fprintln(o.Err, "collecting the installed tools")

@@ -133,8 +133,7 @@ const (
 
 // k8sNode is the JSON output for one node: that of collect, and more.
 type k8sNode struct {
-	Name    string   `json:"name"`
-	Workdir string   `json:"workdir"`
+	collectedNode
 	Layout  string   `json:"layout,omitempty"`
 	Outcome string   `json:"outcome"`
 	OVS     string   `json:"ovs_version,omitempty"`
@@ -144,12 +143,10 @@ type k8sNode struct {
 	Size    int64    `json:"size"`
 	Lost    []string `json:"lost"`
 	Error   string   `json:"error,omitempty"`
-
-	Collections []workdir.Collection `json:"collections"`
 }
 
 func newK8sNode(r k8s.Result) k8sNode {
-	n := k8sNode{Name: r.Node, Workdir: r.Workdir, Layout: r.Layout, Outcome: outcomeWhole, Lost: []string{}, Collections: append([]workdir.Collection{}, r.Collections...)}
+	n := k8sNode{collectedNode: collectedNode{r.Node, r.Workdir, append([]workdir.Collection{}, r.Collections...)}, Layout: r.Layout, Outcome: outcomeWhole, Lost: []string{}}
 	for _, c := range r.Collections {
 		n.Bridges += len(c.Bridges)
 		n.Files += len(c.Files)

@@ -40,21 +40,37 @@ func newStatus(shared *options) *cobra.Command {
 	return c
 }
 
+// run prints the status, and with --watch again whenever it changes, until ctx ends.
 func (o *statusOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	if o.watch {
-		return o.follow(ctx, wd)
+	const interval = 2 * time.Second
+	var printed *replica.Status
+	for {
+		s, err := o.status(ctx, wd)
+		if o.watch && ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if printed == nil || !reflect.DeepEqual(*printed, s) {
+			if err := o.emit(s, func() { o.printStatus(s) }); err != nil {
+				return err
+			}
+			printed = &s
+		}
+		switch {
+		case o.watch:
+		case s.Ready:
+			return nil
+		default:
+			return fmt.Errorf("%w: ovs-offline start restarts it", errNotReady)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(interval):
+		}
 	}
-	s, err := o.status(ctx, wd)
-	if err != nil {
-		return err
-	}
-	if err := o.emit(s, func() { o.printStatus(s) }); err != nil {
-		return err
-	}
-	if !s.Ready {
-		return fmt.Errorf("%w: ovs-offline start restarts it", errNotReady)
-	}
-	return nil
 }
 
 func (o *statusOptions) status(ctx context.Context, wd *workdir.Dir) (replica.Status, error) {
@@ -69,36 +85,10 @@ func (o *statusOptions) status(ctx context.Context, wd *workdir.Dir) (replica.St
 	return replica.Look(ctx, wd, state, rt)
 }
 
-// follow prints the status whenever it changes, until ctx ends.
-func (o *statusOptions) follow(ctx context.Context, wd *workdir.Dir) error {
-	const interval = 2 * time.Second
-	var printed *replica.Status
-	for {
-		s, err := o.status(ctx, wd)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if printed == nil || !reflect.DeepEqual(*printed, s) {
-			if isTerminal(o.Out) && o.format == formatTable {
-				fmt.Fprint(o.Out, "\033[H\033[2J")
-			}
-			if err := o.emit(s, func() { o.printStatus(s) }); err != nil {
-				return err
-			}
-			printed = &s
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(interval):
-		}
-	}
-}
-
 func (o *statusOptions) printStatus(s replica.Status) {
+	if o.watch && isTerminal(o.Out) {
+		fmt.Fprint(o.Out, "\033[H\033[2J") // clears the screen
+	}
 	ready := "ready"
 	if !s.Ready {
 		ready = "NOT READY"
