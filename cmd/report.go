@@ -63,7 +63,7 @@ func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
 	if len(r.Rejected) > maxItems {
 		o.warn("%d more entries are rejected", total(r, func(c *report.Counts) int { return c.Rejected })-maxItems)
 	}
-	o.warnEach("could not be read when it was collected: ", r.Lost)
+	o.warnEach("could not be read during collection: ", r.Lost)
 	fmt.Fprintf(o.Out, "The whole report is in %s\n", wd.ReportFile())
 }
 
@@ -80,7 +80,7 @@ func (o *IO) printReport(r *report.Report) {
 	o.printItems("Rejected: these are not in the replica", r.Rejected, total(r, func(c *report.Counts) int { return c.Rejected }))
 	o.printItems("Placeholders: flows refer to these, and they were not collected", r.Placeholders, len(r.Placeholders))
 	o.printItems("Rewritten: loaded in a form that ovs-ofctl can parse", r.Rewritten, total(r, func(c *report.Counts) int { return c.Rewritten }))
-	o.printLines("Could not be read when it was collected", r.Lost)
+	o.printLines("Could not be read during collection", r.Lost)
 	o.printLines("Remarks", r.Remarks)
 }
 
