@@ -12,9 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/dbfile"
-	"ovs-offline/collect/inputs"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
@@ -62,14 +59,14 @@ type collectedNode struct {
 
 // collectedInputs is the JSON output of collect.
 type collectedInputs struct {
-	Inputs []inputs.Input  `json:"inputs"`
+	Inputs []collect.Input `json:"inputs"`
 	Nodes  []collectedNode `json:"nodes"`
 	Lost   []string        `json:"lost"`
 }
 
 func (o *collectOptions) run(ctx context.Context, wd *workdir.Dir, paths []string) error {
 	p := o.progress()
-	written, found, err := inputs.Collect(ctx, wd, paths, inputs.Options{Nodes: o.nodes, Options: collect.Options{Force: o.force, Limits: o.limits, Progress: p.bytes}})
+	written, found, err := collect.Collect(ctx, wd, collect.Files{Paths: paths, Limits: o.limits, Progress: p.bytes}, collect.Options{Force: o.force, Nodes: o.nodes})
 	p.end()
 	if err != nil {
 		return explain(err, strings.Join(paths, " "))
@@ -106,7 +103,7 @@ type collectOneOptions struct {
 	limits archive.Limits
 }
 
-func newCollectSos(shared *options, name, data string, half sos.Half) *cobra.Command {
+func newCollectSos(shared *options, name, data string, selected collect.Select) *cobra.Command {
 	o := &collectOneOptions{options: shared}
 	c := &cobra.Command{
 		Use: name + " SOS", Short: "Collect " + data + " data from an sos report", Args: exactArgs("SOS"),
@@ -118,9 +115,9 @@ func newCollectSos(shared *options, name, data string, half sos.Half) *cobra.Com
 			if o.format == formatTable {
 				fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", data)
 			}
-			return o.run(wd, data, args[0], func(opts collect.Options) ([]workdir.Collection, error) {
-				return sos.Collect(ctx, wd, args[0], half, opts)
-			})
+			p := o.progress()
+			source := collect.SosReport{Path: args[0], Limits: o.limits, Progress: p.bytes}
+			return o.run(ctx, wd, source, p, selected, data, args[0])
 		}),
 	}
 	o.outputFlag(c)
@@ -137,10 +134,8 @@ func newCollectDB(shared *options, name string, kind workdir.Kind) *cobra.Comman
 			"member, optionally compressed with gzip.",
 		Example: "  ovs-offline " + name + " " + filepath.Base(string(kind)) + ".db",
 		RunE: o.withLock(func(ctx context.Context, wd *workdir.Dir, args []string) error {
-			return o.run(wd, kind.Title(), args[0], func(opts collect.Options) ([]workdir.Collection, error) {
-				one, err := dbfile.Collect(ctx, wd, kind, args[0], opts)
-				return []workdir.Collection{one}, err
-			})
+			source := collect.DatabaseFile{Path: args[0], Kind: kind}
+			return o.run(ctx, wd, source, o.progress(), collect.Select{Database: kind}, kind.Title(), args[0])
 		}),
 	}
 	o.outputFlag(c)
@@ -148,14 +143,14 @@ func newCollectDB(shared *options, name string, kind workdir.Kind) *cobra.Comman
 	return c
 }
 
-// run runs a collector and prints what it collected.
-func (o *collectOneOptions) run(wd *workdir.Dir, data, source string, collector func(collect.Options) ([]workdir.Collection, error)) error {
-	p := o.progress()
-	collections, err := collector(collect.Options{Force: o.force, Limits: o.limits, Progress: p.bytes})
+// run collects a source of one node and prints what was collected.
+func (o *collectOneOptions) run(ctx context.Context, wd *workdir.Dir, source collect.Source, p *progress, selected collect.Select, data, path string) error {
+	written, _, err := collect.Collect(ctx, wd, source, collect.Options{Force: o.force, Select: selected})
 	p.end()
 	if err != nil {
-		return explain(err, source)
+		return explain(err, path)
 	}
+	collections := written[0].Collections
 	if err := o.emit(collectedNode{Workdir: wd.Path(), Collections: collections}, func() {
 		o.headline("Offline OVS Debugging: %s data collected and stored in %s", data, wd.Path())
 		o.printCollections(collections)
@@ -165,13 +160,11 @@ func (o *collectOneOptions) run(wd *workdir.Dir, data, source string, collector 
 	return incompleteIf(hasLost(collections))
 }
 
-// limitFlags adds the flags that bound what is read of a source.
+// limitFlags adds the one flag that changes the limits of a source. The other
+// limits are fixed.
 func limitFlags(c *cobra.Command, limits *archive.Limits) {
 	*limits = archive.Default()
-	c.Flags().IntVar(&limits.Entries, "max-entries", limits.Entries, "refuse a source with more entries")
-	c.Flags().Int64Var(&limits.FileBytes, "max-file-size", limits.FileBytes, "refuse a source with a larger file to collect, in bytes")
 	c.Flags().Int64Var(&limits.Bytes, "max-size", limits.Bytes, "refuse a source that is larger when unpacked, in bytes")
-	c.Flags().Int64Var(&limits.Ratio, "max-ratio", limits.Ratio, "refuse a source that unpacks to more than this multiple of its size")
 }
 
 // printCollections prints a line for each collection, and its warnings.

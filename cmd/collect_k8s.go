@@ -52,7 +52,7 @@ func newCollectK8s(shared *options) *cobra.Command {
 	f.StringVarP(&o.Selector, "selector", "l", "", "collect the nodes with these labels (for example node-role.kubernetes.io/worker=)")
 	f.StringVar(&o.Layout, "layout", "", "how OVS and OVN are deployed, instead of detecting it: "+layouts)
 	f.BoolVar(&o.Force, "force", false, "replace data of the same kind in the working directories")
-	f.Int64Var(&o.Limits.Bytes, "max-size", archive.Default().Bytes, "give up on a node that sends more, in bytes")
+	f.Int64Var(&o.MaxBytes, "max-size", archive.Default().Bytes, "give up on a node that sends more, in bytes")
 	f.BoolVarP(&o.verbose, "debug", "d", false, "the same as --verbose")
 	_ = f.MarkHidden("debug")
 	o.outputFlag(c)

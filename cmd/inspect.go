@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/inputs"
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 )
 
@@ -44,7 +44,7 @@ func (o *inspectOptions) addFlags(c *cobra.Command) {
 
 // inspection is the JSON output of inspect.
 type inspection struct {
-	Inputs []inputs.Input        `json:"inputs"`
+	Inputs []collect.Input       `json:"inputs"`
 	Nodes  []collect.Description `json:"nodes"`
 	Lost   []string              `json:"lost"`
 }
@@ -56,7 +56,7 @@ func (o *inspectOptions) run(ctx context.Context, paths []string) error {
 	}
 	defer os.RemoveAll(spool)
 	p := o.progress()
-	found, plans, err := inputs.Inspect(ctx, spool, paths, inputs.Options{Nodes: o.nodes, Options: collect.Options{Progress: p.bytes, Limits: o.limits}})
+	found, plans, err := collect.Inspect(ctx, collect.Files{Paths: paths, Limits: o.limits, Progress: p.bytes}, spool, o.nodes)
 	p.end()
 	if err != nil {
 		return explain(err, strings.Join(paths, " "))
@@ -64,10 +64,7 @@ func (o *inspectOptions) run(ctx context.Context, paths []string) error {
 	out := inspection{Inputs: found.Inputs, Nodes: []collect.Description{}, Lost: append([]string{}, found.Lost...)}
 	lost := len(found.Lost) > 0
 	for _, plan := range plans {
-		d, err := plan.Describe(plan.Name)
-		if err != nil {
-			return err
-		}
+		d := plan.Describe()
 		out.Nodes = append(out.Nodes, d)
 		lost = lost || len(d.Lost) > 0
 	}
@@ -98,7 +95,7 @@ func (o *IO) printInspection(seen inspection) {
 	o.warnEach("could not be read: ", seen.Lost)
 }
 
-func (o *IO) printInputs(list []inputs.Input) {
+func (o *IO) printInputs(list []collect.Input) {
 	for _, in := range list {
 		fmt.Fprintf(o.Out, "%s: %s\n", terminal.Escape(in.Path), terminal.Escape(strings.Join(in.Kinds, ", ")))
 	}
@@ -143,7 +140,8 @@ func (o *IO) printDatabases(n collect.Description) {
 func (o *IO) printDumps(n collect.Description) {
 	t := o.newTable("bridge", "dump", "OpenFlow", "entries", "unusable lines", "also in", "from")
 	for _, b := range n.Bridges {
-		for _, dump := range collect.Dumps() {
+		for _, command := range recording.Dumps() {
+			dump := command.Dump
 			var also []string
 			var used collect.DumpDescription
 			for _, d := range b.Dumps[dump] {

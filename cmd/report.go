@@ -12,7 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"ovs-offline/collect"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -99,7 +99,8 @@ func verdict(r *report.Report) string {
 func (o *IO) printCounts(r *report.Report) {
 	t := o.newTable("bridge", "dump", "collected", "restored", "rewritten", "placeholders", "rejected", "different", "from")
 	for _, b := range r.Bridges {
-		for _, dump := range collect.Dumps() {
+		for _, command := range recording.Dumps() {
+			dump := command.Dump
 			if c := b.Counts[dump]; c != nil {
 				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, terminal.Escape(b.OpenFlow[dump])})
 			}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/collect/sos"
+	"ovs-offline/collect"
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -80,8 +80,8 @@ func newRoot(o *options) *cobra.Command {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log programs run, sockets used and sources read, with timing, to stderr")
 	root.AddCommand(
 		newCollect(o), newCollectK8s(o), newInspect(o),
-		newCollectSos(o, "collect-sos", "OVS/OVN", sos.Half{OVS: true, OVN: true}),
-		newCollectSos(o, "collect-sos-ovs", "OVS", sos.Half{OVS: true}), newCollectSos(o, "collect-sos-ovn", "OVN", sos.Half{OVN: true}),
+		newCollectSos(o, "collect-sos", "OVS/OVN", collect.Select{OVS: true, OVN: true}),
+		newCollectSos(o, "collect-sos-ovs", "OVS", collect.Select{OVS: true}), newCollectSos(o, "collect-sos-ovn", "OVN", collect.Select{OVN: true}),
 		newCollectDB(o, "collect-db-ovs", workdir.OVS), newCollectDB(o, "collect-db-ovn-nb", workdir.NB), newCollectDB(o, "collect-db-ovn-sb", workdir.SB),
 		newStart(o), newStop(o), newStatus(o), newList(o), newLogs(o), newReport(o), newDiff(o),
 		newShow(o), newExec(o), newShell(o), newTranslate(o), newGraph(o),

@@ -5,48 +5,32 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
 const (
 	flowsOnly = "the bridges and their ports are made from ovs-ofctl show; " +
-		"traces through flows can be replayed, but port types, tunnels, bonds, VLAN settings, patch ports and external_ids can't be known"
+		"traces through flows can be replayed, but port types, tunnels, bonds, VLAN settings, patch ports and external_ids are not known"
 	rebuilt = "the OVS database is made from what ovsdb-client or ovs-vsctl printed of its tables"
 )
 
-// withoutDatabase says what stands in for conf.db.
+// withoutDatabase says what replaces a missing conf.db.
 func (p *Plan) withoutDatabase() string {
-	sentence := "no conf.db in the report: "
-	if p.Node.Source.Kind != "sos report" {
-		sentence = "no conf.db: "
+	sentence := "no conf.db: "
+	if p.Source.Kind == "sos report" {
+		sentence = "no conf.db in the report: "
 	}
-	if p.rebuildable() {
+	if p.rebuilt {
 		return sentence + rebuilt
 	}
 	return sentence + flowsOnly
 }
 
-// rebuildable tells whether what was printed of the tables makes a switch.
-func (p *Plan) rebuildable() bool {
-	dump, lists := "", map[string]string{}
-	for _, o := range p.Recorded {
-		if string(o.Meaning) == workdir.RecordedDatabaseDump {
-			dump = o.File
-		}
-		for _, table := range workdir.ListedTables() {
-			if string(o.Meaning) == workdir.RecordedList(table) {
-				lists[table] = o.File
-			}
-		}
-	}
-	_, ok, err := ovsdb.Printed(dump, lists)
-	return ok && err == nil
-}
-
-// nothing says what a node lacks and what it has instead.
-func (p *Plan) nothing(half Half) error {
+// nothing returns the error of a node that has none of the selected data, with
+// what it has instead.
+func (p *Plan) nothing(selected Select) error {
 	var has []string
 	for _, kind := range workdir.Kinds() {
 		if p.Database(kind) != nil {
@@ -58,36 +42,37 @@ func (p *Plan) nothing(half Half) error {
 	}
 	what, hint := "OVS or OVN data", ""
 	switch {
-	case !half.OVN:
+	case !selected.OVN:
 		what, hint = "OVS data", "; was the openvswitch plugin enabled (sos report -e openvswitch)?"
-	case !half.OVS:
+	case !selected.OVS:
 		what, hint = "OVN database", "; take the report of a controller, with sos report -e ovn_central"
 	}
-	sentence := "no " + what + " in the report" + hint
+	source := p.Source.Kind
+	if source == "sos report" {
+		source = "report"
+	}
+	sentence := "no " + what + " in the " + source + hint
 	if len(has) > 0 {
 		sentence += " It has " + strings.Join(has, ", ") + "."
 	}
-	if broken := append(p.Node.Lost, p.Broken...); len(broken) > 0 {
+	if broken := slices.Concat(p.Lost, p.Broken); len(broken) > 0 {
 		sentence += " " + strings.Join(broken, "; ")
 	}
 	return fmt.Errorf("%w: %s", ErrNothing, sentence)
 }
 
-// answers says what a replica will be able to answer, and what not, and why.
-func (p *Plan) answers() (can, cannot []string, err error) {
+// answers returns what a replica can answer, and what it cannot and why.
+func (p *Plan) answers() (can, cannot []string) {
 	switch {
 	case p.Database(workdir.OVS) != nil:
 		can = append(can, "ovs-vsctl: the OVS database as it was recorded")
-	case p.rebuildable():
+	case p.rebuilt:
 		can = append(can, "ovs-vsctl: "+rebuilt)
 	case p.HasOVS():
 		cannot = append(cannot, p.withoutDatabase())
 	}
 	for _, b := range p.Bridges {
-		c, n, err := p.bridgeAnswers(b)
-		if err != nil {
-			return nil, nil, err
-		}
+		c, n := p.bridgeAnswers(b)
 		can, cannot = append(can, c...), append(cannot, n...)
 	}
 	if p.HasOVS() {
@@ -105,57 +90,50 @@ func (p *Plan) answers() (can, cannot []string, err error) {
 	} else {
 		cannot = append(cannot, "ovn-sbctl, ovn-trace, ovn-detrace: no OVN SB database")
 	}
-	return can, cannot, nil
+	return can, cannot
 }
 
-// bridgeAnswers says it of one bridge: what its flows name has to be there.
-func (p *Plan) bridgeAnswers(b Bridge) (can, cannot []string, err error) {
+// bridgeAnswers does the same for one bridge. Whatever its flows refer to has to
+// exist in the replica.
+func (p *Plan) bridgeAnswers(b Bridge) (can, cannot []string) {
 	flows := b.used(workdir.Flows)
 	if flows == nil {
-		return nil, []string{fmt.Sprintf("ofproto/trace %s: no flows of it (a fake bridge has none)", b.Name)}, nil
+		return nil, []string{fmt.Sprintf("ofproto/trace %s: no flows of it (a fake bridge has none)", b.Name)}
 	}
 	can = append(can, fmt.Sprintf("ofproto/trace %s: %d flows of %s", b.Name, flows.Entries, flows.OpenFlow))
 	for _, r := range flows.remarks(workdir.Flows) {
 		cannot = append(cannot, fmt.Sprintf("%s: %s", b.Name, r))
 	}
-	refs, err := b.references()
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, c := range []struct {
-		dump  workdir.Dump
-		named map[uint32]bool
-		what  string
-	}{
-		{workdir.Meters, refs.Meters, "%s: its flows name %d meters and no dump-meters is there: placeholders that never drop will stand for them"},
-		{workdir.Groups, refs.Groups, "%s: its flows name %d groups and no dump-groups is there: placeholders without buckets will stand for them"},
-		{workdir.TLV, refs.TLVs, "%s: its flows name %d tun_metadata fields and no dump-tlv-map is there: placeholders will stand for them"},
-	} {
-		if b.used(c.dump) == nil && len(c.named) > 0 && (c.dump != workdir.TLV || len(p.Node.Outputs(recording.SaveScript, "")) == 0) {
-			cannot = append(cannot, fmt.Sprintf(c.what, b.Name, len(c.named)))
+	references := b.references()
+	things := map[workdir.Dump]string{workdir.Meters: "meters", workdir.Groups: "groups", workdir.TLV: "tun_metadata fields"}
+	for _, dump := range []workdir.Dump{workdir.Meters, workdir.Groups, workdir.TLV} {
+		inScript := dump == workdir.TLV && len(p.Outputs(recording.SaveScript, "")) > 0
+		if b.used(dump) == nil && references[dump] > 0 && !inScript {
+			c := commandOf(dump)
+			cannot = append(cannot, fmt.Sprintf("%s: its flows refer to %d %s and there is no %s: %s", b.Name, references[dump], things[dump], c.Name, c.Missing))
 		}
 	}
-	if groups := b.used(workdir.Groups); groups != nil && groups.Entries > 0 && groups.OpenFlow != "OpenFlow10" && groups.OpenFlow < "OpenFlow15" {
-		cannot = append(cannot, fmt.Sprintf("%s: its groups are of %s, which doesn't tell selection methods: the bucket that a trace takes may differ", b.Name, groups.OpenFlow))
+	if groups := b.used(workdir.Groups); groups != nil && groups.Entries > 0 && groups.OpenFlow > openflow.OpenFlow10 && groups.OpenFlow < openflow.OpenFlow15 {
+		cannot = append(cannot, fmt.Sprintf("%s: its groups are of %s, which has no selection methods: a trace may take another bucket", b.Name, groups.OpenFlow))
 	}
-	return can, cannot, nil
+	return can, cannot
 }
 
-// missingState names the recorded state whose lack a trace can show.
+func commandOf(dump workdir.Dump) recording.Command {
+	commands := recording.Dumps()
+	return commands[slices.IndexFunc(commands, func(c recording.Command) bool { return c.Dump == dump })]
+}
+
+// missingState returns what a replica lacks for want of recorded state.
 func (p *Plan) missingState() []string {
-	have := map[string]bool{}
+	have := map[recording.Name]bool{}
 	for _, o := range p.Recorded {
-		have[string(o.Meaning)] = true
+		have[o.Command] = true
 	}
 	var cannot []string
-	for _, c := range []struct{ name, why string }{
-		{workdir.RecordedFDB, "no fdb/show: NORMAL floods where the live switch had learned a MAC"},
-		{workdir.RecordedFeatures, "no dpif/show-dp-features: those of a kernel datapath are taken"},
-		{workdir.RecordedShow, "no ovs-ofctl show: ports are taken as up, datapath ids and MACs as made anew"},
-		{workdir.RecordedBFD, "no bfd/show: tunnels are taken as forwarding unless list interface tells"},
-	} {
-		if !have[c.name] {
-			cannot = append(cannot, c.why)
+	for _, c := range recording.Recorded() {
+		if c.Missing != "" && !have[c.Name] {
+			cannot = append(cannot, c.Missing)
 		}
 	}
 	slices.Sort(cannot)

@@ -1,75 +1,222 @@
-// Package collect holds what all collectors share: their options, the refusal
-// to replace what is there, and how a database file is known and put in place.
-// Each source has a collector in a folder of its own; all of them fill a
-// workdir and know nothing of daemons.
+// Package collect fills workdirs from sources. There is one pipeline: a Source is
+// read once, Judge chooses from what it holds by content, and the result is
+// written to a staging folder and installed in one move. Each source is a type of
+// its own; none knows the daemons of a replica.
 package collect
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
-	"ovs-offline/internal/archive"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 )
 
 // ErrOccupied is wrapped when the workdir holds data of the same kind already.
 var ErrOccupied = errors.New("the workdir holds data already")
 
-// ErrNothing is wrapped when a source holds nothing of what was asked for.
+// ErrNothing is wrapped when a source holds nothing of what was selected.
 var ErrNothing = errors.New("nothing to collect")
 
-// Options are common to all collectors.
+// Options of Collect.
 type Options struct {
-	Force    bool                    // replace what is there
-	Progress func(read, total int64) // of the source's bytes; nil for none
-	Limits   archive.Limits          // of each source; the zero value stands for archive.Default
+	Force  bool     // replace data that the workdir holds
+	Select Select   // which data to collect
+	Nodes  []string // which nodes to collect, by name; all if empty
 }
 
-// Refuse returns an error that tells what is there if the workdir holds data
-// of the kinds, unless force is set.
+// Select chooses which data to collect. The zero value selects everything.
+type Select struct {
+	OVS, OVN bool
+	// Database selects only the database of this kind. The other data of the
+	// workdir stays.
+	Database workdir.Kind
+}
+
+func (s Select) orEverything() Select {
+	if s == (Select{}) {
+		return Select{OVS: true, OVN: true}
+	}
+	return s
+}
+
+func (s Select) has(k workdir.Kind) bool {
+	return s.Database == k || k == workdir.OVS && s.OVS || k != workdir.OVS && s.OVN
+}
+
+// Written is a node that was put into a workdir.
+type Written struct {
+	Name        string
+	Path        string // of its workdir
+	Collections []workdir.Collection
+}
+
+// Refuse returns an error that describes the workdir's data of the given kinds,
+// nil if it has none or force is set. With databaseOnly, only databases count.
 func Refuse(wd *workdir.Dir, force, databaseOnly bool, kinds ...workdir.Kind) error {
-	there, err := wd.Occupied(databaseOnly, kinds...)
-	if err != nil || len(there) == 0 || force {
+	occupied, err := wd.Occupied(databaseOnly, kinds...)
+	if err != nil || len(occupied) == 0 || force {
 		return err
 	}
-	return fmt.Errorf("%w: %s: %s; --force replaces it, -w DIR keeps both", ErrOccupied, wd.Path(), strings.Join(there, "; "))
+	return fmt.Errorf("%w: %s: %s; --force replaces it, -w DIR keeps both", ErrOccupied, wd.Path(), strings.Join(occupied, "; "))
 }
 
-// KindOf maps a database's name to the kind that it is here, "" for others.
-func KindOf(name string) workdir.Kind {
-	switch name {
-	case ovsdb.OVS:
-		return workdir.OVS
-	case ovsdb.NB:
-		return workdir.NB
-	case ovsdb.SB:
-		return workdir.SB
+// refuse does the same for one kind, as the options select it.
+func (o Options) refuse(wd *workdir.Dir, k workdir.Kind) error {
+	return Refuse(wd, o.Force, k != workdir.OVS || o.Select.Database == k, k)
+}
+
+// Collect reads the source once and puts each node into a workdir: wd itself for
+// one node, a folder of wd for each of several. Either all are installed or none;
+// if the very last step fails for one node, the error names those that are.
+func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]Written, *Found, error) {
+	opts.Select = opts.Select.orEverything()
+	for _, k := range src.Kinds() {
+		if !opts.Select.has(k) {
+			continue
+		}
+		if err := opts.refuse(wd, k); err != nil {
+			return nil, nil, err
+		}
 	}
-	return ""
-}
-
-// Inspect tells what a database file is.
-func Inspect(ctx context.Context, path string) (ovsdb.Info, error) {
-	f, err := os.Open(path)
+	staging, err := wd.Stage()
 	if err != nil {
-		return ovsdb.Info{}, err
+		return nil, nil, err
 	}
-	defer f.Close()
-	return ovsdb.Inspect(ctx, f)
+	defer staging.Discard()
+	spool, err := staging.Spool()
+	if err != nil {
+		return nil, nil, err
+	}
+	found, plans, err := readSource(ctx, src, spool, opts.Nodes, judging{})
+	if err != nil {
+		return nil, found, err
+	}
+	targets := []*target{{name: plans[0].Name, wd: wd, staging: staging}}
+	if len(plans) > 1 {
+		targets, err = stageEach(wd, plans)
+		defer closeAll(targets)
+		if err != nil {
+			return nil, found, err
+		}
+	}
+	written, err := install(ctx, targets, plans, found, opts)
+	return written, found, err
 }
 
-// DatabaseRemarks are what a person should know of a database that was collected.
-func DatabaseRemarks(info ovsdb.Info) []string {
-	var remarks []string
-	if info.Form == ovsdb.FormClustered {
-		remarks = append(remarks, "a cluster member's file: it is converted for the replica")
+// Inspect reads and judges a source as Collect does, with what a replica could
+// and could not answer, and writes nothing but files in the folder spool.
+func Inspect(ctx context.Context, src Source, spool string, nodes []string) (*Found, []*Plan, error) {
+	return readSource(ctx, src, spool, nodes, judging{references: true})
+}
+
+func readSource(ctx context.Context, src Source, spool string, names []string, j judging) (*Found, []*Plan, error) {
+	found, err := src.Read(ctx, spool)
+	if err != nil {
+		return nil, nil, err
 	}
-	if info.Damaged > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d damaged records, mended for the replica where that can be: %s", info.Damaged, info.Damage[0]))
+	nodes, err := found.pick(names)
+	if err != nil {
+		return found, nil, err
 	}
-	return remarks
+	var plans []*Plan
+	for _, n := range nodes {
+		plan, err := j.judge(ctx, n)
+		if err != nil {
+			return found, nil, fmt.Errorf("%s: %w", n.Name, err)
+		}
+		plans = append(plans, plan)
+	}
+	return found, plans, nil
+}
+
+// target is a workdir that a node is being put into.
+type target struct {
+	name        string
+	wd          *workdir.Dir
+	staging     *workdir.Staging
+	collections []workdir.Collection
+}
+
+// stageEach locks and stages a workdir for each node below parent.
+func stageEach(parent *workdir.Dir, plans []*Plan) ([]*target, error) {
+	m, err := parent.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Collections) > 0 {
+		return nil, fmt.Errorf("%w: %s holds one node; %d nodes take a folder of their own: choose another with -w, or one of them with --node", ErrOccupied, parent.Path(), len(plans))
+	}
+	var targets []*target
+	for _, p := range plans {
+		wd, err := workdir.Lock(p.folder(parent.Path()))
+		if err != nil {
+			return targets, err
+		}
+		t := &target{name: p.Name, wd: wd}
+		targets = append(targets, t)
+		if t.staging, err = wd.Stage(); err != nil {
+			return targets, err
+		}
+	}
+	return targets, nil
+}
+
+func closeAll(targets []*target) {
+	for _, t := range targets {
+		if t.staging != nil {
+			t.staging.Discard()
+		}
+		t.wd.RemoveIfEmpty()
+		t.wd.Unlock()
+	}
+}
+
+// install writes every node to its staging folder, and then installs them all. A
+// node without data is skipped if another has some.
+func install(ctx context.Context, targets []*target, plans []*Plan, found *Found, opts Options) ([]Written, error) {
+	var ready []*target
+	var empty []error
+	for i, t := range targets {
+		var err error
+		t.collections, err = write(ctx, t, plans[i], opts)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", plans[i].Source.Name, err)
+		}
+		switch {
+		case errors.Is(err, ErrNothing):
+			empty = append(empty, err)
+			if len(targets) > 1 {
+				found.Lost = append(found.Lost, fmt.Sprintf("%s: %v", t.name, err))
+			}
+		case err != nil:
+			return nil, err
+		default:
+			ready = append(ready, t)
+		}
+	}
+	var done []Written
+	for _, t := range ready {
+		if err := t.staging.Install(t.collections...); err != nil {
+			return done, fmt.Errorf("%s: %w%s", t.name, err, alreadyInstalled(done))
+		}
+		done = append(done, Written{Name: t.name, Path: t.wd.Path(), Collections: t.collections})
+	}
+	if len(done) == 0 {
+		return nil, errors.Join(empty...)
+	}
+	return done, nil
+}
+
+// alreadyInstalled names the nodes that were installed before a failure.
+func alreadyInstalled(done []Written) string {
+	if len(done) == 0 {
+		return ""
+	}
+	var paths []string
+	for _, w := range done {
+		paths = append(paths, w.Path)
+	}
+	return "; already installed: " + strings.Join(paths, ", ")
 }

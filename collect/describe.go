@@ -1,14 +1,9 @@
 package collect
 
-import (
-	"os"
+import "ovs-offline/internal/workdir"
 
-	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/workdir"
-)
-
-// Description says what a node holds and what its replica will answer. Its JSON
-// is the output of inspect.
+// Description is what a source holds of a node, and what a replica can and cannot
+// answer. Its JSON is the output of inspect.
 type Description struct {
 	Name       string                `json:"name"`
 	Host       string                `json:"host,omitempty"`
@@ -54,10 +49,10 @@ type DatabaseDescription struct {
 	Remarks []string     `json:"remarks,omitempty"`
 }
 
-// Describe says what a plan holds, under the name that its node has among others.
-func (p *Plan) Describe(name string) (Description, error) {
+// Describe describes the plan. The plan has to be from Inspect.
+func (p *Plan) Describe() Description {
 	n := p.Node
-	d := Description{Name: name, Host: n.Host, Source: n.Source, OVSVersion: n.OVSVersion, OVNVersion: n.OVNVersion,
+	d := Description{Name: p.Name, Host: n.Host, Source: n.Source, OVSVersion: n.OVSVersion, OVNVersion: n.OVNVersion,
 		Bridges: []BridgeDescription{}, Databases: []DatabaseDescription{}, Recorded: []string{},
 		Remarks: n.Remarks, Lost: append(append([]string(nil), n.Lost...), p.Broken...)}
 	for _, b := range p.Bridges {
@@ -68,68 +63,22 @@ func (p *Plan) Describe(name string) (Description, error) {
 			Size: db.Size, Gzip: db.Info.Gzip, Records: db.Info.Records, Damaged: db.Info.Damaged, Origin: origin(db.Origin, db.Source), Used: db.Used, Remarks: db.Remarks})
 	}
 	for _, o := range p.Recorded {
-		name := string(o.Meaning)
+		name := string(o.Command)
 		if o.Bridge != "" {
 			name = o.Bridge + "/" + name
 		}
 		d.Recorded = append(d.Recorded, name)
 	}
-	var err error
-	d.Can, d.Cannot, err = p.answers()
-	return d, err
+	d.Can, d.Cannot = p.answers()
+	return d
 }
 
 func describeBridge(b Bridge) BridgeDescription {
 	d := BridgeDescription{Name: b.Name, Dumps: map[workdir.Dump][]DumpDescription{}}
 	for dump, list := range b.Dumps {
 		for _, one := range list {
-			d.Dumps[dump] = append(d.Dumps[dump], DumpDescription{OpenFlow: one.OpenFlow, Entries: one.Entries, Lost: one.Lost, Used: one.Used, Origin: one.Origin})
+			d.Dumps[dump] = append(d.Dumps[dump], DumpDescription{OpenFlow: one.OpenFlow.String(), Entries: one.Entries, Lost: one.Lost, Used: one.Used, Origin: one.Origin})
 		}
 	}
 	return d
-}
-
-// references are what the flows and groups of a bridge name.
-func (b Bridge) references() (openflow.References, error) {
-	var refs openflow.References
-	refs.Add("") // makes its maps
-	for _, dump := range []workdir.Dump{workdir.Flows, workdir.Groups} {
-		for _, d := range b.Dumps[dump] {
-			if err := addReferences(&refs, dump, d.File); err != nil {
-				return refs, err
-			}
-		}
-	}
-	return refs, nil
-}
-
-func addReferences(refs *openflow.References, dump workdir.Dump, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if dump == workdir.Groups {
-		groups, _ := openflow.Groups(f)
-		for _, g := range groups {
-			refs.Add(g.Text)
-		}
-		return nil
-	}
-	for flow, problem := range openflow.Flows(f) {
-		if problem == nil {
-			refs.Add(flow.Text)
-		}
-	}
-	return nil
-}
-
-// used is the dump that is restored, nil for none.
-func (b Bridge) used(dump workdir.Dump) *Dump {
-	for i := range b.Dumps[dump] {
-		if b.Dumps[dump][i].Used {
-			return &b.Dumps[dump][i]
-		}
-	}
-	return nil
 }

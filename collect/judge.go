@@ -5,58 +5,47 @@ import (
 	"fmt"
 	"os"
 
-	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
-// Plan is what a node's things are worth, judged by their content alone, and
-// what of them a workdir gets.
+// Plan is what a workdir gets of a node. It is chosen by the content of the files.
 type Plan struct {
-	Node      *recording.Node
+	Named
 	Bridges   []Bridge
 	Databases []Database
-	// Recorded is the live state: for each meaning the first output that is no
-	// error message.
+	// Recorded has, for each command, the first output that is not an error message.
 	Recorded []recording.Output
-	// Broken are files in a database's place that are none, with the reason.
+	// Broken are files in the place of a database that hold none, with the reason.
 	Broken []string
-}
-
-// Bridge is a bridge with all its dumps, the highest OpenFlow version first.
-type Bridge struct {
-	Name  string
-	Dumps map[workdir.Dump][]Dump
-}
-
-// Dump is one dump and what its content is worth.
-type Dump struct {
-	recording.Output
-	Entries int
-	Lost    int  // lines that were data and can't be used
-	Used    bool // the best one: it is restored, the others help
-	first   openflow.Problem
-	failed  bool // an error message, or nothing, in place of the dump
+	// rebuilt reports that the printed tables replace a missing OVS database.
+	rebuilt bool
 }
 
 // Database is a database file of the node.
 type Database struct {
 	recording.Database
 	Kind    workdir.Kind // "" for local-config, hardware_vtep and the like
-	Info    ovsdb.Info
-	Used    bool // it is the one of its kind that is taken
+	Info    file.Info
+	Used    bool // it is the database of its kind that is collected
 	Remarks []string
 }
 
-// Judge reads everything of a node once and decides what is used.
-func Judge(ctx context.Context, n *recording.Node) (*Plan, error) {
-	p := &Plan{Node: n}
+// judging judges nodes.
+type judging struct {
+	// references asks for the references of flows and groups, which describe uses.
+	references bool
+}
+
+// judge reads every output and database of a node once, and decides which are used.
+func (j judging) judge(ctx context.Context, n Named) (*Plan, error) {
+	p := &Plan{Named: n}
 	p.judgeDatabases(ctx)
-	outputs := n.ByMeaning()
+	outputs := n.BySubject()
 	for _, name := range n.Bridges {
-		b, err := judgeBridge(ctx, outputs, name)
+		b, err := j.bridge(ctx, outputs, name)
 		if err != nil {
 			return nil, err
 		}
@@ -65,32 +54,42 @@ func Judge(ctx context.Context, n *recording.Node) (*Plan, error) {
 	if err := p.judgeRecorded(outputs); err != nil {
 		return nil, err
 	}
+	if p.Database(workdir.OVS) == nil {
+		p.rebuilt = p.canRebuild()
+	}
 	return p, ctx.Err()
 }
 
-func (p *Plan) judgeRecorded(outputs map[recording.About][]recording.Output) error {
+// judgeRecorded takes the recorded state: bridge by bridge, then that of the node.
+// A bridge without any dump is a fake bridge, and has none.
+func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) error {
+	commands := recording.Recorded()
+	record := func(bridge string) error {
+		for _, c := range commands {
+			if (c.Scope == recording.OfBridge) != (bridge != "") {
+				continue
+			}
+			if err := p.record(outputs[recording.Subject{Command: c.Name, Bridge: bridge}]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	for _, b := range p.Bridges {
 		if len(b.Dumps) == 0 {
 			continue
 		}
-		for _, m := range recording.OfBridges() {
-			if err := p.record(outputs[recording.About{Meaning: m, Bridge: b.Name}]); err != nil {
-				return err
-			}
-		}
-	}
-	for _, m := range recording.OfNodes() {
-		if err := p.record(outputs[recording.About{Meaning: m}]); err != nil {
+		if err := record(b.Name); err != nil {
 			return err
 		}
 	}
-	return nil
+	return record("")
 }
 
-// record takes the first of the outputs that is none of an error.
+// record takes the first of the outputs that is not an error message.
 func (p *Plan) record(outputs []recording.Output) error {
 	for _, o := range outputs {
-		bad, err := isError(o.File)
+		bad, err := isError(o.Spooled)
 		if err != nil {
 			return err
 		}
@@ -111,174 +110,81 @@ func isError(path string) (bool, error) {
 	return openflow.HasError(f), nil
 }
 
-// meanings maps the dumps to the commands that print them.
-func meanings() map[workdir.Dump]recording.Meaning {
-	return map[workdir.Dump]recording.Meaning{workdir.Flows: recording.Flows, workdir.Groups: recording.Groups, workdir.Meters: recording.Meters, workdir.TLV: recording.TLVMap}
-}
-
-// Dumps lists the kinds of dumps in the order in which they are restored.
-func Dumps() []workdir.Dump {
-	return []workdir.Dump{workdir.TLV, workdir.Meters, workdir.Groups, workdir.Flows}
-}
-
-func judgeBridge(ctx context.Context, outputs map[recording.About][]recording.Output, name string) (Bridge, error) {
-	b := Bridge{Name: name, Dumps: map[workdir.Dump][]Dump{}}
-	for dump, meaning := range meanings() {
-		var usable []Dump
-		for _, o := range outputs[recording.About{Meaning: meaning, Bridge: name}] {
-			d, err := judge(ctx, o, dump)
-			if err != nil {
-				return b, err
-			}
-			if !d.failed && !sameVersion(usable, d.OpenFlow) {
-				usable = append(usable, d)
+// canRebuild reports whether the printed tables of the OVS database suffice for a switch.
+func (p *Plan) canRebuild() bool {
+	dump, lists := "", map[string]string{}
+	for _, o := range p.Recorded {
+		if string(o.Command) == workdir.RecordedDatabaseDump {
+			dump = o.Spooled
+		}
+		for _, table := range workdir.ListedTables() {
+			if string(o.Command) == workdir.RecordedList(table) {
+				lists[table] = o.Spooled
 			}
 		}
-		if best := pick(usable); best >= 0 {
-			usable[best].Used = true
-			b.Dumps[dump] = usable
-		}
 	}
-	return b, nil
+	_, ok, err := file.Printed(dump, lists)
+	return ok && err == nil
 }
 
-// judge reads a dump once. A dump without -O is OpenFlow 1.0 text, as ovs-ofctl speaks it by default.
-func judge(ctx context.Context, o recording.Output, dump workdir.Dump) (Dump, error) {
-	d := Dump{Output: o}
-	if d.OpenFlow == "" {
-		d.OpenFlow = "OpenFlow10"
-	}
-	f, err := os.Open(o.File)
-	if err != nil {
-		return d, err
-	}
-	defer f.Close()
-	in := interrupt.Reader(ctx, f)
-	var problems []openflow.Problem
-	var entries []openflow.Entry
-	bad := 0
-	switch dump {
-	case workdir.Flows:
-		for _, p := range openflow.Flows(in) {
-			if p == nil {
-				d.Entries++
-			} else {
-				bad++
-				d.blame(*p)
-			}
-		}
-	case workdir.Groups:
-		entries, problems = openflow.Groups(in)
-	case workdir.Meters:
-		entries, problems = openflow.Meters(in)
-	case workdir.TLV:
-		entries, problems = openflow.TLVMap(in)
-	}
-	d.Entries += len(entries)
-	for _, p := range problems {
-		bad++
-		d.blame(p)
-	}
-	// A command that was killed before it printed its header leaves an empty file: that says nothing.
-	d.failed = d.Entries == 0 && (bad > 0 || o.Size == 0)
-	return d, ctx.Err()
-}
-
-// blame counts a line that was data and can't be used.
-func (d *Dump) blame(p openflow.Problem) {
-	if !p.Lost {
-		return
-	}
-	if d.Lost == 0 {
-		d.first = p
-	}
-	d.Lost++
-}
-
-func sameVersion(list []Dump, version string) bool {
-	for _, d := range list {
-		if d.OpenFlow == version {
-			return true
-		}
-	}
-	return false
-}
-
-// pick returns the index of the best dump: of the highest OpenFlow version that
-// lost nothing, or else the one that holds most. One that lost nothing and holds
-// less than nine tenths of another is no better: it was made of fewer. The list
-// comes with the highest version first. -1 where there is none.
-func pick(list []Dump) int {
-	most := -1
-	for i, d := range list {
-		if most < 0 || d.Entries > list[most].Entries {
-			most = i
-		}
-	}
-	for i, d := range list {
-		if !d.Truncated && d.Lost == 0 && 10*d.Entries >= 9*list[most].Entries {
-			return i
-		}
-	}
-	return most
-}
-
-func (d Dump) remarks(dump workdir.Dump) []string {
-	var remarks []string
-	if d.Truncated {
-		remarks = append(remarks, "cut by sos (--log-size): only its end is there")
-	}
-	if d.Lost > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d lines can't be used; the first: %s", d.Lost, d.first))
-	}
-	if d.OpenFlow == "OpenFlow10" && dump == workdir.Flows {
-		remarks = append(remarks, "only an OpenFlow 1.0 dump could be used: meters and OpenFlow 1.3+ actions are not in its text")
-	}
-	return remarks
-}
-
-// judgeDatabases takes the largest sound file for each kind. One that stands
-// where no database does is taken only where there is no other.
+// judgeDatabases takes the largest sound file of each kind. A file of another
+// source, or outside the usual folders, is taken only if the node has no other.
 func (p *Plan) judgeDatabases(ctx context.Context) {
 	best := map[workdir.Kind]int{}
-	for _, db := range p.Node.Databases {
-		info, err := Inspect(ctx, db.File)
+	for i := range p.Node.Databases {
+		db := &p.Node.Databases[i]
+		info, err := db.Inspect(ctx)
 		if err != nil {
-			if !db.Elsewhere {
+			if !db.Unusual {
 				p.Broken = append(p.Broken, fmt.Sprintf("%s: %v", db.Origin, err))
 			}
 			continue
 		}
-		next := Database{Database: db, Kind: KindOf(info.Name), Info: info, Remarks: append(DatabaseRemarks(info), db.Remarks...)}
-		p.Databases = append(p.Databases, next)
-		if next.Kind == "" {
+		kind := workdir.KindOfSchema(info.Name)
+		p.Databases = append(p.Databases, Database{Database: *db, Kind: kind, Info: info, Remarks: append(databaseRemarks(info), db.Remarks...)})
+		if kind == "" {
 			continue
 		}
-		i := len(p.Databases) - 1
-		old, there := best[next.Kind]
-		if !there {
-			best[next.Kind] = i
-			continue
+		next := len(p.Databases) - 1
+		if old, exists := best[kind]; exists {
+			next = p.prefer(old, next)
 		}
-		why := "it is smaller"
-		if next.Second && !p.Databases[old].Second {
-			why = "the node's own is taken"
-		} else if next.Elsewhere && !p.Databases[old].Elsewhere {
-			why = "it stands where no node has its databases"
-		} else if next.Size > p.Databases[old].Size {
-			old, i = i, old
-			best[next.Kind] = old
-		}
-		p.Databases[old].Remarks = append(p.Databases[old].Remarks,
-			fmt.Sprintf("%s holds the same database and was not taken: %s", p.Databases[i].Origin, why))
+		best[kind] = next
 	}
-	p.Broken = append(p.Broken, p.Node.Dangling...)
+	p.Broken = append(p.Broken, p.Dangling...)
 	for _, i := range best {
 		p.Databases[i].Used = true
 	}
 }
 
-// Database returns the database that is taken of a kind, nil for none.
+// prefer returns which of two databases of one kind is taken, and remarks on the other.
+func (p *Plan) prefer(old, next int) int {
+	taken, left, why := &p.Databases[old], &p.Databases[next], "it is smaller"
+	switch {
+	case left.Second && !taken.Second:
+		why = "the node's own is taken"
+	case left.Unusual && !taken.Unusual:
+		why = "it is not where nodes keep their databases"
+	case left.Size > taken.Size:
+		taken, left, old = left, taken, next
+	}
+	taken.Remarks = append(taken.Remarks, fmt.Sprintf("%s holds the same database and was not taken: %s", left.Origin, why))
+	return old
+}
+
+// databaseRemarks returns what a user should know about a collected database.
+func databaseRemarks(info file.Info) []string {
+	var remarks []string
+	if info.Form == file.FormClustered {
+		remarks = append(remarks, "a cluster member's file: it is converted for the replica")
+	}
+	if info.Damaged > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d damaged records, mended for the replica where that can be: %s", info.Damaged, info.Damage[0]))
+	}
+	return remarks
+}
+
+// Database returns the database of a kind that is collected, nil for none.
 func (p *Plan) Database(kind workdir.Kind) *Database {
 	for i := range p.Databases {
 		if p.Databases[i].Kind == kind && p.Databases[i].Used {
@@ -288,7 +194,7 @@ func (p *Plan) Database(kind workdir.Kind) *Database {
 	return nil
 }
 
-// HasOVS tells whether the node has anything of Open vSwitch.
+// HasOVS reports whether the node has any data of Open vSwitch.
 func (p *Plan) HasOVS() bool {
 	return p.Database(workdir.OVS) != nil || len(p.Bridges) > 0
 }

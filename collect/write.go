@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,20 +10,22 @@ import (
 	"slices"
 	"time"
 
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
-// Half is what to take of a node.
-type Half struct{ OVS, OVN bool }
-
-// Write puts the halves asked for of a node into a staging, and returns what it
-// did, for Staging.Install. Kinds that the workdir holds already are refused
-// unless opts say otherwise.
-func Write(ctx context.Context, wd *workdir.Dir, staging *workdir.Staging, plan *Plan, half Half, opts Options) ([]workdir.Collection, error) {
-	w := &writer{ctx: ctx, wd: wd, staging: staging, plan: plan, opts: opts, moved: map[string]string{}, shared: map[string]bool{}}
+// write puts the selected data of a plan into the target's staging folder, and
+// returns the collections for Staging.Install. Kinds that the workdir holds
+// already are refused, unless the options replace them.
+func write(ctx context.Context, t *target, plan *Plan, opts Options) ([]workdir.Collection, error) {
+	w := &writer{ctx: ctx, wd: t.wd, staging: t.staging, plan: plan, opts: opts, moved: map[string]string{}}
+	if kind := opts.Select.Database; kind != "" {
+		c, err := w.database(kind)
+		return []workdir.Collection{c}, err
+	}
 	var out []workdir.Collection
-	if half.OVS && plan.HasOVS() {
+	if opts.Select.OVS && plan.HasOVS() {
 		ovs, err := w.ovs()
 		if err != nil {
 			return nil, err
@@ -30,24 +33,25 @@ func Write(ctx context.Context, wd *workdir.Dir, staging *workdir.Staging, plan 
 		out = append(out, ovs)
 	}
 	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
-		if !half.OVN || plan.Database(kind) == nil {
+		if !opts.Select.OVN || plan.Database(kind) == nil {
 			continue
 		}
-		ovn, err := w.ovn(kind)
+		ovn, err := w.database(kind)
 		if err != nil {
 			return nil, err
 		}
+		ovn.OVNVersion = plan.OVNVersion
 		out = append(out, ovn)
 	}
 	if len(out) == 0 {
-		return nil, plan.nothing(half)
+		return nil, plan.nothing(opts.Select)
 	}
-	out[0].Lost = append(out[0].Lost, plan.Node.Lost...)
-	// What is in a database's place may be of either half: it is told once,
-	// where it is missing first of all.
-	if half.OVS && plan.Database(workdir.OVS) == nil && out[0].Kind == workdir.OVS {
+	out[0].Lost = append(out[0].Lost, plan.Lost...)
+	// The kind of a broken database is not known. It is noted once, with OVS if
+	// that has no database.
+	if opts.Select.OVS && plan.Database(workdir.OVS) == nil && out[0].Kind == workdir.OVS {
 		out[0].Lost = append(out[0].Lost, plan.Broken...)
-	} else if half.OVN {
+	} else if opts.Select.OVN {
 		last := &out[len(out)-1]
 		last.Lost = append(last.Lost, plan.Broken...)
 	}
@@ -57,16 +61,16 @@ func Write(ctx context.Context, wd *workdir.Dir, staging *workdir.Staging, plan 
 	return out, nil
 }
 
-// places are the files in which databases stand. What is lost begins with its path.
-var places = regexp.MustCompile(`^\S*(conf|ovnnb|ovnsb)(?:_db)?\.db\b`)
+// databasePath matches the path of a database at the beginning of a loss.
+var databasePath = regexp.MustCompile(`^\S*(conf|ovnnb|ovnsb)(?:_db)?\.db\b`)
 
-// lostDatabases are the losses that are about a database: what it would have
-// held can't be told from a file that is none, but from its name.
+// lostDatabases returns the losses that concern a database, by its kind. The kind of
+// a file that holds no database is known by its name only.
 func lostDatabases(n *recording.Node, lost []string) map[workdir.Kind][]string {
 	named := map[string]workdir.Kind{"conf": workdir.OVS, "ovnnb": workdir.NB, "ovnsb": workdir.SB}
 	found := map[workdir.Kind][]string{}
 	for _, l := range lost {
-		if m := places.FindStringSubmatch(l); m != nil {
+		if m := databasePath.FindStringSubmatch(l); m != nil {
 			found[named[m[1]]] = append(found[named[m[1]]], l)
 			continue
 		}
@@ -79,46 +83,68 @@ func lostDatabases(n *recording.Node, lost []string) map[workdir.Kind][]string {
 	return found
 }
 
-// writer moves what a plan takes into a staging.
+// writer moves the files of a plan into a staging folder.
 type writer struct {
 	ctx     context.Context
 	wd      *workdir.Dir
 	staging *workdir.Staging
 	plan    *Plan
 	opts    Options
-	// moved tells where a spooled file went: links give one file several names.
+	// moved maps a spooled file to its new path: links give one file several names.
 	moved map[string]string
-	// shared are spooled files that another node needs as well: they are copied.
-	shared map[string]bool
 }
 
 func (w *writer) begin(kind workdir.Kind) workdir.Collection {
-	n := w.plan.Node
-	c := workdir.Collection{Kind: kind, Source: n.Source, Host: n.Host, Collected: time.Now().UTC().Truncate(time.Second)}
+	c := workdir.Collection{Kind: kind, Source: w.plan.Source, Host: w.plan.Host, Collected: time.Now().UTC().Truncate(time.Second)}
 	if db := w.plan.Database(kind); kind != workdir.OVS && db.Source != nil {
 		c.Source = *db.Source
 	}
 	return c
 }
 
-func (w *writer) ovn(kind workdir.Kind) (workdir.Collection, error) {
-	if err := Refuse(w.wd, w.opts.Force, true, kind); err != nil {
+// database replaces the database of a kind and nothing else.
+func (w *writer) database(kind workdir.Kind) (workdir.Collection, error) {
+	if err := w.opts.refuse(w.wd, kind); err != nil {
 		return workdir.Collection{}, err
 	}
-	out := w.begin(kind)
-	out.OVNVersion = w.plan.Node.OVNVersion
+	c := w.begin(kind)
 	if err := w.staging.Replace(kind, true); err != nil {
-		return out, err
+		return c, err
 	}
-	return out, w.database(kind, &out)
+	if err := w.addDatabase(kind, &c); err != nil {
+		return c, err
+	}
+	return c, w.keepDumps(&c)
 }
 
-func (w *writer) database(kind workdir.Kind, out *workdir.Collection) error {
-	db := w.plan.Database(kind)
-	if db.Shared {
-		w.shared[db.File] = true
+// keepDumps copies what the manifest has of the OVS dumps and recorded state to a
+// collection that replaces the OVS database only.
+func (w *writer) keepDumps(c *workdir.Collection) error {
+	m, err := w.wd.Manifest()
+	if err != nil {
+		return err
 	}
-	file, err := w.move(db.File, w.staging.Database(kind), origin(db.Origin, db.Source))
+	old := m.Collection(c.Kind)
+	if c.Kind != workdir.OVS || old == nil {
+		return nil
+	}
+	old.Found(c.Kind)
+	c.Bridges, c.OVSVersion, c.Host, c.Lost, c.LostDatabases = old.Bridges, old.OVSVersion, old.Host, old.Lost, old.LostDatabases
+	for _, f := range old.Files {
+		if filepath.Dir(f.Path) != filepath.Join("db", string(workdir.OVS)) {
+			c.Files = append(c.Files, f)
+		}
+	}
+	return nil
+}
+
+func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
+	db := w.plan.Database(kind)
+	move := w.move
+	if db.Shared {
+		move = w.copy
+	}
+	file, err := move(db.File, w.staging.Database(kind), origin(db.Origin, db.Source))
 	if err != nil {
 		return err
 	}
@@ -127,7 +153,7 @@ func (w *writer) database(kind workdir.Kind, out *workdir.Collection) error {
 	return nil
 }
 
-// origin names a thing that came from another source than its node.
+// origin adds the source to the path of a file that came from another source than its node.
 func origin(path string, source *workdir.Source) string {
 	if source == nil || path == source.Name {
 		return path
@@ -136,18 +162,17 @@ func origin(path string, source *workdir.Source) string {
 }
 
 func (w *writer) ovs() (workdir.Collection, error) {
-	if err := Refuse(w.wd, w.opts.Force, false, workdir.OVS); err != nil {
+	if err := w.opts.refuse(w.wd, workdir.OVS); err != nil {
 		return workdir.Collection{}, err
 	}
-	n := w.plan.Node
 	out := w.begin(workdir.OVS)
-	out.OVSVersion = n.OVSVersion
-	out.Remarks = append(out.Remarks, n.Remarks...)
+	out.OVSVersion = w.plan.OVSVersion
+	out.Remarks = append(out.Remarks, w.plan.Remarks...)
 	if err := w.staging.Replace(workdir.OVS, false); err != nil {
 		return out, err
 	}
 	if w.plan.Database(workdir.OVS) != nil {
-		if err := w.database(workdir.OVS, &out); err != nil {
+		if err := w.addDatabase(workdir.OVS, &out); err != nil {
 			return out, err
 		}
 	} else {
@@ -158,8 +183,8 @@ func (w *writer) ovs() (workdir.Collection, error) {
 			return out, err
 		}
 	}
-	if len(out.Files) == 0 && !w.plan.rebuildable() {
-		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither a flow dump nor conf.db of theirs", ErrNothing, n.Source.Kind, recording.Some(n.Bridges))
+	if len(out.Files) == 0 && !w.plan.rebuilt {
+		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither their flow dumps nor conf.db", ErrNothing, w.plan.Source.Kind, recording.Some(w.plan.Node.Bridges))
 	}
 	for _, o := range w.plan.Recorded {
 		if err := w.recorded(o, &out); err != nil {
@@ -169,27 +194,27 @@ func (w *writer) ovs() (workdir.Collection, error) {
 	return out, w.script(&out)
 }
 
-// bridge takes the dumps of one bridge: the best of each into restore_flows,
-// the others into recorded for what the best can't say.
+// bridge moves the dumps of one bridge: the best of each kind to restore_flows, the
+// others to recorded, for what the best cannot express.
 func (w *writer) bridge(b Bridge, out *workdir.Collection) error {
 	if len(b.Dumps) == 0 {
-		out.Remarks = append(out.Remarks, fmt.Sprintf("bridge %q: %s holds no dump of it (a fake bridge has none)", b.Name, w.plan.Node.Source.Kind))
+		out.Remarks = append(out.Remarks, fmt.Sprintf("bridge %q: %s holds no dump of it (a fake bridge has none)", b.Name, w.plan.Source.Kind))
 		return nil
 	}
 	out.Bridges = append(out.Bridges, b.Name)
-	for _, dump := range Dumps() {
-		for _, d := range b.Dumps[dump] {
-			path := w.staging.OtherDump(b.Name, dump, d.OpenFlow)
+	for _, c := range recording.Dumps() {
+		for _, d := range b.Dumps[c.Dump] {
+			path := w.staging.OtherDump(b.Name, c.Dump, d.OpenFlow.String())
 			if d.Used {
-				path = w.staging.DumpFile(b.Name, dump)
+				path = w.staging.DumpFile(b.Name, c.Dump)
 			}
 			file, err := w.move(d.File, path, d.Origin)
 			if err != nil {
 				return err
 			}
-			file.Bridge, file.OpenFlow = b.Name, d.OpenFlow
+			file.Bridge, file.OpenFlow = b.Name, d.OpenFlow.String()
 			if d.Used {
-				file.Remarks = d.remarks(dump)
+				file.Remarks = d.remarks(c.Dump)
 			}
 			out.Files = append(out.Files, file)
 		}
@@ -198,25 +223,25 @@ func (w *writer) bridge(b Bridge, out *workdir.Collection) error {
 }
 
 func (w *writer) recorded(o recording.Output, out *workdir.Collection) error {
-	path := w.staging.Recorded(string(o.Meaning))
+	path := w.staging.Recorded(string(o.Command))
 	if o.Bridge != "" {
-		path = w.staging.BridgeRecorded(o.Bridge, string(o.Meaning))
+		path = w.staging.BridgeRecorded(o.Bridge, string(o.Command))
 	}
 	file, err := w.move(o.File, path, o.Origin)
 	if err != nil {
 		return err
 	}
-	file.Bridge, file.OpenFlow = o.Bridge, o.OpenFlow
+	file.Bridge, file.OpenFlow = o.Bridge, o.OpenFlow.String()
 	if o.Truncated {
-		file.Remarks = append(file.Remarks, "cut by sos: only its end is there")
+		file.Remarks = append(file.Remarks, "cut by sos: only its end was collected")
 	}
 	out.Files = append(out.Files, file)
 	return nil
 }
 
-// script keeps what ovs-save wrote, for the TLV maps in it.
+// script moves the script of ovs-save, which holds TLV maps.
 func (w *writer) script(out *workdir.Collection) error {
-	scripts := w.plan.Node.Outputs(recording.SaveScript, "")
+	scripts := w.plan.Outputs(recording.SaveScript, "")
 	if len(scripts) == 0 {
 		return nil
 	}
@@ -228,31 +253,33 @@ func (w *writer) script(out *workdir.Collection) error {
 	return nil
 }
 
-func (w *writer) move(spooled, path, origin string) (workdir.File, error) {
-	if err := w.ctx.Err(); err != nil {
-		return workdir.File{}, err
+// move moves a spooled file to its path in the staging folder. A file that was
+// moved before, under another name, is copied.
+func (w *writer) move(spooled archive.File, path, origin string) (workdir.File, error) {
+	if from, again := w.moved[spooled.Spooled]; again {
+		spooled.Spooled = from
+		return w.copy(spooled, path, origin)
 	}
-	file, err := w.place(spooled, path)
+	w.moved[spooled.Spooled] = path
+	file, err := w.staging.Move(spooled, path)
+	return w.moveResult(file, origin, err)
+}
+
+// copy copies a spooled file that another node, or another name, needs as well.
+func (w *writer) copy(spooled archive.File, path, origin string) (workdir.File, error) {
+	in, err := os.Open(spooled.Spooled)
 	if err != nil {
+		return w.moveResult(workdir.File{}, origin, err)
+	}
+	defer in.Close()
+	file, err := w.staging.Copy(w.ctx, in, path)
+	return w.moveResult(file, origin, err)
+}
+
+func (w *writer) moveResult(file workdir.File, origin string, err error) (workdir.File, error) {
+	if err := cmp.Or(w.ctx.Err(), err); err != nil {
 		return file, fmt.Errorf("%s: %w", origin, err)
 	}
 	file.Origin = origin
 	return file, nil
-}
-
-func (w *writer) place(spooled, path string) (workdir.File, error) {
-	from, again := w.moved[spooled]
-	if !again && !w.shared[spooled] {
-		w.moved[spooled] = path
-		return w.staging.Move(w.ctx, spooled, path)
-	}
-	if !again {
-		from = spooled
-	}
-	in, err := os.Open(from)
-	if err != nil {
-		return workdir.File{}, err
-	}
-	defer in.Close()
-	return w.staging.Copy(w.ctx, in, path)
 }

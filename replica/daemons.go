@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 )
@@ -47,17 +46,8 @@ func daemons(wd *workdir.Dir) []runtime.Daemon {
 	return list
 }
 
-// databaseName is the schema's name of a kind.
-func databaseName(k workdir.Kind) string {
-	switch k {
-	case workdir.OVS:
-		return ovsdb.OVS
-	case workdir.NB:
-		return ovsdb.NB
-	default:
-		return ovsdb.SB
-	}
-}
+// databaseName returns the name of the schema of a kind's database.
+func databaseName(k workdir.Kind) string { return k.Schema() }
 
 // schemas are where the packages, or a build from source, put the schema of a kind.
 func schemas(k workdir.Kind) []string {
@@ -113,7 +103,7 @@ func removeRuntimeFiles(wd *workdir.Dir) {
 }
 
 // temporary matches what a killed start leaves: replica.json, report.json or a
-// working copy before it has its name (workdir.WriteFile, ovsdb.Standalone).
+// working copy before it has its name (workdir.WriteFile, file.Standalone).
 var temporary = regexp.MustCompile(`^\.(tmp-|.*\.db\.)[0-9]+$`)
 
 // isRuntimeFile tells the files that daemons and this package make.

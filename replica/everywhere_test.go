@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
@@ -35,7 +34,7 @@ func startIn(t *testing.T, r engines.Runtime, name, report string) started {
 	}
 	t.Cleanup(wd.Unlock)
 	ctx := context.Background()
-	if _, err := sos.Collect(ctx, wd, report, sos.Half{OVS: true, OVN: true}, collect.Options{}); err != nil {
+	if _, _, err := collect.Collect(ctx, wd, collect.SosReport{Path: report}, collect.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	s := started{wd: wd, rt: r.For(t, wd)}

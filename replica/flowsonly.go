@@ -9,6 +9,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
 
@@ -36,11 +37,11 @@ func (s *starter) databaseFromTables(ctx context.Context, schema, target string)
 	for _, table := range workdir.ListedTables() {
 		lists[table] = s.wd.Recorded(workdir.RecordedList(table))
 	}
-	tables, ok, err := ovsdb.Printed(s.wd.Recorded(workdir.RecordedDatabaseDump), lists)
+	tables, ok, err := file.Printed(s.wd.Recorded(workdir.RecordedDatabaseDump), lists)
 	if !ok || err != nil {
 		return false, err
 	}
-	remarks, err := ovsdb.FromTables(ctx, schema, tables, target)
+	remarks, err := file.FromTables(ctx, schema, tables, target)
 	if err != nil {
 		return false, err
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
@@ -138,10 +137,11 @@ func TestFlowsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer wd.Unlock()
-	collections, err := sos.Collect(ctx, wd, withoutDatabase(t), sos.Half{OVS: true}, collect.Options{})
+	written, _, err := collect.Collect(ctx, wd, collect.SosReport{Path: withoutDatabase(t)}, collect.Options{Select: collect.Select{OVS: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	collections := written[0].Collections
 	if len(collections) != 1 || !strings.Contains(strings.Join(collections[0].Remarks, " "), "no conf.db") {
 		t.Errorf("the collection doesn't say that it has no conf.db: %+v", collections)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
@@ -81,7 +80,7 @@ func collected(t *testing.T, report string) *workdir.Dir {
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	if _, err := sos.Collect(context.Background(), wd, report, sos.Half{OVS: true, OVN: true}, collect.Options{}); err != nil {
+	if _, _, err := collect.Collect(context.Background(), wd, collect.SosReport{Path: report}, collect.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return wd

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
@@ -54,7 +55,7 @@ func (s *starter) tryServeRecorded(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, _, err := ovsdb.Standalone(ctx, s.wd.Database(workdir.OVS), s.wd.RecordedCopy()); err != nil {
+	if _, _, err := file.Standalone(ctx, s.wd.Database(workdir.OVS), s.wd.RecordedCopy()); err != nil {
 		return err
 	}
 	if err := s.run(ctx, recordedServer(s.wd)); err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
@@ -173,7 +174,7 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
 	if _, err := os.Stat(s.wd.Database(k)); errors.Is(err, os.ErrNotExist) && k == workdir.OVS {
 		return s.makeDatabase(ctx)
 	}
-	info, remarks, err := ovsdb.Standalone(ctx, s.wd.Database(k), s.wd.WorkingCopy(k))
+	info, remarks, err := file.Standalone(ctx, s.wd.Database(k), s.wd.WorkingCopy(k))
 	if err != nil {
 		return err
 	}
@@ -191,14 +192,18 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
 func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
 	var failed error
 	for _, path := range schemas(k) {
-		remark, err := ovsdb.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), path)
+		schema, err := file.AskSchemaHead(ctx, s.tool, path)
+		remark := ""
+		if err == nil {
+			remark, err = file.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), path, schema)
+		}
 		if remark != "" {
 			s.remark(remark)
 		}
 		if err == nil {
 			return ctx.Err()
 		}
-		if !errors.Is(err, ovsdb.ErrNoSchema) {
+		if !errors.Is(err, file.ErrNoSchema) {
 			failed = err
 			break // that was the schema of the installed daemons
 		}

@@ -45,10 +45,10 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		for _, o := range r.All {
-			checkSpooled(t, spool, o.File, o.Origin)
+			checkSpooled(t, spool, o.Spooled, o.Origin)
 		}
 		for _, d := range r.Databases {
-			checkSpooled(t, spool, d.File, d.Origin)
+			checkSpooled(t, spool, d.Spooled, d.Origin)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func FuzzManifest(f *testing.F) {
 			}
 		}
 		for _, o := range r.All {
-			checkSpooled(t, spool, o.File, o.Origin)
+			checkSpooled(t, spool, o.Spooled, o.Origin)
 		}
 	})
 }

@@ -192,7 +192,7 @@ type answer struct {
 }
 
 type outputAnswer struct {
-	Meaning  recording.Meaning
+	Command  recording.Name
 	Bridge   string
 	OpenFlow string
 	Origin   string
@@ -205,10 +205,10 @@ func answers(t *testing.T, r *Report) answer {
 	t.Helper()
 	a := answer{r.Host, r.SosVersion, r.OVSVersion, r.OVNVersion, r.Bridges, r.Dangling, nil, nil}
 	for _, o := range r.All {
-		a.Outputs = append(a.Outputs, outputAnswer{o.Meaning, o.Bridge, o.OpenFlow, o.Origin, o.Size, sum(t, o.File, o.Size), o.Truncated})
+		a.Outputs = append(a.Outputs, outputAnswer{o.Command, o.Bridge, o.OpenFlow.String(), o.Origin, o.Size, sum(t, o.Spooled, o.Size), o.Truncated})
 	}
 	for _, d := range r.Databases {
-		a.Databases = append(a.Databases, outputAnswer{"", "", "", d.Origin, d.Size, sum(t, d.File, d.Size), d.Truncated})
+		a.Databases = append(a.Databases, outputAnswer{"", "", "", d.Origin, d.Size, sum(t, d.Spooled, d.Size), d.Truncated})
 	}
 	return a
 }
@@ -227,11 +227,11 @@ func sum(t *testing.T, path string, size int64) string {
 }
 
 // content is the text of the one output of a meaning, "" where there is none.
-func content(t *testing.T, r *Report, m recording.Meaning, bridge, openflow string) string {
+func content(t *testing.T, r *Report, m recording.Name, bridge, openflow string) string {
 	t.Helper()
 	for _, o := range r.Outputs(m, bridge) {
-		if o.OpenFlow == openflow {
-			raw, err := os.ReadFile(o.File)
+		if o.OpenFlow.String() == openflow {
+			raw, err := os.ReadFile(o.Spooled)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +243,7 @@ func content(t *testing.T, r *Report, m recording.Meaning, bridge, openflow stri
 
 func databaseText(t *testing.T, d recording.Database) string {
 	t.Helper()
-	raw, err := os.ReadFile(d.File)
+	raw, err := os.ReadFile(d.Spooled)
 	if err != nil {
 		t.Fatal(err)
 	}

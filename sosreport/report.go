@@ -1,7 +1,6 @@
-// Package sosreport reads a sos report, an archive or a directory, in one pass,
-// and says what it holds by meaning: the flow dumps of a bridge, the databases,
-// the recorded state. Where a thing stands in the report, under which mangled
-// name and of which sos version, is known here and nowhere else.
+// Package sosreport reads a sos report, an archive or a folder, in one pass, and
+// finds the flow dumps, databases and recorded state in it. Only this package
+// knows the layout of reports and how sos names files.
 package sosreport
 
 import (
@@ -16,22 +15,17 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-const (
-	listBr  recording.Meaning = "list-br"
-	version recording.Meaning = "version"
-)
-
-// Report is what a sos report holds.
+// Report is the content of a sos report.
 type Report struct {
 	recording.Node
 	// Top is the report's folder in the source, "" where it is the source itself.
 	Top        string
 	SosVersion string
-	// BytesRead counts what was read of the source, each byte once.
+	// BytesRead is the number of bytes read of the source, each counted once.
 	BytesRead int64
 }
 
-// At notes where the report was found.
+// At sets the path at which the report was found, and returns the report.
 func (r *Report) At(path string) *Report {
 	tool := "sos " + r.SosVersion
 	if r.SosVersion == "" {
@@ -48,7 +42,7 @@ var (
 	dirName     = regexp.MustCompile(`^sosreport-(.+?)(?:-obfuscated)?(?:-[0-9]{4}-[0-9]{2}-[0-9]{2}-[a-z0-9]+.*)?$`)
 )
 
-// describe fills in what the report says of the node it was taken on.
+// describe fills in the name and versions of the node.
 func (r *Report) describe(c *contents) {
 	for _, name := range []string{"sos_commands/host/hostname", "hostname", "etc/hostname"} {
 		if r.Host == "" {
@@ -65,14 +59,14 @@ func (r *Report) describe(c *contents) {
 		r.SosVersion = c.manifest.Version
 	}
 	for _, o := range r.Outputs(version, "") {
-		if m := versionLine.FindStringSubmatch(readStart(o.File)); m != nil && r.OVSVersion == "" {
+		if m := versionLine.FindStringSubmatch(readStart(o.Spooled)); m != nil && r.OVSVersion == "" {
 			r.OVSVersion = m[1]
 		}
 	}
 	r.packageVersions(c)
 }
 
-// sourceName is the name of the folder that the report was extracted to.
+// sourceName returns the name of the folder that the report was extracted to.
 func sourceName(c *contents) string {
 	if !c.tree.Folder || c.top != "" {
 		return ""
@@ -84,7 +78,8 @@ func sourceName(c *contents) string {
 	return filepath.Base(abs)
 }
 
-// packageVersions knows OVN's version, which no command in a report tells.
+// packageVersions reads versions from the lists of packages: no command that sos
+// runs prints that of OVN.
 func (r *Report) packageVersions(c *contents) {
 	packages := c.text("sos_commands/rpm/package-data") + "\n" + c.text("installed-rpms") + "\n" + c.text("sos_commands/dpkg/dpkg_-l")
 	for _, pattern := range []*regexp.Regexp{rpmLine, debLine} {
@@ -98,14 +93,14 @@ func (r *Report) packageVersions(c *contents) {
 	}
 }
 
-// readStart returns the first 8 MiB of a spooled file, "" where it can't be read.
+// readStart returns the first 8 MiB of a spooled file, "" where it cannot be read.
 func readStart(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	raw, _ := io.ReadAll(io.LimitReader(f, 8<<20)) // what could be read is worth more than nothing
+	raw, _ := io.ReadAll(io.LimitReader(f, 8<<20)) // a partly read file is used
 	return string(raw)
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -39,16 +40,16 @@ func TestRealReports(t *testing.T) {
 			t.Errorf("%s: databases %q", name, dbs)
 		}
 		for _, b := range want.bridges {
-			for _, m := range []recording.Meaning{recording.Flows, recording.Groups, recording.Meters, recording.TLVMap, workdir.RecordedShow, workdir.RecordedFDB, workdir.RecordedFeatures, workdir.RecordedBridgeFlows} {
+			for _, m := range []recording.Name{recording.Flows, recording.Groups, recording.Meters, recording.TLVMap, workdir.RecordedShow, workdir.RecordedFDB, workdir.RecordedFeatures, workdir.RecordedBridgeFlows} {
 				if len(r.Outputs(m, b)) == 0 {
 					t.Errorf("%s: no %s of %s", name, m, b)
 				}
 			}
-			if first := r.Outputs(recording.Flows, b)[0]; first.OpenFlow != "OpenFlow15" || first.Truncated {
+			if first := r.Outputs(recording.Flows, b)[0]; first.OpenFlow != openflow.OpenFlow15 || first.Truncated {
 				t.Errorf("%s: the first dump of %s is %+v", name, b, first)
 			}
 		}
-		for _, m := range []recording.Meaning{workdir.RecordedDatapathFlows, workdir.RecordedConntrack, workdir.RecordedDatapathShow, "list-interface", "list-bridge", "list-open_vswitch", workdir.RecordedBFD, workdir.RecordedRoutes, workdir.RecordedNeighbours, workdir.RecordedTunnels, workdir.RecordedTunnelPorts} {
+		for _, m := range []recording.Name{workdir.RecordedDatapathFlows, "dpctl.dump-conntrack", workdir.RecordedDatapathShow, "list-interface", "list-bridge", "list-open_vswitch", workdir.RecordedBFD, workdir.RecordedRoutes, workdir.RecordedNeighbours, "ofproto.list-tunnels", workdir.RecordedTunnelPorts} {
 			if len(r.Outputs(m, "")) != 1 {
 				t.Errorf("%s: %d outputs of %s", name, len(r.Outputs(m, "")), m)
 			}

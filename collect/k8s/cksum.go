@@ -2,17 +2,17 @@ package k8s
 
 import "sync"
 
-// cksum computes what POSIX's cksum prints: a CRC-32 that is not reflected, as
-// hash/crc32's are, with the length appended; and the length.
+// cksum computes the output of POSIX cksum: the length, and a CRC-32 over the data
+// and the length. Unlike those of hash/crc32, the CRC is not reflected.
 type cksum struct {
 	crc  uint32
 	size int64
 }
 
-// polynomial is POSIX's (and Ethernet's), the highest power first.
+// polynomial is that of POSIX and Ethernet, the highest power first.
 const polynomial = 0x04c11db7
 
-// table has the remainder of each byte.
+// table returns the remainder of each byte.
 var table = sync.OnceValue(func() *[256]uint32 {
 	var t [256]uint32
 	for i := range t {
@@ -40,7 +40,7 @@ func (c *cksum) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sum ends the computation: the length is added, its lowest byte first.
+// sum returns the CRC over the data and the length, its lowest byte first.
 func (c *cksum) sum() uint32 {
 	whole := *c
 	for n := c.size; n > 0; n >>= 8 {

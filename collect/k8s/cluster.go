@@ -18,27 +18,26 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// Cluster is a Kubernetes cluster: what it says of its pods, and a way to run
-// commands in them.
+// Cluster is a Kubernetes cluster: its API, and an Executor for its pods.
 type Cluster struct {
 	Name    string // its server's URL
-	Version string // of its API server, "v1.36.3"; "" if it doesn't say
+	Version string // of its API server, "v1.36.3"; "" if unknown
 	API     kubernetes.Interface
 	Executor
 }
 
-// Connect makes a Cluster of a configuration. It asks for nothing yet.
+// Connect returns the Cluster of a configuration. It sends no request yet.
 func Connect(config *rest.Config) (*Cluster, error) {
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
 	streams := rest.CopyConfig(config)
-	streams.Timeout = 0 // of a request; a stream takes its time, and has a watch of its own
+	streams.Timeout = 0 // this is for requests; streams are watched by transfer
 	return &Cluster{Name: config.Host, API: api, Executor: &remote{config: streams, rest: api.CoreV1().RESTClient()}}, nil
 }
 
-// Nodes are the names of the nodes with the labels of a selector, "" for all.
+// Nodes returns the names of the nodes that the label selector matches; "" matches all.
 func (c *Cluster) Nodes(ctx context.Context, selector string) ([]string, error) {
 	list, err := c.API.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -57,8 +56,8 @@ type remote struct {
 	rest   rest.Interface
 }
 
-// Exec asks over WebSocket, and over SPDY where the server or a proxy on the
-// way refuses that. Neither has a terminal, nor a standard input.
+// Exec runs a command over WebSocket, and over SPDY where the server or a proxy
+// refuses WebSocket. The command has no terminal and no standard input.
 func (r *remote) Exec(ctx context.Context, t Target, argv []string, stdout, stderr io.Writer) error {
 	url := r.rest.Post().Resource("pods").Namespace(t.Namespace).Name(t.Pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Container: t.Container, Command: argv, Stdout: true, Stderr: true}, scheme.ParameterCodec).URL()
@@ -79,15 +78,15 @@ func (r *remote) Exec(ctx context.Context, t Target, argv []string, stdout, stde
 	return either.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: stdout, Stderr: stderr})
 }
 
-// isRefused tells answers that another try would only repeat: the container has
-// no shell, or the request itself was refused. Over SPDY client-go gives the
-// server's answer as text alone, which is tried again for nothing.
+// isRefused reports whether another try would get the same answer: the container
+// has no shell, or the request was refused. Over SPDY client-go returns the answer
+// as text only, which is not recognised.
 func isRefused(err error) bool {
 	var exited utilexec.CodeExitError
 	return apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || errors.As(err, &exited) && (exited.Code == 126 || exited.Code == 127)
 }
 
-// explain says what an error of the API server means for whoever runs us.
+// explain adds what an error of the API server means for the user.
 func explain(err error, doing string) error {
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("%s: %w: are the credentials of the kubeconfig (or --token) still good?", doing, err)

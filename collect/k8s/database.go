@@ -12,28 +12,28 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// backup is a database as it was taken.
+// backup is the backup of a database.
 type backup struct {
 	frame
 	target  Target
 	version string // of OVN
 }
 
-// shared are the databases of a central cluster: taken once for all nodes.
+// shared holds the databases of a central OVN cluster, which are backed up once for all nodes.
 type shared struct {
 	transfer
 	mu    sync.Mutex
-	taken map[source]func() (backup, error)
+	taken map[databaseKey]func() (backup, error)
 }
 
-// source tells databases apart: a cluster may have several clouds.
-type source struct {
+// databaseKey identifies a database: a cluster may run several OVN deployments.
+type databaseKey struct {
 	kind              workdir.Kind
 	layout, namespace string
 }
 
-// take gets a database for the first who asks, and gives it to all.
-func (s *shared) take(from source, get func(t *transfer) (backup, error)) (backup, error) {
+// take backs up a database at the first call, and returns that backup from then on.
+func (s *shared) take(from databaseKey, get func(t *transfer) (backup, error)) (backup, error) {
 	s.mu.Lock()
 	once := s.taken[from]
 	if once == nil {
@@ -44,48 +44,48 @@ func (s *shared) take(from source, get func(t *transfer) (backup, error)) (backu
 	return once()
 }
 
-// askOVN takes the node's NB or SB database.
-func (v *visit) askOVN(ctx context.Context, k workdir.Kind) error {
-	b, err := v.ovnBackup(ctx, k)
+// askOVN adds the node's NB or SB database.
+func (s *nodeSource) askOVN(ctx context.Context, k workdir.Kind) error {
+	b, err := s.ovnBackup(ctx, k)
 	if err != nil {
 		return err
 	}
 	if b.version != "" {
-		v.told.OVNVersion = b.version
+		s.node.OVNVersion = b.version
 	}
-	v.database(b.target, b.frame, k)
+	s.database(b.target, b.frame, k)
 	return nil
 }
 
-func (v *visit) ovnBackup(ctx context.Context, k workdir.Kind) (backup, error) {
-	targets, err := v.survey.databases(v.layout, k, v.told.Host, v.target.Namespace)
+func (s *nodeSource) ovnBackup(ctx context.Context, k workdir.Kind) (backup, error) {
+	targets, err := s.survey.databases(s.layout, k, s.node.Host, s.target.Namespace)
 	if err != nil {
 		return backup{}, err
 	}
-	if v.layout.perNode || v.shared == nil {
-		return v.transfer.backup(ctx, targets, k)
+	if s.layout.perNode || s.shared == nil {
+		return s.transfer.backup(ctx, targets, k)
 	}
-	b, err := v.shared.take(source{k, v.layout.name, v.target.Namespace}, func(t *transfer) (backup, error) { return t.backup(ctx, targets, k) })
+	b, err := s.shared.take(databaseKey{k, s.layout.name, s.target.Namespace}, func(t *transfer) (backup, error) { return t.backup(ctx, targets, k) })
 	if err != nil {
 		return backup{}, err
 	}
-	// Each workdir is whole by itself; nobody writes to a collected file, so
-	// they may be one on the disk.
-	mine, err := os.CreateTemp(v.spool, "shared-*")
+	// Collected files are never written again, so all workdirs can have the same
+	// file on the disk.
+	mine, err := os.CreateTemp(s.spool, "shared-*")
 	if err != nil {
 		return backup{}, fmt.Errorf("%w: %w", errLocal, err)
 	}
 	mine.Close()
-	if err := errors.Join(os.Remove(mine.Name()), os.Link(b.file, mine.Name())); err != nil {
+	if err := errors.Join(os.Remove(mine.Name()), os.Link(b.Spooled, mine.Name())); err != nil {
 		return backup{}, fmt.Errorf("%w: %w", errLocal, err)
 	}
-	b.file = mine.Name()
+	b.Spooled = mine.Name()
 	return b, nil
 }
 
 var ovnVersion = regexp.MustCompile(`(?m)^ovn-nbctl ([0-9]\S*)`)
 
-// backup asks the containers in turn until one gives the database.
+// backup tries the containers in turn until one returns the database.
 func (t *transfer) backup(ctx context.Context, targets []Target, k workdir.Kind) (backup, error) {
 	var errs []error
 	for _, target := range targets {
@@ -102,14 +102,14 @@ func (t *transfer) backup(ctx context.Context, targets []Target, k workdir.Kind)
 
 func (t *transfer) backupFrom(ctx context.Context, target Target, k workdir.Kind) (backup, error) {
 	b := backup{target: target}
-	frames, err := t.run(ctx, target, databaseText, append([]string{schema(k), "ovn" + short(k) + "_db.sock"}, socketFolders()...)...)
+	frames, err := t.run(ctx, target, databaseText, append([]string{k.Schema(), "ovn" + short(k) + "_db.sock"}, socketFolders()...)...)
 	if err != nil {
 		return b, err
 	}
 	for _, f := range frames {
 		switch f.name {
 		case "version":
-			if text, err := os.ReadFile(f.file); err == nil {
+			if text, err := os.ReadFile(f.Spooled); err == nil {
 				if m := ovnVersion.FindStringSubmatch(string(text)); m != nil {
 					b.version = m[1]
 				}

@@ -18,21 +18,20 @@ import (
 // ErrUsage is wrapped by errors in what was asked for.
 var ErrUsage = errors.New("wrong usage")
 
-// survey is what a cluster was asked, and answered: its pods by namespace and
-// label, each list asked for once.
+// survey holds the pods of a cluster by namespace and label. Each list is queried once.
 type survey struct {
 	cluster *Cluster
 	layouts []layout
 	lists   map[string]podList
 }
 
-// podList is one answer.
+// podList is the answer to one query.
 type podList struct {
 	pods []corev1.Pod
 	err  error // the list is forbidden
 }
 
-// look asks for the pods of all places of the layouts.
+// look queries the pods of all layouts.
 func look(ctx context.Context, c *Cluster, layouts []layout) (*survey, error) {
 	s := &survey{cluster: c, layouts: layouts, lists: map[string]podList{}}
 	for _, l := range layouts {
@@ -69,9 +68,8 @@ func inNamespace(namespace string) string {
 	return "namespace " + namespace
 }
 
-// pods are those of a place that have its container, whatever their state;
-// node "" is any node.
-func (s *survey) pods(l layout, p place, node string) []corev1.Pod {
+// pods returns the pods that have the container, in any state; node "" matches any.
+func (s *survey) pods(l layout, p podContainer, node string) []corev1.Pod {
 	var found []corev1.Pod
 	for _, pod := range s.lists[l.namespace+"\x00"+p.selector].pods {
 		has := slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == p.container })
@@ -82,7 +80,7 @@ func (s *survey) pods(l layout, p place, node string) []corev1.Pod {
 	return found
 }
 
-// nodes are all that run OVS in some layout.
+// nodes returns all nodes that run OVS in any layout.
 func (s *survey) nodes() []string {
 	var names []string
 	for _, l := range s.layouts {
@@ -98,21 +96,21 @@ func (s *survey) nodes() []string {
 	return names
 }
 
-// matches tells whether a layout is a node's: it has OVS there, and OVN where
-// the layout has it. A layout that was asked for by name needs no proof.
+// matches reports whether a node has a layout: the pods of OVS run on it, and those
+// of OVN where the layout has them. If only one layout is allowed, OVS suffices.
 func (s *survey) matches(l layout, node string) bool {
-	there := slices.ContainsFunc(l.ovs, func(p place) bool { return len(s.pods(l, p, node)) > 0 })
+	hasOVS := slices.ContainsFunc(l.ovs, func(p podContainer) bool { return len(s.pods(l, p, node)) > 0 })
 	if len(s.layouts) == 1 {
-		return there
+		return hasOVS
 	}
 	ovnNode := ""
 	if l.perNode {
 		ovnNode = node
 	}
-	return there && len(s.pods(l, l.nb, ovnNode)) > 0
+	return hasOVS && len(s.pods(l, l.nb, ovnNode)) > 0
 }
 
-// layoutOf finds the layout of a node.
+// layoutOf returns the layout of a node.
 func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 	var found []layout
 	for _, l := range s.layouts {
@@ -134,7 +132,8 @@ func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 	return layout{}, fmt.Errorf("%w: node %s has several layouts: %s; choose with --layout, or with --openshift for OpenShift's own", ErrUsage, node, strings.Join(names, ", "))
 }
 
-// nothing says why a node has no layout: it isn't there, or what was looked for.
+// nothing returns why a node has no layout: the cluster has no such node, or what
+// was looked for.
 func (s *survey) nothing(ctx context.Context, node string) error {
 	if missing := s.forbidden(); len(missing) > 0 && len(s.nodes()) == 0 {
 		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", strings.Join(missing, ", "))
@@ -150,7 +149,7 @@ func (s *survey) nothing(ctx context.Context, node string) error {
 	return fmt.Errorf("no known layout of OVS and OVN on node %s; looked for\n%s\nnodes that run OVS: %s", node, strings.Join(lines, "\n"), orNone(s.nodes()))
 }
 
-// forbidden are the places whose pods may not be listed.
+// forbidden returns the namespaces whose pods may not be listed.
 func (s *survey) forbidden() []string {
 	var missing []string
 	for _, l := range s.layouts {
@@ -169,7 +168,7 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// lookedFor describes a layout, and what was found of it.
+// lookedFor describes a layout, and the pods that were found of it.
 func (s *survey) lookedFor(l layout, node string) string {
 	var parts []string
 	for _, p := range append(slices.Clone(l.ovs), l.nb) {
@@ -186,7 +185,7 @@ func (s *survey) lookedFor(l layout, node string) string {
 	return fmt.Sprintf("%s (%s), in %s: %s", l.name, l.title, inNamespace(l.namespace), strings.Join(parts, "; "))
 }
 
-// ovs finds the container through which a node's OVS is asked.
+// ovs returns the container that runs OVS's tools for a node.
 func (s *survey) ovs(l layout, node string) (Target, error) {
 	var why []string
 	for _, p := range l.ovs {
@@ -208,11 +207,10 @@ func (s *survey) ovs(l layout, node string) (Target, error) {
 	return Target{}, fmt.Errorf("node %s: no container to ask OVS in: %s", node, strings.Join(why, "; "))
 }
 
-// databases finds the containers in which a database may be asked, the best
-// first: that of the leader, then those of ready pods, then others. They are in
-// the namespace in which the node's OVS is.
+// databases returns the containers that have a database, in the namespace of the
+// node's OVS: first the leader's, then those of ready pods, then others.
 func (s *survey) databases(l layout, k workdir.Kind, node, namespace string) ([]Target, error) {
-	p := l.databasePlace(k)
+	p := l.databaseContainer(k)
 	on := ""
 	if l.perNode {
 		on = node
@@ -256,15 +254,15 @@ func rank(l layout, k workdir.Kind, pod corev1.Pod) int {
 	return n
 }
 
-// newestFirst sorts pods: an old one may still be going.
+// newestFirst sorts pods: an old one may still be terminating.
 func newestFirst(pods []corev1.Pod) []corev1.Pod {
 	sorted := slices.Clone(pods)
 	sort.SliceStable(sorted, func(i, j int) bool { return sorted[j].CreationTimestamp.Before(&sorted[i].CreationTimestamp) })
 	return sorted
 }
 
-// notRunning says why a container can't be asked; "" if it can. A pod that is
-// not ready can: what makes it so may be what is looked for.
+// notRunning returns why no command can run in a container, "" if one can. A pod
+// that is not ready is used: its fault may be what the user looks for.
 func notRunning(pod corev1.Pod, container string) string {
 	name := "pod " + pod.Namespace + "/" + pod.Name
 	for _, c := range pod.Status.ContainerStatuses {
@@ -285,7 +283,7 @@ func notRunning(pod corev1.Pod, container string) string {
 	return ""
 }
 
-// selected are the nodes with the labels.
+// selected returns the nodes that a label selector matches.
 func (s *survey) selected(ctx context.Context, selector string) ([]string, error) {
 	names, err := s.cluster.Nodes(ctx, selector)
 	if err != nil {

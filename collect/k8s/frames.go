@@ -3,33 +3,36 @@ package k8s
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/archive"
 )
 
-// frame is what one command said.
+// frame is the output of one command.
 type frame struct {
-	name   string
-	code   int    // its exit code
-	file   string // its output, in the spool
-	size   int64
-	stderr string // the start of it
+	archive.File // of its standard output
+	name         string
+	code         int    // exit code
+	stderr       string // its first bytes
 }
 
-// errShort is wrapped by errors that say that a stream did not come whole.
-var errShort = errors.New("the stream did not come whole")
+// errShort is wrapped by errors of a stream that is incomplete.
+var errShort = errors.New("the stream is incomplete")
 
-// errFar is wrapped by errors of the tools that every image is to have.
+// errFar is wrapped where a container lacks a tool that every image should have.
 var errFar = errors.New("the container lacks what is needed")
 
-// framing reads the lines that carry the nonce.
+// framing reads the lines that begin with the nonce.
 type framing struct{ nonce string }
 
-// mark tells whether a line is one of ours, and returns what follows the nonce.
+// mark returns what follows the nonce in a line; ok is false for other lines.
 func (f framing) mark(line []byte) (rest string, ok bool) {
 	text, ok := strings.CutPrefix(string(line[:min(len(line), len(f.nonce)+200)]), f.nonce+" ")
 	if !ok || !bytes.HasSuffix(line, []byte("\n")) {
@@ -38,9 +41,9 @@ func (f framing) mark(line []byte) (rest string, ok bool) {
 	return strings.TrimSuffix(text, "\n"), true
 }
 
-// readFrames takes a stream apart; each frame's output goes to a file in dir.
-// It returns the frames that came whole. The error wraps errShort where the
-// stream ends early or differs from what was sent.
+// readFrames splits a stream into frames, whose outputs become files in dir. It
+// returns the complete frames. The error wraps errShort where the stream ends early
+// or differs from what the pod sent.
 func (f framing) readFrames(stream io.Reader, dir string) ([]frame, error) {
 	in := bufio.NewReaderSize(stream, 64<<10)
 	var frames []frame
@@ -64,8 +67,8 @@ func (f framing) readFrames(stream io.Reader, dir string) ([]frame, error) {
 	}
 }
 
-// readFrame copies the output of one command. The line break before the closing
-// line is not the command's.
+// readFrame copies the output of one command, without the line break before the
+// closing line, which is not part of it.
 func (f framing) readFrame(in *bufio.Reader, name, dir string) (fr frame, err error) {
 	out, err := os.CreateTemp(dir, "frame-*")
 	if err != nil {
@@ -80,16 +83,16 @@ func (f framing) readFrame(in *bufio.Reader, name, dir string) (fr frame, err er
 		}
 	}()
 	var sum cksum
+	digest := sha256.New()
 	buffered := bufio.NewWriterSize(out, 64<<10)
-	both := io.MultiWriter(buffered, &sum)
-	closing, err := f.copyOutput(in, both)
+	closing, err := f.copyOutput(in, io.MultiWriter(buffered, &sum, digest))
 	if err != nil {
 		return fr, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := buffered.Flush(); err != nil {
 		return fr, err
 	}
-	fr = frame{name: name, file: out.Name(), size: sum.size}
+	fr = frame{name: name, File: archive.File{Spooled: out.Name(), Size: sum.size, SHA256: hex.EncodeToString(digest.Sum(nil))}}
 	fr.code, err = verify(closing, sum)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
@@ -97,7 +100,7 @@ func (f framing) readFrame(in *bufio.Reader, name, dir string) (fr frame, err er
 	return fr, err
 }
 
-// copyOutput copies up to the closing line and returns that.
+// copyOutput copies a command's output and returns the closing line.
 func (f framing) copyOutput(in *bufio.Reader, out io.Writer) (closing string, err error) {
 	atStart, heldBreak, size := true, false, 0
 	for {
@@ -125,26 +128,26 @@ func (f framing) copyOutput(in *bufio.Reader, out io.Writer) (closing string, er
 	}
 }
 
-// verify compares what came with what the far side counted.
+// verify compares the received output with the checksum and length that the pod sent.
 func verify(closing string, sum cksum) (code int, err error) {
 	words := strings.Fields(closing)
 	if len(words) != 4 {
-		return 0, fmt.Errorf("%w: tee and cksum count what is sent, and said only %q", errFar, closing)
+		return 0, fmt.Errorf("%w: tee and cksum count what is sent, and printed only %q", errFar, closing)
 	}
 	if words[1] != "t0" {
 		return 0, fmt.Errorf("%w: tee failed with exit code %s", errFar, strings.TrimPrefix(words[1], "t"))
 	}
 	if crc := strconv.FormatUint(uint64(sum.sum()), 10); words[2] != crc || words[3] != strconv.FormatInt(sum.size, 10) {
-		return 0, fmt.Errorf("%w: %d bytes with checksum %s came, %s with %s were sent", errShort, sum.size, crc, words[3], words[2])
+		return 0, fmt.Errorf("%w: %d bytes with checksum %s were received, %s with %s were sent", errShort, sum.size, crc, words[3], words[2])
 	}
 	return strconv.Atoi(strings.TrimPrefix(words[0], "c"))
 }
 
-// mostErrors bounds what is kept of one command's stderr, in bytes.
-const mostErrors = 4096
+// maxStderr is how many bytes are kept of one command's stderr.
+const maxStderr = 4096
 
-// readErrors gives each frame what its command wrote to stderr, and returns how
-// many of them it had whole. Both streams have the same frames in the same order.
+// readErrors sets the stderr of each frame, and returns for how many it is
+// complete. Both streams have the same frames in the same order.
 func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err error) {
 	in := bufio.NewReaderSize(stream, 64<<10)
 	at, inside := -1, false
@@ -154,7 +157,7 @@ func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err er
 		switch {
 		case ok && rest == ".":
 			if whole != len(frames) {
-				return min(whole, len(frames)), fmt.Errorf("%w: errors of %d commands came, output of %d", errShort, whole, len(frames))
+				return min(whole, len(frames)), fmt.Errorf("%w: it has errors of %d commands and output of %d", errShort, whole, len(frames))
 			}
 			return whole, nil
 		case ok && strings.HasPrefix(rest, "{"):
@@ -164,7 +167,7 @@ func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err er
 			}
 		case ok:
 			whole, inside = at+1, false
-		case inside && at < len(frames) && len(frames[at].stderr) < mostErrors:
+		case inside && at < len(frames) && len(frames[at].stderr) < maxStderr:
 			frames[at].stderr += string(line)
 		}
 		if errors.Is(err, io.EOF) {

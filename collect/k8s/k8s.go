@@ -1,7 +1,7 @@
-// Package k8s collects live nodes of a Kubernetes cluster, each into a workdir.
-// It finds out which of the known layouts the cluster has, asks the node's OVS
-// and its OVN databases by commands in their pods, and takes nothing for whole
-// that is not proven to be. Nothing is written over there.
+// Package k8s collects live nodes of a Kubernetes cluster, each into a workdir of
+// its own. It detects which of the known layouts the cluster has, and runs commands
+// in the pods of OVS and OVN. Output counts as complete only if its checksum
+// proves it. It writes nothing in the cluster.
 package k8s
 
 import (
@@ -19,40 +19,41 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Options say what to collect of a cluster.
+// Options select what to collect of a cluster.
 type Options struct {
-	collect.Options // its Progress is not used
-	Nodes           []string
-	All             bool   // all nodes that run OVS
-	Selector        string // the nodes with these labels
-	OpenShift       bool   // only OpenShift's own layouts
-	Layout          string // only this one
-	Namespace       string // in place of the layouts' own
+	Force     bool  // replace data that the workdirs hold
+	MaxBytes  int64 // that a node may send; 0 for archive.Default's
+	Nodes     []string
+	All       bool   // all nodes that run OVS
+	Selector  string // the nodes with these labels
+	OpenShift bool   // only OpenShift's own layouts
+	Layout    string // only this one
+	Namespace string // instead of the layouts' own
 	// Stall is how long a stream may be silent; 0 is a minute.
 	Stall time.Duration
-	// Report is told of a node what is done with it, and how many bytes came
-	// so far. It is called from several goroutines.
+	// Report is called with a node, what is being done with it, and the bytes
+	// received so far. Several goroutines call it.
 	Report func(node, what string, bytes int64)
 }
 
-// Several tells whether each node gets a workdir of its own below the one given.
+// Several reports whether each node gets a workdir of its own below the given one.
 func (o Options) Several() bool { return o.All || o.Selector != "" || len(o.Nodes) > 1 }
 
-// Result is what became of a node.
+// Result is the outcome of one node.
 type Result struct {
 	Node        string
 	Layout      string
 	Workdir     string
 	Collections []workdir.Collection
-	Err         error // nothing was collected, and the workdir is as it was
+	Err         error // nothing was collected, and the workdir is unchanged
 }
 
-// atOnce bounds how many nodes are collected at the same time.
-const atOnce = 10
+// maxParallel is how many nodes are collected at the same time.
+const maxParallel = 10
 
-// Collect collects nodes into the workdir at path; several into workdirs below
-// it, which carry their names. The error is about all of them; what befell one
-// is in its result.
+// Collect collects nodes into the workdir at path, or, if there are several, into
+// workdirs below it that have the nodes' names. The error concerns all nodes; an
+// error of one node is in its result.
 func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Result, error) {
 	chosen, err := choose(opts.Layout, opts.Namespace, opts.OpenShift)
 	if err != nil {
@@ -79,7 +80,7 @@ func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Resu
 	return results, s.collectAll(ctx, path, results, opts)
 }
 
-// chosen are the nodes to collect.
+// chosen returns the nodes to collect.
 func (s *survey) chosen(ctx context.Context, opts Options) ([]string, error) {
 	switch {
 	case opts.Selector != "":
@@ -108,22 +109,22 @@ func (s *survey) collectAll(ctx context.Context, path string, results []Result, 
 	}
 	permitted := permissions{cluster: s.cluster, asked: map[string]func() verbs{}}
 	var wg sync.WaitGroup
-	places := make(chan struct{}, atOnce)
+	running := make(chan struct{}, maxParallel)
 	for i := range results {
-		places <- struct{}{}
+		running <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-places }()
-			s.one(ctx, &results[i], common, &permitted, opts)
+			defer func() { <-running }()
+			s.collectOne(ctx, &results[i], common, &permitted, opts)
 		})
 	}
 	wg.Wait()
 	return ctx.Err()
 }
 
-// makeShared makes a place for what all nodes have in common, on the disk
-// where their workdirs are.
+// makeShared makes a spool folder for the databases that all nodes share, on the
+// disk of their workdirs.
 func (s *survey) makeShared(path string, opts Options) (*shared, error) {
-	if _, err := workdir.Find(path); err != nil { // somebody else's, say
+	if _, err := workdir.Find(path); err != nil { // for example another user's
 		return nil, err
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -134,78 +135,42 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 		return nil, fmt.Errorf("workdir %s can't be written to: %w; choose another with -w", path, err)
 	}
 	return &shared{
-		transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall, most: opts.Limits.Bytes},
-		taken:    map[source]func() (backup, error){},
+		transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall, maxBytes: opts.MaxBytes},
+		taken:    map[databaseKey]func() (backup, error){},
 	}, nil
 }
 
-// one collects one node.
-func (s *survey) one(ctx context.Context, r *Result, common *shared, permitted *permissions, opts Options) {
-	came := counter{node: r.Node, report: opts.Report}
-	l, err := s.layoutOf(ctx, r.Node)
-	if err == nil {
+// collectOne collects one node into its workdir, and sets the result.
+func (s *survey) collectOne(ctx context.Context, r *Result, common *shared, permitted *permissions, opts Options) {
+	received := counter{node: r.Node, report: opts.Report}
+	r.Err = func() error {
+		l, err := s.layoutOf(ctx, r.Node)
+		if err != nil {
+			return err
+		}
 		r.Layout = l.name
-		err = s.into(ctx, r, l, common, permitted, opts, &came)
-	}
-	r.Err = err
-	if err != nil {
-		came.say("failed")
+		wd, err := workdir.Lock(r.Workdir)
+		if err != nil {
+			return err
+		}
+		defer wd.Unlock()
+		source := &nodeSource{survey: s, layout: l, permitted: permitted, shared: common, node: s.newNode(r.Node, l),
+			transfer: transfer{exec: s.cluster, stall: opts.Stall, maxBytes: opts.MaxBytes, received: received.add}}
+		written, _, err := collect.Collect(ctx, wd, source, collect.Options{Force: opts.Force})
+		if err == nil {
+			r.Collections = written[0].Collections
+		}
+		return err
+	}()
+	if r.Err != nil {
+		received.say("failed")
 		return
 	}
-	came.say("collected")
+	received.say("collected")
 }
 
-// into collects a node into its workdir, all of it or nothing.
-func (s *survey) into(ctx context.Context, r *Result, l layout, common *shared, permitted *permissions, opts Options, came *counter) error {
-	wd, err := workdir.Lock(r.Workdir)
-	if err != nil {
-		return err
-	}
-	defer wd.Unlock()
-	if err := collect.Refuse(wd, opts.Force, false, workdir.OVS); err != nil {
-		return err
-	}
-	if err := collect.Refuse(wd, opts.Force, true, workdir.NB, workdir.SB); err != nil {
-		return err
-	}
-	target, err := s.ovs(l, r.Node)
-	if err != nil {
-		return err
-	}
-	if err := permitted.exec(ctx, target.Namespace); err != nil {
-		return err
-	}
-	staging, err := wd.Stage()
-	if err != nil {
-		return err
-	}
-	defer staging.Discard()
-	spool, err := staging.Spool()
-	if err != nil {
-		return err
-	}
-	v := &visit{layout: l, target: target, survey: s, shared: common, told: s.describe(r.Node, l),
-		transfer: transfer{exec: s.cluster, spool: spool, stall: opts.Stall, most: opts.Limits.Bytes, bytes: came.add}}
-	if err := v.ask(ctx); err != nil {
-		return fmt.Errorf("node %s: %w", r.Node, permitted.explain(ctx, target.Namespace, err))
-	}
-	plan, err := collect.Judge(ctx, v.told)
-	if err != nil {
-		return err
-	}
-	collections, err := collect.Write(ctx, wd, staging, plan, collect.Half{OVS: true, OVN: true}, opts.Options)
-	if err != nil {
-		return err
-	}
-	if err := staging.Install(collections...); err != nil {
-		return err
-	}
-	r.Collections = collections
-	return nil
-}
-
-// describe begins what is told of a node.
-func (s *survey) describe(name string, l layout) *recording.Node {
+// newNode returns the node without any output.
+func (s *survey) newNode(name string, l layout) *recording.Node {
 	tool := "layout " + l.name
 	if s.cluster.Version != "" {
 		tool = "Kubernetes " + s.cluster.Version + ", " + tool
@@ -213,7 +178,7 @@ func (s *survey) describe(name string, l layout) *recording.Node {
 	return &recording.Node{Host: name, Source: workdir.Source{Kind: "Kubernetes cluster", Name: s.cluster.Name, Tool: tool}}
 }
 
-// counter adds up what comes of a node, and reports it.
+// counter counts the bytes received from a node, and reports them.
 type counter struct {
 	node   string
 	report func(node, what string, bytes int64)

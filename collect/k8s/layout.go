@@ -4,73 +4,72 @@ import (
 	"fmt"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 )
 
-// place is where a thing is found: the pods that a label selects, and the
-// container in them.
-type place struct{ selector, container string }
+// podContainer selects containers: the pods that a label selects, and the name of
+// the container in them.
+type podContainer struct{ selector, container string }
 
-// layout is how one platform puts OVS and OVN into pods.
+// layout describes in which pods a platform runs OVS and OVN.
 type layout struct {
 	name      string // for --layout
 	title     string
 	namespace string // "" where the user chooses it
 	openshift bool
-	ovs       []place // where OVS's tools reach a node's OVS, the best first
-	nb, sb    place
+	ovs       []podContainer // run OVS's tools for the node's OVS, the preferred one first
+	nb, sb    podContainer
 	perNode   bool   // each node has NB and SB of its own
 	leader    string // a label of the pod that leads the cluster, with %s for nb or sb
 }
 
-// layouts are all that are known. Of two with the same namespace the first
-// that matches counts.
+// layouts returns the known layouts. Of two with the same namespace the first that
+// matches is used.
 func layouts() []layout {
 	return []layout{
 		{
 			name: "openshift", title: "OpenShift 4.14 and later", namespace: "openshift-ovn-kubernetes", openshift: true,
-			ovs:     []place{{"app=ovnkube-node", "ovnkube-controller"}},
-			nb:      place{"app=ovnkube-node", "nbdb"},
-			sb:      place{"app=ovnkube-node", "sbdb"},
+			ovs:     []podContainer{{"app=ovnkube-node", "ovnkube-controller"}},
+			nb:      podContainer{"app=ovnkube-node", "nbdb"},
+			sb:      podContainer{"app=ovnkube-node", "sbdb"},
 			perNode: true,
 		},
 		{
 			name: "openshift-central", title: "OpenShift 4.5 to 4.13", namespace: "openshift-ovn-kubernetes", openshift: true,
-			ovs: []place{{"app=ovs-node", "ovs-daemons"}, {"app=ovnkube-node", "ovnkube-node"}},
-			nb:  place{"app=ovnkube-master", "nbdb"},
-			sb:  place{"app=ovnkube-master", "sbdb"},
+			ovs: []podContainer{{"app=ovs-node", "ovs-daemons"}, {"app=ovnkube-node", "ovnkube-node"}},
+			nb:  podContainer{"app=ovnkube-master", "nbdb"},
+			sb:  podContainer{"app=ovnkube-master", "sbdb"},
 		},
 		{
 			name: "ovn-kubernetes", title: "ovn-kubernetes (KIND), interconnect", namespace: "ovn-kubernetes",
-			ovs:     []place{{"app=ovnkube-node", "ovnkube-controller"}, {"app=ovs-node", "ovs-daemons"}},
-			nb:      place{"app=ovnkube-node", "nb-ovsdb"},
-			sb:      place{"app=ovnkube-node", "sb-ovsdb"},
+			ovs:     []podContainer{{"app=ovnkube-node", "ovnkube-controller"}, {"app=ovs-node", "ovs-daemons"}},
+			nb:      podContainer{"app=ovnkube-node", "nb-ovsdb"},
+			sb:      podContainer{"app=ovnkube-node", "sb-ovsdb"},
 			perNode: true,
 		},
 		{
 			name: "ovn-kubernetes-central", title: "ovn-kubernetes (KIND), central", namespace: "ovn-kubernetes",
-			ovs: []place{{"app=ovnkube-node", "ovnkube-node"}, {"app=ovs-node", "ovs-daemons"}},
-			nb:  place{"name=ovnkube-db", "nb-ovsdb"},
-			sb:  place{"name=ovnkube-db", "sb-ovsdb"},
+			ovs: []podContainer{{"app=ovnkube-node", "ovnkube-node"}, {"app=ovs-node", "ovs-daemons"}},
+			nb:  podContainer{"name=ovnkube-db", "nb-ovsdb"},
+			sb:  podContainer{"name=ovnkube-db", "sb-ovsdb"},
 		},
 		{
 			name: "rhoso", title: "OpenStack on OpenShift (RHOSO)",
-			ovs: []place{{"service=ovn-controller-ovs", "ovs-vswitchd"}},
-			nb:  place{"service=ovsdbserver-nb", "ovsdbserver-nb"},
-			sb:  place{"service=ovsdbserver-sb", "ovsdbserver-sb"},
+			ovs: []podContainer{{"service=ovn-controller-ovs", "ovs-vswitchd"}},
+			nb:  podContainer{"service=ovsdbserver-nb", "ovsdbserver-nb"},
+			sb:  podContainer{"service=ovsdbserver-sb", "ovsdbserver-sb"},
 		},
 		{
 			name: "kube-ovn", title: "kube-ovn", namespace: "kube-system",
-			ovs:    []place{{"app=ovs", "openvswitch"}},
-			nb:     place{"app=ovn-central", "ovn-central"},
-			sb:     place{"app=ovn-central", "ovn-central"},
+			ovs:    []podContainer{{"app=ovs", "openvswitch"}},
+			nb:     podContainer{"app=ovn-central", "ovn-central"},
+			sb:     podContainer{"app=ovn-central", "ovn-central"},
 			leader: "ovn-%s-leader=true",
 		},
 	}
 }
 
-// LayoutNames are what --layout takes.
+// LayoutNames lists the values of --layout.
 func LayoutNames() []string {
 	var names []string
 	for _, l := range layouts() {
@@ -79,7 +78,7 @@ func LayoutNames() []string {
 	return names
 }
 
-// choose narrows the layouts to those that were asked for.
+// choose returns the layouts that the options allow.
 func choose(name, namespace string, openshift bool) ([]layout, error) {
 	var chosen []layout
 	for _, l := range layouts() {
@@ -100,14 +99,14 @@ func choose(name, namespace string, openshift bool) ([]layout, error) {
 	return chosen, nil
 }
 
-func (l layout) databasePlace(k workdir.Kind) place {
+func (l layout) databaseContainer(k workdir.Kind) podContainer {
 	if k == workdir.NB {
 		return l.nb
 	}
 	return l.sb
 }
 
-// leads tells whether a pod's labels say that it leads the database's cluster.
+// leads reports whether a pod is labelled as leader of the database's cluster.
 func (l layout) leads(k workdir.Kind, labels map[string]string) bool {
 	if l.leader == "" {
 		return false
@@ -116,23 +115,11 @@ func (l layout) leads(k workdir.Kind, labels map[string]string) bool {
 	return labels[key] == value
 }
 
-// short is the database's name in sockets and labels.
+// short returns the database's name in sockets and labels: nb or sb.
 func short(k workdir.Kind) string { return strings.TrimPrefix(string(k), "ovn_") }
 
-// schema is the database's own name.
-func schema(k workdir.Kind) string {
-	switch k {
-	case workdir.OVS:
-		return ovsdb.OVS
-	case workdir.NB:
-		return ovsdb.NB
-	default:
-		return ovsdb.SB
-	}
-}
-
-// socketFolders are where a database's socket may be, $OVN_RUNDIR first: OVN's
-// own folder, that of OVN before 20.06, and RHOSO's of several ages.
+// socketFolders lists the folders that may hold a database's socket, after
+// $OVN_RUNDIR: OVN's own, that of OVN before 20.06, and those of RHOSO versions.
 func socketFolders() []string {
 	return []string{"/var/run/ovn", "/var/run/openvswitch", "/etc/ovn", "/tmp"}
 }

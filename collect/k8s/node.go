@@ -13,88 +13,109 @@ import (
 	"strings"
 
 	"ovs-offline/collect"
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
-// visit asks one node for what it is.
-type visit struct {
+// nodeSource is a live node of a cluster. It implements collect.Source.
+type nodeSource struct {
 	transfer
-	layout layout
-	target Target // where OVS is asked
-	survey *survey
-	shared *shared // nil where one node is collected
-	told   *recording.Node
+	survey    *survey
+	layout    layout
+	permitted *permissions
+	shared    *shared         // nil where only one node is collected
+	target    Target          // the container that runs OVS's tools
+	node      *recording.Node // what was collected so far
 }
 
-// ask takes the node's OVS, and its OVN databases. What could not be had of
-// the latter is named, and doesn't lose the former.
-func (v *visit) ask(ctx context.Context) error {
-	if err := v.askOVS(ctx); err != nil {
+// Kinds returns all kinds.
+func (s *nodeSource) Kinds() []workdir.Kind { return workdir.Kinds() }
+
+// Read runs the commands in the node's pods and keeps their output in spool.
+func (s *nodeSource) Read(ctx context.Context, spool string) (*collect.Found, error) {
+	var err error
+	if s.target, err = s.survey.ovs(s.layout, s.node.Host); err != nil {
+		return nil, err
+	}
+	if err := s.permitted.exec(ctx, s.target.Namespace); err != nil {
+		return nil, err
+	}
+	s.spool = spool
+	if err := s.ask(ctx); err != nil {
+		return nil, fmt.Errorf("node %s: %w", s.node.Host, s.permitted.explain(ctx, s.target.Namespace, err))
+	}
+	return &collect.Found{Nodes: []collect.Named{{Name: s.node.Host, Node: s.node}}}, nil
+}
+
+// ask collects the node's OVS data and OVN databases. An OVN database that fails
+// is listed as lost; the OVS data is kept.
+func (s *nodeSource) ask(ctx context.Context) error {
+	if err := s.askOVS(ctx); err != nil {
 		return err
 	}
 	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
-		err := v.askOVN(ctx, k)
+		err := s.askOVN(ctx, k)
 		if ctx.Err() != nil || errors.Is(err, errLocal) {
 			return err
 		}
 		if err != nil {
-			v.lostDatabase(k, fmt.Sprintf("the %s database: %v", k.Title(), err))
+			s.lostDatabase(k, fmt.Sprintf("the %s database: %v", k.Title(), err))
 		}
 	}
 	return nil
 }
 
-func (v *visit) askOVS(ctx context.Context) error {
-	frames, err := v.run(ctx, v.target, nodeText, workdir.ListedTables()...)
+func (s *nodeSource) askOVS(ctx context.Context) error {
+	frames, err := s.run(ctx, s.target, nodeText())
 	if err != nil {
 		return err
 	}
-	if v.told.Bridges, err = bridgeNames(take(frames, "bridges")); err != nil {
-		return fmt.Errorf("%s: %w", v.target, err)
+	if s.node.Bridges, err = bridgeNames(find(frames, "bridges")); err != nil {
+		return fmt.Errorf("%s: %w", s.target, err)
 	}
-	v.version(take(frames, "version"))
-	v.database(v.target, take(frames, "backup"), workdir.OVS)
-	v.outputs(frames, "")
-	groups, err := v.each(ctx, v.target, bridgesText, v.told.Bridges)
+	s.version(find(frames, "version"))
+	s.database(s.target, find(frames, "backup"), workdir.OVS)
+	s.outputs(frames, "")
+	groups, err := s.each(ctx, s.target, bridgesText(), s.node.Bridges)
 	if err != nil {
 		return err
 	}
 	for i, frames := range groups {
-		v.outputs(frames, v.told.Bridges[i])
+		s.outputs(frames, s.node.Bridges[i])
 	}
-	if frames, err = v.run(ctx, v.target, datapathText); err != nil {
+	if frames, err = s.run(ctx, s.target, datapathText()); err != nil {
 		return err
 	}
-	v.outputs(frames, "")
+	s.outputs(frames, "")
 	return nil
 }
 
-// take finds the frame of a name; the texts make one of each.
-func take(frames []frame, name string) frame {
+// find returns the frame of a name.
+func find(frames []frame, name string) frame {
 	i := slices.IndexFunc(frames, func(f frame) bool { return f.name == name })
 	if i < 0 {
-		return frame{code: -1, stderr: "it was not asked for"}
+		return frame{code: -1, stderr: "the command was not run"}
 	}
 	return frames[i]
 }
 
 var runningVersion = regexp.MustCompile(`\(Open vSwitch\) ([0-9]\S*)`)
 
-func (v *visit) version(f frame) {
-	text, err := os.ReadFile(f.file)
+func (s *nodeSource) version(f frame) {
+	text, err := os.ReadFile(f.Spooled)
 	if m := runningVersion.FindStringSubmatch(string(text)); err == nil && m != nil {
-		v.told.OVSVersion = m[1]
+		s.node.OVSVersion = m[1]
 	}
 }
 
-// bridgeNames reads the JSON of ovs-vsctl list Bridge: a name may hold anything.
+// bridgeNames reads the JSON of ovs-vsctl list Bridge. A name may contain any character.
 func bridgeNames(f frame) ([]string, error) {
 	if f.code != 0 {
 		return nil, fmt.Errorf("%w: Open vSwitch's database does not answer: %s", collect.ErrNothing, f.failure())
 	}
 	var listed struct{ Data [][]string }
-	text, err := os.ReadFile(f.file)
+	text, err := os.ReadFile(f.Spooled)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLocal, err)
 	}
@@ -111,100 +132,86 @@ func bridgeNames(f frame) ([]string, error) {
 	return names, nil
 }
 
-// database hands on a backup; one that failed is lost.
-func (v *visit) database(target Target, f frame, k workdir.Kind) {
-	origin := target.String() + ": ovsdb-client backup " + schema(k)
+// database adds a backup to the node. A failed one is lost.
+func (s *nodeSource) database(target Target, f frame, k workdir.Kind) {
+	origin := target.String() + ": ovsdb-client backup " + k.Schema()
 	if f.code != 0 {
-		v.lostDatabase(k, origin+": "+f.failure())
+		s.lostDatabase(k, origin+": "+f.failure())
 		return
 	}
-	v.told.Databases = append(v.told.Databases, recording.Database{Origin: origin, File: f.file, Size: f.size})
+	s.node.Databases = append(s.node.Databases, recording.Database{File: f.File, Origin: origin})
 }
 
-func (v *visit) lostDatabase(k workdir.Kind, text string) {
-	v.told.Lost = append(v.told.Lost, text)
-	if v.told.LostDatabases == nil {
-		v.told.LostDatabases = map[workdir.Kind][]string{}
+func (s *nodeSource) lostDatabase(k workdir.Kind, text string) {
+	s.node.Lost = append(s.node.Lost, text)
+	if s.node.LostDatabases == nil {
+		s.node.LostDatabases = map[workdir.Kind][]string{}
 	}
-	v.told.LostDatabases[k] = append(v.told.LostDatabases[k], text)
+	s.node.LostDatabases[k] = append(s.node.LostDatabases[k], text)
 }
 
-// outputs hands on what commands said; bridge is "" for those that are about
-// the whole node. One that failed is lost, unless there was nothing to tell; a
-// dump is, if no OpenFlow version had it.
-func (v *visit) outputs(frames []frame, bridge string) {
-	failed := map[recording.Meaning][]frame{}
+// outputs adds the outputs of recorded commands to the node; bridge is "" for
+// commands that concern the whole node. A command that failed in every OpenFlow
+// version is lost, unless the node does not support it.
+func (s *nodeSource) outputs(frames []frame, bridge string) {
+	failed := map[recording.Name][]frame{}
 	for _, f := range frames {
-		m, version, known := meaning(f.name)
+		c, version, known := f.command()
+		line := strings.TrimSuffix(c.WithVersion(version)+" "+bridge, " ")
 		switch {
 		case !known:
 		case f.code != 0:
-			failed[m] = append(failed[m], f)
+			failed[c.Name] = append(failed[c.Name], f)
 		default:
-			o := recording.Output{Meaning: m, Bridge: bridge, OpenFlow: version, Origin: v.target.String() + ": " + command(f.name, bridge), File: f.file, Size: f.size}
-			v.told.All = append(v.told.All, o)
-			if said := f.firstError(); said != "" {
-				v.told.Remarks = append(v.told.Remarks, command(f.name, bridge)+" said as well: "+said)
+			s.node.All = append(s.node.All, recording.Output{File: f.File, Command: c.Name, Bridge: bridge, OpenFlow: version, Origin: s.target.String() + ": " + line})
+			if message := f.firstError(); message != "" {
+				s.node.Remarks = append(s.node.Remarks, line+" also printed an error: "+message)
 			}
 		}
 	}
-	for _, m := range slices.Sorted(maps.Keys(failed)) {
-		if len(v.told.Outputs(m, bridge)) == 0 {
-			v.lost(m, failed[m], bridge)
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		if len(s.node.Outputs(name, bridge)) == 0 {
+			s.lost(failed[name], bridge)
 		}
 	}
 }
 
-// lost names a command that failed, in all the ways that were tried, by the
-// most telling failure: that a version is not spoken is none. Flows every
-// bridge has.
-func (v *visit) lost(m recording.Meaning, failed []frame, bridge string) {
+// lost adds a failed command to the node's losses. That the node does not support
+// a command is no loss, except for flows, which every bridge has.
+func (s *nodeSource) lost(failed []frame, bridge string) {
 	i := slices.IndexFunc(failed, func(f frame) bool { return !f.unsupported() })
-	if i < 0 && m == recording.Flows {
+	c, _, _ := failed[0].command()
+	if i < 0 && c.Name == recording.Flows {
 		i = 0
 	}
-	if i >= 0 {
-		v.told.Lost = append(v.told.Lost, v.target.String()+": "+command(failed[i].name, bridge)+": "+failed[i].failure())
+	if i < 0 {
+		return
 	}
+	_, version, _ := failed[i].command()
+	line := strings.TrimSuffix(c.WithVersion(version)+" "+bridge, " ")
+	s.node.Lost = append(s.node.Lost, s.target.String()+": "+line+": "+failed[i].failure())
 }
 
-// meaning reads the name of a frame: "dump-flows OpenFlow15", "list Port",
-// "bfd/show". known is false for those that are no output to keep.
-func meaning(name string) (m recording.Meaning, version string, known bool) {
-	word, rest, _ := strings.Cut(name, " ")
-	switch {
-	case word == "list":
-		return recording.Meaning(workdir.RecordedList(rest)), "", true
-	case rest != "":
-		return recording.Meaning(word), rest, true
-	}
-	return recording.Meaning(strings.ReplaceAll(name, "/", ".")), "", strings.Contains(name, "/")
+// command returns the recorded command of a frame, and its OpenFlow version, from
+// the frame's name: "bfd.show", "dump-flows OpenFlow15". known is false for frames
+// whose output is not recorded.
+func (f frame) command() (c recording.Command, version openflow.Version, known bool) {
+	name, v, _ := strings.Cut(f.name, " ")
+	c, known = recording.Find(recording.Name(name))
+	return c, openflow.ParseVersion(v), known
 }
 
-// command is what was run for a frame, as a person would.
-func command(name, bridge string) string {
-	word, rest, _ := strings.Cut(name, " ")
-	text := "ovs-appctl " + name
-	switch {
-	case word == "list":
-		text = "ovs-vsctl " + name
-	case rest != "":
-		text = "ovs-ofctl -O " + rest + " " + word
-	}
-	return strings.TrimSuffix(text+" "+bridge, " ")
-}
-
-// failure says how a command failed.
+// failure describes how a command failed.
 func (f frame) failure() string {
 	text := fmt.Sprintf("exit code %d", f.code)
-	if said := f.firstError(); said != "" {
-		text += ": " + said
+	if message := f.firstError(); message != "" {
+		text += ": " + message
 	}
 	return text
 }
 
-// firstError is the most telling line of stderr: not what the tools log on the
-// way, nor the last line of ovs-appctl, which says that there was an error.
+// firstError returns the first line of stderr that is neither a log message nor the
+// last line of ovs-appctl ("server returned an error"); else the last log message.
 func (f frame) firstError() string {
 	logged := ""
 	for line := range strings.Lines(f.stderr) {
@@ -220,16 +227,16 @@ func (f frame) firstError() string {
 	return logged
 }
 
-// unsupported tells the failures that lose nothing: this version of OVS, the
-// OpenFlow version, the bridge or the datapath has no such thing.
+// unsupported reports whether a command failed because this version of OVS, the
+// OpenFlow version, the bridge or the datapath does not support it.
 func (f frame) unsupported() bool {
-	for _, says := range []string{
+	for _, message := range []string{
 		"is not a valid command", "unknown command", "unknown table", // an older OVS
 		"version negotiation failed", "none of the usable flow formats", "OFPBRC_BAD_TYPE", "OFPBRC_BAD_STAT", // OpenFlow
 		"multicast snooping is disabled", "No such RSTP object", "no such stp object", // bridges
 		"Operation not supported", // datapaths
 	} {
-		if strings.Contains(f.stderr, says) {
+		if strings.Contains(f.stderr, message) {
 			return true
 		}
 	}

@@ -9,20 +9,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// permissions asks for each namespace once.
+// permissions queries the permissions in each namespace once.
 type permissions struct {
 	cluster *Cluster
 	mu      sync.Mutex
 	asked   map[string]func() verbs
 }
 
-// verbs are what may be done with pods/exec.
+// verbs are the permitted verbs on pods/exec.
 type verbs struct{ create, get, known bool }
 
-// exec finds out beforehand whether commands may be run in a namespace. Over
+// exec returns an error if commands certainly may not be run in a namespace. Over
 // WebSocket the request is a get, and since Kubernetes 1.35 create is needed as
-// well; over SPDY it is a create. So create does, one way or the other; get
-// alone does on older servers, which the attempt will tell.
+// well; over SPDY it is a create. So create always suffices, and get alone on older
+// servers only.
 func (p *permissions) exec(ctx context.Context, namespace string) error {
 	v := p.verbs(ctx, namespace)
 	if !v.known || v.create || v.get {
@@ -31,7 +31,7 @@ func (p *permissions) exec(ctx context.Context, namespace string) error {
 	return missingExec(namespace, "verbs create and get")
 }
 
-// explain adds to the error of an attempt what permission it lacked.
+// explain adds the missing permission to the error of an attempt.
 func (p *permissions) explain(ctx context.Context, namespace string, err error) error {
 	if v := p.verbs(ctx, namespace); !v.known || v.create {
 		return err
@@ -54,7 +54,7 @@ func (p *permissions) verbs(ctx context.Context, namespace string) verbs {
 	return once()
 }
 
-// ask asks the server; a server that doesn't say may still allow it.
+// ask queries the server. If the query fails, the verbs are unknown.
 func ask(ctx context.Context, c *Cluster, namespace string) (v verbs) {
 	for verb, allowed := range map[string]*bool{"create": &v.create, "get": &v.get} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{

@@ -1,7 +1,17 @@
 package k8s
 
-// The shell texts that are sent to a pod. They are constants; what varies (a
-// bridge's name, a folder) comes as an argument. Nothing is written over there.
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/recording"
+)
+
+// The shell texts that run in a pod. They consist of constants and of the table of
+// recorded commands; what comes from outside (a bridge's name) is an argument. They
+// write no file in the pod.
 //
 // Every text begins with prologue and takes a nonce, a number of seconds for
 // commands that answer at once and one for those that may stream for long. Its
@@ -13,13 +23,13 @@ package k8s
 //	NONCE }cCODE tTEE CRC LENGTH
 //
 // CODE is the command's exit code, TEE that of tee, which may come first where
-// it fails; CRC and LENGTH are what
-// cksum made of the output over there. The last line is "NONCE .". On stderr
-// stand the same lines, without figures. So whatever a connection loses shows.
+// it fails; CRC and LENGTH are the result of cksum in the pod. The last line is
+// "NONCE .". stderr has the same lines, without figures. So every loss of the
+// connection is detected.
 //
 // Descriptors 3 to 5: the pipe to cksum, the stream itself, and the figures.
 // tee opens /dev/fd/3, a pipe of the shell's own: /dev/stdout may not be
-// opened where the container runs as somebody else than who made it.
+// opened where the container runs as another user than its creator.
 const prologue = `n=$1 t=$2 T=$3;shift 3;set -f;exec 4>&1
 f(){ printf '%s {%s\n' "$n" "$1" >&4||exit;printf '%s {%s\n' "$n" "$1" >&2;shift
 set -- $({ { { "$@" </dev/null 3>&- 4>&- 5>&-;echo c$? >&5;}|{ tee /dev/fd/3 >&4;echo t$? >&5;};} 3>&1|cksum;} 5>&1)
@@ -30,6 +40,7 @@ z(){ printf '%s .\n' "$n" >&4;printf '%s .\n' "$n" >&2;exit 0;}
 
 // ovsTools finds ovs-vswitchd by its pid file: ovs-appctl itself would look for
 // the process, which is in another pid namespace where OVS runs on the host.
+// D runs a command for each datapath.
 const ovsTools = `R=${OVS_RUNDIR:-/var/run/openvswitch};p=
 read -r p 2>/dev/null <"$R/ovs-vswitchd.pid"
 c=$R/ovs-vswitchd.$p.ctl;[ -S "$c" ]||c=ovs-vswitchd
@@ -38,37 +49,74 @@ V(){ ovs-vsctl --timeout=$t --db="unix:$R/db.sock" "$@";}
 D(){ l=$(A dpctl/dump-dps)||return;for d in $l;do A "$@" "$d"||return;done;}
 `
 
-// nodeText tells what is not about one bridge, the OVS database, and the tables
-// that it takes by name: what is ephemeral in them no backup has.
-const nodeText = prologue + ovsTools + `f version A version
+// shellLine returns the shell text that runs a recorded command, in which A, V and
+// D replace the tools.
+func shellLine(c recording.Command) string {
+	tool, arguments, _ := strings.Cut(c.Line, " ")
+	function := map[string]string{"ovs-appctl": "A", "ovs-vsctl": "V"}[tool]
+	if c.Scope == recording.OfDatapath {
+		function = "D"
+	}
+	return function + " " + arguments
+}
+
+// liveCommands returns the recorded commands of one scope that a live node is asked for.
+func liveCommands(bridge, large bool) []recording.Command {
+	return slices.DeleteFunc(recording.Commands(), func(c recording.Command) bool {
+		return c.NotLive || (c.Scope == recording.OfBridge) != bridge || c.Large != large
+	})
+}
+
+// nodeText runs the commands that concern the whole node, and takes a backup of the
+// OVS database. The listed tables have ephemeral columns, which no backup has.
+func nodeText() string {
+	return prologue + ovsTools + `f version A version
 f bridges V -f json --columns=name list Bridge
 f backup ovsdb-client --timeout=$T backup "unix:$R/db.sock" Open_vSwitch
-for x;do f "list $x" V list $x;done
-for x in bfd/show bond/show cfm/show lacp/show ovs/route/show tnl/arp/show ofproto/list-tunnels dpif/show;do f $x A $x;done
-f tnl/ports/show A tnl/ports/show -v
-f dpctl/show D dpctl/show -s
-z`
+` + framed(liveCommands(false, false)) + "z"
+}
 
-// bridgesText takes bridges. Its frames are named by their places, from 1:
-// "1 dump-flows OpenFlow15". Each dump is taken in the highest OpenFlow version
-// that answers; flows in the next one as well, for what the best can't say.
-const bridgesText = prologue + ovsTools + `g(){ m=$1 k=$2;for v in 15 14 13 12 11 10;do
-f "$i $k OpenFlow$v" ovs-ofctl --timeout=$T -O OpenFlow$v $k "$b"||continue
+// datapathText runs the commands that print what the datapath holds, with the long timeout.
+func datapathText() string {
+	return prologue + ovsTools + "t=$T\n" + framed(liveCommands(false, true)) + "z"
+}
+
+func framed(commands []recording.Command) string {
+	var text strings.Builder
+	for _, c := range commands {
+		fmt.Fprintf(&text, "f %s %s\n", c.Name, shellLine(c))
+	}
+	return text.String()
+}
+
+// bridgesText runs the commands that concern one bridge, for each of its arguments.
+// Its frames begin with the bridge's number, from 1: "1 dump-flows OpenFlow15". g
+// runs a command in each OpenFlow version, the newest first, until as many as
+// Command.Versions have answered.
+func bridgesText() string {
+	var versions []string
+	for _, v := range openflow.Versions() {
+		versions = append(versions, v.String())
+	}
+	var text strings.Builder
+	for _, c := range liveCommands(true, false) {
+		if c.Versions > 0 {
+			fmt.Fprintf(&text, "g %d %s\n", c.Versions, c.Name)
+		} else {
+			fmt.Fprintf(&text, "f \"$i %s\" %s \"$b\"\n", c.Name, shellLine(c))
+		}
+	}
+	return prologue + ovsTools + "g(){ m=$1 k=$2;for v in " + strings.Join(versions, " ") + `;do
+f "$i $k $v" ovs-ofctl --timeout=$T -O $v $k "$b"||continue
 m=$((m-1));[ $m = 0 ]&&return;done;}
 i=0;for b;do i=$((i+1))
-g 1 dump-tlv-map;g 1 dump-meters;g 1 dump-groups;g 2 dump-flows;g 1 show;g 1 meter-stats
-for k in bridge/dump-flows dpif/show-dp-features fdb/show mdb/show rstp/show stp/show;do f "$i $k" A $k "$b";done
-f "$i done" true;done
+` + text.String() + `f "$i done" true;done
 z`
+}
 
-// datapathText tells what the datapath holds, which may be much.
-const datapathText = prologue + ovsTools + `t=$T
-f dpctl/dump-flows D dpctl/dump-flows -m
-f dpctl/dump-conntrack D dpctl/dump-conntrack -m
-z`
-
-// databaseText takes a database's name, the name of its socket, and the folders
-// where that may be. A member that has lost its cluster would keep us waiting.
+// databaseText backs up a database. Its arguments are the schema's name, the name of
+// the socket, and the folders that may hold it. It skips a member that has lost its
+// cluster, which would not answer.
 const databaseText = prologue + `d=$1 k=$2;shift 2
 for s in ${OVN_RUNDIR:+"$OVN_RUNDIR"} "$@";do s=$s/$k;[ -S "$s" ]&&break;done
 f version ovn-nbctl --version

@@ -15,9 +15,9 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// newSPDYExecutor is client-go's, but for one thing: that waits for the answer
-// to its request for as long as the server likes, whatever becomes of ctx. Here
-// the connection is shut down when ctx ends. It is for one use.
+// newSPDYExecutor differs from client-go's in one point: client-go's waits for the
+// answer to its request even after ctx ends; here the connection is shut down when
+// ctx ends. The executor is for one use.
 func newSPDYExecutor(ctx context.Context, config *rest.Config, url *url.URL) (remotecommand.Executor, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -33,9 +33,9 @@ func newSPDYExecutor(ctx context.Context, config *rest.Config, url *url.URL) (re
 	}
 	upgrader.Dialer = &net.Dialer{Control: func(_, _ string, socket syscall.RawConn) error {
 		context.AfterFunc(ctx, func() {
-			_ = socket.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) }) // closed already, if it fails
+			_ = socket.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) }) // it fails on a closed connection
 		})
-		return ctx.Err() // before the connection there is nothing to shut down
+		return ctx.Err() // there is no connection yet
 	}}
 	authorized, err := rest.HTTPWrappersForConfig(config, upgrader)
 	if err != nil {

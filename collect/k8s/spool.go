@@ -9,14 +9,15 @@ import (
 )
 
 // errLocal is wrapped by errors of this machine.
-var errLocal = errors.New("could not be kept here")
+var errLocal = errors.New("could not be stored on this machine")
 
-// queued bounds what waits for a slow disk, in pieces of up to 32 KiB. A reader
-// who stops loses the end of a stream: the other side goes when it has sent all.
-const queued = 8192
+// maxQueue is how many pieces of up to 32 KiB may wait for a slow disk. The reader
+// must not stop: the other side closes the connection when it has sent everything,
+// and the end of the stream would be lost.
+const maxQueue = 8192
 
-// spool writes a stream to a file, without making the stream wait for the disk.
-// A connection that was given up may still write to it after Close: that is dropped.
+// spool writes a stream to a file without making the stream wait for the disk. Writes
+// after Close, from a connection that was abandoned, are dropped.
 type spool struct {
 	file   *os.File
 	came   func(n int)
@@ -31,13 +32,12 @@ func newSpool(path string, came func(n int), fail context.CancelCauseFunc) (*spo
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLocal, err)
 	}
-	s := &spool{file: file, came: came, queue: make(chan []byte, queued), done: make(chan error, 1)}
+	s := &spool{file: file, came: came, queue: make(chan []byte, maxQueue), done: make(chan error, 1)}
 	go s.drain(fail)
 	return s, nil
 }
 
-// drain writes what comes; after an error the rest is dropped, since the whole
-// is lost.
+// drain writes the queue to the file. After an error it drops the rest.
 func (s *spool) drain(fail context.CancelCauseFunc) {
 	var err error
 	for p := range s.queue {
@@ -67,7 +67,7 @@ func (s *spool) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close waits until all is written.
+// Close waits until everything is written.
 func (s *spool) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -20,40 +20,38 @@ import (
 // Target is a container that commands are run in.
 type Target struct{ Namespace, Pod, Container string }
 
-// String names a target as it stands in manifests and messages.
+// String returns the target as manifests and messages name it.
 func (t Target) String() string { return t.Namespace + "/" + t.Pod + "/" + t.Container }
 
 // Executor runs a command in a container. It returns when the command's streams
-// have ended; nil says nothing about whether they came whole.
+// have ended; a nil error does not mean that they are complete.
 type Executor interface {
 	Exec(ctx context.Context, t Target, argv []string, stdout, stderr io.Writer) error
 }
 
 const (
-	// tries bounds how often a stream that fell short is asked for again.
+	// tries is how often a command is run until its streams are complete.
 	tries = 3
 	// defaultStall is how long a stream may be silent.
 	defaultStall = 60 * time.Second
-	// patience is what commands that may stream for long get, in stalls.
+	// patience is the timeout of commands that may stream for long, in stalls.
 	patience = 10
 )
 
 // errStalled is wrapped where a stream was silent for too long.
-var errStalled = errors.New("nothing came for too long")
+var errStalled = errors.New("no data was received for too long")
 
-// transfer runs shell texts in containers and sees to it that their output
-// comes whole.
+// transfer runs shell texts in containers until their output is complete.
 type transfer struct {
-	exec  Executor
-	spool string        // a folder for what comes
-	stall time.Duration // how long a stream may be silent
-	bytes func(n int)   // is told of what comes; nil for nobody
-	most  int64         // that may come in all, in bytes; 0 for archive.Default's
-	total atomic.Int64
+	exec     Executor
+	spool    string        // a folder for the output
+	stall    time.Duration // how long a stream may be silent
+	received func(n int)   // called with the number of bytes received; may be nil
+	maxBytes int64         // that may be received; 0 for archive.Default's
+	total    atomic.Int64
 }
 
-// run runs a text and returns all of its frames. What falls short is asked for
-// again, a bounded number of times.
+// run runs a text and returns all of its frames. An incomplete run is repeated.
 func (t *transfer) run(ctx context.Context, target Target, text string, args ...string) ([]frame, error) {
 	var err error
 	for range tries {
@@ -69,25 +67,25 @@ func (t *transfer) run(ctx context.Context, target Target, text string, args ...
 	return nil, err
 }
 
-// lastFrame ends the frames of one argument in texts that take several.
+// lastFrame is the name of the last frame of each argument, in texts that take several.
 const lastFrame = "done"
 
-// each runs a text that does the same for each of its arguments, whose frames
-// are named "N NAME", N from 1. What came whole of a stream that fell short is
-// kept, and the text run again for the rest. The frames come without the number.
+// each runs a text that does the same for each of its arguments, whose frames are
+// named "N NAME", N from 1. The complete part of an incomplete stream is kept, and
+// the text run again for the rest. The returned frames have no number.
 func (t *transfer) each(ctx context.Context, target Target, text string, args []string) ([][]frame, error) {
 	var all [][]frame
 	for failures := 0; len(all) < len(args); {
 		frames, err := t.once(ctx, target, text, args[len(all):])
-		came := group(frames)
-		all = append(all, came...)
+		complete := group(frames)
+		all = append(all, complete...)
 		if len(all) >= len(args) {
 			break
 		}
 		if err == nil {
 			err = fmt.Errorf("%s: %w: %d of %d parts", target, errShort, len(all), len(args))
 		}
-		if failures++; len(came) > 0 {
+		if failures++; len(complete) > 0 {
 			failures = 0
 		}
 		if failures == tries || isFinal(ctx, err) {
@@ -97,7 +95,7 @@ func (t *transfer) each(ctx context.Context, target Target, text string, args []
 	return all, nil
 }
 
-// group parts frames by their numbers; an unfinished group is left out.
+// group splits frames by argument, without the last argument if it is incomplete.
 func group(frames []frame) [][]frame {
 	var groups [][]frame
 	var current []frame
@@ -112,19 +110,19 @@ func group(frames []frame) [][]frame {
 	return groups
 }
 
-// isFinal tells errors after which another try would end alike.
+// isFinal reports whether another try would fail in the same way.
 func isFinal(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, errFar) || errors.Is(err, errLocal) || errors.Is(err, archive.ErrLimit) || isRefused(err)
 }
 
-// drop removes the output of frames that nobody wants.
+// drop removes the output of frames.
 func (t *transfer) drop(frames []frame) {
 	for _, f := range frames {
-		os.Remove(f.file)
+		os.Remove(f.Spooled)
 	}
 }
 
-// once runs a text once. With an error come the frames that were whole.
+// once runs a text once. With an error it returns the complete frames.
 func (t *transfer) once(ctx context.Context, target Target, text string, args []string) ([]frame, error) {
 	dir, err := os.MkdirTemp(t.spool, "exec-*")
 	if err != nil {
@@ -136,7 +134,7 @@ func (t *transfer) once(ctx context.Context, target Target, text string, args []
 	if err := t.receive(ctx, target, t.argv(f.nonce, text, args), stdout, stderr); err != nil && errors.Is(err, errLocal) {
 		return nil, fmt.Errorf("%s: %w", target, err)
 	} else if frames, badly := t.check(f, stdout, stderr); badly == nil {
-		return frames, nil // proven whole, whatever the connection said at its end
+		return frames, nil // proven complete, however the connection ended
 	} else if err != nil {
 		return frames, fmt.Errorf("%s: %w (%w)", target, err, badly)
 	} else {
@@ -150,7 +148,7 @@ func (t *transfer) argv(nonce, text string, args []string) []string {
 	return append([]string{"sh", "-c", text, "sh", nonce, strconv.Itoa(short), strconv.Itoa(short * patience)}, args...)
 }
 
-// check takes the spooled streams apart.
+// check splits the spooled streams into frames.
 func (t *transfer) check(f framing, stdout, stderr string) ([]frame, error) {
 	out, err := os.Open(stdout)
 	if err != nil {
@@ -176,20 +174,20 @@ func (t *transfer) receive(ctx context.Context, target Target, argv []string, st
 		cancel(fmt.Errorf("%w (%s): the node or its pod may be overloaded; --request-timeout allows more", errStalled, t.stall))
 	})
 	defer watch.Stop()
-	came := func(n int) {
+	received := func(n int) {
 		watch.Reset(t.stall)
-		if most := cmp.Or(t.most, archive.Default().Bytes); t.total.Add(int64(n)) > most {
-			cancel(fmt.Errorf("%w: over %d bytes came; if that is right, raise it with --max-size", archive.ErrLimit, most))
+		if limit := cmp.Or(t.maxBytes, archive.Default().Bytes); t.total.Add(int64(n)) > limit {
+			cancel(fmt.Errorf("%w: over %d bytes were received; --max-size allows more", archive.ErrLimit, limit))
 		}
-		if t.bytes != nil {
-			t.bytes(n)
+		if t.received != nil {
+			t.received(n)
 		}
 	}
-	out, err := newSpool(stdout, came, cancel)
+	out, err := newSpool(stdout, received, cancel)
 	if err != nil {
 		return err
 	}
-	errs, err := newSpool(stderr, came, cancel)
+	errs, err := newSpool(stderr, received, cancel)
 	if err != nil {
 		return errors.Join(err, out.Close())
 	}

@@ -58,7 +58,7 @@ func fetch(t *testing.T, exec Executor, stall time.Duration, text string, args .
 
 func output(t *testing.T, f frame) string {
 	t.Helper()
-	text, err := os.ReadFile(f.file)
+	text, err := os.ReadFile(f.Spooled)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +98,8 @@ func TestShells(t *testing.T) {
 				}
 				if text, there := want[f.name]; there {
 					seen++
-					if got := output(t, f); got != text || f.size != int64(len(text)) {
-						t.Errorf("%s: %d bytes: %.80q", f.name, f.size, got)
+					if got := output(t, f); got != text || f.Size != int64(len(text)) {
+						t.Errorf("%s: %d bytes: %.80q", f.name, f.Size, got)
 					}
 				}
 				switch f.name {
@@ -116,7 +116,7 @@ func TestShells(t *testing.T) {
 						t.Error("a command's own words were taken for ours")
 					}
 				case "noisy":
-					if len(f.stderr) < mostErrors || len(f.stderr) > mostErrors+128<<10 {
+					if len(f.stderr) < maxStderr || len(f.stderr) > maxStderr+128<<10 {
 						t.Errorf("%d bytes of stderr are kept", len(f.stderr))
 					}
 				}
@@ -426,7 +426,7 @@ func TestSlowDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &spool{file: w, came: func(int) {}, queue: make(chan []byte, queued), done: make(chan error, 1)}
+	s := &spool{file: w, came: func(int) {}, queue: make(chan []byte, maxQueue), done: make(chan error, 1)}
 	go s.drain(func(error) {})
 	piece := make([]byte, 32<<10)
 	const pieces = 1000
@@ -454,7 +454,7 @@ func TestSlowDisk(t *testing.T) {
 // TestEndless: a container that never stops talking is left, and not asked again.
 func TestEndless(t *testing.T) {
 	var asked [][]string
-	tr := &transfer{exec: counting{loopback{[]string{"sh"}}, &asked}, spool: t.TempDir(), stall: time.Minute, most: 1 << 20}
+	tr := &transfer{exec: counting{loopback{[]string{"sh"}}, &asked}, spool: t.TempDir(), stall: time.Minute, maxBytes: 1 << 20}
 	_, err := tr.run(t.Context(), Target{}, "exec cat /dev/zero")
 	if !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "--max-size") {
 		t.Error(err)

@@ -5,10 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
-// folder takes the files of a folder. os.Root keeps every access inside,
+// folder reads the files of a folder. os.Root keeps every access inside it,
 // whatever links the folder holds.
 func (r *reading) folder(source string) error {
 	root, err := os.OpenRoot(source)
@@ -23,16 +22,14 @@ func (r *reading) folder(source string) error {
 		if err := r.limits.Entry(); err != nil {
 			return fmt.Errorf("%s: %w", source, err)
 		}
-		if err != nil {
-			if name == "." {
-				return err
-			}
+		switch {
+		case err != nil && name == ".":
+			return err
+		case err != nil:
 			if r.want(name+"/", nil) {
 				r.lose(name, err)
 			}
-			return nil
-		}
-		if e.Type() == fs.ModeSymlink {
+		case e.Type() == fs.ModeSymlink:
 			target, err := root.Readlink(name)
 			if err != nil {
 				return nil
@@ -40,12 +37,10 @@ func (r *reading) folder(source string) error {
 			if err := r.keepLink(name, target); err != nil {
 				return fmt.Errorf("%s: %w", source, err)
 			}
-			return nil
+		case e.Type().IsRegular():
+			return r.fileOf(root, source, name)
 		}
-		if !e.Type().IsRegular() {
-			return nil
-		}
-		return r.fileOf(root, source, name)
+		return nil
 	})
 }
 
@@ -58,27 +53,8 @@ func (r *reading) fileOf(root *os.Root, source, name string) error {
 		return nil
 	}
 	defer f.Close()
-	sum, err := beside(filepath.Join(source, name))
-	if err != nil {
-		return err
-	}
-	in := sum.watch(&counter{Reader: f, reading: r})
-	before := len(r.tree.Lost)
-	if err := r.inner(name, in, 1); err != nil {
+	if err := r.inner(name, &counter{Reader: f, reading: r}, 1); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(source, name), err)
 	}
-	if err := sum.check(in); err != nil && len(r.tree.Lost) == before {
-		r.lose(name, err)
-		r.forget(name)
-	}
 	return nil
-}
-
-// forget drops what came from an archive that is not what it should be.
-func (r *reading) forget(name string) {
-	for _, kept := range r.tree.Names() {
-		if kept == name || strings.HasPrefix(kept, name+"/") {
-			r.tree.drop(kept)
-		}
-	}
 }

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeSize is how far xz may be ahead of its reader, in bytes.
+// pipeSize is how many bytes xz may be ahead of its reader.
 const pipeSize = 1 << 20
 
-// widen gives a pipe more room than the usual 64 KiB: fewer switches between
-// the two processes. Where it can't be had, all is as usual.
+// widen gives a pipe more room than the usual 64 KiB, which saves switches
+// between the two processes. It leaves the pipe as it is where that fails.
 func widen(pipe io.ReadCloser) {
 	f, ok := pipe.(*os.File)
 	if !ok {

@@ -13,24 +13,23 @@ import (
 	"github.com/mholt/archives"
 )
 
-// The installed xz unpacks in a process of its own, on all cores where the file
-// has several blocks, and takes half the time of the library. What comes out is
-// read, bounded and judged as if the library had unpacked it.
+// The installed xz takes half the time of the library, and all cores for a file
+// of several blocks. Its output is bounded as the library's is.
 
-// largeXz is the size of a compressed file, in bytes, from where on a process
-// is worth its start; smaller ones are left to the library.
+// largeXz is the compressed size, in bytes, above which starting a process saves
+// time. Smaller files are unpacked by the library.
 const largeXz = 64 << 10
 
-// xzArguments bound its memory: a dictionary of 64 MiB, the library's bound and
-// that of xz -9, needs a little more. It takes fewer threads before it gives up.
+// xzArguments bounds the memory of xz: the dictionary of xz -9 has 64 MiB, which
+// is also the library's limit. xz uses fewer threads before it gives up.
 func xzArguments() []string {
 	return []string{"--decompress", "--stdout", "--format=xz", "--threads=0", "--memlimit-decompress=80MiB"}
 }
 
-// emptyXz is what xz makes of nothing.
+// emptyXz is the output of xz for an empty input.
 const emptyXz = "\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4F\x00\x00\x00\x00\x1c\xdfD!\x1f\xb6\xf3}\x01\x00\x00\x00\x00\x04YZ"
 
-// findXz returns the path of an xz that takes our arguments: busybox's does not.
+// findXz returns the path of an xz that accepts xzArguments; busybox's does not.
 func findXz(ctx context.Context) (path string, ok bool) {
 	path, err := exec.LookPath("xz")
 	if err != nil {
@@ -41,17 +40,17 @@ func findXz(ctx context.Context) (path string, ok bool) {
 	return path, try.Run() == nil
 }
 
-// xzCommand is xz with nothing of the caller's environment: XZ_OPT could have
-// it keep or print anything, and its messages are read.
+// xzCommand returns a command that runs xz without the caller's environment, of
+// which XZ_OPT could change its output. Its messages are in English.
 func xzCommand(ctx context.Context, path string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, xzArguments()...)
-	cmd.Args[0] = "xz" // so it begins its messages
+	cmd.Args[0] = "xz" // the prefix of its messages
 	cmd.Env = []string{"LC_ALL=C"}
 	return cmd
 }
 
-// openXz unpacks r by the installed xz, or by the library where there is none.
-// r is read by another goroutine until what is returned is closed.
+// openXz unpacks r by the installed xz, or by the library where xz is missing.
+// Another goroutine reads r until the returned reader is closed.
 func openXz(ctx context.Context, r io.Reader) (io.ReadCloser, error) {
 	path, ok := findXz(ctx)
 	if !ok {
@@ -59,24 +58,24 @@ func openXz(ctx context.Context, r io.Reader) (io.ReadCloser, error) {
 	}
 	ending, cancel := context.WithCancel(ctx)
 	x := &xzProcess{ctx: ctx, cancel: cancel, cmd: xzCommand(ending, path)}
-	x.cmd.Stderr = &x.said
+	x.cmd.Stderr = &x.stderr
 	if err := x.start(r); err != nil {
 		cancel()
-		return archives.Xz{}.OpenReader(r) // nothing of it was read yet
+		return archives.Xz{}.OpenReader(r) // nothing of r was read yet
 	}
 	return x, nil
 }
 
-// xzProcess is a running xz; reading it reads what it unpacked.
+// xzProcess is a running xz. Read returns its output.
 type xzProcess struct {
 	ctx    context.Context // the caller's
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
-	said   bytes.Buffer
+	stderr bytes.Buffer
 	out    io.ReadCloser
-	fed    chan error // how reading its input ended
+	fed    chan error // the error of reading its input
 	once   sync.Once
-	end    error // how it ended; io.EOF where all is well
+	end    error // io.EOF where all went well
 }
 
 func (x *xzProcess) start(r io.Reader) error {
@@ -94,7 +93,7 @@ func (x *xzProcess) start(r io.Reader) error {
 	x.fed = make(chan error, 1)
 	go func() {
 		_, err := io.CopyBuffer(pipeWriter{in}, onlyReader{r}, make([]byte, 128<<10))
-		in.Close() // only now does xz see the end
+		in.Close() // xz sees the end of its input
 		x.fed <- err
 	}()
 	return nil
@@ -109,7 +108,7 @@ func (x *xzProcess) Read(p []byte) (int, error) {
 	return n, x.end
 }
 
-// Close ends xz, and returns once nobody reads its input any more.
+// Close ends xz, and returns when its input is no longer read.
 func (x *xzProcess) Close() error {
 	x.cancel()
 	x.out.Close()
@@ -117,8 +116,8 @@ func (x *xzProcess) Close() error {
 	return nil
 }
 
-// wait finds out how unpacking ended. What is wrong with the input comes first:
-// xz only saw it end.
+// wait sets the error with which unpacking ended. An error of the input takes
+// precedence, because xz only saw the input end.
 func (x *xzProcess) wait() {
 	x.once.Do(func() {
 		fed := <-x.fed
@@ -138,20 +137,21 @@ func (x *xzProcess) wait() {
 	})
 }
 
-// reason says in the library's way why xz failed.
+// reason returns why xz failed, as the library's error where it has one.
 func (x *xzProcess) reason(err error) error {
-	said, _, _ := strings.Cut(strings.TrimSpace(x.said.String()), "\n")
-	said = strings.TrimPrefix(strings.TrimPrefix(said, "xz: "), "(stdin): ")
+	message, _, _ := strings.Cut(strings.TrimSpace(x.stderr.String()), "\n")
+	message = strings.TrimPrefix(strings.TrimPrefix(message, "xz: "), "(stdin): ")
 	switch {
-	case strings.Contains(said, "Unexpected end of input"):
+	case strings.Contains(message, "Unexpected end of input"):
 		return io.ErrUnexpectedEOF
-	case said != "":
-		return fmt.Errorf("xz: %s", said)
+	case message != "":
+		return fmt.Errorf("xz: %s", message)
 	}
 	return fmt.Errorf("xz: %w", err)
 }
 
-// pipeWriter tells an xz that takes no more from an input that can't be read.
+// pipeWriter marks errors of writing to xz, so that an xz that reads no more is
+// not taken for an input that cannot be read.
 type pipeWriter struct{ to io.Writer }
 
 type errXzInput struct{ error }
@@ -164,5 +164,5 @@ func (w pipeWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// onlyReader hides a WriteTo, which would write by the reader's own measure.
+// onlyReader hides WriteTo, so that io.CopyBuffer uses its buffer.
 type onlyReader struct{ io.Reader }

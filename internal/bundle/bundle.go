@@ -1,7 +1,7 @@
-// Package bundle writes what a workdir holds into one compressed file, and makes
-// a workdir of it again, on another machine. It carries what was collected and
-// nothing of what runs. A bundle comes from somebody else: it is checked name by
-// name and byte by byte before anything is put in place.
+// Package bundle writes the collected data of a workdir to one compressed file,
+// and restores a workdir from it on another machine. A bundle holds nothing of a
+// running replica. A bundle comes from another person, so Load checks each name
+// and each file's sha256 before it installs anything.
 package bundle
 
 import (
@@ -20,22 +20,20 @@ const (
 	manifestName = "manifest.json"
 )
 
-// What a bundle may hold at the most: far more than a node has.
+// Limits of a bundle, far beyond the data of a node.
 const (
-	maxHead     = 32 << 20 // bytes of bundle.json or manifest.json
 	maxFiles    = 1 << 20
 	maxTotal    = 1 << 36 // bytes of all files
-	maxWindow   = 1 << 27 // bytes that zstd may need
-	fileMode    = 0o600
+	maxWindow   = 1 << 27 // bytes of memory that zstd may need
 	maxNameSize = 4096
 )
 
-// Head says what a bundle is. It is bundle.json.
+// Head describes a bundle. It is the file bundle.json.
 type Head struct {
 	Format  int    `json:"format"`
 	Workdir int    `json:"workdir_format"`
 	Program string `json:"program"` // the version of ovs-offline that wrote it
-	// ByHand are the files that the manifest does not know.
+	// ByHand lists the files that the manifest does not list.
 	ByHand []workdir.File `json:"by_hand,omitempty"`
 }
 

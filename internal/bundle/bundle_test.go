@@ -29,7 +29,7 @@ func lock(t *testing.T) *workdir.Dir {
 	return wd
 }
 
-// filled is a workdir with a collection and a file that was put there by hand.
+// filled returns a workdir with a collection and a file that was put there by hand.
 func filled(t *testing.T) *workdir.Dir {
 	t.Helper()
 	wd := lock(t)
@@ -61,7 +61,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// content is every file below a workdir but its lock, which holds a pid.
+// content returns every file below a workdir, except for its lock, which holds a pid.
 func content(t *testing.T, wd *workdir.Dir) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -108,11 +108,11 @@ func TestRoundTrip(t *testing.T) {
 	}
 	same(t, content(t, wd), content(t, other))
 	if !bytes.Equal(first, save(t, other)) {
-		t.Error("what was loaded is saved with other bytes")
+		t.Error("the loaded workdir is saved with other bytes")
 	}
 }
 
-func TestWhatWasChangedByHandIsSaid(t *testing.T) {
+func TestChangedFilesAreRemarked(t *testing.T) {
 	wd, other := filled(t), lock(t)
 	write(t, wd.DumpFile("br-int", workdir.Flows), "another flow\n")
 	if err := os.Symlink("/etc/passwd", wd.DumpFile("br-x", workdir.Flows)); err != nil {
@@ -128,17 +128,17 @@ func TestWhatWasChangedByHandIsSaid(t *testing.T) {
 		t.Errorf("%+v, %v", collections, err)
 	}
 	if _, err := os.Lstat(other.DumpFile("br-x", workdir.Flows)); err == nil {
-		t.Error("a link came along")
+		t.Error("the bundle holds a link")
 	}
 }
 
-func TestNothingToSave(t *testing.T) {
+func TestSaveRefusesEmptyWorkdir(t *testing.T) {
 	if _, err := Save(context.Background(), lock(t), "test", &bytes.Buffer{}); !errors.Is(err, ErrNothing) {
 		t.Error(err)
 	}
 }
 
-// entry is one file of a bundle made for a test.
+// entry is one file of a bundle for a test.
 type entry struct {
 	header tar.Header
 	text   string
@@ -180,8 +180,8 @@ func file(path, text string) workdir.File {
 	return workdir.File{Path: path, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}
 }
 
-// TestHostileBundles: each is refused with a reason, the workdir stays as it was,
-// and nothing stands outside of it.
+// TestHostileBundles checks that each is refused, the workdir stays as it was,
+// and no file appears outside of it.
 func TestHostileBundles(t *testing.T) {
 	empty := plain(manifestName, `{"format":1}`)
 	link := entry{header: tar.Header{Name: "recorded/x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}
@@ -221,26 +221,26 @@ func TestHostileBundles(t *testing.T) {
 			}
 			same(t, before, content(t, wd))
 			if _, err := os.Lstat(beside); err == nil {
-				t.Error("a file stands beside the workdir")
+				t.Error("a file appeared beside the workdir")
 			}
 		})
 	}
 }
 
-// TestBomb: a small bundle does not fill the disk, and the error names the flag
-// with which a person who knows better has it nevertheless.
+// TestBomb checks that a small bundle does not fill the disk, and that the error
+// names the flag that raises the limit.
 func TestBomb(t *testing.T) {
 	zeros := strings.Repeat("\x00", 150<<20)
 	bomb := pack(t, head(file("recorded/x", zeros)), plain(manifestName, `{"format":1}`), plain("recorded/x", zeros))
 	wd := lock(t)
 	_, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), archive.Limits{})
-	if !errors.Is(err, archive.ErrLimit) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "--max-ratio") {
+	if !errors.Is(err, archive.ErrLimit) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "times its size") {
 		t.Errorf("%d bytes: %v", len(bomb), err)
 	}
 	same(t, nil, content(t, wd))
 	limits := archive.Default()
 	limits.FileBytes = 1 << 20
-	if _, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "--max-file-size") {
+	if _, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "has over 1048576 bytes") {
 		t.Errorf("one large file: %v", err)
 	}
 	limits = archive.Default()
@@ -250,15 +250,16 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// TestCutOffOrChanged tries every end, and a change at every byte.
-func TestCutOffOrChanged(t *testing.T) {
+// TestCutOffAndChangedBundlesAreRefused cuts a bundle at every byte, and changes every
+// byte.
+func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
 	wd := filled(t)
 	whole := save(t, wd)
 	other := filled(t)
 	before := content(t, other)
 	for n := range whole {
 		if _, _, err := Load(context.Background(), other, bytes.NewReader(whole[:n]), archive.Limits{}); err == nil {
-			t.Fatalf("%d of %d bytes are taken for all", n, len(whole))
+			t.Fatalf("the first %d of %d bytes are loaded", n, len(whole))
 		}
 	}
 	same(t, before, content(t, other))
@@ -267,7 +268,7 @@ func TestCutOffOrChanged(t *testing.T) {
 		changed[n] ^= 0x10
 		fresh := lock(t)
 		if _, _, err := Load(context.Background(), fresh, bytes.NewReader(changed), archive.Limits{}); err == nil {
-			// zstd's own header has bits that mean nothing; the data are what they were.
+			// Some bits of zstd's header have no meaning: the data is unchanged.
 			same(t, content(t, wd), content(t, fresh))
 		} else {
 			same(t, nil, content(t, fresh))

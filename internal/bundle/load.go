@@ -3,6 +3,7 @@ package bundle
 import (
 	"archive/tar"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,21 +16,20 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Load puts the data of a bundle into a workdir, in place of all that it holds,
-// or leaves the workdir as it is. It returns what was collected and what a
-// person should know of it.
+// Load replaces all data of a workdir by that of a bundle, or leaves the workdir
+// as it is. It returns the collections and remarks for the user.
 func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limits) ([]workdir.Collection, []string, error) {
 	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
 	meter := archive.New(limits, func() int64 { return packed.N })
-	// With one decoder, all is read by who asks for it.
+	// With one decoder, zstd reads in the goroutine of its caller.
 	zip, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNotBundle, err)
 	}
 	defer zip.Close()
-	l := &loader{ctx: ctx, tar: tar.NewReader(zip), meter: meter, left: map[string]workdir.File{}}
-	l.content = meter.Unpacked(l.tar) // of a sparse file more comes out of tar than of zstd
-	if err := l.start(); err != nil {
+	l := &loader{ctx: ctx, tar: tar.NewReader(zip), meter: meter, missing: map[string]workdir.File{}, invalid: ErrNotBundle}
+	l.content = meter.Unpacked(l.tar) // counted here, because tar expands sparse files
+	if err := l.readHead(); err != nil {
 		return nil, nil, err
 	}
 	stage, err := wd.Stage()
@@ -42,16 +42,15 @@ func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limi
 			return nil, nil, err
 		}
 	}
-	if err := l.files(stage); err != nil {
+	if err := l.stageFiles(stage); err != nil {
 		return nil, nil, err
 	}
-	// Install may be asked for once only, so all is checked by now.
 	if err := stage.Install(l.manifest.Collections...); err != nil {
 		return nil, nil, err
 	}
 	var remarks []string
 	if n := len(l.head.ByHand); n > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d files that were put there by hand are among them", n))
+		remarks = append(remarks, fmt.Sprintf("%d of the files were put there by hand", n))
 	}
 	return l.manifest.Collections, remarks, nil
 }
@@ -59,26 +58,25 @@ func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limi
 type loader struct {
 	ctx      context.Context
 	tar      *tar.Reader
-	content  io.Reader // of the file at which tar is
+	content  io.Reader // of the current file of tar
 	meter    *archive.Meter
 	head     Head
 	manifest workdir.Manifest
-	left     map[string]workdir.File // those that are announced and yet to come
+	missing  map[string]workdir.File // files that are announced and not read yet
+	invalid  error                   // wrapped by errors about the content
 }
 
-// start reads the first two files and checks what they announce.
-func (l *loader) start() error {
-	if err := l.json(headName, &l.head); err != nil {
-		if l.told(err) {
-			return err
-		}
-		return fmt.Errorf("%w: %w", ErrNotBundle, err)
+// readHead reads the first two files and checks what they announce.
+func (l *loader) readHead() error {
+	if err := l.readJSON(headName, &l.head); err != nil {
+		return err
 	}
 	if l.head.Format != Format || l.head.Workdir != workdir.FormatVersion {
 		return fmt.Errorf("%w: bundle format %d, workdir format %d, written by ovs-offline %.40q; this one reads %d and %d: use that version",
 			ErrVersion, l.head.Format, l.head.Workdir, l.head.Program, Format, workdir.FormatVersion)
 	}
-	if err := l.json(manifestName, &l.manifest); err != nil {
+	l.invalid = ErrDamaged
+	if err := l.readJSON(manifestName, &l.manifest); err != nil {
 		return err
 	}
 	if l.manifest.Format != workdir.FormatVersion {
@@ -96,99 +94,86 @@ func (l *loader) start() error {
 	return l.announce(announced)
 }
 
-// announce checks the names and sizes of the files that are to come.
+// announce checks the names and sizes of the files that follow.
 func (l *loader) announce(files []workdir.File) error {
 	var total int64
 	for _, f := range files {
-		if _, twice := l.left[f.Path]; twice {
+		if _, twice := l.missing[f.Path]; twice {
 			return fmt.Errorf("%w: it announces %.200q twice", ErrDamaged, f.Path)
 		}
 		if len(f.Path) > maxNameSize || !workdir.IsData(f.Path) {
-			return fmt.Errorf("%w: it announces %.200q, which is no place for collected data: nothing is installed", ErrDamaged, f.Path)
+			return fmt.Errorf("%w: it announces %.200q, which is not the path of collected data: nothing is installed", ErrDamaged, f.Path)
 		}
-		if f.Size < 0 || f.Size > maxTotal-total || len(l.left) == maxFiles {
+		if f.Size < 0 || f.Size > maxTotal-total || len(l.missing) == maxFiles {
 			return fmt.Errorf("%w: it announces more than %d files or %d GiB", ErrDamaged, maxFiles, maxTotal>>30)
 		}
 		total += f.Size
-		l.left[f.Path] = f
+		l.missing[f.Path] = f
 	}
 	return nil
 }
 
-// json reads the next file, which must be name, into v.
-func (l *loader) json(name string, v any) error {
+// readJSON reads the next file, which must have that name, into v.
+func (l *loader) readJSON(name string, v any) error {
 	h, err := l.tar.Next()
 	if err != nil {
-		return l.broken(err)
+		return l.explain(err)
 	}
-	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size > maxHead {
-		return fmt.Errorf("it holds %.100q where %s should be", h.Name, name)
+	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size > workdir.MaxText {
+		return fmt.Errorf("%w: it holds %.100q where %s should be", l.invalid, h.Name, name)
 	}
-	raw, err := io.ReadAll(l.content)
+	text, err := io.ReadAll(l.content)
 	if err != nil {
-		return l.broken(err)
+		return l.explain(err)
 	}
-	if err := workdir.DecodeJSON(raw, v); err != nil {
+	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
 	return nil
 }
 
-func (l *loader) broken(err error) error {
-	if l.ctx.Err() != nil {
-		return l.ctx.Err()
-	}
-	if errors.Is(err, archive.ErrLimit) {
-		return err
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: it is cut off: copy it again", ErrDamaged)
-	}
-	return fmt.Errorf("it can't be unpacked: %w", err)
-}
-
-// files stages all announced files, each compared with what was announced.
-func (l *loader) files(stage *workdir.Staging) error {
+// stageFiles stages all announced files, and compares each with its announcement.
+func (l *loader) stageFiles(stage *workdir.Staging) error {
 	for {
 		h, err := l.tar.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			return l.damaged(err)
+			return l.explain(err)
 		}
-		want, ok := l.left[h.Name]
+		want, ok := l.missing[h.Name]
 		if !ok || h.Typeflag != tar.TypeReg || h.Size != want.Size {
-			return fmt.Errorf("%w: %.200q is not what its manifest announces", ErrDamaged, h.Name)
+			return fmt.Errorf("%w: %.200q is not as its manifest announces", ErrDamaged, h.Name)
 		}
-		delete(l.left, h.Name)
+		delete(l.missing, h.Name)
 		file, err := l.meter.Keep(h.Name, h.Size, l.content)
 		if err != nil {
 			return err
 		}
 		have, err := stage.Copy(l.ctx, file, stage.Join(h.Name))
 		if err != nil {
-			return l.damaged(err)
+			return l.explain(err)
 		}
 		if have.SHA256 != want.SHA256 {
 			return fmt.Errorf("%w: the sha256 of %s is not that of its manifest: copy the bundle again", ErrDamaged, h.Name)
 		}
 	}
-	for name := range l.left {
-		return fmt.Errorf("%w: %d files are missing, %s among them", ErrDamaged, len(l.left), name)
+	for name := range l.missing {
+		return fmt.Errorf("%w: %d files are missing, %s among them", ErrDamaged, len(l.missing), name)
 	}
 	return nil
 }
 
-func (l *loader) damaged(err error) error {
-	err = l.broken(err)
-	if l.told(err) {
+// explain returns the error for one of reading the bundle.
+func (l *loader) explain(err error) error {
+	switch {
+	case l.ctx.Err() != nil:
+		return l.ctx.Err()
+	case errors.Is(err, archive.ErrLimit):
 		return err
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: it is cut off: copy it again", ErrDamaged)
 	}
-	return fmt.Errorf("%w: %w", ErrDamaged, err)
-}
-
-// told tells the errors that say what is the matter by themselves.
-func (l *loader) told(err error) bool {
-	return l.ctx.Err() != nil || errors.Is(err, ErrDamaged) || errors.Is(err, archive.ErrLimit)
+	return fmt.Errorf("%w: it cannot be unpacked: %w", l.invalid, err)
 }

@@ -19,8 +19,9 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Save writes what a workdir holds to w; the same data gives the same bytes. The
-// remarks name what is not in the bundle or not as it was collected.
+// Save writes the collected data of a workdir to w; the same data gives the same
+// bytes. The remarks name files that are left out or changed since they were
+// collected.
 func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (remarks []string, err error) {
 	m, err := wd.Manifest()
 	if err != nil {
@@ -38,36 +39,44 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 	}
 	slices.Sort(files)
 	head := Head{Format: Format, Workdir: workdir.FormatVersion, Program: program}
-	more, err := describe(ctx, wd, m, files, &head)
+	changes, err := describe(ctx, wd, m, files, &head)
 	if err != nil {
 		return nil, err
 	}
-	zip, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
-	if err != nil {
-		return nil, err
-	}
-	out := &writer{ctx: ctx, tar: tar.NewWriter(zip), time: newest(m)}
-	out.json(headName, head)
-	out.json(manifestName, m)
-	for _, name := range files {
-		out.file(name, wd.Join(name))
-	}
-	if out.err == nil {
-		out.err = out.tar.Close()
-	}
-	if err := zip.Close(); out.err == nil {
-		out.err = err
-	}
-	return append(remarks, more...), out.err
+	return append(remarks, changes...), writeBundle(ctx, wd, m, head, files, w)
 }
 
-// describe makes the manifest say what the files are now, and the head what the
-// manifest does not know.
+// writeBundle writes the bundle.
+func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head Head, files []string, w io.Writer) error {
+	zip, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
+	if err != nil {
+		return err
+	}
+	out := &writer{ctx: ctx, tar: tar.NewWriter(zip), time: newest(m)}
+	if err = out.json(headName, head); err == nil {
+		err = out.json(manifestName, m)
+	}
+	for _, name := range files {
+		if err == nil {
+			err = out.file(name, wd.Join(name))
+		}
+	}
+	if err == nil {
+		err = out.tar.Close()
+	}
+	if closeErr := zip.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// describe brings the sizes and sums in the manifest up to date, and adds files
+// that the manifest does not list to the head.
 func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files []string, head *Head) (remarks []string, err error) {
-	known := map[string]*workdir.File{}
+	listed := map[string]*workdir.File{}
 	for i := range m.Collections {
 		for j := range m.Collections[i].Files {
-			known[m.Collections[i].Files[j].Path] = &m.Collections[i].Files[j]
+			listed[m.Collections[i].Files[j].Path] = &m.Collections[i].Files[j]
 		}
 	}
 	for _, name := range files {
@@ -75,8 +84,8 @@ func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files [
 		if err != nil {
 			return nil, err
 		}
-		f := known[name]
-		delete(known, name)
+		f := listed[name]
+		delete(listed, name)
 		switch {
 		case f == nil:
 			head.ByHand = append(head.ByHand, workdir.File{Path: name, Origin: "put there by hand", Size: size, SHA256: sum})
@@ -92,11 +101,11 @@ func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files [
 	for i := range m.Collections {
 		c := &m.Collections[i]
 		c.Files = slices.DeleteFunc(c.Files, func(f workdir.File) bool {
-			if _, gone := known[f.Path]; gone {
-				remarks = append(remarks, f.Path+" was collected, and is not there any more")
-				return true
+			_, missing := listed[f.Path]
+			if missing {
+				remarks = append(remarks, f.Path+" was collected, and does not exist any more")
 			}
-			return false
+			return missing
 		})
 	}
 	return remarks, nil
@@ -113,6 +122,7 @@ func digest(ctx context.Context, path string) (int64, string, error) {
 	return n, hex.EncodeToString(sum.Sum(nil)), err
 }
 
+// newest returns the time of the last collection.
 func newest(m *workdir.Manifest) time.Time {
 	t := time.Unix(0, 0)
 	for _, c := range m.Collections {
@@ -123,49 +133,41 @@ func newest(m *workdir.Manifest) time.Time {
 	return t.UTC().Truncate(time.Second)
 }
 
-// writer writes a tar file and keeps the first error.
+// writer writes a tar file whose entries all have one time.
 type writer struct {
 	ctx  context.Context
 	tar  *tar.Writer
 	time time.Time
-	err  error
 }
 
-func (w *writer) json(name string, v any) {
-	raw, err := json.MarshalIndent(v, "", "  ")
-	if w.err == nil {
-		w.err = err
+func (w *writer) json(name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
 	}
-	w.entry(name, int64(len(raw)), bytes.NewReader(raw))
+	return w.entry(name, int64(len(text)), bytes.NewReader(text))
 }
 
-func (w *writer) file(name, path string) {
-	if w.err != nil {
-		return
-	}
+func (w *writer) file(name, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		w.err = err
-		return
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		w.err = err
-		return
+		return err
 	}
-	w.entry(name, info.Size(), f)
+	return w.entry(name, info.Size(), f)
 }
 
-func (w *writer) entry(name string, size int64, from io.Reader) {
-	if w.err != nil {
-		return
+func (w *writer) entry(name string, size int64, from io.Reader) error {
+	err := w.tar.WriteHeader(&tar.Header{Name: name, Size: size, Mode: 0o600, ModTime: w.time, Format: tar.FormatPAX})
+	if err == nil {
+		_, err = io.Copy(w.tar, interrupt.Reader(w.ctx, from))
 	}
-	w.err = w.tar.WriteHeader(&tar.Header{Name: name, Size: size, Mode: fileMode, ModTime: w.time, Format: tar.FormatPAX})
-	if w.err == nil {
-		_, w.err = io.Copy(w.tar, interrupt.Reader(w.ctx, from))
+	if err != nil {
+		return fmt.Errorf("writing %s into the bundle: %w", name, err)
 	}
-	if w.err != nil {
-		w.err = fmt.Errorf("writing %s into the bundle: %w", name, w.err)
-	}
+	return nil
 }

@@ -1,10 +1,10 @@
-// Package command runs one program with an argument list, and keeps what is
-// needed to tell a person what went wrong: the arguments, the exit and what the
-// program said. Nothing here ever goes through a shell.
+// Package command runs programs. Its errors hold the arguments, the exit status and
+// the output of the program. It uses no shell.
 package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,42 +15,41 @@ import (
 	"ovs-offline/internal/logging"
 )
 
-// Command is one run of a program. Argv[0] is the program, found in PATH when
-// it holds no slash. Env is the whole environment; nil means the caller's own.
+// Command is one run of a program. Argv[0] is the program, found in PATH unless it
+// contains a slash. Env is the whole environment; nil means that of the caller.
 type Command struct {
 	Argv  []string
 	Env   []string
 	Dir   string
 	Stdin io.Reader
-	// Stdout gets what the program prints, as it comes; nil for Run's result.
+	// Stdout receives the standard output while the program runs; with nil, Run
+	// returns it.
 	Stdout io.Writer
 }
 
-// Error tells of a program that could not be started or did not exit with 0.
+// Error is the error of a program that did not start, or exited with another status
+// than 0.
 type Error struct {
 	Argv   []string
-	Stderr string // what it said there, whole
-	Stdout string // what it had printed until then
-	Err    error  // *exec.ExitError, or why it did not start
+	Stderr string // the whole standard error
+	Stdout string // the standard output until it ended
+	Err    error  // *exec.ExitError, or the reason that it did not start
 }
 
-// Error names the program, its exit and the first line of what it said: the
-// OVS tools put the reason there, and then say that there was an error.
+// Error returns the program, its exit status and the first line of its output: the
+// OVS tools print the reason there.
 func (e *Error) Error() string {
-	said := firstLine(e.Stderr)
-	if said == "" {
-		said = firstLine(e.Stdout)
-	}
-	if said == "" {
+	reason := cmp.Or(firstLine(e.Stderr), firstLine(e.Stdout))
+	if reason == "" {
 		return fmt.Sprintf("%s: %v", shortened(strings.Join(e.Argv, " ")), e.Err)
 	}
-	return fmt.Sprintf("%s: %v: %s", e.Argv[0], e.Err, said)
+	return fmt.Sprintf("%s: %v: %s", e.Argv[0], e.Err, reason)
 }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Run runs c to its end and returns what it printed on standard output. When
-// ctx ends first the program is killed and the error wraps ctx's.
+// Run runs c to its end and returns its standard output. When ctx ends first, Run
+// kills the program, and the error wraps that of ctx.
 func Run(ctx context.Context, c Command) ([]byte, error) {
 	defer logging.Timed(ctx, "run program", "argv", shortened(strings.Join(c.Argv, " ")))()
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
@@ -58,9 +57,9 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if c.Stdout != nil {
-		cmd.Stdout = c.Stdout // who takes it may take its time, also after the program's end
+		cmd.Stdout = c.Stdout // its reader may be slow, even after the program ended
 	} else {
-		cmd.WaitDelay = time.Second // a killed program's child may keep the pipes open
+		cmd.WaitDelay = time.Second // a child of a killed program may keep the pipes open
 	}
 	err := cmd.Run()
 	if err == nil {
@@ -72,13 +71,13 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	return stdout.Bytes(), &Error{Argv: c.Argv, Stderr: stderr.String(), Stdout: stdout.String(), Err: err}
 }
 
-// shortened cuts a command that nobody would read to its end.
+// shortened cuts a long command line.
 func shortened(line string) string {
-	const most = 500
-	if len(line) <= most {
+	const limit = 500
+	if len(line) <= limit {
 		return line
 	}
-	return strings.ToValidUTF8(line[:most], "") + "..."
+	return strings.ToValidUTF8(line[:limit], "") + "..."
 }
 
 func firstLine(text string) string {

@@ -15,7 +15,7 @@ func TestRun(t *testing.T) {
 	if err != nil || string(out) != "a\nb" {
 		t.Errorf("%q %v", out, err)
 	}
-	// Nothing goes through a shell.
+	// No shell reads the arguments.
 	out, err = Run(context.Background(), Command{Argv: []string{"echo", "$HOME", "`id`", "; ls", "*"}})
 	if err != nil || string(out) != "$HOME `id` ; ls *\n" {
 		t.Errorf("%q %v", out, err)
@@ -27,8 +27,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestErrors: the reason that a program gave is what a person reads.
-func TestErrors(t *testing.T) {
+// TestErrorHoldsTheReasonOfTheProgram also checks that long arguments are cut.
+func TestErrorHoldsTheReasonOfTheProgram(t *testing.T) {
 	for _, c := range []struct {
 		script, want string
 	}{
@@ -61,9 +61,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestDeadline: a program is ended with its context, even where a child of it
-// keeps the output open.
-func TestDeadline(t *testing.T) {
+// TestProgramEndsWithItsContext: a child of the program keeps the output open.
+func TestProgramEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()

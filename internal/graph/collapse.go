@@ -6,64 +6,58 @@ import (
 	"strings"
 )
 
-// Collapse draws more than most ports of a box that are alike (of one kind and
-// state) as one. Of tunnels it takes a quarter of that, for each has a remote that
-// is drawn too; their ends become one likewise. Patch ports, bonds and the links
-// of logical switches stay: each leads elsewhere.
-func (g *Graph) Collapse(most int) {
-	type sort struct {
+// Collapse replaces the ports of a box that have one kind and state by a single
+// port where there are more than limit. For tunnels the limit is a quarter, because
+// each adds a remote to the picture; their remotes are replaced by a single one as
+// well. Patch ports, bonds and the links of logical switches stay.
+func (g *Graph) Collapse(limit int) {
+	type group struct {
 		kind  Kind
 		state State
 	}
 	for _, b := range slices.Clone(g.Boxes) {
-		alike := map[sort][]*Port{}
-		var sorts []sort
+		ports := map[group][]*Port{}
+		var groups []group
 		for _, p := range b.Ports {
-			s := sort{p.Kind, p.State}
 			if p.Kind == Patch || p.Kind == Bond || p.Kind == Link {
 				continue
 			}
-			if alike[s] == nil {
-				sorts = append(sorts, s)
+			of := group{p.Kind, p.State}
+			if ports[of] == nil {
+				groups = append(groups, of)
 			}
-			alike[s] = append(alike[s], p)
+			ports[of] = append(ports[of], p)
 		}
-		for _, s := range sorts {
-			limit := most
-			if s.kind == Tunnel {
-				limit = max(most/4, 1)
-			}
-			if len(alike[s]) > limit {
-				g.collapse(b, alike[s])
+		for _, of := range groups {
+			if n := len(ports[of]); n > limit || of.kind == Tunnel && n > max(limit/4, 1) {
+				g.collapse(b, ports[of])
 			}
 		}
 	}
 }
 
-// collapse puts one port in place of several of a box.
+// collapse replaces several ports of a box by one.
 func (g *Graph) collapse(b *Box, ports []*Port) {
 	one := &Port{Name: commonName(ports), Kind: ports[0].Kind, State: ports[0].State, Count: len(ports)}
 	one.note(commonNote(ports))
+	const maxNames = 20
+	replaced := map[*Port]bool{}
 	for i, p := range ports {
-		const most = 20
-		if i == most {
-			one.Detail = append(one.Detail, fmt.Sprintf("and %d more", len(ports)-most))
-			break
+		replaced[p] = true
+		if i < maxNames {
+			one.Detail = append(one.Detail, p.Name)
 		}
-		one.Detail = append(one.Detail, p.Name)
 	}
-	gone := map[*Port]bool{}
-	for _, p := range ports {
-		gone[p] = true
+	if len(ports) > maxNames {
+		one.Detail = append(one.Detail, fmt.Sprintf("and %d more", len(ports)-maxNames))
 	}
-	g.collapseRemotes(b, one, gone)
+	g.collapseRemotes(b, one, replaced)
 	first := slices.Index(b.Ports, ports[0])
-	b.Ports[first] = one
-	delete(gone, ports[0])
-	b.Ports = slices.DeleteFunc(b.Ports, func(p *Port) bool { return gone[p] })
+	b.Ports = slices.DeleteFunc(b.Ports, func(p *Port) bool { return replaced[p] })
+	b.Ports = slices.Insert(b.Ports, first, one)
 }
 
-// collapseRemotes puts one remote in place of those that only these ports lead to.
+// collapseRemotes replaces the remotes to which only these ports lead by one.
 func (g *Graph) collapseRemotes(b *Box, one *Port, ports map[*Port]bool) {
 	others, ends := map[*Box]bool{}, map[*Box]bool{}
 	var order []*Box
@@ -98,7 +92,7 @@ func (g *Graph) collapseRemotes(b *Box, one *Port, ports map[*Port]bool) {
 	g.Edges = append(g.Edges, &Edge{From: b, FromPort: one, To: many, Kind: one.Kind, State: one.State})
 }
 
-// commonName is what the names begin with, and a star.
+// commonName returns the common beginning of the names, and a star.
 func commonName(ports []*Port) string {
 	prefix := ports[0].Name
 	for _, p := range ports {
@@ -109,7 +103,7 @@ func commonName(ports []*Port) string {
 	return strings.ToValidUTF8(prefix, "") + "*"
 }
 
-// commonNote keeps a note that all share, and counts VLANs that differ.
+// commonNote returns the note that all ports share, or the number of their VLANs.
 func commonNote(ports []*Port) string {
 	same, tags := true, map[string]bool{}
 	for _, p := range ports {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// DOT writes the graph in graphviz' language: a box is a table of its ports.
+// DOT writes the graph in the language of Graphviz, with each box as a table of its ports.
 func (g *Graph) DOT(w io.Writer) error {
 	out := &svg{Writer: bufio.NewWriter(w)}
 	out.printf("graph {\n  rankdir=LR; ranksep=1.2; label=%s; labelloc=t;\n  node [shape=plain, fontname=\"monospace\", fontsize=10];\n", quote(g.Title))
@@ -21,16 +21,13 @@ func (g *Graph) DOT(w io.Writer) error {
 		if e.Kind == Tunnel {
 			attributes = `color="#d08b2c"`
 		}
-		if e.State == Down || e.State == Failed {
+		if e.State.isDown() {
 			attributes = `color="#d9534a", style=dashed`
 		}
 		out.printf("  %s -- %s [%s];\n", dotEnd(boxes, ports, e.From, e.FromPort), dotEnd(boxes, ports, e.To, e.ToPort), attributes)
 	}
 	out.printf("}\n")
-	if out.err != nil {
-		return out.err
-	}
-	return out.Flush()
+	return out.end()
 }
 
 func dotEnd(boxes map[*Box]int, ports map[*Port]int, b *Box, p *Port) string {
@@ -40,7 +37,7 @@ func dotEnd(boxes map[*Box]int, ports map[*Port]int, b *Box, p *Port) string {
 	return fmt.Sprintf("b%d", boxes[b])
 }
 
-// table is a box as a table, its ports in as many columns as the SVG would have.
+// table returns a box as a table, with more columns the more ports it has.
 func table(b *Box, ports map[*Port]int) string {
 	columns := 1
 	for len(b.Ports) > 24*columns*columns {
@@ -77,11 +74,11 @@ func background(p *Port) string {
 	return "#ffffff"
 }
 
-// dotText is all that a cell says: a bond's members are lines of it.
+// dotText returns the text of a port, with a line for each member of a bond.
 func dotText(p *Port) string {
 	line := func(p *Port) string {
 		words := []string{p.Number, label(p), p.Note}
-		if p.State == Down || p.State == Failed {
+		if p.State.isDown() {
 			words = append(words, string(p.State))
 		}
 		return escape(strings.Join(strings.Fields(strings.Join(words, " ")), " "))
@@ -96,7 +93,7 @@ func dotText(p *Port) string {
 	return text
 }
 
-// quote makes any text one string of DOT; control characters become U+FFFD.
+// quote returns a text as a string of DOT. Control characters become U+FFFD.
 func quote(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' {

@@ -2,15 +2,16 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 )
 
-// Filter leaves in the picture what a pattern matches, and what that is joined
-// to: a glob pattern of whole names, or else a part of a name, of an iface-id or
-// of an address. Boxes count what was left out of them. It returns how many
-// boxes and ports matched.
+// Filter removes what a pattern does not match, except for what an edge joins to a
+// match. The pattern is a glob pattern of a whole name, or a part of a name, an
+// iface-id or an address. Each box counts its removed ports. Filter returns the
+// number of boxes and ports that matched.
 func (g *Graph) Filter(pattern string) (matched int, err error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return 0, fmt.Errorf("the pattern %q: %w", pattern, err)
@@ -31,13 +32,10 @@ func (g *Graph) Filter(pattern string) (matched int, err error) {
 			}
 		}
 	}
-	wanted := map[*Box]bool{} // before anything joined to them
-	for b := range boxes {
-		wanted[b] = true
-	}
-	var joined []*Port // not yet kept, or they would draw in what is joined to them
+	matching := maps.Clone(boxes) // without the boxes that edges join to them
+	var joined []*Port            // kept later, or their own edges would keep further boxes
 	for _, e := range g.Edges {
-		if keep[e.FromPort] || keep[e.ToPort] || e.ToPort == nil && matches(pattern, e.To.Name) || wanted[e.From] && wanted[e.To] && e.ToPort != nil {
+		if keep[e.FromPort] || keep[e.ToPort] || e.ToPort == nil && matches(pattern, e.To.Name) || matching[e.From] && matching[e.To] && e.ToPort != nil {
 			boxes[e.From], boxes[e.To] = true, true
 			joined = append(joined, e.FromPort, e.ToPort)
 		}
@@ -45,12 +43,12 @@ func (g *Graph) Filter(pattern string) (matched int, err error) {
 	for _, p := range joined {
 		keep[p] = true
 	}
-	g.cut(keep, boxes)
+	g.retain(keep, boxes)
 	return matched, nil
 }
 
-// cut leaves only what is kept.
-func (g *Graph) cut(keep map[*Port]bool, boxes map[*Box]bool) {
+// retain removes all other ports and boxes.
+func (g *Graph) retain(keep map[*Port]bool, boxes map[*Box]bool) {
 	g.Boxes = slices.DeleteFunc(g.Boxes, func(b *Box) bool { return !boxes[b] })
 	for _, b := range g.Boxes {
 		all := len(b.Ports)

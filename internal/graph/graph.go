@@ -1,12 +1,12 @@
-// Package graph draws a node from its workdir: the bridges with their ports,
-// bonds, patch pairs and tunnels, or the logical network of the OVN NB database.
-// No replica needs to run, and no other program: the picture is laid out here.
+// Package graph draws the data of a workdir: the bridges of a node with their
+// ports, bonds, patch pairs and tunnels, or the logical network of the OVN NB
+// database. It reads collected data only, and computes the layout itself.
 package graph
 
-// State is how a port or a link was on the node.
+// State is the state of a port or a link on the node.
 type State string
 
-// The states; Unknown where nothing recorded tells.
+// The states. Unknown means that none was recorded.
 const (
 	Up      State = "up"
 	Down    State = "down"
@@ -14,7 +14,9 @@ const (
 	Unknown State = ""
 )
 
-// Kind says what a box, a port or a link is, in OVS's and OVN's own words.
+func (s State) isDown() bool { return s == Down || s == Failed }
+
+// Kind is the kind of a box, a port or a link, in the terms of OVS and OVN.
 type Kind string
 
 // Kinds of boxes.
@@ -22,7 +24,7 @@ const (
 	Bridge  Kind = "bridge"
 	Switch  Kind = "switch"
 	Router  Kind = "router"
-	Remote  Kind = "remote"  // where a tunnel ends
+	Remote  Kind = "remote"  // the remote end of tunnels
 	Network Kind = "network" // a physical network, of localnet ports
 )
 
@@ -30,48 +32,48 @@ const (
 const (
 	Internal  Kind = "internal"
 	System    Kind = "system"    // a device of the host
-	Interface Kind = "interface" // of an instance or a pod: it has an iface-id
+	Interface Kind = "interface" // of an instance or a pod, with an iface-id
 	Patch     Kind = "patch"
 	Tunnel    Kind = "tunnel"
 	Bond      Kind = "bond"
 	Userspace Kind = "dpdk" // DPDK and vhost-user
-	Attached  Kind = "port" // of a logical switch, with an instance or a pod behind it
+	Attached  Kind = "port" // of a logical switch, for an instance or a pod
 	Link      Kind = "link" // between logical switches and routers
 	Service   Kind = "service"
 )
 
-// Graph is what is drawn.
+// Graph is the content of a picture.
 type Graph struct {
 	Title   string
 	Boxes   []*Box
 	Edges   []*Edge
-	Remarks []string // what the workdir could not tell
+	Remarks []string // what the workdir lacks
 }
 
-// Box is a bridge, a logical switch or router, or what stands outside of them.
+// Box is a bridge, a logical switch or router, a remote or a physical network.
 type Box struct {
 	Name   string
 	Kind   Kind
 	Note   string
 	Detail []string
 	Ports  []*Port
-	Hidden int // how many ports a filter left out
+	Hidden int // number of ports that a filter removed
 }
 
 // Port is a port of a box.
 type Port struct {
 	Name    string
-	Number  string // its OpenFlow port number, "" where it has none
+	Number  string // the OpenFlow port number, "" where it has none
 	Kind    Kind
 	Note    string
 	State   State
 	Active  bool    // the active member of a bond
 	Members []*Port // of a bond
-	Count   int     // how many ports it stands for, if it is several collapsed into one
+	Count   int     // number of ports that it represents, 0 for a single port
 	Detail  []string
 }
 
-// Edge joins two boxes; a port is nil where an edge ends at the box as such.
+// Edge joins two boxes. A port is nil where the edge ends at the box itself.
 type Edge struct {
 	From, To         *Box
 	FromPort, ToPort *Port

@@ -14,11 +14,10 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
 )
 
-// collected is the workdir of a bundled capture.
+// collected returns the workdir of a bundled capture.
 func collected(t *testing.T, capture string) *workdir.Dir {
 	t.Helper()
 	reports, err := filepath.Glob("../../testdata/captures/" + capture + "/sosreport-*.tar.xz")
@@ -30,7 +29,7 @@ func collected(t *testing.T, capture string) *workdir.Dir {
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	if _, err := sos.Collect(context.Background(), wd, reports[0], sos.Half{OVS: true, OVN: true}, collect.Options{}); err != nil {
+	if _, _, err := collect.Collect(context.Background(), wd, collect.SosReport{Path: reports[0]}, collect.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return wd
@@ -58,7 +57,7 @@ func port(t *testing.T, b *Box, name string) *Port {
 	return nil
 }
 
-// edgesOf lists the edges of a port.
+// edgesOf returns the edges of a port.
 func (g *Graph) edgesOf(p *Port) []*Edge {
 	var found []*Edge
 	for _, e := range g.Edges {
@@ -93,7 +92,7 @@ func TestLogicalNetworkOfACapture(t *testing.T) {
 	}
 	pod := port(t, box(t, g, Switch, "ovn-worker"), "ns1_web1")
 	if pod.Note != "10.244.1.3" {
-		t.Errorf("the pod's port says %q", pod.Note)
+		t.Errorf("the note of the pod's port is %q", pod.Note)
 	}
 	cluster, joined := box(t, g, Router, "ovn_cluster_router"), false
 	for _, e := range g.Edges {
@@ -104,7 +103,7 @@ func TestLogicalNetworkOfACapture(t *testing.T) {
 	}
 }
 
-// random is a network of bridges with ports, patch pairs, tunnels and bonds.
+// random returns a network of bridges with ports, patch pairs, tunnels and bonds.
 func random(seed uint64, boxes, ports int) *Graph {
 	r := rand.New(rand.NewPCG(seed, 1))
 	g := &Graph{Title: "random"}
@@ -128,18 +127,18 @@ func random(seed uint64, boxes, ports int) *Graph {
 	return g
 }
 
-// TestNothingOverlaps looks at the places of everything in many pictures.
+// TestNothingOverlaps checks the positions of boxes and ports in many pictures.
 func TestNothingOverlaps(t *testing.T) {
 	for seed := range uint64(40) {
 		g := random(seed, 1+int(seed), 1+int(seed)*3)
 		l := arrange(g)
 		for i, a := range g.Boxes {
-			p := l.places[a]
+			p := l.boxes[a]
 			if p.x < -0.5 || p.y < -0.5 || p.x+p.w > l.w+0.5 || p.y+p.h > l.h+0.5 {
 				t.Errorf("seed %d: %s is outside of the picture", seed, a.Name)
 			}
 			for _, b := range g.Boxes[i+1:] {
-				if q := l.places[b]; p.x < q.x+q.w && q.x < p.x+p.w && p.y < q.y+q.h && q.y < p.y+p.h {
+				if q := l.boxes[b]; p.x < q.x+q.w && q.x < p.x+p.w && p.y < q.y+q.h && q.y < p.y+p.h {
 					t.Errorf("seed %d: %s and %s overlap", seed, a.Name, b.Name)
 				}
 			}
@@ -148,7 +147,7 @@ func TestNothingOverlaps(t *testing.T) {
 	}
 }
 
-func checkCells(t *testing.T, seed uint64, p *placed) {
+func checkCells(t *testing.T, seed uint64, p *placedBox) {
 	t.Helper()
 	all := slices.Concat(p.lanes[0], p.lanes[1], p.lanes[2])
 	if len(all) != len(p.box.Ports) {
@@ -166,7 +165,7 @@ func checkCells(t *testing.T, seed uint64, p *placed) {
 	}
 }
 
-// hostile names everything with what could break out of a picture.
+// hostile returns a graph whose names could break out of a picture.
 func hostile() *Graph {
 	evil := "</text><script>alert(1)</script>\x00\x1b[31m\"'\\&\xff\n|{}<b>"
 	p, q := &Port{Name: evil, Number: "1", Kind: Patch, State: Failed, Note: evil, Detail: []string{evil}}, &Port{Name: evil, Kind: Patch}
@@ -196,7 +195,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	}
 }
 
-func TestDotIsWhatGraphvizReads(t *testing.T) {
+func TestGraphvizReadsDOT(t *testing.T) {
 	if _, err := exec.LookPath("dot"); err != nil {
 		t.Skip("graphviz is not installed: ", err)
 	}
@@ -213,7 +212,7 @@ func TestDotIsWhatGraphvizReads(t *testing.T) {
 	}
 }
 
-// star is a bridge with n tunnels to as many remotes, and n devices.
+// star returns a bridge with n tunnels to as many remotes, and n devices.
 func star(n int) *Graph {
 	g := &Graph{}
 	b := &Box{Name: "br-int", Kind: Bridge}
@@ -232,7 +231,7 @@ func star(n int) *Graph {
 	return g
 }
 
-func TestCollapseCountsAllAndKeepsWhatIsDown(t *testing.T) {
+func TestCollapseCountsAllPortsAndKeepsThoseDown(t *testing.T) {
 	g := star(1000)
 	g.Collapse(50)
 	b := g.Boxes[0]
@@ -244,14 +243,14 @@ func TestCollapseCountsAllAndKeepsWhatIsDown(t *testing.T) {
 		}
 	}
 	if total != 2000 || down != 10 || len(b.Ports) != 12 {
-		t.Errorf("%d ports stand for %d, %d are down", len(b.Ports), total, down)
+		t.Errorf("%d ports represent %d, %d are down", len(b.Ports), total, down)
 	}
 	if len(g.Boxes) != 2 || g.Boxes[1].Name != "1000 remotes" || len(g.Edges) != 1 {
 		t.Errorf("the remotes: %d boxes, %d edges", len(g.Boxes), len(g.Edges))
 	}
 }
 
-func TestFilterKeepsWhatIsJoinedAndCountsTheRest(t *testing.T) {
+func TestFilterKeepsJoinedPortsAndCountsTheOthers(t *testing.T) {
 	g := star(100)
 	matched, err := g.Filter("10.0.0.17")
 	if err != nil || matched != 1 {

@@ -2,7 +2,7 @@ package graph
 
 import (
 	"context"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,9 +10,9 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Logical reads the logical network of a workdir's OVN NB database.
+// Logical returns the graph of the logical network in a workdir's OVN NB database.
 func Logical(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
-	content, host, remarks, err := read(ctx, wd, workdir.NB, ovsdb.NB)
+	content, host, remarks, err := read(ctx, wd, workdir.NB)
 	if err != nil {
 		return nil, err
 	}
@@ -22,14 +22,14 @@ func Logical(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 			l.rows[row.UUID] = row
 		}
 	}
-	// Routers first: what a switch's port leads to is then known.
+	// Routers first: the ports of switches refer to them.
 	for _, row := range byName(content.Rows("Logical_Router")) {
 		l.router(row)
 	}
 	for _, row := range byName(content.Rows("Logical_Switch")) {
 		l.logicalSwitch(row)
 	}
-	l.peers()
+	l.joinPeers()
 	l.graph.Title = title(host, content, l.graph, "logical switch or router", "logical switches and routers")
 	return l.graph, nil
 }
@@ -40,16 +40,16 @@ type logical struct {
 	routerPorts map[string]*Port     // by name
 	routers     map[string]*Box      // by the names of their ports
 	networks    map[string]*Box
-	pairs       [][2]string // router ports that are peers
+	peers       peers // router ports
 }
 
 func byName(rows []ovsdb.Row) []ovsdb.Row {
-	sort.SliceStable(rows, func(i, j int) bool { return friendly(rows[i]) < friendly(rows[j]) })
+	slices.SortStableFunc(rows, func(a, b ovsdb.Row) int { return strings.Compare(displayName(a), displayName(b)) })
 	return rows
 }
 
-// friendly is the name that a person gave, where OpenStack made another.
-func friendly(row ovsdb.Row) string {
+// displayName returns the name that an OpenStack user gave, or else the name in OVN.
+func displayName(row ovsdb.Row) string {
 	ids := row.Map("external_ids")
 	for _, key := range []string{"neutron:network_name", "neutron:router_name", "neutron:port_name"} {
 		if ids[key] != "" {
@@ -60,7 +60,7 @@ func friendly(row ovsdb.Row) string {
 }
 
 func newBox(row ovsdb.Row, kind Kind) *Box {
-	b := &Box{Name: friendly(row), Kind: kind}
+	b := &Box{Name: displayName(row), Kind: kind}
 	if name := row.String("name"); name != b.Name {
 		b.Detail = append(b.Detail, "name: "+name)
 	}
@@ -81,7 +81,7 @@ func (l *logical) router(row ovsdb.Row) {
 		if !ok {
 			continue
 		}
-		p := &Port{Name: friendly(port), Kind: Link, State: enabled(port), Note: strings.Join(port.Strings("networks"), " ")}
+		p := &Port{Name: displayName(port), Kind: Link, State: enabled(port), Note: strings.Join(port.Strings("networks"), " ")}
 		p.detail("name", port.String("name"))
 		p.detail("MAC", port.String("mac"))
 		if len(port.UUIDs("gateway_chassis")) > 0 || len(port.UUIDs("ha_chassis_group")) > 0 {
@@ -90,7 +90,7 @@ func (l *logical) router(row ovsdb.Row) {
 		b.Ports = append(b.Ports, p)
 		l.routerPorts[port.String("name")], l.routers[port.String("name")] = p, b
 		if peer := port.String("peer"); peer != "" {
-			l.pairs = append(l.pairs, [2]string{port.String("name"), peer})
+			l.peers.add(port.String("name"), peer)
 		}
 	}
 	sortPorts(b.Ports)
@@ -128,7 +128,7 @@ func (l *logical) logicalSwitch(row ovsdb.Row) {
 }
 
 func (l *logical) switchPort(b *Box, row ovsdb.Row) *Port {
-	p := &Port{Name: friendly(row), Kind: Service, State: enabled(row)}
+	p := &Port{Name: displayName(row), Kind: Service, State: enabled(row)}
 	p.detail("name", row.String("name"))
 	kind := row.String("type")
 	p.detail("type", kind)
@@ -159,7 +159,7 @@ func (l *logical) switchPort(b *Box, row ovsdb.Row) *Port {
 	return p
 }
 
-// addressesOf are the IP addresses of a switch's port, without its MAC.
+// addressesOf returns the IP addresses of a switch's port, without its MAC.
 func addressesOf(row ovsdb.Row) string {
 	var found []string
 	for _, text := range append(row.Strings("addresses"), row.Strings("dynamic_addresses")...) {
@@ -196,18 +196,16 @@ func (l *logical) toNetwork(b *Box, p *Port, name string) {
 	l.graph.Edges = append(l.graph.Edges, &Edge{From: b, FromPort: p, To: to, Kind: Link, State: Up})
 }
 
-// peers joins router ports that are each other's peers.
-func (l *logical) peers() {
-	joined := map[[2]string]bool{}
-	for _, pair := range l.pairs {
+// joinPeers joins router ports that are peers of each other.
+func (l *logical) joinPeers() {
+	for _, pair := range l.peers.pairs {
 		from, to := l.routerPorts[pair[0]], l.routerPorts[pair[1]]
 		if to == nil {
-			continue // the peer is of a switch, which names this port itself
+			continue // the peer is a port of a switch, which refers to this port
 		}
-		if joined[[2]string{pair[1], pair[0]}] {
+		if !l.peers.isNew(pair) {
 			continue
 		}
-		joined[pair] = true
 		l.graph.Edges = append(l.graph.Edges, &Edge{From: l.routers[pair[0]], FromPort: from, To: l.routers[pair[1]], ToPort: to, Kind: Link, State: Up})
 	}
 }

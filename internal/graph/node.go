@@ -2,10 +2,8 @@ package graph
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"sort"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,12 +12,10 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// ErrNoDatabase is wrapped where a workdir lacks the database that is to be drawn.
-var ErrNoDatabase = errors.New("nothing to draw")
-
-// Node reads the OVS database of a workdir, and what was recorded beside it.
+// Node returns the graph of a node, from the OVS database of a workdir and the
+// recorded state of interfaces and bonds.
 func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
-	content, host, remarks, err := read(ctx, wd, workdir.OVS, ovsdb.OVS)
+	content, host, remarks, err := read(ctx, wd, workdir.OVS)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +26,7 @@ func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 		}
 	}
 	bridges := content.Rows("Bridge")
-	sort.Slice(bridges, func(i, j int) bool { return bridges[i].String("name") < bridges[j].String("name") })
+	slices.SortFunc(bridges, func(a, b ovsdb.Row) int { return strings.Compare(a.String("name"), b.String("name")) })
 	var names []string
 	for _, b := range bridges {
 		names = append(names, b.String("name"))
@@ -49,65 +45,13 @@ func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	return n.graph, nil
 }
 
-// read reads one database of a workdir.
-func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind, schema string) (content *ovsdb.Content, host string, remarks []string, err error) {
-	m, err := wd.Manifest()
-	if err != nil {
-		return nil, "", nil, err
-	}
-	if c := m.Collection(k); c != nil {
-		host = c.Host
-	}
-	content, remarks, err = ovsdb.Read(ctx, wd.Database(k))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, "", nil, fmt.Errorf("%w in %s: no %s database was collected", ErrNoDatabase, wd.Path(), k.Title())
-	}
-	if err == nil && content.Info.Name != schema {
-		err = fmt.Errorf("%s holds %s, not %s", wd.Database(k), content.Info.Name, schema)
-	}
-	return content, host, remarks, err
-}
-
-// title counts what the picture shows.
-func title(host string, content *ovsdb.Content, g *Graph, one, many string) string {
-	ports, down, boxes := 0, 0, 0
-	for _, b := range g.Boxes {
-		if b.Kind == Remote || b.Kind == Network {
-			continue
-		}
-		boxes++
-		for _, p := range b.Ports {
-			ports++
-			for _, one := range append([]*Port{p}, p.Members...) {
-				if one.State == Down || one.State == Failed {
-					down++
-				}
-			}
-		}
-	}
-	if boxes == 1 {
-		many = one
-	}
-	text := fmt.Sprintf("%d %s, %d ports", boxes, many, ports)
-	if down > 0 {
-		text += fmt.Sprintf(" (%d not up)", down)
-	}
-	if rows := content.Rows("Open_vSwitch"); len(rows) == 1 && rows[0].String("ovs_version") != "" {
-		text = "Open vSwitch " + rows[0].String("ovs_version") + ": " + text
-	}
-	if host != "" {
-		text = host + ", " + text
-	}
-	return text
-}
-
 type node struct {
 	graph    *Graph
 	rows     map[string]ovsdb.Row // ports and interfaces by UUID
 	recorded *recorded
 	owners   map[string]*Box  // of patch ports, by name
 	ports    map[string]*Port // patch ports by name
-	peers    [][2]string      // patch port and peer
+	peers    peers
 	remotes  map[string]*Box
 }
 
@@ -132,7 +76,7 @@ func (n *node) bridge(row ovsdb.Row) {
 	sortPorts(b.Ports)
 }
 
-// port adds a port: its one interface, or a bond with its members.
+// port adds a port: its interface, or a bond with its members.
 func (n *node) port(b *Box, row ovsdb.Row) {
 	var members []*Port
 	for _, id := range row.UUIDs("interfaces") {
@@ -189,40 +133,24 @@ func (n *node) bond(row ovsdb.Row, members []*Port) *Port {
 	return bond
 }
 
-func (p *Port) note(text string) {
-	switch {
-	case text == "":
-	case p.Note == "":
-		p.Note = text
-	default:
-		p.Note += ", " + text
-	}
-}
-
-func (p *Port) detail(label, value string) {
-	if value != "" {
-		p.Detail = append(p.Detail, label+": "+value)
-	}
-}
-
 func (n *node) iface(b *Box, row ovsdb.Row) *Port {
 	p := &Port{Name: row.String("name"), Kind: kindOf(row, b.Name)}
 	number, numbered := row.Int("ofport")
 	if numbered {
 		p.Number = strconv.Itoa(number)
 	}
-	var why string
-	p.State, why = n.recorded.state(b.Name, p.Number, p.Name)
+	var reason string
+	p.State, reason = n.recorded.state(b.Name, p.Number, p.Name)
 	if failure := row.String("error"); failure != "" {
-		p.State, why = Failed, failure
+		p.State, reason = Failed, failure
 	} else if number == -1 {
-		p.State, why = Failed, "it has no OpenFlow port"
+		p.State, reason = Failed, "it has no OpenFlow port"
 	}
 	if number == openflow.PortLocal {
 		p.Number = "LOCAL"
 	}
 	p.detail("type", row.String("type"))
-	p.detail(string(p.State), why)
+	p.detail(string(p.State), reason)
 	id := row.Map("external_ids")["iface-id"]
 	p.detail("iface-id", id)
 	p.detail("MAC", row.Map("external_ids")["attached-mac"])
@@ -234,7 +162,7 @@ func (n *node) iface(b *Box, row ovsdb.Row) *Port {
 		peer := row.Map("options")["peer"]
 		p.detail("peer", peer)
 		n.owners[p.Name], n.ports[p.Name] = b, p
-		n.peers = append(n.peers, [2]string{p.Name, peer})
+		n.peers.add(p.Name, peer)
 	case Tunnel:
 		n.tunnel(b, p, row)
 	}
@@ -260,17 +188,12 @@ func kindOf(row ovsdb.Row, bridge string) Kind {
 	return Tunnel
 }
 
-// tunnel joins a tunnel port with the place where it ends.
+// tunnel joins a tunnel port with the box of its remote end.
 func (n *node) tunnel(b *Box, p *Port, row ovsdb.Row) {
 	p.note(row.String("type"))
 	options := row.Map("options")
-	var keys []string
-	for key := range options {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	for _, key := range keys {
-		if key != "psk" { // a secret
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if key != "psk" { // the pre-shared key of IPsec
 			p.detail(key, options[key])
 		}
 	}
@@ -293,45 +216,22 @@ func (n *node) tunnel(b *Box, p *Port, row ovsdb.Row) {
 	n.graph.Edges = append(n.graph.Edges, &Edge{From: b, FromPort: p, To: to, Kind: Tunnel, State: p.State})
 }
 
-// patches joins the patch ports, once all are known.
+// patches joins the patch ports once all are known.
 func (n *node) patches() {
-	joined := map[[2]string]bool{}
-	for _, pair := range n.peers {
+	for _, pair := range n.peers.pairs {
 		from, to := n.ports[pair[0]], n.ports[pair[1]]
 		if to == nil {
 			from.State = Failed
 			from.note("no peer")
 			continue
 		}
-		if joined[[2]string{pair[1], pair[0]}] {
+		if !n.peers.isNew(pair) {
 			continue
 		}
-		joined[pair] = true
 		state := Up
 		if from.State == Failed || to.State == Failed {
 			state = Failed
 		}
 		n.graph.Edges = append(n.graph.Edges, &Edge{From: n.owners[pair[0]], FromPort: from, To: n.owners[pair[1]], ToPort: to, Kind: Patch, State: state})
 	}
-}
-
-// sortPorts orders ports by kind, then by number, then by name.
-func sortPorts(ports []*Port) {
-	order := []Kind{Internal, Bond, System, Userspace, Interface, Patch, Tunnel, Service, Link, Attached}
-	rank := map[Kind]int{}
-	for i, k := range order {
-		rank[k] = i
-	}
-	sort.SliceStable(ports, func(i, j int) bool {
-		a, b := ports[i], ports[j]
-		if rank[a.Kind] != rank[b.Kind] {
-			return rank[a.Kind] < rank[b.Kind]
-		}
-		m, errA := strconv.Atoi(a.Number)
-		n, errB := strconv.Atoi(b.Number)
-		if errA == nil && errB == nil && m != n {
-			return m < n
-		}
-		return a.Name < b.Name
-	})
 }

@@ -13,23 +13,19 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// recorded is the live state that no database file keeps.
+// recorded is the recorded state that no database file holds.
 type recorded struct {
-	interfaces map[string]map[string]string // what list interface said, by name and column
-	ports      map[string]map[string]bool   // whether a port was down, by bridge and number (ovs-ofctl show)
-	members    map[string]map[string]string // by bond and member: "enabled", "disabled", "active"
+	interfaces map[string]ovsdb.Record      // by name, from ovs-vsctl list interface
+	ports      map[string]map[string]bool   // whether a port was down, by bridge and number, from ovs-ofctl show
+	members    map[string]map[string]string // "enabled", "disabled" or "active", by bond and member
 }
 
 func readRecorded(wd *workdir.Dir, bridges []string) (*recorded, error) {
-	r := &recorded{interfaces: map[string]map[string]string{}, ports: map[string]map[string]bool{}, members: map[string]map[string]string{}}
-	err := with(wd.Recorded(workdir.RecordedListInterface), func(f io.Reader) error {
-		records, err := ovsdb.Listing(f)
-		for _, record := range records {
-			columns := map[string]string{}
-			for _, c := range record.Columns {
-				columns[c.Column] = c.Text
-			}
-			r.interfaces[bare(columns["name"])] = columns
+	r := &recorded{interfaces: map[string]ovsdb.Record{}, ports: map[string]map[string]bool{}, members: map[string]map[string]string{}}
+	err := readFile(wd.Recorded(workdir.RecordedListInterface), func(f io.Reader) error {
+		interfaces, err := ovsdb.Listing(f)
+		for _, i := range interfaces {
+			r.interfaces[i.Column("name")] = i
 		}
 		return err
 	})
@@ -37,7 +33,7 @@ func readRecorded(wd *workdir.Dir, bridges []string) (*recorded, error) {
 		return nil, err
 	}
 	for _, bridge := range bridges {
-		err := with(wd.BridgeRecorded(bridge, workdir.RecordedShow), func(f io.Reader) error {
+		err := readFile(wd.BridgeRecorded(bridge, workdir.RecordedShow), func(f io.Reader) error {
 			r.ports[bridge] = map[string]bool{}
 			for _, p := range openflow.Show(f).Ports {
 				r.ports[bridge][strconv.Itoa(p.Number)] = p.Down()
@@ -48,11 +44,11 @@ func readRecorded(wd *workdir.Dir, bridges []string) (*recorded, error) {
 			return nil, err
 		}
 	}
-	return r, with(wd.Recorded(workdir.RecordedBond), r.readBonds)
+	return r, readFile(wd.Recorded(workdir.RecordedBond), r.readBonds)
 }
 
-// with opens a recorded file; one that is not there is passed over.
-func with(path string, read func(io.Reader) error) error {
+// readFile reads a recorded file; it skips a missing one.
+func readFile(path string, read func(io.Reader) error) error {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -64,22 +60,14 @@ func with(path string, read func(io.Reader) error) error {
 	return read(f)
 }
 
-// bare takes the quotes off a string of ovs-vsctl's.
-func bare(text string) string {
-	if s, err := strconv.Unquote(text); err == nil {
-		return s
-	}
-	return text
-}
-
 var (
 	bondHead   = regexp.MustCompile(`^---- (.*) ----$`)
 	bondMember = regexp.MustCompile(`^(?:member|slave) (.*): (enabled|disabled)$`)
 )
 
-// readBonds reads bond/show; older versions say slave for member.
+// readBonds reads the output of bond/show, which calls members slaves before OVS 2.15.
 func (r *recorded) readBonds(f io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(f, 16<<20))
+	text, err := io.ReadAll(io.LimitReader(f, workdir.MaxText))
 	var members map[string]string
 	last := ""
 	for line := range strings.Lines(string(text)) {
@@ -97,21 +85,21 @@ func (r *recorded) readBonds(f io.Reader) error {
 	return err
 }
 
-// state is how an interface was; why says what is wrong with it.
-func (r *recorded) state(bridge, number, name string) (s State, why string) {
-	if columns := r.interfaces[name]; columns != nil {
-		switch {
-		case columns["error"] != "" && columns["error"] != "[]":
-			return Failed, bare(columns["error"])
-		case columns["link_state"] == "down" && columns["admin_state"] == "down":
-			return Down, "taken down"
-		case columns["link_state"] == "down":
-			return Down, "no link"
-		case strings.Contains(columns["status"], "tunnel_egress_iface_carrier=down"):
-			return Down, "the tunnel's egress has no carrier"
-		case columns["link_state"] == "up":
-			return Up, ""
-		}
+// state returns the state of an interface, and why it was not up.
+func (r *recorded) state(bridge, number, name string) (s State, reason string) {
+	i := r.interfaces[name]
+	failure, link := i.Column("error"), i.Column("link_state")
+	switch {
+	case failure != "" && failure != "[]":
+		return Failed, failure
+	case link == "down" && i.Column("admin_state") == "down":
+		return Down, "taken down"
+	case link == "down":
+		return Down, "no link"
+	case strings.Contains(i.Column("status"), "tunnel_egress_iface_carrier=down"):
+		return Down, "the tunnel's egress has no carrier"
+	case link == "up":
+		return Up, ""
 	}
 	down, known := r.ports[bridge][number]
 	switch {
@@ -125,9 +113,9 @@ func (r *recorded) state(bridge, number, name string) (s State, why string) {
 
 var bfdState = regexp.MustCompile(`[{ ]state="?([a-z_]+)`)
 
-// bfd is the state of an interface's BFD session, "" where it has none.
+// bfd returns the state of an interface's BFD session, "" where it has none.
 func (r *recorded) bfd(name string) string {
-	if m := bfdState.FindStringSubmatch(r.interfaces[name]["bfd_status"]); m != nil {
+	if m := bfdState.FindStringSubmatch(r.interfaces[name].Column("bfd_status")); m != nil {
 		return m[1]
 	}
 	return ""

@@ -11,8 +11,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// style is the look; ports are told apart by a strip of colour, and what was
-// not up by red and by a word.
+// style is the style sheet. A strip of colour marks the kind of a port; red and a
+// word mark what was not up.
 const style = `
 text { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 12px; fill: #1b2733; white-space: pre }
 .title { font-size: 16px; font-weight: bold }
@@ -32,7 +32,7 @@ text { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 1
 .edge.down, .edge.error { stroke: #d9534a; stroke-dasharray: 6 4 }
 `
 
-// colour of the strip of a port.
+// colour returns the colour of the strip of a port.
 func colour(k Kind) string {
 	switch k {
 	case Internal:
@@ -53,8 +53,8 @@ func colour(k Kind) string {
 	return "#8a949e"
 }
 
-// SVG writes the graph as a picture that any browser shows; what a port's
-// tooltip says is in its <title>.
+// SVG writes the graph as a picture for a browser. The details of a port are in
+// its tooltip.
 func (g *Graph) SVG(w io.Writer) error {
 	l := arrange(g)
 	out := &svg{Writer: bufio.NewWriter(w)}
@@ -70,24 +70,21 @@ func (g *Graph) SVG(w io.Writer) error {
 	}
 	out.printf(`<g transform="translate(%.0f %.0f)">`+"\n", margin, top)
 	for _, b := range g.Boxes {
-		out.frame(l.places[b])
+		out.frame(l.boxes[b])
 	}
 	for _, e := range g.Edges {
 		l.draw(out, e)
 	}
 	for _, b := range g.Boxes {
-		out.ports(l.places[b])
+		out.ports(l.boxes[b])
 	}
 	out.printf("</g>\n")
 	out.legend(legend, margin, height-margin)
 	out.printf("</svg>\n")
-	if out.err != nil {
-		return out.err
-	}
-	return out.Flush()
+	return out.end()
 }
 
-// kinds lists the kinds of ports that are in the picture.
+// kinds returns the kinds of ports in the picture.
 func (g *Graph) kinds() []Kind {
 	have := map[Kind]bool{}
 	for _, b := range g.Boxes {
@@ -107,7 +104,7 @@ func (g *Graph) kinds() []Kind {
 	return kinds
 }
 
-// svg keeps the first error of a writer.
+// svg is a writer that keeps its first error.
 type svg struct {
 	*bufio.Writer
 	err error
@@ -119,6 +116,13 @@ func (s *svg) printf(format string, args ...any) {
 	}
 }
 
+func (s *svg) end() error {
+	if s.err != nil {
+		return s.err
+	}
+	return s.Flush()
+}
+
 func (s *svg) text(x, y float64, class, text string) {
 	s.printf(`<text x="%.1f" y="%.1f" class="%s">%s</text>`+"\n", x, y, class, escape(text))
 }
@@ -127,7 +131,7 @@ func (s *svg) rect(x, y, w, h, radius float64, class string) {
 	s.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.0f" class="%s"/>`+"\n", x, y, w, h, radius, class)
 }
 
-// escape makes any text one of XML; what XML forbids becomes U+FFFD.
+// escape returns a text for XML. Characters that XML forbids become U+FFFD.
 func escape(text string) string {
 	var b bytes.Buffer
 	if err := xml.EscapeText(&b, []byte(text)); err != nil {
@@ -137,7 +141,7 @@ func escape(text string) string {
 }
 
 // frame draws a box without its ports.
-func (s *svg) frame(p *placed) {
+func (s *svg) frame(p *placedBox) {
 	s.printf("<g><title>%s</title>\n", escape(strings.Join(append([]string{string(p.box.Kind) + " " + p.box.Name}, p.box.Detail...), "\n")))
 	s.rect(p.x, p.y, p.w, p.h, 6, "box "+string(p.box.Kind))
 	s.text(p.x+padding, p.y+20, "name", p.box.Name)
@@ -148,28 +152,28 @@ func (s *svg) frame(p *placed) {
 	s.printf("</g>\n")
 }
 
-func (s *svg) ports(p *placed) {
+func (s *svg) ports(p *placedBox) {
 	for lane, cells := range p.lanes {
 		names := nameColumn(cells)
 		for _, c := range cells {
 			s.port(p, c, names, c.port.Kind)
 			if lane == 1 {
 				for _, m := range c.members {
-					s.port(p, m, min(nameMost, textWidth(m.port.Name)), m.port.Kind)
+					s.port(p, m, min(maxName, textWidth(m.port.Name)), m.port.Kind)
 				}
 			}
 		}
 	}
 }
 
-// port draws a port, its name in a column of so many characters.
-func (s *svg) port(p *placed, c *cell, names int, k Kind) {
+// port draws a port. Its name is in a column of that many characters.
+func (s *svg) port(p *placedBox, c *cell, names int, k Kind) {
 	x, y := p.x+c.x, p.y+c.y
 	class := "port"
 	if len(c.members) > 0 {
 		class = "bond"
 	}
-	if c.port.State == Down || c.port.State == Failed {
+	if c.port.State.isDown() {
 		class += " " + string(c.port.State)
 	}
 	if c.port.Active {
@@ -183,9 +187,9 @@ func (s *svg) port(p *placed, c *cell, names int, k Kind) {
 		s.text(at+float64(5-len(c.port.Number))*charWidth, y+15, "number", c.port.Number)
 		at += float64(n) * charWidth
 	}
-	s.text(at, y+15, nameClass(c.port), shorten(label(c.port), nameMost))
+	s.text(at, y+15, nameClass(c.port), shorten(label(c.port), maxName))
 	at += float64(names+1) * charWidth
-	s.text(at, y+15, "note", shorten(c.port.Note, noteMost))
+	s.text(at, y+15, "note", shorten(c.port.Note, maxNote))
 	if n := stateWidth(c.port); n > 0 {
 		word := string(c.port.State)
 		s.text(x+c.w-float64(len(word)+1)*charWidth, y+15, "bad", word)
@@ -200,16 +204,16 @@ func nameClass(p *Port) string {
 	return ""
 }
 
-// shorten cuts a text in its middle: names differ at both ends.
-func shorten(text string, most int) string {
-	if textWidth(text) <= most {
+// shorten cuts a text in its middle, because names differ at both ends.
+func shorten(text string, limit int) string {
+	if textWidth(text) <= limit {
 		return text
 	}
-	half := (most - 1) / 2
+	half := (limit - 1) / 2
 	head := runewidth.Truncate(text, half, "")
 	runes := []rune(text)
 	tail, width := len(runes), 0
-	for tail > 0 && width+runewidth.RuneWidth(runes[tail-1]) <= most-1-half {
+	for tail > 0 && width+runewidth.RuneWidth(runes[tail-1]) <= limit-1-half {
 		tail--
 		width += runewidth.RuneWidth(runes[tail])
 	}
@@ -218,7 +222,7 @@ func shorten(text string, most int) string {
 
 // draw draws an edge between two ports, or a port and a box.
 func (l *layout) draw(s *svg, e *Edge) {
-	from, to := l.places[e.From], l.places[e.To]
+	from, to := l.boxes[e.From], l.boxes[e.To]
 	x1, y1 := from.anchor(e.FromPort, to.layer < from.layer)
 	x2, y2 := to.anchor(e.ToPort, from.layer < to.layer)
 	bend := max(40, (x2-x1)/2)
@@ -231,15 +235,15 @@ func (l *layout) draw(s *svg, e *Edge) {
 		c1, c2 = x1-bend, x2+bend
 	}
 	class := "edge " + string(e.Kind)
-	if e.State == Down || e.State == Failed {
+	if e.State.isDown() {
 		class += " " + string(e.State)
 	}
 	s.printf(`<path class="%s" d="M %.1f %.1f C %.1f %.1f %.1f %.1f %.1f %.1f"/>`+"\n", class, x1, y1, c1, y1, c2, y2, x2, y2)
 }
 
-// anchor is where an edge leaves a box: at its port's height, on its left side or
-// its right one.
-func (p *placed) anchor(port *Port, left bool) (x, y float64) {
+// anchor returns the point at which an edge leaves a box: at the height of its
+// port, on the left or right side.
+func (p *placedBox) anchor(port *Port, left bool) (x, y float64) {
 	x = p.x + p.w
 	if c := p.cells[port]; c != nil {
 		x = p.x + c.x + c.w

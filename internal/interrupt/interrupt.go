@@ -1,4 +1,4 @@
-// Package interrupt ends long reads with their context.
+// Package interrupt ends long reads when their context ends.
 package interrupt
 
 import (
@@ -6,12 +6,11 @@ import (
 	"io"
 )
 
-// Reader reads r until ctx ends: from then on its error is ctx's.
+// Reader returns a reader of r that fails with the error of ctx once ctx ends.
 func Reader(ctx context.Context, r io.Reader) io.Reader { return reader{ctx, r} }
 
-// Pipe is Reader for what may keep a read waiting for ever: a terminal, a pipe
-// that nobody writes to. That read is left alone in the background, so r is not
-// for anybody else any more.
+// Pipe is a Reader for a terminal or a pipe, where one read may wait forever. That
+// read stays in the background, so the caller must not use r any more.
 func Pipe(ctx context.Context, r io.Reader) io.Reader {
 	in, out := io.Pipe()
 	context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestPipe(t *testing.T) {
+func TestPipeEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	raw, err := io.ReadAll(Pipe(ctx, strings.NewReader("all of it")))
 	if err != nil || string(raw) != "all of it" {

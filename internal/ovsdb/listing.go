@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -14,28 +15,48 @@ type Record struct {
 	Columns []Value
 }
 
-// Value is a column of a Record, in the words of ovs-vsctl, which reads them
-// back in `ovs-vsctl set`.
+// Value is a column of a Record. Its text is in the notation of ovs-vsctl, which
+// `ovs-vsctl set` reads.
 type Value struct{ Column, Text string }
+
+// Column returns the text of a column without the quotes of a string, "" where
+// the record lacks the column.
+func (r Record) Column(name string) string {
+	for _, v := range r.Columns {
+		if v.Column != name {
+			continue
+		}
+		if text, err := strconv.Unquote(v.Text); err == nil {
+			return text
+		}
+		return v.Text
+	}
+	return ""
+}
 
 var (
 	uuidText   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	listedLine = regexp.MustCompile(`^([a-z_][a-zA-Z0-9_]*) *: (.*)$`)
+	columnLine = regexp.MustCompile(`^([a-z_][a-zA-Z0-9_]*) *: (.*)$`)
 	tableLine  = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*) table$`)
 )
 
-// mostColumns is several times what any table has.
-const mostColumns = 200
+// IsUUID reports whether text is a UUID in the notation of OVSDB.
+func IsUUID(text string) bool { return uuidText.MatchString(text) }
 
-// Listing reads the output of `ovs-vsctl list`. Lines that are none of it (the
-// warnings that ovs-vsctl prints among them) are passed over.
+// maxColumns is several times the number of columns of any table. Lines beyond
+// it are skipped.
+const maxColumns = 200
+
+// Listing reads the output of `ovs-vsctl list TABLE`. It skips other lines, such
+// as the warnings of ovs-vsctl.
 func Listing(r io.Reader) ([]Record, error) {
 	tables, err := Tables(r, "")
 	return tables[""], err
 }
 
-// Tables reads the output of `ovsdb-client -f list dump`, which has the name of
-// a table above its records; those before the first name are of the table first.
+// Tables reads the output of `ovsdb-client -f list dump`, which prints the name
+// of a table above its records. Records before the first name belong to the
+// table first.
 func Tables(r io.Reader, first string) (map[string][]Record, error) {
 	tables := map[string][]Record{}
 	table := first
@@ -43,7 +64,7 @@ func Tables(r io.Reader, first string) (map[string][]Record, error) {
 	scanner.Buffer(nil, 16<<20)
 	for scanner.Scan() {
 		records := tables[table]
-		full := len(records) > 0 && len(records[len(records)-1].Columns) == mostColumns
+		full := len(records) > 0 && len(records[len(records)-1].Columns) == maxColumns
 		if text := scanner.Bytes(); full && !bytes.HasPrefix(text, []byte("_uuid")) && !bytes.HasSuffix(text, []byte(" table")) {
 			continue
 		}
@@ -52,10 +73,10 @@ func Tables(r io.Reader, first string) (map[string][]Record, error) {
 			table = m[1]
 			continue
 		}
-		m := listedLine.FindStringSubmatch(line)
+		m := columnLine.FindStringSubmatch(line)
 		switch {
 		case m == nil:
-		case m[1] == "_uuid" && uuidText.MatchString(m[2]):
+		case m[1] == "_uuid" && IsUUID(m[2]):
 			tables[table] = append(records, Record{UUID: m[2]})
 		case m[1] == "_uuid" || len(records) == 0:
 		default:

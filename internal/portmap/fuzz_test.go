@@ -7,8 +7,8 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// FuzzTranslate: rewriting numbers to themselves changes nothing, and rewriting
-// them there and back neither.
+// FuzzTranslate checks that translating numbers to themselves, or there and back,
+// changes nothing.
 func FuzzTranslate(f *testing.F) {
 	n := 0
 	captures.Captured(f, "*", 4096, func(content []byte) {

@@ -1,4 +1,4 @@
-// Package portmap rewrites the datapath port numbers in printed traces and
+// Package portmap translates the datapath port numbers in printed traces and
 // datapath flows.
 package portmap
 
@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Ports maps port numbers of one datapath to those of another.
+// Ports maps the port numbers of one datapath to those of another.
 type Ports map[string]string
 
 var (
-	// actionList matches where a line's datapath actions begin: in a trace, and in
+	// actionList matches the datapath actions in a line of a trace or of
 	// dpctl/dump-flows.
 	actionList = regexp.MustCompile(`(?:^Datapath actions: |\bactions:)(.*)$`)
 	inPort     = regexp.MustCompile(`\bin_port\(([0-9]+)\)`)
 	portNumber = regexp.MustCompile(`^[0-9]+$`)
 )
 
-// Translate rewrites the datapath port numbers in a line of ofproto/trace or of
-// dpctl/dump-flows: outputs among the actions, in_port in a flow. Numbers that
-// are something else, and OpenFlow port numbers, stay.
+// Translate translates the datapath port numbers in a line of ofproto/trace or of
+// dpctl/dump-flows: outputs among the actions, and in_port in a flow. OpenFlow port
+// numbers and all other numbers stay.
 func (p Ports) Translate(line string) string {
 	line = inPort.ReplaceAllStringFunc(line, func(found string) string {
 		return "in_port(" + p.number(inPort.FindStringSubmatch(found)[1]) + ")"
@@ -39,8 +39,8 @@ func (p Ports) number(n string) string {
 	return n
 }
 
-// actions rewrites a list of datapath actions: an action that is a number is an
-// output, and some actions hold lists of actions.
+// actions translates a list of datapath actions. An action that is a number is an
+// output, and some actions contain lists of actions.
 func (p Ports) actions(text string) string {
 	list := SplitActions(text)
 	for i, action := range list {
@@ -56,8 +56,8 @@ func (p Ports) actions(text string) string {
 	return strings.Join(list, ",")
 }
 
-// holdsActions tells the actions whose arguments are actions or hold them
-// (ovs-actions(7), odp-util.c: clone, sample, check_pkt_len, tnl_push).
+// holdsActions reports whether the arguments of an action contain actions
+// (ovs-actions(7), and lib/odp-util.c of Open vSwitch).
 func holdsActions(name string) bool {
 	switch name {
 	case "clone", "sample", "actions", "check_pkt_len", "gt", "le":

@@ -1,82 +1,86 @@
-// Package recording is what a source told of one node, by meaning: what those who
-// recognise a source (an sos report, a must-gather, files of a person's own)
-// hand to the one who writes a workdir. Where a thing stood in the source, and
-// how its file was called there, no longer matters.
+// Package recording holds everything a source recorded about one node,
+// independent of where the source kept it, and the table of the commands whose
+// output is recorded.
 package recording
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/openflow"
+	dbfile "ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 )
 
-// Meaning is what a command's output tells, spelled as the command with dots
-// for slashes. The recorded state of a workdir carries the same names.
-type Meaning string
-
-// The dumps, which come in OpenFlow versions (see Output.OpenFlow). Everything
-// else is a name of workdir/recorded.go.
-const (
-	Flows  Meaning = "dump-flows"
-	Groups Meaning = "dump-groups"
-	Meters Meaning = "dump-meters"
-	TLVMap Meaning = "dump-tlv-map"
-	// SaveScript is the script that ovs-save wrote. It is read, never run.
-	SaveScript Meaning = "ovs-save"
-)
-
-// OfBridges are the recorded meanings that are about one bridge each.
-func OfBridges() []Meaning {
-	return []Meaning{workdir.RecordedMeterStats, workdir.RecordedShow, workdir.RecordedBridgeFlows, workdir.RecordedFeatures,
-		workdir.RecordedFDB, workdir.RecordedMDB, workdir.RecordedRSTP, workdir.RecordedSTP}
-}
-
-// OfNodes are the recorded meanings that are about the whole node.
-func OfNodes() []Meaning {
-	list := []Meaning{workdir.RecordedBFD, workdir.RecordedBond, workdir.RecordedCFM, workdir.RecordedLACP, workdir.RecordedRoutes,
-		workdir.RecordedNeighbours, workdir.RecordedTunnels, workdir.RecordedDpifShow, workdir.RecordedTunnelPorts, workdir.RecordedDatapathShow,
-		workdir.RecordedDatapathFlows, workdir.RecordedConntrack, workdir.RecordedDatabaseDump}
-	for _, table := range workdir.ListedTables() {
-		list = append(list, Meaning(workdir.RecordedList(table)))
-	}
-	return list
-}
-
 // Output is what one command printed on the node.
 type Output struct {
-	Meaning  Meaning
-	Bridge   string // "" where the command is not about one bridge
-	OpenFlow string // "OpenFlow15"; "" for a command without -O
-	Origin   string // its path in the source
-	File     string // where its text stands now
-	Size     int64
-	// Truncated says that the source cut it: only its end is there.
+	archive.File
+	Command  Name
+	Bridge   string           // "" where the command does not concern one bridge
+	OpenFlow openflow.Version // zero for a command without -O
+	Origin   string           // its path in the source
+	// Truncated reports that the source kept only the end of the output.
 	Truncated bool
 }
 
-// Database is a file that holds a database, or stands where one does. What it
-// is, its content says.
+// Database is a file that holds a database, or that stands where one does.
 type Database struct {
-	Origin    string
-	File      string
-	Size      int64
+	archive.File
+	Origin    string // its path in the source
 	Truncated bool
-	// Elsewhere says that it stands where no node has its databases: a copy, or
-	// a deployment that the source doesn't know.
-	Elsewhere bool
-	// Second says that it is of another source than the node, and taken only
-	// where the node has none of its kind.
+	// Unusual reports that the file is not where nodes keep their databases:
+	// a copy, or a deployment that the source does not know.
+	Unusual bool
+	// Second reports that the file comes from another source than the node. It
+	// is used only where the node has no database of its kind.
 	Second  bool
 	Shared  bool            // other nodes get it too
 	Source  *workdir.Source // nil for the node's own
 	Remarks []string
+
+	inspection *inspection // nil until Inspect
+}
+
+type inspection struct {
+	info dbfile.Info
+	err  error
+}
+
+// Inspect returns what the file is. The file is read the first time only.
+func (d *Database) Inspect(ctx context.Context) (dbfile.Info, error) {
+	if d.inspection == nil {
+		d.inspection = &inspection{}
+		d.inspection.info, d.inspection.err = inspect(ctx, d.Spooled)
+	}
+	return d.inspection.info, d.inspection.err
+}
+
+func inspect(ctx context.Context, file string) (dbfile.Info, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return dbfile.Info{}, err
+	}
+	defer f.Close()
+	return dbfile.Inspect(ctx, f)
+}
+
+// Kind returns the kind of the database, "" for one that cannot be read and for
+// other schemas (local-config, hardware_vtep).
+func (d *Database) Kind(ctx context.Context) workdir.Kind {
+	info, err := d.Inspect(ctx)
+	if err != nil {
+		return ""
+	}
+	return workdir.KindOfSchema(info.Name)
 }
 
 // Node is what is known of one node.
 type Node struct {
-	// Host is its name as the source tells it, "" where it doesn't.
+	// Host is the node's name in the source, "" where the source has none.
 	Host       string
 	Source     workdir.Source
 	OVSVersion string
@@ -86,58 +90,62 @@ type Node struct {
 	Databases []Database
 	// Dangling are the links to databases whose targets the source lacks.
 	Dangling []string
-	// All are the outputs of every meaning, the best of each first.
+	// All are the outputs of every command, the best of each first.
 	All []Output
-	// Remarks are what a person should know; Lost is what the source held and
-	// could not be read.
+	// Remarks are findings for the user; Lost is what the source held and could
+	// not be read.
 	Remarks []string
 	Lost    []string
-	// LostDatabases are those of Lost that are about a database, by its kind.
+	// LostDatabases are those of Lost that concern a database, by its kind.
 	LostDatabases map[workdir.Kind][]string
 }
 
-// Outputs returns every output of that meaning for a bridge ("" for those that
-// are about the whole node), the best first.
-func (n *Node) Outputs(m Meaning, bridge string) []Output { return n.ByMeaning()[About{m, bridge}] }
+// Outputs returns every output of a command for a bridge ("" for commands that
+// concern the whole node), the best first.
+func (n *Node) Outputs(command Name, bridge string) []Output {
+	return n.BySubject()[Subject{command, bridge}]
+}
 
-// About is what an output is about.
-type About struct {
-	Meaning Meaning
+// Subject is a command and the bridge that it ran for, "" for none.
+type Subject struct {
+	Command Name
 	Bridge  string
 }
 
-// ByMeaning returns all outputs by what they are about, the best of each first.
-func (n *Node) ByMeaning() map[About][]Output {
-	found := map[About][]Output{}
+// BySubject returns all outputs by their subject, the best of each first.
+func (n *Node) BySubject() map[Subject][]Output {
+	found := map[Subject][]Output{}
 	for _, o := range n.All {
-		about := About{o.Meaning, o.Bridge}
-		found[about] = append(found[about], o)
+		subject := Subject{o.Command, o.Bridge}
+		found[subject] = append(found[subject], o)
 	}
 	return found
 }
 
-// BoundBridges keeps no more bridges than any node should have, and says so: a list
-// of names is quickly made.
-func (n *Node) BoundBridges() {
-	const most = 4096
-	if len(n.Bridges) > most {
-		n.Lost = append(n.Lost, fmt.Sprintf("%d bridges are told of: only the first %d are taken", len(n.Bridges), most))
-		n.Bridges = n.Bridges[:most]
+// maxBridges is more than any node has. Every bridge costs a look-up per
+// command and OpenFlow version, and a long list of names is cheap to forge.
+const maxBridges = 4096
+
+// LimitBridges drops the bridges beyond maxBridges and notes their number in Lost.
+func (n *Node) LimitBridges() {
+	if len(n.Bridges) > maxBridges {
+		n.Lost = append(n.Lost, fmt.Sprintf("%d bridges are listed: only the first %d are taken", len(n.Bridges), maxBridges))
+		n.Bridges = n.Bridges[:maxBridges]
 	}
 }
 
-// Some names the first of many.
-func Some(names []string) string {
-	const most = 10
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-// AddBridge notes a bridge that is not yet known.
+// AddBridge adds a bridge that is not yet known.
 func (n *Node) AddBridge(name string) {
 	if !slices.Contains(n.Bridges, name) {
 		n.Bridges = append(n.Bridges, name)
 	}
+}
+
+// Some joins the first ten names and the number of the others.
+func Some(names []string) string {
+	const shown = 10
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }

@@ -1,5 +1,5 @@
-// Package terminal makes text from outside safe to print: nothing of it steers
-// a terminal or passes for a message of this program.
+// Package terminal makes text from outside safe to print: it cannot control the
+// terminal, and cannot look like a message of this program.
 package terminal
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode/utf16"
 )
 
-// Escape makes text from outside safe for a terminal, on one line.
+// Escape returns text as one line that is safe for a terminal.
 func Escape(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -27,8 +27,8 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// EscapeLines is Escape for text of several lines. All but the first are
-// indented: none of them can pass for a message of ours.
+// EscapeLines is Escape for text of several lines. It indents all lines but the
+// first, so that none of them looks like a message of this program.
 func EscapeLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i := range lines {
@@ -37,8 +37,8 @@ func EscapeLines(s string) string {
 	return strings.Join(lines, "\n    ")
 }
 
-// WriteJSON writes JSON that is safe for a terminal too: encoding/json leaves
-// DEL, C1 controls and characters that turn the direction of text as they are.
+// WriteJSON writes v as JSON that is safe for a terminal. encoding/json does not
+// escape DEL, C1 controls and characters that change the direction of text.
 func WriteJSON(w io.Writer, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

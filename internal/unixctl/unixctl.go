@@ -1,9 +1,9 @@
-// Package unixctl gives commands to a running daemon of Open vSwitch at its
-// control socket, as ovs-appctl does. A start gives some hundred of them, and a
-// program for each takes fifty times as long.
+// Package unixctl sends commands to the control socket of a running daemon of
+// Open vSwitch, as ovs-appctl does. A start sends about a hundred commands, and a
+// run of ovs-appctl for each would take fifty times as long.
 //
-// The protocol is JSON-RPC 1.0 (RFC 7047, 4, without its methods): the command
-// is the method, its arguments are strings, and so is what comes back.
+// The protocol is JSON-RPC 1.0 (RFC 7047, 4): the method is the command, and its
+// arguments and its result are strings.
 package unixctl
 
 import (
@@ -22,21 +22,21 @@ import (
 	"ovs-offline/internal/logging"
 )
 
-// ErrUnreachable is wrapped where nothing was asked: there is no daemon, none
-// that can be reached from here, or its protocol has no way to say it.
-// ovs-appctl may know more.
+// ErrUnreachable is wrapped where the command was not sent: no daemon runs or can
+// be reached from here, or the protocol cannot encode the command. ovs-appctl may
+// succeed, or give a better error.
 var ErrUnreachable = errors.New("no daemon at its control socket")
 
-// errRefused is ovs-appctl's word for an answer that is an error.
+// errRefused is the text of ovs-appctl for an error from the daemon.
 var errRefused = errors.New("server returned an error")
 
-// Run gives a command to the daemon of that program ("ovs-vswitchd") whose pid
-// file stands in runDir, and returns what it answers. An answer that is an error
-// is a *command.Error like that of ovs-appctl.
+// Run sends a command to the daemon whose pid file is in runDir, by the name of its
+// program ("ovs-vswitchd"), and returns the result. An error from the daemon is a
+// *command.Error like that of ovs-appctl.
 func Run(ctx context.Context, runDir, program string, argv ...string) ([]byte, error) {
 	for _, word := range argv {
 		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
-			return nil, fmt.Errorf("%w: %q is no text", ErrUnreachable, word)
+			return nil, fmt.Errorf("%w: %q is not valid UTF-8, or contains NUL", ErrUnreachable, word)
 		}
 	}
 	defer logging.Timed(ctx, "ask control socket", "daemon", program, "command", argv)()
@@ -50,12 +50,12 @@ func Run(ctx context.Context, runDir, program string, argv ...string) ([]byte, e
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	whole := append([]string{"ovs-appctl"}, argv...)
+	commandLine := append([]string{"ovs-appctl"}, argv...)
 	switch {
 	case err != nil:
-		return nil, &command.Error{Argv: whole, Err: err}
+		return nil, &command.Error{Argv: commandLine, Err: err}
 	case answer.Error != nil:
-		return nil, &command.Error{Argv: whole, Stderr: *answer.Error, Err: errRefused}
+		return nil, &command.Error{Argv: commandLine, Stderr: *answer.Error, Err: errRefused}
 	}
 	return []byte(answer.Result), nil
 }
@@ -84,8 +84,9 @@ func ask(conn net.Conn, argv []string) (reply, error) {
 	return r, err
 }
 
-// dial connects to the socket that is named after the process in the pid file.
-// The directory is opened first: an address holds no more than 107 bytes.
+// dial connects to the control socket, whose name contains the process id. The
+// address of a unix socket holds at most 107 bytes (sun_path, unix(7)), so dial
+// reaches it through the descriptor of its directory.
 func dial(ctx context.Context, runDir, program string) (net.Conn, error) {
 	raw, err := os.ReadFile(filepath.Join(runDir, program+".pid"))
 	if err != nil {

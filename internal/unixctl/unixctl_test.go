@@ -46,8 +46,8 @@ func run(t *testing.T, runDir string, argv ...string) (stdout, stderr string) {
 	return string(out), ""
 }
 
-// TestAsAppctl: each command is answered as ovs-appctl prints it.
-func TestAsAppctl(t *testing.T) {
+// TestRunReturnsTheOutputOfOVSAppctl compares Run with ovs-appctl.
+func TestRunReturnsTheOutputOfOVSAppctl(t *testing.T) {
 	dir := server(t)
 	for _, argv := range [][]string{{"version"}, {"list-commands"}, {"ovsdb-server/list-dbs"}, {"vlog/set", "ANY:file:dbg"}, {"vlog/list"}, {"no such command"}, {"version", "too", "many"},
 		{"ovsdb-server/add-remote", "punix:/nowhere/" + `"quoted" <and> \back` + "\té"}, {"ovsdb-server/add-db", "/no/such/file"}} {
@@ -63,14 +63,14 @@ func TestAsAppctl(t *testing.T) {
 	}
 }
 
-// TestUnreachable: what ovs-appctl may know how to do is left to it.
-func TestUnreachable(t *testing.T) {
+// TestCommandsThatAreNotSent checks that the error wraps ErrUnreachable.
+func TestCommandsThatAreNotSent(t *testing.T) {
 	dir := server(t)
 	if _, err := Run(t.Context(), dir, "ovsdb-server", "vlog/set", "\xff"); !errors.Is(err, ErrUnreachable) {
-		t.Errorf("bytes that are no text: %v", err)
+		t.Errorf("arguments that are not UTF-8: %v", err)
 	}
 	if _, err := Run(t.Context(), dir, "ovs-vswitchd", "version"); !errors.Is(err, ErrUnreachable) {
-		t.Errorf("a daemon that doesn't run: %v", err)
+		t.Errorf("a daemon that does not run: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -7,11 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
-// IsData tells whether a path in a workdir, with slashes, is one of a collected
-// file: local, clean, below a folder that a collection owns, and without
-// characters that no collector writes.
+// IsData reports whether a path in a workdir may be that of a collected file:
+// local, clean, below a folder that a collection owns, and without control
+// characters, which no collector writes.
 func IsData(path string) bool {
 	if !filepath.IsLocal(path) || filepath.Clean(path) != path || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return false
@@ -24,34 +25,53 @@ func IsData(path string) bool {
 	return false
 }
 
-// DataFiles lists the regular files of the collected data, those that were put
-// there by hand among them, as paths in the workdir. Anything else (a link, a
-// socket) is not data, and in other.
+// DataFiles returns the regular files of the collected data, including those that
+// a user added, as paths in the workdir. Links, sockets and the like are in other.
 func (d *Dir) DataFiles() (files, other []string, err error) {
-	for _, k := range Kinds() {
-		for _, unit := range units(k, false) {
-			err := filepath.WalkDir(d.join(unit), func(path string, e fs.DirEntry, err error) error {
-				if err != nil || e.IsDir() {
-					return err
-				}
-				rel, err := filepath.Rel(d.path, path)
-				if err != nil {
-					return err
-				}
-				if e.Type().IsRegular() && IsData(rel) {
-					files = append(files, rel)
-				} else {
-					other = append(other, rel)
-				}
-				return nil
-			})
-			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				return nil, nil, fmt.Errorf("workdir %s: %w", d.path, err)
+	for _, unit := range allUnits() {
+		err := filepath.WalkDir(d.join(unit), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
 			}
+			rel, err := filepath.Rel(d.path, path)
+			if err != nil {
+				return err
+			}
+			if e.Type().IsRegular() && IsData(rel) {
+				files = append(files, rel)
+			} else {
+				other = append(other, rel)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, nil, fmt.Errorf("workdir %s: %w", d.path, err)
 		}
 	}
 	return files, other, nil
 }
 
-// Join is where a path of DataFiles stands; it must be one for which IsData holds.
+// Join returns the absolute path of a path in the workdir for which IsData holds.
 func (d *Dir) Join(path string) string { return d.join(path) }
+
+// Occupied returns a sentence for each of the kinds that the workdir holds data
+// of, with its source and time. With databaseOnly, only a database counts.
+func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
+	m, err := d.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	var occupied []string
+	for _, k := range kinds {
+		if c := m.Collection(k); c != nil && (!databaseOnly || c.hasDatabase()) {
+			occupied = append(occupied, fmt.Sprintf("%s data from %s %s, collected %s", k.Title(), c.Source.Kind, c.Source.Name, c.Collected.Local().Format(time.DateTime)))
+			continue
+		}
+		for _, unit := range units(k, databaseOnly) {
+			if entries, err := os.ReadDir(d.join(unit)); err == nil && len(entries) > 0 {
+				occupied = append(occupied, fmt.Sprintf("%s data put by hand into %s", k.Title(), d.join(unit)))
+			}
+		}
+	}
+	return occupied, nil
+}

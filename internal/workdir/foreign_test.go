@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A workdir can come from somebody else: copied, or unpacked from an archive.
-
-// TestForgedCommit: what a commit names is moved only if it is part of a collection.
-func TestForgedCommit(t *testing.T) {
+// TestForgedCommitMovesNothing: a workdir can come from another person, and only
+// parts of a collection that its commit names are moved.
+func TestForgedCommitMovesNothing(t *testing.T) {
 	top := t.TempDir()
 	wd, victim := filepath.Join(top, "wd"), filepath.Join(top, "victim")
 	for _, dir := range []string{victim, filepath.Join(wd, stagingName, "x")} {
@@ -38,7 +37,7 @@ func TestForgedCommit(t *testing.T) {
 	}
 }
 
-// TestPurgeFollowsNoLinkOut: a file that is reached by a link stays.
+// TestPurgeFollowsNoLinkOut checks that a file behind a link stays.
 func TestPurgeFollowsNoLinkOut(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "x", OVS)
@@ -61,9 +60,9 @@ func TestPurgeFollowsNoLinkOut(t *testing.T) {
 	}
 }
 
-// TestStrangeThings: links would be followed out of the workdir, where files are
-// written and removed; pipes and devices would be read for ever.
-func TestStrangeThings(t *testing.T) {
+// TestLinksAndPipesAreRefused: links would lead writes and removals out of the
+// workdir, and the reading of pipes and devices would never end.
+func TestLinksAndPipesAreRefused(t *testing.T) {
 	link := func(path string) error { return os.Symlink("/usr/bin", path) }
 	pipe := func(path string) error { return unix.Mkfifo(path, 0o600) }
 	for _, name := range []string{"bin", "run", "var-run", stagingName, "run/ovs", "db", "db/ovs", "db/ovs/conf.db", "restore_flows", "recorded", "recorded/bridges/br-int/show",
@@ -89,21 +88,20 @@ func TestStrangeThings(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNoneOfOurs: what bears the name of one of our files may hold anything.
-func TestFilesThatAreNoneOfOurs(t *testing.T) {
+// TestOversizedManifestIsRefused checks that the text is not read into memory.
+func TestOversizedManifestIsRefused(t *testing.T) {
 	d := fresh(t)
-	for name, text := range map[string]string{
-		"a hundred MB": strings.Repeat(" ", 100<<20), "ten million values": `{"collections":[` + strings.Repeat("{},", 10<<20) + `{}]}`,
-	} {
-		if err := os.WriteFile(d.manifestPath(), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, err := d.Manifest()
-		runtime.ReadMemStats(&after)
-		if grown := after.TotalAlloc - before.TotalAlloc; err == nil || grown > 64<<20 {
-			t.Errorf("%s: %v, %d bytes", name, err, grown)
-		}
+	if err := os.WriteFile(d.manifestPath(), []byte(strings.Repeat(" ", MaxText+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := d.Manifest()
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "larger than 32 MiB") {
+		t.Error(err)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+		t.Errorf("%d bytes", grown)
 	}
 }

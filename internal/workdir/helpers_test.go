@@ -56,7 +56,7 @@ func stage(t *testing.T, d *Dir, text string, kinds ...Kind) (*Staging, []Collec
 	return s, list
 }
 
-// install collects in one go.
+// install stages a collection and installs it.
 func install(t *testing.T, d *Dir, text string, kinds ...Kind) {
 	t.Helper()
 	s, list := stage(t, d, text, kinds...)
@@ -65,7 +65,7 @@ func install(t *testing.T, d *Dir, text string, kinds ...Kind) {
 	}
 }
 
-// tree is the content of every file below root but the lock, by its path.
+// tree returns the content of every file below root, except for the lock, by path.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	seen := map[string]string{}

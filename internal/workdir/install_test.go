@@ -9,10 +9,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"ovs-offline/internal/archive"
 )
 
-// TestInterruptedInstall cuts an installation at every step and looks at what
-// the next command finds: the old collection whole, or the new one whole.
+// TestInterruptedInstall interrupts an installation after every step, and checks that
+// the next command finds the complete old collection or the complete new one.
 func TestInterruptedInstall(t *testing.T) {
 	base := t.TempDir()
 	old := lock(t, filepath.Join(base, "old"))
@@ -52,7 +54,7 @@ func TestInterruptedInstall(t *testing.T) {
 	committed := len(steps)
 	for _, unit := range units {
 		steps = append(steps, func(t *testing.T, d *Dir, _ *Staging, _ []Collection) {
-			// Half of the old one is gone.
+			// Part of the old collection is removed.
 			entries, _ := os.ReadDir(d.join(unit))
 			for _, e := range entries[:len(entries)/2] {
 				os.RemoveAll(d.join(unit, e.Name()))
@@ -103,8 +105,8 @@ func TestInterruptedInstall(t *testing.T) {
 	}
 }
 
-// TestInterruptedRecovery: the command that completes an installation is itself
-// cut off, by a unit that can't be put in place, and tried again.
+// TestInterruptedRecovery: the command that completes an installation fails itself,
+// because a unit cannot be moved, and runs again.
 func TestInterruptedRecovery(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "old", OVS)
@@ -138,8 +140,8 @@ func TestInterruptedRecovery(t *testing.T) {
 	}
 }
 
-// TestForeignFilesAreKept: what a person put into the workdir is never removed.
-func TestForeignFilesAreKept(t *testing.T) {
+// TestFilesOfTheUserAreKept checks that files that a user added are never removed.
+func TestFilesOfTheUserAreKept(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "old", OVS, NB)
 	write(t, d.join("restore_flows", "notes.txt"), "mine")
@@ -174,11 +176,11 @@ func TestForeignFilesAreKept(t *testing.T) {
 	}
 	for _, path := range left {
 		if _, there := got[path]; !there {
-			t.Errorf("%s is listed and not there", path)
+			t.Errorf("%s is listed, but does not exist", path)
 		}
 	}
 	if got["db/ovs/conf.db"] != "" || got["manifest.json"] != "" {
-		t.Error("what was collected is still there")
+		t.Error("collected files still exist")
 	}
 }
 
@@ -189,7 +191,7 @@ func TestPurge(t *testing.T) {
 	if err != nil || len(left) > 0 || d.Exists() {
 		t.Errorf("left %q, %v, there: %v", left, err, d.Exists())
 	}
-	// A manifest that names what is outside is not believed.
+	// The manifest names a file outside of the workdir.
 	d = fresh(t)
 	install(t, d, "old", OVS)
 	victim := filepath.Join(filepath.Dir(d.Path()), "victim")
@@ -210,7 +212,7 @@ func TestPurge(t *testing.T) {
 		t.Error("removed")
 	}
 	if !reflect.DeepEqual(tree(t, d.Path()), before) {
-		t.Error("it says that nothing is removed")
+		t.Error("a file is removed nevertheless")
 	}
 }
 
@@ -231,7 +233,7 @@ func TestOccupied(t *testing.T) {
 	if there, _ := d.Occupied(true, OVS); len(there) != 0 {
 		t.Errorf("its database alone: %q", there)
 	}
-	// A collection of flows alone is in no database's way.
+	// A collection of flows alone does not occupy the database.
 	s, err := d.Stage()
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +277,7 @@ func TestDatabaseOnly(t *testing.T) {
 	}
 }
 
-// cancelling is a source in the midst of which somebody presses Ctrl-C.
+// cancelling is a source that cancels the context while it is read.
 type cancelling struct{ cancel func() }
 
 func (c cancelling) Read(p []byte) (int, error) {
@@ -283,8 +285,8 @@ func (c cancelling) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestCancelled: a long read ends with its context.
-func TestCancelled(t *testing.T) {
+// TestCopyEndsWithItsContext also checks Move.
+func TestCopyEndsWithItsContext(t *testing.T) {
 	d := fresh(t)
 	s, err := d.Stage()
 	if err != nil {
@@ -295,17 +297,31 @@ func TestCancelled(t *testing.T) {
 	if _, err := s.Copy(ctx, cancelling{cancel}, s.Database(NB)); !errors.Is(err, context.Canceled) {
 		t.Errorf("copying: %v", err)
 	}
+}
+
+// TestMoveKeepsTheDigest: the entry has the size and digest of the spooled file,
+// which is not read again.
+func TestMoveKeepsTheDigest(t *testing.T) {
+	s, err := fresh(t).Stage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Discard()
 	spool, err := s.Spool()
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(spool, "x"), "y")
-	if _, err := s.Move(ctx, filepath.Join(spool, "x"), s.Database(SB)); !errors.Is(err, context.Canceled) {
-		t.Errorf("moving: %v", err)
+	spooled, err := archive.Spool(t.Context(), spool, strings.NewReader("y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := s.Move(spooled, s.Database(SB))
+	if want := (File{Path: "db/ovn_sb/ovnsb_db.db", Size: 1, SHA256: spooled.SHA256}); err != nil || !reflect.DeepEqual(file, want) {
+		t.Errorf("%+v %v", file, err)
 	}
 }
 
-func TestDiscard(t *testing.T) {
+func TestDiscardRemovesTheStaging(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "old", OVS)
 	before := tree(t, d.Path())

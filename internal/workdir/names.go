@@ -10,10 +10,10 @@ import (
 // maxEncoded leaves room for a suffix below NAME_MAX (255).
 const maxEncoded = 180
 
-// EncodeName turns any name from outside (a bridge's, say) into one that is
-// safe as a file name. Names of letters, digits and ._@+- stay as they are, all
-// other bytes become %XX, and so does a leading dot or dash. Names too long for
-// a file system end in a hash of the whole; all others DecodeName turns back.
+// EncodeName returns a safe file name for a name from outside, such as a bridge's.
+// Letters, digits and ._@+- stay as they are; every other byte, and a leading dot
+// or dash, becomes %XX. A name that is too long for a file system ends in a hash of
+// the whole name. DecodeName reverses all other names.
 func EncodeName(name string) string {
 	var b strings.Builder
 	for i := 0; i < len(name); i++ {
@@ -34,8 +34,8 @@ func EncodeName(name string) string {
 	return b.String()[:maxEncoded-20] + "%~" + hex.EncodeToString(sum[:8])
 }
 
-// DecodeName is the inverse of EncodeName; ok is false for a name that
-// EncodeName did not make or had to cut.
+// DecodeName is the inverse of EncodeName. ok is false for a name that EncodeName
+// does not return, or that it shortened.
 func DecodeName(encoded string) (name string, ok bool) {
 	if encoded == "%" {
 		return "", true
@@ -57,7 +57,7 @@ func DecodeName(encoded string) (name string, ok bool) {
 		i += 2
 	}
 	name = b.String()
-	return name, EncodeName(name) == encoded // else two file names would stand for one bridge
+	return name, EncodeName(name) == encoded // one bridge has one file name only
 }
 
 func plainByte(c byte) bool {

@@ -26,7 +26,7 @@ func checkName(t *testing.T, name string) {
 	case ok && back != name:
 		t.Errorf("%q becomes %q, and that becomes %q", name, encoded, back)
 	case !ok && len(name)*3 <= maxEncoded:
-		t.Errorf("%q becomes %q, which can't be turned back", name, encoded)
+		t.Errorf("%q becomes %q, which cannot be decoded", name, encoded)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestNames(t *testing.T) {
 	if EncodeName(a) == EncodeName(b) {
 		t.Error("long names that differ become the same")
 	}
-	// What EncodeName doesn't make has no name: two files would stand for one bridge.
+	// A name that EncodeName does not return is refused: one bridge has one file name.
 	for _, foreign := range []string{"%41", "a b", "a/b", ".x", "-x", "%2d", "%4", "%zz", "", EncodeName(a), strings.Repeat("x", 200)} {
 		if name, ok := DecodeName(foreign); ok {
 			t.Errorf("%q is taken for the name %q", foreign, name)
@@ -56,7 +56,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesAsFiles writes a file for each name: all are kept apart, inside.
+// TestNamesAsFiles writes a file for each name into one folder.
 func TestNamesAsFiles(t *testing.T) {
 	d := fresh(t)
 	for _, name := range seeds {

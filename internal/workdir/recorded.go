@@ -5,27 +5,24 @@ import (
 	"strings"
 )
 
-// Names of what stands in recorded/, each the output of one command on the live
-// node, as it was. Those of a bridge stand in recorded/bridges/<bridge>/.
+// Names of files in recorded/, or in recorded/bridges/BRIDGE/, that more than
+// the table of internal/recording refers to. Each holds the output of one command
+// on the live node, and is named as the command, with dots for slashes.
 const (
 	RecordedBFD           = "bfd.show"
 	RecordedBond          = "bond.show"
 	RecordedCFM           = "cfm.show"
-	RecordedConntrack     = "dpctl.dump-conntrack"
 	RecordedDatabaseDump  = "ovsdb-client.dump"
 	RecordedDatapathFlows = "dpctl.dump-flows"
 	RecordedDatapathShow  = "dpctl.show"
-	RecordedDpifShow      = "dpif.show"
 	RecordedLACP          = "lacp.show"
 	RecordedListBridge    = "list-bridge"
-	RecordedListDatapath  = "list-datapath"
 	RecordedListInterface = "list-interface"
 	RecordedListOVS       = "list-open_vswitch"
 	RecordedListPort      = "list-port"
 	RecordedNeighbours    = "tnl.arp.show"
 	RecordedRoutes        = "ovs.route.show"
 	RecordedTunnelPorts   = "tnl.ports.show"
-	RecordedTunnels       = "ofproto.list-tunnels"
 
 	RecordedBridgeFlows = "bridge.dump-flows"
 	RecordedFDB         = "fdb.show"
@@ -37,28 +34,28 @@ const (
 	RecordedSTP         = "stp.show"
 )
 
-// SaveScript is the name in restore_flows of the script that ovs-save wrote.
+// SaveScript is the file in restore_flows that holds the script of ovs-save.
 const SaveScript = "do_restore.sh"
 
-// ListedTables are the tables of the OVS database that nodes list
-// (ovs-vsctl list TABLE), by the schema's names.
+// ListedTables lists the tables of the OVS database that are recorded as
+// ovs-vsctl list prints them, by their names in the schema.
 func ListedTables() []string {
 	return []string{"Open_vSwitch", "Bridge", "Port", "Interface", "Datapath", "Controller", "Manager", "Mirror", "QoS", "Queue",
 		"NetFlow", "sFlow", "IPFIX", "Flow_Sample_Collector_Set"}
 }
 
-// RecordedList is the name of what ovs-vsctl list printed of a table.
+// RecordedList returns the name of the recorded output of ovs-vsctl list for a table.
 func RecordedList(table string) string { return "list-" + strings.ToLower(table) }
 
-// BridgeRecorded is where one bridge's part of the live state stands.
+// BridgeRecorded returns the path of a recorded output of one bridge.
 func (d *Dir) BridgeRecorded(bridge, name string) string {
 	return d.Recorded(filepath.Join("bridges", EncodeName(bridge), name))
 }
 
-// Dump is one kind of thing that ovs-ofctl dumps and restores for a bridge.
+// Dump is a kind of bridge state that ovs-ofctl both dumps and restores.
 type Dump string
 
-// The dumps, by the end of their file names in restore_flows.
+// The kinds of dumps. Each is part of a file's name in restore_flows.
 const (
 	Flows  Dump = "flows"
 	Groups Dump = "groups"
@@ -66,13 +63,13 @@ const (
 	TLV    Dump = "tlv"
 )
 
-// DumpFile is where the best dump of a bridge stands.
+// DumpFile returns the path of the dump of a bridge that is restored.
 func (d *Dir) DumpFile(bridge string, dump Dump) string {
 	return filepath.Join(d.RestoreFlows(), EncodeName(bridge)+"."+string(dump)+".dump")
 }
 
-// OtherDump is where the dump in another OpenFlow version stands, for what the
-// best one can't say.
+// OtherDump returns the path of a bridge's dump in another OpenFlow version,
+// which supplies what the restored dump cannot express.
 func (d *Dir) OtherDump(bridge string, dump Dump, openflow string) string {
 	return d.BridgeRecorded(bridge, string(dump)+"."+openflow)
 }

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLockAcrossProcesses: one process at a time, and a killed one holds nothing.
+// TestLockAcrossProcesses checks that one process at a time holds the lock, and a
+// killed one does not.
 func TestLockAcrossProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "wd")
 	cmd := exec.Command(os.Args[0])
@@ -106,7 +107,7 @@ func TestModes(t *testing.T) {
 			t.Errorf("mode %v: %v", mode, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "chmod") == (mode&os.ModeSticky != 0) {
-			t.Errorf("mode %v: nobody should chmod /tmp: %v", mode, err)
+			t.Errorf("mode %v: the error suggests to chmod /tmp: %v", mode, err)
 		}
 		if err == nil {
 			d.Unlock()
@@ -114,8 +115,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestOwners: another user's folder, or link to one, may hold traps.
-func TestOwners(t *testing.T) {
+// TestFoldersOfOtherUsersAreRefused also checks links that other users made.
+func TestFoldersOfOtherUsersAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to give a folder away")
 	}
@@ -145,7 +146,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestSymlinkedWorkdir works as the folder it points to.
+// TestSymlinkedWorkdir checks that a link works as the folder that it points to.
 func TestSymlinkedWorkdir(t *testing.T) {
 	base := t.TempDir()
 	real, link := filepath.Join(base, "real"), filepath.Join(base, "link")
@@ -171,8 +172,8 @@ func TestSymlinkedWorkdir(t *testing.T) {
 	}
 }
 
-// TestAFakedLock: a link in place of the lock would have its target truncated.
-func TestAFakedLock(t *testing.T) {
+// TestLinkInPlaceOfTheLockIsRefused: locking would truncate the target of the link.
+func TestLinkInPlaceOfTheLockIsRefused(t *testing.T) {
 	d := fresh(t)
 	d.Unlock()
 	victim := filepath.Join(t.TempDir(), "victim")
@@ -201,7 +202,7 @@ func TestManifestThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWriteFile: on an error the old content stays, and nothing else.
+// TestWriteFile checks that an error leaves the old content and no other file.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
@@ -168,7 +167,7 @@ func replayBy(t *testing.T, folder string, rt runtime.Runtime, without ...string
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	if _, err := sos.Collect(t.Context(), wd, folder, sos.Half{OVS: true}, collect.Options{}); err != nil {
+	if _, _, err := collect.Collect(t.Context(), wd, collect.SosReport{Path: report}, collect.Options{Select: collect.Select{OVS: true}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // when the test's own context has ended

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"ovs-offline/collect"
-	"ovs-offline/collect/sos"
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -44,7 +43,7 @@ func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Nod
 func ReplayIn(ctx context.Context, report string, wd *workdir.Dir, rt runtime.Runtime, opts replica.Options) (*Node, error) {
 	n := &Node{Workdir: wd, runtime: rt}
 	var err error
-	if _, err = sos.Collect(ctx, wd, report, sos.Half{OVS: true, OVN: true}, collect.Options{}); err == nil {
+	if _, _, err = collect.Collect(ctx, wd, collect.SosReport{Path: report}, collect.Options{}); err == nil {
 		n.Report, err = replica.Start(ctx, wd, n.runtime, opts)
 	}
 	if err != nil {

@@ -1,0 +1,288 @@
+package collect
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
+)
+
+// names of the databases by kind.
+var names = map[workdir.Kind]string{workdir.OVS: ovsdb.OVS, workdir.NB: ovsdb.NB, workdir.SB: ovsdb.SB}
+
+// save writes a database file of a few records.
+func save(t *testing.T, name string, rows int) string {
+	t.Helper()
+	return saveBytes(t, []byte(database(name, rows)))
+}
+
+func saveBytes(t *testing.T, raw []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "some.file")
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func collectDatabase(ctx context.Context, wd *workdir.Dir, kind workdir.Kind, path string, force bool) (workdir.Collection, error) {
+	list, err := collections(Collect(ctx, wd, DatabaseFile{Path: path, Kind: kind}, Options{Force: force, Select: Select{Database: kind}}))
+	if err != nil {
+		return workdir.Collection{}, err
+	}
+	return list[0], nil
+}
+
+func takeDatabase(t *testing.T, wd *workdir.Dir, kind workdir.Kind, path string, force bool) workdir.Collection {
+	t.Helper()
+	c, err := collectDatabase(context.Background(), wd, kind, path, force)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestDatabaseOfEachKind(t *testing.T) {
+	wd := newWorkdir(t)
+	for kind, rel := range map[workdir.Kind]string{workdir.OVS: "db/ovs/conf.db", workdir.NB: "db/ovn_nb/ovnnb_db.db", workdir.SB: "db/ovn_sb/ovnsb_db.db"} {
+		path := save(t, names[kind], 3)
+		got := takeDatabase(t, wd, kind, path, false)
+		if read(t, filepath.Join(wd.Path(), rel)) != read(t, path) {
+			t.Errorf("%s is not what was given", rel)
+		}
+		want := workdir.File{Path: rel, Origin: path, Size: int64(len(read(t, path))), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, path))))}
+		if !reflect.DeepEqual(got.Files, []workdir.File{want}) || got.Source.Kind != "database file" || got.Source.Name != path {
+			t.Errorf("%s: %+v", kind, got)
+		}
+	}
+	m, err := wd.Manifest()
+	if err != nil || len(m.Collections) != 3 {
+		t.Errorf("%v %+v", err, m)
+	}
+}
+
+// TestWrongKind: the error names what the file is, and the command for it.
+func TestWrongKind(t *testing.T) {
+	commands := map[workdir.Kind]string{workdir.OVS: "collect-db-ovs", workdir.NB: "collect-db-ovn-nb", workdir.SB: "collect-db-ovn-sb"}
+	wd := newWorkdir(t)
+	before := tree(t, wd.Path())
+	for is, name := range names {
+		for asked := range names {
+			if is == asked {
+				continue
+			}
+			path := save(t, name, 1)
+			_, err := collectDatabase(context.Background(), wd, asked, path, false)
+			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), name) || !strings.HasSuffix(err.Error(), "use "+commands[is]) {
+				t.Errorf("%s for %s: %v", is, asked, err)
+			}
+		}
+	}
+	if _, err := collectDatabase(context.Background(), wd, workdir.OVS, save(t, "hardware_vtep", 1), false); err == nil || !strings.Contains(err.Error(), "hardware_vtep") {
+		t.Errorf("another database: %v", err)
+	}
+	if !reflect.DeepEqual(tree(t, wd.Path()), before) {
+		t.Error("something was written")
+	}
+}
+
+// TestDatabaseForms: a cluster member's, one inside gzip, a damaged one: each
+// kept as it is, with a remark where a person should know.
+func TestDatabaseForms(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	fmt.Fprint(w, database(ovsdb.SB, 3))
+	w.Close()
+	head := `{"cluster_id":"6f0a5e3a-0e0f-4c1d-8f6e-0123456789ab","local_address":"tcp:1.2.3.4:6644","name":"OVN_Southbound","prev_data":[{"name":"OVN_Southbound","version":"1.2.3","tables":{}},{}],"prev_index":1,"prev_term":1,"server_id":"6f0a5e3a-0e0f-4c1d-8f6e-0123456789ac"}`
+	cluster := strings.Replace(record(head), "OVSDB JSON", "OVSDB CLUSTER", 1)
+	for _, c := range []struct {
+		what, content, remark string
+	}{
+		{"standalone", database(ovsdb.SB, 3), ""},
+		{"gzip", packed.String(), ""},
+		{"clustered", cluster, "cluster member"},
+		{"rewritten by sos clean", strings.Replace(database(ovsdb.SB, 3), "row", "host0", 1), "damaged"},
+		{"torn", database(ovsdb.SB, 3)[:len(database(ovsdb.SB, 3))-4], "damaged"},
+	} {
+		wd := newWorkdir(t)
+		got := takeDatabase(t, wd, workdir.SB, saveBytes(t, []byte(c.content)), false)
+		if read(t, wd.Database(workdir.SB)) != c.content {
+			t.Errorf("%s: not kept as it is", c.what)
+		}
+		if said := strings.Join(got.Files[0].Remarks, "\n"); !strings.Contains(said, c.remark) || (said == "") != (c.remark == "") {
+			t.Errorf("%s: remarks %q", c.what, said)
+		}
+	}
+}
+
+// TestDatabaseFailureChangesNothing: refused or failed, the earlier one stays.
+func TestDatabaseFailureChangesNothing(t *testing.T) {
+	wd := newWorkdir(t)
+	first := save(t, ovsdb.NB, 1)
+	takeDatabase(t, wd, workdir.NB, first, false)
+	before := tree(t, wd.Path())
+	whole := database(ovsdb.NB, 5)
+	tail := saveBytes(t, []byte(strings.Repeat(`"x":["uuid","1"],`, 20)+whole[len(whole)/2:]))
+	for what, c := range map[string]struct {
+		path  string
+		force bool
+		want  error
+	}{
+		"occupied":    {save(t, ovsdb.NB, 2), false, ErrOccupied},
+		"missing":     {filepath.Join(t.TempDir(), "no"), true, os.ErrNotExist},
+		"a folder":    {t.TempDir(), true, nil},
+		"empty":       {saveBytes(t, nil), true, file.ErrEmpty},
+		"text":        {saveBytes(t, []byte("hello\n")), true, file.ErrNotDatabase},
+		"tailed":      {tail, true, file.ErrTailed},
+		"wrong kind":  {save(t, ovsdb.SB, 1), true, nil},
+		"other magic": {saveBytes(t, []byte("PK\x03\x04")), true, file.ErrNotDatabase},
+	} {
+		_, err := collectDatabase(context.Background(), wd, workdir.NB, c.path, c.force)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if what == "occupied" && (!strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), "--force")) || what != "occupied" && !strings.Contains(err.Error(), c.path) {
+			t.Errorf("%s: it doesn't say enough: %v", what, err)
+		}
+		if !reflect.DeepEqual(tree(t, wd.Path()), before) {
+			t.Errorf("%s: something has changed", what)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := collectDatabase(ctx, wd, workdir.NB, save(t, ovsdb.NB, 2), true); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if !reflect.DeepEqual(tree(t, wd.Path()), before) {
+		t.Error("cancelled: something has changed")
+	}
+	takeDatabase(t, wd, workdir.NB, save(t, ovsdb.NB, 7), true)
+	if read(t, wd.Database(workdir.NB)) != database(ovsdb.NB, 7) {
+		t.Error("--force did not replace it")
+	}
+}
+
+// TestDumpsSurviveAnotherDatabase: replacing conf.db keeps the flows and all
+// that is known of them.
+func TestDumpsSurviveAnotherDatabase(t *testing.T) {
+	wd := newWorkdir(t)
+	list, err := collectReport(wd, compute, both, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, wd.Path())
+	got := takeDatabase(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), true)
+	after := tree(t, wd.Path())
+	if after["db/ovs/conf.db"] != before["manifest.json"][:len("-rw-------")]+" "+hash([]byte(database(ovsdb.OVS, 4))) {
+		t.Error("conf.db was not replaced")
+	}
+	for _, changed := range []string{"db/ovs/conf.db", "manifest.json"} {
+		delete(before, changed)
+		delete(after, changed)
+	}
+	if !reflect.DeepEqual(before, after) {
+		t.Error("more than conf.db has changed")
+	}
+	old := list[0]
+	if !reflect.DeepEqual(got.Bridges, old.Bridges) || got.Host != old.Host || got.OVSVersion != old.OVSVersion || len(got.Files) != len(old.Files) {
+		t.Errorf("forgotten: %+v", got)
+	}
+}
+
+// TestAnotherDatabaseMakesGood: what was lost of databases is lost no more when
+// they are given by themselves, whichever collection told of it; what was lost
+// of the dumps stays. Nothing is replaced, and --force is not needed.
+func TestAnotherDatabaseMakesGood(t *testing.T) {
+	report := t.TempDir()
+	var many []string // more bridges than are taken
+	for i := range 5000 {
+		many = append(many, fmt.Sprintf("br-%d", i))
+	}
+	for name, text := range map[string]string{
+		"etc/openvswitch/conf.db":                           database(ovsdb.OVS, 9)[300:] + `["uuid","1"]`,
+		"var/lib/ovn/etc/ovnnb_db.db":                       "garbage\n",
+		"sos_commands/openvswitch/ovs-vsctl_-t_5_list-br":   "br0\n" + strings.Join(many, "\n"),
+		"sos_commands/openvswitch/ovs-ofctl_dump-flows_br0": "NXST_FLOW reply (xid=0x4):\n priority=1 actions=drop\n",
+	} {
+		path := filepath.Join(report, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wd := newWorkdir(t)
+	list, err := collectReport(wd, report, both, Options{})
+	if err != nil || len(list) != 1 || len(list[0].Lost) != 3 {
+		t.Fatalf("%+v %v", list, err)
+	}
+	lost := func() []string {
+		m, err := wd.Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Collection(workdir.OVS).Lost
+	}
+	if got := takeDatabase(t, wd, workdir.OVS, save(t, ovsdb.OVS, 4), false); len(got.Lost) != 2 || !strings.Contains(got.Lost[1], "ovnnb_db.db") {
+		t.Errorf("with an OVS database: %q", got.Lost)
+	}
+	if got := lost(); len(got) != 2 {
+		t.Errorf("in the manifest: %q", got)
+	}
+	takeDatabase(t, wd, workdir.NB, save(t, ovsdb.NB, 4), false)
+	if got := lost(); len(got) != 1 || !strings.Contains(got[0], "bridges") {
+		t.Errorf("with both: %q", got)
+	}
+}
+
+// TestFromTheWorkdirItself: the file given is the very one that is replaced.
+func TestFromTheWorkdirItself(t *testing.T) {
+	wd := newWorkdir(t)
+	takeDatabase(t, wd, workdir.SB, save(t, ovsdb.SB, 2), false)
+	takeDatabase(t, wd, workdir.SB, wd.Database(workdir.SB), true)
+	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
+		t.Error("lost")
+	}
+}
+
+// TestDatabaseFromAPipe: what a pipe brings can be read once.
+func TestDatabaseFromAPipe(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := io.WriteString(in, database(ovsdb.SB, 2)); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	wd := newWorkdir(t)
+	takeDatabase(t, wd, workdir.SB, fmt.Sprintf("/dev/fd/%d", out.Fd()), false)
+	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
+		t.Error("not what the pipe brought")
+	}
+}
+
+func TestDatabaseNothingOutsideTheWorkdir(t *testing.T) {
+	tmp, cwd := t.TempDir(), t.TempDir()
+	wd := newWorkdir(t)
+	path := save(t, ovsdb.SB, 2)
+	before := tree(t, filepath.Dir(path))
+	t.Setenv("TMPDIR", tmp)
+	t.Chdir(cwd)
+	takeDatabase(t, wd, workdir.SB, path, false)
+	if len(tree(t, tmp))+len(tree(t, cwd)) != 2 || !reflect.DeepEqual(tree(t, filepath.Dir(path)), before) {
+		t.Error("something was written outside")
+	}
+}

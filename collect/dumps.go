@@ -1,0 +1,185 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+
+	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+)
+
+// Bridge is a bridge with all its usable dumps, the newest OpenFlow version first.
+type Bridge struct {
+	Name  string
+	Dumps map[workdir.Dump][]Dump
+}
+
+// Dump is one dump and the result of reading it.
+type Dump struct {
+	recording.Output
+	Entries int
+	Lost    int  // lines that held data and cannot be used
+	Used    bool // it is restored; the other dumps supply what it lacks
+
+	first      openflow.Problem // the first of the lost lines
+	failed     bool             // an error message, or nothing, in place of the dump
+	references openflow.References
+}
+
+// bridge judges the dumps of one bridge.
+func (j judging) bridge(ctx context.Context, outputs map[recording.Subject][]recording.Output, name string) (Bridge, error) {
+	b := Bridge{Name: name, Dumps: map[workdir.Dump][]Dump{}}
+	for _, c := range recording.Dumps() {
+		var usable []Dump
+		for _, o := range outputs[recording.Subject{Command: c.Name, Bridge: name}] {
+			d, err := j.dump(ctx, o, c.Dump)
+			if err != nil {
+				return b, err
+			}
+			if !d.failed && !slices.ContainsFunc(usable, func(have Dump) bool { return have.OpenFlow == d.OpenFlow }) {
+				usable = append(usable, d)
+			}
+		}
+		if best := pick(usable); best >= 0 {
+			usable[best].Used = true
+			b.Dumps[c.Dump] = usable
+		}
+	}
+	return b, nil
+}
+
+// dump reads a dump. One without -O is OpenFlow 1.0 text, which ovs-ofctl prints by default.
+func (j judging) dump(ctx context.Context, o recording.Output, kind workdir.Dump) (Dump, error) {
+	d := Dump{Output: o}
+	if d.OpenFlow == 0 {
+		d.OpenFlow = openflow.OpenFlow10
+	}
+	f, err := os.Open(o.Spooled)
+	if err != nil {
+		return d, err
+	}
+	defer f.Close()
+	problems := 0
+	for text, problem := range entries(interrupt.Reader(ctx, f), kind) {
+		if problem == nil {
+			d.Entries++
+			if j.references {
+				d.references.Add(text)
+			}
+			continue
+		}
+		problems++
+		if !problem.Lost {
+			continue
+		}
+		if d.Lost == 0 {
+			d.first = *problem
+		}
+		d.Lost++
+	}
+	// A command that was killed before it printed its header leaves an empty file.
+	d.failed = d.Entries == 0 && (problems > 0 || o.Size == 0)
+	return d, ctx.Err()
+}
+
+// entries yields the text of each entry of a dump, or the problem of a line.
+func entries(in io.Reader, kind workdir.Dump) iter.Seq2[string, *openflow.Problem] {
+	return func(yield func(string, *openflow.Problem) bool) {
+		var list []openflow.Entry
+		var problems []openflow.Problem
+		switch kind {
+		case workdir.Flows:
+			for flow, problem := range openflow.Flows(in) {
+				if !yield(flow.Text, problem) {
+					return
+				}
+			}
+		case workdir.Groups:
+			list, problems = openflow.Groups(in)
+		case workdir.Meters:
+			list, problems = openflow.Meters(in)
+		case workdir.TLV:
+			list, problems = openflow.TLVMap(in)
+		}
+		for _, e := range list {
+			if !yield(e.Text, nil) {
+				return
+			}
+		}
+		for i := range problems {
+			if !yield("", &problems[i]) {
+				return
+			}
+		}
+	}
+}
+
+// pick returns the index of the dump to restore, -1 for an empty list: that of the
+// newest OpenFlow version that lost nothing, or else the one with most entries. A
+// dump with fewer than nine tenths of the entries of another is incomplete, even
+// if it lost nothing. The list has the newest version first.
+func pick(list []Dump) int {
+	most := -1
+	for i, d := range list {
+		if most < 0 || d.Entries > list[most].Entries {
+			most = i
+		}
+	}
+	for i, d := range list {
+		if !d.Truncated && d.Lost == 0 && 10*d.Entries >= 9*list[most].Entries {
+			return i
+		}
+	}
+	return most
+}
+
+// remarks returns what a user should know about a dump that is restored.
+func (d Dump) remarks(dump workdir.Dump) []string {
+	var remarks []string
+	if d.Truncated {
+		remarks = append(remarks, "cut by sos (--log-size): only its end was collected")
+	}
+	if d.Lost > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d lines can't be used; the first: %s", d.Lost, d.first))
+	}
+	if d.OpenFlow == openflow.OpenFlow10 && dump == workdir.Flows {
+		remarks = append(remarks, "only an OpenFlow 1.0 dump could be used: meters and OpenFlow 1.3+ actions are not in its text")
+	}
+	return remarks
+}
+
+// used returns the dump that is restored, nil for none.
+func (b Bridge) used(dump workdir.Dump) *Dump {
+	for i := range b.Dumps[dump] {
+		if b.Dumps[dump][i].Used {
+			return &b.Dumps[dump][i]
+		}
+	}
+	return nil
+}
+
+// references counts what the flows and groups of a bridge refer to, by the kind of
+// dump that defines it.
+func (b Bridge) references() map[workdir.Dump]int {
+	named := map[workdir.Dump]map[uint32]bool{workdir.Meters: {}, workdir.Groups: {}, workdir.TLV: {}}
+	for _, dump := range []workdir.Dump{workdir.Flows, workdir.Groups} {
+		for _, d := range b.Dumps[dump] {
+			for kind, ids := range map[workdir.Dump]map[uint32]bool{workdir.Meters: d.references.Meters, workdir.Groups: d.references.Groups, workdir.TLV: d.references.TLVs} {
+				for id := range ids {
+					named[kind][id] = true
+				}
+			}
+		}
+	}
+	counts := map[workdir.Dump]int{}
+	for kind, ids := range named {
+		counts[kind] = len(ids)
+	}
+	return counts
+}

@@ -1,0 +1,160 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/sosreport"
+)
+
+// Files is the source of any files and folders: sos reports, must-gathers,
+// archives of such, databases, the output of ovs-save, and loose dumps. What a
+// file is, is detected by its content.
+type Files struct {
+	Paths    []string
+	Limits   archive.Limits // of each path; the zero value stands for archive.Default
+	Progress archive.Progress
+}
+
+// Kinds returns nothing: the files may hold anything.
+func (s Files) Kinds() []workdir.Kind { return nil }
+
+// Read implements Source. A path that cannot be read is added to Found.Lost if
+// another path can.
+func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
+	r := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}}
+	var errs []error
+	for _, path := range s.Paths {
+		err := r.add(path)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == len(s.Paths) {
+		return nil, errors.Join(errs...)
+	}
+	for _, err := range errs {
+		r.found.Lost = append(r.found.Lost, err.Error())
+	}
+	if err := r.assemble(); err != nil {
+		return nil, err
+	}
+	return r.found, nil
+}
+
+// filesReader holds what was recognised so far.
+type filesReader struct {
+	Files
+	ctx     context.Context
+	spool   string
+	found   *Found
+	reports []*recording.Node
+	loose   looseNodes
+	owners  map[string]owner // of databases, by spooled file
+}
+
+// add reads one path and recognises its content.
+func (r *filesReader) add(path string) error {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	tree, err := archive.Read(r.ctx, path, r.spool, wanted, r.Limits, r.Progress)
+	if errors.Is(err, archive.ErrNotArchive) {
+		return r.notArchive(path, err)
+	}
+	if err != nil {
+		return err
+	}
+	input := Input{Path: path}
+	reports, err := sosreport.Find(r.ctx, tree, r.Limits)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	tops := map[string]bool{}
+	for _, report := range reports {
+		tops[report.Top] = true
+		report.At(inside(abs, report.Top))
+		for i := range report.Databases {
+			_, _ = report.Databases[i].Inspect(r.ctx) // the result is kept in the database
+		}
+		r.reports = append(r.reports, &report.Node)
+		input.Kinds = append(input.Kinds, fmt.Sprintf("sos report of %s (%s)", nameOr(report.Host, "an unnamed node"), report.Source.Tool))
+	}
+	kinds, err := r.addLoose(tree, abs, tops)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	input.Kinds = append(input.Kinds, kinds...)
+	for _, l := range tree.Lost {
+		if !below(l.Path, tops) {
+			r.found.Lost = append(r.found.Lost, fmt.Sprintf("%s: %s", path, l))
+		}
+	}
+	if len(input.Kinds) == 0 {
+		lost := ""
+		if len(tree.Lost) > 0 {
+			lost = "; could not be read: " + tree.Lost[0].String()
+		}
+		return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (no sos report, must-gather, database, output of ovs-save, or dump)%s", ErrNothing, path, lost)
+	}
+	r.found.Inputs = append(r.found.Inputs, input)
+	return nil
+}
+
+// notArchive returns the error of a file that holds nothing known. For the end of
+// a database whose beginning was cut off, it adds the remedy.
+func (r *filesReader) notArchive(path string, err error) error {
+	// A pipe was read, and cannot be read a second time.
+	if info, statErr := os.Stat(path); statErr == nil && info.Mode().IsRegular() {
+		db := recording.Database{File: archive.File{Spooled: path}}
+		if _, err := db.Inspect(r.ctx); errors.Is(err, file.ErrTailed) {
+			return fmt.Errorf("%w: %s: %w", ErrNothing, path, err)
+		}
+	}
+	return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (%w)", ErrNothing, path, err)
+}
+
+// below reports whether a name is in one of the folders.
+func below(name string, folders map[string]bool) bool {
+	if folders[""] {
+		return true
+	}
+	for dir := name; dir != ""; dir = dir[:max(0, strings.LastIndexByte(dir, '/'))] {
+		if folders[dir] {
+			return true
+		}
+	}
+	return false
+}
+
+// inside names a part of a source.
+func inside(source, part string) string {
+	if part == "" {
+		return source
+	}
+	return source + ":" + part
+}
+
+func nameOr(name, or string) string {
+	if name == "" {
+		return or
+	}
+	return name
+}
+
+// wanted reports whether a file of a source is kept.
+func wanted(name string, start []byte) bool {
+	return sosreport.Wanted(name, start) || identify(name, start).kind != unknownFile
+}

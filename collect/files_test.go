@@ -1,0 +1,301 @@
+package collect
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+)
+
+// database is a file of one table with one row.
+func tableDatabase(name, table, columns, row string) string {
+	return record(fmt.Sprintf(`{"name":%q,"version":"1.0.0","tables":{%q:{"columns":{%s}}}}`, name, table, columns)) +
+		record(fmt.Sprintf(`{%q:{"11111111-2222-3333-4444-555555555555":{%s}}}`, table, row))
+}
+
+const stringMap = `{"type":{"key":"string","value":"string","min":0,"max":"unlimited"}}`
+
+// zone is a database of one node of an interconnect cluster; of "" for a whole cluster.
+func zone(name, node string) string {
+	table := map[string]string{"OVN_Northbound": "NB_Global", "OVN_Southbound": "SB_Global"}[name]
+	return tableDatabase(name, table, `"options":`+stringMap, fmt.Sprintf(`"options":["map",[["name",%q]]]`, node))
+}
+
+func conf(host string) string {
+	return tableDatabase("Open_vSwitch", "Open_vSwitch", `"external_ids":`+stringMap, fmt.Sprintf(`"external_ids":["map",[["hostname",%q]]]`, host))
+}
+
+const flowText = "NXST_FLOW reply (xid=0x4):\n cookie=0x1, duration=1.2s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n"
+
+// reportFiles are the files of an sos report below its top.
+func reportFiles(host string) map[string]string {
+	top := "sosreport-" + host + "-2026-01-02-abcdefg/"
+	return map[string]string{top + "sos_commands/openvswitch/ovs-vsctl_-t_5_list-br": "br-int\n",
+		top + "sos_commands/openvswitch/ovs-ofctl_dump-flows_br-int": flowText, top + "etc/openvswitch/conf.db": conf(host)}
+}
+
+func packed(t *testing.T, files map[string]string) string {
+	t.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	w := tar.NewWriter(zip)
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[name]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[name])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, body := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func takeFiles(t *testing.T, opts Options, paths ...string) (map[string]Written, *Found, string, error) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "wd")
+	wd, err := workdir.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wd.Unlock()
+	list, found, err := Collect(context.Background(), wd, Files{Paths: paths}, opts)
+	byName := map[string]Written{}
+	for _, w := range list {
+		byName[w.Name] = w
+	}
+	return byName, found, dir, err
+}
+
+func (w Written) kinds() string {
+	var kinds []string
+	for _, c := range w.Collections {
+		kinds = append(kinds, string(c.Kind))
+	}
+	return strings.Join(kinds, " ")
+}
+
+// TestOneClusterComesTogether: reports of two nodes and a must-gather of their
+// cluster, in one folder, are two nodes with their databases.
+func TestOneClusterComesTogether(t *testing.T) {
+	store := packed(t, map[string]string{
+		"ovnk_database_store/ovnkube-node-aaaaa_nbdb": zone("OVN_Northbound", "n1"), "ovnk_database_store/ovnkube-node-aaaaa_sbdb": zone("OVN_Southbound", "n1"),
+		"ovnk_database_store/ovnkube-node-bbbbb_nbdb": zone("OVN_Northbound", "n2.example.org"), "ovnk_database_store/ovnkube-node-bbbbb_sbdb": zone("OVN_Southbound", "n2.example.org"),
+		"ovnk_database_store/ovnkube-node-ccccc_nbdb": zone("OVN_Northbound", "n3"),
+	})
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b.tar.gz": packed(t, reportFiles("n2")),
+		"mg.tar.gz": packed(t, map[string]string{"mg/quay/version": "openshift/must-gather\n4.14.1\n", "mg/quay/network_logs/ovnk_database_store.tar.gz": store})})
+	got, found, parent, err := takeFiles(t, Options{}, dir)
+	if err != nil || len(found.Lost) > 0 {
+		t.Fatal(err, found)
+	}
+	for name, kinds := range map[string]string{"n1": "ovs ovn_nb ovn_sb", "n2": "ovs ovn_nb ovn_sb", "n3": "ovn_nb"} {
+		if got[name].kinds() != kinds || got[name].Path != filepath.Join(parent, name) {
+			t.Errorf("%s: %q in %s", name, got[name].kinds(), got[name].Path)
+		}
+	}
+	for _, c := range got["n1"].Collections {
+		if want := map[workdir.Kind]string{workdir.OVS: "sos report", workdir.NB: "must-gather", workdir.SB: "must-gather"}[c.Kind]; c.Source.Kind != want {
+			t.Errorf("%s comes from %+v", c.Kind, c.Source)
+		}
+	}
+	got, _, _, err = takeFiles(t, Options{Nodes: []string{"n2"}}, dir)
+	if err != nil || len(got) != 1 || got["n2"].kinds() != "ovs ovn_nb ovn_sb" {
+		t.Errorf("--node n2: %v %v", got, err)
+	}
+	if _, _, _, err := takeFiles(t, Options{Nodes: []string{"n9"}}, dir); !errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), "n1, n2, n3") {
+		t.Errorf("--node n9: %v", err)
+	}
+}
+
+// TestTwoReportsOfOneNodeDoNotMix: they are of different times.
+func TestTwoReportsOfOneNodeDoNotMix(t *testing.T) {
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b/c.tar.gz": packed(t, reportFiles("n1"))})
+	got, _, _, err := takeFiles(t, Options{}, dir)
+	if err != nil || len(got) != 2 || got["n1"].kinds() != "ovs" || got["n1-2"].kinds() != "ovs" {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+// TestLateFailureNamesInstalledNodes: the error names the nodes that are installed already.
+func TestLateFailureNamesInstalledNodes(t *testing.T) {
+	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b.tar.gz": packed(t, reportFiles("n2"))})
+	parent := folder(t, map[string]string{"n2/db": "a file, where a folder has to be"})
+	if err := os.Chmod(parent, 0o700); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
+	wd, err := workdir.Lock(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wd.Unlock()
+	_, _, err = Collect(t.Context(), wd, Files{Paths: []string{dir}}, Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "n2: ") || !strings.HasSuffix(err.Error(), "already installed: "+filepath.Join(parent, "n1")) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestKnownByContent: files of any name, a node from all of them.
+func TestKnownByContent(t *testing.T) {
+	var zipped bytes.Buffer
+	zip := gzip.NewWriter(&zipped)
+	if _, err := zip.Write([]byte(zone("OVN_Southbound", ""))); err != nil {
+		t.Fatal(err)
+	}
+	zip.Close()
+	dir := folder(t, map[string]string{"one": conf("n1"), "two.txt": zone("OVN_Northbound", ""), "three": zipped.String(), "dump-flows_br-int.txt": flowText, "readme": "hello\n"})
+	got, found, _, err := takeFiles(t, Options{}, dir)
+	if err != nil || len(found.Lost) > 0 || len(got) != 1 || got["n1"].kinds() != "ovs ovn_nb ovn_sb" && len(got) != 1 {
+		t.Fatalf("%v %v %v", got, found, err)
+	}
+	for _, w := range got {
+		if w.kinds() != "ovs ovn_nb ovn_sb" || !slices.Equal(w.Collections[0].Bridges, []string{"br-int"}) {
+			t.Errorf("%+v", w)
+		}
+	}
+}
+
+// TestWhatCannotBeRead is named, and costs itself alone.
+func TestWhatCannotBeRead(t *testing.T) {
+	whole := packed(t, reportFiles("n1"))
+	rest := zone("OVN_Southbound", "")
+	for what, c := range map[string]struct {
+		name, body, words string
+	}{
+		"a cut archive":        {"b.tar.gz", whole[:len(whole)/2], "b.tar.gz"},
+		"an encrypted archive": {"secured-b.tar.xz.gpg", "\x8c\x0d\x04\x09\x03\x08rest", "decrypt it first"},
+		"a tailed database":    {"ovnsb_db.db", `5"],["map",[["a","b"]]]` + rest[40:60], "--all-logs"},
+	} {
+		got, found, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"a.tar.gz": whole, c.name: c.body}))
+		if err != nil || got["n1"].kinds() != "ovs" || !strings.Contains(strings.Join(found.Lost, "\n"), c.words) {
+			t.Errorf("%s beside a report: %v %+v %v", what, got, found, err)
+		}
+		_, _, wd, err := takeFiles(t, Options{}, filepath.Join(folder(t, map[string]string{c.name: c.body}), c.name))
+		if err == nil || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s alone: %v", what, err)
+		}
+		if entries, _ := os.ReadDir(wd); len(entries) > 1 {
+			t.Errorf("%s alone leaves %v", what, entries)
+		}
+	}
+	dir := folder(t, map[string]string{"a.tar.gz": whole, "a.tar.gz.sha256": strings.Repeat("0", 64) + "\n"})
+	if got, _, _, err := takeFiles(t, Options{}, filepath.Join(dir, "a.tar.gz")); err != nil || got["n1"].kinds() != "ovs" {
+		t.Errorf("beside another checksum: %v %v", got, err)
+	}
+	if _, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"x": "hello"})); !errors.Is(err, ErrNothing) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+// TestOwnerIsReadOnce: a database of gigabytes takes a minute to read.
+func TestOwnerIsReadOnce(t *testing.T) {
+	dir := folder(t, map[string]string{"conf.db": conf("n1")})
+	r := &filesReader{ctx: t.Context()}
+	db := recording.Database{File: archive.File{Spooled: filepath.Join(dir, "conf.db")}}
+	for range 2 {
+		if owner := r.owner(&db); owner.host != "n1" {
+			t.Errorf("%+v", owner)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSavedByHand: ovs-save's script gives bridges and versions, is kept for
+// its TLV maps, and is never run.
+func TestSavedByHand(t *testing.T) {
+	canary := filepath.Join(t.TempDir(), "run")
+	script := "touch " + canary + "\novs-ofctl -O OpenFlow14 add-tlv-map br0 '{class=0x102,type=0x80,len=4}->tun_metadata0'\n" +
+		"ovs-ofctl -O OpenFlow14 --bundle replace-flows br0 \"/tmp/x/br0.flows.dump\"\n" +
+		"ovs-ofctl -O OpenFlow13 add-flows br1 - << EOF\npriority=1 actions=drop\nEOF\n"
+	got, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"restore.sh": script, "br0.flows.dump": "priority=7 actions=drop\n"}))
+	if err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	versions := map[string]string{}
+	for _, w := range got {
+		for _, f := range w.Collections[0].Files {
+			versions[f.Path] = f.OpenFlow
+		}
+		raw, err := os.ReadFile(filepath.Join(w.Path, "restore_flows", "br1.flows.dump"))
+		if err != nil || string(raw) != "priority=1 actions=drop\n" {
+			t.Errorf("%q %v", raw, err)
+		}
+	}
+	for path, version := range map[string]string{"restore_flows/br0.flows.dump": "OpenFlow14", "restore_flows/br1.flows.dump": "OpenFlow13", "restore_flows/do_restore.sh": ""} {
+		if got, there := versions[path]; !there || got != version {
+			t.Errorf("%s: %q of %v", path, got, versions)
+		}
+	}
+	if _, err := os.Stat(canary); err == nil {
+		t.Error("the script was run")
+	}
+}
+
+func TestBridgeOfAName(t *testing.T) {
+	for name, want := range map[string]string{
+		"dump-flows_br-int.txt": "br-int", "ovs-ofctl_-O_OpenFlow13_dump-flows_br-ex": "br-ex", "br0.flows.dump": "br0",
+		"br-int/flows.txt": "br-int", "br-int-flows.txt": "br-int", "flows.txt": "", "br-int.OpenFlow14.log": "br-int",
+	} {
+		if got := bridgeOf(name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestRecordedFilesAddedByHand: files with the names of recorded commands are
+// collected, alone in a folder as in the layout of a workdir.
+func TestRecordedFilesAddedByHand(t *testing.T) {
+	const tree = "---- br0 ----\nBridge ID:\n  stp-priority  32768\n"
+	for what, files := range map[string]map[string]string{
+		"beside a dump": {"br0.flows.dump": flowText, "br0.stp.show": tree, "br0/rstp.show": tree, "dpif.show.txt": "system@ovs-system: hit:0 missed:0\n"},
+		"a workdir": {"restore_flows/br0.flows.dump": flowText, "recorded/bridges/br0/stp.show": tree, "recorded/bridges/br0/rstp.show": tree,
+			"recorded/dpif.show": "system@ovs-system: hit:0 missed:0\n"},
+	} {
+		got, found, _, err := takeFiles(t, Options{}, folder(t, files))
+		if err != nil || len(got) != 1 || !slices.Contains(found.Inputs[0].Kinds, "3 recorded outputs") {
+			t.Fatalf("%s: %v %+v %v", what, got, found, err)
+		}
+		for _, w := range got {
+			for _, path := range []string{"recorded/bridges/br0/stp.show", "recorded/bridges/br0/rstp.show", "recorded/dpif.show", "restore_flows/br0.flows.dump"} {
+				if !slices.ContainsFunc(w.Collections[0].Files, func(f workdir.File) bool { return f.Path == path }) {
+					t.Errorf("%s: no %s in %+v", what, path, w.Collections[0].Files)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package collect
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+)
+
+// fileKind is what a single file outside a sos report is.
+type fileKind int
+
+const (
+	unknownFile       fileKind = iota
+	databaseFile               // a database, or the rest of one
+	saveScript                 // the script of ovs-save
+	dumpFile                   // a dump, known by its text or its name
+	mustGatherDump             // a flow dump, known by the name that must-gather gives it
+	mustGatherVersion          // the file with the must-gather's version
+	recordedFile               // another recorded output, known by its name
+)
+
+// identity is what a file is, and which node and bridge its name gives.
+type identity struct {
+	kind     fileKind
+	command  recording.Name // of a dump or recorded output
+	openflow openflow.Version
+	node     string
+	bridge   string // as the file's name spells it; "" where it is not known
+}
+
+var (
+	// mustGatherName is how must-gathers name flow dumps: NODE, an optional pod, the
+	// command and the bridge. Every dash of the command and bridge is an underscore.
+	mustGatherName = regexp.MustCompile(`^([^_]+)(?:_[^_]+)?_ovs_ofctl_dump_flows_(.+)$`)
+	// databaseName matches the names of databases, for files without the beginning.
+	databaseName = regexp.MustCompile(`(?:\.db|[ns]bdb)(?:\.gz)?$`)
+	// ovsDatabaseName matches names that only databases of OVS and OVN have.
+	ovsDatabaseName = regexp.MustCompile(`(?:conf\.db|ovn[ns]b(?:_db)?\.db|_[ns]bdb)(?:\.gz)?$`)
+	// savedDump matches the dumps of ovs-save and of a workdir.
+	savedDump = regexp.MustCompile(`\.(flows|groups|meters|tlv)\.dump$`)
+)
+
+// identify returns what a file is: by its content, and by its name where the
+// content is not enough (an error message in place of a dump, the rest of a
+// database, the output of ovs-appctl).
+func identify(name string, start []byte) identity {
+	base := path.Base(name)
+	kind, v := openflow.Identify(start)
+	version := openflow.ParseVersion(v)
+	if m := mustGatherName.FindStringSubmatch(base); m != nil {
+		id := identity{kind: mustGatherDump, command: recording.Flows, node: m[1], bridge: strings.ReplaceAll(m[2], "_", "-")}
+		if kind == openflow.KindFlows {
+			id.openflow = version
+		}
+		return id
+	}
+	saved := savedDump.FindStringSubmatch(base)
+	if saved != nil && version == 0 {
+		version = openflow.OpenFlow14 // ovs-save dumps in that version
+	}
+	switch {
+	case bytes.HasPrefix(start, []byte("OVSDB ")):
+		return identity{kind: databaseFile}
+	case len(start) == 0 && ovsDatabaseName.MatchString(base), databaseName.MatchString(base) && isRows(start):
+		return identity{kind: databaseFile}
+	case base == "version" && bytes.Contains(start, []byte("must-gather")) && len(start) < 512:
+		return identity{kind: mustGatherVersion}
+	case openflow.IsSaveScript(start):
+		return identity{kind: saveScript}
+	case kind != "":
+		return identity{kind: dumpFile, command: recording.Name(kind), openflow: version, bridge: bridgeOf(name)}
+	case saved != nil:
+		return identity{kind: dumpFile, command: commandOf(workdir.Dump(saved[1])).Name, openflow: version, bridge: bridgeOf(name)}
+	}
+	if c, bridge, ok := recording.ByFile(name); ok {
+		return identity{kind: recordedFile, command: c.Name, bridge: bridge}
+	}
+	return identity{}
+}
+
+// isRows reports whether a text is the rest of a database whose beginning was cut off.
+func isRows(start []byte) bool {
+	for _, sign := range []string{`["uuid","`, `["map",[`, `["set",[`, "\nOVSDB "} {
+		if bytes.Contains(start, []byte(sign)) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	endings = regexp.MustCompile(`(?i)(?:\.(?:txt|dump|log|out|gz|xz|bz2|zst|flows?|groups?|meters?|tlv|tlv-map|save))+$`)
+	words   = regexp.MustCompile(`(?i)(?:^|[._ -])(?:ovs-ofctl|ovs_ofctl|ovs-appctl|(?:-?O[_ -]?)?OpenFlow1[0-5]|OF1[0-5]|bridge[._/-]dump-flows|dump[_-](?:flows|groups|meters|tlv-map|tlv_map)|(?:flows|groups|meters|tlv-map|tlv|show|ofctl|dump))(?:$|[._ -])`)
+)
+
+// bridgeOf returns the bridge in the name of a loose dump: the rest of the name
+// without the words of the command, or else that of its folder. "" is unknown.
+func bridgeOf(name string) string {
+	for _, part := range []string{path.Base(name), path.Base(path.Dir(name))} {
+		part = endings.ReplaceAllString(part, "")
+		for {
+			shorter := words.ReplaceAllString(part, " ")
+			if shorter == part {
+				break
+			}
+			part = shorter
+		}
+		part = strings.Trim(part, " ._-")
+		if part != "" && !strings.Contains(part, " ") {
+			return part
+		}
+	}
+	return ""
+}

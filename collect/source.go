@@ -1,0 +1,71 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+)
+
+// Source is where the data of nodes comes from: files, an sos report, a database
+// file, or a live node.
+type Source interface {
+	// Kinds returns the kinds of data that the source is certain to hold. If the
+	// workdir holds one of them already, Collect fails before it reads the source.
+	Kinds() []workdir.Kind
+	// Read reads the source once and keeps the files it needs in the folder spool.
+	Read(ctx context.Context, spool string) (*Found, error)
+}
+
+// Found is everything that a source holds.
+type Found struct {
+	Inputs []Input
+	Nodes  []Named
+	// Lost are inputs, and parts of them that belong to no node, that could not be read.
+	Lost []string
+}
+
+// Input is one of the paths that a user gave, and what it holds.
+type Input struct {
+	Path  string   `json:"path"`
+	Kinds []string `json:"kinds"` // "sos report (sos 4.8.2)", "OpenShift must-gather 4.14.1"
+}
+
+// Named is a node under a name that no other node has.
+type Named struct {
+	Name string
+	*recording.Node
+}
+
+// folder returns the path of the node's workdir below a parent.
+func (n Named) folder(parent string) string {
+	return filepath.Join(parent, workdir.EncodeName(n.Name))
+}
+
+// pick returns the nodes of those names, all nodes for no names. It fails if a
+// name is not found.
+func (f *Found) pick(names []string) ([]Named, error) {
+	if len(names) == 0 {
+		return f.Nodes, nil
+	}
+	var picked []Named
+	for _, name := range names {
+		found := false
+		for _, n := range f.Nodes {
+			if n.Name == name || !found && sameHost(n.Host, name) {
+				picked, found = append(picked, n), true
+			}
+		}
+		if !found {
+			var have []string
+			for _, n := range f.Nodes {
+				have = append(have, n.Name)
+			}
+			return nil, fmt.Errorf("%w: no node %q in the inputs; they have %s", ErrNothing, name, strings.Join(have, ", "))
+		}
+	}
+	return picked, nil
+}

@@ -1,0 +1,142 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// ErrLimit is wrapped by errors of a source that exceeds its Limits.
+var ErrLimit = errors.New("more than a source may hold")
+
+// Limits bounds what is read of one source: a few kilobytes of a hostile archive
+// can unpack to terabytes. Users set Bytes (--max-size); the others are fixed,
+// and fields for the tests. The zero value stands for Default.
+type Limits struct {
+	Bytes     int64 // unpacked, of all files
+	FileBytes int64 // of one file that is kept
+	Ratio     int64 // of bytes unpacked to bytes packed, beyond the first 128 MiB
+	Entries   int   // files, folders and links
+	Files     int   // that are kept
+	Links     int
+	Nodes     int
+}
+
+// Default returns limits far above real reports: the largest seen have some
+// hundred thousand entries and 30 GB, and pack to a tenth.
+func Default() Limits {
+	return Limits{Bytes: 100 << 30, FileBytes: 8 << 30, Ratio: 250, Entries: 1_000_000, Files: 20_000, Links: 200_000, Nodes: 1000}
+}
+
+func (l Limits) orDefault() Limits {
+	if l == (Limits{}) {
+		return Default()
+	}
+	return l
+}
+
+// CheckNodes returns an error if a source has too many nodes.
+func (l Limits) CheckNodes(n int) error { return tooMany(n, l.orDefault().Nodes, "nodes") }
+
+func tooMany(n, limit int, what string) error {
+	if n <= limit {
+		return nil
+	}
+	return fmt.Errorf("%w: over %d %s; extract it and give only the part that matters", ErrLimit, limit, what)
+}
+
+// freeBytes may be unpacked whatever their ratio to the packed bytes.
+const freeBytes = 128 << 20
+
+// Meter counts what is read of one source.
+type Meter struct {
+	limits   Limits
+	packed   func() int64 // bytes read of the packed source; nil where nothing is packed
+	unpacked atomic.Int64 // an archive in another is read by two goroutines
+	entries  int
+	kept     int
+	links    int
+}
+
+// New returns the meter of one source.
+func New(limits Limits, packed func() int64) *Meter {
+	return &Meter{limits: limits.orDefault(), packed: packed}
+}
+
+// Entry counts an entry.
+func (m *Meter) Entry() error {
+	m.entries++
+	return tooMany(m.entries, m.limits.Entries, "entries")
+}
+
+// Link counts a link: each is kept, since a file may be reached by it.
+func (m *Meter) Link() error {
+	m.links++
+	return tooMany(m.links, m.limits.Links, "links")
+}
+
+// Keep counts a file that is kept, and bounds what is read of it. size is what
+// its header says, 0 if it has none.
+func (m *Meter) Keep(name string, size int64, r io.Reader) (io.Reader, error) {
+	m.kept++
+	if err := tooMany(m.kept, m.limits.Files, "files of Open vSwitch and OVN"); err != nil {
+		return nil, err
+	}
+	if size > m.limits.FileBytes {
+		return nil, m.tooLarge(name)
+	}
+	return &file{Reader: r, meter: m, name: name, left: m.limits.FileBytes}, nil
+}
+
+func (m *Meter) tooLarge(name string) error {
+	return fmt.Errorf("%w: %q has over %d bytes", ErrLimit, name, m.limits.FileBytes)
+}
+
+// Counter counts the bytes that are read of a packed source.
+type Counter struct {
+	io.Reader
+	N int64
+}
+
+func (c *Counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.N += int64(n)
+	return n, err
+}
+
+type file struct {
+	io.Reader
+	meter *Meter
+	name  string
+	left  int64
+}
+
+func (f *file) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if f.left -= int64(n); f.left < 0 {
+		return 0, f.meter.tooLarge(f.name)
+	}
+	return n, err
+}
+
+// Unpacked returns a reader that counts what comes out of r.
+func (m *Meter) Unpacked(r io.Reader) io.Reader { return &unpacked{r, m} }
+
+type unpacked struct {
+	io.Reader
+	meter *Meter
+}
+
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	m := u.meter
+	unpacked := m.unpacked.Add(int64(n))
+	switch {
+	case unpacked > m.limits.Bytes:
+		return 0, fmt.Errorf("%w: it unpacks to over %d bytes; --max-size allows more", ErrLimit, m.limits.Bytes)
+	case m.packed != nil && m.limits.Ratio > 0 && unpacked > freeBytes && unpacked/m.limits.Ratio > m.packed():
+		return 0, fmt.Errorf("%w: it unpacks to over %d times its size; extract it and give only the part that matters", ErrLimit, m.limits.Ratio)
+	}
+	return n, err
+}

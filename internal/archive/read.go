@@ -1,0 +1,236 @@
+// Package archive reads a source (a file, a folder, an archive, an archive of
+// archives) once from its beginning to its end, and keeps the files that its
+// caller wants in a spool folder. It does not know what the files mean.
+//
+// Sources are hostile: only spooled files are written, under names that this
+// package makes, and links are kept as text.
+package archive
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"sync/atomic"
+
+	"ovs-offline/internal/logging"
+)
+
+// ErrNotArchive is wrapped where a file is neither an archive nor wanted.
+var ErrNotArchive = errors.New("not an archive")
+
+// NotArchiveError is the reason why a file is neither an archive nor wanted. It wraps ErrNotArchive.
+type NotArchiveError struct{ Reason string }
+
+func (e *NotArchiveError) Error() string { return "is " + ErrNotArchive.Error() + ": " + e.Reason }
+
+// Unwrap returns ErrNotArchive.
+func (e *NotArchiveError) Unwrap() error { return ErrNotArchive }
+
+// ErrEncrypted is wrapped where a file is encrypted.
+var ErrEncrypted = errors.New("encrypted")
+
+// Progress is called with the bytes that were read of the source, and their
+// total, 0 where it is not known. Calls do not overlap, but may come from another
+// goroutine than the caller's.
+type Progress func(read, total int64)
+
+// Wanted reports whether to keep a file, by its path in the source and its first
+// bytes, decompressed; start is nil where the file cannot be read.
+type Wanted func(name string, start []byte) bool
+
+// startSize is how many bytes of a file Wanted gets.
+const startSize = 4096
+
+// maxDepth bounds archives in archives: sos collect makes two levels, a
+// must-gather that holds its reports three.
+const maxDepth = 6
+
+// reading is one pass over a source.
+type reading struct {
+	ctx      context.Context
+	tree     *Tree
+	spool    string
+	want     Wanted
+	progress Progress
+	limits   *Meter
+	size     int64 // of the current file in its archive's header; 0 where there is none
+	total    int64 // size of the source, 0 where it is not known
+	read     atomic.Int64
+	scrap    []byte          // a buffer for what is read and not kept
+	buffers  []*bufio.Reader // one for each level of archives in archives
+}
+
+// Read reads the source and keeps the wanted files in the folder spool. A
+// truncated archive is an error, since its missing part is unknown; a truncated
+// archive inside another or in a folder is listed in Tree.Lost. The error wraps
+// ErrNotArchive, ErrEncrypted or ErrLimit where that is the reason.
+func Read(ctx context.Context, source, spool string, want Wanted, limits Limits, progress Progress) (*Tree, error) {
+	defer logging.Timed(ctx, "read source", "path", source)()
+	info, err := os.Stat(source)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{Source: source, Folder: info.IsDir(), Files: map[string]File{}, Links: map[string]string{}}
+	r := &reading{ctx: ctx, tree: t, spool: spool, want: want, progress: progress}
+	r.limits = New(limits, r.read.Load)
+	if t.Folder {
+		err = r.folder(source)
+	} else {
+		r.total = info.Size()
+		err = r.single(source)
+	}
+	t.Bytes = r.read.Load()
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// single reads a source that is one file.
+func (r *reading) single(source string) error {
+	f, err := os.Open(source)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	what, err := r.take(filepath.Base(source), "", &counter{Reader: f, reading: r}, 0)
+	r.tree.Archive = what == anArchive
+	if err == nil && what == nothing {
+		err = &NotArchiveError{"its first bytes are of no tar, xz, gzip, bzip2 or zstd file"}
+	}
+	var spool errSpool
+	switch {
+	case err == nil || r.ctx.Err() != nil || errors.As(err, &spool):
+		return err
+	case errors.Is(err, ErrLimit):
+		return fmt.Errorf("%s: %w", source, err)
+	}
+	return fmt.Errorf("%s %w", source, err)
+}
+
+// counter counts the bytes that are read of the source and reports the progress.
+type counter struct {
+	io.Reader
+	reading *reading
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	r := c.reading
+	read := r.read.Add(int64(n))
+	if r.progress != nil {
+		r.progress(read, r.total)
+	}
+	return n, err
+}
+
+// content is the result of take.
+type content int
+
+const (
+	nothing content = iota
+	aFile
+	anArchive
+)
+
+// take reads one file of the source to its end. A wanted file is kept; the
+// entries of an archive are taken below the folder below.
+func (r *reading) take(name, below string, in io.Reader, depth int) (content, error) {
+	buffered := r.buffer(in, depth)
+	start, err := buffered.Peek(startSize) // valid until more is read
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nothing, cannotRead(err)
+	}
+	how := packing(start)
+	switch {
+	case isEncrypted(name, start):
+		return nothing, fmt.Errorf("is %w: decrypt it first (gpg -o %s -d %s)", ErrEncrypted, withoutSuffix(path.Base(name)), path.Base(name))
+	case len(start) == 0 && depth == 0:
+		return nothing, &NotArchiveError{"it is empty"}
+	case how == packedNot && isTar(start):
+		return anArchive, r.archive(buffered, below, depth)
+	case how != packedNot:
+		return r.takePacked(how, name, below, buffered, depth)
+	case r.want(name, start):
+		return aFile, r.keep(name, buffered)
+	}
+	return nothing, nil
+}
+
+// buffer returns the buffer of a level of archives in archives. It is reused: an
+// archive can hold a million files.
+func (r *reading) buffer(in io.Reader, depth int) *bufio.Reader {
+	for len(r.buffers) <= depth {
+		r.buffers = append(r.buffers, bufio.NewReaderSize(nil, startSize))
+	}
+	r.buffers[depth].Reset(in)
+	return r.buffers[depth]
+}
+
+// inner takes a file of an archive or a folder. An error of that file alone is
+// noted; an error of the archive is returned.
+func (r *reading) inner(name string, in io.Reader, depth int) error {
+	if depth > maxDepth {
+		r.lose(name, errors.New("is in too many archives, one in another"))
+		return nil
+	}
+	_, err := r.take(name, name, in, depth)
+	var spool errSpool
+	if err == nil || r.ctx.Err() != nil || errors.As(err, &spool) || errors.Is(err, ErrLimit) {
+		return err
+	}
+	// Reading on shows whether only this file is damaged, or the archive.
+	if _, outer := io.Copy(io.Discard, in); outer != nil {
+		return outer
+	}
+	r.lose(name, err)
+	return nil
+}
+
+func (r *reading) lose(name string, err error) {
+	r.tree.Lost = append(r.tree.Lost, Loss{Path: name, Reason: err.Error()})
+}
+
+// keep spools one file. It replaces an earlier one of that name, as extracting would.
+func (r *reading) keep(name string, in io.Reader) error {
+	in, err := r.limits.Keep(name, r.size, in)
+	if err != nil {
+		return err
+	}
+	f, err := Spool(r.ctx, r.spool, in)
+	if err != nil {
+		return err
+	}
+	r.tree.drop(name)
+	r.tree.Files[name] = f
+	return nil
+}
+
+// keepLink notes a link. It replaces an earlier file or link of that name.
+func (r *reading) keepLink(name, target string) error {
+	if err := r.limits.Link(); err != nil {
+		return err
+	}
+	r.tree.drop(name)
+	r.tree.Links[name] = target
+	return nil
+}
+
+// discard reads in to its end, in larger pieces than io.Discard does.
+func (r *reading) discard(in io.Reader) error {
+	if r.scrap == nil {
+		r.scrap = make([]byte, 128<<10)
+	}
+	for {
+		if _, err := in.Read(r.scrap); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/mholt/archives"
+)
+
+// tarBlock is the unit of a tar archive; a block of zeros ends it.
+const tarBlock = 512
+
+func isTar(start []byte) bool {
+	return len(start) >= tarBlock && bytes.HasPrefix(start[257:], []byte("ustar"))
+}
+
+func (r *reading) packedArchive(how packed, raw io.Reader, peeked int, below string, depth int) error {
+	counted := &meter{Reader: raw}
+	in, err := r.unpack(how, counted, peeked)
+	if err != nil {
+		return cannotRead(err)
+	}
+	entries, err := r.tar(&meter{Reader: r.limits.Unpacked(in)}, below, depth)
+	in.Close() // no other goroutine reads raw from here on
+	return readError(err, counted.ended, entries)
+}
+
+func (r *reading) archive(in io.Reader, below string, depth int) error {
+	counted := &meter{Reader: in}
+	entries, err := r.tar(counted, below, depth)
+	return readError(err, counted.ended, entries)
+}
+
+// tar takes the entries of an archive, or of several in a row. It reads to the
+// end of the stream, where the checksums are that reveal damage.
+func (r *reading) tar(stream *meter, below string, depth int) (entries int, err error) {
+	for next := io.Reader(stream); next != nil && err == nil; {
+		var last int64 // where the last entry ended
+		err = archives.Tar{}.Extract(r.ctx, next, func(_ context.Context, e archives.FileInfo) error {
+			entries++
+			if err := r.limits.Entry(); err != nil {
+				return err
+			}
+			err := r.entry(e, below, depth)
+			last = stream.n
+			return err
+		})
+		if err == nil && stream.n-last < tarBlock {
+			return entries, io.ErrUnexpectedEOF // the tar package takes a cut between two entries for the end
+		}
+		if err == nil {
+			next, err = nextArchive(stream)
+		}
+	}
+	return entries, err
+}
+
+// maxPadding bounds what may follow an archive, in bytes. tar pads to 10 KiB
+// unless its options say otherwise.
+const maxPadding = 64 << 20
+
+// nextArchive reads what follows an archive: another one, since reports are
+// sometimes concatenated, or the end of the stream, where it returns nil.
+func nextArchive(stream io.Reader) (io.Reader, error) {
+	block := make([]byte, tarBlock)
+	for n := 0; ; n += tarBlock {
+		if n > maxPadding {
+			return nil, fmt.Errorf("%w: more than %d MiB of trailing data after the archive", ErrLimit, maxPadding>>20)
+		}
+		_, err := io.ReadFull(stream, block)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			// The end of the padding, or of a truncated stream: the next read shows which.
+			if _, err := stream.Read(block[:1]); errors.Is(err, io.EOF) {
+				return nil, nil
+			}
+			return nil, err
+		case err != nil:
+			return nil, err
+		case isTar(block):
+			return io.MultiReader(bytes.NewReader(block), stream), nil
+		}
+	}
+}
+
+// entry takes one entry of an archive. A name that leads out of it is skipped.
+func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
+	header, ok := e.Header.(*tar.Header)
+	if !ok {
+		return fmt.Errorf("%q: no tar header", e.NameInArchive)
+	}
+	in, err := e.Open()
+	if err != nil {
+		return err
+	}
+	name, ok := local(header.Name)
+	name = join(below, name)
+	switch {
+	case ok && header.Typeflag == tar.TypeReg:
+		outer := r.size
+		r.size = header.Size
+		err = r.inner(name, in, depth+1)
+		r.size = outer
+	case ok && header.Typeflag == tar.TypeSymlink:
+		err = r.keepLink(name, header.Linkname)
+	case ok && header.Typeflag == tar.TypeLink:
+		if target, ok := local(header.Linkname); ok && join(below, target) != name {
+			err = r.keepLink(name, relative(name, join(below, target)))
+		}
+	}
+	if err == nil && !isSparse(header) { // the tar package skips the holes of a sparse file, which may be exabytes
+		err = r.discard(in) // the rest of the entry
+	}
+	return err
+}
+
+// isSparse reports whether an entry is sparse, in the old GNU or the PAX format.
+func isSparse(header *tar.Header) bool {
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return header.Typeflag == tar.TypeGNUSparse
+}
+
+// relative returns the target of a hard link as that of a symbolic link.
+func relative(name, target string) string {
+	link, err := filepath.Rel(path.Dir(name), target)
+	if err != nil {
+		return target
+	}
+	return link
+}

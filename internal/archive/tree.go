@@ -1,0 +1,96 @@
+package archive
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// Tree is what was kept of a source. Paths are relative to the source; an
+// archive inside it is a folder of the archive's name.
+type Tree struct {
+	Source  string // the path that was given
+	Archive bool   // the source is an archive
+	Folder  bool   // the source is a folder
+	Files   map[string]File
+	Links   map[string]string // a link's path to its target, as written
+	Lost    []Loss            // parts that could not be read
+	Bytes   int64             // read of the source, each byte once
+}
+
+// Loss is a part of a source that could not be read.
+type Loss struct {
+	Path   string
+	Reason string
+}
+
+func (l Loss) String() string { return l.Path + ": " + l.Reason }
+
+func (t *Tree) drop(name string) {
+	if old, exists := t.Files[name]; exists {
+		os.Remove(old.Spooled)
+		delete(t.Files, name)
+	}
+	delete(t.Links, name)
+}
+
+// Resolve follows links from name to a file that was kept, without leaving the
+// folder root of the tree, which is also where absolute targets begin. A target
+// may have come before its link or after it.
+func (t *Tree) Resolve(root, name string) (real string, f File, ok bool) {
+	for range 40 { // as many as Linux follows
+		if f, ok := t.Files[join(root, name)]; ok {
+			return name, f, true
+		}
+		target, ok := t.Links[join(root, name)]
+		if !ok {
+			return name, File{}, false
+		}
+		if path.IsAbs(target) {
+			name = path.Clean(target)[1:]
+		} else {
+			name = path.Join(path.Dir(name), target)
+		}
+		if !filepath.IsLocal(name) {
+			return name, File{}, false
+		}
+	}
+	return name, File{}, false
+}
+
+// Names lists the kept files and links, sorted.
+func (t *Tree) Names() []string {
+	names := make([]string, 0, len(t.Files)+len(t.Links))
+	for name := range t.Files {
+		names = append(names, name)
+	}
+	for name := range t.Links {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+func join(root, name string) string {
+	if root == "" {
+		return name
+	}
+	return root + "/" + name
+}
+
+const (
+	maxName   = 4096 // bytes of a path: PATH_MAX of Linux
+	maxFolder = 255  // folders above a file
+)
+
+// local cleans a name in a source to a path below it. ok is false for a name that
+// leads out of the source or is too long for a file.
+func local(name string) (clean string, ok bool) {
+	if len(name) > maxName || strings.Count(name, "/") > maxFolder {
+		return "", false
+	}
+	clean = path.Clean(strings.TrimPrefix(name, "./"))
+	return clean, filepath.IsLocal(clean)
+}

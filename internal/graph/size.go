@@ -1,0 +1,153 @@
+package graph
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// fill assigns the ports of a box to its lanes, and computes its size.
+func (p *placedBox) fill() {
+	lanes := map[*Port]int{}
+	for _, e := range p.ends {
+		if e.port == nil {
+			continue
+		}
+		lanes[e.port] = 2
+		if e.other.layer < p.layer {
+			lanes[e.port] = 0
+		}
+	}
+	for _, port := range p.box.Ports {
+		c := &cell{port: port, h: rowHeight}
+		for _, m := range port.Members {
+			c.members = append(c.members, &cell{port: m, h: rowHeight})
+			c.h += rowHeight + rowGap
+		}
+		if len(port.Members) > 0 {
+			c.h += rowGap
+		}
+		lane, joined := lanes[port]
+		if !joined {
+			lane = 1
+		}
+		p.cells[port] = c
+		p.lanes[lane] = append(p.lanes[lane], c)
+	}
+	p.size()
+}
+
+// size computes the positions of the cells in a box, and its size.
+func (p *placedBox) size() {
+	headline := textWidth(p.box.Name) + textWidth(p.box.Note) + 5
+	if p.box.Hidden > 0 {
+		headline = max(headline, 24)
+	}
+	x, tallest := padding, 0.0
+	for lane, cells := range p.lanes {
+		if len(cells) == 0 {
+			continue
+		}
+		if x > padding {
+			x += laneGap
+		}
+		w := cellWidth(cells)
+		p.widths[lane] = w
+		columns := 1
+		if lane == 1 {
+			columns = columnsFor(cells, w)
+		}
+		width, height := flow(cells, x, headHeight, w, columns)
+		x += width
+		tallest = max(tallest, height)
+	}
+	p.w = max(x+padding, float64(headline)*charWidth+2*padding)
+	p.h = headHeight + tallest + padding
+	if tallest == 0 {
+		p.h = headHeight + 4
+	}
+	if p.box.Hidden > 0 {
+		p.h += rowHeight
+	}
+	// The headline can be wider than the lanes.
+	for _, c := range p.lanes[2] {
+		c.x = p.w - padding - p.widths[2]
+	}
+}
+
+func totalHeight(cells []*cell) (h float64) {
+	for _, c := range cells {
+		h += c.h + rowGap
+	}
+	return h
+}
+
+// columnsFor returns the number of columns that makes a box somewhat wider than tall.
+func columnsFor(cells []*cell, w float64) int {
+	const shape = 1.5
+	return max(1, int(math.Round(math.Sqrt(totalHeight(cells)*shape/w))))
+}
+
+// flow fills columns with cells from top to bottom.
+func flow(cells []*cell, x, y, w float64, columns int) (width, height float64) {
+	limit := math.Ceil(totalHeight(cells)/float64(columns)/(rowHeight+rowGap)) * (rowHeight + rowGap)
+	column, filled := 0, 0.0
+	for _, c := range cells {
+		if filled > 0 && filled+c.h > limit {
+			column, filled = column+1, 0
+		}
+		c.x, c.y, c.w = x+float64(column)*(w+columnGap), y+filled, w
+		for i, m := range c.members {
+			m.x, m.y, m.w = c.x+rowGap, c.y+rowHeight+float64(i)*(rowHeight+rowGap), w-2*rowGap
+		}
+		filled += c.h + rowGap
+		height = max(height, filled-rowGap)
+	}
+	return float64(column+1)*(w+columnGap) - columnGap, height
+}
+
+// cellWidth returns the width of the widest cell.
+func cellWidth(cells []*cell) float64 {
+	widest, names := 0, nameColumn(cells)
+	for _, c := range cells {
+		widest = max(widest, names+extraWidth(c.port))
+		for _, m := range c.members {
+			widest = max(widest, 2+min(maxName, textWidth(m.port.Name))+extraWidth(m.port))
+		}
+	}
+	return float64(widest)*charWidth + 8
+}
+
+// extraWidth returns the number of characters of a cell without the name.
+func extraWidth(p *Port) int {
+	return min(maxNote, textWidth(p.Note)) + numberWidth(p) + stateWidth(p) + 4
+}
+
+// nameColumn returns the number of characters of the longest name.
+func nameColumn(cells []*cell) int {
+	n := 0
+	for _, c := range cells {
+		n = max(n, min(maxName, textWidth(label(c.port))))
+	}
+	return n
+}
+
+func numberWidth(p *Port) int { return 6 * min(1, len(p.Number)) }
+
+func stateWidth(p *Port) int {
+	if p.State.isDown() {
+		return 6
+	}
+	return 0
+}
+
+// label returns the name of a port, and the number of ports that it represents.
+func label(p *Port) string {
+	if p.Count > 0 {
+		return p.Name + " \u00d7" + strconv.Itoa(p.Count)
+	}
+	return p.Name
+}
+
+func textWidth(s string) int { return runewidth.StringWidth(s) }

@@ -1,0 +1,78 @@
+package ovsdb
+
+import rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+// Change is one operation of a transaction.
+type Change struct{ op rfc.Operation }
+
+// Columns are new values of columns: string, int, bool, []string,
+// map[string]string, Ref, []Ref, or nil for the empty set.
+type Columns map[string]any
+
+// Ref refers to a row by its UUID, or by the name that Insert gave it.
+type Ref struct {
+	UUID string
+	Name string
+}
+
+// Update sets columns of one row.
+func Update(table, uuid string, columns Columns) Change {
+	return Change{rfc.Operation{Op: "update", Table: table, Where: where(uuid), Row: row(columns)}}
+}
+
+// Await waits until a column of a row has a value. The transaction fails when it
+// does not within so many milliseconds.
+func Await(table, uuid, column string, value any, milliseconds int) Change {
+	return Change{rfc.Operation{Op: "wait", Table: table, Where: where(uuid), Columns: []string{column},
+		Until: "==", Rows: []rfc.Row{{column: notation(value)}}, Timeout: &milliseconds}}
+}
+
+// Insert adds a row. Other operations of the transaction refer to it by name.
+func Insert(table, name string, columns Columns) Change {
+	return Change{rfc.Operation{Op: "insert", Table: table, UUIDName: name, Row: row(columns)}}
+}
+
+func where(uuid string) []rfc.Condition {
+	return []rfc.Condition{rfc.NewCondition("_uuid", rfc.ConditionEqual, rfc.UUID{GoUUID: uuid})}
+}
+
+func row(columns Columns) rfc.Row {
+	out := rfc.Row{}
+	for name, value := range columns {
+		out[name] = notation(value)
+	}
+	return out
+}
+
+// notation returns a value in the notation of RFC 7047, 5.1.
+func notation(value any) any {
+	switch v := value.(type) {
+	case nil:
+		return setOf[string](nil)
+	case []string:
+		return setOf(v)
+	case []Ref:
+		return setOf(v)
+	case map[string]string:
+		m := rfc.OvsMap{GoMap: map[any]any{}}
+		for k, s := range v {
+			m.GoMap[k] = s
+		}
+		return m
+	case Ref:
+		if v.Name != "" {
+			return rfc.UUID{GoUUID: v.Name}
+		}
+		return rfc.UUID{GoUUID: v.UUID}
+	default:
+		return v
+	}
+}
+
+func setOf[T any](elements []T) rfc.OvsSet {
+	set := rfc.OvsSet{GoSet: make([]any, 0, len(elements))}
+	for _, e := range elements {
+		set.GoSet = append(set.GoSet, notation(e))
+	}
+	return set
+}

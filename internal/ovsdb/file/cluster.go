@@ -1,0 +1,147 @@
+package file
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+)
+
+// clusterHeader is the first record of a cluster member's file, and
+// clusterRecord any later one (ovsdb(5), "Clustered Format" and "Joining a
+// Cluster"). PrevData and Data are [schema, transaction].
+type clusterHeader struct {
+	ServerID        string            `json:"server_id"`
+	Name            string            `json:"name"`
+	RemoteAddresses []string          `json:"remote_addresses"`
+	PrevIndex       int64             `json:"prev_index"`
+	PrevData        []json.RawMessage `json:"prev_data"`
+}
+
+type clusterRecord struct {
+	Index       int64             `json:"index"`
+	CommitIndex int64             `json:"commit_index"`
+	Data        []json.RawMessage `json:"data"`
+}
+
+// raftLog converts a cluster member's log to the transactions that its server
+// had applied, by Raft's rules (Ongaro, "Consensus: Bridging Theory and
+// Practice", 2014):
+//
+//   - An entry whose index is already taken replaces that entry and all later
+//     ones (3.5, AppendEntries step 3; raft_apply_record() in ovsdb/raft.c).
+//   - Only committed entries are applied (3.5, 3.6.3). ovsdb-server appends a
+//     commit_index record each time that index moves (raft_update_commit_index()
+//     in ovsdb/raft.c), so the last one shows what its clients saw. A snapshot is
+//     committed.
+//   - An entry with a schema begins an empty database of that schema, and its
+//     transaction is the whole content (ovsdb(5)).
+//
+// `ovsdb-tool cluster-to-standalone` (3.1) follows none of the three: it writes
+// every transaction and the first schema only. After a schema conversion, whose
+// transaction is marked as a difference, it even cancels columns out against
+// themselves.
+type raftLog struct {
+	out         *output
+	next        int64      // the index after the last entry's
+	committed   int64      // the greatest index known to be committed
+	uncommitted []logEntry // entries after committed, in order of index
+	overwritten int
+	missing     int // entries that the file lacks, by a gap in the indexes
+}
+
+// logEntry is a log entry that may still be taken back.
+type logEntry struct {
+	index  int64
+	offset int64 // the end of the output before it
+}
+
+// begin writes the snapshot of the first record.
+func (l *raftLog) begin(head clusterHeader) error {
+	l.committed, l.next = head.PrevIndex, head.PrevIndex+1
+	if err := l.out.addSchema(head.PrevData[0]); err != nil {
+		return err
+	}
+	return l.addData(head.PrevData[1])
+}
+
+// add adds one later record. The error for text that is not a record of a
+// cluster's log is an errNotRecord.
+func (l *raftLog) add(body []byte) (*clusterRecord, error) {
+	var r clusterRecord
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, errNotRecord{err}
+	}
+	if r.CommitIndex > l.committed {
+		l.committed = r.CommitIndex
+		for len(l.uncommitted) > 0 && l.uncommitted[0].index <= l.committed {
+			l.uncommitted = l.uncommitted[1:]
+		}
+	}
+	if r.Index == 0 {
+		return &r, nil
+	}
+	return &r, l.addEntry(&r)
+}
+
+func (l *raftLog) addEntry(r *clusterRecord) error {
+	if r.Index <= l.committed && r.Index < l.next {
+		return errNotRecord{fmt.Errorf("it rewrites entry %d, which was committed", r.Index)}
+	}
+	if len(r.Data) != 0 && len(r.Data) != 2 {
+		return errNotRecord{fmt.Errorf("entry %d has %d parts of data, not 2", r.Index, len(r.Data))}
+	}
+	if r.Index < l.next {
+		if err := l.takeBack(r.Index); err != nil {
+			return err
+		}
+	} else {
+		l.missing += int(r.Index - l.next)
+	}
+	l.next = r.Index + 1
+	if r.Index > l.committed {
+		l.uncommitted = append(l.uncommitted, logEntry{r.Index, l.out.offset})
+	}
+	if len(r.Data) == 0 {
+		return nil // a change of servers or timers
+	}
+	if !isNull(r.Data[0]) {
+		if err := l.out.addSchema(r.Data[0]); err != nil {
+			return err
+		}
+	}
+	return l.addData(r.Data[1])
+}
+
+// takeBack removes the entries from index on.
+func (l *raftLog) takeBack(index int64) error {
+	i := sort.Search(len(l.uncommitted), func(i int) bool { return l.uncommitted[i].index >= index })
+	if i == len(l.uncommitted) {
+		return nil
+	}
+	l.overwritten += len(l.uncommitted) - i
+	offset := l.uncommitted[i].offset
+	l.uncommitted = l.uncommitted[:i]
+	return l.out.cut(offset)
+}
+
+// finish removes the entries that were never committed and returns their number.
+func (l *raftLog) finish() (int, error) {
+	if len(l.uncommitted) == 0 {
+		return 0, nil
+	}
+	return len(l.uncommitted), l.out.cut(l.uncommitted[0].offset)
+}
+
+func (l *raftLog) addData(transaction json.RawMessage) error {
+	if isNull(transaction) {
+		return nil
+	}
+	return l.out.add(transaction)
+}
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// errNotRecord is the reason to leave a record out.
+type errNotRecord struct{ reason error }
+
+func (e errNotRecord) Error() string { return e.reason.Error() }

@@ -1,0 +1,75 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"ovs-offline/internal/ovsdb"
+)
+
+// Content is the content of a database file in memory. It lacks ephemeral columns
+// (statistics, link states), which no file holds.
+type Content struct {
+	Info   Info
+	tables map[string]map[string]columns
+}
+
+// Read reads some tables of the database file src, or all where none is named.
+// It mends the file as Standalone does, with the same remarks, and needs room for
+// a copy beside src.
+func Read(ctx context.Context, src string, tables ...string) (*Content, []string, error) {
+	out, err := newOutput(src)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer out.discard(false)
+	info, remarks, err := convert(ctx, src, out)
+	if err != nil {
+		return nil, remarks, err
+	}
+	db, _, err := load(ctx, out, nil, tables...)
+	if err != nil {
+		return nil, remarks, fmt.Errorf("%s: %w", src, err)
+	}
+	return &Content{Info: info, tables: db.tables}, remarks, nil
+}
+
+// Rows returns the rows of a table in order of their UUIDs.
+func (c *Content) Rows(table string) []ovsdb.Row {
+	rows := make([]ovsdb.Row, 0, len(c.tables[table]))
+	for _, uuid := range slices.Sorted(maps.Keys(c.tables[table])) {
+		rows = append(rows, ovsdb.ParseRow(uuid, c.tables[table][uuid]))
+	}
+	return rows
+}
+
+// load applies the records of a standalone file, and returns the offset behind
+// its schema. Only the named tables are loaded; all where none is named. Changes
+// of rows that a lost record inserted are left out (see rebuild).
+func load(ctx context.Context, out *output, lost map[string]int64, tables ...string) (db *database, end int64, err error) {
+	if err := out.flush(); err != nil {
+		return nil, 0, err
+	}
+	section := io.NewSectionReader(out.file, 0, out.offset)
+	scan := newScanner(section)
+	if _, err := scan.skip(); err != nil {
+		return nil, 0, err
+	}
+	schema, err := scan.next()
+	if err != nil {
+		return nil, 0, err
+	}
+	end = int64(len(schema.header)) + schema.size
+	if db, err = newDatabase(schema.body); err != nil {
+		return nil, 0, fmt.Errorf("%w: record 1: %w", ErrSchema, err)
+	}
+	db.lost = lost
+	if len(tables) > 0 {
+		maps.DeleteFunc(db.tables, func(name string, _ map[string]columns) bool { return !slices.Contains(tables, name) })
+		scan.file, scan.want = section, func(key string) bool { return key == isDiff || db.tables[key] != nil }
+	}
+	return db, end, db.applyAll(ctx, scan)
+}

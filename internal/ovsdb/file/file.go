@@ -1,0 +1,96 @@
+// Package file reads, mends and converts OVSDB database files. A collected file
+// may have been copied while a server wrote it, rewritten by `sos clean`, cut to
+// its end, or written by the member of a cluster. The package identifies it, and
+// writes a standalone file from it that ovsdb-server serves completely. Remarks
+// name what could not be kept.
+//
+// A database file (ovsdb(5)) is a series of records. Each is a header line
+//
+//	OVSDB <JSON|CLUSTER> <length> <sha1>
+//
+// and length bytes of JSON. ovsdb-server stops at the first record that it cannot
+// read and serves the records before it as if they were all (ovsdb/log.c and
+// ovsdb/file.c of Open vSwitch), so every record of a written file has to be right.
+package file
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Form is one of the two forms of a database file.
+type Form string
+
+// The forms (ovsdb(5)).
+const (
+	FormStandalone Form = "standalone"
+	FormClustered  Form = "clustered"
+)
+
+// Info describes a database file.
+type Info struct {
+	Name    string // of the database, from its schema: "Open_vSwitch"
+	Version string // of the schema that the data now has
+	Form    Form
+	Gzip    bool     // the records were inside a gzip stream
+	Records int      // header lines found, the schema's included
+	Damaged int      // number of damaged places
+	Damage  []string // the first of them, each a sentence with record and offset
+}
+
+// Errors for errors.Is. The errors that wrap them name the next step.
+var (
+	ErrEmpty       = errors.New("empty file")
+	ErrNotDatabase = errors.New("not an OVSDB database")
+	ErrTailed      = errors.New("the beginning of the database is missing")
+	ErrJoinOnly    = errors.New("cluster member that never joined: it holds no data")
+	ErrSchema      = errors.New("unreadable schema record")
+)
+
+// Inspect reads a database file to its end, through gzip, and checks the length
+// and sum of each record. It holds no more than the longest damaged record in
+// memory. The error of a file that cannot be served at all wraps one of the
+// errors above; damage that Standalone mends or leaves out is in Info.
+func Inspect(ctx context.Context, r io.Reader) (Info, error) {
+	src, err := newSource(ctx, r)
+	if err != nil {
+		return Info{}, err
+	}
+	defer src.close()
+	if src.info.Form == FormStandalone {
+		src.scan.sink = discard{ctx}
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return src.info, err
+		}
+		rec, err := src.next()
+		if err == io.EOF {
+			return src.info, nil
+		}
+		if err != nil {
+			return src.info, err
+		}
+		// An entry can convert the database to another schema (ovsdb(5),
+		// "Clustered Format"). That is rare, so search the text before parsing it.
+		if src.info.Form == FormClustered && rec.number > 1 && rec.mentionsSchema() {
+			var entry clusterRecord
+			if json.Unmarshal(rec.body, &entry) == nil {
+				src.noteSchema(entry.Data)
+			}
+		}
+	}
+}
+
+// maxDamage bounds Info.Damage: in an anonymised file every record is changed.
+const maxDamage = 8
+
+func (i *Info) damage(format string, args ...any) {
+	i.Damaged++
+	if len(i.Damage) < maxDamage {
+		i.Damage = append(i.Damage, fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,155 @@
+package file
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// span is a part of a file, in bytes.
+type span struct{ offset, length int64 }
+
+func readSpan(file io.ReaderAt, s span) ([]byte, error) {
+	text := make([]byte, s.length)
+	_, err := io.ReadFull(io.NewSectionReader(file, s.offset, s.length), text)
+	return text, err
+}
+
+// member is the value of a member of a JSON object.
+type member struct {
+	value  span
+	second span // in an array: the second element, where it is an object or array
+}
+
+// memberFinder finds members of a JSON object that is written to it in pieces.
+// It records where their values are in the file and keeps no text, because one
+// record may hold a database of gigabytes.
+type memberFinder struct {
+	want    func(key string) bool
+	found   map[string]*member // by key; the last one of equal keys
+	matches int                // number of members that want accepted
+
+	offset  int64 // of the next byte
+	depth   int
+	quoted  bool
+	escaped bool
+	key     []byte
+	inKey   bool
+	inValue bool    // of a member of the object itself
+	current *member // whose value is being read, nil for one that is not wanted
+	element int     // of the array that is the current value
+	begin   int64   // of that element
+}
+
+func newMemberFinder(offset int64, want func(key string) bool) *memberFinder {
+	return &memberFinder{want: want, found: map[string]*member{}, offset: offset}
+}
+
+// maxKey is longer than the name of any table; the rest of a longer key is not kept.
+const maxKey = 200
+
+// Write follows the structure of the next piece of the text.
+func (f *memberFinder) Write(p []byte) (int, error) {
+	for i := 0; i < len(p); i++ {
+		if f.quoted {
+			i = f.readString(p, i)
+			continue
+		}
+		switch position := f.offset + int64(i); p[i] {
+		case '"':
+			f.quoted = true
+			if f.depth == 1 && !f.inValue {
+				f.inKey, f.key = true, f.key[:0]
+			}
+		case ':':
+			if f.depth == 1 && !f.inValue {
+				f.beginValue(position + 1)
+			}
+		case ',':
+			if f.depth == 1 {
+				f.endValue(position)
+			} else if f.depth == 2 {
+				f.element++
+			}
+		case '{', '[':
+			if f.depth++; f.depth == 3 {
+				f.begin = position
+			}
+		case '}', ']':
+			if f.depth--; f.depth == 0 {
+				f.endValue(position)
+			} else if f.depth == 2 && f.current != nil && f.element == 1 {
+				f.current.second = span{f.begin, position + 1 - f.begin}
+			}
+		}
+	}
+	f.offset += int64(len(p))
+	return len(p), nil
+}
+
+// readString reads a string from p[i] on, and returns the index of the last byte
+// that it read.
+func (f *memberFinder) readString(p []byte, i int) int {
+	start := i
+	for ; i < len(p); i++ {
+		switch c := p[i]; {
+		case f.escaped:
+			f.escaped = false
+		case c == '\\':
+			f.escaped = true
+		case c == '"':
+			f.keepKey(p[start:i])
+			f.quoted, f.inKey = false, false
+			return i
+		}
+	}
+	f.keepKey(p[start:])
+	return i
+}
+
+func (f *memberFinder) keepKey(text []byte) {
+	if f.inKey {
+		f.key = append(f.key, text[:min(len(text), maxKey-len(f.key))]...)
+	}
+}
+
+func (f *memberFinder) beginValue(position int64) {
+	f.inValue, f.element = true, 0
+	if key := string(f.key); f.want(key) {
+		f.matches++
+		f.current = &member{value: span{offset: position}}
+		f.found[key] = f.current
+	}
+}
+
+func (f *memberFinder) endValue(position int64) {
+	if f.current != nil {
+		f.current.value.length = position - f.current.value.offset
+	}
+	f.inValue, f.current = false, nil
+}
+
+// maxMembers bounds the text that object returns, in bytes: the rows of a
+// thousand chassis are a megabyte.
+const maxMembers = 64 << 20
+
+// object returns a JSON object of the members that were found.
+func (f *memberFinder) object(file io.ReaderAt) ([]byte, error) {
+	var text bytes.Buffer
+	text.WriteByte('{')
+	for key, m := range f.found {
+		if int64(text.Len())+m.value.length > maxMembers {
+			return nil, fmt.Errorf("its wanted tables are larger than %d MiB", maxMembers>>20)
+		}
+		value, err := readSpan(file, m.value)
+		if err != nil {
+			return nil, err
+		}
+		if text.Len() > 1 {
+			text.WriteByte(',')
+		}
+		fmt.Fprintf(&text, `"%s":%s`, key, value)
+	}
+	text.WriteByte('}')
+	return text.Bytes(), nil
+}

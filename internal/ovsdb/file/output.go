@@ -1,0 +1,146 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// output is a standalone file being written. It can be cut back to an earlier
+// offset, and begun again with a new schema: the earlier text is kept because the
+// new schema may itself be taken back.
+type output struct {
+	file    *os.File
+	buf     *bufio.Writer
+	offset  int64
+	schemas []int64 // offsets of the schema records; the file begins at the last one
+}
+
+// newOutput creates a file with a temporary name beside dst, for its owner only.
+func newOutput(dst string) (*output, error) {
+	file, err := os.CreateTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", dst, err)
+	}
+	return &output{file: file, buf: bufio.NewWriterSize(file, 1<<16)}, nil
+}
+
+// addSchema writes a schema record, which drops all earlier records.
+func (o *output) addSchema(schema []byte) error {
+	o.schemas = append(o.schemas, o.offset)
+	return o.add(schema)
+}
+
+// add writes one record. It ends the text with the newline that ovsdb(5) requires.
+func (o *output) add(body []byte) error {
+	body, newline := bytes.TrimSuffix(body, []byte("\n")), []byte("\n")
+	return o.write(formatHeader("JSON", body, newline), body, newline)
+}
+
+// addFrom writes a record whose text is part of another file.
+func (o *output) addFrom(file io.ReaderAt, at span) error {
+	text := func() io.Reader {
+		return io.MultiReader(io.NewSectionReader(file, at.offset, at.length), bytes.NewReader([]byte("\n")))
+	}
+	sum := sha1.New()
+	n, err := io.Copy(sum, text())
+	if err == nil && n != at.length+1 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.write(fmt.Appendf(nil, "OVSDB JSON %d %x\n", n, sum.Sum(nil))); err != nil {
+		return err
+	}
+	_, err = io.Copy(o, text())
+	return err
+}
+
+// Write writes a piece of a record.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.buf.Write(p)
+	o.offset += int64(n)
+	if err != nil {
+		err = fmt.Errorf("writing %s: %w", o.file.Name(), err)
+	}
+	return n, err
+}
+
+func (o *output) write(parts ...[]byte) error {
+	for _, part := range parts {
+		if _, err := o.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *output) flush() error {
+	if err := o.buf.Flush(); err != nil {
+		return fmt.Errorf("writing %s: %w", o.file.Name(), err)
+	}
+	return nil
+}
+
+func (o *output) position() int64 { return o.offset }
+
+// cut drops everything from offset on.
+func (o *output) cut(offset int64) error {
+	if err := o.flush(); err != nil {
+		return err
+	}
+	if err := o.file.Truncate(offset); err != nil {
+		return err
+	}
+	for len(o.schemas) > 0 && o.schemas[len(o.schemas)-1] >= offset {
+		o.schemas = o.schemas[:len(o.schemas)-1]
+	}
+	o.offset = offset
+	_, err := o.file.Seek(offset, io.SeekStart)
+	return err
+}
+
+// dropEarlier moves the last schema and the records behind it to the front of the
+// file, and returns by how many bytes.
+func (o *output) dropEarlier() (int64, error) {
+	if err := o.flush(); err != nil {
+		return 0, err
+	}
+	from := o.schemas[len(o.schemas)-1]
+	if from == 0 {
+		return 0, nil
+	}
+	// Reader and writer both move forward in one file, the writer always behind.
+	size := o.offset - from
+	if _, err := io.Copy(io.NewOffsetWriter(o.file, 0), io.NewSectionReader(o.file, from, size)); err != nil {
+		return 0, err
+	}
+	o.schemas = []int64{0}
+	return from, o.cut(size)
+}
+
+// install gives the file its name. It does not sync it: a working copy is of no
+// use after a power cut, when no daemon runs.
+func (o *output) install(dst string) error {
+	err := o.buf.Flush()
+	if err == nil {
+		err = os.Rename(o.file.Name(), dst)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", dst, err)
+	}
+	return nil
+}
+
+// discard closes the file, and removes it unless it was installed.
+func (o *output) discard(installed bool) {
+	o.file.Close()
+	if !installed {
+		os.Remove(o.file.Name())
+	}
+}

@@ -1,0 +1,243 @@
+package file
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// rebuild replaces the transactions in out by a single one with their result. It
+// is for databases that lost a record in the middle. Later transactions build on
+// the lost one, and ovsdb-server (3.1) stops for good, without an error for its
+// clients, at a transaction that
+//
+//   - deletes a row that does not exist,
+//   - leaves a strong reference to a row that does not exist,
+//   - leaves two rows with the same key in an index, or more rows in a table
+//     than its maximum.
+//
+// So the rows are added up here without these checks, and then made consistent:
+// rows and references that break a rule are removed, and a remark counts them. The
+// lost changes stay lost. So does a row that the lost record named and that no
+// earlier record inserted: later changes of it would make a row of few columns.
+// lost gives those rows, with the offset in out at which the lost record would be.
+func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string, error) {
+	db, end, err := load(ctx, out, lost)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.reconcile(ctx); err != nil {
+		return nil, err
+	}
+	if err := out.cut(end); err != nil {
+		return nil, err
+	}
+	out.schemas = []int64{0}
+	if err := db.write(out); err != nil {
+		return nil, err
+	}
+	return append([]string{"because a record in the middle is lost, the database is served as the sum of the others; " +
+		"what changed in the lost one is missing"}, db.remarks()...), nil
+}
+
+// write writes all rows as one record, or nothing where there are none.
+func (db *database) write(out *output) error {
+	content := map[string]map[string]columns{}
+	for name, rows := range db.tables {
+		if len(rows) > 0 {
+			content[name] = rows
+		}
+	}
+	if len(content) == 0 {
+		return nil
+	}
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(content); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotDatabase, err)
+	}
+	return out.add(body.Bytes())
+}
+
+// remarks counts what reconcile removed.
+func (db *database) remarks() (remarks []string) {
+	for _, reason := range slices.Sorted(maps.Keys(db.removed)) {
+		remarks = append(remarks, fmt.Sprintf("%s left out of table %s", count(db.removed[reason], "row", "rows"), reason))
+	}
+	for _, column := range slices.Sorted(maps.Keys(db.cut)) {
+		remarks = append(remarks, fmt.Sprintf("%s to lost rows removed from %s",
+			count(db.cut[column], "reference", "references"), column))
+	}
+	return remarks
+}
+
+// reconcile removes rows and references that ovsdb-server refuses, until none is left.
+func (db *database) reconcile(ctx context.Context) error {
+	var pending []rowID
+	for table, rows := range db.tables {
+		for uuid := range rows {
+			pending = append(pending, rowID{table, uuid})
+		}
+	}
+	var referrers map[string][]rowID // by the UUID of the row that they refer to
+	referring := func(removed []rowID) (rows []rowID) {
+		if len(removed) > 0 && referrers == nil {
+			referrers = db.referrers()
+		}
+		for _, id := range removed {
+			rows = append(rows, referrers[id.uuid]...)
+		}
+		return rows
+	}
+	const rounds = 100 // removing a reference can make two rows equal: real databases take two rounds
+	for range rounds {
+		for len(pending) > 0 {
+			removed, err := db.resolveAll(ctx, pending)
+			if err != nil {
+				return err
+			}
+			pending = referring(removed)
+		}
+		var removed []rowID
+		for _, table := range slices.Sorted(maps.Keys(db.tables)) {
+			removed = append(removed, db.removeExcess(table)...)
+		}
+		if len(removed) == 0 {
+			return nil
+		}
+		pending = referring(removed)
+	}
+	return fmt.Errorf("%w: what is left after a lost record cannot be made consistent; collect it again", ErrNotDatabase)
+}
+
+// referrers returns the rows that refer to each row.
+func (db *database) referrers() map[string][]rowID {
+	found := map[string][]rowID{}
+	for table, rows := range db.tables {
+		for column, schema := range db.schema[table].Columns {
+			if !schema.Type.refers() {
+				continue
+			}
+			for uuid, row := range rows {
+				for _, e := range parseElements(row[column], schema.Type.isMap()) {
+					for _, atom := range []string{e.key, e.value} {
+						if target, ok := parseUUID(atom); ok {
+							found[target] = append(found[target], rowID{table, uuid})
+						}
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// resolveAll removes references to missing rows from some rows, and removes and
+// returns the rows that require one.
+func (db *database) resolveAll(ctx context.Context, rows []rowID) (removed []rowID, err error) {
+	for _, id := range rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if r := db.tables[id.table][id.uuid]; r != nil && !db.resolve(id.table, r) {
+			db.remove(id, "without a row that it needs")
+			removed = append(removed, id)
+		}
+	}
+	return removed, nil
+}
+
+// resolve removes the references to missing rows from a row. It reports whether
+// the schema allows the row without them.
+func (db *database) resolve(table string, r columns) bool {
+	for column, schema := range db.schema[table].Columns {
+		kind := schema.Type
+		if !kind.refers() {
+			continue
+		}
+		elements := parseElements(r[column], kind.isMap())
+		valid := slices.DeleteFunc(slices.Clone(elements), func(e element) bool {
+			return !db.resolves(kind.Key, e.key) || kind.isMap() && !db.resolves(kind.Value, e.value)
+		})
+		if kind.required() && len(valid) == 0 {
+			return false
+		}
+		if len(valid) < len(elements) {
+			db.cut[table+"."+column] += len(elements) - len(valid)
+			r[column] = composeElements(valid, kind.isMap())
+		}
+	}
+	return true
+}
+
+// resolves reports whether an atom is no reference, or refers to a row that exists.
+func (db *database) resolves(kind baseType, atom string) bool {
+	table, known := db.tables[kind.RefTable]
+	if !known {
+		return true
+	}
+	uuid, ok := parseUUID(atom)
+	return ok && table[uuid] != nil
+}
+
+// parseUUID reads a UUID in the notation of RFC 7047, 5.1.
+func parseUUID(atom string) (uuid string, ok bool) {
+	var pair []string
+	if json.Unmarshal([]byte(atom), &pair) != nil || len(pair) != 2 {
+		return "", false
+	}
+	return pair[1], true
+}
+
+func (db *database) remove(id rowID, reason string) {
+	delete(db.tables[id.table], id.uuid)
+	db.removed[id.table+": "+reason]++
+}
+
+// removeExcess removes rows with the key of another row, and rows beyond the
+// maximum of the table. It keeps the rows with the most columns. It returns the
+// removed rows.
+func (db *database) removeExcess(table string) (removed []rowID) {
+	rows, schema := db.tables[table], db.schema[table]
+	remove := func(uuid, reason string) {
+		db.remove(rowID{table, uuid}, reason)
+		removed = append(removed, rowID{table, uuid})
+	}
+	uuids := slices.SortedFunc(maps.Keys(rows), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(rows[b]), len(rows[a])), strings.Compare(a, b))
+	})
+	for _, index := range schema.Indexes {
+		seen := map[string]bool{}
+		for _, uuid := range uuids {
+			row, exists := rows[uuid]
+			if !exists {
+				continue
+			}
+			var key []string
+			for _, column := range index {
+				key = append(key, string(row[column]))
+			}
+			if joined := strings.Join(key, "\n"); seen[joined] {
+				remove(uuid, "with the key of another row")
+			} else {
+				seen[joined] = true
+			}
+		}
+	}
+	left := 0
+	for _, uuid := range uuids {
+		if _, exists := rows[uuid]; !exists {
+			continue
+		}
+		if left++; schema.MaxRows > 0 && left > schema.MaxRows {
+			remove(uuid, "beyond the table's maximum")
+		}
+	}
+	return removed
+}

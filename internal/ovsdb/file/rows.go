@@ -1,0 +1,287 @@
+package file
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+)
+
+// isDiff is the member of a transaction that marks its columns as differences
+// (ovsdb(5)).
+const isDiff = "_is_diff"
+
+// The parts of a schema (RFC 7047, 3.2) by which ovsdb-server refuses rows. The
+// types of libovsdb do not fit: they lack maxRows, and a malformed schema makes
+// their parser panic.
+type (
+	tableSchema struct {
+		Columns map[string]columnSchema `json:"columns"`
+		MaxRows int                     `json:"maxRows"`
+		Indexes [][]string              `json:"indexes"`
+	}
+	columnSchema struct {
+		Type      columnType `json:"type"`
+		Ephemeral bool       `json:"ephemeral"`
+	}
+	columnType struct {
+		Key   baseType `json:"key"`
+		Value baseType `json:"value"`
+		Min   *int     `json:"min"`
+		Max   any      `json:"max"` // a number or "unlimited"
+	}
+	baseType struct {
+		Type     string `json:"type"`
+		RefTable string `json:"refTable"`
+	}
+)
+
+// UnmarshalJSON also reads the short form, the name of an atomic type.
+func (t *columnType) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		return json.Unmarshal(text, &t.Key.Type)
+	}
+	type long columnType
+	return json.Unmarshal(text, (*long)(t))
+}
+
+// UnmarshalJSON also reads the short form, the name of an atomic type.
+func (t *baseType) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		return json.Unmarshal(text, &t.Type)
+	}
+	type long baseType
+	return json.Unmarshal(text, (*long)(t))
+}
+
+func (t columnType) isMap() bool    { return t.Value.Type != "" }
+func (t columnType) required() bool { return t.Min == nil || *t.Min > 0 }
+func (t columnType) refers() bool   { return t.Key.RefTable != "" || t.Value.RefTable != "" }
+
+// several reports whether a column can hold more than one element. Only then is a
+// difference one of elements (ovsdb_datum_apply_diff() in lib/ovsdb-data.c).
+func (t columnType) several() bool {
+	limit, isNumber := t.Max.(float64)
+	return limit > 1 || !isNumber && t.Max == "unlimited"
+}
+
+// database is the content of a database, with its columns as JSON text.
+type database struct {
+	schema    map[string]tableSchema
+	tables    map[string]map[string]columns // by name and UUID
+	lost      map[string]int64              // rows that a lost record named, with its offset
+	forgotten map[string]bool               // the rows of lost that a later record changed
+	removed   map[string]int                // number of rows removed, by "table: reason"
+	cut       map[string]int                // number of references removed, by "table.column"
+	sets      map[rowID]map[string]*elementList
+}
+
+// rowID identifies a row.
+type rowID struct{ table, uuid string }
+
+// columns are the columns of a row in the notation of RFC 7047, 5.1.
+type columns = map[string]json.RawMessage
+
+func newDatabase(schema []byte) (*database, error) {
+	var s struct {
+		Tables map[string]tableSchema `json:"tables"`
+	}
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, err
+	}
+	db := &database{
+		schema:    s.Tables,
+		tables:    map[string]map[string]columns{},
+		forgotten: map[string]bool{},
+		removed:   map[string]int{},
+		cut:       map[string]int{},
+		sets:      map[rowID]map[string]*elementList{},
+	}
+	for name := range s.Tables {
+		db.tables[name] = map[string]columns{}
+	}
+	return db, nil
+}
+
+// applyAll applies the remaining records of a file.
+func (db *database) applyAll(ctx context.Context, scan *scanner) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := scan.next()
+		if err == io.EOF {
+			db.composeSets()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		db.apply(r.body, r.offset)
+	}
+}
+
+// apply applies one transaction record (ovsdb(5), "Standalone Format"). Since OVS
+// 2.15, records are marked with "_is_diff" and give columns as differences.
+func (db *database) apply(body []byte, offset int64) {
+	var transaction map[string]transactionMember
+	if json.Unmarshal(body, &transaction) != nil {
+		return
+	}
+	differs := transaction[isDiff].isTrue
+	for name, m := range transaction {
+		table, known := db.tables[name]
+		if !known {
+			continue
+		}
+		for uuid, change := range m.rows {
+			lostAt, lost := db.lost[uuid]
+			switch old := table[uuid]; {
+			case change == nil:
+				delete(table, uuid)
+				delete(db.sets, rowID{name, uuid})
+			case old == nil && lost && offset >= lostAt:
+				if !db.forgotten[uuid] {
+					db.forgotten[uuid] = true
+					db.removed[name+": changed later, but inserted in a lost record"]++
+				}
+			case old == nil:
+				table[uuid] = change
+			default:
+				db.modify(rowID{name, uuid}, old, change, differs)
+			}
+		}
+	}
+}
+
+// transactionMember is the changed rows of a table, or a property of the
+// transaction such as "_is_diff".
+type transactionMember struct {
+	rows   map[string]columns
+	isTrue bool
+}
+
+// UnmarshalJSON reads any value: one without rows changes nothing.
+func (m *transactionMember) UnmarshalJSON(text []byte) error {
+	m.isTrue = string(text) == "true"
+	if text[0] == '{' && json.Unmarshal(text, &m.rows) != nil {
+		m.rows = nil
+	}
+	return nil
+}
+
+func (db *database) modify(id rowID, old, change columns, differs bool) {
+	for column, value := range change {
+		kind := db.schema[id.table].Columns[column].Type
+		if differs && kind.several() {
+			db.set(id, column, old[column], kind.isMap()).apply(value)
+			continue
+		}
+		old[column] = value
+		delete(db.sets[id], column)
+	}
+}
+
+// set returns the elements of a column, which are parsed when it first changes: a
+// bridge may get a thousand ports one after the other.
+func (db *database) set(id rowID, column string, text json.RawMessage, isMap bool) *elementList {
+	if db.sets[id] == nil {
+		db.sets[id] = map[string]*elementList{}
+	}
+	if db.sets[id][column] == nil {
+		db.sets[id][column] = newElementList(text, isMap)
+	}
+	return db.sets[id][column]
+}
+
+// composeSets writes the columns whose elements were parsed.
+func (db *database) composeSets() {
+	for id, sets := range db.sets {
+		for column, list := range sets {
+			db.tables[id.table][id.uuid][column] = list.text()
+		}
+	}
+	clear(db.sets)
+}
+
+// element is an element of a set, or a pair of a map.
+type element struct{ key, value string }
+
+// parseElements returns the elements of a <value> (RFC 7047, 5.1). A missing
+// value has none.
+func parseElements(text json.RawMessage, isMap bool) []element {
+	var tag string
+	var members []json.RawMessage
+	parts := []json.RawMessage{}
+	if json.Unmarshal(text, &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[0], &tag) != nil ||
+		tag == "uuid" || json.Unmarshal(parts[1], &members) != nil {
+		if len(text) == 0 {
+			return nil
+		}
+		return []element{{key: string(text)}}
+	}
+	found := make([]element, 0, len(members))
+	for _, m := range members {
+		var pair []json.RawMessage
+		if !isMap {
+			found = append(found, element{key: string(m)})
+		} else if json.Unmarshal(m, &pair) == nil && len(pair) == 2 {
+			found = append(found, element{string(pair[0]), string(pair[1])})
+		}
+	}
+	return found
+}
+
+// composeElements is the opposite of parseElements.
+func composeElements(elements []element, isMap bool) json.RawMessage {
+	texts := make([]string, len(elements))
+	for i, e := range elements {
+		texts[i] = e.key
+		if isMap {
+			texts[i] = "[" + e.key + "," + e.value + "]"
+		}
+	}
+	tag := "set"
+	if isMap {
+		tag = "map"
+	}
+	return json.RawMessage(`["` + tag + `",[` + strings.Join(texts, ",") + `]]`)
+}
+
+// elementList is the elements of a set or map in their order.
+type elementList struct {
+	list  []element
+	index map[string]int // in list, by key, of the elements that are not removed
+	isMap bool
+}
+
+func newElementList(text json.RawMessage, isMap bool) *elementList {
+	l := &elementList{list: parseElements(text, isMap), isMap: isMap, index: map[string]int{}}
+	for i, e := range l.list {
+		l.index[e.key] = i
+	}
+	return l
+}
+
+// apply applies a difference: an element in both is removed, a new one is added,
+// and a key with another value gets that value.
+func (l *elementList) apply(diff json.RawMessage) {
+	for _, d := range parseElements(diff, l.isMap) {
+		i, found := l.index[d.key]
+		switch {
+		case !found:
+			l.index[d.key] = len(l.list)
+			l.list = append(l.list, d)
+		case l.list[i].value == d.value:
+			l.list[i].key = "" // no JSON text is empty
+			delete(l.index, d.key)
+		default:
+			l.list[i].value = d.value
+		}
+	}
+}
+
+func (l *elementList) text() json.RawMessage {
+	return composeElements(slices.DeleteFunc(slices.Clone(l.list), func(e element) bool { return e.key == "" }), l.isMap)
+}

@@ -1,0 +1,64 @@
+package file
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// SchemaHead is the head of a database schema (RFC 7047, 3.2).
+type SchemaHead struct {
+	Name     string `json:"name"`    // of the database: "Open_vSwitch"
+	Version  string `json:"version"` // "8.3.1"; "" where the schema gives none
+	Checksum string `json:"cksum"`   // "3682332033 23608"; "" where the schema gives none
+}
+
+// ErrNoSchema is wrapped where an installed schema cannot be read.
+var ErrNoSchema = errors.New("the installed schema")
+
+// ReadSchemaHead reads the head of a schema file of this host, as
+// `ovsdb-tool schema-name`, `schema-version` and `schema-cksum` print it. The
+// error wraps ErrNoSchema.
+func ReadSchemaHead(path string) (SchemaHead, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return SchemaHead{}, fmt.Errorf("%w: %w", ErrNoSchema, err)
+	}
+	head, err := parseSchemaHead(text)
+	if err != nil {
+		return SchemaHead{}, fmt.Errorf("%w %s: %w", ErrNoSchema, path, err)
+	}
+	return head, nil
+}
+
+// AskSchemaHead reads name and version of a schema where only ovsdb-tool sees
+// it, as in a container's image. The error wraps ErrNoSchema.
+func AskSchemaHead(ctx context.Context, tool Tool, path string) (head SchemaHead, err error) {
+	for _, question := range []struct {
+		command string
+		answer  *string
+	}{{"schema-name", &head.Name}, {"schema-version", &head.Version}} {
+		printed, err := tool(ctx, "ovsdb-tool", question.command, path)
+		if err != nil {
+			return SchemaHead{}, fmt.Errorf("%w %s: %w", ErrNoSchema, path, err)
+		}
+		*question.answer = strings.TrimSpace(string(printed))
+	}
+	return head, nil
+}
+
+// parseSchemaHead reads the head of a schema's text.
+func parseSchemaHead(text []byte) (SchemaHead, error) {
+	var schema struct {
+		SchemaHead
+		Tables map[string]json.RawMessage `json:"tables"`
+	}
+	err := json.Unmarshal(text, &schema)
+	if err == nil && schema.Tables == nil {
+		err = errors.New("it is not a schema: it has no tables")
+	}
+	return schema.SchemaHead, err
+}

@@ -1,0 +1,226 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+)
+
+// source is a database file being read: its records in order, and what they have
+// shown so far. Its first record is parsed when it is opened.
+type source struct {
+	info   Info
+	scan   *scanner
+	before int64         // bytes before the first record
+	first  *record       // until next has returned it
+	head   clusterHeader // of a clustered file
+	packed *unpacked     // of a gzip'd file
+}
+
+// newSource opens a database file and identifies it by its first record.
+func newSource(ctx context.Context, r io.Reader) (*source, error) {
+	s := &source{}
+	if err := s.open(ctx, r); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) open(ctx context.Context, r io.Reader) error {
+	in := bufio.NewReaderSize(r, 1<<16)
+	start, err := in.Peek(512)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("reading the database: %w", err)
+	}
+	if bytes.HasPrefix(start, []byte{0x1f, 0x8b}) {
+		if s.packed, err = unpack(ctx, in, folderOf(r)); err != nil {
+			return err
+		}
+		s.info.Gzip = true
+		r, in = s.packed.file, bufio.NewReaderSize(s.packed.file, 1<<16)
+		start, _ = in.Peek(512)
+	}
+	if len(start) == 0 {
+		return fmt.Errorf("%w: collect it again", ErrEmpty)
+	}
+	s.scan = newScanner(in)
+	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		if stat, err := file.Stat(); err == nil {
+			s.scan.maxSize = stat.Size()
+			if stat.Mode().IsRegular() {
+				s.scan.file, _ = r.(randomAccess)
+			}
+		}
+	}
+	if s.before, err = s.scan.skip(); err != nil {
+		return fmt.Errorf("reading the database: %w", err)
+	}
+	if s.scan.ahead == nil {
+		return s.unknown(start)
+	}
+	if s.first, err = s.scan.next(); err != nil {
+		return fmt.Errorf("reading the database: %w", err)
+	}
+	if s.before > 0 {
+		s.info.damage("%d bytes before the first record", s.before)
+	}
+	s.check(s.first)
+	return s.identify()
+}
+
+// close closes the unpacked copy of a gzip'd file.
+func (s *source) close() {
+	if s.packed != nil {
+		s.packed.file.Close()
+	}
+}
+
+// unknown returns the error for a file without any record that starts so.
+func (s *source) unknown(start []byte) error {
+	for _, row := range []string{`["uuid","`, `["map",[`, `["set",[`} {
+		if bytes.Contains(start, []byte(row)) {
+			return errTailed("it starts inside a record, and no other follows")
+		}
+	}
+	inside := ""
+	if s.info.Gzip {
+		inside = ", inside gzip"
+	}
+	return fmt.Errorf("%w: it is %s%s", ErrNotDatabase, describeStart(start), inside)
+}
+
+// errTailed returns the error for a file without its first record. `sos report`
+// keeps only the end of files above its size limit.
+func errTailed(reason string) error {
+	return fmt.Errorf("%w (%s), and with it the schema: no server can serve it; "+
+		"collect again with `sos report --all-logs`, or use `ovsdb-client backup`", ErrTailed, reason)
+}
+
+// identify reads name, version and form from the first record.
+func (s *source) identify() error {
+	if !json.Valid(s.first.body) {
+		return fmt.Errorf("%w: record 1 is not valid JSON; collect the database again, without `sos clean`", ErrSchema)
+	}
+	if s.first.magic == "CLUSTER" {
+		s.info.Form = FormClustered
+		return s.identifyCluster()
+	}
+	s.info.Form = FormStandalone
+	return s.readSchema(s.first.body)
+}
+
+// identifyCluster reads the first record of a cluster member.
+func (s *source) identifyCluster() error {
+	if err := json.Unmarshal(s.first.body, &s.head); err != nil {
+		return fmt.Errorf("%w: record 1: %w; collect the database again", ErrSchema, err)
+	}
+	s.info.Name = s.head.Name
+	switch {
+	case s.head.RemoteAddresses != nil:
+		return fmt.Errorf("%w (made by `ovsdb-tool join-cluster`); collect %s from another member of its cluster",
+			ErrJoinOnly, s.head.Name)
+	case s.head.ServerID == "":
+		return errTailed("record 1 is not the first record of a cluster member")
+	case len(s.head.PrevData) != 2:
+		return fmt.Errorf("%w: no snapshot in record 1; collect %s from another member of its cluster",
+			ErrJoinOnly, s.head.Name)
+	}
+	return s.readSchema(s.head.PrevData[0])
+}
+
+// readSchema reads name and version of the first schema.
+func (s *source) readSchema(text []byte) error {
+	schema, err := parseSchemaHead(text)
+	if err != nil {
+		return errTailed("record 1 is not a schema")
+	}
+	s.info.Name, s.info.Version = schema.Name, schema.Version
+	return nil
+}
+
+// noteSchema reads the version from a cluster entry that changes the schema.
+func (s *source) noteSchema(data []json.RawMessage) {
+	if len(data) != 2 {
+		return
+	}
+	if schema, err := parseSchemaHead(data[0]); err == nil {
+		s.info.Version = schema.Version
+	}
+}
+
+// magic returns the first word of the header lines of the file's form.
+func (s *source) magic() string {
+	if s.info.Form == FormClustered {
+		return "CLUSTER"
+	}
+	return "JSON"
+}
+
+// next returns the records in order, the first one included, and io.EOF at the end.
+func (s *source) next() (*record, error) {
+	if r := s.first; r != nil {
+		s.first = nil
+		return r, nil
+	}
+	r, err := s.scan.next()
+	switch {
+	case err == io.EOF:
+		if s.packed != nil && s.packed.broken != nil {
+			s.info.damage("the gzip stream is cut off or broken at its end: %v", s.packed.broken)
+		}
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("reading record %d: %w", s.scan.number, err)
+	}
+	s.check(r)
+	return r, nil
+}
+
+// check counts a record and notes its damage.
+func (s *source) check(r *record) {
+	s.info.Records++
+	where := fmt.Sprintf("record %d at offset %d", r.number, r.offset)
+	switch {
+	case r.stray() > 0:
+		s.info.damage("%s: followed by %d bytes that belong to no record", where, r.stray())
+	case r.intact:
+	case r.last && r.size < r.length && !json.Valid(r.body):
+		s.info.damage("%s: cut off after %d of %d bytes", where, r.size, r.length)
+	case r.size != r.length:
+		s.info.damage("%s: %d bytes, but its header says %d", where, r.size, r.length)
+	default:
+		s.info.damage("%s: its text does not have the SHA-1 sum of its header", where)
+	}
+}
+
+// describeStart describes a file by its first bytes.
+func describeStart(start []byte) string {
+	for _, format := range []struct{ magic, name string }{
+		{"\x1f\x8b", "gzip data: unpack it once more"},
+		{"\xfd7zXZ\x00", "xz data: unpack it with `xz -d` first"},
+		{"BZh", "bzip2 data: unpack it with `bunzip2` first"},
+		{"\x28\xb5\x2f\xfd", "zstd data: unpack it with `zstd -d` first"},
+		{"PK\x03\x04", "a zip archive: unpack it first"},
+		{"\x7fELF", "a program"},
+		{"OVSDB ", "cut inside the first header line: collect it again"},
+	} {
+		if bytes.HasPrefix(start, []byte(format.magic)) {
+			return format.name
+		}
+	}
+	if len(start) > 262 && bytes.Equal(start[257:262], []byte("ustar")) {
+		return "a tar archive: unpack it first"
+	}
+	start = bytes.TrimSpace(start[:min(len(start), 48)])
+	if bytes.ContainsFunc(start, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0xfffd }) {
+		return fmt.Sprintf("binary data that starts with % x", start[:min(len(start), 8)])
+	}
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	return "text that starts with " + strconv.Quote(string(line))
+}

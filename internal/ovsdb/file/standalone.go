@@ -1,0 +1,279 @@
+package file
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+)
+
+// Standalone reads the database file src, of either form and possibly gzip'd,
+// and writes dst: a standalone file that ovsdb-server serves to its last record.
+// An undamaged standalone file is copied byte for byte. dst is replaced as a
+// whole or not at all, and only its owner can read it. src is not changed.
+//
+// What an anonymiser changed inside records is kept, with lengths and sums
+// corrected; text that was cut off or destroyed is left out. The remarks describe
+// both. Info is what Inspect returns for src.
+//
+// Memory use is small for an undamaged file, and that of the longest damaged
+// record otherwise: two to three times its length where it is a cluster's
+// snapshot. A gzip'd file is unpacked beside src. Only when a record in the middle
+// was lost does the whole database have to fit into memory (see rebuild).
+func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
+	var info Info
+	var remarks []string
+	err := writeFile(dst, func(out *output) (err error) {
+		info, remarks, err = convert(ctx, src, out)
+		return err
+	})
+	return info, remarks, err
+}
+
+// writeFile writes the database file dst: as a whole, or not at all where write
+// fails.
+func writeFile(dst string, write func(out *output) error) error {
+	out, err := newOutput(dst)
+	if err != nil {
+		return err
+	}
+	if err = write(out); err == nil {
+		err = out.install(dst)
+	}
+	out.discard(err == nil)
+	return err
+}
+
+// convert writes the standalone form of src to out.
+func convert(ctx context.Context, src string, out *output) (Info, []string, error) {
+	in, err := os.Open(src)
+	if err != nil {
+		return Info{}, nil, fmt.Errorf("opening the database: %w", err)
+	}
+	defer in.Close()
+	from, err := newSource(ctx, in)
+	if err != nil {
+		return Info{}, nil, fmt.Errorf("%s: %w", src, err)
+	}
+	defer from.close()
+	if from.info.Form == FormStandalone {
+		from.scan.sink = out
+	}
+	remarks, err := convertRecords(ctx, from, out)
+	if err != nil {
+		return from.info, remarks, fmt.Errorf("%s: %w", src, err)
+	}
+	return from.info, remarks, nil
+}
+
+// convertRecords writes the records of a source to out.
+func convertRecords(ctx context.Context, from *source, out *output) ([]string, error) {
+	c := converter{from: from, out: out, stray: from.before}
+	err := c.run(ctx)
+	return c.remarks(), err
+}
+
+// converter writes the records of a source to an output, and counts what it
+// mends and leaves out.
+type converter struct {
+	from *source
+	out  *output
+	log  *raftLog // of a clustered source
+
+	mended       int              // records whose length or sum was corrected
+	uuids        int              // UUIDs that were restored
+	dropped      int              // records left out
+	drops        []string         // the first of them, each with the reason
+	torn         string           // remark about a last record that was cut off
+	stray        int64            // bytes that belong to no record
+	lost         bool             // something before the current record was left out
+	inconsistent bool             // a record was written after a loss
+	lostRows     map[string]int64 // rows named in records left out, with the output's offset there
+	rowKey       *regexp.Regexp   // matches the names of rows; nil until a record is left out
+	unapplied    int              // cluster entries that were never committed
+	rebuilt      []string         // what rebuild left out
+}
+
+func (c *converter) run(ctx context.Context) error {
+	if c.from.info.Form == FormClustered {
+		c.log = &raftLog{out: c.out}
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := c.from.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.convert(r); err != nil {
+			return err
+		}
+	}
+	if err := c.finish(); err != nil || !c.inconsistent {
+		return err
+	}
+	var err error
+	c.rebuilt, err = rebuild(ctx, c.out, c.lostRows)
+	return err
+}
+
+// convert writes one record, mended where needed, or notes why it is left out.
+func (c *converter) convert(r *record) error {
+	body := r.body
+	if !r.intact {
+		var reason string
+		if body, reason = c.mend(r); reason != "" {
+			c.drop(r, reason)
+			return nil
+		}
+	}
+	if err := c.write(r, body); err != nil {
+		var refused errNotRecord
+		if errors.As(err, &refused) {
+			c.drop(r, refused.Error())
+			return nil
+		}
+		return err
+	}
+	if c.lost {
+		c.inconsistent = true
+	}
+	if r.stray() > 0 {
+		c.stray += r.stray()
+		c.lost = true
+	}
+	return nil
+}
+
+// write writes a record whose text is correct.
+func (c *converter) write(r *record, body []byte) error {
+	if r.copied {
+		return nil
+	}
+	if r.magic != c.from.magic() {
+		return errNotRecord{fmt.Errorf("a %s record in a %s database", r.magic, c.from.info.Form)}
+	}
+	if c.log != nil {
+		return c.writeEntry(r, body)
+	}
+	if r.number == 1 {
+		c.out.schemas = []int64{0}
+	}
+	if r.intact {
+		return c.out.write(r.header, body)
+	}
+	return c.out.add(body)
+}
+
+// writeEntry writes a record of a cluster member.
+func (c *converter) writeEntry(r *record, body []byte) error {
+	if r.number > 1 {
+		entry, err := c.log.add(body)
+		if entry != nil {
+			c.from.noteSchema(entry.Data)
+		}
+		if c.log.missing > 0 {
+			c.inconsistent = true
+		}
+		return err
+	}
+	head := c.from.head
+	c.from.head = clusterHeader{} // it may hold most of the database
+	if !r.intact {
+		head = clusterHeader{}
+		if err := json.Unmarshal(body, &head); err != nil {
+			return errNotRecord{err}
+		}
+	}
+	if err := c.log.begin(head); err != nil || r.snapshot == nil {
+		return err
+	}
+	return c.out.addFrom(c.from.scan.file, *r.snapshot)
+}
+
+// drop notes a record that is left out.
+func (c *converter) drop(r *record, reason string) {
+	c.lost = true
+	if r.last && strings.HasPrefix(reason, cutOff) {
+		c.torn = fmt.Sprintf("record %d, the last one, is %s: left out; all records before it are served", r.number, reason)
+		return
+	}
+	if c.rowKey == nil {
+		c.lostRows, c.rowKey = map[string]int64{}, regexp.MustCompile(rowKey)
+	}
+	body, _ := mendUUIDs(r.body)
+	for _, found := range c.rowKey.FindAllSubmatch(body, -1) {
+		c.lostRows[string(found[1])] = c.out.offset
+	}
+	if c.dropped++; c.dropped <= maxDrops {
+		c.drops = append(c.drops, fmt.Sprintf("record %d (at offset %d) left out: %s", r.number, r.offset, reason))
+	}
+}
+
+// rowKey matches the name of a row in a transaction that inserts or changes it.
+const rowKey = `"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})":\{`
+
+// maxDrops bounds the number of left-out records that have a remark of their own.
+const maxDrops = 5
+
+func (c *converter) finish() error {
+	if len(c.out.schemas) == 0 {
+		return fmt.Errorf("%w: record 1; collect the database again", ErrSchema)
+	}
+	if c.log != nil {
+		var err error
+		if c.unapplied, err = c.log.finish(); err != nil {
+			return err
+		}
+	}
+	moved, err := c.out.dropEarlier()
+	for uuid := range c.lostRows {
+		c.lostRows[uuid] -= moved
+	}
+	return err
+}
+
+// remarks describes what was done to the database, in sentences.
+func (c *converter) remarks() []string {
+	var remarks []string
+	add := func(n int, one, many, text string) {
+		if n > 0 {
+			remarks = append(remarks, count(n, one, many)+" "+text)
+		}
+	}
+	add(c.mended, "record", "records", "rewritten since the server wrote them, as `sos clean` does: "+
+		"lengths and sums corrected, all of them are served")
+	add(c.uuids, "UUID", "UUIDs", "rewritten as MAC addresses are: given the form of a UUID again, "+
+		"different from the live ones but the same everywhere")
+	remarks = append(remarks, c.drops...)
+	add(c.dropped-maxDrops, "more record", "more records", "left out likewise")
+	add(int(c.stray), "byte", "bytes", "between or after records that belong to no record: left out")
+	if c.torn != "" {
+		remarks = append(remarks, c.torn)
+	}
+	if c.from.packed != nil && c.from.packed.broken != nil {
+		remarks = append(remarks, fmt.Sprintf("the gzip stream breaks off (%v): what precedes the break is served", c.from.packed.broken))
+	}
+	if c.log != nil {
+		add(c.log.overwritten, "entry", "entries", "of the cluster's log replaced by a later leader: left out")
+		add(c.log.missing, "entry", "entries", "of the cluster's log missing")
+		add(c.unapplied, "entry", "entries", "at the end of the cluster's log not committed yet, "+
+			"so the live server did not show them: left out")
+	}
+	return append(remarks, c.rebuilt...)
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		many = one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

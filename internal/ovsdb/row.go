@@ -1,0 +1,103 @@
+package ovsdb
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
+)
+
+// Row is a row of a table. Its methods return zero values for columns that the
+// row lacks.
+type Row struct {
+	UUID    string
+	columns rfc.Row
+}
+
+// ParseRow returns a row from its columns in the notation of RFC 7047, 5.1.
+// Values in another notation are left out.
+func ParseRow(uuid string, columns map[string]json.RawMessage) Row {
+	row := Row{UUID: uuid, columns: rfc.Row{}}
+	for column, text := range columns {
+		var one rfc.Row
+		if json.Unmarshal(slices.Concat([]byte(`{"v":`), text, []byte(`}`)), &one) == nil {
+			row.columns[column] = one["v"]
+		}
+	}
+	return row
+}
+
+// Columns returns the names of the columns that the row has, sorted.
+func (r Row) Columns() []string {
+	names := slices.Sorted(maps.Keys(r.columns))
+	return slices.DeleteFunc(names, func(name string) bool { return name == "_uuid" })
+}
+
+// String returns a column that holds one string, "" where it holds none.
+func (r Row) String(column string) string { return single[string](r, column) }
+
+// Bool returns a column that holds one boolean.
+func (r Row) Bool(column string) bool { return single[bool](r, column) }
+
+// Int returns a column that holds one integer; ok is false where it holds none.
+func (r Row) Int(column string) (n int, ok bool) {
+	if found := elementsOf[float64](r.columns[column]); len(found) == 1 {
+		return int(found[0]), true
+	}
+	if found := elementsOf[int](r.columns[column]); len(found) == 1 {
+		return found[0], true
+	}
+	return 0, false
+}
+
+// Strings returns a column that is a set of strings.
+func (r Row) Strings(column string) []string { return elementsOf[string](r.columns[column]) }
+
+// Bools returns a column that is a set of booleans; an optional boolean that is
+// not set is an empty set.
+func (r Row) Bools(column string) []bool { return elementsOf[bool](r.columns[column]) }
+
+// UUIDs returns a column that refers to rows.
+func (r Row) UUIDs(column string) []string {
+	var uuids []string
+	for _, id := range elementsOf[rfc.UUID](r.columns[column]) {
+		uuids = append(uuids, id.GoUUID)
+	}
+	return uuids
+}
+
+// Map returns a column that maps strings to strings.
+func (r Row) Map(column string) map[string]string {
+	out := map[string]string{}
+	if m, ok := r.columns[column].(rfc.OvsMap); ok {
+		for k, v := range m.GoMap {
+			key, _ := k.(string)
+			value, _ := v.(string)
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func single[T any](r Row, column string) (v T) {
+	if found := elementsOf[T](r.columns[column]); len(found) == 1 {
+		return found[0]
+	}
+	return v
+}
+
+// elementsOf returns the elements of one type in a set. An atom is a set of one.
+func elementsOf[T any](value any) []T {
+	set, ok := value.(rfc.OvsSet)
+	if !ok {
+		set.GoSet = []any{value}
+	}
+	var out []T
+	for _, element := range set.GoSet {
+		if v, ok := element.(T); ok {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package recording
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// Name identifies a recorded command: the command with dots for slashes. It is
+// also the name of the output's file in recorded/.
+type Name string
+
+// The commands whose output is restored, and the script of ovs-save, which is
+// read and never run.
+const (
+	Flows      Name = "dump-flows"
+	Groups     Name = "dump-groups"
+	Meters     Name = "dump-meters"
+	TLVMap     Name = "dump-tlv-map"
+	SaveScript Name = "ovs-save"
+)
+
+// Scope is what one run of a command covers.
+type Scope int
+
+// The scopes.
+const (
+	OfNode     Scope = iota
+	OfBridge         // the bridge's name follows the command line
+	OfDatapath       // the datapath's name follows; the outputs of all datapaths make one file
+)
+
+// Command is a command whose output is recorded of a node.
+type Command struct {
+	Name  Name
+	Scope Scope
+	Line  string // as it is run on the node, without the bridge or datapath
+	// Versions is how many OpenFlow versions a live node is asked for, the newest
+	// first (ovs-ofctl -O). It is 0 for a command that takes no version.
+	Versions int
+	// Dump is set for output that is restored, from restore_flows.
+	Dump workdir.Dump
+	// Sos lists how sos plugins run the command, the preferred one first. Where
+	// it is empty, the plugin openvswitch runs Line.
+	Sos []SosLine
+	// Large marks output that a live node may take long to print.
+	Large bool
+	// NotLive marks a command that a live node is not asked for.
+	NotLive bool
+	// Missing says what a replica lacks where no output was recorded, "" for nothing.
+	Missing string
+}
+
+// SosLine is a command line as an sos plugin runs it, without the bridge or datapath.
+type SosLine struct {
+	Plugin   string
+	Line     string
+	OpenFlow openflow.Version // zero for a line without -O
+}
+
+// Commands returns the table of all recorded commands. Everything that collects,
+// names or lists recorded output is driven by it.
+func Commands() []Command {
+	table := []Command{
+		{Name: TLVMap, Scope: OfBridge, Line: "ovs-ofctl dump-tlv-map", Versions: 1, Dump: workdir.TLV,
+			Missing: "placeholders replace them"},
+		{Name: Meters, Scope: OfBridge, Line: "ovs-ofctl dump-meters", Versions: 1, Dump: workdir.Meters,
+			Missing: "placeholders that never drop replace them"},
+		{Name: Groups, Scope: OfBridge, Line: "ovs-ofctl dump-groups", Versions: 1, Dump: workdir.Groups,
+			Missing: "placeholders without buckets replace them"},
+		// The second version supplies actions that the first cannot express.
+		{Name: Flows, Scope: OfBridge, Line: "ovs-ofctl dump-flows", Versions: 2, Dump: workdir.Flows},
+		{Name: workdir.RecordedMeterStats, Scope: OfBridge, Line: "ovs-ofctl meter-stats", Versions: 1},
+		{Name: workdir.RecordedShow, Scope: OfBridge, Line: "ovs-ofctl show", Versions: 1,
+			Missing: "no ovs-ofctl show: ports are assumed to be up, and datapath ids and MACs are new"},
+		{Name: workdir.RecordedBridgeFlows, Scope: OfBridge, Line: "ovs-appctl bridge/dump-flows",
+			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows --offload-stats"}, {Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows"}}},
+		{Name: workdir.RecordedFeatures, Scope: OfBridge, Line: "ovs-appctl dpif/show-dp-features",
+			Missing: "no dpif/show-dp-features: those of a kernel datapath are assumed"},
+		{Name: workdir.RecordedFDB, Scope: OfBridge, Line: "ovs-appctl fdb/show",
+			Missing: "no fdb/show: NORMAL floods where the live switch had learned the MAC"},
+		{Name: workdir.RecordedMDB, Scope: OfBridge, Line: "ovs-appctl mdb/show"},
+		{Name: workdir.RecordedRSTP, Scope: OfBridge, Line: "ovs-appctl rstp/show"},
+		{Name: workdir.RecordedSTP, Scope: OfBridge, Line: "ovs-appctl stp/show"},
+		{Name: workdir.RecordedBFD, Line: "ovs-appctl bfd/show",
+			Missing: "no bfd/show: tunnels count as forwarding unless list interface shows their state"},
+		{Name: workdir.RecordedBond, Line: "ovs-appctl bond/show"},
+		{Name: workdir.RecordedCFM, Line: "ovs-appctl cfm/show"},
+		{Name: workdir.RecordedLACP, Line: "ovs-appctl lacp/show"},
+		{Name: workdir.RecordedRoutes, Line: "ovs-appctl ovs/route/show"},
+		{Name: workdir.RecordedNeighbours, Line: "ovs-appctl tnl/arp/show"},
+		{Name: "ofproto.list-tunnels", Line: "ovs-appctl ofproto/list-tunnels"},
+		{Name: "dpif.show", Line: "ovs-appctl dpif/show"},
+		{Name: workdir.RecordedTunnelPorts, Line: "ovs-appctl tnl/ports/show -v"},
+		{Name: workdir.RecordedDatapathShow, Scope: OfDatapath, Line: "ovs-appctl dpctl/show -s"},
+		{Name: workdir.RecordedDatapathFlows, Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-flows -m", Large: true},
+		{Name: "dpctl.dump-conntrack", Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-conntrack -m", Large: true},
+		// Of a live node, a backup of the database is taken instead.
+		{Name: workdir.RecordedDatabaseDump, Line: "ovsdb-client -f list dump", NotLive: true},
+	}
+	for _, t := range workdir.ListedTables() {
+		c := Command{Name: Name(workdir.RecordedList(t)), Line: "ovs-vsctl list " + t}
+		for _, line := range []string{"ovs-vsctl -t 5 list ", "ovs-vsctl list "} {
+			c.Sos = append(c.Sos, SosLine{Plugin: openvswitch, Line: line + strings.ToLower(t)}, SosLine{Plugin: openvswitch, Line: line + t})
+		}
+		table = append(table, c)
+	}
+	return table
+}
+
+// openvswitch is the sos plugin that records nearly everything.
+const openvswitch = "openvswitch"
+
+// Find returns the command of that name.
+func Find(name Name) (c Command, ok bool) {
+	table := Commands()
+	i := slices.IndexFunc(table, func(c Command) bool { return c.Name == name })
+	if i < 0 {
+		return Command{}, false
+	}
+	return table[i], true
+}
+
+// Dumps returns the commands whose output is restored, in the order in which it is.
+func Dumps() []Command {
+	return slices.DeleteFunc(Commands(), func(c Command) bool { return c.Dump == "" })
+}
+
+// Recorded returns the commands whose output goes to recorded/.
+func Recorded() []Command {
+	return slices.DeleteFunc(Commands(), func(c Command) bool { return c.Dump != "" })
+}
+
+// WithVersion returns the command line for an OpenFlow version; zero is none.
+func (c Command) WithVersion(v openflow.Version) string {
+	tool, rest, _ := strings.Cut(c.Line, " ")
+	if v == 0 {
+		return c.Line
+	}
+	return fmt.Sprintf("%s -O %s %s", tool, v, rest)
+}
+
+// SosLines returns every way in which sos runs the command, the preferred one
+// first. sos asks for each OpenFlow version, and once without a version.
+func (c Command) SosLines() []SosLine {
+	if len(c.Sos) > 0 {
+		return c.Sos
+	}
+	var lines []SosLine
+	if c.Versions > 0 {
+		for _, v := range openflow.Versions() {
+			lines = append(lines, SosLine{openvswitch, c.WithVersion(v), v})
+		}
+	}
+	lines = append(lines, SosLine{Plugin: openvswitch, Line: c.Line})
+	if c.Name == Flows {
+		lines = append(lines, SosLine{"ovn_host", c.WithVersion(openflow.OpenFlow13), openflow.OpenFlow13})
+	}
+	return lines
+}
+
+// ByFile returns the command whose output a file holds, judged by the file's
+// path: recorded/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and
+// anywhere NAME or BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show,
+// br0.stp.show). The bridge is as the path spells it, "" where it has none.
+func ByFile(file string) (c Command, bridge string, ok bool) {
+	base, folder := path.Base(file), path.Dir(file)
+	for _, c := range Recorded() {
+		name := string(c.Name)
+		switch {
+		case c.Scope == OfBridge && base == name && path.Base(path.Dir(folder)) == "bridges":
+			return c, path.Base(folder), true
+		case c.Scope != OfBridge && base == name && path.Base(folder) == "recorded":
+			return c, "", true
+		case !strings.Contains(name, "."):
+			continue
+		}
+		plain := strings.TrimSuffix(base, ".txt")
+		prefix, prefixed := strings.CutSuffix(plain, "."+name)
+		switch {
+		case c.Scope == OfBridge && prefixed && prefix != "":
+			return c, prefix, true
+		case plain == name && c.Scope == OfBridge && folder != ".":
+			return c, path.Base(folder), true
+		case plain == name:
+			return c, "", true
+		}
+	}
+	return Command{}, "", false
+}

@@ -1,0 +1,201 @@
+package workdir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+)
+
+// A new collection is built in the folder stagingName and replaces the old one in
+// one step. Writing the file commitName there commits it: an installation that is
+// interrupted later is completed by the next command that locks the workdir, and
+// one that is interrupted earlier leaves the old collection as it was.
+const (
+	stagingName = ".incoming"
+	commitName  = "commit.json"
+)
+
+// commit lists the units that a staging replaces.
+type commit struct {
+	Units []string `json:"units"`
+}
+
+// units returns the folders that a collection of a kind owns, as paths in the
+// workdir.
+func units(k Kind, databaseOnly bool) []string {
+	own := []string{filepath.Join("db", string(k))}
+	if k == OVS && !databaseOnly {
+		own = append(own, "restore_flows", "recorded")
+	}
+	return own
+}
+
+func allUnits() []string {
+	var all []string
+	for _, k := range Kinds() {
+		all = append(all, units(k, false)...)
+	}
+	return all
+}
+
+// Install replaces collections of the workdir by the staged ones. A kind whose
+// data is replaced completely and that is not among collections is removed.
+func (s *Staging) Install(collections ...Collection) error {
+	if err := s.install(collections); err != nil {
+		return fmt.Errorf("workdir %s: %w", s.target.path, err)
+	}
+	return s.target.completeInstall()
+}
+
+// install writes the manifest and the commit.
+func (s *Staging) install(collections []Collection) error {
+	m, err := s.target.Manifest()
+	if err != nil {
+		return err
+	}
+	given := map[Kind]bool{}
+	for _, c := range collections {
+		given[c.Kind] = true
+		if c.hasDatabase() {
+			for i := range m.Collections {
+				m.Collections[i].Found(c.Kind)
+			}
+		}
+	}
+	for _, c := range collections {
+		m.put(c)
+	}
+	m.Collections = slices.DeleteFunc(m.Collections, func(c Collection) bool { return slices.Contains(s.whole, c.Kind) && !given[c.Kind] })
+	if err := WriteJSON(s.manifestPath(), m); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(s.join("spool")); err != nil {
+		return err
+	}
+	var c commit
+	for unit := range s.units {
+		c.Units = append(c.Units, unit)
+	}
+	sort.Strings(c.Units)
+	// The files that the commit installs have to be on disk before the commit is.
+	if err := syncFiles(s.written); err != nil {
+		return err
+	}
+	if err := errors.Join(syncTree(s.path), syncFolder(s.target.path)); err != nil {
+		return err
+	}
+	return WriteJSON(s.join(commitName), c)
+}
+
+// completeInstall completes a committed installation, and drops one that was
+// interrupted before it was committed. It may run again after an interruption.
+func (d *Dir) completeInstall() error {
+	root := d.join(stagingName)
+	var c commit
+	err := ReadJSON(filepath.Join(root, commitName), &c)
+	if errors.Is(err, os.ErrNotExist) {
+		return os.RemoveAll(root)
+	}
+	if err != nil {
+		return err
+	}
+	// A commit in a workdir from another person may name anything.
+	for _, unit := range c.Units {
+		if !slices.Contains(allUnits(), unit) {
+			return fmt.Errorf("workdir %s: %s names %q, which is no part of a collection: remove %s", d.path, commitName, unit, root)
+		}
+	}
+	for _, unit := range c.Units {
+		if err := d.installUnit(root, unit); err != nil {
+			return fmt.Errorf("workdir %s: %s: %w", d.path, unit, err)
+		}
+	}
+	staged := filepath.Join(root, "manifest.json")
+	if err := os.Rename(staged, d.manifestPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("workdir %s: %w", d.path, err)
+	}
+	// The commit is removed only when its renames are on disk.
+	if err := d.syncParents(c.Units); err != nil {
+		return fmt.Errorf("workdir %s: %w", d.path, err)
+	}
+	return os.RemoveAll(root)
+}
+
+// syncParents syncs the folders that units were moved into.
+func (d *Dir) syncParents(units []string) error {
+	folders := map[string]bool{d.path: true}
+	for _, unit := range units {
+		folders[filepath.Dir(d.join(unit))] = true
+	}
+	for folder := range folders {
+		// A user may have removed the folder after the moves.
+		if err := syncFolder(folder); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Dir) installUnit(root, unit string) error {
+	staged := filepath.Join(root, unit)
+	if _, err := os.Lstat(staged); errors.Is(err, os.ErrNotExist) {
+		return nil // it was moved before the interruption
+	}
+	if err := d.clearUnit(unit); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(d.join(unit)), 0o700); err != nil {
+		return err
+	}
+	return os.Rename(staged, d.join(unit))
+}
+
+// clearUnit removes a unit that ovs-offline collected. A unit with other files is
+// renamed instead, to UNIT.old-1 or the next number that is free.
+func (d *Dir) clearUnit(unit string) error {
+	other, err := d.otherFiles(unit)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(other) == 0 {
+		return os.RemoveAll(d.join(unit))
+	}
+	for n := 1; ; n++ {
+		backup := fmt.Sprintf("%s.old-%d", d.join(unit), n)
+		if _, err := os.Lstat(backup); errors.Is(err, os.ErrNotExist) {
+			return os.Rename(d.join(unit), backup)
+		}
+	}
+}
+
+// otherFiles returns the files in a unit that the manifest does not list.
+func (d *Dir) otherFiles(unit string) ([]string, error) {
+	m, err := d.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	collected := map[string]bool{}
+	for _, c := range m.Collections {
+		for _, f := range c.Files {
+			collected[f.Path] = true
+		}
+	}
+	var other []string
+	err = filepath.WalkDir(d.join(unit), func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(d.path, path)
+		if err == nil && !collected[rel] {
+			other = append(other, rel)
+		}
+		return err
+	})
+	return other, err
+}

@@ -1,0 +1,78 @@
+package workdir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Purge removes the files that ovs-offline wrote, collected data included, and
+// the workdir itself once it is empty. It returns the files that it left: those
+// of other programs, and its own that a link out of the workdir leads to.
+func (d *Dir) Purge() (left []string, err error) {
+	m, err := d.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	names := []string{}
+	for _, c := range m.Collections {
+		for _, f := range c.Files {
+			if !filepath.IsLocal(f.Path) {
+				return nil, fmt.Errorf("%s names %q, which is outside the workdir: nothing is removed", d.manifestPath(), f.Path)
+			}
+			if info, err := root.Lstat(f.Path); err == nil && info.Mode().IsRegular() {
+				names = append(names, f.Path)
+			}
+		}
+	}
+	for _, name := range append(names, "manifest.json", ".lock") {
+		if err := root.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return d.removeEmpty()
+}
+
+// removeEmpty removes empty folders, deepest first, and returns the files that
+// keep other folders.
+func (d *Dir) removeEmpty() (left []string, err error) {
+	var folders []string
+	top := d.path + "/." // WalkDir does not follow a link otherwise
+	err = filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			folders = append(folders, path)
+		} else {
+			left = append(left, strings.TrimPrefix(path, d.path+"/"))
+		}
+		return nil
+	})
+	for i := len(folders) - 1; i > 0; i-- {
+		os.Remove(folders[i]) // fails for a folder that is not empty
+	}
+	if len(left) == 0 {
+		unix.Rmdir(d.path) // fails for a link, which the user made
+	}
+	return left, err
+}
+
+// RemoveIfEmpty removes the workdir if it holds nothing but its lock.
+func (d *Dir) RemoveIfEmpty() {
+	entries, err := os.ReadDir(d.path)
+	if err != nil || len(entries) != 1 || entries[0].Name() != ".lock" {
+		return
+	}
+	os.Remove(d.join(".lock"))
+	os.Remove(d.path)
+}

@@ -1,0 +1,129 @@
+package sosreport
+
+import (
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"ovs-offline/internal/archive"
+)
+
+// tops returns the top folders of the reports in a tree, "" for the tree itself. A
+// report within another is not taken. A version.txt alone marks a report only
+// where nothing else does; so does a hostname if expected, that is, if the user
+// says that the source is a report.
+func tops(tree *archive.Tree, expected bool) []string {
+	sure, weak := map[string]bool{}, map[string]bool{}
+	for _, name := range tree.Names() {
+		if top, ok := topOf(name); ok {
+			sure[top] = true
+		}
+	}
+	// A database marks a report only outside the reports that are certain.
+	for _, name := range tree.Names() {
+		if top, ok := databaseTop(name); ok && !within(top, sure) && !sure[top] {
+			weak[top] = true
+		}
+	}
+	for top := range weak {
+		sure[top] = true
+	}
+	if len(sure) == 0 {
+		for _, name := range tree.Names() {
+			rel := path.Base(name)
+			if rel == "version.txt" && (expected || strings.HasPrefix(start(tree, name), "sosreport:")) ||
+				expected && strings.HasSuffix("/"+name, "/etc/hostname") {
+				sure[strings.TrimSuffix(strings.TrimSuffix(dir(name), "etc"), "/")] = true
+			}
+		}
+	}
+	var list []string
+	for top := range sure {
+		if !within(top, sure) {
+			list = append(list, top)
+		}
+	}
+	sort.Strings(list)
+	return list
+}
+
+// topOf cuts a name before the first folder that only reports have.
+func topOf(name string) (top string, ok bool) {
+	parts := strings.Split(name, "/")
+	for i, part := range parts[:len(parts)-1] {
+		switch part {
+		case "sos_commands", "sos_strings", "sos_containers":
+			return strings.Join(parts[:i], "/"), true
+		}
+	}
+	return "", false
+}
+
+// databaseTop cuts a name before a folder in which nodes keep their databases.
+func databaseTop(name string) (top string, ok bool) {
+	for i := 0; i >= 0 && i < len(name); {
+		if isDatabasePath(name[i:]) {
+			return strings.TrimSuffix(name[:i], "/"), true
+		}
+		next := strings.IndexByte(name[i:], '/')
+		if next < 0 {
+			return "", false
+		}
+		i += next + 1
+	}
+	return "", false
+}
+
+// within reports whether top is in the folder of another top.
+func within(top string, tops map[string]bool) bool {
+	for top != "" {
+		top = dir(top)
+		if tops[top] {
+			return true
+		}
+	}
+	return false
+}
+
+// dir returns the folder of a clean name, "" for the top.
+func dir(name string) string { return name[:max(0, strings.LastIndexByte(name, '/'))] }
+
+// knownNames are the files and folders of a report that are used, relative to its top.
+func knownNames() []string {
+	return []string{
+		"version.txt", "hostname", "etc/hostname", "installed-rpms", "sos_reports/manifest.json",
+		"sos_commands/host/hostname", "sos_commands/rpm/package-data", "sos_commands/dpkg/dpkg_-l",
+		"sos_commands/openvswitch/", "sos_commands/ovn_host/", "sos_commands/ovn_central/",
+		"sos_strings/openvswitch/", "sos_strings/ovn_host/", "sos_strings/ovn_central/",
+	}
+}
+
+// databaseFolders are the folders that hold databases, by deployment. sos puts
+// host/ before those that it truncated in a container that has the host's root mounted.
+func databaseFolders() []string {
+	return []string{
+		"etc/openvswitch/", "var/lib/openvswitch/", "usr/local/etc/openvswitch/", "etc/ovn/",
+		"var/lib/ovn/", "var/lib/ovn-ic/", "var/snap/microovn/common/data/",
+	}
+}
+
+// wanted reports whether a name below a report's top is used.
+func wanted(rel string) bool {
+	for _, p := range knownNames() {
+		if rel == p || strings.HasSuffix(p, "/") && strings.HasPrefix(rel, p) {
+			return true
+		}
+	}
+	return isDatabasePath(rel)
+}
+
+func isDatabasePath(rel string) bool {
+	rel = strings.TrimPrefix(rel, "host/")
+	for _, folder := range databaseFolders() {
+		if strings.HasPrefix(rel, folder) && strings.HasSuffix(rel, ".db") && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,190 @@
+package sosreport
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/recording"
+)
+
+// pattern is one command line that a sos plugin runs.
+type pattern struct {
+	name     recording.Name
+	scope    recording.Scope
+	command  string // ends in a space where a bridge or a datapath follows
+	openflow openflow.Version
+	folder   string // of the plugin: sos_commands/PLUGIN
+}
+
+// The outputs that describe the node itself. They are not recorded.
+const (
+	bridgeList recording.Name = "list-br"
+	version    recording.Name = "version"
+)
+
+// patterns returns the command lines of sos 3.8 to 4.12 whose output has a meaning here.
+func patterns() []pattern {
+	table := []recording.Command{
+		{Name: version, Sos: []recording.SosLine{{Plugin: "openvswitch", Line: "ovs-ofctl -t 5 --version"}, {Plugin: "openvswitch", Line: "ovs-vsctl -t 5 --version"}}},
+		{Name: bridgeList, Sos: []recording.SosLine{{Plugin: "openvswitch", Line: "ovs-vsctl -t 5 list-br"}, {Plugin: "openvswitch", Line: "ovs-vsctl list-br"}, {Plugin: "ovn_host", Line: "ovs-vsctl list-br"}}},
+	}
+	var list []pattern
+	for _, c := range append(table, recording.Commands()...) {
+		for _, l := range c.SosLines() {
+			p := pattern{c.Name, c.Scope, l.Line, l.OpenFlow, "sos_commands/" + l.Plugin}
+			if c.Scope != recording.OfNode {
+				p.command += " "
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+var (
+	binPath   = regexp.MustCompile(`^/(usr/)?s?bin/`)
+	unmangled = regexp.MustCompile(`[^\p{L}\p{N}_\-./]+`)
+)
+
+func stripPath(command string) string { return binPath.ReplaceAllString(command, "") }
+
+// mangle returns the file name that sos 3.5 to 4.12 gives to the output of a command.
+func mangle(command string) string {
+	name := unmangled.ReplaceAllString(stripPath(command), "_")
+	name = strings.Trim(strings.ReplaceAll(name, "/", "."), " ._-")
+	if runes := []rune(name); len(runes) > 255 {
+		name = string(runes[:255])
+	}
+	return name
+}
+
+// argument is one argument with which a command was run, and the file name that
+// its output has if the manifest does not name one.
+type argument struct {
+	value  string
+	bridge string
+	file   string
+}
+
+// indexOutputs adds the output of every pattern to the report. The manifest maps a
+// command to its file; without one, the mangled command does.
+func (c *contents) indexOutputs(ctx context.Context, r *Report, byFile map[string]executed) {
+	byCommand := map[string]string{}
+	for _, rel := range c.names("sos_commands/") {
+		if e, ok := byFile[rel]; ok {
+			if key := inFolder(path.Dir(rel), e.command); byCommand[key] == "" {
+				byCommand[key] = rel
+			}
+		}
+	}
+	var ambiguous []string
+	for _, p := range patterns() {
+		arguments := []argument{{file: mangle(p.command)}}
+		switch p.scope {
+		case recording.OfBridge:
+			arguments = c.bridgeArguments(p, r.Bridges, &ambiguous)
+		case recording.OfDatapath:
+			arguments = c.datapathArguments(p, byCommand)
+		}
+		for _, arg := range arguments {
+			rel := byCommand[inFolder(p.folder, p.command+arg.value)]
+			if rel == "" {
+				rel = path.Join(p.folder, arg.file)
+				if e, known := byFile[rel]; known && e.command != p.command+arg.value {
+					continue // the name fits, but another command made this file
+				}
+			}
+			c.addOutput(r, p, arg.bridge, rel, byFile)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+	if len(ambiguous) > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and which file is whose is not known: their OpenFlow dumps are not taken", recording.Some(ambiguous)))
+	}
+}
+
+// inFolder is the key of a command in byCommand: two plugins run some of the same commands.
+func inFolder(folder, command string) string { return folder + ":" + command }
+
+func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byFile map[string]executed) {
+	real, f, ok := c.resolve(rel)
+	if !ok {
+		if target := c.tree.Links[path.Join(c.top, rel)]; strings.HasPrefix(target, "../../sos_strings/") {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s links to %s, which the report lacks", rel, target))
+		}
+		return
+	}
+	r.All = append(r.All, recording.Output{
+		File: f, Command: p.name, Bridge: bridge, OpenFlow: p.openflow,
+		Origin: real, Truncated: isTailed(real) || byFile[rel].truncated,
+	})
+}
+
+// bridgeArguments returns the bridges of a command. Where several bridges have the
+// same mangled name, sos numbers their files in the order of the bridges. It asks
+// in an OpenFlow version only bridges that speak it, so without a manifest the
+// files are known only if there is one for each bridge; else the bridges are added
+// to ambiguous.
+func (c *contents) bridgeArguments(p pattern, bridges []string, ambiguous *[]string) []argument {
+	var files []string // in the order of their first bridges
+	sameName := map[string][]string{}
+	for _, b := range bridges {
+		name := mangle(p.command + b)
+		if sameName[name] == nil {
+			files = append(files, name)
+		}
+		sameName[name] = append(sameName[name], b)
+	}
+	var list []argument
+	for _, name := range files {
+		bridges := sameName[name]
+		if last := numbered(name, len(bridges)-1); len(bridges) > 1 && p.openflow != 0 && c.manifest == nil && !c.has(path.Join(p.folder, last)) {
+			if c.has(path.Join(p.folder, name)) && !slices.Contains(*ambiguous, bridges[0]) {
+				*ambiguous = append(*ambiguous, bridges...)
+			}
+			continue
+		}
+		for n, b := range bridges {
+			list = append(list, argument{value: b, bridge: b, file: numbered(name, n)})
+		}
+	}
+	return list
+}
+
+// numbered returns the name that sos gives to the n-th file of one name, from 0.
+func numbered(name string, n int) string {
+	if n == 0 {
+		return name
+	}
+	return name + "." + strconv.Itoa(n)
+}
+
+// datapathArguments finds the datapaths ("system@ovs-system") in the names of the
+// files. A node has one or two.
+func (c *contents) datapathArguments(p pattern, byCommand map[string]string) []argument {
+	var list []argument
+	seen := map[string]bool{}
+	prefix := inFolder(p.folder, p.command)
+	for command, rel := range byCommand {
+		if value, ok := strings.CutPrefix(command, prefix); ok {
+			list = append(list, argument{value: value})
+			seen[rel] = true
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].value < list[j].value })
+	for _, rel := range c.names(p.folder + "/" + mangle(p.command) + "_") {
+		if !seen[rel] {
+			list = append(list, argument{file: path.Base(rel)})
+		}
+	}
+	return list
+}
