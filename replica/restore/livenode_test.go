@@ -167,7 +167,7 @@ func replayBy(t *testing.T, folder string, rt runtime.Runtime, without ...string
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	if _, _, err := collect.Collect(t.Context(), wd, collect.SosReport{Path: report}, collect.Options{Select: collect.Select{OVS: true}}); err != nil {
+	if _, _, err := collect.Collect(t.Context(), wd, collect.SosReport{Path: folder}, collect.Options{Select: collect.Select{OVS: true}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // when the test's own context has ended
