@@ -2,8 +2,6 @@
 # what is missing is installed by scripts/install-deps.
 
 export CGO_ENABLED = 0
-# podman's client without a podman of its own: it only talks to a service.
-export GOFLAGS := $(shell go env GOFLAGS) -tags=remote,containers_image_openpgp
 GOTESTSUM   = go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 NFPM        = go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0

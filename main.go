@@ -1,4 +1,5 @@
-// Ovs-offline collects what an Open vSwitch or OVN node was, and replays it.
+// Ovs-offline collects the state of an Open vSwitch or OVN node and starts a
+// replica of it.
 package main
 
 import (
@@ -6,15 +7,13 @@ import (
 	"runtime/debug"
 
 	"ovs-offline/cmd"
-	"ovs-offline/replica/runtime/process"
 )
 
-// softLimit is where the garbage collector begins to work harder: what is read
+// softLimit is the heap size from which the garbage collector works harder: input
 // may be hostile, and large.
 const softLimit = 160 << 20
 
 func main() {
-	process.Main() // does not return where this program was run to start a daemon
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softLimit)
 	}

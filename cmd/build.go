@@ -10,6 +10,7 @@ import (
 	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/runtime/choose"
+	"ovs-offline/replica/runtime/engine"
 )
 
 type buildOptions struct {
@@ -46,11 +47,11 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err := o.Build.Check(); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	engine, err := o.engine(ctx)
+	e, err := o.engine(ctx)
 	if err != nil {
 		return err
 	}
-	made, err := o.build(ctx, engine)
+	made, err := o.build(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -61,20 +62,20 @@ func (o *buildOptions) run(ctx context.Context) error {
 }
 
 // engine connects to the engine that --runtime chooses.
-func (o *buildOptions) engine(ctx context.Context) (image.Engine, error) {
+func (o *buildOptions) engine(ctx context.Context) (*engine.Engine, error) {
 	switch o.runtime {
 	case choose.Auto:
-		return image.Connect(ctx, "")
+		return engine.ConnectAny(ctx)
 	case choose.Process:
 		return nil, fmt.Errorf("%w: local processes need no image; build takes --runtime podman or docker", errUsage)
 	}
-	return image.Connect(ctx, o.runtime)
+	return engine.Connect(ctx, o.runtime)
 }
 
-func (o *buildOptions) build(ctx context.Context, engine image.Engine) (image.Made, error) {
+func (o *buildOptions) build(ctx context.Context, e *engine.Engine) (image.Made, error) {
 	if !o.fromHost {
 		log := terminal.NewLineWriter(o.Err)
-		made, err := o.Build.Run(ctx, engine, version, log)
+		made, err := o.Build.Run(ctx, e, version, log)
 		return made, errors.Join(err, log.Close())
 	}
 	fmt.Fprintln(o.Err, "collecting the installed tools")
@@ -82,6 +83,6 @@ func (o *buildOptions) build(ctx context.Context, engine image.Engine) (image.Ma
 	if err != nil {
 		return image.Made{}, err
 	}
-	fmt.Fprintf(o.Err, "loading %d MB into %s\n", host.Size()/1e6, engine.Name())
-	return host.Load(ctx, engine, o.Name, version)
+	fmt.Fprintf(o.Err, "loading %d MB into %s\n", host.Size()/1e6, e.Name())
+	return host.Load(ctx, e, o.Name, version)
 }

@@ -13,8 +13,7 @@ import (
 	"testing"
 
 	"ovs-offline/replica/runtime/container"
-	"ovs-offline/replica/runtime/docker"
-	"ovs-offline/replica/runtime/podman"
+	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/test/engines"
 )
 
@@ -94,16 +93,10 @@ func (s session) clean(when string) {
 // containers returns the containers of the workdir.
 func (s session) containers() []string {
 	s.t.Helper()
-	var e container.Engine
-	var err error
-	switch s.r.Name {
-	case engines.Podman:
-		e, err = podman.New(s.t.Context())
-	case engines.Docker:
-		e, err = docker.New(s.t.Context())
-	default:
+	if s.r.Name == engines.Process {
 		return nil
 	}
+	e, err := engine.Connect(s.t.Context(), s.r.Name)
 	if err != nil {
 		s.t.Fatal(err)
 	}

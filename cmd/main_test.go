@@ -13,7 +13,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	process.Main()
 	testscript.Main(tests{m}, map[string]func(){
 		"ovs-offline": func() { os.Exit(Main(os.Args[1:], System())) },
 	})

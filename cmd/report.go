@@ -102,7 +102,7 @@ func (o *IO) printCounts(r *report.Report) {
 		for _, command := range recording.Dumps() {
 			dump := command.Dump
 			if c := b.Counts[dump]; c != nil {
-				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, terminal.Escape(b.OpenFlow[dump])})
+				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, b.OpenFlow[dump].String()})
 			}
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/choose"
+	"ovs-offline/replica/runtime/engine"
 )
 
 // version is set by the linker (see the Makefile).
@@ -34,6 +35,8 @@ type options struct {
 	runtime string
 	podman  bool
 	verbose bool
+
+	available *choose.Runtimes // of the command's workdir, once it was asked for
 }
 
 // Main runs one command line and returns the exit code.
@@ -96,7 +99,7 @@ func (o *options) prepare(c *cobra.Command, _ []string) error {
 		c.SetContext(logging.NewContext(c.Context(), o.Err))
 	}
 	if o.podman {
-		o.runtime = choose.Podman
+		o.runtime = engine.Podman
 	}
 	if !slices.Contains(choose.Names(), o.runtime) {
 		return fmt.Errorf("%w: --runtime (or OVS_OFFLINE_RUNTIME) takes one of %s, not %q", errUsage, strings.Join(choose.Names(), ", "), o.runtime)
@@ -160,8 +163,14 @@ func (o *options) withLock(run runFunc) func(*cobra.Command, []string) error {
 	}
 }
 
-// runtimes returns the runtimes that are available for the workdir's replica.
-func (o *options) runtimes(wd *workdir.Dir) *choose.Place { return choose.New(wd, version) }
+// runtimes returns the runtimes that are available for the workdir's replica. It
+// connects to each engine once.
+func (o *options) runtimes(wd *workdir.Dir) *choose.Runtimes {
+	if o.available == nil {
+		o.available = choose.For(wd, version)
+	}
+	return o.available
+}
 
 // running returns the state of the workdir's replica. All runtimes are asked if
 // replica.json is lost.
@@ -176,7 +185,7 @@ func (o *options) checkReachable(ctx context.Context, wd *workdir.Dir) error {
 	if err != nil || name == "" {
 		return nil // all runtimes that answer are searched for it
 	}
-	if err := o.runtimes(wd).Check(ctx, name); err != nil {
+	if _, err := o.runtimes(wd).Named(ctx, name); err != nil {
 		return fmt.Errorf("the replica in %s was started in %s and can't be stopped: %w", wd.Path(), name, err)
 	}
 	return nil

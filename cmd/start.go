@@ -51,7 +51,7 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 		return err
 	}
 	fmt.Fprintf(o.Err, "runtime: %s\n", terminal.Escape(choice.Why))
-	exec, err := runtimes.Executable(choice.Runtime)
+	exec, err := runtimes.ExecPrefix(choice.Runtime)
 	if err != nil {
 		return err
 	}

@@ -50,8 +50,7 @@ var (
 // database, the output of ovs-appctl).
 func identify(name string, start []byte) identity {
 	base := path.Base(name)
-	kind, v := openflow.Identify(start)
-	version := openflow.ParseVersion(v)
+	kind, version := openflow.Identify(start)
 	if m := mustGatherName.FindStringSubmatch(base); m != nil {
 		id := identity{kind: mustGatherDump, command: recording.Flows, node: m[1], bridge: strings.ReplaceAll(m[2], "_", "-")}
 		if kind == openflow.KindFlows {

@@ -40,7 +40,7 @@ func (l *looseReader) addScript(file looseFile) error {
 }
 
 func (l *looseReader) addScriptPart(n *recording.Node, script string, p openflow.SaveCommand) error {
-	o := recording.Output{Command: recording.Flows, Bridge: p.Bridge, OpenFlow: openflow.ParseVersion(p.OpenFlow), Origin: l.origin(script)}
+	o := recording.Output{Command: recording.Flows, Bridge: p.Bridge, OpenFlow: p.OpenFlow, Origin: l.origin(script)}
 	switch p.Command {
 	case "add-groups":
 		o.Command = recording.Groups

@@ -1,24 +1,23 @@
 package replica
 
 import (
-	"cmp"
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 )
 
-// roleVswitchd is ovs-vswitchd's role.
+// roleVswitchd is the role of ovs-vswitchd.
 const roleVswitchd = "ovs-vswitchd"
 
 func serverRole(k workdir.Kind) string { return "ovsdb-server-" + string(k) }
 
-// server is the ovsdb-server of a kind. Without --remote=db: it listens on its
-// socket alone and dials nobody, whatever the database says.
+// server is the ovsdb-server of a database. Without --remote=db: it listens on its
+// socket alone and connects to no address that the database holds.
 func server(wd *workdir.Dir, k workdir.Kind) runtime.Daemon {
 	return runtime.Daemon{
 		Role: serverRole(k), Program: "ovsdb-server",
@@ -27,7 +26,8 @@ func server(wd *workdir.Dir, k workdir.Kind) runtime.Daemon {
 	}
 }
 
-// vswitchd replaces the system's datapath by a dummy, and leaves tunnels be.
+// vswitchd is ovs-vswitchd, with a dummy in place of the system's datapath and with
+// its own tunnel ports.
 func vswitchd(wd *workdir.Dir) runtime.Daemon {
 	return runtime.Daemon{
 		Role: roleVswitchd, Program: "ovs-vswitchd",
@@ -36,8 +36,8 @@ func vswitchd(wd *workdir.Dir) runtime.Daemon {
 	}
 }
 
-// daemons are all that a replica of the workdir can have, in the order in which
-// they end: ovs-vswitchd before the server it talks to.
+// daemons returns all daemons that a replica of the workdir can have, in the order
+// in which they are stopped: ovs-vswitchd before its server.
 func daemons(wd *workdir.Dir) []runtime.Daemon {
 	list := []runtime.Daemon{vswitchd(wd), recordedServer(wd)}
 	for _, k := range workdir.Kinds() {
@@ -46,35 +46,15 @@ func daemons(wd *workdir.Dir) []runtime.Daemon {
 	return list
 }
 
-// databaseName returns the name of the schema of a kind's database.
-func databaseName(k workdir.Kind) string { return k.Schema() }
-
-// schemas are where the packages, or a build from source, put the schema of a kind.
-func schemas(k workdir.Kind) []string {
+// schemaPaths returns the paths at which packages, or a build from source, install
+// the schema of a database.
+func schemaPaths(k workdir.Kind) []string {
 	names := map[workdir.Kind]string{workdir.OVS: "openvswitch/vswitch.ovsschema", workdir.NB: "ovn/ovn-nb.ovsschema", workdir.SB: "ovn/ovn-sb.ovsschema"}
 	return []string{filepath.Join("/usr/share", names[k]), filepath.Join("/usr/local/share", names[k])}
 }
 
-// schema is the first of them that is there; the error tells why ovsdb-tool
-// reads none.
-func (s *starter) schema(ctx context.Context, k workdir.Kind) (string, error) {
-	var failed error
-	for _, path := range schemas(k) {
-		_, err := s.tool(ctx, "ovsdb-tool", "schema-name", path)
-		if err == nil {
-			return path, nil
-		}
-		failed = cmp.Or(failed, err)
-	}
-	return "", failed
-}
-
-// tool runs a tool that needs no daemon.
-func (s *starter) tool(ctx context.Context, argv ...string) ([]byte, error) {
-	return s.rt.Tool(ctx, s.wd.Run(), nil, argv...)
-}
-
-// removeRuntimeFiles removes what daemons leave, and the folders that are empty then.
+// removeRuntimeFiles removes the files that daemons and a start leave, and the
+// folders that are then empty.
 func removeRuntimeFiles(wd *workdir.Dir) {
 	for _, root := range []string{wd.Run(), filepath.Dir(wd.VarRun(workdir.OVS))} {
 		var folders []string
@@ -88,8 +68,8 @@ func removeRuntimeFiles(wd *workdir.Dir) {
 			}
 			return nil
 		})
-		for i := len(folders) - 1; i >= 0; i-- {
-			os.Remove(folders[i]) // fails where a file of somebody else's is left
+		for _, folder := range slices.Backward(folders) {
+			os.Remove(folder) // fails where it holds a file of another origin
 		}
 	}
 	os.Remove(wd.ReplicaFile())
@@ -102,11 +82,11 @@ func removeRuntimeFiles(wd *workdir.Dir) {
 	}
 }
 
-// temporary matches what a killed start leaves: replica.json, report.json or a
-// working copy before it has its name (workdir.WriteFile, file.Standalone).
+// temporary matches the names of unfinished files that a killed start leaves:
+// replica.json, report.json or a working copy (workdir.WriteFile, file.Standalone).
 var temporary = regexp.MustCompile(`^\.(tmp-|.*\.db\.)[0-9]+$`)
 
-// isRuntimeFile tells the files that daemons and this package make.
+// isRuntimeFile reports whether daemons or this package make files of that name.
 func isRuntimeFile(name string) bool {
 	for _, suffix := range []string{".db", ".~lock~", ".log", ".pid", ".ctl", ".sock", ".mgmt", ".snoop", ".tmp"} {
 		if strings.HasSuffix(name, suffix) {

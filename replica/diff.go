@@ -12,9 +12,9 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Difference is what the OVS database of the node said and the one of the running
-// replica says otherwise. Column is "" where a whole row is in one of them alone;
-// of a column that holds several, only what differs is given.
+// Difference is a difference between the OVS database as recorded and the one of
+// the running replica. Column is "" for a row that one of them lacks. Of a set or
+// map, only the differing elements are given.
 type Difference struct {
 	Table    string `json:"table"`
 	Record   string `json:"record"`
@@ -23,25 +23,24 @@ type Difference struct {
 	Running  string `json:"running"`
 }
 
-// Selection is what of the differences is asked for: of records by name, in
-// columns; all where there are none.
+// Selection selects differences by the names of records and of columns; an empty
+// list selects all.
 type Selection struct{ Records, Columns []string }
 
-func (s Selection) leavesOut(d Difference) bool {
+func (s Selection) excludes(d Difference) bool {
 	return len(s.Records) > 0 && !slices.Contains(s.Records, d.Record) || len(s.Columns) > 0 && !slices.Contains(s.Columns, d.Column)
 }
 
-// check returns an error for what is in none of the databases: a name that was
-// mistyped says nothing of a port.
-func (s Selection) check(databases ...allRows) error {
+// check returns an error for names that no database has: they are mistyped.
+func (s Selection) check(databases ...database) error {
 	var missing []string
 	for _, name := range s.Records {
-		if !slices.ContainsFunc(databases, func(all allRows) bool { return all.has(name) }) {
+		if !slices.ContainsFunc(databases, func(db database) bool { return db.has(name) }) {
 			missing = append(missing, fmt.Sprintf("record %q", name))
 		}
 	}
 	for _, name := range s.Columns {
-		if !slices.ContainsFunc(databases, func(all allRows) bool { return slices.Contains(all.columns, name) }) {
+		if !slices.ContainsFunc(databases, func(db database) bool { return slices.Contains(db.columns, name) }) {
 			missing = append(missing, fmt.Sprintf("column %q", name))
 		}
 	}
@@ -51,40 +50,40 @@ func (s Selection) check(databases ...allRows) error {
 	return nil
 }
 
-// Diff compares the database as recorded with the one that the replica's
-// ovs-vswitchd works on: statistics and link states, which a replica has of its
-// own, errors, port numbers, and what was changed to make it safe and faithful.
-// Rows are told apart by name where they have one.
+// Diff returns the differences between the database as recorded and the one that
+// the replica's ovs-vswitchd works on: statistics and link states, of which a
+// replica has its own, errors, port numbers, and the edits that make the replica
+// safe and faithful. Rows are matched by name where they have one, else by UUID.
 func Diff(ctx context.Context, wd *workdir.Dir, wanted Selection) ([]Difference, error) {
 	if _, err := ReadState(wd); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(wd.RecordedSocket()); err != nil {
-		return nil, fmt.Errorf("the database as recorded is not served in %s: either no OVS database was collected, or the report says why (ovs-offline report)", wd.Path())
+		return nil, fmt.Errorf("the database as recorded is not served in %s: either no OVS database was collected, or the report gives the reason (ovs-offline report)", wd.Path())
 	}
-	recorded, err := readAll(ctx, wd.RecordedSocket(), wanted.Columns)
+	recorded, err := readDatabase(ctx, wd.RecordedSocket(), wanted.Columns)
 	if err != nil {
 		return nil, err
 	}
-	running, err := readAll(ctx, wd.Socket(workdir.OVS), wanted.Columns)
+	running, err := readDatabase(ctx, wd.Socket(workdir.OVS), wanted.Columns)
 	if err != nil {
 		return nil, err
 	}
 	if err := wanted.check(recorded, running); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(compare(recorded, running), wanted.leavesOut), nil
+	return slices.DeleteFunc(compare(recorded, running), wanted.excludes), nil
 }
 
-// allRows are the rows of a database by table and by what they are called.
-type allRows struct {
-	rows    map[string]map[string]ovsdb.Row
+// database is the content of a database.
+type database struct {
+	rows    map[string]map[string]ovsdb.Row // by table, and by name or UUID
 	names   ovsdb.Names
-	columns []string // of those asked for, the ones that its schema knows
+	columns []string // of the selected ones, those in its schema
 }
 
-func (all allRows) has(name string) bool {
-	for _, rows := range all.rows {
+func (db database) has(name string) bool {
+	for _, rows := range db.rows {
 		if _, ok := rows[name]; ok {
 			return true
 		}
@@ -92,51 +91,51 @@ func (all allRows) has(name string) bool {
 	return false
 }
 
-func readAll(ctx context.Context, socket string, columns []string) (allRows, error) {
-	all := allRows{rows: map[string]map[string]ovsdb.Row{}, names: ovsdb.Names{}}
-	db, err := ovsdb.Connect(ctx, socket, ovsdb.OVS)
+func readDatabase(ctx context.Context, socket string, columns []string) (database, error) {
+	db := database{rows: map[string]map[string]ovsdb.Row{}, names: ovsdb.Names{}}
+	client, err := ovsdb.Connect(ctx, socket, ovsdb.OVS)
 	if err != nil {
-		return all, err
+		return db, err
 	}
-	defer db.Close()
+	defer client.Close()
 	for _, column := range columns {
-		if slices.ContainsFunc(db.Tables(), func(table string) bool { return db.HasColumn(table, column) }) {
-			all.columns = append(all.columns, column)
+		if slices.ContainsFunc(client.Tables(), func(table string) bool { return client.HasColumn(table, column) }) {
+			db.columns = append(db.columns, column)
 		}
 	}
-	for _, table := range db.Tables() {
-		rows, err := db.SelectAll(ctx, table)
+	for _, table := range client.Tables() {
+		rows, err := client.SelectAll(ctx, table)
 		if err != nil {
-			return all, err
+			return db, err
 		}
-		all.rows[table] = map[string]ovsdb.Row{}
+		db.rows[table] = map[string]ovsdb.Row{}
 		for _, row := range rows {
 			name := row.String("name")
 			if table == ovsdb.OVS {
-				name = "." // as ovs-vsctl calls the only row
+				name = "." // the name that ovs-vsctl gives the only row
 			}
 			if name != "" {
-				all.names[row.UUID] = name
+				db.names[row.UUID] = name
 			}
-			all.rows[table][cmp.Or(name, row.UUID)] = row
+			db.rows[table][cmp.Or(name, row.UUID)] = row
 		}
 	}
-	return all, nil
+	return db, nil
 }
 
-func compare(recorded, running allRows) []Difference {
+func compare(recorded, running database) []Difference {
 	var found []Difference
 	for table, rows := range recorded.rows {
 		for name, row := range rows {
-			now, ok := running.rows[table][name]
+			other, ok := running.rows[table][name]
 			if !ok {
-				found = append(found, Difference{Table: table, Record: name, Recorded: "there", Running: "not there"})
+				found = append(found, Difference{Table: table, Record: name, Recorded: "present", Running: "absent"})
 				continue
 			}
 			for _, column := range row.Columns() {
-				was, is := ovsdb.Compare(row, now, column, recorded.names, running.names)
-				if was != is && column != "_version" {
-					found = append(found, Difference{table, name, column, was, is})
+				a, b := ovsdb.Compare(row, other, column, recorded.names, running.names)
+				if a != b && column != "_version" {
+					found = append(found, Difference{table, name, column, a, b})
 				}
 			}
 		}
@@ -144,7 +143,7 @@ func compare(recorded, running allRows) []Difference {
 	for table, rows := range running.rows {
 		for name := range rows {
 			if _, ok := recorded.rows[table][name]; !ok {
-				found = append(found, Difference{Table: table, Record: name, Recorded: "not there", Running: "there"})
+				found = append(found, Difference{Table: table, Record: name, Recorded: "absent", Running: "present"})
 			}
 		}
 	}

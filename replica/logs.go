@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -15,10 +14,10 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// ErrNoDaemon is wrapped where a daemon is not one of a replica's.
+// ErrNoDaemon is wrapped where a name is not that of a replica's daemon.
 var ErrNoDaemon = errors.New("no such daemon")
 
-// Roles lists the daemons that a workdir's replica can have.
+// Roles lists the daemons that a replica can have.
 func Roles() []string {
 	roles := []string{roleVswitchd}
 	for _, k := range workdir.Kinds() {
@@ -27,12 +26,12 @@ func Roles() []string {
 	return append(roles, roleRecorded)
 }
 
-// Line is one line of a daemon's log.
+// Line is a line of a daemon's log.
 type Line struct{ Role, Text string }
 
-// Logs hands out the lines of the daemons' logs, all together in the order of
-// their times, and with follow those that are added, until ctx ends or take
-// returns an error. The logs are files, whatever the daemons run in.
+// Logs calls take with each line of the daemons' logs, merged in the order of their
+// times, and with follow also with lines that are added, until ctx ends or take
+// returns an error. Logs are files on this host in every runtime.
 func Logs(ctx context.Context, wd *workdir.Dir, roles []string, follow bool, take func(Line) error) error {
 	var logs []*logFile
 	defer func() {
@@ -40,50 +39,28 @@ func Logs(ctx context.Context, wd *workdir.Dir, roles []string, follow bool, tak
 			l.close()
 		}
 	}()
-	there := false
+	exists := false
 	for _, role := range roles {
 		if !slices.Contains(Roles(), role) {
 			return fmt.Errorf("%w: %q; there are %s", ErrNoDaemon, role, strings.Join(Roles(), ", "))
 		}
 		l := &logFile{role: role, path: wd.Log(role)}
 		logs = append(logs, l)
-		err := l.open()
-		if errors.Is(err, os.ErrNotExist) && len(roles) == 1 {
-			return fmt.Errorf("%s has no log in %s: it was not started", role, wd.Path())
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := l.open(); err != nil {
 			return err
 		}
-		there = there || err == nil
+		exists = exists || l.file != nil
 	}
-	if !there {
+	switch {
+	case !exists && len(roles) == 1:
+		return fmt.Errorf("%s has no log in %s: it was not started", roles[0], wd.Path())
+	case !exists:
 		return fmt.Errorf("there are no logs in %s: no replica was started", wd.Path())
 	}
-	return pour(ctx, logs, follow, take)
-}
-
-// pour hands out what there is, again and again.
-func pour(ctx context.Context, logs []*logFile, follow bool, take func(Line) error) error {
 	const pause = 200 * time.Millisecond
 	for {
-		var lines []Line
-		for _, l := range logs {
-			more, err := l.read(!follow)
-			if err != nil {
-				return err
-			}
-			lines = append(lines, more...)
-		}
-		if len(logs) > 1 {
-			slices.SortStableFunc(lines, func(a, b Line) int { return strings.Compare(timeOf(a.Text), timeOf(b.Text)) })
-		}
-		for _, line := range lines {
-			if err := take(line); err != nil {
-				return err
-			}
-		}
-		if !follow {
-			return ctx.Err()
+		if err := takeLines(logs, !follow, take); err != nil || !follow {
+			return errors.Join(err, ctx.Err())
 		}
 		select {
 		case <-ctx.Done():
@@ -93,71 +70,99 @@ func pour(ctx context.Context, logs []*logFile, follow bool, take func(Line) err
 	}
 }
 
-func timeOf(line string) string {
-	when, _, _ := strings.Cut(line, "|")
-	return when
+// takeLines calls take with the new lines of all logs; last says that no more will
+// be read.
+func takeLines(logs []*logFile, last bool, take func(Line) error) error {
+	var lines []Line
+	for _, l := range logs {
+		more, err := l.read(last)
+		if err != nil {
+			return fmt.Errorf("the log of %s: %w", l.role, err)
+		}
+		lines = append(lines, more...)
+	}
+	if len(logs) > 1 {
+		slices.SortStableFunc(lines, func(a, b Line) int { return strings.Compare(timeOf(a), timeOf(b)) })
+	}
+	for _, line := range lines {
+		if err := take(line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// logFile is a log that is read up to its end as it grows, and from its beginning
-// where a new one has taken its place: each start makes one.
+func timeOf(line Line) string {
+	text, _, _ := strings.Cut(line.Text, "|")
+	return text
+}
+
+// logFile is a log that is read while it grows. Each start makes a new file of that
+// name, which is then read from its beginning.
 type logFile struct {
 	role string
 	path string
-	file *os.File // nil as long as there is none
-	in   *bufio.Reader
-	part bytes.Buffer // the beginning of a line whose end is not written yet
+	file *os.File // nil while there is none
+	part []byte   // the beginning of a line whose end is not written yet
 }
 
-func (l *logFile) open() (err error) {
-	if l.file, err = os.Open(l.path); err == nil {
-		l.in = bufio.NewReader(l.file)
+func (l *logFile) open() error {
+	f, err := os.Open(l.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
+	l.file = f
 	return err
 }
 
 func (l *logFile) close() {
 	if l.file != nil {
 		l.file.Close()
+		l.file = nil
 	}
 }
 
-// replaced tells whether another file has the log's name now.
+// replaced reports whether another file has the log's name now.
 func (l *logFile) replaced() bool {
 	now, err := os.Stat(l.path)
 	if err != nil || l.file == nil {
 		return err == nil
 	}
-	was, err := l.file.Stat()
-	return err == nil && !os.SameFile(was, now)
+	open, err := l.file.Stat()
+	return err == nil && !os.SameFile(open, now)
 }
 
-// read returns the lines that were added since; the last ones may have no end.
-func (l *logFile) read(last bool) ([]Line, error) {
-	replaced := !last && l.replaced() // before the old one's end is read
-	lines, err := l.rest(last || replaced)
-	if err != nil || !replaced {
-		return lines, err
+// read returns the lines that were added since the last call. The last line of a
+// file that does not grow any more may have no end.
+func (l *logFile) read(last bool) (lines []Line, err error) {
+	replaced := l.replaced() // before the end of the old file is read
+	if l.file != nil {
+		if lines, err = l.rest(last || replaced); err != nil {
+			return lines, err
+		}
+	}
+	if !replaced {
+		return lines, nil
 	}
 	l.close()
-	if err := l.open(); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return lines, fmt.Errorf("the log of %s was replaced: %w", l.role, err)
+	if err := l.open(); err != nil || l.file == nil {
+		return lines, err
 	}
-	more, err := l.rest(false)
+	more, err := l.rest(last)
 	return append(lines, more...), err
 }
 
+// rest returns the lines up to the end of the file.
 func (l *logFile) rest(last bool) (lines []Line, err error) {
-	for l.file != nil {
-		text, err := l.in.ReadString('\n')
-		l.part.WriteString(text)
-		if err == io.EOF && (!last || l.part.Len() == 0) {
-			return lines, nil
+	text, err := io.ReadAll(l.file)
+	l.part = append(l.part, text...)
+	for len(l.part) > 0 {
+		line, rest, ended := bytes.Cut(l.part, []byte("\n"))
+		if !ended && !last {
+			break
 		}
-		if err != nil && err != io.EOF {
-			return lines, fmt.Errorf("reading the log of %s: %w", l.role, err)
-		}
-		lines = append(lines, Line{l.role, strings.TrimRight(l.part.String(), "\r\n")})
-		l.part.Reset()
+		lines = append(lines, Line{l.role, strings.TrimRight(string(line), "\r")})
+		l.part = rest
 	}
-	return lines, nil
+	return lines, err
 }

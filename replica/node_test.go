@@ -15,7 +15,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	process.Main()
 	os.Exit(engines.Main(m))
 }
 

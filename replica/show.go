@@ -13,7 +13,7 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// Sockets is what a person needs to talk to a running replica.
+// Sockets are the sockets of a running replica, and the script that activates it.
 type Sockets struct {
 	Workdir    string            `json:"workdir"`
 	Control    string            `json:"ovs_vswitchd_control,omitempty"`
@@ -23,7 +23,7 @@ type Sockets struct {
 	Activate   string            `json:"activate"`
 }
 
-// Show finds the sockets of the workdir's replica.
+// Show returns the sockets of the workdir's replica.
 func Show(wd *workdir.Dir) (Sockets, error) {
 	state, err := ReadState(wd)
 	if err != nil {
@@ -47,7 +47,7 @@ func Show(wd *workdir.Dir) (Sockets, error) {
 	return s, nil
 }
 
-// Report reads the report of the workdir's replica.
+// Report reads the report on the workdir's replica.
 func Report(wd *workdir.Dir) (*report.Report, error) {
 	var r report.Report
 	if err := workdir.ReadJSON(wd.ReportFile(), &r); err != nil {
@@ -56,8 +56,8 @@ func Report(wd *workdir.Dir) (*report.Report, error) {
 	return &r, nil
 }
 
-// Print writes the commands that work on the replica, for copying: word makes
-// one word of a path for a shell.
+// Print writes the commands that work on the replica, for copying. word quotes a
+// path for a shell.
 func (s Sockets) Print(w io.Writer, word func(string) string) {
 	fmt.Fprintf(w, "Working directory: %s:\n", word(s.Workdir))
 	if s.Control != "" {

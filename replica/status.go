@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )
 
-// Status is how a replica is.
+// Status is the status of a replica.
 type Status struct {
 	Workdir string         `json:"workdir"`
 	Runtime string         `json:"runtime"`
@@ -25,7 +26,7 @@ type Status struct {
 	Flows   []FlowStatus   `json:"flows,omitempty"`
 }
 
-// DaemonStatus is how one daemon is.
+// DaemonStatus is the status of one daemon.
 type DaemonStatus struct {
 	Role      string    `json:"role"`
 	Running   bool      `json:"running"`
@@ -38,8 +39,8 @@ type DaemonStatus struct {
 	LastError string    `json:"last_error,omitempty"` // of its log
 }
 
-// FlowStatus compares the flows of a bridge with those that start had loaded: an
-// ovs-vswitchd that was restarted has none, and says nothing.
+// FlowStatus compares the number of flows of a bridge with the number that start
+// loaded: an ovs-vswitchd that was restarted has none.
 type FlowStatus struct {
 	Bridge  string `json:"bridge"`
 	Loaded  int    `json:"loaded"`
@@ -47,20 +48,20 @@ type FlowStatus struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// answerTime is how long a daemon may take to answer, in seconds.
-const answerTime = 5
+// answerSeconds is the time in which a daemon must answer.
+const answerSeconds = 5
 
-// Look tells how the replica of a workdir is.
+// Look returns the status of a workdir's replica.
 func Look(ctx context.Context, wd *workdir.Dir, state State, rt runtime.Runtime) (Status, error) {
 	s := Status{Workdir: wd.Path(), Runtime: state.Runtime, Ready: true}
-	for _, d := range expected(wd, state.Kinds) {
-		one, err := lookAt(ctx, rt, d)
+	for _, d := range expectedDaemons(wd, state.Kinds) {
+		status, err := daemonStatus(ctx, rt, d)
 		if err != nil {
 			return s, err
 		}
-		s.Ready = s.Ready && one.Answers
-		s.Daemons = append(s.Daemons, one)
-		if d.Role == roleVswitchd && one.Answers {
+		s.Ready = s.Ready && status.Answers
+		s.Daemons = append(s.Daemons, status)
+		if d.Role == roleVswitchd && status.Answers {
 			s.Flows = countFlows(ctx, wd, rt)
 		}
 	}
@@ -70,8 +71,8 @@ func Look(ctx context.Context, wd *workdir.Dir, state State, rt runtime.Runtime)
 	return s, ctx.Err()
 }
 
-// expected are the daemons that a replica of these kinds has.
-func expected(wd *workdir.Dir, kinds []workdir.Kind) []runtime.Daemon {
+// expectedDaemons returns the daemons that a replica of these databases has.
+func expectedDaemons(wd *workdir.Dir, kinds []workdir.Kind) []runtime.Daemon {
 	var list []runtime.Daemon
 	for _, k := range kinds {
 		list = append(list, server(wd, k))
@@ -86,30 +87,26 @@ func expected(wd *workdir.Dir, kinds []workdir.Kind) []runtime.Daemon {
 	return list
 }
 
-var daemonVersion = regexp.MustCompile(`\(Open vSwitch\) ([0-9]\S*)`)
-
-func lookAt(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) (DaemonStatus, error) {
-	s := DaemonStatus{Role: d.Role}
+func daemonStatus(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) (DaemonStatus, error) {
 	state, err := rt.State(ctx, d)
 	if err != nil {
-		return s, err
+		return DaemonStatus{}, err
 	}
-	s.Running, s.PID, s.Container, s.Problem = state.Running, state.PID, state.Container, state.Problem
-	s.LastError = daemon.LastError(d)
+	s := DaemonStatus{Role: d.Role, Running: state.Running, PID: state.PID, Container: state.Container, Problem: state.Problem, LastError: daemon.LastError(d)}
 	if !s.Running {
 		if s.Problem == "" {
 			s.Problem = "it does not run"
 		}
 		return s, nil
 	}
-	// It is written once, when the daemon starts.
+	// A daemon writes its pid file once, when it starts.
 	if info, err := os.Stat(daemon.PIDFile(d)); err == nil {
 		s.Since = info.ModTime().UTC().Truncate(time.Second)
 	}
-	bound, cancel := context.WithTimeout(ctx, answerTime*time.Second)
+	asking, cancel := context.WithTimeout(ctx, answerSeconds*time.Second)
 	defer cancel()
-	out, err := daemon.Ask(bound, rt, d.RunDir, d.Program, "version")
-	if m := daemonVersion.FindSubmatch(out); err == nil && m != nil {
+	out, err := askVersion(asking, rt, d)
+	if m := ovsVersion.FindSubmatch(out); err == nil && m != nil {
 		s.Answers, s.Version = true, string(m[1])
 		return s, nil
 	}
@@ -120,34 +117,38 @@ func lookAt(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) (DaemonSt
 	return s, nil
 }
 
-var flowCount = regexp.MustCompile(`flow_count=([0-9]+)`)
-
-// countFlows asks each bridge of the report for its flows.
-func countFlows(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) []FlowStatus {
-	report, err := Report(wd)
+// countFlows counts the flows of each bridge in the report. A start that is still
+// running has no report.
+func countFlows(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) (all []FlowStatus) {
+	r, err := Report(wd)
 	if err != nil {
-		return nil // a start that goes on has none yet
+		return nil
 	}
-	var all []FlowStatus
-	for _, b := range report.Bridges {
+	for _, b := range r.Bridges {
 		if c := b.Counts[workdir.Flows]; c != nil {
-			all = append(all, countBridge(ctx, wd, rt, b, c))
+			all = append(all, countBridge(ctx, wd, rt, b.Name, c))
 		}
 	}
 	return all
 }
 
-func countBridge(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, b report.BridgeReport, c *report.Counts) FlowStatus {
-	f := FlowStatus{Bridge: b.Name, Loaded: c.Restored + c.Different}
-	const versions = "OpenFlow10,OpenFlow11,OpenFlow12,OpenFlow13,OpenFlow14,OpenFlow15"
-	target := "unix:" + filepath.Join(wd.VarRun(workdir.OVS), b.Name+".mgmt")
-	out, err := rt.Tool(ctx, wd.VarRun(workdir.OVS), nil, "ovs-ofctl", "--timeout="+strconv.Itoa(answerTime), "-O", versions, "--", "dump-aggregate", target)
+var flowCount = regexp.MustCompile(`flow_count=([0-9]+)`)
+
+func countBridge(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, bridge string, c *report.Counts) FlowStatus {
+	f := FlowStatus{Bridge: bridge, Loaded: c.Restored + c.Different}
+	var versions []string
+	for _, v := range openflow.Versions() {
+		versions = append(versions, v.String())
+	}
+	runDir := wd.VarRun(workdir.OVS)
+	out, err := rt.Tool(ctx, runDir, nil, "ovs-ofctl", "--timeout="+strconv.Itoa(answerSeconds), "-O", strings.Join(versions, ","),
+		"--", "dump-aggregate", "unix:"+filepath.Join(runDir, bridge+".mgmt"))
 	m := flowCount.FindSubmatch(out)
 	switch {
 	case err != nil:
 		f.Problem = err.Error()
 	case m == nil:
-		f.Problem = "ovs-ofctl dump-aggregate says " + strings.TrimSpace(string(out))
+		f.Problem = "ovs-ofctl dump-aggregate prints " + strings.TrimSpace(string(out))
 	default:
 		f.Now, _ = strconv.Atoi(string(m[1]))
 		if f.Now < f.Loaded {

@@ -9,6 +9,8 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 var (
@@ -16,42 +18,62 @@ var (
 	ovnVersion = regexp.MustCompile(`^ovn-nbctl ([0-9]\S*)`)
 )
 
-// askTools asks the runtime's tools what they are.
-func (s *starter) askTools(ctx context.Context) {
-	s.versions(ctx)
-	// It is Python, with a library of its own, and what an image lacks first.
-	const detrace = "ovn-detrace"
-	if len(s.opts.Exec) > 0 && s.serves(workdir.NB) && s.serves(workdir.SB) {
-		if _, err := s.tool(ctx, "bash", "-c", "type -P "+detrace); err != nil && ctx.Err() == nil {
-			s.local = append(s.local, detrace)
-			s.remark(detrace + " is not in the image, so its wrapper runs the one of this host")
-		}
+// compareVersions reports the recorded and the running versions, and adds a remark
+// where they differ: another OVS prints the same flows in other words, or rejects
+// them.
+func (s *starter) compareVersions(ctx context.Context) {
+	running := report.Versions{}
+	var ovs []byte
+	var err error
+	if s.serves(workdir.OVS) {
+		ovs, err = askVersion(ctx, s.rt, server(s.wd, workdir.OVS)) // it runs already
+	} else {
+		ovs, err = s.tool(ctx, "ovs-vswitchd", "--version")
 	}
-}
-
-// versions notes what was recorded and what runs, and warns where they differ:
-// another OVS can say the same flows with other words, or not know them.
-func (s *starter) versions(ctx context.Context) {
-	s.report.Running = report.Versions{OVS: s.toolVersion(ctx, ovsVersion, "ovs-vswitchd"), OVN: s.toolVersion(ctx, ovnVersion, "ovn-nbctl")}
-	s.report.Recorded = recorded(s.manifest)
-	for _, v := range []struct{ what, recorded, running string }{
-		{"Open vSwitch", s.report.Recorded.OVS, s.report.Running.OVS}, {"OVN", s.report.Recorded.OVN, s.report.Running.OVN}} {
+	if m := ovsVersion.FindSubmatch(ovs); err == nil && m != nil {
+		running.OVS = string(m[1])
+	}
+	ovn, err := s.tool(ctx, "ovn-nbctl", "--version")
+	if m := ovnVersion.FindSubmatch(ovn); err == nil && m != nil {
+		running.OVN = string(m[1])
+	}
+	recorded := recordedVersions(s.manifest)
+	s.report.Running, s.report.Recorded = running, recorded
+	for _, v := range []struct{ program, recorded, running string }{{"Open vSwitch", recorded.OVS, running.OVS}, {"OVN", recorded.OVN, running.OVN}} {
 		if v.recorded != "" && v.running != "" && minor(v.recorded) != minor(v.running) {
-			s.remark(fmt.Sprintf("recorded with %s %s, running %s: what they do differently shows in traces", v.what, v.recorded, v.running))
+			s.report.Remark(fmt.Sprintf("recorded with %s %s, running %s: traces show what these do differently", v.program, v.recorded, v.running))
 		}
 	}
 }
 
-// Recorded tells the versions that were recorded when the workdir was filled.
+// askVersion asks a running daemon for its version.
+func askVersion(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) ([]byte, error) {
+	return daemon.Ask(ctx, rt, d.RunDir, d.Program, "version")
+}
+
+// findDetrace makes the wrapper of ovn-detrace run this host's, where the image has
+// none: it needs Python and a library of OVS's.
+func (s *starter) findDetrace(ctx context.Context) {
+	const detrace = "ovn-detrace"
+	if len(s.opts.Exec) == 0 || !s.serves(workdir.NB) || !s.serves(workdir.SB) {
+		return
+	}
+	if _, err := s.tool(ctx, "bash", "-c", "type -P "+detrace); err != nil && ctx.Err() == nil {
+		s.hostTools = append(s.hostTools, detrace)
+		s.report.Remark(detrace + " is not in the image, so its wrapper runs this host's")
+	}
+}
+
+// Recorded returns the versions of OVS and OVN on the node, "" where unknown.
 func Recorded(wd *workdir.Dir) (report.Versions, error) {
 	manifest, err := wd.Manifest()
 	if err != nil {
 		return report.Versions{}, err
 	}
-	return recorded(manifest), nil
+	return recordedVersions(manifest), nil
 }
 
-func recorded(m *workdir.Manifest) report.Versions {
+func recordedVersions(m *workdir.Manifest) report.Versions {
 	var v report.Versions
 	for _, c := range m.Collections {
 		v.OVS, v.OVN = cmp.Or(c.OVSVersion, v.OVS), cmp.Or(c.OVNVersion, v.OVN)
@@ -59,15 +81,8 @@ func recorded(m *workdir.Manifest) report.Versions {
 	return v
 }
 
-func (s *starter) toolVersion(ctx context.Context, pattern *regexp.Regexp, tool string) string {
-	out, err := s.rt.Tool(ctx, s.wd.VarRun(workdir.OVS), nil, tool, "--version")
-	if m := pattern.FindStringSubmatch(string(out)); err == nil && m != nil {
-		return m[1]
-	}
-	return ""
-}
-
-// minor is the part of a version in which behaviour changes.
+// minor returns the part of a version up to its minor number: OVS and OVN change
+// their behaviour with it.
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")

@@ -21,11 +21,6 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-func TestMain(m *testing.M) {
-	process.Main()
-	os.Exit(m.Run())
-}
-
 const lab = "../../scripts/lab/lab"
 
 // pod makes a running pod.

@@ -1,8 +1,6 @@
 package openflow
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -11,34 +9,35 @@ import (
 
 // Flow is one flow of a dump.
 type Flow struct {
-	Line int
-	At   int64 // where its line begins in the dump
-	// Text is what ovs-ofctl add-flows takes: statistics and timeouts are gone.
+	Line int   // from 1; 0 for a flow of no dump
+	At   int64 // the offset of its line in the dump
+	// Text is what ovs-ofctl add-flows takes, without statistics and timeouts.
 	Text string
 }
 
-// Flows yields the flows of a dump (ovs-ofctl dump-flows, with or without
-// statistics, or ovs-save's), and a Problem for each line that is neither a flow
-// nor a header.
-func Flows(r io.Reader) iter.Seq2[Flow, *Problem] { return FlowsWith(r) }
+// Flows yields the flows of a dump (of ovs-ofctl dump-flows with or without
+// statistics, of ovs-save, or of bridge/dump-flows), and a Problem for each line
+// that is neither a flow nor a header.
+func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
+	return FlowsIn(r, func(string) bool { return true })
+}
 
-// FlowsWith yields what Flows does of the lines that contain one of words, and
-// spends no time on others; without words, of all lines.
-func FlowsWith(r io.Reader, words ...string) iter.Seq2[Flow, *Problem] {
+// FlowsIn is Flows limited to the lines that want accepts. It parses no others.
+func FlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[Flow, *Problem] {
 	return func(yield func(Flow, *Problem) bool) {
 		undecoded := false
-		var held *Flow // the last flow, until the next line tells whether it is whole
+		var last *Flow // not yielded yet: the next line shows whether it is whole
 		for n, l := range lines(r) {
-			if held != nil && !isHeader(l.text) {
-				if !yield(wholeOrCut(*held, l.text)) {
+			if last != nil && !isHeader(l.text) {
+				if !yield(wholeOrCut(*last, l.text)) {
 					return
 				}
-				held = nil
+				last = nil
 			}
-			if !containsAny(l.text, words) {
+			if l.err == nil && !l.tooLong && !want(l.text) {
 				continue
 			}
-			flow, problem, skip := flowLine(n, l, undecoded)
+			flow, problem, skip := readFlow(n, l, undecoded)
 			if skip {
 				continue
 			}
@@ -46,35 +45,25 @@ func FlowsWith(r io.Reader, words ...string) iter.Seq2[Flow, *Problem] {
 				if n == 1 {
 					flow.Text = strings.TrimSpace(l.text)
 				}
-				held = &flow
+				last = &flow
 				continue
 			}
-			if strings.Contains(problem.Text, "***decode error") {
-				undecoded = true
-			}
+			undecoded = undecoded || strings.Contains(problem.Text, decodeError)
 			if !yield(flow, problem) {
 				return
 			}
 		}
-		if held != nil {
-			yield(wholeOrCut(*held, ""))
+		if last != nil {
+			yield(wholeOrCut(*last, ""))
 		}
 	}
 }
 
-func containsAny(text string, words []string) bool {
-	for _, w := range words {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return len(words) == 0
-}
-
-// wholeOrCut judges a flow by the line behind it. The last one before the
-// program was ended may have lost its end, and still read as a flow.
+// wholeOrCut returns a flow, or the problem that it is incomplete, by the line
+// that follows it. The last flow before ovs-ofctl was terminated may have lost
+// its end and still read as a flow.
 func wholeOrCut(f Flow, next string) (Flow, *Problem) {
-	if alarm, alone := readAlarm(next); alarm && alone {
+	if found, alone := readFatalSignal(next); found && alone {
 		return Flow{}, newProblem(f.Line, f.Text, "its end may have been cut off: ovs-ofctl was ended there", true)
 	}
 	if f.Line > 1 {
@@ -83,27 +72,29 @@ func wholeOrCut(f Flow, next string) (Flow, *Problem) {
 	return firstOrCut(f, next)
 }
 
-// firstOrCut judges the first line of a dump without a header, which may have
-// lost its beginning. Flows with statistics begin with a cookie; those without
-// (ovs-save's) begin with whatever is not the default.
+// firstOrCut does the same for the first line of a dump without a header, which
+// may have lost its beginning. Flows with statistics begin with a cookie; those
+// of ovs-save begin with the first field that differs from its default.
 func firstOrCut(first Flow, next string) (Flow, *Problem) {
-	match, actions, _ := cutActions(first.Text)
-	for _, start := range []string{"cookie=", "table="} {
-		if strings.HasPrefix(match, start) {
-			return Flow{Line: first.Line, Text: cleaned(match, actions)}, nil
-		}
+	line := first.Text
+	match, actions, _ := cutActions(line)
+	first.Text = withoutStatistics(match, actions)
+	if strings.HasPrefix(match, "cookie=") || strings.HasPrefix(match, "table=") {
+		return first, nil
 	}
-	hidden := strings.HasPrefix(match, "duration=") || strings.HasPrefix(match, "table_id=") // bridge/dump-flows
+	ofBridge := strings.HasPrefix(match, "duration=") || strings.HasPrefix(match, "table_id=") // bridge/dump-flows
 	next = strings.TrimSpace(next)
-	if hasStatistics(match) && !hidden || strings.HasPrefix(next, "cookie=") && hasStatistics(next) {
-		return Flow{}, newProblem(first.Line, first.Text, "its beginning was cut off", true)
+	if hasStatistics(match) && !ofBridge || strings.HasPrefix(next, "cookie=") && hasStatistics(next) {
+		return Flow{}, newProblem(first.Line, line, "its beginning was cut off", true)
 	}
-	return Flow{Line: first.Line, Text: cleaned(match, actions)}, nil
+	return first, nil
 }
 
 func hasStatistics(text string) bool { return strings.Contains(text, "n_bytes=") }
 
-func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
+// readFlow reads a line as a flow. skip is set for a header, and for the hex dump
+// that follows a decode error.
+func readFlow(n int, l line, undecoded bool) (f Flow, p *Problem, skip bool) {
 	switch {
 	case l.err != nil:
 		return Flow{}, newProblem(n, l.err.Error(), "the dump can't be read on", true), false
@@ -113,76 +104,96 @@ func flowLine(n int, l line, undecoded bool) (Flow, *Problem, bool) {
 		return Flow{}, nil, true
 	}
 	text := strings.TrimSpace(l.text)
-	if alarm, alone := readAlarm(text); alarm && !alone {
+	if found, alone := readFatalSignal(text); found && !alone {
 		return Flow{}, newProblem(n, text, "its end was cut off: ovs-ofctl was ended there", true), undecoded
 	}
 	match, actions, ok := cutActions(text)
 	if !ok {
-		problem := notData(n, text, "a flow")
-		if n == 1 && problem.Lost && !strings.Contains(text, "***decode error") {
-			problem.Reason += ": perhaps the dump's beginning was cut off"
+		p = notEntry(n, text, "a flow")
+		if n == 1 && p.Lost && !strings.Contains(text, decodeError) {
+			p.Reason += ": perhaps the dump's beginning was cut off"
 		}
-		// After a decode error comes its hexdump: nothing of it is news.
-		return Flow{}, problem, undecoded
+		return Flow{}, p, undecoded
 	}
 	if len(match) > maxMatch {
 		return Flow{}, newProblem(n, text, "its match is longer than any flow's", true), false
 	}
-	return Flow{Line: n, At: l.at, Text: cleaned(match, actions)}, nil, false
+	return Flow{Line: n, At: l.at, Text: withoutStatistics(match, actions)}, nil, false
 }
 
-// FlowAt reads again a flow that Flows has yielded, by At.
+// FlowAt reads a flow that Flows has yielded again, by its offset.
 func FlowAt(dump io.ReaderAt, at int64) (Flow, error) {
 	const common = 1 << 10 // most lines are shorter
-	section := io.NewSectionReader(dump, at, maxLine)
-	l, _, err := readLine(bufio.NewReaderSize(section, common))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return Flow{}, err
+	for _, l := range linesBy(io.NewSectionReader(dump, at, maxLine+1), common) {
+		l.at = at
+		// Line 2, because Flows has checked that a first line is whole.
+		if flow, problem, skip := readFlow(2, l, false); problem == nil && !skip {
+			return flow, nil
+		}
+		break
 	}
-	l.at = at
-	flow, problem, skip := flowLine(2, l, false) // of the first one it was judged whether it is whole
-	if problem != nil || skip {
-		return Flow{}, fmt.Errorf("no flow begins at byte %d", at)
-	}
-	return flow, nil
+	return Flow{}, fmt.Errorf("no flow begins at byte %d", at)
 }
 
 // maxMatch bounds the part before a flow's actions, in bytes. All fields that
-// there are, each with a mask and as long as it can be, take half of it.
+// exist, each with a mask and as long as it can be, take half of it.
 const maxMatch = 64 << 10
 
-// cutActions splits a flow at its " actions=" (or ",actions=", as
-// bridge/dump-flows has it).
+// cutActions splits a flow at its " actions=", or ",actions=" in
+// bridge/dump-flows.
 func cutActions(text string) (match, actions string, ok bool) {
-	i := indexOutside(text, "actions=")
+	i := indexActions(text)
 	if i < 0 {
 		return "", "", false
 	}
-	return strings.TrimRight(text[:i], " ,"), text[i+len("actions="):], true
+	return strings.TrimRight(text[:i], " ,"), text[i+len(actionsWord):], true
 }
 
-// dropped are the fields of a dumped flow that are not part of what it does:
-// statistics, and the timeouts, which would let the flow vanish from a replica
-// that gets no packets (fidelity rule 13). Those inside learn() are actions and stay.
-func dropped(key string) bool {
+const actionsWord = "actions="
+
+// indexActions returns the index of the first actionsWord that begins a token
+// outside of quotes, -1 for none.
+func indexActions(text string) int {
+	begins := func(i int) bool { return i == 0 || text[i-1] == ' ' || text[i-1] == ',' }
+	if i := strings.Index(text, actionsWord); i < 0 || begins(i) && strings.IndexByte(text[:i], '"') < 0 {
+		return i // nearly always: nothing before it is quoted
+	}
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && c == 'a' && strings.HasPrefix(text[i:], actionsWord) && begins(i):
+			return i
+		}
+	}
+	return -1
+}
+
+// isStatistic reports whether a field of a dumped flow does not belong to what
+// the flow does. Timeouts count as such: in a replica, which gets no packets,
+// they would remove the flow. Those inside learn() are part of an action and stay.
+func isStatistic(key string) bool {
 	switch key {
 	case "duration", "n_packets", "n_bytes", "idle_age", "hard_age", "idle_timeout", "hard_timeout",
 		"n_offload_packets", "n_offload_bytes",
-		// a flag of the command that added the flow, not of the flow: adding it again would fail on its neighbours
+		// a flag of the command that added the flow: adding it again would fail on overlapping flows
 		"check_overlap":
 		return true
 	}
 	return false
 }
 
-// cleaned is a flow without statistics and timeouts in the part before its
-// actions.
-func cleaned(match, actions string) string {
+// withoutStatistics joins a flow's match and actions and leaves out the fields
+// before the actions for which isStatistic holds.
+func withoutStatistics(match, actions string) string {
 	var b strings.Builder
 	b.Grow(len(match) + len(" actions=") + len(actions))
-	for token := range eachToken(match) {
+	for token, rest := nextToken(match); token != ""; token, rest = nextToken(rest) {
 		key, _, _ := strings.Cut(token, "=")
-		if dropped(key) {
+		if isStatistic(key) {
 			continue
 		}
 		if b.Len() > 0 {
@@ -195,76 +206,58 @@ func cleaned(match, actions string) string {
 	return b.String()
 }
 
-// mostTokens is ten times what the longest flows of real nodes have.
-const mostTokens = 10000
+// maxTokens is ten times what the longest flows of real nodes have.
+const maxTokens = 10000
 
-// tokens are the first of those that eachToken yields.
+// tokens returns the first maxTokens tokens of a text.
 func tokens(text string) []string {
 	list := make([]string, 0, 16)
-	for token := range eachToken(text) {
-		if len(list) == mostTokens {
-			break
-		}
+	for token, rest := nextToken(text); token != "" && len(list) < maxTokens; token, rest = nextToken(rest) {
 		list = append(list, token)
 	}
 	return list
 }
 
-// eachToken splits at commas and blanks, but not within quotes or parentheses.
-func eachToken(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		start, depth, quoted := 0, 0, false
-		for i := 0; i < len(text); i++ {
-			switch c := text[i]; {
-			case quoted && c == '\\':
-				i++
-			case c == '"':
-				quoted = !quoted
-			case quoted:
-			case c == '(':
-				depth++
-			case c == ')':
-				depth--
-			case depth <= 0 && (c == ',' || c == ' ' || c == '\t'):
-				if i > start && !yield(text[start:i]) {
-					return
-				}
-				start = i + 1
-			}
-		}
-		if start < len(text) {
-			yield(text[start:])
-		}
-	}
-}
-
-// indexOutside finds word where it begins a token outside of quotes.
-func indexOutside(text, word string) int {
-	if i := strings.Index(text, word); i < 0 || (i == 0 || text[i-1] == ' ' || text[i-1] == ',') && !strings.Contains(text[:i], `"`) {
-		return i // nearly always: nothing is quoted before it
-	}
-	quoted := false
+// nextToken returns the text up to the next comma or blank that is not within
+// quotes or parentheses, and the rest. It skips empty tokens and returns "" at
+// the end.
+func nextToken(text string) (token, rest string) {
+	start, depth, quoted := 0, 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
 			i++
 		case c == '"':
 			quoted = !quoted
-		case !quoted && c == word[0] && strings.HasPrefix(text[i:], word) && (i == 0 || text[i-1] == ' ' || text[i-1] == ','):
-			return i
+		case quoted:
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case depth <= 0 && (c == ',' || c == ' ' || c == '\t'):
+			if i > start {
+				return text[start:i], text[i+1:]
+			}
+			start = i + 1
 		}
 	}
-	return -1
+	return text[start:], ""
 }
 
-// Actions is the part of a flow behind "actions=".
+// Actions returns the part of a flow behind "actions=".
 func (f Flow) Actions() string {
 	_, actions, _ := cutActions(f.Text)
 	return actions
 }
 
-// Words are the names of a flow's fields and flags, and those of its actions
-// that stand in no other action.
+// WithActions returns the text of the flow with other actions.
+func (f Flow) WithActions(actions string) string {
+	match, _, _ := cutActions(f.Text)
+	return match + " actions=" + actions
+}
+
+// Words returns the names of a flow's fields and flags, and those of its
+// outermost actions.
 func Words(text string) (fields, actions []string) {
 	match, rest, _ := cutActions(text)
 	return names(match), names(rest)
@@ -280,35 +273,29 @@ func names(text string) []string {
 	return list
 }
 
-// WithActions is the flow with other actions.
-func (f Flow) WithActions(actions string) string {
-	match, _, _ := cutActions(f.Text)
-	return match + " actions=" + actions
-}
-
-// Key tells the flows of a switch apart, whatever OpenFlow version they were
-// dumped in: cookie, table, priority, match. The cookie is the same in every
-// dump, and tells flows apart whose matches are spelled differently.
+// Key returns cookie, table, priority and match of a flow, in the same words for
+// every OpenFlow version that it was dumped in. The cookie distinguishes flows
+// whose matches the versions print differently.
 func (f Flow) Key() string {
-	cookie, place := f.identity()
-	return cookie + "|" + place
+	cookie, criteria := f.identity()
+	return cookie + "|" + criteria
 }
 
-// Place is Key without the cookie, which bridge/dump-flows doesn't tell. No two
-// flows of a switch are in the same place.
-func (f Flow) Place() string {
-	_, place := f.identity()
-	return place
+// Criteria returns Key without the cookie, which bridge/dump-flows does not
+// print. No two flows of a switch have the same.
+func (f Flow) Criteria() string {
+	_, criteria := f.identity()
+	return criteria
 }
 
-func (f Flow) identity() (cookie, place string) {
+func (f Flow) identity() (cookie, criteria string) {
 	match, _, _ := cutActions(f.Text)
-	table, priority := "0", "32768"
-	rest := make([]string, 0, 16)
-	for token := range eachToken(match) {
+	table, priority := "0", "32768" // what dumps without statistics leave out
+	fields := make([]string, 0, 16)
+	for token, rest := nextToken(match); token != ""; token, rest = nextToken(rest) {
 		switch k, v, _ := strings.Cut(token, "="); k {
 		case "cookie":
-			if v != "0x0" { // which dumps without statistics leave out
+			if v != "0x0" {
 				cookie = v
 			}
 		case "table", "table_id":
@@ -317,8 +304,8 @@ func (f Flow) identity() (cookie, place string) {
 			priority = v
 		case "send_flow_rem", "reset_counts", "no_packet_counts", "no_byte_counts", "importance":
 		default:
-			rest = append(rest, token)
+			fields = append(fields, token)
 		}
 	}
-	return cookie, table + "|" + priority + "|" + strings.Join(rest, ",")
+	return cookie, table + "|" + priority + "|" + strings.Join(fields, ",")
 }

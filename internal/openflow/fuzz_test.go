@@ -74,7 +74,7 @@ func again(t *testing.T, flow Flow) {
 	n := 0
 	for second, p := range Flows(strings.NewReader(header + flow.Text)) {
 		n++
-		if p != nil || second.Text != flow.Text || second.Key() != flow.Key() || second.Place() != flow.Place() {
+		if p != nil || second.Text != flow.Text || second.Key() != flow.Key() || second.Criteria() != flow.Criteria() {
 			t.Errorf("%q reads as %q (%v)", flow.Text, second.Text, p)
 		}
 	}
@@ -84,9 +84,9 @@ func again(t *testing.T, flow Flow) {
 	if with := flow.WithActions("drop"); (Flow{Text: with}).Actions() != "drop" {
 		t.Errorf("%q with other actions is %q", flow.Text, with)
 	}
-	mended, _ := Apply(flow.Text)
-	if twice, names := Apply(mended); twice != mended {
-		t.Errorf("%q mends to %q, and then to %q (%v)", flow.Text, mended, twice, names)
+	rewritten, _ := Rewrite(flow.Text)
+	if twice, names := Rewrite(rewritten); twice != rewritten {
+		t.Errorf("%q is rewritten to %q, and then to %q (%v)", flow.Text, rewritten, twice, names)
 	}
 	var r References
 	r.Add(flow.Text)
@@ -159,17 +159,18 @@ func FuzzShow(f *testing.F) {
 	})
 }
 
-// FuzzApply: mending adds no lines, and mending twice is as mending once.
-func FuzzApply(f *testing.F) {
+// FuzzRewrite checks that rewriting adds no lines, and that rewriting twice is the
+// same as rewriting once.
+func FuzzRewrite(f *testing.F) {
 	seed(f, "*dump-flows*")
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		text := strings.ReplaceAll(string(raw), "\n", "")
-		once, names := Apply(text)
+		once, names := Rewrite(text)
 		oneLine(t, once, raw)
 		if (once == text) != (len(names) == 0) {
 			t.Errorf("%q becomes %q by %q", text, once, names)
 		}
-		if twice, _ := Apply(once); twice != once {
+		if twice, _ := Rewrite(once); twice != once {
 			t.Errorf("%q becomes %q, then %q", text, once, twice)
 		}
 	})

@@ -1,7 +1,6 @@
 package openflow
 
 import (
-	"bufio"
 	"io"
 	"regexp"
 	"strconv"
@@ -12,12 +11,13 @@ import (
 type Entry struct {
 	Line int
 	ID   uint32
-	Text string // what ovs-ofctl takes to make it again
+	Text string // what ovs-ofctl takes to add it
 }
 
 var groupID = regexp.MustCompile(`^group_id=([0-9]+),`)
 
-// Groups reads a dump of ovs-ofctl dump-groups.
+// Groups returns the groups of an ovs-ofctl dump-groups, and the lines that
+// cannot be used.
 func Groups(r io.Reader) (groups []Entry, problems []Problem) {
 	var bad problemList
 	for n, l := range lines(r) {
@@ -29,17 +29,17 @@ func Groups(r io.Reader) (groups []Entry, problems []Problem) {
 		case id != nil:
 			groups = append(groups, Entry{Line: n, ID: parseID(id[1]), Text: text})
 		default:
-			bad.add(notData(n, text, "a group"))
+			bad.add(notEntry(n, text, "a group"))
 		}
 	}
 	return groups, bad.all()
 }
 
-// meterNumber is how ovs-ofctl spells a meter's id: those that OpenFlow
-// reserves have names.
+// meterNumber matches a meter's id as ovs-ofctl prints it: by name where
+// OpenFlow reserves it.
 const meterNumber = `([0-9]+|0x[0-9a-f]+|controller|slowpath)`
 
-// The ids of the meters that have names (OpenFlow 1.3, ofp_meter).
+// The reserved ids of meters (OpenFlow 1.3, ofp_meter).
 const (
 	meterSlowpath   = 0xfffffffd
 	meterController = 0xfffffffe
@@ -47,12 +47,12 @@ const (
 
 var meterID = regexp.MustCompile(`^meter=` + meterNumber + `[ ,]`)
 
-// Meters reads a dump of ovs-ofctl dump-meters, where each band stands on a
-// line of its own. The text of a meter is one line again.
+// Meters returns the meters of an ovs-ofctl dump-meters, and the lines that
+// cannot be used. The dump has a line for each band; an entry's Text joins them.
 func Meters(r io.Reader) (meters []Entry, problems []Problem) {
 	var bad problemList
-	var text strings.Builder // of the last meter, which may have a million bands
-	whole := func() {
+	var text strings.Builder // of the last meter
+	finish := func() {
 		if len(meters) > 0 {
 			meters[len(meters)-1].Text = text.String()
 		}
@@ -66,7 +66,7 @@ func Meters(r io.Reader) (meters []Entry, problems []Problem) {
 			bad.add(newProblem(n, line, "can't be read", true))
 		case isHeader(l.text):
 		case id != nil:
-			whole()
+			finish()
 			meters = append(meters, Entry{Line: n, ID: parseID(id[1])})
 			text.WriteString(line)
 			separator = " "
@@ -77,21 +77,21 @@ func Meters(r io.Reader) (meters []Entry, problems []Problem) {
 			text.WriteString(separator + line)
 			separator = " "
 		default:
-			bad.add(notData(n, line, "a meter"))
+			bad.add(notEntry(n, line, "a meter"))
 		}
 	}
-	whole()
+	finish()
 	return meters, bad.all()
 }
 
 var meterStat = regexp.MustCompile(`^meter:` + meterNumber + ` .*duration:([0-9.]+)s`)
 
-// MeterAges reads the seconds for which each meter had existed from
-// ovs-ofctl meter-stats.
+// MeterAges returns the age of each meter in seconds, by id, from an ovs-ofctl
+// meter-stats.
 func MeterAges(r io.Reader) map[uint32]float64 {
 	ages := map[uint32]float64{}
 	for _, l := range lines(r) {
-		if m := meterStat.FindStringSubmatch(strings.TrimSpace(l.text)); m != nil {
+		if m := find(meterStat, "duration:", strings.TrimSpace(l.text)); m != nil {
 			if age, err := strconv.ParseFloat(m[2], 64); err == nil {
 				ages[parseID(m[1])] = age
 			}
@@ -100,11 +100,12 @@ func MeterAges(r io.Reader) map[uint32]float64 {
 	return ages
 }
 
-// tlvFields is how many fields tun_metadataN a switch has (TUN_METADATA_NUM_OPTS).
+// tlvFields is the number of fields tun_metadataN of a switch (TUN_METADATA_NUM_OPTS).
 const tlvFields = 64
 
-// TLVMap reads ovs-ofctl dump-tlv-map. Older versions separate the columns with
-// tabs, and class 0 prints as "0". An entry's ID is N of tun_metadataN.
+// TLVMap returns the mappings of an ovs-ofctl dump-tlv-map, and the lines that
+// cannot be used. Older versions separate the columns with tabs, and print class
+// 0 as "0". An entry's ID is the N of tun_metadataN.
 func TLVMap(r io.Reader) (mappings []Entry, problems []Problem) {
 	var bad problemList
 	for n, l := range lines(r) {
@@ -116,20 +117,21 @@ func TLVMap(r io.Reader) (mappings []Entry, problems []Problem) {
 		switch {
 		case l.err != nil || l.tooLong:
 			bad.add(newProblem(n, text, "can't be read", true))
-		case isHeader(l.text), tlvDecoration(text):
+		case isHeader(l.text), isTLVHeading(text):
 		case len(mappings) == tlvFields:
 			bad.add(newProblem(n, text, "more mappings than a switch can hold", true))
 		case len(col) == 4 && strings.HasPrefix(col[3], "tun_metadata"):
 			mappings = append(mappings, Entry{Line: n, ID: parseID(col[3][len("tun_metadata"):]),
 				Text: "{class=" + col[0] + ",type=" + col[1] + ",len=" + col[2] + "}->" + col[3]})
 		default:
-			bad.add(notData(n, text, "a TLV mapping"))
+			bad.add(notEntry(n, text, "a TLV mapping"))
 		}
 	}
 	return mappings, bad.all()
 }
 
-func tlvDecoration(text string) bool {
+// isTLVHeading reports whether a line is one of those above a TLV map.
+func isTLVHeading(text string) bool {
 	for _, start := range []string{"max option space", "allocated option space", "mapping table", "class", "---"} {
 		if strings.HasPrefix(text, start) {
 			return true
@@ -145,18 +147,6 @@ func parseID(text string) uint32 {
 	case "slowpath":
 		return meterSlowpath
 	}
-	id, _ := strconv.ParseUint(text, 0, 32) // the patterns above admit numbers only; too large a one is 0
+	id, _ := strconv.ParseUint(text, 0, 32) // 0 for a number that is too large
 	return uint32(id)
-}
-
-// HasError tells whether a dump is an error message in place of data: its
-// first line that is no header holds one.
-func HasError(r io.Reader) bool {
-	scanner := bufio.NewScanner(io.LimitReader(r, 64<<10))
-	for scanner.Scan() {
-		if text := scanner.Text(); !isHeader(text) {
-			return !notData(1, text, "").Lost
-		}
-	}
-	return false
 }

@@ -1,14 +1,13 @@
 package openflow
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"regexp"
 	"strings"
 )
 
-// Kind is what a text of ovs-ofctl or ovs-appctl is.
+// Kind is the command whose output a text is.
 type Kind string
 
 // The kinds, named as the commands that print them.
@@ -24,8 +23,8 @@ const (
 // headline matches the first line of a reply: "OFPST_FLOW reply (OF1.3) (xid=0x2):".
 var headline = regexp.MustCompile(`^(NXST|OFPST|NXT|OFPT)_(FLOW|GROUP_DESC|METER_CONFIG|TLV_TABLE_REPLY|FEATURES_REPLY)(?: reply)? \((?:OF(1\.[0-5])|xid=[^)]*)\)`)
 
-// bare are the lines of dumps without a header, as ovs-save writes them.
-var bare = []struct {
+// withoutHeader are the lines of dumps without a header, as ovs-save writes them.
+var withoutHeader = []struct {
 	kind    Kind
 	pattern *regexp.Regexp
 }{
@@ -35,25 +34,26 @@ var bare = []struct {
 	{KindMeters, regexp.MustCompile(`^meter=\d+ .*bands=`)},
 }
 
-// Identify tells what a text is by its first lines, and its OpenFlow version
-// ("OpenFlow13") where they tell it; kind is "" for anything else. It takes
-// a warning or two above the text for no part of it.
-func Identify(text []byte) (kind Kind, version string) {
-	const most = 16 // lines of warnings before the dump
-	scanner := bufio.NewScanner(io.LimitReader(bytes.NewReader(text), 64<<10))
-	scanner.Buffer(nil, 64<<10)
-	for n := 0; n < most && scanner.Scan(); n++ {
-		line := strings.TrimSpace(scanner.Text())
+// Identify returns the kind of a text by its first lines, and the OpenFlow
+// version that its header names. The kind is "" for a text of none of them. A few
+// warnings may precede the dump.
+func Identify(text []byte) (Kind, Version) {
+	const maxWarnings = 16 // lines
+	for n, l := range lines(io.LimitReader(bytes.NewReader(text), 64<<10)) {
+		if n > maxWarnings {
+			break
+		}
+		line := strings.TrimSpace(l.text)
 		if m := headline.FindStringSubmatch(line); m != nil {
 			return kindOf(m[2]), versionOf(m[3])
 		}
-		for _, b := range bare {
-			if b.pattern.MatchString(line) {
-				return b.kind, ""
+		for _, w := range withoutHeader {
+			if w.pattern.MatchString(line) {
+				return w.kind, 0
 			}
 		}
 	}
-	return "", ""
+	return "", 0
 }
 
 func kindOf(message string) Kind {
@@ -71,10 +71,11 @@ func kindOf(message string) Kind {
 	}
 }
 
-// versionOf spells "1.3" as ovs-ofctl's -O takes it. OpenFlow 1.0 has no such word.
-func versionOf(text string) string {
+// versionOf returns the version that a header calls "1.3". A header of OpenFlow
+// 1.0 has no version.
+func versionOf(text string) Version {
 	if text == "" {
-		return "OpenFlow10"
+		return OpenFlow10
 	}
-	return "OpenFlow" + strings.ReplaceAll(text, ".", "")
+	return ParseVersion("OpenFlow" + strings.ReplaceAll(text, ".", ""))
 }

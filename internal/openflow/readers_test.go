@@ -203,7 +203,8 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line that can't be is told, and those around it are read.
+// TestLongLines checks that a line that is too long is reported, and that the
+// lines around it are read.
 func TestLongLines(t *testing.T) {
 	long := " cookie=0x1, table=0 actions=" + strings.Repeat("output:1,", maxLine/9-10) + "output:1\n"
 	dump := "OFPST_FLOW reply (OF1.5) (xid=0x2):\n" + long + " cookie=0x2, table=0 actions=" + strings.Repeat("x", maxLine) + "\n cookie=0x3, table=0 actions=drop\n"
@@ -224,7 +225,7 @@ func TestStopsWhenAsked(t *testing.T) {
 	}
 }
 
-// TestFlowAt reads again what was read once.
+// TestFlowAt reads each flow again by its offset.
 func TestFlowAt(t *testing.T) {
 	dump := "duration=1s, n_packets=0, n_bytes=0, priority=1,ip,actions=drop\r\n\n\tnone\n" +
 		" cookie=0x1, table=1, priority=2,ip actions=" + strings.Repeat("note:00,", 20000) + "drop\n" +
@@ -257,8 +258,8 @@ func TestKeys(t *testing.T) {
 	if got := f.WithActions("drop"); got != `cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=drop` {
 		t.Errorf("with other actions %q", got)
 	}
-	if flow("cookie=0x6,ip actions=drop").Place() != flow("table_id=0,cookie=0x5,priority=32768,ip actions=drop").Place() {
-		t.Error("the place of a flow has its cookie in it")
+	if flow("cookie=0x6,ip actions=drop").Criteria() != flow("table_id=0,cookie=0x5,priority=32768,ip actions=drop").Criteria() {
+		t.Error("the criteria of a flow contain its cookie")
 	}
 	same := [][2]string{
 		{"cookie=0x5,table=0,priority=32768,ip actions=drop", "cookie=0x5,ip actions=output:1"},
@@ -374,8 +375,8 @@ OFPT_GET_CONFIG_REPLY (xid=0x4): frags=normal miss_send_len=0
 	}
 }
 
-// TestShowAgain: a port is one port, however often and at whatever length it is told of.
-func TestShowAgain(t *testing.T) {
+// TestShowRepeatedPort checks that a port that is printed often is one port.
+func TestShowRepeatedPort(t *testing.T) {
 	const port = " 7(%s): addr:aa:55:aa:55:00:07\n     config:     %s\n     state:      0\n"
 	text := strings.Repeat(fmt.Sprintf(port, "p7", "NO_FLOOD"), 1000) + fmt.Sprintf(port, strings.Repeat("x", 1000), "PORT_DOWN") +
 		fmt.Sprintf(port, "p7", strings.Repeat("NO_FWD NO_RECV ", 100))
@@ -384,10 +385,10 @@ func TestShowAgain(t *testing.T) {
 		t.Errorf("%d ports: %.200v", len(d.Ports), d.Ports)
 	}
 	var many strings.Builder
-	for i := range 2 * mostPorts {
+	for i := range 2 * maxPorts {
 		fmt.Fprintf(&many, " %d(p): addr:aa:55:aa:55:00:07\n", i)
 	}
-	if d := Show(strings.NewReader(many.String())); len(d.Ports) != mostPorts {
+	if d := Show(strings.NewReader(many.String())); len(d.Ports) != maxPorts {
 		t.Errorf("%d ports", len(d.Ports))
 	}
 }
@@ -414,8 +415,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestEndedBySignal: wherever a dump was cut off by a signal, what is left of a
-// flow passes for none, and it is told that something is lost.
+// TestEndedBySignal checks that, wherever a signal cut off a dump, no part of a
+// flow is taken for a flow, and a problem reports the loss.
 func TestEndedBySignal(t *testing.T) {
 	const alarm = "2026-01-02T10:00:00Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n"
 	const first = "OFPST_FLOW reply (OF1.5) (xid=0x2):\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1,ip actions=output:123\n"
@@ -430,7 +431,7 @@ func TestEndedBySignal(t *testing.T) {
 				}
 			}
 			if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Lost }) {
-				t.Errorf("cut at %d, %q: nobody is told: %v", cut, between, problems)
+				t.Errorf("cut at %d, %q: no problem is lost data: %v", cut, between, problems)
 			}
 		}
 	}

@@ -1,8 +1,6 @@
 package openflow
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -13,25 +11,24 @@ import (
 // SaveCommand is one command of the script that ovs-save writes.
 type SaveCommand struct {
 	Bridge   string
-	Command  string // "add-tlv-map", "add-groups", "add-flows", "replace-flows"
-	OpenFlow string // "" where the script doesn't tell
-	File     string // the dump's name, without its folder; "" where Text holds it
-	Text     string // of a here-document (ovs-save of OVS 2.8 and before)
-	// Mappings are those of add-tlv-map, as ovs-ofctl takes them one by one:
+	Command  string  // "add-tlv-map", "add-groups", "add-flows", "replace-flows"
+	OpenFlow Version // 0 if the command does not name one
+	File     string  // the base name of the dump; "" if Text holds it
+	Text     string  // the here-document (ovs-save of OVS 2.8 and before)
+	// Mappings are the arguments of add-tlv-map, one mapping each:
 	// "{class=0x102,type=0x80,len=4}->tun_metadata0".
 	Mappings []string
 }
 
-// saveCommand matches a line of the script (ovs-save of OVS 2.0 to 3.7).
-var saveCommand = regexp.MustCompile(`^\s*ovs-ofctl\s+(.*?)\b(add-tlv-map|add-groups|add-flows|replace-flows)\s+(.*)$`)
-
 var (
+	// saveCommand matches a line of the script (ovs-save of OVS 2.0 to 3.7).
+	saveCommand = regexp.MustCompile(`^\s*ovs-ofctl\s+(.*?)\b(add-tlv-map|add-groups|add-flows|replace-flows)\s+(.*)$`)
 	saveVersion = regexp.MustCompile(`(?:^|\s)-O\s*(OpenFlow1[0-5])\b`)
 	hereDoc     = regexp.MustCompile(`<<-?\s*['"\\]?([A-Za-z_]+)['"]?\s*$`)
 )
 
-// IsSaveScript reports whether the first bytes of a file are of a script that
-// ovs-save (save-flows) wrote.
+// IsSaveScript reports whether a file that starts with these bytes is a script
+// that ovs-save (save-flows) wrote.
 func IsSaveScript(start []byte) bool {
 	for line := range strings.Lines(string(start)) {
 		if saveCommand.MatchString(strings.TrimRight(line, "\n")) {
@@ -41,84 +38,89 @@ func IsSaveScript(start []byte) bool {
 	return false
 }
 
-// What is read of a script: ovs-save writes three commands for a bridge.
+// Bounds of what is read of a script: ovs-save writes three commands for a bridge.
 const (
-	mostCommands = 10000
-	mostText     = 64 << 20 // bytes of a here-document
-	mostLine     = 16 << 20
+	maxCommands = 10000
+	maxHereDoc  = 64 << 20 // bytes
 )
 
 // ReadSaveScript reads the script that ovs-save (save-flows) writes, a list of
 // ovs-ofctl commands, without running it. If the script ends within a
-// here-document or exceeds a limit, cut says how, and what follows is unknown.
-func ReadSaveScript(r io.Reader) (parts []SaveCommand, cut string, err error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, mostLine)
-	for lines.Scan() {
-		m := saveCommand.FindStringSubmatch(lines.Text())
-		if m == nil {
-			continue
-		}
-		if len(parts) == mostCommands {
-			return parts, fmt.Sprintf("has more than %d commands", mostCommands), nil
-		}
-		p := SaveCommand{Command: m[2]}
-		if v := saveVersion.FindStringSubmatch(m[1] + " " + m[3]); v != nil {
-			p.OpenFlow = v[1]
-		}
-		var words []string
-		for _, w := range strings.Fields(m[3]) {
-			if !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "OpenFlow1") {
-				words = append(words, strings.Trim(w, `"'`))
+// here-document or exceeds a bound, cut says so, and the commands from there on
+// are missing.
+func ReadSaveScript(r io.Reader) (commands []SaveCommand, cut string, err error) {
+	var text strings.Builder
+	end := "" // the line that ends the here-document of the last command; "" outside of one
+	for _, l := range lines(r) {
+		switch {
+		case l.err != nil:
+			return commands, "", l.err
+		case l.tooLong:
+			return commands, fmt.Sprintf("has a line of over %d bytes", maxLine), nil
+		case end != "" && strings.TrimLeft(l.text, "\t") == end:
+			commands[len(commands)-1].Text, end = text.String(), ""
+			text.Reset()
+		case end != "":
+			text.WriteString(l.text + "\n")
+		default:
+			c, delimiter, ok := readSaveCommand(l.text)
+			if !ok {
+				continue
 			}
-		}
-		if len(words) == 0 {
-			continue
-		}
-		p.Bridge = words[0]
-		if p.Command == "add-tlv-map" {
-			p.Mappings = mappings(strings.Join(words[1:], " "))
-		} else if end := hereDoc.FindStringSubmatch(m[3]); end != nil {
-			var whole bool
-			if p.Text, whole = body(lines, end[1]); !whole {
-				return append(parts, p), "has a here-document that is too long or has no end", nil
+			if len(commands) == maxCommands {
+				return commands, fmt.Sprintf("has more than %d commands", maxCommands), nil
 			}
-		} else if len(words) > 1 {
-			p.File = path.Base(words[len(words)-1])
+			commands, end = append(commands, c), delimiter
 		}
-		parts = append(parts, p)
+		if text.Len() > maxHereDoc {
+			break
+		}
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return parts, fmt.Sprintf("has a line of over %d bytes", mostLine), nil
+	if end != "" {
+		commands[len(commands)-1].Text = text.String()
+		return commands, "has a here-document that is too long or has no end", nil
 	}
-	return parts, "", lines.Err()
+	return commands, "", nil
 }
 
-// mappings splits "{...}->tun_metadataN,{...}->tun_metadataM".
-func mappings(text string) []string {
+// readSaveCommand reads a line of the script. delimiter is the end of the
+// here-document that begins there, "" for none.
+func readSaveCommand(line string) (c SaveCommand, delimiter string, ok bool) {
+	m := saveCommand.FindStringSubmatch(line)
+	if m == nil {
+		return c, "", false
+	}
+	c.Command = m[2]
+	if v := saveVersion.FindStringSubmatch(m[1] + " " + m[3]); v != nil {
+		c.OpenFlow = ParseVersion(v[1])
+	}
+	var words []string
+	for _, w := range strings.Fields(m[3]) {
+		if !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "OpenFlow1") {
+			words = append(words, strings.Trim(w, `"'`))
+		}
+	}
+	if len(words) == 0 {
+		return c, "", false
+	}
+	c.Bridge = words[0]
+	if c.Command == "add-tlv-map" {
+		c.Mappings = splitMappings(strings.Join(words[1:], " "))
+	} else if end := hereDoc.FindStringSubmatch(m[3]); end != nil {
+		delimiter = end[1]
+	} else if len(words) > 1 {
+		c.File = path.Base(words[len(words)-1])
+	}
+	return c, delimiter, true
+}
+
+// splitMappings splits "{...}->tun_metadataN,{...}->tun_metadataM".
+func splitMappings(text string) []string {
 	var list []string
-	for _, part := range strings.SplitAfter(text, ",{") {
-		part = strings.TrimSuffix(part, ",{")
-		if part == "" {
-			continue
+	for _, part := range strings.Split(text, ",{") {
+		if part = strings.TrimPrefix(part, "{"); part != "" {
+			list = append(list, "{"+part)
 		}
-		if !strings.HasPrefix(part, "{") {
-			part = "{" + part
-		}
-		list = append(list, part)
 	}
 	return list
-}
-
-// body reads a here-document.
-func body(lines *bufio.Scanner, end string) (text string, whole bool) {
-	var b strings.Builder
-	for b.Len() < mostText && lines.Scan() {
-		if strings.TrimLeft(lines.Text(), "\t") == end {
-			return b.String(), true
-		}
-		b.WriteString(lines.Text())
-		b.WriteByte('\n')
-	}
-	return b.String(), false
 }

@@ -11,7 +11,7 @@ import (
 // PortLocal is OFPP_LOCAL as OVS numbers it, the port of the bridge itself.
 const PortLocal = 65534
 
-// Port is a port as ovs-ofctl show tells it.
+// Port is a port as ovs-ofctl show prints it.
 type Port struct {
 	Number int
 	Name   string // cut at 15 characters by OpenFlow
@@ -20,10 +20,10 @@ type Port struct {
 	State  []string // LINK_DOWN, LIVE, STP_BLOCK ...
 }
 
-// Description is what ovs-ofctl show tells of a bridge.
+// Description is the output of ovs-ofctl show for a bridge.
 type Description struct {
 	DatapathID string // 16 hex digits
-	Fragments  string // how IP fragments are handled: "normal", "drop" ...; "" where it isn't told
+	Fragments  string // how IP fragments are handled: "normal", "drop" ...; "" if unknown
 	Ports      []Port
 }
 
@@ -33,11 +33,11 @@ var (
 	portHead = regexp.MustCompile(`^ ([0-9]+|LOCAL)\((.*)\): addr:([0-9a-f:]{17})`)
 )
 
-// mostPorts is what a bridge has numbers for.
-const mostPorts = 1 << 16
+// maxPorts is the number of OpenFlow 1.0's port numbers.
+const maxPorts = 1 << 16
 
-// Show reads the output of ovs-ofctl show. It tells of each port once: what else
-// is told of one takes the place of what was.
+// Show reads the output of ovs-ofctl show. Where a port number occurs twice, the
+// later one counts.
 func Show(r io.Reader) Description {
 	var d Description
 	at := map[int]int{} // in d.Ports, by number
@@ -65,25 +65,17 @@ func Show(r io.Reader) Description {
 	return d
 }
 
-// find searches for a pattern, which takes many times as long as for the word
-// that is in all that it matches.
-func find(pattern *regexp.Regexp, word, text string) []string {
-	if !strings.Contains(text, word) {
-		return nil
-	}
-	return pattern.FindStringSubmatch(text)
-}
-
-// begin takes a port's first line, and returns its place in the list; -1 for none.
+// begin adds the port of a port's first line, and returns its index in Ports, or
+// -1 if the line is not valid.
 func (d *Description) begin(at map[int]int, line []string) int {
-	const longest = 64 // bytes of a name; OpenFlow has room for 16
+	const maxName = 64 // bytes; OpenFlow has room for 16
 	number, err := portNumber(line[1])
-	if err != nil || len(line[2]) > longest {
+	if err != nil || len(line[2]) > maxName {
 		return -1
 	}
 	i, ok := at[number]
 	if !ok {
-		if i = len(d.Ports); i == mostPorts {
+		if i = len(d.Ports); i == maxPorts {
 			return -1
 		}
 		at[number] = i
@@ -93,7 +85,8 @@ func (d *Description) begin(at map[int]int, line []string) int {
 	return i
 }
 
-// portNumber reads a port's number, of 16 bits in OpenFlow 1.0 and 32 since.
+// portNumber reads a port's number, which has 16 bits in OpenFlow 1.0 and 32 in
+// later versions.
 func portNumber(text string) (int, error) {
 	if text == "LOCAL" {
 		return PortLocal, nil
@@ -103,8 +96,8 @@ func portNumber(text string) (int, error) {
 }
 
 func flagList(text string) []string {
-	const longest = 4096 // bytes; all flags together have some hundred
-	text = text[:min(len(text), longest)]
+	const maxFlags = 4096 // bytes; all flags together have a few hundred
+	text = text[:min(len(text), maxFlags)]
 	var flags []string
 	for _, f := range strings.Fields(text) {
 		if f != "0" && !slices.Contains(flags, f) {
@@ -114,7 +107,8 @@ func flagList(text string) []string {
 	return flags
 }
 
-// Down tells whether the port carried nothing: taken down, or without a link.
+// Down reports whether the port carried no packets, because it was set down or
+// had no link.
 func (p Port) Down() bool {
 	return slices.Contains(p.Config, "PORT_DOWN") || slices.Contains(p.State, "LINK_DOWN")
 }

@@ -51,14 +51,14 @@ func startSwitch(t *testing.T) *ovs {
 func waitFor(t *testing.T, path string) {
 	t.Helper()
 	for range 2000 {
-		// A socket is there before anybody listens on it.
+		// A socket exists before a program listens on it.
 		if conn, err := net.Dial("unix", path); err == nil {
 			conn.Close()
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("nobody listens on %s", path)
+	t.Fatalf("no program listens on %s", path)
 }
 
 func (s *ovs) env() []string {
@@ -225,7 +225,7 @@ func TestGroupsOfARealSwitch(t *testing.T) {
 	s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "del-groups", "br0")
 	var all strings.Builder
 	for _, g := range groups {
-		text, _ := Apply(g.Text)
+		text, _ := Rewrite(g.Text)
 		all.WriteString(text + "\n")
 	}
 	path := filepath.Join(t.TempDir(), "groups")

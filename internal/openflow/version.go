@@ -47,3 +47,9 @@ func (v *Version) UnmarshalText(text []byte) error {
 	}
 	return nil
 }
+
+// In reports whether a bridge with these protocols (the column protocols of its
+// row in the database) speaks v. A bridge without any speaks all versions.
+func (v Version) In(protocols []string) bool {
+	return len(protocols) == 0 || slices.Contains(protocols, v.String())
+}

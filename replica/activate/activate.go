@@ -1,5 +1,5 @@
-// Package activate writes a replica's bin directory: the script that points a
-// shell at the replica, and a wrapper for each tool that does it for one run.
+// Package activate writes a replica's bin directory: the scripts that make a shell
+// use the replica, and a wrapper for each tool that does so for one command.
 package activate
 
 import (
@@ -20,38 +20,39 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// script is the name of what a user sources.
+// script is the name of the script for bash and zsh.
 const script = "activate"
 
-// Replica is what the scripts are told of a replica. All paths are absolute.
+// Replica holds the parameters of the scripts. All paths are absolute.
 type Replica struct {
-	Exec      []string // what runs a tool that is not on this host, up to the tool's name; nil: they are
-	Local     []string // tools that are run on this host all the same
+	Exec      []string // command line that runs a tool elsewhere, without the tool's name; nil to run tools on this host
+	Local     []string // tools to run on this host all the same
 	Bin       string   // the directory to write to
 	OVSRunDir string   // where ovs-vswitchd and the OVS database have their sockets
 	OVNRunDir string   // where ovn-appctl looks for control sockets
 	OVS       bool     // whether an OVS database was collected
-	NBSocket  string   // of the OVN NB database server; "" when none was collected
-	SBSocket  string   // of the OVN SB one; likewise
-	Recorded  string   // of the server of the OVS database as it was recorded; "" where it isn't served
+	NBSocket  string   // socket of the OVN NB database server; "" where none was collected
+	SBSocket  string   // socket of the OVN SB database server; "" where none was collected
+	Recorded  string   // socket of the OVS database as recorded; "" where it is not served
 }
 
-// Script is the path of what a user sources.
+// Script returns the path of the script that a user sources.
 func Script(bin string) string { return filepath.Join(bin, script) }
 
-// recordedTool is ovs-vsctl on the OVS database as it was recorded.
+// recordedTool is the name of the wrapper that runs ovs-vsctl on the OVS database as
+// recorded.
 const recordedTool = "ovs-vsctl-recorded"
 
-// RecordedTool is the path of its wrapper.
+// RecordedTool returns the path of that wrapper.
 func RecordedTool(bin string) string { return filepath.Join(bin, recordedTool) }
 
-// Tools are the programs that get a wrapper.
+// Tools lists the programs that get a wrapper.
 func Tools() []string {
 	return []string{"ovs-vsctl", "ovs-ofctl", "ovs-appctl", "ovsdb-client",
 		"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-detrace", "ovn-appctl"}
 }
 
-// Write writes the scripts, each in one step, over those of an earlier start.
+// Write writes the scripts in place of those of an earlier start, each atomically.
 func Write(r Replica) error {
 	if err := r.check(); err != nil {
 		return err
@@ -63,7 +64,7 @@ func Write(r Replica) error {
 	if err != nil {
 		return fmt.Errorf("the scripts' templates: %w", err)
 	}
-	// The mark goes first: no wrapper is ever taken for a real tool.
+	// The mark is written first, so that no wrapper is ever found as a tool.
 	if err := writeFile(r.Bin, process.WrapperMark, 0o644, nil); err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func Write(r Replica) error {
 	return render(parsed, "activate.sh", r.Bin, script, 0o644, r.values(""))
 }
 
-// Remove removes what Write wrote, and the directory if it is empty then.
+// Remove removes the files that Write wrote, and the directory if it is then empty.
 func Remove(bin string) error {
 	var failed []error
 	for _, name := range written() {
@@ -105,12 +106,12 @@ func Remove(bin string) error {
 				_ = os.Remove(filepath.Join(dir, e.Name()))
 			}
 		}
-		_ = os.Remove(dir) // fails when someone else's files are in it, as it should
+		_ = os.Remove(dir) // fails where the directory has other files, as it should
 	}
 	return errors.Join(failed...)
 }
 
-// template is what a tool's wrapper is made from.
+// template returns the name of the template of a tool's wrapper.
 func (r Replica) template(tool string) string {
 	if len(r.Exec) == 0 || slices.Contains(r.Local, tool) {
 		return "wrapper.sh"
@@ -118,16 +119,17 @@ func (r Replica) template(tool string) string {
 	return "exec.sh"
 }
 
-// Environment is what the scripts set for the tools; what is empty they unset.
+// Environment returns the variables that the scripts set for the tools; they unset
+// those with an empty value.
 func (r Replica) Environment() map[string]string {
 	return map[string]string{
 		"OVS_RUNDIR": r.OVSRunDir, "OVN_RUNDIR": r.OVNRunDir, "OVN_NB_DB": remote(r.NBSocket), "OVN_SB_DB": remote(r.SBSocket),
-		// These would send the tools to another daemon or database.
+		// These make the tools use another daemon or database.
 		"OVN_NB_DAEMON": "", "OVN_SB_DAEMON": "", "OVN_NBCTL_OPTIONS": "", "OVN_SBCTL_OPTIONS": "",
 	}
 }
 
-// written are the files that Write writes, by their paths in the directory.
+// written returns the paths in the directory of the files that Write writes.
 func written() []string {
 	names := append(Tools(), recordedTool, script, fishScript, process.WrapperMark)
 	for name := range (Replica{}).settings() {
@@ -136,7 +138,7 @@ func written() []string {
 	return names
 }
 
-// unfinished tells what writeFile leaves when it is killed.
+// unfinished reports whether writeFile leaves files of that name when it is killed.
 func unfinished(name string) bool {
 	for _, whole := range written() {
 		digits, ok := strings.CutPrefix(name, "."+filepath.Base(whole)+".")
@@ -147,9 +149,8 @@ func unfinished(name string) bool {
 	return false
 }
 
-// check refuses paths that the tools can't be told of, whatever the quoting: a
-// colon separates PATH's entries, a comma separates the OVN and OVS tools'
-// databases.
+// check returns an error for paths that can't be passed to the tools even quoted: a
+// colon separates the entries of PATH, a comma the databases of OVN and OVS tools.
 func (r Replica) check() error {
 	for _, path := range []string{r.Bin, r.OVSRunDir, r.OVNRunDir, r.NBSocket, r.SBSocket, r.Recorded} {
 		if path != "" && !filepath.IsAbs(path) {
@@ -165,7 +166,7 @@ func (r Replica) check() error {
 	return nil
 }
 
-// values are what the templates need; all paths in them are yet unquoted.
+// values returns the values for a tool's template. The template quotes the paths.
 func (r Replica) values(tool string) map[string]any {
 	return map[string]any{
 		"Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
@@ -176,11 +177,11 @@ func (r Replica) values(tool string) map[string]any {
 	}
 }
 
-// refusal says why tool can't work with what was collected; "" when it can.
-// Without it the tool would look for the host's own database.
+// refusal returns the reason why a tool can't be used with the collected data; "" if
+// it can. Without this check the tool would use the host's own database.
 func (r Replica) refusal(tool string) string {
 	if tool == recordedTool && r.OVS && r.Recorded == "" {
-		return "the OVS database as recorded is not served: ovs-offline report says why"
+		return "the OVS database as recorded is not served: ovs-offline report gives the reason"
 	}
 	needs := map[string][]string{"ovs-vsctl": {"OVS"}, recordedTool: {"OVS"}, "ovn-nbctl": {"OVN NB"}, "ovn-sbctl": {"OVN SB"},
 		"ovn-trace": {"OVN SB"}, "ovn-detrace": {"OVN NB", "OVN SB"}}
@@ -200,12 +201,12 @@ func remote(socket string) string {
 	return "unix:" + socket
 }
 
-// quote makes any text one word of a shell.
+// quote quotes a text as one word for a shell.
 func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// quoteFish makes any text one word of fish.
+// quoteFish quotes a text as one word for fish.
 func quoteFish(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }
@@ -218,8 +219,7 @@ func render(parsed *template.Template, name, dir, file string, mode os.FileMode,
 	return writeFile(dir, file, mode, text.Bytes())
 }
 
-// writeFile puts a whole file in place at once: a shell may be reading the old
-// one.
+// writeFile writes a file atomically: a shell may be reading the old one.
 func writeFile(dir, name string, mode os.FileMode, text []byte) (err error) {
 	f, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {

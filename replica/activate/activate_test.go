@@ -13,11 +13,6 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-func TestMain(m *testing.M) {
-	process.Main()
-	os.Exit(m.Run())
-}
-
 // odd is a directory's name that any sloppy quoting stumbles over.
 const odd = `a b 'c' "d" $HOME $(touch x) \e * ;f&#!`
 

@@ -6,16 +6,15 @@ import (
 	"path/filepath"
 )
 
-// fishScript is what a user of fish sources.
+// fishScript is the name of the script for fish.
 const fishScript = "activate.fish"
 
-// zshFolder stands for zsh's own folder of settings while it starts.
+// zshFolder is the folder of settings of an activated zsh while it starts.
 const zshFolder = "zsh"
 
-// Shell is how an activated shell is run: with these arguments and these
-// variables besides the caller's own. A shell that a person types into sources
-// activate after its own settings, which could undo it otherwise; any other gets
-// the variables alone.
+// Shell returns the arguments of an activated shell, and the variables to add to the
+// caller's environment. An interactive shell sources activate after its own
+// settings, which could change the variables; any other gets the variables alone.
 func (r Replica) Shell(shell string, interactive bool) (argv, env []string) {
 	if !interactive {
 		return []string{shell}, r.variables()
@@ -31,10 +30,11 @@ func (r Replica) Shell(shell string, interactive bool) (argv, env []string) {
 	return []string{shell, "-i"}, append(r.variables(), "PS1=(ovs-offline) $ ")
 }
 
-// bashSettings is the file that an activated bash reads in place of ~/.bashrc.
+// bashSettings is the name of the file that an activated bash reads instead of
+// ~/.bashrc.
 const bashSettings = ".bashrc"
 
-// variables are what activate sets.
+// variables returns the variables that activate sets.
 func (r Replica) variables() []string {
 	env := []string{"PATH=" + r.Bin + ":" + os.Getenv("PATH")}
 	for name, value := range r.Environment() {
@@ -43,7 +43,8 @@ func (r Replica) variables() []string {
 	return env
 }
 
-// settings are the files that activated shells read when they start.
+// settings returns the files that activated shells read at their start, by path in
+// the directory.
 func (r Replica) settings() map[string]string {
 	source := ". " + quote(Script(r.Bin)) + "\n"
 	return map[string]string{

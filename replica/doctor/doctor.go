@@ -1,5 +1,5 @@
-// Package doctor finds out what of ovs-offline works on this machine, what does
-// not, and which command mends it. It changes nothing.
+// Package doctor checks which parts of ovs-offline work on this machine and names
+// the command that makes each of the others work. It changes nothing.
 package doctor
 
 import (
@@ -15,40 +15,40 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/replica/runtime/container"
+	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/replica/runtime/process"
 )
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	What  string `json:"what"`
-	// Mend is the command, or the words, that would make it work.
+	// Mend is the command, or the advice, that makes it work.
 	Mend string `json:"mend,omitempty"`
 }
 
-// State says whether a thing works.
+// State is the outcome of a check.
 type State string
 
-// Absent is what nobody needs to have.
+// The outcomes. What is absent is optional.
 const (
 	Works  State = "works"
 	Absent State = "absent"
 	Broken State = "broken"
 )
 
-// Report is what was found.
+// Report holds the results of all checks.
 type Report struct {
 	Checks []Check `json:"checks"`
-	// Start says what start would run a replica with; "" if it could not.
+	// Start describes the runtime that start would choose; "" if it would fail.
 	Start string `json:"start,omitempty"`
 }
 
-// Examine looks at everything, for a replica of the workdir at path in the
-// runtime of a name. Each thing has a few seconds.
+// Examine runs all checks for a replica of the workdir at path in the named
+// runtime. Each check takes a few seconds at most.
 func Examine(ctx context.Context, path, runtime, version string) Report {
 	var r Report
 	r.Checks = append(r.Checks, checkWorkdir(path))
@@ -58,26 +58,27 @@ func Examine(ctx context.Context, path, runtime, version string) Report {
 		r.Checks = append(r.Checks, checkTools(ctx)...)
 		r.Checks = append(r.Checks, checkNamespaces(ctx))
 	}
-	var recorded report.Versions
+	var wanted container.Wanted
 	wd, unusable := workdir.Find(path)
 	if unusable == nil {
-		recorded, unusable = replica.Recorded(wd)
+		recorded, err := replica.Recorded(wd)
+		wanted.RecordedOVS, unusable = recorded.OVS, err
 	} else {
-		wd = &workdir.Dir{} // the engines can be asked all the same
+		wd = &workdir.Dir{} // the engines can be checked without a workdir
 	}
-	place, wanted := choose.New(wd, version), container.Wanted{RecordedOVS: recorded.OVS}
-	for _, name := range []string{choose.Podman, choose.Docker} {
-		r.Checks = append(r.Checks, checkEngine(ctx, place, name, wanted)...)
+	runtimes := choose.For(wd, version)
+	for _, name := range engine.Names() {
+		r.Checks = append(r.Checks, checkEngine(ctx, runtimes, name, wanted)...)
 	}
 	r.Checks = append(r.Checks, checkKubeconfig())
-	if choice, err := place.Choose(ctx, runtime, wanted); err == nil && unusable == nil {
+	if choice, err := runtimes.Choose(ctx, runtime, wanted); err == nil && unusable == nil {
 		r.Start = choice.Why
 	}
 	return r
 }
 
 func checkWorkdir(path string) Check {
-	c := Check{Name: "working directory", State: Works, What: path + " is not there yet, and will be made"}
+	c := Check{Name: "working directory", State: Works, What: path + " does not exist yet and will be created"}
 	wd, err := workdir.Find(path)
 	if err != nil {
 		c.State, c.What, c.Mend = Broken, err.Error(), "export OVS_DBG_WORKDIR=$HOME/ovs-offline"
@@ -96,36 +97,39 @@ func checkWorkdir(path string) Check {
 
 var toolVersion = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+\S*`)
 
-// checkTools looks for the programs that local processes need.
+// checkTools checks the programs that local processes need.
 func checkTools(ctx context.Context) []Check {
 	var checks []Check
 	for _, tool := range []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl", "ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-detrace"} {
-		c := Check{Name: tool, State: Works}
-		path, err := process.Find(tool)
-		if err != nil {
-			c.State, c.What, c.Mend = Absent, "not installed; local processes need it, containers bring their own", install(tool)
-			checks = append(checks, c)
-			continue
-		}
-		argument := "--version"
-		if tool == "ovn-detrace" {
-			argument = "--help" // its --version connects to a database first
-		}
-		out, err := run(ctx, path, argument)
-		c.What = strings.TrimSpace(toolVersion.FindString(out) + " " + path)
-		if err != nil {
-			c.State, c.What = Broken, fmt.Sprintf("%s %s: %v: %s", path, argument, err, lastLine(out))
-			c.Mend = install(tool)
-			if tool == "ovn-detrace" {
-				c.Mend = installer() + " python3-openvswitch"
-			}
-		}
-		checks = append(checks, c)
+		checks = append(checks, checkTool(ctx, tool))
 	}
 	return checks
 }
 
-// run runs a program for a few seconds at the most.
+func checkTool(ctx context.Context, tool string) Check {
+	c := Check{Name: tool, State: Works}
+	path, err := process.Find(tool)
+	if err != nil {
+		c.State, c.What, c.Mend = Absent, "not installed; local processes need it, container images include it", install(tool)
+		return c
+	}
+	argument := "--version"
+	if tool == "ovn-detrace" {
+		argument = "--help" // its --version connects to a database first
+	}
+	out, err := run(ctx, path, argument)
+	c.What = strings.TrimSpace(toolVersion.FindString(out) + " " + path)
+	if err != nil {
+		c.State, c.What = Broken, fmt.Sprintf("%s %s: %v: %s", path, argument, err, lastLine(out))
+		c.Mend = install(tool)
+		if tool == "ovn-detrace" {
+			c.Mend = installer() + " python3-openvswitch"
+		}
+	}
+	return c
+}
+
+// run runs a program for five seconds at most and returns its output and errors.
 func run(ctx context.Context, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -138,26 +142,20 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// installer is how packages are installed here.
+// installer returns the command that installs packages on this machine.
 func installer() string {
-	as := ""
+	prefix := ""
 	if os.Geteuid() != 0 {
-		as = "sudo "
+		prefix = "sudo "
 	}
 	if _, err := exec.LookPath("dnf"); err == nil {
-		return as + "dnf install"
+		return prefix + "dnf install"
 	}
-	return as + "apt install"
+	return prefix + "apt install"
 }
 
 func install(tool string) string {
-	debian, fedora := "openvswitch-common", "openvswitch"
-	switch {
-	case tool == "ovs-vswitchd" || tool == "ovs-vsctl":
-		debian = "openvswitch-switch"
-	case strings.HasPrefix(tool, "ovn-"):
-		debian, fedora = "ovn-common", "ovn"
-	}
+	debian, fedora := process.Packages(tool)
 	if how := installer(); strings.HasSuffix(how, "dnf install") {
 		return how + " " + fedora
 	} else {
@@ -169,35 +167,35 @@ func checkNamespaces(ctx context.Context) Check {
 	c := Check{Name: "namespaces", State: Works, What: "local daemons get an empty network of their own"}
 	if ok, why := process.New(process.Options{}).Isolated(ctx); !ok {
 		c.State, c.What = Broken, "local daemons share the host's network: "+why
-		c.Mend = "sudo sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (those of them that this kernel has)"
+		c.Mend = "sudo sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (those that this kernel has)"
 	}
 	return c
 }
 
-// checkEngine looks at an engine and for an image in it.
-func checkEngine(ctx context.Context, place *choose.Place, name string, wanted container.Wanted) []Check {
+// checkEngine checks that an engine answers and has an image.
+func checkEngine(ctx context.Context, runtimes *choose.Runtimes, name string, wanted container.Wanted) []Check {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	engine := Check{Name: name, State: Works, What: "it answers"}
-	if err := place.Check(ctx, name); err != nil {
-		engine.State, engine.What, engine.Mend = Absent, err.Error(), startEngine(name)
-		return []Check{engine}
+	answers := Check{Name: name, State: Works, What: "it answers"}
+	if _, err := runtimes.Named(ctx, name); err != nil {
+		answers.State, answers.What, answers.Mend = Absent, err.Error(), startEngine(name)
+		return []Check{answers}
 	}
 	image := Check{Name: name + " image", State: Works}
-	choice, err := place.Choose(ctx, name, wanted)
+	choice, err := runtimes.Choose(ctx, name, wanted)
 	if err != nil {
 		image.State, image.What, image.Mend = Absent, err.Error(), "ovs-offline build --runtime "+name
-		return []Check{engine, image}
+		return []Check{answers, image}
 	}
 	image.What = choice.Why
-	return []Check{engine, image}
+	return []Check{answers, image}
 }
 
 func startEngine(name string) string {
 	if _, err := exec.LookPath(name); err != nil {
-		return installer() + " " + map[string]string{choose.Podman: "podman", choose.Docker: "docker.io"}[name]
+		return installer() + " " + map[string]string{engine.Podman: "podman", engine.Docker: "docker.io"}[name]
 	}
-	if name == choose.Docker {
+	if name == engine.Docker {
 		return "sudo systemctl start docker, as a member of the group docker"
 	}
 	if os.Geteuid() == 0 {
@@ -206,7 +204,8 @@ func startEngine(name string) string {
 	return "systemctl --user start podman.socket"
 }
 
-// checkKubeconfig reads the settings that collect-k8s would use. It asks no server.
+// checkKubeconfig reads the configuration that collect-k8s would use. It contacts
+// no server.
 func checkKubeconfig() Check {
 	c := Check{Name: "kubeconfig", State: Works}
 	config, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()

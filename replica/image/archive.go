@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Write writes the image under a name as `docker save` does, uncompressed, for
-// `podman load` and `docker load`. Nothing is written to disk on the way, and
-// the same files give the same bytes. version is that of ovs-offline.
+// Write writes the image under a name in the format of `docker save`, uncompressed,
+// for `podman load` and `docker load`. It needs no temporary file, and the same
+// files give the same bytes. version is the version of ovs-offline.
 func (h *Host) Write(ctx context.Context, w io.Writer, reference, version string) error {
 	tag, err := name.NewTag(reference)
 	if err != nil {
@@ -58,10 +58,10 @@ func (h *Host) image(ctx context.Context, version string) (v1.Image, error) {
 	return mutate.ConfigFile(img, config)
 }
 
-// layer is the one layer of an image: a tar as it is, of files that are read
-// anew each time. It is never compressed: an engine would undo that at once.
+// layer is the only layer of an image: an uncompressed tar, which is made from the
+// files each time it is read. An engine would decompress it at once.
 type layer struct {
-	ctx    context.Context // v1.Layer takes none where it reads
+	ctx    context.Context // the methods of v1.Layer take none
 	files  *rootfs
 	digest v1.Hash
 	size   int64

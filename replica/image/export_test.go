@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"slices"
+
+	"ovs-offline/replica/runtime/engine"
 )
 
 // What the tests of package image_test need of the inside.
@@ -24,6 +26,6 @@ func (b Build) OnHostNetwork() Build {
 }
 
 // RunContainerfile is Run with steps of the test's own.
-func (b Build) RunContainerfile(ctx context.Context, e Engine, containerfile string, args map[string]string, version string, progress io.Writer) (Made, error) {
-	return b.run(ctx, e, containerBuild{args: args, containerfile: containerfile}, madeFromSource, version, progress)
+func (b Build) RunContainerfile(ctx context.Context, e *engine.Engine, containerfile string, args map[string]string, version string, progress io.Writer) (Made, error) {
+	return b.run(ctx, e, engine.Build{Args: args, Containerfile: containerfile}, madeFromSource, version, progress)
 }

@@ -14,8 +14,8 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// The tools that an image holds. ovs-vswitchd and ovsdb-server are the daemons
-// of a replica, the shells and what follows them serve who runs tools inside.
+// The programs in an image: the daemons of a replica, the tools, and a shell with a
+// few programs for commands that run in a container.
 var (
 	ovsTools = []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovs-appctl"}
 	ovnTools = []string{"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-appctl"}
@@ -24,8 +24,8 @@ var (
 
 const detrace = "ovn-detrace"
 
-// schemas are at these places of a prefix, by the packages or by a build from
-// source.
+// The schemas, with the packages that contain them, and the folders in which
+// packages or a build from source install them.
 var (
 	schemas = []struct{ name, debian, fedora string }{
 		{"openvswitch/vswitch.ovsschema", "openvswitch-switch", "openvswitch"},
@@ -35,25 +35,25 @@ var (
 	schemaPrefixes = []string{"/usr/share", "/usr/local/share"}
 )
 
-// standardPath is the PATH of an image.
+// standardPath is the PATH in an image.
 var standardPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
 // Host is an image made of the tools that are installed on this host.
 type Host struct {
 	Versions Versions
-	// LeftOut says what the image lacks of what it could hold, and why.
+	// LeftOut names the optional parts that the image lacks, with the reason.
 	LeftOut []string
 
 	files *rootfs
 	path  []string
 }
 
-// FromHost finds the tools on this host and what they need. It reads files and
-// asks the tools for their versions, and writes nothing. Where a tool is not
-// installed the error names it and the package that has it.
+// FromHost finds the tools on this host and the files that they need. It reads files
+// and runs the tools with --version, and writes nothing. The error for a missing tool
+// names its package.
 func FromHost(ctx context.Context) (*Host, error) {
 	if err := process.Missing(slices.Concat(ovsTools, ovnTools, shell)...); err != nil {
-		return nil, fmt.Errorf("an image from this host takes all tools on this host: %w", err)
+		return nil, fmt.Errorf("an image from this host needs all tools on this host: %w", err)
 	}
 	h := &Host{files: newRootfs(), path: slices.Clone(standardPath)}
 	for _, tool := range slices.Concat(ovsTools, ovnTools, shell) {
@@ -61,7 +61,7 @@ func FromHost(ctx context.Context) (*Host, error) {
 			return nil, err
 		}
 	}
-	// Found in PATH, a shell is not where scripts and engines call it.
+	// Scripts and engines use these paths, which may differ from those in PATH.
 	for _, path := range []string{"/bin/sh", "/bin/bash"} {
 		if err := h.files.addProgram(ctx, path); err != nil {
 			return nil, err
@@ -71,14 +71,14 @@ func FromHost(ctx context.Context) (*Host, error) {
 		return nil, err
 	}
 	h.addSchemas()
-	// Libraries in folders of this host's own are found by its cache alone.
+	// Only the cache names folders of libraries that are special to this host.
 	if _, err := h.files.add("/etc/ld.so.cache"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	return h, h.askVersions(ctx)
 }
 
-// Size is that of the files inside, in bytes.
+// Size returns the size of the files in bytes.
 func (h *Host) Size() int64 { return h.files.size() }
 
 func (h *Host) addTool(ctx context.Context, tool string) error {
@@ -92,7 +92,7 @@ func (h *Host) addTool(ctx context.Context, tool string) error {
 	return nil
 }
 
-// find finds a tool, and has its folder in the PATH of the image.
+// find returns the path of a tool and adds its folder to the PATH of the image.
 func (h *Host) find(tool string) (string, error) {
 	path, err := process.Find(tool)
 	if err != nil {
@@ -107,16 +107,16 @@ func (h *Host) find(tool string) (string, error) {
 	return path, nil
 }
 
-// addDetrace takes ovn-detrace, with the Python that it needs. An image is good
-// without it: the replica's wrapper then runs the host's.
+// addDetrace adds ovn-detrace and the parts of Python that it needs. It is optional:
+// without it, the replica's wrapper runs the host's.
 func (h *Host) addDetrace(ctx context.Context) error {
 	path, err := h.find(detrace)
 	if err == nil {
-		kept := h.files.clone()
+		before := h.files.clone()
 		if err = h.files.addPythonScript(ctx, path); err == nil {
 			return nil
 		}
-		h.files = kept
+		h.files = before
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -125,8 +125,8 @@ func (h *Host) addDetrace(ctx context.Context) error {
 	return nil
 }
 
-// addSchemas takes the schemas. A machine that is no OVN central may have none
-// of OVN; a replica then keeps to those in the collected databases.
+// addSchemas adds the schemas. A machine without OVN central may lack those of OVN;
+// a replica then uses those in the collected databases.
 func (h *Host) addSchemas() {
 	for _, s := range schemas {
 		found := false
@@ -137,8 +137,8 @@ func (h *Host) addSchemas() {
 			}
 		}
 		if !found {
-			h.LeftOut = append(h.LeftOut, fmt.Sprintf("%s is neither in %s: Debian and Ubuntu have it in %s, Fedora in %s",
-				s.name, strings.Join(schemaPrefixes, " nor in "), s.debian, s.fedora))
+			h.LeftOut = append(h.LeftOut, fmt.Sprintf("%s is not in %s: Debian and Ubuntu have it in %s, Fedora in %s",
+				s.name, strings.Join(schemaPrefixes, " or "), s.debian, s.fedora))
 		}
 	}
 }
@@ -163,14 +163,15 @@ func askVersion(ctx context.Context, tool string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return readVersion(tool, string(out))
+	return parseVersion(tool, string(out))
 }
 
-// readVersion reads what a tool says to --version: "ovs-vswitchd (Open vSwitch) 3.1.0".
-func readVersion(tool, said string) (string, error) {
-	version := versionNumber.FindString(said)
+// parseVersion returns the version in the output of --version:
+// "ovs-vswitchd (Open vSwitch) 3.1.0".
+func parseVersion(tool, output string) (string, error) {
+	version := versionNumber.FindString(output)
 	if version == "" {
-		return "", fmt.Errorf("%s --version tells no version: %q", tool, said)
+		return "", fmt.Errorf("%s --version prints no version: %q", tool, output)
 	}
 	return version, nil
 }

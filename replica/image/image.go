@@ -1,6 +1,5 @@
-// Package image makes the container image that a replica runs in: from the
-// tools of this host, from distribution packages, or from source. It knows
-// engines and no replicas.
+// Package image makes the container image that a replica runs in: from the tools
+// of this host, from distribution packages, or from source.
 package image
 
 import (
@@ -9,9 +8,10 @@ import (
 	"io"
 
 	"ovs-offline/replica/runtime/container"
+	"ovs-offline/replica/runtime/engine"
 )
 
-// labelMade says how an image was made, beside the labels that tell the versions.
+// labelMade is the label that records how an image was made.
 const labelMade = "ovs-offline.made"
 
 // Values of labelMade.
@@ -21,7 +21,7 @@ const (
 	madeFromSource   = "source"
 )
 
-// Versions are those of what is inside an image.
+// Versions are the versions of the programs in an image.
 type Versions struct {
 	OVS string `json:"ovs"`
 	OVN string `json:"ovn"`
@@ -36,30 +36,12 @@ func (v Versions) labels(made, version string) map[string]string {
 	}
 }
 
-// name is what an image with these versions is called in an engine.
-func (v Versions) name(e Engine) string {
+// name returns the name of an image with these versions in an engine.
+func (v Versions) name(e *engine.Engine) string {
 	return e.Repository() + ":ovs-" + v.OVS + "-ovn-" + v.OVN
 }
 
-// Engine is a container engine, reduced to what making an image takes.
-type Engine interface {
-	// Name is the spelling the command line uses: "podman", "docker".
-	Name() string
-	// Repository is the name without a tag that images get.
-	Repository() string
-	// Load takes an archive as `docker save` writes it.
-	Load(ctx context.Context, archive io.Reader) error
-	// Build makes an image from a Containerfile. What it prints goes to progress.
-	Build(ctx context.Context, b containerBuild, progress io.Writer) error
-	// Inspect tells of an image.
-	Inspect(ctx context.Context, name string) (Made, error)
-	// ReadFile reads a small file in an image, without running anything of it.
-	ReadFile(ctx context.Context, name, path string) ([]byte, error)
-	// Untag takes a name away from an image, and the image with its last name.
-	Untag(ctx context.Context, name string) error
-}
-
-// Made tells of an image that an engine has.
+// Made describes an image that was made in an engine.
 type Made struct {
 	Engine   string            `json:"engine"`
 	Name     string            `json:"name"`
@@ -70,14 +52,14 @@ type Made struct {
 	LeftOut  []string          `json:"left_out,omitempty"`
 }
 
-// Load puts an image of this host into an engine, under its versions or the
-// name given. version is that of ovs-offline.
-func (h *Host) Load(ctx context.Context, e Engine, name, version string) (Made, error) {
+// Load loads the image into an engine, under its versions or the given name.
+// version is the version of ovs-offline.
+func (h *Host) Load(ctx context.Context, e *engine.Engine, name, version string) (Made, error) {
 	if name == "" {
 		name = h.Versions.name(e)
 	}
 	r, w := io.Pipe()
-	defer r.Close() // an engine that stops reading ends the writer
+	defer r.Close() // ends the writer where the engine stops reading
 	go func() { w.CloseWithError(h.Write(ctx, w, name, version)) }()
 	if err := e.Load(ctx, r); err != nil {
 		return Made{}, fmt.Errorf("loading the image into %s: %w", e.Name(), err)
@@ -87,12 +69,13 @@ func (h *Host) Load(ctx context.Context, e Engine, name, version string) (Made, 
 	return made, err
 }
 
-func inspect(ctx context.Context, e Engine, name string) (Made, error) {
-	made, err := e.Inspect(ctx, name)
+func inspect(ctx context.Context, e *engine.Engine, name string) (Made, error) {
+	found, err := e.InspectImage(ctx, name)
 	if err != nil {
-		return Made{}, fmt.Errorf("%s made image %s and does not find it: %w", e.Name(), name, err)
+		return Made{}, fmt.Errorf("%s made image %s but does not find it: %w", e.Name(), name, err)
 	}
-	made.Engine, made.Name = e.Name(), name
-	made.Versions = Versions{OVS: made.Labels[container.LabelOVSVersion], OVN: made.Labels[container.LabelOVNVersion]}
-	return made, nil
+	return Made{
+		Engine: e.Name(), Name: name, ID: found.ID, Size: found.Size, Labels: found.Labels,
+		Versions: Versions{OVS: found.Labels[container.LabelOVSVersion], OVN: found.Labels[container.LabelOVNVersion]},
+	}, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/runtime/container"
+	enginepkg "ovs-offline/replica/runtime/engine"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/engines"
 )
@@ -50,13 +51,13 @@ func fromHost(t *testing.T) *image.Host {
 }
 
 // engine starts an engine and connects to it.
-func engine(t *testing.T, name string) (image.Engine, *commandLine) {
+func engine(t *testing.T, name string) (*enginepkg.Engine, *commandLine) {
 	t.Helper()
 	address := engines.Alone(t, name)
 	t.Setenv("CONTAINER_HOST", address)
 	t.Setenv("DOCKER_HOST", address)
 	kind, _, _ := strings.Cut(name, "-")
-	e, err := image.Connect(t.Context(), kind)
+	e, err := enginepkg.Connect(t.Context(), kind)
 	if err != nil {
 		t.Fatal(err)
 	}

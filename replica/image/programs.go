@@ -13,8 +13,8 @@ import (
 	"ovs-offline/internal/command"
 )
 
-// addProgram takes a program of this host and all that it needs to run: the
-// libraries, the loader, or the interpreter of a script.
+// addProgram adds a program of this host with its libraries and loader, or with its
+// interpreter where it is a script.
 func (r *rootfs) addProgram(ctx context.Context, path string) error {
 	real, err := r.add(path)
 	if err != nil {
@@ -34,8 +34,8 @@ func (r *rootfs) addProgram(ctx context.Context, path string) error {
 	return r.addLibraries(ctx, loader, real)
 }
 
-// addLibraries takes the loader and what it would load for an ELF file: it is
-// asked itself, so its cache, search paths and the file's own are all heard.
+// addLibraries adds the loader and the libraries that it would load for an ELF file.
+// It asks the loader, which knows its cache and all search paths.
 func (r *rootfs) addLibraries(ctx context.Context, loader, path string) error {
 	if _, err := r.add(loader); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (r *rootfs) addLibraries(ctx context.Context, loader, path string) error {
 	return nil
 }
 
-// listedLibrary reads a line of the loader's list: "libm.so.6 => /lib/libm.so.6
-// (0x0000...)". "" stands for the kernel's own, which is no file.
+// listedLibrary returns the path in a line of the loader's list: "libm.so.6 =>
+// /lib/libm.so.6 (0x0000...)"; "" for the kernel's own library, which is not a file.
 func listedLibrary(line string) (string, error) {
 	name, path, arrow := strings.Cut(strings.TrimSpace(line), " => ")
 	if !arrow {
@@ -76,8 +76,8 @@ func listedLibrary(line string) (string, error) {
 	return path, nil
 }
 
-// scriptInterpreter returns the interpreter that the first line of a script
-// names, "" where the file is no script.
+// scriptInterpreter returns the interpreter in the first line of a script, "" where
+// the file is not a script.
 func scriptInterpreter(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -98,8 +98,7 @@ func scriptInterpreter(path string) (string, error) {
 	return words[0], nil
 }
 
-// loaderOf returns the loader that an ELF program asks for, "" for one that is
-// linked statically.
+// loaderOf returns the loader of an ELF program, "" for a statically linked one.
 func loaderOf(path string) (string, error) {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 //go:embed imports.py
 var listImports string
 
-// addPythonScript takes a Python script, its interpreter and the modules that
-// it imports, not the whole of Python, which would be as big as the rest.
+// addPythonScript adds a Python script, its interpreter and the modules that it
+// imports. All of Python would be as large as the rest of the image.
 func (r *rootfs) addPythonScript(ctx context.Context, path string) error {
 	real, err := r.add(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func (r *rootfs) addPythonScript(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	// Isolated: nothing of the caller's environment or folder is imported.
+	// -I: Python imports nothing from the caller's environment or folder.
 	out, err := command.Run(ctx, command.Command{
 		Argv: []string{python, "-I", "-c", listImports, real}, Env: []string{"LC_ALL=C.UTF-8"}, Dir: "/",
 	})

@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// epoch is the time of everything in an image, so that the same files give the
-// same image.
+// epoch is the time of all files in an image, so that the same files give the same
+// image.
 var epoch = time.Unix(0, 0).UTC()
 
-// maxLinks is how many symbolic links one path may lead through, as in Linux.
+// maxLinks is the number of symbolic links in the resolution of a path, as in Linux.
 const maxLinks = 40
 
-// rootfs is what an image will hold: files of this host, at their own paths,
-// and a few that are made.
+// rootfs is the content of an image: files of this host at their own paths, and a
+// few made ones.
 type rootfs struct {
 	entries map[string]entry // by absolute path
 }
 
-// entry is a folder, a symbolic link (link), a file of this host (source), or
-// one that is made (content).
+// entry is a folder, a symbolic link (link), a file of this host (source) or a made
+// file (content).
 type entry struct {
 	mode    fs.FileMode
 	link    string
@@ -45,7 +45,7 @@ func newRootfs() *rootfs {
 	r.entries["/tmp"] = entry{mode: fs.ModeDir | fs.ModeSticky | 0o777}
 	r.write("/etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
 	r.write("/etc/group", "root:x:0:\n")
-	r.write("/etc/resolv.conf", "") // or every tool warns that there is none
+	r.write("/etc/resolv.conf", "") // every tool warns where it is missing
 	return r
 }
 
@@ -53,8 +53,8 @@ func (r *rootfs) write(path, content string) {
 	r.entries[path] = entry{mode: 0o644, content: content, size: int64(len(content))}
 }
 
-// add takes a file of this host and every link on the way to it, so that the
-// path leads to it in the image as well, and returns where it really stands.
+// add adds a file of this host and the symbolic links in its path, so that the path
+// is valid in the image too, and returns the path without links.
 func (r *rootfs) add(path string) (string, error) {
 	rest := strings.Split(filepath.Clean(path), "/")
 	at := "/"
@@ -85,20 +85,20 @@ func (r *rootfs) add(path string) (string, error) {
 			}
 			at = next
 		case info.Mode().IsRegular():
-			// No file of an image needs more than this; setuid least of all.
+			// Programs in an image need no other mode bits, and no setuid.
 			r.entries[next] = entry{mode: 0o444 | info.Mode()&0o111, source: next, size: info.Size()}
 			at = next
 		default:
-			return "", fmt.Errorf("%s is no file", next)
+			return "", fmt.Errorf("%s is not a regular file", next)
 		}
 	}
 	return at, nil
 }
 
-// clone is for who may have to go back.
+// clone returns a copy, to return to after a failure.
 func (r *rootfs) clone() *rootfs { return &rootfs{entries: maps.Clone(r.entries)} }
 
-// size is that of all files together, in bytes.
+// size returns the size of all files in bytes.
 func (r *rootfs) size() int64 {
 	var sum int64
 	for _, e := range r.entries {
@@ -148,7 +148,7 @@ func (e entry) writeTo(t *tar.Writer, path string) error {
 		return err
 	}
 	defer f.Close()
-	// A file that was replaced meanwhile may be shorter or longer; tar tells.
+	// tar reports a file whose size has changed.
 	_, err = io.Copy(t, f)
 	return err
 }

@@ -1,6 +1,7 @@
 // Package report defines report.json, the document that says how faithful a
 // replica is: what each step restored, how many entries of each dump were read
-// back unchanged, and which entries were rejected, rewritten or stood in for.
+// back unchanged, and which entries were rejected, rewritten or replaced by
+// placeholders.
 // docs/formats.md describes each key.
 package report
 
@@ -16,7 +17,7 @@ import (
 // Format is the version of the document, its key "version".
 const Format = 1
 
-// Report is the document report.json. Its methods may be called concurrently.
+// Report is the document report.json. Only Remark may be called concurrently.
 type Report struct {
 	Version      int            `json:"version"`
 	Steps        []Result       `json:"steps"`
@@ -48,7 +49,7 @@ type BridgeReport struct {
 	Name   string                   `json:"name"`
 	Counts map[workdir.Dump]*Counts `json:"counts"`
 	// OpenFlow is the version of the dump that was restored, by dump.
-	OpenFlow map[workdir.Dump]string `json:"openflow,omitempty"`
+	OpenFlow map[workdir.Dump]openflow.Version `json:"openflow,omitempty"`
 }
 
 // Counts counts the entries of a dump by what became of them.
@@ -58,7 +59,7 @@ type Counts struct {
 	Rewritten    int `json:"rewritten"` // of the restored ones, loaded in other words
 	Placeholders int `json:"placeholders"`
 	Rejected     int `json:"rejected"`
-	Different    int `json:"different"` // loaded, but read back otherwise
+	Different    int `json:"different"` // loaded, but read back differently
 }
 
 // Item is one entry that was not restored as it was collected.
@@ -113,7 +114,7 @@ func (r *Report) Bridge(name string) *BridgeReport {
 			return &r.Bridges[i]
 		}
 	}
-	r.Bridges = append(r.Bridges, BridgeReport{Name: name, Counts: map[workdir.Dump]*Counts{}, OpenFlow: map[workdir.Dump]string{}})
+	r.Bridges = append(r.Bridges, BridgeReport{Name: name, Counts: map[workdir.Dump]*Counts{}, OpenFlow: map[workdir.Dump]openflow.Version{}})
 	return &r.Bridges[len(r.Bridges)-1]
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
@@ -70,11 +69,10 @@ func (n *Node) managersInstead(ctx context.Context, o *report.Outcome) ([]ovsdb.
 	}
 	changes = append(changes, ovsdb.Update("Open_vSwitch", rows[0].UUID, ovsdb.Columns{"manager_options": refs}))
 	for _, b := range n.Bridges {
-		hidden, known, err := n.recordedHidden(b)
+		inBand, known, err := n.facts(ctx).InBand(ctx, b.Name)
 		if err != nil {
 			return nil, err
 		}
-		inBand := slices.ContainsFunc(hidden.list, func(h hiddenFlow) bool { return h.priority != failOpenPriority })
 		if inBand || !known && b.HasControl {
 			continue
 		}

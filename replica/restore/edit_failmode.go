@@ -14,14 +14,11 @@ import (
 func editFailMode(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
-		hidden, known, err := n.recordedHidden(b)
+		failedOpen, known, err := n.facts(ctx).FailedOpen(ctx, b.Name)
 		if err != nil {
 			return err
 		}
-		b.failsOpen = false
-		for _, h := range hidden.list {
-			b.failsOpen = b.failsOpen || h.priority == failOpenPriority
-		}
+		b.failsOpen = failedOpen
 		mode := "secure"
 		switch {
 		case b.failsOpen:

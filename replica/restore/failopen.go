@@ -6,6 +6,7 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/restore/tables"
 )
 
 // Fail-open
@@ -21,12 +22,8 @@ import (
 //
 // Source: measured, OVS 3.1; flows that are added later stay.
 
-const (
-	// failOpenPriority is that of the hidden flow.
-	failOpenPriority = 15790320
-	// leastProbe is ovs-vswitchd's least inactivity probe, and its default, in ms.
-	leastProbe = 5000
-)
+// leastProbe is ovs-vswitchd's least inactivity probe, and its default, in ms.
+const leastProbe = 5000
 
 // restoreFailOpen lets the bridges fail open that had done so.
 func restoreFailOpen(ctx context.Context, n *Node, o *report.Outcome) error {
@@ -45,10 +42,8 @@ func restoreFailOpen(ctx context.Context, n *Node, o *report.Outcome) error {
 		}
 		found := false
 		err := n.until(ctx, func() (bool, error) {
-			hidden, err := n.hidden(ctx, b)
-			for _, h := range hidden.list {
-				found = found || h.priority == failOpenPriority
-			}
+			var err error
+			found, err = tables.FailsOpen(ctx, tableSwitch{n}, b.Name)
 			return found, err
 		})
 		if err != nil {

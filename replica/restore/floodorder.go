@@ -5,38 +5,38 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 
-	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
 
-// NORMAL floods to ports in the order in which they were made, and what one
-// port's flows do to the packet goes on to the next. ovs-vswitchd makes all the
-// ports that it finds when it starts in an order of its own; a live node's
-// ports came one after the other, and their OpenFlow numbers with them. So the
-// ports of bridges that flood are kept back, by a type that no OVS knows, and
-// given back in that order.
+// NORMAL floods to ports in the order in which the ports were added, and what the
+// flows of one output port do to the packet carries over to the next. When
+// ovs-vswitchd starts it adds all ports in an order of its own; on the live node
+// they were added one after the other, and got their OpenFlow numbers in that
+// order. So the ports of bridges that flood are first withheld, by a type that no
+// OVS supports, and then added in the order of their numbers.
 
 const (
 	withheldType = "ovs-offline-later"
-	// maxOrdered bounds the ports of a bridge that are made one by one: each
-	// costs a reconfiguration, whose time grows with their number.
+	// maxOrdered bounds the ports of a bridge that are added one by one: each
+	// takes a reconfiguration, whose time grows with their number.
 	maxOrdered = 300
 )
 
-// editFloodOrder keeps back the ports of bridges that flood.
+// editFloodOrder withholds the ports of bridges that flood.
 func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
-		floods, err := n.floods(b)
+		if len(b.Ports) < 3 {
+			continue // one that floods has a single output
+		}
+		floods, err := n.facts(ctx).Flood(ctx, b.Name)
 		if err != nil {
 			return err
 		}
-		if !floods || len(b.Ports) < 3 {
-			continue // nothing is flooded, or to one port only
+		if !floods {
+			continue
 		}
 		if len(b.Ports) > maxOrdered {
 			o.Note(report.Approximated, "%s: it has %d ports: the order in which NORMAL floods to them is not restored", b.Name, len(b.Ports))
@@ -61,16 +61,16 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	return n.DB.Transact(ctx, append(changes, mirrors...)...)
 }
 
-// mirror is a mirror whose output was taken away until all ports are there.
+// mirror is a mirror whose output is withheld until all ports were added.
 type mirror struct {
 	uuid string
 	port []string
 	vlan int
 }
 
-// withholdMirrors takes their outputs from the mirrors of bridges whose ports
-// come later. Else those to a port would be set up after those to a VLAN, and
-// a packet go through them in an order that no start of ovs-vswitchd gives.
+// withholdMirrors returns the changes that remove the outputs of the mirrors of
+// bridges whose ports are withheld. Otherwise ovs-vswitchd would set up mirrors to
+// a VLAN before mirrors to a port, an order that no start of it causes.
 func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
 	rows, err := n.DB.Select(ctx, "Mirror", "name", "output_port", "output_vlan")
 	if err != nil {
@@ -91,7 +91,7 @@ func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
 	return changes, nil
 }
 
-// mirrorChanges give the outputs back.
+// mirrorChanges returns the changes that restore the outputs.
 func (n *Node) mirrorChanges() []ovsdb.Change {
 	var changes []ovsdb.Change
 	for _, m := range n.mirrors {
@@ -106,7 +106,7 @@ func (n *Node) mirrorChanges() []ovsdb.Change {
 	return changes
 }
 
-// number is the lowest OpenFlow port number of a port's interfaces.
+// number returns the lowest OpenFlow port number of a port's interfaces.
 func number(p *Port) int {
 	lowest := 0
 	for _, i := range p.Interfaces {
@@ -117,24 +117,8 @@ func number(p *Port) int {
 	return lowest
 }
 
-// floods tells whether any flow of a bridge is NORMAL; a bridge whose flows are
-// not known may flood.
-func (n *Node) floods(b *Bridge) (bool, error) {
-	f, ok, err := n.recorded(n.Workdir.DumpFile(b.Name, workdir.Flows))
-	if !ok {
-		return err == nil, err
-	}
-	defer f.Close()
-	for flow, problem := range openflow.FlowsWith(f, "NORMAL") {
-		if problem == nil && strings.Contains(flow.Actions(), "NORMAL") {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// restoreFloodOrder gives the ports back, the n-th of every bridge at once, and
-// then the mirrors.
+// restoreFloodOrder adds the withheld ports, the n-th port of all bridges at the
+// same time, and then the mirrors.
 func restoreFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	for round := 0; ; round++ {
 		var changes []ovsdb.Change

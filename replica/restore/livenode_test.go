@@ -18,11 +18,6 @@ import (
 	"ovs-offline/test/trace"
 )
 
-func TestMain(m *testing.M) {
-	process.Main()
-	os.Exit(m.Run())
-}
-
 // liveNode is a node with real daemons, whose datapath is a dummy that behaves
 // like the kernel's.
 type liveNode struct {

@@ -11,6 +11,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/restore/tables"
 )
 
 // Monitors
@@ -138,7 +139,7 @@ func (n *Node) checkIPFIX(ctx context.Context, m monitored, o *report.Outcome) e
 		return err
 	}
 	if _, err := n.ofctl(ctx, nil, version, m.bridge, "dump-ipfix-bridge"); err != nil {
-		o.Note(report.Failed, "%s: IPFIX is off: its sample() is missing in traces: %s", m.bridge.Name, reason(err))
+		o.Note(report.Failed, "%s: IPFIX is off: its sample() is missing in traces: %s", m.bridge.Name, tables.Reason(err))
 		return ctx.Err()
 	}
 	o.Note(report.Restored, "")

@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/restore/tables"
 )
 
 // Multicast groups
@@ -237,7 +238,7 @@ func (s *snooped) number(i *Interface) int {
 
 // close undoes what open did.
 func (s *snooped) close(ctx context.Context) error {
-	_, err := s.node.ofctlOptions(ctx, nil, []string{numbered, "-O", s.version, "--strict"}, s.Bridge, "del-flows", impersonateMatch)
+	_, err := s.node.ofctlOptions(ctx, nil, []string{tables.NoNames, "-O", s.version, "--strict"}, s.Bridge, "del-flows", impersonateMatch)
 	for _, u := range s.undo {
 		err = errors.Join(err, s.node.modPort(ctx, s.Bridge, u.number, u.flag))
 	}

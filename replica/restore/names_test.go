@@ -9,7 +9,8 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// TestNames: dumps that a person made on a terminal name ports and tables.
+// TestNames restores dumps with names of ports and tables, as ovs-ofctl prints
+// them on a terminal.
 func TestNames(t *testing.T) {
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0",

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"sort"
@@ -15,6 +14,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/restore/tables"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )
@@ -30,12 +30,14 @@ type Node struct {
 	Report   *report.Report
 	Progress func(what string) // told of each step; nil for none
 	Bridges  []*Bridge
+	Facts    *tables.Facts // about the collected flows; nil to read them when they are needed
+
+	tableSteps *tables.Tables // nil until the first of its steps runs
 
 	clockHeld bool                     // the replica's clock stands still
 	sFlow     map[string]ovsdb.Columns // the sFlow rows that are kept back, by bridge
 	mirrors   []mirror                 // the mirrors whose outputs are kept back
 	expected  map[string]bool          // lines that ovs-vswitchd logs because of what a replica is
-	tables    []string                 // names of flow tables; nil until they were asked for
 }
 
 // Bridge is a bridge as the database has it.
@@ -163,30 +165,7 @@ func (n *Node) management(b *Bridge) string {
 
 // ofctl runs ovs-ofctl in an OpenFlow version on a bridge.
 func (n *Node) ofctl(ctx context.Context, stdin io.Reader, openflow string, b *Bridge, command string, args ...string) ([]byte, error) {
-	return n.ofctlOptions(ctx, stdin, []string{numbered, "-O", openflow}, b, command, args...)
-}
-
-// dumpFlows yields the flows of a running bridge as ovs-ofctl tells them, and
-// lines that are none; failed tells, at the end, what went wrong.
-func (n *Node) dumpFlows(ctx context.Context, version, spelling string, b *Bridge, failed *error) iter.Seq2[openflow.Flow, *openflow.Problem] {
-	return func(yield func(openflow.Flow, *openflow.Problem) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		out, in := io.Pipe()
-		ended := make(chan error, 1)
-		go func() {
-			err := n.Runtime.ToolTo(ctx, n.runDir(), nil, in, "ovs-ofctl", spelling, "-O", version, "--", "dump-flows", n.management(b))
-			in.Close()
-			ended <- err
-		}()
-		for flow, problem := range openflow.Flows(out) {
-			if !yield(flow, problem) {
-				break
-			}
-		}
-		out.Close() // whoever still writes is told
-		*failed = <-ended
-	}
+	return n.ofctlOptions(ctx, stdin, []string{tables.NoNames, "-O", openflow}, b, command, args...)
 }
 
 func (n *Node) ofctlOptions(ctx context.Context, stdin io.Reader, options []string, b *Bridge, command string, args ...string) ([]byte, error) {
@@ -247,53 +226,23 @@ func (n *Node) relative(path string) string {
 	return strings.TrimPrefix(path, n.Workdir.Path()+"/")
 }
 
-// version is the OpenFlow version of a collected dump, as the manifest tells it.
-func (n *Node) version(path string) string {
-	c := n.Manifest.Collection(workdir.OVS)
-	if c == nil {
-		return ""
-	}
-	for _, f := range c.Files {
-		if f.Path == n.relative(path) {
-			return f.OpenFlow
-		}
-	}
-	return ""
-}
-
 // speaks returns the best OpenFlow version in which the bridge answers.
 func (n *Node) speaks(ctx context.Context, b *Bridge) (string, error) {
 	if b.speaks != "" {
 		return b.speaks, nil
 	}
 	var last error
-	for _, v := range versions() {
-		if !allowed(b.Protocols, v) {
+	for _, v := range openflow.Versions() {
+		if !v.In(b.Protocols) {
 			continue
 		}
-		if _, last = n.ofctl(ctx, nil, v, b, "show"); last == nil {
-			b.speaks = v
-			return v, nil
+		if _, last = n.ofctl(ctx, nil, v.String(), b, "show"); last == nil {
+			b.speaks = v.String()
+			return b.speaks, nil
 		}
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
 	}
 	return "", fmt.Errorf("bridge %s answers in no OpenFlow version: %w", b.Name, last)
-}
-
-func versions() []string {
-	return []string{"OpenFlow15", "OpenFlow14", "OpenFlow13", "OpenFlow12", "OpenFlow11", "OpenFlow10"}
-}
-
-func allowed(protocols []string, version string) bool {
-	if len(protocols) == 0 {
-		return true
-	}
-	for _, p := range protocols {
-		if p == version {
-			return true
-		}
-	}
-	return false
 }

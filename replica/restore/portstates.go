@@ -53,8 +53,8 @@ func restorePortStates(ctx context.Context, n *Node, o *report.Outcome) error {
 // here. Versions after OpenFlow 1.0 have no bits for flooding and spanning
 // trees, and drop them without a word, so 1.0 it is where the bridge allows it.
 func (n *Node) modPort(ctx context.Context, b *Bridge, number int, flag string) error {
-	version := "OpenFlow10"
-	if !allowed(b.Protocols, version) {
+	version := openflow.OpenFlow10.String()
+	if !openflow.OpenFlow10.In(b.Protocols) {
 		var err error
 		if version, err = n.speaks(ctx, b); err != nil {
 			return err

@@ -1,80 +1,84 @@
-// Package runtime says what a place that runs a replica's daemons has to do:
-// start one daemon with its sockets in a directory, run a tool beside it, tell
-// how it is, and end it. Nothing more: what the daemons are for is known to
-// package replica alone.
+// Package runtime defines the interface of a runtime: it starts and stops the
+// daemons of a replica, one at a time, and runs tools beside them. The purpose of
+// each daemon is known to package replica alone.
 package runtime
 
 import (
 	"context"
+	"errors"
 	"io"
 )
 
-// Daemon is one daemon of a replica. All paths are absolute.
+// Errors that a runtime's errors wrap.
+var (
+	ErrRunning      = errors.New("it is running already")
+	ErrNotInstalled = errors.New("not installed") // the message names the package
+	ErrNoImage      = errors.New("no image")      // the message says how to get one
+	ErrNotRunning   = errors.New("no replica runs")
+)
+
+// Daemon is a daemon of a replica. All paths are absolute.
 type Daemon struct {
-	Role    string   // unique within a replica and safe as a file name: "ovs-vswitchd", "ovsdb-server-ovn_nb"
+	Role    string   // unique in a replica and valid as a file name: "ovs-vswitchd", "ovsdb-server-ovn_nb"
 	Program string   // "ovsdb-server" or "ovs-vswitchd"
-	Args    []string // options and operands of its own; the runtime adds pid file, log file, detaching
-	RunDir  string   // its OVS_RUNDIR: where its pid file, control socket and management sockets stand
+	Args    []string // its own options and operands; the runtime adds those for pid file, log file and detaching
+	RunDir  string   // its OVS_RUNDIR, with its pid file, control socket and management sockets
 	Log     string   // its log file
 }
 
-// Command is a program that a person runs beside the daemons.
+// Command is a program that the user runs beside the daemons.
 type Command struct {
 	Argv           []string
-	Env            map[string]string // what is set besides; an empty text unsets
+	Env            map[string]string // variables to set; an empty value unsets
 	Stdin          io.Reader         // nil for none
 	Stdout, Stderr io.Writer
 	Terminal       bool // standard input and output are a terminal
 }
 
-// Executor runs a program for a person where the daemons run.
+// Executor runs programs for the user beside the daemons.
 type Executor interface {
-	// Exec runs c beside the daemons: its streams are passed through and its exit
-	// code is returned. An error means that it did not run to its end; it wraps
-	// ErrNotInstalled when there is no such program.
+	// Exec runs c with its own streams and returns its exit code. An error means
+	// that c was not run to its end; it wraps ErrNotInstalled where the program is
+	// missing.
 	Exec(ctx context.Context, c Command) (exit int, err error)
 }
 
-// State is what a runtime knows of a daemon.
+// State is the state of a daemon.
 type State struct {
-	Running bool
-	PID     int    // as seen on this host; 0 when not running
-	Problem string // why it is not running, when that is known
-	// Container is the name of the container it runs in, "" where it is a process.
-	Container string
+	Running   bool
+	PID       int    // as seen on this host; 0 when it does not run
+	Problem   string // the reason why it does not run, where known
+	Container string // name of its container, "" for a process
 }
 
 // Runtime runs the daemons of one replica.
 type Runtime interface {
-	// Name is the spelling the command line uses: "process", "podman", "docker".
+	// Name returns the runtime's name, as the command line spells it.
 	Name() string
-	// Isolated tells whether daemons get a network of their own, in which
-	// nothing can be reached, and if not, why. It must be asked before a
-	// database that names controllers is served to an ovs-vswitchd.
+	// Isolated reports whether daemons get an empty network of their own, and the
+	// reason if not. Ask it before an ovs-vswitchd gets a database with controllers.
 	Isolated(ctx context.Context) (bool, string)
-	// Start starts d and returns when d says that it is ready (the daemons'
-	// own --detach tells it), not after a time. A daemon of that role that
-	// runs already is an error that wraps ErrRunning; leftovers of a killed
-	// one are removed first. On any error, ctx's end among them, nothing of d
-	// is left running.
+	// Start starts d and returns when d is ready, by the rules of the daemon's own
+	// --detach. Where d runs already, the error wraps ErrRunning; files that a
+	// killed d left are removed first. After an error nothing of d runs.
 	Start(ctx context.Context, d Daemon) error
-	// State tells whether d runs. Asking is cheap and changes nothing.
+	// State returns the state of d. It is cheap and changes nothing.
 	State(ctx context.Context, d Daemon) (State, error)
-	// Stop ends d, gracefully first and by force after a bound, and removes
-	// the pid file and sockets it left. A d that does not run is no error.
+	// Stop stops d, by SIGKILL where it does not end in time, and removes its pid
+	// file and sockets. A d that does not run is no error.
 	Stop(ctx context.Context, d Daemon) error
-	// Tool runs an ovs-* or ovn-* program of the runtime's own version beside
-	// the daemons, with OVS_RUNDIR set to runDir, and returns its standard
-	// output. stdin may be nil. The error is a *command.Error.
+	// Tool runs an ovs-* or ovn-* program of the runtime's version beside the
+	// daemons, with OVS_RUNDIR set to runDir, and returns its standard output.
+	// stdin may be nil. The error is a *command.Error.
 	Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error)
-	// ToolTo is Tool, but writes the program's standard output to stdout as it
-	// comes: a dump of a million flows is more than one wants to hold.
+	// ToolTo is Tool, but writes the standard output to stdout while the program
+	// runs: a dump of a million flows should not be held in memory.
 	ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error
 	Executor
-	// End removes what the runtime keeps for the replica besides its daemons,
-	// once these are stopped, and whatever else of the replica is left there.
+	// End removes what the runtime keeps for the replica besides its daemons, after
+	// these are stopped.
 	End(ctx context.Context) error
-	// Remarks are what the runtime could not do as it should (no namespaces
-	// here, say): lines for the report, known once a daemon was started.
+	// Remarks returns lines for the report about what the runtime could not provide
+	// and about errors that the daemons logged.
 	Remarks() []string
 }

@@ -17,7 +17,7 @@ const (
 )
 
 func (s sizes) cases() []bench {
-	list := []bench{s.smallStart(), s.runtimes(), s.tools()}
+	list := []bench{s.version(), s.smallStart(), s.runtimes(), s.tools()}
 	for _, megabytes := range s.archives {
 		list = append(list, s.collect(megabytes, false), s.collect(megabytes, true), s.collectFolder(megabytes))
 	}
@@ -38,7 +38,7 @@ func (s sizes) ours(wd string, words ...string) command {
 	return command{argv: append([]string{s.program}, words...), env: []string{"OVS_DBG_WORKDIR=" + wd}}
 }
 
-// do runs a command off the clock.
+// do runs a command that is not measured.
 func do(ctx context.Context, words ...string) error {
 	out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
 	if err != nil {
@@ -62,7 +62,7 @@ func captured() (string, error) {
 	return filepath.Abs(found[0])
 }
 
-// collectCapture makes a workdir of the bundled capture.
+// collectCapture collects the bundled capture into a workdir.
 func (s sizes) collectCapture(ctx context.Context, wd, how string) error {
 	report, err := captured()
 	if err != nil {
@@ -71,7 +71,21 @@ func (s sizes) collectCapture(ctx context.Context, wd, how string) error {
 	return do(ctx, s.program, "-w", wd, how, report)
 }
 
-// smallStart compares start with what its daemons take by themselves.
+// version measures the program's own start.
+func (s sizes) version() bench {
+	return bench{
+		name:    "ovs-offline --version",
+		targets: []target{duration("ovs-offline --version", "ovs-offline --version", 15)},
+		ways:    []way{s.ownStart()},
+	}
+}
+
+// ownStart is the way of the program that does nothing but start.
+func (s sizes) ownStart() way {
+	return way{name: "ovs-offline --version", steps: func() []step { return []step{{argv(s.program, "--version")}} }}
+}
+
+// smallStart compares start with the time that its daemons need by themselves.
 func (s sizes) smallStart() bench {
 	wd, bare := s.path("small"), s.path("bare")
 	server := func(name, db string) command {
@@ -85,7 +99,7 @@ func (s sizes) smallStart() bench {
 			if err := s.collectCapture(ctx, wd, "collect-sos"); err != nil {
 				return err
 			}
-			// The working copies are what the daemons are given.
+			// The daemons get the working copies.
 			if err := do(ctx, s.program, "-w", wd, "start"); err != nil {
 				return err
 			}
@@ -96,7 +110,7 @@ func (s sizes) smallStart() bench {
 			}
 			return do(ctx, s.program, "-w", wd, "stop")
 		},
-		targets: []target{over("start of a small capture, over the daemons' own time", "start", "its five daemons", 150)},
+		targets: []target{over("start of a small capture, over the daemons' own time", "start", "its five daemons", 120)},
 		ways: []way{
 			{name: "start", steps: func() []step { return []step{{s.ours(wd, "start")}} }, after: s.stop(wd), daemons: []string{filepath.Join(wd, "var-run")}},
 			{name: "its five daemons", daemons: []string{bare}, steps: func() []step {
@@ -114,7 +128,7 @@ func (s sizes) smallStart() bench {
 	}
 }
 
-// tools compares show and a wrapper with the bare tool.
+// tools compares show, status and a wrapper with the bare tools.
 func (s sizes) tools() bench {
 	wd := s.path("tools")
 	return bench{
@@ -145,7 +159,7 @@ func (s sizes) tools() bench {
 	}
 }
 
-// collect compares collecting from an archive with reading it through.
+// collect compares collecting from an archive with reading the whole archive.
 func (s sizes) collect(megabytes int, blocks bool) bench {
 	name, threads := "one block", "-T1"
 	if blocks {
@@ -176,11 +190,11 @@ func (s sizes) collect(megabytes int, blocks bool) bench {
 	}
 }
 
-// severalPasses is how reports were read before: listed, then extracted, one
-// kind of thing after the other.
+// severalPasses reads a report as the original does: it lists the archive and then
+// extracts one kind of file after the other.
 func (s sizes) severalPasses(archive string) []step {
 	to := s.path("extracted")
-	_ = os.MkdirAll(to, 0o700) // tar says what is wrong
+	_ = os.MkdirAll(to, 0o700) // tar reports an error
 	steps := []step{{argv("xz", "-dc", archive), argv("tar", "-t")}}
 	for _, what := range []string{"*sos_commands/openvswitch/*", "*conf.db", "*ovn?b_db.db"} {
 		steps = append(steps, step{argv("xz", "-dc", archive), argv("tar", "-C", to, "-x", "--wildcards", what)})
@@ -212,7 +226,7 @@ func (s sizes) makeReport(ctx context.Context, megabytes int, threads, archive s
 	return errors.Join(xz.Wait(), tar.Wait())
 }
 
-// makeFolder fills a report up with logs. Files of a report have 25 MB at most.
+// makeFolder adds logs to a report. sos limits files to 25 MB each.
 func (s sizes) makeFolder(ctx context.Context, megabytes int, folder string) error {
 	report, err := captured()
 	if err != nil {
@@ -236,31 +250,34 @@ func (s sizes) makeFolder(ctx context.Context, megabytes int, folder string) err
 	return nil
 }
 
-// collectFolder compares collecting from an extracted report with copying what is needed.
+// collectFolder compares collecting from an extracted report with the program's own
+// start and with copying the same files.
 func (s sizes) collectFolder(megabytes int) bench {
 	folder, wd, to := s.path(fmt.Sprintf("report-%d", megabytes), "sosreport"), s.path("collected"), s.path("copied")
 	title := fmt.Sprintf("collect, %d MB report, extracted", megabytes)
 	return bench{
 		name: title, kind: "collect, extracted", size: megabytes,
-		targets: []target{ratio(title+": wall", wall, "collect-sos", "copying what is needed", 1.3)},
+		targets: []target{over(title+", over the program's own start", "collect-sos", "ovs-offline --version", 30)},
 		ways: []way{
 			{name: "collect-sos", steps: func() []step { return []step{{s.ours(wd, "collect-sos", folder)}} }, after: func(context.Context) error { return os.RemoveAll(wd) }},
-			{name: "copying what is needed", steps: func() []step {
-				_ = os.MkdirAll(to, 0o700) // cp says what is wrong
+			s.ownStart(),
+			{name: "copying the same files", steps: func() []step {
+				_ = os.MkdirAll(to, 0o700) // cp reports an error
 				return []step{{argv("cp", "-r", filepath.Join(folder, "sos_commands/openvswitch"), filepath.Join(folder, "var/lib"), to)}}
 			}, after: func(context.Context) error { return os.RemoveAll(to) }},
 		},
 	}
 }
 
-// flowsStart compares a start with many flows with ovs-ofctl pushing them.
+// flowsStart compares the restore of many flows with one ovs-ofctl that adds them in
+// a bundle and one that dumps them, the least that a restore with a check can do.
 func (s sizes) flowsStart(count int) bench {
 	wd, empty, plain := s.path("flows"), s.path("noflows"), s.path("flows.txt")
 	daemons := []string{filepath.Join(wd, "var-run/ovs")}
 	ovs := filepath.Join(wd, "var-run/ovs")
-	dump := filepath.Join(wd, "restore_flows/br-int.flows.dump")
+	flows := filepath.Join(wd, "restore_flows/br-int.flows.dump")
 	title := fmt.Sprintf("start, %d flows", count)
-	const fastest = "ovs-ofctl, in a bundle"
+	const bundle, dump = "ovs-ofctl, in a bundle", "ovs-ofctl dump-flows"
 	clear := func(ctx context.Context) error {
 		c := s.ofctl(ovs, "del-flows", "br-int")
 		return step{c}.run(ctx, &sample{})
@@ -268,10 +285,8 @@ func (s sizes) flowsStart(count int) bench {
 	return bench{
 		name: title, kind: "start, flows", size: count,
 		targets: []target{
-			beyond(title+": restoring them, wall", "start", "start without flows", fastest, 1.15),
-			{title + ": the read-back check, of the restore", "%", 15, func(r result, round int) float64 {
-				return 100 * at(r, "ovs-ofctl dump-flows", round).Wall / (at(r, "start", round).Wall - at(r, "start without flows", round).Wall)
-			}},
+			beyond(title+": restoring them, against one bundle and one dump-flows", "start", "start without flows", 0.95, bundle, dump),
+			memory(title+": peak memory", peak, "start", 128),
 		},
 		prepare: func(ctx context.Context) error {
 			if err := errors.Join(os.RemoveAll(wd), os.RemoveAll(empty), s.collectCapture(ctx, wd, "collect-sos-ovs"), s.collectCapture(ctx, empty, "collect-sos-ovs")); err != nil {
@@ -280,7 +295,7 @@ func (s sizes) flowsStart(count int) bench {
 			if err := os.WriteFile(filepath.Join(empty, "restore_flows/br-int.flows.dump"), nil, 0o600); err != nil {
 				return err
 			}
-			// What other dumps say of the capture's own flows is of no use here.
+			// Other dumps describe the capture's own flows.
 			other, err := filepath.Glob(filepath.Join(wd, "recorded/bridges/br-int/*flows*"))
 			for _, path := range other {
 				err = errors.Join(err, os.Remove(path))
@@ -289,18 +304,18 @@ func (s sizes) flowsStart(count int) bench {
 				return err
 			}
 			return create(plain, func(p io.Writer) error {
-				return create(dump+".new", func(d io.Writer) error { return writeFlows(dump, count, d, p) })
+				return create(flows+".new", func(d io.Writer) error { return writeFlows(flows, count, d, p) })
 			})
 		},
 		ways: []way{
 			{name: "start", steps: func() []step {
-				_ = os.Rename(dump+".new", dump) // gone after the first round
+				_ = os.Rename(flows+".new", flows) // exists in the first round only
 				return []step{{s.ours(wd, "start")}}
 			}, before: s.stop(wd), daemons: daemons},
 			{name: "start without flows", steps: func() []step { return []step{{s.ours(empty, "start")}} }, after: s.stop(empty), daemons: []string{filepath.Join(empty, "var-run/ovs")}},
-			{name: fastest, before: clear, daemons: daemons, steps: func() []step { return []step{{s.ofctl(ovs, "--bundle", "add-flows", "br-int", plain)}} }},
+			{name: bundle, before: clear, daemons: daemons, steps: func() []step { return []step{{s.ofctl(ovs, "--bundle", "add-flows", "br-int", plain)}} }},
 			{name: "ovs-ofctl, one by one", once: true, before: clear, daemons: daemons, steps: func() []step { return []step{{s.ofctl(ovs, "add-flows", "br-int", plain)}} }},
-			{name: "ovs-ofctl dump-flows", daemons: daemons, steps: func() []step { return []step{{s.ofctl(ovs, "dump-flows", "br-int")}} }},
+			{name: dump, daemons: daemons, steps: func() []step { return []step{{s.ofctl(ovs, "dump-flows", "br-int")}} }},
 		},
 		finish: s.stop(wd),
 	}
@@ -310,7 +325,8 @@ func (s sizes) ofctl(rundir string, words ...string) command {
 	return command{argv: append([]string{"ovs-ofctl", "-O", "OpenFlow15"}, words...), env: []string{"OVS_RUNDIR=" + rundir}}
 }
 
-// databaseStart compares a start with a large database with ovsdb-server loading it.
+// databaseStart compares a start with a large database with an ovsdb-server that
+// loads it.
 func (s sizes) databaseStart(megabytes int, clustered bool) bench {
 	wd, bare := s.path("database"), s.path("served")
 	source, copied := s.path("sb.db"), filepath.Join(bare, "sb.db")
@@ -339,7 +355,7 @@ func (s sizes) databaseStart(megabytes int, clustered bool) bench {
 		ways: []way{
 			{name: "start", steps: func() []step { return []step{{s.ours(wd, "start")}} }, after: s.stop(wd), daemons: []string{filepath.Join(wd, "var-run")}},
 			{name: loading, daemons: []string{bare}, before: func(context.Context) error {
-				_ = os.Remove(copied) // ovsdb-tool wants a new one
+				_ = os.Remove(copied) // ovsdb-tool makes a new one
 				if clustered {
 					return nil
 				}

@@ -17,8 +17,8 @@ import (
 
 var metadata = regexp.MustCompile(`metadata=(0x[0-9a-f]+)`)
 
-// writeFlows writes a dump of count flows: a real node's, again and again, each
-// time for other datapaths. plain, if not nil, gets what ovs-ofctl can add.
+// writeFlows writes a dump of count flows: those of a real node, repeated for other
+// logical datapaths. It writes the same flows to plain, as ovs-ofctl can add them.
 func writeFlows(from string, count int, dump, plain io.Writer) error {
 	raw, err := os.ReadFile(from)
 	if err != nil {
@@ -31,7 +31,7 @@ func writeFlows(from string, count int, dump, plain io.Writer) error {
 		}
 	}
 	if len(lines) == 0 {
-		return fmt.Errorf("%s holds no flow of a logical datapath", from)
+		return fmt.Errorf("%s has no flow of a logical datapath", from)
 	}
 	fmt.Fprintln(dump, "OFPST_FLOW reply (OF1.5) (xid=0x2):")
 	for i := range count {
@@ -46,7 +46,7 @@ func writeFlows(from string, count int, dump, plain io.Writer) error {
 			if problem != nil {
 				return fmt.Errorf("%s: %s", from, problem)
 			}
-			text, _ := openflow.Apply(flow.Text)
+			text, _ := openflow.Rewrite(flow.Text)
 			fmt.Fprintln(plain, text)
 		}
 	}
@@ -108,7 +108,7 @@ func logicalFlow(i int) map[string]any {
 	}
 }
 
-// writeLog writes size bytes of what most of a report is: logs.
+// writeLog writes size bytes of a log, which is what most of a report is.
 func writeLog(w io.Writer, seed uint64, size int64) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	random := rand.New(rand.NewPCG(seed, 7))

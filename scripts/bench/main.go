@@ -1,7 +1,7 @@
-// Bench measures ovs-offline against the bare parts that it stands on, and
-// against the way of working that it replaces, in turn in one run, and prints
-// ratios: a shared machine's seconds mean little. Run it from the top of the
-// repository, with the program built: see `make bench`.
+// Bench compares ovs-offline with the programs that it uses (xz, ovsdb-server,
+// ovs-ofctl) and with the way of working that it replaces. It runs them in turn and
+// prints ratios, because the seconds of a shared machine mean little. Run it from
+// the top of the repository with the program built: see `make bench`.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// sizes are what the load is generated from.
+// sizes are the parameters of the generated load.
 type sizes struct {
 	flows, databases, archives []int // flows; megabytes
 	rounds                     int
@@ -37,11 +37,11 @@ func run(ctx context.Context) error {
 	flows := flag.String("flows", "10000,100000", "numbers of flows")
 	databases := flag.String("db", "20,200", "sizes of a southbound database, in MB")
 	archives := flag.String("archive", "100", "sizes of an sos report's content, in MB")
-	only := flag.String("only", "", "cases whose name contains this")
-	out := flag.String("json", "build/bench.json", "where the figures go as JSON")
-	markdown := flag.String("markdown", "", "document whose tables, between two comments, the figures replace; with -read, of an earlier run")
-	read := flag.Bool("read", false, "run nothing: take the figures of an earlier run")
-	flag.IntVar(&s.rounds, "rounds", 3, "how often each is run")
+	only := flag.String("only", "", "run only cases whose name contains this text")
+	out := flag.String("json", "build/bench.json", "file to write the figures to, as JSON")
+	markdown := flag.String("markdown", "", "document in which to replace the tables between two comments")
+	read := flag.Bool("read", false, "run nothing: read the figures of an earlier run from the -json file")
+	flag.IntVar(&s.rounds, "rounds", 3, "number of runs of each case")
 	flag.StringVar(&s.program, "program", "build/ovs-offline", "the program to measure")
 	flag.Parse()
 	var err error
@@ -72,8 +72,8 @@ func run(ctx context.Context) error {
 	return report.into(*markdown)
 }
 
-// run measures the cases whose name contains a word. What is known by then is
-// written after each of them.
+// run measures the cases whose name contains only, and writes the figures after
+// each of them.
 func (s sizes) run(ctx context.Context, only, out string) (report, error) {
 	r := report{Machine: describeMachine(), Date: time.Now().UTC().Format(time.DateOnly)}
 	var err error
@@ -84,7 +84,7 @@ func (s sizes) run(ctx context.Context, only, out string) (report, error) {
 		return r, err
 	}
 	defer os.RemoveAll(s.scratch)
-	// What is compared with bare daemons runs as they do; one case compares runtimes.
+	// Starts are compared with bare local daemons; one case compares runtimes.
 	if err := os.Setenv("OVS_OFFLINE_RUNTIME", "process"); err != nil {
 		return r, err
 	}
@@ -96,7 +96,7 @@ func (s sizes) run(ctx context.Context, only, out string) (report, error) {
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}
-		if err != nil { // the others can be measured all the same
+		if err != nil { // the other cases can still be measured
 			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", c.name, err)
 			continue
 		}
@@ -119,7 +119,7 @@ func numbers(list string) ([]int, error) {
 	for _, word := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
 		var n int
 		if _, err := fmt.Sscanf(word, "%d", &n); err != nil {
-			return nil, fmt.Errorf("%q is no number: %w", word, err)
+			return nil, fmt.Errorf("%q is not a number: %w", word, err)
 		}
 		found = append(found, n)
 	}

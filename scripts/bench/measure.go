@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// way is one way to do a case's work: ours first, then what it is compared with.
+// way is one way to do the work of a case. The first way of a case is ovs-offline's.
 type way struct {
 	name  string
-	once  bool // takes long and varies little
+	once  bool // measured once: it takes long and varies little
 	steps func() []step
-	// before and after are off the clock: what the work needs, and what undoes it.
+	// before and after prepare the work and undo it; they are not measured.
 	before, after func(ctx context.Context) error
-	// daemons are folders of pid files: the CPU time of these counts as well.
+	// daemons are folders of pid files: the CPU time of these daemons counts as well.
 	daemons []string
 }
 
-// step is a pipeline of commands; the last one's output is dropped.
+// step is a pipeline of commands; the output of the last one is discarded.
 type step []command
 
 type command struct {
@@ -35,7 +35,7 @@ func argv(words ...string) command { return command{argv: words} }
 // bench is one case.
 type bench struct {
 	name    string
-	kind    string // of those that differ in size alone
+	kind    string // common to cases that differ in size only
 	size    int
 	prepare func(ctx context.Context) error
 	ways    []way
@@ -46,9 +46,10 @@ type bench struct {
 // sample is one run of a way.
 type sample struct {
 	Wall float64 `json:"wall_seconds"`
-	CPU  float64 `json:"cpu_seconds"` // of the commands, and of daemons that they start or ask
-	// Peak is the memory of the first command alone, Together with its children, in
-	// bytes, looked at every few milliseconds. Daemons are no children.
+	CPU  float64 `json:"cpu_seconds"` // of the commands and of the daemons that they start or use
+	// Peak is the peak memory of the first command, Together that of the command
+	// with its children, in bytes, sampled every few milliseconds. Daemons are not
+	// children.
 	Peak     int64 `json:"peak_bytes"`
 	Together int64 `json:"peak_with_children_bytes"`
 }
@@ -89,7 +90,7 @@ func (r result) figure(way string) figure {
 	return figure{}
 }
 
-// measure runs the ways in turn, so that what else the machine does meets all alike.
+// measure runs the ways in turn, so that other load affects all of them.
 func (c bench) measure(ctx context.Context, rounds int) (r result, err error) {
 	r = result{Name: c.name, Kind: c.kind, Size: c.size}
 	if c.finish != nil {
@@ -147,11 +148,11 @@ func (w way) run(ctx context.Context) (sample, error) {
 
 func (st step) run(ctx context.Context, s *sample) error {
 	var list []*exec.Cmd
-	var said strings.Builder
+	var stderr strings.Builder
 	for i, c := range st {
 		cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
 		cmd.Env = append(cmd.Environ(), c.env...)
-		cmd.Stderr = &said
+		cmd.Stderr = &stderr
 		if i > 0 {
 			out, err := list[i-1].StdoutPipe()
 			if err != nil {
@@ -172,7 +173,7 @@ func (st step) run(ctx context.Context, s *sample) error {
 	for i := len(list) - 1; i >= 0; i-- {
 		if err := list[i].Wait(); err != nil {
 			stop()
-			return fmt.Errorf("%v: %w: %s", list[i].Args, err, said.String())
+			return fmt.Errorf("%v: %w: %s", list[i].Args, err, stderr.String())
 		}
 		usage, ok := list[i].ProcessState.SysUsage().(*syscall.Rusage)
 		if ok {

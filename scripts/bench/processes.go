@@ -1,24 +1,25 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
-// watch looks at the memory of a process and of its children until it is told
-// to stop. What wait tells is of no use: a process starts with the peak of the
-// one that forked it.
+// watch samples the memory of a process and of its children until stop is called.
+// The peak that wait returns is no use: a process inherits that of its parent.
 func watch(pid int, s *sample) (stop func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		const between = 4 * time.Millisecond
-		tick := time.NewTicker(between)
+		const interval = 4 * time.Millisecond
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
 			s.Peak = max(s.Peak, status(pid, "VmHWM:"))
@@ -37,7 +38,7 @@ func watch(pid int, s *sample) (stop func()) {
 	return func() { close(ended); <-done }
 }
 
-// children are the processes that any thread of a process started.
+// children returns the processes that any thread of a process started.
 func children(pid int) []int {
 	var found []int
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -52,7 +53,7 @@ func children(pid int) []int {
 	return found
 }
 
-// status reads a size of /proc/PID/status, in bytes; 0 where there is none.
+// status returns a size in /proc/PID/status in bytes, 0 where it is missing.
 func status(pid int, key string) int64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -67,13 +68,14 @@ func status(pid int, key string) int64 {
 	return kilobytes << 10
 }
 
-// daemonsCPU is what the daemons of some folders have spent, in seconds, by pid.
+// daemonsCPU returns the CPU time of the daemons of some folders, in seconds, by
+// process ID.
 func daemonsCPU(folders []string) map[int]float64 {
 	spent := map[int]float64{}
 	for _, folder := range folders {
 		_ = eachPID(folder, func(pid int) error {
 			raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			_, fields, found := strings.Cut(string(raw), ") ") // a name can hold anything
+			_, fields, found := strings.Cut(string(raw), ") ") // a name can hold any character
 			if words := strings.Fields(fields); found && len(words) > 12 {
 				user, _ := strconv.ParseFloat(words[11], 64)
 				system, _ := strconv.ParseFloat(words[12], 64)
@@ -86,11 +88,11 @@ func daemonsCPU(folders []string) map[int]float64 {
 	return spent
 }
 
-// eachPID calls do for the processes whose pid files stand below a folder.
+// eachPID calls do for the processes whose pid files are below a folder.
 func eachPID(below string, do func(pid int) error) error {
 	return filepath.WalkDir(below, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".pid") {
-			return nil // what is not there has no daemons
+			return nil // a missing folder has no daemons
 		}
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -104,5 +106,20 @@ func eachPID(below string, do func(pid int) error) error {
 	})
 }
 
-// endDaemons ends the daemons whose pid files stand below a folder.
-func endDaemons(below string) error { return eachPID(below, end) }
+// endDaemons ends the daemons whose pid files are below a folder, and waits until
+// they have ended.
+func endDaemons(below string) error {
+	return eachPID(below, func(pid int) error {
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+		const pause, timeout = 2 * time.Millisecond, 10 * time.Second
+		for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(pause) {
+			// A zombie has no command line.
+			if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err != nil || len(raw) == 0 {
+				return nil
+			}
+		}
+		return fmt.Errorf("process %d does not end", pid)
+	})
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // runtimes compares the runtimes by the time from start to the first answered
-// trace. The container engines are private ones, up before the clock runs.
+// trace. The container engines are private ones, started before the measurement.
 func (s sizes) runtimes() bench {
 	wd := func(name string) string { return s.path("on-" + name) }
 	names := append([]string{"process"}, installedEngines()...)
@@ -45,7 +45,7 @@ func (s sizes) runtimes() bench {
 	return c
 }
 
-// installedEngines are those that can be brought up here: both take root.
+// installedEngines returns the engines that can be started here: both need root.
 func installedEngines() []string {
 	var found []string
 	for name, program := range map[string]string{"podman": "podman", "docker": "dockerd"} {
@@ -56,8 +56,8 @@ func installedEngines() []string {
 	return found
 }
 
-// startEngines brings engines up, each with an image of this host's tools, and
-// points this process and its children at them.
+// startEngines starts engines, each with an image of this host's tools, and sets
+// their addresses in the environment of this process.
 func (s sizes) startEngines(ctx context.Context, names []string) (dir string, err error) {
 	if len(names) == 0 {
 		return "", nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// report is all that one run found. It is build/bench.json.
+// report holds the results of one run. It is the document build/bench.json.
 type report struct {
 	Date    string   `json:"date"`
 	Machine []string `json:"machine"`
@@ -17,9 +17,9 @@ type report struct {
 	Growth  []growth `json:"growth,omitempty"`
 }
 
-// describeMachine says what a reader needs to compare figures.
+// describeMachine returns the properties of this machine that figures depend on.
 func describeMachine() []string {
-	said := []string{fmt.Sprintf("%d cores, %s", runtime.NumCPU(), runtime.GOARCH)}
+	lines := []string{fmt.Sprintf("%d cores, %s", runtime.NumCPU(), runtime.GOARCH)}
 	for _, look := range []struct{ path, key string }{{"/proc/cpuinfo", "model name"}, {"/proc/meminfo", "MemTotal"}, {"/proc/loadavg", ""}} {
 		raw, err := os.ReadFile(look.path)
 		if err != nil {
@@ -29,9 +29,9 @@ func describeMachine() []string {
 			if strings.HasPrefix(line, look.key) {
 				_, value, found := strings.Cut(line, ":")
 				if !found {
-					value = "load when it began: " + line
+					value = "load at the beginning: " + line
 				}
-				said = append(said, strings.TrimSpace(value))
+				lines = append(lines, strings.TrimSpace(value))
 				break
 			}
 		}
@@ -40,13 +40,13 @@ func describeMachine() []string {
 		out, err := exec.Command(tool[0], tool[1:]...).Output()
 		first, _, _ := strings.Cut(string(out), "\n")
 		if err == nil {
-			said = append(said, first)
+			lines = append(lines, first)
 		}
 	}
-	return said
+	return lines
 }
 
-// String is the case's lines of the table: ratios are of ours to the others.
+// String returns the figures of the case and its targets.
 func (r result) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.Name)
@@ -65,7 +65,8 @@ func (r result) String() string {
 	return b.String()
 }
 
-// ours is how many times as much as a way ours takes: the median of the rounds.
+// ours returns the value of the first way divided by that of another, as the median
+// of the rounds.
 func (r result) ours(way string, of func(sample) float64) float64 {
 	var all []float64
 	for round, s := range r.Figures[0].Samples {
@@ -74,7 +75,7 @@ func (r result) ours(way string, of func(sample) float64) float64 {
 	return median(all)
 }
 
-// summary is what was reached, and how things grow.
+// summary returns the targets and the growth of all cases.
 func (p report) summary() string {
 	var b strings.Builder
 	for _, r := range p.Results {
@@ -88,16 +89,16 @@ func (p report) summary() string {
 	return b.String()
 }
 
-// verdict tells whether memory stays as it is.
+// verdict returns whether memory is flat, in the words of a target.
 func (g growth) verdict() string { return check{Met: g.Flat}.verdict() }
 
-// The comments between which the tables stand in a document.
+// The comments around the tables in a document.
 const (
 	tablesBegin = "<!-- bench: begin -->\n"
 	tablesEnd   = "<!-- bench: end -->\n"
 )
 
-// into puts the tables into a document.
+// into replaces the tables in a document.
 func (p report) into(path string) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// target is what is to be reached: a value of each round that may be so much
-// at most.
+// target is an upper limit of a value of each round.
 type target struct {
 	line string
-	unit string // "x", "ms", "MB", "%"
+	unit string // "x", "ms", "MB"
 	most float64
 	of   func(r result, round int) float64
 }
 
-// check is what became of a target: the median of the rounds, and their spread.
+// check is the result of a target: the median of the rounds, and their spread.
 type check struct {
 	Line     string  `json:"line"`
 	Unit     string  `json:"unit"`
@@ -62,43 +61,53 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// at is a round's sample of a way; of one that ran once, that.
+// at returns a round's sample of a way, or its only sample.
 func at(r result, way string, round int) sample {
 	s := r.figure(way).Samples
 	return s[min(round, len(s)-1)]
 }
 
-// ratio compares two ways.
+// ratio limits a value of one way divided by that of another.
 func ratio(line string, of func(sample) float64, ours, other string, most float64) target {
 	return target{line, "x", most, func(r result, round int) float64 {
 		return of(at(r, ours, round)) / max(of(at(r, other, round)), 1e-6)
 	}}
 }
 
-// over tells by how many milliseconds the one takes longer than the other.
+// duration limits the time of a way.
+func duration(line string, ours string, most float64) target {
+	return target{line, "ms", most, func(r result, round int) float64 { return 1000 * at(r, ours, round).Wall }}
+}
+
+// over limits the time by which one way is slower than another.
 func over(line string, ours, other string, most float64) target {
 	return target{line, "ms", most, func(r result, round int) float64 {
 		return 1000 * (at(r, ours, round).Wall - at(r, other, round).Wall)
 	}}
 }
 
-// beyond compares what the one takes longer than a base with what another takes.
-func beyond(line string, ours, base, other string, most float64) target {
+// beyond limits the time by which one way is slower than a base, divided by the time
+// of other ways together.
+func beyond(line string, ours, base string, most float64, others ...string) target {
 	return target{line, "x", most, func(r result, round int) float64 {
-		return (at(r, ours, round).Wall - at(r, base, round).Wall) / max(at(r, other, round).Wall, 1e-6)
+		sum := 0.0
+		for _, other := range others {
+			sum += at(r, other, round).Wall
+		}
+		return (at(r, ours, round).Wall - at(r, base, round).Wall) / max(sum, 1e-6)
 	}}
 }
 
-// memory is what the one has at its peak.
+// memory limits the peak memory of a way.
 func memory(line string, of func(sample) float64, ours string, most float64) target {
 	return target{line, "MB", most, func(r result, round int) float64 { return of(at(r, ours, round)) }}
 }
 
-// flat is how much more memory the largest case may take than the smallest:
-// the garbage collector is that free.
+// flat limits the memory of the largest case divided by that of the smallest; the
+// garbage collector causes that much variation.
 const flat = 1.25
 
-// growth compares our way of the smallest and the largest case of each kind.
+// growth compares the first way of the smallest and the largest case of a kind.
 type growth struct {
 	Kind     string  `json:"kind"`
 	Sizes    []int   `json:"sizes"`

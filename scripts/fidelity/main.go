@@ -16,7 +16,6 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/fidelity"
 )
 
@@ -26,7 +25,6 @@ const (
 )
 
 func main() {
-	process.Main()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {

@@ -19,6 +19,7 @@ import (
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/replica/runtime/container"
+	"ovs-offline/replica/runtime/engine"
 )
 
 // Runtime is one that a test can use.
@@ -215,11 +216,11 @@ func (r Runtime) makeImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	engine, err := image.Connect(ctx, r.Name)
+	e, err := engine.Connect(ctx, r.Name)
 	if err != nil {
 		return err
 	}
-	_, err = host.Load(ctx, engine, "", "test")
+	_, err = host.Load(ctx, e, "", "test")
 	return err
 }
 
@@ -228,9 +229,9 @@ func (r Runtime) Env() []string {
 	const nowhere = "unix:///nonexistent/engine"
 	env := map[string]string{"CONTAINER_HOST": nowhere, "DOCKER_HOST": nowhere, "OVS_OFFLINE_RUNTIME": r.Name}
 	switch r.Name {
-	case choose.Podman:
+	case engine.Podman:
 		env["CONTAINER_HOST"] = r.Socket
-	case choose.Docker:
+	case engine.Docker:
 		env["DOCKER_HOST"] = r.Socket
 	}
 	var list []string
@@ -254,7 +255,7 @@ func (r Runtime) Use(t testing.TB) {
 func (r Runtime) For(t testing.TB, wd *workdir.Dir) runtime.Runtime {
 	t.Helper()
 	r.Use(t)
-	choice, err := choose.New(wd, "test").Choose(t.Context(), r.Name, container.Wanted{})
+	choice, err := choose.For(wd, "test").Choose(t.Context(), r.Name, container.Wanted{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 const lab = "../../scripts/lab/lab"
 
 func TestMain(m *testing.M) {
-	process.Main()
 	beProgram()
 	os.Exit(engines.Main(m))
 }

@@ -19,7 +19,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	process.Main()
 	dir, err := os.MkdirTemp("", "recordings")
 	if err != nil {
 		panic(err)

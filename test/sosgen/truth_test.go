@@ -188,7 +188,7 @@ func flowsByPlace(dump string) map[string]string {
 	flows := map[string]string{}
 	for f, problem := range openflow.Flows(strings.NewReader(dump)) {
 		if problem == nil {
-			flows[f.Place()] = strings.ReplaceAll(f.Text, "dec_ttl()", "dec_ttl")
+			flows[f.Criteria()] = strings.ReplaceAll(f.Text, "dec_ttl()", "dec_ttl")
 		}
 	}
 	return flows

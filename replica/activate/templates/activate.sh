@@ -22,7 +22,7 @@ function _ovs_offline_how {
     fi
 }
 
-# -g says, to a zsh that would warn otherwise, that globals are meant.
+# -g makes the variables global; zsh warns without it.
 typeset -g _ovs_offline_name _OVS_OFFLINE_OLD_deactivate
 for _ovs_offline_name in{{range .Saved}} {{.}}{{end}}; do
     eval "typeset -g _OVS_OFFLINE_HOW_$_ovs_offline_name=\"\$(_ovs_offline_how $_ovs_offline_name)\""

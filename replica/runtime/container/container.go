@@ -1,9 +1,9 @@
-// Package container runs a replica's daemons in containers, one a daemon, with
-// whatever engine it is given: what the engines have in common is here.
+// Package container runs a replica's daemons in containers of an Engine, each daemon
+// in a container of its own.
 //
-// The containers of a replica share one set of process ids, that of a container
-// more, which runs tools: a tool then finds the daemons by their pid files, as
-// it does on a host. Sockets and files are those of the working directory.
+// One more container runs the tools, and the others join its PID namespace: tools
+// then find the daemons by their pid files, as on a host. Sockets and files are in
+// the working directory.
 package container
 
 import (
@@ -21,8 +21,7 @@ import (
 	"ovs-offline/replica/runtime/daemon"
 )
 
-// The labels by which the containers of a replica are found, whatever became of
-// the files that tell of them.
+// The labels by which the containers of a replica are found without its files.
 const (
 	LabelWorkdir = "ovs-offline.workdir"
 	LabelRole    = "ovs-offline.role"
@@ -32,33 +31,33 @@ const (
 // roleTools is the role of the container that runs tools.
 const roleTools = "tools"
 
-// Options of New.
+// Options are the options of New.
 type Options struct {
 	Engine  Engine
-	Image   string   // may be empty where nothing is to be started
-	Workdir string   // absolute; the replica is known by it
-	Folders []string // those of its folders that daemons and tools use
-	Scratch string   // a folder inside one of them, for this package alone
+	Image   string   // empty for a Runtime that starts nothing
+	Workdir string   // absolute; it identifies the replica
+	Folders []string // its folders that daemons and tools use
+	Scratch string   // a folder in one of them, for this package alone
 	Version string   // of ovs-offline
 
-	StartTimeout time.Duration // bound of one daemon's start (see daemon.Patience); 0 means 30 s
-	StopTimeout  time.Duration // how long a daemon may take to end by itself; 0 means 5 s
+	StartTimeout time.Duration // of one daemon's start, for a small database (see daemon.StartTimeout); 0 means 30 s
+	StopTimeout  time.Duration // after which a daemon is killed; 0 means 5 s
 }
 
-// Runtime runs the daemons of one replica. What runs is known from the engine
-// alone, so any number of Runtimes, one after the other or at once, see the same.
+// Runtime runs the daemons of one replica. It finds them through the engine, so
+// several Runtimes see the same daemons.
 type Runtime struct {
 	options Options
 	tools   *Tools
 
-	mu      sync.Mutex // guards what follows, and the making of the tools' container
+	mu      sync.Mutex // guards the fields below and the start of the tools' container
 	toolsID string
 	remarks daemon.Remarks
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)
 
-// New makes a Runtime.
+// New returns a Runtime.
 func New(o Options) *Runtime {
 	if o.StartTimeout == 0 {
 		o.StartTimeout = 30 * time.Second
@@ -69,16 +68,16 @@ func New(o Options) *Runtime {
 	return &Runtime{options: o, tools: &Tools{folder: o.Scratch, image: o.Image}}
 }
 
-// Name is the spelling the command line uses.
+// Name returns the name of the engine.
 func (r *Runtime) Name() string { return r.options.Engine.Name() }
 
-// Isolated is always true: a container has no network but its own loopback.
+// Isolated returns true: a container has no network but its own loopback interface.
 func (r *Runtime) Isolated(context.Context) (bool, string) { return true, "" }
 
-// Remarks are what daemons logged as an error while they started.
+// Remarks returns the errors that daemons logged while they started.
 func (r *Runtime) Remarks() []string { return r.remarks.Lines() }
 
-// State tells whether the container of d runs.
+// State returns the state of the container of d.
 func (r *Runtime) State(ctx context.Context, d runtime.Daemon) (runtime.State, error) {
 	c, err := r.find(ctx, d.Role)
 	if errors.Is(err, ErrNoContainer) {
@@ -90,26 +89,26 @@ func (r *Runtime) State(ctx context.Context, d runtime.Daemon) (runtime.State, e
 	if c.Running {
 		return runtime.State{Running: true, PID: c.PID, Container: c.Name}, nil
 	}
-	return runtime.State{Problem: fmt.Sprintf("its container %s ended with exit code %d%s", c.Name, c.Exit, r.lastWords(ctx, c.ID, d))}, nil
+	return runtime.State{Problem: fmt.Sprintf("its container %s ended with exit code %d%s", c.Name, c.Exit, r.lastOutput(ctx, c.ID, d))}, nil
 }
 
-// find returns the replica's container of a role. One of that name that is not
-// ours counts as none, and is never touched.
+// find returns the replica's container of a role. It ignores a container of that
+// name that this package did not make.
 func (r *Runtime) find(ctx context.Context, role string) (Container, error) {
 	c, err := r.options.Engine.Inspect(ctx, r.name(role))
 	if err != nil {
 		return Container{}, err
 	}
 	if !r.owns(c) {
-		return Container{}, fmt.Errorf("%s is somebody else's: %w", c.Name, ErrNoContainer)
+		return Container{}, fmt.Errorf("%s was not made by ovs-offline for this working directory: %w", c.Name, ErrNoContainer)
 	}
 	return c, nil
 }
 
 func (r *Runtime) owns(c Container) bool { return c.Labels[LabelWorkdir] == r.options.Workdir }
 
-// name is a container's name: the working directory's own, for people, and a
-// hash of its path, for there may be several of that name.
+// name returns the name of a container: it has the name of the working directory,
+// and a hash of its path, because several can have the same name.
 func (r *Runtime) name(role string) string {
 	safe := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
@@ -117,13 +116,13 @@ func (r *Runtime) name(role string) string {
 		}
 		return '-'
 	}, filepath.Base(r.options.Workdir))
-	const longest = 40
+	const maxName = 40
 	sum := fnv.New32a()
 	sum.Write([]byte(r.options.Workdir))
-	return fmt.Sprintf("ovs-offline-%s-%08x-%s", safe[:min(longest, len(safe))], sum.Sum32(), role)
+	return fmt.Sprintf("ovs-offline-%s-%08x-%s", safe[:min(maxName, len(safe))], sum.Sum32(), role)
 }
 
-// spec is the container of a role, ready but for its command.
+// spec returns the container of a role, without a command.
 func (r *Runtime) spec(role string) Spec {
 	return Spec{
 		Name: r.name(role), Image: r.options.Image,
@@ -132,13 +131,13 @@ func (r *Runtime) spec(role string) Spec {
 	}
 }
 
-// removal is how long an engine may take to remove a container that failed.
-const removal = 20 * time.Second
+// removeTimeout is the time in which an engine must remove a container that failed.
+const removeTimeout = 20 * time.Second
 
-// launch makes and starts a container and waits until it is ready. On any error
-// nothing of it is left.
+// launch makes and starts a container and waits until it is ready. After an error it
+// removes the container.
 func (r *Runtime) launch(ctx context.Context, s Spec, d runtime.Daemon, ready func() bool) (id string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, daemon.Patience(r.options.StartTimeout, d))
+	ctx, cancel := context.WithTimeout(ctx, daemon.StartTimeout(r.options.StartTimeout, d))
 	defer cancel()
 	if err := r.clearName(ctx, s.Name, d.Role); err != nil {
 		return "", err
@@ -151,15 +150,15 @@ func (r *Runtime) launch(ctx context.Context, s Spec, d runtime.Daemon, ready fu
 	}
 	if err != nil {
 		err = fmt.Errorf("starting %s: %w", d.Role, err)
-		// An engine whose start hangs can hang here as well.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal)
+		// An engine that hung at the start can hang here too.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		return "", errors.Join(err, r.options.Engine.Remove(ctx, id))
 	}
 	return id, nil
 }
 
-// clearName removes what a killed run left under a name, and nothing else.
+// clearName removes the container that a killed start left under a name.
 func (r *Runtime) clearName(ctx context.Context, name, role string) error {
 	c, err := r.options.Engine.Inspect(ctx, name)
 	switch {
@@ -175,36 +174,36 @@ func (r *Runtime) clearName(ctx context.Context, name, role string) error {
 	return r.options.Engine.Remove(ctx, c.ID)
 }
 
-// explain adds what to do where an engine's own words leave that open.
+// explain adds to an error how to get an image, where the image is missing.
 func (r *Runtime) explain(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
-		if have, asked := r.options.Engine.HasImage(ctx, r.options.Image); asked == nil && !have {
+		if found, asked := r.options.Engine.FindImage(ctx, r.options.Image); asked == nil && found == "" {
 			return fmt.Errorf("%w %s in %s: %s", runtime.ErrNoImage, r.options.Image, r.Name(), howToGetImage)
 		}
 	}
 	return err
 }
 
-// await waits for a started container: until ready says so, or the container
-// has ended, which is an error with what it said last. An engine's own wait
-// looks four times a second; the sockets and files can be looked at all the time.
+// await waits until a started container is ready. The error of a container that
+// ended has its last output. An engine's own wait checks four times a second; ready
+// is cheap enough to be called much more often.
 func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready func() bool) error {
-	const pause, between = 2 * time.Millisecond, 100 * time.Millisecond
-	for asked := time.Now(); !ready(); {
-		if time.Since(asked) > between {
+	const pause, inspectInterval = 2 * time.Millisecond, 100 * time.Millisecond
+	for inspected := time.Now(); !ready(); {
+		if time.Since(inspected) > inspectInterval {
 			c, err := r.options.Engine.Inspect(ctx, id)
 			if err == nil && !c.Running {
-				return fmt.Errorf("it ended with exit code %d%s", c.Exit, r.lastWords(ctx, id, d))
+				return fmt.Errorf("it ended with exit code %d%s", c.Exit, r.lastOutput(ctx, id, d))
 			}
 			if err != nil && ctx.Err() == nil {
 				return err
 			}
-			asked = time.Now()
+			inspected = time.Now()
 		}
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("it was not ready within %v: %w%s", daemon.Patience(r.options.StartTimeout, d), ctx.Err(), r.lastWords(context.WithoutCancel(ctx), id, d))
+				return fmt.Errorf("it was not ready within %v: %w%s", daemon.StartTimeout(r.options.StartTimeout, d), ctx.Err(), r.lastOutput(context.WithoutCancel(ctx), id, d))
 			}
 			return ctx.Err()
 		case <-time.After(pause):
@@ -213,28 +212,28 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 	return nil
 }
 
-// lastWords is what a container, and the log of its daemon, said last, as an
-// appendix to an error.
-func (r *Runtime) lastWords(ctx context.Context, id string, d runtime.Daemon) string {
-	const most = 3
+// lastOutput returns the last output of a container and the fatal error in its
+// daemon's log, as an appendix to an error.
+func (r *Runtime) lastOutput(ctx context.Context, id string, d runtime.Daemon) string {
+	const maxLines = 3
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	said, _ := r.options.Engine.Log(ctx, id, 10*most) // what can be had of it
+	output, _ := r.options.Engine.Log(ctx, id, 10*maxLines) // as far as the engine has it
 	if d.Log != "" {
-		raw, _ := os.ReadFile(errorsOf(d)) // there is none where it did not come so far
-		said += string(raw)
+		stderr, _ := os.ReadFile(stderrOf(d)) // missing where the daemon was not started
+		output += string(stderr)
 	}
-	var kept []string
-	for line := range strings.Lines(said) {
+	var lines []string
+	for line := range strings.Lines(output) {
 		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "|INFO|") && !strings.Contains(line, "|WARN|") {
-			kept = append(kept, line)
+			lines = append(lines, line)
 		}
 	}
-	if fatal := daemon.FatalLine(d); fatal != "" && len(kept) == 0 {
-		kept = append(kept, fatal)
+	if fatal := daemon.FatalLine(d); fatal != "" && len(lines) == 0 {
+		lines = append(lines, fatal)
 	}
-	if len(kept) == 0 {
+	if len(lines) == 0 {
 		return ""
 	}
-	return ": " + strings.Join(kept[max(0, len(kept)-most):], "; ")
+	return ": " + strings.Join(lines[max(0, len(lines)-maxLines):], "; ")
 }

@@ -12,8 +12,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/container"
-	"ovs-offline/replica/runtime/docker"
-	"ovs-offline/replica/runtime/podman"
+	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/test/engines"
 )
 
@@ -34,27 +33,22 @@ func newReplica(t *testing.T, r engines.Runtime) replica {
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	var engine container.Engine
-	if r.Name == engines.Podman {
-		engine, err = podman.New(t.Context())
-	} else {
-		engine, err = docker.New(t.Context())
-	}
+	e, err := engine.Connect(t.Context(), r.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := container.Choose(t.Context(), engine, container.Wanted{})
+	image, err := container.Choose(t.Context(), e, container.Wanted{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := container.New(container.Options{Engine: engine, Image: image, Workdir: wd.Path(), Version: "test",
+	made := container.New(container.Options{Engine: e, Image: image, Workdir: wd.Path(), Version: "test",
 		Folders: []string{wd.Run(), filepath.Dir(wd.VarRun(workdir.OVS))}, Scratch: wd.Tools()})
 	t.Cleanup(func() {
 		if err := made.End(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return replica{Runtime: made, engine: engine, wd: wd}
+	return replica{Runtime: made, engine: e, wd: wd}
 }
 
 // daemon is an ovsdb-server of a database that need not be there.

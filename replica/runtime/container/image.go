@@ -9,8 +9,8 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// Repository is where images made by `ovs-offline build` stand, and the labels
-// say what is inside.
+// Repository is the repository of the images that `ovs-offline build` makes; the
+// labels hold the versions in an image.
 const (
 	Repository      = "ovs-offline"
 	LabelOVSVersion = "ovs-offline.ovs-version"
@@ -19,30 +19,30 @@ const (
 
 const howToGetImage = "make one with \"ovs-offline build\", or, without a registry, in seconds from this machine's own tools with \"ovs-offline build --from-host\"; or pull one and name it with --image"
 
-// Wanted says which image a start wants.
+// Wanted selects an image.
 type Wanted struct {
-	Image       string // by its name; the rest does not matter then
-	Version     string // of Open vSwitch inside, or the beginning of it: "3.1"
-	RecordedOVS string // the recorded version, for the best match
+	Image       string // by its name; the other fields are ignored then
+	Version     string // of Open vSwitch in it, or its beginning: "3.1"
+	RecordedOVS string // the recorded version of Open vSwitch
 }
 
-// Choose finds the image to start: the one named, else one with the wanted
-// version, else the one nearest to the recorded version: equal, of the same
-// minor version, or the newest. The error wraps runtime.ErrNoImage.
+// Choose returns the name of an image: the named one, or among those of the wanted
+// version the one nearest to the recorded version: equal, of the same minor version,
+// or the newest. The error wraps runtime.ErrNoImage.
 func Choose(ctx context.Context, e Engine, w Wanted) (string, error) {
 	if w.Image != "" {
-		have, err := e.HasImage(ctx, w.Image)
-		if err == nil && !have {
+		found, err := e.FindImage(ctx, w.Image)
+		if err == nil && found == "" {
 			err = fmt.Errorf("%w %s in %s: %s", runtime.ErrNoImage, w.Image, e.Name(), howToGetImage)
 		}
-		return w.Image, err
+		return found, err
 	}
 	images, err := e.Images(ctx, Repository)
 	if err != nil {
 		return "", fmt.Errorf("looking for images in %s: %w", e.Name(), err)
 	}
 	if w.Version != "" {
-		images = slices.DeleteFunc(images, func(i Image) bool { return !begins(i.Labels[LabelOVSVersion], w.Version) })
+		images = slices.DeleteFunc(images, func(i Image) bool { return !matches(i.Labels[LabelOVSVersion], w.Version) })
 	}
 	if len(images) == 0 {
 		with := ""
@@ -60,6 +60,7 @@ func Choose(ctx context.Context, e Engine, w Wanted) (string, error) {
 	return best.Name, nil
 }
 
+// nearness returns a greater number for an image nearer to the recorded version.
 func nearness(i Image, recorded string) int {
 	version := i.Labels[LabelOVSVersion]
 	switch {
@@ -78,7 +79,7 @@ func minor(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// begins tells whether a version is the wanted one, or one of it.
-func begins(version, wanted string) bool {
+// matches reports whether a version is the wanted one or begins with it.
+func matches(version, wanted string) bool {
 	return version == wanted || strings.HasPrefix(version, wanted+".")
 }

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SocketOwner is the user as whom an engine's service runs, which tells one that
-// has root's rights from a rootless one.
+// SocketOwner returns the user ID of the process that listens at a socket: 0 for an
+// engine with root's privileges.
 func SocketOwner(path string) (uid int, err error) {
 	conn, err := net.Dial("unix", path)
 	if err != nil {
@@ -27,7 +27,7 @@ func SocketOwner(path string) (uid int, err error) {
 		return 0, err
 	}
 	if failed != nil {
-		return 0, fmt.Errorf("who serves %s: %w", path, failed)
+		return 0, fmt.Errorf("the owner of %s: %w", path, failed)
 	}
 	return int(peer.Uid), nil
 }

@@ -4,6 +4,6 @@ package container
 
 import "os"
 
-// SocketOwner is the user as whom an engine's service runs. Here it runs in a
-// virtual machine, as a user there, and shares files as the caller's.
+// SocketOwner returns the caller's user ID: here engines run in a virtual machine
+// and access files as the caller.
 func SocketOwner(string) (uid int, err error) { return os.Geteuid(), nil }

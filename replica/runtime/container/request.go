@@ -19,28 +19,28 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// Tools is the way to the runner of a replica's tools. It needs no engine, only
-// the folder that it shares with the runner.
+// Tools runs programs in the tools' container through its runner (runner.sh). It
+// needs no engine, only the folder that it shares with the runner.
 type Tools struct {
 	folder string
 	image  string // for messages; may be empty
 }
 
-// NewTools makes one; scratch is that of Options.
+// NewTools returns a Tools; scratch is that of Options.
 func NewTools(scratch string) *Tools { return &Tools{folder: scratch} }
 
-// Exec runs a program for a person, but not on a terminal.
+// Exec runs a program for the user, not on a terminal.
 func (t *Tools) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	if !t.alive() {
-		return 0, fmt.Errorf("%w: its container of tools does not answer at %s: start one with: ovs-offline start", runtime.ErrNotRunning, t.requests())
+		return 0, fmt.Errorf("%w: its tools' container does not answer at %s: start one with: ovs-offline start", runtime.ErrNotRunning, t.requests())
 	}
 	return t.run(ctx, c)
 }
 
 func (t *Tools) requests() string { return filepath.Join(t.folder, "requests") }
 
-// alive tells whether somebody reads the requests: a pipe without a reader
-// can't be opened for writing alone.
+// alive reports whether the runner reads requests: a pipe without a reader can't be
+// opened for writing alone.
 func (t *Tools) alive() bool {
 	fd, err := t.open()
 	if err != nil {
@@ -54,16 +54,16 @@ func (t *Tools) open() (int, error) {
 	return unix.Open(t.requests(), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// ask writes one request.
+// ask writes a request.
 func (t *Tools) ask(verb, name string) error {
 	fd, err := t.open()
 	if err != nil {
-		return fmt.Errorf("the container of tools does not listen: %w", err)
+		return fmt.Errorf("the tools' container does not listen: %w", err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// So short a line goes in one piece, whoever else writes: pipe(7).
+	// A line that is so short is written as a whole beside other writers: pipe(7).
 	if _, err := unix.Write(fd, []byte(verb+" "+name+"\n")); err != nil {
-		return fmt.Errorf("the container of tools does not listen: %w", err)
+		return fmt.Errorf("the tools' container does not listen: %w", err)
 	}
 	return nil
 }
@@ -79,17 +79,16 @@ func (t *Tools) run(ctx context.Context, c runtime.Command) (int, error) {
 	return exit, errors.Join(err, os.RemoveAll(q.dir))
 }
 
-// request is one program that the runner runs.
+// request is a program that the runner runs.
 type request struct {
 	tools   *Tools
 	name    string
 	dir     string
 	command runtime.Command
-	handing atomic.Int32 // outputs that are being handed to who asked
+	writing atomic.Int32 // outputs that are being written to the caller
 }
 
-// The pipes of a request, as the runner calls them. The one for the input is an
-// empty file where there is none.
+// The names of a request's pipes. Without input, pipeIn is an empty file.
 const (
 	pipeIn   = "in"
 	pipeOut  = "out"
@@ -101,11 +100,11 @@ func (q *request) prepare() error {
 	if err := os.Mkdir(q.dir, 0o700); err != nil {
 		return err
 	}
-	said, err := words(q.command)
+	text, err := words(q.command)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(q.dir, "words"), said, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(q.dir, "words"), text, 0o600); err != nil {
 		return err
 	}
 	pipes := []string{pipeOut, pipeErr, pipeExit}
@@ -124,9 +123,9 @@ func (q *request) prepare() error {
 	return nil
 }
 
-// run returns when the program has ended and all that it printed was copied.
+// run returns when the program has ended and all its output is copied.
 func (q *request) run(ctx context.Context) (int, error) {
-	// Opened both ways it has a reader whenever the runner writes to it.
+	// Opened for reading and writing, it has a reader when the runner writes to it.
 	exit, err := os.OpenFile(filepath.Join(q.dir, pipeExit), os.O_RDWR|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return 0, err
@@ -143,7 +142,7 @@ func (q *request) run(ctx context.Context) (int, error) {
 	}
 	code, err := q.await(ctx, exit)
 	if err != nil {
-		_ = q.tools.ask("kill", q.name) // fails where the runner is gone, and the program with it
+		_ = q.tools.ask("kill", q.name) // fails where the runner has ended, and the program with it
 		q.release()
 	}
 	for range 2 {
@@ -152,20 +151,20 @@ func (q *request) run(ctx context.Context) (int, error) {
 	return code, err
 }
 
-// await waits for the exit code, for the end of ctx or for that of the runner.
+// await waits for the exit code, the end of ctx or the end of the runner.
 func (q *request) await(ctx context.Context, exit *os.File) (int, error) {
-	told := make(chan string, 1)
+	answers := make(chan string, 1)
 	go func() {
 		answer := make([]byte, 32)
-		n, _ := exit.Read(answer) // ends with the file's closing at the latest
-		told <- strings.TrimSpace(string(answer[:n]))
+		n, _ := exit.Read(answer) // returns when the file is closed
+		answers <- strings.TrimSpace(string(answer[:n]))
 	}()
-	const between = 200 * time.Millisecond
-	alive := time.NewTicker(between)
+	const interval = 200 * time.Millisecond
+	alive := time.NewTicker(interval)
 	defer alive.Stop()
 	for {
 		select {
-		case answer := <-told:
+		case answer := <-answers:
 			return q.exitCode(answer)
 		case <-ctx.Done():
 			return 0, ctx.Err()
@@ -174,10 +173,10 @@ func (q *request) await(ctx context.Context, exit *os.File) (int, error) {
 				continue
 			}
 			select {
-			case answer := <-told:
+			case answer := <-answers:
 				return q.exitCode(answer)
 			default:
-				return 0, errors.New("the container of tools has ended")
+				return 0, errors.New("the tools' container has ended")
 			}
 		}
 	}
@@ -196,37 +195,36 @@ func (q *request) exitCode(answer string) (int, error) {
 	return code, nil
 }
 
-// finish waits for a copy. Something that the program left running may hold the
-// pipe open: that is waited for only so long, but who takes the output may take
-// its time.
+// finish waits for a copy to end. A process that the program left may hold the pipe
+// open: finish waits a second for it, but without limit for the caller's writer.
 func (q *request) finish(copied <-chan error) error {
-	const bound = time.Second
+	const timeout = time.Second
 	for {
 		select {
 		case err := <-copied:
 			return err
-		case <-time.After(bound):
-			if q.handing.Load() == 0 {
+		case <-time.After(timeout):
+			if q.writing.Load() == 0 {
 				return nil
 			}
 		}
 	}
 }
 
-// handOver tells while something is being handed over.
-type handOver struct {
+// countingWriter counts the calls of Write that have not returned.
+type countingWriter struct {
 	io.Writer
-	now *atomic.Int32
+	active *atomic.Int32
 }
 
-func (h handOver) Write(p []byte) (int, error) {
-	h.now.Add(1)
-	defer h.now.Add(-1)
-	return h.Writer.Write(p)
+func (w countingWriter) Write(p []byte) (int, error) {
+	w.active.Add(1)
+	defer w.active.Add(-1)
+	return w.Writer.Write(p)
 }
 
-// copyFrom copies what the program writes, until it and its children have
-// closed the pipe.
+// copyFrom copies the program's output until it and its children have closed the
+// pipe.
 func (q *request) copyFrom(pipe string, to io.Writer) error {
 	f, err := os.Open(filepath.Join(q.dir, pipe)) // waits for the runner
 	if err != nil {
@@ -236,12 +234,11 @@ func (q *request) copyFrom(pipe string, to io.Writer) error {
 	if to == nil {
 		to = io.Discard
 	}
-	_, err = io.Copy(handOver{to, &q.handing}, f)
+	_, err = io.Copy(countingWriter{to, &q.writing}, f)
 	return err
 }
 
-// copyTo gives the program its input. One that ends without reading it all is
-// no error.
+// copyTo copies the program's input. A program may end without reading all of it.
 func (q *request) copyTo(pipe string, from io.Reader) {
 	f, err := os.OpenFile(filepath.Join(q.dir, pipe), os.O_WRONLY, 0) // waits for the runner
 	if err != nil {
@@ -251,8 +248,8 @@ func (q *request) copyTo(pipe string, from io.Reader) {
 	_ = f.Close()
 }
 
-// release lets go whatever still waits for a runner that never came: opening a
-// pipe both ways never waits, and gives the waiting end its other one.
+// release ends the copies that wait for the runner to open its end of a pipe:
+// opening a pipe for reading and writing never waits, and is the other end for them.
 func (q *request) release() {
 	for _, name := range []string{pipeIn, pipeOut, pipeErr} {
 		f, err := os.OpenFile(filepath.Join(q.dir, name), os.O_RDWR|unix.O_NONBLOCK, 0)
@@ -262,7 +259,7 @@ func (q *request) release() {
 	}
 }
 
-// words are what the runner reads of a command.
+// words returns a command in the notation that the runner reads.
 func words(c runtime.Command) ([]byte, error) {
 	var b strings.Builder
 	for name, value := range c.Env {

@@ -11,18 +11,17 @@ import (
 	"ovs-offline/replica/runtime/daemon"
 )
 
-// keepErrors runs a daemon with its standard error in a file: an engine under
-// load loses the last words of a container that ends at once.
-const keepErrors = `exec "$@" 2>"$0"`
+// stderrToFile runs a daemon with its standard error in a file: a busy engine loses
+// the last output of a container that ends at once.
+const stderrToFile = `exec "$@" 2>"$0"`
 
-// errorsOf is where the standard error of d goes.
-func errorsOf(d runtime.Daemon) string { return strings.TrimSuffix(d.Log, ".log") + ".stderr.log" }
+// stderrOf returns the file for the standard error of d.
+func stderrOf(d runtime.Daemon) string { return strings.TrimSuffix(d.Log, ".log") + ".stderr.log" }
 
-// path is PATH inside a container.
+// path is the PATH in a container.
 const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Start starts d in a container of its own and returns when d is ready, as
-// runtime.Runtime says.
+// Start starts d in a container of its own and returns when d is ready.
 func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	tools, err := r.needTools(ctx)
 	if err != nil {
@@ -37,19 +36,15 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	spec := r.spec(d.Role)
 	spec.Join = tools
 	spec.Env = environment(d.RunDir, filepath.Dir(d.Log))
-	spec.Command = append([]string{"bash", "-c", keepErrors, errorsOf(d),
+	spec.Command = append([]string{"bash", "-c", stderrToFile, stderrOf(d),
 		d.Program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off"}, d.Args...)
 	before := daemon.LogSize(d.Log)
 	_, err = r.launch(ctx, spec, d, func() bool { return daemon.Ready(d, before) })
 	if err != nil {
 		return errors.Join(err, daemon.RemoveLeftovers(d))
 	}
-	errs, fatal := daemon.ErrorLines(d.Log, before)
-	if fatal != "" {
-		return errors.Join(fmt.Errorf("starting %s: %s", d.Role, fatal), r.Stop(context.WithoutCancel(ctx), d))
-	}
-	for _, line := range errs {
-		r.remarks.Add(d.Role + " logged while it started: " + line)
+	if err := daemon.CheckStart(d, before, &r.remarks); err != nil {
+		return errors.Join(fmt.Errorf("starting %s: %w", d.Role, err), r.Stop(context.WithoutCancel(ctx), d))
 	}
 	return nil
 }

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )
 
-// Stop ends d and removes its container, as runtime.Runtime says.
+// Stop stops d and removes its container.
 func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 	c, err := r.find(ctx, d.Role)
 	if err == nil {
@@ -22,7 +22,7 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 		return fmt.Errorf("stopping %s: %w", d.Role, err)
 	}
 	if owner, err := daemon.LockOwner(daemon.PIDFile(d)); err == nil && owner.Held {
-		return nil // it runs elsewhere: another runtime's
+		return nil // another runtime runs it
 	}
 	return daemon.RemoveLeftovers(d)
 }
@@ -36,17 +36,17 @@ func (r *Runtime) end(ctx context.Context, c Container) error {
 	return r.options.Engine.Remove(ctx, c.ID)
 }
 
-// End removes every container of the replica that is left, the tools' last, for
-// the others live in its process ids.
+// End removes all other containers of the replica, that of the tools last: the
+// others are in its PID namespace.
 func (r *Runtime) End(ctx context.Context) error {
 	left, err := r.options.Engine.List(ctx, LabelWorkdir, r.options.Workdir)
 	if err != nil {
 		return fmt.Errorf("looking for containers of %s: %w", r.options.Workdir, err)
 	}
-	sort.Slice(left, func(i, j int) bool { return order(left[i]) < order(left[j]) })
+	slices.SortFunc(left, func(a, b Container) int { return order(a) - order(b) })
 	for _, c := range left {
 		if c.Labels[LabelRole] == roleTools {
-			err = r.options.Engine.Remove(ctx, c.ID) // it has nothing to end well
+			err = r.options.Engine.Remove(ctx, c.ID) // it has no data to save
 		} else {
 			err = r.end(ctx, c)
 		}
@@ -60,7 +60,7 @@ func (r *Runtime) End(ctx context.Context) error {
 	return os.RemoveAll(r.options.Scratch)
 }
 
-// order is that of ending: a client before its server, the tools last.
+// order sorts containers for their end: clients before servers, the tools last.
 func order(c Container) int {
 	role := c.Labels[LabelRole]
 	switch {

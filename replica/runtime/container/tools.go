@@ -19,7 +19,7 @@ import (
 //go:embed runner.sh
 var runner string
 
-// Tool runs a program of the image in the container of tools.
+// Tool runs a program of the image in the tools' container.
 func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
 	var stdout bytes.Buffer
 	err := r.ToolTo(ctx, runDir, stdin, &stdout, argv...)
@@ -30,7 +30,7 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	return stdout.Bytes(), err
 }
 
-// ToolTo is Tool with its output written as it comes.
+// ToolTo is Tool, but writes the standard output to stdout while the program runs.
 func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
 	if len(argv) == 0 {
 		return &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
@@ -50,8 +50,7 @@ func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, st
 	return nil
 }
 
-// Exec runs a program for a person: on a terminal by the engine, which knows
-// terminals, else as a tool.
+// Exec runs a program for the user: on a terminal through the engine, else as a tool.
 func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	if !c.Terminal || !r.tools.alive() {
 		return r.tools.Exec(ctx, c)
@@ -59,8 +58,7 @@ func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	return r.options.Engine.Terminal(ctx, r.name(roleTools), c)
 }
 
-// needTools returns the id of the container of tools, which it makes where
-// there is none.
+// needTools returns the ID of the tools' container, which it starts if necessary.
 func (r *Runtime) needTools(ctx context.Context) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,14 +75,14 @@ func (r *Runtime) needTools(ctx context.Context) (string, error) {
 		return "", err
 	}
 	spec := r.spec(roleTools)
-	spec.Relabel = true // those that join it get its label
+	spec.Relabel = true // containers that join it get its label
 	spec.Env = environment("/tmp", "/tmp")
 	spec.Command = []string{"bash", "-c", runner, "runner", r.tools.folder}
 	r.toolsID, err = r.launch(ctx, spec, d, r.tools.alive)
 	return r.toolsID, err
 }
 
-// makeScratch makes the folder of requests anew, and all that is mounted.
+// makeScratch makes the folder for requests anew, and the folders to mount.
 func (r *Runtime) makeScratch() error {
 	if err := os.RemoveAll(r.tools.folder); err != nil {
 		return err

@@ -4,7 +4,8 @@ package daemon
 
 import "net"
 
-// Listener tells whether a process listens at a socket; which, can't be told.
+// Listener reports whether a process listens at a socket. Its process ID is not
+// available on this system.
 func Listener(path string) (pid int, ok bool) {
 	conn, err := net.Dial("unix", path)
 	if err != nil {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -9,10 +10,10 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// maxErrorLines bounds what a start repeats of a log: the log itself stays.
-const maxErrorLines = 5
+// maxLine bounds a line of a log, in bytes.
+const maxLine = 1 << 20
 
-// LogSize is how long a log is; 0 where there is none.
+// LogSize returns the size of a log in bytes, 0 where there is none.
 func LogSize(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -21,57 +22,78 @@ func LogSize(path string) int64 {
 	return info.Size()
 }
 
-// ErrorLines returns what stands in a log after an offset: the different
-// errors, and the last fatal line. A damaged database is such an error, and
-// the only sign of it: ovsdb-server serves what it could read of one.
-func ErrorLines(path string, offset int64) (errs []string, fatal string) {
-	f, err := os.Open(path)
+// CheckStart adds the errors that d logged since its log had the size before to the
+// remarks, and returns its fatal error. A damaged database is logged as an error
+// only: ovsdb-server serves what it could read.
+func CheckStart(d runtime.Daemon, before int64, remarks *Remarks) error {
+	f, err := os.Open(d.Log)
 	if err != nil {
-		return nil, ""
+		return nil // a daemon that logs nothing reports no error
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }()
+	const maxErrors = 5 // different ones; the log has all
 	seen := map[string]bool{}
-	scanner := bufio.NewScanner(io.NewSectionReader(f, offset, 1<<62))
-	scanner.Buffer(nil, 1<<20)
+	scanner := bufio.NewScanner(io.NewSectionReader(f, before, 1<<62))
+	scanner.Buffer(nil, maxLine)
+	fatal := ""
 	for scanner.Scan() {
 		level, message := parseLine(scanner.Text())
 		switch {
 		case level == "EMER":
 			fatal = message
-		case level == "ERR" && !seen[message] && len(errs) < maxErrorLines:
+		case level == "ERR" && !seen[message] && len(seen) < maxErrors:
 			seen[message] = true
-			errs = append(errs, message)
+			remarks.Add(d.Role + " logged while it started: " + message)
 		}
 	}
-	return errs, fatal
+	if fatal != "" {
+		return errors.New(fatal)
+	}
+	return nil
 }
 
-// FatalLine is the fatal line at the end of d's log, if it ends with one.
+// FatalLine returns the message of the last line of d's log if that is a fatal
+// error, else "".
 func FatalLine(d runtime.Daemon) string {
-	const tail = 4096
-	f, err := os.Open(d.Log)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }() // only read
-	end := LogSize(d.Log)
-	text, err := io.ReadAll(io.NewSectionReader(f, max(0, end-tail), tail))
-	if err != nil {
-		return ""
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines := lastLines(d.Log, 4096)
 	if level, message := parseLine(lines[len(lines)-1]); level == "EMER" {
 		return message
 	}
 	return ""
 }
 
-// parseLine takes apart `TIME|SEQUENCE|MODULE|LEVEL|MESSAGE`; a thread's name
-// in brackets may follow the module.
+// LastError returns the time and the message of the last error near the end of d's
+// log, "" without one.
+func LastError(d runtime.Daemon) string {
+	last := ""
+	for _, line := range lastLines(d.Log, 1<<18) {
+		if level, message := parseLine(line); level == "ERR" || level == "EMER" {
+			when, _, _ := strings.Cut(line, "|")
+			last = when + " " + message
+		}
+	}
+	return last
+}
+
+// lastLines returns the lines in the last bytes of a log; one empty line for a log
+// that can't be read.
+func lastLines(path string, bytes int64) []string {
+	f, err := os.Open(path)
+	if err != nil {
+		return []string{""}
+	}
+	defer func() { _ = f.Close() }()
+	text, _ := io.ReadAll(io.NewSectionReader(f, max(0, LogSize(path)-bytes), bytes)) // as far as it can be read
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// parseLine returns the level and the message, with its module, of a line
+// `TIME|SEQUENCE|MODULE|LEVEL|MESSAGE`. A thread's name in brackets may follow the
+// module.
 func parseLine(line string) (level, message string) {
 	parts := strings.SplitN(line, "|", 5)
 	if len(parts) != 5 {
 		return "", ""
 	}
-	return parts[3], parts[2] + ": " + parts[4]
+	return parts[3], parts[2] + ": " + strings.TrimSpace(parts[4])
 }

@@ -5,13 +5,14 @@ import (
 	"sync"
 )
 
-// Remarks are lines for the report, each once, from any goroutine.
+// Remarks is a list of different lines for the report. Its methods may be called
+// concurrently.
 type Remarks struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-// Add adds a line.
+// Add adds a line unless the list has it already.
 func (r *Remarks) Add(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -20,7 +21,7 @@ func (r *Remarks) Add(line string) {
 	}
 }
 
-// Lines are those that were added, in their order.
+// Lines returns the lines in the order in which they were added.
 func (r *Remarks) Lines() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

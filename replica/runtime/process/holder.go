@@ -11,15 +11,15 @@ import (
 	"ovs-offline/replica/runtime/daemon"
 )
 
-// holder is the process that d is, and what shows it.
+// holder is the process that runs as a daemon.
 type holder struct {
-	pid      int // 0: nobody, or nobody that can be seen from here
-	evidence string
+	pid      int    // 0 for a process in another PID namespace
+	evidence string // the locked file or the socket that shows it; "" where no process runs
 }
 
-// findHolder finds the process that runs as d: the one that holds the lock on
-// its pid file or, where that file was deleted under it, the one that answers
-// at its control socket. No evidence means that d does not run.
+// findHolder returns the process that runs as d: the one that holds the lock on its
+// pid file or, where that file was deleted, the one that listens at its control
+// socket.
 func findHolder(d runtime.Daemon) (holder, error) {
 	owner, err := daemon.LockOwner(daemon.PIDFile(d))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -36,8 +36,8 @@ func findHolder(d runtime.Daemon) (holder, error) {
 	return holder{}, nil
 }
 
-// checkFree returns an error that wraps runtime.ErrRunning when d runs, or
-// when another process has its database open.
+// checkFree returns an error that wraps runtime.ErrRunning where d runs or another
+// process has its database open.
 func checkFree(d runtime.Daemon) error {
 	h, err := findHolder(d)
 	if err != nil {

@@ -18,19 +18,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launch is one attempt to start something, marked so that every process it
-// led to can be found.
+// launch is one start of a daemon. A variable in the environment marks all its
+// processes, so that they can be found.
 type launch struct{ variable string }
 
 func newLaunch() launch {
 	return launch{variable: launchMark + "=" + rand.Text()}
 }
 
-// run runs cmd until it ends, which for a daemon's --detach means that the
-// daemon is ready, and returns what it printed. On any error nothing of it is
-// left.
+// run runs cmd until it ends and returns its output; a daemon with --detach has
+// become ready then. After an error none of its processes is left.
 func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
-	// A file, not a pipe: a daemon that keeps it open then holds up nobody.
+	// A file, not a pipe: a daemon may keep it open.
 	output, err := memoryFile()
 	if err != nil {
 		return "", err
@@ -48,35 +47,35 @@ func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		_ = cmd.Process.Kill() // its children are found by their mark
+		_ = cmd.Process.Kill() // its children are killed by their mark
 		<-ended
 		err = ctx.Err()
 	}
 	if err != nil {
 		err = errors.Join(err, l.kill())
 	}
-	said, readErr := io.ReadAll(io.NewSectionReader(output, 0, 1<<20))
+	text, readErr := io.ReadAll(io.NewSectionReader(output, 0, 1<<20))
 	if readErr != nil && err == nil {
-		err = fmt.Errorf("reading what %s printed: %w", cmd.Args[0], readErr)
+		err = fmt.Errorf("reading the output of %s: %w", cmd.Args[0], readErr)
 	}
-	return string(said), err
+	return string(text), err
 }
 
-// kill ends every process that carries the mark. A detached daemon leads a
-// session of its own and has init for a parent: the mark in the environment it
-// was started with is what is left to know it by.
+// kill kills every process that has the mark. A detached daemon leads a session of
+// its own and is a child of init, so the environment that it was started with is
+// all that identifies it.
 func (l launch) kill() error { return killAll(l.marks) }
 
-// killAll ends the processes of which is says so, and those that they become.
-func killAll(is func(pid int) bool) error {
-	const bound = 2 * time.Second
-	for deadline := time.Now().Add(bound); ; {
-		found := processes(is)
+// killAll kills the processes that match, and those that match by then.
+func killAll(matches func(pid int) bool) error {
+	const timeout = 2 * time.Second
+	for deadline := time.Now().Add(timeout); ; {
+		found := processes(matches)
 		if len(found) == 0 {
 			return nil
 		}
 		for _, pid := range found {
-			if err := killOne(pid, bound, is); err != nil {
+			if err := killOne(pid, timeout, matches); err != nil {
 				return err
 			}
 		}
@@ -86,8 +85,8 @@ func killAll(is func(pid int) bool) error {
 	}
 }
 
-func killOne(pid int, bound time.Duration, is func(pid int) bool) error {
-	p, err := openProcess(pid, func() bool { return is(pid) })
+func killOne(pid int, timeout time.Duration, matches func(pid int) bool) error {
+	p, err := openProcess(pid, func() bool { return matches(pid) })
 	if errors.Is(err, errGone) {
 		return nil
 	}
@@ -98,20 +97,20 @@ func killOne(pid int, bound time.Duration, is func(pid int) bool) error {
 	if err := p.signal(unix.SIGKILL); err != nil {
 		return err
 	}
-	_, err = p.wait(context.Background(), bound) // a killed process ends soon, whatever the caller's context
+	_, err = p.wait(context.Background(), timeout) // a killed process ends soon, so the caller's context is not needed
 	return err
 }
 
-// processes lists the pids of which is says so. Zombies have no environment
-// and no arguments, and so don't count.
-func processes(is func(pid int) bool) []int {
+// processes returns the process IDs that match. Zombies have neither environment
+// nor arguments, and never match.
+func processes(matches func(pid int) bool) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
 	var pids []int
 	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && is(pid) {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && matches(pid) {
 			pids = append(pids, pid)
 		}
 	}
@@ -120,12 +119,12 @@ func processes(is func(pid int) bool) []int {
 
 func (l launch) marks(pid int) bool { return has(pid, "environ", l.variable) }
 
-// has tells whether a process has a word among its arguments ("cmdline") or in
-// its environment ("environ").
+// has reports whether a process has a word among its arguments ("cmdline") or in its
+// environment ("environ").
 func has(pid int, where, word string) bool {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, where))
 	if err != nil {
-		return false // gone, or another user's
+		return false // it has ended, or is another user's
 	}
 	return slices.Contains(strings.Split(string(raw), "\x00"), word)
 }
@@ -133,7 +132,7 @@ func has(pid int, where, word string) bool {
 func memoryFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("output", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("a file to keep a program's output in: %w", err)
+		return nil, fmt.Errorf("a file for a program's output: %w", err)
 	}
 	return os.NewFile(uintptr(fd), "output"), nil
 }

@@ -1,7 +1,5 @@
 //go:build linux
 
-// Package process runs a replica's daemons as local processes, each alone in an
-// empty user and network namespace where the system allows that.
 package process
 
 import (
@@ -21,32 +19,31 @@ import (
 	"ovs-offline/replica/runtime/daemon"
 )
 
-// Supported says why local processes can't be had; here they can.
+// Supported returns why local processes are not available; on Linux they are.
 func Supported() error { return nil }
 
-// Options of New. The zero value is what a replica wants.
+// Options are the options of New. A replica uses the zero value.
 type Options struct {
-	StartTimeout time.Duration // bound of one daemon's start (see daemon.Patience); 0 means 30 s
-	StopTimeout  time.Duration // how long a daemon may take to end by itself; 0 means 5 s
-	NoNamespaces bool          // run without namespaces even where they can be had
+	StartTimeout time.Duration // of one daemon's start, for a small database (see daemon.StartTimeout); 0 means 30 s
+	StopTimeout  time.Duration // after which a daemon is killed; 0 means 5 s
+	NoNamespaces bool          // use no namespaces even where they are available
 }
 
-// Runtime runs daemons as local processes. What runs is known from the locks
-// on the pid files alone, so any number of Runtimes, one after the other or at
-// once, see the same.
+// Runtime runs daemons as local processes. It finds them by the locks on their pid
+// files, so several Runtimes see the same daemons.
 type Runtime struct {
 	options Options
 
 	mu      sync.Mutex
 	probed  bool
-	refused string // why there are no namespaces; "" when there are
+	refused string // why there are no namespaces; "" where there are
 	remarks daemon.Remarks
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)
 
-// New makes a Runtime. The program that starts daemons with it must call Main
-// first of all in its own main.
+// New returns a Runtime. It starts daemons through the running program itself: see
+// package namespace.
 func New(o Options) *Runtime {
 	if o.StartTimeout == 0 {
 		o.StartTimeout = 30 * time.Second
@@ -57,13 +54,11 @@ func New(o Options) *Runtime {
 	return &Runtime{options: o}
 }
 
-// Name is the spelling the command line uses.
-func (r *Runtime) Name() string { return "process" }
+// Name returns Name.
+func (r *Runtime) Name() string { return Name }
 
-// Isolated tells whether daemons get an empty network namespace here, and if
-// not, why. It tries once, by really making one and raising its loopback, so
-// that a caller can take out of a database what a daemon must not dial before
-// that daemon starts.
+// Isolated reports whether daemons get an empty network namespace, and the reason
+// if not. It makes one, once, and raises its loopback interface.
 func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,21 +73,21 @@ func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 		}
 	}
 	if ctx.Err() != nil {
-		return false, fmt.Sprintf("trying a namespace: %v", ctx.Err()) // says nothing of the system: ask again
+		return false, fmt.Sprintf("trying a namespace: %v", ctx.Err()) // the next call tries again
 	}
 	r.probed, r.refused = true, refused
 	if refused != "" {
 		r.remarks.Add("daemons run without a network namespace of their own (" + refused +
-			"): they hold no privileges, but share this host's network, so tunnels see its routes, and a controller or collector left in the database could be dialled")
+			"): they have no privileges, but share this host's network, so tunnels see its routes, and daemons could connect to a controller or collector left in the database")
 	}
 	return refused == "", refused
 }
 
-// Remarks are what could not be done as it should, and what daemons logged as
-// an error while they started.
+// Remarks returns lines about missing namespaces and about errors that daemons
+// logged while they started.
 func (r *Runtime) Remarks() []string { return r.remarks.Lines() }
 
-// State tells whether d runs: whether a process holds its pid file, that is.
+// State returns the state of d: it runs if a process holds its pid file.
 func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, error) {
 	h, err := findHolder(d)
 	if err != nil {
@@ -103,18 +98,20 @@ func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, err
 	}
 	problem := daemon.FatalLine(d)
 	if _, err := os.Lstat(daemon.PIDFile(d)); err == nil && problem == "" {
-		problem = "it ended without cleaning up, as a killed or crashed daemon does: " + daemon.PIDFile(d) + " is left over"
+		problem = "it was killed or crashed: it left " + daemon.PIDFile(d)
 	}
 	return runtime.State{Problem: problem}, nil
 }
 
-// Tool runs a local program with the replica's directories in a clean
-// environment.
+// End does nothing: a local replica has nothing but its daemons.
+func (r *Runtime) End(context.Context) error { return nil }
+
+// Tool runs a local program in a clean environment with the replica's directories.
 func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
 	return tool(ctx, runDir, stdin, nil, argv)
 }
 
-// ToolTo is Tool with its output written as it comes.
+// ToolTo is Tool, but writes the standard output to stdout while the program runs.
 func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
 	_, err := tool(ctx, runDir, stdin, stdout, argv)
 	return err
@@ -128,17 +125,18 @@ func tool(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer,
 	if err != nil {
 		return nil, &command.Error{Argv: argv, Err: err}
 	}
-	run := command.Command{Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(localPath(), runDir, runDir), Stdin: stdin, Stdout: stdout}
-	out, err := command.Run(ctx, run)
+	out, err := command.Run(ctx, command.Command{
+		Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(localPath(), runDir, runDir), Stdin: stdin, Stdout: stdout,
+	})
 	var failed *command.Error
 	if errors.As(err, &failed) {
-		failed.Argv = argv // as the caller wrote it, not where it was found
+		failed.Argv = argv // the program's name, not its path
 	}
 	return out, err
 }
 
-// Exec runs a local program for a person, with the caller's own environment and
-// what c sets in it.
+// Exec runs a local program for the user, with the caller's own environment and the
+// variables that c sets.
 func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	path, err := Find(c.Argv[0])
 	if err != nil {
@@ -147,7 +145,8 @@ func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	cmd := exec.CommandContext(ctx, path, c.Argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	for _, setting := range os.Environ() {
-		if name, _, _ := strings.Cut(setting, "="); !overrides(c.Env, name) {
+		name, _, _ := strings.Cut(setting, "=")
+		if _, overridden := c.Env[name]; !overridden {
 			cmd.Env = append(cmd.Env, setting)
 		}
 	}
@@ -159,19 +158,11 @@ func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	err = cmd.Run()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) && ctx.Err() == nil {
-		const bySignal = 128 // as shells tell it
+		const signalled = 128 // added to the signal's number, as shells do
 		if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			return bySignal + int(status.Signal()), nil
+			return signalled + int(status.Signal()), nil
 		}
 		return ended.ExitCode(), nil
 	}
 	return 0, err
 }
-
-func overrides(env map[string]string, name string) bool {
-	_, set := env[name]
-	return set
-}
-
-// End has nothing to do: a local replica is its daemons.
-func (r *Runtime) End(context.Context) error { return nil }

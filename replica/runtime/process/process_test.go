@@ -20,11 +20,6 @@ import (
 	"ovs-offline/replica/runtime/daemon"
 )
 
-func TestMain(m *testing.M) {
-	Main()
-	os.Exit(m.Run())
-}
-
 // node is an OVS database server and an ovs-vswitchd in one directory.
 type node struct {
 	dir          string

@@ -1,3 +1,5 @@
+// Package process runs a replica's daemons as local processes, each in an empty user
+// and network namespace of its own where the system allows that.
 package process
 
 import (
@@ -11,15 +13,17 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// WrapperMark is the name of a file whose presence says that a directory holds
-// a replica's tool wrappers. Whoever looks for a real tool skips the directory:
-// a wrapper would point the tool at its own replica.
+// Name is the name of the runtime, as the command line spells it.
+const Name = "process"
+
+// WrapperMark is the name of a file that marks a directory of a replica's wrappers.
+// A search for tools skips the directory: a wrapper runs the tool on its own replica.
 const WrapperMark = ".ovs-offline-wrappers"
 
-// Find returns the path of a program, looked for in PATH and then in the
-// directories of system programs, which an ordinary user's PATH often lacks.
-// The error for a missing one names the package that has it and wraps
-// runtime.ErrNotInstalled and exec.ErrNotFound.
+// Find returns the path of a program. It searches PATH and then the directories of
+// system programs, which an ordinary user's PATH often lacks. The error for a
+// missing program names its package and wraps runtime.ErrNotInstalled and
+// exec.ErrNotFound.
 func Find(program string) (string, error) {
 	if strings.ContainsRune(program, '/') {
 		return program, nil
@@ -35,7 +39,7 @@ func Find(program string) (string, error) {
 	return "", fmt.Errorf("%s is %w: %s (%w)", program, runtime.ErrNotInstalled, PackageHint(program), exec.ErrNotFound)
 }
 
-// Missing is nil when all programs are installed, else an error that names
+// Missing returns nil where all programs are installed, else an error that names
 // each missing one and its package.
 func Missing(programs ...string) error {
 	var missing []error
@@ -47,22 +51,28 @@ func Missing(programs ...string) error {
 	return errors.Join(missing...)
 }
 
-// PackageHint says in words which distribution packages have a program.
-func PackageHint(program string) string {
-	switch program {
-	case "ovs-vswitchd", "ovs-vsctl":
-		return "Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch"
-	case "ovn-detrace":
-		return "Debian and Ubuntu have it in ovn-common (it also needs python3-openvswitch), Fedora in ovn (and python3-openvswitch)"
+// Packages returns the distribution packages that contain a program.
+func Packages(program string) (debian, fedora string) {
+	switch {
+	case program == "ovs-vswitchd", program == "ovs-vsctl":
+		return "openvswitch-switch", "openvswitch"
+	case strings.HasPrefix(program, "ovn-"):
+		return "ovn-common", "ovn"
 	}
-	if strings.HasPrefix(program, "ovn-") {
-		return "Debian and Ubuntu have it in ovn-common, Fedora in ovn"
-	}
-	return "Debian and Ubuntu have it in openvswitch-common, Fedora in openvswitch"
+	return "openvswitch-common", "openvswitch"
 }
 
-// searchPath is the caller's PATH and the directories of system programs.
-// Relative entries are left out: what they mean depends on where one stands.
+// PackageHint returns a sentence with the distribution packages of a program.
+func PackageHint(program string) string {
+	debian, fedora := Packages(program)
+	if program == "ovn-detrace" {
+		debian, fedora = debian+" (it also needs python3-openvswitch)", fedora+" (and python3-openvswitch)"
+	}
+	return "Debian and Ubuntu have it in " + debian + ", Fedora in " + fedora
+}
+
+// searchPath returns the absolute directories in the caller's PATH, and those of
+// system programs.
 func searchPath() []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

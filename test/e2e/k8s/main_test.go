@@ -16,7 +16,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
-	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
@@ -53,7 +52,6 @@ func cleanUp() {
 }
 
 func TestMain(m *testing.M) {
-	process.Main() // a replica's daemons start through this very program
 	for _, program := range []string{apiserver, ovsOffline} {
 		if _, err := os.Stat(program); err != nil {
 			fmt.Fprintln(os.Stderr, "`make test-k8s` builds what these tests run:", err)

@@ -1,0 +1,84 @@
+package restore_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime/process"
+)
+
+// counted counts how often flows or groups are sent.
+type counted struct {
+	*process.Runtime
+	sent atomic.Int64
+}
+
+func (c *counted) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
+	if slices.Contains(argv, "add-flows") || slices.Contains(argv, "add-groups") {
+		c.sent.Add(1)
+	}
+	return c.Runtime.Tool(ctx, runDir, stdin, argv...)
+}
+
+// TestRejectedEntriesTakeFewRuns checks that a few entries that ovs-ofctl can't
+// read, or that the switch rejects, take a few runs of ovs-ofctl, wherever they
+// are among thousands.
+func TestRejectedEntriesTakeFewRuns(t *testing.T) {
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=system")
+	sos := node.report()
+	const all = 3000
+	bad := []int{3, 17, 18, 1500, 2222, all - 1}
+	const flow = " cookie=0x0, duration=1s, table=%d, n_packets=0, n_bytes=0, priority=%%d,%s"
+	for _, c := range []struct {
+		dump       workdir.Dump
+		file, good string
+		bad        []string // can't be read, or are refused
+	}{
+		{workdir.Flows, "dump-flows", fmt.Sprintf(flow, 0, "ip actions=drop"),
+			[]string{"ip,priority=%d,nw_src=1.2 actions=drop", fmt.Sprintf(flow, 0, "tcp actions=resubmit(,3),meter:7777777"), fmt.Sprintf(flow, 254, "ip actions=drop")}},
+		{workdir.Groups, "dump-groups", " group_id=%d,type=all,bucket=bucket_id:0,actions=drop",
+			[]string{" group_id=%d,type=some,bucket=bucket_id:0,actions=drop", " group_id=%d,type=indirect"}},
+	} {
+		for _, line := range c.bad {
+			text := map[workdir.Dump]string{workdir.Flows: "OFPST_FLOW", workdir.Groups: "OFPST_GROUP_DESC"}[c.dump] + " reply (OF1.5) (xid=0x2):\n"
+			for i := range all {
+				form := c.good
+				if slices.Contains(bad, i) {
+					form = line
+				}
+				text += fmt.Sprintf(form, i+1) + "\n"
+			}
+			path := filepath.Join(sos, "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_"+c.file+"_br0")
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			rt := &counted{Runtime: process.New(process.Options{})}
+			r := replayBy(t, sos, rt)
+			counts := *r.report.Bridges[0].Counts[c.dump]
+			if counts.Restored != all-len(bad) || counts.Collected != all || counts.Rejected != len(bad) {
+				t.Errorf("%s: %+v", line, counts)
+			}
+			if n := int(rt.sent.Load()); n > 4*len(bad) {
+				t.Errorf("%s: sent %d times", line, n)
+			} else {
+				t.Logf("%s: sent %d times for %d bad ones", strings.TrimSpace(line), n, len(bad))
+			}
+			if err := os.WriteFile(path, before, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package tables
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// A dump can lack what its bridge had. OpenFlow 1.0 has no words for meters and
+// for most later actions, and silently leaves them out; a dump that was cut off,
+// or that ovs-ofctl could not decode, ends early. Dumps in other versions and
+// bridge/dump-flows hold the same flows, so each flow is taken from the source
+// that has most of it.
+
+// readFuller reads the sources that have more of each flow's actions than the
+// dump: bridge/dump-flows, which prints what the switch held, and dumps of newer
+// OpenFlow versions. There are none if the dump's version has words for all actions.
+func (l *loader) readFuller(ctx context.Context) error {
+	version := l.dumpVersion(l.bridge, workdir.Flows)
+	if version >= openflow.OpenFlow13 {
+		return nil
+	}
+	paths := []string{l.Workdir.BridgeRecorded(l.bridge.Name, workdir.RecordedBridgeFlows)}
+	for _, v := range openflow.Versions() {
+		if v > version {
+			paths = append(paths, l.Workdir.OtherDump(l.bridge.Name, workdir.Flows, v.String()))
+		}
+	}
+	for _, path := range paths {
+		x, err := indexFlows(ctx, path, openflow.Flow.Criteria)
+		if err != nil {
+			return err
+		}
+		l.fuller = append(l.fuller, x)
+	}
+	return nil
+}
+
+// fullerText returns a flow with its actions from a fuller source; ok is false if
+// they are the same or no source has the flow.
+func (l *loader) fullerText(flow openflow.Flow) (text string, ok bool) {
+	text, ok = findActions(flow, l.fuller...)
+	return text, ok && text != flow.Text
+}
+
+// findActions returns a flow with its actions from the first source that has it.
+func findActions(flow openflow.Flow, sources ...*index) (text string, ok bool) {
+	criteria := ""
+	for _, x := range sources {
+		if len(x.at) == 0 {
+			continue
+		}
+		if criteria == "" {
+			criteria = flow.Criteria()
+		}
+		if held, ok := x.find(criteria); ok {
+			return flow.WithActions(held.Actions()), true
+		}
+	}
+	return "", false
+}
+
+func (l *loader) remarkFuller() {
+	if l.fullerUsed > 0 {
+		l.remark(l.bridge, "%d flows take their actions from bridge/dump-flows or a dump of a newer OpenFlow version, which have more of them than the dump", l.fullerUsed)
+	}
+}
+
+// restoreDamaged adds the flows that a damaged dump lacks from other sources, and
+// reports what is lost.
+func (l *loader) restoreDamaged(ctx context.Context) error {
+	if err := l.rejectLines(ctx); err != nil {
+		return err
+	}
+	missing, err := l.missing(ctx)
+	if err != nil {
+		return err
+	}
+	l.Report.Counts(l.bridge.Name, workdir.Flows).Collected += len(missing)
+	byVersion := map[openflow.Version][]entry{}
+	for _, f := range missing {
+		e := l.prepare(f)
+		byVersion[e.version] = append(byVersion[e.version], e)
+	}
+	for _, v := range openflow.Versions() {
+		if err := l.push(ctx, byVersion[v]); err != nil {
+			return err
+		}
+	}
+	l.remarkFuller()
+	return l.readBackCriteria(ctx)
+}
+
+// rejectLines rejects the lines of the dump that cannot be used. If
+// bridge/dump-flows is undamaged, no flow is lost by them.
+func (l *loader) rejectLines(ctx context.Context) error {
+	damaged := false
+	path := l.Workdir.BridgeRecorded(l.bridge.Name, workdir.RecordedBridgeFlows)
+	whole, err := eachFlow(ctx, path, nil, func(_ openflow.Flow, problem *openflow.Problem) {
+		damaged = damaged || problem != nil && problem.Lost
+	})
+	if err != nil {
+		return err
+	}
+	whole = whole && !damaged
+	for _, p := range l.problems {
+		if whole && p.Lost {
+			l.remark(l.bridge, "%s: replaced by bridge/dump-flows", p)
+		} else {
+			l.rejectLine(l.bridge, workdir.Flows, p)
+		}
+	}
+	if l.more > 0 && whole {
+		l.remark(l.bridge, "%d more lines can't be used: replaced by bridge/dump-flows", l.more)
+	} else if l.more > 0 {
+		l.Report.RejectUnnamed(l.bridge.Name, workdir.Flows, l.more)
+	}
+	return nil
+}
+
+// missing returns the flows that the dump lacks and another source has: dumps of
+// other versions, the newest first, and then bridge/dump-flows.
+func (l *loader) missing(ctx context.Context) ([]openflow.Flow, error) {
+	seen, err := indexFlows(ctx, l.Workdir.DumpFile(l.bridge.Name, workdir.Flows), openflow.Flow.Criteria)
+	if err != nil {
+		return nil, err
+	}
+	var missing []openflow.Flow
+	take := func(path, source string, keep func(openflow.Flow) bool) error {
+		before := len(missing)
+		_, err := eachFlow(ctx, path, nil, func(f openflow.Flow, problem *openflow.Problem) {
+			if problem == nil && keep(f) && !seen.has(f) {
+				seen.add(f)
+				missing = append(missing, openflow.Flow{Text: strings.Replace(f.Text, "table_id=", "table=", 1)})
+			}
+		})
+		if n := len(missing) - before; n > 0 {
+			l.remark(l.bridge, "%d flows that its dump lacks are taken from %s", n, source)
+		}
+		return err
+	}
+	all := func(openflow.Flow) bool { return true }
+	for _, v := range openflow.Versions() {
+		if err := take(l.Workdir.OtherDump(l.bridge.Name, workdir.Flows, v.String()), "the dump of "+v.String(), all); err != nil {
+			return nil, err
+		}
+	}
+	err = take(l.Workdir.BridgeRecorded(l.bridge.Name, workdir.RecordedBridgeFlows), "bridge/dump-flows, which has no cookies", isDumpable)
+	return missing, err
+}
+
+// isDumpable reports whether ovs-ofctl dumps a flow of bridge/dump-flows: it does
+// not dump hidden flows and those of table 254, which is for internal use.
+func isDumpable(f openflow.Flow) bool {
+	table, rest, _ := strings.Cut(f.Criteria(), "|")
+	priority, _, _ := strings.Cut(rest, "|")
+	p, err := strconv.Atoi(priority)
+	return err == nil && p <= maxPriority && table != "254"
+}
+
+// readBackCriteria compares flows by table, priority and match: the flows of a
+// damaged dump and those from other sources were not printed in one OpenFlow version.
+func (l *loader) readBackCriteria(ctx context.Context) error {
+	have := newIndex("", openflow.Flow.Criteria)
+	if err := l.dump(ctx, l.version, "", have.add); err != nil {
+		return err
+	}
+	counts := l.Report.Counts(l.bridge.Name, workdir.Flows)
+	compare := func(f openflow.Flow) {
+		rewritten, _ := openflow.Rewrite(f.Text)
+		if have.has(f) || have.has(openflow.Flow{Text: rewritten}) {
+			counts.Restored++
+		} else {
+			counts.Different++
+		}
+	}
+	rejected := l.Report.RejectedLines(l.bridge.Name, workdir.Flows)
+	_, err := eachFlow(ctx, l.Workdir.DumpFile(l.bridge.Name, workdir.Flows), nil, func(f openflow.Flow, problem *openflow.Problem) {
+		if problem == nil && !rejected[f.Line] {
+			compare(f)
+		}
+	})
+	for _, f := range l.added {
+		compare(f)
+	}
+	return err
+}

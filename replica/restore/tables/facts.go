@@ -1,0 +1,227 @@
+package tables
+
+import (
+	"context"
+	"hash/maphash"
+	"os"
+	"strings"
+	"sync"
+
+	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// Facts holds what the steps ask about the collected flows of each bridge. A
+// bridge's flow dump and its bridge/dump-flows are read once each, when they are
+// first asked for. The methods may be called concurrently.
+type Facts struct {
+	wd       *workdir.Dir
+	dumps    perBridge[dumped]
+	switches perBridge[held]
+}
+
+// ReadFacts returns the facts about the flows of a workdir, and starts to read
+// those of the bridges with flow dumps in the background.
+func ReadFacts(ctx context.Context, wd *workdir.Dir) *Facts {
+	f := &Facts{wd: wd}
+	go func() {
+		entries, _ := os.ReadDir(wd.RestoreFlows()) // errors are returned where the facts are asked for
+		for _, e := range entries {
+			name, isFlows := strings.CutSuffix(e.Name(), "."+string(workdir.Flows)+".dump")
+			if bridge, ok := workdir.DecodeName(name); ok && isFlows && ctx.Err() == nil {
+				_, _ = f.held(ctx, bridge)
+				_, _ = f.dumped(ctx, bridge)
+			}
+		}
+	}()
+	return f
+}
+
+// perBridge holds a value for each bridge, which is read once.
+type perBridge[T any] struct {
+	mu     sync.Mutex
+	values map[string]func() (T, error)
+}
+
+func (p *perBridge[T]) get(bridge string, read func() (T, error)) (T, error) {
+	p.mu.Lock()
+	if p.values == nil {
+		p.values = map[string]func() (T, error){}
+	}
+	value := p.values[bridge]
+	if value == nil {
+		value = sync.OnceValues(read)
+		p.values[bridge] = value
+	}
+	p.mu.Unlock()
+	return value()
+}
+
+// dumped is what a flow dump says about a bridge.
+type dumped struct {
+	collected bool
+	floods    bool // a flow has the action NORMAL
+	damaged   bool // some lines cannot be used
+	refs      openflow.References
+}
+
+func (f *Facts) dumped(ctx context.Context, bridge string) (dumped, error) {
+	return f.dumps.get(bridge, func() (dumped, error) { return readDumped(ctx, f.wd.DumpFile(bridge, workdir.Flows)) })
+}
+
+// Flood reports whether any flow of a bridge floods packets by NORMAL. It
+// reports true for a bridge whose flows were not collected.
+func (f *Facts) Flood(ctx context.Context, bridge string) (bool, error) {
+	d, err := f.dumped(ctx, bridge)
+	return d.floods || !d.collected && err == nil, err
+}
+
+func readDumped(ctx context.Context, path string) (d dumped, err error) {
+	d.refs.Add("") // makes its maps
+	d.collected, err = eachFlow(ctx, path, func(line string) bool {
+		return openflow.HasReference(line) || strings.Contains(line, "NORMAL") || strings.Contains(line, "***decode error")
+	}, func(flow openflow.Flow, problem *openflow.Problem) {
+		if problem != nil {
+			d.damaged = d.damaged || problem.Lost
+			return
+		}
+		d.refs.Add(flow.Text)
+		d.floods = d.floods || strings.Contains(flow.Text, "NORMAL") && strings.Contains(flow.Actions(), "NORMAL")
+	})
+	return d, err
+}
+
+// eachFlow calls do for the flows and problems in the lines of a collected file
+// that want accepts, nil for all; ok is false if it was not collected.
+func eachFlow(ctx context.Context, path string, want func(line string) bool, do func(openflow.Flow, *openflow.Problem)) (ok bool, err error) {
+	f, ok, err := open(path)
+	if !ok {
+		return false, err
+	}
+	defer f.Close()
+	if want == nil {
+		want = func(string) bool { return true }
+	}
+	for flow, problem := range openflow.FlowsIn(interrupt.Reader(ctx, f), want) {
+		do(flow, problem)
+	}
+	return true, ctx.Err()
+}
+
+// held is what bridge/dump-flows says about a bridge: it prints the flows as the
+// switch holds them, also those that OpenFlow cannot name.
+type held struct {
+	collected bool
+	hidden    hiddenFlows
+	refs      openflow.References
+	loads     *index // of the flows with load actions
+}
+
+func (f *Facts) held(ctx context.Context, bridge string) (held, error) {
+	return f.switches.get(bridge, func() (held, error) {
+		return readHeld(ctx, f.wd.BridgeRecorded(bridge, workdir.RecordedBridgeFlows))
+	})
+}
+
+func readHeld(ctx context.Context, path string) (h held, err error) {
+	h.refs.Add("")
+	h.loads = newIndex(path, openflow.Flow.Criteria)
+	h.collected, err = eachFlow(ctx, path, func(line string) bool {
+		return strings.Contains(line, loadWord) || openflow.HasReference(line) || isHidden(line)
+	}, func(flow openflow.Flow, problem *openflow.Problem) {
+		if problem != nil {
+			return
+		}
+		h.refs.Add(flow.Text)
+		h.hidden.add(flow)
+		if hasLoad(flow.Text) {
+			h.loads.add(flow)
+		}
+	})
+	return h, err
+}
+
+const loadWord = "load:"
+
+// hasLoad reports whether a flow has a load action. One inside learn() does not
+// count: the flow itself holds a specification there.
+//
+// OpenFlow 1.5 dumps print every load as set_field, which does the same, but a
+// trace prints it as the switch holds it.
+func hasLoad(text string) bool {
+	for {
+		before, rest, found := strings.Cut(text, "learn(")
+		if !found || strings.Contains(before, loadWord) {
+			return strings.Contains(before, loadWord)
+		}
+		depth, end := 1, 0
+		for ; end < len(rest) && depth > 0; end++ {
+			switch rest[end] {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
+		}
+		text = rest[end:]
+	}
+}
+
+// index finds flows of a collected file by a key. It holds only the hash of each
+// key and the flow's offset in the file: a switch can have a million flows.
+type index struct {
+	path string
+	key  func(openflow.Flow) string
+	seed maphash.Seed
+	at   map[uint64]int64
+	file *os.File // nil until a flow is read
+}
+
+func newIndex(path string, key func(openflow.Flow) string) *index {
+	return &index{path: path, key: key, seed: maphash.MakeSeed(), at: map[uint64]int64{}}
+}
+
+func (x *index) add(flow openflow.Flow) { x.at[maphash.String(x.seed, x.key(flow))] = flow.At }
+
+func (x *index) has(flow openflow.Flow) bool {
+	_, ok := x.at[maphash.String(x.seed, x.key(flow))]
+	return ok
+}
+
+// indexFlows indexes all flows of a collected file. The index is empty if the
+// file was not collected.
+func indexFlows(ctx context.Context, path string, key func(openflow.Flow) string) (*index, error) {
+	x := newIndex(path, key)
+	_, err := eachFlow(ctx, path, nil, func(flow openflow.Flow, problem *openflow.Problem) {
+		if problem == nil {
+			x.add(flow)
+		}
+	})
+	return x, err
+}
+
+// find returns the flow with a key.
+func (x *index) find(key string) (openflow.Flow, bool) {
+	at, ok := x.at[maphash.String(x.seed, key)]
+	if !ok {
+		return openflow.Flow{}, false
+	}
+	if x.file == nil {
+		f, err := os.Open(x.path)
+		if err != nil {
+			return openflow.Flow{}, false
+		}
+		x.file = f
+	}
+	flow, err := openflow.FlowAt(x.file, at)
+	return flow, err == nil && x.key(flow) == key
+}
+
+// close closes the file. find opens it again.
+func (x *index) close() {
+	if x.file != nil {
+		x.file.Close()
+		x.file = nil
+	}
+}

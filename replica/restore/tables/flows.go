@@ -1,0 +1,443 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
+)
+
+const (
+	// chunk is the number of flows in a bundle. Bundles of 10,000, two at a time,
+	// take as long as one bundle of all flows, and bundles of 2,000 one after the
+	// other twice as long; memory grows with the bundle, here and in ovs-vswitchd.
+	chunk = 10000
+	// maxSent is the number of bundles that are sent at the same time: ovs-ofctl
+	// reads the flows of one while the switch takes another. The order of bundles
+	// does not matter, because no two flows of a switch have the same table,
+	// priority and match. If a dump has a flow twice, far apart, either may win.
+	maxSent = 2
+)
+
+// Flows adds every flow that can be added, and reports the others.
+func (t *Tables) Flows(ctx context.Context, o *report.Outcome) error {
+	for _, b := range t.Bridges {
+		f, ok, err := t.openDump(b, workdir.Flows)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			o.Note(report.Unknown, "%s: no flows were collected", b.Name)
+			continue
+		}
+		err = t.restoreFlows(ctx, b, f)
+		f.Close()
+		if err != nil {
+			return err
+		}
+		o.Note(report.Restored, "")
+	}
+	return nil
+}
+
+func (t *Tables) restoreFlows(ctx context.Context, b Bridge, dump *os.File) error {
+	version, err := t.Switch.Version(ctx, b.Name)
+	if err != nil {
+		return err
+	}
+	held, err := t.Facts.held(ctx, b.Name)
+	if err != nil {
+		return err
+	}
+	defer held.loads.close()
+	l := &loader{Tables: t, bridge: b, version: version, held: held, loaded: newTally(), names: NoNames}
+	for _, v := range openflow.Versions() {
+		if l.loadVersion == 0 && v < openflow.OpenFlow15 && v.In(b.Protocols) {
+			l.loadVersion = v
+		}
+	}
+	if err := l.readFuller(ctx); err != nil {
+		return err
+	}
+	defer closeAll(l.fuller)
+	defer func() { closeAll(l.others) }()
+	if err := l.load(ctx, dump); err != nil {
+		return err
+	}
+	if l.damaged() {
+		return l.restoreDamaged(ctx)
+	}
+	l.remarkFuller()
+	if l.loaded.flows > chunk {
+		debug.FreeOSMemory() // what loading needed: reading back needs as much again
+	}
+	return l.readBack(ctx)
+}
+
+// loader loads the flows of one bridge.
+type loader struct {
+	*Tables
+	bridge      Bridge
+	version     openflow.Version // the newest that the bridge speaks
+	loadVersion openflow.Version // the newest in which ovs-ofctl sends a load as such; 0 for none
+	held        held
+	loaded      tally
+	names       string // the ovs-ofctl option with which the replica prints flows as the dump does
+
+	fuller     []*index // other sources with fuller actions, the best first
+	fullerUsed int      // flows whose actions come from there
+	others     []*index // dumps of other OpenFlow versions, the best first; nil until one is needed
+	unknown    unknownWords
+
+	problems []openflow.Problem // the first lines of the dump that cannot be used
+	more     int                // further lines that held data
+	added    []openflow.Flow    // flows from other sources that a damaged dump lacks
+}
+
+// batch is a part of a dump: flows to add in one OpenFlow version, and problems.
+type batch struct {
+	flows    []entry
+	problems []openflow.Problem
+	more     int   // problems that held data and are not in the list
+	end      int64 // the offset of the last flow
+}
+
+// load reads the next flows while the switch takes the last ones.
+func (l *loader) load(ctx context.Context, dump *os.File) error {
+	info, err := dump.Stat()
+	if err != nil {
+		return err
+	}
+	adding := l.pace(l.bridge, "adding")
+	ctx, stop := context.WithCancel(ctx)
+	batches := make(chan batch)
+	go func() {
+		defer close(batches)
+		l.read(dump, func(b batch) bool {
+			select {
+			case batches <- b:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	}()
+	var sent []sending
+	defer func() {
+		stop()
+		for range batches { // the reader uses the dump until it ends
+		}
+		for _, s := range sent {
+			<-s.done
+		}
+	}()
+	finishFirst := func() error {
+		s := sent[0]
+		sent = sent[1:]
+		if err := l.finish(ctx, s); err != nil {
+			return err
+		}
+		adding.add(len(s.flows), s.end, info.Size())
+		return nil
+	}
+	for b := range batches {
+		l.problems, l.more = append(l.problems, b.problems...), l.more+b.more
+		l.Report.Counts(l.bridge.Name, workdir.Flows).Collected += len(b.flows)
+		if len(b.flows) > 0 {
+			sent = append(sent, l.start(ctx, b))
+		}
+		if len(sent) == maxSent {
+			if err := finishFirst(); err != nil {
+				return err
+			}
+		}
+	}
+	for len(sent) > 0 {
+		if err := finishFirst(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// sending is a list on its way to the switch.
+type sending struct {
+	batch
+	done chan error
+}
+
+func (l *loader) start(ctx context.Context, b batch) sending {
+	s := sending{b, make(chan error, 1)}
+	go func() { s.done <- l.Tables.send(ctx, l.bridge, "add-flows", b.flows, NoNames) }()
+	return s
+}
+
+// finish waits for a list. If a flow of it was rejected, none was added, and the
+// list is pushed again.
+func (l *loader) finish(ctx context.Context, s sending) error {
+	err := <-s.done
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return l.push(ctx, s.flows)
+	}
+	for _, e := range s.flows {
+		l.count(e)
+	}
+	return nil
+}
+
+// count takes note of a flow that was added.
+func (l *loader) count(e entry) {
+	l.loaded.add(e.collected)
+	if e.line == 0 {
+		l.added = append(l.added, openflow.Flow{Text: e.collected})
+	}
+	l.reportRewrite(l.bridge, workdir.Flows, e)
+}
+
+// read yields the flows of a dump in batches, each of one OpenFlow version.
+func (l *loader) read(dump io.Reader, yield func(batch) bool) {
+	var own, loads batch
+	listed := 0
+	for flow, problem := range openflow.Flows(dump) {
+		if problem != nil {
+			if listed++; listed <= report.MaxItems {
+				own.problems = append(own.problems, *problem)
+			} else if problem.Lost {
+				own.more++
+			}
+			continue
+		}
+		e := l.prepare(flow)
+		queue := &own
+		if e.version != l.version {
+			queue = &loads
+		}
+		if queue.flows == nil {
+			queue.flows = make([]entry, 0, chunk)
+		}
+		queue.flows, queue.end = append(queue.flows, e), flow.At
+		if len(queue.flows) == chunk {
+			if !yield(*queue) {
+				return
+			}
+			*queue = batch{}
+		}
+	}
+	if yield(own) {
+		yield(loads)
+	}
+}
+
+// prepare finds the text and the OpenFlow version in which the switch takes a
+// flow as the live switch held it.
+func (l *loader) prepare(flow openflow.Flow) entry {
+	e := entry{line: flow.Line, collected: flow.Text, version: l.version}
+	e.text, e.rewrites = openflow.Rewrite(flow.Text)
+	if text, ok := l.fullerText(flow); ok {
+		e.text, _ = openflow.Rewrite(text)
+		l.fullerUsed++
+	}
+	if l.loadVersion == 0 || l.loadVersion == l.version {
+		return e
+	}
+	if !l.held.collected && printsLoad(flow) {
+		e.version = l.loadVersion
+	} else if text, ok := findActions(flow, l.held.loads); ok {
+		e.text, _ = openflow.Rewrite(text)
+		e.version = l.loadVersion
+	}
+	return e
+}
+
+// wholeLoad matches the load of a whole register. Dumps of OpenFlow 1.2 to 1.4
+// print no set_field so.
+var wholeLoad = regexp.MustCompile(`(?:=|,)load:[^,()]*->[A-Za-z0-9_]+\[\]`)
+
+// printsLoad reports whether a dump itself shows that the switch held a load.
+func printsLoad(flow openflow.Flow) bool {
+	if !strings.Contains(flow.Text, loadWord) {
+		return false
+	}
+	actions := "=" + flow.Actions()
+	return wholeLoad.MatchString(actions) && !strings.Contains(actions, "learn(")
+}
+
+// send adds all flows of a list or, if one of them cannot be added, none.
+func (l *loader) send(ctx context.Context, list []entry) error {
+	names, err := l.sendNamed(ctx, l.bridge, "add-flows", list)
+	if err == nil && names == withNames {
+		l.names = withNames
+	}
+	return err
+}
+
+// tally is a sum over flows in any order: two sums of the same seed are equal if
+// the flows are. A switch can have a million flows, so it keeps none.
+type tally struct {
+	seed  maphash.Seed
+	sum   uint64
+	flows int
+	odd   int // flows with an odd cookie
+}
+
+func newTally() tally { return tally{seed: maphash.MakeSeed()} }
+
+func (t *tally) add(text string) {
+	t.sum += hash(t.seed, text)
+	t.flows++
+	if hasOddCookie(text) {
+		t.odd++
+	}
+}
+
+func hasOddCookie(text string) bool {
+	cookie, found := strings.CutPrefix(text, "cookie=0x")
+	end := strings.IndexAny(cookie, ", ")
+	return found && end > 0 && strings.IndexByte("13579bdf", cookie[end-1]) >= 0
+}
+
+// hash returns the same for texts of the same flow. ovs-ofctl has no words for
+// the dec_ttl with an empty list of controllers that OVN sends: it prints
+// "dec_ttl()" and reads that as the plain action, which does the same. Dumps
+// without statistics leave out a cookie of 0, and table 0.
+func hash(seed maphash.Seed, text string) uint64 {
+	text = strings.TrimPrefix(text, "cookie=0x0,")
+	if strings.HasPrefix(text, "table=0,") {
+		text = text[len("table=0,"):]
+	} else if i := strings.Index(text, ",table=0,"); i > 0 && strings.HasPrefix(text, "cookie=") && !strings.Contains(text[:i], ",") {
+		text = text[:i] + text[i+len(",table=0"):]
+	}
+	return maphash.String(seed, strings.ReplaceAll(text, "dec_ttl()", "dec_ttl"))
+}
+
+// readBack compares the replica's flows with the collected ones, by their text.
+func (l *loader) readBack(ctx context.Context) error {
+	version := readBackVersion(l.bridge, l.dumpVersion(l.bridge, workdir.Flows), l.version)
+	have, err := l.tallyReplica(ctx, version)
+	if err != nil {
+		return err
+	}
+	if have == l.loaded {
+		l.Report.Counts(l.bridge.Name, workdir.Flows).Restored += have.flows
+		return nil
+	}
+	return l.findDifferent(ctx, version)
+}
+
+// minHalf is the number of flows with even and with odd cookies from which on
+// they are dumped side by side by two runs of ovs-ofctl.
+const minHalf = 2000
+
+// tallyReplica returns the tally of the replica's flows.
+func (l *loader) tallyReplica(ctx context.Context, version openflow.Version) (tally, error) {
+	filters := []string{""}
+	if min(l.loaded.odd, l.loaded.flows-l.loaded.odd) >= minHalf {
+		filters = []string{"cookie=0/1", "cookie=1/1"}
+	}
+	reading := l.pace(l.bridge, "reading back")
+	tallies, errs := make([]tally, len(filters)), make([]error, len(filters))
+	var wg sync.WaitGroup
+	var read atomic.Int64
+	for i, filter := range filters {
+		wg.Go(func() {
+			part := tally{seed: l.loaded.seed}
+			errs[i] = l.dump(ctx, version, filter, func(flow openflow.Flow) {
+				part.add(flow.Text)
+				if part.flows%paceStep == 0 {
+					reading.add(paceStep, read.Add(paceStep), int64(l.loaded.flows))
+				}
+			})
+			tallies[i] = part
+		})
+	}
+	wg.Wait()
+	all := tally{seed: l.loaded.seed}
+	for i, part := range tallies {
+		if errs[i] != nil {
+			return all, errs[i]
+		}
+		all.sum, all.flows, all.odd = all.sum+part.sum, all.flows+part.flows, all.odd+part.odd
+	}
+	return all, nil
+}
+
+// dump calls do for each flow of the bridge in the replica that filter (a match
+// of ovs-ofctl dump-flows, "" for all) selects.
+func (l *loader) dump(ctx context.Context, version openflow.Version, filter string, do func(openflow.Flow)) error {
+	c := Ofctl{Bridge: l.bridge.Name, Options: []string{l.names, "-O", version.String()}, Command: "dump-flows"}
+	if filter != "" {
+		c.Args = []string{filter}
+	}
+	return readOutput(func(w io.Writer) error {
+		c.Stdout = w
+		return l.Switch.Ofctl(ctx, c)
+	}, func(out io.Reader) {
+		for flow, problem := range openflow.Flows(out) {
+			if problem == nil {
+				do(flow)
+			}
+		}
+	})
+}
+
+// findDifferent counts the flows that the replica has and those that it prints
+// differently. It dumps the flows again, because none is kept.
+func (l *loader) findDifferent(ctx context.Context, version openflow.Version) error {
+	collected := map[uint64]int{} // number of flows by hash
+	rejected := l.Report.RejectedLines(l.bridge.Name, workdir.Flows)
+	seed := l.loaded.seed
+	_, err := eachFlow(ctx, l.Workdir.DumpFile(l.bridge.Name, workdir.Flows), nil, func(flow openflow.Flow, problem *openflow.Problem) {
+		if problem == nil && !rejected[flow.Line] {
+			collected[hash(seed, flow.Text)]++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	const maxNamed = 3
+	var unexpected []string // the first flows that were not collected so
+	counts := l.Report.Counts(l.bridge.Name, workdir.Flows)
+	err = l.dump(ctx, version, "", func(flow openflow.Flow) {
+		key := hash(seed, flow.Text)
+		switch {
+		case collected[key] > 0:
+			collected[key]--
+			counts.Restored++
+		case len(unexpected) < maxNamed:
+			unexpected = append(unexpected, flow.Text)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, left := range collected {
+		counts.Different += left
+	}
+	if counts.Different > 0 {
+		text := fmt.Sprintf("%d flows read back differently", counts.Different)
+		if len(unexpected) > 0 {
+			text += "; the replica has: " + strings.Join(unexpected, " | ")
+		}
+		l.remark(l.bridge, "%s", text)
+	}
+	return nil
+}
+
+// damaged reports whether lines of the dump that cannot be used held data.
+func (l *loader) damaged() bool {
+	return l.more > 0 || slices.ContainsFunc(l.problems, func(p openflow.Problem) bool { return p.Lost })
+}

@@ -1,0 +1,234 @@
+package tables
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
+)
+
+// Hidden flows
+//
+// Cause: in-band control gives a bridge flows with priorities above those of
+// OpenFlow: its own DHCP and ARP, and the traffic with controllers and managers,
+// go to NORMAL whatever its other flows do. No OpenFlow command shows or adds them.
+//
+// Remedy: the Controller and Manager rows stay in the database (step
+// "controllers" before the start); with the bridge's own MAC address (step
+// "identity") ovs-vswitchd makes the same flows from them. If the daemons share
+// the host's network, managers of the same addresses replace the controllers.
+// Here the result is compared with the recorded bridge/dump-flows.
+//
+// Source: measured, OVS 3.1. Two flows for each next hop towards a controller
+// match its MAC address, which ovs-vswitchd asks the kernel for; a dummy device
+// has no route to look up ("Operation not supported"), whatever its addresses.
+
+// Priorities of hidden flows.
+const (
+	maxPriority      = 65535 // of OpenFlow; hidden flows have a higher one
+	toNextHop        = 180003
+	fromNextHop      = 180004
+	failOpenPriority = 15790320 // the flow that sends all packets to NORMAL in fail-open
+)
+
+// hiddenFlow is a flow that OpenFlow cannot name.
+type hiddenFlow struct {
+	priority int
+	text     string // match and actions
+}
+
+// hasNextHop reports whether the flow matches the MAC address of a next hop.
+func (h hiddenFlow) hasNextHop() bool { return h.priority == toNextHop || h.priority == fromNextHop }
+
+// hiddenFlows are the hidden flows of a bridge.
+type hiddenFlows struct {
+	list  []hiddenFlow // the first maxHidden
+	count int          // of all
+}
+
+// Bounds of what is kept of a hostile text. A controller makes half a dozen
+// hidden flows of 200 bytes.
+const (
+	maxHidden     = 10000
+	maxHiddenText = 2000
+)
+
+// isHidden reports whether a line of bridge/dump-flows may be a hidden flow.
+func isHidden(line string) bool {
+	_, text, ok := strings.Cut(line, "priority=")
+	return ok && priorityOf(text) > maxPriority
+}
+
+// priorityOf returns the number at the start of a text, 0 for none.
+func priorityOf(text string) int {
+	end := strings.IndexFunc(text, func(c rune) bool { return c < '0' || c > '9' })
+	if end < 0 {
+		end = len(text)
+	}
+	n, err := strconv.Atoi(text[:end])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// add adds a flow of bridge/dump-flows if it is hidden.
+func (h *hiddenFlows) add(flow openflow.Flow) {
+	if strings.HasPrefix(flow.Text, "table_id=254") {
+		return // the table for internal use
+	}
+	_, text, _ := strings.Cut(flow.Text, "priority=")
+	priority := priorityOf(text)
+	if priority <= maxPriority {
+		return
+	}
+	if h.count++; h.count <= maxHidden {
+		text := strings.Replace(flow.Text, " actions=", ",actions=", 1) // as bridge/dump-flows prints it
+		h.list = append(h.list, hiddenFlow{priority, strings.Clone(openflow.Shorten(text, maxHiddenText))})
+	}
+}
+
+func (h hiddenFlows) failOpen() bool {
+	return slices.ContainsFunc(h.list, func(f hiddenFlow) bool { return f.priority == failOpenPriority })
+}
+
+// FailedOpen reports whether a bridge of the live node was in fail-open. known is
+// false if its bridge/dump-flows was not recorded.
+func (f *Facts) FailedOpen(ctx context.Context, bridge string) (failedOpen, known bool, err error) {
+	h, err := f.held(ctx, bridge)
+	return h.hidden.failOpen(), h.collected, err
+}
+
+// InBand reports whether a bridge of the live node had flows of in-band control.
+// known is false if its bridge/dump-flows was not recorded.
+func (f *Facts) InBand(ctx context.Context, bridge string) (inBand, known bool, err error) {
+	h, err := f.held(ctx, bridge)
+	isInBand := func(f hiddenFlow) bool { return f.priority != failOpenPriority }
+	return slices.ContainsFunc(h.hidden.list, isInBand), h.collected, err
+}
+
+// FailsOpen reports whether a bridge of the replica is in fail-open.
+func FailsOpen(ctx context.Context, s Switch, bridge string) (bool, error) {
+	h, err := hiddenOf(ctx, s, bridge)
+	return h.failOpen(), err
+}
+
+// hiddenOf returns the hidden flows of a bridge of the replica. It reads the
+// flows as they come: all of them can exceed the memory.
+func hiddenOf(ctx context.Context, s Switch, bridge string) (hiddenFlows, error) {
+	var h hiddenFlows
+	err := readOutput(func(w io.Writer) error { return s.BridgeFlows(ctx, bridge, w) }, func(out io.Reader) {
+		for flow, problem := range openflow.FlowsIn(out, isHidden) {
+			if problem == nil {
+				h.add(flow)
+			}
+		}
+	})
+	return h, err
+}
+
+// readOutput reads what run writes, while it writes it.
+func readOutput(run func(io.Writer) error, read func(io.Reader)) error {
+	out, in := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(in)
+		in.Close()
+		ended <- err
+	}()
+	read(out)
+	out.Close()
+	return <-ended
+}
+
+// CompareHidden compares the hidden flows with the live node's.
+func (t *Tables) CompareHidden(ctx context.Context, o *report.Outcome) error {
+	managed, err := t.Switch.IsManaged(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range t.Bridges {
+		live, err := t.Facts.held(ctx, b.Name)
+		if err != nil {
+			return err
+		}
+		if !live.collected {
+			if b.HasControllers {
+				o.Note(report.Unknown, "%s: no %s was collected: its hidden flows can't be compared", b.Name, workdir.RecordedBridgeFlows)
+			}
+			continue
+		}
+		if !b.HasControllers && !managed && live.hidden.count == 0 {
+			continue // nothing can make hidden flows: do not read all flows of the replica
+		}
+		missing, extra, err := t.awaitHidden(ctx, b, live.hidden)
+		if err != nil {
+			return err
+		}
+		if live.hidden.count > maxHidden {
+			o.Note(report.Failed, "%s: %s has %d hidden flows: only the first %d are compared", b.Name, workdir.RecordedBridgeFlows, live.hidden.count, maxHidden)
+		}
+		t.noteHidden(b, missing, extra, o)
+		if live.hidden.count > 0 && len(missing)+len(extra) == 0 {
+			o.Note(report.Restored, "")
+		}
+	}
+	return nil
+}
+
+// awaitHidden waits at most a second until a bridge has the hidden flows that it
+// can have, and returns the differences.
+func (t *Tables) awaitHidden(ctx context.Context, b Bridge, live hiddenFlows) (missing, extra []hiddenFlow, err error) {
+	const bound, pause = time.Second, 2 * time.Millisecond
+	for deadline := time.Now().Add(bound); ; {
+		have, err := hiddenOf(ctx, t.Switch, b.Name)
+		missing, extra = lacking(live.list, have.list), lacking(have.list, live.list)
+		attainable := func(h hiddenFlow) bool { return !h.hasNextHop() }
+		if err != nil || len(extra) == 0 && !slices.ContainsFunc(missing, attainable) || time.Now().After(deadline) {
+			return missing, extra, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (t *Tables) noteHidden(b Bridge, missing, extra []hiddenFlow, o *report.Outcome) {
+	status := report.Failed
+	if !t.Isolated {
+		status = report.Approximated // managers in place of controllers cannot make all of them
+	}
+	for _, h := range missing {
+		if h.hasNextHop() {
+			o.Note(report.Approximated, "%s: hidden flow %s is missing: a replica can't look up the MAC address of a next hop", b.Name, h.text)
+		} else {
+			o.Note(status, "%s: hidden flow %s is missing", b.Name, h.text)
+		}
+	}
+	for _, h := range extra {
+		o.Note(status, "%s: hidden flow %s exists, and did not exist on the live node", b.Name, h.text)
+	}
+}
+
+// lacking returns the flows of list that other does not have.
+func lacking(list, other []hiddenFlow) []hiddenFlow {
+	have := map[hiddenFlow]bool{}
+	for _, h := range other {
+		have[h] = true
+	}
+	var missing []hiddenFlow
+	for _, h := range list {
+		if !have[h] {
+			missing = append(missing, h)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,152 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/command"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// entry is a flow or a group on its way to the switch.
+type entry struct {
+	line      int    // of the dump; 0 for an entry of another source
+	collected string // as the dump has it
+	text      string // as it is sent
+	version   openflow.Version
+	rewrites  []string // why text differs from collected
+}
+
+// reportRewrite reports an entry that was loaded in other words.
+func (t *Tables) reportRewrite(b Bridge, dump workdir.Dump, e entry) {
+	if len(e.rewrites) > 0 {
+		t.Report.Rewrite(t.item(b, dump, e.line, e.collected, strings.Join(e.rewrites, "; ")))
+	}
+}
+
+// hasBundles reports whether a version can add a list as a whole or not at all:
+// OpenFlow 1.3 by an extension, and later ones.
+func hasBundles(version openflow.Version) bool { return version >= openflow.OpenFlow13 }
+
+// entryReader reads as the text of entries, one a line.
+type entryReader struct {
+	list []entry
+	at   int // in the first entry's text
+}
+
+func (r *entryReader) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) && len(r.list) > 0 {
+		text := r.list[0].text
+		if r.at < len(text) {
+			more := copy(p[n:], text[r.at:])
+			n, r.at = n+more, r.at+more
+			continue
+		}
+		p[n] = '\n'
+		n, r.at, r.list = n+1, 0, r.list[1:]
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// pusher adds lists of entries.
+type pusher struct {
+	send func(ctx context.Context, list []entry) error // adds all of them or, on error, none
+	sent func(entry)
+	// failed handles an entry that cannot be added. It returns the part of rest
+	// that is still to be sent.
+	failed func(ctx context.Context, bad entry, cause error, rest []entry) ([]entry, error)
+}
+
+// push adds a list. If ovs-ofctl cannot read an entry, or the switch rejects it,
+// none of the list is added: that entry is sent alone, unless ovs-ofctl could not
+// read it, and the others are sent in shorter lists, which grow again. So each bad
+// entry costs a few runs of ovs-ofctl, wherever it is and however many there are.
+func (p pusher) push(ctx context.Context, list []entry) error {
+	for size := len(list); len(list) > 0; {
+		n := min(size, len(list))
+		err := p.send(ctx, list[:n])
+		if err == nil {
+			for _, e := range list[:n] {
+				p.sent(e)
+			}
+			list = list[n:]
+			size = 2 * n
+			continue
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		size = max(1, n/2)
+		bad, ok := rejectedEntry(err, n)
+		if !ok && n > 1 {
+			continue
+		}
+		e := list[bad]
+		list = slices.Delete(list, bad, bad+1)
+		if _, _, unparsed := parseError(err); n > 1 && !unparsed {
+			err = p.send(ctx, []entry{e})
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			p.sent(e)
+		} else if list, err = p.failed(ctx, e, err, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rejectedEntry returns the index of the entry that made a bundle of n fail: the
+// line that ovs-ofctl could not parse, or the message that the switch rejected.
+func rejectedEntry(err error, n int) (int, bool) {
+	if bad, _, ok := parseError(err); ok && bad < n {
+		return bad, true
+	}
+	var failed *command.Error
+	if !errors.As(err, &failed) {
+		return 0, n == 1
+	}
+	rejected, ok := messageNumber(rejectedMessage, failed.Stderr)
+	if !ok {
+		return 0, n == 1
+	}
+	// ovs-ofctl numbers the messages of a bundle in a row, and then those that
+	// open, close and commit it. If none of the latter was rejected, the number of
+	// the first message is that of a connection that asked for no names (measured,
+	// OVS 3.1). Should another OVS count differently, one entry is tried alone in vain.
+	first := 2
+	if commit, ok := messageNumber(rejectedCommit, failed.Stderr); ok {
+		first = commit - 2 - n
+	}
+	if bad := rejected - first; bad >= 0 && bad < n {
+		return bad, true
+	}
+	return 0, n == 1
+}
+
+// messageNumber returns the number (xid) of a message that was rejected.
+func messageNumber(pattern *regexp.Regexp, stderr string) (int, bool) {
+	m := pattern.FindStringSubmatch(stderr)
+	if m == nil {
+		return 0, false
+	}
+	xid, err := strconv.ParseInt(m[1], 16, 32)
+	return int(xid), err == nil
+}
+
+var (
+	rejectedMessage = regexp.MustCompile(`(?m)^Error [A-Z0-9_]+ for: OFPT_(?:FLOW|GROUP)_MOD .*?\(xid=0x([0-9a-f]+)\)`)
+	rejectedCommit  = regexp.MustCompile(`(?m)^Error [A-Z0-9_]+ for: OFPT_BUNDLE_CONTROL .*?\(xid=0x([0-9a-f]+)\)`)
+)

@@ -1,0 +1,171 @@
+package tables
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+)
+
+// push sends a list of flows, and tries other ways for those that are rejected.
+func (l *loader) push(ctx context.Context, list []entry) error {
+	list, err := l.retryUnknown(ctx, list)
+	if err != nil {
+		return err
+	}
+	return pusher{
+		send: l.send,
+		sent: l.count,
+		failed: func(ctx context.Context, e entry, cause error, rest []entry) ([]entry, error) {
+			if err := l.retry(ctx, e, cause); err != nil || !l.unknown.learn(cause) {
+				return rest, err
+			}
+			return l.retryUnknown(ctx, rest)
+		},
+	}.push(ctx, list)
+}
+
+var unknownWord = regexp.MustCompile(`^unknown (action|keyword) ([A-Za-z0-9_]+)$`)
+
+// unknownWords maps an action or a field ("action"|"keyword", name) that this
+// ovs-ofctl does not support to its error. Flows of a newer OVS can hold one a
+// thousand times; only the first such flow is sent.
+type unknownWords map[[2]string]error
+
+// learn remembers an action or field that ovs-ofctl does not support, and reports
+// whether the error was about one.
+func (u *unknownWords) learn(err error) bool {
+	_, message, _ := parseError(err)
+	word := unknownWord.FindStringSubmatch(message)
+	if word == nil {
+		return false
+	}
+	if *u == nil {
+		*u = unknownWords{}
+	}
+	(*u)[[2]string{word[1], word[2]}] = err
+	return true
+}
+
+// in returns the error of ovs-ofctl about a flow with such a word, nil for none.
+func (u unknownWords) in(text string) error {
+	fields, actions := openflow.Words(text)
+	for _, word := range fields {
+		if err := u[[2]string{"keyword", word}]; err != nil {
+			return err
+		}
+	}
+	for _, word := range actions {
+		if err := u[[2]string{"action", word}]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retryUnknown retries the flows that hold unknown words and returns the others.
+func (l *loader) retryUnknown(ctx context.Context, list []entry) ([]entry, error) {
+	if len(l.unknown) == 0 {
+		return list, nil
+	}
+	known := make([]entry, 0, len(list))
+	for _, e := range list {
+		cause := l.unknown.in(e.text)
+		if cause == nil {
+			known = append(known, e)
+			continue
+		}
+		if err := l.retry(ctx, e, cause); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
+}
+
+// retry tries other ways to add a flow that was rejected, and reports it as
+// rejected if they fail as well.
+func (l *loader) retry(ctx context.Context, e entry, cause error) error {
+	_, _, unparsed := parseError(cause)
+	ways, err := l.otherWays(ctx, e, cause)
+	if err != nil {
+		return err
+	}
+	for _, w := range ways {
+		if w.text == "" || w.text == e.text && (w.version == e.version || unparsed) {
+			continue
+		}
+		again := entry{line: e.line, collected: e.collected, text: w.text, version: w.version, rewrites: []string{w.how + ", since " + Reason(cause)}}
+		if l.send(ctx, []entry{again}) == nil {
+			l.count(again)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	l.Report.Reject(l.item(l.bridge, workdir.Flows, e.line, e.collected, Reason(cause)))
+	return nil
+}
+
+// way is another way to add a flow.
+type way struct {
+	text    string // "" for none
+	version openflow.Version
+	how     string
+}
+
+// otherWays returns the text of the dump, for a flow that was sent with other
+// actions; that of another OpenFlow version's dump; and OpenFlow 1.0, in which a
+// switch takes actions without their prerequisites (strip_vlan without a VLAN in
+// the match).
+func (l *loader) otherWays(ctx context.Context, e entry, cause error) ([]way, error) {
+	other, err := l.otherText(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	own, _ := openflow.Rewrite(e.collected)
+	ways := []way{{own, l.version, "loaded as it was dumped"}, {other, l.version, "taken from another OpenFlow version's dump"}}
+	if mayLackPrerequisite(cause) && openflow.OpenFlow10.In(l.bridge.Protocols) {
+		// OpenFlow 1.0 has no reset_counts: the switch sets that flag on every flow.
+		ways = append(ways, way{strings.Replace(own, "reset_counts,", "", 1), openflow.OpenFlow10, "added with OpenFlow 1.0"})
+	}
+	return ways, nil
+}
+
+// mayLackPrerequisite reports whether a flow may have been rejected because an
+// action lacks a prerequisite.
+func mayLackPrerequisite(cause error) bool {
+	reason := Reason(cause)
+	return !strings.HasPrefix(reason, switchRefuses) || strings.Contains(reason, "INCONSISTENT") || strings.Contains(reason, "PREREQ")
+}
+
+// otherText returns the text of a flow in the best dump of another OpenFlow
+// version, "" for none.
+func (l *loader) otherText(ctx context.Context, e entry) (string, error) {
+	if l.others == nil {
+		l.others = []*index{}
+		for _, v := range openflow.Versions() {
+			x, err := indexFlows(ctx, l.Workdir.OtherDump(l.bridge.Name, workdir.Flows, v.String()), openflow.Flow.Key)
+			if err != nil {
+				return "", err
+			}
+			l.others = append(l.others, x)
+		}
+	}
+	key := openflow.Flow{Text: e.collected}.Key()
+	for _, x := range l.others {
+		if flow, ok := x.find(key); ok {
+			text, _ := openflow.Rewrite(flow.Text)
+			return text, nil
+		}
+	}
+	return "", nil
+}
+
+func closeAll(list []*index) {
+	for _, x := range list {
+		x.close()
+	}
+}

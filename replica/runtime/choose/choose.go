@@ -1,0 +1,174 @@
+// Package choose chooses the runtime for the replica of a workdir among those that
+// are available on this machine.
+package choose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/container"
+	"ovs-offline/replica/runtime/engine"
+	"ovs-offline/replica/runtime/process"
+)
+
+// The runtimes besides the container engines, as the command line spells them.
+const (
+	Auto    = "auto"
+	Process = process.Name
+)
+
+// Names lists the runtimes that the command line takes.
+func Names() []string { return slices.Concat([]string{Auto}, engine.Names(), []string{Process}) }
+
+// Runtimes are the runtimes in which the replica of one workdir can run. Each
+// engine is connected at most once.
+type Runtimes struct {
+	workdir   *workdir.Dir
+	version   string
+	connected map[string]connection
+}
+
+type connection struct {
+	engine *engine.Engine
+	err    error
+}
+
+// For returns the runtimes of a workdir; version is the version of ovs-offline.
+func For(wd *workdir.Dir, version string) *Runtimes {
+	return &Runtimes{workdir: wd, version: version, connected: map[string]connection{}}
+}
+
+func (r *Runtimes) connect(ctx context.Context, name string) (*engine.Engine, error) {
+	c, tried := r.connected[name]
+	if !tried {
+		c.engine, c.err = engine.Connect(ctx, name)
+		if ctx.Err() == nil {
+			r.connected[name] = c
+		}
+	}
+	return c.engine, c.err
+}
+
+func (r *Runtimes) container(e *engine.Engine, image string) runtime.Runtime {
+	return container.New(container.Options{
+		Engine: e, Image: image, Version: r.version, Workdir: r.workdir.Path(),
+		Folders: []string{r.workdir.Run(), filepath.Dir(r.workdir.VarRun(workdir.OVS))},
+		Scratch: r.workdir.Tools(),
+	})
+}
+
+// All returns every runtime in which a replica of the workdir may run: the
+// engines that answer, and then local processes. Only an engine can end what it
+// runs, so the engines come first.
+func (r *Runtimes) All(ctx context.Context) []runtime.Runtime {
+	var all []runtime.Runtime
+	for _, name := range append(engine.Names(), Process) {
+		if rt, err := r.Named(ctx, name); err == nil {
+			all = append(all, rt)
+		}
+	}
+	return all
+}
+
+// Named returns the runtime of a name, without an image: it can't start a replica.
+func (r *Runtimes) Named(ctx context.Context, name string) (runtime.Runtime, error) {
+	if name == Process {
+		return process.New(process.Options{}), nil
+	}
+	e, err := r.connect(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.container(e, ""), nil
+}
+
+// Executor returns the executor of programs beside the replica in a runtime.
+// Containers need their engine for programs on a terminal only.
+func (r *Runtimes) Executor(ctx context.Context, name string, terminal bool) (runtime.Executor, error) {
+	if name != Process && !terminal {
+		return container.NewTools(r.workdir.Tools()), nil
+	}
+	return r.Named(ctx, name)
+}
+
+// Choice is the runtime to start a replica with.
+type Choice struct {
+	Runtime runtime.Runtime
+	Why     string // which runtime, and why not the others
+}
+
+// Choose returns the runtime to start a replica with: the named one or, for Auto,
+// the first of podman and docker that answers and has an image, else local
+// processes if the tools are installed.
+func (r *Runtimes) Choose(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
+	switch name {
+	case Auto:
+	case Process:
+		return local()
+	default:
+		return r.engine(ctx, name, wanted)
+	}
+	var rejected []string
+	for _, name := range engine.Names() {
+		choice, err := r.engine(ctx, name, wanted)
+		if err == nil {
+			choice.Why = strings.Join(append(rejected, choice.Why), "; ")
+			return choice, nil
+		}
+		if ctx.Err() != nil {
+			return Choice{}, ctx.Err()
+		}
+		rejected = append(rejected, "not "+name+": "+err.Error())
+	}
+	choice, err := local()
+	if err == nil && wanted.Image+wanted.Version != "" {
+		err = errors.New("local processes have no image to choose")
+	}
+	if err != nil {
+		return Choice{}, fmt.Errorf("no runtime can start a replica:\n  %s\n  not local processes: %w", strings.Join(rejected, "\n  "), err)
+	}
+	choice.Why = strings.Join(append([]string{choice.Why}, rejected...), "; ")
+	return choice, nil
+}
+
+func (r *Runtimes) engine(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
+	e, err := r.connect(ctx, name)
+	if err != nil {
+		return Choice{}, err
+	}
+	image, err := container.Choose(ctx, e, wanted)
+	if err != nil {
+		return Choice{}, err
+	}
+	return Choice{Runtime: r.container(e, image), Why: fmt.Sprintf("%s at %s, image %s", name, e.Address(), image)}, nil
+}
+
+func local() (Choice, error) {
+	if err := process.Supported(); err != nil {
+		return Choice{}, err
+	}
+	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl"); err != nil {
+		return Choice{}, err
+	}
+	return Choice{Runtime: process.New(process.Options{}), Why: "local processes"}, nil
+}
+
+// ExecPrefix returns the beginning of a command line that runs a tool beside the
+// replica; nil for local processes, whose tools are this machine's own.
+func (r *Runtimes) ExecPrefix(rt runtime.Runtime) ([]string, error) {
+	if rt.Name() == Process {
+		return nil, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program, for the tools' wrappers: %w", err)
+	}
+	return []string{self, "--workdir=" + r.workdir.Path(), "exec", "--"}, nil
+}

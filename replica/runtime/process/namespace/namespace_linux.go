@@ -1,0 +1,203 @@
+// Package namespace turns a process of this program into a daemon inside its own
+// user and network namespace: it raises the loopback interface, gives up all
+// privileges and replaces the process by the daemon.
+//
+// It does this while packages are initialised, before main. That is an exception
+// to the rule that initialisation does no work, and it has a measured reason:
+// initialising all packages of this program takes 14 to 18 ms, and a small start
+// runs the program five times for this purpose alone; a process that becomes a
+// daemon here needs 3 to 4 ms. Go initialises packages that are ready in the order
+// of their import paths, so the order depends on the imports of this package:
+// with syscall and unsafe alone, it comes before os, and so before every package
+// that imports fmt. TestInitialisedFirst checks that.
+package namespace
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// Helper is the name, as the first argument, by which a process of this program
+// recognises that it is to become a daemon. Arguments don't outlive the exec of
+// the daemon, so nothing of this reaches it.
+const Helper = "ovs-offline-namespace"
+
+// The second argument says which network the process is in; the daemon's command
+// line follows it. Without one, the process prints ProbeAnswer and ends.
+const (
+	OwnNetwork  = "own-network"  // a namespace whose loopback interface is down
+	HostNetwork = "host-network" // the host's, which stays as it is
+)
+
+// ProbeAnswer is printed by a helper that has no daemon to become.
+const ProbeAnswer = "isolated"
+
+// exitFailed is the exit code of a helper that failed, as env(1) and nohup(1) use it.
+const exitFailed = 125
+
+// Constants of the kernel's interface that package syscall lacks (linux/prctl.h,
+// linux/capability.h, linux/close_range.h).
+const (
+	prCapAmbient         = 47
+	prCapAmbientClearAll = 4
+	prSetNoNewPrivs      = 38
+	capabilityVersion3   = 0x20080522
+	sysCloseRange        = 436 // the same number on all architectures
+	closeRangeCloexec    = 4
+	firstInherited       = 3 // after the standard streams
+)
+
+// failure is a step that failed.
+type failure struct {
+	what  string
+	errno syscall.Errno
+}
+
+func init() {
+	argv := arguments()
+	if len(argv) < 2 || argv[0] != Helper {
+		return
+	}
+	f := becomeDaemon(argv[1] == OwnNetwork, argv[2:])
+	write(2, "preparing the daemon's namespace: "+f.what+": "+f.errno.Error()+"\n")
+	syscall.Exit(exitFailed)
+}
+
+// arguments returns the command line of this process: os.Args is not set yet.
+func arguments() []string {
+	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(fd)
+	var text []byte
+	for block := make([]byte, 4096); ; {
+		n, err := syscall.Read(fd, block)
+		if n <= 0 || err != nil {
+			break
+		}
+		text = append(text, block[:n]...)
+	}
+	var argv []string
+	begin := 0
+	for i, c := range text {
+		if c == 0 {
+			argv = append(argv, string(text[begin:i]))
+			begin = i + 1
+		}
+	}
+	return argv
+}
+
+// becomeDaemon returns only if a step failed. The runtime keeps initialisation on
+// one thread, to which capabilities belong and whose capabilities exec takes.
+func becomeDaemon(ownNetwork bool, argv []string) failure {
+	if ownNetwork {
+		if errno := raiseLoopback(); errno != 0 {
+			return failure{"raising lo", errno}
+		}
+	}
+	if f := dropPrivileges(); f.errno != 0 {
+		return f
+	}
+	if f := limitInheritance(); f.errno != 0 {
+		return f
+	}
+	if len(argv) == 0 {
+		write(1, ProbeAnswer+"\n")
+		syscall.Exit(0)
+	}
+	errno, _ := syscall.Exec(argv[0], argv, syscall.Environ()).(syscall.Errno)
+	return failure{argv[0], errno}
+}
+
+// raiseLoopback sets lo up: without it ovs-vswitchd finds no route to a collector
+// on 127.0.0.1 and leaves sFlow and IPFIX out of the datapath.
+func raiseLoopback() syscall.Errno {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return errnoOf(err)
+	}
+	defer syscall.Close(fd)
+	var request struct { // struct ifreq, netdevice(7)
+		name  [syscall.IFNAMSIZ]byte
+		flags uint16
+		_     [22]byte
+	}
+	copy(request.name[:], "lo")
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCGIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		return errno
+	}
+	request.flags |= syscall.IFF_UP
+	_, _, errno := syscall.RawSyscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request)))
+	return errno
+}
+
+// dropPrivileges leaves the thread no capability and no way to get one: root would
+// get all of them back at exec, were it not for no_new_privs.
+func dropPrivileges() failure {
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prCapAmbient, prCapAmbientClearAll, 0, 0, 0, 0); errno != 0 {
+		return failure{"clearing ambient capabilities", errno}
+	}
+	header := struct {
+		version uint32
+		pid     int32
+	}{version: capabilityVersion3}
+	var none [2]struct{ effective, permitted, inheritable uint32 }
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); errno != 0 {
+		return failure{"dropping capabilities", errno}
+	}
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
+		return failure{"setting no_new_privs", errno}
+	}
+	return failure{}
+}
+
+// limitInheritance keeps from the daemon, which outlives its caller, the files that
+// the caller inherited, its umask, and the permission to dump core.
+func limitInheritance() failure {
+	syscall.Umask(0o077)
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+		return failure{"forbidding core dumps", errnoOf(err)}
+	}
+	if _, _, errno := syscall.RawSyscall(sysCloseRange, firstInherited, 1<<31-1, closeRangeCloexec); errno == 0 {
+		return failure{}
+	}
+	return closeOnExec() // Linux before 5.11 has no such flag
+}
+
+// closeOnExec marks each inherited file to be closed on exec.
+func closeOnExec() failure {
+	const what = "listing inherited files"
+	dir, err := syscall.Open("/proc/self/fd", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return failure{what, errnoOf(err)}
+	}
+	defer syscall.Close(dir)
+	for block := make([]byte, 4096); ; {
+		n, err := syscall.ReadDirent(dir, block)
+		if err != nil {
+			return failure{what, errnoOf(err)}
+		}
+		if n == 0 {
+			return failure{}
+		}
+		_, _, names := syscall.ParseDirent(block[:n], -1, nil)
+		for _, name := range names {
+			fd := 0
+			for _, digit := range []byte(name) {
+				fd = 10*fd + int(digit-'0')
+			}
+			if fd >= firstInherited {
+				syscall.CloseOnExec(fd)
+			}
+		}
+	}
+}
+
+func errnoOf(err error) syscall.Errno {
+	errno, _ := err.(syscall.Errno)
+	return errno
+}
+
+func write(fd int, text string) { _, _ = syscall.Write(fd, []byte(text)) }

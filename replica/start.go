@@ -1,0 +1,294 @@
+package replica
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/activate"
+	"ovs-offline/replica/report"
+	"ovs-offline/replica/restore"
+	"ovs-offline/replica/restore/tables"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/process"
+)
+
+// starter is one start.
+type starter struct {
+	wd        *workdir.Dir
+	rt        runtime.Runtime
+	opts      Options
+	manifest  *workdir.Manifest
+	kinds     []workdir.Kind // of the databases to serve
+	empty     bool           // the OVS database was made without rows
+	report    *report.Report
+	facts     *tables.Facts          // about the collected flows
+	expected  func(line string) bool // reports whether ovs-vswitchd logs this line in every replica
+	hostTools []string               // tools that the runtime lacks, to be run on this host
+	callbacks sync.Mutex             // serialises the calls of opts.Starting and opts.Progress
+}
+
+// findData determines the databases to serve.
+func (s *starter) findData() error {
+	var err error
+	if s.manifest, err = s.wd.Manifest(); err != nil {
+		return err
+	}
+	for _, k := range workdir.Kinds() {
+		if _, err := os.Stat(s.wd.Database(k)); err == nil || k == workdir.OVS && s.hasDumps() {
+			s.kinds = append(s.kinds, k)
+		}
+	}
+	if len(s.kinds) == 0 {
+		return fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, s.wd.Path())
+	}
+	return nil
+}
+
+func (s *starter) hasDumps() bool {
+	found, _ := filepath.Glob(filepath.Join(escapeGlob(s.wd.RestoreFlows()), "*.dump"))
+	return len(found) > 0
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+func (s *starter) serves(k workdir.Kind) bool { return slices.Contains(s.kinds, k) }
+
+// start starts the server of the OVS database and ovs-vswitchd, on which the
+// restore waits, and then everything else beside them.
+func (s *starter) start(ctx context.Context) error {
+	// A later command must find what a killed start leaves.
+	if err := workdir.WriteJSON(s.wd.ReplicaFile(), newState(s.rt, nil)); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	if s.serves(workdir.OVS) {
+		s.facts = tables.ReadFacts(ctx, s.wd) // while the daemons start
+	}
+	group.Go(func() error { s.rt.Isolated(ctx); return nil }) // daemons need it; the database comes first
+	if s.serves(workdir.OVS) {
+		group.Go(func() error {
+			if err := s.startServer(ctx, workdir.OVS); err != nil {
+				return err
+			}
+			s.startOthers(ctx, group)
+			return s.startSwitch(ctx)
+		})
+	} else {
+		s.startOthers(ctx, group)
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return s.finish()
+}
+
+// startOthers starts what ovs-vswitchd does not need, in the background.
+func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
+	for _, k := range s.kinds {
+		if k != workdir.OVS {
+			group.Go(func() error { return s.startServer(ctx, k) })
+		}
+	}
+	if s.serves(workdir.OVS) {
+		group.Go(func() error { s.serveRecorded(ctx); return nil })
+	}
+	group.Go(func() error { s.compareVersions(ctx); s.findDetrace(ctx); return nil })
+}
+
+// startServer prepares a database and starts its server.
+func (s *starter) startServer(ctx context.Context, k workdir.Kind) error {
+	defer s.showLoading(k)()
+	if err := s.prepare(ctx, k); err != nil {
+		return err
+	}
+	return s.run(ctx, server(s.wd, k))
+}
+
+// showLoading reports each second that a database is still loading, until stop is
+// called. ovsdb-server doesn't tell how far it is.
+func (s *starter) showLoading(k workdir.Kind) (stop func()) {
+	info, err := os.Stat(s.wd.Database(k))
+	if err != nil || s.opts.Progress == nil {
+		return func() {}
+	}
+	began, ended := time.Now(), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				s.progress(fmt.Sprintf("the %s database: loading %d MiB for %v", k.Title(), info.Size()>>20, time.Since(began).Round(time.Second)))
+			}
+		}
+	})
+	return func() { close(ended); wg.Wait() }
+}
+
+func (s *starter) progress(text string) {
+	s.callbacks.Lock()
+	defer s.callbacks.Unlock()
+	s.opts.Progress(text)
+}
+
+func (s *starter) run(ctx context.Context, d runtime.Daemon) error {
+	if s.opts.Starting != nil {
+		s.callbacks.Lock()
+		s.opts.Starting(d.Role)
+		s.callbacks.Unlock()
+	}
+	return s.rt.Start(ctx, d)
+}
+
+// prepare makes the working copy of a database: standalone, complete, and with the
+// schema of the installed daemons.
+func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
+	for _, dir := range []string{filepath.Dir(s.wd.WorkingCopy(k)), s.wd.VarRun(k), filepath.Dir(s.wd.Log(""))} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Stat(s.wd.Database(k)); errors.Is(err, os.ErrNotExist) && k == workdir.OVS {
+		return s.makeDatabase(ctx)
+	}
+	info, remarks, err := file.Standalone(ctx, s.wd.Database(k), s.wd.WorkingCopy(k))
+	if err != nil {
+		return err
+	}
+	if info.Name != k.Schema() {
+		return fmt.Errorf("%s holds %s, not %s: collect it again with the right collect-db command", s.wd.Database(k), info.Name, k.Schema())
+	}
+	for _, r := range remarks {
+		s.report.Remark(k.Title() + " database: " + r)
+	}
+	return s.upgrade(ctx, k)
+}
+
+// upgrade converts a working copy to the schema of the daemons that will serve it.
+// Where that fails, the copy keeps its schema.
+func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
+	path, schema, err := s.schema(ctx, k)
+	remark := ""
+	if err == nil {
+		remark, err = file.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), path, schema)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		s.report.Remark(k.Title() + " database: it keeps the recorded schema: " + err.Error())
+	case remark != "":
+		s.report.Remark(remark)
+	}
+	return nil
+}
+
+// schema returns the path and the head of the schema that the runtime's daemons
+// know. The error is that of the first path at which packages install schemas.
+func (s *starter) schema(ctx context.Context, k workdir.Kind) (path string, head file.SchemaHead, failed error) {
+	for _, path := range schemaPaths(k) {
+		var err error
+		if s.rt.Name() == process.Name {
+			head, err = file.ReadSchemaHead(path)
+		} else {
+			head, err = file.AskSchemaHead(ctx, s.tool, path)
+		}
+		if err == nil {
+			return path, head, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return "", file.SchemaHead{}, failed
+}
+
+// tool runs a tool that needs no daemon.
+func (s *starter) tool(ctx context.Context, argv ...string) ([]byte, error) {
+	return s.rt.Tool(ctx, s.wd.Run(), nil, argv...)
+}
+
+// startSwitch edits the OVS database, starts ovs-vswitchd on it and restores the
+// state that no database holds.
+func (s *starter) startSwitch(ctx context.Context) error {
+	db, err := ovsdb.Connect(ctx, s.wd.Socket(workdir.OVS), ovsdb.OVS)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if s.empty {
+		if err := s.addBridges(ctx, db); err != nil {
+			return err
+		}
+	}
+	isolated, _ := s.rt.Isolated(ctx) // the reason is among the runtime's remarks
+	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report, Facts: s.facts}
+	if s.opts.Progress != nil {
+		node.Progress = s.progress
+	}
+	s.expected = node.Expected
+	if err := node.Load(ctx); err != nil {
+		return err
+	}
+	if err := restore.Run(ctx, node, s.selected(restore.Edits())); err != nil {
+		return err
+	}
+	if err := s.run(ctx, vswitchd(s.wd)); err != nil {
+		return err
+	}
+	if err := node.Settle(ctx); err != nil {
+		return err
+	}
+	return restore.Run(ctx, node, s.selected(restore.Steps()))
+}
+
+// selected returns the steps that opts.Without does not name.
+func (s *starter) selected(steps []restore.Step) []restore.Step {
+	return slices.DeleteFunc(steps, func(step restore.Step) bool { return slices.Contains(s.opts.Without, step.Name) })
+}
+
+// finish completes and writes the report, the wrappers and replica.json.
+func (s *starter) finish() error {
+	for _, r := range s.rt.Remarks() {
+		line, logged := strings.CutPrefix(r, roleVswitchd+" logged while it started: ")
+		if !logged || s.expected == nil || !s.expected(line) {
+			s.report.Remark(r)
+		}
+	}
+	for _, c := range s.manifest.Collections {
+		s.report.Lost = append(s.report.Lost, c.Lost...)
+		for _, r := range c.Remarks {
+			s.report.Remark(r)
+		}
+		for _, f := range c.Files {
+			for _, r := range f.Remarks {
+				s.report.Remark(f.Path + ": " + r)
+			}
+		}
+	}
+	if err := workdir.WriteJSON(s.wd.ReportFile(), s.report); err != nil {
+		return err
+	}
+	bin := scripts(s.wd, s.kinds)
+	bin.Exec, bin.Local = s.opts.Exec, s.hostTools
+	if err := activate.Write(bin); err != nil {
+		return err
+	}
+	return workdir.WriteJSON(s.wd.ReplicaFile(), newState(s.rt, s.kinds))
+}
