@@ -17,215 +17,195 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-func collectCommands(o *options) []*cobra.Command {
-	return []*cobra.Command{
-		newCollect(o),
-		newCollectSos(o, "collect-sos SOS", "Collect OVS and OVN data from an sos report", "OVS/OVN", collect.Select{OVS: true, OVN: true}),
-		newCollectSos(o, "collect-sos-ovs SOS", "Collect OVS data from an sos report (a compute or worker node's)", "OVS", collect.Select{OVS: true}),
-		newCollectSos(o, "collect-sos-ovn SOS", "Collect OVN databases from an sos report (a controller's or a master's)", "OVN", collect.Select{OVN: true}),
-		newCollectDB(o, "collect-db-ovs DBFILE", workdir.OVS),
-		newCollectDB(o, "collect-db-ovn-nb DBFILE", workdir.NB),
-		newCollectDB(o, "collect-db-ovn-sb DBFILE", workdir.SB),
-	}
+const forceUsage = "replace data of the same kind in the working directory"
+
+type collectOptions struct {
+	inspectOptions
+	force  bool
+	dryRun bool
 }
 
-func newCollect(o *options) *cobra.Command {
-	var force, dryRun bool
-	var nodes []string
-	var limits archive.Limits
-	var output string
+func newCollect(shared *options) *cobra.Command {
+	o := &collectOptions{inspectOptions: inspectOptions{options: shared}}
 	c := &cobra.Command{
-		Use: "collect PATH...", Short: "Collect whatever files hold: sos reports, must-gathers, databases, dumps", Args: paths,
-		Long: "Collect whatever files hold: sos reports, must-gathers, databases, ovs-save's output, dumps,\n" +
-			"archives and folders of such. What they are, their content says.\n\n" +
-			"One node is put into the working directory. Of several, each gets a folder of the working\n" +
-			"directory, named as the node, which is a working directory itself. What several sources tell\n" +
-			"of one node comes together.",
+		Use: "collect PATH...", Short: "Collect data from files: sos reports, must-gathers, databases, dumps", Args: cobra.MinimumNArgs(1),
+		Long: "Collect data from files: sos reports, must-gathers, databases, ovs-save's output, dumps,\n" +
+			"archives and folders of these. File types are detected by content.\n\n" +
+			"A single node is collected into the working directory; several nodes each get a\n" +
+			"subdirectory named after the node, which is a working directory itself. Data of one node\n" +
+			"from several sources is combined.",
 		Example: "  ovs-offline collect sosreport-worker-0-2026-10-13-ghresdq.tar.xz\n" +
 			"  ovs-offline collect -w ./case must-gather.tar.gz sosreport-*.tar.xz\n" +
 			"  ovs-offline collect --node worker-0 must-gather.tar.gz",
 		RunE: func(c *cobra.Command, args []string) error {
-			if dryRun {
-				return o.inspect(c.Context(), args, nodes, limits, output)
+			if o.dryRun {
+				return o.inspectOptions.run(c.Context(), args)
 			}
-			return o.collectInputs(c.Context(), collect.Files{Paths: args, Limits: limits}, collect.Options{Force: force, Nodes: nodes}, output)
+			return o.withLock(o.run)(c, args)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what is there, as inspect does")
-	c.Flags().StringArrayVar(&nodes, "node", nil, "only the node of that name (can be repeated)")
-	outputFlag(c, &output)
-	limitFlags(c, &limits)
+	o.addFlags(c)
+	c.Flags().BoolVar(&o.force, "force", false, forceUsage)
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what the files contain, as inspect does")
 	return c
 }
 
-// collectedNode is one node that was collected.
+// collectedNode is the JSON output for one collected node.
 type collectedNode struct {
 	Name        string               `json:"name,omitempty"`
 	Workdir     string               `json:"workdir"`
 	Collections []workdir.Collection `json:"collections"`
 }
 
-func (o *options) collectInputs(ctx context.Context, source collect.Files, opts collect.Options, output string) error {
-	return o.locked(func(wd *workdir.Dir) error {
-		p := o.progress()
-		source.Progress = p.bytes
-		written, found, err := collect.Collect(ctx, wd, source, opts)
-		p.end()
-		if err != nil {
-			return explain(err, strings.Join(source.Paths, " "))
-		}
-		lost := len(found.Lost) > 0
-		for _, w := range written {
-			for _, c := range w.Collections {
-				lost = lost || len(c.Lost) > 0
-			}
-		}
-		err = o.emit(output, collectedReport(written, found), func() { o.printWritten(written, found) })
-		if err == nil && lost {
-			return errIncomplete
-		}
-		return err
-	})
-}
-
-// collectedInputs is what collect reports.
+// collectedInputs is the JSON output of collect.
 type collectedInputs struct {
 	Inputs []collect.Input `json:"inputs"`
 	Nodes  []collectedNode `json:"nodes"`
 	Lost   []string        `json:"lost"`
 }
 
-func collectedReport(written []collect.Written, found *collect.Found) collectedInputs {
+func (o *collectOptions) run(ctx context.Context, wd *workdir.Dir, paths []string) error {
+	p := o.progress()
+	written, found, err := collect.Collect(ctx, wd, collect.Files{Paths: paths, Limits: o.limits, Progress: p.bytes}, collect.Options{Force: o.force, Nodes: o.nodes})
+	p.end()
+	if err != nil {
+		return explain(err, strings.Join(paths, " "))
+	}
 	out := collectedInputs{found.Inputs, []collectedNode{}, append([]string{}, found.Lost...)}
+	lost := len(found.Lost) > 0
 	for _, w := range written {
 		out.Nodes = append(out.Nodes, collectedNode{w.Name, w.Path, w.Collections})
+		lost = lost || hasLost(w.Collections)
 	}
-	return out
+	if err := o.emit(out, func() { o.printCollected(out) }); err != nil {
+		return err
+	}
+	return incompleteIf(lost)
 }
 
-func (o *options) printWritten(written []collect.Written, found *collect.Found) {
-	for _, in := range found.Inputs {
-		fmt.Fprintf(o.Out, "%s: %s\n", terminal.Escape(in.Path), terminal.Escape(strings.Join(in.Kinds, ", ")))
+func (o *IO) printCollected(out collectedInputs) {
+	o.printInputs(out.Inputs)
+	for _, n := range out.Nodes {
+		o.headline("Offline OVS Debugging: data of %s collected and stored in %s", terminal.Escape(n.Name), n.Workdir)
+		o.printCollections(n.Collections)
 	}
-	for _, w := range written {
-		headline(o.Out, fmt.Sprintf("Offline OVS Debugging: data of %s collected and stored in %s", terminal.Escape(w.Name), w.Path))
-		for _, c := range w.Collections {
-			o.printCollection(c)
-		}
-	}
-	for _, l := range found.Lost {
-		o.warn("could not be read: %s", l)
-	}
-	if len(written) > 1 {
+	o.warnEach("could not be read: ", out.Lost)
+	if len(out.Nodes) > 1 {
 		fmt.Fprintln(o.Out, "Each is a working directory of its own; start one with, for example:")
-		fmt.Fprintf(o.Out, "  ovs-offline -w %s start\n", shellWord(written[0].Path))
+		fmt.Fprintf(o.Out, "  ovs-offline -w %s start\n", shellWord(out.Nodes[0].Workdir))
 	}
 }
 
-func newCollectSos(o *options, use, short, what string, selected collect.Select) *cobra.Command {
-	var force bool
-	var limits archive.Limits
-	var output string
+// collectOneOptions are the flags of the commands that collect from one path.
+type collectOneOptions struct {
+	*options
+	force  bool
+	limits archive.Limits
+}
+
+func newCollectSos(shared *options, name, data string, selected collect.Select) *cobra.Command {
+	o := &collectOneOptions{options: shared}
 	c := &cobra.Command{
-		Use: use, Short: short, Args: exactly("SOS"),
-		Long:    short + ": a .tar.xz, .tar.gz, .tar.bz2, .tar.zst, .tar, or an extracted directory.",
-		Example: "  ovs-offline " + use[:len(use)-len("SOS")] + "sosreport-compute-2-2026-10-13-ghresdq.tar.xz",
-		RunE: func(c *cobra.Command, args []string) error {
-			if output == forPeople {
-				fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", what)
+		Use: name + " SOS", Short: "Collect " + data + " data from an sos report", Args: exactArgs("SOS"),
+		Long: "Collect " + data + " data from an sos report: a .tar.xz, .tar.gz, .tar.bz2, .tar.zst, .tar,\n" +
+			"or an extracted directory. OVS data is in the report of the node itself, OVN databases may\n" +
+			"be in that of a controller or control plane node.",
+		Example: "  ovs-offline " + name + " sosreport-compute-2-2026-10-13-ghresdq.tar.xz",
+		RunE: o.withLock(func(ctx context.Context, wd *workdir.Dir, args []string) error {
+			if o.format == formatTable {
+				fmt.Fprintf(o.Out, "Extracting %s data from sos report...\n", data)
 			}
-			source := func(progress archive.Progress) collect.Source {
-				return collect.SosReport{Path: args[0], Limits: limits, Progress: progress}
-			}
-			return o.collect(c.Context(), source, collect.Options{Force: force, Select: selected}, what, args[0], output)
-		},
+			p := o.progress()
+			source := collect.SosReport{Path: args[0], Limits: o.limits, Progress: p.bytes}
+			return o.run(ctx, wd, source, p, selected, data, args[0])
+		}),
 	}
-	outputFlag(c, &output)
-	c.Flags().BoolVar(&force, "force", false, "replace data of the same kind that the workdir holds")
-	limitFlags(c, &limits)
+	o.outputFlag(c)
+	c.Flags().BoolVar(&o.force, "force", false, forceUsage)
+	limitFlags(c, &o.limits)
 	return c
+}
+
+func newCollectDB(shared *options, name string, kind workdir.Kind) *cobra.Command {
+	o := &collectOneOptions{options: shared}
+	c := &cobra.Command{
+		Use: name + " DBFILE", Short: "Collect the " + kind.Title() + " database from a file", Args: exactArgs("DBFILE"),
+		Long: "Collect the " + kind.Title() + " database from a file of any name: standalone or of a cluster\n" +
+			"member, optionally compressed with gzip.",
+		Example: "  ovs-offline " + name + " " + filepath.Base(string(kind)) + ".db",
+		RunE: o.withLock(func(ctx context.Context, wd *workdir.Dir, args []string) error {
+			source := collect.DatabaseFile{Path: args[0], Kind: kind}
+			return o.run(ctx, wd, source, o.progress(), collect.Select{Database: kind}, kind.Title(), args[0])
+		}),
+	}
+	o.outputFlag(c)
+	c.Flags().BoolVar(&o.force, "force", false, forceUsage)
+	return c
+}
+
+// run collects a source of one node and prints what was collected.
+func (o *collectOneOptions) run(ctx context.Context, wd *workdir.Dir, source collect.Source, p *progress, selected collect.Select, data, path string) error {
+	written, _, err := collect.Collect(ctx, wd, source, collect.Options{Force: o.force, Select: selected})
+	p.end()
+	if err != nil {
+		return explain(err, path)
+	}
+	collections := written[0].Collections
+	if err := o.emit(collectedNode{Workdir: wd.Path(), Collections: collections}, func() {
+		o.headline("Offline OVS Debugging: %s data collected and stored in %s", data, wd.Path())
+		o.printCollections(collections)
+	}); err != nil {
+		return err
+	}
+	return incompleteIf(hasLost(collections))
 }
 
 // limitFlags adds the one flag that changes the limits of a source. The other
 // limits are fixed.
 func limitFlags(c *cobra.Command, limits *archive.Limits) {
 	*limits = archive.Default()
-	c.Flags().Int64Var(&limits.Bytes, "max-size", limits.Bytes, "refuse a source that unpacks to more, in bytes")
+	c.Flags().Int64Var(&limits.Bytes, "max-size", limits.Bytes, "refuse a source that is larger when unpacked, in bytes")
 }
 
-func newCollectDB(o *options, use string, kind workdir.Kind) *cobra.Command {
-	var force bool
-	var output string
-	c := &cobra.Command{
-		Use: use, Short: "Collect the " + kind.Title() + " database from a file", Args: exactly("DBFILE"),
-		Long:    "Collect the " + kind.Title() + " database from a file: standalone or of a cluster member, also gzip'd, whatever its name.",
-		Example: "  ovs-offline " + use[:len(use)-len("DBFILE")] + filepath.Base(string(kind)) + ".db",
-		RunE: func(c *cobra.Command, args []string) error {
-			source := func(archive.Progress) collect.Source { return collect.DatabaseFile{Path: args[0], Kind: kind} }
-			return o.collect(c.Context(), source, collect.Options{Force: force, Select: collect.Select{Database: kind}}, kind.Title(), args[0], output)
-		},
-	}
-	outputFlag(c, &output)
-	c.Flags().BoolVar(&force, "force", false, "replace the "+kind.Title()+" database that the workdir holds")
-	return c
-}
-
-// collect collects a source of one node and prints what was collected.
-func (o *options) collect(ctx context.Context, source func(archive.Progress) collect.Source, opts collect.Options, what, path, output string) error {
-	return o.locked(func(wd *workdir.Dir) error {
-		p := o.progress()
-		written, _, err := collect.Collect(ctx, wd, source(p.bytes), opts)
-		p.end()
-		if err != nil {
-			return explain(err, path)
+// printCollections prints a line for each collection, and its warnings.
+func (o *IO) printCollections(collections []workdir.Collection) {
+	for _, c := range collections {
+		node, bridges := "", ""
+		if c.Host != "" {
+			node = " of " + terminal.Escape(c.Host)
 		}
-		collections := written[0].Collections
-		if err := o.emit(output, collectedNode{Workdir: wd.Path(), Collections: collections}, func() {
-			headline(o.Out, fmt.Sprintf("Offline OVS Debugging: %s data collected and stored in %s", what, wd.Path()))
-			for _, c := range collections {
-				o.printCollection(c)
-			}
-		}); err != nil {
-			return err
+		if len(c.Bridges) > 0 {
+			bridges = ", bridges " + terminal.Escape(fmt.Sprint(c.Bridges))
 		}
-		if slices.ContainsFunc(collections, func(c workdir.Collection) bool { return len(c.Lost) > 0 }) {
-			return errIncomplete
+		fmt.Fprintf(o.Out, "%s%s: %d files%s\n", c.Kind.Title(), node, len(c.Files), bridges)
+		o.warnEach("", c.Remarks)
+		for _, f := range c.Files {
+			o.warnEach(f.Path+": ", f.Remarks)
 		}
-		return nil
-	})
-}
-
-func (o *options) printCollection(c workdir.Collection) {
-	node := ""
-	if c.Host != "" {
-		node = " of " + terminal.Escape(c.Host)
-	}
-	fmt.Fprintf(o.Out, "%s%s: %d files", c.Kind.Title(), node, len(c.Files))
-	if len(c.Bridges) > 0 {
-		fmt.Fprintf(o.Out, ", bridges %s", terminal.Escape(fmt.Sprint(c.Bridges)))
-	}
-	fmt.Fprintln(o.Out)
-	for _, r := range c.Remarks {
-		o.warn("%s", r)
-	}
-	for _, f := range c.Files {
-		for _, r := range f.Remarks {
-			o.warn("%s: %s", f.Path, r)
-		}
-	}
-	for _, l := range c.Lost {
-		o.warn("could not be read: %s", l)
+		o.warnEach("could not be read: ", c.Lost)
 	}
 }
 
-// explain adds the next step to errors of the system.
+// hasLost reports whether a source held something that could not be read.
+func hasLost(collections []workdir.Collection) bool {
+	return slices.ContainsFunc(collections, func(c workdir.Collection) bool { return len(c.Lost) > 0 })
+}
+
+// incompleteIf returns errIncomplete if lost is set.
+func incompleteIf(lost bool) error {
+	if lost {
+		return errIncomplete
+	}
+	return nil
+}
+
+// explain adds a next step to errors of the operating system.
 func explain(err error, source string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, collect.ErrNothing):
 		return fmt.Errorf("%w: is the path right?", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: you may not read %s or not write to the workdir", err, source)
+		return fmt.Errorf("%w: %s can't be read or the working directory can't be written", err, source)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("collecting %s: %w", source, err)
 	}

@@ -1,22 +1,16 @@
 package cmd
 
 import (
-	"context"
 	"errors"
-	"flag"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 
 	"ovs-offline/collect/k8s"
 	"ovs-offline/internal/archive"
@@ -24,199 +18,124 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-func newCollectK8s(o *options) *cobra.Command {
-	var opts k8s.Options
-	var output string
-	var debug bool
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	overrides := &clientcmd.ConfigOverrides{}
+type collectK8sOptions struct {
+	*options
+	k8s.Options
+	kubeconfig *kubeconfig
+}
+
+func newCollectK8s(shared *options) *cobra.Command {
+	o := &collectK8sOptions{options: shared, kubeconfig: newKubeconfig()}
+	layouts := strings.Join(k8s.LayoutNames(), ", ")
 	c := &cobra.Command{
 		Use: "collect-k8s NODE...", Short: "Collect OVS and OVN data from nodes of a Kubernetes cluster",
-		Long: "Collect OVS and OVN data from nodes of a live Kubernetes or OpenShift cluster, by commands in the pods\n" +
-			"that run OVS and OVN there. Which pods, is found out: " + strings.Join(k8s.LayoutNames(), ", ") + ".\n\n" +
-			"One NODE is collected into the working directory; several, each into one of its own below it.\n" +
-			"Exit code 3 says that something there could not be read, or that some nodes could not.",
+		Long: "Collect OVS and OVN data from nodes of a live Kubernetes or OpenShift cluster, by running\n" +
+			"commands in the pods of OVS and OVN. The deployment is detected automatically\n" +
+			"(" + layouts + ");\n--layout overrides it.\n\n" +
+			"A single NODE is collected into the working directory; several nodes each get a\n" +
+			"subdirectory, which is a working directory itself.\n\n" +
+			"Exit code 3 means that some data could not be read, or some nodes could not be collected.",
 		Example: "  ovs-offline collect-k8s ovn-worker\n" +
-			"  ovs-offline collect-k8s -o worker-0 --context production\n" +
+			"  ovs-offline collect-k8s --openshift worker-0 --context production\n" +
 			"  ovs-offline -w nodes collect-k8s --all",
-		ValidArgsFunction: func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			names := nodeNames(c.Context(), rules, overrides)
+		ValidArgsFunction: func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			names := o.kubeconfig.nodes(c.Context())
 			return slices.DeleteFunc(names, func(name string) bool {
-				return !strings.HasPrefix(name, begun) || slices.Contains(args, name) || terminal.Escape(name) != name
+				return !strings.HasPrefix(name, prefix) || slices.Contains(args, name) || terminal.Escape(name) != name
 			}), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			opts.Nodes = args
-			if given := countTrue(len(args) > 0, opts.All, opts.Selector != ""); given != 1 {
-				return fmt.Errorf("%w: %s takes NODE..., or --all, or --selector; see %s --help", errUsage, c.Name(), c.CommandPath())
-			}
-			config, err := kubeconfig(rules, overrides, debug)
-			if err != nil {
-				return err
-			}
-			opts.Stall, opts.Namespace = config.Timeout, overrides.Context.Namespace
-			return o.collectK8s(c, config, opts, output)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c, args) },
 	}
 	f := c.Flags()
-	f.BoolVarP(&opts.OpenShift, "openshift", "o", false, "an OpenShift cluster: look for OpenShift's own OVN only")
-	f.BoolVar(&opts.All, "all", false, "all nodes that run OVS")
-	f.StringVarP(&opts.Selector, "selector", "l", "", "the nodes with these labels (for example node-role.kubernetes.io/worker=)")
-	f.StringVar(&opts.Layout, "layout", "", "don't find out how OVS and OVN are deployed: "+strings.Join(k8s.LayoutNames(), ", "))
-	f.BoolVar(&opts.Force, "force", false, "replace data of the same kind that the workdirs hold")
-	f.Int64Var(&opts.MaxBytes, "max-size", archive.Default().Bytes, "give up on a node of which more comes, in bytes")
-	f.BoolVarP(&debug, "debug", "d", false, "log each request to the API server, and its warnings")
-	outputFlagP(c, &output, "")
-	kubectlFlags(f, rules, overrides)
+	f.BoolVar(&o.OpenShift, "openshift", false, "an OpenShift cluster: look only for OpenShift's own OVN")
+	f.BoolVar(&o.All, "all", false, "collect all nodes that run OVS")
+	f.StringVarP(&o.Selector, "selector", "l", "", "collect the nodes with these labels (for example node-role.kubernetes.io/worker=)")
+	f.StringVar(&o.Layout, "layout", "", "how OVS and OVN are deployed, instead of detecting it: "+layouts)
+	f.BoolVar(&o.Force, "force", false, "replace data of the same kind in the working directories")
+	f.Int64Var(&o.MaxBytes, "max-size", archive.Default().Bytes, "give up on a node that sends more, in bytes")
+	f.BoolVarP(&o.verbose, "debug", "d", false, "the same as --verbose")
+	_ = f.MarkHidden("debug")
+	o.outputFlag(c)
+	o.kubeconfig.addFlags(f)
 	_ = c.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(k8s.LayoutNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
-// completing is how long a shell waits for the names of nodes.
-const completing = 3 * time.Second
-
-// nodeNames are the cluster's nodes; none if it doesn't say: who presses a key
-// wants no error.
-func nodeNames(ctx context.Context, rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides) []string {
-	config, err := kubeconfig(rules, overrides, false)
+func (o *collectK8sOptions) run(c *cobra.Command, nodes []string) error {
+	ways := slices.DeleteFunc([]bool{len(nodes) > 0, o.All, o.Selector != ""}, func(given bool) bool { return !given })
+	if len(ways) != 1 {
+		return usageError(c, fmt.Errorf("%s takes NODE..., or --all, or --selector", c.Name()))
+	}
+	ctx := c.Context()
+	config, err := o.kubeconfig.load(ctx)
 	if err != nil {
-		return nil
+		return err
 	}
-	config.Timeout = completing
-	cluster, err := k8s.Connect(config)
-	if err != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, completing)
-	defer cancel()
-	names, err := cluster.Nodes(ctx, "")
-	if err != nil {
-		return nil
-	}
-	return names
-}
-
-// kubectlFlags are kubectl's, for reaching a cluster.
-func kubectlFlags(f *pflag.FlagSet, rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides) {
-	f.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "path to the kubeconfig file (or KUBECONFIG)")
-	names := clientcmd.RecommendedConfigOverrideFlags("")
-	names.ClusterOverrideFlags.APIServer.ShortName = "s"
-	names.ContextOverrideFlags.Namespace.Description = "where OVS and OVN are, if not where they usually are"
-	names.Timeout.Description = "how long one request, or a stream from which nothing comes, may take (a stream: 1m if not given)"
-	clientcmd.BindOverrideFlags(overrides, f, names)
-}
-
-func countTrue(list ...bool) (n int) {
-	for _, b := range list {
-		if b {
-			n++
-		}
-	}
-	return n
-}
-
-// kubeconfig reads the configuration as kubectl does; where there is none, that
-// of the pod we run in.
-func kubeconfig(rules *clientcmd.ClientConfigLoadingRules, overrides *clientcmd.ConfigOverrides, debug bool) (*rest.Config, error) {
-	setKlog(debug)
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("no cluster is configured: set KUBECONFIG, or give --kubeconfig, or --server")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
-	}
-	config.UserAgent = "ovs-offline/" + version
-	config.QPS, config.Burst = 50, 100 // ten nodes at once ask in bursts
-	if !debug {
-		config.WarningHandler = rest.NoWarnings{}
-	}
-	return config, nil
-}
-
-// setKlog keeps what client-go logs to itself, unless somebody wants to see it.
-func setKlog(debug bool) {
-	if !debug {
-		klog.SetLogger(logr.Discard())
-		return
-	}
-	f := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(f)
-	_ = f.Set("v", "6") // its own flag and a number: it can't fail
-}
-
-func (o *options) collectK8s(c *cobra.Command, config *rest.Config, opts k8s.Options, output string) error {
 	cluster, err := k8s.Connect(config)
 	if err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
+	o.Nodes, o.Stall, o.Namespace = nodes, config.Timeout, o.kubeconfig.namespace()
 	p := o.progress()
-	opts.Report = k8sProgress(p, opts.Several())
-	results, err := k8s.Collect(c.Context(), cluster, o.workdir, opts)
+	o.Report = k8sProgress(o.Err, p, o.Several())
+	results, err := k8s.Collect(ctx, cluster, o.workdir, o.Options)
 	p.end()
+	if err != nil {
+		return asUsage(err)
+	}
+	out := k8sOutput{Cluster: cluster.Name, Nodes: []k8sNode{}}
+	for _, r := range results {
+		out.Nodes = append(out.Nodes, newK8sNode(r))
+	}
+	if err := o.emit(out, func() { o.printNodes(out.Nodes) }); err != nil {
+		return err
+	}
+	return o.outcome(results)
+}
+
+// asUsage makes a usage error of collect/k8s one of this package.
+func asUsage(err error) error {
 	if errors.Is(err, k8s.ErrUsage) {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	if err != nil {
-		return err
-	}
-	if err := o.emit(output, k8sReport(cluster, results), func() { o.printK8s(results, opts.Several()) }); err != nil {
-		return err
-	}
-	return o.k8sOutcome(results)
+	return err
 }
 
-// k8sProgress says what is going on: of one node a line that redraws, of
-// several a line a node, when it ends.
-func k8sProgress(p *progress, several bool) func(node, what string, bytes int64) {
+// k8sProgress returns a function that prints the progress of a collection: a line
+// that is redrawn, or for several nodes also a line for each node that ends.
+func k8sProgress(out io.Writer, p *progress, several bool) func(node, what string, bytes int64) {
 	var mu sync.Mutex
-	begun := time.Now()
+	began := time.Now()
 	return func(node, what string, bytes int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		if several && what != "collecting" {
 			p.end()
-			fmt.Fprintf(p.o.Err, "%s: %s, %.1f MiB, after %.1f s\n", terminal.Escape(node), what, mebi(bytes), time.Since(begun).Seconds())
+			fmt.Fprintf(out, "%s: %s, %.1f MiB, after %.1f s\n", terminal.Escape(node), what, mebi(bytes), time.Since(began).Seconds())
 			return
 		}
-		p.say("%s: %s, %.1f MiB", node, what, mebi(bytes))
+		p.print("%s: %s, %.1f MiB", node, what, mebi(bytes))
 	}
 }
 
-func mebi(bytes int64) float64 { return float64(bytes) / (1 << 20) }
-
-func (o *options) printK8s(results []k8s.Result, several bool) {
-	if several {
-		o.printNodes(results)
-	}
-	for _, r := range results {
-		if r.Err != nil {
-			continue
-		}
-		headline(o.Out, "Offline OVS Debugging: data collected and stored in "+r.Workdir)
-		for _, c := range r.Collections {
-			o.printCollection(c)
-		}
-	}
+// k8sOutput is the JSON output of collect-k8s, for one node as for many.
+type k8sOutput struct {
+	Cluster string    `json:"cluster"`
+	Nodes   []k8sNode `json:"nodes"`
 }
 
-// printNodes sums up many nodes.
-func (o *options) printNodes(results []k8s.Result) {
-	t := newTable(o.Out, "node", "layout", "ovs", "ovn", "bridges", "files", "size", "collected")
-	for _, r := range results {
-		s := summary(r)
-		t.AppendRow(table.Row{terminal.Escape(r.Node), r.Layout, terminal.Escape(s.OVS), terminal.Escape(s.OVN), s.Bridges, s.Files, fmt.Sprintf("%.1f MiB", mebi(s.Size)), s.Outcome})
-	}
-	t.Render()
-	fmt.Fprintln(o.Out)
-}
+// The outcomes of a node.
+const (
+	outcomeWhole      = "whole"
+	outcomeIncomplete = "incomplete"
+	outcomeFailed     = "failed"
+)
 
-// k8sNode is a node in the JSON report: what collect tells of one, and more.
+// k8sNode is the JSON output for one node: that of collect, and more.
 type k8sNode struct {
-	Name    string   `json:"name"`
-	Workdir string   `json:"workdir"`
+	collectedNode
 	Layout  string   `json:"layout,omitempty"`
-	Outcome string   `json:"outcome"` // whole, incomplete, failed
+	Outcome string   `json:"outcome"`
 	OVS     string   `json:"ovs_version,omitempty"`
 	OVN     string   `json:"ovn_version,omitempty"`
 	Bridges int      `json:"bridges"`
@@ -224,12 +143,10 @@ type k8sNode struct {
 	Size    int64    `json:"size"`
 	Lost    []string `json:"lost"`
 	Error   string   `json:"error,omitempty"`
-
-	Collections []workdir.Collection `json:"collections"`
 }
 
-func summary(r k8s.Result) k8sNode {
-	n := k8sNode{Name: r.Node, Workdir: r.Workdir, Layout: r.Layout, Outcome: "whole", Lost: []string{}, Collections: append([]workdir.Collection{}, r.Collections...)}
+func newK8sNode(r k8s.Result) k8sNode {
+	n := k8sNode{collectedNode: collectedNode{r.Node, r.Workdir, append([]workdir.Collection{}, r.Collections...)}, Layout: r.Layout, Outcome: outcomeWhole, Lost: []string{}}
 	for _, c := range r.Collections {
 		n.Bridges += len(c.Bridges)
 		n.Files += len(c.Files)
@@ -240,48 +157,48 @@ func summary(r k8s.Result) k8sNode {
 		n.OVS, n.OVN = n.OVS+c.OVSVersion, c.OVNVersion
 	}
 	if len(n.Lost) > 0 {
-		n.Outcome = "incomplete"
+		n.Outcome = outcomeIncomplete
 	}
 	if r.Err != nil {
-		n.Outcome, n.Error = "failed", r.Err.Error()
+		n.Outcome, n.Error = outcomeFailed, r.Err.Error()
 	}
 	return n
 }
 
-// k8sReport is the JSON report, of one node as of many.
-func k8sReport(cluster *k8s.Cluster, results []k8s.Result) any {
-	nodes := make([]k8sNode, 0, len(results))
-	for _, r := range results {
-		nodes = append(nodes, summary(r))
+// printNodes prints what was collected, and for several nodes a summary first.
+func (o *collectK8sOptions) printNodes(nodes []k8sNode) {
+	if o.Several() {
+		t := o.newTable("node", "layout", "ovs", "ovn", "bridges", "files", "size", "collected")
+		for _, n := range nodes {
+			t.AppendRow(table.Row{terminal.Escape(n.Name), n.Layout, terminal.Escape(n.OVS), terminal.Escape(n.OVN), n.Bridges, n.Files, fmt.Sprintf("%.1f MiB", mebi(n.Size)), n.Outcome})
+		}
+		t.Render()
+		fmt.Fprintln(o.Out)
 	}
-	return struct {
-		Cluster string    `json:"cluster"`
-		Nodes   []k8sNode `json:"nodes"`
-	}{cluster.Name, nodes}
+	for _, n := range nodes {
+		if n.Outcome != outcomeFailed {
+			o.headline("Offline OVS Debugging: data collected and stored in %s", n.Workdir)
+			o.printCollections(n.Collections)
+		}
+	}
 }
 
-// k8sOutcome turns what befell the nodes into the command's outcome.
-func (o *options) k8sOutcome(results []k8s.Result) error {
+// outcome returns the command's error: that of a single node, and for several
+// nodes errIncomplete if some could be collected.
+func (o *collectK8sOptions) outcome(results []k8s.Result) error {
+	if len(results) == 1 && results[0].Err != nil {
+		return asUsage(results[0].Err)
+	}
 	failed, lost := 0, false
 	for _, r := range results {
-		lost = lost || summary(r).Outcome == "incomplete"
-		if r.Err == nil {
-			continue
-		}
-		failed++
-		if len(results) > 1 {
+		lost = lost || hasLost(r.Collections)
+		if r.Err != nil {
+			failed++
 			fmt.Fprintf(o.Err, "ovs-offline: %s: %s\n", terminal.Escape(r.Node), terminal.Escape(r.Err.Error()))
 		}
 	}
-	switch {
-	case len(results) == 1 && failed == 1 && errors.Is(results[0].Err, k8s.ErrUsage):
-		return fmt.Errorf("%w: %w", errUsage, results[0].Err)
-	case len(results) == 1 && failed == 1:
-		return results[0].Err
-	case failed == len(results):
+	if failed == len(results) {
 		return errors.New("no node could be collected")
-	case failed > 0 || lost:
-		return errIncomplete
 	}
-	return nil
+	return incompleteIf(failed > 0 || lost)
 }

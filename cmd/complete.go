@@ -13,20 +13,10 @@ import (
 	"ovs-offline/replica/runtime/choose"
 )
 
-// completeFlags says what a shell may complete for the flags of every command,
-// and that nothing follows a command that takes nothing.
+// completeFlags registers the completions of the flags of every command, and that
+// nothing follows a command without arguments.
 func completeFlags(root *cobra.Command) {
-	_ = root.RegisterFlagCompletionFunc("workdir", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		list, err := replica.List()
-		if err != nil || len(list) == 0 {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		}
-		var found []string
-		for _, l := range list {
-			found = append(found, l.Workdir+"\t"+terminal.Escape(strings.Join(l.Hosts, ", ")))
-		}
-		return found, cobra.ShellCompDirectiveDefault
-	})
+	_ = root.RegisterFlagCompletionFunc("workdir", completeWorkdirs)
 	_ = root.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(choose.Names(), cobra.ShellCompDirectiveNoFileComp))
 	for _, c := range root.Commands() {
 		if c.ValidArgsFunction == nil && c.Use == c.Name() {
@@ -35,8 +25,21 @@ func completeFlags(root *cobra.Command) {
 	}
 }
 
-// completeNames completes the names of the bridges and ports of the workdir's
-// replica.
+// completeWorkdirs returns the working directories of running replicas.
+func completeWorkdirs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	list, err := replica.List()
+	if err != nil || len(list) == 0 {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	var found []string
+	for _, l := range list {
+		found = append(found, l.Workdir+"\t"+terminal.Escape(strings.Join(l.Hosts, ", ")))
+	}
+	return found, cobra.ShellCompDirectiveDefault
+}
+
+// completeNames returns the bridges and ports of the workdir's replica. It returns
+// nothing on error: completion must stay silent.
 func (o *options) completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var found []string
 	if wd, err := workdir.Find(o.workdir); err == nil {
@@ -46,13 +49,13 @@ func (o *options) completeNames(*cobra.Command, []string, string) ([]string, cob
 			}
 		}
 	}
-	// A name that a shell would make something else of is left to the user.
+	// A name that a shell would expand is left to the user.
 	found = slices.DeleteFunc(found, func(name string) bool { return !plainWord.MatchString(name) })
 	slices.Sort(found)
 	return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTools completes the tool that exec runs, and files as its arguments.
+// completeTools returns the tools that exec runs, and files as their arguments.
 func completeTools(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault

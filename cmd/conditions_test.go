@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// namespace is a mount namespace of its own with a small file system in it.
+// namespace is a mount namespace with a small file system.
 type namespace struct {
 	*bench
-	pid int    // of the process that keeps it
-	top string // where the file system is mounted; see inside for how it looks from here
+	pid int    // of the process that holds the namespace
+	top string // mount point of the file system, inside the namespace
 }
 
-// private makes one, which ends with the test.
-func private(t *testing.T, b *bench, kilobytes int) *namespace {
+// newNamespace makes a namespace, which ends with the test.
+func newNamespace(t *testing.T, b *bench, kilobytes int) *namespace {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small file system")
@@ -40,29 +40,29 @@ func private(t *testing.T, b *bench, kilobytes int) *namespace {
 		t.Skip("no mount namespace here: ", err)
 	}
 	t.Cleanup(func() { _ = holder.Process.Kill(); _ = holder.Wait() })
-	said := make([]byte, 5)
-	if _, err := out.Read(said); err != nil || string(said) != "ready" {
+	printed := make([]byte, 5)
+	if _, err := out.Read(printed); err != nil || string(printed) != "ready" {
 		t.Skip("no file system can be mounted here")
 	}
 	return &namespace{bench: b, pid: holder.Process.Pid, top: top}
 }
 
-// inside is a path of the namespace as this process sees it.
+// inside returns the path at which this process sees a path of the namespace.
 func (n *namespace) inside(path string) string { return fmt.Sprintf("/proc/%d/root%s", n.pid, path) }
 
 // do runs a program in the namespace.
-func (n *namespace) do(argv ...string) (code int, said string) {
+func (n *namespace) do(argv ...string) (code int, printed string) {
 	return outcome(exec.Command("nsenter", append([]string{"-m", "-t", strconv.Itoa(n.pid), "--"}, argv...)...))
 }
 
 func (n *namespace) must(t *testing.T, argv ...string) {
 	t.Helper()
-	if code, said := n.do(argv...); code != 0 {
-		t.Fatalf("%v: exit code %d\n%s", argv, code, said)
+	if code, printed := n.do(argv...); code != 0 {
+		t.Fatalf("%v: exit code %d\n%s", argv, code, printed)
 	}
 }
 
-// leave fills the disk until so many kilobytes are left.
+// leave fills the disk until only the given number of kilobytes is free.
 func (n *namespace) leave(t *testing.T, kilobytes int) {
 	t.Helper()
 	fill := n.inside(n.top + "/fill")
@@ -80,31 +80,31 @@ func (n *namespace) leave(t *testing.T, kilobytes int) {
 	}
 }
 
-// TestDiskFull lets the disk fill up at more and more of the way through
-// collect and start: both say so, and leave what was there.
+// TestDiskFull lets the disk fill up at increasingly late moments of collect and
+// start: both report it, and the earlier collection is unchanged.
 func TestDiskFull(t *testing.T) {
 	b := newBench(t)
-	n := private(t, b, 8<<10)
+	n := newNamespace(t, b, 8<<10)
 	wd := n.top + "/wd"
 	n.must(t, "cp", "-a", b.pristine, wd)
 	for _, args := range [][]string{{"collect-sos", "--force", b.after}, {"start"}} {
 		failed, passed := 0, 0
 		for _, left := range []int{0, 4, 16, 64, 200, 400, 600, 800, 1000, 1300, 1600, 2000, 3000} {
 			n.leave(t, left)
-			code, said := n.do(append([]string{b.bin, "-w", wd}, args...)...)
+			code, printed := n.do(append([]string{b.bin, "-w", wd}, args...)...)
 			switch {
 			case code == 0:
 				passed++
-			case code == 1 && (strings.Contains(said, "no space left") || strings.Contains(said, "No space left")), code == 3:
+			case code == 1 && (strings.Contains(printed, "no space left") || strings.Contains(printed, "No space left")), code == 3:
 				failed++
 			default:
-				t.Errorf("%s with %d KiB left: exit code %d:\n%s", args[0], left, code, said)
+				t.Errorf("%s with %d KiB left: exit code %d:\n%s", args[0], left, code, printed)
 			}
-			if code, said := n.do(b.bin, "-w", wd, "stop"); code != 0 {
-				t.Errorf("stop after %s with %d KiB left: exit code %d:\n%s", args[0], left, code, said)
+			if code, printed := n.do(b.bin, "-w", wd, "stop"); code != 0 {
+				t.Errorf("stop after %s with %d KiB left: exit code %d:\n%s", args[0], left, code, printed)
 			}
 			if now := digest(t, n.inside(wd)); now != b.was && now != b.becomes {
-				t.Errorf("after %s with %d KiB left: exit code %d, %s:\n%s", args[0], left, code, said, now)
+				t.Errorf("after %s with %d KiB left: exit code %d, %s:\n%s", args[0], left, code, printed, now)
 			}
 			b.nothingRuns(t, wd)
 			if code == 0 {
@@ -118,16 +118,16 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestReadOnly runs everything on a disk that can't be written to.
-func TestReadOnly(t *testing.T) {
+// TestReadOnlyDiskIsReported runs commands in a workdir on a read-only file system.
+func TestReadOnlyDiskIsReported(t *testing.T) {
 	b := newBench(t)
-	n := private(t, b, 8<<10)
+	n := newNamespace(t, b, 8<<10)
 	wd := n.top + "/wd"
 	n.must(t, "cp", "-a", b.pristine, wd)
 	n.must(t, "mount", "-o", "remount,ro", n.top)
 	for _, args := range [][]string{{"collect-sos", "--force", b.after}, {"start"}, {"stop"}, {"stop", "--purge"}} {
-		if code, said := n.do(append([]string{b.bin, "-w", wd}, args...)...); code != 1 || !strings.Contains(said, wd) || !strings.Contains(said, "read-only file system") {
-			t.Errorf("%v: exit code %d:\n%s", args, code, said)
+		if code, printed := n.do(append([]string{b.bin, "-w", wd}, args...)...); code != 1 || !strings.Contains(printed, wd) || !strings.Contains(printed, "read-only file system") {
+			t.Errorf("%v: exit code %d:\n%s", args, code, printed)
 		}
 	}
 	if now := digest(t, n.inside(wd)); now != b.was {
@@ -137,7 +137,7 @@ func TestReadOnly(t *testing.T) {
 }
 
 // TestDaemonsKilledUnderAReplica kills each daemon of a running replica: stop
-// still works, and start mends it.
+// still works, and start restarts the daemon.
 func TestDaemonsKilledUnderAReplica(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "wd")
@@ -166,7 +166,7 @@ func TestDaemonsKilledUnderAReplica(t *testing.T) {
 	}
 }
 
-// TestCommandsAtOnce runs many commands on one workdir at the same time.
+// TestCommandsAtOnce runs many commands in one workdir at the same time.
 func TestCommandsAtOnce(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "wd")
@@ -174,9 +174,9 @@ func TestCommandsAtOnce(t *testing.T) {
 	for i := range 12 {
 		args := [][]string{{"start"}, {"collect-sos", "--force", b.after}, {"stop"}, {"collect-sos", "--force", b.before}}[i%4]
 		wg.Go(func() {
-			code, said := outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))
-			if code != 0 && (code != 1 || !strings.Contains(said, "in use by another ovs-offline command")) {
-				t.Errorf("%v: exit code %d\n%s", args, code, said)
+			code, printed := outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))
+			if code != 0 && (code != 1 || !strings.Contains(printed, "in use by another ovs-offline command")) {
+				t.Errorf("%v: exit code %d\n%s", args, code, printed)
 			}
 		})
 	}
@@ -184,8 +184,8 @@ func TestCommandsAtOnce(t *testing.T) {
 	b.sound(t, wd, b.was, b.becomes)
 }
 
-// TestCopiedWorkdir copies a workdir whose replica runs: the copy has nothing
-// to do with the first one's daemons, whoever it belongs to.
+// TestCopiedWorkdir copies the workdir of a running replica: commands in the copy
+// don't affect the daemons of the original, also if another user owns the copy.
 func TestCopiedWorkdir(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "wd")
@@ -202,13 +202,13 @@ func TestCopiedWorkdir(t *testing.T) {
 		}
 		return string(out)
 	}
-	if said := aggregate(wd); !strings.Contains(said, "flow_count=958") {
-		t.Errorf("the first replica answers: %s", said)
+	if printed := aggregate(wd); !strings.Contains(printed, "flow_count=958") {
+		t.Errorf("the first replica answers: %s", printed)
 	}
 	b.must(t, other, "start")
 	b.sound(t, wd, b.was)
-	if said := aggregate(other); !strings.Contains(said, "flow_count=958") {
-		t.Errorf("the copy's replica answers: %s", said)
+	if printed := aggregate(other); !strings.Contains(printed, "flow_count=958") {
+		t.Errorf("the replica of the copy answers: %s", printed)
 	}
 	b.sound(t, other, b.was)
 	if os.Geteuid() != 0 {
@@ -216,7 +216,7 @@ func TestCopiedWorkdir(t *testing.T) {
 	}
 	err := filepath.WalkDir(other, func(path string, _ os.DirEntry, err error) error {
 		if err == nil {
-			err = os.Lchown(path, nobody, nobody)
+			err = os.Lchown(path, nobodyUID, nobodyUID)
 		}
 		return err
 	})
@@ -224,21 +224,22 @@ func TestCopiedWorkdir(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range []string{"start", "stop"} {
-		if code, said := b.run(other, args); code != 1 || !strings.Contains(said, "belongs to uid 65534") {
-			t.Errorf("%s on nobody's workdir: exit code %d\n%s", args, code, said)
+		if code, printed := b.run(other, args); code != 1 || !strings.Contains(printed, "belongs to uid 65534") {
+			t.Errorf("%s in a workdir of user nobody: exit code %d\n%s", args, code, printed)
 		}
 		cmd := exec.Command(b.bin, "-w", other, args)
 		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin"}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyUID, Gid: nobodyUID}}
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s as nobody: %v\n%s", args, err, out)
+			t.Errorf("%s as user nobody: %v\n%s", args, err, out)
 		}
 	}
 	b.nothingRuns(t, other)
 }
 
-// TestClockJumps: neither times in the future nor clocks that jump matter.
-func TestClockJumps(t *testing.T) {
+// TestClockJumpsAreHarmless starts a replica from files with times in the future,
+// and with a clock that jumps.
+func TestClockJumpsAreHarmless(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "wd")
 	future := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -253,13 +254,13 @@ func TestClockJumps(t *testing.T) {
 	}
 	b.must(t, wd, "start")
 	b.sound(t, wd, b.was)
-	// Daemons whose clocks are years ahead of those of whoever ends them.
+	// The clocks of the daemons are years ahead of the command that stops them.
 	cmd := exec.Command("unshare", "--time", "--monotonic=99999999", "--boottime=99999999", b.bin, "-w", wd, "start")
-	if code, said := outcome(cmd); code != 0 {
-		if strings.Contains(said, "unshare") {
-			t.Skip("no time namespace here: ", said)
+	if code, printed := outcome(cmd); code != 0 {
+		if strings.Contains(printed, "unshare") {
+			t.Skip("no time namespace here: ", printed)
 		}
-		t.Errorf("exit code %d\n%s", code, said)
+		t.Errorf("exit code %d\n%s", code, printed)
 	}
 	b.must(t, wd, "collect-sos", "--force", b.after)
 	b.sound(t, wd, b.becomes)

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -12,43 +13,46 @@ import (
 	"ovs-offline/replica"
 )
 
-func newDiff(o *options) *cobra.Command {
-	var format string
-	var columns []string
+type diffOptions struct {
+	*options
+	columns []string
+}
+
+func newDiff(shared *options) *cobra.Command {
+	o := &diffOptions{options: shared}
 	c := &cobra.Command{
-		Use: "diff [NAME]...", Short: "Show what the OVS database of the node said otherwise",
-		Long: "Show what the OVS database of the node said and the one of the running replica does not:\n" +
-			"statistics and link states, which a replica has of its own, errors, port numbers, and what\n" +
-			"was changed to make it safe. NAMEs are of interfaces, ports, bridges; all without any.",
+		Use: "diff [NAME]...", Short: "Compare the node's OVS database with the replica's",
+		Long: "Compare the OVS database of the node with the one of the running replica. They differ in\n" +
+			"statistics and link states, which the replica has of its own, in errors and port numbers,\n" +
+			"and in what was changed to isolate the replica. Each NAME is an interface, port or bridge;\n" +
+			"without any, all records are compared.",
 		Example:           "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
 		ValidArgsFunction: o.completeNames,
-		RunE: func(c *cobra.Command, names []string) error {
-			wd, err := workdir.Find(o.workdir)
-			if err != nil {
-				return err
-			}
-			found, err := replica.Diff(c.Context(), wd, replica.Selection{Records: names, Columns: columns})
-			if err != nil {
-				return err
-			}
-			return o.emit(format, found, func() { o.printDiff(found) })
-		},
+		RunE:              o.withWorkdir(o.run),
 	}
-	outputFlag(c, &format)
-	c.Flags().StringSliceVar(&columns, "columns", nil, "only these columns")
+	o.outputFlag(c)
+	c.Flags().StringSliceVar(&o.columns, "columns", nil, "compare these columns only")
 	_ = c.RegisterFlagCompletionFunc("columns", cobra.FixedCompletions(
 		[]string{"admin_state", "bfd_status", "error", "link_state", "mac_in_use", "ofport", "statistics", "status"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
-func (o *options) printDiff(found []replica.Difference) {
+func (o *diffOptions) run(ctx context.Context, wd *workdir.Dir, names []string) error {
+	found, err := replica.Diff(ctx, wd, replica.Selection{Records: names, Columns: o.columns})
+	if err != nil {
+		return err
+	}
+	return o.emit(found, func() { o.printDiff(found) })
+}
+
+func (o *diffOptions) printDiff(found []replica.Difference) {
+	const maxWidth = 60 // of a value; -o json has all of it
 	if len(found) == 0 {
-		fmt.Fprintln(o.Out, "They say the same.")
+		fmt.Fprintln(o.Out, "No differences.")
 		return
 	}
-	const most = 60 // characters of a value; -o json has all
-	short := func(s string) string { return runewidth.Truncate(terminal.Escape(s), most, "...") }
-	t := newTable(o.Out, "table", "record", "column", "recorded", "running")
+	short := func(s string) string { return runewidth.Truncate(terminal.Escape(s), maxWidth, "...") }
+	t := o.newTable("table", "record", "column", "recorded", "running")
 	for _, d := range found {
 		t.AppendRow(table.Row{d.Table, short(d.Record), d.Column, short(d.Recorded), short(d.Running)})
 	}

@@ -1,59 +1,44 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"ovs-offline/internal/logging"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 )
 
-// exitCode ends a command with the exit code of the program that it ran.
-type exitCode int
-
-func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
-
 func newExec(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "exec -- PROGRAM [ARGUMENT...]", Short: "Run a tool beside the running replica, against it",
-		Long: "Run a tool beside the running replica, with the settings of activate: in its container,\n" +
-			"where it runs in one. The exit code is the tool's.",
-		Example: "  ovs-offline exec -- ovs-vsctl show\n  ovs-offline exec -- ovs-ofctl add-flows br-int - <flows.txt",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("%w: exec takes a program and its arguments, for example: ovs-offline exec -- ovs-vsctl show", errUsage)
-			}
-			return nil
-		},
+		Use: "exec -- PROGRAM [ARGUMENT...]", Short: "Run a tool against the running replica", Args: cobra.MinimumNArgs(1),
+		Long: "Run a tool against the running replica, with the environment that activate sets. If the\n" +
+			"replica runs in containers, so does the tool. The exit code is the tool's.",
+		Example:           "  ovs-offline exec -- ovs-vsctl show\n  ovs-offline exec -- ovs-ofctl add-flows br-int - <flows.txt",
 		ValidArgsFunction: completeTools,
-		RunE: func(c *cobra.Command, args []string) error {
-			wd, err := workdir.Find(o.workdir)
-			if err != nil {
-				return err
-			}
-			return o.exec(c, wd, args)
-		},
+		RunE:              o.withWorkdir(o.exec),
 	}
 }
 
-func (o *options) exec(c *cobra.Command, wd *workdir.Dir, argv []string) error {
-	runtimes := o.runtimes(wd)
-	state, err := o.running(c.Context(), runtimes, wd)
+func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) error {
+	state, err := o.running(ctx, wd)
 	if err != nil {
 		return err
 	}
-	run := runtime.Command{Argv: argv, Stdin: os.Stdin, Stdout: o.Out, Stderr: o.Err, Terminal: isTerminal(os.Stdin) && isTerminal(os.Stdout)}
-	executor, err := runtimes.Executor(c.Context(), state.Runtime, run.Terminal)
+	run := runtime.Command{Argv: argv, Stdin: o.In, Stdout: o.Out, Stderr: o.Err, Terminal: o.interactive()}
+	executor, err := o.runtimes(wd).Executor(ctx, state.Runtime, run.Terminal)
 	if err != nil {
 		return fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
 	}
-	defer withoutCtrlC()()
-	exit, err := replica.Exec(c.Context(), wd, state.Kinds, executor, run)
+	defer logging.Timed(ctx, "run tool", "argv", argv, "runtime", state.Runtime)()
+	defer ignoreCtrlC()()
+	exit, err := replica.Exec(ctx, wd, state.Kinds, executor, run)
 	switch {
 	case errors.Is(err, runtime.ErrNotInstalled):
 		fmt.Fprintf(o.Err, "ovs-offline: %v\n", err)
@@ -66,4 +51,10 @@ func (o *options) exec(c *cobra.Command, wd *workdir.Dir, argv []string) error {
 	return nil
 }
 
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+// ignoreCtrlC leaves SIGINT to the program in the foreground, until the returned
+// function is called.
+func ignoreCtrlC() (restore func()) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt)
+	return func() { signal.Stop(caught) }
+}

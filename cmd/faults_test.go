@@ -23,13 +23,13 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// bench is a place for faults: the program, two reports, and a workdir for each
-// of them as it is after collecting.
+// bench is the setup of a fault test: the program, two sos reports, and the workdir
+// after collecting each.
 type bench struct {
 	dir, bin         string
-	before, after    string // reports: what the workdir holds, and what --force puts in its place
-	pristine         string // a workdir that holds before
-	was, becomes     string // what digest tells of the two collections
+	before, after    string // sos reports: the collected one, and the one that --force replaces it by
+	pristine         string // a workdir with the report before
+	was, becomes     string // the digests of the two collections
 	mu               sync.Mutex
 	walked, survived int
 }
@@ -41,7 +41,7 @@ func newBench(t *testing.T) *bench {
 	}
 	bin := program(t, public(t))
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		t.Setenv("TMPDIR", "/dev/shm") // a hundred workdirs, each synced to a disk, take minutes
+		t.Setenv("TMPDIR", "/dev/shm") // syncing a hundred workdirs to a disk takes minutes
 	}
 	dir := public(t)
 	b := &bench{dir: dir, bin: bin, pristine: filepath.Join(dir, "pristine")}
@@ -53,7 +53,7 @@ func newBench(t *testing.T) *bench {
 	b.must(t, other, "collect-sos", "--force", b.after)
 	b.becomes = digest(t, other)
 	if b.was == b.becomes {
-		t.Fatal("both reports hold the same: this test would see nothing")
+		t.Fatal("both reports have the same content: the test could not detect a mixture")
 	}
 	return b
 }
@@ -67,7 +67,7 @@ func capture(t *testing.T, name string) string {
 	return path
 }
 
-// workdir is a copy of the one that holds the first report.
+// workdir returns a copy of the workdir with the first report.
 func (b *bench) workdir(t *testing.T, name string) string {
 	t.Helper()
 	wd := filepath.Join(b.dir, name)
@@ -80,23 +80,23 @@ func (b *bench) workdir(t *testing.T, name string) string {
 	return wd
 }
 
-// run runs the program and tells its exit code, -1 where a signal ended it. The
-// lock of one that was killed is held until what it had forked has become
-// another program: that is waited for, as a person would try again.
-func (b *bench) run(wd string, args ...string) (code int, said string) {
+// run runs the program and returns its exit code, -1 if a signal ended it. The lock
+// of a killed program is held until its forked child has executed another program:
+// run retries until then.
+func (b *bench) run(wd string, args ...string) (code int, printed string) {
 	for range 100 {
-		code, said = outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))
-		if code != 1 || !strings.Contains(said, workdir.ErrInUse.Error()) {
+		code, printed = outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))
+		if code != 1 || !strings.Contains(printed, workdir.ErrInUse.Error()) {
 			break
 		}
 	}
-	return code, said
+	return code, printed
 }
 
-// outcome gives the program a file to write to: strace keeps it open for as long
-// as the daemons run, and a pipe would hold up the test.
-func outcome(cmd *exec.Cmd) (code int, said string) {
-	out, err := os.CreateTemp("", "said-")
+// outcome runs a command and returns its exit code and output. The output goes to a
+// file: strace keeps it open as long as the daemons run, and a pipe would block.
+func outcome(cmd *exec.Cmd) (code int, printed string) {
+	out, err := os.CreateTemp("", "printed-")
 	if err != nil {
 		return -2, err.Error()
 	}
@@ -116,13 +116,13 @@ func outcome(cmd *exec.Cmd) (code int, said string) {
 
 func (b *bench) must(t *testing.T, wd string, args ...string) {
 	t.Helper()
-	if code, said := b.run(wd, args...); code != 0 {
-		t.Errorf("%v: exit code %d\n%s", args, code, said)
+	if code, printed := b.run(wd, args...); code != 0 {
+		t.Errorf("%v: exit code %d\n%s", args, code, printed)
 	}
 }
 
-// digest tells what a workdir holds: every collected file by name and sum,
-// checked against the manifest. It reports what is there beside that.
+// digest lists the files of a workdir with their checksums. It reports files that are
+// not in the manifest or differ from it.
 func digest(t *testing.T, wd string) string {
 	t.Helper()
 	var m workdir.Manifest
@@ -130,10 +130,10 @@ func digest(t *testing.T, wd string) string {
 		t.Error(err)
 		return ""
 	}
-	told := map[string]string{}
+	recorded := map[string]string{}
 	for _, c := range m.Collections {
 		for _, f := range c.Files {
-			told[f.Path] = f.SHA256
+			recorded[f.Path] = f.SHA256
 		}
 	}
 	var lines []string
@@ -151,27 +151,27 @@ func digest(t *testing.T, wd string) string {
 		}
 		sum := sha256.Sum256(raw)
 		line := rel + " " + hex.EncodeToString(sum[:])
-		if line != rel+" "+told[rel] {
-			t.Errorf("%s is not what the manifest says, %q", line, told[rel])
+		if line != rel+" "+recorded[rel] {
+			t.Errorf("%s is not as in the manifest, %q", line, recorded[rel])
 		}
-		delete(told, rel)
+		delete(recorded, rel)
 		lines = append(lines, line)
 		return nil
 	})
-	if err != nil || len(told) > 0 {
-		t.Errorf("missing in %s: %v %v", wd, told, err)
+	if err != nil || len(recorded) > 0 {
+		t.Errorf("missing in %s: %v %v", wd, recorded, err)
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 }
 
-// sound checks a workdir after a fault: stop ends everything, what is there is
-// one of the collections, whole, and no process is left.
+// sound checks a workdir after a fault: stop works, the workdir contains one of the
+// allowed collections completely, and no process is left.
 func (b *bench) sound(t *testing.T, wd string, allowed ...string) {
 	t.Helper()
 	b.must(t, wd, "stop")
 	if now := digest(t, wd); !slices.Contains(allowed, now) {
-		t.Errorf("the workdir holds neither collection:\n%s", now)
+		t.Errorf("the workdir contains none of the allowed collections:\n%s", now)
 	}
 	b.nothingRuns(t, wd)
 }
@@ -194,8 +194,8 @@ func (b *bench) nothingRuns(t *testing.T, wd string) {
 	}
 }
 
-// fault is a point at which a process is killed: the when-th time that any
-// thread makes the system call, on the path if there is one.
+// fault is a moment at which a process is killed: the when-th time that any thread
+// makes the system call, only on the path if one is given.
 type fault struct {
 	call, path string
 	when       int
@@ -208,9 +208,9 @@ func (f fault) String() string {
 	return fmt.Sprintf("%s %d", f.call, f.when)
 }
 
-// strace runs the program under strace. With -D it is strace's parent, so that
-// waiting for it doesn't wait for the daemons that strace follows as well.
-func (b *bench) strace(t *testing.T, wd, log string, f fault, options []string, args ...string) (code int, said string) {
+// strace runs the program under strace. With -D, strace is a grandchild: waiting for
+// the program does not wait for the daemons, which strace follows as well.
+func (b *bench) strace(t *testing.T, wd, log string, f fault, options []string, args ...string) (code int, printed string) {
 	t.Helper()
 	argv := []string{"-D", "-f", "-qq", "-o", log}
 	if f.path != "" {
@@ -224,24 +224,24 @@ func (b *bench) strace(t *testing.T, wd, log string, f fault, options []string, 
 }
 
 var (
-	// touched matches a call that changes something, or opens or connects to it, by its path.
+	// touched matches calls that change, open or connect to a path.
 	touched = regexp.MustCompile(`^\d+ +(mkdirat|renameat|unlinkat|openat|connect|execve|symlinkat|fchmodat|bind)\((.*)`)
 	quoted  = regexp.MustCompile(`"(/[^"]*)"`)
-	// passing are names that are others each time.
-	passing = regexp.MustCompile(`\d{4,}`)
+	// variable matches names that differ in each run.
+	variable = regexp.MustCompile(`\d{4,}`)
 )
 
-// points lists the points of a run: the first time that a call touches a path
-// of the workdir, in order.
+// points returns the fault points of a run, in order: the first time that each call
+// touches each path of the workdir.
 func (b *bench) points(t *testing.T, wd string, args ...string) []fault {
 	t.Helper()
 	log := filepath.Join(b.dir, args[0]+".trace")
-	code, said := b.strace(t, wd, log, fault{}, []string{"-e", "trace=mkdirat,renameat,unlinkat,openat,connect,execve,symlinkat,fchmodat,bind"}, args...)
+	code, printed := b.strace(t, wd, log, fault{}, []string{"-e", "trace=mkdirat,renameat,unlinkat,openat,connect,execve,symlinkat,fchmodat,bind"}, args...)
 	if code != 0 {
-		if strings.Contains(said, "Operation not permitted") {
-			t.Skip("strace may not trace here: ", said)
+		if strings.Contains(printed, "Operation not permitted") {
+			t.Skip("strace may not trace here: ", printed)
 		}
-		t.Fatalf("%v: exit code %d\n%s", args, code, said)
+		t.Fatalf("%v: exit code %d\n%s", args, code, printed)
 	}
 	f, err := os.Open(log)
 	if err != nil {
@@ -260,7 +260,7 @@ func (b *bench) points(t *testing.T, wd string, args ...string) []fault {
 		for _, q := range quoted.FindAllStringSubmatch(m[2], -1) {
 			rel, inside := strings.CutPrefix(q[1], wd+"/")
 			point := fault{call: m[1], path: rel, when: 1}
-			if inside && !passing.MatchString(rel) && !seen[point] {
+			if inside && !variable.MatchString(rel) && !seen[point] {
 				seen[point] = true
 				list = append(list, point)
 			}
@@ -269,7 +269,7 @@ func (b *bench) points(t *testing.T, wd string, args ...string) []fault {
 	return list
 }
 
-// spread takes at most n of a list, evenly.
+// spread returns at most n elements of a list, evenly distributed.
 func spread(list []fault, n int) []fault {
 	if len(list) <= n {
 		return list
@@ -281,23 +281,23 @@ func spread(list []fault, n int) []fault {
 	return out
 }
 
-// walk kills a run of the program at each point, in copies of the workdir, and
-// checks what is left.
+// walk kills the program at each point, each time in a copy of the workdir, and
+// checks the workdir.
 func (b *bench) walk(t *testing.T, points []fault, check func(t *testing.T, i int, wd string), args ...string) {
 	t.Helper()
 	for i, point := range points {
 		t.Run(strings.ReplaceAll(point.String(), "/", "_"), func(t *testing.T) {
 			t.Parallel()
 			wd := b.workdir(t, fmt.Sprintf("%s-%d", args[0], i))
-			code, said := b.strace(t, wd, filepath.Join(b.dir, fmt.Sprintf("%s-%d.trace", args[0], i)), point, nil, args...)
+			code, printed := b.strace(t, wd, filepath.Join(b.dir, fmt.Sprintf("%s-%d.trace", args[0], i)), point, nil, args...)
 			b.mu.Lock()
 			b.walked++
 			if code >= 0 {
-				b.survived++ // a thread less, a call less; or a daemon was killed in its place
+				b.survived++ // fewer threads made fewer calls, or a daemon was killed instead
 			}
 			b.mu.Unlock()
 			if code == -2 || code == 2 {
-				t.Errorf("exit code %d: %s", code, said)
+				t.Errorf("exit code %d: %s", code, printed)
 			}
 			check(t, i, wd)
 			if err := os.RemoveAll(wd); err != nil {
@@ -307,8 +307,8 @@ func (b *bench) walk(t *testing.T, points []fault, check func(t *testing.T, i in
 	}
 }
 
-// TestKilledAnywhere kills collect and start at each of their steps: the
-// earlier collection is there or the new one, whole, and the next commands work.
+// TestKilledAnywhere kills collect and start at each of their steps: the workdir
+// contains the earlier or the new collection completely, and the next commands work.
 func TestKilledAnywhere(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace is not installed: ", err)
@@ -316,7 +316,7 @@ func TestKilledAnywhere(t *testing.T) {
 	b := newBench(t)
 	t.Run("collect", func(t *testing.T) {
 		points := b.points(t, b.workdir(t, "collect"), "collect-sos", "--force", b.after)
-		// What has no name of its own: spooled files, and files removed one by one.
+		// Calls without a path in the workdir: on spooled files, and on removed files.
 		for _, call := range []string{"renameat", "unlinkat", "fsync", "write", "fchmod"} {
 			for _, n := range []int{1, 2, 5, 12, 30} {
 				points = append(points, fault{call: call, when: n})
@@ -329,7 +329,7 @@ func TestKilledAnywhere(t *testing.T) {
 		points := b.points(t, wd, "start")
 		b.must(t, wd, "stop")
 		points = spread(points, 30)
-		for n := 1; n <= 4; n++ { // while a daemon is on its way
+		for n := 1; n <= 4; n++ { // while a daemon is being started
 			points = append(points, fault{call: "waitid", when: n}, fault{call: "wait4", when: n}, fault{call: "execve", when: n})
 		}
 		b.walk(t, points, func(t *testing.T, i int, wd string) {
@@ -339,7 +339,7 @@ func TestKilledAnywhere(t *testing.T) {
 			b.sound(t, wd, b.was)
 		}, "start")
 	})
-	t.Logf("%d fault points, at %d of them the program lived on", b.walked, b.survived)
+	t.Logf("%d fault points; the program survived %d of them", b.walked, b.survived)
 	if b.walked-b.survived < 30 {
 		t.Errorf("only %d of %d faults ended the program", b.walked-b.survived, b.walked)
 	}

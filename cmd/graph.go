@@ -1,8 +1,8 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -10,63 +10,57 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-func newGraph(o *options) *cobra.Command {
-	var logical bool
-	var output, filter string
-	var collapse int
+type graphOptions struct {
+	*options
+	logical  bool
+	format   string
+	filter   string
+	collapse int
+}
+
+func newGraph(shared *options) *cobra.Command {
+	o := &graphOptions{options: shared}
 	c := &cobra.Command{
-		Use: "graph", Short: "Draw the node, or its logical network", Args: exactly(),
-		Long: "Draw the node: bridges, ports, patch pairs, bonds with their active members, tunnels with\n" +
+		Use: "graph", Short: "Draw the node or its logical network", Args: exactArgs(),
+		Long: "Draw the node: bridges, ports, patch ports, bonds with their active members, tunnels with\n" +
 			"their remotes, and what was down; or with --logical the switches and routers of the OVN NB\n" +
-			"database. It is read from what was collected: no replica needs to run.",
+			"database. The picture is drawn from the collected data: no replica needs to run.",
 		Example: "  ovs-offline graph >node.svg\n" +
 			"  ovs-offline graph --filter 'tap*' --collapse 0 >taps.svg\n" +
-			"  ovs-offline graph --logical -o dot | dot -Tpdf >network.pdf",
-		RunE: func(c *cobra.Command, _ []string) error {
-			if !slices.Contains([]string{"svg", "dot"}, output) {
-				return fmt.Errorf("%w: --output takes svg or dot, not %q", errUsage, output)
-			}
-			wd, err := workdir.Find(o.workdir)
-			if err != nil {
-				return err
-			}
-			read := graph.Node
-			if logical {
-				read = graph.Logical
-			}
-			g, err := read(c.Context(), wd)
-			if err != nil {
-				return err
-			}
-			return o.graph(g, filter, collapse, output)
-		},
+			"  ovs-offline graph --logical --format dot | dot -Tpdf >network.pdf",
+		RunE: o.withWorkdir(o.run),
 	}
-	c.Flags().BoolVar(&logical, "logical", false, "the logical network instead of the node")
-	c.Flags().StringVarP(&output, "output", "o", "svg", "svg or dot")
-	c.Flags().StringVar(&filter, "filter", "", "only what matches, and what that is joined to: a glob pattern, or a part of a name, iface-id or address")
-	c.Flags().IntVar(&collapse, "collapse", 100, "draw more than `N` like ports of a bridge as one; 0 for never")
+	c.Flags().BoolVar(&o.logical, "logical", false, "draw the logical network instead of the node")
+	choiceFlag(c, &o.format, "format", "", "svg or dot", "svg", "dot")
+	c.Flags().StringVar(&o.filter, "filter", "", "draw only what matches and its neighbors: a glob pattern, or part of a name, iface-id or address")
+	c.Flags().IntVar(&o.collapse, "collapse", 100, "draw more than `N` ports of a bridge that are alike as one; 0 draws all")
 	_ = c.RegisterFlagCompletionFunc("filter", o.completeNames)
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"svg", "dot"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
-func (o *options) graph(g *graph.Graph, filter string, collapse int, output string) error {
-	if filter != "" {
-		matched, err := g.Filter(filter)
+func (o *graphOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	read := graph.Node
+	if o.logical {
+		read = graph.Logical
+	}
+	g, err := read(ctx, wd)
+	if err != nil {
+		return err
+	}
+	if o.filter != "" {
+		matched, err := g.Filter(o.filter)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errUsage, err)
 		}
 		if matched == 0 {
-			return fmt.Errorf("nothing matches %q: the filter takes a glob pattern of a whole name, or a part of a name, iface-id or address", filter)
+			return fmt.Errorf("nothing matches %q: --filter takes a glob pattern that matches a whole name, or part of a name, iface-id or address", o.filter)
 		}
 	}
-	if collapse > 0 {
-		g.Collapse(collapse)
+	if o.collapse > 0 {
+		g.Collapse(o.collapse)
 	}
-	for _, remark := range g.Remarks {
-		o.warn("%s", remark)
-	}
-	if output == "dot" {
+	o.warnEach("", g.Remarks)
+	if o.format == "dot" {
 		return g.DOT(o.Out)
 	}
 	return g.SVG(o.Out)

@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runnable lists the program's commands, but for those that cobra adds.
+// runnable returns the program's commands without those that cobra adds.
 func runnable() []*cobra.Command {
 	root := newRoot(&options{})
 	return append([]*cobra.Command{root}, root.Commands()...)
 }
 
-// TestExamples: each command's help has examples, and they are of it: commands
-// and flags that there are.
-func TestExamples(t *testing.T) {
+// TestExamplesParse checks that the help of each command has an example of it, and
+// that all commands and flags in examples exist.
+func TestExamplesParse(t *testing.T) {
 	for _, c := range runnable() {
 		if c.Example == "" {
 			t.Errorf("%s --help has no example", c.CommandPath())
@@ -31,17 +31,17 @@ func TestExamples(t *testing.T) {
 			}
 		}
 		if own == 0 {
-			t.Errorf("%s: no example is of it", c.CommandPath())
+			t.Errorf("%s: no example calls it", c.CommandPath())
 		}
 	}
 }
 
-// exampleOf parses a command line of an example, and returns 1 if it is c's.
+// exampleOf parses a command line of an example, and returns 1 if it calls c.
 func exampleOf(t *testing.T, c *cobra.Command, text string) int {
 	t.Helper()
 	words := strings.Fields(text)
 	if len(words) == 0 || words[0] != "ovs-offline" {
-		return 0 // another program of the line
+		return 0 // another program
 	}
 	found, rest, err := newRoot(&options{}).Find(words[1:])
 	if err == nil {
@@ -60,13 +60,16 @@ func exampleOf(t *testing.T, c *cobra.Command, text string) int {
 	return 0
 }
 
-// TestOutputs: what tells something tells it to programs as well. The exceptions
-// print foreign text as it is, draw, or only do what they were told.
-func TestOutputs(t *testing.T) {
+// TestCommandsHaveOutputFlag checks that commands that print information have
+// --output, and that no other flag has its shorthand.
+func TestCommandsHaveOutputFlag(t *testing.T) {
 	without := map[string]bool{"ovs-offline": true, "exec": true, "shell": true, "logs": true, "translate": true,
 		"graph": true, "stop": true, "save": true, "load": true}
 	for _, c := range runnable() {
 		flag := c.Flags().Lookup("output")
+		if short := c.Flags().ShorthandLookup("o"); short != flag {
+			t.Errorf("%s: -o is another flag than --output", c.Name())
+		}
 		switch {
 		case without[c.Name()]:
 		case flag == nil:

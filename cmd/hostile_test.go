@@ -19,14 +19,14 @@ import (
 	"ovs-offline/test/hostile"
 )
 
-// What no input may cost. The time is a guard against what never ends, on
-// however slow a machine; what the slowest took is logged.
+// The limits for any input. The time is generous, to detect runs that never end on a
+// slow machine; the longest run is logged.
 const (
-	mostSeconds = 30
-	mostMemory  = 256 << 10 // kB, resident
+	maxSeconds = 30
+	maxMemory  = 256 << 10 // kB, resident
 )
 
-// usage is the most that any run cost, and of which input.
+// usage is the highest cost of all runs, and its input.
 type usage struct {
 	mu            sync.Mutex
 	seconds       float64
@@ -37,14 +37,13 @@ type usage struct {
 	longestOf     string
 }
 
-// run runs the program on hostile input, and checks what holds for any of it:
-// it ends by itself with an exit code of ours, in bounded time and memory, and
-// prints nothing that steers a terminal.
-func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code int, said string) {
+// run runs the program on hostile input and checks that it ends with one of its exit
+// codes, in bounded time and memory, and prints nothing that controls a terminal.
+func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code int, printed string) {
 	t.Helper()
 	cmd := exec.Command(bin, append([]string{"-w", wd}, args...)...)
 	begun := time.Now()
-	code, said = outcome(cmd)
+	code, printed = outcome(cmd)
 	took := time.Since(begun)
 	rusage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
@@ -52,19 +51,19 @@ func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code in
 	}
 	seconds := time.Duration(rusage.Utime.Nano() + rusage.Stime.Nano()).Seconds()
 	name += " " + args[0]
-	if seconds > mostSeconds {
+	if seconds > maxSeconds {
 		t.Errorf("%s took %.1f s of processor time", args[0], seconds)
 	}
-	if rusage.Maxrss > mostMemory {
+	if rusage.Maxrss > maxMemory {
 		t.Errorf("%s took %d MB of memory", args[0], rusage.Maxrss>>10)
 	}
 	if code != 0 && code != 1 && code != 3 {
-		t.Errorf("%s: exit code %d:\n%.2000q", args[0], code, said)
+		t.Errorf("%s: exit code %d:\n%.2000q", args[0], code, printed)
 	}
-	if strings.Contains(said, "goroutine ") {
-		t.Errorf("%s panicked:\n%s", args[0], said)
+	if strings.Contains(printed, "goroutine ") {
+		t.Errorf("%s panicked:\n%s", args[0], printed)
 	}
-	harmless(t, said)
+	harmless(t, printed)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.runs++
@@ -80,7 +79,7 @@ func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code in
 	if rusage.Maxrss > u.kilobytes {
 		u.kilobytes, u.big = rusage.Maxrss, name
 	}
-	return code, said
+	return code, printed
 }
 
 func (u *usage) log(t *testing.T, corpus int) {
@@ -88,7 +87,7 @@ func (u *usage) log(t *testing.T, corpus int) {
 		corpus, u.runs, u.refused, u.seconds, u.slowest, u.longest.Seconds(), u.longestOf, u.kilobytes>>10, u.big)
 }
 
-// TestHostileTexts collects and starts what no honest node says.
+// TestHostileTexts collects and starts files with hostile content.
 func TestHostileTexts(t *testing.T) {
 	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"); err != nil {
 		t.Skip(err)
@@ -112,7 +111,7 @@ func TestHostileTexts(t *testing.T) {
 		for i, text := range corpus {
 			t.Run(text.Name, func(t *testing.T) {
 				t.Parallel()
-				// Three levels below b.dir/outside's parent: names with ../ in them aim at it from var-run/ovs.
+				// The corpus has names with ../ that lead from var-run/ovs to b.dir/outside.
 				wd := filepath.Join(b.dir, fmt.Sprintf("t%d", i))
 				report := filepath.Join(b.dir, fmt.Sprintf("r%d", i))
 				defer os.RemoveAll(wd)
@@ -134,7 +133,7 @@ func TestHostileTexts(t *testing.T) {
 		}
 	})
 	if after := entries(t, b.dir); !slices.Equal(before, after) {
-		t.Errorf("something was executed, or got out: %q became %q", before, after)
+		t.Errorf("something was executed or written outside of the workdir: %q became %q", before, after)
 	}
 	if n := reached.Load(); n > 0 {
 		t.Errorf("the socket of another switch was reached %d times", n)
@@ -142,7 +141,7 @@ func TestHostileTexts(t *testing.T) {
 	u.log(t, len(corpus))
 }
 
-// small is a real report as a folder, with a few of its flows.
+// small extracts a real report and keeps only some of its flows.
 func small(t *testing.T, b *bench) string {
 	t.Helper()
 	dir := filepath.Join(b.dir, "base")
@@ -166,7 +165,7 @@ func small(t *testing.T, b *bench) string {
 			t.Fatal(err)
 		}
 	}
-	for _, kind := range []string{"nb", "sb"} { // they have no part in this
+	for _, kind := range []string{"nb", "sb"} { // not needed here
 		if err := os.Remove(filepath.Join(dir, "var/lib/ovn/etc/ovn"+kind+"_db.db")); err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +191,7 @@ func put(t *testing.T, dir string, files map[string]hostile.Content) {
 	}
 }
 
-// listen stands for another switch's management socket, and counts who comes.
+// listen serves the management socket of another switch, and counts connections.
 func listen(t *testing.T, dir string) *atomic.Int64 {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -230,8 +229,7 @@ func entries(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestHostileArchives gives collect-sos, and collect, which looks for itself
-// what it is given, what no sos made.
+// TestHostileArchives collects hostile archives with collect-sos and collect.
 func TestHostileArchives(t *testing.T) {
 	bin := program(t, public(t))
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
@@ -253,9 +251,9 @@ func TestHostileArchives(t *testing.T) {
 				for _, command := range []string{"collect-sos", "collect"} {
 					wd, source := filepath.Join(dir, fmt.Sprintf("w%d", i)), filepath.Join(dir, fmt.Sprintf("a%d", i))
 					give(t, source, archive)
-					code, said := u.run(t, archive.Name, bin, wd, command, source)
-					if code == 1 && !strings.Contains(said, source) {
-						t.Errorf("%s: the error does not name the archive:\n%s", command, said)
+					code, printed := u.run(t, archive.Name, bin, wd, command, source)
+					if code == 1 && !strings.Contains(printed, source) {
+						t.Errorf("%s: the error does not name the archive:\n%s", command, printed)
 					}
 					tidy(t, wd)
 					os.RemoveAll(wd)
@@ -265,12 +263,12 @@ func TestHostileArchives(t *testing.T) {
 		}
 	})
 	if after := append(entries(t, dir), entries(t, place.Outside)...); !slices.Equal(before, after) {
-		t.Errorf("something got out: %q became %q", before, after)
+		t.Errorf("something was written outside of the workdir: %q became %q", before, after)
 	}
 	u.log(t, len(corpus))
 }
 
-// give writes an archive, or writes it into a pipe for as long as it is read.
+// give writes an archive to a file, or an endless one to a named pipe.
 func give(t *testing.T, path string, archive hostile.Archive) {
 	t.Helper()
 	if archive.Endless {
@@ -279,7 +277,7 @@ func give(t *testing.T, path string, archive hostile.Archive) {
 		}
 		go func() {
 			if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
-				_ = archive.Write(f) // until nobody reads any more
+				_ = archive.Write(f) // until the reader closes the pipe
 				f.Close()
 			}
 		}()
@@ -295,7 +293,7 @@ func give(t *testing.T, path string, archive hostile.Archive) {
 	}
 }
 
-// tidy checks that a workdir holds plain files of its owner, and nothing half done.
+// tidy checks that a workdir contains only private files, and no staged collection.
 func tidy(t *testing.T, wd string) {
 	t.Helper()
 	err := filepath.WalkDir(wd, func(path string, e os.DirEntry, err error) error {

@@ -15,32 +15,31 @@ import (
 	"ovs-offline/internal/terminal"
 )
 
-func newInspect(o *options) *cobra.Command {
-	var nodes []string
-	var limits archive.Limits
-	var output string
+// inspectOptions are the flags of inspect, and of collect.
+type inspectOptions struct {
+	*options
+	nodes  []string
+	limits archive.Limits
+}
+
+func newInspect(shared *options) *cobra.Command {
+	o := &inspectOptions{options: shared}
 	c := &cobra.Command{
-		Use: "inspect PATH...", Short: "Say what files hold, and what a replica of them could answer", Args: paths,
-		Long: "Say what files hold (sos reports, must-gathers, databases, ovs-save's output, dumps, archives\n" +
-			"and folders of such), and what a replica of them could and could not answer.\n" +
+		Use: "inspect PATH...", Short: "Show what files contain, and what a replica of them could answer", Args: cobra.MinimumNArgs(1),
+		Long: "Show what files contain (sos reports, must-gathers, databases, ovs-save's output, dumps,\n" +
+			"archives and folders of these), and what a replica of them could and could not answer.\n" +
 			"Nothing is collected.",
 		Example: "  ovs-offline inspect must-gather.tar.gz sosreport-*.tar.xz",
-		RunE: func(c *cobra.Command, args []string) error {
-			return o.inspect(c.Context(), args, nodes, limits, output)
-		},
+		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
-	limitFlags(c, &limits)
-	c.Flags().StringArrayVar(&nodes, "node", nil, "only the node of that name (can be repeated)")
-	outputFlag(c, &output)
+	o.addFlags(c)
 	return c
 }
 
-// paths takes one argument or more.
-func paths(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return fmt.Errorf("%w: %s takes the paths of files or folders; see %s --help", errUsage, c.Name(), c.CommandPath())
-	}
-	return nil
+func (o *inspectOptions) addFlags(c *cobra.Command) {
+	c.Flags().StringArrayVar(&o.nodes, "node", nil, "only the node with this name (can be repeated)")
+	limitFlags(c, &o.limits)
+	o.outputFlag(c)
 }
 
 // inspection is the JSON output of inspect.
@@ -50,85 +49,81 @@ type inspection struct {
 	Lost   []string              `json:"lost"`
 }
 
-func (o *options) inspect(ctx context.Context, args, nodes []string, limits archive.Limits, output string) error {
+func (o *inspectOptions) run(ctx context.Context, paths []string) error {
 	spool, err := os.MkdirTemp("", "ovs-offline-inspect-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(spool)
 	p := o.progress()
-	source := collect.Files{Paths: args, Limits: limits, Progress: p.bytes}
-	found, plans, err := collect.Inspect(ctx, source, spool, nodes)
+	found, plans, err := collect.Inspect(ctx, collect.Files{Paths: paths, Limits: o.limits, Progress: p.bytes}, spool, o.nodes)
 	p.end()
 	if err != nil {
-		return explain(err, strings.Join(args, " "))
+		return explain(err, strings.Join(paths, " "))
 	}
-	seen := inspection{Inputs: found.Inputs, Nodes: []collect.Description{}, Lost: append([]string{}, found.Lost...)}
+	out := inspection{Inputs: found.Inputs, Nodes: []collect.Description{}, Lost: append([]string{}, found.Lost...)}
 	lost := len(found.Lost) > 0
 	for _, plan := range plans {
 		d := plan.Describe()
-		seen.Nodes = append(seen.Nodes, d)
+		out.Nodes = append(out.Nodes, d)
 		lost = lost || len(d.Lost) > 0
 	}
-	err = o.emit(output, seen, func() { o.printInspection(seen) })
-	if err == nil && lost {
-		return errIncomplete
+	if err := o.emit(out, func() { o.printInspection(out) }); err != nil {
+		return err
 	}
-	return err
+	return incompleteIf(lost)
 }
 
-func (o *options) printInspection(seen inspection) {
-	for _, in := range seen.Inputs {
-		fmt.Fprintf(o.Out, "%s: %s\n", terminal.Escape(in.Path), terminal.Escape(strings.Join(in.Kinds, ", ")))
-	}
+func (o *IO) printInspection(seen inspection) {
+	o.printInputs(seen.Inputs)
 	for _, n := range seen.Nodes {
 		fmt.Fprintln(o.Out)
-		headline(o.Out, terminal.Escape("Node "+n.Name))
-		for _, v := range []struct{ what, version string }{{"Open vSwitch", n.OVSVersion}, {"OVN", n.OVNVersion}} {
+		o.headline("Node %s", terminal.Escape(n.Name))
+		for _, v := range []struct{ program, version string }{{"Open vSwitch", n.OVSVersion}, {"OVN", n.OVNVersion}} {
 			if v.version != "" {
-				fmt.Fprintf(o.Out, "%s %s\n", v.what, terminal.Escape(v.version))
+				fmt.Fprintf(o.Out, "%s %s\n", v.program, terminal.Escape(v.version))
 			}
 		}
-		printDatabases(o, n)
-		printDumps(o, n)
-		o.printNames("Recorded: ", ", ", n.Recorded)
-		o.printNames("A replica can answer:\n  - ", "\n  - ", n.Can)
-		o.printNames("A replica can't answer:\n  - ", "\n  - ", n.Cannot)
-		for _, r := range n.Remarks {
-			o.warn("%s: %s", n.Name, r)
-		}
-		for _, l := range n.Lost {
-			o.warn("%s: could not be read: %s", n.Name, l)
-		}
+		o.printDatabases(n)
+		o.printDumps(n)
+		o.printList("Recorded: ", ", ", n.Recorded)
+		o.printList("A replica can answer:\n  - ", "\n  - ", n.Can)
+		o.printList("A replica can't answer:\n  - ", "\n  - ", n.Cannot)
+		o.warnEach(n.Name+": ", n.Remarks)
+		o.warnEach(n.Name+": could not be read: ", n.Lost)
 	}
-	for _, l := range seen.Lost {
-		o.warn("could not be read: %s", l)
+	o.warnEach("could not be read: ", seen.Lost)
+}
+
+func (o *IO) printInputs(list []collect.Input) {
+	for _, in := range list {
+		fmt.Fprintf(o.Out, "%s: %s\n", terminal.Escape(in.Path), terminal.Escape(strings.Join(in.Kinds, ", ")))
 	}
 }
 
-func (o *options) printNames(head, between string, list []string) {
+func (o *IO) printList(title, separator string, list []string) {
 	if len(list) == 0 {
 		return
 	}
-	safe := make([]string, len(list))
+	escaped := make([]string, len(list))
 	for i := range list {
-		safe[i] = terminal.Escape(list[i])
+		escaped[i] = terminal.Escape(list[i])
 	}
-	fmt.Fprintln(o.Out, head+strings.Join(safe, between))
+	fmt.Fprintln(o.Out, title+strings.Join(escaped, separator))
 }
 
-func printDatabases(o *options, n collect.Description) {
+func (o *IO) printDatabases(n collect.Description) {
 	if len(n.Databases) == 0 {
 		return
 	}
-	t := newTable(o.Out, "database", "form", "schema", "size", "records", "health", "from")
+	t := o.newTable("database", "form", "schema", "size", "records", "health", "from")
 	for _, db := range n.Databases {
 		health := "sound"
 		if db.Damaged > 0 {
 			health = fmt.Sprintf("%d damaged records", db.Damaged)
 		}
 		if !db.Used {
-			health += ", not taken"
+			health += ", not used"
 		}
 		form := db.Form
 		if db.Gzip {
@@ -140,37 +135,35 @@ func printDatabases(o *options, n collect.Description) {
 	fmt.Fprintln(o.Out)
 }
 
-// printDumps has a line for each dump that is restored, and names the versions
-// in which it is there as well.
-func printDumps(o *options, n collect.Description) {
-	t := newTable(o.Out, "bridge", "dump", "OpenFlow", "entries", "unusable lines", "also in", "from")
-	rows := 0
+// printDumps prints each dump that a replica would load, and the other OpenFlow
+// versions in which the source has it.
+func (o *IO) printDumps(n collect.Description) {
+	t := o.newTable("bridge", "dump", "OpenFlow", "entries", "unusable lines", "also in", "from")
 	for _, b := range n.Bridges {
-		for _, c := range recording.Dumps() {
-			dump := c.Dump
+		for _, command := range recording.Dumps() {
+			dump := command.Dump
 			var also []string
 			var used collect.DumpDescription
 			for _, d := range b.Dumps[dump] {
 				if d.Used {
 					used = d
 				} else {
-					also = append(also, ofVersion(d.OpenFlow))
+					also = append(also, shortVersion(d.OpenFlow))
 				}
 			}
 			if used.Used {
-				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, ofVersion(used.OpenFlow), used.Entries, used.Lost, strings.Join(also, " "), terminal.Escape(used.Origin)})
-				rows++
+				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, shortVersion(used.OpenFlow), used.Entries, used.Lost, strings.Join(also, " "), terminal.Escape(used.Origin)})
 			}
 		}
 	}
-	if rows > 0 {
+	if t.Length() > 0 {
 		t.Render()
 		fmt.Fprintln(o.Out)
 	}
 }
 
-// ofVersion shortens "OpenFlow13" to "1.3".
-func ofVersion(openflow string) string {
+// shortVersion shortens "OpenFlow13" to "1.3".
+func shortVersion(openflow string) string {
 	digits := strings.TrimPrefix(openflow, "OpenFlow")
 	if len(digits) != 2 {
 		return openflow

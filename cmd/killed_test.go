@@ -17,7 +17,7 @@ import (
 	"ovs-offline/test/engines"
 )
 
-// session runs this test program as ovs-offline, in one workdir on one runtime.
+// session runs this test binary as ovs-offline, in one workdir and runtime.
 type session struct {
 	t   *testing.T
 	r   engines.Runtime
@@ -68,7 +68,7 @@ func (s session) killAt(line string) {
 	}
 }
 
-// clean checks that nothing is left but what was collected.
+// clean checks that only the collected data is left.
 func (s session) clean(when string) {
 	s.t.Helper()
 	for _, name := range []string{"run", "var-run", "bin", "replica.json", "report.json"} {
@@ -90,7 +90,7 @@ func (s session) clean(when string) {
 	}
 }
 
-// containers names those of the workdir.
+// containers returns the containers of the workdir.
 func (s session) containers() []string {
 	s.t.Helper()
 	if s.r.Name == engines.Process {
@@ -111,13 +111,13 @@ func (s session) containers() []string {
 	return names
 }
 
-// TestKilledStart kills ovs-offline at different moments of a start. What
-// follows, a stop or another start, brings the workdir into a known state.
-func TestKilledStart(t *testing.T) {
+// TestStopAndStartAfterKilledStart kills ovs-offline at different moments of a start:
+// stop removes everything, and another start succeeds.
+func TestStopAndStartAfterKilledStart(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		r.Use(t)
 		s := session{t: t, r: r, dir: t.TempDir()}
-		// TestMain knows by its name what it is run as, as the tools' wrappers run it.
+		// TestMain acts as ovs-offline if the program has that name.
 		copyFile(t, "/proc/self/exe", filepath.Join(s.dir, "ovs-offline"))
 		if err := os.Chmod(filepath.Join(s.dir, "ovs-offline"), 0o755); err != nil {
 			t.Fatal(err)
@@ -131,11 +131,11 @@ func TestKilledStart(t *testing.T) {
 		}
 		s.killAt("Starting ovs-vswitchd")
 		if out := s.run("start"); !strings.Contains(out, "Offline OVS Debugging started") {
-			t.Errorf("start after a killed one: %s", out)
+			t.Errorf("start after a killed start: %s", out)
 		}
 		out, err := exec.Command(filepath.Join(s.wd(), "bin/ovs-appctl"), "ofproto/trace", "br-int", "in_port=3,ip").CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Datapath actions: ") {
-			t.Errorf("a trace on the second start's replica: %v %s", err, out)
+			t.Errorf("a trace on the replica of the second start: %v %s", err, out)
 		}
 		s.run("stop")
 		s.clean("after the second start")

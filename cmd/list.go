@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -13,39 +14,38 @@ import (
 )
 
 func newList(o *options) *cobra.Command {
-	var format string
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List the replicas that run on this host", Args: exactly(),
-		Long:    "List the replicas that run on this host and are yours, whatever they run in.",
+		Use: "list", Aliases: []string{"ls"}, Short: "List your running replicas on this host", Args: exactArgs(),
+		Long:    "List your running replicas on this host, in all runtimes.",
 		Example: "  ovs-offline list\n  ovs-offline list -o json | jq -r '.[].workdir'",
 		RunE: func(_ *cobra.Command, _ []string) error {
 			list, err := replica.List()
 			if err != nil {
 				return err
 			}
-			return o.emit(format, list, func() { o.printList(list) })
+			return o.emit(list, func() { o.printList(list) })
 		},
 	}
-	outputFlag(c, &format)
+	o.outputFlag(c)
 	return c
 }
 
 func (o *options) printList(list []replica.Listed) {
 	if len(list) == 0 {
-		fmt.Fprintln(o.Out, "No replica runs.")
+		fmt.Fprintln(o.Out, "No replica is running.")
 		return
 	}
-	t := newTable(o.Out, "workdir", "node", "runtime", "daemons", "started")
+	t := o.newTable("workdir", "node", "runtime", "daemons", "started")
 	for _, l := range list {
-		t.AppendRow(table.Row{terminal.Escape(l.Workdir), terminal.Escape(strings.Join(l.Hosts, ", ")), l.Runtime, l.Daemons, when(l.Started)})
+		t.AppendRow(table.Row{terminal.Escape(l.Workdir), terminal.Escape(strings.Join(l.Hosts, ", ")), l.Runtime, l.Daemons, cmp.Or(localTime(l.Started), "unknown")})
 	}
 	t.Render()
 }
 
-// when is a time for people: the clock of their place.
-func when(t time.Time) string {
+// localTime formats a time in the local time zone; the zero time is "".
+func localTime(t time.Time) string {
 	if t.IsZero() {
-		return "unknown"
+		return ""
 	}
 	return t.Local().Format(time.DateTime)
 }

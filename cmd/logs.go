@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -11,38 +12,41 @@ import (
 	"ovs-offline/replica"
 )
 
-func newLogs(o *options) *cobra.Command {
-	var follow bool
+type logsOptions struct {
+	*options
+	follow bool
+}
+
+func newLogs(shared *options) *cobra.Command {
+	o := &logsOptions{options: shared}
 	c := &cobra.Command{
-		Use: "logs [DAEMON]", Short: "Print the log of a daemon, or of all", Args: cobra.MaximumNArgs(1),
-		Long:    "Print the log of a daemon, or of all in the order of their times.",
+		Use: "logs [DAEMON]", Short: "Print the log of a daemon, or of all daemons", Args: cobra.MaximumNArgs(1),
+		Long:    "Print the log of a daemon, or of all daemons in chronological order.",
 		Example: "  ovs-offline logs ovs-vswitchd -f",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return replica.Roles(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			wd, err := workdir.Find(o.workdir)
-			if err != nil {
-				return err
-			}
-			roles := args
-			if len(roles) == 0 {
-				roles = replica.Roles()
-			}
-			err = replica.Logs(c.Context(), wd, roles, follow, func(l replica.Line) error {
-				before := ""
-				if len(args) == 0 {
-					before = fmt.Sprintf("%-22s ", l.Role)
-				}
-				_, err := fmt.Fprintf(o.Out, "%s%s\n", before, terminal.Escape(l.Text))
-				return err
-			})
-			if errors.Is(err, replica.ErrNoDaemon) {
-				return fmt.Errorf("%w: %w", errUsage, err)
-			}
-			return err
-		},
+		RunE: o.withWorkdir(o.run),
 	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until interrupted")
+	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines until interrupted")
 	return c
+}
+
+func (o *logsOptions) run(ctx context.Context, wd *workdir.Dir, args []string) error {
+	roles := args
+	if len(roles) == 0 {
+		roles = replica.Roles()
+	}
+	err := replica.Logs(ctx, wd, roles, o.follow, func(l replica.Line) error {
+		prefix := ""
+		if len(args) == 0 {
+			prefix = fmt.Sprintf("%-22s ", l.Role)
+		}
+		_, err := fmt.Fprintf(o.Out, "%s%s\n", prefix, terminal.Escape(l.Text))
+		return err
+	})
+	if errors.Is(err, replica.ErrNoDaemon) {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return err
 }

@@ -18,18 +18,17 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// tests are the package's, which end the engines that they used.
+// tests runs the tests of the package and then stops the engines that they used.
 type tests struct{ m *testing.M }
 
 func (t tests) Run() int { return engines.Main(t.m) }
 
-// TestScripts runs the whole program as a person would; each script reads like
-// a session at a terminal.
+// TestScripts runs the whole program; each script reads like a session at a terminal.
 func TestScripts(t *testing.T) {
 	runScripts(t, engines.Get(t, engines.Process), "testdata/script/*.txtar", "testdata/everywhere/*.txtar")
 }
 
-// TestScriptsEverywhere runs the sessions in which daemons run, on each engine.
+// TestScriptsEverywhere runs the scripts that start daemons on each engine.
 func TestScriptsEverywhere(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, r engines.Runtime) {
 		runScripts(t, r, "testdata/everywhere/*.txtar", "testdata/containers/*.txtar")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// call is what a run did to files, by their paths.
+// call is a system call that renamed, synced or removed a file.
 type call struct{ name, from, to string }
 
 var (
@@ -18,7 +18,7 @@ var (
 	removed = regexp.MustCompile(`^\d+ +unlinkat\((?:AT_FDCWD<[^>]*>|\d+<([^>]*)>), "([^"]*)"`)
 )
 
-// calls reads a log of strace -y.
+// calls parses a log of strace -y.
 func calls(t *testing.T, log string) []call {
 	t.Helper()
 	raw, err := os.ReadFile(log)
@@ -42,20 +42,20 @@ func calls(t *testing.T, log string) []call {
 	return list
 }
 
-// TestPowerCut looks at the order in which a collection reaches the disk. Of
-// what was not synced a power cut may keep any part, so: what a commit names is
-// there before the commit, the commit before the moves, and all moves before the
-// commit goes.
+// TestPowerCut checks the order in which a collection reaches the disk, because a
+// power cut may keep any part of what was not synced: the files of a commit are synced
+// before the commit, the commit before the moves, and all moves before the commit is
+// removed.
 func TestPowerCut(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "power")
 	log := filepath.Join(b.dir, "power.trace")
-	code, said := b.strace(t, wd, log, fault{}, []string{"-y", "-e", "trace=fsync,fdatasync,renameat,renameat2,unlinkat"}, "collect-sos", "--force", b.after)
-	if strings.Contains(said, "Operation not permitted") {
-		t.Skip("strace may not trace here: ", said)
+	code, printed := b.strace(t, wd, log, fault{}, []string{"-y", "-e", "trace=fsync,fdatasync,renameat,renameat2,unlinkat"}, "collect-sos", "--force", b.after)
+	if strings.Contains(printed, "Operation not permitted") {
+		t.Skip("strace may not trace here: ", printed)
 	}
 	if code != 0 {
-		t.Fatalf("exit code %d\n%s", code, said)
+		t.Fatalf("exit code %d\n%s", code, printed)
 	}
 	incoming := filepath.Join(wd, ".incoming")
 	inside := func(path string) bool { return strings.HasPrefix(path, incoming+"/") }
@@ -69,12 +69,12 @@ func TestPowerCut(t *testing.T) {
 		return gone && strings.HasPrefix(c.from, wd+"/") && c.from != incoming && !(inside(c.from) && (c.name == "remove" || inside(c.to)))
 	})
 	if touched < 0 || !slices.Contains(list[:touched], call{name: "sync", from: wd}) {
-		t.Errorf("the new collection's folder is not on disk when the first of the old one goes: %v", list[max(touched, 0)])
+		t.Errorf("the folder of the new collection is not on disk when the first old file is removed: %v", list[max(touched, 0)])
 	}
 	before, after := list[:commit], list[commit+1:]
-	wentAt := slices.IndexFunc(after, func(c call) bool { return c.name == "remove" && inside(c.from) })
-	if wentAt < 0 {
-		t.Fatal("the commit never goes")
+	removedAt := slices.IndexFunc(after, func(c call) bool { return c.name == "remove" && inside(c.from) })
+	if removedAt < 0 {
+		t.Fatal("the commit is never removed")
 	}
 	var moves int
 	for i, c := range after {
@@ -82,8 +82,8 @@ func TestPowerCut(t *testing.T) {
 			continue
 		}
 		moves++
-		if i > wentAt {
-			t.Errorf("%s is moved when the commit may be gone", c.from)
+		if i > removedAt {
+			t.Errorf("%s is moved when the commit may be removed", c.from)
 		}
 		if c.from != incoming+"/manifest.json" && !slices.Contains(before, call{name: "sync", from: c.from}) {
 			t.Errorf("%s is not on disk before the commit", c.from)
@@ -91,8 +91,8 @@ func TestPowerCut(t *testing.T) {
 		if !slices.Contains(after[:i], call{name: "sync", from: incoming}) {
 			t.Errorf("the commit is not on disk when %s is moved", c.from)
 		}
-		if !slices.Contains(after[i:wentAt], call{name: "sync", from: filepath.Dir(c.to)}) {
-			t.Errorf("the move to %s is not on disk when the commit goes", c.to)
+		if !slices.Contains(after[i:removedAt], call{name: "sync", from: filepath.Dir(c.to)}) {
+			t.Errorf("the move to %s is not on disk when the commit is removed", c.to)
 		}
 	}
 	if moves < 4 {

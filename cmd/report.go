@@ -2,14 +2,17 @@ package cmd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -17,79 +20,129 @@ import (
 )
 
 func newReport(o *options) *cobra.Command {
-	var format string
 	c := &cobra.Command{
-		Use: "report", Short: "Say how faithful the replica is", Args: exactly(),
-		Long: "Say how faithful the replica is: what was restored, what is missing, and what was set\n" +
-			"aside and why, each entry with its file and line. -o json has every entry that the report\n" +
-			"names: of more than 10000 that were set aside or mended, the first ones; all are counted.",
+		Use: "report", Short: "Show how faithful the replica is", Args: exactArgs(),
+		Long: "Show how faithful the replica is: what was restored, what is missing, and which entries were\n" +
+			"rejected and why, each with its file and line. All entries are counted; -o json lists the\n" +
+			"first 10000 rejected and the first 10000 rewritten ones.",
 		Example: "  ovs-offline report\n  ovs-offline report -o json | jq '.rejected[]'",
-		RunE: func(c *cobra.Command, _ []string) error {
-			wd, err := workdir.Find(o.workdir)
-			if err != nil {
-				return err
-			}
-			r, err := replica.Report(wd)
-			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("no report in %s, since no replica was started: ovs-offline start", wd.Path())
-			}
-			if err != nil {
-				return err
-			}
-			return o.emit(format, r, func() { o.printWhole(r) })
-		},
+		RunE:    o.withWorkdir(o.report),
 	}
-	outputFlag(c, &format)
+	o.outputFlag(c)
 	return c
 }
 
-// printWhole writes all that a report says.
-func (o *options) printWhole(r *report.Report) {
+func (o *options) report(_ context.Context, wd *workdir.Dir, _ []string) error {
+	r, err := replica.Report(wd)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no report in %s: no replica was started; start one with: ovs-offline start", wd.Path())
+	}
+	if err != nil {
+		return err
+	}
+	return o.emit(r, func() { o.printReport(r) })
+}
+
+// printSummary prints what start tells of a report.
+func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
+	const maxItems = 10
+	o.printCounts(r)
+	for _, s := range r.Steps {
+		if s.Status == report.Restored || s.Status == report.Idle {
+			continue
+		}
+		fmt.Fprintf(o.Err, "%s: %s\n", s.Status, s.Step)
+		for _, d := range details(s) {
+			fmt.Fprintf(o.Err, "  - %s\n", terminal.EscapeLines(d))
+		}
+	}
+	o.warnEach("", r.Remarks)
+	for _, item := range r.Rejected[:min(maxItems, len(r.Rejected))] {
+		o.warn("rejected: %s: %s: %s", location(item), item.Reason, item.Text)
+	}
+	if len(r.Rejected) > maxItems {
+		o.warn("%d more entries are rejected", total(r, func(c *report.Counts) int { return c.Rejected })-maxItems)
+	}
+	o.warnEach("could not be read during collection: ", r.Lost)
+	fmt.Fprintf(o.Out, "The whole report is in %s\n", wd.ReportFile())
+}
+
+// printReport prints a whole report.
+func (o *IO) printReport(r *report.Report) {
 	fmt.Fprintf(o.Out, "%s\n\n", verdict(r))
-	t := newTable(o.Out, "", "recorded", "running")
+	t := o.newTable("", "recorded", "running")
 	t.AppendRow(table.Row{"Open vSwitch", terminal.Escape(cmp.Or(r.Recorded.OVS, "unknown")), terminal.Escape(cmp.Or(r.Running.OVS, "unknown"))})
 	t.AppendRow(table.Row{"OVN", terminal.Escape(cmp.Or(r.Recorded.OVN, "unknown")), terminal.Escape(cmp.Or(r.Running.OVN, "unknown"))})
 	t.Render()
 	fmt.Fprintln(o.Out)
-	printCounts(o.Out, r)
-	o.printAllSteps(r)
-	o.printItems("Set aside: these are not in the replica", r.Rejected, total(r, func(c *report.Counts) int { return c.Rejected }))
-	o.printItems("Stand-ins: what flows name and nobody collected", r.Placeholders, len(r.Placeholders))
-	o.printItems("Rewritten: said in words that ovs-ofctl reads", r.Rewritten, total(r, func(c *report.Counts) int { return c.Rewritten }))
-	o.printLines("Could not be read when it was collected", r.Lost)
+	o.printCounts(r)
+	o.printSteps(r)
+	o.printItems("Rejected: these are not in the replica", r.Rejected, total(r, func(c *report.Counts) int { return c.Rejected }))
+	o.printItems("Placeholders: flows refer to these, and they were not collected", r.Placeholders, len(r.Placeholders))
+	o.printItems("Rewritten: loaded in a form that ovs-ofctl can parse", r.Rewritten, total(r, func(c *report.Counts) int { return c.Rewritten }))
+	o.printLines("Could not be read during collection", r.Lost)
 	o.printLines("Remarks", r.Remarks)
 }
 
-// verdict is the report in a sentence.
+// verdict sums up a report in a sentence.
 func verdict(r *report.Report) string {
 	switch {
 	case r.Strict():
-		return "All that was collected is restored, and read back the same."
+		return "All collected data is restored, and reads back the same."
 	case r.Complete():
-		return "All that was collected is restored; some of what the node had was not collected, and stand-ins or defaults take its place."
+		return "All collected data is restored; placeholders or defaults replace state of the node that was not collected."
 	}
-	return "Something that was collected is not in the replica: it is named below."
+	return "Some of the collected data is not in the replica: it is listed below."
 }
 
-func (o *options) printAllSteps(r *report.Report) {
-	t := newTable(o.Out, "step", "result", "what")
+// printCounts prints what became of the entries of each dump.
+func (o *IO) printCounts(r *report.Report) {
+	t := o.newTable("bridge", "dump", "collected", "restored", "rewritten", "placeholders", "rejected", "different", "from")
+	for _, b := range r.Bridges {
+		for _, command := range recording.Dumps() {
+			dump := command.Dump
+			if c := b.Counts[dump]; c != nil {
+				t.AppendRow(table.Row{terminal.Escape(b.Name), dump, c.Collected, c.Restored, c.Rewritten, c.Placeholders, c.Rejected, c.Different, b.OpenFlow[dump].String()})
+			}
+		}
+	}
+	if t.Length() > 0 {
+		t.Render()
+		fmt.Fprintln(o.Out)
+	}
+}
+
+// printSteps prints a table of the steps that had something to do.
+func (o *IO) printSteps(r *report.Report) {
+	t := o.newTable("step", "result", "details")
 	idle := 0
 	for _, s := range r.Steps {
 		if s.Status == report.Idle {
 			idle++
 			continue
 		}
-		said := details(s)
-		for i, d := range said {
-			said[i] = terminal.Escape(d)
+		lines := details(s)
+		for i, line := range lines {
+			lines[i] = terminal.Escape(line)
 		}
-		t.AppendRow(table.Row{terminal.Escape(s.Step), terminal.Escape(string(s.Status)), strings.Join(said, "\n")})
+		t.AppendRow(table.Row{terminal.Escape(s.Step), terminal.Escape(string(s.Status)), strings.Join(lines, "\n")})
 	}
 	t.Render()
 	fmt.Fprintf(o.Out, "%d steps had nothing to do.\n\n", idle)
 }
 
-// total is a count of all dumps: a report doesn't name all that it counts.
+// details returns the first details of a step, and the number of the others.
+func details(s report.Result) []string {
+	const maxDetails = 100
+	n := min(maxDetails, len(s.Details))
+	list := slices.Clone(s.Details[:n])
+	if more := len(s.Details) - n + s.More; more > 0 {
+		list = append(list, fmt.Sprintf("and %d more; ovs-offline report -o json has the first %d", more, len(s.Details)))
+	}
+	return list
+}
+
+// total sums up a count over all dumps. A report counts more entries than it lists.
 func total(r *report.Report, of func(*report.Counts) int) (n int) {
 	for _, b := range r.Bridges {
 		for _, c := range b.Counts {
@@ -99,17 +152,18 @@ func total(r *report.Report, of func(*report.Counts) int) (n int) {
 	return n
 }
 
-// printItems writes entries by reason, those of all that the report names: each
-// reason once, and below it each entry's file and line.
-func (o *options) printItems(title string, items []report.Item, all int) {
+// printItems prints entries by reason: each reason once, and below it the file and
+// line of its first entries. all is their number, of which the report lists some.
+func (o *IO) printItems(title string, items []report.Item, all int) {
+	const maxPerReason = 20
 	if len(items) == 0 {
 		return
 	}
-	count := fmt.Sprint(all)
+	listed := ""
 	if all > len(items) {
-		count = fmt.Sprintf("%d, the first %d are named", all, len(items))
+		listed = fmt.Sprintf(", the first %d are listed", len(items))
 	}
-	fmt.Fprintf(o.Out, "%s (%s):\n", title, count)
+	fmt.Fprintf(o.Out, "%s (%d%s):\n", title, all, listed)
 	byReason := map[string][]report.Item{}
 	var reasons []string
 	for _, i := range items {
@@ -118,33 +172,31 @@ func (o *options) printItems(title string, items []report.Item, all int) {
 		}
 		byReason[i.Reason] = append(byReason[i.Reason], i)
 	}
-	const most = 20 // of a reason; -o json has all
 	for _, reason := range reasons {
 		same := byReason[reason]
 		fmt.Fprintf(o.Out, "  %s\n", terminal.Escape(reason))
-		for n, i := range same {
-			if n == most {
-				fmt.Fprintf(o.Out, "    and %d more, in -o json\n", len(same)-most)
-				break
-			}
-			fmt.Fprintf(o.Out, "    %s: %s\n", terminal.Escape(place(i)), terminal.Escape(i.Text))
+		for _, i := range same[:min(maxPerReason, len(same))] {
+			fmt.Fprintf(o.Out, "    %s: %s\n", terminal.Escape(location(i)), terminal.Escape(i.Text))
+		}
+		if more := len(same) - maxPerReason; more > 0 {
+			fmt.Fprintf(o.Out, "    and %d more, in -o json\n", more)
 		}
 	}
 	fmt.Fprintln(o.Out)
 }
 
-// place is where an entry stands.
-func place(i report.Item) string {
-	if i.File == "" {
+// location returns the file and line of an entry, or the dump it belongs to.
+func location(i report.Item) string {
+	switch {
+	case i.File == "":
 		return fmt.Sprintf("%s %s", i.Bridge, i.Dump)
-	}
-	if i.Line == 0 {
+	case i.Line == 0:
 		return i.File
 	}
 	return fmt.Sprintf("%s:%d", i.File, i.Line)
 }
 
-func (o *options) printLines(title string, lines []string) {
+func (o *IO) printLines(title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}

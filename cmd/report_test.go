@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"bytes"
+	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,8 +11,7 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// TestReportCountsWhatItDoesNotName: a report names a part of very many entries.
-func TestReportCountsWhatItDoesNotName(t *testing.T) {
+func TestReportCountsUnlistedEntries(t *testing.T) {
 	r := &report.Report{
 		Bridges: []report.BridgeReport{{Name: "br0", Counts: map[workdir.Dump]*report.Counts{
 			workdir.Flows: {Rejected: 20000, Rewritten: 1}, workdir.Groups: {Rejected: 5}}}},
@@ -22,15 +23,35 @@ func TestReportCountsWhatItDoesNotName(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, warnings bytes.Buffer
-	o := options{IO: IO{Out: &out, Err: &warnings}}
-	o.printWhole(r)
-	o.printReport(wd, r)
-	for _, want := range []string{"not in the replica (20005, the first 12 are named):\n", "that ovs-ofctl reads (1):\n"} {
+	o := IO{Out: &out, Err: &warnings}
+	o.printReport(r)
+	o.printSummary(wd, r)
+	for _, want := range []string{"not in the replica (20005, the first 12 are listed):\n", "that ovs-ofctl can parse (1):\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	if !strings.Contains(warnings.String(), "warning: 19995 more entries are set aside\n") {
-		t.Errorf("start says\n%s", warnings.String())
+	if !strings.Contains(warnings.String(), "warning: 19995 more entries are rejected\n") {
+		t.Errorf("start printed\n%s", warnings.String())
+	}
+}
+
+func TestPrintedDetailsAreBounded(t *testing.T) {
+	step := report.Result{Step: "talk", Status: report.Failed, More: 5000}
+	for i := range 1000 {
+		step.Details = append(step.Details, strconv.Itoa(i))
+	}
+	wd, err := workdir.Find(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &report.Report{Steps: []report.Result{step}}
+	var started, reported bytes.Buffer
+	(&IO{Out: io.Discard, Err: &started}).printSummary(wd, r)
+	(&IO{Out: &reported}).printSteps(r)
+	for what, printed := range map[string]string{"start": started.String(), "report": reported.String()} {
+		if lines := strings.Count(printed, "\n"); lines > 110 || !strings.Contains(printed, "and 5900 more") {
+			t.Errorf("%s prints %d lines:\n%.2000s", what, lines, printed)
+		}
 	}
 }

@@ -1,61 +1,67 @@
 package cmd
 
 import (
+	"context"
+	"fmt"
 	"regexp"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/replica/report"
 )
 
 func newShow(o *options) *cobra.Command {
-	var output string
 	c := &cobra.Command{
-		Use: "show", Short: "Show how to talk to the running replica", Args: exactly(),
+		Use: "show", Short: "Show the sockets and ports of the running replica", Args: exactArgs(),
+		Long: "Show the sockets of the running replica, with the command lines that use them, and the\n" +
+			"number of each port in the live node's datapath and in the replica's.",
 		Example: "  ovs-offline show\n  ovs-offline show -o json | jq .ports",
-		RunE: func(c *cobra.Command, _ []string) error {
-			wd, err := workdir.Find(o.workdir)
-			if err != nil {
-				return err
-			}
-			if _, err := o.running(c.Context(), o.runtimes(wd), wd); err != nil {
-				return err
-			}
-			sockets, err := replica.Show(wd)
-			if err != nil {
-				return err
-			}
-			report, err := replica.Report(wd)
-			if err != nil {
-				return err
-			}
-			return o.emit(output, map[string]any{"sockets": sockets, "ports": report.Ports}, func() {
-				sockets.Print(o.Out, shellWord)
-				printPorts(o.Out, report)
-			})
-		},
+		RunE:    o.withWorkdir(o.show),
 	}
-	outputFlag(c, &output)
+	o.outputFlag(c)
 	return c
 }
 
-func (o *options) show(wd *workdir.Dir) error {
+func (o *options) show(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	if _, err := o.running(ctx, wd); err != nil {
+		return err
+	}
 	sockets, err := replica.Show(wd)
 	if err != nil {
 		return err
 	}
-	sockets.Print(o.Out, shellWord)
-	return nil
+	r, err := replica.Report(wd)
+	if err != nil {
+		return err
+	}
+	return o.emit(map[string]any{"sockets": sockets, "ports": r.Ports}, func() {
+		sockets.Print(o.Out, shellWord)
+		o.printPorts(r)
+	})
 }
 
-// plainWord matches what a shell and a terminal take as it is.
+func (o *options) printPorts(r *report.Report) {
+	if len(r.Ports) == 0 {
+		return
+	}
+	t := o.newTable("bridge", "port", "ofport", "live datapath port", "replica datapath port")
+	for _, p := range r.Ports {
+		t.AppendRow(table.Row{terminal.Escape(p.Bridge), terminal.Escape(p.Port), p.OfPort, p.Live, p.Replica})
+	}
+	t.Render()
+	fmt.Fprintln(o.Out)
+}
+
+// plainWord matches words without a meaning of their own to a shell or a terminal.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
 
-// shellWord makes a path, which may have a bridge's name in it, safe to print and
-// to paste into a shell: control characters are spelled out, and then name no socket.
+// shellWord quotes a path, which may contain a bridge's name, for pasting into a
+// shell. Control characters are escaped: such a path does not name the file anymore.
 func shellWord(path string) string {
 	if plainWord.MatchString(path) {
 		return path

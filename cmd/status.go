@@ -1,11 +1,12 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -16,129 +17,105 @@ import (
 	"ovs-offline/replica"
 )
 
-// errNotReady ends status with exit code 1 for scripts.
+// errNotReady gives status the exit code 1.
 var errNotReady = errors.New("the replica is not ready")
 
-func newStatus(o *options) *cobra.Command {
-	var format string
-	var watch bool
+type statusOptions struct {
+	*options
+	watch bool
+}
+
+func newStatus(shared *options) *cobra.Command {
+	o := &statusOptions{options: shared}
 	c := &cobra.Command{
-		Use: "status", Short: "Tell how the replica's daemons are", Args: exactly(),
-		Long: "Tell how the replica's daemons are: since when each runs, whether it answers, its last\n" +
-			"error; and whether the flows are still there that start had loaded.\n\n" +
-			"Exit code 0: ready. 1: no replica runs, a daemon does not answer, or flows are gone.",
+		Use: "status", Short: "Show the status of the replica's daemons", Args: exactArgs(),
+		Long: "Show the status of the replica's daemons: when each was started, whether it answers and its\n" +
+			"last error; and whether the flows that start loaded are still there.\n\n" +
+			"Exit code 0: ready. 1: no replica is running, a daemon does not answer, or flows are missing.",
 		Example: "  ovs-offline status\n  ovs-offline status --watch\n  ovs-offline status >/dev/null || ovs-offline start",
-		RunE: func(c *cobra.Command, _ []string) error {
-			wd, err := workdir.Find(o.workdir)
-			if err != nil {
-				return err
-			}
-			if watch {
-				return o.watch(c.Context(), wd, format)
-			}
-			s, err := o.status(c.Context(), wd)
-			if err != nil {
-				return err
-			}
-			if err := o.emit(format, s, func() { o.printStatus(s) }); err != nil {
-				return err
-			}
-			if !s.Ready {
-				return fmt.Errorf("%w: ovs-offline start makes it anew", errNotReady)
-			}
-			return nil
-		},
+		RunE:    o.withWorkdir(o.run),
 	}
-	outputFlag(c, &format)
-	c.Flags().BoolVar(&watch, "watch", false, "go on, and tell when something changes")
+	o.outputFlag(c)
+	c.Flags().BoolVar(&o.watch, "watch", false, "keep running, and print the status whenever it changes")
 	return c
 }
 
-func (o *options) status(ctx context.Context, wd *workdir.Dir) (replica.Status, error) {
-	runtimes := o.runtimes(wd)
-	state, err := o.running(ctx, runtimes, wd)
+// run prints the status, and with --watch again whenever it changes, until ctx ends.
+func (o *statusOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	const interval = 2 * time.Second
+	var printed *replica.Status
+	for {
+		s, err := o.status(ctx, wd)
+		if o.watch && ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if printed == nil || !reflect.DeepEqual(*printed, s) {
+			if err := o.emit(s, func() { o.printStatus(s) }); err != nil {
+				return err
+			}
+			printed = &s
+		}
+		switch {
+		case o.watch:
+		case s.Ready:
+			return nil
+		default:
+			return fmt.Errorf("%w: ovs-offline start restarts it", errNotReady)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(interval):
+		}
+	}
+}
+
+func (o *statusOptions) status(ctx context.Context, wd *workdir.Dir) (replica.Status, error) {
+	state, err := o.running(ctx, wd)
 	if err != nil {
 		return replica.Status{}, err
 	}
-	rt, err := runtimes.Named(ctx, state.Runtime)
+	rt, err := o.runtimes(wd).Named(ctx, state.Runtime)
 	if err != nil {
 		return replica.Status{}, fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
 	}
 	return replica.Look(ctx, wd, state, rt)
 }
 
-// watch prints the status whenever it changes, until it is interrupted.
-func (o *options) watch(ctx context.Context, wd *workdir.Dir, format string) error {
-	const pause = 2 * time.Second
-	var before replica.Status
-	for first := true; ; first = false {
-		s, err := o.status(ctx, wd)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if first || !reflect.DeepEqual(before, s) {
-			if isTerminal(os.Stdout) && format == "table" {
-				fmt.Fprint(o.Out, "\033[H\033[2J")
-			}
-			if err := o.emit(format, s, func() { o.printStatus(s) }); err != nil {
-				return err
-			}
-			before = s
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause):
-		}
+func (o *statusOptions) printStatus(s replica.Status) {
+	if o.watch && isTerminal(o.Out) {
+		fmt.Fprint(o.Out, "\033[H\033[2J") // clears the screen
 	}
-}
-
-func (o *options) printStatus(s replica.Status) {
 	ready := "ready"
 	if !s.Ready {
 		ready = "NOT READY"
 	}
 	fmt.Fprintf(o.Out, "Working directory %s, runtime %s: %s\n\n", terminal.Escape(s.Workdir), s.Runtime, ready)
-	t := newTable(o.Out, "daemon", "state", "since", "pid", "container", "version", "last error")
+	t := o.newTable("daemon", "state", "since", "pid", "container", "version", "last error")
 	for _, d := range s.Daemons {
-		state := "answers"
+		state, pid := "answers", ""
 		switch {
 		case !d.Running:
 			state = "down"
 		case !d.Answers:
 			state = "silent"
 		}
-		last := d.LastError
-		if d.Problem != "" {
-			last = d.Problem
+		if d.PID != 0 {
+			pid = strconv.Itoa(d.PID)
 		}
-		t.AppendRow(table.Row{d.Role, state, age(d.Since), number(d.PID), d.Container, terminal.Escape(d.Version), terminal.Escape(last)})
+		t.AppendRow(table.Row{d.Role, state, localTime(d.Since), pid, d.Container, terminal.Escape(d.Version), terminal.Escape(cmp.Or(d.Problem, d.LastError))})
 	}
 	t.Render()
 	if len(s.Flows) == 0 {
 		return
 	}
 	fmt.Fprintln(o.Out)
-	t = newTable(o.Out, "bridge", "flows loaded", "flows now", "")
+	t = o.newTable("bridge", "flows loaded", "flows now", "")
 	for _, f := range s.Flows {
 		t.AppendRow(table.Row{terminal.Escape(f.Bridge), f.Loaded, f.Now, terminal.Escape(f.Problem)})
 	}
 	t.Render()
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
-func age(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return when(t)
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -11,33 +12,39 @@ import (
 	"ovs-offline/replica"
 )
 
-func newStop(o *options) *cobra.Command {
-	var purge bool
+const stopped = "Offline OVS Debugging stopped"
+
+type stopOptions struct {
+	*options
+	purge bool
+}
+
+func newStop(shared *options) *cobra.Command {
+	o := &stopOptions{options: shared}
 	c := &cobra.Command{
-		Use: "stop", Short: "Stop the replica; collected data stays", Args: exactly(),
+		Use: "stop", Short: "Stop the replica and keep the collected data", Args: exactArgs(),
 		Example: "  ovs-offline stop\n  ovs-offline stop --purge",
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if _, err := os.Stat(o.workdir); os.IsNotExist(err) {
-				headline(o.Out, "Offline OVS Debugging stopped")
+				o.headline(stopped)
 				return nil
 			}
-			return o.locked(func(wd *workdir.Dir) error { return o.stop(c, wd, purge) })
+			return o.withLock(o.run)(c, args)
 		},
 	}
-	c.Flags().BoolVar(&purge, "purge", false, "also remove the collected data, and never a file that ovs-offline did not write")
+	c.Flags().BoolVar(&o.purge, "purge", false, "also remove the collected data; files that ovs-offline did not write are kept")
 	return c
 }
 
-func (o *options) stop(c *cobra.Command, wd *workdir.Dir, purge bool) error {
-	runtimes := o.runtimes(wd)
-	if err := o.reachable(c.Context(), runtimes, wd); err != nil {
+func (o *stopOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	if err := o.checkReachable(ctx, wd); err != nil {
 		return err
 	}
-	if err := replica.Stop(c.Context(), wd, runtimes.All(c.Context())...); err != nil {
+	if err := replica.Stop(ctx, wd, o.runtimes(wd).All(ctx)...); err != nil {
 		return err
 	}
-	headline(o.Out, "Offline OVS Debugging stopped")
-	if !purge {
+	o.headline(stopped)
+	if !o.purge {
 		fmt.Fprintf(o.Out, "Collected data stays in %s; ovs-offline stop --purge removes it.\n", wd.Path())
 		return nil
 	}

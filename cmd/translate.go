@@ -2,8 +2,10 @@ package cmd
 
 import (
 	"bufio"
-	"fmt"
+	"context"
+	"errors"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,52 +15,49 @@ import (
 	"ovs-offline/replica"
 )
 
-func newTranslate(o *options) *cobra.Command {
-	var toReplica bool
+type translateOptions struct {
+	*options
+	toReplica bool
+}
+
+func newTranslate(shared *options) *cobra.Command {
+	o := &translateOptions{options: shared}
 	c := &cobra.Command{
-		Use: "translate", Short: "Rewrite datapath port numbers in piped text", Args: exactly(),
-		Long: "Rewrite datapath port numbers in what is piped in (ofproto/trace, dpctl/dump-flows):\n" +
-			"the replica's to the live node's, or with --to-replica the live node's to the replica's.\n" +
-			"show lists both.",
+		Use: "translate", Short: "Translate datapath port numbers in piped text", Args: exactArgs(),
+		Long: "Translate the datapath port numbers in the output of ofproto/trace or dpctl/dump-flows,\n" +
+			"read from standard input: the replica's numbers to the live node's, or with --to-replica\n" +
+			"the other way. ovs-offline show lists both.",
 		Example: "  ovs-appctl ofproto/trace br-int in_port=1,ip | ovs-offline translate\n" +
 			"  ovs-offline translate --to-replica < /tmp/ovs-offline/recorded/dpctl.dump-flows",
-		RunE: func(c *cobra.Command, _ []string) error {
-			wd, err := workdir.Find(o.workdir)
-			if err != nil {
-				return err
-			}
-			if _, err := replica.Show(wd); err != nil {
-				return err
-			}
-			report, err := replica.Report(wd)
-			if err != nil {
-				return err
-			}
-			return translate(interrupt.Pipe(c.Context(), c.InOrStdin()), o.Out, report.DatapathPorts(toReplica))
-		},
+		RunE: o.withWorkdir(o.run),
 	}
-	c.Flags().BoolVar(&toReplica, "to-replica", false, "rewrite the live node's numbers to the replica's")
+	c.Flags().BoolVar(&o.toReplica, "to-replica", false, "translate the live node's numbers to the replica's")
 	return c
 }
 
-func translate(in io.Reader, out io.Writer, ports portmap.Ports) error {
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadString('\n')
-		end := ""
-		if n := len(line); n > 0 && line[n-1] == '\n' {
-			line, end = line[:n-1], "\n"
+func (o *translateOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	if _, err := replica.Show(wd); err != nil {
+		return err
+	}
+	r, err := replica.Report(wd)
+	if err != nil {
+		return err
+	}
+	ports := portmap.Ports(r.DatapathPorts(o.toReplica))
+	for in := bufio.NewReader(interrupt.Pipe(ctx, o.In)); ; {
+		line, end := in.ReadString('\n')
+		text, newline := strings.TrimSuffix(line, "\n"), ""
+		if text != line {
+			newline = "\n"
 		}
-		if line+end != "" {
-			if _, err := fmt.Fprint(out, ports.Translate(line), end); err != nil {
-				return err
-			}
+		if _, err := io.WriteString(o.Out, ports.Translate(text)+newline); err != nil {
+			return err
 		}
-		if err == io.EOF {
+		if errors.Is(end, io.EOF) {
 			return nil
 		}
-		if err != nil {
-			return err
+		if end != nil {
+			return end
 		}
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"ovs-offline/test/engines"
 )
 
-// The tutorials are what is run: each ```console block of docs/tutorial-*.md,
-// in order, in one bash a tutorial. What a block shows below a command has to be
-// what is printed; a line `...` stands for any lines, and ... in a line for any
-// text. Blocks marked ```console elsewhere are of machines that aren't here: of
-// those, ovs-offline's command lines are parsed only.
+// The tutorials are tests: the ```console blocks of docs/tutorial-*.md are run in
+// order, each tutorial in one bash. The text below a command must be its output; a
+// line `...` matches any lines, and ... in a line any text. Blocks marked ```console
+// elsewhere need other machines: only the command lines of ovs-offline in them are
+// parsed.
 
-// step is one command of a tutorial, and what the tutorial shows of it.
+// step is one command of a tutorial, and the output that the tutorial shows.
 type step struct {
 	at      string // file and line
 	active  bool   // at the prompt of an activated shell
@@ -35,8 +35,7 @@ const (
 	more         = "> "
 )
 
-// tutorial reads the steps that a file shows: those to run, and those of
-// elsewhere.
+// tutorial reads the steps of a file: those to run, and those for elsewhere.
 func tutorial(t *testing.T, path string) (here, elsewhere []step) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -61,7 +60,7 @@ func tutorial(t *testing.T, path string) (here, elsewhere []step) {
 			steps = &elsewhere
 		default:
 			if strings.HasPrefix(line, prompt) || strings.HasPrefix(line, activePrompt) {
-				t.Errorf("%s: a command that no test sees: its block is %q, not console", at, info)
+				t.Errorf("%s: a command in a block %q, which is not tested: use console", at, info)
 			}
 			continue
 		}
@@ -76,7 +75,7 @@ func tutorial(t *testing.T, path string) (here, elsewhere []step) {
 		case s != nil && isMore && len(s.shown) == 0 && strings.HasSuffix(s.command, `\`):
 			s.command += "\n" + rest
 		case s == nil:
-			t.Errorf("%s: output of no command: %q", at, line)
+			t.Errorf("%s: output without a command: %q", at, line)
 		default:
 			s.shown = append(s.shown, line)
 		}
@@ -87,10 +86,10 @@ func tutorial(t *testing.T, path string) (here, elsewhere []step) {
 	return here, elsewhere
 }
 
-// elsewhereWord matches what only a shell can make of a command line.
+// elsewhereWord matches syntax that needs a shell.
 var elsewhereWord = regexp.MustCompile(`[$|<>&;]`)
 
-// parses checks that ovs-offline has such a command, with such flags.
+// parses checks that ovs-offline has the command and its flags.
 func (s step) parses(t *testing.T) {
 	t.Helper()
 	args := strings.Fields(s.command)
@@ -98,7 +97,7 @@ func (s step) parses(t *testing.T) {
 		return
 	}
 	if elsewhereWord.MatchString(s.command) {
-		t.Fatalf("%s: %q is too much for this test", s.at, s.command)
+		t.Fatalf("%s: %q needs a shell, which this test does not run", s.at, s.command)
 	}
 	c, rest, err := newRoot(&options{}).Find(args[1:])
 	if err == nil {
@@ -112,7 +111,7 @@ func (s step) parses(t *testing.T) {
 	}
 }
 
-// stepOutcome is what came of a step.
+// stepOutcome is the result of a step.
 type stepOutcome struct {
 	ran    bool
 	prompt string
@@ -120,10 +119,10 @@ type stepOutcome struct {
 	status string
 }
 
-// mark separates steps in what the shell prints; no tool prints it.
+// mark separates steps in the output of the shell; no tool prints it.
 const mark = "\x1e"
 
-// runSteps runs all in one shell, in dir.
+// runSteps runs all steps in one shell, in dir.
 func runSteps(t *testing.T, dir string, env []string, steps []step) []stepOutcome {
 	t.Helper()
 	var script strings.Builder
@@ -161,13 +160,13 @@ var (
 	stars  = regexp.MustCompile(`\*{5,}`)
 )
 
-// plain takes away what depends on how long the workdir's path is: tables, and
-// the lines below headlines.
+// plain normalizes what depends on the length of the workdir's path: the columns of
+// tables, and the lines below headlines.
 func plain(line string) string {
 	return strings.TrimRight(stars.ReplaceAllString(blanks.ReplaceAllString(line, " "), "*****"), " ")
 }
 
-// shows tells whether a tutorial's lines are those that were printed.
+// shows reports whether the lines of a tutorial match the printed ones.
 func shows(shown, printed []string) bool {
 	if len(shown) == 0 {
 		return len(printed) == 0
@@ -196,8 +195,8 @@ func showsLine(shown, printed string) bool {
 
 var logged = regexp.MustCompile(`\|[0-9]{5}\|[a-z_]+\|(WARN|ERR)\|`)
 
-// logsFirst puts what a tool logs, on stderr, before what it prints: an engine
-// carries the two apart, and either may come first.
+// logsFirst moves log lines, which tools print to stderr, before other output: an
+// engine transports the streams separately, so their order varies.
 func logsFirst(printed []string) []string {
 	var logs, rest []string
 	for _, line := range printed {
@@ -230,7 +229,7 @@ func TestTutorials(t *testing.T) {
 	}
 }
 
-// TestTutorialEverywhere follows the longest one on each engine.
+// TestTutorialEverywhere runs the longest tutorial on each engine.
 func TestTutorialEverywhere(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, r engines.Runtime) {
 		runTutorial(t, r, "../docs/tutorial-debugging.md")
@@ -243,7 +242,7 @@ func runTutorial(t *testing.T, r engines.Runtime, path string) {
 	}
 	here, elsewhere := tutorial(t, path)
 	if len(here) == 0 {
-		t.Fatal("it shows no command that can be run")
+		t.Fatal("the tutorial has no command to run")
 	}
 	for _, s := range elsewhere {
 		s.parses(t)
@@ -276,7 +275,7 @@ func runTutorial(t *testing.T, r engines.Runtime, path string) {
 		printed := logsFirst(lines(strings.ReplaceAll(o.out, wd, shownDir)))
 		switch {
 		case !o.ran:
-			t.Fatalf("%s: %s: the shell never came to it, or did not end it", s.at, s.command)
+			t.Fatalf("%s: %s: the shell did not reach this command, or the command did not end", s.at, s.command)
 		case o.status != "0":
 			t.Errorf("%s: %s: exit code %s:\n%s", s.at, s.command, o.status, strings.Join(printed, "\n"))
 		case s.active != strings.HasPrefix(o.prompt, "(ovs-offline) "):
@@ -287,9 +286,7 @@ func runTutorial(t *testing.T, r engines.Runtime, path string) {
 	}
 }
 
-// TestTutorialComparison makes sure that a tutorial that shows something else
-// would be found.
-func TestTutorialComparison(t *testing.T) {
+func TestTutorialComparisonFindsDifferences(t *testing.T) {
 	printed := []string{"one", "two  words", "***********", "three"}
 	for shown, want := range map[string]bool{
 		"one\ntwo words\n******\nthree":      true,

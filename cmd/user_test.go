@@ -14,10 +14,10 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// nobody is a user without any privilege, on Debian and Fedora.
-const nobody = 65534
+// nobodyUID is the user id of nobody, an unprivileged user, on Debian and Fedora.
+const nobodyUID = 65534
 
-// program builds ovs-offline where every user may run it.
+// program builds ovs-offline in dir and returns its path.
 func program(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "ovs-offline")
@@ -27,7 +27,7 @@ func program(t *testing.T, dir string) string {
 	return path
 }
 
-// public makes a folder that every user may enter, which t.TempDir's are not.
+// public makes a temporary folder that every user may enter, unlike t.TempDir.
 func public(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ovs-offline-user-")
@@ -41,9 +41,9 @@ func public(t *testing.T) string {
 	return dir
 }
 
-// TestOrdinaryUser runs the main job as a user without privileges: collect,
-// start, trace, stop.
-func TestOrdinaryUser(t *testing.T) {
+// TestOrdinaryUserCanReplay runs collect, start, a trace and stop as an
+// unprivileged user.
+func TestOrdinaryUserCanReplay(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user; the other tests run as you")
 	}
@@ -58,13 +58,13 @@ func TestOrdinaryUser(t *testing.T) {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chown(home, nobody, nobody); err != nil {
+	if err := os.Chown(home, nobodyUID, nobodyUID); err != nil {
 		t.Fatal(err)
 	}
 	run := func(argv ...string) string {
 		c := exec.Command(argv[0], argv[1:]...)
 		c.Dir, c.Env = home, []string{"PATH=/usr/bin:/bin", "HOME=" + home, "OVS_DBG_WORKDIR=" + home + "/wd"}
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyUID, Gid: nobodyUID}}
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Errorf("%v: %v\n%s", argv, err, out)
@@ -74,7 +74,7 @@ func TestOrdinaryUser(t *testing.T) {
 	run(bin, "collect-sos", report)
 	run(bin, "start")
 	if out := run(home+"/wd/bin/ovs-appctl", "ofproto/trace", "breth0", "in_port=1,icmp"); !strings.Contains(out, "Datapath actions: ") {
-		t.Errorf("a trace says %s", out)
+		t.Errorf("the trace printed %s", out)
 	}
 	run(bin, "stop")
 	if _, err := os.Stat(home + "/wd/db/ovs/conf.db"); err != nil {
@@ -101,8 +101,8 @@ var (
 	changed = regexp.MustCompile(`(?:mkdir|rename|unlink|symlink|link|rmdir|chmod|truncate)[a-z0-9]*\(.*"(/[^"]*)".*\) = 0`)
 )
 
-// TestWritesOnlyTheWorkdir watches every file that a collection and a replica
-// open for writing, their daemons and tools included.
+// TestWritesOnlyTheWorkdir traces all files that collect and start, their daemons
+// and tools open for writing.
 func TestWritesOnlyTheWorkdir(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -114,7 +114,7 @@ func TestWritesOnlyTheWorkdir(t *testing.T) {
 	dir := t.TempDir()
 	bin, wd := program(t, dir), filepath.Join(dir, "wd")
 	report := "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"
-	// strace ends when the last process does that it follows, so one run starts and stops the daemons.
+	// strace ends with the last process that it follows, so one run starts and stops the daemons.
 	const both = `"$0" -w "$1" start && "$0" -w "$1" stop`
 	for _, args := range [][]string{{bin, "-w", wd, "collect-sos", report}, {"sh", "-c", both, bin, wd}} {
 		log := filepath.Join(dir, filepath.Base(args[0])+".strace")
@@ -126,13 +126,13 @@ func TestWritesOnlyTheWorkdir(t *testing.T) {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 		if n := checkWrites(t, log, wd); n == 0 {
-			t.Error("strace saw nothing written: this test sees nothing")
+			t.Error("strace saw no writes in the workdir")
 		}
 	}
 }
 
-// checkWrites reports what was written outside of the workdir, and counts what
-// was written inside.
+// checkWrites reports writes outside of the workdir and returns the number of
+// writes inside.
 func checkWrites(t *testing.T, log, wd string) (inside int) {
 	t.Helper()
 	f, err := os.Open(log)
@@ -154,9 +154,9 @@ func checkWrites(t *testing.T, log, wd string) (inside int) {
 		switch path := m[1]; {
 		case path == wd || strings.HasPrefix(path, wd+"/"):
 			inside++
-		case !filepath.IsAbs(path), // below a folder of the workdir that is open
+		case !filepath.IsAbs(path), // relative to an open folder of the workdir
 			strings.HasPrefix(path, "/dev/"), strings.HasPrefix(path, "/proc/"),
-			strings.Contains(line, "O_TMPFILE"): // has no name, and goes with its process
+			strings.Contains(line, "O_TMPFILE"): // has no name, and is removed with its process
 		default:
 			t.Errorf("%s: written outside of the workdir: %s", filepath.Base(log), line)
 		}

@@ -129,7 +129,7 @@ func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 	for _, l := range found {
 		names = append(names, l.name+" ("+l.title+")")
 	}
-	return layout{}, fmt.Errorf("%w: node %s has several layouts: %s; choose with --layout, or with -o for OpenShift's own", ErrUsage, node, strings.Join(names, ", "))
+	return layout{}, fmt.Errorf("%w: node %s has several layouts: %s; choose with --layout, or with --openshift for OpenShift's own", ErrUsage, node, strings.Join(names, ", "))
 }
 
 // nothing returns why a node has no layout: the cluster has no such node, or what

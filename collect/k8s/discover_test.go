@@ -109,7 +109,7 @@ func TestLayouts(t *testing.T) {
 		{name: "kind interconnect", cluster: "kind interconnect", layout: "ovn-kubernetes", asks: ovnk + "/ovnkube-node-1/ovnkube-controller"},
 		{name: "kind central", cluster: "kind central", layout: "ovn-kubernetes-central", asks: ovnk + "/ovnkube-node-1/ovnkube-node"},
 		{name: "kube-ovn", cluster: "kube-ovn", layout: "kube-ovn", asks: "kube-system/ovs-ovn-1/openvswitch"},
-		{name: "rhoso and openshift", cluster: "rhoso", err: "node n1 has several layouts: openshift (OpenShift 4.14 and later), rhoso (OpenStack on OpenShift (RHOSO)); choose with --layout, or with -o"},
+		{name: "rhoso and openshift", cluster: "rhoso", err: "node n1 has several layouts: openshift (OpenShift 4.14 and later), rhoso (OpenStack on OpenShift (RHOSO)); choose with --layout, or with --openshift"},
 		{name: "rhoso by name", cluster: "rhoso", opts: k8s.Options{Layout: "rhoso"}, layout: "rhoso", asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
 		{name: "rhoso by namespace", cluster: "rhoso", opts: k8s.Options{Namespace: "openstack"}, layout: "rhoso", asks: "openstack/ovn-controller-ovs-1/ovs-vswitchd"},
 		{name: "two clouds", cluster: "two clouds", opts: k8s.Options{Layout: "rhoso"}, err: "node n1 has layout rhoso in namespaces openstack and other; choose with -n"},

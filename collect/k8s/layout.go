@@ -91,7 +91,7 @@ func choose(name, namespace string, openshift bool) ([]layout, error) {
 		chosen = append(chosen, l)
 	}
 	if len(chosen) == 0 && openshift && name != "" {
-		return nil, fmt.Errorf("%w: layout %q is not OpenShift's, which -o asks for", ErrUsage, name)
+		return nil, fmt.Errorf("%w: layout %q is not OpenShift's, which --openshift selects", ErrUsage, name)
 	}
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("%w: no layout %q; there are %s", ErrUsage, name, strings.Join(LayoutNames(), ", "))

@@ -16,6 +16,8 @@ import (
 	"path"
 	"path/filepath"
 	"sync/atomic"
+
+	"ovs-offline/internal/logging"
 )
 
 // ErrNotArchive is wrapped where a file is neither an archive nor wanted.
@@ -68,6 +70,7 @@ type reading struct {
 // archive inside another or in a folder is listed in Tree.Lost. The error wraps
 // ErrNotArchive, ErrEncrypted or ErrLimit where that is the reason.
 func Read(ctx context.Context, source, spool string, want Wanted, limits Limits, progress Progress) (*Tree, error) {
+	defer logging.Timed(ctx, "read source", "path", source)()
 	info, err := os.Stat(source)
 	if err != nil {
 		return nil, err

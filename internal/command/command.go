@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"ovs-offline/internal/logging"
 )
 
 // Command is one run of a program. Argv[0] is the program, found in PATH unless it
@@ -49,6 +51,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Run runs c to its end and returns its standard output. When ctx ends first, Run
 // kills the program, and the error wraps that of ctx.
 func Run(ctx context.Context, c Command) ([]byte, error) {
+	defer logging.Timed(ctx, "run program", "argv", shortened(strings.Join(c.Argv, " ")))()
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdin = c.Env, c.Dir, c.Stdin
 	var stdout, stderr bytes.Buffer

@@ -12,6 +12,8 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/client"
 	"github.com/ovn-kubernetes/libovsdb/model"
 	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"ovs-offline/internal/logging"
 )
 
 // Client reads and changes one database of a running ovsdb-server. It follows
@@ -25,6 +27,7 @@ type Client struct {
 // a unix socket holds at most 107 bytes (sun_path, unix(7)), so Connect reaches
 // the socket through the descriptor of its directory.
 func Connect(ctx context.Context, socket, database string) (*Client, error) {
+	defer logging.Timed(ctx, "connect to database", "socket", socket, "database", database)()
 	dir, err := os.Open(filepath.Dir(socket))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", socket, err)
@@ -77,6 +80,7 @@ func (c *Client) Select(ctx context.Context, table string, columns ...string) ([
 			known = append(known, column)
 		}
 	}
+	defer logging.Timed(ctx, "read database table", "table", table)()
 	results, err := c.conn.Transact(ctx, rfc.Operation{Op: "select", Table: table, Columns: known})
 	if err == nil {
 		err = firstError(results)
@@ -113,6 +117,7 @@ func (c *Client) Transact(ctx context.Context, changes ...Change) error {
 	for _, change := range changes {
 		ops = append(ops, change.op)
 	}
+	defer logging.Timed(ctx, "change database", "operations", len(ops))()
 	results, err := c.conn.Transact(ctx, ops...)
 	if err == nil {
 		err = firstError(results)

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/internal/logging"
 )
 
 // ErrUnreachable is wrapped where the command was not sent: no daemon runs or can
@@ -38,6 +39,7 @@ func Run(ctx context.Context, runDir, program string, argv ...string) ([]byte, e
 			return nil, fmt.Errorf("%w: %q is not valid UTF-8, or contains NUL", ErrUnreachable, word)
 		}
 	}
+	defer logging.Timed(ctx, "ask control socket", "daemon", program, "command", argv)()
 	conn, err := dial(ctx, runDir, program)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)

@@ -1,10 +1,9 @@
-// Man writes a man page for every command, and the completions of bash, zsh and
-// fish, below a directory laid out as /usr/share is:
+// Man writes a man page for every command, and completions for bash, zsh and fish,
+// into a directory with the layout of /usr/share:
 //
 //	go run ./scripts/man DIR
 //
-// The date in the pages is SOURCE_DATE_EPOCH, so that the same source gives the
-// same files.
+// The date in the pages is SOURCE_DATE_EPOCH, so that builds are reproducible.
 package main
 
 import (
@@ -31,7 +30,7 @@ func main() {
 }
 
 func write(dir string) error {
-	// What stands in the environment is no default for everybody.
+	// Defaults from this environment don't belong in the pages.
 	os.Unsetenv("OVS_DBG_WORKDIR")
 	os.Unsetenv("OVS_OFFLINE_RUNTIME")
 	root := cmd.Root()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/internal/logging"
 	"ovs-offline/replica/runtime"
 )
 
@@ -34,6 +35,7 @@ func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, st
 	if len(argv) == 0 {
 		return &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
 	}
+	defer logging.Timed(ctx, "run tool in container", "argv", argv)()
 	if _, err := r.needTools(ctx); err != nil {
 		return &command.Error{Argv: argv, Err: err}
 	}

@@ -54,7 +54,7 @@ var platforms = []platform{
 		},
 	},
 	{
-		name: "OpenShift 4.5", topology: "kubernetes", shell: "bash", layout: "openshift-central", args: []string{"-o"},
+		name: "OpenShift 4.5", topology: "kubernetes", shell: "bash", layout: "openshift-central", args: []string{"--openshift"},
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			return append(b.masters(t),
 				b.pod("openshift-ovn-kubernetes", "ovs-node-"+b.node, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),

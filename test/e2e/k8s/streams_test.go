@@ -143,11 +143,11 @@ func TestWithoutWebSocket(t *testing.T) {
 	l := smallNode(t, someFlows(2000, 2))
 	deployLab(t, c, openshift(), l, "old", "")
 	dir := filepath.Join(t.TempDir(), "w")
-	r := collect(t, c, "-w", dir, "-d", "old")
+	r := collect(t, c, "-w", dir, "-v", "old")
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s", r.code, r.complaints)
 	}
-	overSPDY := regexp.MustCompile(`verb="POST" url="[^"]*/exec\?[^"]*" status="101`)
+	overSPDY := regexp.MustCompile(`verb=POST url="[^"]*/exec\?[^"]*" status="101`)
 	if !strings.Contains(r.complaints, "RemoteCommand fallback") || !overSPDY.MatchString(r.complaints) {
 		t.Errorf("nothing says that WebSocket was refused and SPDY was not: %s", r.complaints)
 	}

@@ -1,0 +1,53 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"ovs-offline/internal/terminal"
+)
+
+// The exit codes of the program; README.md lists them.
+const (
+	exitDone       = 0
+	exitFailed     = 1
+	exitUsage      = 2
+	exitIncomplete = 3
+	exitNotFound   = 127 // of exec, as in sh(1): no such program
+)
+
+var (
+	// errIncomplete ends a command that did its work with a part missing. The
+	// command has printed which.
+	errIncomplete = errors.New("incomplete")
+	// errUsage is wrapped by errors in the command line.
+	errUsage = errors.New("wrong usage")
+)
+
+// exitCode ends a command with the exit code of the program that it ran.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// exit maps the error of a command to the program's exit code and prints it.
+func exit(ctx context.Context, stderr io.Writer, err error) int {
+	var program exitCode
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &program):
+		return int(program)
+	case errors.Is(err, errIncomplete):
+		return exitIncomplete
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "ovs-offline: interrupted")
+		return exitFailed
+	}
+	fmt.Fprintf(stderr, "ovs-offline: %s\n", terminal.EscapeLines(err.Error()))
+	if errors.Is(err, errUsage) {
+		return exitUsage
+	}
+	return exitFailed
+}

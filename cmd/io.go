@@ -1,0 +1,184 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/terminal"
+)
+
+// IO holds what a command reads from and writes to.
+type IO struct {
+	In       io.Reader
+	Out, Err io.Writer
+
+	format   string // of the output: table, json or yaml
+	warnings int    // number of warnings so far
+}
+
+// System returns the standard streams of the process.
+func System() IO { return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// interactive reports whether both input and output are a terminal.
+func (o *IO) interactive() bool { return isTerminal(o.In) && isTerminal(o.Out) }
+
+// formatTable is the output format for people.
+const formatTable = "table"
+
+// choice is a flag that takes one of a few values.
+type choice struct {
+	value   *string
+	choices []string
+}
+
+// Set implements pflag.Value.
+func (c choice) Set(s string) error {
+	if !slices.Contains(c.choices, s) {
+		return fmt.Errorf("choose one of %s", strings.Join(c.choices, ", "))
+	}
+	*c.value = s
+	return nil
+}
+
+func (c choice) String() string { return *c.value }
+
+// Type implements pflag.Value.
+func (c choice) Type() string { return "string" }
+
+// choiceFlag adds a flag that takes one of choices, the first by default.
+func choiceFlag(c *cobra.Command, value *string, name, short, usage string, choices ...string) {
+	*value = choices[0]
+	c.Flags().VarP(choice{value, choices}, name, short, usage)
+	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// outputFlag adds --output.
+func (o *IO) outputFlag(c *cobra.Command) {
+	choiceFlag(c, &o.format, "output", "o", "table, json or yaml", formatTable, "json", "yaml")
+}
+
+// emit prints v as JSON or YAML, or calls printTable.
+func (o *IO) emit(v any, printTable func()) error {
+	switch o.format {
+	case "json":
+		return terminal.WriteJSON(o.Out, v)
+	case "yaml":
+		return terminal.WriteYAML(o.Out, v)
+	}
+	printTable()
+	return nil
+}
+
+// headline prints a line with a line of asterisks below it.
+func (o *IO) headline(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	fmt.Fprintf(o.Out, "%s\n%s\n", line, strings.Repeat("*", len(line)))
+}
+
+// newTable returns a table that its Render method prints.
+func (o *IO) newTable(header ...any) table.Writer {
+	t := table.NewWriter()
+	t.SetOutputMirror(o.Out)
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.OptionsNoBordersAndSeparators
+	t.Style().Format.Header = text.FormatUpper
+	t.AppendHeader(header)
+	return t
+}
+
+// warn prints a warning. The text comes from a source, which can cause any
+// number of warnings of any length: both are bounded.
+func (o *IO) warn(format string, args ...any) {
+	const maxWarnings, maxBytes = 500, 4096
+	o.warnings++
+	switch {
+	case o.warnings < maxWarnings:
+		fmt.Fprintf(o.Err, "warning: %s\n", terminal.EscapeLines(openflow.Shorten(fmt.Sprintf(format, args...), maxBytes)))
+	case o.warnings == maxWarnings:
+		fmt.Fprintln(o.Err, "warning: further warnings are not printed")
+	}
+}
+
+// warnEach prints a warning for each text.
+func (o *IO) warnEach(prefix string, texts []string) {
+	for _, text := range texts {
+		o.warn("%s%s", prefix, text)
+	}
+}
+
+// progress prints what is going on to stderr: on a terminal one line that is
+// redrawn, else a line per second.
+type progress struct {
+	out      io.Writer
+	terminal bool
+	began    time.Time // when the current source was begun
+	last     time.Time // when a line was last printed
+	read     int64     // bytes of the current source
+	drawn    bool      // there is a line to clear
+}
+
+func (o *IO) progress() *progress {
+	now := time.Now()
+	return &progress{out: o.Err, terminal: isTerminal(o.Err), began: now, last: now}
+}
+
+func (p *progress) print(format string, args ...any) {
+	now := time.Now()
+	interval := time.Second
+	if p.terminal {
+		interval = 100 * time.Millisecond
+	}
+	if now.Sub(p.last) < interval {
+		return
+	}
+	p.last = now
+	line := terminal.Escape(fmt.Sprintf(format, args...))
+	if p.terminal {
+		fmt.Fprintf(p.out, "\r\033[K%s", line)
+		p.drawn = true
+	} else {
+		fmt.Fprintln(p.out, line)
+	}
+}
+
+// bytes prints how much of a source was read, of total bytes if that is known.
+func (p *progress) bytes(read, total int64) {
+	if read < p.read { // the next source
+		p.began = time.Now()
+	}
+	p.read = read
+	spent := time.Since(p.began)
+	rate := mebi(read) / max(spent.Seconds(), 1e-3)
+	if total > 0 && read > 0 && read <= total {
+		left := time.Duration(float64(spent) / float64(read) * float64(total-read))
+		p.print("reading: %.0f of %.0f MiB (%d %%), %.0f MiB/s, %v left", mebi(read), mebi(total), read*100/total, rate, left.Round(time.Second))
+		return
+	}
+	p.print("reading: %.0f MiB, %.0f MiB/s", mebi(read), rate)
+}
+
+// end clears the line that was drawn, before anything else is printed.
+func (p *progress) end() {
+	if p.drawn {
+		fmt.Fprint(p.out, "\r\033[K")
+		p.drawn = false
+	}
+}
+
+func mebi(bytes int64) float64 { return float64(bytes) / (1 << 20) }

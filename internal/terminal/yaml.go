@@ -1,0 +1,45 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"sigs.k8s.io/yaml"
+)
+
+var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// WriteYAML writes v as YAML that is safe for a terminal, with the field names
+// of its JSON. YAML has escapes in double quotes only, and the encoder chooses
+// the quotes: a placeholder replaces each string that needs an escape while it is
+// encoded. Its U+E000 is unprintable, so no other encoded string contains it.
+func WriteYAML(w io.Writer, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var quoted []string // placeholders, each followed by its string in quotes
+	raw = jsonString.ReplaceAllFunc(raw, func(literal []byte) []byte {
+		var text string
+		if !bytes.ContainsFunc(literal, unprintable) || json.Unmarshal(literal, &text) != nil {
+			return literal
+		}
+		placeholder := fmt.Sprintf("\ue000%d\ue000", len(quoted))
+		quoted = append(quoted, placeholder, strconv.Quote(text)) // YAML has all of Go's escapes
+		return []byte(`"` + placeholder + `"`)
+	})
+	out, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return err
+	}
+	_, err = strings.NewReplacer(quoted...).WriteString(w, string(out))
+	return err
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
