@@ -1,7 +1,9 @@
 package ovs
 
 import (
+	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -35,9 +37,15 @@ func ServeIn(tb testing.TB, dir string, args ...string) *Server {
 }
 
 // listening reports whether a unix socket accepts connections: its file exists
-// some time before that.
+// some time before that. It opens the folder first, because an address holds at
+// most 107 bytes.
 func listening(socket string) bool {
-	conn, err := net.Dial("unix", socket)
+	dir, err := os.Open(filepath.Dir(socket))
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	conn, err := net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
 	if err != nil {
 		return false
 	}
