@@ -16,6 +16,7 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/ovs"
 	"ovs-offline/test/trace"
 )
 
@@ -27,47 +28,26 @@ func TestMain(m *testing.M) {
 // liveNode is a node with real daemons, whose datapath is a dummy that behaves
 // like the kernel's.
 type liveNode struct {
-	t   *testing.T
-	dir string
-	rt  runtime.Runtime
+	t    *testing.T
+	dir  string                               // of sockets and, on a live node, conf.db
+	tool func(argv ...string) (string, error) // runs a tool beside the daemons
 }
 
-// newLiveNode starts one; it ends with the test.
+// newLiveNode starts a node, which ends with the test.
 func newLiveNode(t *testing.T) *liveNode {
 	t.Helper()
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovs-vsctl", "ovsdb-tool"); err != nil {
-		t.Skip(err)
-	}
-	n := &liveNode{t: t, dir: t.TempDir(), rt: process.New(process.Options{})}
-	db, socket := filepath.Join(n.dir, "conf.db"), filepath.Join(n.dir, "db.sock")
-	n.run("ovsdb-tool", "create", db, "/usr/share/openvswitch/vswitch.ovsschema")
-	n.start("ovsdb-server", db, "--remote=punix:"+socket)
-	n.vsctl("--no-wait", "init")
-	n.start("ovs-vswitchd", "--enable-dummy=system", "unix:"+socket)
-	return n
+	s := ovs.Start(t)
+	return &liveNode{t: t, dir: s.Dir, tool: s.Try}
 }
 
-func (n *liveNode) start(program string, args ...string) {
-	n.t.Helper()
-	d := runtime.Daemon{Role: program, Program: program, Args: args, RunDir: n.dir, Log: filepath.Join(n.dir, program+".log")}
-	if err := n.rt.Start(n.t.Context(), d); err != nil {
-		n.t.Fatal(err)
-	}
-	n.t.Cleanup(func() { // when the test's own context has ended
-		if err := n.rt.Stop(context.Background(), d); err != nil {
-			n.t.Error(err)
-		}
-	})
-}
-
-// run runs a tool beside the node and fails the test where it fails.
+// run runs a tool beside the node and fails the test if the tool fails.
 func (n *liveNode) run(argv ...string) string {
 	n.t.Helper()
-	out, err := n.rt.Tool(n.t.Context(), n.dir, nil, argv...)
+	out, err := n.tool(argv...)
 	if err != nil {
 		n.t.Fatalf("%q: %v", argv, err)
 	}
-	return string(out)
+	return out
 }
 
 func (n *liveNode) vsctl(args ...string) string {
@@ -85,7 +65,8 @@ func (n *liveNode) ofctl(args ...string) string {
 	return n.run(append([]string{"ovs-ofctl"}, args...)...)
 }
 
-// likeKernel lowers the datapath to what the kernel's can do. It wants a bridge.
+// likeKernel disables the datapath features that the kernel's datapath lacks. It
+// needs a bridge.
 func (n *liveNode) likeKernel(bridge string) {
 	n.t.Helper()
 	for _, f := range []string{"tnl_push_pop=false", "explicit_drop_action=false", "lb_output_action=false", "nd_ext=false", "max_hash_alg=0"} {
@@ -94,7 +75,8 @@ func (n *liveNode) likeKernel(bridge string) {
 	}
 }
 
-// report writes what sos would collect of the node, under sos's names, and returns its directory.
+// report writes what sos would collect from the node, under the names that sos
+// gives it, and returns the folder.
 func (n *liveNode) report() string {
 	n.t.Helper()
 	top := filepath.Join(n.t.TempDir(), "sosreport-node-2026-01-01-abcdefg")
@@ -114,17 +96,17 @@ func (n *liveNode) report() string {
 	}
 	write("etc/openvswitch/conf.db", string(database))
 	for _, c := range n.commands() {
-		out, err := n.rt.Tool(n.t.Context(), n.dir, nil, strings.Fields(c)...)
+		out, err := n.tool(strings.Fields(c)...)
 		if err != nil {
-			out = append(out, err.Error()+"\n"...)
+			out += err.Error() + "\n"
 		}
-		write("sos_commands/openvswitch/"+strings.NewReplacer(" ", "_", "/", ".").Replace(c), string(out))
+		write("sos_commands/openvswitch/"+strings.NewReplacer(" ", "_", "/", ".").Replace(c), out)
 	}
 	return top
 }
 
-// commands are those of sos that steer a replica; but for dpif/show-dp-features,
-// which tells what a datapath had before likeKernel.
+// commands lists the commands of sos that a replica is made from, except
+// dpif/show-dp-features, which prints the features from before likeKernel.
 func (n *liveNode) commands() []string {
 	list := []string{"ovs-vsctl -t 5 list-br"}
 	for _, table := range []string{"Open_vSwitch", "bridge", "port", "interface", "datapath"} {
@@ -147,20 +129,20 @@ func (n *liveNode) commands() []string {
 	return list
 }
 
-// replayed is a replica of a node.
+// replayed is a replica of a live node.
 type replayed struct {
 	*liveNode // to run tools beside the replica
 	wd        *workdir.Dir
 	report    *report.Report
 }
 
-// replay makes a replica of a report, without some of the steps; it ends with the test.
+// replay starts a replica of a report, without some of the steps. It ends with the test.
 func replay(t *testing.T, folder string, o process.Options, without ...string) *replayed {
 	t.Helper()
 	return replayBy(t, folder, process.New(o), without...)
 }
 
-// replayBy is replay with a runtime.
+// replayBy is replay in the given runtime.
 func replayBy(t *testing.T, folder string, rt runtime.Runtime, without ...string) *replayed {
 	t.Helper()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
@@ -180,10 +162,16 @@ func replayBy(t *testing.T, folder string, rt runtime.Runtime, without ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &replayed{liveNode: &liveNode{t: t, dir: wd.VarRun(workdir.OVS), rt: rt}, wd: wd, report: r}
+	runDir := wd.VarRun(workdir.OVS)
+	tool := func(argv ...string) (string, error) {
+		out, err := rt.Tool(t.Context(), runDir, nil, argv...)
+		return string(out), err
+	}
+	return &replayed{liveNode: &liveNode{t: t, dir: runDir, tool: tool}, wd: wd, report: r}
 }
 
-// differences are the packets ("BRIDGE FLOW [OPTION...]") whose whole traces differ.
+// differences returns the packets ("BRIDGE FLOW [OPTION...]") whose traces differ,
+// each with its first differing line.
 func differences(live, replica *liveNode, packets ...string) []string {
 	live.t.Helper()
 	var list []string
@@ -196,8 +184,8 @@ func differences(live, replica *liveNode, packets ...string) []string {
 	return list
 }
 
-// wantStep checks that a step, before the daemons or on them, reported a status
-// and, where that is "restored", nothing worse; and what it says.
+// wantStep checks that a step reported a status, which texts its details hold,
+// and, if the status is "restored", that the step reported no worse one.
 func (r *replayed) wantStep(name string, want report.Status, says ...string) {
 	r.t.Helper()
 	var statuses []report.Status
@@ -210,16 +198,16 @@ func (r *replayed) wantStep(name string, want report.Status, says ...string) {
 	}
 	worse := func(s report.Status) bool { return s != report.Restored && s != report.Idle }
 	if !slices.Contains(statuses, want) || want == report.Restored && slices.ContainsFunc(statuses, worse) {
-		r.t.Errorf("%s: %v, want %s; it says: %s", name, statuses, want, details)
+		r.t.Errorf("%s: %v, want %s; details: %s", name, statuses, want, details)
 	}
 	for _, s := range says {
 		if !strings.Contains(details, s) {
-			r.t.Errorf("%s does not say %q, but: %s", name, s, details)
+			r.t.Errorf("%s: no %q in the details: %s", name, s, details)
 		}
 	}
 }
 
-// log is what the replica's ovs-vswitchd has logged.
+// log returns what the replica's ovs-vswitchd has logged.
 func (r *replayed) log() string {
 	r.t.Helper()
 	text, err := os.ReadFile(r.wd.Log("ovs-vswitchd"))
@@ -229,7 +217,7 @@ func (r *replayed) log() string {
 	return string(text)
 }
 
-// remove takes a command's output out of a report.
+// remove removes a command's output from a report.
 func remove(t *testing.T, sos, output string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(sos, "sos_commands/openvswitch", output)); err != nil {
@@ -237,8 +225,8 @@ func remove(t *testing.T, sos, output string) {
 	}
 }
 
-// needIsolation skips a test of what is restored as it was only where nothing
-// can be dialled; others test the fallback.
+// needIsolation skips a test of state that is restored unchanged only where
+// daemons have no network. Other tests cover the fallback.
 func needIsolation(t *testing.T) {
 	t.Helper()
 	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
