@@ -25,7 +25,7 @@ const reportName = "sosreport-%s-2026-01-02-abcdefg"
 // TestArchives packs and nests one report in every way that reports come in:
 // the node is the same from all of them.
 func TestArchives(t *testing.T) {
-	n := record(t, "ml2-ovs")
+	n := recorded(t, "ml2-ovs")
 	name := fmt.Sprintf(reportName, n.Host)
 	whole := n.Report(newest())
 	want := collectedFrom(t, writeTop(t, name, whole))
@@ -134,7 +134,7 @@ func collectedFrom(t *testing.T, path string) map[string]string {
 
 // TestRefused: what can't be read says so, and what to do instead.
 func TestRefused(t *testing.T) {
-	n := record(t, "openstack")
+	n := recorded(t, "openstack")
 	name := fmt.Sprintf(reportName, n.Host)
 	whole := n.Report(newest())
 	file, err := WriteArchive(t.TempDir(), name, whole, Packings()[0])

@@ -11,7 +11,7 @@ import (
 func TestByHand(t *testing.T) {
 	for _, topology := range []string{"openstack", "ml2-ovs"} {
 		t.Run(topology, func(t *testing.T) {
-			n := record(t, topology)
+			n := recorded(t, topology)
 			saved, err := n.Saved()
 			if err != nil {
 				t.Fatal(err)

@@ -12,7 +12,7 @@ const flowsOf = "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_"
 
 // TestCutReports: what sos cut is used as far as it goes, and told.
 func TestCutReports(t *testing.T) {
-	n := record(t, "openstack")
+	n := recorded(t, "openstack")
 	e := newest()
 	name := fmt.Sprintf(reportName, n.Host)
 	whole := n.Report(e)
@@ -88,7 +88,7 @@ func checkCutDumps(t *testing.T, n *Node, name string, whole Tree, cut func(Tree
 
 // TestErrorTexts puts what a failing command leaves in place of its output.
 func TestErrorTexts(t *testing.T) {
-	n := record(t, "openstack")
+	n := recorded(t, "openstack")
 	e := era("4.4-4.7.1")
 	name := fmt.Sprintf(reportName, n.Host)
 	const alarm = "2026-01-02T10:00:00Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n"
@@ -129,7 +129,7 @@ func TestErrorTexts(t *testing.T) {
 
 // TestNamesOfBridges: sos gives bridges with odd names files of the same name.
 func TestNamesOfBridges(t *testing.T) {
-	n := record(t, "ml2-ovs").Respelled("odd", "br-ex", "br@odd", "br-vlan", "br@@odd", "tbr-c1b50ad9-b", "br-tail-")
+	n := recorded(t, "ml2-ovs").Respelled("odd", "br-ex", "br@odd", "br-vlan", "br@@odd", "tbr-c1b50ad9-b", "br-tail-")
 	e := newest()
 	for what, tree := range map[string]Tree{"manifest": n.Report(e), "names": WithoutManifest(n.Report(e))} {
 		t.Run(what, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestNamesOfBridges(t *testing.T) {
 func TestCleanedReports(t *testing.T) {
 	for _, topology := range []string{"openstack", "kubernetes"} {
 		t.Run(topology, func(t *testing.T) {
-			n := record(t, topology)
+			n := recorded(t, topology)
 			cleaner := n.NewCleaner()
 			for _, e := range []Era{era("4.0-4.1"), newest()} {
 				t.Run(e.Name, func(t *testing.T) {

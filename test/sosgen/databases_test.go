@@ -16,17 +16,14 @@ import (
 // TestDatabasesServeTheLiveRows gives the databases of a live node in every form
 // that they are found in; what the replica serves is what the live one served.
 func TestDatabasesServeTheLiveRows(t *testing.T) {
-	n := record(t, "openstack")
+	n := recorded(t, "openstack")
 	cleaner := n.NewCleaner()
 	for _, db := range []struct {
 		name string
 		kind workdir.Kind
 		verb string
 	}{{NB, workdir.NB, "collect-db-ovn-nb"}, {SB, workdir.SB, "collect-db-ovn-sb"}, {OVS, workdir.OVS, "collect-db-ovs"}} {
-		members, err := Cluster(t.Context(), n.Databases[db.name], db.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		members := Cluster(t, n.Databases[db.name], db.name)
 		backup, err := n.Backup(db.name)
 		if err != nil {
 			t.Fatal(err)
@@ -48,9 +45,9 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 			"cluster leader":                     {members.Leader, live, "cluster"},
 			"cluster follower, compressed":       {Gzip(members.Follower), live, "cluster"},
 			"cluster leader, cleaned":            {cleaner.Clean(members.Leader), cleaner.Clean(live), "damaged"},
-			"cluster, pending and replaced":      {Unsettled(members.Leader, db.name, false), live, "replaced"},
-			"cluster, pending, replaced, torn":   {Unsettled(members.Leader, db.name, true), live, "replaced"},
-			"cluster follower, pending and torn": {Unsettled(members.Follower, db.name, true), live, "replaced"},
+			"cluster, pending and replaced":      {WithUncommitted(members.Leader, db.name, false), live, "replaced"},
+			"cluster, pending, replaced, torn":   {WithUncommitted(members.Leader, db.name, true), live, "replaced"},
+			"cluster follower, pending and torn": {WithUncommitted(members.Follower, db.name, true), live, "replaced"},
 		} {
 			t.Run(db.name+" "+what, func(t *testing.T) {
 				t.Parallel()

@@ -38,7 +38,7 @@ func supplies(e Era, n *Node) func(Bridge) supply {
 // the names of their files: one topology shows that.
 func TestEras(t *testing.T) {
 	for _, topology := range []string{"openstack", "kubernetes", "ml2-ovs"} {
-		n := record(t, topology)
+		n := recorded(t, topology)
 		for _, e := range Eras() {
 			t.Run(topology+" "+e.Name, func(t *testing.T) {
 				t.Parallel()

@@ -31,16 +31,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// recordings are those of this run: a topology comes up once for all tests.
+// recordings are the recordings of this run, by topology.
 var recordings struct {
 	sync.Mutex
 	dir   string
 	nodes map[string]*Node
 }
 
-// record brings a topology of the lab up, or takes what was recorded before.
+// recorded returns the recording of a topology of the lab, which comes up once.
 // LAB_RECORDINGS names a folder of recordings to use instead.
-func record(t *testing.T, topology string) *Node {
+func recorded(t *testing.T, topology string) *Node {
 	t.Helper()
 	needLab(t)
 	recordings.Lock()

@@ -86,7 +86,7 @@ func checkForecast(t *testing.T, d collect.Description, report *report.Report) {
 
 // TestInspectCollectsNothing: it leaves nothing anywhere, nor does a dry run.
 func TestInspectCollectsNothing(t *testing.T) {
-	n := record(t, "ml2-ovs")
+	n := recorded(t, "ml2-ovs")
 	path := write(t, n.Report(newest()).Under("sosreport-x-2026-01-02-abcdefg"))
 	tmp, wd := t.TempDir(), filepath.Join(shortDir(t), "none")
 	t.Setenv("TMPDIR", tmp)

@@ -14,14 +14,11 @@ import (
 // TestMustGathers collects the must-gather of a cluster of two nodes, of each
 // range of OpenShift versions.
 func TestMustGathers(t *testing.T) {
-	one := record(t, "kubernetes")
+	one := recorded(t, "kubernetes")
 	nodes := []*Node{one, one.Respelled("ovn-worker")}
 	for _, o := range OCPs() {
 		t.Run(o.Name, func(t *testing.T) {
-			tree, err := MustGather(t.Context(), o, nodes...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tree := MustGather(t, o, nodes...)
 			dir := write(t, tree)
 			file, err := writeSummed(filepath.Join(t.TempDir(), "must-gather.tar.gz"), Gzip(tree.Tar()))
 			if err != nil {
@@ -101,13 +98,10 @@ func checkZone(t *testing.T, n *Node, r *replica) {
 
 // TestOpenStackMustGather: the control plane's databases go to each node.
 func TestOpenStackMustGather(t *testing.T) {
-	one := record(t, "openstack")
+	one := recorded(t, "openstack")
 	nodes := []*Node{one, one.Respelled("compute1")}
 	e := era("4.4-4.7.1")
-	tree, err := OpenStackGather(t.Context(), e, nodes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := OpenStackGather(t, e, nodes...)
 	parent := shortDir(t)
 	collected := collectInto(t, parent, write(t, tree))
 	if collected.code == 1 {
@@ -125,15 +119,12 @@ func TestOpenStackMustGather(t *testing.T) {
 // TestOneClusterTogether gives a folder with two sos reports and the
 // must-gather of their cluster: a replica a node comes of it, all at once.
 func TestOneClusterTogether(t *testing.T) {
-	one := record(t, "kubernetes")
+	one := recorded(t, "kubernetes")
 	nodes := []*Node{one, one.Respelled("ovn-worker"), one.Respelled("ovn-control-plane")}
 	e := newest()
 	for _, o := range []OCP{OCPs()[2], OCPs()[4]} {
 		t.Run(o.Name, func(t *testing.T) {
-			tree, err := MustGather(t.Context(), o, nodes...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tree := MustGather(t, o, nodes...)
 			dir := write(t, tree)
 			for i, n := range nodes[:2] {
 				report := n.Report(e).Without(e.central + "/") // the databases are in the must-gather

@@ -131,7 +131,7 @@ func (n *Node) Rows(database string) ([]byte, error) { return n.read("raw/" + da
 // Backup is a database as `ovsdb-client backup` wrote it.
 func (n *Node) Backup(database string) ([]byte, error) {
 	file, err := os.ReadFile(n.path("raw/" + database + ".backup"))
-	return Resealed(file, n.respelled), err
+	return Rewritten(file, n.respelled), err
 }
 
 // Truth is what the live bridge held: flows, groups, meters or tlv.
@@ -172,7 +172,7 @@ func (n *Node) Respelled(host string, words ...string) *Node {
 		other.outputs[other.spell.Replace(command)] = other.respelled(text)
 	}
 	for name, file := range n.Databases {
-		other.Databases[name] = Resealed(file, other.respelled)
+		other.Databases[name] = Rewritten(file, other.respelled)
 	}
 	other.Bridges, other.recorded = nil, map[string]string{}
 	for _, b := range n.Bridges {

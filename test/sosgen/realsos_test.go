@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
 )
 
@@ -54,12 +55,12 @@ func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned stri
 		if _, err := os.Stat(filepath.Join(dir, "topology")); err != nil {
 			return // it did not come up
 		}
-		if err := tool(context.Background(), lab, "down", dir); err != nil {
+		if _, err := command.Run(context.Background(), command.Command{Argv: []string{lab, "down", dir}}); err != nil {
 			t.Error(err)
 		}
 	})
 	for _, argv := range [][]string{{"up", topology, dir}, {"capture", dir, out}, {"sos", dir, filepath.Join(out, "real")}, {"oracle", dir, out}} {
-		if err := tool(ctx, append([]string{lab}, argv...)...); err != nil {
+		if _, err := command.Run(ctx, command.Command{Argv: append([]string{lab}, argv...)}); err != nil {
 			t.Fatal(err)
 		}
 	}

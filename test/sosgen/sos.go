@@ -120,11 +120,11 @@ type manifest struct {
 }
 
 type plugin struct {
-	Commands []command `json:"commands"`
-	Files    []copied  `json:"files"`
+	Commands []ranCommand `json:"commands"`
+	Files    []copied     `json:"files"`
 }
 
-type command struct {
+type ranCommand struct {
 	Exec       string `json:"exec"`
 	Filepath   string `json:"filepath"`
 	ReturnCode int    `json:"return_code"`
@@ -142,7 +142,7 @@ func (m *manifest) plugin(name string) *plugin {
 	}
 	p := m.Components.Report.Plugins[name]
 	if p == nil {
-		p = &plugin{Commands: []command{}, Files: []copied{}}
+		p = &plugin{Commands: []ranCommand{}, Files: []copied{}}
 		m.Components.Report.Plugins[name] = p
 	}
 	return p
@@ -159,7 +159,7 @@ func (r *sosReport) add(c asked, output []byte) {
 	}
 	r.tree.put(file, output)
 	p := r.m.plugin(c.plugin)
-	p.Commands = append(p.Commands, command{Exec: c.command, Filepath: file})
+	p.Commands = append(p.Commands, ranCommand{Exec: c.command, Filepath: file})
 }
 
 var (

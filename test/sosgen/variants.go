@@ -37,7 +37,7 @@ func prefixed(report Tree, prefix string, also func(out Tree, plugin, old, name 
 		}
 		out[name] = f
 	}
-	editManifest(out, func(c *command) {
+	editManifest(out, func(c *ranCommand) {
 		if ofSwitch(c.Filepath) {
 			c.Filepath = path.Join(path.Dir(c.Filepath), mangle(prefix+path.Base(c.Filepath)))
 			c.Exec = prefix + c.Exec
@@ -51,7 +51,7 @@ func ofSwitch(name string) bool {
 	return strings.HasPrefix(name, "sos_commands/openvswitch/") || strings.HasPrefix(name, "sos_commands/ovn_")
 }
 
-func editManifest(report Tree, edit func(*command)) {
+func editManifest(report Tree, edit func(*ranCommand)) {
 	f, there := report["sos_reports/manifest.json"]
 	if !there {
 		return
@@ -85,7 +85,7 @@ func Tailed(report Tree, name string, limit int) (Tree, error) {
 		tail: {Body: Tail(f.Body, limit)},
 		name: {Link: strings.Repeat("../", strings.Count(name, "/")) + tail},
 	})
-	editManifest(out, func(c *command) { c.Truncated = c.Truncated || c.Filepath == name })
+	editManifest(out, func(c *ranCommand) { c.Truncated = c.Truncated || c.Filepath == name })
 	return out, nil
 }
 
