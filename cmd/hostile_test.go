@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/hostile"
+	"ovs-offline/test/ovs"
 )
 
 // What no input may cost. The time is a guard against what never ends, on
@@ -90,9 +90,7 @@ func (u *usage) log(t *testing.T, corpus int) {
 
 // TestHostileTexts collects and starts what no honest node says.
 func TestHostileTexts(t *testing.T) {
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")
 	b := newBench(t)
 	base := small(t, b)
 	database, err := os.ReadFile(filepath.Join(base, "var/lib/openvswitch/conf.db"))
