@@ -13,6 +13,7 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
 )
 
 func TestMain(m *testing.M) {
@@ -23,9 +24,7 @@ func TestMain(m *testing.M) {
 // needTools skips a test where the daemons are not installed.
 func needTools(t *testing.T, programs ...string) {
 	t.Helper()
-	if err := process.Missing(append(programs, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")...); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, append(programs, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")...)
 }
 
 // node is a replica under test.
