@@ -19,6 +19,7 @@ import (
 
 	"ovs-offline/collect/k8s"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/ovs"
 )
 
 func TestMain(m *testing.M) {
@@ -75,12 +76,7 @@ func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdout, s
 // commands on it.
 func live(t *testing.T, topology string) (dir string, exec *local) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("the lab takes seconds for each topology")
-	}
-	if err := process.Missing("ovs-vswitchd", "ovn-northd", "ovn-controller", "ip"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovn-northd", "ovn-controller", "ip")
 	dir = filepath.Join(t.TempDir(), "lab")
 	labRun(t, "up", topology, dir)
 	t.Cleanup(func() { labRun(t, "down", dir) })
