@@ -19,6 +19,7 @@ import (
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/replica/runtime/container"
+	"ovs-offline/test/ovs"
 )
 
 // Runtime is one that a test can use.
@@ -101,6 +102,7 @@ func Get(t testing.TB, label string) Runtime {
 	if label == Process {
 		return Runtime{Label: Process, Name: choose.Process}
 	}
+	ovs.Need(t)
 	lent.Lock()
 	defer lent.Unlock()
 	o, made := lent.made[label]
@@ -146,6 +148,7 @@ func bringUp(ctx context.Context, label string) outcome {
 // and returns its address.
 func Alone(t testing.TB, label string) string {
 	t.Helper()
+	ovs.Need(t)
 	dir, err := folder()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
 )
 
 const lab = "../../scripts/lab/lab"
@@ -27,9 +28,7 @@ func TestMain(m *testing.M) {
 // needTools skips a test where the daemons are not installed.
 func needTools(t *testing.T, programs ...string) {
 	t.Helper()
-	if err := process.Missing(append(programs, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-nbctl")...); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, append(programs, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-nbctl")...)
 }
 
 // run replays a recording; the replica ends with the test.
@@ -104,9 +103,6 @@ func recordLab(t *testing.T, topology string) Recording {
 	needTools(t, "ovn-northd", "ovn-controller", "ip")
 	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
 		t.Skip("controllers and collectors of a live node can't be restored where daemons are not isolated: ", why)
-	}
-	if testing.Short() {
-		t.Skip("the lab takes seconds for each topology")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

@@ -16,6 +16,7 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/fidelity"
+	"ovs-offline/test/ovs"
 )
 
 func TestMain(m *testing.M) {
@@ -72,12 +73,7 @@ const lab = "../../scripts/lab/lab"
 
 func needLab(t *testing.T) {
 	t.Helper()
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovn-nbctl", "ovn-northd", "ovn-controller", "ip"); err != nil {
-		t.Skip(err)
-	}
-	if testing.Short() {
-		t.Skip("the lab takes seconds for each topology")
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovn-nbctl", "ovn-northd", "ovn-controller", "ip")
 	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
 		t.Skip("the lab needs namespaces: ", why)
 	}
