@@ -231,6 +231,7 @@ func entries(t *testing.T, dir string) []string {
 // TestHostileArchives gives collect-sos, and collect, which looks for itself
 // what it is given, what no sos made.
 func TestHostileArchives(t *testing.T) {
+	ovs.Need(t) // many of them are large
 	bin := program(t, public(t))
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")

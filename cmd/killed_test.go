@@ -16,6 +16,7 @@ import (
 	"ovs-offline/replica/runtime/docker"
 	"ovs-offline/replica/runtime/podman"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
 )
 
 // session runs this test program as ovs-offline, in one workdir on one runtime.
@@ -121,6 +122,7 @@ func (s session) containers() []string {
 // TestKilledStart kills ovs-offline at different moments of a start. What
 // follows, a stop or another start, brings the workdir into a known state.
 func TestKilledStart(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server")
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		r.Use(t)
 		s := session{t: t, r: r, dir: t.TempDir()}
