@@ -47,6 +47,9 @@ func writeLarge(tb testing.TB, path string, records int) {
 // TestLargeRecords: what is written on while it is read ends up as what is read
 // into memory first, which is how streams are read.
 func TestLargeRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads large files")
+	}
 	small := filepath.Join(t.TempDir(), "sb.db")
 	writeLarge(t, small, 2)
 	raw, err := os.ReadFile(small)
