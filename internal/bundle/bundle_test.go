@@ -230,6 +230,9 @@ func TestHostileBundles(t *testing.T) {
 // TestBomb: a small bundle does not fill the disk, and the error names the flag
 // with which a person who knows better has it nevertheless.
 func TestBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it unpacks 150 MiB")
+	}
 	zeros := strings.Repeat("\x00", 150<<20)
 	bomb := pack(t, head(file("recorded/x", zeros)), plain(manifestName, `{"format":1}`), plain("recorded/x", zeros))
 	wd := lock(t)
@@ -252,6 +255,9 @@ func TestBomb(t *testing.T) {
 
 // TestCutOffOrChanged tries every end, and a change at every byte.
 func TestCutOffOrChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it unpacks many bundles")
+	}
 	wd := filled(t)
 	whole := save(t, wd)
 	other := filled(t)
