@@ -68,6 +68,7 @@ state() {
 `
 
 func TestDeactivateRestoresTheShellExactly(t *testing.T) {
+	ovs.Need(t) // it runs some fifty shells
 	first, second := newReplica(t, odd), newReplica(t, "second")
 	before := map[string]string{
 		"nothing set":    "unset PS1 OVS_RUNDIR",
