@@ -17,6 +17,7 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/files"
 )
 
 func lock(t *testing.T) *workdir.Dir {
@@ -47,18 +48,8 @@ func filled(t *testing.T) *workdir.Dir {
 	if err := stage.Install(workdir.Collection{Kind: workdir.OVS, Host: "node1", Files: []workdir.File{f}}); err != nil {
 		t.Fatal(err)
 	}
-	write(t, wd.DumpFile("br-ex", workdir.Flows), "by hand\n")
+	files.Write(t, wd.DumpFile("br-ex", workdir.Flows), "by hand\n")
 	return wd
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // content is every file below a workdir but its lock, which holds a pid.
@@ -114,7 +105,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestWhatWasChangedByHandIsSaid(t *testing.T) {
 	wd, other := filled(t), lock(t)
-	write(t, wd.DumpFile("br-int", workdir.Flows), "another flow\n")
+	files.Write(t, wd.DumpFile("br-int", workdir.Flows), "another flow\n")
 	if err := os.Symlink("/etc/passwd", wd.DumpFile("br-x", workdir.Flows)); err != nil {
 		t.Fatal(err)
 	}
