@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"ovs-offline/test/files"
 )
 
 // TestInterruptedInstall cuts an installation at every step and looks at what
@@ -113,7 +115,7 @@ func TestInterruptedRecovery(t *testing.T) {
 	if err := os.Rename(d.join("db"), d.join("elsewhere")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, d.join("db"), "in the way")
+	files.Write(t, d.join("db"), "in the way")
 	if err := s.Install(list...); err == nil {
 		t.Fatal("installed")
 	}
@@ -142,12 +144,12 @@ func TestInterruptedRecovery(t *testing.T) {
 func TestForeignFilesAreKept(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "old", OVS, NB)
-	write(t, d.join("restore_flows", "notes.txt"), "mine")
-	write(t, d.join("recorded", "bridges", "br0", "deep", "file"), "mine")
-	write(t, d.join("top.txt"), "mine")
-	write(t, d.join("db", "readme"), "mine")
+	files.Write(t, d.join("restore_flows", "notes.txt"), "mine")
+	files.Write(t, d.join("recorded", "bridges", "br0", "deep", "file"), "mine")
+	files.Write(t, d.join("top.txt"), "mine")
+	files.Write(t, d.join("db", "readme"), "mine")
 	install(t, d, "new", OVS)
-	write(t, d.join("restore_flows", "notes.txt"), "mine again")
+	files.Write(t, d.join("restore_flows", "notes.txt"), "mine again")
 	install(t, d, "newer", OVS)
 	got := tree(t, d.Path())
 	for path, want := range map[string]string{
@@ -193,7 +195,7 @@ func TestPurge(t *testing.T) {
 	d = fresh(t)
 	install(t, d, "old", OVS)
 	victim := filepath.Join(filepath.Dir(d.Path()), "victim")
-	write(t, victim, "precious")
+	files.Write(t, victim, "precious")
 	m, err := d.Manifest()
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +226,7 @@ func TestOccupied(t *testing.T) {
 	if err != nil || len(there) != 1 || !strings.Contains(there[0], "/path/of/the/source") || !strings.Contains(there[0], "OVN NB") {
 		t.Errorf("%q %v", there, err)
 	}
-	write(t, d.DumpFile("br0", Flows), "by hand")
+	files.Write(t, d.DumpFile("br0", Flows), "by hand")
 	if there, _ := d.Occupied(false, OVS); len(there) != 1 || !strings.Contains(there[0], "restore_flows") {
 		t.Errorf("by hand: %q", there)
 	}
@@ -299,7 +301,7 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(spool, "x"), "y")
+	files.Write(t, filepath.Join(spool, "x"), "y")
 	if _, err := s.Move(ctx, filepath.Join(spool, "x"), s.Database(SB)); !errors.Is(err, context.Canceled) {
 		t.Errorf("moving: %v", err)
 	}
@@ -313,7 +315,7 @@ func TestDiscard(t *testing.T) {
 	if spool, err := s.Spool(); err != nil {
 		t.Fatal(err)
 	} else {
-		write(t, filepath.Join(spool, "x"), "y")
+		files.Write(t, filepath.Join(spool, "x"), "y")
 	}
 	s.Discard()
 	if !reflect.DeepEqual(tree(t, d.Path()), before) {
