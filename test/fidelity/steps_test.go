@@ -2,7 +2,6 @@ package fidelity
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
+	"ovs-offline/test/files"
+	"ovs-offline/test/lines"
 )
 
 // A case shows what a step is for: without it, the replica scores lower.
@@ -99,9 +100,9 @@ func TestEachStepIsNeeded(t *testing.T) {
 // IPFIX and NetFlow talk to its discard port.
 func checkAlone(t *testing.T, n *Node) {
 	t.Helper()
-	pid := strings.TrimSpace(recorded(t, filepath.Join(n.Workdir.VarRun(workdir.OVS), "ovs-vswitchd.pid")))
+	pid := strings.TrimSpace(files.Read(t, filepath.Join(n.Workdir.VarRun(workdir.OVS), "ovs-vswitchd.pid")))
 	proc := func(table string) []string {
-		lines := strings.Split(strings.TrimSpace(recorded(t, filepath.Join("/proc", pid, "net", table))), "\n")
+		lines := strings.Split(strings.TrimSpace(files.Read(t, filepath.Join("/proc", pid, "net", table))), "\n")
 		return lines[1:]
 	}
 	if devices := proc("dev")[1:]; len(devices) != 1 || !strings.HasPrefix(strings.TrimSpace(devices[0]), "lo:") {
@@ -175,22 +176,13 @@ func tool(t *testing.T, n *Node, argv ...string) string {
 	return out
 }
 
-func recorded(t *testing.T, path string) string {
-	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
-}
-
 // sameDump compares what ovs-ofctl dumps with what was collected.
 func sameDump(dump workdir.Dump) func(*testing.T, *Node, Recording) bool {
 	return func(t *testing.T, n *Node, _ Recording) bool {
-		want := Entries(dump, recorded(t, n.Workdir.DumpFile("br-int", dump)))
+		want := Entries(dump, files.Read(t, n.Workdir.DumpFile("br-int", dump)))
 		command := map[workdir.Dump]string{workdir.Meters: "dump-meters", workdir.TLV: "dump-tlv-map"}[dump]
 		have := Entries(dump, tool(t, n, "ovs-ofctl", "-O", "OpenFlow15", command, "br-int"))
-		missing, extra := Difference(want, have)
+		missing, extra := lines.Difference(want, have)
 		return len(want) > 0 && len(missing)+len(extra) == 0
 	}
 }
@@ -231,7 +223,7 @@ func sameShow(t *testing.T, n *Node, line *regexp.Regexp) bool {
 	}
 	same := true
 	for _, path := range shows {
-		want := line.FindAllString(recorded(t, path), -1)
+		want := line.FindAllString(files.Read(t, path), -1)
 		have := line.FindAllString(tool(t, n, "ovs-ofctl", "-O", "OpenFlow13", "show", filepath.Base(filepath.Dir(path))), -1)
 		same = same && len(want) > 0 && slices.Equal(want, have)
 	}
@@ -260,7 +252,7 @@ func sameFragments(t *testing.T, n *Node, _ Recording) bool {
 // ovs-vsctl list port said on the live node.
 func sameTreeStates(t *testing.T, n *Node, _ Recording) bool {
 	state := regexp.MustCompile(`rstp_port_state=(\w+)`)
-	want := state.FindAllString(recorded(t, n.Workdir.Recorded(workdir.RecordedListPort)), -1)
+	want := state.FindAllString(files.Read(t, n.Workdir.Recorded(workdir.RecordedListPort)), -1)
 	have := state.FindAllString(tool(t, n, "ovs-vsctl", "list", "port"), -1)
 	slices.Sort(want)
 	slices.Sort(have)
@@ -269,7 +261,7 @@ func sameTreeStates(t *testing.T, n *Node, _ Recording) bool {
 
 func sameForwarding(t *testing.T, n *Node, _ Recording) bool {
 	session := regexp.MustCompile(`(?m)^---- .* ----\n\s+Forwarding: .*$`)
-	want := session.FindAllString(recorded(t, n.Workdir.Recorded(workdir.RecordedBFD)), -1)
+	want := session.FindAllString(files.Read(t, n.Workdir.Recorded(workdir.RecordedBFD)), -1)
 	have := session.FindAllString(tool(t, n, "ovs-appctl", "bfd/show"), -1)
 	slices.Sort(want)
 	slices.Sort(have)
@@ -284,13 +276,13 @@ func sameMulticast(t *testing.T, n *Node, _ Recording) bool {
 		t.Fatal(err)
 	}
 	for _, path := range shows {
-		text := recorded(t, path)
+		text := files.Read(t, path)
 		if strings.Contains(text, "snooping is disabled") {
 			continue
 		}
 		want := strings.Split(age.ReplaceAllString(text, ""), "\n")
 		have := strings.Split(age.ReplaceAllString(tool(t, n, "ovs-appctl", "mdb/show", filepath.Base(filepath.Dir(path))), ""), "\n")
-		missing, extra := Difference(want, have)
+		missing, extra := lines.Difference(want, have)
 		same = same && len(missing)+len(extra) == 0
 		seen = seen || len(want) > 2
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/lines"
 )
 
 // Truth compares what ovs-ofctl said on a live node, which the lab left in the
@@ -37,7 +38,7 @@ func Truth(truth string, ofctl func(args ...string) (string, error)) ([]string, 
 			if err != nil {
 				return nil, err
 			}
-			missing, extra := Difference(Entries(d.dump, string(want)), Entries(d.dump, have))
+			missing, extra := lines.Difference(Entries(d.dump, string(want)), Entries(d.dump, have))
 			if len(missing)+len(extra) > 0 {
 				differ = append(differ, fmt.Sprintf("%s %s: %d of the live node are missing, %d are there that it had not: %.400q %.400q", bridge, d.dump, len(missing), len(extra), missing, extra))
 			}
@@ -69,24 +70,4 @@ func Entries(dump workdir.Dump, text string) []string {
 		list = append(list, e.Text)
 	}
 	return list
-}
-
-// Difference compares two lists, whatever their order.
-func Difference(want, have []string) (missing, extra []string) {
-	count := map[string]int{}
-	for _, s := range have {
-		count[s]++
-	}
-	for _, s := range want {
-		if count[s] == 0 {
-			missing = append(missing, s)
-		}
-		count[s]--
-	}
-	for s, n := range count {
-		if n > 0 {
-			extra = append(extra, s)
-		}
-	}
-	return missing, extra
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/files"
 )
 
 // newest is the era whose reports hold most.
@@ -141,8 +142,8 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive := []byte(read(t, file))
-	sum := []byte(read(t, file+".sha256"))
+	archive := []byte(files.Read(t, file))
+	sum := []byte(files.Read(t, file+".sha256"))
 	damaged := slices.Clone(archive)
 	damaged[len(damaged)/2] ^= 0x40
 	for what, c := range map[string]struct {

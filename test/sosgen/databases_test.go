@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/lines"
 )
 
 // TestDatabasesServeTheLiveRows gives the databases of a live node in every form
@@ -198,23 +199,8 @@ func sameRows(t *testing.T, n *Node, live []byte, remote, database string) {
 	if len(want) == 0 {
 		t.Fatal("the live database had no rows")
 	}
-	var missing, extra []string
-	count := map[string]int{}
-	for _, r := range want {
-		count[r]++
-	}
-	for _, r := range have {
-		if count[r]--; count[r] < 0 {
-			extra = append(extra, r)
-		}
-	}
-	for r, k := range count {
-		if k > 0 {
-			missing = append(missing, r)
-		}
-	}
+	missing, extra := lines.Difference(want, have)
 	if len(missing)+len(extra) > 0 {
-		slices.Sort(missing)
 		t.Errorf("of %d live rows %d are not served, and %d are that were not live:\n%.900q\n%.900q", len(want), len(missing), len(extra), missing, extra)
 	}
 }

@@ -231,12 +231,3 @@ func writeTop(t *testing.T, name string, tree Tree) string {
 	t.Helper()
 	return filepath.Join(write(t, tree.Under(name)), name)
 }
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}

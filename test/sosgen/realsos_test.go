@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/files"
 )
 
 // TestRealSos takes what the real sos (Debian: 4.0) writes of a live node, and
@@ -68,16 +69,7 @@ func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n, single(t, filepath.Join(out, "real", "sosreport-*.tar.xz")), single(t, filepath.Join(out, "real/cleaned", "*.tar.xz"))
-}
-
-func single(t *testing.T, pattern string) string {
-	t.Helper()
-	found, err := filepath.Glob(pattern)
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%s: %q %v", pattern, found, err)
-	}
-	return found[0]
+	return n, files.Only(t, filepath.Join(out, "real", "sosreport-*.tar.xz")), files.Only(t, filepath.Join(out, "real/cleaned", "*.tar.xz"))
 }
 
 // checkReallyCleaned: sos writes addresses that are none (102.0.0.4/245). Those
