@@ -109,7 +109,7 @@ func run(t *testing.T, args ...string) outcome {
 
 // replica is one that a test started.
 type replica struct {
-	*fidelity.Node
+	*fidelity.Replica
 	collected outcome
 	started   outcome
 	report    *report.Report
@@ -164,7 +164,7 @@ func start(t *testing.T, dir string, collected outcome) *replica {
 	if r.manifest, err = wd.Manifest(); err != nil {
 		t.Fatal(err)
 	}
-	r.Node = &fidelity.Node{Workdir: wd}
+	r.Replica = &fidelity.Replica{Workdir: wd}
 	if want := !r.report.Complete(); want != (r.started.code == 3) {
 		t.Errorf("start ends with %d, and the report is complete: %v", r.started.code, !want)
 	}
