@@ -13,7 +13,7 @@ import (
 	"ovs-offline/test/files"
 )
 
-// newest is the era whose reports hold most.
+// newest returns the newest era, whose reports hold the most.
 func newest() Era { return Eras()[len(Eras())-1] }
 
 func era(name string) Era {
@@ -23,9 +23,9 @@ func era(name string) Era {
 
 const reportName = "sosreport-%s-2026-01-02-abcdefg"
 
-// TestArchives packs and nests one report in every way that reports come in:
-// the node is the same from all of them.
-func TestArchives(t *testing.T) {
+// TestEveryPackagingGivesTheSameNode packs and nests one report in each way that
+// reports are packed, and compares what is collected.
+func TestEveryPackagingGivesTheSameNode(t *testing.T) {
 	n := recorded(t, "ml2-ovs")
 	name := fmt.Sprintf(reportName, n.Host)
 	whole := n.Report(newest())
@@ -40,7 +40,7 @@ func TestArchives(t *testing.T) {
 			sameNode(t, want, file)
 		})
 	}
-	t.Run("two archives in a row", func(t *testing.T) {
+	t.Run("two concatenated archives", func(t *testing.T) {
 		commands := whole.Without("etc/", "var/")
 		rest := whole.Without(slices.Collect(maps.Keys(commands))...)
 		var joined []byte
@@ -85,17 +85,17 @@ func TestArchives(t *testing.T) {
 	})
 }
 
-// sameNode: the same is collected, whatever the way in.
+// sameNode checks which files are collected from a path.
 func sameNode(t *testing.T, want map[string]string, path string) {
 	t.Helper()
 	if have := collectedFrom(t, path); !maps.Equal(want, have) {
 		missing, other, extra := compare(want, have)
-		t.Errorf("%s: missing %.300q, otherwise %.300q, too many %.300q", path, missing, other, extra)
+		t.Errorf("%s: missing %.300q, different %.300q, extra %.300q", path, missing, other, extra)
 	}
 }
 
-// collectedFrom is each file that comes of a path, with its sum; of several
-// nodes below the node's name.
+// collectedFrom collects a path and returns each file of the workdir with its
+// checksum. Several nodes have a folder each.
 func collectedFrom(t *testing.T, path string) map[string]string {
 	t.Helper()
 	dir := shortDir(t)
@@ -128,13 +128,13 @@ func collectedFrom(t *testing.T, path string) map[string]string {
 		}
 	}
 	if len(files) == 0 {
-		t.Fatalf("nothing comes of %s", path)
+		t.Fatalf("nothing was collected from %s", path)
 	}
 	return files
 }
 
-// TestRefused: what can't be read says so, and what to do instead.
-func TestRefused(t *testing.T) {
+// TestUnreadableSourcesAreRefused checks the exit code and the error message.
+func TestUnreadableSourcesAreRefused(t *testing.T) {
 	n := recorded(t, "openstack")
 	name := fmt.Sprintf(reportName, n.Host)
 	whole := n.Report(newest())
@@ -150,15 +150,15 @@ func TestRefused(t *testing.T) {
 		files map[string][]byte
 		words []string
 	}{
-		"encrypted":                 {map[string][]byte{"secured-" + name + ".tar.xz.gpg": append([]byte{0x8c, 0x0d, 0x04, 0x09, 0x03, 0x02}, archive[:4000]...)}, []string{"gpg"}},
-		"cut off":                   {map[string][]byte{name + ".tar.xz": archive[:len(archive)/2]}, []string{"cut off"}},
-		"damaged":                   {map[string][]byte{name + ".tar.xz": damaged}, []string{name}},
-		"not what its sum says":     {map[string][]byte{name + ".tar.xz": append(slices.Clone(archive), 0, 0, 0, 0), name + ".tar.xz.sha256": sum}, []string{"sha256"}},
-		"not what its old sum says": {map[string][]byte{name + ".tar.xz": archive, name + ".tar.xz.md5": []byte("d41d8cd98f00b204e9800998ecf8427e\n")}, []string{"md5"}},
-		"empty":                     {map[string][]byte{name + ".tar.xz": nil}, []string{"empty"}},
-		"a text":                    {map[string][]byte{name + ".tar.xz": []byte("hello\n")}, []string{name}},
-		"a report of nothing":       {map[string][]byte{name + ".tar": whole.Without("sos_commands/", "etc/", "var/", "sos_reports/").Under(name).Tar()}, []string{name}},
-		"an empty folder":           {nil, nil},
+		"encrypted":                           {map[string][]byte{"secured-" + name + ".tar.xz.gpg": append([]byte{0x8c, 0x0d, 0x04, 0x09, 0x03, 0x02}, archive[:4000]...)}, []string{"gpg"}},
+		"cut off":                             {map[string][]byte{name + ".tar.xz": archive[:len(archive)/2]}, []string{"cut off"}},
+		"damaged":                             {map[string][]byte{name + ".tar.xz": damaged}, []string{name}},
+		"does not match its sha256":           {map[string][]byte{name + ".tar.xz": append(slices.Clone(archive), 0, 0, 0, 0), name + ".tar.xz.sha256": sum}, []string{"sha256"}},
+		"does not match its md5":              {map[string][]byte{name + ".tar.xz": archive, name + ".tar.xz.md5": []byte("d41d8cd98f00b204e9800998ecf8427e\n")}, []string{"md5"}},
+		"empty":                               {map[string][]byte{name + ".tar.xz": nil}, []string{"empty"}},
+		"a text":                              {map[string][]byte{name + ".tar.xz": []byte("hello\n")}, []string{name}},
+		"a report without commands and files": {map[string][]byte{name + ".tar": whole.Without("sos_commands/", "etc/", "var/", "sos_reports/").Under(name).Tar()}, []string{name}},
+		"an empty folder":                     {nil, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			tree := Tree{}
@@ -175,20 +175,21 @@ func TestRefused(t *testing.T) {
 			refused(t, c.words, path)
 		})
 	}
-	t.Run("nothing there", func(t *testing.T) { refused(t, []string{"no such file"}, filepath.Join(t.TempDir(), "x")) })
+	t.Run("no such path", func(t *testing.T) { refused(t, []string{"no such file"}, filepath.Join(t.TempDir(), "x")) })
 }
 
-// refused collects what can't be collected: exit code 1, one clear line, and no trace in the workdir.
+// refused checks that a collection fails with exit code 1 and an error that holds the
+// words, and leaves nothing in the workdir.
 func refused(t *testing.T, words []string, args ...string) {
 	t.Helper()
 	dir := shortDir(t)
 	o := collectInto(t, dir, args...)
 	if o.code != 1 {
-		t.Errorf("%q ends with %d: %s%s", args, o.code, o.out, o.err)
+		t.Errorf("%q exits with %d: %s%s", args, o.code, o.out, o.err)
 	}
 	for _, w := range words {
 		if !strings.Contains(o.err, w) {
-			t.Errorf("%q does not say %q: %s", args, w, o.err)
+			t.Errorf("the error of %q does not hold %q: %s", args, w, o.err)
 		}
 	}
 	left, _ := os.ReadDir(dir)

@@ -14,8 +14,8 @@ import (
 	"ovs-offline/test/lines"
 )
 
-// TestDatabasesServeTheLiveRows gives the databases of a live node in every form
-// that they are found in; what the replica serves is what the live one served.
+// TestDatabasesServeTheLiveRows collects the databases of a live node in every form
+// in which they occur, and compares the rows of the replica with the live ones.
 func TestDatabasesServeTheLiveRows(t *testing.T) {
 	n := recorded(t, "openstack")
 	cleaner := n.NewCleaner()
@@ -37,7 +37,7 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 		for what, c := range map[string]struct {
 			file  []byte
 			rows  []byte
-			words string // that the person has to be told
+			words string // that the messages must hold
 		}{
 			"as it is":                           {plain, live, ""},
 			"compressed":                         {Gzip(plain), live, ""},
@@ -63,7 +63,7 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 					r := start(t, wd, o)
 					sameRows(t, n, c.rows, "unix:"+r.serving(db.kind), db.name)
 					if !strings.Contains(r.words(), c.words) {
-						t.Errorf("%s: nobody is told %q: %s", verb, c.words, r.words())
+						t.Errorf("%s: no message holds %q: %s", verb, c.words, r.words())
 					}
 				}
 			})
@@ -86,10 +86,10 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 			}
 		})
 		t.Run(db.name+" torn", func(t *testing.T) {
-			// The last transaction is gone, and nothing else: the person is told.
+			// Only the last transaction is lost, and a message says so.
 			r := replay(t, filepath.Join(write(t, Tree{"x": {Body: Torn(plain)}}), "x"))
 			if r.report.Strict() && r.collected.err == "" {
-				t.Error("nobody is told that a record is torn")
+				t.Error("no message about the torn record")
 			}
 			have := rows(t, n, "unix:"+r.serving(db.kind), db.name)
 			if len(have) < len(rowsOf(t, live))/2 {
@@ -105,10 +105,10 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 	})
 }
 
-// serving is the socket of a database as it was recorded.
+// serving returns the socket of the database as it was recorded.
 func (r *replica) serving(kind workdir.Kind) string {
 	if kind == workdir.OVS {
-		return r.Workdir.RecordedSocket() // the other one is ovs-vswitchd's
+		return r.Workdir.RecordedSocket() // the other socket is that of ovs-vswitchd's database
 	}
 	return r.Workdir.Socket(kind)
 }
@@ -117,7 +117,7 @@ func containsAll(text string, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// rows asks a server for all rows of a database.
+// rows returns all rows that a server has of a database.
 func rows(t *testing.T, n *Node, remote, database string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ovsdb-client", "--timeout=20", "-f", "json", "dump", remote, database).CombinedOutput()
@@ -127,8 +127,8 @@ func rows(t *testing.T, n *Node, remote, database string) []string {
 	return rowsOf(t, out, ephemeral(t, n, database)...)
 }
 
-// ephemeral are columns that no file of a database holds, as "Table.column". (A
-// cluster's schema calls none so.)
+// ephemeral returns the columns that a database file does not hold, as
+// "Table.column". (The schema in a cluster's file marks none.)
 func ephemeral(t *testing.T, n *Node, database string) []string {
 	t.Helper()
 	_, bodies := records(n.Databases[database])
@@ -151,8 +151,8 @@ func ephemeral(t *testing.T, n *Node, database string) []string {
 	return list
 }
 
-// rowsOf reads `ovsdb-client -f json dump`, a line a table, into a line a row,
-// without the columns to leave out.
+// rowsOf reads the output of `ovsdb-client -f json dump`, one line per table, into one
+// line per row, without the columns in out.
 func rowsOf(t *testing.T, dump []byte, out ...string) []string {
 	t.Helper()
 	var list []string
@@ -180,8 +180,8 @@ func rowsOf(t *testing.T, dump []byte, out ...string) []string {
 	return list
 }
 
-// sorted is a value with the elements of a set or a map in an order of their
-// own: the server's is that of their values, which sos clean changes.
+// sorted sorts the elements of a set or a map. The server orders them by value, and
+// sos clean changes values.
 func sorted(value json.RawMessage) string {
 	var kind string
 	var elements []json.RawMessage
@@ -192,7 +192,7 @@ func sorted(value json.RawMessage) string {
 	return fmt.Sprintf("%s %s", kind, elements)
 }
 
-// sameRows compares what a server serves with `ovsdb-client -f json dump` of the live one.
+// sameRows compares the rows that a server has with a dump of the live database.
 func sameRows(t *testing.T, n *Node, live []byte, remote, database string) {
 	t.Helper()
 	want, have := rowsOf(t, live, ephemeral(t, n, database)...), rows(t, n, remote, database)
@@ -201,6 +201,6 @@ func sameRows(t *testing.T, n *Node, live []byte, remote, database string) {
 	}
 	missing, extra := lines.Difference(want, have)
 	if len(missing)+len(extra) > 0 {
-		t.Errorf("of %d live rows %d are not served, and %d are that were not live:\n%.900q\n%.900q", len(want), len(missing), len(extra), missing, extra)
+		t.Errorf("of %d live rows, %d are missing and %d are extra:\n%.900q\n%.900q", len(want), len(missing), len(extra), missing, extra)
 	}
 }

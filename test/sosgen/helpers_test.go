@@ -79,15 +79,15 @@ func needLab(t *testing.T) {
 	}
 }
 
-// outcome is how a command line ended.
+// outcome is the exit code and output of a command.
 type outcome struct {
 	args     []string
 	code     int
 	out, err string
 }
 
-// run runs one command line as a person would, and checks what holds for all
-// of them: no stack trace, no failure without a word, no other exit code.
+// run runs ovs-offline and checks what holds for every command: no stack trace, an
+// error message with every failure, and an exit code of 0, 1 or 3.
 func run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -95,19 +95,19 @@ func run(t *testing.T, args ...string) outcome {
 	o.out, o.err = out.String(), errs.String()
 	for _, bad := range []string{"panic:", "goroutine ", "%!", "<nil>"} {
 		if strings.Contains(o.out+o.err, bad) {
-			t.Errorf("%q says %q: %.2000s%.2000s", args, bad, o.out, o.err)
+			t.Errorf("the output of %q holds %q: %.2000s%.2000s", args, bad, o.out, o.err)
 		}
 	}
 	if o.code != 0 && strings.TrimSpace(o.err) == "" {
-		t.Errorf("%q ends with %d and no word on stderr", args, o.code)
+		t.Errorf("%q exits with %d and prints nothing on stderr", args, o.code)
 	}
 	if o.code != 0 && o.code != 1 && o.code != 3 {
-		t.Errorf("%q ends with %d: %s", args, o.code, o.err)
+		t.Errorf("%q exits with %d: %s", args, o.code, o.err)
 	}
 	return o
 }
 
-// replica is one that a test started.
+// replica is a replica that a test started.
 type replica struct {
 	*fidelity.Replica
 	collected outcome
@@ -127,15 +127,10 @@ func replay(t *testing.T, paths ...string) *replica {
 	return start(t, dir, collected)
 }
 
-// shortDir is a new folder; sockets will stand in it.
+// shortDir returns the path of a new workdir, short enough for sockets in it.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "wd")
+	return filepath.Join(ovs.Dir(t), "wd")
 }
 
 func collectInto(t *testing.T, dir string, paths ...string) outcome {
@@ -166,7 +161,7 @@ func start(t *testing.T, dir string, collected outcome) *replica {
 	}
 	r.Replica = &fidelity.Replica{Workdir: wd}
 	if want := !r.report.Complete(); want != (r.started.code == 3) {
-		t.Errorf("start ends with %d, and the report is complete: %v", r.started.code, !want)
+		t.Errorf("start exits with %d, and the report is complete: %v", r.started.code, !want)
 	}
 	return r
 }
@@ -180,13 +175,13 @@ func (r *replica) tool(t *testing.T, name string, args ...string) string {
 	return out
 }
 
-// words are all that a person is told of a replica's shortcomings.
+// words returns the report and the messages of collect.
 func (r *replica) words() string {
 	text, _ := json.Marshal(r.report) // it came from JSON
 	return string(text) + r.collected.err
 }
 
-// log tells a person who reads the test's output what became of a shape.
+// log writes the figures of a replica to the test's log.
 func (r *replica) log(t *testing.T, n *Node) fidelity.Figures {
 	t.Helper()
 	f, err := r.Compare(t.Context(), n.Packets(), n.Live())
@@ -196,10 +191,10 @@ func (r *replica) log(t *testing.T, n *Node) fidelity.Figures {
 	t.Logf("collect %d, start %d, %s", r.collected.code, r.started.code, f)
 	for i, item := range r.report.Rejected {
 		if i == 2 {
-			t.Logf("and %d more are set aside", len(r.report.Rejected)-i)
+			t.Logf("and %d more are rejected", len(r.report.Rejected)-i)
 			break
 		}
-		t.Logf("set aside: %.300s", item.Reason+": "+item.Text)
+		t.Logf("rejected: %.300s", item.Reason+": "+item.Text)
 	}
 	for _, b := range r.report.Bridges {
 		for dump, c := range b.Counts {
@@ -216,7 +211,7 @@ func (r *replica) log(t *testing.T, n *Node) fidelity.Figures {
 	return f
 }
 
-// write puts a tree into a new folder.
+// write writes a tree into a new folder.
 func write(t *testing.T, tree Tree) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -226,7 +221,7 @@ func write(t *testing.T, tree Tree) string {
 	return dir
 }
 
-// writeTop is write with a folder of that name around it.
+// writeTop writes a tree into a new folder of that name.
 func writeTop(t *testing.T, name string, tree Tree) string {
 	t.Helper()
 	return filepath.Join(write(t, tree.Under(name)), name)
