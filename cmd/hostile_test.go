@@ -98,7 +98,7 @@ func TestHostileTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	schema := bytes.SplitN(database, []byte("\n"), 3)[1]
-	place := hostile.Place{Canary: filepath.Join(b.dir, "canary"), Outside: filepath.Join(b.dir, "outside")}
+	place := hostile.Targets{Canary: filepath.Join(b.dir, "canary"), Outside: filepath.Join(b.dir, "outside")}
 	reached := listen(t, place.Outside)
 	corpus := hostile.Texts(place, schema)
 	if len(corpus) < 60 {
@@ -237,7 +237,7 @@ func TestHostileArchives(t *testing.T) {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
 	dir := public(t)
-	place := hostile.Place{Canary: filepath.Join(dir, "canary"), Outside: filepath.Join(dir, "outside")}
+	place := hostile.Targets{Canary: filepath.Join(dir, "canary"), Outside: filepath.Join(dir, "outside")}
 	listen(t, place.Outside)
 	corpus := hostile.Archives(place)
 	if len(corpus) < 60 {

@@ -29,7 +29,7 @@ type platform struct {
 	pods     func(t *testing.T, b *builder) []cluster.Pod
 }
 
-// platforms returns the deployments in docs/formats.md. They differ in labels,
+// platforms returns the deployments in docs/kubernetes.md. They differ in labels,
 // containers and the paths of sockets.
 var platforms = []platform{
 	{
