@@ -17,7 +17,7 @@ PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build man install dist demo test test-k8s fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build man install dist demo quick test test-k8s fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -43,6 +43,12 @@ test: test-deps
 	@mkdir -p build
 	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
 	@scripts/figures build/test.json
+
+# The tests that start no daemon or other program, under a minute with a warm
+# build cache. Results of unchanged packages come from Go's test cache. The others
+# skip in -short mode, through ovs.Need of test/ovs.
+quick:
+	go test -short -vet=off ./...
 
 # Every fuzz target in turn, FUZZTIME each; make test runs their seeds.
 fuzz:

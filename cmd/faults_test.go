@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/ovs"
 )
 
 // bench is the setup of a fault test: the program, two sos reports, and the workdir
@@ -36,9 +36,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")
 	bin := program(t, public(t))
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm") // syncing a hundred workdirs to a disk takes minutes

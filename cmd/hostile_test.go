@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/hostile"
+	"ovs-offline/test/ovs"
 )
 
 // The limits for any input. The time is generous, to detect runs that never end on a
@@ -89,9 +89,7 @@ func (u *usage) log(t *testing.T, corpus int) {
 
 // TestHostileTexts collects and starts files with hostile content.
 func TestHostileTexts(t *testing.T) {
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovs-ofctl"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")
 	b := newBench(t)
 	base := small(t, b)
 	database, err := os.ReadFile(filepath.Join(base, "var/lib/openvswitch/conf.db"))
@@ -99,7 +97,7 @@ func TestHostileTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	schema := bytes.SplitN(database, []byte("\n"), 3)[1]
-	place := hostile.Place{Canary: filepath.Join(b.dir, "canary"), Outside: filepath.Join(b.dir, "outside")}
+	place := hostile.Targets{Canary: filepath.Join(b.dir, "canary"), Outside: filepath.Join(b.dir, "outside")}
 	reached := listen(t, place.Outside)
 	corpus := hostile.Texts(place, schema)
 	if len(corpus) < 60 {
@@ -231,12 +229,13 @@ func entries(t *testing.T, dir string) []string {
 
 // TestHostileArchives collects hostile archives with collect-sos and collect.
 func TestHostileArchives(t *testing.T) {
+	ovs.Need(t) // many of them are large
 	bin := program(t, public(t))
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
 	dir := public(t)
-	place := hostile.Place{Canary: filepath.Join(dir, "canary"), Outside: filepath.Join(dir, "outside")}
+	place := hostile.Targets{Canary: filepath.Join(dir, "canary"), Outside: filepath.Join(dir, "outside")}
 	listen(t, place.Outside)
 	corpus := hostile.Archives(place)
 	if len(corpus) < 60 {

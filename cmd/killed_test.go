@@ -15,6 +15,7 @@ import (
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
 )
 
 // session runs this test binary as ovs-offline, in one workdir and runtime.
@@ -114,6 +115,7 @@ func (s session) containers() []string {
 // TestStopAndStartAfterKilledStart kills ovs-offline at different moments of a start:
 // stop removes everything, and another start succeeds.
 func TestStopAndStartAfterKilledStart(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server")
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		r.Use(t)
 		s := session{t: t, r: r, dir: t.TempDir()}

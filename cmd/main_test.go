@@ -8,8 +8,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
 )
 
 func TestMain(m *testing.M) {
@@ -37,9 +37,7 @@ func TestScriptsEverywhere(t *testing.T) {
 
 func runScripts(t *testing.T, r engines.Runtime, patterns ...string) {
 	t.Helper()
-	if err := process.Missing("ovs-vswitchd", "ovn-nbctl", "ovn-detrace"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-detrace")
 	captures, err := filepath.Abs("../testdata/captures")
 	if err != nil {
 		t.Fatal(err)

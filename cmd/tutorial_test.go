@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
 )
 
 // The tutorials are tests: the ```console blocks of docs/tutorial-*.md are run in
@@ -237,9 +237,7 @@ func TestTutorialEverywhere(t *testing.T) {
 }
 
 func runTutorial(t *testing.T, r engines.Runtime, path string) {
-	if err := process.Missing("ovs-vswitchd", "ovn-nbctl", "ovn-detrace", "ovn-trace"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-detrace", "ovn-trace")
 	here, elsewhere := tutorial(t, path)
 	if len(here) == 0 {
 		t.Fatal("the tutorial has no command to run")

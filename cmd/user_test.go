@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/ovs"
 )
 
 // nobodyUID is the user id of nobody, an unprivileged user, on Debian and Fedora.
@@ -47,9 +47,7 @@ func TestOrdinaryUserCanReplay(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user; the other tests run as you")
 	}
-	if err := process.Missing("ovs-vswitchd", "ovn-nbctl"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl")
 	dir := public(t)
 	bin := program(t, dir)
 	report := filepath.Join(dir, "sosreport.tar.xz")
@@ -108,9 +106,7 @@ func TestWritesOnlyTheWorkdir(t *testing.T) {
 	if err != nil {
 		t.Skip("strace is not installed: ", err)
 	}
-	if err := process.Missing("ovs-vswitchd", "ovn-nbctl"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl")
 	dir := t.TempDir()
 	bin, wd := program(t, dir), filepath.Join(dir, "wd")
 	report := "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"

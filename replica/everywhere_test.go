@@ -16,6 +16,8 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/files"
+	"ovs-offline/test/lines"
 )
 
 // started is a replica in some runtime.
@@ -66,7 +68,7 @@ func TestTwoReplicas(t *testing.T) {
 		const vm = "in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64"
 		// Folders of one name, so that only their paths tell the two apart.
 		one := startIn(t, r, "wd", compute(t))
-		two := startIn(t, r, "wd", only(t, "../testdata/captures/ovn-kubernetes-worker/sosreport-*.tar.xz"))
+		two := startIn(t, r, "wd", files.Only(t, "../testdata/captures/ovn-kubernetes-worker/sosreport-*.tar.xz"))
 		for _, s := range []started{one, two} {
 			if !s.report.Complete() {
 				t.Errorf("the report is not complete: %v %v %v", s.report.Rejected, s.report.Lost, s.report.Steps)
@@ -213,7 +215,7 @@ func TestStopEverywhere(t *testing.T) {
 			if err := Stop(ctx, wd, r.For(t, wd)); err != nil {
 				t.Fatal(err)
 			}
-			if missing, extra := difference(before, tree(t, wd.Path())); len(missing)+len(extra) > 0 {
+			if missing, extra := lines.Difference(before, tree(t, wd.Path())); len(missing)+len(extra) > 0 {
 				t.Errorf("stop left %v and took %v", extra, missing)
 			}
 			for _, d := range daemons(wd) {

@@ -12,6 +12,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/lines"
 )
 
 // extracted is a copy of the compute capture as a directory, for damaging.
@@ -191,7 +192,7 @@ func TestRecordedDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		missing, extra := difference(columns(t, string(recorded)), columns(t, string(out)))
+		missing, extra := lines.Difference(columns(t, string(recorded)), columns(t, string(out)))
 		if len(missing)+len(extra) > 0 {
 			t.Errorf("%s: recorded and not served: %q; served and not recorded: %q", table, missing, extra)
 		}

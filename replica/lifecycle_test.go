@@ -14,11 +14,13 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/files"
+	"ovs-offline/test/lines"
 )
 
 func compute(t *testing.T) string {
 	t.Helper()
-	return only(t, "../testdata/captures/ovn-openstack-compute/sosreport-*.tar.xz")
+	return files.Only(t, "../testdata/captures/ovn-openstack-compute/sosreport-*.tar.xz")
 }
 
 // TestDaemonsHaveNoNetwork looks into the namespace of each daemon.
@@ -81,7 +83,7 @@ func TestStopKeepsTheCollection(t *testing.T) {
 			t.Errorf("process %d is still there: %s", pid, stat)
 		}
 	}
-	missing, extra := difference(before, tree(t, wd.Path()))
+	missing, extra := lines.Difference(before, tree(t, wd.Path()))
 	if len(missing)+len(extra) > 0 {
 		t.Errorf("stop left %v and took %v", extra, missing)
 	}

@@ -12,6 +12,7 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
 )
 
 func TestMain(m *testing.M) {
@@ -21,9 +22,7 @@ func TestMain(m *testing.M) {
 // needTools skips a test where the daemons are not installed.
 func needTools(t *testing.T, programs ...string) {
 	t.Helper()
-	if err := process.Missing(append(programs, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")...); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, append(programs, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl")...)
 }
 
 // node is a replica under test.
@@ -61,16 +60,6 @@ func (n node) tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// only returns the one file that a pattern matches.
-func only(t *testing.T, pattern string) string {
-	t.Helper()
-	found, err := filepath.Glob(pattern)
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%s: %v %v", pattern, found, err)
-	}
-	return found[0]
-}
-
 // collected is a locked workdir with all that a report holds.
 func collected(t *testing.T, report string) *workdir.Dir {
 	t.Helper()
@@ -83,26 +72,6 @@ func collected(t *testing.T, report string) *workdir.Dir {
 		t.Fatal(err)
 	}
 	return wd
-}
-
-// difference compares two lists of lines, whatever their order.
-func difference(want, have []string) (missing, extra []string) {
-	count := map[string]int{}
-	for _, s := range have {
-		count[s]++
-	}
-	for _, s := range want {
-		if count[s] == 0 {
-			missing = append(missing, s)
-		}
-		count[s]--
-	}
-	for s, n := range count {
-		if n > 0 {
-			extra = append(extra, s)
-		}
-	}
-	return missing, extra
 }
 
 // complete checks that the report says that everything was restored.

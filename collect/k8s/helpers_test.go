@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"ovs-offline/collect/k8s"
-	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/ovs"
 )
 
 const lab = "../../scripts/lab/lab"
@@ -70,12 +70,7 @@ func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdout, s
 // commands on it.
 func live(t *testing.T, topology string) (dir string, exec *local) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("the lab takes seconds for each topology")
-	}
-	if err := process.Missing("ovs-vswitchd", "ovn-northd", "ovn-controller", "ip"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovn-northd", "ovn-controller", "ip")
 	dir = filepath.Join(t.TempDir(), "lab")
 	labRun(t, "up", topology, dir)
 	t.Cleanup(func() { labRun(t, "down", dir) })

@@ -52,7 +52,7 @@ func TestParity(t *testing.T) {
 	}
 }
 
-func adopt(t *testing.T, dir string) *fidelity.Node {
+func adopt(t *testing.T, dir string) *fidelity.Replica {
 	t.Helper()
 	n, err := fidelity.Adopt(t.Context(), dir, replica.Options{})
 	if err != nil {
@@ -82,7 +82,7 @@ func checkNothingLost(t *testing.T, r k8s.Result) {
 
 // checkTruth compares what ovs-ofctl said on the live node with what it says on
 // the replica.
-func checkTruth(t *testing.T, n *fidelity.Node, truth string) {
+func checkTruth(t *testing.T, n *fidelity.Replica, truth string) {
 	t.Helper()
 	differ, err := fidelity.Truth(truth, func(args ...string) (string, error) { return n.Tool(t.Context(), "ovs-ofctl", args...) })
 	if err != nil {

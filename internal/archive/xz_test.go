@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/mholt/archives"
+
+	"ovs-offline/test/ovs"
 )
 
 // packXz packs text as xz does with those options.
@@ -28,8 +30,9 @@ func packXz(t *testing.T, text []byte, options ...string) []byte {
 
 func needXz(t *testing.T) {
 	t.Helper()
+	ovs.Need(t, "xz")
 	if _, ok := findXz(t.Context()); !ok {
-		t.Skip("there is no xz here")
+		t.Skip("there is no usable xz here")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/files"
 )
 
 func lock(t *testing.T) *workdir.Dir {
@@ -47,18 +48,8 @@ func filled(t *testing.T) *workdir.Dir {
 	if err := stage.Install(workdir.Collection{Kind: workdir.OVS, Host: "node1", Files: []workdir.File{f}}); err != nil {
 		t.Fatal(err)
 	}
-	write(t, wd.DumpFile("br-ex", workdir.Flows), "by hand\n")
+	files.Write(t, wd.DumpFile("br-ex", workdir.Flows), "by hand\n")
 	return wd
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // content returns every file below a workdir, except for its lock, which holds a pid.
@@ -114,7 +105,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestChangedFilesAreRemarked(t *testing.T) {
 	wd, other := filled(t), lock(t)
-	write(t, wd.DumpFile("br-int", workdir.Flows), "another flow\n")
+	files.Write(t, wd.DumpFile("br-int", workdir.Flows), "another flow\n")
 	if err := os.Symlink("/etc/passwd", wd.DumpFile("br-x", workdir.Flows)); err != nil {
 		t.Fatal(err)
 	}
@@ -230,6 +221,9 @@ func TestHostileBundles(t *testing.T) {
 // TestBomb checks that a small bundle does not fill the disk, and that the error
 // names the flag that raises the limit.
 func TestBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it unpacks 150 MiB")
+	}
 	zeros := strings.Repeat("\x00", 150<<20)
 	bomb := pack(t, head(file("recorded/x", zeros)), plain(manifestName, `{"format":1}`), plain("recorded/x", zeros))
 	wd := lock(t)
@@ -253,6 +247,9 @@ func TestBomb(t *testing.T) {
 // TestCutOffAndChangedBundlesAreRefused cuts a bundle at every byte, and changes every
 // byte.
 func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it unpacks many bundles")
+	}
 	wd := filled(t)
 	whole := save(t, wd)
 	other := filled(t)

@@ -125,7 +125,7 @@ func TestMaskWithGaps(t *testing.T) {
 	if err := s.add(t, "OpenFlow15", text); err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.run(t, "ovs-appctl", "-t", s.dir+"/v.ctl", "ofproto/trace", "br0", "in_port=2,ip,nw_tos=0x58,nw_src=1.1.1.1,nw_dst=2.2.2.2,nw_ttl=9")
+	out, err := s.run(t, "ovs-appctl", "ofproto/trace", "br0", "in_port=2,ip,nw_tos=0x58,nw_src=1.1.1.1,nw_dst=2.2.2.2,nw_ttl=9")
 	if _, lookErr := exec.LookPath("ovs-appctl"); lookErr != nil {
 		t.Skip(lookErr)
 	}

@@ -1,118 +1,43 @@
 package openflow
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"ovs-offline/test/ovs"
 )
 
-const vswitchSchema = "/usr/share/openvswitch/vswitch.ovsschema"
+// testSwitch is a real ovs-vswitchd with one bridge, br0, and its ports p1 and p2.
+type testSwitch struct{ *ovs.Switch }
 
-// ovs is a real ovs-vswitchd whose datapath and ports are dummies, with one bridge.
-type ovs struct{ dir string }
-
-// startSwitch starts one for a test, or skips it where Open vSwitch is not
-// installed. It ends with the test.
-func startSwitch(t *testing.T) *ovs {
+func startSwitch(t *testing.T) testSwitch {
 	t.Helper()
-	for _, tool := range []string{"ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed", tool)
-		}
-	}
-	if _, err := os.Stat(vswitchSchema); err != nil {
-		t.Skip(err)
-	}
-	dir, err := os.MkdirTemp("", "sw") // short: a socket's path has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &ovs{dir}
-	s.must(t, "ovsdb-tool", "create", dir+"/conf.db", vswitchSchema)
-	s.daemon(t, "ovsdb-server", dir+"/conf.db", "--remote=punix:"+dir+"/db.sock", "--unixctl="+dir+"/d.ctl", "-vconsole:off", "-vsyslog:off")
-	waitFor(t, dir+"/db.sock")
-	s.must(t, "ovs-vsctl", "--no-wait", "init")
-	s.daemon(t, "ovs-vswitchd", "unix:"+dir+"/db.sock", "--enable-dummy=override", "--disable-system", "--unixctl="+dir+"/v.ctl", "-vconsole:off", "-vsyslog:off")
-	s.must(t, strings.Fields("ovs-vsctl -t 20 add-br br0 -- set bridge br0 datapath_type=dummy fail_mode=secure protocols=OpenFlow10,OpenFlow11,OpenFlow12,OpenFlow13,OpenFlow14,OpenFlow15 "+
+	s := testSwitch{ovs.Start(t, "--enable-dummy=override", "--disable-system")}
+	s.Vsctl(strings.Fields("add-br br0 -- set bridge br0 datapath_type=dummy fail_mode=secure protocols=OpenFlow10,OpenFlow11,OpenFlow12,OpenFlow13,OpenFlow14,OpenFlow15 " +
 		"-- add-port br0 p1 -- set interface p1 type=dummy ofport_request=1 -- add-port br0 p2 -- set interface p2 type=dummy ofport_request=2")...)
-	waitFor(t, dir+"/br0.mgmt")
 	return s
 }
 
-func waitFor(t *testing.T, path string) {
+func (s testSwitch) run(_ *testing.T, argv ...string) (string, error) { return s.Try(argv...) }
+
+func (s testSwitch) must(t *testing.T, argv ...string) string {
 	t.Helper()
-	for range 2000 {
-		// A socket exists before a program listens on it.
-		if conn, err := net.Dial("unix", path); err == nil {
-			conn.Close()
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("no program listens on %s", path)
+	return s.Run(argv...)
 }
 
-func (s *ovs) env() []string {
-	return append(os.Environ(), "OVS_RUNDIR="+s.dir, "OVS_LOGDIR="+s.dir, "OVS_DBDIR="+s.dir)
-}
-
-func (s *ovs) daemon(t *testing.T, argv ...string) {
-	t.Helper()
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = s.env()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%s: %v", argv[0], err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-}
-
-func (s *ovs) run(t *testing.T, argv ...string) (string, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = s.env()
-	if argv[0] == "ovs-vsctl" {
-		cmd.Env = append(cmd.Env, "OVS_DB=unix:"+s.dir+"/db.sock")
-		cmd.Args = append([]string{argv[0], "--db=unix:" + s.dir + "/db.sock"}, argv[1:]...)
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
-	}
-	return string(out), err
-}
-
-func (s *ovs) must(t *testing.T, argv ...string) string {
-	t.Helper()
-	out, err := s.run(t, argv...)
-	if err != nil {
-		t.Fatalf("%s: %v", strings.Join(argv, " "), err)
-	}
-	return out
-}
-
-// add adds a flow or says why it can't be.
-func (s *ovs) add(t *testing.T, version, flow string) error {
+// add adds a flow.
+func (s testSwitch) add(t *testing.T, version, flow string) error {
 	t.Helper()
 	_, err := s.run(t, "ovs-ofctl", "-O", version, "add-flow", "br0", flow)
 	return err
 }
 
-// addAll adds flows, all at once where that goes, and says which can't be added.
-func (s *ovs) addAll(t *testing.T, flows []string) map[string]error {
+// addAll adds flows, in one bundle where the switch accepts that, and returns the
+// errors of the flows that it rejects.
+func (s testSwitch) addAll(t *testing.T, flows []string) map[string]error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "flows")
 	if err := os.WriteFile(path, []byte(strings.Join(flows, "\n")+"\n"), 0o600); err != nil {
@@ -130,29 +55,29 @@ func (s *ovs) addAll(t *testing.T, flows []string) map[string]error {
 	return failed
 }
 
-// print is what ovs-ofctl itself prints of the one flow of the switch.
-func (s *ovs) print(t *testing.T) string {
+// print returns what ovs-ofctl prints for the only flow of the switch.
+func (s testSwitch) print(t *testing.T) string {
 	t.Helper()
 	return strings.TrimSpace(s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "--no-stats", "dump-flows", "br0"))
 }
 
-func (s *ovs) clear(t *testing.T) {
+func (s testSwitch) clear(t *testing.T) {
 	t.Helper()
 	s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "del-flows", "br0")
 }
 
-// flows reads back what the switch has, by this package's own reader.
-func (s *ovs) flows(t *testing.T, version string) []string {
+// flows reads the switch's flows with this package's own reader.
+func (s testSwitch) flows(t *testing.T, version string) []string {
 	t.Helper()
 	flows, problems := allFlows(strings.NewReader(s.must(t, "ovs-ofctl", "-O", version, "dump-flows", "br0")))
 	for _, p := range problems {
-		t.Errorf("a dump of the switch itself can't be read: %v", p)
+		t.Errorf("a dump of a real switch can't be read: %v", p)
 	}
 	return texts(flows)
 }
 
-// version is the switch's, "3.1.0".
-func (s *ovs) version(t *testing.T) string {
+// version returns the version of Open vSwitch, such as "3.1.0".
+func (s testSwitch) version(t *testing.T) string {
 	t.Helper()
 	words := strings.Fields(s.must(t, "ovs-ofctl", "--version"))
 	if len(words) < 4 {
@@ -161,8 +86,8 @@ func (s *ovs) version(t *testing.T) string {
 	return words[3]
 }
 
-// TestMetersOfARealSwitch adds meters again from their dump, those with names too.
-func TestMetersOfARealSwitch(t *testing.T) {
+// TestMetersRoundTrip adds meters from their own dump, including those with names.
+func TestMetersRoundTrip(t *testing.T) {
 	s := startSwitch(t)
 	added := []string{
 		"meter=1 kbps bands=type=drop rate=1",
@@ -204,8 +129,8 @@ func TestMetersOfARealSwitch(t *testing.T) {
 	}
 }
 
-// TestGroupsOfARealSwitch adds groups again from their dump.
-func TestGroupsOfARealSwitch(t *testing.T) {
+// TestGroupsRoundTrip adds groups from their own dump.
+func TestGroupsRoundTrip(t *testing.T) {
 	s := startSwitch(t)
 	for _, text := range []string{
 		"group_id=1,type=all", "group_id=2,type=indirect,bucket=actions=output:1",
@@ -246,8 +171,8 @@ func TestGroupsOfARealSwitch(t *testing.T) {
 	}
 }
 
-// TestTLVMapOfARealSwitch maps class 0 too, which ovs-ofctl prints as "0".
-func TestTLVMapOfARealSwitch(t *testing.T) {
+// TestTLVMapRoundTrip includes class 0, which ovs-ofctl prints as "0".
+func TestTLVMapRoundTrip(t *testing.T) {
 	s := startSwitch(t)
 	s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "add-tlv-map", "br0", "{class=0xffff,type=0,len=4}->tun_metadata0,{class=0,type=0x80,len=124}->tun_metadata63,{class=0x102,type=0xff,len=8}->tun_metadata9")
 	read := func() []Entry {
@@ -267,7 +192,8 @@ func TestTLVMapOfARealSwitch(t *testing.T) {
 	}
 }
 
-func TestShowOfARealSwitch(t *testing.T) {
+// TestShowReadsEveryVersion reads ovs-ofctl show as each OpenFlow version prints it.
+func TestShowReadsEveryVersion(t *testing.T) {
 	s := startSwitch(t)
 	s.must(t, "ovs-vsctl", "add-port", "br0", "a(1): b", "--", "set", "interface", "a(1): b", "type=dummy", "ofport_request=9")
 	s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "mod-port", "br0", "9", "no-forward")

@@ -4,35 +4,30 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/test/ovs"
 )
 
-// server starts an ovsdb-server in a folder whose sockets have long names.
+// server starts an ovsdb-server in a folder whose sockets have paths of more than
+// 107 bytes, the longest that a unix socket's address holds.
 func server(t *testing.T) (runDir string) {
 	t.Helper()
-	if _, err := exec.LookPath("ovsdb-server"); err != nil {
-		t.Skip("no ovsdb-server here")
-	}
+	ovs.Need(t, "ovsdb-server", "ovsdb-tool", "ovs-appctl")
 	runDir = filepath.Join(t.TempDir(), strings.Repeat("long", 25))
 	if err := os.MkdirAll(runDir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	db := filepath.Join(runDir, "conf.db")
-	run(t, runDir, "ovsdb-tool", "create", db, "/usr/share/openvswitch/vswitch.ovsschema")
-	run(t, runDir, "ovsdb-server", db, "--remote=punix:"+filepath.Join(runDir, "db.sock"), "--pidfile", "--detach", "--no-chdir", "-vconsole:off", "-vsyslog:off", "--log-file="+filepath.Join(runDir, "log"))
-	t.Cleanup(func() {
-		if _, err := Run(context.Background(), runDir, "ovsdb-server", "exit"); err != nil { // the test's own context has ended
-			t.Error(err)
-		}
-	})
+	ovs.Run(t, "ovsdb-tool", "create", db)
+	ovs.ServeIn(t, runDir, db)
 	return runDir
 }
 
+// run runs ovs-appctl.
 func run(t *testing.T, runDir string, argv ...string) (stdout, stderr string) {
 	t.Helper()
 	out, err := command.Run(t.Context(), command.Command{Argv: argv, Env: append(os.Environ(), "OVS_RUNDIR="+runDir)})

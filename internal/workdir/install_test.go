@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/test/files"
 )
 
 // TestInterruptedInstall interrupts an installation after every step, and checks that
@@ -115,7 +116,7 @@ func TestInterruptedRecovery(t *testing.T) {
 	if err := os.Rename(d.join("db"), d.join("elsewhere")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, d.join("db"), "in the way")
+	files.Write(t, d.join("db"), "in the way")
 	if err := s.Install(list...); err == nil {
 		t.Fatal("installed")
 	}
@@ -144,12 +145,12 @@ func TestInterruptedRecovery(t *testing.T) {
 func TestFilesOfTheUserAreKept(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "old", OVS, NB)
-	write(t, d.join("restore_flows", "notes.txt"), "mine")
-	write(t, d.join("recorded", "bridges", "br0", "deep", "file"), "mine")
-	write(t, d.join("top.txt"), "mine")
-	write(t, d.join("db", "readme"), "mine")
+	files.Write(t, d.join("restore_flows", "notes.txt"), "mine")
+	files.Write(t, d.join("recorded", "bridges", "br0", "deep", "file"), "mine")
+	files.Write(t, d.join("top.txt"), "mine")
+	files.Write(t, d.join("db", "readme"), "mine")
 	install(t, d, "new", OVS)
-	write(t, d.join("restore_flows", "notes.txt"), "mine again")
+	files.Write(t, d.join("restore_flows", "notes.txt"), "mine again")
 	install(t, d, "newer", OVS)
 	got := tree(t, d.Path())
 	for path, want := range map[string]string{
@@ -195,7 +196,7 @@ func TestPurge(t *testing.T) {
 	d = fresh(t)
 	install(t, d, "old", OVS)
 	victim := filepath.Join(filepath.Dir(d.Path()), "victim")
-	write(t, victim, "precious")
+	files.Write(t, victim, "precious")
 	m, err := d.Manifest()
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +227,7 @@ func TestOccupied(t *testing.T) {
 	if err != nil || len(there) != 1 || !strings.Contains(there[0], "/path/of/the/source") || !strings.Contains(there[0], "OVN NB") {
 		t.Errorf("%q %v", there, err)
 	}
-	write(t, d.DumpFile("br0", Flows), "by hand")
+	files.Write(t, d.DumpFile("br0", Flows), "by hand")
 	if there, _ := d.Occupied(false, OVS); len(there) != 1 || !strings.Contains(there[0], "restore_flows") {
 		t.Errorf("by hand: %q", there)
 	}
@@ -329,7 +330,7 @@ func TestDiscardRemovesTheStaging(t *testing.T) {
 	if spool, err := s.Spool(); err != nil {
 		t.Fatal(err)
 	} else {
-		write(t, filepath.Join(spool, "x"), "y")
+		files.Write(t, filepath.Join(spool, "x"), "y")
 	}
 	s.Discard()
 	if !reflect.DeepEqual(tree(t, d.Path()), before) {

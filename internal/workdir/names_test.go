@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ovs-offline/test/files"
 )
 
 // seeds are names that are awkward as file names.
@@ -64,7 +66,7 @@ func TestNamesAsFiles(t *testing.T) {
 			if rel, err := filepath.Rel(d.Path(), path); err != nil || !filepath.IsLocal(rel) {
 				t.Errorf("%q: %s", name, path)
 			}
-			write(t, path, name)
+			files.Write(t, path, name)
 		}
 	}
 	for _, name := range seeds {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"ovs-offline/test/files"
 )
 
 // holdVariable makes this test binary, run again, hold a lock until its input ends.
@@ -78,7 +80,7 @@ func TestPathsThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%q was made", path)
 		}
 	}
-	write(t, filepath.Join(base, "file"), "x")
+	files.Write(t, filepath.Join(base, "file"), "x")
 	if _, err := Lock(filepath.Join(base, "file")); err == nil || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("a file: %v", err)
 	}
@@ -162,7 +164,7 @@ func TestSymlinkedWorkdir(t *testing.T) {
 	if got := tree(t, real)["db/ovs/conf.db"]; got != "new" {
 		t.Errorf("%q", got)
 	}
-	write(t, filepath.Join(real, "mine"), "x")
+	files.Write(t, filepath.Join(real, "mine"), "x")
 	left, err := d.Purge()
 	if err != nil || !reflect.DeepEqual(left, []string{"mine"}) {
 		t.Errorf("left %q, %v", left, err)
@@ -177,7 +179,7 @@ func TestLinkInPlaceOfTheLockIsRefused(t *testing.T) {
 	d := fresh(t)
 	d.Unlock()
 	victim := filepath.Join(t.TempDir(), "victim")
-	write(t, victim, "precious")
+	files.Write(t, victim, "precious")
 	if err := os.Remove(filepath.Join(d.Path(), ".lock")); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +197,7 @@ func TestLinkInPlaceOfTheLockIsRefused(t *testing.T) {
 func TestManifestThatCannotBeRead(t *testing.T) {
 	d := fresh(t)
 	for _, text := range []string{"", "{", `{"format": 99}`} {
-		write(t, d.manifestPath(), text)
+		files.Write(t, d.manifestPath(), text)
 		if _, err := d.Manifest(); err == nil || !strings.Contains(err.Error(), d.manifestPath()) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -219,7 +221,7 @@ func TestWriteFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "d", "x"), "")
+	files.Write(t, filepath.Join(dir, "d", "x"), "")
 	if err := WriteFile(filepath.Join(dir, "d"), []byte("3"), 0o600); err == nil {
 		t.Error("a folder was replaced by a file")
 	}

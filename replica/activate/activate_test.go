@@ -1,7 +1,6 @@
 package activate
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/replica/runtime"
-	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/ovs"
 )
 
 // odd is a directory's name that any sloppy quoting stumbles over.
@@ -32,8 +30,8 @@ func newReplica(t *testing.T, name string) Replica {
 	return r
 }
 
-// shells are those the script is for. Arguments keep a user's own start files
-// out.
+// shells are the supported shells, with the options that keep them from reading
+// the user's start files.
 func shells() map[string][]string {
 	return map[string][]string{"bash": {"--norc", "--noprofile"}, "zsh": {"-f"}}
 }
@@ -60,8 +58,8 @@ func eachShell(t *testing.T, test func(t *testing.T, run func(script string, arg
 	}
 }
 
-// state defines a shell function that writes all variables with their
-// attributes, and all functions, to a file, but for what changes by itself.
+// state defines a shell function that writes all variables with their attributes,
+// and all functions, to a file, except variables that change by themselves.
 const state = `
 state() {
 	{ typeset -p; typeset -f; env | sort; } |
@@ -70,6 +68,7 @@ state() {
 `
 
 func TestDeactivateRestoresTheShellExactly(t *testing.T) {
+	ovs.Need(t) // it runs some fifty shells
 	first, second := newReplica(t, odd), newReplica(t, "second")
 	before := map[string]string{
 		"nothing set":    "unset PS1 OVS_RUNDIR",
@@ -81,7 +80,7 @@ func TestDeactivateRestoresTheShellExactly(t *testing.T) {
 		"strict":         "set -eu",
 		"strict, shared": "set -eua",
 	}
-	// What is sourced between the two looks at the shell.
+	// The scripts that are sourced before deactivate.
 	between := map[string][]string{
 		"once":            {first.Bin},
 		"twice":           {first.Bin, first.Bin},
@@ -150,8 +149,8 @@ tcp:elsewhere
 	})
 }
 
-// call runs a wrapper as a script would: nothing of the replica in the
-// environment, and another's settings to be led astray by.
+// call runs a wrapper as a script would: without the replica's settings in the
+// environment, and with wrong ones that the wrapper must ignore.
 func call(t *testing.T, r Replica, env []string, argv ...string) (string, int) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(r.Bin, argv[0]), argv[1:]...)
@@ -165,7 +164,7 @@ func call(t *testing.T, r Replica, env []string, argv ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-func TestWrapperPassesEverythingOn(t *testing.T) {
+func TestWrapperPassesArgumentsInputAndExitCode(t *testing.T) {
 	r, other := newReplica(t, odd), newReplica(t, "other")
 	real := t.TempDir()
 	text := "#!/bin/sh\nfor a in \"$@\"; do printf '<%s>' \"$a\"; done\nprintf '%s' \"$OVN_NB_DB\"; cat\nexit 42\n"
@@ -195,7 +194,7 @@ func TestWrapperNamesWhatIsMissing(t *testing.T) {
 			t.Errorf("%s: exit %d, %q", tool, code, out)
 		}
 	}
-	// A system that has no such tool: the wrapper made to look for another name.
+	// Without the tool on the system: this wrapper looks for a name that does not exist.
 	text, err := os.ReadFile(filepath.Join(r.Bin, "ovn-sbctl"))
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +208,7 @@ func TestWrapperNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestDetraceWithoutItsLibrary(t *testing.T) {
+func TestDetraceNamesMissingPythonLibrary(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}
@@ -219,7 +218,7 @@ func TestDetraceWithoutItsLibrary(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(real, "ovn-detrace"), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// -I keeps out whatever the machine has in its own places.
+	// With -I and -S, Python ignores the machine's own libraries.
 	python := "#!/bin/sh\nexec /usr/bin/python3 -I -S \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(real, "python3"), []byte(python), 0o755); err != nil {
 		t.Fatal(err)
@@ -233,7 +232,7 @@ func TestDetraceWithoutItsLibrary(t *testing.T) {
 func TestUnusablePathsAreRefused(t *testing.T) {
 	for _, dir := range []string{"relative", "/tmp/a:b", "/tmp/a,b", "/tmp/a\nb"} {
 		if err := Write(Replica{Bin: dir}); err == nil {
-			t.Errorf("%q was taken", dir)
+			t.Errorf("%q was accepted", dir)
 		}
 	}
 }
@@ -253,41 +252,20 @@ func TestRemoveKeepsOtherFiles(t *testing.T) {
 	}
 }
 
-// startDaemons runs what a replica runs.
+// startDaemons starts the daemons of a replica.
 func startDaemons(t *testing.T, r Replica) {
 	t.Helper()
-	if err := process.Missing("ovsdb-server", "ovs-vswitchd", "ovsdb-tool", "ovs-vsctl", "ovn-nbctl", "ovn-trace"); err != nil {
-		t.Skip(err)
+	ovs.Need(t, "ovn-nbctl", "ovn-trace")
+	ovs.StartIn(t, r.OVSRunDir)
+	for socket, schema := range map[string]string{r.NBSocket: ovs.NBSchema, r.SBSocket: ovs.SBSchema} {
+		dir := filepath.Dir(socket)
+		database := filepath.Join(dir, "db")
+		ovs.Run(t, "ovsdb-tool", "create", database, schema)
+		ovs.ServeIn(t, dir, database)
 	}
-	rt := process.New(process.Options{})
-	start := func(d runtime.Daemon) {
-		t.Helper()
-		if err := rt.Start(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := rt.Stop(context.Background(), d); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for schema, run := range map[string]string{"/usr/share/openvswitch/vswitch.ovsschema": r.OVSRunDir,
-		"/usr/share/ovn/ovn-nb.ovsschema": filepath.Dir(r.NBSocket), "/usr/share/ovn/ovn-sb.ovsschema": filepath.Dir(r.SBSocket)} {
-		db := filepath.Join(filepath.Dir(run), filepath.Base(run)+".db")
-		if _, err := os.Stat(schema); err != nil {
-			t.Skip(err)
-		}
-		if _, err := rt.Tool(t.Context(), run, nil, "ovsdb-tool", "create", db, schema); err != nil {
-			t.Fatal(err)
-		}
-		start(runtime.Daemon{Role: "ovsdb-server-" + filepath.Base(run), Program: "ovsdb-server", RunDir: run,
-			Args: []string{db, "--remote=punix:" + filepath.Join(run, "db.sock")}, Log: filepath.Join(run, "server.log")})
-	}
-	start(runtime.Daemon{Role: "ovs-vswitchd", Program: "ovs-vswitchd", RunDir: r.OVSRunDir,
-		Args: []string{"--enable-dummy=system", "unix:" + filepath.Join(r.OVSRunDir, "db.sock")}, Log: filepath.Join(r.OVSRunDir, "vswitchd.log")})
 }
 
-func TestWrappersAgainstDaemons(t *testing.T) {
+func TestWrappersReachDaemons(t *testing.T) {
 	r := newReplica(t, odd+strings.Repeat(" long", 20))
 	startDaemons(t, r)
 	for _, step := range []struct {
@@ -312,7 +290,8 @@ func TestWrappersAgainstDaemons(t *testing.T) {
 		}
 	}
 	testDetrace(t, r)
-	// The server is told by its socket alone: here it is another database's.
+	// The wrapper knows the server of the recorded database by its socket alone;
+	// this one serves the OVS database.
 	r.Recorded = filepath.Join(r.OVSRunDir, "db.sock")
 	if err := Write(r); err != nil {
 		t.Fatal(err)
@@ -352,9 +331,9 @@ func testDetrace(t *testing.T, r Replica) {
 	}
 }
 
-// TestRemoveUnfinished: whichever file was being written when the program was
-// killed, nothing of it stays.
-func TestRemoveUnfinished(t *testing.T) {
+// TestRemoveDeletesUnfinishedFiles removes the temporary file of each wrapper, as
+// they remain where the program was killed while it wrote one.
+func TestRemoveDeletesUnfinishedFiles(t *testing.T) {
 	r := newReplica(t, "unfinished")
 	var begun int
 	err := filepath.WalkDir(r.Bin, func(path string, e os.DirEntry, err error) error {

@@ -20,6 +20,7 @@ import (
 	enginepkg "ovs-offline/replica/runtime/engine"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
 )
 
 // fromHostOnly has the test program try FromHost alone, where the test has
@@ -40,9 +41,7 @@ func TestMain(m *testing.M) {
 
 func fromHost(t *testing.T) *image.Host {
 	t.Helper()
-	if err := process.Missing(append(slices.Clone(image.Programs), image.Detrace)...); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, append(slices.Clone(image.Programs), image.Detrace)...)
 	h, err := image.FromHost(t.Context())
 	if err != nil {
 		t.Fatal(err)

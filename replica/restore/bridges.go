@@ -12,14 +12,14 @@ import (
 
 // Bridge is a bridge of the database.
 type Bridge struct {
-	Name         string
-	UUID         string
-	DatapathType string
-	FailMode     string
-	Protocols    []string
-	OtherConfig  map[string]string
-	HasControllers   bool // it has Controller rows
-	Ports        []*Port
+	Name           string
+	UUID           string
+	DatapathType   string
+	FailMode       string
+	Protocols      []string
+	OtherConfig    map[string]string
+	HasControllers bool // it has Controller rows
+	Ports          []*Port
 
 	mirrors  []string         // the UUIDs of its Mirror rows
 	withheld []*Port          // the ports that are added later, in order

@@ -1,18 +1,14 @@
 package restore_test
 
 import (
-	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/files"
 )
 
 // TestFilesAddedByHand checks that stp/show, rstp/show and dpif/show are used
@@ -24,39 +20,16 @@ func TestFilesAddedByHand(t *testing.T) {
 	for _, output := range []string{"ovs-vsctl_-t_5_list_port", "ovs-ofctl_show_stp", "ovs-ofctl_show_rstp", "ovs-appctl_dpctl.show_-s_system@ovs-system"} {
 		remove(t, sosreport, output)
 	}
-	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(wd.Unlock)
-	if _, _, err := collect.Collect(t.Context(), wd, collect.SosReport{Path: sosreport}, collect.Options{Select: collect.Select{OVS: true}}); err != nil {
-		t.Fatal(err)
-	}
-	add := func(path, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	add(wd.Recorded(workdir.RecordedSTP), node.appctl("stp/show"))                         // of all bridges
-	add(wd.BridgeRecorded("rstp", workdir.RecordedRSTP), node.appctl("rstp/show", "rstp")) // of one
-	add(wd.Recorded(workdir.RecordedDpifShow), node.appctl("dpif/show"))
-
-	rt := process.New(process.Options{})
-	t.Cleanup(func() { // when the test's own context has ended
-		if err := replica.Stop(context.Background(), wd, rt); err != nil {
-			t.Error(err)
-		}
+	r := replayBy(t, sosreport, process.New(process.Options{}), func(wd *workdir.Dir) {
+		files.Write(t, wd.Recorded(workdir.RecordedSTP), node.appctl("stp/show"))                         // of all bridges
+		files.Write(t, wd.BridgeRecorded("rstp", workdir.RecordedRSTP), node.appctl("rstp/show", "rstp")) // of one
+		files.Write(t, wd.Recorded(workdir.RecordedDpifShow), node.appctl("dpif/show"))
 	})
-	result, err := replica.Start(t.Context(), wd, rt, replica.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &replayed{liveNode: &liveNode{t: t, dir: wd.VarRun(workdir.OVS), rt: rt}, wd: wd, report: result}
 	r.wantStep("datapath ports", report.Restored)
-	if len(result.Ports) != 11 {
-		t.Errorf("%d ports are listed", len(result.Ports))
+	if len(r.report.Ports) != 11 {
+		t.Errorf("%d ports are listed", len(r.report.Ports))
 	}
-	for _, p := range result.Ports {
+	for _, p := range r.report.Ports {
 		if p.Live != p.Replica {
 			t.Errorf("port %s: the live number is %s, the replica's %s", p.Port, p.Live, p.Replica)
 		}

@@ -15,53 +15,33 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/ovs"
 	"ovs-offline/test/trace"
 )
 
 // liveNode is a node with real daemons, whose datapath is a dummy that behaves
 // like the kernel's.
 type liveNode struct {
-	t   *testing.T
-	dir string
-	rt  runtime.Runtime
+	t    *testing.T
+	dir  string                               // of sockets and, on a live node, conf.db
+	tool func(argv ...string) (string, error) // runs a tool beside the daemons
 }
 
-// newLiveNode starts one; it ends with the test.
+// newLiveNode starts a node, which ends with the test.
 func newLiveNode(t *testing.T) *liveNode {
 	t.Helper()
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovs-vsctl", "ovsdb-tool"); err != nil {
-		t.Skip(err)
-	}
-	n := &liveNode{t: t, dir: t.TempDir(), rt: process.New(process.Options{})}
-	db, socket := filepath.Join(n.dir, "conf.db"), filepath.Join(n.dir, "db.sock")
-	n.run("ovsdb-tool", "create", db, "/usr/share/openvswitch/vswitch.ovsschema")
-	n.start("ovsdb-server", db, "--remote=punix:"+socket)
-	n.vsctl("--no-wait", "init")
-	n.start("ovs-vswitchd", "--enable-dummy=system", "unix:"+socket)
-	return n
+	s := ovs.Start(t)
+	return &liveNode{t: t, dir: s.Dir, tool: s.Try}
 }
 
-func (n *liveNode) start(program string, args ...string) {
-	n.t.Helper()
-	d := runtime.Daemon{Role: program, Program: program, Args: args, RunDir: n.dir, Log: filepath.Join(n.dir, program+".log")}
-	if err := n.rt.Start(n.t.Context(), d); err != nil {
-		n.t.Fatal(err)
-	}
-	n.t.Cleanup(func() { // when the test's own context has ended
-		if err := n.rt.Stop(context.Background(), d); err != nil {
-			n.t.Error(err)
-		}
-	})
-}
-
-// run runs a tool beside the node and fails the test where it fails.
+// run runs a tool beside the node and fails the test if the tool fails.
 func (n *liveNode) run(argv ...string) string {
 	n.t.Helper()
-	out, err := n.rt.Tool(n.t.Context(), n.dir, nil, argv...)
+	out, err := n.tool(argv...)
 	if err != nil {
 		n.t.Fatalf("%q: %v", argv, err)
 	}
-	return string(out)
+	return out
 }
 
 func (n *liveNode) vsctl(args ...string) string {
@@ -109,11 +89,11 @@ func (n *liveNode) report() string {
 	}
 	write("etc/openvswitch/conf.db", string(database))
 	for _, c := range n.commands() {
-		out, err := n.rt.Tool(n.t.Context(), n.dir, nil, strings.Fields(c)...)
+		out, err := n.tool(strings.Fields(c)...)
 		if err != nil {
-			out = append(out, err.Error()+"\n"...)
+			out += err.Error() + "\n"
 		}
-		write("sos_commands/openvswitch/"+strings.NewReplacer(" ", "_", "/", ".").Replace(c), string(out))
+		write("sos_commands/openvswitch/"+strings.NewReplacer(" ", "_", "/", ".").Replace(c), out)
 	}
 	return top
 }
@@ -142,21 +122,22 @@ func (n *liveNode) commands() []string {
 	return list
 }
 
-// replayed is a replica of a node.
+// replayed is a replica of a live node.
 type replayed struct {
 	*liveNode // to run tools beside the replica
 	wd        *workdir.Dir
 	report    *report.Report
 }
 
-// replay makes a replica of a report, without some of the steps; it ends with the test.
+// replay starts a replica of a report, without some of the steps. It ends with the test.
 func replay(t *testing.T, folder string, o process.Options, without ...string) *replayed {
 	t.Helper()
-	return replayBy(t, folder, process.New(o), without...)
+	return replayBy(t, folder, process.New(o), nil, without...)
 }
 
-// replayBy is replay with a runtime.
-func replayBy(t *testing.T, folder string, rt runtime.Runtime, without ...string) *replayed {
+// replayBy is replay in the given runtime. The function add, unless it is nil, adds
+// files to the workdir before the start.
+func replayBy(t *testing.T, folder string, rt runtime.Runtime, add func(*workdir.Dir), without ...string) *replayed {
 	t.Helper()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
 	if err != nil {
@@ -171,14 +152,23 @@ func replayBy(t *testing.T, folder string, rt runtime.Runtime, without ...string
 			t.Error(err)
 		}
 	})
+	if add != nil {
+		add(wd)
+	}
 	r, err := replica.Start(t.Context(), wd, rt, replica.Options{Without: without})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &replayed{liveNode: &liveNode{t: t, dir: wd.VarRun(workdir.OVS), rt: rt}, wd: wd, report: r}
+	runDir := wd.VarRun(workdir.OVS)
+	tool := func(argv ...string) (string, error) {
+		out, err := rt.Tool(t.Context(), runDir, nil, argv...)
+		return string(out), err
+	}
+	return &replayed{liveNode: &liveNode{t: t, dir: runDir, tool: tool}, wd: wd, report: r}
 }
 
-// differences are the packets ("BRIDGE FLOW [OPTION...]") whose whole traces differ.
+// differences returns the packets ("BRIDGE FLOW [OPTION...]") whose traces differ,
+// each with its first differing line.
 func differences(live, replica *liveNode, packets ...string) []string {
 	live.t.Helper()
 	var list []string

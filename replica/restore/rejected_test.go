@@ -66,7 +66,7 @@ func TestRejectedEntriesTakeFewRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			rt := &counted{Runtime: process.New(process.Options{})}
-			r := replayBy(t, sos, rt)
+			r := replayBy(t, sos, rt, nil)
 			counts := *r.report.Bridges[0].Counts[c.dump]
 			if counts.Restored != all-len(bad) || counts.Collected != all || counts.Rejected != len(bad) {
 				t.Errorf("%s: %+v", line, counts)

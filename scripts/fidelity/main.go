@@ -1,8 +1,8 @@
-// Fidelity replays every capture and every topology of the lab, and prints how
-// alike the traces of live node and replica are, and for every difference what
-// the replica's report says of itself. Run it from the top of the repository.
-// Arguments choose: a topology's name, a capture's folder, or what `lab run`
-// wrote elsewhere, where another version of Open vSwitch is installed, say.
+// Fidelity replays captures and topologies of the lab, and prints how many traces of
+// each replica equal those of the live node. For each difference it also prints the
+// incomplete steps of the replica's report. Run it from the top of the repository.
+// Arguments select topologies by name, and captures or recordings of `lab run` by
+// folder. Without arguments it replays all captures and topologies.
 package main
 
 import (
@@ -57,7 +57,7 @@ func run(ctx context.Context, chosen []string) error {
 	return nil
 }
 
-// all are the captures, as folders, and the topologies of the lab, by name.
+// all returns the folders of the captures and the names of the topologies.
 func all(ctx context.Context) ([]string, error) {
 	chosen, err := filepath.Glob(filepath.Join(captures, "*"))
 	if err != nil {
@@ -72,7 +72,7 @@ func all(ctx context.Context) ([]string, error) {
 	return chosen, err
 }
 
-// record brings a topology up, or finds what was recorded of a node earlier.
+// record records a topology, or returns an earlier recording of a node.
 func record(ctx context.Context, what, dir string) (fidelity.Recording, error) {
 	switch {
 	case !strings.Contains(what, "/"):
@@ -91,11 +91,11 @@ func exists(path string) bool {
 
 func mkdir(parts ...string) string {
 	dir := filepath.Join(parts...)
-	_ = os.Mkdir(dir, 0o700) // whoever writes there says what is wrong
+	_ = os.Mkdir(dir, 0o700) // writing to it then fails with the reason
 	return dir
 }
 
-// measure replays one recording and prints its line, and what differs.
+// measure replays a recording and prints its figures and differences.
 func measure(ctx context.Context, r fidelity.Recording, dir string) error {
 	n, err := fidelity.Replay(ctx, r.Report, dir, replica.Options{})
 	if err != nil {
@@ -118,7 +118,7 @@ func measure(ctx context.Context, r fidelity.Recording, dir string) error {
 	return err
 }
 
-// explain prints the steps that could not restore all: where a difference comes from.
+// explain prints the steps that did not restore everything: the causes of differences.
 func explain(r *report.Report) {
 	for _, s := range r.Steps {
 		if s.Status == report.Restored || s.Status == report.Idle {
@@ -127,6 +127,6 @@ func explain(r *report.Report) {
 		fmt.Printf("    %s: %s: %s\n", s.Status, s.Step, strings.Join(s.Details, "; "))
 	}
 	for _, item := range r.Rejected {
-		fmt.Printf("    set aside: %s:%d: %s\n", item.File, item.Line, item.Reason)
+		fmt.Printf("    rejected: %s:%d: %s\n", item.File, item.Line, item.Reason)
 	}
 }

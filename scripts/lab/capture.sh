@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# An sos report of the live node: the same commands, names and places as sos
-# 4.12 uses, without anything of the machine the lab runs on.
+# Writes an sos report of the live node, with the commands, names and paths of sos
+# 4.12, and without data of the machine on which the lab runs.
 
-# sos_name COMMAND: sos's file name for a command.
+# sos_name COMMAND: prints sos's file name for the output of a command.
 sos_name() {
     local name=$1
     name=${name//+([!A-Za-z0-9_.\/-])/_}
@@ -19,8 +19,8 @@ json_string() {
     printf '"%s"' "$text"
 }
 
-# collect PLUGIN COMMAND: runs it as sos does (stdout and stderr in one file)
-# and notes it for the manifest. COMMAND is a plain string, as in sos.
+# collect PLUGIN COMMAND: runs a command as sos does (stdout and stderr in one file)
+# and adds it to the manifest. COMMAND is one string, as in sos.
 collect() {
     local plugin=$1 command=$2 name path rc=0 n=0
     local -a words
@@ -33,7 +33,7 @@ collect() {
         path=sos_commands/$plugin/$name.$n
     done
     timeout 20 "${words[@]}" </dev/null >"$TOP/$path" 2>&1 || rc=$?
-    # The messages of the tools name the sockets; a node's stand elsewhere.
+    # Messages of tools name sockets, which have other paths on a real node.
     if ((rc)); then
         sed -i -e "s,$LAB/ovs,/var/run/openvswitch,g" -e "s,$LAB/ovn,/var/run/ovn,g" "$TOP/$path"
     fi
@@ -41,12 +41,11 @@ collect() {
     manifest_command "$plugin" "$command" "$path" "$rc"
 }
 
-# Where the lab's node differs from the one it stands for, what was collected
-# says what the latter would: a cable between two dummies and the number that
-# the kernel gives a device are options of an interface here and nothing there;
-# DPDK's ports and its datapath are dummies
-# here (TOPO_DATAPATH; TOPO_DISGUISE: "INTERFACE TYPE OPTION=VALUE ...", where
-# the type "-" is a device that has gone).
+# Where the lab's node differs from a real one, outputs are changed to those of a real
+# node. The connection of two dummies and the number that the kernel gives a device
+# are options of an interface in the lab only. The ports and the datapath of DPDK are
+# dummies in the lab (TOPO_DATAPATH; TOPO_DISGUISE: "INTERFACE TYPE OPTION=VALUE
+# ...", with the type "-" for a device that no longer exists).
 disguise() {
     local command=$1 file=$2
     case $command in
@@ -89,7 +88,7 @@ DISGUISE_AWK='
         if (gone()) sub(/ \([^()]*\)"$/, " (No such device)\"", text)
         return text
     }
-    # `list interface`: a record a paragraph, its columns in order of the alphabet
+    # `list interface`: one record per paragraph, columns in alphabetical order
     function end_record(    i) {
         for (i = 1; i <= lines; i++) if (line[i] ~ /^name /) look_up(substr(line[i], 23))
         for (i = 1; i <= lines; i++) {
@@ -117,8 +116,8 @@ DISGUISE_AWK='
     }
     END { end_record() }'
 
-# The same for the database. Its log would still tell what was there before,
-# so it is written anew, as ovsdb-server does by itself now and then.
+# The same for the database. It is compacted, because its log would still hold the
+# earlier values.
 disguise_database() {
     local db=$1 row name type option error json separator
     local -a words operations=()
@@ -170,10 +169,9 @@ manifest_file() {
     MANIFEST_FILES[$1]+="${MANIFEST_FILES[$1]:+, }$entry"
 }
 
-# dpif/show-dp-features tells what the datapath could do when it was probed,
-# not what the lab has lowered since; a kernel node knows no such difference.
-# So: its lines, with the values in force (the Datapath table's capabilities,
-# which ovs-vswitchd writes itself, say the same).
+# dpif/show-dp-features prints the features from before the lab disabled some; on a
+# real node the two are equal. So its lines get the current values. (The capabilities
+# in the table Datapath, which ovs-vswitchd writes, are the current ones.)
 features_in_force() {
     local bridge=$1 shown
     shown=$TOP/sos_commands/openvswitch/$(sos_name "ovs-appctl dpif/show-dp-features $bridge")
@@ -189,7 +187,7 @@ collect_bridge() {
     local bridge=$1 version what
     collect openvswitch "ovs-appctl bridge/dump-flows --offload-stats $bridge"
     collect openvswitch "ovs-appctl dpif/show-dp-features $bridge"
-    # (A "fake" bridge has none: the file holds the error text.)
+    # (For a fake bridge, the file holds an error message.)
     if [[ $(ovs-vsctl br-to-vlan "$bridge") == 0 ]]; then
         features_in_force "$bridge"
     fi
@@ -241,7 +239,7 @@ collect_ovn_host() {
     collect ovn_host "ovs-vsctl list-br"
 }
 
-# A database as it lies on the disk of a Debian node.
+# The database file of a Debian node.
 copy_databases() {
     local db
     mkdir -p "$TOP/var/lib/openvswitch" "$TOP/etc/openvswitch"
@@ -258,7 +256,7 @@ copy_databases() {
     done
 }
 
-# Only the packages that matter: the rest is the machine's, not the node's.
+# Only the packages of OVS and OVN: the others are those of this machine.
 collect_packages() {
     local path=sos_commands/dpkg/dpkg_-l version
     version=$(ovs_version)
@@ -297,7 +295,7 @@ random_letters() {
     printf '%s' "$word"
 }
 
-# sos adds version.txt first, then the rest; owners are root's, as sos runs.
+# In archives of sos, version.txt is first, and all files belong to root.
 write_archive() {
     local scratch=$1 name=$2 out=$3
     (

@@ -1,25 +1,24 @@
 # shellcheck shell=bash
-# Shared pieces of the lab: daemons, namespaces, waiting, sos-like capture,
-# traces. Sourced by `lab` and, through it, by the topologies.
+# Functions that the topologies share: daemons, namespaces, waiting, traces.
+# `lab` sources it before a topology.
 #
-# Everything a lab makes stands under $LAB:
+# The files of a lab are below $LAB:
 #   ovs/  rundir, logs and conf.db of the node under test
 #   ovn/  rundir, logs and databases of the OVN central and of ovn-controller
-#   partner/  the same of the switch at the other end of the node's cables
-#   net/  a private netns each for the node, the central and the partner, held
-#         open by the daemons in them, so nothing is left when those have ended
+#   partner/  the same for a second switch that is connected to the node
+#   net/  one network namespace each for the node, the central and the partner;
+#         their daemons hold them open, so they end with the daemons
 
 shopt -s extglob
 
-# The node's kernel-like datapath features. A dummy datapath is a userspace
-# one and offers more than the kernel's; what it offers beyond is switched
-# off, so that translation takes the kernel's way: set(tunnel()) towards
-# genev_sys_6081 instead of tnl_push, no explicit drop action, hash algorithm
-# 0 for dp_hash groups. Features can only be lowered. A topology may say
-# otherwise in TOPO_FEATURES.
-# What no feature tells: a dummy datapath learns no RTT, has no conntrack helper
-# modules, and a flow that the kernel would refuse it may take.
-# shellcheck disable=SC2034 # lab makes it the default of TOPO_FEATURES
+# The features of the kernel's datapath. A dummy datapath is a userspace datapath
+# with more features. The lab disables those, so that flows are translated as for
+# the kernel: set(tunnel()) and genev_sys_6081 instead of tnl_push, no explicit
+# drop action, hash algorithm 0 for dp_hash groups. Features can only be disabled.
+# A topology can set other features in TOPO_FEATURES.
+# Other differences remain: a dummy datapath measures no RTT, has no conntrack
+# helpers, and accepts flows that the kernel rejects.
+# shellcheck disable=SC2034 # the default of TOPO_FEATURES in lab
 KERNEL_FEATURES=(
     tnl_push_pop=false
     explicit_drop_action=false
@@ -35,9 +34,9 @@ die() {
     exit 1
 }
 
-# Sets the paths and the environment of the lab in $1. The tools find the
-# lab's daemons through it alone; -DAEMON and -OPTIONS variables of the caller
-# would point them elsewhere.
+# Sets the paths and the environment of the lab in $1, by which tools find the
+# lab's daemons. Variables *_DAEMON and *_OPTIONS of the caller would direct tools to
+# other daemons.
 use_lab() {
     LAB=$1
     export OVS_RUNDIR=$LAB/ovs OVS_LOGDIR=$LAB/ovs OVS_DBDIR=$LAB/ovs OVS_SYSCONFDIR=$LAB/etc
@@ -62,8 +61,8 @@ wait_for() {
 
 # --- daemons ---------------------------------------------------------------
 
-# The pid in a pidfile of ours, if a process that was started with that very
-# pidfile still runs: a pid alone could be somebody else's by now.
+# Prints the pid in a pid file if the process was started with that pid file. After
+# a daemon has ended, another process can have its pid.
 daemon_pid() {
     local pidfile=$1 pid argument
     local -a arguments=()
@@ -82,17 +81,17 @@ daemon_pid() {
 is_ended() { ! daemon_pid "$1" >/dev/null; }
 
 # start_daemon NAMESPACE DIR NAME PROGRAM ARGS...
-# The first daemon in a namespace makes it and holds it open.
+# The first daemon in a namespace creates it and holds it open.
 start_daemon() {
     local ns=$1 dir=$2 name=$3 holder
     shift 3
     local -a enter=(unshare --net)
     if [[ -e $LAB/net/$ns ]]; then
-        holder=$(daemon_pid "$(<"$LAB/net/$ns")") || die "namespace $ns has gone"
+        holder=$(daemon_pid "$(<"$LAB/net/$ns")") || die "namespace $ns does not exist any more"
         enter=(nsenter --target "$holder" --net)
     fi
-    # --detach returns once the daemon serves; the deadline is for those that
-    # never do (a second ovs-vswitchd on one database, for instance).
+    # --detach returns when the daemon is ready. Some never are, such as a second
+    # ovs-vswitchd on one database: hence the time limit.
     if ! timeout 20 "${enter[@]}" "$@" \
         --pidfile="$dir/$name.pid" --log-file="$dir/$name.log" \
         -vconsole:off -vsyslog:off --detach </dev/null >>"$dir/$name.out" 2>&1; then
@@ -106,12 +105,12 @@ start_daemon() {
 in_ns() {
     local ns=$1 holder
     shift
-    holder=$(daemon_pid "$(<"$LAB/net/$ns")") || die "namespace $ns has gone"
+    holder=$(daemon_pid "$(<"$LAB/net/$ns")") || die "namespace $ns does not exist any more"
     nsenter --target "$holder" --net -- "$@"
 }
 
-# Ends what runs in the lab, dependants first; never anything else. SIGTERM,
-# and SIGKILL only for what does not listen.
+# Ends the lab's daemons only, dependent ones first: with SIGTERM, and with SIGKILL
+# those that do not end.
 stop_daemons() {
     local name pidfile pid rc=0
     for name in ovn/ovn-controller ovn/ovn-northd ovs/ovs-vswitchd partner/ovs-vswitchd \
@@ -128,24 +127,23 @@ stop_daemons() {
     return "$rc"
 }
 
-# --- bringing up -------------------------------------------------------------
+# --- starting -------------------------------------------------------------
 
 start_ovs() {
     ovsdb-tool create "$LAB/ovs/conf.db" /usr/share/openvswitch/vswitch.ovsschema
     start_daemon node "$LAB/ovs" ovsdb-server ovsdb-server "$LAB/ovs/conf.db" \
         --remote="punix:$LAB/ovs/db.sock"
-    # lo must be up before ovs-vswitchd starts, or sFlow and IPFIX stay off.
+    # sFlow and IPFIX only start if lo is up before ovs-vswitchd starts.
     in_ns node ip link set lo up
     ovs-vsctl --no-wait -- init -- set Open_vSwitch . \
         db_version="$(ovsdb-tool schema-version /usr/share/openvswitch/vswitch.ovsschema)" \
         ovs_version="$(ovs_version)" system_type=debian system_version='"12"' \
         external_ids:hostname="$TOPO_HOST" external_ids:rundir=/var/run/openvswitch \
         external_ids:system-id="$TOPO_SYSTEM_ID" "${TOPO_OVS_SETTINGS[@]}"
-    # "system", not "override": system ports and the datapath become dummies,
-    # so the database says what a real node's says (type "" for taps, internal
-    # for the bridges) and no device is needed, while geneve, vxlan and gre
-    # stay the real thing (real veths would need the node's traffic to be kept
-    # away from them, and give nothing that a trace could show).
+    # With "system" instead of "override", only system ports and the datapath are
+    # dummies. The database has the types of a real node (type "" for taps, internal
+    # for bridges), no devices are needed, and geneve, vxlan and gre are real. (Real
+    # veths would add nothing to a trace, and would carry other traffic.)
     start_daemon node "$LAB/ovs" ovs-vswitchd ovs-vswitchd --enable-dummy=system \
         "unix:$LAB/ovs/db.sock"
 }
@@ -154,15 +152,15 @@ ovs_version() { ovs-vswitchd --version | sed -n '1s/.* //p'; }
 
 set_kernel_features() {
     local pair bridge
-    # They belong to the datapath, which all bridges share.
+    # Features belong to the datapath, which all bridges share.
     bridge=$(ovs-vsctl --real list-br | sed -n 1p)
     for pair in "${TOPO_FEATURES[@]}"; do
         ovs-appctl dpif/set-dp-features "$bridge" "${pair%%=*}" "${pair#*=}" >/dev/null
     done
 }
 
-# start_partner: another switch, with a database and a namespace of its own,
-# for what takes two: LACP, spanning tree, CFM.
+# start_partner: starts a second switch, with its own database and namespace, for
+# protocols that need a peer: LACP, spanning tree, CFM.
 start_partner() {
     mkdir -p "$LAB/partner"
     ovsdb-tool create "$LAB/partner/conf.db" /usr/share/openvswitch/vswitch.ovsschema
@@ -173,8 +171,8 @@ start_partner() {
         "unix:$LAB/partner/db.sock" --unixctl="$LAB/partner/ovs-vswitchd.ctl"
 }
 
-# partner COMMAND...: a tool, asked of the partner. ovs-appctl finds its
-# daemon by the pidfile's pid, hence -t.
+# partner COMMAND...: runs a tool on the partner. ovs-appctl needs -t with the
+# control socket.
 partner() {
     local tool=$1
     shift
@@ -184,25 +182,25 @@ partner() {
     OVS_RUNDIR=$LAB/partner OVS_DBDIR=$LAB/partner "$tool" "$@"
 }
 
-# A cable from the node's IFACE to the partner's interface of that name: both
-# ends' options, as words for `set Interface`. A real node's database has no
-# such options; `lab capture` takes them out of what it writes.
+# Prints the options for `set Interface` that connect the node's IFACE to the
+# partner's interface of the same name. A real node has no such options: `lab
+# capture` removes them from its output.
 near_end() { printf 'options:pstream=punix:%s/partner/%s.sock' "$LAB" "$1"; }
 far_end() { printf 'options:stream=unix:%s/partner/%s.sock' "$LAB" "$1"; }
 
 is_cabled() { [[ $(ovs-appctl netdev-dummy/conn-state "$1" 2>/dev/null) == *': connected' ]]; }
 
-# add_flows BRIDGE VERSION: from standard input, with ports as `@name@`.
+# add_flows BRIDGE VERSION: adds flows from standard input, with ports as `@name@`.
 add_flows() { numbered_ports | ovs-ofctl -O "$2" --bundle add-flows "$1" -; }
 
-# hear BRIDGE FLOW: the bridge meets a packet and learns from it, by flows
-# and by MAC table.
+# hear BRIDGE FLOW: lets a bridge receive a packet, from which its learn actions and
+# MAC table learn.
 hear() {
     ovs-appctl ofproto/trace "$1" "$(numbered_ports <<<"$2")" -generate >/dev/null
 }
 
-# met_before: a node has met its packets before somebody traces them, and its
-# bonds have bound their hashes to members by then.
+# met_before: lets the node receive each packet once before the traces, because bonds
+# assign a hash to a member at its first packet.
 met_before() {
     local bridge options flow
     local -a words
@@ -214,9 +212,9 @@ met_before() {
 
 has_group() { [[ $(ovs-appctl mdb/show "$1") == *" $2 "* ]]; }
 
-# link_node_to_central NODE_LINK NODE_CIDR CENTRAL_CIDR: a veth between the
-# two private namespaces, so that the database names a central over TCP, as on
-# a real node, with no TCP on the host.
+# link_node_to_central NODE_LINK NODE_CIDR CENTRAL_CIDR: connects the two namespaces
+# with a veth pair. The database then names the central by a TCP address, as on a
+# real node, without TCP on the host.
 link_node_to_central() {
     local central
     central=$(daemon_pid "$(<"$LAB/net/central")")
@@ -251,8 +249,8 @@ start_controller() {
 
 has_chassis() { [[ -n $(ovn-sbctl --bare --columns=_uuid find Chassis name="$1") ]]; }
 
-# add_chassis NAME HOSTNAME IP: a chassis without a node behind it. It claims
-# the same abilities as the real one: northd writes flows for the least able.
+# add_chassis NAME HOSTNAME IP: adds a chassis without a node. It has the same
+# features as the real one, because northd only uses features of all chassis.
 add_chassis() {
     local name=$1 hostname=$2 ip=$3 abilities
     abilities=$(ovn-sbctl get Chassis "$TOPO_SYSTEM_ID" other_config)
@@ -260,13 +258,13 @@ add_chassis() {
         -- set Chassis "$name" hostname="$hostname" other_config="$abilities"
 }
 
-# Binds a logical port to a chassis without a node.
+# Binds a logical port to such a chassis.
 bind_remote() {
     ovn-sbctl --may-exist lsp-bind "$1" "$2"
 }
 
-# learn_mac ROUTER_PORT IP MAC: what a router has learned of a neighbour, just
-# now: northd ages out what has no time.
+# learn_mac ROUTER_PORT IP MAC: adds a MAC binding with the current time: northd
+# removes bindings without a time.
 learn_mac() {
     local datapath
     datapath=$(ovn-sbctl --bare --columns=datapath find Port_Binding logical_port="$1")
@@ -276,8 +274,8 @@ learn_mac() {
 
 # --- readiness -----------------------------------------------------------------
 
-# What a trace depends on and may still be moving. A run of equal fingerprints
-# means that nothing is being installed any more.
+# Prints a checksum of the state that traces depend on. Several equal checksums in a
+# row mean that the node has settled.
 fingerprint() {
     local bridge version
     while read -r bridge; do
@@ -285,7 +283,7 @@ fingerprint() {
         ovs-ofctl -O "$version" dump-flows --no-stats "$bridge"
         ovs-ofctl -O "$version" dump-groups "$bridge"
         ovs-ofctl -O "$version" dump-meters "$bridge"
-        # without the age
+        # without the ages
         ovs-appctl mdb/show "$bridge" 2>/dev/null | awk '{print $1, $2, $3}' | sort
         ovs-appctl fdb/show "$bridge" | awk '{print $1, $2, $3}' | sort
     done < <(ovs-vsctl --real list-br) | grep -v '(xid=' | sha256sum
@@ -299,8 +297,8 @@ fingerprint() {
 
 has_learned() { [[ $(ovs-appctl fdb/show "$1") == *" $2 "* ]]; }
 
-# wait_for_macs BRIDGE MAC...: a node announces the addresses it serves; traces
-# taken before and after a switch has heard them differ.
+# wait_for_macs BRIDGE MAC...: waits until a bridge has learned the addresses that
+# the node announces, because traces differ before and after that.
 wait_for_macs() {
     local bridge=$1 mac
     shift
@@ -316,10 +314,10 @@ is_here() {
 
 is_not_here() { ! is_here "$1"; }
 
-# set_forwarding INTERFACE true|false: no peer answers in a lab, so BFD is told
-# what it would have found out. ovs-vswitchd goes by "forwarding", ovn-controller
-# by "state", which no command can force; ovs-vswitchd writes the column only
-# when something changed, so what is put there stays.
+# set_forwarding INTERFACE true|false: sets the BFD state, because no peer answers in
+# a lab. ovs-vswitchd uses "forwarding", ovn-controller "state", which no command
+# sets; ovs-vswitchd writes that column only after a change, so a value written here
+# stays.
 set_forwarding() {
     ovs-appctl bfd/set-forwarding "$1" "$2" >/dev/null
     wait_for "BFD of $1 to be $2" 10 is_forwarding "$1" "$2"
@@ -330,8 +328,8 @@ set_forwarding() {
 
 is_forwarding() { [[ $(ovs-vsctl get Interface "$1" bfd_status:forwarding) == "\"$2\"" ]]; }
 
-# Changes come in waves (ovs-vswitchd's status to the database, ovn-controller's
-# answer to it), hence not two but six equal ones.
+# ovs-vswitchd writes status to the database, to which ovn-controller reacts, so
+# changes pause in between: hence six equal checksums, not two.
 is_stable() {
     local now
     now=$(fingerprint)
@@ -360,16 +358,16 @@ wait_for_stable() {
     wait_for "the flows to settle" 20 is_stable
 }
 
-# --- asking the node --------------------------------------------------------------
+# --- reading the node --------------------------------------------------------------
 
-# The highest OpenFlow version a bridge allows.
+# Prints the highest OpenFlow version of a bridge.
 best_version() {
     allowed_versions "$1" | tail -n 1
 }
 
 allowed_versions() {
     local set version
-    # A "fake" bridge has no row, and so no restriction either.
+    # A fake bridge has no row, and so no restriction.
     set=$(ovs-vsctl get Bridge "$1" protocols 2>/dev/null) || set='[]'
     for version in OpenFlow10 OpenFlow11 OpenFlow12 OpenFlow13 OpenFlow14 OpenFlow15; do
         if [[ $set == '[]' || $set == *"$version"* ]]; then
@@ -378,21 +376,21 @@ allowed_versions() {
     done
 }
 
-# The tunnel port towards an address.
+# Prints the tunnel port to an address.
 tunnel_to() {
     ovs-vsctl --bare --columns=name find Interface type=geneve "options:remote_ip=\"$1\""
 }
 
 ofport() { ovs-vsctl get Interface "$1" ofport; }
 
-# The keys by which a tunnel packet names its switch and its ports.
+# The tunnel keys of a logical switch and of its ports.
 datapath_key() {
     ovn-sbctl --bare --columns=tunnel_key find Datapath_Binding external_ids:name="$1"
 }
 port_key() { ovn-sbctl --bare --columns=tunnel_key find Port_Binding logical_port="$1"; }
 
-# tunnel_keys SWITCH_OR_ROUTER IN_PORT OUT_PORT: the match of a geneve packet
-# of OVN: 15 bits of ingress and 16 of egress port in the option.
+# tunnel_keys SWITCH_OR_ROUTER IN_PORT OUT_PORT: prints the match of a geneve packet
+# of OVN. Its option holds 15 bits of ingress and 16 bits of egress port.
 tunnel_keys() {
     local in out
     in=$(port_key "$2")

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# The oracle: what the live node says, for a replica to be measured against.
+# Records the traces and dumps of the live node that a replica is compared with.
 
-# numbered_ports: a topology names its ports `@name@`; a trace is asked by
-# OpenFlow number, as people do from a dump.
+# numbered_ports: replaces the ports `@name@` of a topology with OpenFlow port
+# numbers, which packets in dumps have.
 numbered_ports() {
     local name number
     local -a edits=()
@@ -26,7 +26,7 @@ write_traces() {
                 bad=1
             }
     done <"$out/packets"
-    ((bad == 0)) || die "not every packet could be traced"
+    ((bad == 0)) || die "some packets could not be traced"
 }
 
 write_truth() {
@@ -44,8 +44,8 @@ write_truth() {
     ovs-appctl dpif/show >"$out/dpif-show"
 }
 
-# What sos does not ask and a live collection can, under the names that sos
-# would give.
+# Outputs that sos does not collect but a live collection can, under the file names
+# that sos would use.
 write_extra() {
     local out=$1/extra bridge command version
     local -a commands=("ovs-appctl dpif/show" "ovs-vsctl list flow_table")
@@ -60,14 +60,14 @@ write_extra() {
         [[ $version < OpenFlow14 ]] || commands+=("ovs-ofctl -O $version dump-table-desc $bridge")
     done < <(ovs-vsctl --real list-br)
     for command in "${commands[@]}"; do
-        # a bridge without spanning tree says so and fails
+        # it fails on a bridge without spanning tree, with a message
         $command >"$out/$(sos_name "$command")" 2>&1 || true
         disguise "$command" "$out/$(sos_name "$command")"
     done
 }
 
-# What other versions of sos ask, must-gathers and people by hand, and what a
-# database held: the raw material of every other shape that a capture comes in.
+# Outputs that other versions of sos, must-gathers and users collect, and the rows of
+# the databases. test/sosgen makes other collections from them.
 write_raw() {
     local out=$1/raw bridge
     local -a bridges
@@ -85,7 +85,7 @@ write_raw() {
     done >"$out/protocols"
 }
 
-# dump_database SOCKET NAME OUTDIR: its rows, and a copy of it as a backup makes.
+# dump_database SOCKET NAME OUTDIR: writes its rows and a backup.
 dump_database() {
     ovsdb-client --no-leader-only -f json dump "unix:$1" "$2" >"$3/$2.json"
     ovsdb-client --no-leader-only backup "unix:$1" "$2" >"$3/$2.backup"
@@ -97,7 +97,7 @@ oracle() {
     : >"$out/truth/versions"
     topo_packets | grep -v -e '^#' -e '^$' | numbered_ports >"$out/packets"
     if grep -n '@' "$out/packets" >&2; then
-        die "a packet names a port that the node does not have"
+        die "a packet names an unknown port"
     fi
     write_traces "$out"
     write_truth "$out"

@@ -1,14 +1,13 @@
 # shellcheck shell=bash
-# A report of the live node by the real sos, as far as its plugins for Open
-# vSwitch and OVN go. In mount and UTS namespaces of its own: the node's sockets
-# and databases stand where sos looks for them, and its name is the host's;
-# nothing of the machine changes.
+# A report of the live node by the installed sos and its plugins for Open vSwitch
+# and OVN. In new mount and UTS namespaces, the node's sockets and databases are at
+# their standard paths, and the host has the node's name.
 
 real_sos() {
     local out=$1
     command -v sos >/dev/null || die "sos is not installed (Debian: sosreport)"
     mkdir -p "$LAB/sos"
-    # Its tools look at the standard places.
+    # The tools must use their standard paths.
     # shellcheck disable=SC2016 # the inner shell's
     env -u OVS_RUNDIR -u OVS_LOGDIR -u OVS_DBDIR -u OVS_SYSCONFDIR -u OVN_RUNDIR -u OVN_LOGDIR \
         -u OVN_DBDIR -u OVN_SYSCONFDIR -u OVN_NB_DB -u OVN_SB_DB LAB="$LAB" HOST="$TOPO_HOST" \
@@ -35,7 +34,7 @@ real_sos() {
     mv "$LAB"/sos/*.tar.* "$out"
 }
 
-# The same report after the real `sos clean`.
+# The same report after `sos clean`.
 clean_sos() {
     # shellcheck disable=SC2016 # the inner shell's
     LAB="$LAB" unshare --mount bash -euc '

@@ -1,5 +1,5 @@
-// Package captures gives tests, those that fuzz above all, what real nodes said: the
-// members of the captures in testdata. Only tests import it.
+// Package captures reads the captures of real nodes in testdata, for tests and as
+// seeds of fuzz targets.
 package captures
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/mholt/archives"
 )
 
-// Captured calls use with each member of each capture whose path matches
-// pattern, shortened to whole lines of at most size bytes: a fuzzer that is
-// given whole dumps is busy copying them.
+// Captured calls use with each file of each capture whose name matches the pattern, cut
+// at the end of a line to at most size bytes: a fuzzer spends most of its time
+// copying large seeds.
 func Captured(tb testing.TB, pattern string, size int, use func(content []byte)) {
 	tb.Helper()
 	found := 0
 	for _, archive := range glob(tb, "testdata/*/*/*.tar.xz") {
-		each(tb, archive, func(name string, in io.Reader) {
+		eachFile(tb, archive, func(name string, in io.Reader) {
 			if ok, err := filepath.Match(pattern, filepath.Base(name)); err != nil || !ok {
 				return
 			}
@@ -36,7 +36,7 @@ func Captured(tb testing.TB, pattern string, size int, use func(content []byte))
 		})
 	}
 	if found == 0 {
-		tb.Fatalf("no capture has a %s", pattern)
+		tb.Fatalf("no capture has a file that matches %s", pattern)
 	}
 }
 
@@ -52,11 +52,11 @@ func Packets(tb testing.TB, use func(content []byte)) {
 	}
 }
 
-// Unpack unpacks a capture as a person would, into a folder of the test's.
+// Unpack unpacks an archive with tar into a new folder, and returns the folder.
 func Unpack(tb testing.TB, archive string, options ...string) string {
 	tb.Helper()
-	for _, tool := range []string{"tar", "xz"} {
-		if _, err := exec.LookPath(tool); err != nil {
+	for _, program := range []string{"tar", "xz"} {
+		if _, err := exec.LookPath(program); err != nil {
 			tb.Skip(err)
 		}
 	}
@@ -67,7 +67,7 @@ func Unpack(tb testing.TB, archive string, options ...string) string {
 	return dir
 }
 
-func each(tb testing.TB, archive string, use func(name string, in io.Reader)) {
+func eachFile(tb testing.TB, archive string, use func(name string, in io.Reader)) {
 	tb.Helper()
 	f, err := os.Open(archive)
 	if err != nil {
@@ -93,7 +93,7 @@ func each(tb testing.TB, archive string, use func(name string, in io.Reader)) {
 	}
 }
 
-// glob finds files of the repository from whatever package a test runs in.
+// glob finds files below the top folder of the repository, from any package's test.
 func glob(tb testing.TB, pattern string) []string {
 	tb.Helper()
 	root, err := os.Getwd()

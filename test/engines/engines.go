@@ -1,6 +1,6 @@
-// Package engines lends tests the runtimes of a replica: local processes, and
-// real container engines, which scripts/engines brings up in a private folder
-// with private storage and ends again.
+// Package engines provides the runtimes of a replica to tests: local processes, and
+// real container engines. scripts/engines starts each engine in a private folder
+// with private storage, and ends it.
 package engines
 
 import (
@@ -20,14 +20,15 @@ import (
 	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
+	"ovs-offline/test/ovs"
 )
 
-// Runtime is one that a test can use.
+// Runtime is a runtime that a test can use.
 type Runtime struct {
 	Label  string // "process", "podman", "podman-rootless", "docker"
-	Name   string // as the command line spells it
-	Socket string // of its engine; "" for processes
-	dir    string // where its engine was brought up
+	Name   string // as in the flag --runtime
+	Socket string // the engine's address, "" for processes
+	dir    string // the folder in which scripts/engines started the engine
 }
 
 // The labels of all runtimes.
@@ -38,45 +39,45 @@ const (
 	Docker         = "docker"
 )
 
-// Labels lists them; those of container engines follow the first.
+// Labels returns all labels: Process, then those of container engines.
 func Labels() []string { return []string{Process, Podman, PodmanRootless, Docker} }
 
-// lent is what this test process has brought up.
-var lent = struct {
+// started holds the engines that this test process has started.
+var started = struct {
 	sync.Mutex
-	dir  string
-	made map[string]outcome
-}{made: map[string]outcome{}}
+	dir      string
+	outcomes map[string]outcome
+}{outcomes: map[string]outcome{}}
 
-// outcome is what came of bringing up one engine.
+// outcome is the result of starting one engine.
 type outcome struct {
 	runtime Runtime
-	skip    string // why this machine can't have it
+	skip    string // why the engine cannot run on this machine
 	err     error
 }
 
-// Main runs a package's tests and ends the engines that they used. Call it from
-// TestMain.
+// Main runs a package's tests, ends the engines that they used, and returns the
+// exit code for TestMain.
 func Main(m *testing.M) int {
 	code := m.Run()
-	lent.Lock()
-	defer lent.Unlock()
-	if lent.dir == "" {
+	started.Lock()
+	defer started.Unlock()
+	if started.dir == "" {
 		return code
 	}
-	if out, err := exec.Command(script(), "stop", lent.dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command(script(), "stop", started.dir).CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "ending the engines: %v\n%s", err, out)
 		return max(code, 1)
 	}
-	if err := os.RemoveAll(lent.dir); err != nil {
+	if err := os.RemoveAll(started.dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}
 	return code
 }
 
-// Each runs a test on every runtime, a subtest each. One that this machine can't
-// have is skipped, with the reason.
+// Each runs a test on every runtime, as a subtest of the runtime's label. It skips
+// a runtime that cannot run on this machine, with the reason.
 func Each(t *testing.T, f func(t *testing.T, r Runtime)) { each(t, Labels(), f) }
 
 // EachEngine is Each for the container engines alone.
@@ -96,18 +97,20 @@ func each(t *testing.T, labels []string, f func(t *testing.T, r Runtime)) {
 	}
 }
 
-// Get returns a runtime, brought up, with an image of this machine's tools.
+// Get returns a runtime by its label. It starts a container engine on first use, and
+// makes an image of this machine's tools there.
 func Get(t testing.TB, label string) Runtime {
 	t.Helper()
 	if label == Process {
 		return Runtime{Label: Process, Name: choose.Process}
 	}
-	lent.Lock()
-	defer lent.Unlock()
-	o, made := lent.made[label]
-	if !made {
+	ovs.Need(t)
+	started.Lock()
+	defer started.Unlock()
+	o, known := started.outcomes[label]
+	if !known {
 		o = bringUp(t.Context(), label)
-		lent.made[label] = o
+		started.outcomes[label] = o
 	}
 	if o.skip != "" {
 		t.Skip(o.skip)
@@ -118,35 +121,36 @@ func Get(t testing.TB, label string) Runtime {
 	return o.runtime
 }
 
-// inherited names the variable by which a test process that runs as another user
-// is told of the engine that its parent brought up.
+// inherited is the environment variable that names the parent's engine to a test
+// process that runs as another user: LABEL=ADDRESS.
 const inherited = "OVS_OFFLINE_TEST_ENGINE"
 
 func bringUp(ctx context.Context, label string) outcome {
 	r := Runtime{Label: label, Name: strings.TrimSuffix(label, "-rootless")}
-	if had, socket, ok := strings.Cut(os.Getenv(inherited), "="); ok && had == label {
+	if parent, socket, ok := strings.Cut(os.Getenv(inherited), "="); ok && parent == label {
 		r.Socket = socket
 		return outcome{runtime: r}
 	}
-	if lent.dir == "" {
+	if started.dir == "" {
 		dir, err := folder()
 		if err != nil {
 			return outcome{err: err}
 		}
-		lent.dir = dir
+		started.dir = dir
 	}
-	socket, skip, err := start(ctx, lent.dir, label)
+	socket, skip, err := start(ctx, started.dir, label)
 	if skip != "" || err != nil {
 		return outcome{skip: skip, err: err}
 	}
-	r.Socket, r.dir = socket, lent.dir
+	r.Socket, r.dir = socket, started.dir
 	return outcome{runtime: r, err: r.makeImage(ctx)}
 }
 
-// Alone brings up an engine with nothing in it for one test, with which it ends,
-// and returns its address.
+// Alone starts an engine without images for one test, and returns its address. The
+// engine ends with the test.
 func Alone(t testing.TB, label string) string {
 	t.Helper()
+	ovs.Need(t)
 	dir, err := folder()
 	if err != nil {
 		t.Fatal(err)
@@ -167,8 +171,8 @@ func Alone(t testing.TB, label string) string {
 	return socket
 }
 
-// folder makes one for engines: a user without privileges can enter it, and it is
-// short, since a socket's path has 107 bytes at most.
+// folder makes a folder for engines. Other users can enter it, and its path is
+// short, because the path of a unix socket has at most 107 bytes.
 func folder() (string, error) {
 	dir, err := os.MkdirTemp("", "oo-engines-")
 	if err != nil {
@@ -177,19 +181,19 @@ func folder() (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 }
 
-// start starts an engine in a folder and returns its address, or why this machine
-// can't have it.
+// start starts an engine in a folder and returns its address, or in skip why the
+// engine cannot run on this machine.
 func start(ctx context.Context, dir, label string) (socket, skip string, err error) {
-	var out, said strings.Builder
+	var out, stderr strings.Builder
 	c := exec.CommandContext(ctx, script(), "start", dir, label)
-	c.Stdout, c.Stderr = &out, &said
+	c.Stdout, c.Stderr = &out, &stderr
 	const cannot = 3
 	var ended *exec.ExitError
 	switch err := c.Run(); {
 	case errors.As(err, &ended) && ended.ExitCode() == cannot:
-		return "", strings.TrimSpace(said.String()), nil
+		return "", strings.TrimSpace(stderr.String()), nil
 	case err != nil:
-		return "", "", fmt.Errorf("starting %s: %w: %s", label, err, said.String())
+		return "", "", fmt.Errorf("starting %s: %w: %s", label, err, stderr.String())
 	}
 	_, socket, ok := strings.Cut(strings.TrimSpace(out.String()), "=")
 	if !ok {
@@ -198,7 +202,7 @@ func start(ctx context.Context, dir, label string) (socket, skip string, err err
 	return socket, "", nil
 }
 
-// makeImage is `ovs-offline build --from-host`.
+// makeImage makes the image that `ovs-offline build --from-host` makes.
 func (r Runtime) makeImage(ctx context.Context) error {
 	for _, setting := range r.Env() {
 		name, value, _ := strings.Cut(setting, "=")
@@ -224,7 +228,7 @@ func (r Runtime) makeImage(ctx context.Context) error {
 	return err
 }
 
-// Env is what makes ovs-offline use this runtime and no other.
+// Env returns the environment variables that make ovs-offline use this runtime only.
 func (r Runtime) Env() []string {
 	const nowhere = "unix:///nonexistent/engine"
 	env := map[string]string{"CONTAINER_HOST": nowhere, "DOCKER_HOST": nowhere, "OVS_OFFLINE_RUNTIME": r.Name}
@@ -241,7 +245,7 @@ func (r Runtime) Env() []string {
 	return list
 }
 
-// Use points this test process at the runtime for as long as the test runs.
+// Use sets the variables of Env in this process until the test ends.
 func (r Runtime) Use(t testing.TB) {
 	t.Helper()
 	for _, setting := range r.Env() {
@@ -250,8 +254,7 @@ func (r Runtime) Use(t testing.TB) {
 	}
 }
 
-// For returns the runtime for the replica of a workdir, as `ovs-offline start`
-// chooses it.
+// For returns the runtime that `ovs-offline start` chooses for a workdir.
 func (r Runtime) For(t testing.TB, wd *workdir.Dir) runtime.Runtime {
 	t.Helper()
 	r.Use(t)
@@ -262,7 +265,7 @@ func (r Runtime) For(t testing.TB, wd *workdir.Dir) runtime.Runtime {
 	return choice.Runtime
 }
 
-// root is the top folder of the repository.
+// root returns the top folder of the repository.
 func root() string {
 	for dir := "."; ; dir = filepath.Join(dir, "..") {
 		path, err := filepath.Abs(dir)

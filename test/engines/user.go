@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// needsUser tells whether the runtime is another user's: root brings podman up
-// for one, since root's own podman is not rootless.
+// needsUser reports whether tests on the runtime run as another user: root's own
+// podman is not rootless.
 func (r Runtime) needsUser() bool { return r.Label == PodmanRootless && os.Geteuid() == 0 }
 
-// asUser runs this very test again as the user whose engine it is, in a copy of
-// the test program and of the captures that every user can read.
+// asUser runs the same test again as the user that owns the engine, from copies of
+// the test program and of the captures that this user can read.
 func (r Runtime) asUser(t *testing.T) {
 	t.Helper()
 	user := owner(t, strings.TrimPrefix(r.Socket, "unix://"))
@@ -54,11 +54,11 @@ func (r Runtime) asUser(t *testing.T) {
 		t.Errorf("as user %d: %v", user.Uid, err)
 	}
 	if strings.Contains(string(out), "\n--- SKIP") || strings.Contains(string(out), "no tests to run") {
-		t.Skip("as the other user it was skipped: see above")
+		t.Skip("the other user skipped it: see the log")
 	}
 }
 
-// exactly is the pattern that selects one test.
+// exactly returns the pattern for -test.run that selects one test.
 func exactly(name string) string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {

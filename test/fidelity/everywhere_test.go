@@ -12,19 +12,19 @@ import (
 	"ovs-offline/test/engines"
 )
 
-// program is the name by which this test program is ovs-offline, as the tools'
-// wrappers run it.
+// program is the name under which this test program behaves as ovs-offline. The
+// wrappers of the tools run it by that name.
 const program = "ovs-offline"
 
-func beProgram() {
+func runAsProgram() {
 	if filepath.Base(os.Args[0]) == program {
 		os.Exit(cmd.Main(os.Args[1:], cmd.System()))
 	}
 }
 
-// TestCaptureEverywhere replays a node in containers: its traces are the live
-// node's, as they are on local processes.
-func TestCaptureEverywhere(t *testing.T) {
+// TestCaptureInContainers replays a node on each container engine and compares the
+// traces with the live ones.
+func TestCaptureInContainers(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
 		needTools(t)
 		r, err := Capture(context.Background(), "../../testdata/captures/ovn-openstack-compute", t.TempDir())
@@ -55,7 +55,7 @@ func TestCaptureEverywhere(t *testing.T) {
 		})
 		f := compare(t, n, r)
 		if f.Results != f.Packets || Percent(f.Whole, f.Packets) < 98 {
-			t.Errorf("of %d packets the results of %d are the live node's, and the whole text of %d", f.Packets, f.Results, f.Whole)
+			t.Errorf("of %d packets, %d have the result lines of the live node, and %d its whole text", f.Packets, f.Results, f.Whole)
 		}
 		checkComplete(t, n)
 	})

@@ -1,6 +1,6 @@
-// Package fidelity measures how alike a replica and the live node are from which
-// it was made: it replays a capture, runs the packets whose live traces were
-// recorded, and compares. Tests and scripts/fidelity stand on it.
+// Package fidelity measures how closely a replica behaves like the live node that it
+// was made from. It replays a capture, traces the packets whose live traces were
+// recorded, and compares the traces. Tests and scripts/fidelity use it.
 package fidelity
 
 import (
@@ -23,15 +23,15 @@ import (
 	"ovs-offline/test/trace"
 )
 
-// Node is a running replica.
-type Node struct {
+// Replica is a running replica.
+type Replica struct {
 	Workdir *workdir.Dir
 	Report  *report.Report
 	runtime runtime.Runtime
 }
 
-// Replay collects a sos report into dir and starts a replica of it. End it with Close.
-func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Node, error) {
+// Replay collects a sos report into dir and starts a replica of it, which Close ends.
+func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Replica, error) {
 	wd, err := workdir.Lock(dir)
 	if err != nil {
 		return nil, err
@@ -39,9 +39,9 @@ func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Nod
 	return ReplayIn(ctx, report, wd, process.New(process.Options{}), opts)
 }
 
-// ReplayIn is Replay in a runtime and a workdir that is locked; Close unlocks it.
-func ReplayIn(ctx context.Context, report string, wd *workdir.Dir, rt runtime.Runtime, opts replica.Options) (*Node, error) {
-	n := &Node{Workdir: wd, runtime: rt}
+// ReplayIn is Replay with a runtime and a locked workdir, which Close unlocks.
+func ReplayIn(ctx context.Context, report string, wd *workdir.Dir, rt runtime.Runtime, opts replica.Options) (*Replica, error) {
+	n := &Replica{Workdir: wd, runtime: rt}
 	var err error
 	if _, _, err = collect.Collect(ctx, wd, collect.SosReport{Path: report}, collect.Options{}); err == nil {
 		n.Report, err = replica.Start(ctx, wd, n.runtime, opts)
@@ -53,14 +53,13 @@ func ReplayIn(ctx context.Context, report string, wd *workdir.Dir, rt runtime.Ru
 	return n, nil
 }
 
-// Adopt starts a replica of what the workdir at dir holds, whoever collected
-// it. End it with Close.
-func Adopt(ctx context.Context, dir string, opts replica.Options) (*Node, error) {
+// Adopt starts a replica of the collected data in the workdir at dir. Close ends it.
+func Adopt(ctx context.Context, dir string, opts replica.Options) (*Replica, error) {
 	wd, err := workdir.Lock(dir)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Workdir: wd, runtime: process.New(process.Options{})}
+	n := &Replica{Workdir: wd, runtime: process.New(process.Options{})}
 	if err := n.Restart(ctx, opts); err != nil {
 		wd.Unlock()
 		return nil, err
@@ -69,7 +68,7 @@ func Adopt(ctx context.Context, dir string, opts replica.Options) (*Node, error)
 }
 
 // Restart starts the replica again, with other options.
-func (n *Node) Restart(ctx context.Context, opts replica.Options) error {
+func (n *Replica) Restart(ctx context.Context, opts replica.Options) error {
 	report, err := replica.Start(ctx, n.Workdir, n.runtime, opts)
 	if err == nil {
 		n.Report = report
@@ -78,14 +77,14 @@ func (n *Node) Restart(ctx context.Context, opts replica.Options) error {
 }
 
 // Close ends the replica.
-func (n *Node) Close(ctx context.Context) error {
+func (n *Replica) Close(ctx context.Context) error {
 	defer n.Workdir.Unlock()
 	return replica.Stop(ctx, n.Workdir, n.runtime)
 }
 
-// Tool runs one of the replica's wrappers, as a person's script would, and
-// returns what it printed, errors included: live traces were recorded so, too.
-func (n *Node) Tool(ctx context.Context, name string, args ...string) (string, error) {
+// Tool runs one of the replica's wrappers and returns its output. If the tool fails,
+// the output includes standard error, as in the live traces.
+func (n *Replica) Tool(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := command.Run(ctx, command.Command{Argv: append([]string{filepath.Join(n.Workdir.Bin(), name)}, args...)})
 	var failed *command.Error
 	var exit *exec.ExitError
@@ -95,19 +94,19 @@ func (n *Node) Tool(ctx context.Context, name string, args ...string) (string, e
 	return string(out), err
 }
 
-// Figures sum up comparisons.
+// Figures are the sums of comparisons.
 type Figures struct {
-	Packets, Whole, Results, Actions int // packets, and those equal in that respect
+	Packets, Whole, Results, Actions int // number of packets, and of those that are equal in this respect
 	Balanced                         int // packets whose results differ only in the member that a balancing bond chose
-	Refused                          int // packets that the live node did not trace: their text is an error
-	Equal, Lines                     int // lines of the live traces, and those equal
+	Refused                          int // packets whose live trace is an error message
+	Equal, Lines                     int // number of equal lines, and of all lines of the live traces
 	Differences                      []string
 }
 
-// Percent is n of all as a percentage.
+// Percent returns n as a percentage of all.
 func Percent(n, all int) float64 { return 100 * float64(n) / float64(max(all, 1)) }
 
-// String is a line of the table that Header begins.
+// String returns a line of the table whose heading is Header.
 func (f Figures) String() string {
 	return fmt.Sprintf("%7d  %7d  %8d  %9.1f %%  %10.1f %%  %14.1f %%  %7.2f %%", f.Packets, f.Refused, f.Balanced, Percent(f.Whole, f.Packets), Percent(f.Results, f.Packets), Percent(f.Actions, f.Packets), Percent(f.Equal, f.Lines))
 }
@@ -115,9 +114,9 @@ func (f Figures) String() string {
 // Header names the columns of String.
 const Header = "packets  refused  balanced  whole text  result lines  datapath actions   all lines"
 
-// Compare runs the packets listed in a file on the replica, and compares what
-// they answer with the live traces, files in packet order in the folder live.
-func (n *Node) Compare(ctx context.Context, packets, live string) (Figures, error) {
+// Compare traces the packets of a file on the replica, and compares the traces with
+// the live ones: files in the folder live, in the order of the packets.
+func (n *Replica) Compare(ctx context.Context, packets, live string) (Figures, error) {
 	var f Figures
 	list, err := readPackets(packets)
 	if err != nil {
@@ -127,7 +126,7 @@ func (n *Node) Compare(ctx context.Context, packets, live string) (Figures, erro
 	if err != nil || len(names) != len(list) || len(list) == 0 {
 		return f, fmt.Errorf("%d packets in %s, %d traces in %s (%w)", len(list), packets, len(names), live, err)
 	}
-	asOne, err := n.balancing()
+	unify, err := n.balancing()
 	if err != nil {
 		return f, err
 	}
@@ -141,7 +140,7 @@ func (n *Node) Compare(ctx context.Context, packets, live string) (Figures, erro
 			return f, err
 		}
 		c := trace.Compare(string(want), have)
-		if !c.Results && trace.Compare(asOne(string(want)), asOne(have)).Results {
+		if !c.Results && trace.Compare(unify(string(want)), unify(have)).Results {
 			f.Balanced++
 		}
 		f.add(c, filepath.Base(names[i])+": "+p.Bridge+" "+p.Flow+" "+strings.Join(p.Options, " "))
@@ -149,11 +148,10 @@ func (n *Node) Compare(ctx context.Context, packets, live string) (Figures, erro
 	return f, nil
 }
 
-// balancing returns a function that gives the members of each balance-slb or
-// balance-tcp bond the same name. The member that such a bond chooses for a
-// hash it has not seen depends on all the hashes it saw before, which no
-// capture tells.
-func (n *Node) balancing() (func(string) string, error) {
+// balancing returns a function that gives all members of balance-slb and balance-tcp
+// bonds the same name in a trace. Which member such a bond chooses for a new hash
+// depends on all earlier hashes, and no capture holds those.
+func (n *Replica) balancing() (func(string) string, error) {
 	raw, err := os.ReadFile(n.Workdir.Recorded(workdir.RecordedBond))
 	if err != nil {
 		return func(text string) string { return text }, nil
@@ -208,13 +206,12 @@ func readPackets(path string) ([]trace.Packet, error) {
 	return trace.ReadPackets(f)
 }
 
-// Recording is a live node's capture and what it answered.
+// Recording is the capture of a live node and its traces.
 type Recording struct {
 	Name, Report, Packets, Live string
 }
 
-// Capture finds a recording in a folder of captures; its traces are unpacked
-// into dir.
+// Capture returns the recording in a folder of testdata. It unpacks the traces into dir.
 func Capture(ctx context.Context, folder, dir string) (Recording, error) {
 	r := Recording{Name: filepath.Base(folder), Packets: filepath.Join(folder, "packets"), Live: filepath.Join(dir, "live")}
 	var err error
@@ -225,7 +222,7 @@ func Capture(ctx context.Context, folder, dir string) (Recording, error) {
 	return r, err
 }
 
-// Lab brings a topology of the lab up, records it into dir and takes it down.
+// Lab starts a topology of the lab, records it into dir and ends it.
 func Lab(ctx context.Context, lab, topology, dir string) (Recording, error) {
 	if _, err := command.Run(ctx, command.Command{Argv: []string{lab, "run", topology, dir}}); err != nil {
 		return Recording{}, fmt.Errorf("lab run %s: %w", topology, err)
@@ -233,7 +230,7 @@ func Lab(ctx context.Context, lab, topology, dir string) (Recording, error) {
 	return Recorded(dir)
 }
 
-// Recorded finds the recording that the lab wrote into dir.
+// Recorded returns the recording that the lab wrote into dir.
 func Recorded(dir string) (Recording, error) {
 	r := Recording{Name: filepath.Base(dir), Packets: filepath.Join(dir, "packets"), Live: filepath.Join(dir, "live")}
 	var err error

@@ -14,25 +14,24 @@ import (
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
 )
 
 const lab = "../../scripts/lab/lab"
 
 func TestMain(m *testing.M) {
-	beProgram()
+	runAsProgram()
 	os.Exit(engines.Main(m))
 }
 
-// needTools skips a test where the daemons are not installed.
+// needTools skips a test where programs are not installed.
 func needTools(t *testing.T, programs ...string) {
 	t.Helper()
-	if err := process.Missing(append(programs, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-nbctl")...); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, append(programs, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-nbctl")...)
 }
 
-// run replays a recording; the replica ends with the test.
-func run(t *testing.T, r Recording, opts replica.Options) *Node {
+// run starts a replica of a recording. It ends with the test.
+func run(t *testing.T, r Recording, opts replica.Options) *Replica {
 	t.Helper()
 	n, err := Replay(context.Background(), r.Report, filepath.Join(t.TempDir(), "wd"), opts)
 	if err != nil {
@@ -46,7 +45,7 @@ func run(t *testing.T, r Recording, opts replica.Options) *Node {
 	return n
 }
 
-func compare(t *testing.T, n *Node, r Recording) Figures {
+func compare(t *testing.T, n *Replica, r Recording) Figures {
 	t.Helper()
 	f, err := n.Compare(context.Background(), r.Packets, r.Live)
 	if err != nil {
@@ -60,8 +59,8 @@ func compare(t *testing.T, n *Node, r Recording) Figures {
 	return f
 }
 
-// TestCaptures replays nodes that had a real kernel datapath.
-func TestCaptures(t *testing.T) {
+// TestCapturesReplayLikeLiveNode replays captures of nodes with a kernel datapath.
+func TestCapturesReplayLikeLiveNode(t *testing.T) {
 	needTools(t)
 	for _, name := range []string{"ovn-openstack-compute", "ovn-kubernetes-worker"} {
 		t.Run(name, func(t *testing.T) {
@@ -82,11 +81,11 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-// checkComplete checks that the report says that everything was restored as it was.
-func checkComplete(t *testing.T, n *Node) {
+// checkComplete checks that the report lists everything as restored.
+func checkComplete(t *testing.T, n *Replica) {
 	t.Helper()
 	if !n.Report.Complete() {
-		t.Errorf("the report is not complete: set aside %v, lost %v, steps %v", n.Report.Rejected, n.Report.Lost, n.Report.Steps)
+		t.Errorf("the report is not complete: rejected %v, lost %v, steps %v", n.Report.Rejected, n.Report.Lost, n.Report.Steps)
 	}
 	for _, b := range n.Report.Bridges {
 		for dump, c := range b.Counts {
@@ -102,10 +101,7 @@ func recordLab(t *testing.T, topology string) Recording {
 	t.Helper()
 	needTools(t, "ovn-northd", "ovn-controller", "ip")
 	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
-		t.Skip("controllers and collectors of a live node can't be restored where daemons are not isolated: ", why)
-	}
-	if testing.Short() {
-		t.Skip("the lab takes seconds for each topology")
+		t.Skip("controllers and collectors are only restored where daemons are isolated: ", why)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -116,16 +112,16 @@ func recordLab(t *testing.T, topology string) Recording {
 	return r
 }
 
-// TestLab replays live nodes of the lab, and reads back with ovs-ofctl that
-// every flow, group, meter and TLV mapping of the live one is there.
-func TestLab(t *testing.T) {
+// TestLabNodesReplayLikeLiveNode replays live nodes of the lab. It compares the
+// traces, and every flow, group, meter and TLV mapping, with the live node's.
+func TestLabNodesReplayLikeLiveNode(t *testing.T) {
 	for _, topology := range []string{"openstack", "kubernetes", "ml2-ovs"} {
 		t.Run(topology, func(t *testing.T) {
 			r := recordLab(t, topology)
 			n := run(t, r, replica.Options{})
 			f := compare(t, n, r)
 			if f.Results+f.Balanced != f.Packets {
-				t.Errorf("the result lines of %d packets differ, and not only in a balancing bond's choice", f.Packets-f.Results-f.Balanced)
+				t.Errorf("the result lines of %d packets differ in more than the member that a balancing bond chose", f.Packets-f.Results-f.Balanced)
 			}
 			if got := Percent(f.Equal, f.Lines); got < 95 {
 				t.Errorf("%.2f %% of the lines are equal, want 95 %%", got)
@@ -139,11 +135,12 @@ func TestLab(t *testing.T) {
 	}
 }
 
-// TestOtherVersions replays nodes that ran another Open vSwitch than the one
-// installed here: what they held is all there, and the report names both.
-func TestOtherVersions(t *testing.T) {
+// TestOtherVersionsReplayCompletely replays nodes that ran another version of Open
+// vSwitch than the installed one. Everything is restored, and the report names both
+// versions.
+func TestOtherVersionsReplayCompletely(t *testing.T) {
 	needTools(t)
-	// 2.15 traces without port names, which can't be compared.
+	// ofproto/trace of 2.15 has no port names, so its traces cannot be compared.
 	for version, find := range map[string]func(context.Context, string, string) (Recording, error){"3.5.0": Capture, "2.15.0": untraced} {
 		t.Run(version, func(t *testing.T) {
 			folder, dir := "../../testdata/versions/ovs-"+version, t.TempDir()
@@ -156,14 +153,14 @@ func TestOtherVersions(t *testing.T) {
 			}
 			n := run(t, r, replica.Options{})
 			if n.Report.Recorded.OVS != version {
-				t.Errorf("the report says that version %q was recorded", n.Report.Recorded.OVS)
+				t.Errorf("the report names the recorded version %q", n.Report.Recorded.OVS)
 			}
 			if n.Report.Running.OVS == version {
-				t.Skip("this very version is installed here")
+				t.Skip("this version is the installed one")
 			}
 			named := "recorded with Open vSwitch " + version + ", running " + n.Report.Running.OVS
 			if !strings.Contains(strings.Join(n.Report.Remarks, "\n"), named) {
-				t.Errorf("no remark says %q: %q", named, n.Report.Remarks)
+				t.Errorf("no remark holds %q: %q", named, n.Report.Remarks)
 			}
 			checkComplete(t, n)
 			checkTruth(t, n, filepath.Join(dir, "truth"))
@@ -177,14 +174,14 @@ func TestOtherVersions(t *testing.T) {
 	}
 }
 
-// untraced finds a recording that has no traces.
+// untraced returns a recording without traces.
 func untraced(_ context.Context, folder, _ string) (Recording, error) {
 	report, err := only(filepath.Join(folder, "sosreport-*.tar.xz"))
 	return Recording{Report: report}, err
 }
 
-// checkTruth compares what ovs-ofctl said on the live node with what it says on the replica.
-func checkTruth(t *testing.T, n *Node, truth string) {
+// checkTruth compares the dumps of ovs-ofctl on the live node with those on the replica.
+func checkTruth(t *testing.T, n *Replica, truth string) {
 	t.Helper()
 	differ, err := Truth(truth, func(args ...string) (string, error) { return n.Tool(context.Background(), "ovs-ofctl", args...) })
 	if err != nil {
@@ -195,18 +192,18 @@ func checkTruth(t *testing.T, n *Node, truth string) {
 	}
 }
 
-// checkDSCP makes sure that the topology holds what it is there for: a flow
-// that ovs-ofctl prints and can't read.
-func checkDSCP(t *testing.T, n *Node) {
+// checkDSCP checks that the topology holds a flow that ovs-ofctl prints in a form
+// that it cannot read.
+func checkDSCP(t *testing.T, n *Replica) {
 	t.Helper()
 	dump, err := os.ReadFile(n.Workdir.DumpFile("br-int", workdir.Flows))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(dump, []byte("set_field:46/0x3f->ip_dscp")) {
-		t.Error("the dump of br-int has no DSCP rule that ovs-ofctl can't read back")
+		t.Error("the dump of br-int has no DSCP rule that ovs-ofctl cannot read")
 	}
 	if len(n.Report.Rewritten) == 0 {
-		t.Error("nothing was mended")
+		t.Error("the report lists no rewritten flow")
 	}
 }

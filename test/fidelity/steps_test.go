@@ -2,7 +2,6 @@ package fidelity
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,16 +13,18 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/restore"
+	"ovs-offline/test/files"
+	"ovs-offline/test/lines"
 )
 
-// A case shows what a step is for: without it, the replica scores lower.
+// stepCase shows the effect of a step: without the step, the replica scores lower.
 type stepCase struct {
 	step     string
-	topology string // of the lab, or one of the captures
-	score    func(t *testing.T, n *Node, r Recording) int
+	topology string // a topology of the lab, or a capture
+	score    func(t *testing.T, n *Replica, r Recording) int
 }
 
-// stepCases has one for each step; TestEachStepIsNeeded checks that.
+// stepCases returns a case for each step, which TestEachStepIsNeeded checks.
 func stepCases() []stepCase {
 	const compute, worker = "ovn-openstack-compute", "ovn-kubernetes-worker"
 	return []stepCase{
@@ -34,7 +35,7 @@ func stepCases() []stepCase {
 		{"fail mode", "monitoring", results},
 		{"identity", compute, is(sameIdentity)},
 		{"monitors", "monitoring", results},
-		{"host settings", compute, is(fewThreads)},
+		{"host settings", compute, is(oneHandlerThread)},
 		{"flood order", "ml2-ovs", results},
 		{"datapath features", compute, results},
 		{"datapath ports", worker, is(samePortNumbers)},
@@ -52,18 +53,19 @@ func stepCases() []stepCase {
 		{"bonds", "dpdk", results},
 		{"liveness", "monitoring", results},
 		{"multicast groups", "switching", is(sameMulticast)},
-		{"clock", compute, is(clockStands)},
+		{"clock", compute, is(clockIsStopped)},
 	}
 }
 
-// withoutCase are the steps that no traces or dumps of an isolated replica need.
+// withoutCase returns the steps that have no effect on the traces and dumps of an
+// isolated replica, with the reason.
 func withoutCase() map[string]string {
 	return map[string]string{
-		"controllers": "it leaves the rows as they are where the daemons are isolated; replica/restore tests it where they are not",
+		"controllers": "it changes nothing where daemons are isolated; replica/restore tests it where they are not",
 	}
 }
 
-// TestEachStepIsNeeded leaves each step out in turn.
+// TestEachStepIsNeeded starts replicas without one step at a time.
 func TestEachStepIsNeeded(t *testing.T) {
 	var missing []string
 	for _, s := range append(restore.Edits(), restore.Steps()...) {
@@ -72,7 +74,7 @@ func TestEachStepIsNeeded(t *testing.T) {
 		}
 	}
 	if len(missing) > 0 {
-		t.Errorf("no case shows what these steps are for: %q", missing)
+		t.Errorf("no case for these steps: %q", missing)
 	}
 	byTopology := map[string][]stepCase{}
 	for _, c := range stepCases() {
@@ -82,7 +84,7 @@ func TestEachStepIsNeeded(t *testing.T) {
 		t.Run(topology, func(t *testing.T) {
 			r := recording(t, topology)
 			n := run(t, r, replica.Options{})
-			checkAlone(t, n)
+			checkIsolated(t, n)
 			if topology == "ovn-openstack-compute" {
 				changeDatabase(t, n)
 			}
@@ -93,24 +95,23 @@ func TestEachStepIsNeeded(t *testing.T) {
 	}
 }
 
-// checkAlone looks into the network that ovs-vswitchd lives in, whatever the
-// node's database names: controllers, managers, collectors, tunnels. It has a
-// loopback, by which nothing leaves, and no sockets but those by which sFlow,
-// IPFIX and NetFlow talk to its discard port.
-func checkAlone(t *testing.T, n *Node) {
+// checkIsolated checks the network namespace of ovs-vswitchd. Whatever controllers,
+// managers, collectors and tunnels the database names, its only device is a loopback,
+// and its only sockets are those of sFlow, IPFIX and NetFlow to the discard port.
+func checkIsolated(t *testing.T, n *Replica) {
 	t.Helper()
-	pid := strings.TrimSpace(recorded(t, filepath.Join(n.Workdir.VarRun(workdir.OVS), "ovs-vswitchd.pid")))
+	pid := strings.TrimSpace(files.Read(t, filepath.Join(n.Workdir.VarRun(workdir.OVS), "ovs-vswitchd.pid")))
 	proc := func(table string) []string {
-		lines := strings.Split(strings.TrimSpace(recorded(t, filepath.Join("/proc", pid, "net", table))), "\n")
+		lines := strings.Split(strings.TrimSpace(files.Read(t, filepath.Join("/proc", pid, "net", table))), "\n")
 		return lines[1:]
 	}
 	if devices := proc("dev")[1:]; len(devices) != 1 || !strings.HasPrefix(strings.TrimSpace(devices[0]), "lo:") {
-		t.Errorf("its network has devices %q", devices)
+		t.Errorf("devices in its namespace: %q", devices)
 	}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw", "raw6", "packet"} {
 		for _, socket := range proc(table) {
 			if table != "udp" || strings.Fields(socket)[2] != "0100007F:0009" {
-				t.Errorf("it has a %s socket: %s", table, socket)
+				t.Errorf("%s socket: %s", table, socket)
 			}
 		}
 	}
@@ -129,27 +130,27 @@ func recording(t *testing.T, name string) Recording {
 	return r
 }
 
-func tryWithout(t *testing.T, n *Node, r Recording, c stepCase) {
+func tryWithout(t *testing.T, n *Replica, r Recording, c stepCase) {
 	ctx := context.Background()
 	if err := n.Restart(ctx, replica.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	with := c.score(t, n, r)
 	if with == 0 {
-		t.Error("with all steps the replica is not like the live node")
+		t.Error("with all steps the replica scores 0")
 	}
 	if err := n.Restart(ctx, replica.Options{Without: []string{c.step}}); err != nil {
-		t.Log("without it the replica does not start: ", err)
+		t.Log("the replica does not start without the step: ", err)
 		return
 	}
 	if without := c.score(t, n, r); without >= with {
-		t.Errorf("it scores %d with the step and %d without", with, without)
+		t.Errorf("the replica scores %d with the step and %d without", with, without)
 	}
 }
 
-// is makes a score of what is so or not.
-func is(check func(*testing.T, *Node, Recording) bool) func(*testing.T, *Node, Recording) int {
-	return func(t *testing.T, n *Node, r Recording) int {
+// is returns a score of 1 where a check holds, and else 0.
+func is(check func(*testing.T, *Replica, Recording) bool) func(*testing.T, *Replica, Recording) int {
+	return func(t *testing.T, n *Replica, r Recording) int {
 		if check(t, n, r) {
 			return 1
 		}
@@ -158,7 +159,7 @@ func is(check func(*testing.T, *Node, Recording) bool) func(*testing.T, *Node, R
 }
 
 // results counts the packets whose result lines are equal.
-func results(t *testing.T, n *Node, r Recording) int {
+func results(t *testing.T, n *Replica, r Recording) int {
 	f, err := n.Compare(context.Background(), r.Packets, r.Live)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +167,7 @@ func results(t *testing.T, n *Node, r Recording) int {
 	return f.Results + f.Balanced
 }
 
-func tool(t *testing.T, n *Node, argv ...string) string {
+func tool(t *testing.T, n *Replica, argv ...string) string {
 	t.Helper()
 	out, err := n.Tool(context.Background(), argv[0], argv[1:]...)
 	if err != nil {
@@ -175,36 +176,27 @@ func tool(t *testing.T, n *Node, argv ...string) string {
 	return out
 }
 
-func recorded(t *testing.T, path string) string {
-	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
-}
-
-// sameDump compares what ovs-ofctl dumps with what was collected.
-func sameDump(dump workdir.Dump) func(*testing.T, *Node, Recording) bool {
-	return func(t *testing.T, n *Node, _ Recording) bool {
-		want := Entries(dump, recorded(t, n.Workdir.DumpFile("br-int", dump)))
+// sameDump returns a check that compares a dump of ovs-ofctl with the collected one.
+func sameDump(dump workdir.Dump) func(*testing.T, *Replica, Recording) bool {
+	return func(t *testing.T, n *Replica, _ Recording) bool {
+		want := Entries(dump, files.Read(t, n.Workdir.DumpFile("br-int", dump)))
 		command := map[workdir.Dump]string{workdir.Meters: "dump-meters", workdir.TLV: "dump-tlv-map"}[dump]
 		have := Entries(dump, tool(t, n, "ovs-ofctl", "-O", "OpenFlow15", command, "br-int"))
-		missing, extra := Difference(want, have)
+		missing, extra := lines.Difference(want, have)
 		return len(want) > 0 && len(missing)+len(extra) == 0
 	}
 }
 
-// sameTLVMap compares the TLV map, which is not to be a stand-in: OVN's own is
-// known without being collected.
-func sameTLVMap(t *testing.T, n *Node, r Recording) bool {
+// sameTLVMap compares the TLV map, which must not be a placeholder: OVN's mapping is
+// known even if no map was collected.
+func sameTLVMap(t *testing.T, n *Replica, r Recording) bool {
 	return sameDump(workdir.TLV)(t, n, r) && len(n.Report.Placeholders) == 0
 }
 
-// changeDatabase makes of the collected database one as other nodes have it:
-// the live switch could not give a port the number that was asked for, and
-// nobody had set the bridge's MAC address.
-func changeDatabase(t *testing.T, n *Node) {
+// changeDatabase changes the collected database to that of a node whose switch could
+// not give a port its requested number, and whose bridges have no configured MAC
+// address.
+func changeDatabase(t *testing.T, n *Replica) {
 	t.Helper()
 	const change = `["Open_vSwitch",
 		{"op":"update","table":"Interface","where":[["name","==","tapvm1aaaaa-aa"]],"row":{"ofport_request":77}},
@@ -214,69 +206,70 @@ func changeDatabase(t *testing.T, n *Node) {
 	}
 }
 
-func requestedNumberIsIgnored(t *testing.T, n *Node, _ Recording) bool {
+func requestedNumberIsIgnored(t *testing.T, n *Replica, _ Recording) bool {
 	return strings.Contains(tool(t, n, "ovs-ofctl", "-O", "OpenFlow15", "show", "br-int"), " 3(tapvm1aaaaa-aa)")
 }
 
-func sameIdentity(t *testing.T, n *Node, _ Recording) bool {
+func sameIdentity(t *testing.T, n *Replica, _ Recording) bool {
 	line := regexp.MustCompile(`dpid:[0-9a-f]+|(?m)^ LOCAL\(.*\): addr:.*$`)
 	return sameShow(t, n, line)
 }
 
-// sameShow compares what a pattern finds in ovs-ofctl show of every bridge.
-func sameShow(t *testing.T, n *Node, line *regexp.Regexp) bool {
+// sameShow compares the matches of a pattern in ovs-ofctl show of each bridge.
+func sameShow(t *testing.T, n *Replica, line *regexp.Regexp) bool {
 	shows, err := filepath.Glob(filepath.Join(n.Workdir.Recorded("bridges"), "*", workdir.RecordedShow))
 	if err != nil || len(shows) == 0 {
 		t.Fatal(shows, err)
 	}
 	same := true
 	for _, path := range shows {
-		want := line.FindAllString(recorded(t, path), -1)
+		want := line.FindAllString(files.Read(t, path), -1)
 		have := line.FindAllString(tool(t, n, "ovs-ofctl", "-O", "OpenFlow13", "show", filepath.Base(filepath.Dir(path))), -1)
 		same = same && len(want) > 0 && slices.Equal(want, have)
 	}
 	return same
 }
 
-// fewThreads: a node with many threads costs as many here, for nothing.
-func fewThreads(t *testing.T, n *Node, _ Recording) bool {
+// oneHandlerThread checks that the replica does not start as many threads as the live
+// node.
+func oneHandlerThread(t *testing.T, n *Replica, _ Recording) bool {
 	return strings.Contains(tool(t, n, "ovs-vsctl", "get", "Open_vSwitch", ".", "other_config"), `n-handler-threads="1"`)
 }
 
-func samePortNumbers(_ *testing.T, n *Node, _ Recording) bool {
+func samePortNumbers(_ *testing.T, n *Replica, _ Recording) bool {
 	same := len(n.Report.Ports) > 0
 	for _, p := range n.Report.Ports {
-		same = same && (p.Live == p.Replica || p.Replica == "6081") // a tunnel's is translated
+		same = same && (p.Live == p.Replica || p.Replica == "6081") // the port of a tunnel has another number
 	}
 	return same
 }
 
-// sameFragments: one bridge of the topology drops fragments.
-func sameFragments(t *testing.T, n *Node, _ Recording) bool {
+// sameFragments compares how bridges handle fragments: one bridge drops them.
+func sameFragments(t *testing.T, n *Replica, _ Recording) bool {
 	return sameShow(t, n, regexp.MustCompile(`frags=\S+`))
 }
 
-// sameTreeStates compares the state of each port in rstp/show with what
-// ovs-vsctl list port said on the live node.
-func sameTreeStates(t *testing.T, n *Node, _ Recording) bool {
+// sameTreeStates compares the RSTP states in ovs-vsctl list port with the collected
+// ones.
+func sameTreeStates(t *testing.T, n *Replica, _ Recording) bool {
 	state := regexp.MustCompile(`rstp_port_state=(\w+)`)
-	want := state.FindAllString(recorded(t, n.Workdir.Recorded(workdir.RecordedListPort)), -1)
+	want := state.FindAllString(files.Read(t, n.Workdir.Recorded(workdir.RecordedListPort)), -1)
 	have := state.FindAllString(tool(t, n, "ovs-vsctl", "list", "port"), -1)
 	slices.Sort(want)
 	slices.Sort(have)
 	return len(want) > 0 && slices.Equal(want, have)
 }
 
-func sameForwarding(t *testing.T, n *Node, _ Recording) bool {
+func sameForwarding(t *testing.T, n *Replica, _ Recording) bool {
 	session := regexp.MustCompile(`(?m)^---- .* ----\n\s+Forwarding: .*$`)
-	want := session.FindAllString(recorded(t, n.Workdir.Recorded(workdir.RecordedBFD)), -1)
+	want := session.FindAllString(files.Read(t, n.Workdir.Recorded(workdir.RecordedBFD)), -1)
 	have := session.FindAllString(tool(t, n, "ovs-appctl", "bfd/show"), -1)
 	slices.Sort(want)
 	slices.Sort(have)
 	return len(want) > 0 && slices.Equal(want, have)
 }
 
-func sameMulticast(t *testing.T, n *Node, _ Recording) bool {
+func sameMulticast(t *testing.T, n *Replica, _ Recording) bool {
 	age := regexp.MustCompile(`(?m)\s+\d+$`)
 	same, seen := true, false
 	shows, err := filepath.Glob(filepath.Join(n.Workdir.Recorded("bridges"), "*", workdir.RecordedMDB))
@@ -284,21 +277,21 @@ func sameMulticast(t *testing.T, n *Node, _ Recording) bool {
 		t.Fatal(err)
 	}
 	for _, path := range shows {
-		text := recorded(t, path)
+		text := files.Read(t, path)
 		if strings.Contains(text, "snooping is disabled") {
 			continue
 		}
 		want := strings.Split(age.ReplaceAllString(text, ""), "\n")
 		have := strings.Split(age.ReplaceAllString(tool(t, n, "ovs-appctl", "mdb/show", filepath.Base(filepath.Dir(path))), ""), "\n")
-		missing, extra := Difference(want, have)
+		missing, extra := lines.Difference(want, have)
 		same = same && len(missing)+len(extra) == 0
 		seen = seen || len(want) > 2
 	}
 	return same && seen
 }
 
-// clockStands reads the age of flows until it moves, for a moment.
-func clockStands(t *testing.T, n *Node, _ Recording) bool {
+// clockIsStopped checks that the age of flows does not change for 200 ms.
+func clockIsStopped(t *testing.T, n *Replica, _ Recording) bool {
 	age := regexp.MustCompile(`duration=[0-9.]+s`)
 	read := func() []string { return age.FindAllString(tool(t, n, "ovs-ofctl", "dump-flows", "br-int"), -1) }
 	first := read()

@@ -8,17 +8,18 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/lines"
 )
 
-// Truth compares what ovs-ofctl said on a live node, which the lab left in the
-// folder truth, with what it says on the replica, and returns a line for each
-// dump that differs.
+// Truth compares the dumps of ovs-ofctl on a live node, which the lab wrote into the
+// folder truth, with the dumps on the replica. It returns a line for each dump that
+// differs.
 func Truth(truth string, ofctl func(args ...string) (string, error)) ([]string, error) {
 	versions, err := os.ReadFile(filepath.Join(truth, "versions"))
 	if err != nil || len(versions) == 0 {
-		return nil, fmt.Errorf("no truth in %s: %w", truth, err)
+		return nil, fmt.Errorf("no dumps in %s: %w", truth, err)
 	}
-	var differ []string
+	var differences []string
 	for line := range strings.Lines(string(versions)) {
 		bridge, version, _ := strings.Cut(strings.TrimSpace(line), " ")
 		for _, d := range []struct {
@@ -37,16 +38,16 @@ func Truth(truth string, ofctl func(args ...string) (string, error)) ([]string, 
 			if err != nil {
 				return nil, err
 			}
-			missing, extra := Difference(Entries(d.dump, string(want)), Entries(d.dump, have))
+			missing, extra := lines.Difference(Entries(d.dump, string(want)), Entries(d.dump, have))
 			if len(missing)+len(extra) > 0 {
-				differ = append(differ, fmt.Sprintf("%s %s: %d of the live node are missing, %d are there that it had not: %.400q %.400q", bridge, d.dump, len(missing), len(extra), missing, extra))
+				differences = append(differences, fmt.Sprintf("%s %s: %d entries are missing, %d are extra: %.400q %.400q", bridge, d.dump, len(missing), len(extra), missing, extra))
 			}
 		}
 	}
-	return differ, nil
+	return differences, nil
 }
 
-// Entries are a dump's. Timeouts don't count, since a replica's flows have none.
+// Entries returns the entries of a dump, without timeouts: a replica's flows have none.
 func Entries(dump workdir.Dump, text string) []string {
 	var list []string
 	var found []openflow.Entry
@@ -69,24 +70,4 @@ func Entries(dump workdir.Dump, text string) []string {
 		list = append(list, e.Text)
 	}
 	return list
-}
-
-// Difference compares two lists, whatever their order.
-func Difference(want, have []string) (missing, extra []string) {
-	count := map[string]int{}
-	for _, s := range have {
-		count[s]++
-	}
-	for _, s := range want {
-		if count[s] == 0 {
-			missing = append(missing, s)
-		}
-		count[s]--
-	}
-	for s, n := range count {
-		if n > 0 {
-			extra = append(extra, s)
-		}
-	}
-	return missing, extra
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/mholt/archives"
 )
 
-// Archive is one hostile archive.
+// Archive is a hostile archive.
 type Archive struct {
 	Name  string
 	Write func(w io.Writer) error
-	// Endless archives have no end: they are given through a pipe.
+	// Endless is set if the archive never ends, so that it must be read from a pipe.
 	Endless bool
 }
 
 const top = "sosreport-node1-2026-01-02-abcdefg/"
 
-// member is an entry; Body is repeated until it has Size bytes.
+// member is an entry of an archive.
 type member struct {
 	tar.Header
 	body Content
 }
 
-// Archives are all of them.
-func Archives(p Place) []Archive {
+// Archives returns all hostile archives.
+func Archives(p Targets) []Archive {
 	var all []Archive
 	add := func(name string, members ...member) {
 		all = append(all, Archive{Name: name, Write: func(w io.Writer) error { return pack(w, append(report(), members...)) }})
@@ -124,10 +124,10 @@ func Archives(p Place) []Archive {
 	return append(all, costlyArchives()...)
 }
 
-// many64 is as good as endless.
+// many64 returns a text that is too long to read to its end.
 func many64(unit string) Content { return many(unit, 1<<40) }
 
-// report is what makes an archive a sos report.
+// report returns the files that make an archive a sos report.
 func report() []member {
 	return []member{file(top+commands+"ovs-vsctl_-t_5_list-br", "br0\n"), file(top+commands+"ovs-ofctl_dump-flows_br0", header+flow+"priority=1,ip actions=drop\n")}
 }
@@ -138,7 +138,7 @@ func entry(kind byte, name, target string) member {
 
 func file(name, text string) member { return sized(name, int64(len(text)), text) }
 
-// sized is a file of a text, again and again until it has size bytes.
+// sized returns a file of size bytes that repeats a text.
 func sized(name string, size int64, text string) member {
 	m := entry(tar.TypeReg, name, "")
 	m.Size = size
@@ -162,7 +162,7 @@ func pack(w io.Writer, members []member) error {
 	return packEach(w, len(members), func(i int) member { return members[i] })
 }
 
-// packEach writes an archive. What the tar package refuses to write is written by hand.
+// packEach writes an archive. It writes headers that archive/tar rejects by itself.
 func packEach(w io.Writer, n int, of func(i int) member) error {
 	for i := range n {
 		m := of(i)
@@ -172,7 +172,7 @@ func packEach(w io.Writer, n int, of func(i int) member) error {
 			}
 			continue
 		}
-		one := tar.NewWriter(w) // one that refuses a header takes no other
+		one := tar.NewWriter(w) // a writer that rejected a header accepts no other
 		if m.Name == "" || strings.ContainsRune(m.Name, 0) || one.WriteHeader(&m.Header) != nil {
 			if _, err := w.Write(block(m.Name, m.Typeflag, fmt.Sprintf("%011o\x00", m.Size))); err != nil {
 				return err
@@ -195,7 +195,7 @@ func packed3(members []member) []byte {
 	return out.Bytes()
 }
 
-// block is a header of a tar archive, its size as it stands there.
+// block returns a header of a tar archive, with the size field as given.
 func block(name string, kind byte, size string) []byte {
 	b := make([]byte, 512)
 	copy(b, name[:min(len(name), 100)])
@@ -212,7 +212,7 @@ func block(name string, kind byte, size string) []byte {
 	return b
 }
 
-// sparse is a header of GNU tar's own form, of a file that is one hole.
+// sparse returns a header in the format of GNU tar, of a file that is one hole.
 func sparse(name string, size uint64) []byte {
 	b := block(name, 'S', "00000000000\x00")
 	copy(b[257:], "ustar  \x00")

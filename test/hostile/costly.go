@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// What takes a reader the square of its size, or many times its memory, where
-// the reader compares each with each, keeps all, or believes what is announced.
+// Texts and archives that take quadratic time or a multiple of their size in memory,
+// if a reader compares each entry with each other one, keeps all of them, or trusts
+// announced sizes.
 
 func costlyTexts(schema []byte) map[string]map[string]Content {
 	list := commands + "ovs-vsctl_-t_5_list-br"
@@ -21,7 +22,7 @@ func costlyTexts(schema []byte) map[string]map[string]Content {
 			"Bridge table\n_uuid               : 0190fe17-d1ae-7091-a034-22ade2121dc0\nname                : br-int\n", many("a : \n", 8*mega), "")},
 	}
 	const told = commands + "ovs-appctl_bridge.dump-flows_--offload-stats_br-int"
-	all["sessions of nobody"] = map[string]Content{
+	all["sessions of unknown interfaces"] = map[string]Content{
 		commands + "ovs-appctl_bfd.show": each(100000, func(i int) string { return fmt.Sprintf("---- x%d ----\n\tForwarding: true\n", i) }),
 		commands + "ovs-appctl_cfm.show": each(100000, func(i int) string { return fmt.Sprintf("---- x%d ----\n", i) }),
 	}
@@ -49,7 +50,7 @@ func costlyTexts(schema []byte) map[string]map[string]Content {
 	return all
 }
 
-// alike is i in signs that sos replaces by one all.
+// alike returns i in characters that sos replaces with the same character.
 func alike(i int) string {
 	digits := "!#%&*+=?@^"
 	text := ""

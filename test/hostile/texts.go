@@ -1,6 +1,6 @@
-// Package hostile makes what no honest node leaves: texts and archives that are
-// meant to be executed, to escape, to fill memory or to never end. Only tests
-// import it; nothing of it is stored, since some would not fit.
+// Package hostile generates texts and archives as an attacker would make them, for
+// tests: they try to be executed, to write outside the workdir, to use up memory or
+// time, or never end. They are generated because some are too large to store.
 package hostile
 
 import (
@@ -14,26 +14,25 @@ import (
 	"strings"
 )
 
-// Text is one hostile file, or several, in place of those of a real report.
+// Text is one or more hostile files that replace files of a real report.
 type Text struct {
 	Name  string
 	Files map[string]Content // by path in the report
-	// ByHand puts the files into a workdir instead, as a person would.
+	// ByHand is set if the files belong into a workdir that a user filled by hand.
 	ByHand bool
 }
 
-// Content is text in pieces, each so many times: 100 MB of it take no memory.
+// Content is a text as a list of repeated pieces: 100 MB take little memory.
 type Content []Piece
 
-// Piece is a text that is there Times times, or as many texts that are made one
-// after the other.
+// Piece is a text that is repeated Times times, or as many texts that Each returns.
 type Piece struct {
 	Text  string
 	Times int
 	Each  func(i int) string
 }
 
-// Write writes it all.
+// Write writes the text.
 func (c Content) Write(w io.Writer) error {
 	for _, p := range c {
 		if p.Each != nil {
@@ -65,7 +64,7 @@ func writeEach(w io.Writer, p Piece) error {
 	return b.Flush()
 }
 
-// size is that of what is not made one by one.
+// size returns the size of the text, not counting texts that Each returns.
 func (c Content) size() (n int) {
 	for _, p := range c {
 		n += len(p.Text) * p.Times
@@ -83,9 +82,9 @@ func around(head string, c Content, tail string) Content {
 	return append(append(plain(head), c...), times(tail, 1))
 }
 
-// Place is what hostile text tries to reach: Canary is the path that it makes when it is executed, Outside a
-// folder beside the workdir.
-type Place struct{ Canary, Outside string }
+// Targets are the paths that hostile texts try to reach: Canary is a file that they
+// make if they are executed, Outside a folder beside the workdir.
+type Targets struct{ Canary, Outside string }
 
 const (
 	commands = "sos_commands/openvswitch/"
@@ -100,8 +99,8 @@ const (
 	mega     = 1 << 20
 )
 
-// Texts are all of them. schema is that of an OVS database, as JSON.
-func Texts(p Place, schema []byte) []Text {
+// Texts returns all hostile texts. schema is the schema of the OVS database, as JSON.
+func Texts(p Targets, schema []byte) []Text {
 	var all []Text
 	add := func(name, path string, content Content) {
 		all = append(all, Text{Name: name, Files: map[string]Content{path: content}})
@@ -166,8 +165,8 @@ func Texts(p Place, schema []byte) []Text {
 	return all
 }
 
-// BridgeNames are names that no bridge should have.
-func BridgeNames(p Place) []string {
+// BridgeNames returns names that no bridge should have.
+func BridgeNames(p Targets) []string {
 	return []string{
 		"-x", "--log-file=" + p.Canary, "a;touch " + p.Canary, "$(touch " + p.Canary + ")", "`touch " + p.Canary + "`", "../br",
 		"../../../outside/br-int", "/etc/br", "br\n", "br\nwarning: all is well", strings.Repeat("b", 300), "", "brücke-№1",
@@ -176,7 +175,7 @@ func BridgeNames(p Place) []string {
 	}
 }
 
-// bridge is a report of a node with a bridge of a name beside br-int.
+// bridge returns a report of a node with br-int and a bridge of the given name.
 func bridge(name string, schema []byte) Text {
 	list := "br-int\n" + name + "\n"
 	return Text{Name: fmt.Sprintf("bridge %.40q", name), Files: map[string]Content{
@@ -187,7 +186,7 @@ func bridge(name string, schema []byte) Text {
 	}}
 }
 
-func flowTexts(p Place) map[string]Content {
+func flowTexts(p Targets) map[string]Content {
 	return map[string]Content{
 		"nothing but actions":         plain(" actions=\n actions=drop\nactions=actions=actions=\n"),
 		"escapes":                     plain(flow + "\x1b[2J\x1b]0;x\x07nonsense=\u009b1m actions=\x1b[31m\n\x1b[31mnot a flow\n"),
@@ -195,7 +194,7 @@ func flowTexts(p Place) map[string]Content {
 		"a flow of 15 MB":             around(flow+"priority=1,ip actions=", many("output:1,", 15*mega/9), "drop\n"),
 		"50 MB of line breaks":        many("\n", 50*mega),
 		"a million lines of garbage":  many("this is no flow\n", mega),
-		"an action nobody knows":      plain(repeat(10000, func(i int) string { return fmt.Sprintf("%spriority=%d,ip actions=frobnicate(%d)\n", flow, i, i) })),
+		"an unknown action":           plain(repeat(10000, func(i int) string { return fmt.Sprintf("%spriority=%d,ip actions=frobnicate(%d)\n", flow, i, i) })),
 		"a thousand unreadable flows": plain(repeat(1000, func(i int) string { return fmt.Sprintf("%spriority=%d,ip,nw_src=%d.%[2]d actions=drop\n", flow, i, i) })),
 		"a thousand refused flows": plain(repeat(1000, func(i int) string {
 			return fmt.Sprintf("%spriority=%d,ip actions=drop\n", strings.Replace(flow, "table=0", "table=254", 1), i)
@@ -217,7 +216,7 @@ func flowTexts(p Place) map[string]Content {
 	}
 }
 
-func manifests(p Place) map[string]Content {
+func manifests(p Targets) map[string]Content {
 	return map[string]Content{
 		"deep nesting":      Content{times(`{"components":`, 100000), times("}", 100000)},
 		"deeper lists":      many("[", 10*mega),
@@ -277,7 +276,7 @@ func databases(schema []byte) map[string]Content {
 		"a schema of a number":   record(plain(`{"name":"Open_vSwitch","version":"8.3.1","tables":{"Bridge":7,"Port":{"columns":{"x":{"type":5}}}}}`)),
 		"references in a circle": of(`{` + root + `,"Bridge":{"` + id(1) + `":{"name":"b","ports":["uuid","` + id(2) + `"],"mirrors":["uuid","` + id(4) + `"]}},"Port":{"` + id(2) + `":{"name":"p","interfaces":["uuid","` + id(2) + `"]}},"Mirror":{"` + id(4) + `":{"name":"m","output_port":["uuid","` + id(2) + `"],"select_src_port":["uuid","` + id(2) + `"]}}}`),
 		"references to nothing":  of(`{` + root + `}`),
-		// Nothing refers to them.
+		// No row refers to these rows.
 		"a hundred thousand rows": of(ports(func(i int) string { return fmt.Sprintf("%08x%s", uint32(i)*2654435761, id(i)[8:]) })),
 		"rows that are alike":     of(ports(id)),
 		"rows alike at the end":   of(ports(func(i int) string { return fmt.Sprintf("%04x%s", i&0xffff, id(i)[4:]) })),
@@ -316,7 +315,7 @@ func recorded() map[string]map[string]Content {
 	}
 }
 
-// Database is a whole OVS database with bridges of these names.
+// Database returns a complete OVS database with bridges of the given names.
 func Database(schema []byte, names ...string) Content {
 	type row map[string]any
 	tables := map[string]map[string]row{"Open_vSwitch": {}, "Bridge": {}, "Port": {}, "Interface": {}}
@@ -335,7 +334,7 @@ func Database(schema []byte, names ...string) Content {
 func asJSON(v any) Content {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only of values made here
+		panic(err) // a bug: all values are generated here
 	}
 	return plain(string(raw))
 }
@@ -343,11 +342,11 @@ func asJSON(v any) Content {
 func record(body Content) Content {
 	body = append(body[:len(body):len(body)], times("\n", 1))
 	sum := sha1.New()
-	_ = body.Write(sum) // a sum takes anything
+	_ = body.Write(sum) // a hash returns no error
 	return around(fmt.Sprintf("OVSDB JSON %d %x\n", body.size(), sum.Sum(nil)), body, "")
 }
 
-// String is it all in one.
+// String returns the text.
 func (c Content) String() string {
 	var b strings.Builder
 	_ = c.Write(&b)
@@ -362,7 +361,7 @@ func repeat(n int, line func(i int) string) string {
 	return b.String()
 }
 
-// bomb is zeros, compressed.
+// bomb returns compressed zeros.
 func bomb(size int) string {
 	var out bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -378,7 +377,7 @@ func packed(content string) string {
 func packedWith(write func(io.Writer) error) string {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
-	_ = write(w) // a buffer takes anything
+	_ = write(w) // a buffer returns no error
 	_ = w.Close()
 	return out.String()
 }

@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/files"
 )
 
-// newest is the era whose reports hold most.
+// newest returns the newest era, whose reports hold the most.
 func newest() Era { return Eras()[len(Eras())-1] }
 
 func era(name string) Era {
@@ -22,10 +23,10 @@ func era(name string) Era {
 
 const reportName = "sosreport-%s-2026-01-02-abcdefg"
 
-// TestArchives packs and nests one report in every way that reports come in:
-// the node is the same from all of them.
-func TestArchives(t *testing.T) {
-	n := record(t, "ml2-ovs")
+// TestEveryPackagingGivesTheSameNode packs and nests one report in each way that
+// reports are packed, and compares what is collected.
+func TestEveryPackagingGivesTheSameNode(t *testing.T) {
+	n := recorded(t, "ml2-ovs")
 	name := fmt.Sprintf(reportName, n.Host)
 	whole := n.Report(newest())
 	want := collectedFrom(t, writeTop(t, name, whole))
@@ -39,7 +40,7 @@ func TestArchives(t *testing.T) {
 			sameNode(t, want, file)
 		})
 	}
-	t.Run("two archives in a row", func(t *testing.T) {
+	t.Run("two concatenated archives", func(t *testing.T) {
 		commands := whole.Without("etc/", "var/")
 		rest := whole.Without(slices.Collect(maps.Keys(commands))...)
 		var joined []byte
@@ -84,17 +85,17 @@ func TestArchives(t *testing.T) {
 	})
 }
 
-// sameNode: the same is collected, whatever the way in.
+// sameNode checks which files are collected from a path.
 func sameNode(t *testing.T, want map[string]string, path string) {
 	t.Helper()
 	if have := collectedFrom(t, path); !maps.Equal(want, have) {
 		missing, other, extra := compare(want, have)
-		t.Errorf("%s: missing %.300q, otherwise %.300q, too many %.300q", path, missing, other, extra)
+		t.Errorf("%s: missing %.300q, different %.300q, extra %.300q", path, missing, other, extra)
 	}
 }
 
-// collectedFrom is each file that comes of a path, with its sum; of several
-// nodes below the node's name.
+// collectedFrom collects a path and returns each file of the workdir with its
+// checksum. Several nodes have a folder each.
 func collectedFrom(t *testing.T, path string) map[string]string {
 	t.Helper()
 	dir := shortDir(t)
@@ -127,21 +128,21 @@ func collectedFrom(t *testing.T, path string) map[string]string {
 		}
 	}
 	if len(files) == 0 {
-		t.Fatalf("nothing comes of %s", path)
+		t.Fatalf("nothing was collected from %s", path)
 	}
 	return files
 }
 
-// TestRefused: what can't be read says so, and what to do instead.
-func TestRefused(t *testing.T) {
-	n := record(t, "openstack")
+// TestUnreadableSourcesAreRefused checks the exit code and the error message.
+func TestUnreadableSourcesAreRefused(t *testing.T) {
+	n := recorded(t, "openstack")
 	name := fmt.Sprintf(reportName, n.Host)
 	whole := n.Report(newest())
 	file, err := WriteArchive(t.TempDir(), name, whole, Packings()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive := []byte(read(t, file))
+	archive := []byte(files.Read(t, file))
 	damaged := slices.Clone(archive)
 	damaged[len(damaged)/2] ^= 0x40
 	for what, c := range map[string]struct {
@@ -169,20 +170,21 @@ func TestRefused(t *testing.T) {
 			refused(t, c.words, path)
 		})
 	}
-	t.Run("nothing there", func(t *testing.T) { refused(t, []string{"no such file"}, filepath.Join(t.TempDir(), "x")) })
+	t.Run("no such path", func(t *testing.T) { refused(t, []string{"no such file"}, filepath.Join(t.TempDir(), "x")) })
 }
 
-// refused collects what can't be collected: exit code 1, one clear line, and no trace in the workdir.
+// refused checks that a collection fails with exit code 1 and an error that holds the
+// words, and leaves nothing in the workdir.
 func refused(t *testing.T, words []string, args ...string) {
 	t.Helper()
 	dir := shortDir(t)
 	o := collectInto(t, dir, args...)
 	if o.code != 1 {
-		t.Errorf("%q ends with %d: %s%s", args, o.code, o.out, o.err)
+		t.Errorf("%q exits with %d: %s%s", args, o.code, o.out, o.err)
 	}
 	for _, w := range words {
 		if !strings.Contains(o.err, w) {
-			t.Errorf("%q does not say %q: %s", args, w, o.err)
+			t.Errorf("the error of %q does not hold %q: %s", args, w, o.err)
 		}
 	}
 	left, _ := os.ReadDir(dir)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Saved is what ovs-save (2.9 and later) left on the node: its script as
-// do_restore.sh, and the dumps that it names.
+// Saved returns the output of ovs-save 2.9 and later: its script, named
+// do_restore.sh, and the dumps that the script names.
 func (n *Node) Saved() (Tree, error) {
 	tree := Tree{}
 	dumps, err := filepath.Glob(n.path("raw/save/ovs-save.*/*.dump"))
@@ -25,14 +25,14 @@ func (n *Node) Saved() (Tree, error) {
 	}
 	script, err := os.ReadFile(n.path("raw/save/do_restore.sh"))
 	if err != nil || len(dumps) == 0 {
-		return nil, fmt.Errorf("ovs-save left %d dumps (%w)", len(dumps), err)
+		return nil, fmt.Errorf("ovs-save wrote %d dumps (%w)", len(dumps), err)
 	}
 	tree.put("do_restore.sh", []byte(strings.ReplaceAll(string(script), path.Dir(filepath.Dir(dumps[0])), "/tmp")))
 	return tree, nil
 }
 
-// SavedInline is what ovs-save of OVS 2.8 and before printed: one script that
-// holds the dumps as here-documents. Whoever runs it leaves a file "ran".
+// SavedInline returns the output of ovs-save 2.8 and earlier: one script that holds
+// the dumps as here-documents. Running the script would make a file "ran".
 func (n *Node) SavedInline() (Tree, error) {
 	saved, err := n.Saved()
 	if err != nil {
@@ -62,15 +62,15 @@ func (n *Node) SavedInline() (Tree, error) {
 	return tree, nil
 }
 
-// mapping is a bridge's TLV map in the words of ovs-save's script.
+// mapping returns a bridge's TLV map as ovs-save's script has it.
 func mapping(script, bridge string) string {
 	_, rest, _ := strings.Cut(script, "add-tlv-map "+bridge+" '")
 	text, _, _ := strings.Cut(rest, "'")
 	return text
 }
 
-// Loose is a folder of dumps as somebody types them, named BRIDGE.WHAT, in the
-// given version ("" for none), with what else belongs to a bridge.
+// Loose returns a folder of dumps as a user makes them by hand, named
+// BRIDGE.COMMAND.txt, in an OpenFlow version ("" for no option -O).
 func (n *Node) Loose(version string, whats ...string) Tree {
 	tree := Tree{}
 	for _, b := range n.Bridges {
@@ -87,7 +87,7 @@ func (n *Node) Loose(version string, whats ...string) Tree {
 	return tree
 }
 
-// Files are the node's databases under names that say what they are.
+// Files returns the node's databases under their usual names.
 func (n *Node) Files() Tree {
 	tree := Tree{}
 	for name, file := range map[string]string{OVS: "conf.db", NB: "ovnnb_db.db", SB: "ovnsb_db.db"} {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestByHand gives what people collect without sos: ovs-save's output, loose
-// dumps, database files.
-func TestByHand(t *testing.T) {
+// TestCollectionsWithoutSos collects what users bring without sos: output of
+// ovs-save, dumps in files, database files.
+func TestCollectionsWithoutSos(t *testing.T) {
 	for _, topology := range []string{"openstack", "ml2-ovs"} {
 		t.Run(topology, func(t *testing.T) {
-			n := record(t, topology)
+			n := recorded(t, topology)
 			saved, err := n.Saved()
 			if err != nil {
 				t.Fatal(err)
@@ -30,7 +30,7 @@ func TestByHand(t *testing.T) {
 				checkByHand(t, n, func(b Bridge) supply {
 					s := supply{flows: "OpenFlow15", groups: "OpenFlow15", meters: true, tlv: true, exact: true}
 					if len(b.Protocols) > 0 && b.Protocols[len(b.Protocols)-1] < "OpenFlow15" {
-						s = supply{} // its dumps hold an error's text
+						s = supply{} // the dumps hold an error message
 					}
 					return s
 				}, write(t, all.With(n.Files())))
@@ -51,8 +51,8 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// bySave is what ovs-save knows: all but meters, in the bridge's highest
-// version, which it takes for 1.4 where the database sets none.
+// bySave returns what ovs-save writes of a bridge: everything except meters, in the
+// bridge's highest version, or in 1.4 if the database sets no versions.
 func bySave(b Bridge) supply {
 	version := "OpenFlow14"
 	if k := len(b.Protocols); k > 0 {
@@ -70,7 +70,7 @@ func checkByHand(t *testing.T, n *Node, of func(Bridge) supply, path string) {
 	checkBridges(t, n, r, of)
 	for _, where := range []string{path, r.Workdir.Path(), "."} {
 		if _, err := os.Stat(filepath.Join(where, "ran")); err == nil {
-			t.Errorf("a script was run in %s", where)
+			t.Errorf("a collected script was executed in %s", where)
 		}
 	}
 	r.log(t, n)

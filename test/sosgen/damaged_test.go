@@ -10,9 +10,9 @@ import (
 
 const flowsOf = "sos_commands/openvswitch/ovs-ofctl_-O_OpenFlow15_dump-flows_"
 
-// TestCutReports: what sos cut is used as far as it goes, and told.
-func TestCutReports(t *testing.T) {
-	n := record(t, "openstack")
+// TestCutFilesAreUsedAndReported replays reports whose files sos has cut.
+func TestCutFilesAreUsedAndReported(t *testing.T) {
+	n := recorded(t, "openstack")
 	e := newest()
 	name := fmt.Sprintf(reportName, n.Host)
 	whole := n.Report(e)
@@ -22,7 +22,7 @@ func TestCutReports(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := replay(t, writeTop(t, name, tree))
-		// Another version of it is whole.
+		// The dump in the next lower version is complete.
 		s := supplies(e, n)
 		checkBridges(t, n, r, func(b Bridge) supply {
 			has := s(b)
@@ -62,8 +62,8 @@ func TestCutReports(t *testing.T) {
 	})
 }
 
-// checkCutDumps: of br-int only the ends of its flow dumps are left. What
-// bridge/dump-flows has beside them may fill the gap; else it is told.
+// checkCutDumps replays a report that holds only the ends of br-int's flow dumps, and
+// checks that the user is told.
 func checkCutDumps(t *testing.T, n *Node, name string, whole Tree, cut func(Tree, string, int) (Tree, error)) {
 	tree := whole.Without("sos_commands/ovn_host/", "sos_commands/openvswitch/ovs-appctl_bridge.dump-flows")
 	for file := range whole {
@@ -76,19 +76,20 @@ func checkCutDumps(t *testing.T, n *Node, name string, whole Tree, cut func(Tree
 	}
 	r := replay(t, writeTop(t, name, tree))
 	c := bridgeCheck{n: n, r: r, bridge: "br-int", version: "OpenFlow15"}
-	live, have := flowsByPlace(c.truth(t, "flows")), flowsByPlace(c.dump(t, "dump-flows", "--no-stats"))
+	live, have := flowsByMatch(c.truth(t, "flows")), flowsByMatch(c.dump(t, "dump-flows", "--no-stats"))
 	_, _, extra := compare(live, have)
 	if len(extra) > 0 || len(have) < 100 || len(have) >= len(live) {
-		t.Errorf("%d flows of %d live ones, %d that were none: %.300q", len(have), len(live), len(extra), extra)
+		t.Errorf("%d flows of %d live ones, %d extra: %.300q", len(have), len(live), len(extra), extra)
 	}
 	if !strings.Contains(r.words(), "only its end") && !strings.Contains(r.words(), "cut") {
-		t.Errorf("nobody is told that the dumps are cut: %s", r.collected.err)
+		t.Errorf("no message about the cut dumps: %s", r.collected.err)
 	}
 }
 
-// TestErrorTexts puts what a failing command leaves in place of its output.
-func TestErrorTexts(t *testing.T) {
-	n := record(t, "openstack")
+// TestErrorMessagesAreNotData replays reports that hold the error message of a failed
+// command in place of its output.
+func TestErrorMessagesAreNotData(t *testing.T) {
+	n := recorded(t, "openstack")
 	e := era("4.4-4.7.1")
 	name := fmt.Sprintf(reportName, n.Host)
 	const alarm = "2026-01-02T10:00:00Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n"
@@ -127,9 +128,10 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// TestNamesOfBridges: sos gives bridges with odd names files of the same name.
-func TestNamesOfBridges(t *testing.T) {
-	n := record(t, "ml2-ovs").Respelled("odd", "br-ex", "br@odd", "br-vlan", "br@@odd", "tbr-c1b50ad9-b", "br-tail-")
+// TestBridgesWithSameFileName replays bridges whose names sos maps to the same file
+// name.
+func TestBridgesWithSameFileName(t *testing.T) {
+	n := recorded(t, "ml2-ovs").Renamed("odd", "br-ex", "br@odd", "br-vlan", "br@@odd", "tbr-c1b50ad9-b", "br-tail-")
 	e := newest()
 	for what, tree := range map[string]Tree{"manifest": n.Report(e), "names": WithoutManifest(n.Report(e))} {
 		t.Run(what, func(t *testing.T) {
@@ -139,12 +141,12 @@ func TestNamesOfBridges(t *testing.T) {
 	}
 }
 
-// TestCleanedReports: after `sos clean` the databases no longer match their
-// sums; all rows are served.
-func TestCleanedReports(t *testing.T) {
+// TestCleanedDatabasesServeEveryRow replays reports after `sos clean`, whose databases
+// no longer match their checksums.
+func TestCleanedDatabasesServeEveryRow(t *testing.T) {
 	for _, topology := range []string{"openstack", "kubernetes"} {
 		t.Run(topology, func(t *testing.T) {
-			n := record(t, topology)
+			n := recorded(t, topology)
 			cleaner := n.NewCleaner()
 			for _, e := range []Era{era("4.0-4.1"), newest()} {
 				t.Run(e.Name, func(t *testing.T) {
@@ -161,7 +163,7 @@ func TestCleanedReports(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						if got, want := b.Counts[workdir.Flows].Restored, len(flowsByPlace(string(cleaner.Clean(live)))); e.files && got != want {
+						if got, want := b.Counts[workdir.Flows].Restored, len(flowsByMatch(string(cleaner.Clean(live)))); e.files && got != want {
 							t.Errorf("%s: %d flows of %d", b.Name, got, want)
 						}
 					}

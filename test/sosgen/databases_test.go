@@ -11,22 +11,20 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/lines"
 )
 
-// TestDatabasesServeTheLiveRows gives the databases of a live node in every form
-// that they are found in; what the replica serves is what the live one served.
+// TestDatabasesServeTheLiveRows collects the databases of a live node in every form
+// in which they occur, and compares the rows of the replica with the live ones.
 func TestDatabasesServeTheLiveRows(t *testing.T) {
-	n := record(t, "openstack")
+	n := recorded(t, "openstack")
 	cleaner := n.NewCleaner()
 	for _, db := range []struct {
 		name string
 		kind workdir.Kind
 		verb string
 	}{{NB, workdir.NB, "collect-db-ovn-nb"}, {SB, workdir.SB, "collect-db-ovn-sb"}, {OVS, workdir.OVS, "collect-db-ovs"}} {
-		members, err := Cluster(t.Context(), n.Databases[db.name], db.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		members := Cluster(t, n.Databases[db.name], db.name)
 		backup, err := n.Backup(db.name)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +37,7 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 		for what, c := range map[string]struct {
 			file  []byte
 			rows  []byte
-			words string // that the person has to be told
+			words string // that the messages must hold
 		}{
 			"as it is":                           {plain, live, ""},
 			"compressed":                         {Gzip(plain), live, ""},
@@ -48,9 +46,9 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 			"cluster leader":                     {members.Leader, live, "cluster"},
 			"cluster follower, compressed":       {Gzip(members.Follower), live, "cluster"},
 			"cluster leader, cleaned":            {cleaner.Clean(members.Leader), cleaner.Clean(live), "damaged"},
-			"cluster, pending and replaced":      {Unsettled(members.Leader, db.name, false), live, "replaced"},
-			"cluster, pending, replaced, torn":   {Unsettled(members.Leader, db.name, true), live, "replaced"},
-			"cluster follower, pending and torn": {Unsettled(members.Follower, db.name, true), live, "replaced"},
+			"cluster, pending and replaced":      {WithUncommitted(members.Leader, db.name, false), live, "replaced"},
+			"cluster, pending, replaced, torn":   {WithUncommitted(members.Leader, db.name, true), live, "replaced"},
+			"cluster follower, pending and torn": {WithUncommitted(members.Follower, db.name, true), live, "replaced"},
 		} {
 			t.Run(db.name+" "+what, func(t *testing.T) {
 				t.Parallel()
@@ -65,7 +63,7 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 					r := start(t, wd, o)
 					sameRows(t, n, c.rows, "unix:"+r.serving(db.kind), db.name)
 					if !strings.Contains(r.words(), c.words) {
-						t.Errorf("%s: nobody is told %q: %s", verb, c.words, r.words())
+						t.Errorf("%s: no message holds %q: %s", verb, c.words, r.words())
 					}
 				}
 			})
@@ -88,10 +86,10 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 			}
 		})
 		t.Run(db.name+" torn", func(t *testing.T) {
-			// The last transaction is gone, and nothing else: the person is told.
+			// Only the last transaction is lost, and a message says so.
 			r := replay(t, filepath.Join(write(t, Tree{"x": {Body: Torn(plain)}}), "x"))
 			if r.report.Strict() && r.collected.err == "" {
-				t.Error("nobody is told that a record is torn")
+				t.Error("no message about the torn record")
 			}
 			have := rows(t, n, "unix:"+r.serving(db.kind), db.name)
 			if len(have) < len(rowsOf(t, live))/2 {
@@ -107,10 +105,10 @@ func TestDatabasesServeTheLiveRows(t *testing.T) {
 	})
 }
 
-// serving is the socket of a database as it was recorded.
+// serving returns the socket of the database as it was recorded.
 func (r *replica) serving(kind workdir.Kind) string {
 	if kind == workdir.OVS {
-		return r.Workdir.RecordedSocket() // the other one is ovs-vswitchd's
+		return r.Workdir.RecordedSocket() // the other socket is that of ovs-vswitchd's database
 	}
 	return r.Workdir.Socket(kind)
 }
@@ -119,7 +117,7 @@ func containsAll(text string, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// rows asks a server for all rows of a database.
+// rows returns all rows that a server has of a database.
 func rows(t *testing.T, n *Node, remote, database string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ovsdb-client", "--timeout=20", "-f", "json", "dump", remote, database).CombinedOutput()
@@ -129,8 +127,8 @@ func rows(t *testing.T, n *Node, remote, database string) []string {
 	return rowsOf(t, out, ephemeral(t, n, database)...)
 }
 
-// ephemeral are columns that no file of a database holds, as "Table.column". (A
-// cluster's schema calls none so.)
+// ephemeral returns the columns that a database file does not hold, as
+// "Table.column". (The schema in a cluster's file marks none.)
 func ephemeral(t *testing.T, n *Node, database string) []string {
 	t.Helper()
 	_, bodies := records(n.Databases[database])
@@ -153,8 +151,8 @@ func ephemeral(t *testing.T, n *Node, database string) []string {
 	return list
 }
 
-// rowsOf reads `ovsdb-client -f json dump`, a line a table, into a line a row,
-// without the columns to leave out.
+// rowsOf reads the output of `ovsdb-client -f json dump`, one line per table, into one
+// line per row, without the columns in out.
 func rowsOf(t *testing.T, dump []byte, out ...string) []string {
 	t.Helper()
 	var list []string
@@ -182,8 +180,8 @@ func rowsOf(t *testing.T, dump []byte, out ...string) []string {
 	return list
 }
 
-// sorted is a value with the elements of a set or a map in an order of their
-// own: the server's is that of their values, which sos clean changes.
+// sorted sorts the elements of a set or a map. The server orders them by value, and
+// sos clean changes values.
 func sorted(value json.RawMessage) string {
 	var kind string
 	var elements []json.RawMessage
@@ -194,30 +192,15 @@ func sorted(value json.RawMessage) string {
 	return fmt.Sprintf("%s %s", kind, elements)
 }
 
-// sameRows compares what a server serves with `ovsdb-client -f json dump` of the live one.
+// sameRows compares the rows that a server has with a dump of the live database.
 func sameRows(t *testing.T, n *Node, live []byte, remote, database string) {
 	t.Helper()
 	want, have := rowsOf(t, live, ephemeral(t, n, database)...), rows(t, n, remote, database)
 	if len(want) == 0 {
 		t.Fatal("the live database had no rows")
 	}
-	var missing, extra []string
-	count := map[string]int{}
-	for _, r := range want {
-		count[r]++
-	}
-	for _, r := range have {
-		if count[r]--; count[r] < 0 {
-			extra = append(extra, r)
-		}
-	}
-	for r, k := range count {
-		if k > 0 {
-			missing = append(missing, r)
-		}
-	}
+	missing, extra := lines.Difference(want, have)
 	if len(missing)+len(extra) > 0 {
-		slices.Sort(missing)
-		t.Errorf("of %d live rows %d are not served, and %d are that were not live:\n%.900q\n%.900q", len(want), len(missing), len(extra), missing, extra)
+		t.Errorf("of %d live rows, %d are missing and %d are extra:\n%.900q\n%.900q", len(want), len(missing), len(extra), missing, extra)
 	}
 }

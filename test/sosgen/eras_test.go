@@ -8,7 +8,7 @@ import (
 	"ovs-offline/test/fidelity"
 )
 
-// supplies is what an era's report holds of a bridge.
+// supplies returns what a report of an era holds for each bridge.
 func supplies(e Era, n *Node) func(Bridge) supply {
 	return func(b Bridge) supply {
 		versions := e.Versions(b)
@@ -28,17 +28,17 @@ func supplies(e Era, n *Node) func(Bridge) supply {
 		if b.Name == "br-int" && n.HasOVN() && s.flows < "OpenFlow13" {
 			s.flows = "OpenFlow13"
 		}
-		// What OpenFlow 1.0 has no words for, bridge/dump-flows tells.
+		// bridge/dump-flows holds what OpenFlow 1.0 cannot express.
 		s.exact = s.flows == "OpenFlow15" || e.datapath
 		return s
 	}
 }
 
-// TestEras gives the report of each era. Those without a manifest are read by
-// the names of their files: one topology shows that.
-func TestEras(t *testing.T) {
+// TestEveryEraReplays replays a report of each era of sos. For one topology it also
+// replays the reports without manifest, which are read by their file names.
+func TestEveryEraReplays(t *testing.T) {
 	for _, topology := range []string{"openstack", "kubernetes", "ml2-ovs"} {
-		n := record(t, topology)
+		n := recorded(t, topology)
 		for _, e := range Eras() {
 			t.Run(topology+" "+e.Name, func(t *testing.T) {
 				t.Parallel()
@@ -46,8 +46,8 @@ func TestEras(t *testing.T) {
 				r := checkEra(t, n, e, path)
 				checkInspection(t, n, e, path, r)
 				f := r.log(t, n)
-				if want := parities()[topology][e.Name]; alike(f) < want {
-					t.Errorf("%.1f %% of the packets are traced alike, want %.1f %%", alike(f), want)
+				if want := leastFidelity()[topology][e.Name]; sameResults(f) < want {
+					t.Errorf("the traces of %.1f %% of the packets have the same result, want %.1f %%", sameResults(f), want)
 				}
 			})
 			if topology == "ml2-ovs" && e.HasManifest() {
@@ -72,14 +72,16 @@ func checkEra(t *testing.T, n *Node, e Era, path string) *replica {
 	return r
 }
 
-// alike is how many packets have the live result, whatever member a balancing bond chose.
-func alike(f fidelity.Figures) float64 { return fidelity.Percent(f.Results+f.Balanced, f.Packets) }
+// sameResults returns the percentage of packets with the result lines of the live
+// node, whichever member a balancing bond chose.
+func sameResults(f fidelity.Figures) float64 {
+	return fidelity.Percent(f.Results+f.Balanced, f.Packets)
+}
 
-// parities are the least shares of packets whose traces end as on the live
-// node. Where an era's reports tell all that a trace depends on, that is all of
-// them. Sos before 4.3 did not ask for TLV maps, nor, on bridges of default
-// protocols, for groups: OVN's hang on those.
-func parities() map[string]map[string]float64 {
+// leastFidelity returns the least percentage that sameResults must reach. It is 100 if
+// the era's reports hold everything that a trace depends on. Before 4.3, sos did not
+// collect TLV maps, nor the groups of bridges with default protocols, which OVN uses.
+func leastFidelity() map[string]map[string]float64 {
 	all := func(old map[string]float64) map[string]float64 {
 		for _, e := range Eras() {
 			if _, known := old[e.Name]; !known {

@@ -16,6 +16,7 @@ import (
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/fidelity"
+	"ovs-offline/test/ovs"
 )
 
 func TestMain(m *testing.M) {
@@ -30,16 +31,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// recordings are those of this run: a topology comes up once for all tests.
+// recordings are the recordings of this run, by topology.
 var recordings struct {
 	sync.Mutex
 	dir   string
 	nodes map[string]*Node
 }
 
-// record brings a topology of the lab up, or takes what was recorded before.
+// recorded returns the recording of a topology of the lab, which comes up once.
 // LAB_RECORDINGS names a folder of recordings to use instead.
-func record(t *testing.T, topology string) *Node {
+func recorded(t *testing.T, topology string) *Node {
 	t.Helper()
 	needLab(t)
 	recordings.Lock()
@@ -71,26 +72,21 @@ const lab = "../../scripts/lab/lab"
 
 func needLab(t *testing.T) {
 	t.Helper()
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovn-nbctl", "ovn-northd", "ovn-controller", "ip"); err != nil {
-		t.Skip(err)
-	}
-	if testing.Short() {
-		t.Skip("the lab takes seconds for each topology")
-	}
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovn-nbctl", "ovn-northd", "ovn-controller", "ip")
 	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
 		t.Skip("the lab needs namespaces: ", why)
 	}
 }
 
-// outcome is how a command line ended.
+// outcome is the exit code and output of a command.
 type outcome struct {
 	args     []string
 	code     int
 	out, err string
 }
 
-// run runs one command line as a person would, and checks what holds for all
-// of them: no stack trace, no failure without a word, no other exit code.
+// run runs ovs-offline and checks what holds for every command: no stack trace, an
+// error message with every failure, and an exit code of 0, 1 or 3.
 func run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -98,21 +94,21 @@ func run(t *testing.T, args ...string) outcome {
 	o.out, o.err = out.String(), errs.String()
 	for _, bad := range []string{"panic:", "goroutine ", "%!", "<nil>"} {
 		if strings.Contains(o.out+o.err, bad) {
-			t.Errorf("%q says %q: %.2000s%.2000s", args, bad, o.out, o.err)
+			t.Errorf("the output of %q holds %q: %.2000s%.2000s", args, bad, o.out, o.err)
 		}
 	}
 	if o.code != 0 && strings.TrimSpace(o.err) == "" {
-		t.Errorf("%q ends with %d and no word on stderr", args, o.code)
+		t.Errorf("%q exits with %d and prints nothing on stderr", args, o.code)
 	}
 	if o.code != 0 && o.code != 1 && o.code != 3 {
-		t.Errorf("%q ends with %d: %s", args, o.code, o.err)
+		t.Errorf("%q exits with %d: %s", args, o.code, o.err)
 	}
 	return o
 }
 
-// replica is one that a test started.
+// replica is a replica that a test started.
 type replica struct {
-	*fidelity.Node
+	*fidelity.Replica
 	collected outcome
 	started   outcome
 	report    *report.Report
@@ -130,15 +126,10 @@ func replay(t *testing.T, paths ...string) *replica {
 	return start(t, dir, collected)
 }
 
-// shortDir is a new folder; sockets will stand in it.
+// shortDir returns the path of a new workdir, short enough for sockets in it.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "wd")
+	return filepath.Join(ovs.Dir(t), "wd")
 }
 
 func collectInto(t *testing.T, dir string, paths ...string) outcome {
@@ -167,9 +158,9 @@ func start(t *testing.T, dir string, collected outcome) *replica {
 	if r.manifest, err = wd.Manifest(); err != nil {
 		t.Fatal(err)
 	}
-	r.Node = &fidelity.Node{Workdir: wd}
+	r.Replica = &fidelity.Replica{Workdir: wd}
 	if want := !r.report.Complete(); want != (r.started.code == 3) {
-		t.Errorf("start ends with %d, and the report is complete: %v", r.started.code, !want)
+		t.Errorf("start exits with %d, and the report is complete: %v", r.started.code, !want)
 	}
 	return r
 }
@@ -183,13 +174,13 @@ func (r *replica) tool(t *testing.T, name string, args ...string) string {
 	return out
 }
 
-// words are all that a person is told of a replica's shortcomings.
+// words returns the report and the messages of collect.
 func (r *replica) words() string {
 	text, _ := json.Marshal(r.report) // it came from JSON
 	return string(text) + r.collected.err
 }
 
-// log tells a person who reads the test's output what became of a shape.
+// log writes the figures of a replica to the test's log.
 func (r *replica) log(t *testing.T, n *Node) fidelity.Figures {
 	t.Helper()
 	f, err := r.Compare(t.Context(), n.Packets(), n.Live())
@@ -199,10 +190,10 @@ func (r *replica) log(t *testing.T, n *Node) fidelity.Figures {
 	t.Logf("collect %d, start %d, %s", r.collected.code, r.started.code, f)
 	for i, item := range r.report.Rejected {
 		if i == 2 {
-			t.Logf("and %d more are set aside", len(r.report.Rejected)-i)
+			t.Logf("and %d more are rejected", len(r.report.Rejected)-i)
 			break
 		}
-		t.Logf("set aside: %.300s", item.Reason+": "+item.Text)
+		t.Logf("rejected: %.300s", item.Reason+": "+item.Text)
 	}
 	for _, b := range r.report.Bridges {
 		for dump, c := range b.Counts {
@@ -219,7 +210,7 @@ func (r *replica) log(t *testing.T, n *Node) fidelity.Figures {
 	return f
 }
 
-// write puts a tree into a new folder.
+// write writes a tree into a new folder.
 func write(t *testing.T, tree Tree) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -229,17 +220,8 @@ func write(t *testing.T, tree Tree) string {
 	return dir
 }
 
-// writeTop is write with a folder of that name around it.
+// writeTop writes a tree into a new folder of that name.
 func writeTop(t *testing.T, name string, tree Tree) string {
 	t.Helper()
 	return filepath.Join(write(t, tree.Under(name)), name)
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

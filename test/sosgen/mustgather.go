@@ -1,23 +1,23 @@
 package sosgen
 
 import (
-	"context"
 	"fmt"
 	"strings"
+	"testing"
 )
 
-// OCP is a range of OpenShift versions whose must-gathers look alike.
+// OCP is a range of OpenShift versions whose must-gathers have the same files.
 type OCP struct {
 	Name         string
-	interconnect bool // one pair of OVN databases a node
+	interconnect bool // each node has its own pair of OVN databases
 	flows        func(host, pod, bridge string) string
 	confDB       bool
 	central      func(master, db string) string // db is "nb" or "sb"
-	cp           bool                           // leaves what `cp` printed, compressed, as well
+	cp           bool                           // also holds the compressed messages of `cp`
 	clustered    bool
 }
 
-// OCPs are the ranges.
+// OCPs returns all ranges, oldest first.
 func OCPs() []OCP {
 	byPod := func(host, pod, bridge string) string {
 		return host + "_" + pod + "_ovs_ofctl_dump_flows_" + bridge
@@ -33,13 +33,13 @@ func OCPs() []OCP {
 	}
 }
 
-// HasFlows tells whether it holds dumps of flows.
+// HasFlows reports whether the must-gathers hold dumps of flows.
 func (o OCP) HasFlows() bool { return o.flows != nil }
 
-// HasDatabase tells whether it holds the OVS database.
+// HasDatabase reports whether the must-gathers hold the OVS database.
 func (o OCP) HasDatabase() bool { return o.confDB }
 
-// Interconnect tells whether each node has OVN databases of its own.
+// Interconnect reports whether each node has OVN databases of its own.
 func (o OCP) Interconnect() bool { return o.interconnect }
 
 const (
@@ -47,9 +47,10 @@ const (
 	namespace = "openshift-ovn-kubernetes"
 )
 
-// MustGather is the one of a cluster of the nodes. Databases of a cluster
-// before 4.14 are the first node's.
-func MustGather(ctx context.Context, o OCP, nodes ...*Node) (Tree, error) {
+// MustGather returns the must-gather of a cluster of the nodes. Before 4.14, the
+// cluster's databases are the first node's.
+func MustGather(tb testing.TB, o OCP, nodes ...*Node) Tree {
+	tb.Helper()
 	tree := Tree{}
 	tree.putText("version", "openshift/must-gather\n%s.0\n", strings.SplitN(o.Name, "-", 2)[0])
 	for i, n := range nodes {
@@ -58,21 +59,18 @@ func MustGather(ctx context.Context, o OCP, nodes ...*Node) (Tree, error) {
 			"---\napiVersion: v1\nkind: Pod\nmetadata:\n  labels:\n    app: ovnkube-node\n  name: %s\n  namespace: %s\nspec:\n  nodeName: %s\n", pod, namespace, n.Host)
 		o.putNode(tree, n, pod)
 		if o.interconnect {
-			if err := putZone(ctx, tree, n, pod); err != nil {
-				return nil, err
-			}
+			putZone(tb, tree, n, pod)
 		}
 	}
-	var err error
 	if o.interconnect {
-		tree, err = storeDatabases(tree)
+		tree = storeDatabases(tree)
 	} else {
-		err = o.putCentral(ctx, tree, nodes[0])
+		o.putCentral(tb, tree, nodes[0])
 	}
-	return tree.Under(gatherTop), err
+	return tree.Under(gatherTop)
 }
 
-// putNode adds what was asked of one node's pod.
+// putNode adds the outputs of the commands that run in one node's pod.
 func (o OCP) putNode(tree Tree, n *Node, pod string) {
 	if o.flows != nil {
 		for _, b := range []string{"br-int", "br-local", "br-ex"} {
@@ -89,19 +87,16 @@ func (o OCP) putNode(tree Tree, n *Node, pod string) {
 }
 
 // putZone adds the databases of an interconnect node.
-func putZone(ctx context.Context, tree Tree, n *Node, pod string) error {
+func putZone(tb testing.TB, tree Tree, n *Node, pod string) {
+	tb.Helper()
 	for name, db := range map[string]string{NB: "nb", SB: "sb"} {
-		file, err := Named(ctx, n.Databases[name], name, n.Host)
-		if err != nil {
-			return err
-		}
-		tree.put("network_logs/ovnk_database_store/"+pod+"_"+db+"db", file)
+		tree.put("network_logs/ovnk_database_store/"+pod+"_"+db+"db", WithNodeName(tb, n.Databases[name], name, n.Host))
 	}
-	return nil
 }
 
-// storeDatabases packs their folder, as the script does at its end.
-func storeDatabases(tree Tree) (Tree, error) {
+// storeDatabases replaces the folder of the databases with an archive of it, as the
+// script of must-gather does last.
+func storeDatabases(tree Tree) Tree {
 	const folder = "network_logs/ovnk_database_store/"
 	store := Tree{}
 	for name, f := range tree {
@@ -111,20 +106,17 @@ func storeDatabases(tree Tree) (Tree, error) {
 	}
 	tree = tree.Without(folder)
 	tree.put("network_logs/ovnk_database_store.tar.gz", Gzip(store.Tar()))
-	return tree, nil
+	return tree
 }
 
-// putCentral adds the masters' databases.
-func (o OCP) putCentral(ctx context.Context, tree Tree, n *Node) error {
+// putCentral adds the databases of the cluster's masters.
+func (o OCP) putCentral(tb testing.TB, tree Tree, n *Node) {
+	tb.Helper()
 	const master = "ovnkube-master-q2w3e"
 	for name, db := range map[string]string{NB: "nb", SB: "sb"} {
 		file := n.Databases[name]
 		if o.clustered {
-			members, err := Cluster(ctx, file, name)
-			if err != nil {
-				return err
-			}
-			file = members.Leader
+			file = Cluster(tb, file, name).Leader
 		}
 		path := "network_logs/" + o.central(master, db)
 		if strings.HasSuffix(path, ".gz") {
@@ -135,23 +127,19 @@ func (o OCP) putCentral(ctx context.Context, tree Tree, n *Node) error {
 			tree.put("network_logs/master-0_"+db+"db.gz", Gzip([]byte("tar: removing leading '/' from member names\n")))
 		}
 	}
-	return nil
 }
 
-// OpenStackGather is an openstack-must-gather: the control plane's databases, of
-// a cluster of one, and the nodes' reports, each without its top folder.
-func OpenStackGather(ctx context.Context, e Era, nodes ...*Node) (Tree, error) {
+// OpenStackGather returns an openstack-must-gather: the control plane's clustered
+// databases, and the nodes' sos reports, each without its top folder.
+func OpenStackGather(tb testing.TB, e Era, nodes ...*Node) Tree {
+	tb.Helper()
 	tree := Tree{}
 	for name, file := range map[string]string{NB: "ovnnb_db.db", SB: "ovnsb_db.db"} {
-		members, err := Cluster(ctx, nodes[0].Databases[name], name)
-		if err != nil {
-			return nil, err
-		}
-		tree.put("ctlplane/ovn/"+file, members.Leader)
+		tree.put("ctlplane/ovn/"+file, Cluster(tb, nodes[0].Databases[name], name).Leader)
 	}
 	for _, n := range nodes {
 		report := n.Report(e).Without(e.central + "/") // of a compute node
 		tree = tree.With(report.Under("sos-reports/_all_nodes/sosreport-" + n.Host))
 	}
-	return tree.Under("must-gather.local.815/quay-io-openstack-k8s-operators-openstack-must-gather-sha256-fedcba9876543210"), nil
+	return tree.Under("must-gather.local.815/quay-io-openstack-k8s-operators-openstack-must-gather-sha256-fedcba9876543210")
 }

@@ -11,17 +11,14 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// TestMustGathers collects the must-gather of a cluster of two nodes, of each
-// range of OpenShift versions.
-func TestMustGathers(t *testing.T) {
-	one := record(t, "kubernetes")
-	nodes := []*Node{one, one.Respelled("ovn-worker")}
+// TestEveryMustGatherReplays replays the must-gather of a cluster of two nodes, for
+// each range of OpenShift versions.
+func TestEveryMustGatherReplays(t *testing.T) {
+	one := recorded(t, "kubernetes")
+	nodes := []*Node{one, one.Renamed("ovn-worker")}
 	for _, o := range OCPs() {
 		t.Run(o.Name, func(t *testing.T) {
-			tree, err := MustGather(t.Context(), o, nodes...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tree := MustGather(t, o, nodes...)
 			dir := write(t, tree)
 			file, err := writeSummed(filepath.Join(t.TempDir(), "must-gather.tar.gz"), Gzip(tree.Tar()))
 			if err != nil {
@@ -40,7 +37,7 @@ func checkMustGather(t *testing.T, o OCP, nodes []*Node, path string) {
 		t.Fatalf("%d: %s", collected.code, collected.err)
 	}
 	if !o.HasFlows() && !o.Interconnect() {
-		r := start(t, parent, collected) // the databases of the cluster, and of no node
+		r := start(t, parent, collected) // only the databases of the cluster
 		checkCentral(t, nodes[0], r)
 		return
 	}
@@ -75,7 +72,7 @@ func collectNode(t *testing.T, path, host string) string {
 	return dir
 }
 
-// checkCentral: the databases of the cluster are the live ones.
+// checkCentral compares the databases of the cluster with the live ones.
 func checkCentral(t *testing.T, n *Node, r *replica) {
 	t.Helper()
 	for name, kind := range map[string]workdir.Kind{NB: workdir.NB, SB: workdir.SB} {
@@ -87,27 +84,25 @@ func checkCentral(t *testing.T, n *Node, r *replica) {
 	}
 }
 
-// checkZone: the databases are those of the node's zone.
+// checkZone checks that the databases are those of the node's zone.
 func checkZone(t *testing.T, n *Node, r *replica) {
 	t.Helper()
 	name := strings.TrimSpace(r.tool(t, "ovn-nbctl", "--if-exists", "get", "NB_Global", ".", "options:name"))
 	if strings.Trim(name, `"`) != n.Host {
-		t.Errorf("the northbound database of %s is of %q", n.Host, name)
+		t.Errorf("the northbound database of %s names %q", n.Host, name)
 	}
 	if chassis := r.tool(t, "ovn-sbctl", "--bare", "--columns=hostname", "list", "Chassis"); !strings.Contains(chassis, n.Host) {
-		t.Errorf("%s is no chassis: %s", n.Host, chassis)
+		t.Errorf("no chassis %s: %s", n.Host, chassis)
 	}
 }
 
-// TestOpenStackMustGather: the control plane's databases go to each node.
-func TestOpenStackMustGather(t *testing.T) {
-	one := record(t, "openstack")
-	nodes := []*Node{one, one.Respelled("compute1")}
+// TestOpenStackMustGatherServesCentralDatabases checks that each node gets the control
+// plane's databases.
+func TestOpenStackMustGatherServesCentralDatabases(t *testing.T) {
+	one := recorded(t, "openstack")
+	nodes := []*Node{one, one.Renamed("compute1")}
 	e := era("4.4-4.7.1")
-	tree, err := OpenStackGather(t.Context(), e, nodes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := OpenStackGather(t, e, nodes...)
 	parent := shortDir(t)
 	collected := collectInto(t, parent, write(t, tree))
 	if collected.code == 1 {
@@ -122,18 +117,15 @@ func TestOpenStackMustGather(t *testing.T) {
 	}
 }
 
-// TestOneClusterTogether gives a folder with two sos reports and the
-// must-gather of their cluster: a replica a node comes of it, all at once.
-func TestOneClusterTogether(t *testing.T) {
-	one := record(t, "kubernetes")
-	nodes := []*Node{one, one.Respelled("ovn-worker"), one.Respelled("ovn-control-plane")}
+// TestReportsAndMustGatherOfOneCluster collects a folder with two sos reports and the
+// must-gather of their cluster, and starts a replica of each node.
+func TestReportsAndMustGatherOfOneCluster(t *testing.T) {
+	one := recorded(t, "kubernetes")
+	nodes := []*Node{one, one.Renamed("ovn-worker"), one.Renamed("ovn-control-plane")}
 	e := newest()
 	for _, o := range []OCP{OCPs()[2], OCPs()[4]} {
 		t.Run(o.Name, func(t *testing.T) {
-			tree, err := MustGather(t.Context(), o, nodes...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tree := MustGather(t, o, nodes...)
 			dir := write(t, tree)
 			for i, n := range nodes[:2] {
 				report := n.Report(e).Without(e.central + "/") // the databases are in the must-gather
@@ -156,7 +148,7 @@ func checkTogether(t *testing.T, o OCP, e Era, nodes []*Node, parent string, col
 	for _, n := range nodes {
 		hosts = append(hosts, n.Host)
 		if !strings.Contains(collected.out, n.Host) {
-			t.Errorf("collect does not speak of %s: %s", n.Host, collected.out)
+			t.Errorf("collect does not name %s: %s", n.Host, collected.out)
 		}
 	}
 	var made []string
@@ -171,13 +163,13 @@ func checkTogether(t *testing.T, o OCP, e Era, nodes []*Node, parent string, col
 	}
 	slices.Sort(hosts)
 	if !slices.Equal(made, hosts) {
-		t.Errorf("workdirs %q of the nodes %q", made, hosts)
+		t.Errorf("workdirs %q for nodes %q", made, hosts)
 	}
 	replicas := map[string]*replica{}
 	for _, n := range nodes {
 		replicas[n.Host] = start(t, filepath.Join(parent, n.Host), collected)
 	}
-	// All are started by now, and run side by side.
+	// All replicas run at the same time.
 	for i, n := range nodes {
 		r := replicas[n.Host]
 		if o.Interconnect() {
@@ -186,7 +178,7 @@ func checkTogether(t *testing.T, o OCP, e Era, nodes []*Node, parent string, col
 			checkCentral(t, nodes[0], r)
 		}
 		if i > 1 {
-			continue // no sos report of it
+			continue // it has no sos report
 		}
 		checkBridges(t, n, r, supplies(e, n))
 		f, err := r.Compare(t.Context(), n.Packets(), n.Live())

@@ -1,7 +1,6 @@
-// Package sosgen writes what one live node of the lab said in the shape of
-// every collection that people bring: sos reports of every era, must-gathers,
-// output of ovs-save, loose dumps, databases cleaned, cut, torn or of a cluster.
-// Tests stand on it; the program does not use it.
+// Package sosgen generates, from the recording of one live node of the lab, the
+// collections that users bring: sos reports of every era, must-gathers, output of
+// ovs-save, dumps in files, and databases that are cleaned, cut, torn or clustered.
 package sosgen
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/mholt/archives"
 )
 
-// Node is what `lab run` recorded of a live node.
+// Node is the recording of a live node by `lab run`.
 type Node struct {
 	Dir       string // the recording: packets, live/, truth/, raw/
 	Host      string
@@ -26,16 +25,16 @@ type Node struct {
 	Databases map[string][]byte // files as on the node's disk, by database name
 	version   string            // of Open vSwitch
 	protocols map[string][]string
-	outputs   map[string][]byte // by command, as sos 4.12 or the lab ran it
-	spell     *strings.Replacer // other words for what the recording says; nil for none
-	recorded  map[string]string // a bridge's name in the recording, where it has another here
+	outputs   map[string][]byte // by command line, as sos 4.12 or the lab ran it
+	replacer  *strings.Replacer // replaces names in the recording; nil for no changes
+	recorded  map[string]string // names of bridges in the recording, by their replaced names
 }
 
 // Bridge is one line of list-br.
 type Bridge struct {
 	Name      string
-	Fake      bool     // a VLAN of another bridge: it has no OpenFlow of its own
-	Protocols []string // set in the database; none are the default ones
+	Fake      bool     // a VLAN of another bridge, without OpenFlow tables of its own
+	Protocols []string // as set in the database; empty for the defaults
 }
 
 // OVS, NB and SB are the names of the databases.
@@ -67,7 +66,7 @@ func Load(dir string) (*Node, error) {
 	return n, n.takeBridges()
 }
 
-// takeOutputs reads what each command printed, by the manifest.
+// takeOutputs reads the output of each command that the manifest lists.
 func (n *Node) takeOutputs(report Tree) error {
 	var m manifest
 	if err := json.Unmarshal(report["sos_reports/manifest.json"].Body, &m); err != nil {
@@ -122,19 +121,19 @@ func (n *Node) takeBridges() error {
 
 func (n *Node) path(rel string) string { return filepath.Join(n.Dir, filepath.FromSlash(rel)) }
 
-// HasOVN tells whether the node is one of an OVN.
+// HasOVN reports whether the node has OVN databases.
 func (n *Node) HasOVN() bool { return n.Databases[SB] != nil }
 
-// Rows is `ovsdb-client -f json dump` of a database of the live node.
+// Rows returns the output of `ovsdb-client -f json dump` for a live database.
 func (n *Node) Rows(database string) ([]byte, error) { return n.read("raw/" + database + ".json") }
 
-// Backup is a database as `ovsdb-client backup` wrote it.
+// Backup returns the output of `ovsdb-client backup` for a live database.
 func (n *Node) Backup(database string) ([]byte, error) {
 	file, err := os.ReadFile(n.path("raw/" + database + ".backup"))
-	return Resealed(file, n.respelled), err
+	return Rewritten(file, n.replaced), err
 }
 
-// Truth is what the live bridge held: flows, groups, meters or tlv.
+// Truth returns a dump of the live bridge: flows, groups, meters or tlv.
 func (n *Node) Truth(bridge, what string) ([]byte, error) {
 	if name, other := n.recorded[bridge]; other {
 		bridge = name
@@ -142,49 +141,49 @@ func (n *Node) Truth(bridge, what string) ([]byte, error) {
 	return n.read("truth/" + bridge + "." + what)
 }
 
-// Packets is the file of packets that were traced.
+// Packets returns the path of the list of traced packets.
 func (n *Node) Packets() string { return n.path("packets") }
 
-// Live is the folder of the live traces.
+// Live returns the folder of the live traces.
 func (n *Node) Live() string { return n.path("live") }
 
 func (n *Node) read(rel string) ([]byte, error) {
 	text, err := os.ReadFile(n.path(rel))
-	return n.respelled(text), err
+	return n.replaced(text), err
 }
 
-func (n *Node) respelled(text []byte) []byte {
-	if n.spell == nil {
+func (n *Node) replaced(text []byte) []byte {
+	if n.replacer == nil {
 		return text
 	}
-	return []byte(n.spell.Replace(string(text)))
+	return []byte(n.replacer.Replace(string(text)))
 }
 
-// Respelled is another node that is the same but for its name and other words,
-// given in pairs as to strings.NewReplacer: a second one for a cluster of the
-// lab's one, or one whose bridges have other names.
-func (n *Node) Respelled(host string, words ...string) *Node {
+// Renamed returns a copy of the node with another host name and with other words
+// replaced, in pairs as for strings.NewReplacer: a second node of a cluster, or a node
+// whose bridges have other names.
+func (n *Node) Renamed(host string, words ...string) *Node {
 	other := *n
-	other.spell = strings.NewReplacer(append(words, n.Host, host)...)
+	other.replacer = strings.NewReplacer(append(words, n.Host, host)...)
 	other.Host = host
 	other.outputs, other.Databases = map[string][]byte{}, map[string][]byte{}
 	for command, text := range n.outputs {
-		other.outputs[other.spell.Replace(command)] = other.respelled(text)
+		other.outputs[other.replacer.Replace(command)] = other.replaced(text)
 	}
 	for name, file := range n.Databases {
-		other.Databases[name] = Resealed(file, other.respelled)
+		other.Databases[name] = Rewritten(file, other.replaced)
 	}
 	other.Bridges, other.recorded = nil, map[string]string{}
 	for _, b := range n.Bridges {
 		recorded := b.Name
-		b.Name = other.spell.Replace(recorded)
+		b.Name = other.replacer.Replace(recorded)
 		other.recorded[b.Name] = recorded
 		other.Bridges = append(other.Bridges, b)
 	}
 	return &other
 }
 
-// readTarXz reads an archive, without its top folder.
+// readTarXz reads the files of an archive, without the top folder in their paths.
 func readTarXz(file string) (Tree, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/internal/command"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/files"
 )
 
-// TestRealSos takes what the real sos (Debian: 4.0) writes of a live node, and
-// what its `sos clean` makes of that.
-func TestRealSos(t *testing.T) {
+// TestRealSosReplays replays a report that the installed sos makes of a live node, and
+// the same report after `sos clean`.
+func TestRealSosReplays(t *testing.T) {
 	n, report, cleaned := recordRealSos(t, "openstack")
 	e := era("4.0-4.1")
 	t.Run("report", func(t *testing.T) {
@@ -26,7 +28,7 @@ func TestRealSos(t *testing.T) {
 			t.Fatalf("the manifest: %+v", c)
 		}
 		if c.Source.Tool != "sos 4.0" && c.Source.Tool != "sos 4.1" {
-			t.Skip("what the report of ", c.Source.Tool, " holds is not known here")
+			t.Skip("the test does not know what a report of ", c.Source.Tool, " holds")
 		}
 		checkBridges(t, n, r, supplies(e, n))
 		checkCentral(t, n, r)
@@ -36,14 +38,14 @@ func TestRealSos(t *testing.T) {
 
 var sosVersion = regexp.MustCompile(`^sos [0-9.]+$`)
 
-// recordRealSos brings a node up and lets sos and the oracle ask it.
+// recordRealSos starts a live node and runs sos and `lab oracle` on it.
 func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned string) {
 	t.Helper()
 	if _, err := exec.LookPath("sos"); err != nil {
 		t.Skip(err, " (Debian: sosreport)")
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("sos report takes root")
+		t.Skip("sos report needs root")
 	}
 	needLab(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -52,14 +54,14 @@ func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned stri
 	out := t.TempDir()
 	t.Cleanup(func() {
 		if _, err := os.Stat(filepath.Join(dir, "topology")); err != nil {
-			return // it did not come up
+			return // it did not start
 		}
-		if err := tool(context.Background(), lab, "down", dir); err != nil {
+		if _, err := command.Run(context.Background(), command.Command{Argv: []string{lab, "down", dir}}); err != nil {
 			t.Error(err)
 		}
 	})
 	for _, argv := range [][]string{{"up", topology, dir}, {"capture", dir, out}, {"sos", dir, filepath.Join(out, "real")}, {"oracle", dir, out}} {
-		if err := tool(ctx, append([]string{lab}, argv...)...); err != nil {
+		if _, err := command.Run(ctx, command.Command{Argv: append([]string{lab}, argv...)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,20 +69,11 @@ func recordRealSos(t *testing.T, topology string) (n *Node, report, cleaned stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n, single(t, filepath.Join(out, "real", "sosreport-*.tar.xz")), single(t, filepath.Join(out, "real/cleaned", "*.tar.xz"))
+	return n, files.Only(t, filepath.Join(out, "real", "sosreport-*.tar.xz")), files.Only(t, filepath.Join(out, "real/cleaned", "*.tar.xz"))
 }
 
-func single(t *testing.T, pattern string) string {
-	t.Helper()
-	found, err := filepath.Glob(pattern)
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%s: %q %v", pattern, found, err)
-	}
-	return found[0]
-}
-
-// checkReallyCleaned: sos writes addresses that are none (102.0.0.4/245). Those
-// flows are set aside, each with its reason, and nothing else is lost.
+// checkReallyCleaned replays a cleaned report. sos clean writes invalid addresses
+// (102.0.0.4/245): those flows are rejected, each with its reason, and no others.
 func checkReallyCleaned(t *testing.T, n *Node, cleaned string) {
 	r := replay(t, cleaned)
 	for name, kind := range map[string]workdir.Kind{NB: workdir.NB, SB: workdir.SB} {
@@ -90,7 +83,7 @@ func checkReallyCleaned(t *testing.T, n *Node, cleaned string) {
 		}
 		want, have := identities(rowsOf(t, live)), identities(rows(t, n, "unix:"+r.Workdir.Socket(kind), name))
 		if !slices.Equal(want, have) {
-			t.Errorf("%s: %d rows of %d, or other ones", name, len(have), len(want))
+			t.Errorf("%s: %d rows of %d, or different ones", name, len(have), len(want))
 		}
 	}
 	for _, b := range r.report.Bridges {
@@ -99,23 +92,23 @@ func checkReallyCleaned(t *testing.T, n *Node, cleaned string) {
 			t.Fatal(err)
 		}
 		counts := b.Counts[workdir.Flows]
-		if all := len(flowsByPlace(string(live))); counts == nil || counts.Restored+counts.Different+counts.Rejected < all {
+		if all := len(flowsByMatch(string(live))); counts == nil || counts.Restored+counts.Different+counts.Rejected < all {
 			t.Errorf("%s: %d flows were live: %+v", b.Name, all, counts)
 		}
 	}
-	aside := 0
+	rejected := 0
 	for _, i := range r.report.Rejected {
 		if i.Reason == "" || i.Text == "" {
-			t.Errorf("set aside without a word: %+v", i)
+			t.Errorf("rejected without a reason: %+v", i)
 		}
-		aside++
+		rejected++
 	}
-	if want := map[bool]int{true: 3, false: 0}[aside > 0]; r.started.code != want {
-		t.Errorf("%d entries are set aside, exit %d", aside, r.started.code)
+	if want := map[bool]int{true: 3, false: 0}[rejected > 0]; r.started.code != want {
+		t.Errorf("%d entries are rejected, exit code %d", rejected, r.started.code)
 	}
 }
 
-// identities are tables and UUIDs of rows.
+// identities returns the table and UUID of each row.
 func identities(rows []string) []string {
 	var list []string
 	for _, r := range rows {

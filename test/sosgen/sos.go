@@ -9,30 +9,30 @@ import (
 	"strings"
 )
 
-// Era is a stretch of sos versions whose reports look alike.
+// Era is a range of sos versions whose reports hold the same files.
 type Era struct {
-	Name    string // the versions
-	Version string // the one that its report is of
+	Name    string // the range of versions
+	Version string // the version that wrote the report
 
 	manifest   bool
-	waits      bool     // -t 5 before list, list-br
-	listBr     []string // how the bridges were listed, where that was kept
+	waits      bool     // list and list-br have the option -t 5
+	listBr     []string // commands that list the bridges
 	lists      []string // tables
-	newest     string   // OpenFlow version that the plugin knows
-	defaults   bool     // asks in a default bridge's versions, too
+	newest     string   // the highest OpenFlow version of the plugin
+	defaults   bool     // dumps bridges without set protocols in every version
 	tlv        bool
-	groups     bool // dump-groups without a version
+	groups     bool // dump-groups without -O
 	meters     bool
 	files      bool // conf.db; else ovsdb-client dump
 	datapath   bool // dpctl, bridge/dump-flows, dp features, mdb: 4.0
 	bfd        bool
-	askVersion string // the command that tells OVS's version
-	repeated   bool   // and is kept once a bridge
-	debian     bool   // packages, and where conf.db stands
+	askVersion string // the command that prints the version of OVS
+	repeated   bool   // for each bridge
+	debian     bool   // packages and the path of conf.db are those of Debian
 	central    string // folder of the OVN databases
 }
 
-// Eras are those of sos 3.8 to 4.12.
+// Eras returns the eras of sos 3.8 to 4.12.
 func Eras() []Era {
 	listBr := []string{"ovs-vsctl -t 5 list-br"}
 	lists := []string{"Open_vSwitch", "interface", "bridge"}
@@ -61,15 +61,15 @@ func Eras() []Era {
 	return []Era{e38, e39, e40, e42, e43, e44, e472, e49, e411}
 }
 
-// Sources of an era: what a report of it can have.
+// What a report of the era can hold.
 func (e Era) HasDatabase() bool  { return e.files }
 func (e Era) HasManifest() bool  { return e.manifest }
 func (e Era) HasFeatures() bool  { return e.datapath }
 func (e Era) HasBFD() bool       { return e.bfd }
 func (e Era) ListsBridges() bool { return e.listBr != nil }
 
-// Versions are those in which the era's plugin dumped a bridge, besides the
-// dump without -O.
+// Versions returns the OpenFlow versions in which the era's plugin dumps a bridge, not
+// counting the dump without -O.
 func (e Era) Versions(b Bridge) []string {
 	all := []string{"OpenFlow10", "OpenFlow11", "OpenFlow12", "OpenFlow13", "OpenFlow14", "OpenFlow15"}
 	all = all[:slices.Index(all, e.newest)+1]
@@ -80,10 +80,10 @@ func (e Era) Versions(b Bridge) []string {
 	return slices.DeleteFunc(all, func(v string) bool { return !slices.Contains(allowed, v) })
 }
 
-// asked is a command of a plugin.
-type asked struct{ plugin, command string }
+// pluginCommand is a command that a plugin runs.
+type pluginCommand struct{ plugin, command string }
 
-// Report is the era's sos report of the node.
+// Report returns the node's sos report of an era.
 func (n *Node) Report(e Era) Tree {
 	r := &sosReport{node: n, tree: Tree{}}
 	r.tree.putText("version.txt", "sosreport: %s\n", e.Version)
@@ -102,14 +102,14 @@ func (n *Node) Report(e Era) Tree {
 	return r.tree
 }
 
-// sosReport is one being written.
+// sosReport is a report that is being written.
 type sosReport struct {
 	node *Node
 	tree Tree
 	m    manifest
 }
 
-// manifest is sos_reports/manifest.json, as far as anybody reads it.
+// manifest is the part of sos_reports/manifest.json that tests need.
 type manifest struct {
 	Version    string `json:"version"`
 	Components struct {
@@ -120,11 +120,11 @@ type manifest struct {
 }
 
 type plugin struct {
-	Commands []command `json:"commands"`
-	Files    []copied  `json:"files"`
+	Commands []ranCommand `json:"commands"`
+	Files    []copied     `json:"files"`
 }
 
-type command struct {
+type ranCommand struct {
 	Exec       string `json:"exec"`
 	Filepath   string `json:"filepath"`
 	ReturnCode int    `json:"return_code"`
@@ -142,13 +142,13 @@ func (m *manifest) plugin(name string) *plugin {
 	}
 	p := m.Components.Report.Plugins[name]
 	if p == nil {
-		p = &plugin{Commands: []command{}, Files: []copied{}}
+		p = &plugin{Commands: []ranCommand{}, Files: []copied{}}
 		m.Components.Report.Plugins[name] = p
 	}
 	return p
 }
 
-func (r *sosReport) add(c asked, output []byte) {
+func (r *sosReport) add(c pluginCommand, output []byte) {
 	name := "sos_commands/" + c.plugin + "/" + mangle(c.command)
 	file := name
 	for i := 1; ; i++ {
@@ -159,7 +159,7 @@ func (r *sosReport) add(c asked, output []byte) {
 	}
 	r.tree.put(file, output)
 	p := r.m.plugin(c.plugin)
-	p.Commands = append(p.Commands, command{Exec: c.command, Filepath: file})
+	p.Commands = append(p.Commands, ranCommand{Exec: c.command, Filepath: file})
 }
 
 var (
@@ -167,17 +167,19 @@ var (
 	unnamable = regexp.MustCompile(`[^\pL\pN_\-./]+`)
 )
 
-// mangle is sos's name for the output of a command.
+// mangle returns sos's file name for the output of a command.
 func mangle(command string) string {
 	name := unnamable.ReplaceAllString(binaries.ReplaceAllString(command, ""), "_")
 	name = strings.Trim(strings.ReplaceAll(name, "/", "."), " ._-")
 	return name[:min(len(name), 255)]
 }
 
-// commands are those that the era's plugins run, in their order.
-func (n *Node) commands(e Era) []asked {
-	var all []asked
-	ovs := func(format string, a ...any) { all = append(all, asked{"openvswitch", fmt.Sprintf(format, a...)}) }
+// commands returns the commands that the era's plugins run, in their order.
+func (n *Node) commands(e Era) []pluginCommand {
+	var all []pluginCommand
+	ovs := func(format string, a ...any) {
+		all = append(all, pluginCommand{"openvswitch", fmt.Sprintf(format, a...)})
+	}
 	wait := ""
 	if e.waits {
 		wait = "-t 5 "
@@ -212,7 +214,7 @@ func (n *Node) commands(e Era) []asked {
 		n.bridgeCommands(e, b, ovs)
 	}
 	if n.HasOVN() {
-		all = append(all, asked{"ovn_host", "ovs-ofctl -O OpenFlow13 dump-flows br-int"}, asked{"ovn_host", "ovs-vsctl list-br"})
+		all = append(all, pluginCommand{"ovn_host", "ovs-ofctl -O OpenFlow13 dump-flows br-int"}, pluginCommand{"ovn_host", "ovs-vsctl list-br"})
 	}
 	return all
 }
@@ -247,7 +249,7 @@ func (n *Node) bridgeCommands(e Era, b Bridge, ovs func(string, ...any)) {
 	}
 }
 
-// output is what the node said, or what it says to a command of an older sos.
+// output returns the recorded output of a command, also of commands of an older sos.
 func (n *Node) output(e Era, c string) []byte {
 	if out, asked := n.outputs[c]; asked {
 		return out
@@ -258,10 +260,10 @@ func (n *Node) output(e Era, c string) []byte {
 	if c == "ovs-vsctl -t 5 --version" {
 		return fmt.Appendf(nil, "ovs-vsctl (Open vSwitch) %s\nDB Schema 8.3.1\n", n.version)
 	}
-	return []byte("bash: " + c + ": nobody recorded this\n")
+	return []byte("bash: " + c + ": not recorded\n")
 }
 
-// packages is the list of installed packages, where versions are known from.
+// packages adds the list of installed packages, which holds the versions.
 func (n *Node) packages(e Era, r *sosReport) {
 	if e.debian {
 		r.tree.putText("sos_commands/dpkg/dpkg_-l", "||/ Name Version Architecture Description\nii  openvswitch-switch  %s-2  amd64  Open vSwitch\nii  ovn-common  23.03.1-1  amd64  OVN\n", n.version)
@@ -272,7 +274,7 @@ func (n *Node) packages(e Era, r *sosReport) {
 	r.tree["installed-rpms"] = File{Link: "sos_commands/rpm/package-data"}
 }
 
-// copies are the files that the era's plugins copy.
+// copies adds the files that the era's plugins copy.
 func (n *Node) copies(e Era, r *sosReport) {
 	if e.files && e.debian {
 		r.tree.put("var/lib/openvswitch/conf.db", n.Databases[OVS])

@@ -18,19 +18,19 @@ import (
 	"github.com/mholt/archives"
 )
 
-// File is a file of a collection, or a link where Link is set.
+// File is a file of a collection, or a symbolic link if Link is set.
 type File struct {
 	Body []byte
 	Link string
 }
 
-// Tree is a collection: its files by their path, with slashes.
+// Tree is a collection: its files by their path, separated by slashes.
 type Tree map[string]File
 
 func (t Tree) put(path string, body []byte)          { t[path] = File{Body: body} }
 func (t Tree) putText(path, format string, a ...any) { t.put(path, fmt.Appendf(nil, format, a...)) }
 
-// Under returns the tree below a folder, links as they are.
+// Under returns the tree below a folder. Links are not changed.
 func (t Tree) Under(top string) Tree {
 	out := Tree{}
 	for name, f := range t {
@@ -39,14 +39,14 @@ func (t Tree) Under(top string) Tree {
 	return out
 }
 
-// With returns both trees as one.
+// With returns the tree with the files of another added.
 func (t Tree) With(more Tree) Tree {
 	out := maps.Clone(t)
 	maps.Copy(out, more)
 	return out
 }
 
-// Without leaves out what stands below any of the prefixes.
+// Without returns the tree without paths that begin with one of the prefixes.
 func (t Tree) Without(prefixes ...string) Tree {
 	out := maps.Clone(t)
 	maps.DeleteFunc(out, func(name string, _ File) bool {
@@ -55,7 +55,7 @@ func (t Tree) Without(prefixes ...string) Tree {
 	return out
 }
 
-// Write puts the tree into a folder.
+// Write writes the tree into a folder.
 func (t Tree) Write(dir string) error {
 	for name, f := range t {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -75,7 +75,7 @@ func (t Tree) Write(dir string) error {
 	return nil
 }
 
-// Tar is the tree as an archive, version.txt first, as sos has it.
+// Tar returns the tree as a tar archive. As in archives of sos, version.txt is first.
 func (t Tree) Tar() []byte {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -99,20 +99,20 @@ func (t Tree) Tar() []byte {
 	return out.Bytes()
 }
 
-// must is for writers into memory, which fail for no reason but a mistake here.
+// must panics on an error of a writer into memory, which only a bug here can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// Packing is a way in which archives come.
+// Packing is a compression of archives.
 type Packing struct {
 	Name, Ext string
 	pack      func(plain []byte) ([]byte, error)
 }
 
-// Pack compresses.
+// Pack compresses an archive.
 func (p Packing) Pack(plain []byte) ([]byte, error) {
 	packed, err := p.pack(plain)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p Packing) Pack(plain []byte) ([]byte, error) {
 	return packed, nil
 }
 
-// Packings are all ways: sos 3.x to 4.12, and must-gathers.
+// Packings returns all compressions of sos 3.x to 4.12 and of must-gathers.
 func Packings() []Packing {
 	return []Packing{
 		{"xz", ".tar.xz", with(archives.Xz{})},
@@ -152,7 +152,7 @@ func with(how archives.Compressor) func([]byte) ([]byte, error) {
 	}
 }
 
-// inParts compresses each third on its own and joins what comes out.
+// inParts compresses each third by itself and concatenates the results.
 func inParts(pack func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 	return func(plain []byte) ([]byte, error) {
 		var out []byte
@@ -183,8 +183,8 @@ func Gzip(plain []byte) []byte {
 	return out.Bytes()
 }
 
-// WriteArchive writes a report's archive as NAME.EXT into dir, with the sum
-// beside it that sos leaves, and returns its path.
+// WriteArchive writes a report as an archive into dir, with a .sha256 file as sos
+// writes it, and returns the path of the archive.
 func WriteArchive(dir, name string, tree Tree, p Packing) (string, error) {
 	packed, err := p.Pack(tree.Under(name).Tar())
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// supply is what a shape holds of a bridge.
+// supply describes what a collection holds for a bridge.
 type supply struct {
-	flows  string // the best OpenFlow version of its dumps, "" for none
-	exact  bool   // with bridge/dump-flows beside it nothing of a flow is missing
+	flows  string // the highest OpenFlow version of its flow dumps, "" for none
+	exact  bool   // with bridge/dump-flows, every flow is complete
 	groups string
 	meters bool
 	tlv    bool
 }
 
-// checkBridges compares each bridge of the replica with the live node's, and
-// what the report says of it with what is there.
+// checkBridges compares each bridge of the replica with the live one, and with the
+// counts in the report.
 func checkBridges(t *testing.T, n *Node, r *replica, of func(Bridge) supply) {
 	t.Helper()
 	for _, b := range n.Bridges {
@@ -70,35 +70,35 @@ func (c bridgeCheck) dump(t *testing.T, words ...string) string {
 	return c.r.tool(t, "ovs-ofctl", append(append([]string{"-O", c.version}, words...), c.bridge)...)
 }
 
-// flows: none is there that the live bridge had not; those that are missing or
-// do something else are told.
+// flows checks that the replica has no extra flows, and that the report counts the
+// flows that are missing or have other actions.
 func (c bridgeCheck) flows(t *testing.T) {
 	t.Helper()
-	live, have := flowsByPlace(c.truth(t, "flows")), flowsByPlace(c.dump(t, "dump-flows", "--no-stats"))
+	live, have := flowsByMatch(c.truth(t, "flows")), flowsByMatch(c.dump(t, "dump-flows", "--no-stats"))
 	counts := c.counts(workdir.Flows)
 	if c.has.flows == "" {
 		live = map[string]string{}
 	}
 	missing, other, extra := compare(live, have)
 	if len(extra) > 0 {
-		t.Errorf("%s: %d flows that the live bridge had not: %.600q", c.bridge, len(extra), extra)
+		t.Errorf("%s: %d extra flows: %.600q", c.bridge, len(extra), extra)
 	}
-	if len(missing) > counts.Rejected+c.told() {
+	if len(missing) > counts.Rejected+c.unusable() {
 		t.Errorf("%s: %d flows are missing, %+v: %.600q", c.bridge, len(missing), counts, missing)
 	}
-	if len(other) > 0 && (c.has.exact || !c.admits()) {
-		t.Errorf("%s: %d flows do something else (%s dump, told: %v): %.900q", c.bridge, len(other), c.has.flows, c.admits(), other)
+	if len(other) > 0 && (c.has.exact || !c.reportsIncomplete()) {
+		t.Errorf("%s: %d flows have other actions (dump in %s, reported: %v): %.900q", c.bridge, len(other), c.has.flows, c.reportsIncomplete(), other)
 	}
 	if got := counts.Restored + counts.Different; got != len(have) {
 		t.Errorf("%s: the report counts %d flows, the replica has %d: %+v", c.bridge, got, len(have), counts)
 	}
 	if counts.Different > 0 && c.r.started.code != 3 {
-		t.Errorf("%s: %d flows read back otherwise, exit %d", c.bridge, counts.Different, c.r.started.code)
+		t.Errorf("%s: %d flows differ when read back, exit code %d", c.bridge, counts.Different, c.r.started.code)
 	}
 }
 
-// told counts the lines that the collection says it could not use.
-func (c bridgeCheck) told() int {
+// unusable returns the number of lines that the collection could not use.
+func (c bridgeCheck) unusable() int {
 	total := 0
 	for _, m := range regexp.MustCompile(`([0-9]+) lines can't be used`).FindAllStringSubmatch(strings.Join(c.r.report.Remarks, "\n"), -1) {
 		var k int
@@ -108,13 +108,14 @@ func (c bridgeCheck) told() int {
 	return total
 }
 
-// admits tells whether somebody says that this bridge's flows may not be whole.
-func (c bridgeCheck) admits() bool {
-	said := append(slices.Clone(c.r.report.Remarks), c.r.report.Lost...)
+// reportsIncomplete reports whether the report says that the bridge's dumps are in an
+// OpenFlow version that cannot express every flow.
+func (c bridgeCheck) reportsIncomplete() bool {
+	texts := append(slices.Clone(c.r.report.Remarks), c.r.report.Lost...)
 	for _, step := range c.r.report.Steps {
-		said = append(said, step.Details...)
+		texts = append(texts, step.Details...)
 	}
-	for _, remark := range said {
+	for _, remark := range texts {
 		if strings.Contains(remark, c.bridge) && (strings.Contains(remark, "OpenFlow 1.") || strings.Contains(remark, "OpenFlow1")) {
 			return true
 		}
@@ -122,8 +123,8 @@ func (c bridgeCheck) admits() bool {
 	return false
 }
 
-// entries: with a dump, those of the live bridge; without, placeholders for
-// what flows name, told one by one, and nothing else.
+// entries compares groups, meters or TLV mappings with the live ones. Without a dump,
+// the replica must have exactly one reported placeholder for each that flows use.
 func (c bridgeCheck) entries(t *testing.T, dump workdir.Dump, verb string, has bool) {
 	t.Helper()
 	if c.version < "OpenFlow13" && dump == workdir.Meters {
@@ -133,28 +134,28 @@ func (c bridgeCheck) entries(t *testing.T, dump workdir.Dump, verb string, has b
 	counts := c.counts(dump)
 	if has {
 		missing, other, extra := compare(live, have)
-		if len(missing)+len(extra) > counts.Rejected || len(other) > 0 && !(dump == workdir.Groups && c.has.groups < "OpenFlow15" && c.admits()) {
-			t.Errorf("%s %s: missing %.300q, otherwise %.300q, too many %.300q: %+v", c.bridge, dump, missing, other, extra, counts)
+		if len(missing)+len(extra) > counts.Rejected || len(other) > 0 && !(dump == workdir.Groups && c.has.groups < "OpenFlow15" && c.reportsIncomplete()) {
+			t.Errorf("%s %s: missing %.300q, different %.300q, extra %.300q: %+v", c.bridge, dump, missing, other, extra, counts)
 		}
 		if counts.Restored != len(have) || counts.Placeholders > 0 {
-			t.Errorf("%s %s: %d there: %+v", c.bridge, dump, len(have), counts)
+			t.Errorf("%s %s: the replica has %d: %+v", c.bridge, dump, len(have), counts)
 		}
 		return
 	}
 	for id := range have {
 		if live[id] == "" {
-			t.Errorf("%s %s: %s is there and was not on the live bridge", c.bridge, dump, id)
+			t.Errorf("%s %s: the live bridge did not have %s", c.bridge, dump, id)
 		}
 	}
 	if counts.Restored > 0 || counts.Placeholders != len(have) {
-		t.Errorf("%s %s: nobody collected them, %d there: %+v", c.bridge, dump, len(have), counts)
+		t.Errorf("%s %s: not collected, and the replica has %d: %+v", c.bridge, dump, len(have), counts)
 	}
-	if k := c.placeheld(dump); k != len(have) {
-		t.Errorf("%s %s: %d placeholders, %d of them named", c.bridge, dump, len(have), k)
+	if k := c.placeholders(dump); k != len(have) {
+		t.Errorf("%s %s: %d placeholders, %d of them in the report", c.bridge, dump, len(have), k)
 	}
 }
 
-func (c bridgeCheck) placeheld(dump workdir.Dump) (k int) {
+func (c bridgeCheck) placeholders(dump workdir.Dump) (k int) {
 	for _, p := range c.r.report.Placeholders {
 		if p.Bridge == c.bridge && p.Dump == dump && p.Reason != "" {
 			k++
@@ -163,14 +164,14 @@ func (c bridgeCheck) placeheld(dump workdir.Dump) (k int) {
 	return k
 }
 
-// compare matches two lists by their keys.
+// compare compares the values of equal keys.
 func compare(want, have map[string]string) (missing, other, extra []string) {
 	for key, text := range want {
 		switch got, there := have[key]; {
 		case !there:
 			missing = append(missing, text)
 		case got != text:
-			other = append(other, text+" IS "+got)
+			other = append(other, text+" became "+got)
 		}
 	}
 	for key, text := range have {
@@ -184,7 +185,7 @@ func compare(want, have map[string]string) (missing, other, extra []string) {
 	return missing, other, extra
 }
 
-func flowsByPlace(dump string) map[string]string {
+func flowsByMatch(dump string) map[string]string {
 	flows := map[string]string{}
 	for f, problem := range openflow.Flows(strings.NewReader(dump)) {
 		if problem == nil {

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// WithoutManifest leaves names to tell what each file is.
+// WithoutManifest returns a report without manifest, whose files are known by their
+// names only.
 func WithoutManifest(report Tree) Tree { return report.Without("sos_reports/") }
 
-// InContainer is a report whose Open vSwitch commands ran in a container: other
-// names, and links to them under the container's.
+// InContainer returns a report whose Open vSwitch commands ran in a container: files
+// have other names, and the container's folder links to them.
 func InContainer(report Tree, container string) Tree {
 	return prefixed(report, "podman exec "+container+" ", func(out Tree, plugin, old, name string) {
 		link := path.Join("sos_containers", container, "sos_commands", plugin, old)
@@ -19,12 +20,12 @@ func InContainer(report Tree, container string) Tree {
 	})
 }
 
-// InSnap is the report of a hypervisor whose tools come in a snap.
+// InSnap returns the report of a hypervisor whose tools are in a snap.
 func InSnap(report Tree) Tree {
 	return prefixed(report, "openstack-hypervisor.", func(Tree, string, string, string) {})
 }
 
-// prefixed puts something before each command of Open vSwitch.
+// prefixed adds a prefix to each command of Open vSwitch.
 func prefixed(report Tree, prefix string, also func(out Tree, plugin, old, name string)) Tree {
 	out := Tree{}
 	for name, f := range report {
@@ -37,7 +38,7 @@ func prefixed(report Tree, prefix string, also func(out Tree, plugin, old, name 
 		}
 		out[name] = f
 	}
-	editManifest(out, func(c *command) {
+	editManifest(out, func(c *ranCommand) {
 		if ofSwitch(c.Filepath) {
 			c.Filepath = path.Join(path.Dir(c.Filepath), mangle(prefix+path.Base(c.Filepath)))
 			c.Exec = prefix + c.Exec
@@ -46,12 +47,12 @@ func prefixed(report Tree, prefix string, also func(out Tree, plugin, old, name 
 	return out
 }
 
-// ofSwitch tells whether a path is of an output of one of the plugins for Open vSwitch and OVN.
+// ofSwitch reports whether a path is the output of a plugin for Open vSwitch or OVN.
 func ofSwitch(name string) bool {
 	return strings.HasPrefix(name, "sos_commands/openvswitch/") || strings.HasPrefix(name, "sos_commands/ovn_")
 }
 
-func editManifest(report Tree, edit func(*command)) {
+func editManifest(report Tree, edit func(*ranCommand)) {
 	f, there := report["sos_reports/manifest.json"]
 	if !there {
 		return
@@ -68,9 +69,8 @@ func editManifest(report Tree, edit func(*command)) {
 	report.put("sos_reports/manifest.json", text)
 }
 
-// Tailed is a report in which sos kept only the last bytes of a file: they
-// stand in sos_strings, and the file is a link to them. A command's output is
-// marked in the manifest.
+// Tailed returns a report in which sos kept only the end of a file: it is in
+// sos_strings, and the file is a link to it. The manifest marks outputs of commands.
 func Tailed(report Tree, name string, limit int) (Tree, error) {
 	f, there := report[name]
 	if !there || f.Link != "" {
@@ -85,11 +85,11 @@ func Tailed(report Tree, name string, limit int) (Tree, error) {
 		tail: {Body: Tail(f.Body, limit)},
 		name: {Link: strings.Repeat("../", strings.Count(name, "/")) + tail},
 	})
-	editManifest(out, func(c *command) { c.Truncated = c.Truncated || c.Filepath == name })
+	editManifest(out, func(c *ranCommand) { c.Truncated = c.Truncated || c.Filepath == name })
 	return out, nil
 }
 
-// CutInPlace is the same before sos 4.2: no mark of it anywhere.
+// CutInPlace is Tailed for sos before 4.2, which left no mark.
 func CutInPlace(report Tree, name string, limit int) (Tree, error) {
 	f, there := report[name]
 	if !there {
@@ -98,7 +98,7 @@ func CutInPlace(report Tree, name string, limit int) (Tree, error) {
 	return report.With(Tree{name: {Body: Tail(f.Body, limit)}}), nil
 }
 
-// Collected is what `sos collect` makes: an archive of archives.
+// Collected returns the files of `sos collect`: an archive of each report.
 func Collected(p Packing, reports map[string]Tree) (Tree, error) {
 	tree := Tree{}
 	tree.putText("sos_logs/sos.log", "collected\n")

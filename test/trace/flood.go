@@ -8,25 +8,25 @@ import (
 	"ovs-offline/internal/portmap"
 )
 
-// A flood goes to ports in an order that differs between two runs of a switch,
-// and what one port needs done to the packet (a VLAN tag, another MAC address)
-// is done and undone between the outputs. So a flood is compared as what each
-// output gets, whatever their order.
+// The order of a flood's output ports differs between two runs of a switch. A change
+// of the packet that only some ports need (a VLAN tag, another MAC address) is made
+// and undone between the outputs. So floods are compared by the packet that each
+// port sends, in any order.
 
-// flooded tells the lines of a trace that announce a flood.
+// flooded matches the lines of a trace that announce a flood.
 var flooded = regexp.MustCompile(`(?m)(flooding$|^\s+(FLOOD|ALL)$| -> forwarding to mcast)`)
 
-// packet is what was done to a packet so far.
+// packet holds the changes made to a packet so far.
 type packet struct {
-	vlans  []string          // tags pushed
-	popped int               // tags of its own taken off
-	fields map[string]string // header fields set
-	other  []string          // anything else, in order
-	origin map[string]string // header fields as the flow tells them
+	vlans  []string          // pushed tags
+	popped int               // number of the packet's own tags that were popped
+	fields map[string]string // changed header fields
+	other  []string          // all other changes, in order
+	origin map[string]string // the packet's header fields before any change
 }
 
-// floodOutputs lists each output of datapath actions with what was done to the
-// packet before it, sorted. flow is the trace's "Flow:" line.
+// floodOutputs lists the outputs of datapath actions, each with the changes made to
+// the packet before it, sorted. flow is the trace's "Flow:" line.
 func floodOutputs(actions, flow string) string {
 	p := packet{fields: map[string]string{}, origin: origins(flow)}
 	var outputs []string
@@ -34,13 +34,13 @@ func floodOutputs(actions, flow string) string {
 	for i := 0; i < len(tokens); i++ {
 		token := tokens[i]
 		if strings.HasPrefix(token, "tnl_push(") {
-			// The last output needs no clone of the packet to be pushed into a tunnel.
+			// The last output to a tunnel is not in a clone action.
 			outputs = append(outputs, p.String()+"clone("+strings.Join(tokens[i:], ",")+")")
 			break
 		}
 		if strings.HasPrefix(token, "trunc(") && i+1 < len(tokens) {
 			i++
-			outputs = append(outputs, p.String()+token+","+tokens[i]) // it cuts for the next output alone
+			outputs = append(outputs, p.String()+token+","+tokens[i]) // trunc applies to the next output only
 			continue
 		}
 		if !p.apply(token) {
@@ -51,7 +51,7 @@ func floodOutputs(actions, flow string) string {
 	return strings.Join(outputs, " ")
 }
 
-// apply does to the packet what an action does; false for one that puts it out.
+// apply applies an action to the packet. It returns false for outputs.
 func (p *packet) apply(action string) bool {
 	name, arguments, _ := strings.Cut(strings.TrimSuffix(action, ")"), "(")
 	switch name {
@@ -73,7 +73,7 @@ func (p *packet) apply(action string) bool {
 	return true
 }
 
-// set notes fields: "eth(src=..,dst=..)". A tunnel's count as one.
+// set stores changed fields: "eth(src=..,dst=..)". Those of a tunnel count as one.
 func (p *packet) set(arguments string) {
 	header, fields, nested := strings.Cut(strings.TrimSuffix(arguments, ")"), "(")
 	if !nested || header == "tunnel" || header == "encap" {
@@ -86,7 +86,7 @@ func (p *packet) set(arguments string) {
 	}
 }
 
-// String says what was done and not undone.
+// String returns the changes that were not undone.
 func (p *packet) String() string {
 	var done []string
 	if !(p.popped == 1 && len(p.vlans) == 1 && p.vlans[0] == p.origin["vlan"]) {
@@ -105,7 +105,7 @@ func (p *packet) String() string {
 	return "[" + strings.Join(append(append(done, fields...), p.other...), " ") + "]"
 }
 
-// origins reads a packet's own fields, by the names that datapath actions use.
+// origins returns the header fields of a flow, by the names in datapath actions.
 func origins(flow string) map[string]string {
 	names := map[string]string{"dl_src": "eth.src", "dl_dst": "eth.dst", "nw_src": "ipv4.src", "nw_dst": "ipv4.dst", "nw_ttl": "ipv4.ttl",
 		"ipv6_src": "ipv6.src", "ipv6_dst": "ipv6.dst", "arp_spa": "arp.sip", "arp_tpa": "arp.tip", "arp_op": "arp.op", "arp_sha": "arp.sha", "arp_tha": "arp.tha"}

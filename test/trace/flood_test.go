@@ -2,7 +2,7 @@ package trace
 
 import "testing"
 
-func TestFloodOutputs(t *testing.T) {
+func TestFloodsAreComparedByOutput(t *testing.T) {
 	const flow = "Flow: arp,in_port=1,dl_vlan=20,dl_vlan_pcp=0,dl_src=02:00:00:00:00:fe,dl_dst=ff:ff:ff:ff:ff:ff,arp_spa=10.0.0.1,arp_op=1"
 	same := func(want bool, a, b string) {
 		t.Helper()

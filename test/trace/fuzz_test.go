@@ -7,7 +7,7 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// traceSeeds are what live nodes said, and text that no switch says.
+// traceSeeds adds traces of live nodes, and text that no switch prints.
 func traceSeeds(f *testing.F) {
 	n := 0
 	captures.Captured(f, "*", 4096, func(content []byte) {
@@ -27,11 +27,11 @@ func FuzzNormalise(f *testing.F) {
 		once := Normalise(text)
 		for _, line := range once {
 			if strings.Contains(line, "\n") {
-				t.Errorf("a line with a break in it: %q", line)
+				t.Errorf("a line that holds a line break: %q", line)
 			}
 		}
 		if c := Compare(text, text); !c.Whole || !c.Results || !c.Actions {
-			t.Errorf("not equal to itself: %+v", c)
+			t.Errorf("the trace differs from itself: %+v", c)
 		}
 	})
 }
@@ -46,11 +46,11 @@ func FuzzReadPackets(f *testing.F) {
 			return
 		}
 		if lines := strings.Count(text, "\n") + 1; len(list) > lines {
-			t.Errorf("%d packets of %d lines", len(list), lines)
+			t.Errorf("%d packets from %d lines", len(list), lines)
 		}
 		for _, p := range list {
 			if args := p.Args(); len(args) < 4 || args[0] != "ofproto/trace" || args[2] != p.Bridge || args[3] != p.Flow {
-				t.Errorf("%+v runs %q", p, args)
+				t.Errorf("the arguments of %+v are %q", p, args)
 			}
 		}
 	})

@@ -1,5 +1,6 @@
-// Package trace compares what ofproto/trace said on a live switch with what it
-// says on a replica, modulo what two runs of one switch differ in, and nothing else.
+// Package trace compares the output of ofproto/trace on a live switch with the
+// output on a replica. It ignores exactly the differences that occur between two
+// runs of one switch; see Normalise.
 package trace
 
 import (
@@ -14,19 +15,20 @@ import (
 	"ovs-offline/internal/portmap"
 )
 
-// Packet is one trace to run: the arguments of ofproto/trace.
+// Packet holds the arguments of one ofproto/trace.
 type Packet struct {
 	Bridge  string
 	Options []string // --ct-next ...
 	Flow    string
 }
 
-// Args are the arguments of ofproto/trace.
+// Args returns the arguments of ovs-appctl that trace the packet.
 func (p Packet) Args() []string {
 	return append([]string{"ofproto/trace", "--names", p.Bridge, p.Flow}, p.Options...)
 }
 
-// ReadPackets reads a list of packets, one a line: bridge|options|flow.
+// ReadPackets reads a list of packets, one per line: bridge|options|flow. Lines that
+// begin with # are comments.
 func ReadPackets(r io.Reader) ([]Packet, error) {
 	var list []Packet
 	scanner := bufio.NewScanner(r)
@@ -52,9 +54,10 @@ var (
 	nested = regexp.MustCompile(`^(clone|sample|actions|check_pkt_len|gt|le)\((.*)\)$`)
 )
 
-// Normalise returns the lines of a trace without what differs between two runs
-// of one switch: recirculation ids (numbered in order of appearance), upcall
-// pids, datapath meter ids, dec_ttl() for dec_ttl, the order of a flood's outputs.
+// Normalise returns the lines of a trace in a form that is the same for two runs of
+// one switch. It numbers recirculation ids in order of appearance, removes upcall
+// pids and datapath meter ids, writes dec_ttl() as dec_ttl, and sorts the outputs of
+// a flood.
 func Normalise(text string) []string {
 	ids := map[uint64]string{}
 	flood, flow := flooded.MatchString(text), ""
@@ -62,7 +65,7 @@ func Normalise(text string) []string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
 		if strings.HasPrefix(line, "#") {
-			continue // the oracle's own line
+			continue // a comment of `lab oracle`
 		}
 		line = recirc.ReplaceAllStringFunc(line, func(found string) string {
 			m := recirc.FindStringSubmatch(found)
@@ -91,7 +94,8 @@ func Normalise(text string) []string {
 	return lines
 }
 
-// isOutput tells a port from the actions that are spelled without parentheses.
+// isOutput reports whether an action is a port, rather than one of the other actions
+// without parentheses.
 func isOutput(action string) bool {
 	switch action {
 	case "drop", "pop_vlan", "pop_eth", "ct_clear", "dec_ttl":
@@ -100,8 +104,7 @@ func isOutput(action string) bool {
 	return output.MatchString(action)
 }
 
-// sortFlood sorts outputs that follow each other without anything between, in
-// lists of actions within actions as well.
+// sortFlood sorts each run of consecutive outputs, also in nested lists of actions.
 func sortFlood(actions string) string {
 	tokens := portmap.SplitActions(actions)
 	for start := 0; start < len(tokens); {
@@ -109,7 +112,7 @@ func sortFlood(actions string) string {
 			tokens[start] = m[1] + "(" + sortFlood(m[2]) + ")"
 		}
 		if strings.HasPrefix(tokens[start], "trunc(") {
-			start += 2 // it cuts the packet for the one output that follows
+			start += 2 // trunc applies to the next output only
 			continue
 		}
 		end := start
@@ -122,18 +125,18 @@ func sortFlood(actions string) string {
 	return strings.Join(tokens, ",")
 }
 
-// Comparison is how alike two traces are.
+// Comparison is the result of comparing two traces.
 type Comparison struct {
-	Whole   bool // every line is equal
-	Results bool // every Final flow, Megaflow and Datapath actions line is
-	Actions bool // every Datapath actions line is
-	Refused bool // the live trace has no result: it is an error message
-	Equal   int  // lines of the live trace that stand in the other one as well, in order
-	Lines   int  // lines of the live trace
-	First   string
+	Whole   bool   // every line is equal
+	Results bool   // every "Final flow", "Megaflow" and "Datapath actions" line is equal
+	Actions bool   // every "Datapath actions" line is equal
+	Refused bool   // the live trace is an error message: it has no "Datapath actions"
+	Equal   int    // length of the longest common subsequence of lines
+	Lines   int    // lines of the live trace
+	First   string // the first line that differs, of both traces
 }
 
-// Compare compares a live trace with a replica's.
+// Compare compares a trace of the live switch with one of the replica.
 func Compare(live, replica string) Comparison {
 	a, b := Normalise(live), Normalise(replica)
 	c := Comparison{Lines: len(a), Equal: common(a, b)}
@@ -169,7 +172,7 @@ func equal(a, b []string) bool {
 	return true
 }
 
-// common is the length of the longest common subsequence of lines.
+// common returns the length of the longest common subsequence of lines.
 func common(a, b []string) int {
 	row := make([]int, len(b)+1)
 	for _, x := range a {

@@ -10,7 +10,7 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// live is what ofproto/trace says, with all that two runs differ in.
+// live is an output of ofproto/trace with everything in which two runs may differ.
 const live = `Flow: ip,in_port=1,vlan_tci=0x0000,dl_src=00:00:00:00:00:01,dl_dst=00:00:00:00:00:02
 
 bridge("br-int")
@@ -38,7 +38,7 @@ Megaflow: recirc_id=0x1f,ct_state=+new-est+trk,ip,in_port=1,nw_ttl=64,nw_frag=no
 Datapath actions: dec_ttl(),p1,p2,push_vlan(vid=5,pcp=0),p3,p1,userspace(pid=4294967295,controller(reason=1,dont_send=0))
 `
 
-func TestWhatTwoRunsDifferIn(t *testing.T) {
+func TestDifferencesBetweenRunsAreIgnored(t *testing.T) {
 	for what, edit := range map[string][]string{
 		"nothing":                  {"x", "x"},
 		"the recirculation id":     {"0x1f", "0x2a"},
@@ -54,7 +54,7 @@ func TestWhatTwoRunsDifferIn(t *testing.T) {
 	} {
 		other := strings.ReplaceAll(live, edit[0], edit[1])
 		if what != "nothing" && other == live {
-			t.Fatalf("%s: nothing was changed", what)
+			t.Fatalf("%s: the edit changes nothing", what)
 		}
 		c := Compare(live, other)
 		if !c.Whole || !c.Results || !c.Actions || c.First != "" || c.Equal != c.Lines {
@@ -63,11 +63,11 @@ func TestWhatTwoRunsDifferIn(t *testing.T) {
 	}
 }
 
-// TestWhatIsADifference: one change each, in any part of a trace.
-func TestWhatIsADifference(t *testing.T) {
+// TestOtherDifferencesCount makes one change at a time, in each part of a trace.
+func TestOtherDifferencesCount(t *testing.T) {
 	for _, c := range []struct {
 		what, old, new   string
-		results, actions bool // whether these are still equal
+		results, actions bool // whether the lines are still equal
 	}{
 		{"a cookie", "cookie 0x1", "cookie 0x2", true, true},
 		{"a priority", "priority 100", "priority 99", true, true},
@@ -79,7 +79,7 @@ func TestWhatIsADifference(t *testing.T) {
 		{"two lines swapped", "    meter:5\n    resubmit(,8)\n", "    resubmit(,8)\n    meter:5\n", true, true},
 		{"the final flow", "Final flow: ip,reg13=0x1,", "Final flow: ip,reg13=0x2,", false, true},
 		{"the megaflow", "nw_ttl=64", "nw_ttl=63", false, true},
-		{"recirculation instead of none", "Megaflow: recirc_id=0,", "Megaflow: recirc_id=0x5,", false, false}, // the next id is then the second
+		{"recirculation instead of none", "Megaflow: recirc_id=0,", "Megaflow: recirc_id=0x5,", false, false}, // the next id then becomes the second
 		{"an id that was given out before", "Megaflow: recirc_id=0x1f", "Megaflow: recirc_id=0x20", false, true},
 		{"no action", "dec_ttl(),p1,p2,push_vlan(vid=5,pcp=0),p3,p1,", "", false, false},
 		{"a port", "p1,p2,push_vlan", "p1,p4,push_vlan", false, false},
@@ -95,7 +95,7 @@ func TestWhatIsADifference(t *testing.T) {
 	} {
 		other := strings.Replace(live, c.old, c.new, 1)
 		if other == live {
-			t.Fatalf("%s: nothing was changed", c.what)
+			t.Fatalf("%s: the edit changes nothing", c.what)
 		}
 		for _, pair := range [][2]string{{live, other}, {other, live}} {
 			got := Compare(pair[0], pair[1])
@@ -106,9 +106,9 @@ func TestWhatIsADifference(t *testing.T) {
 	}
 }
 
-// TestActionsThatAreNoOutputs have an order that matters, though they look
-// like ports.
-func TestActionsThatAreNoOutputs(t *testing.T) {
+// TestOnlyOutputsAreSorted includes actions without parentheses, which look like
+// ports, and whose order matters.
+func TestOnlyOutputsAreSorted(t *testing.T) {
 	for _, c := range []struct {
 		a, b  string
 		equal bool
@@ -141,9 +141,8 @@ func TestActionsThatAreNoOutputs(t *testing.T) {
 	}
 }
 
-// TestRecirculationIsMappedConsistently: which id stands where is compared,
-// the ids are not.
-func TestRecirculationIsMappedConsistently(t *testing.T) {
+// TestRecirculationIDsAreNumbered compares where the same id occurs, not the ids.
+func TestRecirculationIDsAreNumbered(t *testing.T) {
 	lines := func(ids ...string) string {
 		return "Datapath actions: ct,recirc(" + ids[0] + ")\nDatapath actions: ct,recirc(" + ids[1] + ")\nMegaflow: recirc_id=" + ids[2] + ",eth\n"
 	}
@@ -164,7 +163,7 @@ func TestRecirculationIsMappedConsistently(t *testing.T) {
 	}
 }
 
-func TestPackets(t *testing.T) {
+func TestReadPacketsNamesLineOfError(t *testing.T) {
 	got, err := ReadPackets(strings.NewReader("# x\n\nbr-int|--ct-next trk,est --ct-next trk|in_port=1,ip\n br0 || tcp,tp_dst=80|odd \n"))
 	want := []Packet{{"br-int", []string{"--ct-next", "trk,est", "--ct-next", "trk"}, "in_port=1,ip"}, {"br0", []string{}, "tcp,tp_dst=80|odd"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -178,9 +177,9 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestRealTraces: each recorded trace equals itself, and none is taken for that
-// of the packet before it.
-func TestRealTraces(t *testing.T) {
+// TestRealTracesDiffer compares each recorded trace with itself and with that of the
+// packet before it.
+func TestRealTracesDiffer(t *testing.T) {
 	for _, node := range []string{"ovn-openstack-compute", "ovn-kubernetes-worker"} {
 		folder := filepath.Join("../../testdata/captures", node)
 		f, err := os.Open(filepath.Join(folder, "packets"))
@@ -206,14 +205,14 @@ func TestRealTraces(t *testing.T) {
 			}
 			text := string(raw)
 			if !strings.Contains(text, "\nDatapath actions: ") {
-				continue // a packet that the switch did not accept
+				continue // an error message: the switch did not accept the packet
 			}
 			results++
 			if c := Compare(text, text); !c.Whole || c.Lines < 10 {
 				t.Errorf("%s: %+v", file, c)
 			}
 			if c := Compare(before, text); c.Whole {
-				t.Errorf("%s is taken for the one before", file)
+				t.Errorf("%s equals the one before", file)
 			}
 			before = text
 		}

@@ -4,103 +4,52 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"ovs-offline/internal/ovsdb"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/test/ovs"
 )
 
-const ovsSchema = "/usr/share/openvswitch/vswitch.ovsschema"
+const ovsSchema = ovs.Schema
 
 // needTools skips a test where Open vSwitch is not installed.
 func needTools(t *testing.T) {
 	t.Helper()
-	for _, tool := range []string{"ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovs-vsctl"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed", tool)
-		}
-	}
-	if _, err := os.Stat(ovsSchema); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovs-vsctl")
 }
 
 // run runs a tool that has to succeed and returns what it printed.
 func run(t *testing.T, argv ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s%s", strings.Join(argv, " "), err, out, stderr.String())
-	}
-	return string(out)
+	return ovs.Run(t, argv...)
 }
 
-// server is a real ovsdb-server that serves one file.
+// server is an ovsdb-server with the paths of its sockets.
 type server struct {
-	remote, ctl, log string
-	process          *os.Process
-	done             chan struct{}
+	*ovs.Server
+	remote, ctl string
 }
 
 // serve starts a server and returns when it answers. It ends with the test.
 func serve(t *testing.T, file string) *server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ovsdb") // short: a socket's path has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	sock := filepath.Join(dir, "s")
-	s := &server{"unix:" + sock, filepath.Join(dir, "c"), filepath.Join(dir, "log"), nil, make(chan struct{})}
-	cmd := exec.Command("ovsdb-server", "--remote=punix:"+sock, "--unixctl="+s.ctl,
-		"--log-file="+s.log, "-vconsole:off", "-vsyslog:off", file)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.process = cmd.Process
-	go func() { cmd.Wait(); close(s.done) }()
-	t.Cleanup(s.stop)
-	for range 1000 {
-		if conn, err := net.Dial("unix", sock); err == nil {
-			conn.Close()
-			return s
-		}
-		select {
-		case <-s.done:
-			t.Fatalf("ovsdb-server %s ended: %s", file, stderr.String())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	t.Fatalf("ovsdb-server %s does not answer", file)
-	return nil
+	dir := ovs.Dir(t)
+	ctl := filepath.Join(dir, "ctl")
+	s := ovs.ServeIn(t, dir, file, "--unixctl="+ctl)
+	return &server{s, s.Remote, ctl}
 }
 
-func (s *server) stop() {
-	s.process.Kill()
-	<-s.done
-}
+func (s *server) stop() { s.Stop() }
 
 // content returns every row of every table with its UUID, in a fixed order.
 func (s *server) content(t *testing.T, db string) string {
 	t.Helper()
-	run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, db, "connected")
-	return run(t, "ovsdb-client", "--timeout=20", "-f", "json", "--pretty", "dump", s.remote, db)
+	return s.Content(db)
 }
 
 // vsctl runs ovs-vsctl commands, each a transaction of its own.
@@ -117,16 +66,15 @@ func served(t *testing.T, file string) string {
 	t.Helper()
 	s := serve(t, file)
 	content := s.content(t, ovsdb.OVS)
-	log := read(t, s.log)
-	if bytes.Contains(log, []byte("|WARN|")) || bytes.Contains(log, []byte("|ERR|")) {
-		t.Errorf("ovsdb-server complains of %s:\n%s", file, log)
+	if log := s.Log(); strings.Contains(log, "|WARN|") || strings.Contains(log, "|ERR|") {
+		t.Errorf("ovsdb-server complains about %s:\n%s", file, log)
 	}
 	s.stop()
 	return content
 }
 
-// populate makes a network of eight transactions, whose rows refer to each
-// other and hold addresses and names.
+// populate runs eight transactions whose rows refer to each other and hold
+// addresses and names.
 func (s *server) populate(t *testing.T) {
 	t.Helper()
 	s.vsctl(t,
@@ -155,15 +103,11 @@ func standalone(t *testing.T) (file, content string) {
 	return file, content
 }
 
-// clustered makes the file of a cluster's only member.
+// clustered starts the only member of a cluster, and returns its file.
 func clustered(t *testing.T) (file string, s *server) {
 	t.Helper()
 	needTools(t)
-	dir, err := os.MkdirTemp("", "raft")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := ovs.Dir(t)
 	file = filepath.Join(dir, "db")
 	run(t, "ovsdb-tool", "create-cluster", file, ovsSchema, "unix:"+filepath.Join(dir, "raft"))
 	s = serve(t, file)
@@ -192,7 +136,7 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-// write makes a file of parts.
+// write makes a file that holds the parts in a row.
 func write(t *testing.T, parts ...[]byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "made.db")
@@ -245,7 +189,7 @@ func differ(t *testing.T, got, want string) {
 	}
 }
 
-// wantRemark fails unless one remark holds all words.
+// wantRemark fails the test unless one remark holds all words.
 func wantRemark(t *testing.T, remarks []string, words ...string) {
 	t.Helper()
 	for _, remark := range remarks {
@@ -267,7 +211,7 @@ func noRemarks(t *testing.T, remarks []string) {
 	}
 }
 
-// local runs the tools that are installed here.
+// local runs the tools that are installed on this machine.
 func local(ctx context.Context, argv ...string) ([]byte, error) {
 	return command.Run(ctx, command.Command{Argv: argv})
 }

@@ -47,6 +47,9 @@ func writeLarge(tb testing.TB, path string, records int) {
 // TestLargeRecordsAreReadAsStreamsAre compares files, whose large records are not
 // held in memory, with streams, whose records are.
 func TestLargeRecordsAreReadAsStreamsAre(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads large files")
+	}
 	small := filepath.Join(t.TempDir(), "sb.db")
 	writeLarge(t, small, 2)
 	raw, err := os.ReadFile(small)

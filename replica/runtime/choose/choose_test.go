@@ -55,6 +55,9 @@ func oldService(t *testing.T, path string) {
 // TestEnginesThatDoNotAnswer: the error names the problem of each socket,
 // soon, and what to do.
 func TestEnginesThatDoNotAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for time limits")
+	}
 	for _, c := range []struct {
 		name  string
 		serve func(t *testing.T, path string)

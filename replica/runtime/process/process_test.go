@@ -18,6 +18,7 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/test/ovs"
 )
 
 // node is an OVS database server and an ovs-vswitchd in one directory.
@@ -29,9 +30,7 @@ type node struct {
 
 func newNode(t *testing.T, options Options, subdir string) *node {
 	t.Helper()
-	if err := Missing("ovsdb-server", "ovs-vswitchd", "ovsdb-tool", "ovs-vsctl", "ovs-appctl", "ovs-ofctl"); err != nil {
-		t.Skip(err)
-	}
+	ovs.Need(t, "ovsdb-server", "ovs-vswitchd", "ovsdb-tool", "ovs-vsctl", "ovs-appctl", "ovs-ofctl")
 	dir := filepath.Join(t.TempDir(), subdir)
 	run := filepath.Join(dir, "var-run")
 	if err := os.MkdirAll(run, 0o700); err != nil {
@@ -444,6 +443,7 @@ func checkFallback(t *testing.T, n *node) {
 const variant = "OVS_OFFLINE_TEST_VARIANT"
 
 func TestWhereNamespacesAreForbidden(t *testing.T) {
+	ovs.Need(t)
 	if os.Getenv(variant) == "forbidden" {
 		checkFallback(t, newNode(t, Options{}, ""))
 		return
@@ -470,6 +470,7 @@ func TestWhereNamespacesAreForbidden(t *testing.T) {
 }
 
 func TestAsOrdinaryUser(t *testing.T) {
+	ovs.Need(t)
 	if os.Getuid() != 0 || os.Getenv(variant) != "" {
 		t.Skip("only root can become another user")
 	}

@@ -23,10 +23,10 @@ import (
 const (
 	faultedRuns = 200
 	workers     = 6
-	stall       = "--request-timeout=3s" // how long nothing may come
+	stall       = "--request-timeout=3s" // how long a stream may stall
 )
 
-// worker is a node whose every stretch of the way can fail by itself.
+// worker is a node to which each part of the connection can fail by itself.
 type worker struct {
 	c     *cluster.Cluster
 	node  string
@@ -36,7 +36,7 @@ type worker struct {
 	count int
 }
 
-// newWorker deploys a node. The user decides how commands are asked for.
+// newWorker deploys a node. The user decides whether commands use WebSocket or SPDY.
 func newWorker(t *testing.T, c *cluster.Cluster, l *lab, node, user string) *worker {
 	t.Helper()
 	kubelet, err := c.NewKubelet()
@@ -56,20 +56,20 @@ func newWorker(t *testing.T, c *cluster.Cluster, l *lab, node, user string) *wor
 	return w
 }
 
-// collect collects the worker's node into a folder of its own.
+// collect collects the worker's node into a new folder.
 func (w *worker) collect(t *testing.T, args ...string) (result, string) {
 	w.count++
 	dir := filepath.Join(w.dir, fmt.Sprint(w.count))
 	return collectAs(t, w.c, w.user, w.hops["client"].Address, append([]string{"-w", dir, w.node}, args...)...), dir
 }
 
-// tally counts faulted runs by what became of them.
+// tally counts faulted runs by their results.
 type tally struct {
 	sync.Mutex
 	t                    *testing.T
 	runs, missed, silent int
 	codes                map[int]int
-	kinds                map[string]int // by way, place and kind
+	kinds                map[string]int // by protocol, hop and kind of fault
 }
 
 func (s *tally) add(code int, kind string) {
@@ -89,15 +89,15 @@ func (s *tally) String() string {
 		s.runs, s.codes[0], s.codes[1], s.codes[3], s.silent, s.missed, kinds.String())
 }
 
-// TestFaults breaks connections at random places and counts the runs that
-// lack something and don't say so.
-func TestFaults(t *testing.T) {
+// TestFaultsAreNeverSilent breaks connections at random places, and checks that each
+// run that lacks data reports it.
+func TestFaultsAreNeverSilent(t *testing.T) {
 	c := sharedCluster(t)
 	l := smallNode(t, someFlows(2000, 2))
 	grant(t, c, overSPDY, "list pods", "create pods/exec")
 	counts := tally{t: t, codes: map[int]int{}, kinds: map[string]int{}}
 	var all sync.WaitGroup
-	var truth content // of all: they are one live node
+	var truth content // the same for all workers: they share one live node
 	for i := range workers {
 		way, user := "WebSocket", cluster.Admin
 		if i%2 == 1 {
@@ -135,19 +135,19 @@ func TestFaults(t *testing.T) {
 	all.Wait()
 	t.Log(&counts)
 	if !t.Failed() && (counts.codes[0] == 0 || counts.codes[1]+counts.codes[3] == 0) {
-		t.Error("faults that come once are to be survived, and those that stay are not")
+		t.Error("want both runs that recover from a fault and runs that do not")
 	}
 }
 
-// wanted tells whether there are more runs to do.
+// wanted reports whether more runs are needed.
 func (w *worker) wanted(t *testing.T, s *tally) bool {
 	s.Lock()
 	defer s.Unlock()
 	return s.runs < faultedRuns && s.missed < faultedRuns && !t.Failed()
 }
 
-// draw draws a fault anywhere in the longest stream that goes by, or, since
-// most are short, early in one.
+// draw returns a random hop and a fault for it: anywhere in the longest stream or,
+// since most streams are short, near the start of one.
 func (w *worker) draw(chance *rand.Rand) (string, cluster.Fault) {
 	place := []string{"client", "kubelet", "runtime", "command"}[chance.IntN(4)]
 	f := cluster.Fault{
@@ -164,20 +164,20 @@ func (w *worker) draw(chance *rand.Rand) (string, cluster.Fault) {
 	return place, f
 }
 
-// content is what a collection holds, file by file: for a dump its entries,
-// for a database its rows, for recorded state, whose figures change from one
-// second to the next, how many lines it has.
+// content maps the files of a collection to what must not change: the entries of a
+// dump, the rows of a database, and for other recorded output, whose figures change
+// every second, the number of lines.
 type content map[string]string
 
-// reference collects the node unharmed, twice: what was not
-// the same both times only has to be there.
+// reference collects the node twice without faults. Files that differ between the two
+// must exist, with any content.
 func (w *worker) reference(t *testing.T) content {
 	t.Helper()
 	var both [2]content
 	for i := range both {
 		r, dir := w.collect(t)
 		if r.code != 0 {
-			t.Fatalf("unharmed: exit %d\n%s", r.code, r.complaints)
+			t.Fatalf("without faults: exit code %d\n%s", r.code, r.complaints)
 		}
 		var err error
 		if both[i], err = read(dir); err != nil {
@@ -197,14 +197,14 @@ func (w *worker) reference(t *testing.T) content {
 
 const volatile = "(changes)"
 
-// judge says what is wrong with a run, "" if it is whole or admits what it
-// lacks.
+// judge returns what is wrong with a run, or "" if the run is complete or reports
+// what it lacks.
 func (truth content) judge(r result, dir string) string {
 	if r.code != 0 && strings.TrimSpace(r.complaints) == "" {
-		return "no error message"
+		return "it printed no error message"
 	}
 	if r.code != 0 && r.code != 1 && r.code != 3 {
-		return "an exit code that is not of this"
+		return "unexpected exit code"
 	}
 	have, err := read(dir)
 	if err != nil {
@@ -221,22 +221,22 @@ func (truth content) judge(r result, dir string) string {
 		return err.Error()
 	}
 	if (r.code == 0) != (len(lost) == 0) {
-		return fmt.Sprintf("it has lost %q", lost)
+		return fmt.Sprintf("the manifest lists as lost: %q", lost)
 	}
 	for name, want := range truth {
 		got, there := have[name]
-		named := strings.Contains(strings.Join(lost, "\n"), said(name))
+		named := strings.Contains(strings.Join(lost, "\n"), lostAs(name))
 		switch {
 		case !there && !named:
-			return fmt.Sprintf("%s is missing, and only %q said to be", name, lost)
+			return fmt.Sprintf("%s is missing, but the manifest lists only %q", name, lost)
 		case there && want != volatile && got != want:
-			return name + " is not what the node has"
+			return name + " differs from the node"
 		}
 	}
 	return ""
 }
 
-// lost is what a collection says that it lacks.
+// lost returns what the manifest of a collection lists as lost.
 func lost(dir string) ([]string, error) {
 	var manifest workdir.Manifest
 	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
@@ -250,9 +250,9 @@ func lost(dir string) ([]string, error) {
 	return all, err
 }
 
-// said is how the loss of a file is told: by the database, or by the command
-// that would have printed it.
-func said(path string) string {
+// lostAs returns the words by which the manifest names a lost file: the database, or
+// the command whose output it is.
+func lostAs(path string) string {
 	folder, name := filepath.Split(path)
 	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
 		if strings.HasPrefix(folder, "db/"+string(k)+"/") {
@@ -269,7 +269,7 @@ func said(path string) string {
 	return strings.ReplaceAll(name, ".", "/")
 }
 
-// read reads a collection.
+// read returns the content of a collection.
 func read(dir string) (content, error) {
 	var manifest workdir.Manifest
 	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
@@ -312,8 +312,8 @@ func digest(path string, data []byte) (string, error) {
 	return fmt.Sprint(bytes.Count(data, []byte("\n")), " lines"), nil
 }
 
-// rows are the row identifiers of a standalone database, table by table; its
-// records are checked against their sums.
+// rows returns the table and UUID of each row of a standalone database, and checks the
+// checksums of its records.
 func rows(data []byte) (string, error) {
 	var list []string
 	for n := 0; len(data) > 0; n++ {

@@ -14,7 +14,7 @@ import (
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
-// lab is a live node, and what it said of itself.
+// lab is a live node with its traces and dumps.
 type lab struct {
 	dir     string
 	packets string // see `lab oracle`
@@ -54,27 +54,27 @@ func run(name string, args ...string) error {
 	return nil
 }
 
-// ovs is what a container that runs OVS's tools sees of a node.
+// ovs returns the mounts of a container that runs the tools of OVS.
 func (l *lab) ovs() []cluster.Mount {
 	return []cluster.Mount{{Host: filepath.Join(l.dir, "ovs"), Container: "/run/openvswitch"}}
 }
 
-// ovsFile is the OVS database's file, where a container has it.
+// ovsFile returns the mounts of ovs, and that of the OVS database's file.
 func (l *lab) ovsFile() []cluster.Mount {
 	return append(l.ovs(), cluster.Mount{Host: filepath.Join(l.dir, "ovs/conf.db"), Container: "/etc/openvswitch/conf.db"})
 }
 
-// ovn is what a container that serves the OVN databases has.
+// ovn returns the mounts of a container that serves the OVN databases.
 func (l *lab) ovn() []cluster.Mount {
 	return []cluster.Mount{{Host: filepath.Join(l.dir, "ovn"), Container: "/run/ovn"}}
 }
 
-// raft is a database's cluster of two, made of a lab's database.
-type raft struct{ leader, follower string } // folders, each with the socket that a pod has
+// raft is a cluster of two servers, made from a database of the lab.
+type raft struct{ leader, follower string } // folders, each with the socket that a pod mounts
 
 var rafts sync.Map // TOPOLOGY -> func() (map[string]raft, error)
 
-// clustered are the OVN databases of a lab's node, "nb" and "sb", as clusters.
+// clustered returns clusters of a lab node's OVN databases, "nb" and "sb".
 func clustered(t *testing.T, topology string) map[string]raft {
 	t.Helper()
 	l := liveNode(t, topology)
@@ -122,7 +122,7 @@ func (l *lab) raise(topology string) (map[string]raft, error) {
 	return rafts, nil
 }
 
-// serve serves a member of a cluster and waits until it belongs to it.
+// serve starts the server of a cluster's member and waits until it has joined.
 func serve(dir, db, name string) error {
 	pidfile, socket := filepath.Join(dir, "pid"), filepath.Join(dir, "ovn"+db+"_db.sock")
 	atExit(func() { end(pidfile) })
@@ -133,12 +133,12 @@ func serve(dir, db, name string) error {
 	return run("ovsdb-client", "--timeout=30", "wait", "unix:"+socket, name, "connected")
 }
 
-// daemon are the options of daemons whose log is in dir.
+// daemon returns the common options of daemons.
 func daemon(dir, pidfile string) []string {
 	return []string{"--pidfile=" + pidfile, "--log-file=" + strings.TrimSuffix(pidfile, ".pid") + ".log", "-vconsole:off", "-vsyslog:off", "--no-chdir", "--detach"}
 }
 
-// end ends a daemon.
+// end ends the daemon of a pid file.
 func end(pidfile string) {
 	text, err := os.ReadFile(pidfile)
 	if err != nil {

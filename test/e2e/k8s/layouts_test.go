@@ -18,19 +18,19 @@ import (
 	"ovs-offline/test/fidelity"
 )
 
-// platform is one way of deploying OVS and OVN: a node's pods, and what the
-// test expects of collect-k8s.
+// platform is a deployment of OVS and OVN: the pods of a node, and the layout that
+// collect-k8s must detect.
 type platform struct {
 	name     string
 	topology string
-	shell    string // what sh is in its images
-	layout   string // what collect-k8s calls it
+	shell    string // the shell that is sh in its images
+	layout   string // the name that collect-k8s gives the deployment
 	args     []string
 	pods     func(t *testing.T, b *builder) []cluster.Pod
 }
 
-// platforms are those of the documentation of formats: labels, containers and
-// the places of sockets differ.
+// platforms returns the deployments in docs/kubernetes.md. They differ in labels,
+// containers and the paths of sockets.
 var platforms = []platform{
 	{
 		name: "KIND central", topology: "kubernetes", shell: "bash", layout: "ovn-kubernetes-central",
@@ -84,7 +84,7 @@ var platforms = []platform{
 		name: "RHOSO", topology: "openstack", shell: "bash", layout: "rhoso",
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			dbs := clustered(t, "openstack")
-			// The sockets stand in /tmp up to feature release 4, in /etc/ovn since.
+			// The sockets are in /tmp up to feature release 4, and in /etc/ovn later.
 			return []cluster.Pod{
 				b.pod("openstack", "ovn-controller-ovs-"+b.node, "service=ovn-controller-ovs", boxes{"ovsdb-server": b.lab.ovsFile(), "ovs-vswitchd": b.lab.ovsFile()}),
 				b.pod("openstack", "ovn-controller-"+b.node, "service=ovn-controller", boxes{"ovn-controller": b.lab.ovs()}),
@@ -106,8 +106,8 @@ var platforms = []platform{
 	},
 }
 
-// masters are the pods of OpenShift's clustered databases: the first one asked
-// is a follower.
+// masters adds the pods of OpenShift's clustered databases. The first in order is a
+// follower.
 func (b *builder) masters(t *testing.T) []cluster.Pod {
 	dbs := clustered(t, "kubernetes")
 	var pods []cluster.Pod
@@ -123,10 +123,10 @@ func at(host, container string) []cluster.Mount {
 	return []cluster.Mount{{Host: host, Container: container}}
 }
 
-// boxes are a pod's containers and what they see of the node.
+// boxes maps a pod's containers to their mounts of the node.
 type boxes map[string][]cluster.Mount
 
-// builder makes the pods of one test's node.
+// builder makes the pods of a test's node.
 type builder struct {
 	platform string
 	node     string
@@ -174,14 +174,14 @@ func (b *builder) container(mounts ...cluster.Mount) *cluster.Container {
 	return c
 }
 
-// deploy makes a node of a platform, which is gone when the test ends.
-// The node's kubelet is at address, "" for the cluster's own.
+// deploy makes a node of a platform, which is removed when the test ends. The node's
+// kubelet is at address, "" for the cluster's own.
 func deploy(t *testing.T, c *cluster.Cluster, p platform, node, address string) *builder {
 	t.Helper()
 	return deployLab(t, c, p, liveNode(t, p.topology), node, address)
 }
 
-// deployLab is deploy with a live node of one's own.
+// deployLab is deploy with the given live node.
 func deployLab(t *testing.T, c *cluster.Cluster, p platform, l *lab, node, address string) *builder {
 	t.Helper()
 	b := &builder{platform: p.name, node: node, shell: p.shell, lab: l, t: t}
@@ -208,9 +208,9 @@ func addPod(t *testing.T, c *cluster.Cluster, p cluster.Pod) {
 	t.Cleanup(func() { c.RemovePod(background, p) })
 }
 
-// TestLayouts collects a node of each platform and compares its replica with
-// the live one: every flow, group, meter and TLV mapping, and traces.
-func TestLayouts(t *testing.T) {
+// TestEveryLayoutReplaysLikeLiveNode collects a node of each platform, and compares
+// the flows, groups, meters, TLV mappings and traces of its replica with the live ones.
+func TestEveryLayoutReplaysLikeLiveNode(t *testing.T) {
 	c := sharedCluster(t)
 	for _, p := range platforms {
 		t.Run(p.name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestLayouts(t *testing.T) {
 				t.Fatalf("exit %d\n%s\n%s", r.code, r.out, r.complaints)
 			}
 			for _, change := range differences(before, b.snapshot()) {
-				t.Error("left in a pod: ", change)
+				t.Error("changed in a pod: ", change)
 			}
 			checkLayout(t, p.layout, r.out)
 			b.checkReplica(dir)
@@ -230,7 +230,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// checkLayout checks that the layout was found that the platform is.
+// checkLayout checks which layout collect-k8s detected.
 func checkLayout(t *testing.T, want, report string) {
 	t.Helper()
 	var got struct{ Nodes []struct{ Layout string } }
@@ -262,9 +262,9 @@ func (b *builder) checkReplica(dir string) {
 	}
 }
 
-// snapshot is what containers hold: of what is their own the names, modes,
-// times and contents; of folders that they share with the node, where daemons
-// write, the names; and the processes.
+// snapshot lists the files and processes of containers: of their own files names,
+// modes, times and contents, and of folders that they share with the node, in which
+// daemons write, only names.
 func (b *builder) snapshot() map[string]string {
 	all := map[string]string{}
 	for _, box := range b.boxes {

@@ -1,5 +1,5 @@
-// Package k8s has the tests of `ovs-offline collect-k8s`: the built program,
-// against a real API server, with exec reaching real OVS and OVN daemons.
+// Package k8s tests the built program's collect-k8s with a real API server, whose exec
+// reaches real OVS and OVN daemons.
 package k8s
 
 import (
@@ -19,18 +19,18 @@ import (
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
-// What `make test-k8s` builds.
+// Files that `make test-k8s` builds, and others of the repository.
 const (
 	apiserver  = "../../../build/kube-apiserver"
 	ovsOffline = "../../../build/ovs-offline"
 	labScript  = "../../../scripts/lab/lab"
-	tools      = "../../../collect/k8s/testdata/bin" // an ovs-appctl that says what a kernel node's would
+	tools      = "../../../collect/k8s/testdata/bin" // an ovs-appctl that prints what it would on a kernel datapath
 )
 
-// overSPDY is a user who may not run commands over WebSocket.
+// overSPDY is a user that may run commands over SPDY only.
 const overSPDY = "over-spdy"
 
-// cleanups are run when all tests have ended.
+// cleanups are functions to run after all tests.
 var cleanups struct {
 	sync.Mutex
 	list []func()
@@ -54,7 +54,7 @@ func cleanUp() {
 func TestMain(m *testing.M) {
 	for _, program := range []string{apiserver, ovsOffline} {
 		if _, err := os.Stat(program); err != nil {
-			fmt.Fprintln(os.Stderr, "`make test-k8s` builds what these tests run:", err)
+			fmt.Fprintln(os.Stderr, "missing program, which `make test-k8s` builds:", err)
 			os.Exit(1)
 		}
 	}
@@ -65,14 +65,14 @@ func TestMain(m *testing.M) {
 		cleanUp()
 		os.Exit(130)
 	}()
-	klog.SetLogger(logr.Discard()) // kubelets log each command that fails
+	klog.SetLogger(logr.Discard()) // kubelets log each failed command
 	code := m.Run()
 	cleanUp()
 	os.Exit(code)
 }
 
-// scratch is a folder that lives as long as the tests. Its path is short, for
-// the sockets in it.
+// scratch returns a folder that is removed after all tests. Its path is short, because
+// of the sockets in it.
 var scratch = sync.OnceValue(func() string {
 	dir, err := os.MkdirTemp("", "k8s-")
 	if err != nil {
@@ -82,8 +82,8 @@ var scratch = sync.OnceValue(func() string {
 	return dir
 })
 
-// theCluster is shared by tests; each has nodes and pods of its own, and
-// takes them away.
+// theCluster is shared by tests. Each test makes its own nodes and pods, and removes
+// them.
 var theCluster = sync.OnceValues(func() (*cluster.Cluster, error) { return newCluster("shared") })
 
 func newCluster(name string, flags ...string) (*cluster.Cluster, error) {
@@ -115,7 +115,7 @@ func sharedCluster(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-// needLab skips where containers and live nodes can't be.
+// needLab skips a test where containers or live nodes cannot run.
 func needLab(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"ovs-vswitchd", "ovn-northd", "ovn-controller", "ip", "nsenter"} {

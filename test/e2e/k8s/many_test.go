@@ -10,12 +10,12 @@ import (
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
-// latency is how late each piece of what the API server says is: as over a VPN.
+// latency delays each chunk from the API server, as a VPN does.
 const latency = 40 * time.Millisecond
 
-// TestManyNodes collects ten nodes at once, and five of them one after the
-// other, through an API server that is as far away as most are.
-func TestManyNodes(t *testing.T) {
+// TestTenNodesAtOnceAreFaster collects ten nodes at once, and five of them one after
+// the other, from an API server behind a slow connection.
+func TestTenNodesAtOnceAreFaster(t *testing.T) {
 	c := sharedCluster(t)
 	far, err := cluster.Listen(c.Address)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestManyNodes(t *testing.T) {
 		}
 		for file, text := range alone {
 			if strings.HasSuffix(file, ".dump") && among[file] != text || among[file] == "" && text != "" {
-				t.Errorf("%s: %s is not the same among ten", name, file)
+				t.Errorf("%s: %s differs when ten nodes are collected", name, file)
 			}
 		}
 	}
@@ -69,8 +69,8 @@ func TestManyNodes(t *testing.T) {
 	}
 }
 
-// checkExecs checks that nodes were collected side by side, and what they
-// share once.
+// checkExecs checks that nodes were collected at the same time, and that shared
+// databases were read once.
 func checkExecs(t *testing.T, execs []cluster.Exec) {
 	t.Helper()
 	most, databases := 0, map[string]int{}
@@ -87,20 +87,20 @@ func checkExecs(t *testing.T, execs []cluster.Exec) {
 		most = max(most, len(at))
 	}
 	if most < 2 {
-		t.Errorf("of %d commands never two ran at once", len(execs))
+		t.Errorf("no two of %d commands ran at the same time", len(execs))
 	}
 	for container, n := range databases {
 		if n > 2 {
-			t.Errorf("%s was asked %d times for ten nodes", container, n)
+			t.Errorf("%s was read %d times for ten nodes", container, n)
 		}
 	}
 	if len(databases) == 0 {
-		t.Error("the databases were not asked")
+		t.Error("the databases were not read")
 	}
 }
 
-// TestOneNodeFails collects nodes of which one can't be: the others are not lost.
-func TestOneNodeFails(t *testing.T) {
+// TestFailingNodeDoesNotAffectOthers collects two nodes, of which one fails.
+func TestFailingNodeDoesNotAffectOthers(t *testing.T) {
 	c := sharedCluster(t)
 	good := deploy(t, c, openshift(), "good", "")
 	b := &builder{node: "bad", shell: "bash", lab: good.lab, t: t}
@@ -118,8 +118,8 @@ func TestOneNodeFails(t *testing.T) {
 	}
 }
 
-// TestCompletion lets a shell ask for nodes.
-func TestCompletion(t *testing.T) {
+// TestCompletionListsNodes runs the completion of node names.
+func TestCompletionListsNodes(t *testing.T) {
 	c := sharedCluster(t)
 	for _, name := range []string{"complete-1", "complete-2", "complete-3"} {
 		addNode(t, c, name, "")

@@ -18,8 +18,7 @@ import (
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
-// openshift is the platform of tests that are about something else: one pod a
-// node has it all.
+// openshift returns the platform for tests of other things: it needs one pod per node.
 func openshift() platform {
 	for _, p := range platforms {
 		if p.layout == "openshift" {
@@ -29,7 +28,8 @@ func openshift() platform {
 	panic("no such platform")
 }
 
-// expectError checks that a run failed, named each of the given, and left nothing.
+// expectError checks that a run failed with an error that holds the words, and left
+// no files.
 func expectError(t *testing.T, r result, dir string, named ...string) {
 	t.Helper()
 	if r.code != 1 {
@@ -37,7 +37,7 @@ func expectError(t *testing.T, r result, dir string, named ...string) {
 	}
 	for _, name := range named {
 		if !strings.Contains(r.complaints, name) {
-			t.Errorf("the message does not name %q: %s", name, r.complaints)
+			t.Errorf("the message does not hold %q: %s", name, r.complaints)
 		}
 	}
 	if have, err := read(dir); len(have) > 0 || err != nil {
@@ -45,8 +45,8 @@ func expectError(t *testing.T, r result, dir string, named ...string) {
 	}
 }
 
-// TestPods collects from pods that are not as they should be.
-func TestPods(t *testing.T) {
+// TestUnusablePodsAreNamed collects from pods that are missing or do not work.
+func TestUnusablePodsAreNamed(t *testing.T) {
 	c := sharedCluster(t)
 	pod := func(t *testing.T, node string, spoil func(*cluster.Pod)) cluster.Pod {
 		b := &builder{node: node, shell: "bash", lab: liveNode(t, "kubernetes"), t: t}
@@ -60,8 +60,8 @@ func TestPods(t *testing.T) {
 	}
 	t.Run("not ready", func(t *testing.T) {
 		pod(t, "unready", func(p *cluster.Pod) { p.Unready = true })
-		// Its containers run, so there is something to collect: often the very
-		// reason for collecting.
+		// Its containers run, so its node can be collected. That it is not ready is
+		// often the reason to collect it.
 		dir := t.TempDir()
 		if r := collect(t, c, "-w", filepath.Join(dir, "w"), "unready"); r.code != 0 {
 			t.Errorf("exit %d\n%s", r.code, r.complaints)
@@ -96,9 +96,9 @@ func TestPods(t *testing.T) {
 	})
 }
 
-// TestOVSDown collects a node whose ovs-vswitchd has ended: its database is
-// there, and what its other tools said on stderr is told, not collected.
-func TestOVSDown(t *testing.T) {
+// TestNodeWithoutVswitchd collects a node whose ovs-vswitchd has ended: its database
+// is collected, and the errors of other tools are printed but not collected.
+func TestNodeWithoutVswitchd(t *testing.T) {
 	c := sharedCluster(t)
 	l := smallNode(t, someFlows(10, 1))
 	end(filepath.Join(l.dir, "ovs/ovs-vswitchd.pid"))
@@ -119,9 +119,9 @@ func TestOVSDown(t *testing.T) {
 	}
 }
 
-// TestLostCluster collects a node whose OVN databases have one member left,
-// which has lost its cluster: it would keep whoever asks it waiting.
-func TestLostCluster(t *testing.T) {
+// TestDatabaseWithoutQuorumDoesNotHang collects a node whose clustered OVN databases
+// have one member left. A client that waits for such a member would wait forever.
+func TestDatabaseWithoutQuorumDoesNotHang(t *testing.T) {
 	c := sharedCluster(t)
 	l := smallNode(t, someFlows(10, 1))
 	dbs, err := l.raise("lost")
@@ -147,20 +147,20 @@ func TestLostCluster(t *testing.T) {
 	r := collect(t, c, "-w", dir, b.node)
 	for _, said := range []string{"the OVN NB database: ", "ovnkube-db-1/nb-ovsdb: this member has lost its cluster", "ovnkube-db-1/sb-ovsdb: this member has lost its cluster", "ovnkube-db-0/nb-ovsdb: "} {
 		if r.code != 3 || !strings.Contains(r.complaints, said) {
-			t.Errorf("exit %d, and not %q: %s", r.code, said, r.complaints)
+			t.Errorf("exit %d, and no %q in: %s", r.code, said, r.complaints)
 		}
 	}
 	l.checkFlows(t, dir)
 }
 
-// TestPermissions collects with less than it takes.
-func TestPermissions(t *testing.T) {
+// TestMissingPermissionsAreNamed collects as users with too few permissions.
+func TestMissingPermissionsAreNamed(t *testing.T) {
 	c := sharedCluster(t)
 	deploy(t, c, openshift(), "guarded", "")
 	for _, test := range []struct {
 		user  string
 		may   []string
-		named []string // nil: it suffices
+		named []string // words of the error; nil if the permissions suffice
 	}{
 		{user: "nobody", may: []string{"list pods"}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
 		{user: "nothing-but-get", may: []string{"list pods", "get pods/exec"}, named: []string{"pods/exec", "create", "openshift-ovn-kubernetes"}},
@@ -180,7 +180,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// grant lets a user do things, each "VERB RESOURCE".
+// grant gives a user permissions, each "VERB RESOURCE".
 func grant(t *testing.T, c *cluster.Cluster, user string, may ...string) {
 	t.Helper()
 	var rules []rbacv1.PolicyRule
@@ -193,8 +193,8 @@ func grant(t *testing.T, c *cluster.Cluster, user string, may ...string) {
 	}
 }
 
-// TestInterrupt ends a run in the middle, by Ctrl-C.
-func TestInterrupt(t *testing.T) {
+// TestInterruptLeavesNothing interrupts a run with Ctrl-C.
+func TestInterruptLeavesNothing(t *testing.T) {
 	c := sharedCluster(t)
 	kubelet, err := c.NewKubelet()
 	if err != nil {
@@ -231,11 +231,11 @@ func TestInterrupt(t *testing.T) {
 	}
 	await(t, "the commands in the pods to end", func() bool { return kubelet.Running() == 0 })
 	for _, change := range differences(before, b.snapshot()) {
-		t.Error("left in a pod: ", change)
+		t.Error("changed in a pod: ", change)
 	}
 }
 
-// await polls until a condition holds.
+// await waits until a condition holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(2 * time.Minute)

@@ -15,13 +15,13 @@ import (
 
 var background = context.Background()
 
-// result is how a run of the program ended.
+// result is the exit code and output of a run of the program.
 type result struct {
 	code            int
 	out, complaints string
 }
 
-// program is a run of ovs-offline that has not begun.
+// program returns a command that runs ovs-offline.
 func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := filepath.Abs(ovsOffline)
@@ -33,7 +33,7 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	return command
 }
 
-// hang is when a run counts as one that never ends.
+// hang is the time after which a run counts as hanging.
 const hang = 3 * time.Minute
 
 func ovsOfflineRun(t testing.TB, args ...string) result {
@@ -49,7 +49,7 @@ func finish(t testing.TB, command *exec.Cmd) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hangs := time.AfterFunc(hang, func() { command.Process.Signal(syscall.SIGQUIT) }) // it says where it is
+	hangs := time.AfterFunc(hang, func() { command.Process.Signal(syscall.SIGQUIT) }) // Go then prints all stacks
 	err = command.Wait()
 	hangs.Stop()
 	var exit *exec.ExitError
@@ -65,7 +65,7 @@ func collect(t testing.TB, c *cluster.Cluster, args ...string) result {
 	return collectAs(t, c, cluster.Admin, "", args...)
 }
 
-// collectAs runs it as a user, through what stands before the API server at address.
+// collectAs runs collect-k8s as a user, through the proxy of the API server at address.
 func collectAs(t testing.TB, c *cluster.Cluster, user, address string, args ...string) result {
 	t.Helper()
 	return finish(t, program(t, collectArgs(t, c, user, address, args...)...))

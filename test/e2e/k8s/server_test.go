@@ -16,9 +16,9 @@ import (
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
-// TestServer checks what everything else here stands on: the API server, the
+// TestExecReachesContainers checks what all other tests rely on: the API server, the
 // kubelet and the containers.
-func TestServer(t *testing.T) {
+func TestExecReachesContainers(t *testing.T) {
 	c := sharedCluster(t)
 	dir := t.TempDir()
 	image, err := cluster.NewImage(filepath.Join(dir, "image"), "bash")
@@ -59,7 +59,7 @@ func TestServer(t *testing.T) {
 
 type executor func(namespace, pod, container string, argv []string, out, complaints *bytes.Buffer) error
 
-// executors are the two ways in which client-go runs a command.
+// executors returns the two protocols by which client-go runs a command.
 func executors(t *testing.T, c *cluster.Cluster) map[string]executor {
 	with := func(spdy bool) executor {
 		return func(namespace, pod, container string, argv []string, out, complaints *bytes.Buffer) error {

@@ -17,13 +17,13 @@ import (
 	"ovs-offline/test/fidelity"
 )
 
-// most is what the program's memory may grow by, in KiB, for a stream that is
-// several times as long.
+// most bounds how much more memory the program may use for a stream that is several
+// times as long, in KiB.
 const most = 64 << 10
 
-// TestLargeStream collects a bridge whose dumps come to more than 200 MB, in one
-// stream: they are intact, and the program's memory does not grow with them.
-func TestLargeStream(t *testing.T) {
+// TestLargeStreamTakesLittleMemory collects a bridge whose dumps have more than 200 MB
+// in one stream: they are complete, and memory does not grow with them.
+func TestLargeStreamTakesLittleMemory(t *testing.T) {
 	c := sharedCluster(t)
 	kubelet, err := c.NewKubelet()
 	if err != nil {
@@ -41,14 +41,14 @@ func TestLargeStream(t *testing.T) {
 		t.Errorf("the longest stream had %d bytes", stream)
 	}
 	if large > small+most {
-		t.Errorf("%d KiB of memory for %d bytes, %d KiB for next to nothing", large, stream, small)
+		t.Errorf("%d KiB of memory for %d bytes, %d KiB for a small node", large, stream, small)
 	}
 	l.checkFlows(t, dir)
 }
 
-// collectMeasured collects a node and returns how much memory that took, in
-// KiB. The kernel's account of a process that has ended counts what it was
-// forked from, so the process is looked at while it runs.
+// collectMeasured collects a node and returns the peak of the program's memory, in
+// KiB. It reads the peak while the process runs, because the kernel's figure for an
+// ended process includes the process that it was forked from.
 func collectMeasured(t *testing.T, c *cluster.Cluster, dir, node string) (most int) {
 	t.Helper()
 	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", dir, node)...)
@@ -72,7 +72,7 @@ func collectMeasured(t *testing.T, c *cluster.Cluster, dir, node string) (most i
 	}
 }
 
-// peak is the most memory that a process has had so far, in KiB; 0 if it has ended.
+// peak returns the peak resident memory of a process in KiB, 0 if it has ended.
 func peak(pid int) (n int) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if _, line, found := strings.Cut(string(status), "VmHWM:"); err == nil && found {
@@ -94,11 +94,11 @@ func (l *lab) checkFlows(t *testing.T, dir string) {
 	}
 	want, have := entries(live), entries(collected)
 	if len(want) == 0 || !slices.Equal(want, have) {
-		t.Errorf("%d flows of %d came, or others", len(have), len(want))
+		t.Errorf("%d flows of %d, or different ones", len(have), len(want))
 	}
 }
 
-// entries are a dump's flows, each as its sum.
+// entries returns the checksum of each flow of a dump.
 func entries(dump []byte) []string {
 	var list []string
 	for _, text := range fidelity.Entries(workdir.Flows, string(dump)) {
@@ -108,9 +108,8 @@ func entries(dump []byte) []string {
 	return list
 }
 
-// TestSlowDisk collects onto a disk for which each write is late, which makes
-// it slower than the streams that come.
-func TestSlowDisk(t *testing.T) {
+// TestSlowDiskLosesNothing collects onto a disk that is slower than the streams.
+func TestSlowDiskLosesNothing(t *testing.T) {
 	c := sharedCluster(t)
 	l := smallNode(t, someFlows(10000, 4))
 	deployLab(t, c, openshift(), l, "slow-disk", "")
@@ -124,7 +123,7 @@ func TestSlowDisk(t *testing.T) {
 	command.Path = path
 	r := finish(t, command)
 	if strings.Contains(r.complaints, "Operation not permitted") {
-		t.Skip("strace may not trace here: ", r.complaints)
+		t.Skip("strace is not permitted here: ", r.complaints)
 	}
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s", r.code, r.complaints)
@@ -132,8 +131,8 @@ func TestSlowDisk(t *testing.T) {
 	l.checkFlows(t, dir)
 }
 
-// TestWithoutWebSocket collects from a server that refuses WebSocket.
-func TestWithoutWebSocket(t *testing.T) {
+// TestSPDYReplacesRefusedWebSocket collects from a server that refuses WebSocket.
+func TestSPDYReplacesRefusedWebSocket(t *testing.T) {
 	needLab(t)
 	c, err := newCluster("spdy", "--feature-gates=TranslateStreamCloseWebsocketRequests=false")
 	if err != nil {
@@ -149,7 +148,7 @@ func TestWithoutWebSocket(t *testing.T) {
 	}
 	overSPDY := regexp.MustCompile(`verb=POST url="[^"]*/exec\?[^"]*" status="101`)
 	if !strings.Contains(r.complaints, "RemoteCommand fallback") || !overSPDY.MatchString(r.complaints) {
-		t.Errorf("nothing says that WebSocket was refused and SPDY was not: %s", r.complaints)
+		t.Errorf("no message that WebSocket was refused and SPDY is used: %s", r.complaints)
 	}
 	l.checkFlows(t, dir)
 }

@@ -8,8 +8,8 @@ import (
 	"ovs-offline/test/fidelity"
 )
 
-// checkTruth compares what ovs-ofctl said on the live node with what it says
-// on the replica in dir.
+// checkTruth compares the dumps of ovs-ofctl on the live node with those on the
+// replica in dir.
 func checkTruth(t *testing.T, dir, truth string) {
 	t.Helper()
 	differ, err := fidelity.Truth(truth, func(args ...string) (string, error) {

@@ -1,11 +1,11 @@
-// Command apiserver is a real kube-apiserver with the etcd that it needs, in
-// one process: what the tests of collect-k8s talk to. It takes kube-apiserver's
-// own flags, after the folder for etcd's data:
+// Command apiserver runs a real kube-apiserver and its etcd in one process, for the
+// tests of collect-k8s. Its arguments are the folder for etcd's data and the flags of
+// kube-apiserver:
 //
 //	apiserver DIR FLAG...
 //
-// DIR gets etcd's unix sockets; the flag --etcd-servers is set to one. The
-// program ends when its standard input does.
+// DIR also holds etcd's unix sockets; --etcd-servers is set to one of them. The program
+// ends when its standard input is closed.
 package main
 
 import (
@@ -43,15 +43,15 @@ func main() {
 	os.Exit(code)
 }
 
-// startEtcd serves an empty database on a unix socket in dir. Nothing in it has
-// to survive the process.
+// startEtcd serves an empty database on a unix socket in dir. Its data need not survive
+// the process.
 func startEtcd(dir string) (*embed.Etcd, error) {
 	config := embed.NewConfig()
 	config.Dir = filepath.Join(dir, "data")
 	config.UnsafeNoFsync = true
 	config.LogLevel = "error"
 	config.LogOutputs = []string{filepath.Join(dir, "etcd.log")}
-	// Of a unix URL etcd takes the host as a path, and wants a port in it.
+	// In a unix URL, etcd reads the host as a path, and requires a port.
 	if err := os.Chdir(dir); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func newAuthority(certFile string) (*authority, error) {
 	return a, err
 }
 
-// server and client are the two kinds of certificates in a cluster.
+// server and client are the kinds of certificates in a cluster.
 func server() *x509.Certificate {
 	return &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "127.0.0.1"},
@@ -46,8 +46,8 @@ func client(name string) *x509.Certificate {
 	}
 }
 
-// issue makes a key and signs its certificate: the authority's own if that is
-// what is asked for.
+// issue makes a key and a certificate that the authority signs. The authority's own
+// certificate is self-signed.
 func (a *authority) issue(template *x509.Certificate, certFile, keyFile string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package cluster brings up what a cluster looks like to somebody who reads it
-// from outside: a real kube-apiserver, and kubelets whose containers see the
-// sockets of the lab's daemons. There is no scheduler and no controller, so
-// pods are and stay what a test makes them.
+// Package cluster starts what a client sees of a Kubernetes cluster: a real
+// kube-apiserver, and kubelets whose containers mount the sockets of the lab's
+// daemons. There is no scheduler and no controller, so pods stay as a test makes
+// them.
 //
-// Everything listens on loopback or on unix sockets, and ends with the process
-// that started it.
+// All servers listen on loopback or unix sockets, and end with the process that
+// started them.
 package cluster
 
 import (
@@ -29,7 +29,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Admin may do anything.
+// Admin is the user with all permissions.
 const Admin = "admin"
 
 // Options of a cluster.
@@ -37,12 +37,12 @@ type Options struct {
 	APIServer string   // the program of ../apiserver
 	Dir       string   // private; empty
 	Flags     []string // more flags for kube-apiserver
-	Users     []string // besides Admin; each has the rights that Grant gives it
+	Users     []string // other users than Admin, without permissions until Grant
 }
 
 // Cluster is an API server and its kubelet.
 type Cluster struct {
-	Kubelet *Kubelet // serves the nodes that have none of their own
+	Kubelet *Kubelet // serves the nodes without a kubelet of their own
 	Client  kubernetes.Interface
 	Config  *rest.Config // Admin's
 	Address string       // host:port of the API server
@@ -53,7 +53,7 @@ type Cluster struct {
 	containers sync.Map // see Kubelet
 	tokens     map[string]string
 	ended      chan error
-	alive      io.Closer // the API server ends when this closes
+	alive      io.Closer // closing it ends the API server
 }
 
 // Start starts a cluster without nodes and waits until it serves.
@@ -76,7 +76,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// NewKubelet starts one more kubelet. It knows all pods of the cluster.
+// NewKubelet starts another kubelet, which knows all pods of the cluster.
 func (c *Cluster) NewKubelet() (*Kubelet, error) {
 	k, err := startKubelet(c.dir, c.file(fmt.Sprintf("runtime-%d.sock", len(c.kubelets))), c.ca, &c.containers)
 	if err == nil {
@@ -117,7 +117,7 @@ func (c *Cluster) writeFiles(users []string) (err error) {
 }
 
 func (c *Cluster) startServer(opts Options) error {
-	// The port is free when it is looked up; kube-apiserver can't choose one itself.
+	// kube-apiserver cannot choose a port itself. This one is free when it is chosen.
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (c *Cluster) startServer(opts Options) error {
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--service-account-issuer=https://kubernetes", "--service-account-key-file=" + c.file("accounts.key"), "--service-account-signing-key-file=" + c.file("accounts.key"),
 		"--kubelet-client-certificate=" + c.file("client.crt"), "--kubelet-client-key=" + c.file("client.key"), "--kubelet-certificate-authority=" + c.file("ca.crt"),
-		// else the server asks DNS for the nodes' names
+		// without it, the server resolves the nodes' names by DNS
 		"--kubelet-preferred-address-types=InternalIP",
 	}
 	log, err := os.Create(c.file("apiserver.log"))
@@ -177,14 +177,14 @@ func (c *Cluster) connect(ctx context.Context) error {
 	for {
 		_, err := c.Client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 		if err == nil {
-			// Pods can be made once the namespaces' defaults exist.
+			// Pods can be created once the default namespace exists.
 			if _, err = c.Client.CoreV1().Namespaces().Get(ctx, "kube-system", metav1.GetOptions{}); err == nil {
 				return nil
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the API server did not get ready: %w\n%s", err, c.log())
+			return fmt.Errorf("the API server is not ready: %w\n%s", err, c.log())
 		case ended := <-c.ended:
 			c.ended <- ended
 			return fmt.Errorf("the API server ended: %w\n%s", ended, c.log())
@@ -193,7 +193,7 @@ func (c *Cluster) connect(ctx context.Context) error {
 	}
 }
 
-// log is the end of what the API server has logged.
+// log returns the end of the API server's log.
 func (c *Cluster) log() string {
 	text, err := os.ReadFile(c.file("apiserver.log"))
 	if err != nil {
@@ -202,8 +202,8 @@ func (c *Cluster) log() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// Kubeconfig writes a kubeconfig of a user. It names the API server, or what
-// stands before it at the given host:port.
+// Kubeconfig writes the kubeconfig of a user, with the address of the API server or,
+// if set, of a proxy before it (host:port).
 func (c *Cluster) Kubeconfig(user, address string) (string, error) {
 	if address == "" {
 		address = c.Address
@@ -217,7 +217,7 @@ func (c *Cluster) Kubeconfig(user, address string) (string, error) {
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// Stop ends the cluster, if it still runs. Containers are the caller's.
+// Stop ends the cluster if it runs. It does not end containers.
 func (c *Cluster) Stop() {
 	if c.alive != nil {
 		c.alive.Close()

@@ -17,28 +17,28 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// Mount is a host's file or folder inside a container.
+// Mount is a file or folder of the host inside a container.
 type Mount struct {
 	Host, Container string
 	ReadOnly        bool
 }
 
-// Container is a root file system of its own in a mount namespace of its own,
-// held open by a process that does nothing, as a pod's containers are.
+// Container is a root file system in its own mount namespace, which an idle process
+// holds open.
 type Container struct {
 	Root string
 	Env  []string
 
 	init  *exec.Cmd
-	alive io.Closer // the container ends when this closes
+	alive io.Closer // closing it ends the container
 
 	mu      sync.Mutex
 	running map[*exec.Cmd]bool
 }
 
-// programs are what is in an image: what any image of a distribution has, and
-// the tools. No tar, no gzip, no ovs-save. (awk is for an ovs-appctl that says
-// what a kernel node's would.)
+// programs are the programs of an image: those of any distribution's image, and the
+// tools of OVS and OVN, but no tar, gzip or ovs-save. (The script that stands in for
+// ovs-appctl needs awk.)
 var programs = []string{
 	"bash", "dash", "cat", "cksum", "tee", "head", "tail", "cut", "tr", "sort", "wc", "printf", "echo", "test", "[", "env", "expr",
 	"sleep", "date", "ls", "mkdir", "mktemp", "rm", "rmdir", "cp", "mv", "ln", "touch", "chmod", "stat", "readlink", "dd", "od", "uname",
@@ -46,7 +46,7 @@ var programs = []string{
 	"ovs-vsctl", "ovs-appctl", "ovs-ofctl", "ovs-dpctl", "ovsdb-client", "ovsdb-tool", "ovn-nbctl", "ovn-sbctl", "ovn-appctl",
 }
 
-// script mounts what it is given and becomes the container's first process.
+// script makes the mounts in its arguments and becomes the container's first process.
 const script = `set -e
 root=$1
 shift
@@ -58,11 +58,11 @@ done
 echo up
 exec chroot "$root" /usr/bin/cat`
 
-// Image is the programs of a container.
+// Image is a folder with the programs of a container.
 type Image string
 
-// NewImage makes an image in dir, which is new. Its sh is the given shell:
-// distributions differ in that.
+// NewImage makes an image in the new folder dir. Distributions differ in the shell that
+// is their sh.
 func NewImage(dir, shell string) (Image, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func NewImage(dir, shell string) (Image, error) {
 	for _, name := range programs {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			continue // sh tells whoever misses it
+			continue // commands that need it fail
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -83,7 +83,7 @@ func NewImage(dir, shell string) (Image, error) {
 	return Image(dir), os.Symlink(shell, filepath.Join(dir, "sh"))
 }
 
-// NewContainer makes a container in dir, which is new.
+// NewContainer makes a container in the new folder dir.
 func NewContainer(dir string, image Image, mounts ...Mount) (*Container, error) {
 	c := &Container{
 		Root:    dir,
@@ -109,7 +109,8 @@ func NewContainer(dir string, image Image, mounts ...Mount) (*Container, error) 
 	return c, c.start(args)
 }
 
-// Unshare is what unshare takes for a namespace and a command, whoever runs it.
+// Unshare returns the arguments of unshare(1) for a namespace and a command. Users
+// other than root also need a user namespace.
 func Unshare(args ...string) []string {
 	if os.Geteuid() == 0 {
 		return args
@@ -117,7 +118,7 @@ func Unshare(args ...string) []string {
 	return append([]string{"--user", "--map-root-user"}, args...)
 }
 
-// system is what a container has of the machine.
+// system returns the mounts of the machine that each container has.
 func system() []Mount {
 	mounts := []Mount{{Host: "/proc", Container: "/proc"}}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom"} {
@@ -131,7 +132,7 @@ func system() []Mount {
 	return mounts
 }
 
-// populate makes what the container has for itself.
+// populate makes the container's own files.
 func (c *Container) populate() error {
 	for _, folder := range []string{"usr/bin", "usr/sbin", "usr/local/bin", "etc", "dev", "proc", "run", "var/lib", "var/log", "var/tmp", "tmp", "root"} {
 		if err := os.MkdirAll(filepath.Join(c.Root, folder), 0o755); err != nil {
@@ -197,9 +198,9 @@ func (c *Container) start(args []string) error {
 	return nil
 }
 
-// exec runs a command in the container as a container runtime does: when the
-// one who asked has gone, the command meets a closed pipe, and nobody else
-// ends it. A container that ends does, which kill stands for.
+// exec runs a command in the container as a container runtime does: if the client
+// disconnects, the command gets a closed pipe and is not ended otherwise. Closing kill
+// ends it, as the end of the container would.
 func (c *Container) exec(argv []string, in io.Reader, out, errOut io.Writer, kill <-chan struct{}) error {
 	enter := []string{"--target", strconv.Itoa(c.init.Process.Pid), "--mount", "--root", "--wd"}
 	if os.Geteuid() != 0 {
@@ -278,7 +279,7 @@ func (c *Container) has(program string) bool {
 	return false
 }
 
-// Run runs a command in the container, by no way of the cluster's.
+// Run runs a command in the container directly, not through the cluster.
 func (c *Container) Run(_ context.Context, argv ...string) (string, error) {
 	var out, complaints strings.Builder
 	if err := c.exec(argv, nil, &out, &complaints, nil); err != nil {
@@ -287,8 +288,7 @@ func (c *Container) Run(_ context.Context, argv ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Processes are the command lines that run in the container, its first process
-// left out.
+// Processes returns the command lines of the container's processes except the first.
 func (c *Container) Processes() []string {
 	namespace := func(pid string) string {
 		link, err := os.Readlink("/proc/" + pid + "/ns/mnt")
@@ -315,7 +315,7 @@ func (c *Container) Processes() []string {
 	return found
 }
 
-// Stop ends the container and what runs in it.
+// Stop ends the container and its processes.
 func (c *Container) Stop() {
 	c.mu.Lock()
 	for command, runs := range c.running {

@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Kind is a way in which a connection fails.
+// Kind is a kind of failure of a connection.
 type Kind int
 
-// The kinds. All but Slow happen once, after so many bytes, in the direction of
-// the client.
+// The kinds of failure. All except Slow occur once per connection, after a number of
+// bytes towards the client.
 const (
-	Close     Kind = iota // both directions end in order
+	Close     Kind = iota // both directions are closed
 	Reset                 // the connection is reset
-	HalfClose             // no more bytes come, in order; those of the client still go
-	Stall                 // no more bytes come, and the connection stays
-	Kill                  // the command is killed, as by a container that ends
-	Slow                  // each chunk is late
+	HalfClose             // only the direction towards the client is closed
+	Stall                 // no more bytes arrive, and the connection stays open
+	Kill                  // the command is killed, as if its container ended
+	Slow                  // each chunk is delayed
 )
 
-// String names a kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	return [...]string{"close", "reset", "half close", "stall", "kill", "slow"}[k]
 }
 
-// Fault is what happens to connections of a hop.
+// Fault is a failure of connections through a hop.
 type Fault struct {
 	Kind  Kind
-	After int64         // bytes; connections with fewer go unharmed
-	Times int           // how many connections fail; 0 is all of them
-	Late  time.Duration // for Slow
+	After int64         // number of bytes; shorter connections do not fail
+	Times int           // number of connections that fail; 0 for all
+	Late  time.Duration // the delay of Slow
 }
 
-// Hop is a piece of the way between a client and a container, and what fails there.
+// Hop is a part of the connection between client and container, which can fail.
 type Hop struct {
-	Address string // host:port, where it listens on its own
+	Address string // host:port on which the hop listens, if it does
 
 	mu       sync.Mutex
 	fault    *Fault
@@ -47,7 +47,7 @@ type Hop struct {
 	open     map[io.Closer]bool
 }
 
-// Listen opens a hop before target, host:port.
+// Listen starts a hop that forwards to target (host:port).
 func Listen(target string) (*Hop, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,21 +66,21 @@ func Listen(target string) (*Hop, error) {
 	return h, nil
 }
 
-// Break sets what happens from now on; nil is nothing.
+// Break sets the fault from now on, nil for none.
 func (h *Hop) Break(f *Fault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fault, h.happened = f, 0
 }
 
-// Longest is how many bytes the longest connection has brought so far.
+// Longest returns the number of bytes of the longest connection so far.
 func (h *Hop) Longest() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.longest
 }
 
-// Happened is how often the fault has happened.
+// Happened returns how often the fault has occurred.
 func (h *Hop) Happened() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,7 +139,7 @@ func closeWrite(c net.Conn) {
 	}
 }
 
-// wrap makes a connection to a server fail as the hop is told.
+// wrap returns a connection that fails with the fault of the hop.
 func (h *Hop) wrap(server net.Conn) net.Conn {
 	return &faulty{Conn: server, hop: h, closed: make(chan struct{})}
 }
@@ -154,12 +154,12 @@ type faulty struct {
 	net.Conn
 	hop    *Hop
 	read   int64
-	spoilt *Fault // what has happened to it
+	spoilt *Fault // the fault that has occurred
 	once   sync.Once
 	closed chan struct{}
 }
 
-// Read gives no byte beyond the point of failure.
+// Read returns no byte beyond the point of failure.
 func (c *faulty) Read(p []byte) (int, error) {
 	if c.spoilt != nil {
 		return c.fail()
@@ -184,8 +184,8 @@ func (c *faulty) Read(p []byte) (int, error) {
 	return c.fail()
 }
 
-// due tells whether a fault happens within the next n bytes of a connection,
-// and how many of them come before it.
+// due returns the fault that occurs within the next n bytes of a connection, nil for
+// none, and the number of bytes before it.
 func (h *Hop) due(read, n int64) (*Fault, int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -219,13 +219,13 @@ func (c *faulty) fail() (int, error) {
 	return 0, errClosed
 }
 
-// Close ends a stalled read, too.
+// Close also ends a stalled read.
 func (c *faulty) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
 
-// CloseWrite ends one direction.
+// CloseWrite closes the writing direction.
 func (c *faulty) CloseWrite() error {
 	closeWrite(c.Conn)
 	return nil

@@ -22,13 +22,13 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
-// Kubelet serves exec for a node, or for many, as kubelets do: it asks the
-// container runtime for a URL and hands the connection on to the streaming
-// server there, which here is on a unix socket.
+// Kubelet serves exec for one or more nodes as a real kubelet does: it asks the
+// container runtime for a URL and forwards the connection to the streaming server
+// there, here on a unix socket.
 type Kubelet struct {
 	Address string // host:port
 	Runtime *Hop   // between the kubelet and the streaming server
-	Command *Hop   // what commands print: Kill is all that can happen here
+	Command *Hop   // the output of commands; its only fault is Kill
 
 	streams streaming.Server
 	servers []*http.Server
@@ -40,7 +40,7 @@ type Kubelet struct {
 	running int
 }
 
-// Exec is one that a kubelet ran.
+// Exec is a command that a kubelet has run.
 type Exec struct {
 	Container  string // NAMESPACE/POD/CONTAINER
 	Argv       []string
@@ -51,7 +51,7 @@ type Exec struct {
 func startKubelet(dir, socket string, ca *authority, containers *sync.Map) (*Kubelet, error) {
 	k := &Kubelet{Runtime: &Hop{}, Command: &Hop{}, containers: containers}
 	var err error
-	// The address is only in the URLs that it gives out.
+	// Only the URLs that it returns hold the address.
 	config := streaming.DefaultConfig
 	config.BaseURL = &url.URL{Scheme: "http", Host: "runtime"}
 	if k.streams, err = streaming.NewServer(config, k); err != nil {
@@ -137,7 +137,7 @@ func (k *Kubelet) container(id string) *Container {
 	return nil
 }
 
-// Exec is called by the streaming server.
+// Exec runs a command for the streaming server.
 func (k *Kubelet) Exec(_ context.Context, id string, argv []string, in io.Reader, out, errOut io.WriteCloser, tty bool, _ <-chan remotecommand.TerminalSize) error {
 	c := k.container(id)
 	if c == nil {
@@ -159,9 +159,9 @@ func (k *Kubelet) Exec(_ context.Context, id string, argv []string, in io.Reader
 	return err
 }
 
-// fatal is where a command prints that may be killed for it.
+// fatal is the output of a command, which is killed at the fault of the hop.
 type fatal struct {
-	to      io.Writer // nil for nowhere
+	to      io.Writer // nil to discard
 	hop     *Hop
 	written int64
 	kill    chan struct{}
@@ -183,7 +183,7 @@ func (f *fatal) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// writer is nil where there is nothing to write to.
+// writer converts a nil WriteCloser into a nil Writer.
 func writer(w io.WriteCloser) io.Writer {
 	if w == nil {
 		return nil
@@ -191,17 +191,17 @@ func writer(w io.WriteCloser) io.Writer {
 	return w
 }
 
-// Attach is not served.
+// Attach returns an error: attach is not supported.
 func (k *Kubelet) Attach(context.Context, string, io.Reader, io.WriteCloser, io.WriteCloser, bool, <-chan remotecommand.TerminalSize) error {
 	return errors.New("no attach here")
 }
 
-// PortForward is not served.
+// PortForward returns an error: port-forward is not supported.
 func (k *Kubelet) PortForward(context.Context, string, int32, io.ReadWriteCloser) error {
 	return errors.New("no port-forward here")
 }
 
-// Execs are all that have ended, and forgets them.
+// Execs returns the commands that have ended since the last call.
 func (k *Kubelet) Execs() []Exec {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -210,14 +210,14 @@ func (k *Kubelet) Execs() []Exec {
 	return ended
 }
 
-// Running is how many run.
+// Running returns the number of running commands.
 func (k *Kubelet) Running() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.running
 }
 
-// Stop ends the kubelet. Containers are the caller's.
+// Stop ends the kubelet. It does not end containers.
 func (k *Kubelet) Stop() {
 	for _, server := range k.servers {
 		server.Close()

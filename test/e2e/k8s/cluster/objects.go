@@ -11,16 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pod is one as a test wants it.
+// Pod describes a pod of a test.
 type Pod struct {
 	Namespace, Name, Node string
 	Labels                map[string]string
 	Containers            map[string]*Container // by name
-	Waiting               string                // why no container runs, such as CrashLoopBackOff
-	Unready               bool                  // it runs, and is not ready
+	Waiting               string                // why no container runs, such as "CrashLoopBackOff"
+	Unready               bool                  // running but not ready
 }
 
-// AddNode adds a node whose kubelet is at address: host:port, "" for the cluster's.
+// AddNode adds a node whose kubelet is at address (host:port), "" for the cluster's.
 func (c *Cluster) AddNode(ctx context.Context, name, address string) error {
 	if address == "" {
 		address = c.Kubelet.Address
@@ -45,7 +45,7 @@ func (c *Cluster) AddNode(ctx context.Context, name, address string) error {
 	return err
 }
 
-// AddPod adds a pod in the state that it is to be in, and its namespace.
+// AddPod adds a pod with its status, and its namespace.
 func (c *Cluster) AddPod(ctx context.Context, p Pod) error {
 	_, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -95,15 +95,14 @@ func (p Pod) status() corev1.PodStatus {
 	return status
 }
 
-// Forget makes a pod unknown to the kubelets: it has gone, and the API server
-// has not heard of it yet.
+// Forget makes a pod unknown to the kubelets, while the API server still has it.
 func (c *Cluster) Forget(p Pod) {
 	for name := range p.Containers {
 		c.containers.Delete(p.id(name))
 	}
 }
 
-// RemovePod removes a pod at once, from the kubelet too.
+// RemovePod removes a pod from the API server and the kubelets immediately.
 func (c *Cluster) RemovePod(ctx context.Context, p Pod) error {
 	c.Forget(p)
 	now := int64(0)
@@ -115,7 +114,8 @@ func (c *Cluster) RemoveNode(ctx context.Context, name string) error {
 	return c.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 }
 
-// Grant lets a user do what the rules say, everywhere. The first time counts.
+// Grant gives a user the permissions of the rules in all namespaces. Further calls for
+// the same user have no effect.
 func (c *Cluster) Grant(ctx context.Context, user string, rules ...rbacv1.PolicyRule) error {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
 	if _, err := c.Client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {

@@ -1,0 +1,39 @@
+// Package files reads and writes files for tests, and fails the test on an error.
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Write writes a file, and makes the folders above it.
+func Write(tb testing.TB, path, text string) {
+	tb.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Read returns what a file holds.
+func Read(tb testing.TB, path string) string {
+	tb.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+// Only returns the one file that matches a pattern.
+func Only(tb testing.TB, pattern string) string {
+	tb.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) != 1 {
+		tb.Fatalf("%s matches %q, not one file (%v)", pattern, found, err)
+	}
+	return found[0]
+}

@@ -1,0 +1,108 @@
+package layout
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "ovs-offline"
+)
+
+func TestRepositoryKeepsItsLayout(t *testing.T) {
+	all := listed(t)
+	if len(all) < 30 || !slices.Contains(all["."], "cmd") {
+		t.Fatalf("go list printed %d packages; the module's own imports %q", len(all), all["."])
+	}
+	for _, violation := range violations(all) {
+		t.Error(violation)
+	}
+}
+
+// listed returns the imports that go list prints, with the build tags of the Makefile
+// if it has any.
+func listed(t *testing.T) imports {
+	t.Helper()
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"list"}
+	if tags := regexp.MustCompile(`-tags=\S+`).FindString(string(makefile)); tags != "" {
+		args = append(args, tags)
+	}
+	var stderr strings.Builder
+	list := exec.CommandContext(t.Context(), "go", append(args, "-json=ImportPath,Imports", "./...")...)
+	list.Dir, list.Stderr = root, &stderr
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", "PWD="+root)
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, stderr.String())
+	}
+	all := imports{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		folder, _ := folderOf(p.ImportPath)
+		all[folder] = nil
+		for _, path := range p.Imports {
+			if imported, own := folderOf(path); own {
+				all[folder] = append(all[folder], imported)
+			}
+		}
+	}
+}
+
+// folderOf returns the folder of a package of this module.
+func folderOf(path string) (folder string, own bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+func TestViolations(t *testing.T) {
+	for name, c := range map[string]struct {
+		imports imports
+		want    []string
+	}{
+		"layers":                   {imports{".": {"cmd"}, "cmd": {"replica", "internal/a"}, "replica": {"internal/a"}, "internal/a": {"internal/b"}, "internal/b": nil}, nil},
+		"internal imports product": {imports{"internal/a": {"replica/report"}, "replica/report": nil}, []string{"internal/a imports replica/report: internal must not depend on its users"}},
+		"internal imports a name that only begins alike": {imports{"internal/a": {"cmdline"}, "cmdline": nil}, nil},
+		"product imports test":                           {imports{"cmd": {"test/lab"}, "test/lab": nil}, []string{"cmd imports test/lab: the product must not depend on support for tests"}},
+		"main imports scripts":                           {imports{".": {"scripts/man"}, "scripts/man": nil}, []string{". imports scripts/man: the product must not depend on support for tests"}},
+		"test imports test and product":                  {imports{"test/a": {"test/b", "cmd"}, "test/b": nil, "scripts/c": {"test/a"}, "cmd": nil}, nil},
+		"siblings in a circle": {imports{"collect/a": {"sosreport"}, "sosreport": {"collect/node"}, "collect/node": nil},
+			[]string{"circle: collect/a imports sosreport, sosreport imports collect/node"}},
+		"three siblings in a circle": {imports{"internal/a": {"internal/b/x"}, "internal/b/y": {"internal/c"}, "internal/b/x": nil, "internal/c": {"internal/a"}},
+			[]string{"circle: internal/a imports internal/b/x, internal/b/y imports internal/c, internal/c imports internal/a"}},
+		"nested siblings in a circle": {imports{"replica/a/x": {"replica/b/y"}, "replica/b/z": {"replica/a/w"}, "replica/b/y": nil, "replica/a/w": nil},
+			[]string{"circle: replica/a/x imports replica/b/y, replica/b/z imports replica/a/w"}},
+		"children implement their parent":        {imports{"runtime": nil, "runtime/process": {"runtime"}, "runtime/choose": {"runtime", "runtime/process"}}, nil},
+		"parent imports one, another imports it": {imports{"collect": {"collect/table"}, "collect/table": nil, "collect/k8s": {"collect"}}, nil},
+		"parent and child in a circle": {imports{"collect": {"collect/a/x"}, "collect/a/x": nil, "collect/a/y": {"collect"}},
+			[]string{"circle: collect imports collect/a/x, collect/a/y imports collect"}},
+		"parent, child, other child in a circle": {imports{"collect": {"collect/a"}, "collect/a": {"collect/b/x"}, "collect/b/x": nil, "collect/b/y": {"collect"}},
+			[]string{"circle: collect imports collect/a, collect/a imports collect/b/x, collect/b/y imports collect"}},
+	} {
+		if got := violations(c.imports); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package lines
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestDifferenceCountsEachLine(t *testing.T) {
+	missing, extra := Difference([]string{"b", "a", "a", "c"}, []string{"c", "d", "a", "d", "c"})
+	if !slices.Equal(missing, []string{"a", "b"}) || !slices.Equal(extra, []string{"c", "d", "d"}) {
+		t.Errorf("missing %q, extra %q", missing, extra)
+	}
+	if missing, extra := Difference([]string{"a", "b"}, []string{"b", "a"}); len(missing)+len(extra) > 0 {
+		t.Errorf("missing %q, extra %q", missing, extra)
+	}
+}

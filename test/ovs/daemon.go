@@ -1,0 +1,105 @@
+package ovs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	startTimeout = 20 * time.Second
+	stopTimeout  = 5 * time.Second
+)
+
+// daemon is a running program. It has its pid file, control socket and log file
+// under their default names in one folder.
+type daemon struct {
+	cmd    *exec.Cmd
+	log    string
+	exited chan struct{}
+}
+
+// startDaemon starts a program, and ends it when the test ends.
+func startDaemon(tb testing.TB, dir, program string, args ...string) *daemon {
+	tb.Helper()
+	path, err := find(program)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := &daemon{log: filepath.Join(dir, program+".log"), exited: make(chan struct{})}
+	args = append([]string{path, "--pidfile", "--log-file=" + d.log, "-vconsole:off", "-vsyslog:off", "--no-chdir"}, args...)
+	if d.cmd, err = start(args, environment(dir)); err != nil {
+		tb.Fatalf("%s: %v", program, err)
+	}
+	go func() {
+		_ = d.cmd.Wait() // how it ended does not matter
+		close(d.exited)
+	}()
+	tb.Cleanup(d.stop)
+	return d
+}
+
+// start starts a program in user and network namespaces of its own, whose only
+// device is a loopback. Where namespaces are forbidden it starts it without.
+func start(argv, env []string) (*exec.Cmd, error) {
+	const loopback = `ip link set lo up 2>/dev/null || true; exec "$@"`
+	isolated := exec.Command("sh", append([]string{"-c", loopback, "sh"}, argv...)...)
+	isolated.SysProcAttr = &syscall.SysProcAttr{
+		Pdeathsig:   syscall.SIGKILL,
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	isolated.Env = append(os.Environ(), env...)
+	err := isolated.Start()
+	if err == nil {
+		return isolated, nil
+	}
+	plain := exec.Command(argv[0], argv[1:]...)
+	plain.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	plain.Env = isolated.Env
+	return plain, plain.Start()
+}
+
+// waitFor returns once ready reports true, and fails the test if the daemon
+// exits before that or takes too long.
+func (d *daemon) waitFor(tb testing.TB, ready func() bool) {
+	tb.Helper()
+	problem := fmt.Errorf("not ready after %v", startTimeout)
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); {
+		if ready() {
+			return
+		}
+		select {
+		case <-d.exited:
+			tb.Fatalf("%s: %v\n%s", d.cmd.Args, d.cmd.ProcessState, d.logged(0))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	tb.Fatalf("%s: %v\n%s", d.cmd.Args, problem, d.logged(0))
+}
+
+// logged returns the log from an offset on.
+func (d *daemon) logged(offset int) []byte {
+	text, err := os.ReadFile(d.log)
+	if err != nil {
+		return nil // not written yet
+	}
+	return bytes.Clone(text[min(offset, len(text)):])
+}
+
+// stop ends the daemon and waits until it has exited.
+func (d *daemon) stop() {
+	_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may have exited
+	select {
+	case <-d.exited:
+	case <-time.After(stopTimeout):
+		_ = d.cmd.Process.Kill()
+		<-d.exited
+	}
+}

@@ -1,0 +1,74 @@
+package ovs
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Server is an ovsdb-server.
+type Server struct {
+	// Dir holds the server's sockets, pid file and log.
+	Dir string
+	// Remote is the server's address as tools take it: "unix:PATH".
+	Remote string
+	tb     testing.TB
+	daemon *daemon
+}
+
+// Serve starts an ovsdb-server on database files, in a folder of its own, and
+// returns when it accepts connections. Arguments that begin with "--" are
+// options of ovsdb-server. The server ends with the test.
+func Serve(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	return ServeIn(tb, Dir(tb), args...)
+}
+
+// ServeIn is Serve with a folder for the server's sockets, pid file and log.
+func ServeIn(tb testing.TB, dir string, args ...string) *Server {
+	tb.Helper()
+	socket := filepath.Join(dir, "db.sock")
+	s := &Server{Dir: dir, Remote: "unix:" + socket, tb: tb}
+	s.daemon = startDaemon(tb, dir, "ovsdb-server", append([]string{"--remote=punix:" + socket}, args...)...)
+	s.daemon.waitFor(tb, func() bool { return listening(socket) })
+	return s
+}
+
+// listening reports whether a unix socket accepts connections: its file exists
+// some time before that. It opens the folder first, because an address holds at
+// most 107 bytes.
+func listening(socket string) bool {
+	dir, err := os.Open(filepath.Dir(socket))
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	conn, err := net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // nothing was written
+	return true
+}
+
+// Stop ends the server before the test ends.
+func (s *Server) Stop() { s.daemon.stop() }
+
+// Log returns what the server has logged.
+func (s *Server) Log() string { return string(s.daemon.logged(0)) }
+
+// Run runs a tool beside the server, fails the test if it fails, and returns its
+// standard output.
+func (s *Server) Run(argv ...string) string {
+	s.tb.Helper()
+	return must(s.tb, argv, environment(s.Dir))
+}
+
+// Content returns every row of every table with its UUID, in a fixed order.
+func (s *Server) Content(database string) string {
+	s.tb.Helper()
+	s.Run("ovsdb-client", "--timeout=20", "wait", s.Remote, database, "connected")
+	return s.Run("ovsdb-client", "--timeout=20", "-f", "json", "--pretty", "dump", s.Remote, database)
+}
