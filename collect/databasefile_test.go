@@ -98,8 +98,8 @@ func TestWrongKind(t *testing.T) {
 	}
 }
 
-// TestDatabaseForms: a cluster member's, one inside gzip, a damaged one: each
-// kept as it is, with a remark where a person should know.
+// TestDatabaseForms: a cluster member's, a gzip'd and a damaged database are
+// collected unchanged, with a remark where the user should know.
 func TestDatabaseForms(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -202,10 +202,10 @@ func TestDumpsSurviveAnotherDatabase(t *testing.T) {
 	}
 }
 
-// TestAnotherDatabaseMakesGood: what was lost of databases is lost no more when
-// they are given by themselves, whichever collection told of it; what was lost
+// TestDatabaseFileReplacesLostDatabase: what was lost of databases is lost no more when
+// they are given by themselves, whichever collection noted the loss; what was lost
 // of the dumps stays. Nothing is replaced, and --force is not needed.
-func TestAnotherDatabaseMakesGood(t *testing.T) {
+func TestDatabaseFileReplacesLostDatabase(t *testing.T) {
 	report := t.TempDir()
 	var many []string // more bridges than are taken
 	for i := range 5000 {
@@ -274,7 +274,7 @@ func TestDatabaseFromAPipe(t *testing.T) {
 	}
 }
 
-func TestDatabaseNothingOutsideTheWorkdir(t *testing.T) {
+func TestDatabaseFileWritesOnlyTheWorkdir(t *testing.T) {
 	tmp, cwd := t.TempDir(), t.TempDir()
 	wd := newWorkdir(t)
 	path := save(t, ovsdb.SB, 2)

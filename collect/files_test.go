@@ -108,9 +108,9 @@ func (w Written) kinds() string {
 	return strings.Join(kinds, " ")
 }
 
-// TestOneClusterComesTogether: reports of two nodes and a must-gather of their
+// TestClusterInputsBecomeItsNodes: reports of two nodes and a must-gather of their
 // cluster, in one folder, are two nodes with their databases.
-func TestOneClusterComesTogether(t *testing.T) {
+func TestClusterInputsBecomeItsNodes(t *testing.T) {
 	store := packed(t, map[string]string{
 		"ovnk_database_store/ovnkube-node-aaaaa_nbdb": zone("OVN_Northbound", "n1"), "ovnk_database_store/ovnkube-node-aaaaa_sbdb": zone("OVN_Southbound", "n1"),
 		"ovnk_database_store/ovnkube-node-bbbbb_nbdb": zone("OVN_Northbound", "n2.example.org"), "ovnk_database_store/ovnkube-node-bbbbb_sbdb": zone("OVN_Southbound", "n2.example.org"),
@@ -168,8 +168,8 @@ func TestLateFailureNamesInstalledNodes(t *testing.T) {
 	}
 }
 
-// TestKnownByContent: files of any name, a node from all of them.
-func TestKnownByContent(t *testing.T) {
+// TestFilesAreDetectedByContent: files of any name, a node from all of them.
+func TestFilesAreDetectedByContent(t *testing.T) {
 	var zipped bytes.Buffer
 	zip := gzip.NewWriter(&zipped)
 	if _, err := zip.Write([]byte(zone("OVN_Southbound", ""))); err != nil {

@@ -141,7 +141,7 @@ func take(t *testing.T, wd *workdir.Dir, source string, selected Select, opts Op
 	return byKind
 }
 
-// tree is what stands below a folder: each path with mode and content.
+// tree returns the paths below a folder, each with its mode and the digest of its content.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	seen := map[string]string{}

@@ -17,7 +17,7 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// TestWorkdirOfARealReport: every file stands where the documentation says,
+// TestWorkdirOfARealReport: every file has its documented path,
 // the manifest knows each, and its content is the report's byte for byte.
 func TestWorkdirOfARealReport(t *testing.T) {
 	for source, want := range map[string][]string{
@@ -84,12 +84,12 @@ func TestWorkdirOfARealReport(t *testing.T) {
 			delete(known, rel)
 		}
 		if len(known) > 0 {
-			t.Errorf("the manifest tells of what is not there: %v", known)
+			t.Errorf("the manifest lists missing files: %v", known)
 		}
 	}
 }
 
-// members reads a real archive with tar, as a person would.
+// members reads a real archive with tar.
 func members(t *testing.T, source string) map[string]string {
 	t.Helper()
 	dir := captures.Unpack(t, source, "--strip-components=1")
@@ -102,7 +102,7 @@ func members(t *testing.T, source string) map[string]string {
 	return content
 }
 
-// TestBestDump: which of several dumps is restored, and what is said of it.
+// TestBestDump: which of several dumps is restored, and its remark.
 func TestBestDump(t *testing.T) {
 	const (
 		of10 = "ovs-ofctl_dump-flows_br0"
@@ -133,7 +133,7 @@ func TestBestDump(t *testing.T) {
 		{"no version in common", [][]member{plain(of13, flows("OF1.3", 3)), plain(of15, "2026-01-02T03:04:05Z|00001|vconn|WARN|unix:/run/openvswitch/br0.mgmt: version negotiation failed (we support version 0x06, peer supports version 0x04)\novs-ofctl: br0: failed to connect to socket (Protocol error)\n")}, "OpenFlow13", 3, ""},
 		{"a warning above a good dump", [][]member{plain(of15, "2026-01-02T03:04:05Z|00001|ofp_util|WARN|something\n"+flows("OF1.5", 3))}, "OpenFlow15", 3, ""},
 		{"a good dump of no flows", [][]member{plain(of10, flows("", 0)), plain(of15, flows("OF1.5", 0))}, "OpenFlow15", 0, ""},
-		{"1.5 timed out before it said anything", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, "")}, "OpenFlow14", 3, ""},
+		{"1.5 timed out before it printed anything", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, "")}, "OpenFlow14", 3, ""},
 		{"1.5 was killed within a line", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, strings.TrimSuffix(flows("OF1.5", 3), "y=1 actions=drop\n"))}, "OpenFlow14", 3, ""},
 		{"1.5 was tailed", [][]member{plain(of14, flows("OF1.4", 9)), tailed(of15, cutStart)}, "OpenFlow14", 9, ""},
 		{"1.5 has a bad line and 1.4 a fraction", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, flows("OF1.5", 30)+"junk\n")}, "OpenFlow15", 30, "can't be used"},
@@ -154,7 +154,7 @@ func TestBestDump(t *testing.T) {
 					t.Errorf("taken: %s, bridges %q", read(t, best), got.Bridges)
 				}
 				if !strings.Contains(strings.Join(got.Remarks, "\n"), `"br0"`) {
-					t.Errorf("nothing is said of it: %q", got.Remarks)
+					t.Errorf("it has no remark: %q", got.Remarks)
 				}
 				return
 			}
@@ -196,9 +196,9 @@ func TestGroupsMetersTLV(t *testing.T) {
 	}
 }
 
-// TestNamesThatNeedCare: bridges named alike and badly become files of their
+// TestEscapedBridgeNames: bridges named alike and badly become files of their
 // own, inside the workdir.
-func TestNamesThatNeedCare(t *testing.T) {
+func TestEscapedBridgeNames(t *testing.T) {
 	wd := newWorkdir(t)
 	got := take(t, wd, report(t, member{name: listBr, body: "br@odd\nbr@@odd\n../../../evil\n"},
 		member{name: plugin + "ovs-ofctl_dump-flows_br_odd", body: flows("", 1)},
@@ -312,9 +312,9 @@ func failures(t *testing.T) map[string]string {
 	}
 }
 
-// TestAFailureChangesNothing: whatever fails, what was collected before stays
+// TestFailureChangesNothing: whatever fails, what was collected before stays
 // as it is, byte for byte, and nothing is left behind.
-func TestAFailureChangesNothing(t *testing.T) {
+func TestFailureChangesNothing(t *testing.T) {
 	sources := failures(t)
 	first := flowsReport(t, 3)
 	for what, source := range sources {
@@ -354,7 +354,7 @@ func TestAFailureChangesNothing(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatIsTheMatter(t *testing.T) {
+func TestErrorsNameTheCause(t *testing.T) {
 	sources := failures(t)
 	for _, c := range []struct {
 		source   string
@@ -454,8 +454,8 @@ func TestSelectedDataIsReplacedAlone(t *testing.T) {
 	}
 }
 
-// TestNothingOutsideTheWorkdir compares all that could be written to.
-func TestNothingOutsideTheWorkdir(t *testing.T) {
+// TestReportWritesOnlyTheWorkdir compares all that could be written to.
+func TestReportWritesOnlyTheWorkdir(t *testing.T) {
 	source, err := filepath.Abs(compute)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ var realReports = map[string]string{
 	"worker":  "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz",
 }
 
-// member is one member of a report that a test makes: a file, or what typ says.
+// member is one member of a report that a test makes: a file, or an entry of type typ.
 type member struct {
 	name string
 	body string
@@ -183,7 +183,7 @@ func openMembers(t *testing.T, members ...member) *Report {
 	return open(t, write(t, "report.tar", tarOf(t, members...)))
 }
 
-// answer is everything that a report says, without where it was spooled.
+// answer is the content of a report, without the paths of spooled files.
 type answer struct {
 	Host, Sos, OVS, OVN string
 	Bridges, Dangling   []string
@@ -220,7 +220,7 @@ func sum(t *testing.T, path string, size int64) string {
 		t.Fatal(err)
 	}
 	if int64(len(raw)) != size {
-		t.Errorf("%s has %d bytes, the report says %d", path, len(raw), size)
+		t.Errorf("%s has %d bytes, the report has %d", path, len(raw), size)
 	}
 	s := sha256.Sum256(raw)
 	return hex.EncodeToString(s[:])

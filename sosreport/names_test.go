@@ -101,9 +101,9 @@ func TestMangledNames(t *testing.T) {
 	check("with a damaged manifest", openMembers(t, under(top, append(members, damaged)...)...))
 }
 
-// TestManifestKnowsBetter: names that no rule gives, and a file that the
-// manifest says to be another bridge's.
-func TestManifestKnowsBetter(t *testing.T) {
+// TestManifestTakesPrecedence: names that no rule gives, and a file that the
+// manifest assigns to another bridge.
+func TestManifestTakesPrecedence(t *testing.T) {
 	commands := []ran{
 		{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "br@odd\nbr@@odd\n", false},
 		{"ovs-ofctl dump-flows br@odd", "some_other_name", "1", false},
@@ -120,7 +120,7 @@ func TestManifestKnowsBetter(t *testing.T) {
 		}
 	}
 	if list := r.Outputs(recording.Flows, "br@@odd"); len(list) != 2 || !list[0].Truncated || list[1].Truncated {
-		t.Errorf("what the manifest says to be truncated: %+v", list)
+		t.Errorf("outputs that the manifest marks as truncated: %+v", list)
 	}
 }
 
@@ -140,7 +140,8 @@ func TestSeveralDatapaths(t *testing.T) {
 	}
 }
 
-// TestBridgesWithoutAList: the list is an error text, or lacks: flow dumps tell.
+// TestBridgesWithoutAList: if the list is missing, or an error message, the bridges
+// are those of the flow dumps.
 func TestBridgesWithoutAList(t *testing.T) {
 	failed := ran{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "2026-01-02T03:04:05Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n" +
 		"ovs-vsctl: unix:/var/run/openvswitch/db.sock: database connection failed (No such file or directory)\n", false}

@@ -57,11 +57,8 @@ func TestRealReports(t *testing.T) {
 	}
 }
 
-// TestEveryShapeTellsTheSame gives one report in every shape that reports come in.
-func TestEveryShapeTellsTheSame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads many archives")
-	}
+// TestEveryShapeGivesTheSameReport gives one report in every shape that reports come in.
+func TestEveryShapeGivesTheSameReport(t *testing.T) {
 	for name, path := range realReports {
 		path, err := filepath.Abs(path)
 		if err != nil {
@@ -71,11 +68,11 @@ func TestEveryShapeTellsTheSame(t *testing.T) {
 			want := answers(t, open(t, path))
 			plain := uncompressed(t, path)
 			for ext, how := range compressions {
-				// Under a name that says nothing: content decides.
+				// The name has no meaning: the content decides.
 				packed := write(t, "report", compress(t, how, plain))
 				r := open(t, packed)
 				if got := answers(t, r); !reflect.DeepEqual(got, want) {
-					t.Errorf("%s tells otherwise:\n%+v\n%+v", ext, got, want)
+					t.Errorf("%s gives another report:\n%+v\n%+v", ext, got, want)
 				}
 				if info, _ := os.Stat(packed); r.BytesRead != info.Size() {
 					t.Errorf("%s: read %d of %d bytes", ext, r.BytesRead, info.Size())
@@ -90,22 +87,22 @@ func TestEveryShapeTellsTheSame(t *testing.T) {
 			inner := filepath.Join(dir, entries[0].Name())
 			for _, source := range []string{inner, inner + "/", dir, dir + "/"} {
 				if got := answers(t, open(t, source)); !reflect.DeepEqual(got, want) {
-					t.Errorf("the folder %s tells otherwise:\n%+v\n%+v", source, got, want)
+					t.Errorf("the folder %s gives another report:\n%+v\n%+v", source, got, want)
 				}
 			}
 			t.Chdir(inner)
 			if got := answers(t, open(t, ".")); !reflect.DeepEqual(got, want) {
-				t.Errorf("the working folder tells otherwise:\n%+v\n%+v", got, want)
+				t.Errorf("the working folder gives another report:\n%+v\n%+v", got, want)
 			}
 		})
 	}
 }
 
 // TestWithoutTopFolder is how openstack-must-gather leaves a report: all but
-// the name of the top folder is told as before.
+// the name of the top folder is the same as before.
 func TestWithoutTopFolder(t *testing.T) {
 	want := answers(t, open(t, realReports["worker"]))
-	want.Host = "" // this report tells it in its top folder's name only
+	want.Host = "" // only the top folder's name has it
 	var members []member
 	r := tar.NewReader(bytes.NewReader(uncompressed(t, realReports["worker"])))
 	for {
@@ -153,12 +150,12 @@ func TestOnePass(t *testing.T) {
 			t.Errorf("%s: read %d of %d bytes", name, r.BytesRead, len(raw))
 		}
 		if got, want := answers(t, r), answers(t, open(t, path)); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: a FIFO tells otherwise", name)
+			t.Errorf("%s: a FIFO gives another report", name)
 		}
 	}
 }
 
-func TestProgressIsTold(t *testing.T) {
+func TestProgressIsReported(t *testing.T) {
 	info, err := os.Stat(realReports["compute"])
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +187,7 @@ func TestXzOfManyBlocks(t *testing.T) {
 	}
 	want := answers(t, open(t, realReports["worker"]))
 	if got := answers(t, open(t, write(t, "r.tar.xz", packed))); !reflect.DeepEqual(got, want) {
-		t.Error("an archive of many blocks tells otherwise")
+		t.Error("an archive of many blocks gives another report")
 	}
 }
 
@@ -202,17 +199,14 @@ func TestConcatenated(t *testing.T) {
 		joined := append(bytes.Clone(compress(t, how, a)), compress(t, how, b)...)
 		r := open(t, write(t, "joined", joined))
 		if got := content(t, r, recording.Flows, "br0", ""); got != "flows" {
-			t.Errorf("%s: the second part tells %q", ext, got)
+			t.Errorf("%s: the second part has %q", ext, got)
 		}
 	}
 }
 
 // TestCutOff: whatever the compression, whatever the point, a cut archive is
-// never taken for a whole one, and the error says what is the matter.
+// never taken for a whole one, and the error names the cause.
 func TestCutOff(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads many archives")
-	}
 	plain := tarOf(t, under(top,
 		file("version.txt", "sosreport: 4.5.0\n"),
 		file("sos_commands/openvswitch/ovs-vsctl_-t_5_list-br", "br0\n"),

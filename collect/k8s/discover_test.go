@@ -133,12 +133,12 @@ func TestLayouts(t *testing.T) {
 			r := results[0]
 			if c.err != "" {
 				if r.Err == nil || !strings.Contains(r.Err.Error(), c.err) || len(d.asked) > 0 {
-					t.Errorf("asked %q, and said: %v", d.asked, r.Err)
+					t.Errorf("asked %q, with the error: %v", d.asked, r.Err)
 				}
 				return
 			}
 			if r.Layout != c.layout || len(d.asked) == 0 || d.asked[0] != c.asks || r.Err == nil || !strings.Contains(r.Err.Error(), c.asks) {
-				t.Errorf("layout %s, asked %q, and said: %v", r.Layout, d.asked, r.Err)
+				t.Errorf("layout %s, asked %q, with the error: %v", r.Layout, d.asked, r.Err)
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func TestUnknownLayout(t *testing.T) {
 	}
 }
 
-// TestPodStates: a container that can't be asked is told with its state; a
+// TestPodStates: the error names the state of a container that cannot be used; a
 // newer pod, or another container, is asked in its place.
 func TestPodStates(t *testing.T) {
 	state := func(p *corev1.Pod, s corev1.ContainerState) *corev1.Pod {
@@ -276,14 +276,14 @@ func TestWorkdirs(t *testing.T) {
 	}
 }
 
-// mute is an API server that lists objects and never says its version.
+// mute is an API server that lists objects and never returns its version.
 type mute struct {
 	kubernetes.Interface
 	cancel func()
 }
 
 func (m mute) Discovery() discovery.DiscoveryInterfaces {
-	m.cancel() // somebody presses Ctrl-C meanwhile
+	m.cancel() // the user presses Ctrl-C meanwhile
 	return versionless{m.Interface.Discovery()}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // TestParity collects live nodes, and compares what their replicas answer with
 // what the nodes did: packet by packet, and every flow, group, meter and TLV
-// mapping with what ovs-ofctl said there.
+// mapping with the output of ovs-ofctl there.
 func TestParity(t *testing.T) {
 	for _, topology := range []string{"kubernetes", "openstack"} {
 		t.Run(topology, func(t *testing.T) {
@@ -80,7 +80,7 @@ func checkNothingLost(t *testing.T, r k8s.Result) {
 	}
 }
 
-// checkTruth compares what ovs-ofctl said on the live node with what it says on
+// checkTruth compares the output of ovs-ofctl on the live node with that on
 // the replica.
 func checkTruth(t *testing.T, n *fidelity.Replica, truth string) {
 	t.Helper()

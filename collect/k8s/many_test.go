@@ -154,7 +154,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// crowd counts who asks at the same time, and answers nobody before enough do.
+// crowd counts parallel requests, and answers none before there are enough.
 type crowd struct {
 	mu        sync.Mutex
 	now, most int

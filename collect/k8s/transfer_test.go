@@ -251,7 +251,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("with the fault always: %d frames, %d tries, %v", len(frames), always.try, err)
 			}
 			if strings.Contains(name, ", error") && !errors.Is(err, broken) {
-				t.Errorf("the connection's own error is not told: %v", err)
+				t.Errorf("the connection's own error is missing: %v", err)
 			}
 		})
 	}
@@ -321,7 +321,7 @@ func (c counting) Exec(ctx context.Context, target Target, argv []string, stdout
 	return c.Executor.Exec(ctx, target, argv, stdout, stderr)
 }
 
-// TestMissingTools: without what every image has, an error says so at once.
+// TestMissingTools: without the tools that every image has, the error names them at once.
 func TestMissingTools(t *testing.T) {
 	for _, missing := range []string{"tee", "cksum"} {
 		bin := t.TempDir()
@@ -397,7 +397,7 @@ func (n notifying) Exec(ctx context.Context, target Target, argv []string, stdou
 	return n.Executor.Exec(ctx, target, argv, stdout, stderr)
 }
 
-// TestFullDisk: an error of this machine is told as such, at once.
+// TestFullDisk: an error of this machine is reported as such, at once.
 func TestFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
@@ -430,7 +430,7 @@ func TestSlowDisk(t *testing.T) {
 	go s.drain(func(error) {})
 	piece := make([]byte, 32<<10)
 	const pieces = 1000
-	for range pieces { // nobody reads: a pipe takes 64 KiB
+	for range pieces { // nothing reads: a pipe takes 64 KiB
 		if _, err := s.Write(piece); err != nil {
 			t.Fatal(err)
 		}

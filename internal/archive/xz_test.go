@@ -73,24 +73,24 @@ func TestXzProcessIsAsTheLibrary(t *testing.T) {
 			got, gotErr := readXz(t, openXz, packed)
 			want, wantErr := readXz(t, func(_ context.Context, r io.Reader) (io.ReadCloser, error) { return archives.Xz{}.OpenReader(r) }, packed)
 			if (gotErr == nil) != (wantErr == nil) {
-				t.Fatalf("xz says %v, the library %v", gotErr, wantErr)
+				t.Fatalf("xz returns %v, the library %v", gotErr, wantErr)
 			}
 			if wantErr == nil && !bytes.Equal(got, want) {
 				t.Errorf("%d bytes, the library has %d", len(got), len(want))
 			}
-			// Of what is damaged the one may have told more before it found out.
+			// Of a damaged file, one of them may return more before it fails.
 			if n := min(len(got), len(want)); !bytes.Equal(got[:n], want[:n]) {
 				t.Errorf("the first %d bytes differ", n)
 			}
-			if got, want := told(gotErr), told(wantErr); got != want {
+			if got, want := message(gotErr), message(wantErr); got != want {
 				t.Errorf("xz: %q (%v), the library: %q (%v)", got, gotErr, want, wantErr)
 			}
 		})
 	}
 }
 
-// told is what a person is told of an error.
-func told(err error) string {
+// message returns the error that the user sees.
+func message(err error) string {
 	switch readError := readError(err, true, 0); {
 	case readError == nil:
 		return "whole"

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
@@ -163,13 +164,16 @@ func (c Command) SosLines() []SosLine {
 	return lines
 }
 
+// byFile is Recorded, made once: ByFile is called for each of a million entries.
+var byFile = sync.OnceValue(Recorded)
+
 // ByFile returns the command whose output a file holds, judged by the file's
 // path: recorded/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and
 // anywhere NAME or BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show,
 // br0.stp.show). The bridge is as the path spells it, "" where it has none.
 func ByFile(file string) (c Command, bridge string, ok bool) {
 	base, folder := path.Base(file), path.Dir(file)
-	for _, c := range Recorded() {
+	for _, c := range byFile() {
 		name := string(c.Name)
 		switch {
 		case c.Scope == OfBridge && base == name && path.Base(path.Dir(folder)) == "bridges":
