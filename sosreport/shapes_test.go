@@ -59,6 +59,9 @@ func TestRealReports(t *testing.T) {
 
 // TestEveryShapeGivesTheSameReport gives one report in every shape that reports come in.
 func TestEveryShapeGivesTheSameReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads many archives")
+	}
 	for name, path := range realReports {
 		path, err := filepath.Abs(path)
 		if err != nil {
@@ -207,6 +210,9 @@ func TestConcatenated(t *testing.T) {
 // TestCutOff: whatever the compression, whatever the point, a cut archive is
 // never taken for a whole one, and the error names the cause.
 func TestCutOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads many archives")
+	}
 	plain := tarOf(t, under(top,
 		file("version.txt", "sosreport: 4.5.0\n"),
 		file("sos_commands/openvswitch/ovs-vsctl_-t_5_list-br", "br0\n"),
