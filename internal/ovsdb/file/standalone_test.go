@@ -150,7 +150,7 @@ func TestGarbageBetweenRecordsIsLeftOut(t *testing.T) {
 	parts[4] = append(parts[4], "\n \n"...)
 	dst, info, remarks := standaloneFile(t, write(t, parts...))
 	differ(t, served(t, dst), live)
-	noRemarks(t, remarks) // blank lines are not worth one, but ovsdb-server stops there
+	noRemarks(t, remarks) // ovsdb-server stops at blank lines, but nothing is lost
 	if info.Damaged != 0 {
 		t.Errorf("info = %+v", info)
 	}
