@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"ovs-offline/internal/appctl"
@@ -61,17 +60,9 @@ func readFile(path string, read func(io.Reader) error) error {
 	return read(f)
 }
 
-// bare takes the quotes off a string of ovs-vsctl's.
-func bare(text string) string {
-	if s, err := strconv.Unquote(text); err == nil {
-		return s
-	}
-	return text
-}
-
-// readBonds reads bond/show.
+// readBonds reads the output of bond/show.
 func (r *recorded) readBonds(f io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(f, 16<<20))
+	text, err := io.ReadAll(io.LimitReader(f, workdir.MaxText))
 	for bond := range appctl.Bonds(string(text)) {
 		members := map[string]string{}
 		for name, m := range bond.Members {
