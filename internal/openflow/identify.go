@@ -1,8 +1,6 @@
 package openflow
 
 import (
-	"bytes"
-	"io"
 	"regexp"
 	"strings"
 )
@@ -39,11 +37,12 @@ var withoutHeader = []struct {
 // warnings may precede the dump.
 func Identify(text []byte) (Kind, Version) {
 	const maxWarnings = 16 // lines
-	for n, l := range lines(io.LimitReader(bytes.NewReader(text), 64<<10)) {
-		if n > maxWarnings {
+	warnings := 0
+	for line := range strings.Lines(string(text[:min(len(text), 64<<10)])) {
+		if warnings++; warnings > maxWarnings {
 			break
 		}
-		line := strings.TrimSpace(l.text)
+		line = strings.TrimSpace(line)
 		if m := headline.FindStringSubmatch(line); m != nil {
 			return kindOf(m[2]), versionOf(m[3])
 		}

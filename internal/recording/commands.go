@@ -164,8 +164,15 @@ func (c Command) SosLines() []SosLine {
 	return lines
 }
 
-// byFile is Recorded, made once: ByFile is called for each of a million entries.
-var byFile = sync.OnceValue(Recorded)
+// byName is Recorded by name. It is made once, because ByFile is called for each
+// of up to a million entries of a source.
+var byName = sync.OnceValue(func() map[string]Command {
+	table := map[string]Command{}
+	for _, c := range Recorded() {
+		table[string(c.Name)] = c
+	}
+	return table
+})
 
 // ByFile returns the command whose output a file holds, judged by the file's
 // path: recorded/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and
@@ -173,24 +180,25 @@ var byFile = sync.OnceValue(Recorded)
 // br0.stp.show). The bridge is as the path spells it, "" where it has none.
 func ByFile(file string) (c Command, bridge string, ok bool) {
 	base, folder := path.Base(file), path.Dir(file)
-	for _, c := range byFile() {
-		name := string(c.Name)
+	plain := strings.TrimSuffix(base, ".txt")
+	if c, ok = byName()[base]; ok {
 		switch {
-		case c.Scope == OfBridge && base == name && path.Base(path.Dir(folder)) == "bridges":
+		case c.Scope == OfBridge && path.Base(path.Dir(folder)) == "bridges":
 			return c, path.Base(folder), true
-		case c.Scope != OfBridge && base == name && path.Base(folder) == "recorded":
+		case c.Scope != OfBridge && path.Base(folder) == "recorded":
 			return c, "", true
-		case !strings.Contains(name, "."):
-			continue
 		}
-		plain := strings.TrimSuffix(base, ".txt")
-		prefix, prefixed := strings.CutSuffix(plain, "."+name)
+	}
+	for name := plain; strings.Contains(name, "."); _, name, _ = strings.Cut(name, ".") {
+		c, ok = byName()[name]
+		prefix := strings.TrimSuffix(strings.TrimSuffix(plain, name), ".")
 		switch {
-		case c.Scope == OfBridge && prefixed && prefix != "":
+		case !ok:
+		case c.Scope == OfBridge && prefix != "":
 			return c, prefix, true
-		case plain == name && c.Scope == OfBridge && folder != ".":
+		case c.Scope == OfBridge && name == plain && folder != ".":
 			return c, path.Base(folder), true
-		case plain == name:
+		case name == plain:
 			return c, "", true
 		}
 	}
