@@ -33,10 +33,7 @@ func (d *Dir) DataFiles() (files, other []string, err error) {
 			if err != nil || e.IsDir() {
 				return err
 			}
-			rel, err := filepath.Rel(d.path, path)
-			if err != nil {
-				return err
-			}
+			rel, _ := filepath.Rel(d.path, path) // it cannot fail for two absolute paths
 			if e.Type().IsRegular() && IsData(rel) {
 				files = append(files, rel)
 			} else {

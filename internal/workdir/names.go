@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -40,24 +41,8 @@ func DecodeName(encoded string) (name string, ok bool) {
 	if encoded == "%" {
 		return "", true
 	}
-	var b strings.Builder
-	for i := 0; i < len(encoded); i++ {
-		if encoded[i] != '%' {
-			b.WriteByte(encoded[i])
-			continue
-		}
-		if i+3 > len(encoded) {
-			return "", false
-		}
-		raw, err := hex.DecodeString(encoded[i+1 : i+3])
-		if err != nil {
-			return "", false
-		}
-		b.WriteByte(raw[0])
-		i += 2
-	}
-	name = b.String()
-	return name, EncodeName(name) == encoded // one bridge has one file name only
+	name, err := url.PathUnescape(encoded)
+	return name, err == nil && EncodeName(name) == encoded // one bridge has one file name only
 }
 
 func plainByte(c byte) bool {

@@ -5,8 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // What was renamed or created in a folder survives a power cut once that folder
@@ -23,24 +24,6 @@ func syncFolder(folder string) error {
 	return err
 }
 
-// syncFiles waits until files are on disk. It syncs many at once, because a file
-// system then writes its journal once for all of them.
-func syncFiles(paths []string) error {
-	const parallel = 16
-	errs := make([]error, len(paths))
-	slots := make(chan struct{}, parallel)
-	var wg sync.WaitGroup
-	for i, path := range paths {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = syncFile(path)
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
 func syncFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,12 +33,20 @@ func syncFile(path string) error {
 	return f.Sync()
 }
 
-// syncTree syncs a folder and all folders below it, but not their files.
+// syncTree waits until a folder and everything below it is on disk. It syncs many
+// files at once, because a file system then writes its journal once for all of them.
 func syncTree(folder string) error {
-	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
+	var group errgroup.Group
+	group.SetLimit(16)
+	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
+		case e.IsDir():
+			return syncFolder(path)
 		}
-		return syncFolder(path)
+		group.Go(func() error { return syncFile(path) })
+		return nil
 	})
+	return errors.Join(err, group.Wait())
 }
