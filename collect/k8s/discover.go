@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,33 +33,24 @@ type podQuery struct{ namespace, selector string }
 func look(ctx context.Context, c *Cluster, layouts []layout) (*survey, error) {
 	s := &survey{cluster: c, layouts: layouts, lists: map[podQuery][]corev1.Pod{}}
 	for _, l := range layouts {
+		where := inNamespace(l.namespace)
 		for _, p := range append(slices.Clone(l.ovs), l.nb, l.sb) {
-			if err := s.list(ctx, l.namespace, p.selector); err != nil {
-				return nil, err
+			query := podQuery{l.namespace, p.selector}
+			if _, asked := s.lists[query]; asked || slices.Contains(s.forbidden, where) {
+				continue
+			}
+			list, err := c.API.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: p.selector})
+			switch {
+			case err == nil:
+				s.lists[query] = list.Items
+			case apierrors.IsForbidden(err):
+				s.forbidden = append(s.forbidden, where)
+			default:
+				return nil, explain(err, "listing pods in "+where)
 			}
 		}
 	}
 	return s, nil
-}
-
-func (s *survey) list(ctx context.Context, namespace, selector string) error {
-	query := podQuery{namespace, selector}
-	if _, asked := s.lists[query]; asked {
-		return nil
-	}
-	list, err := s.cluster.API.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	switch {
-	case apierrors.IsForbidden(err):
-		s.lists[query] = nil
-		if where := inNamespace(namespace); !slices.Contains(s.forbidden, where) {
-			s.forbidden = append(s.forbidden, where)
-		}
-		return nil
-	case err != nil:
-		return explain(err, "listing pods in "+inNamespace(namespace))
-	}
-	s.lists[query] = list.Items
-	return nil
 }
 
 func inNamespace(namespace string) string {
@@ -102,7 +92,7 @@ func (s *survey) nodes() []string {
 			}
 		}
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names
 }
 
@@ -194,7 +184,7 @@ func (s *survey) databases(l layout, k workdir.Kind, node, namespace string) ([]
 	p := l.databaseContainer(k)
 	pods := newestFirst(s.databasePods(l, p, node))
 	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Namespace != namespace })
-	sort.SliceStable(pods, func(i, j int) bool { return rank(l, k, pods[i]) > rank(l, k, pods[j]) })
+	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return rank(l, k, b) - rank(l, k, a) })
 	targets, why := running(pods, p.container)
 	if len(targets) > 0 {
 		return targets, nil
@@ -223,9 +213,7 @@ func rank(l layout, k workdir.Kind, pod corev1.Pod) int {
 
 // newestFirst sorts pods: an old one may still be terminating.
 func newestFirst(pods []corev1.Pod) []corev1.Pod {
-	sorted := slices.Clone(pods)
-	sort.SliceStable(sorted, func(i, j int) bool { return sorted[j].CreationTimestamp.Before(&sorted[i].CreationTimestamp) })
-	return sorted
+	return slices.SortedStableFunc(slices.Values(pods), func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 }
 
 // running returns the containers of pods that can run commands, and why others cannot.

@@ -164,25 +164,22 @@ func (s *nodeSource) outputs(frames []frame, bridge string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		if len(s.node.Outputs(name, bridge)) == 0 {
-			s.lost(failed[name], bridge)
+			s.lost(name, failed[name], bridge)
 		}
 	}
 }
 
 // lost adds a failed command to the node's losses. That the node does not support
 // a command is no loss, except for flows, which every bridge has.
-func (s *nodeSource) lost(failed []frame, bridge string) {
+func (s *nodeSource) lost(name recording.Name, failed []frame, bridge string) {
 	i := slices.IndexFunc(failed, func(f frame) bool { return !f.unsupported() })
-	c, _, _ := failed[0].command()
-	if i < 0 && c.Name == recording.Flows {
-		i = 0
-	}
-	if i < 0 {
+	if i < 0 && name != recording.Flows {
 		return
 	}
-	_, version, _ := failed[i].command()
+	f := failed[max(i, 0)]
+	c, version, _ := f.command()
 	line := strings.TrimSuffix(c.WithVersion(version)+" "+bridge, " ")
-	s.node.Lost = append(s.node.Lost, s.target.String()+": "+line+": "+failed[i].failure())
+	s.node.Lost = append(s.node.Lost, s.target.String()+": "+line+": "+f.failure())
 }
 
 // command returns the recorded command of a frame, and its OpenFlow version, from
@@ -196,11 +193,7 @@ func (f frame) command() (c recording.Command, version openflow.Version, known b
 
 // failure describes how a command failed.
 func (f frame) failure() string {
-	text := fmt.Sprintf("exit code %d", f.code)
-	if message := f.firstError(); message != "" {
-		text += ": " + message
-	}
-	return text
+	return strings.TrimSuffix(fmt.Sprintf("exit code %d: %s", f.code, f.firstError()), ": ")
 }
 
 // firstError returns the first line of stderr that is neither a log message nor the
