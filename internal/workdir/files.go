@@ -3,11 +3,15 @@ package workdir
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -61,4 +65,41 @@ func WriteJSON(path string, v any) error {
 		return err
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder waits until what was renamed or created in a folder would survive a power
+// cut, on any file system. Some network file systems answer EINVAL; they need no sync.
+func syncFolder(folder string) error {
+	err := syncFile(folder)
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// syncTree waits until a folder and everything below it is on disk. It syncs many
+// files at once, because a file system then writes its journal once for all of them.
+func syncTree(folder string) error {
+	var group errgroup.Group
+	group.SetLimit(16)
+	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return syncFolder(path)
+		}
+		group.Go(func() error { return syncFile(path) })
+		return nil
+	})
+	return errors.Join(err, group.Wait())
 }

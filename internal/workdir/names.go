@@ -17,8 +17,7 @@ const maxEncoded = 180
 // the whole name. DecodeName reverses all other names.
 func EncodeName(name string) string {
 	var b strings.Builder
-	for i := 0; i < len(name); i++ {
-		c := name[i]
+	for i, c := range []byte(name) {
 		if plainByte(c) && (i > 0 || (c != '.' && c != '-')) {
 			b.WriteByte(c)
 		} else {
