@@ -83,7 +83,7 @@ func removeRuntimeFiles(wd *workdir.Dir) {
 }
 
 // temporary matches the names of unfinished files that a killed start leaves:
-// replica.json, report.json or a working copy (workdir.WriteFile, file.Standalone).
+// replica.json, report.json or a working copy (workdir.WriteJSON, file.Standalone).
 var temporary = regexp.MustCompile(`^\.(tmp-|.*\.db\.)[0-9]+$`)
 
 // isRuntimeFile reports whether daemons or this package make files of that name.

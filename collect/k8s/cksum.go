@@ -1,41 +1,26 @@
 package k8s
 
-import "sync"
+import (
+	"hash/crc32"
+	"math/bits"
+)
 
-// cksum computes the output of POSIX cksum: the length, and a CRC-32 over the data
-// and the length. Unlike those of hash/crc32, the CRC is not reflected.
+// cksum computes the output of POSIX cksum: the length, and a CRC-32 over the data and
+// the length. hash/crc32 computes the same sum of bytes whose bits are in reverse
+// order, complements it before and after, and returns it in reverse order.
 type cksum struct {
-	crc  uint32
-	size int64
+	crc      uint32
+	size     int64
+	reversed []byte // a buffer of Write
 }
-
-// polynomial is that of POSIX and Ethernet, the highest power first.
-const polynomial = 0x04c11db7
-
-// table returns the remainder of each byte.
-var table = sync.OnceValue(func() *[256]uint32 {
-	var t [256]uint32
-	for i := range t {
-		crc := uint32(i) << 24
-		for range 8 {
-			if crc&(1<<31) != 0 {
-				crc = crc<<1 ^ polynomial
-			} else {
-				crc <<= 1
-			}
-		}
-		t[i] = crc
-	}
-	return &t
-})
 
 // Write adds to the sum; it never fails.
 func (c *cksum) Write(p []byte) (int, error) {
-	t, crc := table(), c.crc
+	c.reversed = c.reversed[:0]
 	for _, b := range p {
-		crc = crc<<8 ^ t[byte(crc>>24)^b]
+		c.reversed = append(c.reversed, bits.Reverse8(b))
 	}
-	c.crc = crc
+	c.crc = ^crc32.Update(^c.crc, crc32.IEEETable, c.reversed)
 	c.size += int64(len(p))
 	return len(p), nil
 }
@@ -46,5 +31,5 @@ func (c *cksum) sum() uint32 {
 	for n := c.size; n > 0; n >>= 8 {
 		whole.Write([]byte{byte(n)})
 	}
-	return ^whole.crc
+	return ^bits.Reverse32(whole.crc)
 }

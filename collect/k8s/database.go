@@ -1,10 +1,12 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -22,8 +24,7 @@ type backup struct {
 // shared holds the databases of a central OVN cluster, which are backed up once for all nodes.
 type shared struct {
 	transfer
-	mu    sync.Mutex
-	taken map[databaseKey]func() (backup, error)
+	taken sync.Map // of a databaseKey: a func() (backup, error), which makes the backup once
 }
 
 // databaseKey identifies a database: a cluster may run several OVN deployments.
@@ -32,27 +33,13 @@ type databaseKey struct {
 	layout, namespace string
 }
 
-// take backs up a database at the first call, and returns that backup from then on.
-func (s *shared) take(from databaseKey, get func(t *transfer) (backup, error)) (backup, error) {
-	s.mu.Lock()
-	once := s.taken[from]
-	if once == nil {
-		once = sync.OnceValues(func() (backup, error) { return get(&s.transfer) })
-		s.taken[from] = once
-	}
-	s.mu.Unlock()
-	return once()
-}
-
 // askOVN adds the node's NB or SB database.
 func (s *nodeSource) askOVN(ctx context.Context, k workdir.Kind) error {
 	b, err := s.ovnBackup(ctx, k)
 	if err != nil {
 		return err
 	}
-	if b.version != "" {
-		s.node.OVNVersion = b.version
-	}
+	s.node.OVNVersion = cmp.Or(b.version, s.node.OVNVersion)
 	s.database(b.target, b.frame, k)
 	return nil
 }
@@ -65,21 +52,19 @@ func (s *nodeSource) ovnBackup(ctx context.Context, k workdir.Kind) (backup, err
 	if s.layout.perNode || s.shared == nil {
 		return s.transfer.backup(ctx, targets, k)
 	}
-	b, err := s.shared.take(databaseKey{k, s.layout.name, s.target.Namespace}, func(t *transfer) (backup, error) { return t.backup(ctx, targets, k) })
+	once, _ := s.shared.taken.LoadOrStore(databaseKey{k, s.layout.name, s.target.Namespace},
+		sync.OnceValues(func() (backup, error) { return s.shared.backup(ctx, targets, k) }))
+	b, err := once.(func() (backup, error))()
 	if err != nil {
 		return backup{}, err
 	}
 	// Collected files are never written again, so all workdirs can have the same
 	// file on the disk.
-	mine, err := os.CreateTemp(s.spool, "shared-*")
-	if err != nil {
+	mine := filepath.Join(s.spool, string(k))
+	if err := os.Link(b.Spooled, mine); err != nil {
 		return backup{}, fmt.Errorf("%w: %w", errLocal, err)
 	}
-	mine.Close()
-	if err := errors.Join(os.Remove(mine.Name()), os.Link(b.Spooled, mine.Name())); err != nil {
-		return backup{}, fmt.Errorf("%w: %w", errLocal, err)
-	}
-	b.Spooled = mine.Name()
+	b.Spooled = mine
 	return b, nil
 }
 
@@ -109,11 +94,7 @@ func (t *transfer) backupFrom(ctx context.Context, target Target, k workdir.Kind
 	for _, f := range frames {
 		switch f.name {
 		case "version":
-			if text, err := os.ReadFile(f.Spooled); err == nil {
-				if m := ovnVersion.FindStringSubmatch(string(text)); m != nil {
-					b.version = m[1]
-				}
-			}
+			b.version = f.version(ovnVersion)
 		case "disconnected":
 			return b, errors.New("this member has lost its cluster")
 		case "backup":

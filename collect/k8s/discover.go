@@ -1,11 +1,11 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,43 +22,35 @@ var ErrUsage = errors.New("wrong usage")
 type survey struct {
 	cluster *Cluster
 	layouts []layout
-	lists   map[string]podList
+	lists   map[podQuery][]corev1.Pod
+
+	forbidden []string // the namespaces whose pods may not be listed, as messages name them
 }
 
-// podList is the answer to one query.
-type podList struct {
-	pods []corev1.Pod
-	err  error // the list is forbidden
-}
+type podQuery struct{ namespace, selector string }
 
 // look queries the pods of all layouts.
 func look(ctx context.Context, c *Cluster, layouts []layout) (*survey, error) {
-	s := &survey{cluster: c, layouts: layouts, lists: map[string]podList{}}
+	s := &survey{cluster: c, layouts: layouts, lists: map[podQuery][]corev1.Pod{}}
 	for _, l := range layouts {
+		where := inNamespace(l.namespace)
 		for _, p := range append(slices.Clone(l.ovs), l.nb, l.sb) {
-			if err := s.list(ctx, l.namespace, p.selector); err != nil {
-				return nil, err
+			query := podQuery{l.namespace, p.selector}
+			if _, asked := s.lists[query]; asked || slices.Contains(s.forbidden, where) {
+				continue
+			}
+			list, err := c.API.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: p.selector})
+			switch {
+			case err == nil:
+				s.lists[query] = list.Items
+			case apierrors.IsForbidden(err):
+				s.forbidden = append(s.forbidden, where)
+			default:
+				return nil, explain(err, "listing pods in "+where)
 			}
 		}
 	}
 	return s, nil
-}
-
-func (s *survey) list(ctx context.Context, namespace, selector string) error {
-	key := namespace + "\x00" + selector
-	if _, asked := s.lists[key]; asked {
-		return nil
-	}
-	list, err := s.cluster.API.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	switch {
-	case apierrors.IsForbidden(err):
-		s.lists[key] = podList{err: fmt.Errorf("you may not list pods in %s", inNamespace(namespace))}
-		return nil
-	case err != nil:
-		return explain(err, "listing pods in "+inNamespace(namespace))
-	}
-	s.lists[key] = podList{pods: list.Items}
-	return nil
 }
 
 func inNamespace(namespace string) string {
@@ -68,10 +60,18 @@ func inNamespace(namespace string) string {
 	return "namespace " + namespace
 }
 
+// databasePods returns the pods that have the container of a database of a node.
+func (s *survey) databasePods(l layout, p podContainer, node string) []corev1.Pod {
+	if l.perNode {
+		return s.pods(l, p, node)
+	}
+	return s.pods(l, p, "")
+}
+
 // pods returns the pods that have the container, in any state; node "" matches any.
 func (s *survey) pods(l layout, p podContainer, node string) []corev1.Pod {
 	var found []corev1.Pod
-	for _, pod := range s.lists[l.namespace+"\x00"+p.selector].pods {
+	for _, pod := range s.lists[podQuery{l.namespace, p.selector}] {
 		has := slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == p.container })
 		if has && (node == "" || pod.Spec.NodeName == node) {
 			found = append(found, pod)
@@ -92,7 +92,7 @@ func (s *survey) nodes() []string {
 			}
 		}
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names
 }
 
@@ -103,11 +103,7 @@ func (s *survey) matches(l layout, node string) bool {
 	if len(s.layouts) == 1 {
 		return hasOVS
 	}
-	ovnNode := ""
-	if l.perNode {
-		ovnNode = node
-	}
-	return hasOVS && len(s.pods(l, l.nb, ovnNode)) > 0
+	return hasOVS && len(s.databasePods(l, l.nb, node)) > 0
 }
 
 // layoutOf returns the layout of a node.
@@ -135,37 +131,18 @@ func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 // nothing returns why a node has no layout: the cluster has no such node, or what
 // was looked for.
 func (s *survey) nothing(ctx context.Context, node string) error {
-	if missing := s.forbidden(); len(missing) > 0 && len(s.nodes()) == 0 {
-		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", strings.Join(missing, ", "))
+	if len(s.forbidden) > 0 && len(s.nodes()) == 0 {
+		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", strings.Join(s.forbidden, ", "))
 	}
 	_, err := s.cluster.API.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("the cluster has no node %q; nodes that run OVS: %s", node, orNone(s.nodes()))
+		return fmt.Errorf("the cluster has no node %q; nodes that run OVS: %s", node, cmp.Or(strings.Join(s.nodes(), ", "), "none"))
 	}
 	var lines []string
 	for _, l := range s.layouts {
 		lines = append(lines, "  "+s.lookedFor(l, node))
 	}
-	return fmt.Errorf("no known layout of OVS and OVN on node %s; looked for\n%s\nnodes that run OVS: %s", node, strings.Join(lines, "\n"), orNone(s.nodes()))
-}
-
-// forbidden returns the namespaces whose pods may not be listed.
-func (s *survey) forbidden() []string {
-	var missing []string
-	for _, l := range s.layouts {
-		where := inNamespace(l.namespace)
-		if s.lists[l.namespace+"\x00"+l.ovs[0].selector].err != nil && !slices.Contains(missing, where) {
-			missing = append(missing, where)
-		}
-	}
-	return missing
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
+	return fmt.Errorf("no known layout of OVS and OVN on node %s; looked for\n%s\nnodes that run OVS: %s", node, strings.Join(lines, "\n"), cmp.Or(strings.Join(s.nodes(), ", "), "none"))
 }
 
 // lookedFor describes a layout, and the pods that were found of it.
@@ -177,8 +154,8 @@ func (s *survey) lookedFor(l layout, node string) string {
 			on, at = "", "anywhere"
 		}
 		found := fmt.Sprintf("%d", len(s.pods(l, p, on)))
-		if err := s.lists[l.namespace+"\x00"+p.selector].err; err != nil {
-			found = err.Error()
+		if where := inNamespace(l.namespace); slices.Contains(s.forbidden, where) {
+			found = "you may not list pods in " + where
 		}
 		parts = append(parts, fmt.Sprintf("pods %s with container %s %s: %s", p.selector, p.container, at, found))
 	}
@@ -189,14 +166,8 @@ func (s *survey) lookedFor(l layout, node string) string {
 func (s *survey) ovs(l layout, node string) (Target, error) {
 	var why []string
 	for _, p := range l.ovs {
-		var found []Target
-		for _, pod := range newestFirst(s.pods(l, p, node)) {
-			if reason := notRunning(pod, p.container); reason != "" {
-				why = append(why, reason)
-				continue
-			}
-			found = append(found, Target{pod.Namespace, pod.Name, p.container})
-		}
+		found, reasons := running(newestFirst(s.pods(l, p, node)), p.container)
+		why = append(why, reasons...)
 		if i := slices.IndexFunc(found, func(t Target) bool { return t.Namespace != found[0].Namespace }); i > 0 {
 			return Target{}, fmt.Errorf("%w: node %s has layout %s in namespaces %s and %s; choose with -n", ErrUsage, node, l.name, found[0].Namespace, found[i].Namespace)
 		}
@@ -211,29 +182,15 @@ func (s *survey) ovs(l layout, node string) (Target, error) {
 // node's OVS: first the leader's, then those of ready pods, then others.
 func (s *survey) databases(l layout, k workdir.Kind, node, namespace string) ([]Target, error) {
 	p := l.databaseContainer(k)
-	on := ""
-	if l.perNode {
-		on = node
-	}
-	pods := newestFirst(s.pods(l, p, on))
-	sort.SliceStable(pods, func(i, j int) bool { return rank(l, k, pods[i]) > rank(l, k, pods[j]) })
-	var targets []Target
-	var why []string
-	for _, pod := range pods {
-		if pod.Namespace != namespace {
-			continue
-		}
-		if reason := notRunning(pod, p.container); reason != "" {
-			why = append(why, reason)
-			continue
-		}
-		targets = append(targets, Target{pod.Namespace, pod.Name, p.container})
-	}
+	pods := newestFirst(s.databasePods(l, p, node))
+	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Namespace != namespace })
+	slices.SortStableFunc(pods, func(a, b corev1.Pod) int { return rank(l, k, b) - rank(l, k, a) })
+	targets, why := running(pods, p.container)
 	if len(targets) > 0 {
 		return targets, nil
 	}
-	if err := s.lists[l.namespace+"\x00"+p.selector].err; err != nil {
-		why = append(why, err.Error())
+	if where := inNamespace(l.namespace); slices.Contains(s.forbidden, where) {
+		why = append(why, "you may not list pods in "+where)
 	}
 	if len(why) == 0 {
 		why = append(why, fmt.Sprintf("there are no pods %s with container %s in namespace %s", p.selector, p.container, namespace))
@@ -256,41 +213,38 @@ func rank(l layout, k workdir.Kind, pod corev1.Pod) int {
 
 // newestFirst sorts pods: an old one may still be terminating.
 func newestFirst(pods []corev1.Pod) []corev1.Pod {
-	sorted := slices.Clone(pods)
-	sort.SliceStable(sorted, func(i, j int) bool { return sorted[j].CreationTimestamp.Before(&sorted[i].CreationTimestamp) })
-	return sorted
+	return slices.SortedStableFunc(slices.Values(pods), func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+}
+
+// running returns the containers of pods that can run commands, and why others cannot.
+func running(pods []corev1.Pod, container string) (targets []Target, why []string) {
+	for _, pod := range pods {
+		if reason := notRunning(pod, container); reason != "" {
+			why = append(why, reason)
+		} else {
+			targets = append(targets, Target{pod.Namespace, pod.Name, container})
+		}
+	}
+	return targets, why
 }
 
 // notRunning returns why no command can run in a container, "" if one can. A pod
 // that is not ready is used: its fault may be what the user looks for.
 func notRunning(pod corev1.Pod, container string) string {
 	name := "pod " + pod.Namespace + "/" + pod.Name
+	var state corev1.ContainerState
 	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name != container || c.State.Running != nil {
-			continue
-		}
-		if w := c.State.Waiting; w != nil {
-			return strings.TrimSuffix(fmt.Sprintf("%s: container %s is waiting: %s: %s", name, container, w.Reason, w.Message), ": ")
-		}
-		if t := c.State.Terminated; t != nil {
-			return fmt.Sprintf("%s: container %s has ended: %s, exit code %d", name, container, t.Reason, t.ExitCode)
+		if c.Name == container {
+			state = c.State
 		}
 	}
-	running := slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == container && c.State.Running != nil })
-	if !running {
-		return strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", name, pod.Status.Phase, pod.Status.Message), ": ")
+	switch w, t := state.Waiting, state.Terminated; {
+	case state.Running != nil:
+		return ""
+	case w != nil:
+		return strings.TrimSuffix(fmt.Sprintf("%s: container %s is waiting: %s: %s", name, container, w.Reason, w.Message), ": ")
+	case t != nil:
+		return fmt.Sprintf("%s: container %s has ended: %s, exit code %d", name, container, t.Reason, t.ExitCode)
 	}
-	return ""
-}
-
-// selected returns the nodes that a label selector matches.
-func (s *survey) selected(ctx context.Context, selector string) ([]string, error) {
-	names, err := s.cluster.Nodes(ctx, selector)
-	if err != nil {
-		return nil, err
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("no node has the labels %q", selector)
-	}
-	return names, nil
+	return strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", name, pod.Status.Phase, pod.Status.Message), ": ")
 }

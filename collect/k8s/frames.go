@@ -3,6 +3,7 @@ package k8s
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -69,35 +70,24 @@ func (f framing) readFrames(stream io.Reader, dir string) ([]frame, error) {
 
 // readFrame copies the output of one command, without the line break before the
 // closing line, which is not part of it.
-func (f framing) readFrame(in *bufio.Reader, name, dir string) (fr frame, err error) {
+func (f framing) readFrame(in *bufio.Reader, name, dir string) (frame, error) {
 	out, err := os.CreateTemp(dir, "frame-*")
 	if err != nil {
-		return fr, err
+		return frame{}, err
 	}
-	defer func() {
-		if closeErr := out.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
-			os.Remove(out.Name())
-		}
-	}()
 	var sum cksum
+	var code int
 	digest := sha256.New()
 	buffered := bufio.NewWriterSize(out, 64<<10)
 	closing, err := f.copyOutput(in, io.MultiWriter(buffered, &sum, digest))
+	if err = cmp.Or(err, buffered.Flush(), out.Close()); err == nil {
+		code, err = verify(closing, sum)
+	}
 	if err != nil {
-		return fr, fmt.Errorf("%s: %w", name, err)
+		os.Remove(out.Name())
+		return frame{}, fmt.Errorf("%s: %w", name, err)
 	}
-	if err := buffered.Flush(); err != nil {
-		return fr, err
-	}
-	fr = frame{name: name, File: archive.File{Spooled: out.Name(), Size: sum.size, SHA256: hex.EncodeToString(digest.Sum(nil))}}
-	fr.code, err = verify(closing, sum)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return fr, err
+	return frame{name: name, code: code, File: archive.File{Spooled: out.Name(), Size: sum.size, SHA256: hex.EncodeToString(digest.Sum(nil))}}, nil
 }
 
 // copyOutput copies a command's output and returns the closing line.

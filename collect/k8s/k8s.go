@@ -5,14 +5,16 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/recording"
@@ -84,7 +86,11 @@ func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Resu
 func (s *survey) chosen(ctx context.Context, opts Options) ([]string, error) {
 	switch {
 	case opts.Selector != "":
-		return s.selected(ctx, opts.Selector)
+		nodes, err := s.cluster.Nodes(ctx, opts.Selector)
+		if err == nil && len(nodes) == 0 {
+			err = fmt.Errorf("no node has the labels %q", opts.Selector)
+		}
+		return nodes, err
 	case opts.All:
 		nodes := s.nodes()
 		if len(nodes) == 0 {
@@ -96,9 +102,7 @@ func (s *survey) chosen(ctx context.Context, opts Options) ([]string, error) {
 }
 
 func (s *survey) collectAll(ctx context.Context, path string, results []Result, opts Options) error {
-	if opts.Stall == 0 {
-		opts.Stall = defaultStall
-	}
+	opts.Stall = cmp.Or(opts.Stall, defaultStall)
 	var common *shared
 	if opts.Several() {
 		var err error
@@ -107,17 +111,13 @@ func (s *survey) collectAll(ctx context.Context, path string, results []Result, 
 		}
 		defer os.RemoveAll(common.spool)
 	}
-	permitted := permissions{cluster: s.cluster, asked: map[string]func() verbs{}}
-	var wg sync.WaitGroup
-	running := make(chan struct{}, maxParallel)
+	permitted := permissions{cluster: s.cluster}
+	var group errgroup.Group
+	group.SetLimit(maxParallel)
 	for i := range results {
-		running <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-running }()
-			s.collectOne(ctx, &results[i], common, &permitted, opts)
-		})
+		group.Go(func() error { s.collectOne(ctx, &results[i], common, &permitted, opts); return nil })
 	}
-	wg.Wait()
+	_ = group.Wait() // each error is in a result
 	return ctx.Err()
 }
 
@@ -134,15 +134,21 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workdir %s can't be written to: %w; choose another with -w", path, err)
 	}
-	return &shared{
-		transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall, maxBytes: opts.MaxBytes},
-		taken:    map[databaseKey]func() (backup, error){},
-	}, nil
+	return &shared{transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall, maxBytes: opts.MaxBytes}}, nil
 }
 
 // collectOne collects one node into its workdir, and sets the result.
 func (s *survey) collectOne(ctx context.Context, r *Result, common *shared, permitted *permissions, opts Options) {
-	received := counter{node: r.Node, report: opts.Report}
+	var received atomic.Int64
+	say := func(what string) {
+		if opts.Report != nil {
+			opts.Report(r.Node, what, received.Load())
+		}
+	}
+	add := func(n int) {
+		received.Add(int64(n))
+		say("collecting")
+	}
 	r.Err = func() error {
 		l, err := s.layoutOf(ctx, r.Node)
 		if err != nil {
@@ -155,7 +161,7 @@ func (s *survey) collectOne(ctx context.Context, r *Result, common *shared, perm
 		}
 		defer wd.Unlock()
 		source := &nodeSource{survey: s, layout: l, permitted: permitted, shared: common, node: s.newNode(r.Node, l),
-			transfer: transfer{exec: s.cluster, stall: opts.Stall, maxBytes: opts.MaxBytes, received: received.add}}
+			transfer: transfer{exec: s.cluster, stall: opts.Stall, maxBytes: opts.MaxBytes, received: add}}
 		written, _, err := collect.Collect(ctx, wd, source, collect.Options{Force: opts.Force})
 		if err == nil {
 			r.Collections = written[0].Collections
@@ -163,10 +169,10 @@ func (s *survey) collectOne(ctx context.Context, r *Result, common *shared, perm
 		return err
 	}()
 	if r.Err != nil {
-		received.say("failed")
+		say("failed")
 		return
 	}
-	received.say("collected")
+	say("collected")
 }
 
 // newNode returns the node without any output.
@@ -175,23 +181,6 @@ func (s *survey) newNode(name string, l layout) *recording.Node {
 	if s.cluster.Version != "" {
 		tool = "Kubernetes " + s.cluster.Version + ", " + tool
 	}
-	return &recording.Node{Host: name, Source: workdir.Source{Kind: "Kubernetes cluster", Name: s.cluster.Name, Tool: tool}}
-}
-
-// counter counts the bytes received from a node, and reports them.
-type counter struct {
-	node   string
-	report func(node, what string, bytes int64)
-	bytes  atomic.Int64
-}
-
-func (c *counter) add(n int) {
-	c.bytes.Add(int64(n))
-	c.say("collecting")
-}
-
-func (c *counter) say(what string) {
-	if c.report != nil {
-		c.report(c.node, what, c.bytes.Load())
-	}
+	return &recording.Node{Host: name, LostDatabases: map[workdir.Kind][]string{},
+		Source: workdir.Source{Kind: "Kubernetes cluster", Name: s.cluster.Name, Tool: tool}}
 }

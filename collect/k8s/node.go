@@ -9,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 
 	"ovs-offline/collect"
@@ -74,7 +73,7 @@ func (s *nodeSource) askOVS(ctx context.Context) error {
 	if s.node.Bridges, err = bridgeNames(find(frames, "bridges")); err != nil {
 		return fmt.Errorf("%s: %w", s.target, err)
 	}
-	s.version(find(frames, "version"))
+	s.node.OVSVersion = find(frames, "version").version(runningVersion)
 	s.database(s.target, find(frames, "backup"), workdir.OVS)
 	s.outputs(frames, "")
 	groups, err := s.each(ctx, s.target, bridgesText(), s.node.Bridges)
@@ -102,11 +101,13 @@ func find(frames []frame, name string) frame {
 
 var runningVersion = regexp.MustCompile(`\(Open vSwitch\) ([0-9]\S*)`)
 
-func (s *nodeSource) version(f frame) {
-	text, err := os.ReadFile(f.Spooled)
-	if m := runningVersion.FindStringSubmatch(string(text)); err == nil && m != nil {
-		s.node.OVSVersion = m[1]
+// version returns the version that a command printed, "" if there is none.
+func (f frame) version(pattern *regexp.Regexp) string {
+	text, _ := os.ReadFile(f.Spooled)
+	if m := pattern.FindSubmatch(text); m != nil {
+		return string(m[1])
 	}
+	return ""
 }
 
 // bridgeNames reads the JSON of ovs-vsctl list Bridge. A name may contain any character.
@@ -122,13 +123,8 @@ func bridgeNames(f frame) ([]string, error) {
 	if err := json.Unmarshal(text, &listed); err != nil {
 		return nil, fmt.Errorf("the list of bridges: %w", err)
 	}
-	var names []string
-	for _, row := range listed.Data {
-		if len(row) == 1 {
-			names = append(names, row[0])
-		}
-	}
-	sort.Strings(names)
+	names := slices.Concat(listed.Data...) // a row has one column
+	slices.Sort(names)
 	return names, nil
 }
 
@@ -144,9 +140,6 @@ func (s *nodeSource) database(target Target, f frame, k workdir.Kind) {
 
 func (s *nodeSource) lostDatabase(k workdir.Kind, text string) {
 	s.node.Lost = append(s.node.Lost, text)
-	if s.node.LostDatabases == nil {
-		s.node.LostDatabases = map[workdir.Kind][]string{}
-	}
 	s.node.LostDatabases[k] = append(s.node.LostDatabases[k], text)
 }
 
@@ -171,25 +164,22 @@ func (s *nodeSource) outputs(frames []frame, bridge string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		if len(s.node.Outputs(name, bridge)) == 0 {
-			s.lost(failed[name], bridge)
+			s.lost(name, failed[name], bridge)
 		}
 	}
 }
 
 // lost adds a failed command to the node's losses. That the node does not support
 // a command is no loss, except for flows, which every bridge has.
-func (s *nodeSource) lost(failed []frame, bridge string) {
+func (s *nodeSource) lost(name recording.Name, failed []frame, bridge string) {
 	i := slices.IndexFunc(failed, func(f frame) bool { return !f.unsupported() })
-	c, _, _ := failed[0].command()
-	if i < 0 && c.Name == recording.Flows {
-		i = 0
-	}
-	if i < 0 {
+	if i < 0 && name != recording.Flows {
 		return
 	}
-	_, version, _ := failed[i].command()
+	f := failed[max(i, 0)]
+	c, version, _ := f.command()
 	line := strings.TrimSuffix(c.WithVersion(version)+" "+bridge, " ")
-	s.node.Lost = append(s.node.Lost, s.target.String()+": "+line+": "+failed[i].failure())
+	s.node.Lost = append(s.node.Lost, s.target.String()+": "+line+": "+f.failure())
 }
 
 // command returns the recorded command of a frame, and its OpenFlow version, from
@@ -203,11 +193,7 @@ func (f frame) command() (c recording.Command, version openflow.Version, known b
 
 // failure describes how a command failed.
 func (f frame) failure() string {
-	text := fmt.Sprintf("exit code %d", f.code)
-	if message := f.firstError(); message != "" {
-		text += ": " + message
-	}
-	return text
+	return strings.TrimSuffix(fmt.Sprintf("exit code %d: %s", f.code, f.firstError()), ": ")
 }
 
 // firstError returns the first line of stderr that is neither a log message nor the
@@ -230,15 +216,11 @@ func (f frame) firstError() string {
 // unsupported reports whether a command failed because this version of OVS, the
 // OpenFlow version, the bridge or the datapath does not support it.
 func (f frame) unsupported() bool {
-	for _, message := range []string{
+	messages := []string{
 		"is not a valid command", "unknown command", "unknown table", // an older OVS
 		"version negotiation failed", "none of the usable flow formats", "OFPBRC_BAD_TYPE", "OFPBRC_BAD_STAT", // OpenFlow
 		"multicast snooping is disabled", "No such RSTP object", "no such stp object", // bridges
 		"Operation not supported", // datapaths
-	} {
-		if strings.Contains(f.stderr, message) {
-			return true
-		}
 	}
-	return false
+	return slices.ContainsFunc(messages, func(message string) bool { return strings.Contains(f.stderr, message) })
 }

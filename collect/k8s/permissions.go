@@ -12,8 +12,7 @@ import (
 // permissions queries the permissions in each namespace once.
 type permissions struct {
 	cluster *Cluster
-	mu      sync.Mutex
-	asked   map[string]func() verbs
+	asked   sync.Map // of a namespace: a func() verbs
 }
 
 // verbs are the permitted verbs on pods/exec.
@@ -44,14 +43,8 @@ func missingExec(namespace, verbs string) error {
 }
 
 func (p *permissions) verbs(ctx context.Context, namespace string) verbs {
-	p.mu.Lock()
-	once := p.asked[namespace]
-	if once == nil {
-		once = sync.OnceValue(func() verbs { return ask(ctx, p.cluster, namespace) })
-		p.asked[namespace] = once
-	}
-	p.mu.Unlock()
-	return once()
+	once, _ := p.asked.LoadOrStore(namespace, sync.OnceValue(func() verbs { return ask(ctx, p.cluster, namespace) }))
+	return once.(func() verbs)()
 }
 
 // ask queries the server. If the query fails, the verbs are unknown.

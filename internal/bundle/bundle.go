@@ -20,13 +20,8 @@ const (
 	manifestName = "manifest.json"
 )
 
-// Limits of a bundle, far beyond the data of a node.
-const (
-	maxFiles    = 1 << 20
-	maxTotal    = 1 << 36 // bytes of all files
-	maxWindow   = 1 << 27 // bytes of memory that zstd may need
-	maxNameSize = 4096
-)
+// maxWindow is how many bytes of memory zstd may need; archive.Limits bounds the rest.
+const maxWindow = 1 << 27
 
 // Head describes a bundle. It is the file bundle.json.
 type Head struct {

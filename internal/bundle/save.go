@@ -2,14 +2,19 @@ package bundle
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -46,6 +51,35 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 	return append(remarks, changes...), writeBundle(ctx, wd, m, head, files, w)
 }
 
+// SaveFile is Save to a file, which appears under its name once it is complete.
+// An existing file is an error that wraps fs.ErrExist, unless replace is set.
+func SaveFile(ctx context.Context, wd *workdir.Dir, program, name string, replace bool) (size int64, remarks []string, err error) {
+	if _, err := os.Lstat(name); err == nil && !replace {
+		return 0, nil, fmt.Errorf("%s: %w", name, fs.ErrExist)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return 0, nil, err
+	}
+	defer os.Remove(f.Name()) // fails once the file has its name
+	defer f.Close()
+	out := bufio.NewWriterSize(f, 1<<20)
+	if remarks, err = Save(ctx, wd, program, out); err == nil {
+		err = errors.Join(out.Flush(), f.Sync())
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("saving %s: %w", name, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, nil, err
+	}
+	return info.Size(), remarks, nil
+}
+
 // writeBundle writes the bundle.
 func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head Head, files []string, w io.Writer) error {
 	zip, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
@@ -61,13 +95,7 @@ func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head
 			err = out.file(name, wd.Join(name))
 		}
 	}
-	if err == nil {
-		err = out.tar.Close()
-	}
-	if closeErr := zip.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return cmp.Or(err, out.tar.Close(), zip.Close())
 }
 
 // describe brings the sizes and sums in the manifest up to date, and adds files

@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -46,16 +47,49 @@ func WriteJSON(w io.Writer, v any) error {
 	}
 	var b strings.Builder
 	for _, r := range string(raw) {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
+		if r == '\n' || unicode.IsPrint(r) {
 			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, "\\u%04x\\u%04x", high, low)
-		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, "\\u%04x", unit)
 		}
 	}
 	_, err = fmt.Fprintln(w, b.String())
+	return err
+}
+
+// LineWriter escapes what is written to it line by line. A line is held back
+// until it is complete: a write may end within a character.
+type LineWriter struct {
+	out  io.Writer
+	rest []byte
+}
+
+// NewLineWriter returns a LineWriter that writes to out.
+func NewLineWriter(out io.Writer) *LineWriter { return &LineWriter{out: out} }
+
+// Write implements io.Writer.
+func (w *LineWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, complete := bytes.Cut(w.rest, []byte("\n"))
+		if !complete {
+			return len(p), nil
+		}
+		if _, err := fmt.Fprintln(w.out, Escape(string(line))); err != nil {
+			return 0, err
+		}
+		w.rest = rest
+	}
+}
+
+// Close writes a last line that has no newline. It does not close the underlying
+// writer.
+func (w *LineWriter) Close() error {
+	if len(w.rest) == 0 {
+		return nil
+	}
+	_, err := w.Write([]byte("\n"))
 	return err
 }

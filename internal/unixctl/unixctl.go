@@ -60,12 +60,6 @@ func Run(ctx context.Context, runDir, program string, argv ...string) ([]byte, e
 	return []byte(answer.Result), nil
 }
 
-type request struct {
-	ID     int      `json:"id"`
-	Method string   `json:"method"`
-	Params []string `json:"params"`
-}
-
 type reply struct {
 	Result string  `json:"result"`
 	Error  *string `json:"error"`
@@ -73,14 +67,10 @@ type reply struct {
 
 func ask(conn net.Conn, argv []string) (reply, error) {
 	var r reply
-	raw, err := json.Marshal(request{Method: argv[0], Params: append([]string{}, argv[1:]...)})
-	if err != nil {
-		return r, err
+	err := json.NewEncoder(conn).Encode(map[string]any{"id": 0, "method": argv[0], "params": append([]string{}, argv[1:]...)})
+	if err == nil {
+		err = json.NewDecoder(conn).Decode(&r)
 	}
-	if _, err := conn.Write(raw); err != nil {
-		return r, err
-	}
-	err = json.NewDecoder(conn).Decode(&r)
 	return r, err
 }
 

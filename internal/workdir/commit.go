@@ -3,10 +3,10 @@ package workdir
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 )
 
 // A new collection is built in the folder stagingName and replaces the old one in
@@ -75,19 +75,11 @@ func (s *Staging) install(collections []Collection) error {
 	if err := os.RemoveAll(s.join("spool")); err != nil {
 		return err
 	}
-	var c commit
-	for unit := range s.units {
-		c.Units = append(c.Units, unit)
-	}
-	sort.Strings(c.Units)
 	// The files that the commit installs have to be on disk before the commit is.
-	if err := syncFiles(s.written); err != nil {
-		return err
-	}
 	if err := errors.Join(syncTree(s.path), syncFolder(s.target.path)); err != nil {
 		return err
 	}
-	return WriteJSON(s.join(commitName), c)
+	return WriteJSON(s.join(commitName), commit{Units: slices.Sorted(maps.Keys(s.units))})
 }
 
 // completeInstall completes a committed installation, and drops one that was
@@ -117,26 +109,14 @@ func (d *Dir) completeInstall() error {
 	if err := os.Rename(staged, d.manifestPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("workdir %s: %w", d.path, err)
 	}
-	// The commit is removed only when its renames are on disk.
-	if err := d.syncParents(c.Units); err != nil {
-		return fmt.Errorf("workdir %s: %w", d.path, err)
-	}
-	return os.RemoveAll(root)
-}
-
-// syncParents syncs the folders that units were moved into.
-func (d *Dir) syncParents(units []string) error {
-	folders := map[string]bool{d.path: true}
-	for _, unit := range units {
-		folders[filepath.Dir(d.join(unit))] = true
-	}
-	for folder := range folders {
-		// A user may have removed the folder after the moves.
+	// The commit is removed only when its renames are on disk. A user may have removed
+	// a folder after the renames.
+	for _, folder := range []string{d.path, d.join("db")} {
 		if err := syncFolder(folder); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+			return fmt.Errorf("workdir %s: %w", d.path, err)
 		}
 	}
-	return nil
+	return os.RemoveAll(root)
 }
 
 func (d *Dir) installUnit(root, unit string) error {
@@ -156,14 +136,14 @@ func (d *Dir) installUnit(root, unit string) error {
 // clearUnit removes a unit that ovs-offline collected. A unit with other files is
 // renamed instead, to UNIT.old-1 or the next number that is free.
 func (d *Dir) clearUnit(unit string) error {
-	other, err := d.otherFiles(unit)
+	other, err := d.hasOtherFiles(unit)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if len(other) == 0 {
+	if !other {
 		return os.RemoveAll(d.join(unit))
 	}
 	for n := 1; ; n++ {
@@ -174,28 +154,25 @@ func (d *Dir) clearUnit(unit string) error {
 	}
 }
 
-// otherFiles returns the files in a unit that the manifest does not list.
-func (d *Dir) otherFiles(unit string) ([]string, error) {
+// hasOtherFiles reports whether a unit holds files that the manifest does not list.
+func (d *Dir) hasOtherFiles(unit string) (bool, error) {
 	m, err := d.Manifest()
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	collected := map[string]bool{}
 	for _, c := range m.Collections {
 		for _, f := range c.Files {
-			collected[f.Path] = true
+			collected[d.join(f.Path)] = true
 		}
 	}
-	var other []string
+	other := false
 	err = filepath.WalkDir(d.join(unit), func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		rel, err := filepath.Rel(d.path, path)
-		if err == nil && !collected[rel] {
-			other = append(other, rel)
-		}
-		return err
+		other = other || !collected[path]
+		return nil
 	})
 	return other, err
 }

@@ -33,10 +33,7 @@ func (d *Dir) DataFiles() (files, other []string, err error) {
 			if err != nil || e.IsDir() {
 				return err
 			}
-			rel, err := filepath.Rel(d.path, path)
-			if err != nil {
-				return err
-			}
+			rel, _ := filepath.Rel(d.path, path) // it cannot fail for two absolute paths
 			if e.Type().IsRegular() && IsData(rel) {
 				files = append(files, rel)
 			} else {
@@ -74,4 +71,44 @@ func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 		}
 	}
 	return occupied, nil
+}
+
+// checkTree refuses a workdir with types of files that ovs-offline never makes
+// there. A workdir from another person could hold links that lead out of it, and
+// named pipes and devices whose reading never ends.
+func (d *Dir) checkTree() error {
+	folders := []string{"db", "restore_flows", "recorded", "bin", "run", "var-run", stagingName}
+	files := []string{"manifest.json", "replica.json", "report.json"}
+	for _, name := range append(folders, files...) {
+		err := filepath.WalkDir(d.join(name), func(path string, e os.DirEntry, err error) error {
+			if err != nil {
+				return nil // the step that reads the file returns the error
+			}
+			rel, _ := filepath.Rel(d.path, path) // it cannot fail for two absolute paths
+			if what := d.unexpected(rel, e.Type()); what != "" {
+				return fmt.Errorf("workdir %s: %s is %s, which ovs-offline never makes there: the workdir is not used; remove it, or choose another with -w", d.path, path, what)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unexpected names a file's type, "" for one that ovs-offline makes at that path.
+func (d *Dir) unexpected(path string, kind fs.FileMode) string {
+	running := strings.HasPrefix(path, "run/") || strings.HasPrefix(path, "var-run/")
+	switch {
+	case kind.IsDir(), kind.IsRegular(), running && kind == fs.ModeSocket, kind == fs.ModeNamedPipe && strings.HasPrefix(d.join(path), d.Tools()+"/"):
+		return ""
+	case kind == fs.ModeSymlink:
+		return "a link"
+	case kind == fs.ModeNamedPipe:
+		return "a named pipe"
+	case kind == fs.ModeSocket:
+		return "a socket"
+	}
+	return "a device"
 }

@@ -1,12 +1,17 @@
 package workdir
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,32 +20,22 @@ import (
 // and the output of a command about a whole node less.
 const MaxText = 32 << 20
 
-// ReadText reads a text of a workdir. It follows no link and waits for no pipe,
-// because another person may have made the workdir.
-func ReadText(path string) ([]byte, error) {
+// ReadJSON reads the JSON file at path into v. It follows no link and waits for no
+// pipe, because another person may have made the workdir.
+func ReadJSON(path string, v any) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() > MaxText {
-		return nil, fmt.Errorf("%s: not a regular file, or larger than %d MiB", path, MaxText>>20)
+		return fmt.Errorf("%s: not a regular file, or larger than %d MiB", path, MaxText>>20)
 	}
-	text := make([]byte, info.Size())
-	n, err := io.ReadFull(f, text)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil // it became shorter meanwhile
-	}
-	return text[:n], err
-}
-
-// ReadJSON reads the JSON file at path into v.
-func ReadJSON(path string, v any) error {
-	text, err := ReadText(path)
+	text, err := io.ReadAll(io.LimitReader(f, MaxText)) // it may grow meanwhile
 	if err != nil {
 		return err
 	}
@@ -50,42 +45,61 @@ func ReadJSON(path string, v any) error {
 	return nil
 }
 
-// WriteJSON writes v to path. A reader sees the old file or the new one, never a part.
+// WriteJSON writes v to path, first under a temporary name. A reader sees the old file
+// or the new one, never a part, and the new file survives a power cut.
 func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return WriteFile(path, append(text, '\n'), 0o600)
-}
-
-// WriteFile writes a whole file under a temporary name, syncs it and renames it.
-// The new file survives a power cut.
-func WriteFile(path string, content []byte, mode os.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(content); err != nil {
-		return err
+	_, err = f.Write(append(text, '\n'))
+	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err = f.Chmod(mode); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
+	if err != nil {
+		os.Remove(f.Name())
 		return err
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder waits until what was renamed or created in a folder would survive a power
+// cut, on any file system. Some network file systems answer EINVAL; they need no sync.
+func syncFolder(folder string) error {
+	err := syncFile(folder)
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// syncTree waits until a folder and everything below it is on disk. It syncs many
+// files at once, because a file system then writes its journal once for all of them.
+func syncTree(folder string) error {
+	var group errgroup.Group
+	group.SetLimit(16)
+	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return syncFolder(path)
+		}
+		group.Go(func() error { return syncFile(path) })
+		return nil
+	})
+	return errors.Join(err, group.Wait())
 }

@@ -1,18 +1,13 @@
 package workdir
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/interrupt"
 )
 
 // Staging is a collection in the making. Its methods return paths as those of Dir
@@ -22,9 +17,6 @@ type Staging struct {
 	target *Dir
 	units  map[string]bool
 	whole  []Kind // kinds whose data is replaced completely
-
-	mu      sync.Mutex
-	written []string // files that have to be on disk before they are installed
 }
 
 // Stage begins a collection, which ends with Install or Discard.
@@ -73,35 +65,16 @@ func (s *Staging) Move(spooled archive.File, path string) (File, error) {
 	if err := os.Rename(spooled.Spooled, path); err != nil {
 		return File{}, err
 	}
-	return s.entry(path, spooled.Size, spooled.SHA256)
+	rel, err := filepath.Rel(s.path, path)
+	return File{Path: rel, Size: spooled.Size, SHA256: spooled.SHA256}, err
 }
 
 // Copy writes src to a new file at path, which one of Dir's methods on s made,
 // and returns the file's entry for the manifest.
 func (s *Staging) Copy(ctx context.Context, src io.Reader, path string) (File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return File{}, err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	spooled, err := archive.Spool(ctx, s.path, src)
 	if err != nil {
 		return File{}, err
 	}
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, sum), interrupt.Reader(ctx, src))
-	if err := cmp.Or(err, f.Close()); err != nil {
-		return File{}, err
-	}
-	return s.entry(path, n, hex.EncodeToString(sum.Sum(nil)))
-}
-
-// entry describes a staged file, which Install syncs before it commits.
-func (s *Staging) entry(path string, size int64, sha256 string) (File, error) {
-	rel, err := filepath.Rel(s.path, path)
-	if err != nil {
-		return File{}, err
-	}
-	s.mu.Lock()
-	s.written = append(s.written, path)
-	s.mu.Unlock()
-	return File{Path: rel, Size: size, SHA256: sha256}, nil
+	return s.Move(spooled, path)
 }

@@ -86,12 +86,11 @@ func (d *Dir) Manifest() (*Manifest, error) {
 
 // Collection returns the collection of a kind, nil where there is none.
 func (m *Manifest) Collection(k Kind) *Collection {
-	for i := range m.Collections {
-		if m.Collections[i].Kind == k {
-			return &m.Collections[i]
-		}
+	i := slices.IndexFunc(m.Collections, func(c Collection) bool { return c.Kind == k })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &m.Collections[i]
 }
 
 // put replaces the collection of c's kind.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -16,8 +17,7 @@ const maxEncoded = 180
 // the whole name. DecodeName reverses all other names.
 func EncodeName(name string) string {
 	var b strings.Builder
-	for i := 0; i < len(name); i++ {
-		c := name[i]
+	for i, c := range []byte(name) {
 		if plainByte(c) && (i > 0 || (c != '.' && c != '-')) {
 			b.WriteByte(c)
 		} else {
@@ -40,24 +40,8 @@ func DecodeName(encoded string) (name string, ok bool) {
 	if encoded == "%" {
 		return "", true
 	}
-	var b strings.Builder
-	for i := 0; i < len(encoded); i++ {
-		if encoded[i] != '%' {
-			b.WriteByte(encoded[i])
-			continue
-		}
-		if i+3 > len(encoded) {
-			return "", false
-		}
-		raw, err := hex.DecodeString(encoded[i+1 : i+3])
-		if err != nil {
-			return "", false
-		}
-		b.WriteByte(raw[0])
-		i += 2
-	}
-	name = b.String()
-	return name, EncodeName(name) == encoded // one bridge has one file name only
+	name, err := url.PathUnescape(encoded)
+	return name, err == nil && EncodeName(name) == encoded // one bridge has one file name only
 }
 
 func plainByte(c byte) bool {

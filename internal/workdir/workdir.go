@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,10 +91,7 @@ func checkOwner(path string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("workdir %s is not a directory; choose another with -w", path)
 	}
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return fmt.Errorf("workdir %s: %w", path, err)
-	}
+	st := info.Sys().(*syscall.Stat_t)
 	if int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("workdir %s belongs to uid %d, not to you (uid %d): it is not used; choose another with -w", path, st.Uid, os.Geteuid())
 	}

@@ -204,25 +204,25 @@ func TestManifestThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWriteFile checks that an error leaves the old content and no other file.
-func TestWriteFile(t *testing.T) {
+// TestWriteJSON checks that an error leaves the old content and no other file.
+func TestWriteJSON(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
-	if err := WriteFile(path, []byte("1"), 0o600); err != nil {
+	if err := WriteJSON(path, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFile(path, []byte("2"), 0o755); err != nil {
+	if err := WriteJSON(path, 2); err != nil {
 		t.Fatal(err)
 	}
 	info, _ := os.Stat(path)
-	if raw, _ := os.ReadFile(path); string(raw) != "2" || info.Mode().Perm() != 0o755 {
+	if raw, _ := os.ReadFile(path); string(raw) != "2\n" || info.Mode().Perm() != 0o600 {
 		t.Errorf("%q %v", raw, info.Mode())
 	}
 	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	files.Write(t, filepath.Join(dir, "d", "x"), "")
-	if err := WriteFile(filepath.Join(dir, "d"), []byte("3"), 0o600); err == nil {
+	if err := WriteJSON(filepath.Join(dir, "d"), 3); err == nil {
 		t.Error("a folder was replaced by a file")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
