@@ -11,31 +11,26 @@ import (
 
 // SchemaHead is the head of a database schema (RFC 7047, 3.2).
 type SchemaHead struct {
-	Name     string `json:"name"`    // of the database: "Open_vSwitch"
-	Version  string `json:"version"` // "8.3.1"; "" where the schema gives none
-	Checksum string `json:"cksum"`   // "3682332033 23608"; "" where the schema gives none
+	Name    string `json:"name"`    // of the database: "Open_vSwitch"
+	Version string `json:"version"` // "8.3.1"; "" where the schema gives none
 }
 
-// ErrNoSchema is wrapped where an installed schema cannot be read.
-var ErrNoSchema = errors.New("the installed schema")
-
 // ReadSchemaHead reads the head of a schema file of this host, as
-// `ovsdb-tool schema-name`, `schema-version` and `schema-cksum` print it. The
-// error wraps ErrNoSchema.
+// `ovsdb-tool schema-name` and `schema-version` print it.
 func ReadSchemaHead(path string) (SchemaHead, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return SchemaHead{}, fmt.Errorf("%w: %w", ErrNoSchema, err)
+		return SchemaHead{}, fmt.Errorf("the installed schema: %w", err)
 	}
 	head, err := parseSchemaHead(text)
 	if err != nil {
-		return SchemaHead{}, fmt.Errorf("%w %s: %w", ErrNoSchema, path, err)
+		return SchemaHead{}, fmt.Errorf("the installed schema %s: %w", path, err)
 	}
 	return head, nil
 }
 
-// AskSchemaHead reads name and version of a schema where only ovsdb-tool sees
-// it, as in a container's image. The error wraps ErrNoSchema.
+// AskSchemaHead reads the head of a schema where only ovsdb-tool sees it, as in a
+// container's image.
 func AskSchemaHead(ctx context.Context, tool Tool, path string) (head SchemaHead, err error) {
 	for _, question := range []struct {
 		command string
@@ -43,7 +38,7 @@ func AskSchemaHead(ctx context.Context, tool Tool, path string) (head SchemaHead
 	}{{"schema-name", &head.Name}, {"schema-version", &head.Version}} {
 		printed, err := tool(ctx, "ovsdb-tool", question.command, path)
 		if err != nil {
-			return SchemaHead{}, fmt.Errorf("%w %s: %w", ErrNoSchema, path, err)
+			return SchemaHead{}, fmt.Errorf("the installed schema %s: %w", path, err)
 		}
 		*question.answer = strings.TrimSpace(string(printed))
 	}
