@@ -50,7 +50,7 @@ func (c *Content) Rows(table string) []ovsdb.Row {
 // its schema. Only the named tables are loaded; all where none is named. Changes
 // of rows that a lost record inserted are left out (see rebuild).
 func load(ctx context.Context, out *output, lost map[string]int64, tables ...string) (db *database, end int64, err error) {
-	if err := out.flush(); err != nil {
+	if err := out.buf.Flush(); err != nil {
 		return nil, 0, err
 	}
 	section := io.NewSectionReader(out.file, 0, out.offset)

@@ -72,7 +72,7 @@ func FuzzRebuild(f *testing.F) {
 		if _, err := rebuild(t.Context(), out, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := out.flush(); err != nil {
+		if err := out.buf.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		info, err := Inspect(t.Context(), bytes.NewReader(read(t, out.file.Name())))

@@ -49,12 +49,12 @@ func unpack(ctx context.Context, r io.Reader, folder string) (*unpacked, error) 
 	}
 	u := &unpacked{file: file}
 	if isBroken(err) {
-		u.broken = err
-	} else if !errors.Is(err, io.EOF) {
-		file.Close()
-		return nil, err
+		u.broken, err = err, io.EOF
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+	if errors.Is(err, io.EOF) {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
 		file.Close()
 		return nil, err
 	}

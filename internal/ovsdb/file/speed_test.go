@@ -135,7 +135,7 @@ func standaloneOfStream(t *testing.T, text []byte) ([]byte, Info, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := out.flush(); err != nil {
+	if err := out.buf.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadFile(out.file.Name())

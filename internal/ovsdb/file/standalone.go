@@ -230,7 +230,7 @@ func (c *converter) finish() error {
 	}
 	if c.log != nil {
 		var err error
-		if c.unapplied, err = c.log.finish(); err != nil {
+		if c.unapplied, err = c.log.takeBack(c.log.committed); err != nil {
 			return err
 		}
 	}
