@@ -54,15 +54,15 @@ func load(ctx context.Context, out *output, lost map[string]int64, tables ...str
 		return nil, 0, err
 	}
 	section := io.NewSectionReader(out.file, 0, out.offset)
-	scan := newScanner(section)
-	if _, err := scan.skip(); err != nil {
+	scan := newScanner(ctx, section)
+	if _, _, err := scan.until(0); err != nil {
 		return nil, 0, err
 	}
 	schema, err := scan.next()
 	if err != nil {
 		return nil, 0, err
 	}
-	end = int64(len(schema.header)) + schema.size
+	end = int64(len(schema.line)) + schema.size
 	if db, err = newDatabase(schema.body); err != nil {
 		return nil, 0, fmt.Errorf("%w: record 1: %w", ErrSchema, err)
 	}
@@ -71,5 +71,5 @@ func load(ctx context.Context, out *output, lost map[string]int64, tables ...str
 		maps.DeleteFunc(db.tables, func(name string, _ map[string]columns) bool { return !slices.Contains(tables, name) })
 		scan.file, scan.want = section, func(key string) bool { return key == isDiff || db.tables[key] != nil }
 	}
-	return db, end, db.applyAll(ctx, scan)
+	return db, end, db.applyAll(scan)
 }

@@ -61,12 +61,9 @@ func Inspect(ctx context.Context, r io.Reader) (Info, error) {
 	}
 	defer src.close()
 	if src.info.Form == FormStandalone {
-		src.scan.sink = discard{ctx}
+		src.scan.skim = true
 	}
 	for {
-		if err := ctx.Err(); err != nil {
-			return src.info, err
-		}
 		rec, err := src.next()
 		if err == io.EOF {
 			return src.info, nil

@@ -3,7 +3,6 @@ package file
 import (
 	"compress/flate"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/interrupt"
 )
 
 // unpacked is the content of a gzip stream in a file without a name: records can
@@ -30,8 +28,8 @@ const (
 
 // unpack reads a gzip stream to its end. A stream that is cut off or broken ends
 // early without an error: its content is a database that is cut off.
-func unpack(ctx context.Context, r io.Reader, folder string) (*unpacked, error) {
-	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
+func unpack(r io.Reader, folder string) (*unpacked, error) {
+	packed := &archive.Counter{Reader: r}
 	zip, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: gzip data that cannot be unpacked: %w", ErrNotDatabase, err)

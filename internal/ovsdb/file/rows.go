@@ -1,7 +1,6 @@
 package file
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"slices"
@@ -105,11 +104,8 @@ func newDatabase(schema []byte) (*database, error) {
 }
 
 // applyAll applies the remaining records of a file.
-func (db *database) applyAll(ctx context.Context, scan *scanner) error {
+func (db *database) applyAll(scan *scanner) error {
 	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		r, err := scan.next()
 		if err == io.EOF {
 			db.composeSets()

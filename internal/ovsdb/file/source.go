@@ -1,7 +1,6 @@
 package file
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -33,23 +32,23 @@ func newSource(ctx context.Context, r io.Reader) (*source, error) {
 }
 
 func (s *source) open(ctx context.Context, r io.Reader) error {
-	in := bufio.NewReaderSize(r, 1<<16)
-	start, err := in.Peek(512)
+	s.scan = newScanner(ctx, r)
+	start, err := s.scan.in.Peek(512)
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("reading the database: %w", err)
 	}
 	if bytes.HasPrefix(start, []byte{0x1f, 0x8b}) {
-		if s.packed, err = unpack(ctx, in, folderOf(r)); err != nil {
+		if s.packed, err = unpack(s.scan.in, folderOf(r)); err != nil {
 			return err
 		}
 		s.info.Gzip = true
-		r, in = s.packed.file, bufio.NewReaderSize(s.packed.file, 1<<16)
-		start, _ = in.Peek(512)
+		r = s.packed.file
+		s.scan = newScanner(ctx, r)
+		start, _ = s.scan.in.Peek(512)
 	}
 	if len(start) == 0 {
 		return fmt.Errorf("%w: collect it again", ErrEmpty)
 	}
-	s.scan = newScanner(in)
 	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
 		if stat, err := file.Stat(); err == nil {
 			s.scan.maxSize = stat.Size()
@@ -58,7 +57,7 @@ func (s *source) open(ctx context.Context, r io.Reader) error {
 			}
 		}
 	}
-	if s.before, err = s.scan.skip(); err != nil {
+	if s.before, _, err = s.scan.until(0); err != nil {
 		return fmt.Errorf("reading the database: %w", err)
 	}
 	if s.scan.ahead == nil {
@@ -152,14 +151,6 @@ func (s *source) noteSchema(data []json.RawMessage) {
 	if schema, err := parseSchemaHead(data[0]); err == nil {
 		s.info.Version = schema.Version
 	}
-}
-
-// magic returns the first word of the header lines of the file's form.
-func (s *source) magic() string {
-	if s.info.Form == FormClustered {
-		return "CLUSTER"
-	}
-	return "JSON"
 }
 
 // next returns the records in order, the first one included, and io.EOF at the end.

@@ -63,18 +63,11 @@ func convert(ctx context.Context, src string, out *output) (Info, []string, erro
 	if from.info.Form == FormStandalone {
 		from.scan.sink = out
 	}
-	remarks, err := convertRecords(ctx, from, out)
-	if err != nil {
-		return from.info, remarks, fmt.Errorf("%s: %w", src, err)
-	}
-	return from.info, remarks, nil
-}
-
-// convertRecords writes the records of a source to out.
-func convertRecords(ctx context.Context, from *source, out *output) ([]string, error) {
 	c := converter{from: from, out: out, stray: from.before}
-	err := c.run(ctx)
-	return c.remarks(), err
+	if err := c.run(ctx); err != nil {
+		return from.info, c.remarks(), fmt.Errorf("%s: %w", src, err)
+	}
+	return from.info, c.remarks(), nil
 }
 
 // converter writes the records of a source to an output, and counts what it
@@ -103,9 +96,6 @@ func (c *converter) run(ctx context.Context) error {
 		c.log = &raftLog{out: c.out}
 	}
 	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		r, err := c.from.next()
 		if err == io.EOF {
 			break
@@ -158,7 +148,7 @@ func (c *converter) write(r *record, body []byte) error {
 	if r.copied {
 		return nil
 	}
-	if r.magic != c.from.magic() {
+	if clustered := r.magic == "CLUSTER"; clustered != (c.log != nil) {
 		return errNotRecord{fmt.Errorf("a %s record in a %s database", r.magic, c.from.info.Form)}
 	}
 	if c.log != nil {
@@ -168,7 +158,7 @@ func (c *converter) write(r *record, body []byte) error {
 		c.out.schemas = []int64{0}
 	}
 	if r.intact {
-		return c.out.write(r.header, body)
+		return c.out.write(r.line, body)
 	}
 	return c.out.add(body)
 }
