@@ -14,6 +14,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,10 +36,10 @@ type Info struct {
 	Name    string // of the database, from its schema: "Open_vSwitch"
 	Version string // of the schema that the data now has
 	Form    Form
-	Gzip    bool     // the records were inside a gzip stream
-	Records int      // header lines found, the schema's included
-	Damaged int      // number of damaged places
-	Damage  []string // the first of them, each a sentence with record and offset
+	Gzip    bool   // the records were inside a gzip stream
+	Records int    // header lines found, the schema's included
+	Damaged int    // number of damaged places
+	Damage  string // the first of them, with record and offset
 }
 
 // Errors for errors.Is. The errors that wrap them name the next step.
@@ -82,12 +83,7 @@ func Inspect(ctx context.Context, r io.Reader) (Info, error) {
 	}
 }
 
-// maxDamage bounds Info.Damage: in an anonymised file every record is changed.
-const maxDamage = 8
-
 func (i *Info) damage(format string, args ...any) {
 	i.Damaged++
-	if len(i.Damage) < maxDamage {
-		i.Damage = append(i.Damage, fmt.Sprintf(format, args...))
-	}
+	i.Damage = cmp.Or(i.Damage, fmt.Sprintf(format, args...))
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 )
@@ -50,14 +49,9 @@ func writeFile(dst string, write func(out *output) error) error {
 
 // convert writes the standalone form of src to out.
 func convert(ctx context.Context, src string, out *output) (Info, []string, error) {
-	in, err := os.Open(src)
+	from, err := openSource(ctx, src)
 	if err != nil {
-		return Info{}, nil, fmt.Errorf("opening the database: %w", err)
-	}
-	defer in.Close()
-	from, err := newSource(ctx, in)
-	if err != nil {
-		return Info{}, nil, fmt.Errorf("%s: %w", src, err)
+		return Info{}, nil, err
 	}
 	defer from.close()
 	if from.info.Form == FormStandalone {
@@ -86,7 +80,6 @@ type converter struct {
 	lost         bool             // something before the current record was left out
 	inconsistent bool             // a record was written after a loss
 	lostRows     map[string]int64 // rows named in records left out, with the output's offset there
-	rowKey       *regexp.Regexp   // matches the names of rows; nil until a record is left out
 	unapplied    int              // cluster entries that were never committed
 	rebuilt      []string         // what rebuild left out
 }
@@ -196,11 +189,11 @@ func (c *converter) drop(r *record, reason string) {
 		c.torn = fmt.Sprintf("record %d, the last one, is %s: left out; all records before it are served", r.number, reason)
 		return
 	}
-	if c.rowKey == nil {
-		c.lostRows, c.rowKey = map[string]int64{}, regexp.MustCompile(rowKey)
+	if c.lostRows == nil {
+		c.lostRows = map[string]int64{}
 	}
 	body, _ := mendUUIDs(r.body)
-	for _, found := range c.rowKey.FindAllSubmatch(body, -1) {
+	for _, found := range rowKey.FindAllSubmatch(body, -1) {
 		c.lostRows[string(found[1])] = c.out.offset
 	}
 	if c.dropped++; c.dropped <= maxDrops {
@@ -209,7 +202,7 @@ func (c *converter) drop(r *record, reason string) {
 }
 
 // rowKey matches the name of a row in a transaction that inserts or changes it.
-const rowKey = `"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})":\{`
+var rowKey = regexp.MustCompile(`"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})":\{`)
 
 // maxDrops bounds the number of left-out records that have a remark of their own.
 const maxDrops = 5
@@ -249,8 +242,8 @@ func (c *converter) remarks() []string {
 	if c.torn != "" {
 		remarks = append(remarks, c.torn)
 	}
-	if c.from.packed != nil && c.from.packed.broken != nil {
-		remarks = append(remarks, fmt.Sprintf("the gzip stream breaks off (%v): what precedes the break is served", c.from.packed.broken))
+	if c.from.broken != nil {
+		remarks = append(remarks, fmt.Sprintf("the gzip stream breaks off (%v): what precedes the break is served", c.from.broken))
 	}
 	if c.log != nil {
 		add(c.log.overwritten, "entry", "entries", "of the cluster's log replaced by a later leader: left out")

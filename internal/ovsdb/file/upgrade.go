@@ -19,10 +19,12 @@ type Tool func(ctx context.Context, argv ...string) ([]byte, error)
 // ReadSchemaHead or AskSchemaHead. An equal or older schema changes nothing, and
 // the remark is empty then. After an error the file is as it was.
 func Upgrade(ctx context.Context, tool Tool, path, schemaPath string, schema SchemaHead) (remark string, err error) {
-	found, err := identify(ctx, path)
+	src, err := openSource(ctx, path)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+		return "", err
 	}
+	src.close()
+	found := src.info
 	if found.Name != schema.Name {
 		return "", fmt.Errorf("%s holds %s, but %s is the schema of %s", path, found.Name, schemaPath, schema.Name)
 	}
@@ -40,21 +42,6 @@ func Upgrade(ctx context.Context, tool Tool, path, schemaPath string, schema Sch
 	os.Remove(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp.~lock~"))
 	return fmt.Sprintf("%s: converted from schema %s to %s, that of the installed daemons",
 		found.Name, found.Version, schema.Version), nil
-}
-
-// identify reads the first record of a database file.
-func identify(ctx context.Context, path string) (Info, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return Info{}, err
-	}
-	defer file.Close()
-	src, err := newSource(ctx, file)
-	if err != nil {
-		return Info{}, err
-	}
-	defer src.close()
-	return src.info, nil
 }
 
 // older reports whether schema version a is older than b. Versions are x.y.z (RFC
