@@ -25,7 +25,7 @@ func Read(ctx context.Context, src string, tables ...string) (*Content, []string
 	if err != nil {
 		return nil, nil, err
 	}
-	defer out.discard(false)
+	defer out.discard()
 	info, remarks, err := convert(ctx, src, out)
 	if err != nil {
 		return nil, remarks, err

@@ -64,14 +64,8 @@ func Inspect(ctx context.Context, r io.Reader) (Info, error) {
 	if src.info.Form == FormStandalone {
 		src.scan.skim = true
 	}
-	for {
-		rec, err := src.next()
-		if err == io.EOF {
-			return src.info, nil
-		}
-		if err != nil {
-			return src.info, err
-		}
+	rec, err := src.next()
+	for ; err == nil; rec, err = src.next() {
 		// An entry can convert the database to another schema (ovsdb(5),
 		// "Clustered Format"). That is rare, so search the text before parsing it.
 		if src.info.Form == FormClustered && rec.number > 1 && rec.mentionsSchema() {
@@ -81,6 +75,10 @@ func Inspect(ctx context.Context, r io.Reader) (Info, error) {
 			}
 		}
 	}
+	if err != io.EOF {
+		return src.info, err
+	}
+	return src.info, nil
 }
 
 func (i *Info) damage(format string, args ...any) {

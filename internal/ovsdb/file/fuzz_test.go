@@ -63,7 +63,7 @@ func FuzzRebuild(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer out.discard(false)
+		defer out.discard()
 		for _, body := range []string{strings.ReplaceAll(schema, "\n", ""), first, second} {
 			if err := out.add([]byte(strings.ReplaceAll(body, "\n", " "))); err != nil {
 				t.Fatal(err)

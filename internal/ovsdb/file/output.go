@@ -112,19 +112,8 @@ func (o *output) dropEarlier() (int64, error) {
 	return from, o.cut(size)
 }
 
-// install gives the file its name. It does not sync it: a working copy is of no
-// use after a power cut, when no daemon runs.
-func (o *output) install(dst string) error {
-	if err := o.buf.Flush(); err != nil {
-		return err
-	}
-	return os.Rename(o.file.Name(), dst)
-}
-
-// discard closes the file, and removes it unless it was installed.
-func (o *output) discard(installed bool) {
+// discard closes the file, and removes it unless it was renamed.
+func (o *output) discard() {
 	o.file.Close()
-	if !installed {
-		os.Remove(o.file.Name())
-	}
+	os.Remove(o.file.Name())
 }

@@ -105,17 +105,15 @@ func newDatabase(schema []byte) (*database, error) {
 
 // applyAll applies the remaining records of a file.
 func (db *database) applyAll(scan *scanner) error {
-	for {
-		r, err := scan.next()
-		if err == io.EOF {
-			db.composeSets()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	r, err := scan.next()
+	for ; err == nil; r, err = scan.next() {
 		db.apply(r.body, r.offset)
 	}
+	if err != io.EOF {
+		return err
+	}
+	db.composeSets()
+	return nil
 }
 
 // apply applies one transaction record (ovsdb(5), "Standalone Format"). Since OVS

@@ -17,12 +17,11 @@ type SchemaHead struct {
 
 // ReadSchemaHead reads the head of a schema file of this host, as
 // `ovsdb-tool schema-name` and `schema-version` print it.
-func ReadSchemaHead(path string) (SchemaHead, error) {
+func ReadSchemaHead(path string) (head SchemaHead, err error) {
 	text, err := os.ReadFile(path)
-	if err != nil {
-		return SchemaHead{}, fmt.Errorf("the installed schema: %w", err)
+	if err == nil {
+		head, err = parseSchemaHead(text)
 	}
-	head, err := parseSchemaHead(text)
 	if err != nil {
 		return SchemaHead{}, fmt.Errorf("the installed schema %s: %w", path, err)
 	}

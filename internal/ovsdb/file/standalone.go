@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -34,17 +35,21 @@ func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 }
 
 // writeFile writes the database file dst: as a whole, or not at all where write
-// fails.
+// fails. It does not sync it: a working copy is of no use after a power cut, when
+// no daemon runs.
 func writeFile(dst string, write func(out *output) error) error {
 	out, err := newOutput(dst)
 	if err != nil {
 		return err
 	}
-	if err = write(out); err == nil {
-		err = out.install(dst)
+	defer out.discard()
+	if err := write(out); err != nil {
+		return err
 	}
-	out.discard(err == nil)
-	return err
+	if err := out.buf.Flush(); err != nil {
+		return err
+	}
+	return os.Rename(out.file.Name(), dst)
 }
 
 // convert writes the standalone form of src to out.
@@ -88,22 +93,18 @@ func (c *converter) run(ctx context.Context) error {
 	if c.from.info.Form == FormClustered {
 		c.log = &raftLog{out: c.out}
 	}
-	for {
-		r, err := c.from.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	r, err := c.from.next()
+	for ; err == nil; r, err = c.from.next() {
 		if err := c.convert(r); err != nil {
 			return err
 		}
 	}
+	if err != io.EOF {
+		return err
+	}
 	if err := c.finish(); err != nil || !c.inconsistent {
 		return err
 	}
-	var err error
 	c.rebuilt, err = rebuild(ctx, c.out, c.lostRows)
 	return err
 }
