@@ -36,10 +36,8 @@ type clusterRecord struct {
 //   - An entry with a schema begins an empty database of that schema, and its
 //     transaction is the whole content (ovsdb(5)).
 //
-// `ovsdb-tool cluster-to-standalone` (3.1) follows none of the three: it writes
-// every transaction and the first schema only. After a schema conversion, whose
-// transaction is marked as a difference, it even cancels columns out against
-// themselves.
+// `ovsdb-tool cluster-to-standalone` (3.1) follows none of the three. See
+// docs/architecture.md.
 type raftLog struct {
 	out         *output
 	next        int64      // the index after the last entry's

@@ -52,8 +52,8 @@ func unpack(r io.Reader, folder string) (file *os.File, broken, err error) {
 }
 
 func isBroken(err error) bool {
-	var corrupt flate.CorruptInputError
-	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt)
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	return corrupt || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader)
 }
 
 // unnamedFile makes a file that vanishes when it is closed, in a folder or, where

@@ -47,19 +47,14 @@ func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string,
 
 // write writes all rows as one record, or nothing where there are none.
 func (db *database) write(out *output) error {
-	content := map[string]map[string]columns{}
-	for name, rows := range db.tables {
-		if len(rows) > 0 {
-			content[name] = rows
-		}
-	}
-	if len(content) == 0 {
+	maps.DeleteFunc(db.tables, func(_ string, rows map[string]columns) bool { return len(rows) == 0 })
+	if len(db.tables) == 0 {
 		return nil
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(content); err != nil {
+	if err := encoder.Encode(db.tables); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotDatabase, err)
 	}
 	return out.add(body.Bytes())

@@ -30,18 +30,16 @@ func ReadSchemaHead(path string) (head SchemaHead, err error) {
 
 // AskSchemaHead reads the head of a schema where only ovsdb-tool sees it, as in a
 // container's image.
-func AskSchemaHead(ctx context.Context, tool Tool, path string) (head SchemaHead, err error) {
-	for _, question := range []struct {
-		command string
-		answer  *string
-	}{{"schema-name", &head.Name}, {"schema-version", &head.Version}} {
-		printed, err := tool(ctx, "ovsdb-tool", question.command, path)
-		if err != nil {
-			return SchemaHead{}, fmt.Errorf("the installed schema %s: %w", path, err)
-		}
-		*question.answer = strings.TrimSpace(string(printed))
+func AskSchemaHead(ctx context.Context, tool Tool, path string) (SchemaHead, error) {
+	name, err := tool(ctx, "ovsdb-tool", "schema-name", path)
+	var version []byte
+	if err == nil {
+		version, err = tool(ctx, "ovsdb-tool", "schema-version", path)
 	}
-	return head, nil
+	if err != nil {
+		return SchemaHead{}, fmt.Errorf("the installed schema %s: %w", path, err)
+	}
+	return SchemaHead{strings.TrimSpace(string(name)), strings.TrimSpace(string(version))}, nil
 }
 
 // parseSchemaHead reads the head of a schema's text.

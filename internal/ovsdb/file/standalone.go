@@ -18,12 +18,9 @@ import (
 //
 // What an anonymiser changed inside records is kept, with lengths and sums
 // corrected; text that was cut off or destroyed is left out. The remarks describe
-// both. Info is what Inspect returns for src.
-//
-// Memory use is small for an undamaged file, and that of the longest damaged
-// record otherwise: two to three times its length where it is a cluster's
-// snapshot. A gzip'd file is unpacked beside src. Only when a record in the middle
-// was lost does the whole database have to fit into memory (see rebuild).
+// both. Info is what Inspect returns for src. Only the longest damaged record has to
+// fit into memory, or the whole database where a record in the middle was lost (see
+// rebuild). A gzip'd file is unpacked beside src.
 func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	var info Info
 	var remarks []string
@@ -120,8 +117,7 @@ func (c *converter) convert(r *record) error {
 		}
 	}
 	if err := c.write(r, body); err != nil {
-		var refused errNotRecord
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[errNotRecord](err); ok {
 			c.drop(r, refused.Error())
 			return nil
 		}
