@@ -179,7 +179,7 @@ func databaseRemarks(info file.Info) []string {
 		remarks = append(remarks, "a cluster member's file: it is converted for the replica")
 	}
 	if info.Damaged > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d damaged records, mended for the replica where that can be: %s", info.Damaged, info.Damage[0]))
+		remarks = append(remarks, fmt.Sprintf("%d damaged records, mended for the replica where that can be: %s", info.Damaged, info.Damage))
 	}
 	return remarks
 }

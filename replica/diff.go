@@ -104,7 +104,7 @@ func readDatabase(ctx context.Context, socket string, columns []string) (databas
 		}
 	}
 	for _, table := range client.Tables() {
-		rows, err := client.SelectAll(ctx, table)
+		rows, err := client.Select(ctx, table)
 		if err != nil {
 			return db, err
 		}

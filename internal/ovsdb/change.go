@@ -1,6 +1,10 @@
 package ovsdb
 
-import rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
+import (
+	"cmp"
+
+	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
+)
 
 // Change is one operation of a transaction.
 type Change struct{ op rfc.Operation }
@@ -60,10 +64,7 @@ func notation(value any) any {
 		}
 		return m
 	case Ref:
-		if v.Name != "" {
-			return rfc.UUID{GoUUID: v.Name}
-		}
-		return rfc.UUID{GoUUID: v.UUID}
+		return rfc.UUID{GoUUID: cmp.Or(v.Name, v.UUID)}
 	default:
 		return v
 	}

@@ -68,44 +68,30 @@ func (c *Client) Ephemeral(table, column string) bool {
 	return c.HasColumn(table, column) && c.schema.Table(table).Column(column).Ephemeral()
 }
 
-// Select returns all rows of a table with some of its columns. Tables and
-// columns that the schema lacks are left out.
+// Select returns all rows of a table with some of its columns, or with all where
+// none is named. Tables and columns that the schema lacks are left out.
 func (c *Client) Select(ctx context.Context, table string, columns ...string) ([]Row, error) {
 	if c.schema.Table(table) == nil {
 		return nil, nil
 	}
-	known := []string{"_uuid"}
-	for _, column := range columns {
-		if c.HasColumn(table, column) {
-			known = append(known, column)
-		}
+	var known []string // none stands for all
+	if len(columns) > 0 {
+		lacks := func(column string) bool { return !c.HasColumn(table, column) }
+		known = append(slices.DeleteFunc(slices.Clone(columns), lacks), "_uuid")
 	}
 	defer logging.Timed(ctx, "read database table", "table", table)()
-	results, err := c.conn.Transact(ctx, rfc.Operation{Op: "select", Table: table, Columns: known})
-	if err == nil {
-		err = firstError(results)
-	}
-	if err == nil && len(results) != 1 {
-		err = fmt.Errorf("%d results", len(results))
-	}
+	results, err := c.transact(ctx, rfc.Operation{Op: "select", Table: table, Columns: known})
 	if err != nil {
 		return nil, fmt.Errorf("reading table %s: %w", table, err)
 	}
-	rows := make([]Row, 0, len(results[0].Rows))
-	for _, r := range results[0].Rows {
-		id, _ := r["_uuid"].(rfc.UUID)
-		rows = append(rows, Row{UUID: id.GoUUID, columns: r})
+	var rows []Row
+	for _, result := range results {
+		for _, r := range result.Rows {
+			id, _ := r["_uuid"].(rfc.UUID)
+			rows = append(rows, Row{UUID: id.GoUUID, columns: r})
+		}
 	}
 	return rows, nil
-}
-
-// SelectAll returns all rows of a table with all columns.
-func (c *Client) SelectAll(ctx context.Context, table string) ([]Row, error) {
-	t := c.schema.Table(table)
-	if t == nil {
-		return nil, nil
-	}
-	return c.Select(ctx, table, slices.Collect(maps.Keys(t.Columns))...)
 }
 
 // Transact makes all changes in one transaction, or none of them.
@@ -118,21 +104,19 @@ func (c *Client) Transact(ctx context.Context, changes ...Change) error {
 		ops = append(ops, change.op)
 	}
 	defer logging.Timed(ctx, "change database", "operations", len(ops))()
-	results, err := c.conn.Transact(ctx, ops...)
-	if err == nil {
-		err = firstError(results)
-	}
-	if err != nil {
+	if _, err := c.transact(ctx, ops...); err != nil {
 		return fmt.Errorf("changing the working copy: %w", err)
 	}
 	return nil
 }
 
-func firstError(results []rfc.OperationResult) error {
+// transact returns the results of operations, or the first error among them.
+func (c *Client) transact(ctx context.Context, ops ...rfc.Operation) ([]rfc.OperationResult, error) {
+	results, err := c.conn.Transact(ctx, ops...)
 	for _, r := range results {
 		if r.Error != "" {
-			return fmt.Errorf("%s: %s", r.Error, r.Details)
+			return nil, fmt.Errorf("%s: %s", r.Error, r.Details)
 		}
 	}
-	return nil
+	return results, err
 }

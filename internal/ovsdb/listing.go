@@ -23,13 +23,12 @@ type Value struct{ Column, Text string }
 // the record lacks the column.
 func (r Record) Column(name string) string {
 	for _, v := range r.Columns {
-		if v.Column != name {
-			continue
+		if v.Column == name {
+			if text, err := strconv.Unquote(v.Text); err == nil {
+				return text
+			}
+			return v.Text
 		}
-		if text, err := strconv.Unquote(v.Text); err == nil {
-			return text
-		}
-		return v.Text
 	}
 	return ""
 }

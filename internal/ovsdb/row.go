@@ -42,13 +42,11 @@ func (r Row) Bool(column string) bool { return single[bool](r, column) }
 
 // Int returns a column that holds one integer; ok is false where it holds none.
 func (r Row) Int(column string) (n int, ok bool) {
-	if found := elementsOf[float64](r.columns[column]); len(found) == 1 {
-		return int(found[0]), true
+	found := elementsOf[float64](r.columns[column])
+	if len(found) != 1 {
+		return 0, false
 	}
-	if found := elementsOf[int](r.columns[column]); len(found) == 1 {
-		return found[0], true
-	}
-	return 0, false
+	return int(found[0]), true
 }
 
 // Strings returns a column that is a set of strings.

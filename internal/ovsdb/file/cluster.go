@@ -36,10 +36,8 @@ type clusterRecord struct {
 //   - An entry with a schema begins an empty database of that schema, and its
 //     transaction is the whole content (ovsdb(5)).
 //
-// `ovsdb-tool cluster-to-standalone` (3.1) follows none of the three: it writes
-// every transaction and the first schema only. After a schema conversion, whose
-// transaction is marked as a difference, it even cancels columns out against
-// themselves.
+// `ovsdb-tool cluster-to-standalone` (3.1) follows none of the three. See
+// docs/architecture.md.
 type raftLog struct {
 	out         *output
 	next        int64      // the index after the last entry's
@@ -91,9 +89,11 @@ func (l *raftLog) addEntry(r *clusterRecord) error {
 		return errNotRecord{fmt.Errorf("entry %d has %d parts of data, not 2", r.Index, len(r.Data))}
 	}
 	if r.Index < l.next {
-		if err := l.takeBack(r.Index); err != nil {
+		n, err := l.takeBack(r.Index)
+		if err != nil {
 			return err
 		}
+		l.overwritten += n
 	} else {
 		l.missing += int(r.Index - l.next)
 	}
@@ -112,24 +112,16 @@ func (l *raftLog) addEntry(r *clusterRecord) error {
 	return l.addData(r.Data[1])
 }
 
-// takeBack removes the entries from index on.
-func (l *raftLog) takeBack(index int64) error {
+// takeBack removes the entries from index on that were not committed, and returns
+// their number.
+func (l *raftLog) takeBack(index int64) (int, error) {
 	i := sort.Search(len(l.uncommitted), func(i int) bool { return l.uncommitted[i].index >= index })
-	if i == len(l.uncommitted) {
-		return nil
-	}
-	l.overwritten += len(l.uncommitted) - i
-	offset := l.uncommitted[i].offset
-	l.uncommitted = l.uncommitted[:i]
-	return l.out.cut(offset)
-}
-
-// finish removes the entries that were never committed and returns their number.
-func (l *raftLog) finish() (int, error) {
-	if len(l.uncommitted) == 0 {
+	removed := l.uncommitted[i:]
+	if len(removed) == 0 {
 		return 0, nil
 	}
-	return len(l.uncommitted), l.out.cut(l.uncommitted[0].offset)
+	l.uncommitted = l.uncommitted[:i]
+	return len(removed), l.out.cut(removed[0].offset)
 }
 
 func (l *raftLog) addData(transaction json.RawMessage) error {

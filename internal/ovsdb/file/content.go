@@ -25,7 +25,7 @@ func Read(ctx context.Context, src string, tables ...string) (*Content, []string
 	if err != nil {
 		return nil, nil, err
 	}
-	defer out.discard(false)
+	defer out.discard()
 	info, remarks, err := convert(ctx, src, out)
 	if err != nil {
 		return nil, remarks, err
@@ -50,19 +50,19 @@ func (c *Content) Rows(table string) []ovsdb.Row {
 // its schema. Only the named tables are loaded; all where none is named. Changes
 // of rows that a lost record inserted are left out (see rebuild).
 func load(ctx context.Context, out *output, lost map[string]int64, tables ...string) (db *database, end int64, err error) {
-	if err := out.flush(); err != nil {
+	if err := out.buf.Flush(); err != nil {
 		return nil, 0, err
 	}
 	section := io.NewSectionReader(out.file, 0, out.offset)
-	scan := newScanner(section)
-	if _, err := scan.skip(); err != nil {
+	scan := newScanner(ctx, section)
+	if _, _, err := scan.until(0); err != nil {
 		return nil, 0, err
 	}
 	schema, err := scan.next()
 	if err != nil {
 		return nil, 0, err
 	}
-	end = int64(len(schema.header)) + schema.size
+	end = int64(len(schema.line)) + schema.size
 	if db, err = newDatabase(schema.body); err != nil {
 		return nil, 0, fmt.Errorf("%w: record 1: %w", ErrSchema, err)
 	}
@@ -71,5 +71,5 @@ func load(ctx context.Context, out *output, lost map[string]int64, tables ...str
 		maps.DeleteFunc(db.tables, func(name string, _ map[string]columns) bool { return !slices.Contains(tables, name) })
 		scan.file, scan.want = section, func(key string) bool { return key == isDiff || db.tables[key] != nil }
 	}
-	return db, end, db.applyAll(ctx, scan)
+	return db, end, db.applyAll(scan)
 }

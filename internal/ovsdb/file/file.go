@@ -14,6 +14,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,10 +36,10 @@ type Info struct {
 	Name    string // of the database, from its schema: "Open_vSwitch"
 	Version string // of the schema that the data now has
 	Form    Form
-	Gzip    bool     // the records were inside a gzip stream
-	Records int      // header lines found, the schema's included
-	Damaged int      // number of damaged places
-	Damage  []string // the first of them, each a sentence with record and offset
+	Gzip    bool   // the records were inside a gzip stream
+	Records int    // header lines found, the schema's included
+	Damaged int    // number of damaged places
+	Damage  string // the first of them, with record and offset
 }
 
 // Errors for errors.Is. The errors that wrap them name the next step.
@@ -61,19 +62,10 @@ func Inspect(ctx context.Context, r io.Reader) (Info, error) {
 	}
 	defer src.close()
 	if src.info.Form == FormStandalone {
-		src.scan.sink = discard{ctx}
+		src.scan.skim = true
 	}
-	for {
-		if err := ctx.Err(); err != nil {
-			return src.info, err
-		}
-		rec, err := src.next()
-		if err == io.EOF {
-			return src.info, nil
-		}
-		if err != nil {
-			return src.info, err
-		}
+	rec, err := src.next()
+	for ; err == nil; rec, err = src.next() {
 		// An entry can convert the database to another schema (ovsdb(5),
 		// "Clustered Format"). That is rare, so search the text before parsing it.
 		if src.info.Form == FormClustered && rec.number > 1 && rec.mentionsSchema() {
@@ -83,14 +75,13 @@ func Inspect(ctx context.Context, r io.Reader) (Info, error) {
 			}
 		}
 	}
+	if err != io.EOF {
+		return src.info, err
+	}
+	return src.info, nil
 }
-
-// maxDamage bounds Info.Damage: in an anonymised file every record is changed.
-const maxDamage = 8
 
 func (i *Info) damage(format string, args ...any) {
 	i.Damaged++
-	if len(i.Damage) < maxDamage {
-		i.Damage = append(i.Damage, fmt.Sprintf(format, args...))
-	}
+	i.Damage = cmp.Or(i.Damage, fmt.Sprintf(format, args...))
 }

@@ -63,7 +63,7 @@ func FuzzRebuild(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer out.discard(false)
+		defer out.discard()
 		for _, body := range []string{strings.ReplaceAll(schema, "\n", ""), first, second} {
 			if err := out.add([]byte(strings.ReplaceAll(body, "\n", " "))); err != nil {
 				t.Fatal(err)
@@ -72,7 +72,7 @@ func FuzzRebuild(f *testing.F) {
 		if _, err := rebuild(t.Context(), out, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := out.flush(); err != nil {
+		if err := out.buf.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		info, err := Inspect(t.Context(), bytes.NewReader(read(t, out.file.Name())))

@@ -3,7 +3,6 @@ package file
 import (
 	"compress/flate"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,15 +10,7 @@ import (
 	"path/filepath"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/internal/interrupt"
 )
-
-// unpacked is the content of a gzip stream in a file without a name: records can
-// be read there again, so none has to fit into memory.
-type unpacked struct {
-	file   *os.File
-	broken error // why the stream ended early; nil where it is complete
-}
 
 // A database does not compress by more than maxRatio, because much of its text
 // is UUIDs. The first freeSize bytes may have any ratio.
@@ -28,17 +19,17 @@ const (
 	maxRatio = 100
 )
 
-// unpack reads a gzip stream to its end. A stream that is cut off or broken ends
-// early without an error: its content is a database that is cut off.
-func unpack(ctx context.Context, r io.Reader, folder string) (*unpacked, error) {
-	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
+// unpack reads a gzip stream to its end into a file without a name: records can be
+// read there again, so none has to fit into memory. broken is why the stream ended
+// early: its content is a database that is cut off.
+func unpack(r io.Reader, folder string) (file *os.File, broken, err error) {
+	packed := &archive.Counter{Reader: r}
 	zip, err := gzip.NewReader(packed)
 	if err != nil {
-		return nil, fmt.Errorf("%w: gzip data that cannot be unpacked: %w", ErrNotDatabase, err)
+		return nil, nil, fmt.Errorf("%w: gzip data that cannot be unpacked: %w", ErrNotDatabase, err)
 	}
-	file, err := unnamedFile(folder)
-	if err != nil {
-		return nil, fmt.Errorf("unpacking a database: %w", err)
+	if file, err = unnamedFile(folder); err != nil {
+		return nil, nil, fmt.Errorf("unpacking a database: %w", err)
 	}
 	for size := int64(0); err == nil; {
 		var n int64
@@ -47,23 +38,22 @@ func unpack(ctx context.Context, r io.Reader, folder string) (*unpacked, error) 
 			err = fmt.Errorf("%w: it unpacks to over %d times its size", ErrNotDatabase, maxRatio)
 		}
 	}
-	u := &unpacked{file: file}
 	if isBroken(err) {
-		u.broken = err
-	} else if !errors.Is(err, io.EOF) {
-		file.Close()
-		return nil, err
+		broken, err = err, io.EOF
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		file.Close()
-		return nil, err
+	if errors.Is(err, io.EOF) {
+		_, err = file.Seek(0, io.SeekStart)
 	}
-	return u, nil
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, broken, nil
 }
 
 func isBroken(err error) bool {
-	var corrupt flate.CorruptInputError
-	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt)
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	return corrupt || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader)
 }
 
 // unnamedFile makes a file that vanishes when it is closed, in a folder or, where

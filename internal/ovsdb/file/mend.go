@@ -32,7 +32,7 @@ func (c *converter) mend(r *record) (body []byte, reason string) {
 // and three random bytes, the same for the same middle (sos issue 3736, up to
 // sos 4.8.0):
 // 0190fe17-d1ae-7091-a034-22ade2121dc0 -> 01953:4f:53:1b:2c:3d-22ade2121dc0.
-const mangledUUID = `\b([0-9a-f]{3})53:4f:53:([0-9a-f]{2}):([0-9a-f]{2}):([0-9a-f]{2})-([0-9a-f]{12})\b`
+var mangledUUID = regexp.MustCompile(`\b([0-9a-f]{3})53:4f:53:([0-9a-f]{2}):([0-9a-f]{2}):([0-9a-f])([0-9a-f])-([0-9a-f]{12})\b`)
 
 // mendUUIDs gives mangled UUIDs the form of a UUID, the same one for the same
 // text, and returns their number. ovsdb-server refuses a row without a UUID, and
@@ -43,13 +43,6 @@ func mendUUIDs(body []byte) ([]byte, int) {
 	if !bytes.Contains(body, []byte("53:4f:53:")) {
 		return body, 0
 	}
-	n := 0
-	pattern := regexp.MustCompile(mangledUUID)
-	body = pattern.ReplaceAllFunc(body, func(found []byte) []byte {
-		n++
-		p := pattern.FindSubmatch(found)
-		return fmt.Appendf(nil, "%s%s%s%s-%s534-f530-0000-%s",
-			p[1], p[2], p[3], p[4][:1], p[4][1:], p[5])
-	})
-	return body, n
+	n := len(mangledUUID.FindAllIndex(body, -1))
+	return mangledUUID.ReplaceAll(body, []byte("$1$2$3$4-${5}534-f530-0000-$6")), n
 }

@@ -54,7 +54,7 @@ func (o *output) addFrom(file io.ReaderAt, at span) error {
 	if err != nil {
 		return err
 	}
-	if err := o.write(fmt.Appendf(nil, "OVSDB JSON %d %x\n", n, sum.Sum(nil))); err != nil {
+	if _, err := fmt.Fprintf(o, "OVSDB JSON %d %x\n", n, sum.Sum(nil)); err != nil {
 		return err
 	}
 	_, err = io.Copy(o, text())
@@ -65,9 +65,6 @@ func (o *output) addFrom(file io.ReaderAt, at span) error {
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.buf.Write(p)
 	o.offset += int64(n)
-	if err != nil {
-		err = fmt.Errorf("writing %s: %w", o.file.Name(), err)
-	}
 	return n, err
 }
 
@@ -80,18 +77,9 @@ func (o *output) write(parts ...[]byte) error {
 	return nil
 }
 
-func (o *output) flush() error {
-	if err := o.buf.Flush(); err != nil {
-		return fmt.Errorf("writing %s: %w", o.file.Name(), err)
-	}
-	return nil
-}
-
-func (o *output) position() int64 { return o.offset }
-
 // cut drops everything from offset on.
 func (o *output) cut(offset int64) error {
-	if err := o.flush(); err != nil {
+	if err := o.buf.Flush(); err != nil {
 		return err
 	}
 	if err := o.file.Truncate(offset); err != nil {
@@ -108,7 +96,7 @@ func (o *output) cut(offset int64) error {
 // dropEarlier moves the last schema and the records behind it to the front of the
 // file, and returns by how many bytes.
 func (o *output) dropEarlier() (int64, error) {
-	if err := o.flush(); err != nil {
+	if err := o.buf.Flush(); err != nil {
 		return 0, err
 	}
 	from := o.schemas[len(o.schemas)-1]
@@ -124,23 +112,8 @@ func (o *output) dropEarlier() (int64, error) {
 	return from, o.cut(size)
 }
 
-// install gives the file its name. It does not sync it: a working copy is of no
-// use after a power cut, when no daemon runs.
-func (o *output) install(dst string) error {
-	err := o.buf.Flush()
-	if err == nil {
-		err = os.Rename(o.file.Name(), dst)
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", dst, err)
-	}
-	return nil
-}
-
-// discard closes the file, and removes it unless it was installed.
-func (o *output) discard(installed bool) {
+// discard closes the file, and removes it unless it was renamed.
+func (o *output) discard() {
 	o.file.Close()
-	if !installed {
-		os.Remove(o.file.Name())
-	}
+	os.Remove(o.file.Name())
 }

@@ -47,19 +47,14 @@ func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string,
 
 // write writes all rows as one record, or nothing where there are none.
 func (db *database) write(out *output) error {
-	content := map[string]map[string]columns{}
-	for name, rows := range db.tables {
-		if len(rows) > 0 {
-			content[name] = rows
-		}
-	}
-	if len(content) == 0 {
+	maps.DeleteFunc(db.tables, func(_ string, rows map[string]columns) bool { return len(rows) == 0 })
+	if len(db.tables) == 0 {
 		return nil
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(content); err != nil {
+	if err := encoder.Encode(db.tables); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotDatabase, err)
 	}
 	return out.add(body.Bytes())
@@ -79,75 +74,37 @@ func (db *database) remarks() (remarks []string) {
 
 // reconcile removes rows and references that ovsdb-server refuses, until none is left.
 func (db *database) reconcile(ctx context.Context) error {
-	var pending []rowID
-	for table, rows := range db.tables {
-		for uuid := range rows {
-			pending = append(pending, rowID{table, uuid})
-		}
-	}
-	var referrers map[string][]rowID // by the UUID of the row that they refer to
-	referring := func(removed []rowID) (rows []rowID) {
-		if len(removed) > 0 && referrers == nil {
-			referrers = db.referrers()
-		}
-		for _, id := range removed {
-			rows = append(rows, referrers[id.uuid]...)
-		}
-		return rows
-	}
-	const rounds = 100 // removing a reference can make two rows equal: real databases take two rounds
+	const rounds = 100 // one removal can require another: real databases take three rounds
 	for range rounds {
-		for len(pending) > 0 {
-			removed, err := db.resolveAll(ctx, pending)
-			if err != nil {
-				return err
-			}
-			pending = referring(removed)
+		removed, err := db.resolveAll(ctx)
+		if err != nil {
+			return err
 		}
-		var removed []rowID
-		for _, table := range slices.Sorted(maps.Keys(db.tables)) {
-			removed = append(removed, db.removeExcess(table)...)
+		if removed > 0 {
+			continue // the keys of rows are final only when their references are
 		}
-		if len(removed) == 0 {
+		for table := range db.tables {
+			removed += db.removeExcess(table)
+		}
+		if removed == 0 {
 			return nil
 		}
-		pending = referring(removed)
 	}
 	return fmt.Errorf("%w: what is left after a lost record cannot be made consistent; collect it again", ErrNotDatabase)
 }
 
-// referrers returns the rows that refer to each row.
-func (db *database) referrers() map[string][]rowID {
-	found := map[string][]rowID{}
+// resolveAll removes references to missing rows, and the rows that require one,
+// whose number it returns.
+func (db *database) resolveAll(ctx context.Context) (removed int, err error) {
 	for table, rows := range db.tables {
-		for column, schema := range db.schema[table].Columns {
-			if !schema.Type.refers() {
-				continue
+		for uuid, row := range rows {
+			if err := ctx.Err(); err != nil {
+				return 0, err
 			}
-			for uuid, row := range rows {
-				for _, e := range parseElements(row[column], schema.Type.isMap()) {
-					for _, atom := range []string{e.key, e.value} {
-						if target, ok := parseUUID(atom); ok {
-							found[target] = append(found[target], rowID{table, uuid})
-						}
-					}
-				}
+			if !db.resolve(table, row) {
+				db.remove(table, uuid, "without a row that it needs")
+				removed++
 			}
-		}
-	}
-	return found
-}
-
-// resolveAll removes references to missing rows from some rows, and removes and
-// returns the rows that require one.
-func (db *database) resolveAll(ctx context.Context, rows []rowID) (removed []rowID, err error) {
-	for _, id := range rows {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if r := db.tables[id.table][id.uuid]; r != nil && !db.resolve(id.table, r) {
-			db.remove(id, "without a row that it needs")
-			removed = append(removed, id)
 		}
 	}
 	return removed, nil
@@ -182,33 +139,21 @@ func (db *database) resolves(kind baseType, atom string) bool {
 	if !known {
 		return true
 	}
-	uuid, ok := parseUUID(atom)
-	return ok && table[uuid] != nil
+	var pair []string // "uuid" and the UUID (RFC 7047, 5.1)
+	return json.Unmarshal([]byte(atom), &pair) == nil && len(pair) == 2 && table[pair[1]] != nil
 }
 
-// parseUUID reads a UUID in the notation of RFC 7047, 5.1.
-func parseUUID(atom string) (uuid string, ok bool) {
-	var pair []string
-	if json.Unmarshal([]byte(atom), &pair) != nil || len(pair) != 2 {
-		return "", false
-	}
-	return pair[1], true
-}
-
-func (db *database) remove(id rowID, reason string) {
-	delete(db.tables[id.table], id.uuid)
-	db.removed[id.table+": "+reason]++
+func (db *database) remove(table, uuid, reason string) {
+	delete(db.tables[table], uuid)
+	db.removed[table+": "+reason]++
 }
 
 // removeExcess removes rows with the key of another row, and rows beyond the
 // maximum of the table. It keeps the rows with the most columns. It returns the
-// removed rows.
-func (db *database) removeExcess(table string) (removed []rowID) {
+// number of removed rows.
+func (db *database) removeExcess(table string) int {
 	rows, schema := db.tables[table], db.schema[table]
-	remove := func(uuid, reason string) {
-		db.remove(rowID{table, uuid}, reason)
-		removed = append(removed, rowID{table, uuid})
-	}
+	before := len(rows)
 	uuids := slices.SortedFunc(maps.Keys(rows), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(rows[b]), len(rows[a])), strings.Compare(a, b))
 	})
@@ -223,21 +168,17 @@ func (db *database) removeExcess(table string) (removed []rowID) {
 			for _, column := range index {
 				key = append(key, string(row[column]))
 			}
-			if joined := strings.Join(key, "\n"); seen[joined] {
-				remove(uuid, "with the key of another row")
-			} else {
-				seen[joined] = true
+			joined := strings.Join(key, "\n")
+			if seen[joined] {
+				db.remove(table, uuid, "with the key of another row")
 			}
+			seen[joined] = true
 		}
 	}
-	left := 0
-	for _, uuid := range uuids {
-		if _, exists := rows[uuid]; !exists {
-			continue
-		}
-		if left++; schema.MaxRows > 0 && left > schema.MaxRows {
-			remove(uuid, "beyond the table's maximum")
+	for _, uuid := range slices.Backward(uuids) {
+		if schema.MaxRows > 0 && len(rows) > schema.MaxRows && rows[uuid] != nil {
+			db.remove(table, uuid, "beyond the table's maximum")
 		}
 	}
-	return removed
+	return before - len(rows)
 }

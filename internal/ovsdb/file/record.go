@@ -10,17 +10,17 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"ovs-offline/internal/interrupt"
 )
 
 // record is one record of a database file.
 type record struct {
+	header
 	number int    // from 1
 	offset int64  // of its header line
-	magic  string // "JSON" or "CLUSTER"
-	header []byte // the header line as found, newline included
 	body   []byte // valid until the next call; cut to the announced length when intact
 	size   int64  // bytes found between this header and the next
-	length int64  // bytes announced by the header
 	intact bool   // length and sum match the header
 	last   bool   // no record follows
 	copied bool   // intact and written to the scanner's sink; body is nil
@@ -49,48 +49,33 @@ type randomAccess interface {
 	io.ReaderAt
 }
 
-// sink receives records while they are read, and drops a record again that
-// turns out to be damaged.
-type sink interface {
-	io.Writer
-	position() int64
-	cut(position int64) error
-}
-
-// discard is a sink that keeps nothing and fails when its context ends.
-type discard struct{ ctx context.Context }
-
-func (d discard) Write(p []byte) (int, error) { return len(p), d.ctx.Err() }
-func (discard) position() int64               { return 0 }
-func (discard) cut(int64) error               { return nil }
-
 // large is the length of records, in bytes, that are not held in memory. A
 // compacted database is one record.
 const large = 4 << 20
 
+// extra is the number of bytes that are kept of what follows a record's announced
+// length.
+const extra = 1 << 20
+
 // scanner splits a file into records at their header lines. It does not rely on
 // the announced lengths, which may be wrong.
 type scanner struct {
-	in      *bufio.Reader
-	offset  int64 // of the next byte to read
+	raw     io.Reader     // fails when the scanner's context ends
+	in      *bufio.Reader // of raw
+	offset  int64         // of the next byte to read
 	number  int
 	ahead   *header // the header line that ended the last read
 	body    []byte
-	extra   int64                 // bytes kept beyond the announced length
 	maxSize int64                 // size of the file where it is known: a header may announce any length
 	file    randomAccess          // the file behind in, nil for a stream
-	sink    sink                  // receives large intact records; nil to read them into memory
+	sink    *output               // receives large intact records; nil to read them into memory
+	skim    bool                  // large intact records are checked and not kept
 	want    func(key string) bool // the members that are read of large records; nil for all
 }
 
-func newScanner(r io.Reader) *scanner {
-	return &scanner{in: bufio.NewReaderSize(r, 1<<16), extra: 1 << 20}
-}
-
-// skip reads to the first header line and returns the number of bytes before it.
-func (s *scanner) skip() (int64, error) {
-	found, _, err := s.until(0)
-	return found, err
+func newScanner(ctx context.Context, r io.Reader) *scanner {
+	raw := interrupt.Reader(ctx, r)
+	return &scanner{raw: raw, in: bufio.NewReaderSize(raw, 1<<16)}
 }
 
 // next returns the next record, or io.EOF.
@@ -98,35 +83,28 @@ func (s *scanner) next() (*record, error) {
 	if s.ahead == nil {
 		return nil, io.EOF
 	}
-	head := s.ahead
 	s.number++
-	r := &record{
-		number: s.number,
-		offset: s.offset - int64(len(head.line)),
-		magic:  head.magic,
-		header: head.line,
-		length: head.length,
-	}
-	if s.file != nil && head.length >= large {
-		if done, err := s.stream(r, head); done || err != nil {
+	r := &record{header: *s.ahead, number: s.number, offset: s.offset - int64(len(s.ahead.line))}
+	if s.file != nil && r.length >= large {
+		if done, err := s.stream(r); done || err != nil {
 			return r, err
 		}
 	}
-	return r, s.load(r, head)
+	return r, s.load(r)
 }
 
 // load reads a record into memory.
-func (s *scanner) load(r *record, head *header) error {
+func (s *scanner) load(r *record) error {
 	// An anonymised record may be longer than announced by any amount. One that
 	// is followed by gigabytes of something else should not be kept in memory.
 	keep := int64(math.MaxInt64)
-	if head.length <= (keep-s.extra)/2 {
-		keep = 2*head.length + s.extra
+	if r.length <= (keep-extra)/2 {
+		keep = 2*r.length + extra
 	}
-	if first, _ := s.in.Peek(1); head.length >= large && (len(first) == 0 || first[0] != '{') {
-		keep = s.extra // not a transaction: its text is of no use
+	if first, _ := s.in.Peek(1); r.length >= large && (len(first) == 0 || first[0] != '{') {
+		keep = extra // not a transaction: its text is of no use
 	}
-	if room := min(head.length, s.maxSize, keep) + maxHeader; int64(cap(s.body)) < room {
+	if room := min(r.length, s.maxSize, keep) + maxHeader; int64(cap(s.body)) < room {
 		s.body = nil // freed before the larger one is allocated
 		s.body = make([]byte, 0, room)
 	}
@@ -138,7 +116,7 @@ func (s *scanner) load(r *record, head *header) error {
 	if size < r.length || int64(len(body)) < r.length {
 		return nil
 	}
-	if sum := sha1.Sum(body[:r.length]); hex.EncodeToString(sum[:]) == head.sum {
+	if sum := sha1.Sum(body[:r.length]); hex.EncodeToString(sum[:]) == r.sum {
 		r.intact, r.body = true, body[:r.length]
 		if int64(len(body)) == size && len(bytes.TrimSpace(body[r.length:])) == 0 {
 			r.size = r.length // blank lines are no damage
@@ -149,15 +127,18 @@ func (s *scanner) load(r *record, head *header) error {
 
 // stream reads a large record without holding it in memory. Where the record is
 // damaged or in an unusual form, done is false and the scanner is back at its start.
-func (s *scanner) stream(r *record, head *header) (done bool, err error) {
+func (s *scanner) stream(r *record) (done bool, err error) {
 	start := s.offset
 	switch {
-	case head.magic == "CLUSTER" && r.number == 1:
-		done, err = s.readSnapshot(r, head)
-	case head.magic == "JSON" && s.want != nil:
-		done, err = s.readMembers(r, head)
-	case head.magic == "JSON" && s.sink != nil:
-		done, err = s.copyRecord(r, head)
+	case r.magic == "CLUSTER" && r.number == 1:
+		done, err = s.readSnapshot(r)
+	case r.magic == "JSON" && s.want != nil:
+		done, err = s.readMembers(r)
+	case r.magic == "JSON" && s.sink != nil:
+		done, err = s.copyRecord(r)
+	case r.magic == "JSON" && s.skim:
+		done, err = s.verify(r, io.Discard)
+		s.skim = done // a file full of wrong headers would be read to its end for each
 	default:
 		return false, nil
 	}
@@ -166,12 +147,12 @@ func (s *scanner) stream(r *record, head *header) (done bool, err error) {
 	}
 	if !done {
 		_, err = s.file.Seek(start, io.SeekStart)
-		s.in.Reset(s.file)
+		s.in.Reset(s.raw)
 		return false, err
 	}
-	s.offset += head.length
-	after, rest, err := s.until(s.extra)
-	r.intact, r.last, r.size = true, s.ahead == nil, head.length
+	s.offset += r.length
+	after, rest, err := s.until(extra)
+	r.intact, r.last, r.size = true, s.ahead == nil, r.length
 	if int64(len(rest)) < after || len(bytes.TrimSpace(rest)) > 0 {
 		r.size += after // blank lines are no damage
 	}
@@ -180,34 +161,34 @@ func (s *scanner) stream(r *record, head *header) (done bool, err error) {
 
 // verify reads a record's text to its announced length into w, and reports
 // whether its sum is the announced one.
-func (s *scanner) verify(head *header, w io.Writer) (bool, error) {
+func (s *scanner) verify(r *record, w io.Writer) (bool, error) {
 	sum := sha1.New()
-	_, err := io.CopyN(io.MultiWriter(sum, w), s.in, head.length)
+	_, err := io.CopyN(io.MultiWriter(sum, w), s.in, r.length)
 	if errors.Is(err, io.EOF) {
 		return false, nil
 	}
-	return hex.EncodeToString(sum.Sum(nil)) == head.sum, err
+	return hex.EncodeToString(sum.Sum(nil)) == r.sum, err
 }
 
 // copyRecord writes a record to the sink.
-func (s *scanner) copyRecord(r *record, head *header) (bool, error) {
-	position := s.sink.position()
-	if _, err := s.sink.Write(head.line); err != nil {
+func (s *scanner) copyRecord(r *record) (bool, error) {
+	position := s.sink.offset
+	if _, err := s.sink.Write(r.line); err != nil {
 		return false, err
 	}
-	intact, err := s.verify(head, s.sink)
+	intact, err := s.verify(r, s.sink)
 	if err == nil && !intact {
 		err = s.sink.cut(position)
-		s.sink = nil // a file full of wrong headers would be read to its end for each
+		s.sink = nil // as above
 	}
 	r.copied = intact
 	return intact, err
 }
 
 // readMembers reads the members of a transaction that the scanner's user wants.
-func (s *scanner) readMembers(r *record, head *header) (bool, error) {
+func (s *scanner) readMembers(r *record) (bool, error) {
 	finder := newMemberFinder(s.offset, s.want)
-	if intact, err := s.verify(head, finder); !intact || err != nil {
+	if intact, err := s.verify(r, finder); !intact || err != nil {
 		return false, err
 	}
 	var err error
@@ -218,18 +199,18 @@ func (s *scanner) readMembers(r *record, head *header) (bool, error) {
 // readSnapshot reads the first record of a cluster member except for the
 // transaction in it, which holds the database as of the last snapshot. The text
 // of that transaction stays in the file, and is null in the record's body.
-func (s *scanner) readSnapshot(r *record, head *header) (bool, error) {
+func (s *scanner) readSnapshot(r *record) (bool, error) {
 	start := s.offset
 	finder := newMemberFinder(start, func(key string) bool {
 		// encoding/json matches keys without regard to case and resolves escapes.
 		return strings.EqualFold(key, "prev_data") || strings.Contains(key, `\`)
 	})
-	if intact, err := s.verify(head, finder); !intact || err != nil {
+	if intact, err := s.verify(r, finder); !intact || err != nil {
 		return false, err
 	}
 	data := finder.found["prev_data"]
 	if data == nil || finder.matches != 1 || finder.depth != 0 || finder.quoted ||
-		data.second.length == 0 || head.length-data.second.length > large {
+		data.second.length == 0 || r.length-data.second.length > large {
 		return false, nil
 	}
 	end := data.second.offset + data.second.length
@@ -237,7 +218,7 @@ func (s *scanner) readSnapshot(r *record, head *header) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	after, err := readSpan(s.file, span{end, start + head.length - end})
+	after, err := readSpan(s.file, span{end, start + r.length - end})
 	r.body = append(append(before, "null"...), after...)
 	r.snapshot = &data.second
 	return true, err

@@ -35,8 +35,8 @@ func TestRecordsAreSplitAcrossReads(t *testing.T) {
 	for pad := 65536 - 200; pad < 65536+20; pad++ {
 		first := rec("JSON", `{"a":"`+strings.Repeat("x", pad)+`"}`)
 		file := append(first, rec("JSON", `{"b":1}`)...)
-		scan := newScanner(bytes.NewReader(file))
-		if _, err := scan.skip(); err != nil {
+		scan := newScanner(t.Context(), bytes.NewReader(file))
+		if _, _, err := scan.until(0); err != nil {
 			t.Fatal(err)
 		}
 		a, err := scan.next()

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"slices"
@@ -105,37 +104,33 @@ func newDatabase(schema []byte) (*database, error) {
 }
 
 // applyAll applies the remaining records of a file.
-func (db *database) applyAll(ctx context.Context, scan *scanner) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		r, err := scan.next()
-		if err == io.EOF {
-			db.composeSets()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+func (db *database) applyAll(scan *scanner) error {
+	r, err := scan.next()
+	for ; err == nil; r, err = scan.next() {
 		db.apply(r.body, r.offset)
 	}
+	if err != io.EOF {
+		return err
+	}
+	db.composeSets()
+	return nil
 }
 
 // apply applies one transaction record (ovsdb(5), "Standalone Format"). Since OVS
 // 2.15, records are marked with "_is_diff" and give columns as differences.
 func (db *database) apply(body []byte, offset int64) {
-	var transaction map[string]transactionMember
+	var transaction map[string]json.RawMessage
 	if json.Unmarshal(body, &transaction) != nil {
 		return
 	}
-	differs := transaction[isDiff].isTrue
-	for name, m := range transaction {
+	differs := string(transaction[isDiff]) == "true"
+	for name, text := range transaction {
 		table, known := db.tables[name]
-		if !known {
+		var changes map[string]columns
+		if !known || json.Unmarshal(text, &changes) != nil {
 			continue
 		}
-		for uuid, change := range m.rows {
+		for uuid, change := range changes {
 			lostAt, lost := db.lost[uuid]
 			switch old := table[uuid]; {
 			case change == nil:
@@ -153,22 +148,6 @@ func (db *database) apply(body []byte, offset int64) {
 			}
 		}
 	}
-}
-
-// transactionMember is the changed rows of a table, or a property of the
-// transaction such as "_is_diff".
-type transactionMember struct {
-	rows   map[string]columns
-	isTrue bool
-}
-
-// UnmarshalJSON reads any value: one without rows changes nothing.
-func (m *transactionMember) UnmarshalJSON(text []byte) error {
-	m.isTrue = string(text) == "true"
-	if text[0] == '{' && json.Unmarshal(text, &m.rows) != nil {
-		m.rows = nil
-	}
-	return nil
 }
 
 func (db *database) modify(id rowID, old, change columns, differs bool) {

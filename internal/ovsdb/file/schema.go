@@ -11,43 +11,35 @@ import (
 
 // SchemaHead is the head of a database schema (RFC 7047, 3.2).
 type SchemaHead struct {
-	Name     string `json:"name"`    // of the database: "Open_vSwitch"
-	Version  string `json:"version"` // "8.3.1"; "" where the schema gives none
-	Checksum string `json:"cksum"`   // "3682332033 23608"; "" where the schema gives none
+	Name    string `json:"name"`    // of the database: "Open_vSwitch"
+	Version string `json:"version"` // "8.3.1"; "" where the schema gives none
 }
-
-// ErrNoSchema is wrapped where an installed schema cannot be read.
-var ErrNoSchema = errors.New("the installed schema")
 
 // ReadSchemaHead reads the head of a schema file of this host, as
-// `ovsdb-tool schema-name`, `schema-version` and `schema-cksum` print it. The
-// error wraps ErrNoSchema.
-func ReadSchemaHead(path string) (SchemaHead, error) {
+// `ovsdb-tool schema-name` and `schema-version` print it.
+func ReadSchemaHead(path string) (head SchemaHead, err error) {
 	text, err := os.ReadFile(path)
-	if err != nil {
-		return SchemaHead{}, fmt.Errorf("%w: %w", ErrNoSchema, err)
+	if err == nil {
+		head, err = parseSchemaHead(text)
 	}
-	head, err := parseSchemaHead(text)
 	if err != nil {
-		return SchemaHead{}, fmt.Errorf("%w %s: %w", ErrNoSchema, path, err)
+		return SchemaHead{}, fmt.Errorf("the installed schema %s: %w", path, err)
 	}
 	return head, nil
 }
 
-// AskSchemaHead reads name and version of a schema where only ovsdb-tool sees
-// it, as in a container's image. The error wraps ErrNoSchema.
-func AskSchemaHead(ctx context.Context, tool Tool, path string) (head SchemaHead, err error) {
-	for _, question := range []struct {
-		command string
-		answer  *string
-	}{{"schema-name", &head.Name}, {"schema-version", &head.Version}} {
-		printed, err := tool(ctx, "ovsdb-tool", question.command, path)
-		if err != nil {
-			return SchemaHead{}, fmt.Errorf("%w %s: %w", ErrNoSchema, path, err)
-		}
-		*question.answer = strings.TrimSpace(string(printed))
+// AskSchemaHead reads the head of a schema where only ovsdb-tool sees it, as in a
+// container's image.
+func AskSchemaHead(ctx context.Context, tool Tool, path string) (SchemaHead, error) {
+	name, err := tool(ctx, "ovsdb-tool", "schema-name", path)
+	var version []byte
+	if err == nil {
+		version, err = tool(ctx, "ovsdb-tool", "schema-version", path)
 	}
-	return head, nil
+	if err != nil {
+		return SchemaHead{}, fmt.Errorf("the installed schema %s: %w", path, err)
+	}
+	return SchemaHead{strings.TrimSpace(string(name)), strings.TrimSpace(string(version))}, nil
 }
 
 // parseSchemaHead reads the head of a schema's text.

@@ -1,13 +1,12 @@
 package file
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
+	"os"
 	"strconv"
 )
 
@@ -19,10 +18,27 @@ type source struct {
 	before int64         // bytes before the first record
 	first  *record       // until next has returned it
 	head   clusterHeader // of a clustered file
-	packed *unpacked     // of a gzip'd file
+
+	file, unpacked *os.File // nil where the source opened none
+	broken         error    // why a gzip stream ended early; nil where it is complete
 }
 
-// newSource opens a database file and identifies it by its first record.
+// openSource opens a database file and identifies it by its first record.
+func openSource(ctx context.Context, path string) (*source, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	s, err := newSource(ctx, file)
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.file = file
+	return s, nil
+}
+
+// newSource begins to read a database file.
 func newSource(ctx context.Context, r io.Reader) (*source, error) {
 	s := &source{}
 	if err := s.open(ctx, r); err != nil {
@@ -33,32 +49,29 @@ func newSource(ctx context.Context, r io.Reader) (*source, error) {
 }
 
 func (s *source) open(ctx context.Context, r io.Reader) error {
-	in := bufio.NewReaderSize(r, 1<<16)
-	start, err := in.Peek(512)
+	s.scan = newScanner(ctx, r)
+	start, err := s.scan.in.Peek(512)
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("reading the database: %w", err)
 	}
 	if bytes.HasPrefix(start, []byte{0x1f, 0x8b}) {
-		if s.packed, err = unpack(ctx, in, folderOf(r)); err != nil {
+		if s.unpacked, s.broken, err = unpack(s.scan.in, folderOf(r)); err != nil {
 			return err
 		}
 		s.info.Gzip = true
-		r, in = s.packed.file, bufio.NewReaderSize(s.packed.file, 1<<16)
-		start, _ = in.Peek(512)
+		r = s.unpacked
+		s.scan = newScanner(ctx, r)
+		start, _ = s.scan.in.Peek(512)
 	}
 	if len(start) == 0 {
 		return fmt.Errorf("%w: collect it again", ErrEmpty)
 	}
-	s.scan = newScanner(in)
-	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
-		if stat, err := file.Stat(); err == nil {
-			s.scan.maxSize = stat.Size()
-			if stat.Mode().IsRegular() {
-				s.scan.file, _ = r.(randomAccess)
-			}
+	if file, ok := r.(*os.File); ok {
+		if stat, err := file.Stat(); err == nil && stat.Mode().IsRegular() {
+			s.scan.file, s.scan.maxSize = file, stat.Size()
 		}
 	}
-	if s.before, err = s.scan.skip(); err != nil {
+	if s.before, _, err = s.scan.until(0); err != nil {
 		return fmt.Errorf("reading the database: %w", err)
 	}
 	if s.scan.ahead == nil {
@@ -74,11 +87,10 @@ func (s *source) open(ctx context.Context, r io.Reader) error {
 	return s.identify()
 }
 
-// close closes the unpacked copy of a gzip'd file.
+// close closes the files that the source opened. Close of a nil file does nothing.
 func (s *source) close() {
-	if s.packed != nil {
-		s.packed.file.Close()
-	}
+	s.unpacked.Close()
+	s.file.Close()
 }
 
 // unknown returns the error for a file without any record that starts so.
@@ -154,14 +166,6 @@ func (s *source) noteSchema(data []json.RawMessage) {
 	}
 }
 
-// magic returns the first word of the header lines of the file's form.
-func (s *source) magic() string {
-	if s.info.Form == FormClustered {
-		return "CLUSTER"
-	}
-	return "JSON"
-}
-
 // next returns the records in order, the first one included, and io.EOF at the end.
 func (s *source) next() (*record, error) {
 	if r := s.first; r != nil {
@@ -171,8 +175,8 @@ func (s *source) next() (*record, error) {
 	r, err := s.scan.next()
 	switch {
 	case err == io.EOF:
-		if s.packed != nil && s.packed.broken != nil {
-			s.info.damage("the gzip stream is cut off or broken at its end: %v", s.packed.broken)
+		if s.broken != nil {
+			s.info.damage("the gzip stream is cut off or broken at its end: %v", s.broken)
 		}
 		return nil, err
 	case err != nil:

@@ -131,18 +131,18 @@ func standaloneOfStream(t *testing.T, text []byte) ([]byte, Info, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remarks, err := convertRecords(t.Context(), src, out)
-	if err != nil {
+	c := converter{from: src, out: out, stray: src.before}
+	if err := c.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.flush(); err != nil {
+	if err := out.buf.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadFile(out.file.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return written, src.info, remarks
+	return written, src.info, c.remarks()
 }
 
 func standaloneOf(t *testing.T, text []byte) ([]byte, Info, []string) {

@@ -18,12 +18,9 @@ import (
 //
 // What an anonymiser changed inside records is kept, with lengths and sums
 // corrected; text that was cut off or destroyed is left out. The remarks describe
-// both. Info is what Inspect returns for src.
-//
-// Memory use is small for an undamaged file, and that of the longest damaged
-// record otherwise: two to three times its length where it is a cluster's
-// snapshot. A gzip'd file is unpacked beside src. Only when a record in the middle
-// was lost does the whole database have to fit into memory (see rebuild).
+// both. Info is what Inspect returns for src. Only the longest damaged record has to
+// fit into memory, or the whole database where a record in the middle was lost (see
+// rebuild). A gzip'd file is unpacked beside src.
 func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	var info Info
 	var remarks []string
@@ -35,46 +32,38 @@ func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 }
 
 // writeFile writes the database file dst: as a whole, or not at all where write
-// fails.
+// fails. It does not sync it: a working copy is of no use after a power cut, when
+// no daemon runs.
 func writeFile(dst string, write func(out *output) error) error {
 	out, err := newOutput(dst)
 	if err != nil {
 		return err
 	}
-	if err = write(out); err == nil {
-		err = out.install(dst)
+	defer out.discard()
+	if err := write(out); err != nil {
+		return err
 	}
-	out.discard(err == nil)
-	return err
+	if err := out.buf.Flush(); err != nil {
+		return err
+	}
+	return os.Rename(out.file.Name(), dst)
 }
 
 // convert writes the standalone form of src to out.
 func convert(ctx context.Context, src string, out *output) (Info, []string, error) {
-	in, err := os.Open(src)
+	from, err := openSource(ctx, src)
 	if err != nil {
-		return Info{}, nil, fmt.Errorf("opening the database: %w", err)
-	}
-	defer in.Close()
-	from, err := newSource(ctx, in)
-	if err != nil {
-		return Info{}, nil, fmt.Errorf("%s: %w", src, err)
+		return Info{}, nil, err
 	}
 	defer from.close()
 	if from.info.Form == FormStandalone {
 		from.scan.sink = out
 	}
-	remarks, err := convertRecords(ctx, from, out)
-	if err != nil {
-		return from.info, remarks, fmt.Errorf("%s: %w", src, err)
-	}
-	return from.info, remarks, nil
-}
-
-// convertRecords writes the records of a source to out.
-func convertRecords(ctx context.Context, from *source, out *output) ([]string, error) {
 	c := converter{from: from, out: out, stray: from.before}
-	err := c.run(ctx)
-	return c.remarks(), err
+	if err := c.run(ctx); err != nil {
+		return from.info, c.remarks(), fmt.Errorf("%s: %w", src, err)
+	}
+	return from.info, c.remarks(), nil
 }
 
 // converter writes the records of a source to an output, and counts what it
@@ -93,7 +82,6 @@ type converter struct {
 	lost         bool             // something before the current record was left out
 	inconsistent bool             // a record was written after a loss
 	lostRows     map[string]int64 // rows named in records left out, with the output's offset there
-	rowKey       *regexp.Regexp   // matches the names of rows; nil until a record is left out
 	unapplied    int              // cluster entries that were never committed
 	rebuilt      []string         // what rebuild left out
 }
@@ -102,25 +90,18 @@ func (c *converter) run(ctx context.Context) error {
 	if c.from.info.Form == FormClustered {
 		c.log = &raftLog{out: c.out}
 	}
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		r, err := c.from.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	r, err := c.from.next()
+	for ; err == nil; r, err = c.from.next() {
 		if err := c.convert(r); err != nil {
 			return err
 		}
 	}
+	if err != io.EOF {
+		return err
+	}
 	if err := c.finish(); err != nil || !c.inconsistent {
 		return err
 	}
-	var err error
 	c.rebuilt, err = rebuild(ctx, c.out, c.lostRows)
 	return err
 }
@@ -136,8 +117,7 @@ func (c *converter) convert(r *record) error {
 		}
 	}
 	if err := c.write(r, body); err != nil {
-		var refused errNotRecord
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[errNotRecord](err); ok {
 			c.drop(r, refused.Error())
 			return nil
 		}
@@ -158,7 +138,7 @@ func (c *converter) write(r *record, body []byte) error {
 	if r.copied {
 		return nil
 	}
-	if r.magic != c.from.magic() {
+	if clustered := r.magic == "CLUSTER"; clustered != (c.log != nil) {
 		return errNotRecord{fmt.Errorf("a %s record in a %s database", r.magic, c.from.info.Form)}
 	}
 	if c.log != nil {
@@ -168,7 +148,7 @@ func (c *converter) write(r *record, body []byte) error {
 		c.out.schemas = []int64{0}
 	}
 	if r.intact {
-		return c.out.write(r.header, body)
+		return c.out.write(r.line, body)
 	}
 	return c.out.add(body)
 }
@@ -206,11 +186,11 @@ func (c *converter) drop(r *record, reason string) {
 		c.torn = fmt.Sprintf("record %d, the last one, is %s: left out; all records before it are served", r.number, reason)
 		return
 	}
-	if c.rowKey == nil {
-		c.lostRows, c.rowKey = map[string]int64{}, regexp.MustCompile(rowKey)
+	if c.lostRows == nil {
+		c.lostRows = map[string]int64{}
 	}
 	body, _ := mendUUIDs(r.body)
-	for _, found := range c.rowKey.FindAllSubmatch(body, -1) {
+	for _, found := range rowKey.FindAllSubmatch(body, -1) {
 		c.lostRows[string(found[1])] = c.out.offset
 	}
 	if c.dropped++; c.dropped <= maxDrops {
@@ -219,7 +199,7 @@ func (c *converter) drop(r *record, reason string) {
 }
 
 // rowKey matches the name of a row in a transaction that inserts or changes it.
-const rowKey = `"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})":\{`
+var rowKey = regexp.MustCompile(`"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})":\{`)
 
 // maxDrops bounds the number of left-out records that have a remark of their own.
 const maxDrops = 5
@@ -230,7 +210,7 @@ func (c *converter) finish() error {
 	}
 	if c.log != nil {
 		var err error
-		if c.unapplied, err = c.log.finish(); err != nil {
+		if c.unapplied, err = c.log.takeBack(c.log.committed); err != nil {
 			return err
 		}
 	}
@@ -259,8 +239,8 @@ func (c *converter) remarks() []string {
 	if c.torn != "" {
 		remarks = append(remarks, c.torn)
 	}
-	if c.from.packed != nil && c.from.packed.broken != nil {
-		remarks = append(remarks, fmt.Sprintf("the gzip stream breaks off (%v): what precedes the break is served", c.from.packed.broken))
+	if c.from.broken != nil {
+		remarks = append(remarks, fmt.Sprintf("the gzip stream breaks off (%v): what precedes the break is served", c.from.broken))
 	}
 	if c.log != nil {
 		add(c.log.overwritten, "entry", "entries", "of the cluster's log replaced by a later leader: left out")

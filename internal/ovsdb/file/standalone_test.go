@@ -52,7 +52,7 @@ func TestAnonymisedRecordsAreServed(t *testing.T) {
 	dst, info, remarks := standaloneFile(t, cleaned)
 	differ(t, served(t, dst), want)
 	wantRemark(t, remarks, "5 records rewritten", "all of them are served")
-	if info.Damaged != 5 || !strings.Contains(strings.Join(info.Damage, "\n"), "record 3 at offset") {
+	if info.Damaged != 5 || !strings.Contains(info.Damage, "record 3 at offset") {
 		t.Errorf("info = %+v", info)
 	}
 }
@@ -266,17 +266,17 @@ func TestSchemaHeadIsAsOVSDBToolPrintsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for command, got := range map[string]string{"schema-name": head.Name, "schema-version": head.Version, "schema-cksum": head.Checksum} {
+	for command, got := range map[string]string{"schema-name": head.Name, "schema-version": head.Version} {
 		if want := strings.TrimSpace(run(t, "ovsdb-tool", command, ovsSchema)); got != want {
 			t.Errorf("%s: %q, ovsdb-tool prints %q", command, got, want)
 		}
 	}
 	asked, err := AskSchemaHead(t.Context(), local, ovsSchema)
-	if head.Checksum = ""; err != nil || asked != head {
+	if err != nil || asked != head {
 		t.Errorf("AskSchemaHead: %+v, %v, want %+v", asked, err, head)
 	}
 	for name, path := range map[string]string{"missing": "/nonexistent", "not a schema": write(t, []byte(`{"name":"X"}`))} {
-		if _, err := ReadSchemaHead(path); !errors.Is(err, ErrNoSchema) {
+		if _, err := ReadSchemaHead(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

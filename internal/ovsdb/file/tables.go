@@ -31,15 +31,10 @@ func Printed(dump string, lists map[string]string) (tables map[string][]ovsdb.Re
 		if err != nil {
 			return nil, false, err
 		}
-		if len(listed[table]) > 0 {
-			tables[table] = listed[table]
-		}
+		tables[table] = listed[table]
 	}
-	ok = true
-	for _, table := range []string{"Open_vSwitch", "Bridge", "Port", "Interface"} {
-		ok = ok && len(tables[table]) > 0
-	}
-	return tables, ok, nil
+	missing := func(table string) bool { return len(tables[table]) == 0 }
+	return tables, !slices.ContainsFunc([]string{"Open_vSwitch", "Bridge", "Port", "Interface"}, missing), nil
 }
 
 func readTables(path, first string) (map[string][]ovsdb.Record, error) {
