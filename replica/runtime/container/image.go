@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/engine"
 )
 
-// Repository is the repository of the images that `ovs-offline build` makes; the
-// labels hold the versions in an image.
+// The labels that hold the versions in an image.
 const (
-	Repository      = "ovs-offline"
 	LabelOVSVersion = "ovs-offline.ovs-version"
 	LabelOVNVersion = "ovs-offline.ovn-version"
 )
@@ -29,7 +28,7 @@ type Wanted struct {
 // Choose returns the name of an image: the named one, or among those of the wanted
 // version the one nearest to the recorded version: equal, of the same minor version,
 // or the newest. The error wraps runtime.ErrNoImage.
-func Choose(ctx context.Context, e Engine, w Wanted) (string, error) {
+func Choose(ctx context.Context, e *engine.Engine, w Wanted) (string, error) {
 	if w.Image != "" {
 		found, err := e.FindImage(ctx, w.Image)
 		if err == nil && found == "" {
@@ -37,12 +36,12 @@ func Choose(ctx context.Context, e Engine, w Wanted) (string, error) {
 		}
 		return found, err
 	}
-	images, err := e.Images(ctx, Repository)
+	images, err := e.Images(ctx, engine.Repository)
 	if err != nil {
 		return "", fmt.Errorf("looking for images in %s: %w", e.Name(), err)
 	}
 	if w.Version != "" {
-		images = slices.DeleteFunc(images, func(i Image) bool { return !matches(i.Labels[LabelOVSVersion], w.Version) })
+		images = slices.DeleteFunc(images, func(i engine.Image) bool { return !matches(i.Labels[LabelOVSVersion], w.Version) })
 	}
 	if len(images) == 0 {
 		with := ""
@@ -51,7 +50,7 @@ func Choose(ctx context.Context, e Engine, w Wanted) (string, error) {
 		}
 		return "", fmt.Errorf("%w%s in %s: %s", runtime.ErrNoImage, with, e.Name(), howToGetImage)
 	}
-	best := slices.MaxFunc(images, func(a, b Image) int {
+	best := slices.MaxFunc(images, func(a, b engine.Image) int {
 		if d := nearness(a, w.RecordedOVS) - nearness(b, w.RecordedOVS); d != 0 {
 			return d
 		}
@@ -61,7 +60,7 @@ func Choose(ctx context.Context, e Engine, w Wanted) (string, error) {
 }
 
 // nearness returns a greater number for an image nearer to the recorded version.
-func nearness(i Image, recorded string) int {
+func nearness(i engine.Image, recorded string) int {
 	version := i.Labels[LabelOVSVersion]
 	switch {
 	case recorded == "" || version == "":

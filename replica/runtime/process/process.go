@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ func Supported() error { return nil }
 
 // Options are the options of New. A replica uses the zero value.
 type Options struct {
-	StartTimeout time.Duration // of one daemon's start, for a small database (see daemon.StartTimeout); 0 means 30 s
-	StopTimeout  time.Duration // after which a daemon is killed; 0 means 5 s
+	StartTimeout time.Duration // 0 means daemon.StartTimeout
+	StopTimeout  time.Duration // 0 means daemon.StopTimeout
 	NoNamespaces bool          // use no namespaces even where they are available
 }
 
@@ -45,12 +46,8 @@ var _ runtime.Runtime = (*Runtime)(nil)
 // New returns a Runtime. It starts daemons through the running program itself: see
 // package namespace.
 func New(o Options) *Runtime {
-	if o.StartTimeout == 0 {
-		o.StartTimeout = 30 * time.Second
-	}
-	if o.StopTimeout == 0 {
-		o.StopTimeout = 5 * time.Second
-	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, daemon.StartTimeout)
+	o.StopTimeout = cmp.Or(o.StopTimeout, daemon.StopTimeout)
 	return &Runtime{options: o}
 }
 
@@ -118,9 +115,6 @@ func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, st
 }
 
 func tool(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv []string) ([]byte, error) {
-	if len(argv) == 0 {
-		return nil, &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
-	}
 	path, err := Find(argv[0])
 	if err != nil {
 		return nil, &command.Error{Argv: argv, Err: err}

@@ -36,15 +36,12 @@ const ProbeAnswer = "isolated"
 const exitFailed = 125
 
 // Constants of the kernel's interface that package syscall lacks (linux/prctl.h,
-// linux/capability.h, linux/close_range.h).
+// linux/capability.h).
 const (
 	prCapAmbient         = 47
 	prCapAmbientClearAll = 4
 	prSetNoNewPrivs      = 38
 	capabilityVersion3   = 0x20080522
-	sysCloseRange        = 436 // the same number on all architectures
-	closeRangeCloexec    = 4
-	firstInherited       = 3 // after the standard streams
 )
 
 // failure is a step that failed.
@@ -153,46 +150,14 @@ func dropPrivileges() failure {
 	return failure{}
 }
 
-// limitInheritance keeps from the daemon, which outlives its caller, the files that
-// the caller inherited, its umask, and the permission to dump core.
+// limitInheritance keeps from the daemon the umask of the caller and the permission
+// to dump core. The caller closes its files.
 func limitInheritance() failure {
 	syscall.Umask(0o077)
 	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
 		return failure{"forbidding core dumps", errnoOf(err)}
 	}
-	if _, _, errno := syscall.RawSyscall(sysCloseRange, firstInherited, 1<<31-1, closeRangeCloexec); errno == 0 {
-		return failure{}
-	}
-	return closeOnExec() // Linux before 5.11 has no such flag
-}
-
-// closeOnExec marks each inherited file to be closed on exec.
-func closeOnExec() failure {
-	const what = "listing inherited files"
-	dir, err := syscall.Open("/proc/self/fd", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return failure{what, errnoOf(err)}
-	}
-	defer syscall.Close(dir)
-	for block := make([]byte, 4096); ; {
-		n, err := syscall.ReadDirent(dir, block)
-		if err != nil {
-			return failure{what, errnoOf(err)}
-		}
-		if n == 0 {
-			return failure{}
-		}
-		_, _, names := syscall.ParseDirent(block[:n], -1, nil)
-		for _, name := range names {
-			fd := 0
-			for _, digit := range []byte(name) {
-				fd = 10*fd + int(digit-'0')
-			}
-			if fd >= firstInherited {
-				syscall.CloseOnExec(fd)
-			}
-		}
-	}
+	return failure{}
 }
 
 func errnoOf(err error) syscall.Errno {
