@@ -90,7 +90,11 @@ type file struct {
 func (r Replica) files() []file {
 	var list []file
 	for _, tool := range Tools() {
-		list = append(list, file{tool, r.template(tool), 0o755})
+		wrapper := file{tool, "exec.sh", 0o755}
+		if len(r.Exec) == 0 || slices.Contains(r.Local, tool) {
+			wrapper.template = "wrapper.sh"
+		}
+		list = append(list, wrapper)
 	}
 	return append(list, file{recordedTool, "recorded.sh", 0o755},
 		file{bashSettings, "bashrc.sh", 0o644}, file{zshFolder + "/.zshrc", "zshrc.sh", 0o644},
@@ -115,14 +119,6 @@ func Remove(bin string) error {
 		_ = os.Remove(dir) // fails where the directory has other files, as it should
 	}
 	return errors.Join(failed...)
-}
-
-// template returns the name of the template of a tool's wrapper.
-func (r Replica) template(tool string) string {
-	if len(r.Exec) == 0 || slices.Contains(r.Local, tool) {
-		return "wrapper.sh"
-	}
-	return "exec.sh"
 }
 
 // Environment returns the variables that the scripts set for the tools; they unset

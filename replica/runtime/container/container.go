@@ -116,8 +116,8 @@ func (r *Runtime) name(role string) string {
 func (r *Runtime) spec(role string) engine.Spec {
 	return engine.Spec{
 		Name: r.name(role), Image: r.image,
-		Labels: map[string]string{LabelWorkdir: r.workdir.Path(), LabelRole: role, LabelVersion: r.version},
-		UID:    os.Geteuid(), GID: os.Getegid(), Folders: r.folders(),
+		Labels:  map[string]string{LabelWorkdir: r.workdir.Path(), LabelRole: role, LabelVersion: r.version},
+		Folders: r.folders(),
 	}
 }
 

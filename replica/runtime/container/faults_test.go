@@ -117,7 +117,7 @@ func TestForeignContainerIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		foreign, err := r.engine.Create(t.Context(), engine.Spec{Name: name, Image: image, Command: []string{"true"}, UID: os.Geteuid(), GID: os.Getegid()})
+		foreign, err := r.engine.Create(t.Context(), engine.Spec{Name: name, Image: image, Command: []string{"true"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -40,21 +41,18 @@ func Choose(ctx context.Context, e *engine.Engine, w Wanted) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("looking for images in %s: %w", e.Name(), err)
 	}
+	with := ""
 	if w.Version != "" {
-		images = slices.DeleteFunc(images, func(i engine.Image) bool { return !matches(i.Labels[LabelOVSVersion], w.Version) })
+		with = " with Open vSwitch " + w.Version
+		images = slices.DeleteFunc(images, func(i engine.Image) bool {
+			return !strings.HasPrefix(i.Labels[LabelOVSVersion]+".", w.Version+".")
+		})
 	}
 	if len(images) == 0 {
-		with := ""
-		if w.Version != "" {
-			with = " with Open vSwitch " + w.Version
-		}
 		return "", fmt.Errorf("%w%s in %s: %s", runtime.ErrNoImage, with, e.Name(), howToGetImage)
 	}
 	best := slices.MaxFunc(images, func(a, b engine.Image) int {
-		if d := nearness(a, w.RecordedOVS) - nearness(b, w.RecordedOVS); d != 0 {
-			return d
-		}
-		return a.Created.Compare(b.Created)
+		return cmp.Or(nearness(a, w.RecordedOVS)-nearness(b, w.RecordedOVS), a.Created.Compare(b.Created))
 	})
 	return best.Name, nil
 }
@@ -76,9 +74,4 @@ func nearness(i engine.Image, recorded string) int {
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
-}
-
-// matches reports whether a version is the wanted one or begins with it.
-func matches(version, wanted string) bool {
-	return version == wanted || strings.HasPrefix(version, wanted+".")
 }

@@ -72,7 +72,6 @@ func (r *Runtime) needTools(ctx context.Context) (string, error) {
 		return "", err
 	}
 	spec := r.spec(roleTools)
-	spec.Relabel = true // containers that join it get its label
 	spec.Env = environment("/tmp", "/tmp")
 	spec.Command = []string{"bash", "-c", runner, "runner", r.tools.folder}
 	r.toolsID, err = r.launch(ctx, spec, d, r.tools.alive)

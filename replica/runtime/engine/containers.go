@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -19,17 +20,15 @@ var ErrNoContainer = errors.New("no such container")
 
 // Spec describes a container to make. It gets no more than this: it has no network,
 // no capability and no way to get one, and can write only to its folders and to a
-// small /tmp. Paths are the same in it and on the host.
+// small /tmp. Its user is the caller, and paths are the same in it and on the host.
 type Spec struct {
-	Name     string
-	Image    string
-	Labels   map[string]string
-	Command  []string
-	Env      map[string]string
-	UID, GID int      // its user and group, as seen on this host
-	Folders  []string // mounted in it at the same paths
-	Relabel  bool     // give the folders the container's SELinux label
-	Join     string   // ID of the container whose PID and user namespaces it joins; "" for its own
+	Name    string
+	Image   string
+	Labels  map[string]string
+	Command []string
+	Env     map[string]string
+	Folders []string // mounted in it at the same paths
+	Join    string   // ID of the container whose PID and user namespaces it joins; "" for its own
 }
 
 // Container is a container that an engine has.
@@ -53,7 +52,7 @@ func (e *Engine) config(s Spec) *api.Config {
 	c := &api.Config{
 		Image: s.Image, Labels: s.Labels, Cmd: s.Command, WorkingDir: "/", StopTimeout: &killAtOnce,
 		Entrypoint: []string{""}, // none: the image's own would take the command as arguments
-		User:       fmt.Sprintf("%d:%d", s.UID, s.GID),
+		User:       fmt.Sprintf("%d:%d", os.Geteuid(), os.Getegid()),
 		Env:        settings(s.Env),
 	}
 	if e.rootless && e.name == Docker {
@@ -96,8 +95,8 @@ func (e *Engine) hostConfig(s Spec) *api.HostConfig {
 	}
 	for _, folder := range s.Folders {
 		bind := folder + ":" + folder
-		if s.Relabel {
-			bind += ":Z" // ignored on hosts without SELinux
+		if s.Join == "" {
+			bind += ":Z" // the label of SELinux, which containers that join it get too
 		}
 		h.Binds = append(h.Binds, bind)
 	}

@@ -59,25 +59,22 @@ func (r *Runtime) Name() string { return Name }
 func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.probed {
-		return r.refused == "", r.refused
-	}
-	refused := "it was asked to run without namespaces"
-	if !r.options.NoNamespaces {
-		refused = ""
-		if err := probe(ctx); err != nil {
-			refused = err.Error()
+	if !r.probed {
+		err := errors.New("it was asked to run without namespaces")
+		if !r.options.NoNamespaces {
+			err = probe(ctx)
+		}
+		if ctx.Err() != nil {
+			return false, fmt.Sprintf("trying a namespace: %v", ctx.Err()) // the next call tries again
+		}
+		r.probed = true
+		if err != nil {
+			r.refused = err.Error()
+			r.remarks.Add("daemons run without a network namespace of their own (" + r.refused +
+				"): they have no privileges, but share this host's network, so tunnels see its routes, and daemons could connect to a controller or collector left in the database")
 		}
 	}
-	if ctx.Err() != nil {
-		return false, fmt.Sprintf("trying a namespace: %v", ctx.Err()) // the next call tries again
-	}
-	r.probed, r.refused = true, refused
-	if refused != "" {
-		r.remarks.Add("daemons run without a network namespace of their own (" + refused +
-			"): they have no privileges, but share this host's network, so tunnels see its routes, and daemons could connect to a controller or collector left in the database")
-	}
-	return refused == "", refused
+	return r.refused == "", r.refused
 }
 
 // Remarks returns lines about missing namespaces and about errors that daemons

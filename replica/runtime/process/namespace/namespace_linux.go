@@ -2,14 +2,10 @@
 // user and network namespace: it raises the loopback interface, gives up all
 // privileges and replaces the process by the daemon.
 //
-// It does this while packages are initialised, before main. That is an exception
-// to the rule that initialisation does no work, and it has a measured reason:
-// initialising all packages of this program takes 14 to 18 ms, and a small start
-// runs the program five times for this purpose alone; a process that becomes a
-// daemon here needs 3 to 4 ms. Go initialises packages that are ready in the order
-// of their import paths, so the order depends on the imports of this package:
-// with syscall and unsafe alone, it comes before os, and so before every package
-// that imports fmt. TestInitialisedFirst checks that.
+// It does this while packages are initialised, before main: docs/architecture.md
+// gives the measured reason. Go initialises packages that are ready in the order of
+// their import paths: with syscall and unsafe as its only imports, this package
+// comes before os. TestInitialisedFirst checks that.
 package namespace
 
 import (
@@ -97,8 +93,10 @@ func becomeDaemon(ownNetwork bool, argv []string) failure {
 	if f := dropPrivileges(); f.errno != 0 {
 		return f
 	}
-	if f := limitInheritance(); f.errno != 0 {
-		return f
+	// The daemon gets neither the caller's umask nor its permission to dump core.
+	syscall.Umask(0o077)
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+		return failure{"forbidding core dumps", errnoOf(err)}
 	}
 	if len(argv) == 0 {
 		write(1, ProbeAnswer+"\n")
@@ -146,16 +144,6 @@ func dropPrivileges() failure {
 	}
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
 		return failure{"setting no_new_privs", errno}
-	}
-	return failure{}
-}
-
-// limitInheritance keeps from the daemon the umask of the caller and the permission
-// to dump core. The caller closes its files.
-func limitInheritance() failure {
-	syscall.Umask(0o077)
-	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
-		return failure{"forbidding core dumps", errnoOf(err)}
 	}
 	return failure{}
 }
