@@ -112,29 +112,19 @@ func checkTool(ctx context.Context, tool string) Check {
 	if tool == "ovn-detrace" {
 		argument = "--help" // its --version connects to a database first
 	}
-	out, err := run(ctx, path, argument)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	printed, err := exec.CommandContext(ctx, path, argument).CombinedOutput()
+	out := strings.TrimSpace(string(printed))
 	c.What = strings.TrimSpace(toolVersion.FindString(out) + " " + path)
 	if err != nil {
-		c.State, c.What = Broken, fmt.Sprintf("%s %s: %v: %s", path, argument, err, lastLine(out))
+		c.State, c.What = Broken, fmt.Sprintf("%s %s: %v: %s", path, argument, err, out[strings.LastIndexByte(out, '\n')+1:])
 		c.Mend = install(process.Packages(tool))
 		if tool == "ovn-detrace" {
 			c.Mend = install("python3-openvswitch", "python3-openvswitch")
 		}
 	}
 	return c
-}
-
-// run runs a program for five seconds at most and returns its output and errors.
-func run(ctx context.Context, argv ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
-	return string(out), err
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
 }
 
 // install returns the command that installs a package on this machine, by its names

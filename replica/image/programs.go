@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,19 +99,15 @@ func scriptInterpreter(path string) (string, error) {
 func loaderOf(path string) (string, error) {
 	f, err := elf.Open(path)
 	if err != nil {
-		var format *elf.FormatError
-		if errors.As(err, &format) {
-			return "", fmt.Errorf("%s is neither a program nor a script: %w", path, err)
-		}
-		return "", err
+		return "", fmt.Errorf("%s is neither a program nor a script: %w", path, err)
 	}
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_INTERP {
 			continue
 		}
-		name := make([]byte, p.Filesz)
-		if _, err := p.ReadAt(name, 0); err != nil {
+		name, err := io.ReadAll(p.Open())
+		if err != nil {
 			return "", fmt.Errorf("%s: its loader: %w", path, err)
 		}
 		return string(bytes.TrimRight(name, "\x00")), nil
