@@ -57,7 +57,7 @@ func Write(r Replica) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(r.Bin, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(r.Bin, zshFolder), 0o700); err != nil {
 		return fmt.Errorf("the scripts' directory: %w", err)
 	}
 	parsed, err := template.New("").Funcs(template.FuncMap{"quote": quote, "fish": quoteFish}).ParseFS(templates, "templates/*")
@@ -68,27 +68,37 @@ func Write(r Replica) error {
 	if err := writeFile(r.Bin, process.WrapperMark, 0o644, nil); err != nil {
 		return err
 	}
+	for _, f := range r.files() {
+		var text bytes.Buffer
+		if err := parsed.ExecuteTemplate(&text, f.template, r.values(f.name)); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		if err := writeFile(r.Bin, f.name, f.mode, text.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file is a file in the directory, by its path there.
+type file struct {
+	name, template string
+	mode           os.FileMode
+}
+
+// files returns the files that Write writes, without the mark.
+func (r Replica) files() []file {
+	var list []file
 	for _, tool := range Tools() {
-		if err := render(parsed, r.template(tool), r.Bin, tool, 0o755, r.values(tool)); err != nil {
-			return err
+		wrapper := file{tool, "exec.sh", 0o755}
+		if len(r.Exec) == 0 || slices.Contains(r.Local, tool) {
+			wrapper.template = "wrapper.sh"
 		}
+		list = append(list, wrapper)
 	}
-	if err := render(parsed, "recorded.sh", r.Bin, recordedTool, 0o755, r.values(recordedTool)); err != nil {
-		return err
-	}
-	for name, text := range r.settings() {
-		path := filepath.Join(r.Bin, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return fmt.Errorf("the scripts' directory: %w", err)
-		}
-		if err := writeFile(filepath.Dir(path), filepath.Base(path), 0o644, []byte(text)); err != nil {
-			return err
-		}
-	}
-	if err := render(parsed, "activate.fish", r.Bin, fishScript, 0o644, r.values("")); err != nil {
-		return err
-	}
-	return render(parsed, "activate.sh", r.Bin, script, 0o644, r.values(""))
+	return append(list, file{recordedTool, "recorded.sh", 0o755},
+		file{bashSettings, "bashrc.sh", 0o644}, file{zshFolder + "/.zshrc", "zshrc.sh", 0o644},
+		file{fishScript, "activate.fish", 0o644}, file{script, "activate.sh", 0o644})
 }
 
 // Remove removes the files that Write wrote, and the directory if it is then empty.
@@ -111,14 +121,6 @@ func Remove(bin string) error {
 	return errors.Join(failed...)
 }
 
-// template returns the name of the template of a tool's wrapper.
-func (r Replica) template(tool string) string {
-	if len(r.Exec) == 0 || slices.Contains(r.Local, tool) {
-		return "wrapper.sh"
-	}
-	return "exec.sh"
-}
-
 // Environment returns the variables that the scripts set for the tools; they unset
 // those with an empty value.
 func (r Replica) Environment() map[string]string {
@@ -131,9 +133,9 @@ func (r Replica) Environment() map[string]string {
 
 // written returns the paths in the directory of the files that Write writes.
 func written() []string {
-	names := append(Tools(), recordedTool, script, fishScript, process.WrapperMark)
-	for name := range (Replica{}).settings() {
-		names = append(names, name)
+	names := []string{process.WrapperMark}
+	for _, f := range (Replica{}).files() {
+		names = append(names, f.name)
 	}
 	return names
 }
@@ -170,7 +172,7 @@ func (r Replica) check() error {
 func (r Replica) values(tool string) map[string]any {
 	return map[string]any{
 		"Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
-		"Bin": r.Bin, "OVSRunDir": r.OVSRunDir, "OVNRunDir": r.OVNRunDir, "OVS": r.OVS,
+		"Bin": r.Bin, "Activate": Script(r.Bin), "OVSRunDir": r.OVSRunDir, "OVNRunDir": r.OVNRunDir, "OVS": r.OVS,
 		"NB": remote(r.NBSocket), "SB": remote(r.SBSocket), "Recorded": remote(r.Recorded),
 		"Saved": []string{"PATH", "PS1", "OVS_RUNDIR", "OVN_RUNDIR", "OVN_NB_DB", "OVN_SB_DB",
 			"OVN_NB_DAEMON", "OVN_SB_DAEMON", "OVN_NBCTL_OPTIONS", "OVN_SBCTL_OPTIONS"},
@@ -211,17 +213,10 @@ func quoteFish(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }
 
-func render(parsed *template.Template, name, dir, file string, mode os.FileMode, values map[string]any) error {
-	var text bytes.Buffer
-	if err := parsed.ExecuteTemplate(&text, name, values); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return writeFile(dir, file, mode, text.Bytes())
-}
-
 // writeFile writes a file atomically: a shell may be reading the old one.
 func writeFile(dir, name string, mode os.FileMode, text []byte) (err error) {
-	f, err := os.CreateTemp(dir, "."+name+".*")
+	path := filepath.Join(dir, name)
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
@@ -235,5 +230,5 @@ func writeFile(dir, name string, mode os.FileMode, text []byte) (err error) {
 	if err := errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), filepath.Join(dir, name))
+	return os.Rename(f.Name(), path)
 }

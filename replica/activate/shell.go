@@ -1,7 +1,6 @@
 package activate
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -41,16 +40,4 @@ func (r Replica) variables() []string {
 		env = append(env, name+"="+value)
 	}
 	return env
-}
-
-// settings returns the files that activated shells read at their start, by path in
-// the directory.
-func (r Replica) settings() map[string]string {
-	source := ". " + quote(Script(r.Bin)) + "\n"
-	return map[string]string{
-		bashSettings: "[ -r ~/.bashrc ] && . ~/.bashrc\n" + source,
-		filepath.Join(zshFolder, ".zshrc"): fmt.Sprintf("ZDOTDIR=${_OVS_OFFLINE_ZDOTDIR:-$HOME}; unset _OVS_OFFLINE_ZDOTDIR\n"+
-			"for _ovs_offline_name in .zshenv .zshrc; do [ -r $ZDOTDIR/$_ovs_offline_name ] && . $ZDOTDIR/$_ovs_offline_name; done\n"+
-			"[ $ZDOTDIR = $HOME ] && unset ZDOTDIR\nunset _ovs_offline_name\n%s", source),
-	}
 }

@@ -82,14 +82,9 @@ func checkWorkdir(path string) Check {
 	wd, err := workdir.Find(path)
 	if err != nil {
 		c.State, c.What, c.Mend = Broken, err.Error(), "export OVS_DBG_WORKDIR=$HOME/ovs-offline"
-		return c
-	}
-	if wd.Exists() {
-		m, err := wd.Manifest()
-		if err != nil {
-			c.State, c.What = Broken, err.Error()
-			return c
-		}
+	} else if m, err := wd.Manifest(); err != nil {
+		c.State, c.What = Broken, err.Error()
+	} else if wd.Exists() {
 		c.What = fmt.Sprintf("%s holds %d collections", wd.Path(), len(m.Collections))
 	}
 	return c
@@ -110,57 +105,39 @@ func checkTool(ctx context.Context, tool string) Check {
 	c := Check{Name: tool, State: Works}
 	path, err := process.Find(tool)
 	if err != nil {
-		c.State, c.What, c.Mend = Absent, "not installed; local processes need it, container images include it", install(tool)
+		c.State, c.What, c.Mend = Absent, "not installed; local processes need it, container images include it", install(process.Packages(tool))
 		return c
 	}
 	argument := "--version"
 	if tool == "ovn-detrace" {
 		argument = "--help" // its --version connects to a database first
 	}
-	out, err := run(ctx, path, argument)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	printed, err := exec.CommandContext(ctx, path, argument).CombinedOutput()
+	out := strings.TrimSpace(string(printed))
 	c.What = strings.TrimSpace(toolVersion.FindString(out) + " " + path)
 	if err != nil {
-		c.State, c.What = Broken, fmt.Sprintf("%s %s: %v: %s", path, argument, err, lastLine(out))
-		c.Mend = install(tool)
+		c.State, c.What = Broken, fmt.Sprintf("%s %s: %v: %s", path, argument, err, out[strings.LastIndexByte(out, '\n')+1:])
+		c.Mend = install(process.Packages(tool))
 		if tool == "ovn-detrace" {
-			c.Mend = installer() + " python3-openvswitch"
+			c.Mend = install("python3-openvswitch", "python3-openvswitch")
 		}
 	}
 	return c
 }
 
-// run runs a program for five seconds at most and returns its output and errors.
-func run(ctx context.Context, argv ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
-	return string(out), err
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
-}
-
-// installer returns the command that installs packages on this machine.
-func installer() string {
+// install returns the command that installs a package on this machine, by its names
+// in Debian and in Fedora.
+func install(debian, fedora string) string {
 	prefix := ""
 	if os.Geteuid() != 0 {
 		prefix = "sudo "
 	}
 	if _, err := exec.LookPath("dnf"); err == nil {
-		return prefix + "dnf install"
+		return prefix + "dnf install " + fedora
 	}
-	return prefix + "apt install"
-}
-
-func install(tool string) string {
-	debian, fedora := process.Packages(tool)
-	if how := installer(); strings.HasSuffix(how, "dnf install") {
-		return how + " " + fedora
-	} else {
-		return how + " " + debian
-	}
+	return prefix + "apt install " + debian
 }
 
 func checkNamespaces(ctx context.Context) Check {
@@ -181,19 +158,18 @@ func checkEngine(ctx context.Context, runtimes *choose.Runtimes, name string, wa
 		answers.State, answers.What, answers.Mend = Absent, err.Error(), startEngine(name)
 		return []Check{answers}
 	}
-	image := Check{Name: name + " image", State: Works}
 	choice, err := runtimes.Choose(ctx, name, wanted)
+	image := Check{Name: name + " image", State: Works, What: choice.Why}
 	if err != nil {
 		image.State, image.What, image.Mend = Absent, err.Error(), "ovs-offline build --runtime "+name
-		return []Check{answers, image}
 	}
-	image.What = choice.Why
 	return []Check{answers, image}
 }
 
 func startEngine(name string) string {
 	if _, err := exec.LookPath(name); err != nil {
-		return installer() + " " + map[string]string{engine.Podman: "podman", engine.Docker: "docker.io"}[name]
+		name = map[string]string{engine.Podman: "podman", engine.Docker: "docker.io"}[name]
+		return install(name, name)
 	}
 	if name == engine.Docker {
 		return "sudo systemctl start docker, as a member of the group docker"

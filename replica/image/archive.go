@@ -2,8 +2,6 @@ package image
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"runtime"
@@ -62,17 +60,20 @@ func (h *Host) image(ctx context.Context, version string) (v1.Image, error) {
 // files each time it is read. An engine would decompress it at once.
 type layer struct {
 	ctx    context.Context // the methods of v1.Layer take none
-	files  *rootfs
+	files  rootfs
 	digest v1.Hash
 	size   int64
 }
 
-func newLayer(ctx context.Context, files *rootfs) (*layer, error) {
-	sum, size := sha256.New(), &counter{}
-	if err := files.writeTar(ctx, io.MultiWriter(sum, size)); err != nil {
+func newLayer(ctx context.Context, files rootfs) (*layer, error) {
+	l := &layer{ctx: ctx, files: files}
+	content, err := l.Uncompressed()
+	if err != nil {
 		return nil, err
 	}
-	return &layer{ctx, files, v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}, size.bytes}, nil
+	defer content.Close()
+	l.digest, l.size, err = v1.SHA256(content)
+	return l, err
 }
 
 func (l *layer) Digest() (v1.Hash, error)            { return l.digest, nil }
@@ -84,11 +85,4 @@ func (l *layer) Uncompressed() (io.ReadCloser, error) {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(l.files.writeTar(l.ctx, w)) }()
 	return r, nil
-}
-
-type counter struct{ bytes int64 }
-
-func (c *counter) Write(p []byte) (int, error) {
-	c.bytes += int64(len(p))
-	return len(p), nil
 }

@@ -119,10 +119,5 @@ func readVersions(ctx context.Context, e *engine.Engine, image string) (Versions
 		return Versions{}, err
 	}
 	ovs, ovn, _ := strings.Cut(string(content), "\n")
-	var v Versions
-	if v.OVS, err = parseVersion("ovs-vswitchd", ovs); err != nil {
-		return Versions{}, err
-	}
-	v.OVN, err = parseVersion("ovn-nbctl", ovn)
-	return v, err
+	return parseVersions(ovs, ovn)
 }

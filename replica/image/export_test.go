@@ -17,7 +17,7 @@ var (
 
 const Detrace = detrace
 
-func (h *Host) Files() int { return len(h.files.entries) }
+func (h *Host) Files() int { return len(h.files) }
 
 // OnHostNetwork is b for engines that can make no network for its steps.
 func (b Build) OnHostNetwork() Build {

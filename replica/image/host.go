@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -44,7 +45,7 @@ type Host struct {
 	// LeftOut names the optional parts that the image lacks, with the reason.
 	LeftOut []string
 
-	files *rootfs
+	files rootfs
 	path  []string
 }
 
@@ -57,13 +58,17 @@ func FromHost(ctx context.Context) (*Host, error) {
 	}
 	h := &Host{files: newRootfs(), path: slices.Clone(standardPath)}
 	for _, tool := range slices.Concat(ovsTools, ovnTools, shell) {
-		if err := h.addTool(ctx, tool); err != nil {
+		path, err := h.find(tool)
+		if err != nil {
 			return nil, err
+		}
+		if _, err := h.files.addProgram(ctx, path); err != nil {
+			return nil, fmt.Errorf("%s: %w", tool, err)
 		}
 	}
 	// Scripts and engines use these paths, which may differ from those in PATH.
 	for _, path := range []string{"/bin/sh", "/bin/bash"} {
-		if err := h.files.addProgram(ctx, path); err != nil {
+		if _, err := h.files.addProgram(ctx, path); err != nil {
 			return nil, err
 		}
 	}
@@ -75,21 +80,18 @@ func FromHost(ctx context.Context) (*Host, error) {
 	if _, err := h.files.add("/etc/ld.so.cache"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return h, h.askVersions(ctx)
+	var err error
+	h.Versions, err = askVersions(ctx)
+	return h, err
 }
 
 // Size returns the size of the files in bytes.
-func (h *Host) Size() int64 { return h.files.size() }
-
-func (h *Host) addTool(ctx context.Context, tool string) error {
-	path, err := h.find(tool)
-	if err != nil {
-		return err
+func (h *Host) Size() int64 {
+	var sum int64
+	for _, e := range h.files {
+		sum += e.size
 	}
-	if err := h.files.addProgram(ctx, path); err != nil {
-		return fmt.Errorf("%s: %w", tool, err)
-	}
-	return nil
+	return sum
 }
 
 // find returns the path of a tool and adds its folder to the PATH of the image.
@@ -112,7 +114,7 @@ func (h *Host) find(tool string) (string, error) {
 func (h *Host) addDetrace(ctx context.Context) error {
 	path, err := h.find(detrace)
 	if err == nil {
-		before := h.files.clone()
+		before := maps.Clone(h.files)
 		if err = h.files.addPythonScript(ctx, path); err == nil {
 			return nil
 		}
@@ -143,35 +145,31 @@ func (h *Host) addSchemas() {
 	}
 }
 
-func (h *Host) askVersions(ctx context.Context) error {
-	var err error
-	if h.Versions.OVS, err = askVersion(ctx, "ovs-vswitchd"); err != nil {
-		return err
+// askVersions returns the versions of the tools on this host.
+func askVersions(ctx context.Context) (Versions, error) {
+	var printed []string
+	for _, tool := range []string{"ovs-vswitchd", "ovn-nbctl"} {
+		path, err := process.Find(tool)
+		if err != nil {
+			return Versions{}, err
+		}
+		out, err := command.Run(ctx, command.Command{Argv: []string{path, "--version"}, Env: []string{"LC_ALL=C"}})
+		if err != nil {
+			return Versions{}, err
+		}
+		printed = append(printed, string(out))
 	}
-	h.Versions.OVN, err = askVersion(ctx, "ovn-nbctl")
-	return err
+	return parseVersions(printed[0], printed[1])
 }
 
 var versionNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
 
-func askVersion(ctx context.Context, tool string) (string, error) {
-	path, err := process.Find(tool)
-	if err != nil {
-		return "", err
+// parseVersions returns the versions in what ovs-vswitchd and ovn-nbctl print with
+// --version: "ovs-vswitchd (Open vSwitch) 3.1.0".
+func parseVersions(ovs, ovn string) (Versions, error) {
+	v := Versions{OVS: versionNumber.FindString(ovs), OVN: versionNumber.FindString(ovn)}
+	if v.OVS == "" || v.OVN == "" {
+		return Versions{}, fmt.Errorf("with --version, ovs-vswitchd prints %q and ovn-nbctl %q, without a version", ovs, ovn)
 	}
-	out, err := command.Run(ctx, command.Command{Argv: []string{path, "--version"}, Env: []string{"LC_ALL=C"}})
-	if err != nil {
-		return "", err
-	}
-	return parseVersion(tool, string(out))
-}
-
-// parseVersion returns the version in the output of --version:
-// "ovs-vswitchd (Open vSwitch) 3.1.0".
-func parseVersion(tool, output string) (string, error) {
-	version := versionNumber.FindString(output)
-	if version == "" {
-		return "", fmt.Errorf("%s --version prints no version: %q", tool, output)
-	}
-	return version, nil
+	return v, nil
 }

@@ -3,6 +3,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -55,9 +56,7 @@ type Made struct {
 // Load loads the image into an engine, under its versions or the given name.
 // version is the version of ovs-offline.
 func (h *Host) Load(ctx context.Context, e *engine.Engine, name, version string) (Made, error) {
-	if name == "" {
-		name = h.Versions.name(e)
-	}
+	name = cmp.Or(name, h.Versions.name(e))
 	r, w := io.Pipe()
 	defer r.Close() // ends the writer where the engine stops reading
 	go func() { w.CloseWithError(h.Write(ctx, w, name, version)) }()

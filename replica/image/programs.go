@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,29 +14,29 @@ import (
 )
 
 // addProgram adds a program of this host with its libraries and loader, or with its
-// interpreter where it is a script.
-func (r *rootfs) addProgram(ctx context.Context, path string) error {
+// interpreter where it is a script. It returns the loader, "" where none is needed.
+func (r rootfs) addProgram(ctx context.Context, path string) (loader string, err error) {
 	real, err := r.add(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	interpreter, err := scriptInterpreter(real)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if interpreter != "" {
 		return r.addProgram(ctx, interpreter)
 	}
-	loader, err := loaderOf(real)
+	loader, err = loaderOf(real)
 	if err != nil || loader == "" {
-		return err
+		return "", err
 	}
-	return r.addLibraries(ctx, loader, real)
+	return loader, r.addLibraries(ctx, loader, real)
 }
 
 // addLibraries adds the loader and the libraries that it would load for an ELF file.
 // It asks the loader, which knows its cache and all search paths.
-func (r *rootfs) addLibraries(ctx context.Context, loader, path string) error {
+func (r rootfs) addLibraries(ctx context.Context, loader, path string) error {
 	if _, err := r.add(loader); err != nil {
 		return err
 	}
@@ -46,13 +46,10 @@ func (r *rootfs) addLibraries(ctx context.Context, loader, path string) error {
 	}
 	for line := range strings.Lines(string(out)) {
 		library, err := listedLibrary(line)
+		if err == nil && library != "" {
+			_, err = r.add(library)
+		}
 		if err != nil {
-			return fmt.Errorf("the libraries of %s: %w", path, err)
-		}
-		if library == "" {
-			continue
-		}
-		if _, err := r.add(library); err != nil {
 			return fmt.Errorf("the libraries of %s: %w", path, err)
 		}
 	}
@@ -102,19 +99,15 @@ func scriptInterpreter(path string) (string, error) {
 func loaderOf(path string) (string, error) {
 	f, err := elf.Open(path)
 	if err != nil {
-		var format *elf.FormatError
-		if errors.As(err, &format) {
-			return "", fmt.Errorf("%s is neither a program nor a script: %w", path, err)
-		}
-		return "", err
+		return "", fmt.Errorf("%s is neither a program nor a script: %w", path, err)
 	}
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_INTERP {
 			continue
 		}
-		name := make([]byte, p.Filesz)
-		if _, err := p.ReadAt(name, 0); err != nil {
+		name, err := io.ReadAll(p.Open())
+		if err != nil {
 			return "", fmt.Errorf("%s: its loader: %w", path, err)
 		}
 		return string(bytes.TrimRight(name, "\x00")), nil

@@ -15,32 +15,21 @@ var listImports string
 
 // addPythonScript adds a Python script, its interpreter and the modules that it
 // imports. All of Python would be as large as the rest of the image.
-func (r *rootfs) addPythonScript(ctx context.Context, path string) error {
-	real, err := r.add(path)
+func (r rootfs) addPythonScript(ctx context.Context, path string) error {
+	loader, err := r.addProgram(ctx, path)
 	if err != nil {
 		return err
 	}
-	python, err := scriptInterpreter(real)
+	python, err := scriptInterpreter(path)
 	if err != nil {
 		return err
 	}
 	// -I: Python imports nothing from the caller's environment or folder.
 	out, err := command.Run(ctx, command.Command{
-		Argv: []string{python, "-I", "-c", listImports, real}, Env: []string{"LC_ALL=C.UTF-8"}, Dir: "/",
+		Argv: []string{python, "-I", "-c", listImports, path}, Env: []string{"LC_ALL=C.UTF-8"}, Dir: "/",
 	})
 	if err != nil {
 		return fmt.Errorf("the modules of %s: %w", path, err)
-	}
-	if err := r.addProgram(ctx, python); err != nil {
-		return err
-	}
-	program, err := filepath.EvalSymlinks(python)
-	if err != nil {
-		return err
-	}
-	loader, err := loaderOf(program)
-	if err != nil {
-		return err
 	}
 	for module := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		real, err := r.add(module)

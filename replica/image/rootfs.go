@@ -21,11 +21,9 @@ var epoch = time.Unix(0, 0).UTC()
 // maxLinks is the number of symbolic links in the resolution of a path, as in Linux.
 const maxLinks = 40
 
-// rootfs is the content of an image: files of this host at their own paths, and a
-// few made ones.
-type rootfs struct {
-	entries map[string]entry // by absolute path
-}
+// rootfs is the content of an image, by absolute path: files of this host at their
+// own paths, and a few made ones.
+type rootfs map[string]entry
 
 // entry is a folder, a symbolic link (link), a file of this host (source) or a made
 // file (content).
@@ -37,25 +35,25 @@ type entry struct {
 	size    int64
 }
 
-func newRootfs() *rootfs {
-	r := &rootfs{entries: map[string]entry{}}
+func newRootfs() rootfs {
+	r := rootfs{}
 	for _, dir := range []string{"/", "/dev", "/etc", "/proc", "/run", "/sys", "/var"} {
-		r.entries[dir] = entry{mode: fs.ModeDir | 0o755}
+		r[dir] = entry{mode: fs.ModeDir | 0o755}
 	}
-	r.entries["/tmp"] = entry{mode: fs.ModeDir | fs.ModeSticky | 0o777}
+	r["/tmp"] = entry{mode: fs.ModeDir | fs.ModeSticky | 0o777}
 	r.write("/etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
 	r.write("/etc/group", "root:x:0:\n")
 	r.write("/etc/resolv.conf", "") // every tool warns where it is missing
 	return r
 }
 
-func (r *rootfs) write(path, content string) {
-	r.entries[path] = entry{mode: 0o644, content: content, size: int64(len(content))}
+func (r rootfs) write(path, content string) {
+	r[path] = entry{mode: 0o644, content: content, size: int64(len(content))}
 }
 
 // add adds a file of this host and the symbolic links in its path, so that the path
 // is valid in the image too, and returns the path without links.
-func (r *rootfs) add(path string) (string, error) {
+func (r rootfs) add(path string) (string, error) {
 	rest := strings.Split(filepath.Clean(path), "/")
 	at := "/"
 	for links := 0; len(rest) > 0; {
@@ -74,19 +72,19 @@ func (r *rootfs) add(path string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			r.entries[next] = entry{mode: fs.ModeSymlink | 0o777, link: target}
+			r[next] = entry{mode: fs.ModeSymlink | 0o777, link: target}
 			if filepath.IsAbs(target) {
 				at = "/"
 			}
 			rest = append(strings.Split(filepath.Clean(target), "/"), rest...)
 		case info.IsDir():
-			if _, have := r.entries[next]; !have {
-				r.entries[next] = entry{mode: fs.ModeDir | 0o755}
+			if _, have := r[next]; !have {
+				r[next] = entry{mode: fs.ModeDir | 0o755}
 			}
 			at = next
 		case info.Mode().IsRegular():
 			// Programs in an image need no other mode bits, and no setuid.
-			r.entries[next] = entry{mode: 0o444 | info.Mode()&0o111, source: next, size: info.Size()}
+			r[next] = entry{mode: 0o444 | info.Mode()&0o111, source: next, size: info.Size()}
 			at = next
 		default:
 			return "", fmt.Errorf("%s is not a regular file", next)
@@ -95,26 +93,14 @@ func (r *rootfs) add(path string) (string, error) {
 	return at, nil
 }
 
-// clone returns a copy, to return to after a failure.
-func (r *rootfs) clone() *rootfs { return &rootfs{entries: maps.Clone(r.entries)} }
-
-// size returns the size of all files in bytes.
-func (r *rootfs) size() int64 {
-	var sum int64
-	for _, e := range r.entries {
-		sum += e.size
-	}
-	return sum
-}
-
 // writeTar writes the files as a tar, sorted by path. It stops when ctx ends.
-func (r *rootfs) writeTar(ctx context.Context, w io.Writer) error {
+func (r rootfs) writeTar(ctx context.Context, w io.Writer) error {
 	t := tar.NewWriter(w)
-	for _, path := range slices.Sorted(maps.Keys(r.entries)) {
+	for _, path := range slices.Sorted(maps.Keys(r)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.entries[path].writeTo(t, path); err != nil {
+		if err := r[path].writeTo(t, path); err != nil {
 			return fmt.Errorf("packing %s: %w", path, err)
 		}
 	}

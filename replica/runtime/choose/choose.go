@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -56,14 +55,6 @@ func (r *Runtimes) connect(ctx context.Context, name string) (*engine.Engine, er
 	return c.engine, c.err
 }
 
-func (r *Runtimes) container(e *engine.Engine, image string) runtime.Runtime {
-	return container.New(container.Options{
-		Engine: e, Image: image, Version: r.version, Workdir: r.workdir.Path(),
-		Folders: []string{r.workdir.Run(), filepath.Dir(r.workdir.VarRun(workdir.OVS))},
-		Scratch: r.workdir.Tools(),
-	})
-}
-
 // All returns every runtime in which a replica of the workdir may run: the
 // engines that answer, and then local processes. Only an engine can end what it
 // runs, so the engines come first.
@@ -86,7 +77,7 @@ func (r *Runtimes) Named(ctx context.Context, name string) (runtime.Runtime, err
 	if err != nil {
 		return nil, err
 	}
-	return r.container(e, ""), nil
+	return container.New(e, "", r.version, r.workdir), nil
 }
 
 // Executor returns the executor of programs beside the replica in a runtime.
@@ -147,7 +138,7 @@ func (r *Runtimes) engine(ctx context.Context, name string, wanted container.Wan
 	if err != nil {
 		return Choice{}, err
 	}
-	return Choice{Runtime: r.container(e, image), Why: fmt.Sprintf("%s at %s, image %s", name, e.Address(), image)}, nil
+	return Choice{Runtime: container.New(e, image, r.version, r.workdir), Why: fmt.Sprintf("%s at %s, image %s", name, e.Address(), image)}, nil
 }
 
 func local() (Choice, error) {

@@ -1,5 +1,5 @@
-// Package container runs a replica's daemons in containers of an Engine, each daemon
-// in a container of its own.
+// Package container runs a replica's daemons in containers, each daemon in a
+// container of its own.
 //
 // One more container runs the tools, and the others join its PID namespace: tools
 // then find the daemons by their pid files, as on a host. Sockets and files are in
@@ -7,18 +7,21 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"sync"
 	"time"
 
+	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/engine"
 )
 
 // The labels by which the containers of a replica are found without its files.
@@ -31,23 +34,13 @@ const (
 // roleTools is the role of the container that runs tools.
 const roleTools = "tools"
 
-// Options are the options of New.
-type Options struct {
-	Engine  Engine
-	Image   string   // empty for a Runtime that starts nothing
-	Workdir string   // absolute; it identifies the replica
-	Folders []string // its folders that daemons and tools use
-	Scratch string   // a folder in one of them, for this package alone
-	Version string   // of ovs-offline
-
-	StartTimeout time.Duration // of one daemon's start, for a small database (see daemon.StartTimeout); 0 means 30 s
-	StopTimeout  time.Duration // after which a daemon is killed; 0 means 5 s
-}
-
 // Runtime runs the daemons of one replica. It finds them through the engine, so
 // several Runtimes see the same daemons.
 type Runtime struct {
-	options Options
+	engine  *engine.Engine
+	image   string // empty for a Runtime that starts nothing
+	version string // of ovs-offline
+	workdir *workdir.Dir
 	tools   *Tools
 
 	mu      sync.Mutex // guards the fields below and the start of the tools' container
@@ -57,19 +50,19 @@ type Runtime struct {
 
 var _ runtime.Runtime = (*Runtime)(nil)
 
-// New returns a Runtime.
-func New(o Options) *Runtime {
-	if o.StartTimeout == 0 {
-		o.StartTimeout = 30 * time.Second
-	}
-	if o.StopTimeout == 0 {
-		o.StopTimeout = 5 * time.Second
-	}
-	return &Runtime{options: o, tools: &Tools{folder: o.Scratch, image: o.Image}}
+// New returns a Runtime for the replica of a workdir. version is the version of
+// ovs-offline; without an image the Runtime starts nothing.
+func New(e *engine.Engine, image, version string, wd *workdir.Dir) *Runtime {
+	return &Runtime{engine: e, image: image, version: version, workdir: wd, tools: &Tools{folder: wd.Tools(), image: image}}
+}
+
+// folders returns the folders of the replica that daemons and tools use.
+func (r *Runtime) folders() []string {
+	return []string{r.workdir.Run(), filepath.Dir(r.workdir.VarRun(workdir.OVS))}
 }
 
 // Name returns the name of the engine.
-func (r *Runtime) Name() string { return r.options.Engine.Name() }
+func (r *Runtime) Name() string { return r.engine.Name() }
 
 // Isolated returns true: a container has no network but its own loopback interface.
 func (r *Runtime) Isolated(context.Context) (bool, string) { return true, "" }
@@ -80,7 +73,7 @@ func (r *Runtime) Remarks() []string { return r.remarks.Lines() }
 // State returns the state of the container of d.
 func (r *Runtime) State(ctx context.Context, d runtime.Daemon) (runtime.State, error) {
 	c, err := r.find(ctx, d.Role)
-	if errors.Is(err, ErrNoContainer) {
+	if errors.Is(err, engine.ErrNoContainer) {
 		return runtime.State{}, nil
 	}
 	if err != nil {
@@ -94,40 +87,37 @@ func (r *Runtime) State(ctx context.Context, d runtime.Daemon) (runtime.State, e
 
 // find returns the replica's container of a role. It ignores a container of that
 // name that this package did not make.
-func (r *Runtime) find(ctx context.Context, role string) (Container, error) {
-	c, err := r.options.Engine.Inspect(ctx, r.name(role))
+func (r *Runtime) find(ctx context.Context, role string) (engine.Container, error) {
+	c, err := r.engine.Inspect(ctx, r.name(role))
 	if err != nil {
-		return Container{}, err
+		return engine.Container{}, err
 	}
 	if !r.owns(c) {
-		return Container{}, fmt.Errorf("%s was not made by ovs-offline for this working directory: %w", c.Name, ErrNoContainer)
+		return engine.Container{}, fmt.Errorf("%s was not made by ovs-offline for this working directory: %w", c.Name, engine.ErrNoContainer)
 	}
 	return c, nil
 }
 
-func (r *Runtime) owns(c Container) bool { return c.Labels[LabelWorkdir] == r.options.Workdir }
+func (r *Runtime) owns(c engine.Container) bool { return c.Labels[LabelWorkdir] == r.workdir.Path() }
+
+var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
 // name returns the name of a container: it has the name of the working directory,
 // and a hash of its path, because several can have the same name.
 func (r *Runtime) name(role string) string {
-	safe := strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
-			return c
-		}
-		return '-'
-	}, filepath.Base(r.options.Workdir))
+	safe := unsafeInName.ReplaceAllString(filepath.Base(r.workdir.Path()), "-")
 	const maxName = 40
 	sum := fnv.New32a()
-	sum.Write([]byte(r.options.Workdir))
+	sum.Write([]byte(r.workdir.Path()))
 	return fmt.Sprintf("ovs-offline-%s-%08x-%s", safe[:min(maxName, len(safe))], sum.Sum32(), role)
 }
 
 // spec returns the container of a role, without a command.
-func (r *Runtime) spec(role string) Spec {
-	return Spec{
-		Name: r.name(role), Image: r.options.Image,
-		Labels: map[string]string{LabelWorkdir: r.options.Workdir, LabelRole: role, LabelVersion: r.options.Version},
-		UID:    os.Geteuid(), GID: os.Getegid(), Folders: r.options.Folders,
+func (r *Runtime) spec(role string) engine.Spec {
+	return engine.Spec{
+		Name: r.name(role), Image: r.image,
+		Labels:  map[string]string{LabelWorkdir: r.workdir.Path(), LabelRole: role, LabelVersion: r.version},
+		Folders: r.folders(),
 	}
 }
 
@@ -136,16 +126,16 @@ const removeTimeout = 20 * time.Second
 
 // launch makes and starts a container and waits until it is ready. After an error it
 // removes the container.
-func (r *Runtime) launch(ctx context.Context, s Spec, d runtime.Daemon, ready func() bool) (id string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, daemon.StartTimeout(r.options.StartTimeout, d))
+func (r *Runtime) launch(ctx context.Context, s engine.Spec, d runtime.Daemon, ready func() bool) (id string, err error) {
+	ctx, cancel := daemon.StartContext(ctx, daemon.StartTimeout, d)
 	defer cancel()
 	if err := r.clearName(ctx, s.Name, d.Role); err != nil {
 		return "", err
 	}
-	if id, err = r.options.Engine.Create(ctx, s); err != nil {
+	if id, err = r.engine.Create(ctx, s); err != nil {
 		return "", fmt.Errorf("starting %s: %w", d.Role, r.explain(ctx, err))
 	}
-	if err = r.options.Engine.Start(ctx, id); err == nil {
+	if err = r.engine.Start(ctx, id); err == nil {
 		err = r.await(ctx, id, d, ready)
 	}
 	if err != nil {
@@ -153,16 +143,16 @@ func (r *Runtime) launch(ctx context.Context, s Spec, d runtime.Daemon, ready fu
 		// An engine that hung at the start can hang here too.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
-		return "", errors.Join(err, r.options.Engine.Remove(ctx, id))
+		return "", errors.Join(err, r.engine.Remove(ctx, id))
 	}
 	return id, nil
 }
 
 // clearName removes the container that a killed start left under a name.
 func (r *Runtime) clearName(ctx context.Context, name, role string) error {
-	c, err := r.options.Engine.Inspect(ctx, name)
+	c, err := r.engine.Inspect(ctx, name)
 	switch {
-	case errors.Is(err, ErrNoContainer):
+	case errors.Is(err, engine.ErrNoContainer):
 		return nil
 	case err != nil:
 		return fmt.Errorf("starting %s: %w", role, err)
@@ -171,14 +161,14 @@ func (r *Runtime) clearName(ctx context.Context, name, role string) error {
 	case c.Running:
 		return fmt.Errorf("%s: %w in container %s", role, runtime.ErrRunning, name)
 	}
-	return r.options.Engine.Remove(ctx, c.ID)
+	return r.engine.Remove(ctx, c.ID)
 }
 
 // explain adds to an error how to get an image, where the image is missing.
 func (r *Runtime) explain(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
-		if found, asked := r.options.Engine.FindImage(ctx, r.options.Image); asked == nil && found == "" {
-			return fmt.Errorf("%w %s in %s: %s", runtime.ErrNoImage, r.options.Image, r.Name(), howToGetImage)
+		if found, asked := r.engine.FindImage(ctx, r.image); asked == nil && found == "" {
+			return fmt.Errorf("%w %s in %s: %s", runtime.ErrNoImage, r.image, r.Name(), howToGetImage)
 		}
 	}
 	return err
@@ -191,7 +181,7 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 	const pause, inspectInterval = 2 * time.Millisecond, 100 * time.Millisecond
 	for inspected := time.Now(); !ready(); {
 		if time.Since(inspected) > inspectInterval {
-			c, err := r.options.Engine.Inspect(ctx, id)
+			c, err := r.engine.Inspect(ctx, id)
 			if err == nil && !c.Running {
 				return fmt.Errorf("it ended with exit code %d%s", c.Exit, r.lastOutput(ctx, id, d))
 			}
@@ -202,10 +192,10 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 		}
 		select {
 		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("it was not ready within %v: %w%s", daemon.StartTimeout(r.options.StartTimeout, d), ctx.Err(), r.lastOutput(context.WithoutCancel(ctx), id, d))
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
 			}
-			return ctx.Err()
+			return fmt.Errorf("%w%s", daemon.StartEnded(ctx), r.lastOutput(context.WithoutCancel(ctx), id, d))
 		case <-time.After(pause):
 		}
 	}
@@ -215,25 +205,12 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 // lastOutput returns the last output of a container and the fatal error in its
 // daemon's log, as an appendix to an error.
 func (r *Runtime) lastOutput(ctx context.Context, id string, d runtime.Daemon) string {
-	const maxLines = 3
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	output, _ := r.options.Engine.Log(ctx, id, 10*maxLines) // as far as the engine has it
+	output, _ := r.engine.Log(ctx, id, 30) // as far as the engine has it
 	if d.Log != "" {
 		stderr, _ := os.ReadFile(stderrOf(d)) // missing where the daemon was not started
 		output += string(stderr)
 	}
-	var lines []string
-	for line := range strings.Lines(output) {
-		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "|INFO|") && !strings.Contains(line, "|WARN|") {
-			lines = append(lines, line)
-		}
-	}
-	if fatal := daemon.FatalLine(d); fatal != "" && len(lines) == 0 {
-		lines = append(lines, fatal)
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(lines[max(0, len(lines)-maxLines):], "; ")
+	return cmp.Or(daemon.Reason(output), daemon.Reason(daemon.FatalLine(d)))
 }

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
 // replica is a runtime under test, with the engine behind it.
 type replica struct {
 	*container.Runtime
-	engine container.Engine
+	engine *engine.Engine
 	wd     *workdir.Dir
 }
 
@@ -41,8 +41,7 @@ func newReplica(t *testing.T, r engines.Runtime) replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := container.New(container.Options{Engine: e, Image: image, Workdir: wd.Path(), Version: "test",
-		Folders: []string{wd.Run(), filepath.Dir(wd.VarRun(workdir.OVS))}, Scratch: wd.Tools()})
+	made := container.New(e, image, "test", wd)
 	t.Cleanup(func() {
 		if err := made.End(context.Background()); err != nil {
 			t.Error(err)
@@ -68,7 +67,7 @@ func (r replica) mkdirs(t *testing.T) {
 }
 
 // left lists the containers of the replica.
-func (r replica) left(t *testing.T) []container.Container {
+func (r replica) left(t *testing.T) []engine.Container {
 	t.Helper()
 	list, err := r.engine.List(context.Background(), container.LabelWorkdir, r.wd.Path())
 	if err != nil {
@@ -118,7 +117,7 @@ func TestForeignContainerIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		foreign, err := r.engine.Create(t.Context(), container.Spec{Name: name, Image: image, Command: []string{"true"}, UID: os.Geteuid(), GID: os.Getegid()})
+		foreign, err := r.engine.Create(t.Context(), engine.Spec{Name: name, Image: image, Command: []string{"true"}})
 		if err != nil {
 			t.Fatal(err)
 		}

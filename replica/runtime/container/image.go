@@ -1,18 +1,18 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/engine"
 )
 
-// Repository is the repository of the images that `ovs-offline build` makes; the
-// labels hold the versions in an image.
+// The labels that hold the versions in an image.
 const (
-	Repository      = "ovs-offline"
 	LabelOVSVersion = "ovs-offline.ovs-version"
 	LabelOVNVersion = "ovs-offline.ovn-version"
 )
@@ -29,7 +29,7 @@ type Wanted struct {
 // Choose returns the name of an image: the named one, or among those of the wanted
 // version the one nearest to the recorded version: equal, of the same minor version,
 // or the newest. The error wraps runtime.ErrNoImage.
-func Choose(ctx context.Context, e Engine, w Wanted) (string, error) {
+func Choose(ctx context.Context, e *engine.Engine, w Wanted) (string, error) {
 	if w.Image != "" {
 		found, err := e.FindImage(ctx, w.Image)
 		if err == nil && found == "" {
@@ -37,31 +37,28 @@ func Choose(ctx context.Context, e Engine, w Wanted) (string, error) {
 		}
 		return found, err
 	}
-	images, err := e.Images(ctx, Repository)
+	images, err := e.Images(ctx, engine.Repository)
 	if err != nil {
 		return "", fmt.Errorf("looking for images in %s: %w", e.Name(), err)
 	}
+	with := ""
 	if w.Version != "" {
-		images = slices.DeleteFunc(images, func(i Image) bool { return !matches(i.Labels[LabelOVSVersion], w.Version) })
+		with = " with Open vSwitch " + w.Version
+		images = slices.DeleteFunc(images, func(i engine.Image) bool {
+			return !strings.HasPrefix(i.Labels[LabelOVSVersion]+".", w.Version+".")
+		})
 	}
 	if len(images) == 0 {
-		with := ""
-		if w.Version != "" {
-			with = " with Open vSwitch " + w.Version
-		}
 		return "", fmt.Errorf("%w%s in %s: %s", runtime.ErrNoImage, with, e.Name(), howToGetImage)
 	}
-	best := slices.MaxFunc(images, func(a, b Image) int {
-		if d := nearness(a, w.RecordedOVS) - nearness(b, w.RecordedOVS); d != 0 {
-			return d
-		}
-		return a.Created.Compare(b.Created)
+	best := slices.MaxFunc(images, func(a, b engine.Image) int {
+		return cmp.Or(nearness(a, w.RecordedOVS)-nearness(b, w.RecordedOVS), a.Created.Compare(b.Created))
 	})
 	return best.Name, nil
 }
 
 // nearness returns a greater number for an image nearer to the recorded version.
-func nearness(i Image, recorded string) int {
+func nearness(i engine.Image, recorded string) int {
 	version := i.Labels[LabelOVSVersion]
 	switch {
 	case recorded == "" || version == "":
@@ -77,9 +74,4 @@ func nearness(i Image, recorded string) int {
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
-}
-
-// matches reports whether a version is the wanted one or begins with it.
-func matches(version, wanted string) bool {
-	return version == wanted || strings.HasPrefix(version, wanted+".")
 }

@@ -88,7 +88,7 @@ type request struct {
 	writing atomic.Int32 // outputs that are being written to the caller
 }
 
-// The names of a request's pipes. Without input, pipeIn is an empty file.
+// The names of a request's pipes.
 const (
 	pipeIn   = "in"
 	pipeOut  = "out"
@@ -107,15 +107,7 @@ func (q *request) prepare() error {
 	if err := os.WriteFile(filepath.Join(q.dir, "words"), text, 0o600); err != nil {
 		return err
 	}
-	pipes := []string{pipeOut, pipeErr, pipeExit}
-	if q.command.Stdin == nil {
-		if err := os.WriteFile(filepath.Join(q.dir, pipeIn), nil, 0o600); err != nil {
-			return err
-		}
-	} else {
-		pipes = append(pipes, pipeIn)
-	}
-	for _, name := range pipes {
+	for _, name := range []string{pipeIn, pipeOut, pipeErr, pipeExit} {
 		if err := unix.Mkfifo(filepath.Join(q.dir, name), 0o600); err != nil {
 			return fmt.Errorf("a pipe for %s: %w", q.command.Argv[0], err)
 		}
@@ -137,9 +129,7 @@ func (q *request) run(ctx context.Context) (int, error) {
 	copied := make(chan error, 2)
 	go func() { copied <- q.copyFrom(pipeOut, q.command.Stdout) }()
 	go func() { copied <- q.copyFrom(pipeErr, q.command.Stderr) }()
-	if q.command.Stdin != nil {
-		go q.copyTo(pipeIn, q.command.Stdin)
-	}
+	go q.copyTo(pipeIn, q.command.Stdin)
 	code, err := q.await(ctx, exit)
 	if err != nil {
 		_ = q.tools.ask("kill", q.name) // fails where the runner has ended, and the program with it
@@ -153,31 +143,19 @@ func (q *request) run(ctx context.Context) (int, error) {
 
 // await waits for the exit code, the end of ctx or the end of the runner.
 func (q *request) await(ctx context.Context, exit *os.File) (int, error) {
-	answers := make(chan string, 1)
-	go func() {
-		answer := make([]byte, 32)
-		n, _ := exit.Read(answer) // returns when the file is closed
-		answers <- strings.TrimSpace(string(answer[:n]))
-	}()
 	const interval = 200 * time.Millisecond
-	alive := time.NewTicker(interval)
-	defer alive.Stop()
-	for {
-		select {
-		case answer := <-answers:
-			return q.exitCode(answer)
-		case <-ctx.Done():
+	defer context.AfterFunc(ctx, func() { _ = exit.SetReadDeadline(time.Now()) })()
+	answer := make([]byte, 32)
+	for alive := true; ; alive = q.tools.alive() {
+		_ = exit.SetReadDeadline(time.Now().Add(interval))
+		if ctx.Err() != nil {
 			return 0, ctx.Err()
-		case <-alive.C:
-			if q.tools.alive() {
-				continue
-			}
-			select {
-			case answer := <-answers:
-				return q.exitCode(answer)
-			default:
-				return 0, errors.New("the tools' container has ended")
-			}
+		}
+		if n, err := exit.Read(answer); err == nil {
+			return q.exitCode(strings.TrimSpace(string(answer[:n])))
+		}
+		if !alive {
+			return 0, errors.New("the tools' container has ended")
 		}
 	}
 }
@@ -244,7 +222,9 @@ func (q *request) copyTo(pipe string, from io.Reader) {
 	if err != nil {
 		return
 	}
-	_, _ = io.Copy(f, from)
+	if from != nil {
+		_, _ = io.Copy(f, from)
+	}
 	_ = f.Close()
 }
 

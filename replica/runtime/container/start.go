@@ -27,7 +27,7 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", d.Role, err)
 	}
-	if owner, err := daemon.LockOwner(daemon.PIDFile(d)); err == nil && owner.Held {
+	if _, held, _ := daemon.LockOwner(daemon.PIDFile(d)); held {
 		return fmt.Errorf("%s: %w: a process holds %s", d.Role, runtime.ErrRunning, daemon.PIDFile(d))
 	}
 	if err := daemon.RemoveLeftovers(d); err != nil {

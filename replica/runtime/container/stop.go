@@ -10,6 +10,7 @@ import (
 
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/engine"
 )
 
 // Stop stops d and removes its container.
@@ -18,35 +19,35 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 	if err == nil {
 		err = r.end(ctx, c)
 	}
-	if err != nil && !errors.Is(err, ErrNoContainer) {
+	if err != nil && !errors.Is(err, engine.ErrNoContainer) {
 		return fmt.Errorf("stopping %s: %w", d.Role, err)
 	}
-	if owner, err := daemon.LockOwner(daemon.PIDFile(d)); err == nil && owner.Held {
+	if _, held, _ := daemon.LockOwner(daemon.PIDFile(d)); held {
 		return nil // another runtime runs it
 	}
 	return daemon.RemoveLeftovers(d)
 }
 
-func (r *Runtime) end(ctx context.Context, c Container) error {
+func (r *Runtime) end(ctx context.Context, c engine.Container) error {
 	if c.Running {
-		if err := r.options.Engine.Stop(ctx, c.ID, r.options.StopTimeout); err != nil {
+		if err := r.engine.Stop(ctx, c.ID, daemon.StopTimeout); err != nil {
 			return err
 		}
 	}
-	return r.options.Engine.Remove(ctx, c.ID)
+	return r.engine.Remove(ctx, c.ID)
 }
 
 // End removes all other containers of the replica, that of the tools last: the
 // others are in its PID namespace.
 func (r *Runtime) End(ctx context.Context) error {
-	left, err := r.options.Engine.List(ctx, LabelWorkdir, r.options.Workdir)
+	left, err := r.engine.List(ctx, LabelWorkdir, r.workdir.Path())
 	if err != nil {
-		return fmt.Errorf("looking for containers of %s: %w", r.options.Workdir, err)
+		return fmt.Errorf("looking for containers of %s: %w", r.workdir.Path(), err)
 	}
-	slices.SortFunc(left, func(a, b Container) int { return order(a) - order(b) })
+	slices.SortFunc(left, func(a, b engine.Container) int { return order(a) - order(b) })
 	for _, c := range left {
 		if c.Labels[LabelRole] == roleTools {
-			err = r.options.Engine.Remove(ctx, c.ID) // it has no data to save
+			err = r.engine.Remove(ctx, c.ID) // it has no data to save
 		} else {
 			err = r.end(ctx, c)
 		}
@@ -57,11 +58,11 @@ func (r *Runtime) End(ctx context.Context) error {
 	r.mu.Lock()
 	r.toolsID = ""
 	r.mu.Unlock()
-	return os.RemoveAll(r.options.Scratch)
+	return os.RemoveAll(r.tools.folder)
 }
 
 // order sorts containers for their end: clients before servers, the tools last.
-func order(c Container) int {
+func order(c engine.Container) int {
 	role := c.Labels[LabelRole]
 	switch {
 	case role == roleTools:

@@ -32,9 +32,6 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 
 // ToolTo is Tool, but writes the standard output to stdout while the program runs.
 func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
-	if len(argv) == 0 {
-		return &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
-	}
 	defer logging.Timed(ctx, "run tool in container", "argv", argv)()
 	if _, err := r.needTools(ctx); err != nil {
 		return &command.Error{Argv: argv, Err: err}
@@ -55,7 +52,7 @@ func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	if !c.Terminal || !r.tools.alive() {
 		return r.tools.Exec(ctx, c)
 	}
-	return r.options.Engine.Terminal(ctx, r.name(roleTools), c)
+	return r.engine.Terminal(ctx, r.name(roleTools), c)
 }
 
 // needTools returns the ID of the tools' container, which it starts if necessary.
@@ -75,7 +72,6 @@ func (r *Runtime) needTools(ctx context.Context) (string, error) {
 		return "", err
 	}
 	spec := r.spec(roleTools)
-	spec.Relabel = true // containers that join it get its label
 	spec.Env = environment("/tmp", "/tmp")
 	spec.Command = []string{"bash", "-c", runner, "runner", r.tools.folder}
 	r.toolsID, err = r.launch(ctx, spec, d, r.tools.alive)
@@ -87,7 +83,7 @@ func (r *Runtime) makeScratch() error {
 	if err := os.RemoveAll(r.tools.folder); err != nil {
 		return err
 	}
-	for _, dir := range append([]string{r.tools.folder}, r.options.Folders...) {
+	for _, dir := range append([]string{r.tools.folder}, r.folders()...) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}

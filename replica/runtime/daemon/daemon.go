@@ -4,12 +4,11 @@
 package daemon
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,20 +42,33 @@ func Ask(ctx context.Context, rt runtime.Runtime, runDir, program string, argv .
 	return rt.Tool(ctx, runDir, nil, append([]string{"ovs-appctl", "-t", program}, argv...)...)
 }
 
-// StartTimeout returns the time that a start of d may take: minimum, and a second
-// for each MiB of a database. ovsdb-server loads tens of MiB a second, but not on a
-// busy machine.
-func StartTimeout(minimum time.Duration, d runtime.Daemon) time.Duration {
-	if d.Program != "ovsdb-server" {
-		return minimum
-	}
+// Limits of the start of a daemon with a small database, and of its end, after which
+// it is killed.
+const (
+	StartTimeout = 30 * time.Second
+	StopTimeout  = 5 * time.Second
+)
+
+// StartContext returns the context of a start of d, with a timeout: minimum, and a
+// second for each MiB of a database. ovsdb-server loads tens of MiB a second, but
+// not on a busy machine.
+func StartContext(ctx context.Context, minimum time.Duration, d runtime.Daemon) (context.Context, context.CancelFunc) {
 	var size int64
-	for _, arg := range d.Args {
-		if info, err := os.Stat(arg); err == nil && filepath.IsAbs(arg) {
+	for _, path := range databases(d) {
+		if info, err := os.Stat(path); err == nil {
 			size += info.Size()
 		}
 	}
-	return minimum + time.Duration(size>>20)*time.Second
+	timeout := minimum + time.Duration(size>>20)*time.Second
+	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it was not ready within %v: %w", timeout, context.DeadlineExceeded))
+}
+
+// StartEnded returns the error of a StartContext that has ended.
+func StartEnded(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return ctx.Err()
 }
 
 // Ready reports whether d, which runs in the foreground, has come as far as its own
@@ -64,36 +76,24 @@ func StartTimeout(minimum time.Duration, d runtime.Daemon) time.Duration {
 // has set up the bridges of its database. before is the size of its log before it
 // was started.
 func Ready(d runtime.Daemon, before int64) bool {
-	answers := false
-	for _, path := range ControlSockets(d) {
-		_, listening := Listener(path)
-		answers = answers || listening
-	}
-	if !answers {
+	if !slices.ContainsFunc(ControlSockets(d), answers) {
 		return false
 	}
 	for _, path := range listens(d) {
-		if _, listening := Listener(path); !listening {
+		if !answers(path) {
 			return false
 		}
 	}
-	return d.Program != "ovs-vswitchd" || configured(d.Log, before)
+	return d.Program != "ovs-vswitchd" || slices.ContainsFunc(linesFrom(d.Log, before), isConfigured)
 }
 
-// configured looks for the line that ovs-vswitchd logs at the moment at which it
+func answers(path string) bool {
+	_, _, ok := Listener(path)
+	return ok
+}
+
+// isConfigured recognises the line that ovs-vswitchd logs at the moment at which it
 // would detach (bridge_run in vswitchd/bridge.c).
-func configured(log string, before int64) bool {
-	f, err := os.Open(log)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	scanner := bufio.NewScanner(io.NewSectionReader(f, before, 1<<62))
-	scanner.Buffer(nil, maxLine)
-	for scanner.Scan() {
-		if strings.Contains(scanner.Text(), "|bridge|INFO|ovs-vswitchd (Open vSwitch) ") {
-			return true
-		}
-	}
-	return false
+func isConfigured(line string) bool {
+	return strings.Contains(line, "|bridge|INFO|ovs-vswitchd (Open vSwitch) ")
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,29 +20,20 @@ import (
 // keeps locked while it runs.
 func PIDFile(d runtime.Daemon) string { return filepath.Join(d.RunDir, d.Program+".pid") }
 
-// Lock is the state of a file lock.
-type Lock struct {
-	Held bool
-	PID  int // of the holder; 0 where it is in another PID namespace
-}
-
-// LockOwner returns the state of the lock that OVS keeps on a pid file, or on the
-// lock file of a database, while the daemon runs. The number in a pid file proves
-// nothing: process IDs are reused, and zombies accept signals.
-func LockOwner(path string) (Lock, error) {
+// LockOwner reports whether a process holds the lock that OVS keeps on a pid file, or
+// on the lock file of a database, and its ID: 0 in another PID namespace. The number
+// in a pid file proves nothing: process IDs are reused, and zombies accept signals.
+func LockOwner(path string) (pid int, held bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return Lock{}, err
+		return 0, false, err
 	}
 	defer func() { _ = f.Close() }()
 	query := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &query); err != nil {
-		return Lock{}, fmt.Errorf("asking for the lock on %s: %w", path, err)
+		return 0, false, fmt.Errorf("asking for the lock on %s: %w", path, err)
 	}
-	if query.Type == unix.F_UNLCK {
-		return Lock{}, nil
-	}
-	return Lock{Held: true, PID: max(int(query.Pid), 0)}, nil
+	return max(int(query.Pid), 0), query.Type != unix.F_UNLCK, nil
 }
 
 // unlocked reports whether the file at path exists without a lock. A process that
@@ -48,11 +41,11 @@ func LockOwner(path string) (Lock, error) {
 func unlocked(path string) bool {
 	const timeout, pause = 2 * time.Second, time.Millisecond
 	for deadline := time.Now().Add(timeout); ; time.Sleep(pause) {
-		owner, err := LockOwner(path)
-		if err != nil || !owner.Held {
+		pid, held, err := LockOwner(path)
+		if err != nil || !held {
 			return err == nil
 		}
-		if !isEnding(owner.PID) || time.Now().After(deadline) {
+		if !isEnding(pid) || time.Now().After(deadline) {
 			return false
 		}
 	}
@@ -81,7 +74,7 @@ func RemoveLeftovers(d runtime.Daemon) error {
 			failed = append(failed, fmt.Errorf("a file that %s left: %w", d.Role, err))
 		}
 	}
-	for _, path := range append(inRunDir(d, isSocket), listens(d)...) {
+	for _, path := range slices.Concat(ControlSockets(d), managementSockets(d), listens(d)) {
 		remove(path, os.ModeSocket)
 	}
 	for _, path := range append(DatabaseLocks(d), PIDFile(d), PIDFile(d)+".tmp") {
@@ -94,32 +87,24 @@ func RemoveLeftovers(d runtime.Daemon) error {
 
 // ControlSockets returns the sockets at which d, or a d that ran before, takes the
 // commands of ovs-appctl.
-func ControlSockets(d runtime.Daemon) []string { return inRunDir(d, isControlSocket) }
+func ControlSockets(d runtime.Daemon) []string { return inRunDir(d, d.Program+".*.ctl") }
 
-// inRunDir returns the paths in d's directory whose names match.
-func inRunDir(d runtime.Daemon, matches func(d runtime.Daemon, name string) bool) []string {
-	entries, err := os.ReadDir(d.RunDir)
-	if err != nil {
-		return nil // the daemon reports problems of its directory itself
+// managementSockets returns the sockets that an ovs-vswitchd makes for its bridges.
+func managementSockets(d runtime.Daemon) []string {
+	if d.Program != "ovs-vswitchd" {
+		return nil
 	}
-	var paths []string
-	for _, entry := range entries {
-		if matches(d, entry.Name()) {
-			paths = append(paths, filepath.Join(d.RunDir, entry.Name()))
-		}
-	}
-	return paths
+	return append(inRunDir(d, "*.mgmt"), inRunDir(d, "*.snoop")...)
 }
 
-func isControlSocket(d runtime.Daemon, name string) bool {
-	return strings.HasPrefix(name, d.Program+".") && strings.HasSuffix(name, ".ctl")
-}
-
-func isSocket(d runtime.Daemon, name string) bool {
-	if d.Program == "ovs-vswitchd" && (strings.HasSuffix(name, ".mgmt") || strings.HasSuffix(name, ".snoop")) {
-		return true
+// inRunDir returns the paths in d's directory whose names match; none for a directory
+// that can't be read, which the daemon reports itself.
+func inRunDir(d runtime.Daemon, pattern string) []string {
+	names, _ := fs.Glob(os.DirFS(d.RunDir), pattern)
+	for i, name := range names {
+		names[i] = filepath.Join(d.RunDir, name)
 	}
-	return isControlSocket(d, name)
+	return names
 }
 
 // listens returns the sockets that d's arguments make it listen at.
@@ -135,14 +120,17 @@ func listens(d runtime.Daemon) []string {
 
 // DatabaseLocks returns the lock files of d's databases.
 func DatabaseLocks(d runtime.Daemon) []string {
+	paths := databases(d)
+	for i, path := range paths {
+		paths[i] = filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".~lock~")
+	}
+	return paths
+}
+
+// databases returns the database files that d serves.
+func databases(d runtime.Daemon) []string {
 	if d.Program != "ovsdb-server" {
 		return nil
 	}
-	var paths []string
-	for _, arg := range d.Args {
-		if filepath.IsAbs(arg) {
-			paths = append(paths, filepath.Join(filepath.Dir(arg), "."+filepath.Base(arg)+".~lock~"))
-		}
-	}
-	return paths
+	return slices.DeleteFunc(slices.Clone(d.Args), func(arg string) bool { return !filepath.IsAbs(arg) })
 }

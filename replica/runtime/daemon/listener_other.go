@@ -2,15 +2,19 @@
 
 package daemon
 
-import "net"
+import (
+	"net"
+	"os"
+)
 
 // Listener reports whether a process listens at a socket. Its process ID is not
-// available on this system.
-func Listener(path string) (pid int, ok bool) {
+// available on this system, and its user counts as the caller: engines run in a
+// virtual machine and access files as the caller.
+func Listener(path string) (pid, uid int, ok bool) {
 	conn, err := net.Dial("unix", path)
 	if err != nil {
-		return 0, false
+		return 0, -1, false
 	}
 	_ = conn.Close()
-	return 0, true
+	return 0, os.Geteuid(), true
 }

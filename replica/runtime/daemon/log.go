@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"os"
@@ -10,8 +9,8 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// maxLine bounds a line of a log, in bytes.
-const maxLine = 1 << 20
+// maxText bounds what is read of a log, in bytes.
+const maxText = 32 << 20
 
 // LogSize returns the size of a log in bytes, 0 where there is none.
 func LogSize(path string) int64 {
@@ -26,36 +25,26 @@ func LogSize(path string) int64 {
 // remarks, and returns its fatal error. A damaged database is logged as an error
 // only: ovsdb-server serves what it could read.
 func CheckStart(d runtime.Daemon, before int64, remarks *Remarks) error {
-	f, err := os.Open(d.Log)
-	if err != nil {
-		return nil // a daemon that logs nothing reports no error
-	}
-	defer func() { _ = f.Close() }()
 	const maxErrors = 5 // different ones; the log has all
 	seen := map[string]bool{}
-	scanner := bufio.NewScanner(io.NewSectionReader(f, before, 1<<62))
-	scanner.Buffer(nil, maxLine)
-	fatal := ""
-	for scanner.Scan() {
-		level, message := parseLine(scanner.Text())
+	var fatal error
+	for _, line := range linesFrom(d.Log, before) {
+		level, message := parseLine(line)
 		switch {
 		case level == "EMER":
-			fatal = message
+			fatal = errors.New(message)
 		case level == "ERR" && !seen[message] && len(seen) < maxErrors:
 			seen[message] = true
 			remarks.Add(d.Role + " logged while it started: " + message)
 		}
 	}
-	if fatal != "" {
-		return errors.New(fatal)
-	}
-	return nil
+	return fatal
 }
 
 // FatalLine returns the message of the last line of d's log if that is a fatal
 // error, else "".
 func FatalLine(d runtime.Daemon) string {
-	lines := lastLines(d.Log, 4096)
+	lines := linesFrom(d.Log, LogSize(d.Log)-4096)
 	if level, message := parseLine(lines[len(lines)-1]); level == "EMER" {
 		return message
 	}
@@ -66,7 +55,7 @@ func FatalLine(d runtime.Daemon) string {
 // log, "" without one.
 func LastError(d runtime.Daemon) string {
 	last := ""
-	for _, line := range lastLines(d.Log, 1<<18) {
+	for _, line := range linesFrom(d.Log, LogSize(d.Log)-1<<18) {
 		if level, message := parseLine(line); level == "ERR" || level == "EMER" {
 			when, _, _ := strings.Cut(line, "|")
 			last = when + " " + message
@@ -75,15 +64,15 @@ func LastError(d runtime.Daemon) string {
 	return last
 }
 
-// lastLines returns the lines in the last bytes of a log; one empty line for a log
+// linesFrom returns the lines of a log from an offset on; one empty line for a log
 // that can't be read.
-func lastLines(path string, bytes int64) []string {
+func linesFrom(path string, offset int64) []string {
 	f, err := os.Open(path)
 	if err != nil {
 		return []string{""}
 	}
 	defer func() { _ = f.Close() }()
-	text, _ := io.ReadAll(io.NewSectionReader(f, max(0, LogSize(path)-bytes), bytes)) // as far as it can be read
+	text, _ := io.ReadAll(io.NewSectionReader(f, max(0, offset), maxText)) // as far as it can be read
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
@@ -96,4 +85,20 @@ func parseLine(line string) (level, message string) {
 		return "", ""
 	}
 	return parts[3], parts[2] + ": " + strings.TrimSpace(parts[4])
+}
+
+// Reason returns the last lines that a daemon printed, as an appendix to an error:
+// they say why it failed. Log lines that report no error are left out.
+func Reason(output string) string {
+	const maxLines = 3
+	var lines []string
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "|INFO|") && !strings.Contains(line, "|WARN|") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(lines[max(0, len(lines)-maxLines):], "; ")
 }

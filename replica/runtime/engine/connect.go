@@ -1,6 +1,6 @@
-// Package engine connects to podman and docker and implements on them what
-// containers (container.Engine) and images need. Both engines are driven through
-// docker's API, which podman's service offers as well.
+// Package engine connects to podman and docker and does with them what containers
+// and images need. Both engines are driven through docker's API, which podman's
+// service offers as well.
 package engine
 
 import (
@@ -18,7 +18,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"ovs-offline/replica/runtime/container"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // The engines, as the command line spells them.
@@ -39,8 +39,6 @@ type Engine struct {
 	name     string
 	rootless bool // the service runs without root's privileges
 }
-
-var _ container.Engine = (*Engine)(nil)
 
 // Connect connects to an engine by its name: to the socket that the engine's own
 // command-line client would use. The error names each socket and why it failed.
@@ -98,9 +96,9 @@ func connect(ctx context.Context, name, address string) (*Engine, error) {
 	if pinging.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("it does not answer within %v", pingTimeout)
 	}
-	var owner int
-	if err == nil {
-		owner, err = container.SocketOwner(path) // podman takes a second to report this itself
+	_, owner, _ := daemon.Listener(path) // podman takes a second to report its user itself
+	if err == nil && owner < 0 {
+		err = errors.New("it is unknown which user runs it")
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -12,22 +13,46 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	api "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
-
-	"ovs-offline/replica/runtime/container"
 )
 
+// ErrNoContainer is wrapped by the error of Inspect.
+var ErrNoContainer = errors.New("no such container")
+
+// Spec describes a container to make. It gets no more than this: it has no network,
+// no capability and no way to get one, and can write only to its folders and to a
+// small /tmp. Its user is the caller, and paths are the same in it and on the host.
+type Spec struct {
+	Name    string
+	Image   string
+	Labels  map[string]string
+	Command []string
+	Env     map[string]string
+	Folders []string // mounted in it at the same paths
+	Join    string   // ID of the container whose PID and user namespaces it joins; "" for its own
+}
+
+// Container is a container that an engine has.
+type Container struct {
+	ID      string
+	Name    string
+	Labels  map[string]string
+	Running bool
+	PID     int // on this host; 0 where the engine does not report it
+	Exit    int // its exit code, once it has ended
+}
+
 // Create makes a container and returns its ID.
-func (e *Engine) Create(ctx context.Context, s container.Spec) (string, error) {
+func (e *Engine) Create(ctx context.Context, s Spec) (string, error) {
 	made, err := e.client.ContainerCreate(ctx, client.ContainerCreateOptions{Name: s.Name, Config: e.config(s), HostConfig: e.hostConfig(s)})
 	return made.ID, err
 }
 
-func (e *Engine) config(s container.Spec) *api.Config {
+func (e *Engine) config(s Spec) *api.Config {
 	killAtOnce := 0 // on removal by force; podman would wait 10 s. Stop gives its own time.
 	c := &api.Config{
 		Image: s.Image, Labels: s.Labels, Cmd: s.Command, WorkingDir: "/", StopTimeout: &killAtOnce,
 		Entrypoint: []string{""}, // none: the image's own would take the command as arguments
-		User:       fmt.Sprintf("%d:%d", s.UID, s.GID),
+		User:       fmt.Sprintf("%d:%d", os.Geteuid(), os.Getegid()),
 		Env:        settings(s.Env),
 	}
 	if e.rootless && e.name == Docker {
@@ -45,7 +70,7 @@ func settings(env map[string]string) []string {
 	return list
 }
 
-func (e *Engine) hostConfig(s container.Spec) *api.HostConfig {
+func (e *Engine) hostConfig(s Spec) *api.HostConfig {
 	h := &api.HostConfig{
 		NetworkMode: "none", IpcMode: "private", UsernsMode: "host",
 		CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"}, ReadonlyRootfs: true,
@@ -70,8 +95,8 @@ func (e *Engine) hostConfig(s container.Spec) *api.HostConfig {
 	}
 	for _, folder := range s.Folders {
 		bind := folder + ":" + folder
-		if s.Relabel {
-			bind += ":Z" // ignored on hosts without SELinux
+		if s.Join == "" {
+			bind += ":Z" // the label of SELinux, which containers that join it get too
 		}
 		h.Binds = append(h.Binds, bind)
 	}
@@ -84,16 +109,16 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 	return err
 }
 
-// Inspect returns the container with a name or ID.
-func (e *Engine) Inspect(ctx context.Context, name string) (container.Container, error) {
+// Inspect returns the container with a name or ID; the error wraps ErrNoContainer.
+func (e *Engine) Inspect(ctx context.Context, name string) (Container, error) {
 	found, err := e.client.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if cerrdefs.IsNotFound(err) {
-		return container.Container{}, fmt.Errorf("%w: %w", container.ErrNoContainer, err)
+		return Container{}, fmt.Errorf("%w: %w", ErrNoContainer, err)
 	}
 	if err != nil {
-		return container.Container{}, err
+		return Container{}, err
 	}
-	c := container.Container{ID: found.Container.ID, Name: strings.TrimPrefix(found.Container.Name, "/")}
+	c := Container{ID: found.Container.ID, Name: strings.TrimPrefix(found.Container.Name, "/")}
 	if found.Container.Config != nil {
 		c.Labels = found.Container.Config.Labels
 	}
@@ -104,29 +129,31 @@ func (e *Engine) Inspect(ctx context.Context, name string) (container.Container,
 }
 
 // List returns the containers with a label, running or not.
-func (e *Engine) List(ctx context.Context, label, value string) ([]container.Container, error) {
+func (e *Engine) List(ctx context.Context, label, value string) ([]Container, error) {
 	list, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", label+"="+value)})
 	if err != nil {
 		return nil, err
 	}
-	var found []container.Container
+	var found []Container
 	for _, c := range list.Items {
 		if c.Labels[label] == value && len(c.Names) > 0 {
-			found = append(found, container.Container{ID: c.ID, Name: strings.TrimPrefix(c.Names[0], "/"), Labels: c.Labels, Running: c.State == api.StateRunning})
+			found = append(found, Container{ID: c.ID, Name: strings.TrimPrefix(c.Names[0], "/"), Labels: c.Labels, Running: c.State == api.StateRunning})
 		}
 	}
 	return found, nil
 }
 
-// Stop sends SIGTERM to a container, and SIGKILL after a timeout.
+// Stop sends SIGTERM to a container, and SIGKILL after a timeout, and returns when it
+// has ended. A container that does not run or exist is no error.
 func (e *Engine) Stop(ctx context.Context, id string, timeout time.Duration) error {
 	seconds := int(timeout.Seconds())
 	_, err := e.client.ContainerStop(ctx, id, client.ContainerStopOptions{Timeout: &seconds})
 	return unlessGone(err)
 }
 
-// Remove removes a container by force. Where its removal is already under way,
-// Remove waits for it: the name and the folders are free only then.
+// Remove removes a container by force; one that does not exist is no error. Where its
+// removal is already under way, Remove waits for it: the name and the folders are
+// free only then.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	_, err := e.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if !cerrdefs.IsConflict(err) {
@@ -134,7 +161,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	}
 	const pause = 10 * time.Millisecond
 	for {
-		if _, failed := e.Inspect(ctx, id); errors.Is(failed, container.ErrNoContainer) {
+		if _, failed := e.Inspect(ctx, id); errors.Is(failed, ErrNoContainer) {
 			return nil
 		}
 		select {

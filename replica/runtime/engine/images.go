@@ -17,31 +17,41 @@ import (
 	api "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-
-	"ovs-offline/replica/runtime/container"
 )
+
+// Repository is the repository of the images that ovs-offline makes, in any engine.
+const Repository = "ovs-offline"
+
+// Image is an image that an engine has.
+type Image struct {
+	Name    string // as Create takes it
+	ID      string
+	Size    int64 // bytes
+	Labels  map[string]string
+	Created time.Time
+}
 
 // Repository returns the repository of the images that ovs-offline makes. podman
 // keeps images that come from no registry below localhost.
 func (e *Engine) Repository() string {
 	if e.name == Podman {
-		return "localhost/" + container.Repository
+		return "localhost/" + Repository
 	}
-	return container.Repository
+	return Repository
 }
 
 // Images returns the images whose repository ends in the given name.
-func (e *Engine) Images(ctx context.Context, repository string) ([]container.Image, error) {
+func (e *Engine) Images(ctx context.Context, repository string) ([]Image, error) {
 	list, err := e.client.ImageList(ctx, client.ImageListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	var found []container.Image
+	var found []Image
 	for _, i := range list.Items {
 		for _, tag := range i.RepoTags {
 			name, _, _ := strings.Cut(path.Base(tag), ":")
 			if name == repository {
-				found = append(found, container.Image{Name: tag, Labels: i.Labels, Created: time.Unix(i.Created, 0)})
+				found = append(found, Image{Name: tag, Labels: i.Labels, Created: time.Unix(i.Created, 0)})
 			}
 		}
 	}
@@ -49,7 +59,7 @@ func (e *Engine) Images(ctx context.Context, repository string) ([]container.Ima
 }
 
 // FindImage returns the full name of an image, "" where the engine does not have
-// it. podman's docker API looks for a name without a registry on docker.io alone,
+// it; nothing is ever pulled. podman's docker API looks for a name without a registry on docker.io alone,
 // so the local names are compared first.
 func (e *Engine) FindImage(ctx context.Context, name string) (string, error) {
 	list, err := e.client.ImageList(ctx, client.ImageListOptions{})
@@ -70,24 +80,17 @@ func (e *Engine) FindImage(ctx context.Context, name string) (string, error) {
 	return name, err
 }
 
-// ImageDetails are the properties of an image that an engine has.
-type ImageDetails struct {
-	ID     string
-	Size   int64 // bytes
-	Labels map[string]string
-}
-
-// InspectImage returns the properties of an image.
-func (e *Engine) InspectImage(ctx context.Context, name string) (ImageDetails, error) {
+// InspectImage returns an image.
+func (e *Engine) InspectImage(ctx context.Context, name string) (Image, error) {
 	found, err := e.client.ImageInspect(ctx, name)
 	if err != nil {
-		return ImageDetails{}, err
+		return Image{}, err
 	}
-	details := ImageDetails{ID: found.ID, Size: found.Size}
+	i := Image{Name: name, ID: found.ID, Size: found.Size}
 	if found.Config != nil {
-		details.Labels = found.Config.Labels
+		i.Labels = found.Config.Labels
 	}
-	return details, nil
+	return i, nil
 }
 
 // Load loads an archive in the format of `docker save`.

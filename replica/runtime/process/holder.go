@@ -21,15 +21,15 @@ type holder struct {
 // pid file or, where that file was deleted, the one that listens at its control
 // socket.
 func findHolder(d runtime.Daemon) (holder, error) {
-	owner, err := daemon.LockOwner(daemon.PIDFile(d))
+	pid, held, err := daemon.LockOwner(daemon.PIDFile(d))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return holder{}, fmt.Errorf("%s: %w", d.Role, err)
 	}
-	if owner.Held {
-		return holder{pid: owner.PID, evidence: daemon.PIDFile(d)}, nil
+	if held {
+		return holder{pid: pid, evidence: daemon.PIDFile(d)}, nil
 	}
 	for _, path := range daemon.ControlSockets(d) {
-		if pid, ok := daemon.Listener(path); ok {
+		if pid, _, ok := daemon.Listener(path); ok {
 			return holder{pid: pid, evidence: path}, nil
 		}
 	}
@@ -44,8 +44,8 @@ func checkFree(d runtime.Daemon) error {
 		return err
 	}
 	for _, path := range daemon.DatabaseLocks(d) {
-		if owner, err := daemon.LockOwner(path); h.evidence == "" && err == nil && owner.Held {
-			h = holder{pid: owner.PID, evidence: path}
+		if pid, held, _ := daemon.LockOwner(path); h.evidence == "" && held {
+			h = holder{pid: pid, evidence: path}
 		}
 	}
 	if h.evidence == "" {

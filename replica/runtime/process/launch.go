@@ -26,8 +26,8 @@ func newLaunch() launch {
 	return launch{variable: launchMark + "=" + rand.Text()}
 }
 
-// run runs cmd until it ends and returns its output; a daemon with --detach has
-// become ready then. After an error none of its processes is left.
+// run runs cmd, which ends with ctx, and returns its output; a daemon with --detach
+// has become ready then. After an error none of its processes is left.
 func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	// A file, not a pipe: a daemon may keep it open.
 	output, err := memoryFile()
@@ -36,23 +36,11 @@ func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	}
 	defer func() { _ = output.Close() }()
 	cmd.Stdout, cmd.Stderr = output, output
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		_ = cmd.Process.Kill() // its children are killed by their mark
-		<-ended
-		err = ctx.Err()
-	}
-	if err != nil {
-		err = errors.Join(err, l.kill())
+	if err = cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		err = errors.Join(err, l.kill()) // its children, too
 	}
 	text, readErr := io.ReadAll(io.NewSectionReader(output, 0, 1<<20))
 	if readErr != nil && err == nil {
@@ -75,7 +63,8 @@ func killAll(matches func(pid int) bool) error {
 			return nil
 		}
 		for _, pid := range found {
-			if err := killOne(pid, timeout, matches); err != nil {
+			// A killed process ends soon, so the caller's context is not needed.
+			if _, err := end(context.Background(), pid, func() bool { return matches(pid) }, timeout, unix.SIGKILL); err != nil {
 				return err
 			}
 		}
@@ -83,22 +72,6 @@ func killAll(matches func(pid int) bool) error {
 			return fmt.Errorf("processes %v could not be ended", found)
 		}
 	}
-}
-
-func killOne(pid int, timeout time.Duration, matches func(pid int) bool) error {
-	p, err := openProcess(pid, func() bool { return matches(pid) })
-	if errors.Is(err, errGone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	if err := p.signal(unix.SIGKILL); err != nil {
-		return err
-	}
-	_, err = p.wait(context.Background(), timeout) // a killed process ends soon, so the caller's context is not needed
-	return err
 }
 
 // processes returns the process IDs that match. Zombies have neither environment

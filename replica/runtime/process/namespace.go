@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"ovs-offline/replica/runtime/daemon"
 	"ovs-offline/replica/runtime/process/namespace"
 )
 
@@ -23,7 +25,7 @@ const launchMark = "OVS_OFFLINE_LAUNCH"
 // helper returns the command that runs argv behind package namespace, in
 // namespaces of its own if isolated. It leads a session, so that a terminal's
 // signals don't reach it.
-func helper(isolated bool, env, argv []string) (*exec.Cmd, error) {
+func helper(ctx context.Context, isolated bool, env, argv []string) (*exec.Cmd, error) {
 	if os.Getenv(launchMark) != "" {
 		// A helper that package namespace did not recognise: it would start another, and so on.
 		return nil, errors.New("this process was started to become a daemon and did not")
@@ -39,13 +41,22 @@ func helper(isolated bool, env, argv []string) (*exec.Cmd, error) {
 		attributes.GidMappingsEnableSetgroups = false
 		attributes.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
 	}
-	return &exec.Cmd{
-		Path:        "/proc/self/exe", // this very program, even if its file was replaced meanwhile
-		Args:        append([]string{namespace.Helper, network}, argv...),
-		Env:         env,
-		Dir:         "/",
-		SysProcAttr: attributes,
-	}, nil
+	cmd := exec.CommandContext(ctx, "/proc/self/exe") // this very program, even if its file was replaced meanwhile
+	cmd.Args = append([]string{namespace.Helper, network}, argv...)
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = env, "/", attributes
+	return cmd, closeOnExec()
+}
+
+// closeOnExec keeps from the programs that this process starts the files that it
+// inherited itself. A daemon outlives it, and would keep a shell's pipe open.
+func closeOnExec() error {
+	files, err := os.ReadDir("/proc/self/fd")
+	for _, file := range files {
+		if fd, err := strconv.Atoi(file.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
 }
 
 // probe makes a namespace as a daemon gets it and returns why it can't be had. No
@@ -53,7 +64,7 @@ func helper(isolated bool, env, argv []string) (*exec.Cmd, error) {
 // deny what it is for.
 func probe(ctx context.Context) error {
 	l := newLaunch()
-	cmd, err := helper(true, []string{l.variable}, nil)
+	cmd, err := helper(ctx, true, []string{l.variable}, nil)
 	if err != nil {
 		return err
 	}
@@ -62,7 +73,7 @@ func probe(ctx context.Context) error {
 		err = errors.New("the helper did not answer")
 	}
 	if err != nil {
-		return fmt.Errorf("a user and network namespace can't be had: %w%s%s", err, lastLine(output), meaning(err))
+		return fmt.Errorf("a user and network namespace can't be had: %w%s%s", err, daemon.Reason(output), meaning(err))
 	}
 	return nil
 }
@@ -76,13 +87,4 @@ func meaning(err error) string {
 		return " (the system forbids them: kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, or a container's seccomp profile)"
 	}
 	return ""
-}
-
-// lastLine returns the last line of a program's output, as an appendix.
-func lastLine(output string) string {
-	output = strings.TrimSpace(output)
-	if output == "" {
-		return ""
-	}
-	return ": " + output[strings.LastIndexByte(output, '\n')+1:]
 }

@@ -6,7 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestInitialisedFirst: a process that becomes a daemon does so before package os
@@ -22,5 +25,21 @@ func TestInitialisedFirst(t *testing.T) {
 	others := strings.Index(string(trace), "init os @")
 	if ours < 0 || others < 0 || ours > others {
 		t.Errorf("the namespace helper is not initialised before package os:\n%s", trace)
+	}
+}
+
+// TestCloseOnExec: inherited files are closed on exec.
+func TestCloseOnExec(t *testing.T) {
+	fd, err := syscall.Dup(int(os.Stdin.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Close(fd) }()
+	if err := closeOnExec(); err != nil {
+		t.Fatal(err)
+	}
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	if err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("flags %#x, %v", flags, err)
 	}
 }

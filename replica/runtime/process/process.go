@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ func Supported() error { return nil }
 
 // Options are the options of New. A replica uses the zero value.
 type Options struct {
-	StartTimeout time.Duration // of one daemon's start, for a small database (see daemon.StartTimeout); 0 means 30 s
-	StopTimeout  time.Duration // after which a daemon is killed; 0 means 5 s
+	StartTimeout time.Duration // 0 means daemon.StartTimeout
+	StopTimeout  time.Duration // 0 means daemon.StopTimeout
 	NoNamespaces bool          // use no namespaces even where they are available
 }
 
@@ -45,12 +46,8 @@ var _ runtime.Runtime = (*Runtime)(nil)
 // New returns a Runtime. It starts daemons through the running program itself: see
 // package namespace.
 func New(o Options) *Runtime {
-	if o.StartTimeout == 0 {
-		o.StartTimeout = 30 * time.Second
-	}
-	if o.StopTimeout == 0 {
-		o.StopTimeout = 5 * time.Second
-	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, daemon.StartTimeout)
+	o.StopTimeout = cmp.Or(o.StopTimeout, daemon.StopTimeout)
 	return &Runtime{options: o}
 }
 
@@ -62,25 +59,22 @@ func (r *Runtime) Name() string { return Name }
 func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.probed {
-		return r.refused == "", r.refused
-	}
-	refused := "it was asked to run without namespaces"
-	if !r.options.NoNamespaces {
-		refused = ""
-		if err := probe(ctx); err != nil {
-			refused = err.Error()
+	if !r.probed {
+		err := errors.New("it was asked to run without namespaces")
+		if !r.options.NoNamespaces {
+			err = probe(ctx)
+		}
+		if ctx.Err() != nil {
+			return false, fmt.Sprintf("trying a namespace: %v", ctx.Err()) // the next call tries again
+		}
+		r.probed = true
+		if err != nil {
+			r.refused = err.Error()
+			r.remarks.Add("daemons run without a network namespace of their own (" + r.refused +
+				"): they have no privileges, but share this host's network, so tunnels see its routes, and daemons could connect to a controller or collector left in the database")
 		}
 	}
-	if ctx.Err() != nil {
-		return false, fmt.Sprintf("trying a namespace: %v", ctx.Err()) // the next call tries again
-	}
-	r.probed, r.refused = true, refused
-	if refused != "" {
-		r.remarks.Add("daemons run without a network namespace of their own (" + refused +
-			"): they have no privileges, but share this host's network, so tunnels see its routes, and daemons could connect to a controller or collector left in the database")
-	}
-	return refused == "", refused
+	return r.refused == "", r.refused
 }
 
 // Remarks returns lines about missing namespaces and about errors that daemons
@@ -118,9 +112,6 @@ func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, st
 }
 
 func tool(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv []string) ([]byte, error) {
-	if len(argv) == 0 {
-		return nil, &command.Error{Argv: []string{"?"}, Err: errors.New("no program named")}
-	}
 	path, err := Find(argv[0])
 	if err != nil {
 		return nil, &command.Error{Argv: argv, Err: err}

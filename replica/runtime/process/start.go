@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -27,7 +26,7 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	if err := daemon.RemoveLeftovers(d); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, daemon.StartTimeout(r.options.StartTimeout, d))
+	ctx, cancel := daemon.StartContext(ctx, r.options.StartTimeout, d)
 	defer cancel()
 	before := daemon.LogSize(d.Log)
 	if err := r.launch(ctx, d, program); err != nil {
@@ -43,52 +42,24 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 // launch runs program until it has detached itself as a ready daemon.
 func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) error {
 	isolated, _ := r.Isolated(ctx) // the reason is among the remarks
-	if ctx.Err() != nil {
-		return r.ended(ctx, d)
-	}
 	l := newLaunch()
 	env := append(daemon.Environment(localPath(), d.RunDir, filepath.Dir(d.Log)), l.variable)
 	argv := append([]string{program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}, d.Args...)
-	cmd, err := helper(isolated, env, argv)
+	cmd, err := helper(ctx, isolated, env, argv)
 	if err != nil {
 		return err
 	}
 	output, err := l.run(ctx, cmd)
 	if err != nil && ctx.Err() != nil {
-		err = r.ended(ctx, d)
+		err = daemon.StartEnded(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%w%s", err, reason(output))
+		return fmt.Errorf("%w%s", err, daemon.Reason(output))
 	}
-	if owner, err := daemon.LockOwner(daemon.PIDFile(d)); err != nil || !owner.Held {
-		return errors.Join(fmt.Errorf("it detached, but does not hold %s%s", daemon.PIDFile(d), reason(output)), err, l.kill())
+	if _, held, err := daemon.LockOwner(daemon.PIDFile(d)); !held {
+		return errors.Join(fmt.Errorf("it detached, but does not hold %s%s", daemon.PIDFile(d), daemon.Reason(output)), err, l.kill())
 	}
 	return nil
-}
-
-// ended returns the error of a context that ended while d started. It names the
-// timeout where that is the cause.
-func (r *Runtime) ended(ctx context.Context, d runtime.Daemon) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("it was not ready within %v: %w", daemon.StartTimeout(r.options.StartTimeout, d), ctx.Err())
-	}
-	return ctx.Err()
-}
-
-// reason returns the last lines that a daemon printed, as an appendix: they say why
-// it failed. Log lines of level INFO are left out.
-func reason(output string) string {
-	const maxLines = 3
-	var lines []string
-	for line := range strings.Lines(output) {
-		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "|INFO|") {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(lines[max(0, len(lines)-maxLines):], "; ")
 }
 
 // Stop stops d. When ctx ends first, d keeps ending, and Stop can be called again.
@@ -97,7 +68,7 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 	if err == nil && h.evidence != "" {
 		err = r.end(ctx, d, h)
 	}
-	if err == nil || errors.Is(err, errGone) {
+	if err == nil {
 		err = killAll(func(pid int) bool { return becomes(pid, d) })
 	}
 	if err != nil {
@@ -120,21 +91,13 @@ func (r *Runtime) end(ctx context.Context, d runtime.Daemon, h holder) error {
 	if h.pid == 0 {
 		return fmt.Errorf("%s is held by a process that can't be seen from here", h.evidence)
 	}
-	p, err := openProcess(h.pid, func() bool {
+	same := func() bool {
 		now, err := findHolder(d)
 		return err == nil && now == h
-	})
-	if err != nil {
-		return err
 	}
-	defer p.close()
-	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
-		if err := p.signal(signal); err != nil {
-			return err
-		}
-		if ended, err := p.wait(ctx, r.options.StopTimeout); ended || err != nil {
-			return err
-		}
+	ended, err := end(ctx, h.pid, same, r.options.StopTimeout, unix.SIGTERM, unix.SIGKILL)
+	if err != nil || ended {
+		return err
 	}
 	return fmt.Errorf("process %d does not end", h.pid)
 }

@@ -2,14 +2,10 @@
 // user and network namespace: it raises the loopback interface, gives up all
 // privileges and replaces the process by the daemon.
 //
-// It does this while packages are initialised, before main. That is an exception
-// to the rule that initialisation does no work, and it has a measured reason:
-// initialising all packages of this program takes 14 to 18 ms, and a small start
-// runs the program five times for this purpose alone; a process that becomes a
-// daemon here needs 3 to 4 ms. Go initialises packages that are ready in the order
-// of their import paths, so the order depends on the imports of this package:
-// with syscall and unsafe alone, it comes before os, and so before every package
-// that imports fmt. TestInitialisedFirst checks that.
+// It does this while packages are initialised, before main: docs/architecture.md
+// gives the measured reason. Go initialises packages that are ready in the order of
+// their import paths: with syscall and unsafe as its only imports, this package
+// comes before os. TestInitialisedFirst checks that.
 package namespace
 
 import (
@@ -36,15 +32,12 @@ const ProbeAnswer = "isolated"
 const exitFailed = 125
 
 // Constants of the kernel's interface that package syscall lacks (linux/prctl.h,
-// linux/capability.h, linux/close_range.h).
+// linux/capability.h).
 const (
 	prCapAmbient         = 47
 	prCapAmbientClearAll = 4
 	prSetNoNewPrivs      = 38
 	capabilityVersion3   = 0x20080522
-	sysCloseRange        = 436 // the same number on all architectures
-	closeRangeCloexec    = 4
-	firstInherited       = 3 // after the standard streams
 )
 
 // failure is a step that failed.
@@ -100,8 +93,10 @@ func becomeDaemon(ownNetwork bool, argv []string) failure {
 	if f := dropPrivileges(); f.errno != 0 {
 		return f
 	}
-	if f := limitInheritance(); f.errno != 0 {
-		return f
+	// The daemon gets neither the caller's umask nor its permission to dump core.
+	syscall.Umask(0o077)
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+		return failure{"forbidding core dumps", errnoOf(err)}
 	}
 	if len(argv) == 0 {
 		write(1, ProbeAnswer+"\n")
@@ -151,48 +146,6 @@ func dropPrivileges() failure {
 		return failure{"setting no_new_privs", errno}
 	}
 	return failure{}
-}
-
-// limitInheritance keeps from the daemon, which outlives its caller, the files that
-// the caller inherited, its umask, and the permission to dump core.
-func limitInheritance() failure {
-	syscall.Umask(0o077)
-	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
-		return failure{"forbidding core dumps", errnoOf(err)}
-	}
-	if _, _, errno := syscall.RawSyscall(sysCloseRange, firstInherited, 1<<31-1, closeRangeCloexec); errno == 0 {
-		return failure{}
-	}
-	return closeOnExec() // Linux before 5.11 has no such flag
-}
-
-// closeOnExec marks each inherited file to be closed on exec.
-func closeOnExec() failure {
-	const what = "listing inherited files"
-	dir, err := syscall.Open("/proc/self/fd", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return failure{what, errnoOf(err)}
-	}
-	defer syscall.Close(dir)
-	for block := make([]byte, 4096); ; {
-		n, err := syscall.ReadDirent(dir, block)
-		if err != nil {
-			return failure{what, errnoOf(err)}
-		}
-		if n == 0 {
-			return failure{}
-		}
-		_, _, names := syscall.ParseDirent(block[:n], -1, nil)
-		for _, name := range names {
-			fd := 0
-			for _, digit := range []byte(name) {
-				fd = 10*fd + int(digit-'0')
-			}
-			if fd >= firstInherited {
-				syscall.CloseOnExec(fd)
-			}
-		}
-	}
 }
 
 func errnoOf(err error) syscall.Errno {

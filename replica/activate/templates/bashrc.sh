@@ -1,0 +1,2 @@
+[ -r ~/.bashrc ] && . ~/.bashrc
+. {{quote .Activate}}
