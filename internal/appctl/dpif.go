@@ -4,7 +4,6 @@ import (
 	"iter"
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 // BridgePort is a port of dpif/show (ofproto/ofproto-dpif.c, dpif_show_backer).
@@ -16,22 +15,22 @@ type BridgePort struct {
 	Type     string // of the interface: system, internal, geneve, patch, ...
 }
 
-// bridgePort matches "    p1 1/2: (system)".
-var bridgePort = regexp.MustCompile(`^    (\S+) (\d+)/(\d+|none): \(([^:)]*)`)
+var (
+	// bridge matches "  br0:".
+	bridge = regexp.MustCompile(`^(.+):$`)
+	// bridgePort matches "    p1 1/2: (system)".
+	bridgePort = regexp.MustCompile(`^(\S+) (\d+)/(\d+|none): \(([^:)]*)`)
+)
 
 // BridgePorts yields the ports of dpif/show.
 func BridgePorts(text string) iter.Seq[BridgePort] {
 	return func(yield func(BridgePort) bool) {
-		bridge := ""
-		for line := range strings.Lines(text) {
-			line = strings.TrimRight(line, "\r\n")
-			if found := bridgePort.FindStringSubmatch(line); found != nil {
-				number, err := strconv.Atoi(found[2])
-				if err == nil && !yield(BridgePort{bridge, found[1], number, found[3], found[4]}) {
+		for found, body := range parts(text, bridge) {
+			for port := range parts(body, bridgePort) {
+				number, err := strconv.Atoi(port[2])
+				if err == nil && !yield(BridgePort{found[1], port[1], number, port[3], port[4]}) {
 					return
 				}
-			} else if name, ok := strings.CutSuffix(line, ":"); ok && strings.HasPrefix(line, "  ") {
-				bridge = strings.TrimSpace(name)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
-	"strings"
 )
 
 // Route is an entry of ovs/route/show (lib/ovs-router.c, ovs_router_show).
@@ -22,11 +21,7 @@ var route = regexp.MustCompile(`^(?:Cached|User): (\S+)(?: MARK (\S+))? dev (\S+
 // Routes reads ovs/route/show. It prints a host route without a prefix length.
 func Routes(text string) []Route {
 	var list []Route
-	for line := range strings.Lines(text) {
-		found := route.FindStringSubmatch(strings.TrimSpace(line))
-		if found == nil {
-			continue
-		}
+	for found := range parts(text, route) {
 		to, err := netip.ParsePrefix(found[1])
 		if address, notAddress := netip.ParseAddr(found[1]); err != nil && notAddress == nil {
 			to, err = netip.PrefixFrom(address, address.BitLen()), nil

@@ -1,9 +1,6 @@
 package appctl
 
-import (
-	"regexp"
-	"strings"
-)
+import "regexp"
 
 // Neighbour is an entry of tnl/arp/show (lib/tnl-neigh-cache.c, tnl_neigh_cache_show).
 type Neighbour struct{ Address, MAC, Bridge string }
@@ -13,25 +10,21 @@ var neighbour = regexp.MustCompile(`^([0-9a-fA-F.:]+)\s+([0-9a-f]{2}(?::[0-9a-f]
 // Neighbours reads tnl/arp/show.
 func Neighbours(text string) []Neighbour {
 	var list []Neighbour
-	for line := range strings.Lines(text) {
-		if found := neighbour.FindStringSubmatch(strings.TrimSpace(line)); found != nil {
-			list = append(list, Neighbour{found[1], found[2], found[3]})
-		}
+	for found := range parts(text, neighbour) {
+		list = append(list, Neighbour{found[1], found[2], found[3]})
 	}
 	return list
 }
 
 // tunnelPort matches "genev_sys_6081 (6081) ref_cnt=1".
-var tunnelPort = regexp.MustCompile(`^(\S+) \(\d+\)`)
+var tunnelPort = regexp.MustCompile(`^(\S+) \(\d+\)(.*)`)
 
 // TunnelPorts reads tnl/ports/show -v (lib/tnl-ports.c, tnl_port_show): its
 // entries without their datapath port numbers, which ovs-vswitchd chooses.
 func TunnelPorts(text string) []string {
 	var list []string
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); tunnelPort.MatchString(line) {
-			list = append(list, tunnelPort.ReplaceAllString(line, "$1"))
-		}
+	for found := range parts(text, tunnelPort) {
+		list = append(list, found[1]+found[2])
 	}
 	return list
 }

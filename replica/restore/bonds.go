@@ -19,7 +19,12 @@ import (
 // liveBond is a bond of the database as bond/show recorded it.
 type liveBond struct {
 	appctl.Bond
-	members []string     // those of its members that the database has
+	memberNames
+}
+
+// memberNames are the names of a port's members in a recorded text.
+type memberNames struct {
+	members []string     // those that the database has, sorted
 	unknown unknownNames // the others
 }
 
@@ -86,9 +91,7 @@ func recordedBonds(s *Switch, rec *Recorded) (bonds map[string]*liveBond, unknow
 			unknown.add(bond.Name)
 			continue
 		}
-		live := &liveBond{Bond: bond}
-		live.members, live.unknown = port.members(maps.Keys(bond.Members))
-		bonds[bond.Name] = live
+		bonds[bond.Name] = &liveBond{bond, port.members(maps.Keys(bond.Members))}
 	}
 	return bonds, unknown, nil
 }
@@ -103,16 +106,16 @@ func portsByName(s *Switch) map[string]*Port {
 	return ports
 }
 
-// members splits names of members into those that the port has, sorted, and others.
-func (p *Port) members(names iter.Seq[string]) (known []string, unknown unknownNames) {
+// members splits names of members into those that the port has, and others.
+func (p *Port) members(names iter.Seq[string]) (m memberNames) {
 	for _, name := range slices.Sorted(names) {
 		if p.has(name) {
-			known = append(known, name)
+			m.members = append(m.members, name)
 		} else {
-			unknown.add(name)
+			m.unknown.add(name)
 		}
 	}
-	return known, unknown
+	return m
 }
 
 // has reports whether the port has an interface of that name.

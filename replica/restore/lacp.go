@@ -31,8 +31,7 @@ type lacpPorts struct {
 
 type lacpPort struct {
 	appctl.LACP
-	members []string     // those of its members that the database has
-	unknown unknownNames // the others
+	memberNames
 }
 
 // readLACP reads lacp/show as recordedBonds does bond/show.
@@ -49,9 +48,7 @@ func readLACP(s *Switch, rec *Recorded) (*lacpPorts, error) {
 			all.unknown.add(l.Name)
 			continue
 		}
-		live := lacpPort{LACP: l}
-		live.members, live.unknown = port.members(maps.Keys(l.Members))
-		all.ports[l.Name] = live
+		all.ports[l.Name] = lacpPort{l, port.members(maps.Keys(l.Members))}
 	}
 	return all, nil
 }
@@ -78,10 +75,8 @@ func (l *lacpPorts) restore(ctx context.Context, s *Switch, o *report.Outcome) e
 			if m.Status == "defaulted" {
 				continue
 			}
-			if err := s.receive(ctx, member, packet.LACPDU(m.Partner)); err != nil {
-				o.Note(report.Failed, "LACP of %q: its partner's packet on %q: %v", name, member, err)
-			}
-			if err := ctx.Err(); err != nil {
+			err := s.receive(ctx, member, packet.LACPDU(m.Partner))
+			if err := noteFailure(ctx, o, err, "LACP of %q: its partner's packet on %q", name, member); err != nil {
 				return err
 			}
 		}

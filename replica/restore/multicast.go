@@ -10,7 +10,6 @@ import (
 
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/packet"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
@@ -36,14 +35,9 @@ import (
 
 // restoreMulticast gives each bridge the groups and queriers that it knew.
 func restoreMulticast(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	rows, err := s.db.Select(ctx, "Bridge", "mcast_snooping_enable")
-	if err != nil {
-		return err
-	}
 	sent := false
 	for _, b := range s.Bridges {
-		snoops := slices.ContainsFunc(rows, func(r ovsdb.Row) bool { return r.UUID == b.UUID && r.Bool("mcast_snooping_enable") })
-		if !snoops {
+		if !b.snoops {
 			continue
 		}
 		text, err := rec.bridgeText(b, workdir.RecordedMDB)
@@ -66,7 +60,7 @@ func restoreMulticast(ctx context.Context, s *Switch, rec *Recorded, o *report.O
 			continue
 		}
 		sent = true
-		if m.tags, err = readPortTags(ctx, s, rec); err != nil {
+		if m.cvlans, err = rec.listed(workdir.RecordedListPort, "cvlans"); err != nil {
 			return err
 		}
 		if err := m.restore(ctx, o); err != nil {
@@ -84,7 +78,7 @@ type multicastTable struct {
 	*Bridge
 	sw      *Switch
 	live    []appctl.MulticastEntry
-	tags    portTags
+	cvlans  map[string]string // of ports by name, as ovs-vsctl list port prints them
 	version openflow.Version
 	input   string     // the device that receives our packets
 	undo    []portFlag // what reverses the changes of begin
@@ -222,7 +216,7 @@ func (m *multicastTable) send(ctx context.Context) error {
 // each member of a bond, since a bond accepts them from some members only.
 func (m *multicastTable) packets(e appctl.MulticastEntry) [][]byte {
 	port := m.portOf(e)
-	tag := m.tags.tag(port, e.VLAN)
+	tag := m.tag(port, e.VLAN)
 	var list [][]byte
 	for _, i := range port.Interfaces {
 		source := ourSource(m.number(i))
@@ -286,42 +280,16 @@ func (m *multicastTable) compare(ctx context.Context, o *report.Outcome) error {
 	return nil
 }
 
-// portTags has the VLAN settings of ports by name.
-type portTags struct {
-	settings map[string]vlanSettings
-	cvlans   map[string]string // as ovs-vsctl list port prints them
-}
-
-type vlanSettings struct {
-	mode string
-	tag  int
-}
-
-func readPortTags(ctx context.Context, s *Switch, rec *Recorded) (portTags, error) {
-	rows, err := s.db.Select(ctx, "Port", "name", "vlan_mode", "tag")
-	if err != nil {
-		return portTags{}, err
-	}
-	t := portTags{settings: map[string]vlanSettings{}}
-	for _, r := range rows {
-		tag, _ := r.Int("tag")
-		t.settings[r.String("name")] = vlanSettings{mode: r.String("vlan_mode"), tag: tag}
-	}
-	t.cvlans, err = rec.listed(workdir.RecordedListPort, "cvlans")
-	return t, err
-}
-
 // tag returns the 802.1Q tag of a packet that a port receives into a VLAN; 0 is none.
-func (t portTags) tag(p *Port, vlan uint16) uint16 {
-	settings := t.settings[p.Name]
-	if settings.mode == "dot1q-tunnel" { // it receives customers' packets, with a tag that the port admits
+func (m *multicastTable) tag(p *Port, vlan uint16) uint16 {
+	if p.VLANMode == "dot1q-tunnel" { // it receives customers' packets, with a tag that the port admits
 		var admitted []uint16
-		if err := json.Unmarshal([]byte("["+strings.Trim(t.cvlans[p.Name], "[]")+"]"), &admitted); err == nil && len(admitted) > 0 {
+		if err := json.Unmarshal([]byte("["+strings.Trim(m.cvlans[p.Name], "[]")+"]"), &admitted); err == nil && len(admitted) > 0 {
 			return admitted[0]
 		}
 		return 0
 	}
-	if int(vlan) == settings.tag { // that of an access port, or a native VLAN
+	if int(vlan) == p.Tag { // that of an access port, or a native VLAN
 		return 0
 	}
 	return vlan

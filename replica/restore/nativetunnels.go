@@ -31,9 +31,10 @@ import (
 // buildsHeaders reports whether the live node has tunnels and built their
 // headers itself.
 func buildsHeaders(s *Switch, rec *Recorded) (bool, error) {
-	hasTunnels := slices.ContainsFunc(s.Bridges, func(b *Bridge) bool {
-		return slices.ContainsFunc(b.Interfaces(), func(i *Interface) bool { return isTunnel(i.Type) })
-	})
+	hasTunnels := false
+	for _, i := range s.interfaces() {
+		hasTunnels = hasTunnels || isTunnel(i.Type)
+	}
 	if !hasTunnels {
 		return false, nil
 	}
@@ -77,20 +78,18 @@ func editLocalAddresses(ctx context.Context, s *Switch, rec *Recorded, o *report
 		return err
 	}
 	var changes []ovsdb.Change
-	for _, b := range s.Bridges {
-		for _, i := range b.Interfaces() {
-			local, err := netip.ParseAddr(i.Options["local_ip"])
-			if !isTunnel(i.Type) || err != nil {
-				continue
-			}
-			if !hasSource(routes, i.Options["remote_ip"], local) || hasTwin(s, i) {
-				o.Note(report.Approximated, "tunnel %q: no route of the replica has its local_ip %v as source: packets to it end in \"native tunnel routing failed\"", i.Name, local)
-				continue
-			}
-			delete(i.Options, "local_ip")
-			changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": i.Options}))
-			o.Note(report.Restored, "tunnel %q: its route has its local_ip %v as source; the option is removed, since it needs a route of the kernel", i.Name, local)
+	for _, i := range s.interfaces() {
+		local, err := netip.ParseAddr(i.Options["local_ip"])
+		if !isTunnel(i.Type) || err != nil {
+			continue
 		}
+		if !hasSource(routes, i.Options["remote_ip"], local) || hasTwin(s, i) {
+			o.Note(report.Approximated, "tunnel %q: no route of the replica has its local_ip %v as source: packets to it end in \"native tunnel routing failed\"", i.Name, local)
+			continue
+		}
+		delete(i.Options, "local_ip")
+		changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": i.Options}))
+		o.Note(report.Restored, "tunnel %q: its route has its local_ip %v as source; the option is removed, since it needs a route of the kernel", i.Name, local)
 	}
 	return s.db.Transact(ctx, changes...)
 }
@@ -126,15 +125,13 @@ func routeTo(routes []appctl.Route, to netip.Addr) (best appctl.Route, found boo
 
 // hasTwin reports whether another tunnel differs from i in its local_ip only.
 func hasTwin(s *Switch, i *Interface) bool {
-	for _, b := range s.Bridges {
-		for _, other := range b.Interfaces() {
-			same := other != i && other.Type == i.Type
-			for _, option := range []string{"remote_ip", "key", "in_key", "dst_port"} {
-				same = same && other.Options[option] == i.Options[option]
-			}
-			if same {
-				return true
-			}
+	for _, other := range s.interfaces() {
+		same := other != i && other.Type == i.Type
+		for _, option := range []string{"remote_ip", "key", "in_key", "dst_port"} {
+			same = same && other.Options[option] == i.Options[option]
+		}
+		if same {
+			return true
 		}
 	}
 	return false
@@ -161,8 +158,9 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 		if r.To.Addr().Is4() {
 			command = "netdev-dummy/ip4addr"
 		}
-		if _, err := s.appctl(ctx, command, r.Device, interfaceAddress(routes, r).String()); err != nil {
-			o.Note(report.Failed, "address %v of %s: %v", r.To.Addr(), r.Device, err)
+		_, err := s.appctl(ctx, command, r.Device, interfaceAddress(routes, r).String())
+		if err := noteFailure(ctx, o, err, "address %v of %s", r.To.Addr(), r.Device); err != nil {
+			return err
 		}
 	}
 	if err := addRoutes(ctx, s, routes, o); err != nil {
@@ -176,10 +174,8 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 		o.Note(report.Unknown, "no tnl/arp/show was collected: tunnels have no neighbours")
 	}
 	for _, e := range appctl.Neighbours(neighbours) {
-		if _, err := s.appctl(ctx, "tnl/neigh/set", e.Bridge, e.Address, e.MAC); err != nil {
-			o.Note(report.Failed, "neighbour %s of %s: %v", e.Address, e.Bridge, err)
-		}
-		if err := ctx.Err(); err != nil {
+		_, err := s.appctl(ctx, "tnl/neigh/set", e.Bridge, e.Address, e.MAC)
+		if err := noteFailure(ctx, o, err, "neighbour %s of %s", e.Address, e.Bridge); err != nil {
 			return err
 		}
 	}
@@ -216,10 +212,8 @@ func addRoutes(ctx context.Context, s *Switch, routes []appctl.Route, o *report.
 		if r.Mark != "" {
 			args = append(args, "pkt_mark="+r.Mark)
 		}
-		if _, err := s.appctl(ctx, args...); err != nil {
-			o.Note(report.Failed, "route to %v by %s: %v", r.To, r.Device, err)
-		}
-		if err := ctx.Err(); err != nil {
+		_, err := s.appctl(ctx, args...)
+		if err := noteFailure(ctx, o, err, "route to %v by %s", r.To, r.Device); err != nil {
 			return err
 		}
 	}

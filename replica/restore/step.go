@@ -39,17 +39,14 @@ type Node struct {
 
 	Switch
 	Recorded
-	failMode failMode      // state between the edit and the step of that name
-	trees    spanningTrees // likewise
-	monitors monitors      // likewise
 
-	mirrors    []mirror       // the mirrors whose outputs are withheld
+	mirrors    []ovsdb.Change // restore the outputs of mirrors that are withheld
 	tableSteps *tables.Tables // nil until the first of its steps runs
 }
 
 // Load connects the steps with the daemons and reads the bridges from the database.
 func (n *Node) Load(ctx context.Context) error {
-	n.Recorded = Recorded{dir: n.Workdir, manifest: n.Manifest, report: n.Report}
+	n.Recorded = Recorded{dir: n.Workdir, report: n.Report}
 	n.Switch = Switch{db: n.DB, runtime: n.Runtime, dir: n.Workdir.VarRun(workdir.OVS), isolated: n.Isolated, expected: map[string]bool{}}
 	var err error
 	n.Bridges, err = loadBridges(ctx, n.DB)
@@ -62,7 +59,9 @@ func Run(ctx context.Context, n *Node, steps []Step) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n.say(s.Name)
+		if n.Progress != nil {
+			n.Progress(s.Name)
+		}
 		o := report.NewOutcome()
 		if err := s.run(ctx, n, o); err != nil {
 			return fmt.Errorf("restoring %s: %w", s.Name, err)
@@ -72,10 +71,21 @@ func Run(ctx context.Context, n *Node, steps []Step) error {
 	return nil
 }
 
-func (n *Node) say(what string) {
-	if n.Progress != nil {
-		n.Progress(what)
+// noteFailure reports an error of an attempt, which the format describes. It
+// returns the error of ctx if it has ended.
+func noteFailure(ctx context.Context, o *report.Outcome, err error, format string, args ...any) error {
+	if err != nil {
+		o.Note(report.Failed, "%s: %v", fmt.Sprintf(format, args...), err)
 	}
+	return ctx.Err()
+}
+
+// noteResult is noteFailure, and reports an attempt without an error as well.
+func noteResult(ctx context.Context, o *report.Outcome, err error, format string, args ...any) error {
+	if err == nil {
+		o.Note(report.Restored, "")
+	}
+	return noteFailure(ctx, o, err, format, args...)
 }
 
 // Settle waits until ovs-vswitchd has applied the database, and drops the
