@@ -38,13 +38,9 @@ func LACPDU(actor LACPInfo) []byte {
 	return append(frame, make([]byte, length-len(frame))...)
 }
 
+// appendTo appends the fields of i, which are in their order on the wire.
 func (i LACPInfo) appendTo(frame []byte, kind byte) []byte {
 	const length = 20
-	frame = append(frame, kind, length)
-	frame = binary.BigEndian.AppendUint16(frame, i.SystemPriority)
-	frame = append(frame, i.System[:]...)
-	frame = binary.BigEndian.AppendUint16(frame, i.Key)
-	frame = binary.BigEndian.AppendUint16(frame, i.PortPriority)
-	frame = binary.BigEndian.AppendUint16(frame, i.Port)
-	return append(frame, i.State, 0, 0, 0)
+	frame, _ = binary.Append(append(frame, kind, length), binary.BigEndian, i)
+	return append(frame, 0, 0, 0)
 }
