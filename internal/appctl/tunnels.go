@@ -1,6 +1,44 @@
 package appctl
 
-import "regexp"
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+)
+
+// Route is an entry of ovs/route/show (lib/ovs-router.c, ovs_router_show).
+type Route struct {
+	To      netip.Prefix
+	Mark    string // of packets that it is for, "" for all
+	Device  string
+	Gateway string
+	Source  netip.Addr // the zero Addr where the version of OVS does not print it
+	Local   bool       // To is an address of the host
+}
+
+var route = regexp.MustCompile(`^(?:Cached|User): (\S+)(?: MARK (\S+))? dev (\S+)(?: GW (\S+))?(?: SRC (\S+))?( local)?$`)
+
+// Routes reads ovs/route/show. It prints a host route without a prefix length.
+func Routes(text string) []Route {
+	var list []Route
+	for found := range parts(text, route) {
+		to, err := netip.ParsePrefix(found[1])
+		if address, notAddress := netip.ParseAddr(found[1]); err != nil && notAddress == nil {
+			to, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			continue
+		}
+		source, _ := netip.ParseAddr(found[5])
+		list = append(list, Route{to, found[2], found[3], found[4], source, found[6] != ""})
+	}
+	return list
+}
+
+// String describes a route; equal routes have equal descriptions.
+func (r Route) String() string {
+	return fmt.Sprintf("%v mark %q by %s via %q from %v", r.To, r.Mark, r.Device, r.Gateway, r.Source)
+}
 
 // Neighbour is an entry of tnl/arp/show (lib/tnl-neigh-cache.c, tnl_neigh_cache_show).
 type Neighbour struct{ Address, MAC, Bridge string }
