@@ -50,7 +50,7 @@ func restoreBonds(ctx context.Context, s *Switch, rec *Recorded, o *report.Outco
 	if err != nil {
 		return err
 	}
-	if len(bonds)+unknown.count == 0 && aggregates.empty() && !hasBonds(s) {
+	if len(bonds)+unknown.count+len(aggregates.ports)+aggregates.unknown.count == 0 && !hasBonds(s) {
 		return nil
 	}
 	if err := s.stopClock(ctx); err != nil {

@@ -53,8 +53,6 @@ func readLACP(s *Switch, rec *Recorded) (*lacpPorts, error) {
 	return all, nil
 }
 
-func (l *lacpPorts) empty() bool { return len(l.ports) == 0 && l.unknown.count == 0 }
-
 // restore lets each port hear its partners again, and compares.
 func (l *lacpPorts) restore(ctx context.Context, s *Switch, o *report.Outcome) error {
 	have, err := runningLACP(ctx, s)

@@ -23,16 +23,14 @@ import (
 // of its own.
 //
 // Remedy: the rows stay, with a port of the replica's own loopback as collector.
-// sFlow's output= is 0x40000100 for a packet that is dropped, the ifindex of the
-// port for one that is sent to one port that has one, and otherwise 0x80000000
-// plus the number of ports: so ports get the live kernel's ifindex
-// (options:ifindex of a dummy), and sFlow is set up after datapath ports have
-// their live numbers, since it knows ports by the numbers at that time. NetFlow
-// is in no trace. Where the daemons share the host's network, all monitors are
-// removed.
+// Ports get the live kernel's ifindex (options:ifindex of a dummy), and sFlow is
+// set up after datapath ports have their live numbers: for its output= see
+// docs/fidelity.md. NetFlow is in no trace. Where the daemons share the host's
+// network, all monitors are removed.
 //
 // Source: measured with OVS 3.1. The ifindex of a tunnel is that of a kernel
 // device, which a replica does not have; patch ports have none.
+
 const (
 	// discardAddress is a collector on the replica's own loopback (RFC 863).
 	discardAddress = "127.0.0.1:9"

@@ -21,13 +21,11 @@ import (
 // from which it heard members or a querier, and floods those of unknown groups.
 // No database holds this table, and no command adds to it.
 //
-// Remedy: the bridge receives the reports and queries that the live one had
-// heard. During that time a flow matches packets with our source address, sets
-// their input port to the number in that address, and sends them to NORMAL. So
-// any kind of port can be the one that heard them: bonds, patch ports and
-// tunnels as well. The source address is a multicast one, which no bridge
-// learns. Meanwhile nothing is sent to patch ports, and nothing to bonds, which
-// choose a member for each kind of packet when they see the first.
+// Remedy: the bridge receives the reports and queries again. Meanwhile a flow
+// sets their input port to the number in their source address, so any kind of
+// port can be the one that heard them, and sends them to NORMAL. No bridge learns
+// a multicast source address. Nothing is sent to patch ports, and nothing to
+// bonds, which would choose a member for each new kind of packet.
 //
 // Source: measured with OVS 3.1. A port that heard a querier takes no groups any
 // more, so groups are first. mdb/show has neither the versions of IGMP and MLD
@@ -80,14 +78,8 @@ type multicastTable struct {
 	live    []appctl.MulticastEntry
 	cvlans  map[string]string // of ports by name, as ovs-vsctl list port prints them
 	version openflow.Version
-	input   string     // the device that receives our packets
-	undo    []portFlag // what reverses the changes of begin
-}
-
-// portFlag is a flag of a port in the words of ovs-ofctl mod-port.
-type portFlag struct {
-	number int
-	word   string
+	input   string                        // the device that receives our packets
+	undo    []func(context.Context) error // what reverses the changes of begin
 }
 
 func describeMulticast(e appctl.MulticastEntry) string {
@@ -159,7 +151,7 @@ func (m *multicastTable) begin(ctx context.Context) error {
 				if err := m.sw.modPort(ctx, m.Bridge, m.number(i), f[1]); err != nil {
 					return err
 				}
-				m.undo = append(m.undo, portFlag{m.number(i), f[2]})
+				m.undo = append(m.undo, func(ctx context.Context) error { return m.sw.modPort(ctx, m.Bridge, m.number(i), f[2]) })
 			}
 		}
 	}
@@ -181,8 +173,8 @@ func (m *multicastTable) number(i *Interface) int {
 // end reverses begin.
 func (m *multicastTable) end(ctx context.Context) error {
 	_, err := m.sw.ofctlWith(ctx, []string{"--strict"}, m.Bridge, m.version, "del-flows", ourMatch)
-	for _, f := range m.undo {
-		err = errors.Join(err, m.sw.modPort(ctx, m.Bridge, f.number, f.word))
+	for _, undo := range m.undo {
+		err = errors.Join(err, undo(ctx))
 	}
 	return err
 }

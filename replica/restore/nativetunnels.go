@@ -15,12 +15,10 @@ import (
 // Native tunnels
 //
 // Cause: with a userspace datapath ovs-vswitchd itself builds a tunnel's outer
-// headers, from the addresses of bridges, the host's routes and the neighbours
-// that it has heard. A replica has none of these: its traces end in "native
-// tunnel routing failed", and no packet is received as a tunnel's.
+// headers. Without addresses, routes and neighbours traces end in "native tunnel
+// routing failed", and no packet is received as a tunnel's.
 //
-// Remedy: netdev-dummy/ip4addr and ip6addr add the bridges' addresses,
-// ovs/route/add the routes through bridges, tnl/neigh/set the neighbours. A
+// Remedy: the addresses, routes and neighbours of bridges are added. A
 // tunnel with options:local_ip also needs a kernel route to that address, which
 // can't be added (measured with OVS 3.1); where the route to its remote end has
 // that source address anyway, the edit removes the option. Nothing is done for a

@@ -17,21 +17,17 @@ import (
 // editSpanningTrees turns the trees off, and requests the port numbers in them.
 // restoreSpanningTrees turns them on and restores the states of their ports.
 //
-// Cause: in a replica every port of a bridge with a spanning tree starts
-// blocked, and receives nothing from other bridges.
+// Cause: a tree that starts blocks its ports, and a replica hears no other bridges.
 //
 // Remedy: the ports that had heard a neighbour receive the BPDUs that it sent,
-// made of what was recorded, while time/warp moves the clock second by second
-// until each port is in its recorded state. Then the clock stops. A port that
-// was listening or learning gets its link last, so that it stops there. This
-// step is before flows and MACs, which a warp would age and a topology change
-// flush. The trees themselves are turned on after the ports exist: a port that
-// is added to a running tree is not flooded to before it has forwarded, and
-// never if it has no part in the tree, unlike in an ovs-vswitchd that starts
-// with all its ports.
+// while time/warp moves the clock until each port is in its recorded state. Then
+// the clock stops. A port that was listening or learning gets its link last, so
+// that it stops there. This step is before flows and MACs, which a warp would age
+// and a topology change flush. The trees are turned on after the ports exist: one
+// that is added to a running tree is not flooded to before it has forwarded, and
+// never if it has no part in the tree.
 //
-// Source: after it rstp/show, stp/show and traces equal the live ones (measured
-// with OVS 3.1).
+// Source: rstp/show, stp/show and traces equal the live ones (OVS 3.1).
 func editSpanningTrees(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range s.Bridges {

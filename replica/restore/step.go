@@ -7,6 +7,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
@@ -95,14 +96,12 @@ func (n *Node) Settle(ctx context.Context) error {
 	if err := n.reconfigure(ctx, nil); err != nil {
 		return err
 	}
-	var created []*Bridge
-	for _, b := range n.Bridges {
+	n.Bridges = slices.DeleteFunc(n.Bridges, func(b *Bridge) bool {
 		if n.created(b) {
-			created = append(created, b)
-			continue
+			return false
 		}
 		n.Report.Lost = append(n.Report.Lost, fmt.Sprintf("bridge %q: ovs-vswitchd did not create it; for the reason see its log: %s", b.Name, n.Workdir.Log("ovs-vswitchd")))
-	}
-	n.Bridges = created
+		return true
+	})
 	return nil
 }
