@@ -35,9 +35,7 @@ type memberNames struct {
 //
 // Remedy: what had disabled a member comes back first: its link (port states),
 // BFD, CFM, LACP. While the clock is stopped, members that wait for an updelay
-// or downdelay keep waiting. bond/enable-member, bond/disable-member and
-// bond/set-active-member set the rest, and bond/migrate assigns hashes to the
-// members that carried them, which only balance-slb needs.
+// or downdelay keep waiting. Commands of bond/ set the rest.
 //
 // Source: ovs-vswitchd(8), BOND COMMANDS. bond/disable-member has no effect
 // where a bond has no updelay (measured with OVS 3.1).

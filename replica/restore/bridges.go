@@ -36,7 +36,6 @@ type Bridge struct {
 type Port struct {
 	Name       string
 	UUID       string
-	BondMode   string
 	LACP       string
 	VLANMode   string
 	Tag        int
@@ -108,13 +107,13 @@ func loadInterfaces(ctx context.Context, db *ovsdb.Client) (map[string]*Interfac
 }
 
 func loadPorts(ctx context.Context, db *ovsdb.Client, interfaces map[string]*Interface) (map[string]*Port, error) {
-	rows, err := db.Select(ctx, "Port", "name", "bond_mode", "lacp", "interfaces", "vlan_mode", "tag")
+	rows, err := db.Select(ctx, "Port", "name", "lacp", "interfaces", "vlan_mode", "tag")
 	if err != nil {
 		return nil, err
 	}
 	byID := map[string]*Port{}
 	for _, r := range rows {
-		p := &Port{Name: r.String("name"), UUID: r.UUID, BondMode: r.String("bond_mode"), LACP: r.String("lacp"), VLANMode: r.String("vlan_mode")}
+		p := &Port{Name: r.String("name"), UUID: r.UUID, LACP: r.String("lacp"), VLANMode: r.String("vlan_mode")}
 		p.Tag, _ = r.Int("tag")
 		for _, id := range r.UUIDs("interfaces") {
 			if i := interfaces[id]; i != nil {

@@ -67,7 +67,7 @@ func managersForControllers(ctx context.Context, n *Node, o *report.Outcome) ([]
 	}
 	changes = append(changes, ovsdb.Update("Open_vSwitch", rows[0].UUID, ovsdb.Columns{"manager_options": refs}))
 	for _, b := range n.Bridges {
-		had, known, err := n.facts(ctx).InBand(ctx, b.Name)
+		had, known, err := n.Facts.InBand(ctx, b.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -14,19 +14,17 @@ import (
 //
 // Cause: a standalone bridge without its controllers for three times their
 // inactivity probe fails open: it empties its flow table and gets a hidden flow,
-// NORMAL for all packets, above all others. Flows that are added later stay. A
-// bridge without controllers starts with a NORMAL flow, and one whose
-// controllers can't be reached fails open after 15 seconds.
+// NORMAL for all packets, above all others. Flows that are added later stay.
 //
-// Remedy: a bridge that had failed open on the live node is standalone; its
-// controllers can't be reached, and a time warp lets it fail open before flows
-// are added. All other bridges are secure, and never do.
+// Remedy: a bridge that had failed open on the live node is standalone, and a
+// time warp lets it fail open before flows are added. All others are secure, and
+// never do.
 //
 // Source: measured with OVS 3.1.
 func editFailMode(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
-		failed, known, err := n.facts(ctx).FailedOpen(ctx, b.Name)
+		failed, known, err := n.Facts.FailedOpen(ctx, b.Name)
 		if err != nil {
 			return err
 		}

@@ -10,12 +10,11 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// NORMAL floods to ports in the order in which the ports were added, and what the
-// flows of one output port do to the packet carries over to the next. When
-// ovs-vswitchd starts it adds all ports in an order of its own; on the live node
-// they were added one after the other, and got their OpenFlow numbers in that
-// order. So the ports of bridges that flood are first withheld, by a type that no
-// OVS supports, and then added in the order of their numbers.
+// NORMAL floods to ports in the order in which they were added, and what the flows
+// of one output port do to the packet carries over to the next. When ovs-vswitchd
+// starts it adds them in an order of its own. So the ports of bridges that flood
+// are first withheld, by a type that no OVS supports, and then added in the order
+// of their OpenFlow numbers.
 
 const (
 	withheldType = "ovs-offline-later"
@@ -31,7 +30,7 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 		if len(b.Ports) < 3 {
 			continue // one that floods has a single output
 		}
-		floods, err := n.facts(ctx).Flood(ctx, b.Name)
+		floods, err := n.Facts.Flood(ctx, b.Name)
 		if err != nil {
 			return err
 		}

@@ -14,13 +14,11 @@ import (
 
 // lacpPorts are the ports of the database that lacp/show recorded.
 //
-// Cause: a replica has no LACP partners. Members of an active LACP port are
-// attached for three seconds ("expired") and then detached: the bond drops
-// packets, or falls back to active-backup.
+// Cause: a replica has no LACP partners. After three seconds ("expired") members
+// are detached: the bond drops packets, or falls back to active-backup.
 //
 // Remedy: with the clock stopped, a warp lets members without a partner time
-// out, and each member that had a partner receives the LACPDU that the partner
-// sent last, made of what lacp/show printed of it. Then it never expires.
+// out, and the others receive the LACPDU that their partner sent last.
 //
 // Source: lacp/show and bond/show equal those of a node with a real partner
 // (measured with OVS 3.1).

@@ -48,11 +48,15 @@ func buildsHeaders(s *Switch, rec *Recorded) (bool, error) {
 	return false, nil
 }
 
-// bridgeRoutes returns the recorded routes through bridges.
-func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, recorded bool, err error) {
+// bridgeRoutes returns the recorded routes through bridges; native is false where
+// the live node did not build headers itself.
+func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, native, recorded bool, err error) {
+	if native, err = buildsHeaders(s, rec); err != nil || !native {
+		return nil, false, false, err
+	}
 	text, err := rec.text(workdir.RecordedRoutes)
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
 	seen := map[appctl.Route]bool{}
 	for _, r := range appctl.Routes(text) {
@@ -61,18 +65,14 @@ func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, recorded bool,
 			list = append(list, r)
 		}
 	}
-	return list, text != "", nil
+	return list, true, text != "", nil
 }
 
 // editLocalAddresses removes options:local_ip from tunnels whose route has that
 // source address.
 func editLocalAddresses(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	native, err := buildsHeaders(s, rec)
+	routes, native, _, err := bridgeRoutes(s, rec)
 	if err != nil || !native {
-		return err
-	}
-	routes, _, err := bridgeRoutes(s, rec)
-	if err != nil {
 		return err
 	}
 	var changes []ovsdb.Change
@@ -137,12 +137,8 @@ func hasTwin(s *Switch, i *Interface) bool {
 
 // restoreNativeTunnels adds addresses, routes and neighbours.
 func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	native, err := buildsHeaders(s, rec)
+	routes, native, recorded, err := bridgeRoutes(s, rec)
 	if err != nil || !native {
-		return err
-	}
-	routes, recorded, err := bridgeRoutes(s, rec)
-	if err != nil {
 		return err
 	}
 	if !recorded {

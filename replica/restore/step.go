@@ -35,7 +35,7 @@ type Node struct {
 	DB       *ovsdb.Client // of the OVS database's working copy
 	Isolated bool          // the daemons have a network namespace of their own
 	Report   *report.Report
-	Facts    *tables.Facts     // about the collected flows; nil to read them when they are needed
+	Facts    *tables.Facts     // about the collected flows
 	Progress func(what string) // is called with the name of each step; may be nil
 
 	Switch

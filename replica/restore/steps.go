@@ -31,10 +31,7 @@ func Steps() []Step {
 		{"flood order", restoreFloodOrder},
 		{"fail mode", restoreFailMode},
 		{"datapath features", with(restoreFeatures)},
-		{"datapath ports", func(ctx context.Context, n *Node, o *report.Outcome) (err error) {
-			n.Report.Ports, err = restoreDatapathPorts(ctx, &n.Switch, &n.Recorded, o)
-			return err
-		}},
+		{"datapath ports", restoreDatapathPorts},
 		{"monitors", with(restoreMonitors)},
 		{"port states", with(restorePortStates)},
 		{"fragments", with(restoreFragments)},
@@ -63,5 +60,5 @@ func with(f func(context.Context, *Switch, *Recorded, *report.Outcome) error) fu
 
 // withTables makes a step's run function of one that restores a kind of table.
 func withTables(f func(*tables.Tables, context.Context, *report.Outcome) error) func(context.Context, *Node, *report.Outcome) error {
-	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(n.tables(ctx), ctx, o) }
+	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(n.tables(), ctx, o) }
 }

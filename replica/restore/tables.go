@@ -10,23 +10,15 @@ import (
 )
 
 // tables returns what restores the tables of the node's bridges.
-func (n *Node) tables(ctx context.Context) *tables.Tables {
+func (n *Node) tables() *tables.Tables {
 	if n.tableSteps == nil {
-		n.tableSteps = &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.facts(ctx),
+		n.tableSteps = &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.Facts,
 			Report: n.Report, Progress: n.Progress, Isolated: n.Isolated}
 		for _, b := range n.Bridges {
 			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: len(b.controllers) > 0})
 		}
 	}
 	return n.tableSteps
-}
-
-// facts returns the facts about the collected flows.
-func (n *Node) facts(ctx context.Context) *tables.Facts {
-	if n.Facts == nil {
-		n.Facts = tables.ReadFacts(ctx, n.Workdir)
-	}
-	return n.Facts
 }
 
 // tableSwitch gives package tables access to the replica.
