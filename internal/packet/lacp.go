@@ -22,14 +22,9 @@ func LACPStates() []string {
 // 5.4.2.1). Its partner information is zero: ovs-vswitchd answers a partner that
 // does not know it, and only looks at the port again when it sends an answer.
 func LACPDU(actor LACPInfo) []byte {
-	const (
-		length    = 124 // with the Ethernet header
-		lacp      = 1   // subtype of the slow protocols
-		version   = 1
-		actorTLV  = 1
-		partner   = 2
-		collector = 3
-	)
+	const length = 124         // with the Ethernet header
+	const lacp, version = 1, 1 // subtype of the slow protocols
+	const actorTLV, partner, collector = 1, 2, 3
 	frame := ethernet(MAC{0x01, 0x80, 0xc2, 0, 0, 0x02}, actor.System, 0, typeSlowProtocols)
 	frame = append(frame, lacp, version)
 	frame = actor.appendTo(frame, actorTLV)

@@ -14,7 +14,8 @@ import (
 //
 // Cause: a standalone bridge without its controllers for three times their
 // inactivity probe fails open: it empties its flow table and gets a hidden flow,
-// NORMAL for all packets, above all others. Flows that are added later stay.
+// NORMAL for all packets, above all others. Flows that are added later stay. One
+// without controllers starts with a NORMAL flow.
 //
 // Remedy: a bridge that had failed open on the live node is standalone, and a
 // time warp lets it fail open before flows are added. All others are secure, and

@@ -12,9 +12,9 @@ import (
 
 // NORMAL floods to ports in the order in which they were added, and what the flows
 // of one output port do to the packet carries over to the next. When ovs-vswitchd
-// starts it adds them in an order of its own. So the ports of bridges that flood
-// are first withheld, by a type that no OVS supports, and then added in the order
-// of their OpenFlow numbers.
+// starts it adds them in an order of its own; on the live node their OpenFlow
+// numbers follow the order in which they came. So ports of bridges that flood are
+// first withheld, by a type that no OVS supports, and then added by their numbers.
 
 const (
 	withheldType = "ovs-offline-later"

@@ -18,7 +18,8 @@ import (
 // are detached: the bond drops packets, or falls back to active-backup.
 //
 // Remedy: with the clock stopped, a warp lets members without a partner time
-// out, and the others receive the LACPDU that their partner sent last.
+// out, and the others receive the LACPDU that their partner sent last, made of
+// what lacp/show printed of it. Then it never expires.
 //
 // Source: lacp/show and bond/show equal those of a node with a real partner
 // (measured with OVS 3.1).
