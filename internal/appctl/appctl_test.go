@@ -161,11 +161,11 @@ func TestLearnedMACs(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	bfd := slices.Collect(BFDSessions("---- c ----\n  Forwarding: false\n  Local Session State: down\n---- d ----\n  Forwarding: true\n"))
-	if !slices.Equal(bfd, []BFDSession{{"c", "false"}, {"d", "true"}}) {
+	if !slices.Equal(bfd, []Session{{"c", "false"}, {"d", "true"}}) {
 		t.Error(bfd)
 	}
 	cfm := slices.Collect(CFMMonitors("---- c ----\nMPID 1:\n  average health: undefined\n---- d ----\nfault: recv \n"))
-	if !slices.Equal(cfm, []CFMMonitor{{"c", false}, {"d", true}}) {
+	if !slices.Equal(cfm, []Session{{"c", "false"}, {"d", "true"}}) {
 		t.Error(cfm)
 	}
 }

@@ -23,50 +23,38 @@ type BondMember struct {
 	Hashes    []int // those for which it carried something since the last rebalancing
 }
 
-// bondHashes is the number of hashes of a bond (ofproto/bond.c, BOND_BUCKETS).
-const bondHashes = 256
-
-var (
-	// bondMember matches "member p1: enabled"; before OVS 2.15 it is "slave p1: enabled".
-	bondMember = regexp.MustCompile(`^(?:member|slave) (.*): (enabled|disabled)$`)
-	// bondLoad matches "hash 12: 3 kB load".
-	bondLoad = regexp.MustCompile(`^hash (\d+): \d+ kB load$`)
-)
+// bondMember matches "member p1: enabled"; before OVS 2.15 it is "slave p1: enabled".
+var bondMember = regexp.MustCompile(`^(?:member|slave) (.*): (enabled|disabled)$`)
 
 // Bonds yields the bonds of bond/show.
 func Bonds(text string) iter.Seq[Bond] { return each(text, readBond) }
 
 func readBond(name, body string) Bond {
 	b := Bond{Name: name, Members: map[string]BondMember{}}
-	current, inMember := "", false
-	for line := range strings.Lines(body) {
-		line = strings.TrimSpace(line)
-		if found := bondMember.FindStringSubmatch(line); found != nil {
-			current, inMember = found[1], true
-			b.Members[current] = BondMember{Enabled: found[2] == "enabled"}
-			continue
-		}
-		label, value := field(line)
-		m := b.Members[current]
-		switch {
-		case !inMember && label == "bond_mode":
+	for label, value := range fields(body) {
+		switch label {
+		case "bond_mode":
 			b.Mode = value
-		case !inMember && label == "lacp_status":
+		case "lacp_status":
 			b.LACP = value
-		case !inMember:
-		case line == "active member" || line == "active slave":
-			b.Active = current
-		case label == "may_enable":
-			m.MayEnable = value == "true"
-			b.Members[current] = m
-		default:
-			if found := bondLoad.FindStringSubmatch(line); found != nil {
-				if hash, err := strconv.Atoi(found[1]); err == nil && hash < bondHashes {
-					m.Hashes = append(m.Hashes, hash)
-					b.Members[current] = m
+		}
+	}
+	for found, lines := range parts(body, bondMember) {
+		m := BondMember{Enabled: found[2] == "enabled"}
+		for label, value := range fields(lines) {
+			hash, isHash := strings.CutPrefix(label, "hash ")
+			switch {
+			case label == "active member" || label == "active slave":
+				b.Active = found[1]
+			case label == "may_enable":
+				m.MayEnable = value == "true"
+			case isHash && strings.HasSuffix(value, " kB load"):
+				if n, err := strconv.ParseUint(hash, 10, 8); err == nil { // a bond has 256 (BOND_BUCKETS)
+					m.Hashes = append(m.Hashes, int(n))
 				}
 			}
 		}
+		b.Members[found[1]] = m
 	}
 	return b
 }

@@ -3,7 +3,6 @@ package appctl
 import (
 	"iter"
 	"regexp"
-	"strings"
 )
 
 // LearnedMAC is a line of fdb/show (ofproto/ofproto-dpif.c, ofproto_unixctl_fdb_show).
@@ -13,13 +12,13 @@ type LearnedMAC struct {
 	MAC  string
 }
 
-var learnedMAC = regexp.MustCompile(`^\s*(\d+|LOCAL)\s+(\d+)\s+([0-9a-f:]{17})\s`)
+var learnedMAC = regexp.MustCompile(`^(\d+|LOCAL)\s+(\d+)\s+([0-9a-f:]{17})(\s|$)`)
 
 // LearnedMACs yields the entries of fdb/show.
 func LearnedMACs(text string) iter.Seq[LearnedMAC] {
 	return func(yield func(LearnedMAC) bool) {
-		for line := range strings.Lines(text) {
-			if found := learnedMAC.FindStringSubmatch(line); found != nil && !yield(LearnedMAC{found[1], found[2], found[3]}) {
+		for found := range parts(text, learnedMAC) {
+			if !yield(LearnedMAC{found[1], found[2], found[3]}) {
 				return
 			}
 		}

@@ -1,22 +1,18 @@
 package appctl
 
-import (
-	"regexp"
-	"strings"
-)
+import "regexp"
 
 // Features reads dpif/show-dp-features: the value of each feature by its title
 // (ofproto/ofproto-dpif.c, get_datapath_cap). "Yes" and "No" become "true" and
 // "false", the words of dpif/set-dp-features.
 func Features(text string) map[string]string {
 	values := map[string]string{}
-	for line := range strings.Lines(text) {
-		title, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ": ")
-		switch value = strings.TrimSpace(value); {
-		case !ok:
-		case value == "Yes":
+	for title, value := range fields(text) {
+		switch value {
+		case "": // no feature
+		case "Yes":
 			values[title] = "true"
-		case value == "No":
+		case "No":
 			values[title] = "false"
 		default:
 			values[title] = value
@@ -35,10 +31,8 @@ var settableFeature = regexp.MustCompile(`^(\S+) \((.*)\) : \[run time\]:([^,]*)
 // title (ofproto/ofproto-dpif.c, show_dp_feature_*).
 func SettableFeatures(text string) map[string]SettableFeature {
 	byTitle := map[string]SettableFeature{}
-	for line := range strings.Lines(text) {
-		if found := settableFeature.FindStringSubmatch(strings.TrimSpace(line)); found != nil {
-			byTitle[found[2]] = SettableFeature{found[1], found[3]}
-		}
+	for found := range parts(text, settableFeature) {
+		byTitle[found[2]] = SettableFeature{found[1], found[3]}
 	}
 	return byTitle
 }

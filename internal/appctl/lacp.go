@@ -33,26 +33,19 @@ func LACPs(text string) iter.Seq[LACP] { return each(text, readLACP) }
 
 func readLACP(name, body string) LACP {
 	port := LACP{Name: name, Members: map[string]LACPMember{}}
-	current, inMember := "", false
-	for line := range strings.Lines(body) {
-		line = strings.TrimSpace(line)
-		if found := lacpMember.FindStringSubmatch(line); found != nil {
-			current, inMember = found[1], true
-			port.Members[current] = LACPMember{Status: found[2], Attached: found[3] == "attached"}
-			continue
+	for label, value := range fields(body) {
+		port.Negotiated = port.Negotiated || label == "status" && strings.HasSuffix(value, " negotiated")
+	}
+	for found, lines := range parts(body, lacpMember) {
+		m := LACPMember{Status: found[2], Attached: found[3] == "attached"}
+		for label, value := range fields(lines) {
+			if label == "may_enable" {
+				m.MayEnable = value == "true"
+			} else if name, ok := strings.CutPrefix(label, "partner "); ok {
+				readLACPInfo(&m.Partner, name, value)
+			}
 		}
-		label, value := field(line)
-		if !inMember {
-			port.Negotiated = port.Negotiated || label == "status" && strings.HasSuffix(value, " negotiated")
-			continue
-		}
-		m := port.Members[current]
-		if label == "may_enable" {
-			m.MayEnable = value == "true"
-		} else if name, ok := strings.CutPrefix(label, "partner "); ok {
-			readLACPInfo(&m.Partner, name, value)
-		}
-		port.Members[current] = m
+		port.Members[found[1]] = m
 	}
 	return port
 }

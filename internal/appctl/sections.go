@@ -5,48 +5,53 @@ package appctl
 
 import (
 	"iter"
+	"regexp"
 	"strings"
 )
 
-// sections yields the parts of a text whose headings are "---- NAME ----", with
-// their names. Text before the first heading is skipped.
-func sections(text string) iter.Seq2[string, string] {
-	return func(yield func(name, body string) bool) {
-		name, begin, end := "", -1, 0
-		for line := range strings.Lines(text) {
-			if next, ok := heading(line); ok {
-				if begin >= 0 && !yield(name, text[begin:end]) {
-					return
-				}
-				name, begin = next, end+len(line)
-			}
-			end += len(line)
-		}
-		if begin >= 0 {
-			yield(name, text[begin:])
-		}
-	}
-}
+// section matches the heading of a section.
+var section = regexp.MustCompile(`^---- (.*) ----$`)
 
 // each yields what read makes of each section.
 func each[T any](text string, read func(name, body string) T) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for name, body := range sections(text) {
-			if !yield(read(name, body)) {
+		for found, body := range parts(text, section) {
+			if !yield(read(found[1], body)) {
 				return
 			}
 		}
 	}
 }
 
-func heading(line string) (name string, ok bool) {
-	name, opened := strings.CutPrefix(strings.TrimSpace(line), "---- ")
-	name, closed := strings.CutSuffix(name, " ----")
-	return name, opened && closed
+// parts yields what a pattern finds in each line that it matches, with the text
+// up to the next such line. The pattern sees lines without the space around them.
+func parts(text string, pattern *regexp.Regexp) iter.Seq2[[]string, string] {
+	return func(yield func(found []string, body string) bool) {
+		var found []string
+		begin, end := 0, 0
+		for line := range strings.Lines(text) {
+			if next := pattern.FindStringSubmatch(strings.TrimSpace(line)); next != nil {
+				if found != nil && !yield(found, text[begin:end]) {
+					return
+				}
+				found, begin = next, end+len(line)
+			}
+			end += len(line)
+		}
+		if found != nil {
+			yield(found, text[begin:])
+		}
+	}
 }
 
-// field splits a line "label: value".
-func field(line string) (label, value string) {
-	label, value, _ = strings.Cut(line, ":")
-	return strings.TrimSpace(label), strings.TrimSpace(value)
+// fields yields the labels and values of lines "label: value".
+func fields(text string) iter.Seq2[string, string] {
+	return func(yield func(label, value string) bool) {
+		for line := range strings.Lines(text) {
+			label, value, _ := strings.Cut(line, ":")
+			if !yield(strings.TrimSpace(label), strings.TrimSpace(value)) {
+				return
+			}
+		}
+	}
 }

@@ -26,9 +26,9 @@ type TreePort struct {
 
 var (
 	// treePort matches a port's name, role, state, cost and "priority.number".
-	treePort = regexp.MustCompile(`^  (.*\S) +([A-Za-z]+) +([A-Za-z]+) +\d+ +\d+\.\d+$`)
-	// treeTime matches "  stp-max-age     20s".
-	treeTime = regexp.MustCompile(`^  stp-(hello-time|max-age|fwd-delay)\s+(\d+)s$`)
+	treePort = regexp.MustCompile(`^(.*\S) +([A-Za-z]+) +([A-Za-z]+) +\d+ +\d+\.\d+$`)
+	// treeTime matches "stp-max-age     20s".
+	treeTime = regexp.MustCompile(`^stp-(hello-time|max-age|fwd-delay)\s+(\d+)s$`)
 )
 
 // SpanningTrees yields the bridges of stp/show or rstp/show. Timers that are not
@@ -37,36 +37,15 @@ func SpanningTrees(text string) iter.Seq[Tree] { return each(text, readTree) }
 
 func readTree(bridge, body string) Tree {
 	t := Tree{Bridge: bridge, Times: packet.DefaultTreeTimes()}
-	inRoot := false
-	for line := range strings.Lines(body) {
-		line = strings.TrimRight(line, " \r\n")
-		switch line {
-		case "Root ID:":
-			inRoot = true
-		case "Bridge ID:":
-			inRoot = false
+	times := map[string]*uint16{"hello-time": &t.Times.Hello, "max-age": &t.Times.MaxAge, "fwd-delay": &t.Times.ForwardDelay}
+	root, _, _ := strings.Cut(body, "Bridge ID:")
+	for found := range parts(root, treeTime) {
+		if seconds, err := strconv.ParseUint(found[2], 10, 8); err == nil {
+			*times[found[1]] = uint16(seconds)
 		}
-		if found := treeTime.FindStringSubmatch(line); found != nil && inRoot {
-			readTreeTime(&t.Times, found[1], found[2])
-		}
-		if found := treePort.FindStringSubmatch(line); found != nil {
-			t.Ports = append(t.Ports, TreePort{found[1], strings.ToLower(found[2]), strings.ToLower(found[3])})
-		}
+	}
+	for found := range parts(body, treePort) {
+		t.Ports = append(t.Ports, TreePort{found[1], strings.ToLower(found[2]), strings.ToLower(found[3])})
 	}
 	return t
-}
-
-func readTreeTime(t *packet.TreeTimes, name, value string) {
-	seconds, err := strconv.ParseUint(value, 10, 8)
-	if err != nil {
-		return
-	}
-	switch name {
-	case "hello-time":
-		t.Hello = uint16(seconds)
-	case "max-age":
-		t.MaxAge = uint16(seconds)
-	case "fwd-delay":
-		t.ForwardDelay = uint16(seconds)
-	}
 }

@@ -1,9 +1,44 @@
 package appctl
 
 import (
+	"fmt"
+	"net/netip"
 	"regexp"
-	"strings"
 )
+
+// Route is an entry of ovs/route/show (lib/ovs-router.c, ovs_router_show).
+type Route struct {
+	To      netip.Prefix
+	Mark    string // of packets that it is for, "" for all
+	Device  string
+	Gateway string
+	Source  netip.Addr // the zero Addr where the version of OVS does not print it
+	Local   bool       // To is an address of the host
+}
+
+var route = regexp.MustCompile(`^(?:Cached|User): (\S+)(?: MARK (\S+))? dev (\S+)(?: GW (\S+))?(?: SRC (\S+))?( local)?$`)
+
+// Routes reads ovs/route/show. It prints a host route without a prefix length.
+func Routes(text string) []Route {
+	var list []Route
+	for found := range parts(text, route) {
+		to, err := netip.ParsePrefix(found[1])
+		if address, notAddress := netip.ParseAddr(found[1]); err != nil && notAddress == nil {
+			to, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			continue
+		}
+		source, _ := netip.ParseAddr(found[5])
+		list = append(list, Route{to, found[2], found[3], found[4], source, found[6] != ""})
+	}
+	return list
+}
+
+// String describes a route; equal routes have equal descriptions.
+func (r Route) String() string {
+	return fmt.Sprintf("%v mark %q by %s via %q from %v", r.To, r.Mark, r.Device, r.Gateway, r.Source)
+}
 
 // Neighbour is an entry of tnl/arp/show (lib/tnl-neigh-cache.c, tnl_neigh_cache_show).
 type Neighbour struct{ Address, MAC, Bridge string }
@@ -13,25 +48,21 @@ var neighbour = regexp.MustCompile(`^([0-9a-fA-F.:]+)\s+([0-9a-f]{2}(?::[0-9a-f]
 // Neighbours reads tnl/arp/show.
 func Neighbours(text string) []Neighbour {
 	var list []Neighbour
-	for line := range strings.Lines(text) {
-		if found := neighbour.FindStringSubmatch(strings.TrimSpace(line)); found != nil {
-			list = append(list, Neighbour{found[1], found[2], found[3]})
-		}
+	for found := range parts(text, neighbour) {
+		list = append(list, Neighbour{found[1], found[2], found[3]})
 	}
 	return list
 }
 
 // tunnelPort matches "genev_sys_6081 (6081) ref_cnt=1".
-var tunnelPort = regexp.MustCompile(`^(\S+) \(\d+\)`)
+var tunnelPort = regexp.MustCompile(`^(\S+) \(\d+\)(.*)`)
 
 // TunnelPorts reads tnl/ports/show -v (lib/tnl-ports.c, tnl_port_show): its
 // entries without their datapath port numbers, which ovs-vswitchd chooses.
 func TunnelPorts(text string) []string {
 	var list []string
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); tunnelPort.MatchString(line) {
-			list = append(list, tunnelPort.ReplaceAllString(line, "$1"))
-		}
+	for found := range parts(text, tunnelPort) {
+		list = append(list, found[1]+found[2])
 	}
 	return list
 }

@@ -35,12 +35,8 @@ func RSTP(p TreePriority, t TreeTimes) []byte {
 func bpdu(p TreePriority, t TreeTimes, version, kind, flags byte) []byte {
 	const unit = 256 // timers count 1/256 s
 	body := []byte{0x42, 0x42, 0x03, 0, 0, version, kind, flags}
-	body = binary.BigEndian.AppendUint64(body, p.Root)
-	body = binary.BigEndian.AppendUint32(body, p.Cost)
-	body = binary.BigEndian.AppendUint64(body, p.Bridge)
-	for _, field := range []uint16{p.Port, 0, t.MaxAge * unit, t.Hello * unit, t.ForwardDelay * unit} {
-		body = binary.BigEndian.AppendUint16(body, field)
-	}
+	body, _ = binary.Append(body, binary.BigEndian, p) // its fields are in their order on the wire
+	body, _ = binary.Append(body, binary.BigEndian, []uint16{0, t.MaxAge * unit, t.Hello * unit, t.ForwardDelay * unit})
 	if version > 0 {
 		body = append(body, 0) // the length of the fields of a version 1 BPDU, which has none
 	}

@@ -22,14 +22,9 @@ func LACPStates() []string {
 // 5.4.2.1). Its partner information is zero: ovs-vswitchd answers a partner that
 // does not know it, and only looks at the port again when it sends an answer.
 func LACPDU(actor LACPInfo) []byte {
-	const (
-		length    = 124 // with the Ethernet header
-		lacp      = 1   // subtype of the slow protocols
-		version   = 1
-		actorTLV  = 1
-		partner   = 2
-		collector = 3
-	)
+	const length = 124         // with the Ethernet header
+	const lacp, version = 1, 1 // subtype of the slow protocols
+	const actorTLV, partner, collector = 1, 2, 3
 	frame := ethernet(MAC{0x01, 0x80, 0xc2, 0, 0, 0x02}, actor.System, 0, typeSlowProtocols)
 	frame = append(frame, lacp, version)
 	frame = actor.appendTo(frame, actorTLV)
@@ -38,13 +33,9 @@ func LACPDU(actor LACPInfo) []byte {
 	return append(frame, make([]byte, length-len(frame))...)
 }
 
+// appendTo appends the fields of i, which are in their order on the wire.
 func (i LACPInfo) appendTo(frame []byte, kind byte) []byte {
 	const length = 20
-	frame = append(frame, kind, length)
-	frame = binary.BigEndian.AppendUint16(frame, i.SystemPriority)
-	frame = append(frame, i.System[:]...)
-	frame = binary.BigEndian.AppendUint16(frame, i.Key)
-	frame = binary.BigEndian.AppendUint16(frame, i.PortPriority)
-	frame = binary.BigEndian.AppendUint16(frame, i.Port)
-	return append(frame, i.State, 0, 0, 0)
+	frame, _ = binary.Append(append(frame, kind, length), binary.BigEndian, i)
+	return append(frame, 0, 0, 0)
 }

@@ -5,11 +5,7 @@ import (
 	"net/netip"
 )
 
-// Protocol numbers of IP (IANA).
-const (
-	protocolIGMP   = 2
-	protocolICMPv6 = 58
-)
+const protocolIGMP, protocolICMPv6 = 2, 58 // of IP (IANA)
 
 // MulticastReport returns the message by which a host joins a group: an IGMPv2
 // membership report (RFC 2236, 2) or an MLDv1 listener report (RFC 2710, 3).

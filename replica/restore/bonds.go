@@ -19,7 +19,12 @@ import (
 // liveBond is a bond of the database as bond/show recorded it.
 type liveBond struct {
 	appctl.Bond
-	members []string     // those of its members that the database has
+	memberNames
+}
+
+// memberNames are the names of a port's members in a recorded text.
+type memberNames struct {
+	members []string     // those that the database has, sorted
 	unknown unknownNames // the others
 }
 
@@ -30,9 +35,7 @@ type liveBond struct {
 //
 // Remedy: what had disabled a member comes back first: its link (port states),
 // BFD, CFM, LACP. While the clock is stopped, members that wait for an updelay
-// or downdelay keep waiting. bond/enable-member, bond/disable-member and
-// bond/set-active-member set the rest, and bond/migrate assigns hashes to the
-// members that carried them, which only balance-slb needs.
+// or downdelay keep waiting. Commands of bond/ set the rest.
 //
 // Source: ovs-vswitchd(8), BOND COMMANDS. bond/disable-member has no effect
 // where a bond has no updelay (measured with OVS 3.1).
@@ -45,7 +48,7 @@ func restoreBonds(ctx context.Context, s *Switch, rec *Recorded, o *report.Outco
 	if err != nil {
 		return err
 	}
-	if len(bonds)+unknown.count == 0 && aggregates.empty() && !hasBonds(s) {
+	if len(bonds)+unknown.count+len(aggregates.ports)+aggregates.unknown.count == 0 && !hasBonds(s) {
 		return nil
 	}
 	if err := s.stopClock(ctx); err != nil {
@@ -86,9 +89,7 @@ func recordedBonds(s *Switch, rec *Recorded) (bonds map[string]*liveBond, unknow
 			unknown.add(bond.Name)
 			continue
 		}
-		live := &liveBond{Bond: bond}
-		live.members, live.unknown = port.members(maps.Keys(bond.Members))
-		bonds[bond.Name] = live
+		bonds[bond.Name] = &liveBond{bond, port.members(maps.Keys(bond.Members))}
 	}
 	return bonds, unknown, nil
 }
@@ -103,16 +104,16 @@ func portsByName(s *Switch) map[string]*Port {
 	return ports
 }
 
-// members splits names of members into those that the port has, sorted, and others.
-func (p *Port) members(names iter.Seq[string]) (known []string, unknown unknownNames) {
+// members splits names of members into those that the port has, and others.
+func (p *Port) members(names iter.Seq[string]) (m memberNames) {
 	for _, name := range slices.Sorted(names) {
 		if p.has(name) {
-			known = append(known, name)
+			m.members = append(m.members, name)
 		} else {
-			unknown.add(name)
+			m.unknown.add(name)
 		}
 	}
-	return known, unknown
+	return m
 }
 
 // has reports whether the port has an interface of that name.

@@ -12,26 +12,33 @@ import (
 
 // Bridge is a bridge of the database.
 type Bridge struct {
-	Name           string
-	UUID           string
-	DatapathType   string
-	FailMode       string
-	Protocols      []string
-	OtherConfig    map[string]string
-	HasControllers bool // it has Controller rows
-	Ports          []*Port
+	Name         string
+	UUID         string
+	DatapathType string
+	FailMode     string
+	Protocols    []string
+	OtherConfig  map[string]string
+	Ports        []*Port
 
-	mirrors  []string         // the UUIDs of its Mirror rows
-	withheld []*Port          // the ports that are added later, in order
-	speaks   openflow.Version // the newest version that it accepts; 0 until it is asked
+	controllers           []string // the UUIDs of its Controller rows
+	mirrors               []string // those of its Mirror rows
+	sFlow, ipfix, netFlow string   // those of its monitors, "" for none
+	snoops                bool     // multicast
+	tree                  string   // the column that enables its spanning tree, "" for none
+
+	failedOpen    bool             // on the live node
+	withheld      []*Port          // the ports that are added later, in order
+	withheldSFlow ovsdb.Columns    // the sFlow row that is added later
+	speaks        openflow.Version // the newest version that it accepts; 0 until it is asked
 }
 
 // Port is a port of a bridge: one interface, or the members of a bond.
 type Port struct {
 	Name       string
 	UUID       string
-	BondMode   string
 	LACP       string
+	VLANMode   string
+	Tag        int
 	Interfaces []*Interface
 }
 
@@ -56,14 +63,22 @@ func loadBridges(ctx context.Context, db *ovsdb.Client) ([]*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.Select(ctx, "Bridge", "name", "datapath_type", "fail_mode", "protocols", "other_config", "controller", "ports", "mirrors")
+	rows, err := db.Select(ctx, "Bridge", "name", "datapath_type", "fail_mode", "protocols", "other_config", "controller", "ports", "mirrors",
+		"sflow", "ipfix", "netflow", "mcast_snooping_enable", "stp_enable", "rstp_enable")
 	if err != nil {
 		return nil, err
 	}
 	var bridges []*Bridge
 	for _, r := range rows {
 		b := &Bridge{Name: r.String("name"), UUID: r.UUID, DatapathType: r.String("datapath_type"), FailMode: r.String("fail_mode"),
-			Protocols: r.Strings("protocols"), OtherConfig: r.Map("other_config"), HasControllers: len(r.UUIDs("controller")) > 0, mirrors: r.UUIDs("mirrors")}
+			Protocols: r.Strings("protocols"), OtherConfig: r.Map("other_config"),
+			controllers: r.UUIDs("controller"), mirrors: r.UUIDs("mirrors"), snoops: r.Bool("mcast_snooping_enable"),
+			sFlow: first(r.UUIDs("sflow")), ipfix: first(r.UUIDs("ipfix")), netFlow: first(r.UUIDs("netflow"))}
+		for _, column := range []string{"stp_enable", "rstp_enable"} {
+			if r.Bool(column) {
+				b.tree = column
+			}
+		}
 		for _, id := range r.UUIDs("ports") {
 			if p := ports[id]; p != nil {
 				b.Ports = append(b.Ports, p)
@@ -92,13 +107,14 @@ func loadInterfaces(ctx context.Context, db *ovsdb.Client) (map[string]*Interfac
 }
 
 func loadPorts(ctx context.Context, db *ovsdb.Client, interfaces map[string]*Interface) (map[string]*Port, error) {
-	rows, err := db.Select(ctx, "Port", "name", "bond_mode", "lacp", "interfaces")
+	rows, err := db.Select(ctx, "Port", "name", "lacp", "interfaces", "vlan_mode", "tag")
 	if err != nil {
 		return nil, err
 	}
 	byID := map[string]*Port{}
 	for _, r := range rows {
-		p := &Port{Name: r.String("name"), UUID: r.UUID, BondMode: r.String("bond_mode"), LACP: r.String("lacp")}
+		p := &Port{Name: r.String("name"), UUID: r.UUID, LACP: r.String("lacp"), VLANMode: r.String("vlan_mode")}
+		p.Tag, _ = r.Int("tag")
 		for _, id := range r.UUIDs("interfaces") {
 			if i := interfaces[id]; i != nil {
 				p.Interfaces = append(p.Interfaces, i)
@@ -152,31 +168,12 @@ func (b *Bridge) hasKernelDatapath() bool { return b.DatapathType == "" || b.Dat
 // isTunnel reports whether an interface type is one that an ovs-vswitchd with
 // --enable-dummy opens as the tunnel it is.
 func isTunnel(kind string) bool {
-	switch kind {
-	case "geneve", "gre", "vxlan", "lisp", "stt", "erspan", "ip6erspan", "ip6gre", "gtpu", "bareudp", "srv6":
-		return true
-	}
-	return false
+	kinds := []string{"geneve", "gre", "vxlan", "lisp", "stt", "erspan", "ip6erspan", "ip6gre", "gtpu", "bareudp", "srv6"}
+	return slices.Contains(kinds, kind)
 }
 
 // isDevice reports whether the interface is a dummy device in a replica.
 func (i *Interface) isDevice() bool { return i.Type != "patch" && !isTunnel(i.Type) }
-
-func interfaceRefs(list []*Interface) []ovsdb.Ref {
-	refs := make([]ovsdb.Ref, 0, len(list))
-	for _, i := range list {
-		refs = append(refs, ovsdb.Ref{UUID: i.UUID})
-	}
-	return refs
-}
-
-func portRefs(list []*Port) []ovsdb.Ref {
-	refs := make([]ovsdb.Ref, 0, len(list))
-	for _, p := range list {
-		refs = append(refs, ovsdb.Ref{UUID: p.UUID})
-	}
-	return refs
-}
 
 // first returns the element of a column that holds at most one, "" for none.
 func first(list []string) string {

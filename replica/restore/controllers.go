@@ -13,20 +13,19 @@ import (
 // editControllers keeps controllers where the daemons have no network, since
 // they cause hidden flows. Where the daemons share the host's network it removes
 // them. Managers stay in any case: the replica's ovsdb-server connects to none.
-// inBand reports whether a live bridge had hidden flows for in-band control.
-func editControllers(ctx context.Context, s *Switch, failedOpen func(*Bridge) bool, inBand recordedFact, o *report.Outcome) error {
-	if s.isolated {
-		return expectUnreachable(ctx, s, o)
+func editControllers(ctx context.Context, n *Node, o *report.Outcome) error {
+	if n.Isolated {
+		return expectUnreachable(ctx, &n.Switch, o)
 	}
 	var changes []ovsdb.Change
-	for i, b := range s.Bridges {
-		if !b.HasControllers {
+	for i, b := range n.Bridges {
+		if len(b.controllers) == 0 {
 			continue
 		}
 		var controller any
-		if failedOpen(b) { // it needs one that can't be reached: no process creates that socket
+		if b.failedOpen { // it needs one that can't be reached: no process creates that socket
 			row := fmt.Sprintf("controller%d", i)
-			changes = append(changes, ovsdb.Insert("Controller", row, ovsdb.Columns{"target": "unix:" + s.dir + "/no-controller", "connection_mode": "out-of-band"}))
+			changes = append(changes, ovsdb.Insert("Controller", row, ovsdb.Columns{"target": "unix:" + n.Switch.dir + "/no-controller", "connection_mode": "out-of-band"}))
 			controller = ovsdb.Ref{Name: row}
 		}
 		o.Note(report.Approximated, "%s: its controllers are removed, since the daemons are not isolated here", b.Name)
@@ -35,23 +34,23 @@ func editControllers(ctx context.Context, s *Switch, failedOpen func(*Bridge) bo
 	if len(changes) == 0 {
 		return nil
 	}
-	managers, err := managersForControllers(ctx, s, inBand, o)
+	managers, err := managersForControllers(ctx, n, o)
 	if err != nil {
 		return err
 	}
-	return s.db.Transact(ctx, append(changes, managers...)...)
+	return n.DB.Transact(ctx, append(changes, managers...)...)
 }
 
 // managersForControllers returns the changes that add a Manager row for each
 // controller that bridges reach in-band: ovs-vswitchd makes the same hidden flows
 // of both. It does so for all bridges, so those that had no such flows get
 // disable-in-band.
-func managersForControllers(ctx context.Context, s *Switch, inBand recordedFact, o *report.Outcome) ([]ovsdb.Change, error) {
-	rows, err := s.db.Select(ctx, "Open_vSwitch", "manager_options")
+func managersForControllers(ctx context.Context, n *Node, o *report.Outcome) ([]ovsdb.Change, error) {
+	rows, err := n.DB.Select(ctx, "Open_vSwitch", "manager_options")
 	if err != nil || len(rows) != 1 {
 		return nil, err
 	}
-	targets, err := inBandTargets(ctx, s)
+	targets, err := inBandTargets(ctx, n.DB)
 	if len(targets) == 0 || err != nil {
 		return nil, err
 	}
@@ -67,12 +66,12 @@ func managersForControllers(ctx context.Context, s *Switch, inBand recordedFact,
 		o.Note(report.Approximated, "manager %s, to which the replica never connects, replaces the in-band controller", target)
 	}
 	changes = append(changes, ovsdb.Update("Open_vSwitch", rows[0].UUID, ovsdb.Columns{"manager_options": refs}))
-	for _, b := range s.Bridges {
-		had, known, err := inBand(ctx, b)
+	for _, b := range n.Bridges {
+		had, known, err := n.Facts.InBand(ctx, b.Name)
 		if err != nil {
 			return nil, err
 		}
-		if had || !known && b.HasControllers {
+		if had || !known && len(b.controllers) > 0 {
 			continue
 		}
 		config := maps.Clone(b.OtherConfig)
@@ -85,13 +84,13 @@ func managersForControllers(ctx context.Context, s *Switch, inBand recordedFact,
 
 // inBandTargets returns the targets of the controllers that bridges reach
 // in-band, each with its port, without those that a manager has already.
-func inBandTargets(ctx context.Context, s *Switch) ([]string, error) {
+func inBandTargets(ctx context.Context, db *ovsdb.Client) ([]string, error) {
 	const openFlowPort = "6653" // the default of a controller; that of a manager is another
-	controllers, err := s.db.Select(ctx, "Controller", "target", "connection_mode")
+	controllers, err := db.Select(ctx, "Controller", "target", "connection_mode")
 	if err != nil {
 		return nil, err
 	}
-	managers, err := s.db.Select(ctx, "Manager", "target")
+	managers, err := db.Select(ctx, "Manager", "target")
 	if err != nil {
 		return nil, err
 	}

@@ -12,31 +12,30 @@ import (
 )
 
 // restoreDatapathPorts gives ports their numbers in the live datapath
-// (dpif-dummy/change-port-number) and returns the numbers of both. A tunnel keeps
+// (dpif-dummy/change-port-number) and reports the numbers of both. A tunnel keeps
 // the number that ovs-vswitchd chooses.
-func restoreDatapathPorts(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) ([]report.PortRow, error) {
-	live, recorded, err := livePortNumbers(rec)
+func restoreDatapathPorts(ctx context.Context, n *Node, o *report.Outcome) error {
+	live, recorded, err := livePortNumbers(&n.Recorded)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(live) == 0 {
 		o.Note(report.Unknown, "no dpctl/show was collected: the live datapath's port numbers are unknown")
-	} else if err := renumberPorts(ctx, s, live, o); err != nil {
-		return nil, err
+	} else if err := renumberPorts(ctx, &n.Switch, live, o); err != nil {
+		return err
 	}
-	out, err := s.appctl(ctx, "dpif/show")
+	out, err := n.appctl(ctx, "dpif/show")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var rows []report.PortRow
 	for p := range appctl.BridgePorts(out) {
 		number := liveNumber(live, p)
 		if known, ok := recorded[[2]string{p.Bridge, p.Name}]; ok {
 			number = known
 		}
-		rows = append(rows, report.PortRow{Bridge: p.Bridge, Port: p.Name, OfPort: p.OpenFlow, Live: number, Replica: p.Datapath})
+		n.Report.Ports = append(n.Report.Ports, report.PortRow{Bridge: p.Bridge, Port: p.Name, OfPort: p.OpenFlow, Live: number, Replica: p.Datapath})
 	}
-	return rows, nil
+	return nil
 }
 
 // livePortNumbers returns the port numbers of the live datapath, from dpctl/show

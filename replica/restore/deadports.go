@@ -14,36 +14,37 @@ func editDeadPorts(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcom
 	var changes []ovsdb.Change
 	for _, b := range s.Bridges {
 		var working []*Port
+		var refs []ovsdb.Ref
 		for _, p := range b.Ports {
-			opened := openedInterfaces(p)
+			opened, members := openedInterfaces(p)
 			if len(opened) == 0 && len(p.Interfaces) > 0 {
 				o.Note(report.Restored, "%s: port %q had failed on the live node (%s) and is removed", b.Name, p.Name, p.Interfaces[0].Error)
 				continue
 			}
 			if len(opened) < len(p.Interfaces) {
 				o.Note(report.Restored, "%s: members of %q had failed on the live node and are removed", b.Name, p.Name)
-				changes = append(changes, ovsdb.Update("Port", p.UUID, ovsdb.Columns{"interfaces": interfaceRefs(opened)}))
+				changes = append(changes, ovsdb.Update("Port", p.UUID, ovsdb.Columns{"interfaces": members}))
 				p.Interfaces = opened
 			}
-			working = append(working, p)
+			working, refs = append(working, p), append(refs, ovsdb.Ref{UUID: p.UUID})
 		}
 		if len(working) < len(b.Ports) {
-			changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"ports": portRefs(working)}))
+			changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"ports": refs}))
 			b.Ports = working
 		}
 	}
 	return s.db.Transact(ctx, changes...)
 }
 
-// openedInterfaces returns the interfaces of a port that ovs-vswitchd had opened.
+// openedInterfaces returns the interfaces of a port that ovs-vswitchd had opened,
+// and references to them.
 // A database that no ovs-vswitchd has used has no ofport at all, and nothing had
 // failed there.
-func openedInterfaces(p *Port) []*Interface {
-	var opened []*Interface
+func openedInterfaces(p *Port) (opened []*Interface, refs []ovsdb.Ref) {
 	for _, i := range p.Interfaces {
 		if i.OfPort >= 0 && i.Error == "" {
-			opened = append(opened, i)
+			opened, refs = append(opened, i), append(refs, ovsdb.Ref{UUID: i.UUID})
 		}
 	}
-	return opened
+	return opened, refs
 }

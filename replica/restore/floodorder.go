@@ -10,12 +10,11 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// NORMAL floods to ports in the order in which the ports were added, and what the
-// flows of one output port do to the packet carries over to the next. When
-// ovs-vswitchd starts it adds all ports in an order of its own; on the live node
-// they were added one after the other, and got their OpenFlow numbers in that
-// order. So the ports of bridges that flood are first withheld, by a type that no
-// OVS supports, and then added in the order of their numbers.
+// NORMAL floods to ports in the order in which they were added, and what the flows
+// of one output port do to the packet carries over to the next. When ovs-vswitchd
+// starts it adds them in an order of its own; on the live node their OpenFlow
+// numbers follow the order in which they came. So ports of bridges that flood are
+// first withheld, by a type that no OVS supports, and then added by their numbers.
 
 const (
 	withheldType = "ovs-offline-later"
@@ -31,7 +30,7 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 		if len(b.Ports) < 3 {
 			continue // one that floods has a single output
 		}
-		floods, err := n.facts(ctx).Flood(ctx, b.Name)
+		floods, err := n.Facts.Flood(ctx, b.Name)
 		if err != nil {
 			return err
 		}
@@ -61,13 +60,6 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	return n.DB.Transact(ctx, append(changes, mirrors...)...)
 }
 
-// mirror is a mirror whose output is withheld until all ports were added.
-type mirror struct {
-	uuid string
-	port []string
-	vlan int
-}
-
 // withholdMirrors returns the changes that remove the outputs of the mirrors of
 // bridges whose ports are withheld. Otherwise ovs-vswitchd would set up mirrors to
 // a VLAN before mirrors to a port, an order that no start of it causes.
@@ -82,28 +74,18 @@ func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
 			if len(b.withheld) == 0 || !slices.Contains(b.mirrors, r.UUID) {
 				continue
 			}
-			vlan, _ := r.Int("output_vlan")
-			n.mirrors = append(n.mirrors, mirror{uuid: r.UUID, port: r.UUIDs("output_port"), vlan: vlan})
+			output := ovsdb.Columns{}
+			if port := r.UUIDs("output_port"); len(port) > 0 {
+				output["output_port"] = ovsdb.Ref{UUID: port[0]}
+			} else {
+				output["output_vlan"], _ = r.Int("output_vlan")
+			}
+			n.mirrors = append(n.mirrors, ovsdb.Update("Mirror", r.UUID, output))
 			changes = append(changes, ovsdb.Update("Mirror", r.UUID, ovsdb.Columns{"output_port": nil, "output_vlan": nil}))
 			n.expect(fmt.Sprintf("bridge: bridge %s: mirror %s does not specify output; ignoring", b.Name, r.String("name")))
 		}
 	}
 	return changes, nil
-}
-
-// mirrorChanges returns the changes that restore the outputs.
-func (n *Node) mirrorChanges() []ovsdb.Change {
-	var changes []ovsdb.Change
-	for _, m := range n.mirrors {
-		columns := ovsdb.Columns{}
-		if len(m.port) > 0 {
-			columns["output_port"] = ovsdb.Ref{UUID: m.port[0]}
-		} else {
-			columns["output_vlan"] = m.vlan
-		}
-		changes = append(changes, ovsdb.Update("Mirror", m.uuid, columns))
-	}
-	return changes
 }
 
 // number returns the lowest OpenFlow port number of a port's interfaces.
@@ -143,5 +125,5 @@ func restoreFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	if len(n.mirrors) > 1 {
 		o.Note(report.Approximated, "a packet goes through several mirrors in the order in which ovs-vswitchd sets them up when it starts: which one came first on the live node is not recorded")
 	}
-	return n.reconfigure(ctx, n.mirrorChanges())
+	return n.reconfigure(ctx, n.mirrors)
 }

@@ -14,13 +14,12 @@ import (
 
 // lacpPorts are the ports of the database that lacp/show recorded.
 //
-// Cause: a replica has no LACP partners. Members of an active LACP port are
-// attached for three seconds ("expired") and then detached: the bond drops
-// packets, or falls back to active-backup.
+// Cause: a replica has no LACP partners. After three seconds ("expired") members
+// are detached: the bond drops packets, or falls back to active-backup.
 //
 // Remedy: with the clock stopped, a warp lets members without a partner time
-// out, and each member that had a partner receives the LACPDU that the partner
-// sent last, made of what lacp/show printed of it. Then it never expires.
+// out, and the others receive the LACPDU that their partner sent last, made of
+// what lacp/show printed of it. Then it never expires.
 //
 // Source: lacp/show and bond/show equal those of a node with a real partner
 // (measured with OVS 3.1).
@@ -31,8 +30,7 @@ type lacpPorts struct {
 
 type lacpPort struct {
 	appctl.LACP
-	members []string     // those of its members that the database has
-	unknown unknownNames // the others
+	memberNames
 }
 
 // readLACP reads lacp/show as recordedBonds does bond/show.
@@ -49,14 +47,10 @@ func readLACP(s *Switch, rec *Recorded) (*lacpPorts, error) {
 			all.unknown.add(l.Name)
 			continue
 		}
-		live := lacpPort{LACP: l}
-		live.members, live.unknown = port.members(maps.Keys(l.Members))
-		all.ports[l.Name] = live
+		all.ports[l.Name] = lacpPort{l, port.members(maps.Keys(l.Members))}
 	}
 	return all, nil
 }
-
-func (l *lacpPorts) empty() bool { return len(l.ports) == 0 && l.unknown.count == 0 }
 
 // restore lets each port hear its partners again, and compares.
 func (l *lacpPorts) restore(ctx context.Context, s *Switch, o *report.Outcome) error {
@@ -78,10 +72,8 @@ func (l *lacpPorts) restore(ctx context.Context, s *Switch, o *report.Outcome) e
 			if m.Status == "defaulted" {
 				continue
 			}
-			if err := s.receive(ctx, member, packet.LACPDU(m.Partner)); err != nil {
-				o.Note(report.Failed, "LACP of %q: its partner's packet on %q: %v", name, member, err)
-			}
-			if err := ctx.Err(); err != nil {
+			err := s.receive(ctx, member, packet.LACPDU(m.Partner))
+			if err := noteFailure(ctx, o, err, "LACP of %q: its partner's packet on %q", name, member); err != nil {
 				return err
 			}
 		}

@@ -23,12 +23,10 @@ func restoreFDB(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 			name, ok := b.interfaceAt(e.Port)
 			if !ok {
 				o.Note(report.Unknown, "%s: MAC %s was learned on port %s, which is not in the database", b.Name, e.MAC, e.Port)
-			} else if _, err := s.appctl(ctx, "fdb/add", b.Name, name, e.VLAN, e.MAC); err != nil {
-				o.Note(report.Failed, "%s: MAC %s on %q: %v", b.Name, e.MAC, name, err)
-			} else {
-				o.Note(report.Restored, "")
+				continue
 			}
-			if err := ctx.Err(); err != nil {
+			_, err := s.appctl(ctx, "fdb/add", b.Name, name, e.VLAN, e.MAC)
+			if err := noteResult(ctx, o, err, "%s: MAC %s on %q", b.Name, e.MAC, name); err != nil {
 				return err
 			}
 		}

@@ -11,9 +11,8 @@ import (
 // restoreLiveness takes ports down that were not live on the live node and are
 // so in the replica.
 //
-// Cause: fast-failover groups skip buckets whose watched port is not live. A
-// port is live by its link, BFD, CFM and LACP together. Each of these has a step
-// of its own, which lacks what was not collected.
+// Cause: fast-failover groups skip buckets whose watched port is not live. The
+// steps of link, BFD, CFM and LACP lack what was not collected.
 //
 // Remedy: with OpenFlow 1.4 and later ovs-ofctl show prints LIVE. A port that
 // was not live loses its link; one that was live and is not is reported.

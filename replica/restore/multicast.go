@@ -10,7 +10,6 @@ import (
 
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/packet"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
@@ -22,13 +21,11 @@ import (
 // from which it heard members or a querier, and floods those of unknown groups.
 // No database holds this table, and no command adds to it.
 //
-// Remedy: the bridge receives the reports and queries that the live one had
-// heard. During that time a flow matches packets with our source address, sets
-// their input port to the number in that address, and sends them to NORMAL. So
-// any kind of port can be the one that heard them: bonds, patch ports and
-// tunnels as well. The source address is a multicast one, which no bridge
-// learns. Meanwhile nothing is sent to patch ports, and nothing to bonds, which
-// choose a member for each kind of packet when they see the first.
+// Remedy: the bridge receives the reports and queries again. Meanwhile a flow
+// sets their input port to the number in their source address, so any kind of
+// port can be the one that heard them, and sends them to NORMAL. No bridge learns
+// a multicast source address. Nothing is sent to patch ports, and nothing to
+// bonds, which would choose a member for each new kind of packet.
 //
 // Source: measured with OVS 3.1. A port that heard a querier takes no groups any
 // more, so groups are first. mdb/show has neither the versions of IGMP and MLD
@@ -36,14 +33,9 @@ import (
 
 // restoreMulticast gives each bridge the groups and queriers that it knew.
 func restoreMulticast(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	rows, err := s.db.Select(ctx, "Bridge", "mcast_snooping_enable")
-	if err != nil {
-		return err
-	}
 	sent := false
 	for _, b := range s.Bridges {
-		snoops := slices.ContainsFunc(rows, func(r ovsdb.Row) bool { return r.UUID == b.UUID && r.Bool("mcast_snooping_enable") })
-		if !snoops {
+		if !b.snoops {
 			continue
 		}
 		text, err := rec.bridgeText(b, workdir.RecordedMDB)
@@ -66,7 +58,7 @@ func restoreMulticast(ctx context.Context, s *Switch, rec *Recorded, o *report.O
 			continue
 		}
 		sent = true
-		if m.tags, err = readPortTags(ctx, s, rec); err != nil {
+		if m.cvlans, err = rec.listed(workdir.RecordedListPort, "cvlans"); err != nil {
 			return err
 		}
 		if err := m.restore(ctx, o); err != nil {
@@ -84,16 +76,10 @@ type multicastTable struct {
 	*Bridge
 	sw      *Switch
 	live    []appctl.MulticastEntry
-	tags    portTags
+	cvlans  map[string]string // of ports by name, as ovs-vsctl list port prints them
 	version openflow.Version
-	input   string     // the device that receives our packets
-	undo    []portFlag // what reverses the changes of begin
-}
-
-// portFlag is a flag of a port in the words of ovs-ofctl mod-port.
-type portFlag struct {
-	number int
-	word   string
+	input   string                        // the device that receives our packets
+	undo    []func(context.Context) error // what reverses the changes of begin
 }
 
 func describeMulticast(e appctl.MulticastEntry) string {
@@ -165,7 +151,7 @@ func (m *multicastTable) begin(ctx context.Context) error {
 				if err := m.sw.modPort(ctx, m.Bridge, m.number(i), f[1]); err != nil {
 					return err
 				}
-				m.undo = append(m.undo, portFlag{m.number(i), f[2]})
+				m.undo = append(m.undo, func(ctx context.Context) error { return m.sw.modPort(ctx, m.Bridge, m.number(i), f[2]) })
 			}
 		}
 	}
@@ -187,8 +173,8 @@ func (m *multicastTable) number(i *Interface) int {
 // end reverses begin.
 func (m *multicastTable) end(ctx context.Context) error {
 	_, err := m.sw.ofctlWith(ctx, []string{"--strict"}, m.Bridge, m.version, "del-flows", ourMatch)
-	for _, f := range m.undo {
-		err = errors.Join(err, m.sw.modPort(ctx, m.Bridge, f.number, f.word))
+	for _, undo := range m.undo {
+		err = errors.Join(err, undo(ctx))
 	}
 	return err
 }
@@ -222,7 +208,7 @@ func (m *multicastTable) send(ctx context.Context) error {
 // each member of a bond, since a bond accepts them from some members only.
 func (m *multicastTable) packets(e appctl.MulticastEntry) [][]byte {
 	port := m.portOf(e)
-	tag := m.tags.tag(port, e.VLAN)
+	tag := m.tag(port, e.VLAN)
 	var list [][]byte
 	for _, i := range port.Interfaces {
 		source := ourSource(m.number(i))
@@ -286,42 +272,16 @@ func (m *multicastTable) compare(ctx context.Context, o *report.Outcome) error {
 	return nil
 }
 
-// portTags has the VLAN settings of ports by name.
-type portTags struct {
-	settings map[string]vlanSettings
-	cvlans   map[string]string // as ovs-vsctl list port prints them
-}
-
-type vlanSettings struct {
-	mode string
-	tag  int
-}
-
-func readPortTags(ctx context.Context, s *Switch, rec *Recorded) (portTags, error) {
-	rows, err := s.db.Select(ctx, "Port", "name", "vlan_mode", "tag")
-	if err != nil {
-		return portTags{}, err
-	}
-	t := portTags{settings: map[string]vlanSettings{}}
-	for _, r := range rows {
-		tag, _ := r.Int("tag")
-		t.settings[r.String("name")] = vlanSettings{mode: r.String("vlan_mode"), tag: tag}
-	}
-	t.cvlans, err = rec.listed(workdir.RecordedListPort, "cvlans")
-	return t, err
-}
-
 // tag returns the 802.1Q tag of a packet that a port receives into a VLAN; 0 is none.
-func (t portTags) tag(p *Port, vlan uint16) uint16 {
-	settings := t.settings[p.Name]
-	if settings.mode == "dot1q-tunnel" { // it receives customers' packets, with a tag that the port admits
+func (m *multicastTable) tag(p *Port, vlan uint16) uint16 {
+	if p.VLANMode == "dot1q-tunnel" { // it receives customers' packets, with a tag that the port admits
 		var admitted []uint16
-		if err := json.Unmarshal([]byte("["+strings.Trim(t.cvlans[p.Name], "[]")+"]"), &admitted); err == nil && len(admitted) > 0 {
+		if err := json.Unmarshal([]byte("["+strings.Trim(m.cvlans[p.Name], "[]")+"]"), &admitted); err == nil && len(admitted) > 0 {
 			return admitted[0]
 		}
 		return 0
 	}
-	if int(vlan) == settings.tag { // that of an access port, or a native VLAN
+	if int(vlan) == p.Tag { // that of an access port, or a native VLAN
 		return 0
 	}
 	return vlan

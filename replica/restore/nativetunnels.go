@@ -15,12 +15,10 @@ import (
 // Native tunnels
 //
 // Cause: with a userspace datapath ovs-vswitchd itself builds a tunnel's outer
-// headers, from the addresses of bridges, the host's routes and the neighbours
-// that it has heard. A replica has none of these: its traces end in "native
-// tunnel routing failed", and no packet is received as a tunnel's.
+// headers. Without addresses, routes and neighbours traces end in "native tunnel
+// routing failed", and no packet is received as a tunnel's.
 //
-// Remedy: netdev-dummy/ip4addr and ip6addr add the bridges' addresses,
-// ovs/route/add the routes through bridges, tnl/neigh/set the neighbours. A
+// Remedy: the addresses, routes and neighbours of bridges are added. A
 // tunnel with options:local_ip also needs a kernel route to that address, which
 // can't be added (measured with OVS 3.1); where the route to its remote end has
 // that source address anyway, the edit removes the option. Nothing is done for a
@@ -31,9 +29,10 @@ import (
 // buildsHeaders reports whether the live node has tunnels and built their
 // headers itself.
 func buildsHeaders(s *Switch, rec *Recorded) (bool, error) {
-	hasTunnels := slices.ContainsFunc(s.Bridges, func(b *Bridge) bool {
-		return slices.ContainsFunc(b.Interfaces(), func(i *Interface) bool { return isTunnel(i.Type) })
-	})
+	hasTunnels := false
+	for _, i := range s.interfaces() {
+		hasTunnels = hasTunnels || isTunnel(i.Type)
+	}
 	if !hasTunnels {
 		return false, nil
 	}
@@ -49,11 +48,15 @@ func buildsHeaders(s *Switch, rec *Recorded) (bool, error) {
 	return false, nil
 }
 
-// bridgeRoutes returns the recorded routes through bridges.
-func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, recorded bool, err error) {
+// bridgeRoutes returns the recorded routes through bridges; native is false where
+// the live node did not build headers itself.
+func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, native, recorded bool, err error) {
+	if native, err = buildsHeaders(s, rec); err != nil || !native {
+		return nil, false, false, err
+	}
 	text, err := rec.text(workdir.RecordedRoutes)
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
 	seen := map[appctl.Route]bool{}
 	for _, r := range appctl.Routes(text) {
@@ -62,35 +65,29 @@ func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, recorded bool,
 			list = append(list, r)
 		}
 	}
-	return list, text != "", nil
+	return list, true, text != "", nil
 }
 
 // editLocalAddresses removes options:local_ip from tunnels whose route has that
 // source address.
 func editLocalAddresses(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	native, err := buildsHeaders(s, rec)
+	routes, native, _, err := bridgeRoutes(s, rec)
 	if err != nil || !native {
 		return err
 	}
-	routes, _, err := bridgeRoutes(s, rec)
-	if err != nil {
-		return err
-	}
 	var changes []ovsdb.Change
-	for _, b := range s.Bridges {
-		for _, i := range b.Interfaces() {
-			local, err := netip.ParseAddr(i.Options["local_ip"])
-			if !isTunnel(i.Type) || err != nil {
-				continue
-			}
-			if !hasSource(routes, i.Options["remote_ip"], local) || hasTwin(s, i) {
-				o.Note(report.Approximated, "tunnel %q: no route of the replica has its local_ip %v as source: packets to it end in \"native tunnel routing failed\"", i.Name, local)
-				continue
-			}
-			delete(i.Options, "local_ip")
-			changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": i.Options}))
-			o.Note(report.Restored, "tunnel %q: its route has its local_ip %v as source; the option is removed, since it needs a route of the kernel", i.Name, local)
+	for _, i := range s.interfaces() {
+		local, err := netip.ParseAddr(i.Options["local_ip"])
+		if !isTunnel(i.Type) || err != nil {
+			continue
 		}
+		if !hasSource(routes, i.Options["remote_ip"], local) || hasTwin(s, i) {
+			o.Note(report.Approximated, "tunnel %q: no route of the replica has its local_ip %v as source: packets to it end in \"native tunnel routing failed\"", i.Name, local)
+			continue
+		}
+		delete(i.Options, "local_ip")
+		changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": i.Options}))
+		o.Note(report.Restored, "tunnel %q: its route has its local_ip %v as source; the option is removed, since it needs a route of the kernel", i.Name, local)
 	}
 	return s.db.Transact(ctx, changes...)
 }
@@ -126,15 +123,13 @@ func routeTo(routes []appctl.Route, to netip.Addr) (best appctl.Route, found boo
 
 // hasTwin reports whether another tunnel differs from i in its local_ip only.
 func hasTwin(s *Switch, i *Interface) bool {
-	for _, b := range s.Bridges {
-		for _, other := range b.Interfaces() {
-			same := other != i && other.Type == i.Type
-			for _, option := range []string{"remote_ip", "key", "in_key", "dst_port"} {
-				same = same && other.Options[option] == i.Options[option]
-			}
-			if same {
-				return true
-			}
+	for _, other := range s.interfaces() {
+		same := other != i && other.Type == i.Type
+		for _, option := range []string{"remote_ip", "key", "in_key", "dst_port"} {
+			same = same && other.Options[option] == i.Options[option]
+		}
+		if same {
+			return true
 		}
 	}
 	return false
@@ -142,12 +137,8 @@ func hasTwin(s *Switch, i *Interface) bool {
 
 // restoreNativeTunnels adds addresses, routes and neighbours.
 func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	native, err := buildsHeaders(s, rec)
+	routes, native, recorded, err := bridgeRoutes(s, rec)
 	if err != nil || !native {
-		return err
-	}
-	routes, recorded, err := bridgeRoutes(s, rec)
-	if err != nil {
 		return err
 	}
 	if !recorded {
@@ -161,8 +152,9 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 		if r.To.Addr().Is4() {
 			command = "netdev-dummy/ip4addr"
 		}
-		if _, err := s.appctl(ctx, command, r.Device, interfaceAddress(routes, r).String()); err != nil {
-			o.Note(report.Failed, "address %v of %s: %v", r.To.Addr(), r.Device, err)
+		_, err := s.appctl(ctx, command, r.Device, interfaceAddress(routes, r).String())
+		if err := noteFailure(ctx, o, err, "address %v of %s", r.To.Addr(), r.Device); err != nil {
+			return err
 		}
 	}
 	if err := addRoutes(ctx, s, routes, o); err != nil {
@@ -176,10 +168,8 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 		o.Note(report.Unknown, "no tnl/arp/show was collected: tunnels have no neighbours")
 	}
 	for _, e := range appctl.Neighbours(neighbours) {
-		if _, err := s.appctl(ctx, "tnl/neigh/set", e.Bridge, e.Address, e.MAC); err != nil {
-			o.Note(report.Failed, "neighbour %s of %s: %v", e.Address, e.Bridge, err)
-		}
-		if err := ctx.Err(); err != nil {
+		_, err := s.appctl(ctx, "tnl/neigh/set", e.Bridge, e.Address, e.MAC)
+		if err := noteFailure(ctx, o, err, "neighbour %s of %s", e.Address, e.Bridge); err != nil {
 			return err
 		}
 	}
@@ -216,10 +206,8 @@ func addRoutes(ctx context.Context, s *Switch, routes []appctl.Route, o *report.
 		if r.Mark != "" {
 			args = append(args, "pkt_mark="+r.Mark)
 		}
-		if _, err := s.appctl(ctx, args...); err != nil {
-			o.Note(report.Failed, "route to %v by %s: %v", r.To, r.Device, err)
-		}
-		if err := ctx.Err(); err != nil {
+		_, err := s.appctl(ctx, args...)
+		if err := noteFailure(ctx, o, err, "route to %v by %s", r.To, r.Device); err != nil {
 			return err
 		}
 	}

@@ -53,11 +53,9 @@ func restorePortState(ctx context.Context, s *Switch, b *Bridge, p openflow.Port
 		if word == "" {
 			continue
 		}
-		if err := s.modPort(ctx, b, p.Number, word); err != nil {
-			o.Note(report.Failed, "%s: %s of port %q: %v", b.Name, word, name, err)
-			continue
+		if err := noteResult(ctx, o, s.modPort(ctx, b, p.Number, word), "%s: %s of port %q", b.Name, word, name); err != nil {
+			return err
 		}
-		o.Note(report.Restored, "")
 	}
 	if !p.Down() {
 		return ctx.Err()

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"ovs-offline/internal/openflow"
@@ -18,14 +17,9 @@ import (
 
 // Recorded reads what commands printed on the live node.
 type Recorded struct {
-	dir      *workdir.Dir
-	manifest *workdir.Manifest
-	report   *report.Report // gets a remark where a file is not read to its end
+	dir    *workdir.Dir
+	report *report.Report // gets a remark where a file is not read to its end
 }
-
-// maxText bounds the files that are read whole. No command that is recorded
-// there prints a tenth of it.
-const maxText = 32 << 20
 
 // text returns what a command printed, "" where it was not recorded.
 func (r *Recorded) text(name string) (string, error) { return r.read(r.dir.Recorded(name)) }
@@ -46,12 +40,12 @@ func (r *Recorded) read(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if info.Size() > maxText {
-		r.report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", r.relative(path), info.Size(), maxText))
+	if info.Size() > workdir.MaxText {
+		r.report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", r.relative(path), info.Size(), workdir.MaxText))
 	}
 	var b strings.Builder
-	b.Grow(int(min(info.Size(), maxText)))
-	_, err = io.Copy(&b, io.LimitReader(f, maxText))
+	b.Grow(int(min(info.Size(), workdir.MaxText)))
+	_, err = io.Copy(&b, io.LimitReader(f, workdir.MaxText))
 	return b.String(), err
 }
 
@@ -92,28 +86,11 @@ func (r *Recorded) listed(name, column string) (map[string]string, error) {
 	}
 	values := map[string]string{}
 	for _, record := range records {
-		row, value := "", ""
-		for _, c := range record.Columns {
-			switch c.Column {
-			case "name":
-				row = unquoted(c.Text)
-			case column:
-				value = c.Text
-			}
-		}
-		if row != "" {
-			values[row] = value
+		if row := record.Column("name"); row != "" {
+			values[row] = record.Column(column)
 		}
 	}
 	return values, nil
-}
-
-// unquoted returns a string of ovs-vsctl without its quotes, if it has any.
-func unquoted(text string) string {
-	if bare, err := strconv.Unquote(text); err == nil {
-		return bare
-	}
-	return text
 }
 
 // mapElement matches an element of a map as ovs-vsctl prints it.

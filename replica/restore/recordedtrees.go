@@ -46,17 +46,13 @@ func (t *tree) protocol() string {
 // ovs-ofctl show, which has states but no roles. What neighbours sent is in
 // ovs-vsctl list port and list bridge in any case.
 func readTree(rec *Recorded, b *Bridge, rapid bool) (*tree, error) {
-	t := &tree{bridge: b, rapid: rapid}
+	t := &tree{bridge: b, rapid: rapid, times: packet.DefaultTreeTimes()}
 	show, column := workdir.RecordedSTP, "status"
 	if rapid {
 		show, column = workdir.RecordedRSTP, "rstp_status"
 	}
-	t.times = packet.DefaultTreeTimes()
-	for _, read := range []func() (string, error){
-		func() (string, error) { return rec.text(show) }, // of all bridges, if a person added it
-		func() (string, error) { return rec.bridgeText(b, show) },
-	} {
-		text, err := read()
+	for _, path := range []string{rec.dir.Recorded(show), rec.dir.BridgeRecorded(b.Name, show)} { // the first if a person added it
+		text, err := rec.read(path)
 		if err != nil {
 			return nil, err
 		}

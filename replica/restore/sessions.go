@@ -2,38 +2,14 @@ package restore
 
 import (
 	"context"
+	"iter"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
-
-// sessions are the states of BFD or CFM by interface.
-type sessions struct {
-	states  map[string]string
-	unknown unknownNames
-}
-
-func newSessions(s *Switch) (*sessions, func(name, state string)) {
-	known := map[string]bool{}
-	for _, b := range s.Bridges {
-		for _, i := range b.Interfaces() {
-			known[i.Name] = true
-		}
-	}
-	all := &sessions{states: map[string]string{}}
-	return all, func(name, state string) {
-		if known[name] {
-			all.states[name] = state
-		} else {
-			all.unknown.add(name)
-		}
-	}
-}
 
 // restoreBFD sets whether each BFD session forwards: the replica has no peers.
 // The state is that of bfd/show or, where that was not collected, of bfd_status
@@ -44,30 +20,21 @@ func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	if err != nil {
 		return err
 	}
-	all, add := newSessions(s)
-	for session := range appctl.BFDSessions(text) {
-		if session.Forwarding != "" {
-			add(session.Interface, session.Forwarding)
-		}
-	}
-	if len(all.states)+all.unknown.count == 0 {
+	states := sessionStates(appctl.BFDSessions(text))
+	if len(states) == 0 {
 		source = workdir.RecordedListInterface
 		statuses, err := rec.listed(source, "bfd_status")
 		if err != nil {
 			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(statuses)) {
-			if found := listedForwarding.FindStringSubmatch(statuses[name]); found != nil {
-				add(name, found[1])
+		for name, status := range statuses {
+			if state := listedMap(status)["forwarding"]; state == "true" || state == "false" {
+				states[name] = state
 			}
 		}
 	}
-	all.unknown.note(o, source, "BFD sessions of interfaces")
-	return all.set(ctx, s, "BFD session", "bfd/set-forwarding", o)
+	return setSessions(ctx, s, states, source, "BFD session", "bfd/set-forwarding", o)
 }
-
-// listedForwarding matches the element "forwarding" of bfd_status.
-var listedForwarding = regexp.MustCompile(`\bforwarding="?(true|false)`)
 
 // restoreCFM sets the fault of each connectivity fault monitor: the replica has
 // no remote endpoints.
@@ -76,31 +43,38 @@ func restoreCFM(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	if err != nil {
 		return err
 	}
-	all, add := newSessions(s)
-	for monitor := range appctl.CFMMonitors(text) {
-		add(monitor.Interface, strconv.FormatBool(monitor.Fault))
-	}
-	all.unknown.note(o, workdir.RecordedCFM, "CFM monitors of interfaces")
-	return all.set(ctx, s, "CFM monitor", "cfm/set-fault", o)
+	return setSessions(ctx, s, sessionStates(appctl.CFMMonitors(text)), workdir.RecordedCFM, "CFM monitor", "cfm/set-fault", o)
 }
 
-// set runs a command for each interface with a state.
-func (all *sessions) set(ctx context.Context, s *Switch, kind, command string, o *report.Outcome) error {
-	for _, b := range s.Bridges {
-		for _, i := range b.Interfaces() {
-			state := all.states[i.Name]
-			if state == "" {
-				continue
-			}
-			if _, err := s.appctl(ctx, command, i.Name, state); err != nil {
-				o.Note(report.Failed, "%s of %q: %v", kind, i.Name, err)
-			} else {
-				o.Note(report.Restored, "")
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+// sessionStates returns the states that were recorded, by interface.
+func sessionStates(sessions iter.Seq[appctl.Session]) map[string]string {
+	states := map[string]string{}
+	for session := range sessions {
+		if session.State != "" {
+			states[session.Interface] = session.State
 		}
 	}
+	return states
+}
+
+// setSessions runs a command for each interface with a state, and reports the
+// names in states that are no interface's.
+func setSessions(ctx context.Context, s *Switch, states map[string]string, source, kind, command string, o *report.Outcome) error {
+	for _, i := range s.interfaces() {
+		state := states[i.Name]
+		if state == "" {
+			continue
+		}
+		delete(states, i.Name)
+		_, err := s.appctl(ctx, command, i.Name, state)
+		if err := noteResult(ctx, o, err, "%s of %q", kind, i.Name); err != nil {
+			return err
+		}
+	}
+	var unknown unknownNames
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		unknown.add(name)
+	}
+	unknown.note(o, source, kind+"s of interfaces")
 	return nil
 }

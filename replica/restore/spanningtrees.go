@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -13,42 +14,25 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// spanningTrees restores the states of ports in STP and RSTP.
+// editSpanningTrees turns the trees off, and requests the port numbers in them.
+// restoreSpanningTrees turns them on and restores the states of their ports.
 //
-// Cause: in a replica every port of a bridge with a spanning tree starts
-// blocked, and receives nothing from other bridges.
+// Cause: a tree that starts blocks its ports, and a replica hears no other bridges.
 //
 // Remedy: the ports that had heard a neighbour receive the BPDUs that it sent,
-// made of what was recorded, while time/warp moves the clock second by second
-// until each port is in its recorded state. Then the clock stops. A port that
-// was listening or learning gets its link last, so that it stops there. This
-// step is before flows and MACs, which a warp would age and a topology change
-// flush. The trees themselves are turned on after the ports exist: a port that
-// is added to a running tree is not flooded to before it has forwarded, and
-// never if it has no part in the tree, unlike in an ovs-vswitchd that starts
-// with all its ports.
+// while time/warp moves the clock until each port is in its recorded state. Then
+// the clock stops. A port that was listening or learning gets its link last, so
+// that it stops there. This step is before flows and MACs, which a warp would age
+// and a topology change flush. The trees are turned on after the ports exist: one
+// that is added to a running tree is not flooded to before it has forwarded, and
+// never if it has no part in the tree.
 //
-// Source: after it rstp/show, stp/show and traces equal the live ones (measured
-// with OVS 3.1).
-type spanningTrees struct {
-	columns map[*Bridge]string // the column that enables a bridge's tree
-}
-
-// edit turns the trees off and requests the port numbers in them.
-func (t *spanningTrees) edit(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	rows, err := s.db.Select(ctx, "Bridge", "stp_enable", "rstp_enable")
-	if err != nil {
-		return err
-	}
-	t.columns = map[*Bridge]string{}
+// Source: rstp/show, stp/show and traces equal the live ones (OVS 3.1).
+func editSpanningTrees(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
 	var changes []ovsdb.Change
-	for _, r := range rows {
-		i := slices.IndexFunc(s.Bridges, func(b *Bridge) bool { return b.UUID == r.UUID })
-		for _, column := range []string{"stp_enable", "rstp_enable"} {
-			if i >= 0 && r.Bool(column) {
-				t.columns[s.Bridges[i]] = column
-				changes = append(changes, ovsdb.Update("Bridge", r.UUID, ovsdb.Columns{column: false}))
-			}
+	for _, b := range s.Bridges {
+		if b.tree != "" {
+			changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"stp_enable": false, "rstp_enable": false}))
 		}
 	}
 	if len(changes) == 0 {
@@ -71,8 +55,7 @@ func numberTreePorts(ctx context.Context, s *Switch, rec *Recorded, o *report.Ou
 	if err != nil {
 		return nil, err
 	}
-	configs := make([]map[string]string, len(rows))
-	changed := make([]bool, len(rows))
+	requests := make([]map[string]string, len(rows)) // the other_config of each row
 	for _, id := range []struct {
 		column, key, setting string
 		base                 int
@@ -91,38 +74,36 @@ func numberTreePorts(ctx context.Context, s *Switch, rec *Recorded, o *report.Ou
 				continue
 			}
 			o.Note(report.Restored, "")
-			if configs[i] == nil {
-				configs[i] = r.Map("other_config")
+			if requests[i] == nil {
+				requests[i] = map[string]string{}
 			}
-			if configs[i][id.setting] == "" {
-				configs[i][id.setting], changed[i] = strconv.FormatUint(number&id.mask, 10), true
-			}
+			requests[i][id.setting] = strconv.FormatUint(number&id.mask, 10)
 		}
 	}
 	var changes []ovsdb.Change
 	for i, r := range rows {
-		if changed[i] {
-			changes = append(changes, ovsdb.Update("Port", r.UUID, ovsdb.Columns{"other_config": configs[i]}))
+		if requests[i] != nil {
+			maps.Copy(requests[i], r.Map("other_config")) // its own requests stay
+			changes = append(changes, ovsdb.Update("Port", r.UUID, ovsdb.Columns{"other_config": requests[i]}))
 		}
 	}
 	return changes, nil
 }
 
-// restore brings each port of each tree into its state.
-func (t *spanningTrees) restore(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+// restoreSpanningTrees brings each port of each tree into its state.
+func restoreSpanningTrees(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
 	var trees []*tree
 	var changes []ovsdb.Change
 	for _, b := range s.Bridges {
-		column := t.columns[b]
-		if column == "" {
+		if b.tree == "" {
 			continue
 		}
-		tree, err := readTree(rec, b, column == "rstp_enable")
+		tree, err := readTree(rec, b, b.tree == "rstp_enable")
 		if err != nil {
 			return err
 		}
 		trees = append(trees, tree)
-		changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{column: true}))
+		changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{b.tree: true}))
 	}
 	if len(trees) == 0 {
 		return nil
@@ -188,10 +169,8 @@ func setTreeLinks(ctx context.Context, s *Switch, trees []*tree, selected func(t
 			if !selected(p) {
 				continue
 			}
-			if err := s.setLink(ctx, p.Name, state); err != nil {
-				o.Note(report.Failed, "%s: port %q can't be set %s: %v", t.bridge.Name, p.Name, state, err)
-			}
-			if err := ctx.Err(); err != nil {
+			err := s.setLink(ctx, p.Name, state)
+			if err := noteFailure(ctx, o, err, "%s: port %q can't be set %s", t.bridge.Name, p.Name, state); err != nil {
 				return err
 			}
 		}

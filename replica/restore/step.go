@@ -7,6 +7,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
@@ -34,22 +35,19 @@ type Node struct {
 	DB       *ovsdb.Client // of the OVS database's working copy
 	Isolated bool          // the daemons have a network namespace of their own
 	Report   *report.Report
-	Facts    *tables.Facts     // about the collected flows; nil to read them when they are needed
+	Facts    *tables.Facts     // about the collected flows
 	Progress func(what string) // is called with the name of each step; may be nil
 
 	Switch
 	Recorded
-	failMode failMode      // state between the edit and the step of that name
-	trees    spanningTrees // likewise
-	monitors monitors      // likewise
 
-	mirrors    []mirror       // the mirrors whose outputs are withheld
+	mirrors    []ovsdb.Change // restore the outputs of mirrors that are withheld
 	tableSteps *tables.Tables // nil until the first of its steps runs
 }
 
 // Load connects the steps with the daemons and reads the bridges from the database.
 func (n *Node) Load(ctx context.Context) error {
-	n.Recorded = Recorded{dir: n.Workdir, manifest: n.Manifest, report: n.Report}
+	n.Recorded = Recorded{dir: n.Workdir, report: n.Report}
 	n.Switch = Switch{db: n.DB, runtime: n.Runtime, dir: n.Workdir.VarRun(workdir.OVS), isolated: n.Isolated, expected: map[string]bool{}}
 	var err error
 	n.Bridges, err = loadBridges(ctx, n.DB)
@@ -62,7 +60,9 @@ func Run(ctx context.Context, n *Node, steps []Step) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n.say(s.Name)
+		if n.Progress != nil {
+			n.Progress(s.Name)
+		}
 		o := report.NewOutcome()
 		if err := s.run(ctx, n, o); err != nil {
 			return fmt.Errorf("restoring %s: %w", s.Name, err)
@@ -72,10 +72,21 @@ func Run(ctx context.Context, n *Node, steps []Step) error {
 	return nil
 }
 
-func (n *Node) say(what string) {
-	if n.Progress != nil {
-		n.Progress(what)
+// noteFailure reports an error of an attempt, which the format describes. It
+// returns the error of ctx if it has ended.
+func noteFailure(ctx context.Context, o *report.Outcome, err error, format string, args ...any) error {
+	if err != nil {
+		o.Note(report.Failed, "%s: %v", fmt.Sprintf(format, args...), err)
 	}
+	return ctx.Err()
+}
+
+// noteResult is noteFailure, and reports an attempt without an error as well.
+func noteResult(ctx context.Context, o *report.Outcome, err error, format string, args ...any) error {
+	if err == nil {
+		o.Note(report.Restored, "")
+	}
+	return noteFailure(ctx, o, err, format, args...)
 }
 
 // Settle waits until ovs-vswitchd has applied the database, and drops the
@@ -85,14 +96,12 @@ func (n *Node) Settle(ctx context.Context) error {
 	if err := n.reconfigure(ctx, nil); err != nil {
 		return err
 	}
-	var created []*Bridge
-	for _, b := range n.Bridges {
+	n.Bridges = slices.DeleteFunc(n.Bridges, func(b *Bridge) bool {
 		if n.created(b) {
-			created = append(created, b)
-			continue
+			return false
 		}
 		n.Report.Lost = append(n.Report.Lost, fmt.Sprintf("bridge %q: ovs-vswitchd did not create it; for the reason see its log: %s", b.Name, n.Workdir.Log("ovs-vswitchd")))
-	}
-	n.Bridges = created
+		return true
+	})
 	return nil
 }

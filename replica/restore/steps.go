@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/restore/tables"
 )
 
 // Edits returns the steps on the database before ovs-vswitchd starts, in order.
@@ -11,22 +12,14 @@ func Edits() []Step {
 	return []Step{
 		{"dead ports", with(editDeadPorts)},
 		{"port numbers", with(editPortNumbers)},
-		{"spanning trees", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return n.trees.edit(ctx, &n.Switch, &n.Recorded, o)
-		}},
+		{"spanning trees", with(editSpanningTrees)},
 		{"port types", with(editPortTypes)},
 		{"native tunnels", with(editLocalAddresses)},
 		{"datapath types", with(editDatapathTypes)},
-		{"fail mode", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return n.failMode.edit(ctx, &n.Switch, n.recordedFailOpen, o)
-		}},
+		{"fail mode", editFailMode},
 		{"identity", with(editIdentity)},
-		{"controllers", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return editControllers(ctx, &n.Switch, n.failMode.failedOpen, n.recordedInBand, o)
-		}},
-		{"monitors", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return n.monitors.edit(ctx, &n.Switch, &n.Recorded, o)
-		}},
+		{"controllers", editControllers},
+		{"monitors", with(editMonitors)},
 		{"host settings", with(editHostSettings)},
 		{"flood order", editFloodOrder},
 	}
@@ -36,28 +29,19 @@ func Edits() []Step {
 func Steps() []Step {
 	return []Step{
 		{"flood order", restoreFloodOrder},
-		{"fail mode", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return n.failMode.restore(ctx, &n.Switch, n.failsOpen, o)
-		}},
+		{"fail mode", restoreFailMode},
 		{"datapath features", with(restoreFeatures)},
-		{"datapath ports", func(ctx context.Context, n *Node, o *report.Outcome) (err error) {
-			n.Report.Ports, err = restoreDatapathPorts(ctx, &n.Switch, &n.Recorded, o)
-			return err
-		}},
-		{"monitors", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return n.monitors.restore(ctx, &n.Switch, &n.Recorded, o)
-		}},
+		{"datapath ports", restoreDatapathPorts},
+		{"monitors", with(restoreMonitors)},
 		{"port states", with(restorePortStates)},
 		{"fragments", with(restoreFragments)},
-		{"spanning trees", func(ctx context.Context, n *Node, o *report.Outcome) error {
-			return n.trees.restore(ctx, &n.Switch, &n.Recorded, o)
-		}},
+		{"spanning trees", with(restoreSpanningTrees)},
 		{"native tunnels", with(restoreNativeTunnels)},
-		{"TLV maps", restoreTLVMaps},
-		{"meters", restoreMeters},
-		{"groups", restoreGroups},
-		{"flows", restoreFlows},
-		{"controllers", compareHidden},
+		{"TLV maps", withTables((*tables.Tables).TLVMaps)},
+		{"meters", withTables((*tables.Tables).Meters)},
+		{"groups", withTables((*tables.Tables).Groups)},
+		{"flows", withTables((*tables.Tables).Flows)},
+		{"controllers", withTables((*tables.Tables).CompareHidden)},
 		{"learned MACs", with(restoreFDB)},
 		{"BFD", with(restoreBFD)},
 		{"CFM", with(restoreCFM)},
@@ -72,4 +56,9 @@ func Steps() []Step {
 // recorded texts only.
 func with(f func(context.Context, *Switch, *Recorded, *report.Outcome) error) func(context.Context, *Node, *report.Outcome) error {
 	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(ctx, &n.Switch, &n.Recorded, o) }
+}
+
+// withTables makes a step's run function of one that restores a kind of table.
+func withTables(f func(*tables.Tables, context.Context, *report.Outcome) error) func(context.Context, *Node, *report.Outcome) error {
+	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(n.tables(), ctx, o) }
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
@@ -29,8 +31,18 @@ type Switch struct {
 	expected     map[string]bool // log lines of ovs-vswitchd that any replica causes
 }
 
-// runDir returns the folder with the daemons' sockets and pid files.
-func (s *Switch) runDir() string { return s.dir }
+// interfaces yields all interfaces, with their bridges.
+func (s *Switch) interfaces() iter.Seq2[*Bridge, *Interface] {
+	return func(yield func(*Bridge, *Interface) bool) {
+		for _, b := range s.Bridges {
+			for _, i := range b.Interfaces() {
+				if !yield(b, i) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // managementSocket returns the path of the socket for OpenFlow connections.
 func (s *Switch) managementSocket(b *Bridge) string { return filepath.Join(s.dir, b.Name+".mgmt") }
@@ -180,4 +192,22 @@ func (s *Switch) created(b *Bridge) bool {
 	}
 	_, err := os.Stat(s.managementSocket(b))
 	return err == nil
+}
+
+// until calls done until it returns true or an error, for a second at most:
+// ovs-vswitchd applies commands in a thread of its own and does not report when.
+// The end of that second is no error; the caller judges by the last result.
+func until(ctx context.Context, done func() (bool, error)) error {
+	const bound, pause = time.Second, 2 * time.Millisecond
+	for deadline := time.Now().Add(bound); ; {
+		ok, err := done()
+		if ok || err != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }

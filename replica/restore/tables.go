@@ -6,67 +6,23 @@ import (
 	"slices"
 
 	"ovs-offline/internal/openflow"
-	"ovs-offline/replica/report"
 	"ovs-offline/replica/restore/tables"
 )
 
-func restoreTLVMaps(ctx context.Context, n *Node, o *report.Outcome) error {
-	return n.tables(ctx).TLVMaps(ctx, o)
-}
-
-func restoreMeters(ctx context.Context, n *Node, o *report.Outcome) error {
-	return n.tables(ctx).Meters(ctx, o)
-}
-
-func restoreGroups(ctx context.Context, n *Node, o *report.Outcome) error {
-	return n.tables(ctx).Groups(ctx, o)
-}
-
-func restoreFlows(ctx context.Context, n *Node, o *report.Outcome) error {
-	return n.tables(ctx).Flows(ctx, o)
-}
-
-func compareHidden(ctx context.Context, n *Node, o *report.Outcome) error {
-	return n.tables(ctx).CompareHidden(ctx, o)
-}
-
 // tables returns what restores the tables of the node's bridges.
-func (n *Node) tables(ctx context.Context) *tables.Tables {
+func (n *Node) tables() *tables.Tables {
 	if n.tableSteps == nil {
-		n.tableSteps = &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.facts(ctx),
+		n.tableSteps = &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.Facts,
 			Report: n.Report, Progress: n.Progress, Isolated: n.Isolated}
 		for _, b := range n.Bridges {
-			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: b.HasControllers})
+			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: len(b.controllers) > 0})
 		}
 	}
 	return n.tableSteps
 }
 
-// facts returns the facts about the collected flows.
-func (n *Node) facts(ctx context.Context) *tables.Facts {
-	if n.Facts == nil {
-		n.Facts = tables.ReadFacts(ctx, n.Workdir)
-	}
-	return n.Facts
-}
-
 // tableSwitch gives package tables access to the replica.
 type tableSwitch struct{ *Node }
-
-// recordedFailOpen reports whether the live bridge had failed open.
-func (n *Node) recordedFailOpen(ctx context.Context, b *Bridge) (failed, known bool, err error) {
-	return n.facts(ctx).FailedOpen(ctx, b.Name)
-}
-
-// recordedInBand reports whether the live bridge had flows for in-band control.
-func (n *Node) recordedInBand(ctx context.Context, b *Bridge) (inBand, known bool, err error) {
-	return n.facts(ctx).InBand(ctx, b.Name)
-}
-
-// failsOpen reports whether the bridge of the replica has failed open.
-func (n *Node) failsOpen(ctx context.Context, b *Bridge) (bool, error) {
-	return tables.FailsOpen(ctx, tableSwitch{n}, b.Name)
-}
 
 func (s tableSwitch) bridge(name string) *Bridge {
 	return s.Bridges[slices.IndexFunc(s.Bridges, func(b *Bridge) bool { return b.Name == name })]
@@ -77,15 +33,15 @@ func (s tableSwitch) Ofctl(ctx context.Context, c tables.Ofctl) error {
 	argv := append([]string{"ovs-ofctl"}, c.Options...)
 	argv = append(append(argv, "--", c.Command, s.management(s.bridge(c.Bridge))), c.Args...)
 	if c.Stdout != nil {
-		return s.Runtime.ToolTo(ctx, s.runDir(), c.Stdin, c.Stdout, argv...)
+		return s.Runtime.ToolTo(ctx, s.Switch.dir, c.Stdin, c.Stdout, argv...)
 	}
-	_, err := s.Runtime.Tool(ctx, s.runDir(), c.Stdin, argv...)
+	_, err := s.Runtime.Tool(ctx, s.Switch.dir, c.Stdin, argv...)
 	return err
 }
 
 // BridgeFlows implements tables.Switch.
 func (s tableSwitch) BridgeFlows(ctx context.Context, bridge string, w io.Writer) error {
-	return s.Runtime.ToolTo(ctx, s.runDir(), nil, w, "ovs-appctl", "bridge/dump-flows", bridge)
+	return s.Runtime.ToolTo(ctx, s.Switch.dir, nil, w, "ovs-appctl", "bridge/dump-flows", bridge)
 }
 
 // Version implements tables.Switch.

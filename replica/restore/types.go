@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"slices"
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/replica/report"
@@ -11,26 +12,23 @@ import (
 // removes options that would open files or sockets of this host.
 func editPortTypes(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcome) error {
 	var changes []ovsdb.Change
-	for _, b := range s.Bridges {
-		for _, i := range b.Interfaces() {
-			columns := ovsdb.Columns{}
-			switch i.Type {
-			case "", "system", "internal", "dummy":
-			default:
-				if !i.isDevice() {
-					continue
-				}
-				o.Note(report.Restored, "%s: port %q of type %q is opened as a dummy", b.Name, i.Name, i.Type)
-				columns["type"] = "dummy"
-				i.Type = "dummy"
-			}
-			if len(i.Options) > 0 { // a dummy device has stream, pcap and the like; a trace shows no option of a device
-				columns["options"] = map[string]string{}
-			}
-			if len(columns) > 0 {
-				o.Note(report.Restored, "")
-				changes = append(changes, ovsdb.Update("Interface", i.UUID, columns))
-			}
+	for b, i := range s.interfaces() {
+		if !i.isDevice() {
+			continue
+		}
+		columns := ovsdb.Columns{}
+		if !slices.Contains([]string{"", "system", "internal", "dummy"}, i.Type) {
+			o.Note(report.Restored, "%s: port %q of type %q is opened as a dummy", b.Name, i.Name, i.Type)
+			i.Type = "dummy"
+			columns["type"] = i.Type
+		}
+		if len(i.Options) > 0 { // a dummy device has stream, pcap and the like; a trace shows no option of a device
+			i.Options = map[string]string{}
+			columns["options"] = i.Options
+		}
+		if len(columns) > 0 {
+			o.Note(report.Restored, "")
+			changes = append(changes, ovsdb.Update("Interface", i.UUID, columns))
 		}
 	}
 	return s.db.Transact(ctx, changes...)
