@@ -36,23 +36,3 @@ func sortPorts(ports []*Port) {
 		return cmp.Compare(a.Name, b.Name)
 	})
 }
-
-// peers pairs ports that name each other as peers, each pair once.
-type peers struct {
-	pairs  [][2]string // port and peer, in the order in which they were added
-	joined map[[2]string]bool
-}
-
-func (p *peers) add(port, peer string) { p.pairs = append(p.pairs, [2]string{port, peer}) }
-
-// isNew reports whether a pair was not joined from its other end yet.
-func (p *peers) isNew(pair [2]string) bool {
-	if p.joined[[2]string{pair[1], pair[0]}] {
-		return false
-	}
-	if p.joined == nil {
-		p.joined = map[[2]string]bool{}
-	}
-	p.joined[pair] = true
-	return true
-}
