@@ -25,14 +25,12 @@ func (p *Port) detail(label, value string) {
 func sortPorts(ports []*Port) {
 	order := []Kind{Internal, Bond, System, Userspace, Interface, Patch, Tunnel, Service, Link, Attached}
 	slices.SortStableFunc(ports, func(a, b *Port) int {
-		if byKind := cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)); byKind != 0 {
-			return byKind
-		}
+		byNumber := 0
 		m, errA := strconv.Atoi(a.Number)
 		n, errB := strconv.Atoi(b.Number)
-		if errA == nil && errB == nil && m != n {
-			return cmp.Compare(m, n)
+		if errA == nil && errB == nil {
+			byNumber = cmp.Compare(m, n)
 		}
-		return cmp.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), byNumber, cmp.Compare(a.Name, b.Name))
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -79,13 +80,8 @@ func (g *Graph) kinds() []Kind {
 			}
 		}
 	}
-	var kinds []Kind
-	for _, k := range []Kind{Internal, System, Userspace, Bond, Interface, Patch, Tunnel, Attached, Link, Service} {
-		if have[k] {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds
+	all := []Kind{Internal, System, Userspace, Bond, Interface, Patch, Tunnel, Attached, Link, Service}
+	return slices.DeleteFunc(all, func(k Kind) bool { return !have[k] })
 }
 
 // svg is a writer of which Flush returns the first error.
