@@ -38,7 +38,8 @@ func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) erro
 	}
 	defer logging.Timed(ctx, "run tool", "argv", argv, "runtime", state.Runtime)()
 	defer ignoreCtrlC()()
-	exit, err := replica.Exec(ctx, wd, state.Kinds, executor, run)
+	run.Env = replica.Scripts(wd, state.Kinds).Environment()
+	exit, err := executor.Exec(ctx, run)
 	switch {
 	case errors.Is(err, runtime.ErrNotInstalled):
 		fmt.Fprintf(o.Err, "ovs-offline: %v\n", err)

@@ -29,7 +29,7 @@ func (o *options) shell(ctx context.Context, wd *workdir.Dir, _ []string) error 
 	if err != nil {
 		return err
 	}
-	argv, env := replica.Shell(wd, state.Kinds, cmp.Or(os.Getenv("SHELL"), "/bin/sh"), o.interactive())
+	argv, env := replica.Scripts(wd, state.Kinds).Shell(cmp.Or(os.Getenv("SHELL"), "/bin/sh"), o.interactive())
 	// Without the context: Ctrl-C is for the programs in the shell.
 	shell := exec.Command(argv[0], argv[1:]...)
 	shell.Env = append(os.Environ(), env...)

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
@@ -88,10 +87,6 @@ var temporary = regexp.MustCompile(`^\.(tmp-|.*\.db\.)[0-9]+$`)
 
 // isRuntimeFile reports whether daemons or this package make files of that name.
 func isRuntimeFile(name string) bool {
-	for _, suffix := range []string{".db", ".~lock~", ".log", ".pid", ".ctl", ".sock", ".mgmt", ".snoop", ".tmp"} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return temporary.MatchString(name)
+	extensions := []string{".db", ".~lock~", ".log", ".pid", ".ctl", ".sock", ".mgmt", ".snoop", ".tmp"}
+	return slices.Contains(extensions, filepath.Ext(name)) || temporary.MatchString(name)
 }

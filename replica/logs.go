@@ -36,7 +36,7 @@ func Logs(ctx context.Context, wd *workdir.Dir, roles []string, follow bool, tak
 	var logs []*logFile
 	defer func() {
 		for _, l := range logs {
-			l.close()
+			l.file.Close() // which is an error for a log that does not exist
 		}
 	}()
 	exists := false
@@ -106,20 +106,12 @@ type logFile struct {
 	part []byte   // the beginning of a line whose end is not written yet
 }
 
-func (l *logFile) open() error {
-	f, err := os.Open(l.path)
+func (l *logFile) open() (err error) {
+	l.file, err = os.Open(l.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	l.file = f
 	return err
-}
-
-func (l *logFile) close() {
-	if l.file != nil {
-		l.file.Close()
-		l.file = nil
-	}
 }
 
 // replaced reports whether another file has the log's name now.
@@ -136,16 +128,11 @@ func (l *logFile) replaced() bool {
 // file that does not grow any more may have no end.
 func (l *logFile) read(last bool) (lines []Line, err error) {
 	replaced := l.replaced() // before the end of the old file is read
-	if l.file != nil {
-		if lines, err = l.rest(last || replaced); err != nil {
-			return lines, err
-		}
+	if lines, err = l.rest(last || replaced); err != nil || !replaced {
+		return lines, err
 	}
-	if !replaced {
-		return lines, nil
-	}
-	l.close()
-	if err := l.open(); err != nil || l.file == nil {
+	l.file.Close()
+	if err := l.open(); err != nil {
 		return lines, err
 	}
 	more, err := l.rest(last)
@@ -154,6 +141,9 @@ func (l *logFile) read(last bool) (lines []Line, err error) {
 
 // rest returns the lines up to the end of the file.
 func (l *logFile) rest(last bool) (lines []Line, err error) {
+	if l.file == nil {
+		return nil, nil
+	}
 	text, err := io.ReadAll(l.file)
 	l.part = append(l.part, text...)
 	for len(l.part) > 0 {

@@ -3,9 +3,9 @@ package replica
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 
 	"ovs-offline/internal/workdir"
@@ -36,14 +36,15 @@ func Show(wd *workdir.Dir) (Sockets, error) {
 	if _, err := os.Stat(wd.RecordedSocket()); err == nil {
 		s.Recorded = wd.RecordedSocket()
 	}
-	ovs := escapeGlob(wd.VarRun(workdir.OVS))
-	if found, err := filepath.Glob(filepath.Join(ovs, "ovs-vswitchd.*.ctl")); err == nil && len(found) > 0 {
-		s.Control = found[0]
+	ovs := wd.VarRun(workdir.OVS)
+	control, _ := fs.Glob(os.DirFS(ovs), "ovs-vswitchd.*.ctl") // the pattern is valid
+	if len(control) > 0 {
+		s.Control = filepath.Join(ovs, control[0])
 	}
-	if s.Management, err = filepath.Glob(filepath.Join(ovs, "*.mgmt")); err != nil {
-		return s, err
+	management, _ := fs.Glob(os.DirFS(ovs), "*.mgmt")
+	for _, socket := range management {
+		s.Management = append(s.Management, filepath.Join(ovs, socket))
 	}
-	sort.Strings(s.Management)
 	return s, nil
 }
 

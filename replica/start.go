@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,12 +59,8 @@ func (s *starter) findData() error {
 }
 
 func (s *starter) hasDumps() bool {
-	found, _ := filepath.Glob(filepath.Join(escapeGlob(s.wd.RestoreFlows()), "*.dump"))
+	found, _ := fs.Glob(os.DirFS(s.wd.RestoreFlows()), "*.dump")
 	return len(found) > 0
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 func (s *starter) serves(k workdir.Kind) bool { return slices.Contains(s.kinds, k) }
@@ -76,11 +73,9 @@ func (s *starter) start(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	if s.serves(workdir.OVS) {
-		s.facts = tables.ReadFacts(ctx, s.wd) // while the daemons start
-	}
 	group.Go(func() error { s.rt.Isolated(ctx); return nil }) // daemons need it; the database comes first
 	if s.serves(workdir.OVS) {
+		s.facts = tables.ReadFacts(ctx, s.wd) // while the daemons start
 		group.Go(func() error {
 			if err := s.startServer(ctx, workdir.OVS); err != nil {
 				return err
@@ -123,7 +118,7 @@ func (s *starter) startServer(ctx context.Context, k workdir.Kind) error {
 // called. ovsdb-server doesn't tell how far it is.
 func (s *starter) showLoading(k workdir.Kind) (stop func()) {
 	info, err := os.Stat(s.wd.Database(k))
-	if err != nil || s.opts.Progress == nil {
+	if err != nil {
 		return func() {}
 	}
 	began, ended := time.Now(), make(chan struct{})
@@ -143,18 +138,19 @@ func (s *starter) showLoading(k workdir.Kind) (stop func()) {
 	return func() { close(ended); wg.Wait() }
 }
 
-func (s *starter) progress(text string) {
-	s.callbacks.Lock()
-	defer s.callbacks.Unlock()
-	s.opts.Progress(text)
+func (s *starter) progress(text string) { s.call(s.opts.Progress, text) }
+
+// call calls a function of the options, if there is one.
+func (s *starter) call(function func(string), text string) {
+	if function != nil {
+		s.callbacks.Lock()
+		defer s.callbacks.Unlock()
+		function(text)
+	}
 }
 
 func (s *starter) run(ctx context.Context, d runtime.Daemon) error {
-	if s.opts.Starting != nil {
-		s.callbacks.Lock()
-		s.opts.Starting(d.Role)
-		s.callbacks.Unlock()
-	}
+	s.call(s.opts.Starting, d.Role)
 	return s.rt.Start(ctx, d)
 }
 
@@ -238,10 +234,8 @@ func (s *starter) startSwitch(ctx context.Context) error {
 		}
 	}
 	isolated, _ := s.rt.Isolated(ctx) // the reason is among the runtime's remarks
-	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Report: s.report, Facts: s.facts}
-	if s.opts.Progress != nil {
-		node.Progress = s.progress
-	}
+	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated,
+		Report: s.report, Facts: s.facts, Progress: s.progress}
 	s.expected = node.Expected
 	if err := node.Load(ctx); err != nil {
 		return err
@@ -285,7 +279,7 @@ func (s *starter) finish() error {
 	if err := workdir.WriteJSON(s.wd.ReportFile(), s.report); err != nil {
 		return err
 	}
-	bin := scripts(s.wd, s.kinds)
+	bin := Scripts(s.wd, s.kinds)
 	bin.Exec, bin.Local = s.opts.Exec, s.hostTools
 	if err := activate.Write(bin); err != nil {
 		return err

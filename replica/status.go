@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -94,9 +95,7 @@ func daemonStatus(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) (Da
 	}
 	s := DaemonStatus{Role: d.Role, Running: state.Running, PID: state.PID, Container: state.Container, Problem: state.Problem, LastError: daemon.LastError(d)}
 	if !s.Running {
-		if s.Problem == "" {
-			s.Problem = "it does not run"
-		}
+		s.Problem = cmp.Or(s.Problem, "it does not run")
 		return s, nil
 	}
 	// A daemon writes its pid file once, when it starts.

@@ -40,16 +40,14 @@ func (g *Graph) Collapse(limit int) {
 func (g *Graph) collapse(b *Box, ports []*Port) {
 	one := &Port{Name: commonName(ports), Kind: ports[0].Kind, State: ports[0].State, Count: len(ports)}
 	one.note(commonNote(ports))
-	const maxNames = 20
 	replaced := map[*Port]bool{}
-	for i, p := range ports {
+	for _, p := range ports {
 		replaced[p] = true
-		if i < maxNames {
-			one.Detail = append(one.Detail, p.Name)
-		}
+		one.Detail = append(one.Detail, p.Name)
 	}
+	const maxNames = 20
 	if len(ports) > maxNames {
-		one.Detail = append(one.Detail, fmt.Sprintf("and %d more", len(ports)-maxNames))
+		one.Detail = append(one.Detail[:maxNames], fmt.Sprintf("and %d more", len(ports)-maxNames))
 	}
 	g.collapseRemotes(b, one, replaced)
 	first := slices.Index(b.Ports, ports[0])

@@ -4,12 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
 // DOT writes the graph in the language of Graphviz, with each box as a table of its ports.
 func (g *Graph) DOT(w io.Writer) error {
-	out := &svg{Writer: bufio.NewWriter(w)}
+	out := svg{bufio.NewWriter(w)}
 	out.printf("graph {\n  rankdir=LR; ranksep=1.2; label=%s; labelloc=t;\n  node [shape=plain, fontname=\"monospace\", fontsize=10];\n", quote(g.Title))
 	boxes, ports := map[*Box]int{}, map[*Port]int{}
 	for i, b := range g.Boxes {
@@ -27,7 +28,7 @@ func (g *Graph) DOT(w io.Writer) error {
 		out.printf("  %s -- %s [%s];\n", dotEnd(boxes, ports, e.From, e.FromPort), dotEnd(boxes, ports, e.To, e.ToPort), attributes)
 	}
 	out.printf("}\n")
-	return out.end()
+	return out.Flush()
 }
 
 func dotEnd(boxes map[*Box]int, ports map[*Port]int, b *Box, p *Port) string {
@@ -45,15 +46,13 @@ func table(b *Box, ports map[*Port]int) string {
 	}
 	var t strings.Builder
 	fmt.Fprintf(&t, `<table cellspacing="2" border="1" cellborder="1"><tr><td border="0" colspan="%d"><b>%s</b> %s</td></tr>`, columns, escape(b.Name), escape(b.Note))
-	for i, p := range b.Ports {
-		ports[p] = len(ports)
-		if i%columns == 0 {
-			t.WriteString("<tr>")
+	for row := range slices.Chunk(b.Ports, columns) {
+		t.WriteString("<tr>")
+		for _, p := range row {
+			ports[p] = len(ports)
+			fmt.Fprintf(&t, `<td port="p%d" align="left" bgcolor="%s">%s</td>`, ports[p], background(p), dotText(p))
 		}
-		fmt.Fprintf(&t, `<td port="p%d" align="left" bgcolor="%s">%s</td>`, ports[p], background(p), dotText(p))
-		if i%columns == columns-1 || i == len(b.Ports)-1 {
-			t.WriteString("</tr>")
-		}
+		t.WriteString("</tr>")
 	}
 	if b.Hidden > 0 {
 		fmt.Fprintf(&t, `<tr><td border="0" colspan="%d">and %d more, filtered</td></tr>`, columns, b.Hidden)

@@ -61,23 +61,15 @@ func (g *Graph) retain(keep map[*Port]bool, boxes map[*Box]bool) {
 }
 
 func (p *Port) matches(pattern string) bool {
-	for _, text := range append([]string{p.Name, p.Note}, p.Detail...) {
-		if matches(pattern, text) {
-			return true
-		}
-	}
-	for _, m := range p.Members {
-		if m.matches(pattern) {
-			return true
-		}
-	}
-	return false
+	texts := append([]string{p.Name, p.Note}, p.Detail...)
+	return slices.ContainsFunc(texts, func(text string) bool { return matches(pattern, text) }) ||
+		slices.ContainsFunc(p.Members, func(m *Port) bool { return m.matches(pattern) })
 }
 
 func matches(pattern, text string) bool {
 	if strings.ContainsAny(pattern, "*?[") {
-		ok, err := path.Match(pattern, text)
-		return err == nil && ok
+		ok, _ := path.Match(pattern, text) // Filter has checked the pattern
+		return ok
 	}
 	return strings.Contains(text, pattern)
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -130,9 +131,7 @@ func assignLayers(component []*placedBox) {
 	for _, p := range queue {
 		p.layer = 0
 	}
-	deepest := 0
 	for i := 0; i < len(queue); i++ {
-		deepest = max(deepest, queue[i].layer)
 		for _, e := range queue[i].ends {
 			if e.other.layer < 0 {
 				e.other.layer = queue[i].layer + 1
@@ -141,6 +140,7 @@ func assignLayers(component []*placedBox) {
 		}
 	}
 	if fromRight {
+		deepest := queue[len(queue)-1].layer
 		for _, p := range component {
 			p.layer = deepest - p.layer
 		}
@@ -167,11 +167,8 @@ func (p *placedBox) inner() int {
 
 // place lays one component out from (0, 0) and returns its size.
 func place(component []*placedBox) (w, h float64) {
-	deepest := 0
-	for _, p := range component {
-		deepest = max(deepest, p.layer)
-	}
-	layers := make([][]*placedBox, deepest+1)
+	deepest := slices.MaxFunc(component, func(a, b *placedBox) int { return cmp.Compare(a.layer, b.layer) })
+	layers := make([][]*placedBox, deepest.layer+1)
 	for _, p := range component {
 		layers[p.layer] = append(layers[p.layer], p)
 		p.fill()
@@ -193,10 +190,7 @@ func place(component []*placedBox) (w, h float64) {
 			align(layer)
 		}
 	}
-	top := math.Inf(1)
-	for _, p := range component {
-		top = min(top, p.y)
-	}
+	top := slices.MinFunc(component, func(a, b *placedBox) int { return cmp.Compare(a.y, b.y) }).y
 	for _, p := range component {
 		p.y -= top
 		h = max(h, p.y+p.h)

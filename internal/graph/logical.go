@@ -16,12 +16,7 @@ func Logical(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &logical{graph: &Graph{Remarks: remarks}, rows: map[string]ovsdb.Row{}, routerPorts: map[string]*Port{}, routers: map[string]*Box{}, networks: map[string]*Box{}}
-	for _, table := range []string{"Logical_Switch_Port", "Logical_Router_Port"} {
-		for _, row := range content.Rows(table) {
-			l.rows[row.UUID] = row
-		}
-	}
+	l := &logical{newBuilder(content, remarks, "Logical_Switch_Port", "Logical_Router_Port")}
 	// Routers first: the ports of switches refer to them.
 	for _, row := range byName(content.Rows("Logical_Router")) {
 		l.router(row)
@@ -29,19 +24,12 @@ func Logical(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	for _, row := range byName(content.Rows("Logical_Switch")) {
 		l.logicalSwitch(row)
 	}
-	l.joinPeers()
+	l.joinPeers(Link, func(*Port) {}) // the peer can be a port of a switch, which refers to this port
 	l.graph.Title = title(host, content, l.graph, "logical switch or router", "logical switches and routers")
 	return l.graph, nil
 }
 
-type logical struct {
-	graph       *Graph
-	rows        map[string]ovsdb.Row // ports by UUID
-	routerPorts map[string]*Port     // by name
-	routers     map[string]*Box      // by the names of their ports
-	networks    map[string]*Box
-	peers       peers // router ports
-}
+type logical struct{ builder }
 
 func byName(rows []ovsdb.Row) []ovsdb.Row {
 	slices.SortStableFunc(rows, func(a, b ovsdb.Row) int { return strings.Compare(displayName(a), displayName(b)) })
@@ -88,9 +76,9 @@ func (l *logical) router(row ovsdb.Row) {
 			p.note("gateway")
 		}
 		b.Ports = append(b.Ports, p)
-		l.routerPorts[port.String("name")], l.routers[port.String("name")] = p, b
+		l.endpoints[port.String("name")] = endpoint{b, p}
 		if peer := port.String("peer"); peer != "" {
-			l.peers.add(port.String("name"), peer)
+			l.pairs = append(l.pairs, [2]string{port.String("name"), peer})
 		}
 	}
 	sortPorts(b.Ports)
@@ -145,13 +133,14 @@ func (l *logical) switchPort(b *Box, row ovsdb.Row) *Port {
 		p.detail("parent", row.String("parent_name"))
 	case "router":
 		p.Kind = Link
-		l.toRouter(b, p, row.Map("options")["router-port"])
+		l.toRouter(endpoint{b, p}, row.Map("options")["router-port"])
 	case "localnet":
 		p.note("localnet")
 		if tag, ok := row.Int("tag"); ok {
 			p.note("tag " + strconv.Itoa(tag))
 		}
-		l.toNetwork(b, p, row.Map("options")["network_name"])
+		network := Box{Name: row.Map("options")["network_name"], Kind: Network, Note: "physical network"}
+		l.joinOutside(endpoint{b, p}, network, Link, Up)
 	default:
 		p.note(kind)
 		p.note(addressesOf(row))
@@ -172,40 +161,16 @@ func addressesOf(row ovsdb.Row) string {
 	return strings.Join(found, " ")
 }
 
-func (l *logical) toRouter(b *Box, p *Port, name string) {
-	port := l.routerPorts[name]
-	if port == nil {
-		p.State = Failed
-		p.note("no router port " + name)
+func (l *logical) toRouter(from endpoint, name string) {
+	to := l.endpoints[name]
+	if to.port == nil {
+		from.port.State = Failed
+		from.port.note("no router port " + name)
 		return
 	}
 	state := Up
-	if port.State == Down || p.State == Down {
+	if to.port.State == Down || from.port.State == Down {
 		state = Down
 	}
-	l.graph.Edges = append(l.graph.Edges, &Edge{From: b, FromPort: p, To: l.routers[name], ToPort: port, Kind: Link, State: state})
-}
-
-func (l *logical) toNetwork(b *Box, p *Port, name string) {
-	to := l.networks[name]
-	if to == nil {
-		to = &Box{Name: name, Kind: Network, Note: "physical network"}
-		l.networks[name] = to
-		l.graph.Boxes = append(l.graph.Boxes, to)
-	}
-	l.graph.Edges = append(l.graph.Edges, &Edge{From: b, FromPort: p, To: to, Kind: Link, State: Up})
-}
-
-// joinPeers joins router ports that are peers of each other.
-func (l *logical) joinPeers() {
-	for _, pair := range l.peers.pairs {
-		from, to := l.routerPorts[pair[0]], l.routerPorts[pair[1]]
-		if to == nil {
-			continue // the peer is a port of a switch, which refers to this port
-		}
-		if !l.peers.isNew(pair) {
-			continue
-		}
-		l.graph.Edges = append(l.graph.Edges, &Edge{From: l.routers[pair[0]], FromPort: from, To: l.routers[pair[1]], ToPort: to, Kind: Link, State: Up})
-	}
+	l.join(from, to, Link, state)
 }

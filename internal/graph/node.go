@@ -19,12 +19,7 @@ func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{graph: &Graph{Remarks: remarks}, rows: map[string]ovsdb.Row{}, owners: map[string]*Box{}, ports: map[string]*Port{}, remotes: map[string]*Box{}}
-	for _, table := range []string{"Port", "Interface"} {
-		for _, row := range content.Rows(table) {
-			n.rows[row.UUID] = row
-		}
-	}
+	n := &node{builder: newBuilder(content, remarks, "Port", "Interface")}
 	bridges := content.Rows("Bridge")
 	slices.SortFunc(bridges, func(a, b ovsdb.Row) int { return strings.Compare(a.String("name"), b.String("name")) })
 	var names []string
@@ -37,7 +32,10 @@ func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	for _, b := range bridges {
 		n.bridge(b)
 	}
-	n.patches()
+	n.joinPeers(Patch, func(p *Port) {
+		p.State = Failed
+		p.note("no peer")
+	})
 	if len(n.recorded.interfaces) == 0 && len(n.recorded.ports) == 0 {
 		n.graph.Remarks = append(n.graph.Remarks, "no link states were collected")
 	}
@@ -46,13 +44,8 @@ func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 }
 
 type node struct {
-	graph    *Graph
-	rows     map[string]ovsdb.Row // ports and interfaces by UUID
+	builder
 	recorded *recorded
-	owners   map[string]*Box  // of patch ports, by name
-	ports    map[string]*Port // patch ports by name
-	peers    peers
-	remotes  map[string]*Box
 }
 
 func (n *node) bridge(row ovsdb.Row) {
@@ -161,8 +154,8 @@ func (n *node) iface(b *Box, row ovsdb.Row) *Port {
 	case Patch:
 		peer := row.Map("options")["peer"]
 		p.detail("peer", peer)
-		n.owners[p.Name], n.ports[p.Name] = b, p
-		n.peers.add(p.Name, peer)
+		n.endpoints[p.Name] = endpoint{b, p}
+		n.pairs = append(n.pairs, [2]string{p.Name, peer})
 	case Tunnel:
 		n.tunnel(b, p, row)
 	}
@@ -207,31 +200,5 @@ func (n *node) tunnel(b *Box, p *Port, row ovsdb.Row) {
 			p.State = Down
 		}
 	}
-	to := n.remotes[remote]
-	if to == nil {
-		to = &Box{Name: remote, Kind: Remote}
-		n.remotes[remote] = to
-		n.graph.Boxes = append(n.graph.Boxes, to)
-	}
-	n.graph.Edges = append(n.graph.Edges, &Edge{From: b, FromPort: p, To: to, Kind: Tunnel, State: p.State})
-}
-
-// patches joins the patch ports once all are known.
-func (n *node) patches() {
-	for _, pair := range n.peers.pairs {
-		from, to := n.ports[pair[0]], n.ports[pair[1]]
-		if to == nil {
-			from.State = Failed
-			from.note("no peer")
-			continue
-		}
-		if !n.peers.isNew(pair) {
-			continue
-		}
-		state := Up
-		if from.State == Failed || to.State == Failed {
-			state = Failed
-		}
-		n.graph.Edges = append(n.graph.Edges, &Edge{From: n.owners[pair[0]], FromPort: from, To: n.owners[pair[1]], ToPort: to, Kind: Patch, State: state})
-	}
+	n.joinOutside(endpoint{b, p}, Box{Name: remote, Kind: Remote}, Tunnel, p.State)
 }

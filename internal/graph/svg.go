@@ -2,10 +2,10 @@ package graph
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -32,32 +32,17 @@ text { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 1
 .edge.down, .edge.error { stroke: #d9534a; stroke-dasharray: 6 4 }
 `
 
-// colour returns the colour of the strip of a port.
-func colour(k Kind) string {
-	switch k {
-	case Internal:
-		return "#8a949e"
-	case System:
-		return "#2f6fb2"
-	case Interface, Attached:
-		return "#3a9a4c"
-	case Patch, Link:
-		return "#7d5ba6"
-	case Tunnel:
-		return "#d08b2c"
-	case Userspace:
-		return "#c2417c"
-	case Bond:
-		return "#137a6c"
-	}
-	return "#8a949e"
+// colours are the colours of the strips of ports.
+var colours = map[Kind]string{
+	Internal: "#8a949e", System: "#2f6fb2", Userspace: "#c2417c", Bond: "#137a6c", Interface: "#3a9a4c",
+	Patch: "#7d5ba6", Tunnel: "#d08b2c", Attached: "#3a9a4c", Link: "#7d5ba6", Service: "#8a949e",
 }
 
 // SVG writes the graph as a picture for a browser. The details of a port are in
 // its tooltip.
 func (g *Graph) SVG(w io.Writer) error {
 	l := arrange(g)
-	out := &svg{Writer: bufio.NewWriter(w)}
+	out := svg{bufio.NewWriter(w)}
 	legend := g.kinds()
 	top := margin + rowHeight*1.5 + float64(len(g.Remarks))*rowHeight
 	width := max(l.w, float64(textWidth(g.Title))*10, 120*float64(len(legend)+2)) + 2*margin
@@ -81,7 +66,7 @@ func (g *Graph) SVG(w io.Writer) error {
 	out.printf("</g>\n")
 	out.legend(legend, margin, height-margin)
 	out.printf("</svg>\n")
-	return out.end()
+	return out.Flush()
 }
 
 // kinds returns the kinds of ports in the picture.
@@ -95,53 +80,32 @@ func (g *Graph) kinds() []Kind {
 			}
 		}
 	}
-	var kinds []Kind
-	for _, k := range []Kind{Internal, System, Userspace, Bond, Interface, Patch, Tunnel, Attached, Link, Service} {
-		if have[k] {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds
+	all := []Kind{Internal, System, Userspace, Bond, Interface, Patch, Tunnel, Attached, Link, Service}
+	return slices.DeleteFunc(all, func(k Kind) bool { return !have[k] })
 }
 
-// svg is a writer that keeps its first error.
-type svg struct {
-	*bufio.Writer
-	err error
-}
+// svg is a writer of which Flush returns the first error.
+type svg struct{ *bufio.Writer }
 
-func (s *svg) printf(format string, args ...any) {
-	if s.err == nil {
-		_, s.err = fmt.Fprintf(s, format, args...)
-	}
-}
+func (s svg) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
 
-func (s *svg) end() error {
-	if s.err != nil {
-		return s.err
-	}
-	return s.Flush()
-}
-
-func (s *svg) text(x, y float64, class, text string) {
+func (s svg) text(x, y float64, class, text string) {
 	s.printf(`<text x="%.1f" y="%.1f" class="%s">%s</text>`+"\n", x, y, class, escape(text))
 }
 
-func (s *svg) rect(x, y, w, h, radius float64, class string) {
+func (s svg) rect(x, y, w, h, radius float64, class string) {
 	s.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.0f" class="%s"/>`+"\n", x, y, w, h, radius, class)
 }
 
 // escape returns a text for XML. Characters that XML forbids become U+FFFD.
 func escape(text string) string {
-	var b bytes.Buffer
-	if err := xml.EscapeText(&b, []byte(text)); err != nil {
-		return ""
-	}
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes every text
 	return b.String()
 }
 
 // frame draws a box without its ports.
-func (s *svg) frame(p *placedBox) {
+func (s svg) frame(p *placedBox) {
 	s.printf("<g><title>%s</title>\n", escape(strings.Join(append([]string{string(p.box.Kind) + " " + p.box.Name}, p.box.Detail...), "\n")))
 	s.rect(p.x, p.y, p.w, p.h, 6, "box "+string(p.box.Kind))
 	s.text(p.x+padding, p.y+20, "name", p.box.Name)
@@ -152,14 +116,14 @@ func (s *svg) frame(p *placedBox) {
 	s.printf("</g>\n")
 }
 
-func (s *svg) ports(p *placedBox) {
+func (s svg) ports(p *placedBox) {
 	for lane, cells := range p.lanes {
 		names := nameColumn(cells)
 		for _, c := range cells {
-			s.port(p, c, names, c.port.Kind)
+			s.port(p, c, names)
 			if lane == 1 {
 				for _, m := range c.members {
-					s.port(p, m, min(maxName, textWidth(m.port.Name)), m.port.Kind)
+					s.port(p, m, min(maxName, textWidth(m.port.Name)))
 				}
 			}
 		}
@@ -167,7 +131,7 @@ func (s *svg) ports(p *placedBox) {
 }
 
 // port draws a port. Its name is in a column of that many characters.
-func (s *svg) port(p *placedBox, c *cell, names int, k Kind) {
+func (s svg) port(p *placedBox, c *cell, names int) {
 	x, y := p.x+c.x, p.y+c.y
 	class := "port"
 	if len(c.members) > 0 {
@@ -181,13 +145,17 @@ func (s *svg) port(p *placedBox, c *cell, names int, k Kind) {
 	}
 	s.printf("<g><title>%s</title>\n", escape(strings.Join(append([]string{c.port.Name, c.port.Note}, c.port.Detail...), "\n")))
 	s.rect(x, y, c.w, c.h, 3, class)
-	s.printf(`<rect x="%.1f" y="%.1f" width="5" height="%.1f" fill="%s"/>`+"\n", x, y, c.h, colour(k))
+	s.printf(`<rect x="%.1f" y="%.1f" width="5" height="%.1f" fill="%s"/>`+"\n", x, y, c.h, colours[c.port.Kind])
 	at := x + 10
 	if n := numberWidth(c.port); n > 0 {
 		s.text(at+float64(5-len(c.port.Number))*charWidth, y+15, "number", c.port.Number)
 		at += float64(n) * charWidth
 	}
-	s.text(at, y+15, nameClass(c.port), shorten(label(c.port), maxName))
+	class = ""
+	if c.port.Active || len(c.members) > 0 {
+		class = "name"
+	}
+	s.text(at, y+15, class, shorten(label(c.port), maxName))
 	at += float64(names+1) * charWidth
 	s.text(at, y+15, "note", shorten(c.port.Note, maxNote))
 	if n := stateWidth(c.port); n > 0 {
@@ -195,13 +163,6 @@ func (s *svg) port(p *placedBox, c *cell, names int, k Kind) {
 		s.text(x+c.w-float64(len(word)+1)*charWidth, y+15, "bad", word)
 	}
 	s.printf("</g>\n")
-}
-
-func nameClass(p *Port) string {
-	if p.Active || len(p.Members) > 0 {
-		return "name"
-	}
-	return ""
 }
 
 // shorten cuts a text in its middle, because names differ at both ends.
@@ -221,7 +182,7 @@ func shorten(text string, limit int) string {
 }
 
 // draw draws an edge between two ports, or a port and a box.
-func (l *layout) draw(s *svg, e *Edge) {
+func (l *layout) draw(s svg, e *Edge) {
 	from, to := l.boxes[e.From], l.boxes[e.To]
 	x1, y1 := from.anchor(e.FromPort, to.layer < from.layer)
 	x2, y2 := to.anchor(e.ToPort, from.layer < to.layer)
@@ -244,21 +205,19 @@ func (l *layout) draw(s *svg, e *Edge) {
 // anchor returns the point at which an edge leaves a box: at the height of its
 // port, on the left or right side.
 func (p *placedBox) anchor(port *Port, left bool) (x, y float64) {
-	x = p.x + p.w
+	x, w := p.x, p.w
 	if c := p.cells[port]; c != nil {
-		x = p.x + c.x + c.w
-		if left {
-			x = p.x + c.x
-		}
-	} else if left {
-		x = p.x
+		x, w = p.x+c.x, c.w
+	}
+	if !left {
+		x += w
 	}
 	return x, p.y + p.middle(port)
 }
 
-func (s *svg) legend(kinds []Kind, x, y float64) {
+func (s svg) legend(kinds []Kind, x, y float64) {
 	for _, k := range kinds {
-		s.printf(`<rect x="%.1f" y="%.1f" width="5" height="14" fill="%s"/>`+"\n", x, y-11, colour(k))
+		s.printf(`<rect x="%.1f" y="%.1f" width="5" height="14" fill="%s"/>`+"\n", x, y-11, colours[k])
 		s.text(x+10, y, "note", string(k))
 		x += float64(len(k)+4)*charWidth + 10
 	}
