@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -84,8 +85,8 @@ func merge(n, more *recording.Node) {
 	if len(left) > 0 {
 		n.Remarks = append(n.Remarks, fmt.Sprintf("%s has %d dumps of this node that were not taken, since %s has them too", more.Source.Name, len(left), n.Source.Name))
 	}
-	n.OVSVersion, n.OVNVersion = nameOr(n.OVSVersion, more.OVSVersion), nameOr(n.OVNVersion, more.OVNVersion)
-	n.Host = nameOr(n.Host, more.Host)
+	n.OVSVersion, n.OVNVersion = cmp.Or(n.OVSVersion, more.OVSVersion), cmp.Or(n.OVNVersion, more.OVNVersion)
+	n.Host = cmp.Or(n.Host, more.Host)
 	n.Remarks = append(n.Remarks, more.Remarks...)
 	n.Lost = append(n.Lost, more.Lost...)
 }
@@ -125,10 +126,10 @@ func (r *filesReader) renameBridges(n *recording.Node) {
 		n.Remarks = append(n.Remarks, fmt.Sprintf("conf.db does not have the bridges %s, of which there are dumps; it has %s", recording.Some(unknown), recording.Some(real)))
 	}
 	for i, b := range n.Bridges {
-		n.Bridges[i] = nameOr(rename[b], b)
+		n.Bridges[i] = cmp.Or(rename[b], b)
 	}
 	for i, o := range n.All {
-		n.All[i].Bridge = nameOr(rename[o.Bridge], o.Bridge)
+		n.All[i].Bridge = cmp.Or(rename[o.Bridge], o.Bridge)
 	}
 	slices.Sort(n.Bridges)
 	n.Bridges = slices.Compact(n.Bridges)
@@ -248,7 +249,7 @@ func nameNodes(nodes []*recording.Node) []Named {
 	used := map[string]bool{}
 	var list []Named
 	for _, n := range nodes {
-		host := nameOr(n.Host, "node")
+		host := cmp.Or(n.Host, "node")
 		name := host
 		for i := 2; used[name]; i++ {
 			name = fmt.Sprintf("%s-%d", host, i)
