@@ -89,7 +89,7 @@ func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]
 	if err != nil {
 		return nil, nil, err
 	}
-	found, plans, err := readSource(ctx, src, spool, opts.Nodes, judging{})
+	found, plans, err := readSource(ctx, src, spool, opts.Nodes, false)
 	if err != nil {
 		return nil, found, err
 	}
@@ -108,10 +108,10 @@ func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]
 // Inspect reads and judges a source as Collect does, with what a replica could
 // and could not answer, and writes nothing but files in the folder spool.
 func Inspect(ctx context.Context, src Source, spool string, nodes []string) (*Found, []*Plan, error) {
-	return readSource(ctx, src, spool, nodes, judging{references: true})
+	return readSource(ctx, src, spool, nodes, true)
 }
 
-func readSource(ctx context.Context, src Source, spool string, names []string, j judging) (*Found, []*Plan, error) {
+func readSource(ctx context.Context, src Source, spool string, names []string, references bool) (*Found, []*Plan, error) {
 	found, err := src.Read(ctx, spool)
 	if err != nil {
 		return nil, nil, err
@@ -122,7 +122,7 @@ func readSource(ctx context.Context, src Source, spool string, names []string, j
 	}
 	var plans []*Plan
 	for _, n := range nodes {
-		plan, err := j.judge(ctx, n)
+		plan, err := judge(ctx, n, references)
 		if err != nil {
 			return found, nil, fmt.Errorf("%s: %w", n.Name, err)
 		}

@@ -33,19 +33,14 @@ type Database struct {
 	Remarks []string
 }
 
-// judging judges nodes.
-type judging struct {
-	// references asks for the references of flows and groups, which describe uses.
-	references bool
-}
-
 // judge reads every output and database of a node once, and decides which are used.
-func (j judging) judge(ctx context.Context, n Named) (*Plan, error) {
+// It looks for the references of flows and groups only on demand: describe uses them.
+func judge(ctx context.Context, n Named, references bool) (*Plan, error) {
 	p := &Plan{Named: n}
 	p.judgeDatabases(ctx)
 	outputs := n.BySubject()
 	for _, name := range n.Bridges {
-		b, err := j.bridge(ctx, outputs, name)
+		b, err := judgeBridge(ctx, outputs, name, references)
 		if err != nil {
 			return nil, err
 		}
