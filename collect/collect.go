@@ -73,11 +73,10 @@ func (o Options) refuse(wd *workdir.Dir, k workdir.Kind) error {
 func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]Written, *Found, error) {
 	opts.Select = opts.Select.orEverything()
 	for _, k := range src.Kinds() {
-		if !opts.Select.has(k) {
-			continue
-		}
-		if err := opts.refuse(wd, k); err != nil {
-			return nil, nil, err
+		if opts.Select.has(k) {
+			if err := opts.refuse(wd, k); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	staging, err := wd.Stage()
@@ -197,26 +196,20 @@ func install(ctx context.Context, targets []*target, plans []*Plan, found *Found
 		}
 	}
 	var done []Written
+	var installed []string // their paths
 	for _, t := range ready {
 		if err := t.staging.Install(t.collections...); err != nil {
-			return done, fmt.Errorf("%s: %w%s", t.name, err, alreadyInstalled(done))
+			err = fmt.Errorf("%s: %w", t.name, err)
+			if len(installed) > 0 {
+				err = fmt.Errorf("%w; already installed: %s", err, strings.Join(installed, ", "))
+			}
+			return done, err
 		}
 		done = append(done, Written{Name: t.name, Path: t.wd.Path(), Collections: t.collections})
+		installed = append(installed, t.wd.Path())
 	}
 	if len(done) == 0 {
 		return nil, errors.Join(empty...)
 	}
 	return done, nil
-}
-
-// alreadyInstalled names the nodes that were installed before a failure.
-func alreadyInstalled(done []Written) string {
-	if len(done) == 0 {
-		return ""
-	}
-	var paths []string
-	for _, w := range done {
-		paths = append(paths, w.Path)
-	}
-	return "; already installed: " + strings.Join(paths, ", ")
 }

@@ -33,6 +33,7 @@ func (s Files) Kinds() []workdir.Kind { return nil }
 // another path can.
 func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
 	r := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}}
+	r.loose = looseNodes{named: map[string][]*recording.Node{}, saved: map[string]bool{}}
 	var errs []error
 	for _, path := range s.Paths {
 		err := r.add(path)

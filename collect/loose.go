@@ -32,9 +32,6 @@ func (l *looseNodes) node(host string, source workdir.Source) *recording.Node {
 	if n := findHost(l.named[short], host); n != nil {
 		return n
 	}
-	if l.named == nil {
-		l.named = map[string][]*recording.Node{}
-	}
 	n := &recording.Node{Host: host, Source: source}
 	l.named[short] = append(l.named[short], n)
 	return n
@@ -106,21 +103,17 @@ func (l *looseReader) kinds() []string {
 	if l.mustGather {
 		list = append(list, strings.TrimSpace("must-gather "+l.version))
 	}
-	for _, c := range []struct {
-		n         int
-		one, many string
-	}{
-		{l.count[databaseFile], "database", "databases"},
-		{l.count[saveScript], "script of ovs-save", "scripts of ovs-save"},
-		{l.count[dumpFile] + l.count[mustGatherDump], "dump", "dumps"},
-		{l.count[recordedFile], "recorded output", "recorded outputs"},
-	} {
-		if c.n == 1 {
-			list = append(list, "1 "+c.one)
-		} else if c.n > 1 {
-			list = append(list, fmt.Sprintf("%d %s", c.n, c.many))
+	add := func(n int, one, many string) {
+		if n == 1 {
+			list = append(list, "1 "+one)
+		} else if n > 1 {
+			list = append(list, fmt.Sprintf("%d %s", n, many))
 		}
 	}
+	add(l.count[databaseFile], "database", "databases")
+	add(l.count[saveScript], "script of ovs-save", "scripts of ovs-save")
+	add(l.count[dumpFile]+l.count[mustGatherDump], "dump", "dumps")
+	add(l.count[recordedFile], "recorded output", "recorded outputs")
 	return list
 }
 

@@ -63,9 +63,6 @@ func (l *looseReader) addScriptPart(n *recording.Node, script string, p openflow
 	}
 	o.File, o.Origin = spooled, l.origin(dump)
 	n.All = append(n.All, o)
-	if l.loose.saved == nil {
-		l.loose.saved = map[string]bool{}
-	}
 	l.loose.saved[inside(l.source.Name, dump)] = true
 	return nil
 }

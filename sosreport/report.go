@@ -71,10 +71,7 @@ func sourceName(c *contents) string {
 	if !c.tree.Folder || c.top != "" {
 		return ""
 	}
-	abs, err := filepath.Abs(c.tree.Source)
-	if err != nil {
-		return ""
-	}
+	abs, _ := filepath.Abs(c.tree.Source) // "" if the current folder is not known
 	return filepath.Base(abs)
 }
 
