@@ -1,9 +1,9 @@
 package collect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"ovs-offline/internal/recording"
@@ -14,7 +14,7 @@ import (
 // node, and each node gets the databases of its cluster.
 func (r *filesReader) assemble() error {
 	nodes := slices.Clone(r.reports)
-	sort.SliceStable(nodes, func(i, j int) bool { return nodes[i].Host < nodes[j].Host })
+	slices.SortStableFunc(nodes, func(a, b *recording.Node) int { return cmp.Compare(a.Host, b.Host) })
 	byName := map[string][]*recording.Node{}
 	for _, n := range nodes {
 		byName[shortName(n.Host)] = append(byName[shortName(n.Host)], n)
@@ -26,19 +26,17 @@ func (r *filesReader) assemble() error {
 			nodes = append(nodes, n)
 		}
 	}
-	if u := r.loose.unnamed; u != nil {
-		if len(nodes) == 1 {
-			merge(nodes[0], u)
-		} else {
-			nodes = append(nodes, u)
-		}
+	if u := r.loose.unnamed; u != nil && len(nodes) == 1 {
+		merge(nodes[0], u)
+	} else if u != nil {
+		nodes = append(nodes, u)
 	}
 	if err := r.Limits.CheckNodes(len(nodes)); err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(r.Paths, ", "), err)
 	}
 	for _, n := range nodes {
 		n.LimitBridges()
-		sort.SliceStable(n.All, func(i, j int) bool { return n.All[i].OpenFlow > n.All[j].OpenFlow })
+		slices.SortStableFunc(n.All, func(a, b recording.Output) int { return cmp.Compare(b.OpenFlow, a.OpenFlow) })
 		r.renameBridges(n)
 	}
 	nodes = r.shareCentral(nodes)
@@ -50,10 +48,8 @@ func (r *filesReader) assemble() error {
 }
 
 func findHost(nodes []*recording.Node, host string) *recording.Node {
-	for _, n := range nodes {
-		if sameHost(n.Host, host) {
-			return n
-		}
+	if i := slices.IndexFunc(nodes, func(n *recording.Node) bool { return sameHost(n.Host, host) }); i >= 0 {
+		return nodes[i]
 	}
 	return nil
 }
@@ -84,8 +80,8 @@ func merge(n, more *recording.Node) {
 	if len(left) > 0 {
 		n.Remarks = append(n.Remarks, fmt.Sprintf("%s has %d dumps of this node that were not taken, since %s has them too", more.Source.Name, len(left), n.Source.Name))
 	}
-	n.OVSVersion, n.OVNVersion = nameOr(n.OVSVersion, more.OVSVersion), nameOr(n.OVNVersion, more.OVNVersion)
-	n.Host = nameOr(n.Host, more.Host)
+	n.OVSVersion, n.OVNVersion = cmp.Or(n.OVSVersion, more.OVSVersion), cmp.Or(n.OVNVersion, more.OVNVersion)
+	n.Host = cmp.Or(n.Host, more.Host)
 	n.Remarks = append(n.Remarks, more.Remarks...)
 	n.Lost = append(n.Lost, more.Lost...)
 }
@@ -125,10 +121,10 @@ func (r *filesReader) renameBridges(n *recording.Node) {
 		n.Remarks = append(n.Remarks, fmt.Sprintf("conf.db does not have the bridges %s, of which there are dumps; it has %s", recording.Some(unknown), recording.Some(real)))
 	}
 	for i, b := range n.Bridges {
-		n.Bridges[i] = nameOr(rename[b], b)
+		n.Bridges[i] = cmp.Or(rename[b], b)
 	}
 	for i, o := range n.All {
-		n.All[i].Bridge = nameOr(rename[o.Bridge], o.Bridge)
+		n.All[i].Bridge = cmp.Or(rename[o.Bridge], o.Bridge)
 	}
 	slices.Sort(n.Bridges)
 	n.Bridges = slices.Compact(n.Bridges)
@@ -217,12 +213,7 @@ func (r *filesReader) clusterDatabases(nodes []*recording.Node) map[workdir.Kind
 
 // hasKind reports whether a node has a readable database of a kind.
 func (r *filesReader) hasKind(n *recording.Node, kind workdir.Kind) bool {
-	for i := range n.Databases {
-		if n.Databases[i].Kind(r.ctx) == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Databases, func(db recording.Database) bool { return db.Kind(r.ctx) == kind })
 }
 
 // isMember reports whether a node belongs to the cluster: the southbound database
@@ -231,16 +222,13 @@ func (r *filesReader) isMember(n *recording.Node, chassis []string, nodes int) b
 	if nodes == 1 || slices.ContainsFunc(chassis, func(name string) bool { return sameHost(name, n.Host) }) {
 		return true
 	}
-	for i := range n.Databases {
-		db := &n.Databases[i]
+	return slices.ContainsFunc(n.Databases, func(db recording.Database) bool {
 		if db.Kind(r.ctx) != workdir.OVS {
-			continue
+			return false
 		}
-		if o := r.owner(db); o.system != "" && slices.Contains(chassis, o.system) {
-			return true
-		}
-	}
-	return false
+		system := r.owner(&db).system
+		return system != "" && slices.Contains(chassis, system)
+	})
 }
 
 // nameNodes gives every node a name of its own.
@@ -248,7 +236,7 @@ func nameNodes(nodes []*recording.Node) []Named {
 	used := map[string]bool{}
 	var list []Named
 	for _, n := range nodes {
-		host := nameOr(n.Host, "node")
+		host := cmp.Or(n.Host, "node")
 		name := host
 		for i := 2; used[name]; i++ {
 			name = fmt.Sprintf("%s-%d", host, i)

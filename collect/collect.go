@@ -73,11 +73,10 @@ func (o Options) refuse(wd *workdir.Dir, k workdir.Kind) error {
 func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]Written, *Found, error) {
 	opts.Select = opts.Select.orEverything()
 	for _, k := range src.Kinds() {
-		if !opts.Select.has(k) {
-			continue
-		}
-		if err := opts.refuse(wd, k); err != nil {
-			return nil, nil, err
+		if opts.Select.has(k) {
+			if err := opts.refuse(wd, k); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	staging, err := wd.Stage()
@@ -89,7 +88,7 @@ func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]
 	if err != nil {
 		return nil, nil, err
 	}
-	found, plans, err := readSource(ctx, src, spool, opts.Nodes, judging{})
+	found, plans, err := readSource(ctx, src, spool, opts.Nodes, false)
 	if err != nil {
 		return nil, found, err
 	}
@@ -108,10 +107,10 @@ func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]
 // Inspect reads and judges a source as Collect does, with what a replica could
 // and could not answer, and writes nothing but files in the folder spool.
 func Inspect(ctx context.Context, src Source, spool string, nodes []string) (*Found, []*Plan, error) {
-	return readSource(ctx, src, spool, nodes, judging{references: true})
+	return readSource(ctx, src, spool, nodes, true)
 }
 
-func readSource(ctx context.Context, src Source, spool string, names []string, j judging) (*Found, []*Plan, error) {
+func readSource(ctx context.Context, src Source, spool string, names []string, references bool) (*Found, []*Plan, error) {
 	found, err := src.Read(ctx, spool)
 	if err != nil {
 		return nil, nil, err
@@ -122,7 +121,7 @@ func readSource(ctx context.Context, src Source, spool string, names []string, j
 	}
 	var plans []*Plan
 	for _, n := range nodes {
-		plan, err := j.judge(ctx, n)
+		plan, err := judge(ctx, n, references)
 		if err != nil {
 			return found, nil, fmt.Errorf("%s: %w", n.Name, err)
 		}
@@ -197,26 +196,20 @@ func install(ctx context.Context, targets []*target, plans []*Plan, found *Found
 		}
 	}
 	var done []Written
+	var installed []string // their paths
 	for _, t := range ready {
 		if err := t.staging.Install(t.collections...); err != nil {
-			return done, fmt.Errorf("%s: %w%s", t.name, err, alreadyInstalled(done))
+			err = fmt.Errorf("%s: %w", t.name, err)
+			if len(installed) > 0 {
+				err = fmt.Errorf("%w; already installed: %s", err, strings.Join(installed, ", "))
+			}
+			return done, err
 		}
 		done = append(done, Written{Name: t.name, Path: t.wd.Path(), Collections: t.collections})
+		installed = append(installed, t.wd.Path())
 	}
 	if len(done) == 0 {
 		return nil, errors.Join(empty...)
 	}
 	return done, nil
-}
-
-// alreadyInstalled names the nodes that were installed before a failure.
-func alreadyInstalled(done []Written) string {
-	if len(done) == 0 {
-		return ""
-	}
-	var paths []string
-	for _, w := range done {
-		paths = append(paths, w.Path)
-	}
-	return "; already installed: " + strings.Join(paths, ", ")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 
@@ -32,13 +33,13 @@ type Dump struct {
 	references openflow.References
 }
 
-// bridge judges the dumps of one bridge.
-func (j judging) bridge(ctx context.Context, outputs map[recording.Subject][]recording.Output, name string) (Bridge, error) {
+// judgeBridge judges the dumps of one bridge.
+func judgeBridge(ctx context.Context, outputs map[recording.Subject][]recording.Output, name string, references bool) (Bridge, error) {
 	b := Bridge{Name: name, Dumps: map[workdir.Dump][]Dump{}}
 	for _, c := range recording.Dumps() {
 		var usable []Dump
 		for _, o := range outputs[recording.Subject{Command: c.Name, Bridge: name}] {
-			d, err := j.dump(ctx, o, c.Dump)
+			d, err := readDump(ctx, o, c.Dump, references)
 			if err != nil {
 				return b, err
 			}
@@ -54,8 +55,8 @@ func (j judging) bridge(ctx context.Context, outputs map[recording.Subject][]rec
 	return b, nil
 }
 
-// dump reads a dump. One without -O is OpenFlow 1.0 text, which ovs-ofctl prints by default.
-func (j judging) dump(ctx context.Context, o recording.Output, kind workdir.Dump) (Dump, error) {
+// readDump reads a dump. One without -O is OpenFlow 1.0 text, which ovs-ofctl prints by default.
+func readDump(ctx context.Context, o recording.Output, kind workdir.Dump, references bool) (Dump, error) {
 	d := Dump{Output: o}
 	if d.OpenFlow == 0 {
 		d.OpenFlow = openflow.OpenFlow10
@@ -69,7 +70,7 @@ func (j judging) dump(ctx context.Context, o recording.Output, kind workdir.Dump
 	for text, problem := range entries(interrupt.Reader(ctx, f), kind) {
 		if problem == nil {
 			d.Entries++
-			if j.references {
+			if references {
 				d.references.Add(text)
 			}
 			continue
@@ -156,10 +157,9 @@ func (d Dump) remarks(dump workdir.Dump) []string {
 
 // used returns the dump that is restored, nil for none.
 func (b Bridge) used(dump workdir.Dump) *Dump {
-	for i := range b.Dumps[dump] {
-		if b.Dumps[dump][i].Used {
-			return &b.Dumps[dump][i]
-		}
+	list := b.Dumps[dump]
+	if i := slices.IndexFunc(list, func(d Dump) bool { return d.Used }); i >= 0 {
+		return &list[i]
 	}
 	return nil
 }
@@ -167,19 +167,11 @@ func (b Bridge) used(dump workdir.Dump) *Dump {
 // references counts what the flows and groups of a bridge refer to, by the kind of
 // dump that defines it.
 func (b Bridge) references() map[workdir.Dump]int {
-	named := map[workdir.Dump]map[uint32]bool{workdir.Meters: {}, workdir.Groups: {}, workdir.TLV: {}}
-	for _, dump := range []workdir.Dump{workdir.Flows, workdir.Groups} {
-		for _, d := range b.Dumps[dump] {
-			for kind, ids := range map[workdir.Dump]map[uint32]bool{workdir.Meters: d.references.Meters, workdir.Groups: d.references.Groups, workdir.TLV: d.references.TLVs} {
-				for id := range ids {
-					named[kind][id] = true
-				}
-			}
-		}
+	meters, groups, tlvs := map[uint32]bool{}, map[uint32]bool{}, map[uint32]bool{}
+	for _, d := range slices.Concat(b.Dumps[workdir.Flows], b.Dumps[workdir.Groups]) {
+		maps.Copy(meters, d.references.Meters)
+		maps.Copy(groups, d.references.Groups)
+		maps.Copy(tlvs, d.references.TLVs)
 	}
-	counts := map[workdir.Dump]int{}
-	for kind, ids := range named {
-		counts[kind] = len(ids)
-	}
-	return counts
+	return map[workdir.Dump]int{workdir.Meters: len(meters), workdir.Groups: len(groups), workdir.TLV: len(tlvs)}
 }

@@ -1,9 +1,11 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +33,7 @@ func (s Files) Kinds() []workdir.Kind { return nil }
 // another path can.
 func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
 	r := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}}
+	r.loose = looseNodes{named: map[string][]*recording.Node{}, saved: map[string]bool{}}
 	var errs []error
 	for _, path := range s.Paths {
 		err := r.add(path)
@@ -70,8 +73,9 @@ func (r *filesReader) add(path string) error {
 	if err != nil {
 		return err
 	}
-	tree, err := archive.Read(r.ctx, path, r.spool, wanted, r.Limits, r.Progress)
-	if errors.Is(err, archive.ErrNotArchive) {
+	identities := map[string]identity{}
+	tree, err := archive.Read(r.ctx, path, r.spool, wanting(identities), r.Limits, r.Progress)
+	if _, ok := errors.AsType[*archive.NotArchiveError](err); ok {
 		return r.notArchive(path, err)
 	}
 	if err != nil {
@@ -90,9 +94,13 @@ func (r *filesReader) add(path string) error {
 			_, _ = report.Databases[i].Inspect(r.ctx) // the result is kept in the database
 		}
 		r.reports = append(r.reports, &report.Node)
-		input.Kinds = append(input.Kinds, fmt.Sprintf("sos report of %s (%s)", nameOr(report.Host, "an unnamed node"), report.Source.Tool))
+		input.Kinds = append(input.Kinds, fmt.Sprintf("sos report of %s (%s)", cmp.Or(report.Host, "an unnamed node"), report.Source.Tool))
 	}
-	kinds, err := r.addLoose(tree, abs, tops)
+	maps.DeleteFunc(identities, func(name string, _ identity) bool {
+		_, kept := tree.Files[name]
+		return !kept || below(name, tops)
+	})
+	kinds, err := r.addLoose(tree, abs, identities)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -126,17 +134,12 @@ func (r *filesReader) notArchive(path string, err error) error {
 	return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (%w)", ErrNothing, path, err)
 }
 
-// below reports whether a name is in one of the folders.
+// below reports whether a name is that of one of the folders, or in one.
 func below(name string, folders map[string]bool) bool {
-	if folders[""] {
-		return true
+	for !folders[name] && name != "" {
+		name = name[:max(0, strings.LastIndexByte(name, '/'))]
 	}
-	for dir := name; dir != ""; dir = dir[:max(0, strings.LastIndexByte(dir, '/'))] {
-		if folders[dir] {
-			return true
-		}
-	}
-	return false
+	return folders[name]
 }
 
 // inside names a part of a source.
@@ -147,14 +150,15 @@ func inside(source, part string) string {
 	return source + ":" + part
 }
 
-func nameOr(name, or string) string {
-	if name == "" {
-		return or
+// wanting returns a function that reports whether a file of a source is kept, and
+// that puts what it is into identities.
+func wanting(identities map[string]identity) archive.Wanted {
+	return func(name string, start []byte) bool {
+		id := identify(name, start)
+		wanted := id.kind != unknownFile || sosreport.Wanted(name, start)
+		if wanted {
+			identities[name] = id
+		}
+		return wanted
 	}
-	return name
-}
-
-// wanted reports whether a file of a source is kept.
-func wanted(name string, start []byte) bool {
-	return sosreport.Wanted(name, start) || identify(name, start).kind != unknownFile
 }

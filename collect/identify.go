@@ -31,6 +31,7 @@ type identity struct {
 	openflow openflow.Version
 	node     string
 	bridge   string // as the file's name spells it; "" where it is not known
+	version  string // of the must-gather
 }
 
 var (
@@ -68,7 +69,9 @@ func identify(name string, start []byte) identity {
 	case len(start) == 0 && ovsDatabaseName.MatchString(base), databaseName.MatchString(base) && isRows(start):
 		return identity{kind: databaseFile}
 	case base == "version" && bytes.Contains(start, []byte("must-gather")) && len(start) < 512:
-		return identity{kind: mustGatherVersion}
+		_, second, _ := strings.Cut(strings.TrimSpace(string(start)), "\n")
+		version, _, _ := strings.Cut(second, "\n")
+		return identity{kind: mustGatherVersion, version: strings.TrimSpace(version)}
 	case openflow.IsSaveScript(start):
 		return identity{kind: saveScript}
 	case kind != "":
@@ -102,12 +105,8 @@ var (
 func bridgeOf(name string) string {
 	for _, part := range []string{path.Base(name), path.Base(path.Dir(name))} {
 		part = endings.ReplaceAllString(part, "")
-		for {
-			shorter := words.ReplaceAllString(part, " ")
-			if shorter == part {
-				break
-			}
-			part = shorter
+		for words.MatchString(part) {
+			part = words.ReplaceAllString(part, " ")
 		}
 		part = strings.Trim(part, " ._-")
 		if part != "" && !strings.Contains(part, " ") {

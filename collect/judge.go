@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb/file"
@@ -33,19 +34,14 @@ type Database struct {
 	Remarks []string
 }
 
-// judging judges nodes.
-type judging struct {
-	// references asks for the references of flows and groups, which describe uses.
-	references bool
-}
-
 // judge reads every output and database of a node once, and decides which are used.
-func (j judging) judge(ctx context.Context, n Named) (*Plan, error) {
+// It looks for the references of flows and groups only on demand: describe uses them.
+func judge(ctx context.Context, n Named, references bool) (*Plan, error) {
 	p := &Plan{Named: n}
 	p.judgeDatabases(ctx)
 	outputs := n.BySubject()
 	for _, name := range n.Bridges {
-		b, err := j.bridge(ctx, outputs, name)
+		b, err := judgeBridge(ctx, outputs, name, references)
 		if err != nil {
 			return nil, err
 		}
@@ -63,8 +59,14 @@ func (j judging) judge(ctx context.Context, n Named) (*Plan, error) {
 // judgeRecorded takes the recorded state: bridge by bridge, then that of the node.
 // A bridge without any dump is a fake bridge, and has none.
 func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) error {
+	var subjects []string
+	for _, b := range p.Bridges {
+		if len(b.Dumps) > 0 {
+			subjects = append(subjects, b.Name)
+		}
+	}
 	commands := recording.Recorded()
-	record := func(bridge string) error {
+	for _, bridge := range append(subjects, "") {
 		for _, c := range commands {
 			if (c.Scope == recording.OfBridge) != (bridge != "") {
 				continue
@@ -73,26 +75,19 @@ func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) e
 				return err
 			}
 		}
-		return nil
 	}
-	for _, b := range p.Bridges {
-		if len(b.Dumps) == 0 {
-			continue
-		}
-		if err := record(b.Name); err != nil {
-			return err
-		}
-	}
-	return record("")
+	return nil
 }
 
 // record takes the first of the outputs that is not an error message.
 func (p *Plan) record(outputs []recording.Output) error {
 	for _, o := range outputs {
-		bad, err := isError(o.Spooled)
+		f, err := os.Open(o.Spooled)
 		if err != nil {
 			return err
 		}
+		bad := openflow.HasError(f)
+		f.Close()
 		if !bad {
 			p.Recorded = append(p.Recorded, o)
 			return nil
@@ -101,29 +96,18 @@ func (p *Plan) record(outputs []recording.Output) error {
 	return nil
 }
 
-func isError(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	return openflow.HasError(f), nil
-}
-
 // canRebuild reports whether the printed tables of the OVS database suffice for a switch.
 func (p *Plan) canRebuild() bool {
-	dump, lists := "", map[string]string{}
+	recorded, lists := map[recording.Name]string{}, map[string]string{}
 	for _, o := range p.Recorded {
-		if string(o.Command) == workdir.RecordedDatabaseDump {
-			dump = o.Spooled
-		}
-		for _, table := range workdir.ListedTables() {
-			if string(o.Command) == workdir.RecordedList(table) {
-				lists[table] = o.Spooled
-			}
+		recorded[o.Command] = o.Spooled
+	}
+	for _, table := range workdir.ListedTables() {
+		if path, ok := recorded[recording.Name(workdir.RecordedList(table))]; ok {
+			lists[table] = path
 		}
 	}
-	_, ok, err := file.Printed(dump, lists)
+	_, ok, err := file.Printed(recorded[workdir.RecordedDatabaseDump], lists)
 	return ok && err == nil
 }
 
@@ -186,10 +170,8 @@ func databaseRemarks(info file.Info) []string {
 
 // Database returns the database of a kind that is collected, nil for none.
 func (p *Plan) Database(kind workdir.Kind) *Database {
-	for i := range p.Databases {
-		if p.Databases[i].Kind == kind && p.Databases[i].Used {
-			return &p.Databases[i]
-		}
+	if i := slices.IndexFunc(p.Databases, func(db Database) bool { return db.Kind == kind && db.Used }); i >= 0 {
+		return &p.Databases[i]
 	}
 	return nil
 }

@@ -1,12 +1,10 @@
 package collect
 
 import (
-	"bufio"
-	"compress/gzip"
+	"cmp"
 	"fmt"
-	"io"
-	"os"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/archive"
@@ -34,9 +32,6 @@ func (l *looseNodes) node(host string, source workdir.Source) *recording.Node {
 	if n := findHost(l.named[short], host); n != nil {
 		return n
 	}
-	if l.named == nil {
-		l.named = map[string][]*recording.Node{}
-	}
 	n := &recording.Node{Host: host, Source: source}
 	l.named[short] = append(l.named[short], n)
 	return n
@@ -48,7 +43,7 @@ func (l *looseNodes) hosts() []*recording.Node {
 	for _, nodes := range l.named {
 		list = append(list, nodes...)
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Host < list[j].Host })
+	slices.SortFunc(list, func(a, b *recording.Node) int { return cmp.Compare(a.Host, b.Host) })
 	return list
 }
 
@@ -62,18 +57,12 @@ type looseReader struct {
 	count      map[fileKind]int
 }
 
-// looseFile is a file of a looseReader.
-type looseFile struct {
-	name string
-	id   identity
-}
-
-// addLoose takes every file outside the reports, and returns what they are.
-func (r *filesReader) addLoose(tree *archive.Tree, source string, reports map[string]bool) ([]string, error) {
+// addLoose takes the identified files, and returns what they are.
+func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
 	l := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}}
-	files, err := l.identifyAll(reports)
-	if err != nil {
-		return nil, err
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		l.survey(name, files[name])
 	}
 	if l.mustGather {
 		l.source.Kind, l.source.Tool = "must-gather", l.version
@@ -81,18 +70,15 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, reports map[st
 	// Databases come first: they name the nodes. A script names the bridges of dumps.
 	for _, step := range []struct {
 		kinds []fileKind
-		add   func(looseFile) error
+		add   func(name string, id identity) error
 	}{
 		{[]fileKind{databaseFile}, l.addDatabase},
 		{[]fileKind{saveScript}, l.addScript},
 		{[]fileKind{dumpFile, mustGatherDump, recordedFile}, l.addOutput},
 	} {
-		for _, f := range files {
-			for _, kind := range step.kinds {
-				if f.id.kind != kind {
-					continue
-				}
-				if err := step.add(f); err != nil {
+		for _, name := range names {
+			if id := files[name]; slices.Contains(step.kinds, id.kind) {
+				if err := step.add(name, id); err != nil {
 					return nil, err
 				}
 			}
@@ -101,39 +87,14 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, reports map[st
 	return l.kinds(), nil
 }
 
-// identifyAll identifies every file outside the reports, and counts the kinds.
-func (l *looseReader) identifyAll(reports map[string]bool) ([]looseFile, error) {
-	var files []looseFile
-	for _, name := range l.tree.Names() {
-		f, exists := l.tree.Files[name]
-		if !exists || below(name, reports) {
-			continue
-		}
-		start, err := readStart(f.Spooled)
-		if err != nil {
-			return nil, err
-		}
-		for _, folder := range []string{"network_logs/", "ovnk_database_store/"} {
-			l.mustGather = l.mustGather || strings.HasPrefix(name, folder) || strings.Contains(name, "/"+folder)
-		}
-		id := identify(name, start)
-		if id.kind == mustGatherVersion {
-			l.version = versionLine(start)
-		}
-		l.mustGather = l.mustGather || id.kind == mustGatherVersion || id.kind == mustGatherDump
-		l.count[id.kind]++
-		files = append(files, looseFile{name, id})
+// survey counts a file, and notes whether it is part of a must-gather.
+func (l *looseReader) survey(name string, id identity) {
+	for _, folder := range []string{"network_logs/", "ovnk_database_store/"} {
+		l.mustGather = l.mustGather || strings.Contains("/"+name, "/"+folder)
 	}
-	return files, nil
-}
-
-// versionLine returns the version in the version file of a must-gather.
-func versionLine(start []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(start)), "\n")
-	if len(lines) > 1 {
-		return strings.TrimSpace(lines[1])
-	}
-	return ""
+	l.mustGather = l.mustGather || id.kind == mustGatherVersion || id.kind == mustGatherDump
+	l.version = cmp.Or(id.version, l.version)
+	l.count[id.kind]++
 }
 
 // kinds describes the files: "must-gather 4.14.1", "3 dumps".
@@ -142,32 +103,28 @@ func (l *looseReader) kinds() []string {
 	if l.mustGather {
 		list = append(list, strings.TrimSpace("must-gather "+l.version))
 	}
-	for _, c := range []struct {
-		n         int
-		one, many string
-	}{
-		{l.count[databaseFile], "database", "databases"},
-		{l.count[saveScript], "script of ovs-save", "scripts of ovs-save"},
-		{l.count[dumpFile] + l.count[mustGatherDump], "dump", "dumps"},
-		{l.count[recordedFile], "recorded output", "recorded outputs"},
-	} {
-		if c.n == 1 {
-			list = append(list, "1 "+c.one)
-		} else if c.n > 1 {
-			list = append(list, fmt.Sprintf("%d %s", c.n, c.many))
+	add := func(n int, one, many string) {
+		if n == 1 {
+			list = append(list, "1 "+one)
+		} else if n > 1 {
+			list = append(list, fmt.Sprintf("%d %s", n, many))
 		}
 	}
+	add(l.count[databaseFile], "database", "databases")
+	add(l.count[saveScript], "script of ovs-save", "scripts of ovs-save")
+	add(l.count[dumpFile]+l.count[mustGatherDump], "dump", "dumps")
+	add(l.count[recordedFile], "recorded output", "recorded outputs")
 	return list
 }
 
 // addDatabase assigns a database to the node that it names, or, if it describes a
 // whole cluster, to all nodes.
-func (l *looseReader) addDatabase(file looseFile) error {
+func (l *looseReader) addDatabase(name string, _ identity) error {
 	source := l.source
-	db := recording.Database{File: l.tree.Files[file.name], Origin: l.origin(file.name), Source: &source}
+	db := recording.Database{File: l.tree.Files[name], Origin: l.origin(name), Source: &source}
 	info, err := db.Inspect(l.ctx)
 	if err != nil {
-		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: %v", inside(l.source.Name, file.name), err))
+		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: %v", inside(l.source.Name, name), err))
 		return nil
 	}
 	owner := l.owner(&db)
@@ -175,7 +132,7 @@ func (l *looseReader) addDatabase(file looseFile) error {
 	case info.Name == ovsdb.OVS:
 		n := l.loose.node(owner.host, l.source)
 		db.Source = nil
-		n.OVSVersion = nameOr(owner.version, n.OVSVersion)
+		n.OVSVersion = cmp.Or(owner.version, n.OVSVersion)
 		n.Databases = append(n.Databases, db)
 	case workdir.KindOfSchema(info.Name) == "":
 	case owner.host != "":
@@ -198,14 +155,17 @@ func (l *looseReader) origin(name string) string {
 const unnamedBridge = "br-unnamed"
 
 // addOutput adds a dump or another recorded output. The bridge is in its name.
-func (l *looseReader) addOutput(file looseFile) error {
-	if l.loose.saved[inside(l.source.Name, file.name)] {
+func (l *looseReader) addOutput(name string, id identity) error {
+	if l.loose.saved[inside(l.source.Name, name)] {
 		return nil
 	}
-	n := l.loose.node(file.id.node, l.source)
-	o := recording.Output{File: l.tree.Files[file.name], Command: file.id.command, OpenFlow: file.id.openflow, Origin: l.origin(file.name)}
+	n := l.loose.node(id.node, l.source)
+	o := recording.Output{File: l.tree.Files[name], Command: id.command, OpenFlow: id.openflow, Origin: l.origin(name)}
 	if c, known := recording.Find(o.Command); !known || c.Scope == recording.OfBridge {
-		o.Bridge = decoded(file.id.bridge)
+		o.Bridge = id.bridge // as in the file names of a workdir
+		if plain, ok := workdir.DecodeName(id.bridge); ok {
+			o.Bridge = plain
+		}
 		if o.Bridge == "" {
 			o.Bridge = unnamedBridge
 			n.Remarks = append(n.Remarks, fmt.Sprintf("%s: its name does not contain its bridge, which is called %s here; rename it to BRIDGE.flows.dump", o.Origin, unnamedBridge))
@@ -214,34 +174,4 @@ func (l *looseReader) addOutput(file looseFile) error {
 	}
 	n.All = append(n.All, o)
 	return nil
-}
-
-// decoded returns the bridge that a name stands for in the file names of a workdir.
-func decoded(name string) string {
-	if plain, ok := workdir.DecodeName(name); ok && name != "" {
-		return plain
-	}
-	return name
-}
-
-// readStart reads the first bytes of a spooled file. A database may be spooled as
-// gzip, as it was found.
-func readStart(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	raw := bufio.NewReader(f)
-	in := io.Reader(raw)
-	if magic, err := raw.Peek(2); err == nil && string(magic) == "\x1f\x8b" {
-		zip, err := gzip.NewReader(raw)
-		if err != nil {
-			return nil, nil // inspecting the database reports the damage
-		}
-		in = zip
-	}
-	start := make([]byte, 4096)
-	n, _ := io.ReadFull(in, start) // a short start is enough
-	return start[:n], nil
 }

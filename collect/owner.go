@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -56,7 +57,7 @@ func readOwner(ctx context.Context, path, schema string) owner {
 	for _, r := range content.Rows("Open_vSwitch") {
 		ids := r.Map("external_ids")
 		o.system, o.version = ids["system-id"], r.String("ovs_version")
-		o.host = nameOr(ids["hostname"], o.system)
+		o.host = cmp.Or(ids["hostname"], o.system)
 	}
 	for _, r := range content.Rows("Bridge") {
 		o.bridges = append(o.bridges, r.String("name"))

@@ -13,8 +13,8 @@ import (
 
 // addScript reads the script of ovs-save: the bridges with their OpenFlow
 // versions, and the dumps that it holds itself (OVS 2.8 and before).
-func (l *looseReader) addScript(file looseFile) error {
-	spooled := l.tree.Files[file.name]
+func (l *looseReader) addScript(name string, _ identity) error {
+	spooled := l.tree.Files[name]
 	f, err := os.Open(spooled.Spooled)
 	if err != nil {
 		return err
@@ -22,17 +22,17 @@ func (l *looseReader) addScript(file looseFile) error {
 	defer f.Close()
 	parts, cut, err := openflow.ReadSaveScript(f)
 	if err != nil {
-		return fmt.Errorf("%s: %w", file.name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	n := l.loose.node("", l.source)
-	origin := l.origin(file.name)
+	origin := l.origin(name)
 	n.All = append(n.All, recording.Output{File: spooled, Command: recording.SaveScript, Origin: origin})
 	if cut != "" {
 		n.Lost = append(n.Lost, origin+" "+cut+": what followed is not known")
 	}
 	for _, p := range parts {
 		n.AddBridge(p.Bridge)
-		if err := l.addScriptPart(n, file.name, p); err != nil {
+		if err := l.addScriptPart(n, name, p); err != nil {
 			return err
 		}
 	}
@@ -63,9 +63,6 @@ func (l *looseReader) addScriptPart(n *recording.Node, script string, p openflow
 	}
 	o.File, o.Origin = spooled, l.origin(dump)
 	n.All = append(n.All, o)
-	if l.loose.saved == nil {
-		l.loose.saved = map[string]bool{}
-	}
 	l.loose.saved[inside(l.source.Name, dump)] = true
 	return nil
 }

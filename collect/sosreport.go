@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 
@@ -31,5 +32,5 @@ func (s SosReport) Read(ctx context.Context, spool string) (*Found, error) {
 		return nil, err
 	}
 	report.At(abs)
-	return &Found{Nodes: []Named{{Name: nameOr(report.Host, "node"), Node: &report.Node}}}, nil
+	return &Found{Nodes: []Named{{Name: cmp.Or(report.Host, "node"), Node: &report.Node}}}, nil
 }

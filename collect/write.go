@@ -90,7 +90,8 @@ type writer struct {
 	staging *workdir.Staging
 	plan    *Plan
 	opts    Options
-	// moved maps a spooled file to its new path: links give one file several names.
+	// moved maps a spooled file to the path to copy it from, where it cannot be moved
+	// any more: links give one file several names.
 	moved map[string]string
 }
 
@@ -140,17 +141,10 @@ func (w *writer) keepDumps(c *workdir.Collection) error {
 
 func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
 	db := w.plan.Database(kind)
-	move := w.move
 	if db.Shared {
-		move = w.copy
+		w.moved[db.Spooled] = db.Spooled // another node needs it as well
 	}
-	file, err := move(db.File, w.staging.Database(kind), origin(db.Origin, db.Source))
-	if err != nil {
-		return err
-	}
-	file.Remarks = db.Remarks
-	out.Files = append(out.Files, file)
-	return nil
+	return w.move(db.File, w.staging.Database(kind), workdir.File{Origin: origin(db.Origin, db.Source), Remarks: db.Remarks}, out)
 }
 
 // origin adds the source to the path of a file that came from another source than its node.
@@ -204,19 +198,14 @@ func (w *writer) bridge(b Bridge, out *workdir.Collection) error {
 	out.Bridges = append(out.Bridges, b.Name)
 	for _, c := range recording.Dumps() {
 		for _, d := range b.Dumps[c.Dump] {
-			path := w.staging.OtherDump(b.Name, c.Dump, d.OpenFlow.String())
+			file := workdir.File{Origin: d.Origin, Bridge: b.Name, OpenFlow: d.OpenFlow.String()}
+			path := w.staging.OtherDump(b.Name, c.Dump, file.OpenFlow)
 			if d.Used {
-				path = w.staging.DumpFile(b.Name, c.Dump)
+				path, file.Remarks = w.staging.DumpFile(b.Name, c.Dump), d.remarks(c.Dump)
 			}
-			file, err := w.move(d.File, path, d.Origin)
-			if err != nil {
+			if err := w.move(d.File, path, file, out); err != nil {
 				return err
 			}
-			file.Bridge, file.OpenFlow = b.Name, d.OpenFlow.String()
-			if d.Used {
-				file.Remarks = d.remarks(c.Dump)
-			}
-			out.Files = append(out.Files, file)
 		}
 	}
 	return nil
@@ -227,16 +216,11 @@ func (w *writer) recorded(o recording.Output, out *workdir.Collection) error {
 	if o.Bridge != "" {
 		path = w.staging.BridgeRecorded(o.Bridge, string(o.Command))
 	}
-	file, err := w.move(o.File, path, o.Origin)
-	if err != nil {
-		return err
-	}
-	file.Bridge, file.OpenFlow = o.Bridge, o.OpenFlow.String()
+	file := workdir.File{Origin: o.Origin, Bridge: o.Bridge, OpenFlow: o.OpenFlow.String()}
 	if o.Truncated {
-		file.Remarks = append(file.Remarks, "cut by sos: only its end was collected")
+		file.Remarks = []string{"cut by sos: only its end was collected"}
 	}
-	out.Files = append(out.Files, file)
-	return nil
+	return w.move(o.File, path, file, out)
 }
 
 // script moves the script of ovs-save, which holds TLV maps.
@@ -245,41 +229,32 @@ func (w *writer) script(out *workdir.Collection) error {
 	if len(scripts) == 0 {
 		return nil
 	}
-	file, err := w.move(scripts[0].File, filepath.Join(w.staging.RestoreFlows(), workdir.SaveScript), scripts[0].Origin)
-	if err != nil {
-		return err
+	path := filepath.Join(w.staging.RestoreFlows(), workdir.SaveScript)
+	return w.move(scripts[0].File, path, workdir.File{Origin: scripts[0].Origin}, out)
+}
+
+// move moves a spooled file to its path in the staging folder, and adds it to out as
+// file describes it. A file that was moved before, under another name, is copied.
+func (w *writer) move(spooled archive.File, path string, file workdir.File, out *workdir.Collection) error {
+	written, err := w.place(spooled, path)
+	if err := cmp.Or(w.ctx.Err(), err); err != nil {
+		return fmt.Errorf("%s: %w", file.Origin, err)
 	}
+	file.Path, file.Size, file.SHA256 = written.Path, written.Size, written.SHA256
 	out.Files = append(out.Files, file)
 	return nil
 }
 
-// move moves a spooled file to its path in the staging folder. A file that was
-// moved before, under another name, is copied.
-func (w *writer) move(spooled archive.File, path, origin string) (workdir.File, error) {
-	if from, again := w.moved[spooled.Spooled]; again {
-		spooled.Spooled = from
-		return w.copy(spooled, path, origin)
+func (w *writer) place(spooled archive.File, path string) (workdir.File, error) {
+	from, again := w.moved[spooled.Spooled]
+	if !again {
+		w.moved[spooled.Spooled] = path
+		return w.staging.Move(spooled, path)
 	}
-	w.moved[spooled.Spooled] = path
-	file, err := w.staging.Move(spooled, path)
-	return w.moveResult(file, origin, err)
-}
-
-// copy copies a spooled file that another node, or another name, needs as well.
-func (w *writer) copy(spooled archive.File, path, origin string) (workdir.File, error) {
-	in, err := os.Open(spooled.Spooled)
+	in, err := os.Open(from)
 	if err != nil {
-		return w.moveResult(workdir.File{}, origin, err)
+		return workdir.File{}, err
 	}
 	defer in.Close()
-	file, err := w.staging.Copy(w.ctx, in, path)
-	return w.moveResult(file, origin, err)
-}
-
-func (w *writer) moveResult(file workdir.File, origin string, err error) (workdir.File, error) {
-	if err := cmp.Or(w.ctx.Err(), err); err != nil {
-		return file, fmt.Errorf("%s: %w", origin, err)
-	}
-	file.Origin = origin
-	return file, nil
+	return w.staging.Copy(w.ctx, in, path)
 }

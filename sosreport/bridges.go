@@ -2,7 +2,7 @@ package sosreport
 
 import (
 	"path"
-	"strconv"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
@@ -11,15 +11,12 @@ import (
 // bridges returns the node's bridges, each once: from ovs-vsctl list-br, else from
 // the printed Bridge table, else from the names of the flow dumps.
 func (c *contents) bridges(byFile map[string]executed) []string {
-	var once []string
 	seen := map[string]bool{}
-	for _, b := range c.listed(byFile) {
-		if !seen[b] {
-			seen[b] = true
-			once = append(once, b)
-		}
-	}
-	return once
+	return slices.DeleteFunc(c.listed(byFile), func(bridge string) bool {
+		again := seen[bridge]
+		seen[bridge] = true
+		return again
+	})
 }
 
 func (c *contents) listed(byFile map[string]executed) []string {
@@ -56,20 +53,11 @@ func rowNames(text string) []string {
 	}
 	var list []string
 	for _, row := range tables["Bridge"] {
-		for _, v := range row.Columns {
-			if name := unquoted(v.Text); v.Column == "name" && name != "" {
-				list = append(list, name)
-			}
+		if name := row.Column("name"); name != "" {
+			list = append(list, name)
 		}
 	}
 	return list
-}
-
-func unquoted(text string) string {
-	if bare, err := strconv.Unquote(text); err == nil {
-		return bare
-	}
-	return text
 }
 
 // listedBridges returns the bridges in the output of ovs-vsctl list-br, without

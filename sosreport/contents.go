@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 
 	"ovs-offline/internal/archive"
@@ -22,12 +22,6 @@ type contents struct {
 	list     []string          // all names, relative to top, sorted
 	aliases  map[string]string // see containerNames
 	manifest *manifest
-}
-
-func newContents(tree *archive.Tree, top string, names []string) *contents {
-	c := &contents{tree: tree, top: top, list: names}
-	c.aliases = c.containerNames()
-	return c
 }
 
 // manifest is the part of sos_reports/manifest.json (sos 4.0 and later) that is used.
@@ -62,14 +56,6 @@ func (c *contents) text(rel string) string {
 	return ""
 }
 
-// start does the same as text for a name in the whole tree.
-func start(tree *archive.Tree, name string) string {
-	if _, f, ok := tree.Resolve("", name); ok {
-		return readStart(f.Spooled)
-	}
-	return ""
-}
-
 func isTailed(rel string) bool { return strings.HasPrefix(rel, "sos_strings/") }
 
 // The prefix of a command that sos ran in a container, in the file's name and in
@@ -83,12 +69,8 @@ var (
 // the names that they have.
 func (c *contents) containerNames() map[string]string {
 	aliases := map[string]string{}
-	exists := map[string]bool{}
-	for _, rel := range c.list {
-		exists[rel] = true
-	}
 	add := func(plain, rel string) {
-		if _, known := aliases[plain]; !known && !exists[plain] {
+		if _, known := aliases[plain]; !known && !c.has(plain) {
 			aliases[plain] = rel
 		}
 	}
@@ -101,15 +83,14 @@ func (c *contents) containerNames() map[string]string {
 			add(parts[2], rel)
 		}
 	}
-	for plain := range aliases {
-		c.list = append(c.list, plain)
-	}
-	sort.Strings(c.list)
+	c.list = slices.AppendSeq(c.list, maps.Keys(aliases))
+	slices.Sort(c.list)
 	return aliases
 }
 
 // index fills the report from the kept files.
 func (c *contents) index(ctx context.Context, r *Report) error {
+	c.aliases = c.containerNames()
 	if err := c.readManifest(); err != nil {
 		return err
 	}
@@ -127,11 +108,8 @@ const maxManifest = 32 << 20
 
 func (c *contents) readManifest() error {
 	_, f, ok := c.resolve("sos_reports/manifest.json")
-	if !ok {
+	if !ok || f.Size > maxManifest { // one that is too large counts as damaged
 		return nil
-	}
-	if f.Size > maxManifest {
-		return nil // as a damaged one
 	}
 	raw, err := os.ReadFile(f.Spooled)
 	if err != nil {
@@ -175,7 +153,7 @@ func (c *contents) has(rel string) bool {
 
 // names lists the kept files and links whose paths begin with prefix, sorted.
 func (c *contents) names(prefix string) []string {
-	from := sort.SearchStrings(c.list, prefix)
+	from, _ := slices.BinarySearch(c.list, prefix)
 	to := from
 	for to < len(c.list) && strings.HasPrefix(c.list[to], prefix) {
 		to++

@@ -1,9 +1,10 @@
 package sosreport
 
 import (
+	"maps"
 	"path"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/archive"
@@ -26,26 +27,17 @@ func tops(tree *archive.Tree, expected bool) []string {
 			weak[top] = true
 		}
 	}
-	for top := range weak {
-		sure[top] = true
-	}
+	maps.Copy(sure, weak)
 	if len(sure) == 0 {
 		for _, name := range tree.Names() {
 			rel := path.Base(name)
-			if rel == "version.txt" && (expected || strings.HasPrefix(start(tree, name), "sosreport:")) ||
+			if rel == "version.txt" && (expected || strings.HasPrefix((&contents{tree: tree}).text(name), "sosreport:")) ||
 				expected && strings.HasSuffix("/"+name, "/etc/hostname") {
 				sure[strings.TrimSuffix(strings.TrimSuffix(dir(name), "etc"), "/")] = true
 			}
 		}
 	}
-	var list []string
-	for top := range sure {
-		if !within(top, sure) {
-			list = append(list, top)
-		}
-	}
-	sort.Strings(list)
-	return list
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(sure)), func(top string) bool { return within(top, sure) })
 }
 
 // topOf cuts a name before the first folder that only reports have.
@@ -62,28 +54,18 @@ func topOf(name string) (top string, ok bool) {
 
 // databaseTop cuts a name before a folder in which nodes keep their databases.
 func databaseTop(name string) (top string, ok bool) {
-	for i := 0; i >= 0 && i < len(name); {
-		if isDatabasePath(name[i:]) {
-			return strings.TrimSuffix(name[:i], "/"), true
+	for rel, more := name, true; more; _, rel, more = strings.Cut(rel, "/") {
+		if isDatabasePath(rel) {
+			return strings.TrimSuffix(strings.TrimSuffix(name, rel), "/"), true
 		}
-		next := strings.IndexByte(name[i:], '/')
-		if next < 0 {
-			return "", false
-		}
-		i += next + 1
 	}
 	return "", false
 }
 
 // within reports whether top is in the folder of another top.
 func within(top string, tops map[string]bool) bool {
-	for top != "" {
-		top = dir(top)
-		if tops[top] {
-			return true
-		}
-	}
-	return false
+	_, _, ok := split(top, tops)
+	return ok
 }
 
 // dir returns the folder of a clean name, "" for the top.

@@ -15,16 +15,12 @@ var ErrNotArchive = errors.New("not a sos report")
 // ErrEmpty is wrapped when a source holds nothing of a sos report.
 var ErrEmpty = errors.New("holds nothing of a sos report")
 
-// Progress is archive.Progress.
-type Progress = archive.Progress
-
 // Open reads the one report at source once, and keeps the files that it knows in
 // the folder spool. The error wraps ErrNotArchive or ErrEmpty where that is the
 // reason. A truncated archive is an error, since its missing part is unknown.
-func Open(ctx context.Context, source, spool string, limits archive.Limits, progress Progress) (*Report, error) {
+func Open(ctx context.Context, source, spool string, limits archive.Limits, progress archive.Progress) (*Report, error) {
 	tree, err := archive.Read(ctx, source, spool, Wanted, limits, progress)
-	var other *archive.NotArchiveError
-	if errors.As(err, &other) {
+	if other, ok := errors.AsType[*archive.NotArchiveError](err); ok {
 		return nil, fmt.Errorf("%s is %w: %s", source, ErrNotArchive, other.Reason)
 	}
 	if err != nil {
@@ -39,7 +35,11 @@ func Open(ctx context.Context, source, spool string, limits archive.Limits, prog
 	}
 	switch len(reports) {
 	case 0:
-		return nil, fmt.Errorf("%s %w (no sos_commands/openvswitch, no databases of OVS or OVN)%s", source, ErrEmpty, alsoLost(tree))
+		err := fmt.Errorf("%s %w (no sos_commands/openvswitch, no databases of OVS or OVN)", source, ErrEmpty)
+		if len(tree.Lost) > 0 {
+			err = fmt.Errorf("%w. %s", err, tree.Lost[0])
+		}
+		return nil, err
 	case 1:
 		reports[0].BytesRead = tree.Bytes
 		return reports[0], nil
@@ -49,13 +49,6 @@ func Open(ctx context.Context, source, spool string, limits archive.Limits, prog
 		names[i] = r.Top
 	}
 	return nil, fmt.Errorf("%s holds several reports (%s): give one of them, or take all with collect", source, strings.Join(names, ", "))
-}
-
-func alsoLost(tree *archive.Tree) string {
-	if len(tree.Lost) == 0 {
-		return ""
-	}
-	return ". " + tree.Lost[0].String()
 }
 
 // Find returns the reports in a tree, in the order of their names. The error wraps
@@ -85,7 +78,8 @@ func find(ctx context.Context, tree *archive.Tree, tops []string, limits archive
 	}
 	var reports []*Report
 	for _, top := range tops {
-		if err := newContents(tree, top, names[top]).index(ctx, all[top]); err != nil {
+		c := &contents{tree: tree, top: top, list: names[top]}
+		if err := c.index(ctx, all[top]); err != nil {
 			return nil, err
 		}
 		reports = append(reports, all[top])
@@ -93,11 +87,11 @@ func find(ctx context.Context, tree *archive.Tree, tops []string, limits archive
 	return reports, ctx.Err()
 }
 
-// split returns the report that a name belongs to, and the name in it.
-func split(name string, reports map[string]*Report) (top, rel string, ok bool) {
+// split returns the report that a name belongs to, by its top, and the name in it.
+func split[T any](name string, reports map[string]T) (top, rel string, ok bool) {
 	for top := name; top != ""; {
 		top = dir(top)
-		if reports[top] != nil {
+		if _, ok := reports[top]; ok {
 			return top, strings.TrimPrefix(strings.TrimPrefix(name, top), "/"), true
 		}
 	}
@@ -111,14 +105,10 @@ func Wanted(name string, start []byte) bool {
 	if strings.HasPrefix(string(start), "OVSDB ") {
 		return true
 	}
-	for {
+	for more := true; more; _, name, more = strings.Cut(name, "/") {
 		if wanted(name) {
 			return true
 		}
-		_, below, more := strings.Cut(name, "/")
-		if !more {
-			return false
-		}
-		name = below
 	}
+	return false
 }

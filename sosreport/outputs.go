@@ -1,12 +1,12 @@
 package sosreport
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -180,7 +180,7 @@ func (c *contents) datapathArguments(p pattern, byCommand map[string]string) []a
 			seen[rel] = true
 		}
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].value < list[j].value })
+	slices.SortFunc(list, func(a, b argument) int { return cmp.Compare(a.value, b.value) })
 	for _, rel := range c.names(p.folder + "/" + mangle(p.command) + "_") {
 		if !seen[rel] {
 			list = append(list, argument{file: path.Base(rel)})

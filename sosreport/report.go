@@ -45,8 +45,8 @@ var (
 // describe fills in the name and versions of the node.
 func (r *Report) describe(c *contents) {
 	for _, name := range []string{"sos_commands/host/hostname", "hostname", "etc/hostname"} {
-		if r.Host == "" {
-			r.Host = firstWord(c.text(name))
+		if words := strings.Fields(c.text(name)); r.Host == "" && len(words) > 0 {
+			r.Host = words[0]
 		}
 	}
 	for _, name := range []string{path.Base(c.top), sourceName(c)} {
@@ -71,10 +71,7 @@ func sourceName(c *contents) string {
 	if !c.tree.Folder || c.top != "" {
 		return ""
 	}
-	abs, err := filepath.Abs(c.tree.Source)
-	if err != nil {
-		return ""
-	}
+	abs, _ := filepath.Abs(c.tree.Source) // "" if the current folder is not known
 	return filepath.Base(abs)
 }
 
@@ -102,11 +99,4 @@ func readStart(path string) string {
 	defer f.Close()
 	raw, _ := io.ReadAll(io.LimitReader(f, 8<<20)) // a partly read file is used
 	return string(raw)
-}
-
-func firstWord(text string) string {
-	if fields := strings.Fields(text); len(fields) > 0 {
-		return fields[0]
-	}
-	return ""
 }

@@ -53,7 +53,7 @@ func (r *reading) fileOf(root *os.Root, source, name string) error {
 		return nil
 	}
 	defer f.Close()
-	if err := r.inner(name, &counter{Reader: f, reading: r}, 1); err != nil {
+	if err := r.inner(name, checked{f, r.count}, 1); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(source, name), err)
 	}
 	return nil

@@ -83,60 +83,57 @@ func (m *Meter) Keep(name string, size int64, r io.Reader) (io.Reader, error) {
 	if err := tooMany(m.kept, m.limits.Files, "files of Open vSwitch and OVN"); err != nil {
 		return nil, err
 	}
-	if size > m.limits.FileBytes {
-		return nil, m.tooLarge(name)
+	var read int64
+	check := func(n int) error {
+		if read += int64(n); max(read, size) > m.limits.FileBytes {
+			return fmt.Errorf("%w: %q has over %d bytes", ErrLimit, name, m.limits.FileBytes)
+		}
+		return nil
 	}
-	return &file{Reader: r, meter: m, name: name, left: m.limits.FileBytes}, nil
+	return checked{r, check}, check(0)
 }
 
-func (m *Meter) tooLarge(name string) error {
-	return fmt.Errorf("%w: %q has over %d bytes", ErrLimit, name, m.limits.FileBytes)
-}
-
-// Counter counts the bytes that are read of a packed source.
+// Counter counts the bytes that are read of a reader, and notes its end.
 type Counter struct {
 	io.Reader
-	N int64
+	N     int64
+	Ended bool
 }
 
 func (c *Counter) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.N += int64(n)
+	c.Ended = c.Ended || errors.Is(err, io.EOF)
 	return n, err
 }
 
-type file struct {
+// checked is a reader that ends with the error of check, which gets the number of
+// bytes of each read.
+type checked struct {
 	io.Reader
-	meter *Meter
-	name  string
-	left  int64
+	check func(n int) error
 }
 
-func (f *file) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	if f.left -= int64(n); f.left < 0 {
-		return 0, f.meter.tooLarge(f.name)
+func (c checked) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if refused := c.check(n); refused != nil {
+		return 0, refused
 	}
 	return n, err
 }
 
 // Unpacked returns a reader that counts what comes out of r.
-func (m *Meter) Unpacked(r io.Reader) io.Reader { return &unpacked{r, m} }
-
-type unpacked struct {
-	io.Reader
-	meter *Meter
+func (m *Meter) Unpacked(r io.Reader) io.Reader {
+	return checked{r, m.countUnpacked}
 }
 
-func (u *unpacked) Read(p []byte) (int, error) {
-	n, err := u.Reader.Read(p)
-	m := u.meter
+func (m *Meter) countUnpacked(n int) error {
 	unpacked := m.unpacked.Add(int64(n))
 	switch {
 	case unpacked > m.limits.Bytes:
-		return 0, fmt.Errorf("%w: it unpacks to over %d bytes; --max-size allows more", ErrLimit, m.limits.Bytes)
+		return fmt.Errorf("%w: it unpacks to over %d bytes; --max-size allows more", ErrLimit, m.limits.Bytes)
 	case m.packed != nil && m.limits.Ratio > 0 && unpacked > freeBytes && unpacked/m.limits.Ratio > m.packed():
-		return 0, fmt.Errorf("%w: it unpacks to over %d times its size; extract it and give only the part that matters", ErrLimit, m.limits.Ratio)
+		return fmt.Errorf("%w: it unpacks to over %d times its size; extract it and give only the part that matters", ErrLimit, m.limits.Ratio)
 	}
-	return n, err
+	return nil
 }

@@ -7,48 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/mholt/archives"
 )
 
-// packed is a compression. It is detected by the first bytes of a file, never by its name.
-type packed int
-
-const (
-	packedNot packed = iota
-	packedXz
-	packedGzip
-	packedBzip2
-	packedZstd
-)
-
-func packing(start []byte) packed {
+// packing returns the compression of a file, nil for none. It is detected by the
+// first bytes, never by the name.
+func packing(start []byte) archives.Decompressor {
 	switch {
 	case bytes.HasPrefix(start, []byte("\xfd7zXZ\x00")):
-		return packedXz
+		return archives.Xz{}
 	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
-		return packedGzip
+		return archives.Gz{}
 	case bytes.HasPrefix(start, []byte("BZh")):
-		return packedBzip2
+		return archives.Bz2{}
 	case bytes.HasPrefix(start, []byte("\x28\xb5\x2f\xfd")):
-		return packedZstd
+		return archives.Zstd{}
 	}
-	return packedNot
-}
-
-func (p packed) open(r io.Reader) (io.ReadCloser, error) {
-	switch p {
-	case packedXz:
-		return archives.Xz{}.OpenReader(r)
-	case packedGzip:
-		return archives.Gz{}.OpenReader(r)
-	case packedBzip2:
-		return archives.Bz2{}.OpenReader(r)
-	default:
-		return archives.Zstd{}.OpenReader(r)
-	}
+	return nil
 }
 
 // isEncrypted reports whether gpg wrote the file (RFC 9580): it begins with a
@@ -62,29 +39,23 @@ func isEncrypted(name string, start []byte) bool {
 	return bytes.HasPrefix(start, []byte("\x8c\x0d\x04")) || bytes.HasPrefix(start, []byte("-----BEGIN PGP MESSAGE-----"))
 }
 
-func withoutSuffix(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
-
-// peek returns how many compressed bytes contain the first block, from which the
-// content is detected: up to 900 kB for bzip2, 128 kB for zstd.
-func (p packed) peek() int {
-	if p == packedBzip2 {
-		return 1 << 20
-	}
-	return 1 << 18
-}
-
 // takePacked reads a compressed file: a tar archive, or one file.
-func (r *reading) takePacked(how packed, name, below string, in io.Reader, depth int) (content, error) {
-	raw := bufio.NewReaderSize(in, how.peek())
-	peeked, err := raw.Peek(how.peek())
+func (r *reading) takePacked(how archives.Decompressor, name, below string, in io.Reader, depth int) (content, error) {
+	block := 1 << 18 // contains the first block of a file, by which its content is detected
+	if _, isBzip2 := how.(archives.Bz2); isBzip2 {
+		block = 1 << 20
+	}
+	raw := bufio.NewReaderSize(in, block)
+	peeked, err := raw.Peek(block)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nothing, cannotRead(err)
 	}
 	start := unpackStart(how, peeked)
+	_, isGzip := how.(archives.Gz)
 	switch {
 	case isTar(start):
 		return anArchive, r.packedArchive(how, raw, len(peeked), below, depth)
-	case how == packedGzip && bytes.HasPrefix(start, []byte("OVSDB ")) && r.want(name, start):
+	case isGzip && bytes.HasPrefix(start, []byte("OVSDB ")) && r.want(name, start):
 		// ovsdb reads gzip, also where it is truncated: databases stay compressed.
 		return aFile, r.keep(name, raw)
 	case len(start) > 0 && r.want(name, start):
@@ -96,8 +67,8 @@ func (r *reading) takePacked(how packed, name, below string, in io.Reader, depth
 }
 
 // unpackStart decompresses the beginning of a file as far as possible.
-func unpackStart(how packed, raw []byte) []byte {
-	in, err := how.open(bytes.NewReader(raw))
+func unpackStart(how archives.Decompressor, raw []byte) []byte {
+	in, err := how.OpenReader(bytes.NewReader(raw))
 	if err != nil {
 		return nil
 	}
@@ -109,44 +80,40 @@ func unpackStart(how packed, raw []byte) []byte {
 
 // unknownPacked returns why a compressed source is no archive: it contains
 // something else, or is cut off before that is known.
-func (r *reading) unknownPacked(how packed, raw io.Reader) error {
-	stream := &meter{Reader: raw}
-	in, err := how.open(stream)
+func (r *reading) unknownPacked(how archives.Decompressor, raw io.Reader) error {
+	stream := &Counter{Reader: raw}
+	in, err := how.OpenReader(stream)
 	if err == nil {
 		defer in.Close()
 		_, err = io.CopyN(io.Discard, in, tarBlock)
 	}
-	if err != nil && !errors.Is(err, io.EOF) && stream.n >= tarBlock {
-		return readError(err, stream.ended, 0)
+	if err != nil && !errors.Is(err, io.EOF) && stream.N >= tarBlock {
+		return readError(err, stream.Ended, 0)
 	}
 	return &NotArchiveError{"no tar archive in it"}
 }
 
 // unpack opens a compressed file that has at least peeked bytes.
-func (r *reading) unpack(how packed, raw io.Reader, peeked int) (io.ReadCloser, error) {
-	if how == packedXz && peeked >= largeXz {
+func (r *reading) unpack(how archives.Decompressor, raw io.Reader, peeked int) (io.ReadCloser, error) {
+	if _, isXz := how.(archives.Xz); isXz && peeked >= largeXz {
 		return openXz(r.ctx, raw)
 	}
-	return how.open(raw)
+	return how.OpenReader(raw)
 }
 
-func (r *reading) packedFile(how packed, name string, raw io.Reader, peeked int) error {
+func (r *reading) packedFile(how archives.Decompressor, name string, raw io.Reader, peeked int) error {
 	in, err := r.unpack(how, raw, peeked)
 	if err != nil {
 		return cannotRead(err)
 	}
 	defer in.Close()
-	if err := r.keep(name, r.limits.Unpacked(in)); err != nil {
-		return cannotRead(err)
-	}
-	return nil
+	return cannotRead(r.keep(name, r.limits.Unpacked(in)))
 }
 
 // readError adds to err how far the archive could be read, and what to do.
 func readError(err error, ended bool, entries int) error {
-	var spool errSpool
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &spool), errors.Is(err, ErrLimit):
+	case err == nil || isFinal(err):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF), ended && strings.Contains(err.Error(), "truncated"): // the wording of xz
 		return fmt.Errorf("is cut off after %d of its files: copy it again and compare its sha256", entries)
@@ -156,23 +123,15 @@ func readError(err error, ended bool, entries int) error {
 }
 
 func cannotRead(err error) error {
-	var spool errSpool
-	if errors.Is(err, context.Canceled) || errors.As(err, &spool) || errors.Is(err, ErrLimit) {
+	if err == nil || isFinal(err) {
 		return err
 	}
 	return fmt.Errorf("cannot be read: %w: copy it again and compare its sha256", err)
 }
 
-// meter counts the bytes that go through a reader, and notes its end.
-type meter struct {
-	io.Reader
-	n     int64
-	ended bool
-}
-
-func (m *meter) Read(p []byte) (int, error) {
-	n, err := m.Reader.Read(p)
-	m.n += int64(n)
-	m.ended = m.ended || errors.Is(err, io.EOF)
-	return n, err
+// isFinal reports whether an error ends the reading of the whole source: it is not
+// of the file that is read.
+func isFinal(err error) bool {
+	_, isSpool := errors.AsType[errSpool](err)
+	return isSpool || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrLimit)
 }

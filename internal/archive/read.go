@@ -15,21 +15,16 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 
 	"ovs-offline/internal/logging"
 )
 
-// ErrNotArchive is wrapped where a file is neither an archive nor wanted.
-var ErrNotArchive = errors.New("not an archive")
-
-// NotArchiveError is the reason why a file is neither an archive nor wanted. It wraps ErrNotArchive.
+// NotArchiveError is the reason why a file is neither an archive nor wanted.
 type NotArchiveError struct{ Reason string }
 
-func (e *NotArchiveError) Error() string { return "is " + ErrNotArchive.Error() + ": " + e.Reason }
-
-// Unwrap returns ErrNotArchive.
-func (e *NotArchiveError) Unwrap() error { return ErrNotArchive }
+func (e *NotArchiveError) Error() string { return "is not an archive: " + e.Reason }
 
 // ErrEncrypted is wrapped where a file is encrypted.
 var ErrEncrypted = errors.New("encrypted")
@@ -61,14 +56,14 @@ type reading struct {
 	size     int64 // of the current file in its archive's header; 0 where there is none
 	total    int64 // size of the source, 0 where it is not known
 	read     atomic.Int64
-	scrap    []byte          // a buffer for what is read and not kept
+	scrap    [128 << 10]byte // a buffer for what is read and not kept
 	buffers  []*bufio.Reader // one for each level of archives in archives
 }
 
 // Read reads the source and keeps the wanted files in the folder spool. A
 // truncated archive is an error, since its missing part is unknown; a truncated
-// archive inside another or in a folder is listed in Tree.Lost. The error wraps
-// ErrNotArchive, ErrEncrypted or ErrLimit where that is the reason.
+// archive inside another or in a folder is listed in Tree.Lost. The error wraps a
+// NotArchiveError, ErrEncrypted or ErrLimit where that is the reason.
 func Read(ctx context.Context, source, spool string, want Wanted, limits Limits, progress Progress) (*Tree, error) {
 	defer logging.Timed(ctx, "read source", "path", source)()
 	info, err := os.Stat(source)
@@ -98,35 +93,27 @@ func (r *reading) single(source string) error {
 		return err
 	}
 	defer f.Close()
-	what, err := r.take(filepath.Base(source), "", &counter{Reader: f, reading: r}, 0)
+	what, err := r.take(filepath.Base(source), "", checked{f, r.count}, 0)
 	r.tree.Archive = what == anArchive
 	if err == nil && what == nothing {
 		err = &NotArchiveError{"its first bytes are of no tar, xz, gzip, bzip2 or zstd file"}
 	}
-	var spool errSpool
 	switch {
-	case err == nil || r.ctx.Err() != nil || errors.As(err, &spool):
-		return err
 	case errors.Is(err, ErrLimit):
 		return fmt.Errorf("%s: %w", source, err)
+	case err == nil || r.ctx.Err() != nil || isFinal(err):
+		return err
 	}
 	return fmt.Errorf("%s %w", source, err)
 }
 
-// counter counts the bytes that are read of the source and reports the progress.
-type counter struct {
-	io.Reader
-	reading *reading
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	r := c.reading
+// count counts the bytes that are read of the source and reports the progress.
+func (r *reading) count(n int) error {
 	read := r.read.Add(int64(n))
 	if r.progress != nil {
 		r.progress(read, r.total)
 	}
-	return n, err
+	return nil
 }
 
 // content is the result of take.
@@ -146,15 +133,15 @@ func (r *reading) take(name, below string, in io.Reader, depth int) (content, er
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nothing, cannotRead(err)
 	}
-	how := packing(start)
+	how, base := packing(start), path.Base(name)
 	switch {
 	case isEncrypted(name, start):
-		return nothing, fmt.Errorf("is %w: decrypt it first (gpg -o %s -d %s)", ErrEncrypted, withoutSuffix(path.Base(name)), path.Base(name))
+		return nothing, fmt.Errorf("is %w: decrypt it first (gpg -o %s -d %s)", ErrEncrypted, strings.TrimSuffix(base, path.Ext(base)), base)
 	case len(start) == 0 && depth == 0:
 		return nothing, &NotArchiveError{"it is empty"}
-	case how == packedNot && isTar(start):
+	case how == nil && isTar(start):
 		return anArchive, r.archive(buffered, below, depth)
-	case how != packedNot:
+	case how != nil:
 		return r.takePacked(how, name, below, buffered, depth)
 	case r.want(name, start):
 		return aFile, r.keep(name, buffered)
@@ -180,8 +167,7 @@ func (r *reading) inner(name string, in io.Reader, depth int) error {
 		return nil
 	}
 	_, err := r.take(name, name, in, depth)
-	var spool errSpool
-	if err == nil || r.ctx.Err() != nil || errors.As(err, &spool) || errors.Is(err, ErrLimit) {
+	if err == nil || r.ctx.Err() != nil || isFinal(err) {
 		return err
 	}
 	// Reading on shows whether only this file is damaged, or the archive.
@@ -223,11 +209,8 @@ func (r *reading) keepLink(name, target string) error {
 
 // discard reads in to its end, in larger pieces than io.Discard does.
 func (r *reading) discard(in io.Reader) error {
-	if r.scrap == nil {
-		r.scrap = make([]byte, 128<<10)
-	}
 	for {
-		if _, err := in.Read(r.scrap); errors.Is(err, io.EOF) {
+		if _, err := in.Read(r.scrap[:]); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err

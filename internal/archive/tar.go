@@ -21,26 +21,26 @@ func isTar(start []byte) bool {
 	return len(start) >= tarBlock && bytes.HasPrefix(start[257:], []byte("ustar"))
 }
 
-func (r *reading) packedArchive(how packed, raw io.Reader, peeked int, below string, depth int) error {
-	counted := &meter{Reader: raw}
+func (r *reading) packedArchive(how archives.Decompressor, raw io.Reader, peeked int, below string, depth int) error {
+	counted := &Counter{Reader: raw}
 	in, err := r.unpack(how, counted, peeked)
 	if err != nil {
 		return cannotRead(err)
 	}
-	entries, err := r.tar(&meter{Reader: r.limits.Unpacked(in)}, below, depth)
+	entries, err := r.tar(&Counter{Reader: r.limits.Unpacked(in)}, below, depth)
 	in.Close() // no other goroutine reads raw from here on
-	return readError(err, counted.ended, entries)
+	return readError(err, counted.Ended, entries)
 }
 
 func (r *reading) archive(in io.Reader, below string, depth int) error {
-	counted := &meter{Reader: in}
+	counted := &Counter{Reader: in}
 	entries, err := r.tar(counted, below, depth)
-	return readError(err, counted.ended, entries)
+	return readError(err, counted.Ended, entries)
 }
 
 // tar takes the entries of an archive, or of several in a row. It reads to the
 // end of the stream, where the checksums are that reveal damage.
-func (r *reading) tar(stream *meter, below string, depth int) (entries int, err error) {
+func (r *reading) tar(stream *Counter, below string, depth int) (entries int, err error) {
 	for next := io.Reader(stream); next != nil && err == nil; {
 		var last int64 // where the last entry ended
 		err = archives.Tar{}.Extract(r.ctx, next, func(_ context.Context, e archives.FileInfo) error {
@@ -49,10 +49,10 @@ func (r *reading) tar(stream *meter, below string, depth int) (entries int, err 
 				return err
 			}
 			err := r.entry(e, below, depth)
-			last = stream.n
+			last = stream.N
 			return err
 		})
-		if err == nil && stream.n-last < tarBlock {
+		if err == nil && stream.N-last < tarBlock {
 			return entries, io.ErrUnexpectedEOF // the tar package takes a cut between two entries for the end
 		}
 		if err == nil {
@@ -103,7 +103,7 @@ func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
 		return err
 	}
 	name, ok := local(header.Name)
-	name = join(below, name)
+	name = path.Join(below, name)
 	switch {
 	case ok && header.Typeflag == tar.TypeReg:
 		outer := r.size
@@ -113,8 +113,10 @@ func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
 	case ok && header.Typeflag == tar.TypeSymlink:
 		err = r.keepLink(name, header.Linkname)
 	case ok && header.Typeflag == tar.TypeLink:
-		if target, ok := local(header.Linkname); ok && join(below, target) != name {
-			err = r.keepLink(name, relative(name, join(below, target)))
+		target, ok := local(header.Linkname)
+		target = path.Join(below, target)
+		if link, relErr := filepath.Rel(path.Dir(name), target); ok && relErr == nil && target != name {
+			err = r.keepLink(name, link)
 		}
 	}
 	if err == nil && !isSparse(header) { // the tar package skips the holes of a sparse file, which may be exabytes
@@ -131,13 +133,4 @@ func isSparse(header *tar.Header) bool {
 		}
 	}
 	return header.Typeflag == tar.TypeGNUSparse
-}
-
-// relative returns the target of a hard link as that of a symbolic link.
-func relative(name, target string) string {
-	link, err := filepath.Rel(path.Dir(name), target)
-	if err != nil {
-		return target
-	}
-	return link
 }

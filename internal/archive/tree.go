@@ -1,10 +1,11 @@
 package archive
 
 import (
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -41,10 +42,10 @@ func (t *Tree) drop(name string) {
 // may have come before its link or after it.
 func (t *Tree) Resolve(root, name string) (real string, f File, ok bool) {
 	for range 40 { // as many as Linux follows
-		if f, ok := t.Files[join(root, name)]; ok {
+		if f, ok := t.Files[path.Join(root, name)]; ok {
 			return name, f, true
 		}
-		target, ok := t.Links[join(root, name)]
+		target, ok := t.Links[path.Join(root, name)]
 		if !ok {
 			return name, File{}, false
 		}
@@ -62,22 +63,9 @@ func (t *Tree) Resolve(root, name string) (real string, f File, ok bool) {
 
 // Names lists the kept files and links, sorted.
 func (t *Tree) Names() []string {
-	names := make([]string, 0, len(t.Files)+len(t.Links))
-	for name := range t.Files {
-		names = append(names, name)
-	}
-	for name := range t.Links {
-		names = append(names, name)
-	}
-	sort.Strings(names)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(t.Files)), maps.Keys(t.Links))
+	slices.Sort(names)
 	return names
-}
-
-func join(root, name string) string {
-	if root == "" {
-		return name
-	}
-	return root + "/" + name
 }
 
 const (

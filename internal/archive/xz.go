@@ -20,16 +20,10 @@ import (
 // time. Smaller files are unpacked by the library.
 const largeXz = 64 << 10
 
-// xzArguments bounds the memory of xz: the dictionary of xz -9 has 64 MiB, which
-// is also the library's limit. xz uses fewer threads before it gives up.
-func xzArguments() []string {
-	return []string{"--decompress", "--stdout", "--format=xz", "--threads=0", "--memlimit-decompress=80MiB"}
-}
-
 // emptyXz is the output of xz for an empty input.
 const emptyXz = "\xfd7zXZ\x00\x00\x04\xe6\xd6\xb4F\x00\x00\x00\x00\x1c\xdfD!\x1f\xb6\xf3}\x01\x00\x00\x00\x00\x04YZ"
 
-// findXz returns the path of an xz that accepts xzArguments; busybox's does not.
+// findXz returns the path of an xz that accepts the arguments of xzCommand; busybox's does not.
 func findXz(ctx context.Context) (path string, ok bool) {
 	path, err := exec.LookPath("xz")
 	if err != nil {
@@ -41,9 +35,11 @@ func findXz(ctx context.Context) (path string, ok bool) {
 }
 
 // xzCommand returns a command that runs xz without the caller's environment, of
-// which XZ_OPT could change its output. Its messages are in English.
+// which XZ_OPT could change its output. Its messages are in English. The dictionary
+// of xz -9 has 64 MiB, which is also the library's limit, and xz uses fewer threads
+// before it gives up.
 func xzCommand(ctx context.Context, path string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, path, xzArguments()...)
+	cmd := exec.CommandContext(ctx, path, "--decompress", "--stdout", "--format=xz", "--threads=0", "--memlimit-decompress=80MiB")
 	cmd.Args[0] = "xz" // the prefix of its messages
 	cmd.Env = []string{"LC_ALL=C"}
 	return cmd
@@ -57,12 +53,18 @@ func openXz(ctx context.Context, r io.Reader) (io.ReadCloser, error) {
 		return archives.Xz{}.OpenReader(r)
 	}
 	ending, cancel := context.WithCancel(ctx)
-	x := &xzProcess{ctx: ctx, cancel: cancel, cmd: xzCommand(ending, path)}
-	x.cmd.Stderr = &x.stderr
-	if err := x.start(r); err != nil {
+	x := &xzProcess{ctx: ctx, cancel: cancel, cmd: xzCommand(ending, path), in: xzInput{Reader: r}}
+	x.cmd.Stdin, x.cmd.Stderr = &x.in, &x.stderr
+	out, err := x.cmd.StdoutPipe()
+	if err == nil {
+		widen(out)
+		err = x.cmd.Start()
+	}
+	if err != nil {
 		cancel()
 		return archives.Xz{}.OpenReader(r) // nothing of r was read yet
 	}
+	x.out = out
 	return x, nil
 }
 
@@ -72,31 +74,10 @@ type xzProcess struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
 	stderr bytes.Buffer
+	in     xzInput
 	out    io.ReadCloser
-	fed    chan error // the error of reading its input
 	once   sync.Once
 	end    error // io.EOF where all went well
-}
-
-func (x *xzProcess) start(r io.Reader) error {
-	in, err := x.cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	if x.out, err = x.cmd.StdoutPipe(); err != nil {
-		return err
-	}
-	widen(x.out)
-	if err := x.cmd.Start(); err != nil {
-		return err
-	}
-	x.fed = make(chan error, 1)
-	go func() {
-		_, err := io.CopyBuffer(pipeWriter{in}, onlyReader{r}, make([]byte, 128<<10))
-		in.Close() // xz sees the end of its input
-		x.fed <- err
-	}()
-	return nil
 }
 
 func (x *xzProcess) Read(p []byte) (int, error) {
@@ -120,15 +101,13 @@ func (x *xzProcess) Close() error {
 // precedence, because xz only saw the input end.
 func (x *xzProcess) wait() {
 	x.once.Do(func() {
-		fed := <-x.fed
-		err := x.cmd.Wait()
+		err := x.cmd.Wait() // the input is no longer read
 		x.cancel()
-		var refused errXzInput
 		switch {
 		case x.ctx.Err() != nil:
 			x.end = x.ctx.Err()
-		case fed != nil && !errors.As(fed, &refused):
-			x.end = fed
+		case x.in.err != nil:
+			x.end = x.in.err
 		case err != nil:
 			x.end = x.reason(err)
 		default:
@@ -150,19 +129,16 @@ func (x *xzProcess) reason(err error) error {
 	return fmt.Errorf("xz: %w", err)
 }
 
-// pipeWriter marks errors of writing to xz, so that an xz that reads no more is
-// not taken for an input that cannot be read.
-type pipeWriter struct{ to io.Writer }
+// xzInput notes why its reader cannot be read.
+type xzInput struct {
+	io.Reader
+	err error
+}
 
-type errXzInput struct{ error }
-
-func (w pipeWriter) Write(p []byte) (int, error) {
-	n, err := w.to.Write(p)
-	if err != nil {
-		err = errXzInput{err}
+func (i *xzInput) Read(p []byte) (int, error) {
+	n, err := i.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		i.err = err
 	}
 	return n, err
 }
-
-// onlyReader hides WriteTo, so that io.CopyBuffer uses its buffer.
-type onlyReader struct{ io.Reader }

@@ -42,21 +42,16 @@ type Database struct {
 	Source  *workdir.Source // nil for the node's own
 	Remarks []string
 
-	inspection *inspection // nil until Inspect
-}
-
-type inspection struct {
-	info dbfile.Info
-	err  error
+	inspect func() (dbfile.Info, error) // nil until Inspect
 }
 
 // Inspect returns what the file is. The file is read the first time only.
 func (d *Database) Inspect(ctx context.Context) (dbfile.Info, error) {
-	if d.inspection == nil {
-		d.inspection = &inspection{}
-		d.inspection.info, d.inspection.err = inspect(ctx, d.Spooled)
+	if d.inspect == nil {
+		info, err := inspect(ctx, d.Spooled)
+		d.inspect = func() (dbfile.Info, error) { return info, err }
 	}
-	return d.inspection.info, d.inspection.err
+	return d.inspect()
 }
 
 func inspect(ctx context.Context, file string) (dbfile.Info, error) {
