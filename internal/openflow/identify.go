@@ -44,7 +44,7 @@ func Identify(text []byte) (Kind, Version) {
 		}
 		line = strings.TrimSpace(line)
 		if m := headline.FindStringSubmatch(line); m != nil {
-			return kindOf(m[2]), versionOf(m[3])
+			return kindOf[m[2]], versionOf(m[3])
 		}
 		for _, w := range withoutHeader {
 			if w.pattern.MatchString(line) {
@@ -55,19 +55,13 @@ func Identify(text []byte) (Kind, Version) {
 	return "", 0
 }
 
-func kindOf(message string) Kind {
-	switch message {
-	case "FLOW":
-		return KindFlows
-	case "GROUP_DESC":
-		return KindGroups
-	case "METER_CONFIG":
-		return KindMeters
-	case "TLV_TABLE_REPLY":
-		return KindTLVMap
-	default:
-		return KindShow
-	}
+// kindOf is the kind of a reply by the message that its headline names.
+var kindOf = map[string]Kind{
+	"FLOW":            KindFlows,
+	"GROUP_DESC":      KindGroups,
+	"METER_CONFIG":    KindMeters,
+	"TLV_TABLE_REPLY": KindTLVMap,
+	"FEATURES_REPLY":  KindShow,
 }
 
 // versionOf returns the version that a header calls "1.3". A header of OpenFlow

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"ovs-offline/internal/openflow"
 )
@@ -46,17 +47,7 @@ const (
 
 // severity orders statuses from Idle (0) to Failed.
 func severity(s Status) int {
-	switch s {
-	case Failed:
-		return 4
-	case Unknown:
-		return 3
-	case Approximated:
-		return 2
-	case Restored:
-		return 1
-	}
-	return 0
+	return slices.Index([]Status{Idle, Restored, Approximated, Unknown, Failed}, s)
 }
 
 // Note records a detail under a status, or with an empty format the status alone.

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -57,13 +58,7 @@ func (t *Tables) byAge(b Bridge, list []openflow.Entry, o *report.Outcome) ([]op
 	ages := openflow.MeterAges(f)
 	ordered := slices.Clone(list)
 	slices.SortStableFunc(ordered, func(x, y openflow.Entry) int {
-		switch {
-		case ages[x.ID] > ages[y.ID]:
-			return -1
-		case ages[x.ID] < ages[y.ID]:
-			return 1
-		}
-		return 0
+		return cmp.Compare(ages[y.ID], ages[x.ID])
 	})
 	return ordered, nil
 }
