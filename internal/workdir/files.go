@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,10 @@ import (
 // and the output of a command about a whole node less.
 const MaxText = 32 << 20
 
+// maxObjects is the number of JSON objects that a file may hold. The report of a node
+// with all lists at their bounds has some 40,000.
+const maxObjects = 500_000
+
 // ReadJSON reads the JSON file at path into v. It follows no link and waits for no
 // pipe, because another person may have made the workdir.
 func ReadJSON(path string, v any) error {
@@ -38,6 +43,10 @@ func ReadJSON(path string, v any) error {
 	text, err := io.ReadAll(io.LimitReader(f, MaxText)) // it may grow meanwhile
 	if err != nil {
 		return err
+	}
+	// Of {} repeated through 32 MiB, the decoder would make gigabytes.
+	if n := bytes.Count(text, []byte("{")); n > maxObjects {
+		return fmt.Errorf("%s: more than %d JSON objects", path, maxObjects)
 	}
 	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("%s is damaged: %w", path, err)

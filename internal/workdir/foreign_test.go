@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ovs-offline/test/files"
 )
 
 // TestForgedCommitMovesNothing: a workdir can come from another person, and only
@@ -85,6 +87,16 @@ func TestLinksAndPipesAreRefused(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestManifestOfTinyObjectsIsRefused checks that 8 MiB of text do not become
+// hundreds of MiB of structs.
+func TestManifestOfTinyObjectsIsRefused(t *testing.T) {
+	d := fresh(t)
+	files.Write(t, d.manifestPath(), `{"collections":[{}`+strings.Repeat(",{}", 8<<20/3)+"]}")
+	if _, err := d.Manifest(); err == nil || !strings.Contains(err.Error(), "more than 500000 JSON objects") {
+		t.Error(err)
 	}
 }
 
