@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runnable returns the program's commands without those that cobra adds.
+// runnable returns the program's commands except the ones that cobra adds.
 func runnable() []*cobra.Command {
 	root := newRoot(&options{})
 	return append([]*cobra.Command{root}, root.Commands()...)
