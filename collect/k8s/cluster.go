@@ -12,11 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	transport "k8s.io/client-go/transport/spdy"
@@ -29,24 +25,24 @@ import (
 type Cluster struct {
 	Name    string // its server's URL
 	Version string // of its API server, "v1.36.3"; "" if unknown
-	API     kubernetes.Interface
+	API     API
 	Executor
 }
 
 // Connect returns the Cluster of a configuration. It sends no request yet.
 func Connect(config *rest.Config) (*Cluster, error) {
-	api, err := kubernetes.NewForConfig(config)
+	api, err := newRequests(config)
 	if err != nil {
 		return nil, err
 	}
 	streams := rest.CopyConfig(config)
 	streams.Timeout = 0 // this is for requests; streams are watched by transfer
-	return &Cluster{Name: config.Host, API: api, Executor: &remote{config: streams, rest: api.CoreV1().RESTClient()}}, nil
+	return &Cluster{Name: config.Host, API: api, Executor: &remote{config: streams, api: api}}, nil
 }
 
 // Nodes returns the names of the nodes that the label selector matches; "" matches all.
 func (c *Cluster) Nodes(ctx context.Context, selector string) ([]string, error) {
-	list, err := c.API.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector})
+	list, err := c.API.Nodes(ctx, selector)
 	if err != nil {
 		return nil, explain(err, "listing nodes")
 	}
@@ -60,14 +56,13 @@ func (c *Cluster) Nodes(ctx context.Context, selector string) ([]string, error) 
 // remote runs commands through the API server.
 type remote struct {
 	config *rest.Config
-	rest   rest.Interface
+	api    requests
 }
 
 // Exec runs a command over WebSocket, and over SPDY where the server or a proxy
 // refuses WebSocket. The command has no terminal and no standard input.
 func (r *remote) Exec(ctx context.Context, t Target, argv []string, stdout, stderr io.Writer) error {
-	url := r.rest.Post().Resource("pods").Namespace(t.Namespace).Name(t.Pod).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Container: t.Container, Command: argv, Stdout: true, Stderr: true}, scheme.ParameterCodec).URL()
+	url := r.api.exec(t, argv)
 	overWebSocket, err := remotecommand.NewWebSocketExecutor(r.config, http.MethodGet, url.String())
 	if err != nil {
 		return err

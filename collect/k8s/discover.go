@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ovs-offline/internal/workdir"
 )
@@ -39,7 +38,7 @@ func look(ctx context.Context, c *Cluster, layouts []layout) (*survey, error) {
 			if _, asked := s.lists[query]; asked || slices.Contains(s.forbidden, where) {
 				continue
 			}
-			list, err := c.API.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: p.selector})
+			list, err := c.API.Pods(ctx, l.namespace, p.selector)
 			switch {
 			case err == nil:
 				s.lists[query] = list.Items
@@ -134,7 +133,7 @@ func (s *survey) nothing(ctx context.Context, node string) error {
 	if len(s.forbidden) > 0 && len(s.nodes()) == 0 {
 		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", strings.Join(s.forbidden, ", "))
 	}
-	_, err := s.cluster.API.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	_, err := s.cluster.API.Node(ctx, node)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("the cluster has no node %q; nodes that run OVS: %s", node, cmp.Or(strings.Join(s.nodes(), ", "), "none"))
 	}

@@ -15,9 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -211,7 +208,7 @@ func TestPermissions(t *testing.T) {
 				review.Status.Allowed = asked.Resource == "pods" && asked.Subresource == "exec" && asked.Namespace == ovnk && strings.Contains(c.allowed, asked.Verb)
 				return true, review, nil
 			})
-			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: api, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
+			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
 			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
 				t.Errorf("%v, %v", err, results)
 			}
@@ -221,7 +218,7 @@ func TestPermissions(t *testing.T) {
 	api.PrependReactor("list", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 	})
-	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: api, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"})
+	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"})
 	if err != nil || results[0].Err == nil {
 		t.Fatal(err, results)
 	}
@@ -278,22 +275,14 @@ func TestWorkdirs(t *testing.T) {
 
 // mute is an API server that lists objects and never returns its version.
 type mute struct {
-	kubernetes.Interface
+	k8s.API
 	cancel func()
 }
 
-func (m mute) Discovery() discovery.DiscoveryInterfaces {
+func (m mute) Version(ctx context.Context) (string, error) {
 	m.cancel() // the user presses Ctrl-C meanwhile
-	return versionless{m.Interface.Discovery()}
-}
-
-type versionless struct{ discovery.DiscoveryInterfaces }
-
-func (versionless) ServerVersion() (*version.Info, error) { select {} }
-
-func (versionless) ServerVersionWithContext(ctx context.Context) (*version.Info, error) {
 	<-ctx.Done()
-	return nil, ctx.Err()
+	return "", ctx.Err()
 }
 
 // TestVersionInterrupted: the question for the server's version ends with its context.

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"ovs-offline/collect/k8s"
@@ -97,9 +99,36 @@ func onLab(t *testing.T, dir string) *local {
 	}}
 }
 
+// objectTracker answers requests to the API from client-go's store of objects.
+type objectTracker struct{ kubernetes.Interface }
+
+func (o objectTracker) Version(ctx context.Context) (string, error) {
+	info, err := o.Discovery().ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", err
+	}
+	return info.GitVersion, nil
+}
+
+func (o objectTracker) Node(ctx context.Context, name string) (*corev1.Node, error) {
+	return o.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+}
+
+func (o objectTracker) Nodes(ctx context.Context, selector string) (*corev1.NodeList, error) {
+	return o.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector})
+}
+
+func (o objectTracker) Pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error) {
+	return o.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+}
+
+func (o objectTracker) Review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error) {
+	return o.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+}
+
 // cluster makes a cluster of objects whose containers are one executor.
 func cluster(executor k8s.Executor, objects ...runtime.Object) *k8s.Cluster {
-	return &k8s.Cluster{Name: "https://cluster.test:6443", API: fake.NewSimpleClientset(objects...), Executor: executor}
+	return &k8s.Cluster{Name: "https://cluster.test:6443", API: objectTracker{fake.NewSimpleClientset(objects...)}, Executor: executor}
 }
 
 // interconnect are the pods of a node of ovn-kubernetes with interconnect.

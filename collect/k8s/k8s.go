@@ -65,8 +65,8 @@ func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Resu
 	if err != nil {
 		return nil, err
 	}
-	if version, err := c.API.Discovery().ServerVersionWithContext(ctx); err == nil {
-		c.Version = version.GitVersion
+	if version, err := c.API.Version(ctx); err == nil {
+		c.Version = version
 	}
 	nodes, err := s.chosen(ctx, opts)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // permissions queries the permissions in each namespace once.
@@ -53,7 +52,7 @@ func ask(ctx context.Context, c *Cluster, namespace string) (v verbs) {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Resource: "pods", Subresource: "exec"},
 		}}
-		answer, err := c.API.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		answer, err := c.API.Review(ctx, review)
 		if err != nil {
 			return verbs{}
 		}
