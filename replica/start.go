@@ -66,22 +66,20 @@ func (s *starter) hasDumps() bool {
 func (s *starter) serves(k workdir.Kind) bool { return slices.Contains(s.kinds, k) }
 
 // start starts the server of the OVS database and ovs-vswitchd, on which the
-// restore waits, and then everything else beside them.
+// restore waits, and beside ovs-vswitchd everything else.
 func (s *starter) start(ctx context.Context) error {
 	// A later command must find what a killed start leaves.
 	if err := workdir.WriteJSON(s.wd.ReplicaFile(), newState(s.rt, nil)); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { s.rt.Isolated(ctx); return nil }) // daemons need it; the database comes first
 	if s.serves(workdir.OVS) {
 		s.facts = tables.ReadFacts(ctx, s.wd) // while the daemons start
 		group.Go(func() error {
 			if err := s.startServer(ctx, workdir.OVS); err != nil {
 				return err
 			}
-			s.startOthers(ctx, group)
-			return s.startSwitch(ctx)
+			return s.startSwitch(ctx, func() { s.startOthers(ctx, group) })
 		})
 	} else {
 		s.startOthers(ctx, group)
@@ -221,8 +219,8 @@ func (s *starter) tool(ctx context.Context, argv ...string) ([]byte, error) {
 }
 
 // startSwitch edits the OVS database, starts ovs-vswitchd on it and restores the
-// state that no database holds.
-func (s *starter) startSwitch(ctx context.Context) error {
+// state that no database holds. It calls beside when ovs-vswitchd starts.
+func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 	db, err := ovsdb.Connect(ctx, s.wd.Socket(workdir.OVS), ovsdb.OVS)
 	if err != nil {
 		return err
@@ -243,6 +241,7 @@ func (s *starter) startSwitch(ctx context.Context) error {
 	if err := restore.Run(ctx, node, s.selected(restore.Edits())); err != nil {
 		return err
 	}
+	beside()
 	if err := s.run(ctx, vswitchd(s.wd)); err != nil {
 		return err
 	}

@@ -55,7 +55,8 @@ func New(o Options) *Runtime {
 func (r *Runtime) Name() string { return Name }
 
 // Isolated reports whether daemons get an empty network namespace, and the reason
-// if not. It makes one, once, and raises its loopback interface.
+// if not. Where no daemon has got one yet, it makes one, once, and raises its
+// loopback interface.
 func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,6 +76,26 @@ func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 		}
 	}
 	return r.refused == "", r.refused
+}
+
+// mayIsolate reports whether daemons get a namespace, or whether that is not known
+// yet: the first daemon's start then shows it, which saves the time of a probe.
+func (r *Runtime) mayIsolate(ctx context.Context) (may, known bool) {
+	r.mu.Lock()
+	known = r.probed
+	r.mu.Unlock()
+	if !known && !r.options.NoNamespaces {
+		return true, false
+	}
+	may, _ = r.Isolated(ctx) // the reason is among the remarks
+	return may, true
+}
+
+// foundIsolated records that a daemon got a namespace.
+func (r *Runtime) foundIsolated() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.probed = true
 }
 
 // Remarks returns lines about missing namespaces and about errors that daemons

@@ -39,9 +39,25 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	return nil
 }
 
-// launch runs program until it has detached itself as a ready daemon.
+// launch runs program until it has detached itself as a ready daemon, in namespaces
+// where the system allows them.
 func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) error {
-	isolated, _ := r.Isolated(ctx) // the reason is among the remarks
+	isolated, known := r.mayIsolate(ctx)
+	err := r.launchIn(ctx, d, program, isolated)
+	if known || ctx.Err() != nil {
+		return err
+	}
+	if err == nil {
+		r.foundIsolated()
+		return nil
+	}
+	if allowed, _ := r.Isolated(ctx); allowed {
+		return err
+	}
+	return r.launchIn(ctx, d, program, false)
+}
+
+func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string, isolated bool) error {
 	l := newLaunch()
 	env := append(daemon.Environment(localPath(), d.RunDir, filepath.Dir(d.Log)), l.variable)
 	argv := append([]string{program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}, d.Args...)
