@@ -105,7 +105,7 @@ func (l *loader) retry(ctx context.Context, e entry, cause error) error {
 			return ctx.Err()
 		}
 	}
-	l.Report.Reject(l.item(l.bridge, workdir.Flows, e.line, e.collected, Reason(cause)))
+	l.reject(e, cause)
 	return nil
 }
 
