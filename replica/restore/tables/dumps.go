@@ -138,10 +138,10 @@ func (t *table) compare(ctx context.Context, collected []openflow.Entry) error {
 		return err
 	}
 	list, _ := t.entries(&out)
-	if t.readBack == nil {
-		t.readBack = map[string][]openflow.Entry{}
+	if t.running == nil {
+		t.running = map[string][]openflow.Entry{}
 	}
-	t.readBack[t.path()] = list
+	t.running[t.path()] = list
 	have := map[string]bool{}
 	for _, e := range list {
 		have[e.Text] = true

@@ -79,7 +79,7 @@ func add(refs *openflow.References, more openflow.References) {
 // loading. Each takes a run of ovs-ofctl, and flows can refer to four thousand
 // million entries, so their number is bounded.
 func (t *table) addPlaceholders(ctx context.Context, ids map[uint32]bool) error {
-	for _, e := range t.readBack[t.path()] {
+	for _, e := range t.running[t.path()] {
 		delete(ids, e.ID)
 	}
 	missing := slices.Sorted(maps.Keys(ids))

@@ -61,8 +61,8 @@ type Tables struct {
 	Isolated bool              // the daemons have a network namespace of their own
 	Bridges  []Bridge
 
-	script   *saveScript                 // nil until it was read
-	readBack map[string][]openflow.Entry // by the paths of the dumps
+	script  *saveScript                 // nil until it was read
+	running map[string][]openflow.Entry // what the replica has, by the paths of the dumps
 }
 
 // kind is a kind of table that ovs-ofctl dumps and fills.
