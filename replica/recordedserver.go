@@ -2,7 +2,6 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -105,11 +104,8 @@ type setCommand struct {
 
 // setCommands returns the commands for the rows in a file of `ovs-vsctl list`.
 func (s *starter) setCommands(db *ovsdb.Client, table, name string) ([]setCommand, error) {
-	f, err := os.Open(s.wd.Recorded(name))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	f, ok, err := workdir.OpenCollected(s.wd.Recorded(name))
+	if !ok {
 		return nil, err
 	}
 	defer f.Close()

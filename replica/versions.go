@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
@@ -40,7 +39,7 @@ func (s *starter) compareVersions(ctx context.Context) {
 	recorded := recordedVersions(s.manifest)
 	s.report.Running, s.report.Recorded = running, recorded
 	for _, v := range []struct{ program, recorded, running string }{{"Open vSwitch", recorded.OVS, running.OVS}, {"OVN", recorded.OVN, running.OVN}} {
-		if v.recorded != "" && v.running != "" && minor(v.recorded) != minor(v.running) {
+		if v.recorded != "" && v.running != "" && runtime.Minor(v.recorded) != runtime.Minor(v.running) {
 			s.report.Remark(fmt.Sprintf("recorded with %s %s, running %s: traces show what these do differently", v.program, v.recorded, v.running))
 		}
 	}
@@ -79,11 +78,4 @@ func recordedVersions(m *workdir.Manifest) report.Versions {
 		v.OVS, v.OVN = cmp.Or(c.OVSVersion, v.OVS), cmp.Or(c.OVNVersion, v.OVN)
 	}
 	return v
-}
-
-// minor returns the part of a version up to its minor number: OVS and OVN change
-// their behaviour with it.
-func minor(version string) string {
-	parts := strings.SplitN(version, ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".")
 }

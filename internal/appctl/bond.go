@@ -27,10 +27,10 @@ type BondMember struct {
 var bondMember = regexp.MustCompile(`^(?:member|slave) (.*): (enabled|disabled)$`)
 
 // Bonds yields the bonds of bond/show.
-func Bonds(text string) iter.Seq[Bond] { return each(text, readBond) }
+func Bonds(text string) iter.Seq[Bond] { return each(text, section, readBond) }
 
-func readBond(name, body string) Bond {
-	b := Bond{Name: name, Members: map[string]BondMember{}}
+func readBond(found []string, body string) Bond {
+	b := Bond{Name: found[1], Members: map[string]BondMember{}}
 	for label, value := range fields(body) {
 		switch label {
 		case "bond_mode":

@@ -12,11 +12,12 @@ import (
 // section matches the heading of a section.
 var section = regexp.MustCompile(`^---- (.*) ----$`)
 
-// each yields what read makes of each section.
-func each[T any](text string, read func(name, body string) T) iter.Seq[T] {
+// each yields what read makes of each line that a pattern matches, with the text up
+// to the next such line.
+func each[T any](text string, pattern *regexp.Regexp, read func(found []string, body string) T) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for found, body := range parts(text, section) {
-			if !yield(read(found[1], body)) {
+		for found, body := range parts(text, pattern) {
+			if !yield(read(found, body)) {
 				return
 			}
 		}

@@ -1,9 +1,7 @@
 package graph
 
 import (
-	"errors"
 	"io"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,11 +48,8 @@ func readRecorded(wd *workdir.Dir, bridges []string) (*recorded, error) {
 
 // readFile reads a recorded file; it skips a missing one.
 func readFile(path string, read func(io.Reader) error) error {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	f, ok, err := workdir.OpenCollected(path)
+	if !ok {
 		return err
 	}
 	defer f.Close()

@@ -158,14 +158,8 @@ func indexActions(text string) int {
 	if i := strings.Index(text, actionsWord); i < 0 || begins(i) && strings.IndexByte(text[:i], '"') < 0 {
 		return i // nearly always: nothing before it is quoted
 	}
-	quoted := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && c == 'a' && strings.HasPrefix(text[i:], actionsWord) && begins(i):
+	for i := 0; i < len(text); i += IndexSeparator(text[i:], true) + 1 {
+		if strings.HasPrefix(text[i:], actionsWord) {
 			return i
 		}
 	}
@@ -191,7 +185,7 @@ func isStatistic(key string) bool {
 func withoutStatistics(match, actions string) string {
 	var b strings.Builder
 	b.Grow(len(match) + len(" actions=") + len(actions))
-	for token, rest := nextToken(match); token != ""; token, rest = nextToken(rest) {
+	for token := range tokens(match) {
 		key, _, _ := strings.Cut(token, "=")
 		if isStatistic(key) {
 			continue
@@ -206,26 +200,17 @@ func withoutStatistics(match, actions string) string {
 	return b.String()
 }
 
-// maxTokens is ten times what the longest flows of real nodes have.
-const maxTokens = 10000
-
-// tokens returns the first maxTokens tokens of a text.
-func tokens(text string) []string {
-	list := make([]string, 0, 16)
-	for token, rest := nextToken(text); token != "" && len(list) < maxTokens; token, rest = nextToken(rest) {
-		list = append(list, token)
+// tokens yields the parts of a text between separators, but for empty ones.
+func tokens(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			end := IndexSeparator(text, true)
+			if end > 0 && !yield(text[:end]) {
+				return
+			}
+			text = text[min(end+1, len(text)):]
+		}
 	}
-	return list
-}
-
-// nextToken returns the first token of a text and the rest. It skips empty tokens
-// and returns "" at the end.
-func nextToken(text string) (token, rest string) {
-	for token == "" && text != "" {
-		end := IndexSeparator(text, true)
-		token, text = text[:end], text[min(end+1, len(text)):]
-	}
-	return token, text
 }
 
 // IndexSeparator returns the index of the first comma, or with blanks also blank,
@@ -264,19 +249,19 @@ func (f Flow) WithActions(actions string) string {
 
 // Words returns the names of a flow's fields and flags, and those of its
 // outermost actions.
-func Words(text string) (fields, actions []string) {
+func Words(text string) (fields, actions iter.Seq[string]) {
 	match, rest, _ := cutActions(text)
 	return names(match), names(rest)
 }
 
-func names(text string) []string {
-	list := tokens(text)
-	for i, token := range list {
-		if end := strings.IndexAny(token, "=:("); end >= 0 {
-			list[i] = token[:end]
+func names(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for token := range tokens(text) {
+			if !yield(token[:strings.IndexAny(token+"=", "=:(")]) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // Key returns cookie, table, priority and match of a flow, in the same words for
@@ -298,7 +283,7 @@ func (f Flow) identity() (cookie, criteria string) {
 	match, _, _ := cutActions(f.Text)
 	table, priority := "0", "32768" // what dumps without statistics leave out
 	fields := make([]string, 0, 16)
-	for token, rest := nextToken(match); token != ""; token, rest = nextToken(rest) {
+	for token := range tokens(match) {
 		switch k, v, _ := strings.Cut(token, "="); k {
 		case "cookie":
 			if v != "0x0" {

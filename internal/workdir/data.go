@@ -33,7 +33,7 @@ func (d *Dir) DataFiles() (files, other []string, err error) {
 			if err != nil || e.IsDir() {
 				return err
 			}
-			rel, _ := filepath.Rel(d.path, path) // it cannot fail for two absolute paths
+			rel := d.Relative(path)
 			if e.Type().IsRegular() && IsData(rel) {
 				files = append(files, rel)
 			} else {
@@ -84,7 +84,7 @@ func (d *Dir) checkTree() error {
 			if err != nil {
 				return nil // the step that reads the file returns the error
 			}
-			rel, _ := filepath.Rel(d.path, path) // it cannot fail for two absolute paths
+			rel := d.Relative(path)
 			if what := d.unexpected(rel, e.Type()); what != "" {
 				return fmt.Errorf("workdir %s: %s is %s, which ovs-offline never makes there: the workdir is not used; remove it, or choose another with -w", d.path, path, what)
 			}

@@ -25,6 +25,15 @@ const MaxText = 32 << 20
 // with all lists at their bounds has some 40,000.
 const maxObjects = 500_000
 
+// OpenCollected opens a collected file; ok is false if it was not collected.
+func OpenCollected(path string) (f *os.File, ok bool, err error) {
+	f, err = os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, false, nil
+	}
+	return f, err == nil, err
+}
+
 // ReadJSON reads the JSON file at path into v. It follows no link and waits for no
 // pipe, because another person may have made the workdir.
 func ReadJSON(path string, v any) error {

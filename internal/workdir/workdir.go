@@ -139,6 +139,9 @@ func (d *Dir) join(parts ...string) string {
 	return filepath.Join(append([]string{d.path}, parts...)...)
 }
 
+// Relative returns a path in the workdir as the manifest and reports name it.
+func (d *Dir) Relative(path string) string { return strings.TrimPrefix(path, d.path+"/") }
+
 // Database returns the path of a kind's collected database, which is never changed.
 func (d *Dir) Database(k Kind) string { return d.join("db", string(k), databaseName(k)) }
 

@@ -31,8 +31,7 @@ type Report struct {
 	Recorded     Versions       `json:"recorded"`
 	Running      Versions       `json:"running"`
 
-	mu            sync.Mutex
-	rejectedLines map[dumpOf]map[int]bool // all of them, also beyond the items that Rejected names
+	mu sync.Mutex
 }
 
 // New returns an empty report.
@@ -60,7 +59,12 @@ type Counts struct {
 	Placeholders int `json:"placeholders"`
 	Rejected     int `json:"rejected"`
 	Different    int `json:"different"` // loaded, but read back differently
+
+	rejectedLines map[int]bool // all of them, also beyond the items that Rejected names
 }
+
+// IsRejected reports whether the entry on a line of the dump was rejected.
+func (c *Counts) IsRejected(line int) bool { return c.rejectedLines[line] }
 
 // Item is one entry that was not restored as it was collected.
 type Item struct {
@@ -127,32 +131,18 @@ func (r *Report) Counts(bridge string, dump workdir.Dump) *Counts {
 	return b.Counts[dump]
 }
 
-// dumpOf is a dump of a bridge.
-type dumpOf struct {
-	bridge string
-	dump   workdir.Dump
-}
-
 // MaxItems bounds each list of items. All items are counted.
 const MaxItems = 10000
 
 // Reject records an entry that could not be restored.
 func (r *Report) Reject(i Item) {
-	of := dumpOf{i.Bridge, i.Dump}
-	if r.rejectedLines == nil {
-		r.rejectedLines = map[dumpOf]map[int]bool{}
-	}
-	if r.rejectedLines[of] == nil {
-		r.rejectedLines[of] = map[int]bool{}
-	}
-	r.rejectedLines[of][i.Line] = true
 	r.Rejected = r.add(r.Rejected, i, "rejected")
-	r.Counts(i.Bridge, i.Dump).Rejected++
-}
-
-// RejectedLines returns the line numbers of all rejected entries of a dump.
-func (r *Report) RejectedLines(bridge string, dump workdir.Dump) map[int]bool {
-	return r.rejectedLines[dumpOf{bridge, dump}]
+	c := r.Counts(i.Bridge, i.Dump)
+	c.Rejected++
+	if c.rejectedLines == nil {
+		c.rejectedLines = map[int]bool{}
+	}
+	c.rejectedLines[i.Line] = true
 }
 
 // RejectUnnamed counts lines that could not be used, without naming them.

@@ -257,7 +257,7 @@ func compareSampled(rec *Recorded, b *Bridge, o *report.Outcome) error {
 	for _, i := range b.Interfaces() {
 		devices[i.Name] = i.isDevice()
 	}
-	f, ok, err := rec.open(rec.dir.Recorded(workdir.RecordedDatapathFlows))
+	f, ok, err := workdir.OpenCollected(rec.dir.Recorded(workdir.RecordedDatapathFlows))
 	if !ok {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 
@@ -31,7 +30,7 @@ func (r *Recorded) bridgeText(b *Bridge, name string) (string, error) {
 }
 
 func (r *Recorded) read(path string) (string, error) {
-	f, ok, err := r.open(path)
+	f, ok, err := workdir.OpenCollected(path)
 	if !ok {
 		return "", err
 	}
@@ -41,26 +40,12 @@ func (r *Recorded) read(path string) (string, error) {
 		return "", err
 	}
 	if info.Size() > workdir.MaxText {
-		r.report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", r.relative(path), info.Size(), workdir.MaxText))
+		r.report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", r.dir.Relative(path), info.Size(), workdir.MaxText))
 	}
 	var b strings.Builder
 	b.Grow(int(min(info.Size(), workdir.MaxText)))
 	_, err = io.Copy(&b, io.LimitReader(f, workdir.MaxText))
 	return b.String(), err
-}
-
-// open opens a file of the workdir; ok is false where there is none.
-func (r *Recorded) open(path string) (f *os.File, ok bool, err error) {
-	f, err = os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, false, nil
-	}
-	return f, err == nil, err
-}
-
-// relative returns a file's path below the workdir, as the report names it.
-func (r *Recorded) relative(path string) string {
-	return strings.TrimPrefix(path, r.dir.Path()+"/")
 }
 
 // show returns what ovs-ofctl show printed of a bridge; ok is false where it was
@@ -82,7 +67,7 @@ func (r *Recorded) listed(name, column string) (map[string]string, error) {
 	}
 	records, err := ovsdb.Listing(strings.NewReader(text))
 	if err != nil {
-		r.report.Remark(fmt.Sprintf("%s is not read to its end: %v", r.relative(r.dir.Recorded(name)), err))
+		r.report.Remark(fmt.Sprintf("%s is not read to its end: %v", r.dir.Relative(r.dir.Recorded(name)), err))
 	}
 	values := map[string]string{}
 	for _, record := range records {

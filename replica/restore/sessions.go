@@ -2,7 +2,6 @@ package restore
 
 import (
 	"context"
-	"iter"
 	"maps"
 	"slices"
 
@@ -20,7 +19,7 @@ func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	if err != nil {
 		return err
 	}
-	states := sessionStates(appctl.BFDSessions(text))
+	states := appctl.BFDSessions(text)
 	if len(states) == 0 {
 		source = workdir.RecordedListInterface
 		statuses, err := rec.listed(source, "bfd_status")
@@ -43,18 +42,7 @@ func restoreCFM(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	if err != nil {
 		return err
 	}
-	return setSessions(ctx, s, sessionStates(appctl.CFMMonitors(text)), workdir.RecordedCFM, "CFM monitor", "cfm/set-fault", o)
-}
-
-// sessionStates returns the states that were recorded, by interface.
-func sessionStates(sessions iter.Seq[appctl.Session]) map[string]string {
-	states := map[string]string{}
-	for session := range sessions {
-		if session.State != "" {
-			states[session.Interface] = session.State
-		}
-	}
-	return states
+	return setSessions(ctx, s, appctl.CFMMonitors(text), workdir.RecordedCFM, "CFM monitor", "cfm/set-fault", o)
 }
 
 // setSessions runs a command for each interface with a state, and reports the

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 )
 
 // Errors that a runtime's errors wrap.
@@ -16,6 +17,13 @@ var (
 	ErrNoImage      = errors.New("no image")      // the message says how to get one
 	ErrNotRunning   = errors.New("no replica runs")
 )
+
+// Minor returns a version up to its minor number: OVS and OVN change their behaviour
+// with it.
+func Minor(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
 
 // Daemon is a daemon of a replica. All paths are absolute.
 type Daemon struct {

@@ -95,7 +95,7 @@ func readDumped(ctx context.Context, path string) (d dumped, err error) {
 // eachFlow calls do for the flows and problems in the lines of a collected file
 // that want accepts, nil for all; ok is false if it was not collected.
 func eachFlow(ctx context.Context, path string, want func(line string) bool, do func(openflow.Flow, *openflow.Problem)) (ok bool, err error) {
-	f, ok, err := open(path)
+	f, ok, err := workdir.OpenCollected(path)
 	if !ok {
 		return false, err
 	}

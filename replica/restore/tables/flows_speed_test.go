@@ -27,7 +27,7 @@ func ovnDump(count int) string {
 func BenchmarkFlows(b *testing.B) {
 	const count = 20000
 	dump := ovnDump(count)
-	l := &loader{version: openflow.OpenFlow15, loaded: newTally()}
+	l := &loader{table: &table{version: openflow.OpenFlow15}, loaded: newTally()}
 	b.Run("to the switch", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -224,11 +224,5 @@ func lacking(list, other []hiddenFlow) []hiddenFlow {
 	for _, h := range other {
 		have[h] = true
 	}
-	var missing []hiddenFlow
-	for _, h := range list {
-		if !have[h] {
-			missing = append(missing, h)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(slices.Clone(list), func(h hiddenFlow) bool { return have[h] })
 }

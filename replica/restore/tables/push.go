@@ -11,10 +11,9 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/workdir"
 )
 
-// entry is a flow or a group on its way to the switch.
+// entry is an entry of a table on its way to the switch.
 type entry struct {
 	line      int    // of the dump; 0 for an entry of another source
 	collected string // as the dump has it
@@ -23,10 +22,45 @@ type entry struct {
 	rewrites  []string // why text differs from collected
 }
 
+// prepare returns an entry in words that ovs-ofctl reads.
+func (t *table) prepare(line int, collected string) entry {
+	e := entry{line: line, collected: collected, version: t.version}
+	e.text, e.rewrites = openflow.Rewrite(collected)
+	return e
+}
+
+// load adds groups, meters or TLV mappings, and rejects those that the switch does
+// not take.
+func (t *table) load(ctx context.Context, list []openflow.Entry) error {
+	p := pusher{send: t.send, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
+		t.reject(bad, cause)
+		return rest, nil
+	}}
+	entries := make([]entry, len(list))
+	for i, e := range list {
+		entries[i] = t.prepare(e.Line, e.Text)
+	}
+	together := len(entries)
+	if !t.isList || !hasBundles(t.version) { // a list could be added in part
+		together = 1
+	}
+	for some := range slices.Chunk(entries, together) {
+		if err := p.push(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reject reports an entry that cannot be added.
+func (t *table) reject(e entry, cause error) {
+	t.Report.Reject(t.item(e.line, e.collected, Reason(cause)))
+}
+
 // reportRewrite reports an entry that was loaded in other words.
-func (t *Tables) reportRewrite(b Bridge, dump workdir.Dump, e entry) {
+func (t *table) reportRewrite(e entry) {
 	if len(e.rewrites) > 0 {
-		t.Report.Rewrite(t.item(b, dump, e.line, e.collected, strings.Join(e.rewrites, "; ")))
+		t.Report.Rewrite(t.item(e.line, e.collected, strings.Join(e.rewrites, "; ")))
 	}
 }
 

@@ -52,12 +52,12 @@ func (u *unknownWords) learn(err error) bool {
 // in returns the error of ovs-ofctl about a flow with such a word, nil for none.
 func (u unknownWords) in(text string) error {
 	fields, actions := openflow.Words(text)
-	for _, word := range fields {
+	for word := range fields {
 		if err := u[[2]string{"keyword", word}]; err != nil {
 			return err
 		}
 	}
-	for _, word := range actions {
+	for word := range actions {
 		if err := u[[2]string{"action", word}]; err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (l *loader) retry(ctx context.Context, e entry, cause error) error {
 			return ctx.Err()
 		}
 	}
-	l.Report.Reject(l.item(l.bridge, workdir.Flows, e.line, e.collected, Reason(cause)))
+	l.reject(e, cause)
 	return nil
 }
 

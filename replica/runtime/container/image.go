@@ -65,13 +65,8 @@ func nearness(i engine.Image, recorded string) int {
 		return 0
 	case version == recorded:
 		return 2
-	case minor(version) == minor(recorded):
+	case runtime.Minor(version) == runtime.Minor(recorded):
 		return 1
 	}
 	return 0
-}
-
-func minor(version string) string {
-	parts := strings.SplitN(version, ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".")
 }

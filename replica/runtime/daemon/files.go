@@ -87,19 +87,19 @@ func RemoveLeftovers(d runtime.Daemon) error {
 
 // ControlSockets returns the sockets at which d, or a d that ran before, takes the
 // commands of ovs-appctl.
-func ControlSockets(d runtime.Daemon) []string { return inRunDir(d, d.Program+".*.ctl") }
+func ControlSockets(d runtime.Daemon) []string { return InRunDir(d, d.Program+".*.ctl") }
 
 // managementSockets returns the sockets that an ovs-vswitchd makes for its bridges.
 func managementSockets(d runtime.Daemon) []string {
 	if d.Program != "ovs-vswitchd" {
 		return nil
 	}
-	return append(inRunDir(d, "*.mgmt"), inRunDir(d, "*.snoop")...)
+	return append(InRunDir(d, "*.mgmt"), InRunDir(d, "*.snoop")...)
 }
 
-// inRunDir returns the paths in d's directory whose names match; none for a directory
+// InRunDir returns the paths in d's directory whose names match; none for a directory
 // that can't be read, which the daemon reports itself.
-func inRunDir(d runtime.Daemon, pattern string) []string {
+func InRunDir(d runtime.Daemon, pattern string) []string {
 	names, _ := fs.Glob(os.DirFS(d.RunDir), pattern)
 	for i, name := range names {
 		names[i] = filepath.Join(d.RunDir, name)
