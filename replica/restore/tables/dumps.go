@@ -131,37 +131,44 @@ func (t *table) printTo(ctx context.Context, version openflow.Version, w io.Writ
 	return t.Switch.Ofctl(ctx, Ofctl{Bridge: t.bridge.Name, Options: []string{t.names, "-O", version.String()}, Command: t.print, Args: filter, Stdout: w})
 }
 
-// compare reads the table back and counts the entries that are as they were collected.
-func (t *table) compare(ctx context.Context, collected []openflow.Entry) error {
+// loaded is a table that was filled and not read back yet.
+type loaded struct {
+	*table
+	collected []openflow.Entry
+	running   []openflow.Entry // what the replica has, once read reads it
+}
+
+// read reads the table back.
+func (l *loaded) read(ctx context.Context) error {
 	var out bytes.Buffer
-	if err := t.printTo(ctx, t.readBackVersion(), &out); err != nil {
+	if err := l.printTo(ctx, l.readBackVersion(), &out); err != nil {
 		return err
 	}
-	list, _ := t.entries(&out)
-	if t.running == nil {
-		t.running = map[string][]openflow.Entry{}
-	}
-	t.running[t.path()] = list
+	l.running, _ = l.entries(&out)
+	return nil
+}
+
+// compare counts the entries that were read back as they were collected.
+func (l *loaded) compare() {
 	have := map[string]bool{}
-	for _, e := range list {
+	for _, e := range l.running {
 		have[e.Text] = true
 	}
-	counts := t.counts()
+	counts := l.counts()
 	const maxNamed = 5
-	for _, e := range collected {
+	for _, e := range l.collected {
 		switch {
 		case have[e.Text]:
 			counts.Restored++
 		case !counts.IsRejected(e.Line):
 			if counts.Different++; counts.Different <= maxNamed {
-				t.remark("%s: read back differently: %s", t.dump, openflow.Shorten(e.Text, 4096))
+				l.remark("%s: read back differently: %s", l.dump, openflow.Shorten(e.Text, 4096))
 			}
 		}
 	}
 	if counts.Different > maxNamed {
-		t.remark("%s: %d entries in all read back differently", t.dump, counts.Different)
+		l.remark("%s: %d entries in all read back differently", l.dump, counts.Different)
 	}
-	return nil
 }
 
 var (

@@ -30,8 +30,29 @@ const (
 	maxSent = 2
 )
 
-// Flows adds every flow that can be added, and reports the others.
+// Flows adds every flow that can be added, and reports the others. Meanwhile it reads
+// the other tables back, and then compares them with what was collected.
 func (t *Tables) Flows(ctx context.Context, o *report.Outcome) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		for _, l := range t.loaded {
+			if err := l.read(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	group.Go(func() error { return t.restoreFlows(ctx, o) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, l := range t.loaded {
+		l.compare()
+	}
+	return nil
+}
+
+func (t *Tables) restoreFlows(ctx context.Context, o *report.Outcome) error {
 	for _, b := range t.Bridges {
 		table, err := t.table(ctx, b, flowTable)
 		if err != nil {
@@ -45,7 +66,7 @@ func (t *Tables) Flows(ctx context.Context, o *report.Outcome) error {
 			o.Note(report.Unknown, "%s: no flows were collected", b.Name)
 			continue
 		}
-		err = table.restoreFlows(ctx, f)
+		err = table.restoreDump(ctx, f)
 		f.Close()
 		if err != nil {
 			return err
@@ -55,7 +76,7 @@ func (t *Tables) Flows(ctx context.Context, o *report.Outcome) error {
 	return nil
 }
 
-func (t *table) restoreFlows(ctx context.Context, dump *os.File) error {
+func (t *table) restoreDump(ctx context.Context, dump *os.File) error {
 	held, err := t.Facts.held(ctx, t.bridge.Name)
 	if err != nil {
 		return err

@@ -75,12 +75,19 @@ func add(refs *openflow.References, more openflow.References) {
 }
 
 // addPlaceholders adds placeholders for those of the ids that the replica does not
-// have. It does not ask the switch: a new switch has what was read back after
-// loading. Each takes a run of ovs-ofctl, and flows can refer to four thousand
-// million entries, so their number is bounded.
+// have: a new switch has the collected entries that it did not reject. Each takes a
+// run of ovs-ofctl, and flows can refer to four thousand million entries, so their
+// number is bounded.
 func (t *table) addPlaceholders(ctx context.Context, ids map[uint32]bool) error {
-	for _, e := range t.running[t.path()] {
-		delete(ids, e.ID)
+	for _, l := range t.loaded {
+		if l.path() != t.path() {
+			continue
+		}
+		for _, e := range l.collected {
+			if !l.counts().IsRejected(e.Line) {
+				delete(ids, e.ID)
+			}
+		}
 	}
 	missing := slices.Sorted(maps.Keys(ids))
 	const maxPlaceholders = 500
