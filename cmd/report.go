@@ -43,7 +43,7 @@ func (o *options) report(_ context.Context, wd *workdir.Dir, _ []string) error {
 	return o.emit(r, func() { o.printReport(r) })
 }
 
-// printSummary prints what start tells of a report.
+// printSummary prints the part of a report that start shows.
 func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
 	const maxItems = 10
 	o.printCounts(r)
@@ -153,7 +153,8 @@ func total(r *report.Report, of func(*report.Counts) int) (n int) {
 }
 
 // printItems prints entries by reason: each reason once, and below it the file and
-// line of its first entries. all is their number, of which the report lists some.
+// line of its first entries. all is the number of entries; the report lists only some
+// of them.
 func (o *IO) printItems(title string, items []report.Item, all int) {
 	const maxPerReason = 20
 	if len(items) == 0 {

@@ -30,7 +30,8 @@ func (o *options) shell(ctx context.Context, wd *workdir.Dir, _ []string) error 
 		return err
 	}
 	argv, env := replica.Scripts(wd, state.Kinds).Shell(cmp.Or(os.Getenv("SHELL"), "/bin/sh"), o.interactive())
-	// Without the context: Ctrl-C is for the programs in the shell.
+	// The command does not end with the context: Ctrl-C is meant for the programs in
+	// the shell.
 	shell := exec.Command(argv[0], argv[1:]...)
 	shell.Env = append(os.Environ(), env...)
 	shell.Stdin, shell.Stdout, shell.Stderr = o.In, o.Out, o.Err

@@ -26,7 +26,7 @@ type Dump struct {
 	recording.Output
 	Entries int
 	Lost    int  // lines that held data and cannot be used
-	Used    bool // it is restored; the other dumps supply what it lacks
+	Used    bool // this dump is restored; the others supply what it lacks
 
 	first      openflow.Problem // the first of the lost lines
 	failed     bool             // an error message, or nothing, in place of the dump

@@ -219,7 +219,7 @@ func TestNoRecordedDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, err := Look(context.Background(), n.wd, state, process.New(process.Options{})); err != nil || !status.Ready {
+	if status, err := ReadStatus(context.Background(), n.wd, state, process.New(process.Options{})); err != nil || !status.Ready {
 		t.Errorf("%+v %v", status, err)
 	}
 }

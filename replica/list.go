@@ -34,7 +34,7 @@ func List() ([]Listed, error) {
 	for _, e := range entries {
 		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 		if err != nil {
-			continue // not a process, or it has ended
+			continue // not a process, or a process that has ended
 		}
 		if path, ok := workdirOf(line); ok {
 			daemons[path]++

@@ -57,8 +57,8 @@ func Report(wd *workdir.Dir) (*report.Report, error) {
 	return &r, nil
 }
 
-// Print writes the commands that work on the replica, for copying. word quotes a
-// path for a shell.
+// Print writes commands that work on the replica, for users to copy. word quotes a path
+// for a shell.
 func (s Sockets) Print(w io.Writer, word func(string) string) {
 	fmt.Fprintf(w, "Working directory: %s:\n", word(s.Workdir))
 	if s.Control != "" {

@@ -48,7 +48,7 @@ func (c *contents) resolve(rel string) (real string, f archive.File, ok bool) {
 	return c.tree.Resolve(c.top, rel)
 }
 
-// text returns the start of a file of the report, "" where the report has no such file.
+// text returns the start of a file of the report, "" if the report has no such file.
 func (c *contents) text(rel string) string {
 	if _, f, ok := c.resolve(rel); ok {
 		return readStart(f.Spooled)

@@ -226,7 +226,7 @@ func sum(t *testing.T, path string, size int64) string {
 	return hex.EncodeToString(s[:])
 }
 
-// content is the text of the one output of a meaning, "" where there is none.
+// content is the text of the one output of a meaning, "" if there is none.
 func content(t *testing.T, r *Report, m recording.Name, bridge, openflow string) string {
 	t.Helper()
 	for _, o := range r.Outputs(m, bridge) {

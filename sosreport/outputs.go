@@ -108,7 +108,7 @@ func (c *contents) indexOutputs(ctx context.Context, r *Report, byFile map[strin
 		}
 	}
 	if len(ambiguous) > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and which file is whose is not known: their OpenFlow dumps are not taken", recording.Some(ambiguous)))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and which file is whose is not known: their OpenFlow dumps are not taken", recording.FirstNames(ambiguous)))
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byFile ma
 	})
 }
 
-// bridgeArguments returns the bridges of a command. Where several bridges have the
+// bridgeArguments returns the bridges of a command. If several bridges have the
 // same mangled name, sos numbers their files in the order of the bridges. It asks
 // in an OpenFlow version only bridges that speak it, so without a manifest the
 // files are known only if there is one for each bridge; else the bridges are added

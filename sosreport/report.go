@@ -18,7 +18,7 @@ import (
 // Report is the content of a sos report.
 type Report struct {
 	recording.Node
-	// Top is the report's folder in the source, "" where it is the source itself.
+	// Top is the report's folder in the source, "" if it is the source itself.
 	Top        string
 	SosVersion string
 	// BytesRead is the number of bytes read of the source, each counted once.
@@ -90,7 +90,7 @@ func (r *Report) packageVersions(c *contents) {
 	}
 }
 
-// readStart returns the first 8 MiB of a spooled file, "" where it cannot be read.
+// readStart returns the first 8 MiB of a spooled file, "" if it cannot be read.
 func readStart(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

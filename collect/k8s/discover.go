@@ -15,7 +15,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// ErrUsage is wrapped by errors in what was asked for.
+// ErrUsage is wrapped by errors in the options.
 var ErrUsage = errors.New("wrong usage")
 
 // survey holds the pods of a cluster by namespace and label. Each list is queried once.
@@ -24,7 +24,7 @@ type survey struct {
 	layouts []layout
 	lists   map[podQuery][]corev1.Pod
 
-	forbidden []string // the namespaces whose pods may not be listed, as messages name them
+	forbidden []string // the namespaces whose pods the user must not list, as messages name them
 }
 
 type podQuery struct{ namespace, selector string }
@@ -128,8 +128,8 @@ func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 	return layout{}, fmt.Errorf("%w: node %s has several layouts: %s; choose with --layout, or with --openshift for OpenShift's own", ErrUsage, node, strings.Join(names, ", "))
 }
 
-// nothing returns why a node has no layout: the cluster has no such node, or what
-// was looked for.
+// nothing returns the error for a node without a layout: the cluster has no such node,
+// or the node has none of the pods that were looked for.
 func (s *survey) nothing(ctx context.Context, node string) error {
 	if len(s.forbidden) > 0 && len(s.nodes()) == 0 {
 		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", strings.Join(s.forbidden, ", "))
@@ -228,8 +228,8 @@ func running(pods []corev1.Pod, container string) (targets []Target, why []strin
 	return targets, why
 }
 
-// notRunning returns why no command can run in a container, "" if one can. A pod
-// that is not ready is used: its fault may be what the user looks for.
+// notRunning returns why no command can run in a container, "" if one can. A pod that
+// is not ready is used, because its problem may be the one that the user investigates.
 func notRunning(pod corev1.Pod, container string) string {
 	name := "pod " + pod.Namespace + "/" + pod.Name
 	var state corev1.ContainerState

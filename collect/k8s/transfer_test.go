@@ -338,7 +338,7 @@ func TestMissingTools(t *testing.T) {
 		}
 		var asked [][]string
 		_, err := fetch(t, counting{loopback{[]string{"env", "PATH=" + bin, "sh"}}, &asked}, time.Minute, prologue+"f one echo first\nz")
-		if !errors.Is(err, errFar) || !strings.Contains(err.Error(), missing) || len(asked) != 1 {
+		if !errors.Is(err, errNoTool) || !strings.Contains(err.Error(), missing) || len(asked) != 1 {
 			t.Errorf("without %s: %d tries, %v", missing, len(asked), err)
 		}
 	}

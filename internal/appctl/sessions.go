@@ -6,7 +6,7 @@ import "iter"
 // (lib/cfm.c, cfm_print_details).
 type Session struct {
 	Interface string
-	State     string // "true" or "false": BFD forwards, or CFM has a fault; "" where the text does not have it
+	State     string // "true" or "false": BFD forwards, or CFM has a fault; "" if the text does not have it
 }
 
 // BFDSessions yields the sessions of bfd/show.

@@ -20,7 +20,8 @@ const (
 	manifestName = "manifest.json"
 )
 
-// maxWindow is how many bytes of memory zstd may need; archive.Limits bounds the rest.
+// maxWindow is how many bytes of memory zstd may use; archive.Limits has all other
+// bounds.
 const maxWindow = 1 << 27
 
 // Head describes a bundle. It is the file bundle.json.

@@ -16,12 +16,12 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Load replaces all data of a workdir by that of a bundle, or leaves the workdir
-// as it is. It returns the collections and remarks for the user.
+// Load replaces all data of a workdir with the data of a bundle. After an error the
+// workdir is unchanged. It returns the collections and remarks for the user.
 func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limits) ([]workdir.Collection, []string, error) {
 	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
 	meter := archive.New(limits, func() int64 { return packed.N })
-	// With one decoder, zstd reads in the goroutine of its caller.
+	// With a concurrency of one, zstd reads in its caller's goroutine.
 	zip, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNotBundle, err)
@@ -160,7 +160,7 @@ func (l *loader) stageFiles(stage *workdir.Staging) error {
 	return nil
 }
 
-// explain returns the error for one of reading the bundle.
+// explain returns the error for a failed read of the bundle.
 func (l *loader) explain(err error) error {
 	switch {
 	case l.ctx.Err() != nil:

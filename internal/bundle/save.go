@@ -51,8 +51,8 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 	return append(remarks, changes...), writeBundle(ctx, wd, m, head, files, w)
 }
 
-// SaveFile is Save to a file, which appears under its name once it is complete.
-// An existing file is an error that wraps fs.ErrExist, unless replace is set.
+// SaveFile is Save to a file, which appears under its name once it is complete. If the
+// file exists and replace is not set, the error wraps fs.ErrExist.
 func SaveFile(ctx context.Context, wd *workdir.Dir, program, name string, replace bool) (size int64, remarks []string, err error) {
 	if _, err := os.Lstat(name); err == nil && !replace {
 		return 0, nil, fmt.Errorf("%s: %w", name, fs.ErrExist)
@@ -61,7 +61,7 @@ func SaveFile(ctx context.Context, wd *workdir.Dir, program, name string, replac
 	if err != nil {
 		return 0, nil, err
 	}
-	defer os.Remove(f.Name()) // fails once the file has its name
+	defer os.Remove(f.Name()) // fails once the file has its final name
 	defer f.Close()
 	out := bufio.NewWriterSize(f, 1<<20)
 	if remarks, err = Save(ctx, wd, program, out); err == nil {
@@ -161,7 +161,7 @@ func newest(m *workdir.Manifest) time.Time {
 	return t.UTC().Truncate(time.Second)
 }
 
-// writer writes a tar file whose entries all have one time.
+// writer writes a tar file whose entries all have the same time.
 type writer struct {
 	ctx  context.Context
 	tar  *tar.Writer

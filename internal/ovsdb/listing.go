@@ -19,7 +19,7 @@ type Record struct {
 // `ovs-vsctl set` reads.
 type Value struct{ Column, Text string }
 
-// Column returns the text of a column without the quotes of a string, "" where
+// Column returns the text of a column without the quotes of a string, "" if
 // the record lacks the column.
 func (r Record) Column(name string) string {
 	for _, v := range r.Columns {

@@ -59,8 +59,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// LineWriter escapes what is written to it line by line. A line is held back
-// until it is complete: a write may end within a character.
+// LineWriter escapes text line by line as it is written. A line is held back until it
+// is complete: a write may end within a character.
 type LineWriter struct {
 	out  io.Writer
 	rest []byte

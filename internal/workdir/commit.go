@@ -61,7 +61,7 @@ func (s *Staging) install(collections []Collection) error {
 		given[c.Kind] = true
 		if c.hasDatabase() {
 			for i := range m.Collections {
-				m.Collections[i].Found(c.Kind)
+				m.Collections[i].DropLost(c.Kind)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (d *Dir) completeInstall() error {
 func (d *Dir) installUnit(root, unit string) error {
 	staged := filepath.Join(root, unit)
 	if _, err := os.Lstat(staged); errors.Is(err, os.ErrNotExist) {
-		return nil // it was moved before the interruption
+		return nil // the unit was moved before the interruption
 	}
 	if err := d.clearUnit(unit); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (d *Dir) installUnit(root, unit string) error {
 }
 
 // clearUnit removes a unit that ovs-offline collected. A unit with other files is
-// renamed instead, to UNIT.old-1 or the next number that is free.
+// renamed instead, to UNIT.old-1 or the next free number.
 func (d *Dir) clearUnit(unit string) error {
 	other, err := d.hasOtherFiles(unit)
 	if errors.Is(err, os.ErrNotExist) {

@@ -14,7 +14,7 @@ const maxEncoded = 180
 // EncodeName returns a safe file name for a name from outside, such as a bridge's.
 // Letters, digits and ._@+- stay as they are; every other byte, and a leading dot
 // or dash, becomes %XX. A name that is too long for a file system ends in a hash of
-// the whole name. DecodeName reverses all other names.
+// the whole name. DecodeName recovers all other names.
 func EncodeName(name string) string {
 	var b strings.Builder
 	for i, c := range []byte(name) {

@@ -1,5 +1,5 @@
-// Package doctor checks which parts of ovs-offline work on this machine and names
-// the command that makes each of the others work. It changes nothing.
+// Package doctor checks which parts of ovs-offline work on this machine, and names for
+// each other part the command that makes it work. It changes nothing.
 package doctor
 
 import (
@@ -26,14 +26,14 @@ type Check struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	What  string `json:"what"`
-	// Mend is the command, or the advice, that makes it work.
+	// Mend is a command or an advice that makes the checked part work.
 	Mend string `json:"mend,omitempty"`
 }
 
 // State is the outcome of a check.
 type State string
 
-// The outcomes. What is absent is optional.
+// The outcomes. Absent parts are optional.
 const (
 	Works  State = "works"
 	Absent State = "absent"

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// hidden returns a bridge's hidden flows, one a line.
+// hidden returns a bridge's hidden flows, one per line.
 func (n *liveNode) hidden(bridge string) string {
 	n.t.Helper()
 	var list []string

@@ -7,9 +7,9 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// editDeadPorts removes ports from their bridges that had failed on the live
-// node: a dummy datapath would open them, and give them low port numbers that
-// flows use for other ports.
+// editDeadPorts removes from their bridges the ports that had failed on the live node:
+// a dummy datapath would open them, and give them low port numbers that flows use for
+// other ports.
 func editDeadPorts(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range s.Bridges {

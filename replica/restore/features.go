@@ -43,7 +43,7 @@ func restoreFeatures(ctx context.Context, s *Switch, rec *Recorded, o *report.Ou
 	return nil
 }
 
-// liveFeatures returns the live datapath's features by title. Where they were not
+// liveFeatures returns the live datapath's features by title. If they were not
 // collected they are those of a kernel datapath, unless the bridge had another.
 func liveFeatures(rec *Recorded, b *Bridge, o *report.Outcome) (map[string]string, error) {
 	text, err := rec.bridgeText(b, workdir.RecordedFeatures)

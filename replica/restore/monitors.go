@@ -19,13 +19,13 @@ import (
 //
 // Cause: sFlow and IPFIX add a sample() to the actions of every packet of their
 // bridge, and sample() of a flow needs its Flow_Sample_Collector_Set.
-// ovs-vswitchd adds none where no collector has a route, or sFlow has no address
-// of its own.
+// ovs-vswitchd adds no sample() if no collector has a route, or if sFlow has no agent
+// address.
 //
 // Remedy: the rows stay, with a port of the replica's own loopback as collector.
 // Ports get the live kernel's ifindex (options:ifindex of a dummy), and sFlow is
 // set up after datapath ports have their live numbers: for its output= see
-// docs/fidelity.md. NetFlow is in no trace. Where the daemons share the host's
+// docs/fidelity.md. NetFlow is in no trace. If the daemons share the host's
 // network, all monitors are removed.
 //
 // Source: measured with OVS 3.1. The ifindex of a tunnel is that of a kernel
@@ -107,7 +107,7 @@ func withholdSFlow(ctx context.Context, s *Switch) ([]ovsdb.Change, error) {
 func namedCollector(targets []string) string {
 	for _, t := range targets {
 		host, _, err := net.SplitHostPort(t)
-		if err != nil { // it has no port
+		if err != nil { // the target has no port
 			host = strings.Trim(t, "[]")
 		}
 		if _, err := netip.ParseAddr(host); err == nil {
@@ -181,7 +181,7 @@ func setInterfaceIndexes(s *Switch, rec *Recorded, o *report.Outcome) ([]ovsdb.C
 	return changes, nil
 }
 
-// interfaceIndex reads an ifindex of ovs-vsctl list; 0 is none.
+// interfaceIndex reads an ifindex of ovs-vsctl list; 0 means none.
 func interfaceIndex(listed string) (int, error) {
 	if listed == "" || listed == "[]" { // not listed, or the interface had failed
 		return 0, nil
@@ -228,7 +228,7 @@ func addSFlow(ctx context.Context, s *Switch, o *report.Outcome) error {
 	return checkInterfaceIndexes(ctx, s, o)
 }
 
-// checkSFlow traces a packet: even one that is dropped is sampled.
+// checkSFlow traces a packet: even a dropped packet is sampled.
 func checkSFlow(ctx context.Context, s *Switch, rec *Recorded, b *Bridge, o *report.Outcome) error {
 	if b.withheldSFlow["sampling"] == 0 {
 		return nil // off on the live node as well
@@ -276,7 +276,7 @@ func compareSampled(rec *Recorded, b *Bridge, o *report.Outcome) error {
 	return err
 }
 
-// checkIPFIX asks for the exporter's statistics, which only a working one has.
+// checkIPFIX asks for the exporter's statistics, which only a working exporter has.
 func checkIPFIX(ctx context.Context, s *Switch, b *Bridge, o *report.Outcome) error {
 	rows, err := s.db.Select(ctx, "IPFIX", "targets")
 	if err != nil {

@@ -53,7 +53,7 @@ func children(pid int) []int {
 	return found
 }
 
-// status returns a size in /proc/PID/status in bytes, 0 where it is missing.
+// status returns a size in /proc/PID/status in bytes, 0 if it is missing.
 func status(pid int, key string) int64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

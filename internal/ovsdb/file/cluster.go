@@ -62,8 +62,8 @@ func (l *raftLog) begin(head clusterHeader) error {
 	return l.addData(head.PrevData[1])
 }
 
-// add adds one later record. The error for text that is not a record of a
-// cluster's log is an errNotRecord.
+// add adds one later record. For text that is not a record of a cluster's log, the
+// error is an errNotRecord.
 func (l *raftLog) add(body []byte) (*clusterRecord, error) {
 	var r clusterRecord
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -112,8 +112,7 @@ func (l *raftLog) addEntry(r *clusterRecord) error {
 	return l.addData(r.Data[1])
 }
 
-// takeBack removes the entries from index on that were not committed, and returns
-// their number.
+// takeBack removes the uncommitted entries from index on, and returns their number.
 func (l *raftLog) takeBack(index int64) (int, error) {
 	i := sort.Search(len(l.uncommitted), func(i int) bool { return l.uncommitted[i].index >= index })
 	removed := l.uncommitted[i:]

@@ -52,8 +52,8 @@ func (t *Tables) dumpVersion(b Bridge, dump workdir.Dump) openflow.Version {
 	return openflow.OpenFlow14
 }
 
-// saveScript is what the script of ovs-save (do_restore.sh beside dumps that were
-// added by hand) holds besides the names of the dumps, by bridge.
+// saveScript holds the data, by bridge, of an ovs-save script (do_restore.sh beside
+// dumps that were added by hand), except the names of the dumps.
 type saveScript struct {
 	versions map[string]openflow.Version
 	mappings map[string][]string // of the TLV map
@@ -97,9 +97,9 @@ func (t *Tables) relative(path string) string {
 	return strings.TrimPrefix(path, t.Workdir.Path()+"/")
 }
 
-// readBackVersion returns the version in which the replica prints an entry in the
-// words of the collected dump: the dump's, or where the bridge does not speak
-// that, the newest that it speaks.
+// readBackVersion returns the version in which the replica prints an entry as the
+// collected dump does: the dump's version or, if the bridge does not speak it, the
+// newest that the bridge speaks.
 func readBackVersion(b Bridge, collected, newest openflow.Version) openflow.Version {
 	if collected.In(b.Protocols) {
 		return collected
@@ -212,7 +212,7 @@ func parseError(err error) (line int, message string, ok bool) {
 	return n - 1, m[2], err == nil && n > 0
 }
 
-// Reason returns the part of an ovs-ofctl error that says what is wrong with an entry.
+// Reason returns the part of an ovs-ofctl error that describes the problem of an entry.
 func Reason(err error) string {
 	var failed *command.Error
 	if !errors.As(err, &failed) {

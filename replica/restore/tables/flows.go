@@ -80,7 +80,7 @@ func (t *Tables) restoreFlows(ctx context.Context, b Bridge, dump *os.File) erro
 	}
 	l.remarkFuller()
 	if l.loaded.flows > chunk {
-		debug.FreeOSMemory() // what loading needed: reading back needs as much again
+		debug.FreeOSMemory() // frees the memory of loading; reading back needs as much again
 	}
 	return l.readBack(ctx)
 }
@@ -199,7 +199,7 @@ func (l *loader) finish(ctx context.Context, s sending) error {
 	return nil
 }
 
-// count takes note of a flow that was added.
+// count counts a flow that was added.
 func (l *loader) count(e entry) {
 	l.loaded.add(e.collected)
 	if e.line == 0 {
@@ -310,10 +310,10 @@ func hasOddCookie(text string) bool {
 	return found && end > 0 && strings.IndexByte("13579bdf", cookie[end-1]) >= 0
 }
 
-// hash returns the same for texts of the same flow. ovs-ofctl has no words for
-// the dec_ttl with an empty list of controllers that OVN sends: it prints
-// "dec_ttl()" and reads that as the plain action, which does the same. Dumps
-// without statistics leave out a cookie of 0, and table 0.
+// hash returns the same value for all texts of the same flow. ovs-ofctl cannot express
+// the dec_ttl with an empty list of controllers that OVN sends: it prints "dec_ttl()"
+// and reads that as the plain action, which does the same. Dumps without statistics
+// leave out a cookie of 0, and table 0.
 func hash(seed maphash.Seed, text string) uint64 {
 	text = strings.TrimPrefix(text, "cookie=0x0,")
 	if strings.HasPrefix(text, "table=0,") {
@@ -324,7 +324,7 @@ func hash(seed maphash.Seed, text string) uint64 {
 	return maphash.String(seed, strings.ReplaceAll(text, "dec_ttl()", "dec_ttl"))
 }
 
-// readBack compares the replica's flows with the collected ones, by their text.
+// readBack compares the text of the replica's flows with that of the collected ones.
 func (l *loader) readBack(ctx context.Context) error {
 	version := readBackVersion(l.bridge, l.dumpVersion(l.bridge, workdir.Flows), l.version)
 	have, err := l.tallyReplica(ctx, version)
@@ -409,7 +409,7 @@ func (l *loader) findDifferent(ctx context.Context, version openflow.Version) er
 		return err
 	}
 	const maxNamed = 3
-	var unexpected []string // the first flows that were not collected so
+	var unexpected []string // the first flows that differ from all collected ones
 	counts := l.Report.Counts(l.bridge.Name, workdir.Flows)
 	err = l.dump(ctx, version, "", func(flow openflow.Flow) {
 		key := hash(seed, flow.Text)

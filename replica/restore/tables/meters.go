@@ -41,7 +41,7 @@ func (t *Tables) Meters(ctx context.Context, o *report.Outcome) error {
 	return nil
 }
 
-// byAge returns the meters with the oldest first, or as they are if their ages
+// byAge returns the meters with the oldest first, or in their given order if their ages
 // were not collected.
 func (t *Tables) byAge(b Bridge, list []openflow.Entry, o *report.Outcome) ([]openflow.Entry, error) {
 	f, ok, err := open(t.Workdir.BridgeRecorded(b.Name, workdir.RecordedMeterStats))

@@ -78,7 +78,7 @@ func (r *Runtime) needTools(ctx context.Context) (string, error) {
 	return r.toolsID, err
 }
 
-// makeScratch makes the folder for requests anew, and the folders to mount.
+// makeScratch makes an empty folder for requests, and the folders to mount.
 func (r *Runtime) makeScratch() error {
 	if err := os.RemoveAll(r.tools.folder); err != nil {
 		return err

@@ -31,13 +31,13 @@ type Options struct {
 }
 
 // Runtime runs daemons as local processes. It finds them by the locks on their pid
-// files, so several Runtimes see the same daemons.
+// files, so all Runtimes see the same daemons.
 type Runtime struct {
 	options Options
 
 	mu      sync.Mutex
 	probed  bool
-	refused string // why there are no namespaces; "" where there are
+	refused string // why there are no namespaces; "" if there are
 	remarks daemon.Remarks
 }
 
@@ -55,7 +55,8 @@ func New(o Options) *Runtime {
 func (r *Runtime) Name() string { return Name }
 
 // Isolated reports whether daemons get an empty network namespace, and the reason
-// if not. It makes one, once, and raises its loopback interface.
+// if not. To find out, it makes one such namespace, once, and enables its loopback
+// interface.
 func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +122,7 @@ func tool(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer,
 	})
 	var failed *command.Error
 	if errors.As(err, &failed) {
-		failed.Argv = argv // the program's name, not its path
+		failed.Argv = argv // with the program's name, not its path
 	}
 	return out, err
 }

@@ -39,8 +39,8 @@ func Find(program string) (string, error) {
 	return "", fmt.Errorf("%s is %w: %s (%w)", program, runtime.ErrNotInstalled, PackageHint(program), exec.ErrNotFound)
 }
 
-// Missing returns nil where all programs are installed, else an error that names
-// each missing one and its package.
+// Missing returns nil if all programs are installed, else an error that names each
+// missing program and its package.
 func Missing(programs ...string) error {
 	var missing []error
 	for _, program := range programs {
