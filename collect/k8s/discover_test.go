@@ -26,7 +26,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// deaf notes which containers are asked, and answers nothing.
+// deaf records which containers get commands, and answers nothing.
 type deaf struct{ asked []string }
 
 func (d *deaf) Exec(_ context.Context, target k8s.Target, argv []string, _, _ io.Writer) error {
@@ -44,7 +44,7 @@ func objects(lists ...[]runtime.Object) []runtime.Object {
 
 const ovnk, ocp = "ovn-kubernetes", "openshift-ovn-kubernetes"
 
-// clusters are the platforms, each with two nodes.
+// clusters returns the platforms, each with two nodes.
 func clusters() map[string][]runtime.Object {
 	nodes := []runtime.Object{node("n1"), node("n2")}
 	kind := []runtime.Object{
@@ -94,7 +94,8 @@ func clusters() map[string][]runtime.Object {
 	}
 }
 
-// TestLayouts: each platform is known, and its OVS asked in the right container.
+// TestLayouts checks that each platform is recognised, and that the commands of OVS run
+// in the right container.
 func TestLayouts(t *testing.T) {
 	for _, c := range []struct {
 		name, cluster string
@@ -156,8 +157,8 @@ func TestUnknownLayout(t *testing.T) {
 	}
 }
 
-// TestPodStates: the error names the state of a container that cannot be used; a
-// newer pod, or another container, is asked in its place.
+// TestPodStates checks that the error names the state of a container that cannot be
+// used, and that a newer pod or another container is used in its place.
 func TestPodStates(t *testing.T) {
 	state := func(p *corev1.Pod, s corev1.ContainerState) *corev1.Pod {
 		for i := range p.Status.ContainerStatuses {
@@ -192,7 +193,8 @@ func TestPodStates(t *testing.T) {
 	}
 }
 
-// TestPermissions: what is missing is named: verb, resource and namespace.
+// TestPermissions checks that the error names the verb, resource and namespace of a
+// missing permission.
 func TestPermissions(t *testing.T) {
 	for name, c := range map[string]struct {
 		allowed string // verbs on pods/exec
@@ -230,8 +232,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestWorkdirs: what is there is not replaced unasked, and a failure leaves it
-// as it was; several nodes get workdirs of their own.
+// TestWorkdirs checks that existing data is replaced only with --force and is unchanged
+// after a failure, and that several nodes get workdirs of their own.
 func TestWorkdirs(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "wd")
 	c := cluster(&deaf{}, clusters()["kind central"]...)
@@ -296,7 +298,8 @@ func (versionless) ServerVersionWithContext(ctx context.Context) (*version.Info,
 	return nil, ctx.Err()
 }
 
-// TestVersionInterrupted: the question for the server's version ends with its context.
+// TestVersionInterrupted checks that the request for the server's version ends with its
+// context.
 func TestVersionInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := cluster(&deaf{}, interconnect("n1")...)

@@ -12,9 +12,9 @@ import (
 	"ovs-offline/test/fidelity"
 )
 
-// TestParity collects live nodes, and compares what their replicas answer with
-// what the nodes did: packet by packet, and every flow, group, meter and TLV
-// mapping with the output of ovs-ofctl there.
+// TestParity collects live nodes, and compares the answers of their replicas with those
+// of the nodes: the trace of each packet, and every flow, group, meter and TLV mapping
+// in the output of ovs-ofctl.
 func TestParity(t *testing.T) {
 	for _, topology := range []string{"kubernetes", "openstack"} {
 		t.Run(topology, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"ovs-offline/internal/archive"
 )
 
-// loopback runs commands here.
+// loopback runs commands on this machine.
 type loopback struct{ shell []string }
 
 func (l loopback) Exec(ctx context.Context, _ Target, argv []string, stdout, stderr io.Writer) error {
@@ -30,7 +30,7 @@ func (l loopback) Exec(ctx context.Context, _ Target, argv []string, stdout, std
 	return c.Run()
 }
 
-// shells are those that images have for sh: Debian's, Red Hat's, Alpine's.
+// shells returns the shells that images have as sh: Debian's, Red Hat's, Alpine's.
 func shells(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -65,7 +65,7 @@ func output(t *testing.T, f frame) string {
 	return string(text)
 }
 
-// variety is a text whose commands say all that may be hard to carry.
+// variety is a text whose commands print everything that may be hard to transfer.
 const variety = prologue + `f plain echo hello
 f empty true
 f binary printf 'a\0b\nc\r\n\n'
@@ -79,7 +79,7 @@ f imitation printf '%s }0 0 4294967295 0\nXX {next\n' "not$n"
 f noisy sh -c 'head -c 100000 /dev/zero | tr "\0" e >&2'
 z`
 
-// TestShells: every shell carries everything, byte by byte.
+// TestShells checks that the output is transferred byte for byte with every shell.
 func TestShells(t *testing.T) {
 	args := []string{"a b", "$(touch /tmp/never)", "`id`", "*", "", "'\"\\", "--", "x\ny"}
 	for name, shell := range shells(t) {
@@ -128,7 +128,7 @@ func TestShells(t *testing.T) {
 	}
 }
 
-// taken is what one run of a text sends.
+// taken holds the output of one run of a text.
 type taken struct{ stdout, stderr []byte }
 
 func record1(t *testing.T, argv []string) taken {
@@ -142,7 +142,7 @@ func record1(t *testing.T, argv []string) taken {
 	return r
 }
 
-// faulty gives what a real run sent, but not all of it, or not as it was.
+// faulty returns the output of a real run, incomplete or changed.
 type faulty struct {
 	t     *testing.T
 	spoil func(try int, r taken) (taken, error)
@@ -167,8 +167,8 @@ f three printf third
 z`
 
 // TestCutAnywhere cuts a stream after every byte, with no error from the
-// connection, as a server whose backend breaks does. What came is whole, or it
-// is an error; never a part.
+// connection, as a server whose backend breaks does. The result is either complete or
+// an error, never a part.
 func TestCutAnywhere(t *testing.T) {
 	argv := (&transfer{stall: time.Minute}).argv(strings.Repeat("N", 26), threeCommands, nil)
 	whole := record1(t, argv)
@@ -197,7 +197,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// checkThree checks those of threeCommands that came.
+// checkThree checks the received frames of threeCommands.
 func checkThree(t *testing.T, frames []frame) {
 	t.Helper()
 	want := []struct {
@@ -211,8 +211,8 @@ func checkThree(t *testing.T, frames []frame) {
 	}
 }
 
-// TestFaults: each fault on the first try only is made good; one that stays is
-// an error that says what.
+// TestFaults checks that a retry succeeds after each fault that occurs only on the
+// first try, and that a permanent fault gives an error that describes it.
 func TestFaults(t *testing.T) {
 	broken := errors.New("connection reset by peer")
 	faults := map[string]func(r taken) (taken, error){
@@ -257,7 +257,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// without leaves one command out of a stream.
+// without removes the output of one command from a stream.
 func without(stream []byte, name string) []byte {
 	from := bytes.LastIndexByte(stream[:bytes.Index(stream, []byte(" {"+name))], '\n') + 1
 	rest := stream[from:]
@@ -266,8 +266,8 @@ func without(stream []byte, name string) []byte {
 	return append(slices.Clone(stream[:from]), rest[end:]...)
 }
 
-// TestWholeDespiteError: what is proven whole counts, whatever the connection
-// says when it ends.
+// TestWholeDespiteError checks that output with a correct checksum counts as complete,
+// even if the connection ends with an error.
 func TestWholeDespiteError(t *testing.T) {
 	late := &faulty{t: t, spoil: func(_ int, r taken) (taken, error) { return r, errors.New("error at the end") }}
 	frames, err := fetch(t, late, time.Minute, threeCommands)
@@ -276,7 +276,7 @@ func TestWholeDespiteError(t *testing.T) {
 	}
 }
 
-// TestEach: what came whole of a broken stream is not asked for again.
+// TestEach checks that the complete part of a broken stream is not requested again.
 func TestEach(t *testing.T) {
 	const text = prologue + `i=0;for b;do i=$((i+1));f "$i name" printf '%s' "$b";f "$i done" true;done
 z`
@@ -310,7 +310,7 @@ z`
 	}
 }
 
-// counting notes the arguments of each command.
+// counting records the arguments of each command.
 type counting struct {
 	Executor
 	asked *[][]string
@@ -321,7 +321,8 @@ func (c counting) Exec(ctx context.Context, target Target, argv []string, stdout
 	return c.Executor.Exec(ctx, target, argv, stdout, stderr)
 }
 
-// TestMissingTools: without the tools that every image has, the error names them at once.
+// TestMissingTools checks that the error names missing standard tools, and that no
+// further try is made.
 func TestMissingTools(t *testing.T) {
 	for _, missing := range []string{"tee", "cksum"} {
 		bin := t.TempDir()
@@ -344,7 +345,7 @@ func TestMissingTools(t *testing.T) {
 	}
 }
 
-// silent sends a part and then nothing, until it is given up.
+// silent sends a part and then nothing, until the caller gives up.
 type silent struct {
 	t    *testing.T
 	seen int
@@ -355,7 +356,7 @@ func (s *silent) Exec(ctx context.Context, _ Target, argv []string, stdout, _ io
 	whole := record1(s.t, argv)
 	stdout.Write(whole.stdout[:len(whole.stdout)/2])
 	<-ctx.Done()
-	// A connection that was given up may still deliver.
+	// An abandoned connection may still deliver data.
 	go stdout.Write(whole.stdout)
 	return ctx.Err()
 }
@@ -368,7 +369,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestInterrupted: nothing is tried again, and the command's end is waited for.
+// TestInterrupted checks that an interrupted run is not repeated, and that it waits for
+// the command to end.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
@@ -397,7 +399,8 @@ func (n notifying) Exec(ctx context.Context, target Target, argv []string, stdou
 	return n.Executor.Exec(ctx, target, argv, stdout, stderr)
 }
 
-// TestFullDisk: an error of this machine is reported as such, at once.
+// TestFullDisk checks that an error of this machine is reported as such, without
+// another try.
 func TestFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
@@ -420,7 +423,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSlowDisk: the stream does not wait for the disk.
+// TestSlowDisk checks that the stream does not wait for the disk.
 func TestSlowDisk(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -430,7 +433,7 @@ func TestSlowDisk(t *testing.T) {
 	go s.drain(func(error) {})
 	piece := make([]byte, 32<<10)
 	const pieces = 1000
-	for range pieces { // nothing reads: a pipe takes 64 KiB
+	for range pieces { // the pipe has no reader, and holds 64 KiB
 		if _, err := s.Write(piece); err != nil {
 			t.Fatal(err)
 		}
@@ -451,7 +454,8 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// TestEndless: a container that never stops talking is left, and not asked again.
+// TestEndless checks that a container that never stops sending is abandoned, and not
+// tried again.
 func TestEndless(t *testing.T) {
 	var asked [][]string
 	tr := &transfer{exec: counting{loopback{[]string{"sh"}}, &asked}, spool: t.TempDir(), stall: time.Minute, maxBytes: 1 << 20}

@@ -30,7 +30,7 @@ func lock(t *testing.T) *workdir.Dir {
 	return wd
 }
 
-// filled returns a workdir with a collection and a file that was put there by hand.
+// filled returns a workdir with a collection and a file that was added by hand.
 func filled(t *testing.T) *workdir.Dir {
 	t.Helper()
 	wd := lock(t)
@@ -171,8 +171,8 @@ func file(path, text string) workdir.File {
 	return workdir.File{Path: path, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}
 }
 
-// TestHostileBundles checks that each is refused, the workdir stays as it was,
-// and no file appears outside of it.
+// TestHostileBundles checks that each hostile bundle is refused, that the workdir is
+// unchanged, and that no file appears outside of it.
 func TestHostileBundles(t *testing.T) {
 	empty := plain(manifestName, `{"format":1}`)
 	link := entry{header: tar.Header{Name: "recorded/x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}

@@ -60,7 +60,7 @@ func dumps(t *testing.T) map[string][]byte {
 	return found
 }
 
-// grep counts as grep -c does.
+// grep counts matching lines, as grep -c does.
 func grep(pattern string, raw []byte) int {
 	re, n := regexp.MustCompile(pattern), 0
 	for scanner := bufio.NewScanner(bytes.NewReader(raw)); scanner.Scan(); {
@@ -71,8 +71,8 @@ func grep(pattern string, raw []byte) int {
 	return n
 }
 
-// TestRealDumps reads every dump of the captures: every entry is found, and
-// where an error text stands in place of data that is said.
+// TestRealDumps checks that every entry in the dumps of the captures is found, and that
+// an error message in place of data is reported.
 func TestRealDumps(t *testing.T) {
 	statistic := regexp.MustCompile(`(^|,)(duration|n_packets|n_bytes|idle_age|hard_age)=`)
 	kinds := map[string]int{}

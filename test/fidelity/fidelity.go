@@ -94,9 +94,9 @@ func (n *Replica) Tool(ctx context.Context, name string, args ...string) (string
 	return string(out), err
 }
 
-// Figures are the sums of comparisons.
+// Figures holds the sums of comparisons.
 type Figures struct {
-	Packets, Whole, Results, Actions int // number of packets, and of those that are equal in this respect
+	Packets, Whole, Results, Actions int // number of packets, and number of packets that are equal in this respect
 	Balanced                         int // packets whose results differ only in the member that a balancing bond chose
 	Refused                          int // packets whose live trace is an error message
 	Equal, Lines                     int // number of equal lines, and of all lines of the live traces

@@ -22,7 +22,7 @@ func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
 	}
 	differ(t, served(t, dst), live)
 
-	// Of a simple log, ovsdb-tool makes the same.
+	// For a simple log, ovsdb-tool gives the same result.
 	tools := filepath.Join(t.TempDir(), "tool.db")
 	run(t, "ovsdb-tool", "cluster-to-standalone", tools, file)
 	differ(t, served(t, tools), live)
@@ -40,7 +40,7 @@ func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
 }
 
 // TestSchemaConversionReplacesTheContent: a conversion writes an entry with a schema
-// and the whole content. ovsdb-tool applies it as one more difference, which cancels
+// and the whole content. ovsdb-tool applies it as another difference, which cancels
 // columns out.
 func TestSchemaConversionReplacesTheContent(t *testing.T) {
 	file, s := clustered(t)
