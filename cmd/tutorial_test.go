@@ -161,7 +161,7 @@ var (
 	stars  = regexp.MustCompile(`\*{5,}`)
 )
 
-// plain normalizes what depends on the length of the workdir's path: the columns of
+// plain normalises what depends on the length of the workdir's path: the columns of
 // tables, and the lines below headlines.
 func plain(line string) string {
 	return strings.TrimRight(stars.ReplaceAllString(blanks.ReplaceAllString(line, " "), "*****"), " ")

@@ -98,7 +98,7 @@ func (p *Plan) answers() (can, cannot []string) {
 func (p *Plan) bridgeAnswers(b Bridge) (can, cannot []string) {
 	flows := b.used(workdir.Flows)
 	if flows == nil {
-		return nil, []string{fmt.Sprintf("ofproto/trace %s: no flows of it (a fake bridge has none)", b.Name)}
+		return nil, []string{fmt.Sprintf("ofproto/trace %s: no flows were recorded (a fake bridge has none)", b.Name)}
 	}
 	can = append(can, fmt.Sprintf("ofproto/trace %s: %d flows of %s", b.Name, flows.Entries, flows.OpenFlow))
 	for _, r := range flows.remarks(workdir.Flows) {

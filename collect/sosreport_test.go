@@ -363,8 +363,8 @@ func TestErrorsNameTheCause(t *testing.T) {
 		words    string
 	}{
 		{sources["empty"], both, sosreport.ErrNotArchive, "empty"},
-		{sources["no archive"], both, sosreport.ErrNotArchive, "not a sos report"},
-		{sources["empty folder"], both, sosreport.ErrEmpty, "nothing of a sos report"},
+		{sources["no archive"], both, sosreport.ErrNotArchive, "not an sos report"},
+		{sources["empty folder"], both, sosreport.ErrEmpty, "nothing of an sos report"},
 		{sources["without OVS"], Select{OVS: true}, ErrNothing, "openvswitch plugin"},
 		{sources["cut at the end"], both, nil, "cut off"},
 		{sources["missing"], both, os.ErrNotExist, "no such file"},

@@ -41,7 +41,7 @@ func (s *starter) compareVersions(ctx context.Context) {
 	s.report.Running, s.report.Recorded = running, recorded
 	for _, v := range []struct{ program, recorded, running string }{{"Open vSwitch", recorded.OVS, running.OVS}, {"OVN", recorded.OVN, running.OVN}} {
 		if v.recorded != "" && v.running != "" && minor(v.recorded) != minor(v.running) {
-			s.report.Remark(fmt.Sprintf("recorded with %s %s, running %s: traces show what these do differently", v.program, v.recorded, v.running))
+			s.report.Remark(fmt.Sprintf("recorded with %s %s, running %s: traces show differences between these versions", v.program, v.recorded, v.running))
 		}
 	}
 }

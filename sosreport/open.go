@@ -10,10 +10,10 @@ import (
 )
 
 // ErrNotArchive is wrapped when a file is neither a tar nor a compressed tar.
-var ErrNotArchive = errors.New("not a sos report")
+var ErrNotArchive = errors.New("not an sos report")
 
 // ErrEmpty is wrapped when a source holds nothing of an sos report.
-var ErrEmpty = errors.New("holds nothing of a sos report")
+var ErrEmpty = errors.New("holds nothing of an sos report")
 
 // Open reads the one report at source once, and keeps the files that it recognises in
 // the folder spool. The error wraps ErrNotArchive or ErrEmpty where that is the reason.
@@ -27,7 +27,7 @@ func Open(ctx context.Context, source, spool string, limits archive.Limits, prog
 		return nil, err
 	}
 	if !tree.Archive && !tree.Folder {
-		return nil, fmt.Errorf("%s is %w: its first bytes are of no tar, xz, gzip, bzip2 or zstd file", source, ErrNotArchive)
+		return nil, fmt.Errorf("%s is %w: it does not begin like a tar, xz, gzip, bzip2 or zstd file", source, ErrNotArchive)
 	}
 	reports, err := find(ctx, tree, tops(tree, true), limits)
 	if err != nil {

@@ -108,7 +108,7 @@ func (c *contents) indexOutputs(ctx context.Context, r *Report, byFile map[strin
 		}
 	}
 	if len(ambiguous) > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and which file is whose is not known: their OpenFlow dumps are not taken", recording.FirstNames(ambiguous)))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and it is not known which file belongs to which bridge: their OpenFlow dumps are not taken", recording.FirstNames(ambiguous)))
 	}
 }
 

@@ -55,7 +55,7 @@ func look(ctx context.Context, c *Cluster, layouts []layout) (*survey, error) {
 
 func inNamespace(namespace string) string {
 	if namespace == "" {
-		return "all namespaces (-n NAMESPACE asks one)"
+		return "all namespaces (-n NAMESPACE selects one)"
 	}
 	return "namespace " + namespace
 }
@@ -132,7 +132,7 @@ func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 // or the node has none of the pods that were looked for.
 func (s *survey) nothing(ctx context.Context, node string) error {
 	if len(s.forbidden) > 0 && len(s.nodes()) == 0 {
-		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", strings.Join(s.forbidden, ", "))
+		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all required permissions", strings.Join(s.forbidden, ", "))
 	}
 	_, err := s.cluster.API.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -155,7 +155,7 @@ func (s *survey) lookedFor(l layout, node string) string {
 		}
 		found := fmt.Sprintf("%d", len(s.pods(l, p, on)))
 		if where := inNamespace(l.namespace); slices.Contains(s.forbidden, where) {
-			found = "you may not list pods in " + where
+			found = "no permission to list pods in " + where
 		}
 		parts = append(parts, fmt.Sprintf("pods %s with container %s %s: %s", p.selector, p.container, at, found))
 	}
@@ -175,7 +175,7 @@ func (s *survey) ovs(l layout, node string) (Target, error) {
 			return found[0], nil
 		}
 	}
-	return Target{}, fmt.Errorf("node %s: no container to ask OVS in: %s", node, strings.Join(why, "; "))
+	return Target{}, fmt.Errorf("node %s: no container in which OVS's tools can run: %s", node, strings.Join(why, "; "))
 }
 
 // databases returns the containers that have a database, in the namespace of the
@@ -190,7 +190,7 @@ func (s *survey) databases(l layout, k workdir.Kind, node, namespace string) ([]
 		return targets, nil
 	}
 	if where := inNamespace(l.namespace); slices.Contains(s.forbidden, where) {
-		why = append(why, "you may not list pods in "+where)
+		why = append(why, "no permission to list pods in "+where)
 	}
 	if len(why) == 0 {
 		why = append(why, fmt.Sprintf("there are no pods %s with container %s in namespace %s", p.selector, p.container, namespace))

@@ -202,7 +202,7 @@ func TestPermissions(t *testing.T) {
 	}{
 		"none":   {"", "permission is missing: verbs create and get on resource pods/exec in namespace ovn-kubernetes"},
 		"create": {"create", "deaf"},
-		"get":    {"get", "permission is missing: verb create on resource pods/exec in namespace ovn-kubernetes; docs/kubernetes.md has a role with all that is needed (ovn-kubernetes/ovnkube-node-1/ovnkube-node: deaf"},
+		"get":    {"get", "permission is missing: verb create on resource pods/exec in namespace ovn-kubernetes; docs/kubernetes.md has a role with all required permissions (ovn-kubernetes/ovnkube-node-1/ovnkube-node: deaf"},
 		"both":   {"create get", "deaf"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ type frame struct {
 var errShort = errors.New("the stream is incomplete")
 
 // errNoTool is wrapped when a container lacks a tool that every image should have.
-var errNoTool = errors.New("the container lacks what is needed")
+var errNoTool = errors.New("the container lacks a required tool")
 
 // framing reads the lines that begin with the nonce.
 type framing struct{ nonce string }
@@ -122,7 +122,7 @@ func (f framing) copyOutput(in *bufio.Reader, out io.Writer) (closing string, er
 func verify(closing string, sum cksum) (code int, err error) {
 	words := strings.Fields(closing)
 	if len(words) != 4 {
-		return 0, fmt.Errorf("%w: tee and cksum count what is sent, and printed only %q", errNoTool, closing)
+		return 0, fmt.Errorf("%w: tee and cksum should have printed their results, not %q", errNoTool, closing)
 	}
 	if words[1] != "t0" {
 		return 0, fmt.Errorf("%w: tee failed with exit code %s", errNoTool, strings.TrimPrefix(words[1], "t"))
@@ -147,13 +147,13 @@ func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err er
 		switch {
 		case ok && rest == ".":
 			if whole != len(frames) {
-				return min(whole, len(frames)), fmt.Errorf("%w: it has errors of %d commands and output of %d", errShort, whole, len(frames))
+				return min(whole, len(frames)), fmt.Errorf("%w: stderr has %d commands, stdout has %d", errShort, whole, len(frames))
 			}
 			return whole, nil
 		case ok && strings.HasPrefix(rest, "{"):
 			at, inside = at+1, true
 			if at < len(frames) && frames[at].name != rest[1:] {
-				return whole, fmt.Errorf("%w: the errors are of %q, the output of %q", errShort, rest[1:], frames[at].name)
+				return whole, fmt.Errorf("%w: stderr is of %q, stdout of %q", errShort, rest[1:], frames[at].name)
 			}
 		case ok:
 			whole, inside = at+1, false
@@ -161,7 +161,7 @@ func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err er
 			frames[at].stderr += string(line)
 		}
 		if errors.Is(err, io.EOF) {
-			return min(whole, len(frames)), fmt.Errorf("%w: the errors end after %d of %d commands", errShort, whole, len(frames))
+			return min(whole, len(frames)), fmt.Errorf("%w: stderr ends after %d of %d commands", errShort, whole, len(frames))
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return whole, err

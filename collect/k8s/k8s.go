@@ -128,7 +128,7 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("workdir %s can't be made: %w; choose another with -w", path, err)
+		return nil, fmt.Errorf("workdir %s can't be created: %w; choose another with -w", path, err)
 	}
 	dir, err := os.MkdirTemp(path, ".incoming-cluster-*")
 	if err != nil {

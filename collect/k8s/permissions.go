@@ -39,7 +39,7 @@ func (p *permissions) explain(ctx context.Context, namespace string, err error) 
 }
 
 func missingExec(namespace, verbs string) error {
-	return fmt.Errorf("permission is missing: %s on resource pods/exec in namespace %s; docs/kubernetes.md has a role with all that is needed", verbs, namespace)
+	return fmt.Errorf("permission is missing: %s on resource pods/exec in namespace %s; docs/kubernetes.md has a role with all required permissions", verbs, namespace)
 }
 
 func (p *permissions) verbs(ctx context.Context, namespace string) verbs {

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrLimit is wrapped by errors of a source that exceeds its Limits.
-var ErrLimit = errors.New("more than a source may hold")
+var ErrLimit = errors.New("the source exceeds a limit")
 
 // Limits bounds how much is read of one source: a few kilobytes of a hostile archive
 // can unpack to terabytes. Users set Bytes (--max-size); the other limits are fixed,

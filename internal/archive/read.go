@@ -96,7 +96,7 @@ func (r *reading) single(source string) error {
 	what, err := r.take(filepath.Base(source), "", checked{f, r.count}, 0)
 	r.tree.Archive = what == anArchive
 	if err == nil && what == nothing {
-		err = &NotArchiveError{"its first bytes are of no tar, xz, gzip, bzip2 or zstd file"}
+		err = &NotArchiveError{"it does not begin like a tar, xz, gzip, bzip2 or zstd file"}
 	}
 	switch {
 	case errors.Is(err, ErrLimit):
@@ -163,7 +163,7 @@ func (r *reading) buffer(in io.Reader, depth int) *bufio.Reader {
 // that file, and returns an error of the archive.
 func (r *reading) inner(name string, in io.Reader, depth int) error {
 	if depth > maxDepth {
-		r.lose(name, errors.New("is in too many archives, one in another"))
+		r.lose(name, errors.New("is nested in too many archives"))
 		return nil
 	}
 	_, err := r.take(name, name, in, depth)

@@ -38,5 +38,5 @@ var (
 	ErrNothing   = errors.New("nothing to save")
 	ErrNotBundle = errors.New("not a bundle of ovs-offline save")
 	ErrDamaged   = errors.New("the bundle is damaged")
-	ErrVersion   = errors.New("the bundle is of another version")
+	ErrVersion   = errors.New("the bundle has another version")
 )

@@ -40,7 +40,7 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 		return nil, fmt.Errorf("%w in %s: collect something first", ErrNothing, wd.Path())
 	}
 	for _, name := range other {
-		remarks = append(remarks, name+" is not a plain file: it is not in the bundle")
+		remarks = append(remarks, name+" is not a regular file, so it is not in the bundle")
 	}
 	slices.Sort(files)
 	head := Head{Format: Format, Workdir: workdir.FormatVersion, Program: program}
@@ -116,7 +116,7 @@ func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files [
 		delete(listed, name)
 		switch {
 		case f == nil:
-			head.ByHand = append(head.ByHand, workdir.File{Path: name, Origin: "put there by hand", Size: size, SHA256: sum})
+			head.ByHand = append(head.ByHand, workdir.File{Path: name, Origin: "added by hand", Size: size, SHA256: sum})
 		case f.SHA256 != sum:
 			const changed = "changed by hand after it was collected"
 			f.Size, f.SHA256 = size, sum
@@ -131,7 +131,7 @@ func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files [
 		c.Files = slices.DeleteFunc(c.Files, func(f workdir.File) bool {
 			_, missing := listed[f.Path]
 			if missing {
-				remarks = append(remarks, f.Path+" was collected, and does not exist any more")
+				remarks = append(remarks, f.Path+" was collected, but no longer exists")
 			}
 			return missing
 		})

@@ -45,7 +45,7 @@ func stack(layer []*placedBox) {
 		y += p.h + gapBelow(layer, i)
 	}
 	for _, p := range layer {
-		p.y -= y / 2 // layers are centered on each other
+		p.y -= y / 2 // layers are centred on each other
 	}
 }
 

@@ -64,7 +64,7 @@ func FlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[Flow, *Problem]
 // still look like a flow.
 func wholeOrCut(f Flow, next string) (Flow, *Problem) {
 	if found, alone := readFatalSignal(next); found && alone {
-		return Flow{}, newProblem(f.Line, f.Text, "its end may have been cut off: ovs-ofctl was ended there", true)
+		return Flow{}, newProblem(f.Line, f.Text, "its end may have been cut off: ovs-ofctl was terminated there", true)
 	}
 	if f.Line > 1 {
 		return f, nil
@@ -97,7 +97,7 @@ func hasStatistics(text string) bool { return strings.Contains(text, "n_bytes=")
 func readFlow(n int, l line, undecoded bool) (f Flow, p *Problem, skip bool) {
 	switch {
 	case l.err != nil:
-		return Flow{}, newProblem(n, l.err.Error(), "the dump can't be read on", true), false
+		return Flow{}, newProblem(n, l.err.Error(), "the rest of the dump can't be read", true), false
 	case l.tooLong:
 		return Flow{}, newProblem(n, "", "longer than any flow can be", true), false
 	case isHeader(l.text):
@@ -105,7 +105,7 @@ func readFlow(n int, l line, undecoded bool) (f Flow, p *Problem, skip bool) {
 	}
 	text := strings.TrimSpace(l.text)
 	if found, alone := readFatalSignal(text); found && !alone {
-		return Flow{}, newProblem(n, text, "its end was cut off: ovs-ofctl was ended there", true), undecoded
+		return Flow{}, newProblem(n, text, "its end was cut off: ovs-ofctl was terminated there", true), undecoded
 	}
 	match, actions, ok := cutActions(text)
 	if !ok {

@@ -34,7 +34,7 @@ var rewritten = []struct{ rewrite, source, printed string }{
 
 const (
 	setFieldRewrite = "masked set_field of a field that takes no mask"
-	igmpRewrite     = "igmp, which is printed and not read"
+	igmpRewrite     = "igmp, which ovs-ofctl prints and cannot read"
 	gtpuRewrite     = "gtpu fields without their tun_ prefix"
 )
 

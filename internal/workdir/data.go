@@ -67,7 +67,7 @@ func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 		}
 		for _, unit := range units(k, databaseOnly) {
 			if entries, err := os.ReadDir(d.join(unit)); err == nil && len(entries) > 0 {
-				occupied = append(occupied, fmt.Sprintf("%s data put by hand into %s", k.Title(), d.join(unit)))
+				occupied = append(occupied, fmt.Sprintf("%s data added by hand in %s", k.Title(), d.join(unit)))
 			}
 		}
 	}

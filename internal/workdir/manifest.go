@@ -79,7 +79,7 @@ func (d *Dir) Manifest() (*Manifest, error) {
 		return nil, err
 	}
 	if m.Format != FormatVersion {
-		return nil, fmt.Errorf("%s is of format %d, this version reads %d: use the ovs-offline that wrote it", path, m.Format, FormatVersion)
+		return nil, fmt.Errorf("%s has format %d; this version reads %d: use the ovs-offline that wrote it", path, m.Format, FormatVersion)
 	}
 	return m, nil
 }

@@ -59,11 +59,11 @@ func Write(r Replica) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(r.Bin, zshFolder), 0o700); err != nil {
-		return fmt.Errorf("the scripts' directory: %w", err)
+		return fmt.Errorf("creating the directory of the scripts: %w", err)
 	}
 	parsed, err := template.New("").Funcs(template.FuncMap{"quote": quote, "fish": quoteFish}).ParseFS(templates, "templates/*")
 	if err != nil {
-		return fmt.Errorf("the scripts' templates: %w", err)
+		return fmt.Errorf("reading the templates of the scripts: %w", err)
 	}
 	// The mark is written first, so that no wrapper is ever taken for a tool.
 	if err := writeFile(r.Bin, process.WrapperMark, 0o644, nil); err != nil {
@@ -107,7 +107,7 @@ func Remove(bin string) error {
 	var failed []error
 	for _, name := range written() {
 		if err := os.Remove(filepath.Join(bin, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			failed = append(failed, fmt.Errorf("a script of the replica: %w", err))
+			failed = append(failed, fmt.Errorf("removing a script of the replica: %w", err))
 		}
 	}
 	for _, dir := range []string{filepath.Join(bin, zshFolder), bin} {

@@ -43,7 +43,7 @@ type Build struct {
 }
 
 // ErrBadBuild is wrapped by the errors of Check.
-var ErrBadBuild = errors.New("can't build that")
+var ErrBadBuild = errors.New("the image can't be built")
 
 var (
 	// A name in git: no option, no range, no shell character.
@@ -67,7 +67,7 @@ func (b Build) Check() error {
 		return fmt.Errorf("%w: %q is not the name of a commit, tag or branch", ErrBadBuild, b.Commit)
 	}
 	if b.Platform != "" && !platformName.MatchString(b.Platform) {
-		return fmt.Errorf("%w: the platform %q is not like linux/arm64", ErrBadBuild, b.Platform)
+		return fmt.Errorf("%w: the platform %q does not have the form OS/ARCH, such as linux/arm64", ErrBadBuild, b.Platform)
 	}
 	if b.Name != "" {
 		if _, err := name.NewTag(b.Name); err != nil {

@@ -42,7 +42,7 @@ func (r rootfs) addLibraries(ctx context.Context, loader, path string) error {
 	}
 	out, err := command.Run(ctx, command.Command{Argv: []string{loader, "--list", path}, Env: []string{"LC_ALL=C"}})
 	if err != nil {
-		return fmt.Errorf("the libraries of %s: %w", path, err)
+		return fmt.Errorf("finding the libraries of %s: %w", path, err)
 	}
 	for line := range strings.Lines(string(out)) {
 		library, err := listedLibrary(line)
@@ -50,7 +50,7 @@ func (r rootfs) addLibraries(ctx context.Context, loader, path string) error {
 			_, err = r.add(library)
 		}
 		if err != nil {
-			return fmt.Errorf("the libraries of %s: %w", path, err)
+			return fmt.Errorf("finding the libraries of %s: %w", path, err)
 		}
 	}
 	return nil

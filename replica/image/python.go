@@ -29,7 +29,7 @@ func (r rootfs) addPythonScript(ctx context.Context, path string) error {
 		Argv: []string{python, "-I", "-c", listImports, path}, Env: []string{"LC_ALL=C.UTF-8"}, Dir: "/",
 	})
 	if err != nil {
-		return fmt.Errorf("the modules of %s: %w", path, err)
+		return fmt.Errorf("finding the modules of %s: %w", path, err)
 	}
 	for module := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		real, err := r.add(module)
@@ -37,7 +37,7 @@ func (r rootfs) addPythonScript(ctx context.Context, path string) error {
 			err = r.addLibraries(ctx, loader, real)
 		}
 		if err != nil {
-			return fmt.Errorf("the modules of %s: %w", path, err)
+			return fmt.Errorf("finding the modules of %s: %w", path, err)
 		}
 	}
 	return nil

@@ -89,7 +89,7 @@ func renumberPorts(ctx context.Context, s *Switch, live map[string]string, o *re
 	slices.SortFunc(ports, func(p, q appctl.DatapathPort) int { return strings.Compare(p.Name, q.Name) })
 	for i, p := range ports {
 		if _, err := s.appctl(ctx, "dpif-dummy/change-port-number", p.Datapath, p.Name, strconv.Itoa(unused+i)); err != nil {
-			o.Note(report.Approximated, "the replica's datapath port numbers stay as they are: %v", err)
+			o.Note(report.Approximated, "the replica's datapath port numbers are unchanged: %v", err)
 			return ctx.Err()
 		}
 	}

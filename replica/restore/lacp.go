@@ -153,7 +153,7 @@ func (l *lacpPorts) compare(ctx context.Context, s *Switch, o *report.Outcome) e
 	for _, name := range slices.Sorted(maps.Keys(l.ports)) {
 		for _, member := range l.ports[name].members {
 			if l.ports[name].Members[member].Status == "expired" {
-				o.Note(report.Approximated, "LACP of %q: %q had lost its partner less than three seconds before; here it is current, but forwards as little", name, member)
+				o.Note(report.Approximated, "LACP of %q: %q had lost its partner less than three seconds before; here it is current, but does not forward either", name, member)
 			}
 		}
 	}

@@ -58,10 +58,10 @@ func matchLiveness(ctx context.Context, s *Switch, b *Bridge, live, replica open
 		case isLive(p) == isLive(have):
 			o.Note(report.Restored, "")
 		case isLive(p):
-			o.Note(report.Failed, "%s: port %q was live and is not here", b.Name, name)
+			o.Note(report.Failed, "%s: port %q was live, but is not live in the replica", b.Name, name)
 		default:
 			if err := s.setLink(ctx, name, "down"); err != nil {
-				o.Note(report.Failed, "%s: port %q was not live and is live here: %v", b.Name, name, err)
+				o.Note(report.Failed, "%s: port %q was not live, but is live in the replica: %v", b.Name, name, err)
 			} else {
 				o.Note(report.Approximated, "%s: port %q was not live, for a reason that was not collected or can't be set; its link is set down here", b.Name, name)
 			}

@@ -162,19 +162,19 @@ func setInterfaceIndexes(s *Switch, rec *Recorded, o *report.Outcome) ([]ovsdb.C
 			continue
 		}
 		if live == nil {
-			o.Note(report.Unknown, "%s: no ovs-vsctl list interface was collected: where a packet is sent to one port, sFlow's output= is not the live one", b.Name)
+			o.Note(report.Unknown, "%s: no ovs-vsctl list interface was collected: if a packet is sent to one port, sFlow's output= differs from the live one", b.Name)
 			continue
 		}
 		for _, i := range b.Interfaces() {
 			index, err := interfaceIndex(live[i.Name])
 			switch {
 			case err != nil:
-				o.Note(report.Unknown, "%s: the ifindex of %q was recorded as %.40q: where a packet is sent to this port only, sFlow's output= is not the live one", b.Name, i.Name, live[i.Name])
+				o.Note(report.Unknown, "%s: the ifindex of %q was recorded as %.40q: if a packet is sent only to this port, sFlow's output= differs from the live one", b.Name, i.Name, live[i.Name])
 			case index > 0 && i.isDevice():
 				i.Options["ifindex"] = strconv.Itoa(index)
 				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": i.Options}))
 			case index > 0:
-				o.Note(report.Approximated, "%s: sFlow's output= to tunnel %q is one port without its ifindex, %d", b.Name, i.Name, index)
+				o.Note(report.Approximated, "%s: sFlow's output= for tunnel %q lacks the ifindex: it is %d (one port)", b.Name, i.Name, index)
 			}
 		}
 	}

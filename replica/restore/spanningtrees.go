@@ -271,8 +271,8 @@ func (t *tree) compare(ctx context.Context, s *Switch, o *report.Outcome) error 
 		o.Note(report.Restored, "")
 	}
 	if outside := t.outside(); len(outside) > 0 {
-		o.Note(report.Approximated, "%s: NORMAL floods to ports that have no part in a spanning tree (here %q) only if they were there before it was turned on, "+
-			"or before ovs-vswitchd started; this is not recorded, and assumed", t.bridge.Name, outside)
+		o.Note(report.Approximated, "%s: NORMAL floods to ports that do not take part in a spanning tree (here %q) only if they existed before it was turned on, "+
+			"or before ovs-vswitchd started; that is not recorded, but assumed", t.bridge.Name, outside)
 	}
 	return nil
 }

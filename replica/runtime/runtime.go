@@ -11,10 +11,10 @@ import (
 
 // Errors that the errors of a runtime wrap.
 var (
-	ErrRunning      = errors.New("it is running already")
+	ErrRunning      = errors.New("it is already running")
 	ErrNotInstalled = errors.New("not installed") // the message names the package
 	ErrNoImage      = errors.New("no image")      // the message describes how to get one
-	ErrNotRunning   = errors.New("no replica runs")
+	ErrNotRunning   = errors.New("no replica is running")
 )
 
 // Daemon is a daemon of a replica. All paths are absolute.

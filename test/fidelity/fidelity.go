@@ -30,7 +30,7 @@ type Replica struct {
 	runtime runtime.Runtime
 }
 
-// Replay collects a sos report into dir and starts a replica of it, which Close ends.
+// Replay collects an sos report into dir and starts a replica of it, which Close ends.
 func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Replica, error) {
 	wd, err := workdir.Lock(dir)
 	if err != nil {

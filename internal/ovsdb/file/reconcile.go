@@ -42,8 +42,8 @@ func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string,
 	if err := db.write(out); err != nil {
 		return nil, err
 	}
-	return append([]string{"because a record in the middle is lost, the database is served as the sum of the others; " +
-		"what changed in the lost one is missing"}, db.remarks()...), nil
+	return append([]string{"because a record in the middle is lost, the database is served with only the other records; " +
+		"the changes of the lost record are missing"}, db.remarks()...), nil
 }
 
 // write writes all rows as one record, or nothing if there are none.

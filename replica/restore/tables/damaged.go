@@ -64,7 +64,7 @@ func findActions(flow openflow.Flow, sources ...*index) (text string, ok bool) {
 
 func (l *loader) remarkFuller() {
 	if l.fullerUsed > 0 {
-		l.remark(l.bridge, "%d flows take their actions from bridge/dump-flows or a dump of a newer OpenFlow version, which have more of them than the dump", l.fullerUsed)
+		l.remark(l.bridge, "%d flows take their actions from bridge/dump-flows or a dump of a newer OpenFlow version, which have more actions than the dump", l.fullerUsed)
 	}
 }
 

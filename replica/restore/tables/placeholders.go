@@ -30,14 +30,14 @@ func (t *Tables) addPlaceholders(ctx context.Context, b Bridge, version openflow
 	}
 	for _, id := range t.atMost(b, "meters", t.missing(b, workdir.Meters, refs.Meters)) {
 		text := fmt.Sprintf("meter=%d kbps bands=type=drop rate=4294967295", id)
-		why := fmt.Sprintf("flows refer to meter %d, and it was not collected", id)
+		why := fmt.Sprintf("flows refer to meter %d, which was not collected", id)
 		if err := t.addPlaceholder(ctx, b, version, workdir.Meters, "add-meter", text, why, "added as a meter that never drops"); err != nil {
 			return err
 		}
 	}
 	for _, id := range t.atMost(b, "groups", slices.Sorted(maps.Keys(refs.Groups))) {
 		text := fmt.Sprintf("group_id=%d,type=all", id)
-		why := fmt.Sprintf("flows or groups refer to group %d, and it was not collected", id)
+		why := fmt.Sprintf("flows or groups refer to group %d, which was not collected", id)
 		if err := t.addPlaceholder(ctx, b, version, workdir.Groups, "add-group", text, why, "added without buckets"); err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func (t *Tables) addTLVPlaceholders(ctx context.Context, b Bridge, version openf
 		if ovn && id == 0 {
 			text, how = ovnMapping, "mapped to OVN's own option"
 		}
-		why := fmt.Sprintf("flows refer to tun_metadata%d, and its mapping was not collected", id)
+		why := fmt.Sprintf("flows refer to tun_metadata%d, whose mapping was not collected", id)
 		if err := t.addPlaceholder(ctx, b, version, workdir.TLV, "add-tlv-map", text, why, how); err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func (q *request) prepare() error {
 	}
 	for _, name := range []string{pipeIn, pipeOut, pipeErr, pipeExit} {
 		if err := unix.Mkfifo(filepath.Join(q.dir, name), 0o600); err != nil {
-			return fmt.Errorf("a pipe for %s: %w", q.command.Argv[0], err)
+			return fmt.Errorf("creating a pipe for %s: %w", q.command.Argv[0], err)
 		}
 	}
 	return nil

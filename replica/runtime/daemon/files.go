@@ -31,7 +31,7 @@ func LockOwner(path string) (pid int, held bool, err error) {
 	defer func() { _ = f.Close() }()
 	query := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &query); err != nil {
-		return 0, false, fmt.Errorf("asking for the lock on %s: %w", path, err)
+		return 0, false, fmt.Errorf("checking the lock on %s: %w", path, err)
 	}
 	return max(int(query.Pid), 0), query.Type != unix.F_UNLCK, nil
 }
@@ -71,7 +71,7 @@ func RemoveLeftovers(d runtime.Daemon) error {
 			return // missing, or not made by a daemon
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			failed = append(failed, fmt.Errorf("a file that %s left: %w", d.Role, err))
+			failed = append(failed, fmt.Errorf("removing a file that %s left: %w", d.Role, err))
 		}
 	}
 	for _, path := range slices.Concat(ControlSockets(d), managementSockets(d), listens(d)) {

@@ -123,7 +123,7 @@ func inExec(pid int) bool {
 func memoryFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("output", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("a file for a program's output: %w", err)
+		return nil, fmt.Errorf("creating a file for a program's output: %w", err)
 	}
 	return os.NewFile(uintptr(fd), "output"), nil
 }

@@ -75,7 +75,7 @@ func probe(ctx context.Context) error {
 		err = errors.New("the helper did not answer")
 	}
 	if err != nil {
-		return fmt.Errorf("a user and network namespace can't be had: %w%s%s", err, daemon.Reason(output), meaning(err))
+		return fmt.Errorf("a user and network namespace can't be created: %w%s%s", err, daemon.Reason(output), meaning(err))
 	}
 	return nil
 }
