@@ -111,7 +111,7 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 	}
 	var b bytes.Buffer
 	remarks, err := Save(context.Background(), wd, "test", &b)
-	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a plain file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
+	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a regular file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
 		t.Errorf("%q, %v", remarks, err)
 	}
 	collections, _, err := Load(context.Background(), other, &b, archive.Limits{})
