@@ -136,9 +136,8 @@ type clusterDatabase struct {
 	chassis []string
 }
 
-// shareCentral gives the databases of a cluster to every node of it that has an
-// Open vSwitch and no such database. Databases that no node gets become a node of their
-// own.
+// shareCentral gives the databases of a cluster to every node of it that has an Open
+// vSwitch and no such database. Databases that no node gets become a node of their own.
 func (r *filesReader) shareCentral(nodes []*recording.Node) []*recording.Node {
 	loose := r.loose.central
 	best := r.clusterDatabases(nodes)

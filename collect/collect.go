@@ -67,10 +67,9 @@ func (o Options) refuse(wd *workdir.Dir, k workdir.Kind) error {
 	return Refuse(wd, o.Force, k != workdir.OVS || o.Select.Database == k, k)
 }
 
-// Collect reads the source once and puts each node into a workdir: wd itself for
-// one node, a folder of wd for each of several. Either all are installed or none;
-// if only the very last step fails for one node, the error names the nodes that are
-// installed.
+// Collect reads the source once and puts each node into a workdir: wd itself for one
+// node, a folder of wd for each of several. Either all are installed or none; if only
+// the very last step fails for one node, the error names the nodes that are installed.
 func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]Written, *Found, error) {
 	opts.Select = opts.Select.orEverything()
 	for _, k := range src.Kinds() {

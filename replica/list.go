@@ -23,8 +23,7 @@ type Listed struct {
 }
 
 // List returns the replicas of the caller that run on this host, in any runtime. It
-// finds their daemons in /proc: each has the path of its pid file on its command
-// line.
+// finds their daemons in /proc: each has the path of its pid file on its command line.
 func List() ([]Listed, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package replica starts a replica of the node whose data a workdir holds, and
-// manages it: real ovsdb-servers and a real ovs-vswitchd that answer as those of
-// the node did. It is independent of the source of the data and of the runtime
-// that runs the daemons.
+// Package replica starts a replica of the node whose data a workdir holds, and manages
+// it: real ovsdb-servers and a real ovs-vswitchd that answer as those of the node did.
+// It is independent of the source of the data and of the runtime that runs the daemons.
 package replica
 
 import (

@@ -13,10 +13,9 @@ import (
 // recorded commands; text from outside (a bridge's name) is an argument. They write no
 // file in the pod.
 //
-// Every text begins with prologue and takes a nonce, a number of seconds for
-// commands that answer at once and one for those that may stream for long. Its
-// function f runs a command and prints its output between two lines that carry
-// the nonce:
+// Every text begins with prologue and takes a nonce, a number of seconds for commands
+// that answer at once and one for those that may stream for long. Its function f runs a
+// command and prints its output between two lines that carry the nonce:
 //
 //	NONCE {NAME
 //	output

@@ -24,9 +24,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Save writes the collected data of a workdir to w; the same data gives the same
-// bytes. The remarks name files that are left out or changed since they were
-// collected.
+// Save writes the collected data of a workdir to w; the same data gives the same bytes.
+// The remarks name files that are left out or changed since they were collected.
 func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (remarks []string, err error) {
 	m, err := wd.Manifest()
 	if err != nil {

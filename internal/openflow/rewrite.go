@@ -16,7 +16,7 @@ var rewrites = []struct {
 	fix  func(string) string
 }{
 	{"masked set_field of a field that takes no mask", rewriteSetField}, // 2.13 to 3.1
-	{"igmp, which ovs-ofctl prints and cannot read", rewriteIGMP},                // all
+	{"igmp, which ovs-ofctl prints and cannot read", rewriteIGMP},       // all
 	{"gtpu fields without their tun_ prefix", rewriteGTPU},              // 2.13 to 3.1
 }
 

@@ -53,9 +53,8 @@ func Listing(r io.Reader) ([]Record, error) {
 	return tables[""], err
 }
 
-// Tables reads the output of `ovsdb-client -f list dump`, which prints the name
-// of a table above its records. Records before the first name belong to the
-// table first.
+// Tables reads the output of `ovsdb-client -f list dump`, which prints the name of a
+// table above its records. Records before the first name belong to the table first.
 func Tables(r io.Reader, first string) (map[string][]Record, error) {
 	tables := map[string][]Record{}
 	table := first

@@ -175,11 +175,10 @@ var byName = sync.OnceValue(func() map[string]Command {
 	return table
 })
 
-// ByFile returns the command whose output a file holds, judged by the file's
-// path: recorded/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and
-// anywhere NAME or BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show,
-// br0.stp.show). bridge is the bridge's name as it is spelled in the path, "" if the
-// path has none.
+// ByFile returns the command whose output a file holds, judged by the file's path:
+// recorded/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and anywhere NAME or
+// BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show, br0.stp.show). bridge is
+// the bridge's name as it is spelled in the path, "" if the path has none.
 func ByFile(file string) (c Command, bridge string, ok bool) {
 	base, folder := path.Base(file), path.Dir(file)
 	plain := strings.TrimSuffix(base, ".txt")

@@ -1,6 +1,5 @@
-// Package recording holds everything a source recorded about one node,
-// independent of where the source kept it, and the table of the commands whose
-// output is recorded.
+// Package recording holds everything a source recorded about one node, independent of
+// where the source kept it, and the table of the commands whose output is recorded.
 package recording
 
 import (

@@ -23,8 +23,7 @@ type commit struct {
 	Units []string `json:"units"`
 }
 
-// units returns the folders that a collection of a kind owns, as paths in the
-// workdir.
+// units returns the folders that a collection of a kind owns, as paths in the workdir.
 func units(k Kind, databaseOnly bool) []string {
 	own := []string{filepath.Join("db", string(k))}
 	if k == OVS && !databaseOnly {

@@ -61,10 +61,9 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	return n.DB.Transact(ctx, append(changes, mirrors...)...)
 }
 
-// withholdMirrors returns the changes that remove the outputs of the mirrors of
-// bridges whose ports are withheld. Otherwise ovs-vswitchd would set up mirrors to
-// a VLAN before mirrors to a port, an order in which it never sets them up when it
-// starts.
+// withholdMirrors returns the changes that remove the outputs of the mirrors of bridges
+// whose ports are withheld. Otherwise ovs-vswitchd would set up mirrors to a VLAN
+// before mirrors to a port, an order in which it never sets them up when it starts.
 func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
 	rows, err := n.DB.Select(ctx, "Mirror", "name", "output_port", "output_vlan")
 	if err != nil {

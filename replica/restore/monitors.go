@@ -17,16 +17,14 @@ import (
 
 // Monitors
 //
-// Cause: sFlow and IPFIX add a sample() to the actions of every packet of their
-// bridge, and sample() of a flow needs its Flow_Sample_Collector_Set.
-// ovs-vswitchd adds no sample() if no collector has a route, or if sFlow has no agent
-// address.
+// Cause: sFlow and IPFIX add a sample() to the actions of every packet of their bridge,
+// and sample() of a flow needs its Flow_Sample_Collector_Set. ovs-vswitchd adds no
+// sample() if no collector has a route, or if sFlow has no agent address.
 //
-// Remedy: the rows stay, with a port of the replica's own loopback as collector.
-// Ports get the live kernel's ifindex (options:ifindex of a dummy), and sFlow is
-// set up after datapath ports have their live numbers: for its output= see
-// docs/fidelity.md. NetFlow is in no trace. If the daemons share the host's
-// network, all monitors are removed.
+// Remedy: the rows stay, with a port of the replica's own loopback as collector. Ports
+// get the live kernel's ifindex (options:ifindex of a dummy), and sFlow is set up after
+// datapath ports have their live numbers: for its output= see docs/fidelity.md. NetFlow
+// is in no trace. If the daemons share the host's network, all monitors are removed.
 //
 // Source: measured with OVS 3.1. The ifindex of a tunnel is that of a kernel
 // device, which a replica does not have; patch ports have none.

@@ -24,8 +24,7 @@ type Recorded struct {
 // text returns what a command printed, "" if it was not recorded.
 func (r *Recorded) text(name string) (string, error) { return r.read(r.dir.Recorded(name)) }
 
-// bridgeText returns what a command printed of one bridge, "" if it was not
-// recorded.
+// bridgeText returns what a command printed of one bridge, "" if it was not recorded.
 func (r *Recorded) bridgeText(b *Bridge, name string) (string, error) {
 	return r.read(r.dir.BridgeRecorded(b.Name, name))
 }

@@ -23,9 +23,8 @@ type clusterRecord struct {
 	Data        []json.RawMessage `json:"data"`
 }
 
-// raftLog converts a cluster member's log to the transactions that its server
-// had applied, by Raft's rules (Ongaro, "Consensus: Bridging Theory and
-// Practice", 2014):
+// raftLog converts a cluster member's log to the transactions that its server had
+// applied, by Raft's rules (Ongaro, "Consensus: Bridging Theory and Practice", 2014):
 //
 //   - An entry whose index is already taken replaces that entry and all later
 //     ones (3.5, AppendEntries step 3; raft_apply_record() in ovsdb/raft.c).

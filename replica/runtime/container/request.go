@@ -203,8 +203,7 @@ func (w countingWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// copyFrom copies the program's output until it and its children have closed the
-// pipe.
+// copyFrom copies the program's output until it and its children have closed the pipe.
 func (q *request) copyFrom(pipe string, to io.Writer) error {
 	f, err := os.Open(filepath.Join(q.dir, pipe)) // waits until the runner opens it
 	if err != nil {

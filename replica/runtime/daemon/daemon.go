@@ -30,10 +30,9 @@ func Environment(path, runDir, logDir string) []string {
 	}
 }
 
-// Ask sends a command to the daemon of that program ("ovs-vswitchd") whose pid file
-// is in runDir, and returns its answer. It uses the control socket, which is on
-// this host in every runtime, else the runtime's ovs-appctl. The error is a
-// *command.Error.
+// Ask sends a command to the daemon of that program ("ovs-vswitchd") whose pid file is
+// in runDir, and returns its answer. It uses the control socket, which is on this host
+// in every runtime, else the runtime's ovs-appctl. The error is a *command.Error.
 func Ask(ctx context.Context, rt runtime.Runtime, runDir, program string, argv ...string) ([]byte, error) {
 	out, err := unixctl.Run(ctx, runDir, program, argv...)
 	if !errors.Is(err, unixctl.ErrUnreachable) {

@@ -21,9 +21,8 @@ const Name = "process"
 const WrapperMark = ".ovs-offline-wrappers"
 
 // Find returns the path of a program. It searches PATH and then the directories of
-// system programs, which an ordinary user's PATH often lacks. The error for a
-// missing program names its package and wraps runtime.ErrNotInstalled and
-// exec.ErrNotFound.
+// system programs, which an ordinary user's PATH often lacks. The error for a missing
+// program names its package and wraps runtime.ErrNotInstalled and exec.ErrNotFound.
 func Find(program string) (string, error) {
 	if strings.ContainsRune(program, '/') {
 		return program, nil
