@@ -160,8 +160,7 @@ func (o *collectOneOptions) run(ctx context.Context, wd *workdir.Dir, source col
 	return incompleteIf(hasLost(collections))
 }
 
-// limitFlags adds the one flag that changes the limits of a source. The other
-// limits are fixed.
+// limitFlags adds the flag for a source's only limit that users can change.
 func limitFlags(c *cobra.Command, limits *archive.Limits) {
 	*limits = archive.Default()
 	c.Flags().Int64Var(&limits.Bytes, "max-size", limits.Bytes, "refuse a source that is larger when unpacked, in bytes")

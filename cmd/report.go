@@ -153,8 +153,8 @@ func total(r *report.Report, of func(*report.Counts) int) (n int) {
 }
 
 // printItems prints entries by reason: each reason once, and below it the file and
-// line of its first entries. all is the number of entries; the report lists only some
-// of them.
+// line of its first entries. all is the number of entries, of which items has only the
+// first.
 func (o *IO) printItems(title string, items []report.Item, all int) {
 	const maxPerReason = 20
 	if len(items) == 0 {

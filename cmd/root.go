@@ -115,8 +115,8 @@ func usageError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w: %w; see %s --help", errUsage, err, c.CommandPath())
 }
 
-// wrapArgErrors makes errors in the arguments of all commands, including cobra's own,
-// usage errors.
+// wrapArgErrors makes argument errors of all commands, including cobra's own, usage
+// errors.
 func wrapArgErrors(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error { return usageError(c, check(c, args)) }
@@ -172,8 +172,8 @@ func (o *options) runtimes(wd *workdir.Dir) *choose.Runtimes {
 	return o.available
 }
 
-// running returns the state of the workdir's replica. All runtimes are asked if
-// replica.json is lost.
+// running returns the state of the replica. It asks all runtimes if replica.json is
+// lost.
 func (o *options) running(ctx context.Context, wd *workdir.Dir) (replica.State, error) {
 	return replica.Find(ctx, wd, func() []runtime.Runtime { return o.runtimes(wd).All(ctx) })
 }

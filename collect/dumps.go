@@ -164,8 +164,7 @@ func (b Bridge) used(dump workdir.Dump) *Dump {
 	return nil
 }
 
-// references counts what the flows and groups of a bridge refer to, by the kind of
-// dump that defines it.
+// references counts the references of a bridge's flows and groups, by kind of dump.
 func (b Bridge) references() map[workdir.Dump]int {
 	meters, groups, tlvs := map[uint32]bool{}, map[uint32]bool{}, map[uint32]bool{}
 	for _, d := range slices.Concat(b.Dumps[workdir.Flows], b.Dumps[workdir.Groups]) {

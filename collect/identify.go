@@ -39,8 +39,8 @@ var (
 	// optional pod, the command and the bridge, with an underscore for every dash of
 	// the command and the bridge.
 	mustGatherName = regexp.MustCompile(`^([^_]+)(?:_[^_]+)?_ovs_ofctl_dump_flows_(.+)$`)
-	// databaseName matches the names of databases; it identifies files whose beginning
-	// is missing.
+	// databaseName matches names of databases, to identify files without their
+	// beginning.
 	databaseName = regexp.MustCompile(`(?:\.db|[ns]bdb)(?:\.gz)?$`)
 	// ovsDatabaseName matches names that only databases of OVS and OVN have.
 	ovsDatabaseName = regexp.MustCompile(`(?:conf\.db|ovn[ns]b(?:_db)?\.db|_[ns]bdb)(?:\.gz)?$`)

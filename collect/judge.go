@@ -12,8 +12,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Plan holds the data of a node that a workdir gets. The data is chosen by the content
-// of the files.
+// Plan holds the data of a node that a workdir gets, chosen by the files' content.
 type Plan struct {
 	Named
 	Bridges   []Bridge
@@ -142,8 +141,7 @@ func (p *Plan) judgeDatabases(ctx context.Context) {
 	}
 }
 
-// prefer returns which of two databases of one kind is taken, and adds a remark about
-// the other.
+// prefer returns the better of two databases of one kind, with a remark on the other.
 func (p *Plan) prefer(old, next int) int {
 	taken, left, why := &p.Databases[old], &p.Databases[next], "it is smaller"
 	switch {

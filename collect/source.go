@@ -24,8 +24,8 @@ type Source interface {
 type Found struct {
 	Inputs []Input
 	Nodes  []Named
-	// Lost lists the inputs that could not be read, and unreadable parts of inputs that
-	// belong to no node.
+	// Lost lists unreadable inputs, and unreadable parts of inputs that belong to no
+	// node.
 	Lost []string
 }
 

@@ -25,8 +25,7 @@ func server(wd *workdir.Dir, k workdir.Kind) runtime.Daemon {
 	}
 }
 
-// vswitchd is ovs-vswitchd, with a dummy datapath in place of the system's and with its
-// own tunnel ports.
+// vswitchd is ovs-vswitchd with a dummy datapath and with its own tunnel ports.
 func vswitchd(wd *workdir.Dir) runtime.Daemon {
 	return runtime.Daemon{
 		Role: roleVswitchd, Program: "ovs-vswitchd",

@@ -31,8 +31,7 @@ func (s Selection) excludes(d Difference) bool {
 	return len(s.Records) > 0 && !slices.Contains(s.Records, d.Record) || len(s.Columns) > 0 && !slices.Contains(s.Columns, d.Column)
 }
 
-// check returns an error for names that no database has, because they are probably
-// mistyped.
+// check returns an error for names that no database has: they are probably mistyped.
 func (s Selection) check(databases ...database) error {
 	var missing []string
 	for _, name := range s.Records {

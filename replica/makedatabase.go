@@ -137,8 +137,7 @@ func (s *starter) portInserts(bridge, id string, names portNames) (ports []ovsdb
 // is false for a name that unique made.
 type portNames map[string]bool
 
-// unique returns the name, with a number if the name is in use, and adds the result to
-// n.
+// unique adds the name to n, with a number if it is in use, and returns the result.
 func (n portNames) unique(name string) string {
 	unique := name
 	for i := 2; ; i++ {

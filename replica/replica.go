@@ -34,8 +34,7 @@ type Options struct {
 	Without []string
 }
 
-// ErrNothing is wrapped when a workdir holds no data from which a replica can be
-// started.
+// ErrNothing is wrapped when a workdir holds no data for a replica.
 var ErrNothing = errors.New("nothing to start")
 
 // Start starts a replica of the workdir in place of an earlier one and returns the
@@ -55,8 +54,7 @@ func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Option
 	if err == nil {
 		return s.report, nil
 	}
-	// The error may be that the context has ended, which must not end the cleanup as
-	// well.
+	// The context may have ended, which must not end the cleanup.
 	return nil, errors.Join(err, Stop(context.WithoutCancel(ctx), wd, rt))
 }
 
@@ -118,8 +116,8 @@ func LastRuntime(wd *workdir.Dir) (string, error) {
 	return state.Runtime, err
 }
 
-// ReadState reads replica.json. The error wraps runtime.ErrNotRunning where no
-// start was completed.
+// ReadState reads replica.json. Its error wraps runtime.ErrNotRunning before a
+// completed start.
 func ReadState(wd *workdir.Dir) (State, error) {
 	var state State
 	err := workdir.ReadJSON(wd.ReplicaFile(), &state)

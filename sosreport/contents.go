@@ -104,8 +104,7 @@ func (c *contents) index(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// maxManifest is the maximum size in bytes of a manifest; that of a report with every
-// plugin has 2 MB.
+// maxManifest bounds a manifest, in bytes; with every plugin it has 2 MB.
 const maxManifest = 32 << 20
 
 func (c *contents) readManifest() error {

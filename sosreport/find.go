@@ -21,8 +21,7 @@ func tops(tree *archive.Tree, expected bool) []string {
 			sure[top] = true
 		}
 	}
-	// A database marks a report only outside the reports that were found by other
-	// files.
+	// A database marks a report only outside the reports found so far.
 	for _, name := range tree.Names() {
 		if top, ok := databaseTop(name); ok && !within(top, sure) && !sure[top] {
 			weak[top] = true

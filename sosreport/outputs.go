@@ -160,8 +160,7 @@ func (c *contents) bridgeArguments(p pattern, bridges []string, ambiguous *[]str
 	return list
 }
 
-// numbered returns the name that sos gives to the n-th file with the same name, counted
-// from 0.
+// numbered returns the name that sos gives to the n-th file of a name, from 0.
 func numbered(name string, n int) string {
 	if n == 0 {
 		return name

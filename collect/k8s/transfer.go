@@ -34,8 +34,7 @@ const (
 	tries = 3
 	// defaultStall is how long a stream may be silent.
 	defaultStall = 60 * time.Second
-	// patience is the timeout of commands that may stream for long, as a multiple of
-	// the stall time.
+	// patience is the timeout of commands that may stream for long, in stall times.
 	patience = 10
 )
 
@@ -73,8 +72,7 @@ const lastFrame = "done"
 
 // each runs a text that does the same for each of its arguments. Its frames are named
 // "N NAME", with the number of the argument from 1. The complete part of an incomplete
-// stream is kept, and the text run again for the rest. The returned frames have no
-// number.
+// stream is kept, and the text run again for the rest. Returned frames have no number.
 func (t *transfer) each(ctx context.Context, target Target, text string, args []string) ([][]frame, error) {
 	var all [][]frame
 	for failures := 0; len(all) < len(args); {

@@ -70,8 +70,7 @@ func (m *Meter) Entry() error {
 	return tooMany(m.entries, m.limits.Entries, "entries")
 }
 
-// Link counts a link. Every link is kept, because a wanted file may be reached through
-// it.
+// Link counts a link. All links are kept, because one may lead to a wanted file.
 func (m *Meter) Link() error {
 	m.links++
 	return tooMany(m.links, m.limits.Links, "links")

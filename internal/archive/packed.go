@@ -56,8 +56,7 @@ func (r *reading) takePacked(how archives.Decompressor, name, below string, in i
 	case isTar(start):
 		return anArchive, r.packedArchive(how, raw, len(peeked), below, depth)
 	case isGzip && bytes.HasPrefix(start, []byte("OVSDB ")) && r.want(name, start):
-		// Databases stay compressed: package ovsdb/file reads gzip, even if it is
-		// truncated.
+		// Databases stay compressed: package ovsdb/file reads gzip.
 		return aFile, r.keep(name, raw)
 	case len(start) > 0 && r.want(name, start):
 		return aFile, r.packedFile(how, name, raw, len(peeked))

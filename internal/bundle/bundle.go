@@ -20,7 +20,7 @@ const (
 	manifestName = "manifest.json"
 )
 
-// maxWindow is how many bytes of memory zstd may use; archive.Limits has all other
+// maxWindow is how many bytes of memory zstd may use; archive.Limits has the other
 // bounds.
 const maxWindow = 1 << 27
 

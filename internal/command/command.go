@@ -27,8 +27,7 @@ type Command struct {
 	Stdout io.Writer
 }
 
-// Error is the error of a program that did not start, or exited with a status other
-// than 0.
+// Error is the error of a program that did not start, or whose exit status is not 0.
 type Error struct {
 	Argv   []string
 	Stderr string // the whole standard error

@@ -110,8 +110,7 @@ func (l *layout) components() [][]*placedBox {
 
 // assignLayers gives each box its distance in edges as its layer. In a logical network
 // with physical networks, the distance is that from the physical networks, which are on
-// the right. Otherwise it is that from the box with the most ports, which is on the
-// left.
+// the right. Otherwise it is that from the box with the most ports, on the left.
 func assignLayers(component []*placedBox) {
 	var queue []*placedBox
 	for _, p := range component {

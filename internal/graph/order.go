@@ -82,8 +82,8 @@ func (p *placedBox) middle(port *Port) float64 {
 // align moves the boxes of a layer to the height of their neighbours, and keeps
 // their order and the gaps between them.
 func align(layer []*placedBox) {
-	// Boxes that touch form a block, which moves to the mean of the positions that its
-	// boxes should have.
+	// Boxes that touch form a block, which moves to the mean of its boxes' wanted
+	// positions.
 	type block struct {
 		first, n int
 		sum, h   float64 // sum of wanted tops of the block

@@ -55,8 +55,8 @@ func (c *Client) Close() { c.conn.Close() }
 // Tables returns the names of the tables of the database, sorted.
 func (c *Client) Tables() []string { return slices.Sorted(maps.Keys(c.schema.Tables)) }
 
-// HasColumn reports whether the server's schema has a column; the schema depends on the
-// version of OVS.
+// HasColumn reports whether the server's schema, which depends on its version, has a
+// column.
 func (c *Client) HasColumn(table, column string) bool {
 	t := c.schema.Table(table)
 	return t != nil && t.Column(column) != nil

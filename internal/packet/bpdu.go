@@ -12,8 +12,7 @@ type TreePriority struct {
 	Port   uint16
 }
 
-// TreeTimes are the timers of a spanning tree in seconds. All bridges of a tree use the
-// timers of the root.
+// TreeTimes are the timers of a spanning tree in seconds. All bridges use the root's.
 type TreeTimes struct{ MaxAge, Hello, ForwardDelay uint16 }
 
 // DefaultTreeTimes returns the timers that IEEE 802.1D-2004, 17.14, recommends.

@@ -41,8 +41,7 @@ type Command struct {
 	Scope Scope
 	Line  string // the command line on the node, without the bridge or datapath
 	// Versions is the number of OpenFlow versions (ovs-ofctl -O) in which the command
-	// runs on a live node, the newest first. It is 0 for a command that takes no
-	// version.
+	// runs on a live node, the newest first; 0 if it takes no version.
 	Versions int
 	// Dump is set for output that is restored, from restore_flows.
 	Dump workdir.Dump

@@ -86,8 +86,7 @@ type Node struct {
 	Dangling []string
 	// All holds the outputs of every command, the best of each first.
 	All []Output
-	// Remarks are findings for the user; Lost names data that the source held and that
-	// could not be read.
+	// Remarks are findings for the user; Lost names data that could not be read.
 	Remarks []string
 	Lost    []string
 	// LostDatabases holds the entries of Lost that concern a database, by its kind.

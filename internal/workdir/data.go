@@ -26,8 +26,7 @@ func IsData(path string) bool {
 }
 
 // DataFiles returns the regular files of the collected data, including those that
-// a user added, as paths in the workdir. Links, sockets and other special files are in
-// other.
+// a user added, as paths in the workdir. Special files and links are in other.
 func (d *Dir) DataFiles() (files, other []string, err error) {
 	for _, unit := range allUnits() {
 		err := filepath.WalkDir(d.join(unit), func(path string, e fs.DirEntry, err error) error {

@@ -167,8 +167,7 @@ func (d *Dir) Run() string { return d.join("run") }
 // WorkingCopy returns the database that a replica's ovsdb-server writes to.
 func (d *Dir) WorkingCopy(k Kind) string { return d.join("run", string(k), databaseName(k)) }
 
-// RecordedCopy returns the copy of the OVS database as recorded, which is served beside
-// the working copy.
+// RecordedCopy returns the served copy of the OVS database as recorded.
 func (d *Dir) RecordedCopy() string { return d.join("run", "recorded", databaseName(OVS)) }
 
 // Tools returns the folder of the files by which a runtime runs tools.

@@ -39,12 +39,11 @@ type Replica struct {
 // Script returns the path of the script that a user sources.
 func Script(bin string) string { return filepath.Join(bin, script) }
 
-// recordedTool is the name of the wrapper that runs ovs-vsctl on the OVS database as
-// recorded.
+// recordedTool is the name of the wrapper of ovs-vsctl for the database as recorded.
 const recordedTool = "ovs-vsctl-recorded"
 
-// RecordedTool returns the path of the wrapper that runs ovs-vsctl on the OVS database
-// as recorded.
+// RecordedTool returns the path of the wrapper of ovs-vsctl for the database as
+// recorded.
 func RecordedTool(bin string) string { return filepath.Join(bin, recordedTool) }
 
 // Tools lists the programs that get a wrapper.

@@ -18,8 +18,7 @@ import (
 // image.
 var epoch = time.Unix(0, 0).UTC()
 
-// maxLinks is the maximum number of symbolic links in the resolution of a path, as in
-// Linux.
+// maxLinks bounds the symbolic links in the resolution of a path, as in Linux.
 const maxLinks = 40
 
 // rootfs is the content of an image, by absolute path: files of this host at their own

@@ -267,8 +267,8 @@ func migrateHashes(ctx context.Context, s *Switch, live *liveBond, _ appctl.Bond
 	return changed
 }
 
-// bondCommand runs a command like bond/enable-member, which before OVS 2.15 is called
-// bond/enable-slave.
+// bondCommand runs a command like bond/enable-member (before OVS 2.15
+// bond/enable-slave).
 func bondCommand(ctx context.Context, s *Switch, verb string, args ...string) error {
 	_, err := s.appctl(ctx, append([]string{"bond/" + verb + "-member"}, args...)...)
 	var failed *command.Error

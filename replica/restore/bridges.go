@@ -165,8 +165,8 @@ func (b *Bridge) allows(v openflow.Version) bool {
 // hasKernelDatapath reports whether the bridge's datapath is the kernel's.
 func (b *Bridge) hasKernelDatapath() bool { return b.DatapathType == "" || b.DatapathType == "system" }
 
-// isTunnel reports whether an ovs-vswitchd with --enable-dummy opens interfaces of a
-// type as real tunnels.
+// isTunnel reports whether interfaces of a type are real tunnels despite
+// --enable-dummy.
 func isTunnel(kind string) bool {
 	kinds := []string{"geneve", "gre", "vxlan", "lisp", "stt", "erspan", "ip6erspan", "ip6gre", "gtpu", "bareudp", "srv6"}
 	return slices.Contains(kinds, kind)

@@ -52,8 +52,7 @@ func readLACP(s *Switch, rec *Recorded) (*lacpPorts, error) {
 	return all, nil
 }
 
-// restore sends each port the LACPDUs of its partners, and compares the result with the
-// recorded one.
+// restore sends each port the LACPDUs of its partners, and compares the result.
 func (l *lacpPorts) restore(ctx context.Context, s *Switch, o *report.Outcome) error {
 	have, err := runningLACP(ctx, s)
 	if err != nil || len(have) == 0 {

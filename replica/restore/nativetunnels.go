@@ -180,7 +180,7 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 	return compareTunnels(ctx, s, tunnelState(routes, neighbours, ports), o)
 }
 
-// interfaceAddress returns the address of a local route with the prefix length of its
+// interfaceAddress returns a local route's address with the prefix length of its
 // network.
 func interfaceAddress(routes []appctl.Route, local appctl.Route) netip.Prefix {
 	bits := local.To.Bits()
@@ -192,8 +192,7 @@ func interfaceAddress(routes []appctl.Route, local appctl.Route) netip.Prefix {
 	return netip.PrefixFrom(local.To.Addr(), bits)
 }
 
-// addRoutes adds routes, first those to connected networks, because these contain the
-// gateways.
+// addRoutes adds routes, first those to connected networks, which contain the gateways.
 func addRoutes(ctx context.Context, s *Switch, routes []appctl.Route, o *report.Outcome) error {
 	slices.SortStableFunc(routes, func(a, b appctl.Route) int { return min(len(a.Gateway), 1) - min(len(b.Gateway), 1) })
 	for _, r := range routes {

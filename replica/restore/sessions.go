@@ -36,8 +36,7 @@ func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	return setSessions(ctx, s, states, source, "BFD session", "bfd/set-forwarding", o)
 }
 
-// restoreCFM sets the fault of each connectivity fault monitor, because the replica has
-// no remote endpoints.
+// restoreCFM sets the fault of each CFM monitor: the replica has no remote endpoints.
 func restoreCFM(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
 	text, err := rec.text(workdir.RecordedCFM)
 	if err != nil {

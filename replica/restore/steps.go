@@ -52,14 +52,13 @@ func Steps() []Step {
 	}
 }
 
-// with converts a function that needs only the switch and the recorded texts into a
-// step's run function.
+// with converts a function of the switch and the recorded texts into a step's run
+// function.
 func with(f func(context.Context, *Switch, *Recorded, *report.Outcome) error) func(context.Context, *Node, *report.Outcome) error {
 	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(ctx, &n.Switch, &n.Recorded, o) }
 }
 
-// withTables converts a function that restores a kind of table into a step's run
-// function.
+// withTables converts a function that restores tables into a step's run function.
 func withTables(f func(*tables.Tables, context.Context, *report.Outcome) error) func(context.Context, *Node, *report.Outcome) error {
 	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(n.tables(), ctx, o) }
 }

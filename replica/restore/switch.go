@@ -155,8 +155,7 @@ func (s *Switch) stopClock(ctx context.Context) error {
 	return err
 }
 
-// expect records a line that ovs-vswitchd will log only because it is part of a
-// replica.
+// expect records a line that ovs-vswitchd logs only because it is part of a replica.
 func (s *Switch) expect(line string) { s.expected[line] = true }
 
 // Expected reports whether a step expected a line ("module: message") of

@@ -18,8 +18,8 @@ type Content struct {
 }
 
 // Read reads the named tables of the database file src, or all tables if none is named.
-// It repairs the data as Standalone does, with the same remarks, and needs disk space
-// for a copy beside src.
+// It repairs the data as Standalone does, with the same remarks, and needs space for a
+// copy.
 func Read(ctx context.Context, src string, tables ...string) (*Content, []string, error) {
 	out, err := newOutput(src)
 	if err != nil {

@@ -65,8 +65,7 @@ func convert(ctx context.Context, src string, out *output) (Info, []string, erro
 	return from.info, c.remarks(), nil
 }
 
-// converter writes the records of a source to an output, and counts what it repairs and
-// leaves out.
+// converter writes a source's records to an output, and counts repairs and losses.
 type converter struct {
 	from *source
 	out  *output

@@ -68,8 +68,7 @@ func (r *Runtimes) All(ctx context.Context) []runtime.Runtime {
 	return all
 }
 
-// Named returns the runtime of the given name. It has no image, so it can't start a
-// replica.
+// Named returns the runtime of a name, without an image: it can't start a replica.
 func (r *Runtimes) Named(ctx context.Context, name string) (runtime.Runtime, error) {
 	if name == Process {
 		return process.New(process.Options{}), nil

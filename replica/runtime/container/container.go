@@ -124,8 +124,8 @@ func (r *Runtime) spec(role string) engine.Spec {
 // removeTimeout is the time in which an engine must remove a container that failed.
 const removeTimeout = 20 * time.Second
 
-// launch makes and starts a container and waits until it is ready. After an error it
-// removes the container.
+// launch makes and starts a container and waits until it is ready; on error, it removes
+// it.
 func (r *Runtime) launch(ctx context.Context, s engine.Spec, d runtime.Daemon, ready func() bool) (id string, err error) {
 	ctx, cancel := daemon.StartContext(ctx, daemon.StartTimeout, d)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// PIDFile returns the path of the file that holds the process ID of d. d keeps the file
-// locked while it runs.
+// PIDFile returns the path of the file with the process ID of d, which a running d
+// locks.
 func PIDFile(d runtime.Daemon) string { return filepath.Join(d.RunDir, d.Program+".pid") }
 
 // LockOwner reports whether a process holds the lock that OVS keeps on a pid file, or

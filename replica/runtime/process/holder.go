@@ -35,8 +35,7 @@ func findHolder(d runtime.Daemon) (holder, error) {
 	return holder{}, nil
 }
 
-// checkFree returns an error that wraps runtime.ErrRunning if d runs or another process
-// has its database open.
+// checkFree returns an ErrRunning if d runs or another process has its database open.
 func checkFree(d runtime.Daemon) error {
 	h, err := findHolder(d)
 	if err != nil {
