@@ -73,9 +73,9 @@ func TestDatabaseOfEachKind(t *testing.T) {
 	}
 }
 
-// TestWrongKind checks that the error names the kind of the file, and the command for
+// TestWrongKindNamesTheRightCommand checks that the error names the kind of the file, and the command for
 // that kind.
-func TestWrongKind(t *testing.T) {
+func TestWrongKindNamesTheRightCommand(t *testing.T) {
 	commands := map[workdir.Kind]string{workdir.OVS: "collect-db-ovs", workdir.NB: "collect-db-ovn-nb", workdir.SB: "collect-db-ovn-sb"}
 	wd := newWorkdir(t)
 	before := tree(t, wd.Path())
@@ -99,9 +99,9 @@ func TestWrongKind(t *testing.T) {
 	}
 }
 
-// TestDatabaseForms checks that the database of a cluster member, a gzip'd and a
+// TestDatabaseFormsAreCollectedUnchanged checks that the database of a cluster member, a gzip'd and a
 // damaged database are collected unchanged, with a remark where needed.
-func TestDatabaseForms(t *testing.T) {
+func TestDatabaseFormsAreCollectedUnchanged(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	fmt.Fprint(w, database(ovsdb.SB, 3))
@@ -248,8 +248,8 @@ func TestDatabaseFileReplacesLostDatabase(t *testing.T) {
 	}
 }
 
-// TestFromTheWorkdirItself collects the very file that the collection replaces.
-func TestFromTheWorkdirItself(t *testing.T) {
+// TestCollectsTheFileThatItReplaces collects the very file that the collection replaces.
+func TestCollectsTheFileThatItReplaces(t *testing.T) {
 	wd := newWorkdir(t)
 	takeDatabase(t, wd, workdir.SB, save(t, ovsdb.SB, 2), false)
 	takeDatabase(t, wd, workdir.SB, wd.Database(workdir.SB), true)

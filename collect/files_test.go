@@ -142,9 +142,9 @@ func TestClusterInputsBecomeItsNodes(t *testing.T) {
 	}
 }
 
-// TestTwoReportsOfOneNodeDoNotMix checks that two reports of one node stay apart,
+// TestTwoReportsOfOneNodeStayApart checks that two reports of one node stay apart,
 // because they were made at different times.
-func TestTwoReportsOfOneNodeDoNotMix(t *testing.T) {
+func TestTwoReportsOfOneNodeStayApart(t *testing.T) {
 	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b/c.tar.gz": packed(t, reportFiles("n1"))})
 	got, _, _, err := takeFiles(t, Options{}, dir)
 	if err != nil || len(got) != 2 || got["n1"].kinds() != "ovs" || got["n1-2"].kinds() != "ovs" {
@@ -240,9 +240,9 @@ func TestOwnerIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestSavedByHand checks that the script of ovs-save provides the bridges and versions,
+// TestSaveScriptIsReadAndNeverRun checks that the script of ovs-save provides the bridges and versions,
 // is kept for its TLV maps, and is never run.
-func TestSavedByHand(t *testing.T) {
+func TestSaveScriptIsReadAndNeverRun(t *testing.T) {
 	canary := filepath.Join(t.TempDir(), "run")
 	script := "touch " + canary + "\novs-ofctl -O OpenFlow14 add-tlv-map br0 '{class=0x102,type=0x80,len=4}->tun_metadata0'\n" +
 		"ovs-ofctl -O OpenFlow14 --bundle replace-flows br0 \"/tmp/x/br0.flows.dump\"\n" +

@@ -107,7 +107,7 @@ func (p *Plan) canRebuild() bool {
 			lists[table] = path
 		}
 	}
-	_, ok, err := file.Printed(recorded[workdir.RecordedDatabaseDump], lists)
+	_, ok, err := file.ReadPrinted(recorded[workdir.RecordedDatabaseDump], lists)
 	return ok && err == nil
 }
 

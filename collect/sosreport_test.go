@@ -102,8 +102,8 @@ func members(t *testing.T, source string) map[string]string {
 	return content
 }
 
-// TestBestDump checks which of several dumps is restored, and the remark about it.
-func TestBestDump(t *testing.T) {
+// TestBestDumpIsRestored checks which of several dumps is restored, and the remark about it.
+func TestBestDumpIsRestored(t *testing.T) {
 	const (
 		of10 = "ovs-ofctl_dump-flows_br0"
 		of13 = "ovs-ofctl_-O_OpenFlow13_dump-flows_br0"
@@ -379,9 +379,9 @@ func TestErrorsNameTheCause(t *testing.T) {
 	}
 }
 
-// TestRefusalAndForce checks that data of the same kind is replaced only with --force,
+// TestDataIsReplacedOnlyWithForce checks that data of the same kind is replaced only with --force,
 // and then completely.
-func TestRefusalAndForce(t *testing.T) {
+func TestDataIsReplacedOnlyWithForce(t *testing.T) {
 	wd := newWorkdir(t)
 	first := report(t, member{name: listBr, body: "br0\nold\n"},
 		member{name: plugin + "ovs-ofctl_dump-flows_br0", body: flows("", 1)},

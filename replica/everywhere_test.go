@@ -60,9 +60,9 @@ func (s started) trace(t *testing.T, bridge, flow string) string {
 	return string(out)
 }
 
-// TestTwoReplicas runs replicas of different nodes side by side, and checks that
+// TestReplicasAreIndependent runs replicas of different nodes side by side, and checks that
 // stopping one does not affect the other.
-func TestTwoReplicas(t *testing.T) {
+func TestReplicasAreIndependent(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		needTools(t)
 		const vm = "in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64"
@@ -91,8 +91,8 @@ func TestTwoReplicas(t *testing.T) {
 
 var zero = regexp.MustCompile(`^0+$`)
 
-// TestLockedDown checks in /proc the restrictions of each container.
-func TestLockedDown(t *testing.T) {
+// TestContainersAreRestricted checks in /proc the restrictions of each container.
+func TestContainersAreRestricted(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, r engines.Runtime) {
 		s := startIn(t, r, "wd", compute(t))
 		for _, d := range daemons(s.wd) {

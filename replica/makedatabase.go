@@ -36,7 +36,7 @@ func (s *starter) databaseFromTables(ctx context.Context, schema, target string)
 	for _, table := range workdir.ListedTables() {
 		lists[table] = s.wd.Recorded(workdir.RecordedList(table))
 	}
-	tables, ok, err := file.Printed(s.wd.Recorded(workdir.RecordedDatabaseDump), lists)
+	tables, ok, err := file.ReadPrinted(s.wd.Recorded(workdir.RecordedDatabaseDump), lists)
 	if !ok || err != nil {
 		return false, err
 	}

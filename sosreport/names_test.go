@@ -328,9 +328,9 @@ func TestDevicesInAFolder(t *testing.T) {
 	}
 }
 
-// TestSpoolOnly checks that Open writes only to the spool, with any content of a
+// TestOpenWritesOnlyTheSpool checks that Open writes only to the spool, with any content of a
 // report.
-func TestSpoolOnly(t *testing.T) {
+func TestOpenWritesOnlyTheSpool(t *testing.T) {
 	tmp, spool, cwd := t.TempDir(), t.TempDir(), t.TempDir()
 	source, err := filepath.Abs(realReports["worker"])
 	if err != nil {

@@ -102,9 +102,9 @@ func TestEveryShapeGivesTheSameReport(t *testing.T) {
 	}
 }
 
-// TestWithoutTopFolder opens a report without a top folder, as openstack-must-gather
+// TestReportWithoutTopFolderIsRead opens a report without a top folder, as openstack-must-gather
 // leaves it. Everything but the name of the top folder is the same.
-func TestWithoutTopFolder(t *testing.T) {
+func TestReportWithoutTopFolderIsRead(t *testing.T) {
 	want := answers(t, open(t, realReports["worker"]))
 	want.Host = "" // only the top folder's name has it
 	var members []member
@@ -132,8 +132,8 @@ func TestWithoutTopFolder(t *testing.T) {
 	}
 }
 
-// TestOnePass passes the archive as a FIFO, which can be read only once.
-func TestOnePass(t *testing.T) {
+// TestReportIsReadInOnePass passes the archive as a FIFO, which can be read only once.
+func TestReportIsReadInOnePass(t *testing.T) {
 	for name, path := range realReports {
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -345,9 +345,9 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestSeveralReports checks that a folder of reports is refused as one report: mixing
+// TestFolderOfReportsIsRefused checks that a folder of reports is refused as one report: mixing
 // the flows of one node with the database of another would be worse than an error.
-func TestSeveralReports(t *testing.T) {
+func TestFolderOfReportsIsRefused(t *testing.T) {
 	members := []member{
 		file("sosreport-a-2026-01-02-aaaaaaa/sos_commands/openvswitch/ovs-vsctl_-t_5_list-br", "br0\n"),
 		file("sosreport-b-2026-01-02-bbbbbbb/etc/openvswitch/conf.db", "db"),

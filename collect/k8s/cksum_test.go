@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCksum compares the sums with those of the installed cksum.
-func TestCksum(t *testing.T) {
+// TestCksumEqualsTheProgram compares the sums with those of the installed cksum.
+func TestCksumEqualsTheProgram(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, 2, 3, 255, 256, 257, 65535, 65536, 1<<20 + 7} {
 		data := make([]byte, size)

@@ -26,12 +26,12 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// deaf records which containers get commands, and answers nothing.
-type deaf struct{ asked []string }
+// failing is an executor that records which containers get commands, and runs none.
+type failing struct{ asked []string }
 
-func (d *deaf) Exec(_ context.Context, target k8s.Target, argv []string, _, _ io.Writer) error {
+func (d *failing) Exec(_ context.Context, target k8s.Target, argv []string, _, _ io.Writer) error {
 	d.asked = append(d.asked, target.String())
-	return errors.New("deaf")
+	return errors.New("failing")
 }
 
 func objects(lists ...[]runtime.Object) []runtime.Object {
@@ -94,9 +94,9 @@ func clusters() map[string][]runtime.Object {
 	}
 }
 
-// TestLayouts checks that each platform is recognised, and that the commands of OVS run
+// TestLayoutsAreDetected checks that each platform is recognised, and that the commands of OVS run
 // in the right container.
-func TestLayouts(t *testing.T) {
+func TestLayoutsAreDetected(t *testing.T) {
 	for _, c := range []struct {
 		name, cluster string
 		opts          k8s.Options
@@ -123,7 +123,7 @@ func TestLayouts(t *testing.T) {
 		{name: "no OVS on it", cluster: "openshift 4.5", opts: k8s.Options{Nodes: []string{"n2"}}, err: "nodes that run OVS: n1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := &deaf{}
+			d := &failing{}
 			if c.opts.Nodes == nil {
 				c.opts.Nodes = []string{"n1"}
 			}
@@ -145,21 +145,21 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-func TestUnknownLayout(t *testing.T) {
+func TestUnknownLayoutIsRefused(t *testing.T) {
 	for want, opts := range map[string]k8s.Options{
 		"no layout \"flannel\"; there are openshift, ": {Nodes: []string{"n1"}, Layout: "flannel"},
 		"is not OpenShift's":                           {Nodes: []string{"n1"}, Layout: "kube-ovn", OpenShift: true},
 	} {
-		_, err := k8s.Collect(t.Context(), cluster(&deaf{}), t.TempDir(), opts)
+		_, err := k8s.Collect(t.Context(), cluster(&failing{}), t.TempDir(), opts)
 		if !errors.Is(err, k8s.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v", err)
 		}
 	}
 }
 
-// TestPodStates checks that the error names the state of a container that cannot be
+// TestStateOfUnusablePodIsNamed checks that the error names the state of a container that cannot be
 // used, and that a newer pod or another container is used in its place.
-func TestPodStates(t *testing.T) {
+func TestStateOfUnusablePodIsNamed(t *testing.T) {
 	state := func(p *corev1.Pod, s corev1.ContainerState) *corev1.Pod {
 		for i := range p.Status.ContainerStatuses {
 			p.Status.ContainerStatuses[i].State = s
@@ -180,12 +180,12 @@ func TestPodStates(t *testing.T) {
 		"crash loop": {[]runtime.Object{state(ovnkube("p"), crashing)}, "pod ovn-kubernetes/p: container ovnkube-controller is waiting: CrashLoopBackOff: back-off 5m0s"},
 		"ended":      {[]runtime.Object{state(ovnkube("p"), ended)}, "container ovnkube-controller has ended: Error, exit code 137"},
 		"pending":    {[]runtime.Object{pending}, "pod ovn-kubernetes/p is Pending: no room"},
-		"two pods":   {[]runtime.Object{state(ovnkube("old"), ended), ovnkube("new")}, "ovn-kubernetes/new/ovnkube-controller: deaf"},
+		"two pods":   {[]runtime.Object{state(ovnkube("old"), ended), ovnkube("new")}, "ovn-kubernetes/new/ovnkube-controller: failing"},
 		"other container": {[]runtime.Object{state(ovnkube("p"), crashing), pod(ovnk, "ovs", "n1", "app=ovs-node", "ovs-daemons")},
-			"ovn-kubernetes/ovs/ovs-daemons: deaf"},
+			"ovn-kubernetes/ovs/ovs-daemons: failing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			results, err := k8s.Collect(t.Context(), cluster(&deaf{}, append(c.pods, node("n1"))...), filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
+			results, err := k8s.Collect(t.Context(), cluster(&failing{}, append(c.pods, node("n1"))...), filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
 			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
 				t.Errorf("%v, %v", err, results)
 			}
@@ -193,17 +193,17 @@ func TestPodStates(t *testing.T) {
 	}
 }
 
-// TestPermissions checks that the error names the verb, resource and namespace of a
+// TestMissingPermissionIsNamed checks that the error names the verb, resource and namespace of a
 // missing permission.
-func TestPermissions(t *testing.T) {
+func TestMissingPermissionIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		allowed string // verbs on pods/exec
 		want    string
 	}{
 		"none":   {"", "permission is missing: verbs create and get on resource pods/exec in namespace ovn-kubernetes"},
-		"create": {"create", "deaf"},
-		"get":    {"get", "permission is missing: verb create on resource pods/exec in namespace ovn-kubernetes; docs/kubernetes.md has a role with all required permissions (ovn-kubernetes/ovnkube-node-1/ovnkube-node: deaf"},
-		"both":   {"create get", "deaf"},
+		"create": {"create", "failing"},
+		"get":    {"get", "permission is missing: verb create on resource pods/exec in namespace ovn-kubernetes; docs/kubernetes.md has a role with all required permissions (ovn-kubernetes/ovnkube-node-1/ovnkube-node: failing"},
+		"both":   {"create get", "failing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := fake.NewSimpleClientset(clusters()["kind central"]...)
@@ -213,7 +213,7 @@ func TestPermissions(t *testing.T) {
 				review.Status.Allowed = asked.Resource == "pods" && asked.Subresource == "exec" && asked.Namespace == ovnk && strings.Contains(c.allowed, asked.Verb)
 				return true, review, nil
 			})
-			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: api, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
+			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: api, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
 			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
 				t.Errorf("%v, %v", err, results)
 			}
@@ -223,7 +223,7 @@ func TestPermissions(t *testing.T) {
 	api.PrependReactor("list", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 	})
-	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: api, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"})
+	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: api, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"})
 	if err != nil || results[0].Err == nil {
 		t.Fatal(err, results)
 	}
@@ -232,11 +232,11 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestWorkdirs checks that existing data is replaced only with --force and is unchanged
+// TestWorkdirsAreReplacedOnlyWithForce checks that existing data is replaced only with --force and is unchanged
 // after a failure, and that several nodes get workdirs of their own.
-func TestWorkdirs(t *testing.T) {
+func TestWorkdirsAreReplacedOnlyWithForce(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "wd")
-	c := cluster(&deaf{}, clusters()["kind central"]...)
+	c := cluster(&failing{}, clusters()["kind central"]...)
 	wd, err := workdir.Lock(parent)
 	if err != nil {
 		t.Fatal(err)
@@ -278,13 +278,13 @@ func TestWorkdirs(t *testing.T) {
 	}
 }
 
-// mute is an API server that lists objects and never returns its version.
-type mute struct {
+// unversioned is an API server that lists objects and never returns its version.
+type unversioned struct {
 	kubernetes.Interface
 	cancel func()
 }
 
-func (m mute) Discovery() discovery.DiscoveryInterfaces {
+func (m unversioned) Discovery() discovery.DiscoveryInterfaces {
 	m.cancel() // the user presses Ctrl-C meanwhile
 	return versionless{m.Interface.Discovery()}
 }
@@ -298,12 +298,12 @@ func (versionless) ServerVersionWithContext(ctx context.Context) (*version.Info,
 	return nil, ctx.Err()
 }
 
-// TestVersionInterrupted checks that the request for the server's version ends with its
+// TestVersionRequestEndsWithItsContext checks that the request for the server's version ends with its
 // context.
-func TestVersionInterrupted(t *testing.T) {
+func TestVersionRequestEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := cluster(&deaf{}, interconnect("n1")...)
-	c.API = mute{c.API, cancel}
+	c := cluster(&failing{}, interconnect("n1")...)
+	c.API = unversioned{c.API, cancel}
 	if _, err := k8s.Collect(ctx, c, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}

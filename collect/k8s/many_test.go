@@ -58,9 +58,9 @@ func central(names ...string) []runtime.Object {
 	return all
 }
 
-// TestMany checks that nodes are collected in parallel and the central databases once,
+// TestNodesAreCollectedInParallel checks that nodes are collected in parallel and the central databases once,
 // and that the failure of one node or one member does not affect the others.
-func TestMany(t *testing.T) {
+func TestNodesAreCollectedInParallel(t *testing.T) {
 	_, local := live(t, "kubernetes")
 	var names []string
 	for i := range 10 {
@@ -133,10 +133,10 @@ func checkFiles(t *testing.T, path string) {
 	}
 }
 
-// TestMembers checks that the next member of the databases' cluster is used if one
+// TestNextMemberReplacesFailedOne checks that the next member of the databases' cluster is used if one
 // doesn't answer, and that without any member OVS is still collected, and the missing
 // databases are named.
-func TestMembers(t *testing.T) {
+func TestNextMemberReplacesFailedOne(t *testing.T) {
 	_, local := live(t, "kubernetes")
 	for broken, lost := range map[string]int{"ovnkube-db-0": 0, "ovnkube-db-1": 0, "ovnkube-db": 2} {
 		exec := &logged{Executor: local, broken: broken}
@@ -155,15 +155,15 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// crowd counts parallel requests, and answers none until there are enough.
-type crowd struct {
+// barrier counts parallel requests, and answers none until there are enough.
+type barrier struct {
 	mu        sync.Mutex
 	now, most int
 	enough    int
 	met       chan bool
 }
 
-func (c *crowd) Exec(ctx context.Context, _ k8s.Target, _ []string, _, _ io.Writer) error {
+func (c *barrier) Exec(ctx context.Context, _ k8s.Target, _ []string, _, _ io.Writer) error {
 	c.mu.Lock()
 	if c.now++; c.now == c.enough && c.most < c.enough {
 		close(c.met)
@@ -180,13 +180,13 @@ func (c *crowd) Exec(ctx context.Context, _ k8s.Target, _ []string, _, _ io.Writ
 	return errors.New("go away")
 }
 
-// TestAtOnce checks that ten nodes are collected at the same time, and never more.
-func TestAtOnce(t *testing.T) {
+// TestAtMostTenNodesAtOnce checks that ten nodes are collected at the same time, and never more.
+func TestAtMostTenNodesAtOnce(t *testing.T) {
 	var names []string
 	for i := range 25 {
 		names = append(names, fmt.Sprintf("worker-%d", i))
 	}
-	exec := &crowd{enough: 10, met: make(chan bool)}
+	exec := &barrier{enough: 10, met: make(chan bool)}
 	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), t.TempDir(), k8s.Options{All: true})
 	if err != nil || len(results) != len(names) || exec.most != 10 {
 		t.Errorf("%d of %d at once, %v", exec.most, len(results), err)

@@ -79,8 +79,8 @@ f imitation printf '%s }0 0 4294967295 0\nXX {next\n' "not$n"
 f noisy sh -c 'head -c 100000 /dev/zero | tr "\0" e >&2'
 z`
 
-// TestShells checks that the output is transferred byte for byte with every shell.
-func TestShells(t *testing.T) {
+// TestEveryShellTransfersEveryByte checks that the output is transferred byte for byte with every shell.
+func TestEveryShellTransfersEveryByte(t *testing.T) {
 	args := []string{"a b", "$(touch /tmp/never)", "`id`", "*", "", "'\"\\", "--", "x\ny"}
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
@@ -166,10 +166,10 @@ f two sh -c 'echo second; echo oops >&2; exit 4'
 f three printf third
 z`
 
-// TestCutAnywhere cuts a stream after every byte, with no error from the
+// TestCutStreamIsNeverAccepted cuts a stream after every byte, with no error from the
 // connection, as a server whose backend breaks does. The result is either complete or
 // an error, never a part.
-func TestCutAnywhere(t *testing.T) {
+func TestCutStreamIsNeverAccepted(t *testing.T) {
 	argv := (&transfer{stall: time.Minute}).argv(strings.Repeat("N", 26), threeCommands, nil)
 	whole := record1(t, argv)
 	for name, length := range map[string]int{"stdout": len(whole.stdout), "stderr": len(whole.stderr)} {
@@ -211,9 +211,9 @@ func checkThree(t *testing.T, frames []frame) {
 	}
 }
 
-// TestFaults checks that a retry succeeds after each fault that occurs only on the
+// TestFaultsAreRetriedOrReported checks that a retry succeeds after each fault that occurs only on the
 // first try, and that a permanent fault gives an error that describes it.
-func TestFaults(t *testing.T) {
+func TestFaultsAreRetriedOrReported(t *testing.T) {
 	broken := errors.New("connection reset by peer")
 	faults := map[string]func(r taken) (taken, error){
 		"cut short, no error": func(r taken) (taken, error) { r.stdout = r.stdout[:len(r.stdout)/2]; return r, nil },
@@ -266,9 +266,9 @@ func without(stream []byte, name string) []byte {
 	return append(slices.Clone(stream[:from]), rest[end:]...)
 }
 
-// TestWholeDespiteError checks that output with a correct checksum counts as complete,
+// TestCompleteOutputCountsDespiteError checks that output with a correct checksum counts as complete,
 // even if the connection ends with an error.
-func TestWholeDespiteError(t *testing.T) {
+func TestCompleteOutputCountsDespiteError(t *testing.T) {
 	late := &faulty{t: t, spoil: func(_ int, r taken) (taken, error) { return r, errors.New("error at the end") }}
 	frames, err := fetch(t, late, time.Minute, threeCommands)
 	if err != nil || len(frames) != 3 || late.try != 1 {
@@ -276,8 +276,8 @@ func TestWholeDespiteError(t *testing.T) {
 	}
 }
 
-// TestEach checks that the complete part of a broken stream is not requested again.
-func TestEach(t *testing.T) {
+// TestCompletePartIsNotRequestedAgain checks that the complete part of a broken stream is not requested again.
+func TestCompletePartIsNotRequestedAgain(t *testing.T) {
 	const text = prologue + `i=0;for b;do i=$((i+1));f "$i name" printf '%s' "$b";f "$i done" true;done
 z`
 	var asked [][]string
@@ -321,9 +321,9 @@ func (c counting) Exec(ctx context.Context, target Target, argv []string, stdout
 	return c.Executor.Exec(ctx, target, argv, stdout, stderr)
 }
 
-// TestMissingTools checks that the error names missing standard tools, and that no
+// TestMissingToolsAreNamed checks that the error names missing standard tools, and that no
 // further try is made.
-func TestMissingTools(t *testing.T) {
+func TestMissingToolsAreNamed(t *testing.T) {
 	for _, missing := range []string{"tee", "cksum"} {
 		bin := t.TempDir()
 		for _, tool := range []string{"tee", "cksum", "sh"} {
@@ -345,13 +345,13 @@ func TestMissingTools(t *testing.T) {
 	}
 }
 
-// silent sends a part and then nothing, until the caller gives up.
-type silent struct {
+// stalling sends a part and then nothing, until the caller gives up.
+type stalling struct {
 	t    *testing.T
 	seen int
 }
 
-func (s *silent) Exec(ctx context.Context, _ Target, argv []string, stdout, _ io.Writer) error {
+func (s *stalling) Exec(ctx context.Context, _ Target, argv []string, stdout, _ io.Writer) error {
 	s.seen++
 	whole := record1(s.t, argv)
 	stdout.Write(whole.stdout[:len(whole.stdout)/2])
@@ -362,16 +362,16 @@ func (s *silent) Exec(ctx context.Context, _ Target, argv []string, stdout, _ io
 }
 
 func TestStall(t *testing.T) {
-	s := &silent{t: t}
+	s := &stalling{t: t}
 	_, err := fetch(t, s, 50*time.Millisecond, threeCommands)
 	if !errors.Is(err, errStalled) || s.seen != tries || !strings.Contains(err.Error(), "50ms") {
 		t.Errorf("%d tries: %v", s.seen, err)
 	}
 }
 
-// TestInterrupted checks that an interrupted run is not repeated, and that it waits for
+// TestInterruptedRunIsNotRepeated checks that an interrupted run is not repeated, and that it waits for
 // the command to end.
-func TestInterrupted(t *testing.T) {
+func TestInterruptedRunIsNotRepeated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
 	begun := make(chan bool, tries)
@@ -399,9 +399,9 @@ func (n notifying) Exec(ctx context.Context, target Target, argv []string, stdou
 	return n.Executor.Exec(ctx, target, argv, stdout, stderr)
 }
 
-// TestFullDisk checks that an error of this machine is reported as such, without
+// TestFullDiskIsReported checks that an error of this machine is reported as such, without
 // another try.
-func TestFullDisk(t *testing.T) {
+func TestFullDiskIsReported(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
@@ -423,8 +423,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSlowDisk checks that the stream does not wait for the disk.
-func TestSlowDisk(t *testing.T) {
+// TestStreamDoesNotWaitForTheDisk checks that the stream does not wait for the disk.
+func TestStreamDoesNotWaitForTheDisk(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -454,9 +454,9 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// TestEndless checks that a container that never stops sending is abandoned, and not
+// TestEndlessStreamIsAbandoned checks that a container that never stops sending is abandoned, and not
 // tried again.
-func TestEndless(t *testing.T) {
+func TestEndlessStreamIsAbandoned(t *testing.T) {
 	var asked [][]string
 	tr := &transfer{exec: counting{loopback{[]string{"sh"}}, &asked}, spool: t.TempDir(), stall: time.Minute, maxBytes: 1 << 20}
 	_, err := tr.run(t.Context(), Target{}, "exec cat /dev/zero")

@@ -46,9 +46,9 @@ func someText() []byte {
 	return text
 }
 
-// TestXzProcessIsAsTheLibrary checks that the output, and the errors for truncated and
+// TestXzProcessEqualsTheLibrary checks that the output, and the errors for truncated and
 // damaged files, do not depend on whether xz is installed.
-func TestXzProcessIsAsTheLibrary(t *testing.T) {
+func TestXzProcessEqualsTheLibrary(t *testing.T) {
 	needXz(t)
 	text := someText()
 	one, blocks := packXz(t, text, "-T1"), packXz(t, text, "-T2", "--block-size=100KiB")
@@ -111,8 +111,8 @@ func readXz(t *testing.T, open func(context.Context, io.Reader) (io.ReadCloser, 
 	return io.ReadAll(in)
 }
 
-// TestXzProcessEnds checks that xz ends with its reader, its source and its context.
-func TestXzProcessEnds(t *testing.T) {
+// TestXzProcessEndsWithItsReader checks that xz ends with its reader, its source and its context.
+func TestXzProcessEndsWithItsReader(t *testing.T) {
 	needXz(t)
 	packed := packXz(t, someText(), "-T1")
 	broken := errors.New("the disk is broken")
@@ -163,8 +163,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestOtherXz checks that an xz that does not accept our arguments is not used.
-func TestOtherXz(t *testing.T) {
+// TestUnsuitableXzIsNotUsed checks that an xz that does not accept our arguments is not used.
+func TestUnsuitableXzIsNotUsed(t *testing.T) {
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "xz"), []byte("#!/bin/sh\necho 'xz: unrecognized option' >&2\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -218,9 +218,9 @@ func TestHostileBundles(t *testing.T) {
 	}
 }
 
-// TestBomb checks that a small bundle does not fill the disk, and that the error
+// TestBombDoesNotFillTheDisk checks that a small bundle does not fill the disk, and that the error
 // names the flag that raises the limit.
-func TestBomb(t *testing.T) {
+func TestBombDoesNotFillTheDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it unpacks 150 MiB")
 	}

@@ -81,9 +81,9 @@ func TestRewritesOnRealSwitch(t *testing.T) {
 	}
 }
 
-// TestIGMP checks that only the protocol remains of an IGMP match: ovs-ofctl does not
+// TestIGMPMatchKeepsOnlyTheProtocol checks that only the protocol remains of an IGMP match: ovs-ofctl does not
 // read "igmp", and no IGMP field can be matched.
-func TestIGMP(t *testing.T) {
+func TestIGMPMatchKeepsOnlyTheProtocol(t *testing.T) {
 	s := startSwitch(t)
 	for _, printed := range []string{"priority=5,igmp actions=drop", "priority=5,igmp,in_port=1,igmp_type=17 actions=drop", "priority=5,igmp,nw_src=1.2.3.4,igmp_type=22,igmp_code=0 actions=output:1"} {
 		s.clear(t)
@@ -104,8 +104,8 @@ func TestIGMP(t *testing.T) {
 	}
 }
 
-// TestMaskWithGaps checks masks whose bits are not contiguous.
-func TestMaskWithGaps(t *testing.T) {
+// TestMaskWithGapsIsRewritten checks masks whose bits are not contiguous.
+func TestMaskWithGapsIsRewritten(t *testing.T) {
 	s := startSwitch(t)
 	// Both texts change a packet in the same way.
 	for _, c := range []struct{ printed, want string }{

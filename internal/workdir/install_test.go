@@ -254,8 +254,8 @@ func TestOccupied(t *testing.T) {
 	}
 }
 
-// TestDatabaseOnly replaces one part of a kind and leaves the rest.
-func TestDatabaseOnly(t *testing.T) {
+// TestDatabaseIsReplacedAlone replaces one part of a kind and leaves the rest.
+func TestDatabaseIsReplacedAlone(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "old", OVS)
 	s, err := d.Stage()

@@ -142,9 +142,9 @@ func TestForeignContainerIsKept(t *testing.T) {
 	})
 }
 
-// TestTools checks that the input and output of tools are complete, even if tools run
+// TestToolsTransferEverything checks that the input and output of tools are complete, even if tools run
 // at the same time, and that a tool ends with its context.
-func TestTools(t *testing.T) {
+func TestToolsTransferEverything(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
 		r := newReplica(t, e)
 		big := strings.Repeat("0123456789abcde\n", 1<<18) // 4 MiB

@@ -342,9 +342,9 @@ func sleepers(t *testing.T, n *node) string {
 	return strings.Join(found, ", ")
 }
 
-// TestContextEndingAnywhereMidStart interrupts the start of a real daemon at later and
+// TestInterruptedStartLeavesNothing interrupts the start of a real daemon at later and
 // later moments.
-func TestContextEndingAnywhereMidStart(t *testing.T) {
+func TestInterruptedStartLeavesNothing(t *testing.T) {
 	n := newNode(t, Options{}, "")
 	n.r.Isolated(t.Context())
 	for delay := time.Duration(0); delay < 60*time.Millisecond; delay += 3 * time.Millisecond {
