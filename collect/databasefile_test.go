@@ -73,8 +73,8 @@ func TestDatabaseOfEachKind(t *testing.T) {
 	}
 }
 
-// TestWrongKindNamesTheRightCommand checks that the error names the kind of the file, and the command for
-// that kind.
+// TestWrongKindNamesTheRightCommand checks that the error names the kind of the file,
+// and the command for that kind.
 func TestWrongKindNamesTheRightCommand(t *testing.T) {
 	commands := map[workdir.Kind]string{workdir.OVS: "collect-db-ovs", workdir.NB: "collect-db-ovn-nb", workdir.SB: "collect-db-ovn-sb"}
 	wd := newWorkdir(t)
@@ -99,8 +99,8 @@ func TestWrongKindNamesTheRightCommand(t *testing.T) {
 	}
 }
 
-// TestDatabaseFormsAreCollectedUnchanged checks that the database of a cluster member, a gzip'd and a
-// damaged database are collected unchanged, with a remark where needed.
+// TestDatabaseFormsAreCollectedUnchanged checks that the database of a cluster member,
+// a gzip'd and a damaged database are collected unchanged, with a remark where needed.
 func TestDatabaseFormsAreCollectedUnchanged(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

@@ -240,8 +240,8 @@ func TestOwnerIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestSaveScriptIsReadAndNeverRun checks that the script of ovs-save provides the bridges and versions,
-// is kept for its TLV maps, and is never run.
+// TestSaveScriptIsReadAndNeverRun checks that the script of ovs-save provides the
+// bridges and versions, is kept for its TLV maps, and is never run.
 func TestSaveScriptIsReadAndNeverRun(t *testing.T) {
 	canary := filepath.Join(t.TempDir(), "run")
 	script := "touch " + canary + "\novs-ofctl -O OpenFlow14 add-tlv-map br0 '{class=0x102,type=0x80,len=4}->tun_metadata0'\n" +

@@ -102,7 +102,8 @@ func members(t *testing.T, source string) map[string]string {
 	return content
 }
 
-// TestBestDumpIsRestored checks which of several dumps is restored, and the remark about it.
+// TestBestDumpIsRestored checks which of several dumps is restored, and the remark
+// about it.
 func TestBestDumpIsRestored(t *testing.T) {
 	const (
 		of10 = "ovs-ofctl_dump-flows_br0"
@@ -379,8 +380,8 @@ func TestErrorsNameTheCause(t *testing.T) {
 	}
 }
 
-// TestDataIsReplacedOnlyWithForce checks that data of the same kind is replaced only with --force,
-// and then completely.
+// TestDataIsReplacedOnlyWithForce checks that data of the same kind is replaced only
+// with --force, and then completely.
 func TestDataIsReplacedOnlyWithForce(t *testing.T) {
 	wd := newWorkdir(t)
 	first := report(t, member{name: listBr, body: "br0\nold\n"},

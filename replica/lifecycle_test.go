@@ -111,7 +111,8 @@ func tree(t *testing.T, root string) []string {
 	return list
 }
 
-// TestStartReplacesARunningReplica starts twice, the second time after ovs-vswitchd was lost.
+// TestStartReplacesARunningReplica starts twice, the second time after ovs-vswitchd was
+// lost.
 func TestStartReplacesARunningReplica(t *testing.T) {
 	needTools(t)
 	n := replay(t, compute(t), Options{})

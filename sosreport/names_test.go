@@ -328,8 +328,8 @@ func TestDevicesInAFolder(t *testing.T) {
 	}
 }
 
-// TestOpenWritesOnlyTheSpool checks that Open writes only to the spool, with any content of a
-// report.
+// TestOpenWritesOnlyTheSpool checks that Open writes only to the spool, with any
+// content of a report.
 func TestOpenWritesOnlyTheSpool(t *testing.T) {
 	tmp, spool, cwd := t.TempDir(), t.TempDir(), t.TempDir()
 	source, err := filepath.Abs(realReports["worker"])

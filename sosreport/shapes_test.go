@@ -102,8 +102,9 @@ func TestEveryShapeGivesTheSameReport(t *testing.T) {
 	}
 }
 
-// TestReportWithoutTopFolderIsRead opens a report without a top folder, as openstack-must-gather
-// leaves it. Everything but the name of the top folder is the same.
+// TestReportWithoutTopFolderIsRead opens a report without a top folder, as
+// openstack-must-gather leaves it. Everything but the name of the top folder is the
+// same.
 func TestReportWithoutTopFolderIsRead(t *testing.T) {
 	want := answers(t, open(t, realReports["worker"]))
 	want.Host = "" // only the top folder's name has it
@@ -345,8 +346,9 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestFolderOfReportsIsRefused checks that a folder of reports is refused as one report: mixing
-// the flows of one node with the database of another would be worse than an error.
+// TestFolderOfReportsIsRefused checks that a folder of reports is refused as one
+// report: mixing the flows of one node with the database of another would be worse than
+// an error.
 func TestFolderOfReportsIsRefused(t *testing.T) {
 	members := []member{
 		file("sosreport-a-2026-01-02-aaaaaaa/sos_commands/openvswitch/ovs-vsctl_-t_5_list-br", "br0\n"),

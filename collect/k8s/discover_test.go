@@ -94,8 +94,8 @@ func clusters() map[string][]runtime.Object {
 	}
 }
 
-// TestLayoutsAreDetected checks that each platform is recognised, and that the commands of OVS run
-// in the right container.
+// TestLayoutsAreDetected checks that each platform is recognised, and that the commands
+// of OVS run in the right container.
 func TestLayoutsAreDetected(t *testing.T) {
 	for _, c := range []struct {
 		name, cluster string
@@ -157,8 +157,8 @@ func TestUnknownLayoutIsRefused(t *testing.T) {
 	}
 }
 
-// TestStateOfUnusablePodIsNamed checks that the error names the state of a container that cannot be
-// used, and that a newer pod or another container is used in its place.
+// TestStateOfUnusablePodIsNamed checks that the error names the state of a container
+// that cannot be used, and that a newer pod or another container is used in its place.
 func TestStateOfUnusablePodIsNamed(t *testing.T) {
 	state := func(p *corev1.Pod, s corev1.ContainerState) *corev1.Pod {
 		for i := range p.Status.ContainerStatuses {
@@ -193,8 +193,8 @@ func TestStateOfUnusablePodIsNamed(t *testing.T) {
 	}
 }
 
-// TestMissingPermissionIsNamed checks that the error names the verb, resource and namespace of a
-// missing permission.
+// TestMissingPermissionIsNamed checks that the error names the verb, resource and
+// namespace of a missing permission.
 func TestMissingPermissionIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		allowed string // verbs on pods/exec
@@ -232,8 +232,9 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 	}
 }
 
-// TestWorkdirsAreReplacedOnlyWithForce checks that existing data is replaced only with --force and is unchanged
-// after a failure, and that several nodes get workdirs of their own.
+// TestWorkdirsAreReplacedOnlyWithForce checks that existing data is replaced only with
+// --force and is unchanged after a failure, and that several nodes get workdirs of
+// their own.
 func TestWorkdirsAreReplacedOnlyWithForce(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "wd")
 	c := cluster(&failing{}, clusters()["kind central"]...)
@@ -298,8 +299,8 @@ func (versionless) ServerVersionWithContext(ctx context.Context) (*version.Info,
 	return nil, ctx.Err()
 }
 
-// TestVersionRequestEndsWithItsContext checks that the request for the server's version ends with its
-// context.
+// TestVersionRequestEndsWithItsContext checks that the request for the server's version
+// ends with its context.
 func TestVersionRequestEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := cluster(&failing{}, interconnect("n1")...)

@@ -12,9 +12,9 @@ import (
 	"ovs-offline/test/fidelity"
 )
 
-// TestReplicasAnswerLikeLiveNodes collects live nodes, and compares the answers of their replicas with those
-// of the nodes: the trace of each packet, and every flow, group, meter and TLV mapping
-// in the output of ovs-ofctl.
+// TestReplicasAnswerLikeLiveNodes collects live nodes, and compares the answers of
+// their replicas with those of the nodes: the trace of each packet, and every flow,
+// group, meter and TLV mapping in the output of ovs-ofctl.
 func TestReplicasAnswerLikeLiveNodes(t *testing.T) {
 	for _, topology := range []string{"kubernetes", "openstack"} {
 		t.Run(topology, func(t *testing.T) {

@@ -58,8 +58,9 @@ func central(names ...string) []runtime.Object {
 	return all
 }
 
-// TestNodesAreCollectedInParallel checks that nodes are collected in parallel and the central databases once,
-// and that the failure of one node or one member does not affect the others.
+// TestNodesAreCollectedInParallel checks that nodes are collected in parallel and the
+// central databases once, and that the failure of one node or one member does not
+// affect the others.
 func TestNodesAreCollectedInParallel(t *testing.T) {
 	_, local := live(t, "kubernetes")
 	var names []string
@@ -133,9 +134,9 @@ func checkFiles(t *testing.T, path string) {
 	}
 }
 
-// TestNextMemberReplacesFailedOne checks that the next member of the databases' cluster is used if one
-// doesn't answer, and that without any member OVS is still collected, and the missing
-// databases are named.
+// TestNextMemberReplacesFailedOne checks that the next member of the databases' cluster
+// is used if one doesn't answer, and that without any member OVS is still collected,
+// and the missing databases are named.
 func TestNextMemberReplacesFailedOne(t *testing.T) {
 	_, local := live(t, "kubernetes")
 	for broken, lost := range map[string]int{"ovnkube-db-0": 0, "ovnkube-db-1": 0, "ovnkube-db": 2} {
@@ -180,7 +181,8 @@ func (c *barrier) Exec(ctx context.Context, _ k8s.Target, _ []string, _, _ io.Wr
 	return errors.New("go away")
 }
 
-// TestAtMostTenNodesAtOnce checks that ten nodes are collected at the same time, and never more.
+// TestAtMostTenNodesAtOnce checks that ten nodes are collected at the same time, and
+// never more.
 func TestAtMostTenNodesAtOnce(t *testing.T) {
 	var names []string
 	for i := range 25 {

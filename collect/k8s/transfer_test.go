@@ -79,7 +79,8 @@ f imitation printf '%s }0 0 4294967295 0\nXX {next\n' "not$n"
 f noisy sh -c 'head -c 100000 /dev/zero | tr "\0" e >&2'
 z`
 
-// TestEveryShellTransfersEveryByte checks that the output is transferred byte for byte with every shell.
+// TestEveryShellTransfersEveryByte checks that the output is transferred byte for byte
+// with every shell.
 func TestEveryShellTransfersEveryByte(t *testing.T) {
 	args := []string{"a b", "$(touch /tmp/never)", "`id`", "*", "", "'\"\\", "--", "x\ny"}
 	for name, shell := range shells(t) {
@@ -211,8 +212,9 @@ func checkThree(t *testing.T, frames []frame) {
 	}
 }
 
-// TestFaultsAreRetriedOrReported checks that a retry succeeds after each fault that occurs only on the
-// first try, and that a permanent fault gives an error that describes it.
+// TestFaultsAreRetriedOrReported checks that a retry succeeds after each fault that
+// occurs only on the first try, and that a permanent fault gives an error that
+// describes it.
 func TestFaultsAreRetriedOrReported(t *testing.T) {
 	broken := errors.New("connection reset by peer")
 	faults := map[string]func(r taken) (taken, error){
@@ -266,8 +268,8 @@ func without(stream []byte, name string) []byte {
 	return append(slices.Clone(stream[:from]), rest[end:]...)
 }
 
-// TestCompleteOutputCountsDespiteError checks that output with a correct checksum counts as complete,
-// even if the connection ends with an error.
+// TestCompleteOutputCountsDespiteError checks that output with a correct checksum
+// counts as complete, even if the connection ends with an error.
 func TestCompleteOutputCountsDespiteError(t *testing.T) {
 	late := &faulty{t: t, spoil: func(_ int, r taken) (taken, error) { return r, errors.New("error at the end") }}
 	frames, err := fetch(t, late, time.Minute, threeCommands)
@@ -276,7 +278,8 @@ func TestCompleteOutputCountsDespiteError(t *testing.T) {
 	}
 }
 
-// TestCompletePartIsNotRequestedAgain checks that the complete part of a broken stream is not requested again.
+// TestCompletePartIsNotRequestedAgain checks that the complete part of a broken stream
+// is not requested again.
 func TestCompletePartIsNotRequestedAgain(t *testing.T) {
 	const text = prologue + `i=0;for b;do i=$((i+1));f "$i name" printf '%s' "$b";f "$i done" true;done
 z`
@@ -369,8 +372,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunIsNotRepeated checks that an interrupted run is not repeated, and that it waits for
-// the command to end.
+// TestInterruptedRunIsNotRepeated checks that an interrupted run is not repeated, and
+// that it waits for the command to end.
 func TestInterruptedRunIsNotRepeated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
@@ -454,8 +457,8 @@ func TestStreamDoesNotWaitForTheDisk(t *testing.T) {
 	}
 }
 
-// TestEndlessStreamIsAbandoned checks that a container that never stops sending is abandoned, and not
-// tried again.
+// TestEndlessStreamIsAbandoned checks that a container that never stops sending is
+// abandoned, and not tried again.
 func TestEndlessStreamIsAbandoned(t *testing.T) {
 	var asked [][]string
 	tr := &transfer{exec: counting{loopback{[]string{"sh"}}, &asked}, spool: t.TempDir(), stall: time.Minute, maxBytes: 1 << 20}

@@ -111,7 +111,8 @@ func readXz(t *testing.T, open func(context.Context, io.Reader) (io.ReadCloser, 
 	return io.ReadAll(in)
 }
 
-// TestXzProcessEndsWithItsReader checks that xz ends with its reader, its source and its context.
+// TestXzProcessEndsWithItsReader checks that xz ends with its reader, its source and
+// its context.
 func TestXzProcessEndsWithItsReader(t *testing.T) {
 	needXz(t)
 	packed := packXz(t, someText(), "-T1")
@@ -163,7 +164,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestUnsuitableXzIsNotUsed checks that an xz that does not accept our arguments is not used.
+// TestUnsuitableXzIsNotUsed checks that an xz that does not accept our arguments is not
+// used.
 func TestUnsuitableXzIsNotUsed(t *testing.T) {
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "xz"), []byte("#!/bin/sh\necho 'xz: unrecognized option' >&2\nexit 1\n"), 0o755); err != nil {

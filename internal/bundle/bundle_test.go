@@ -218,8 +218,8 @@ func TestHostileBundles(t *testing.T) {
 	}
 }
 
-// TestBombDoesNotFillTheDisk checks that a small bundle does not fill the disk, and that the error
-// names the flag that raises the limit.
+// TestBombDoesNotFillTheDisk checks that a small bundle does not fill the disk, and
+// that the error names the flag that raises the limit.
 func TestBombDoesNotFillTheDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it unpacks 150 MiB")

@@ -415,8 +415,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestDumpEndedBySignalYieldsNoPartialFlow checks that, wherever a signal cut off a dump, no part of a
-// flow is taken for a flow, and a problem reports the loss.
+// TestDumpEndedBySignalYieldsNoPartialFlow checks that, wherever a signal cut off a
+// dump, no part of a flow is taken for a flow, and a problem reports the loss.
 func TestDumpEndedBySignalYieldsNoPartialFlow(t *testing.T) {
 	const alarm = "2026-01-02T10:00:00Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n"
 	const first = "OFPST_FLOW reply (OF1.5) (xid=0x2):\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1,ip actions=output:123\n"

@@ -81,8 +81,8 @@ func TestRewritesOnRealSwitch(t *testing.T) {
 	}
 }
 
-// TestIGMPMatchKeepsOnlyTheProtocol checks that only the protocol remains of an IGMP match: ovs-ofctl does not
-// read "igmp", and no IGMP field can be matched.
+// TestIGMPMatchKeepsOnlyTheProtocol checks that only the protocol remains of an IGMP
+// match: ovs-ofctl does not read "igmp", and no IGMP field can be matched.
 func TestIGMPMatchKeepsOnlyTheProtocol(t *testing.T) {
 	s := startSwitch(t)
 	for _, printed := range []string{"priority=5,igmp actions=drop", "priority=5,igmp,in_port=1,igmp_type=17 actions=drop", "priority=5,igmp,nw_src=1.2.3.4,igmp_type=22,igmp_code=0 actions=output:1"} {
@@ -130,7 +130,8 @@ func TestMaskWithGapsIsRewritten(t *testing.T) {
 	if _, lookErr := exec.LookPath("ovs-appctl"); lookErr != nil {
 		t.Skip(lookErr)
 	}
-	// DSCP 0x16 = 010110; the mask 101101 sets bits 5 and 0, clears 3 and 2: 110011 = 0x33, as a TOS 0xcc.
+	// DSCP 0x16 = 010110; the mask 101101 sets bits 5 and 0, clears 3 and 2: 110011 =
+	// 0x33, as a TOS 0xcc.
 	if err != nil || !strings.Contains(out, "nw_tos=204") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -142,8 +142,8 @@ func TestForeignContainerIsKept(t *testing.T) {
 	})
 }
 
-// TestToolsTransferEverything checks that the input and output of tools are complete, even if tools run
-// at the same time, and that a tool ends with its context.
+// TestToolsTransferEverything checks that the input and output of tools are complete,
+// even if tools run at the same time, and that a tool ends with its context.
 func TestToolsTransferEverything(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
 		r := newReplica(t, e)
