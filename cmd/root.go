@@ -126,7 +126,7 @@ func wrapArgErrors(c *cobra.Command) {
 	}
 }
 
-// exactArgs is cobra.ExactArgs with the argument names in the error.
+// exactArgs works like cobra.ExactArgs, but its error names the arguments.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == len(names) {
@@ -150,8 +150,8 @@ func (o *options) withWorkdir(run runFunc) func(*cobra.Command, []string) error 
 	}
 }
 
-// withLock is withWorkdir for commands that change the workdir: it creates a missing
-// workdir, and holds its lock.
+// withLock works like withWorkdir for commands that change the workdir: it creates a
+// missing workdir, and holds its lock.
 func (o *options) withLock(run runFunc) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		wd, err := workdir.Lock(o.workdir)

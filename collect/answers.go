@@ -93,8 +93,8 @@ func (p *Plan) answers() (can, cannot []string) {
 	return can, cannot
 }
 
-// bridgeAnswers is answers for one bridge. Everything that the bridge's flows refer to
-// has to exist in the replica.
+// bridgeAnswers returns the answers for one bridge. Everything that the bridge's flows
+// refer to has to exist in the replica.
 func (p *Plan) bridgeAnswers(b Bridge) (can, cannot []string) {
 	flows := b.used(workdir.Flows)
 	if flows == nil {

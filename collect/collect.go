@@ -62,7 +62,7 @@ func Refuse(wd *workdir.Dir, force, databaseOnly bool, kinds ...workdir.Kind) er
 	return fmt.Errorf("%w: %s: %s; --force replaces it, -w DIR keeps both", ErrOccupied, wd.Path(), strings.Join(occupied, "; "))
 }
 
-// refuse is Refuse for one kind, with the selection and the force of the options.
+// refuse calls Refuse for one kind, with the selection and the force of the options.
 func (o Options) refuse(wd *workdir.Dir, k workdir.Kind) error {
 	return Refuse(wd, o.Force, k != workdir.OVS || o.Select.Database == k, k)
 }

@@ -55,7 +55,7 @@ func judgeBridge(ctx context.Context, outputs map[recording.Subject][]recording.
 	return b, nil
 }
 
-// readDump reads a dump. One without -O is OpenFlow 1.0 text, which ovs-ofctl prints by default.
+// readDump reads a dump. A dump without -O is in OpenFlow 1.0, ovs-ofctl's default.
 func readDump(ctx context.Context, o recording.Output, kind workdir.Dump, references bool) (Dump, error) {
 	d := Dump{Output: o}
 	if d.OpenFlow == 0 {

@@ -15,8 +15,8 @@ const roleVswitchd = "ovs-vswitchd"
 
 func serverRole(k workdir.Kind) string { return "ovsdb-server-" + string(k) }
 
-// server is the ovsdb-server of a database. It has no --remote=db:, so it listens only
-// on its socket and connects to no address in the database.
+// server returns the ovsdb-server of a database. It has no --remote=db:, so it listens
+// only on its socket and connects to no address in the database.
 func server(wd *workdir.Dir, k workdir.Kind) runtime.Daemon {
 	return runtime.Daemon{
 		Role: serverRole(k), Program: "ovsdb-server",
@@ -25,7 +25,7 @@ func server(wd *workdir.Dir, k workdir.Kind) runtime.Daemon {
 	}
 }
 
-// vswitchd is ovs-vswitchd with a dummy datapath and with its own tunnel ports.
+// vswitchd returns an ovs-vswitchd with a dummy datapath and with its own tunnel ports.
 func vswitchd(wd *workdir.Dir) runtime.Daemon {
 	return runtime.Daemon{
 		Role: roleVswitchd, Program: "ovs-vswitchd",

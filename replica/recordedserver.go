@@ -24,7 +24,7 @@ import (
 
 const roleRecorded = "ovsdb-server-recorded"
 
-// recordedServer is the ovsdb-server of the OVS database as it was recorded.
+// recordedServer returns the ovsdb-server of the OVS database as it was recorded.
 func recordedServer(wd *workdir.Dir) runtime.Daemon {
 	return runtime.Daemon{
 		Role: roleRecorded, Program: "ovsdb-server",

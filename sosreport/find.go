@@ -71,7 +71,8 @@ func within(top string, tops map[string]bool) bool {
 // dir returns the folder of a clean name, "" for the top.
 func dir(name string) string { return name[:max(0, strings.LastIndexByte(name, '/'))] }
 
-// knownNames are the files and folders of a report that are used, relative to its top.
+// knownNames returns the files and folders of a report that are used, relative to its
+// top.
 func knownNames() []string {
 	return []string{
 		"version.txt", "hostname", "etc/hostname", "installed-rpms", "sos_reports/manifest.json",
@@ -81,7 +82,7 @@ func knownNames() []string {
 	}
 }
 
-// databaseFolders are the folders that hold databases, by deployment. sos adds the
+// databaseFolders returns the folders that hold databases, by deployment. sos adds the
 // prefix host/ to databases that it truncated in a container that has the host's root
 // mounted.
 func databaseFolders() []string {

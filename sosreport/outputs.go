@@ -112,7 +112,7 @@ func (c *contents) indexOutputs(ctx context.Context, r *Report, byFile map[strin
 	}
 }
 
-// inFolder is the key of a command in byCommand: two plugins run some of the same commands.
+// inFolder returns the key of a command in byCommand: plugins share some commands.
 func inFolder(folder, command string) string { return folder + ":" + command }
 
 func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byFile map[string]executed) {

@@ -142,7 +142,7 @@ func (t *transfer) once(ctx context.Context, target Target, text string, args []
 	}
 }
 
-// argv is sh -c TEXT sh NONCE SHORT LONG ARG...; SHORT and LONG are in seconds.
+// argv returns sh -c TEXT sh NONCE SHORT LONG ARG...; SHORT and LONG are in seconds.
 func (t *transfer) argv(nonce, text string, args []string) []string {
 	short := max(1, int(t.stall.Seconds()*0.8)) // a command gives up before its stream counts as stalled
 	return append([]string{"sh", "-c", text, "sh", nonce, strconv.Itoa(short), strconv.Itoa(short * patience)}, args...)

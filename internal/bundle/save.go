@@ -50,7 +50,7 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 	return append(remarks, changes...), writeBundle(ctx, wd, m, head, files, w)
 }
 
-// SaveFile is Save to a file, which appears under its name once it is complete. If the
+// SaveFile saves to a file, which appears under its name once it is complete. If the
 // file exists and replace is not set, the error wraps fs.ErrExist.
 func SaveFile(ctx context.Context, wd *workdir.Dir, program, name string, replace bool) (size int64, remarks []string, err error) {
 	if _, err := os.Lstat(name); err == nil && !replace {

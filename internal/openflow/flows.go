@@ -22,7 +22,7 @@ func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
 	return FlowsIn(r, func(string) bool { return true })
 }
 
-// FlowsIn is Flows limited to the lines that want accepts. It parses no others.
+// FlowsIn works like Flows, but parses only the lines that want accepts.
 func FlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[Flow, *Problem] {
 	return func(yield func(Flow, *Problem) bool) {
 		undecoded := false

@@ -78,9 +78,9 @@ type line struct {
 // lines yields each line of r, numbered from 1.
 func lines(r io.Reader) iter.Seq2[int, line] { return linesBy(r, 64<<10) }
 
-// linesBy is lines with the number of bytes to read at a time. The lines of one read
-// share one string, because a string for each line would cost more than everything else
-// done with the line.
+// linesBy works like lines, and reads size bytes at a time. The lines of one read share
+// one string, because a string for each line would cost more than everything else done
+// with the line.
 func linesBy(r io.Reader, size int) iter.Seq2[int, line] {
 	return func(yield func(int, line) bool) {
 		buf := make([]byte, 0, size)

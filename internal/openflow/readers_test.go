@@ -38,7 +38,7 @@ func texts(flows []Flow) []string {
 	return list
 }
 
-// dumps are the outputs of the openvswitch plugin of the real reports.
+// dumps returns the outputs of the openvswitch plugin in the real reports.
 func dumps(t *testing.T) map[string][]byte {
 	t.Helper()
 	reports, err := filepath.Glob("../../testdata/captures/*/sosreport-*.tar.xz")

@@ -29,7 +29,7 @@ func ethernet(to, from MAC, vlan, etherType uint16) []byte {
 	return binary.BigEndian.AppendUint16(frame, etherType)
 }
 
-// checksum is the Internet checksum (RFC 1071).
+// checksum returns the Internet checksum (RFC 1071).
 func checksum(data []byte) uint16 {
 	var sum uint32
 	for i, b := range data {

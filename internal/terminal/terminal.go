@@ -28,8 +28,8 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// EscapeLines is Escape for text of several lines. It indents all lines but the
-// first, so that none of them looks like a message of this program.
+// EscapeLines escapes text of several lines. It indents all lines but the first, so
+// that none of them looks like a message of this program.
 func EscapeLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i := range lines {

@@ -34,8 +34,8 @@ func EncodeName(name string) string {
 	return b.String()[:maxEncoded-20] + "%~" + hex.EncodeToString(sum[:8])
 }
 
-// DecodeName is the inverse of EncodeName. ok is false for a name that EncodeName
-// does not return, or that it shortened.
+// DecodeName reverses EncodeName. ok is false for a name that EncodeName does not
+// return, or that it shortened.
 func DecodeName(encoded string) (name string, ok bool) {
 	if encoded == "%" {
 		return "", true

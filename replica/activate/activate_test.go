@@ -30,8 +30,8 @@ func newReplica(t *testing.T, name string) Replica {
 	return r
 }
 
-// shells are the supported shells, with the options that keep them from reading
-// the user's start files.
+// shells returns the supported shells, with the options that keep them from reading the
+// user's start files.
 func shells() map[string][]string {
 	return map[string][]string{"bash": {"--norc", "--noprofile"}, "zsh": {"-f"}}
 }

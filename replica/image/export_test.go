@@ -26,7 +26,7 @@ func (b Build) OnHostNetwork() Build {
 	return b
 }
 
-// RunContainerfile is Run with another Containerfile.
+// RunContainerfile works like Run, with another Containerfile.
 func (b Build) RunContainerfile(ctx context.Context, e *engine.Engine, containerfile string, args map[string]string, version string, progress io.Writer) (Made, error) {
 	return b.run(ctx, e, engine.Build{Args: args, Containerfile: containerfile}, madeFromSource, version, progress)
 }

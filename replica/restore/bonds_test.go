@@ -10,7 +10,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// bondsNode is a node with a bond of every kind, and the switches behind them.
+// bondsNode starts a node with a bond of every kind, and the switches behind them.
 func bondsNode(t *testing.T) *liveNode {
 	t.Helper()
 	node, partner := newLiveNode(t), newLiveNode(t)

@@ -11,7 +11,7 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// kernelFeatures are the features of a Linux kernel datapath that differ from a
+// kernelFeatures returns the features of a Linux kernel datapath that differ from a
 // dummy's, by title (Linux 6.1, OVS 3.1).
 func kernelFeatures() map[string]string {
 	return map[string]string{

@@ -135,8 +135,8 @@ func replay(t *testing.T, folder string, o process.Options, without ...string) *
 	return replayBy(t, folder, process.New(o), nil, without...)
 }
 
-// replayBy is replay in the given runtime. The function add, unless it is nil, adds
-// files to the workdir before the start.
+// replayBy works like replay, in the given runtime. The function add, unless it is nil,
+// adds files to the workdir before the start.
 func replayBy(t *testing.T, folder string, rt runtime.Runtime, add func(*workdir.Dir), without ...string) *replayed {
 	t.Helper()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))

@@ -81,7 +81,7 @@ func noteFailure(ctx context.Context, o *report.Outcome, err error, format strin
 	return ctx.Err()
 }
 
-// noteResult is noteFailure, but also reports an attempt that succeeded.
+// noteResult works like noteFailure, but also reports an attempt that succeeded.
 func noteResult(ctx context.Context, o *report.Outcome, err error, format string, args ...any) error {
 	if err == nil {
 		o.Note(report.Restored, "")

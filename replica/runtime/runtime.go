@@ -70,8 +70,8 @@ type Runtime interface {
 	// daemons, with OVS_RUNDIR set to runDir, and returns its standard output.
 	// stdin may be nil. The error is a *command.Error.
 	Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error)
-	// ToolTo is Tool, but writes the standard output to stdout while the program
-	// runs: a dump of a million flows must not be held in memory.
+	// ToolTo works like Tool, but writes the standard output to stdout while the
+	// program runs: a dump of a million flows must not be held in memory.
 	ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error
 	Executor
 	// End removes everything that the runtime keeps for the replica besides its

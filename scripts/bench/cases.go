@@ -80,7 +80,7 @@ func (s sizes) version() bench {
 	}
 }
 
-// ownStart is the way that only starts the program.
+// ownStart returns the way that only starts the program.
 func (s sizes) ownStart() way {
 	return way{name: "ovs-offline --version", steps: func() []step { return []step{{argv(s.program, "--version")}} }}
 }

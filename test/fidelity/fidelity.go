@@ -39,7 +39,7 @@ func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Rep
 	return ReplayIn(ctx, report, wd, process.New(process.Options{}), opts)
 }
 
-// ReplayIn is Replay with a runtime and a locked workdir, which Close unlocks.
+// ReplayIn works like Replay, with a runtime and a locked workdir, which Close unlocks.
 func ReplayIn(ctx context.Context, report string, wd *workdir.Dir, rt runtime.Runtime, opts replica.Options) (*Replica, error) {
 	n := &Replica{Workdir: wd, runtime: rt}
 	var err error

@@ -212,7 +212,7 @@ func parseElements(text json.RawMessage, isMap bool) []element {
 	return found
 }
 
-// composeElements is the opposite of parseElements.
+// composeElements reverses parseElements.
 func composeElements(elements []element, isMap bool) json.RawMessage {
 	texts := make([]string, len(elements))
 	for i, e := range elements {

@@ -106,8 +106,8 @@ func TestTornTailKeepsAllWholeRecords(t *testing.T) {
 	wantRemark(t, remarks, "30 bytes", "belong to no record")
 }
 
-// TestDestroyedRecordLosesOnlyItsContent: later records delete, change and refer to
-// the rows of a destroyed one, where ovsdb-server by itself stops.
+// TestDestroyedRecordLosesOnlyItsContent reads records that delete, change and refer to
+// the rows of an earlier, destroyed record. ovsdb-server itself would stop there.
 func TestDestroyedRecordLosesOnlyItsContent(t *testing.T) {
 	file, _ := standalone(t)
 	for number, gone := range map[int]struct{ lost, kept string }{

@@ -18,7 +18,7 @@ import (
 	"ovs-offline/replica/runtime/engine"
 )
 
-// socket is a path for a socket that an engine's service could have.
+// socket returns a path for the socket of an engine's service.
 func socket(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "oo-auto-") // a socket's path has 107 bytes at most

@@ -30,7 +30,8 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	return stdout.Bytes(), err
 }
 
-// ToolTo is Tool, but writes the standard output to stdout while the program runs.
+// ToolTo works like Tool, but writes the standard output to stdout while the program
+// runs.
 func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
 	defer logging.Timed(ctx, "run tool in container", "argv", argv)()
 	if _, err := r.needTools(ctx); err != nil {

@@ -106,7 +106,8 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	return tool(ctx, runDir, stdin, nil, argv)
 }
 
-// ToolTo is Tool, but writes the standard output to stdout while the program runs.
+// ToolTo works like Tool, but writes the standard output to stdout while the program
+// runs.
 func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
 	_, err := tool(ctx, runDir, stdin, stdout, argv)
 	return err
