@@ -52,7 +52,7 @@ if [ "$status" -ne 0 ]; then
     interpreter=${first#'#!'}
     set -f
     if [ "$interpreter" != "$first" ] && ! $interpreter -c 'import ovs' </dev/null >/dev/null 2>&1; then
-        echo "ovn-detrace needs OVS's Python library: install python3-openvswitch (Debian, Ubuntu and Fedora call it so)" >&2
+        echo "ovn-detrace needs OVS's Python library: install python3-openvswitch (the package in Debian, Ubuntu and Fedora)" >&2
     fi
 fi
 exit "$status"
