@@ -132,7 +132,7 @@ func checkVersions(t *testing.T, made image.Made) {
 	for tool, version := range map[string]string{"ovs-vswitchd": made.Versions.OVS, "ovn-nbctl": made.Versions.OVN} {
 		line, _, _ := strings.Cut(onHost(t, tool), "\n")
 		if version == "" || !strings.HasSuffix(line, " "+version) {
-			t.Errorf("%s says %q, the image %q", tool, line, version)
+			t.Errorf("%s prints %q, the image %q", tool, line, version)
 		}
 	}
 }

@@ -84,11 +84,11 @@ func TestDaemonThatDoesNotStart(t *testing.T) {
 		r.mkdirs(t)
 		err := r.Start(t.Context(), r.daemon("ovsdb-server"))
 		if err == nil || !strings.Contains(err.Error(), "conf.db") || !strings.Contains(err.Error(), "No such file") {
-			t.Errorf("without a database it says %v", err)
+			t.Errorf("the error without a database is %v", err)
 		}
 		err = r.Start(t.Context(), r.daemon("no-such-daemon"))
 		if err == nil || !strings.Contains(err.Error(), "no-such-daemon") {
-			t.Errorf("without a program it says %v", err)
+			t.Errorf("the error without a program is %v", err)
 		}
 		for _, c := range r.left(t) {
 			if c.Labels[container.LabelRole] != "tools" {
@@ -131,7 +131,7 @@ func TestForeignContainerIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := r.Start(t.Context(), d); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "left alone") {
-			t.Errorf("start says %v", err)
+			t.Errorf("the error of start is %v", err)
 		}
 		if err := errors.Join(r.Stop(t.Context(), d), r.End(t.Context())); err != nil {
 			t.Error(err)
@@ -201,7 +201,7 @@ func TestToolsTransferEverything(t *testing.T) {
 			}
 		}
 		if err := <-answer; err == nil {
-			t.Error("a tool is well whose container was removed")
+			t.Error("a tool of a removed container reports no error")
 		}
 	})
 }
