@@ -26,7 +26,7 @@ type Tools struct {
 	image  string // for messages; may be empty
 }
 
-// NewTools returns a Tools; scratch is that of Options.
+// NewTools returns a Tools; scratch is the folder that it shares with the runner.
 func NewTools(scratch string) *Tools { return &Tools{folder: scratch} }
 
 // Exec runs a program for the user, not on a terminal.
