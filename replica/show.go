@@ -52,8 +52,7 @@ func Report(wd *workdir.Dir) (*report.Report, error) {
 	return &r, nil
 }
 
-// Print writes the commands that work on the replica, for copying. word quotes a
-// path for a shell.
+// Print writes commands for the replica. word quotes a path for a shell.
 func (s Sockets) Print(w io.Writer, word func(string) string) {
 	fmt.Fprintf(w, "Working directory: %s:\n", word(s.Workdir))
 	if s.Control != "" {

@@ -12,7 +12,7 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// The texts are those of an OVS 3.1.
+// The texts were printed by OVS 3.1.
 
 const bondText = `---- ab ----
 bond_mode: active-backup
@@ -207,7 +207,7 @@ func TestTunnels(t *testing.T) {
 	}
 }
 
-// TestCaptures reads what real nodes printed: every line of a table is an entry.
+// TestCaptures checks that every line of the tables in the captures becomes an entry.
 func TestCaptures(t *testing.T) {
 	lines := func(pattern string, entry func(line string) bool, count func(text string) int) {
 		captures.Captured(t, pattern, 1<<20, func(content []byte) {

@@ -12,7 +12,7 @@ type Bond struct {
 	Name    string
 	Mode    string // balance-tcp, balance-slb, active-backup
 	LACP    string // off, configured, negotiated
-	Active  string // the active member, "" where there is none
+	Active  string // the active member, "" if there is none
 	Members map[string]BondMember
 }
 
@@ -20,7 +20,7 @@ type Bond struct {
 type BondMember struct {
 	Enabled   bool
 	MayEnable bool  // its link, LACP, BFD and CFM let it carry packets
-	Hashes    []int // those for which it carried something since the last rebalancing
+	Hashes    []int // the hashes whose packets it has carried since the last rebalancing
 }
 
 // bondMember matches "member p1: enabled"; before OVS 2.15 it is "slave p1: enabled".

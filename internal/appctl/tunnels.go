@@ -10,10 +10,10 @@ import (
 // Route is an entry of ovs/route/show (lib/ovs-router.c, ovs_router_show).
 type Route struct {
 	To      netip.Prefix
-	Mark    string // of packets that it is for, "" for all
+	Mark    string // mark of the packets that the route applies to, "" for all packets
 	Device  string
 	Gateway string
-	Source  netip.Addr // the zero Addr where the version of OVS does not print it
+	Source  netip.Addr // the zero Addr if the version of OVS does not print it
 	Local   bool       // To is an address of the host
 }
 

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// rewrites lists what ovs-ofctl prints and cannot read back: a name, and the
-// function that returns the text with the same meaning that it reads. The
-// comment names the OVS versions in which this was seen.
+// rewrites lists the texts that ovs-ofctl prints and cannot read back: a name, and a
+// function that returns a readable text with the same meaning. The comment names the
+// OVS versions in which this was seen.
 var rewrites = []struct {
 	name string
 	fix  func(string) string
 }{
 	{"masked set_field of a field that takes no mask", rewriteSetField}, // 2.13 to 3.1
-	{"igmp, which is printed and not read", rewriteIGMP},                // all
+	{"igmp, which ovs-ofctl prints and cannot read", rewriteIGMP},       // all
 	{"gtpu fields without their tun_ prefix", rewriteGTPU},              // 2.13 to 3.1
 }
 
-// Rewrite returns the text of a flow or a group in words that ovs-ofctl reads,
-// and the names of the rewrites that changed it.
+// Rewrite returns the text of a flow or a group in a form that ovs-ofctl can read, and
+// the names of the rewrites that changed it.
 func Rewrite(text string) (rewritten string, names []string) {
 	for _, r := range rewrites {
 		if fixed := r.fix(text); fixed != text {
@@ -33,8 +33,8 @@ func Rewrite(text string) (rewritten string, names []string) {
 	return text, names
 }
 
-// maskedField matches how OpenFlow 1.5 dumps print a load of a part of a field,
-// or of a field whose width is not a multiple of eight bits.
+// maskedField matches the notation of OpenFlow 1.5 dumps for a load into a part of a
+// field, or into a field whose width is not a multiple of eight bits.
 var maskedField = regexp.MustCompile(`set_field:(0x[0-9a-fA-F]+|[0-9]+)/(0x[0-9a-fA-F]+|[0-9]+)->([a-z0-9_]+)`)
 
 // loadNames are the names by which load knows fields (ovs-fields(7)), of the
@@ -59,8 +59,8 @@ var loadNames = map[string]string{
 	"in_port":         "NXM_OF_IN_PORT",
 }
 
-// setsMasked reports whether text may hold what rewriteSetField rewrites. Hardly
-// any flow does, and a pattern costs more than all else that is done to a flow.
+// setsMasked reports whether rewriteSetField may change text. This avoids the pattern,
+// which costs more than everything else that is done with a flow, for nearly all flows.
 func setsMasked(text string) bool {
 	for part := range strings.SplitSeq(text, "set_field:") {
 		value, name, _ := strings.Cut(part, "->")
@@ -106,7 +106,7 @@ func loads(value, mask uint64, name string) []string {
 	return out
 }
 
-// rewriteIGMP rewrites as ovs-save does (type and code first).
+// rewriteIGMP rewrites an IGMP match as ovs-save does (type and code first).
 func rewriteIGMP(text string) string {
 	return rewriteMatch(text, "igmp", func(token string) string {
 		switch key, value, _ := strings.Cut(token, "="); key {

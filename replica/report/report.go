@@ -1,7 +1,6 @@
-// Package report defines report.json, the document that says how faithful a
-// replica is: what each step restored, how many entries of each dump were read
-// back unchanged, and which entries were rejected, rewritten or replaced by
-// placeholders.
+// Package report defines report.json, the document that describes how faithful a
+// replica is: what each step restored, how many entries of each dump were read back
+// unchanged, and which entries were rejected, rewritten or replaced by placeholders.
 // docs/formats.md describes each key.
 package report
 
@@ -23,7 +22,7 @@ type Report struct {
 	Steps        []Result       `json:"steps"`
 	Bridges      []BridgeReport `json:"bridges"`
 	Rejected     []Item         `json:"rejected,omitempty"`     // entries that the replica does not have
-	Rewritten    []Item         `json:"rewritten,omitempty"`    // entries that were loaded in other words
+	Rewritten    []Item         `json:"rewritten,omitempty"`    // entries that were loaded with another text than the dump's
 	Placeholders []Item         `json:"placeholders,omitempty"` // entries made up because others refer to them
 	Ports        []PortRow      `json:"ports,omitempty"`
 	Remarks      []string       `json:"remarks,omitempty"`
@@ -37,7 +36,7 @@ type Report struct {
 // New returns an empty report.
 func New() *Report { return &Report{Version: Format} }
 
-// Versions are those of OVS and OVN, "" where unknown.
+// Versions are those of OVS and OVN, "" if unknown.
 type Versions struct {
 	OVS string `json:"ovs,omitempty"`
 	OVN string `json:"ovn,omitempty"`
@@ -51,11 +50,11 @@ type BridgeReport struct {
 	OpenFlow map[workdir.Dump]openflow.Version `json:"openflow,omitempty"`
 }
 
-// Counts counts the entries of a dump by what became of them.
+// Counts counts the entries of a dump by their outcome.
 type Counts struct {
 	Collected    int `json:"collected"`
 	Restored     int `json:"restored"`  // read back from the replica unchanged
-	Rewritten    int `json:"rewritten"` // of the restored ones, loaded in other words
+	Rewritten    int `json:"rewritten"` // restored entries that were loaded with another text than the dump's
 	Placeholders int `json:"placeholders"`
 	Rejected     int `json:"rejected"`
 	Different    int `json:"different"` // loaded, but read back differently
@@ -153,7 +152,7 @@ func (r *Report) RejectUnnamed(bridge string, dump workdir.Dump, lines int) {
 	counts.Rejected += lines
 }
 
-// Rewrite records an entry that was loaded in other words.
+// Rewrite records an entry that was loaded with another text than the dump's.
 func (r *Report) Rewrite(i Item) {
 	r.Rewritten = r.add(r.Rewritten, i, "rewritten")
 	r.Counts(i.Bridge, i.Dump).Rewritten++
@@ -166,7 +165,7 @@ func (r *Report) Placeholder(i Item) {
 }
 
 func (r *Report) add(list []Item, i Item, what string) []Item {
-	const maxText, maxReason = 4096, 500 // bytes; a line can have 16 MB, and ovs-ofctl repeats it
+	const maxText, maxReason = 4096, 500 // bytes; a line can have 16 MB, and the errors of ovs-ofctl repeat it
 	if len(list) == MaxItems {
 		r.Remark(bounded(what))
 		return list
@@ -179,7 +178,7 @@ func bounded(what string) string {
 	return fmt.Sprintf("only the first %d %s entries are listed", MaxItems, what)
 }
 
-// Remark adds a remark unless the report has it already.
+// Remark adds a remark unless the report already has it.
 func (r *Report) Remark(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,8 +187,9 @@ func (r *Report) Remark(text string) {
 	}
 }
 
-// DatapathPorts maps the replica's datapath port numbers to the live node's, or
-// with toReplica the other way. Ports without a known pair of numbers are left out.
+// DatapathPorts maps the replica's datapath port numbers to the live node's, or with
+// toReplica the live node's to the replica's. Ports without a known pair of numbers are
+// left out.
 func (r *Report) DatapathPorts(toReplica bool) map[string]string {
 	ports := map[string]string{}
 	for _, p := range r.Ports {

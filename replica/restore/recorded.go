@@ -14,17 +14,16 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// Recorded reads what commands printed on the live node.
+// Recorded reads the output of commands on the live node.
 type Recorded struct {
 	dir    *workdir.Dir
-	report *report.Report // gets a remark where a file is not read to its end
+	report *report.Report // gets a remark if a file is not read to its end
 }
 
-// text returns what a command printed, "" where it was not recorded.
+// text returns what a command printed, "" if it was not recorded.
 func (r *Recorded) text(name string) (string, error) { return r.read(r.dir.Recorded(name)) }
 
-// bridgeText returns what a command printed of one bridge, "" where it was not
-// recorded.
+// bridgeText returns what a command printed of one bridge, "" if it was not recorded.
 func (r *Recorded) bridgeText(b *Bridge, name string) (string, error) {
 	return r.read(r.dir.BridgeRecorded(b.Name, name))
 }
@@ -59,7 +58,7 @@ func (r *Recorded) show(b *Bridge) (d openflow.Description, ok bool, err error) 
 }
 
 // listed returns one column of a recorded "ovs-vsctl list" by the rows' names,
-// nil where it was not recorded.
+// nil if it was not recorded.
 func (r *Recorded) listed(name, column string) (map[string]string, error) {
 	text, err := r.text(name)
 	if text == "" || err != nil {
@@ -90,8 +89,8 @@ func listedMap(text string) map[string]string {
 	return m
 }
 
-// maxLine bounds a line of a file that is read line by line. A longer one is no
-// output of a command, and is skipped.
+// maxLine bounds a line of a file that is read line by line. A longer line cannot be
+// the output of a command, and is skipped.
 const maxLine = 1 << 20
 
 // eachLine calls do for every line of a text.
@@ -116,7 +115,7 @@ func eachLine(text io.Reader, do func(line string) error) error {
 }
 
 // unknownNames counts the names in a recorded text that the database does not
-// have. There can be a million of them: the report names the first.
+// have. There can be a million of them, so the report names only the first ones.
 type unknownNames struct {
 	count int
 	first string

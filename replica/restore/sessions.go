@@ -10,9 +10,9 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// restoreBFD sets whether each BFD session forwards: the replica has no peers.
-// The state is that of bfd/show or, where that was not collected, of bfd_status
-// in ovs-vsctl list interface.
+// restoreBFD sets whether each BFD session forwards, because the replica has no peers.
+// The state comes from bfd/show or, if that was not collected, from bfd_status in
+// ovs-vsctl list interface.
 func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
 	source := workdir.RecordedBFD
 	text, err := rec.text(source)
@@ -35,8 +35,7 @@ func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	return setSessions(ctx, s, states, source, "BFD session", "bfd/set-forwarding", o)
 }
 
-// restoreCFM sets the fault of each connectivity fault monitor: the replica has
-// no remote endpoints.
+// restoreCFM sets the fault of each CFM monitor: the replica has no remote endpoints.
 func restoreCFM(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
 	text, err := rec.text(workdir.RecordedCFM)
 	if err != nil {
@@ -45,8 +44,8 @@ func restoreCFM(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	return setSessions(ctx, s, appctl.CFMMonitors(text), workdir.RecordedCFM, "CFM monitor", "cfm/set-fault", o)
 }
 
-// setSessions runs a command for each interface with a state, and reports the
-// names in states that are no interface's.
+// setSessions runs a command for each interface with a state, and reports the names in
+// states that no interface has.
 func setSessions(ctx context.Context, s *Switch, states map[string]string, source, kind, command string, o *report.Outcome) error {
 	for _, i := range s.interfaces() {
 		state := states[i.Name]

@@ -9,15 +9,14 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// A dump can lack what its bridge had. OpenFlow 1.0 has no words for meters and
-// for most later actions, and silently leaves them out; a dump that was cut off,
-// or that ovs-ofctl could not decode, ends early. Dumps in other versions and
-// bridge/dump-flows hold the same flows, so each flow is taken from the source
-// that has most of it.
+// A dump can lack what its bridge had. OpenFlow 1.0 cannot express meters and most
+// later actions, and silently leaves them out; a dump that was cut off, or that
+// ovs-ofctl could not decode, ends early. Dumps in other versions and bridge/dump-flows
+// hold the same flows, so each flow is taken from the most complete source.
 
 // readFuller reads the sources that have more of each flow's actions than the
 // dump: bridge/dump-flows, which prints what the switch held, and dumps of newer
-// OpenFlow versions. There are none if the dump's version has words for all actions.
+// OpenFlow versions. There are none if the dump's version can express all actions.
 func (l *loader) readFuller(ctx context.Context) error {
 	version := l.dumpVersion()
 	if version >= openflow.OpenFlow13 {
@@ -94,8 +93,8 @@ func (l *loader) restoreDamaged(ctx context.Context) error {
 	return l.readBackCriteria(ctx)
 }
 
-// rejectLines rejects the lines of the dump that cannot be used. If
-// bridge/dump-flows is undamaged, no flow is lost by them.
+// rejectLines rejects the lines of the dump that cannot be used. If bridge/dump-flows
+// is undamaged, no flow is lost.
 func (l *loader) rejectLines(ctx context.Context) error {
 	damaged := false
 	path := l.Workdir.BridgeRecorded(l.bridge.Name, workdir.RecordedBridgeFlows)

@@ -193,7 +193,7 @@ func parseError(err error) (line int, message string, ok bool) {
 	return n - 1, m[2], err == nil && n > 0
 }
 
-// Reason returns the part of an ovs-ofctl error that says what is wrong with an entry.
+// Reason returns the part of an ovs-ofctl error that describes the problem of an entry.
 func Reason(err error) string {
 	var failed *command.Error
 	if !errors.As(err, &failed) {

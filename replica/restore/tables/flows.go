@@ -101,7 +101,7 @@ func (t *table) restoreDump(ctx context.Context, dump *os.File) error {
 	}
 	l.remarkFuller()
 	if l.loaded.flows > chunk {
-		debug.FreeOSMemory() // what loading needed: reading back needs as much again
+		debug.FreeOSMemory() // frees the memory of loading; reading back needs as much again
 	}
 	return l.readBack(ctx)
 }
@@ -217,7 +217,7 @@ func (l *loader) finish(ctx context.Context, s sending) error {
 	return nil
 }
 
-// count takes note of a flow that was added.
+// count counts a flow that was added.
 func (l *loader) count(e entry) {
 	l.loaded.add(e.collected)
 	if e.line == 0 {
@@ -318,10 +318,10 @@ func hasOddCookie(text string) bool {
 	return found && end > 0 && strings.IndexByte("13579bdf", cookie[end-1]) >= 0
 }
 
-// hash returns the same for texts of the same flow. ovs-ofctl has no words for
-// the dec_ttl with an empty list of controllers that OVN sends: it prints
-// "dec_ttl()" and reads that as the plain action, which does the same. Dumps
-// without statistics leave out a cookie of 0, and table 0.
+// hash returns the same value for all texts of the same flow. ovs-ofctl cannot express
+// the dec_ttl with an empty list of controllers that OVN sends: it prints "dec_ttl()"
+// and reads that as the plain action, which does the same. Dumps without statistics
+// leave out a cookie of 0, and table 0.
 func hash(seed maphash.Seed, text string) uint64 {
 	text = strings.TrimPrefix(text, "cookie=0x0,")
 	if strings.HasPrefix(text, "table=0,") {
@@ -332,7 +332,7 @@ func hash(seed maphash.Seed, text string) uint64 {
 	return maphash.String(seed, strings.ReplaceAll(text, "dec_ttl()", "dec_ttl"))
 }
 
-// readBack compares the replica's flows with the collected ones, by their text.
+// readBack compares the text of the replica's flows with that of the collected ones.
 func (l *loader) readBack(ctx context.Context) error {
 	version := l.readBackVersion()
 	have, err := l.tallyReplica(ctx, version)

@@ -10,7 +10,7 @@ import (
 	"ovs-offline/internal/openflow"
 )
 
-// ovnDump returns a dump of flows as OVN makes them.
+// ovnDump returns a dump of flows like OVN's.
 func ovnDump(count int) string {
 	var b strings.Builder
 	b.WriteString("OFPST_FLOW reply (OF1.5) (xid=0x2):\n")

@@ -16,7 +16,7 @@ import (
 // entry is an entry of a table on its way to the switch.
 type entry struct {
 	line      int    // of the dump; 0 for an entry of another source
-	collected string // as the dump has it
+	collected string // the entry's text in the dump
 	text      string // as it is sent
 	version   openflow.Version
 	rewrites  []string // why text differs from collected
@@ -68,7 +68,7 @@ func (t *table) reportRewrite(e entry) {
 // OpenFlow 1.3 by an extension, and later ones.
 func hasBundles(version openflow.Version) bool { return version >= openflow.OpenFlow13 }
 
-// entryReader reads as the text of entries, one a line.
+// entryReader is a reader of the text of entries, one per line.
 type entryReader struct {
 	list []entry
 	at   int // in the first entry's text
@@ -156,10 +156,11 @@ func rejectedEntry(err error, n int) (int, bool) {
 	if !ok {
 		return 0, n == 1
 	}
-	// ovs-ofctl numbers the messages of a bundle in a row, and then those that
-	// open, close and commit it. If none of the latter was rejected, the number of
-	// the first message is that of a connection that asked for no names (measured,
-	// OVS 3.1). Should another OVS count differently, one entry is tried alone in vain.
+	// ovs-ofctl numbers the messages of a bundle consecutively, and then the messages
+	// that open, close and commit it. If none of the latter was rejected, the number of
+	// the first message is that of a connection that asked for no names (measured, OVS
+	// 3.1). If another OVS counts differently, the only effect is that one good entry
+	// is sent alone.
 	first := 2
 	if commit, ok := messageNumber(rejectedCommit, failed.Stderr); ok {
 		first = commit - 2 - n

@@ -61,7 +61,7 @@ type Tables struct {
 	Isolated bool              // the daemons have a network namespace of their own
 	Bridges  []Bridge
 
-	script *saveScript // nil until it was read
+	script *saveScript // nil until it is read
 	loaded []*loaded   // the tables that Flows reads back
 }
 
