@@ -22,15 +22,15 @@ type entry struct {
 	rewrites  []string // why text differs from collected
 }
 
-// prepare returns an entry in words that ovs-ofctl reads.
+// prepare returns an entry with a text that ovs-ofctl can parse.
 func (t *table) prepare(line int, collected string) entry {
 	e := entry{line: line, collected: collected, version: t.version}
 	e.text, e.rewrites = openflow.Rewrite(collected)
 	return e
 }
 
-// load adds groups, meters or TLV mappings, and rejects those that the switch does
-// not take.
+// load adds groups, meters or TLV mappings, and rejects those that the switch
+// refuses.
 func (t *table) load(ctx context.Context, list []openflow.Entry) error {
 	p := pusher{send: t.send, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
 		t.reject(bad, cause)
@@ -57,7 +57,7 @@ func (t *table) reject(e entry, cause error) {
 	t.Report.Reject(t.item(e.line, e.collected, Reason(cause)))
 }
 
-// reportRewrite reports an entry that was loaded in other words.
+// reportRewrite reports an entry that was loaded with another text than the dump's.
 func (t *table) reportRewrite(e entry) {
 	if len(e.rewrites) > 0 {
 		t.Report.Rewrite(t.item(e.line, e.collected, strings.Join(e.rewrites, "; ")))
