@@ -219,7 +219,7 @@ func (s *starter) tool(ctx context.Context, argv ...string) ([]byte, error) {
 }
 
 // startSwitch edits the OVS database, starts ovs-vswitchd on it and restores the
-// state that no database holds. It calls beside when ovs-vswitchd starts.
+// state that no database holds. It calls beside once ovs-vswitchd runs.
 func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 	db, err := ovsdb.Connect(ctx, s.wd.Socket(workdir.OVS), ovsdb.OVS)
 	if err != nil {
@@ -241,10 +241,10 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 	if err := restore.Run(ctx, node, s.selected(restore.Edits())); err != nil {
 		return err
 	}
-	beside()
 	if err := s.run(ctx, vswitchd(s.wd)); err != nil {
 		return err
 	}
+	beside()
 	if err := node.Settle(ctx); err != nil {
 		return err
 	}
