@@ -165,7 +165,7 @@ func (s *Switch) Expected(line string) bool { return s.expected[line] }
 // reconfigure makes changes and waits until ovs-vswitchd has applied them, which
 // it reports in cur_cfg (ovs-vswitchd.conf.db(5)).
 func (s *Switch) reconfigure(ctx context.Context, changes []ovsdb.Change) error {
-	const timeout = 10000 // ms
+	const timeout = 60000 // ms; a loaded machine needs seconds for hundreds of ports
 	rows, err := s.db.Select(ctx, "Open_vSwitch", "next_cfg")
 	if err != nil {
 		return err
