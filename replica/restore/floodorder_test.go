@@ -69,3 +69,30 @@ func TestFloodOrderIsReadFromDatapathFlows(t *testing.T) {
 		t.Error("the order is the node's without datapath flows as well: the test shows nothing")
 	}
 }
+
+// TestNoFloodIsReadFromOpenFlow10 checks that a replica does not flood to a port with
+// no-flood, which only the ovs-ofctl show of OpenFlow 1.0 prints, and that the report
+// names its absence.
+func TestNoFloodIsReadFromOpenFlow10(t *testing.T) {
+	node := newLiveNode(t)
+	node.vsctl("add-br", "br0", "--", "add-port", "br0", "a", "--", "add-port", "br0", "b", "--", "add-port", "br0", "c")
+	node.likeKernel("br0")
+	node.ofctl("mod-port", "br0", "b", "no-flood")
+	sos := node.report()
+	remove(t, sos, "ovs-ofctl_show_br0")
+	write(t, sos, "ovs-ofctl_-O_OpenFlow14_show_br0", node.ofctl("-O", "OpenFlow14", "show", "br0"))
+	reachesB := func(n *liveNode) bool {
+		return regexp.MustCompile(`Datapath actions: .*\bb\b`).MatchString(n.appctl("ofproto/trace", "--names", "br0", "in_port=a,"+broadcast))
+	}
+	r := replay(t, sos, process.Options{})
+	r.wantStep("port states", report.Unknown, "no other version prints no-flood")
+	if !reachesB(r.liveNode) {
+		t.Error("the replica does not flood to b: the test shows nothing")
+	}
+	write(t, sos, "ovs-ofctl_-O_OpenFlow10_show_br0", node.ofctl("-O", "OpenFlow10", "show", "br0"))
+	r = replay(t, sos, process.Options{})
+	r.wantStep("port states", report.Restored)
+	if reachesB(node) || reachesB(r.liveNode) {
+		t.Error("NORMAL floods to b")
+	}
+}
