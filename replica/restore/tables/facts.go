@@ -63,6 +63,7 @@ type dumped struct {
 	collected bool
 	floods    bool // a flow has the action NORMAL
 	damaged   bool // some lines cannot be used
+	silentTTL bool // a flow has the action silentDecTTL
 	refs      openflow.References
 }
 
@@ -80,6 +81,7 @@ func (f *Facts) Flood(ctx context.Context, bridge string) (bool, error) {
 func readDumped(ctx context.Context, path string) (d dumped, err error) {
 	d.refs.Add("") // makes its maps
 	d.collected, err = eachFlow(ctx, path, func(line string) bool {
+		d.silentTTL = d.silentTTL || strings.Contains(line, silentDecTTL)
 		return openflow.HasReference(line) || strings.Contains(line, "NORMAL") || strings.Contains(line, "***decode error")
 	}, func(flow openflow.Flow, problem *openflow.Problem) {
 		if problem != nil {
