@@ -100,7 +100,7 @@ func (t *table) restoreDump(ctx context.Context, dump *os.File) error {
 		return l.restoreDamaged(ctx)
 	}
 	l.remarkFuller()
-	if err := l.remarkSilentTTL(ctx); err != nil {
+	if err := l.remarkActions(ctx); err != nil {
 		return err
 	}
 	if l.loaded.flows > chunk {
@@ -325,10 +325,14 @@ func hasOddCookie(text string) bool {
 // that OVN sends. ovs-ofctl cannot send it: it reads this text as a plain dec_ttl.
 const silentDecTTL = "dec_ttl()"
 
-// remarkSilentTTL remarks what a plain dec_ttl does differently.
-func (l *loader) remarkSilentTTL(ctx context.Context) error {
+// remarkActions remarks which actions a replica translates in another way than the node.
+func (l *loader) remarkActions(ctx context.Context) error {
 	dumped, err := l.Facts.dumped(ctx, l.bridge.Name)
-	if err == nil && dumped.silentTTL {
+	if dumped.queues && l.bridge.OfKernel {
+		// The handle of queue n is 1:(n+1) (lib/dpif-netlink.c, dpif_netlink_queue_to_priority).
+		l.remark("flows choose queues: for queue N the datapath actions have skb_priority(N), where the node's have skb_priority(0x10001 + N)")
+	}
+	if dumped.silentTTL {
 		l.remark("ovs-ofctl loads %s as dec_ttl: for a packet with TTL 1 a trace sends a message to the controller, where the node only dropped the packet", silentDecTTL)
 	}
 	return err
