@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -64,7 +63,7 @@ func trunks(interfaces []ovsdb.Row) map[string]string {
 		if json.Unmarshal([]byte(ids["subport_ids"]), &subports) != nil {
 			continue
 		}
-		notes[ids["iface-id"]] = fmt.Sprintf("trunk with %d sub-ports", len(subports))
+		notes[ids["iface-id"]] = "trunk" + counted(len(subports), "sub-port")
 		for _, id := range subports {
 			notes[id] = "sub-port of " + row.String("name")
 		}
