@@ -54,7 +54,7 @@ func findHost(nodes []*recording.Node, host string) *recording.Node {
 	return nil
 }
 
-// merge adds the data of another source to a node. Where both have an output, only
+// merge adds the data of another source to a node. If both have an output, only
 // the node's own is kept: dumps of different times do not fit together.
 func merge(n, more *recording.Node) {
 	own := n.BySubject()
@@ -74,7 +74,7 @@ func merge(n, more *recording.Node) {
 		if db.Source == nil {
 			db.Source = &more.Source
 		}
-		db.Second = true
+		db.Foreign = true
 		n.Databases = append(n.Databases, db)
 	}
 	if len(left) > 0 {
@@ -118,7 +118,7 @@ func (r *filesReader) renameBridges(n *recording.Node) {
 		}
 	}
 	if len(unknown) > 0 {
-		n.Remarks = append(n.Remarks, fmt.Sprintf("conf.db does not have the bridges %s, of which there are dumps; it has %s", recording.Some(unknown), recording.Some(real)))
+		n.Remarks = append(n.Remarks, fmt.Sprintf("conf.db does not have the bridges %s, of which there are dumps; it has %s", recording.FirstNames(unknown), recording.FirstNames(real)))
 	}
 	for i, b := range n.Bridges {
 		n.Bridges[i] = cmp.Or(rename[b], b)
@@ -136,9 +136,8 @@ type clusterDatabase struct {
 	chassis []string
 }
 
-// shareCentral gives the databases of a cluster to every node of it that has an
-// Open vSwitch and no such database. Those that no node gets become a node of
-// their own.
+// shareCentral gives the databases of a cluster to every node of it that has an Open
+// vSwitch and no such database. Databases that no node gets become a node of their own.
 func (r *filesReader) shareCentral(nodes []*recording.Node) []*recording.Node {
 	loose := r.loose.central
 	best := r.clusterDatabases(nodes)
@@ -165,7 +164,7 @@ func (r *filesReader) shareCentral(nodes []*recording.Node) []*recording.Node {
 	}
 	for _, n := range nodes {
 		for i, db := range n.Databases {
-			n.Databases[i].Shared = given[db.Spooled] // also on its own node: it is not to be moved away
+			n.Databases[i].Shared = given[db.Spooled] // also on its own node, so that the file is copied, not moved
 		}
 	}
 	var left []recording.Database

@@ -51,7 +51,7 @@ func readOwner(ctx context.Context, path, schema string) owner {
 	}
 	content, _, err := file.Read(ctx, path, tables...)
 	if err != nil {
-		return o // judge reports what is wrong with the file
+		return o // judge reports the problem of the file
 	}
 	o.readable = true
 	for _, r := range content.Rows("Open_vSwitch") {

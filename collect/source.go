@@ -24,11 +24,12 @@ type Source interface {
 type Found struct {
 	Inputs []Input
 	Nodes  []Named
-	// Lost are inputs, and parts of them that belong to no node, that could not be read.
+	// Lost lists unreadable inputs, and unreadable parts of inputs that belong to no
+	// node.
 	Lost []string
 }
 
-// Input is one of the paths that a user gave, and what it holds.
+// Input is one of the paths that a user gave, with a description of its content.
 type Input struct {
 	Path  string   `json:"path"`
 	Kinds []string `json:"kinds"` // "sos report (sos 4.8.2)", "OpenShift must-gather 4.14.1"
@@ -45,8 +46,8 @@ func (n Named) folder(parent string) string {
 	return filepath.Join(parent, workdir.EncodeName(n.Name))
 }
 
-// pick returns the nodes of those names, all nodes for no names. It fails if a
-// name is not found.
+// pick returns the nodes with the given names, or all nodes if there are no names. It
+// fails if a name is not found.
 func (f *Found) pick(names []string) ([]Named, error) {
 	if len(names) == 0 {
 		return f.Nodes, nil

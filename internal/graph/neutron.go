@@ -23,8 +23,8 @@ func givenName(row ovsdb.Row, key string) string {
 	return cmp.Or(row.Map("external_ids")[key], row.String("name"))
 }
 
-// vlan returns the VLAN tag of a port. Where the ML2/OVS agent chose the tag, it
-// stands behind the network for which it did: "vxlan 802 (tag 1)".
+// vlan returns the VLAN tag of a port. If the ML2/OVS agent chose the tag, the
+// text begins with the network that the tag is for: "vxlan 802 (tag 1)".
 func vlan(row ovsdb.Row) string {
 	tag, network := tagOf(row), agentNetwork(row.Map("other_config"))
 	if tag == "" || network == "" {
@@ -33,7 +33,7 @@ func vlan(row ovsdb.Row) string {
 	return network + " (" + tag + ")"
 }
 
-// tagOf returns the VLAN tag of a port of OVS or OVN, "" where it has none.
+// tagOf returns the VLAN tag of a port of OVS or OVN, "" if it has none.
 func tagOf(row ovsdb.Row) string {
 	if tag, ok := row.Int("tag"); ok {
 		return "tag " + strconv.Itoa(tag)

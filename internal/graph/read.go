@@ -10,7 +10,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// ErrNoDatabase is wrapped where a workdir lacks the database to draw.
+// ErrNoDatabase is wrapped when a workdir lacks the database to draw.
 var ErrNoDatabase = errors.New("nothing to draw")
 
 // read reads some tables of the database of a kind, or all where none is named, and

@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 )
 
-// Write calls write with a new file, which it then gives its name, and returns the
-// file's size in bytes. An existing file is an error that wraps fs.ErrExist, unless
-// replace is set.
+// Write calls write with a new file, which then gets its name, and returns the file's
+// size in bytes. If the file exists and replace is not set, the error wraps
+// fs.ErrExist.
 func Write(name string, replace bool, write func(io.Writer) error) (size int64, err error) {
 	if _, err := os.Lstat(name); err == nil && !replace {
 		return 0, fmt.Errorf("%s: %w", name, fs.ErrExist)
@@ -24,7 +24,7 @@ func Write(name string, replace bool, write func(io.Writer) error) (size int64, 
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(f.Name()) // fails once the file has its name
+	defer os.Remove(f.Name()) // fails once the file has its final name
 	defer f.Close()
 	out := bufio.NewWriterSize(f, 1<<20)
 	if err = write(out); err == nil {
