@@ -174,6 +174,9 @@ func place(component []*placedBox) (w, h float64) {
 		layers[p.layer] = append(layers[p.layer], p)
 		p.fill()
 	}
+	for _, layer := range layers {
+		sizeLayer(layer)
+	}
 	orderLayers(layers)
 	for _, layer := range layers {
 		widest := 0.0
