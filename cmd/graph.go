@@ -48,14 +48,11 @@ func newGraph(shared *options) *cobra.Command {
 }
 
 func (o *graphOptions) run(ctx context.Context, wd *workdir.Dir, args []string) error {
-	read, command := graph.Node, "graph"
+	read := graph.Node
 	if o.logical {
-		read, command = graph.Logical, "graph --logical"
+		read = graph.Logical
 	}
 	g, err := read(ctx, wd)
-	if errors.Is(err, graph.ErrNoDatabase) {
-		return withNodes(err, wd, command)
-	}
 	if err != nil {
 		return err
 	}
