@@ -202,7 +202,11 @@ func incompleteIf(lost bool) error {
 func explain(err error, source string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, collect.ErrNothing):
-		return fmt.Errorf("%w: check the path", err)
+		var missing *fs.PathError
+		if errors.As(err, &missing) {
+			source = missing.Path
+		}
+		return fmt.Errorf("%s: no such file", source)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s can't be read or the working directory can't be written", err, source)
 	case errors.Is(err, context.Canceled):

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -154,7 +155,7 @@ func newK8sNode(r k8s.Result) k8sNode {
 		for _, f := range c.Files {
 			n.Size += f.Size
 		}
-		n.OVS, n.OVN = n.OVS+c.OVSVersion, c.OVNVersion
+		n.OVS, n.OVN = cmp.Or(n.OVS, c.OVSVersion), cmp.Or(n.OVN, c.OVNVersion)
 	}
 	if len(n.Lost) > 0 {
 		n.Outcome = outcomeIncomplete

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/mattn/go-runewidth"
@@ -22,10 +23,10 @@ func newDiff(shared *options) *cobra.Command {
 	o := &diffOptions{options: shared}
 	c := &cobra.Command{
 		Use: "diff [NAME]...", Short: "Compare the node's OVS database with the replica's",
-		Long: "Compare the OVS database of the node with the one of the running replica. They differ in\n" +
-			"statistics and link states, which the replica sets itself, in errors and port numbers,\n" +
-			"and in what was changed to isolate the replica. Each NAME is an interface, port or bridge;\n" +
-			"without any, all records are compared.",
+		Long: "Compare the OVS database of the node with the one of the running replica: statistics and\n" +
+			"states, which the replica has of its own, errors and port numbers. Columns that start\n" +
+			"changes, and those that describe this machine, are compared only if --columns names them.\n" +
+			"Each NAME is an interface, port or bridge; without any, all records are compared.",
 		Example:           "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
 		ValidArgsFunction: o.completeNames,
 		RunE:              o.withWorkdir(o.run),
@@ -42,7 +43,13 @@ func (o *diffOptions) run(ctx context.Context, wd *workdir.Dir, names []string) 
 	if err != nil {
 		return err
 	}
-	return o.emit(found, func() { o.printDiff(found) })
+	if err := o.emit(found.Differences, func() { o.printDiff(found.Differences) }); err != nil {
+		return err
+	}
+	if len(found.Own) > 0 {
+		fmt.Fprintf(o.Err, "Not compared, because the replica sets them itself (--columns compares them): %s\n", strings.Join(found.Own, ", "))
+	}
+	return nil
 }
 
 func (o *diffOptions) printDiff(found []replica.Difference) {

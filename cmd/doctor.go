@@ -14,7 +14,7 @@ import (
 
 func newDoctor(o *options) *cobra.Command {
 	c := &cobra.Command{
-		Use: "doctor", Short: "Check what works on this machine, and how to fix the rest", Args: exactArgs(),
+		Use: "doctor", Short: "Check this machine and suggest fixes", Args: exactArgs(),
 		Long: "Check what works on this machine (tools, namespaces, container engines and their images,\n" +
 			"kubeconfig), and print the command that fixes what does not. Nothing is changed.\n\n" +
 			"Exit code 1 means that no replica can be started here.",

@@ -16,14 +16,17 @@ import (
 )
 
 func newExec(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use: "exec -- PROGRAM [ARGUMENT...]", Short: "Run a tool against the running replica", Args: cobra.MinimumNArgs(1),
+	c := &cobra.Command{
+		Use: "exec PROGRAM [ARGUMENT...]", Short: "Run a tool against the running replica", Args: cobra.MinimumNArgs(1),
 		Long: "Run a tool against the running replica, with the environment that activate sets. If the\n" +
-			"replica runs in containers, so does the tool. The exit code is the tool's.",
-		Example:           "  ovs-offline exec -- ovs-vsctl show\n  ovs-offline exec -- ovs-ofctl add-flows br-int - <flows.txt",
+			"replica runs in containers, so does the tool. The exit code is the tool's. Flags of\n" +
+			"ovs-offline come before PROGRAM; all that follows it is the tool's.",
+		Example:           "  ovs-offline exec ovs-vsctl --columns=name,ofport list interface\n  ovs-offline exec ovs-ofctl add-flows br-int - <flows.txt",
 		ValidArgsFunction: completeTools,
 		RunE:              o.withWorkdir(o.exec),
 	}
+	c.Flags().SetInterspersed(false)
+	return c
 }
 
 func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) error {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -89,17 +87,6 @@ func (o *IO) emit(v any, printTable func()) error {
 func (o *IO) headline(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	fmt.Fprintf(o.Out, "%s\n%s\n", line, strings.Repeat("*", len(line)))
-}
-
-// newTable returns a table that its Render method prints.
-func (o *IO) newTable(header ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetOutputMirror(o.Out)
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.Style().Format.Header = text.FormatUpper
-	t.AppendHeader(header)
-	return t
 }
 
 // warn prints a warning. The text comes from a source, which can cause any

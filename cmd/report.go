@@ -79,7 +79,7 @@ func (o *IO) printReport(r *report.Report) {
 	o.printSteps(r)
 	o.printItems("Rejected: these entries are not in the replica", r.Rejected, total(r, func(c *report.Counts) int { return c.Rejected }))
 	o.printItems("Placeholders: flows refer to these entries, which were not collected", r.Placeholders, len(r.Placeholders))
-	o.printItems("Rewritten: loaded in a form that ovs-ofctl can parse", r.Rewritten, total(r, func(c *report.Counts) int { return c.Rewritten }))
+	o.printItems("Rewritten in syntax that ovs-ofctl accepts", r.Rewritten, total(r, func(c *report.Counts) int { return c.Rewritten }))
 	o.printLines("Could not be read during collection", r.Lost)
 	o.printLines("Remarks", r.Remarks)
 }
@@ -128,7 +128,7 @@ func (o *IO) printSteps(r *report.Report) {
 		t.AppendRow(table.Row{terminal.Escape(s.Step), terminal.Escape(string(s.Status)), strings.Join(lines, "\n")})
 	}
 	t.Render()
-	fmt.Fprintf(o.Out, "%d steps had nothing to do.\n\n", idle)
+	fmt.Fprintf(o.Out, "%d steps not needed.\n\n", idle)
 }
 
 // details returns the first details of a step, and the number of the others.

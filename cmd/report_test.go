@@ -26,7 +26,7 @@ func TestReportCountsUnlistedEntries(t *testing.T) {
 	o := IO{Out: &out, Err: &warnings}
 	o.printReport(r)
 	o.printSummary(wd, r)
-	for _, want := range []string{"not in the replica (20005, the first 12 are listed):\n", "that ovs-ofctl can parse (1):\n"} {
+	for _, want := range []string{"not in the replica (20005, the first 12 are listed):\n", "that ovs-ofctl accepts (1):\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

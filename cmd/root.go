@@ -52,7 +52,11 @@ func Main(args []string, streams IO) int {
 	root.SetErr(streams.Err)
 	root.InitDefaultCompletionCmd()
 	wrapArgErrors(root)
-	return exit(ctx, streams.Err, root.ExecuteContext(ctx))
+	c, err := root.ExecuteContextC(ctx)
+	if c == root { // it only prints help: the command line was not understood
+		err = usageError(root, oneLine(err))
+	}
+	return exit(ctx, streams.Err, err)
 }
 
 // Root returns the root command, from which man pages are written.
@@ -63,13 +67,12 @@ func newRoot(o *options) *cobra.Command {
 		Use:     "ovs-offline",
 		Short:   "Replay an Open vSwitch or OVN node offline",
 		Version: version,
-		Args:    cobra.NoArgs,
 		Long: "ovs-offline collects the state of an Open vSwitch or OVN node from a cluster, an sos\n" +
 			"report, a must-gather or files, and replays it with real daemons on this machine:\n" +
 			"ovs-vsctl, ovs-ofctl, ovs-appctl ofproto/trace, ovn-nbctl and ovn-detrace answer as on\n" +
 			"the node.",
 		Example: "  ovs-offline collect-sos sosreport-compute-2-2026-10-13-ghresdq.tar.xz\n  ovs-offline start\n" +
-			"  ovs-offline exec -- ovs-appctl ofproto/trace br-int in_port=1,icmp\n  ovs-offline stop",
+			"  ovs-offline exec ovs-appctl ofproto/trace br-int in_port=1,icmp\n  ovs-offline stop",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: o.prepare,
@@ -77,7 +80,7 @@ func newRoot(o *options) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(usageError)
 	f := root.PersistentFlags()
-	f.StringVarP(&o.workdir, "workdir", "w", cmp.Or(os.Getenv("OVS_DBG_WORKDIR"), workdir.DefaultPath), "working directory (or OVS_DBG_WORKDIR)")
+	f.StringVarP(&o.workdir, "workdir", "w", usualWorkdir(), "working directory (or OVS_DBG_WORKDIR)")
 	f.StringVar(&o.runtime, "runtime", cmp.Or(os.Getenv("OVS_OFFLINE_RUNTIME"), choose.Auto), "where daemons run: auto, podman, docker or process (or OVS_OFFLINE_RUNTIME)")
 	f.BoolVarP(&o.podman, "podman", "p", false, "the same as --runtime=podman")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log programs run, sockets used and sources read, with timing, to stderr")
@@ -105,6 +108,19 @@ func (o *options) prepare(c *cobra.Command, _ []string) error {
 		return fmt.Errorf("%w: --runtime (or OVS_OFFLINE_RUNTIME) takes one of %s, not %q", errUsage, strings.Join(choose.Names(), ", "), o.runtime)
 	}
 	return nil
+}
+
+// oneLine puts the commands that cobra suggests in place of an unknown one on the
+// line of its error.
+func oneLine(err error) error {
+	if err == nil {
+		return nil
+	}
+	text, suggestions, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+	if !found {
+		return err
+	}
+	return fmt.Errorf("%s (did you mean %s?)", text, strings.Join(strings.Fields(suggestions), " or "))
 }
 
 // usageError makes an error wrap errUsage and name the command's help.
@@ -136,18 +152,61 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// usualWorkdir returns the workdir of commands without --workdir.
+func usualWorkdir() string { return cmp.Or(os.Getenv("OVS_DBG_WORKDIR"), workdir.DefaultPath) }
+
+// self returns the command line of ovs-offline for the same workdir, for pasting.
+func (o *options) self(command string) string {
+	if o.workdir == usualWorkdir() {
+		return "ovs-offline " + command
+	}
+	return "ovs-offline -w " + shellWord(o.workdir) + " " + command
+}
+
 // runFunc is the function of a command that works on a workdir.
 type runFunc func(ctx context.Context, wd *workdir.Dir, args []string) error
 
-// withWorkdir returns a cobra function that calls run with the workdir.
-func (o *options) withWorkdir(run runFunc) func(*cobra.Command, []string) error {
+// oneNode returns a cobra function that calls run unless the workdir only holds the
+// workdirs of nodes, as a collection of several makes them.
+func (o *options) oneNode(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		wd, err := workdir.Find(o.workdir)
 		if err != nil {
 			return err
 		}
-		return run(c.Context(), wd, args)
+		below, err := workdir.Below(wd.Path())
+		if err != nil {
+			return fmt.Errorf("workdir: %w", err)
+		}
+		if !wd.Used() && len(below) > 0 {
+			return fmt.Errorf("%w: %s is not the working directory of a node; choose one of those in it:\n%s", errUsage, wd.Path(), choices(below))
+		}
+		return run(c, args)
 	}
+}
+
+// choices returns a line for each workdir, with the flag that selects it.
+func choices(workdirs []string) string {
+	const most = 50
+	var lines []string
+	for _, path := range workdirs[:min(most, len(workdirs))] {
+		lines = append(lines, "  -w "+shellWord(path))
+	}
+	if more := len(workdirs) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// withWorkdir returns a cobra function that calls run with the workdir of a node.
+func (o *options) withWorkdir(run runFunc) func(*cobra.Command, []string) error {
+	return o.oneNode(func(c *cobra.Command, args []string) error {
+		wd, err := workdir.Find(o.workdir)
+		if err != nil {
+			return err
+		}
+		return run(c.Context(), wd, args)
+	})
 }
 
 // withLock works like withWorkdir for commands that change the workdir: it creates a

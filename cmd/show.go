@@ -41,6 +41,8 @@ func (o *options) show(ctx context.Context, wd *workdir.Dir, _ []string) error {
 	}
 	return o.emit(map[string]any{"sockets": sockets, "ports": r.Ports}, func() {
 		sockets.Print(o.Out, shellWord)
+		sockets.PrintNotes(o.Out, shellWord)
+		fmt.Fprintln(o.Out)
 		o.printPorts(r)
 	})
 }

@@ -3,9 +3,12 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/logging"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -28,7 +31,7 @@ func newStart(shared *options) *cobra.Command {
 			"Exit code 3 means that some of the collected data could not be restored; the report names it.",
 		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1\n" +
 			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
-		RunE: o.withLock(o.run),
+		RunE: o.oneNode(o.withLock(o.run)),
 	}
 	c.Flags().StringVar(&o.image, "image", "", "container image to run the daemons in")
 	c.Flags().StringVar(&o.ovsVersion, "ovs-version", "", "choose an image with this version of Open vSwitch, or a prefix of it (3.1)")
@@ -50,7 +53,10 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Err, "runtime: %s\n", terminal.Escape(choice.Why))
+	fmt.Fprintf(o.Err, "runtime: %s\n", terminal.Escape(choice.What))
+	for _, reason := range choice.Rejected {
+		logging.FromContext(ctx).Debug("choose runtime", "reason", reason)
+	}
 	exec, err := runtimes.ExecPrefix(choice.Runtime)
 	if err != nil {
 		return err
@@ -92,7 +98,28 @@ func (o *startOptions) printStarted(wd *workdir.Dir, r *report.Report) error {
 		return err
 	}
 	o.headline("Offline OVS Debugging started")
-	sockets.Print(o.Out, shellWord)
+	o.printUse(sockets, r)
 	o.printSummary(wd, r)
 	return nil
+}
+
+// printUse prints what runs, and how to use it.
+func (o *startOptions) printUse(s replica.Sockets, r *report.Report) {
+	fmt.Fprintf(o.Out, "Working directory: %s\n", shellWord(s.Workdir))
+	var databases, bridges []string
+	for _, k := range workdir.Kinds() {
+		if s.Databases[string(k)] != "" {
+			databases = append(databases, k.Title())
+		}
+	}
+	for _, b := range r.Bridges {
+		bridges = append(bridges, b.Name)
+	}
+	fmt.Fprintf(o.Out, "Databases: %s\n", strings.Join(databases, ", "))
+	if len(bridges) > 0 {
+		fmt.Fprintf(o.Out, "Bridges: %s\n", terminal.Escape(recording.FirstNames(bridges)))
+	}
+	fmt.Fprintf(o.Out, "\nYou can run offline commands directly with the following:\n\n    source %s\n\nor in a shell of its own: %s. All sockets and ports: %s.\n", shellWord(s.Activate), o.self("shell"), o.self("show"))
+	s.PrintNotes(o.Out, shellWord)
+	fmt.Fprintln(o.Out)
 }

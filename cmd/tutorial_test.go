@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -282,6 +283,17 @@ func runTutorial(t *testing.T, r engines.Runtime, path string) {
 		case !shows(s.shown, printed):
 			t.Errorf("%s: %s\nthe tutorial shows:\n%s\nand it printed:\n%s", s.at, s.command, strings.Join(s.shown, "\n"), strings.Join(printed, "\n"))
 		}
+	}
+}
+
+// TestTutorialIsShort counts the commands from two archives of an OpenStack cloud to
+// the trace that answers a question.
+func TestTutorialIsShort(t *testing.T) {
+	const most = 8
+	here, _ := tutorial(t, "../docs/tutorial-openstack.md")
+	traces := func(s step) bool { return strings.Contains(s.command, "ofproto/trace") }
+	if answer := slices.IndexFunc(here, traces); answer < 0 || answer+1 > most {
+		t.Errorf("the trace is command %d; it should be among the first %d", answer+1, most)
 	}
 }
 

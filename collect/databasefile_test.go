@@ -113,7 +113,7 @@ func TestDatabaseFormsAreCollectedUnchanged(t *testing.T) {
 	}{
 		{"standalone", database(ovsdb.SB, 3), ""},
 		{"gzip", packed.String(), ""},
-		{"clustered", cluster, "cluster member"},
+		{"clustered", cluster, "clustered (RAFT) database; converted to standalone"},
 		{"rewritten by sos clean", strings.Replace(database(ovsdb.SB, 3), "row", "host0", 1), "damaged"},
 		{"torn", database(ovsdb.SB, 3)[:len(database(ovsdb.SB, 3))-4], "damaged"},
 	} {

@@ -160,7 +160,7 @@ func (p *Plan) prefer(old, next int) int {
 func databaseRemarks(info file.Info) []string {
 	var remarks []string
 	if info.Form == file.FormClustered {
-		remarks = append(remarks, "a cluster member's file: it is converted for the replica")
+		remarks = append(remarks, "clustered (RAFT) database; converted to standalone")
 	}
 	if info.Damaged > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d damaged records, repaired for the replica where possible: %s", info.Damaged, info.Damage))

@@ -130,7 +130,7 @@ func (w *writer) keepDumps(c *workdir.Collection) error {
 		return nil
 	}
 	old.DropLost(c.Kind)
-	c.Bridges, c.OVSVersion, c.Host, c.Lost, c.LostDatabases = old.Bridges, old.OVSVersion, old.Host, old.Lost, old.LostDatabases
+	c.Bridges, c.OVSVersion, c.OVNVersion, c.Host, c.Lost, c.LostDatabases = old.Bridges, old.OVSVersion, old.OVNVersion, old.Host, old.Lost, old.LostDatabases
 	for _, f := range old.Files {
 		if filepath.Dir(f.Path) != filepath.Join("db", string(workdir.OVS)) {
 			c.Files = append(c.Files, f)
@@ -160,7 +160,7 @@ func (w *writer) ovs() (workdir.Collection, error) {
 		return workdir.Collection{}, err
 	}
 	out := w.begin(workdir.OVS)
-	out.OVSVersion = w.plan.OVSVersion
+	out.OVSVersion, out.OVNVersion = w.plan.OVSVersion, w.plan.OVNVersion
 	out.Remarks = append(out.Remarks, w.plan.Remarks...)
 	if err := w.staging.Replace(workdir.OVS, false); err != nil {
 		return out, err

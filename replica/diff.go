@@ -50,29 +50,67 @@ func (s Selection) check(databases ...database) error {
 	return nil
 }
 
-// Diff returns the differences between the database as recorded and the one that
-// the replica's ovs-vswitchd works on: statistics and link states, which a replica has
-// itself, errors, port numbers, and the edits that make the replica safe and faithful.
-// Rows are matched by name where they have one, else by UUID.
-func Diff(ctx context.Context, wd *workdir.Dir, wanted Selection) ([]Difference, error) {
-	if _, err := ReadState(wd); err != nil {
-		return nil, err
+// Comparison holds the differences between the database as recorded and the one
+// of the running replica.
+type Comparison struct {
+	Differences []Difference
+	// Own names the columns that differ as well, in rows of any table, because
+	// start changed them or they describe this machine's ports.
+	Own []string
+}
+
+// Diff compares the database as recorded with the one that the replica's
+// ovs-vswitchd works on: statistics and states, of which a replica has its own,
+// errors and port numbers. Columns that the replica sets itself are compared only
+// where wanted names them. Rows are matched by name where they have one, else by UUID.
+func Diff(ctx context.Context, wd *workdir.Dir, wanted Selection) (Comparison, error) {
+	state, err := ReadState(wd)
+	if err != nil {
+		return Comparison{}, err
 	}
+	recorded, running, err := readBoth(ctx, wd, wanted)
+	if err != nil {
+		return Comparison{}, err
+	}
+	found := Comparison{Differences: slices.DeleteFunc(compare(recorded, running), wanted.excludes)}
+	if len(wanted.Columns) > 0 {
+		return found, nil
+	}
+	found.Differences = slices.DeleteFunc(found.Differences, func(d Difference) bool {
+		own := slices.Contains(state.Changed[d.Table], d.Column) || slices.Contains(machineColumns()[d.Table], d.Column)
+		if own {
+			found.Own = append(found.Own, d.Column)
+		}
+		return own
+	})
+	slices.Sort(found.Own)
+	found.Own = slices.Compact(found.Own)
+	return found, nil
+}
+
+// machineColumns returns the columns, by table, in which ovs-vswitchd describes the
+// machine that it runs on: its own devices, datapath and abilities.
+func machineColumns() map[string][]string {
+	return map[string][]string{
+		"Bridge":       {"datapath_version"},
+		"Datapath":     {"capabilities", "datapath_version"},
+		"Interface":    {"duplex", "ifindex", "link_speed", "mac_in_use"},
+		"Open_vSwitch": {"cur_cfg", "datapath_types", "iface_types"},
+	}
+}
+
+// readBoth reads the database as recorded and the running one.
+func readBoth(ctx context.Context, wd *workdir.Dir, wanted Selection) (recorded, running database, err error) {
 	if _, err := os.Stat(wd.RecordedSocket()); err != nil {
-		return nil, fmt.Errorf("the database as recorded is not served in %s: either no OVS database was collected, or the report gives the reason (ovs-offline report)", wd.Path())
+		return recorded, running, fmt.Errorf("the database as recorded is not served in %s: either no OVS database was collected, or the report gives the reason (ovs-offline report)", wd.Path())
 	}
-	recorded, err := readDatabase(ctx, wd.RecordedSocket(), wanted.Columns)
-	if err != nil {
-		return nil, err
+	if recorded, err = readDatabase(ctx, wd.RecordedSocket(), wanted.Columns); err != nil {
+		return recorded, running, err
 	}
-	running, err := readDatabase(ctx, wd.Socket(workdir.OVS), wanted.Columns)
-	if err != nil {
-		return nil, err
+	if running, err = readDatabase(ctx, wd.Socket(workdir.OVS), wanted.Columns); err != nil {
+		return recorded, running, err
 	}
-	if err := wanted.check(recorded, running); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(compare(recorded, running), wanted.excludes), nil
+	return recorded, running, wanted.check(recorded, running)
 }
 
 // database is the content of a database.

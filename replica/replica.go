@@ -98,6 +98,8 @@ type State struct {
 	Runtime string         `json:"runtime"`
 	Started time.Time      `json:"started"`
 	Kinds   []workdir.Kind `json:"kinds"` // of the databases; none until the start is complete
+	// Changed names the columns of the OVS database that start changed, by table.
+	Changed map[string][]string `json:"changed,omitempty"`
 }
 
 // newState returns the state of a replica that starts now.

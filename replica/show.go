@@ -1,10 +1,12 @@
 package replica
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/workdir"
@@ -19,8 +21,11 @@ type Sockets struct {
 	Control    string            `json:"ovs_vswitchd_control,omitempty"`
 	Databases  map[string]string `json:"databases"` // socket by kind
 	Recorded   string            `json:"recorded_ovs,omitempty"`
+	Counters   string            `json:"recorded_counters,omitempty"` // the folder of dumps with the node's counters
 	Management []string          `json:"bridge_management,omitempty"`
 	Activate   string            `json:"activate"`
+
+	own []string // columns of the OVS database with values of the replica's own
 }
 
 // Show returns the sockets of the workdir's replica.
@@ -29,18 +34,53 @@ func Show(wd *workdir.Dir) (Sockets, error) {
 	if err != nil {
 		return Sockets{}, err
 	}
-	s := Sockets{Workdir: wd.Path(), Databases: map[string]string{}, Activate: activate.Script(wd.Bin())}
+	s := Sockets{Workdir: wd.Path(), Databases: map[string]string{}, Activate: activate.Script(wd.Bin()), own: ownColumns(state)}
 	for _, k := range state.Kinds {
 		s.Databases[string(k)] = wd.Socket(k)
 	}
 	if _, err := os.Stat(wd.RecordedSocket()); err == nil {
 		s.Recorded = wd.RecordedSocket()
 	}
+	if hasCounters(wd) {
+		s.Counters = wd.RestoreFlows()
+	}
 	if control := daemon.ControlSockets(vswitchd(wd)); len(control) > 0 {
 		s.Control = control[0]
 	}
 	s.Management = daemon.InRunDir(vswitchd(wd), "*.mgmt")
 	return s, nil
+}
+
+// ownColumns returns the columns that users look at and in which a replica has
+// values of its own: it forwards no packets, has no peers, and start changes some.
+func ownColumns(state State) []string {
+	columns := []string{"bfd_status", "mac_in_use", "statistics", "status"}
+	for _, c := range []string{"controller", "datapath_type", "fail_mode", "other_config"} {
+		if slices.Contains(state.Changed["Bridge"], c) {
+			columns = append(columns, c)
+		}
+	}
+	slices.Sort(columns)
+	return columns
+}
+
+// hasCounters reports whether a dump of flows has the counters of the flows: that
+// of ovs-save has none.
+func hasCounters(wd *workdir.Dir) bool {
+	const start = 4096 // bytes of a dump that are read
+	dumps, _ := filepath.Glob(filepath.Join(wd.RestoreFlows(), "*.flows.dump"))
+	for _, path := range dumps {
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		head, _ := io.ReadAll(io.LimitReader(f, start))
+		f.Close()
+		if bytes.Contains(head, []byte("n_packets=")) {
+			return true
+		}
+	}
+	return false
 }
 
 // Report reads the report on the workdir's replica.
@@ -50,6 +90,17 @@ func Report(wd *workdir.Dir) (*report.Report, error) {
 		return nil, err
 	}
 	return &r, nil
+}
+
+// PrintNotes writes where the node's values are that the replica has of its own.
+// word quotes a path for a shell.
+func (s Sockets) PrintNotes(w io.Writer, word func(string) string) {
+	if s.Recorded != "" {
+		fmt.Fprintf(w, "ovs-vsctl shows the replica's own %s; ovs-vsctl-recorded shows the node's.\n", strings.Join(s.own, ", "))
+	}
+	if s.Counters != "" {
+		fmt.Fprintf(w, "Flow counters (n_packets, n_bytes) are 0 here; the node's are in %s.\n", word(filepath.Join(s.Counters, "BRIDGE.flows.dump")))
+	}
 }
 
 // Print writes commands for the replica. word quotes a path for a shell.

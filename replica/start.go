@@ -37,6 +37,7 @@ type starter struct {
 	report    *report.Report
 	facts     *tables.Facts          // about the collected flows
 	expected  func(line string) bool // reports whether ovs-vswitchd logs this line in every replica
+	changed   map[string][]string    // columns of the OVS database that the steps changed, by table
 	hostTools []string               // tools that the runtime lacks; their wrappers run the tools of this host
 	callbacks sync.Mutex             // serialises the calls of opts.Starting and opts.Progress
 }
@@ -248,7 +249,11 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 	if err := node.Settle(ctx); err != nil {
 		return err
 	}
-	return restore.Run(ctx, node, s.selected(restore.Steps()))
+	if err := restore.Run(ctx, node, s.selected(restore.Steps())); err != nil {
+		return err
+	}
+	s.changed = db.Changed()
+	return nil
 }
 
 // selected returns the steps that opts.Without does not name.
@@ -283,5 +288,7 @@ func (s *starter) finish() error {
 	if err := activate.Write(bin); err != nil {
 		return err
 	}
-	return workdir.WriteJSON(s.wd.ReplicaFile(), newState(s.rt, s.kinds))
+	state := newState(s.rt, s.kinds)
+	state.Changed = s.changed
+	return workdir.WriteJSON(s.wd.ReplicaFile(), state)
 }

@@ -40,7 +40,7 @@ func (s *starter) compareVersions(ctx context.Context) {
 	s.report.Running, s.report.Recorded = running, recorded
 	for _, v := range []struct{ program, recorded, running string }{{"Open vSwitch", recorded.OVS, running.OVS}, {"OVN", recorded.OVN, running.OVN}} {
 		if v.recorded != "" && v.running != "" && runtime.Minor(v.recorded) != runtime.Minor(v.running) {
-			s.report.Remark(fmt.Sprintf("recorded with %s %s, running %s: traces show differences between these versions", v.program, v.recorded, v.running))
+			s.report.Remark(fmt.Sprintf("recorded with %s %s, running %s: traces may differ from the node's", v.program, v.recorded, v.running))
 		}
 	}
 }
@@ -72,10 +72,14 @@ func Recorded(wd *workdir.Dir) (report.Versions, error) {
 	return recordedVersions(manifest), nil
 }
 
+// recordedVersions returns the versions in the manifest. The node's own come first:
+// the OVN databases may be those of a controller.
 func recordedVersions(m *workdir.Manifest) report.Versions {
 	var v report.Versions
-	for _, c := range m.Collections {
-		v.OVS, v.OVN = cmp.Or(c.OVSVersion, v.OVS), cmp.Or(c.OVNVersion, v.OVN)
+	for _, k := range workdir.Kinds() {
+		if c := m.Collection(k); c != nil {
+			v.OVS, v.OVN = cmp.Or(v.OVS, c.OVSVersion), cmp.Or(v.OVN, c.OVNVersion)
+		}
 	}
 	return v
 }

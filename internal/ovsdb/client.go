@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"github.com/ovn-kubernetes/libovsdb/client"
@@ -21,6 +22,9 @@ import (
 type Client struct {
 	conn   client.Client
 	schema rfc.DatabaseSchema
+
+	mu      sync.Mutex
+	changed map[string][]string // columns, by table
 }
 
 // Connect connects to the server that listens on a unix socket. The address of
@@ -46,7 +50,7 @@ func Connect(ctx context.Context, socket, database string) (*Client, error) {
 	if err := conn.Connect(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", socket, err)
 	}
-	return &Client{conn: conn, schema: conn.Schema()}, nil
+	return &Client{conn: conn, schema: conn.Schema(), changed: map[string][]string{}}, nil
 }
 
 // Close ends the connection.
@@ -107,7 +111,32 @@ func (c *Client) Transact(ctx context.Context, changes ...Change) error {
 	if _, err := c.transact(ctx, ops...); err != nil {
 		return fmt.Errorf("changing the working copy: %w", err)
 	}
+	c.note(ops)
 	return nil
+}
+
+// note adds the columns that operations update to those that Changed returns.
+func (c *Client) note(ops []rfc.Operation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, op := range ops {
+		for column := range op.Row {
+			if op.Op == "update" && !slices.Contains(c.changed[op.Table], column) {
+				c.changed[op.Table] = append(c.changed[op.Table], column)
+			}
+		}
+	}
+}
+
+// Changed returns the columns that Transact updated, by table, sorted.
+func (c *Client) Changed() map[string][]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sorted := map[string][]string{}
+	for table, columns := range c.changed {
+		sorted[table] = slices.Sorted(slices.Values(columns))
+	}
+	return sorted
 }
 
 // transact returns the results of operations, or the first error among them.

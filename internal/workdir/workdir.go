@@ -136,6 +136,10 @@ func (d *Dir) Exists() bool {
 	return err == nil && info.IsDir()
 }
 
+// Used reports whether the workdir holds what a collection or a start makes, or data
+// that a user put there by hand.
+func (d *Dir) Used() bool { return isWorkdir(d.path) }
+
 func (d *Dir) join(parts ...string) string {
 	return filepath.Join(append([]string{d.path}, parts...)...)
 }

@@ -72,7 +72,7 @@ func Examine(ctx context.Context, path, runtime, version string) Report {
 	}
 	r.Checks = append(r.Checks, checkKubeconfig())
 	if choice, err := runtimes.Choose(ctx, runtime, wanted); err == nil && unusable == nil {
-		r.Start = choice.Why
+		r.Start = choice.What
 	}
 	return r
 }
@@ -159,7 +159,7 @@ func checkEngine(ctx context.Context, runtimes *choose.Runtimes, name string, wa
 		return []Check{answers}
 	}
 	choice, err := runtimes.Choose(ctx, name, wanted)
-	image := Check{Name: name + " image", State: Works, What: choice.Why}
+	image := Check{Name: name + " image", State: Works, What: choice.What}
 	if err != nil {
 		image.State, image.What, image.Mend = Absent, err.Error(), "ovs-offline build --runtime "+name
 	}

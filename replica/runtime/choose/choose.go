@@ -91,8 +91,9 @@ func (r *Runtimes) Executor(ctx context.Context, name string, terminal bool) (ru
 
 // Choice is the runtime to start a replica with.
 type Choice struct {
-	Runtime runtime.Runtime
-	Why     string // the chosen runtime, and why the others were not chosen
+	Runtime  runtime.Runtime
+	What     string   // the runtime, and of an engine its address and the image
+	Rejected []string // the reasons for which those before it were not chosen
 }
 
 // Choose returns the runtime to start a replica with: the named one or, for Auto,
@@ -102,7 +103,7 @@ func (r *Runtimes) Choose(ctx context.Context, name string, wanted container.Wan
 	switch name {
 	case Auto:
 	case Process:
-		return local()
+		return local(wanted)
 	default:
 		return r.engine(ctx, name, wanted)
 	}
@@ -110,7 +111,7 @@ func (r *Runtimes) Choose(ctx context.Context, name string, wanted container.Wan
 	for _, name := range engine.Names() {
 		choice, err := r.engine(ctx, name, wanted)
 		if err == nil {
-			choice.Why = strings.Join(append(rejected, choice.Why), "; ")
+			choice.Rejected = rejected
 			return choice, nil
 		}
 		if ctx.Err() != nil {
@@ -118,14 +119,11 @@ func (r *Runtimes) Choose(ctx context.Context, name string, wanted container.Wan
 		}
 		rejected = append(rejected, "not "+name+": "+err.Error())
 	}
-	choice, err := local()
-	if err == nil && wanted.Image+wanted.Version != "" {
-		err = errors.New("local processes have no image to choose")
-	}
+	choice, err := local(wanted)
 	if err != nil {
 		return Choice{}, fmt.Errorf("no runtime can start a replica:\n  %s\n  not local processes: %w", strings.Join(rejected, "\n  "), err)
 	}
-	choice.Why = strings.Join(append([]string{choice.Why}, rejected...), "; ")
+	choice.Rejected = rejected
 	return choice, nil
 }
 
@@ -138,17 +136,24 @@ func (r *Runtimes) engine(ctx context.Context, name string, wanted container.Wan
 	if err != nil {
 		return Choice{}, err
 	}
-	return Choice{Runtime: container.New(e, image, r.version, r.workdir), Why: fmt.Sprintf("%s at %s, image %s", name, e.Address(), image)}, nil
+	return Choice{Runtime: container.New(e, image, r.version, r.workdir), What: fmt.Sprintf("%s at %s, image %s", name, e.Address(), image)}, nil
 }
 
-func local() (Choice, error) {
+// local returns the local processes, which run what is installed here.
+func local(wanted container.Wanted) (Choice, error) {
+	switch {
+	case wanted.Image != "":
+		return Choice{}, errors.New("--image needs a container runtime")
+	case wanted.Version != "":
+		return Choice{}, errors.New("--ovs-version needs a container runtime")
+	}
 	if err := process.Supported(); err != nil {
 		return Choice{}, err
 	}
 	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl"); err != nil {
 		return Choice{}, err
 	}
-	return Choice{Runtime: process.New(process.Options{}), Why: "local processes"}, nil
+	return Choice{Runtime: process.New(process.Options{}), What: "local processes"}, nil
 }
 
 // ExecPrefix returns the beginning of a command line that runs a tool beside the

@@ -108,13 +108,22 @@ func TestAutoGivesReasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"local processes", "/nonexistent/podman.sock", "/nonexistent/docker.sock"} {
-		if !strings.Contains(choice.Why, want) {
-			t.Errorf("the reasons don't name %s: %s", want, choice.Why)
+	if choice.What != "local processes" {
+		t.Errorf("it is %q, with reasons that belong elsewhere", choice.What)
+	}
+	reasons := strings.Join(choice.Rejected, "\n")
+	for _, want := range []string{"not podman: ", "/nonexistent/podman.sock", "not docker: ", "/nonexistent/docker.sock"} {
+		if !strings.Contains(reasons, want) {
+			t.Errorf("no reason has %s: %s", want, reasons)
 		}
 	}
 	if _, err := testRuntimes(t).Choose(t.Context(), Auto, container.Wanted{Image: "some"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/docker.sock") {
 		t.Errorf("an image was asked for, and no engine is there: %v", err)
+	}
+	for _, name := range []string{Auto, Process} {
+		if _, err := testRuntimes(t).Choose(t.Context(), name, container.Wanted{Version: "3.1"}); err == nil || !strings.Contains(err.Error(), "--ovs-version needs a container runtime") {
+			t.Errorf("--runtime %s runs another version of Open vSwitch than the installed one? %v", name, err)
+		}
 	}
 }
 
