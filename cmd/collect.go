@@ -55,6 +55,7 @@ type collectedNode struct {
 	Name        string               `json:"name,omitempty"`
 	Workdir     string               `json:"workdir"`
 	Collections []workdir.Collection `json:"collections"`
+	OVN         *collect.OVN         `json:"ovn,omitempty"`
 }
 
 // collectedInputs is the JSON output of collect.
@@ -62,6 +63,8 @@ type collectedInputs struct {
 	Inputs []collect.Input `json:"inputs"`
 	Nodes  []collectedNode `json:"nodes"`
 	Lost   []string        `json:"lost"`
+	// Remarks are findings about several nodes or inputs.
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 func (o *collectOptions) run(ctx context.Context, wd *workdir.Dir, paths []string) error {
@@ -71,11 +74,11 @@ func (o *collectOptions) run(ctx context.Context, wd *workdir.Dir, paths []strin
 	if err != nil {
 		return explain(err, strings.Join(paths, " "))
 	}
-	out := collectedInputs{found.Inputs, []collectedNode{}, append([]string{}, found.Lost...)}
+	out := collectedInputs{found.Inputs, []collectedNode{}, append([]string{}, found.Lost...), found.Remarks}
 	lost := len(found.Lost) > 0
 	for _, w := range written {
-		out.Nodes = append(out.Nodes, collectedNode{w.Name, w.Path, w.Collections})
-		lost = lost || hasLost(w.Collections)
+		out.Nodes = append(out.Nodes, collectedNode{w.Name, w.Path, w.Collections, &w.OVN})
+		lost = lost || hasLost(w.Collections) || w.OVN.Lacking
 	}
 	if err := o.emit(out, func() { o.printCollected(out) }); err != nil {
 		return err
@@ -88,7 +91,9 @@ func (o *IO) printCollected(out collectedInputs) {
 	for _, n := range out.Nodes {
 		o.headline("Offline OVS Debugging: data of %s collected and stored in %s", terminal.Escape(n.Name), n.Workdir)
 		o.printCollections(n.Collections)
+		o.printOVN(*n.OVN)
 	}
+	o.warnEach("", out.Remarks)
 	o.warnEach("could not be read: ", out.Lost)
 	if len(out.Nodes) > 1 {
 		fmt.Fprintln(o.Out, "Each is a working directory of its own; start one with, for example:")
@@ -184,6 +189,25 @@ func (o *IO) printCollections(collections []workdir.Collection) {
 		}
 		o.warnEach("could not be read: ", c.Lost)
 	}
+}
+
+// printOVN prints where the OVN databases of a node are from, and why it has none.
+func (o *IO) printOVN(ovn collect.OVN) {
+	for _, f := range ovn.From {
+		fmt.Fprintf(o.Out, "%s: from %s\n", titles(f.Kinds), terminal.Escape(f.Source))
+	}
+	if ovn.Reason != "" && !ovn.Lacking { // what is lacking is a remark
+		fmt.Fprintf(o.Out, "%s: none: %s\n", titles([]workdir.Kind{workdir.NB, workdir.SB}), terminal.Escape(ovn.Reason))
+	}
+}
+
+// titles joins the names of OVN databases: "OVN NB, SB".
+func titles(kinds []workdir.Kind) string {
+	var words []string
+	for _, k := range kinds {
+		words = append(words, strings.TrimPrefix(k.Title(), "OVN "))
+	}
+	return "OVN " + strings.Join(words, ", ")
 }
 
 // hasLost reports whether a source held something that could not be read.

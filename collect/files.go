@@ -32,7 +32,7 @@ func (s Files) Kinds() []workdir.Kind { return nil }
 // Read implements Source. A path that cannot be read is added to Found.Lost if
 // another path can.
 func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
-	r := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}}
+	r := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}, taken: map[string]recording.Moment{}}
 	r.loose = looseNodes{named: map[string][]*recording.Node{}, saved: map[string]bool{}}
 	var errs []error
 	for _, path := range s.Paths {
@@ -64,7 +64,8 @@ type filesReader struct {
 	found   *Found
 	reports []*recording.Node
 	loose   looseNodes
-	owners  map[string]owner // of databases, by spooled file
+	owners  map[string]owner            // of databases, by spooled file
+	taken   map[string]recording.Moment // of must-gathers, by the name of the source
 }
 
 // add reads one path and recognises its content.
@@ -93,6 +94,7 @@ func (r *filesReader) add(path string) error {
 		for i := range report.Databases {
 			_, _ = report.Databases[i].Inspect(r.ctx) // the result is kept in the database
 		}
+		r.correctHost(&report.Node)
 		r.reports = append(r.reports, &report.Node)
 		input.Kinds = append(input.Kinds, fmt.Sprintf("sos report of %s (%s)", cmp.Or(report.Host, "an unnamed node"), report.Source.Tool))
 	}

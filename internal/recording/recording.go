@@ -37,9 +37,12 @@ type Database struct {
 	Unusual bool
 	// Second reports that the file comes from another source than the node. It
 	// is used only where the node has no database of its kind.
-	Second  bool
+	Second bool
+	// Unfit is why the file is used only where the node has no other of its kind.
+	Unfit   string
 	Shared  bool            // other nodes get it too
 	Source  *workdir.Source // nil for the node's own
+	Holder  string          // the name of the node in whose report an OVN database is; "" where there is none
 	Remarks []string
 
 	inspect func() (dbfile.Info, error) // nil until Inspect
@@ -76,7 +79,12 @@ func (d *Database) Kind(ctx context.Context) workdir.Kind {
 // Node is what is known of one node.
 type Node struct {
 	// Host is the node's name in the source, "" where the source has none.
-	Host       string
+	Host string
+	// HostOfArchive reports that Host is from the name of an archive, in which a
+	// label of `sos report --label` may follow the node's name.
+	HostOfArchive bool
+	// Taken is when the source was recorded.
+	Taken      Moment
 	Source     workdir.Source
 	OVSVersion string
 	OVNVersion string
@@ -93,6 +101,10 @@ type Node struct {
 	Lost    []string
 	// LostDatabases are those of Lost that concern a database, by its kind.
 	LostDatabases map[workdir.Kind][]string
+	// NoOVN is why the node gets no OVN databases of other sources.
+	NoOVN string
+	// LacksOVN reports that the node uses OVN and has no database of one of its kinds.
+	LacksOVN bool
 }
 
 // Outputs returns every output of a command for a bridge ("" for commands that
