@@ -9,8 +9,8 @@ import (
 	"ovs-offline/cmd"
 )
 
-// softLimit is the heap size from which the garbage collector works harder: input
-// may be hostile, and large.
+// softLimit is the heap size in bytes above which the garbage collector runs more
+// often, because input may be hostile and large.
 const softLimit = 160 << 20
 
 func main() {

@@ -165,8 +165,7 @@ func (o *collectOneOptions) run(ctx context.Context, wd *workdir.Dir, source col
 	return incompleteIf(hasLost(collections))
 }
 
-// limitFlags adds the one flag that changes the limits of a source. The other
-// limits are fixed.
+// limitFlags adds the flag for a source's only limit that users can change.
 func limitFlags(c *cobra.Command, limits *archive.Limits) {
 	*limits = archive.Default()
 	c.Flags().Int64Var(&limits.Bytes, "max-size", limits.Bytes, "refuse a source that is larger when unpacked, in bytes")
@@ -227,7 +226,7 @@ func incompleteIf(lost bool) error {
 func explain(err error, source string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, collect.ErrNothing):
-		return fmt.Errorf("%w: is the path right?", err)
+		return fmt.Errorf("%w: check the path", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s can't be read or the working directory can't be written", err, source)
 	case errors.Is(err, context.Canceled):

@@ -93,7 +93,7 @@ func (o *collectK8sOptions) run(c *cobra.Command, nodes []string) error {
 	return o.outcome(results)
 }
 
-// asUsage makes a usage error of collect/k8s one of this package.
+// asUsage converts a usage error of package k8s to one of this package.
 func asUsage(err error) error {
 	if errors.Is(err, k8s.ErrUsage) {
 		return fmt.Errorf("%w: %w", errUsage, err)
@@ -118,7 +118,7 @@ func k8sProgress(out io.Writer, p *progress, several bool) func(node, what strin
 	}
 }
 
-// k8sOutput is the JSON output of collect-k8s, for one node as for many.
+// k8sOutput is the JSON output of collect-k8s, for one node or several.
 type k8sOutput struct {
 	Cluster string    `json:"cluster"`
 	Nodes   []k8sNode `json:"nodes"`
@@ -131,7 +131,7 @@ const (
 	outcomeFailed     = "failed"
 )
 
-// k8sNode is the JSON output for one node: that of collect, and more.
+// k8sNode is the JSON output for one node: the output of collect with more fields.
 type k8sNode struct {
 	collectedNode
 	Layout  string   `json:"layout,omitempty"`
@@ -183,8 +183,8 @@ func (o *collectK8sOptions) printNodes(nodes []k8sNode) {
 	}
 }
 
-// outcome returns the command's error: that of a single node, and for several
-// nodes errIncomplete if some could be collected.
+// outcome returns the command's error: the error of a single node, or for several nodes
+// errIncomplete if some could be collected.
 func (o *collectK8sOptions) outcome(results []k8s.Result) error {
 	if len(results) == 1 && results[0].Err != nil {
 		return asUsage(results[0].Err)

@@ -13,8 +13,8 @@ import (
 	"ovs-offline/replica/runtime/choose"
 )
 
-// completeFlags registers the completions of the flags of every command, and that
-// nothing follows a command without arguments.
+// completeFlags registers the completions of every command's flags, and disables file
+// name completion for commands without arguments.
 func completeFlags(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("workdir", completeWorkdirs)
 	_ = root.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(choose.Names(), cobra.ShellCompDirectiveNoFileComp))
@@ -49,7 +49,7 @@ func (o *options) completeNames(*cobra.Command, []string, string) ([]string, cob
 			}
 		}
 	}
-	// A name that a shell would expand is left to the user.
+	// A name that a shell would expand is not offered.
 	found = slices.DeleteFunc(found, func(name string) bool { return !plainWord.MatchString(name) })
 	slices.Sort(found)
 	return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp

@@ -62,7 +62,7 @@ func (n *namespace) must(t *testing.T, argv ...string) {
 	}
 }
 
-// leave fills the disk until only the given number of kilobytes is free.
+// leave fills the disk until only the given number of kilobytes is left.
 func (n *namespace) leave(t *testing.T, kilobytes int) {
 	t.Helper()
 	fill := n.inside(n.top + "/fill")
@@ -80,8 +80,8 @@ func (n *namespace) leave(t *testing.T, kilobytes int) {
 	}
 }
 
-// TestDiskFull lets the disk fill up at increasingly late moments of collect and
-// start: both report it, and the earlier collection is unchanged.
+// TestDiskFull fills the disk at increasingly late moments of collect and start. Both
+// report it, and the earlier collection is unchanged.
 func TestDiskFull(t *testing.T) {
 	b := newBench(t)
 	n := newNamespace(t, b, 8<<10)
@@ -184,8 +184,8 @@ func TestCommandsAtOnce(t *testing.T) {
 	b.sound(t, wd, b.was, b.becomes)
 }
 
-// TestCopiedWorkdir copies the workdir of a running replica: commands in the copy
-// don't affect the daemons of the original, also if another user owns the copy.
+// TestCopiedWorkdir copies the workdir of a running replica: commands in the copy don't
+// affect the daemons of the original, even if another user owns the copy.
 func TestCopiedWorkdir(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "wd")

@@ -23,7 +23,7 @@ func newDiff(shared *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "diff [NAME]...", Short: "Compare the node's OVS database with the replica's",
 		Long: "Compare the OVS database of the node with the one of the running replica. They differ in\n" +
-			"statistics and link states, which the replica has of its own, in errors and port numbers,\n" +
+			"statistics and link states, which the replica sets itself, in errors and port numbers,\n" +
 			"and in what was changed to isolate the replica. Each NAME is an interface, port or bridge;\n" +
 			"without any, all records are compared.",
 		Example:           "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
@@ -31,7 +31,7 @@ func newDiff(shared *options) *cobra.Command {
 		RunE:              o.withWorkdir(o.run),
 	}
 	o.outputFlag(c)
-	c.Flags().StringSliceVar(&o.columns, "columns", nil, "compare these columns only")
+	c.Flags().StringSliceVar(&o.columns, "columns", nil, "compare only these columns")
 	_ = c.RegisterFlagCompletionFunc("columns", cobra.FixedCompletions(
 		[]string{"admin_state", "bfd_status", "error", "link_state", "mac_in_use", "ofport", "statistics", "status"}, cobra.ShellCompDirectiveNoFileComp))
 	return c

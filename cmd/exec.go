@@ -52,8 +52,8 @@ func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) erro
 	return nil
 }
 
-// ignoreCtrlC leaves SIGINT to the program in the foreground, until the returned
-// function is called.
+// ignoreCtrlC makes this process ignore SIGINT, which the program in the foreground
+// also receives, until the returned function is called.
 func ignoreCtrlC() (restore func()) {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, os.Interrupt)

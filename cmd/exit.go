@@ -19,8 +19,8 @@ const (
 )
 
 var (
-	// errIncomplete ends a command that did its work with a part missing. The
-	// command has printed which.
+	// errIncomplete ends a command that did its work with a part missing. The command
+	// has printed which part.
 	errIncomplete = errors.New("incomplete")
 	// errUsage is wrapped by errors in the command line.
 	errUsage = errors.New("wrong usage")

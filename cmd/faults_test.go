@@ -27,8 +27,8 @@ import (
 // after collecting each.
 type bench struct {
 	dir, bin         string
-	before, after    string // sos reports: the collected one, and the one that --force replaces it by
-	pristine         string // a workdir with the report before
+	before, after    string // sos reports: the collected one, and the one that --force replaces it with
+	pristine         string // a workdir with the collected report before
 	was, becomes     string // the digests of the two collections
 	mu               sync.Mutex
 	walked, survived int

@@ -32,8 +32,8 @@ func newGraph(shared *options) *cobra.Command {
 	}
 	c.Flags().BoolVar(&o.logical, "logical", false, "draw the logical network instead of the node")
 	choiceFlag(c, &o.format, "format", "", "svg or dot", "svg", "dot")
-	c.Flags().StringVar(&o.filter, "filter", "", "draw only what matches and its neighbors: a glob pattern, or part of a name, iface-id or address")
-	c.Flags().IntVar(&o.collapse, "collapse", 100, "draw more than `N` ports of a bridge that are alike as one; 0 draws all")
+	c.Flags().StringVar(&o.filter, "filter", "", "draw only what matches and its neighbours: a glob pattern, or part of a name, iface-id or address")
+	c.Flags().IntVar(&o.collapse, "collapse", 100, "draw similar ports of a bridge as one if there are more than `N`; 0 draws all")
 	_ = c.RegisterFlagCompletionFunc("filter", o.completeNames)
 	return c
 }

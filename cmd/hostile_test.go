@@ -109,7 +109,8 @@ func TestHostileTexts(t *testing.T) {
 		for i, text := range corpus {
 			t.Run(text.Name, func(t *testing.T) {
 				t.Parallel()
-				// The corpus has names with ../ that lead from var-run/ovs to b.dir/outside.
+				// The corpus has names with ../ that lead from var-run/ovs to
+				// b.dir/outside.
 				wd := filepath.Join(b.dir, fmt.Sprintf("t%d", i))
 				report := filepath.Join(b.dir, fmt.Sprintf("r%d", i))
 				defer os.RemoveAll(wd)

@@ -122,12 +122,12 @@ func (o *IO) warnEach(prefix string, texts []string) {
 	}
 }
 
-// progress prints what is going on to stderr: on a terminal one line that is
-// redrawn, else a line per second.
+// progress prints the progress of a command to stderr: on a terminal as one line that
+// is redrawn, else as one line per second.
 type progress struct {
 	out      io.Writer
 	terminal bool
-	began    time.Time // when the current source was begun
+	began    time.Time // when reading the current source began
 	last     time.Time // when a line was last printed
 	read     int64     // bytes of the current source
 	drawn    bool      // there is a line to clear

@@ -43,7 +43,7 @@ func (o *options) report(_ context.Context, wd *workdir.Dir, _ []string) error {
 	return o.emit(r, func() { o.printReport(r) })
 }
 
-// printSummary prints what start tells of a report.
+// printSummary prints the part of a report that start shows.
 func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
 	const maxItems = 10
 	o.printCounts(r)
@@ -77,8 +77,8 @@ func (o *IO) printReport(r *report.Report) {
 	fmt.Fprintln(o.Out)
 	o.printCounts(r)
 	o.printSteps(r)
-	o.printItems("Rejected: these are not in the replica", r.Rejected, total(r, func(c *report.Counts) int { return c.Rejected }))
-	o.printItems("Placeholders: flows refer to these, and they were not collected", r.Placeholders, len(r.Placeholders))
+	o.printItems("Rejected: these entries are not in the replica", r.Rejected, total(r, func(c *report.Counts) int { return c.Rejected }))
+	o.printItems("Placeholders: flows refer to these entries, which were not collected", r.Placeholders, len(r.Placeholders))
 	o.printItems("Rewritten: loaded in a form that ovs-ofctl can parse", r.Rewritten, total(r, func(c *report.Counts) int { return c.Rewritten }))
 	o.printLines("Could not be read during collection", r.Lost)
 	o.printLines("Remarks", r.Remarks)
@@ -153,7 +153,8 @@ func total(r *report.Report, of func(*report.Counts) int) (n int) {
 }
 
 // printItems prints entries by reason: each reason once, and below it the file and
-// line of its first entries. all is their number, of which the report lists some.
+// line of its first entries. all is the number of entries, of which items has only the
+// first.
 func (o *IO) printItems(title string, items []report.Item, all int) {
 	const maxPerReason = 20
 	if len(items) == 0 {

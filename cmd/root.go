@@ -36,15 +36,15 @@ type options struct {
 	podman  bool
 	verbose bool
 
-	available *choose.Runtimes // of the command's workdir, once it was asked for
+	available *choose.Runtimes // of the command's workdir; nil until runtimes is called
 }
 
 // Main runs one command line and returns the exit code.
 func Main(args []string, streams IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// After a second, another Ctrl-C ends the program at once. Not earlier:
-	// timeout(1) sends each signal twice, to the program and to its group.
+	// A second Ctrl-C ends the program at once, but only after a second, because
+	// timeout(1) sends each signal twice: to the program and to its group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	root := newRoot(&options{IO: streams})
 	root.SetArgs(args)
@@ -115,8 +115,8 @@ func usageError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w: %w; see %s --help", errUsage, err, c.CommandPath())
 }
 
-// wrapArgErrors makes errors in the arguments of all commands usage errors, also
-// those of cobra's own commands.
+// wrapArgErrors makes argument errors of all commands, including cobra's own, usage
+// errors.
 func wrapArgErrors(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error { return usageError(c, check(c, args)) }
@@ -126,7 +126,7 @@ func wrapArgErrors(c *cobra.Command) {
 	}
 }
 
-// exactArgs is cobra.ExactArgs with the argument names in the error.
+// exactArgs works like cobra.ExactArgs, but its error names the arguments.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == len(names) {
@@ -136,7 +136,7 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// runFunc is what a command does in a workdir.
+// runFunc is the function of a command that works on a workdir.
 type runFunc func(ctx context.Context, wd *workdir.Dir, args []string) error
 
 // withWorkdir returns a cobra function that calls run with the workdir.
@@ -150,8 +150,8 @@ func (o *options) withWorkdir(run runFunc) func(*cobra.Command, []string) error 
 	}
 }
 
-// withLock is withWorkdir for commands that change the workdir: it creates the
-// workdir if missing, and holds its lock.
+// withLock works like withWorkdir for commands that change the workdir: it creates a
+// missing workdir, and holds its lock.
 func (o *options) withLock(run runFunc) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		wd, err := workdir.Lock(o.workdir)
@@ -172,8 +172,8 @@ func (o *options) runtimes(wd *workdir.Dir) *choose.Runtimes {
 	return o.available
 }
 
-// running returns the state of the workdir's replica. All runtimes are asked if
-// replica.json is lost.
+// running returns the state of the replica. It asks all runtimes if replica.json is
+// lost.
 func (o *options) running(ctx context.Context, wd *workdir.Dir) (replica.State, error) {
 	return replica.Find(ctx, wd, func() []runtime.Runtime { return o.runtimes(wd).All(ctx) })
 }
@@ -181,9 +181,9 @@ func (o *options) running(ctx context.Context, wd *workdir.Dir) (replica.State, 
 // checkReachable returns an error if the workdir's replica runs in an engine that
 // does not answer: its containers can't be stopped.
 func (o *options) checkReachable(ctx context.Context, wd *workdir.Dir) error {
-	name, err := replica.Touched(wd)
+	name, err := replica.LastRuntime(wd)
 	if err != nil || name == "" {
-		return nil // all runtimes that answer are searched for it
+		return nil // all runtimes that answer are searched for the replica
 	}
 	if _, err := o.runtimes(wd).Named(ctx, name); err != nil {
 		return fmt.Errorf("the replica in %s was started in %s and can't be stopped: %w", wd.Path(), name, err)

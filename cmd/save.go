@@ -29,7 +29,7 @@ func newSave(shared *options) *cobra.Command {
 			"FILE - is standard output.",
 		Example: "  ovs-offline save compute1.ovs-offline\n  ovs-offline save - | ssh host ovs-offline load -",
 		RunE: func(c *cobra.Command, args []string) error {
-			if wd, err := workdir.Find(o.workdir); err != nil || !wd.Exists() { // the lock would create it
+			if wd, err := workdir.Find(o.workdir); err != nil || !wd.Exists() { // locking would create the workdir
 				return cmp.Or(err, fmt.Errorf("%w: %s does not exist; collect something first", bundle.ErrNothing, o.workdir))
 			}
 			return o.withLock(o.run)(c, args)

@@ -30,7 +30,7 @@ func (o *options) shell(ctx context.Context, wd *workdir.Dir, _ []string) error 
 		return err
 	}
 	argv, env := replica.Scripts(wd, state.Kinds).Shell(cmp.Or(os.Getenv("SHELL"), "/bin/sh"), o.interactive())
-	// Without the context: Ctrl-C is for the programs in the shell.
+	// No context ends the shell: Ctrl-C is meant for the programs in it.
 	shell := exec.Command(argv[0], argv[1:]...)
 	shell.Env = append(os.Environ(), env...)
 	shell.Stdin, shell.Stdout, shell.Stderr = o.In, o.Out, o.Err

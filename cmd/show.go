@@ -60,8 +60,8 @@ func (o *options) printPorts(r *report.Report) {
 // plainWord matches words without a meaning of their own to a shell or a terminal.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
 
-// shellWord quotes a path, which may contain a bridge's name, for pasting into a
-// shell. Control characters are escaped: such a path does not name the file anymore.
+// shellWord quotes a path, which may contain a bridge's name, for pasting into a shell.
+// It escapes control characters; the result no longer names the file then.
 func shellWord(path string) string {
 	if plainWord.MatchString(path) {
 		return path

@@ -82,7 +82,7 @@ func (o *statusOptions) status(ctx context.Context, wd *workdir.Dir) (replica.St
 	if err != nil {
 		return replica.Status{}, fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
 	}
-	return replica.Look(ctx, wd, state, rt)
+	return replica.ReadStatus(ctx, wd, state, rt)
 }
 
 func (o *statusOptions) printStatus(s replica.Status) {

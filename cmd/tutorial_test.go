@@ -18,8 +18,8 @@ import (
 // The tutorials are tests: the ```console blocks of docs/tutorial-*.md are run in
 // order, each tutorial in one bash. The text below a command must be its output; a
 // line `...` matches any lines, and ... in a line any text. Blocks marked ```console
-// elsewhere need other machines: only the command lines of ovs-offline in them are
-// parsed.
+// elsewhere need other machines: the test only parses the command lines of ovs-offline
+// in them.
 
 // step is one command of a tutorial, and the output that the tutorial shows.
 type step struct {
@@ -35,7 +35,8 @@ const (
 	more         = "> "
 )
 
-// tutorial reads the steps of a file: those to run, and those for elsewhere.
+// tutorial reads the steps of a file: the steps to run here, and the steps for other
+// machines.
 func tutorial(t *testing.T, path string) (here, elsewhere []step) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -160,7 +161,7 @@ var (
 	stars  = regexp.MustCompile(`\*{5,}`)
 )
 
-// plain normalizes what depends on the length of the workdir's path: the columns of
+// plain normalises what depends on the length of the workdir's path: the columns of
 // tables, and the lines below headlines.
 func plain(line string) string {
 	return strings.TrimRight(stars.ReplaceAllString(blanks.ReplaceAllString(line, " "), "*****"), " ")

@@ -110,7 +110,8 @@ func TestWritesOnlyTheWorkdir(t *testing.T) {
 	dir := t.TempDir()
 	bin, wd := program(t, dir), filepath.Join(dir, "wd")
 	report := "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"
-	// strace ends with the last process that it follows, so one run starts and stops the daemons.
+	// strace ends with the last process that it follows, so one run starts and stops
+	// the daemons.
 	const both = `"$0" -w "$1" start && "$0" -w "$1" stop`
 	for _, args := range [][]string{{bin, "-w", wd, "collect-sos", report}, {"sh", "-c", both, bin, wd}} {
 		log := filepath.Join(dir, filepath.Base(args[0])+".strace")

@@ -16,7 +16,7 @@ const (
 	rebuilt = "the OVS database is made from what ovsdb-client or ovs-vsctl printed of its tables"
 )
 
-// withoutDatabase says what replaces a missing conf.db.
+// withoutDatabase returns a sentence about what replaces a missing conf.db.
 func (p *Plan) withoutDatabase() string {
 	sentence := "no conf.db: "
 	if p.Source.Kind == "sos report" {
@@ -28,8 +28,8 @@ func (p *Plan) withoutDatabase() string {
 	return sentence + flowsOnly
 }
 
-// nothing returns the error of a node that has none of the selected data, with
-// what it has instead.
+// nothing returns the error for a node that has none of the selected data. The error
+// names the data that the node has instead.
 func (p *Plan) nothing(selected Select) error {
 	var has []string
 	for _, kind := range workdir.Kinds() {
@@ -93,12 +93,12 @@ func (p *Plan) answers() (can, cannot []string) {
 	return can, cannot
 }
 
-// bridgeAnswers does the same for one bridge. Whatever its flows refer to has to
-// exist in the replica.
+// bridgeAnswers returns the answers for one bridge. Everything that the bridge's flows
+// refer to has to exist in the replica.
 func (p *Plan) bridgeAnswers(b Bridge) (can, cannot []string) {
 	flows := b.used(workdir.Flows)
 	if flows == nil {
-		return nil, []string{fmt.Sprintf("ofproto/trace %s: no flows of it (a fake bridge has none)", b.Name)}
+		return nil, []string{fmt.Sprintf("ofproto/trace %s: no flows were recorded (a fake bridge has none)", b.Name)}
 	}
 	can = append(can, fmt.Sprintf("ofproto/trace %s: %d flows of %s", b.Name, flows.Entries, flows.OpenFlow))
 	for _, r := range flows.remarks(workdir.Flows) {
@@ -124,7 +124,7 @@ func commandOf(dump workdir.Dump) recording.Command {
 	return commands[slices.IndexFunc(commands, func(c recording.Command) bool { return c.Dump == dump })]
 }
 
-// missingState returns what a replica lacks for want of recorded state.
+// missingState returns what a replica lacks because its state was not recorded.
 func (p *Plan) missingState() []string {
 	have := map[recording.Name]bool{}
 	for _, o := range p.Recorded {

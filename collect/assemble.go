@@ -74,7 +74,7 @@ func nearestHost(reports []*recording.Node, n *recording.Node) *recording.Node {
 	return same[0]
 }
 
-// merge adds the data of another source to a node. Where both have an output, only
+// merge adds the data of another source to a node. If both have an output, only
 // the node's own is kept: dumps of different times do not fit together.
 func merge(n, more *recording.Node) {
 	own := n.BySubject()
@@ -94,7 +94,7 @@ func merge(n, more *recording.Node) {
 		if db.Source == nil {
 			db.Source = &more.Source
 		}
-		db.Second = true
+		db.Foreign = true
 		n.Databases = append(n.Databases, db)
 	}
 	if len(left) > 0 {
@@ -138,7 +138,7 @@ func (r *filesReader) renameBridges(n *recording.Node) {
 		}
 	}
 	if len(unknown) > 0 {
-		n.Remarks = append(n.Remarks, fmt.Sprintf("conf.db does not have the bridges %s, of which there are dumps; it has %s", recording.Some(unknown), recording.Some(real)))
+		n.Remarks = append(n.Remarks, fmt.Sprintf("conf.db does not have the bridges %s, of which there are dumps; it has %s", recording.FirstNames(unknown), recording.FirstNames(real)))
 	}
 	for i, b := range n.Bridges {
 		n.Bridges[i] = cmp.Or(rename[b], b)
@@ -161,7 +161,7 @@ func (r *filesReader) shareCentral(nodes []*recording.Node) []*recording.Node {
 	}
 	for _, n := range nodes {
 		for i, db := range n.Databases {
-			n.Databases[i].Shared = m.given[db.Spooled] // also on its own node: it is not to be moved away
+			n.Databases[i].Shared = m.given[db.Spooled] // also on its own node, so that the file is copied, not moved
 		}
 	}
 	r.remarkEqual(nodes)
@@ -248,7 +248,7 @@ func (r *filesReader) withoutCopies(list []recording.Database) []recording.Datab
 	}
 	for i := range kept {
 		if same := copies[kept[i].SHA256]; len(same) > 1 {
-			r.found.Remarks = append(r.found.Remarks, fmt.Sprintf("%d files are the same %s database, and count as one: %s", len(same), kept[i].Kind(r.ctx).Title(), recording.Some(same)))
+			r.found.Remarks = append(r.found.Remarks, fmt.Sprintf("%d files are the same %s database, and count as one: %s", len(same), kept[i].Kind(r.ctx).Title(), recording.FirstNames(same)))
 		}
 	}
 	return kept
@@ -269,7 +269,7 @@ func (r *filesReader) remarkEqual(nodes []*recording.Node) {
 	}
 	for _, sum := range slices.Sorted(maps.Keys(hosts)) {
 		if kind := kinds[sum]; len(hosts[sum]) > 1 && kind != "" {
-			r.found.Remarks = append(r.found.Remarks, fmt.Sprintf("the %s databases of %s are equal", kind.Title(), recording.Some(hosts[sum])))
+			r.found.Remarks = append(r.found.Remarks, fmt.Sprintf("the %s databases of %s are equal", kind.Title(), recording.FirstNames(hosts[sum])))
 		}
 	}
 }

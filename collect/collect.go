@@ -1,7 +1,7 @@
-// Package collect fills workdirs from sources. There is one pipeline: a Source is
-// read once, Judge chooses from what it holds by content, and the result is
-// written to a staging folder and installed in one move. Each source is a type of
-// its own; none knows the daemons of a replica.
+// Package collect fills workdirs from sources. There is one pipeline: a Source is read
+// once, judge chooses among its files by their content, and the result is written to a
+// staging folder and installed in one move. Each source is a type of its own; none
+// knows the daemons of a replica.
 package collect
 
 import (
@@ -45,7 +45,7 @@ func (s Select) has(k workdir.Kind) bool {
 	return s.Database == k || k == workdir.OVS && s.OVS || k != workdir.OVS && s.OVN
 }
 
-// Written is a node that was put into a workdir.
+// Written is a node that was written to a workdir.
 type Written struct {
 	Name        string
 	Path        string // of its workdir
@@ -63,14 +63,14 @@ func Refuse(wd *workdir.Dir, force, databaseOnly bool, kinds ...workdir.Kind) er
 	return fmt.Errorf("%w: %s: %s; --force replaces it, -w DIR keeps both", ErrOccupied, wd.Path(), strings.Join(occupied, "; "))
 }
 
-// refuse does the same for one kind, as the options select it.
+// refuse calls Refuse for one kind, with the selection and the force of the options.
 func (o Options) refuse(wd *workdir.Dir, k workdir.Kind) error {
 	return Refuse(wd, o.Force, k != workdir.OVS || o.Select.Database == k, k)
 }
 
-// Collect reads the source once and puts each node into a workdir: wd itself for
-// one node, a folder of wd for each of several. Either all are installed or none;
-// if the very last step fails for one node, the error names those that are.
+// Collect reads the source once and puts each node into a workdir: wd itself for one
+// node, a folder of wd for each of several. Either all are installed or none; if only
+// the very last step fails for one node, the error names the nodes that are installed.
 func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]Written, *Found, error) {
 	opts.Select = opts.Select.orEverything()
 	for _, k := range src.Kinds() {
@@ -105,8 +105,8 @@ func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]
 	return written, found, err
 }
 
-// Inspect reads and judges a source as Collect does, with what a replica could
-// and could not answer, and writes nothing but files in the folder spool.
+// Inspect reads and judges a source as Collect does, and finds what a replica could and
+// could not answer. It writes nothing but files in the folder spool.
 func Inspect(ctx context.Context, src Source, spool string, nodes []string) (*Found, []*Plan, error) {
 	return readSource(ctx, src, spool, nodes, true)
 }
@@ -131,7 +131,7 @@ func readSource(ctx context.Context, src Source, spool string, names []string, r
 	return found, plans, nil
 }
 
-// target is a workdir that a node is being put into.
+// target is a workdir that a node is being written to.
 type target struct {
 	name        string
 	wd          *workdir.Dir
@@ -174,8 +174,8 @@ func closeAll(targets []*target) {
 	}
 }
 
-// install writes every node to its staging folder, and then installs them all. A
-// node without data is skipped if another has some.
+// install writes every node to its staging folder, and then installs them all. A node
+// without data is skipped if another node has data.
 func install(ctx context.Context, targets []*target, plans []*Plan, found *Found, opts Options) ([]Written, error) {
 	var ready []*target
 	var empty []error

@@ -13,8 +13,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// DatabaseFile is the source of one database file, which has to be of a given
-// kind. It is collected with Select.Database.
+// DatabaseFile is the source that consists of one database file of a given kind. It is
+// collected with Select.Database.
 type DatabaseFile struct {
 	Path string
 	Kind workdir.Kind

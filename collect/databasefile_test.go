@@ -19,7 +19,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// names of the databases by kind.
+// names maps kinds to the names of their databases.
 var names = map[workdir.Kind]string{workdir.OVS: ovsdb.OVS, workdir.NB: ovsdb.NB, workdir.SB: ovsdb.SB}
 
 // save writes a database file of a few records.
@@ -73,8 +73,9 @@ func TestDatabaseOfEachKind(t *testing.T) {
 	}
 }
 
-// TestWrongKind: the error names what the file is, and the command for it.
-func TestWrongKind(t *testing.T) {
+// TestWrongKindNamesTheRightCommand checks that the error names the kind of the file,
+// and the command for that kind.
+func TestWrongKindNamesTheRightCommand(t *testing.T) {
 	commands := map[workdir.Kind]string{workdir.OVS: "collect-db-ovs", workdir.NB: "collect-db-ovn-nb", workdir.SB: "collect-db-ovn-sb"}
 	wd := newWorkdir(t)
 	before := tree(t, wd.Path())
@@ -98,9 +99,9 @@ func TestWrongKind(t *testing.T) {
 	}
 }
 
-// TestDatabaseForms: a cluster member's, a gzip'd and a damaged database are
-// collected unchanged, with a remark where the user should know.
-func TestDatabaseForms(t *testing.T) {
+// TestDatabaseFormsAreCollectedUnchanged checks that the database of a cluster member,
+// a gzip'd and a damaged database are collected unchanged, with a remark where needed.
+func TestDatabaseFormsAreCollectedUnchanged(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	fmt.Fprint(w, database(ovsdb.SB, 3))
@@ -127,7 +128,8 @@ func TestDatabaseForms(t *testing.T) {
 	}
 }
 
-// TestDatabaseFailureChangesNothing: refused or failed, the earlier one stays.
+// TestDatabaseFailureChangesNothing checks that the earlier database stays if a new one
+// is refused or fails.
 func TestDatabaseFailureChangesNothing(t *testing.T) {
 	wd := newWorkdir(t)
 	first := save(t, ovsdb.NB, 1)
@@ -175,8 +177,8 @@ func TestDatabaseFailureChangesNothing(t *testing.T) {
 	}
 }
 
-// TestDumpsSurviveAnotherDatabase: replacing conf.db keeps the flows and all
-// that is known of them.
+// TestDumpsSurviveAnotherDatabase checks that replacing conf.db keeps the flows and
+// everything in the manifest about them.
 func TestDumpsSurviveAnotherDatabase(t *testing.T) {
 	wd := newWorkdir(t)
 	list, err := collectReport(wd, compute, both, Options{})
@@ -202,9 +204,9 @@ func TestDumpsSurviveAnotherDatabase(t *testing.T) {
 	}
 }
 
-// TestDatabaseFileReplacesLostDatabase: what was lost of databases is lost no more when
-// they are given by themselves, whichever collection noted the loss; what was lost
-// of the dumps stays. Nothing is replaced, and --force is not needed.
+// TestDatabaseFileReplacesLostDatabase checks that collecting a database file removes
+// the losses that concern this database from every collection, and keeps the losses
+// that concern dumps. Nothing is replaced, so --force is not needed.
 func TestDatabaseFileReplacesLostDatabase(t *testing.T) {
 	report := t.TempDir()
 	var many []string // more bridges than are taken
@@ -246,8 +248,8 @@ func TestDatabaseFileReplacesLostDatabase(t *testing.T) {
 	}
 }
 
-// TestFromTheWorkdirItself: the file given is the very one that is replaced.
-func TestFromTheWorkdirItself(t *testing.T) {
+// TestCollectsTheFileThatItReplaces collects the very file that the collection replaces.
+func TestCollectsTheFileThatItReplaces(t *testing.T) {
 	wd := newWorkdir(t)
 	takeDatabase(t, wd, workdir.SB, save(t, ovsdb.SB, 2), false)
 	takeDatabase(t, wd, workdir.SB, wd.Database(workdir.SB), true)
@@ -256,7 +258,7 @@ func TestFromTheWorkdirItself(t *testing.T) {
 	}
 }
 
-// TestDatabaseFromAPipe: what a pipe brings can be read once.
+// TestDatabaseFromAPipe collects from a pipe, which can be read only once.
 func TestDatabaseFromAPipe(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {

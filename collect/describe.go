@@ -2,8 +2,8 @@ package collect
 
 import "ovs-offline/internal/workdir"
 
-// Description is what a source holds of a node, and what a replica can and cannot
-// answer. Its JSON is the output of inspect.
+// Description describes what a source holds of a node, and what a replica can and
+// cannot answer. Its JSON is the output of inspect.
 type Description struct {
 	Name       string                `json:"name"`
 	Host       string                `json:"host,omitempty"`
@@ -50,7 +50,7 @@ type DatabaseDescription struct {
 	Remarks []string     `json:"remarks,omitempty"`
 }
 
-// Describe describes the plan. The plan has to be from Inspect.
+// Describe returns the description of the plan, which must come from Inspect.
 func (p *Plan) Describe() Description {
 	n := p.Node
 	d := Description{Name: p.Name, Host: n.Host, Source: n.Source, OVSVersion: n.OVSVersion, OVNVersion: n.OVNVersion,

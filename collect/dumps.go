@@ -26,7 +26,7 @@ type Dump struct {
 	recording.Output
 	Entries int
 	Lost    int  // lines that held data and cannot be used
-	Used    bool // it is restored; the other dumps supply what it lacks
+	Used    bool // this dump is restored; the others supply what it lacks
 
 	first      openflow.Problem // the first of the lost lines
 	failed     bool             // an error message, or nothing, in place of the dump
@@ -55,7 +55,7 @@ func judgeBridge(ctx context.Context, outputs map[recording.Subject][]recording.
 	return b, nil
 }
 
-// readDump reads a dump. One without -O is OpenFlow 1.0 text, which ovs-ofctl prints by default.
+// readDump reads a dump. A dump without -O is in OpenFlow 1.0, ovs-ofctl's default.
 func readDump(ctx context.Context, o recording.Output, kind workdir.Dump, references bool) (Dump, error) {
 	d := Dump{Output: o}
 	if d.OpenFlow == 0 {
@@ -164,8 +164,7 @@ func (b Bridge) used(dump workdir.Dump) *Dump {
 	return nil
 }
 
-// references counts what the flows and groups of a bridge refer to, by the kind of
-// dump that defines it.
+// references counts the references of a bridge's flows and groups, by kind of dump.
 func (b Bridge) references() map[workdir.Dump]int {
 	meters, groups, tlvs := map[uint32]bool{}, map[uint32]bool{}, map[uint32]bool{}
 	for _, d := range slices.Concat(b.Dumps[workdir.Flows], b.Dumps[workdir.Groups]) {

@@ -18,8 +18,8 @@ import (
 )
 
 // Files is the source of any files and folders: sos reports, must-gathers,
-// archives of such, databases, the output of ovs-save, and loose dumps. What a
-// file is, is detected by its content.
+// archives of such, databases, the output of ovs-save, and loose dumps. The type of
+// each file is detected by its content.
 type Files struct {
 	Paths    []string
 	Limits   archive.Limits // of each path; the zero value stands for archive.Default
@@ -92,7 +92,7 @@ func (r *filesReader) add(path string) error {
 		tops[report.Top] = true
 		report.At(inside(abs, report.Top))
 		for i := range report.Databases {
-			_, _ = report.Databases[i].Inspect(r.ctx) // the result is kept in the database
+			_, _ = report.Databases[i].Inspect(r.ctx) // the database keeps the result
 		}
 		r.correctHost(&report.Node)
 		r.reports = append(r.reports, &report.Node)
@@ -136,7 +136,7 @@ func (r *filesReader) notArchive(path string, err error) error {
 	return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (%w)", ErrNothing, path, err)
 }
 
-// below reports whether a name is that of one of the folders, or in one.
+// below reports whether a name is one of the folders or in one of them.
 func below(name string, folders map[string]bool) bool {
 	for !folders[name] && name != "" {
 		name = name[:max(0, strings.LastIndexByte(name, '/'))]
@@ -152,8 +152,8 @@ func inside(source, part string) string {
 	return source + ":" + part
 }
 
-// wanting returns a function that reports whether a file of a source is kept, and
-// that puts what it is into identities.
+// wanting returns a function that reports whether a file of a source is kept, and that
+// adds the file's identity to identities.
 func wanting(identities map[string]identity) archive.Wanted {
 	return func(name string, start []byte) bool {
 		id := identify(name, start)

@@ -18,7 +18,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// database is a file of one table with one row.
+// tableDatabase returns a database file of one table with one row.
 func tableDatabase(name, table, columns, row string) string {
 	return record(fmt.Sprintf(`{"name":%q,"version":"1.0.0","tables":{%q:{"columns":{%s}}}}`, name, table, columns)) +
 		record(fmt.Sprintf(`{%q:{"11111111-2222-3333-4444-555555555555":{%s}}}`, table, row))
@@ -26,7 +26,8 @@ func tableDatabase(name, table, columns, row string) string {
 
 const stringMap = `{"type":{"key":"string","value":"string","min":0,"max":"unlimited"}}`
 
-// zone is a database of one node of an interconnect cluster; of "" for a whole cluster.
+// zone returns the database of one node of an interconnect cluster, or for node "" that
+// of a whole cluster.
 func zone(name, node string) string {
 	table := map[string]string{"OVN_Northbound": "NB_Global", "OVN_Southbound": "SB_Global"}[name]
 	return tableDatabase(name, table, `"options":`+stringMap, fmt.Sprintf(`"options":["map",[["name",%q]]]`, node))
@@ -38,7 +39,7 @@ func conf(host string) string {
 
 const flowText = "NXST_FLOW reply (xid=0x4):\n cookie=0x1, duration=1.2s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n"
 
-// reportFiles are the files of an sos report below its top.
+// reportFiles returns the files of an sos report, by their paths below its top folder.
 func reportFiles(host string) map[string]string {
 	top := "sosreport-" + host + "-2026-01-02-abcdefg/"
 	return map[string]string{top + "sos_commands/openvswitch/ovs-vsctl_-t_5_list-br": "br-int\n",
@@ -108,8 +109,8 @@ func (w Written) kinds() string {
 	return strings.Join(kinds, " ")
 }
 
-// TestClusterInputsBecomeItsNodes: reports of two nodes and a must-gather of their
-// cluster, in one folder, are two nodes with their databases.
+// TestClusterInputsBecomeItsNodes checks that the reports of two nodes and the
+// must-gather of their cluster, in one folder, become two nodes with their databases.
 func TestClusterInputsBecomeItsNodes(t *testing.T) {
 	store := packed(t, map[string]string{
 		"ovnk_database_store/ovnkube-node-aaaaa_nbdb": zone("OVN_Northbound", "n1"), "ovnk_database_store/ovnkube-node-aaaaa_sbdb": zone("OVN_Southbound", "n1"),
@@ -141,8 +142,9 @@ func TestClusterInputsBecomeItsNodes(t *testing.T) {
 	}
 }
 
-// TestTwoReportsOfOneNodeDoNotMix: they are of different times.
-func TestTwoReportsOfOneNodeDoNotMix(t *testing.T) {
+// TestTwoReportsOfOneNodeStayApart checks that two reports of one node stay apart,
+// because they were made at different times.
+func TestTwoReportsOfOneNodeStayApart(t *testing.T) {
 	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b/c.tar.gz": packed(t, reportFiles("n1"))})
 	got, _, _, err := takeFiles(t, Options{}, dir)
 	if err != nil || len(got) != 2 || got["n1"].kinds() != "ovs" || got["n1-2"].kinds() != "ovs" {
@@ -150,11 +152,12 @@ func TestTwoReportsOfOneNodeDoNotMix(t *testing.T) {
 	}
 }
 
-// TestLateFailureNamesInstalledNodes: the error names the nodes that are installed already.
+// TestLateFailureNamesInstalledNodes checks that the error names the nodes that are
+// already installed.
 func TestLateFailureNamesInstalledNodes(t *testing.T) {
 	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b.tar.gz": packed(t, reportFiles("n2"))})
 	parent := folder(t, map[string]string{"n2/db": "a file, where a folder has to be"})
-	if err := os.Chmod(parent, 0o700); err != nil { // whatever the umask is
+	if err := os.Chmod(parent, 0o700); err != nil { // regardless of the umask
 		t.Fatal(err)
 	}
 	wd, err := workdir.Lock(parent)
@@ -168,7 +171,7 @@ func TestLateFailureNamesInstalledNodes(t *testing.T) {
 	}
 }
 
-// TestFilesAreDetectedByContent: files of any name, a node from all of them.
+// TestFilesAreDetectedByContent checks that files of any name together become one node.
 func TestFilesAreDetectedByContent(t *testing.T) {
 	var zipped bytes.Buffer
 	zip := gzip.NewWriter(&zipped)
@@ -188,8 +191,9 @@ func TestFilesAreDetectedByContent(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeRead is named, and costs itself alone.
-func TestWhatCannotBeRead(t *testing.T) {
+// TestUnreadableFilesAreNamed checks that an unreadable file is named, and that nothing
+// else is lost.
+func TestUnreadableFilesAreNamed(t *testing.T) {
 	whole := packed(t, reportFiles("n1"))
 	rest := zone("OVN_Southbound", "")
 	for what, c := range map[string]struct {
@@ -220,7 +224,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestOwnerIsReadOnce: a database of gigabytes takes a minute to read.
+// TestOwnerIsReadOnce checks that the owner of a database is read once, because a
+// database of gigabytes takes a minute to read.
 func TestOwnerIsReadOnce(t *testing.T) {
 	dir := folder(t, map[string]string{"conf.db": conf("n1")})
 	r := &filesReader{ctx: t.Context()}
@@ -235,9 +240,9 @@ func TestOwnerIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestSavedByHand: ovs-save's script gives bridges and versions, is kept for
-// its TLV maps, and is never run.
-func TestSavedByHand(t *testing.T) {
+// TestSaveScriptIsReadAndNeverRun checks that the script of ovs-save provides the
+// bridges and versions, is kept for its TLV maps, and is never run.
+func TestSaveScriptIsReadAndNeverRun(t *testing.T) {
 	canary := filepath.Join(t.TempDir(), "run")
 	script := "touch " + canary + "\novs-ofctl -O OpenFlow14 add-tlv-map br0 '{class=0x102,type=0x80,len=4}->tun_metadata0'\n" +
 		"ovs-ofctl -O OpenFlow14 --bundle replace-flows br0 \"/tmp/x/br0.flows.dump\"\n" +
@@ -277,8 +282,8 @@ func TestBridgeOfAName(t *testing.T) {
 	}
 }
 
-// TestRecordedFilesAddedByHand: files with the names of recorded commands are
-// collected, alone in a folder as in the layout of a workdir.
+// TestRecordedFilesAddedByHand checks that files with the names of recorded commands
+// are collected, both from a plain folder and from one with the layout of a workdir.
 func TestRecordedFilesAddedByHand(t *testing.T) {
 	const tree = "---- br0 ----\nBridge ID:\n  stp-priority  32768\n"
 	for what, files := range map[string]map[string]string{

@@ -23,13 +23,15 @@ const (
 	plugin  = "sos_commands/openvswitch/"
 )
 
-// member is a file of a report, or a link where target is set; hard makes it a hard one.
+// member is a file of a report, or a link if target is set, which is a hard link if
+// hard is set.
 type member struct {
 	name, body, target string
 	hard               bool
 }
 
-// report writes an archive of members below a top folder.
+// report writes an archive that holds the members below a top folder, and returns its
+// path.
 func report(t *testing.T, members ...member) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -59,7 +61,8 @@ func report(t *testing.T, members ...member) string {
 	return path
 }
 
-// database is a small database file as ovsdb(5) has it; more makes it longer.
+// database returns a small database file in the format of ovsdb(5); more makes it
+// longer.
 func database(name string, more int) string {
 	text := record(fmt.Sprintf(`{"name":%q,"version":"1.2.3","cksum":"1 2","tables":{"T":{"columns":{"c":{"type":"string"}}}}}`, name))
 	for i := range more {
@@ -74,7 +77,7 @@ func record(body string) string {
 
 const listBr = plugin + "ovs-vsctl_-t_5_list-br"
 
-// flowsReport is a report of one bridge with n flows and a conf.db.
+// flowsReport returns a report of one bridge with n flows and a conf.db.
 func flowsReport(t *testing.T, n int) string {
 	t.Helper()
 	return report(t, member{name: listBr, body: "br0\n"},
@@ -84,7 +87,7 @@ func flowsReport(t *testing.T, n int) string {
 		member{name: "var/lib/ovn/etc/ovnsb_db.db", body: database("OVN_Southbound", n)})
 }
 
-// flows is a dump of n flows.
+// flows returns a dump of n flows.
 func flows(version string, n int) string {
 	text := "OFPST_FLOW reply (" + version + ") (xid=0x2):\n"
 	if version == "" {
@@ -114,7 +117,7 @@ func newWorkdir(t *testing.T) *workdir.Dir {
 
 var both = Select{OVS: true, OVN: true}
 
-// collections returns what Collect put into the one workdir.
+// collections returns the collections that Collect installed in the one workdir.
 func collections(written []Written, _ *Found, err error) ([]workdir.Collection, error) {
 	if err != nil {
 		return nil, err
@@ -127,7 +130,7 @@ func collectReport(wd *workdir.Dir, source string, selected Select, opts Options
 	return collections(Collect(context.Background(), wd, SosReport{Path: source}, opts))
 }
 
-// take collects a report that has to be collectable.
+// take collects a report, and fails the test if that fails.
 func take(t *testing.T, wd *workdir.Dir, source string, selected Select, opts Options) map[workdir.Kind]workdir.Collection {
 	t.Helper()
 	list, err := collectReport(wd, source, selected, opts)

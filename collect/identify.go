@@ -11,12 +11,12 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// fileKind is what a single file outside a sos report is.
+// fileKind is the kind of a single file outside an sos report.
 type fileKind int
 
 const (
 	unknownFile        fileKind = iota
-	databaseFile                // a database, or the rest of one
+	databaseFile                // a database, or the end of one whose beginning was cut off
 	saveScript                  // the script of ovs-save
 	dumpFile                    // a dump, known by its text or its name
 	mustGatherDump              // a flow dump, known by the name that must-gather gives it
@@ -26,21 +26,23 @@ const (
 	recordedFile                // another recorded output, known by its name
 )
 
-// identity is what a file is, and which node and bridge its name gives.
+// identity is the kind of a file, and the node and bridge that its name gives.
 type identity struct {
 	kind     fileKind
 	command  recording.Name // of a dump or recorded output
 	openflow openflow.Version
 	node     string
-	bridge   string // as the file's name spells it; "" where it is not known
+	bridge   string // as the file's name spells it; "" if it is not known
 	version  string // of the must-gather
 }
 
 var (
-	// mustGatherName is how must-gathers name flow dumps: NODE, an optional pod, the
-	// command and the bridge. Every dash of the command and bridge is an underscore.
+	// mustGatherName matches the names that must-gathers give flow dumps: NODE, an
+	// optional pod, the command and the bridge, with an underscore for every dash of
+	// the command and the bridge.
 	mustGatherName = regexp.MustCompile(`^([^_]+)(?:_[^_]+)?_ovs_ofctl_dump_flows_(.+)$`)
-	// databaseName matches the names of databases, for files without the beginning.
+	// databaseName matches names of databases, to identify files without their
+	// beginning.
 	databaseName = regexp.MustCompile(`(?:\.db|[ns]bdb)(?:\.gz)?$`)
 	// ovsDatabaseName matches names that only databases of OVS and OVN have.
 	ovsDatabaseName = regexp.MustCompile(`(?:conf\.db|ovn[ns]b(?:_db)?\.db|_[ns]bdb)(?:\.gz)?$`)
@@ -48,9 +50,9 @@ var (
 	savedDump = regexp.MustCompile(`\.(flows|groups|meters|tlv)\.dump$`)
 )
 
-// identify returns what a file is: by its content, and by its name where the
-// content is not enough (an error message in place of a dump, the rest of a
-// database, the output of ovs-appctl).
+// identify returns the identity of a file: by its content, or by its name if the
+// content is not enough (an error message in place of a dump, the end of a database,
+// the output of ovs-appctl).
 func identify(name string, start []byte) identity {
 	base := path.Base(name)
 	kind, version := openflow.Identify(start)
@@ -91,7 +93,7 @@ func identify(name string, start []byte) identity {
 	return identity{}
 }
 
-// isRows reports whether a text is the rest of a database whose beginning was cut off.
+// isRows reports whether a text is the end of a database whose beginning was cut off.
 func isRows(start []byte) bool {
 	for _, sign := range []string{`["uuid","`, `["map",[`, `["set",[`, "\nOVSDB "} {
 		if bytes.Contains(start, []byte(sign)) {
@@ -107,7 +109,7 @@ var (
 )
 
 // bridgeOf returns the bridge in the name of a loose dump: the rest of the name
-// without the words of the command, or else that of its folder. "" is unknown.
+// without the words of the command, or else that of its folder. "" means unknown.
 func bridgeOf(name string) string {
 	for _, part := range []string{path.Base(name), path.Base(path.Dir(name))} {
 		part = endings.ReplaceAllString(part, "")

@@ -12,14 +12,14 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Plan is what a workdir gets of a node. It is chosen by the content of the files.
+// Plan holds the data of a node that a workdir gets, chosen by the files' content.
 type Plan struct {
 	Named
 	Bridges   []Bridge
 	Databases []Database
 	// Recorded has, for each command, the first output that is not an error message.
 	Recorded []recording.Output
-	// Broken are files in the place of a database that hold none, with the reason.
+	// Broken lists files at the path of a database that hold none, with the reason.
 	Broken []string
 	// rebuilt reports that the printed tables replace a missing OVS database.
 	rebuilt bool
@@ -56,8 +56,8 @@ func judge(ctx context.Context, n Named, references bool) (*Plan, error) {
 	return p, ctx.Err()
 }
 
-// judgeRecorded takes the recorded state: bridge by bridge, then that of the node.
-// A bridge without any dump is a fake bridge, and has none.
+// judgeRecorded takes the recorded state: of each bridge, then of the node. A bridge
+// without any dump is a fake bridge, and has no recorded state.
 func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) error {
 	var subjects []string
 	for _, b := range p.Bridges {
@@ -79,7 +79,7 @@ func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) e
 	return nil
 }
 
-// record takes the first of the outputs that is not an error message.
+// record takes the first output that is not an error message.
 func (p *Plan) record(outputs []recording.Output) error {
 	for _, o := range outputs {
 		f, err := os.Open(o.Spooled)
@@ -107,7 +107,7 @@ func (p *Plan) canRebuild() bool {
 			lists[table] = path
 		}
 	}
-	_, ok, err := file.Printed(recorded[workdir.RecordedDatabaseDump], lists)
+	_, ok, err := file.ReadPrinted(recorded[workdir.RecordedDatabaseDump], lists)
 	return ok && err == nil
 }
 
@@ -141,7 +141,7 @@ func (p *Plan) judgeDatabases(ctx context.Context) {
 	}
 }
 
-// prefer returns which of two databases of one kind is taken, and remarks on the other.
+// prefer returns the better of two databases of one kind, with a remark on the other.
 func (p *Plan) prefer(old, next int) int {
 	taken, left, why := &p.Databases[old], &p.Databases[next], "it is smaller"
 	switch {
@@ -150,7 +150,7 @@ func (p *Plan) prefer(old, next int) int {
 		why = left.Unfit
 	case left.SHA256 == taken.SHA256:
 		why = "it is a copy"
-	case left.Second && !taken.Second:
+	case left.Foreign && !taken.Foreign:
 		why = "the node's own is taken"
 	case left.Unusual && !taken.Unusual:
 		why = "it is not where nodes keep their databases"
@@ -168,7 +168,7 @@ func databaseRemarks(info file.Info) []string {
 		remarks = append(remarks, "a cluster member's file: it is converted for the replica")
 	}
 	if info.Damaged > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d damaged records, mended for the replica where that can be: %s", info.Damaged, info.Damage))
+		remarks = append(remarks, fmt.Sprintf("%d damaged records, repaired for the replica where possible: %s", info.Damaged, info.Damage))
 	}
 	return remarks
 }

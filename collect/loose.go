@@ -64,7 +64,7 @@ type looseReader struct {
 	nodeOfPod, nodeOfSystem map[string]string
 }
 
-// addLoose takes the identified files, and returns what they are.
+// addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
 	l := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{},
 		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}}
@@ -181,7 +181,7 @@ func (l *looseReader) addOutput(name string, id identity) error {
 	n := l.node(id.node)
 	o := recording.Output{File: l.tree.Files[name], Command: id.command, OpenFlow: id.openflow, Origin: l.origin(name)}
 	if c, known := recording.Find(o.Command); !known || c.Scope == recording.OfBridge {
-		o.Bridge = id.bridge // as in the file names of a workdir
+		o.Bridge = id.bridge // in the notation of a workdir's file names
 		if plain, ok := workdir.DecodeName(id.bridge); ok {
 			o.Bridge = plain
 		}

@@ -185,7 +185,7 @@ func origins(list []candidate) string {
 		names = append(names, list[i].String())
 	}
 	slices.Sort(names)
-	return recording.Some(slices.Compact(names))
+	return recording.FirstNames(slices.Compact(names))
 }
 
 func equallyGood(tied []candidate) string {

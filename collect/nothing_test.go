@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCollectSkipsNodeWithoutOVS: a node without data of Open vSwitch is named, and
-// the others are collected.
+// TestCollectSkipsNodeWithoutOVS checks that a node without data of Open vSwitch is
+// named, and that the others are collected.
 func TestCollectSkipsNodeWithoutOVS(t *testing.T) {
 	empty := func(host string) map[string]string {
 		return map[string]string{"sosreport-" + host + "/sos_commands/host/hostname": host + "\n"}

@@ -71,7 +71,7 @@ func readOwner(ctx context.Context, path string, kind workdir.Kind) owner {
 	}
 	content, _, err := file.Read(ctx, path, tables...)
 	if err != nil {
-		return o // judge reports what is wrong with the file
+		return o // judge reports the problem of the file
 	}
 	o.readable, o.changed, o.datapaths = true, content.Changed, map[string]bool{}
 	for _, r := range content.Rows("Open_vSwitch") {

@@ -17,8 +17,8 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// TestWorkdirOfARealReport: every file has its documented path,
-// the manifest knows each, and its content is the report's byte for byte.
+// TestWorkdirOfARealReport checks that every file has its documented path and an entry
+// in the manifest, and that its content is the report's byte for byte.
 func TestWorkdirOfARealReport(t *testing.T) {
 	for source, want := range map[string][]string{
 		compute: {"db/ovs/conf.db", "db/ovn_nb/ovnnb_db.db", "db/ovn_sb/ovnsb_db.db",
@@ -89,7 +89,7 @@ func TestWorkdirOfARealReport(t *testing.T) {
 	}
 }
 
-// members reads a real archive with tar.
+// members returns the files of a real archive, which it reads with tar.
 func members(t *testing.T, source string) map[string]string {
 	t.Helper()
 	dir := captures.Unpack(t, source, "--strip-components=1")
@@ -102,8 +102,9 @@ func members(t *testing.T, source string) map[string]string {
 	return content
 }
 
-// TestBestDump: which of several dumps is restored, and its remark.
-func TestBestDump(t *testing.T) {
+// TestBestDumpIsRestored checks which of several dumps is restored, and the remark
+// about it.
+func TestBestDumpIsRestored(t *testing.T) {
 	const (
 		of10 = "ovs-ofctl_dump-flows_br0"
 		of13 = "ovs-ofctl_-O_OpenFlow13_dump-flows_br0"
@@ -196,8 +197,8 @@ func TestGroupsMetersTLV(t *testing.T) {
 	}
 }
 
-// TestEscapedBridgeNames: bridges named alike and badly become files of their
-// own, inside the workdir.
+// TestEscapedBridgeNames checks that bridges with similar or unusual names get files of
+// their own, inside the workdir.
 func TestEscapedBridgeNames(t *testing.T) {
 	wd := newWorkdir(t)
 	got := take(t, wd, report(t, member{name: listBr, body: "br@odd\nbr@@odd\n../../../evil\n"},
@@ -216,8 +217,8 @@ func TestEscapedBridgeNames(t *testing.T) {
 	}
 }
 
-// TestOneFileUnderTwoNames: reports that went through a deduplication have hard
-// links between dumps that are the same.
+// TestOneFileUnderTwoNames collects a report with hard links between equal dumps, as
+// after a deduplication.
 func TestOneFileUnderTwoNames(t *testing.T) {
 	wd := newWorkdir(t)
 	take(t, wd, report(t, member{name: listBr, body: "br0\nbr1\n"},
@@ -283,7 +284,7 @@ func TestDatabases(t *testing.T) {
 	})
 }
 
-// failures are sources that nothing can be collected from, by what is wrong.
+// failures returns sources from which nothing can be collected, by their problem.
 func failures(t *testing.T) map[string]string {
 	whole, err := os.ReadFile(compute)
 	if err != nil {
@@ -312,8 +313,8 @@ func failures(t *testing.T) map[string]string {
 	}
 }
 
-// TestFailureChangesNothing: whatever fails, what was collected before stays
-// as it is, byte for byte, and nothing is left behind.
+// TestFailureChangesNothing checks that after any failure the earlier collection is
+// unchanged, byte for byte, and nothing else is left.
 func TestFailureChangesNothing(t *testing.T) {
 	sources := failures(t)
 	first := flowsReport(t, 3)
@@ -363,8 +364,8 @@ func TestErrorsNameTheCause(t *testing.T) {
 		words    string
 	}{
 		{sources["empty"], both, sosreport.ErrNotArchive, "empty"},
-		{sources["no archive"], both, sosreport.ErrNotArchive, "not a sos report"},
-		{sources["empty folder"], both, sosreport.ErrEmpty, "nothing of a sos report"},
+		{sources["no archive"], both, sosreport.ErrNotArchive, "not an sos report"},
+		{sources["empty folder"], both, sosreport.ErrEmpty, "nothing of an sos report"},
 		{sources["without OVS"], Select{OVS: true}, ErrNothing, "openvswitch plugin"},
 		{sources["cut at the end"], both, nil, "cut off"},
 		{sources["missing"], both, os.ErrNotExist, "no such file"},
@@ -379,9 +380,9 @@ func TestErrorsNameTheCause(t *testing.T) {
 	}
 }
 
-// TestRefusalAndForce: data of the same kind is only replaced when asked for,
-// and then whole.
-func TestRefusalAndForce(t *testing.T) {
+// TestDataIsReplacedOnlyWithForce checks that data of the same kind is replaced only
+// with --force, and then completely.
+func TestDataIsReplacedOnlyWithForce(t *testing.T) {
 	wd := newWorkdir(t)
 	first := report(t, member{name: listBr, body: "br0\nold\n"},
 		member{name: plugin + "ovs-ofctl_dump-flows_br0", body: flows("", 1)},
@@ -412,7 +413,8 @@ func TestRefusalAndForce(t *testing.T) {
 	}
 }
 
-// TestSelectedDataIsReplacedAlone: a compute's report gives OVS, a controller's gives OVN.
+// TestSelectedDataIsReplacedAlone takes OVS from a compute node's report, and OVN from
+// a controller's.
 func TestSelectedDataIsReplacedAlone(t *testing.T) {
 	below := func(names map[string]string, folders ...string) map[string]string {
 		out := map[string]string{}
@@ -454,7 +456,7 @@ func TestSelectedDataIsReplacedAlone(t *testing.T) {
 	}
 }
 
-// TestReportWritesOnlyTheWorkdir compares all that could be written to.
+// TestReportWritesOnlyTheWorkdir compares everything that could be written to.
 func TestReportWritesOnlyTheWorkdir(t *testing.T) {
 	source, err := filepath.Abs(compute)
 	if err != nil {

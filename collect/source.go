@@ -24,13 +24,14 @@ type Source interface {
 type Found struct {
 	Inputs []Input
 	Nodes  []Named
-	// Lost are inputs, and parts of them that belong to no node, that could not be read.
+	// Lost lists unreadable inputs, and unreadable parts of inputs that belong to no
+	// node.
 	Lost []string
 	// Remarks are findings about several nodes or inputs.
 	Remarks []string
 }
 
-// Input is one of the paths that a user gave, and what it holds.
+// Input is one of the paths that a user gave, with a description of its content.
 type Input struct {
 	Path  string   `json:"path"`
 	Kinds []string `json:"kinds"` // "sos report (sos 4.8.2)", "OpenShift must-gather 4.14.1"
@@ -47,8 +48,8 @@ func (n Named) folder(parent string) string {
 	return filepath.Join(parent, workdir.EncodeName(n.Name))
 }
 
-// pick returns the nodes of those names or hosts, all nodes for no names. It fails if
-// a name is not found.
+// pick returns the nodes with the given names or hosts, or all nodes if there are no
+// names. It fails if a name is not found.
 func (f *Found) pick(names []string) ([]Named, error) {
 	if len(names) == 0 {
 		return f.Nodes, nil

@@ -83,7 +83,7 @@ func lostDatabases(n *recording.Node, lost []string) map[workdir.Kind][]string {
 	return found
 }
 
-// writer moves the files of a plan into a staging folder.
+// writer moves the files of a plan to a staging folder.
 type writer struct {
 	ctx     context.Context
 	wd      *workdir.Dir
@@ -118,8 +118,8 @@ func (w *writer) database(kind workdir.Kind) (workdir.Collection, error) {
 	return c, w.keepDumps(&c)
 }
 
-// keepDumps copies what the manifest has of the OVS dumps and recorded state to a
-// collection that replaces the OVS database only.
+// keepDumps copies the manifest's entries of the OVS dumps and the recorded state to a
+// collection that replaces only the OVS database.
 func (w *writer) keepDumps(c *workdir.Collection) error {
 	m, err := w.wd.Manifest()
 	if err != nil {
@@ -129,7 +129,7 @@ func (w *writer) keepDumps(c *workdir.Collection) error {
 	if c.Kind != workdir.OVS || old == nil {
 		return nil
 	}
-	old.Found(c.Kind)
+	old.DropLost(c.Kind)
 	c.Bridges, c.OVSVersion, c.Host, c.Lost, c.LostDatabases = old.Bridges, old.OVSVersion, old.Host, old.Lost, old.LostDatabases
 	for _, f := range old.Files {
 		if filepath.Dir(f.Path) != filepath.Join("db", string(workdir.OVS)) {
@@ -142,7 +142,7 @@ func (w *writer) keepDumps(c *workdir.Collection) error {
 func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
 	db := w.plan.Database(kind)
 	if db.Shared {
-		w.moved[db.Spooled] = db.Spooled // another node needs it as well
+		w.moved[db.Spooled] = db.Spooled // another node needs the file as well
 	}
 	return w.move(db.File, w.staging.Database(kind), workdir.File{Origin: origin(db.Origin, db.Source), Remarks: db.Remarks}, out)
 }
@@ -178,7 +178,7 @@ func (w *writer) ovs() (workdir.Collection, error) {
 		}
 	}
 	if len(out.Files) == 0 && !w.plan.rebuilt {
-		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither their flow dumps nor conf.db", ErrNothing, w.plan.Source.Kind, recording.Some(w.plan.Node.Bridges))
+		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither their flow dumps nor conf.db", ErrNothing, w.plan.Source.Kind, recording.FirstNames(w.plan.Node.Bridges))
 	}
 	for _, o := range w.plan.Recorded {
 		if err := w.recorded(o, &out); err != nil {

@@ -15,8 +15,8 @@ const roleVswitchd = "ovs-vswitchd"
 
 func serverRole(k workdir.Kind) string { return "ovsdb-server-" + string(k) }
 
-// server is the ovsdb-server of a database. Without --remote=db: it listens on its
-// socket alone and connects to no address that the database holds.
+// server returns the ovsdb-server of a database. It has no --remote=db:, so it listens
+// only on its socket and connects to no address in the database.
 func server(wd *workdir.Dir, k workdir.Kind) runtime.Daemon {
 	return runtime.Daemon{
 		Role: serverRole(k), Program: "ovsdb-server",
@@ -25,8 +25,7 @@ func server(wd *workdir.Dir, k workdir.Kind) runtime.Daemon {
 	}
 }
 
-// vswitchd is ovs-vswitchd, with a dummy in place of the system's datapath and with
-// its own tunnel ports.
+// vswitchd returns an ovs-vswitchd with a dummy datapath and with its own tunnel ports.
 func vswitchd(wd *workdir.Dir) runtime.Daemon {
 	return runtime.Daemon{
 		Role: roleVswitchd, Program: "ovs-vswitchd",
@@ -52,8 +51,8 @@ func schemaPaths(k workdir.Kind) []string {
 	return []string{filepath.Join("/usr/share", names[k]), filepath.Join("/usr/local/share", names[k])}
 }
 
-// removeRuntimeFiles removes the files that daemons and a start leave, and the
-// folders that are then empty.
+// removeRuntimeFiles removes the files that daemons and Start leave, and the folders
+// that are then empty.
 func removeRuntimeFiles(wd *workdir.Dir) {
 	for _, root := range []string{wd.Run(), filepath.Dir(wd.VarRun(workdir.OVS))} {
 		var folders []string
@@ -68,7 +67,7 @@ func removeRuntimeFiles(wd *workdir.Dir) {
 			return nil
 		})
 		for _, folder := range slices.Backward(folders) {
-			os.Remove(folder) // fails where it holds a file of another origin
+			os.Remove(folder) // fails if the folder holds a file of another origin
 		}
 	}
 	os.Remove(wd.ReplicaFile())

@@ -31,7 +31,7 @@ func (s Selection) excludes(d Difference) bool {
 	return len(s.Records) > 0 && !slices.Contains(s.Records, d.Record) || len(s.Columns) > 0 && !slices.Contains(s.Columns, d.Column)
 }
 
-// check returns an error for names that no database has: they are mistyped.
+// check returns an error for names that no database has: they are probably mistyped.
 func (s Selection) check(databases ...database) error {
 	var missing []string
 	for _, name := range s.Records {
@@ -51,9 +51,9 @@ func (s Selection) check(databases ...database) error {
 }
 
 // Diff returns the differences between the database as recorded and the one that
-// the replica's ovs-vswitchd works on: statistics and link states, of which a
-// replica has its own, errors, port numbers, and the edits that make the replica
-// safe and faithful. Rows are matched by name where they have one, else by UUID.
+// the replica's ovs-vswitchd works on: statistics and link states, which a replica has
+// itself, errors, port numbers, and the edits that make the replica safe and faithful.
+// Rows are matched by name where they have one, else by UUID.
 func Diff(ctx context.Context, wd *workdir.Dir, wanted Selection) ([]Difference, error) {
 	if _, err := ReadState(wd); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func Diff(ctx context.Context, wd *workdir.Dir, wanted Selection) ([]Difference,
 type database struct {
 	rows    map[string]map[string]ovsdb.Row // by table, and by name or UUID
 	names   ovsdb.Names
-	columns []string // of the selected ones, those in its schema
+	columns []string // the selected columns that its schema has
 }
 
 func (db database) has(name string) bool {

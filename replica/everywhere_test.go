@@ -60,13 +60,13 @@ func (s started) trace(t *testing.T, bridge, flow string) string {
 	return string(out)
 }
 
-// TestTwoReplicas runs replicas of different nodes side by side; ending one
-// leaves the other alone.
-func TestTwoReplicas(t *testing.T) {
+// TestReplicasAreIndependent runs replicas of different nodes side by side, and checks that
+// stopping one does not affect the other.
+func TestReplicasAreIndependent(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		needTools(t)
 		const vm = "in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64"
-		// Folders of one name, so that only their paths tell the two apart.
+		// The folders have the same name, so that only their paths differ.
 		one := startIn(t, r, "wd", compute(t))
 		two := startIn(t, r, "wd", files.Only(t, "../testdata/captures/ovn-kubernetes-worker/sosreport-*.tar.xz"))
 		for _, s := range []started{one, two} {
@@ -91,8 +91,8 @@ func TestTwoReplicas(t *testing.T) {
 
 var zero = regexp.MustCompile(`^0+$`)
 
-// TestLockedDown reads in /proc what each container may do.
-func TestLockedDown(t *testing.T) {
+// TestContainersAreRestricted checks in /proc the restrictions of each container.
+func TestContainersAreRestricted(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, r engines.Runtime) {
 		s := startIn(t, r, "wd", compute(t))
 		for _, d := range daemons(s.wd) {
@@ -143,8 +143,8 @@ func fields(t *testing.T, path string) map[string]string {
 	return found
 }
 
-// checkMounts checks that the root can't be written to, and that of this
-// machine's folders only the replica's own are there.
+// checkMounts checks that the root is not writable, and that the only folders of this
+// machine in the container are the replica's own.
 func checkMounts(t *testing.T, wd *workdir.Dir, d runtime.Daemon, proc string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(proc, "mountinfo"))
@@ -169,7 +169,7 @@ func checkMounts(t *testing.T, wd *workdir.Dir, d runtime.Daemon, proc string) {
 	}
 }
 
-// checkOwner checks that all that the replica made is the caller's.
+// checkOwner checks that the caller owns all files that the replica made.
 func checkOwner(t *testing.T, wd *workdir.Dir) {
 	t.Helper()
 	err := filepath.WalkDir(wd.Path(), func(path string, _ os.DirEntry, err error) error {
@@ -187,8 +187,8 @@ func checkOwner(t *testing.T, wd *workdir.Dir) {
 	}
 }
 
-// TestStopEverywhere ends replicas of which half is gone already, and leaves the
-// workdir as it was before the start.
+// TestStopEverywhere stops replicas some of whose daemons have already ended, and
+// checks that the workdir is as it was before the start.
 func TestStopEverywhere(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		needTools(t)
@@ -211,7 +211,8 @@ func TestStopEverywhere(t *testing.T) {
 					}
 				}
 			}
-			// Another one, as another command would have it: the first may know more.
+			// Another Runtime value, as another command would have: the first one may
+			// hold more state.
 			if err := Stop(ctx, wd, r.For(t, wd)); err != nil {
 				t.Fatal(err)
 			}

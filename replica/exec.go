@@ -9,7 +9,7 @@ import (
 )
 
 // Scripts returns the parameters of the activate scripts and the wrappers, and of the
-// environment of a program beside the replica's daemons.
+// environment of programs that run beside the replica's daemons.
 func Scripts(wd *workdir.Dir, kinds []workdir.Kind) activate.Replica {
 	r := activate.Replica{Bin: wd.Bin(), OVSRunDir: wd.VarRun(workdir.OVS), OVNRunDir: wd.VarRun(workdir.NB), OVS: slices.Contains(kinds, workdir.OVS)}
 	if slices.Contains(kinds, workdir.NB) {

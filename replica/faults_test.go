@@ -15,7 +15,8 @@ import (
 	"ovs-offline/test/lines"
 )
 
-// extracted is a copy of the compute capture as a directory, for damaging.
+// extracted returns a copy of the compute capture as a directory, which tests can
+// damage.
 func extracted(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,8 +37,8 @@ func edit(t *testing.T, path string, change func(string) string) {
 	}
 }
 
-// TestOnlyBadFlowsAreRejected puts flows that no switch takes among good ones:
-// each is named with its line and reason, and no other is lost.
+// TestOnlyBadFlowsAreRejected adds flows that no switch accepts to good ones: each is
+// named with its line and reason, and no other flow is lost.
 func TestOnlyBadFlowsAreRejected(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
@@ -57,11 +58,11 @@ func TestOnlyBadFlowsAreRejected(t *testing.T) {
 		}
 		return strings.Join(lines, "")
 	})
-	// All dumps hold them: no other version's words can help.
+	// All dumps hold the bad flows, so that no dump of another version helps.
 	for _, v := range []string{"_-O_OpenFlow14", "_-O_OpenFlow13", ""} {
 		os.Remove(filepath.Join(dir, "sos_commands/openvswitch/ovs-ofctl"+v+"_dump-flows_br-int"))
 	}
-	// It would show that the line which is no flow hides none.
+	// With bridge/dump-flows it would be known that the invalid line holds no flow.
 	if err := os.Remove(filepath.Join(dir, "sos_commands/openvswitch/ovs-appctl_bridge.dump-flows_--offload-stats_br-int")); err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +89,8 @@ func TestOnlyBadFlowsAreRejected(t *testing.T) {
 	}
 }
 
-// TestManyBadFlows mixes flows that ovs-ofctl can't read, or the switch refuses,
-// with good ones: exactly they are put aside.
+// TestManyBadFlows mixes flows that ovs-ofctl can't read, or that the switch refuses,
+// with good ones, and checks that exactly the bad ones are rejected.
 func TestManyBadFlows(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
@@ -131,8 +132,8 @@ func TestManyBadFlows(t *testing.T) {
 	}
 }
 
-// TestMissingMetersGroupsAndTLVs drops the dumps of what flows name: the flows
-// stay, and placeholders are named.
+// TestMissingMetersGroupsAndTLVs removes the dumps of the meters, groups and TLV
+// mappings that flows refer to: the flows are restored, and placeholders are named.
 func TestMissingMetersGroupsAndTLVs(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
@@ -162,8 +163,8 @@ func TestMissingMetersGroupsAndTLVs(t *testing.T) {
 	}
 }
 
-// TestFlowsOfAnotherVersion takes a flow from another dump when the best dump's
-// words for it can't be read.
+// TestFlowsOfAnotherVersion checks that a flow is taken from another dump if its text
+// in the best dump can't be read.
 func TestFlowsOfAnotherVersion(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
@@ -177,8 +178,8 @@ func TestFlowsOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestRecordedDatabase compares the database as recorded, which is served
-// beside the running one, with what ovs-vsctl list said on the node.
+// TestRecordedDatabase compares the database as recorded, which is served beside the
+// running one, with the output of ovs-vsctl list on the node.
 func TestRecordedDatabase(t *testing.T) {
 	needTools(t)
 	n := replay(t, compute(t), Options{})
@@ -203,8 +204,8 @@ func TestRecordedDatabase(t *testing.T) {
 	}
 }
 
-// TestNoRecordedDatabase: where the database as recorded can't be served, the
-// replica is ready all the same, and says what it lacks.
+// TestNoRecordedDatabase checks that the replica is ready even if the database as
+// recorded can't be served, and that the report names the problem.
 func TestNoRecordedDatabase(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)
@@ -219,7 +220,7 @@ func TestNoRecordedDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, err := Look(context.Background(), n.wd, state, process.New(process.Options{})); err != nil || !status.Ready {
+	if status, err := ReadStatus(context.Background(), n.wd, state, process.New(process.Options{})); err != nil || !status.Ready {
 		t.Errorf("%+v %v", status, err)
 	}
 }
@@ -239,8 +240,8 @@ func columns(t *testing.T, listing string) []string {
 	return list
 }
 
-// TestFlowsWithoutPrerequisites adds a flow that a controller had added with
-// OpenFlow 1.0: no later version takes it.
+// TestFlowsWithoutPrerequisites restores a flow that a controller had added with
+// OpenFlow 1.0, and that no later version accepts.
 func TestFlowsWithoutPrerequisites(t *testing.T) {
 	needTools(t)
 	dir := extracted(t)

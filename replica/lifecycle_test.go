@@ -23,7 +23,7 @@ func compute(t *testing.T) string {
 	return files.Only(t, "../testdata/captures/ovn-openstack-compute/sosreport-*.tar.xz")
 }
 
-// TestDaemonsHaveNoNetwork looks into the namespace of each daemon.
+// TestDaemonsHaveNoNetwork checks the network namespace of each daemon.
 func TestDaemonsHaveNoNetwork(t *testing.T) {
 	needTools(t)
 	n := replay(t, compute(t), Options{})
@@ -111,7 +111,8 @@ func tree(t *testing.T, root string) []string {
 	return list
 }
 
-// TestStartReplacesARunningReplica starts twice, the second time after ovs-vswitchd was lost.
+// TestStartReplacesARunningReplica starts twice, the second time after ovs-vswitchd was
+// lost.
 func TestStartReplacesARunningReplica(t *testing.T) {
 	needTools(t)
 	n := replay(t, compute(t), Options{})
@@ -167,7 +168,8 @@ func TestBridgesAreMadeFromDumps(t *testing.T) {
 	}
 }
 
-// TestManyPortsWithoutDatabase: what a node's ports come to fits into no argument.
+// TestManyPortsWithoutDatabase starts a replica with more ports than an argument of a
+// command can hold.
 func TestManyPortsWithoutDatabase(t *testing.T) {
 	needTools(t)
 	ctx := context.Background()
@@ -208,7 +210,7 @@ func TestManyPortsWithoutDatabase(t *testing.T) {
 	}
 }
 
-// withoutDatabase is the compute capture, extracted, without its conf.db.
+// withoutDatabase returns the compute capture, extracted, without its conf.db.
 func withoutDatabase(t *testing.T) string {
 	t.Helper()
 	dir := extracted(t)

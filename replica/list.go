@@ -23,8 +23,7 @@ type Listed struct {
 }
 
 // List returns the replicas of the caller that run on this host, in any runtime. It
-// finds their daemons in /proc: each has the path of its pid file on its command
-// line.
+// finds their daemons in /proc: each has the path of its pid file on its command line.
 func List() ([]Listed, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -34,7 +33,7 @@ func List() ([]Listed, error) {
 	for _, e := range entries {
 		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 		if err != nil {
-			continue // not a process, or it has ended
+			continue // not a process, or a process that has ended
 		}
 		if path, ok := workdirOf(line); ok {
 			daemons[path]++

@@ -14,7 +14,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// ErrNoDaemon is wrapped where a name is not that of a replica's daemon.
+// ErrNoDaemon is wrapped when a name is not the role of a daemon of a replica.
 var ErrNoDaemon = errors.New("no such daemon")
 
 // Roles lists the daemons that a replica can have.
@@ -29,14 +29,14 @@ func Roles() []string {
 // Line is a line of a daemon's log.
 type Line struct{ Role, Text string }
 
-// Logs calls take with each line of the daemons' logs, merged in the order of their
-// times, and with follow also with lines that are added, until ctx ends or take
-// returns an error. Logs are files on this host in every runtime.
+// Logs calls take with each line of the daemons' logs, in the order of their times.
+// With follow, it goes on with lines that are added, until ctx ends or take returns an
+// error. Logs are files on this host in every runtime.
 func Logs(ctx context.Context, wd *workdir.Dir, roles []string, follow bool, take func(Line) error) error {
 	var logs []*logFile
 	defer func() {
 		for _, l := range logs {
-			l.file.Close() // which is an error for a log that does not exist
+			l.file.Close() // fails for a log that does not exist
 		}
 	}()
 	exists := false
@@ -70,8 +70,7 @@ func Logs(ctx context.Context, wd *workdir.Dir, roles []string, follow bool, tak
 	}
 }
 
-// takeLines calls take with the new lines of all logs; last says that no more will
-// be read.
+// takeLines calls take with the new lines of all logs; last is set for the last call.
 func takeLines(logs []*logFile, last bool, take func(Line) error) error {
 	var lines []Line
 	for _, l := range logs {
@@ -97,12 +96,12 @@ func timeOf(line Line) string {
 	return text
 }
 
-// logFile is a log that is read while it grows. Each start makes a new file of that
-// name, which is then read from its beginning.
+// logFile is a log that is read while it grows. Each start makes a new file with the
+// same name, which is then read from its beginning.
 type logFile struct {
 	role string
 	path string
-	file *os.File // nil while there is none
+	file *os.File // nil while the log does not exist
 	part []byte   // the beginning of a line whose end is not written yet
 }
 
@@ -114,7 +113,7 @@ func (l *logFile) open() (err error) {
 	return err
 }
 
-// replaced reports whether another file has the log's name now.
+// replaced reports whether another file now has the log's name.
 func (l *logFile) replaced() bool {
 	now, err := os.Stat(l.path)
 	if err != nil || l.file == nil {
@@ -127,7 +126,7 @@ func (l *logFile) replaced() bool {
 // read returns the lines that were added since the last call. The last line of a
 // file that does not grow any more may have no end.
 func (l *logFile) read(last bool) (lines []Line, err error) {
-	replaced := l.replaced() // before the end of the old file is read
+	replaced := l.replaced() // asked before the end of the old file is read
 	if lines, err = l.rest(last || replaced); err != nil || !replaced {
 		return lines, err
 	}

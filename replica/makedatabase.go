@@ -30,13 +30,13 @@ func (s *starter) makeDatabase(ctx context.Context) error {
 }
 
 // databaseFromTables makes the OVS database from the tables that ovsdb-client or
-// ovs-vsctl printed, where they suffice.
+// ovs-vsctl printed, if they suffice.
 func (s *starter) databaseFromTables(ctx context.Context, schema, target string) (made bool, err error) {
 	lists := map[string]string{}
 	for _, table := range workdir.ListedTables() {
 		lists[table] = s.wd.Recorded(workdir.RecordedList(table))
 	}
-	tables, ok, err := file.Printed(s.wd.Recorded(workdir.RecordedDatabaseDump), lists)
+	tables, ok, err := file.ReadPrinted(s.wd.Recorded(workdir.RecordedDatabaseDump), lists)
 	if !ok || err != nil {
 		return false, err
 	}
@@ -75,8 +75,8 @@ func (s *starter) dumpedBridges() ([]string, error) {
 }
 
 // addBridges adds the dumped bridges to an OVS database without rows, with the
-// ports that ovs-ofctl show printed. It uses the server: the rows of a node are
-// longer than an argument of ovsdb-tool can be.
+// ports that ovs-ofctl show printed. It sends them to the server, because the rows of a
+// node can exceed the length of an argument of ovsdb-tool.
 func (s *starter) addBridges(ctx context.Context, db *ovsdb.Client) error {
 	bridges, err := s.dumpedBridges()
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *starter) portInserts(bridge, id string, names portNames) (ports []ovsdb
 // is false for a name that unique made.
 type portNames map[string]bool
 
-// unique returns the name, with a number where it is in use, and adds it.
+// unique adds the name to n, with a number if it is in use, and returns the result.
 func (n portNames) unique(name string) string {
 	unique := name
 	for i := 2; ; i++ {

@@ -49,8 +49,8 @@ func replay(t *testing.T, report string, opts Options) node {
 	return node{wd: wd, report: r}
 }
 
-// tool runs one of the replica's wrappers, as a person's script would, and
-// returns what it printed, errors included.
+// tool runs one of the replica's wrappers, as a script of a user would, and returns its
+// output, including errors.
 func (n node) tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(filepath.Join(n.wd.Bin(), name), args...).CombinedOutput()
@@ -60,7 +60,7 @@ func (n node) tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// collected is a locked workdir with all that a report holds.
+// collected returns a locked workdir with everything that a report holds.
 func collected(t *testing.T, report string) *workdir.Dir {
 	t.Helper()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
@@ -74,7 +74,7 @@ func collected(t *testing.T, report string) *workdir.Dir {
 	return wd
 }
 
-// complete checks that the report says that everything was restored.
+// complete checks that everything was restored according to the report.
 func complete(t *testing.T, n node) {
 	t.Helper()
 	if !n.report.Complete() {

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,13 +17,13 @@ import (
 
 // The OVS database is served twice: once for the replica's ovs-vswitchd, which
 // overwrites what the node's ovs-vswitchd wrote, and once as it was recorded.
-// Database files hold no ephemeral columns (statistics, link states, MAC addresses
-// in use); they are set to what `ovs-vsctl list` printed on the node, and then the
-// second server is made read-only.
+// Database files hold no ephemeral columns (statistics, link states, MAC addresses in
+// use). These are set to the values that `ovs-vsctl list` printed on the node, and then
+// the second server is made read-only.
 
 const roleRecorded = "ovsdb-server-recorded"
 
-// recordedServer is the ovsdb-server of the OVS database as it was recorded.
+// recordedServer returns the ovsdb-server of the OVS database as it was recorded.
 func recordedServer(wd *workdir.Dir) runtime.Daemon {
 	return runtime.Daemon{
 		Role: roleRecorded, Program: "ovsdb-server",
@@ -33,8 +32,8 @@ func recordedServer(wd *workdir.Dir) runtime.Daemon {
 	}
 }
 
-// serveRecorded starts that server. A failure is a remark: the replica works
-// without it.
+// serveRecorded starts the server of the OVS database as recorded. A failure is only a
+// remark, because the replica works without it.
 func (s *starter) serveRecorded(ctx context.Context) {
 	if _, err := os.Stat(s.wd.Database(workdir.OVS)); err != nil {
 		return // no database was collected
@@ -43,7 +42,7 @@ func (s *starter) serveRecorded(ctx context.Context) {
 		s.report.Remark("the database as recorded is not served beside the running one: " + err.Error())
 		err = s.rt.Stop(ctx, recordedServer(s.wd))
 		if err == nil {
-			err = os.RemoveAll(s.wd.VarRunRecorded()) // status would expect its server otherwise
+			err = os.RemoveAll(s.wd.VarRunRecorded()) // otherwise status would expect its server
 		}
 		if err != nil {
 			s.report.Remark(err.Error())
@@ -86,7 +85,7 @@ func (s *starter) restoreEphemeral(ctx context.Context) error {
 		}
 		all = append(all, commands...)
 	}
-	const batch = 100 // rows of one ovs-vsctl, whose command line has a limit
+	const batch = 100 // rows per run of ovs-vsctl, whose command line has a limited length
 	failed := map[string]int{}
 	for commands := range slices.Chunk(all, batch) {
 		s.set(ctx, commands, failed)
@@ -105,11 +104,8 @@ type setCommand struct {
 
 // setCommands returns the commands for the rows in a file of `ovs-vsctl list`.
 func (s *starter) setCommands(db *ovsdb.Client, table, name string) ([]setCommand, error) {
-	f, err := os.Open(s.wd.Recorded(name))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	f, ok, err := workdir.OpenCollected(s.wd.Recorded(name))
+	if !ok {
 		return nil, err
 	}
 	defer f.Close()
@@ -132,8 +128,8 @@ func (s *starter) setCommands(db *ovsdb.Client, table, name string) ([]setComman
 	return commands, nil
 }
 
-// set runs commands in one ovs-vsctl, which does all or none of them, and divides
-// them until those that fail are known. It counts these by file.
+// set runs commands in one ovs-vsctl, which applies all or none of them. If that fails,
+// it divides the list until the failing commands are known, and counts them by file.
 func (s *starter) set(ctx context.Context, commands []setCommand, failed map[string]int) {
 	argv := []string{"ovs-vsctl", "--no-wait", "--db=unix:" + s.wd.RecordedSocket()}
 	for _, c := range commands {
@@ -151,8 +147,8 @@ func (s *starter) set(ctx context.Context, commands []setCommand, failed map[str
 	}
 }
 
-// makeReadOnly makes the server the backup of a server that does not exist: a
-// backup takes no transactions (ovsdb-server(1), "Active-Backup").
+// makeReadOnly makes the server the backup of a server that does not exist: a backup
+// server accepts no transactions (ovsdb-server(1), "Active-Backup").
 func (s *starter) makeReadOnly(ctx context.Context) error {
 	active := "unix:" + filepath.Join(s.wd.VarRunRecorded(), "no-active-server")
 	var out []byte

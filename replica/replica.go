@@ -1,7 +1,6 @@
-// Package replica starts a replica of the node whose data a workdir holds, and
-// manages it: real ovsdb-servers and a real ovs-vswitchd that answer as those of
-// the node did. It is independent of the source of the data and of the runtime
-// that runs the daemons.
+// Package replica starts a replica of the node whose data a workdir holds, and manages
+// it: real ovsdb-servers and a real ovs-vswitchd that answer as those of the node did.
+// It is independent of the source of the data and of the runtime that runs the daemons.
 package replica
 
 import (
@@ -19,27 +18,27 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// Options of Start.
+// Options are the options of Start.
 type Options struct {
-	// Everywhere are the runtimes in which an earlier replica of the workdir may
-	// run, which is stopped first; nil for the one to start with.
+	// Everywhere holds the runtimes in which an earlier replica of the workdir may run,
+	// which Start stops first; nil for only the runtime to start in.
 	Everywhere []runtime.Runtime
 	// Exec is the beginning of a command line that runs a tool beside the
 	// replica, for the wrappers of a runtime whose tools are not on this host.
 	Exec []string
-	// Starting is called before each daemon is started, Progress at each step of
-	// the restore; nil for none. They are never called at the same time.
+	// Starting is called before each daemon is started, and Progress at each step of
+	// the restore; both may be nil. They are never called at the same time.
 	Starting func(role string)
 	Progress func(text string)
-	// Without names steps to leave out, so that a test can show what each is for.
+	// Without names steps to leave out, so that tests can show the effect of each.
 	Without []string
 }
 
-// ErrNothing is wrapped where a workdir holds no data to start a replica of.
+// ErrNothing is wrapped when a workdir holds no data for a replica.
 var ErrNothing = errors.New("nothing to start")
 
 // Start starts a replica of the workdir in place of an earlier one and returns the
-// report on it. After an error no daemon of it runs and no file of it is left.
+// report on it. After an error, no daemon and no file of the replica is left.
 func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Options) (*report.Report, error) {
 	s := &starter{wd: wd, rt: rt, opts: opts, report: report.New()}
 	if err := s.findData(); err != nil {
@@ -55,7 +54,7 @@ func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Option
 	if err == nil {
 		return s.report, nil
 	}
-	// The end of the context may be the error: the cleanup must not end with it.
+	// The context may have ended, which must not end the cleanup.
 	return nil, errors.Join(err, Stop(context.WithoutCancel(ctx), wd, rt))
 }
 
@@ -106,9 +105,9 @@ func newState(rt runtime.Runtime, kinds []workdir.Kind) State {
 	return State{Runtime: rt.Name(), Started: time.Now().UTC().Truncate(time.Second), Kinds: kinds}
 }
 
-// Touched returns the name of the runtime in which a start began, complete or not;
-// "" without replica.json.
-func Touched(wd *workdir.Dir) (string, error) {
+// LastRuntime returns the name of the runtime in which the last start began, even if
+// that start was not completed; "" without replica.json.
+func LastRuntime(wd *workdir.Dir) (string, error) {
 	var state State
 	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
 	if errors.Is(err, os.ErrNotExist) {
@@ -117,8 +116,8 @@ func Touched(wd *workdir.Dir) (string, error) {
 	return state.Runtime, err
 }
 
-// ReadState reads replica.json. The error wraps runtime.ErrNotRunning where no
-// start was completed.
+// ReadState reads replica.json. Its error wraps runtime.ErrNotRunning before a
+// completed start.
 func ReadState(wd *workdir.Dir) (State, error) {
 	var state State
 	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
@@ -128,19 +127,19 @@ func ReadState(wd *workdir.Dir) (State, error) {
 	return state, err
 }
 
-// Find returns the state of the running replica. Where replica.json is lost, it
+// Find returns the state of the running replica. If replica.json is lost, it
 // asks the runtimes for the daemons and writes the file anew.
 func Find(ctx context.Context, wd *workdir.Dir, rts func() []runtime.Runtime) (State, error) {
 	state, notRunning := ReadState(wd)
 	if !errors.Is(notRunning, runtime.ErrNotRunning) {
 		return state, notRunning
 	}
-	touched, err := Touched(wd)
+	last, err := LastRuntime(wd)
 	if err != nil {
 		return State{}, err
 	}
 	for _, rt := range rts() {
-		if touched != "" && touched != rt.Name() {
+		if last != "" && last != rt.Name() {
 			continue // an interrupted start was in another runtime
 		}
 		var kinds []workdir.Kind

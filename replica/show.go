@@ -3,7 +3,6 @@ package replica
 import (
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // Sockets are the sockets of a running replica, and the script that activates it.
@@ -36,15 +36,10 @@ func Show(wd *workdir.Dir) (Sockets, error) {
 	if _, err := os.Stat(wd.RecordedSocket()); err == nil {
 		s.Recorded = wd.RecordedSocket()
 	}
-	ovs := wd.VarRun(workdir.OVS)
-	control, _ := fs.Glob(os.DirFS(ovs), "ovs-vswitchd.*.ctl") // the pattern is valid
-	if len(control) > 0 {
-		s.Control = filepath.Join(ovs, control[0])
+	if control := daemon.ControlSockets(vswitchd(wd)); len(control) > 0 {
+		s.Control = control[0]
 	}
-	management, _ := fs.Glob(os.DirFS(ovs), "*.mgmt")
-	for _, socket := range management {
-		s.Management = append(s.Management, filepath.Join(ovs, socket))
-	}
+	s.Management = daemon.InRunDir(vswitchd(wd), "*.mgmt")
 	return s, nil
 }
 
@@ -57,8 +52,7 @@ func Report(wd *workdir.Dir) (*report.Report, error) {
 	return &r, nil
 }
 
-// Print writes the commands that work on the replica, for copying. word quotes a
-// path for a shell.
+// Print writes commands for the replica. word quotes a path for a shell.
 func (s Sockets) Print(w io.Writer, word func(string) string) {
 	fmt.Fprintf(w, "Working directory: %s:\n", word(s.Workdir))
 	if s.Control != "" {

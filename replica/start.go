@@ -26,7 +26,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// starter is one start.
+// starter holds the state of one start.
 type starter struct {
 	wd        *workdir.Dir
 	rt        runtime.Runtime
@@ -37,7 +37,7 @@ type starter struct {
 	report    *report.Report
 	facts     *tables.Facts          // about the collected flows
 	expected  func(line string) bool // reports whether ovs-vswitchd logs this line in every replica
-	hostTools []string               // tools that the runtime lacks, to be run on this host
+	hostTools []string               // tools that the runtime lacks; their wrappers run the tools of this host
 	callbacks sync.Mutex             // serialises the calls of opts.Starting and opts.Progress
 }
 
@@ -65,10 +65,10 @@ func (s *starter) hasDumps() bool {
 
 func (s *starter) serves(k workdir.Kind) bool { return slices.Contains(s.kinds, k) }
 
-// start starts the server of the OVS database and ovs-vswitchd, on which the
-// restore waits, and beside ovs-vswitchd everything else.
+// start starts the server of the OVS database and ovs-vswitchd, which the restore
+// needs, and starts everything else beside ovs-vswitchd.
 func (s *starter) start(ctx context.Context) error {
-	// A later command must find what a killed start leaves.
+	// The file lets a later command find what a killed start leaves.
 	if err := workdir.WriteJSON(s.wd.ReplicaFile(), newState(s.rt, nil)); err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (s *starter) startServer(ctx context.Context, k workdir.Kind) error {
 	return s.run(ctx, server(s.wd, k))
 }
 
-// showLoading reports each second that a database is still loading, until stop is
-// called. ovsdb-server doesn't tell how far it is.
+// showLoading reports every second that a database is still loading, until stop is
+// called. ovsdb-server does not report its progress.
 func (s *starter) showLoading(k workdir.Kind) (stop func()) {
 	info, err := os.Stat(s.wd.Database(k))
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *starter) showLoading(k workdir.Kind) (stop func()) {
 
 func (s *starter) progress(text string) { s.call(s.opts.Progress, text) }
 
-// call calls a function of the options, if there is one.
+// call calls a function of the options if it is set.
 func (s *starter) call(function func(string), text string) {
 	if function != nil {
 		s.callbacks.Lock()
@@ -177,7 +177,7 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
 }
 
 // upgrade converts a working copy to the schema of the daemons that will serve it.
-// Where that fails, the copy keeps its schema.
+// If that fails, the copy keeps its schema.
 func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
 	path, schema, err := s.schema(ctx, k)
 	remark := ""
@@ -196,7 +196,7 @@ func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
 }
 
 // schema returns the path and the head of the schema that the runtime's daemons
-// know. The error is that of the first path at which packages install schemas.
+// know. The error is the one for the first path at which packages install schemas.
 func (s *starter) schema(ctx context.Context, k workdir.Kind) (path string, head file.SchemaHead, failed error) {
 	for _, path := range schemaPaths(k) {
 		var err error
@@ -219,7 +219,7 @@ func (s *starter) tool(ctx context.Context, argv ...string) ([]byte, error) {
 }
 
 // startSwitch edits the OVS database, starts ovs-vswitchd on it and restores the
-// state that no database holds. It calls beside when ovs-vswitchd starts.
+// state that no database holds. It calls beside once ovs-vswitchd runs.
 func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 	db, err := ovsdb.Connect(ctx, s.wd.Socket(workdir.OVS), ovsdb.OVS)
 	if err != nil {
@@ -241,10 +241,10 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 	if err := restore.Run(ctx, node, s.selected(restore.Edits())); err != nil {
 		return err
 	}
-	beside()
 	if err := s.run(ctx, vswitchd(s.wd)); err != nil {
 		return err
 	}
+	beside()
 	if err := node.Settle(ctx); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type DaemonStatus struct {
 	LastError string    `json:"last_error,omitempty"` // of its log
 }
 
-// FlowStatus compares the number of flows of a bridge with the number that start
+// FlowStatus compares the number of flows of a bridge with the number that Start
 // loaded: an ovs-vswitchd that was restarted has none.
 type FlowStatus struct {
 	Bridge  string `json:"bridge"`
@@ -52,8 +52,8 @@ type FlowStatus struct {
 // answerSeconds is the time in which a daemon must answer.
 const answerSeconds = 5
 
-// Look returns the status of a workdir's replica.
-func Look(ctx context.Context, wd *workdir.Dir, state State, rt runtime.Runtime) (Status, error) {
+// ReadStatus returns the status of a workdir's replica.
+func ReadStatus(ctx context.Context, wd *workdir.Dir, state State, rt runtime.Runtime) (Status, error) {
 	s := Status{Workdir: wd.Path(), Runtime: state.Runtime, Ready: true}
 	for _, d := range expectedDaemons(wd, state.Kinds) {
 		status, err := daemonStatus(ctx, rt, d)
@@ -116,8 +116,8 @@ func daemonStatus(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) (Da
 	return s, nil
 }
 
-// countFlows counts the flows of each bridge in the report. A start that is still
-// running has no report.
+// countFlows counts the flows of each bridge in the report. A start that has not
+// finished has no report yet.
 func countFlows(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) (all []FlowStatus) {
 	r, err := Report(wd)
 	if err != nil {

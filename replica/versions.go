@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
@@ -18,15 +17,15 @@ var (
 	ovnVersion = regexp.MustCompile(`^ovn-nbctl ([0-9]\S*)`)
 )
 
-// compareVersions reports the recorded and the running versions, and adds a remark
-// where they differ: another OVS prints the same flows in other words, or rejects
+// compareVersions reports the recorded and the running versions, and adds a remark if
+// they differ, because another OVS may print the same flows differently, or reject
 // them.
 func (s *starter) compareVersions(ctx context.Context) {
 	running := report.Versions{}
 	var ovs []byte
 	var err error
 	if s.serves(workdir.OVS) {
-		ovs, err = askVersion(ctx, s.rt, server(s.wd, workdir.OVS)) // it runs already
+		ovs, err = askVersion(ctx, s.rt, server(s.wd, workdir.OVS)) // the server already runs
 	} else {
 		ovs, err = s.tool(ctx, "ovs-vswitchd", "--version")
 	}
@@ -40,8 +39,8 @@ func (s *starter) compareVersions(ctx context.Context) {
 	recorded := recordedVersions(s.manifest)
 	s.report.Running, s.report.Recorded = running, recorded
 	for _, v := range []struct{ program, recorded, running string }{{"Open vSwitch", recorded.OVS, running.OVS}, {"OVN", recorded.OVN, running.OVN}} {
-		if v.recorded != "" && v.running != "" && minor(v.recorded) != minor(v.running) {
-			s.report.Remark(fmt.Sprintf("recorded with %s %s, running %s: traces show what these do differently", v.program, v.recorded, v.running))
+		if v.recorded != "" && v.running != "" && runtime.Minor(v.recorded) != runtime.Minor(v.running) {
+			s.report.Remark(fmt.Sprintf("recorded with %s %s, running %s: traces show differences between these versions", v.program, v.recorded, v.running))
 		}
 	}
 }
@@ -51,8 +50,8 @@ func askVersion(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) ([]by
 	return daemon.Ask(ctx, rt, d.RunDir, d.Program, "version")
 }
 
-// findDetrace makes the wrapper of ovn-detrace run this host's, where the image has
-// none: it needs Python and a library of OVS's.
+// findDetrace makes the wrapper of ovn-detrace run this host's ovn-detrace if the image
+// has none: ovn-detrace needs Python and a library of OVS.
 func (s *starter) findDetrace(ctx context.Context) {
 	const detrace = "ovn-detrace"
 	if len(s.opts.Exec) == 0 || !s.serves(workdir.NB) || !s.serves(workdir.SB) {
@@ -64,7 +63,7 @@ func (s *starter) findDetrace(ctx context.Context) {
 	}
 }
 
-// Recorded returns the versions of OVS and OVN on the node, "" where unknown.
+// Recorded returns the versions of OVS and OVN on the node, "" if unknown.
 func Recorded(wd *workdir.Dir) (report.Versions, error) {
 	manifest, err := wd.Manifest()
 	if err != nil {
@@ -79,11 +78,4 @@ func recordedVersions(m *workdir.Manifest) report.Versions {
 		v.OVS, v.OVN = cmp.Or(c.OVSVersion, v.OVS), cmp.Or(c.OVNVersion, v.OVN)
 	}
 	return v
-}
-
-// minor returns the part of a version up to its minor number: OVS and OVN change
-// their behaviour with it.
-func minor(version string) string {
-	parts := strings.SplitN(version, ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".")
 }

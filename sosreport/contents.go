@@ -50,7 +50,8 @@ func (c *contents) resolve(rel string) (real string, f archive.File, ok bool) {
 	return c.tree.Resolve(c.top, rel)
 }
 
-// text returns the start of a file of the report, "" where the report has no such file.
+// text returns the first 8 MiB of a file of the report, "" if the report has no such
+// file.
 func (c *contents) text(rel string) string {
 	if _, f, ok := c.resolve(rel); ok {
 		return readStart(f.Spooled)
@@ -90,7 +91,7 @@ func (c *contents) containerNames() map[string]string {
 	return aliases
 }
 
-// index fills the report from the kept files.
+// index fills the report with data from the kept files.
 func (c *contents) index(ctx context.Context, r *Report) error {
 	c.aliases = c.containerNames()
 	if err := c.readManifest(); err != nil {
@@ -105,12 +106,12 @@ func (c *contents) index(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// maxManifest bounds what is read into memory; a report of every plugin has 2 MB.
+// maxManifest bounds a manifest, in bytes; with every plugin it has 2 MB.
 const maxManifest = 32 << 20
 
 func (c *contents) readManifest() error {
 	_, f, ok := c.resolve("sos_reports/manifest.json")
-	if !ok || f.Size > maxManifest { // one that is too large counts as damaged
+	if !ok || f.Size > maxManifest { // a manifest that is too large counts as damaged
 		return nil
 	}
 	raw, err := os.ReadFile(f.Spooled)
@@ -163,8 +164,9 @@ func (c *contents) names(prefix string) []string {
 	return c.list[from:to]
 }
 
-// indexDatabases adds each database once, under the name that is not a link: first
-// those in the usual folders, then those that are known by their content only.
+// indexDatabases adds each database once, under the name that is not a link: first the
+// databases in the usual folders, then the ones that are identified only by their
+// content.
 func (c *contents) indexDatabases(r *Report) {
 	seen := map[string]bool{}
 	for _, rel := range c.list {

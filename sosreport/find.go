@@ -10,10 +10,10 @@ import (
 	"ovs-offline/internal/archive"
 )
 
-// tops returns the top folders of the reports in a tree, "" for the tree itself. A
-// report within another is not taken. A version.txt alone marks a report only
-// where nothing else does; so does a hostname if expected, that is, if the user
-// says that the source is a report.
+// tops returns the top folders of the reports in a tree, "" for the tree itself. It
+// ignores a report within another. A version.txt marks a report only if nothing else
+// does. A hostname file does so as well if expected is set, which means that the user
+// declares the source to be a report.
 func tops(tree *archive.Tree, expected bool) []string {
 	sure, weak := map[string]bool{}, map[string]bool{}
 	for _, name := range tree.Names() {
@@ -21,7 +21,7 @@ func tops(tree *archive.Tree, expected bool) []string {
 			sure[top] = true
 		}
 	}
-	// A database marks a report only outside the reports that are certain.
+	// A database marks a report only outside the reports found so far.
 	for _, name := range tree.Names() {
 		if top, ok := databaseTop(name); ok && !within(top, sure) && !sure[top] {
 			weak[top] = true
@@ -71,7 +71,8 @@ func within(top string, tops map[string]bool) bool {
 // dir returns the folder of a clean name, "" for the top.
 func dir(name string) string { return name[:max(0, strings.LastIndexByte(name, '/'))] }
 
-// knownNames are the files and folders of a report that are used, relative to its top.
+// knownNames returns the files and folders of a report that are used, relative to its
+// top.
 func knownNames() []string {
 	return []string{
 		"version.txt", "hostname", "etc/hostname", "installed-rpms", "sos_reports/manifest.json",
@@ -81,8 +82,9 @@ func knownNames() []string {
 	}
 }
 
-// databaseFolders are the folders that hold databases, by deployment. sos puts
-// host/ before those that it truncated in a container that has the host's root mounted.
+// databaseFolders returns the folders that hold databases, by deployment. sos adds the
+// prefix host/ to databases that it truncated in a container that has the host's root
+// mounted.
 func databaseFolders() []string {
 	return []string{
 		"etc/openvswitch/", "var/lib/openvswitch/", "usr/local/etc/openvswitch/", "etc/ovn/",

@@ -12,7 +12,7 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// FuzzMangle: the file name of any command is one that sos could have given.
+// FuzzMangle checks that the file name of any command is one that sos could have given.
 func FuzzMangle(f *testing.F) {
 	for _, seed := range []string{"/usr/bin/ovs-ofctl dump-flows br0", "ovs-ofctl show br@@odd", "/sbin/x", "", "../..", strings.Repeat("ü", 300), "a\x00b\xff"} {
 		f.Add(seed)
@@ -25,7 +25,8 @@ func FuzzMangle(f *testing.F) {
 	})
 }
 
-// FuzzOpen: no bytes make Open panic, and what it takes stays in the spool.
+// FuzzOpen checks that no input makes Open panic, and that all files it keeps are in
+// the spool.
 func FuzzOpen(f *testing.F) {
 	whole := func(members ...member) []byte { return tarOf(&testing.T{}, members...) }
 	f.Add(whole(under(top, file(plugin+"ovs-vsctl_list-br", "br0\n"), symlink("etc/openvswitch/conf.db", "../x"))...))
@@ -63,8 +64,8 @@ func checkSpooled(t *testing.T, spool, file, origin string) {
 	}
 }
 
-// FuzzManifest gives any manifest and any list of bridges beside real dumps:
-// what is found is a file of the report, and each thing is found once.
+// FuzzManifest combines any manifest and any list of bridges with real dumps. It checks
+// that all outputs found are files of the report, and that each is found once.
 func FuzzManifest(f *testing.F) {
 	const list = "br-int\nbr@odd\n"
 	captures.Captured(f, "manifest.json", 8192, func(content []byte) { f.Add(content, list) })
@@ -101,9 +102,9 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzPlace: whatever the names of an archive's entries, a report's top is
-// above what makes it one, and no report is in another.
-func FuzzPlace(f *testing.F) {
+// FuzzTops checks, for any names of an archive's entries, that a report's top folder
+// contains the files that mark it as a report, and that no report is inside another.
+func FuzzTops(f *testing.F) {
 	for _, name := range []string{"sosreport-x/etc/openvswitch/conf.db", "etc/openvswitch/conf.db", "x/host/var/lib/ovn/x.db",
 		"sos_commands/openvswitch/a\x00b", "a/sos_commands/openvswitch/sos_commands/x", "sos_commands", "etc/openvswitch/..db"} {
 		f.Add(name, "b/"+name)

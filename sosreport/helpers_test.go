@@ -55,7 +55,7 @@ func under(top string, members ...member) []member {
 	return out
 }
 
-// tarOf is an archive of the members, in their order.
+// tarOf returns a tar archive of the members, in their order.
 func tarOf(t *testing.T, members ...member) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -78,7 +78,7 @@ func tarOf(t *testing.T, members ...member) []byte {
 	return out.Bytes()
 }
 
-// write puts content into a file of its own.
+// write writes content to a new file.
 func write(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -88,7 +88,7 @@ func write(t *testing.T, name string, content []byte) string {
 	return path
 }
 
-// compressions are those in which reports come, by the end of their names.
+// compressions holds the compressions of reports, by the suffix of their names.
 var compressions = map[string]archives.Compressor{
 	".tar.xz": archives.Xz{}, ".tar.gz": archives.Gz{}, ".tar.bz2": archives.Bz2{}, ".tar.zst": archives.Zstd{}, ".tar": nil,
 }
@@ -112,7 +112,7 @@ func compress(t *testing.T, how archives.Compressor, content []byte) []byte {
 	return out.Bytes()
 }
 
-// uncompressed is the plain tar of a capture.
+// uncompressed returns the plain tar of a capture.
 func uncompressed(t *testing.T, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)
@@ -132,7 +132,7 @@ func uncompressed(t *testing.T, path string) []byte {
 	return raw
 }
 
-// extract makes a folder of a tar.
+// extract extracts a tar archive into a folder.
 func extract(t *testing.T, archive []byte, into string) {
 	t.Helper()
 	r := tar.NewReader(bytes.NewReader(archive))
@@ -167,7 +167,7 @@ func extract(t *testing.T, archive []byte, into string) {
 	}
 }
 
-// open opens a report that has to be readable.
+// open opens a report, and fails the test if it is not readable.
 func open(t *testing.T, source string) *Report {
 	t.Helper()
 	r, err := Open(context.Background(), source, t.TempDir(), archive.Default(), nil)
@@ -183,7 +183,7 @@ func openMembers(t *testing.T, members ...member) *Report {
 	return open(t, write(t, "report.tar", tarOf(t, members...)))
 }
 
-// answer is the content of a report, without the paths of spooled files.
+// answer holds the content of a report, without the paths of spooled files.
 type answer struct {
 	Host, Sos, OVS, OVN string
 	Bridges, Dangling   []string
@@ -226,7 +226,7 @@ func sum(t *testing.T, path string, size int64) string {
 	return hex.EncodeToString(s[:])
 }
 
-// content is the text of the one output of a meaning, "" where there is none.
+// content returns the text of the only output of a command, "" if there is none.
 func content(t *testing.T, r *Report, m recording.Name, bridge, openflow string) string {
 	t.Helper()
 	for _, o := range r.Outputs(m, bridge) {

@@ -16,13 +16,13 @@ import (
 
 const plugin = "sos_commands/openvswitch/"
 
-// run is a command as sos ran it, and what it printed.
+// ran is a command as sos ran it, and its output.
 type ran struct {
 	command, file, output string
 	truncated             bool
 }
 
-// manifestOf is sos_reports/manifest.json for the commands of the openvswitch plugin.
+// manifestOf returns sos_reports/manifest.json for commands of the openvswitch plugin.
 func manifestOf(t *testing.T, commands ...ran) member {
 	t.Helper()
 	type entry struct {
@@ -50,8 +50,8 @@ func outputs(commands ...ran) []member {
 	return list
 }
 
-// TestMangledNames: bridges whose names sos has to change, some of which then
-// collide. The file names are those that sos 4.8.2 gave.
+// TestMangledNames checks bridges whose names sos has to change; some of the changed
+// names collide. The file names are the ones that sos 4.8.2 gave.
 func TestMangledNames(t *testing.T) {
 	commands := []ran{
 		{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "br@odd\nbr@@odd\nbr:1\nbr-tail-\nbr-tail\nbrücke\nбр0\nbr.1\nbr0\n", false},
@@ -101,14 +101,14 @@ func TestMangledNames(t *testing.T) {
 	check("with a damaged manifest", openMembers(t, under(top, append(members, damaged)...)...))
 }
 
-// TestManifestTakesPrecedence: names that no rule gives, and a file that the
-// manifest assigns to another bridge.
+// TestManifestTakesPrecedence checks file names that follow no rule, and a file that
+// the manifest assigns to another bridge.
 func TestManifestTakesPrecedence(t *testing.T) {
 	commands := []ran{
 		{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "br@odd\nbr@@odd\n", false},
 		{"ovs-ofctl dump-flows br@odd", "some_other_name", "1", false},
 		{"ovs-ofctl dump-flows br@@odd", "ovs-ofctl_dump-flows_br_odd", "2", false},
-		// sos asked for OpenFlow 1.5 on the second bridge only (its protocols).
+		// Because of the protocols, sos dumped only the second bridge in OpenFlow 1.5.
 		{"ovs-ofctl -O OpenFlow15 dump-flows br@@odd", "ovs-ofctl_-O_OpenFlow15_dump-flows_br_odd", "2", true},
 	}
 	r := openMembers(t, under(top, append(outputs(commands...), manifestOf(t, commands...))...)...)
@@ -124,7 +124,7 @@ func TestManifestTakesPrecedence(t *testing.T) {
 	}
 }
 
-// TestSeveralDatapaths: the order is the same in every run.
+// TestSeveralDatapaths checks that the order is the same in every run.
 func TestSeveralDatapaths(t *testing.T) {
 	commands := []ran{
 		{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "br0\n", false},
@@ -140,8 +140,8 @@ func TestSeveralDatapaths(t *testing.T) {
 	}
 }
 
-// TestBridgesWithoutAList: if the list is missing, or an error message, the bridges
-// are those of the flow dumps.
+// TestBridgesWithoutAList checks that the bridges are those of the flow dumps if the
+// list is missing or an error message.
 func TestBridgesWithoutAList(t *testing.T) {
 	failed := ran{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "2026-01-02T03:04:05Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n" +
 		"ovs-vsctl: unix:/var/run/openvswitch/db.sock: database connection failed (No such file or directory)\n", false}
@@ -161,7 +161,8 @@ func TestBridgesWithoutAList(t *testing.T) {
 	}
 }
 
-// TestVersionsOfSos: the same knowledge under the names of several sos versions.
+// TestVersionsOfSos checks that the same data is found under the file names of several
+// sos versions.
 func TestVersionsOfSos(t *testing.T) {
 	const said = "ovs-vsctl (Open vSwitch) 2.17.9\nDB Schema 8.3.0\n"
 	for _, c := range []struct{ listBr, version string }{
@@ -247,7 +248,7 @@ func TestLinks(t *testing.T) {
 			source := write(t, "r.tar", tarOf(t, members...))
 			if shape == "folder" {
 				if strings.Contains(c.what, "then") || strings.Contains(c.what, "twice") {
-					continue // nothing that a folder can hold
+					continue // a folder cannot hold this member
 				}
 				source = t.TempDir()
 				extract(t, tarOf(t, members...), source)
@@ -256,7 +257,7 @@ func TestLinks(t *testing.T) {
 			if c.origin == "" && len(r.Databases) == 0 && len(r.Dangling) == c.dangling {
 				continue
 			}
-			// In a folder hard links are files like others.
+			// In a folder, hard links are like other files.
 			if shape == "folder" && strings.Contains(c.what, "hard") {
 				if len(r.Databases) != 2 {
 					t.Errorf("%s, %s: %+v", c.what, shape, r.Databases)
@@ -281,7 +282,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestHostileMembers: names that leave the tree, and things that are no files.
+// TestHostileMembers checks names that lead out of the tree, and members that are not
+// files.
 func TestHostileMembers(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "etc/openvswitch/conf.db")
 	members := []member{
@@ -308,7 +310,8 @@ func TestHostileMembers(t *testing.T) {
 	}
 }
 
-// TestDevicesInAFolder: opening a FIFO would wait forever.
+// TestDevicesInAFolder checks that devices and pipes in a folder are not opened:
+// opening a FIFO would wait forever.
 func TestDevicesInAFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.TrimSuffix(top, "/"))
 	extract(t, tarOf(t, file(plugin+"ovs-vsctl_list-br", "br0\n"), file("etc/openvswitch/x", "")), dir)
@@ -325,8 +328,9 @@ func TestDevicesInAFolder(t *testing.T) {
 	}
 }
 
-// TestSpoolOnly: whatever a report holds, only the spool is written to.
-func TestSpoolOnly(t *testing.T) {
+// TestOpenWritesOnlyTheSpool checks that Open writes only to the spool, with any
+// content of a report.
+func TestOpenWritesOnlyTheSpool(t *testing.T) {
 	tmp, spool, cwd := t.TempDir(), t.TempDir(), t.TempDir()
 	source, err := filepath.Abs(realReports["worker"])
 	if err != nil {

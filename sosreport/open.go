@@ -10,14 +10,14 @@ import (
 )
 
 // ErrNotArchive is wrapped when a file is neither a tar nor a compressed tar.
-var ErrNotArchive = errors.New("not a sos report")
+var ErrNotArchive = errors.New("not an sos report")
 
-// ErrEmpty is wrapped when a source holds nothing of a sos report.
-var ErrEmpty = errors.New("holds nothing of a sos report")
+// ErrEmpty is wrapped when a source holds nothing of an sos report.
+var ErrEmpty = errors.New("holds nothing of an sos report")
 
-// Open reads the one report at source once, and keeps the files that it knows in
-// the folder spool. The error wraps ErrNotArchive or ErrEmpty where that is the
-// reason. A truncated archive is an error, since its missing part is unknown.
+// Open reads the one report at source once, and keeps the files that it recognises in
+// the folder spool. The error wraps ErrNotArchive or ErrEmpty where that is the reason.
+// A truncated archive is an error, since its missing part is unknown.
 func Open(ctx context.Context, source, spool string, limits archive.Limits, progress archive.Progress) (*Report, error) {
 	tree, err := archive.Read(ctx, source, spool, Wanted, limits, progress)
 	if other, ok := errors.AsType[*archive.NotArchiveError](err); ok {
@@ -27,7 +27,7 @@ func Open(ctx context.Context, source, spool string, limits archive.Limits, prog
 		return nil, err
 	}
 	if !tree.Archive && !tree.Folder {
-		return nil, fmt.Errorf("%s is %w: its first bytes are of no tar, xz, gzip, bzip2 or zstd file", source, ErrNotArchive)
+		return nil, fmt.Errorf("%s is %w: it does not begin like a tar, xz, gzip, bzip2 or zstd file", source, ErrNotArchive)
 	}
 	reports, err := find(ctx, tree, tops(tree, true), limits)
 	if err != nil {
@@ -98,9 +98,9 @@ func split[T any](name string, reports map[string]T) (top, rel string, ok bool) 
 	return "", "", false
 }
 
-// Wanted reports whether a file of a source may be used as part of a sos report:
-// by its name, in whichever folder the report is, and for a database also by its
-// content, since some deployments keep databases in folders that sos does not know.
+// Wanted reports whether a file of a source may be used as part of an sos report. It
+// decides by the file's name, in any folder, and for databases also by the content,
+// because some deployments keep databases in folders that sos does not know.
 func Wanted(name string, start []byte) bool {
 	if strings.HasPrefix(string(start), "OVSDB ") {
 		return true

@@ -14,7 +14,7 @@ import (
 	"ovs-offline/internal/recording"
 )
 
-// pattern is one command line that a sos plugin runs.
+// pattern is one command line that an sos plugin runs.
 type pattern struct {
 	name     recording.Name
 	scope    recording.Scope
@@ -29,7 +29,7 @@ const (
 	version    recording.Name = "version"
 )
 
-// patterns returns the command lines of sos 3.8 to 4.12 whose output has a meaning here.
+// patterns returns the command lines of sos 3.8 to 4.12 whose output is used.
 func patterns() []pattern {
 	table := []recording.Command{
 		{Name: version, Sos: []recording.SosLine{{Plugin: "openvswitch", Line: "ovs-ofctl -t 5 --version"}, {Plugin: "openvswitch", Line: "ovs-vsctl -t 5 --version"}}},
@@ -98,7 +98,7 @@ func (c *contents) indexOutputs(ctx context.Context, r *Report, byFile map[strin
 			if rel == "" {
 				rel = path.Join(p.folder, arg.file)
 				if e, known := byFile[rel]; known && e.command != p.command+arg.value {
-					continue // the name fits, but another command made this file
+					continue // the name matches, but another command made this file
 				}
 			}
 			c.addOutput(r, p, arg.bridge, rel, byFile)
@@ -108,11 +108,11 @@ func (c *contents) indexOutputs(ctx context.Context, r *Report, byFile map[strin
 		}
 	}
 	if len(ambiguous) > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and which file is whose is not known: their OpenFlow dumps are not taken", recording.Some(ambiguous)))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and it is not known which file belongs to which bridge: their OpenFlow dumps are not taken", recording.FirstNames(ambiguous)))
 	}
 }
 
-// inFolder is the key of a command in byCommand: two plugins run some of the same commands.
+// inFolder returns the key of a command in byCommand: plugins share some commands.
 func inFolder(folder, command string) string { return folder + ":" + command }
 
 func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byFile map[string]executed) {
@@ -129,11 +129,11 @@ func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byFile ma
 	})
 }
 
-// bridgeArguments returns the bridges of a command. Where several bridges have the
-// same mangled name, sos numbers their files in the order of the bridges. It asks
-// in an OpenFlow version only bridges that speak it, so without a manifest the
-// files are known only if there is one for each bridge; else the bridges are added
-// to ambiguous.
+// bridgeArguments returns the bridges of a command. If several bridges have the
+// same mangled name, sos numbers their files in the order of the bridges. sos runs a
+// command in an OpenFlow version only for bridges that speak it. So without a manifest
+// the files can be assigned only if there is one for each bridge; otherwise the bridges
+// are added to ambiguous.
 func (c *contents) bridgeArguments(p pattern, bridges []string, ambiguous *[]string) []argument {
 	var files []string // in the order of their first bridges
 	sameName := map[string][]string{}
@@ -160,7 +160,7 @@ func (c *contents) bridgeArguments(p pattern, bridges []string, ambiguous *[]str
 	return list
 }
 
-// numbered returns the name that sos gives to the n-th file of one name, from 0.
+// numbered returns the name that sos gives to the n-th file of a name, from 0.
 func numbered(name string, n int) string {
 	if n == 0 {
 		return name

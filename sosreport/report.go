@@ -1,6 +1,6 @@
-// Package sosreport reads a sos report, an archive or a folder, in one pass, and
-// finds the flow dumps, databases and recorded state in it. Only this package
-// knows the layout of reports and how sos names files.
+// Package sosreport reads an sos report, either an archive or a folder, in one pass,
+// and finds the flow dumps, databases and recorded state in it. Only this package knows
+// the layout of reports and how sos names files.
 package sosreport
 
 import (
@@ -15,10 +15,10 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Report is the content of a sos report.
+// Report is the content of an sos report.
 type Report struct {
 	recording.Node
-	// Top is the report's folder in the source, "" where it is the source itself.
+	// Top is the report's folder in the source, "" if it is the source itself.
 	Top        string
 	SosVersion string
 	// BytesRead is the number of bytes read of the source, each counted once.
@@ -78,8 +78,8 @@ func sourceName(c *contents) string {
 	return filepath.Base(abs)
 }
 
-// packageVersions reads versions from the lists of packages: no command that sos
-// runs prints that of OVN.
+// packageVersions reads versions from the lists of packages, because no command that
+// sos runs prints the version of OVN.
 func (r *Report) packageVersions(c *contents) {
 	packages := c.text("sos_commands/rpm/package-data") + "\n" + c.text("installed-rpms") + "\n" + c.text("sos_commands/dpkg/dpkg_-l")
 	for _, pattern := range []*regexp.Regexp{rpmLine, debLine} {
@@ -93,13 +93,13 @@ func (r *Report) packageVersions(c *contents) {
 	}
 }
 
-// readStart returns the first 8 MiB of a spooled file, "" where it cannot be read.
+// readStart returns the first 8 MiB of a spooled file, "" if it cannot be read.
 func readStart(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	raw, _ := io.ReadAll(io.LimitReader(f, 8<<20)) // a partly read file is used
+	raw, _ := io.ReadAll(io.LimitReader(f, 8<<20)) // a file that can be read only in part is used
 	return string(raw)
 }

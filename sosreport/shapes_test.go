@@ -18,7 +18,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// TestRealReports checks what a capture is known to hold.
+// TestRealReports checks the known contents of a capture.
 func TestRealReports(t *testing.T) {
 	for name, want := range map[string]struct {
 		bridges []string
@@ -57,7 +57,8 @@ func TestRealReports(t *testing.T) {
 	}
 }
 
-// TestEveryShapeGivesTheSameReport gives one report in every shape that reports come in.
+// TestEveryShapeGivesTheSameReport opens one report in every packaging in which reports
+// occur.
 func TestEveryShapeGivesTheSameReport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads many archives")
@@ -71,7 +72,7 @@ func TestEveryShapeGivesTheSameReport(t *testing.T) {
 			want := answers(t, open(t, path))
 			plain := uncompressed(t, path)
 			for ext, how := range compressions {
-				// The name has no meaning: the content decides.
+				// The file's name does not matter: the content decides.
 				packed := write(t, "report", compress(t, how, plain))
 				r := open(t, packed)
 				if got := answers(t, r); !reflect.DeepEqual(got, want) {
@@ -101,9 +102,10 @@ func TestEveryShapeGivesTheSameReport(t *testing.T) {
 	}
 }
 
-// TestWithoutTopFolder is how openstack-must-gather leaves a report: all but
-// the name of the top folder is the same as before.
-func TestWithoutTopFolder(t *testing.T) {
+// TestReportWithoutTopFolderIsRead opens a report without a top folder, as
+// openstack-must-gather leaves it. Everything but the name of the top folder is the
+// same.
+func TestReportWithoutTopFolderIsRead(t *testing.T) {
 	want := answers(t, open(t, realReports["worker"]))
 	want.Host = "" // only the top folder's name has it
 	var members []member
@@ -131,8 +133,8 @@ func TestWithoutTopFolder(t *testing.T) {
 	}
 }
 
-// TestOnePass gives the archive as a FIFO: it can be read once only.
-func TestOnePass(t *testing.T) {
+// TestReportIsReadInOnePass passes the archive as a FIFO, which can be read only once.
+func TestReportIsReadInOnePass(t *testing.T) {
 	for name, path := range realReports {
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -175,8 +177,9 @@ func TestProgressIsReported(t *testing.T) {
 	}
 }
 
-// TestXzOfManyBlocks: sos up to 4.1 let xz compress with several threads;
-// must-gathers hold several streams in a row.
+// TestXzOfManyBlocks opens xz files of several blocks, since sos up to 4.1 let xz
+// compress with several threads, and of several streams in a row, which must-gathers
+// hold.
 func TestXzOfManyBlocks(t *testing.T) {
 	if _, err := exec.LookPath("xz"); err != nil {
 		t.Skip(err)
@@ -194,7 +197,8 @@ func TestXzOfManyBlocks(t *testing.T) {
 	}
 }
 
-// TestConcatenated: `cat a.tar.xz b.tar.xz`, read with tar -i; both have parts of one report.
+// TestConcatenated reads `cat a.tar.xz b.tar.xz` as tar -i does; both archives have
+// parts of one report.
 func TestConcatenated(t *testing.T) {
 	a := tarOf(t, under(top, file("sos_commands/openvswitch/ovs-vsctl_-t_5_list-br", "br0\n"))...)
 	b := tarOf(t, under(top, file("sos_commands/openvswitch/ovs-ofctl_dump-flows_br0", "flows"))...)
@@ -207,8 +211,8 @@ func TestConcatenated(t *testing.T) {
 	}
 }
 
-// TestCutOff: whatever the compression, whatever the point, a cut archive is
-// never taken for a whole one, and the error names the cause.
+// TestCutOff checks that an archive with any compression, cut at any point, is never
+// mistaken for a complete one, and that the error names the cause.
 func TestCutOff(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads many archives")
@@ -236,7 +240,7 @@ func TestCutOff(t *testing.T) {
 		}
 		for _, n := range cuts {
 			if n <= 0 || n >= len(whole) || how == nil && n >= len(whole)-512 {
-				continue // the second of two blocks of zeros is padding: nothing lacks without it
+				continue // the second of two blocks of zeros is padding: without it nothing is missing
 			}
 			r, err := Open(context.Background(), write(t, "cut", whole[:n]), t.TempDir(), archive.Default(), nil)
 			switch {
@@ -251,7 +255,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// noise is text that doesn't compress.
+// noise returns text that doesn't compress.
 func noise(n int) string {
 	out := make([]byte, n)
 	x := uint32(1)
@@ -264,14 +268,15 @@ func noise(n int) string {
 	return string(out)
 }
 
-// TestDamaged: a flipped byte in the middle is found by every compression's own check.
+// TestDamaged checks that the checksums of every compression reveal a flipped byte in
+// the middle.
 func TestDamaged(t *testing.T) {
 	plain := tarOf(t, under(top,
 		file("sos_commands/openvswitch/ovs-vsctl_-t_5_list-br", "br0\n"),
 		file("sos_commands/openvswitch/ovs-ofctl_dump-flows_br0", noise(40000)))...)
 	for ext, how := range compressions {
 		if how == nil {
-			continue // a plain tar has no sums of its content
+			continue // a plain tar has no checksums of its content
 		}
 		broken := compress(t, how, plain)
 		broken[len(broken)/2] ^= 0x10
@@ -341,9 +346,10 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestSeveralReports: a folder of reports is not one report; mixing the flows
-// of one node with the database of another would be worse than an error.
-func TestSeveralReports(t *testing.T) {
+// TestFolderOfReportsIsRefused checks that a folder of reports is refused as one
+// report: mixing the flows of one node with the database of another would be worse than
+// an error.
+func TestFolderOfReportsIsRefused(t *testing.T) {
 	members := []member{
 		file("sosreport-a-2026-01-02-aaaaaaa/sos_commands/openvswitch/ovs-vsctl_-t_5_list-br", "br0\n"),
 		file("sosreport-b-2026-01-02-bbbbbbb/etc/openvswitch/conf.db", "db"),

@@ -98,7 +98,7 @@ func newSPDYExecutor(ctx context.Context, config *rest.Config, url *url.URL) (re
 	}
 	upgrader.Dialer = &net.Dialer{Control: func(_, _ string, socket syscall.RawConn) error {
 		context.AfterFunc(ctx, func() {
-			_ = socket.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) }) // it fails on a closed connection
+			_ = socket.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) }) // this fails if the connection is closed
 		})
 		return ctx.Err() // there is no connection yet
 	}}
@@ -109,15 +109,15 @@ func newSPDYExecutor(ctx context.Context, config *rest.Config, url *url.URL) (re
 	return remotecommand.NewSPDYExecutorForTransports(authorized, transport.NewUpgraderForStreaming(upgrader), http.MethodPost, url)
 }
 
-// isRefused reports whether another try would get the same answer: the container
-// has no shell, or the request was refused. Over SPDY client-go returns the answer
-// as text only, which is not recognised.
+// isRefused reports whether another try would fail in the same way: the container has
+// no shell, or the request was refused. Over SPDY client-go returns the answer as text
+// only, which is not recognised.
 func isRefused(err error) bool {
 	var exited utilexec.CodeExitError
 	return apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || errors.As(err, &exited) && (exited.Code == 126 || exited.Code == 127)
 }
 
-// explain adds what an error of the API server means for the user.
+// explain adds the meaning for the user to an error of the API server.
 func explain(err error, doing string) error {
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("%s: %w: are the credentials of the kubeconfig (or --token) still good?", doing, err)

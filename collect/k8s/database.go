@@ -24,7 +24,7 @@ type backup struct {
 // shared holds the databases of a central OVN cluster, which are backed up once for all nodes.
 type shared struct {
 	transfer
-	taken sync.Map // of a databaseKey: a func() (backup, error), which makes the backup once
+	taken sync.Map // maps a databaseKey to a func() (backup, error), which makes the backup once
 }
 
 // databaseKey identifies a database: a cluster may run several OVN deployments.

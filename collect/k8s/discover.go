@@ -14,7 +14,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// ErrUsage is wrapped by errors in what was asked for.
+// ErrUsage is wrapped by errors in the options.
 var ErrUsage = errors.New("wrong usage")
 
 // survey holds the pods of a cluster by namespace and label. Each list is queried once.
@@ -23,7 +23,7 @@ type survey struct {
 	layouts []layout
 	lists   map[podQuery][]corev1.Pod
 
-	forbidden []string // the namespaces whose pods may not be listed, as messages name them
+	forbidden []string // the namespaces whose pods the user must not list, as messages name them
 }
 
 type podQuery struct{ namespace, selector string }
@@ -54,7 +54,7 @@ func look(ctx context.Context, c *Cluster, layouts []layout) (*survey, error) {
 
 func inNamespace(namespace string) string {
 	if namespace == "" {
-		return "all namespaces (-n NAMESPACE asks one)"
+		return "all namespaces (-n NAMESPACE selects one)"
 	}
 	return "namespace " + namespace
 }
@@ -127,11 +127,11 @@ func (s *survey) layoutOf(ctx context.Context, node string) (layout, error) {
 	return layout{}, fmt.Errorf("%w: node %s has several layouts: %s; choose with --layout, or with --openshift for OpenShift's own", ErrUsage, node, strings.Join(names, ", "))
 }
 
-// nothing returns why a node has no layout: the cluster has no such node, or what
-// was looked for.
+// nothing returns the error for a node without a layout: the cluster has no such node,
+// or the node has none of the pods that were looked for.
 func (s *survey) nothing(ctx context.Context, node string) error {
 	if len(s.forbidden) > 0 && len(s.nodes()) == 0 {
-		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all that is needed", strings.Join(s.forbidden, ", "))
+		return fmt.Errorf("permission is missing: verb list on resource pods in %s; docs/kubernetes.md has a role with all required permissions", strings.Join(s.forbidden, ", "))
 	}
 	_, err := s.cluster.API.Node(ctx, node)
 	if apierrors.IsNotFound(err) {
@@ -154,7 +154,7 @@ func (s *survey) lookedFor(l layout, node string) string {
 		}
 		found := fmt.Sprintf("%d", len(s.pods(l, p, on)))
 		if where := inNamespace(l.namespace); slices.Contains(s.forbidden, where) {
-			found = "you may not list pods in " + where
+			found = "no permission to list pods in " + where
 		}
 		parts = append(parts, fmt.Sprintf("pods %s with container %s %s: %s", p.selector, p.container, at, found))
 	}
@@ -174,7 +174,7 @@ func (s *survey) ovs(l layout, node string) (Target, error) {
 			return found[0], nil
 		}
 	}
-	return Target{}, fmt.Errorf("node %s: no container to ask OVS in: %s", node, strings.Join(why, "; "))
+	return Target{}, fmt.Errorf("node %s: no container in which OVS's tools can run: %s", node, strings.Join(why, "; "))
 }
 
 // databases returns the containers that have a database, in the namespace of the
@@ -189,7 +189,7 @@ func (s *survey) databases(l layout, k workdir.Kind, node, namespace string) ([]
 		return targets, nil
 	}
 	if where := inNamespace(l.namespace); slices.Contains(s.forbidden, where) {
-		why = append(why, "you may not list pods in "+where)
+		why = append(why, "no permission to list pods in "+where)
 	}
 	if len(why) == 0 {
 		why = append(why, fmt.Sprintf("there are no pods %s with container %s in namespace %s", p.selector, p.container, namespace))
@@ -227,8 +227,8 @@ func running(pods []corev1.Pod, container string) (targets []Target, why []strin
 	return targets, why
 }
 
-// notRunning returns why no command can run in a container, "" if one can. A pod
-// that is not ready is used: its fault may be what the user looks for.
+// notRunning returns why no command can run in a container, "" if one can. A pod that
+// is not ready is used, because its problem may be the one that the user investigates.
 func notRunning(pod corev1.Pod, container string) string {
 	name := "pod " + pod.Namespace + "/" + pod.Name
 	var state corev1.ContainerState

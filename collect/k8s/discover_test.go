@@ -23,12 +23,12 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// deaf notes which containers are asked, and answers nothing.
-type deaf struct{ asked []string }
+// failing is an executor that records which containers get commands, and runs none.
+type failing struct{ asked []string }
 
-func (d *deaf) Exec(_ context.Context, target k8s.Target, argv []string, _, _ io.Writer) error {
+func (d *failing) Exec(_ context.Context, target k8s.Target, argv []string, _, _ io.Writer) error {
 	d.asked = append(d.asked, target.String())
-	return errors.New("deaf")
+	return errors.New("failing")
 }
 
 func objects(lists ...[]runtime.Object) []runtime.Object {
@@ -41,7 +41,7 @@ func objects(lists ...[]runtime.Object) []runtime.Object {
 
 const ovnk, ocp = "ovn-kubernetes", "openshift-ovn-kubernetes"
 
-// clusters are the platforms, each with two nodes.
+// clusters returns the platforms, each with two nodes.
 func clusters() map[string][]runtime.Object {
 	nodes := []runtime.Object{node("n1"), node("n2")}
 	kind := []runtime.Object{
@@ -91,8 +91,9 @@ func clusters() map[string][]runtime.Object {
 	}
 }
 
-// TestLayouts: each platform is known, and its OVS asked in the right container.
-func TestLayouts(t *testing.T) {
+// TestLayoutsAreDetected checks that each platform is recognised, and that the commands
+// of OVS run in the right container.
+func TestLayoutsAreDetected(t *testing.T) {
 	for _, c := range []struct {
 		name, cluster string
 		opts          k8s.Options
@@ -119,7 +120,7 @@ func TestLayouts(t *testing.T) {
 		{name: "no OVS on it", cluster: "openshift 4.5", opts: k8s.Options{Nodes: []string{"n2"}}, err: "nodes that run OVS: n1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := &deaf{}
+			d := &failing{}
 			if c.opts.Nodes == nil {
 				c.opts.Nodes = []string{"n1"}
 			}
@@ -141,21 +142,21 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-func TestUnknownLayout(t *testing.T) {
+func TestUnknownLayoutIsRefused(t *testing.T) {
 	for want, opts := range map[string]k8s.Options{
 		"no layout \"flannel\"; there are openshift, ": {Nodes: []string{"n1"}, Layout: "flannel"},
 		"is not OpenShift's":                           {Nodes: []string{"n1"}, Layout: "kube-ovn", OpenShift: true},
 	} {
-		_, err := k8s.Collect(t.Context(), cluster(&deaf{}), t.TempDir(), opts)
+		_, err := k8s.Collect(t.Context(), cluster(&failing{}), t.TempDir(), opts)
 		if !errors.Is(err, k8s.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v", err)
 		}
 	}
 }
 
-// TestPodStates: the error names the state of a container that cannot be used; a
-// newer pod, or another container, is asked in its place.
-func TestPodStates(t *testing.T) {
+// TestStateOfUnusablePodIsNamed checks that the error names the state of a container
+// that cannot be used, and that a newer pod or another container is used in its place.
+func TestStateOfUnusablePodIsNamed(t *testing.T) {
 	state := func(p *corev1.Pod, s corev1.ContainerState) *corev1.Pod {
 		for i := range p.Status.ContainerStatuses {
 			p.Status.ContainerStatuses[i].State = s
@@ -176,12 +177,12 @@ func TestPodStates(t *testing.T) {
 		"crash loop": {[]runtime.Object{state(ovnkube("p"), crashing)}, "pod ovn-kubernetes/p: container ovnkube-controller is waiting: CrashLoopBackOff: back-off 5m0s"},
 		"ended":      {[]runtime.Object{state(ovnkube("p"), ended)}, "container ovnkube-controller has ended: Error, exit code 137"},
 		"pending":    {[]runtime.Object{pending}, "pod ovn-kubernetes/p is Pending: no room"},
-		"two pods":   {[]runtime.Object{state(ovnkube("old"), ended), ovnkube("new")}, "ovn-kubernetes/new/ovnkube-controller: deaf"},
+		"two pods":   {[]runtime.Object{state(ovnkube("old"), ended), ovnkube("new")}, "ovn-kubernetes/new/ovnkube-controller: failing"},
 		"other container": {[]runtime.Object{state(ovnkube("p"), crashing), pod(ovnk, "ovs", "n1", "app=ovs-node", "ovs-daemons")},
-			"ovn-kubernetes/ovs/ovs-daemons: deaf"},
+			"ovn-kubernetes/ovs/ovs-daemons: failing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			results, err := k8s.Collect(t.Context(), cluster(&deaf{}, append(c.pods, node("n1"))...), filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
+			results, err := k8s.Collect(t.Context(), cluster(&failing{}, append(c.pods, node("n1"))...), filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
 			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
 				t.Errorf("%v, %v", err, results)
 			}
@@ -189,16 +190,17 @@ func TestPodStates(t *testing.T) {
 	}
 }
 
-// TestPermissions: what is missing is named: verb, resource and namespace.
-func TestPermissions(t *testing.T) {
+// TestMissingPermissionIsNamed checks that the error names the verb, resource and
+// namespace of a missing permission.
+func TestMissingPermissionIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		allowed string // verbs on pods/exec
 		want    string
 	}{
 		"none":   {"", "permission is missing: verbs create and get on resource pods/exec in namespace ovn-kubernetes"},
-		"create": {"create", "deaf"},
-		"get":    {"get", "permission is missing: verb create on resource pods/exec in namespace ovn-kubernetes; docs/kubernetes.md has a role with all that is needed (ovn-kubernetes/ovnkube-node-1/ovnkube-node: deaf"},
-		"both":   {"create get", "deaf"},
+		"create": {"create", "failing"},
+		"get":    {"get", "permission is missing: verb create on resource pods/exec in namespace ovn-kubernetes; docs/kubernetes.md has a role with all required permissions (ovn-kubernetes/ovnkube-node-1/ovnkube-node: failing"},
+		"both":   {"create get", "failing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := fake.NewSimpleClientset(clusters()["kind central"]...)
@@ -208,7 +210,7 @@ func TestPermissions(t *testing.T) {
 				review.Status.Allowed = asked.Resource == "pods" && asked.Subresource == "exec" && asked.Namespace == ovnk && strings.Contains(c.allowed, asked.Verb)
 				return true, review, nil
 			})
-			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
+			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
 			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
 				t.Errorf("%v, %v", err, results)
 			}
@@ -218,7 +220,7 @@ func TestPermissions(t *testing.T) {
 	api.PrependReactor("list", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 	})
-	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &deaf{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"})
+	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"})
 	if err != nil || results[0].Err == nil {
 		t.Fatal(err, results)
 	}
@@ -227,11 +229,12 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestWorkdirs: what is there is not replaced unasked, and a failure leaves it
-// as it was; several nodes get workdirs of their own.
-func TestWorkdirs(t *testing.T) {
+// TestWorkdirsAreReplacedOnlyWithForce checks that existing data is replaced only with
+// --force and is unchanged after a failure, and that several nodes get workdirs of
+// their own.
+func TestWorkdirsAreReplacedOnlyWithForce(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "wd")
-	c := cluster(&deaf{}, clusters()["kind central"]...)
+	c := cluster(&failing{}, clusters()["kind central"]...)
 	wd, err := workdir.Lock(parent)
 	if err != nil {
 		t.Fatal(err)
@@ -273,23 +276,24 @@ func TestWorkdirs(t *testing.T) {
 	}
 }
 
-// mute is an API server that lists objects and never returns its version.
-type mute struct {
+// unversioned is an API server that lists objects and never returns its version.
+type unversioned struct {
 	k8s.API
 	cancel func()
 }
 
-func (m mute) Version(ctx context.Context) (string, error) {
+func (m unversioned) Version(ctx context.Context) (string, error) {
 	m.cancel() // the user presses Ctrl-C meanwhile
 	<-ctx.Done()
 	return "", ctx.Err()
 }
 
-// TestVersionInterrupted: the question for the server's version ends with its context.
-func TestVersionInterrupted(t *testing.T) {
+// TestVersionRequestEndsWithItsContext checks that the request for the server's version
+// ends with its context.
+func TestVersionRequestEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := cluster(&deaf{}, interconnect("n1")...)
-	c.API = mute{c.API, cancel}
+	c := cluster(&failing{}, interconnect("n1")...)
+	c.API = unversioned{c.API, cancel}
 	if _, err := k8s.Collect(ctx, c, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}

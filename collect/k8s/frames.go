@@ -27,8 +27,8 @@ type frame struct {
 // errShort is wrapped by errors of a stream that is incomplete.
 var errShort = errors.New("the stream is incomplete")
 
-// errFar is wrapped where a container lacks a tool that every image should have.
-var errFar = errors.New("the container lacks what is needed")
+// errNoTool is wrapped when a container lacks a tool that every image should have.
+var errNoTool = errors.New("the container lacks a required tool")
 
 // framing reads the lines that begin with the nonce.
 type framing struct{ nonce string }
@@ -122,10 +122,10 @@ func (f framing) copyOutput(in *bufio.Reader, out io.Writer) (closing string, er
 func verify(closing string, sum cksum) (code int, err error) {
 	words := strings.Fields(closing)
 	if len(words) != 4 {
-		return 0, fmt.Errorf("%w: tee and cksum count what is sent, and printed only %q", errFar, closing)
+		return 0, fmt.Errorf("%w: tee and cksum should have printed their results, not %q", errNoTool, closing)
 	}
 	if words[1] != "t0" {
-		return 0, fmt.Errorf("%w: tee failed with exit code %s", errFar, strings.TrimPrefix(words[1], "t"))
+		return 0, fmt.Errorf("%w: tee failed with exit code %s", errNoTool, strings.TrimPrefix(words[1], "t"))
 	}
 	if crc := strconv.FormatUint(uint64(sum.sum()), 10); words[2] != crc || words[3] != strconv.FormatInt(sum.size, 10) {
 		return 0, fmt.Errorf("%w: %d bytes with checksum %s were received, %s with %s were sent", errShort, sum.size, crc, words[3], words[2])
@@ -136,8 +136,8 @@ func verify(closing string, sum cksum) (code int, err error) {
 // maxStderr is how many bytes are kept of one command's stderr.
 const maxStderr = 4096
 
-// readErrors sets the stderr of each frame, and returns for how many it is
-// complete. Both streams have the same frames in the same order.
+// readErrors sets the stderr of each frame, and returns the number of frames whose
+// stderr is complete. Both streams have the same frames in the same order.
 func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err error) {
 	in := bufio.NewReaderSize(stream, 64<<10)
 	at, inside := -1, false
@@ -147,13 +147,13 @@ func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err er
 		switch {
 		case ok && rest == ".":
 			if whole != len(frames) {
-				return min(whole, len(frames)), fmt.Errorf("%w: it has errors of %d commands and output of %d", errShort, whole, len(frames))
+				return min(whole, len(frames)), fmt.Errorf("%w: stderr has %d commands, stdout has %d", errShort, whole, len(frames))
 			}
 			return whole, nil
 		case ok && strings.HasPrefix(rest, "{"):
 			at, inside = at+1, true
 			if at < len(frames) && frames[at].name != rest[1:] {
-				return whole, fmt.Errorf("%w: the errors are of %q, the output of %q", errShort, rest[1:], frames[at].name)
+				return whole, fmt.Errorf("%w: stderr is of %q, stdout of %q", errShort, rest[1:], frames[at].name)
 			}
 		case ok:
 			whole, inside = at+1, false
@@ -161,7 +161,7 @@ func (f framing) readErrors(stream io.Reader, frames []frame) (whole int, err er
 			frames[at].stderr += string(line)
 		}
 		if errors.Is(err, io.EOF) {
-			return min(whole, len(frames)), fmt.Errorf("%w: the errors end after %d of %d commands", errShort, whole, len(frames))
+			return min(whole, len(frames)), fmt.Errorf("%w: stderr ends after %d of %d commands", errShort, whole, len(frames))
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return whole, err

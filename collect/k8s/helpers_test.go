@@ -25,7 +25,7 @@ import (
 
 const lab = "../../scripts/lab/lab"
 
-// pod makes a running pod.
+// pod returns a running pod.
 func pod(namespace, name, node, label string, containers ...string) *corev1.Pod {
 	key, value, _ := strings.Cut(label, "=")
 	p := &corev1.Pod{
@@ -45,11 +45,11 @@ func node(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// local runs what would be run in containers on this machine.
+// local runs on this machine the commands that would run in containers.
 type local struct {
 	t     *testing.T
 	shell []string          // in place of sh
-	env   map[string]string // more of it, or other
+	env   map[string]string // additional or changed variables
 }
 
 func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdout, stderr io.Writer) error {
@@ -68,7 +68,7 @@ func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdout, s
 	return c.Run()
 }
 
-// live brings a topology of the lab up, and returns its folder and a way to run
+// live starts a topology of the lab, and returns its folder and an executor that runs
 // commands on it.
 func live(t *testing.T, topology string) (dir string, exec *local) {
 	t.Helper()
@@ -86,7 +86,8 @@ func labRun(t *testing.T, args ...string) {
 	}
 }
 
-// onLab runs commands with the folders of a lab for those of OVS and OVN.
+// onLab returns an executor that runs commands with the folders of a lab in place of
+// those of OVS and OVN.
 func onLab(t *testing.T, dir string) *local {
 	t.Helper()
 	bin, err := filepath.Abs("testdata/bin")
@@ -126,17 +127,17 @@ func (o objectTracker) Review(ctx context.Context, review *authorizationv1.SelfS
 	return o.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 }
 
-// cluster makes a cluster of objects whose containers are one executor.
+// cluster returns a cluster of objects, with one executor for all containers.
 func cluster(executor k8s.Executor, objects ...runtime.Object) *k8s.Cluster {
 	return &k8s.Cluster{Name: "https://cluster.test:6443", API: objectTracker{fake.NewSimpleClientset(objects...)}, Executor: executor}
 }
 
-// interconnect are the pods of a node of ovn-kubernetes with interconnect.
+// interconnect returns the pods of a node of ovn-kubernetes with interconnect.
 func interconnect(name string) []runtime.Object {
 	return []runtime.Object{node(name), pod("ovn-kubernetes", "ovnkube-node-"+name, name, "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller")}
 }
 
-// collectOne collects one node and fails the test if that fails.
+// collectOne collects one node, and fails the test if that fails.
 func collectOne(t *testing.T, c *k8s.Cluster, dir string, opts k8s.Options) k8s.Result {
 	t.Helper()
 	results, err := k8s.Collect(t.Context(), c, dir, opts)

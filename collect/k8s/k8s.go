@@ -1,7 +1,7 @@
 // Package k8s collects live nodes of a Kubernetes cluster, each into a workdir of
 // its own. It detects which of the known layouts the cluster has, and runs commands
-// in the pods of OVS and OVN. Output counts as complete only if its checksum
-// proves it. It writes nothing in the cluster.
+// in the pods of OVS and OVN. Output counts as complete only if its checksum matches.
+// It writes nothing in the cluster.
 package k8s
 
 import (
@@ -24,7 +24,7 @@ import (
 // Options select what to collect of a cluster.
 type Options struct {
 	Force     bool  // replace data that the workdirs hold
-	MaxBytes  int64 // that a node may send; 0 for archive.Default's
+	MaxBytes  int64 // number of bytes that a node may send; 0 for archive.Default's
 	Nodes     []string
 	All       bool   // all nodes that run OVS
 	Selector  string // the nodes with these labels
@@ -33,7 +33,7 @@ type Options struct {
 	Namespace string // instead of the layouts' own
 	// Stall is how long a stream may be silent; 0 is a minute.
 	Stall time.Duration
-	// Report is called with a node, what is being done with it, and the bytes
+	// Report is called with a node, the current activity, and the number of bytes
 	// received so far. Several goroutines call it.
 	Report func(node, what string, bytes int64)
 }
@@ -47,7 +47,7 @@ type Result struct {
 	Layout      string
 	Workdir     string
 	Collections []workdir.Collection
-	Err         error // nothing was collected, and the workdir is unchanged
+	Err         error // why nothing was collected; the workdir is unchanged then
 }
 
 // maxParallel is how many nodes are collected at the same time.
@@ -128,7 +128,7 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("workdir %s can't be made: %w; choose another with -w", path, err)
+		return nil, fmt.Errorf("workdir %s can't be created: %w; choose another with -w", path, err)
 	}
 	dir, err := os.MkdirTemp(path, ".incoming-cluster-*")
 	if err != nil {

@@ -15,9 +15,9 @@ type podContainer struct{ selector, container string }
 type layout struct {
 	name      string // for --layout
 	title     string
-	namespace string // "" where the user chooses it
+	namespace string // "" if the user chooses it
 	openshift bool
-	ovs       []podContainer // run OVS's tools for the node's OVS, the preferred one first
+	ovs       []podContainer // containers that run the tools for the node's OVS, the preferred one first
 	nb, sb    podContainer
 	perNode   bool   // each node has NB and SB of its own
 	leader    string // a label of the pod that leads the cluster, with %s for nb or sb

@@ -12,10 +12,10 @@ import (
 	"ovs-offline/test/fidelity"
 )
 
-// TestParity collects live nodes, and compares what their replicas answer with
-// what the nodes did: packet by packet, and every flow, group, meter and TLV
-// mapping with the output of ovs-ofctl there.
-func TestParity(t *testing.T) {
+// TestReplicasAnswerLikeLiveNodes collects live nodes, and compares the answers of
+// their replicas with those of the nodes: the trace of each packet, and every flow,
+// group, meter and TLV mapping in the output of ovs-ofctl.
+func TestReplicasAnswerLikeLiveNodes(t *testing.T) {
 	for _, topology := range []string{"kubernetes", "openstack"} {
 		t.Run(topology, func(t *testing.T) {
 			if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {

@@ -18,12 +18,13 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// logged notes what is asked of whom, and breaks the streams of some pods.
+// logged records which commands run in which containers, and breaks the streams of some
+// pods.
 type logged struct {
 	k8s.Executor
 	mu     sync.Mutex
-	asked  []string // the container, and the first argument that is not ours
-	broken string   // a part of the names of pods that don't answer
+	asked  []string // the container, and the first argument after our own
+	broken string   // part of the names of the pods that don't answer
 }
 
 func (l *logged) Exec(ctx context.Context, target k8s.Target, argv []string, stdout, stderr io.Writer) error {
@@ -45,7 +46,7 @@ func (l *logged) count(what string) (n int) {
 	return n
 }
 
-// central are nodes of ovn-kubernetes with a central database, of two members.
+// central returns nodes of ovn-kubernetes with a central database of two members.
 func central(names ...string) []runtime.Object {
 	all := []runtime.Object{
 		pod(ovnk, "ovnkube-db-0", "master", "name=ovnkube-db", "nb-ovsdb", "sb-ovsdb"),
@@ -57,9 +58,10 @@ func central(names ...string) []runtime.Object {
 	return all
 }
 
-// TestMany: nodes are collected side by side, the central databases once; one
-// node that fails, and a member that does, lose nothing of the others.
-func TestMany(t *testing.T) {
+// TestNodesAreCollectedInParallel checks that nodes are collected in parallel and the
+// central databases once, and that the failure of one node or one member does not
+// affect the others.
+func TestNodesAreCollectedInParallel(t *testing.T) {
 	_, local := live(t, "kubernetes")
 	var names []string
 	for i := range 10 {
@@ -94,14 +96,14 @@ func TestMany(t *testing.T) {
 	if n := exec.count("nb-ovsdb OVN_Northbound"); n != 1 {
 		t.Errorf("the NB database was taken %d times", n)
 	}
-	if perNode := len(exec.asked) - 2; perNode > 9*3+3 { // three for each, and three tries of the broken one
+	if perNode := len(exec.asked) - 2; perNode > 9*3+3 { // three for each node, and three tries for the broken one
 		t.Errorf("%d commands were run for ten nodes", perNode)
 	}
 	if !slices.Contains(exec.asked, "sb-ovsdb OVN_Southbound") {
 		t.Errorf("asked %q", exec.asked)
 	}
 	left, err := os.ReadDir(parent)
-	if err != nil || len(left) != len(names) { // a workdir each; the one that failed holds a lock and nothing else
+	if err != nil || len(left) != len(names) { // one workdir for each node; that of the failed node holds only a lock
 		t.Errorf("%v %v", left, err)
 	}
 	if there, err := workdir.Find(filepath.Join(parent, "worker-3")); err != nil {
@@ -132,10 +134,10 @@ func checkFiles(t *testing.T, path string) {
 	}
 }
 
-// TestMembers: a member of the databases' cluster that doesn't answer is made
-// good by the next; without any, the node's OVS is collected all the same, and
-// what is missing is named.
-func TestMembers(t *testing.T) {
+// TestNextMemberReplacesFailedOne checks that the next member of the databases' cluster
+// is used if one doesn't answer, and that without any member OVS is still collected,
+// and the missing databases are named.
+func TestNextMemberReplacesFailedOne(t *testing.T) {
 	_, local := live(t, "kubernetes")
 	for broken, lost := range map[string]int{"ovnkube-db-0": 0, "ovnkube-db-1": 0, "ovnkube-db": 2} {
 		exec := &logged{Executor: local, broken: broken}
@@ -154,15 +156,15 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// crowd counts parallel requests, and answers none before there are enough.
-type crowd struct {
+// barrier counts parallel requests, and answers none until there are enough.
+type barrier struct {
 	mu        sync.Mutex
 	now, most int
 	enough    int
 	met       chan bool
 }
 
-func (c *crowd) Exec(ctx context.Context, _ k8s.Target, _ []string, _, _ io.Writer) error {
+func (c *barrier) Exec(ctx context.Context, _ k8s.Target, _ []string, _, _ io.Writer) error {
 	c.mu.Lock()
 	if c.now++; c.now == c.enough && c.most < c.enough {
 		close(c.met)
@@ -179,13 +181,14 @@ func (c *crowd) Exec(ctx context.Context, _ k8s.Target, _ []string, _, _ io.Writ
 	return errors.New("go away")
 }
 
-// TestAtOnce: ten nodes are collected at the same time, and never more.
-func TestAtOnce(t *testing.T) {
+// TestAtMostTenNodesAtOnce checks that ten nodes are collected at the same time, and
+// never more.
+func TestAtMostTenNodesAtOnce(t *testing.T) {
 	var names []string
 	for i := range 25 {
 		names = append(names, fmt.Sprintf("worker-%d", i))
 	}
-	exec := &crowd{enough: 10, met: make(chan bool)}
+	exec := &barrier{enough: 10, met: make(chan bool)}
 	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), t.TempDir(), k8s.Options{All: true})
 	if err != nil || len(results) != len(names) || exec.most != 10 {
 		t.Errorf("%d of %d at once, %v", exec.most, len(results), err)

@@ -17,13 +17,13 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// nodeSource is a live node of a cluster. It implements collect.Source.
+// nodeSource is a collect.Source that is a live node of a cluster.
 type nodeSource struct {
 	transfer
 	survey    *survey
 	layout    layout
 	permitted *permissions
-	shared    *shared         // nil where only one node is collected
+	shared    *shared         // nil if only one node is collected
 	target    Target          // the container that runs OVS's tools
 	node      *recording.Node // what was collected so far
 }
@@ -169,8 +169,8 @@ func (s *nodeSource) outputs(frames []frame, bridge string) {
 	}
 }
 
-// lost adds a failed command to the node's losses. That the node does not support
-// a command is no loss, except for flows, which every bridge has.
+// lost adds a failed command to the node's losses. A command that the node does not
+// support is no loss, except for flows, which every bridge has.
 func (s *nodeSource) lost(name recording.Name, failed []frame, bridge string) {
 	i := slices.IndexFunc(failed, func(f frame) bool { return !f.unsupported() })
 	if i < 0 && name != recording.Flows {

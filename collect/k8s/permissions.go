@@ -11,16 +11,16 @@ import (
 // permissions queries the permissions in each namespace once.
 type permissions struct {
 	cluster *Cluster
-	asked   sync.Map // of a namespace: a func() verbs
+	asked   sync.Map // maps a namespace to a func() verbs
 }
 
 // verbs are the permitted verbs on pods/exec.
 type verbs struct{ create, get, known bool }
 
-// exec returns an error if commands certainly may not be run in a namespace. Over
-// WebSocket the request is a get, and since Kubernetes 1.35 create is needed as
-// well; over SPDY it is a create. So create always suffices, and get alone on older
-// servers only.
+// exec returns an error if the user certainly has no permission to run commands in a
+// namespace. Over WebSocket the request is a get, and since Kubernetes 1.35 create is
+// needed as well; over SPDY it is a create. So create always suffices, and get alone on
+// older servers only.
 func (p *permissions) exec(ctx context.Context, namespace string) error {
 	v := p.verbs(ctx, namespace)
 	if !v.known || v.create || v.get {
@@ -38,7 +38,7 @@ func (p *permissions) explain(ctx context.Context, namespace string, err error) 
 }
 
 func missingExec(namespace, verbs string) error {
-	return fmt.Errorf("permission is missing: %s on resource pods/exec in namespace %s; docs/kubernetes.md has a role with all that is needed", verbs, namespace)
+	return fmt.Errorf("permission is missing: %s on resource pods/exec in namespace %s; docs/kubernetes.md has a role with all required permissions", verbs, namespace)
 }
 
 func (p *permissions) verbs(ctx context.Context, namespace string) verbs {

@@ -9,14 +9,13 @@ import (
 	"ovs-offline/internal/recording"
 )
 
-// The shell texts that run in a pod. They consist of constants and of the table of
-// recorded commands; what comes from outside (a bridge's name) is an argument. They
-// write no file in the pod.
+// The following shell texts run in a pod. They consist of constants and of the table of
+// recorded commands; text from outside (a bridge's name) is an argument. They write no
+// file in the pod.
 //
-// Every text begins with prologue and takes a nonce, a number of seconds for
-// commands that answer at once and one for those that may stream for long. Its
-// function f runs a command and prints its output between two lines that carry
-// the nonce:
+// Every text begins with prologue and takes a nonce, a number of seconds for commands
+// that answer at once and one for those that may stream for long. Its function f runs a
+// command and prints its output between two lines that carry the nonce:
 //
 //	NONCE {NAME
 //	output
@@ -24,8 +23,8 @@ import (
 //
 // CODE is the command's exit code, TEE that of tee, which may come first where
 // it fails; CRC and LENGTH are the result of cksum in the pod. The last line is
-// "NONCE .". stderr has the same lines, without figures. So every loss of the
-// connection is detected.
+// "NONCE .". stderr has the same lines, without figures. This detects every loss of the
+// connection.
 //
 // Descriptors 3 to 5: the pipe to cksum, the stream itself, and the figures.
 // tee opens /dev/fd/3, a pipe of the shell's own: /dev/stdout may not be
@@ -60,7 +59,7 @@ func shellLine(c recording.Command) string {
 	return function + " " + arguments
 }
 
-// liveCommands returns the recorded commands of one scope that a live node is asked for.
+// liveCommands returns the recorded commands of one scope that are run on a live node.
 func liveCommands(bridge, large bool) []recording.Command {
 	return slices.DeleteFunc(recording.Commands(), func(c recording.Command) bool {
 		return c.NotLive || (c.Scope == recording.OfBridge) != bridge || c.Large != large
@@ -116,7 +115,7 @@ z`
 
 // databaseText backs up a database. Its arguments are the schema's name, the name of
 // the socket, and the folders that may hold it. It skips a member that has lost its
-// cluster, which would not answer.
+// cluster, because such a member would not answer.
 const databaseText = prologue + `d=$1 k=$2;shift 2
 for s in ${OVN_RUNDIR:+"$OVN_RUNDIR"} "$@";do s=$s/$k;[ -S "$s" ]&&break;done
 f version ovn-nbctl --version

@@ -9,7 +9,7 @@ import (
 )
 
 // errLocal is wrapped by errors of this machine.
-var errLocal = errors.New("could not be stored on this machine")
+var errLocal = errors.New("the data could not be stored on this machine")
 
 // maxQueue is how many pieces of up to 32 KiB may wait for a slow disk. The reader
 // must not stop: the other side closes the connection when it has sent everything,

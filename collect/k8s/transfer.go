@@ -34,11 +34,11 @@ const (
 	tries = 3
 	// defaultStall is how long a stream may be silent.
 	defaultStall = 60 * time.Second
-	// patience is the timeout of commands that may stream for long, in stalls.
+	// patience is the timeout of commands that may stream for long, in stall times.
 	patience = 10
 )
 
-// errStalled is wrapped where a stream was silent for too long.
+// errStalled is wrapped when a stream was silent for too long.
 var errStalled = errors.New("no data was received for too long")
 
 // transfer runs shell texts in containers until their output is complete.
@@ -47,7 +47,7 @@ type transfer struct {
 	spool    string        // a folder for the output
 	stall    time.Duration // how long a stream may be silent
 	received func(n int)   // called with the number of bytes received; may be nil
-	maxBytes int64         // that may be received; 0 for archive.Default's
+	maxBytes int64         // limit of the bytes received; 0 for archive.Default's
 	total    atomic.Int64
 }
 
@@ -70,9 +70,9 @@ func (t *transfer) run(ctx context.Context, target Target, text string, args ...
 // lastFrame is the name of the last frame of each argument, in texts that take several.
 const lastFrame = "done"
 
-// each runs a text that does the same for each of its arguments, whose frames are
-// named "N NAME", N from 1. The complete part of an incomplete stream is kept, and
-// the text run again for the rest. The returned frames have no number.
+// each runs a text that does the same for each of its arguments. Its frames are named
+// "N NAME", with the number of the argument from 1. The complete part of an incomplete
+// stream is kept, and the text run again for the rest. Returned frames have no number.
 func (t *transfer) each(ctx context.Context, target Target, text string, args []string) ([][]frame, error) {
 	var all [][]frame
 	for failures := 0; len(all) < len(args); {
@@ -112,7 +112,7 @@ func group(frames []frame) [][]frame {
 
 // isFinal reports whether another try would fail in the same way.
 func isFinal(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, errFar) || errors.Is(err, errLocal) || errors.Is(err, archive.ErrLimit) || isRefused(err)
+	return ctx.Err() != nil || errors.Is(err, errNoTool) || errors.Is(err, errLocal) || errors.Is(err, archive.ErrLimit) || isRefused(err)
 }
 
 // drop removes the output of frames.
@@ -142,7 +142,7 @@ func (t *transfer) once(ctx context.Context, target Target, text string, args []
 	}
 }
 
-// argv is sh -c TEXT sh NONCE SHORT LONG ARG...; SHORT and LONG are in seconds.
+// argv returns sh -c TEXT sh NONCE SHORT LONG ARG...; SHORT and LONG are in seconds.
 func (t *transfer) argv(nonce, text string, args []string) []string {
 	short := max(1, int(t.stall.Seconds()*0.8)) // a command gives up before its stream counts as stalled
 	return append([]string{"sh", "-c", text, "sh", nonce, strconv.Itoa(short), strconv.Itoa(short * patience)}, args...)

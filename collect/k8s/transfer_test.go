@@ -18,7 +18,7 @@ import (
 	"ovs-offline/internal/archive"
 )
 
-// loopback runs commands here.
+// loopback runs commands on this machine.
 type loopback struct{ shell []string }
 
 func (l loopback) Exec(ctx context.Context, _ Target, argv []string, stdout, stderr io.Writer) error {
@@ -30,7 +30,7 @@ func (l loopback) Exec(ctx context.Context, _ Target, argv []string, stdout, std
 	return c.Run()
 }
 
-// shells are those that images have for sh: Debian's, Red Hat's, Alpine's.
+// shells returns the shells that images have as sh: Debian's, Red Hat's, Alpine's.
 func shells(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -65,7 +65,7 @@ func output(t *testing.T, f frame) string {
 	return string(text)
 }
 
-// variety is a text whose commands say all that may be hard to carry.
+// variety is a text whose commands print everything that may be hard to transfer.
 const variety = prologue + `f plain echo hello
 f empty true
 f binary printf 'a\0b\nc\r\n\n'
@@ -79,8 +79,9 @@ f imitation printf '%s }0 0 4294967295 0\nXX {next\n' "not$n"
 f noisy sh -c 'head -c 100000 /dev/zero | tr "\0" e >&2'
 z`
 
-// TestShells: every shell carries everything, byte by byte.
-func TestShells(t *testing.T) {
+// TestEveryShellTransfersEveryByte checks that the output is transferred byte for byte
+// with every shell.
+func TestEveryShellTransfersEveryByte(t *testing.T) {
 	args := []string{"a b", "$(touch /tmp/never)", "`id`", "*", "", "'\"\\", "--", "x\ny"}
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +129,7 @@ func TestShells(t *testing.T) {
 	}
 }
 
-// taken is what one run of a text sends.
+// taken holds the output of one run of a text.
 type taken struct{ stdout, stderr []byte }
 
 func record1(t *testing.T, argv []string) taken {
@@ -142,7 +143,7 @@ func record1(t *testing.T, argv []string) taken {
 	return r
 }
 
-// faulty gives what a real run sent, but not all of it, or not as it was.
+// faulty returns the output of a real run, incomplete or changed.
 type faulty struct {
 	t     *testing.T
 	spoil func(try int, r taken) (taken, error)
@@ -166,10 +167,10 @@ f two sh -c 'echo second; echo oops >&2; exit 4'
 f three printf third
 z`
 
-// TestCutAnywhere cuts a stream after every byte, with no error from the
-// connection, as a server whose backend breaks does. What came is whole, or it
-// is an error; never a part.
-func TestCutAnywhere(t *testing.T) {
+// TestCutStreamIsNeverAccepted cuts a stream after every byte, with no error from the
+// connection, as a server whose backend breaks does. The result is either complete or
+// an error, never a part.
+func TestCutStreamIsNeverAccepted(t *testing.T) {
 	argv := (&transfer{stall: time.Minute}).argv(strings.Repeat("N", 26), threeCommands, nil)
 	whole := record1(t, argv)
 	for name, length := range map[string]int{"stdout": len(whole.stdout), "stderr": len(whole.stderr)} {
@@ -197,7 +198,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// checkThree checks those of threeCommands that came.
+// checkThree checks the received frames of threeCommands.
 func checkThree(t *testing.T, frames []frame) {
 	t.Helper()
 	want := []struct {
@@ -211,9 +212,10 @@ func checkThree(t *testing.T, frames []frame) {
 	}
 }
 
-// TestFaults: each fault on the first try only is made good; one that stays is
-// an error that says what.
-func TestFaults(t *testing.T) {
+// TestFaultsAreRetriedOrReported checks that a retry succeeds after each fault that
+// occurs only on the first try, and that a permanent fault gives an error that
+// describes it.
+func TestFaultsAreRetriedOrReported(t *testing.T) {
 	broken := errors.New("connection reset by peer")
 	faults := map[string]func(r taken) (taken, error){
 		"cut short, no error": func(r taken) (taken, error) { r.stdout = r.stdout[:len(r.stdout)/2]; return r, nil },
@@ -257,7 +259,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// without leaves one command out of a stream.
+// without removes the output of one command from a stream.
 func without(stream []byte, name string) []byte {
 	from := bytes.LastIndexByte(stream[:bytes.Index(stream, []byte(" {"+name))], '\n') + 1
 	rest := stream[from:]
@@ -266,9 +268,9 @@ func without(stream []byte, name string) []byte {
 	return append(slices.Clone(stream[:from]), rest[end:]...)
 }
 
-// TestWholeDespiteError: what is proven whole counts, whatever the connection
-// says when it ends.
-func TestWholeDespiteError(t *testing.T) {
+// TestCompleteOutputCountsDespiteError checks that output with a correct checksum
+// counts as complete, even if the connection ends with an error.
+func TestCompleteOutputCountsDespiteError(t *testing.T) {
 	late := &faulty{t: t, spoil: func(_ int, r taken) (taken, error) { return r, errors.New("error at the end") }}
 	frames, err := fetch(t, late, time.Minute, threeCommands)
 	if err != nil || len(frames) != 3 || late.try != 1 {
@@ -276,8 +278,9 @@ func TestWholeDespiteError(t *testing.T) {
 	}
 }
 
-// TestEach: what came whole of a broken stream is not asked for again.
-func TestEach(t *testing.T) {
+// TestCompletePartIsNotRequestedAgain checks that the complete part of a broken stream
+// is not requested again.
+func TestCompletePartIsNotRequestedAgain(t *testing.T) {
 	const text = prologue + `i=0;for b;do i=$((i+1));f "$i name" printf '%s' "$b";f "$i done" true;done
 z`
 	var asked [][]string
@@ -310,7 +313,7 @@ z`
 	}
 }
 
-// counting notes the arguments of each command.
+// counting records the arguments of each command.
 type counting struct {
 	Executor
 	asked *[][]string
@@ -321,8 +324,9 @@ func (c counting) Exec(ctx context.Context, target Target, argv []string, stdout
 	return c.Executor.Exec(ctx, target, argv, stdout, stderr)
 }
 
-// TestMissingTools: without the tools that every image has, the error names them at once.
-func TestMissingTools(t *testing.T) {
+// TestMissingToolsAreNamed checks that the error names missing standard tools, and that no
+// further try is made.
+func TestMissingToolsAreNamed(t *testing.T) {
 	for _, missing := range []string{"tee", "cksum"} {
 		bin := t.TempDir()
 		for _, tool := range []string{"tee", "cksum", "sh"} {
@@ -338,38 +342,39 @@ func TestMissingTools(t *testing.T) {
 		}
 		var asked [][]string
 		_, err := fetch(t, counting{loopback{[]string{"env", "PATH=" + bin, "sh"}}, &asked}, time.Minute, prologue+"f one echo first\nz")
-		if !errors.Is(err, errFar) || !strings.Contains(err.Error(), missing) || len(asked) != 1 {
+		if !errors.Is(err, errNoTool) || !strings.Contains(err.Error(), missing) || len(asked) != 1 {
 			t.Errorf("without %s: %d tries, %v", missing, len(asked), err)
 		}
 	}
 }
 
-// silent sends a part and then nothing, until it is given up.
-type silent struct {
+// stalling sends a part and then nothing, until the caller gives up.
+type stalling struct {
 	t    *testing.T
 	seen int
 }
 
-func (s *silent) Exec(ctx context.Context, _ Target, argv []string, stdout, _ io.Writer) error {
+func (s *stalling) Exec(ctx context.Context, _ Target, argv []string, stdout, _ io.Writer) error {
 	s.seen++
 	whole := record1(s.t, argv)
 	stdout.Write(whole.stdout[:len(whole.stdout)/2])
 	<-ctx.Done()
-	// A connection that was given up may still deliver.
+	// An abandoned connection may still deliver data.
 	go stdout.Write(whole.stdout)
 	return ctx.Err()
 }
 
 func TestStall(t *testing.T) {
-	s := &silent{t: t}
+	s := &stalling{t: t}
 	_, err := fetch(t, s, 50*time.Millisecond, threeCommands)
 	if !errors.Is(err, errStalled) || s.seen != tries || !strings.Contains(err.Error(), "50ms") {
 		t.Errorf("%d tries: %v", s.seen, err)
 	}
 }
 
-// TestInterrupted: nothing is tried again, and the command's end is waited for.
-func TestInterrupted(t *testing.T) {
+// TestInterruptedRunIsNotRepeated checks that an interrupted run is not repeated, and
+// that it waits for the command to end.
+func TestInterruptedRunIsNotRepeated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
 	begun := make(chan bool, tries)
@@ -397,8 +402,9 @@ func (n notifying) Exec(ctx context.Context, target Target, argv []string, stdou
 	return n.Executor.Exec(ctx, target, argv, stdout, stderr)
 }
 
-// TestFullDisk: an error of this machine is reported as such, at once.
-func TestFullDisk(t *testing.T) {
+// TestFullDiskIsReported checks that an error of this machine is reported as such, without
+// another try.
+func TestFullDiskIsReported(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
@@ -420,8 +426,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSlowDisk: the stream does not wait for the disk.
-func TestSlowDisk(t *testing.T) {
+// TestStreamDoesNotWaitForTheDisk checks that the stream does not wait for the disk.
+func TestStreamDoesNotWaitForTheDisk(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -430,7 +436,7 @@ func TestSlowDisk(t *testing.T) {
 	go s.drain(func(error) {})
 	piece := make([]byte, 32<<10)
 	const pieces = 1000
-	for range pieces { // nothing reads: a pipe takes 64 KiB
+	for range pieces { // the pipe has no reader, and holds 64 KiB
 		if _, err := s.Write(piece); err != nil {
 			t.Fatal(err)
 		}
@@ -451,8 +457,9 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// TestEndless: a container that never stops talking is left, and not asked again.
-func TestEndless(t *testing.T) {
+// TestEndlessStreamIsAbandoned checks that a container that never stops sending is
+// abandoned, and not tried again.
+func TestEndlessStreamIsAbandoned(t *testing.T) {
 	var asked [][]string
 	tr := &transfer{exec: counting{loopback{[]string{"sh"}}, &asked}, spool: t.TempDir(), stall: time.Minute, maxBytes: 1 << 20}
 	_, err := tr.run(t.Context(), Target{}, "exec cat /dev/zero")

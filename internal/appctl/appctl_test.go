@@ -12,7 +12,7 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// The texts are those of an OVS 3.1.
+// The texts were printed by OVS 3.1.
 
 const bondText = `---- ab ----
 bond_mode: active-backup
@@ -160,12 +160,12 @@ func TestLearnedMACs(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
-	bfd := slices.Collect(BFDSessions("---- c ----\n  Forwarding: false\n  Local Session State: down\n---- d ----\n  Forwarding: true\n"))
-	if !slices.Equal(bfd, []Session{{"c", "false"}, {"d", "true"}}) {
+	bfd := BFDSessions("---- c ----\n  Forwarding: false\n  Local Session State: down\n---- d ----\n  Forwarding: true\n")
+	if !maps.Equal(bfd, map[string]string{"c": "false", "d": "true"}) {
 		t.Error(bfd)
 	}
-	cfm := slices.Collect(CFMMonitors("---- c ----\nMPID 1:\n  average health: undefined\n---- d ----\nfault: recv \n"))
-	if !slices.Equal(cfm, []Session{{"c", "false"}, {"d", "true"}}) {
+	cfm := CFMMonitors("---- c ----\nMPID 1:\n  average health: undefined\n---- d ----\nfault: recv \n")
+	if !maps.Equal(cfm, map[string]string{"c": "false", "d": "true"}) {
 		t.Error(cfm)
 	}
 }
@@ -207,7 +207,7 @@ func TestTunnels(t *testing.T) {
 	}
 }
 
-// TestCaptures reads what real nodes printed: every line of a table is an entry.
+// TestCaptures checks that every line of the tables in the captures becomes an entry.
 func TestCaptures(t *testing.T) {
 	lines := func(pattern string, entry func(line string) bool, count func(text string) int) {
 		captures.Captured(t, pattern, 1<<20, func(content []byte) {
@@ -227,7 +227,7 @@ func TestCaptures(t *testing.T) {
 	}
 	lines("*fdb.show*", has(":"), func(text string) int { return len(slices.Collect(LearnedMACs(text))) })
 	lines("*route.show*", has(" dev "), func(text string) int { return len(Routes(text)) })
-	lines("*bfd.show*", has("---- "), func(text string) int { return len(slices.Collect(BFDSessions(text))) })
+	lines("*bfd.show*", has("---- "), func(text string) int { return len(BFDSessions(text)) })
 	lines("*dpctl.show*", has("  port "), func(text string) int { return len(slices.Collect(DatapathPorts(text))) })
 	lines("*dp-features*", has(": "), func(text string) int { return len(Features(text)) })
 }

@@ -12,7 +12,7 @@ type Bond struct {
 	Name    string
 	Mode    string // balance-tcp, balance-slb, active-backup
 	LACP    string // off, configured, negotiated
-	Active  string // the active member, "" where there is none
+	Active  string // the active member, "" if there is none
 	Members map[string]BondMember
 }
 
@@ -20,17 +20,17 @@ type Bond struct {
 type BondMember struct {
 	Enabled   bool
 	MayEnable bool  // its link, LACP, BFD and CFM let it carry packets
-	Hashes    []int // those for which it carried something since the last rebalancing
+	Hashes    []int // the hashes whose packets it has carried since the last rebalancing
 }
 
 // bondMember matches "member p1: enabled"; before OVS 2.15 it is "slave p1: enabled".
 var bondMember = regexp.MustCompile(`^(?:member|slave) (.*): (enabled|disabled)$`)
 
 // Bonds yields the bonds of bond/show.
-func Bonds(text string) iter.Seq[Bond] { return each(text, readBond) }
+func Bonds(text string) iter.Seq[Bond] { return each(text, section, readBond) }
 
-func readBond(name, body string) Bond {
-	b := Bond{Name: name, Members: map[string]BondMember{}}
+func readBond(found []string, body string) Bond {
+	b := Bond{Name: found[1], Members: map[string]BondMember{}}
 	for label, value := range fields(body) {
 		switch label {
 		case "bond_mode":

@@ -16,11 +16,5 @@ var learnedMAC = regexp.MustCompile(`^(\d+|LOCAL)\s+(\d+)\s+([0-9a-f:]{17})(\s|$
 
 // LearnedMACs yields the entries of fdb/show.
 func LearnedMACs(text string) iter.Seq[LearnedMAC] {
-	return func(yield func(LearnedMAC) bool) {
-		for found := range parts(text, learnedMAC) {
-			if !yield(LearnedMAC{found[1], found[2], found[3]}) {
-				return
-			}
-		}
-	}
+	return each(text, learnedMAC, func(found []string, _ string) LearnedMAC { return LearnedMAC{found[1], found[2], found[3]} })
 }

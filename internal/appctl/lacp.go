@@ -29,10 +29,10 @@ type LACPMember struct {
 var lacpMember = regexp.MustCompile(`^(?:member|slave): (.*): (current|expired|defaulted) (attached|detached)$`)
 
 // LACPs yields the ports of lacp/show.
-func LACPs(text string) iter.Seq[LACP] { return each(text, readLACP) }
+func LACPs(text string) iter.Seq[LACP] { return each(text, section, readLACP) }
 
-func readLACP(name, body string) LACP {
-	port := LACP{Name: name, Members: map[string]LACPMember{}}
+func readLACP(found []string, body string) LACP {
+	port := LACP{Name: found[1], Members: map[string]LACPMember{}}
 	for label, value := range fields(body) {
 		port.Negotiated = port.Negotiated || label == "status" && strings.HasSuffix(value, " negotiated")
 	}

@@ -21,15 +21,9 @@ var (
 
 // DatapathPorts yields the ports of dpctl/show.
 func DatapathPorts(text string) iter.Seq[DatapathPort] {
-	return func(yield func(DatapathPort) bool) {
-		for found, body := range parts(text, datapath) {
-			for port := range parts(body, datapathPort) {
-				if !yield(DatapathPort{found[1], port[2], port[1]}) {
-					return
-				}
-			}
-		}
-	}
+	return ports(text, datapath, datapathPort, func(datapath string, port []string) DatapathPort {
+		return DatapathPort{datapath, port[2], port[1]}
+	})
 }
 
 // BridgePort is a port of dpif/show (ofproto/ofproto-dpif.c, dpif_show_backer).
@@ -45,16 +39,23 @@ var (
 	// bridge matches "  br0:".
 	bridge = regexp.MustCompile(`^(.+):$`)
 	// bridgePort matches "    p1 1/2: (system)".
-	bridgePort = regexp.MustCompile(`^(\S+) (\d+)/(\d+|none): \(([^:)]*)`)
+	bridgePort = regexp.MustCompile(`^(\S+) (\d{1,10})/(\d+|none): \(([^:)]*)`)
 )
 
 // BridgePorts yields the ports of dpif/show.
 func BridgePorts(text string) iter.Seq[BridgePort] {
-	return func(yield func(BridgePort) bool) {
-		for found, body := range parts(text, bridge) {
-			for port := range parts(body, bridgePort) {
-				number, err := strconv.Atoi(port[2])
-				if err == nil && !yield(BridgePort{found[1], port[1], number, port[3], port[4]}) {
+	return ports(text, bridge, bridgePort, func(bridge string, port []string) BridgePort {
+		number, _ := strconv.Atoi(port[2])
+		return BridgePort{bridge, port[1], number, port[3], port[4]}
+	})
+}
+
+// ports yields what read makes of the ports below each datapath or bridge.
+func ports[T any](text string, of, port *regexp.Regexp, read func(of string, port []string) T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for found, body := range parts(text, of) {
+			for line := range parts(body, port) {
+				if !yield(read(found[1], line)) {
 					return
 				}
 			}

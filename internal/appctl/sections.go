@@ -1,6 +1,6 @@
-// Package appctl reads the texts that ovs-appctl prints of an ovs-vswitchd. The
-// formats are those of OVS 2.13 to 3.5. Lines that a parser does not know are
-// skipped, so text from a newer version costs what is new in it.
+// Package appctl reads the output of ovs-appctl commands of an ovs-vswitchd. The
+// formats are those of OVS 2.13 to 3.5. Parsers skip lines that they do not know, so of
+// the output of a newer version only what is new is lost.
 package appctl
 
 import (
@@ -12,18 +12,19 @@ import (
 // section matches the heading of a section.
 var section = regexp.MustCompile(`^---- (.*) ----$`)
 
-// each yields what read makes of each section.
-func each[T any](text string, read func(name, body string) T) iter.Seq[T] {
+// each yields the result of read for each line that a pattern matches, with the text up
+// to the next such line.
+func each[T any](text string, pattern *regexp.Regexp, read func(found []string, body string) T) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		for found, body := range parts(text, section) {
-			if !yield(read(found[1], body)) {
+		for found, body := range parts(text, pattern) {
+			if !yield(read(found, body)) {
 				return
 			}
 		}
 	}
 }
 
-// parts yields what a pattern finds in each line that it matches, with the text
+// parts yields the submatches of a pattern for each line that it matches, with the text
 // up to the next such line. The pattern sees lines without the space around them.
 func parts(text string, pattern *regexp.Regexp) iter.Seq2[[]string, string] {
 	return func(yield func(found []string, body string) bool) {

@@ -1,37 +1,31 @@
 package appctl
 
-import "iter"
-
-// Session is a section of bfd/show (lib/bfd.c, bfd_put_details) or cfm/show
-// (lib/cfm.c, cfm_print_details).
-type Session struct {
-	Interface string
-	State     string // "true" or "false": BFD forwards, or CFM has a fault; "" where the text does not have it
-}
-
-// BFDSessions yields the sessions of bfd/show.
-func BFDSessions(text string) iter.Seq[Session] {
-	return each(text, func(name, body string) Session {
-		s := Session{Interface: name}
+// BFDSessions reads bfd/show (lib/bfd.c, bfd_put_details): whether the session of
+// each interface forwards, "true" or "false".
+func BFDSessions(text string) map[string]string {
+	states := map[string]string{}
+	for found, body := range parts(text, section) {
 		for label, value := range fields(body) {
 			if label == "Forwarding" && (value == "true" || value == "false") {
-				s.State = value
+				states[found[1]] = value
 			}
 		}
-		return s
-	})
+	}
+	return states
 }
 
-// CFMMonitors yields the monitors of cfm/show. A monitor without a fault has no
-// such line (measured with OVS 3.1).
-func CFMMonitors(text string) iter.Seq[Session] {
-	return each(text, func(name, body string) Session {
-		m := Session{Interface: name, State: "false"}
+// CFMMonitors reads cfm/show (lib/cfm.c, cfm_print_details): whether the monitor of
+// each interface has a fault, "true" or "false". One without a fault has no such
+// line (measured with OVS 3.1).
+func CFMMonitors(text string) map[string]string {
+	states := map[string]string{}
+	for found, body := range parts(text, section) {
+		states[found[1]] = "false"
 		for label, value := range fields(body) {
 			if label == "fault" && value != "" && value != "none" && value != "false" {
-				m.State = "true"
+				states[found[1]] = "true"
 			}
 		}
-		return m
-	})
+	}
+	return states
 }

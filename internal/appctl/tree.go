@@ -33,10 +33,10 @@ var (
 
 // SpanningTrees yields the bridges of stp/show or rstp/show. Timers that are not
 // printed have their defaults.
-func SpanningTrees(text string) iter.Seq[Tree] { return each(text, readTree) }
+func SpanningTrees(text string) iter.Seq[Tree] { return each(text, section, readTree) }
 
-func readTree(bridge, body string) Tree {
-	t := Tree{Bridge: bridge, Times: packet.DefaultTreeTimes()}
+func readTree(found []string, body string) Tree {
+	t := Tree{Bridge: found[1], Times: packet.DefaultTreeTimes()}
 	times := map[string]*uint16{"hello-time": &t.Times.Hello, "max-age": &t.Times.MaxAge, "fwd-delay": &t.Times.ForwardDelay}
 	root, _, _ := strings.Cut(body, "Bridge ID:")
 	for found := range parts(root, treeTime) {

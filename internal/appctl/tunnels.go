@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 )
 
 // Route is an entry of ovs/route/show (lib/ovs-router.c, ovs_router_show).
 type Route struct {
 	To      netip.Prefix
-	Mark    string // of packets that it is for, "" for all
+	Mark    string // mark of the packets that the route applies to, "" for all packets
 	Device  string
 	Gateway string
-	Source  netip.Addr // the zero Addr where the version of OVS does not print it
+	Source  netip.Addr // the zero Addr if the version of OVS does not print it
 	Local   bool       // To is an address of the host
 }
 
@@ -47,11 +48,7 @@ var neighbour = regexp.MustCompile(`^([0-9a-fA-F.:]+)\s+([0-9a-f]{2}(?::[0-9a-f]
 
 // Neighbours reads tnl/arp/show.
 func Neighbours(text string) []Neighbour {
-	var list []Neighbour
-	for found := range parts(text, neighbour) {
-		list = append(list, Neighbour{found[1], found[2], found[3]})
-	}
-	return list
+	return slices.Collect(each(text, neighbour, func(found []string, _ string) Neighbour { return Neighbour{found[1], found[2], found[3]} }))
 }
 
 // tunnelPort matches "genev_sys_6081 (6081) ref_cnt=1".
@@ -60,9 +57,5 @@ var tunnelPort = regexp.MustCompile(`^(\S+) \(\d+\)(.*)`)
 // TunnelPorts reads tnl/ports/show -v (lib/tnl-ports.c, tnl_port_show): its
 // entries without their datapath port numbers, which ovs-vswitchd chooses.
 func TunnelPorts(text string) []string {
-	var list []string
-	for found := range parts(text, tunnelPort) {
-		list = append(list, found[1]+found[2])
-	}
-	return list
+	return slices.Collect(each(text, tunnelPort, func(found []string, _ string) string { return found[1] + found[2] }))
 }

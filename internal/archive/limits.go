@@ -8,11 +8,11 @@ import (
 )
 
 // ErrLimit is wrapped by errors of a source that exceeds its Limits.
-var ErrLimit = errors.New("more than a source may hold")
+var ErrLimit = errors.New("the source exceeds a limit")
 
-// Limits bounds what is read of one source: a few kilobytes of a hostile archive
-// can unpack to terabytes. Users set Bytes (--max-size); the others are fixed,
-// and fields for the tests. The zero value stands for Default.
+// Limits bounds how much is read of one source: a few kilobytes of a hostile archive
+// can unpack to terabytes. Users set Bytes (--max-size); the other limits are fixed,
+// and are fields only for tests. The zero value means Default.
 type Limits struct {
 	Bytes     int64 // unpacked, of all files
 	FileBytes int64 // of one file that is kept
@@ -23,8 +23,8 @@ type Limits struct {
 	Nodes     int
 }
 
-// Default returns limits far above real reports: the largest seen have some
-// hundred thousand entries and 30 GB, and pack to a tenth.
+// Default returns limits far above real reports: the largest known ones have about a
+// hundred thousand entries and 30 GB, and compress to a tenth.
 func Default() Limits {
 	return Limits{Bytes: 100 << 30, FileBytes: 8 << 30, Ratio: 250, Entries: 1_000_000, Files: 20_000, Links: 200_000, Nodes: 1000}
 }
@@ -46,14 +46,14 @@ func tooMany(n, limit int, what string) error {
 	return fmt.Errorf("%w: over %d %s; extract it and give only the part that matters", ErrLimit, limit, what)
 }
 
-// freeBytes may be unpacked whatever their ratio to the packed bytes.
+// freeBytes is how many bytes may be unpacked at any ratio to the packed bytes.
 const freeBytes = 128 << 20
 
-// Meter counts what is read of one source.
+// Meter counts the bytes and entries that are read of one source.
 type Meter struct {
 	limits   Limits
-	packed   func() int64 // bytes read of the packed source; nil where nothing is packed
-	unpacked atomic.Int64 // an archive in another is read by two goroutines
+	packed   func() int64 // bytes read of the packed source; nil if nothing is packed
+	unpacked atomic.Int64 // two goroutines read an archive inside another
 	entries  int
 	kept     int
 	links    int
@@ -70,14 +70,14 @@ func (m *Meter) Entry() error {
 	return tooMany(m.entries, m.limits.Entries, "entries")
 }
 
-// Link counts a link: each is kept, since a file may be reached by it.
+// Link counts a link. All links are kept, because one may lead to a wanted file.
 func (m *Meter) Link() error {
 	m.links++
 	return tooMany(m.links, m.limits.Links, "links")
 }
 
-// Keep counts a file that is kept, and bounds what is read of it. size is what
-// its header says, 0 if it has none.
+// Keep counts a file that is kept, and bounds how much is read of it. size is the size
+// in its header, 0 if it has none.
 func (m *Meter) Keep(name string, size int64, r io.Reader) (io.Reader, error) {
 	m.kept++
 	if err := tooMany(m.kept, m.limits.Files, "files of Open vSwitch and OVN"); err != nil {
@@ -93,7 +93,7 @@ func (m *Meter) Keep(name string, size int64, r io.Reader) (io.Reader, error) {
 	return checked{r, check}, check(0)
 }
 
-// Counter counts the bytes that are read of a reader, and notes its end.
+// Counter counts the bytes that are read from a reader, and records its end.
 type Counter struct {
 	io.Reader
 	N     int64
@@ -122,7 +122,7 @@ func (c checked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Unpacked returns a reader that counts what comes out of r.
+// Unpacked returns a reader of r that counts the bytes.
 func (m *Meter) Unpacked(r io.Reader) io.Reader {
 	return checked{r, m.countUnpacked}
 }

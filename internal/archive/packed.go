@@ -56,7 +56,7 @@ func (r *reading) takePacked(how archives.Decompressor, name, below string, in i
 	case isTar(start):
 		return anArchive, r.packedArchive(how, raw, len(peeked), below, depth)
 	case isGzip && bytes.HasPrefix(start, []byte("OVSDB ")) && r.want(name, start):
-		// ovsdb reads gzip, also where it is truncated: databases stay compressed.
+		// Databases stay compressed: package ovsdb/file reads gzip.
 		return aFile, r.keep(name, raw)
 	case len(start) > 0 && r.want(name, start):
 		return aFile, r.packedFile(how, name, raw, len(peeked))
@@ -78,8 +78,8 @@ func unpackStart(how archives.Decompressor, raw []byte) []byte {
 	return start[:n]
 }
 
-// unknownPacked returns why a compressed source is no archive: it contains
-// something else, or is cut off before that is known.
+// unknownPacked returns why a compressed source is not an archive: it contains
+// something else, or it is cut off before its content can be recognised.
 func (r *reading) unknownPacked(how archives.Decompressor, raw io.Reader) error {
 	stream := &Counter{Reader: raw}
 	in, err := how.OpenReader(stream)
@@ -110,7 +110,7 @@ func (r *reading) packedFile(how archives.Decompressor, name string, raw io.Read
 	return cannotRead(r.keep(name, r.limits.Unpacked(in)))
 }
 
-// readError adds to err how far the archive could be read, and what to do.
+// readError adds to err how far the archive could be read, and the next step.
 func readError(err error, ended bool, entries int) error {
 	switch {
 	case err == nil || isFinal(err):
@@ -129,8 +129,8 @@ func cannotRead(err error) error {
 	return fmt.Errorf("cannot be read: %w: copy it again and compare its sha256", err)
 }
 
-// isFinal reports whether an error ends the reading of the whole source: it is not
-// of the file that is read.
+// isFinal reports whether an error ends the reading of the whole source, because it
+// does not concern the current file alone.
 func isFinal(err error) bool {
 	_, isSpool := errors.AsType[errSpool](err)
 	return isSpool || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrLimit)

@@ -21,28 +21,28 @@ import (
 	"ovs-offline/internal/logging"
 )
 
-// NotArchiveError is the reason why a file is neither an archive nor wanted.
+// NotArchiveError is the error for a file that is neither an archive nor wanted.
 type NotArchiveError struct{ Reason string }
 
 func (e *NotArchiveError) Error() string { return "is not an archive: " + e.Reason }
 
-// ErrEncrypted is wrapped where a file is encrypted.
+// ErrEncrypted is wrapped when a file is encrypted.
 var ErrEncrypted = errors.New("encrypted")
 
-// Progress is called with the bytes that were read of the source, and their
-// total, 0 where it is not known. Calls do not overlap, but may come from another
+// Progress is called with the number of bytes that were read of the source, and with
+// the total, 0 if it is not known. Calls do not overlap, but may come from another
 // goroutine than the caller's.
 type Progress func(read, total int64)
 
 // Wanted reports whether to keep a file, by its path in the source and its first
-// bytes, decompressed; start is nil where the file cannot be read.
+// bytes, decompressed; start is nil if the file cannot be read.
 type Wanted func(name string, start []byte) bool
 
 // startSize is how many bytes of a file Wanted gets.
 const startSize = 4096
 
-// maxDepth bounds archives in archives: sos collect makes two levels, a
-// must-gather that holds its reports three.
+// maxDepth bounds the levels of archives in archives: sos collect makes two levels; a
+// must-gather that contains such an archive has three.
 const maxDepth = 6
 
 // reading is one pass over a source.
@@ -53,10 +53,10 @@ type reading struct {
 	want     Wanted
 	progress Progress
 	limits   *Meter
-	size     int64 // of the current file in its archive's header; 0 where there is none
-	total    int64 // size of the source, 0 where it is not known
+	size     int64 // of the current file in its archive's header; 0 if there is none
+	total    int64 // size of the source, 0 if it is not known
 	read     atomic.Int64
-	scrap    [128 << 10]byte // a buffer for what is read and not kept
+	scrap    [128 << 10]byte // a buffer for data that is read and not kept
 	buffers  []*bufio.Reader // one for each level of archives in archives
 }
 
@@ -96,7 +96,7 @@ func (r *reading) single(source string) error {
 	what, err := r.take(filepath.Base(source), "", checked{f, r.count}, 0)
 	r.tree.Archive = what == anArchive
 	if err == nil && what == nothing {
-		err = &NotArchiveError{"its first bytes are of no tar, xz, gzip, bzip2 or zstd file"}
+		err = &NotArchiveError{"it does not begin like a tar, xz, gzip, bzip2 or zstd file"}
 	}
 	switch {
 	case errors.Is(err, ErrLimit):
@@ -159,18 +159,18 @@ func (r *reading) buffer(in io.Reader, depth int) *bufio.Reader {
 	return r.buffers[depth]
 }
 
-// inner takes a file of an archive or a folder. An error of that file alone is
-// noted; an error of the archive is returned.
+// inner takes a file of an archive or a folder. It records an error that concerns only
+// that file, and returns an error of the archive.
 func (r *reading) inner(name string, in io.Reader, depth int) error {
 	if depth > maxDepth {
-		r.lose(name, errors.New("is in too many archives, one in another"))
+		r.lose(name, errors.New("is nested in too many archives"))
 		return nil
 	}
 	_, err := r.take(name, name, in, depth)
 	if err == nil || r.ctx.Err() != nil || isFinal(err) {
 		return err
 	}
-	// Reading on shows whether only this file is damaged, or the archive.
+	// Reading the rest shows whether only this file is damaged, or the archive.
 	if _, outer := io.Copy(io.Discard, in); outer != nil {
 		return outer
 	}
@@ -197,7 +197,7 @@ func (r *reading) keep(name string, in io.Reader) error {
 	return nil
 }
 
-// keepLink notes a link. It replaces an earlier file or link of that name.
+// keepLink records a link. It replaces an earlier file or link of that name.
 func (r *reading) keepLink(name, target string) error {
 	if err := r.limits.Link(); err != nil {
 		return err

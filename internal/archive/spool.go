@@ -36,8 +36,7 @@ func Spool(ctx context.Context, dir string, in io.Reader) (File, error) {
 	return File{Spooled: out.Name(), Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// spoolWriter marks errors of writing, so that a full disk is not taken for a
-// source that cannot be read.
+// spoolWriter marks write errors, to distinguish a full disk from an unreadable source.
 type spoolWriter struct{ to io.Writer }
 
 func (w spoolWriter) Write(p []byte) (int, error) {

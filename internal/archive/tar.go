@@ -38,8 +38,8 @@ func (r *reading) archive(in io.Reader, below string, depth int) error {
 	return readError(err, counted.Ended, entries)
 }
 
-// tar takes the entries of an archive, or of several in a row. It reads to the
-// end of the stream, where the checksums are that reveal damage.
+// tar takes the entries of an archive, or of several in a row. It reads to the end of
+// the stream, because the checksums that reveal damage are there.
 func (r *reading) tar(stream *Counter, below string, depth int) (entries int, err error) {
 	for next := io.Reader(stream); next != nil && err == nil; {
 		var last int64 // where the last entry ended
@@ -53,7 +53,7 @@ func (r *reading) tar(stream *Counter, below string, depth int) (entries int, er
 			return err
 		})
 		if err == nil && stream.N-last < tarBlock {
-			return entries, io.ErrUnexpectedEOF // the tar package takes a cut between two entries for the end
+			return entries, io.ErrUnexpectedEOF // package tar treats a cut between two entries as the end
 		}
 		if err == nil {
 			next, err = nextArchive(stream)
@@ -119,7 +119,7 @@ func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
 			err = r.keepLink(name, link)
 		}
 	}
-	if err == nil && !isSparse(header) { // the tar package skips the holes of a sparse file, which may be exabytes
+	if err == nil && !isSparse(header) { // package tar skips the holes of a sparse file, which may have exabytes
 		err = r.discard(in) // the rest of the entry
 	}
 	return err

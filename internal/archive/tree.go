@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Tree is what was kept of a source. Paths are relative to the source; an
-// archive inside it is a folder of the archive's name.
+// Tree describes the files and links that were kept of a source. Paths are relative to
+// the source; an archive inside it is a folder of the archive's name.
 type Tree struct {
 	Source  string // the path that was given
 	Archive bool   // the source is an archive
@@ -38,8 +38,8 @@ func (t *Tree) drop(name string) {
 }
 
 // Resolve follows links from name to a file that was kept, without leaving the
-// folder root of the tree, which is also where absolute targets begin. A target
-// may have come before its link or after it.
+// folder root of the tree, which is also where absolute targets begin. The target may
+// precede or follow its link in the source.
 func (t *Tree) Resolve(root, name string) (real string, f File, ok bool) {
 	for range 40 { // as many as Linux follows
 		if f, ok := t.Files[path.Join(root, name)]; ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/mholt/archives"
 )
 
-// The installed xz takes half the time of the library, and all cores for a file
-// of several blocks. Its output is bounded as the library's is.
+// The installed xz takes half the time of the library, and uses all cores for a file of
+// several blocks. Its output has the same limits as the library's.
 
 // largeXz is the compressed size, in bytes, above which starting a process saves
 // time. Smaller files are unpacked by the library.
@@ -34,10 +34,10 @@ func findXz(ctx context.Context) (path string, ok bool) {
 	return path, try.Run() == nil
 }
 
-// xzCommand returns a command that runs xz without the caller's environment, of
-// which XZ_OPT could change its output. Its messages are in English. The dictionary
-// of xz -9 has 64 MiB, which is also the library's limit, and xz uses fewer threads
-// before it gives up.
+// xzCommand returns a command that runs xz with messages in English and without the
+// caller's environment, because XZ_OPT could change the output. The memory limit allows
+// the dictionary of xz -9, 64 MiB, which is also the library's limit; xz uses fewer
+// threads before it gives up.
 func xzCommand(ctx context.Context, path string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, "--decompress", "--stdout", "--format=xz", "--threads=0", "--memlimit-decompress=80MiB")
 	cmd.Args[0] = "xz" // the prefix of its messages
@@ -45,8 +45,8 @@ func xzCommand(ctx context.Context, path string) *exec.Cmd {
 	return cmd
 }
 
-// openXz unpacks r by the installed xz, or by the library where xz is missing.
-// Another goroutine reads r until the returned reader is closed.
+// openXz unpacks r with the installed xz, or with the library if xz is missing. Another
+// goroutine reads r until the returned reader is closed.
 func openXz(ctx context.Context, r io.Reader) (io.ReadCloser, error) {
 	path, ok := findXz(ctx)
 	if !ok {
@@ -62,7 +62,7 @@ func openXz(ctx context.Context, r io.Reader) (io.ReadCloser, error) {
 	}
 	if err != nil {
 		cancel()
-		return archives.Xz{}.OpenReader(r) // nothing of r was read yet
+		return archives.Xz{}.OpenReader(r) // nothing was read from r yet
 	}
 	x.out = out
 	return x, nil
@@ -77,7 +77,7 @@ type xzProcess struct {
 	in     xzInput
 	out    io.ReadCloser
 	once   sync.Once
-	end    error // io.EOF where all went well
+	end    error // io.EOF after success
 }
 
 func (x *xzProcess) Read(p []byte) (int, error) {
@@ -129,7 +129,7 @@ func (x *xzProcess) reason(err error) error {
 	return fmt.Errorf("xz: %w", err)
 }
 
-// xzInput notes why its reader cannot be read.
+// xzInput records why its reader cannot be read.
 type xzInput struct {
 	io.Reader
 	err error

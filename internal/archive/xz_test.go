@@ -16,7 +16,7 @@ import (
 	"ovs-offline/test/ovs"
 )
 
-// packXz packs text as xz does with those options.
+// packXz compresses text with xz and the given options.
 func packXz(t *testing.T, text []byte, options ...string) []byte {
 	t.Helper()
 	cmd := exec.Command("xz", append([]string{"-c"}, options...)...)
@@ -36,7 +36,7 @@ func needXz(t *testing.T) {
 	}
 }
 
-// someText is 600 kB that pack to about a third.
+// someText returns 600 kB that compress to about a third.
 func someText() []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, 600_000)
@@ -46,9 +46,9 @@ func someText() []byte {
 	return text
 }
 
-// TestXzProcessIsAsTheLibrary: what comes out, and whether it is called whole,
-// cut off or broken, must not depend on whether xz is installed.
-func TestXzProcessIsAsTheLibrary(t *testing.T) {
+// TestXzProcessEqualsTheLibrary checks that the output, and the errors for truncated and
+// damaged files, do not depend on whether xz is installed.
+func TestXzProcessEqualsTheLibrary(t *testing.T) {
 	needXz(t)
 	text := someText()
 	one, blocks := packXz(t, text, "-T1"), packXz(t, text, "-T2", "--block-size=100KiB")
@@ -78,7 +78,7 @@ func TestXzProcessIsAsTheLibrary(t *testing.T) {
 			if wantErr == nil && !bytes.Equal(got, want) {
 				t.Errorf("%d bytes, the library has %d", len(got), len(want))
 			}
-			// Of a damaged file, one of them may return more before it fails.
+			// For a damaged file, one of them may return more data before it fails.
 			if n := min(len(got), len(want)); !bytes.Equal(got[:n], want[:n]) {
 				t.Errorf("the first %d bytes differ", n)
 			}
@@ -111,8 +111,9 @@ func readXz(t *testing.T, open func(context.Context, io.Reader) (io.ReadCloser, 
 	return io.ReadAll(in)
 }
 
-// TestXzProcessEnds with its reader, its source and its context.
-func TestXzProcessEnds(t *testing.T) {
+// TestXzProcessEndsWithItsReader checks that xz ends with its reader, its source and
+// its context.
+func TestXzProcessEndsWithItsReader(t *testing.T) {
 	needXz(t)
 	packed := packXz(t, someText(), "-T1")
 	broken := errors.New("the disk is broken")
@@ -131,7 +132,7 @@ func TestXzProcessEnds(t *testing.T) {
 		t.Error(err)
 	}
 	x.Close()
-	source.closed = true // a read after this is a race, and fails
+	source.closed = true // a read after this is a race, and fails the test
 	ctx, cancel := context.WithCancel(t.Context())
 	if x, err = openXz(ctx, &endless{packed: packed}); err != nil {
 		t.Fatal(err)
@@ -147,7 +148,7 @@ type failing struct{ error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.error }
 
-// endless is one stream after the other.
+// endless is a reader of one stream after the other.
 type endless struct {
 	packed []byte
 	at     int
@@ -163,8 +164,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestOtherXz: one that takes other arguments is not used.
-func TestOtherXz(t *testing.T) {
+// TestUnsuitableXzIsNotUsed checks that an xz that does not accept our arguments is not
+// used.
+func TestUnsuitableXzIsNotUsed(t *testing.T) {
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "xz"), []byte("#!/bin/sh\necho 'xz: unrecognized option' >&2\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,8 @@ const (
 	manifestName = "manifest.json"
 )
 
-// maxWindow is how many bytes of memory zstd may need; archive.Limits bounds the rest.
+// maxWindow is how many bytes of memory zstd may use; archive.Limits has the other
+// bounds.
 const maxWindow = 1 << 27
 
 // Head describes a bundle. It is the file bundle.json.
@@ -37,5 +38,5 @@ var (
 	ErrNothing   = errors.New("nothing to save")
 	ErrNotBundle = errors.New("not a bundle of ovs-offline save")
 	ErrDamaged   = errors.New("the bundle is damaged")
-	ErrVersion   = errors.New("the bundle is of another version")
+	ErrVersion   = errors.New("the bundle has another version")
 )

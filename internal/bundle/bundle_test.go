@@ -30,7 +30,7 @@ func lock(t *testing.T) *workdir.Dir {
 	return wd
 }
 
-// filled returns a workdir with a collection and a file that was put there by hand.
+// filled returns a workdir with a collection and a file that was added by hand.
 func filled(t *testing.T) *workdir.Dir {
 	t.Helper()
 	wd := lock(t)
@@ -111,7 +111,7 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 	}
 	var b bytes.Buffer
 	remarks, err := Save(context.Background(), wd, "test", &b)
-	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a plain file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
+	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a regular file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
 		t.Errorf("%q, %v", remarks, err)
 	}
 	collections, _, err := Load(context.Background(), other, &b, archive.Limits{})
@@ -171,8 +171,8 @@ func file(path, text string) workdir.File {
 	return workdir.File{Path: path, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}
 }
 
-// TestHostileBundles checks that each is refused, the workdir stays as it was,
-// and no file appears outside of it.
+// TestHostileBundles checks that each hostile bundle is refused, that the workdir is
+// unchanged, and that no file appears outside of it.
 func TestHostileBundles(t *testing.T) {
 	empty := plain(manifestName, `{"format":1}`)
 	link := entry{header: tar.Header{Name: "recorded/x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}
@@ -218,9 +218,9 @@ func TestHostileBundles(t *testing.T) {
 	}
 }
 
-// TestBomb checks that a small bundle does not fill the disk, and that the error
-// names the flag that raises the limit.
-func TestBomb(t *testing.T) {
+// TestBombDoesNotFillTheDisk checks that a small bundle does not fill the disk, and
+// that the error names the flag that raises the limit.
+func TestBombDoesNotFillTheDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it unpacks 150 MiB")
 	}

@@ -16,12 +16,12 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Load replaces all data of a workdir by that of a bundle, or leaves the workdir
-// as it is. It returns the collections and remarks for the user.
+// Load replaces all data of a workdir with the data of a bundle. After an error the
+// workdir is unchanged. It returns the collections and remarks for the user.
 func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limits) ([]workdir.Collection, []string, error) {
 	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
 	meter := archive.New(limits, func() int64 { return packed.N })
-	// With one decoder, zstd reads in the goroutine of its caller.
+	// With a concurrency of one, zstd reads in its caller's goroutine.
 	zip, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrNotBundle, err)
@@ -50,7 +50,7 @@ func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limi
 	}
 	var remarks []string
 	if n := len(l.head.ByHand); n > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d of the files were put there by hand", n))
+		remarks = append(remarks, fmt.Sprintf("%d of the files were added by hand", n))
 	}
 	return l.manifest.Collections, remarks, nil
 }
@@ -80,13 +80,13 @@ func (l *loader) readHead() error {
 		return err
 	}
 	if l.manifest.Format != workdir.FormatVersion {
-		return fmt.Errorf("%w: its manifest is of format %d, this version reads %d", ErrVersion, l.manifest.Format, workdir.FormatVersion)
+		return fmt.Errorf("%w: its manifest has format %d; this version reads %d", ErrVersion, l.manifest.Format, workdir.FormatVersion)
 	}
 	seen := map[workdir.Kind]bool{}
 	announced := slices.Clone(l.head.ByHand)
 	for _, c := range l.manifest.Collections {
 		if !slices.Contains(workdir.Kinds(), c.Kind) || seen[c.Kind] {
-			return fmt.Errorf("%w: its manifest names the kind %.40q, unknown or twice", ErrDamaged, c.Kind)
+			return fmt.Errorf("%w: its manifest names the kind %.40q, which is unknown or listed twice", ErrDamaged, c.Kind)
 		}
 		seen[c.Kind] = true
 		announced = append(announced, c.Files...)
@@ -98,10 +98,10 @@ func (l *loader) readHead() error {
 func (l *loader) announce(files []workdir.File) error {
 	for _, f := range files {
 		if _, twice := l.missing[f.Path]; twice {
-			return fmt.Errorf("%w: it announces %.200q twice", ErrDamaged, f.Path)
+			return fmt.Errorf("%w: it lists %.200q twice", ErrDamaged, f.Path)
 		}
 		if !workdir.IsData(f.Path) {
-			return fmt.Errorf("%w: it announces %.200q, which is not the path of collected data: nothing is installed", ErrDamaged, f.Path)
+			return fmt.Errorf("%w: it lists %.200q, which is not the path of collected data: nothing is installed", ErrDamaged, f.Path)
 		}
 		l.missing[f.Path] = f
 	}
@@ -139,7 +139,7 @@ func (l *loader) stageFiles(stage *workdir.Staging) error {
 		}
 		want, ok := l.missing[h.Name]
 		if !ok || h.Typeflag != tar.TypeReg || h.Size != want.Size {
-			return fmt.Errorf("%w: %.200q is not as its manifest announces", ErrDamaged, h.Name)
+			return fmt.Errorf("%w: %.200q differs from its entry in the manifest", ErrDamaged, h.Name)
 		}
 		delete(l.missing, h.Name)
 		file, err := l.meter.Keep(h.Name, h.Size, l.content)
@@ -151,7 +151,7 @@ func (l *loader) stageFiles(stage *workdir.Staging) error {
 			return l.explain(err)
 		}
 		if have.SHA256 != want.SHA256 {
-			return fmt.Errorf("%w: the sha256 of %s is not that of its manifest: copy the bundle again", ErrDamaged, h.Name)
+			return fmt.Errorf("%w: the sha256 of %s differs from the one in the manifest: copy the bundle again", ErrDamaged, h.Name)
 		}
 	}
 	for name := range l.missing {
@@ -160,7 +160,7 @@ func (l *loader) stageFiles(stage *workdir.Staging) error {
 	return nil
 }
 
-// explain returns the error for one of reading the bundle.
+// explain returns the error for a failed read of the bundle.
 func (l *loader) explain(err error) error {
 	switch {
 	case l.ctx.Err() != nil:

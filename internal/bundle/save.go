@@ -24,9 +24,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Save writes the collected data of a workdir to w; the same data gives the same
-// bytes. The remarks name files that are left out or changed since they were
-// collected.
+// Save writes the collected data of a workdir to w; the same data gives the same bytes.
+// The remarks name files that are left out or changed since they were collected.
 func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (remarks []string, err error) {
 	m, err := wd.Manifest()
 	if err != nil {
@@ -40,7 +39,7 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 		return nil, fmt.Errorf("%w in %s: collect something first", ErrNothing, wd.Path())
 	}
 	for _, name := range other {
-		remarks = append(remarks, name+" is not a plain file: it is not in the bundle")
+		remarks = append(remarks, name+" is not a regular file, so it is not in the bundle")
 	}
 	slices.Sort(files)
 	head := Head{Format: Format, Workdir: workdir.FormatVersion, Program: program}
@@ -51,8 +50,8 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 	return append(remarks, changes...), writeBundle(ctx, wd, m, head, files, w)
 }
 
-// SaveFile is Save to a file, which appears under its name once it is complete.
-// An existing file is an error that wraps fs.ErrExist, unless replace is set.
+// SaveFile saves to a file, which appears under its name once it is complete. If the
+// file exists and replace is not set, the error wraps fs.ErrExist.
 func SaveFile(ctx context.Context, wd *workdir.Dir, program, name string, replace bool) (size int64, remarks []string, err error) {
 	if _, err := os.Lstat(name); err == nil && !replace {
 		return 0, nil, fmt.Errorf("%s: %w", name, fs.ErrExist)
@@ -61,7 +60,7 @@ func SaveFile(ctx context.Context, wd *workdir.Dir, program, name string, replac
 	if err != nil {
 		return 0, nil, err
 	}
-	defer os.Remove(f.Name()) // fails once the file has its name
+	defer os.Remove(f.Name()) // fails once the file has its final name
 	defer f.Close()
 	out := bufio.NewWriterSize(f, 1<<20)
 	if remarks, err = Save(ctx, wd, program, out); err == nil {
@@ -116,7 +115,7 @@ func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files [
 		delete(listed, name)
 		switch {
 		case f == nil:
-			head.ByHand = append(head.ByHand, workdir.File{Path: name, Origin: "put there by hand", Size: size, SHA256: sum})
+			head.ByHand = append(head.ByHand, workdir.File{Path: name, Origin: "added by hand", Size: size, SHA256: sum})
 		case f.SHA256 != sum:
 			const changed = "changed by hand after it was collected"
 			f.Size, f.SHA256 = size, sum
@@ -131,7 +130,7 @@ func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files [
 		c.Files = slices.DeleteFunc(c.Files, func(f workdir.File) bool {
 			_, missing := listed[f.Path]
 			if missing {
-				remarks = append(remarks, f.Path+" was collected, and does not exist any more")
+				remarks = append(remarks, f.Path+" was collected, but no longer exists")
 			}
 			return missing
 		})
@@ -161,7 +160,7 @@ func newest(m *workdir.Manifest) time.Time {
 	return t.UTC().Truncate(time.Second)
 }
 
-// writer writes a tar file whose entries all have one time.
+// writer writes a tar file whose entries all have the same time.
 type writer struct {
 	ctx  context.Context
 	tar  *tar.Writer

@@ -27,8 +27,7 @@ type Command struct {
 	Stdout io.Writer
 }
 
-// Error is the error of a program that did not start, or exited with another status
-// than 0.
+// Error is the error of a program that did not start, or whose exit status is not 0.
 type Error struct {
 	Argv   []string
 	Stderr string // the whole standard error
@@ -57,7 +56,7 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if c.Stdout != nil {
-		cmd.Stdout = c.Stdout // its reader may be slow, even after the program ended
+		cmd.Stdout = c.Stdout // its reader may be slow, even after the program has ended
 	} else {
 		cmd.WaitDelay = time.Second // a child of a killed program may keep the pipes open
 	}

@@ -61,7 +61,7 @@ func TestErrorHoldsTheReasonOfTheProgram(t *testing.T) {
 	}
 }
 
-// TestProgramEndsWithItsContext: a child of the program keeps the output open.
+// TestProgramEndsWithItsContext runs a program whose child keeps the output open.
 func TestProgramEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

@@ -46,8 +46,8 @@ func (b *builder) joinOutside(from endpoint, to Box, kind Kind, state State) {
 	b.join(from, endpoint{box: box}, kind, state)
 }
 
-// joinPeers joins ports that are peers of each other, each pair once. It calls
-// alone with a port whose peer is none of the ports.
+// joinPeers joins ports that are peers of each other, each pair once. It calls alone
+// with each port whose peer is not one of the ports.
 func (b *builder) joinPeers(kind Kind, alone func(*Port)) {
 	joined := map[[2]string]bool{}
 	for _, pair := range b.pairs {

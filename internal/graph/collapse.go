@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Collapse replaces the ports of a box that have one kind and state by a single
-// port where there are more than limit. For tunnels the limit is a quarter, because
-// each adds a remote to the picture; their remotes are replaced by a single one as
-// well. Patch ports, bonds and the links of logical switches stay.
+// Collapse replaces the ports of a box that have the same kind and state with a single
+// port if there are more than limit. For tunnels the limit is a quarter of that,
+// because each adds a remote to the picture; their remotes are replaced with a single
+// one as well. Patch ports, bonds and the links of logical switches stay.
 func (g *Graph) Collapse(limit int) {
 	type group struct {
 		kind  Kind
@@ -36,7 +36,7 @@ func (g *Graph) Collapse(limit int) {
 	}
 }
 
-// collapse replaces several ports of a box by one.
+// collapse replaces several ports of a box with one.
 func (g *Graph) collapse(b *Box, ports []*Port) {
 	one := &Port{Name: commonName(ports), Kind: ports[0].Kind, State: ports[0].State, Count: len(ports)}
 	one.note(commonNote(ports))
@@ -55,7 +55,7 @@ func (g *Graph) collapse(b *Box, ports []*Port) {
 	b.Ports = slices.Insert(b.Ports, first, one)
 }
 
-// collapseRemotes replaces the remotes to which only these ports lead by one.
+// collapseRemotes replaces the remotes that only these ports lead to with one.
 func (g *Graph) collapseRemotes(b *Box, one *Port, ports map[*Port]bool) {
 	others, ends := map[*Box]bool{}, map[*Box]bool{}
 	var order []*Box

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Filter removes what a pattern does not match, except for what an edge joins to a
-// match. The pattern is a glob pattern of a whole name, or a part of a name, an
-// iface-id or an address. Each box counts its removed ports. Filter returns the
-// number of boxes and ports that matched.
+// Filter removes the boxes and ports that a pattern does not match, except the ones
+// that an edge joins to a match. The pattern is a glob pattern that matches a whole
+// name, or a part of a name, an iface-id or an address. Each box counts its removed
+// ports. Filter returns the number of boxes and ports that matched.
 func (g *Graph) Filter(pattern string) (matched int, err error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return 0, fmt.Errorf("the pattern %q: %w", pattern, err)
@@ -33,7 +33,7 @@ func (g *Graph) Filter(pattern string) (matched int, err error) {
 		}
 	}
 	matching := maps.Clone(boxes) // without the boxes that edges join to them
-	var joined []*Port            // kept later, or their own edges would keep further boxes
+	var joined []*Port            // added later; otherwise their own edges would keep further boxes
 	for _, e := range g.Edges {
 		if keep[e.FromPort] || keep[e.ToPort] || e.ToPort == nil && matches(pattern, e.To.Name) || matching[e.From] && matching[e.To] && e.ToPort != nil {
 			boxes[e.From], boxes[e.To] = true, true

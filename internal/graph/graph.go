@@ -47,7 +47,7 @@ type Graph struct {
 	Title   string
 	Boxes   []*Box
 	Edges   []*Edge
-	Remarks []string // what the workdir lacks
+	Remarks []string // about data that the workdir lacks
 }
 
 // Box is a bridge, a logical switch or router, a remote or a physical network.
@@ -63,7 +63,7 @@ type Box struct {
 // Port is a port of a box.
 type Port struct {
 	Name    string
-	Number  string // the OpenFlow port number, "" where it has none
+	Number  string // the OpenFlow port number, "" if it has none
 	Kind    Kind
 	Note    string
 	State   State
@@ -73,7 +73,7 @@ type Port struct {
 	Detail  []string
 }
 
-// Edge joins two boxes. A port is nil where the edge ends at the box itself.
+// Edge joins two boxes. A port is nil if the edge ends at the box itself.
 type Edge struct {
 	From, To         *Box
 	FromPort, ToPort *Port

@@ -165,7 +165,7 @@ func checkCells(t *testing.T, seed uint64, p *placedBox) {
 	}
 }
 
-// hostile returns a graph whose names could break out of a picture.
+// hostile returns a graph whose names contain markup and control characters.
 func hostile() *Graph {
 	evil := "</text><script>alert(1)</script>\x00\x1b[31m\"'\\&\xff\n|{}<b>"
 	p, q := &Port{Name: evil, Number: "1", Kind: Patch, State: Failed, Note: evil, Detail: []string{evil}}, &Port{Name: evil, Kind: Patch}

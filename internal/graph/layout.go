@@ -64,7 +64,7 @@ type layout struct {
 	w, h  float64
 }
 
-// arrange lays a graph out.
+// arrange returns the layout of a graph.
 func arrange(g *Graph) *layout {
 	l := &layout{graph: g, boxes: map[*Box]*placedBox{}}
 	for _, b := range g.Boxes {
@@ -108,9 +108,9 @@ func (l *layout) components() [][]*placedBox {
 	return all
 }
 
-// assignLayers gives each box its distance in edges as its layer. The distance is
-// that from the physical networks where a logical network has some, with these on
-// the right, and otherwise from the box with the most ports, on the left.
+// assignLayers gives each box its distance in edges as its layer. In a logical network
+// with physical networks, the distance is that from the physical networks, which are on
+// the right. Otherwise it is that from the box with the most ports, on the left.
 func assignLayers(component []*placedBox) {
 	var queue []*placedBox
 	for _, p := range component {
@@ -165,7 +165,7 @@ func (p *placedBox) inner() int {
 	return n
 }
 
-// place lays one component out from (0, 0) and returns its size.
+// place computes the positions of one component from (0, 0), and returns its size.
 func place(component []*placedBox) (w, h float64) {
 	deepest := slices.MaxFunc(component, func(a, b *placedBox) int { return cmp.Compare(a.layer, b.layer) })
 	layers := make([][]*placedBox, deepest.layer+1)
@@ -198,7 +198,7 @@ func place(component []*placedBox) (w, h float64) {
 	return w - layerGap, h
 }
 
-// pack puts the components below each other, and small ones side by side.
+// pack puts the components below each other, with small ones side by side.
 func (l *layout) pack(components [][]*placedBox) {
 	type size struct{ w, h float64 }
 	var sizes []size

@@ -6,7 +6,7 @@ import (
 )
 
 // orderLayers orders the boxes of each layer, and the ports at their sides, by
-// the mean position of their neighbours, in three rounds forth and back.
+// the mean position of their neighbours, in three rounds back and forth.
 func orderLayers(layers [][]*placedBox) {
 	for round := range 6 {
 		for i := range layers {
@@ -29,7 +29,7 @@ func orderLayers(layers [][]*placedBox) {
 }
 
 // gapBelow returns the gap below a box of a layer. It is small between remotes of
-// tunnels, of which there are many.
+// tunnels, because there are many of them.
 func gapBelow(layer []*placedBox, i int) float64 {
 	if i+1 < len(layer) && len(layer[i].box.Ports) == 0 && len(layer[i+1].box.Ports) == 0 {
 		return rowGap
@@ -45,13 +45,13 @@ func stack(layer []*placedBox) {
 		y += p.h + gapBelow(layer, i)
 	}
 	for _, p := range layer {
-		p.y -= y / 2 // layers are centered on each other
+		p.y -= y / 2 // layers are centred on each other
 	}
 }
 
 // neighbours returns the mean height of the far ends of a box's edges to other
-// layers; with level, the height of the box at which these edges are level. It
-// returns otherwise for a box without such edges.
+// layers; with level, the height of the box at which these edges are level. For a box
+// without such edges it returns otherwise.
 func (p *placedBox) neighbours(otherwise float64, level bool) float64 {
 	sum, n := 0.0, 0
 	for _, e := range p.ends {
@@ -82,7 +82,8 @@ func (p *placedBox) middle(port *Port) float64 {
 // align moves the boxes of a layer to the height of their neighbours, and keeps
 // their order and the gaps between them.
 func align(layer []*placedBox) {
-	// Boxes that touch form a block, which moves to the mean of what its boxes want.
+	// Boxes that touch form a block, which moves to the mean of its boxes' wanted
+	// positions.
 	type block struct {
 		first, n int
 		sum, h   float64 // sum of wanted tops of the block

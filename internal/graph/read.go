@@ -10,7 +10,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// ErrNoDatabase is wrapped where a workdir lacks the database to draw.
+// ErrNoDatabase is wrapped when a workdir lacks the database to draw.
 var ErrNoDatabase = errors.New("nothing to draw")
 
 // read reads the database of a kind, and the host name of its node.

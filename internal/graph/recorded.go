@@ -1,9 +1,7 @@
 package graph
 
 import (
-	"errors"
 	"io"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,11 +48,8 @@ func readRecorded(wd *workdir.Dir, bridges []string) (*recorded, error) {
 
 // readFile reads a recorded file; it skips a missing one.
 func readFile(path string, read func(io.Reader) error) error {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	f, ok, err := workdir.OpenCollected(path)
+	if !ok {
 		return err
 	}
 	defer f.Close()
@@ -81,7 +76,7 @@ func (r *recorded) readBonds(f io.Reader) error {
 	return err
 }
 
-// state returns the state of an interface, and why it was not up.
+// state returns the state of an interface, and the reason if it was not up.
 func (r *recorded) state(bridge, number, name string) (s State, reason string) {
 	i := r.interfaces[name]
 	failure, link := i.Column("error"), i.Column("link_state")
@@ -109,7 +104,7 @@ func (r *recorded) state(bridge, number, name string) (s State, reason string) {
 
 var bfdState = regexp.MustCompile(`[{ ]state="?([a-z_]+)`)
 
-// bfd returns the state of an interface's BFD session, "" where it has none.
+// bfd returns the state of an interface's BFD session, "" if it has none.
 func (r *recorded) bfd(name string) string {
 	if m := bfdState.FindStringSubmatch(r.interfaces[name].Column("bfd_status")); m != nil {
 		return m[1]

@@ -84,7 +84,7 @@ func (g *Graph) kinds() []Kind {
 	return slices.DeleteFunc(all, func(k Kind) bool { return !have[k] })
 }
 
-// svg is a writer of which Flush returns the first error.
+// svg is a writer whose Flush method returns the first error.
 type svg struct{ *bufio.Writer }
 
 func (s svg) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
@@ -100,7 +100,7 @@ func (s svg) rect(x, y, w, h, radius float64, class string) {
 // escape returns a text for XML. Characters that XML forbids become U+FFFD.
 func escape(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes every text
+	_ = xml.EscapeText(&b, []byte(text)) // writing to a Builder never fails
 	return b.String()
 }
 
@@ -130,7 +130,7 @@ func (s svg) ports(p *placedBox) {
 	}
 }
 
-// port draws a port. Its name is in a column of that many characters.
+// port draws a port, with its name in a column that is names characters wide.
 func (s svg) port(p *placedBox, c *cell, names int) {
 	x, y := p.x+c.x, p.y+c.y
 	class := "port"
@@ -189,7 +189,7 @@ func (l *layout) draw(s svg, e *Edge) {
 	bend := max(40, (x2-x1)/2)
 	c1, c2 := x1+bend, x2-bend
 	switch {
-	case from.layer == to.layer: // both at the right side
+	case from.layer == to.layer: // both ends on the right side
 		c1, c2 = max(x1, x2)+60, max(x1, x2)+60
 	case to.layer < from.layer:
 		bend = max(40, (x1-x2)/2)

@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// Reader returns a reader of r that fails with the error of ctx once ctx ends.
+// Reader returns a reader of r that fails with the error of ctx once ctx has ended.
 func Reader(ctx context.Context, r io.Reader) io.Reader { return reader{ctx, r} }
 
-// Pipe is a Reader for a terminal or a pipe, where one read may wait forever. That
-// read stays in the background, so the caller must not use r any more.
+// Pipe returns a Reader for a terminal or a pipe, where one read may wait forever. That
+// read continues in the background, so the caller must not use r any more.
 func Pipe(ctx context.Context, r io.Reader) io.Reader {
 	in, out := io.Pipe()
 	context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })

@@ -13,7 +13,8 @@ import (
 // clientGoLevel is the level of client-go's messages about requests, V(6).
 const clientGoLevel = slog.Level(-6)
 
-// contextKey is the package's own, not logr's: libraries must not log to it.
+// contextKey is the key of the logger in a context. It is not logr's key, because
+// libraries must not log to this logger.
 type contextKey struct{}
 
 // NewContext returns a context with a logger that writes one line per message to
@@ -31,7 +32,7 @@ func FromContext(ctx context.Context) *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// Timed logs a message with the time from its call to the call of done:
+// Timed logs a message with the time between its call and the call of done:
 //
 //	defer logging.Timed(ctx, "run program", "argv", argv)()
 func Timed(ctx context.Context, message string, attributes ...any) (done func()) {

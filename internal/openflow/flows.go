@@ -22,11 +22,11 @@ func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
 	return FlowsIn(r, func(string) bool { return true })
 }
 
-// FlowsIn is Flows limited to the lines that want accepts. It parses no others.
+// FlowsIn works like Flows, but parses only the lines that want accepts.
 func FlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[Flow, *Problem] {
 	return func(yield func(Flow, *Problem) bool) {
 		undecoded := false
-		var last *Flow // not yielded yet: the next line shows whether it is whole
+		var last *Flow // not yielded yet: the next line shows whether it is complete
 		for n, l := range lines(r) {
 			if last != nil && !isHeader(l.text) {
 				if !yield(wholeOrCut(*last, l.text)) {
@@ -59,12 +59,12 @@ func FlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[Flow, *Problem]
 	}
 }
 
-// wholeOrCut returns a flow, or the problem that it is incomplete, by the line
-// that follows it. The last flow before ovs-ofctl was terminated may have lost
-// its end and still read as a flow.
+// wholeOrCut decides by the next line whether a flow is complete, and returns the flow
+// or a problem. The last flow before ovs-ofctl was terminated may have lost its end and
+// still look like a flow.
 func wholeOrCut(f Flow, next string) (Flow, *Problem) {
 	if found, alone := readFatalSignal(next); found && alone {
-		return Flow{}, newProblem(f.Line, f.Text, "its end may have been cut off: ovs-ofctl was ended there", true)
+		return Flow{}, newProblem(f.Line, f.Text, "its end may have been cut off: ovs-ofctl was terminated there", true)
 	}
 	if f.Line > 1 {
 		return f, nil
@@ -72,9 +72,9 @@ func wholeOrCut(f Flow, next string) (Flow, *Problem) {
 	return firstOrCut(f, next)
 }
 
-// firstOrCut does the same for the first line of a dump without a header, which
-// may have lost its beginning. Flows with statistics begin with a cookie; those
-// of ovs-save begin with the first field that differs from its default.
+// firstOrCut decides whether the first line of a dump without a header is complete: it
+// may have lost its beginning. Flows with statistics begin with a cookie; those of
+// ovs-save begin with the first field that differs from its default.
 func firstOrCut(first Flow, next string) (Flow, *Problem) {
 	line := first.Text
 	match, actions, _ := cutActions(line)
@@ -97,7 +97,7 @@ func hasStatistics(text string) bool { return strings.Contains(text, "n_bytes=")
 func readFlow(n int, l line, undecoded bool) (f Flow, p *Problem, skip bool) {
 	switch {
 	case l.err != nil:
-		return Flow{}, newProblem(n, l.err.Error(), "the dump can't be read on", true), false
+		return Flow{}, newProblem(n, l.err.Error(), "the rest of the dump can't be read", true), false
 	case l.tooLong:
 		return Flow{}, newProblem(n, "", "longer than any flow can be", true), false
 	case isHeader(l.text):
@@ -105,7 +105,7 @@ func readFlow(n int, l line, undecoded bool) (f Flow, p *Problem, skip bool) {
 	}
 	text := strings.TrimSpace(l.text)
 	if found, alone := readFatalSignal(text); found && !alone {
-		return Flow{}, newProblem(n, text, "its end was cut off: ovs-ofctl was ended there", true), undecoded
+		return Flow{}, newProblem(n, text, "its end was cut off: ovs-ofctl was terminated there", true), undecoded
 	}
 	match, actions, ok := cutActions(text)
 	if !ok {
@@ -121,12 +121,12 @@ func readFlow(n int, l line, undecoded bool) (f Flow, p *Problem, skip bool) {
 	return Flow{Line: n, At: l.at, Text: withoutStatistics(match, actions)}, nil, false
 }
 
-// FlowAt reads a flow that Flows has yielded again, by its offset.
+// FlowAt reads again, by its offset, a flow that Flows has yielded.
 func FlowAt(dump io.ReaderAt, at int64) (Flow, error) {
 	const common = 1 << 10 // most lines are shorter
 	for _, l := range linesBy(io.NewSectionReader(dump, at, maxLine+1), common) {
 		l.at = at
-		// Line 2, because Flows has checked that a first line is whole.
+		// The number 2 skips the check of a first line, which Flows has made.
 		if flow, problem, skip := readFlow(2, l, false); problem == nil && !skip {
 			return flow, nil
 		}
@@ -156,25 +156,19 @@ const actionsWord = "actions="
 func indexActions(text string) int {
 	begins := func(i int) bool { return i == 0 || text[i-1] == ' ' || text[i-1] == ',' }
 	if i := strings.Index(text, actionsWord); i < 0 || begins(i) && strings.IndexByte(text[:i], '"') < 0 {
-		return i // nearly always: nothing before it is quoted
+		return i // nearly always the case: nothing before it is quoted
 	}
-	quoted := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && c == 'a' && strings.HasPrefix(text[i:], actionsWord) && begins(i):
+	for i := 0; i < len(text); i += IndexSeparator(text[i:], true) + 1 {
+		if strings.HasPrefix(text[i:], actionsWord) {
 			return i
 		}
 	}
 	return -1
 }
 
-// isStatistic reports whether a field of a dumped flow does not belong to what
-// the flow does. Timeouts count as such: in a replica, which gets no packets,
-// they would remove the flow. Those inside learn() are part of an action and stay.
+// isStatistic reports whether a field of a dumped flow has no influence on what the
+// flow does. Timeouts count as statistics: a replica gets no packets, so a timeout
+// would remove the flow. Timeouts inside learn() are part of an action and stay.
 func isStatistic(key string) bool {
 	switch key {
 	case "duration", "n_packets", "n_bytes", "idle_age", "hard_age", "idle_timeout", "hard_timeout",
@@ -191,7 +185,7 @@ func isStatistic(key string) bool {
 func withoutStatistics(match, actions string) string {
 	var b strings.Builder
 	b.Grow(len(match) + len(" actions=") + len(actions))
-	for token, rest := nextToken(match); token != ""; token, rest = nextToken(rest) {
+	for token := range tokens(match) {
 		key, _, _ := strings.Cut(token, "=")
 		if isStatistic(key) {
 			continue
@@ -206,26 +200,17 @@ func withoutStatistics(match, actions string) string {
 	return b.String()
 }
 
-// maxTokens is ten times what the longest flows of real nodes have.
-const maxTokens = 10000
-
-// tokens returns the first maxTokens tokens of a text.
-func tokens(text string) []string {
-	list := make([]string, 0, 16)
-	for token, rest := nextToken(text); token != "" && len(list) < maxTokens; token, rest = nextToken(rest) {
-		list = append(list, token)
+// tokens yields the parts of a text between separators, but for empty ones.
+func tokens(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			end := IndexSeparator(text, true)
+			if end > 0 && !yield(text[:end]) {
+				return
+			}
+			text = text[min(end+1, len(text)):]
+		}
 	}
-	return list
-}
-
-// nextToken returns the first token of a text and the rest. It skips empty tokens
-// and returns "" at the end.
-func nextToken(text string) (token, rest string) {
-	for token == "" && text != "" {
-		end := IndexSeparator(text, true)
-		token, text = text[:end], text[min(end+1, len(text)):]
-	}
-	return token, text
 }
 
 // IndexSeparator returns the index of the first comma, or with blanks also blank,
@@ -250,7 +235,7 @@ func IndexSeparator(text string, blanks bool) int {
 	return len(text)
 }
 
-// Actions returns the part of a flow behind "actions=".
+// Actions returns the part of a flow after "actions=".
 func (f Flow) Actions() string {
 	_, actions, _ := cutActions(f.Text)
 	return actions
@@ -264,23 +249,23 @@ func (f Flow) WithActions(actions string) string {
 
 // Words returns the names of a flow's fields and flags, and those of its
 // outermost actions.
-func Words(text string) (fields, actions []string) {
+func Words(text string) (fields, actions iter.Seq[string]) {
 	match, rest, _ := cutActions(text)
 	return names(match), names(rest)
 }
 
-func names(text string) []string {
-	list := tokens(text)
-	for i, token := range list {
-		if end := strings.IndexAny(token, "=:("); end >= 0 {
-			list[i] = token[:end]
+func names(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for token := range tokens(text) {
+			if !yield(token[:strings.IndexAny(token+"=", "=:(")]) {
+				return
+			}
 		}
 	}
-	return list
 }
 
-// Key returns cookie, table, priority and match of a flow, in the same words for
-// every OpenFlow version that it was dumped in. The cookie distinguishes flows
+// Key returns the cookie, table, priority and match of a flow. The text is the same for
+// every OpenFlow version in which the flow was dumped. The cookie distinguishes flows
 // whose matches the versions print differently.
 func (f Flow) Key() string {
 	cookie, criteria := f.identity()
@@ -298,7 +283,7 @@ func (f Flow) identity() (cookie, criteria string) {
 	match, _, _ := cutActions(f.Text)
 	table, priority := "0", "32768" // what dumps without statistics leave out
 	fields := make([]string, 0, 16)
-	for token, rest := nextToken(match); token != ""; token, rest = nextToken(rest) {
+	for token := range tokens(match) {
 		switch k, v, _ := strings.Cut(token, "="); k {
 		case "cookie":
 			if v != "0x0" {

@@ -9,11 +9,12 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// header makes what follows it the second line of a dump: the first one has
-// rules of its own, for it may have lost its beginning.
+// header is the first line of a dump. Without it, the text that follows would be the
+// first line, for which other rules apply, because it may have lost its beginning.
 const header = "NXST_FLOW reply (xid=0x4):\n"
 
-// seed gives a fuzz test the captured members of a kind, and what dumps hold at times.
+// seed adds seeds to a fuzz test: the captured files that match a pattern, and unusual
+// texts that occur in dumps.
 func seed(f *testing.F, pattern string) {
 	f.Helper()
 	captures.Captured(f, pattern, 2048, func(content []byte) { f.Add(content) })
@@ -30,7 +31,7 @@ func seed(f *testing.F, pattern string) {
 	}
 }
 
-// oneLine checks a text that is to be one line of ovs-ofctl's input.
+// oneLine checks a text that must be one line of ovs-ofctl's input.
 func oneLine(t *testing.T, text string, input []byte) {
 	t.Helper()
 	if strings.Contains(text, "\n") {
@@ -68,7 +69,7 @@ func FuzzFlows(f *testing.F) {
 	})
 }
 
-// again reads what was made of a flow once more: it has to mean the same.
+// again checks that the text of a flow, read once more, gives the same flow.
 func again(t *testing.T, flow Flow) {
 	t.Helper()
 	n := 0

@@ -1,6 +1,7 @@
 package openflow
 
 import (
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -14,25 +15,50 @@ type Entry struct {
 	Text string // what ovs-ofctl takes to add it
 }
 
+// readEntries returns the entries of a dump, and the lines that cannot be used.
+// parse returns the id of the entry that begins on a line, "" for none, and what the
+// line adds to the text of that entry or of the last one.
+func readEntries(r io.Reader, what string, parse func(line string) (id, text string, ok bool)) (entries []Entry, problems []Problem) {
+	var bad problemList
+	var text strings.Builder // of the last entry
+	finish := func() {
+		if len(entries) > 0 {
+			entries[len(entries)-1].Text = text.String()
+		}
+		text.Reset()
+	}
+	for n, l := range lines(r) {
+		line := strings.TrimSpace(l.text)
+		id, part, ok := parse(line)
+		switch {
+		case l.err != nil || l.tooLong:
+			bad.add(newProblem(n, line, "can't be read", true))
+		case isHeader(line):
+		case !ok:
+			bad.add(notEntry(n, line, what))
+		default:
+			if id != "" {
+				finish()
+				entries = append(entries, Entry{Line: n, ID: parseID(id)})
+			}
+			text.WriteString(part)
+		}
+	}
+	finish()
+	return entries, bad.all()
+}
+
 var groupID = regexp.MustCompile(`^group_id=([0-9]+),`)
 
 // Groups returns the groups of an ovs-ofctl dump-groups, and the lines that
 // cannot be used.
 func Groups(r io.Reader) (groups []Entry, problems []Problem) {
-	var bad problemList
-	for n, l := range lines(r) {
-		text := strings.TrimSpace(l.text)
-		switch id := groupID.FindStringSubmatch(text); {
-		case l.err != nil || l.tooLong:
-			bad.add(newProblem(n, text, "can't be read", true))
-		case isHeader(l.text):
-		case id != nil:
-			groups = append(groups, Entry{Line: n, ID: parseID(id[1]), Text: text})
-		default:
-			bad.add(notEntry(n, text, "a group"))
+	return readEntries(r, "a group", func(line string) (id, text string, ok bool) {
+		if m := groupID.FindStringSubmatch(line); m != nil {
+			id = m[1]
 		}
-	}
-	return groups, bad.all()
+		return id, line, id != ""
+	})
 }
 
 // meterNumber matches a meter's id as ovs-ofctl prints it: by name where
@@ -50,38 +76,19 @@ var meterID = regexp.MustCompile(`^meter=` + meterNumber + `[ ,]`)
 // Meters returns the meters of an ovs-ofctl dump-meters, and the lines that
 // cannot be used. The dump has a line for each band; an entry's Text joins them.
 func Meters(r io.Reader) (meters []Entry, problems []Problem) {
-	var bad problemList
-	var text strings.Builder // of the last meter
-	finish := func() {
-		if len(meters) > 0 {
-			meters[len(meters)-1].Text = text.String()
+	last := "" // the last line of a meter
+	return readEntries(r, "a meter", func(line string) (id, text string, ok bool) {
+		text = line
+		if m := meterID.FindStringSubmatch(line); m != nil {
+			id = m[1]
+		} else if last == "" || !strings.HasPrefix(line, "type=") {
+			return "", "", false
+		} else if !strings.HasSuffix(last, "bands=") {
+			text = " " + line
 		}
-		text.Reset()
-	}
-	separator := ""
-	for n, l := range lines(r) {
-		line := strings.TrimSpace(l.text)
-		switch id := meterID.FindStringSubmatch(line); {
-		case l.err != nil || l.tooLong:
-			bad.add(newProblem(n, line, "can't be read", true))
-		case isHeader(l.text):
-		case id != nil:
-			finish()
-			meters = append(meters, Entry{Line: n, ID: parseID(id[1])})
-			text.WriteString(line)
-			separator = " "
-			if strings.HasSuffix(line, "bands=") {
-				separator = ""
-			}
-		case strings.HasPrefix(line, "type=") && len(meters) > 0:
-			text.WriteString(separator + line)
-			separator = " "
-		default:
-			bad.add(notEntry(n, line, "a meter"))
-		}
-	}
-	finish()
-	return meters, bad.all()
+		last = line
+		return id, text, true
+	})
 }
 
 var meterStat = regexp.MustCompile(`^meter:` + meterNumber + ` .*duration:([0-9.]+)s`)
@@ -100,44 +107,25 @@ func MeterAges(r io.Reader) map[uint32]float64 {
 	return ages
 }
 
-// tlvFields is the number of fields tun_metadataN of a switch (TUN_METADATA_NUM_OPTS).
-const tlvFields = 64
+var (
+	tlvMapping = regexp.MustCompile(`^(\S+)\s+(\S+)\s+(\S+)\s+tun_metadata(\S+)$`)
+	tlvHeading = regexp.MustCompile(`^(max option space|allocated option space|mapping table|class|---)`)
+)
 
 // TLVMap returns the mappings of an ovs-ofctl dump-tlv-map, and the lines that
 // cannot be used. Older versions separate the columns with tabs, and print class
 // 0 as "0". An entry's ID is the N of tun_metadataN.
 func TLVMap(r io.Reader) (mappings []Entry, problems []Problem) {
-	var bad problemList
-	for n, l := range lines(r) {
-		text := strings.TrimSpace(l.text)
-		var col []string
-		if len(text) < 200 { // a mapping has a quarter of that
-			col = strings.Fields(text)
+	const fields = 64 // tun_metadataN of a switch (TUN_METADATA_NUM_OPTS)
+	count := 0
+	return readEntries(r, "one of the 64 TLV mappings that a switch can hold", func(line string) (id, text string, ok bool) {
+		m := tlvMapping.FindStringSubmatch(line)
+		if m == nil || count == fields {
+			return "", "", tlvHeading.MatchString(line)
 		}
-		switch {
-		case l.err != nil || l.tooLong:
-			bad.add(newProblem(n, text, "can't be read", true))
-		case isHeader(l.text), isTLVHeading(text):
-		case len(mappings) == tlvFields:
-			bad.add(newProblem(n, text, "more mappings than a switch can hold", true))
-		case len(col) == 4 && strings.HasPrefix(col[3], "tun_metadata"):
-			mappings = append(mappings, Entry{Line: n, ID: parseID(col[3][len("tun_metadata"):]),
-				Text: "{class=" + col[0] + ",type=" + col[1] + ",len=" + col[2] + "}->" + col[3]})
-		default:
-			bad.add(notEntry(n, text, "a TLV mapping"))
-		}
-	}
-	return mappings, bad.all()
-}
-
-// isTLVHeading reports whether a line is one of those above a TLV map.
-func isTLVHeading(text string) bool {
-	for _, start := range []string{"max option space", "allocated option space", "mapping table", "class", "---"} {
-		if strings.HasPrefix(text, start) {
-			return true
-		}
-	}
-	return false
+		count++
+		return m[4], fmt.Sprintf("{class=%s,type=%s,len=%s}->tun_metadata%s", m[1], m[2], m[3], m[4]), true
+	})
 }
 
 func parseID(text string) uint32 {

@@ -32,9 +32,9 @@ var withoutHeader = []struct {
 	{KindMeters, regexp.MustCompile(`^meter=\d+ .*bands=`)},
 }
 
-// Identify returns the kind of a text by its first lines, and the OpenFlow
-// version that its header names. The kind is "" for a text of none of them. A few
-// warnings may precede the dump.
+// Identify returns the kind of a text by its first lines, and the OpenFlow version that
+// its header names. The kind is "" for any other text. A few warnings may precede the
+// dump.
 func Identify(text []byte) (Kind, Version) {
 	const maxWarnings = 16 // lines
 	warnings := 0
@@ -64,8 +64,8 @@ var kindOf = map[string]Kind{
 	"FEATURES_REPLY":  KindShow,
 }
 
-// versionOf returns the version that a header calls "1.3". A header of OpenFlow
-// 1.0 has no version.
+// versionOf returns the version for the notation of a header, such as "1.3". A header
+// of OpenFlow 1.0 has no version.
 func versionOf(text string) Version {
 	if text == "" {
 		return OpenFlow10

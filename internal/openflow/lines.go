@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// maxLine bounds a line in bytes, so that a hostile dump without line breaks
-// cannot fill the memory. OVN's longest flows have a few hundred kilobytes.
+// maxLine bounds a line in bytes, so that a hostile dump without line breaks cannot
+// exhaust memory. OVN's longest flows have a few hundred kilobytes.
 const maxLine = 16 << 20
 
 // Problem is a line of a dump that cannot be used.
@@ -24,7 +24,7 @@ type Problem struct {
 	Line   int    // from 1
 	Text   string // the line, shortened
 	Reason string
-	Lost   bool // the line held an entry or a part of one, which is missing now
+	Lost   bool // the line held an entry or a part of one, which is lost
 }
 
 func (p Problem) String() string { return fmt.Sprintf("line %d: %s: %q", p.Line, p.Reason, p.Text) }
@@ -78,13 +78,14 @@ type line struct {
 // lines yields each line of r, numbered from 1.
 func lines(r io.Reader) iter.Seq2[int, line] { return linesBy(r, 64<<10) }
 
-// linesBy is lines with the number of bytes to read at a time. The lines of one
-// read share one string: a string for each costs more than all else done to it.
+// linesBy works like lines, and reads size bytes at a time. The lines of one read share
+// one string, because a string for each line would cost more than everything else done
+// with the line.
 func linesBy(r io.Reader, size int) iter.Seq2[int, line] {
 	return func(yield func(int, line) bool) {
 		buf := make([]byte, 0, size)
 		at, n := int64(0), 1
-		tooLong := false // the line at the start of buf is, and its beginning was dropped
+		tooLong := false // the line at the start of buf is too long, and its beginning was dropped
 		for {
 			if len(buf) == cap(buf) {
 				buf = slices.Grow(buf, cap(buf))
@@ -131,7 +132,8 @@ var replyHeader = regexp.MustCompile(`^(NXST|OFPST|NXT|OFPT)_[A-Z_]+( reply)? \(
 // isHeader reports whether a line is part of the format and holds no data.
 func isHeader(text string) bool {
 	trimmed := strings.TrimSpace(text)
-	// The first letter decides for nearly all lines, at a hundredth of the pattern's cost.
+	// The first letter decides for nearly all lines, a hundred times as fast as the
+	// pattern.
 	return trimmed == "" || (trimmed[0] == 'N' || trimmed[0] == 'O') && replyHeader.MatchString(trimmed)
 }
 
@@ -146,8 +148,8 @@ func readFatalSignal(text string) (found, alone bool) {
 	return at != nil, at != nil && strings.HasPrefix(strings.TrimSpace(text), at[0])
 }
 
-// find returns what a pattern and its groups match, nil for no match. It
-// searches for a word of the pattern first, which is many times as fast.
+// find returns what a pattern and its groups match, nil for no match. It searches for a
+// word of the pattern first, which is many times faster than the pattern.
 func find(pattern *regexp.Regexp, word, text string) []string {
 	if !strings.Contains(text, word) {
 		return nil
@@ -176,8 +178,8 @@ func notEntry(n int, text, what string) *Problem {
 // cannot decode.
 const decodeError = "***decode error"
 
-// HasError reports whether a text is an error message in place of data: its
-// first line that is not a header is one.
+// HasError reports whether a text is an error message in place of data, judging by its
+// first line that is not a header.
 func HasError(r io.Reader) bool {
 	for _, l := range lines(io.LimitReader(r, 64<<10)) {
 		if !isHeader(l.text) {

@@ -38,7 +38,7 @@ func texts(flows []Flow) []string {
 	return list
 }
 
-// dumps are the outputs of the openvswitch plugin of the real reports.
+// dumps returns the outputs of the openvswitch plugin in the real reports.
 func dumps(t *testing.T) map[string][]byte {
 	t.Helper()
 	reports, err := filepath.Glob("../../testdata/captures/*/sosreport-*.tar.xz")
@@ -60,7 +60,7 @@ func dumps(t *testing.T) map[string][]byte {
 	return found
 }
 
-// grep counts as grep -c does.
+// grep counts matching lines, as grep -c does.
 func grep(pattern string, raw []byte) int {
 	re, n := regexp.MustCompile(pattern), 0
 	for scanner := bufio.NewScanner(bytes.NewReader(raw)); scanner.Scan(); {
@@ -71,21 +71,21 @@ func grep(pattern string, raw []byte) int {
 	return n
 }
 
-// TestRealDumps reads every dump of the captures: every entry is found, and
-// where an error text stands in place of data that is said.
+// TestRealDumps checks that every entry in the dumps of the captures is found, and that
+// an error message in place of data is reported.
 func TestRealDumps(t *testing.T) {
 	statistic := regexp.MustCompile(`(^|,)(duration|n_packets|n_bytes|idle_age|hard_age)=`)
 	kinds := map[string]int{}
 	for name, raw := range dumps(t) {
 		command := name[strings.Index(name, "/")+1:]
 		failed := grep(`ovs-ofctl:`, raw) > 0
-		var entries, want, lost, told int
+		var entries, want, lost, messages int
 		count := func(list []Problem) {
 			for _, p := range list {
 				if p.Lost {
 					lost++
 				}
-				told++
+				messages++
 			}
 		}
 		switch {
@@ -123,7 +123,7 @@ func TestRealDumps(t *testing.T) {
 		case strings.Contains(command, "meter-stats_"):
 			entries, want = len(MeterAges(bytes.NewReader(raw))), grep(`^meter:`, raw)
 			kinds["ages"] += entries
-			told = grep(`ovs-ofctl:`, raw)
+			messages = grep(`ovs-ofctl:`, raw)
 		case strings.HasPrefix(command, "ovs-ofctl") && strings.Contains(command, "show_"):
 			d := Show(bytes.NewReader(raw))
 			entries, want = len(d.Ports), grep(`^ ([0-9]+|LOCAL)\(`, raw)
@@ -134,8 +134,8 @@ func TestRealDumps(t *testing.T) {
 		default:
 			continue
 		}
-		if entries != want || lost > 0 || failed != (told > 0) {
-			t.Errorf("%s: %d of %d entries, %d lost, %d problems, an error text: %v", name, entries, want, lost, told, failed)
+		if entries != want || lost > 0 || failed != (messages > 0) {
+			t.Errorf("%s: %d of %d entries, %d lost, %d problems, an error text: %v", name, entries, want, lost, messages, failed)
 		}
 	}
 	for _, kind := range []string{"flows", "groups", "meters", "mappings", "ages", "ports"} {
@@ -203,9 +203,9 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// TestLongLines checks that a line that is too long is reported, and that the
+// TestLongLinesAreReported checks that a line that is too long is reported, and that the
 // lines around it are read.
-func TestLongLines(t *testing.T) {
+func TestLongLinesAreReported(t *testing.T) {
 	long := " cookie=0x1, table=0 actions=" + strings.Repeat("output:1,", maxLine/9-10) + "output:1\n"
 	dump := "OFPST_FLOW reply (OF1.5) (xid=0x2):\n" + long + " cookie=0x2, table=0 actions=" + strings.Repeat("x", maxLine) + "\n cookie=0x3, table=0 actions=drop\n"
 	flows, problems := allFlows(strings.NewReader(dump))
@@ -415,9 +415,9 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestEndedBySignal checks that, wherever a signal cut off a dump, no part of a
-// flow is taken for a flow, and a problem reports the loss.
-func TestEndedBySignal(t *testing.T) {
+// TestDumpEndedBySignalYieldsNoPartialFlow checks that, wherever a signal cut off a
+// dump, no part of a flow is taken for a flow, and a problem reports the loss.
+func TestDumpEndedBySignalYieldsNoPartialFlow(t *testing.T) {
 	const alarm = "2026-01-02T10:00:00Z|00001|fatal_signal|WARN|terminating with signal 14 (Alarm clock)\n"
 	const first = "OFPST_FLOW reply (OF1.5) (xid=0x2):\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1,ip actions=output:123\n"
 	dump := first + " cookie=0x2, duration=1s, table=0, n_packets=0, n_bytes=0, priority=2,ip actions=output:12,output:34,resubmit(,5)\n"

@@ -33,7 +33,7 @@ func (r *References) Add(text string) {
 	}
 	collect := func(pattern *regexp.Regexp, may bool, into map[uint32]bool) {
 		if !may {
-			return // matching a pattern takes many times as long
+			return // matching a pattern would take many times as long
 		}
 		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
 			into[parseID(m[1])] = true

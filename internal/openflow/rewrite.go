@@ -4,24 +4,25 @@ import (
 	"fmt"
 	"math/bits"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// rewrites lists what ovs-ofctl prints and cannot read back: a name, and the
-// function that returns the text with the same meaning that it reads. The
-// comment names the OVS versions in which this was seen.
+// rewrites lists the texts that ovs-ofctl prints and cannot read back: a name, and a
+// function that returns a readable text with the same meaning. The comment names the
+// OVS versions in which this was seen.
 var rewrites = []struct {
 	name string
 	fix  func(string) string
 }{
 	{"masked set_field of a field that takes no mask", rewriteSetField}, // 2.13 to 3.1
-	{"igmp, which is printed and not read", rewriteIGMP},                // all
+	{"igmp, which ovs-ofctl prints and cannot read", rewriteIGMP},       // all
 	{"gtpu fields without their tun_ prefix", rewriteGTPU},              // 2.13 to 3.1
 }
 
-// Rewrite returns the text of a flow or a group in words that ovs-ofctl reads,
-// and the names of the rewrites that changed it.
+// Rewrite returns the text of a flow or a group in a form that ovs-ofctl can read, and
+// the names of the rewrites that changed it.
 func Rewrite(text string) (rewritten string, names []string) {
 	for _, r := range rewrites {
 		if fixed := r.fix(text); fixed != text {
@@ -32,79 +33,48 @@ func Rewrite(text string) (rewritten string, names []string) {
 	return text, names
 }
 
-// maskedField matches how OpenFlow 1.5 dumps print a load of a part of a field,
-// or of a field whose width is not a multiple of eight bits.
+// maskedField matches the notation of OpenFlow 1.5 dumps for a load into a part of a
+// field, or into a field whose width is not a multiple of eight bits.
 var maskedField = regexp.MustCompile(`set_field:(0x[0-9a-fA-F]+|[0-9]+)/(0x[0-9a-fA-F]+|[0-9]+)->([a-z0-9_]+)`)
 
-// loadName returns the name by which load knows a field (ovs-fields(7)), for
-// the fields with which set_field rejects a mask, and "" for others.
-func loadName(field string) string {
-	switch field {
-	case "ip_dscp":
-		return "OXM_OF_IP_DSCP"
-	case "nw_ecn", "ip_ecn":
-		return "NXM_NX_IP_ECN"
-	case "nw_ttl":
-		return "NXM_NX_IP_TTL"
-	case "mpls_ttl":
-		return "NXM_NX_MPLS_TTL"
-	case "mpls_label":
-		return "OXM_OF_MPLS_LABEL"
-	case "mpls_tc":
-		return "OXM_OF_MPLS_TC"
-	case "mpls_bos":
-		return "OXM_OF_MPLS_BOS"
-	case "arp_op":
-		return "NXM_OF_ARP_OP"
-	case "icmp_type":
-		return "NXM_OF_ICMP_TYPE"
-	case "icmp_code":
-		return "NXM_OF_ICMP_CODE"
-	case "icmpv6_type":
-		return "NXM_NX_ICMPV6_TYPE"
-	case "icmpv6_code":
-		return "NXM_NX_ICMPV6_CODE"
-	case "nd_reserved":
-		return "ERICOXM_OF_ICMPV6_ND_RESERVED"
-	case "nd_options_type":
-		return "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"
-	case "vlan_pcp":
-		return "OXM_OF_VLAN_PCP"
-	case "in_port":
-		return "NXM_OF_IN_PORT"
-	}
-	return ""
+// loadNames are the names by which load knows fields (ovs-fields(7)), of the
+// fields with which set_field rejects a mask.
+var loadNames = map[string]string{
+	"ip_dscp":         "OXM_OF_IP_DSCP",
+	"nw_ecn":          "NXM_NX_IP_ECN",
+	"ip_ecn":          "NXM_NX_IP_ECN",
+	"nw_ttl":          "NXM_NX_IP_TTL",
+	"mpls_ttl":        "NXM_NX_MPLS_TTL",
+	"mpls_label":      "OXM_OF_MPLS_LABEL",
+	"mpls_tc":         "OXM_OF_MPLS_TC",
+	"mpls_bos":        "OXM_OF_MPLS_BOS",
+	"arp_op":          "NXM_OF_ARP_OP",
+	"icmp_type":       "NXM_OF_ICMP_TYPE",
+	"icmp_code":       "NXM_OF_ICMP_CODE",
+	"icmpv6_type":     "NXM_NX_ICMPV6_TYPE",
+	"icmpv6_code":     "NXM_NX_ICMPV6_CODE",
+	"nd_reserved":     "ERICOXM_OF_ICMPV6_ND_RESERVED",
+	"nd_options_type": "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE",
+	"vlan_pcp":        "OXM_OF_VLAN_PCP",
+	"in_port":         "NXM_OF_IN_PORT",
 }
 
-// setsMasked reports whether text may hold what rewriteSetField rewrites. Hardly
-// any flow does, and a pattern costs more than all else that is done to a flow.
+// setsMasked reports whether rewriteSetField may change text. This avoids the pattern,
+// which costs more than everything else that is done with a flow, for nearly all flows.
 func setsMasked(text string) bool {
-	const set = "set_field:"
-	for {
-		at := strings.Index(text, set)
-		if at < 0 {
-			return false
-		}
-		text = text[at+len(set):]
-		value, rest, ok := strings.Cut(text, "->")
-		if !ok {
-			return false
-		}
-		if last := strings.LastIndex(value, set); last >= 0 { // the earlier ones have no "->"
-			value = value[last+len(set):]
-		}
-		text = rest
+	for part := range strings.SplitSeq(text, "set_field:") {
+		value, name, _ := strings.Cut(part, "->")
 		if !strings.Contains(value, "/") {
 			continue
 		}
-		end := strings.IndexFunc(rest, func(c rune) bool { return c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') })
-		if end < 0 {
-			end = len(rest)
+		if end := strings.IndexFunc(name, func(c rune) bool { return c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') }); end >= 0 {
+			name = name[:end]
 		}
-		if loadName(rest[:end]) != "" {
+		if loadNames[name] != "" {
 			return true
 		}
 	}
+	return false
 }
 
 func rewriteSetField(text string) string {
@@ -113,7 +83,7 @@ func rewriteSetField(text string) string {
 	}
 	return maskedField.ReplaceAllStringFunc(text, func(action string) string {
 		part := maskedField.FindStringSubmatch(action)
-		name := loadName(part[3])
+		name := loadNames[part[3]]
 		value, err1 := strconv.ParseUint(part[1], 0, 64)
 		mask, err2 := strconv.ParseUint(part[2], 0, 64)
 		if name == "" || err1 != nil || err2 != nil || mask == 0 {
@@ -136,7 +106,7 @@ func loads(value, mask uint64, name string) []string {
 	return out
 }
 
-// rewriteIGMP rewrites as ovs-save does (type and code first).
+// rewriteIGMP rewrites an IGMP match as ovs-save does (type and code first).
 func rewriteIGMP(text string) string {
 	return rewriteMatch(text, "igmp", func(token string) string {
 		switch key, value, _ := strings.Cut(token, "="); key {
@@ -166,7 +136,7 @@ func rewriteMatch(text, word string, replace func(token string) string) string {
 	if !ok || !strings.Contains(match, word) {
 		return text
 	}
-	list := tokens(match)
+	list := slices.Collect(tokens(match))
 	for i, token := range list {
 		list[i] = replace(token)
 	}

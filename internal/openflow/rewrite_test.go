@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// rewritten are texts as ovs-ofctl prints them and can't read them, each with a
-// text that adds the same flow to a switch.
+// rewritten lists texts that ovs-ofctl prints and can't read, each with a text that
+// adds the same flow to a switch.
 var rewritten = []struct{ rewrite, source, printed string }{
 	{setFieldRewrite, "ip actions=load:26->OXM_OF_IP_DSCP[]", "ip actions=set_field:26/0x3f->ip_dscp"},
 	{setFieldRewrite, "ip actions=load:1->OXM_OF_IP_DSCP[1]", "ip actions=set_field:2/0x2->ip_dscp"},
@@ -34,12 +34,13 @@ var rewritten = []struct{ rewrite, source, printed string }{
 
 const (
 	setFieldRewrite = "masked set_field of a field that takes no mask"
-	igmpRewrite     = "igmp, which is printed and not read"
+	igmpRewrite     = "igmp, which ovs-ofctl prints and cannot read"
 	gtpuRewrite     = "gtpu fields without their tun_ prefix"
 )
 
-// TestRewritesOnRealSwitch: the text before each rewrite is what the switch
-// prints and refuses, and the text after is accepted and prints as the text before.
+// TestRewritesOnRealSwitch checks that ovs-ofctl prints and refuses the text before
+// each rewrite, and accepts the text after it, for which the switch prints the text
+// before.
 func TestRewritesOnRealSwitch(t *testing.T) {
 	s := startSwitch(t)
 	tried := map[string]bool{}
@@ -80,9 +81,9 @@ func TestRewritesOnRealSwitch(t *testing.T) {
 	}
 }
 
-// TestIGMP: ovs-ofctl reads no igmp, and the fields of it can't be matched on:
-// what remains is the protocol.
-func TestIGMP(t *testing.T) {
+// TestIGMPMatchKeepsOnlyTheProtocol checks that only the protocol remains of an IGMP
+// match: ovs-ofctl does not read "igmp", and no IGMP field can be matched.
+func TestIGMPMatchKeepsOnlyTheProtocol(t *testing.T) {
 	s := startSwitch(t)
 	for _, printed := range []string{"priority=5,igmp actions=drop", "priority=5,igmp,in_port=1,igmp_type=17 actions=drop", "priority=5,igmp,nw_src=1.2.3.4,igmp_type=22,igmp_code=0 actions=output:1"} {
 		s.clear(t)
@@ -103,10 +104,10 @@ func TestIGMP(t *testing.T) {
 	}
 }
 
-// TestMaskWithGaps: the bits of a mask need not stand together.
-func TestMaskWithGaps(t *testing.T) {
+// TestMaskWithGapsIsRewritten checks masks whose bits are not contiguous.
+func TestMaskWithGapsIsRewritten(t *testing.T) {
 	s := startSwitch(t)
-	// The switch does the same to a packet with both.
+	// Both texts change a packet in the same way.
 	for _, c := range []struct{ printed, want string }{
 		{"priority=1,ip actions=set_field:0x21/0x2d->ip_dscp,output:1", "priority=1,ip actions=load:0x1->OXM_OF_IP_DSCP[0..0],load:0x0->OXM_OF_IP_DSCP[2..3],load:0x1->OXM_OF_IP_DSCP[5..5],output:1"},
 		{"priority=1,mpls actions=set_field:0xa0005/0xf000f->mpls_label", "priority=1,mpls actions=load:0x5->OXM_OF_MPLS_LABEL[0..3],load:0xa->OXM_OF_MPLS_LABEL[16..19]"},
@@ -129,7 +130,8 @@ func TestMaskWithGaps(t *testing.T) {
 	if _, lookErr := exec.LookPath("ovs-appctl"); lookErr != nil {
 		t.Skip(lookErr)
 	}
-	// DSCP 0x16 = 010110; the mask 101101 sets bits 5 and 0, clears 3 and 2: 110011 = 0x33, as a TOS 0xcc.
+	// DSCP 0x16 = 010110; the mask 101101 sets bits 5 and 0, clears 3 and 2: 110011 =
+	// 0x33, as a TOS 0xcc.
 	if err != nil || !strings.Contains(out, "nw_tos=204") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -154,7 +156,7 @@ func TestRewriteKeepsReadableText(t *testing.T) {
 	}
 }
 
-// matches are fields of ovs-fields(7) with what they need and values for them.
+// matches lists fields of ovs-fields(7) with their prerequisites and values.
 var matches = []string{
 	"tun_id=0x12345", "tun_id=0x12345/0xff0", "tun_src=1.2.3.4,tun_dst=1.2.3.0/24", "tun_ipv6_src=2001::1", "tun_ipv6_dst=2001::1/ffff::f",
 	"tun_gbp_id=0x123/0xf0f,tun_gbp_flags=0x48", "tun_erspan_ver=1,tun_erspan_idx=0x12345", "tun_erspan_ver=2,tun_erspan_dir=1,tun_erspan_hwid=0x3",
@@ -176,7 +178,8 @@ var matches = []string{
 	"idle_timeout=60,hard_timeout=100,ip",
 }
 
-// actions are those of ovs-actions(7); each is tried with a match that it fits.
+// actions lists the actions of ovs-actions(7); each is tried with a match that
+// satisfies its prerequisites.
 var actions = []string{
 	"tcp|output:1,NORMAL,FLOOD,ALL,LOCAL,IN_PORT", "tcp|CONTROLLER:128", "tcp|controller(reason=no_match,max_len=100,id=5)", "tcp|controller(max_len=100,userdata=00.01.02,pause)", "tcp|controller(max_len=65535,meter_id=1)", "tcp|controller(reason=invalid_ttl,pause)",
 	"tcp|output(port=1,max_len=100)", "tcp|enqueue:1:5", "tcp|output:reg0[0..15]", "tcp|bundle(eth_src,0,hrw,ofport,members:1,2)", "tcp|bundle(symmetric_l3l4+udp,60,active_backup,ofport,members:1,2)", "tcp|bundle(nw_dst,0,hrw,ofport,members:)",
@@ -200,8 +203,8 @@ var actions = []string{
 	"icmp6,icmp_type=135,icmp_code=0|set_field:2001::1->nd_target,set_field:aa:55:aa:55:00:01->nd_sll", "ip|load:26->OXM_OF_IP_DSCP[],load:1->NXM_NX_IP_ECN[]", "icmp|load:0->NXM_OF_ICMP_TYPE[]", "dl_type=0x894f,nsh_mdtype=1|set_field:5->nsh_spi,set_field:6->nsh_si,set_field:7->nsh_c1,dec_nsh_ttl", "tcp|drop",
 }
 
-// TestRoundTrip gives a real switch many flows, and what it prints of each, in
-// three OpenFlow versions, back to it: each has to be read, and to print the same.
+// TestRoundTrip adds many flows to a real switch, and adds the dump of each in three
+// OpenFlow versions again: each must be accepted, and dumped with the same text.
 func TestRoundTrip(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")

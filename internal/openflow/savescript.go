@@ -38,16 +38,15 @@ func IsSaveScript(start []byte) bool {
 	return false
 }
 
-// Bounds of what is read of a script: ovs-save writes three commands for a bridge.
+// Limits for reading a script: ovs-save writes three commands for each bridge.
 const (
 	maxCommands = 10000
 	maxHereDoc  = 64 << 20 // bytes
 )
 
 // ReadSaveScript reads the script that ovs-save (save-flows) writes, a list of
-// ovs-ofctl commands, without running it. If the script ends within a
-// here-document or exceeds a bound, cut says so, and the commands from there on
-// are missing.
+// ovs-ofctl commands, without running it. If the script ends within a here-document or
+// exceeds a limit, cut gives the reason, and the commands from there on are missing.
 func ReadSaveScript(r io.Reader) (commands []SaveCommand, cut string, err error) {
 	var text strings.Builder
 	end := "" // the line that ends the here-document of the last command; "" outside of one

@@ -7,7 +7,8 @@ import (
 	"ovs-offline/internal/openflow"
 )
 
-// FuzzReadSaveScript: no script makes names of folders, or more text than it has.
+// FuzzReadSaveScript checks that no script results in file names with folders, or in
+// more text than the script has.
 func FuzzReadSaveScript(f *testing.F) {
 	f.Add("ovs-ofctl add-tlv-map br-int '{class=0x102,type=0x80,len=4}->tun_metadata0,{class=0x102,type=0x81,len=4}->tun_metadata1'\n" +
 		"ovs-ofctl -O OpenFlow14 add-groups br-int \\\n  \"/tmp/ovs-save/br-int.groups.dump\"\n" +

@@ -33,10 +33,10 @@ var (
 	portHead = regexp.MustCompile(`^ ([0-9]+|LOCAL)\((.*)\): addr:([0-9a-f:]{17})`)
 )
 
-// maxPorts is the number of OpenFlow 1.0's port numbers.
+// maxPorts is the number of port numbers in OpenFlow 1.0.
 const maxPorts = 1 << 16
 
-// Show reads the output of ovs-ofctl show. Where a port number occurs twice, the
+// Show reads the output of ovs-ofctl show. If a port number occurs twice, the
 // later one counts.
 func Show(r io.Reader) Description {
 	var d Description
@@ -68,7 +68,7 @@ func Show(r io.Reader) Description {
 // begin adds the port of a port's first line, and returns its index in Ports, or
 // -1 if the line is not valid.
 func (d *Description) begin(at map[int]int, line []string) int {
-	const maxName = 64 // bytes; OpenFlow has room for 16
+	const maxName = 64 // bytes; OpenFlow allows 16
 	number, err := portNumber(line[1])
 	if err != nil || len(line[2]) > maxName {
 		return -1
@@ -96,7 +96,7 @@ func portNumber(text string) (int, error) {
 }
 
 func flagList(text string) []string {
-	const maxFlags = 4096 // bytes; all flags together have a few hundred
+	const maxFlags = 4096 // bytes; all flags together take a few hundred bytes
 	text = text[:min(len(text), maxFlags)]
 	var flags []string
 	for _, f := range strings.Fields(text) {

@@ -49,7 +49,7 @@ func (v *Version) UnmarshalText(text []byte) error {
 }
 
 // In reports whether a bridge with these protocols (the column protocols of its
-// row in the database) speaks v. A bridge without any speaks all versions.
+// row in the database) speaks v. A bridge without protocols speaks all versions.
 func (v Version) In(protocols []string) bool {
 	return len(protocols) == 0 || slices.Contains(protocols, v.String())
 }

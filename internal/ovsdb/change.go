@@ -24,8 +24,8 @@ func Update(table, uuid string, columns Columns) Change {
 	return Change{rfc.Operation{Op: "update", Table: table, Where: where(uuid), Row: row(columns)}}
 }
 
-// Await waits until a column of a row has a value. The transaction fails when it
-// does not within so many milliseconds.
+// Await waits until a column of a row has a value. The transaction fails if this takes
+// longer than the given number of milliseconds.
 func Await(table, uuid, column string, value any, milliseconds int) Change {
 	return Change{rfc.Operation{Op: "wait", Table: table, Where: where(uuid), Columns: []string{column},
 		Until: "==", Rows: []rfc.Row{{column: notation(value)}}, Timeout: &milliseconds}}

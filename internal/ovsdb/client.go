@@ -55,8 +55,8 @@ func (c *Client) Close() { c.conn.Close() }
 // Tables returns the names of the tables of the database, sorted.
 func (c *Client) Tables() []string { return slices.Sorted(maps.Keys(c.schema.Tables)) }
 
-// HasColumn reports whether the schema of the server has a column: versions of
-// OVS differ.
+// HasColumn reports whether the server's schema, which depends on its version, has a
+// column.
 func (c *Client) HasColumn(table, column string) bool {
 	t := c.schema.Table(table)
 	return t != nil && t.Column(column) != nil
@@ -68,13 +68,13 @@ func (c *Client) Ephemeral(table, column string) bool {
 	return c.HasColumn(table, column) && c.schema.Table(table).Column(column).Ephemeral()
 }
 
-// Select returns all rows of a table with some of its columns, or with all where
+// Select returns all rows of a table with the named columns, or with all columns if
 // none is named. Tables and columns that the schema lacks are left out.
 func (c *Client) Select(ctx context.Context, table string, columns ...string) ([]Row, error) {
 	if c.schema.Table(table) == nil {
 		return nil, nil
 	}
-	var known []string // none stands for all
+	var known []string // empty means all
 	if len(columns) > 0 {
 		lacks := func(column string) bool { return !c.HasColumn(table, column) }
 		known = append(slices.DeleteFunc(slices.Clone(columns), lacks), "_uuid")

@@ -1,6 +1,6 @@
-// Package ovsdb is a client of a running ovsdb-server, and holds what every
-// reader of OVSDB data shares: the names of the databases, rows, and the text
-// that ovs-vsctl prints. Database files are the subject of package file below it.
+// Package ovsdb is a client of a running ovsdb-server. It also has what all readers of
+// OVSDB data share: the names of the databases, rows, and a parser of the output of
+// ovs-vsctl. Package file below it handles database files.
 package ovsdb
 
 // The names of the databases in their schemas. Only the schema identifies a

@@ -19,7 +19,7 @@ type Record struct {
 // `ovs-vsctl set` reads.
 type Value struct{ Column, Text string }
 
-// Column returns the text of a column without the quotes of a string, "" where
+// Column returns the text of a column without the quotes of a string, "" if
 // the record lacks the column.
 func (r Record) Column(name string) string {
 	for _, v := range r.Columns {
@@ -53,9 +53,8 @@ func Listing(r io.Reader) ([]Record, error) {
 	return tables[""], err
 }
 
-// Tables reads the output of `ovsdb-client -f list dump`, which prints the name
-// of a table above its records. Records before the first name belong to the
-// table first.
+// Tables reads the output of `ovsdb-client -f list dump`, which prints the name of a
+// table above its records. Records before the first name belong to the table first.
 func Tables(r io.Reader, first string) (map[string][]Record, error) {
 	tables := map[string][]Record{}
 	table := first

@@ -34,13 +34,13 @@ func (r Row) Columns() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "_uuid" })
 }
 
-// String returns a column that holds one string, "" where it holds none.
+// String returns a column that holds one string, "" if it holds none.
 func (r Row) String(column string) string { return single[string](r, column) }
 
 // Bool returns a column that holds one boolean.
 func (r Row) Bool(column string) bool { return single[bool](r, column) }
 
-// Int returns a column that holds one integer; ok is false where it holds none.
+// Int returns a column that holds one integer; ok is false if it holds none.
 func (r Row) Int(column string) (n int, ok bool) {
 	found := elementsOf[float64](r.columns[column])
 	if len(found) != 1 {

@@ -12,8 +12,7 @@ type TreePriority struct {
 	Port   uint16
 }
 
-// TreeTimes are the timers of a spanning tree in seconds. All its bridges use
-// those of the root.
+// TreeTimes are the timers of a spanning tree in seconds. All bridges use the root's.
 type TreeTimes struct{ MaxAge, Hello, ForwardDelay uint16 }
 
 // DefaultTreeTimes returns the timers that IEEE 802.1D-2004, 17.14, recommends.
@@ -35,7 +34,7 @@ func RSTP(p TreePriority, t TreeTimes) []byte {
 func bpdu(p TreePriority, t TreeTimes, version, kind, flags byte) []byte {
 	const unit = 256 // timers count 1/256 s
 	body := []byte{0x42, 0x42, 0x03, 0, 0, version, kind, flags}
-	body, _ = binary.Append(body, binary.BigEndian, p) // its fields are in their order on the wire
+	body, _ = binary.Append(body, binary.BigEndian, p) // the fields of p are in the order of the wire format
 	body, _ = binary.Append(body, binary.BigEndian, []uint16{0, t.MaxAge * unit, t.Hello * unit, t.ForwardDelay * unit})
 	if version > 0 {
 		body = append(body, 0) // the length of the fields of a version 1 BPDU, which has none

@@ -12,15 +12,15 @@ type LACPInfo struct {
 	State          byte // bit n is set for the n-th word of LACPStates
 }
 
-// LACPStates lists the bits of the state, the lowest first, in the words of
-// ovs-appctl lacp/show.
+// LACPStates lists the bits of the state, the lowest first, with the names that
+// ovs-appctl lacp/show prints.
 func LACPStates() []string {
 	return []string{"activity", "timeout", "aggregation", "synchronized", "collecting", "distributing", "defaulted", "expired"}
 }
 
 // LACPDU returns the frame in which actor describes itself (IEEE 802.1AX-2008,
-// 5.4.2.1). Its partner information is zero: ovs-vswitchd answers a partner that
-// does not know it, and only looks at the port again when it sends an answer.
+// 5.4.2.1). Its partner information is zero, because ovs-vswitchd answers a partner
+// that does not know it, and evaluates the port again only when it sends an answer.
 func LACPDU(actor LACPInfo) []byte {
 	const length = 124         // with the Ethernet header
 	const lacp, version = 1, 1 // subtype of the slow protocols
@@ -33,7 +33,7 @@ func LACPDU(actor LACPInfo) []byte {
 	return append(frame, make([]byte, length-len(frame))...)
 }
 
-// appendTo appends the fields of i, which are in their order on the wire.
+// appendTo appends the fields of i, which are in the order of the wire format.
 func (i LACPInfo) appendTo(frame []byte, kind byte) []byte {
 	const length = 20
 	frame, _ = binary.Append(append(frame, kind, length), binary.BigEndian, i)

@@ -1,6 +1,6 @@
-// Package packet builds the few control packets that a restore lets a bridge
-// receive: LACPDUs, spanning tree BPDUs, and IGMP and MLD messages. Each
-// function returns a whole Ethernet frame without its checksum.
+// Package packet builds the control packets that a bridge receives during a restore:
+// LACPDUs, spanning tree BPDUs, and IGMP and MLD messages. Each function returns a
+// whole Ethernet frame without its checksum.
 package packet
 
 import "encoding/binary"
@@ -16,7 +16,7 @@ const (
 	typeSlowProtocols = 0x8809
 )
 
-// minFrame is the least length of a frame without its checksum (IEEE 802.3, 4.2.3.3).
+// minFrame is the minimum length of a frame without its checksum (IEEE 802.3, 4.2.3.3).
 const minFrame = 60
 
 // ethernet returns a frame's header, with an IEEE 802.1Q tag unless vlan is 0.
@@ -29,7 +29,7 @@ func ethernet(to, from MAC, vlan, etherType uint16) []byte {
 	return binary.BigEndian.AppendUint16(frame, etherType)
 }
 
-// checksum is the Internet checksum (RFC 1071).
+// checksum returns the Internet checksum (RFC 1071).
 func checksum(data []byte) uint16 {
 	var sum uint32
 	for i, b := range data {

@@ -22,7 +22,7 @@ var (
 
 // Translate translates the datapath port numbers in a line of ofproto/trace or of
 // dpctl/dump-flows: outputs among the actions, and in_port in a flow. OpenFlow port
-// numbers and all other numbers stay.
+// numbers and all other numbers stay unchanged.
 func (p Ports) Translate(line string) string {
 	line = inPort.ReplaceAllStringFunc(line, func(found string) string {
 		return "in_port(" + p.number(inPort.FindStringSubmatch(found)[1]) + ")"

@@ -25,23 +25,23 @@ const (
 	SaveScript Name = "ovs-save"
 )
 
-// Scope is what one run of a command covers.
+// Scope is the part of a node that one run of a command covers.
 type Scope int
 
 // The scopes.
 const (
 	OfNode     Scope = iota
-	OfBridge         // the bridge's name follows the command line
-	OfDatapath       // the datapath's name follows; the outputs of all datapaths make one file
+	OfBridge         // one bridge, whose name follows the command line
+	OfDatapath       // one datapath, whose name follows; the outputs of all datapaths make one file
 )
 
-// Command is a command whose output is recorded of a node.
+// Command is a command whose output is recorded on a node.
 type Command struct {
 	Name  Name
 	Scope Scope
-	Line  string // as it is run on the node, without the bridge or datapath
-	// Versions is how many OpenFlow versions a live node is asked for, the newest
-	// first (ovs-ofctl -O). It is 0 for a command that takes no version.
+	Line  string // the command line on the node, without the bridge or datapath
+	// Versions is the number of OpenFlow versions (ovs-ofctl -O) in which the command
+	// runs on a live node, the newest first; 0 if it takes no version.
 	Versions int
 	// Dump is set for output that is restored, from restore_flows.
 	Dump workdir.Dump
@@ -50,21 +50,21 @@ type Command struct {
 	Sos []SosLine
 	// Large marks output that a live node may take long to print.
 	Large bool
-	// NotLive marks a command that a live node is not asked for.
+	// NotLive marks a command that is not run on a live node.
 	NotLive bool
-	// Missing says what a replica lacks where no output was recorded, "" for nothing.
+	// Missing describes what a replica lacks if no output was recorded, "" for nothing.
 	Missing string
 }
 
-// SosLine is a command line as an sos plugin runs it, without the bridge or datapath.
+// SosLine is a command line of an sos plugin, without the bridge or datapath.
 type SosLine struct {
 	Plugin   string
 	Line     string
 	OpenFlow openflow.Version // zero for a line without -O
 }
 
-// Commands returns the table of all recorded commands. Everything that collects,
-// names or lists recorded output is driven by it.
+// Commands returns the table of all recorded commands. All code that collects, names or
+// lists recorded output uses it.
 func Commands() []Command {
 	table := []Command{
 		{Name: TLVMap, Scope: OfBridge, Line: "ovs-ofctl dump-tlv-map", Versions: 1, Dump: workdir.TLV,
@@ -100,7 +100,7 @@ func Commands() []Command {
 		{Name: workdir.RecordedDatapathShow, Scope: OfDatapath, Line: "ovs-appctl dpctl/show -s"},
 		{Name: workdir.RecordedDatapathFlows, Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-flows -m", Large: true},
 		{Name: "dpctl.dump-conntrack", Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-conntrack -m", Large: true},
-		// Of a live node, a backup of the database is taken instead.
+		// On a live node, a backup of the database is taken instead.
 		{Name: workdir.RecordedDatabaseDump, Line: "ovsdb-client -f list dump", NotLive: true},
 	}
 	for _, t := range workdir.ListedTables() {
@@ -126,7 +126,7 @@ func Find(name Name) (c Command, ok bool) {
 	return table[i], true
 }
 
-// Dumps returns the commands whose output is restored, in the order in which it is.
+// Dumps returns the commands whose output is restored, in the order of the restore.
 func Dumps() []Command {
 	return slices.DeleteFunc(Commands(), func(c Command) bool { return c.Dump == "" })
 }
@@ -136,7 +136,7 @@ func Recorded() []Command {
 	return slices.DeleteFunc(Commands(), func(c Command) bool { return c.Dump != "" })
 }
 
-// WithVersion returns the command line for an OpenFlow version; zero is none.
+// WithVersion returns the command line for an OpenFlow version; zero means none.
 func (c Command) WithVersion(v openflow.Version) string {
 	tool, rest, _ := strings.Cut(c.Line, " ")
 	if v == 0 {
@@ -174,10 +174,10 @@ var byName = sync.OnceValue(func() map[string]Command {
 	return table
 })
 
-// ByFile returns the command whose output a file holds, judged by the file's
-// path: recorded/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and
-// anywhere NAME or BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show,
-// br0.stp.show). The bridge is as the path spells it, "" where it has none.
+// ByFile returns the command whose output a file holds, judged by the file's path:
+// recorded/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and anywhere NAME or
+// BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show, br0.stp.show). bridge is
+// the bridge's name as it is spelled in the path, "" if the path has none.
 func ByFile(file string) (c Command, bridge string, ok bool) {
 	base, folder := path.Base(file), path.Dir(file)
 	plain := strings.TrimSuffix(base, ".txt")

@@ -1,6 +1,5 @@
-// Package recording holds everything a source recorded about one node,
-// independent of where the source kept it, and the table of the commands whose
-// output is recorded.
+// Package recording holds everything a source recorded about one node, independent of
+// where the source kept it, and the table of the commands whose output is recorded.
 package recording
 
 import (
@@ -20,14 +19,14 @@ import (
 type Output struct {
 	archive.File
 	Command  Name
-	Bridge   string           // "" where the command does not concern one bridge
+	Bridge   string           // "" if the command does not concern one bridge
 	OpenFlow openflow.Version // zero for a command without -O
 	Origin   string           // its path in the source
 	// Truncated reports that the source kept only the end of the output.
 	Truncated bool
 }
 
-// Database is a file that holds a database, or that stands where one does.
+// Database is a file that holds a database, or that is found at the path of one.
 type Database struct {
 	archive.File
 	Origin    string // its path in the source
@@ -35,10 +34,10 @@ type Database struct {
 	// Unusual reports that the file is not where nodes keep their databases:
 	// a copy, or a deployment that the source does not know.
 	Unusual bool
-	// Second reports that the file comes from another source than the node. It
-	// is used only where the node has no database of its kind.
-	Second bool
-	// Unfit is why the file is used only where the node has no other of its kind.
+	// Foreign reports that the file comes from another source than the node. It is used
+	// only if the node has no database of its kind.
+	Foreign bool
+	// Unfit is the reason to use the file only if the node has no other of its kind.
 	Unfit   string
 	Shared  bool            // other nodes get it too
 	Source  *workdir.Source // nil for the node's own
@@ -48,7 +47,7 @@ type Database struct {
 	inspect func() (dbfile.Info, error) // nil until Inspect
 }
 
-// Inspect returns what the file is. The file is read the first time only.
+// Inspect returns the description of the file. It reads the file only the first time.
 func (d *Database) Inspect(ctx context.Context) (dbfile.Info, error) {
 	if d.inspect == nil {
 		info, err := inspect(ctx, d.Spooled)
@@ -76,9 +75,9 @@ func (d *Database) Kind(ctx context.Context) workdir.Kind {
 	return workdir.KindOfSchema(info.Name)
 }
 
-// Node is what is known of one node.
+// Node holds everything that is known about one node.
 type Node struct {
-	// Host is the node's name in the source, "" where the source has none.
+	// Host is the node's name in the source, "" if the source has none.
 	Host string
 	// HostOfArchive reports that Host is from the name of an archive, in which a
 	// label of `sos report --label` may follow the node's name.
@@ -88,18 +87,17 @@ type Node struct {
 	Source     workdir.Source
 	OVSVersion string
 	OVNVersion string
-	// Bridges in the order in which the node listed them.
+	// Bridges are in the order in which the node listed them.
 	Bridges   []string
 	Databases []Database
 	// Dangling are the links to databases whose targets the source lacks.
 	Dangling []string
-	// All are the outputs of every command, the best of each first.
+	// All holds the outputs of every command, the best of each first.
 	All []Output
-	// Remarks are findings for the user; Lost is what the source held and could
-	// not be read.
+	// Remarks are findings for the user; Lost names data that could not be read.
 	Remarks []string
 	Lost    []string
-	// LostDatabases are those of Lost that concern a database, by its kind.
+	// LostDatabases holds the entries of Lost that concern a database, by its kind.
 	LostDatabases map[workdir.Kind][]string
 	// NoOVN is why the node gets no OVN databases of other sources.
 	NoOVN string
@@ -129,11 +127,11 @@ func (n *Node) BySubject() map[Subject][]Output {
 	return found
 }
 
-// maxBridges is more than any node has. Every bridge costs a look-up per
-// command and OpenFlow version, and a long list of names is cheap to forge.
+// maxBridges is more than any node has. Every bridge costs one look-up per command and
+// OpenFlow version, and a hostile source can list any number of names.
 const maxBridges = 4096
 
-// LimitBridges drops the bridges beyond maxBridges and notes their number in Lost.
+// LimitBridges drops the bridges beyond maxBridges and adds their number to Lost.
 func (n *Node) LimitBridges() {
 	if len(n.Bridges) > maxBridges {
 		n.Lost = append(n.Lost, fmt.Sprintf("%d bridges are listed: only the first %d are taken", len(n.Bridges), maxBridges))
@@ -148,8 +146,8 @@ func (n *Node) AddBridge(name string) {
 	}
 }
 
-// Some joins the first ten names and the number of the others.
-func Some(names []string) string {
+// FirstNames returns a list of the first ten names and the number of the others.
+func FirstNames(names []string) string {
 	const shown = 10
 	if len(names) <= shown {
 		return strings.Join(names, ", ")

@@ -28,8 +28,8 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// EscapeLines is Escape for text of several lines. It indents all lines but the
-// first, so that none of them looks like a message of this program.
+// EscapeLines escapes text of several lines. It indents all lines but the first, so
+// that none of them looks like a message of this program.
 func EscapeLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i := range lines {
@@ -59,8 +59,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// LineWriter escapes what is written to it line by line. A line is held back
-// until it is complete: a write may end within a character.
+// LineWriter escapes text line by line as it is written. A line is held back until it
+// is complete: a write may end within a character.
 type LineWriter struct {
 	out  io.Writer
 	rest []byte

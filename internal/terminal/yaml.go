@@ -16,15 +16,16 @@ import (
 var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // WriteYAML writes v as YAML that is safe for a terminal, with the field names
-// of its JSON. YAML has escapes in double quotes only, and the encoder chooses
-// the quotes: a placeholder replaces each string that needs an escape while it is
-// encoded. Its U+E000 is unprintable, so no other encoded string contains it.
+// of its JSON. YAML has escapes only inside double quotes, and the encoder chooses the
+// quotes. So while v is encoded, a placeholder replaces each string that needs an
+// escape. Placeholders contain U+E000, which is unprintable, so no other encoded string
+// contains it.
 func WriteYAML(w io.Writer, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	var quoted []string // placeholders, each followed by its string in quotes
+	var quoted []string // placeholders, each followed by the quoted string that it replaces
 	raw = jsonString.ReplaceAllFunc(raw, func(literal []byte) []byte {
 		var text string
 		if !bytes.ContainsFunc(literal, unprintable) || json.Unmarshal(literal, &text) != nil {

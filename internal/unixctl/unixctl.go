@@ -22,9 +22,9 @@ import (
 	"ovs-offline/internal/logging"
 )
 
-// ErrUnreachable is wrapped where the command was not sent: no daemon runs or can
-// be reached from here, or the protocol cannot encode the command. ovs-appctl may
-// succeed, or give a better error.
+// ErrUnreachable is wrapped when the command was not sent: no daemon runs, the daemon
+// cannot be reached from here, or the protocol cannot encode the command. ovs-appctl
+// may succeed, or give a better error.
 var ErrUnreachable = errors.New("no daemon at its control socket")
 
 // errRefused is the text of ovs-appctl for an error from the daemon.

@@ -23,8 +23,7 @@ type commit struct {
 	Units []string `json:"units"`
 }
 
-// units returns the folders that a collection of a kind owns, as paths in the
-// workdir.
+// units returns the folders that a collection of a kind owns, as paths in the workdir.
 func units(k Kind, databaseOnly bool) []string {
 	own := []string{filepath.Join("db", string(k))}
 	if k == OVS && !databaseOnly {
@@ -61,7 +60,7 @@ func (s *Staging) install(collections []Collection) error {
 		given[c.Kind] = true
 		if c.hasDatabase() {
 			for i := range m.Collections {
-				m.Collections[i].Found(c.Kind)
+				m.Collections[i].DropLost(c.Kind)
 			}
 		}
 	}
@@ -122,7 +121,7 @@ func (d *Dir) completeInstall() error {
 func (d *Dir) installUnit(root, unit string) error {
 	staged := filepath.Join(root, unit)
 	if _, err := os.Lstat(staged); errors.Is(err, os.ErrNotExist) {
-		return nil // it was moved before the interruption
+		return nil // the unit was moved before the interruption
 	}
 	if err := d.clearUnit(unit); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (d *Dir) installUnit(root, unit string) error {
 }
 
 // clearUnit removes a unit that ovs-offline collected. A unit with other files is
-// renamed instead, to UNIT.old-1 or the next number that is free.
+// renamed instead, to UNIT.old-1 or the next free number.
 func (d *Dir) clearUnit(unit string) error {
 	other, err := d.hasOtherFiles(unit)
 	if errors.Is(err, os.ErrNotExist) {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// IsData reports whether a path in a workdir may be that of a collected file:
-// local, clean, below a folder that a collection owns, and without control
-// characters, which no collector writes.
+// IsData reports whether a path in a workdir may belong to a collected file: local,
+// clean, below a folder that a collection owns, and without control characters, which
+// no collector writes.
 func IsData(path string) bool {
 	if !filepath.IsLocal(path) || filepath.Clean(path) != path || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return false
@@ -26,14 +26,14 @@ func IsData(path string) bool {
 }
 
 // DataFiles returns the regular files of the collected data, including those that
-// a user added, as paths in the workdir. Links, sockets and the like are in other.
+// a user added, as paths in the workdir. Special files and links are in other.
 func (d *Dir) DataFiles() (files, other []string, err error) {
 	for _, unit := range allUnits() {
 		err := filepath.WalkDir(d.join(unit), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
-			rel, _ := filepath.Rel(d.path, path) // it cannot fail for two absolute paths
+			rel := d.Relative(path)
 			if e.Type().IsRegular() && IsData(rel) {
 				files = append(files, rel)
 			} else {
@@ -48,11 +48,11 @@ func (d *Dir) DataFiles() (files, other []string, err error) {
 	return files, other, nil
 }
 
-// Join returns the absolute path of a path in the workdir for which IsData holds.
+// Join returns the absolute path for a path in the workdir for which IsData is true.
 func (d *Dir) Join(path string) string { return d.join(path) }
 
-// Occupied returns a sentence for each of the kinds that the workdir holds data
-// of, with its source and time. With databaseOnly, only a database counts.
+// Occupied returns a sentence for each of the kinds of which the workdir holds data,
+// with the source and the time. With databaseOnly, only a database counts as data.
 func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 	m, err := d.Manifest()
 	if err != nil {
@@ -66,7 +66,7 @@ func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 		}
 		for _, unit := range units(k, databaseOnly) {
 			if entries, err := os.ReadDir(d.join(unit)); err == nil && len(entries) > 0 {
-				occupied = append(occupied, fmt.Sprintf("%s data put by hand into %s", k.Title(), d.join(unit)))
+				occupied = append(occupied, fmt.Sprintf("%s data added by hand in %s", k.Title(), d.join(unit)))
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (d *Dir) checkTree() error {
 			if err != nil {
 				return nil // the step that reads the file returns the error
 			}
-			rel, _ := filepath.Rel(d.path, path) // it cannot fail for two absolute paths
+			rel := d.Relative(path)
 			if what := d.unexpected(rel, e.Type()); what != "" {
 				return fmt.Errorf("workdir %s: %s is %s, which ovs-offline never makes there: the workdir is not used; remove it, or choose another with -w", d.path, path, what)
 			}

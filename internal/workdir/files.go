@@ -16,14 +16,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxText is the size in bytes of the largest text that is read into memory. The
-// JSON files of a node with 20,000 files or 10,000 rejected entries take a few MB,
-// and the output of a command about a whole node less.
+// MaxText is the maximum size in bytes of a text that is read into memory. The JSON
+// files of a node with 20,000 files or 10,000 rejected entries take a few MB, and the
+// output of a command that covers a whole node takes less.
 const MaxText = 32 << 20
 
 // maxObjects is the number of JSON objects that a file may hold. The report of a node
-// with all lists at their bounds has some 40,000.
+// with all lists at their bounds has about 40,000.
 const maxObjects = 500_000
+
+// OpenCollected opens a collected file; ok is false if it was not collected.
+func OpenCollected(path string) (f *os.File, ok bool, err error) {
+	f, err = os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, false, nil
+	}
+	return f, err == nil, err
+}
 
 // ReadJSON reads the JSON file at path into v. It follows no link and waits for no
 // pipe, because another person may have made the workdir.
@@ -40,11 +49,11 @@ func ReadJSON(path string, v any) error {
 	if !info.Mode().IsRegular() || info.Size() > MaxText {
 		return fmt.Errorf("%s: not a regular file, or larger than %d MiB", path, MaxText>>20)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, MaxText)) // it may grow meanwhile
+	text, err := io.ReadAll(io.LimitReader(f, MaxText)) // the file may have grown meanwhile
 	if err != nil {
 		return err
 	}
-	// Of {} repeated through 32 MiB, the decoder would make gigabytes.
+	// The decoder would use gigabytes for 32 MiB of repeated {}.
 	if n := bytes.Count(text, []byte("{")); n > maxObjects {
 		return fmt.Errorf("%s: more than %d JSON objects", path, maxObjects)
 	}
@@ -76,7 +85,7 @@ func WriteJSON(path string, v any) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// syncFolder waits until what was renamed or created in a folder would survive a power
+// syncFolder waits until all renames and new files in a folder would survive a power
 // cut, on any file system. Some network file systems answer EINVAL; they need no sync.
 func syncFolder(folder string) error {
 	err := syncFile(folder)

@@ -12,8 +12,8 @@ import (
 	"ovs-offline/test/files"
 )
 
-// TestForgedCommitMovesNothing: a workdir can come from another person, and only
-// parts of a collection that its commit names are moved.
+// TestForgedCommitMovesNothing checks that a commit moves only parts of a collection: a
+// workdir can come from another person.
 func TestForgedCommitMovesNothing(t *testing.T) {
 	top := t.TempDir()
 	wd, victim := filepath.Join(top, "wd"), filepath.Join(top, "victim")
@@ -62,8 +62,8 @@ func TestPurgeFollowsNoLinkOut(t *testing.T) {
 	}
 }
 
-// TestLinksAndPipesAreRefused: links would lead writes and removals out of the
-// workdir, and the reading of pipes and devices would never end.
+// TestLinksAndPipesAreRefused checks special files in a workdir: links would lead
+// writes and removals out of it, and reading pipes and devices would never end.
 func TestLinksAndPipesAreRefused(t *testing.T) {
 	link := func(path string) error { return os.Symlink("/usr/bin", path) }
 	pipe := func(path string) error { return unix.Mkfifo(path, 0o600) }

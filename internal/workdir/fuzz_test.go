@@ -20,8 +20,9 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzManifest gives a workdir with a link out of it any manifest. Reading, replacing
-// and removing the files that it names changes nothing outside.
+// FuzzManifest puts any manifest into a workdir that has a link out of it, and checks
+// that reading, replacing and removing the files that the manifest names changes
+// nothing outside.
 func FuzzManifest(f *testing.F) {
 	for _, path := range []string{"db/ovs/conf.db", "../outside", "/etc/hostname", "out/kept", "db/ovs/../../../outside", "", ".", "restore_flows"} {
 		raw, err := json.Marshal(Manifest{Format: FormatVersion, Collections: []Collection{{Kind: OVS, Files: []File{{Path: path}}}}})

@@ -26,7 +26,7 @@ func fresh(t *testing.T) *Dir {
 	return lock(t, filepath.Join(t.TempDir(), "wd"))
 }
 
-// stage stages a collection of each kind; every file holds text.
+// stage stages a collection of each of the kinds, in which every file holds text.
 func stage(t *testing.T, d *Dir, text string, kinds ...Kind) (*Staging, []Collection) {
 	t.Helper()
 	s, err := d.Stage()

@@ -10,8 +10,8 @@ import (
 	"ovs-offline/internal/archive"
 )
 
-// Staging is a collection in the making. Its methods return paths as those of Dir
-// do, below the staging folder.
+// Staging is a collection that is being built. It has the methods of Dir, which return
+// paths below the staging folder.
 type Staging struct {
 	Dir
 	target *Dir
@@ -56,8 +56,8 @@ func (s *Staging) Spool() (string, error) {
 	return spool, os.MkdirAll(spool, 0o700)
 }
 
-// Move moves a spooled file to path, which one of Dir's methods on s made, and
-// returns the file's entry for the manifest.
+// Move moves a spooled file to path, which a method of s returned, and returns the
+// file's entry for the manifest.
 func (s *Staging) Move(spooled archive.File, path string) (File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return File{}, err
@@ -69,8 +69,8 @@ func (s *Staging) Move(spooled archive.File, path string) (File, error) {
 	return File{Path: rel, Size: spooled.Size, SHA256: spooled.SHA256}, err
 }
 
-// Copy writes src to a new file at path, which one of Dir's methods on s made,
-// and returns the file's entry for the manifest.
+// Copy writes src to a new file at path, which a method of s returned, and returns the
+// file's entry for the manifest.
 func (s *Staging) Copy(ctx context.Context, src io.Reader, path string) (File, error) {
 	spooled, err := archive.Spool(ctx, s.path, src)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestInterruptedInstall(t *testing.T) {
 	}
 	old.Unlock()
 
-	// steps do what Install does, one by one.
+	// The steps of Install, one by one.
 	units := []string{"db/ovn_sb", "db/ovs", "recorded", "restore_flows"}
 	incoming := func(d *Dir) string { return d.join(stagingName) }
 	steps := []func(*testing.T, *Dir, *Staging, []Collection){
@@ -96,7 +96,7 @@ func TestInterruptedInstall(t *testing.T) {
 		if done >= committed {
 			want = after
 		}
-		for range 2 { // doing it twice is as doing it once
+		for range 2 { // a second call changes nothing
 			d = lock(t, d.Path())
 			if got := tree(t, d.Path()); !reflect.DeepEqual(got, want) {
 				t.Errorf("after %d of %d steps:\n%v\nnot\n%v", done, len(steps), got, want)
@@ -106,13 +106,13 @@ func TestInterruptedInstall(t *testing.T) {
 	}
 }
 
-// TestInterruptedRecovery: the command that completes an installation fails itself,
-// because a unit cannot be moved, and runs again.
+// TestInterruptedRecovery checks that an installation is completed even if the first
+// command that tries fails, because a unit cannot be moved.
 func TestInterruptedRecovery(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "old", OVS)
 	s, list := stage(t, d, "new", OVS)
-	// A file where the folder db/ has to be: the installation fails after its commit.
+	// A file in place of the folder db/ makes the installation fail after its commit.
 	if err := os.Rename(d.join("db"), d.join("elsewhere")); err != nil {
 		t.Fatal(err)
 	}
@@ -254,8 +254,8 @@ func TestOccupied(t *testing.T) {
 	}
 }
 
-// TestDatabaseOnly replaces one part of a kind and leaves the rest.
-func TestDatabaseOnly(t *testing.T) {
+// TestDatabaseIsReplacedAlone replaces one part of a kind and leaves the rest.
+func TestDatabaseIsReplacedAlone(t *testing.T) {
 	d := fresh(t)
 	install(t, d, "old", OVS)
 	s, err := d.Stage()
@@ -300,8 +300,8 @@ func TestCopyEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestMoveKeepsTheDigest: the entry has the size and digest of the spooled file,
-// which is not read again.
+// TestMoveKeepsTheDigest checks that the entry has the size and digest of the spooled
+// file, which is not read again.
 func TestMoveKeepsTheDigest(t *testing.T) {
 	s, err := fresh(t).Stage()
 	if err != nil {

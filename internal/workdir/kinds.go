@@ -29,7 +29,8 @@ func (k Kind) names() kindNames {
 // Kinds lists every kind.
 func Kinds() []Kind { return []Kind{OVS, NB, SB} }
 
-// KindOfSchema returns the kind whose database has that schema, "" for any other schema.
+// KindOfSchema returns the kind whose database has the named schema, "" if there is
+// none.
 func KindOfSchema(schema string) Kind {
 	for _, k := range Kinds() {
 		if k.Schema() == schema {

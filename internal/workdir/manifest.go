@@ -30,7 +30,7 @@ type Collection struct {
 	Bridges    []string  `json:"bridges,omitempty"`
 	Files      []File    `json:"files"`
 	Remarks    []string  `json:"remarks,omitempty"`
-	// Lost names what the source held and could not be read.
+	// Lost names data that the source held and that could not be read.
 	Lost []string `json:"lost,omitempty"`
 	// LostDatabases holds the sentences of Lost about a database, by its kind: a
 	// collection of that database removes them.
@@ -42,8 +42,8 @@ func (c *Collection) hasDatabase() bool {
 	return slices.ContainsFunc(c.Files, func(f File) bool { return filepath.Dir(f.Path) == filepath.Join("db", string(c.Kind)) })
 }
 
-// Found removes the sentences of Lost about the database of a kind.
-func (c *Collection) Found(k Kind) {
+// DropLost removes the sentences of Lost about the database of a kind.
+func (c *Collection) DropLost(k Kind) {
 	c.Lost = slices.DeleteFunc(c.Lost, func(l string) bool { return slices.Contains(c.LostDatabases[k], l) })
 	delete(c.LostDatabases, k)
 }
@@ -68,7 +68,7 @@ type File struct {
 
 func (d *Dir) manifestPath() string { return d.join("manifest.json") }
 
-// Manifest reads the manifest; an empty one where nothing was collected yet.
+// Manifest reads the manifest. It returns an empty one if nothing was collected yet.
 func (d *Dir) Manifest() (*Manifest, error) {
 	path := d.manifestPath()
 	m := &Manifest{Format: FormatVersion}
@@ -80,12 +80,12 @@ func (d *Dir) Manifest() (*Manifest, error) {
 		return nil, err
 	}
 	if m.Format != FormatVersion {
-		return nil, fmt.Errorf("%s is of format %d, this version reads %d: use the ovs-offline that wrote it", path, m.Format, FormatVersion)
+		return nil, fmt.Errorf("%s has format %d; this version reads %d: use the ovs-offline that wrote it", path, m.Format, FormatVersion)
 	}
 	return m, nil
 }
 
-// Collection returns the collection of a kind, nil where there is none.
+// Collection returns the collection of a kind, nil if there is none.
 func (m *Manifest) Collection(k Kind) *Collection {
 	i := slices.IndexFunc(m.Collections, func(c Collection) bool { return c.Kind == k })
 	if i < 0 {

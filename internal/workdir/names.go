@@ -14,7 +14,7 @@ const maxEncoded = 180
 // EncodeName returns a safe file name for a name from outside, such as a bridge's.
 // Letters, digits and ._@+- stay as they are; every other byte, and a leading dot
 // or dash, becomes %XX. A name that is too long for a file system ends in a hash of
-// the whole name. DecodeName reverses all other names.
+// the whole name. DecodeName recovers all other names.
 func EncodeName(name string) string {
 	var b strings.Builder
 	for i, c := range []byte(name) {
@@ -34,8 +34,8 @@ func EncodeName(name string) string {
 	return b.String()[:maxEncoded-20] + "%~" + hex.EncodeToString(sum[:8])
 }
 
-// DecodeName is the inverse of EncodeName. ok is false for a name that EncodeName
-// does not return, or that it shortened.
+// DecodeName reverses EncodeName. ok is false for a name that EncodeName does not
+// return, or that it shortened.
 func DecodeName(encoded string) (name string, ok bool) {
 	if encoded == "%" {
 		return "", true

@@ -9,7 +9,7 @@ import (
 	"ovs-offline/test/files"
 )
 
-// seeds are names that are awkward as file names.
+// seeds lists names that are unsuitable as file names.
 var seeds = []string{"", ".", "..", "-", "-rf", "br0", "br-int", ".hidden", "a/b", "../../etc/passwd", "br@odd", "br:1", "br%41", "%", "%%", "%~",
 	"a b", "a\nb", "a\x00b", "brücke", "\xff\xfe", "~", "$(id)", "`id`", "a,b", "CON", "br0.flows", strings.Repeat("x", 180), strings.Repeat("x", 181), strings.Repeat("/", 100), strings.Repeat("%", 59)}
 

@@ -11,8 +11,8 @@ import (
 )
 
 // Purge removes the files that ovs-offline wrote, collected data included, and
-// the workdir itself once it is empty. It returns the files that it left: those
-// of other programs, and its own that a link out of the workdir leads to.
+// the workdir itself once it is empty. It returns the files that it did not remove:
+// files of other programs, and its own files that a link out of the workdir leads to.
 func (d *Dir) Purge() (left []string, err error) {
 	m, err := d.Manifest()
 	if err != nil {
@@ -42,8 +42,8 @@ func (d *Dir) Purge() (left []string, err error) {
 	return d.removeEmpty()
 }
 
-// removeEmpty removes empty folders, deepest first, and returns the files that
-// keep other folders.
+// removeEmpty removes empty folders, deepest first, and returns the files in the
+// remaining folders.
 func (d *Dir) removeEmpty() (left []string, err error) {
 	var folders []string
 	top := d.path + "/." // WalkDir does not follow a link otherwise
@@ -62,7 +62,7 @@ func (d *Dir) removeEmpty() (left []string, err error) {
 		os.Remove(folders[i]) // fails for a folder that is not empty
 	}
 	if len(left) == 0 {
-		unix.Rmdir(d.path) // fails for a link, which the user made
+		unix.Rmdir(d.path) // fails if the workdir is a link, which the user made
 	}
 	return left, err
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Names of files in recorded/, or in recorded/bridges/BRIDGE/, that more than
-// the table of internal/recording refers to. Each holds the output of one command
-// on the live node, and is named as the command, with dots for slashes.
+// Names of files in recorded/, or in recorded/bridges/BRIDGE/, that are used outside
+// the table of internal/recording as well. Each file holds the output of one command on
+// the live node, and has the name of the command, with dots for slashes.
 const (
 	RecordedBFD           = "bfd.show"
 	RecordedBond          = "bond.show"

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultPath is the workdir where the user gives none.
+// DefaultPath is the workdir if the user gives none.
 const DefaultPath = "/tmp/ovs-offline"
 
-// Dir is a workdir. Only one from Lock may be changed.
+// Dir is a workdir. Only a Dir that Lock returned may be changed.
 type Dir struct {
 	path string
 	lock *os.File
@@ -32,7 +32,7 @@ func Find(path string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workdir %s: %w", path, err)
 	}
-	// The OVS tools split databases at commas, PATH is split at colons.
+	// The OVS tools split lists of databases at commas; shells split PATH at colons.
 	if strings.ContainsAny(abs, "\n\x00,:") {
 		return nil, fmt.Errorf("workdir %q: a path with a comma, a colon or a line break cannot be used with the OVS tools; choose another with -w", abs)
 	}
@@ -70,15 +70,16 @@ func Lock(path string) (*Dir, error) {
 // Unlock releases the lock.
 func (d *Dir) Unlock() {
 	if d.lock != nil {
-		// Closing is not enough: a child that was just forked has the file open until it runs its program.
+		// Closing the file is not enough: a child that was just forked has the file
+		// open until it executes its program.
 		_ = unix.Flock(int(d.lock.Fd()), unix.LOCK_UN)
 		d.lock.Close()
 		d.lock = nil
 	}
 }
 
-// checkOwner refuses a workdir of another user, or one that others can write to:
-// in /tmp any user could prepare one with links that lead our files elsewhere.
+// checkOwner refuses a workdir that another user owns or can write to: in /tmp any user
+// could prepare a workdir with links that redirect our files.
 func checkOwner(path string) error {
 	var link unix.Stat_t
 	if err := unix.Lstat(path, &link); err == nil && int(link.Uid) != os.Geteuid() && link.Mode&unix.S_IFMT == unix.S_IFLNK {
@@ -97,7 +98,7 @@ func checkOwner(path string) error {
 	}
 	if st.Mode&0o022 != 0 {
 		remedy := "chmod go-w it, or choose another with -w"
-		if st.Mode&unix.S_ISVTX != 0 { // like /tmp: others can create our files before we do
+		if st.Mode&unix.S_ISVTX != 0 { // as /tmp: other users can create our files before we do
 			remedy = "choose a folder of its own with -w"
 		}
 		return fmt.Errorf("workdir %s can be written to by others (mode %04o): it is not used; %s", path, st.Mode&0o7777, remedy)
@@ -139,6 +140,9 @@ func (d *Dir) join(parts ...string) string {
 	return filepath.Join(append([]string{d.path}, parts...)...)
 }
 
+// Relative returns a path in the workdir as the manifest and reports name it.
+func (d *Dir) Relative(path string) string { return strings.TrimPrefix(path, d.path+"/") }
+
 // Database returns the path of a kind's collected database, which is never changed.
 func (d *Dir) Database(k Kind) string { return d.join("db", string(k), databaseName(k)) }
 
@@ -166,8 +170,7 @@ func (d *Dir) Run() string { return d.join("run") }
 // WorkingCopy returns the database that a replica's ovsdb-server writes to.
 func (d *Dir) WorkingCopy(k Kind) string { return d.join("run", string(k), databaseName(k)) }
 
-// RecordedCopy returns the copy of the OVS database as recorded, which is served beside
-// the working copy.
+// RecordedCopy returns the served copy of the OVS database as recorded.
 func (d *Dir) RecordedCopy() string { return d.join("run", "recorded", databaseName(OVS)) }
 
 // Tools returns the folder of the files by which a runtime runs tools.

@@ -174,7 +174,8 @@ func TestSymlinkedWorkdir(t *testing.T) {
 	}
 }
 
-// TestLinkInPlaceOfTheLockIsRefused: locking would truncate the target of the link.
+// TestLinkInPlaceOfTheLockIsRefused checks that a link in place of the lock is refused:
+// locking would truncate its target.
 func TestLinkInPlaceOfTheLockIsRefused(t *testing.T) {
 	d := fresh(t)
 	d.Unlock()

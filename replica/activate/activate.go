@@ -1,5 +1,5 @@
-// Package activate writes a replica's bin directory: the scripts that make a shell
-// use the replica, and a wrapper for each tool that does so for one command.
+// Package activate writes a replica's bin directory: the scripts that make a shell use
+// the replica, and for each tool a wrapper that runs the tool on the replica.
 package activate
 
 import (
@@ -26,24 +26,24 @@ const script = "activate"
 // Replica holds the parameters of the scripts. All paths are absolute.
 type Replica struct {
 	Exec      []string // command line that runs a tool elsewhere, without the tool's name; nil to run tools on this host
-	Local     []string // tools to run on this host all the same
+	Local     []string // tools to run on this host in spite of Exec
 	Bin       string   // the directory to write to
 	OVSRunDir string   // where ovs-vswitchd and the OVS database have their sockets
 	OVNRunDir string   // where ovn-appctl looks for control sockets
 	OVS       bool     // whether an OVS database was collected
-	NBSocket  string   // socket of the OVN NB database server; "" where none was collected
-	SBSocket  string   // socket of the OVN SB database server; "" where none was collected
-	Recorded  string   // socket of the OVS database as recorded; "" where it is not served
+	NBSocket  string   // socket of the OVN NB database server; "" if none was collected
+	SBSocket  string   // socket of the OVN SB database server; "" if none was collected
+	Recorded  string   // socket of the OVS database as recorded; "" if it is not served
 }
 
 // Script returns the path of the script that a user sources.
 func Script(bin string) string { return filepath.Join(bin, script) }
 
-// recordedTool is the name of the wrapper that runs ovs-vsctl on the OVS database as
-// recorded.
+// recordedTool is the name of the wrapper of ovs-vsctl for the database as recorded.
 const recordedTool = "ovs-vsctl-recorded"
 
-// RecordedTool returns the path of that wrapper.
+// RecordedTool returns the path of the wrapper of ovs-vsctl for the database as
+// recorded.
 func RecordedTool(bin string) string { return filepath.Join(bin, recordedTool) }
 
 // Tools lists the programs that get a wrapper.
@@ -52,19 +52,19 @@ func Tools() []string {
 		"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-detrace", "ovn-appctl"}
 }
 
-// Write writes the scripts in place of those of an earlier start, each atomically.
+// Write writes the scripts, each atomically, and replaces those of an earlier start.
 func Write(r Replica) error {
 	if err := r.check(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(r.Bin, zshFolder), 0o700); err != nil {
-		return fmt.Errorf("the scripts' directory: %w", err)
+		return fmt.Errorf("creating the directory of the scripts: %w", err)
 	}
 	parsed, err := template.New("").Funcs(template.FuncMap{"quote": quote, "fish": quoteFish}).ParseFS(templates, "templates/*")
 	if err != nil {
-		return fmt.Errorf("the scripts' templates: %w", err)
+		return fmt.Errorf("reading the templates of the scripts: %w", err)
 	}
-	// The mark is written first, so that no wrapper is ever found as a tool.
+	// The mark is written first, so that no wrapper is ever taken for a tool.
 	if err := writeFile(r.Bin, process.WrapperMark, 0o644, nil); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func Remove(bin string) error {
 	var failed []error
 	for _, name := range written() {
 		if err := os.Remove(filepath.Join(bin, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			failed = append(failed, fmt.Errorf("a script of the replica: %w", err))
+			failed = append(failed, fmt.Errorf("removing a script of the replica: %w", err))
 		}
 	}
 	for _, dir := range []string{filepath.Join(bin, zshFolder), bin} {
@@ -116,17 +116,17 @@ func Remove(bin string) error {
 				_ = os.Remove(filepath.Join(dir, e.Name()))
 			}
 		}
-		_ = os.Remove(dir) // fails where the directory has other files, as it should
+		_ = os.Remove(dir) // fails if the directory has other files, as it should
 	}
 	return errors.Join(failed...)
 }
 
-// Environment returns the variables that the scripts set for the tools; they unset
-// those with an empty value.
+// Environment returns the variables that the scripts set for the tools. The scripts
+// unset variables with an empty value.
 func (r Replica) Environment() map[string]string {
 	return map[string]string{
 		"OVS_RUNDIR": r.OVSRunDir, "OVN_RUNDIR": r.OVNRunDir, "OVN_NB_DB": remote(r.NBSocket), "OVN_SB_DB": remote(r.SBSocket),
-		// These make the tools use another daemon or database.
+		// These variables would make the tools use another daemon or database.
 		"OVN_NB_DAEMON": "", "OVN_SB_DAEMON": "", "OVN_NBCTL_OPTIONS": "", "OVN_SBCTL_OPTIONS": "",
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"ovs-offline/test/ovs"
 )
 
-// odd is a directory's name that any sloppy quoting stumbles over.
+// odd is a directory name that breaks every incomplete quoting.
 const odd = `a b 'c' "d" $HOME $(touch x) \e * ;f&#!`
 
 func newReplica(t *testing.T, name string) Replica {
@@ -30,8 +30,8 @@ func newReplica(t *testing.T, name string) Replica {
 	return r
 }
 
-// shells are the supported shells, with the options that keep them from reading
-// the user's start files.
+// shells returns the supported shells, with the options that keep them from reading the
+// user's start files.
 func shells() map[string][]string {
 	return map[string][]string{"bash": {"--norc", "--noprofile"}, "zsh": {"-f"}}
 }
@@ -68,7 +68,7 @@ state() {
 `
 
 func TestDeactivateRestoresTheShellExactly(t *testing.T) {
-	ovs.Need(t) // it runs some fifty shells
+	ovs.Need(t) // it runs about fifty shells
 	first, second := newReplica(t, odd), newReplica(t, "second")
 	before := map[string]string{
 		"nothing set":    "unset PS1 OVS_RUNDIR",
@@ -80,7 +80,7 @@ func TestDeactivateRestoresTheShellExactly(t *testing.T) {
 		"strict":         "set -eu",
 		"strict, shared": "set -eua",
 	}
-	// The scripts that are sourced before deactivate.
+	// The scripts that are sourced between activate and deactivate.
 	between := map[string][]string{
 		"once":            {first.Bin},
 		"twice":           {first.Bin, first.Bin},
@@ -194,7 +194,8 @@ func TestWrapperNamesWhatIsMissing(t *testing.T) {
 			t.Errorf("%s: exit %d, %q", tool, code, out)
 		}
 	}
-	// Without the tool on the system: this wrapper looks for a name that does not exist.
+	// To simulate a system without the tool, this wrapper looks for a name that does
+	// not exist.
 	text, err := os.ReadFile(filepath.Join(r.Bin, "ovn-sbctl"))
 	if err != nil {
 		t.Fatal(err)
@@ -290,8 +291,8 @@ func TestWrappersReachDaemons(t *testing.T) {
 		}
 	}
 	testDetrace(t, r)
-	// The wrapper knows the server of the recorded database by its socket alone;
-	// this one serves the OVS database.
+	// The wrapper identifies the server of the recorded database only by its socket;
+	// here that socket belongs to the server of the OVS database.
 	r.Recorded = filepath.Join(r.OVSRunDir, "db.sock")
 	if err := Write(r); err != nil {
 		t.Fatal(err)
@@ -331,8 +332,8 @@ func testDetrace(t *testing.T, r Replica) {
 	}
 }
 
-// TestRemoveDeletesUnfinishedFiles removes the temporary file of each wrapper, as
-// they remain where the program was killed while it wrote one.
+// TestRemoveDeletesUnfinishedFiles removes the temporary file of each wrapper, which
+// remains if the program was killed while it wrote the wrapper.
 func TestRemoveDeletesUnfinishedFiles(t *testing.T) {
 	r := newReplica(t, "unfinished")
 	var begun int

@@ -1,5 +1,5 @@
-// Package doctor checks which parts of ovs-offline work on this machine and names
-// the command that makes each of the others work. It changes nothing.
+// Package doctor checks which parts of ovs-offline work on this machine, and names for
+// each other part the command that makes it work. It changes nothing.
 package doctor
 
 import (
@@ -26,14 +26,14 @@ type Check struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	What  string `json:"what"`
-	// Mend is the command, or the advice, that makes it work.
+	// Mend is a command or an advice that makes the checked part work.
 	Mend string `json:"mend,omitempty"`
 }
 
 // State is the outcome of a check.
 type State string
 
-// The outcomes. What is absent is optional.
+// The outcomes. Absent parts are optional.
 const (
 	Works  State = "works"
 	Absent State = "absent"
@@ -144,7 +144,7 @@ func checkNamespaces(ctx context.Context) Check {
 	c := Check{Name: "namespaces", State: Works, What: "local daemons get an empty network of their own"}
 	if ok, why := process.New(process.Options{}).Isolated(ctx); !ok {
 		c.State, c.What = Broken, "local daemons share the host's network: "+why
-		c.Mend = "sudo sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (those that this kernel has)"
+		c.Mend = "sudo sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (only the settings that this kernel has)"
 	}
 	return c
 }

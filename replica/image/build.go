@@ -30,9 +30,9 @@ const versionsFile = "/usr/share/ovs-offline/versions"
 // DefaultRepo is the repository of OVN's source that Commit refers to without Repo.
 const DefaultRepo = "https://github.com/ovn-org/ovn.git"
 
-// Build describes an image to build. Without Repo and Commit it is made of
-// distribution packages, with either of them of OVN's source and of the Open
-// vSwitch that this source pins.
+// Build describes an image to build. Without Repo and Commit it is made of distribution
+// packages. With either of them it is built from OVN's source and the Open vSwitch that
+// this source pins.
 type Build struct {
 	Repo     string // git URL; DefaultRepo if only Commit is given
 	Commit   string // commit, tag or branch; the repository's HEAD if only Repo is given
@@ -43,16 +43,16 @@ type Build struct {
 }
 
 // ErrBadBuild is wrapped by the errors of Check.
-var ErrBadBuild = errors.New("can't build that")
+var ErrBadBuild = errors.New("the image can't be built")
 
 var (
-	// A name of git's: no option, no range, no shell character.
+	// A name in git: no option, no range, no shell character.
 	commitName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]*$`)
 	platformName = regexp.MustCompile(`^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$`)
 )
 
-// Check returns an error that wraps ErrBadBuild for a Build that can't be built.
-// Repo and Commit are passed as build arguments; they are checked all the same.
+// Check returns an error that wraps ErrBadBuild for a Build that can't be built. It
+// also checks Repo and Commit, although they are passed as build arguments.
 func (b Build) Check() error {
 	if b.Repo != "" {
 		u, err := url.Parse(b.Repo)
@@ -67,7 +67,7 @@ func (b Build) Check() error {
 		return fmt.Errorf("%w: %q is not the name of a commit, tag or branch", ErrBadBuild, b.Commit)
 	}
 	if b.Platform != "" && !platformName.MatchString(b.Platform) {
-		return fmt.Errorf("%w: the platform %q is not like linux/arm64", ErrBadBuild, b.Platform)
+		return fmt.Errorf("%w: the platform %q does not have the form OS/ARCH, such as linux/arm64", ErrBadBuild, b.Platform)
 	}
 	if b.Name != "" {
 		if _, err := name.NewTag(b.Name); err != nil {
@@ -79,7 +79,7 @@ func (b Build) Check() error {
 
 // Run builds the image in an engine and writes what the steps print to progress.
 // version is the version of ovs-offline. The image gets its name and labels once
-// the versions in it are known; a failed build leaves no name behind.
+// the versions in it are known; a failed build leaves no named image.
 func (b Build) Run(ctx context.Context, e *engine.Engine, version string, progress io.Writer) (Made, error) {
 	if err := b.Check(); err != nil {
 		return Made{}, err
@@ -103,7 +103,7 @@ func (b Build) run(ctx context.Context, e *engine.Engine, step engine.Build, mad
 		return Made{}, fmt.Errorf("the versions in the image that %s built: %w", e.Name(), err)
 	}
 	name := cmp.Or(b.Name, versions.name(e))
-	// Labels alone run no step, so nothing is built again.
+	// Adding labels runs no step, so nothing is built again.
 	labelled := engine.Build{Containerfile: "FROM " + step.Name + "\n", Name: name, Platform: b.Platform, Labels: versions.labels(made, version)}
 	if err := e.Build(ctx, labelled, io.Discard); err != nil {
 		return Made{}, fmt.Errorf("labelling the image that %s built: %w", e.Name(), err)
@@ -112,7 +112,7 @@ func (b Build) run(ctx context.Context, e *engine.Engine, step engine.Build, mad
 }
 
 // readVersions reads the versions that the image's tools printed when it was
-// built, one a line.
+// built, one per line.
 func readVersions(ctx context.Context, e *engine.Engine, image string) (Versions, error) {
 	content, err := e.ReadFile(ctx, image, versionsFile)
 	if err != nil {

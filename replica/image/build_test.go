@@ -11,7 +11,8 @@ import (
 	"ovs-offline/test/engines"
 )
 
-// TestCheckRefusesBadBuilds: what comes from outside is refused before an engine is asked.
+// TestCheckRefusesBadBuilds checks that bad arguments are refused before an engine is
+// contacted.
 func TestCheckRefusesBadBuilds(t *testing.T) {
 	for _, b := range []image.Build{
 		{Repo: "ext::sh -c id"}, {Repo: "--upload-pack=id"}, {Repo: "/etc"}, {Repo: "file:///etc"}, {Repo: "https://host/$(id)"},
@@ -34,7 +35,7 @@ func TestCheckRefusesBadBuilds(t *testing.T) {
 	}
 }
 
-// TestBuildOnEachEngine goes the whole way of a build, with steps that need no network.
+// TestBuildOnEachEngine runs a complete build, with steps that need no network.
 func TestBuildOnEachEngine(t *testing.T) {
 	h := fromHost(t)
 	for _, name := range engines.Labels()[1:] {
@@ -78,7 +79,7 @@ RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && 
 	}
 }
 
-// checkNoLeftovers: no container and no name of a build in progress is left.
+// checkNoLeftovers checks that no container and no temporary image name is left.
 func checkNoLeftovers(t *testing.T, c *commandLine) {
 	t.Helper()
 	if out := c.run(t, "ps", "--all", "--quiet"); out != "" {
@@ -89,11 +90,11 @@ func checkNoLeftovers(t *testing.T, c *commandLine) {
 	}
 }
 
-// baseEnv names a tar of a Debian root, which stands in for the base image
-// where there is no registry.
+// baseEnv is the environment variable with the path of a tar of a Debian root, which
+// replaces the base image if no registry is available.
 const baseEnv = "OVS_OFFLINE_TEST_BASE"
 
-// TestPackages builds the image of distribution packages, from the network.
+// TestPackages builds the image from distribution packages, which needs the network.
 func TestPackages(t *testing.T) {
 	base := os.Getenv(baseEnv)
 	if base == "" {

@@ -8,7 +8,7 @@ import (
 	"ovs-offline/replica/runtime/engine"
 )
 
-// What the tests of package image_test need of the inside.
+// Unexported parts for the tests in package image_test.
 
 var (
 	Programs = slices.Concat(ovsTools, ovnTools)
@@ -19,13 +19,14 @@ const Detrace = detrace
 
 func (h *Host) Files() int { return len(h.files) }
 
-// OnHostNetwork is b for engines that can make no network for its steps.
+// OnHostNetwork returns b with steps on the host's network, for engines that can't make
+// a network.
 func (b Build) OnHostNetwork() Build {
 	b.network = "host"
 	return b
 }
 
-// RunContainerfile is Run with steps of the test's own.
+// RunContainerfile works like Run, with another Containerfile.
 func (b Build) RunContainerfile(ctx context.Context, e *engine.Engine, containerfile string, args map[string]string, version string, progress io.Writer) (Made, error) {
 	return b.run(ctx, e, engine.Build{Args: args, Containerfile: containerfile}, madeFromSource, version, progress)
 }

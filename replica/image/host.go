@@ -76,7 +76,7 @@ func FromHost(ctx context.Context) (*Host, error) {
 		return nil, err
 	}
 	h.addSchemas()
-	// Only the cache names folders of libraries that are special to this host.
+	// Folders of libraries that are special to this host are listed only in the cache.
 	if _, err := h.files.add("/etc/ld.so.cache"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -109,8 +109,8 @@ func (h *Host) find(tool string) (string, error) {
 	return path, nil
 }
 
-// addDetrace adds ovn-detrace and the parts of Python that it needs. It is optional:
-// without it, the replica's wrapper runs the host's.
+// addDetrace adds ovn-detrace and the parts of Python that it needs. ovn-detrace is
+// optional: without it, the replica's wrapper runs the host's.
 func (h *Host) addDetrace(ctx context.Context) error {
 	path, err := h.find(detrace)
 	if err == nil {

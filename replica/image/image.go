@@ -58,7 +58,7 @@ type Made struct {
 func (h *Host) Load(ctx context.Context, e *engine.Engine, name, version string) (Made, error) {
 	name = cmp.Or(name, h.Versions.name(e))
 	r, w := io.Pipe()
-	defer r.Close() // ends the writer where the engine stops reading
+	defer r.Close() // ends the writer if the engine stops reading
 	go func() { w.CloseWithError(h.Write(ctx, w, name, version)) }()
 	if err := e.Load(ctx, r); err != nil {
 		return Made{}, fmt.Errorf("loading the image into %s: %w", e.Name(), err)

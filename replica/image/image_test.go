@@ -23,8 +23,8 @@ import (
 	"ovs-offline/test/ovs"
 )
 
-// fromHostOnly has the test program try FromHost alone, where the test has
-// taken a tool away.
+// fromHostOnly is the environment variable that makes the test program call only
+// FromHost, in a namespace in which the test has removed a tool.
 const fromHostOnly = "IMAGE_TEST_FROM_HOST_ONLY"
 
 func TestMain(m *testing.M) {
@@ -86,8 +86,8 @@ func (c *commandLine) run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// lockedDown runs a script in a container that can do nothing, as a user that
-// the image has never heard of.
+// lockedDown runs a script in a container without privileges, as a user that the image
+// does not know.
 func (c *commandLine) lockedDown(t *testing.T, name, script string, args ...string) string {
 	t.Helper()
 	argv := []string{"run", "--rm", "--network", "none", "--cap-drop", "all", "--security-opt", "no-new-privileges",
@@ -126,13 +126,13 @@ func TestFromHost(t *testing.T) {
 	}
 }
 
-// checkVersions compares with what the tools of this host say themselves.
+// checkVersions compares the versions with those that the tools of this host print.
 func checkVersions(t *testing.T, made image.Made) {
 	t.Helper()
 	for tool, version := range map[string]string{"ovs-vswitchd": made.Versions.OVS, "ovn-nbctl": made.Versions.OVN} {
 		line, _, _ := strings.Cut(onHost(t, tool), "\n")
 		if version == "" || !strings.HasSuffix(line, " "+version) {
-			t.Errorf("%s says %q, the image %q", tool, line, version)
+			t.Errorf("%s prints %q, the image %q", tool, line, version)
 		}
 	}
 }
@@ -150,7 +150,8 @@ func onHost(t *testing.T, tool string) string {
 	return string(out)
 }
 
-// checkTools: each tool says in the container what it says here.
+// checkTools checks that each tool prints the same version in the container as on this
+// host.
 func checkTools(t *testing.T, c *commandLine, name string) {
 	t.Helper()
 	tools := slices.Concat(image.Programs, []string{"bash", "cat", "ls", "mv", "rm"})
@@ -163,8 +164,8 @@ func checkTools(t *testing.T, c *commandLine, name string) {
 	}
 }
 
-// checkDetrace has the image's ovn-detrace ask the image's ovsdb-servers, of
-// the image's schemas, about a trace.
+// checkDetrace runs the image's ovn-detrace on a trace, with the image's ovsdb-servers
+// and schemas.
 func checkDetrace(t *testing.T, c *commandLine, name string) {
 	t.Helper()
 	out := c.lockedDown(t, name, `
@@ -185,8 +186,8 @@ func checkDetrace(t *testing.T, c *commandLine, name string) {
 	}
 }
 
-// TestImageIsReproducible: the same tools give the same image, byte for byte, with
-// nothing in it that an image should not have.
+// TestImageIsReproducible checks that the same tools give the same image, byte for
+// byte, and that it holds nothing that an image should not have.
 func TestImageIsReproducible(t *testing.T) {
 	var first, second bytes.Buffer
 	for _, b := range []*bytes.Buffer{&first, &second} {
@@ -258,7 +259,7 @@ func checkLayer(t *testing.T, r io.Reader) {
 	}
 }
 
-// TestMissingToolIsNamed takes something away from this host, in a mount namespace.
+// TestMissingToolIsNamed hides a file of this host in a mount namespace.
 func TestMissingToolIsNamed(t *testing.T) {
 	fromHost(t)
 	if os.Geteuid() != 0 {
@@ -282,7 +283,7 @@ func TestMissingToolIsNamed(t *testing.T) {
 	}
 }
 
-// without runs FromHost on this host without a file, and returns what it says.
+// without runs FromHost on this host without a file, and returns its output.
 func without(t *testing.T, what string) string {
 	t.Helper()
 	path, err := process.Find(what)
@@ -305,7 +306,8 @@ func without(t *testing.T, what string) string {
 	return string(out)
 }
 
-// TestInterruptedBuildEnds: a build that is interrupted ends with the reason.
+// TestInterruptedBuildEnds checks that a build that is interrupted ends with the
+// reason.
 func TestInterruptedBuildEnds(t *testing.T) {
 	h := fromHost(t)
 	ctx, cancel := context.WithCancel(t.Context())

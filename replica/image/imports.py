@@ -1,5 +1,5 @@
-# Prints the files of all modules that the script in argv[1] imports, and of
-# those that Python itself may want later, each ended by a NUL.
+# Prints the files of all modules that the script in argv[1] imports, and of the
+# modules that Python itself may import later, each followed by a NUL.
 import runpy
 import sys
 

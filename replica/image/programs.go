@@ -14,7 +14,7 @@ import (
 )
 
 // addProgram adds a program of this host with its libraries and loader, or with its
-// interpreter where it is a script. It returns the loader, "" where none is needed.
+// interpreter if it is a script. It returns the loader, "" if none is needed.
 func (r rootfs) addProgram(ctx context.Context, path string) (loader string, err error) {
 	real, err := r.add(path)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r rootfs) addLibraries(ctx context.Context, loader, path string) error {
 	}
 	out, err := command.Run(ctx, command.Command{Argv: []string{loader, "--list", path}, Env: []string{"LC_ALL=C"}})
 	if err != nil {
-		return fmt.Errorf("the libraries of %s: %w", path, err)
+		return fmt.Errorf("finding the libraries of %s: %w", path, err)
 	}
 	for line := range strings.Lines(string(out)) {
 		library, err := listedLibrary(line)
@@ -50,14 +50,14 @@ func (r rootfs) addLibraries(ctx context.Context, loader, path string) error {
 			_, err = r.add(library)
 		}
 		if err != nil {
-			return fmt.Errorf("the libraries of %s: %w", path, err)
+			return fmt.Errorf("finding the libraries of %s: %w", path, err)
 		}
 	}
 	return nil
 }
 
 // listedLibrary returns the path in a line of the loader's list: "libm.so.6 =>
-// /lib/libm.so.6 (0x0000...)"; "" for the kernel's own library, which is not a file.
+// /lib/libm.so.6 (0x0000...)"; "" for the library of the kernel, which is not a file.
 func listedLibrary(line string) (string, error) {
 	name, path, arrow := strings.Cut(strings.TrimSpace(line), " => ")
 	if !arrow {
@@ -73,7 +73,7 @@ func listedLibrary(line string) (string, error) {
 	return path, nil
 }
 
-// scriptInterpreter returns the interpreter in the first line of a script, "" where
+// scriptInterpreter returns the interpreter in the first line of a script, "" if
 // the file is not a script.
 func scriptInterpreter(path string) (string, error) {
 	f, err := os.Open(path)

@@ -14,7 +14,7 @@ import (
 var listImports string
 
 // addPythonScript adds a Python script, its interpreter and the modules that it
-// imports. All of Python would be as large as the rest of the image.
+// imports. A complete Python would be as large as the rest of the image.
 func (r rootfs) addPythonScript(ctx context.Context, path string) error {
 	loader, err := r.addProgram(ctx, path)
 	if err != nil {
@@ -24,12 +24,12 @@ func (r rootfs) addPythonScript(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	// -I: Python imports nothing from the caller's environment or folder.
+	// With -I, Python imports nothing from the caller's environment or folder.
 	out, err := command.Run(ctx, command.Command{
 		Argv: []string{python, "-I", "-c", listImports, path}, Env: []string{"LC_ALL=C.UTF-8"}, Dir: "/",
 	})
 	if err != nil {
-		return fmt.Errorf("the modules of %s: %w", path, err)
+		return fmt.Errorf("finding the modules of %s: %w", path, err)
 	}
 	for module := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		real, err := r.add(module)
@@ -37,7 +37,7 @@ func (r rootfs) addPythonScript(ctx context.Context, path string) error {
 			err = r.addLibraries(ctx, loader, real)
 		}
 		if err != nil {
-			return fmt.Errorf("the modules of %s: %w", path, err)
+			return fmt.Errorf("finding the modules of %s: %w", path, err)
 		}
 	}
 	return nil

@@ -18,15 +18,15 @@ import (
 // image.
 var epoch = time.Unix(0, 0).UTC()
 
-// maxLinks is the number of symbolic links in the resolution of a path, as in Linux.
+// maxLinks bounds the symbolic links in the resolution of a path, as in Linux.
 const maxLinks = 40
 
-// rootfs is the content of an image, by absolute path: files of this host at their
-// own paths, and a few made ones.
+// rootfs is the content of an image, by absolute path: files of this host at their own
+// paths, and a few generated files.
 type rootfs map[string]entry
 
-// entry is a folder, a symbolic link (link), a file of this host (source) or a made
-// file (content).
+// entry is a folder, a symbolic link (link), a file of this host (source) or a
+// generated file (content).
 type entry struct {
 	mode    fs.FileMode
 	link    string
@@ -83,7 +83,7 @@ func (r rootfs) add(path string) (string, error) {
 			}
 			at = next
 		case info.Mode().IsRegular():
-			// Programs in an image need no other mode bits, and no setuid.
+			// Programs in an image need no other mode bits, in particular no setuid.
 			r[next] = entry{mode: 0o444 | info.Mode()&0o111, source: next, size: info.Size()}
 			at = next
 		default:

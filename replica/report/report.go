@@ -1,7 +1,6 @@
-// Package report defines report.json, the document that says how faithful a
-// replica is: what each step restored, how many entries of each dump were read
-// back unchanged, and which entries were rejected, rewritten or replaced by
-// placeholders.
+// Package report defines report.json, the document that describes how faithful a
+// replica is: what each step restored, how many entries of each dump were read back
+// unchanged, and which entries were rejected, rewritten or replaced by placeholders.
 // docs/formats.md describes each key.
 package report
 
@@ -23,7 +22,7 @@ type Report struct {
 	Steps        []Result       `json:"steps"`
 	Bridges      []BridgeReport `json:"bridges"`
 	Rejected     []Item         `json:"rejected,omitempty"`     // entries that the replica does not have
-	Rewritten    []Item         `json:"rewritten,omitempty"`    // entries that were loaded in other words
+	Rewritten    []Item         `json:"rewritten,omitempty"`    // entries that were loaded with another text than the dump's
 	Placeholders []Item         `json:"placeholders,omitempty"` // entries made up because others refer to them
 	Ports        []PortRow      `json:"ports,omitempty"`
 	Remarks      []string       `json:"remarks,omitempty"`
@@ -31,14 +30,13 @@ type Report struct {
 	Recorded     Versions       `json:"recorded"`
 	Running      Versions       `json:"running"`
 
-	mu            sync.Mutex
-	rejectedLines map[dumpOf]map[int]bool // all of them, also beyond the items that Rejected names
+	mu sync.Mutex
 }
 
 // New returns an empty report.
 func New() *Report { return &Report{Version: Format} }
 
-// Versions are those of OVS and OVN, "" where unknown.
+// Versions are those of OVS and OVN, "" if unknown.
 type Versions struct {
 	OVS string `json:"ovs,omitempty"`
 	OVN string `json:"ovn,omitempty"`
@@ -52,15 +50,20 @@ type BridgeReport struct {
 	OpenFlow map[workdir.Dump]openflow.Version `json:"openflow,omitempty"`
 }
 
-// Counts counts the entries of a dump by what became of them.
+// Counts counts the entries of a dump by their outcome.
 type Counts struct {
 	Collected    int `json:"collected"`
 	Restored     int `json:"restored"`  // read back from the replica unchanged
-	Rewritten    int `json:"rewritten"` // of the restored ones, loaded in other words
+	Rewritten    int `json:"rewritten"` // restored entries that were loaded with another text than the dump's
 	Placeholders int `json:"placeholders"`
 	Rejected     int `json:"rejected"`
 	Different    int `json:"different"` // loaded, but read back differently
+
+	rejectedLines map[int]bool // all of them, also beyond the items that Rejected names
 }
+
+// IsRejected reports whether the entry on a line of the dump was rejected.
+func (c *Counts) IsRejected(line int) bool { return c.rejectedLines[line] }
 
 // Item is one entry that was not restored as it was collected.
 type Item struct {
@@ -127,32 +130,18 @@ func (r *Report) Counts(bridge string, dump workdir.Dump) *Counts {
 	return b.Counts[dump]
 }
 
-// dumpOf is a dump of a bridge.
-type dumpOf struct {
-	bridge string
-	dump   workdir.Dump
-}
-
 // MaxItems bounds each list of items. All items are counted.
 const MaxItems = 10000
 
 // Reject records an entry that could not be restored.
 func (r *Report) Reject(i Item) {
-	of := dumpOf{i.Bridge, i.Dump}
-	if r.rejectedLines == nil {
-		r.rejectedLines = map[dumpOf]map[int]bool{}
-	}
-	if r.rejectedLines[of] == nil {
-		r.rejectedLines[of] = map[int]bool{}
-	}
-	r.rejectedLines[of][i.Line] = true
 	r.Rejected = r.add(r.Rejected, i, "rejected")
-	r.Counts(i.Bridge, i.Dump).Rejected++
-}
-
-// RejectedLines returns the line numbers of all rejected entries of a dump.
-func (r *Report) RejectedLines(bridge string, dump workdir.Dump) map[int]bool {
-	return r.rejectedLines[dumpOf{bridge, dump}]
+	c := r.Counts(i.Bridge, i.Dump)
+	c.Rejected++
+	if c.rejectedLines == nil {
+		c.rejectedLines = map[int]bool{}
+	}
+	c.rejectedLines[i.Line] = true
 }
 
 // RejectUnnamed counts lines that could not be used, without naming them.
@@ -163,7 +152,7 @@ func (r *Report) RejectUnnamed(bridge string, dump workdir.Dump, lines int) {
 	counts.Rejected += lines
 }
 
-// Rewrite records an entry that was loaded in other words.
+// Rewrite records an entry that was loaded with another text than the dump's.
 func (r *Report) Rewrite(i Item) {
 	r.Rewritten = r.add(r.Rewritten, i, "rewritten")
 	r.Counts(i.Bridge, i.Dump).Rewritten++
@@ -176,7 +165,7 @@ func (r *Report) Placeholder(i Item) {
 }
 
 func (r *Report) add(list []Item, i Item, what string) []Item {
-	const maxText, maxReason = 4096, 500 // bytes; a line can have 16 MB, and ovs-ofctl repeats it
+	const maxText, maxReason = 4096, 500 // bytes; a line can have 16 MB, and the errors of ovs-ofctl repeat it
 	if len(list) == MaxItems {
 		r.Remark(bounded(what))
 		return list
@@ -189,7 +178,7 @@ func bounded(what string) string {
 	return fmt.Sprintf("only the first %d %s entries are listed", MaxItems, what)
 }
 
-// Remark adds a remark unless the report has it already.
+// Remark adds a remark unless the report already has it.
 func (r *Report) Remark(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,8 +187,9 @@ func (r *Report) Remark(text string) {
 	}
 }
 
-// DatapathPorts maps the replica's datapath port numbers to the live node's, or
-// with toReplica the other way. Ports without a known pair of numbers are left out.
+// DatapathPorts maps the replica's datapath port numbers to the live node's, or with
+// toReplica the live node's to the replica's. Ports without a known pair of numbers are
+// left out.
 func (r *Report) DatapathPorts(toReplica bool) map[string]string {
 	ports := map[string]string{}
 	for _, p := range r.Ports {

@@ -14,13 +14,13 @@ type Status string
 // Failed, then Unknown, Approximated, Restored, Idle.
 const (
 	Restored     Status = "restored"     // as on the live node, read back
-	Approximated Status = "approximated" // by a default or a stand-in, which Details name
+	Approximated Status = "approximated" // with a default or a substitute, which Details name
 	Unknown      Status = "unknown"      // the collected data does not say
 	Failed       Status = "failed"       // the data was there and could not be restored
 	Idle         Status = "nothing to do"
 )
 
-// Result is what the report says about one step.
+// Result is the part of the report about one step.
 type Result struct {
 	Step    string   `json:"step"`
 	Status  Status   `json:"status"`
@@ -35,7 +35,7 @@ type Outcome struct {
 	more    int
 }
 
-// NewOutcome returns the outcome of a step that had nothing to do yet.
+// NewOutcome returns the outcome of a step that has reported nothing yet.
 func NewOutcome() *Outcome { return &Outcome{status: Idle, details: map[Status][]string{}} }
 
 // maxDetails bounds the details of each status, and maxDetail the bytes of one:
@@ -64,7 +64,7 @@ func (o *Outcome) Note(s Status, format string, args ...any) {
 	}
 }
 
-// Result returns what the report says about the step.
+// Result returns the part of the report about the step.
 func (o *Outcome) Result(step string) Result {
 	r := Result{Step: step, Status: o.status, More: o.more}
 	for _, s := range []Status{Failed, Unknown, Approximated, Restored} {

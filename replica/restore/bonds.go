@@ -24,7 +24,7 @@ type liveBond struct {
 
 // memberNames are the names of a port's members in a recorded text.
 type memberNames struct {
-	members []string     // those that the database has, sorted
+	members []string     // the members that the database has, sorted
 	unknown unknownNames // the others
 }
 
@@ -33,9 +33,9 @@ type memberNames struct {
 // Cause: no database holds which members of a bond are enabled, and which one is
 // active. In a replica all members are enabled, or with LACP none.
 //
-// Remedy: what had disabled a member comes back first: its link (port states),
-// BFD, CFM, LACP. While the clock is stopped, members that wait for an updelay
-// or downdelay keep waiting. Commands of bond/ set the rest.
+// Remedy: the causes that had disabled a member are restored first: its link (port
+// states), BFD, CFM, LACP. While the clock is stopped, members that wait for an updelay
+// or downdelay keep waiting. bond/ commands set the rest.
 //
 // Source: ovs-vswitchd(8), BOND COMMANDS. bond/disable-member has no effect
 // where a bond has no updelay (measured with OVS 3.1).
@@ -74,8 +74,9 @@ func restoreBonds(ctx context.Context, s *Switch, rec *Recorded, o *report.Outco
 	return s.forgetPackets(ctx, o)
 }
 
-// recordedBonds reads bond/show and returns the bonds that the database has. A
-// text with several sections of one bond was assembled; the last one counts.
+// recordedBonds reads bond/show and returns the bonds that the database has. A text
+// with several sections for one bond was pieced together by hand; the last section
+// counts.
 func recordedBonds(s *Switch, rec *Recorded) (bonds map[string]*liveBond, unknown unknownNames, err error) {
 	text, err := rec.text(workdir.RecordedBond)
 	if err != nil {
@@ -104,7 +105,7 @@ func portsByName(s *Switch) map[string]*Port {
 	return ports
 }
 
-// members splits names of members into those that the port has, and others.
+// members splits names into the port's members and other names.
 func (p *Port) members(names iter.Seq[string]) (m memberNames) {
 	for _, name := range slices.Sorted(names) {
 		if p.has(name) {
@@ -131,7 +132,7 @@ func hasBonds(s *Switch) bool {
 	return false
 }
 
-// restoreMembers restores all bonds together: ovs-vswitchd needs its time for
+// restoreMembers restores all bonds together, because ovs-vswitchd takes some time for
 // each change, and some changes never happen.
 func restoreMembers(ctx context.Context, s *Switch, live []*liveBond, o *report.Outcome) error {
 	have, err := settledBonds(ctx, s, live)
@@ -194,13 +195,13 @@ func (l *liveBond) settled(have map[string]appctl.Bond) bool {
 	})
 }
 
-// enableMembers enables and disables members, whatever the delays.
+// enableMembers enables and disables members without regard to delays.
 func enableMembers(ctx context.Context, s *Switch, live *liveBond, have appctl.Bond, o *report.Outcome) (changed bool) {
 	for _, name := range live.members {
 		h, ok := have.Members[name]
 		enabled := live.Members[name].Enabled
 		if !ok || h.Enabled == enabled {
-			continue // differences reports a missing one
+			continue // differences reports a missing member
 		}
 		verb := "disable"
 		if enabled {
@@ -240,9 +241,8 @@ func activateMember(ctx context.Context, s *Switch, live *liveBond, have appctl.
 	return true
 }
 
-// migrateHashes assigns hashes to the members that carried them. Only in
-// balance-slb does a trace show the choice by hash: with balance-tcp it is the
-// datapath's.
+// migrateHashes assigns hashes to the members that carried them. A trace shows the
+// choice by hash only with balance-slb: with balance-tcp the datapath chooses.
 func migrateHashes(ctx context.Context, s *Switch, live *liveBond, _ appctl.Bond, o *report.Outcome) (changed bool) {
 	if live.Mode != "balance-slb" {
 		return false
@@ -267,8 +267,8 @@ func migrateHashes(ctx context.Context, s *Switch, live *liveBond, _ appctl.Bond
 	return changed
 }
 
-// bondCommand runs a command like bond/enable-member. Before OVS 2.15 it is
-// bond/enable-slave.
+// bondCommand runs a command like bond/enable-member (before OVS 2.15
+// bond/enable-slave).
 func bondCommand(ctx context.Context, s *Switch, verb string, args ...string) error {
 	_, err := s.appctl(ctx, append([]string{"bond/" + verb + "-member"}, args...)...)
 	var failed *command.Error

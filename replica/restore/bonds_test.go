@@ -10,14 +10,14 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// bondsNode is a node with a bond of every kind, and the switches behind them.
+// bondsNode starts a node with a bond of every kind, and the switches behind them.
 func bondsNode(t *testing.T) *liveNode {
 	t.Helper()
 	node, partner := newLiveNode(t), newLiveNode(t)
 	for i, l := range []*liveNode{node, partner} {
 		l.vsctl("add-br", "br0", "--", "set", "Bridge", "br0", fmt.Sprintf(`other_config:hwaddr="52:54:00:00:00:0%d"`, i+1))
 	}
-	// What the bridges send over the cables must not loop.
+	// Packets that the bridges send over the cables must not loop.
 	partner.vsctl("set-fail-mode", "br0", "secure")
 	bond := func(l *liveNode, name string, args ...string) {
 		l.vsctl(append([]string{"add-bond", "br0", name, name + "-1", name + "-2"}, args...)...)
@@ -167,7 +167,7 @@ func TestBondHashes(t *testing.T) {
 		packets = append(packets, fmt.Sprintf("br0 in_port=vm,ip,dl_src=02:00:00:00:02:%02d,dl_dst=02:00:00:00:00:99", i))
 	}
 	sos := node.report()
-	carrying(t, sos, node, hashes) // what one has carried shows after kilobytes and seconds only
+	carrying(t, sos, node, hashes) // bond/show lists a hash only after kilobytes and seconds of traffic
 	r := replay(t, sos, process.Options{})
 	r.wantStep("bonds", report.Approximated, "the next member in turn")
 	bare := replay(t, sos, process.Options{}, "bonds")

@@ -21,15 +21,15 @@ type Bridge struct {
 	Ports        []*Port
 
 	controllers           []string // the UUIDs of its Controller rows
-	mirrors               []string // those of its Mirror rows
-	sFlow, ipfix, netFlow string   // those of its monitors, "" for none
+	mirrors               []string // the UUIDs of its Mirror rows
+	sFlow, ipfix, netFlow string   // the UUIDs of its monitor rows, "" for none
 	snoops                bool     // multicast
 	tree                  string   // the column that enables its spanning tree, "" for none
 
 	failedOpen    bool             // on the live node
 	withheld      []*Port          // the ports that are added later, in order
 	withheldSFlow ovsdb.Columns    // the sFlow row that is added later
-	speaks        openflow.Version // the newest version that it accepts; 0 until it is asked
+	speaks        openflow.Version // the newest version that the bridge accepts; 0 until known
 }
 
 // Port is a port of a bridge: one interface, or the members of a bond.
@@ -47,7 +47,7 @@ type Interface struct {
 	Name      string
 	UUID      string
 	Type      string
-	OfPort    int // 0 where the database has none
+	OfPort    int // 0 if the database has none
 	Requested int // ofport_request
 	Error     string
 	Options   map[string]string
@@ -135,7 +135,7 @@ func (b *Bridge) Interfaces() []*Interface {
 }
 
 // interfaceAt finds the interface with an OpenFlow port number, in digits or
-// LOCAL; ok is false where the bridge has none.
+// LOCAL; ok is false if the bridge has none.
 func (b *Bridge) interfaceAt(number string) (name string, ok bool) {
 	if number == portWord(openflow.PortLocal) {
 		return b.Name, true
@@ -165,8 +165,8 @@ func (b *Bridge) allows(v openflow.Version) bool {
 // hasKernelDatapath reports whether the bridge's datapath is the kernel's.
 func (b *Bridge) hasKernelDatapath() bool { return b.DatapathType == "" || b.DatapathType == "system" }
 
-// isTunnel reports whether an interface type is one that an ovs-vswitchd with
-// --enable-dummy opens as the tunnel it is.
+// isTunnel reports whether interfaces of a type are real tunnels despite
+// --enable-dummy.
 func isTunnel(kind string) bool {
 	kinds := []string{"geneve", "gre", "vxlan", "lisp", "stt", "erspan", "ip6erspan", "ip6gre", "gtpu", "bareudp", "srv6"}
 	return slices.Contains(kinds, kind)

@@ -24,7 +24,7 @@ func (n *liveNode) wait(pattern string, args ...string) {
 	n.waitTool(pattern, append([]string{"ovs-appctl"}, args...)...)
 }
 
-// waitTool does the same for any tool.
+// waitTool waits until the output of any tool matches a pattern.
 func (n *liveNode) waitTool(pattern string, argv ...string) {
 	n.t.Helper()
 	wanted := regexp.MustCompile(pattern)
@@ -35,8 +35,8 @@ func (n *liveNode) waitTool(pattern string, argv ...string) {
 	}
 }
 
-// shown returns the output of an ovs-appctl command with its sections sorted and
-// without what differs between two starts of one node.
+// shown returns the output of an ovs-appctl command with its sections sorted, and
+// without values that differ between two starts of one node.
 func (n *liveNode) shown(args ...string) string {
 	n.t.Helper()
 	text := n.appctl(args...)

@@ -6,7 +6,7 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// stopClock stops the clock of ovs-vswitchd unless another step has.
+// stopClock stops the clock of ovs-vswitchd unless another step has already stopped it.
 //
 // Cause: restored state ages: LACP and spanning tree partners within seconds,
 // learned groups and MAC addresses within minutes.

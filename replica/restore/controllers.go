@@ -11,7 +11,7 @@ import (
 )
 
 // editControllers keeps controllers where the daemons have no network, since
-// they cause hidden flows. Where the daemons share the host's network it removes
+// they cause hidden flows. If the daemons share the host's network it removes
 // them. Managers stay in any case: the replica's ovsdb-server connects to none.
 func editControllers(ctx context.Context, n *Node, o *report.Outcome) error {
 	if n.Isolated {
@@ -23,7 +23,7 @@ func editControllers(ctx context.Context, n *Node, o *report.Outcome) error {
 			continue
 		}
 		var controller any
-		if b.failedOpen { // it needs one that can't be reached: no process creates that socket
+		if b.failedOpen { // fail-open needs a controller that can't be reached: no process creates that socket
 			row := fmt.Sprintf("controller%d", i)
 			changes = append(changes, ovsdb.Insert("Controller", row, ovsdb.Columns{"target": "unix:" + n.Switch.dir + "/no-controller", "connection_mode": "out-of-band"}))
 			controller = ovsdb.Ref{Name: row}
@@ -42,9 +42,9 @@ func editControllers(ctx context.Context, n *Node, o *report.Outcome) error {
 }
 
 // managersForControllers returns the changes that add a Manager row for each
-// controller that bridges reach in-band: ovs-vswitchd makes the same hidden flows
-// of both. It does so for all bridges, so those that had no such flows get
-// disable-in-band.
+// controller that bridges reach in-band: ovs-vswitchd makes the same hidden flows for
+// both. It makes the flows for managers on all bridges, so bridges that had no such
+// flows get disable-in-band.
 func managersForControllers(ctx context.Context, n *Node, o *report.Outcome) ([]ovsdb.Change, error) {
 	rows, err := n.DB.Select(ctx, "Open_vSwitch", "manager_options")
 	if err != nil || len(rows) != 1 {
@@ -83,7 +83,7 @@ func managersForControllers(ctx context.Context, n *Node, o *report.Outcome) ([]
 }
 
 // inBandTargets returns the targets of the controllers that bridges reach
-// in-band, each with its port, without those that a manager has already.
+// in-band, each with its port, without targets that are also a manager's.
 func inBandTargets(ctx context.Context, db *ovsdb.Client) ([]string, error) {
 	const openFlowPort = "6653" // the default of a controller; that of a manager is another
 	controllers, err := db.Select(ctx, "Controller", "target", "connection_mode")
@@ -116,7 +116,7 @@ func inBandTargets(ctx context.Context, db *ovsdb.Client) ([]string, error) {
 	return targets, nil
 }
 
-// expectUnreachable records what ovs-vswitchd will log of controllers only
+// expectUnreachable records the lines about controllers that ovs-vswitchd will log only
 // because a replica has no network.
 func expectUnreachable(ctx context.Context, s *Switch, o *report.Outcome) error {
 	rows, err := s.db.Select(ctx, "Controller", "target")

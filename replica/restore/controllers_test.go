@@ -13,7 +13,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// hidden returns a bridge's hidden flows, one a line.
+// hidden returns a bridge's hidden flows, one per line.
 func (n *liveNode) hidden(bridge string) string {
 	n.t.Helper()
 	var list []string
@@ -41,8 +41,8 @@ func (n *liveNode) waitFor(bridge, priority string) {
 
 const failOpen = "15790320"
 
-// failingNode has a bridge that has failed open, and one whose controllers are
-// not given up yet.
+// failingNode starts a node with a bridge that has failed open, and with one that has
+// not yet given up its controllers.
 func failingNode(t *testing.T) (n *liveNode, packets []string) {
 	n = newLiveNode(t)
 	n.vsctl("add-br", "br-o", "--", "set", "Bridge", "br-o", "fail_mode=standalone", `other_config:hwaddr="02:00:00:00:00:51"`,
@@ -73,7 +73,7 @@ func TestFailOpen(t *testing.T) {
 	if got, want := r.hidden("br-o")+r.hidden("br-n"), n.hidden("br-o"); got != want || want == "" {
 		t.Errorf("hidden flows %q, want %q", got, want)
 	}
-	// Whatever time passes, the other bridge keeps its flows.
+	// The other bridge keeps its flows for any length of time.
 	r.appctl("time/warp", "4000000", "1000000")
 	if got := r.ofctl("--no-stats", "dump-flows", "br-n"); !strings.Contains(got, "udp") || r.hidden("br-n") != "" {
 		t.Errorf("br-n has lost its flows: %s; hidden ones: %s", got, r.hidden("br-n"))
@@ -95,7 +95,7 @@ func TestFailOpenWithoutIsolation(t *testing.T) {
 	r.connectsNowhere()
 }
 
-// connectsNowhere checks that no row names an address, and that no log does.
+// connectsNowhere checks that neither a database row nor a log names an address.
 func (r *replayed) connectsNowhere() {
 	r.t.Helper()
 	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.Contains(targets, "192.0.2.") {
@@ -108,7 +108,7 @@ func (r *replayed) connectsNowhere() {
 	}
 }
 
-// inBandNode has bridges with controllers of every kind.
+// inBandNode starts a node that has bridges with controllers of every kind.
 func inBandNode(t *testing.T) (n *liveNode, packets []string) {
 	n = newLiveNode(t)
 	n.vsctl("add-br", "br-i", "--", "set", "Bridge", "br-i", "fail_mode=secure", `other_config:hwaddr="02:00:00:00:00:52"`, "other_config:in-band-queue=3",
@@ -144,7 +144,7 @@ func TestInBand(t *testing.T) {
 		}
 	}
 	if !strings.Contains(n.hidden("br-i"), "set_queue:3") || !strings.Contains(n.hidden("br-b"), "192.0.2.90") || n.hidden("br-d") != "" {
-		t.Errorf("the live node's hidden flows are not those that this test is about: %s", n.hidden("br-i"))
+		t.Errorf("the live node lacks the hidden flows that this test needs: %s", n.hidden("br-i"))
 	}
 	r.wantStep("controllers", report.Restored)
 	for _, remark := range r.report.Remarks {
@@ -170,7 +170,8 @@ func TestInBandWithoutIsolation(t *testing.T) {
 	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.TrimSpace(targets) != "" {
 		t.Errorf("controllers: %s", targets)
 	}
-	// Managers are every bridge's; so br-b has the flows of br-i's controllers as well.
+	// Managers apply to every bridge, so br-b has the flows of br-i's controllers as
+	// well.
 	for _, bridge := range []string{"br-i", "br-d"} {
 		for _, d := range tableDifferences(n.hidden(bridge), r.hidden(bridge)) {
 			t.Errorf("%s: %s", bridge, d)
@@ -188,8 +189,8 @@ func TestInBandWithoutIsolation(t *testing.T) {
 	}
 }
 
-// TestHiddenFlowsThatDiffer changes what was recorded: the next hop's MAC
-// address, which a kernel would have told, and a controller that is in no row.
+// TestHiddenFlowsThatDiffer changes the recorded hidden flows: the MAC address of the
+// next hop, which a kernel would have provided, and a controller that is in no row.
 func TestHiddenFlowsThatDiffer(t *testing.T) {
 	needIsolation(t)
 	n, _ := inBandNode(t)
@@ -210,8 +211,9 @@ func TestHiddenFlowsThatDiffer(t *testing.T) {
 		"br-i: hidden flow priority=180007,tcp,nw_dst=192.0.2.99,tp_dst=6653,actions=NORMAL is missing")
 }
 
-// TestHiddenFlowsWithoutEnd: of a hundred thousand the first are told, and all counted.
-func TestHiddenFlowsWithoutEnd(t *testing.T) {
+// TestHiddenFlowsAreBounded checks that of a hundred thousand hidden flows only the
+// first are listed, and all are counted.
+func TestHiddenFlowsAreBounded(t *testing.T) {
 	const many = 100_000
 	node := newLiveNode(t)
 	node.vsctl("add-br", "br0")

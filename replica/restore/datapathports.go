@@ -40,8 +40,8 @@ func restoreDatapathPorts(ctx context.Context, n *Node, o *report.Outcome) error
 
 // livePortNumbers returns the port numbers of the live datapath, from dpctl/show
 // by the datapath's names, and from dpif/show by bridge and interface. Without
-// dpctl/show, dpif/show gives the first as well, but for tunnels, whose device
-// in the datapath it does not name.
+// dpctl/show, dpif/show gives the datapath's names as well, except for tunnels, because
+// it does not print their device in the datapath.
 func livePortNumbers(rec *Recorded) (live map[string]string, byInterface map[[2]string]string, err error) {
 	datapath, err := rec.text(workdir.RecordedDatapathShow)
 	if err != nil {
@@ -89,7 +89,7 @@ func renumberPorts(ctx context.Context, s *Switch, live map[string]string, o *re
 	slices.SortFunc(ports, func(p, q appctl.DatapathPort) int { return strings.Compare(p.Name, q.Name) })
 	for i, p := range ports {
 		if _, err := s.appctl(ctx, "dpif-dummy/change-port-number", p.Datapath, p.Name, strconv.Itoa(unused+i)); err != nil {
-			o.Note(report.Approximated, "the replica's datapath port numbers stay as they are: %v", err)
+			o.Note(report.Approximated, "the replica's datapath port numbers are unchanged: %v", err)
 			return ctx.Err()
 		}
 	}
@@ -106,8 +106,9 @@ func renumberPorts(ctx context.Context, s *Switch, live map[string]string, o *re
 	return ctx.Err()
 }
 
-// isTunnelDevice reports whether a name is that of the device of all tunnels of a
-// type. ovs-vswitchd remembers its number, so it must not change.
+// isTunnelDevice reports whether a name is that of the device that all tunnels of a
+// type share. ovs-vswitchd remembers the number of such a device, so the number must
+// not change.
 func isTunnelDevice(name string) bool {
 	kind, _, ok := strings.Cut(name, "_sys")
 	return ok && (kind == "genev" || isTunnel(kind))

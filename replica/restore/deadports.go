@@ -7,9 +7,9 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// editDeadPorts removes ports from their bridges that had failed on the live
-// node: a dummy datapath would open them, and give them low port numbers that
-// flows use for other ports.
+// editDeadPorts removes from their bridges the ports that had failed on the live node:
+// a dummy datapath would open them, and give them low port numbers that flows use for
+// other ports.
 func editDeadPorts(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range s.Bridges {
@@ -36,10 +36,9 @@ func editDeadPorts(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcom
 	return s.db.Transact(ctx, changes...)
 }
 
-// openedInterfaces returns the interfaces of a port that ovs-vswitchd had opened,
-// and references to them.
-// A database that no ovs-vswitchd has used has no ofport at all, and nothing had
-// failed there.
+// openedInterfaces returns the interfaces of a port that ovs-vswitchd had opened, and
+// references to them. A database that no ovs-vswitchd has used has no ofport at all,
+// and nothing had failed there.
 func openedInterfaces(p *Port) (opened []*Interface, refs []ovsdb.Ref) {
 	for _, i := range p.Interfaces {
 		if i.OfPort >= 0 && i.Error == "" {

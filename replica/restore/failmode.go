@@ -17,9 +17,9 @@ import (
 // NORMAL for all packets, above all others. Flows that are added later stay. One
 // without controllers starts with a NORMAL flow.
 //
-// Remedy: a bridge that had failed open on the live node is standalone, and a
-// time warp lets it fail open before flows are added. All others are secure, and
-// never do.
+// Remedy: a bridge that had failed open on the live node is standalone, and a time warp
+// makes it fail open before flows are added. All others are secure, and never fail
+// open.
 //
 // Source: measured with OVS 3.1.
 func editFailMode(ctx context.Context, n *Node, o *report.Outcome) error {
@@ -45,13 +45,14 @@ func editFailMode(ctx context.Context, n *Node, o *report.Outcome) error {
 	return n.DB.Transact(ctx, changes...)
 }
 
-// restoreFailMode lets the bridges fail open that had done so.
+// restoreFailMode makes the bridges fail open that had failed open on the live node.
 func restoreFailMode(ctx context.Context, n *Node, o *report.Outcome) error {
 	probe, err := longestProbe(ctx, &n.Switch)
 	if probe == 0 || err != nil {
 		return err
 	}
-	// More than three probes, in small steps: ovs-vswitchd also needs turns to try to connect.
+	// The clock advances by more than three probes, in small steps, because
+	// ovs-vswitchd also needs iterations of its main loop to try to connect.
 	if _, err := n.appctl(ctx, "time/warp", strconv.Itoa(4*probe), strconv.Itoa(probe/5)); err != nil {
 		o.Note(report.Failed, "the clock can't be moved to the time when bridges fail open: %v", err)
 		return ctx.Err()
@@ -78,7 +79,7 @@ func restoreFailMode(ctx context.Context, n *Node, o *report.Outcome) error {
 }
 
 // longestProbe returns the longest inactivity probe of the bridges that fail
-// open, in ms; 0 where there are none.
+// open, in ms; 0 if there are none.
 func longestProbe(ctx context.Context, s *Switch) (int, error) {
 	const least = 5000 // ms; the default, and the shortest that ovs-vswitchd uses
 	rows, err := s.db.Select(ctx, "Controller", "inactivity_probe")

@@ -11,7 +11,7 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// kernelFeatures are the features of a Linux kernel datapath that differ from a
+// kernelFeatures returns the features of a Linux kernel datapath that differ from a
 // dummy's, by title (Linux 6.1, OVS 3.1).
 func kernelFeatures() map[string]string {
 	return map[string]string{
@@ -43,7 +43,7 @@ func restoreFeatures(ctx context.Context, s *Switch, rec *Recorded, o *report.Ou
 	return nil
 }
 
-// liveFeatures returns the live datapath's features by title. Where they were not
+// liveFeatures returns the live datapath's features by title. If they were not
 // collected they are those of a kernel datapath, unless the bridge had another.
 func liveFeatures(rec *Recorded, b *Bridge, o *report.Outcome) (map[string]string, error) {
 	text, err := rec.bridgeText(b, workdir.RecordedFeatures)

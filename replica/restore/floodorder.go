@@ -10,11 +10,12 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// NORMAL floods to ports in the order in which they were added, and what the flows
-// of one output port do to the packet carries over to the next. When ovs-vswitchd
-// starts it adds them in an order of its own; on the live node their OpenFlow
-// numbers follow the order in which they came. So ports of bridges that flood are
-// first withheld, by a type that no OVS supports, and then added by their numbers.
+// NORMAL floods to ports in the order in which they were added, and a change of the
+// packet for one output port carries over to the next. When ovs-vswitchd starts, it
+// adds ports in an order of its own; on the live node, the OpenFlow port numbers show
+// the order in which the ports were added. So ports of bridges that flood are first
+// withheld, by a type that no OVS supports, and then added in the order of their
+// numbers.
 
 const (
 	withheldType = "ovs-offline-later"
@@ -28,7 +29,7 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
 		if len(b.Ports) < 3 {
-			continue // one that floods has a single output
+			continue // a flood has a single output then
 		}
 		floods, err := n.Facts.Flood(ctx, b.Name)
 		if err != nil {
@@ -60,9 +61,9 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	return n.DB.Transact(ctx, append(changes, mirrors...)...)
 }
 
-// withholdMirrors returns the changes that remove the outputs of the mirrors of
-// bridges whose ports are withheld. Otherwise ovs-vswitchd would set up mirrors to
-// a VLAN before mirrors to a port, an order that no start of it causes.
+// withholdMirrors returns the changes that remove the outputs of the mirrors of bridges
+// whose ports are withheld. Otherwise ovs-vswitchd would set up mirrors to a VLAN
+// before mirrors to a port, an order in which it never sets them up when it starts.
 func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
 	rows, err := n.DB.Select(ctx, "Mirror", "name", "output_port", "output_vlan")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"ovs-offline/test/captures"
 )
 
-// FuzzRecorded gives any text to the readers of recorded files.
+// FuzzRecorded passes any text to the readers of recorded files.
 func FuzzRecorded(f *testing.F) {
 	for _, pattern := range []string{"*list_interface", "*list_bridge"} {
 		captures.Captured(f, pattern, 2048, func(content []byte) { f.Add(string(content)) })
@@ -23,7 +23,7 @@ func FuzzRecorded(f *testing.F) {
 	})
 }
 
-// FuzzHello gives any bytes to the reader of an OpenFlow HELLO.
+// FuzzHello passes any bytes to the reader of an OpenFlow HELLO.
 func FuzzHello(f *testing.F) {
 	f.Add("\x06\x00\x00\x10\x00\x00\x00\x01\x00\x01\x00\x08\x00\x00\x00\x7e")
 	f.Add("\x04\x00\x00\x08\x00\x00\x00\x01")

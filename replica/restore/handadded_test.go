@@ -12,8 +12,8 @@ import (
 )
 
 // TestFilesAddedByHand checks that stp/show, rstp/show and dpif/show are used
-// when a person adds them to recorded/: sos collects none of them. Here they are
-// all that has the states of spanning trees and the datapath's port numbers.
+// when a person adds them to recorded/: sos collects none of them. Here the states of
+// spanning trees and the datapath port numbers are in no other file.
 func TestFilesAddedByHand(t *testing.T) {
 	node := treesNode(t)
 	sosreport := node.report()

@@ -17,9 +17,9 @@ import (
 // millisecond.
 const helloTimeout = 2 * time.Second
 
-// helloVersion returns the newest OpenFlow version that both we and a bridge
-// speak. Both sides of a connection send OFPT_HELLO first, with the versions
-// that they accept (OpenFlow 1.3.1, sections 6.3.1 and A.5.1).
+// helloVersion returns the newest OpenFlow version that both this program and a bridge
+// support. Both sides of a connection send OFPT_HELLO first, with the versions that
+// they accept (OpenFlow 1.3.1, sections 6.3.1 and A.5.1).
 func helloVersion(ctx context.Context, socket string) (openflow.Version, error) {
 	dir, err := os.Open(filepath.Dir(socket)) // an address holds no more than 107 bytes
 	if err != nil {
@@ -57,7 +57,7 @@ func readHello(r io.Reader) (openflow.Version, error) {
 	if _, err := io.ReadFull(r, elements); err != nil {
 		return 0, err
 	}
-	versions := uint32(1)<<(min(header[0], 30)+1) - 1 // without a bitmap, all up to that of the header
+	versions := uint32(1)<<(min(header[0], 30)+1) - 1 // without a bitmap: all versions up to the one in the header
 	for len(elements) >= 8 {
 		kind, size := binary.BigEndian.Uint16(elements), int(binary.BigEndian.Uint16(elements[2:]))
 		if kind == 1 && size >= 8 {

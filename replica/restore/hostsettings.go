@@ -15,7 +15,8 @@ func editHostSettings(ctx context.Context, s *Switch, _ *Recorded, o *report.Out
 		return err
 	}
 	for _, r := range rows {
-		// One thread of each kind gives the same answers as the live host's many.
+		// One thread of each kind gives the same answers as the many threads of the
+		// live host.
 		config := map[string]string{"n-handler-threads": "1", "n-revalidator-threads": "1"}
 		for key, value := range r.Map("other_config") {
 			switch key {

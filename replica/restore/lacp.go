@@ -18,8 +18,8 @@ import (
 // are detached: the bond drops packets, or falls back to active-backup.
 //
 // Remedy: with the clock stopped, a warp lets members without a partner time
-// out, and the others receive the LACPDU that their partner sent last, made of
-// what lacp/show printed of it. Then it never expires.
+// out, and the others receive the last LACPDU of their partner, built from the output
+// of lacp/show. With the clock stopped, the partner never expires.
 //
 // Source: lacp/show and bond/show equal those of a node with a real partner
 // (measured with OVS 3.1).
@@ -52,7 +52,7 @@ func readLACP(s *Switch, rec *Recorded) (*lacpPorts, error) {
 	return all, nil
 }
 
-// restore lets each port hear its partners again, and compares.
+// restore sends each port the LACPDUs of its partners, and compares the result.
 func (l *lacpPorts) restore(ctx context.Context, s *Switch, o *report.Outcome) error {
 	have, err := runningLACP(ctx, s)
 	if err != nil || len(have) == 0 {
@@ -152,7 +152,7 @@ func (l *lacpPorts) compare(ctx context.Context, s *Switch, o *report.Outcome) e
 	for _, name := range slices.Sorted(maps.Keys(l.ports)) {
 		for _, member := range l.ports[name].members {
 			if l.ports[name].Members[member].Status == "expired" {
-				o.Note(report.Approximated, "LACP of %q: %q had lost its partner less than three seconds before; here it is current, but forwards as little", name, member)
+				o.Note(report.Approximated, "LACP of %q: %q had lost its partner less than three seconds before; here it is current, but does not forward either", name, member)
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func (l *lacpPorts) differences(have map[string]appctl.LACP) []string {
 	return list
 }
 
-// describeLACP returns what is compared of a member.
+// describeLACP returns the properties of a member that are compared.
 func describeLACP(m appctl.LACPMember) string {
 	if m.Status == "expired" {
 		m.Status = "current"

@@ -8,14 +8,14 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// restoreLiveness takes ports down that were not live on the live node and are
-// so in the replica.
+// restoreLiveness takes down ports that are live in the replica and were not live on
+// the live node.
 //
-// Cause: fast-failover groups skip buckets whose watched port is not live. The
-// steps of link, BFD, CFM and LACP lack what was not collected.
+// Cause: fast-failover groups skip buckets whose watched port is not live. The steps
+// for links, BFD, CFM and LACP cannot restore state that was not collected.
 //
-// Remedy: with OpenFlow 1.4 and later ovs-ofctl show prints LIVE. A port that
-// was not live loses its link; one that was live and is not is reported.
+// Remedy: with OpenFlow 1.4 and later ovs-ofctl show prints LIVE. A port that was not
+// live loses its link; a port that was live and is not live in the replica is reported.
 //
 // Source: ovs-ofctl(8), show; ovs-actions(7), watch_port; measured with OVS 3.1.
 func restoreLiveness(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
@@ -54,14 +54,14 @@ func matchLiveness(ctx context.Context, s *Switch, b *Bridge, live, replica open
 		have, ok := ports[p.Number]
 		name, known := b.interfaceAt(portWord(p.Number))
 		switch {
-		case !ok || !known: // the step of port states reports it
+		case !ok || !known: // the step for port states reports the port
 		case isLive(p) == isLive(have):
 			o.Note(report.Restored, "")
 		case isLive(p):
-			o.Note(report.Failed, "%s: port %q was live and is not here", b.Name, name)
+			o.Note(report.Failed, "%s: port %q was live, but is not live in the replica", b.Name, name)
 		default:
 			if err := s.setLink(ctx, name, "down"); err != nil {
-				o.Note(report.Failed, "%s: port %q was not live and is live here: %v", b.Name, name, err)
+				o.Note(report.Failed, "%s: port %q was not live, but is live in the replica: %v", b.Name, name, err)
 			} else {
 				o.Note(report.Approximated, "%s: port %q was not live, for a reason that was not collected or can't be set; its link is set down here", b.Name, name)
 			}

@@ -8,7 +8,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// failoverNode has a group that skips ports that are not live.
+// failoverNode starts a node with a group that skips ports that are not live.
 func failoverNode(t *testing.T) *liveNode {
 	t.Helper()
 	node := newLiveNode(t)

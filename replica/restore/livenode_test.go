@@ -68,8 +68,8 @@ func (n *liveNode) likeKernel(bridge string) {
 	}
 }
 
-// report writes what sos would collect of the node, with sos's file names, and
-// returns the directory.
+// report writes the files that sos would collect on the node, with sos's file names,
+// and returns the directory.
 func (n *liveNode) report() string {
 	n.t.Helper()
 	top := filepath.Join(n.t.TempDir(), "sosreport-node-2026-01-01-abcdefg")
@@ -129,14 +129,14 @@ type replayed struct {
 	report    *report.Report
 }
 
-// replay starts a replica of a report, without some of the steps. It ends with the test.
+// replay starts a replica of a report, without the named steps. It ends with the test.
 func replay(t *testing.T, folder string, o process.Options, without ...string) *replayed {
 	t.Helper()
 	return replayBy(t, folder, process.New(o), nil, without...)
 }
 
-// replayBy is replay in the given runtime. The function add, unless it is nil, adds
-// files to the workdir before the start.
+// replayBy works like replay, in the given runtime. The function add, unless it is nil,
+// adds files to the workdir before the start.
 func replayBy(t *testing.T, folder string, rt runtime.Runtime, add func(*workdir.Dir), without ...string) *replayed {
 	t.Helper()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
@@ -147,7 +147,7 @@ func replayBy(t *testing.T, folder string, rt runtime.Runtime, add func(*workdir
 	if _, _, err := collect.Collect(t.Context(), wd, collect.SosReport{Path: folder}, collect.Options{Select: collect.Select{OVS: true}}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // when the test's own context has ended
+	t.Cleanup(func() { // the test's own context has ended by then
 		if err := replica.Stop(context.Background(), wd, rt); err != nil {
 			t.Error(err)
 		}
@@ -222,8 +222,8 @@ func remove(t *testing.T, sos, output string) {
 	}
 }
 
-// needIsolation skips a test that needs daemons without a network. Other tests
-// are of the fallback.
+// needIsolation skips a test that needs daemons without a network. Other tests cover
+// the fallback.
 func needIsolation(t *testing.T) {
 	t.Helper()
 	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {

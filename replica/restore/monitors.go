@@ -17,16 +17,14 @@ import (
 
 // Monitors
 //
-// Cause: sFlow and IPFIX add a sample() to the actions of every packet of their
-// bridge, and sample() of a flow needs its Flow_Sample_Collector_Set.
-// ovs-vswitchd adds none where no collector has a route, or sFlow has no address
-// of its own.
+// Cause: sFlow and IPFIX add a sample() to the actions of every packet of their bridge,
+// and sample() of a flow needs its Flow_Sample_Collector_Set. ovs-vswitchd adds no
+// sample() if no collector has a route, or if sFlow has no agent address.
 //
-// Remedy: the rows stay, with a port of the replica's own loopback as collector.
-// Ports get the live kernel's ifindex (options:ifindex of a dummy), and sFlow is
-// set up after datapath ports have their live numbers: for its output= see
-// docs/fidelity.md. NetFlow is in no trace. Where the daemons share the host's
-// network, all monitors are removed.
+// Remedy: the rows stay, with a port of the replica's own loopback as collector. Ports
+// get the live kernel's ifindex (options:ifindex of a dummy), and sFlow is set up after
+// datapath ports have their live numbers: for its output= see docs/fidelity.md. NetFlow
+// is in no trace. If the daemons share the host's network, all monitors are removed.
 //
 // Source: measured with OVS 3.1. The ifindex of a tunnel is that of a kernel
 // device, which a replica does not have; patch ports have none.
@@ -107,7 +105,7 @@ func withholdSFlow(ctx context.Context, s *Switch) ([]ovsdb.Change, error) {
 func namedCollector(targets []string) string {
 	for _, t := range targets {
 		host, _, err := net.SplitHostPort(t)
-		if err != nil { // it has no port
+		if err != nil { // the target has no port
 			host = strings.Trim(t, "[]")
 		}
 		if _, err := netip.ParseAddr(host); err == nil {
@@ -162,26 +160,26 @@ func setInterfaceIndexes(s *Switch, rec *Recorded, o *report.Outcome) ([]ovsdb.C
 			continue
 		}
 		if live == nil {
-			o.Note(report.Unknown, "%s: no ovs-vsctl list interface was collected: where a packet is sent to one port, sFlow's output= is not the live one", b.Name)
+			o.Note(report.Unknown, "%s: no ovs-vsctl list interface was collected: if a packet is sent to one port, sFlow's output= differs from the live one", b.Name)
 			continue
 		}
 		for _, i := range b.Interfaces() {
 			index, err := interfaceIndex(live[i.Name])
 			switch {
 			case err != nil:
-				o.Note(report.Unknown, "%s: the ifindex of %q was recorded as %.40q: where a packet is sent to this port only, sFlow's output= is not the live one", b.Name, i.Name, live[i.Name])
+				o.Note(report.Unknown, "%s: the ifindex of %q was recorded as %.40q: if a packet is sent only to this port, sFlow's output= differs from the live one", b.Name, i.Name, live[i.Name])
 			case index > 0 && i.isDevice():
 				i.Options["ifindex"] = strconv.Itoa(index)
 				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": i.Options}))
 			case index > 0:
-				o.Note(report.Approximated, "%s: sFlow's output= to tunnel %q is one port without its ifindex, %d", b.Name, i.Name, index)
+				o.Note(report.Approximated, "%s: sFlow's output= for tunnel %q lacks the ifindex: it is %d (one port)", b.Name, i.Name, index)
 			}
 		}
 	}
 	return changes, nil
 }
 
-// interfaceIndex reads an ifindex of ovs-vsctl list; 0 is none.
+// interfaceIndex reads an ifindex of ovs-vsctl list; 0 means none.
 func interfaceIndex(listed string) (int, error) {
 	if listed == "" || listed == "[]" { // not listed, or the interface had failed
 		return 0, nil
@@ -228,7 +226,7 @@ func addSFlow(ctx context.Context, s *Switch, o *report.Outcome) error {
 	return checkInterfaceIndexes(ctx, s, o)
 }
 
-// checkSFlow traces a packet: even one that is dropped is sampled.
+// checkSFlow traces a packet: even a dropped packet is sampled.
 func checkSFlow(ctx context.Context, s *Switch, rec *Recorded, b *Bridge, o *report.Outcome) error {
 	if b.withheldSFlow["sampling"] == 0 {
 		return nil // off on the live node as well
@@ -257,7 +255,7 @@ func compareSampled(rec *Recorded, b *Bridge, o *report.Outcome) error {
 	for _, i := range b.Interfaces() {
 		devices[i.Name] = i.isDevice()
 	}
-	f, ok, err := rec.open(rec.dir.Recorded(workdir.RecordedDatapathFlows))
+	f, ok, err := workdir.OpenCollected(rec.dir.Recorded(workdir.RecordedDatapathFlows))
 	if !ok {
 		return err
 	}
@@ -276,7 +274,7 @@ func compareSampled(rec *Recorded, b *Bridge, o *report.Outcome) error {
 	return err
 }
 
-// checkIPFIX asks for the exporter's statistics, which only a working one has.
+// checkIPFIX asks for the exporter's statistics, which only a working exporter has.
 func checkIPFIX(ctx context.Context, s *Switch, b *Bridge, o *report.Outcome) error {
 	rows, err := s.db.Select(ctx, "IPFIX", "targets")
 	if err != nil {

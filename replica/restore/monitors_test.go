@@ -10,7 +10,8 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// monitoredNode has a bridge of each kind: sFlow, IPFIX, sampling flows, NetFlow.
+// monitoredNode starts a node with a bridge for each kind of monitor: sFlow, IPFIX,
+// sampling flows, NetFlow.
 func monitoredNode(t *testing.T) (n *liveNode, packets []string) {
 	n = newLiveNode(t)
 	n.vsctl("add-br", "br-s", "--", "set", "Bridge", "br-s", "fail_mode=secure", "protocols=OpenFlow10,OpenFlow15",
@@ -132,7 +133,7 @@ func TestMonitorsWithoutIsolation(t *testing.T) {
 			t.Errorf("%s is sampled: %s", p, out)
 		}
 	}
-	// What a flow asks for needs no collector.
+	// A sample() of a flow needs no collector.
 	if out := r.appctl("ofproto/trace", "br-i", "in_port=i1,udp"); !strings.Contains(out, "collector_set_id=7") {
 		t.Errorf("the flow's own sample() is missing: %s", out)
 	}

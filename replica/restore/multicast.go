@@ -21,15 +21,15 @@ import (
 // from which it heard members or a querier, and floods those of unknown groups.
 // No database holds this table, and no command adds to it.
 //
-// Remedy: the bridge receives the reports and queries again. Meanwhile a flow
-// sets their input port to the number in their source address, so any kind of
-// port can be the one that heard them, and sends them to NORMAL. No bridge learns
-// a multicast source address. Nothing is sent to patch ports, and nothing to
-// bonds, which would choose a member for each new kind of packet.
+// Remedy: the bridge receives the reports and queries again. Meanwhile a flow sets the
+// input port of these packets to the number in their source address, so that they can
+// come from any kind of port, and sends them to NORMAL. No bridge learns a multicast
+// source address. Nothing is forwarded to patch ports, or to bonds, which would choose
+// a member for each new kind of packet.
 //
-// Source: measured with OVS 3.1. A port that heard a querier takes no groups any
-// more, so groups are first. mdb/show has neither the versions of IGMP and MLD
-// nor the addresses of members, and no trace depends on them.
+// Source: measured with OVS 3.1. A port that heard a querier accepts no groups any
+// more, so the groups come first. mdb/show has neither the versions of IGMP and MLD nor
+// the addresses of members, and no trace depends on them.
 
 // restoreMulticast gives each bridge the groups and queriers that it knew.
 func restoreMulticast(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
@@ -79,7 +79,7 @@ type multicastTable struct {
 	cvlans  map[string]string // of ports by name, as ovs-vsctl list port prints them
 	version openflow.Version
 	input   string                        // the device that receives our packets
-	undo    []func(context.Context) error // what reverses the changes of begin
+	undo    []func(context.Context) error // functions that reverse the changes of begin
 }
 
 func describeMulticast(e appctl.MulticastEntry) string {
@@ -101,7 +101,7 @@ func (m *multicastTable) restore(ctx context.Context, o *report.Outcome) (err er
 	if err != nil {
 		o.Note(report.Failed, "%s: multicast groups: %v", m.Name, err)
 	}
-	// Also where ctx has ended, or begin failed in the middle.
+	// The changes are reversed even if ctx has ended or begin failed.
 	if err := m.end(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("%s: removing the flow and port flags for multicast groups: %w", m.Name, err)
 	}
@@ -111,9 +111,8 @@ func (m *multicastTable) restore(ctx context.Context, o *report.Outcome) (err er
 	return m.compare(ctx, o)
 }
 
-// ourMatch matches the packets with our source address, of which the last two
-// bytes are a port's number. ourActions sends them to NORMAL as if that port had
-// received them.
+// ourMatch matches packets with our source address, whose last two bytes are a port
+// number. ourActions sends them to NORMAL as if that port had received them.
 const (
 	ourMatch   = "priority=65535,dl_src=03:00:6f:76:00:00/ff:ff:ff:ff:00:00"
 	ourActions = ",actions=move:NXM_OF_ETH_SRC[0..15]->NXM_OF_IN_PORT[],NORMAL"
@@ -179,8 +178,8 @@ func (m *multicastTable) end(ctx context.Context) error {
 	return err
 }
 
-// send lets the bridge receive the packets of missing entries, again where some
-// were lost: a dummy device queues a hundred packets and drops the rest.
+// send makes the bridge receive the packets of missing entries, repeatedly if some were
+// lost: a dummy device queues a hundred packets and drops the rest.
 func (m *multicastTable) send(ctx context.Context) error {
 	const attempts = 3
 	missing := m.live
@@ -221,7 +220,7 @@ func (m *multicastTable) packets(e appctl.MulticastEntry) [][]byte {
 	return list
 }
 
-// portOf returns the port of an entry, nil where the database does not have it.
+// portOf returns the port of an entry, nil if the database does not have it.
 func (m *multicastTable) portOf(e appctl.MulticastEntry) *Port {
 	name, ok := m.interfaceAt(e.Port)
 	i := slices.IndexFunc(m.Ports, func(p *Port) bool { return p.has(name) })
@@ -272,7 +271,8 @@ func (m *multicastTable) compare(ctx context.Context, o *report.Outcome) error {
 	return nil
 }
 
-// tag returns the 802.1Q tag of a packet that a port receives into a VLAN; 0 is none.
+// tag returns the 802.1Q tag of a packet that a port receives into a VLAN; 0 means
+// none.
 func (m *multicastTable) tag(p *Port, vlan uint16) uint16 {
 	if p.VLANMode == "dot1q-tunnel" { // it receives customers' packets, with a tag that the port admits
 		var admitted []uint16
@@ -281,7 +281,7 @@ func (m *multicastTable) tag(p *Port, vlan uint16) uint16 {
 		}
 		return 0
 	}
-	if int(vlan) == p.Tag { // that of an access port, or a native VLAN
+	if int(vlan) == p.Tag { // the VLAN of an access port, or a native VLAN
 		return 0
 	}
 	return vlan

@@ -12,7 +12,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// sum is the Internet checksum (RFC 1071), reckoned in 16-bit words.
+// sum returns the Internet checksum (RFC 1071), computed in 16-bit words.
 func sum(data []byte) []byte {
 	var s uint32
 	for ; len(data) > 1; data = data[2:] {
@@ -24,7 +24,8 @@ func sum(data []byte) []byte {
 	return binary.BigEndian.AppendUint16(nil, ^uint16(s))
 }
 
-// frame is an IGMP message in IPv4, or an MLD message in IPv6, from a host; tag 0 is none.
+// frame returns a frame from a host with an IGMP message in IPv4, or an MLD message in
+// IPv6; tag 0 means no tag.
 func frame(tag uint16, to string, message []byte) string {
 	dst := netip.MustParseAddr(to)
 	f := []byte{0x01, 0x00, 0x5e, 1, 1, 1, 0x02, 0, 0, 0, 0, 9}
@@ -45,7 +46,7 @@ func frame(tag uint16, to string, message []byte) string {
 	return hex.EncodeToString(append(append(append(f, 0x86, 0xdd), ip...), message...))
 }
 
-// join is a host's report in one of the protocols.
+// join returns a host's membership report in one of the protocols.
 func join(tag uint16, protocol, group string) string {
 	address := netip.MustParseAddr(group).AsSlice()
 	switch protocol {
@@ -62,7 +63,7 @@ func join(tag uint16, protocol, group string) string {
 	}
 }
 
-// queried is a querier's question.
+// queried returns a querier's general query.
 func queried(tag uint16, protocol string) string {
 	if protocol == "MLD" {
 		return frame(tag, "ff02::1", append([]byte{130, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...))
@@ -70,7 +71,7 @@ func queried(tag uint16, protocol string) string {
 	return frame(tag, "224.0.0.1", []byte{0x11, 100, 0, 0, 0, 0, 0, 0})
 }
 
-// table is mdb/show without the ages.
+// table returns the output of mdb/show without the ages.
 func (n *liveNode) table(bridge string) string {
 	n.t.Helper()
 	var lines []string
@@ -82,8 +83,8 @@ func (n *liveNode) table(bridge string) string {
 	return strings.Join(lines, "\n")
 }
 
-// hear has a port receive a packet, and waits until the bridge's flows have seen
-// it: what is heard first decides what comes of the next.
+// hear makes a port receive a packet, and waits until the bridge has processed it,
+// because the effect of a packet depends on the earlier ones.
 func (n *liveNode) hear(bridge, port, packet string) {
 	n.t.Helper()
 	seen := func() string {
@@ -99,8 +100,8 @@ func (n *liveNode) hear(bridge, port, packet string) {
 	}
 }
 
-// snoopingNode has a bridge with every kind of port, and a second one behind a
-// patch port that learns whatever comes to it.
+// snoopingNode starts a node that has a bridge with every kind of port, and behind a
+// patch port a second bridge, which learns from all packets that reach it.
 func snoopingNode(t *testing.T) (n *liveNode, packets []string) {
 	n = newLiveNode(t)
 	n.vsctl("add-br", "br-m", "--", "set", "Bridge", "br-m", "fail_mode=secure", "mcast_snooping_enable=true", `other_config:hwaddr="02:00:00:00:00:77"`)
@@ -115,7 +116,8 @@ func snoopingNode(t *testing.T) (n *liveNode, packets []string) {
 		"--", "add-port", "br-p", "pp", "--", "set", "Interface", "pp", "type=patch", "options:peer=pm", "--", "add-port", "br-p", "host")
 	n.ofctl("add-flow", "br-m", "actions=NORMAL")
 	n.ofctl("mod-port", "br-m", "nt", "no-flood")
-	// Nothing can be received from a tunnel here: the live node takes a packet for one that came out of it.
+	// Here no packet can be received from a tunnel, so the live node is made to treat a
+	// packet as one from the tunnel.
 	tunnel := strings.TrimSpace(n.vsctl("get", "Interface", "tun", "ofport"))
 	n.ofctl("add-flow", "br-m", "priority=40000,in_port=plain,actions=load:"+tunnel+"->NXM_OF_IN_PORT[],NORMAL")
 	n.hear("br-m", "plain", join(0, "IGMPv2", "239.0.0.11"))
@@ -157,7 +159,7 @@ func TestMulticastGroups(t *testing.T) {
 	for _, d := range differences(n, r.liveNode, packets...) {
 		t.Error(d)
 	}
-	// Nothing is left of what it was done by.
+	// Nothing is left of the flows and packets of the step.
 	for _, c := range []string{"fdb/show br-m", "fdb/show br-p"} {
 		if out := r.appctl(strings.Fields(c)...); strings.Count(out, "\n") != 1 {
 			t.Errorf("%s: %s", c, out)
@@ -179,7 +181,7 @@ func TestMulticastGroups(t *testing.T) {
 	}
 }
 
-// tableDifferences compares tables as sets: their order is a hash's.
+// tableDifferences compares tables as sets, because their order depends on a hash.
 func tableDifferences(want, have string) []string {
 	var list []string
 	for _, pair := range [][3]string{{want, have, "missing: "}, {have, want, "not on the live node: "}} {

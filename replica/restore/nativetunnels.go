@@ -16,13 +16,13 @@ import (
 //
 // Cause: with a userspace datapath ovs-vswitchd itself builds a tunnel's outer
 // headers. Without addresses, routes and neighbours traces end in "native tunnel
-// routing failed", and no packet is received as a tunnel's.
+// routing failed", and no packet is received through a tunnel.
 //
 // Remedy: the addresses, routes and neighbours of bridges are added. A
 // tunnel with options:local_ip also needs a kernel route to that address, which
-// can't be added (measured with OVS 3.1); where the route to its remote end has
-// that source address anyway, the edit removes the option. Nothing is done for a
-// datapath that leaves tunnels to the kernel ("Tunnel push pop: No").
+// can't be added (measured with OVS 3.1); if the route to its remote end has that
+// source address anyway, the edit removes the option. Nothing is done for a datapath
+// that leaves tunnels to the kernel ("Tunnel push pop: No").
 //
 // Source: ovs-vswitchd(8), ovs/route/add.
 
@@ -48,7 +48,7 @@ func buildsHeaders(s *Switch, rec *Recorded) (bool, error) {
 	return false, nil
 }
 
-// bridgeRoutes returns the recorded routes through bridges; native is false where
+// bridgeRoutes returns the recorded routes through bridges; native is false if
 // the live node did not build headers itself.
 func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, native, recorded bool, err error) {
 	if native, err = buildsHeaders(s, rec); err != nil || !native {
@@ -121,7 +121,7 @@ func routeTo(routes []appctl.Route, to netip.Addr) (best appctl.Route, found boo
 	return best, found
 }
 
-// hasTwin reports whether another tunnel differs from i in its local_ip only.
+// hasTwin reports whether another tunnel differs from i only in its local_ip.
 func hasTwin(s *Switch, i *Interface) bool {
 	for _, other := range s.interfaces() {
 		same := other != i && other.Type == i.Type
@@ -180,8 +180,8 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 	return compareTunnels(ctx, s, tunnelState(routes, neighbours, ports), o)
 }
 
-// interfaceAddress returns the address of a local entry with the prefix length of
-// its network.
+// interfaceAddress returns a local route's address with the prefix length of its
+// network.
 func interfaceAddress(routes []appctl.Route, local appctl.Route) netip.Prefix {
 	bits := local.To.Bits()
 	for _, r := range routes {
@@ -192,7 +192,7 @@ func interfaceAddress(routes []appctl.Route, local appctl.Route) netip.Prefix {
 	return netip.PrefixFrom(local.To.Addr(), bits)
 }
 
-// addRoutes adds routes to connected networks first, which gateways are in.
+// addRoutes adds routes, first those to connected networks, which contain the gateways.
 func addRoutes(ctx context.Context, s *Switch, routes []appctl.Route, o *report.Outcome) error {
 	slices.SortStableFunc(routes, func(a, b appctl.Route) int { return min(len(a.Gateway), 1) - min(len(b.Gateway), 1) })
 	for _, r := range routes {
@@ -214,8 +214,8 @@ func addRoutes(ctx context.Context, s *Switch, routes []appctl.Route, o *report.
 	return nil
 }
 
-// compareTunnels reports what the replica lacks of the live state. What it has
-// besides are its own host's routes.
+// compareTunnels reports what the replica lacks of the live state. Additional routes of
+// the replica are those of its own host.
 func compareTunnels(ctx context.Context, s *Switch, live []string, o *report.Outcome) error {
 	var missing []string
 	err := until(ctx, func() (bool, error) {
@@ -248,7 +248,7 @@ func runningTunnelState(ctx context.Context, s *Switch) (map[string]bool, error)
 	return state, nil
 }
 
-// tunnelState describes routes, tnl/arp/show and tnl/ports/show, one entry a line.
+// tunnelState describes routes, tnl/arp/show and tnl/ports/show, one entry per line.
 func tunnelState(routes []appctl.Route, neighbours, ports string) []string {
 	var list []string
 	for _, r := range routes {

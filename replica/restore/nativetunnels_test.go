@@ -8,7 +8,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// nativeNode builds the headers of its tunnels itself.
+// nativeNode starts a node whose ovs-vswitchd builds the headers of its tunnels.
 func nativeNode(t *testing.T) *liveNode {
 	t.Helper()
 	node := newLiveNode(t)
@@ -31,9 +31,9 @@ func nativeNode(t *testing.T) *liveNode {
 	return node
 }
 
-// nativeReport is what sos collects; a netdev datapath's own answers stand in
-// for the dummy's: the name of its type, its features, and the addresses that
-// the host's kernel would have told.
+// nativeReport returns the report that sos would write. Three answers of the dummy
+// datapath are replaced with those of a netdev datapath: the name of its type, its
+// features, and the addresses that the host's kernel would have provided.
 func nativeReport(t *testing.T, node *liveNode) string {
 	t.Helper()
 	sos := node.report()

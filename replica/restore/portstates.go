@@ -61,7 +61,7 @@ func restorePortState(ctx context.Context, s *Switch, b *Bridge, p openflow.Port
 		return ctx.Err()
 	}
 	switch err := s.setLink(ctx, name, "down"); {
-	case err != nil: // a patch port or a tunnel, which is down when its peer or route is missing
+	case err != nil: // a patch port or a tunnel, which is down if its peer or route is missing
 		o.Note(report.Unknown, "%s: port %q was down and can't be set down here", b.Name, name)
 	case slices.Contains(p.Config, "PORT_DOWN"):
 		o.Note(report.Restored, "")

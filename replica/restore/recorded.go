@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 
@@ -15,23 +14,22 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// Recorded reads what commands printed on the live node.
+// Recorded reads the output of commands on the live node.
 type Recorded struct {
 	dir    *workdir.Dir
-	report *report.Report // gets a remark where a file is not read to its end
+	report *report.Report // gets a remark if a file is not read to its end
 }
 
-// text returns what a command printed, "" where it was not recorded.
+// text returns what a command printed, "" if it was not recorded.
 func (r *Recorded) text(name string) (string, error) { return r.read(r.dir.Recorded(name)) }
 
-// bridgeText returns what a command printed of one bridge, "" where it was not
-// recorded.
+// bridgeText returns what a command printed of one bridge, "" if it was not recorded.
 func (r *Recorded) bridgeText(b *Bridge, name string) (string, error) {
 	return r.read(r.dir.BridgeRecorded(b.Name, name))
 }
 
 func (r *Recorded) read(path string) (string, error) {
-	f, ok, err := r.open(path)
+	f, ok, err := workdir.OpenCollected(path)
 	if !ok {
 		return "", err
 	}
@@ -41,26 +39,12 @@ func (r *Recorded) read(path string) (string, error) {
 		return "", err
 	}
 	if info.Size() > workdir.MaxText {
-		r.report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", r.relative(path), info.Size(), workdir.MaxText))
+		r.report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", r.dir.Relative(path), info.Size(), workdir.MaxText))
 	}
 	var b strings.Builder
 	b.Grow(int(min(info.Size(), workdir.MaxText)))
 	_, err = io.Copy(&b, io.LimitReader(f, workdir.MaxText))
 	return b.String(), err
-}
-
-// open opens a file of the workdir; ok is false where there is none.
-func (r *Recorded) open(path string) (f *os.File, ok bool, err error) {
-	f, err = os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, false, nil
-	}
-	return f, err == nil, err
-}
-
-// relative returns a file's path below the workdir, as the report names it.
-func (r *Recorded) relative(path string) string {
-	return strings.TrimPrefix(path, r.dir.Path()+"/")
 }
 
 // show returns what ovs-ofctl show printed of a bridge; ok is false where it was
@@ -74,7 +58,7 @@ func (r *Recorded) show(b *Bridge) (d openflow.Description, ok bool, err error) 
 }
 
 // listed returns one column of a recorded "ovs-vsctl list" by the rows' names,
-// nil where it was not recorded.
+// nil if it was not recorded.
 func (r *Recorded) listed(name, column string) (map[string]string, error) {
 	text, err := r.text(name)
 	if text == "" || err != nil {
@@ -82,7 +66,7 @@ func (r *Recorded) listed(name, column string) (map[string]string, error) {
 	}
 	records, err := ovsdb.Listing(strings.NewReader(text))
 	if err != nil {
-		r.report.Remark(fmt.Sprintf("%s is not read to its end: %v", r.relative(r.dir.Recorded(name)), err))
+		r.report.Remark(fmt.Sprintf("%s is not read to its end: %v", r.dir.Relative(r.dir.Recorded(name)), err))
 	}
 	values := map[string]string{}
 	for _, record := range records {
@@ -105,8 +89,8 @@ func listedMap(text string) map[string]string {
 	return m
 }
 
-// maxLine bounds a line of a file that is read line by line. A longer one is no
-// output of a command, and is skipped.
+// maxLine bounds a line of a file that is read line by line. A longer line cannot be
+// the output of a command, and is skipped.
 const maxLine = 1 << 20
 
 // eachLine calls do for every line of a text.
@@ -131,7 +115,7 @@ func eachLine(text io.Reader, do func(line string) error) error {
 }
 
 // unknownNames counts the names in a recorded text that the database does not
-// have. There can be a million of them: the report names the first.
+// have. There can be a million of them, so the report names only the first ones.
 type unknownNames struct {
 	count int
 	first string

@@ -14,11 +14,11 @@ import (
 type tree struct {
 	bridge *Bridge
 	rapid  bool       // RSTP
-	ports  []treePort // none where their states were not recorded
+	ports  []treePort // none if their states were not recorded
 	times  packet.TreeTimes
 }
 
-// treePort is a port of a spanning tree, with what its neighbour sends.
+// treePort is a port of a spanning tree, with the contents of its neighbour's BPDUs.
 type treePort struct {
 	appctl.TreePort
 	neighbour packet.TreePriority
@@ -43,15 +43,15 @@ func (t *tree) protocol() string {
 
 // readTree reads a bridge's tree from rstp/show or stp/show where they were
 // collected, else from ovs-vsctl list port, and for STP last from the flags of
-// ovs-ofctl show, which has states but no roles. What neighbours sent is in
-// ovs-vsctl list port and list bridge in any case.
+// ovs-ofctl show, which has states but no roles. The contents of neighbours' BPDUs come
+// from ovs-vsctl list port and list bridge in any case.
 func readTree(rec *Recorded, b *Bridge, rapid bool) (*tree, error) {
 	t := &tree{bridge: b, rapid: rapid, times: packet.DefaultTreeTimes()}
 	show, column := workdir.RecordedSTP, "status"
 	if rapid {
 		show, column = workdir.RecordedRSTP, "rstp_status"
 	}
-	for _, path := range []string{rec.dir.Recorded(show), rec.dir.BridgeRecorded(b.Name, show)} { // the first if a person added it
+	for _, path := range []string{rec.dir.Recorded(show), rec.dir.BridgeRecorded(b.Name, show)} { // only a user can have added the first file
 		text, err := rec.read(path)
 		if err != nil {
 			return nil, err
@@ -88,8 +88,8 @@ func (t *tree) readShow(text string) {
 	}
 }
 
-// readLists takes what neighbours sent from ovs-vsctl list port and list bridge,
-// and the ports' states unless t has them.
+// readLists takes the contents of neighbours' BPDUs from ovs-vsctl list port and list
+// bridge, and the ports' states unless t already has them.
 func (t *tree) readLists(ports map[string]string, bridge map[string]string) {
 	role, state := "stp_role", "stp_state"
 	if t.rapid {
@@ -110,10 +110,10 @@ func (t *tree) readLists(ports map[string]string, bridge map[string]string) {
 	}
 }
 
-// heard returns what a port's neighbour sent. RSTP records it whole. STP records
-// only the root and the cost of the path to it: the neighbour of the root port is
-// one link nearer to the root, and that of any other port is as near as this
-// bridge, and wins by its identifier.
+// heard returns the contents of the BPDUs that a port received from its neighbour. RSTP
+// records all of them. STP records only the root and the cost of the path to it: the
+// neighbour of the root port is one link nearer to the root, and the neighbour of any
+// other port is as near as this bridge, and takes precedence because of its identifier.
 func (t *tree) heard(p treePort, index int, status, bridge map[string]string) packet.TreePriority {
 	if t.rapid {
 		return packet.TreePriority{Root: treeIdentifier(bridge["rstp_root_id"]), Cost: treeCost(status["rstp_designated_path_cost"]),
@@ -143,7 +143,7 @@ func treeIdentifier(text string) uint64 {
 
 // readFlags takes the states of STP's ports from ovs-ofctl show, which has no
 // roles: if a port is blocked, the first that forwards is assumed to be the root
-// port. A listening port has no flag, like one that has no part in the tree.
+// port. A listening port has no flag, like a port that does not take part in the tree.
 func (t *tree) readFlags(show openflow.Description) {
 	states := map[string]string{"STP_FORWARD": "forwarding", "STP_LEARN": "learning", "STP_BLOCK": "blocking"}
 	const root, cost = 1, 2

@@ -41,7 +41,7 @@ func TestRejectedEntriesTakeFewRuns(t *testing.T) {
 	for _, c := range []struct {
 		dump       workdir.Dump
 		file, good string
-		bad        []string // can't be read, or are refused
+		bad        []string // entries that ovs-ofctl can't read or the switch refuses
 	}{
 		{workdir.Flows, "dump-flows", fmt.Sprintf(flow, 0, "ip actions=drop"),
 			[]string{"ip,priority=%d,nw_src=1.2 actions=drop", fmt.Sprintf(flow, 0, "tcp actions=resubmit(,3),meter:7777777"), fmt.Sprintf(flow, 254, "ip actions=drop")}},

@@ -2,7 +2,6 @@ package restore
 
 import (
 	"context"
-	"iter"
 	"maps"
 	"slices"
 
@@ -11,16 +10,16 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// restoreBFD sets whether each BFD session forwards: the replica has no peers.
-// The state is that of bfd/show or, where that was not collected, of bfd_status
-// in ovs-vsctl list interface.
+// restoreBFD sets whether each BFD session forwards, because the replica has no peers.
+// The state comes from bfd/show or, if that was not collected, from bfd_status in
+// ovs-vsctl list interface.
 func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
 	source := workdir.RecordedBFD
 	text, err := rec.text(source)
 	if err != nil {
 		return err
 	}
-	states := sessionStates(appctl.BFDSessions(text))
+	states := appctl.BFDSessions(text)
 	if len(states) == 0 {
 		source = workdir.RecordedListInterface
 		statuses, err := rec.listed(source, "bfd_status")
@@ -36,29 +35,17 @@ func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	return setSessions(ctx, s, states, source, "BFD session", "bfd/set-forwarding", o)
 }
 
-// restoreCFM sets the fault of each connectivity fault monitor: the replica has
-// no remote endpoints.
+// restoreCFM sets the fault of each CFM monitor: the replica has no remote endpoints.
 func restoreCFM(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
 	text, err := rec.text(workdir.RecordedCFM)
 	if err != nil {
 		return err
 	}
-	return setSessions(ctx, s, sessionStates(appctl.CFMMonitors(text)), workdir.RecordedCFM, "CFM monitor", "cfm/set-fault", o)
+	return setSessions(ctx, s, appctl.CFMMonitors(text), workdir.RecordedCFM, "CFM monitor", "cfm/set-fault", o)
 }
 
-// sessionStates returns the states that were recorded, by interface.
-func sessionStates(sessions iter.Seq[appctl.Session]) map[string]string {
-	states := map[string]string{}
-	for session := range sessions {
-		if session.State != "" {
-			states[session.Interface] = session.State
-		}
-	}
-	return states
-}
-
-// setSessions runs a command for each interface with a state, and reports the
-// names in states that are no interface's.
+// setSessions runs a command for each interface with a state, and reports the names in
+// states that no interface has.
 func setSessions(ctx context.Context, s *Switch, states map[string]string, source, kind, command string, o *report.Outcome) error {
 	for _, i := range s.interfaces() {
 		state := states[i.Name]

@@ -22,10 +22,10 @@ import (
 // Remedy: the ports that had heard a neighbour receive the BPDUs that it sent,
 // while time/warp moves the clock until each port is in its recorded state. Then
 // the clock stops. A port that was listening or learning gets its link last, so
-// that it stops there. This step is before flows and MACs, which a warp would age
-// and a topology change flush. The trees are turned on after the ports exist: one
-// that is added to a running tree is not flooded to before it has forwarded, and
-// never if it has no part in the tree.
+// that it stops there. This step comes before flows and learned MACs, because a warp
+// would age them and a topology change would flush them. The trees are turned on after
+// the ports exist: ovs-vswitchd does not flood to a port that is added to a running
+// tree before it has forwarded, and never if the port does not take part in the tree.
 //
 // Source: rstp/show, stp/show and traces equal the live ones (OVS 3.1).
 func editSpanningTrees(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
@@ -131,8 +131,8 @@ func restoreSpanningTrees(ctx context.Context, s *Switch, rec *Recorded, o *repo
 	return s.forgetPackets(ctx, o)
 }
 
-// converge moves the clock until the ports are in their states: first those that
-// forward, then those in a transient state, the furthest first, together with
+// converge moves the clock until the ports are in their states: first the forwarding
+// ports, then the ports in a transient state, the most advanced first, together with
 // the ports that are blocked because of them.
 func converge(ctx context.Context, s *Switch, trees []*tree, o *report.Outcome) error {
 	if err := setTreeLinks(ctx, s, trees, treePort.isTransient, "down", o); err != nil {
@@ -207,7 +207,7 @@ func warpUntil(ctx context.Context, s *Switch, trees []*tree, selected func(tree
 	return nil
 }
 
-// sendBPDUs lets each port that had heard a neighbour hear it again.
+// sendBPDUs makes each port that had received BPDUs of a neighbour receive them again.
 func (t *tree) sendBPDUs(ctx context.Context, s *Switch) error {
 	bpdu := packet.STP
 	if t.rapid {
@@ -271,13 +271,13 @@ func (t *tree) compare(ctx context.Context, s *Switch, o *report.Outcome) error 
 		o.Note(report.Restored, "")
 	}
 	if outside := t.outside(); len(outside) > 0 {
-		o.Note(report.Approximated, "%s: NORMAL floods to ports that have no part in a spanning tree (here %q) only if they were there before it was turned on, "+
-			"or before ovs-vswitchd started; this is not recorded, and assumed", t.bridge.Name, outside)
+		o.Note(report.Approximated, "%s: NORMAL floods to ports that do not take part in a spanning tree (here %q) only if they existed before it was turned on, "+
+			"or before ovs-vswitchd started; that is not recorded, but assumed", t.bridge.Name, outside)
 	}
 	return nil
 }
 
-// outside returns the bridge's ports that have no part in the tree.
+// outside returns the bridge's ports that do not take part in the tree.
 func (t *tree) outside() []string {
 	var list []string
 	for _, p := range t.bridge.Ports {

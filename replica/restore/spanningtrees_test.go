@@ -8,9 +8,9 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// treesNode is a node with two cables to a neighbour that is the root, one of
-// which has to be blocked, in STP (bridge stp) and RSTP (rstp); bridge alone is
-// its own root.
+// treesNode starts a node with two cables to a neighbour, which is the root of the
+// spanning tree, so that one cable has to be blocked: with STP (bridge stp) and with
+// RSTP (bridge rstp). The bridge alone is its own root.
 func treesNode(t *testing.T) *liveNode {
 	t.Helper()
 	node, root := newLiveNode(t), newLiveNode(t)

@@ -1,7 +1,7 @@
-// Package restore makes a replica answer like the live switch. Each step knows
-// one cause for which a replica would answer differently, removes it with what
-// was collected, and reports the result. A step reports what was not collected
-// and every default it uses instead.
+// Package restore makes a replica answer like the live switch. Each step removes one
+// cause for which a replica would answer differently, by means of the collected data,
+// and reports the result. A step reports missing data and every default that it uses
+// instead.
 package restore
 
 import (
@@ -41,7 +41,7 @@ type Node struct {
 	Switch
 	Recorded
 
-	mirrors    []ovsdb.Change // restore the outputs of mirrors that are withheld
+	mirrors    []ovsdb.Change // restore the withheld outputs of mirrors
 	tableSteps *tables.Tables // nil until the first of its steps runs
 }
 
@@ -72,8 +72,8 @@ func Run(ctx context.Context, n *Node, steps []Step) error {
 	return nil
 }
 
-// noteFailure reports an error of an attempt, which the format describes. It
-// returns the error of ctx if it has ended.
+// noteFailure reports the error of an attempt, which the format describes. It returns
+// the error of ctx if ctx has ended.
 func noteFailure(ctx context.Context, o *report.Outcome, err error, format string, args ...any) error {
 	if err != nil {
 		o.Note(report.Failed, "%s: %v", fmt.Sprintf(format, args...), err)
@@ -81,7 +81,7 @@ func noteFailure(ctx context.Context, o *report.Outcome, err error, format strin
 	return ctx.Err()
 }
 
-// noteResult is noteFailure, and reports an attempt without an error as well.
+// noteResult works like noteFailure, but also reports an attempt that succeeded.
 func noteResult(ctx context.Context, o *report.Outcome, err error, format string, args ...any) error {
 	if err == nil {
 		o.Note(report.Restored, "")

@@ -8,7 +8,7 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// TestReportIsBounded checks that a step with very many details names the worst
+// TestReportIsBounded checks that a step with very many details lists the worst ones
 // first, and counts the rest.
 func TestReportIsBounded(t *testing.T) {
 	const many = 100_000

@@ -52,13 +52,13 @@ func Steps() []Step {
 	}
 }
 
-// with makes a step's run function of one that needs the switch and the
-// recorded texts only.
+// with converts a function of the switch and the recorded texts into a step's run
+// function.
 func with(f func(context.Context, *Switch, *Recorded, *report.Outcome) error) func(context.Context, *Node, *report.Outcome) error {
 	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(ctx, &n.Switch, &n.Recorded, o) }
 }
 
-// withTables makes a step's run function of one that restores a kind of table.
+// withTables converts a function that restores tables into a step's run function.
 func withTables(f func(*tables.Tables, context.Context, *report.Outcome) error) func(context.Context, *Node, *report.Outcome) error {
 	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(n.tables(), ctx, o) }
 }

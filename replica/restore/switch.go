@@ -47,9 +47,9 @@ func (s *Switch) interfaces() iter.Seq2[*Bridge, *Interface] {
 // managementSocket returns the path of the socket for OpenFlow connections.
 func (s *Switch) managementSocket(b *Bridge) string { return filepath.Join(s.dir, b.Name+".mgmt") }
 
-// management returns the target by which ovs-ofctl reaches a bridge. It is a
-// path, since ovs-ofctl could take a bridge's name for a remote ("tcp:...") or
-// an option.
+// management returns the target by which ovs-ofctl reaches a bridge. It is a path,
+// because ovs-ofctl could mistake a bridge's name for a remote ("tcp:...") or an
+// option.
 func (s *Switch) management(b *Bridge) string { return "unix:" + s.managementSocket(b) }
 
 // ofctl runs a command of ovs-ofctl on a bridge.
@@ -108,7 +108,7 @@ func (s *Switch) show(ctx context.Context, b *Bridge) (openflow.Description, err
 }
 
 // modPort sets a flag of a port with a word of ovs-ofctl mod-port, by the port's
-// number: ovs-ofctl does not take LOCAL here. Only OpenFlow 1.0 has bits for
+// number, because ovs-ofctl does not accept LOCAL here. Only OpenFlow 1.0 has bits for
 // flooding and spanning trees; later versions drop them silently.
 func (s *Switch) modPort(ctx context.Context, b *Bridge, number int, word string) error {
 	version := openflow.OpenFlow10
@@ -122,14 +122,14 @@ func (s *Switch) modPort(ctx context.Context, b *Bridge, number int, word string
 	return err
 }
 
-// setLink sets the link of a dummy device "up" or "down". Other interfaces
-// (patch ports, tunnels) are an error.
+// setLink sets the link of a dummy device "up" or "down". It returns an error for other
+// interfaces (patch ports, tunnels).
 func (s *Switch) setLink(ctx context.Context, name, state string) error {
 	_, err := s.appctl(ctx, "netdev-dummy/set-admin-state", name, state)
 	return err
 }
 
-// receive lets a dummy device receive a frame.
+// receive makes a dummy device receive a frame.
 func (s *Switch) receive(ctx context.Context, name string, frame []byte) error {
 	_, err := s.appctl(ctx, "netdev-dummy/receive", name, hex.EncodeToString(frame))
 	return err
@@ -144,8 +144,8 @@ func (s *Switch) forgetPackets(ctx context.Context, o *report.Outcome) error {
 	return ctx.Err()
 }
 
-// stopClock stops the clock of ovs-vswitchd, once: a second time/stop would let
-// it jump to the present first.
+// stopClock stops the clock of ovs-vswitchd, once: a second time/stop would first set
+// it to the present time.
 func (s *Switch) stopClock(ctx context.Context) error {
 	if s.clockStopped {
 		return nil
@@ -155,7 +155,7 @@ func (s *Switch) stopClock(ctx context.Context) error {
 	return err
 }
 
-// expect records a line that ovs-vswitchd will log only because it is a replica's.
+// expect records a line that ovs-vswitchd logs only because it is part of a replica.
 func (s *Switch) expect(line string) { s.expected[line] = true }
 
 // Expected reports whether a step expected a line ("module: message") of
@@ -165,7 +165,7 @@ func (s *Switch) Expected(line string) bool { return s.expected[line] }
 // reconfigure makes changes and waits until ovs-vswitchd has applied them, which
 // it reports in cur_cfg (ovs-vswitchd.conf.db(5)).
 func (s *Switch) reconfigure(ctx context.Context, changes []ovsdb.Change) error {
-	const timeout = 10000 // ms
+	const timeout = 60000 // ms; a loaded machine needs seconds for hundreds of ports
 	rows, err := s.db.Select(ctx, "Open_vSwitch", "next_cfg")
 	if err != nil {
 		return err
@@ -184,8 +184,8 @@ func (s *Switch) reconfigure(ctx context.Context, changes []ovsdb.Change) error 
 	return nil
 }
 
-// created reports whether ovs-vswitchd created a bridge. It creates none with a
-// slash in its name, which could make the path that of another switch's socket.
+// created reports whether ovs-vswitchd created a bridge. It creates no bridge with a
+// slash in its name, with which the path could be that of another switch's socket.
 func (s *Switch) created(b *Bridge) bool {
 	if strings.Contains(b.Name, "/") {
 		return false

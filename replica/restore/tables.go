@@ -9,7 +9,7 @@ import (
 	"ovs-offline/replica/restore/tables"
 )
 
-// tables returns what restores the tables of the node's bridges.
+// tables returns the Tables that restores the tables of the node's bridges.
 func (n *Node) tables() *tables.Tables {
 	if n.tableSteps == nil {
 		n.tableSteps = &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.Facts,

@@ -22,7 +22,7 @@ func editPortTypes(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcom
 			i.Type = "dummy"
 			columns["type"] = i.Type
 		}
-		if len(i.Options) > 0 { // a dummy device has stream, pcap and the like; a trace shows no option of a device
+		if len(i.Options) > 0 { // a dummy device would use options such as stream and pcap; a trace shows no option of a device
 			i.Options = map[string]string{}
 			columns["options"] = i.Options
 		}

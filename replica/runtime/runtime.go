@@ -1,21 +1,29 @@
 // Package runtime defines the interface of a runtime: it starts and stops the
-// daemons of a replica, one at a time, and runs tools beside them. The purpose of
-// each daemon is known to package replica alone.
+// daemons of a replica, one at a time, and runs tools beside them. Only package replica
+// knows the purpose of each daemon.
 package runtime
 
 import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 )
 
-// Errors that a runtime's errors wrap.
+// Errors that the errors of a runtime wrap.
 var (
-	ErrRunning      = errors.New("it is running already")
+	ErrRunning      = errors.New("it is already running")
 	ErrNotInstalled = errors.New("not installed") // the message names the package
-	ErrNoImage      = errors.New("no image")      // the message says how to get one
-	ErrNotRunning   = errors.New("no replica runs")
+	ErrNoImage      = errors.New("no image")      // the message describes how to get one
+	ErrNotRunning   = errors.New("no replica is running")
 )
+
+// Minor returns a version up to its minor number: OVS and OVN change their behaviour
+// with it.
+func Minor(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
 
 // Daemon is a daemon of a replica. All paths are absolute.
 type Daemon struct {
@@ -29,7 +37,7 @@ type Daemon struct {
 // Command is a program that the user runs beside the daemons.
 type Command struct {
 	Argv           []string
-	Env            map[string]string // variables to set; an empty value unsets
+	Env            map[string]string // variables to set; an empty value unsets the variable
 	Stdin          io.Reader         // nil for none
 	Stdout, Stderr io.Writer
 	Terminal       bool // standard input and output are a terminal
@@ -37,9 +45,8 @@ type Command struct {
 
 // Executor runs programs for the user beside the daemons.
 type Executor interface {
-	// Exec runs c with its own streams and returns its exit code. An error means
-	// that c was not run to its end; it wraps ErrNotInstalled where the program is
-	// missing.
+	// Exec runs c with its own streams and returns its exit code. An error means that c
+	// did not run to its end; it wraps ErrNotInstalled if the program is missing.
 	Exec(ctx context.Context, c Command) (exit int, err error)
 }
 
@@ -56,27 +63,27 @@ type Runtime interface {
 	// Name returns the runtime's name, as the command line spells it.
 	Name() string
 	// Isolated reports whether daemons get an empty network of their own, and the
-	// reason if not. Ask it before an ovs-vswitchd gets a database with controllers.
+	// reason if not. Call it before an ovs-vswitchd gets a database with controllers.
 	Isolated(ctx context.Context) (bool, string)
-	// Start starts d and returns when d is ready, by the rules of the daemon's own
-	// --detach. Where d runs already, the error wraps ErrRunning; files that a
-	// killed d left are removed first. After an error nothing of d runs.
+	// Start starts d and returns when d is ready in the sense of the daemon's own
+	// --detach. If d already runs, the error wraps ErrRunning. Start first removes
+	// files that a killed d left. After an error, no process of d runs.
 	Start(ctx context.Context, d Daemon) error
-	// State returns the state of d. It is cheap and changes nothing.
+	// State returns the state of d. The call is cheap and changes nothing.
 	State(ctx context.Context, d Daemon) (State, error)
-	// Stop stops d, by SIGKILL where it does not end in time, and removes its pid
-	// file and sockets. A d that does not run is no error.
+	// Stop stops d, with SIGKILL if it does not end in time, and removes its pid file
+	// and sockets. It is no error if d does not run.
 	Stop(ctx context.Context, d Daemon) error
 	// Tool runs an ovs-* or ovn-* program of the runtime's version beside the
 	// daemons, with OVS_RUNDIR set to runDir, and returns its standard output.
 	// stdin may be nil. The error is a *command.Error.
 	Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error)
-	// ToolTo is Tool, but writes the standard output to stdout while the program
-	// runs: a dump of a million flows should not be held in memory.
+	// ToolTo works like Tool, but writes the standard output to stdout while the
+	// program runs: a dump of a million flows must not be held in memory.
 	ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error
 	Executor
-	// End removes what the runtime keeps for the replica besides its daemons, after
-	// these are stopped.
+	// End removes everything that the runtime keeps for the replica besides its
+	// daemons. Call it after the daemons are stopped.
 	End(ctx context.Context) error
 	// Remarks returns lines for the report about what the runtime could not provide
 	// and about errors that the daemons logged.

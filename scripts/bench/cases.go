@@ -80,7 +80,7 @@ func (s sizes) version() bench {
 	}
 }
 
-// ownStart is the way of the program that does nothing but start.
+// ownStart returns the way that only starts the program.
 func (s sizes) ownStart() way {
 	return way{name: "ovs-offline --version", steps: func() []step { return []step{{argv(s.program, "--version")}} }}
 }
@@ -190,8 +190,9 @@ func (s sizes) collect(megabytes int, blocks bool) bench {
 	}
 }
 
-// severalPasses reads a report as the original does: it lists the archive and then
-// extracts one kind of file after the other.
+// severalPasses reads a report in several passes, as the program that ovs-offline
+// replaces does: it lists the archive and then extracts one kind of file after the
+// other.
 func (s sizes) severalPasses(archive string) []step {
 	to := s.path("extracted")
 	_ = os.MkdirAll(to, 0o700) // tar reports an error

@@ -1,7 +1,7 @@
 // Bench compares ovs-offline with the programs that it uses (xz, ovsdb-server,
-// ovs-ofctl) and with the way of working that it replaces. It runs them in turn and
-// prints ratios, because the seconds of a shared machine mean little. Run it from
-// the top of the repository with the program built: see `make bench`.
+// ovs-ofctl) and with the procedure that it replaces. It runs them in turn and prints
+// ratios, because the seconds of a shared machine mean little. Run it from the top of
+// the repository with the program built: see `make bench`.
 package main
 
 import (

@@ -13,7 +13,8 @@ import (
 )
 
 // watch samples the memory of a process and of its children until stop is called.
-// The peak that wait returns is no use: a process inherits that of its parent.
+// The peak that wait returns cannot be used, because a process inherits that of its
+// parent.
 func watch(pid int, s *sample) (stop func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -53,7 +54,7 @@ func children(pid int) []int {
 	return found
 }
 
-// status returns a size in /proc/PID/status in bytes, 0 where it is missing.
+// status returns a size in /proc/PID/status in bytes, 0 if it is missing.
 func status(pid int, key string) int64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -79,7 +80,7 @@ func daemonsCPU(folders []string) map[int]float64 {
 			if words := strings.Fields(fields); found && len(words) > 12 {
 				user, _ := strconv.ParseFloat(words[11], 64)
 				system, _ := strconv.ParseFloat(words[12], 64)
-				const perSecond = 100 // USER_HZ, wherever Linux runs on amd64 and arm64
+				const perSecond = 100 // USER_HZ, on Linux for amd64 and arm64
 				spent[pid] = (user + system) / perSecond
 			}
 			return nil
@@ -96,7 +97,7 @@ func eachPID(below string, do func(pid int) error) error {
 		}
 		raw, err := os.ReadFile(path)
 		if err != nil {
-			return nil // it has just ended
+			return nil // the process has just ended
 		}
 		pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
 		if err != nil {

@@ -109,8 +109,8 @@ in_ns() {
     nsenter --target "$holder" --net -- "$@"
 }
 
-# Ends the lab's daemons only, dependent ones first: with SIGTERM, and with SIGKILL
-# those that do not end.
+# Ends only the lab's daemons, dependent ones first: with SIGTERM, and with
+# SIGKILL if they do not end.
 stop_daemons() {
     local name pidfile pid rc=0
     for name in ovn/ovn-controller ovn/ovn-northd ovs/ovs-vswitchd partner/ovs-vswitchd \
@@ -193,14 +193,14 @@ is_cabled() { [[ $(ovs-appctl netdev-dummy/conn-state "$1" 2>/dev/null) == *': c
 # add_flows BRIDGE VERSION: adds flows from standard input, with ports as `@name@`.
 add_flows() { numbered_ports | ovs-ofctl -O "$2" --bundle add-flows "$1" -; }
 
-# hear BRIDGE FLOW: lets a bridge receive a packet, from which its learn actions and
-# MAC table learn.
+# hear BRIDGE FLOW: makes a bridge receive a packet, from which its learn
+# actions and its MAC table learn.
 hear() {
     ovs-appctl ofproto/trace "$1" "$(numbered_ports <<<"$2")" -generate >/dev/null
 }
 
-# met_before: lets the node receive each packet once before the traces, because bonds
-# assign a hash to a member at its first packet.
+# met_before: makes the node receive each packet once before the traces, because
+# a bond assigns a hash to a member at the first packet with that hash.
 met_before() {
     local bridge options flow
     local -a words

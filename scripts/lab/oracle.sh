@@ -60,7 +60,7 @@ write_extra() {
         [[ $version < OpenFlow14 ]] || commands+=("ovs-ofctl -O $version dump-table-desc $bridge")
     done < <(ovs-vsctl --real list-br)
     for command in "${commands[@]}"; do
-        # it fails on a bridge without spanning tree, with a message
+        # fails with a message on a bridge without spanning tree
         $command >"$out/$(sos_name "$command")" 2>&1 || true
         disguise "$command" "$out/$(sos_name "$command")"
     done

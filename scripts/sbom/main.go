@@ -59,7 +59,8 @@ func write(program string) error {
 	})
 }
 
-// library is a module. The sum in go.sum is of its files (golang.org/x/mod/sumdb/dirhash, h1).
+// library returns the component for a module. The sum in go.sum is of its files
+// (golang.org/x/mod/sumdb/dirhash, h1).
 func library(m *debug.Module) component {
 	c := component{Type: "library", Name: m.Path, Version: m.Version, Purl: "pkg:golang/" + m.Path + "@" + m.Version}
 	if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil && len(sum) > 0 {

@@ -80,7 +80,7 @@ func Main(m *testing.M) int {
 // a runtime that cannot run on this machine, with the reason.
 func Each(t *testing.T, f func(t *testing.T, r Runtime)) { each(t, Labels(), f) }
 
-// EachEngine is Each for the container engines alone.
+// EachEngine works like Each, but only for the container engines.
 func EachEngine(t *testing.T, f func(t *testing.T, r Runtime)) { each(t, Labels()[1:], f) }
 
 func each(t *testing.T, labels []string, f func(t *testing.T, r Runtime)) {

@@ -30,7 +30,7 @@ type Replica struct {
 	runtime runtime.Runtime
 }
 
-// Replay collects a sos report into dir and starts a replica of it, which Close ends.
+// Replay collects an sos report into dir and starts a replica of it, which Close ends.
 func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Replica, error) {
 	wd, err := workdir.Lock(dir)
 	if err != nil {
@@ -39,7 +39,7 @@ func Replay(ctx context.Context, report, dir string, opts replica.Options) (*Rep
 	return ReplayIn(ctx, report, wd, process.New(process.Options{}), opts)
 }
 
-// ReplayIn is Replay with a runtime and a locked workdir, which Close unlocks.
+// ReplayIn works like Replay, with a runtime and a locked workdir, which Close unlocks.
 func ReplayIn(ctx context.Context, report string, wd *workdir.Dir, rt runtime.Runtime, opts replica.Options) (*Replica, error) {
 	n := &Replica{Workdir: wd, runtime: rt}
 	var err error
@@ -94,9 +94,9 @@ func (n *Replica) Tool(ctx context.Context, name string, args ...string) (string
 	return string(out), err
 }
 
-// Figures are the sums of comparisons.
+// Figures holds the sums of comparisons.
 type Figures struct {
-	Packets, Whole, Results, Actions int // number of packets, and of those that are equal in this respect
+	Packets, Whole, Results, Actions int // number of packets, and number of packets that are equal in this respect
 	Balanced                         int // packets whose results differ only in the member that a balancing bond chose
 	Refused                          int // packets whose live trace is an error message
 	Equal, Lines                     int // number of equal lines, and of all lines of the live traces

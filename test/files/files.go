@@ -18,7 +18,7 @@ func Write(tb testing.TB, path, text string) {
 	}
 }
 
-// Read returns what a file holds.
+// Read returns the content of a file.
 func Read(tb testing.TB, path string) string {
 	tb.Helper()
 	text, err := os.ReadFile(path)

@@ -127,7 +127,7 @@ func Archives(p Targets) []Archive {
 // many64 returns a text that is too long to read to its end.
 func many64(unit string) Content { return many(unit, 1<<40) }
 
-// report returns the files that make an archive a sos report.
+// report returns the files that make an archive an sos report.
 func report() []member {
 	return []member{file(top+commands+"ovs-vsctl_-t_5_list-br", "br0\n"), file(top+commands+"ovs-ofctl_dump-flows_br0", header+flow+"priority=1,ip actions=drop\n")}
 }

@@ -21,15 +21,15 @@ func costlyTexts(schema []byte) map[string]map[string]Content {
 		"a printed database of columns": {confDB: plain("no database\n"), commands + "ovsdb-client_-f_list_dump": around(
 			"Bridge table\n_uuid               : 0190fe17-d1ae-7091-a034-22ade2121dc0\nname                : br-int\n", many("a : \n", 8*mega), "")},
 	}
-	const told = commands + "ovs-appctl_bridge.dump-flows_--offload-stats_br-int"
+	const dumpFlows = commands + "ovs-appctl_bridge.dump-flows_--offload-stats_br-int"
 	all["sessions of unknown interfaces"] = map[string]Content{
 		commands + "ovs-appctl_bfd.show": each(100000, func(i int) string { return fmt.Sprintf("---- x%d ----\n\tForwarding: true\n", i) }),
 		commands + "ovs-appctl_cfm.show": each(100000, func(i int) string { return fmt.Sprintf("---- x%d ----\n", i) }),
 	}
-	all["hidden flows"] = map[string]Content{told: each(300000, func(i int) string {
+	all["hidden flows"] = map[string]Content{dumpFlows: each(300000, func(i int) string {
 		return fmt.Sprintf("duration=1s, n_packets=0, n_bytes=0, priority=180000,ip,nw_src=10.%d.%d.%d,actions=drop\n", i>>16, i>>8&255, i&255)
 	})}
-	all["loads"] = map[string]Content{told: each(500000, func(i int) string {
+	all["loads"] = map[string]Content{dumpFlows: each(500000, func(i int) string {
 		return fmt.Sprintf("duration=1s, n_packets=0, n_bytes=0, priority=1,ip,nw_src=10.%d.%d.%d,actions=load:%d->NXM_NX_REG0[],drop\n", i>>16, i>>8&255, i&255, i)
 	})}
 	const igmp = flow + "priority=1,igmp"

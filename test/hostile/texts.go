@@ -1,6 +1,6 @@
 // Package hostile generates texts and archives as an attacker would make them, for
-// tests: they try to be executed, to write outside the workdir, to use up memory or
-// time, or never end. They are generated because some are too large to store.
+// tests: they would be executed, write outside the workdir, use up memory or time, or
+// never end. They are generated because some are too large to store.
 package hostile
 
 import (

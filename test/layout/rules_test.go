@@ -112,7 +112,7 @@ func part(folder, p string) (name string, inside bool) {
 	return path.Join(folder, first), true
 }
 
-// circle returns the imports of a shortest circle, nil if there is none.
+// circle returns the imports of a shortest circle, nil if there is no circle.
 func (g graph) circle() []string {
 	var shortest []string
 	for _, start := range slices.Sorted(maps.Keys(g)) {

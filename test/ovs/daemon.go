@@ -45,7 +45,8 @@ func startDaemon(tb testing.TB, dir, program string, args ...string) *daemon {
 }
 
 // start starts a program in user and network namespaces of its own, whose only
-// device is a loopback. Where namespaces are forbidden it starts it without.
+// device is a loopback. If namespaces are forbidden, it starts the program without
+// them.
 func start(argv, env []string) (*exec.Cmd, error) {
 	const loopback = `ip link set lo up 2>/dev/null || true; exec "$@"`
 	isolated := exec.Command("sh", append([]string{"-c", loopback, "sh"}, argv...)...)

@@ -26,7 +26,7 @@ func Serve(tb testing.TB, args ...string) *Server {
 	return ServeIn(tb, Dir(tb), args...)
 }
 
-// ServeIn is Serve with a folder for the server's sockets, pid file and log.
+// ServeIn works like Serve, with a folder for the server's sockets, pid file and log.
 func ServeIn(tb testing.TB, dir string, args ...string) *Server {
 	tb.Helper()
 	socket := filepath.Join(dir, "db.sock")

@@ -24,7 +24,7 @@ func Start(tb testing.TB, options ...string) *Switch {
 	return StartIn(tb, Dir(tb), options...)
 }
 
-// StartIn is Start with a folder for everything that the switch writes.
+// StartIn works like Start, with a folder for everything that the switch writes.
 func StartIn(tb testing.TB, dir string, options ...string) *Switch {
 	tb.Helper()
 	Need(tb, "ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-ofctl", "ovs-appctl")
@@ -66,7 +66,7 @@ func (s *Switch) Run(argv ...string) string {
 	return must(s.tb, argv, environment(s.Dir))
 }
 
-// Try is Run for a tool that may fail. The error holds its standard error.
+// Try works like Run for a tool that may fail. The error holds its standard error.
 func (s *Switch) Try(argv ...string) (string, error) { return try(argv, environment(s.Dir)) }
 
 // Vsctl runs ovs-vsctl.

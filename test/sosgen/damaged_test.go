@@ -63,7 +63,7 @@ func TestCutFilesAreUsedAndReported(t *testing.T) {
 }
 
 // checkCutDumps replays a report that holds only the ends of br-int's flow dumps, and
-// checks that the user is told.
+// checks that the user gets a message.
 func checkCutDumps(t *testing.T, n *Node, name string, whole Tree, cut func(Tree, string, int) (Tree, error)) {
 	tree := whole.Without("sos_commands/ovn_host/", "sos_commands/openvswitch/ovs-appctl_bridge.dump-flows")
 	for file := range whole {

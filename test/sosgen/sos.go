@@ -61,7 +61,7 @@ func Eras() []Era {
 	return []Era{e38, e39, e40, e42, e43, e44, e472, e49, e411}
 }
 
-// What a report of the era can hold.
+// The following methods report what a report of the era can hold.
 func (e Era) HasDatabase() bool  { return e.files }
 func (e Era) HasManifest() bool  { return e.manifest }
 func (e Era) HasFeatures() bool  { return e.datapath }

@@ -89,7 +89,7 @@ func Tailed(report Tree, name string, limit int) (Tree, error) {
 	return out, nil
 }
 
-// CutInPlace is Tailed for sos before 4.2, which left no mark.
+// CutInPlace works like Tailed, for sos before 4.2, which left no mark.
 func CutInPlace(report Tree, name string, limit int) (Tree, error) {
 	f, there := report[name]
 	if !there {

@@ -23,9 +23,8 @@ type clusterRecord struct {
 	Data        []json.RawMessage `json:"data"`
 }
 
-// raftLog converts a cluster member's log to the transactions that its server
-// had applied, by Raft's rules (Ongaro, "Consensus: Bridging Theory and
-// Practice", 2014):
+// raftLog converts a cluster member's log to the transactions that its server had
+// applied, by Raft's rules (Ongaro, "Consensus: Bridging Theory and Practice", 2014):
 //
 //   - An entry whose index is already taken replaces that entry and all later
 //     ones (3.5, AppendEntries step 3; raft_apply_record() in ovsdb/raft.c).
@@ -62,8 +61,8 @@ func (l *raftLog) begin(head clusterHeader) error {
 	return l.addData(head.PrevData[1])
 }
 
-// add adds one later record. The error for text that is not a record of a
-// cluster's log is an errNotRecord.
+// add adds one later record. For text that is not a record of a cluster's log, the
+// error is an errNotRecord.
 func (l *raftLog) add(body []byte) (*clusterRecord, error) {
 	var r clusterRecord
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -112,8 +111,7 @@ func (l *raftLog) addEntry(r *clusterRecord) error {
 	return l.addData(r.Data[1])
 }
 
-// takeBack removes the entries from index on that were not committed, and returns
-// their number.
+// takeBack removes the uncommitted entries from index on, and returns their number.
 func (l *raftLog) takeBack(index int64) (int, error) {
 	i := sort.Search(len(l.uncommitted), func(i int) bool { return l.uncommitted[i].index >= index })
 	removed := l.uncommitted[i:]

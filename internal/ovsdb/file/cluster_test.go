@@ -22,7 +22,7 @@ func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
 	}
 	differ(t, served(t, dst), live)
 
-	// Of a simple log, ovsdb-tool makes the same.
+	// For a simple log, ovsdb-tool gives the same result.
 	tools := filepath.Join(t.TempDir(), "tool.db")
 	run(t, "ovsdb-tool", "cluster-to-standalone", tools, file)
 	differ(t, served(t, tools), live)
@@ -39,9 +39,9 @@ func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
 	differ(t, served(t, dst), live)
 }
 
-// TestSchemaConversionReplacesTheContent: a conversion writes an entry with a schema
-// and the whole content. ovsdb-tool applies it as one more difference, which cancels
-// columns out.
+// TestSchemaConversionReplacesTheContent reads a log with a schema conversion, which is
+// an entry with a schema and the whole content. ovsdb-tool applies it as another
+// difference, which cancels columns out.
 func TestSchemaConversionReplacesTheContent(t *testing.T) {
 	file, s := clustered(t)
 	schema := regexp.MustCompile(`"version": "[^"]*"`).ReplaceAll(read(t, ovsSchema), []byte(`"version": "99.0.0"`))
@@ -161,8 +161,8 @@ func TestUncommittedEntriesAreLeftOut(t *testing.T) {
 	wantRemark(t, remarks, "2 entries", "not committed yet")
 }
 
-// TestReplacedSchemaChangeBringsTheOldContentBack: a replaced entry may be a schema
-// conversion.
+// TestReplacedSchemaChangeBringsTheOldContentBack reads a log in which the replaced
+// entry is a schema conversion.
 func TestReplacedSchemaChangeBringsTheOldContentBack(t *testing.T) {
 	file, s := clustered(t)
 	root := rootUUID(t, s)

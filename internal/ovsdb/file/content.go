@@ -19,9 +19,9 @@ type Content struct {
 	tables  map[string]map[string]columns
 }
 
-// Read reads some tables of the database file src, or all where none is named.
-// It mends the file as Standalone does, with the same remarks, and needs room for
-// a copy beside src.
+// Read reads the named tables of the database file src, or all tables if none is named.
+// It repairs the data as Standalone does, with the same remarks, and needs space for a
+// copy.
 func Read(ctx context.Context, src string, tables ...string) (*Content, []string, error) {
 	out, err := newOutput(src)
 	if err != nil {
@@ -48,14 +48,13 @@ func (c *Content) Rows(table string) []ovsdb.Row {
 	return rows
 }
 
-// UUIDs returns the UUIDs of the rows of a table, sorted. Unlike Rows it parses no
-// row.
+// UUIDs returns the UUIDs of the rows of a table, sorted. Unlike Rows it parses no row.
 func (c *Content) UUIDs(table string) []string {
 	return slices.Sorted(maps.Keys(c.tables[table]))
 }
 
-// load applies the records of a standalone file, and returns the offset behind
-// its schema. Only the named tables are loaded; all where none is named. Changes
+// load applies the records of a standalone file, and returns the offset of the end of
+// the schema. It loads only the named tables, or all tables if none is named. Changes
 // of rows that a lost record inserted are left out (see rebuild).
 func load(ctx context.Context, out *output, lost map[string]int64, tables ...string) (db *database, end int64, err error) {
 	if err := out.buf.Flush(); err != nil {

@@ -1,15 +1,15 @@
-// Package file reads, mends and converts OVSDB database files. A collected file
-// may have been copied while a server wrote it, rewritten by `sos clean`, cut to
-// its end, or written by the member of a cluster. The package identifies it, and
-// writes a standalone file from it that ovsdb-server serves completely. Remarks
-// name what could not be kept.
+// Package file reads, repairs and converts OVSDB database files. A collected file may
+// have been copied while a server wrote it, rewritten by `sos clean`, cut to its end,
+// or written by the member of a cluster. The package identifies it, and writes a
+// standalone file from it that ovsdb-server serves completely. Remarks name what could
+// not be kept.
 //
 // A database file (ovsdb(5)) is a series of records. Each is a header line
 //
 //	OVSDB <JSON|CLUSTER> <length> <sha1>
 //
 // and length bytes of JSON. ovsdb-server stops at the first record that it cannot
-// read and serves the records before it as if they were all (ovsdb/log.c and
+// read and serves the records before it as if there were no others (ovsdb/log.c and
 // ovsdb/file.c of Open vSwitch), so every record of a written file has to be right.
 package file
 
@@ -54,8 +54,8 @@ var (
 
 // Inspect reads a database file to its end, through gzip, and checks the length
 // and sum of each record. It holds no more than the longest damaged record in
-// memory. The error of a file that cannot be served at all wraps one of the
-// errors above; damage that Standalone mends or leaves out is in Info.
+// memory. For a file that cannot be served at all, the error wraps one of the errors
+// above; Info describes damage that Standalone repairs or leaves out.
 func Inspect(ctx context.Context, r io.Reader) (Info, error) {
 	src, err := newSource(ctx, r)
 	if err != nil {

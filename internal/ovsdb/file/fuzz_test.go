@@ -46,8 +46,8 @@ func FuzzInspect(f *testing.F) {
 	})
 }
 
-// FuzzRebuild adds two transactions up. Their small schema has every kind of rule:
-// indexes, a maximum of rows, required references.
+// FuzzRebuild rebuilds a database of two transactions. Its small schema has every kind
+// of rule: indexes, a maximum of rows, required references.
 func FuzzRebuild(f *testing.F) {
 	const schema = `{"name":"X","version":"1.0.0","tables":{
 		"R":{"isRoot":true,"maxRows":1,"columns":{"t":{"type":{"key":{"type":"uuid","refTable":"T"},"min":0,"max":"unlimited"}}}},

@@ -20,8 +20,8 @@ const (
 )
 
 // unpack reads a gzip stream to its end into a file without a name: records can be
-// read there again, so none has to fit into memory. broken is why the stream ended
-// early: its content is a database that is cut off.
+// read there again, so none has to fit into memory. broken is the reason if the stream
+// ended early: its content is a database that is cut off then.
 func unpack(r io.Reader, folder string) (file *os.File, broken, err error) {
 	packed := &archive.Counter{Reader: r}
 	zip, err := gzip.NewReader(packed)
@@ -56,8 +56,8 @@ func isBroken(err error) bool {
 	return corrupt || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader)
 }
 
-// unnamedFile makes a file that vanishes when it is closed, in a folder or, where
-// that cannot be written to, in the folder for temporary files.
+// unnamedFile makes a file that vanishes when it is closed, in a folder or, if that is
+// not writable, in the folder for temporary files.
 func unnamedFile(folder string) (*os.File, error) {
 	file, err := os.CreateTemp(folder, ".unpacked-*")
 	if err != nil {

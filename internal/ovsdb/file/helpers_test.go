@@ -23,7 +23,7 @@ func needTools(t *testing.T) {
 	ovs.Need(t, "ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovs-vsctl")
 }
 
-// run runs a tool that has to succeed and returns what it printed.
+// run runs a tool, fails the test if the tool fails, and returns its output.
 func run(t *testing.T, argv ...string) string {
 	t.Helper()
 	return ovs.Run(t, argv...)
@@ -136,7 +136,7 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-// write makes a file that holds the parts in a row.
+// write makes a file that consists of the parts.
 func write(t *testing.T, parts ...[]byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "made.db")
@@ -168,7 +168,7 @@ func rec(magic, body string) []byte {
 	return append(formatHeader(magic, []byte(body)), body...)
 }
 
-// differ fails the test where two contents differ, with the first differing line.
+// differ fails the test if two contents differ, and prints the first differing line.
 func differ(t *testing.T, got, want string) {
 	t.Helper()
 	if got == want {
@@ -211,7 +211,7 @@ func noRemarks(t *testing.T, remarks []string) {
 	}
 }
 
-// local runs the tools that are installed on this machine.
+// local is a Tool that runs the tools of this machine.
 func local(ctx context.Context, argv ...string) ([]byte, error) {
 	return command.Run(ctx, command.Command{Argv: argv})
 }

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// output is a standalone file being written. It can be cut back to an earlier
-// offset, and begun again with a new schema: the earlier text is kept because the
-// new schema may itself be taken back.
+// output is a standalone file being written. It can be cut back to an earlier offset,
+// and restarted with a new schema: the earlier text is kept, because the new schema may
+// itself be removed again.
 type output struct {
 	file    *os.File
 	buf     *bufio.Writer
@@ -93,8 +93,8 @@ func (o *output) cut(offset int64) error {
 	return err
 }
 
-// dropEarlier moves the last schema and the records behind it to the front of the
-// file, and returns by how many bytes.
+// dropEarlier moves the last schema and the records after it to the start of the file,
+// and returns the distance in bytes.
 func (o *output) dropEarlier() (int64, error) {
 	if err := o.buf.Flush(); err != nil {
 		return 0, err
@@ -103,7 +103,7 @@ func (o *output) dropEarlier() (int64, error) {
 	if from == 0 {
 		return 0, nil
 	}
-	// Reader and writer both move forward in one file, the writer always behind.
+	// Reader and writer both move forward in one file, and the writer is always behind.
 	size := o.offset - from
 	if _, err := io.Copy(io.NewOffsetWriter(o.file, 0), io.NewSectionReader(o.file, from, size)); err != nil {
 		return 0, err

@@ -11,21 +11,22 @@ import (
 	"strings"
 )
 
-// rebuild replaces the transactions in out by a single one with their result. It
-// is for databases that lost a record in the middle. Later transactions build on
-// the lost one, and ovsdb-server (3.1) stops for good, without an error for its
-// clients, at a transaction that
+// rebuild replaces the transactions in out with a single one that has the same result.
+// It is for databases that lost a record in the middle. Later transactions build on the
+// lost one, and ovsdb-server (3.1) stops for good, without an error for its clients, at
+// a transaction that
 //
 //   - deletes a row that does not exist,
 //   - leaves a strong reference to a row that does not exist,
 //   - leaves two rows with the same key in an index, or more rows in a table
 //     than its maximum.
 //
-// So the rows are added up here without these checks, and then made consistent:
-// rows and references that break a rule are removed, and a remark counts them. The
-// lost changes stay lost. So does a row that the lost record named and that no
-// earlier record inserted: later changes of it would make a row of few columns.
-// lost gives those rows, with the offset in out at which the lost record would be.
+// So rebuild applies the transactions without these checks, and then makes the rows
+// consistent: rows and references that break a rule are removed, and a remark counts
+// them. The lost changes stay lost. A row that the lost record named and that no
+// earlier record inserted is lost as well: later changes alone would result in a row
+// with few columns. lost holds these rows, with the offset in out at which the lost
+// record would be.
 func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string, error) {
 	db, end, err := load(ctx, out, lost)
 	if err != nil {
@@ -41,11 +42,11 @@ func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string,
 	if err := db.write(out); err != nil {
 		return nil, err
 	}
-	return append([]string{"because a record in the middle is lost, the database is served as the sum of the others; " +
-		"what changed in the lost one is missing"}, db.remarks()...), nil
+	return append([]string{"because a record in the middle is lost, the database is served with only the other records; " +
+		"the changes of the lost record are missing"}, db.remarks()...), nil
 }
 
-// write writes all rows as one record, or nothing where there are none.
+// write writes all rows as one record, or nothing if there are none.
 func (db *database) write(out *output) error {
 	maps.DeleteFunc(db.tables, func(_ string, rows map[string]columns) bool { return len(rows) == 0 })
 	if len(db.tables) == 0 {
@@ -60,7 +61,7 @@ func (db *database) write(out *output) error {
 	return out.add(body.Bytes())
 }
 
-// remarks counts what reconcile removed.
+// remarks describes what reconcile removed.
 func (db *database) remarks() (remarks []string) {
 	for _, reason := range slices.Sorted(maps.Keys(db.removed)) {
 		remarks = append(remarks, fmt.Sprintf("%s left out of table %s", count(db.removed[reason], "row", "rows"), reason))
@@ -74,14 +75,14 @@ func (db *database) remarks() (remarks []string) {
 
 // reconcile removes rows and references that ovsdb-server refuses, until none is left.
 func (db *database) reconcile(ctx context.Context) error {
-	const rounds = 100 // one removal can require another: real databases take three rounds
+	const rounds = 100 // one removal can require another; real databases take three rounds
 	for range rounds {
 		removed, err := db.resolveAll(ctx)
 		if err != nil {
 			return err
 		}
 		if removed > 0 {
-			continue // the keys of rows are final only when their references are
+			continue // the keys of rows are final only once their references are
 		}
 		for table := range db.tables {
 			removed += db.removeExcess(table)
@@ -93,8 +94,8 @@ func (db *database) reconcile(ctx context.Context) error {
 	return fmt.Errorf("%w: what is left after a lost record cannot be made consistent; collect it again", ErrNotDatabase)
 }
 
-// resolveAll removes references to missing rows, and the rows that require one,
-// whose number it returns.
+// resolveAll removes references to missing rows, and the rows that require such a
+// reference. It returns the number of removed rows.
 func (db *database) resolveAll(ctx context.Context) (removed int, err error) {
 	for table, rows := range db.tables {
 		for uuid, row := range rows {

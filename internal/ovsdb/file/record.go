@@ -25,11 +25,11 @@ type record struct {
 	last   bool   // no record follows
 	copied bool   // intact and written to the scanner's sink; body is nil
 	// snapshot is the transaction in the first record of a cluster member that
-	// is null in body; nil where body is complete.
+	// is null in body; nil if body is complete.
 	snapshot *span
 }
 
-// stray returns the number of bytes behind an intact record that belong to no record.
+// stray returns the number of bytes after an intact record that belong to no record.
 func (r *record) stray() int64 {
 	if r.intact {
 		return r.size - r.length
@@ -53,8 +53,7 @@ type randomAccess interface {
 // compacted database is one record.
 const large = 4 << 20
 
-// extra is the number of bytes that are kept of what follows a record's announced
-// length.
+// extra is the number of bytes after a record's announced length that are kept.
 const extra = 1 << 20
 
 // scanner splits a file into records at their header lines. It does not rely on
@@ -95,14 +94,14 @@ func (s *scanner) next() (*record, error) {
 
 // load reads a record into memory.
 func (s *scanner) load(r *record) error {
-	// An anonymised record may be longer than announced by any amount. One that
-	// is followed by gigabytes of something else should not be kept in memory.
+	// An anonymised record may be longer than announced by any amount. But gigabytes of
+	// other text after a record must not be kept in memory.
 	keep := int64(math.MaxInt64)
 	if r.length <= (keep-extra)/2 {
 		keep = 2*r.length + extra
 	}
 	if first, _ := s.in.Peek(1); r.length >= large && (len(first) == 0 || first[0] != '{') {
-		keep = extra // not a transaction: its text is of no use
+		keep = extra // not a transaction, so its text is not needed
 	}
 	if room := min(r.length, s.maxSize, keep) + maxHeader; int64(cap(s.body)) < room {
 		s.body = nil // freed before the larger one is allocated
@@ -119,13 +118,13 @@ func (s *scanner) load(r *record) error {
 	if sum := sha1.Sum(body[:r.length]); hex.EncodeToString(sum[:]) == r.sum {
 		r.intact, r.body = true, body[:r.length]
 		if int64(len(body)) == size && len(bytes.TrimSpace(body[r.length:])) == 0 {
-			r.size = r.length // blank lines are no damage
+			r.size = r.length // blank lines are not damage
 		}
 	}
 	return nil
 }
 
-// stream reads a large record without holding it in memory. Where the record is
+// stream reads a large record without holding it in memory. If the record is
 // damaged or in an unusual form, done is false and the scanner is back at its start.
 func (s *scanner) stream(r *record) (done bool, err error) {
 	start := s.offset
@@ -138,7 +137,7 @@ func (s *scanner) stream(r *record) (done bool, err error) {
 		done, err = s.copyRecord(r)
 	case r.magic == "JSON" && s.skim:
 		done, err = s.verify(r, io.Discard)
-		s.skim = done // a file full of wrong headers would be read to its end for each
+		s.skim = done // otherwise a file full of wrong headers would be read to its end for each header
 	default:
 		return false, nil
 	}
@@ -154,7 +153,7 @@ func (s *scanner) stream(r *record) (done bool, err error) {
 	after, rest, err := s.until(extra)
 	r.intact, r.last, r.size = true, s.ahead == nil, r.length
 	if int64(len(rest)) < after || len(bytes.TrimSpace(rest)) > 0 {
-		r.size += after // blank lines are no damage
+		r.size += after // blank lines are not damage
 	}
 	return true, err
 }
@@ -185,7 +184,7 @@ func (s *scanner) copyRecord(r *record) (bool, error) {
 	return intact, err
 }
 
-// readMembers reads the members of a transaction that the scanner's user wants.
+// readMembers reads the members of a transaction that want accepts.
 func (s *scanner) readMembers(r *record) (bool, error) {
 	finder := newMemberFinder(s.offset, s.want)
 	if intact, err := s.verify(r, finder); !intact || err != nil {

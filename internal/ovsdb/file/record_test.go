@@ -50,7 +50,8 @@ func TestRecordsAreSplitAcrossReads(t *testing.T) {
 	}
 }
 
-// TestLongGarbageIsNotKept: a short record may be followed by any amount of text.
+// TestLongGarbageIsNotKept reads a short record that is followed by a large amount of
+// text.
 func TestLongGarbageIsNotKept(t *testing.T) {
 	file := io.MultiReader(bytes.NewReader(rec("JSON", `{"name":"X","version":"1.0.0","tables":{}}`)),
 		io.LimitReader(endless{}, 64<<20))

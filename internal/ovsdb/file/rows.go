@@ -17,9 +17,9 @@ const isDiff = "_is_diff"
 // date is the member of a transaction with its time (ovsdb(5)).
 const date = "_date"
 
-// The parts of a schema (RFC 7047, 3.2) by which ovsdb-server refuses rows. The
-// types of libovsdb do not fit: they lack maxRows, and a malformed schema makes
-// their parser panic.
+// The parts of a schema (RFC 7047, 3.2) that can make ovsdb-server refuse rows. The
+// types of libovsdb do not fit: they lack maxRows, and a malformed schema makes their
+// parser panic.
 type (
 	tableSchema struct {
 		Columns map[string]columnSchema `json:"columns"`
@@ -64,8 +64,8 @@ func (t columnType) isMap() bool    { return t.Value.Type != "" }
 func (t columnType) required() bool { return t.Min == nil || *t.Min > 0 }
 func (t columnType) refers() bool   { return t.Key.RefTable != "" || t.Value.RefTable != "" }
 
-// several reports whether a column can hold more than one element. Only then is a
-// difference one of elements (ovsdb_datum_apply_diff() in lib/ovsdb-data.c).
+// several reports whether a column can hold more than one element. Only such a column
+// has a difference in terms of elements (ovsdb_datum_apply_diff() in lib/ovsdb-data.c).
 func (t columnType) several() bool {
 	limit, isNumber := t.Max.(float64)
 	return limit > 1 || !isNumber && t.Max == "unlimited"
@@ -76,7 +76,7 @@ type database struct {
 	schema    map[string]tableSchema
 	tables    map[string]map[string]columns // by name and UUID
 	lost      map[string]int64              // rows that a lost record named, with its offset
-	forgotten map[string]bool               // the rows of lost that a later record changed
+	forgotten map[string]bool               // the rows in lost that a later record changed
 	removed   map[string]int                // number of rows removed, by "table: reason"
 	cut       map[string]int                // number of references removed, by "table.column"
 	sets      map[rowID]map[string]*elementList
@@ -185,8 +185,8 @@ func (db *database) modify(id rowID, old, change columns, differs bool) {
 	}
 }
 
-// set returns the elements of a column, which are parsed when it first changes: a
-// bridge may get a thousand ports one after the other.
+// set returns the elements of a column. They are parsed only once, when the column
+// first changes: a bridge may get a thousand ports one after the other.
 func (db *database) set(id rowID, column string, text json.RawMessage, isMap bool) *elementList {
 	if db.sets[id] == nil {
 		db.sets[id] = map[string]*elementList{}
@@ -235,7 +235,7 @@ func parseElements(text json.RawMessage, isMap bool) []element {
 	return found
 }
 
-// composeElements is the opposite of parseElements.
+// composeElements reverses parseElements.
 func composeElements(elements []element, isMap bool) json.RawMessage {
 	texts := make([]string, len(elements))
 	for i, e := range elements {

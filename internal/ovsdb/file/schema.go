@@ -12,7 +12,7 @@ import (
 // SchemaHead is the head of a database schema (RFC 7047, 3.2).
 type SchemaHead struct {
 	Name    string `json:"name"`    // of the database: "Open_vSwitch"
-	Version string `json:"version"` // "8.3.1"; "" where the schema gives none
+	Version string `json:"version"` // "8.3.1"; "" if the schema gives none
 }
 
 // ReadSchemaHead reads the head of a schema file of this host, as
@@ -28,8 +28,8 @@ func ReadSchemaHead(path string) (head SchemaHead, err error) {
 	return head, nil
 }
 
-// AskSchemaHead reads the head of a schema where only ovsdb-tool sees it, as in a
-// container's image.
+// AskSchemaHead reads the head of a schema that only ovsdb-tool can access, for example
+// in a container's image.
 func AskSchemaHead(ctx context.Context, tool Tool, path string) (SchemaHead, error) {
 	name, err := tool(ctx, "ovsdb-tool", "schema-name", path)
 	var version []byte

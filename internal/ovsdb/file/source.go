@@ -10,17 +10,17 @@ import (
 	"strconv"
 )
 
-// source is a database file being read: its records in order, and what they have
-// shown so far. Its first record is parsed when it is opened.
+// source is a database file being read: its records in order, and what is known from
+// the records read so far. Its first record is parsed when it is opened.
 type source struct {
 	info   Info
 	scan   *scanner
 	before int64         // bytes before the first record
-	first  *record       // until next has returned it
+	first  *record       // nil once next has returned it
 	head   clusterHeader // of a clustered file
 
-	file, unpacked *os.File // nil where the source opened none
-	broken         error    // why a gzip stream ended early; nil where it is complete
+	file, unpacked *os.File // nil if the source opened none
+	broken         error    // why a gzip stream ended early; nil if it is complete
 }
 
 // openSource opens a database file and identifies it by its first record.
@@ -186,7 +186,7 @@ func (s *source) next() (*record, error) {
 	return r, nil
 }
 
-// check counts a record and notes its damage.
+// check counts a record and its damage.
 func (s *source) check(r *record) {
 	s.info.Records++
 	where := fmt.Sprintf("record %d at offset %d", r.number, r.offset)

@@ -120,7 +120,7 @@ func TestLargeRecordsAreReadAsStreamsAre(t *testing.T) {
 	}
 }
 
-// standaloneOfStream is standaloneOf for a text that can be read only once.
+// standaloneOfStream works like standaloneOf for a text that can be read only once.
 func standaloneOfStream(t *testing.T, text []byte) ([]byte, Info, []string) {
 	t.Helper()
 	src, err := newSource(t.Context(), bufio.NewReader(bytes.NewReader(text)))

@@ -16,11 +16,11 @@ import (
 // An undamaged standalone file is copied byte for byte. dst is replaced as a
 // whole or not at all, and only its owner can read it. src is not changed.
 //
-// What an anonymiser changed inside records is kept, with lengths and sums
-// corrected; text that was cut off or destroyed is left out. The remarks describe
-// both. Info is what Inspect returns for src. Only the longest damaged record has to
-// fit into memory, or the whole database where a record in the middle was lost (see
-// rebuild). A gzip'd file is unpacked beside src.
+// Changes that an anonymiser made inside records are kept, with lengths and sums
+// corrected; text that was cut off or destroyed is left out. The remarks describe both.
+// Info is what Inspect returns for src. Only the longest damaged record has to fit into
+// memory, or the whole database if a record in the middle was lost (see rebuild). A
+// gzip'd file is unpacked beside src.
 func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	var info Info
 	var remarks []string
@@ -31,9 +31,8 @@ func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	return info, remarks, err
 }
 
-// writeFile writes the database file dst: as a whole, or not at all where write
-// fails. It does not sync it: a working copy is of no use after a power cut, when
-// no daemon runs.
+// writeFile writes the database file dst: as a whole, or not at all if write fails. It
+// does not sync it: a working copy is of no use after a power cut, when no daemon runs.
 func writeFile(dst string, write func(out *output) error) error {
 	out, err := newOutput(dst)
 	if err != nil {
@@ -66,14 +65,13 @@ func convert(ctx context.Context, src string, out *output) (Info, []string, erro
 	return from.info, c.remarks(), nil
 }
 
-// converter writes the records of a source to an output, and counts what it
-// mends and leaves out.
+// converter writes a source's records to an output, and counts repairs and losses.
 type converter struct {
 	from *source
 	out  *output
 	log  *raftLog // of a clustered source
 
-	mended       int              // records whose length or sum was corrected
+	repaired     int              // records whose length or sum was corrected
 	uuids        int              // UUIDs that were restored
 	dropped      int              // records left out
 	drops        []string         // the first of them, each with the reason
@@ -106,12 +104,12 @@ func (c *converter) run(ctx context.Context) error {
 	return err
 }
 
-// convert writes one record, mended where needed, or notes why it is left out.
+// convert writes one record, repaired if needed, or records why it is left out.
 func (c *converter) convert(r *record) error {
 	body := r.body
 	if !r.intact {
 		var reason string
-		if body, reason = c.mend(r); reason != "" {
+		if body, reason = c.repair(r); reason != "" {
 			c.drop(r, reason)
 			return nil
 		}
@@ -166,7 +164,7 @@ func (c *converter) writeEntry(r *record, body []byte) error {
 		return err
 	}
 	head := c.from.head
-	c.from.head = clusterHeader{} // it may hold most of the database
+	c.from.head = clusterHeader{} // frees its memory, which may hold most of the database
 	if !r.intact {
 		head = clusterHeader{}
 		if err := json.Unmarshal(body, &head); err != nil {
@@ -179,7 +177,7 @@ func (c *converter) writeEntry(r *record, body []byte) error {
 	return c.out.addFrom(c.from.scan.file, *r.snapshot)
 }
 
-// drop notes a record that is left out.
+// drop counts a record that is left out, and keeps the reason.
 func (c *converter) drop(r *record, reason string) {
 	c.lost = true
 	if r.last && strings.HasPrefix(reason, cutOff) {
@@ -189,7 +187,7 @@ func (c *converter) drop(r *record, reason string) {
 	if c.lostRows == nil {
 		c.lostRows = map[string]int64{}
 	}
-	body, _ := mendUUIDs(r.body)
+	body, _ := repairUUIDs(r.body)
 	for _, found := range rowKey.FindAllSubmatch(body, -1) {
 		c.lostRows[string(found[1])] = c.out.offset
 	}
@@ -229,7 +227,7 @@ func (c *converter) remarks() []string {
 			remarks = append(remarks, count(n, one, many)+" "+text)
 		}
 	}
-	add(c.mended, "record", "records", "rewritten since the server wrote them, as `sos clean` does: "+
+	add(c.repaired, "record", "records", "rewritten since the server wrote them, as `sos clean` does: "+
 		"lengths and sums corrected, all of them are served")
 	add(c.uuids, "UUID", "UUIDs", "rewritten as MAC addresses are: given the form of a UUID again, "+
 		"different from the live ones but the same everywhere")

@@ -57,8 +57,8 @@ func TestAnonymisedRecordsAreServed(t *testing.T) {
 	}
 }
 
-// mangle changes a UUID as sos up to 4.8.0 does: it replaces the middle as a MAC
-// address, and the same middle by the same text.
+// mangle changes a UUID as sos up to 4.8.0 does: it replaces the middle as if it were a
+// MAC address, always with the same text for the same middle.
 func mangle(text string) string {
 	known := map[string]string{}
 	uuid := regexp.MustCompile(`([0-9a-f]{3})([0-9a-f]{5}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4})(-[0-9a-f]{12})`)
@@ -100,14 +100,14 @@ func TestTornTailKeepsAllWholeRecords(t *testing.T) {
 		differ(t, served(t, dst), before)
 		wantRemark(t, remarks, "record 9, the last one", "cut off")
 	}
-	// A part of a header line is no record.
+	// Part of a header line is not a record.
 	dst, _, remarks := standaloneFile(t, write(t, append(whole[:len(whole):len(whole)], last[:30])...))
 	differ(t, served(t, dst), before)
 	wantRemark(t, remarks, "30 bytes", "belong to no record")
 }
 
-// TestDestroyedRecordLosesOnlyItsContent: later records delete, change and refer to
-// the rows of a destroyed one, where ovsdb-server by itself stops.
+// TestDestroyedRecordLosesOnlyItsContent reads records that delete, change and refer to
+// the rows of an earlier, destroyed record. ovsdb-server itself would stop there.
 func TestDestroyedRecordLosesOnlyItsContent(t *testing.T) {
 	file, _ := standalone(t)
 	for number, gone := range map[int]struct{ lost, kept string }{

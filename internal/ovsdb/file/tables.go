@@ -14,11 +14,11 @@ import (
 	"ovs-offline/internal/ovsdb"
 )
 
-// Printed reads printed tables of the OVS database: dump is the path of the
+// ReadPrinted reads printed tables of the OVS database: dump is the path of the
 // output of `ovsdb-client -f list dump`, and lists the paths of those of
 // `ovs-vsctl list TABLE`, by table, for tables that dump lacks. Missing files are
-// skipped. ok is false where a table without which there is no switch is missing.
-func Printed(dump string, lists map[string]string) (tables map[string][]ovsdb.Record, ok bool, err error) {
+// skipped. ok is false if a table that every switch needs is missing.
+func ReadPrinted(dump string, lists map[string]string) (tables map[string][]ovsdb.Record, ok bool, err error) {
 	tables, err = readTables(dump, "")
 	if err != nil {
 		return nil, false, err

@@ -14,10 +14,10 @@ import (
 type Tool func(ctx context.Context, argv ...string) ([]byte, error)
 
 // Upgrade converts the standalone file at path in place to the schema at
-// schemaPath with `ovsdb-tool convert`, where that schema is newer: the installed
-// daemons need its columns. Only its owner can read the file then. Schema is the head of the one at schemaPath, from
-// ReadSchemaHead or AskSchemaHead. An equal or older schema changes nothing, and
-// the remark is empty then. After an error the file is as it was.
+// schemaPath with `ovsdb-tool convert`, if that schema is newer: the installed daemons
+// need its columns. Only the owner can read the result. Schema is the head of the one
+// at schemaPath, from ReadSchemaHead or AskSchemaHead. With an equal or older schema,
+// Upgrade changes nothing and the remark is empty. An error leaves the file unchanged.
 func Upgrade(ctx context.Context, tool Tool, path, schemaPath string, schema SchemaHead) (remark string, err error) {
 	src, err := openSource(ctx, path)
 	if err != nil {

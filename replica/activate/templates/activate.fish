@@ -1,6 +1,6 @@
 # Written by ovs-offline. Source it from fish; "deactivate" undoes it.
 
-# A replica that is active already, this one or another, is left first.
+# A replica that is already active, this one or another, is deactivated first.
 if functions -q _ovs_offline_leave
     _ovs_offline_leave
 end
@@ -15,7 +15,7 @@ for name in{{range .Saved}} {{.}}{{end}}
     end
     set -g _OVS_OFFLINE_OLD_$name $$name
 end
-# A Python environment, for one, has a function of the same name.
+# A Python environment, for example, has a function of the same name.
 if functions -q deactivate
     functions -c deactivate _ovs_offline_old_deactivate
     functions -e deactivate
@@ -73,7 +73,7 @@ set -gx OVN_SB_DB {{fish .SB}}
 {{- else}}
 set -e OVN_SB_DB
 {{- end}}
-# These would send the tools to another daemon or database.
+# These variables would direct the tools to another daemon or database.
 set -e OVN_NB_DAEMON
 set -e OVN_SB_DAEMON
 set -e OVN_NBCTL_OPTIONS

@@ -1,16 +1,16 @@
 # Written by ovs-offline. Source it from bash or zsh; "deactivate" undoes it.
 
-# A replica that is active already, this one or another, is left first.
+# A replica that is already active, this one or another, is deactivated first.
 if typeset -f _ovs_offline_leave >/dev/null; then
     _ovs_offline_leave
 fi
 
-# Prints how a variable stands: unset, plain or exported.
+# Prints the state of a variable: unset, plain or exported.
 function _ovs_offline_how {
     if eval "[ -z \"\${$1+set}\" ]"; then
         echo unset
     elif [ -n "${ZSH_VERSION-}" ]; then
-        # In quotes, for bash can't read it.
+        # In quotes, because bash can't parse it.
         eval 'case ${(Pt)1} in *export*) echo exported ;; *) echo plain ;; esac'
     else
         set -- "$(declare -p "$1")"
@@ -30,7 +30,7 @@ for _ovs_offline_name in{{range .Saved}} {{.}}{{end}}; do
 done
 unset _ovs_offline_name
 unset -f _ovs_offline_how
-# A Python environment, for one, has a function of the same name.
+# A Python environment, for example, has a function of the same name.
 _OVS_OFFLINE_OLD_deactivate=$(typeset -f deactivate || :)
 
 function _ovs_offline_leave {
@@ -77,7 +77,7 @@ export OVN_SB_DB={{quote .SB}}
 {{- else}}
 unset OVN_SB_DB
 {{- end}}
-# These would send the tools to another daemon or database.
+# These variables would direct the tools to another daemon or database.
 unset OVN_NB_DAEMON OVN_SB_DAEMON OVN_NBCTL_OPTIONS OVN_SBCTL_OPTIONS
 hash -r 2>/dev/null || :
 

@@ -6,8 +6,8 @@ exit 1
 {{- else if eq .Tool "ovn-detrace"}}
 exec{{range .Exec}} {{quote .}}{{end}} {{.Tool}} "$@"
 {{- else}}
-# It reads its input for these alone; else a loop that reads lines and runs
-# this for each would lose them.
+# Only these tools read standard input; otherwise a shell loop that reads lines
+# and runs this wrapper for each would lose lines.
 for word do
     case $word in
     - | restore) exec{{range .Exec}} {{quote .}}{{end}} {{.Tool}} "$@" ;;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Written by ovs-offline: ovs-vsctl on the OVS database as it was recorded, which
-# can be read only.
+# Written by ovs-offline: ovs-vsctl on the OVS database as it was recorded,
+# which is read-only.
 {{- if .Refusal}}
 echo {{quote (print .Tool ": " .Refusal)}} >&2
 exit 1

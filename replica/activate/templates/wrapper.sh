@@ -19,7 +19,7 @@ export OVN_SB_DB
 {{- else}}
 unset OVN_SB_DB
 {{- end}}
-# These would send the tools to another daemon or database.
+# These variables would direct the tools to another daemon or database.
 unset OVN_NB_DAEMON OVN_SB_DAEMON OVN_NBCTL_OPTIONS OVN_SBCTL_OPTIONS
 
 # The real tool: never this wrapper, nor another replica's. An ordinary user's
@@ -47,12 +47,12 @@ exec "$tool" "$@"
 "$tool" "$@"
 status=$?
 if [ "$status" -ne 0 ]; then
-    # It is Python, and tells of a missing library only vaguely.
+    # It is a Python program, whose error for a missing library is vague.
     IFS= read -r first <"$tool" || :
     interpreter=${first#'#!'}
     set -f
     if [ "$interpreter" != "$first" ] && ! $interpreter -c 'import ovs' </dev/null >/dev/null 2>&1; then
-        echo "ovn-detrace needs OVS's Python library: install python3-openvswitch (Debian, Ubuntu and Fedora call it so)" >&2
+        echo "ovn-detrace needs OVS's Python library: install python3-openvswitch (the package in Debian, Ubuntu and Fedora)" >&2
     fi
 fi
 exit "$status"

@@ -9,17 +9,16 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// A dump can lack what its bridge had. OpenFlow 1.0 has no words for meters and
-// for most later actions, and silently leaves them out; a dump that was cut off,
-// or that ovs-ofctl could not decode, ends early. Dumps in other versions and
-// bridge/dump-flows hold the same flows, so each flow is taken from the source
-// that has most of it.
+// A dump can lack what its bridge had. OpenFlow 1.0 cannot express meters and most
+// later actions, and silently leaves them out; a dump that was cut off, or that
+// ovs-ofctl could not decode, ends early. Dumps in other versions and bridge/dump-flows
+// hold the same flows, so each flow is taken from the most complete source.
 
 // readFuller reads the sources that have more of each flow's actions than the
 // dump: bridge/dump-flows, which prints what the switch held, and dumps of newer
-// OpenFlow versions. There are none if the dump's version has words for all actions.
+// OpenFlow versions. There are none if the dump's version can express all actions.
 func (l *loader) readFuller(ctx context.Context) error {
-	version := l.dumpVersion(l.bridge, workdir.Flows)
+	version := l.dumpVersion()
 	if version >= openflow.OpenFlow13 {
 		return nil
 	}
@@ -65,7 +64,7 @@ func findActions(flow openflow.Flow, sources ...*index) (text string, ok bool) {
 
 func (l *loader) remarkFuller() {
 	if l.fullerUsed > 0 {
-		l.remark(l.bridge, "%d flows take their actions from bridge/dump-flows or a dump of a newer OpenFlow version, which have more of them than the dump", l.fullerUsed)
+		l.remark("%d flows take their actions from bridge/dump-flows or a dump of a newer OpenFlow version, which have more of them than the dump", l.fullerUsed)
 	}
 }
 
@@ -79,10 +78,10 @@ func (l *loader) restoreDamaged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.Report.Counts(l.bridge.Name, workdir.Flows).Collected += len(missing)
+	l.counts().Collected += len(missing)
 	byVersion := map[openflow.Version][]entry{}
 	for _, f := range missing {
-		e := l.prepare(f)
+		e := l.prepareFlow(f)
 		byVersion[e.version] = append(byVersion[e.version], e)
 	}
 	for _, v := range openflow.Versions() {
@@ -94,8 +93,8 @@ func (l *loader) restoreDamaged(ctx context.Context) error {
 	return l.readBackCriteria(ctx)
 }
 
-// rejectLines rejects the lines of the dump that cannot be used. If
-// bridge/dump-flows is undamaged, no flow is lost by them.
+// rejectLines rejects the lines of the dump that cannot be used. If bridge/dump-flows
+// is undamaged, no flow is lost.
 func (l *loader) rejectLines(ctx context.Context) error {
 	damaged := false
 	path := l.Workdir.BridgeRecorded(l.bridge.Name, workdir.RecordedBridgeFlows)
@@ -108,13 +107,13 @@ func (l *loader) rejectLines(ctx context.Context) error {
 	whole = whole && !damaged
 	for _, p := range l.problems {
 		if whole && p.Lost {
-			l.remark(l.bridge, "%s: replaced by bridge/dump-flows", p)
+			l.remark("%s: replaced by bridge/dump-flows", p)
 		} else {
-			l.rejectLine(l.bridge, workdir.Flows, p)
+			l.rejectLine(p)
 		}
 	}
 	if l.more > 0 && whole {
-		l.remark(l.bridge, "%d more lines can't be used: replaced by bridge/dump-flows", l.more)
+		l.remark("%d more lines can't be used: replaced by bridge/dump-flows", l.more)
 	} else if l.more > 0 {
 		l.Report.RejectUnnamed(l.bridge.Name, workdir.Flows, l.more)
 	}
@@ -124,7 +123,7 @@ func (l *loader) rejectLines(ctx context.Context) error {
 // missing returns the flows that the dump lacks and another source has: dumps of
 // other versions, the newest first, and then bridge/dump-flows.
 func (l *loader) missing(ctx context.Context) ([]openflow.Flow, error) {
-	seen, err := indexFlows(ctx, l.Workdir.DumpFile(l.bridge.Name, workdir.Flows), openflow.Flow.Criteria)
+	seen, err := indexFlows(ctx, l.path(), openflow.Flow.Criteria)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +137,7 @@ func (l *loader) missing(ctx context.Context) ([]openflow.Flow, error) {
 			}
 		})
 		if n := len(missing) - before; n > 0 {
-			l.remark(l.bridge, "%d flows that its dump lacks are taken from %s", n, source)
+			l.remark("%d flows that its dump lacks are taken from %s", n, source)
 		}
 		return err
 	}
@@ -165,10 +164,10 @@ func isDumpable(f openflow.Flow) bool {
 // damaged dump and those from other sources were not printed in one OpenFlow version.
 func (l *loader) readBackCriteria(ctx context.Context) error {
 	have := newIndex("", openflow.Flow.Criteria)
-	if err := l.dump(ctx, l.version, "", have.add); err != nil {
+	if err := l.printed(ctx, l.version, have.add); err != nil {
 		return err
 	}
-	counts := l.Report.Counts(l.bridge.Name, workdir.Flows)
+	counts := l.counts()
 	compare := func(f openflow.Flow) {
 		rewritten, _ := openflow.Rewrite(f.Text)
 		if have.has(f) || have.has(openflow.Flow{Text: rewritten}) {
@@ -177,9 +176,8 @@ func (l *loader) readBackCriteria(ctx context.Context) error {
 			counts.Different++
 		}
 	}
-	rejected := l.Report.RejectedLines(l.bridge.Name, workdir.Flows)
-	_, err := eachFlow(ctx, l.Workdir.DumpFile(l.bridge.Name, workdir.Flows), nil, func(f openflow.Flow, problem *openflow.Problem) {
-		if problem == nil && !rejected[f.Line] {
+	_, err := eachFlow(ctx, l.path(), nil, func(f openflow.Flow, problem *openflow.Problem) {
+		if problem == nil && !counts.IsRejected(f.Line) {
 			compare(f)
 		}
 	})

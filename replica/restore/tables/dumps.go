@@ -17,28 +17,22 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// open opens a collected file; ok is false if it was not collected.
-func open(path string) (f *os.File, ok bool, err error) {
-	f, err = os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, false, nil
-	}
-	return f, err == nil, err
-}
+// path returns the path of the table's dump.
+func (t *table) path() string { return t.Workdir.DumpFile(t.bridge.Name, t.dump) }
 
-// openDump opens the dump of a bridge; ok is false if it was not collected.
-func (t *Tables) openDump(b Bridge, dump workdir.Dump) (f *os.File, ok bool, err error) {
-	f, ok, err = open(t.Workdir.DumpFile(b.Name, dump))
+// open opens the dump; ok is false if it was not collected.
+func (t *table) open() (f *os.File, ok bool, err error) {
+	f, ok, err = workdir.OpenCollected(t.path())
 	if ok {
-		t.Report.Bridge(b.Name).OpenFlow[dump] = t.dumpVersion(b, dump)
+		t.Report.Bridge(t.bridge.Name).OpenFlow[t.dump] = t.dumpVersion()
 	}
 	return f, ok, err
 }
 
-// dumpVersion returns the OpenFlow version of a dump: the manifest's or, for a
+// dumpVersion returns the OpenFlow version of the dump: the manifest's or, for a
 // dump that was added by hand, that of ovs-save's script or ovs-save's default.
-func (t *Tables) dumpVersion(b Bridge, dump workdir.Dump) openflow.Version {
-	path := t.relative(t.Workdir.DumpFile(b.Name, dump))
+func (t *table) dumpVersion() openflow.Version {
+	path := t.Workdir.Relative(t.path())
 	if c := t.Manifest.Collection(workdir.OVS); c != nil {
 		for _, f := range c.Files {
 			if v := openflow.ParseVersion(f.OpenFlow); f.Path == path && v != 0 {
@@ -46,10 +40,20 @@ func (t *Tables) dumpVersion(b Bridge, dump workdir.Dump) openflow.Version {
 			}
 		}
 	}
-	if script, err := t.saveScript(); err == nil && script.versions[b.Name] != 0 {
-		return script.versions[b.Name]
+	if script, err := t.saveScript(); err == nil && script.versions[t.bridge.Name] != 0 {
+		return script.versions[t.bridge.Name]
 	}
 	return openflow.OpenFlow14
+}
+
+// readBackVersion returns the version in which the replica prints an entry in the
+// words of the collected dump: the dump's, or where the bridge does not speak
+// that, the newest that it speaks.
+func (t *table) readBackVersion() openflow.Version {
+	if v := t.dumpVersion(); v.In(t.bridge.Protocols) {
+		return v
+	}
+	return t.version
 }
 
 // saveScript is what the script of ovs-save (do_restore.sh beside dumps that were
@@ -66,7 +70,7 @@ func (t *Tables) saveScript() (*saveScript, error) {
 	}
 	s := &saveScript{versions: map[string]openflow.Version{}, mappings: map[string][]string{}}
 	path := filepath.Join(t.Workdir.RestoreFlows(), workdir.SaveScript)
-	f, ok, err := open(path)
+	f, ok, err := workdir.OpenCollected(path)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +81,7 @@ func (t *Tables) saveScript() (*saveScript, error) {
 			return nil, err
 		}
 		if cut != "" {
-			t.Report.Remark(t.relative(path) + " " + cut + ": what follows is not read")
+			t.Report.Remark(t.Workdir.Relative(path) + " " + cut + ": what follows is not read")
 		}
 		for _, c := range commands {
 			if c.OpenFlow != 0 {
@@ -92,102 +96,79 @@ func (t *Tables) saveScript() (*saveScript, error) {
 	return s, nil
 }
 
-// relative returns a path of the workdir as the manifest and the report name it.
-func (t *Tables) relative(path string) string {
-	return strings.TrimPrefix(path, t.Workdir.Path()+"/")
-}
-
-// readBackVersion returns the version in which the replica prints an entry in the
-// words of the collected dump: the dump's, or where the bridge does not speak
-// that, the newest that it speaks.
-func readBackVersion(b Bridge, collected, newest openflow.Version) openflow.Version {
-	if collected.In(b.Protocols) {
-		return collected
-	}
-	return newest
-}
-
-// reader reads the entries of a dump and the lines that cannot be used.
-type reader func(io.Reader) ([]openflow.Entry, []openflow.Problem)
-
-// entries returns the entries of a collected dump, and rejects the lines that
-// cannot be used.
-func (t *Tables) entries(b Bridge, dump workdir.Dump, read reader) ([]openflow.Entry, error) {
-	f, ok, err := t.openDump(b, dump)
+// collected returns the entries of the dump, and rejects the lines that cannot be used.
+func (t *table) collected() ([]openflow.Entry, error) {
+	f, ok, err := t.open()
 	if !ok {
 		return nil, err
 	}
 	defer f.Close()
-	list, problems := read(f)
+	list, problems := t.entries(f)
 	for _, p := range problems {
-		t.rejectLine(b, dump, p)
+		t.rejectLine(p)
 	}
-	t.Report.Counts(b.Name, dump).Collected = len(list)
+	t.counts().Collected = len(list)
 	return list, nil
 }
 
 // rejectLine records a line that cannot be used, if it held data.
-func (t *Tables) rejectLine(b Bridge, dump workdir.Dump, p openflow.Problem) {
+func (t *table) rejectLine(p openflow.Problem) {
 	if p.Lost {
-		t.Report.Counts(b.Name, dump).Collected++
-		t.Report.Reject(t.item(b, dump, p.Line, p.Text, p.Reason))
+		t.counts().Collected++
+		t.Report.Reject(t.item(p.Line, p.Text, p.Reason))
 	}
 }
 
-func (t *Tables) item(b Bridge, dump workdir.Dump, line int, text, reason string) report.Item {
-	return report.Item{Bridge: b.Name, Dump: dump, File: t.relative(t.Workdir.DumpFile(b.Name, dump)), Line: line, Text: text, Reason: reason}
+func (t *table) counts() *report.Counts { return t.Report.Counts(t.bridge.Name, t.dump) }
+
+func (t *table) item(line int, text, reason string) report.Item {
+	return report.Item{Bridge: t.bridge.Name, Dump: t.dump, File: t.Workdir.Relative(t.path()), Line: line, Text: text, Reason: reason}
 }
 
-// addEach adds meters or TLV mappings, each by one command, and rejects those
-// that the switch does not take.
-func (t *Tables) addEach(ctx context.Context, b Bridge, version openflow.Version, dump workdir.Dump, command string, list []openflow.Entry) error {
-	for _, e := range list {
-		text, rewrites := openflow.Rewrite(e.Text)
-		err := t.ofctl(ctx, version, b, command, text)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			t.Report.Reject(t.item(b, dump, e.Line, e.Text, Reason(err)))
-		case len(rewrites) > 0:
-			t.Report.Rewrite(t.item(b, dump, e.Line, e.Text, strings.Join(rewrites, "; ")))
-		}
+// printTo writes the replica's table to w, limited to the flows that filter (a
+// match of ovs-ofctl dump-flows) selects.
+func (t *table) printTo(ctx context.Context, version openflow.Version, w io.Writer, filter ...string) error {
+	return t.Switch.Ofctl(ctx, Ofctl{Bridge: t.bridge.Name, Options: []string{t.names, "-O", version.String()}, Command: t.print, Args: filter, Stdout: w})
+}
+
+// loaded is a table that was filled and not read back yet.
+type loaded struct {
+	*table
+	collected []openflow.Entry
+	running   []openflow.Entry // what the replica has, once read reads it
+}
+
+// read reads the table back.
+func (l *loaded) read(ctx context.Context) error {
+	var out bytes.Buffer
+	if err := l.printTo(ctx, l.readBackVersion(), &out); err != nil {
+		return err
 	}
+	l.running, _ = l.entries(&out)
 	return nil
 }
 
-// compare reads a table back and counts the entries that are as they were collected.
-func (t *Tables) compare(ctx context.Context, b Bridge, version openflow.Version, names string, dump workdir.Dump, command string, read reader, collected []openflow.Entry) error {
-	var out bytes.Buffer
-	if err := t.Switch.Ofctl(ctx, Ofctl{Bridge: b.Name, Options: []string{names, "-O", version.String()}, Command: command, Stdout: &out}); err != nil {
-		return err
-	}
-	list, _ := read(&out)
-	if t.readBack == nil {
-		t.readBack = map[table][]openflow.Entry{}
-	}
-	t.readBack[table{b.Name, dump}] = list
+// compare counts the entries that were read back as they were collected.
+func (l *loaded) compare() {
 	have := map[string]bool{}
-	for _, e := range list {
+	for _, e := range l.running {
 		have[e.Text] = true
 	}
-	rejected := t.Report.RejectedLines(b.Name, dump)
-	counts := t.Report.Counts(b.Name, dump)
+	counts := l.counts()
 	const maxNamed = 5
-	for _, e := range collected {
+	for _, e := range l.collected {
 		switch {
 		case have[e.Text]:
 			counts.Restored++
-		case !rejected[e.Line]:
+		case !counts.IsRejected(e.Line):
 			if counts.Different++; counts.Different <= maxNamed {
-				t.remark(b, "%s: read back differently: %s", dump, openflow.Shorten(e.Text, 4096))
+				l.remark("%s: read back differently: %s", l.dump, openflow.Shorten(e.Text, 4096))
 			}
 		}
 	}
 	if counts.Different > maxNamed {
-		t.remark(b, "%s: %d entries in all read back differently", dump, counts.Different)
+		l.remark("%s: %d entries in all read back differently", l.dump, counts.Different)
 	}
-	return nil
 }
 
 var (
@@ -212,7 +193,7 @@ func parseError(err error) (line int, message string, ok bool) {
 	return n - 1, m[2], err == nil && n > 0
 }
 
-// Reason returns the part of an ovs-ofctl error that says what is wrong with an entry.
+// Reason returns the part of an ovs-ofctl error that describes the problem of an entry.
 func Reason(err error) string {
 	var failed *command.Error
 	if !errors.As(err, &failed) {

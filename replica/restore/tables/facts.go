@@ -12,9 +12,9 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Facts holds what the steps ask about the collected flows of each bridge. A
-// bridge's flow dump and its bridge/dump-flows are read once each, when they are
-// first asked for. The methods may be called concurrently.
+// Facts holds the properties of each bridge's collected flows that the steps need. A
+// bridge's flow dump and its bridge/dump-flows are read once each, when they are first
+// asked for. The methods may be called concurrently.
 type Facts struct {
 	wd       *workdir.Dir
 	dumps    perBridge[dumped]
@@ -58,7 +58,7 @@ func (p *perBridge[T]) get(bridge string, read func() (T, error)) (T, error) {
 	return value()
 }
 
-// dumped is what a flow dump says about a bridge.
+// dumped holds the facts from a bridge's flow dump.
 type dumped struct {
 	collected bool
 	floods    bool // a flow has the action NORMAL
@@ -95,7 +95,7 @@ func readDumped(ctx context.Context, path string) (d dumped, err error) {
 // eachFlow calls do for the flows and problems in the lines of a collected file
 // that want accepts, nil for all; ok is false if it was not collected.
 func eachFlow(ctx context.Context, path string, want func(line string) bool, do func(openflow.Flow, *openflow.Problem)) (ok bool, err error) {
-	f, ok, err := open(path)
+	f, ok, err := workdir.OpenCollected(path)
 	if !ok {
 		return false, err
 	}
@@ -109,8 +109,8 @@ func eachFlow(ctx context.Context, path string, want func(line string) bool, do 
 	return true, ctx.Err()
 }
 
-// held is what bridge/dump-flows says about a bridge: it prints the flows as the
-// switch holds them, also those that OpenFlow cannot name.
+// held holds the facts from a bridge's bridge/dump-flows, which prints the flows as the
+// switch holds them, including flows that OpenFlow cannot address.
 type held struct {
 	collected bool
 	hidden    hiddenFlows

@@ -10,11 +10,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
 
@@ -30,10 +30,35 @@ const (
 	maxSent = 2
 )
 
-// Flows adds every flow that can be added, and reports the others.
+// Flows adds every flow that can be added, and reports the others. Meanwhile it reads
+// the other tables back, and then compares them with what was collected.
 func (t *Tables) Flows(ctx context.Context, o *report.Outcome) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		for _, l := range t.loaded {
+			if err := l.read(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	group.Go(func() error { return t.restoreFlows(ctx, o) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, l := range t.loaded {
+		l.compare()
+	}
+	return nil
+}
+
+func (t *Tables) restoreFlows(ctx context.Context, o *report.Outcome) error {
 	for _, b := range t.Bridges {
-		f, ok, err := t.openDump(b, workdir.Flows)
+		table, err := t.table(ctx, b, flowTable)
+		if err != nil {
+			return err
+		}
+		f, ok, err := table.open()
 		if err != nil {
 			return err
 		}
@@ -41,7 +66,7 @@ func (t *Tables) Flows(ctx context.Context, o *report.Outcome) error {
 			o.Note(report.Unknown, "%s: no flows were collected", b.Name)
 			continue
 		}
-		err = t.restoreFlows(ctx, b, f)
+		err = table.restoreDump(ctx, f)
 		f.Close()
 		if err != nil {
 			return err
@@ -51,19 +76,15 @@ func (t *Tables) Flows(ctx context.Context, o *report.Outcome) error {
 	return nil
 }
 
-func (t *Tables) restoreFlows(ctx context.Context, b Bridge, dump *os.File) error {
-	version, err := t.Switch.Version(ctx, b.Name)
-	if err != nil {
-		return err
-	}
-	held, err := t.Facts.held(ctx, b.Name)
+func (t *table) restoreDump(ctx context.Context, dump *os.File) error {
+	held, err := t.Facts.held(ctx, t.bridge.Name)
 	if err != nil {
 		return err
 	}
 	defer held.loads.close()
-	l := &loader{Tables: t, bridge: b, version: version, held: held, loaded: newTally(), names: NoNames}
+	l := &loader{table: t, held: held, loaded: newTally()}
 	for _, v := range openflow.Versions() {
-		if l.loadVersion == 0 && v < openflow.OpenFlow15 && v.In(b.Protocols) {
+		if l.loadVersion == 0 && v < openflow.OpenFlow15 && v.In(t.bridge.Protocols) {
 			l.loadVersion = v
 		}
 	}
@@ -80,20 +101,17 @@ func (t *Tables) restoreFlows(ctx context.Context, b Bridge, dump *os.File) erro
 	}
 	l.remarkFuller()
 	if l.loaded.flows > chunk {
-		debug.FreeOSMemory() // what loading needed: reading back needs as much again
+		debug.FreeOSMemory() // frees the memory of loading; reading back needs as much again
 	}
 	return l.readBack(ctx)
 }
 
 // loader loads the flows of one bridge.
 type loader struct {
-	*Tables
-	bridge      Bridge
-	version     openflow.Version // the newest that the bridge speaks
+	*table
 	loadVersion openflow.Version // the newest in which ovs-ofctl sends a load as such; 0 for none
 	held        held
 	loaded      tally
-	names       string // the ovs-ofctl option with which the replica prints flows as the dump does
 
 	fuller     []*index // other sources with fuller actions, the best first
 	fullerUsed int      // flows whose actions come from there
@@ -153,7 +171,7 @@ func (l *loader) load(ctx context.Context, dump *os.File) error {
 	}
 	for b := range batches {
 		l.problems, l.more = append(l.problems, b.problems...), l.more+b.more
-		l.Report.Counts(l.bridge.Name, workdir.Flows).Collected += len(b.flows)
+		l.counts().Collected += len(b.flows)
 		if len(b.flows) > 0 {
 			sent = append(sent, l.start(ctx, b))
 		}
@@ -179,7 +197,7 @@ type sending struct {
 
 func (l *loader) start(ctx context.Context, b batch) sending {
 	s := sending{b, make(chan error, 1)}
-	go func() { s.done <- l.Tables.send(ctx, l.bridge, "add-flows", b.flows, NoNames) }()
+	go func() { s.done <- l.sendAs(ctx, b.flows, NoNames) }()
 	return s
 }
 
@@ -199,13 +217,13 @@ func (l *loader) finish(ctx context.Context, s sending) error {
 	return nil
 }
 
-// count takes note of a flow that was added.
+// count counts a flow that was added.
 func (l *loader) count(e entry) {
 	l.loaded.add(e.collected)
 	if e.line == 0 {
 		l.added = append(l.added, openflow.Flow{Text: e.collected})
 	}
-	l.reportRewrite(l.bridge, workdir.Flows, e)
+	l.reportRewrite(e)
 }
 
 // read yields the flows of a dump in batches, each of one OpenFlow version.
@@ -221,7 +239,7 @@ func (l *loader) read(dump io.Reader, yield func(batch) bool) {
 			}
 			continue
 		}
-		e := l.prepare(flow)
+		e := l.prepareFlow(flow)
 		queue := &own
 		if e.version != l.version {
 			queue = &loads
@@ -242,11 +260,10 @@ func (l *loader) read(dump io.Reader, yield func(batch) bool) {
 	}
 }
 
-// prepare finds the text and the OpenFlow version in which the switch takes a
+// prepareFlow finds the text and the OpenFlow version in which the switch takes a
 // flow as the live switch held it.
-func (l *loader) prepare(flow openflow.Flow) entry {
-	e := entry{line: flow.Line, collected: flow.Text, version: l.version}
-	e.text, e.rewrites = openflow.Rewrite(flow.Text)
+func (l *loader) prepareFlow(flow openflow.Flow) entry {
+	e := l.prepare(flow.Line, flow.Text)
 	if text, ok := l.fullerText(flow); ok {
 		e.text, _ = openflow.Rewrite(text)
 		l.fullerUsed++
@@ -276,15 +293,6 @@ func printsLoad(flow openflow.Flow) bool {
 	return wholeLoad.MatchString(actions) && !strings.Contains(actions, "learn(")
 }
 
-// send adds all flows of a list or, if one of them cannot be added, none.
-func (l *loader) send(ctx context.Context, list []entry) error {
-	names, err := l.sendNamed(ctx, l.bridge, "add-flows", list)
-	if err == nil && names == withNames {
-		l.names = withNames
-	}
-	return err
-}
-
 // tally is a sum over flows in any order: two sums of the same seed are equal if
 // the flows are. A switch can have a million flows, so it keeps none.
 type tally struct {
@@ -310,10 +318,10 @@ func hasOddCookie(text string) bool {
 	return found && end > 0 && strings.IndexByte("13579bdf", cookie[end-1]) >= 0
 }
 
-// hash returns the same for texts of the same flow. ovs-ofctl has no words for
-// the dec_ttl with an empty list of controllers that OVN sends: it prints
-// "dec_ttl()" and reads that as the plain action, which does the same. Dumps
-// without statistics leave out a cookie of 0, and table 0.
+// hash returns the same value for all texts of the same flow. ovs-ofctl cannot express
+// the dec_ttl with an empty list of controllers that OVN sends: it prints "dec_ttl()"
+// and reads that as the plain action, which does the same. Dumps without statistics
+// leave out a cookie of 0, and table 0.
 func hash(seed maphash.Seed, text string) uint64 {
 	text = strings.TrimPrefix(text, "cookie=0x0,")
 	if strings.HasPrefix(text, "table=0,") {
@@ -324,15 +332,15 @@ func hash(seed maphash.Seed, text string) uint64 {
 	return maphash.String(seed, strings.ReplaceAll(text, "dec_ttl()", "dec_ttl"))
 }
 
-// readBack compares the replica's flows with the collected ones, by their text.
+// readBack compares the text of the replica's flows with that of the collected ones.
 func (l *loader) readBack(ctx context.Context) error {
-	version := readBackVersion(l.bridge, l.dumpVersion(l.bridge, workdir.Flows), l.version)
+	version := l.readBackVersion()
 	have, err := l.tallyReplica(ctx, version)
 	if err != nil {
 		return err
 	}
 	if have == l.loaded {
-		l.Report.Counts(l.bridge.Name, workdir.Flows).Restored += have.flows
+		l.counts().Restored += have.flows
 		return nil
 	}
 	return l.findDifferent(ctx, version)
@@ -344,48 +352,38 @@ const minHalf = 2000
 
 // tallyReplica returns the tally of the replica's flows.
 func (l *loader) tallyReplica(ctx context.Context, version openflow.Version) (tally, error) {
-	filters := []string{""}
+	filters := [][]string{nil}
 	if min(l.loaded.odd, l.loaded.flows-l.loaded.odd) >= minHalf {
-		filters = []string{"cookie=0/1", "cookie=1/1"}
+		filters = [][]string{{"cookie=0/1"}, {"cookie=1/1"}}
 	}
 	reading := l.pace(l.bridge, "reading back")
-	tallies, errs := make([]tally, len(filters)), make([]error, len(filters))
-	var wg sync.WaitGroup
+	tallies := make([]tally, len(filters))
+	var group errgroup.Group
 	var read atomic.Int64
 	for i, filter := range filters {
-		wg.Go(func() {
+		group.Go(func() error {
 			part := tally{seed: l.loaded.seed}
-			errs[i] = l.dump(ctx, version, filter, func(flow openflow.Flow) {
+			err := l.printed(ctx, version, func(flow openflow.Flow) {
 				part.add(flow.Text)
 				if part.flows%paceStep == 0 {
 					reading.add(paceStep, read.Add(paceStep), int64(l.loaded.flows))
 				}
-			})
+			}, filter...)
 			tallies[i] = part
+			return err
 		})
 	}
-	wg.Wait()
+	err := group.Wait()
 	all := tally{seed: l.loaded.seed}
-	for i, part := range tallies {
-		if errs[i] != nil {
-			return all, errs[i]
-		}
+	for _, part := range tallies {
 		all.sum, all.flows, all.odd = all.sum+part.sum, all.flows+part.flows, all.odd+part.odd
 	}
-	return all, nil
+	return all, err
 }
 
-// dump calls do for each flow of the bridge in the replica that filter (a match
-// of ovs-ofctl dump-flows, "" for all) selects.
-func (l *loader) dump(ctx context.Context, version openflow.Version, filter string, do func(openflow.Flow)) error {
-	c := Ofctl{Bridge: l.bridge.Name, Options: []string{l.names, "-O", version.String()}, Command: "dump-flows"}
-	if filter != "" {
-		c.Args = []string{filter}
-	}
-	return readOutput(func(w io.Writer) error {
-		c.Stdout = w
-		return l.Switch.Ofctl(ctx, c)
-	}, func(out io.Reader) {
+// printed calls do for each flow of the replica, or for those that filter selects.
+func (l *loader) printed(ctx context.Context, version openflow.Version, do func(openflow.Flow), filter ...string) error {
+	return readOutput(func(w io.Writer) error { return l.printTo(ctx, version, w, filter...) }, func(out io.Reader) {
 		for flow, problem := range openflow.Flows(out) {
 			if problem == nil {
 				do(flow)
@@ -398,10 +396,10 @@ func (l *loader) dump(ctx context.Context, version openflow.Version, filter stri
 // differently. It dumps the flows again, because none is kept.
 func (l *loader) findDifferent(ctx context.Context, version openflow.Version) error {
 	collected := map[uint64]int{} // number of flows by hash
-	rejected := l.Report.RejectedLines(l.bridge.Name, workdir.Flows)
+	counts := l.counts()
 	seed := l.loaded.seed
-	_, err := eachFlow(ctx, l.Workdir.DumpFile(l.bridge.Name, workdir.Flows), nil, func(flow openflow.Flow, problem *openflow.Problem) {
-		if problem == nil && !rejected[flow.Line] {
+	_, err := eachFlow(ctx, l.path(), nil, func(flow openflow.Flow, problem *openflow.Problem) {
+		if problem == nil && !counts.IsRejected(flow.Line) {
 			collected[hash(seed, flow.Text)]++
 		}
 	})
@@ -410,8 +408,7 @@ func (l *loader) findDifferent(ctx context.Context, version openflow.Version) er
 	}
 	const maxNamed = 3
 	var unexpected []string // the first flows that were not collected so
-	counts := l.Report.Counts(l.bridge.Name, workdir.Flows)
-	err = l.dump(ctx, version, "", func(flow openflow.Flow) {
+	err = l.printed(ctx, version, func(flow openflow.Flow) {
 		key := hash(seed, flow.Text)
 		switch {
 		case collected[key] > 0:
@@ -432,7 +429,7 @@ func (l *loader) findDifferent(ctx context.Context, version openflow.Version) er
 		if len(unexpected) > 0 {
 			text += "; the replica has: " + strings.Join(unexpected, " | ")
 		}
-		l.remark(l.bridge, "%s", text)
+		l.remark("%s", text)
 	}
 	return nil
 }

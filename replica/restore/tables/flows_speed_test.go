@@ -10,7 +10,7 @@ import (
 	"ovs-offline/internal/openflow"
 )
 
-// ovnDump returns a dump of flows as OVN makes them.
+// ovnDump returns a dump of flows like OVN's.
 func ovnDump(count int) string {
 	var b strings.Builder
 	b.WriteString("OFPST_FLOW reply (OF1.5) (xid=0x2):\n")
@@ -27,7 +27,7 @@ func ovnDump(count int) string {
 func BenchmarkFlows(b *testing.B) {
 	const count = 20000
 	dump := ovnDump(count)
-	l := &loader{version: openflow.OpenFlow15, loaded: newTally()}
+	l := &loader{table: &table{version: openflow.OpenFlow15}, loaded: newTally()}
 	b.Run("to the switch", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -37,7 +37,7 @@ const (
 	failOpenPriority = 15790320 // the flow that sends all packets to NORMAL in fail-open
 )
 
-// hiddenFlow is a flow that OpenFlow cannot name.
+// hiddenFlow is a flow that OpenFlow cannot address.
 type hiddenFlow struct {
 	priority int
 	text     string // match and actions
@@ -52,8 +52,8 @@ type hiddenFlows struct {
 	count int          // of all
 }
 
-// Bounds of what is kept of a hostile text. A controller makes half a dozen
-// hidden flows of 200 bytes.
+// Limits for what is kept of a hostile text. A controller makes half a dozen hidden
+// flows of 200 bytes.
 const (
 	maxHidden     = 10000
 	maxHiddenText = 2000
@@ -119,8 +119,8 @@ func FailsOpen(ctx context.Context, s Switch, bridge string) (bool, error) {
 	return h.failOpen(), err
 }
 
-// hiddenOf returns the hidden flows of a bridge of the replica. It reads the
-// flows as they come: all of them can exceed the memory.
+// hiddenOf returns the hidden flows of a bridge of the replica. It reads the flows as a
+// stream, because all of them can exceed the memory.
 func hiddenOf(ctx context.Context, s Switch, bridge string) (hiddenFlows, error) {
 	var h hiddenFlows
 	err := readOutput(func(w io.Writer) error { return s.BridgeFlows(ctx, bridge, w) }, func(out io.Reader) {
@@ -133,7 +133,7 @@ func hiddenOf(ctx context.Context, s Switch, bridge string) (hiddenFlows, error)
 	return h, err
 }
 
-// readOutput reads what run writes, while it writes it.
+// readOutput reads the output of run while run writes it.
 func readOutput(run func(io.Writer) error, read func(io.Reader)) error {
 	out, in := io.Pipe()
 	ended := make(chan error, 1)
@@ -165,7 +165,7 @@ func (t *Tables) CompareHidden(ctx context.Context, o *report.Outcome) error {
 			continue
 		}
 		if !b.HasControllers && !managed && live.hidden.count == 0 {
-			continue // nothing can make hidden flows: do not read all flows of the replica
+			continue // hidden flows have no cause here, so the flows of the replica need not be read
 		}
 		missing, extra, err := t.awaitHidden(ctx, b, live.hidden)
 		if err != nil {
@@ -182,8 +182,8 @@ func (t *Tables) CompareHidden(ctx context.Context, o *report.Outcome) error {
 	return nil
 }
 
-// awaitHidden waits at most a second until a bridge has the hidden flows that it
-// can have, and returns the differences.
+// awaitHidden waits at most a second until a bridge has the hidden flows that it can
+// have, and returns the differences.
 func (t *Tables) awaitHidden(ctx context.Context, b Bridge, live hiddenFlows) (missing, extra []hiddenFlow, err error) {
 	const bound, pause = time.Second, 2 * time.Millisecond
 	for deadline := time.Now().Add(bound); ; {
@@ -224,11 +224,5 @@ func lacking(list, other []hiddenFlow) []hiddenFlow {
 	for _, h := range other {
 		have[h] = true
 	}
-	var missing []hiddenFlow
-	for _, h := range list {
-		if !have[h] {
-			missing = append(missing, h)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(slices.Clone(list), func(h hiddenFlow) bool { return have[h] })
 }

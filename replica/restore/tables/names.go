@@ -16,29 +16,36 @@ const (
 	withNames = "--names"
 )
 
-// sendNamed sends flows or groups: without names, and if ovs-ofctl cannot read
-// one that may hold names, again with them. It returns the option that it used.
-func (t *Tables) sendNamed(ctx context.Context, b Bridge, command string, list []entry) (names string, err error) {
-	err = t.send(ctx, b, command, list, NoNames)
+// send adds all entries of a list or, if one of them cannot be added, none. It
+// sends them without names, and if ovs-ofctl cannot read one that may hold names,
+// again with them.
+func (t *table) send(ctx context.Context, list []entry) error {
+	err := t.sendAs(ctx, list, NoNames)
 	bad, _, ok := parseError(err)
 	if !ok || bad >= len(list) || ctx.Err() != nil {
-		return NoNames, err
+		return err
 	}
-	may, failed := t.mayHoldNames(ctx, b, list[bad].text)
+	may, failed := t.mayHoldNames(ctx, list[bad].text)
 	if failed != nil || !may {
-		return NoNames, errors.Join(failed, err)
+		return errors.Join(failed, err)
 	}
-	return withNames, t.send(ctx, b, command, list, withNames)
+	if err = t.sendAs(ctx, list, withNames); err == nil {
+		t.names = withNames
+	}
+	return err
 }
 
-// send adds all flows or groups of a list, or none if one of them cannot be added.
-func (t *Tables) send(ctx context.Context, b Bridge, command string, list []entry, names string) error {
+// sendAs is send with one option for names.
+func (t *table) sendAs(ctx context.Context, list []entry, names string) error {
 	version := list[0].version
-	options := []string{"-O", version.String(), names}
-	if hasBundles(version) {
-		options = append(options, "--bundle")
+	c := Ofctl{Bridge: t.bridge.Name, Options: []string{"-O", version.String(), names}, Command: t.add, Args: []string{list[0].text}}
+	if t.isList {
+		c.Args, c.Stdin = []string{"-"}, &entryReader{list: list}
+		if hasBundles(version) {
+			c.Options = append(c.Options, "--bundle")
+		}
 	}
-	return t.Switch.Ofctl(ctx, Ofctl{Bridge: b.Name, Options: options, Command: command, Args: []string{"-"}, Stdin: &entryReader{list: list}})
+	return t.Switch.Ofctl(ctx, c)
 }
 
 // portNameSize is the size in bytes of a port's name in OpenFlow 1.0 to 1.5
@@ -46,11 +53,11 @@ func (t *Tables) send(ctx context.Context, b Bridge, command string, list []entr
 const portNameSize = 15
 
 // mayHoldNames reports whether a text may hold the name of a port or a flow table.
-func (t *Tables) mayHoldNames(ctx context.Context, b Bridge, text string) (bool, error) {
+func (t *table) mayHoldNames(ctx context.Context, text string) (bool, error) {
 	if strings.Contains(text, `"`) { // unusual names are quoted, some with escapes
 		return true, nil
 	}
-	names, err := t.Switch.Names(ctx, b.Name)
+	names, err := t.Switch.Names(ctx, t.bridge.Name)
 	return slices.ContainsFunc(names, func(name string) bool {
 		return name != "" && strings.Contains(text, name[:min(len(name), portNameSize)])
 	}), err

@@ -11,10 +11,10 @@ import (
 	"ovs-offline/replica/report"
 )
 
-// addPlaceholders makes the meters, groups and TLV mappings that flows and groups
-// refer to and that no dump holds. Without them the switch rejects the flows.
-func (t *Tables) addPlaceholders(ctx context.Context, b Bridge, version openflow.Version, groups []openflow.Entry, o *report.Outcome) error {
-	refs, err := t.references(ctx, b)
+// addMissing adds placeholders for the meters, groups and TLV mappings that flows
+// and groups refer to and that no dump holds. Without them the switch rejects the flows.
+func (t *table) addMissing(ctx context.Context, groups []openflow.Entry, o *report.Outcome) error {
+	refs, err := t.references(ctx)
 	if err != nil {
 		return err
 	}
@@ -25,50 +25,41 @@ func (t *Tables) addPlaceholders(ctx context.Context, b Bridge, version openflow
 		delete(refs.Groups, g.ID)
 	}
 	before := len(t.Report.Placeholders)
-	if err := t.addTLVPlaceholders(ctx, b, version, t.missing(b, workdir.TLV, refs.TLVs)); err != nil {
-		return err
-	}
-	for _, id := range t.atMost(b, "meters", t.missing(b, workdir.Meters, refs.Meters)) {
-		text := fmt.Sprintf("meter=%d kbps bands=type=drop rate=4294967295", id)
-		why := fmt.Sprintf("flows refer to meter %d, and it was not collected", id)
-		if err := t.addPlaceholder(ctx, b, version, workdir.Meters, "add-meter", text, why, "added as a meter that never drops"); err != nil {
-			return err
-		}
-	}
-	for _, id := range t.atMost(b, "groups", slices.Sorted(maps.Keys(refs.Groups))) {
-		text := fmt.Sprintf("group_id=%d,type=all", id)
-		why := fmt.Sprintf("flows or groups refer to group %d, and it was not collected", id)
-		if err := t.addPlaceholder(ctx, b, version, workdir.Groups, "add-group", text, why, "added without buckets"); err != nil {
+	for _, wanted := range []struct {
+		kind
+		ids map[uint32]bool
+	}{{tlvTable, refs.TLVs}, {meterTable, refs.Meters}, {groupTable, refs.Groups}} {
+		if err := t.other(wanted.kind).addPlaceholders(ctx, wanted.ids); err != nil {
 			return err
 		}
 	}
 	if len(t.Report.Placeholders) > before {
-		o.Note(report.Approximated, "%s: flows or groups refer to entries that were not collected: placeholders were added", b.Name)
+		o.Note(report.Approximated, "%s: flows or groups refer to entries that were not collected: placeholders were added", t.bridge.Name)
 	}
 	return nil
 }
 
-// references returns what a bridge's flows refer to. A flow dump that is damaged,
+// references returns what the bridge's flows refer to. A flow dump that is damaged,
 // or of an OpenFlow version that lacks such actions, leaves out some of it; then
 // bridge/dump-flows and the dumps of other versions count as well.
-func (t *Tables) references(ctx context.Context, b Bridge) (openflow.References, error) {
+func (t *table) references(ctx context.Context) (openflow.References, error) {
 	var refs openflow.References
 	refs.Add("") // makes its maps
-	dumped, err := t.Facts.dumped(ctx, b.Name)
+	dumped, err := t.Facts.dumped(ctx, t.bridge.Name)
 	if err != nil {
 		return refs, err
 	}
 	add(&refs, dumped.refs)
-	if !dumped.damaged && t.dumpVersion(b, workdir.Flows) >= openflow.OpenFlow13 {
+	if !dumped.damaged && t.other(flowTable).dumpVersion() >= openflow.OpenFlow13 {
 		return refs, nil
 	}
-	held, err := t.Facts.held(ctx, b.Name)
+	held, err := t.Facts.held(ctx, t.bridge.Name)
 	if err != nil {
 		return refs, err
 	}
 	add(&refs, held.refs)
 	for _, v := range openflow.Versions() {
-		other, err := readDumped(ctx, t.Workdir.OtherDump(b.Name, workdir.Flows, v.String()))
+		other, err := readDumped(ctx, t.Workdir.OtherDump(t.bridge.Name, workdir.Flows, v.String()))
 		if err != nil {
 			return refs, err
 		}
@@ -83,33 +74,73 @@ func add(refs *openflow.References, more openflow.References) {
 	maps.Copy(refs.TLVs, more.TLVs)
 }
 
-// missing returns the ids that a table of the replica does not have, sorted. It
-// does not ask the switch: a new switch has what was read back after loading.
-func (t *Tables) missing(b Bridge, dump workdir.Dump, ids map[uint32]bool) []uint32 {
-	for _, e := range t.readBack[table{b.Name, dump}] {
-		delete(ids, e.ID)
+// addPlaceholders adds placeholders for those of the ids that the replica does not
+// have: a new switch has the collected entries that it did not reject. Each takes a
+// run of ovs-ofctl, and flows can refer to four thousand million entries, so their
+// number is bounded.
+func (t *table) addPlaceholders(ctx context.Context, ids map[uint32]bool) error {
+	for _, l := range t.loaded {
+		if l.path() != t.path() {
+			continue
+		}
+		for _, e := range l.collected {
+			if !l.counts().IsRejected(e.Line) {
+				delete(ids, e.ID)
+			}
+		}
 	}
-	return slices.Sorted(maps.Keys(ids))
-}
-
-// atMost bounds the number of placeholders: each takes a run of ovs-ofctl, and
-// flows can refer to four thousand million entries.
-func (t *Tables) atMost(b Bridge, what string, missing []uint32) []uint32 {
+	missing := slices.Sorted(maps.Keys(ids))
 	const maxPlaceholders = 500
-	if len(missing) <= maxPlaceholders {
-		return missing
+	if len(missing) > maxPlaceholders {
+		t.remark("%s: flows refer to %d entries that were not collected: only the first %d get a placeholder", t.dump, len(missing), maxPlaceholders)
+		missing = missing[:maxPlaceholders]
 	}
-	t.remark(b, "flows refer to %d %s that were not collected: only the first %d get a placeholder", len(missing), what, maxPlaceholders)
-	return missing[:maxPlaceholders]
+	for _, id := range missing {
+		p, err := t.placeholder(ctx, id)
+		if err != nil {
+			return err
+		}
+		err = t.sendAs(ctx, []entry{{text: p.text, version: t.version}}, NoNames)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			t.remark("%s; no placeholder can be added: %s", p.why, Reason(err))
+		default:
+			t.Report.Placeholder(report.Item{Bridge: t.bridge.Name, Dump: t.dump, Text: p.text, Reason: p.why + ": " + p.how})
+		}
+	}
+	return nil
 }
 
-// addPlaceholder adds a placeholder and reports why it was needed and how it was
-// made, or that it could not be made.
-func (t *Tables) addPlaceholder(ctx context.Context, b Bridge, version openflow.Version, dump workdir.Dump, command, text, why, how string) error {
-	if err := t.ofctl(ctx, version, b, command, text); err != nil {
-		t.remark(b, "%s; no placeholder can be added: %s", why, Reason(err))
-		return ctx.Err()
+// placeholder is an entry that no dump holds, why it is needed, and how it is made.
+type placeholder struct{ text, why, how string }
+
+// ovnMapping maps the Geneve option in which OVN carries its ports
+// (ovn-architecture(7), "Tunnel Encapsulations"), the only one that
+// ovn-controller maps.
+const ovnMapping = "{class=0x102,type=0x80,len=4}->tun_metadata0"
+
+// placeholder returns the placeholder with an id. Fields without a collected
+// mapping are mapped to options of the experimental class (RFC 8926 section 7.1),
+// which no peer sends.
+func (t *table) placeholder(ctx context.Context, id uint32) (placeholder, error) {
+	switch t.dump {
+	case workdir.Meters:
+		return placeholder{fmt.Sprintf("meter=%d kbps bands=type=drop rate=4294967295", id),
+			fmt.Sprintf("flows refer to meter %d, and it was not collected", id), "added as a meter that never drops"}, nil
+	case workdir.Groups:
+		return placeholder{fmt.Sprintf("group_id=%d,type=all", id),
+			fmt.Sprintf("flows or groups refer to group %d, and it was not collected", id), "added without buckets"}, nil
 	}
-	t.Report.Placeholder(report.Item{Bridge: b.Name, Dump: dump, Text: text, Reason: why + ": " + how})
-	return nil
+	p := placeholder{fmt.Sprintf("{class=0xffff,type=%#x,len=4}->tun_metadata%d", id&0x7f, id),
+		fmt.Sprintf("flows refer to tun_metadata%d, and its mapping was not collected", id), "mapped to an option of 4 bytes that no peer sends"}
+	if id != 0 {
+		return p, nil
+	}
+	isOVN, err := t.Switch.IsOVN(ctx, t.bridge.Name)
+	if isOVN {
+		p.text, p.how = ovnMapping, "mapped to OVN's own option"
+	}
+	return p, err
 }

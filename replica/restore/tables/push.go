@@ -11,22 +11,56 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/workdir"
 )
 
-// entry is a flow or a group on its way to the switch.
+// entry is an entry of a table on its way to the switch.
 type entry struct {
 	line      int    // of the dump; 0 for an entry of another source
-	collected string // as the dump has it
+	collected string // the entry's text in the dump
 	text      string // as it is sent
 	version   openflow.Version
 	rewrites  []string // why text differs from collected
 }
 
-// reportRewrite reports an entry that was loaded in other words.
-func (t *Tables) reportRewrite(b Bridge, dump workdir.Dump, e entry) {
+// prepare returns an entry with a text that ovs-ofctl can parse.
+func (t *table) prepare(line int, collected string) entry {
+	e := entry{line: line, collected: collected, version: t.version}
+	e.text, e.rewrites = openflow.Rewrite(collected)
+	return e
+}
+
+// load adds groups, meters or TLV mappings, and rejects those that the switch
+// refuses.
+func (t *table) load(ctx context.Context, list []openflow.Entry) error {
+	p := pusher{send: t.send, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
+		t.reject(bad, cause)
+		return rest, nil
+	}}
+	entries := make([]entry, len(list))
+	for i, e := range list {
+		entries[i] = t.prepare(e.Line, e.Text)
+	}
+	together := len(entries)
+	if !t.isList || !hasBundles(t.version) { // a list could be added in part
+		together = 1
+	}
+	for some := range slices.Chunk(entries, together) {
+		if err := p.push(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reject reports an entry that cannot be added.
+func (t *table) reject(e entry, cause error) {
+	t.Report.Reject(t.item(e.line, e.collected, Reason(cause)))
+}
+
+// reportRewrite reports an entry that was loaded with another text than the dump's.
+func (t *table) reportRewrite(e entry) {
 	if len(e.rewrites) > 0 {
-		t.Report.Rewrite(t.item(b, dump, e.line, e.collected, strings.Join(e.rewrites, "; ")))
+		t.Report.Rewrite(t.item(e.line, e.collected, strings.Join(e.rewrites, "; ")))
 	}
 }
 
@@ -34,7 +68,7 @@ func (t *Tables) reportRewrite(b Bridge, dump workdir.Dump, e entry) {
 // OpenFlow 1.3 by an extension, and later ones.
 func hasBundles(version openflow.Version) bool { return version >= openflow.OpenFlow13 }
 
-// entryReader reads as the text of entries, one a line.
+// entryReader is a reader of the text of entries, one per line.
 type entryReader struct {
 	list []entry
 	at   int // in the first entry's text
@@ -122,10 +156,11 @@ func rejectedEntry(err error, n int) (int, bool) {
 	if !ok {
 		return 0, n == 1
 	}
-	// ovs-ofctl numbers the messages of a bundle in a row, and then those that
-	// open, close and commit it. If none of the latter was rejected, the number of
-	// the first message is that of a connection that asked for no names (measured,
-	// OVS 3.1). Should another OVS count differently, one entry is tried alone in vain.
+	// ovs-ofctl numbers the messages of a bundle consecutively, and then the messages
+	// that open, close and commit it. If none of the latter was rejected, the number of
+	// the first message is that of a connection that asked for no names (measured, OVS
+	// 3.1). If another OVS counts differently, the only effect is that one good entry
+	// is sent alone.
 	first := 2
 	if commit, ok := messageNumber(rejectedCommit, failed.Stderr); ok {
 		first = commit - 2 - n

@@ -9,7 +9,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// push sends a list of flows, and tries other ways for those that are rejected.
+// push sends a list of flows, and tries other ways to add the rejected ones.
 func (l *loader) push(ctx context.Context, list []entry) error {
 	list, err := l.retryUnknown(ctx, list)
 	if err != nil {
@@ -30,8 +30,8 @@ func (l *loader) push(ctx context.Context, list []entry) error {
 var unknownWord = regexp.MustCompile(`^unknown (action|keyword) ([A-Za-z0-9_]+)$`)
 
 // unknownWords maps an action or a field ("action"|"keyword", name) that this
-// ovs-ofctl does not support to its error. Flows of a newer OVS can hold one a
-// thousand times; only the first such flow is sent.
+// ovs-ofctl does not support to its error. A thousand flows of a newer OVS can hold the
+// same one; only the first such flow is sent.
 type unknownWords map[[2]string]error
 
 // learn remembers an action or field that ovs-ofctl does not support, and reports
@@ -52,12 +52,12 @@ func (u *unknownWords) learn(err error) bool {
 // in returns the error of ovs-ofctl about a flow with such a word, nil for none.
 func (u unknownWords) in(text string) error {
 	fields, actions := openflow.Words(text)
-	for _, word := range fields {
+	for word := range fields {
 		if err := u[[2]string{"keyword", word}]; err != nil {
 			return err
 		}
 	}
-	for _, word := range actions {
+	for word := range actions {
 		if err := u[[2]string{"action", word}]; err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (l *loader) retry(ctx context.Context, e entry, cause error) error {
 			return ctx.Err()
 		}
 	}
-	l.Report.Reject(l.item(l.bridge, workdir.Flows, e.line, e.collected, Reason(cause)))
+	l.reject(e, cause)
 	return nil
 }
 
@@ -116,10 +116,10 @@ type way struct {
 	how     string
 }
 
-// otherWays returns the text of the dump, for a flow that was sent with other
-// actions; that of another OpenFlow version's dump; and OpenFlow 1.0, in which a
-// switch takes actions without their prerequisites (strip_vlan without a VLAN in
-// the match).
+// otherWays returns other ways to add a flow: the text of the dump, if the flow was
+// sent with other actions; the text of another OpenFlow version's dump; and OpenFlow
+// 1.0, in which a switch accepts actions without their prerequisites (strip_vlan
+// without a VLAN in the match).
 func (l *loader) otherWays(ctx context.Context, e entry, cause error) ([]way, error) {
 	other, err := l.otherText(ctx, e)
 	if err != nil {

@@ -61,21 +61,72 @@ type Tables struct {
 	Isolated bool              // the daemons have a network namespace of their own
 	Bridges  []Bridge
 
-	script   *saveScript // nil until it was read
-	readBack map[table][]openflow.Entry
+	script *saveScript // nil until it is read
+	loaded []*loaded   // the tables that Flows reads back
 }
+
+// kind is a kind of table that ovs-ofctl dumps and fills.
+type kind struct {
+	dump    workdir.Dump
+	print   string // the command of ovs-ofctl that dumps the table
+	add     string // the one that adds an entry, or with isList the lines of its input
+	isList  bool
+	entries func(io.Reader) ([]openflow.Entry, []openflow.Problem)
+}
+
+var (
+	flowTable  = kind{workdir.Flows, "dump-flows", "add-flows", true, nil}
+	groupTable = kind{workdir.Groups, "dump-groups", "add-groups", true, openflow.Groups}
+	meterTable = kind{workdir.Meters, "dump-meters", "add-meter", false, openflow.Meters}
+	tlvTable   = kind{workdir.TLV, "dump-tlv-map", "add-tlv-map", false, openflow.TLVMap}
+)
 
 // table is a table of a bridge.
 type table struct {
-	bridge string
-	dump   workdir.Dump
+	*Tables
+	kind
+	bridge  Bridge
+	version openflow.Version // the newest that the bridge speaks
+	names   string           // the ovs-ofctl option with which the replica prints entries as the dump does
 }
 
-// ofctl runs ovs-ofctl in an OpenFlow version on a bridge.
-func (t *Tables) ofctl(ctx context.Context, version openflow.Version, b Bridge, command string, args ...string) error {
-	return t.Switch.Ofctl(ctx, Ofctl{Bridge: b.Name, Options: []string{NoNames, "-O", version.String()}, Command: command, Args: args})
+func (t *Tables) table(ctx context.Context, b Bridge, k kind) (*table, error) {
+	version, err := t.Switch.Version(ctx, b.Name)
+	return &table{Tables: t, kind: k, bridge: b, version: version, names: NoNames}, err
 }
 
-func (t *Tables) remark(b Bridge, format string, args ...any) {
-	t.Report.Remark(b.Name + ": " + fmt.Sprintf(format, args...))
+// other returns the bridge's table of another kind.
+func (t *table) other(k kind) *table {
+	return &table{Tables: t.Tables, kind: k, bridge: t.bridge, version: t.version, names: NoNames}
+}
+
+// restore fills the tables of a kind. prepare returns the collected entries in the
+// order in which they are added.
+func (t *Tables) restore(ctx context.Context, k kind, o *report.Outcome, prepare func(*table, []openflow.Entry) ([]openflow.Entry, error)) error {
+	for _, b := range t.Bridges {
+		table, err := t.table(ctx, b, k)
+		if err != nil {
+			return err
+		}
+		list, err := table.collected()
+		if err == nil {
+			list, err = prepare(table, list)
+		}
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			continue
+		}
+		if err := table.load(ctx, list); err != nil {
+			return err
+		}
+		t.loaded = append(t.loaded, &loaded{table: table, collected: list})
+		o.Note(report.Restored, "")
+	}
+	return nil
+}
+
+func (t *table) remark(format string, args ...any) {
+	t.Report.Remark(t.bridge.Name + ": " + fmt.Sprintf(format, args...))
 }

@@ -1,5 +1,5 @@
-// Package choose chooses the runtime for the replica of a workdir among those that
-// are available on this machine.
+// Package choose chooses the runtime for the replica of a workdir from the runtimes
+// that are available on this machine.
 package choose
 
 import (
@@ -17,7 +17,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 )
 
-// The runtimes besides the container engines, as the command line spells them.
+// The names on the command line of the runtimes other than container engines.
 const (
 	Auto    = "auto"
 	Process = process.Name
@@ -26,8 +26,8 @@ const (
 // Names lists the runtimes that the command line takes.
 func Names() []string { return slices.Concat([]string{Auto}, engine.Names(), []string{Process}) }
 
-// Runtimes are the runtimes in which the replica of one workdir can run. Each
-// engine is connected at most once.
+// Runtimes holds the runtimes in which the replica of one workdir can run. It connects
+// to each engine at most once.
 type Runtimes struct {
 	workdir   *workdir.Dir
 	version   string
@@ -56,8 +56,8 @@ func (r *Runtimes) connect(ctx context.Context, name string) (*engine.Engine, er
 }
 
 // All returns every runtime in which a replica of the workdir may run: the
-// engines that answer, and then local processes. Only an engine can end what it
-// runs, so the engines come first.
+// engines that answer, and then local processes. The engines come first, because only
+// an engine can stop the containers that it runs.
 func (r *Runtimes) All(ctx context.Context) []runtime.Runtime {
 	var all []runtime.Runtime
 	for _, name := range append(engine.Names(), Process) {
@@ -80,8 +80,8 @@ func (r *Runtimes) Named(ctx context.Context, name string) (runtime.Runtime, err
 	return container.New(e, "", r.version, r.workdir), nil
 }
 
-// Executor returns the executor of programs beside the replica in a runtime.
-// Containers need their engine for programs on a terminal only.
+// Executor returns the executor that runs programs beside the replica in a runtime.
+// Containers need their engine only for programs on a terminal.
 func (r *Runtimes) Executor(ctx context.Context, name string, terminal bool) (runtime.Executor, error) {
 	if name != Process && !terminal {
 		return container.NewTools(r.workdir.Tools()), nil
@@ -92,7 +92,7 @@ func (r *Runtimes) Executor(ctx context.Context, name string, terminal bool) (ru
 // Choice is the runtime to start a replica with.
 type Choice struct {
 	Runtime runtime.Runtime
-	Why     string // which runtime, and why not the others
+	Why     string // the chosen runtime, and why the others were not chosen
 }
 
 // Choose returns the runtime to start a replica with: the named one or, for Auto,

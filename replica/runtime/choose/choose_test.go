@@ -18,7 +18,7 @@ import (
 	"ovs-offline/replica/runtime/engine"
 )
 
-// socket is a path for a socket that an engine's service could have.
+// socket returns a path for the socket of an engine's service.
 func socket(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "oo-auto-") // a socket's path has 107 bytes at most
@@ -39,7 +39,7 @@ func listen(t *testing.T, path string) net.Listener {
 	return l
 }
 
-// oldService answers a ping as a service of long ago does.
+// oldService answers a ping as a very old engine does.
 func oldService(t *testing.T, path string) {
 	t.Helper()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -52,8 +52,8 @@ func oldService(t *testing.T, path string) {
 	t.Cleanup(func() { _ = server.Close() })
 }
 
-// TestEnginesThatDoNotAnswer: the error names the problem of each socket,
-// soon, and what to do.
+// TestEnginesThatDoNotAnswer checks that the error names the problem of each socket and
+// the next step, without a long wait.
 func TestEnginesThatDoNotAnswer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for time limits")
@@ -96,8 +96,8 @@ func testRuntimes(t *testing.T) *Runtimes {
 	return For(wd, "test")
 }
 
-// TestAutoGivesReasons: without an engine it is this machine's tools, and with none
-// of these the error tells of everything that was tried.
+// TestAutoGivesReasons checks that without an engine this machine's tools are chosen,
+// and that without these tools the error names everything that was tried.
 func TestAutoGivesReasons(t *testing.T) {
 	t.Setenv("CONTAINER_HOST", "unix:///nonexistent/podman.sock")
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
@@ -110,7 +110,7 @@ func TestAutoGivesReasons(t *testing.T) {
 	}
 	for _, want := range []string{"local processes", "/nonexistent/podman.sock", "/nonexistent/docker.sock"} {
 		if !strings.Contains(choice.Why, want) {
-			t.Errorf("it doesn't tell of %s: %s", want, choice.Why)
+			t.Errorf("the reasons don't name %s: %s", want, choice.Why)
 		}
 	}
 	if _, err := testRuntimes(t).Choose(t.Context(), Auto, container.Wanted{Image: "some"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/docker.sock") {
@@ -118,7 +118,8 @@ func TestAutoGivesReasons(t *testing.T) {
 	}
 }
 
-// TestDockerContext: the daemon is found as docker's own client finds it.
+// TestDockerContext checks that the daemon is found in the same way as by docker's own
+// client.
 func TestDockerContext(t *testing.T) {
 	path := socket(t)
 	oldService(t, path)

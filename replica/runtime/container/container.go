@@ -43,7 +43,7 @@ type Runtime struct {
 	workdir *workdir.Dir
 	tools   *Tools
 
-	mu      sync.Mutex // guards the fields below and the start of the tools' container
+	mu      sync.Mutex // protects the fields below and the start of the tools' container
 	toolsID string
 	remarks daemon.Remarks
 }
@@ -102,8 +102,8 @@ func (r *Runtime) owns(c engine.Container) bool { return c.Labels[LabelWorkdir] 
 
 var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-// name returns the name of a container: it has the name of the working directory,
-// and a hash of its path, because several can have the same name.
+// name returns the name of a container. It contains the name of the working directory
+// and a hash of its path, because several directories can have the same name.
 func (r *Runtime) name(role string) string {
 	safe := unsafeInName.ReplaceAllString(filepath.Base(r.workdir.Path()), "-")
 	const maxName = 40
@@ -124,8 +124,8 @@ func (r *Runtime) spec(role string) engine.Spec {
 // removeTimeout is the time in which an engine must remove a container that failed.
 const removeTimeout = 20 * time.Second
 
-// launch makes and starts a container and waits until it is ready. After an error it
-// removes the container.
+// launch makes and starts a container and waits until it is ready; on error, it removes
+// it.
 func (r *Runtime) launch(ctx context.Context, s engine.Spec, d runtime.Daemon, ready func() bool) (id string, err error) {
 	ctx, cancel := daemon.StartContext(ctx, daemon.StartTimeout, d)
 	defer cancel()
@@ -140,7 +140,7 @@ func (r *Runtime) launch(ctx context.Context, s engine.Spec, d runtime.Daemon, r
 	}
 	if err != nil {
 		err = fmt.Errorf("starting %s: %w", d.Role, err)
-		// An engine that hung at the start can hang here too.
+		// An engine that hung when it started the container can hang here too.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		return "", errors.Join(err, r.engine.Remove(ctx, id))
@@ -164,7 +164,7 @@ func (r *Runtime) clearName(ctx context.Context, name, role string) error {
 	return r.engine.Remove(ctx, c.ID)
 }
 
-// explain adds to an error how to get an image, where the image is missing.
+// explain adds to an error how to get an image, if the image is missing.
 func (r *Runtime) explain(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		if found, asked := r.engine.FindImage(ctx, r.image); asked == nil && found == "" {
@@ -174,9 +174,9 @@ func (r *Runtime) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// await waits until a started container is ready. The error of a container that
-// ended has its last output. An engine's own wait checks four times a second; ready
-// is cheap enough to be called much more often.
+// await waits until a started container is ready. If the container has ended, the error
+// contains its last output. An engine's own wait checks four times a second; ready is
+// cheap enough to be called much more often.
 func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready func() bool) error {
 	const pause, inspectInterval = 2 * time.Millisecond, 100 * time.Millisecond
 	for inspected := time.Now(); !ready(); {
@@ -207,9 +207,9 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 func (r *Runtime) lastOutput(ctx context.Context, id string, d runtime.Daemon) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	output, _ := r.engine.Log(ctx, id, 30) // as far as the engine has it
+	output, _ := r.engine.Log(ctx, id, 30) // as much as the engine still has
 	if d.Log != "" {
-		stderr, _ := os.ReadFile(stderrOf(d)) // missing where the daemon was not started
+		stderr, _ := os.ReadFile(stderrOf(d)) // missing if the daemon was not started
 		output += string(stderr)
 	}
 	return cmp.Or(daemon.Reason(output), daemon.Reason(daemon.FatalLine(d)))

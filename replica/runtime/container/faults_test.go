@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
 
-// replica is a runtime under test, with the engine behind it.
+// replica is a runtime under test, with its engine.
 type replica struct {
 	*container.Runtime
 	engine *engine.Engine
@@ -50,7 +50,7 @@ func newReplica(t *testing.T, r engines.Runtime) replica {
 	return replica{Runtime: made, engine: e, wd: wd}
 }
 
-// daemon is an ovsdb-server of a database that need not be there.
+// daemon returns an ovsdb-server of a database that need not exist.
 func (r replica) daemon(program string) runtime.Daemon {
 	dir := r.wd.VarRun(workdir.OVS)
 	return runtime.Daemon{Role: "ovsdb-server-ovs", Program: program, RunDir: dir, Log: filepath.Join(r.wd.Run(), "server.log"),
@@ -76,19 +76,19 @@ func (r replica) left(t *testing.T) []engine.Container {
 	return list
 }
 
-// TestDaemonThatDoesNotStart: the error is what the daemon said, and of its
-// container nothing stays.
+// TestDaemonThatDoesNotStart checks that the error holds the output of the daemon, and
+// that its container is removed.
 func TestDaemonThatDoesNotStart(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
 		r := newReplica(t, e)
 		r.mkdirs(t)
 		err := r.Start(t.Context(), r.daemon("ovsdb-server"))
 		if err == nil || !strings.Contains(err.Error(), "conf.db") || !strings.Contains(err.Error(), "No such file") {
-			t.Errorf("without a database it says %v", err)
+			t.Errorf("the error without a database is %v", err)
 		}
 		err = r.Start(t.Context(), r.daemon("no-such-daemon"))
 		if err == nil || !strings.Contains(err.Error(), "no-such-daemon") {
-			t.Errorf("without a program it says %v", err)
+			t.Errorf("the error without a program is %v", err)
 		}
 		for _, c := range r.left(t) {
 			if c.Labels[container.LabelRole] != "tools" {
@@ -98,13 +98,14 @@ func TestDaemonThatDoesNotStart(t *testing.T) {
 	})
 }
 
-// TestForeignContainerIsKept: a container that is not ours is never removed.
+// TestForeignContainerIsKept checks that a container that another program made is never
+// removed.
 func TestForeignContainerIsKept(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
 		r := newReplica(t, e)
 		r.mkdirs(t)
 		d := r.daemon("ovsdb-server")
-		// Whatever ours are called, from one that is there.
+		// The names of our containers, taken from a running one.
 		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "ovsdb-tool", "--version"); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func TestForeignContainerIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := r.Start(t.Context(), d); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "left alone") {
-			t.Errorf("start says %v", err)
+			t.Errorf("the error of start is %v", err)
 		}
 		if err := errors.Join(r.Stop(t.Context(), d), r.End(t.Context())); err != nil {
 			t.Error(err)
@@ -141,9 +142,9 @@ func TestForeignContainerIsKept(t *testing.T) {
 	})
 }
 
-// TestTools: what goes into a tool and comes out of it goes whole, side by side,
-// and a tool ends with its context.
-func TestTools(t *testing.T) {
+// TestToolsTransferEverything checks that the input and output of tools are complete,
+// even if tools run at the same time, and that a tool ends with its context.
+func TestToolsTransferEverything(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
 		r := newReplica(t, e)
 		big := strings.Repeat("0123456789abcde\n", 1<<18) // 4 MiB
@@ -181,14 +182,14 @@ func TestTools(t *testing.T) {
 		if _, err := r.Tool(ctx, r.wd.Run(), nil, "bash", "-c", "while :; do :; done"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a tool that outlives its context: %v", err)
 		}
-		for busy := true; busy; { // a killed process is gone a moment later
+		for busy := true; busy; { // a killed process ends a moment later
 			out, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", "cat /proc/[0-9]*/cmdline; true")
 			if err != nil || !strings.Contains(string(out), "cmdline") {
 				t.Fatalf("looking for processes: %q %v", out, err)
 			}
 			busy = strings.Contains(string(out), "while :; do :; done")
 		}
-		// A runner that is killed is noticed.
+		// The end of a killed runner is detected.
 		answer := make(chan error, 1)
 		go func() {
 			_, err := r.Tool(t.Context(), r.wd.Run(), nil, "bash", "-c", "while :; do :; done")
@@ -200,7 +201,7 @@ func TestTools(t *testing.T) {
 			}
 		}
 		if err := <-answer; err == nil {
-			t.Error("a tool is well whose container was removed")
+			t.Error("a tool of a removed container reports no error")
 		}
 	})
 }

@@ -22,13 +22,14 @@ const howToGetImage = "make one with \"ovs-offline build\", or, without a regist
 // Wanted selects an image.
 type Wanted struct {
 	Image       string // by its name; the other fields are ignored then
-	Version     string // of Open vSwitch in it, or its beginning: "3.1"
+	Version     string // the version of Open vSwitch in the image, or the beginning of it: "3.1"
 	RecordedOVS string // the recorded version of Open vSwitch
 }
 
-// Choose returns the name of an image: the named one, or among those of the wanted
-// version the one nearest to the recorded version: equal, of the same minor version,
-// or the newest. The error wraps runtime.ErrNoImage.
+// Choose returns the name of an image: the named one, or else among the images with the
+// wanted version the one nearest to the recorded version, which is one with an equal
+// version, with the same minor version, or with the newest version. The error wraps
+// runtime.ErrNoImage.
 func Choose(ctx context.Context, e *engine.Engine, w Wanted) (string, error) {
 	if w.Image != "" {
 		found, err := e.FindImage(ctx, w.Image)
@@ -65,13 +66,8 @@ func nearness(i engine.Image, recorded string) int {
 		return 0
 	case version == recorded:
 		return 2
-	case minor(version) == minor(recorded):
+	case runtime.Minor(version) == runtime.Minor(recorded):
 		return 1
 	}
 	return 0
-}
-
-func minor(version string) string {
-	parts := strings.SplitN(version, ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".")
 }

@@ -26,7 +26,7 @@ type Tools struct {
 	image  string // for messages; may be empty
 }
 
-// NewTools returns a Tools; scratch is that of Options.
+// NewTools returns a Tools; scratch is the folder that it shares with the runner.
 func NewTools(scratch string) *Tools { return &Tools{folder: scratch} }
 
 // Exec runs a program for the user, not on a terminal.
@@ -61,14 +61,14 @@ func (t *Tools) ask(verb, name string) error {
 		return fmt.Errorf("the tools' container does not listen: %w", err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// A line that is so short is written as a whole beside other writers: pipe(7).
+	// A short line is written atomically even if there are other writers: pipe(7).
 	if _, err := unix.Write(fd, []byte(verb+" "+name+"\n")); err != nil {
 		return fmt.Errorf("the tools' container does not listen: %w", err)
 	}
 	return nil
 }
 
-// run has the runner run c and returns its exit code.
+// run makes the runner run c and returns the exit code.
 func (t *Tools) run(ctx context.Context, c runtime.Command) (int, error) {
 	q := &request{tools: t, name: rand.Text(), command: c}
 	q.dir = filepath.Join(t.folder, q.name)
@@ -109,15 +109,16 @@ func (q *request) prepare() error {
 	}
 	for _, name := range []string{pipeIn, pipeOut, pipeErr, pipeExit} {
 		if err := unix.Mkfifo(filepath.Join(q.dir, name), 0o600); err != nil {
-			return fmt.Errorf("a pipe for %s: %w", q.command.Argv[0], err)
+			return fmt.Errorf("creating a pipe for %s: %w", q.command.Argv[0], err)
 		}
 	}
 	return nil
 }
 
-// run returns when the program has ended and all its output is copied.
+// run runs the program, and returns when it has ended and all its output is copied.
 func (q *request) run(ctx context.Context) (int, error) {
-	// Opened for reading and writing, it has a reader when the runner writes to it.
+	// The pipe is opened for reading and writing, so that it has a reader when the
+	// runner writes to it.
 	exit, err := os.OpenFile(filepath.Join(q.dir, pipeExit), os.O_RDWR|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return 0, err
@@ -173,8 +174,9 @@ func (q *request) exitCode(answer string) (int, error) {
 	return code, nil
 }
 
-// finish waits for a copy to end. A process that the program left may hold the pipe
-// open: finish waits a second for it, but without limit for the caller's writer.
+// finish waits for a copy to end. A process that the program left running may hold the
+// pipe open: finish waits only a second for that, but without limit for the caller's
+// writer.
 func (q *request) finish(copied <-chan error) error {
 	const timeout = time.Second
 	for {
@@ -201,14 +203,13 @@ func (w countingWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// copyFrom copies the program's output until it and its children have closed the
-// pipe.
+// copyFrom copies the program's output until it and its children have closed the pipe.
 func (q *request) copyFrom(pipe string, to io.Writer) error {
-	f, err := os.Open(filepath.Join(q.dir, pipe)) // waits for the runner
+	f, err := os.Open(filepath.Join(q.dir, pipe)) // waits until the runner opens it
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // it was only read
 	if to == nil {
 		to = io.Discard
 	}
@@ -218,7 +219,7 @@ func (q *request) copyFrom(pipe string, to io.Writer) error {
 
 // copyTo copies the program's input. A program may end without reading all of it.
 func (q *request) copyTo(pipe string, from io.Reader) {
-	f, err := os.OpenFile(filepath.Join(q.dir, pipe), os.O_WRONLY, 0) // waits for the runner
+	f, err := os.OpenFile(filepath.Join(q.dir, pipe), os.O_WRONLY, 0) // waits until the runner opens it
 	if err != nil {
 		return
 	}

@@ -1,10 +1,11 @@
-# Process 1 of the container of tools: runs what ovs-offline asks for on a named
-# pipe. An engine's own exec takes ten times as long, and has lost output.
+# Process 1 of the tools' container: runs programs that ovs-offline requests
+# through a named pipe. An engine's own exec takes ten times as long, and has
+# lost output.
 #
 # "run NAME": NAME is a folder with the words (settings of the environment, "--",
 # and a program with its arguments, each ended by a NUL) and with pipes for the
 # program's input, output and errors. Its exit code is written to "exit".
-# "kill NAME" ends what was run so.
+# "kill NAME" ends the program of that request.
 set -m # each program leads a process group, and can be killed with its children
 umask 077
 folder=$1

@@ -11,8 +11,8 @@ import (
 	"ovs-offline/replica/runtime/daemon"
 )
 
-// stderrToFile runs a daemon with its standard error in a file: a busy engine loses
-// the last output of a container that ends at once.
+// stderrToFile runs a daemon with its standard error in a file, because a busy engine
+// loses the last output of a container that ends at once.
 const stderrToFile = `exec "$@" 2>"$0"`
 
 // stderrOf returns the file for the standard error of d.

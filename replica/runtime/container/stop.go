@@ -23,7 +23,7 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 		return fmt.Errorf("stopping %s: %w", d.Role, err)
 	}
 	if _, held, _ := daemon.LockOwner(daemon.PIDFile(d)); held {
-		return nil // another runtime runs it
+		return nil // d runs in another runtime
 	}
 	return daemon.RemoveLeftovers(d)
 }
@@ -47,7 +47,7 @@ func (r *Runtime) End(ctx context.Context) error {
 	slices.SortFunc(left, func(a, b engine.Container) int { return order(a) - order(b) })
 	for _, c := range left {
 		if c.Labels[LabelRole] == roleTools {
-			err = r.engine.Remove(ctx, c.ID) // it has no data to save
+			err = r.engine.Remove(ctx, c.ID) // the container has no data to save
 		} else {
 			err = r.end(ctx, c)
 		}

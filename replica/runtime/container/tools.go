@@ -30,7 +30,8 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	return stdout.Bytes(), err
 }
 
-// ToolTo is Tool, but writes the standard output to stdout while the program runs.
+// ToolTo works like Tool, but writes the standard output to stdout while the program
+// runs.
 func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
 	defer logging.Timed(ctx, "run tool in container", "argv", argv)()
 	if _, err := r.needTools(ctx); err != nil {
@@ -78,7 +79,7 @@ func (r *Runtime) needTools(ctx context.Context) (string, error) {
 	return r.toolsID, err
 }
 
-// makeScratch makes the folder for requests anew, and the folders to mount.
+// makeScratch makes an empty folder for requests, and the folders to mount.
 func (r *Runtime) makeScratch() error {
 	if err := os.RemoveAll(r.tools.folder); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package daemon knows the behaviour of Open vSwitch's daemons that is the same in
-// every runtime: their environment, the files and sockets that they make, their
-// logs, and when they are ready.
+// Package daemon implements what Open vSwitch's daemons have in common in every
+// runtime: their environment, the files and sockets that they make, their logs, and
+// when they are ready.
 package daemon
 
 import (
@@ -17,8 +17,8 @@ import (
 )
 
 // Environment returns the whole environment of a daemon or tool; path is its PATH.
-// It has nothing of the caller's OVS and OVN settings, and sets every directory
-// that OVS would otherwise share with the host's own installation.
+// It contains none of the caller's OVS and OVN settings, and sets every directory that
+// OVS would otherwise share with the host's own installation.
 func Environment(path, runDir, logDir string) []string {
 	return []string{
 		"PATH=" + path,
@@ -30,10 +30,9 @@ func Environment(path, runDir, logDir string) []string {
 	}
 }
 
-// Ask sends a command to the daemon of that program ("ovs-vswitchd") whose pid file
-// is in runDir, and returns its answer. It uses the control socket, which is on
-// this host in every runtime, else the runtime's ovs-appctl. The error is a
-// *command.Error.
+// Ask sends a command to the daemon of that program ("ovs-vswitchd") whose pid file is
+// in runDir, and returns its answer. It uses the control socket, which is on this host
+// in every runtime, else the runtime's ovs-appctl. The error is a *command.Error.
 func Ask(ctx context.Context, rt runtime.Runtime, runDir, program string, argv ...string) ([]byte, error) {
 	out, err := unixctl.Run(ctx, runDir, program, argv...)
 	if !errors.Is(err, unixctl.ErrUnreachable) {
@@ -42,16 +41,16 @@ func Ask(ctx context.Context, rt runtime.Runtime, runDir, program string, argv .
 	return rt.Tool(ctx, runDir, nil, append([]string{"ovs-appctl", "-t", program}, argv...)...)
 }
 
-// Limits of the start of a daemon with a small database, and of its end, after which
-// it is killed.
+// The time limits for the start of a daemon with a small database, and for its end,
+// after which it is killed.
 const (
 	StartTimeout = 30 * time.Second
 	StopTimeout  = 5 * time.Second
 )
 
 // StartContext returns the context of a start of d, with a timeout: minimum, and a
-// second for each MiB of a database. ovsdb-server loads tens of MiB a second, but
-// not on a busy machine.
+// second for each MiB of a database. ovsdb-server loads tens of MiB per second, but
+// less on a busy machine.
 func StartContext(ctx context.Context, minimum time.Duration, d runtime.Daemon) (context.Context, context.CancelFunc) {
 	var size int64
 	for _, path := range databases(d) {
@@ -71,10 +70,9 @@ func StartEnded(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Ready reports whether d, which runs in the foreground, has come as far as its own
-// --detach would wait for: it answers at its sockets and, if it is ovs-vswitchd,
-// has set up the bridges of its database. before is the size of its log before it
-// was started.
+// Ready reports whether d, which runs in the foreground, is ready in the sense of its
+// own --detach: it answers at its sockets and, if it is ovs-vswitchd, has set up the
+// bridges of its database. before is the size of its log before it was started.
 func Ready(d runtime.Daemon, before int64) bool {
 	if !slices.ContainsFunc(ControlSockets(d), answers) {
 		return false

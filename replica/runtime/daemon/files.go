@@ -16,8 +16,8 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// PIDFile returns the path of the file that holds the process ID of d, and that d
-// keeps locked while it runs.
+// PIDFile returns the path of the file with the process ID of d, which a running d
+// locks.
 func PIDFile(d runtime.Daemon) string { return filepath.Join(d.RunDir, d.Program+".pid") }
 
 // LockOwner reports whether a process holds the lock that OVS keeps on a pid file, or
@@ -31,13 +31,13 @@ func LockOwner(path string) (pid int, held bool, err error) {
 	defer func() { _ = f.Close() }()
 	query := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &query); err != nil {
-		return 0, false, fmt.Errorf("asking for the lock on %s: %w", path, err)
+		return 0, false, fmt.Errorf("checking the lock on %s: %w", path, err)
 	}
 	return max(int(query.Pid), 0), query.Type != unix.F_UNLCK, nil
 }
 
-// unlocked reports whether the file at path exists without a lock. A process that
-// is ending gives up its locks last: unlocked waits for it.
+// unlocked reports whether the file at path exists without a lock. A process that is
+// ending releases its locks last, so unlocked waits for its end.
 func unlocked(path string) bool {
 	const timeout, pause = 2 * time.Second, time.Millisecond
 	for deadline := time.Now().Add(timeout); ; time.Sleep(pause) {
@@ -54,15 +54,15 @@ func unlocked(path string) bool {
 // isEnding reports whether a process is ending or has ended.
 func isEnding(pid int) bool {
 	if pid == 0 {
-		return false // it can't be seen from here
+		return false // the process is not visible in this PID namespace
 	}
 	words, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return errors.Is(err, os.ErrNotExist) || err == nil && len(words) == 0
 }
 
-// RemoveLeftovers removes the files of a daemon that no longer runs. An
-// ovsdb-server and an ovs-vswitchd share a directory, so it removes only files of
-// the names and types that d makes.
+// RemoveLeftovers removes the files of a daemon that no longer runs. An ovsdb-server
+// and an ovs-vswitchd share a directory, so it removes only files with the names and
+// types of those that d makes.
 func RemoveLeftovers(d runtime.Daemon) error {
 	var failed []error
 	remove := func(path string, kind os.FileMode) {
@@ -71,7 +71,7 @@ func RemoveLeftovers(d runtime.Daemon) error {
 			return // missing, or not made by a daemon
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			failed = append(failed, fmt.Errorf("a file that %s left: %w", d.Role, err))
+			failed = append(failed, fmt.Errorf("removing a file that %s left: %w", d.Role, err))
 		}
 	}
 	for _, path := range slices.Concat(ControlSockets(d), managementSockets(d), listens(d)) {
@@ -85,21 +85,21 @@ func RemoveLeftovers(d runtime.Daemon) error {
 	return errors.Join(failed...)
 }
 
-// ControlSockets returns the sockets at which d, or a d that ran before, takes the
-// commands of ovs-appctl.
-func ControlSockets(d runtime.Daemon) []string { return inRunDir(d, d.Program+".*.ctl") }
+// ControlSockets returns the sockets at which d, or an earlier process of d, accepts
+// the commands of ovs-appctl.
+func ControlSockets(d runtime.Daemon) []string { return InRunDir(d, d.Program+".*.ctl") }
 
 // managementSockets returns the sockets that an ovs-vswitchd makes for its bridges.
 func managementSockets(d runtime.Daemon) []string {
 	if d.Program != "ovs-vswitchd" {
 		return nil
 	}
-	return append(inRunDir(d, "*.mgmt"), inRunDir(d, "*.snoop")...)
+	return append(InRunDir(d, "*.mgmt"), InRunDir(d, "*.snoop")...)
 }
 
-// inRunDir returns the paths in d's directory whose names match; none for a directory
-// that can't be read, which the daemon reports itself.
-func inRunDir(d runtime.Daemon, pattern string) []string {
+// InRunDir returns the paths in d's directory whose names match; none if the directory
+// can't be read, which the daemon reports itself.
+func InRunDir(d runtime.Daemon, pattern string) []string {
 	names, _ := fs.Glob(os.DirFS(d.RunDir), pattern)
 	for i, name := range names {
 		names[i] = filepath.Join(d.RunDir, name)

@@ -9,7 +9,7 @@ import (
 )
 
 // Listener reports whether a process listens at a socket, and the IDs of the process
-// and its user: 0 and -1 where they are unknown. It opens the directory first,
+// and its user: 0 and -1 if they are unknown. It opens the directory first,
 // because the address of a socket holds at most 107 bytes.
 func Listener(path string) (pid, uid int, ok bool) {
 	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -9,10 +9,10 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// maxText bounds what is read of a log, in bytes.
+// maxText is the maximum number of bytes that are read of a log.
 const maxText = 32 << 20
 
-// LogSize returns the size of a log in bytes, 0 where there is none.
+// LogSize returns the size of a log in bytes, 0 if there is none.
 func LogSize(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -21,11 +21,11 @@ func LogSize(path string) int64 {
 	return info.Size()
 }
 
-// CheckStart adds the errors that d logged since its log had the size before to the
-// remarks, and returns its fatal error. A damaged database is logged as an error
-// only: ovsdb-server serves what it could read.
+// CheckStart adds to the remarks the errors that d logged since its log had the size
+// before, and returns its fatal error. A damaged database is no fatal error:
+// ovsdb-server serves what it could read.
 func CheckStart(d runtime.Daemon, before int64, remarks *Remarks) error {
-	const maxErrors = 5 // different ones; the log has all
+	const maxErrors = 5 // number of different errors; the log has all
 	seen := map[string]bool{}
 	var fatal error
 	for _, line := range linesFrom(d.Log, before) {
@@ -41,8 +41,8 @@ func CheckStart(d runtime.Daemon, before int64, remarks *Remarks) error {
 	return fatal
 }
 
-// FatalLine returns the message of the last line of d's log if that is a fatal
-// error, else "".
+// FatalLine returns the message of the last line of d's log if it is a fatal error,
+// else "".
 func FatalLine(d runtime.Daemon) string {
 	lines := linesFrom(d.Log, LogSize(d.Log)-4096)
 	if level, message := parseLine(lines[len(lines)-1]); level == "EMER" {
@@ -72,7 +72,7 @@ func linesFrom(path string, offset int64) []string {
 		return []string{""}
 	}
 	defer func() { _ = f.Close() }()
-	text, _ := io.ReadAll(io.NewSectionReader(f, max(0, offset), maxText)) // as far as it can be read
+	text, _ := io.ReadAll(io.NewSectionReader(f, max(0, offset), maxText)) // as much as can be read
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
@@ -87,8 +87,8 @@ func parseLine(line string) (level, message string) {
 	return parts[3], parts[2] + ": " + strings.TrimSpace(parts[4])
 }
 
-// Reason returns the last lines that a daemon printed, as an appendix to an error:
-// they say why it failed. Log lines that report no error are left out.
+// Reason returns the last lines that a daemon printed, as an appendix to an error: they
+// contain the reason why it failed. Log lines that report no error are left out.
 func Reason(output string) string {
 	const maxLines = 3
 	var lines []string

@@ -12,7 +12,7 @@ type Remarks struct {
 	lines []string
 }
 
-// Add adds a line unless the list has it already.
+// Add adds a line unless the list already has it.
 func (r *Remarks) Add(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package engine connects to podman and docker and does with them what containers
-// and images need. Both engines are driven through docker's API, which podman's
-// service offers as well.
+// Package engine connects to podman and docker, and manages containers and images with
+// them. It uses docker's API for both engines, because podman's service offers that API
+// as well.
 package engine
 
 import (
@@ -96,7 +96,7 @@ func connect(ctx context.Context, name, address string) (*Engine, error) {
 	if pinging.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("it does not answer within %v", pingTimeout)
 	}
-	_, owner, _ := daemon.Listener(path) // podman takes a second to report its user itself
+	_, owner, _ := daemon.Listener(path) // podman itself would take a second to report its user
 	if err == nil && owner < 0 {
 		err = errors.New("it is unknown which user runs it")
 	}
@@ -149,7 +149,8 @@ func dockerAddresses() ([]string, error) {
 	if name == "" || name == "default" {
 		return []string{client.DefaultDockerHost}, nil
 	}
-	// docker/cli, cli/context/store: a folder named for the digest of the context's name.
+	// The folder is named after the digest of the context's name (docker/cli,
+	// cli/context/store).
 	var meta struct {
 		Endpoints map[string]struct{ Host string }
 	}

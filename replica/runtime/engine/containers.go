@@ -18,9 +18,10 @@ import (
 // ErrNoContainer is wrapped by the error of Inspect.
 var ErrNoContainer = errors.New("no such container")
 
-// Spec describes a container to make. It gets no more than this: it has no network,
-// no capability and no way to get one, and can write only to its folders and to a
-// small /tmp. Its user is the caller, and paths are the same in it and on the host.
+// Spec describes a container to make. It gets only what Spec names: it has no network,
+// no capability and no way to get one, and can write only to its folders and to a small
+// /tmp. Its user is the caller, and paths are the same in the container and on the
+// host.
 type Spec struct {
 	Name    string
 	Image   string
@@ -37,7 +38,7 @@ type Container struct {
 	Name    string
 	Labels  map[string]string
 	Running bool
-	PID     int // on this host; 0 where the engine does not report it
+	PID     int // on this host; 0 if the engine does not report it
 	Exit    int // its exit code, once it has ended
 }
 
@@ -48,7 +49,7 @@ func (e *Engine) Create(ctx context.Context, s Spec) (string, error) {
 }
 
 func (e *Engine) config(s Spec) *api.Config {
-	killAtOnce := 0 // on removal by force; podman would wait 10 s. Stop gives its own time.
+	killAtOnce := 0 // seconds; on removal by force podman would wait 10 s. Stop sets its own timeout.
 	c := &api.Config{
 		Image: s.Image, Labels: s.Labels, Cmd: s.Command, WorkingDir: "/", StopTimeout: &killAtOnce,
 		Entrypoint: []string{""}, // none: the image's own would take the command as arguments
@@ -79,7 +80,7 @@ func (e *Engine) hostConfig(s Spec) *api.HostConfig {
 		LogConfig:     api.LogConfig{Type: "json-file"},
 	}
 	if e.name == Podman {
-		// podman makes these writable and unbounded by default.
+		// By default podman makes these folders writable and without a size limit.
 		for _, path := range []string{"/run", "/var/tmp"} {
 			h.Tmpfs[path] = "ro,nosuid,nodev,noexec,size=4k"
 		}
@@ -144,16 +145,16 @@ func (e *Engine) List(ctx context.Context, label, value string) ([]Container, er
 }
 
 // Stop sends SIGTERM to a container, and SIGKILL after a timeout, and returns when it
-// has ended. A container that does not run or exist is no error.
+// has ended. It is no error if the container does not run or exist.
 func (e *Engine) Stop(ctx context.Context, id string, timeout time.Duration) error {
 	seconds := int(timeout.Seconds())
 	_, err := e.client.ContainerStop(ctx, id, client.ContainerStopOptions{Timeout: &seconds})
 	return unlessGone(err)
 }
 
-// Remove removes a container by force; one that does not exist is no error. Where its
-// removal is already under way, Remove waits for it: the name and the folders are
-// free only then.
+// Remove removes a container by force; it is no error if the container does not exist.
+// If a removal is already under way, Remove waits for its end, because the name and the
+// folders are free only then.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	_, err := e.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if !cerrdefs.IsConflict(err) {

@@ -58,9 +58,9 @@ func (e *Engine) Images(ctx context.Context, repository string) ([]Image, error)
 	return found, nil
 }
 
-// FindImage returns the full name of an image, "" where the engine does not have
-// it; nothing is ever pulled. podman's docker API looks for a name without a registry on docker.io alone,
-// so the local names are compared first.
+// FindImage returns the full name of an image, "" if the engine does not have
+// it; nothing is ever pulled. podman's docker API looks for a name without a registry
+// only on docker.io, so FindImage compares the local names first.
 func (e *Engine) FindImage(ctx context.Context, name string) (string, error) {
 	list, err := e.client.ImageList(ctx, client.ImageListOptions{})
 	if err != nil {
@@ -158,7 +158,7 @@ func readMessages(r io.Reader, progress io.Writer) error {
 		case m.Error != "":
 			return errors.New(m.Error)
 		case m.Stream != "":
-			_, _ = io.WriteString(progress, m.Stream) // a lost line of progress is no failure
+			_, _ = io.WriteString(progress, m.Stream) // losing a line of progress is no failure
 		case m.Status != "":
 			_, _ = io.WriteString(progress, m.Status+"\n")
 		}
@@ -188,7 +188,7 @@ func (e *Engine) ReadFile(ctx context.Context, image, file string) ([]byte, erro
 	return io.ReadAll(io.LimitReader(t, limit))
 }
 
-// Untag removes a name of an image, and the image itself with its last name.
+// Untag removes a name from an image, and removes the image itself with its last name.
 func (e *Engine) Untag(ctx context.Context, name string) error {
 	_, err := e.client.ImageRemove(ctx, name, client.ImageRemoveOptions{})
 	return err

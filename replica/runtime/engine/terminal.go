@@ -36,7 +36,8 @@ func (e *Engine) Terminal(ctx context.Context, id string, c runtime.Command) (in
 	if c.Stdin != nil {
 		go func() { _, _ = io.Copy(attached.Conn, c.Stdin) }() // ends with the connection
 	}
-	// podman 4.3 resets the connection of a program that ends before it has read all input.
+	// podman 4.3 resets the connection if the program ends before it has read all
+	// input.
 	_, failed := io.Copy(c.Stdout, attached.Reader)
 	if failed != nil && !errors.Is(failed, syscall.ECONNRESET) {
 		return 0, failed

@@ -11,15 +11,14 @@ import (
 	"ovs-offline/replica/runtime/daemon"
 )
 
-// holder is the process that runs as a daemon.
+// holder is the process of a running daemon.
 type holder struct {
 	pid      int    // 0 for a process in another PID namespace
-	evidence string // the locked file or the socket that shows it; "" where no process runs
+	evidence string // the locked file or the socket that shows it; "" if no process runs
 }
 
-// findHolder returns the process that runs as d: the one that holds the lock on its
-// pid file or, where that file was deleted, the one that listens at its control
-// socket.
+// findHolder returns the process of d: the one that holds the lock on its pid file or,
+// if that file was deleted, the one that listens at its control socket.
 func findHolder(d runtime.Daemon) (holder, error) {
 	pid, held, err := daemon.LockOwner(daemon.PIDFile(d))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -36,8 +35,7 @@ func findHolder(d runtime.Daemon) (holder, error) {
 	return holder{}, nil
 }
 
-// checkFree returns an error that wraps runtime.ErrRunning where d runs or another
-// process has its database open.
+// checkFree returns an ErrRunning if d runs or another process has its database open.
 func checkFree(d runtime.Daemon) error {
 	h, err := findHolder(d)
 	if err != nil {

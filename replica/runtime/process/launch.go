@@ -26,10 +26,10 @@ func newLaunch() launch {
 	return launch{variable: launchMark + "=" + rand.Text()}
 }
 
-// run runs cmd, which ends with ctx, and returns its output; a daemon with --detach
-// has become ready then. After an error none of its processes is left.
+// run runs cmd until it exits or ctx ends, and returns its output. A daemon with
+// --detach is then ready. After an error, no process of the start is left.
 func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
-	// A file, not a pipe: a daemon may keep it open.
+	// The output goes to a file, not a pipe, because a daemon may keep it open.
 	output, err := memoryFile()
 	if err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func (l launch) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 // all that identifies it.
 func (l launch) kill() error { return killAll(l.marks) }
 
-// killAll kills the processes that match, and those that match by then.
+// killAll kills the processes that match, and repeats that until no process matches.
 func killAll(matches func(pid int) bool) error {
 	const timeout = 2 * time.Second
 	for deadline := time.Now().Add(timeout); ; {
@@ -100,7 +100,7 @@ func has(pid int, where, word string) bool {
 	for range tries {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, where))
 		if err != nil {
-			return false // it has ended, or is another user's
+			return false // the process has ended, or belongs to another user
 		}
 		if len(raw) > 0 || !inExec(pid) {
 			return slices.Contains(strings.Split(string(raw), "\x00"), word)
@@ -123,7 +123,7 @@ func inExec(pid int) bool {
 func memoryFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("output", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("a file for a program's output: %w", err)
+		return nil, fmt.Errorf("creating a file for a program's output: %w", err)
 	}
 	return os.NewFile(uintptr(fd), "output"), nil
 }

@@ -18,16 +18,17 @@ import (
 	"ovs-offline/replica/runtime/process/namespace"
 )
 
-// launchMark is the variable by which all processes of one start are found again,
-// whatever their parent is by then.
+// launchMark is the environment variable that identifies all processes of one start,
+// even after their parent has changed.
 const launchMark = "OVS_OFFLINE_LAUNCH"
 
 // helper returns the command that runs argv behind package namespace, in
-// namespaces of its own if isolated. It leads a session, so that a terminal's
-// signals don't reach it.
+// namespaces of its own if isolated. The command leads a session of its own, so that
+// signals of the terminal don't reach it.
 func helper(ctx context.Context, isolated bool, env, argv []string) (*exec.Cmd, error) {
 	if os.Getenv(launchMark) != "" {
-		// A helper that package namespace did not recognise: it would start another, and so on.
+		// Package namespace did not recognise this helper, which would start another
+		// helper, and so on.
 		return nil, errors.New("this process was started to become a daemon and did not")
 	}
 	network := namespace.HostNetwork
@@ -47,8 +48,9 @@ func helper(ctx context.Context, isolated bool, env, argv []string) (*exec.Cmd, 
 	return cmd, closeOnExec()
 }
 
-// closeOnExec keeps from the programs that this process starts the files that it
-// inherited itself. A daemon outlives it, and would keep a shell's pipe open.
+// closeOnExec prevents the programs that this process starts from inheriting the files
+// that this process inherited itself. A daemon outlives this process, and would keep
+// the pipe of a shell open.
 func closeOnExec() error {
 	files, err := os.ReadDir("/proc/self/fd")
 	for _, file := range files {
@@ -59,9 +61,9 @@ func closeOnExec() error {
 	return err
 }
 
-// probe makes a namespace as a daemon gets it and returns why it can't be had. No
-// smaller test is enough: some systems forbid the clone, others allow it and then
-// deny what it is for.
+// probe makes a namespace in the same way as for a daemon, and returns the reason if
+// that fails. A simpler test is not enough: some systems forbid the clone, others allow
+// it and then forbid operations inside the namespace.
 func probe(ctx context.Context) error {
 	l := newLaunch()
 	cmd, err := helper(ctx, true, []string{l.variable}, nil)
@@ -73,7 +75,7 @@ func probe(ctx context.Context) error {
 		err = errors.New("the helper did not answer")
 	}
 	if err != nil {
-		return fmt.Errorf("a user and network namespace can't be had: %w%s%s", err, daemon.Reason(output), meaning(err))
+		return fmt.Errorf("a user and network namespace can't be created: %w%s%s", err, daemon.Reason(output), meaning(err))
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestInitialisedFirst: a process that becomes a daemon does so before package os
-// is initialised, and so before all packages that take time.
+// TestInitialisedFirst checks that a process becomes a daemon before package os is
+// initialised, and so before all packages whose initialisation takes time.
 func TestInitialisedFirst(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^$")
 	c.Env = append(os.Environ(), "GODEBUG=inittrace=1")
@@ -28,7 +28,7 @@ func TestInitialisedFirst(t *testing.T) {
 	}
 }
 
-// TestCloseOnExec: inherited files are closed on exec.
+// TestCloseOnExec checks that inherited files are closed on exec.
 func TestCloseOnExec(t *testing.T) {
 	fd, err := syscall.Dup(int(os.Stdin.Fd()))
 	if err != nil {

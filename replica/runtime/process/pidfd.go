@@ -14,9 +14,10 @@ import (
 // pollInterval is the interval at which a wait for a process checks its context.
 const pollInterval = 50 * time.Millisecond
 
-// end sends a process one signal after the other, each with a timeout, and reports
-// whether it has ended. The handle of a process stays valid where its ID is reused:
-// same, called afterwards, reports whether it is the process that the caller means.
+// end sends signals to a process one after the other, each with a timeout, and reports
+// whether the process has ended. The handle of a process stays valid if its ID is
+// reused; same, which is called once the handle is open, reports whether it is the
+// process that the caller means.
 func end(ctx context.Context, pid int, same func() bool, timeout time.Duration, signals ...unix.Signal) (ended bool, err error) {
 	handle, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {

@@ -31,13 +31,13 @@ type Options struct {
 }
 
 // Runtime runs daemons as local processes. It finds them by the locks on their pid
-// files, so several Runtimes see the same daemons.
+// files, so all Runtimes see the same daemons.
 type Runtime struct {
 	options Options
 
 	mu      sync.Mutex
 	probed  bool
-	refused string // why there are no namespaces; "" where there are
+	refused string // why there are no namespaces; "" if there are
 	remarks daemon.Remarks
 }
 
@@ -55,8 +55,8 @@ func New(o Options) *Runtime {
 func (r *Runtime) Name() string { return Name }
 
 // Isolated reports whether daemons get an empty network namespace, and the reason
-// if not. Where no daemon has got one yet, it makes one, once, and raises its
-// loopback interface.
+// if not. If no daemon has one yet, it makes one, once, and enables its loopback
+// interface.
 func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,8 @@ func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv
 	return tool(ctx, runDir, stdin, nil, argv)
 }
 
-// ToolTo is Tool, but writes the standard output to stdout while the program runs.
+// ToolTo works like Tool, but writes the standard output to stdout while the program
+// runs.
 func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
 	_, err := tool(ctx, runDir, stdin, stdout, argv)
 	return err
@@ -142,7 +143,7 @@ func tool(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer,
 	})
 	var failed *command.Error
 	if errors.As(err, &failed) {
-		failed.Argv = argv // the program's name, not its path
+		failed.Argv = argv // with the program's name, not its path
 	}
 	return out, err
 }

@@ -80,7 +80,7 @@ func (n *node) pid(t *testing.T, d runtime.Daemon) int {
 	return s.PID
 }
 
-// left names what stands in the run directory and beside the database.
+// left lists the files in the run directory and beside the database.
 func (n *node) left(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -171,7 +171,7 @@ func TestSecondStartIsRefusedAndStopLeavesNothing(t *testing.T) {
 		if err := n.r.Start(t.Context(), d); !errors.Is(err, runtime.ErrRunning) {
 			t.Errorf("%s: %v", d.Role, err)
 		}
-		// Even where the pid file was deleted.
+		// The process is found even if the pid file was deleted.
 		if err := os.Rename(daemon.PIDFile(d), daemon.PIDFile(d)+".away"); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestStartAfterKill(t *testing.T) {
 	n.tool(t, "ovs-ofctl", "dump-flows", "br0")
 }
 
-// waitFor looks until something is so; a bound keeps a failure short.
+// waitFor waits until a condition holds, for a limited time.
 func waitFor(t *testing.T, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
@@ -253,7 +253,7 @@ func TestLongPath(t *testing.T) {
 	if err := n.r.Start(t.Context(), n.vswd); !errors.Is(err, runtime.ErrRunning) {
 		t.Errorf("a control socket beyond 107 bytes was not found alive: %v", err)
 	}
-	n.pid(t, n.vswd) // State knows it, too; and Stop ends it, as the cleanup sees
+	n.pid(t, n.vswd) // State finds it too, and Stop ends it, which the cleanup checks
 	if err := n.r.Stop(t.Context(), n.vswd); err != nil {
 		t.Error(err)
 	}
@@ -296,11 +296,13 @@ func TestDamagedDatabaseIsRemarked(t *testing.T) {
 	}
 }
 
-// A program of ours makes a start that hangs, as a daemon may.
+// TestEndedContextLeavesNothing starts a program that hangs, as a daemon may, and ends
+// the context.
 func TestEndedContextLeavesNothing(t *testing.T) {
 	n := newNode(t, Options{}, "")
 	bin := t.TempDir()
-	// Like a daemon that forked and led a session before it hung.
+	// The program behaves like a daemon that hangs after it has forked and become a
+	// session leader.
 	script := "#!/bin/sh\nsetsid sh -c 'echo $$ >" + n.dir + "/child; exec sleep 1000' &\nexec sleep 1000\n"
 	if err := os.WriteFile(filepath.Join(bin, "ovs-vswitchd"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -340,8 +342,9 @@ func sleepers(t *testing.T, n *node) string {
 	return strings.Join(found, ", ")
 }
 
-// A real daemon, interrupted at ever later moments.
-func TestContextEndingAnywhereMidStart(t *testing.T) {
+// TestInterruptedStartLeavesNothing interrupts the start of a real daemon at later and
+// later moments.
+func TestInterruptedStartLeavesNothing(t *testing.T) {
 	n := newNode(t, Options{}, "")
 	n.r.Isolated(t.Context())
 	for delay := time.Duration(0); delay < 60*time.Millisecond; delay += 3 * time.Millisecond {
@@ -439,7 +442,8 @@ func checkFallback(t *testing.T, n *node) {
 	}
 }
 
-// variant names what the test binary runs itself again as.
+// variant is the environment variable that selects the test that the test binary runs
+// when it starts itself again.
 const variant = "OVS_OFFLINE_TEST_VARIANT"
 
 func TestWhereNamespacesAreForbidden(t *testing.T) {
@@ -455,7 +459,7 @@ func TestWhereNamespacesAreForbidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The limit is one of the user namespace that it is written in.
+	// The limit applies to the user namespace in which it is written.
 	again := exec.Command("unshare", "-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces || exit 77; exec "$@"`,
 		"sh", self, "-test.run=^TestWhereNamespacesAreForbidden$", "-test.v")
 	again.Env = append(os.Environ(), variant+"=forbidden")

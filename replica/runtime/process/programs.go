@@ -21,9 +21,8 @@ const Name = "process"
 const WrapperMark = ".ovs-offline-wrappers"
 
 // Find returns the path of a program. It searches PATH and then the directories of
-// system programs, which an ordinary user's PATH often lacks. The error for a
-// missing program names its package and wraps runtime.ErrNotInstalled and
-// exec.ErrNotFound.
+// system programs, which an ordinary user's PATH often lacks. The error for a missing
+// program names its package and wraps runtime.ErrNotInstalled and exec.ErrNotFound.
 func Find(program string) (string, error) {
 	if strings.ContainsRune(program, '/') {
 		return program, nil
@@ -39,8 +38,8 @@ func Find(program string) (string, error) {
 	return "", fmt.Errorf("%s is %w: %s (%w)", program, runtime.ErrNotInstalled, PackageHint(program), exec.ErrNotFound)
 }
 
-// Missing returns nil where all programs are installed, else an error that names
-// each missing one and its package.
+// Missing returns nil if all programs are installed, else an error that names each
+// missing program and its package.
 func Missing(programs ...string) error {
 	var missing []error
 	for _, program := range programs {

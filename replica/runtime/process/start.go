@@ -78,7 +78,7 @@ func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string
 	return nil
 }
 
-// Stop stops d. When ctx ends first, d keeps ending, and Stop can be called again.
+// Stop stops d. If ctx ends first, d goes on ending, and Stop can be called again.
 func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 	h, err := findHolder(d)
 	if err == nil && h.evidence != "" {
@@ -96,13 +96,14 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 	return daemon.RemoveLeftovers(d)
 }
 
-// becomes reports whether a process is about to become d: one whose starter was
-// killed has no lock yet, and would start after d was stopped.
+// becomes reports whether a process is about to become d. If its parent was killed,
+// such a process does not hold the lock yet, and would become d after Stop has
+// returned.
 func becomes(pid int, d runtime.Daemon) bool {
 	return has(pid, "cmdline", "--pidfile="+daemon.PIDFile(d)) && has(pid, "environ", "OVS_RUNDIR="+d.RunDir)
 }
 
-// end ends the process of d and waits until it has ended.
+// end ends the process that holds d's files, and waits until it has ended.
 func (r *Runtime) end(ctx context.Context, d runtime.Daemon, h holder) error {
 	if h.pid == 0 {
 		return fmt.Errorf("%s is held by a process that can't be seen from here", h.evidence)

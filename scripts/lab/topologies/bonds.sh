@@ -2,16 +2,16 @@
 # shellcheck disable=SC2034 # what is set here is read by lib.sh
 # A storage and compute node with a bond of every kind: LACP with a real
 # partner (a second ovs-vswitchd at the other end of the cables), source
-# balancing, active-backup with a primary that is down, and bonds in trouble.
+# balancing, active-backup with a primary that is down, and bonds with failures.
 #
-# Stand-ins: cables are sockets between two dummies. Which member a hash is
-# bound to is chance, as everywhere; bond/show tells it.
+# Differences from a real node: cables are sockets between two dummies. As on
+# every node, the member that gets a hash is random; bond/show prints it.
 
 TOPO_SUMMARY='bonds of every kind: LACP with a real partner, balance-slb, active-backup, lacp=off, failed and downed members'
 TOPO_HOST=storage-07
 TOPO_SYSTEM_ID=5b0d9e7c-2f41-4a86-9c33-70e1d2a4b607
 TOPO_OVN=no
-# A device of a bond that has gone: it fails, as an unknown type does here.
+# A device of a bond that no longer exists: it fails, like an unknown type here.
 TOPO_DISGUISE=("enp9s0f1 -")
 
 MAC=52:54:00:b0
@@ -26,7 +26,7 @@ topo_node() {
     trouble_bridge
 }
 
-# One switch of the partner's for each bond.
+# The partner has one switch for each bond.
 partner_bonds() {
     local bond names name
     local -a ends
@@ -42,13 +42,14 @@ partner_bonds() {
             -- add-bond "sw-$bond" "$bond" $names bond_mode=balance-tcp lacp=active \
             other_config:lacp-time=fast "${ends[@]}"
     done
-    # Only one end of this one speaks LACP, and only on one cable.
+    # Only one end of this bond speaks LACP, and only on one cable.
     partner ovs-vsctl add-br sw-half -- set Bridge sw-half other_config:hwaddr='"02:1a:c5:00:00:06"' \
         -- add-port sw-half enp6s0f0 -- set Port enp6s0f0 lacp=active other_config:lacp-time=fast \
         -- set Interface enp6s0f0 "$(far_end enp6s0f0)"
 }
 
-# add_vms BRIDGE NAME:OPTION,OPTION...: one after the other, as VMs come.
+# add_vms BRIDGE NAME:OPTION,OPTION...: adds ports one after the other, as VMs
+# start.
 add_vms() {
     local bridge=$1 port
     local -a settings
@@ -71,8 +72,8 @@ cabled_bond() {
     ovs-vsctl add-bond "$bridge" "$bond" $members "$@" "${ends[@]}"
 }
 
-# LACP: active and fast; passive, slow-spoken, with keys and priorities; and
-# one whose partner is another switch that only half a cable leads to.
+# LACP: active and fast; passive and slow, with keys and priorities; and a bond
+# one of whose cables leads to another switch.
 lag_bridge() {
     ovs-vsctl add-br br-lag -- set Bridge br-lag datapath_type=system fail_mode=standalone \
         other_config:hwaddr="\"$MAC:00:01\""
@@ -94,8 +95,8 @@ lag_bridge() {
     add_vms br-lag vm107:tag=60
 }
 
-# Source balancing, three members, one of them admin down; and one with a
-# seed of its own that listens on all members.
+# Source balancing with three members, one of them administratively down; and a
+# bond with its own hash basis that receives on all members.
 slb_bridge() {
     ovs-vsctl add-br br-slb -- set Bridge br-slb datapath_type=system other_config:hwaddr="\"$MAC:00:02\"" \
         protocols=OpenFlow10,OpenFlow13,OpenFlow15
@@ -108,8 +109,8 @@ slb_bridge() {
     add_vms br-slb vm204:tag=72 vm205:vlan_mode=native-tagged,tag=70,trunks=70+72
 }
 
-# Active-backup: with a primary that is down, without one, and one that
-# watches its members by BFD-less miimon.
+# Active-backup: with a primary that is down, without a primary, and with miimon
+# in place of carrier detection.
 backup_bridge() {
     ovs-vsctl add-br br-backup -- set Bridge br-backup datapath_type=system fail_mode=secure \
         other_config:hwaddr="\"$MAC:00:03\""
@@ -122,9 +123,9 @@ backup_bridge() {
     ovs-vsctl add-port br-backup to-trouble tag=80 -- set Interface to-trouble type=patch options:peer=to-backup
 }
 
-# A member that has gone; balance-tcp without LACP, which loses all it gets;
-# LACP that nobody answers, with and without falling back; a bond that is
-# down altogether.
+# A bond with a member that no longer exists; balance-tcp without LACP, which
+# drops all packets; LACP without a partner, with and without fallback; a bond
+# whose members are all down.
 trouble_bridge() {
     ovs-vsctl add-br br-trouble -- set Bridge br-trouble datapath_type=system \
         other_config:hwaddr="\"$MAC:00:04\"" \
@@ -144,8 +145,8 @@ trouble_bridge() {
     add_vms br-trouble vm405:tag=94 vm406:trunks=90+91+92+93+94
 }
 
-# What the switch in the rack says by flow: around a bond, into a bond, and
-# to one of its members alone.
+# Flows like those of a top-of-rack switch: past a bond, into a bond, and to a
+# single member.
 topo_flows() {
     add_flows br-backup OpenFlow13 <<'FLOWS'
 table=0,priority=100,dl_dst=01:80:c2:00:00:00/ff:ff:ff:ff:ff:f0,actions=drop
@@ -192,7 +193,7 @@ topo_finish() {
     ovs-appctl bond/set-active-member bond-ab2 enp8s0f1 >/dev/null
     ovs-appctl bond/set-active-member bond-lag1 enp1s0f1 >/dev/null
     ovs-appctl bond/set-active-member bond-lag3 enp3s0f1 >/dev/null
-    # The hosts beyond the bonds (heard on a member), and those within.
+    # Hosts beyond the bonds (learned on a member), and local ones.
     hear br-lag "in_port=@enp1s0f0@,dl_vlan=10,$arp,dl_src=02:10:00:00:00:01"
     hear br-lag "in_port=@enp1s0f1@,dl_vlan=20,$arp,dl_src=02:20:00:00:00:01"
     hear br-lag "in_port=@enp2s0f1@,$arp,dl_src=02:40:00:00:00:01"
@@ -275,7 +276,7 @@ br-backup||in_port=@enp7s0f1@,dl_vlan=80,arp,$all,dl_src=02:80:00:00:00:02,arp_o
 br-backup||in_port=@enp7s0f2@,dl_vlan=80,arp,$all,dl_src=02:80:00:00:00:02,arp_op=1
 br-backup||in_port=@enp8s0f0@,arp,$all,dl_src=02:82:00:00:00:02,arp_op=1
 br-backup||in_port=@enp8s0f1@,arp,$all,dl_src=02:82:00:00:00:02,arp_op=1
-# trouble
+# failures
 br-trouble||in_port=@vm401@,arp,$all,dl_src=02:90:00:00:04:01,arp_op=1
 br-trouble||in_port=@enp9s0f0@,arp,$all,dl_src=02:90:00:00:00:02,arp_op=1
 br-trouble||in_port=@vm402@,tcp,dl_dst=02:91:00:00:00:01,dl_src=02:91:00:00:04:02,$ip,tp_src=1,tp_dst=2

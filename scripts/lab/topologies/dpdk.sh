@@ -4,10 +4,11 @@
 # and native tunnels, whose headers ovs-vswitchd builds from routes,
 # neighbours and the addresses of its bridges.
 #
-# Stand-ins: DPDK's ports and the netdev datapath are dummies, which are the
-# same code; the report says what a DPDK node's would. Not in it: the ports'
-# queues and PMD threads. The link br-phy of the node's namespace stands for
-# the tap that the bridge has on a real node, and gives the routes.
+# Differences from a real node: DPDK's ports and the netdev datapath are
+# dummies, which run the same code; the report is changed to that of a DPDK
+# node, without the ports' queues and PMD threads. The link br-phy of the node's
+# namespace replaces the tap that the bridge has on a real node, and provides
+# the routes.
 
 TOPO_SUMMARY='userspace datapath: dpdk and vhost-user ports, native tunnels with routes and neighbours, lb-output bond'
 TOPO_HOST=dpdk-compute-09
@@ -48,7 +49,8 @@ topo_node() {
     neighbours
 }
 
-# Routes come from the kernel, here as there, of a link with the bridge's name.
+# As on a real node, routes come from the kernel, for a link with the bridge's
+# name.
 underlay() {
     in_ns node ip link add br-phy type veth peer name br-phy-peer
     in_ns node ip link set br-phy address $TAP_MAC
@@ -158,7 +160,8 @@ table=5,priority=0,actions=drop
 table=6,priority=2,reg0=0x1/0x1,actions=controller(max_len=128)
 table=6,priority=1,actions=output:@geneve-a@
 FLOWS
-    # The underlay's own filter: tunnels pass through it as any traffic.
+    # The filter of the underlay: tunnels pass through it like all other
+    # traffic.
     add_flows br-phy OpenFlow13 <<'FLOWS'
 table=0,priority=60,udp,tp_dst=4789,nw_src=10.30.0.66,actions=drop
 table=0,priority=50,ip,nw_dst=10.31.0.0/16,actions=mod_vlan_vid:31,NORMAL
@@ -204,13 +207,13 @@ br-int||in_port=@vhu1a2b3c4d-02@,tcp,dl_src=02:a1:00:00:00:02,dl_dst=02:a1:00:00
 br-int||in_port=@vhu1a2b3c4d-03@,arp,$all,dl_src=02:a1:00:00:00:03,arp_op=1
 br-int||in_port=@vhu1a2b3c4d-04@,udp,dl_dst=02:a1:00:00:00:99,dl_src=02:a1:00:00:00:04,$ip,udp_src=1,udp_dst=2
 br-int||in_port=@vhu1a2b3c4d-01@,icmp6,dl_src=02:a1:00:00:00:01,dl_dst=33:33:ff:00:00:77,ipv6_src=fd00::1,ipv6_dst=ff02::1:ff00:77,icmpv6_type=135,icmpv6_code=0,nd_target=fd00::77,nd_sll=02:a1:00:00:00:01,nw_ttl=255
-# what is inside tunnels
+# inside tunnels
 br-int||in_port=@vxlan-a@,tun_src=10.30.0.21,tun_dst=$LOCAL4,tun_id=0x64,tcp,dl_dst=02:a1:00:00:00:01,dl_src=02:a1:00:00:00:21,$ip,tp_src=1,tp_dst=2
 br-int||in_port=@vxlan-a@,tun_src=10.30.0.21,tun_dst=$LOCAL4,tun_id=0x65,tcp,dl_dst=02:a1:00:00:00:01,dl_src=02:a1:00:00:00:21,$ip,tp_src=1,tp_dst=2
 br-int||in_port=@geneve-a@,tun_src=10.30.0.22,tun_dst=$LOCAL4,tun_id=1,tun_metadata0=0x77,tcp,dl_dst=02:a1:00:00:00:01,dl_src=02:a1:00:00:00:22,$ip,tp_src=1,tp_dst=2
 br-int||in_port=@gnv-flow@,tun_src=10.30.0.88,tun_dst=$LOCAL4,tun_id=1,arp,$all,dl_src=02:a1:00:00:00:88,arp_op=1
 br-int||in_port=@vxlan6@,tun_ipv6_src=fd00:30::24,tun_ipv6_dst=$LOCAL6,tun_id=24,dl_vlan=1,arp,$all,dl_src=02:a1:00:00:00:24,arp_op=1
-# and on the wire: to be unwrapped, or not
+# on the wire: packets that are decapsulated, or not
 br-phy||in_port=@dpdk0@,udp,dl_src=02:30:00:00:00:21,$outer,nw_src=10.30.0.21,udp_src=50000,udp_dst=4789
 br-phy||in_port=@dpdk1@,udp,dl_src=02:30:00:00:00:22,$outer,nw_src=10.30.0.22,udp_src=50000,udp_dst=6081
 br-phy||in_port=@dpdk1@,ip,dl_src=02:30:00:00:00:01,$outer,nw_src=10.31.4.23,nw_proto=47
@@ -223,7 +226,7 @@ br-phy||in_port=@dpdk0@,arp,dl_dst=$TAP_MAC,dl_src=02:30:00:00:00:21,arp_op=2,ar
 br-phy||in_port=@dpdk0@,dl_vlan=7,arp,$all,dl_src=02:30:00:00:00:21,arp_op=1
 br-phy||in_port=LOCAL,arp,$all,dl_src=$TAP_MAC,arp_op=1,arp_spa=$LOCAL4,arp_tpa=10.30.0.26,arp_sha=$TAP_MAC
 br-phy||in_port=LOCAL,ip,dl_dst=02:30:00:00:00:01,dl_src=$TAP_MAC,nw_src=$LOCAL4,nw_dst=10.31.4.23,nw_proto=47,nw_ttl=64
-# the provider's network, by an active-backup bond
+# the provider's network, through an active-backup bond
 br-prov||in_port=@dpdk3@,dl_vlan=120,tcp,dl_dst=02:a1:00:00:00:01,dl_src=02:12:00:00:00:01,$ip,tp_src=1,tp_dst=2
 br-prov||in_port=@dpdk2@,dl_vlan=120,arp,$all,dl_src=02:12:00:00:00:02,arp_op=1
 br-prov||in_port=@dpdk3@,dl_vlan=1,arp,$all,dl_src=02:12:00:00:00:03,arp_op=1

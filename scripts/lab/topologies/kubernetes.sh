@@ -3,9 +3,9 @@
 # shellcheck disable=SC2016 # OVN names address sets with a dollar sign
 # An OVN-Kubernetes cluster of three nodes, dual stack, shared gateway mode,
 # seen from one worker: cluster router, join switch, a switch, a gateway
-# router and an external switch a node, services as load balancers of a group,
-# network policies, egress firewall, egress IP and egress QoS; and the bridge
-# to the outside, breth0, with the flows that ovnkube writes itself.
+# router and an external switch per node, services as load balancers of a group,
+# network policies, egress firewall, egress IP and egress QoS; and the bridge to
+# the outside, breth0, with the flows that ovnkube writes itself.
 
 TOPO_SUMMARY='OVN-Kubernetes worker: gateway router, 52 service LBs, network policies, egress IP/QoS, CoPP meters, breth0'
 TOPO_HOST='ovn-worker2'
@@ -37,7 +37,7 @@ NODES=(
 UPLINK_MAC=02:42:ac:12:00:04
 GATEWAY_MAC=02:42:ac:12:00:01
 
-# namespace_pod, node's number, pod's number, interface (of ours)
+# namespace_pod, node's number, pod's number, interface (only on this node)
 PODS=(
     "default_web-0 3 5 5f0c3a9b17de248"
     "default_web-1 3 6 91be04c6a7f3d25"
@@ -232,7 +232,7 @@ nb_services() {
             "protocol=$protocol" "vips=$vip" "${options[@]}")
         group+=,@x${name//-/_}
     done
-    # Node ports: one load balancer a node, with its own address.
+    # Node ports: one load balancer per node, with the node's address.
     for node in "${NODES[@]}"; do
         read -r name number _ ip <<<"$node"
         add+=(-- "--id=@n$number" create Load_Balancer "name=Service_default/web_TCP_node_router+switch_$name"
@@ -286,7 +286,7 @@ nb_policies() {
         'icmp4 && outport == @a1004_shop_cart' allow-related >/dev/null
     for node in "${NODES[@]}"; do
         read -r name number _ <<<"$node"
-        # What the node itself sends to its pods; and the egress firewall.
+        # Traffic of the node itself to its pods; and the egress firewall.
         add+=(-- acl-add "$name" to-lport 1001 "ip4.src==10.244.$number.2" allow-related
             -- --apply-after-lb acl-add "$name" from-lport 9999
             '(ip4.dst == 203.0.113.0/24 && ip4.dst != 203.0.113.53) && ip4.src == $a5154718082306775057' drop
@@ -296,8 +296,8 @@ nb_policies() {
     ovn-nbctl "${add[@]}"
 }
 
-# Egress IP: web-0 leaves by this node's, shop_cart by another node's address;
-# egress QoS: DSCP by namespace; an external gateway with symmetric replies.
+# Egress IP: web-0 uses this node's address, shop_cart another node's; egress
+# QoS: DSCP by namespace; an external gateway with symmetric replies.
 nb_egress() {
     ovn-nbctl \
         -- lr-policy-add ovn_cluster_router 102 'ip4.src == 10.244.0.0/16 && ip4.dst == 10.244.0.0/16' allow \
@@ -323,13 +323,14 @@ topo_finish() {
         ovs-ofctl -O OpenFlow13 --bundle replace-flows breth0 -
     ovs-appctl fdb/add breth0 eth0 0 $GATEWAY_MAC >/dev/null
     ovs-appctl fdb/add breth0 eth0 0 02:42:ac:12:00:03 >/dev/null
-    # The gateway router announces the node's address, from behind the patch.
+    # The gateway router announces the node's address, from behind the patch
+    # port.
     wait_for_macs breth0 $UPLINK_MAC
 }
 
 # breth0_flows UPLINK PATCH HOST: the host and the gateway router share one
-# address; conntrack zone 64000 tells whose a connection is (mark 1: the
-# router's, 2: the host's), 64001 to 64003 carry host to service traffic.
+# address; the marks of conntrack zone 64000 give the owner of a connection (1:
+# the router, 2: the host), 64001 to 64003 carry host to service traffic.
 breth0_flows() {
     local up=$1 ovn=$2 host=$3 mac=$UPLINK_MAC c=cookie=0xdeff105 svc=10.96.0.0/16
     cat <<EOF

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # what is set here is read by lib.sh
-# A node with 4,000 ports and three flows for each: what a restore costs when
-# ports are many. Ports come five hundred at a time, as after a reboot: the cost
-# of a port grows with the ports and the transactions (49 s by fifty, 11 s so).
+# A node with 4,000 ports and three flows for each, to measure a restore with
+# many ports. Five hundred ports are added at a time, as after a reboot: the
+# cost of a port grows with the number of ports and of transactions (49 s with
+# fifty at a time, 11 s with five hundred).
 
 TOPO_SUMMARY='4,000 ports on one bridge, three flows each, forty VLANs, one flood to them all'
 TOPO_HOST=dense-01

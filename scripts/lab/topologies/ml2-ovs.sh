@@ -3,7 +3,7 @@
 # A compute node of an ML2/OVS cloud: neutron's agent with the openvswitch
 # firewall on br-int, tunnels with learned addresses on br-tun, two physical
 # networks, a trunk bridge; bonds, a mirror, multicast snooping, groups and
-# meters of every kind, and ports in every sort of trouble.
+# meters of every kind, and ports with every kind of failure.
 #
 # Networks: 101 is VXLAN (local VLAN 1), 102 GRE (2), VLAN 120 on br-vlan (3),
 # the external one flat on br-ex (4).
@@ -18,7 +18,7 @@ TOPO_OVS_SETTINGS=(other_config:vlan-limit=2)
 LOCAL_IP=10.20.0.21
 COOKIE=0x8d7c3bb0f4ee2a1b
 
-# name, local VLAN, MAC, address of what hangs on br-int
+# name, local VLAN, MAC and address of the ports of br-int
 VMS=(
     "tap1c0a5e21-0a 1 fa:16:3e:65:00:11 10.101.0.11"
     "tap2d1b6f32-1b 1 fa:16:3e:65:00:12 10.101.0.12"
@@ -35,7 +35,7 @@ topo_node() {
     trunk_bridge
 }
 
-# A link that the routes towards the other tunnel ends go by.
+# The link of the routes to the other tunnel ends.
 underlay() {
     in_ns node ip link add eth1 type veth peer name eth1-peer
     in_ns node ip addr add $LOCAL_IP/24 dev eth1
@@ -60,8 +60,9 @@ integration_bridge() {
             external_ids:iface-status=active external_ids:attached-mac="\"$mac\"" \
             -- set Port "$name" other_config:tag="$vlan" other_config:net_uuid=net-10"$vlan"
     done
-    # The router's and the DHCP server's ends, a tap not wired yet, service
-    # functions of a port chain, and a leftover of a DPDK trial that fails.
+    # The ports of the router and of the DHCP server, a tap that is not yet
+    # configured, service functions of a port chain, and a DPDK port left over
+    # from a trial, which fails.
     ovs-vsctl add-port br-int qr-5a4e9265-4e tag=1 -- set Interface qr-5a4e9265-4e type=internal \
         external_ids:attached-mac='"fa:16:3e:65:00:01"'
     ovs-vsctl add-port br-int qg-6b5fa376-5f tag=4 -- set Interface qg-6b5fa376-5f type=internal \
@@ -102,7 +103,7 @@ tunnel_bridge() {
         options:out_key=flow options:df_default=true options:egress_pkt_mark=0
 }
 
-# OpenFlow 1.3 only, an in-band controller that never answers, an
+# A bridge with only OpenFlow 1.3, an in-band controller that never answers, an
 # active-backup bond, and sFlow.
 external_bridge() {
     ovs-vsctl add-br br-ex -- set Bridge br-ex fail_mode=secure datapath_type=system \
@@ -115,7 +116,7 @@ external_bridge() {
         header=128 sampling=512 polling=30 -- set Bridge br-ex sflow=@s >/dev/null
 }
 
-# A plain learning switch: no controller, NORMAL, all the port settings.
+# A plain learning switch: no controller, NORMAL, and all port settings.
 vlan_bridge() {
     ovs-vsctl add-br br-vlan -- set Bridge br-vlan datapath_type=system \
         mcast_snooping_enable=true other_config:hwaddr='"52:54:00:2f:00:21"'
@@ -137,7 +138,7 @@ vlan_bridge() {
         -- --id=@out get Port span0 -- --id=@src get Port srv30 \
         -- --id=@m create Mirror name=tap-srv30 select_src_port=@src select_dst_port=@src \
         output_port=@out snaplen=256 -- set Bridge br-vlan mirrors=@m >/dev/null
-    # A "fake" bridge: it is listed as one, and has no flows of its own.
+    # A fake bridge: it is listed as a bridge, and has no flows of its own.
     ovs-vsctl add-br br-storage30 br-vlan 30
 }
 
@@ -157,8 +158,8 @@ trunk_bridge() {
 
 # --- flows -----------------------------------------------------------------
 
-# The pipeline of the agent with the openvswitch firewall; per port, what
-# vm_flows says. reg5 is the port, reg6 the local VLAN and conntrack zone.
+# The pipeline of the agent with the openvswitch firewall; vm_flows adds the
+# flows of each port. reg5 is the port, reg6 the local VLAN and conntrack zone.
 integration_flows() {
     sed "s/^/cookie=$COOKIE,/" <<'EOF'
 table=0,priority=65535,dl_vlan=4095,actions=drop
@@ -246,7 +247,7 @@ table=82,priority=40,ct_state=+est,ip,$reg,actions=ct(commit,zone=NXM_NX_REG6[0.
 EOF
 }
 
-# A remote group: any of its members, to any of the allowed ports.
+# A remote security group: any of its members, to any of the allowed ports.
 conjunctive_flows() {
     local first ip tcp
     first=$(ofport tap1c0a5e21-0a)
@@ -264,8 +265,8 @@ table=82,priority=73,conj_id=17,ct_state=+new-est,ip,reg5=$first,actions=load:0x
 EOF
 }
 
-# QoS: packets and bytes a port may send. A datapath drops; it cannot remark,
-# so no node has a dscp_remark band.
+# QoS: limits on the packets and bytes that a port sends. A datapath can drop,
+# but not remark, so no node has a dscp_remark band.
 integration_meters() {
     local meter
     for meter in \
@@ -285,7 +286,7 @@ EOF
 }
 
 # Port chains: groups of every type. tap8d71c598-71 is down, so fast failover
-# goes past it.
+# skips it.
 integration_groups() {
     numbered_ports <<'EOF' | ovs-ofctl -O OpenFlow15 add-groups br-int -
 group_id=1,type=select,selection_method=dp_hash,bucket=bucket_id:0,weight:100,actions=mod_dl_dst:fa:16:3e:5f:00:01,resubmit(,5),bucket=bucket_id:1,weight:50,actions=mod_dl_dst:fa:16:3e:5f:00:02,resubmit(,5)
@@ -307,7 +308,8 @@ EOF
     } | add_flows br-int OpenFlow13
 }
 
-# Answers ARP for what is known, floods the rest, learns what comes in.
+# Answers ARP for known addresses, floods the rest, and learns from incoming
+# packets.
 tunnel_flows() {
     sed "s/^/cookie=$COOKIE,/" <<'EOF'
 table=0,priority=1,in_port=@patch-int@,actions=resubmit(,2)
@@ -374,8 +376,8 @@ learn_hosts() {
     hear tbr-c1b50ad9-b "in_port=@tapc1b50ad9-b5@,dl_vlan=300,$arp,dl_src=fa:16:3e:78:00:44,arp_spa=10.120.0.44,arp_tpa=10.120.0.1"
 }
 
-# Without a partner LACP gives up after a while, and the bond falls back to
-# active-backup; until then its members come and go.
+# Without a partner LACP times out, and the bond falls back to active-backup;
+# until then the state of its members changes.
 settle_bonds() {
     ovs-appctl bond/set-active-member bond0 eth3 >/dev/null
     wait_for "LACP on bond2 to give up" 20 has_defaulted
@@ -397,8 +399,9 @@ join_groups() {
     wait_for "br-vlan to hear of 239.30.0.1" 10 has_group br-vlan 239.30.0.1
 }
 
-# A balance-slb bond gives a sender the next member in turn, and bond/show
-# tells which once it has sent a kilobyte: what is traced later talks first.
+# A balance-slb bond assigns each sender the next member in turn, and bond/show
+# prints the member once the sender has sent a kilobyte. So the senders of later
+# traces send first.
 load_bond1() {
     local to30=020000003009 to120=020000007801
     talk srv30 020000003001 $to30
@@ -413,8 +416,8 @@ load_bond1() {
     wait_for "bond1 to count what it carried" 10 has_loads 8
 }
 
-# talk PORT MAC DESTINATION [VLAN [IP]]: PORT hears a long ARP request, all
-# in hexadecimal digits but PORT and VLAN.
+# talk PORT MAC DESTINATION [VLAN [IP]]: makes PORT receive a long ARP request.
+# All arguments except PORT and VLAN are hexadecimal digits.
 talk() {
     local tag=
     [[ -z ${4-} ]] || tag=$(printf '8100%04x' "$4")
@@ -434,7 +437,7 @@ topo_finish() {
     physical_flows
     learn_hosts
     load_bond1
-    # The troubled ports.
+    # The ports with failures.
     ovs-ofctl -O OpenFlow13 mod-port br-vlan quiet0 no-flood
     ovs-ofctl -O OpenFlow13 mod-port br-vlan dead0 down
     ovs-appctl netdev-dummy/set-admin-state tap8d71c598-71 down >/dev/null
@@ -496,7 +499,7 @@ br-int||in_port=@qg-6b5fa376-5f@,arp,$all,dl_src=fa:16:3e:aa:00:05,arp_op=1,arp_
 br-int|$new|$d,tcp,dl_dst=02:00:00:00:78:09,$md,nw_dst=10.120.0.9,tp_src=4000,tp_dst=80,nw_ttl=64
 br-int|$est|$d,tcp,dl_dst=02:00:00:00:78:01,$md,nw_dst=10.120.0.1,tp_src=4000,tp_dst=80,nw_ttl=64
 br-int||in_port=@tap8d71c598-71@,arp,$all,dl_src=fa:16:3e:65:00:77,arp_op=1,arp_spa=10.101.0.77,arp_tpa=10.101.0.1
-# tunnels in
+# from tunnels
 br-tun||$v22,tun_id=0x65,icmp,$da,dl_src=fa:16:3e:65:00:13,nw_src=10.101.0.13,nw_dst=10.101.0.11,icmp_type=8,icmp_code=0,nw_ttl=64
 br-tun|$new|$v22,tun_id=0x65,tcp,$da,dl_src=fa:16:3e:65:00:13,nw_src=10.101.0.13,nw_dst=10.101.0.11,tp_src=4000,tp_dst=3306,nw_ttl=64
 br-tun|$est|$v23,tun_id=0x65,tcp,$da,dl_src=fa:16:3e:65:00:15,nw_src=10.101.0.15,nw_dst=10.101.0.11,tp_src=4000,tp_dst=3306,nw_ttl=64

@@ -1,11 +1,12 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # what is set here is read by lib.sh
-# A node that is watched and controlled: in-band controllers with their hidden
+# A node that is monitored and controlled: in-band controllers with their hidden
 # flows, a bridge in fail-open whose controller is gone, sFlow, IPFIX and
-# NetFlow on bridges and by flow, and ports with CFM, one of them in fault.
+# NetFlow on bridges and by flow, and ports with CFM, one of them with a fault.
 #
-# Stand-ins: time is warped to make the controllers be given up; ports get the
-# numbers that a kernel gives its devices, which sFlow names.
+# Differences from a real node: time is warped until ovs-vswitchd gives up the
+# controllers; ports get the interface indexes that a kernel gives its devices,
+# which sFlow contains.
 
 TOPO_SUMMARY='in-band controllers, fail-open, sFlow, IPFIX, NetFlow, sample() by flow, CFM with a fault'
 TOPO_HOST=watched-05
@@ -14,7 +15,7 @@ TOPO_OVN=no
 TOPO_OVS_SETTINGS=(other_config:vlan-limit=0)
 
 INDEX=10
-# indexed INTERFACE: gives it the next number of a device.
+# indexed INTERFACE: gives the interface the next interface index.
 indexed() {
     INDEX=$((INDEX + 1))
     ovs-vsctl set Interface "$1" options:ifindex=$INDEX
@@ -36,7 +37,8 @@ topo_node() {
         s1 s2 s3 i1 i2 i3 m1 m2; do
         indexed "$port"
     done
-    # sFlow takes the numbers that the ports have when it comes or they do.
+    # sFlow uses the numbers that the ports have when sFlow or the port is
+    # added.
     ovs-vsctl --id=@s create sFlow agent=br-sflow targets='"127.0.0.1:6343","127.0.0.1:6344"' header=96 \
         sampling=400 polling=20 -- set Bridge br-sflow sflow=@s >/dev/null
 }
@@ -53,7 +55,7 @@ in_band_bridge() {
     ovs-vsctl add-port br-inband vm2
 }
 
-# Neither controller is there: one bridge is out-of-band, one in-band.
+# Neither controller exists: one bridge is out-of-band, one in-band.
 fail_open_bridges() {
     ovs-vsctl add-br br-open -- set Bridge br-open datapath_type=system fail_mode=standalone \
         protocols=OpenFlow10,OpenFlow13,OpenFlow15 other_config:hwaddr='"52:54:00:e0:00:02"' \
@@ -127,7 +129,7 @@ table=0,priority=100,in_port=@uplink0@,actions=output:@vm1@,output:@vm2@
 table=0,priority=100,in_port=@vm1@,actions=NORMAL
 table=0,priority=0,actions=drop
 FLOWS
-    # Of what a script adds while the controller is away nothing is heeded.
+    # Flows that a script adds while the controller is away have no effect.
     add_flows br-open OpenFlow13 <<'FLOWS'
 table=0,priority=65535,tcp,actions=drop
 table=0,priority=100,ip,in_port=@o1@,actions=mod_nw_tos:32,output:@o2@
@@ -156,7 +158,7 @@ FLOWS
 
 topo_finish() {
     local arp='arp,dl_dst=ff:ff:ff:ff:ff:ff,arp_op=1'
-    # A controller is given up after three backoffs at least.
+    # ovs-vswitchd gives up a controller after at least three backoffs.
     ovs-appctl time/warp 30000 1000 >/dev/null
     wait_for "br-open to fail open" 20 has_failed_open br-open
     wait_for "br-open2 to fail open" 20 has_failed_open br-open2
@@ -177,7 +179,7 @@ topo_packets() {
     local all=dl_dst=ff:ff:ff:ff:ff:ff ip=nw_src=10.0.0.1,nw_dst=10.0.0.2,nw_ttl=64 n
     local mine=dl_src=52:54:00:e0:00:01 gw=02:e1:00:00:00:fe
     cat <<PACKETS
-# in-band: what must reach the controllers whatever the flows say
+# in-band: traffic that reaches the controllers independently of the flows
 br-inband||in_port=LOCAL,arp,$all,$mine,arp_op=1,arp_spa=203.0.113.5,arp_tpa=203.0.113.66
 br-inband||in_port=LOCAL,tcp,dl_dst=$gw,$mine,nw_src=203.0.113.5,nw_dst=203.0.113.66,nw_ttl=64,tp_src=40000,tp_dst=6653
 br-inband||in_port=LOCAL,tcp,dl_dst=$gw,$mine,nw_src=203.0.113.5,nw_dst=192.0.2.67,nw_ttl=64,tp_src=40000,tp_dst=6633
@@ -218,7 +220,7 @@ br-ipfix||in_port=@i3@,udp,dl_dst=02:e5:00:00:00:99,dl_src=02:e5:00:00:00:03,$ip
 br-ipfix||in_port=@vx0@,tun_src=10.20.0.9,tun_dst=10.20.0.5,tun_id=50,tcp,dl_dst=02:e5:00:00:00:01,dl_src=02:e5:00:00:00:09,$ip,tp_src=1,tp_dst=2
 br-ipfix||in_port=@vx0@,tun_src=10.20.0.9,tun_dst=10.20.0.5,tun_id=50,icmp,$all,dl_src=02:e5:00:00:00:09,$ip,icmp_type=8,icmp_code=0
 br-ipfix||in_port=LOCAL,icmp,$all,dl_src=52:54:00:e0:00:05,$ip,icmp_type=8,icmp_code=0
-# samples by flow; groups and bundles over ports that CFM has found in fault
+# samples by flow; groups and bundles with ports that have a CFM fault
 PACKETS
     for n in {1..11}; do
         printf 'br-sample||in_port=@m1@,tcp,dl_dst=02:e6:00:00:00:02,dl_src=02:e6:00:00:00:01,%s,tp_src=1,tp_dst=%d\n' "$ip" "$n"

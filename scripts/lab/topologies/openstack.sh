@@ -89,7 +89,7 @@ topo_logical() {
     ovn-nbctl --timeout=20 --wait=sb sync
     bind_remote $VM3 $CH1
     bind_remote $VM5 $CH3
-    # What the routers have learned of their neighbours.
+    # The MAC bindings that the routers have learned.
     learn_mac lrp-main-ext 172.24.4.1 02:00:00:00:00:fe
     learn_mac lrp-edge-ext 172.24.4.1 02:00:00:00:00:fe
 }
@@ -287,7 +287,7 @@ topo_finish() {
     wait_for "the gateway port of router-main to leave" 10 is_not_here cr-lrp-main-ext
     bind_remote cr-lrp-main-ext $CH1
     bind_remote cr-lrp-far-ext $CH3
-    # The hosts that the outside bridges have heard.
+    # The hosts from which the external bridges have learned.
     ovs-appctl fdb/add br-ex eth1 0 02:00:00:00:00:fe >/dev/null
     ovs-appctl fdb/add br-vlan eth2 120 02:00:00:00:78:01 >/dev/null
     wait_for_macs br-ex fa:16:3e:ff:00:21 fa:16:3e:ff:00:24 fa:16:3e:bb:00:10

@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # what is set here is read by lib.sh
-# A node whose controller uses the whole of OpenFlow: every kind of action,
-# group and meter, learned flows, conjunctions, connection tracking with NAT
-# both ways, MPLS, NSH and tunnel metadata.
+# A node whose controller uses all of OpenFlow: every kind of action, group and
+# meter, learned flows, conjunctions, connection tracking with NAT both ways,
+# MPLS, NSH and tunnel metadata.
 #
-# Stand-ins: dscp_remark bands are missing, as no datapath takes them. The
-# kernel's conntrack helpers are names to a dummy: they stand in the traces.
-# Timeout policies come from the database's zones alone, not by flow.
+# Differences from a real node: dscp_remark bands are missing, because no
+# datapath accepts them. The kernel's conntrack helpers are only names for a
+# dummy, and appear in the traces. Timeout policies come only from the
+# database's zones, not from flows.
 
 TOPO_SUMMARY='every kind of action, group and meter; learn, conjunctions, ct with NAT, MPLS, NSH, tunnel metadata'
 TOPO_HOST=pipeline-11
@@ -54,8 +55,8 @@ meters() {
     ovs-ofctl -O OpenFlow15 add-meter br-next 'meter=9 pktps bands=type=drop rate=9'
 }
 
-# Groups of every type, over ports of which one is down, over groups, and
-# over tables.
+# Groups of every type, with buckets for ports, one of which is down, for
+# groups, and for tables.
 groups() {
     ovs-ofctl -O OpenFlow15 add-tlv-map br-pipe \
         '{class=0x102,type=0x80,len=4}->tun_metadata0,{class=0xffff,type=0x1,len=16}->tun_metadata7'
@@ -80,7 +81,7 @@ group_id=1,type=select,bucket=weight:1,actions=output:@c1@,bucket=weight:3,actio
 GROUPS
 }
 
-# What TCP port N does; every one is a packet of topo_packets.
+# The actions for TCP port N; topo_packets has a packet for each.
 ACTIONS=(
     'output:@a2@'
     'load:0x2->NXM_NX_REG0[0..15],output:NXM_NX_REG0[0..15]'
@@ -234,8 +235,8 @@ table=97,priority=1,in_port=@a1@,actions=output:@a3@
 table=98,priority=2,metadata=0x12345678,actions=write_actions(set_field:02:00:00:00:00:98->eth_dst)
 table=98,priority=1,actions=write_metadata:0x1
 FLOWS
-    # Three dimensions, two conjunctions that share one of them, and a flow
-    # above that takes precedence.
+    # Three dimensions, two conjunctions that share one of them, and a flow with
+    # a higher priority.
     cat <<'FLOWS'
 table=70,priority=20,conj_id=100,ip,actions=set_field:0x64->reg8,output:@a2@
 table=70,priority=20,conj_id=200,ip,actions=set_field:0xc8->reg8,output:@a3@
@@ -249,7 +250,7 @@ table=70,priority=20,tcp,tp_src=80,actions=conjunction(100,3/3)
 table=70,priority=30,tcp,nw_dst=10.0.1.66,actions=drop
 table=70,priority=1,actions=output:@b1@
 FLOWS
-    # A branch a bit of reg15, sixteen deep.
+    # One branch for each bit of reg15, sixteen levels deep.
     local bit
     for bit in {0..15}; do
         printf 'table=%d,priority=2,reg15=0x%x/0x%x,actions=load:0x%x->NXM_NX_REG14[%d],resubmit(,%d)\n' \
@@ -280,8 +281,8 @@ topo_finish() {
     pipeline_flows | add_flows br-pipe OpenFlow15
     next_flows | add_flows br-next OpenFlow13
     ovs-appctl netdev-dummy/set-admin-state b-down down >/dev/null
-    # What the learn actions have learned: of two hosts, two connections, and
-    # two sources more than the limit allows.
+    # Packets for the learn actions: from two hosts, of two connections, and
+    # from two sources more than the limit allows.
     for n in 1 2 3; do
         hear br-pipe "in_port=@a1@,tcp,dl_src=02:00:00:00:00:b$n,dl_dst=02:00:00:00:00:a2,nw_src=10.0.0.$n,nw_dst=10.0.1.$n,nw_ttl=64,tp_src=400$n,tp_dst=$(port_of_action 'learn(table=60')"
         hear br-pipe "in_port=@a1@,tcp,dl_src=02:00:00:00:00:b$n,dl_dst=02:00:00:00:00:a2,nw_src=10.0.0.$n,nw_dst=10.0.1.$n,nw_ttl=64,tp_src=400$n,tp_dst=$(port_of_action 'learn(table=61')"
@@ -301,7 +302,7 @@ port_of_action() {
     die "no such action: $1"
 }
 
-# What a trace is told of the connections that it meets.
+# The connection states (--ct-next) for the traces.
 ct_options() {
     case $1 in
     *nat\)*) printf -- '--ct-next trk,est,dnat --ct-next trk,est' ;;

@@ -2,10 +2,11 @@
 # shellcheck disable=SC2034 # what is set here is read by lib.sh
 # A node that switches: spanning trees whose blocked ports are blocked by a
 # real neighbour, multicast groups that real members have joined, every VLAN
-# mode, QinQ, mirrors, and ports that may not do something.
+# mode, QinQ, mirrors, and ports with restrictions.
 #
-# Stand-ins: cables are sockets between two dummies. STP runs with the
-# shortest timers that the standard allows, and time is warped until it settles.
+# Differences from a real node: cables are sockets between two dummies. STP runs
+# with the shortest timers that the standard allows, and time is warped until it
+# settles.
 
 TOPO_SUMMARY='spanning trees with blocked ports, IGMP and MLD members, VLAN modes, QinQ, mirrors, port settings, static fdb'
 TOPO_HOST=edge-switch-03
@@ -59,8 +60,8 @@ tree_bridges() {
     ovs-vsctl add-port br-rstp host2 tag=10 -- set Port host2 other_config:rstp-enable=false
 }
 
-# Access, trunk, native both ways, priority tags, protected ports, mirrors of
-# each kind, a flooded VLAN, fake bridges.
+# Access and trunk ports, both native modes, priority tags, protected ports,
+# mirrors of each kind, a flooded VLAN, fake bridges.
 vlan_bridge() {
     ovs-vsctl add-br br-vlans -- set Bridge br-vlans datapath_type=system flood_vlans=50 \
         other_config:hwaddr='"52:54:00:c0:00:03"' other_config:forward-bpdu=true \
@@ -116,8 +117,9 @@ multicast_bridge() {
     ovs-vsctl add-port br-mcast idle0 tag=10
 }
 
-# What the database says nothing of (port settings, fragments) and what only
-# it says (table limits); patch ports whose names differ in the end only.
+# State that the database does not hold (port settings, fragments) and state
+# that only the database holds (table limits); patch ports whose names differ
+# only at the end.
 settings_bridge() {
     local port
     ovs-vsctl add-br br-set -- set Bridge br-set datapath_type=system fail_mode=secure \
@@ -167,8 +169,8 @@ group_id=1,type=ff,bucket=bucket_id:1,watch_port:@linkless0@,actions=output:@lin
 GROUPS
 }
 
-# Both trees have come to rest: one uplink of each is blocked, and whatever
-# is not forwards.
+# Both trees have converged: one uplink of each is blocked, and all other ports
+# forward.
 has_settled() {
     ovs-appctl rstp/show br-rstp | grep -qE '^ *uplink1 +Alternate +Discarding' &&
         [[ $(ovs-appctl rstp/show br-rstp | grep -c ' Forwarding') -ge 3 ]] &&
@@ -176,8 +178,8 @@ has_settled() {
         [[ $(ovs-appctl stp/show br-stp | grep -c ' forwarding') -ge 2 ]]
 }
 
-# Both switches live through SECONDS in a moment, a second at a time and in
-# turns, so that each hears the other's BPDUs as often as ever.
+# Advances the clocks of both switches by SECONDS, in turns of one second, so
+# that each receives the other's BPDUs at the normal rate.
 hurry() {
     local n
     for ((n = 0; n < $1; n++)); do
@@ -189,8 +191,8 @@ hurry() {
 
 receive() { ovs-appctl netdev-dummy/receive "$1" "$2"; }
 
-# IGMPv2 and MLDv1 queries come in on querier0; member0, member1 and member2
-# join by IGMPv2, IGMPv3, MLDv1 and MLDv2.
+# IGMPv2 and MLDv1 queries arrive on querier0; member0, member1 and member2 join
+# by IGMPv2, IGMPv3, MLDv1 and MLDv2.
 join_groups() {
     receive querier0 01005e0000010200000100fe080046c0002000000000010239180a0100fee0000001940400001164ee9b000000000000000000000000000000000000
     wait_for "the IGMP querier" 10 has_group br-mcast querier

@@ -1,10 +1,12 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # what is set here is read by lib.sh
-# A gateway of overlays: Geneve, VXLAN, GRE and their kin over IPv4 and IPv6,
-# with fixed ends, with ends and keys by flow, and two that fail.
+# A gateway between overlays: Geneve, VXLAN, GRE and similar tunnels over IPv4
+# and IPv6, with fixed ends, with ends and keys set by flows, and two tunnels
+# that fail.
 #
-# Stand-ins: no kernel builds the outer headers; the datapath is told what the
-# kernel would be told. GTP-U is missing: the kernel's datapath has none.
+# Differences from a real node: no kernel builds the outer headers; the datapath
+# gets the same metadata as the kernel would. GTP-U is missing, because the
+# kernel's datapath does not support it.
 
 TOPO_SUMMARY='Geneve, VXLAN (GBP, GPE), GRE, ERSPAN over IPv4 and IPv6, by flow and fixed; tunnel metadata'
 TOPO_HOST=overlay-gw-02
@@ -45,7 +47,7 @@ tunnel() {
 
 has_number() { [[ $(ovs-vsctl get Interface "$1" ofport) != '[]' ]]; }
 
-# Fixed ends, NORMAL between them.
+# Tunnels with fixed ends, and NORMAL between them.
 switched_bridge() {
     ovs-vsctl add-br br-sw -- set Bridge br-sw datapath_type=system other_config:hwaddr='"52:54:00:f0:00:01"' \
         protocols=OpenFlow10,OpenFlow13,OpenFlow15
@@ -61,11 +63,11 @@ switched_bridge() {
     ovs-vsctl add-port br-sw vm3 tag=20
     tunnel br-sw geneve6 geneve remote_ip=fd00:20::4 key=6 egress_pkt_mark=5
     tunnel br-sw vxlan-in vxlan remote_ip=10.20.0.6 in_key=5 out_key=6 dst_port=4799
-    # of the same kind and key to the same end as vxlan-a
+    # a tunnel with the same type, key and remote end as vxlan-a
     tunnel br-sw vxlan-dup vxlan remote_ip=10.20.0.3 local_ip=$LOCAL4 key=1000
 }
 
-# Ends, keys and options by flow.
+# Tunnels with ends, keys and options set by flows.
 routed_bridge() {
     ovs-vsctl add-br br-flow -- set Bridge br-flow datapath_type=system fail_mode=secure \
         other_config:hwaddr='"52:54:00:f0:00:02"' protocols=OpenFlow10,OpenFlow13,OpenFlow15
@@ -78,7 +80,8 @@ routed_bridge() {
     tunnel br-flow span6 ip6erspan remote_ip=flow local_ip=$LOCAL6 key=flow erspan_ver=2 erspan_dir=1 erspan_hwid=4
 }
 
-# Layer 3 tunnels, ones for one address each, one that lacks its end.
+# Layer 3 tunnels, tunnels for a single local address, and one without a remote
+# end.
 odd_bridge() {
     ovs-vsctl add-br br-odd -- set Bridge br-odd datapath_type=system fail_mode=secure \
         other_config:hwaddr='"52:54:00:f0:00:03"' protocols=OpenFlow13,OpenFlow15
@@ -160,7 +163,7 @@ topo_packets() {
 br-sw||in_port=@vm2@,arp,$all,dl_src=02:f1:00:00:00:02,arp_op=1
 br-sw||in_port=@vm3@,arp,$all,dl_src=02:f1:00:00:00:03,arp_op=1
 br-sw||in_port=@vm1@,tcp6,dl_src=02:f1:00:00:00:01,dl_dst=02:f1:00:00:00:0a,ipv6_src=fd00::1,ipv6_dst=fd00::2,nw_ttl=9,tp_src=1,tp_dst=2
-# and back
+# the way back
 br-sw||in_port=@vxlan-a@,tun_src=10.20.0.3,tun_dst=$LOCAL4,tun_id=1000,tcp,dl_dst=02:f1:00:00:00:01,dl_src=02:f1:00:00:00:0a,$ip,tp_src=2,tp_dst=1
 br-sw||in_port=@vxlan-a@,tun_src=10.20.0.3,tun_dst=$LOCAL4,tun_id=1001,tcp,dl_dst=02:f1:00:00:00:01,dl_src=02:f1:00:00:00:0a,$ip,tp_src=2,tp_dst=1
 br-sw||in_port=@vxlan-a@,tun_src=10.20.0.99,tun_dst=$LOCAL4,tun_id=1000,tcp,dl_dst=02:f1:00:00:00:01,dl_src=02:f1:00:00:00:0a,$ip,tp_src=2,tp_dst=1
@@ -193,7 +196,7 @@ br-flow||in_port=@greflow@,tun_src=10.20.0.12,tun_dst=$LOCAL4,tun_id=1,tcp,$ip,t
 br-flow||in_port=@span@,tun_src=10.20.0.13,tun_dst=$LOCAL4,tun_id=1,tun_erspan_ver=1,tun_erspan_idx=3,tcp,$ip,tp_src=1,tp_dst=2
 br-flow||in_port=@span@,tun_src=10.20.0.13,tun_dst=$LOCAL4,tun_id=1,tcp,$ip,tp_src=1,tp_dst=2
 br-flow||in_port=LOCAL,tcp,$ip,tp_src=1,tp_dst=2
-# layer 3, and what is left
+# layer 3, and the rest
 PACKETS
     for n in 1 2 3 4 5; do
         printf 'br-odd||in_port=@host1@,tcp,dl_src=02:f3:00:00:00:01,dl_dst=02:f3:00:00:00:02,%s,tp_src=1,tp_dst=%d\n' "$ip" "$n"

@@ -181,7 +181,7 @@ func deploy(t *testing.T, c *cluster.Cluster, p platform, node, address string) 
 	return deployLab(t, c, p, liveNode(t, p.topology), node, address)
 }
 
-// deployLab is deploy with the given live node.
+// deployLab works like deploy, with the given live node.
 func deployLab(t *testing.T, c *cluster.Cluster, p platform, l *lab, node, address string) *builder {
 	t.Helper()
 	b := &builder{platform: p.name, node: node, shell: p.shell, lab: l, t: t}

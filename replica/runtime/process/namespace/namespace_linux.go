@@ -4,8 +4,8 @@
 //
 // It does this while packages are initialised, before main: docs/architecture.md
 // gives the measured reason. Go initialises packages that are ready in the order of
-// their import paths: with syscall and unsafe as its only imports, this package
-// comes before os. TestInitialisedFirst checks that.
+// their import paths: because this package imports only syscall and unsafe, it comes
+// before os. TestInitialisedFirst checks that.
 package namespace
 
 import (
@@ -13,13 +13,12 @@ import (
 	"unsafe"
 )
 
-// Helper is the name, as the first argument, by which a process of this program
-// recognises that it is to become a daemon. Arguments don't outlive the exec of
-// the daemon, so nothing of this reaches it.
+// Helper is the first argument of a process of this program that is to become a daemon.
+// The daemon does not see it, because exec replaces the arguments.
 const Helper = "ovs-offline-namespace"
 
-// The second argument says which network the process is in; the daemon's command
-// line follows it. Without one, the process prints ProbeAnswer and ends.
+// The second argument specifies the network of the process; the daemon's command line
+// follows it. Without a command line, the process prints ProbeAnswer and exits.
 const (
 	OwnNetwork  = "own-network"  // a namespace whose loopback interface is down
 	HostNetwork = "host-network" // the host's, which stays as it is
@@ -28,7 +27,7 @@ const (
 // ProbeAnswer is printed by a helper that has no daemon to become.
 const ProbeAnswer = "isolated"
 
-// exitFailed is the exit code of a helper that failed, as env(1) and nohup(1) use it.
+// exitFailed is the exit code of a helper that failed, as of env(1) and nohup(1).
 const exitFailed = 125
 
 // Constants of the kernel's interface that package syscall lacks (linux/prctl.h,
@@ -82,8 +81,9 @@ func arguments() []string {
 	return argv
 }
 
-// becomeDaemon returns only if a step failed. The runtime keeps initialisation on
-// one thread, to which capabilities belong and whose capabilities exec takes.
+// becomeDaemon returns only if a step failed. Go runs initialisation on one thread.
+// That matters because each thread has its own capabilities, and exec uses those of the
+// calling thread.
 func becomeDaemon(ownNetwork bool, argv []string) failure {
 	if ownNetwork {
 		if errno := raiseLoopback(); errno != 0 {
@@ -128,8 +128,8 @@ func raiseLoopback() syscall.Errno {
 	return errno
 }
 
-// dropPrivileges leaves the thread no capability and no way to get one: root would
-// get all of them back at exec, were it not for no_new_privs.
+// dropPrivileges takes all capabilities from the thread, and every way to get one:
+// without no_new_privs, root would get all of them back at exec.
 func dropPrivileges() failure {
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prCapAmbient, prCapAmbientClearAll, 0, 0, 0, 0); errno != 0 {
 		return failure{"clearing ambient capabilities", errno}

@@ -37,7 +37,7 @@ type Container struct {
 }
 
 // programs are the programs of an image: those of any distribution's image, and the
-// tools of OVS and OVN, but no tar, gzip or ovs-save. (The script that stands in for
+// tools of OVS and OVN, but no tar, gzip or ovs-save. (The script that replaces
 // ovs-appctl needs awk.)
 var programs = []string{
 	"bash", "dash", "cat", "cksum", "tee", "head", "tail", "cut", "tr", "sort", "wc", "printf", "echo", "test", "[", "env", "expr",
