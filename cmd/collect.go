@@ -225,8 +225,6 @@ func incompleteIf(lost bool) error {
 // explain adds a next step to errors of the operating system.
 func explain(err error, source string) error {
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, collect.ErrNothing):
-		return fmt.Errorf("%w: check the path", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s can't be read or the working directory can't be written", err, source)
 	case errors.Is(err, context.Canceled):

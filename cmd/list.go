@@ -3,6 +3,8 @@ package cmd
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,10 +38,24 @@ func (o *options) printList(list []replica.Listed) {
 		return
 	}
 	t := o.newTable("workdir", "node", "runtime", "daemons", "started")
-	for _, l := range list {
-		t.AppendRow(table.Row{terminal.Escape(l.Workdir), terminal.Escape(strings.Join(l.Hosts, ", ")), l.Runtime, l.Daemons, cmp.Or(localTime(l.Started), "unknown")})
+	for i, l := range list {
+		node := strings.Join(l.Hosts, ", ")
+		if again(list, i) && len(l.Sources) > 0 {
+			node += " (" + filepath.Base(l.Sources[0]) + ")"
+		}
+		t.AppendRow(table.Row{terminal.Escape(l.Workdir), terminal.Escape(node), l.Runtime, l.Daemons, cmp.Or(localTime(l.Started), "unknown")})
 	}
 	t.Render()
+}
+
+// again reports whether another replica is of nodes with the same names.
+func again(list []replica.Listed, i int) bool {
+	for k, other := range list {
+		if k != i && slices.Equal(other.Hosts, list[i].Hosts) {
+			return true
+		}
+	}
+	return false
 }
 
 // localTime formats a time in the local time zone; the zero time is "".

@@ -180,6 +180,9 @@ func (m *matcher) addCandidates(nodes []*recording.Node) {
 	for _, n := range nodes {
 		for i := range n.Databases {
 			db := &n.Databases[i]
+			if kind := db.Kind(m.ctx); kind == "" || kind == workdir.OVS {
+				continue
+			}
 			if db.Source == nil {
 				db.Source = &n.Source
 			}
@@ -190,12 +193,9 @@ func (m *matcher) addCandidates(nodes []*recording.Node) {
 }
 
 func (m *matcher) addCandidate(db recording.Database, holder *recording.Node, taken recording.Moment) {
-	kind := db.Kind(m.ctx)
-	if kind == "" || kind == workdir.OVS {
-		return
-	}
-	info, _ := db.Inspect(m.ctx) // Kind is empty where it fails
+	info, _ := db.Inspect(m.ctx) // the kind of the database is known, so it can be read
 	if o := m.owner(&db); o.readable && o.host == "" {
+		kind := workdir.KindOfSchema(info.Name)
 		m.candidates[kind] = append(m.candidates[kind], candidate{Database: db, owner: o, holder: holder, taken: taken, server: info.Server})
 	}
 }
@@ -254,22 +254,23 @@ func (r *filesReader) withoutCopies(list []recording.Database) []recording.Datab
 	return kept
 }
 
-// remarkEqual remarks on nodes whose own databases are equal, which those of
-// different nodes never are in practice.
+// remarkEqual adds a remark about nodes whose own OVN databases are equal: nodes of OVN
+// interconnect have different ones.
 func (r *filesReader) remarkEqual(nodes []*recording.Node) {
 	hosts := map[string][]string{}
 	kinds := map[string]workdir.Kind{}
 	for _, n := range nodes {
 		for i := range n.Databases {
-			if db := &n.Databases[i]; !db.Shared {
+			db := &n.Databases[i]
+			if kind := db.Kind(r.ctx); !db.Shared && (kind == workdir.NB || kind == workdir.SB) && !slices.Contains(hosts[db.SHA256], n.Host) {
 				hosts[db.SHA256] = append(hosts[db.SHA256], n.Host)
-				kinds[db.SHA256] = db.Kind(r.ctx)
+				kinds[db.SHA256] = kind
 			}
 		}
 	}
 	for _, sum := range slices.Sorted(maps.Keys(hosts)) {
-		if kind := kinds[sum]; len(hosts[sum]) > 1 && kind != "" {
-			r.found.Remarks = append(r.found.Remarks, fmt.Sprintf("the %s databases of %s are equal", kind.Title(), recording.FirstNames(hosts[sum])))
+		if len(hosts[sum]) > 1 {
+			r.found.Remarks = append(r.found.Remarks, fmt.Sprintf("the %s databases of %s are equal", kinds[sum].Title(), recording.FirstNames(hosts[sum])))
 		}
 	}
 }

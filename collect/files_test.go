@@ -143,11 +143,11 @@ func TestClusterInputsBecomeItsNodes(t *testing.T) {
 }
 
 // TestTwoReportsOfOneNodeStayApart checks that two reports of one node stay apart,
-// because they were made at different times.
+// because they were made at different times, and are named for their archives.
 func TestTwoReportsOfOneNodeStayApart(t *testing.T) {
 	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b/c.tar.gz": packed(t, reportFiles("n1"))})
 	got, _, _, err := takeFiles(t, Options{}, dir)
-	if err != nil || len(got) != 2 || got["n1"].kinds() != "ovs" || got["n1-2"].kinds() != "ovs" {
+	if err != nil || len(got) != 2 || got["n1-a"].kinds() != "ovs" || got["n1-c"].kinds() != "ovs" {
 		t.Errorf("%v %v", got, err)
 	}
 }

@@ -85,7 +85,8 @@ func (m *matcher) assign(n *recording.Node) {
 		return
 	}
 	self := m.ofNode(n)
-	if self.readable && !self.remote {
+	unknown := !self.readable || m.alone && self.system == ""
+	if !unknown && !self.remote {
 		if len(m.candidates) > 0 && !m.hasKind(n, workdir.SB) && !m.hasKind(n, workdir.NB) {
 			n.NoOVN = "external_ids of its OVS database has no ovn-remote"
 		}
@@ -208,10 +209,14 @@ func (m *matcher) northbound(n *recording.Node, sb *candidate) string {
 	}
 	var fitting []candidate
 	most := 0
+	copies := m.copies(sb)
 	for _, c := range all {
-		rank := 1 // of a lone node, for which the user gave the database
-		if sb != nil {
-			rank = pair(&c, sb)
+		rank := 0
+		if sb == nil { // the user gave the database for the only node
+			rank = 1
+		}
+		for i := range copies {
+			rank = max(rank, pair(&c, &copies[i]))
 		}
 		if rank > most {
 			fitting, most = nil, rank
@@ -224,7 +229,7 @@ func (m *matcher) northbound(n *recording.Node, sb *candidate) string {
 		return fmt.Sprintf("that of %s is not of the same deployment as the OVN SB database of %s", origins(all), sb)
 	}
 	taken := n.Taken
-	if sb != nil {
+	if len(copies) == 1 {
 		taken = sb.taken
 	}
 	chosen, tied := choose(taken, fitting)
@@ -233,6 +238,18 @@ func (m *matcher) northbound(n *recording.Node, sb *candidate) string {
 	}
 	m.replace(n, workdir.NB, chosen)
 	return ""
+}
+
+// copies returns the southbound databases with the same content as sb: it may have
+// stayed the same between two reports.
+func (m *matcher) copies(sb *candidate) []candidate {
+	var list []candidate
+	for _, c := range m.candidates[workdir.SB] {
+		if sb != nil && c.SHA256 == sb.SHA256 {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // pair returns a higher number for stronger evidence that a northbound and a
