@@ -91,7 +91,7 @@ func (o *IO) printCollected(out collectedInputs) {
 	for _, n := range out.Nodes {
 		o.headline("Offline OVS Debugging: data of %s collected and stored in %s", terminal.Escape(n.Name), n.Workdir)
 		o.printCollections(n.Collections)
-		o.printOVN(*n.OVN)
+		o.printOVN(*n.OVN, len(out.Nodes) > 1, n.host())
 	}
 	o.warnEach("", out.Remarks)
 	o.warnEach("could not be read: ", out.Lost)
@@ -190,10 +190,23 @@ func (o *IO) printCollections(collections []workdir.Collection) {
 	}
 }
 
-// printOVN prints where the OVN databases of a node are from, and why it has none.
-func (o *IO) printOVN(ovn collect.OVN) {
+// host returns the name of the node in its source.
+func (n collectedNode) host() string {
+	for _, c := range n.Collections {
+		if c.Host != "" {
+			return c.Host
+		}
+	}
+	return ""
+}
+
+// printOVN prints where the OVN databases of a host are from, and why it has none. For a
+// single host that has databases of its own, that is clear.
+func (o *IO) printOVN(ovn collect.OVN, several bool, host string) {
 	for _, f := range ovn.From {
-		fmt.Fprintf(o.Out, "%s: from %s\n", titles(f.Kinds), terminal.Escape(f.Source))
+		if several || f.Node != "" && f.Node != host {
+			fmt.Fprintf(o.Out, "%s: from %s\n", titles(f.Kinds), terminal.Escape(f.String()))
+		}
 	}
 	if ovn.Reason != "" && !ovn.Lacking { // what is lacking is a remark
 		fmt.Fprintf(o.Out, "%s: none: %s\n", titles([]workdir.Kind{workdir.NB, workdir.SB}), terminal.Escape(ovn.Reason))

@@ -87,7 +87,7 @@ func (o *IO) printInspection(seen inspection) {
 			}
 		}
 		o.printDatabases(n)
-		o.printOVN(n.OVN)
+		o.printOVN(n.OVN, len(seen.Nodes) > 1, n.Host)
 		o.printDumps(n)
 		o.printList("Recorded: ", ", ", n.Recorded)
 		o.printList("A replica can answer:\n  - ", "\n  - ", n.Can)

@@ -21,7 +21,7 @@ type candidate struct {
 	server string // of the cluster, whose member's file it is
 }
 
-func (c *candidate) String() string { return describeOrigin(c.Database) }
+func (c *candidate) String() string { return originOf(c.Database).String() }
 
 // matcher assigns the OVN databases of deployments to their nodes.
 type matcher struct {
@@ -63,9 +63,9 @@ func agree(a, b string) int {
 }
 
 // proves reports whether a row with this evidence is the node's. The system-id names
-// the chassis, but the images of several deployments may share one: the tunnel
-// address must not differ. A chassis that was registered under another name than the
-// system-id is known by its host and its tunnel address.
+// the chassis, but several deployments may use the same system-ids: the encap IP must
+// not differ. A chassis that was registered under another name than the system-id is
+// known by its host name and its encap IP.
 func (e evidence) proves() bool {
 	switch {
 	case e.name > 0:
@@ -151,7 +151,7 @@ func (m *matcher) fitting(n *recording.Node, self owner) (best []candidate, diff
 			if e.proves() && e.rank() > rank {
 				rank = e.rank()
 			} else if e.name > 0 && e.ip < 0 {
-				differing = append(differing, fmt.Sprintf("%s has the chassis %s with the tunnel address %s, not %s", &c, row.name, strings.Join(row.encaps, ", "), strings.Join(self.encaps, ", ")))
+				differing = append(differing, fmt.Sprintf("%s has the chassis %s with the encap IP %s, not %s", &c, row.name, strings.Join(row.encaps, ", "), strings.Join(self.encaps, ", ")))
 			}
 		}
 		unknown := len(c.chassis) == 0 || self.system == ""
@@ -204,7 +204,7 @@ func (m *matcher) northbound(n *recording.Node, sb *candidate) string {
 	if len(all) == 0 {
 		return "the inputs have none"
 	}
-	if sb == nil && !m.alone {
+	if sb == nil && (!m.alone || len(m.candidates[workdir.SB]) > 0) {
 		return "without the OVN SB database it is not known which is the node's"
 	}
 	var fitting []candidate

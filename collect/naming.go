@@ -81,16 +81,3 @@ func archiveName(source string) string {
 	}
 	return name
 }
-
-// describeOrigin names where an OVN database is from: "ctl-1
-// (sosreport-ctl-1-....tar.xz)", or the file where it is in no report.
-func describeOrigin(db recording.Database) string {
-	archive := archiveName(db.Source.Name)
-	switch {
-	case db.Holder != "":
-		return fmt.Sprintf("%s (%s)", db.Holder, archive)
-	case archiveEnding.MatchString(archive):
-		return archive + ": " + db.Origin
-	}
-	return db.Origin
-}

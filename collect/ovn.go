@@ -1,6 +1,9 @@
 package collect
 
 import (
+	"fmt"
+
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -16,7 +19,28 @@ type OVN struct {
 // From is the source of some of a node's OVN databases.
 type From struct {
 	Kinds  []workdir.Kind `json:"kinds"`
-	Source string         `json:"source"` // "ctl-1 (sosreport-ctl-1-....tar.xz)"
+	Node   string         `json:"node,omitempty"` // in whose report they are
+	Source string         `json:"source"`         // the archive or file
+}
+
+// String returns the source for messages: "ctl-1 (sosreport-ctl-1-....tar.xz)".
+func (f From) String() string {
+	if f.Node == "" {
+		return f.Source
+	}
+	return fmt.Sprintf("%s (%s)", f.Node, f.Source)
+}
+
+// originOf returns where an OVN database is from.
+func originOf(db recording.Database) From {
+	archive := archiveName(db.Source.Name)
+	switch {
+	case db.Holder != "":
+		return From{Node: db.Holder, Source: archive}
+	case archiveEnding.MatchString(archive):
+		return From{Source: archive + ": " + db.Origin}
+	}
+	return From{Source: db.Origin}
 }
 
 // OVN returns where the node's OVN databases are from.
@@ -31,12 +55,13 @@ func (p *Plan) OVN() OVN {
 		if db.Source == nil {
 			db.Source, db.Holder = &p.Source, p.Host
 		}
-		source := describeOrigin(db)
-		if last := len(ovn.From) - 1; last >= 0 && ovn.From[last].Source == source {
+		from := originOf(db)
+		if last := len(ovn.From) - 1; last >= 0 && ovn.From[last].String() == from.String() {
 			ovn.From[last].Kinds = append(ovn.From[last].Kinds, kind)
 			continue
 		}
-		ovn.From = append(ovn.From, From{Kinds: []workdir.Kind{kind}, Source: source})
+		from.Kinds = []workdir.Kind{kind}
+		ovn.From = append(ovn.From, from)
 	}
 	return ovn
 }

@@ -21,7 +21,7 @@ type owner struct {
 	version  string   // of OVS, from conf.db
 	system   string   // the node's system-id
 	remote   bool     // the node has ovn-remote: it is a chassis of OVN
-	encaps   []string // the node's tunnel addresses
+	encaps   []string // the node's encap IPs
 	bridges  []string
 	readable bool
 
@@ -179,14 +179,15 @@ func printedIDs(path string) map[string]string {
 	return file.PrintedMap(tables["Open_vSwitch"][0].Column("external_ids"))
 }
 
-// correctHost replaces a host's name that is from the name of an archive, and that
-// a label follows, by that in the OVS database.
+// correctHost replaces a host's name that is from the name of an archive by that in the
+// OVS database, if the archive's name continues with a label or a case.
 func (r *filesReader) correctHost(n *recording.Node) {
 	if !n.HostOfArchive {
 		return
 	}
 	hostname := r.ofNode(n).hostname
-	if short := shortName(hostname); short != "" && strings.HasPrefix(strings.ToLower(n.Host)+"-", short+"-") {
+	rest, begins := strings.CutPrefix(strings.ToLower(n.Host), shortName(hostname))
+	if hostname != "" && begins && (rest == "" || rest[0] == '-' || rest[0] == '.') {
 		n.Host = hostname
 	}
 }
