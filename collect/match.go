@@ -3,6 +3,7 @@ package collect
 import (
 	"cmp"
 	"fmt"
+
 	"slices"
 	"strings"
 	"time"
@@ -30,54 +31,6 @@ type matcher struct {
 	candidates map[workdir.Kind][]candidate
 	given      map[string]bool // the spooled files that nodes got
 }
-
-// evidence compares a node with a row of the table Chassis: 1 where both agree, -1
-// where they differ, 0 where one of them does not have the value.
-type evidence struct{ name, ip, host int }
-
-func (o owner) compare(host string, c chassis) evidence {
-	e := evidence{name: agree(o.system, c.name)}
-	if len(o.encaps) > 0 && len(c.encaps) > 0 {
-		e.ip = -1
-		if slices.ContainsFunc(o.encaps, func(ip string) bool { return slices.Contains(c.encaps, ip) }) {
-			e.ip = 1
-		}
-	}
-	if c.host != "" && (host != "" || o.hostname != "") {
-		e.host = -1
-		if sameHost(c.host, host) || sameHost(c.host, o.hostname) {
-			e.host = 1
-		}
-	}
-	return e
-}
-
-func agree(a, b string) int {
-	switch {
-	case a == "" || b == "":
-		return 0
-	case a == b:
-		return 1
-	}
-	return -1
-}
-
-// proves reports whether a row with this evidence is the node's. The system-id names
-// the chassis, but several deployments may use the same system-ids: the encap IP must
-// not differ. A chassis that was registered under another name than the system-id is
-// known by its host name and its encap IP.
-func (e evidence) proves() bool {
-	switch {
-	case e.name > 0:
-		return e.ip >= 0
-	case e.name < 0:
-		return e.ip > 0 && e.host > 0
-	}
-	return e.ip >= 0 && e.host > 0
-}
-
-// rank returns a higher number for stronger evidence, always above 0.
-func (e evidence) rank() int { return 8 + 4*e.name + 2*e.ip + e.host }
 
 // assign gives a node the databases of its deployment that it does not have.
 func (m *matcher) assign(n *recording.Node) {
@@ -114,14 +67,14 @@ func (m *matcher) southbound(n *recording.Node, self owner) (*candidate, string)
 	if own == nil && m.hasKind(n, workdir.SB) {
 		return nil, "" // the node's own zone of OVN interconnect
 	}
-	fitting, differing := m.fitting(n, self)
-	if own != nil && (len(fitting) == 0 || slices.ContainsFunc(fitting, func(c candidate) bool { return c.holder == n })) {
+	fitting := m.fitting(n, self)
+	if own != nil && (len(fitting) == 0 || self.rank(n.Host, own) > 0) {
 		return own, ""
 	}
 	if len(fitting) == 0 {
-		return nil, m.noSouthbound(self, differing)
+		return nil, m.noSouthbound(self)
 	}
-	chosen, tied := choose(n.Taken, fitting)
+	chosen, tied := choose(n.Taken, m.withPorts(n, fitting))
 	if chosen == nil {
 		return nil, equallyGood(tied)
 	}
@@ -140,22 +93,13 @@ func (m *matcher) replace(n *recording.Node, kind workdir.Kind, chosen *candidat
 	m.give(n, chosen)
 }
 
-// fitting returns the southbound databases with the strongest evidence, and
-// sentences about chassis that differ from the node.
-func (m *matcher) fitting(n *recording.Node, self owner) (best []candidate, differing []string) {
+// fitting returns the southbound databases with the strongest evidence. The databases
+// that a user gives with a single node may have no evidence.
+func (m *matcher) fitting(n *recording.Node, self owner) (best []candidate) {
 	most := 0
 	for _, c := range m.candidates[workdir.SB] {
-		rank := 0
-		for _, row := range c.chassis {
-			e := self.compare(n.Host, row)
-			if e.proves() && e.rank() > rank {
-				rank = e.rank()
-			} else if e.name > 0 && e.ip < 0 {
-				differing = append(differing, fmt.Sprintf("%s has the chassis %s with the encap IP %s, not %s", &c, row.name, strings.Join(row.encaps, ", "), strings.Join(self.encaps, ", ")))
-			}
-		}
-		unknown := len(c.chassis) == 0 || self.system == ""
-		if rank == 0 && !(m.alone && unknown) {
+		rank := self.rank(n.Host, &c)
+		if unknown := len(c.chassis) == 0 || self.system == ""; rank == 0 && !(m.alone && unknown) {
 			continue
 		}
 		if rank > most {
@@ -165,17 +109,46 @@ func (m *matcher) fitting(n *recording.Node, self owner) (best []candidate, diff
 			best = append(best, c)
 		}
 	}
-	return best, differing
+	return best
 }
 
-// noSouthbound says why no southbound database is the node's.
-func (m *matcher) noSouthbound(self owner, differing []string) string {
+// withPorts returns the southbound databases that have logical ports of the node's
+// interfaces, or all if no or every database has some. Deployments may use the same
+// names and addresses for their chassis.
+func (m *matcher) withPorts(n *recording.Node, list []candidate) []candidate {
+	if !slices.ContainsFunc(list, func(c candidate) bool { return c.global != list[0].global }) {
+		return list
+	}
+	ports := map[string]bool{}
+	for i := range n.Databases {
+		if db := &n.Databases[i]; db.Kind(m.ctx) == workdir.OVS {
+			ports = readPorts(m.ctx, db.Spooled, workdir.OVS)
+		}
+	}
+	var with []candidate
+	for _, c := range list {
+		if overlap(ports, readPorts(m.ctx, c.Spooled, workdir.SB)) {
+			with = append(with, c)
+		}
+	}
+	if len(with) == 0 {
+		return list
+	}
+	return with
+}
+
+// noSouthbound returns the reason why no southbound database is the node's.
+func (m *matcher) noSouthbound(self owner) string {
 	all := m.candidates[workdir.SB]
-	switch {
-	case len(all) == 0:
+	if len(all) == 0 {
 		return "the inputs have none"
-	case len(differing) > 0:
-		return strings.Join(differing, "; ")
+	}
+	for i := range all {
+		for _, row := range all[i].chassis {
+			if e := self.compare("", row); e.name > 0 && e.ip < 0 {
+				return fmt.Sprintf("%s has the chassis %s with the encap IP %s, not %s", &all[i], row.name, strings.Join(row.encaps, ", "), strings.Join(self.encaps, ", "))
+			}
+		}
 	}
 	return fmt.Sprintf("no chassis %s in that of %s", cmp.Or(self.system, self.host), origins(all))
 }
@@ -190,7 +163,7 @@ func origins(list []candidate) string {
 }
 
 func equallyGood(tied []candidate) string {
-	return fmt.Sprintf("those of %s fit equally well and have the same time, or no known one: collect the node with only one of them", origins(tied))
+	return fmt.Sprintf("those of %s fit equally well, and time does not decide between them: collect the node with only one of them", origins(tied))
 }
 
 // northbound gives a node the northbound database of the same deployment as its
@@ -250,76 +223,6 @@ func (m *matcher) copies(sb *candidate) []candidate {
 		}
 	}
 	return list
-}
-
-// pair returns a higher number for stronger evidence that a northbound and a
-// southbound database are of one deployment, 0 where they are not. ovn-northd writes
-// the UUIDs of logical switches and routers into the southbound database.
-func pair(nb, sb *candidate) int {
-	together := nb.holder == sb.holder && nb.Source.Name == sb.Source.Name
-	shared := false
-	for uuid := range nb.datapaths {
-		shared = shared || sb.datapaths[uuid]
-	}
-	same := agree(nb.identity, sb.identity)
-	rank := 0
-	switch {
-	case shared:
-		rank = 3
-	case len(nb.datapaths) > 0 && len(sb.datapaths) > 0, same < 0:
-		return 0
-	case same > 0:
-		rank = 2
-	}
-	if together {
-		rank++
-	}
-	return rank
-}
-
-// choose returns the candidate that was recorded nearest in time, or nil and those
-// among which time does not decide. Files with the same content are one candidate,
-// and so are those of the members of a cluster, of which the most recent is taken.
-func choose(taken recording.Moment, list []candidate) (*candidate, []candidate) {
-	list = nearest(taken, list)
-	slices.SortStableFunc(list, func(a, b candidate) int {
-		return cmp.Or(b.changed.Compare(a.changed), cmp.Compare(b.Size, a.Size), cmp.Compare(a.String(), b.String()))
-	})
-	if len(list) == 1 || areCopies(list) || areMembers(list) {
-		return &list[0], nil
-	}
-	return nil, list
-}
-
-// nearest returns the candidates that are nearest to a moment; all where a time is
-// not known.
-func nearest(taken recording.Moment, list []candidate) []candidate {
-	if !taken.Known() || slices.ContainsFunc(list, func(c candidate) bool { return !c.taken.Known() }) {
-		return list
-	}
-	byDay := taken.DayOnly || slices.ContainsFunc(list, func(c candidate) bool { return c.taken.DayOnly })
-	least := slices.MinFunc(list, func(a, b candidate) int {
-		return cmp.Compare(taken.Distance(a.taken, byDay), taken.Distance(b.taken, byDay))
-	}).taken
-	return slices.DeleteFunc(slices.Clone(list), func(c candidate) bool {
-		return taken.Distance(c.taken, byDay) > taken.Distance(least, byDay)
-	})
-}
-
-func areCopies(list []candidate) bool {
-	return !slices.ContainsFunc(list, func(c candidate) bool { return c.SHA256 != list[0].SHA256 })
-}
-
-// areMembers reports whether the files are of different members of one cluster.
-func areMembers(list []candidate) bool {
-	servers := map[string]bool{}
-	for _, c := range list {
-		if c.server == "" || servers[c.server] || c.global != list[0].global {
-			return false
-		}
-		servers[c.server] = true
-	}
-	return true
 }
 
 // own returns the candidate that is in a node's own report, nil for none.

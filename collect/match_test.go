@@ -9,8 +9,8 @@ import (
 // chassisRow is a row of the table Chassis with its tunnel.
 type chassisRow struct{ name, host, ip string }
 
-// southbound is an OVN SB database with chassis, and with the datapath of a logical
-// switch.
+// southbound is an OVN SB database with chassis, and with the datapath and a port of a
+// logical switch.
 func southbound(logicalSwitch string, rows ...chassisRow) string {
 	var chassis, encaps []string
 	for i, r := range rows {
@@ -23,8 +23,9 @@ func southbound(logicalSwitch string, rows ...chassisRow) string {
 		`"SB_Global":{"columns":{"options":` + stringMap + `}},` +
 		`"Chassis":{"columns":{"name":{` + text + `},"hostname":{` + text + `},"encaps":{"type":{"key":{"type":"uuid","refTable":"Encap"},"min":1,"max":"unlimited"}}}},` +
 		`"Encap":{"columns":{"ip":{` + text + `}}},` +
+		`"Port_Binding":{"columns":{"logical_port":{` + text + `}}},` +
 		`"Datapath_Binding":{"columns":{"external_ids":` + stringMap + `}}}}`
-	return record(schema) + record(`{"Chassis":{`+strings.Join(chassis, ",")+`},"Encap":{`+strings.Join(encaps, ",")+`},`+
+	return record(schema) + record(`{"Port_Binding":{"55555555-0000-4000-8000-000000000000":{"logical_port":"port of `+logicalSwitch+`"}},"Chassis":{`+strings.Join(chassis, ",")+`},"Encap":{`+strings.Join(encaps, ",")+`},`+
 		`"Datapath_Binding":{"44444444-0000-4000-8000-000000000000":{"external_ids":["map",[["logical-switch",`+fmt.Sprintf("%q", logicalSwitch)+`]]]}}}`)
 }
 
@@ -156,6 +157,36 @@ func TestLoneNodeWithDatabasesInFiles(t *testing.T) {
 		got, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"n1.tar.gz": node, "sb": c.sb, "nb": northbound(switchA)}))
 		if err != nil || got["n1"].kinds() != c.kinds || got["n1"].OVN.Lacking != (c.kinds == "ovs") {
 			t.Errorf("%s: %q %+v %v", what, got["n1"].kinds(), got["n1"].OVN, err)
+		}
+	}
+}
+
+// TestPortsTellDeploymentsWithTheSameChassisApart collects two controllers with the
+// same chassis, and a node with a port of the logical switch of one.
+func TestPortsTellDeploymentsWithTheSameChassisApart(t *testing.T) {
+	row := chassisRow{"sys-1", "n1", "192.0.2.1"}
+	for _, c := range []struct{ port, want string }{{"port of " + switchA, "one"}, {"port of " + switchB, "two"}, {"another", ""}} {
+		files := map[string]string{}
+		for name, uuid := range map[string]string{"one": switchA, "two": switchB} {
+			sb := southbound(uuid, row) + record(fmt.Sprintf(`{"SB_Global":{%q:{"options":["map",[]]}}}`, uuid))
+			files[name+".tar.gz"] = chassisReport(t, name, external{name, "sys-9", "192.0.2.9", ""}, false, map[string]string{
+				"var/lib/ovn/ovnsb_db.db": sb, "var/lib/ovn/ovnnb_db.db": northbound(uuid)})
+		}
+		schema := `{"name":"Open_vSwitch","version":"8.0.0","tables":{"Open_vSwitch":{"columns":{"external_ids":` + stringMap + `}},"Interface":{"columns":{"external_ids":` + stringMap + `}}}}`
+		e := external{"n1", "sys-1", "192.0.2.1", "tcp:192.0.2.9:6642"}
+		files["n1.tar.gz"] = chassisReport(t, "b", e, false, map[string]string{"etc/openvswitch/conf.db": record(schema) +
+			record(`{"Open_vSwitch":{"11111111-2222-3333-4444-555555555555":{"external_ids":["map",[`+e.pairs(`[%q,%q]`, ",")+`]]}},`+
+				`"Interface":{"66666666-0000-4000-8000-000000000000":{"external_ids":["map",[["iface-id",`+fmt.Sprintf("%q", c.port)+`]]]}}}`)})
+		got, _, _, err := takeFiles(t, Options{}, folder(t, files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ovn := got["n1"].OVN
+		if c.want != "" && (len(ovn.From) != 1 || ovn.From[0].Node != c.want) {
+			t.Errorf("%s: %+v", c.port, ovn)
+		}
+		if c.want == "" && (!ovn.Lacking || !strings.Contains(ovn.Reason, "those of one (one.tar.gz), two (two.tar.gz) fit equally well")) {
+			t.Errorf("%s: %+v", c.port, ovn)
 		}
 	}
 }

@@ -179,6 +179,23 @@ func printedIDs(path string) map[string]string {
 	return file.PrintedMap(tables["Open_vSwitch"][0].Column("external_ids"))
 }
 
+// readPorts returns the logical ports in a database: of the interfaces of an OVS
+// database, or of the table Port_Binding of a southbound one.
+func readPorts(ctx context.Context, path string, kind workdir.Kind) map[string]bool {
+	table := map[workdir.Kind]string{workdir.OVS: "Interface", workdir.SB: "Port_Binding"}[kind]
+	ports := map[string]bool{}
+	content, _, err := file.Read(ctx, path, table)
+	if err != nil {
+		return ports // judge reports what is wrong with the file
+	}
+	for _, r := range content.Rows(table) {
+		if name := cmp.Or(r.String("logical_port"), r.Map("external_ids")["iface-id"]); name != "" {
+			ports[name] = true
+		}
+	}
+	return ports
+}
+
 // correctHost replaces a host's name that is from the name of an archive by that in the
 // OVS database, if the archive's name continues with a label or a case.
 func (r *filesReader) correctHost(n *recording.Node) {
