@@ -43,6 +43,11 @@ func (r *filesReader) assemble() error {
 	}
 	nodes = r.shareCentral(nodes)
 	r.found.Nodes = nameNodes(nodes)
+	for _, n := range r.found.Nodes {
+		if n.LacksOVN {
+			n.Remarks = append(n.Remarks, fmt.Sprintf("%s uses OVN (ovn-remote), and lacks a database of its deployment: %s", n.Name, n.NoOVN))
+		}
+	}
 	if len(nodes) == 0 {
 		return fmt.Errorf("%w: %s", ErrNothing, strings.Join(append(r.found.Lost, "nothing of Open vSwitch or OVN could be read"), "; "))
 	}

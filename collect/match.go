@@ -32,6 +32,8 @@ type matcher struct {
 	given      map[string]bool // the spooled files that nodes got
 }
 
+const noneGiven = "the inputs have none; add the report of a controller, or its database files"
+
 // assign gives a node the databases of its deployment that it does not have.
 func (m *matcher) assign(n *recording.Node) {
 	if len(n.Bridges) == 0 && !m.hasKind(n, workdir.OVS) {
@@ -45,19 +47,26 @@ func (m *matcher) assign(n *recording.Node) {
 		}
 		return
 	}
-	var reasons []string
-	sb, reason := m.southbound(n, self)
-	if reason != "" {
-		reasons = append(reasons, "OVN SB: "+reason)
+	sb, why := m.southbound(n, self)
+	missing := map[workdir.Kind]string{workdir.SB: why, workdir.NB: m.northbound(n, sb)}
+	if reason := joinReasons(missing); reason != "" && self.remote {
+		n.NoOVN, n.LacksOVN = reason, true
 	}
-	if reason := m.northbound(n, sb); reason != "" {
-		reasons = append(reasons, "OVN NB: "+reason)
+}
+
+// joinReasons joins the reasons why databases are missing, by their kind.
+func joinReasons(missing map[workdir.Kind]string) string {
+	nb, sb := missing[workdir.NB], missing[workdir.SB]
+	if nb == sb && nb != "" {
+		return "OVN NB and SB: " + nb
 	}
-	if len(reasons) > 0 && self.remote {
-		n.LacksOVN = true
-		n.NoOVN = strings.Join(reasons, "; ")
-		n.Remarks = append(n.Remarks, "the node uses OVN (ovn-remote), and databases of its deployment are missing: "+n.NoOVN)
+	var list []string
+	for _, kind := range []workdir.Kind{workdir.SB, workdir.NB} {
+		if missing[kind] != "" {
+			list = append(list, kind.Title()+": "+missing[kind])
+		}
 	}
+	return strings.Join(list, "; ")
 }
 
 // southbound gives a node the southbound database that has its chassis, and returns
@@ -141,7 +150,7 @@ func (m *matcher) withPorts(n *recording.Node, list []candidate) []candidate {
 func (m *matcher) noSouthbound(self owner) string {
 	all := m.candidates[workdir.SB]
 	if len(all) == 0 {
-		return "the inputs have none"
+		return noneGiven
 	}
 	for i := range all {
 		for _, row := range all[i].chassis {
@@ -175,7 +184,7 @@ func (m *matcher) northbound(n *recording.Node, sb *candidate) string {
 	}
 	all := m.candidates[workdir.NB]
 	if len(all) == 0 {
-		return "the inputs have none"
+		return noneGiven
 	}
 	if sb == nil && (!m.alone || len(m.candidates[workdir.SB]) > 0) {
 		return "without the OVN SB database it is not known which is the node's"
