@@ -49,10 +49,10 @@ D(){ l=$(A dpctl/dump-dps)||return;for d in $l;do A "$@" "$d"||return;done;}
 `
 
 // shellLine returns the shell text that runs a recorded command, in which A, V and
-// D replace the tools.
+// D replace the tools that they add options to.
 func shellLine(c recording.Command) string {
 	tool, arguments, _ := strings.Cut(c.Line, " ")
-	function := map[string]string{"ovs-appctl": "A", "ovs-vsctl": "V"}[tool]
+	function := map[string]string{"ovs-appctl": "A", "ovs-vsctl": "V", "ovs-ofctl": "ovs-ofctl --timeout=$T"}[tool]
 	if c.Scope == recording.OfDatapath {
 		function = "D"
 	}

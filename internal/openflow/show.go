@@ -25,6 +25,9 @@ type Description struct {
 	DatapathID string // 16 hex digits
 	Fragments  string // how IP fragments are handled: "normal", "drop" ...; "" if unknown
 	Ports      []Port
+	// HasNoFlood reports whether Config has NO_FLOOD, NO_STP and NO_RECV_STP if they are
+	// set: newer versions than OpenFlow 1.0 do not have them.
+	HasNoFlood bool
 }
 
 var (
@@ -45,6 +48,7 @@ func Show(r io.Reader) Description {
 	for _, l := range lines(r) {
 		if m := find(dpid, "dpid:", l.text); m != nil && d.DatapathID == "" {
 			d.DatapathID = m[1]
+			d.HasNoFlood = !strings.Contains(l.text, "(OF1.") // the name of a newer version
 		}
 		if m := find(frags, "frags=", l.text); m != nil {
 			d.Fragments = m[1]

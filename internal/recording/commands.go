@@ -78,6 +78,9 @@ func Commands() []Command {
 		{Name: workdir.RecordedMeterStats, Scope: OfBridge, Line: "ovs-ofctl meter-stats", Versions: 1},
 		{Name: workdir.RecordedShow, Scope: OfBridge, Line: "ovs-ofctl show", Versions: 1,
 			Missing: "no ovs-ofctl show: ports are assumed to be up, and datapath ids and MACs are new"},
+		// Only OpenFlow 1.0 has the port flags no-flood, no-stp and no-receive-stp.
+		{Name: workdir.RecordedShow10, Scope: OfBridge, Line: "ovs-ofctl -O OpenFlow10 show",
+			Sos: []SosLine{{openvswitch, "ovs-ofctl -O OpenFlow10 show", openflow.OpenFlow10}, {Plugin: openvswitch, Line: "ovs-ofctl show"}}},
 		{Name: workdir.RecordedBridgeFlows, Scope: OfBridge, Line: "ovs-appctl bridge/dump-flows",
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows --offload-stats"}, {Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows"}}},
 		{Name: workdir.RecordedFeatures, Scope: OfBridge, Line: "ovs-appctl dpif/show-dp-features",

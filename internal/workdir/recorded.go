@@ -32,6 +32,7 @@ const (
 	RecordedMeterStats  = "meter-stats"
 	RecordedRSTP        = "rstp.show"
 	RecordedShow        = "show"
+	RecordedShow10      = "show.OpenFlow10"
 	RecordedSTP         = "stp.show"
 )
 

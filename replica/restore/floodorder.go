@@ -4,18 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/replica/report"
 )
 
-// NORMAL floods to ports in the order in which they were added, and a change of the
-// packet for one output port carries over to the next. When ovs-vswitchd starts, it
-// adds ports in an order of its own; on the live node, the OpenFlow port numbers show
-// the order in which the ports were added. So ports of bridges that flood are first
-// withheld, by a type that no OVS supports, and then added in the order of their
-// numbers.
+// NORMAL floods to ports in the order in which they were added, and what the flows
+// of one output port do to the packet carries over to the next. When ovs-vswitchd
+// starts, or when several ports are added in one transaction, it adds them in an order
+// of its own. Recorded datapath flows show the order on the live node; what they do not
+// show follows the OpenFlow numbers, which have the order in which the ports were added
+// one by one. So ports of bridges that flood are first withheld, by a type that no OVS
+// supports, and then added one by one.
 
 const (
 	withheldType = "ovs-offline-later"
@@ -26,6 +26,10 @@ const (
 
 // editFloodOrder withholds the ports of bridges that flood.
 func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
+	shown, err := recordedFloods(&n.Recorded, n.Bridges)
+	if err != nil {
+		return err
+	}
 	var changes []ovsdb.Change
 	for _, b := range n.Bridges {
 		if len(b.Ports) < 3 {
@@ -42,17 +46,15 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 			o.Note(report.Approximated, "%s: it has %d ports: the order in which NORMAL floods to them is not restored", b.Name, len(b.Ports))
 			continue
 		}
-		for _, p := range b.Ports {
-			if p.Name == b.Name {
-				continue
-			}
-			b.withheld = append(b.withheld, p)
+		order := shown[b].arrange(b)
+		shown[b].noteFloodOrder(b, order, o)
+		// The local port comes with the bridge: ovs-vswitchd ignores its type.
+		b.withheld = slices.DeleteFunc(order, func(p *Port) bool { return p.Name == b.Name })
+		for _, p := range b.withheld {
 			for _, i := range p.Interfaces {
 				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"type": withheldType}))
 			}
 		}
-		sort.SliceStable(b.withheld, func(i, j int) bool { return number(b.withheld[i]) < number(b.withheld[j]) })
-		o.Note(report.Restored, "")
 	}
 	mirrors, err := n.withholdMirrors(ctx)
 	if err != nil {
@@ -87,17 +89,6 @@ func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
 		}
 	}
 	return changes, nil
-}
-
-// number returns the lowest OpenFlow port number of a port's interfaces.
-func number(p *Port) int {
-	lowest := 0
-	for _, i := range p.Interfaces {
-		if lowest == 0 || i.OfPort < lowest {
-			lowest = i.OfPort
-		}
-	}
-	return lowest
 }
 
 // restoreFloodOrder adds the withheld ports, the n-th port of all bridges at the

@@ -23,9 +23,9 @@ func portFlagWords() map[string]string {
 
 // restorePortStates sets the configuration and the link state of ports, which no
 // database holds.
-func restorePortStates(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	for _, b := range s.Bridges {
-		show, ok, err := rec.show(b)
+func restorePortStates(ctx context.Context, n *Node, o *report.Outcome) error {
+	for _, b := range n.Bridges {
+		show, ok, err := n.Recorded.show(b)
 		if err != nil {
 			return err
 		}
@@ -33,8 +33,15 @@ func restorePortStates(ctx context.Context, s *Switch, rec *Recorded, o *report.
 			o.Note(report.Unknown, "%s: no ovs-ofctl show was collected: all ports are up and forward", b.Name)
 			continue
 		}
+		floods, err := n.Facts.Flood(ctx, b.Name)
+		if err != nil {
+			return err
+		}
+		if floods && !show.HasNoFlood && b.allows(openflow.OpenFlow10) {
+			o.Note(report.Unknown, "%s: no ovs-ofctl show of OpenFlow 1.0 was collected, and no other version prints no-flood: NORMAL floods to all ports", b.Name)
+		}
 		for _, p := range show.Ports {
-			if err := restorePortState(ctx, s, b, p, o); err != nil {
+			if err := restorePortState(ctx, &n.Switch, b, p, o); err != nil {
 				return err
 			}
 		}

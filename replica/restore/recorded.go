@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/openflow"
@@ -54,7 +55,27 @@ func (r *Recorded) show(b *Bridge) (d openflow.Description, ok bool, err error) 
 	if text == "" || err != nil {
 		return d, false, err
 	}
-	return openflow.Show(strings.NewReader(text)), true, nil
+	d = openflow.Show(strings.NewReader(text))
+	if d.HasNoFlood {
+		return d, true, nil
+	}
+	text, err = r.bridgeText(b, workdir.RecordedShow10)
+	old := openflow.Show(strings.NewReader(text))
+	d.HasNoFlood = old.HasNoFlood
+	flags := map[int][]string{}
+	for _, p := range old.Ports {
+		flags[p.Number] = p.Config
+	}
+	for i, p := range d.Ports {
+		d.Ports[i].Config = union(p.Config, flags[p.Number])
+	}
+	return d, true, err
+}
+
+func union(a, b []string) []string {
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // listed returns one column of a recorded "ovs-vsctl list" by the rows' names,

@@ -33,7 +33,7 @@ func Steps() []Step {
 		{"datapath features", with(restoreFeatures)},
 		{"datapath ports", restoreDatapathPorts},
 		{"monitors", with(restoreMonitors)},
-		{"port states", with(restorePortStates)},
+		{"port states", restorePortStates},
 		{"fragments", with(restoreFragments)},
 		{"spanning trees", with(restoreSpanningTrees)},
 		{"native tunnels", with(restoreNativeTunnels)},

@@ -15,7 +15,7 @@ func (n *Node) tables() *tables.Tables {
 		n.tableSteps = &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.Facts,
 			Report: n.Report, Progress: n.Progress, Isolated: n.Isolated}
 		for _, b := range n.Bridges {
-			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: len(b.controllers) > 0})
+			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: len(b.controllers) > 0, OfKernel: b.hasKernelDatapath()})
 		}
 	}
 	return n.tableSteps

@@ -63,6 +63,8 @@ type dumped struct {
 	collected bool
 	floods    bool // a flow has the action NORMAL
 	damaged   bool // some lines cannot be used
+	silentTTL bool // a flow has the action silentDecTTL
+	queues    bool // a flow has an action that chooses a queue
 	refs      openflow.References
 }
 
@@ -80,6 +82,8 @@ func (f *Facts) Flood(ctx context.Context, bridge string) (bool, error) {
 func readDumped(ctx context.Context, path string) (d dumped, err error) {
 	d.refs.Add("") // makes its maps
 	d.collected, err = eachFlow(ctx, path, func(line string) bool {
+		d.silentTTL = d.silentTTL || strings.Contains(line, silentDecTTL)
+		d.queues = d.queues || strings.Contains(line, "set_queue:") || strings.Contains(line, "enqueue:")
 		return openflow.HasReference(line) || strings.Contains(line, "NORMAL") || strings.Contains(line, "***decode error")
 	}, func(flow openflow.Flow, problem *openflow.Problem) {
 		if problem != nil {

@@ -100,6 +100,9 @@ func (t *table) restoreDump(ctx context.Context, dump *os.File) error {
 		return l.restoreDamaged(ctx)
 	}
 	l.remarkFuller()
+	if err := l.remarkActions(ctx); err != nil {
+		return err
+	}
 	if l.loaded.flows > chunk {
 		debug.FreeOSMemory() // frees the memory of loading; reading back needs as much again
 	}
@@ -318,10 +321,25 @@ func hasOddCookie(text string) bool {
 	return found && end > 0 && strings.IndexByte("13579bdf", cookie[end-1]) >= 0
 }
 
-// hash returns the same value for all texts of the same flow. ovs-ofctl cannot express
-// the dec_ttl with an empty list of controllers that OVN sends: it prints "dec_ttl()"
-// and reads that as the plain action, which does the same. Dumps without statistics
-// leave out a cookie of 0, and table 0.
+// silentDecTTL is how ovs-ofctl prints the dec_ttl with an empty list of controllers
+// that OVN sends. ovs-ofctl cannot send it: it reads this text as a plain dec_ttl.
+const silentDecTTL = "dec_ttl()"
+
+// remarkActions remarks which actions a replica translates in another way than the node.
+func (l *loader) remarkActions(ctx context.Context) error {
+	dumped, err := l.Facts.dumped(ctx, l.bridge.Name)
+	if dumped.queues && l.bridge.OfKernel {
+		// The handle of queue n is 1:(n+1) (lib/dpif-netlink.c, dpif_netlink_queue_to_priority).
+		l.remark("flows choose queues: for queue N the datapath actions have skb_priority(N), where the node's have skb_priority(0x10001 + N)")
+	}
+	if dumped.silentTTL {
+		l.remark("ovs-ofctl loads %s as dec_ttl: for a packet with TTL 1 a trace sends a message to the controller, where the node only dropped the packet", silentDecTTL)
+	}
+	return err
+}
+
+// hash returns the same value for all texts of the same flow: silentDecTTL is read back
+// as dec_ttl. Dumps without statistics leave out a cookie of 0, and table 0.
 func hash(seed maphash.Seed, text string) uint64 {
 	text = strings.TrimPrefix(text, "cookie=0x0,")
 	if strings.HasPrefix(text, "table=0,") {
@@ -329,7 +347,7 @@ func hash(seed maphash.Seed, text string) uint64 {
 	} else if i := strings.Index(text, ",table=0,"); i > 0 && strings.HasPrefix(text, "cookie=") && !strings.Contains(text[:i], ",") {
 		text = text[:i] + text[i+len(",table=0"):]
 	}
-	return maphash.String(seed, strings.ReplaceAll(text, "dec_ttl()", "dec_ttl"))
+	return maphash.String(seed, strings.ReplaceAll(text, silentDecTTL, "dec_ttl"))
 }
 
 // readBack compares the text of the replica's flows with that of the collected ones.

@@ -46,6 +46,12 @@ func (t *Tables) Meters(ctx context.Context, o *report.Outcome) error {
 		defer f.Close()
 		ages := openflow.MeterAges(f)
 		slices.SortStableFunc(list, func(x, y openflow.Entry) int { return cmp.Compare(ages[y.ID], ages[x.ID]) })
+		for i, e := range list[1:] {
+			if ages[e.ID] == ages[list[i].ID] {
+				o.Note(report.Approximated, "%s: meters %d and %d have the same age in meter-stats: which one was made first, and so their ids in datapath actions, is not known", table.bridge.Name, list[i].ID, e.ID)
+				break
+			}
+		}
 		return list, nil
 	})
 }

@@ -46,6 +46,7 @@ type Bridge struct {
 	Name           string
 	Protocols      []string // the OpenFlow versions that it speaks; empty for all
 	HasControllers bool
+	OfKernel       bool // its datapath on the node was the kernel's
 }
 
 // Tables restores the tables of all bridges. Its methods are steps of the
