@@ -47,8 +47,12 @@ func (m *matcher) assign(n *recording.Node) {
 		}
 		return
 	}
+	own := len(n.Databases)
 	sb, why := m.southbound(n, self)
 	missing := map[workdir.Kind]string{workdir.SB: why, workdir.NB: m.northbound(n, sb)}
+	slices.SortStableFunc(n.Databases[own:], func(a, b recording.Database) int { // NB before SB
+		return cmp.Compare(a.Kind(m.ctx), b.Kind(m.ctx))
+	})
 	if reason := joinReasons(missing); reason != "" && self.remote {
 		n.NoOVN, n.LacksOVN = reason, true
 	}
