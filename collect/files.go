@@ -102,11 +102,13 @@ func (r *filesReader) add(path string) error {
 		_, kept := tree.Files[name]
 		return !kept || below(name, tops)
 	})
-	kinds, err := r.addLoose(tree, abs, identities)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	for top, files := range byMustGather(identities) {
+		kinds, err := r.addLoose(tree, inside(abs, top), files)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		input.Kinds = append(input.Kinds, kinds...)
 	}
-	input.Kinds = append(input.Kinds, kinds...)
 	for _, l := range tree.Lost {
 		if !below(l.Path, tops) {
 			r.found.Lost = append(r.found.Lost, fmt.Sprintf("%s: %s", path, l))

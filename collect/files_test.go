@@ -355,19 +355,21 @@ func TestPodsOfAMustGatherNameItsNodes(t *testing.T) {
 // TestTwoMustGathersOfOneClusterStayApart checks that the nodes of two must-gathers are
 // named for their days.
 func TestTwoMustGathersOfOneClusterStayApart(t *testing.T) {
-	var archives []string
+	files := map[string]string{}
 	for _, day := range []string{"2026-01-02", "2026-01-05"} {
-		files := folder(t, map[string]string{"mg.tar.gz": packed(t, map[string]string{"mg/version": "openshift/must-gather\n4.14.1\n",
+		files[day+".tar.gz"] = packed(t, map[string]string{"mg/version": "openshift/must-gather\n4.14.1\n",
 			"mg/timestamp": day + " 10:00:00.5 +0000 UTC m=+0.1\n",
-			"mg/network_logs/ovnkube-node-aaaaa_conf.db": conf("n1"), "mg/network_logs/n1_ovs_ofctl_dump_flows_br_int": flowText})})
-		archives = append(archives, filepath.Join(files, "mg.tar.gz"))
+			"mg/network_logs/ovnkube-node-aaaaa_conf.db": conf("n1"), "mg/network_logs/n1_ovs_ofctl_dump_flows_br_int": flowText})
 	}
-	got, _, _, err := takeFiles(t, Options{}, archives...)
-	if err != nil || len(got) != 2 || got["n1-2026-01-02"].kinds() != "ovs" || got["n1-2026-01-05"].kinds() != "ovs" {
-		t.Errorf("%v %v", got, err)
-	}
-	if got, _, _, err := takeFiles(t, Options{Nodes: []string{"n1"}}, archives...); err != nil || len(got) != 2 {
-		t.Errorf("--node with the host's name: %v %v", got, err)
+	dir := folder(t, files)
+	for _, paths := range [][]string{{dir}, {filepath.Join(dir, "2026-01-02.tar.gz"), filepath.Join(dir, "2026-01-05.tar.gz")}} {
+		got, _, _, err := takeFiles(t, Options{}, paths...)
+		if err != nil || len(got) != 2 || got["n1-2026-01-02"].kinds() != "ovs" || got["n1-2026-01-05"].kinds() != "ovs" {
+			t.Errorf("%v: %v %v", paths, got, err)
+		}
+		if got, _, _, err := takeFiles(t, Options{Nodes: []string{"n1"}}, paths...); err != nil || len(got) != 2 {
+			t.Errorf("%v: --node with the host's name: %v %v", paths, got, err)
+		}
 	}
 }
 

@@ -1,9 +1,12 @@
 package collect
 
 import (
+	"iter"
+	"maps"
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +40,42 @@ type resource struct {
 
 // chassisAnnotation is where OVN-Kubernetes writes the system-id of a node.
 const chassisAnnotation = "k8s.ovn.org/node-chassis-id"
+
+// mustGatherTop matches the folder of a must-gather with data of its network.
+var mustGatherTop = regexp.MustCompile(`^(?:(.*?)/)?network_logs/`)
+
+// byMustGather yields the files of each must-gather if there are several, by its
+// folder, and the other files for the folder "".
+func byMustGather(files map[string]identity) iter.Seq2[string, map[string]identity] {
+	tops := map[string]bool{}
+	for name := range files {
+		if m := mustGatherTop.FindStringSubmatch(name); m != nil {
+			tops[m[1]] = true
+		}
+	}
+	groups := map[string]map[string]identity{"": files}
+	if len(tops) > 1 {
+		groups[""] = map[string]identity{}
+		for name, id := range files {
+			top := path.Dir(name)
+			for top != "." && !tops[top] {
+				top = path.Dir(top)
+			}
+			top = strings.TrimPrefix(top, ".")
+			if groups[top] == nil {
+				groups[top] = map[string]identity{}
+			}
+			groups[top][name] = id
+		}
+	}
+	return func(yield func(string, map[string]identity) bool) {
+		for _, top := range slices.Sorted(maps.Keys(groups)) {
+			if len(groups[top]) > 0 && !yield(top, groups[top]) {
+				return
+			}
+		}
+	}
+}
 
 // addResource takes the node of a pod, or the system-id of a node. A file that
 // cannot be read names nothing.
