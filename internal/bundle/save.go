@@ -2,25 +2,22 @@ package bundle
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/outfile"
 	"ovs-offline/internal/workdir"
 )
 
@@ -53,30 +50,11 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 // SaveFile saves to a file, which appears under its name once it is complete. If the
 // file exists and replace is not set, the error wraps fs.ErrExist.
 func SaveFile(ctx context.Context, wd *workdir.Dir, program, name string, replace bool) (size int64, remarks []string, err error) {
-	if _, err := os.Lstat(name); err == nil && !replace {
-		return 0, nil, fmt.Errorf("%s: %w", name, fs.ErrExist)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return 0, nil, err
-	}
-	defer os.Remove(f.Name()) // fails once the file has its final name
-	defer f.Close()
-	out := bufio.NewWriterSize(f, 1<<20)
-	if remarks, err = Save(ctx, wd, program, out); err == nil {
-		err = errors.Join(out.Flush(), f.Sync())
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return 0, nil, fmt.Errorf("saving %s: %w", name, err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return 0, nil, err
-	}
-	return info.Size(), remarks, nil
+	size, err = outfile.Write(name, replace, func(w io.Writer) error {
+		remarks, err = Save(ctx, wd, program, w)
+		return err
+	})
+	return size, remarks, err
 }
 
 // writeBundle writes the bundle.

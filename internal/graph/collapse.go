@@ -9,17 +9,19 @@ import (
 // Collapse replaces the ports of a box that have the same kind and state with a single
 // port if there are more than limit. For tunnels the limit is a quarter of that,
 // because each adds a remote to the picture; their remotes are replaced with a single
-// one as well. Patch ports, bonds and the links of logical switches stay.
+// one as well. Patch ports, bonds, and ports with an edge to a box that is not a remote
+// stay.
 func (g *Graph) Collapse(limit int) {
 	type group struct {
 		kind  Kind
 		state State
 	}
+	staying := g.joinedToOthers()
 	for _, b := range slices.Clone(g.Boxes) {
 		ports := map[group][]*Port{}
 		var groups []group
 		for _, p := range b.Ports {
-			if p.Kind == Patch || p.Kind == Bond || p.Kind == Link {
+			if p.Kind == Patch || p.Kind == Bond || p.Kind == Link || staying[p] {
 				continue
 			}
 			of := group{p.Kind, p.State}
@@ -34,6 +36,18 @@ func (g *Graph) Collapse(limit int) {
 			}
 		}
 	}
+}
+
+// joinedToOthers returns the ports with an edge that does not lead to a remote.
+func (g *Graph) joinedToOthers() map[*Port]bool {
+	joined := map[*Port]bool{}
+	for _, e := range g.Edges {
+		joined[e.ToPort] = true
+		if e.To.Kind != Remote || len(e.To.Ports) > 0 {
+			joined[e.FromPort] = true
+		}
+	}
+	return joined
 }
 
 // collapse replaces several ports of a box with one.
@@ -101,22 +115,23 @@ func commonName(ports []*Port) string {
 	return strings.ToValidUTF8(prefix, "") + "*"
 }
 
-// commonNote returns the note that all ports share, or the number of their VLANs.
+// commonNote returns the note that all ports share, or else their VLAN or the number
+// of their VLANs.
 func commonNote(ports []*Port) string {
-	same, tags := true, map[string]bool{}
+	same, vlans := true, map[string]bool{}
 	for _, p := range ports {
 		same = same && p.Note == ports[0].Note
-		for _, note := range strings.Split(p.Note, ", ") {
-			if strings.HasPrefix(note, "tag ") {
-				tags[note] = true
-			}
-		}
+		vlans[p.VLAN] = true
 	}
 	switch {
 	case same:
 		return ports[0].Note
-	case len(tags) > 1:
-		return fmt.Sprintf("%d VLANs", len(tags))
+	case len(vlans) == 1:
+		return ports[0].VLAN
 	}
-	return ""
+	delete(vlans, "") // of ports without a VLAN
+	if len(vlans) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("%d VLANs", len(vlans))
 }

@@ -18,7 +18,7 @@ func (g *Graph) Filter(pattern string) (matched int, err error) {
 	}
 	keep, boxes := map[*Port]bool{}, map[*Box]bool{}
 	for _, b := range g.Boxes {
-		whole := matches(pattern, b.Name)
+		whole := slices.ContainsFunc(append([]string{b.Name}, b.Aliases...), func(name string) bool { return matches(pattern, name) })
 		if whole {
 			matched++
 			boxes[b] = true
@@ -61,7 +61,7 @@ func (g *Graph) retain(keep map[*Port]bool, boxes map[*Box]bool) {
 }
 
 func (p *Port) matches(pattern string) bool {
-	texts := append([]string{p.Name, p.Note}, p.Detail...)
+	texts := slices.Concat([]string{p.Name, p.Note}, p.Aliases, p.Detail)
 	return slices.ContainsFunc(texts, func(text string) bool { return matches(pattern, text) }) ||
 		slices.ContainsFunc(p.Members, func(m *Port) bool { return m.matches(pattern) })
 }

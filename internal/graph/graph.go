@@ -38,7 +38,10 @@ const (
 	Bond      Kind = "bond"
 	Userspace Kind = "dpdk" // DPDK and vhost-user
 	Attached  Kind = "port" // of a logical switch, for an instance or a pod
-	Link      Kind = "link" // between logical switches and routers
+	Virtual   Kind = "virtual"
+	External  Kind = "external"
+	Child     Kind = "child" // has a parent_name: an OpenStack trunk's sub-port, a nested container
+	Link      Kind = "link"  // between logical switches and routers
 	Service   Kind = "service"
 )
 
@@ -52,20 +55,23 @@ type Graph struct {
 
 // Box is a bridge, a logical switch or router, a remote or a physical network.
 type Box struct {
-	Name   string
-	Kind   Kind
-	Note   string
-	Detail []string
-	Ports  []*Port
-	Hidden int // number of ports that a filter removed
+	Name    string
+	Aliases []string // further names by which a filter finds it
+	Kind    Kind
+	Note    string
+	Detail  []string
+	Ports   []*Port
+	Hidden  int // number of ports that a filter removed
 }
 
 // Port is a port of a box.
 type Port struct {
 	Name    string
-	Number  string // the OpenFlow port number, "" if it has none
+	Aliases []string // further names by which a filter finds it
+	Number  string   // the OpenFlow port number, "" if it has none
 	Kind    Kind
 	Note    string
+	VLAN    string // the part of the note about its VLAN
 	State   State
 	Active  bool    // the active member of a bond
 	Members []*Port // of a bond

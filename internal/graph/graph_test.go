@@ -147,6 +147,25 @@ func TestNothingOverlaps(t *testing.T) {
 	}
 }
 
+// TestManyNetworksMakeNoTower draws a router of 50 networks with 20 ports each: boxes
+// below each other must get more columns, or the picture is ten times as tall as wide.
+func TestManyNetworksMakeNoTower(t *testing.T) {
+	router := &Box{Name: "r1", Kind: Router}
+	g := &Graph{Boxes: []*Box{router}}
+	for i := range 50 {
+		b := &Box{Name: fmt.Sprintf("net-%d", i), Kind: Switch, Ports: []*Port{{Name: "router", Kind: Link}}}
+		for j := range 20 {
+			b.Ports = append(b.Ports, &Port{Name: fmt.Sprintf("vm-%d-%d", i, j), Kind: Attached, Note: "10.0.0.1 fd00:10::f816:3eff:fe10:c3db"})
+		}
+		router.Ports = append(router.Ports, &Port{Name: fmt.Sprintf("lrp-%d", i), Kind: Link})
+		g.Boxes = append(g.Boxes, b)
+		g.Edges = append(g.Edges, &Edge{From: b, FromPort: b.Ports[0], To: router, ToPort: router.Ports[i], Kind: Link, State: Up})
+	}
+	if l := arrange(g); l.h > 2*l.w || l.w > 2*l.h {
+		t.Errorf("the picture is %.0f pixels wide and %.0f tall", l.w, l.h)
+	}
+}
+
 func checkCells(t *testing.T, seed uint64, p *placedBox) {
 	t.Helper()
 	all := slices.Concat(p.lanes[0], p.lanes[1], p.lanes[2])

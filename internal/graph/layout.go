@@ -26,10 +26,11 @@ const (
 	margin     = 24.0
 )
 
-// The number of characters to which names and notes of ports are shortened.
+// The number of characters to which names and notes of ports are shortened: UUIDs,
+// router ports that Neutron names lrp-UUID, and notes of a UUID and a network stay whole.
 const (
-	maxName = 34
-	maxNote = 34
+	maxName = 40
+	maxNote = 72
 )
 
 // placedBox is a box with its position and size.
@@ -172,6 +173,9 @@ func place(component []*placedBox) (w, h float64) {
 	for _, p := range component {
 		layers[p.layer] = append(layers[p.layer], p)
 		p.fill()
+	}
+	for _, layer := range layers {
+		sizeLayer(layer)
 	}
 	orderLayers(layers)
 	for _, layer := range layers {

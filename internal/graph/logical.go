@@ -16,12 +16,12 @@ func Logical(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &logical{newBuilder(content, remarks, "Logical_Switch_Port", "Logical_Router_Port")}
+	l := &logical{newBuilder(content, remarks, "Logical_Switch_Port", "Logical_Router_Port"), logicalPorts(content)}
 	// Routers first: the ports of switches refer to them.
-	for _, row := range byName(content.Rows("Logical_Router")) {
+	for _, row := range byName(content.Rows("Logical_Router"), routerName) {
 		l.router(row)
 	}
-	for _, row := range byName(content.Rows("Logical_Switch")) {
+	for _, row := range byName(content.Rows("Logical_Switch"), networkName) {
 		l.logicalSwitch(row)
 	}
 	l.joinPeers(Link, func(*Port) {}) // the peer can be a port of a switch, which refers to this port
@@ -29,34 +29,27 @@ func Logical(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	return l.graph, nil
 }
 
-type logical struct{ builder }
+type logical struct {
+	builder
+	ports map[string]*logicalPort
+}
 
-func byName(rows []ovsdb.Row) []ovsdb.Row {
-	slices.SortStableFunc(rows, func(a, b ovsdb.Row) int { return strings.Compare(displayName(a), displayName(b)) })
+func byName(rows []ovsdb.Row, key string) []ovsdb.Row {
+	slices.SortStableFunc(rows, func(a, b ovsdb.Row) int { return strings.Compare(givenName(a, key), givenName(b, key)) })
 	return rows
 }
 
-// displayName returns the name that an OpenStack user gave, or else the name in OVN.
-func displayName(row ovsdb.Row) string {
-	ids := row.Map("external_ids")
-	for _, key := range []string{"neutron:network_name", "neutron:router_name", "neutron:port_name"} {
-		if ids[key] != "" {
-			return ids[key]
-		}
-	}
-	return row.String("name")
-}
-
-func newBox(row ovsdb.Row, kind Kind) *Box {
-	b := &Box{Name: displayName(row), Kind: kind}
+func newBox(row ovsdb.Row, key string, kind Kind) *Box {
+	b := &Box{Name: givenName(row, key), Kind: kind}
 	if name := row.String("name"); name != b.Name {
+		b.Aliases = append(b.Aliases, name)
 		b.Detail = append(b.Detail, "name: "+name)
 	}
 	return b
 }
 
 func (l *logical) router(row ovsdb.Row) {
-	b := newBox(row, Router)
+	b := newBox(row, routerName, Router)
 	b.Note = counted(len(row.UUIDs("static_routes")), "route") + counted(len(row.UUIDs("nat")), "NAT") +
 		counted(len(row.UUIDs("load_balancer"))+len(row.UUIDs("load_balancer_group")), "LB")
 	if chassis := row.Map("options")["chassis"]; chassis != "" {
@@ -69,8 +62,7 @@ func (l *logical) router(row ovsdb.Row) {
 		if !ok {
 			continue
 		}
-		p := &Port{Name: displayName(port), Kind: Link, State: enabled(port), Note: strings.Join(port.Strings("networks"), " ")}
-		p.detail("name", port.String("name"))
+		p := &Port{Name: port.String("name"), Kind: Link, State: enabled(port), Note: strings.Join(port.Strings("networks"), " ")}
 		p.detail("MAC", port.String("mac"))
 		if len(port.UUIDs("gateway_chassis")) > 0 || len(port.UUIDs("ha_chassis_group")) > 0 {
 			p.note("gateway")
@@ -102,7 +94,7 @@ func enabled(row ovsdb.Row) State {
 }
 
 func (l *logical) logicalSwitch(row ovsdb.Row) {
-	b := newBox(row, Switch)
+	b := newBox(row, networkName, Switch)
 	config := row.Map("other_config")
 	b.Note = strings.TrimSpace(config["subnet"] + " " + config["ipv6_prefix"])
 	b.Note = strings.TrimPrefix(b.Note+counted(len(row.UUIDs("load_balancer"))+len(row.UUIDs("load_balancer_group")), "LB"), ", ")
@@ -116,8 +108,9 @@ func (l *logical) logicalSwitch(row ovsdb.Row) {
 }
 
 func (l *logical) switchPort(b *Box, row ovsdb.Row) *Port {
-	p := &Port{Name: displayName(row), Kind: Service, State: enabled(row)}
-	p.detail("name", row.String("name"))
+	p := &Port{Name: givenName(row, portName), Kind: Service, State: enabled(row)}
+	p.alias("name", row.String("name"))
+	p.detail("device", row.Map("external_ids")["neutron:device_id"])
 	kind := row.String("type")
 	p.detail("type", kind)
 	for _, address := range append(row.Strings("addresses"), row.Strings("dynamic_addresses")...) {
@@ -125,12 +118,11 @@ func (l *logical) switchPort(b *Box, row ovsdb.Row) *Port {
 	}
 	switch kind {
 	case "", "virtual", "external":
-		p.Kind = Attached
-		p.Note = addressesOf(row)
+		l.mark(p, row)
+		p.note(addressesOf(row))
 		if up := row.Bools("up"); len(up) == 1 && p.State == Unknown {
 			p.State = map[bool]State{true: Up, false: Down}[up[0]]
 		}
-		p.detail("parent", row.String("parent_name"))
 	case "router":
 		p.Kind = Link
 		l.toRouter(endpoint{b, p}, row.Map("options")["router-port"])
@@ -146,6 +138,38 @@ func (l *logical) switchPort(b *Box, row ovsdb.Row) *Port {
 		p.note(addressesOf(row))
 	}
 	return p
+}
+
+// mark sets the kind of the port of an instance or a pod, and notes what makes it
+// differ from others.
+func (l *logical) mark(p *Port, row ovsdb.Row) {
+	options := row.Map("options")
+	switch kind := row.String("type"); {
+	case kind == "virtual":
+		p.Kind = Virtual
+		p.note("virtual")
+		p.detail("virtual-ip", options["virtual-ip"])
+		for _, parent := range virtualParents(row) {
+			p.detail("virtual parent", l.nameOf(parent))
+		}
+	case kind == "external":
+		p.Kind = External
+		p.note("external")
+	case row.String("parent_name") != "":
+		p.Kind = Child
+		p.note("child of " + l.nameOf(row.String("parent_name")))
+		p.note(tagOf(row))
+	default:
+		p.Kind = Attached
+	}
+}
+
+// nameOf returns the name that a user gave to a port, by its name in OVN.
+func (l *logical) nameOf(port string) string {
+	if known := l.ports[port]; known != nil {
+		return known.name
+	}
+	return port
 }
 
 // addressesOf returns the IP addresses of a switch's port, without its MAC.

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,6 +31,10 @@ func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 	if n.recorded, err = readRecorded(wd, names); err != nil {
 		return nil, err
 	}
+	if n.logical, err = n.readLogicalPorts(ctx, wd); err != nil {
+		return nil, err
+	}
+	n.trunks = trunks(content.Rows("Interface"))
 	for _, b := range bridges {
 		n.bridge(b)
 	}
@@ -46,6 +52,28 @@ func Node(ctx context.Context, wd *workdir.Dir) (*Graph, error) {
 type node struct {
 	builder
 	recorded *recorded
+	logical  map[string]*logicalPort // by iface-id
+	trunks   map[string]string       // the note of a trunk's ports, by iface-id
+}
+
+// readLogicalPorts returns the ports of the OVN NB database, if the workdir has one.
+// A picture without their names is better than none, so a damaged database is a
+// remark.
+func (n *node) readLogicalPorts(ctx context.Context, wd *workdir.Dir) (map[string]*logicalPort, error) {
+	content, _, remarks, err := read(ctx, wd, workdir.NB, "Logical_Switch", "Logical_Switch_Port")
+	switch {
+	case errors.Is(err, ErrNoDatabase):
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		n.graph.Remarks = append(n.graph.Remarks, fmt.Sprintf("iface-ids are shown without the names of their ports: %v", err))
+		return nil, nil
+	}
+	for _, remark := range remarks {
+		n.graph.Remarks = append(n.graph.Remarks, workdir.NB.Title()+": "+remark)
+	}
+	return logicalPorts(content), nil
 }
 
 func (n *node) bridge(row ovsdb.Row) {
@@ -84,9 +112,9 @@ func (n *node) port(b *Box, row ovsdb.Row) {
 	if len(members) > 1 {
 		p = n.bond(row, members)
 	}
-	if tag, ok := row.Int("tag"); ok {
-		p.note("tag " + strconv.Itoa(tag))
-	}
+	p.VLAN = vlan(row)
+	p.note(p.VLAN)
+	p.detail("network", row.Map("other_config")["net_uuid"])
 	if mode := row.String("vlan_mode"); mode != "access" {
 		p.note(mode)
 	}
@@ -144,12 +172,7 @@ func (n *node) iface(b *Box, row ovsdb.Row) *Port {
 	}
 	p.detail("type", row.String("type"))
 	p.detail(string(p.State), reason)
-	id := row.Map("external_ids")["iface-id"]
-	p.detail("iface-id", id)
-	p.detail("MAC", row.Map("external_ids")["attached-mac"])
-	if p.Kind == Interface {
-		p.note(id)
-	}
+	n.attach(p, row.Map("external_ids"))
 	switch p.Kind {
 	case Patch:
 		peer := row.Map("options")["peer"]
@@ -160,6 +183,30 @@ func (n *node) iface(b *Box, row ovsdb.Row) *Port {
 		n.tunnel(b, p, row)
 	}
 	return p
+}
+
+// attach notes what an interface is attached to, by its iface-id.
+func (n *node) attach(p *Port, ids map[string]string) {
+	p.detail("MAC", ids["attached-mac"])
+	p.detail("vm-uuid", ids["vm-uuid"])
+	id := ids["iface-id"]
+	if id == "" {
+		return
+	}
+	p.alias("iface-id", id)
+	port := n.logical[id]
+	switch {
+	case port != nil:
+		p.alias("logical switch port", port.name)
+		p.detail("logical switch", port.network)
+		if p.Kind == Interface {
+			p.note(port.name)
+			port.describe(p)
+		}
+	case p.Kind == Interface:
+		p.note(id)
+	}
+	p.note(n.trunks[id])
 }
 
 func kindOf(row ovsdb.Row, bridge string) Kind {

@@ -21,9 +21,18 @@ func (p *Port) detail(label, value string) {
 	}
 }
 
+// alias adds a name by which a filter finds a port, unless it is empty or the
+// port's name, and adds it to the details.
+func (p *Port) alias(label, name string) {
+	if name != "" && name != p.Name {
+		p.Aliases = append(p.Aliases, name)
+	}
+	p.detail(label, name)
+}
+
 // sortPorts sorts ports by kind, then by number, then by name.
 func sortPorts(ports []*Port) {
-	order := []Kind{Internal, Bond, System, Userspace, Interface, Patch, Tunnel, Service, Link, Attached}
+	order := []Kind{Internal, Bond, System, Userspace, Interface, Patch, Tunnel, Service, Link, Attached, Child, Virtual, External}
 	slices.SortStableFunc(ports, func(a, b *Port) int {
 		byNumber := 0
 		m, errA := strconv.Atoi(a.Number)

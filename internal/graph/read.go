@@ -13,8 +13,9 @@ import (
 // ErrNoDatabase is wrapped when a workdir lacks the database to draw.
 var ErrNoDatabase = errors.New("nothing to draw")
 
-// read reads the database of a kind, and the host name of its node.
-func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind) (content *file.Content, host string, remarks []string, err error) {
+// read reads some tables of the database of a kind, or all where none is named, and
+// the host name of its node.
+func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind, tables ...string) (content *file.Content, host string, remarks []string, err error) {
 	m, err := wd.Manifest()
 	if err != nil {
 		return nil, "", nil, err
@@ -22,7 +23,7 @@ func read(ctx context.Context, wd *workdir.Dir, k workdir.Kind) (content *file.C
 	if c := m.Collection(k); c != nil {
 		host = c.Host
 	}
-	content, remarks, err = file.Read(ctx, wd.Database(k))
+	content, remarks, err = file.Read(ctx, wd.Database(k), tables...)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, "", nil, fmt.Errorf("%w in %s: no %s database was collected", ErrNoDatabase, wd.Path(), k.Title())
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// fill assigns the ports of a box to its lanes, and computes its size.
+// fill assigns the ports of a box to its lanes.
 func (p *placedBox) fill() {
 	lanes := map[*Port]int{}
 	for _, e := range p.ends {
@@ -35,11 +35,22 @@ func (p *placedBox) fill() {
 		p.cells[port] = c
 		p.lanes[lane] = append(p.lanes[lane], c)
 	}
-	p.size()
 }
 
-// size computes the positions of the cells in a box, and its size.
-func (p *placedBox) size() {
+// sizeLayer computes the sizes of the boxes of a layer, which are put below each other.
+func sizeLayer(layer []*placedBox) {
+	inner := 0.0
+	for _, p := range layer {
+		inner += totalHeight(p.lanes[1])
+	}
+	for _, p := range layer {
+		p.size(inner)
+	}
+}
+
+// size computes the positions of the cells in a box, and its size. inner is the height
+// of all ports of the layer that are between the sides of their boxes, in one column.
+func (p *placedBox) size(inner float64) {
 	headline := textWidth(p.box.Name) + textWidth(p.box.Note) + 5
 	if p.box.Hidden > 0 {
 		headline = max(headline, 24)
@@ -56,7 +67,7 @@ func (p *placedBox) size() {
 		p.widths[lane] = w
 		columns := 1
 		if lane == 1 {
-			columns = columnsFor(cells, w)
+			columns = columnsFor(inner, w)
 		}
 		width, height := flow(cells, x, headHeight, w, columns)
 		x += width
@@ -83,10 +94,11 @@ func totalHeight(cells []*cell) (h float64) {
 	return h
 }
 
-// columnsFor returns the number of columns that makes a box somewhat wider than tall.
-func columnsFor(cells []*cell, w float64) int {
+// columnsFor returns the number of columns, each of width w, that makes a layer
+// somewhat wider than tall.
+func columnsFor(inner, w float64) int {
 	const shape = 1.5
-	return max(1, int(math.Round(math.Sqrt(totalHeight(cells)*shape/w))))
+	return max(1, int(math.Round(math.Sqrt(inner*shape/w))))
 }
 
 // flow fills columns with cells from top to bottom.

@@ -36,6 +36,7 @@ text { font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 1
 var colours = map[Kind]string{
 	Internal: "#8a949e", System: "#2f6fb2", Userspace: "#c2417c", Bond: "#137a6c", Interface: "#3a9a4c",
 	Patch: "#7d5ba6", Tunnel: "#d08b2c", Attached: "#3a9a4c", Link: "#7d5ba6", Service: "#8a949e",
+	Virtual: "#c2417c", External: "#2f6fb2", Child: "#137a6c",
 }
 
 // SVG writes the graph as a picture for a browser. The details of a port are in
@@ -80,7 +81,7 @@ func (g *Graph) kinds() []Kind {
 			}
 		}
 	}
-	all := []Kind{Internal, System, Userspace, Bond, Interface, Patch, Tunnel, Attached, Link, Service}
+	all := []Kind{Internal, System, Userspace, Bond, Interface, Patch, Tunnel, Attached, Child, Virtual, External, Link, Service}
 	return slices.DeleteFunc(all, func(k Kind) bool { return !have[k] })
 }
 

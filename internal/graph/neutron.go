@@ -1,0 +1,72 @@
+package graph
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/ovsdb"
+)
+
+// The external_ids in which Neutron keeps the name that a user gave. Each is the
+// name of one kind of row: ports have the first two as well, with the names in OVN
+// of the network and the router that they belong to.
+const (
+	networkName = "neutron:network_name" // of a Logical_Switch
+	routerName  = "neutron:router_name"  // of a Logical_Router
+	portName    = "neutron:port_name"    // of a Logical_Switch_Port
+)
+
+// givenName returns the name that an OpenStack user gave, or else the name in OVN.
+func givenName(row ovsdb.Row, key string) string {
+	return cmp.Or(row.Map("external_ids")[key], row.String("name"))
+}
+
+// vlan returns the VLAN tag of a port. If the ML2/OVS agent chose the tag, the
+// text begins with the network that the tag is for: "vxlan 802 (tag 1)".
+func vlan(row ovsdb.Row) string {
+	tag, network := tagOf(row), agentNetwork(row.Map("other_config"))
+	if tag == "" || network == "" {
+		return network + tag
+	}
+	return network + " (" + tag + ")"
+}
+
+// tagOf returns the VLAN tag of a port of OVS or OVN, "" if it has none.
+func tagOf(row ovsdb.Row) string {
+	if tag, ok := row.Int("tag"); ok {
+		return "tag " + strconv.Itoa(tag)
+	}
+	return ""
+}
+
+// agentNetwork returns the network that the ML2/OVS agent wrote into a port's
+// other_config. The agent writes None for what a network lacks.
+func agentNetwork(config map[string]string) string {
+	value := func(key string) string { return strings.TrimPrefix(config[key], "None") }
+	network := strings.TrimSpace(value("network_type") + " " + value("segmentation_id"))
+	if physical := value("physical_network"); physical != "" {
+		network += " on " + physical
+	}
+	return network
+}
+
+// trunks returns notes on the ports of trunks of the ML2/OVS agent by their
+// iface-ids: the agent writes the sub-ports of a trunk into the row of the trunk's
+// interface.
+func trunks(interfaces []ovsdb.Row) map[string]string {
+	notes := map[string]string{}
+	for _, row := range interfaces {
+		ids := row.Map("external_ids")
+		var subports []string
+		if json.Unmarshal([]byte(ids["subport_ids"]), &subports) != nil {
+			continue
+		}
+		notes[ids["iface-id"]] = "trunk" + counted(len(subports), "sub-port")
+		for _, id := range subports {
+			notes[id] = "sub-port of " + row.String("name")
+		}
+	}
+	return notes
+}
