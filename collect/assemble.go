@@ -55,7 +55,7 @@ func (r *filesReader) assemble() error {
 }
 
 // nearestHost returns the report of a node that was made nearest in time to the data
-// of it in another source; nil where there is none, or where time does not decide.
+// of it in another source; nil if there is none, or if time does not decide.
 func nearestHost(reports []*recording.Node, n *recording.Node) *recording.Node {
 	var same []*recording.Node
 	for _, report := range reports {

@@ -21,7 +21,7 @@ func choose(taken recording.Moment, list []candidate) (*candidate, []candidate) 
 	return nil, list
 }
 
-// nearest returns the candidates that are nearest to a moment; all where a time is
+// nearest returns the candidates that are nearest to a moment; all if a time is
 // not known.
 func nearest(taken recording.Moment, list []candidate) []candidate {
 	if !taken.Known() || slices.ContainsFunc(list, func(c candidate) bool { return !c.taken.Known() }) {

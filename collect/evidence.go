@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// evidence compares a node with a row of the table Chassis: 1 where both agree, -1
-// where they differ, 0 where one of them does not have the value.
+// evidence compares a node with a row of the table Chassis: 1 if both agree, -1
+// if they differ, 0 if one of them lacks the value.
 type evidence struct{ name, ip, host int }
 
 func (o owner) compare(host string, c chassis) evidence {
@@ -65,7 +65,7 @@ func (o owner) rank(host string, sb *candidate) (rank int) {
 }
 
 // pair returns a higher number for stronger evidence that a northbound and a
-// southbound database are of one deployment, 0 where they are not. ovn-northd writes
+// southbound database are of one deployment, 0 if they are not. ovn-northd writes
 // the UUIDs of logical switches and routers into the southbound database.
 func pair(nb, sb *candidate) int {
 	together := nb.holder == sb.holder && nb.Source.Name == sb.Source.Name && path.Dir(nb.Origin) == path.Dir(sb.Origin)

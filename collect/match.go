@@ -3,7 +3,6 @@ package collect
 import (
 	"cmp"
 	"fmt"
-
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +11,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// candidate is an OVN database of a whole deployment, with what decides which nodes
-// get it.
+// candidate is an OVN database of a whole deployment, with the facts that decide which
+// nodes get it.
 type candidate struct {
 	recording.Database
 	owner
@@ -73,8 +72,8 @@ func joinReasons(missing map[workdir.Kind]string) string {
 	return strings.Join(list, "; ")
 }
 
-// southbound gives a node the southbound database that has its chassis, and returns
-// the one that the node has then, or the reason why it has none.
+// southbound gives a node the southbound database that has its chassis. It returns the
+// southbound database of the node, or the reason why the node has none.
 func (m *matcher) southbound(n *recording.Node, self owner) (*candidate, string) {
 	own := m.own(n, workdir.SB)
 	if own == nil && m.hasKind(n, workdir.SB) {
@@ -180,7 +179,7 @@ func equallyGood(tied []candidate) string {
 }
 
 // northbound gives a node the northbound database of the same deployment as its
-// southbound one, and returns the reason where it has none.
+// southbound one. It returns the reason if the node has none then.
 func (m *matcher) northbound(n *recording.Node, sb *candidate) string {
 	own := m.own(n, workdir.NB)
 	if m.hasKind(n, workdir.NB) && (own == nil || sb == nil || sb.holder == n || pair(own, sb) > 0) {

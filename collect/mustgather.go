@@ -102,7 +102,7 @@ func (l *looseReader) addResource(name string, _ identity) error {
 	return nil
 }
 
-// hostOf returns the node whose pod a database was read in: the pod's name where the
+// hostOf returns the node whose pod a database was read in: the pod's name if the
 // must-gather lacks the pod, "" for a database that was read elsewhere.
 func (l *looseReader) hostOf(name string) string {
 	m := podOfDatabase.FindStringSubmatch(path.Base(name))

@@ -14,7 +14,7 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// owner is what a database says about the node or the deployment that it belongs to.
+// owner holds the facts in a database about its node or its deployment.
 type owner struct {
 	host     string   // "" for a whole deployment, or unknown
 	hostname string   // external_ids:hostname of conf.db
@@ -97,7 +97,7 @@ func readOwner(ctx context.Context, path string, kind workdir.Kind) owner {
 	return o
 }
 
-// addSwitch takes what the external_ids of the OVS database say of the node. A key
+// addSwitch takes the facts about the node from external_ids of the OVS database. A key
 // may end in the system-id (ovn-controller(8), "CONFIGURATION").
 func (o *owner) addSwitch(ids map[string]string) {
 	o.readable = true
@@ -142,8 +142,8 @@ func appendAddress(list []string, text string) []string {
 	return append(list, ip.Unmap().String())
 }
 
-// ofNode returns what is known of a node: from its OVS database, or else from what
-// ovs-vsctl printed of it. readable is false where there is neither.
+// ofNode returns the facts about a node from its OVS database, or else from the output
+// of ovs-vsctl. readable is false if the source has neither.
 func (r *filesReader) ofNode(n *recording.Node) owner {
 	for i := range n.Databases {
 		if db := &n.Databases[i]; db.Kind(r.ctx) == workdir.OVS {
@@ -165,7 +165,7 @@ func (r *filesReader) ofNode(n *recording.Node) owner {
 }
 
 // printedIDs returns the external_ids of the table Open_vSwitch in the output of
-// `ovsdb-client -f list dump` or `ovs-vsctl list Open_vSwitch`, nil where it has none.
+// `ovsdb-client -f list dump` or `ovs-vsctl list Open_vSwitch`, nil if it has none.
 func printedIDs(path string) map[string]string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -4,7 +4,7 @@ import "time"
 
 // Moment is the time at which a source was recorded.
 type Moment struct {
-	At      time.Time // zero where it is not known
+	At      time.Time // zero if it is not known
 	DayOnly bool      // only the day is known
 }
 

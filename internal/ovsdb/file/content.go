@@ -15,7 +15,7 @@ import (
 // (statistics, link states), which no file holds.
 type Content struct {
 	Info    Info
-	Changed time.Time // of the last transaction; zero where no record has a time
+	Changed time.Time // of the last transaction; zero if no record has a time
 	tables  map[string]map[string]columns
 }
 
