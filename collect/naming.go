@@ -10,8 +10,8 @@ import (
 	"ovs-offline/internal/recording"
 )
 
-// nameNodes gives every node a name of its own. Nodes of one host are told apart by
-// the day or the time of their sources, or by the names of the archives.
+// nameNodes gives every node a name of its own. The names of nodes of one host differ in
+// the day or the time of their sources, or in the names of the archives.
 func nameNodes(nodes []*recording.Node) []Named {
 	byHost := map[string][]*recording.Node{}
 	for _, n := range nodes {
@@ -36,8 +36,8 @@ func nameNodes(nodes []*recording.Node) []Named {
 	return list
 }
 
-// distinction returns what tells a node from the others of its host, with a dash
-// before it; "" where nothing does.
+// distinction returns the part of a name, with a dash before it, that distinguishes a
+// node from the others of its host; "" if there is no such part.
 func distinction(same []*recording.Node, n *recording.Node) string {
 	day := func(n *recording.Node) string { return momentText(n.Taken, time.DateOnly) }
 	minute := func(n *recording.Node) string { return momentText(n.Taken, "2006-01-02-1504") }
@@ -60,8 +60,7 @@ func momentText(m recording.Moment, layout string) string {
 	return m.At.Format(layout)
 }
 
-// archiveLabel returns the name of a node's archive without what its host's name
-// says already.
+// archiveLabel returns the name of a node's archive without the host's name.
 func archiveLabel(n *recording.Node) string {
 	label := archiveEnding.ReplaceAllString(archiveName(n.Source.Name), "")
 	label = strings.TrimPrefix(label, "sosreport-")
@@ -71,7 +70,7 @@ func archiveLabel(n *recording.Node) string {
 var archiveEnding = regexp.MustCompile(`\.(?:tar(?:\.(?:xz|gz|bz2|zst))?|tgz)$`)
 
 // archiveName returns the name of the innermost archive in the path of a source, or
-// of its folder or file where it is in no archive.
+// of its folder or file if it is in no archive.
 func archiveName(source string) string {
 	name := ""
 	for part := range strings.FieldsFuncSeq(source, func(r rune) bool { return r == '/' || r == ':' }) {
