@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,25 +36,15 @@ func (o *options) printList(list []replica.Listed) {
 		fmt.Fprintln(o.Out, "No replica is running.")
 		return
 	}
-	t := o.newTable("workdir", "node", "runtime", "daemons", "started")
-	for i, l := range list {
-		node := strings.Join(l.Hosts, ", ")
-		if again(list, i) && len(l.Sources) > 0 {
-			node += " (" + filepath.Base(l.Sources[0]) + ")"
+	t := o.newTable("workdir", "node", "runtime", "daemons", "started", "from")
+	for _, l := range list {
+		from := ""
+		if len(l.Sources) > 0 {
+			from = filepath.Base(l.Sources[0])
 		}
-		t.AppendRow(table.Row{terminal.Escape(l.Workdir), terminal.Escape(node), l.Runtime, l.Daemons, cmp.Or(localTime(l.Started), "unknown")})
+		t.AppendRow(table.Row{terminal.Escape(l.Workdir), terminal.Escape(strings.Join(l.Hosts, ", ")), l.Runtime, l.Daemons, cmp.Or(localTime(l.Started), "unknown"), terminal.Escape(from)})
 	}
 	t.Render()
-}
-
-// again reports whether another replica is of nodes with the same names.
-func again(list []replica.Listed, i int) bool {
-	for k, other := range list {
-		if k != i && slices.Equal(other.Hosts, list[i].Hosts) {
-			return true
-		}
-	}
-	return false
 }
 
 // localTime formats a time in the local time zone; the zero time is "".
