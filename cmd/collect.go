@@ -55,6 +55,7 @@ type collectedNode struct {
 	Name        string               `json:"name,omitempty"`
 	Workdir     string               `json:"workdir"`
 	Collections []workdir.Collection `json:"collections"`
+	OVN         *collect.OVN         `json:"ovn,omitempty"`
 }
 
 // collectedInputs is the JSON output of collect.
@@ -62,6 +63,8 @@ type collectedInputs struct {
 	Inputs []collect.Input `json:"inputs"`
 	Nodes  []collectedNode `json:"nodes"`
 	Lost   []string        `json:"lost"`
+	// Remarks are findings about several nodes or inputs.
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 func (o *collectOptions) run(ctx context.Context, wd *workdir.Dir, paths []string) error {
@@ -71,11 +74,11 @@ func (o *collectOptions) run(ctx context.Context, wd *workdir.Dir, paths []strin
 	if err != nil {
 		return explain(err, strings.Join(paths, " "))
 	}
-	out := collectedInputs{found.Inputs, []collectedNode{}, append([]string{}, found.Lost...)}
+	out := collectedInputs{found.Inputs, []collectedNode{}, append([]string{}, found.Lost...), found.Remarks}
 	lost := len(found.Lost) > 0
 	for _, w := range written {
-		out.Nodes = append(out.Nodes, collectedNode{w.Name, w.Path, w.Collections})
-		lost = lost || hasLost(w.Collections)
+		out.Nodes = append(out.Nodes, collectedNode{w.Name, w.Path, w.Collections, &w.OVN})
+		lost = lost || hasLost(w.Collections) || w.OVN.Lacking
 	}
 	if err := o.emit(out, func() { o.printCollected(out) }); err != nil {
 		return err
@@ -88,7 +91,9 @@ func (o *IO) printCollected(out collectedInputs) {
 	for _, n := range out.Nodes {
 		o.headline("Offline OVS Debugging: data of %s collected and stored in %s", terminal.Escape(n.Name), n.Workdir)
 		o.printCollections(n.Collections)
+		o.printOVN(*n.OVN, len(out.Nodes) > 1, n.host())
 	}
+	o.warnEach("", out.Remarks)
 	o.warnEach("could not be read: ", out.Lost)
 	if len(out.Nodes) > 1 {
 		fmt.Fprintln(o.Out, "Each is a working directory of its own; start one with, for example:")
@@ -185,6 +190,38 @@ func (o *IO) printCollections(collections []workdir.Collection) {
 	}
 }
 
+// host returns the name of the node in its source.
+func (n collectedNode) host() string {
+	for _, c := range n.Collections {
+		if c.Host != "" {
+			return c.Host
+		}
+	}
+	return ""
+}
+
+// printOVN prints where the OVN databases of a host are from, and why it has none. For a
+// single host that has databases of its own, that is clear.
+func (o *IO) printOVN(ovn collect.OVN, several bool, host string) {
+	for _, f := range ovn.From {
+		if several || f.Node != "" && f.Node != host {
+			fmt.Fprintf(o.Out, "%s: from %s\n", titles(f.Kinds), terminal.Escape(f.String()))
+		}
+	}
+	if ovn.Reason != "" && !ovn.Lacking { // what is lacking is a remark
+		fmt.Fprintf(o.Out, "%s: none: %s\n", titles([]workdir.Kind{workdir.NB, workdir.SB}), terminal.Escape(ovn.Reason))
+	}
+}
+
+// titles joins the names of OVN databases: "OVN NB, SB".
+func titles(kinds []workdir.Kind) string {
+	var words []string
+	for _, k := range kinds {
+		words = append(words, strings.TrimPrefix(k.Title(), "OVN "))
+	}
+	return "OVN " + strings.Join(words, ", ")
+}
+
 // hasLost reports whether a source held something that could not be read.
 func hasLost(collections []workdir.Collection) bool {
 	return slices.ContainsFunc(collections, func(c workdir.Collection) bool { return len(c.Lost) > 0 })
@@ -201,12 +238,6 @@ func incompleteIf(lost bool) error {
 // explain adds a next step to errors of the operating system.
 func explain(err error, source string) error {
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, collect.ErrNothing):
-		var missing *fs.PathError
-		if errors.As(err, &missing) {
-			source = missing.Path
-		}
-		return fmt.Errorf("%s: no such file", source)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s can't be read or the working directory can't be written", err, source)
 	case errors.Is(err, context.Canceled):

@@ -147,7 +147,7 @@ type k8sNode struct {
 }
 
 func newK8sNode(r k8s.Result) k8sNode {
-	n := k8sNode{collectedNode: collectedNode{r.Node, r.Workdir, append([]workdir.Collection{}, r.Collections...)}, Layout: r.Layout, Outcome: outcomeWhole, Lost: []string{}}
+	n := k8sNode{collectedNode: collectedNode{Name: r.Node, Workdir: r.Workdir, Collections: append([]workdir.Collection{}, r.Collections...)}, Layout: r.Layout, Outcome: outcomeWhole, Lost: []string{}}
 	for _, c := range r.Collections {
 		n.Bridges += len(c.Bridges)
 		n.Files += len(c.Files)

@@ -47,6 +47,8 @@ type inspection struct {
 	Inputs []collect.Input       `json:"inputs"`
 	Nodes  []collect.Description `json:"nodes"`
 	Lost   []string              `json:"lost"`
+	// Remarks are findings about several nodes or inputs.
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 func (o *inspectOptions) run(ctx context.Context, paths []string) error {
@@ -61,12 +63,12 @@ func (o *inspectOptions) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return explain(err, strings.Join(paths, " "))
 	}
-	out := inspection{Inputs: found.Inputs, Nodes: []collect.Description{}, Lost: append([]string{}, found.Lost...)}
+	out := inspection{Inputs: found.Inputs, Nodes: []collect.Description{}, Lost: append([]string{}, found.Lost...), Remarks: found.Remarks}
 	lost := len(found.Lost) > 0
 	for _, plan := range plans {
 		d := plan.Describe()
 		out.Nodes = append(out.Nodes, d)
-		lost = lost || len(d.Lost) > 0
+		lost = lost || len(d.Lost) > 0 || d.OVN.Lacking
 	}
 	if err := o.emit(out, func() { o.printInspection(out) }); err != nil {
 		return err
@@ -85,6 +87,7 @@ func (o *IO) printInspection(seen inspection) {
 			}
 		}
 		o.printDatabases(n)
+		o.printOVN(n.OVN, len(seen.Nodes) > 1, n.Host)
 		o.printDumps(n)
 		o.printList("Recorded: ", ", ", n.Recorded)
 		o.printList("A replica can answer:\n  - ", "\n  - ", n.Can)
@@ -92,6 +95,7 @@ func (o *IO) printInspection(seen inspection) {
 		o.warnEach(n.Name+": ", n.Remarks)
 		o.warnEach(n.Name+": could not be read: ", n.Lost)
 	}
+	o.warnEach("", seen.Remarks)
 	o.warnEach("could not be read: ", seen.Lost)
 }
 

@@ -31,6 +31,9 @@ func newLoad(shared *options) *cobra.Command {
 		Example: "  ovs-offline -w /tmp/compute1 load compute1.ovs-offline\n  ovs-offline -w /tmp/compute1 start",
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] != "-" {
+				if _, err := archive.Stat(args[0]); err != nil {
+					return err
+				}
 				f, err := os.Open(args[0])
 				if err != nil {
 					return explain(err, args[0])

@@ -3,8 +3,10 @@ package collect
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -20,7 +22,7 @@ func (r *filesReader) assemble() error {
 		byName[shortName(n.Host)] = append(byName[shortName(n.Host)], n)
 	}
 	for _, n := range r.loose.hosts() {
-		if same := findHost(byName[shortName(n.Host)], n.Host); same != nil {
+		if same := nearestHost(byName[shortName(n.Host)], n); same != nil {
 			merge(same, n)
 		} else {
 			nodes = append(nodes, n)
@@ -41,17 +43,40 @@ func (r *filesReader) assemble() error {
 	}
 	nodes = r.shareCentral(nodes)
 	r.found.Nodes = nameNodes(nodes)
+	for _, n := range r.found.Nodes {
+		if n.LacksOVN {
+			n.Remarks = append(n.Remarks, fmt.Sprintf("%s uses OVN (ovn-remote), and lacks a database of its deployment: %s", n.Name, n.NoOVN))
+		}
+	}
 	if len(nodes) == 0 {
 		return fmt.Errorf("%w: %s", ErrNothing, strings.Join(append(r.found.Lost, "nothing of Open vSwitch or OVN could be read"), "; "))
 	}
 	return nil
 }
 
-func findHost(nodes []*recording.Node, host string) *recording.Node {
-	if i := slices.IndexFunc(nodes, func(n *recording.Node) bool { return sameHost(n.Host, host) }); i >= 0 {
-		return nodes[i]
+// nearestHost returns the report of a node that was made nearest in time to the data
+// of it in another source; nil if there is none, or if time does not decide.
+func nearestHost(reports []*recording.Node, n *recording.Node) *recording.Node {
+	var same []*recording.Node
+	for _, report := range reports {
+		if sameHost(report.Host, n.Host) {
+			same = append(same, report)
+		}
 	}
-	return nil
+	if len(same) == 0 {
+		return nil
+	}
+	unknown := func(n *recording.Node) bool { return !n.Taken.Known() }
+	if len(same) > 1 && (unknown(n) || slices.ContainsFunc(same, unknown)) {
+		return nil
+	}
+	byDay := n.Taken.DayOnly || slices.ContainsFunc(same, func(report *recording.Node) bool { return report.Taken.DayOnly })
+	distance := func(report *recording.Node) time.Duration { return n.Taken.Distance(report.Taken, byDay) }
+	slices.SortStableFunc(same, func(a, b *recording.Node) int { return cmp.Compare(distance(a), distance(b)) })
+	if len(same) > 1 && distance(same[0]) == distance(same[1]) {
+		return nil
+	}
+	return same[0]
 }
 
 // merge adds the data of another source to a node. If both have an output, only
@@ -130,118 +155,132 @@ func (r *filesReader) renameBridges(n *recording.Node) {
 	n.Bridges = slices.Compact(n.Bridges)
 }
 
-// clusterDatabase is the best database of a kind that describes a whole cluster.
-type clusterDatabase struct {
-	recording.Database
-	chassis []string
-}
-
-// shareCentral gives the databases of a cluster to every node of it that has an Open
-// vSwitch and no such database. Databases that no node gets become a node of their own.
+// shareCentral gives the databases of a deployment to those of its nodes that have
+// no such database. Those that no node gets become nodes of their own.
 func (r *filesReader) shareCentral(nodes []*recording.Node) []*recording.Node {
-	loose := r.loose.central
-	best := r.clusterDatabases(nodes)
-	if len(nodes) == 0 {
-		if len(loose) == 0 {
-			return nil
-		}
-		return []*recording.Node{{Source: *loose[0].Source, Databases: loose}}
-	}
-	chassis := best[workdir.SB].chassis
-	given := map[string]bool{}
+	r.loose.central = r.withoutCopies(r.loose.central)
+	m := &matcher{filesReader: r, alone: len(nodes) == 1, candidates: map[workdir.Kind][]candidate{}, given: map[string]bool{}}
+	m.addCandidates(nodes)
 	for _, n := range nodes {
-		if len(n.Bridges) == 0 && !r.hasKind(n, workdir.OVS) {
-			continue
-		}
-		for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
-			db, exists := best[kind]
-			if !exists || r.hasKind(n, kind) || !r.isMember(n, chassis, len(nodes)) {
-				continue
-			}
-			n.Databases = append(n.Databases, db.Database)
-			given[db.Spooled] = true
-		}
+		m.assign(n)
 	}
 	for _, n := range nodes {
 		for i, db := range n.Databases {
-			n.Databases[i].Shared = given[db.Spooled] // also on its own node, so that the file is copied, not moved
+			n.Databases[i].Shared = m.given[db.Spooled] // also on its own node, so that the file is copied, not moved
 		}
 	}
-	var left []recording.Database
-	for i := range loose {
-		db := &loose[i]
-		taken, exists := best[db.Kind(r.ctx)]
-		if !given[db.Spooled] && !(exists && given[taken.Spooled]) {
-			left = append(left, *db)
+	r.remarkEqual(nodes)
+	return append(nodes, m.leftover()...)
+}
+
+// addCandidates adds the databases of whole deployments: loose ones, and those in
+// reports where there are several nodes.
+func (m *matcher) addCandidates(nodes []*recording.Node) {
+	for _, db := range m.loose.central {
+		m.addCandidate(db, nil, m.taken[db.Source.Name])
+	}
+	if m.alone && len(m.loose.central) == 0 {
+		return
+	}
+	for _, n := range nodes {
+		for i := range n.Databases {
+			db := &n.Databases[i]
+			if kind := db.Kind(m.ctx); kind == "" || kind == workdir.OVS {
+				continue
+			}
+			if db.Source == nil {
+				db.Source = &n.Source
+			}
+			db.Holder = n.Host
+			m.addCandidate(*db, n, n.Taken)
 		}
 	}
-	if len(left) > 0 {
-		nodes = append(nodes, &recording.Node{Host: "cluster", Source: *left[0].Source, Databases: left})
+}
+
+func (m *matcher) addCandidate(db recording.Database, holder *recording.Node, taken recording.Moment) {
+	info, _ := db.Inspect(m.ctx) // the kind of the database is known, so it can be read
+	if o := m.owner(&db); o.readable && o.host == "" {
+		kind := workdir.KindOfSchema(info.Name)
+		m.candidates[kind] = append(m.candidates[kind], candidate{Database: db, owner: o, holder: holder, taken: taken, server: info.Server})
+	}
+}
+
+// leftover returns nodes of the loose databases that no node got, one for each
+// deployment. A file of a member of a cluster is left out if a node got another's.
+func (m *matcher) leftover() []*recording.Node {
+	var nodes []*recording.Node
+	var firsts []candidate
+	for _, db := range m.loose.central {
+		kind := db.Kind(m.ctx)
+		c := candidate{Database: db, owner: m.owner(&db)}
+		if m.given[db.Spooled] || slices.ContainsFunc(m.candidates[kind], func(other candidate) bool { return m.given[other.Spooled] && other.global == c.global }) {
+			continue
+		}
+		i := slices.IndexFunc(firsts, func(first candidate) bool { return m.together(c, first) })
+		if i < 0 {
+			firsts = append(firsts, c)
+			nodes = append(nodes, &recording.Node{Host: "cluster", Source: *db.Source, Taken: m.taken[db.Source.Name]})
+			i = len(nodes) - 1
+		}
+		nodes[i].Databases = append(nodes[i].Databases, db)
 	}
 	return nodes
 }
 
-// clusterDatabases returns the databases that describe a whole cluster: loose ones,
-// and those in the reports of controllers. Of several members the largest counts.
-func (r *filesReader) clusterDatabases(nodes []*recording.Node) map[workdir.Kind]clusterDatabase {
-	best := map[workdir.Kind]clusterDatabase{}
-	consider := func(db *recording.Database) {
-		kind := db.Kind(r.ctx)
-		if kind == "" || kind == workdir.OVS || best[kind].Size >= db.Size {
-			return
+// together reports whether two loose databases may be of one deployment.
+func (m *matcher) together(a, b candidate) bool {
+	kindA, kindB := a.Kind(m.ctx), b.Kind(m.ctx)
+	switch {
+	case !a.readable || !b.readable:
+		return true
+	case kindA == kindB:
+		return a.global == b.global
+	case kindA == workdir.SB:
+		a, b = b, a
+	}
+	return pair(&a, &b) > 0
+}
+
+// withoutCopies returns the databases without further copies of the same content.
+func (r *filesReader) withoutCopies(list []recording.Database) []recording.Database {
+	var kept []recording.Database
+	copies := map[string][]string{}
+	for _, db := range list {
+		if copies[db.SHA256] == nil {
+			kept = append(kept, db)
 		}
-		if o := r.owner(db); o.readable && o.host == "" {
-			best[kind] = clusterDatabase{*db, o.chassis}
+		copies[db.SHA256] = append(copies[db.SHA256], db.Origin)
+	}
+	for i := range kept {
+		if same := copies[kept[i].SHA256]; len(same) > 1 {
+			r.found.Remarks = append(r.found.Remarks, fmt.Sprintf("%d files are the same %s database, and count as one: %s", len(same), kept[i].Kind(r.ctx).Title(), recording.FirstNames(same)))
 		}
 	}
-	for i := range r.loose.central {
-		consider(&r.loose.central[i])
-	}
-	if len(nodes) > 1 {
-		for _, n := range nodes {
-			for i := range n.Databases {
-				if n.Databases[i].Source == nil {
-					n.Databases[i].Source = &n.Source
-				}
-				consider(&n.Databases[i])
+	return kept
+}
+
+// remarkEqual adds a remark about nodes whose own OVN databases are equal: nodes of OVN
+// interconnect have different ones.
+func (r *filesReader) remarkEqual(nodes []*recording.Node) {
+	hosts := map[string][]string{}
+	kinds := map[string]workdir.Kind{}
+	for _, n := range nodes {
+		for i := range n.Databases {
+			db := &n.Databases[i]
+			if kind := db.Kind(r.ctx); !db.Shared && (kind == workdir.NB || kind == workdir.SB) && !slices.Contains(hosts[db.SHA256], n.Host) {
+				hosts[db.SHA256] = append(hosts[db.SHA256], n.Host)
+				kinds[db.SHA256] = kind
 			}
 		}
 	}
-	return best
+	for _, sum := range slices.Sorted(maps.Keys(hosts)) {
+		if len(hosts[sum]) > 1 {
+			r.found.Remarks = append(r.found.Remarks, fmt.Sprintf("the %s databases of %s are equal", kinds[sum].Title(), recording.FirstNames(hosts[sum])))
+		}
+	}
 }
 
 // hasKind reports whether a node has a readable database of a kind.
 func (r *filesReader) hasKind(n *recording.Node, kind workdir.Kind) bool {
 	return slices.ContainsFunc(n.Databases, func(db recording.Database) bool { return db.Kind(r.ctx) == kind })
-}
-
-// isMember reports whether a node belongs to the cluster: the southbound database
-// has it as a chassis. A lone node always does, since the user gives both.
-func (r *filesReader) isMember(n *recording.Node, chassis []string, nodes int) bool {
-	if nodes == 1 || slices.ContainsFunc(chassis, func(name string) bool { return sameHost(name, n.Host) }) {
-		return true
-	}
-	return slices.ContainsFunc(n.Databases, func(db recording.Database) bool {
-		if db.Kind(r.ctx) != workdir.OVS {
-			return false
-		}
-		system := r.owner(&db).system
-		return system != "" && slices.Contains(chassis, system)
-	})
-}
-
-// nameNodes gives every node a name of its own.
-func nameNodes(nodes []*recording.Node) []Named {
-	used := map[string]bool{}
-	var list []Named
-	for _, n := range nodes {
-		host := cmp.Or(n.Host, "node")
-		name := host
-		for i := 2; used[name]; i++ {
-			name = fmt.Sprintf("%s-%d", host, i)
-		}
-		used[name] = true
-		list = append(list, Named{Name: name, Node: n})
-	}
-	return list
 }

@@ -50,6 +50,7 @@ type Written struct {
 	Name        string
 	Path        string // of its workdir
 	Collections []workdir.Collection
+	OVN         OVN
 }
 
 // Refuse returns an error that describes the workdir's data of the given kinds,
@@ -92,7 +93,7 @@ func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]
 	if err != nil {
 		return nil, found, err
 	}
-	targets := []*target{{name: plans[0].Name, wd: wd, staging: staging}}
+	targets := []*target{{name: plans[0].Name, wd: wd, staging: staging, ovn: plans[0].OVN()}}
 	if len(plans) > 1 {
 		targets, err = stageEach(wd, plans)
 		defer closeAll(targets)
@@ -136,6 +137,7 @@ type target struct {
 	wd          *workdir.Dir
 	staging     *workdir.Staging
 	collections []workdir.Collection
+	ovn         OVN
 }
 
 // stageEach locks and stages a workdir for each node below parent.
@@ -153,7 +155,7 @@ func stageEach(parent *workdir.Dir, plans []*Plan) ([]*target, error) {
 		if err != nil {
 			return targets, err
 		}
-		t := &target{name: p.Name, wd: wd}
+		t := &target{name: p.Name, wd: wd, ovn: p.OVN()}
 		targets = append(targets, t)
 		if t.staging, err = wd.Stage(); err != nil {
 			return targets, err
@@ -180,6 +182,11 @@ func install(ctx context.Context, targets []*target, plans []*Plan, found *Found
 	for i, t := range targets {
 		var err error
 		t.collections, err = write(ctx, t, plans[i], opts)
+		if len(targets) > 1 {
+			for k := range t.collections {
+				t.collections[k].Node = t.name
+			}
+		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", plans[i].Source.Name, err)
 		}
@@ -205,7 +212,7 @@ func install(ctx context.Context, targets []*target, plans []*Plan, found *Found
 			}
 			return done, err
 		}
-		done = append(done, Written{Name: t.name, Path: t.wd.Path(), Collections: t.collections})
+		done = append(done, Written{Name: t.name, Path: t.wd.Path(), Collections: t.collections, OVN: t.ovn})
 		installed = append(installed, t.wd.Path())
 	}
 	if len(done) == 0 {

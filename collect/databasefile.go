@@ -66,7 +66,7 @@ func (s DatabaseFile) checkKind(schema string) error {
 
 // openFileOrPipe opens a file, or a pipe, whose reads end with ctx.
 func openFileOrPipe(ctx context.Context, path string) (io.ReadCloser, error) {
-	info, err := os.Stat(path)
+	info, err := archive.Stat(path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ type Description struct {
 	OVNVersion string                `json:"ovn_version,omitempty"`
 	Bridges    []BridgeDescription   `json:"bridges"`
 	Databases  []DatabaseDescription `json:"databases"`
+	OVN        OVN                   `json:"ovn"`
 	Recorded   []string              `json:"recorded"`
 	Can        []string              `json:"can"`
 	Cannot     []string              `json:"cannot"`
@@ -54,7 +55,7 @@ func (p *Plan) Describe() Description {
 	n := p.Node
 	d := Description{Name: p.Name, Host: n.Host, Source: n.Source, OVSVersion: n.OVSVersion, OVNVersion: n.OVNVersion,
 		Bridges: []BridgeDescription{}, Databases: []DatabaseDescription{}, Recorded: []string{},
-		Remarks: n.Remarks, Lost: append(append([]string(nil), n.Lost...), p.Broken...)}
+		OVN: p.OVN(), Remarks: n.Remarks, Lost: append(append([]string(nil), n.Lost...), p.Broken...)}
 	for _, b := range p.Bridges {
 		d.Bridges = append(d.Bridges, describeBridge(b))
 	}

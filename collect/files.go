@@ -32,7 +32,7 @@ func (s Files) Kinds() []workdir.Kind { return nil }
 // Read implements Source. A path that cannot be read is added to Found.Lost if
 // another path can.
 func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
-	r := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}}
+	r := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}, taken: map[string]recording.Moment{}}
 	r.loose = looseNodes{named: map[string][]*recording.Node{}, saved: map[string]bool{}}
 	var errs []error
 	for _, path := range s.Paths {
@@ -64,7 +64,8 @@ type filesReader struct {
 	found   *Found
 	reports []*recording.Node
 	loose   looseNodes
-	owners  map[string]owner // of databases, by spooled file
+	owners  map[string]owner            // of databases, by spooled file
+	taken   map[string]recording.Moment // of must-gathers, by the name of the source
 }
 
 // add reads one path and recognises its content.
@@ -93,6 +94,7 @@ func (r *filesReader) add(path string) error {
 		for i := range report.Databases {
 			_, _ = report.Databases[i].Inspect(r.ctx) // the database keeps the result
 		}
+		r.correctHost(&report.Node)
 		r.reports = append(r.reports, &report.Node)
 		input.Kinds = append(input.Kinds, fmt.Sprintf("sos report of %s (%s)", cmp.Or(report.Host, "an unnamed node"), report.Source.Tool))
 	}
@@ -100,11 +102,13 @@ func (r *filesReader) add(path string) error {
 		_, kept := tree.Files[name]
 		return !kept || below(name, tops)
 	})
-	kinds, err := r.addLoose(tree, abs, identities)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	for top, files := range byMustGather(identities) {
+		kinds, err := r.addLoose(tree, inside(abs, top), files)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		input.Kinds = append(input.Kinds, kinds...)
 	}
-	input.Kinds = append(input.Kinds, kinds...)
 	for _, l := range tree.Lost {
 		if !below(l.Path, tops) {
 			r.found.Lost = append(r.found.Lost, fmt.Sprintf("%s: %s", path, l))

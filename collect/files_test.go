@@ -143,11 +143,11 @@ func TestClusterInputsBecomeItsNodes(t *testing.T) {
 }
 
 // TestTwoReportsOfOneNodeStayApart checks that two reports of one node stay apart,
-// because they were made at different times.
+// because they were made at different times, and are named for their archives.
 func TestTwoReportsOfOneNodeStayApart(t *testing.T) {
 	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b/c.tar.gz": packed(t, reportFiles("n1"))})
 	got, _, _, err := takeFiles(t, Options{}, dir)
-	if err != nil || len(got) != 2 || got["n1"].kinds() != "ovs" || got["n1-2"].kinds() != "ovs" {
+	if err != nil || len(got) != 2 || got["n1-a"].kinds() != "ovs" || got["n1-c"].kinds() != "ovs" {
 		t.Errorf("%v %v", got, err)
 	}
 }
@@ -301,6 +301,114 @@ func TestRecordedFilesAddedByHand(t *testing.T) {
 					t.Errorf("%s: no %s in %+v", what, path, w.Collections[0].Files)
 				}
 			}
+		}
+	}
+}
+
+// pod is the YAML of a pod as a must-gather has it.
+func pod(name, node string) string {
+	return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  namespace: openshift-ovn-kubernetes\nspec:\n  nodeName: " + node + "\n"
+}
+
+// TestPodsOfAMustGatherNameItsNodes checks that each of six nodes keeps its own
+// databases, although they are equal and do not name the node.
+func TestPodsOfAMustGatherNameItsNodes(t *testing.T) {
+	files := map[string]string{"mg/version": "openshift/must-gather\n4.14.1\n", "mg/timestamp": "2026-01-02 10:00:00.5 +0000 UTC m=+0.1\n2026-01-02 10:04:00.5 +0000 UTC m=+240\n"}
+	for i := range 6 {
+		name := fmt.Sprintf("ovnkube-node-%cxxxx", 'a'+i)
+		files["mg/namespaces/openshift-ovn-kubernetes/pods/"+name+"/"+name+".yaml"] = pod(name, fmt.Sprintf("worker-%d", i))
+		files["mg/network_logs/ovnk_database_store/"+name+"_nbdb"] = zone("OVN_Northbound", "")
+		files["mg/network_logs/ovnk_database_store/"+name+"_sbdb"] = zone("OVN_Southbound", "")
+	}
+	dir := folder(t, files)
+	got, found, _, err := takeFiles(t, Options{}, dir)
+	if err != nil || len(got) != 6 {
+		t.Fatal(got, err)
+	}
+	for i := range 6 {
+		w := got[fmt.Sprintf("worker-%d", i)]
+		if w.kinds() != "ovn_nb ovn_sb" {
+			t.Errorf("worker-%d: %+v", i, w)
+		}
+		for _, c := range w.Collections {
+			for _, f := range c.Files {
+				if len(f.Remarks) > 0 || !strings.Contains(f.Origin, fmt.Sprintf("ovnkube-node-%cxxxx", 'a'+i)) {
+					t.Errorf("worker-%d: %+v", i, f)
+				}
+			}
+		}
+	}
+	want := []string{"the OVN NB databases of worker-0, worker-1, worker-2, worker-3, worker-4, worker-5 are equal", "the OVN SB databases of worker-0, worker-1, worker-2, worker-3, worker-4, worker-5 are equal"}
+	slices.Sort(found.Remarks)
+	if !slices.Equal(found.Remarks, want) {
+		t.Errorf("%q", found.Remarks)
+	}
+	// Without the pods' YAML, the pods name the databases.
+	if err := os.RemoveAll(filepath.Join(dir, "mg/namespaces")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _, err = takeFiles(t, Options{}, dir); err != nil || len(got) != 6 || got["ovnkube-node-cxxxx"].kinds() != "ovn_nb ovn_sb" {
+		t.Errorf("without pods: %v %v", got, err)
+	}
+}
+
+// TestTwoMustGathersOfOneClusterStayApart checks that the nodes of two must-gathers are
+// named for their days.
+func TestTwoMustGathersOfOneClusterStayApart(t *testing.T) {
+	files := map[string]string{}
+	for _, day := range []string{"2026-01-02", "2026-01-05"} {
+		files[day+".tar.gz"] = packed(t, map[string]string{"mg/version": "openshift/must-gather\n4.14.1\n",
+			"mg/timestamp": day + " 10:00:00.5 +0000 UTC m=+0.1\n",
+			"mg/network_logs/ovnkube-node-aaaaa_conf.db": conf("n1"), "mg/network_logs/n1_ovs_ofctl_dump_flows_br_int": flowText})
+	}
+	dir := folder(t, files)
+	for _, paths := range [][]string{{dir}, {filepath.Join(dir, "2026-01-02.tar.gz"), filepath.Join(dir, "2026-01-05.tar.gz")}} {
+		got, _, _, err := takeFiles(t, Options{}, paths...)
+		if err != nil || len(got) != 2 || got["n1-2026-01-02"].kinds() != "ovs" || got["n1-2026-01-05"].kinds() != "ovs" {
+			t.Errorf("%v: %v %v", paths, got, err)
+		}
+		if got, _, _, err := takeFiles(t, Options{Nodes: []string{"n1"}}, paths...); err != nil || len(got) != 2 {
+			t.Errorf("%v: --node with the host's name: %v %v", paths, got, err)
+		}
+	}
+}
+
+// TestEqualLooseDatabasesAreOne checks that copies of a database are one remark.
+func TestEqualLooseDatabasesAreOne(t *testing.T) {
+	files := map[string]string{}
+	for i := range 6 {
+		files[fmt.Sprintf("copy-%d/ovnnb_db.db", i)] = zone("OVN_Northbound", "")
+	}
+	got, found, _, err := takeFiles(t, Options{}, folder(t, files))
+	if err != nil || len(got) != 1 || len(found.Remarks) != 1 || !strings.HasPrefix(found.Remarks[0], "6 files are the same OVN NB database") {
+		t.Errorf("%v %q %v", got, found.Remarks, err)
+	}
+}
+
+// TestLabelIsNotPartOfTheName checks that the OVS database names the node of a report
+// that has only the name of its archive, in which a label follows the node's name.
+func TestLabelIsNotPartOfTheName(t *testing.T) {
+	for folderName, c := range map[string]struct{ hostname, want string }{
+		"sosreport-cmp-1-cmp-1-2026-11-21-dbxezaf":     {"cmp-1", "cmp-1"},
+		"sosreport-cmp-1-case-2026-11-21-dbxezaf":      {"cmp-1.example.org", "cmp-1.example.org"},
+		"sosreport-cmp-1-a-0123456-2026-11-21-dbxezaf": {"cmp-1", "cmp-1"},
+		"sosreport-cmp-1.0123456-20261121234301":       {"cmp-1", "cmp-1"},
+		"sosreport-cmp-1-2026-11-21-dbxezaf":           {"cmp", "cmp"},
+		"sosreport-cmp-10-2026-11-21-dbxezaf":          {"cmp-1", "cmp-10"},
+	} {
+		files := map[string]string{}
+		for name, body := range reportFiles(c.hostname) {
+			_, rel, _ := strings.Cut(name, "/")
+			files[folderName+"/"+rel] = body
+		}
+		archive := filepath.Join(folder(t, map[string]string{"x.tar.gz": packed(t, files)}), "x.tar.gz")
+		got, _, _, err := takeFiles(t, Options{}, archive)
+		if err != nil || got[c.want].Collections == nil {
+			t.Errorf("collect: %s of %s: %v %v", folderName, c.hostname, got, err)
+		}
+		list, err := collectReport(newWorkdir(t), archive, both, Options{})
+		if err != nil || list[0].Host != c.want {
+			t.Errorf("collect-sos: %s of %s: %v %v", folderName, c.hostname, list, err)
 		}
 	}
 }

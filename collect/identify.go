@@ -15,13 +15,15 @@ import (
 type fileKind int
 
 const (
-	unknownFile       fileKind = iota
-	databaseFile               // a database, or the end of one whose beginning was cut off
-	saveScript                 // the script of ovs-save
-	dumpFile                   // a dump, known by its text or its name
-	mustGatherDump             // a flow dump, known by the name that must-gather gives it
-	mustGatherVersion          // the file with the must-gather's version
-	recordedFile               // another recorded output, known by its name
+	unknownFile        fileKind = iota
+	databaseFile                // a database, or the end of one whose beginning was cut off
+	saveScript                  // the script of ovs-save
+	dumpFile                    // a dump, known by its text or its name
+	mustGatherDump              // a flow dump, known by the name that must-gather gives it
+	mustGatherVersion           // the file with the must-gather's version
+	mustGatherTime              // the file with the times of its beginning and end
+	mustGatherResource          // the YAML of a pod or a node
+	recordedFile                // another recorded output, known by its name
 )
 
 // identity is the kind of a file, and the node and bridge that its name gives.
@@ -74,6 +76,10 @@ func identify(name string, start []byte) identity {
 		_, second, _ := strings.Cut(strings.TrimSpace(string(start)), "\n")
 		version, _, _ := strings.Cut(second, "\n")
 		return identity{kind: mustGatherVersion, version: strings.TrimSpace(version)}
+	case base == "timestamp" && timestamp.Match(start):
+		return identity{kind: mustGatherTime}
+	case resourceFile.MatchString(name):
+		return identity{kind: mustGatherResource}
 	case openflow.IsSaveScript(start):
 		return identity{kind: saveScript}
 	case kind != "":

@@ -145,6 +145,11 @@ func (p *Plan) judgeDatabases(ctx context.Context) {
 func (p *Plan) prefer(old, next int) int {
 	taken, left, why := &p.Databases[old], &p.Databases[next], "it is smaller"
 	switch {
+	case taken.Unfit != "" && left.Unfit == "":
+		taken, left, old = left, taken, next
+		why = left.Unfit
+	case left.SHA256 == taken.SHA256:
+		why = "it is a copy"
 	case left.Foreign && !taken.Foreign:
 		why = "the node's own is taken"
 	case left.Unusual && !taken.Unusual:

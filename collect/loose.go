@@ -21,19 +21,24 @@ type looseNodes struct {
 	saved   map[string]bool      // dumps that a script of ovs-save restores
 }
 
-func (l *looseNodes) node(host string, source workdir.Source) *recording.Node {
+// node returns the node of a host, of which files may be in several sources. Two
+// must-gathers are of different times: each has nodes of its own.
+func (l *looseReader) node(host string) *recording.Node {
+	nodes := &l.loose
 	if host == "" {
-		if l.unnamed == nil {
-			l.unnamed = &recording.Node{Source: source}
+		if nodes.unnamed == nil {
+			nodes.unnamed = &recording.Node{Source: l.source, Taken: l.taken[l.source.Name]}
 		}
-		return l.unnamed
+		return nodes.unnamed
 	}
 	short := shortName(host)
-	if n := findHost(l.named[short], host); n != nil {
-		return n
+	for _, n := range nodes.named[short] {
+		if sameHost(n.Host, host) && (n.Source.Name == l.source.Name || n.Source.Kind != l.source.Kind || !l.mustGather) {
+			return n
+		}
 	}
-	n := &recording.Node{Host: host, Source: source}
-	l.named[short] = append(l.named[short], n)
+	n := &recording.Node{Host: host, Source: l.source, Taken: l.taken[l.source.Name]}
+	nodes.named[short] = append(nodes.named[short], n)
 	return n
 }
 
@@ -55,11 +60,14 @@ type looseReader struct {
 	mustGather bool
 	version    string // of the must-gather
 	count      map[fileKind]int
+	// nodeOfPod and nodeOfSystem are the nodes of pods, and of system-ids.
+	nodeOfPod, nodeOfSystem map[string]string
 }
 
 // addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
-	l := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}}
+	l := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{},
+		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}}
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		l.survey(name, files[name])
@@ -67,11 +75,13 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[stri
 	if l.mustGather {
 		l.source.Kind, l.source.Tool = "must-gather", l.version
 	}
-	// Databases come first: they name the nodes. A script names the bridges of dumps.
+	// Resources name the nodes of databases, and databases name nodes. A script names the bridges of dumps.
 	for _, step := range []struct {
 		kinds []fileKind
 		add   func(name string, id identity) error
 	}{
+		{[]fileKind{mustGatherTime}, l.addTime},
+		{[]fileKind{mustGatherResource}, l.addResource},
 		{[]fileKind{databaseFile}, l.addDatabase},
 		{[]fileKind{saveScript}, l.addScript},
 		{[]fileKind{dumpFile, mustGatherDump, recordedFile}, l.addOutput},
@@ -95,6 +105,14 @@ func (l *looseReader) survey(name string, id identity) {
 	l.mustGather = l.mustGather || id.kind == mustGatherVersion || id.kind == mustGatherDump
 	l.version = cmp.Or(id.version, l.version)
 	l.count[id.kind]++
+}
+
+// addTime notes when the must-gather was made.
+func (l *looseReader) addTime(name string, _ identity) error {
+	if l.mustGather {
+		l.taken[l.source.Name] = readTimestamp(l.tree.Files[name])
+	}
+	return nil
 }
 
 // kinds describes the files: "must-gather 4.14.1", "3 dumps".
@@ -128,15 +146,16 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 		return nil
 	}
 	owner := l.owner(&db)
+	pod := l.hostOf(name)
 	switch {
 	case info.Name == ovsdb.OVS:
-		n := l.loose.node(owner.host, l.source)
+		n := l.node(cmp.Or(owner.hostname, l.nodeOfSystem[owner.system], pod, owner.host))
 		db.Source = nil
 		n.OVSVersion = cmp.Or(owner.version, n.OVSVersion)
 		n.Databases = append(n.Databases, db)
 	case workdir.KindOfSchema(info.Name) == "":
-	case owner.host != "":
-		n := l.loose.node(owner.host, l.source)
+	case owner.host != "" || pod != "":
+		n := l.node(cmp.Or(owner.host, pod))
 		n.Databases = append(n.Databases, db)
 	default:
 		l.loose.central = append(l.loose.central, db)
@@ -159,7 +178,7 @@ func (l *looseReader) addOutput(name string, id identity) error {
 	if l.loose.saved[inside(l.source.Name, name)] {
 		return nil
 	}
-	n := l.loose.node(id.node, l.source)
+	n := l.node(id.node)
 	o := recording.Output{File: l.tree.Files[name], Command: id.command, OpenFlow: id.openflow, Origin: l.origin(name)}
 	if c, known := recording.Find(o.Command); !known || c.Scope == recording.OfBridge {
 		o.Bridge = id.bridge // in the notation of a workdir's file names

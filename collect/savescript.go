@@ -24,7 +24,7 @@ func (l *looseReader) addScript(name string, _ identity) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	n := l.loose.node("", l.source)
+	n := l.node("")
 	origin := l.origin(name)
 	n.All = append(n.All, recording.Output{File: spooled, Command: recording.SaveScript, Origin: origin})
 	if cut != "" {

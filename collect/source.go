@@ -27,6 +27,8 @@ type Found struct {
 	// Lost lists unreadable inputs, and unreadable parts of inputs that belong to no
 	// node.
 	Lost []string
+	// Remarks are findings about several nodes or inputs.
+	Remarks []string
 }
 
 // Input is one of the paths that a user gave, with a description of its content.
@@ -46,21 +48,28 @@ func (n Named) folder(parent string) string {
 	return filepath.Join(parent, workdir.EncodeName(n.Name))
 }
 
-// pick returns the nodes with the given names, or all nodes if there are no names. It
-// fails if a name is not found.
+// pick returns the nodes with the given names or hosts, or all nodes if there are no
+// names. It fails if a name is not found.
 func (f *Found) pick(names []string) ([]Named, error) {
 	if len(names) == 0 {
 		return f.Nodes, nil
 	}
 	var picked []Named
 	for _, name := range names {
-		found := false
-		for _, n := range f.Nodes {
-			if n.Name == name || !found && sameHost(n.Host, name) {
-				picked, found = append(picked, n), true
+		matching := func(matches func(Named) bool) (list []Named) {
+			for _, n := range f.Nodes {
+				if matches(n) {
+					list = append(list, n)
+				}
 			}
+			return list
 		}
-		if !found {
+		found := matching(func(n Named) bool { return n.Name == name })
+		if len(found) == 0 { // all reports of the host
+			found = matching(func(n Named) bool { return sameHost(n.Host, name) })
+		}
+		picked = append(picked, found...)
+		if len(found) == 0 {
 			var have []string
 			for _, n := range f.Nodes {
 				have = append(have, n.Name)

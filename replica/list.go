@@ -18,7 +18,8 @@ type Listed struct {
 	Workdir string    `json:"workdir"`
 	Runtime string    `json:"runtime"`
 	Started time.Time `json:"started"`
-	Hosts   []string  `json:"hosts"` // the nodes that it is a replica of
+	Hosts   []string  `json:"hosts"`   // the nodes that it is a replica of
+	Sources []string  `json:"sources"` // the archives or files that their data is from
 	Daemons int       `json:"daemons"`
 }
 
@@ -86,9 +87,16 @@ func describe(path string) (replica Listed, ok bool) {
 		return replica, true
 	}
 	for _, c := range m.Collections {
-		if c.Host != "" && !slices.Contains(replica.Hosts, c.Host) {
-			replica.Hosts = append(replica.Hosts, c.Host)
-		}
+		replica.Hosts = appendNew(replica.Hosts, cmp.Or(c.Node, c.Host))
+		replica.Sources = appendNew(replica.Sources, c.Source.Name)
 	}
 	return replica, true
+}
+
+// appendNew appends a text that is neither empty nor in the list.
+func appendNew(list []string, text string) []string {
+	if text == "" || slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
 }

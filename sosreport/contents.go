@@ -27,6 +27,7 @@ type contents struct {
 // manifest is the part of sos_reports/manifest.json (sos 4.0 and later) that is used.
 type manifest struct {
 	Version    string `json:"version"`
+	EndTime    string `json:"end_time"`
 	Components struct {
 		Report struct {
 			Plugins map[string]struct {
@@ -34,6 +35,7 @@ type manifest struct {
 					Exec      string `json:"exec"`
 					Filepath  string `json:"filepath"`
 					Truncated bool   `json:"truncated"`
+					StartTime any    `json:"start_time"` // a number in newer versions
 				} `json:"commands"`
 			} `json:"plugins"`
 		} `json:"report"`

@@ -39,7 +39,9 @@ var (
 	versionLine = regexp.MustCompile(`\(Open vSwitch\) ([0-9][^\s]*)`)
 	rpmLine     = regexp.MustCompile(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
 	debLine     = regexp.MustCompile(`(?m)^ii\s+(openvswitch-switch|ovn-common)\s+(?:[0-9]+:)?([0-9][^-+~\s]*)`)
-	dirName     = regexp.MustCompile(`^sosreport-(.+?)(?:-obfuscated)?(?:-[0-9]{4}-[0-9]{2}-[0-9]{2}-[a-z0-9]+.*)?$`)
+	// dirName matches the names that sos gives: HOST[-LABEL][-CASE]-DATE-RANDOM, or
+	// for its older policies HOST[.CASE]-TIME (get_archive_name() of sos).
+	dirName = regexp.MustCompile(`^sosreport-(.+?)(?:-obfuscated)?(?:-([0-9]{4}-[0-9]{2}-[0-9]{2})-[a-z0-9]+.*|-([0-9]{14})(?:[.-].*)?)?$`)
 )
 
 // describe fills in the name and versions of the node.
@@ -51,7 +53,7 @@ func (r *Report) describe(c *contents) {
 	}
 	for _, name := range []string{path.Base(c.top), sourceName(c)} {
 		if m := dirName.FindStringSubmatch(name); r.Host == "" && m != nil {
-			r.Host = m[1]
+			r.Host, r.HostOfArchive = m[1], true
 		}
 	}
 	r.SosVersion = strings.TrimSpace(strings.TrimPrefix(c.text("version.txt"), "sosreport:"))
@@ -64,6 +66,7 @@ func (r *Report) describe(c *contents) {
 		}
 	}
 	r.packageVersions(c)
+	r.Taken = c.taken()
 }
 
 // sourceName returns the name of the folder that the report was extracted to.

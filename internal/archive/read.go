@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -66,7 +67,7 @@ type reading struct {
 // NotArchiveError, ErrEncrypted or ErrLimit where that is the reason.
 func Read(ctx context.Context, source, spool string, want Wanted, limits Limits, progress Progress) (*Tree, error) {
 	defer logging.Timed(ctx, "read source", "path", source)()
-	info, err := os.Stat(source)
+	info, err := Stat(source)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +86,22 @@ func Read(ctx context.Context, source, spool string, want Wanted, limits Limits,
 	}
 	return t, nil
 }
+
+// Stat describes the file or folder at path. The error for a path that does not exist
+// wraps fs.ErrNotExist.
+func Stat(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missing(path)
+	}
+	return info, err
+}
+
+// missing is the error for a path that does not exist.
+type missing string
+
+func (m missing) Error() string { return string(m) + ": no such file" }
+func (m missing) Unwrap() error { return fs.ErrNotExist }
 
 // single reads a source that is one file.
 func (r *reading) single(source string) error {

@@ -37,8 +37,11 @@ type Database struct {
 	// Foreign reports that the file comes from another source than the node. It is used
 	// only if the node has no database of its kind.
 	Foreign bool
+	// Unfit is the reason to use the file only if the node has no other of its kind.
+	Unfit   string
 	Shared  bool            // other nodes get it too
 	Source  *workdir.Source // nil for the node's own
+	Holder  string          // the name of the node in whose report an OVN database is; "" where there is none
 	Remarks []string
 
 	inspect func() (dbfile.Info, error) // nil until Inspect
@@ -75,7 +78,12 @@ func (d *Database) Kind(ctx context.Context) workdir.Kind {
 // Node holds everything that is known about one node.
 type Node struct {
 	// Host is the node's name in the source, "" if the source has none.
-	Host       string
+	Host string
+	// HostOfArchive reports that Host is from the name of an archive, in which a
+	// label of `sos report --label` may follow the node's name.
+	HostOfArchive bool
+	// Taken is when the source was recorded.
+	Taken      Moment
 	Source     workdir.Source
 	OVSVersion string
 	OVNVersion string
@@ -91,6 +99,10 @@ type Node struct {
 	Lost    []string
 	// LostDatabases holds the entries of Lost that concern a database, by its kind.
 	LostDatabases map[workdir.Kind][]string
+	// NoOVN is why the node gets no OVN databases of other sources.
+	NoOVN string
+	// LacksOVN reports that the node uses OVN and has no database of one of its kinds.
+	LacksOVN bool
 }
 
 // Outputs returns every output of a command for a bridge ("" for commands that

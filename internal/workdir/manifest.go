@@ -23,6 +23,7 @@ type Collection struct {
 	Kind       Kind      `json:"kind"`
 	Source     Source    `json:"source"`
 	Host       string    `json:"host,omitempty"` // the node's name, according to the source
+	Node       string    `json:"node,omitempty"` // its name among the nodes that were collected together
 	Collected  time.Time `json:"collected"`
 	OVSVersion string    `json:"ovs_version,omitempty"`
 	OVNVersion string    `json:"ovn_version,omitempty"`

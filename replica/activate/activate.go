@@ -25,6 +25,7 @@ const script = "activate"
 
 // Replica holds the parameters of the scripts. All paths are absolute.
 type Replica struct {
+	Node      string   // the node's name in the prompt; "" for a prompt without one
 	Exec      []string // command line that runs a tool elsewhere, without the tool's name; nil to run tools on this host
 	Local     []string // tools to run on this host in spite of Exec
 	Bin       string   // the directory to write to
@@ -171,7 +172,7 @@ func (r Replica) check() error {
 // values returns the values for a tool's template. The template quotes the paths.
 func (r Replica) values(tool string) map[string]any {
 	return map[string]any{
-		"Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
+		"Prompt": r.prompt(), "Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
 		"Bin": r.Bin, "Activate": Script(r.Bin), "OVSRunDir": r.OVSRunDir, "OVNRunDir": r.OVNRunDir, "OVS": r.OVS,
 		"NB": remote(r.NBSocket), "SB": remote(r.SBSocket), "Recorded": remote(r.Recorded),
 		"Saved": []string{"PATH", "PS1", "OVS_RUNDIR", "OVN_RUNDIR", "OVN_NB_DB", "OVN_SB_DB",
@@ -194,6 +195,19 @@ func (r Replica) refusal(tool string) string {
 		}
 	}
 	return ""
+}
+
+// prompt returns what stands before a shell's prompt. The shells expand special
+// characters there, so those of the node's name are replaced.
+func (r Replica) prompt() string {
+	const longest = 60
+	node := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._@+-", c) {
+			return c
+		}
+		return '_'
+	}, r.Node)
+	return strings.TrimSuffix("(ovs-offline "+node[:min(len(node), longest)], " ") + ")"
 }
 
 func remote(socket string) string {

@@ -354,3 +354,28 @@ func TestRemoveDeletesUnfinishedFiles(t *testing.T) {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 }
+
+// TestPromptNamesTheNode checks that the prompt has the node's name, and that the shell
+// expands nothing in it.
+func TestPromptNamesTheNode(t *testing.T) {
+	for node, want := range map[string]string{
+		"":                             "(ovs-offline)",
+		"cmp-1-2026-11-21":             "(ovs-offline cmp-1-2026-11-21)",
+		"a$(touch x)`touch x`\\u%n\"'": "(ovs-offline a__touch_x__touch_x__u_n__)",
+		strings.Repeat("x", 1000):      "(ovs-offline " + strings.Repeat("x", 60) + ")",
+	} {
+		if got := (Replica{Node: node}).prompt(); got != want {
+			t.Errorf("%q: %q, want %q", node, got, want)
+		}
+	}
+	r := newReplica(t, "wd")
+	r.Node = "cmp-1"
+	if err := Write(r); err != nil {
+		t.Fatal(err)
+	}
+	eachShell(t, func(t *testing.T, run func(script string, args ...string) string) {
+		if out := run(`PS1='$ '; . "$1" >/dev/null; echo "$PS1"; deactivate; echo "$PS1"`, Script(r.Bin)); out != "(ovs-offline cmp-1) $ \n$ \n" {
+			t.Errorf("%q", out)
+		}
+	})
+}

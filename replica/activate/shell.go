@@ -26,7 +26,7 @@ func (r Replica) Shell(shell string, interactive bool) (argv, env []string) {
 	case "fish":
 		return []string{shell, "-i", "-C", "source " + quoteFish(filepath.Join(r.Bin, fishScript))}, nil
 	}
-	return []string{shell, "-i"}, append(r.variables(), "PS1=(ovs-offline) $ ")
+	return []string{shell, "-i"}, append(r.variables(), "PS1="+r.prompt()+" $ ")
 }
 
 // bashSettings is the name of the file that an activated bash reads instead of

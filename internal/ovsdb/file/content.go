@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"ovs-offline/internal/ovsdb"
 )
@@ -13,8 +14,9 @@ import (
 // Content is the content of a database file in memory. It lacks ephemeral columns
 // (statistics, link states), which no file holds.
 type Content struct {
-	Info   Info
-	tables map[string]map[string]columns
+	Info    Info
+	Changed time.Time // of the last transaction; zero if no record has a time
+	tables  map[string]map[string]columns
 }
 
 // Read reads the named tables of the database file src, or all tables if none is named.
@@ -34,16 +36,21 @@ func Read(ctx context.Context, src string, tables ...string) (*Content, []string
 	if err != nil {
 		return nil, remarks, fmt.Errorf("%s: %w", src, err)
 	}
-	return &Content{Info: info, tables: db.tables}, remarks, nil
+	return &Content{Info: info, Changed: db.changed, tables: db.tables}, remarks, nil
 }
 
 // Rows returns the rows of a table in order of their UUIDs.
 func (c *Content) Rows(table string) []ovsdb.Row {
 	rows := make([]ovsdb.Row, 0, len(c.tables[table]))
-	for _, uuid := range slices.Sorted(maps.Keys(c.tables[table])) {
+	for _, uuid := range c.UUIDs(table) {
 		rows = append(rows, ovsdb.ParseRow(uuid, c.tables[table][uuid]))
 	}
 	return rows
+}
+
+// UUIDs returns the UUIDs of the rows of a table, sorted. Unlike Rows it parses no row.
+func (c *Content) UUIDs(table string) []string {
+	return slices.Sorted(maps.Keys(c.tables[table]))
 }
 
 // load applies the records of a standalone file, and returns the offset of the end of
@@ -69,7 +76,7 @@ func load(ctx context.Context, out *output, lost map[string]int64, tables ...str
 	db.lost = lost
 	if len(tables) > 0 {
 		maps.DeleteFunc(db.tables, func(name string, _ map[string]columns) bool { return !slices.Contains(tables, name) })
-		scan.file, scan.want = section, func(key string) bool { return key == isDiff || db.tables[key] != nil }
+		scan.file, scan.want = section, func(key string) bool { return key == isDiff || key == date || db.tables[key] != nil }
 	}
 	return db, end, db.applyAll(scan)
 }

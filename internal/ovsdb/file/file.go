@@ -36,6 +36,7 @@ type Info struct {
 	Name    string // of the database, from its schema: "Open_vSwitch"
 	Version string // of the schema that the data now has
 	Form    Form
+	Server  string // the id of the server of a cluster that wrote the file, "" for standalone
 	Gzip    bool   // the records were inside a gzip stream
 	Records int    // header lines found, the schema's included
 	Damaged int    // number of damaged places

@@ -3,13 +3,19 @@ package file
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // isDiff is the member of a transaction that marks its columns as differences
 // (ovsdb(5)).
 const isDiff = "_is_diff"
+
+// date is the member of a transaction with its time (ovsdb(5)).
+const date = "_date"
 
 // The parts of a schema (RFC 7047, 3.2) that can make ovsdb-server refuse rows. The
 // types of libovsdb do not fit: they lack maxRows, and a malformed schema makes their
@@ -74,6 +80,7 @@ type database struct {
 	removed   map[string]int                // number of rows removed, by "table: reason"
 	cut       map[string]int                // number of references removed, by "table.column"
 	sets      map[rowID]map[string]*elementList
+	changed   time.Time // of the last transaction with a time
 }
 
 // rowID identifies a row.
@@ -124,6 +131,7 @@ func (db *database) apply(body []byte, offset int64) {
 		return
 	}
 	differs := string(transaction[isDiff]) == "true"
+	db.noteDate(transaction[date])
 	for name, text := range transaction {
 		table, known := db.tables[name]
 		var changes map[string]columns
@@ -147,6 +155,21 @@ func (db *database) apply(body []byte, offset int64) {
 				db.modify(rowID{name, uuid}, old, change, differs)
 			}
 		}
+	}
+}
+
+// noteDate notes the time of a transaction, in milliseconds or, by older versions of
+// ovsdb-server, in seconds (print_db_changes() in ovsdb/ovsdb-tool.c).
+func (db *database) noteDate(text json.RawMessage) {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return
+	}
+	if n < math.MaxInt32 {
+		n *= 1000
+	}
+	if at := time.UnixMilli(n); at.After(db.changed) {
+		db.changed = at
 	}
 }
 

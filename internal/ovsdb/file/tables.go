@@ -115,6 +115,16 @@ func (db *database) fill(tables map[string][]ovsdb.Record) (remarks []string) {
 	return remarks
 }
 
+// PrintedMap reads a map of strings as ovs-vsctl prints it, nil for another text.
+func PrintedMap(text string) map[string]string {
+	word := baseType{Type: "string"}
+	value, ok := parseValue(text, columnType{Key: word, Value: word})
+	if !ok {
+		return nil
+	}
+	return ovsdb.ParseRow("", columns{"map": value}).Map("map")
+}
+
 // parseValue reads a value as ovs-vsctl prints it (ovsdb_datum_to_string() in
 // lib/ovsdb-data.c): an atom, a set in brackets, or a map in braces.
 func parseValue(text string, kind columnType) (json.RawMessage, bool) {

@@ -54,7 +54,7 @@ if functions -q fish_prompt
     functions -c fish_prompt _ovs_offline_old_prompt
 end
 function fish_prompt
-    echo -n '(ovs-offline) '
+    echo -n '{{.Prompt}} '
     if functions -q _ovs_offline_old_prompt
         _ovs_offline_old_prompt
     end

@@ -64,7 +64,7 @@ function deactivate {
 
 PATH={{quote .Bin}}${PATH:+:$PATH}
 export PATH
-PS1="(ovs-offline) ${PS1-}"
+PS1="{{.Prompt}} ${PS1-}"
 export OVS_RUNDIR={{quote .OVSRunDir}}
 export OVN_RUNDIR={{quote .OVNRunDir}}
 {{- if .NB}}

@@ -1,0 +1,133 @@
+package collect
+
+import (
+	"iter"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
+)
+
+var (
+	// resourceFile matches the YAML files of a must-gather that name nodes: those of
+	// the pods of OVN-Kubernetes, and of the nodes.
+	resourceFile = regexp.MustCompile(`(?:^|/)(?:(?:openshift-)?ovn-kubernetes/pods/[^/]+/[^/]+|cluster-scoped-resources/core/nodes/[^/]+)\.yaml$`)
+	// podOfDatabase matches the name of a database that was read in a pod of one node:
+	// POD_conf.db, or POD_nbdb and POD_sbdb of OVN interconnect.
+	podOfDatabase = regexp.MustCompile(`^((?:ovnkube-node|ovs-node|ovnkube-ovs)-[^_]+)_(conf\.db|[ns]bdb)(?:\.gz)?$`)
+	timestamp     = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+ \+0000 UTC`)
+)
+
+// resource is the part of a pod or a node that is used.
+type resource struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name        string            `json:"name"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		NodeName string `json:"nodeName"`
+	} `json:"spec"`
+}
+
+// chassisAnnotation is where OVN-Kubernetes writes the system-id of a node.
+const chassisAnnotation = "k8s.ovn.org/node-chassis-id"
+
+// mustGatherTop matches the folder of a must-gather with data of its network.
+var mustGatherTop = regexp.MustCompile(`^(?:(.*?)/)?network_logs/`)
+
+// byMustGather yields the files of each must-gather if there are several, by its
+// folder, and the other files for the folder "".
+func byMustGather(files map[string]identity) iter.Seq2[string, map[string]identity] {
+	tops := map[string]bool{}
+	for name := range files {
+		if m := mustGatherTop.FindStringSubmatch(name); m != nil {
+			tops[m[1]] = true
+		}
+	}
+	groups := map[string]map[string]identity{"": files}
+	if len(tops) > 1 {
+		groups[""] = map[string]identity{}
+		for name, id := range files {
+			top := path.Dir(name)
+			for top != "." && !tops[top] {
+				top = path.Dir(top)
+			}
+			top = strings.TrimPrefix(top, ".")
+			if groups[top] == nil {
+				groups[top] = map[string]identity{}
+			}
+			groups[top][name] = id
+		}
+	}
+	return func(yield func(string, map[string]identity) bool) {
+		for _, top := range slices.Sorted(maps.Keys(groups)) {
+			if len(groups[top]) > 0 && !yield(top, groups[top]) {
+				return
+			}
+		}
+	}
+}
+
+// addResource takes the node of a pod, or the system-id of a node. A file that
+// cannot be read names nothing.
+func (l *looseReader) addResource(name string, _ identity) error {
+	const largest = 1 << 20 // a pod of OVN-Kubernetes has 50 KiB
+	f := l.tree.Files[name]
+	if f.Size > largest {
+		return nil
+	}
+	raw, err := os.ReadFile(f.Spooled)
+	if err != nil {
+		return err
+	}
+	var r resource
+	if yaml.Unmarshal(raw, &r) != nil {
+		return nil
+	}
+	switch {
+	case r.Kind == "Pod":
+		l.nodeOfPod[r.Metadata.Name] = r.Spec.NodeName
+	case r.Kind == "Node" && r.Metadata.Annotations[chassisAnnotation] != "":
+		l.nodeOfSystem[r.Metadata.Annotations[chassisAnnotation]] = r.Metadata.Name
+	}
+	return nil
+}
+
+// hostOf returns the node whose pod a database was read in: the pod's name if the
+// must-gather lacks the pod, "" for a database that was read elsewhere.
+func (l *looseReader) hostOf(name string) string {
+	m := podOfDatabase.FindStringSubmatch(path.Base(name))
+	if m == nil {
+		return ""
+	}
+	if host := l.nodeOfPod[m[1]]; host != "" {
+		return host
+	}
+	return m[1]
+}
+
+// readTimestamp returns when a must-gather was made: its file timestamp has the
+// times of its beginning and end.
+func readTimestamp(f archive.File) recording.Moment {
+	raw, err := os.ReadFile(f.Spooled)
+	if err != nil || f.Size > 1024 {
+		return recording.Moment{}
+	}
+	var m recording.Moment
+	for line := range strings.Lines(string(raw)) {
+		text := strings.TrimSuffix(timestamp.FindString(line), " +0000 UTC")
+		if at, err := time.Parse("2006-01-02 15:04:05.999999999", text); err == nil {
+			m.At = at
+		}
+	}
+	return m
+}

@@ -1,0 +1,82 @@
+package collect
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"ovs-offline/internal/recording"
+)
+
+// nameNodes gives every node a name of its own. The names of nodes of one host differ in
+// the day or the time of their sources, or in the names of the archives.
+func nameNodes(nodes []*recording.Node) []Named {
+	byHost := map[string][]*recording.Node{}
+	for _, n := range nodes {
+		host := cmp.Or(n.Host, "node")
+		byHost[host] = append(byHost[host], n)
+	}
+	used := map[string]bool{}
+	var list []Named
+	for _, n := range nodes {
+		host := cmp.Or(n.Host, "node")
+		first := host
+		if same := byHost[host]; len(same) > 1 {
+			first += distinction(same, n)
+		}
+		name := first
+		for i := 2; used[name]; i++ {
+			name = fmt.Sprintf("%s-%d", first, i)
+		}
+		used[name] = true
+		list = append(list, Named{Name: name, Node: n})
+	}
+	return list
+}
+
+// distinction returns the part of a name, with a dash before it, that distinguishes a
+// node from the others of its host; "" if there is no such part.
+func distinction(same []*recording.Node, n *recording.Node) string {
+	day := func(n *recording.Node) string { return momentText(n.Taken, time.DateOnly) }
+	minute := func(n *recording.Node) string { return momentText(n.Taken, "2006-01-02-1504") }
+	for _, text := range []func(*recording.Node) string{day, minute, archiveLabel} {
+		texts := map[string]bool{}
+		for _, other := range same {
+			texts[text(other)] = true
+		}
+		if len(texts) == len(same) && !texts[""] {
+			return "-" + text(n)
+		}
+	}
+	return ""
+}
+
+func momentText(m recording.Moment, layout string) string {
+	if !m.Known() || m.DayOnly && layout != time.DateOnly {
+		return ""
+	}
+	return m.At.Format(layout)
+}
+
+// archiveLabel returns the name of a node's archive without the host's name.
+func archiveLabel(n *recording.Node) string {
+	label := archiveEnding.ReplaceAllString(archiveName(n.Source.Name), "")
+	label = strings.TrimPrefix(label, "sosreport-")
+	return strings.TrimPrefix(label, n.Host+"-")
+}
+
+var archiveEnding = regexp.MustCompile(`\.(?:tar(?:\.(?:xz|gz|bz2|zst))?|tgz)$`)
+
+// archiveName returns the name of the innermost archive in the path of a source, or
+// of its folder or file if it is in no archive.
+func archiveName(source string) string {
+	name := ""
+	for part := range strings.FieldsFuncSeq(source, func(r rune) bool { return r == '/' || r == ':' }) {
+		if archiveEnding.MatchString(part) || !archiveEnding.MatchString(name) {
+			name = part
+		}
+	}
+	return name
+}

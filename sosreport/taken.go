@@ -1,0 +1,67 @@
+package sosreport
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"ovs-offline/internal/recording"
+)
+
+// dateFile is the output of `date --utc` of sos's plugin date.
+const dateFile = "sos_commands/date/date_--utc"
+
+// taken returns when the report was made: from its manifest, from the output of
+// `date`, or from the name of its folder or archive, which often has the day only.
+func (c *contents) taken() recording.Moment {
+	if c.manifest != nil {
+		if last := c.manifest.lastCommand(); last > 0 {
+			return recording.Moment{At: time.UnixMilli(int64(last * 1000)).UTC()}
+		}
+	}
+	if at, err := time.Parse("Mon Jan _2 15:04:05 UTC 2006", strings.TrimSpace(c.text(dateFile))); err == nil {
+		return recording.Moment{At: at}
+	}
+	if c.manifest != nil {
+		// It is the node's local time, without its zone. Nodes of one deployment
+		// usually have one zone.
+		if at, err := time.Parse("2006-01-02 15:04:05.999999", c.manifest.EndTime); err == nil {
+			return recording.Moment{At: at}
+		}
+	}
+	for _, name := range []string{path.Base(c.top), sourceName(c), path.Base(c.tree.Source)} {
+		if m := takenOfName(name); m.Known() {
+			return m
+		}
+	}
+	return recording.Moment{}
+}
+
+// lastCommand returns when the last command began, in seconds since 1970; 0 where
+// the manifest has no times that are independent of the time zone.
+func (m *manifest) lastCommand() (last float64) {
+	for _, plugin := range m.Components.Report.Plugins {
+		for _, command := range plugin.Commands {
+			// A larger number of seconds is no date of this millennium.
+			if at, ok := command.StartTime.(float64); ok && at > last && at < 1e11 {
+				last = at
+			}
+		}
+	}
+	return last
+}
+
+// takenOfName returns the time in a name that sos gave to a report.
+func takenOfName(name string) recording.Moment {
+	m := dirName.FindStringSubmatch(name)
+	if m == nil {
+		return recording.Moment{}
+	}
+	if at, err := time.Parse(time.DateOnly, m[2]); err == nil {
+		return recording.Moment{At: at, DayOnly: true}
+	}
+	if at, err := time.Parse("20060102150405", m[3]); err == nil {
+		return recording.Moment{At: at}
+	}
+	return recording.Moment{}
+}
