@@ -55,7 +55,9 @@ func TestNames(t *testing.T) {
 			}
 		}
 	}
-	if remarks := strings.Join(r.report.Remarks, "\n"); strings.Contains(remarks, "br0") {
-		t.Error(remarks)
+	for _, remark := range r.report.Remarks {
+		if strings.Contains(remark, "br0") && !strings.Contains(remark, "flows choose queues") {
+			t.Error(remark)
+		}
 	}
 }
