@@ -24,8 +24,9 @@ func newDiff(shared *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "diff [NAME]...", Short: "Compare the node's OVS database with the replica's",
 		Long: "Compare the OVS database of the node with the one of the running replica: statistics and\n" +
-			"states, which the replica has of its own, errors and port numbers. Columns that start\n" +
-			"changes, and those that describe this machine, are compared only if --columns names them.\n" +
+			"states, which the replica has of its own, errors and port numbers. Columns that describe\n" +
+			"this machine, and columns that ovs-offline changed to isolate the replica, are compared\n" +
+			"only if --columns names them.\n" +
 			"Each NAME is an interface, port or bridge; without any, all records are compared.",
 		Example:           "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
 		ValidArgsFunction: o.completeNames,

@@ -155,8 +155,8 @@ func (r *filesReader) renameBridges(n *recording.Node) {
 	n.Bridges = slices.Compact(n.Bridges)
 }
 
-// shareCentral gives the databases of a deployment to those of its nodes that have
-// no such database. Those that no node gets become nodes of their own.
+// shareCentral gives the databases of a deployment to its nodes that have no such
+// database. Databases that no node gets become nodes of their own.
 func (r *filesReader) shareCentral(nodes []*recording.Node) []*recording.Node {
 	r.loose.central = r.withoutCopies(r.loose.central)
 	m := &matcher{filesReader: r, alone: len(nodes) == 1, candidates: map[workdir.Kind][]candidate{}, given: map[string]bool{}}
