@@ -357,7 +357,7 @@ actions: output enqueue set_vlan_vid
      state:      LINK_DOWN
 OFPT_GET_CONFIG_REPLY (xid=0x4): frags=normal miss_send_len=0
 `))
-	want := Description{DatapathID: "0000fedcba987654", Fragments: "normal", Ports: []Port{
+	want := Description{DatapathID: "0000fedcba987654", Fragments: "normal", HasNoFlood: true, Ports: []Port{
 		{1, "eth0", "aa:55:aa:55:00:0f", []string{"PORT_DOWN", "NO_FLOOD"}, []string{"LINK_DOWN"}},
 		{2, "p (1): x", "aa:55:aa:55:00:10", nil, []string{"LIVE"}},
 		{PortLocal, "br0", "fe:dc:ba:98:76:54", []string{"PORT_DOWN"}, []string{"LINK_DOWN"}},
