@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,9 +69,9 @@ func ownColumns(state State) []string {
 // of ovs-save has none.
 func hasCounters(wd *workdir.Dir) bool {
 	const start = 4096 // bytes of a dump that are read
-	dumps, _ := filepath.Glob(filepath.Join(wd.RestoreFlows(), "*.flows.dump"))
-	for _, path := range dumps {
-		f, err := os.Open(path)
+	dumps, _ := fs.Glob(os.DirFS(wd.RestoreFlows()), "*.flows.dump")
+	for _, name := range dumps {
+		f, err := os.Open(filepath.Join(wd.RestoreFlows(), name))
 		if err != nil {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 // file in the pod.
 //
 // Every text begins with prologue and takes a nonce, a number of seconds for commands
-// that answer at once and one for those that may stream for long. Its function f runs a
+// that answer at once and one for commands that may stream for long. Its function f runs a
 // command and prints its output between two lines that carry the nonce:
 //
 //	NONCE {NAME

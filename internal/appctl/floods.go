@@ -8,28 +8,40 @@ import (
 	"ovs-offline/internal/portmap"
 )
 
-// multicast matches the destination of a datapath flow for multicast or broadcast
-// packets: the lowest bit of the address's first byte is set (IEEE 802).
-var multicast = regexp.MustCompile(`\beth\([^)]*dst=[0-9a-f][13579bdf]:`)
+// Flood is a flow of dpctl/dump-flows that matches multicast packets. Its ports are names,
+// or numbers if the datapath flows were dumped without names.
+type Flood struct {
+	InPort string
+	// Outputs are the ports to which the flow outputs, in the order of its actions, and
+	// its other actions without arguments.
+	Outputs []string
+}
 
-// Floods yields the outputs of each flow of dpctl/dump-flows that matches multicast
-// packets, in the order of its actions. An output is a port's name, or its number if
-// the datapath flows were dumped without names. Other actions without arguments are
-// yielded as well.
-func Floods(text string) iter.Seq[[]string] {
-	return func(yield func([]string) bool) {
+var (
+	// multicast matches the destination of a datapath flow for multicast or broadcast
+	// packets: the lowest bit of the address's first byte is set (IEEE 802).
+	multicast = regexp.MustCompile(`\beth\([^)]*dst=[0-9a-f][13579bdf]:`)
+	inPort    = regexp.MustCompile(`\bin_port\(([^)]+)\)`)
+)
+
+// Floods yields the flows for multicast packets.
+func Floods(text string) iter.Seq[Flood] {
+	return func(yield func(Flood) bool) {
 		for line := range strings.Lines(text) {
 			match, actions, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ", actions:")
 			if !ok || !multicast.MatchString(match) {
 				continue
 			}
-			var outputs []string
+			var f Flood
+			if m := inPort.FindStringSubmatch(match); m != nil {
+				f.InPort = m[1]
+			}
 			for _, action := range portmap.SplitActions(actions) {
 				if !strings.Contains(action, "(") {
-					outputs = append(outputs, action)
+					f.Outputs = append(f.Outputs, action)
 				}
 			}
-			if !yield(outputs) {
+			if !yield(f) {
 				return
 			}
 		}

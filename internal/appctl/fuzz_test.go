@@ -44,6 +44,11 @@ func FuzzParsers(f *testing.F) {
 				t.Errorf("neighbour %q", n)
 			}
 		}
+		for flood := range Floods(text) {
+			if len(flood.Outputs) > len(text) {
+				t.Error("more outputs than text")
+			}
+		}
 		for p := range BridgePorts(text) {
 			if strings.Contains(p.Name, "\n") {
 				t.Errorf("port %q", p.Name)

@@ -115,7 +115,7 @@ func (c *Client) Transact(ctx context.Context, changes ...Change) error {
 	return nil
 }
 
-// note adds the columns that operations update to those that Changed returns.
+// note adds the columns that operations update to the columns that Changed returns.
 func (c *Client) note(ops []rfc.Operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

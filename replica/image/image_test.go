@@ -126,7 +126,7 @@ func TestFromHost(t *testing.T) {
 	}
 }
 
-// checkVersions compares the versions with those that the tools of this host print.
+// checkVersions compares the versions with the output of the same tools on this host.
 func checkVersions(t *testing.T, made image.Made) {
 	t.Helper()
 	for tool, version := range map[string]string{"ovs-vswitchd": made.Versions.OVS, "ovn-nbctl": made.Versions.OVN} {

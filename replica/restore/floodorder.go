@@ -26,26 +26,16 @@ const (
 
 // editFloodOrder withholds the ports of bridges that flood.
 func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
-	shown, err := recordedFloods(&n.Recorded, n.Bridges)
+	flooding, err := n.floodingBridges(ctx, o)
+	if err != nil {
+		return err
+	}
+	shown, err := recordedFloods(&n.Recorded, n.Bridges, flooding)
 	if err != nil {
 		return err
 	}
 	var changes []ovsdb.Change
-	for _, b := range n.Bridges {
-		if len(b.Ports) < 3 {
-			continue // a flood has a single output then
-		}
-		floods, err := n.Facts.Flood(ctx, b.Name)
-		if err != nil {
-			return err
-		}
-		if !floods {
-			continue
-		}
-		if len(b.Ports) > maxOrdered {
-			o.Note(report.Approximated, "%s: it has %d ports: the order in which NORMAL floods to them is not restored", b.Name, len(b.Ports))
-			continue
-		}
+	for _, b := range flooding {
 		order := shown[b].arrange(b)
 		shown[b].noteFloodOrder(b, order, o)
 		// The local port comes with the bridge: ovs-vswitchd ignores its type.
@@ -61,6 +51,27 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 		return err
 	}
 	return n.DB.Transact(ctx, append(changes, mirrors...)...)
+}
+
+// floodingBridges returns the bridges whose flood order is restored.
+func (n *Node) floodingBridges(ctx context.Context, o *report.Outcome) ([]*Bridge, error) {
+	var flooding []*Bridge
+	for _, b := range n.Bridges {
+		if len(b.Ports) < 3 {
+			continue // a flood has a single output then
+		}
+		floods, err := n.Facts.Flood(ctx, b.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case !floods:
+		case len(b.Ports) > maxOrdered:
+			o.Note(report.Approximated, "%s: it has %d ports: the order in which NORMAL floods to them is not restored", b.Name, len(b.Ports))
+		default:
+			flooding = append(flooding, b)
+		}
+	}
+	return flooding, nil
 }
 
 // withholdMirrors returns the changes that remove the outputs of the mirrors of bridges

@@ -13,11 +13,19 @@ import (
 // floods to the second.
 type precedence map[[2]*Port]bool
 
+// maxShown bounds the datapath flows of which a bridge's precedence is made: adding one
+// takes time in proportion to the square of the ports, and few flows show all.
+const maxShown = 200
+
 // recordedFloods returns what the recorded datapath flows show of the order in which
-// NORMAL floods to the ports of each bridge. A flow for multicast packets outputs to
-// the ports in that order; what leaves through a patch port is output to the ports of
+// NORMAL floods to the ports of the flooding bridges. A flow for multicast packets outputs
+// to the ports in that order; what leaves through a patch port is output to the ports of
 // the peer's bridge, at the patch port's place.
-func recordedFloods(rec *Recorded, bridges []*Bridge) (map[*Bridge]precedence, error) {
+func recordedFloods(rec *Recorded, bridges, flooding []*Bridge) (map[*Bridge]precedence, error) {
+	shown := map[*Bridge]precedence{}
+	if len(flooding) == 0 {
+		return shown, nil
+	}
 	names, err := datapathNames(rec)
 	if err != nil {
 		return nil, err
@@ -26,15 +34,15 @@ func recordedFloods(rec *Recorded, bridges []*Bridge) (map[*Bridge]precedence, e
 	if err != nil {
 		return nil, err
 	}
-	reached := portsReached(bridges)
-	shown := map[*Bridge]precedence{}
-	for outputs := range appctl.Floods(text) {
-		for _, b := range bridges {
-			if order := floodedPorts(outputs, names, reached[b]); len(order) > 1 {
-				if shown[b] == nil {
-					shown[b] = precedence{}
-				}
-				shown[b].add(order)
+	for _, b := range flooding {
+		shown[b] = precedence{}
+	}
+	added := map[*Bridge]int{}
+	paths := newFloodPaths(bridges, flooding)
+	for flood := range appctl.Floods(text) {
+		for b, order := range paths.orders(flood, names) {
+			if added[b] < maxShown && shown[b].add(order) {
+				added[b]++
 			}
 		}
 	}
@@ -51,67 +59,94 @@ func datapathNames(rec *Recorded) (map[string]string, error) {
 	return names, err
 }
 
-// portsReached returns, for each bridge, the port through which it reaches each
-// interface that the datapath has: the interface's own port, or the only patch port to
-// the bridge of the interface.
-func portsReached(bridges []*Bridge) map[*Bridge]map[string]*Port {
-	bridgeOf := map[string]*Bridge{}
+// floodPaths knows through which port a flooding bridge reaches each interface that the
+// datapath has.
+type floodPaths struct {
+	portOf   map[string]*Port   // by the names of interfaces
+	bridgeOf map[string]*Bridge // likewise
+	// reachedBy holds, by a bridge, the ports through which flooding bridges reach its
+	// interfaces: nil for the bridge itself, whose own ports they are, and else the only
+	// patch port to it.
+	reachedBy map[*Bridge]map[*Bridge]*Port
+}
+
+func newFloodPaths(bridges, flooding []*Bridge) floodPaths {
+	f := floodPaths{map[string]*Port{}, map[string]*Bridge{}, map[*Bridge]map[*Bridge]*Port{}}
 	for _, b := range bridges {
-		for _, i := range b.Interfaces() {
-			bridgeOf[i.Name] = b
-		}
-	}
-	all := map[*Bridge]map[string]*Port{}
-	for _, b := range bridges {
-		reached := map[string]*Port{}
-		patches := map[*Bridge]int{}
+		f.reachedBy[b] = map[*Bridge]*Port{}
 		for _, p := range b.Ports {
 			for _, i := range p.Interfaces {
-				reached[i.Name] = p
-				peer := bridgeOf[i.Options["peer"]]
-				if i.Type != "patch" || peer == nil || peer == b {
-					continue
-				}
-				patches[peer]++
-				for _, far := range peer.Interfaces() {
-					reached[far.Name] = p
-					if patches[peer] > 1 {
-						delete(reached, far.Name)
-					}
-				}
+				f.portOf[i.Name], f.bridgeOf[i.Name] = p, b
 			}
 		}
-		all[b] = reached
 	}
-	return all
-}
-
-// floodedPorts returns the ports through which a bridge reaches outputs, in order, or
-// nil if a port occurs at two places.
-func floodedPorts(outputs []string, names map[string]string, reached map[string]*Port) []*Port {
-	var order []*Port
-	for _, output := range outputs {
-		p := reached[output]
-		if p == nil {
-			p = reached[names[output]]
-		}
-		switch {
-		case p == nil || len(order) > 0 && order[len(order)-1] == p:
-		case slices.Contains(order, p):
-			return nil
-		default:
-			order = append(order, p)
+	for _, b := range flooding {
+		f.reachedBy[b][b] = nil
+		patches := map[*Bridge]int{}
+		for _, i := range b.Interfaces() {
+			peer := f.bridgeOf[i.Options["peer"]]
+			if i.Type != "patch" || peer == nil || peer == b {
+				continue
+			}
+			f.reachedBy[peer][b] = f.portOf[i.Name]
+			if patches[peer]++; patches[peer] > 1 {
+				delete(f.reachedBy[peer], b)
+			}
 		}
 	}
-	return order
+	return f
 }
 
-func (before precedence) add(order []*Port) {
+// orders returns, for each flooding bridge, the ports through which it reaches the outputs
+// of a flow, in their order. It leaves out a bridge if neither the bridge nor a
+// neighbour of it has the port at which the packet came in, or if a port occurs twice.
+func (f floodPaths) orders(flood appctl.Flood, names map[string]string) map[*Bridge][]*Port {
+	resolve := func(port string) string {
+		if f.portOf[port] == nil {
+			return names[port]
+		}
+		return port
+	}
+	from := resolve(flood.InPort)
+	entered := map[*Bridge]*Port{}
+	for b, p := range f.reachedBy[f.bridgeOf[from]] {
+		entered[b] = cmp.Or(p, f.portOf[from])
+	}
+	orders := map[*Bridge][]*Port{}
+	for _, output := range flood.Outputs {
+		name := resolve(output)
+		for b, p := range f.reachedBy[f.bridgeOf[name]] {
+			p = cmp.Or(p, f.portOf[name])
+			order := orders[b]
+			switch in := entered[b]; {
+			case in == nil:
+			case in == p: // an output of another bridge, from which the packet came
+			case len(order) > 0 && order[len(order)-1] == p:
+			case slices.Contains(order, p):
+				delete(entered, b)
+				delete(orders, b)
+			default:
+				orders[b] = append(order, p)
+			}
+		}
+	}
+	return orders
+}
+
+// add adds the order of a flow and reports whether it has a new pair of neighbours.
+func (before precedence) add(order []*Port) (isNew bool) {
+	for i := range max(0, len(order)-1) {
+		isNew = isNew || !before[[2]*Port{order[i], order[i+1]}]
+	}
+	if !isNew {
+		return false
+	}
 	for i, p := range order {
 		for _, q := range order[i+1:] {
 			before[[2]*Port{p, q}] = true
 		}
 	}
+	return true
 }
 
 // precedes reports whether p comes before q and no flow shows the opposite.

@@ -399,7 +399,7 @@ func (l *loader) tallyReplica(ctx context.Context, version openflow.Version) (ta
 	return all, err
 }
 
-// printed calls do for each flow of the replica, or for those that filter selects.
+// printed calls do for each flow of the replica, or for each one that filter selects.
 func (l *loader) printed(ctx context.Context, version openflow.Version, do func(openflow.Flow), filter ...string) error {
 	return readOutput(func(w io.Writer) error { return l.printTo(ctx, version, w, filter...) }, func(out io.Reader) {
 		for flow, problem := range openflow.Flows(out) {
@@ -410,7 +410,7 @@ func (l *loader) printed(ctx context.Context, version openflow.Version, do func(
 	})
 }
 
-// findDifferent counts the flows that the replica has and those that it prints
+// findDifferent counts the flows that the replica has and the flows that it prints
 // differently. It dumps the flows again, because none is kept.
 func (l *loader) findDifferent(ctx context.Context, version openflow.Version) error {
 	collected := map[uint64]int{} // number of flows by hash

@@ -29,8 +29,8 @@ func (t *table) prepare(line int, collected string) entry {
 	return e
 }
 
-// load adds groups, meters or TLV mappings, and rejects those that the switch
-// refuses.
+// load adds groups, meters or TLV mappings, and rejects the entries that the
+// switch refuses.
 func (t *table) load(ctx context.Context, list []openflow.Entry) error {
 	p := pusher{send: t.send, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
 		t.reject(bad, cause)
