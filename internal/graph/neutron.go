@@ -44,7 +44,12 @@ func tagOf(row ovsdb.Row) string {
 // agentNetwork returns the network that the ML2/OVS agent wrote into a port's
 // other_config. The agent writes None for what a network lacks.
 func agentNetwork(config map[string]string) string {
-	value := func(key string) string { return strings.TrimPrefix(config[key], "None") }
+	value := func(key string) string {
+		if config[key] == "None" {
+			return ""
+		}
+		return config[key]
+	}
 	network := strings.TrimSpace(value("network_type") + " " + value("segmentation_id"))
 	if physical := value("physical_network"); physical != "" {
 		network += " on " + physical

@@ -262,7 +262,7 @@ func TestTagsOfTheAgentHaveTheirNetworks(t *testing.T) {
 	}
 	add("tap-vxlan", web1, config("vxlan", "None", "1", "other_config:segmentation_id=802")...)
 	add("tap-vlan", vipOwner, config("vlan", "physnet1", "3", "other_config:segmentation_id=101")...)
-	add("tap-flat", metadata, config("flat", "physnet1", "5")...)
+	add("tap-flat", metadata, config("flat", "None-net", "5")...)
 	add("tap-dead", vip, append(config("vxlan", "None", "1", "other_config:segmentation_id=802"), "tag=4095")...)
 	add("tap-plain", sriov1, "tag=7")
 	add("spi-sub", sub100, "tag=100")
@@ -270,7 +270,7 @@ func TestTagsOfTheAgentHaveTheirNetworks(t *testing.T) {
 	checkNotes(t, holding(t, map[workdir.Kind]string{workdir.OVS: localConf(t, args...)}), map[string]string{
 		"tap-vxlan": web1 + ", vxlan 802 (tag 1)",
 		"tap-vlan":  vipOwner + ", vlan 101 on physnet1 (tag 3)",
-		"tap-flat":  metadata + ", flat on physnet1 (tag 5)",
+		"tap-flat":  metadata + ", flat on None-net (tag 5)",
 		"tap-dead":  vip + ", vxlan 802 (tag 4095)",
 		"tap-plain": sriov1 + ", tag 7",
 		"spi-sub":   sub100 + ", sub-port of tap-trunk, tag 100",
