@@ -39,6 +39,11 @@ func withFaults(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node) {
 		workers[i] = newWorker(t, c, b, i)
 	}
 	truth := references(t, workers)
+	alone := workers[len(workers)-1]
+	workers = workers[:len(workers)-1]
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { lostWithoutNotice(t, alone) })
 	t.Run("restarts lose nothing", func(t *testing.T) { restartsLoseNothing(t, workers, truth) })
 	t.Run("faults are never silent", func(t *testing.T) { faultsAreNeverSilent(t, c, workers, truth) })
 	t.Run("faults behind a stand-in", func(t *testing.T) { faultsBehindStandIn(t, workers, truth) })
