@@ -237,25 +237,19 @@ func (w *worker) command(t *testing.T) (*exec.Cmd, string) {
 
 // reference collects the node without faults, and notes how long it takes and how much
 // is transferred.
-func (w *worker) reference(t *testing.T) content {
-	t.Helper()
+func (w *worker) reference(t *testing.T) (content, error) {
 	command, dir := w.command(t)
 	w.hops[toServer].Watch(0, nil)
-	begin := time.Now()
-	r := finish(t, command)
-	w.took = time.Since(begin)
-	if r.code != 0 {
-		t.Fatalf("without faults: exit code %d\n%s", r.code, r.complaints)
-	}
+	r := w.finish(t, command, trial{dir: dir})
 	have, err := read(dir)
-	if err != nil || len(have) == 0 {
-		t.Fatalf("without faults: %d files, %v", len(have), err)
+	if r.code != 0 || err != nil || len(have) == 0 {
+		return nil, fmt.Errorf("%s without faults: exit code %d, %d files, %w\n%s", w.node.Name, r.code, len(have), err, r.complaints)
 	}
-	w.total, w.longest = w.hops[toServer].Total(), map[string]int64{}
+	w.took, w.total, w.longest = r.took, r.received, map[string]int64{}
 	for place, hop := range w.hops {
 		w.longest[place] = hop.Longest()
 	}
-	return have
+	return have, nil
 }
 
 // trial is a run of collect-k8s with a breakdown.
@@ -265,6 +259,7 @@ type trial struct {
 	dir      string
 	happened bool
 	took     time.Duration
+	received int64         // bytes that reached the client
 	left     []string      // processes in the node's pods that stay
 	lingered time.Duration // how long the last process was there after the client's end
 }
@@ -307,7 +302,7 @@ func (w *worker) strike(t *testing.T, command *exec.Cmd, b breakdown) *strike {
 func (w *worker) finish(t *testing.T, command *exec.Cmd, r trial) trial {
 	begin := time.Now()
 	r.result = finish(t, command)
-	r.took = time.Since(begin)
+	r.took, r.received = time.Since(begin), w.hops[toServer].Total()
 	w.hops[toServer].Watch(0, nil)
 	return r
 }
@@ -330,7 +325,9 @@ func (w *worker) watchProcesses(r *trial) {
 // limit returns how long a run may take. A node is given up after three failures in a
 // row that lasted 20 seconds; there are pauses of up to 5 seconds, and an answer may take
 // the time of the flag stall: of the try, a list of pods and a handshake before and after
-// the last pause, and of the two OVN databases, which are tried once each then.
+// the last pause, and of the two OVN databases, which are tried once each then. To this
+// comes the time of a run without faults, three times because parts are run again, and
+// because the workers share the processors.
 func (w *worker) limit(b breakdown) time.Duration {
 	return 20*time.Second + 5*time.Second + 8*stallTime + b.gap + 3*w.took + 2*time.Second
 }

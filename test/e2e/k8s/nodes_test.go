@@ -77,23 +77,29 @@ func deployAll(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node, l *lab, 
 	return builders
 }
 
-// references collects nodes without faults, twice over each protocol. Workers share a
-// live node, so that what is true of one is true of all. Files that differ between two
+// references collects all nodes at the same time without faults. The workers share a live
+// node, so that what is true of one is true of all. Files that differ between two
 // collections must exist, with any content.
 func references(t *testing.T, workers []*worker) content {
 	t.Helper()
-	truth := workers[0].reference(t)
-	for _, w := range []*worker{workers[1], workers[0], workers[1]} {
-		again := w.reference(t)
+	all := make([]content, len(workers))
+	var failed errgroup.Group
+	for i, w := range workers {
+		failed.Go(func() (err error) {
+			all[i], err = w.reference(t)
+			return err
+		})
+	}
+	if err := failed.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	truth := all[0]
+	for _, other := range all[1:] {
 		for name, text := range truth {
-			if again[name] != text {
+			if other[name] != text {
 				truth[name] = volatile
 			}
 		}
-	}
-	for i, w := range workers {
-		like := workers[i%2]
-		w.total, w.longest, w.took = like.total, like.longest, like.took
 	}
 	return truth
 }
