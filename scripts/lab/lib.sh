@@ -199,6 +199,15 @@ hear() {
     ovs-appctl ofproto/trace "$1" "$(numbered_ports <<<"$2")" -generate >/dev/null
 }
 
+# add_learned BRIDGE PORT VLAN MAC: makes a bridge learn an address. Releases before
+# 2.16 have no fdb/add: they learn it from a packet to itself, which goes nowhere. (PORT
+# must not be an access port then.)
+add_learned() {
+    ovs-appctl fdb/add "$@" >/dev/null 2>&1 ||
+        ovs-appctl ofproto/trace-packet-out -generate "$1" \
+            "$(numbered_ports <<<"in_port=@$2@,dl_vlan=$3,dl_src=$4,dl_dst=$4")" NORMAL >/dev/null
+}
+
 # met_before: makes the node receive each packet once before the traces, because
 # a bond assigns a hash to a member at the first packet with that hash.
 met_before() {
@@ -355,7 +364,7 @@ wait_for_ovn() {
 
 wait_for_stable() {
     LAST_FINGERPRINT=
-    wait_for "the flows to settle" 20 is_stable
+    wait_for "the flows to settle" 60 is_stable
 }
 
 # --- reading the node --------------------------------------------------------------

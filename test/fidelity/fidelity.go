@@ -224,7 +224,17 @@ func Capture(ctx context.Context, folder, dir string) (Recording, error) {
 
 // Lab starts a topology of the lab, records it into dir and ends it.
 func Lab(ctx context.Context, lab, topology, dir string) (Recording, error) {
-	if _, err := command.Run(ctx, command.Command{Argv: []string{lab, "run", topology, dir}}); err != nil {
+	return LabIn(ctx, "", lab, topology, dir)
+}
+
+// LabIn works like Lab, with the programs of the root file system in the folder root; ""
+// means this host's.
+func LabIn(ctx context.Context, root, lab, topology, dir string) (Recording, error) {
+	argv := []string{lab}
+	if root != "" {
+		argv = append(argv, "--root", root)
+	}
+	if _, err := command.Run(ctx, command.Command{Argv: append(argv, "run", topology, dir)}); err != nil {
 		return Recording{}, fmt.Errorf("lab run %s: %w", topology, err)
 	}
 	return Recorded(dir)

@@ -321,8 +321,8 @@ topo_finish() {
     host=172.18.0.4
     breth0_flows "$uplink" "$patch" $host |
         ovs-ofctl -O OpenFlow13 --bundle replace-flows breth0 -
-    ovs-appctl fdb/add breth0 eth0 0 $GATEWAY_MAC >/dev/null
-    ovs-appctl fdb/add breth0 eth0 0 02:42:ac:12:00:03 >/dev/null
+    add_learned breth0 eth0 0 $GATEWAY_MAC
+    add_learned breth0 eth0 0 02:42:ac:12:00:03
     # The gateway router announces the node's address, from behind the patch
     # port.
     wait_for_macs breth0 $UPLINK_MAC

@@ -288,8 +288,8 @@ topo_finish() {
     bind_remote cr-lrp-main-ext $CH1
     bind_remote cr-lrp-far-ext $CH3
     # The hosts from which the external bridges have learned.
-    ovs-appctl fdb/add br-ex eth1 0 02:00:00:00:00:fe >/dev/null
-    ovs-appctl fdb/add br-vlan eth2 120 02:00:00:00:78:01 >/dev/null
+    add_learned br-ex eth1 0 02:00:00:00:00:fe
+    add_learned br-vlan eth2 120 02:00:00:00:78:01
     wait_for_macs br-ex fa:16:3e:ff:00:21 fa:16:3e:ff:00:24 fa:16:3e:bb:00:10
 }
 
