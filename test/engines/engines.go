@@ -80,7 +80,9 @@ func Main(m *testing.M) int {
 
 // Each runs a test on every runtime, as a subtest of the runtime's label. It skips
 // a runtime that cannot run on this machine, with the reason.
-func Each(t *testing.T, f func(t *testing.T, r Runtime)) { each(t, append([]string{Process, ProcessRoot}, Engines()...), f) }
+func Each(t *testing.T, f func(t *testing.T, r Runtime)) {
+	each(t, append([]string{Process, ProcessRoot}, Engines()...), f)
+}
 
 // EachEngine works like Each, but only for the container engines.
 func EachEngine(t *testing.T, f func(t *testing.T, r Runtime)) { each(t, Engines(), f) }
