@@ -66,11 +66,11 @@ func prepare(q namespace.Request) (*syscall.SysProcAttr, error) {
 
 // userNamespaces reports whether a user namespace can be tried. An ordinary user has no
 // other way to a mount namespace, but root has.
-func userNamespaces() bool {
-	if os.Geteuid() != 0 {
-		return true
-	}
-	limit, err := os.ReadFile("/proc/sys/user/max_user_namespaces") // missing in a kernel without them
+func userNamespaces() bool { return os.Geteuid() != 0 || allowed("user") }
+
+// allowed reports whether the system's limit allows namespaces of a kind: "user", "net".
+func allowed(kind string) bool {
+	limit, err := os.ReadFile("/proc/sys/user/max_" + kind + "_namespaces") // missing in a kernel without them
 	return err == nil && strings.TrimSpace(string(limit)) != "0"
 }
 

@@ -60,7 +60,7 @@ func (r *Runtime) needRunner() (*runner, error) {
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	cmd, err := helper(context.Background(), r.request(namespace.Runner, false, nil), []string{})
+	cmd, err := helper(context.Background(), r.toolRequest(namespace.Runner, nil), []string{})
 	if err == nil {
 		cmd.ExtraFiles, cmd.Stderr = []*os.File{theirs}, output // the first is namespace.RunnerSocket
 		err = r.explain(cmd.Start())

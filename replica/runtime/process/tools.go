@@ -35,6 +35,12 @@ func (r *Runtime) find(program string) (string, error) {
 	return FindIn(root, program)
 }
 
+// toolRequest returns the request for a tool or a runner in the root file system. Tools
+// need only unix sockets, so those of an image get no network where that is possible.
+func (r *Runtime) toolRequest(becomes string, argv []string) namespace.Request {
+	return r.request(becomes, userNamespaces() && allowed("net"), argv)
+}
+
 // request returns the request for a process in the runtime's root file system.
 func (r *Runtime) request(becomes string, isolated bool, argv []string) namespace.Request {
 	q := namespace.Request{Becomes: becomes, OwnNetwork: isolated, Root: r.options.Root, Argv: argv}
@@ -108,7 +114,7 @@ func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	if r.options.Root == "" {
 		cmd = exec.CommandContext(ctx, path, c.Argv[1:]...)
 		cmd.Env = override(os.Environ(), c.Env)
-	} else if cmd, err = helper(ctx, r.request(namespace.Tool, false, argv), override(rootEnvironment(), c.Env)); err != nil {
+	} else if cmd, err = helper(ctx, r.toolRequest(namespace.Tool, argv), override(rootEnvironment(), c.Env)); err != nil {
 		return 0, err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
