@@ -406,3 +406,12 @@ tunnel_keys() {
     out=$(port_key "$3")
     printf 'tun_id=%s,tun_metadata0=%s' "$(datapath_key "$1")" $((in << 16 | out))
 }
+
+# logical_packet SWITCH PORT SOURCE_MAC MAC SOURCE IP REST: prints an IPv4 or IPv6 packet
+# for ovn-trace.
+logical_packet() {
+    local ip=ip4
+    [[ $5 != *:* ]] || ip=ip6
+    printf '%s|inport == "%s" && eth.src == %s && eth.dst == %s && %s.src == %s && %s.dst == %s && ip.ttl == 64 && %s\n' \
+        "$1" "$2" "$3" "$4" "$ip" "$5" "$ip" "$6" "$7"
+}

@@ -48,6 +48,20 @@ write_traces() {
     ((bad == 0)) || die "some packets could not be traced"
 }
 
+# write_logical: traces packets through the logical network, as ovn-trace of this
+# release does it on the live database.
+write_logical() {
+    local out=$1 datapath flow n=0
+    [[ $(type -t topo_logical_packets) == function ]] || return 0
+    mkdir -p "$out/logical"
+    topo_logical_packets >"$out/logical-packets"
+    while IFS='|' read -r datapath flow; do
+        n=$((n + 1))
+        ovn-trace "$datapath" "$flow" >"$(printf '%s/logical/%03d' "$out" "$n")" 2>&1 ||
+            die "ovn-trace $datapath '$flow' failed: $(tail -n 1 "$(printf '%s/logical/%03d' "$out" "$n")")"
+    done <"$out/logical-packets"
+}
+
 write_truth() {
     local out=$1/truth bridge version what
     while read -r bridge; do
@@ -120,6 +134,7 @@ oracle() {
     fi
     write_release "$out"
     write_traces "$out"
+    write_logical "$out"
     write_truth "$out"
     write_extra "$out"
     write_raw "$out"

@@ -419,3 +419,23 @@ br-ex||in_port=LOCAL,icmp,dl_dst=02:00:00:00:00:fe,dl_src=52:54:00:19:00:12,nw_s
 br-ex||in_port=LOCAL,udp,dl_dst=02:00:00:00:00:55,dl_src=52:54:00:19:00:12,nw_src=172.24.4.2,nw_dst=172.24.4.55,udp_src=4000,udp_dst=53,nw_ttl=64
 EOF
 }
+
+# From each VM to a neighbour, to other networks and outside, with several protocols.
+topo_logical_packets() {
+    local switch port mac ip near nearmac gateway to how
+    while read -r switch port mac ip near nearmac gateway; do
+        for how in 'icmp4.type == 8' 'tcp.src == 4000 && tcp.dst == 22' 'udp.src == 4000 && udp.dst == 53'; do
+            logical_packet "$switch" "$port" "$mac" "$nearmac" "$ip" "$near" "$how"
+            for to in 192.168.20.5 192.168.10.5 198.51.100.9 172.24.4.22; do
+                logical_packet "$switch" "$port" "$mac" "$gateway" "$ip" $to "$how"
+            done
+        done
+        printf '%s|inport == "%s" && eth.src == %s && eth.dst == ff:ff:ff:ff:ff:ff && arp.op == 1 && arp.sha == %s && arp.spa == %s && arp.tpa == %s\n' \
+            "$switch" "$port" "$mac" "$mac" "$ip" "$near"
+    done <<EOF
+$BLUE $VM1 fa:16:3e:10:00:05 192.168.10.5 192.168.10.6 fa:16:3e:10:00:06 fa:16:3e:aa:00:01
+$BLUE $VM2 fa:16:3e:10:00:06 192.168.10.6 192.168.10.7 fa:16:3e:10:00:07 fa:16:3e:aa:00:01
+$GREEN $VM4 fa:16:3e:20:00:05 192.168.20.5 192.168.20.6 fa:16:3e:20:00:06 fa:16:3e:aa:00:02
+$VLAN $VM7 fa:16:3e:30:00:06 10.120.0.6 10.120.0.5 fa:16:3e:30:00:05 fa:16:3e:aa:00:03
+EOF
+}
