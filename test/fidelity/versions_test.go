@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,16 +45,16 @@ func compareReleases(t *testing.T, node, runs release, r Recording) cell {
 	}
 	t.Logf("%-22s %s", r.Name, Header)
 	t.Logf("%-22s %s", r.Name+" "+r.OVS+" on "+n.Report.Running.OVS, f)
-	logical, packets := compareLogical(t, n, r)
+	l := compareLogical(t, n, r)
 	if node.name == runs.name {
 		checkOwnVersion(t, n, r, f)
-		if logical != packets {
-			t.Errorf("ovn-trace gives the node's answer for %d of %d packets", logical, packets)
+		if l.whole != l.packets {
+			t.Errorf("the whole text of ovn-trace is the node's for %d of %d packets", l.whole, l.packets)
 		}
 	} else {
 		checkOtherVersion(t, n, r)
 	}
-	return cell{f, logical, packets}
+	return cell{f, l}
 }
 
 // checkOwnVersion checks a replica that runs the node's own version.
@@ -94,19 +95,24 @@ func checkOtherVersion(t *testing.T, n *Replica, r Recording) {
 	}
 }
 
-// compareLogical traces the packets that the node's own ovn-trace traced, and returns how
-// many answers are the same.
-func compareLogical(t *testing.T, n *Replica, r Recording) (same, packets int) {
+// logical holds how alike the answers of ovn-trace are.
+type logical struct {
+	packets, whole, outputs int // number of packets, and of those with the same text, and with the same outputs
+}
+
+// compareLogical traces the packets that the node's own ovn-trace traced.
+func compareLogical(t *testing.T, n *Replica, r Recording) logical {
 	t.Helper()
+	var l logical
 	dir := filepath.Dir(r.Packets)
 	list, err := os.ReadFile(filepath.Join(dir, "logical-packets"))
 	if err != nil {
-		return 0, 0 // a node without OVN
+		return l // a node without OVN
 	}
 	for line := range strings.Lines(string(list)) {
-		packets++
+		l.packets++
 		datapath, flow, _ := strings.Cut(strings.TrimSpace(line), "|")
-		want, err := os.ReadFile(filepath.Join(dir, "logical", fmt.Sprintf("%03d", packets)))
+		want, err := os.ReadFile(filepath.Join(dir, "logical", fmt.Sprintf("%03d", l.packets)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,28 +120,43 @@ func compareLogical(t *testing.T, n *Replica, r Recording) (same, packets int) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if slices.Equal(outputs(string(want)), outputs(have)) {
+			l.outputs++
+		}
 		if have == string(want) {
-			same++
+			l.whole++
 		} else if r.OVN == n.Report.Running.OVN {
 			t.Logf("%s\nnode:\n%s\nreplica:\n%s", flow, want, have)
 		}
 	}
-	t.Logf("%-22s ovn-trace gives the node's answer for %d of %d packets (%.1f %%)", r.Name+" "+r.OVN+" on "+n.Report.Running.OVN, same, packets, Percent(same, packets))
-	return same, packets
+	t.Logf("%-22s ovn-trace: the same outputs for %d of %d packets (%.1f %%), the same text for %d", r.Name+" "+r.OVN+" on "+n.Report.Running.OVN,
+		l.outputs, l.packets, Percent(l.outputs, l.packets), l.whole)
+	return l
+}
+
+// outputs returns the lines of ovn-trace's output that show where a packet leaves.
+func outputs(text string) []string {
+	var list []string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "/* output to ") {
+			list = append(list, strings.TrimSpace(line))
+		}
+	}
+	return list
 }
 
 // cell holds how alike a node and its replica are.
 type cell struct {
 	Figures
-	logical, packets int // of ovn-trace
+	logical
 }
 
-// String returns the percentages of equal result lines, datapath actions, and answers of
-// ovn-trace.
+// String returns the percentages of packets with equal result lines, equal datapath actions,
+// and equal outputs of ovn-trace.
 func (c cell) String() string {
 	text := fmt.Sprintf("%.0f %%, %.0f %%", Percent(c.Results, c.Packets), Percent(c.Actions, c.Packets))
 	if c.packets > 0 {
-		text += fmt.Sprintf(", %.0f %%", Percent(c.logical, c.packets))
+		text += fmt.Sprintf(", %.0f %%", Percent(c.outputs, c.packets))
 	}
 	return text
 }
