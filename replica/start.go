@@ -95,7 +95,7 @@ func (s *starter) start(ctx context.Context) error {
 func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
 	for _, k := range s.kinds {
 		if k != workdir.OVS {
-			group.Go(func() error { return s.startServer(ctx, k) })
+			group.Go(func() error { return cmp.Or(s.startServer(ctx, k), s.checkLogicalFlows(ctx, k)) })
 		}
 	}
 	if s.serves(workdir.OVS) {
@@ -106,16 +106,16 @@ func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
 
 // startServer prepares a database and starts its server.
 func (s *starter) startServer(ctx context.Context, k workdir.Kind) error {
-	defer s.showLoading(k)()
+	defer s.showDuration(k, "loading")()
 	if err := s.prepare(ctx, k); err != nil {
 		return err
 	}
 	return s.run(ctx, server(s.wd, k))
 }
 
-// showLoading reports every second that a database is still loading, until stop is
-// called. ovsdb-server does not report its progress.
-func (s *starter) showLoading(k workdir.Kind) (stop func()) {
+// showDuration reports every second what is done with a database, until stop is
+// called. Neither ovsdb-server nor ovn-trace reports its progress.
+func (s *starter) showDuration(k workdir.Kind, what string) (stop func()) {
 	info, err := os.Stat(s.wd.Database(k))
 	if err != nil {
 		return func() {}
@@ -130,7 +130,7 @@ func (s *starter) showLoading(k workdir.Kind) (stop func()) {
 			case <-ended:
 				return
 			case <-tick.C:
-				s.progress(fmt.Sprintf("the %s database: loading %d MiB for %v", k.Title(), info.Size()>>20, time.Since(began).Round(time.Second)))
+				s.progress(fmt.Sprintf("the %s database: %s %d MiB for %v", k.Title(), what, info.Size()>>20, time.Since(began).Round(time.Second)))
 			}
 		}
 	})

@@ -180,6 +180,9 @@ func (d *Dir) RecordedCopy() string { return d.join("run", "recorded", databaseN
 // Tools returns the folder of the files by which a runtime runs tools.
 func (d *Dir) Tools() string { return d.join("run", "tools") }
 
+// Tracer returns the folder of the files of the ovn-trace that start runs.
+func (d *Dir) Tracer() string { return d.join("run", "ovn-trace") }
+
 // Log returns the log file of a daemon, by its role.
 func (d *Dir) Log(role string) string { return d.join("run", "log", role+".log") }
 

@@ -25,6 +25,7 @@ type Report struct {
 	Rewritten    []Item         `json:"rewritten,omitempty"`    // entries that were loaded with another text than the dump's
 	Placeholders []Item         `json:"placeholders,omitempty"` // entries made up because others refer to them
 	Ports        []PortRow      `json:"ports,omitempty"`
+	LogicalFlows *LogicalFlows  `json:"logical_flows,omitempty"` // nil without an SB database or an ovn-trace
 	Remarks      []string       `json:"remarks,omitempty"`
 	Lost         []string       `json:"lost,omitempty"` // what the source held and could not be read
 	Recorded     Versions       `json:"recorded"`
@@ -85,9 +86,10 @@ type PortRow struct {
 	Replica string `json:"replica_datapath_port"`
 }
 
-// Complete reports whether everything that was collected was restored.
+// Complete reports whether everything that was collected was restored, and the tools can
+// read it.
 func (r *Report) Complete() bool {
-	if len(r.Rejected) > 0 || len(r.Lost) > 0 {
+	if len(r.Rejected) > 0 || len(r.Lost) > 0 || r.LogicalFlows.Lossy() {
 		return false
 	}
 	if slices.ContainsFunc(r.Steps, func(s Result) bool { return s.Status == Failed }) {
