@@ -296,6 +296,6 @@ func (s *starter) finish() error {
 		return err
 	}
 	state := newState(s.rt, s.kinds)
-	state.Changed = s.changed
+	state.Recorded, state.Running, state.Changed = s.report.Recorded, s.report.Running, s.changed
 	return workdir.WriteJSON(s.wd.ReplicaFile(), state)
 }

@@ -38,8 +38,8 @@ func (r *Report) At(path string) *Report {
 }
 
 var (
-	rpmLine     = regexp.MustCompile(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
-	debLine     = regexp.MustCompile(`(?m)^ii\s+(openvswitch-switch|ovn-common)\s+(?:[0-9]+:)?([0-9][^-+~\s]*)`)
+	rpmLine = regexp.MustCompile(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
+	debLine = regexp.MustCompile(`(?m)^ii\s+(openvswitch-switch|ovn-common)\s+(?:[0-9]+:)?([0-9][^-+~\s]*)`)
 	// dirName matches the names that sos gives: HOST[-LABEL][-CASE]-DATE-RANDOM, or
 	// for its older policies HOST[.CASE]-TIME (get_archive_name() of sos).
 	dirName = regexp.MustCompile(`^sosreport-(.+?)(?:-obfuscated)?(?:-([0-9]{4}-[0-9]{2}-[0-9]{2})-[a-z0-9]+.*|-([0-9]{14})(?:[.-].*)?)?$`)
