@@ -41,7 +41,7 @@ func newStart(shared *options) *cobra.Command {
 }
 
 func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	recorded, err := replica.Recorded(wd)
+	recorded, err := replica.Recorded(ctx, wd)
 	if err != nil {
 		return err
 	}

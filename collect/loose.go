@@ -151,7 +151,6 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 	case info.Name == ovsdb.OVS:
 		n := l.node(cmp.Or(owner.hostname, l.nodeOfSystem[owner.system], pod, owner.host))
 		db.Source = nil
-		n.OVSVersion = cmp.Or(owner.version, n.OVSVersion)
 		n.Databases = append(n.Databases, db)
 	case workdir.KindOfSchema(info.Name) == "":
 	case owner.host != "" || pod != "":

@@ -18,7 +18,6 @@ import (
 type owner struct {
 	host     string   // "" for a whole deployment, or unknown
 	hostname string   // external_ids:hostname of conf.db
-	version  string   // of OVS, from conf.db
 	system   string   // the node's system-id
 	remote   bool     // the node has ovn-remote: it is a chassis of OVN
 	encaps   []string // the node's encap IPs
@@ -76,7 +75,6 @@ func readOwner(ctx context.Context, path string, kind workdir.Kind) owner {
 	o.readable, o.changed, o.datapaths = true, content.Changed, map[string]bool{}
 	for _, r := range content.Rows("Open_vSwitch") {
 		o.addSwitch(r.Map("external_ids"))
-		o.version = r.String("ovs_version")
 	}
 	for _, r := range content.Rows("Bridge") {
 		o.bridges = append(o.bridges, r.String("name"))

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
@@ -98,6 +99,9 @@ type State struct {
 	Runtime string         `json:"runtime"`
 	Started time.Time      `json:"started"`
 	Kinds   []workdir.Kind `json:"kinds"` // of the databases; none until the start is complete
+	// Recorded and Running are the versions on the node and of the replica's programs.
+	Recorded versions.Pair `json:"recorded"`
+	Running  versions.Pair `json:"running"`
 	// Changed names the columns of the OVS database that start changed, by table.
 	Changed map[string][]string `json:"changed,omitempty"`
 }

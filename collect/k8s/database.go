@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 )
 
@@ -68,8 +68,6 @@ func (s *nodeSource) ovnBackup(ctx context.Context, k workdir.Kind) (backup, err
 	return b, nil
 }
 
-var ovnVersion = regexp.MustCompile(`(?m)^ovn-nbctl ([0-9]\S*)`)
-
 // backup tries the containers in turn until one returns the database.
 func (t *transfer) backup(ctx context.Context, targets []Target, k workdir.Kind) (backup, error) {
 	var errs []error
@@ -94,7 +92,7 @@ func (t *transfer) backupFrom(ctx context.Context, target Target, k workdir.Kind
 	for _, f := range frames {
 		switch f.name {
 		case "version":
-			b.version = f.version(ovnVersion)
+			b.version = f.version(versions.PrintedOVN)
 		case "disconnected":
 			return b, errors.New("this member has lost its cluster")
 		case "backup":

@@ -61,7 +61,7 @@ func Examine(ctx context.Context, path, runtime, version string) Report {
 	var wanted container.Wanted
 	wd, unusable := workdir.Find(path)
 	if unusable == nil {
-		recorded, err := replica.Recorded(wd)
+		recorded, err := replica.Recorded(ctx, wd)
 		wanted.RecordedOVS, unusable = recorded.OVS, err
 	} else {
 		wd = &workdir.Dir{} // the engines can be checked without a workdir

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/engine"
 )
@@ -66,7 +67,7 @@ func nearness(i engine.Image, recorded string) int {
 		return 0
 	case version == recorded:
 		return 2
-	case runtime.Minor(version) == runtime.Minor(recorded):
+	case versions.Minor(version) == versions.Minor(recorded):
 		return 1
 	}
 	return 0
