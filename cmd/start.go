@@ -89,7 +89,7 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 func (o *startOptions) printStarted(wd *workdir.Dir, r *report.Report) error {
 	if o.format != formatTable {
 		if !r.Complete() {
-			o.warn("not all collected data could be restored: see rejected, lost and different in the report, %s", wd.ReportFile())
+			o.warn("not all collected data could be restored: see rejected, lost, different and logical_flows in the report, %s", wd.ReportFile())
 		}
 		return o.emit(r, nil)
 	}

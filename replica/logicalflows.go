@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/report"
@@ -33,4 +34,29 @@ func (s *starter) checkLogicalFlows(ctx context.Context, k workdir.Kind) error {
 	}
 	s.report.LogicalFlows = found
 	return nil
+}
+
+// judgeLogicalFlows finds out, once the versions are known, whether the node's own OVN
+// can't parse the flows either. It can't if it is not newer than ovn-trace: each release
+// parses what earlier ones do, because a rolling upgrade begins with ovn-controller
+// (Documentation/intro/install/ovn-upgrades.rst of OVN).
+func (s *starter) judgeLogicalFlows() {
+	recorded, running := s.report.Recorded.OVN, s.report.Running.OVN
+	if l := s.report.LogicalFlows; l != nil && l.Unparsed > 0 {
+		l.OnNode = recorded != "" && versions.Compare(running, recorded) >= 0
+	}
+}
+
+// TraceWarning returns what the user of ovn-trace on a workdir's replica must know, ""
+// for nothing.
+func TraceWarning(wd *workdir.Dir, r *report.Report) string {
+	warning := r.TraceWarning("the OVN SB database in " + wd.Path())
+	if warning == "" {
+		return ""
+	}
+	image := "of the node's OVN"
+	if r.Recorded.OVN != "" {
+		image = "that has OVN " + versions.Minor(r.Recorded.OVN)
+	}
+	return warning + `. "ovs-offline report" names the stages; for a right answer: "ovs-offline image add REFERENCE" with a container image ` + image + ", then start again"
 }

@@ -287,11 +287,12 @@ func (s *starter) finish() error {
 			}
 		}
 	}
+	s.judgeLogicalFlows()
 	if err := workdir.WriteJSON(s.wd.ReportFile(), s.report); err != nil {
 		return err
 	}
 	bin := Scripts(s.wd, s.kinds)
-	bin.Exec, bin.Local = s.opts.Exec, s.hostTools
+	bin.Exec, bin.Local, bin.TraceWarning = s.opts.Exec, s.hostTools, TraceWarning(s.wd, s.report)
 	if err := activate.Write(bin); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"text/template"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -35,6 +36,9 @@ type Replica struct {
 	NBSocket  string   // socket of the OVN NB database server; "" if none was collected
 	SBSocket  string   // socket of the OVN SB database server; "" if none was collected
 	Recorded  string   // socket of the OVS database as recorded; "" if it is not served
+	// TraceWarning is printed by the wrapper of ovn-trace that runs the tool on this
+	// host, where it is not exec that runs it; "" for none.
+	TraceWarning string
 }
 
 // Script returns the path of the script that a user sources.
@@ -172,12 +176,20 @@ func (r Replica) check() error {
 // values returns the values for a tool's template. The template quotes the paths.
 func (r Replica) values(tool string) map[string]any {
 	return map[string]any{
-		"Prompt": r.prompt(), "Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
+		"Prompt": r.prompt(), "Tool": tool, "Refusal": r.refusal(tool), "Warning": r.warning(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
 		"Bin": r.Bin, "Activate": Script(r.Bin), "OVSRunDir": r.OVSRunDir, "OVNRunDir": r.OVNRunDir, "OVS": r.OVS,
 		"NB": remote(r.NBSocket), "SB": remote(r.SBSocket), "Recorded": remote(r.Recorded),
 		"Saved": []string{"PATH", "PS1", "OVS_RUNDIR", "OVN_RUNDIR", "OVN_NB_DB", "OVN_SB_DB",
 			"OVN_NB_DAEMON", "OVN_SB_DAEMON", "OVN_NBCTL_OPTIONS", "OVN_SBCTL_OPTIONS"},
 	}
+}
+
+// warning returns the line that the wrapper of a tool prints after the tool, "" for none.
+func (r Replica) warning(tool string) string {
+	if tool != "ovn-trace" || r.TraceWarning == "" {
+		return ""
+	}
+	return "warning: " + terminal.Escape(r.TraceWarning)
 }
 
 // refusal returns the reason why a tool can't be used with the collected data; "" if

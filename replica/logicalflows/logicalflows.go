@@ -27,6 +27,7 @@ import (
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // Program is the program that parses the flows, and the role of its process.
@@ -105,9 +106,11 @@ func unlessEnded(ctx context.Context, err error) error {
 func disableRateLimit(ctx context.Context, d runtime.Daemon) error {
 	const pause = 2 * time.Millisecond
 	for {
-		_, err := unixctl.Run(ctx, d.RunDir, d.Program, "vlog/disable-rate-limit")
-		if !errors.Is(err, unixctl.ErrUnreachable) {
-			return err
+		if len(daemon.ControlSockets(d)) > 0 {
+			_, err := unixctl.Run(ctx, d.RunDir, d.Program, "vlog/disable-rate-limit")
+			if !errors.Is(err, unixctl.ErrUnreachable) {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():

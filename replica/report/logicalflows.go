@@ -14,8 +14,8 @@ import (
 type LogicalFlows struct {
 	Total    int `json:"total"`
 	Unparsed int `json:"unparsed"`
-	// OnNode reports whether the node's own OVN can't parse them either, because it has
-	// the same version: they have no effect there.
+	// OnNode reports whether the node's own OVN, which is not newer, can't parse them
+	// either: they have no effect there.
 	OnNode  bool    `json:"unparsed_on_node,omitempty"`
 	Stages  []Stage `json:"stages,omitempty"`
 	Problem string  `json:"problem,omitempty"` // the reason why the flows could not be counted
@@ -63,12 +63,25 @@ func (l *LogicalFlows) Sort() {
 	})
 }
 
+// TraceWarning returns what the user of ovn-trace must know about its answers on the
+// database, "" for nothing.
+func (r *Report) TraceWarning(database string) string {
+	l, tracer := r.LogicalFlows, strings.TrimSpace("ovn-trace "+r.Running.OVN)
+	switch {
+	case !l.Lossy():
+		return ""
+	case l.Problem != "":
+		return fmt.Sprintf("an answer of ovn-trace may be wrong: it is not known which logical flows of %s %s can parse: %s", database, tracer, l.Problem)
+	}
+	return fmt.Sprintf("an answer of ovn-trace may be wrong: %s has %d logical flows that %s can't parse, in %s", database, l.Unparsed, tracer, l.stageNames())
+}
+
 // stageNames returns the names of the first stages, and the number of the others.
 func (l *LogicalFlows) stageNames() string {
-	const maxNames = 6
+	const maxNames, maxName = 6, 64 // bytes of a name
 	var names []string
 	for _, s := range l.Stages {
-		name := cmp.Or(s.Name, fmt.Sprintf("table %d of %s", s.Table, s.Pipeline))
+		name := openflow.Shorten(cmp.Or(s.Name, fmt.Sprintf("%s table %d", s.Pipeline, s.Table)), maxName)
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -81,10 +81,13 @@ type PortRow struct {
 	Replica string `json:"replica_datapath_port"`
 }
 
-// Complete reports whether everything that was collected was restored, and the tools can
-// read it.
-func (r *Report) Complete() bool {
-	if len(r.Rejected) > 0 || len(r.Lost) > 0 || r.LogicalFlows.Lossy() {
+// Complete reports whether everything that was collected was restored, and ovn-trace can
+// parse all logical flows.
+func (r *Report) Complete() bool { return r.Restored() && !r.LogicalFlows.Lossy() }
+
+// Restored reports whether everything that was collected was restored.
+func (r *Report) Restored() bool {
+	if len(r.Rejected) > 0 || len(r.Lost) > 0 {
 		return false
 	}
 	if slices.ContainsFunc(r.Steps, func(s Result) bool { return s.Status == Failed }) {

@@ -41,7 +41,13 @@ if [ -z "$tool" ]; then
     echo {{quote (print .Tool " is not installed: " .Hint)}} >&2
     exit 127
 fi
-{{- if ne .Tool "ovn-detrace"}}
+{{- if .Warning}}
+# The tool can log hundreds of lines, so the warning comes last.
+"$tool" "$@"
+status=$?
+printf '%s\n' {{quote .Warning}} >&2
+exit "$status"
+{{- else if ne .Tool "ovn-detrace"}}
 exec "$tool" "$@"
 {{- else}}
 "$tool" "$@"
