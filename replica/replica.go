@@ -41,7 +41,7 @@ var ErrNothing = errors.New("nothing to start")
 // Start starts a replica of the workdir in place of an earlier one and returns the
 // report on it. After an error, no daemon and no file of the replica is left.
 func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Options) (*report.Report, error) {
-	s := &starter{wd: wd, rt: rt, opts: opts, report: report.New()}
+	s := &starter{wd: wd, rt: rt, opts: opts, report: report.New(), compared: make(chan struct{})}
 	if err := s.findData(); err != nil {
 		return nil, err
 	}

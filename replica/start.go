@@ -39,6 +39,7 @@ type starter struct {
 	expected  func(line string) bool // reports whether ovs-vswitchd logs this line in every replica
 	changed   map[string][]string    // columns of the OVS database that the steps changed, by table
 	hostTools []string               // tools that the runtime lacks; their wrappers run the tools of this host
+	compared  chan struct{}          // closed once the report has the versions
 	callbacks sync.Mutex             // serialises the calls of opts.Starting and opts.Progress
 }
 
@@ -108,7 +109,7 @@ func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
 	if s.serves(workdir.OVS) {
 		group.Go(func() error { s.serveRecorded(ctx); return nil })
 	}
-	group.Go(func() error { s.compareVersions(ctx); s.findDetrace(ctx); return nil })
+	group.Go(func() error { s.compareVersions(ctx); close(s.compared); s.findDetrace(ctx); return nil })
 }
 
 // startServer prepares a database and starts its server.
@@ -287,7 +288,6 @@ func (s *starter) finish() error {
 			}
 		}
 	}
-	s.judgeLogicalFlows()
 	if err := workdir.WriteJSON(s.wd.ReportFile(), s.report); err != nil {
 		return err
 	}

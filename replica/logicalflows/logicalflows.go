@@ -133,23 +133,19 @@ func relay(ctx context.Context, socket, tracer string) (int, error) {
 		return 0, fmt.Errorf("connecting to ovn-trace: %w", err)
 	}
 	defer client.Close()
-	defer context.AfterFunc(ctx, func() { server.Close(); client.Close() })()
+	end := func() { server.Close(); client.Close() } // each copy ends the other
+	defer context.AfterFunc(ctx, end)()
 	var group errgroup.Group
-	group.Go(func() error { return copyAll(server, client) })
+	group.Go(func() error { defer end(); return unlessClosed(copyRequests(server, client)) })
 	marker := newMarker(client)
-	group.Go(func() error { return copyAll(marker, server, client) })
+	group.Go(func() error { defer end(); _, err := io.Copy(marker, server); return unlessClosed(err) })
 	err = group.Wait()
 	return marker.flows, err
 }
 
-// copyAll copies from a connection until its end, and then closes it and the others:
-// the copy in the other direction ends, too.
-func copyAll(to io.Writer, from net.Conn, others ...net.Conn) error {
-	_, err := io.Copy(to, from)
-	for _, conn := range append(others, from) {
-		conn.Close()
-	}
-	if errors.Is(err, net.ErrClosed) {
+// unlessClosed returns nil for the error of a copy whose connection has ended.
+func unlessClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err

@@ -10,7 +10,8 @@ import (
 )
 
 // LogicalFlows counts the logical flows of the OVN SB database, and those that the
-// replica's ovn-trace can't parse and leaves out.
+// replica's ovn-trace can't parse and leaves out. They are checked unless ovn-trace is of
+// the release series that wrote the database.
 type LogicalFlows struct {
 	Total    int `json:"total"`
 	Unparsed int `json:"unparsed"`

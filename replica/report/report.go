@@ -26,7 +26,7 @@ type Report struct {
 	Rewritten    []Item         `json:"rewritten,omitempty"`    // entries that were loaded with another text than the dump's
 	Placeholders []Item         `json:"placeholders,omitempty"` // entries made up because others refer to them
 	Ports        []PortRow      `json:"ports,omitempty"`
-	LogicalFlows *LogicalFlows  `json:"logical_flows,omitempty"` // nil without an SB database or an ovn-trace
+	LogicalFlows *LogicalFlows  `json:"logical_flows,omitempty"` // nil if they were not checked
 	Remarks      []string       `json:"remarks,omitempty"`
 	Lost         []string       `json:"lost,omitempty"` // what the source held and could not be read
 	Recorded     versions.Pair  `json:"recorded"`
