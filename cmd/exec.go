@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/logging"
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/replica/activate"
 	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/runtime"
 )
@@ -53,9 +55,21 @@ func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) erro
 	case err != nil:
 		return err
 	case exit != 0:
+		o.advise(wd, state, filepath.Base(argv[0]), exit)
 		return exitCode(exit)
 	}
 	return nil
+}
+
+// advise prints what to do after a tool has failed because of ovs-vswitchd.
+func (o *options) advise(wd *workdir.Dir, state replica.State, tool string, exit int) {
+	advice := activate.LateAdvice(tool, exit)
+	if ended := replica.Advice(wd, state); activate.AsksSwitch(tool) && ended != "" {
+		advice = tool + ": " + ended
+	}
+	if advice != "" {
+		fmt.Fprintln(o.Err, terminal.Escape(advice))
+	}
 }
 
 // warnOfTrace prints what the user of ovn-trace must know.

@@ -102,6 +102,8 @@ type State struct {
 	// Recorded and Running are the versions on the node and of the replica's programs.
 	Recorded versions.Pair `json:"recorded"`
 	Running  versions.Pair `json:"running"`
+	// Memory is the limit of ovs-vswitchd's memory in bytes, 0 without one.
+	Memory int64 `json:"memory_limit,omitempty"`
 	// Changed names the columns of the OVS database that start changed, by table.
 	Changed map[string][]string `json:"changed,omitempty"`
 }

@@ -38,6 +38,7 @@ type starter struct {
 	facts     *tables.Facts          // about the collected flows
 	expected  func(line string) bool // reports whether ovs-vswitchd logs this line in every replica
 	changed   map[string][]string    // columns of the OVS database that the steps changed, by table
+	memory    int64                  // the limit of ovs-vswitchd's memory in bytes, 0 for none
 	hostTools []string               // tools that the runtime lacks; their wrappers run the tools of this host
 	compared  chan struct{}          // closed once the report has the versions
 	callbacks sync.Mutex             // serialises the calls of opts.Starting and opts.Progress
@@ -254,10 +255,16 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 		return err
 	}
 	beside()
+	if err := s.limitMemory(ctx, roomToRestore(s.wd)); err != nil {
+		return err
+	}
 	if err := node.Settle(ctx); err != nil {
 		return err
 	}
 	if err := restore.Run(ctx, node, s.selected(restore.Steps())); err != nil {
+		return err
+	}
+	if err := s.limitMemory(ctx, roomForUse); err != nil {
 		return err
 	}
 	s.changed = db.Changed()
@@ -293,10 +300,12 @@ func (s *starter) finish() error {
 	}
 	bin := Scripts(s.wd, s.kinds)
 	bin.Exec, bin.Local, bin.TraceWarning = s.opts.Exec, s.hostTools, TraceWarning(s.wd, s.report)
+	bin.Ended = endedAdvice(s.memory)
 	if err := activate.Write(bin); err != nil {
 		return err
 	}
 	state := newState(s.rt, s.kinds)
 	state.Recorded, state.Running, state.Changed = s.report.Recorded, s.report.Running, s.changed
+	state.Memory = s.memory
 	return workdir.WriteJSON(s.wd.ReplicaFile(), state)
 }

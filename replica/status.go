@@ -61,6 +61,9 @@ func ReadStatus(ctx context.Context, wd *workdir.Dir, state State, rt runtime.Ru
 		if err != nil {
 			return s, err
 		}
+		if reached := memoryReached(state.Memory); d.Role == roleVswitchd && !status.Running && reached != "" {
+			status.Problem += "; " + reached
+		}
 		s.Ready = s.Ready && status.Answers
 		s.Daemons = append(s.Daemons, status)
 		if d.Role == roleVswitchd && status.Answers {

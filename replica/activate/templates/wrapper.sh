@@ -47,6 +47,18 @@ fi
 status=$?
 printf '%s\n' {{quote .Warning}} >&2
 exit "$status"
+{{- else if .Ended}}
+"$tool"{{with .Timeout}} {{.}}{{end}} "$@"
+status=$?
+# A process that has ended, or is ending, has no arguments.
+if [ "$status" -ne 0 ] && IFS= read -r pid 2>/dev/null <"$OVS_RUNDIR/ovs-vswitchd.pid" && ! grep -q . "/proc/$pid/cmdline" 2>/dev/null; then
+    printf '%s\n' {{quote .Ended}} >&2
+{{- with .Advice}}
+elif [ "$status" -eq {{$.Late}} ]; then
+    printf '%s\n' {{quote .}} >&2
+{{- end}}
+fi
+exit "$status"
 {{- else if ne .Tool "ovn-detrace"}}
 exec "$tool" "$@"
 {{- else}}
