@@ -20,7 +20,7 @@ func TestKnownFrom(t *testing.T) {
 	for flow, version := range map[string]string{
 		"reg16=1,actions=drop":                "3.7",
 		"xreg8=1,actions=drop":                "3.7",
-		"actions=load:1->NXM_NX_REG16[]":      "3.7",
+		"actions=load:1->NXOXM_ET_REG16[]":    "3.7",
 		"actions=move:NXM_NX_REG0[]->reg31[]": "3.7",
 		"actions=set_field:1->xxreg4":         "3.7",
 		"actions=sample(probability=1,collector_set_id=1,obs_domain_id=1,obs_point_id=NXM_NX_REG3[])": "3.4",
