@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 
 	"ovs-offline/internal/ovsdb/file"
@@ -32,15 +33,16 @@ func (s *starter) compareVersions(ctx context.Context) {
 	}
 	recorded := recordedVersions(ctx, s.wd, s.manifest)
 	s.report.Running, s.report.Recorded = running, recorded
-	for _, r := range versionRemarks(used(recorded, s.kinds), running) {
+	for _, r := range versionRemarks(used(recorded, s.kinds), running, imageOf(s.manifest)) {
 		s.report.Remark(r)
 	}
 }
 
 // versionRemarks returns what it costs that other versions run than were recorded, and
 // what to do about it. Another Open vSwitch may print the same flows differently, or
-// reject them. An older ovn-trace drops the logical flows that it can't parse.
-func versionRemarks(recorded, running versions.Pair) []string {
+// reject them. An older ovn-trace drops the logical flows that it can't parse. Image is
+// the reference of an image with the recorded versions, "" if it is not known.
+func versionRemarks(recorded, running versions.Pair, image string) []string {
 	differ := func(a, b string) bool { return a != "" && b != "" && versions.Minor(a) != versions.Minor(b) }
 	var remarks []string
 	var other versions.Pair
@@ -56,10 +58,30 @@ func versionRemarks(recorded, running versions.Pair) []string {
 		}
 		remarks = append(remarks, fmt.Sprintf("recorded with OVN %s, running %s: %s", recorded.OVN, running.OVN, cost))
 	}
-	if len(remarks) > 0 {
+	switch {
+	case len(remarks) == 0:
+	case image != "":
+		remarks = append(remarks, fmt.Sprintf("to run what the node ran: \"ovs-offline image add %s\", the image of its pods, then start again", image))
+	default:
 		remarks = append(remarks, fmt.Sprintf("to run what the node ran: \"ovs-offline image add REFERENCE\" with a container image that has %s, then start again", other))
 	}
 	return remarks
+}
+
+// reference matches the reference of an image in a registry. It has no character with a
+// meaning of its own to a shell: users paste it.
+var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$`)
+
+// imageOf returns the reference of the image of the node's pods, "" if the source had
+// none, or none that is a reference. The image of OVN's pods comes first: on some
+// clusters, OVS is the host's own.
+func imageOf(m *workdir.Manifest) string {
+	for _, k := range []workdir.Kind{workdir.SB, workdir.NB, workdir.OVS} {
+		if c := m.Collection(k); c != nil && reference.MatchString(c.Image) {
+			return c.Image
+		}
+	}
+	return ""
 }
 
 // askVersion asks a running daemon for its version.

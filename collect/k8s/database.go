@@ -40,6 +40,7 @@ func (s *nodeSource) askOVN(ctx context.Context, k workdir.Kind) error {
 		return err
 	}
 	s.node.OVNVersion = cmp.Or(b.version, s.node.OVNVersion)
+	s.node.Image = cmp.Or(s.survey.imageOf(b.target), s.node.Image) // on some clusters, OVS is the host's own
 	s.database(b.target, b.frame, k)
 	return nil
 }

@@ -210,6 +210,20 @@ func rank(l layout, k workdir.Kind, pod corev1.Pod) int {
 	return n
 }
 
+// imageOf returns the reference of the image of a container, "" for an unknown one.
+func (s *survey) imageOf(t Target) string {
+	for _, pods := range s.lists {
+		for _, pod := range pods {
+			for _, c := range pod.Spec.Containers {
+				if (Target{pod.Namespace, pod.Name, c.Name}) == t {
+					return c.Image
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // newestFirst sorts pods: an old one may still be terminating.
 func newestFirst(pods []corev1.Pod) []corev1.Pod {
 	return slices.SortedStableFunc(slices.Values(pods), func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })

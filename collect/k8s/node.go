@@ -73,6 +73,7 @@ func (s *nodeSource) askOVS(ctx context.Context) error {
 	if s.node.Bridges, err = bridgeNames(find(frames, "bridges")); err != nil {
 		return fmt.Errorf("%s: %w", s.target, err)
 	}
+	s.node.Image = s.survey.imageOf(s.target)
 	s.node.OVSVersion = find(frames, "version").version(versions.PrintedOVS)
 	s.database(s.target, find(frames, "backup"), workdir.OVS)
 	s.outputs(frames, "")
