@@ -55,6 +55,16 @@ func (o *options) completeNames(*cobra.Command, []string, string) ([]string, cob
 	return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeImages returns the images that a replica can run in.
+func (o *startOptions) completeImages(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	wd, err := workdir.Find(o.workdir)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := o.runtimes(wd).Images(c.Context(), o.runtime)
+	return slices.DeleteFunc(names, func(name string) bool { return !plainWord.MatchString(name) }), cobra.ShellCompDirectiveNoFileComp
+}
+
 // completeTools returns the tools that exec runs, and files as their arguments.
 func completeTools(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
-	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
 )
 
@@ -78,7 +78,7 @@ func TestEnginesThatDoNotAnswer(t *testing.T) {
 				c.serve(t, path)
 				t.Setenv("CONTAINER_HOST", "unix://"+path)
 				t.Setenv("DOCKER_HOST", "unix://"+path)
-				_, err := testRuntimes(t).Choose(t.Context(), name, container.Wanted{})
+				_, err := testRuntimes(t).Choose(t.Context(), name, Wanted{})
 				if err == nil || !regexp.MustCompile(c.want).MatchString(err.Error()) || !strings.Contains(err.Error(), path) {
 					t.Errorf("want %q and the path in it: %v", c.want, err)
 				}
@@ -101,7 +101,7 @@ func testRuntimes(t *testing.T) *Runtimes {
 func TestAutoGivesReasons(t *testing.T) {
 	t.Setenv("CONTAINER_HOST", "unix:///nonexistent/podman.sock")
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-	choice, err := testRuntimes(t).Choose(t.Context(), Auto, container.Wanted{})
+	choice, err := testRuntimes(t).Choose(t.Context(), Auto, Wanted{})
 	if errors.Is(err, runtime.ErrNotInstalled) {
 		t.Skip(err)
 	}
@@ -117,11 +117,11 @@ func TestAutoGivesReasons(t *testing.T) {
 			t.Errorf("no reason has %s: %s", want, reasons)
 		}
 	}
-	if _, err := testRuntimes(t).Choose(t.Context(), Auto, container.Wanted{Image: "some"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/docker.sock") {
+	if _, err := testRuntimes(t).Choose(t.Context(), Auto, Wanted{Image: "some"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/docker.sock") {
 		t.Errorf("an image was asked for, and no engine is there: %v", err)
 	}
 	for _, name := range []string{Auto, Process} {
-		if _, err := testRuntimes(t).Choose(t.Context(), name, container.Wanted{Version: "3.1"}); err == nil || !strings.Contains(err.Error(), "--ovs-version needs a container runtime") {
+		if _, err := testRuntimes(t).Choose(t.Context(), name, Wanted{Versions: versions.Pair{OVS: "1.2"}}); err == nil || !strings.Contains(err.Error(), "no image with OVS 1.2 for local processes, and this host has OVS ") {
 			t.Errorf("--runtime %s runs another version of Open vSwitch than the installed one? %v", name, err)
 		}
 	}
@@ -148,11 +148,11 @@ func TestDockerContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "")
 	t.Setenv("DOCKER_CONTEXT", "")
 	t.Setenv("DOCKER_CONFIG", config)
-	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, container.Wanted{}); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, Wanted{}); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("the context's socket was not asked: %v", err)
 	}
 	t.Setenv("DOCKER_CONTEXT", "other")
-	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, container.Wanted{}); err == nil || !strings.Contains(err.Error(), `context "other"`) {
+	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, Wanted{}); err == nil || !strings.Contains(err.Error(), `context "other"`) {
 		t.Errorf("a context that is not there: %v", err)
 	}
 }
