@@ -21,6 +21,7 @@ type Listed struct {
 	Hosts   []string  `json:"hosts"`   // the nodes that it is a replica of
 	Sources []string  `json:"sources"` // the archives or files that their data is from
 	Daemons int       `json:"daemons"`
+	Root    string    `json:"root,omitempty"`
 }
 
 // List returns the replicas of the caller that run on this host, in any runtime. It

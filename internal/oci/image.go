@@ -81,7 +81,7 @@ func (i *Image) copyFolder(ctx context.Context, dir string) (Unpacked, error) {
 		return Unpacked{}, err
 	}
 	defer w.Close()
-	copied, err := w.Copy(ctx, i.folder)
+	copied, err := w.Copy(ctx, i.folder, i.options.Progress)
 	if err != nil {
 		return Unpacked{}, fmt.Errorf("copying %s: %w", i.folder, err)
 	}
