@@ -95,6 +95,11 @@ func versionsName(i Image) string {
 
 // unpack unpacks an image into the folder staging, and examines it.
 func (s *Store) unpack(ctx context.Context, opened *oci.Image, staging string) (Image, error) {
+	if opened.Folder != "" {
+		if err := checkTools(opened.Folder); err != nil {
+			return Image{}, err // before gigabytes of another folder are copied
+		}
+	}
 	root := filepath.Join(staging, rootName)
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return Image{}, err

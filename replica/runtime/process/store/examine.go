@@ -23,10 +23,18 @@ var (
 // needs.
 var ErrIncomplete = errors.New("the image can't run a replica")
 
-// examine finds the versions of the programs in a root file system, and what it lacks.
-func examine(ctx context.Context, root string, i *Image) error {
+// checkTools returns an error that names the programs that a root file system lacks.
+func checkTools(root string) error {
 	if missing := missingIn(root, neededTools); len(missing) > 0 {
 		return fmt.Errorf("%w: it has no %s", ErrIncomplete, strings.Join(missing, ", no "))
+	}
+	return nil
+}
+
+// examine finds the versions of the programs in a root file system, and what it lacks.
+func examine(ctx context.Context, root string, i *Image) error {
+	if err := checkTools(root); err != nil {
+		return err
 	}
 	missing := missingIn(root, optionalTools)
 	if len(missing) > 0 {
