@@ -146,16 +146,23 @@ func (d *Dir) RestoreFlows() string { return d.join("restore_flows") }
 func (d *Dir) Recorded(name string) string { return d.join("recorded", name) }
 
 // VarRun returns the folder of the sockets of a kind's daemons while a replica runs.
-func (d *Dir) VarRun(k Kind) string { return d.join("var-run", string(k)) }
+func (d *Dir) VarRun(k Kind) string { return filepath.Join(d.VarRuns(), string(k)) }
 
 // VarRunRecorded returns the folder of the socket of the database as recorded.
-func (d *Dir) VarRunRecorded() string { return d.join("var-run", "recorded") }
+func (d *Dir) VarRunRecorded() string { return filepath.Join(d.VarRuns(), "recorded") }
 
 // Socket returns the socket of a kind's ovsdb-server.
 func (d *Dir) Socket(k Kind) string { return filepath.Join(d.VarRun(k), "db.sock") }
 
 // RecordedSocket returns the socket of the server of the database as recorded.
 func (d *Dir) RecordedSocket() string { return filepath.Join(d.VarRunRecorded(), "db.sock") }
+
+// RuntimeFolders returns the folders with all files of a replica's daemons. Where
+// these don't share the host's files, they see only these folders of it.
+func (d *Dir) RuntimeFolders() []string { return []string{d.Run(), d.VarRuns()} }
+
+// VarRuns returns the folder that holds the folders of the daemons' sockets.
+func (d *Dir) VarRuns() string { return d.join("var-run") }
 
 // Run returns the folder of working copies and logs while a replica runs.
 func (d *Dir) Run() string { return d.join("run") }
