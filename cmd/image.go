@@ -13,7 +13,6 @@ import (
 	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/images"
 	"ovs-offline/replica/runtime/choose"
-	"ovs-offline/replica/runtime/process"
 	"ovs-offline/replica/runtime/process/store"
 )
 
@@ -65,9 +64,6 @@ func newImageAdd(shared *options) *cobra.Command {
 func (o *imageAddOptions) run(ctx context.Context, source string) error {
 	if o.runtime != choose.Auto && o.runtime != choose.Process {
 		return fmt.Errorf("%w: image add is for local processes; in %s, pull the image and name it with start --image", errUsage, o.runtime)
-	}
-	if err := process.Supported(); err != nil {
-		return err
 	}
 	s, err := store.Open()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -17,6 +18,12 @@ var (
 	ErrNoImage      = errors.New("no image")      // the message describes how to get one
 	ErrNotRunning   = errors.New("no replica is running")
 )
+
+var versionNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
+
+// Version returns the version in what a program of OVS or OVN prints with --version, such
+// as "ovs-vswitchd (Open vSwitch) 3.1.0"; "" if there is none.
+func Version(printed string) string { return versionNumber.FindString(printed) }
 
 // Minor returns a version up to its minor number: OVS and OVN change their behaviour
 // with it.

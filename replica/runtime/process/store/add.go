@@ -14,6 +14,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/oci"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime/process"
 )
 
 // AddOptions are the options of Add.
@@ -37,6 +38,9 @@ var ErrName = errors.New("not a name for an image")
 // is not unpacked again; it gets the new name. If another image has the name, that one is
 // renamed to NAME@ID. After an error the store is unchanged.
 func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, error) {
+	if err := process.Supported(); err != nil {
+		return Image{}, err
+	}
 	if err := checkName(o.Name); o.Name != "" && err != nil {
 		return Image{}, err
 	}

@@ -4,84 +4,76 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
-	"syscall"
+
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/process"
 )
+
+// detrace is a script, which prints no version of OVN.
+const detrace = "ovn-detrace"
 
 // The programs that a replica needs, and those of OVN, without which there are replicas
 // of switches only.
 var (
-	neededTools   = []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl"}
-	optionalTools = []string{"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-detrace"}
+	neededTools = []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl"}
+	ovnTools    = []string{"ovn-nbctl", "ovn-sbctl", "ovn-trace", detrace}
 )
 
 // ErrIncomplete is wrapped by the error for an image without a program that a replica
 // needs.
 var ErrIncomplete = errors.New("the image can't run a replica")
 
+// lacks returns those of the programs that a root file system does not have.
+func lacks(root string, programs []string) []string {
+	return slices.DeleteFunc(slices.Clone(programs), func(program string) bool {
+		_, err := process.FindIn(root, program)
+		return err == nil
+	})
+}
+
 // checkTools returns an error that names the programs that a root file system lacks.
 func checkTools(root string) error {
-	if missing := missingIn(root, neededTools); len(missing) > 0 {
+	if missing := lacks(root, neededTools); len(missing) > 0 {
 		return fmt.Errorf("%w: it has no %s", ErrIncomplete, strings.Join(missing, ", no "))
 	}
 	return nil
 }
 
-// examine finds the versions of the programs in a root file system, and what it lacks.
+// examine finds the versions of the programs in a root file system, and which it lacks.
 func examine(ctx context.Context, root string, i *Image) error {
-	if err := checkTools(root); err != nil {
+	err := checkTools(root)
+	if err != nil {
 		return err
 	}
-	missing := missingIn(root, optionalTools)
+	if i.OVS, err = askVersion(ctx, root, "ovs-vswitchd"); err != nil {
+		return err
+	}
+	missing := lacks(root, ovnTools)
 	if len(missing) > 0 {
 		i.Remarks = append(i.Remarks, "the image has no "+strings.Join(missing, ", no "))
 	}
-	var err error
-	i.OVS, err = askVersion(ctx, root, "ovs-vswitchd")
-	for _, tool := range optionalTools[:3] {
-		if err == nil && i.OVN == "" && len(missingIn(root, []string{tool})) == 0 {
-			i.OVN, err = askVersion(ctx, root, tool)
-		}
-	}
-	return err
-}
-
-var versionNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
-
-// TODO S2
-func askVersion(ctx context.Context, root, tool string) (string, error) {
-	for _, d := range []string{"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"} {
-		if _, err := os.Lstat(filepath.Join(root, d, tool)); err != nil {
+	for _, tool := range ovnTools {
+		if slices.Contains(missing, tool) || tool == detrace {
 			continue
 		}
-		c := exec.CommandContext(ctx, filepath.Join(d, tool), "--version")
-		c.Dir = "/"
-		c.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}}
-		out, err := c.CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("%w: %s", err, out)
-		}
-		return versionNumber.FindString(string(out)), nil
+		i.OVN, err = askVersion(ctx, root, tool)
+		return err
 	}
-	return "", errors.New("none")
+	return nil
 }
 
-func missingIn(root string, tools []string) (m []string) {
-	for _, tool := range tools {
-		found := false
-		for _, d := range []string{"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"} {
-			if _, err := os.Lstat(filepath.Join(root, d, tool)); err == nil {
-				found = true
-			}
-		}
-		if !found {
-			m = append(m, tool)
-		}
+// askVersion runs a program of a root file system with --version.
+func askVersion(ctx context.Context, root, program string) (string, error) {
+	const runDir = "/tmp" // --version uses no socket
+	printed, err := process.New(process.Options{Root: root}).Tool(ctx, runDir, nil, program, "--version")
+	if err != nil {
+		return "", fmt.Errorf("asking for its version: %w", err)
 	}
-	return m
+	version := runtime.Version(string(printed))
+	if version == "" {
+		return "", fmt.Errorf("%w: its %s --version prints no version", ErrIncomplete, program)
+	}
+	return version, nil
 }
