@@ -18,10 +18,15 @@ import (
 func completeFlags(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("workdir", completeWorkdirs)
 	_ = root.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(choose.Names(), cobra.ShellCompDirectiveNoFileComp))
-	for _, c := range root.Commands() {
+	disableFiles(root)
+}
+
+func disableFiles(parent *cobra.Command) {
+	for _, c := range parent.Commands() {
 		if c.ValidArgsFunction == nil && c.Use == c.Name() {
 			c.ValidArgsFunction = cobra.NoFileCompletions
 		}
+		disableFiles(c)
 	}
 }
 
@@ -53,16 +58,6 @@ func (o *options) completeNames(*cobra.Command, []string, string) ([]string, cob
 	found = slices.DeleteFunc(found, func(name string) bool { return !plainWord.MatchString(name) })
 	slices.Sort(found)
 	return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeImages returns the images that a replica can run in.
-func (o *startOptions) completeImages(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	wd, err := workdir.Find(o.workdir)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names := o.runtimes(wd).Images(c.Context(), o.runtime)
-	return slices.DeleteFunc(names, func(name string) bool { return !plainWord.MatchString(name) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeTools returns the tools that exec runs, and files as their arguments.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"ovs-offline/internal/rootfs"
@@ -73,18 +74,19 @@ func openDockerArchive(files files, wanted string) (*Image, error) {
 		return nil, err
 	}
 	var sizes []int64
-	for _, name := range chosen.Layers {
-		sizes = append(sizes, files.size(name))
+	for _, layer := range chosen.Layers {
+		sizes = append(sizes, files.size(layer))
 	}
 	image, err := newImage(config, sizes, func(n int) (io.ReadCloser, error) { return files.open(chosen.Layers[n]) })
 	if err != nil {
 		return nil, err
 	}
 	image.files = files
-	if wanted != "" {
-		image.Name = wanted
-	} else if len(chosen.RepoTags) > 0 {
-		image.Name = chosen.RepoTags[0]
+	image.Name = wanted
+	if wanted == "" && len(chosen.RepoTags) > 0 {
+		if _, err := name.NewTag(chosen.RepoTags[0]); err == nil {
+			image.Name = chosen.RepoTags[0]
+		}
 	}
 	return image, nil
 }

@@ -20,12 +20,12 @@ import (
 
 // Image is an image that is open for reading.
 type Image struct {
-	ID   string // digest of the configuration; "" for a folder
-	Name string // the name that the source has for it, "" for none
+	ID     string // digest of the configuration; "" for a folder
+	Name   string // the name that the source has for it, "" for none
+	Folder string // path of the folder that holds the root file system; "" for an image of layers
 
 	layers []layer
 	files  io.Closer // the source; nil if nothing is open
-	folder string    // the folder that holds the root file system; there are no layers then
 
 	options Options
 }
@@ -55,7 +55,7 @@ type Unpacked struct {
 // Unpack writes the root file system into the existing folder dir. The digest of each
 // layer is checked, but only at its end: after an error, dir holds a part of the image.
 func (i *Image) Unpack(ctx context.Context, dir string) (Unpacked, error) {
-	if i.folder != "" {
+	if i.Folder != "" {
 		return i.copyFolder(ctx, dir)
 	}
 	packed := &packedBytes{progress: i.options.Progress}
@@ -81,9 +81,9 @@ func (i *Image) copyFolder(ctx context.Context, dir string) (Unpacked, error) {
 		return Unpacked{}, err
 	}
 	defer w.Close()
-	copied, err := w.Copy(ctx, i.folder)
+	copied, err := w.Copy(ctx, i.Folder, i.options.Progress)
 	if err != nil {
-		return Unpacked{}, fmt.Errorf("copying %s: %w", i.folder, err)
+		return Unpacked{}, fmt.Errorf("copying %s: %w", i.Folder, err)
 	}
 	return Unpacked{ID: "sha256:" + copied.Digest, Size: w.Size(), Unreadable: copied.Unreadable}, nil
 }

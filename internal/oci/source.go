@@ -73,7 +73,7 @@ func open(ctx context.Context, source string, o Options) (*Image, error) {
 	case err != nil:
 		return nil, err
 	case transport == transportFolder && info.IsDir():
-		return &Image{folder: rest}, nil
+		return &Image{Folder: rest}, nil
 	case transport == transportLayout && info.IsDir():
 		return openLayoutFolder(file, name)
 	case (transport == transportDocker || transport == transportArchive) && !info.IsDir():
@@ -93,7 +93,7 @@ func openPlain(ctx context.Context, source string, o Options) (*Image, error) {
 	case err == nil && isLayout(source):
 		return openLayoutFolder(source, "")
 	case err == nil:
-		return &Image{folder: source}, nil
+		return &Image{Folder: source}, nil
 	case isPath(source) || !errors.Is(err, os.ErrNotExist):
 		return nil, err
 	}

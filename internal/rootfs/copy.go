@@ -10,6 +10,7 @@ import (
 	"os"
 	"syscall"
 
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/interrupt"
 )
 
@@ -20,8 +21,8 @@ type Copied struct {
 }
 
 // Copy copies the root file system in a folder. File systems that are mounted in the
-// folder are left out.
-func (w *Writer) Copy(ctx context.Context, source string) (Copied, error) {
+// folder are left out. progress may be nil; it gets the bytes that were copied.
+func (w *Writer) Copy(ctx context.Context, source string, progress archive.Progress) (Copied, error) {
 	from, err := os.OpenRoot(source)
 	if err != nil {
 		return Copied{}, err
@@ -48,6 +49,9 @@ func (w *Writer) Copy(ctx context.Context, source string) (Copied, error) {
 			err = &sourceError{err}
 		} else {
 			line, err = c.entry(name)
+			if progress != nil {
+				progress(w.size, 0)
+			}
 		}
 		var unread *sourceError
 		if errors.As(err, &unread) && errors.Is(err, fs.ErrPermission) && name != "." {

@@ -18,7 +18,6 @@ import (
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/choose"
-	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/test/ovs"
 )

@@ -19,7 +19,6 @@ const localProcesses = "local processes"
 // candidate is one set of tools that a replica can run with.
 type candidate struct {
 	where    string // for messages
-	image    string // its name, "" for this host's tools
 	versions versions.Pair
 	host     bool // its versions are those of this host's tools, and unknown until ask
 	runtime  func() runtime.Runtime
@@ -43,7 +42,7 @@ func (r *Runtimes) candidates(ctx context.Context, name string, wanted Wanted) (
 	for _, i := range images {
 		if wanted.accepts(i.Versions) {
 			found = append(found, candidate{
-				where: fmt.Sprintf("%s at %s, image %s", name, e.Address(), i.Name), image: i.Name, versions: i.Versions,
+				where: fmt.Sprintf("%s at %s, image %s", name, e.Address(), i.Name), versions: i.Versions,
 				runtime: func() runtime.Runtime { return container.New(e, i.Name, r.version, r.workdir) },
 			})
 		}
@@ -72,7 +71,7 @@ func (r *Runtimes) local(ctx context.Context, wanted Wanted) (found []candidate,
 	}
 	for _, i := range images {
 		found = append(found, candidate{
-			where: localProcesses + ", image " + i.Name, image: i.Name, versions: versions.Pair{OVS: i.OVS, OVN: i.OVN},
+			where: localProcesses + ", image " + i.Name, versions: versions.Pair{OVS: i.OVS, OVN: i.OVN},
 			runtime: func() runtime.Runtime { return r.Local(i.Root) },
 		})
 	}
@@ -135,17 +134,4 @@ func ask(ctx context.Context, found []candidate) error {
 	wg.Wait()
 	found[i].versions = v
 	return ctx.Err()
-}
-
-// Images returns the names of the images that a replica can run in, in the named runtime
-// or for Auto in any.
-func (r *Runtimes) Images(ctx context.Context, name string) []string {
-	var names []string
-	found, _, _ := r.find(ctx, name, Wanted{}) // what cannot be listed has no names
-	for _, c := range found {
-		if c.image != "" {
-			names = append(names, c.image)
-		}
-	}
-	return names
 }

@@ -89,6 +89,7 @@ func TestEnginesThatDoNotAnswer(t *testing.T) {
 
 func testRuntimes(t *testing.T) *Runtimes {
 	t.Helper()
+	t.Setenv("XDG_DATA_HOME", t.TempDir()) // without images
 	wd, err := workdir.Find(filepath.Join(t.TempDir(), "wd"))
 	if err != nil {
 		t.Fatal(err)

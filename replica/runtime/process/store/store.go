@@ -125,21 +125,24 @@ func (s *Store) read(folder string) (Image, error) {
 // folderOf returns the name of the folder of an image.
 func folderOf(id string) string { return strings.TrimPrefix(id, "sha256:") }
 
-// minPrefix is the number of hexadecimal digits from which on the beginning of an ID
-// selects an image.
-const minPrefix = 4
+// IsID reports whether a name is an ID or the beginning of one, of at least four
+// hexadecimal digits.
+func IsID(name, id string) bool {
+	const minDigits = 4
+	digits := folderOf(name)
+	return len(digits) >= minDigits && strings.HasPrefix(folderOf(id), digits)
+}
 
 // Find returns the image with a name, or with an ID that begins with it. The error wraps
 // runtime.ErrNoImage if there is none.
 func (s *Store) Find(name string) (Image, error) {
 	images, err := s.List()
 	var found []Image
-	digits := folderOf(name)
 	for _, i := range images {
 		if i.Name == name {
 			return i, nil
 		}
-		if len(digits) >= minPrefix && strings.HasPrefix(folderOf(i.ID), digits) {
+		if IsID(name, i.ID) {
 			found = append(found, i)
 		}
 	}
