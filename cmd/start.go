@@ -10,6 +10,7 @@ import (
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
@@ -70,8 +71,9 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 	}
 	p := o.progress()
 	r, err := replica.Start(ctx, wd, choice.Runtime, replica.Options{
-		Everywhere: runtimes.All(ctx),
-		Exec:       exec,
+		Everywhere:    runtimes.All(ctx),
+		Exec:          exec,
+		VersionsNamed: o.wanted.Image != "" || o.wanted.Versions != versions.Pair{},
 		Starting: func(role string) {
 			p.end()
 			if o.format == formatTable {

@@ -31,6 +31,9 @@ type Options struct {
 	// the restore; both may be nil. They are never called at the same time.
 	Starting func(role string)
 	Progress func(text string)
+	// VersionsNamed reports that the user named the image or the versions to run: the
+	// report then gives no advice on others.
+	VersionsNamed bool
 	// Without names steps to leave out, so that tests can show the effect of each.
 	Without []string
 }

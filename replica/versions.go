@@ -12,6 +12,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/process"
 )
 
 // compareVersions reports the recorded and the running versions, and adds remarks if
@@ -33,19 +34,21 @@ func (s *starter) compareVersions(ctx context.Context) {
 	}
 	recorded := recordedVersions(ctx, s.wd, s.manifest)
 	s.report.Running, s.report.Recorded = running, recorded
-	for _, r := range versionRemarks(used(recorded, s.kinds), running, imageOf(s.manifest)) {
+	cost, other := versionRemarks(used(recorded, s.kinds), running)
+	for _, r := range cost {
 		s.report.Remark(r)
+	}
+	if len(cost) > 0 && !s.opts.VersionsNamed {
+		s.report.Remark(s.advice(other))
 	}
 }
 
 // versionRemarks returns what it costs that other versions run than were recorded, and
-// what to do about it. Another Open vSwitch may print the same flows differently, or
-// reject them. An older ovn-trace drops the logical flows that it can't parse. Image is
-// the reference of an image with the recorded versions, "" if it is not known.
-func versionRemarks(recorded, running versions.Pair, image string) []string {
+// the recorded minor versions of these programs. Another Open vSwitch may print the same
+// flows differently, or reject them. An older ovn-trace drops the logical flows that it
+// can't parse.
+func versionRemarks(recorded, running versions.Pair) (remarks []string, other versions.Pair) {
 	differ := func(a, b string) bool { return a != "" && b != "" && versions.Minor(a) != versions.Minor(b) }
-	var remarks []string
-	var other versions.Pair
 	if differ(recorded.OVS, running.OVS) {
 		other.OVS = versions.Minor(recorded.OVS)
 		remarks = append(remarks, fmt.Sprintf("recorded with Open vSwitch %s, running %s: traces may differ from the node's", recorded.OVS, running.OVS))
@@ -58,14 +61,20 @@ func versionRemarks(recorded, running versions.Pair, image string) []string {
 		}
 		remarks = append(remarks, fmt.Sprintf("recorded with OVN %s, running %s: %s", recorded.OVN, running.OVN, cost))
 	}
-	switch {
-	case len(remarks) == 0:
-	case image != "":
-		remarks = append(remarks, fmt.Sprintf("to run what the node ran: \"ovs-offline image add %s\", the image of its pods, then start again", image))
-	default:
-		remarks = append(remarks, fmt.Sprintf("to run what the node ran: \"ovs-offline image add REFERENCE\" with a container image that has %s, then start again", other))
+	return remarks, other
+}
+
+// advice returns the command that adds an image with the recorded versions.
+func (s *starter) advice(other versions.Pair) string {
+	image, which := "REFERENCE", "a container image that has "+other.String()
+	if known := imageOf(s.manifest); known != "" {
+		image, which = known, "the image of its pods"
 	}
-	return remarks
+	again := "start again"
+	if s.rt.Name() != process.Name {
+		again += " with --runtime " + process.Name
+	}
+	return fmt.Sprintf("to run what the node ran: \"ovs-offline image add %s\", with %s; then %s", image, which, again)
 }
 
 // reference matches the reference of an image in a registry. It has no character with a
