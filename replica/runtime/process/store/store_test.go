@@ -255,7 +255,13 @@ func TestNames(t *testing.T) {
 	if got := names(t, s); !slices.Equal(got, []string{base.Name, "mine"}) {
 		t.Errorf("%q", got)
 	}
-	add(t, s, hostImage(t), "mine")
+	renamed := ""
+	if _, err := s.Add(t.Context(), hostImage(t), store.AddOptions{Name: "mine", Renamed: func(before, now string) { renamed = before + " " + now }}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "mine mine@" + strings.TrimPrefix(first.ID, "sha256:")[:12]; renamed != want {
+		t.Errorf("renamed %q, want %q", renamed, want)
+	}
 	if got := names(t, s); !slices.Equal(got, []string{"mine", "mine@" + strings.TrimPrefix(first.ID, "sha256:")[:12]}) {
 		t.Errorf("%q", got)
 	}
