@@ -78,7 +78,7 @@ func (o *collectK8sOptions) run(c *cobra.Command, nodes []string) error {
 	}
 	o.Nodes, o.Stall, o.Namespace = nodes, config.Timeout, o.kubeconfig.namespace()
 	p := o.progress()
-	o.Report = k8sProgress(o.Err, p, o.Several())
+	o.Report, o.Waiting = k8sProgress(o.Err, p, o.Several())
 	results, err := k8s.Collect(ctx, cluster, o.workdir, o.Options)
 	p.end()
 	if err != nil {
@@ -102,12 +102,13 @@ func asUsage(err error) error {
 	return err
 }
 
-// k8sProgress returns a function that prints the progress of a collection: a line
-// that is redrawn, or for several nodes also a line for each node that ends.
-func k8sProgress(out io.Writer, p *progress, several bool) func(node, what string, bytes int64) {
+// k8sProgress returns functions that print the progress of a collection: report a line
+// that is redrawn, or for several nodes also a line for each node that ends; waiting a
+// line for each pause.
+func k8sProgress(out io.Writer, p *progress, several bool) (report func(node, what string, bytes int64), waiting func(node string, pause time.Duration, cause error)) {
 	var mu sync.Mutex
 	began := time.Now()
-	return func(node, what string, bytes int64) {
+	report = func(node, what string, bytes int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		if several && what != "collecting" {
@@ -117,6 +118,16 @@ func k8sProgress(out io.Writer, p *progress, several bool) func(node, what strin
 		}
 		p.print("%s: %s, %.1f MiB", node, what, mebi(bytes))
 	}
+	waiting = func(node string, pause time.Duration, cause error) {
+		mu.Lock()
+		defer mu.Unlock()
+		p.end()
+		if node != "" {
+			node += ": "
+		}
+		fmt.Fprintf(out, "%strying again in %s: %s\n", terminal.Escape(node), pause, terminal.Escape(cause.Error()))
+	}
+	return report, waiting
 }
 
 // k8sOutput is the JSON output of collect-k8s, for one node or several.

@@ -145,6 +145,20 @@ func (p *Plan) judgeDatabases(ctx context.Context) {
 		used = append(used, p.Databases[i].Info)
 	}
 	p.Versions = versions.Of(versions.Pair{OVS: p.OVSVersion, OVN: p.OVNVersion}, used...)
+	if p.Versions.OVS == "" {
+		p.Versions.OVS = printedVersion(p.Node)
+	}
+}
+
+// printedVersion returns the version of Open vSwitch in the printed OVS database, "" for
+// none.
+func printedVersion(n *recording.Node) string {
+	for _, row := range printedSwitches(n) {
+		if version := row.Column("ovs_version"); version != "" && version != "[]" {
+			return version
+		}
+	}
+	return ""
 }
 
 // prefer returns the better of two databases of one kind, with a remark on the other.

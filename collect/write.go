@@ -95,7 +95,8 @@ type writer struct {
 }
 
 func (w *writer) begin(kind workdir.Kind) workdir.Collection {
-	c := workdir.Collection{Kind: kind, Source: w.plan.Source, Host: w.plan.Host, Collected: time.Now().UTC().Truncate(time.Second), OVNVersion: w.plan.Versions.OVN}
+	c := workdir.Collection{Kind: kind, Source: w.plan.Source, Host: w.plan.Host, Collected: time.Now().UTC().Truncate(time.Second),
+		OVNVersion: w.plan.Versions.OVN, Image: w.plan.Image}
 	if kind == workdir.OVS {
 		c.OVSVersion = w.plan.Versions.OVS
 	}

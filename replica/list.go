@@ -18,6 +18,7 @@ import (
 type Listed struct {
 	Workdir string    `json:"workdir"`
 	Runtime string    `json:"runtime"`
+	Root    string    `json:"root,omitempty"` // as in State
 	Started time.Time `json:"started"`
 	// Recorded and Running are the versions on the node and of the replica's programs.
 	Recorded versions.Pair `json:"recorded"`
@@ -85,7 +86,7 @@ func describe(path string) (replica Listed, ok bool) {
 	}
 	replica.Workdir = wd.Path()
 	if state, err := ReadState(wd); err == nil {
-		replica.Runtime, replica.Started = state.Runtime, state.Started
+		replica.Runtime, replica.Root, replica.Started = state.Runtime, state.Root, state.Started
 		replica.Recorded, replica.Running = state.Recorded, state.Running
 	}
 	m, err := wd.Manifest()

@@ -31,6 +31,9 @@ type Options struct {
 	// the restore; both may be nil. They are never called at the same time.
 	Starting func(role string)
 	Progress func(text string)
+	// VersionsNamed reports that the user named the image or the versions to run: the
+	// report then gives no advice on others.
+	VersionsNamed bool
 	// Without names steps to leave out, so that tests can show the effect of each.
 	Without []string
 }
@@ -97,6 +100,7 @@ func stopIn(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
 // State is the document replica.json: what Start started.
 type State struct {
 	Runtime string         `json:"runtime"`
+	Root    string         `json:"root,omitempty"` // of the image whose tools run as local processes; "" for this host's
 	Started time.Time      `json:"started"`
 	Kinds   []workdir.Kind `json:"kinds"` // of the databases; none until the start is complete
 	// Recorded and Running are the versions on the node and of the replica's programs.
@@ -110,7 +114,7 @@ type State struct {
 
 // newState returns the state of a replica that starts now.
 func newState(rt runtime.Runtime, kinds []workdir.Kind) State {
-	return State{Runtime: rt.Name(), Started: time.Now().UTC().Truncate(time.Second), Kinds: kinds}
+	return State{Runtime: rt.Name(), Root: rt.Root(), Started: time.Now().UTC().Truncate(time.Second), Kinds: kinds}
 }
 
 // LastRuntime returns the name of the runtime in which the last start began, even if

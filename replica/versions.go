@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 
 	"ovs-offline/internal/ovsdb/file"
@@ -11,6 +12,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/process"
 )
 
 // compareVersions reports the recorded and the running versions, and adds remarks if
@@ -32,18 +34,21 @@ func (s *starter) compareVersions(ctx context.Context) {
 	}
 	recorded := recordedVersions(ctx, s.wd, s.manifest)
 	s.report.Running, s.report.Recorded = running, recorded
-	for _, r := range versionRemarks(used(recorded, s.kinds), running) {
+	cost, other := versionRemarks(used(recorded, s.kinds), running)
+	for _, r := range cost {
 		s.report.Remark(r)
+	}
+	if len(cost) > 0 && !s.opts.VersionsNamed {
+		s.report.Remark(s.advice(other))
 	}
 }
 
 // versionRemarks returns what it costs that other versions run than were recorded, and
-// what to do about it. Another Open vSwitch may print the same flows differently, or
-// reject them. An older ovn-trace drops the logical flows that it can't parse.
-func versionRemarks(recorded, running versions.Pair) []string {
+// the recorded minor versions of these programs. Another Open vSwitch may print the same
+// flows differently, or reject them. An older ovn-trace drops the logical flows that it
+// can't parse.
+func versionRemarks(recorded, running versions.Pair) (remarks []string, other versions.Pair) {
 	differ := func(a, b string) bool { return a != "" && b != "" && versions.Minor(a) != versions.Minor(b) }
-	var remarks []string
-	var other versions.Pair
 	if differ(recorded.OVS, running.OVS) {
 		other.OVS = versions.Minor(recorded.OVS)
 		remarks = append(remarks, fmt.Sprintf("recorded with Open vSwitch %s, running %s: traces may differ from the node's", recorded.OVS, running.OVS))
@@ -56,10 +61,36 @@ func versionRemarks(recorded, running versions.Pair) []string {
 		}
 		remarks = append(remarks, fmt.Sprintf("recorded with OVN %s, running %s: %s", recorded.OVN, running.OVN, cost))
 	}
-	if len(remarks) > 0 {
-		remarks = append(remarks, fmt.Sprintf("to run what the node ran: \"ovs-offline image add REFERENCE\" with a container image that has %s, then start again", other))
+	return remarks, other
+}
+
+// advice returns the command that adds an image with the recorded versions.
+func (s *starter) advice(other versions.Pair) string {
+	image, which := "REFERENCE", "a container image that has "+other.String()
+	if known := imageOf(s.manifest); known != "" {
+		image, which = known, "the image of its pods"
 	}
-	return remarks
+	again := "start again"
+	if s.rt.Name() != process.Name {
+		again += " with --runtime " + process.Name
+	}
+	return fmt.Sprintf("to run what the node ran: \"ovs-offline image add %s\", with %s; then %s", image, which, again)
+}
+
+// reference matches the reference of an image in a registry. It has no character with a
+// meaning of its own to a shell: users paste it.
+var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$`)
+
+// imageOf returns the reference of the image of the node's pods, "" if the source had
+// none, or none that is a reference. The image of OVN's pods comes first: on some
+// clusters, OVS is the host's own.
+func imageOf(m *workdir.Manifest) string {
+	for _, k := range []workdir.Kind{workdir.SB, workdir.NB, workdir.OVS} {
+		if c := m.Collection(k); c != nil && reference.MatchString(c.Image) {
+			return c.Image
+		}
+	}
+	return ""
 }
 
 // askVersion asks a running daemon for its version.

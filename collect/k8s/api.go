@@ -47,39 +47,50 @@ func newRequests(config *rest.Config) (requests, error) {
 
 func (r requests) Version(ctx context.Context) (string, error) {
 	var info version.Info
-	body, err := r.client.Get().AbsPath("/version").Do(ctx).Raw()
-	if err == nil {
-		err = json.Unmarshal(body, &info)
+	err := endsWith(ctx, func() error {
+		body, err := r.client.Get().AbsPath("/version").Do(ctx).Raw()
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(body, &info)
+	})
+	if err != nil {
+		return "", err
 	}
-	return info.GitVersion, err
+	return info.GitVersion, nil
 }
 
 func (r requests) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}
-	return node, r.core().Resource("nodes").Name(name).Do(ctx).Into(node)
+	return node, into(ctx, r.core().Resource("nodes").Name(name), node)
 }
 
 func (r requests) Nodes(ctx context.Context, selector string) (*corev1.NodeList, error) {
 	list := &corev1.NodeList{}
-	return list, selected(r.core().Resource("nodes"), selector).Do(ctx).Into(list)
+	return list, into(ctx, selected(r.core().Resource("nodes"), selector), list)
 }
 
 func (r requests) Pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error) {
 	list := &corev1.PodList{}
-	return list, selected(r.core().Namespace(namespace).Resource("pods"), selector).Do(ctx).Into(list)
+	return list, into(ctx, selected(r.core().Namespace(namespace).Resource("pods"), selector), list)
 }
 
 func (r requests) Review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error) {
 	answer := &authorizationv1.SelfSubjectAccessReview{}
 	group := authorizationv1.SchemeGroupVersion
-	return answer, r.client.Post().AbsPath("/apis", group.Group, group.Version).Resource("selfsubjectaccessreviews").Body(review).Do(ctx).Into(answer)
+	return answer, into(ctx, r.client.Post().AbsPath("/apis", group.Group, group.Version).Resource("selfsubjectaccessreviews").Body(review), answer)
 }
 
-// exec returns the URL at which a command is run in a container, without a terminal
-// and without standard input.
+// into sends a request and sets object to the answer. After an error, object may still
+// be written to.
+func into(ctx context.Context, request *rest.Request, object runtime.Object) error {
+	return endsWith(ctx, func() error { return request.Do(ctx).Into(object) })
+}
+
+// exec returns the URL at which a command is run in a container, without a terminal.
 func (r requests) exec(t Target, argv []string) *url.URL {
 	request := r.core().Namespace(t.Namespace).Resource("pods").Name(t.Pod).SubResource("exec").
-		Param("container", t.Container).Param("stdout", "true").Param("stderr", "true")
+		Param("container", t.Container).Param("stdin", "true").Param("stdout", "true").Param("stderr", "true")
 	for _, word := range argv {
 		request.Param("command", word)
 	}

@@ -40,20 +40,25 @@ func (s *nodeSource) askOVN(ctx context.Context, k workdir.Kind) error {
 		return err
 	}
 	s.node.OVNVersion = cmp.Or(b.version, s.node.OVNVersion)
+	s.node.Image = cmp.Or(b.target.image, s.node.Image) // on some clusters, OVS is the host's own
 	s.database(b.target, b.frame, k)
 	return nil
 }
 
 func (s *nodeSource) ovnBackup(ctx context.Context, k workdir.Kind) (backup, error) {
-	targets, err := s.survey.databases(s.layout, k, s.node.Host, s.target.Namespace)
-	if err != nil {
-		return backup{}, err
+	members := func(ctx context.Context, again bool) ([]Target, error) {
+		if again {
+			if err := s.survey.listAgain(ctx, s.layout, s.layout.databaseContainer(k)); err != nil {
+				return nil, err
+			}
+		}
+		return s.survey.databases(s.layout, k, s.node.Host, s.target.Namespace)
 	}
 	if s.layout.perNode || s.shared == nil {
-		return s.transfer.backup(ctx, targets, k)
+		return s.transfer.backup(ctx, members, k)
 	}
 	once, _ := s.shared.taken.LoadOrStore(databaseKey{k, s.layout.name, s.target.Namespace},
-		sync.OnceValues(func() (backup, error) { return s.shared.backup(ctx, targets, k) }))
+		sync.OnceValues(func() (backup, error) { return s.shared.backup(ctx, members, k) }))
 	b, err := once.(func() (backup, error))()
 	if err != nil {
 		return backup{}, err
@@ -68,25 +73,37 @@ func (s *nodeSource) ovnBackup(ctx context.Context, k workdir.Kind) (backup, err
 	return b, nil
 }
 
-// backup tries the containers in turn until one returns the database.
-func (t *transfer) backup(ctx context.Context, targets []Target, k workdir.Kind) (backup, error) {
-	var errs []error
-	for _, target := range targets {
-		b, err := t.backupFrom(ctx, target, k)
-		if err == nil {
-			return b, nil
+// backup tries the members of the database's cluster in turn until one returns the
+// database. It tries them again as long as any of them may still answer.
+func (t *transfer) backup(ctx context.Context, members func(ctx context.Context, again bool) ([]Target, error), k workdir.Kind) (b backup, err error) {
+	err = t.patience.persist(ctx, func(again bool) error {
+		targets, err := members(ctx, again)
+		if err != nil {
+			return judged{err, !again}
 		}
-		if errs = append(errs, fmt.Errorf("%s: %w", target, err)); ctx.Err() != nil {
-			break
+		var errs []error
+		final := true
+		for _, target := range targets {
+			if b, err = t.backupFrom(ctx, target, k); err == nil {
+				return nil
+			}
+			errs = append(errs, fmt.Errorf("%s: %w", target, err))
+			if ctx.Err() != nil || errors.Is(err, errLocal) {
+				break
+			}
+			final = final && isFinal(err)
 		}
-	}
-	return backup{}, errors.Join(errs...)
+		return judged{errors.Join(errs...), final}
+	})
+	return b, err
 }
 
+// backupFrom tries one member once.
 func (t *transfer) backupFrom(ctx context.Context, target Target, k workdir.Kind) (backup, error) {
 	b := backup{target: target}
-	frames, err := t.run(ctx, target, databaseText, append([]string{k.Schema(), "ovn" + short(k) + "_db.sock"}, socketFolders()...)...)
+	frames, err := t.once(ctx, target, databaseText, append([]string{k.Schema(), "ovn" + short(k) + "_db.sock"}, socketFolders()...))
 	if err != nil {
+		t.drop(frames)
 		return b, err
 	}
 	for _, f := range frames {
@@ -94,13 +111,14 @@ func (t *transfer) backupFrom(ctx context.Context, target Target, k workdir.Kind
 		case "version":
 			b.version = f.version(versions.PrintedOVN)
 		case "disconnected":
-			return b, errors.New("this member has lost its cluster")
+			return b, judged{errors.New("this member has lost its cluster"), true}
 		case "backup":
 			b.frame = f
 		}
 	}
 	if b.code != 0 {
-		return b, fmt.Errorf("ovsdb-client backup: %s (looked for the socket in %s)", b.failure(), strings.Join(socketFolders(), ", "))
+		err := fmt.Errorf("ovsdb-client backup: %s (looked for the socket in %s)", b.failure(), strings.Join(socketFolders(), ", "))
+		return b, judged{err, !b.noConnection() || !t.patience.mayRestart()}
 	}
 	return b, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,11 +18,14 @@ import (
 // ErrUsage is wrapped by errors in the options.
 var ErrUsage = errors.New("wrong usage")
 
-// survey holds the pods of a cluster by namespace and label. Each list is queried once.
+// survey holds the pods of a cluster by namespace and label. Each list is queried once,
+// and anew after failures.
 type survey struct {
 	cluster *Cluster
 	layouts []layout
-	lists   map[podQuery][]corev1.Pod
+
+	mu    sync.Mutex // guards lists
+	lists map[podQuery][]corev1.Pod
 
 	forbidden []string // the namespaces whose pods the user must not list, as messages name them
 }
@@ -52,6 +56,20 @@ func look(ctx context.Context, c *Cluster, layouts []layout) (*survey, error) {
 	return s, nil
 }
 
+// listAgain queries the pods of containers of a layout anew.
+func (s *survey) listAgain(ctx context.Context, l layout, containers ...podContainer) error {
+	for _, p := range containers {
+		list, err := s.cluster.API.Pods(ctx, l.namespace, p.selector)
+		if err != nil {
+			return explain(err, "listing pods in "+inNamespace(l.namespace))
+		}
+		s.mu.Lock()
+		s.lists[podQuery{l.namespace, p.selector}] = list.Items
+		s.mu.Unlock()
+	}
+	return nil
+}
+
 func inNamespace(namespace string) string {
 	if namespace == "" {
 		return "all namespaces (-n NAMESPACE selects one)"
@@ -69,8 +87,11 @@ func (s *survey) databasePods(l layout, p podContainer, node string) []corev1.Po
 
 // pods returns the pods that have the container, in any state; node "" matches any.
 func (s *survey) pods(l layout, p podContainer, node string) []corev1.Pod {
+	s.mu.Lock()
+	list := s.lists[podQuery{l.namespace, p.selector}]
+	s.mu.Unlock()
 	var found []corev1.Pod
-	for _, pod := range s.lists[podQuery{l.namespace, p.selector}] {
+	for _, pod := range list {
 		has := slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == p.container })
 		if has && (node == "" || pod.Spec.NodeName == node) {
 			found = append(found, pod)
@@ -221,7 +242,7 @@ func running(pods []corev1.Pod, container string) (targets []Target, why []strin
 		if reason := notRunning(pod, container); reason != "" {
 			why = append(why, reason)
 		} else {
-			targets = append(targets, Target{pod.Namespace, pod.Name, container})
+			targets = append(targets, Target{pod.Namespace, pod.Name, container, imageOf(pod, container), statusOf(pod, container).ContainerID})
 		}
 	}
 	return targets, why
@@ -231,12 +252,7 @@ func running(pods []corev1.Pod, container string) (targets []Target, why []strin
 // is not ready is used, because its problem may be the one that the user investigates.
 func notRunning(pod corev1.Pod, container string) string {
 	name := "pod " + pod.Namespace + "/" + pod.Name
-	var state corev1.ContainerState
-	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name == container {
-			state = c.State
-		}
-	}
+	state := statusOf(pod, container).State
 	switch w, t := state.Waiting, state.Terminated; {
 	case state.Running != nil:
 		return ""
@@ -246,4 +262,23 @@ func notRunning(pod corev1.Pod, container string) string {
 		return fmt.Sprintf("%s: container %s has ended: %s, exit code %d", name, container, t.Reason, t.ExitCode)
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", name, pod.Status.Phase, pod.Status.Message), ": ")
+}
+
+// statusOf returns the status of a container, the zero value if it has none yet.
+func statusOf(pod corev1.Pod, container string) (status corev1.ContainerStatus) {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == container {
+			status = c
+		}
+	}
+	return status
+}
+
+// imageOf returns the reference of the image of a pod's container.
+func imageOf(pod corev1.Pod, container string) string {
+	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+	if i < 0 {
+		return ""
+	}
+	return pod.Spec.Containers[i].Image
 }

@@ -26,7 +26,7 @@ import (
 // failing is an executor that records which containers get commands, and runs none.
 type failing struct{ asked []string }
 
-func (d *failing) Exec(_ context.Context, target k8s.Target, argv []string, _, _ io.Writer) error {
+func (d *failing) Exec(_ context.Context, target k8s.Target, argv []string, _ io.Reader, _, _ io.Writer) error {
 	d.asked = append(d.asked, target.String())
 	return errors.New("failing")
 }
@@ -124,7 +124,7 @@ func TestLayoutsAreDetected(t *testing.T) {
 			if c.opts.Nodes == nil {
 				c.opts.Nodes = []string{"n1"}
 			}
-			results, err := k8s.Collect(t.Context(), cluster(d, clusters()[c.cluster]...), filepath.Join(t.TempDir(), "wd"), c.opts)
+			results, err := k8s.Collect(t.Context(), cluster(d, clusters()[c.cluster]...), filepath.Join(t.TempDir(), "wd"), impatient(c.opts))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func TestStateOfUnusablePodIsNamed(t *testing.T) {
 			"ovn-kubernetes/ovs/ovs-daemons: failing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			results, err := k8s.Collect(t.Context(), cluster(&failing{}, append(c.pods, node("n1"))...), filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
+			results, err := k8s.Collect(t.Context(), cluster(&failing{}, append(c.pods, node("n1"))...), filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}}))
 			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
 				t.Errorf("%v, %v", err, results)
 			}
@@ -210,7 +210,7 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 				review.Status.Allowed = asked.Resource == "pods" && asked.Subresource == "exec" && asked.Namespace == ovnk && strings.Contains(c.allowed, asked.Verb)
 				return true, review, nil
 			})
-			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}})
+			results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}}))
 			if err != nil || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) {
 				t.Errorf("%v, %v", err, results)
 			}
@@ -220,7 +220,7 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 	api.PrependReactor("list", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 	})
-	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"})
+	results, err := k8s.Collect(t.Context(), &k8s.Cluster{API: objectTracker{api}, Executor: &failing{}}, filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}, Layout: "kube-ovn"}))
 	if err != nil || results[0].Err == nil {
 		t.Fatal(err, results)
 	}
@@ -247,20 +247,20 @@ func TestWorkdirsAreReplacedOnlyWithForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	wd.Unlock()
-	results, err := k8s.Collect(t.Context(), c, parent, k8s.Options{Nodes: []string{"n1"}})
+	results, err := k8s.Collect(t.Context(), c, parent, impatient(k8s.Options{Nodes: []string{"n1"}}))
 	if err != nil || !errors.Is(results[0].Err, collect.ErrOccupied) {
 		t.Errorf("%v, %v", err, results)
 	}
 	opts := k8s.Options{Nodes: []string{"n1"}}
 	opts.Force = true
-	results, err = k8s.Collect(t.Context(), c, parent, opts)
+	results, err = k8s.Collect(t.Context(), c, parent, impatient(opts))
 	if err != nil || results[0].Err == nil || errors.Is(results[0].Err, collect.ErrOccupied) {
 		t.Errorf("%v, %v", err, results)
 	}
 	if _, err := os.Stat(mine); err != nil {
 		t.Error("a collection that failed took away what was there: ", err)
 	}
-	results, err = k8s.Collect(t.Context(), c, parent, k8s.Options{All: true})
+	results, err = k8s.Collect(t.Context(), c, parent, impatient(k8s.Options{All: true}))
 	if err != nil || len(results) != 2 {
 		t.Fatal(err, results)
 	}
@@ -294,7 +294,7 @@ func TestVersionRequestEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := cluster(&failing{}, interconnect("n1")...)
 	c.API = unversioned{c.API, cancel}
-	if _, err := k8s.Collect(ctx, c, filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"n1"}}); !errors.Is(err, context.Canceled) {
+	if _, err := k8s.Collect(ctx, c, filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"n1"}})); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

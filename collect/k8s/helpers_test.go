@@ -34,7 +34,7 @@ func pod(namespace, name, node, label string, containers ...string) *corev1.Pod 
 		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	for _, c := range containers {
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: c})
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: c, Image: "registry.example/" + name + "/" + c})
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses,
 			corev1.ContainerStatus{Name: c, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
 	}
@@ -52,12 +52,20 @@ type local struct {
 	env   map[string]string // additional or changed variables
 }
 
-func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdout, stderr io.Writer) error {
+func (l *local) Exec(ctx context.Context, _ k8s.Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	if len(l.shell) > 0 {
 		argv = append(append([]string{}, l.shell...), argv[1:]...)
 	}
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Stdout, c.Stderr = stdout, stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(in, stdin) // the command may end first
+		_ = in.Close()
+	}()
 	c.Env = os.Environ()
 	for k, v := range l.env {
 		c.Env = append(c.Env, k+"="+v)
@@ -135,6 +143,12 @@ func cluster(executor k8s.Executor, objects ...runtime.Object) *k8s.Cluster {
 // interconnect returns the pods of a node of ovn-kubernetes with interconnect.
 func interconnect(name string) []runtime.Object {
 	return []runtime.Object{node(name), pod("ovn-kubernetes", "ovnkube-node-"+name, name, "app=ovnkube-node", "nb-ovsdb", "sb-ovsdb", "ovnkube-controller")}
+}
+
+// impatient returns the options for tests in which a node fails for good.
+func impatient(o k8s.Options) k8s.Options {
+	o.Patience = time.Millisecond
+	return o
 }
 
 // collectOne collects one node, and fails the test if that fails.

@@ -33,6 +33,11 @@ type Options struct {
 	Namespace string // instead of the layouts' own
 	// Stall is how long a stream may be silent; 0 is a minute.
 	Stall time.Duration
+	// Patience is how long a node is tried again after a failure; 0 is 20 seconds.
+	Patience time.Duration
+	// Waiting is called before each pause between tries, with the node, or "" for the
+	// cluster. Several goroutines call it. It may be nil.
+	Waiting func(node string, pause time.Duration, cause error)
 	// Report is called with a node, the current activity, and the number of bytes
 	// received so far. Several goroutines call it.
 	Report func(node, what string, bytes int64)
@@ -61,14 +66,7 @@ func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Resu
 	if err != nil {
 		return nil, err
 	}
-	s, err := look(ctx, c, chosen)
-	if err != nil {
-		return nil, err
-	}
-	if version, err := c.API.Version(ctx); err == nil {
-		c.Version = version
-	}
-	nodes, err := s.chosen(ctx, opts)
+	s, nodes, err := surveyNodes(ctx, c, chosen, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +78,34 @@ func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Resu
 		}
 	}
 	return results, s.collectAll(ctx, path, results, opts)
+}
+
+// surveyNodes returns the survey of the cluster, and the nodes to collect. A server that
+// has answered once is asked again if it does not.
+func surveyNodes(ctx context.Context, c *Cluster, layouts []layout, opts Options) (s *survey, nodes []string, err error) {
+	c.Version, err = c.API.Version(ctx)
+	if ctx.Err() != nil || unavailable(err) {
+		return nil, nil, explain(err, "asking the API server "+c.Name)
+	}
+	err = opts.patience("").persist(ctx, func(bool) error {
+		if s, err = look(ctx, c, layouts); err == nil {
+			nodes, err = s.chosen(ctx, opts)
+		}
+		if err != nil {
+			return judged{err, !unavailable(err)}
+		}
+		return nil
+	})
+	return s, nodes, err
+}
+
+// patience returns the patience with a node, "" for the cluster.
+func (o Options) patience(node string) *patience {
+	return &patience{limit: o.Patience, waiting: func(pause time.Duration, cause error) {
+		if o.Waiting != nil {
+			o.Waiting(node, pause, cause)
+		}
+	}}
 }
 
 // chosen returns the nodes to collect.
@@ -134,7 +160,7 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workdir %s can't be written to: %w; choose another with -w", path, err)
 	}
-	return &shared{transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall, maxBytes: opts.MaxBytes}}, nil
+	return &shared{transfer: transfer{exec: s.cluster, spool: dir, stall: opts.Stall, patience: opts.patience(""), maxBytes: opts.MaxBytes}}, nil
 }
 
 // collectOne collects one node into its workdir, and sets the result.
@@ -161,7 +187,7 @@ func (s *survey) collectOne(ctx context.Context, r *Result, common *shared, perm
 		}
 		defer wd.Unlock()
 		source := &nodeSource{survey: s, layout: l, permitted: permitted, shared: common, node: s.newNode(r.Node, l),
-			transfer: transfer{exec: s.cluster, stall: opts.Stall, maxBytes: opts.MaxBytes, received: add}}
+			transfer: transfer{exec: s.cluster, stall: opts.Stall, patience: opts.patience(r.Node), maxBytes: opts.MaxBytes, received: add}}
 		written, _, err := collect.Collect(ctx, wd, source, collect.Options{Force: opts.Force})
 		if err == nil {
 			r.Collections = written[0].Collections

@@ -27,14 +27,14 @@ type logged struct {
 	broken string   // part of the names of the pods that don't answer
 }
 
-func (l *logged) Exec(ctx context.Context, target k8s.Target, argv []string, stdout, stderr io.Writer) error {
+func (l *logged) Exec(ctx context.Context, target k8s.Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	l.mu.Lock()
 	l.asked = append(l.asked, target.Container+" "+strings.Join(argv[7:min(8, len(argv))], ""))
 	l.mu.Unlock()
 	if l.broken != "" && strings.Contains(target.Pod, l.broken) {
 		return errors.New("unable to upgrade connection: dial tcp 10.0.0.3:10250: connect: connection refused")
 	}
-	return l.Executor.Exec(ctx, target, argv, stdout, stderr)
+	return l.Executor.Exec(ctx, target, argv, stdin, stdout, stderr)
 }
 
 func (l *logged) count(what string) (n int) {
@@ -76,7 +76,7 @@ func TestNodesAreCollectedInParallel(t *testing.T) {
 		defer mu.Unlock()
 		ended[node] = what
 	}}
-	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), parent, opts)
+	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), parent, impatient(opts))
 	if err != nil || len(results) != len(names) {
 		t.Fatal(err, results)
 	}
@@ -89,6 +89,11 @@ func TestNodesAreCollectedInParallel(t *testing.T) {
 		}
 		if r.Err != nil || ended[r.Node] != "collected" || len(r.Collections) != 3 {
 			t.Fatalf("%+v", r)
+		}
+		for _, c := range r.Collections {
+			if c.Image != "registry.example/ovnkube-db-0/sb-ovsdb" {
+				t.Errorf("%s of %s: image %q", c.Kind, r.Node, c.Image)
+			}
 		}
 		checkNothingLost(t, r)
 		checkFiles(t, r.Workdir)
@@ -141,7 +146,7 @@ func TestNextMemberReplacesFailedOne(t *testing.T) {
 	_, local := live(t, "kubernetes")
 	for broken, lost := range map[string]int{"ovnkube-db-0": 0, "ovnkube-db-1": 0, "ovnkube-db": 2} {
 		exec := &logged{Executor: local, broken: broken}
-		r := collectOne(t, cluster(exec, central("worker")...), filepath.Join(t.TempDir(), "wd"), k8s.Options{Nodes: []string{"worker"}})
+		r := collectOne(t, cluster(exec, central("worker")...), filepath.Join(t.TempDir(), "wd"), impatient(k8s.Options{Nodes: []string{"worker"}}))
 		if len(r.Collections) != 3-lost || len(r.Collections[0].Lost) != lost || len(r.Collections[0].Bridges) != 2 {
 			t.Errorf("without %s: %d collections, lost %q", broken, len(r.Collections), r.Collections[0].Lost)
 		}
@@ -164,7 +169,7 @@ type barrier struct {
 	met       chan bool
 }
 
-func (c *barrier) Exec(ctx context.Context, _ k8s.Target, _ []string, _, _ io.Writer) error {
+func (c *barrier) Exec(ctx context.Context, _ k8s.Target, _ []string, _ io.Reader, _, _ io.Writer) error {
 	c.mu.Lock()
 	if c.now++; c.now == c.enough && c.most < c.enough {
 		close(c.met)
@@ -189,7 +194,7 @@ func TestAtMostTenNodesAtOnce(t *testing.T) {
 		names = append(names, fmt.Sprintf("worker-%d", i))
 	}
 	exec := &barrier{enough: 10, met: make(chan bool)}
-	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), t.TempDir(), k8s.Options{All: true})
+	results, err := k8s.Collect(t.Context(), cluster(exec, central(names...)...), t.TempDir(), impatient(k8s.Options{All: true}))
 	if err != nil || len(results) != len(names) || exec.most != 10 {
 		t.Errorf("%d of %d at once, %v", exec.most, len(results), err)
 	}

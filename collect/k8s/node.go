@@ -24,7 +24,7 @@ type nodeSource struct {
 	layout    layout
 	permitted *permissions
 	shared    *shared         // nil if only one node is collected
-	target    Target          // the container that runs OVS's tools
+	target    Target          // the container that runs OVS's tools; see locate
 	node      *recording.Node // what was collected so far
 }
 
@@ -66,28 +66,51 @@ func (s *nodeSource) ask(ctx context.Context) error {
 }
 
 func (s *nodeSource) askOVS(ctx context.Context) error {
-	frames, err := s.run(ctx, s.target, nodeText())
+	frames, err := s.run(ctx, s.locate, nodeText())
 	if err != nil {
 		return err
 	}
 	if s.node.Bridges, err = bridgeNames(find(frames, "bridges")); err != nil {
 		return fmt.Errorf("%s: %w", s.target, err)
 	}
+	s.node.Image = s.target.image
 	s.node.OVSVersion = find(frames, "version").version(versions.PrintedOVS)
 	s.database(s.target, find(frames, "backup"), workdir.OVS)
 	s.outputs(frames, "")
-	groups, err := s.each(ctx, s.target, bridgesText(), s.node.Bridges)
+	groups, err := s.each(ctx, s.locate, bridgesText(), s.node.Bridges)
 	if err != nil {
 		return err
 	}
 	for i, frames := range groups {
 		s.outputs(frames, s.node.Bridges[i])
 	}
-	if frames, err = s.run(ctx, s.target, datapathText()); err != nil {
+	if frames, err = s.run(ctx, s.locate, datapathText()); err != nil {
 		return err
 	}
 	s.outputs(frames, "")
 	return nil
+}
+
+// locate is a locator of the container that runs OVS's tools. It adds a remark if the
+// container was replaced, because Open vSwitch may have been restarted with it.
+func (s *nodeSource) locate(ctx context.Context, again bool) (Target, error) {
+	if !again {
+		return s.target, nil
+	}
+	if err := s.survey.listAgain(ctx, s.layout, s.layout.ovs...); err != nil {
+		return Target{}, err
+	}
+	found, err := s.survey.ovs(s.layout, s.node.Host)
+	if err != nil || found == s.target {
+		return found, err
+	}
+	if found.String() == s.target.String() {
+		s.node.Remarks = append(s.node.Remarks, fmt.Sprintf("container %s was restarted during the collection", found))
+	} else {
+		s.node.Remarks = append(s.node.Remarks, fmt.Sprintf("container %s was replaced by %s during the collection", s.target, found))
+	}
+	s.target = found
+	return found, nil
 }
 
 // find returns the frame of a name.
@@ -206,6 +229,12 @@ func (f frame) firstError() string {
 		}
 	}
 	return logged
+}
+
+// noConnection reports whether a command failed because its daemon did not answer.
+func (f frame) noConnection() bool {
+	messages := []string{"failed to connect", "cannot connect", "database connection failed", "Connection refused", "is not a bridge or a socket", "No such file or directory"}
+	return slices.ContainsFunc(messages, func(message string) bool { return strings.Contains(f.stderr, message) })
 }
 
 // unsupported reports whether a command failed because this version of OVS, the

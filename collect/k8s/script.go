@@ -30,11 +30,26 @@ import (
 // tee opens /dev/fd/3, a pipe of the shell's own: /dev/stdout may not be
 // opened where the container runs as another user than its creator.
 const prologue = `n=$1 t=$2 T=$3;shift 3;set -f;exec 4>&1
-f(){ printf '%s {%s\n' "$n" "$1" >&4||exit;printf '%s {%s\n' "$n" "$1" >&2;shift
+` + watch + `f(){ printf '%s {%s\n' "$n" "$1" >&4||exit;printf '%s {%s\n' "$n" "$1" >&2;shift
 set -- $({ { { "$@" </dev/null 3>&- 4>&- 5>&-;echo c$? >&5;}|{ tee /dev/fd/3 >&4;echo t$? >&5;};} 3>&1|cksum;} 5>&1)
 case $1$2 in t*c*)x=$1 y=$2;shift 2;set -- "$y" "$x" "$@";;esac
 printf '\n%s }%s\n' "$n" "$*" >&4||exit;printf '\n%s }\n' "$n" >&2;r=${1#c};case $r in *[!0-9]*)r=1;;esac;return $r;}
 z(){ printf '%s .\n' "$n" >&4;printf '%s .\n' "$n" >&2;exit 0;}
+`
+
+// watch makes sure that no process stays in the pod when the connection is lost: the
+// container runtime keeps its end of the output open, so that a command which writes
+// would wait for ever. Two processes kill the process group of the shell, which is
+// that of this exec alone: the second one when standard input ends, the first one when
+// no line came from there (see pulse) for 60 seconds. At its own end the shell ends
+// what is left of its group. Nothing is watched where the shell shares its group with
+// other processes; proc(5) describes the file.
+const watch = `exec 6<&0 </dev/null;read -r x x x x g x 2>/dev/null </proc/$$/stat
+[ "$g" = $$ ]&&{
+{ exec >/dev/null 2>&1 4>&- 6<&-;trap i=0 USR1;i=0;while [ $i -lt 60 ];do sleep 1||exit;i=$((i+1));done;kill -9 0;} &
+x=$!;{ exec >/dev/null 2>&1 4>&- 6<&-;while read -r l;do kill -USR1 $x;done;kill -9 0;} <&6 &
+trap "trap '' TERM;kill 0" EXIT;}
+exec 6<&-
 `
 
 // ovsTools finds ovs-vswitchd by its pid file: ovs-appctl itself would look for

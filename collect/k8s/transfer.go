@@ -9,33 +9,38 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	utilexec "k8s.io/client-go/util/exec"
+
 	"ovs-offline/internal/archive"
 )
 
 // Target is a container that commands are run in.
-type Target struct{ Namespace, Pod, Container string }
+type Target struct {
+	Namespace, Pod, Container string
+	image                     string // its reference
+	instance                  string // changes when the container is restarted
+}
 
 // String returns the target as manifests and messages name it.
 func (t Target) String() string { return t.Namespace + "/" + t.Pod + "/" + t.Container }
 
 // Executor runs a command in a container. It returns when the command's streams
-// have ended; a nil error does not mean that they are complete.
+// have ended, or ctx; a nil error does not mean that they are complete.
 type Executor interface {
-	Exec(ctx context.Context, t Target, argv []string, stdout, stderr io.Writer) error
+	Exec(ctx context.Context, t Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error
 }
 
 const (
-	// tries is how often a command is run until its streams are complete.
-	tries = 3
-	// defaultStall is how long a stream may be silent.
+	// defaultStall is how long a stream may be silent, and a request unanswered.
 	defaultStall = 60 * time.Second
-	// patience is the timeout of commands that may stream for long, in stall times.
-	patience = 10
+	// longer is the timeout of commands that may stream for long, in stall times.
+	longer = 10
 )
 
 // errStalled is wrapped when a stream was silent for too long.
@@ -46,25 +51,33 @@ type transfer struct {
 	exec     Executor
 	spool    string        // a folder for the output
 	stall    time.Duration // how long a stream may be silent
-	received func(n int)   // called with the number of bytes received; may be nil
-	maxBytes int64         // limit of the bytes received; 0 for archive.Default's
+	patience *patience
+	received func(n int) // called with the number of bytes received; may be nil
+	maxBytes int64       // limit of the bytes received; 0 for archive.Default's
 	total    atomic.Int64
 }
 
+// locator returns the container to run commands in. With again, it looks for it anew,
+// because a try has failed.
+type locator func(ctx context.Context, again bool) (Target, error)
+
 // run runs a text and returns all of its frames. An incomplete run is repeated.
-func (t *transfer) run(ctx context.Context, target Target, text string, args ...string) ([]frame, error) {
-	var err error
-	for range tries {
-		var frames []frame
-		if frames, err = t.once(ctx, target, text, args); err == nil {
-			return frames, nil
+func (t *transfer) run(ctx context.Context, locate locator, text string, args ...string) (frames []frame, err error) {
+	err = t.patience.persist(ctx, func(again bool) error {
+		target, err := locate(ctx, again)
+		if err == nil {
+			frames, err = t.once(ctx, target, text, args)
 		}
-		t.drop(frames)
-		if isFinal(ctx, err) {
-			break
+		if err == nil {
+			err = t.unreached(target, frames)
 		}
-	}
-	return nil, err
+		if err != nil {
+			t.drop(frames)
+			frames = nil
+		}
+		return err
+	})
+	return frames, err
 }
 
 // lastFrame is the name of the last frame of each argument, in texts that take several.
@@ -73,26 +86,31 @@ const lastFrame = "done"
 // each runs a text that does the same for each of its arguments. Its frames are named
 // "N NAME", with the number of the argument from 1. The complete part of an incomplete
 // stream is kept, and the text run again for the rest. Returned frames have no number.
-func (t *transfer) each(ctx context.Context, target Target, text string, args []string) ([][]frame, error) {
+func (t *transfer) each(ctx context.Context, locate locator, text string, args []string) ([][]frame, error) {
 	var all [][]frame
-	for failures := 0; len(all) < len(args); {
+	err := t.patience.persist(ctx, func(again bool) error {
+		if len(all) == len(args) {
+			return nil
+		}
+		target, err := locate(ctx, again)
+		if err != nil {
+			return err
+		}
 		frames, err := t.once(ctx, target, text, args[len(all):])
-		complete := group(frames)
-		all = append(all, complete...)
+		if unreached := t.unreached(target, frames); unreached != nil {
+			t.drop(frames)
+			return unreached
+		}
+		if complete := group(frames); len(complete) > 0 {
+			all = append(all, complete...)
+			t.patience.succeeded()
+		}
 		if len(all) >= len(args) {
-			break
+			return nil
 		}
-		if err == nil {
-			err = fmt.Errorf("%s: %w: %d of %d parts", target, errShort, len(all), len(args))
-		}
-		if failures++; len(complete) > 0 {
-			failures = 0
-		}
-		if failures == tries || isFinal(ctx, err) {
-			return nil, err
-		}
-	}
-	return all, nil
+		return cmp.Or(err, fmt.Errorf("%s: %w: %d of %d parts", target, errShort, len(all), len(args)))
+	})
+	return all, err
 }
 
 // group splits frames by argument, without the last argument if it is incomplete.
@@ -110,9 +128,14 @@ func group(frames []frame) [][]frame {
 	return groups
 }
 
-// isFinal reports whether another try would fail in the same way.
-func isFinal(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, errNoTool) || errors.Is(err, errLocal) || errors.Is(err, archive.ErrLimit) || isRefused(err)
+// unreached returns an error if a command could not connect to its daemon while the
+// container may be restarting.
+func (t *transfer) unreached(target Target, frames []frame) error {
+	i := slices.IndexFunc(frames, func(f frame) bool { return f.code != 0 && f.noConnection() })
+	if i < 0 || !t.patience.mayRestart() {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %s", target, frames[i].name, frames[i].failure())
 }
 
 // drop removes the output of frames.
@@ -131,21 +154,40 @@ func (t *transfer) once(ctx context.Context, target Target, text string, args []
 	defer os.RemoveAll(dir)
 	f := framing{nonce: rand.Text()}
 	stdout, stderr := filepath.Join(dir, "stdout"), filepath.Join(dir, "stderr")
-	if err := t.receive(ctx, target, t.argv(f.nonce, text, args), stdout, stderr); err != nil && errors.Is(err, errLocal) {
+	err = t.receive(ctx, target, t.argv(f.nonce, text, args), stdout, stderr)
+	if errors.Is(err, errLocal) {
 		return nil, fmt.Errorf("%s: %w", target, err)
-	} else if frames, badly := t.check(f, stdout, stderr); badly == nil {
-		return frames, nil // proven complete, however the connection ended
-	} else if err != nil {
-		return frames, fmt.Errorf("%s: %w (%w)", target, err, badly)
-	} else {
-		return frames, fmt.Errorf("%s: %w", target, badly)
 	}
+	frames, short := t.check(f, stdout, stderr)
+	switch {
+	case short == nil:
+		return frames, nil // proven complete, however the connection ended
+	case hasNoShell(err):
+		return nil, fmt.Errorf("%s: %w: sh (%w)", target, errNoTool, err)
+	case err == nil || errors.Is(short, errNoTool):
+		return frames, fmt.Errorf("%s: %w", target, short)
+	}
+	return frames, fmt.Errorf("%s: %w", target, err)
+}
+
+// hasNoShell reports whether sh could not be run in the container. Kubelets pass on the
+// words of runc and crun, and no code of their own.
+func hasNoShell(err error) bool {
+	if err == nil {
+		return false
+	}
+	var exited utilexec.CodeExitError
+	if errors.As(err, &exited) {
+		return exited.Code == 126 || exited.Code == 127
+	}
+	text := err.Error()
+	return strings.Contains(text, "executable file") && strings.Contains(text, "not found")
 }
 
 // argv returns sh -c TEXT sh NONCE SHORT LONG ARG...; SHORT and LONG are in seconds.
 func (t *transfer) argv(nonce, text string, args []string) []string {
 	short := max(1, int(t.stall.Seconds()*0.8)) // a command gives up before its stream counts as stalled
-	return append([]string{"sh", "-c", text, "sh", nonce, strconv.Itoa(short), strconv.Itoa(short * patience)}, args...)
+	return append([]string{"sh", "-c", text, "sh", nonce, strconv.Itoa(short), strconv.Itoa(short * longer)}, args...)
 }
 
 // check splits the spooled streams into frames.
@@ -163,7 +205,7 @@ func (t *transfer) check(f framing, stdout, stderr string) ([]frame, error) {
 	defer errs.Close()
 	whole, shortErrs := f.readErrors(errs, frames)
 	t.drop(frames[whole:])
-	return frames[:whole], errors.Join(short, shortErrs)
+	return frames[:whole], cmp.Or(short, shortErrs)
 }
 
 // receive drains both streams of a command into files.
@@ -191,7 +233,7 @@ func (t *transfer) receive(ctx context.Context, target Target, argv []string, st
 	if err != nil {
 		return errors.Join(err, out.Close())
 	}
-	err = t.exec.Exec(ctx, target, argv, out, errs)
+	err = t.exec.Exec(ctx, target, argv, pulse{ctx}, out, errs)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}

@@ -15,24 +15,26 @@ import (
 // commands and lists of packages, which may be those of another program or container.
 func Of(printed Pair, databases ...file.Info) Pair {
 	found := Pair{}
-	schemas := map[string]string{}
+	schema := map[string]string{} // by database
 	for _, db := range databases {
 		switch db.Name {
 		case ovsdb.OVS:
 			found.OVS = db.Program
 		case ovsdb.NB:
-			schemas[db.Name] = db.Version
+			schema[db.Name] = db.Version
 			found.OVN = cmp.Or(found.OVN, northd(db.Program))
 		case ovsdb.SB: // its logical flows are what ovn-northd wrote
-			schemas[db.Name] = db.Version
+			schema[db.Name] = db.Version
 			found.OVN = cmp.Or(northd(db.Program), found.OVN)
 		}
 	}
-	if found.OVN == "" {
-		found.OVN = ofSchemas(schemas[ovsdb.NB], schemas[ovsdb.SB])
-		if Minor(printed.OVN) == found.OVN {
-			found.OVN = printed.OVN
-		}
+	series := ofSchemas(schema[ovsdb.NB], schema[ovsdb.SB])
+	switch {
+	case found.OVN != "" || len(series) == 0:
+	case slices.Contains(series, Minor(printed.OVN)):
+		found.OVN = printed.OVN
+	default: // the newest, whose tools read what the older ones wrote
+		found.OVN = series[len(series)-1]
 	}
 	return found.Or(printed)
 }
@@ -86,17 +88,18 @@ func releases() []schemas {
 }
 
 // ofSchemas returns the series of OVN whose databases have these versions of their
-// schemas, "" for a version that is not known or of a database that the node lacks. Of
-// several series it returns the newest, whose tools read what the older ones wrote. If
-// the databases are of different series, the southbound one counts.
-func ofSchemas(nb, sb string) string {
-	series := ""
+// schemas, the oldest first; "" is the version of a database that the node lacks. If the
+// databases are of different series, the southbound one counts.
+func ofSchemas(nb, sb string) (series []string) {
+	if nb == "" && sb == "" {
+		return nil
+	}
 	for _, r := range releases() {
-		if (nb == "" || slices.Contains(r.nb, nb)) && (sb == "" || slices.Contains(r.sb, sb)) && (nb != "" || sb != "") {
-			series = r.series
+		if (nb == "" || slices.Contains(r.nb, nb)) && (sb == "" || slices.Contains(r.sb, sb)) {
+			series = append(series, r.series)
 		}
 	}
-	if series == "" && nb != "" && sb != "" {
+	if len(series) == 0 && nb != "" && sb != "" {
 		return ofSchemas("", sb)
 	}
 	return series

@@ -90,6 +90,8 @@ func TestVersionsOfDatabases(t *testing.T) {
 		"schemas of different series":          {Pair{}, []file.Info{nb("7.11.0", ""), sb("20.33.0", "")}, Pair{"", "24.03"}},
 		"schema and the package of the same":   {Pair{"", "24.03.2"}, []file.Info{sb("20.33.0", "")}, Pair{"", "24.03.2"}},
 		"schema and a package of another":      {Pair{"", "22.03.2"}, []file.Info{sb("20.33.0", "")}, Pair{"", "24.03"}},
+		"schemas of two series: the package":   {Pair{"", "22.12.1"}, []file.Info{nb("7.0.0", ""), sb("20.27.0", "")}, Pair{"", "22.12.1"}},
+		"schemas of two series: the newer":     {Pair{}, []file.Info{nb("7.0.0", ""), sb("20.27.0", "")}, Pair{"", "23.03"}},
 		"an unknown schema leaves the package": {Pair{"", "22.03.2"}, []file.Info{sb("99.0.0", "")}, Pair{"", "22.03.2"}},
 		"an unknown schema":                    {Pair{}, []file.Info{sb("20.34.0", ""), nb("", "")}, Pair{}},
 	} {

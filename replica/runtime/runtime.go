@@ -54,6 +54,9 @@ type State struct {
 type Runtime interface {
 	// Name returns the runtime's name, as the command line spells it.
 	Name() string
+	// Root returns the folder on this host with the root file system that daemons and
+	// tools run in; "" if they run in the host's own, or in an image of an engine.
+	Root() string
 	// Isolated reports whether daemons get an empty network of their own, and the
 	// reason if not. Call it before an ovs-vswitchd gets a database with controllers.
 	Isolated(ctx context.Context) (bool, string)
@@ -73,6 +76,9 @@ type Runtime interface {
 	// ToolTo works like Tool, but writes the standard output to stdout while the
 	// program runs: a dump of a million flows must not be held in memory.
 	ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error
+	// ReadFile returns a file of those that the tools see at an absolute path, for
+	// example a schema that is installed with them.
+	ReadFile(ctx context.Context, path string) ([]byte, error)
 	Executor
 	// End removes everything that the runtime keeps for the replica besides its
 	// daemons. Call it after the daemons are stopped.

@@ -1,0 +1,78 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPatienceOutlastsARestart checks the pauses between tries: they last long enough
+// for a restart, are announced with their cause, and end.
+func TestPatienceOutlastsARestart(t *testing.T) {
+	const limit = 400 * time.Millisecond // in place of 20 s
+	var lines []string
+	p := &patience{limit: limit, waiting: func(pause time.Duration, cause error) { lines = append(lines, fmt.Sprint(pause, " ", cause)) }}
+	began := time.Now()
+	err := p.persist(t.Context(), func(again bool) error {
+		if again != (len(lines) > 0) {
+			t.Errorf("again is %v after %d failures", again, len(lines))
+		}
+		if time.Since(began) < limit*3/4 { // 15 s
+			return errors.New("refused")
+		}
+		return nil
+	})
+	if err != nil || len(lines) < 3 || lines[0] != "20ms refused" || lines[1] != "40ms refused" {
+		t.Errorf("%v: %q", err, lines)
+	}
+	tried := 0
+	began = time.Now()
+	err = p.persist(t.Context(), func(bool) error { tried++; return errors.New("refused") })
+	if took := time.Since(began); err == nil || took < limit || took > 5*limit || !strings.Contains(err.Error(), fmt.Sprintf("refused (given up after %d tries)", tried)) {
+		t.Errorf("after %s: %v", took, err)
+	}
+	// What follows a patience that has ended is tried once.
+	tried = 0
+	if err := p.persist(t.Context(), func(bool) error { tried++; return errors.New("refused") }); err == nil || tried != 1 {
+		t.Errorf("%d tries: %v", tried, err)
+	}
+}
+
+// TestPauseEndsWithItsContext checks that Ctrl-C ends a pause.
+func TestPauseEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &patience{limit: time.Hour, waiting: func(time.Duration, error) { cancel() }}
+	if err := p.persist(ctx, func(bool) error { return errors.New("refused") }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// noShell answers as a container runtime whose container has no shell.
+type noShell struct {
+	asked int
+	words string
+}
+
+func (n *noShell) Exec(context.Context, Target, []string, io.Reader, io.Writer, io.Writer) error {
+	n.asked++
+	return errors.New(n.words)
+}
+
+// TestImageWithoutShellIsAskedOnce checks that no further try is made in a container
+// without a shell, and that the error says so.
+func TestImageWithoutShellIsAskedOnce(t *testing.T) {
+	for runtime, words := range map[string]string{
+		"runc": `Internal error occurred: error executing command in container: failed to exec in container: failed to start exec "4be5": OCI runtime exec failed: exec failed: unable to start container process: exec: "sh": executable file not found in $PATH: unknown`,
+		"crun": "Internal error occurred: error executing command in container: executable file `sh` not found in $PATH: No such file or directory",
+	} {
+		exec := &noShell{words: words}
+		_, err := fetch(t, exec, time.Minute, threeCommands)
+		if exec.asked != 1 || !errors.Is(err, errNoTool) || !strings.Contains(err.Error(), "lacks a required tool: sh") {
+			t.Errorf("%s: asked %d times: %v", runtime, exec.asked, err)
+		}
+	}
+}
