@@ -60,9 +60,10 @@ func TraceWarning(wd *workdir.Dir, r *report.Report) string {
 	if warning == "" {
 		return ""
 	}
-	image := "of the node's OVN"
-	if r.Recorded.OVN != "" {
-		image = "that has OVN " + versions.Minor(r.Recorded.OVN)
+	warning += `. "ovs-offline report" names the stages`
+	m, err := wd.Manifest()
+	if r.Recorded.OVN == "" || err != nil {
+		return warning
 	}
-	return warning + `. "ovs-offline report" names the stages; for a right answer: "ovs-offline image add REFERENCE" with a container image ` + image + ", then start again"
+	return warning + "; to run what the node ran: " + addImage(m, versions.Pair{OVN: versions.Minor(r.Recorded.OVN)}) + "; then start again"
 }

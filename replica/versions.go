@@ -66,15 +66,21 @@ func versionRemarks(recorded, running versions.Pair) (remarks []string, other ve
 
 // advice returns the command that adds an image with the recorded versions.
 func (s *starter) advice(other versions.Pair) string {
-	image, which := "REFERENCE", "a container image that has "+other.String()
-	if known := imageOf(s.manifest); known != "" {
-		image, which = known, "the image of its pods"
-	}
 	again := "start again"
 	if s.rt.Name() != process.Name {
 		again += " with --runtime " + process.Name
 	}
-	return fmt.Sprintf("to run what the node ran: \"ovs-offline image add %s\", with %s; then %s", image, which, again)
+	return fmt.Sprintf("to run what the node ran: %s; then %s", addImage(s.manifest, other), again)
+}
+
+// addImage returns the command that adds an image with these versions, and which image
+// that is.
+func addImage(m *workdir.Manifest, wanted versions.Pair) string {
+	image, which := "REFERENCE", "a container image that has "+wanted.String()
+	if known := imageOf(m); known != "" {
+		image, which = known, "the image of its pods"
+	}
+	return fmt.Sprintf("\"ovs-offline image add %s\", with %s", image, which)
 }
 
 // reference matches the reference of an image in a registry. It has no character with a
