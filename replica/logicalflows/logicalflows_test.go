@@ -3,6 +3,7 @@ package logicalflows
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +13,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/versions"
@@ -231,7 +235,43 @@ func TestNoDatabaseServer(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "connecting to the OVN SB database") {
 		t.Error(err)
 	}
-	if processes, _ := exec.Command("pgrep", "-f", folder).Output(); len(processes) > 0 {
-		t.Errorf("left: %s", processes)
+	checkEnded(t, folder)
+}
+
+// TestFindEndsWithItsContext cancels a check that waits for a server that does not answer.
+func TestFindEndsWithItsContext(t *testing.T) {
+	s := fixture(t)
+	pid, err := os.ReadFile(filepath.Join(s.Dir, "ovsdb-server.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(server, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(server, syscall.SIGCONT) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	folder := filepath.Join(s.Dir, "tracer")
+	if _, err := Find(ctx, process.New(process.Options{}), strings.TrimPrefix(s.Remote, "unix:"), folder); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	checkEnded(t, folder)
+}
+
+// checkEnded checks that no process of an ovn-trace of the folder is left.
+func checkEnded(t *testing.T, folder string) {
+	t.Helper()
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range commands {
+		if words, err := os.ReadFile(path); err == nil && strings.Contains(string(words), folder) {
+			t.Errorf("left: %s: %q", path, words)
+		}
 	}
 }
