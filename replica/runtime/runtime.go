@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 )
 
 // Errors that the errors of a runtime wrap.
@@ -17,13 +16,6 @@ var (
 	ErrNoImage      = errors.New("no image")      // the message describes how to get one
 	ErrNotRunning   = errors.New("no replica is running")
 )
-
-// Minor returns a version up to its minor number: OVS and OVN change their behaviour
-// with it.
-func Minor(version string) string {
-	parts := strings.SplitN(version, ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".")
-}
 
 // Daemon is a daemon of a replica. All paths are absolute.
 type Daemon struct {
