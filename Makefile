@@ -17,7 +17,7 @@ PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build man install dist demo quick test test-k8s fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build man install dist demo quick test test-k8s test-versions fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -64,6 +64,14 @@ test-k8s: build test-deps
 	cd test/e2e/k8s && go build -o ../../../build/pause ./pause
 	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json -- -count=1 -timeout 25m .
 	@scripts/figures build/test-k8s.json
+
+# Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own
+# version and by others. debootstrap makes the releases' root file systems the first time,
+# in some two minutes; without root or the archive, the tests skip.
+test-versions: test-deps
+	scripts/roots build/roots
+	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json -- -count=1 -parallel 2 -timeout 20m -run TestNodesOfEachVersion ./test/fidelity
+	@scripts/figures build/test-versions.json
 
 # How alike the traces of live nodes and their replicas are, node by node.
 fidelity: test-deps

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/logging"
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/replica/activate"
+	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/runtime"
 )
 
@@ -39,6 +43,7 @@ func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) erro
 	if err != nil {
 		return fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
 	}
+	defer o.warnOfTrace(wd, argv[0]) // last: the tool can log hundreds of lines
 	defer logging.Timed(ctx, "run tool", "argv", argv, "runtime", state.Runtime)()
 	defer ignoreCtrlC()()
 	run.Env = replica.Scripts(wd, state.Kinds).Environment()
@@ -50,9 +55,31 @@ func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) erro
 	case err != nil:
 		return err
 	case exit != 0:
+		o.advise(wd, state, filepath.Base(argv[0]), exit)
 		return exitCode(exit)
 	}
 	return nil
+}
+
+// advise prints what to do after a tool has failed because of ovs-vswitchd.
+func (o *options) advise(wd *workdir.Dir, state replica.State, tool string, exit int) {
+	advice := activate.LateAdvice(tool, exit)
+	if ended := replica.Advice(wd, state); activate.AsksSwitch(tool) && ended != "" {
+		advice = tool + ": " + ended
+	}
+	if advice != "" {
+		fmt.Fprintln(o.Err, terminal.Escape(advice))
+	}
+}
+
+// warnOfTrace prints what the user of ovn-trace must know.
+func (o *options) warnOfTrace(wd *workdir.Dir, program string) {
+	if filepath.Base(program) != logicalflows.Program {
+		return
+	}
+	if r, err := replica.Report(wd); err == nil { // status and report name the error
+		o.warnIfAny(replica.TraceWarning(wd, r))
+	}
 }
 
 // ignoreCtrlC makes this process ignore SIGINT, which the program in the foreground

@@ -102,6 +102,13 @@ func (o *IO) warn(format string, args ...any) {
 	}
 }
 
+// warnIfAny prints a text as a warning unless it is empty.
+func (o *IO) warnIfAny(text string) {
+	if text != "" {
+		o.warn("%s", text)
+	}
+}
+
 // warnEach prints a warning for each text.
 func (o *IO) warnEach(prefix string, texts []string) {
 	for _, text := range texts {

@@ -54,6 +54,7 @@ func runScripts(t *testing.T, r engines.Runtime, patterns ...string) {
 		Files: files,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CAPTURES", captures)
+			e.Setenv("VERSIONS", filepath.Join(filepath.Dir(captures), "versions"))
 			e.Setenv("COMPUTE", filepath.Join(captures, "ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz"))
 			e.Setenv("WORKER", filepath.Join(captures, "ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz"))
 			e.Setenv("OVS_DBG_WORKDIR", filepath.Join(e.WorkDir, "wd"))

@@ -57,6 +57,7 @@ func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
 		}
 	}
 	o.warnEach("", r.Remarks)
+	o.warnIfAny(r.TraceWarning("the OVN SB database"))
 	for _, item := range r.Rejected[:min(maxItems, len(r.Rejected))] {
 		o.warn("rejected: %s: %s: %s", location(item), item.Reason, item.Text)
 	}
@@ -77,6 +78,7 @@ func (o *IO) printReport(r *report.Report) {
 	fmt.Fprintln(o.Out)
 	o.printCounts(r)
 	o.printSteps(r)
+	o.printLogicalFlows(r)
 	o.printItems("Rejected: these entries are not in the replica", r.Rejected, total(r, func(c *report.Counts) int { return c.Rejected }))
 	o.printItems("Placeholders: flows refer to these entries, which were not collected", r.Placeholders, len(r.Placeholders))
 	o.printItems("Rewritten in syntax that ovs-ofctl accepts", r.Rewritten, total(r, func(c *report.Counts) int { return c.Rewritten }))
@@ -91,6 +93,9 @@ func verdict(r *report.Report) string {
 		return "All collected data is restored, and reads back the same."
 	case r.Complete():
 		return "All collected data is restored; placeholders or defaults replace state of the node that was not collected."
+	}
+	if r.Restored() {
+		return "All collected data is restored, but an answer of ovn-trace may be wrong: see the logical flows below."
 	}
 	return "Some of the collected data is not in the replica: it is listed below."
 }
@@ -129,6 +134,28 @@ func (o *IO) printSteps(r *report.Report) {
 	}
 	t.Render()
 	fmt.Fprintf(o.Out, "%d steps not needed.\n\n", idle)
+}
+
+// printLogicalFlows prints the stages of the logical flows that ovn-trace can't parse.
+func (o *IO) printLogicalFlows(r *report.Report) {
+	l := r.LogicalFlows
+	switch {
+	case l == nil || l.Problem == "" && l.Unparsed == 0:
+		return
+	case l.Problem != "":
+		fmt.Fprintf(o.Out, "Logical flows: it is not known which of them ovn-trace can parse: %s\n\n", terminal.Escape(l.Problem))
+		return
+	case l.OnNode:
+		fmt.Fprintf(o.Out, "Logical flows: ovn-trace can't parse %d of %d. The node's OVN is not newer, so they have no effect there either:\n", l.Unparsed, l.Total)
+	default:
+		fmt.Fprintf(o.Out, "Logical flows: ovn-trace can't parse %d of %d and leaves them out, so an answer of it may be wrong:\n", l.Unparsed, l.Total)
+	}
+	t := o.newTable("pipeline", "table", "stage", "flows", "ovn-trace says")
+	for _, s := range l.Stages {
+		t.AppendRow(table.Row{terminal.Escape(s.Pipeline), s.Table, terminal.Escape(s.Name), s.Flows, terminal.Escape(s.Reason)})
+	}
+	t.Render()
+	fmt.Fprintln(o.Out)
 }
 
 // details returns the first details of a step, and the number of the others.

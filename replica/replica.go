@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
@@ -30,6 +31,9 @@ type Options struct {
 	// the restore; both may be nil. They are never called at the same time.
 	Starting func(role string)
 	Progress func(text string)
+	// VersionsNamed reports that the user named the image or the versions to run: the
+	// report then gives no advice on others.
+	VersionsNamed bool
 	// Without names steps to leave out, so that tests can show the effect of each.
 	Without []string
 }
@@ -40,7 +44,7 @@ var ErrNothing = errors.New("nothing to start")
 // Start starts a replica of the workdir in place of an earlier one and returns the
 // report on it. After an error, no daemon and no file of the replica is left.
 func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Options) (*report.Report, error) {
-	s := &starter{wd: wd, rt: rt, opts: opts, report: report.New()}
+	s := &starter{wd: wd, rt: rt, opts: opts, report: report.New(), compared: make(chan struct{})}
 	if err := s.findData(); err != nil {
 		return nil, err
 	}
@@ -96,15 +100,21 @@ func stopIn(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
 // State is the document replica.json: what Start started.
 type State struct {
 	Runtime string         `json:"runtime"`
+	Root    string         `json:"root,omitempty"` // of the image whose tools run as local processes; "" for this host's
 	Started time.Time      `json:"started"`
 	Kinds   []workdir.Kind `json:"kinds"` // of the databases; none until the start is complete
+	// Recorded and Running are the versions on the node and of the replica's programs.
+	Recorded versions.Pair `json:"recorded"`
+	Running  versions.Pair `json:"running"`
+	// Memory is the limit of ovs-vswitchd's memory in bytes, 0 without one.
+	Memory int64 `json:"memory_limit,omitempty"`
 	// Changed names the columns of the OVS database that start changed, by table.
 	Changed map[string][]string `json:"changed,omitempty"`
 }
 
 // newState returns the state of a replica that starts now.
 func newState(rt runtime.Runtime, kinds []workdir.Kind) State {
-	return State{Runtime: rt.Name(), Started: time.Now().UTC().Truncate(time.Second), Kinds: kinds}
+	return State{Runtime: rt.Name(), Root: rt.Root(), Started: time.Now().UTC().Truncate(time.Second), Kinds: kinds}
 }
 
 // LastRuntime returns the name of the runtime in which the last start began, even if

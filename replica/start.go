@@ -23,7 +23,6 @@ import (
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/restore/tables"
 	"ovs-offline/replica/runtime"
-	"ovs-offline/replica/runtime/process"
 )
 
 // starter holds the state of one start.
@@ -38,7 +37,9 @@ type starter struct {
 	facts     *tables.Facts          // about the collected flows
 	expected  func(line string) bool // reports whether ovs-vswitchd logs this line in every replica
 	changed   map[string][]string    // columns of the OVS database that the steps changed, by table
+	memory    int64                  // the limit of ovs-vswitchd's memory in bytes, 0 for none
 	hostTools []string               // tools that the runtime lacks; their wrappers run the tools of this host
+	compared  chan struct{}          // closed once the report has the versions
 	callbacks sync.Mutex             // serialises the calls of opts.Starting and opts.Progress
 }
 
@@ -48,19 +49,26 @@ func (s *starter) findData() error {
 	if s.manifest, err = s.wd.Manifest(); err != nil {
 		return err
 	}
-	for _, k := range workdir.Kinds() {
-		if _, err := os.Stat(s.wd.Database(k)); err == nil || k == workdir.OVS && s.hasDumps() {
-			s.kinds = append(s.kinds, k)
-		}
-	}
-	if len(s.kinds) == 0 {
+	if s.kinds = servedKinds(s.wd); len(s.kinds) == 0 {
 		return fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, s.wd.Path())
 	}
 	return nil
 }
 
-func (s *starter) hasDumps() bool {
-	found, _ := fs.Glob(os.DirFS(s.wd.RestoreFlows()), "*.dump")
+// servedKinds returns the kinds of the databases that a replica of the workdir serves.
+// The OVS database is made if there are only dumps.
+func servedKinds(wd *workdir.Dir) []workdir.Kind {
+	var kinds []workdir.Kind
+	for _, k := range workdir.Kinds() {
+		if _, err := os.Stat(wd.Database(k)); err == nil || k == workdir.OVS && hasDumps(wd) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+func hasDumps(wd *workdir.Dir) bool {
+	found, _ := fs.Glob(os.DirFS(wd.RestoreFlows()), "*.dump")
 	return len(found) > 0
 }
 
@@ -95,27 +103,27 @@ func (s *starter) start(ctx context.Context) error {
 func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
 	for _, k := range s.kinds {
 		if k != workdir.OVS {
-			group.Go(func() error { return s.startServer(ctx, k) })
+			group.Go(func() error { return cmp.Or(s.startServer(ctx, k), s.checkLogicalFlows(ctx, k)) })
 		}
 	}
 	if s.serves(workdir.OVS) {
 		group.Go(func() error { s.serveRecorded(ctx); return nil })
 	}
-	group.Go(func() error { s.compareVersions(ctx); s.findDetrace(ctx); return nil })
+	group.Go(func() error { s.compareVersions(ctx); close(s.compared); s.findDetrace(ctx); return nil })
 }
 
 // startServer prepares a database and starts its server.
 func (s *starter) startServer(ctx context.Context, k workdir.Kind) error {
-	defer s.showLoading(k)()
+	defer s.showDuration(k, "loading")()
 	if err := s.prepare(ctx, k); err != nil {
 		return err
 	}
 	return s.run(ctx, server(s.wd, k))
 }
 
-// showLoading reports every second that a database is still loading, until stop is
-// called. ovsdb-server does not report its progress.
-func (s *starter) showLoading(k workdir.Kind) (stop func()) {
+// showDuration reports every second what is done with a database, until stop is
+// called. Neither ovsdb-server nor ovn-trace reports its progress.
+func (s *starter) showDuration(k workdir.Kind, what string) (stop func()) {
 	info, err := os.Stat(s.wd.Database(k))
 	if err != nil {
 		return func() {}
@@ -130,7 +138,7 @@ func (s *starter) showLoading(k workdir.Kind) (stop func()) {
 			case <-ended:
 				return
 			case <-tick.C:
-				s.progress(fmt.Sprintf("the %s database: loading %d MiB for %v", k.Title(), info.Size()>>20, time.Since(began).Round(time.Second)))
+				s.progress(fmt.Sprintf("the %s database: %s %d MiB for %v", k.Title(), what, info.Size()>>20, time.Since(began).Round(time.Second)))
 			}
 		}
 	})
@@ -180,10 +188,10 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
 // upgrade converts a working copy to the schema of the daemons that will serve it.
 // If that fails, the copy keeps its schema.
 func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
-	path, schema, err := s.schema(ctx, k)
+	schema, err := s.schema(ctx, k)
 	remark := ""
 	if err == nil {
-		remark, err = file.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), path, schema)
+		remark, err = file.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), schema)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -196,22 +204,20 @@ func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
 	return nil
 }
 
-// schema returns the path and the head of the schema that the runtime's daemons
-// know. The error is the one for the first path at which packages install schemas.
-func (s *starter) schema(ctx context.Context, k workdir.Kind) (path string, head file.SchemaHead, failed error) {
+// schema returns the schema that the runtime's daemons know. The error is the one for
+// the first path at which packages install schemas.
+func (s *starter) schema(ctx context.Context, k workdir.Kind) (schema file.Schema, failed error) {
 	for _, path := range schemaPaths(k) {
-		var err error
-		if s.rt.Name() == process.Name {
-			head, err = file.ReadSchemaHead(path)
-		} else {
-			head, err = file.AskSchemaHead(ctx, s.tool, path)
+		text, err := s.rt.ReadFile(ctx, path)
+		if err == nil {
+			schema, err = file.ParseSchema(path, text)
 		}
 		if err == nil {
-			return path, head, nil
+			return schema, nil
 		}
 		failed = cmp.Or(failed, err)
 	}
-	return "", file.SchemaHead{}, failed
+	return file.Schema{}, failed
 }
 
 // tool runs a tool that needs no daemon.
@@ -246,10 +252,16 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 		return err
 	}
 	beside()
+	if err := s.limitMemory(ctx, roomToRestore(s.wd)); err != nil {
+		return err
+	}
 	if err := node.Settle(ctx); err != nil {
 		return err
 	}
 	if err := restore.Run(ctx, node, s.selected(restore.Steps())); err != nil {
+		return err
+	}
+	if err := s.limitMemory(ctx, roomForUse); err != nil {
 		return err
 	}
 	s.changed = db.Changed()
@@ -284,11 +296,13 @@ func (s *starter) finish() error {
 		return err
 	}
 	bin := Scripts(s.wd, s.kinds)
-	bin.Exec, bin.Local = s.opts.Exec, s.hostTools
+	bin.Exec, bin.Local, bin.TraceWarning = s.opts.Exec, s.hostTools, TraceWarning(s.wd, s.report)
+	bin.Ended = endedAdvice(s.memory)
 	if err := activate.Write(bin); err != nil {
 		return err
 	}
 	state := newState(s.rt, s.kinds)
-	state.Changed = s.changed
+	state.Recorded, state.Running, state.Changed = s.report.Recorded, s.report.Running, s.changed
+	state.Memory = s.memory
 	return workdir.WriteJSON(s.wd.ReplicaFile(), state)
 }

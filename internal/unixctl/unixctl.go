@@ -74,9 +74,7 @@ func ask(conn net.Conn, argv []string) (reply, error) {
 	return r, err
 }
 
-// dial connects to the control socket, whose name contains the process id. The
-// address of a unix socket holds at most 107 bytes (sun_path, unix(7)), so dial
-// reaches it through the descriptor of its directory.
+// dial connects to the control socket, whose name contains the process id.
 func dial(ctx context.Context, runDir, program string) (net.Conn, error) {
 	raw, err := os.ReadFile(filepath.Join(runDir, program+".pid"))
 	if err != nil {
@@ -86,11 +84,17 @@ func dial(ctx context.Context, runDir, program string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.Open(runDir)
+	return Dial(ctx, filepath.Join(runDir, fmt.Sprintf("%s.%d.ctl", program, pid)))
+}
+
+// Dial connects to a unix socket. The address of a unix socket holds at most 107 bytes
+// (sun_path, unix(7)), so Dial reaches it through the descriptor of its directory.
+func Dial(ctx context.Context, socket string) (net.Conn, error) {
+	dir, err := os.Open(filepath.Dir(socket))
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	var d net.Dialer
-	return d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s.%d.ctl", dir.Fd(), program, pid))
+	return d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"text/template"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -35,6 +36,12 @@ type Replica struct {
 	NBSocket  string   // socket of the OVN NB database server; "" if none was collected
 	SBSocket  string   // socket of the OVN SB database server; "" if none was collected
 	Recorded  string   // socket of the OVS database as recorded; "" if it is not served
+	// Ended is printed by the wrappers of tools that ask ovs-vswitchd and fail because it
+	// has ended, where it is not exec that runs them.
+	Ended string
+	// TraceWarning is printed by the wrapper of ovn-trace that runs the tool on this
+	// host, where it is not exec that runs it; "" for none.
+	TraceWarning string
 }
 
 // Script returns the path of the script that a user sources.
@@ -172,12 +179,57 @@ func (r Replica) check() error {
 // values returns the values for a tool's template. The template quotes the paths.
 func (r Replica) values(tool string) map[string]any {
 	return map[string]any{
-		"Prompt": r.prompt(), "Tool": tool, "Refusal": r.refusal(tool), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
+		"Prompt": r.prompt(), "Tool": tool, "Refusal": r.refusal(tool), "Warning": r.warning(tool), "Ended": r.ended(tool), "Timeout": timeout(tool), "Late": exitLate, "Advice": LateAdvice(tool, exitLate), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
 		"Bin": r.Bin, "Activate": Script(r.Bin), "OVSRunDir": r.OVSRunDir, "OVNRunDir": r.OVNRunDir, "OVS": r.OVS,
 		"NB": remote(r.NBSocket), "SB": remote(r.SBSocket), "Recorded": remote(r.Recorded),
 		"Saved": []string{"PATH", "PS1", "OVS_RUNDIR", "OVN_RUNDIR", "OVN_NB_DB", "OVN_SB_DB",
 			"OVN_NB_DAEMON", "OVN_SB_DAEMON", "OVN_NBCTL_OPTIONS", "OVN_SBCTL_OPTIONS"},
 	}
+}
+
+// warning returns the line that the wrapper of a tool prints after the tool, "" for none.
+func (r Replica) warning(tool string) string {
+	if tool != "ovn-trace" || r.TraceWarning == "" {
+		return ""
+	}
+	return "warning: " + terminal.Escape(r.TraceWarning)
+}
+
+// ended returns what the wrapper of a tool prints if the tool fails because ovs-vswitchd
+// has ended, "" for a tool that does not ask ovs-vswitchd.
+func (r Replica) ended(tool string) string {
+	if !AsksSwitch(tool) || r.Ended == "" {
+		return ""
+	}
+	return tool + ": " + terminal.Escape(r.Ended)
+}
+
+// AsksSwitch reports whether a tool fails once ovs-vswitchd has ended. ovs-vsctl waits.
+func AsksSwitch(tool string) bool { return tool == "ovs-appctl" || tool == "ovs-ofctl" }
+
+// maxSeconds is the time that the wrapper of ovs-appctl gives it, unless the user gives
+// it another. A trace on a replica of a million flows takes a second.
+const maxSeconds = 120
+
+// exitLate is the exit code, in a shell, of a tool whose time is up: 128 and SIGALRM.
+const exitLate = 128 + 14
+
+// timeout returns the option with which the wrapper of a tool bounds its time. It comes
+// before the user's options, which override it.
+func timeout(tool string) string {
+	if tool != "ovs-appctl" {
+		return ""
+	}
+	return fmt.Sprintf("--timeout=%d", maxSeconds)
+}
+
+// LateAdvice returns what to do after a tool has ended with an exit code because its
+// time was up, "" for another exit code.
+func LateAdvice(tool string, exit int) string {
+	if timeout(tool) == "" || exit != exitLate {
+		return ""
+	}
+	return fmt.Sprintf(`%s: ovs-vswitchd did not answer in time (the limit is %d s; -T SECONDS sets another). If it stays busy, "ovs-offline start" starts the replica again`, tool, maxSeconds)
 }
 
 // refusal returns the reason why a tool can't be used with the collected data; "" if

@@ -38,7 +38,7 @@ func TestCheckRefusesBadBuilds(t *testing.T) {
 // TestBuildOnEachEngine runs a complete build, with steps that need no network.
 func TestBuildOnEachEngine(t *testing.T) {
 	h := fromHost(t)
-	for _, name := range engines.Labels()[1:] {
+	for _, name := range engines.Engines() {
 		t.Run(name, func(t *testing.T) {
 			e, c := engine(t, name)
 			base, err := h.Load(t.Context(), e, "", "1")
@@ -100,7 +100,7 @@ func TestPackages(t *testing.T) {
 	if base == "" {
 		t.Skipf("downloads packages, for minutes: to have it, make a base image (debootstrap --variant=minbase stable DIR; tar -C DIR -cf FILE .) and name it in %s", baseEnv)
 	}
-	for _, name := range engines.Labels()[1:] {
+	for _, name := range engines.Engines() {
 		t.Run(name, func(t *testing.T) {
 			e, c := engine(t, name)
 			c.run(t, "import", base, "docker.io/library/debian:stable-slim")

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 )
 
@@ -25,22 +26,17 @@ type Report struct {
 	Rewritten    []Item         `json:"rewritten,omitempty"`    // entries that were loaded with another text than the dump's
 	Placeholders []Item         `json:"placeholders,omitempty"` // entries made up because others refer to them
 	Ports        []PortRow      `json:"ports,omitempty"`
+	LogicalFlows *LogicalFlows  `json:"logical_flows,omitempty"` // nil if they were not checked
 	Remarks      []string       `json:"remarks,omitempty"`
 	Lost         []string       `json:"lost,omitempty"` // what the source held and could not be read
-	Recorded     Versions       `json:"recorded"`
-	Running      Versions       `json:"running"`
+	Recorded     versions.Pair  `json:"recorded"`
+	Running      versions.Pair  `json:"running"`
 
 	mu sync.Mutex
 }
 
 // New returns an empty report.
 func New() *Report { return &Report{Version: Format} }
-
-// Versions are those of OVS and OVN, "" if unknown.
-type Versions struct {
-	OVS string `json:"ovs,omitempty"`
-	OVN string `json:"ovn,omitempty"`
-}
 
 // BridgeReport counts the entries of one bridge's dumps.
 type BridgeReport struct {
@@ -85,8 +81,12 @@ type PortRow struct {
 	Replica string `json:"replica_datapath_port"`
 }
 
-// Complete reports whether everything that was collected was restored.
-func (r *Report) Complete() bool {
+// Complete reports whether everything that was collected was restored, and ovn-trace can
+// parse all logical flows.
+func (r *Report) Complete() bool { return r.Restored() && !r.LogicalFlows.Lossy() }
+
+// Restored reports whether everything that was collected was restored.
+func (r *Report) Restored() bool {
 	if len(r.Rejected) > 0 || len(r.Lost) > 0 {
 		return false
 	}

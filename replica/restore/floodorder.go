@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/replica/report"
 )
@@ -15,7 +16,8 @@ import (
 // of its own. Recorded datapath flows show the order on the live node; what they do not
 // show follows the OpenFlow numbers, which have the order in which the ports were added
 // one by one. So ports of bridges that flood are first withheld, by a type that no OVS
-// supports, and then added one by one.
+// supports, and then added one by one. The local port can't be withheld: where it is not
+// the first, it is removed from the datapath at its turn, and ovs-vswitchd adds it again.
 
 const (
 	withheldType = "ovs-offline-later"
@@ -38,19 +40,32 @@ func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	for _, b := range flooding {
 		order := shown[b].arrange(b)
 		shown[b].noteFloodOrder(b, order, o)
-		// The local port comes with the bridge: ovs-vswitchd ignores its type.
-		b.withheld = slices.DeleteFunc(order, func(p *Port) bool { return p.Name == b.Name })
-		for _, p := range b.withheld {
-			for _, i := range p.Interfaces {
-				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"type": withheldType}))
-			}
+		if order[0].Name == b.Name {
+			order = order[1:]
 		}
+		b.withheld = order
+		changes = append(changes, withhold(b)...)
 	}
 	mirrors, err := n.withholdMirrors(ctx)
 	if err != nil {
 		return err
 	}
 	return n.DB.Transact(ctx, append(changes, mirrors...)...)
+}
+
+// withhold returns the changes that withhold the ports of a bridge. The local port comes
+// with the bridge: ovs-vswitchd ignores its type.
+func withhold(b *Bridge) []ovsdb.Change {
+	var changes []ovsdb.Change
+	for _, p := range b.withheld {
+		if p.Name == b.Name {
+			continue
+		}
+		for _, i := range p.Interfaces {
+			changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"type": withheldType}))
+		}
+	}
+	return changes
 }
 
 // floodingBridges returns the bridges whose flood order is restored.
@@ -107,14 +122,24 @@ func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
 func restoreFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 	for round := 0; ; round++ {
 		var changes []ovsdb.Change
+		added := 0
 		for _, b := range n.Bridges {
-			if round < len(b.withheld) {
-				for _, i := range b.withheld[round].Interfaces {
-					changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"type": i.Type}))
+			if round >= len(b.withheld) {
+				continue
+			}
+			added++
+			p := b.withheld[round]
+			if p.Name == b.Name {
+				if err := n.removeLocalPort(ctx, b, o); err != nil {
+					return err
 				}
+				continue
+			}
+			for _, i := range p.Interfaces {
+				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"type": i.Type}))
 			}
 		}
-		if len(changes) == 0 {
+		if added == 0 {
 			break
 		}
 		if err := n.reconfigure(ctx, changes); err != nil {
@@ -129,4 +154,23 @@ func restoreFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
 		o.Note(report.Approximated, "a packet goes through several mirrors in the order in which ovs-vswitchd sets them up when it starts: which one came first on the live node is not recorded")
 	}
 	return n.reconfigure(ctx, n.mirrors)
+}
+
+// removeLocalPort removes a bridge's local port from the datapath. At its next
+// reconfiguration ovs-vswitchd adds the port again, as the bridge's last one.
+func (n *Node) removeLocalPort(ctx context.Context, b *Bridge, o *report.Outcome) error {
+	out, err := n.appctl(ctx, "dpctl/show")
+	if err != nil {
+		return err
+	}
+	for p := range appctl.DatapathPorts(out) {
+		if p.Name != b.Name {
+			continue
+		}
+		if _, err := n.appctl(ctx, "dpctl/del-if", p.Datapath, b.Name); err != nil {
+			o.Note(report.Approximated, "%s: NORMAL floods to its local port first: the node flooded to other ports before it: %v", b.Name, err)
+		}
+		return ctx.Err()
+	}
+	return nil
 }

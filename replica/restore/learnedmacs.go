@@ -2,6 +2,9 @@ package restore
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/workdir"
@@ -9,7 +12,7 @@ import (
 )
 
 // restoreFDB adds the MAC addresses that the live bridges had learned, as static
-// entries, which don't age.
+// entries where this version has them, which don't age.
 func restoreFDB(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
 	for _, b := range s.Bridges {
 		text, err := rec.bridgeText(b, workdir.RecordedFDB)
@@ -25,11 +28,44 @@ func restoreFDB(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 				o.Note(report.Unknown, "%s: MAC %s was learned on port %s, which is not in the database", b.Name, e.MAC, e.Port)
 				continue
 			}
-			_, err := s.appctl(ctx, "fdb/add", b.Name, name, e.VLAN, e.MAC)
+			err := s.addMAC(ctx, b, name, e)
 			if err := noteResult(ctx, o, err, "%s: MAC %s on %q", b.Name, e.MAC, name); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// addMAC adds a learned address on an interface.
+func (s *Switch) addMAC(ctx context.Context, b *Bridge, name string, e appctl.LearnedMAC) error {
+	_, err := s.appctl(ctx, "fdb/add", b.Name, name, e.VLAN, e.MAC)
+	if err == nil || !strings.Contains(err.Error(), "is not a valid command") {
+		return err
+	}
+	// Open vSwitch before 2.16 has no fdb/add. It learns the address from a packet to the
+	// address itself, which NORMAL does not forward. It accepts the packet only from a
+	// member of a bond that carries traffic, so bonds are restored before. The entry
+	// does not age because the clock stops.
+	flow := "in_port=" + e.Port + ",dl_src=" + e.MAC + ",dl_dst=" + e.MAC
+	if tag := b.tagOf(name); e.VLAN != "0" && e.VLAN != strconv.Itoa(tag) {
+		flow += ",dl_vlan=" + e.VLAN
+	}
+	out, err := s.appctl(ctx, "ofproto/trace-packet-out", "-generate", b.Name, flow, "NORMAL")
+	if err == nil && !strings.Contains(out, "learned that "+e.MAC+" is on port") {
+		err = fmt.Errorf("this version has no fdb/add, and learned no address from a packet: %.300s", out)
+	}
+	return err
+}
+
+// tagOf returns the tag of the port to which an interface belongs, 0 for none.
+func (b *Bridge) tagOf(name string) int {
+	for _, p := range b.Ports {
+		for _, i := range p.Interfaces {
+			if i.Name == name {
+				return p.Tag
+			}
+		}
+	}
+	return 0
 }

@@ -199,10 +199,8 @@ func (before precedence) noteFloodOrder(b *Bridge, ports []*Port, o *report.Outc
 	}
 	const byNumber = "ports are flooded to in the order of their numbers, from which the node differs if ports were added in one transaction or ovs-vswitchd was restarted"
 	switch {
-	case unknown == 0 && ports[0].Name == b.Name:
-		o.Note(report.Restored, "")
 	case unknown == 0:
-		o.Note(report.Approximated, "%s: NORMAL floods to its local port first: the node flooded to other ports before it", b.Name)
+		o.Note(report.Restored, "")
 	case known == 0:
 		o.Note(report.Unknown, "%s: no recorded datapath flow shows the order in which NORMAL floods: %s", b.Name, byNumber)
 	default:

@@ -42,11 +42,11 @@ func Steps() []Step {
 		{"groups", withTables((*tables.Tables).Groups)},
 		{"flows", withTables((*tables.Tables).Flows)},
 		{"controllers", withTables((*tables.Tables).CompareHidden)},
-		{"learned MACs", with(restoreFDB)},
 		{"BFD", with(restoreBFD)},
 		{"CFM", with(restoreCFM)},
 		{"bonds", with(restoreBonds)},
 		{"liveness", with(restoreLiveness)},
+		{"learned MACs", with(restoreFDB)},
 		{"multicast groups", with(restoreMulticast)},
 		{"clock", with(stopClock)},
 	}

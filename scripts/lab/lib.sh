@@ -199,6 +199,15 @@ hear() {
     ovs-appctl ofproto/trace "$1" "$(numbered_ports <<<"$2")" -generate >/dev/null
 }
 
+# add_learned BRIDGE PORT VLAN MAC: makes a bridge learn an address. Releases before
+# 2.16 have no fdb/add: they learn it from a packet to itself, which goes nowhere. (PORT
+# must not be an access port then.)
+add_learned() {
+    ovs-appctl fdb/add "$@" >/dev/null 2>&1 ||
+        ovs-appctl ofproto/trace-packet-out -generate "$1" \
+            "$(numbered_ports <<<"in_port=@$2@,dl_vlan=$3,dl_src=$4,dl_dst=$4")" NORMAL >/dev/null
+}
+
 # met_before: makes the node receive each packet once before the traces, because
 # a bond assigns a hash to a member at the first packet with that hash.
 met_before() {
@@ -355,7 +364,7 @@ wait_for_ovn() {
 
 wait_for_stable() {
     LAST_FINGERPRINT=
-    wait_for "the flows to settle" 20 is_stable
+    wait_for "the flows to settle" 60 is_stable
 }
 
 # --- reading the node --------------------------------------------------------------
@@ -396,4 +405,13 @@ tunnel_keys() {
     in=$(port_key "$2")
     out=$(port_key "$3")
     printf 'tun_id=%s,tun_metadata0=%s' "$(datapath_key "$1")" $((in << 16 | out))
+}
+
+# logical_packet SWITCH PORT SOURCE_MAC MAC SOURCE IP REST: prints an IPv4 or IPv6 packet
+# for ovn-trace.
+logical_packet() {
+    local ip=ip4
+    [[ $5 != *:* ]] || ip=ip6
+    printf '%s|inport == "%s" && eth.src == %s && eth.dst == %s && %s.src == %s && %s.dst == %s && ip.ttl == 64 && %s\n' \
+        "$1" "$2" "$3" "$4" "$ip" "$5" "$ip" "$6" "$7"
 }

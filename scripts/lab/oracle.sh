@@ -12,21 +12,54 @@ numbered_ports() {
     sed "${edits[@]}"
 }
 
+# traces_names: reports whether ofproto/trace can print the names of ports. That of
+# Open vSwitch 2.15 only prints numbers.
+traces_names() {
+    local bridge
+    bridge=$(ovs-vsctl --real list-br | sed -n 1p)
+    [[ $(ovs-appctl ofproto/trace --names "$bridge" in_port=LOCAL 2>&1) != *'unknown option'* ]]
+}
+
+write_release() {
+    local names=no
+    ! traces_names || names=yes
+    {
+        printf 'ovs %s\n' "$(ovs_version)"
+        [[ $TOPO_OVN != yes ]] || printf 'ovn %s\n' "$(ovn-nbctl --version | sed -n '1s/.* //p')"
+        printf 'names %s\n' "$names"
+    } >"$1/release"
+}
+
 write_traces() {
     local out=$1 bridge options flow n=0 bad=0 file
-    local -a words
+    local -a words names=()
+    ! traces_names || names=(--names)
     while IFS='|' read -r bridge options flow; do
         n=$((n + 1))
         file=$(printf '%s/live/%03d' "$out" "$n")
         printf '# %s | %s | %s\n' "$bridge" "$options" "$flow" >"$file"
         read -ra words <<<"$options"
-        ovs-appctl ofproto/trace --names "${words[@]}" "$bridge" "$flow" >>"$file" 2>&1 ||
+        ovs-appctl ofproto/trace "${names[@]}" "${words[@]}" "$bridge" "$flow" >>"$file" 2>&1 ||
             {
                 say "trace $n: $(sed -n 2p "$file")"
                 bad=1
             }
     done <"$out/packets"
     ((bad == 0)) || die "some packets could not be traced"
+}
+
+# write_logical: traces packets through the logical network, as ovn-trace of this
+# release does it on the live database.
+write_logical() {
+    local out=$1 datapath flow n=0
+    [[ $(type -t topo_logical_packets) == function ]] || return 0
+    mkdir -p "$out/logical"
+    topo_logical_packets >"$out/logical-packets"
+    while IFS='|' read -r datapath flow; do
+        n=$((n + 1))
+        ovn-trace "$datapath" "$flow" >"$(printf '%s/logical/%03d' "$out" "$n")" 2>&1 ||
+            die "ovn-trace $datapath '$flow' failed: $(tail -n 1 "$(printf '%s/logical/%03d' "$out" "$n")")"
+    done <"$out/logical-packets"
 }
 
 write_truth() {
@@ -99,7 +132,9 @@ oracle() {
     if grep -n '@' "$out/packets" >&2; then
         die "a packet names an unknown port"
     fi
+    write_release "$out"
     write_traces "$out"
+    write_logical "$out"
     write_truth "$out"
     write_extra "$out"
     write_raw "$out"

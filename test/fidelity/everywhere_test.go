@@ -22,6 +22,20 @@ func runAsProgram() {
 	}
 }
 
+// execPrefix returns replica.Options.Exec for a workdir: this test program as ovs-offline.
+func execPrefix(t *testing.T, wd *workdir.Dir) []string {
+	t.Helper()
+	raw, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := filepath.Join(t.TempDir(), program)
+	if err := os.WriteFile(self, raw, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return []string{self, "--workdir=" + wd.Path(), "exec", "--"}
+}
+
 // TestCaptureInContainers replays a node on each container engine and compares the
 // traces with the live ones.
 func TestCaptureInContainers(t *testing.T) {
@@ -31,20 +45,11 @@ func TestCaptureInContainers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir := t.TempDir()
-		raw, err := os.ReadFile("/proc/self/exe")
+		wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		self := filepath.Join(dir, program)
-		if err := os.WriteFile(self, raw, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		wd, err := workdir.Lock(filepath.Join(dir, "wd"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := ReplayIn(context.Background(), r.Report, wd, e.For(t, wd), replica.Options{Exec: []string{self, "--workdir=" + wd.Path(), "exec", "--"}})
+		n, err := ReplayIn(context.Background(), r.Report, wd, e.For(t, wd), replica.Options{Exec: execPrefix(t, wd)})
 		if err != nil {
 			t.Fatal(err)
 		}

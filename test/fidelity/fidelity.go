@@ -11,10 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ovs-offline/collect"
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/command"
+	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
@@ -117,35 +120,81 @@ const Header = "packets  refused  balanced  whole text  result lines  datapath a
 // Compare traces the packets of a file on the replica, and compares the traces with
 // the live ones: files in the folder live, in the order of the packets.
 func (n *Replica) Compare(ctx context.Context, packets, live string) (Figures, error) {
+	return n.CompareRecording(ctx, Recording{Packets: packets, Live: live})
+}
+
+// CompareRecording works like Compare, also for a node that could not print the names
+// of ports.
+func (n *Replica) CompareRecording(ctx context.Context, r Recording) (Figures, error) {
 	var f Figures
-	list, err := readPackets(packets)
+	list, err := readPackets(r.Packets)
 	if err != nil {
 		return f, err
 	}
-	names, err := filepath.Glob(filepath.Join(live, "[0-9]*"))
+	names, err := filepath.Glob(filepath.Join(r.Live, "[0-9]*"))
 	if err != nil || len(names) != len(list) || len(list) == 0 {
-		return f, fmt.Errorf("%d packets in %s, %d traces in %s (%w)", len(list), packets, len(names), live, err)
+		return f, fmt.Errorf("%d packets in %s, %d traces in %s (%w)", len(list), r.Packets, len(names), r.Live, err)
 	}
 	unify, err := n.balancing()
 	if err != nil {
 		return f, err
 	}
+	liveNames, replicaNames := portmap.Ports{}, portmap.Ports{}
+	if r.Numbers {
+		if liveNames, replicaNames, err = n.portNames(ctx); err != nil {
+			return f, err
+		}
+	}
 	for i, p := range list {
-		want, err := os.ReadFile(names[i])
+		raw, err := os.ReadFile(names[i])
 		if err != nil {
 			return f, err
 		}
-		have, err := n.Tool(ctx, "ovs-appctl", p.Args()...)
+		args := p.Args()
+		if r.Numbers {
+			args = slices.DeleteFunc(args, func(arg string) bool { return arg == "--names" })
+		}
+		have, err := n.Tool(ctx, "ovs-appctl", args...)
 		if err != nil {
 			return f, err
 		}
-		c := trace.Compare(string(want), have)
-		if !c.Results && trace.Compare(unify(string(want)), unify(have)).Results {
+		want := translate(liveNames, string(raw))
+		have = translate(replicaNames, have)
+		c := trace.Compare(want, have)
+		if !c.Results && trace.Compare(unify(want), unify(have)).Results {
 			f.Balanced++
 		}
 		f.add(c, filepath.Base(names[i])+": "+p.Bridge+" "+p.Flow+" "+strings.Join(p.Options, " "))
 	}
 	return f, nil
+}
+
+// portNames returns the names of the datapath ports of the node and of the replica by
+// their numbers.
+func (n *Replica) portNames(ctx context.Context) (live, have portmap.Ports, err error) {
+	recorded, err := os.ReadFile(n.Workdir.Recorded(workdir.RecordedDatapathShow))
+	if err != nil {
+		return nil, nil, err
+	}
+	shown, err := n.Tool(ctx, "ovs-appctl", "dpctl/show")
+	live, have = portmap.Ports{}, portmap.Ports{}
+	for p := range appctl.DatapathPorts(string(recorded)) {
+		live[p.Number] = p.Name
+	}
+	for p := range appctl.DatapathPorts(shown) {
+		have[p.Number] = p.Name
+	}
+	return live, have, err
+}
+
+// translate replaces the numbers of datapath ports in a trace.
+func translate(names portmap.Ports, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		bare := strings.TrimRight(line, "\r\n")
+		b.WriteString(names.Translate(bare) + line[len(bare):])
+	}
+	return b.String()
 }
 
 // balancing returns a function that gives all members of balance-slb and balance-tcp
@@ -209,6 +258,8 @@ func readPackets(path string) ([]trace.Packet, error) {
 // Recording is the capture of a live node and its traces.
 type Recording struct {
 	Name, Report, Packets, Live string
+	OVS, OVN                    string // the versions of a node of the lab, "" if it has none
+	Numbers                     bool   // the traces show numbers of ports: the node could not print names
 }
 
 // Capture returns the recording in a folder of testdata. It unpacks the traces into dir.
@@ -224,7 +275,17 @@ func Capture(ctx context.Context, folder, dir string) (Recording, error) {
 
 // Lab starts a topology of the lab, records it into dir and ends it.
 func Lab(ctx context.Context, lab, topology, dir string) (Recording, error) {
-	if _, err := command.Run(ctx, command.Command{Argv: []string{lab, "run", topology, dir}}); err != nil {
+	return LabIn(ctx, "", lab, topology, dir)
+}
+
+// LabIn works like Lab, with the programs of the root file system in the folder root; ""
+// means this host's.
+func LabIn(ctx context.Context, root, lab, topology, dir string) (Recording, error) {
+	argv := []string{lab}
+	if root != "" {
+		argv = append(argv, "--root", root)
+	}
+	if _, err := command.Run(ctx, command.Command{Argv: append(argv, "run", topology, dir)}); err != nil {
 		return Recording{}, fmt.Errorf("lab run %s: %w", topology, err)
 	}
 	return Recorded(dir)
@@ -234,7 +295,23 @@ func Lab(ctx context.Context, lab, topology, dir string) (Recording, error) {
 func Recorded(dir string) (Recording, error) {
 	r := Recording{Name: filepath.Base(dir), Packets: filepath.Join(dir, "packets"), Live: filepath.Join(dir, "live")}
 	var err error
-	r.Report, err = only(filepath.Join(dir, "sosreport-*.tar.xz"))
+	if r.Report, err = only(filepath.Join(dir, "sosreport-*.tar.xz")); err != nil {
+		return r, err
+	}
+	release, err := os.ReadFile(filepath.Join(dir, "release"))
+	for line := range strings.Lines(string(release)) {
+		switch key, value, _ := strings.Cut(strings.TrimSpace(line), " "); key {
+		case "ovs":
+			r.OVS = value
+		case "ovn":
+			r.OVN = value
+		case "names":
+			r.Numbers = value == "no"
+		}
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil // `lab run` wrote none before
+	}
 	return r, err
 }
 

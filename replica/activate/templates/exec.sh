@@ -10,8 +10,8 @@ exec{{range .Exec}} {{quote .}}{{end}} {{.Tool}} "$@"
 # and runs this wrapper for each would lose lines.
 for word do
     case $word in
-    - | restore) exec{{range .Exec}} {{quote .}}{{end}} {{.Tool}} "$@" ;;
+    - | restore) exec{{range .Exec}} {{quote .}}{{end}} {{.Tool}}{{with .Timeout}} {{.}}{{end}} "$@" ;;
     esac
 done
-exec{{range .Exec}} {{quote .}}{{end}} {{.Tool}} "$@" </dev/null
+exec{{range .Exec}} {{quote .}}{{end}} {{.Tool}}{{with .Timeout}} {{.}}{{end}} "$@" </dev/null
 {{- end}}

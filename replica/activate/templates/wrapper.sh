@@ -41,7 +41,25 @@ if [ -z "$tool" ]; then
     echo {{quote (print .Tool " is not installed: " .Hint)}} >&2
     exit 127
 fi
-{{- if ne .Tool "ovn-detrace"}}
+{{- if .Warning}}
+# The tool can log hundreds of lines, so the warning comes last.
+"$tool" "$@"
+status=$?
+printf '%s\n' {{quote .Warning}} >&2
+exit "$status"
+{{- else if .Ended}}
+"$tool"{{with .Timeout}} {{.}}{{end}} "$@"
+status=$?
+# A process that has ended, or is ending, has no arguments.
+if [ "$status" -ne 0 ] && IFS= read -r pid 2>/dev/null <"$OVS_RUNDIR/ovs-vswitchd.pid" && ! grep -q . "/proc/$pid/cmdline" 2>/dev/null; then
+    printf '%s\n' {{quote .Ended}} >&2
+{{- with .Advice}}
+elif [ "$status" -eq {{$.Late}} ]; then
+    printf '%s\n' {{quote .}} >&2
+{{- end}}
+fi
+exit "$status"
+{{- else if ne .Tool "ovn-detrace"}}
 exec "$tool" "$@"
 {{- else}}
 "$tool" "$@"

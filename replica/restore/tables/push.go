@@ -54,7 +54,11 @@ func (t *table) load(ctx context.Context, list []openflow.Entry) error {
 
 // reject reports an entry that cannot be added.
 func (t *table) reject(e entry, cause error) {
-	t.Report.Reject(t.item(e.line, e.collected, Reason(cause)))
+	reason := Reason(cause)
+	if version := knownFrom(reason, e.collected); version != "" {
+		reason += " (Open vSwitch " + version + " and newer can)"
+	}
+	t.Report.Reject(t.item(e.line, e.collected, reason))
 }
 
 // reportRewrite reports an entry that was loaded with another text than the dump's.

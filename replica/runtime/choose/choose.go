@@ -4,11 +4,9 @@ package choose
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
@@ -68,16 +66,24 @@ func (r *Runtimes) All(ctx context.Context) []runtime.Runtime {
 	return all
 }
 
-// Named returns the runtime of a name, without an image: it can't start a replica.
+// Named returns the runtime of a name, for a replica that runs. A container runtime has
+// no image then, and can't start a replica; local processes have the root file system that
+// the replica's daemons run in.
 func (r *Runtimes) Named(ctx context.Context, name string) (runtime.Runtime, error) {
 	if name == Process {
-		return process.New(process.Options{}), nil
+		return r.Local(process.RunningRoot(r.workdir.VarRuns())), nil
 	}
 	e, err := r.connect(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	return container.New(e, "", r.version, r.workdir), nil
+}
+
+// Local returns the runtime of local processes in the root file system of an image, which
+// is in the folder root; "" means this host's.
+func (r *Runtimes) Local(root string) runtime.Runtime {
+	return process.New(process.Options{Root: root, Folders: r.workdir.RuntimeFolders()})
 }
 
 // Executor returns the executor that runs programs beside the replica in a runtime.
@@ -89,77 +95,10 @@ func (r *Runtimes) Executor(ctx context.Context, name string, terminal bool) (ru
 	return r.Named(ctx, name)
 }
 
-// Choice is the runtime to start a replica with.
-type Choice struct {
-	Runtime  runtime.Runtime
-	What     string   // the runtime, and of an engine its address and the image
-	Rejected []string // the reasons for which those before it were not chosen
-}
-
-// Choose returns the runtime to start a replica with: the named one or, for Auto,
-// the first of podman and docker that answers and has an image, else local
-// processes if the tools are installed.
-func (r *Runtimes) Choose(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
-	switch name {
-	case Auto:
-	case Process:
-		return local(wanted)
-	default:
-		return r.engine(ctx, name, wanted)
-	}
-	var rejected []string
-	for _, name := range engine.Names() {
-		choice, err := r.engine(ctx, name, wanted)
-		if err == nil {
-			choice.Rejected = rejected
-			return choice, nil
-		}
-		if ctx.Err() != nil {
-			return Choice{}, ctx.Err()
-		}
-		rejected = append(rejected, "not "+name+": "+err.Error())
-	}
-	choice, err := local(wanted)
-	if err != nil {
-		return Choice{}, fmt.Errorf("no runtime can start a replica:\n  %s\n  not local processes: %w", strings.Join(rejected, "\n  "), err)
-	}
-	choice.Rejected = rejected
-	return choice, nil
-}
-
-func (r *Runtimes) engine(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
-	e, err := r.connect(ctx, name)
-	if err != nil {
-		return Choice{}, err
-	}
-	image, err := container.Choose(ctx, e, wanted)
-	if err != nil {
-		return Choice{}, err
-	}
-	return Choice{Runtime: container.New(e, image, r.version, r.workdir), What: fmt.Sprintf("%s at %s, image %s", name, e.Address(), image)}, nil
-}
-
-// local returns the local processes, which run what is installed here.
-func local(wanted container.Wanted) (Choice, error) {
-	switch {
-	case wanted.Image != "":
-		return Choice{}, errors.New("--image needs a container runtime")
-	case wanted.Version != "":
-		return Choice{}, errors.New("--ovs-version needs a container runtime")
-	}
-	if err := process.Supported(); err != nil {
-		return Choice{}, err
-	}
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl"); err != nil {
-		return Choice{}, err
-	}
-	return Choice{Runtime: process.New(process.Options{}), What: "local processes"}, nil
-}
-
 // ExecPrefix returns the beginning of a command line that runs a tool beside the
-// replica; nil for local processes, whose tools are this machine's own.
+// replica; nil for local processes with this machine's own tools.
 func (r *Runtimes) ExecPrefix(rt runtime.Runtime) ([]string, error) {
-	if rt.Name() == Process {
+	if rt.Name() == Process && rt.Root() == "" {
 		return nil, nil
 	}
 	self, err := os.Executable()

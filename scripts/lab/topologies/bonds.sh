@@ -210,9 +210,9 @@ topo_finish() {
     hear br-backup "in_port=@enp8s0f1@,$arp,dl_src=02:82:00:00:00:01"
     hear br-trouble "in_port=@enp9s0f0@,$arp,dl_src=02:90:00:00:00:01"
     hear br-trouble "in_port=@enp12s0f1@,$arp,dl_src=02:93:00:00:00:01"
-    ovs-appctl fdb/add br-trouble enp10s0f0 91 02:91:00:00:00:01 >/dev/null
-    ovs-appctl fdb/add br-trouble enp11s0f1 92 02:92:00:00:00:01 >/dev/null
-    ovs-appctl fdb/add br-trouble enp13s0f0 94 02:94:00:00:00:01 >/dev/null
+    add_learned br-trouble enp10s0f0 91 02:91:00:00:00:01
+    add_learned br-trouble enp11s0f1 92 02:92:00:00:00:01
+    add_learned br-trouble enp13s0f0 94 02:94:00:00:00:01
     met_before
 }
 

@@ -321,8 +321,8 @@ topo_finish() {
     host=172.18.0.4
     breth0_flows "$uplink" "$patch" $host |
         ovs-ofctl -O OpenFlow13 --bundle replace-flows breth0 -
-    ovs-appctl fdb/add breth0 eth0 0 $GATEWAY_MAC >/dev/null
-    ovs-appctl fdb/add breth0 eth0 0 02:42:ac:12:00:03 >/dev/null
+    add_learned breth0 eth0 0 $GATEWAY_MAC
+    add_learned breth0 eth0 0 02:42:ac:12:00:03
     # The gateway router announces the node's address, from behind the patch
     # port.
     wait_for_macs breth0 $UPLINK_MAC
@@ -497,4 +497,27 @@ breth0||in_port=LOCAL,tcp,dl_dst=$GATEWAY_MAC,dl_src=$UPLINK_MAC,nw_src=172.18.0
 breth0||in_port=LOCAL,arp,dl_dst=$GATEWAY_MAC,dl_src=$UPLINK_MAC,arp_op=2,arp_spa=172.18.0.4,arp_tpa=172.18.0.1,arp_sha=$UPLINK_MAC
 breth0||in_port=LOCAL,arp,$all,dl_src=$UPLINK_MAC,arp_op=1,arp_spa=172.18.0.4,arp_tpa=172.18.0.9,arp_sha=$UPLINK_MAC
 EOF
+}
+
+# From the first pods of this node to each other pod, and outside.
+topo_logical_packets() {
+    local pod other name node number there place to mac
+    for pod in "${PODS[@]:0:4}"; do
+        read -r name node number _ <<<"$pod"
+        for other in "${PODS[@]}"; do
+            read -r _ place there _ <<<"$other"
+            [[ $place.$there != "$node.$number" ]] || continue
+            to=$(pod_ip "$place" "$there")
+            mac=0a:58:0a:f4:03:01
+            [[ $place != "$node" ]] || mac=$(pod_mac "$place" "$there")
+            logical_packet "$TOPO_HOST" "$name" "$(pod_mac "$node" "$number")" "$mac" \
+                "$(pod_ip "$node" "$number")" "$to" 'tcp.src == 4000 && tcp.dst == 8080'
+        done
+        for to in 203.0.113.9 172.18.0.3 10.244.2.77 10.245.0.99; do
+            logical_packet "$TOPO_HOST" "$name" "$(pod_mac "$node" "$number")" 0a:58:0a:f4:03:01 \
+                "$(pod_ip "$node" "$number")" $to 'udp.src == 4000 && udp.dst == 53'
+        done
+        logical_packet "$TOPO_HOST" "$name" "$(pod_mac "$node" "$number")" 0a:58:0a:f4:03:01 \
+            "$(pod_ip6 "$node" "$number")" "$(pod_ip6 2 5)" 'tcp.src == 4000 && tcp.dst == 8080'
+    done
 }

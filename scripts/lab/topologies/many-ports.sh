@@ -63,8 +63,8 @@ topo_finish() {
         ovs-appctl netdev-dummy/set-admin-state "$(port_name $n)" down >/dev/null
     done
     for n in {1..20}; do
-        ovs-appctl fdb/add br-int "$(port_name $((n * 190)))" $((n * 190 % 40 + 1)) \
-            "$(printf 'fa:16:3e:00:%02x:%02x' $((n * 190 >> 8)) $((n * 190 & 255)))" >/dev/null
+        add_learned br-int "$(port_name $((n * 190)))" $((n * 190 % 40 + 1)) \
+            "$(printf 'fa:16:3e:00:%02x:%02x' $((n * 190 >> 8)) $((n * 190 & 255)))"
     done
     hear br-phy "in_port=@eth1@,dl_vlan=5,$arp,dl_src=02:00:00:00:00:01"
 }

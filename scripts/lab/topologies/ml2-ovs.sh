@@ -370,9 +370,9 @@ learn_hosts() {
     hear br-vlan "in_port=@srv30@,$arp,dl_src=02:00:00:00:30:01,arp_spa=10.30.0.1,arp_tpa=10.30.0.2"
     hear br-vlan "in_port=@srv30b@,$arp,dl_src=02:00:00:00:30:02,arp_spa=10.30.0.2,arp_tpa=10.30.0.1"
     hear br-vlan "in_port=@native0@,dl_vlan=120,$arp,dl_src=02:00:00:00:78:09,arp_spa=10.120.0.9,arp_tpa=10.120.0.1"
-    ovs-appctl fdb/add br-vlan eth4 120 02:00:00:00:78:01 >/dev/null
-    ovs-appctl fdb/add br-vlan eth5 30 02:00:00:00:30:09 >/dev/null
-    ovs-appctl fdb/add br-vlan eth6 121 02:00:00:00:79:01 >/dev/null
+    add_learned br-vlan eth4 120 02:00:00:00:78:01
+    add_learned br-vlan eth5 30 02:00:00:00:30:09
+    add_learned br-vlan eth6 121 02:00:00:00:79:01
     hear tbr-c1b50ad9-b "in_port=@tapc1b50ad9-b5@,dl_vlan=300,$arp,dl_src=fa:16:3e:78:00:44,arp_spa=10.120.0.44,arp_tpa=10.120.0.1"
 }
 

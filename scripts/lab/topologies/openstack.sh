@@ -288,8 +288,8 @@ topo_finish() {
     bind_remote cr-lrp-main-ext $CH1
     bind_remote cr-lrp-far-ext $CH3
     # The hosts from which the external bridges have learned.
-    ovs-appctl fdb/add br-ex eth1 0 02:00:00:00:00:fe >/dev/null
-    ovs-appctl fdb/add br-vlan eth2 120 02:00:00:00:78:01 >/dev/null
+    add_learned br-ex eth1 0 02:00:00:00:00:fe
+    add_learned br-vlan eth2 120 02:00:00:00:78:01
     wait_for_macs br-ex fa:16:3e:ff:00:21 fa:16:3e:ff:00:24 fa:16:3e:bb:00:10
 }
 
@@ -417,5 +417,25 @@ br-ex||in_port=@eth1@,tcp,dl_dst=fa:16:3e:bb:00:10,dl_src=02:00:00:00:00:fe,nw_s
 br-ex||in_port=@eth1@,icmp6,dl_dst=33:33:ff:00:00:10,dl_src=02:00:00:00:00:fe,ipv6_src=2001:db8:4::1,ipv6_dst=ff02::1:ff00:10,icmpv6_type=135,icmpv6_code=0,nd_target=2001:db8:4::10,nd_sll=02:00:00:00:00:fe,nw_ttl=255
 br-ex||in_port=LOCAL,icmp,dl_dst=02:00:00:00:00:fe,dl_src=52:54:00:19:00:12,nw_src=172.24.4.2,nw_dst=172.24.4.1,icmp_type=8,icmp_code=0,nw_ttl=64
 br-ex||in_port=LOCAL,udp,dl_dst=02:00:00:00:00:55,dl_src=52:54:00:19:00:12,nw_src=172.24.4.2,nw_dst=172.24.4.55,udp_src=4000,udp_dst=53,nw_ttl=64
+EOF
+}
+
+# From each VM to a neighbour, to other networks and outside, with several protocols.
+topo_logical_packets() {
+    local switch port mac ip near nearmac gateway to how
+    while read -r switch port mac ip near nearmac gateway; do
+        for how in 'icmp4.type == 8' 'tcp.src == 4000 && tcp.dst == 22' 'udp.src == 4000 && udp.dst == 53'; do
+            logical_packet "$switch" "$port" "$mac" "$nearmac" "$ip" "$near" "$how"
+            for to in 192.168.20.5 192.168.10.5 198.51.100.9 172.24.4.22; do
+                logical_packet "$switch" "$port" "$mac" "$gateway" "$ip" $to "$how"
+            done
+        done
+        printf '%s|inport == "%s" && eth.src == %s && eth.dst == ff:ff:ff:ff:ff:ff && arp.op == 1 && arp.sha == %s && arp.spa == %s && arp.tpa == %s\n' \
+            "$switch" "$port" "$mac" "$mac" "$ip" "$near"
+    done <<EOF
+$BLUE $VM1 fa:16:3e:10:00:05 192.168.10.5 192.168.10.6 fa:16:3e:10:00:06 fa:16:3e:aa:00:01
+$BLUE $VM2 fa:16:3e:10:00:06 192.168.10.6 192.168.10.7 fa:16:3e:10:00:07 fa:16:3e:aa:00:01
+$GREEN $VM4 fa:16:3e:20:00:05 192.168.20.5 192.168.20.6 fa:16:3e:20:00:06 fa:16:3e:aa:00:02
+$VLAN $VM7 fa:16:3e:30:00:06 10.120.0.6 10.120.0.5 fa:16:3e:30:00:05 fa:16:3e:aa:00:03
 EOF
 }

@@ -235,8 +235,8 @@ topo_finish() {
     hear br-vlans "in_port=@guard0@,$arp,dl_src=02:00:00:00:03:06"
     hear br-vlans "in_port=@native1@,dl_vlan=20,$arp,dl_src=02:00:00:00:03:07"
     hear br-vlans "in_port=@fakevm0@,$arp,dl_src=02:00:00:00:03:08"
-    ovs-appctl fdb/add br-vlans guard1 10 02:00:00:00:03:66 >/dev/null
-    ovs-appctl fdb/add br-vlans trunk1 20 02:00:00:00:03:77 >/dev/null
+    add_learned br-vlans guard1 10 02:00:00:00:03:66
+    add_learned br-vlans trunk1 20 02:00:00:00:03:77
     hear br-qinq "in_port=@customer0@,dl_vlan=7,$arp,dl_src=02:00:00:00:04:01"
     hear br-qinq "in_port=@customer1@,dl_vlan=8,$arp,dl_src=02:00:00:00:04:02"
     hear br-qinq "in_port=@provider0@,dl_vlan=200,$arp,dl_src=02:00:00:00:04:09"

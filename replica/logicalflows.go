@@ -1,0 +1,69 @@
+package replica
+
+import (
+	"context"
+	"time"
+
+	"ovs-offline/internal/versions"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/logicalflows"
+	"ovs-offline/replica/report"
+	"ovs-offline/replica/runtime/daemon"
+)
+
+// checkLogicalFlows adds to the report which logical flows of the OVN SB database
+// the replica's ovn-trace can't parse. A failure is in the report, because everything
+// else works. A check takes as long as a run of ovn-trace, which reads the whole
+// database, so it is left out where ovn-trace is of the node's own release series, and
+// not older: it then parses what the node's OVN does.
+func (s *starter) checkLogicalFlows(ctx context.Context, k workdir.Kind) error {
+	if k != workdir.SB {
+		return nil
+	}
+	select {
+	case <-s.compared:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	recorded, running := s.report.Recorded.OVN, s.report.Running.OVN
+	older := versions.Compare(running, recorded) < 0
+	if recorded != "" && !older && versions.Minor(recorded) == versions.Minor(running) {
+		return nil
+	}
+	defer s.showDuration(k, "checking the logical flows of")()
+	const minimum = time.Minute
+	limited, cancel := daemon.StartContext(ctx, minimum, server(s.wd, k))
+	defer cancel()
+	found, err := logicalflows.Find(limited, s.rt, s.wd.Socket(k), s.wd.Tracer())
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		err = daemon.StartEnded(limited)
+	}
+	if err != nil {
+		found = &report.LogicalFlows{Problem: err.Error()}
+	}
+	if found != nil && found.Unparsed > 0 {
+		// Each release parses what earlier ones do, because a rolling upgrade begins with
+		// ovn-controller (Documentation/intro/install/ovn-upgrades.rst of OVN).
+		found.OnNode = recorded != "" && !older
+	}
+	s.report.LogicalFlows = found
+	return nil
+}
+
+// TraceWarning returns what the user of ovn-trace on a workdir's replica must know, ""
+// for nothing.
+func TraceWarning(wd *workdir.Dir, r *report.Report) string {
+	warning := r.TraceWarning("the OVN SB database in " + wd.Path())
+	if warning == "" {
+		return ""
+	}
+	warning += `. "ovs-offline report" names the stages`
+	m, err := wd.Manifest()
+	if r.Recorded.OVN == "" || err != nil {
+		return warning
+	}
+	return warning + "; to run what the node ran: " + addImage(m, versions.Pair{OVN: versions.Minor(r.Recorded.OVN)}) + "; then start again"
+}

@@ -1,0 +1,35 @@
+package logicalflows
+
+import (
+	"bufio"
+	"os"
+	"regexp"
+)
+
+// warning matches the end of a line of ovn-trace's log about a text that it can't parse:
+// the mark, the part of the flow that the text is, and the reason, which a text with a
+// template has not (parse_lflow_for_datapath in utilities/ovn-trace.c).
+var warning = regexp.MustCompile(markPattern + `: parsing (?:expression|actions) failed(?: \((.*)\))?$`)
+
+// maxLine is the maximum number of bytes of a line that are read. The texts of logical
+// flows have up to some hundred KB, where an ACL names many addresses.
+const maxLine = 64 << 20
+
+// readLog returns the reason for each flow, by UUID, that a log says ovn-trace can't
+// parse.
+func readLog(path string) (map[string]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	found := map[string]string{}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		if m := warning.FindSubmatch(lines.Bytes()); m != nil {
+			found[string(m[1])] = string(m[2])
+		}
+	}
+	return found, lines.Err()
+}
