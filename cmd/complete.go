@@ -18,10 +18,15 @@ import (
 func completeFlags(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("workdir", completeWorkdirs)
 	_ = root.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(choose.Names(), cobra.ShellCompDirectiveNoFileComp))
-	for _, c := range root.Commands() {
+	disableFiles(root)
+}
+
+func disableFiles(parent *cobra.Command) {
+	for _, c := range parent.Commands() {
 		if c.ValidArgsFunction == nil && c.Use == c.Name() {
 			c.ValidArgsFunction = cobra.NoFileCompletions
 		}
+		disableFiles(c)
 	}
 }
 

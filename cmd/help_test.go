@@ -10,8 +10,15 @@ import (
 
 // runnable returns the program's commands except the ones that cobra adds.
 func runnable() []*cobra.Command {
-	root := newRoot(&options{})
-	return append([]*cobra.Command{root}, root.Commands()...)
+	return withSubcommands(newRoot(&options{}))
+}
+
+func withSubcommands(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		all = append(all, withSubcommands(sub)...)
+	}
+	return all
 }
 
 // TestExamplesParse checks that the help of each command has an example of it, and
@@ -54,7 +61,7 @@ func exampleOf(t *testing.T, c *cobra.Command, text string) int {
 		t.Errorf("%s: its example %q: %v", c.CommandPath(), text, err)
 		return 0
 	}
-	if found.Name() == c.Name() || !c.HasParent() {
+	if found.Name() == c.Name() || c.HasSubCommands() {
 		return 1
 	}
 	return 0
@@ -64,7 +71,7 @@ func exampleOf(t *testing.T, c *cobra.Command, text string) int {
 // --output, and that no other flag has its shorthand.
 func TestCommandsHaveOutputFlag(t *testing.T) {
 	without := map[string]bool{"ovs-offline": true, "exec": true, "shell": true, "logs": true, "translate": true,
-		"graph": true, "stop": true, "save": true, "load": true}
+		"graph": true, "stop": true, "save": true, "load": true, "image": true, "rm": true}
 	for _, c := range runnable() {
 		flag := c.Flags().Lookup("output")
 		if short := c.Flags().ShorthandLookup("o"); short != flag {

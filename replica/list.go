@@ -17,6 +17,7 @@ import (
 type Listed struct {
 	Workdir string    `json:"workdir"`
 	Runtime string    `json:"runtime"`
+	Root    string    `json:"root,omitempty"` // as in State
 	Started time.Time `json:"started"`
 	Hosts   []string  `json:"hosts"`   // the nodes that it is a replica of
 	Sources []string  `json:"sources"` // the archives or files that their data is from
@@ -80,7 +81,7 @@ func describe(path string) (replica Listed, ok bool) {
 	}
 	replica.Workdir = wd.Path()
 	if state, err := ReadState(wd); err == nil {
-		replica.Runtime, replica.Started = state.Runtime, state.Started
+		replica.Runtime, replica.Root, replica.Started = state.Runtime, state.Root, state.Started
 	}
 	m, err := wd.Manifest()
 	if err != nil {

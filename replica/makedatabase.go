@@ -16,22 +16,22 @@ import (
 // makeDatabase makes an OVS database where none was collected: from the printed
 // tables, or else one without rows, which addBridges fills.
 func (s *starter) makeDatabase(ctx context.Context) error {
-	path, _, err := s.schema(ctx, workdir.OVS)
+	schema, err := s.schema(ctx, workdir.OVS)
 	if err != nil {
 		return fmt.Errorf("no OVS database was collected, and none can be made without vswitch.ovsschema (Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch): %w", err)
 	}
 	target := s.wd.WorkingCopy(workdir.OVS)
-	if made, err := s.databaseFromTables(ctx, path, target); made || err != nil {
+	if made, err := s.databaseFromTables(ctx, schema, target); made || err != nil {
 		return err
 	}
 	s.empty = true
-	_, err = s.tool(ctx, "ovsdb-tool", "create", target, path)
+	_, err = s.tool(ctx, "ovsdb-tool", "create", target, schema.Path())
 	return err
 }
 
 // databaseFromTables makes the OVS database from the tables that ovsdb-client or
 // ovs-vsctl printed, if they suffice.
-func (s *starter) databaseFromTables(ctx context.Context, schema, target string) (made bool, err error) {
+func (s *starter) databaseFromTables(ctx context.Context, schema file.Schema, target string) (made bool, err error) {
 	lists := map[string]string{}
 	for _, table := range workdir.ListedTables() {
 		lists[table] = s.wd.Recorded(workdir.RecordedList(table))

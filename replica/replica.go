@@ -96,6 +96,7 @@ func stopIn(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
 // State is the document replica.json: what Start started.
 type State struct {
 	Runtime string         `json:"runtime"`
+	Root    string         `json:"root,omitempty"` // of the image whose tools run as local processes; "" for this host's
 	Started time.Time      `json:"started"`
 	Kinds   []workdir.Kind `json:"kinds"` // of the databases; none until the start is complete
 	// Changed names the columns of the OVS database that start changed, by table.
@@ -104,7 +105,7 @@ type State struct {
 
 // newState returns the state of a replica that starts now.
 func newState(rt runtime.Runtime, kinds []workdir.Kind) State {
-	return State{Runtime: rt.Name(), Started: time.Now().UTC().Truncate(time.Second), Kinds: kinds}
+	return State{Runtime: rt.Name(), Root: rt.Root(), Started: time.Now().UTC().Truncate(time.Second), Kinds: kinds}
 }
 
 // LastRuntime returns the name of the runtime in which the last start began, even if

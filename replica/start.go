@@ -23,7 +23,6 @@ import (
 	"ovs-offline/replica/restore"
 	"ovs-offline/replica/restore/tables"
 	"ovs-offline/replica/runtime"
-	"ovs-offline/replica/runtime/process"
 )
 
 // starter holds the state of one start.
@@ -180,10 +179,10 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
 // upgrade converts a working copy to the schema of the daemons that will serve it.
 // If that fails, the copy keeps its schema.
 func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
-	path, schema, err := s.schema(ctx, k)
+	schema, err := s.schema(ctx, k)
 	remark := ""
 	if err == nil {
-		remark, err = file.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), path, schema)
+		remark, err = file.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), schema)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -196,22 +195,20 @@ func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
 	return nil
 }
 
-// schema returns the path and the head of the schema that the runtime's daemons
-// know. The error is the one for the first path at which packages install schemas.
-func (s *starter) schema(ctx context.Context, k workdir.Kind) (path string, head file.SchemaHead, failed error) {
+// schema returns the schema that the runtime's daemons know. The error is the one for
+// the first path at which packages install schemas.
+func (s *starter) schema(ctx context.Context, k workdir.Kind) (schema file.Schema, failed error) {
 	for _, path := range schemaPaths(k) {
-		var err error
-		if s.rt.Name() == process.Name {
-			head, err = file.ReadSchemaHead(path)
-		} else {
-			head, err = file.AskSchemaHead(ctx, s.tool, path)
+		text, err := s.rt.ReadFile(ctx, path)
+		if err == nil {
+			schema, err = file.ParseSchema(path, text)
 		}
 		if err == nil {
-			return path, head, nil
+			return schema, nil
 		}
 		failed = cmp.Or(failed, err)
 	}
-	return "", file.SchemaHead{}, failed
+	return file.Schema{}, failed
 }
 
 // tool runs a tool that needs no daemon.

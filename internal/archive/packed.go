@@ -66,6 +66,25 @@ func (r *reading) takePacked(how archives.Decompressor, name, below string, in i
 	return nothing, nil
 }
 
+// Decompress returns a reader of the content of r, and whether r is compressed. Another
+// goroutine may read r until the returned reader is closed.
+func Decompress(ctx context.Context, r io.Reader) (content io.ReadCloser, compressed bool, err error) {
+	buffered := bufio.NewReaderSize(r, largeXz)
+	start, err := buffered.Peek(startSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	switch how := packing(start).(type) {
+	case nil:
+		return io.NopCloser(buffered), false, nil
+	case archives.Xz:
+		content, err = openXz(ctx, buffered)
+	default:
+		content, err = how.OpenReader(buffered)
+	}
+	return content, true, err
+}
+
 // unpackStart decompresses the beginning of a file as far as possible.
 func unpackStart(how archives.Decompressor, raw []byte) []byte {
 	in, err := how.OpenReader(bytes.NewReader(raw))

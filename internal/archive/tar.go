@@ -119,14 +119,14 @@ func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
 			err = r.keepLink(name, link)
 		}
 	}
-	if err == nil && !isSparse(header) { // package tar skips the holes of a sparse file, which may have exabytes
+	if err == nil && !IsSparse(header) { // package tar skips the holes of a sparse file, which may have exabytes
 		err = r.discard(in) // the rest of the entry
 	}
 	return err
 }
 
-// isSparse reports whether an entry is sparse, in the old GNU or the PAX format.
-func isSparse(header *tar.Header) bool {
+// IsSparse reports whether an entry is sparse, in the old GNU or the PAX format.
+func IsSparse(header *tar.Header) bool {
 	for key := range header.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
 			return true

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"ovs-offline/internal/filelock"
 )
 
 // DefaultPath is the workdir if the user gives none.
@@ -20,7 +22,7 @@ const DefaultPath = "/tmp/ovs-offline"
 // Dir is a workdir. Only a Dir that Lock returned may be changed.
 type Dir struct {
 	path string
-	lock *os.File
+	lock *filelock.Lock
 }
 
 // ErrInUse is wrapped when another command has locked the workdir.
@@ -70,10 +72,7 @@ func Lock(path string) (*Dir, error) {
 // Unlock releases the lock.
 func (d *Dir) Unlock() {
 	if d.lock != nil {
-		// Closing the file is not enough: a child that was just forked has the file
-		// open until it executes its program.
-		_ = unix.Flock(int(d.lock.Fd()), unix.LOCK_UN)
-		d.lock.Close()
+		d.lock.Release()
 		d.lock = nil
 	}
 }
@@ -106,25 +105,15 @@ func checkOwner(path string) error {
 	return nil
 }
 
-func takeLock(path string) (*os.File, error) {
-	name := filepath.Join(path, ".lock")
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+func takeLock(path string) (*filelock.Lock, error) {
+	lock, err := filelock.Take(filepath.Join(path, ".lock"))
+	if held, isHeld := errors.AsType[*filelock.HeldError](err); isHeld {
+		return nil, fmt.Errorf("workdir %s is %w (pid %s): wait for it, or choose another with -w", path, ErrInUse, held.PID)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("workdir %s cannot be written to: %w; choose another with -w", path, err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder := make([]byte, 64)
-		n, _ := f.Read(holder)
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("workdir %s is %w (pid %s): wait for it, or choose another with -w", path, ErrInUse, strings.TrimSpace(string(holder[:n])))
-		}
-		return nil, fmt.Errorf("workdir %s cannot be locked: %w", path, err)
-	}
-	if err := f.Truncate(0); err == nil {
-		fmt.Fprintf(f, "%d\n", os.Getpid())
-	}
-	return f, nil
+	return lock, nil
 }
 
 // Path returns the absolute path of the workdir.
@@ -157,16 +146,23 @@ func (d *Dir) RestoreFlows() string { return d.join("restore_flows") }
 func (d *Dir) Recorded(name string) string { return d.join("recorded", name) }
 
 // VarRun returns the folder of the sockets of a kind's daemons while a replica runs.
-func (d *Dir) VarRun(k Kind) string { return d.join("var-run", string(k)) }
+func (d *Dir) VarRun(k Kind) string { return filepath.Join(d.VarRuns(), string(k)) }
 
 // VarRunRecorded returns the folder of the socket of the database as recorded.
-func (d *Dir) VarRunRecorded() string { return d.join("var-run", "recorded") }
+func (d *Dir) VarRunRecorded() string { return filepath.Join(d.VarRuns(), "recorded") }
 
 // Socket returns the socket of a kind's ovsdb-server.
 func (d *Dir) Socket(k Kind) string { return filepath.Join(d.VarRun(k), "db.sock") }
 
 // RecordedSocket returns the socket of the server of the database as recorded.
 func (d *Dir) RecordedSocket() string { return filepath.Join(d.VarRunRecorded(), "db.sock") }
+
+// RuntimeFolders returns the folders with all files of a replica's daemons. Where
+// these don't share the host's files, they see only these folders of it.
+func (d *Dir) RuntimeFolders() []string { return []string{d.Run(), d.VarRuns()} }
+
+// VarRuns returns the folder that holds the folders of the daemons' sockets.
+func (d *Dir) VarRuns() string { return d.join("var-run") }
 
 // Run returns the folder of working copies and logs while a replica runs.
 func (d *Dir) Run() string { return d.join("run") }

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -162,12 +162,10 @@ func askVersions(ctx context.Context) (Versions, error) {
 	return parseVersions(printed[0], printed[1])
 }
 
-var versionNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
-
 // parseVersions returns the versions in what ovs-vswitchd and ovn-nbctl print with
-// --version: "ovs-vswitchd (Open vSwitch) 3.1.0".
+// --version.
 func parseVersions(ovs, ovn string) (Versions, error) {
-	v := Versions{OVS: versionNumber.FindString(ovs), OVN: versionNumber.FindString(ovn)}
+	v := Versions{OVS: runtime.Version(ovs), OVN: runtime.Version(ovn)}
 	if v.OVS == "" || v.OVN == "" {
 		return Versions{}, fmt.Errorf("with --version, ovs-vswitchd prints %q and ovn-nbctl %q, without a version", ovs, ovn)
 	}

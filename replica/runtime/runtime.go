@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -17,6 +18,12 @@ var (
 	ErrNoImage      = errors.New("no image")      // the message describes how to get one
 	ErrNotRunning   = errors.New("no replica is running")
 )
+
+var versionNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
+
+// Version returns the version in what a program of OVS or OVN prints with --version, such
+// as "ovs-vswitchd (Open vSwitch) 3.1.0"; "" if there is none.
+func Version(printed string) string { return versionNumber.FindString(printed) }
 
 // Minor returns a version up to its minor number: OVS and OVN change their behaviour
 // with it.
@@ -62,6 +69,9 @@ type State struct {
 type Runtime interface {
 	// Name returns the runtime's name, as the command line spells it.
 	Name() string
+	// Root returns the folder on this host with the root file system that daemons and
+	// tools run in; "" if they run in the host's own, or in an image of an engine.
+	Root() string
 	// Isolated reports whether daemons get an empty network of their own, and the
 	// reason if not. Call it before an ovs-vswitchd gets a database with controllers.
 	Isolated(ctx context.Context) (bool, string)
@@ -81,6 +91,9 @@ type Runtime interface {
 	// ToolTo works like Tool, but writes the standard output to stdout while the
 	// program runs: a dump of a million flows must not be held in memory.
 	ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error
+	// ReadFile returns a file of those that the tools see at an absolute path, for
+	// example a schema that is installed with them.
+	ReadFile(ctx context.Context, path string) ([]byte, error)
 	Executor
 	// End removes everything that the runtime keeps for the replica besides its
 	// daemons. Call it after the daemons are stopped.

@@ -1,12 +1,9 @@
 package file
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 )
 
 // SchemaHead is the head of a database schema (RFC 7047, 3.2).
@@ -15,32 +12,25 @@ type SchemaHead struct {
 	Version string `json:"version"` // "8.3.1"; "" if the schema gives none
 }
 
-// ReadSchemaHead reads the head of a schema file of this host, as
-// `ovsdb-tool schema-name` and `schema-version` print it.
-func ReadSchemaHead(path string) (head SchemaHead, err error) {
-	text, err := os.ReadFile(path)
-	if err == nil {
-		head, err = parseSchemaHead(text)
-	}
-	if err != nil {
-		return SchemaHead{}, fmt.Errorf("the installed schema %s: %w", path, err)
-	}
-	return head, nil
+// Schema is the schema in a file that is installed where ovsdb-tool runs: on this host
+// or in an image.
+type Schema struct {
+	SchemaHead
+	path string
+	text []byte
 }
 
-// AskSchemaHead reads the head of a schema that only ovsdb-tool can access, for example
-// in a container's image.
-func AskSchemaHead(ctx context.Context, tool Tool, path string) (SchemaHead, error) {
-	name, err := tool(ctx, "ovsdb-tool", "schema-name", path)
-	var version []byte
-	if err == nil {
-		version, err = tool(ctx, "ovsdb-tool", "schema-version", path)
-	}
+// ParseSchema returns the schema in the text of the file at path.
+func ParseSchema(path string, text []byte) (Schema, error) {
+	head, err := parseSchemaHead(text)
 	if err != nil {
-		return SchemaHead{}, fmt.Errorf("the installed schema %s: %w", path, err)
+		return Schema{}, fmt.Errorf("the installed schema %s: %w", path, err)
 	}
-	return SchemaHead{strings.TrimSpace(string(name)), strings.TrimSpace(string(version))}, nil
+	return Schema{head, path, text}, nil
 }
+
+// Path returns the path of the file where ovsdb-tool runs.
+func (s Schema) Path() string { return s.path }
 
 // parseSchemaHead reads the head of a schema's text.
 func parseSchemaHead(text []byte) (SchemaHead, error) {

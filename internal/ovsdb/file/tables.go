@@ -53,26 +53,22 @@ func readTables(path, first string) (map[string][]ovsdb.Record, error) {
 	return tables, nil
 }
 
-// FromTables writes a standalone database file of printed rows, with the schema
-// in the file schemaPath. It leaves out ephemeral columns (statistics and the
+// FromTables writes a standalone database file of printed rows, with the given
+// schema. It leaves out ephemeral columns (statistics and the
 // like) and columns that the schema lacks. The remarks name the latter, and rows
 // and references that were removed.
-func FromTables(ctx context.Context, schemaPath string, tables map[string][]ovsdb.Record, dst string) ([]string, error) {
-	schema, err := os.ReadFile(schemaPath)
+func FromTables(ctx context.Context, schema Schema, tables map[string][]ovsdb.Record, dst string) ([]string, error) {
+	db, err := newDatabase(schema.text)
 	if err != nil {
-		return nil, err
-	}
-	db, err := newDatabase(schema)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", schemaPath, err)
+		return nil, fmt.Errorf("%s: %w", schema.path, err)
 	}
 	remarks := db.fill(tables)
 	if err := db.reconcile(ctx); err != nil {
 		return nil, err
 	}
 	var line bytes.Buffer // a record's text has one line
-	if err := json.Compact(&line, schema); err != nil {
-		return nil, fmt.Errorf("%s: %w", schemaPath, err)
+	if err := json.Compact(&line, schema.text); err != nil {
+		return nil, fmt.Errorf("%s: %w", schema.path, err)
 	}
 	err = writeFile(dst, func(out *output) error {
 		if err := out.addSchema(line.Bytes()); err != nil {

@@ -13,12 +13,11 @@ import (
 // standard output. argv[0] is the program.
 type Tool func(ctx context.Context, argv ...string) ([]byte, error)
 
-// Upgrade converts the standalone file at path in place to the schema at
-// schemaPath with `ovsdb-tool convert`, if that schema is newer: the installed daemons
-// need its columns. Only the owner can read the result. Schema is the head of the one
-// at schemaPath, from ReadSchemaHead or AskSchemaHead. With an equal or older schema,
-// Upgrade changes nothing and the remark is empty. An error leaves the file unchanged.
-func Upgrade(ctx context.Context, tool Tool, path, schemaPath string, schema SchemaHead) (remark string, err error) {
+// Upgrade converts the standalone file at path in place to a schema with
+// `ovsdb-tool convert`, if that schema is newer: the installed daemons need its columns.
+// Only the owner can read the result. With an equal or older schema, Upgrade changes
+// nothing and the remark is empty. An error leaves the file unchanged.
+func Upgrade(ctx context.Context, tool Tool, path string, schema Schema) (remark string, err error) {
 	src, err := openSource(ctx, path)
 	if err != nil {
 		return "", err
@@ -26,12 +25,12 @@ func Upgrade(ctx context.Context, tool Tool, path, schemaPath string, schema Sch
 	src.close()
 	found := src.info
 	if found.Name != schema.Name {
-		return "", fmt.Errorf("%s holds %s, but %s is the schema of %s", path, found.Name, schemaPath, schema.Name)
+		return "", fmt.Errorf("%s holds %s, but %s is the schema of %s", path, found.Name, schema.path, schema.Name)
 	}
 	if !older(found.Version, schema.Version) {
 		return "", nil
 	}
-	if _, err = tool(ctx, "ovsdb-tool", "convert", path, schemaPath); err != nil {
+	if _, err = tool(ctx, "ovsdb-tool", "convert", path, schema.path); err != nil {
 		return "", fmt.Errorf("converting %s from schema %s to %s: %w", path, found.Version, schema.Version, err)
 	}
 	// ovsdb-tool writes a new file that the group can read too, and leaves the

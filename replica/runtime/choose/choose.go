@@ -68,16 +68,24 @@ func (r *Runtimes) All(ctx context.Context) []runtime.Runtime {
 	return all
 }
 
-// Named returns the runtime of a name, without an image: it can't start a replica.
+// Named returns the runtime of a name, for a replica that runs. A container runtime has
+// no image then, and can't start a replica; local processes have the root file system that
+// the replica's daemons run in.
 func (r *Runtimes) Named(ctx context.Context, name string) (runtime.Runtime, error) {
 	if name == Process {
-		return process.New(process.Options{}), nil
+		return r.Local(process.RunningRoot(r.workdir.VarRuns())), nil
 	}
 	e, err := r.connect(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	return container.New(e, "", r.version, r.workdir), nil
+}
+
+// Local returns the runtime of local processes in the root file system of an image, which
+// is in the folder root; "" means this host's.
+func (r *Runtimes) Local(root string) runtime.Runtime {
+	return process.New(process.Options{Root: root, Folders: r.workdir.RuntimeFolders()})
 }
 
 // Executor returns the executor that runs programs beside the replica in a runtime.
@@ -103,7 +111,7 @@ func (r *Runtimes) Choose(ctx context.Context, name string, wanted container.Wan
 	switch name {
 	case Auto:
 	case Process:
-		return local(wanted)
+		return r.local(wanted)
 	default:
 		return r.engine(ctx, name, wanted)
 	}
@@ -119,7 +127,7 @@ func (r *Runtimes) Choose(ctx context.Context, name string, wanted container.Wan
 		}
 		rejected = append(rejected, "not "+name+": "+err.Error())
 	}
-	choice, err := local(wanted)
+	choice, err := r.local(wanted)
 	if err != nil {
 		return Choice{}, fmt.Errorf("no runtime can start a replica:\n  %s\n  not local processes: %w", strings.Join(rejected, "\n  "), err)
 	}
@@ -140,7 +148,7 @@ func (r *Runtimes) engine(ctx context.Context, name string, wanted container.Wan
 }
 
 // local returns the local processes, which run what is installed here.
-func local(wanted container.Wanted) (Choice, error) {
+func (r *Runtimes) local(wanted container.Wanted) (Choice, error) {
 	switch {
 	case wanted.Image != "":
 		return Choice{}, errors.New("--image needs a container runtime")
@@ -153,13 +161,13 @@ func local(wanted container.Wanted) (Choice, error) {
 	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl"); err != nil {
 		return Choice{}, err
 	}
-	return Choice{Runtime: process.New(process.Options{}), What: "local processes"}, nil
+	return Choice{Runtime: r.Local(""), What: "local processes"}, nil
 }
 
 // ExecPrefix returns the beginning of a command line that runs a tool beside the
-// replica; nil for local processes, whose tools are this machine's own.
+// replica; nil for local processes with this machine's own tools.
 func (r *Runtimes) ExecPrefix(rt runtime.Runtime) ([]string, error) {
-	if rt.Name() == Process {
+	if rt.Name() == Process && rt.Root() == "" {
 		return nil, nil
 	}
 	self, err := os.Executable()

@@ -56,13 +56,11 @@ func New(e *engine.Engine, image, version string, wd *workdir.Dir) *Runtime {
 	return &Runtime{engine: e, image: image, version: version, workdir: wd, tools: &Tools{folder: wd.Tools(), image: image}}
 }
 
-// folders returns the folders of the replica that daemons and tools use.
-func (r *Runtime) folders() []string {
-	return []string{r.workdir.Run(), filepath.Dir(r.workdir.VarRun(workdir.OVS))}
-}
-
 // Name returns the name of the engine.
 func (r *Runtime) Name() string { return r.engine.Name() }
+
+// Root returns "": an engine keeps its images itself.
+func (r *Runtime) Root() string { return "" }
 
 // Isolated returns true: a container has no network but its own loopback interface.
 func (r *Runtime) Isolated(context.Context) (bool, string) { return true, "" }
@@ -117,7 +115,7 @@ func (r *Runtime) spec(role string) engine.Spec {
 	return engine.Spec{
 		Name: r.name(role), Image: r.image,
 		Labels:  map[string]string{LabelWorkdir: r.workdir.Path(), LabelRole: role, LabelVersion: r.version},
-		Folders: r.folders(),
+		Folders: r.workdir.RuntimeFolders(),
 	}
 }
 

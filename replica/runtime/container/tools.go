@@ -48,6 +48,11 @@ func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, st
 	return nil
 }
 
+// ReadFile returns a file of the image.
+func (r *Runtime) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	return r.Tool(ctx, "/tmp", nil, "cat", path)
+}
+
 // Exec runs a program for the user: on a terminal through the engine, else as a tool.
 func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	if !c.Terminal || !r.tools.alive() {
@@ -84,7 +89,7 @@ func (r *Runtime) makeScratch() error {
 	if err := os.RemoveAll(r.tools.folder); err != nil {
 		return err
 	}
-	for _, dir := range append([]string{r.tools.folder}, r.folders()...) {
+	for _, dir := range append([]string{r.tools.folder}, r.workdir.RuntimeFolders()...) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}

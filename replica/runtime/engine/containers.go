@@ -36,6 +36,7 @@ type Spec struct {
 type Container struct {
 	ID      string
 	Name    string
+	ImageID string // only from List
 	Labels  map[string]string
 	Running bool
 	PID     int // on this host; 0 if the engine does not report it
@@ -129,16 +130,21 @@ func (e *Engine) Inspect(ctx context.Context, name string) (Container, error) {
 	return c, nil
 }
 
-// List returns the containers with a label, running or not.
+// List returns the containers whose label has a value, or with "" any value, running or
+// not.
 func (e *Engine) List(ctx context.Context, label, value string) ([]Container, error) {
-	list, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", label+"="+value)})
+	filter := label
+	if value != "" {
+		filter += "=" + value
+	}
+	list, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", filter)})
 	if err != nil {
 		return nil, err
 	}
 	var found []Container
 	for _, c := range list.Items {
-		if c.Labels[label] == value && len(c.Names) > 0 {
-			found = append(found, Container{ID: c.ID, Name: strings.TrimPrefix(c.Names[0], "/"), Labels: c.Labels, Running: c.State == api.StateRunning})
+		if (value == "" || c.Labels[label] == value) && len(c.Names) > 0 {
+			found = append(found, Container{ID: c.ID, Name: strings.TrimPrefix(c.Names[0], "/"), ImageID: c.ImageID, Labels: c.Labels, Running: c.State == api.StateRunning})
 		}
 	}
 	return found, nil

@@ -51,7 +51,7 @@ func (e *Engine) Images(ctx context.Context, repository string) ([]Image, error)
 		for _, tag := range i.RepoTags {
 			name, _, _ := strings.Cut(path.Base(tag), ":")
 			if name == repository {
-				found = append(found, Image{Name: tag, Labels: i.Labels, Created: time.Unix(i.Created, 0)})
+				found = append(found, Image{Name: tag, ID: i.ID, Size: i.Size, Labels: i.Labels, Created: time.Unix(i.Created, 0)})
 			}
 		}
 	}

@@ -13,8 +13,8 @@ func Supported() error {
 	return errors.New("local processes run on Linux only: use --runtime podman or docker")
 }
 
-// Options are the options of New.
-type Options struct{}
-
 // New returns nil: call Supported first.
 func New(Options) runtime.Runtime { return nil }
+
+// RunningRoot returns "": no daemon runs.
+func RunningRoot(string) string { return "" }

@@ -22,30 +22,56 @@ import (
 // even after their parent has changed.
 const launchMark = "OVS_OFFLINE_LAUNCH"
 
-// helper returns the command that runs argv behind package namespace, in
-// namespaces of its own if isolated. The command leads a session of its own, so that
-// signals of the terminal don't reach it.
-func helper(ctx context.Context, isolated bool, env, argv []string) (*exec.Cmd, error) {
+// helper returns the command of a process of this program that fulfils a request, with
+// the namespaces that the request needs.
+func helper(ctx context.Context, q namespace.Request, env []string) (*exec.Cmd, error) {
+	attributes, err := prepare(q)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Args, cmd.Env, cmd.Dir, cmd.SysProcAttr = q.Words(), env, "/", attributes
+	return cmd, nil
+}
+
+// self is this very program, even if its file was replaced meanwhile.
+const self = "/proc/self/exe"
+
+// prepare returns the attributes of a process for a request. A daemon leads a session of
+// its own, so that signals of the terminal don't reach it.
+func prepare(q namespace.Request) (*syscall.SysProcAttr, error) {
 	if os.Getenv(launchMark) != "" {
 		// Package namespace did not recognise this helper, which would start another
 		// helper, and so on.
-		return nil, errors.New("this process was started to become a daemon and did not")
+		return nil, errors.New("this process was started to become another program and did not")
 	}
-	network := namespace.HostNetwork
-	attributes := &syscall.SysProcAttr{Setsid: true}
-	if isolated {
+	a := &syscall.SysProcAttr{Setsid: q.Daemon}
+	if q.OwnNetwork {
+		a.Cloneflags |= unix.CLONE_NEWNET
+		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
+	}
+	if q.Root != "" {
+		a.Cloneflags |= unix.CLONE_NEWNS
+		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_SYS_ADMIN)
+	}
+	if q.OwnNetwork || q.Root != "" && userNamespaces() {
 		// Each ID is mapped to itself: files keep their owner, and root has no privilege outside.
-		network = namespace.OwnNetwork
-		attributes.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNET
-		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		attributes.GidMappingsEnableSetgroups = false
-		attributes.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
+		a.Cloneflags |= unix.CLONE_NEWUSER
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		a.GidMappingsEnableSetgroups = false
 	}
-	cmd := exec.CommandContext(ctx, "/proc/self/exe") // this very program, even if its file was replaced meanwhile
-	cmd.Args = append([]string{namespace.Helper, network}, argv...)
-	cmd.Env, cmd.Dir, cmd.SysProcAttr = env, "/", attributes
-	return cmd, closeOnExec()
+	return a, closeOnExec()
+}
+
+// userNamespaces reports whether a user namespace can be tried. An ordinary user has no
+// other way to a mount namespace, but root has.
+func userNamespaces() bool {
+	if os.Geteuid() != 0 {
+		return true
+	}
+	limit, err := os.ReadFile("/proc/sys/user/max_user_namespaces") // missing in a kernel without them
+	return err == nil && strings.TrimSpace(string(limit)) != "0"
 }
 
 // closeOnExec prevents the programs that this process starts from inheriting the files
@@ -66,7 +92,7 @@ func closeOnExec() error {
 // it and then forbid operations inside the namespace.
 func probe(ctx context.Context) error {
 	l := newLaunch()
-	cmd, err := helper(ctx, true, []string{l.variable}, nil)
+	cmd, err := helper(ctx, namespace.Request{Daemon: true, OwnNetwork: true}, []string{l.variable})
 	if err != nil {
 		return err
 	}

@@ -7,28 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"sync"
-	"syscall"
-	"time"
 
-	"ovs-offline/internal/command"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )
 
 // Supported returns why local processes are not available; on Linux they are.
 func Supported() error { return nil }
-
-// Options are the options of New. A replica uses the zero value.
-type Options struct {
-	StartTimeout time.Duration // 0 means daemon.StartTimeout
-	StopTimeout  time.Duration // 0 means daemon.StopTimeout
-	NoNamespaces bool          // use no namespaces even where they are available
-}
 
 // Runtime runs daemons as local processes. It finds them by the locks on their pid
 // files, so all Runtimes see the same daemons.
@@ -53,6 +40,10 @@ func New(o Options) *Runtime {
 
 // Name returns Name.
 func (r *Runtime) Name() string { return Name }
+
+// Root returns the folder with the root file system that daemons and tools run in; "" for
+// this host's.
+func (r *Runtime) Root() string { return r.options.Root }
 
 // Isolated reports whether daemons get an empty network namespace, and the reason
 // if not. If no daemon has one yet, it makes one, once, and enables its loopback
@@ -120,62 +111,3 @@ func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, err
 
 // End does nothing: a local replica has nothing but its daemons.
 func (r *Runtime) End(context.Context) error { return nil }
-
-// Tool runs a local program in a clean environment with the replica's directories.
-func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
-	return tool(ctx, runDir, stdin, nil, argv)
-}
-
-// ToolTo works like Tool, but writes the standard output to stdout while the program
-// runs.
-func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
-	_, err := tool(ctx, runDir, stdin, stdout, argv)
-	return err
-}
-
-func tool(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv []string) ([]byte, error) {
-	path, err := Find(argv[0])
-	if err != nil {
-		return nil, &command.Error{Argv: argv, Err: err}
-	}
-	out, err := command.Run(ctx, command.Command{
-		Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(localPath(), runDir, runDir), Stdin: stdin, Stdout: stdout,
-	})
-	var failed *command.Error
-	if errors.As(err, &failed) {
-		failed.Argv = argv // with the program's name, not its path
-	}
-	return out, err
-}
-
-// Exec runs a local program for the user, with the caller's own environment and the
-// variables that c sets.
-func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
-	path, err := Find(c.Argv[0])
-	if err != nil {
-		return 0, err
-	}
-	cmd := exec.CommandContext(ctx, path, c.Argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
-	for _, setting := range os.Environ() {
-		name, _, _ := strings.Cut(setting, "=")
-		if _, overridden := c.Env[name]; !overridden {
-			cmd.Env = append(cmd.Env, setting)
-		}
-	}
-	for name, value := range c.Env {
-		if value != "" {
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-	}
-	err = cmd.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) && ctx.Err() == nil {
-		const signalled = 128 // added to the signal's number, as shells do
-		if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			return signalled + int(status.Signal()), nil
-		}
-		return ended.ExitCode(), nil
-	}
-	return 0, err
-}

@@ -20,9 +20,10 @@ const Name = "process"
 // A search for tools skips the directory: a wrapper runs the tool on its own replica.
 const WrapperMark = ".ovs-offline-wrappers"
 
-// Find returns the path of a program. It searches PATH and then the directories of
-// system programs, which an ordinary user's PATH often lacks. The error for a missing
-// program names its package and wraps runtime.ErrNotInstalled and exec.ErrNotFound.
+// Find returns the path of a program of this host. It searches PATH and then the
+// directories of system programs, which an ordinary user's PATH often lacks. The error for
+// a missing program names its package and wraps runtime.ErrNotInstalled and
+// exec.ErrNotFound.
 func Find(program string) (string, error) {
 	if strings.ContainsRune(program, '/') {
 		return program, nil
@@ -38,12 +39,40 @@ func Find(program string) (string, error) {
 	return "", fmt.Errorf("%s is %w: %s (%w)", program, runtime.ErrNotInstalled, PackageHint(program), exec.ErrNotFound)
 }
 
-// Missing returns nil if all programs are installed, else an error that names each
-// missing program and its package.
-func Missing(programs ...string) error {
+// FindIn returns the path of a program below the root of an image, of which it searches
+// the directories of system programs. The error for a missing program wraps
+// runtime.ErrNotInstalled and exec.ErrNotFound.
+func FindIn(root, program string) (string, error) {
+	if strings.ContainsRune(program, '/') {
+		return program, nil
+	}
+	for _, dir := range SystemPath() {
+		path := filepath.Join(dir, program)
+		if file, err := resolve(root, path); err == nil && isProgram(file) {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is %w in the image at %s (%w)", program, runtime.ErrNotInstalled, root, exec.ErrNotFound)
+}
+
+func isProgram(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// Missing returns nil if all programs are installed on this host, else an error that
+// names each missing program and its package.
+func Missing(programs ...string) error { return missing(Find, programs) }
+
+// MissingIn works like Missing for the image whose root file system is in the folder root.
+func MissingIn(root string, programs ...string) error {
+	return missing(func(program string) (string, error) { return FindIn(root, program) }, programs)
+}
+
+func missing(find func(program string) (string, error), programs []string) error {
 	var missing []error
 	for _, program := range programs {
-		if _, err := Find(program); err != nil {
+		if _, err := find(program); err != nil {
 			missing = append(missing, err)
 		}
 	}
@@ -79,7 +108,19 @@ func searchPath() []string {
 			dirs = append(dirs, dir)
 		}
 	}
-	return append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+	return append(dirs, SystemPath()...)
 }
 
-func localPath() string { return strings.Join(searchPath(), ":") }
+// SystemPath returns the directories of system programs, and so the PATH in an image.
+func SystemPath() []string {
+	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+}
+
+// pathVariable returns the PATH of programs in the root file system in the folder root; ""
+// for those of this host.
+func pathVariable(root string) string {
+	if root != "" {
+		return strings.Join(SystemPath(), ":")
+	}
+	return strings.Join(searchPath(), ":")
+}

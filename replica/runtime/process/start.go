@@ -16,7 +16,7 @@ import (
 
 // Start starts d and returns when d is ready.
 func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
-	program, err := Find(d.Program)
+	program, err := r.find(d.Program)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Role, err)
 	}
@@ -59,9 +59,9 @@ func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) 
 
 func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string, isolated bool) error {
 	l := newLaunch()
-	env := append(daemon.Environment(localPath(), d.RunDir, filepath.Dir(d.Log)), l.variable)
+	env := append(daemon.Environment(pathVariable(r.options.Root), d.RunDir, filepath.Dir(d.Log)), l.variable, rootMark+"="+r.options.Root)
 	argv := append([]string{program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}, d.Args...)
-	cmd, err := helper(ctx, isolated, env, argv)
+	cmd, err := helper(ctx, r.request(true, isolated, argv), env)
 	if err != nil {
 		return err
 	}
@@ -69,6 +69,7 @@ func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string
 	if err != nil && ctx.Err() != nil {
 		err = daemon.StartEnded(ctx)
 	}
+	err = r.explain(err)
 	if err != nil {
 		return fmt.Errorf("%w%s", err, daemon.Reason(output))
 	}

@@ -1,6 +1,6 @@
-// Package namespace turns a process of this program into a daemon inside its own
-// user and network namespace: it raises the loopback interface, gives up all
-// privileges and replaces the process by the daemon.
+// Package namespace turns a process of this program, which has namespaces of its own,
+// into a daemon or a tool: it raises the loopback interface, makes an image's root file
+// system the process's, gives up all privileges and replaces the process by the program.
 //
 // It does this while packages are initialised, before main: docs/architecture.md
 // gives the measured reason. Go initialises packages that are ready in the order of
@@ -13,19 +13,64 @@ import (
 	"unsafe"
 )
 
-// Helper is the first argument of a process of this program that is to become a daemon.
-// The daemon does not see it, because exec replaces the arguments.
+// Helper is the first argument of a process of this program that is to become another
+// program. That program does not see it, because exec replaces the arguments.
 const Helper = "ovs-offline-namespace"
 
-// The second argument specifies the network of the process; the daemon's command line
-// follows it. Without a command line, the process prints ProbeAnswer and exits.
+// Request describes what a process of this program is to become.
+type Request struct {
+	Daemon     bool     // a daemon, else a tool
+	OwnNetwork bool     // it has a network namespace, whose loopback interface is down
+	Root       string   // the folder that becomes its root, read-only, in its mount namespace; "" to keep the host's
+	Folders    []string // folders of the host that it sees at the same absolute paths below Root; missing ones are left out
+	Argv       []string // the program, with an absolute path, and its arguments; with none, it prints ProbeAnswer
+}
+
+// The words of a request before its folders, which end with endOfFolders.
 const (
-	OwnNetwork  = "own-network"  // a namespace whose loopback interface is down
-	HostNetwork = "host-network" // the host's, which stays as it is
+	becomesDaemon = "daemon"
+	becomesTool   = "tool"
+	ownNetwork    = "own-network"
+	hostNetwork   = "host-network"
+	endOfFolders  = "--"
 )
 
-// ProbeAnswer is printed by a helper that has no daemon to become.
+// Words returns the arguments of the process, beginning with Helper.
+func (r Request) Words() []string {
+	words := []string{Helper, becomesTool, hostNetwork, r.Root}
+	if r.Daemon {
+		words[1] = becomesDaemon
+	}
+	if r.OwnNetwork {
+		words[2] = ownNetwork
+	}
+	words = append(words, r.Folders...)
+	words = append(words, endOfFolders)
+	return append(words, r.Argv...)
+}
+
+// parseRequest returns the request in the arguments of a process, if it has one.
+func parseRequest(words []string) (r Request, ok bool) {
+	const head = 4
+	if len(words) <= head || words[0] != Helper {
+		return r, false
+	}
+	r = Request{Daemon: words[1] == becomesDaemon, OwnNetwork: words[2] == ownNetwork, Root: words[3]}
+	for i, word := range words[head:] {
+		if word == endOfFolders {
+			r.Folders, r.Argv = words[head:head+i], words[head+i+1:]
+			return r, true
+		}
+	}
+	return r, false
+}
+
+// ProbeAnswer is printed by a helper that has no program to become.
 const ProbeAnswer = "isolated"
+
+// Forbidden is the advice for a system that forbids the namespaces that a root file
+// system needs.
+const Forbidden = "a root file system of an image needs user and mount namespaces: where the system forbids them, use --runtime podman or docker"
 
 // exitFailed is the exit code of a helper that failed, as of env(1) and nohup(1).
 const exitFailed = 125
@@ -46,12 +91,16 @@ type failure struct {
 }
 
 func init() {
-	argv := arguments()
-	if len(argv) < 2 || argv[0] != Helper {
+	r, ok := parseRequest(arguments())
+	if !ok {
 		return
 	}
-	f := becomeDaemon(argv[1] == OwnNetwork, argv[2:])
-	write(2, "preparing the daemon's namespace: "+f.what+": "+f.errno.Error()+"\n")
+	f := r.become()
+	text := "preparing the namespaces: " + f.what + ": " + f.errno.Error()
+	if r.Root != "" && (f.errno == syscall.EPERM || f.errno == syscall.EACCES) {
+		text += " (" + Forbidden + ")"
+	}
+	write(2, text+"\n")
 	syscall.Exit(exitFailed)
 }
 
@@ -81,29 +130,35 @@ func arguments() []string {
 	return argv
 }
 
-// becomeDaemon returns only if a step failed. Go runs initialisation on one thread.
-// That matters because each thread has its own capabilities, and exec uses those of the
+// become returns only if a step failed. Go runs initialisation on one thread. That
+// matters because each thread has its own capabilities, and exec uses those of the
 // calling thread.
-func becomeDaemon(ownNetwork bool, argv []string) failure {
-	if ownNetwork {
+func (r Request) become() failure {
+	if r.OwnNetwork {
 		if errno := raiseLoopback(); errno != 0 {
 			return failure{"raising lo", errno}
+		}
+	}
+	if r.Root != "" {
+		if f := enter(r.Root, r.Folders); f.errno != 0 {
+			return f
 		}
 	}
 	if f := dropPrivileges(); f.errno != 0 {
 		return f
 	}
-	// The daemon gets neither the caller's umask nor its permission to dump core.
-	syscall.Umask(0o077)
-	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
-		return failure{"forbidding core dumps", errnoOf(err)}
+	if r.Daemon {
+		// It gets neither the caller's umask nor its permission to dump core.
+		syscall.Umask(0o077)
+		if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+			return failed("forbidding core dumps", err)
+		}
 	}
-	if len(argv) == 0 {
+	if len(r.Argv) == 0 {
 		write(1, ProbeAnswer+"\n")
 		syscall.Exit(0)
 	}
-	errno, _ := syscall.Exec(argv[0], argv, syscall.Environ()).(syscall.Errno)
-	return failure{argv[0], errno}
+	return failed(r.Argv[0], syscall.Exec(r.Argv[0], r.Argv, syscall.Environ()))
 }
 
 // raiseLoopback sets lo up: without it ovs-vswitchd finds no route to a collector
@@ -147,6 +202,9 @@ func dropPrivileges() failure {
 	}
 	return failure{}
 }
+
+// failed returns the failure of a step, whose errno is 0 if err is nil.
+func failed(what string, err error) failure { return failure{what, errnoOf(err)} }
 
 func errnoOf(err error) syscall.Errno {
 	errno, _ := err.(syscall.Errno)

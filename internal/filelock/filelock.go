@@ -1,0 +1,50 @@
+// Package filelock locks a file against the other processes of this host. The kernel
+// releases a lock when its process ends, however it ends.
+package filelock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// HeldError is the error of Take while another process holds the lock.
+type HeldError struct{ PID string }
+
+func (e *HeldError) Error() string { return "locked by the process " + e.PID }
+
+// Lock is a lock that this process holds.
+type Lock struct{ file *os.File }
+
+// Take locks the file at path, which it creates if it is missing and never removes.
+// It does not wait: the error is a *HeldError while another process holds the lock.
+func Take(path string) (*Lock, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder := make([]byte, 64)
+		n, _ := f.Read(holder)
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, &HeldError{PID: strings.TrimSpace(string(holder[:n]))}
+		}
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	if err := f.Truncate(0); err == nil {
+		fmt.Fprintf(f, "%d\n", os.Getpid())
+	}
+	return &Lock{file: f}, nil
+}
+
+// Release releases the lock.
+func (l *Lock) Release() {
+	// Closing the file is not enough: a child that was just forked has the file
+	// open until it executes its program.
+	_ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
+	l.file.Close()
+}

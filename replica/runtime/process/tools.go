@@ -1,0 +1,182 @@
+//go:build linux
+
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"ovs-offline/internal/command"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/process/namespace"
+)
+
+// find returns the path of a program where the runtime runs it.
+func (r *Runtime) find(program string) (string, error) {
+	root := r.options.Root
+	if root == "" {
+		return Find(program)
+	}
+	if !filepath.IsAbs(root) {
+		return "", fmt.Errorf("the root file system %q is not an absolute path", root)
+	}
+	if _, err := os.Stat(root); err != nil {
+		return "", fmt.Errorf("the root file system of the image: %w", err)
+	}
+	return FindIn(root, program)
+}
+
+// request returns the request for a process in the runtime's root file system.
+func (r *Runtime) request(isDaemon, isolated bool, argv []string) namespace.Request {
+	q := namespace.Request{Daemon: isDaemon, OwnNetwork: isolated, Root: r.options.Root, Argv: argv}
+	if q.Root != "" {
+		q.Folders = r.options.Folders
+	}
+	return q
+}
+
+// explain adds the next step to the error of a process that the kernel refused to
+// start in a root file system.
+func (r *Runtime) explain(err error) error {
+	var refused *fs.PathError
+	if r.options.Root == "" || !errors.As(err, &refused) || refused.Path != self {
+		return err
+	}
+	return fmt.Errorf("%w%s (%s)", err, meaning(err), namespace.Forbidden)
+}
+
+// ReadFile returns a file of those that daemons and tools see.
+func (r *Runtime) ReadFile(_ context.Context, path string) ([]byte, error) {
+	if r.options.Root == "" {
+		return os.ReadFile(path)
+	}
+	file, err := resolve(r.options.Root, path)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+}
+
+// Tool runs a program in a clean environment with the replica's directories.
+func (r *Runtime) Tool(ctx context.Context, runDir string, stdin io.Reader, argv ...string) ([]byte, error) {
+	return r.tool(ctx, runDir, stdin, nil, argv)
+}
+
+// ToolTo works like Tool, but writes the standard output to stdout while the program
+// runs.
+func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error {
+	_, err := r.tool(ctx, runDir, stdin, stdout, argv)
+	return err
+}
+
+func (r *Runtime) tool(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv []string) ([]byte, error) {
+	path, err := r.find(argv[0])
+	if err != nil {
+		return nil, &command.Error{Argv: argv, Err: err}
+	}
+	c := command.Command{Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(pathVariable(r.options.Root), runDir, runDir), Stdin: stdin, Stdout: stdout}
+	if r.options.Root != "" {
+		q := r.request(false, false, c.Argv)
+		if c.Attributes, err = prepare(q); err != nil {
+			return nil, &command.Error{Argv: argv, Err: err}
+		}
+		c.Program, c.Argv = self, q.Words()
+	}
+	out, err := command.Run(ctx, c)
+	var failed *command.Error
+	if errors.As(err, &failed) {
+		failed.Argv = argv // with the program's name, not its path
+		failed.Err = r.explain(failed.Err)
+	}
+	return out, err
+}
+
+// Exec runs a program for the user: one of this host with the caller's own environment
+// and the variables that c sets, or one of the root file system with these variables alone.
+func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
+	path, err := r.find(c.Argv[0])
+	if err != nil {
+		return 0, err
+	}
+	argv := append([]string{path}, c.Argv[1:]...)
+	var cmd *exec.Cmd
+	if r.options.Root == "" {
+		cmd = exec.CommandContext(ctx, path, c.Argv[1:]...)
+		cmd.Env = override(os.Environ(), c.Env)
+	} else if cmd, err = helper(ctx, r.request(false, false, argv), override(rootEnvironment(), c.Env)); err != nil {
+		return 0, err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	err = cmd.Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) && ctx.Err() == nil {
+		const signalled = 128 // added to the signal's number, as shells do
+		if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return signalled + int(status.Signal()), nil
+		}
+		return ended.ExitCode(), nil
+	}
+	return 0, r.explain(err)
+}
+
+// rootEnvironment returns the environment of a user's program in a root file system: that
+// of the caller belongs to this host's files.
+func rootEnvironment() []string {
+	env := append(daemon.Environment(pathVariable("/"), "/tmp", "/tmp"), "HOME=/tmp")
+	if terminal, ok := os.LookupEnv("TERM"); ok {
+		env = append(env, "TERM="+terminal)
+	}
+	return env
+}
+
+// override returns an environment with variables set, or unset if the value is empty.
+func override(env []string, variables map[string]string) []string {
+	var list []string
+	for _, setting := range env {
+		name, _, _ := strings.Cut(setting, "=")
+		if _, overridden := variables[name]; !overridden {
+			list = append(list, setting)
+		}
+	}
+	for name, value := range variables {
+		if value != "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
+}
+
+// rootMark is the environment variable of a daemon that names its root file system.
+const rootMark = "OVS_OFFLINE_ROOT"
+
+// RunningRoot returns the root file system that a replica's daemons run in, "" for this
+// host's or if none runs. runDirs is the folder with the daemons' OVS_RUNDIRs. It asks the
+// daemons: a file of a workdir that another person made could name any programs.
+func RunningRoot(runDirs string) string {
+	names, _ := fs.Glob(os.DirFS(runDirs), "*/*.pid") // none if no replica was started
+	for _, name := range names {
+		pid, held, err := daemon.LockOwner(filepath.Join(runDirs, name))
+		if err != nil || !held || pid == 0 {
+			continue
+		}
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil {
+			continue
+		}
+		for setting := range strings.SplitSeq(string(raw), "\x00") {
+			if root, ok := strings.CutPrefix(setting, rootMark+"="); ok {
+				return root
+			}
+		}
+	}
+	return ""
+}
