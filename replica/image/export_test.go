@@ -17,7 +17,7 @@ var (
 
 const Detrace = detrace
 
-func (h *Host) Files() int { return len(h.files) }
+func (c *Content) Files() int { return len(c.files.entries) }
 
 // OnHostNetwork returns b with steps on the host's network, for engines that can't make
 // a network.

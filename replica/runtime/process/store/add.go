@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"unicode"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/oci"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
@@ -20,6 +22,7 @@ import (
 // AddOptions are the options of Add.
 type AddOptions struct {
 	Name     string           // "" for the name in the source, or for one of the versions
+	Source   string           // as List shows it; "" for the argument of Add
 	Limits   archive.Limits   // of the source; the zero value means DefaultLimits
 	Progress archive.Progress // may be nil
 }
@@ -38,6 +41,39 @@ var ErrName = errors.New("not a name for an image")
 // is not unpacked again; it gets the new name. If another image has the name, that one is
 // renamed to NAME@ID. After an error the store is unchanged.
 func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, error) {
+	o.Source = cmp.Or(o.Source, source)
+	return s.add(ctx, o, func(_ string, options oci.Options) (*oci.Image, error) { return oci.Open(ctx, source, options) })
+}
+
+// AddArchive works like Add for an archive in the format of docker save, of which it
+// ignores the name.
+func (s *Store) AddArchive(ctx context.Context, archive io.Reader, o AddOptions) (Image, error) {
+	return s.add(ctx, o, func(staging string, options oci.Options) (*oci.Image, error) {
+		file := filepath.Join(staging, "archive")
+		if err := spool(ctx, archive, file, options.Limits); err != nil {
+			return nil, err
+		}
+		defer os.Remove(file) // it stays open
+		opened, err := oci.Open(ctx, "docker-archive:"+file, options)
+		if err == nil {
+			opened.Name = ""
+		}
+		return opened, err
+	})
+}
+
+// spool writes what is read into a file.
+func spool(ctx context.Context, from io.Reader, file string, limits archive.Limits) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, interrupt.Reader(ctx, archive.New(limits, nil).Unpacked(from)))
+	return errors.Join(err, f.Close())
+}
+
+// add adds the image that open opens; staging is the folder in which it can leave files.
+func (s *Store) add(ctx context.Context, o AddOptions, open func(staging string, options oci.Options) (*oci.Image, error)) (Image, error) {
 	if err := process.Supported(); err != nil {
 		return Image{}, err
 	}
@@ -58,7 +94,7 @@ func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, er
 	if limits == (archive.Limits{}) {
 		limits = DefaultLimits()
 	}
-	opened, err := oci.Open(ctx, source, oci.Options{Scratch: staging, Limits: limits, Progress: o.Progress})
+	opened, err := open(staging, oci.Options{Scratch: staging, Limits: limits, Progress: o.Progress})
 	if err != nil {
 		return Image{}, err
 	}
@@ -69,12 +105,12 @@ func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, er
 	}
 	i, err := s.unpack(ctx, opened, staging)
 	if err != nil {
-		return Image{}, fmt.Errorf("adding %s: %w", source, err)
+		return Image{}, fmt.Errorf("adding %s: %w", o.Source, err)
 	}
 	if known, err := s.read(folderOf(i.ID)); err == nil {
 		return s.rename(known, name)
 	}
-	i.Name, i.Source = cmp.Or(name, versionsName(i)), source
+	i.Name, i.Source = cmp.Or(name, versionsName(i)), o.Source
 	return s.install(i, staging)
 }
 
