@@ -110,7 +110,6 @@ type Build struct {
 	Containerfile string
 	Folder        string // whose files the steps can copy; "" for none
 	Name          string // of the image
-	Args          map[string]string
 	Labels        map[string]string
 	NoCache       bool
 	Platform      string // OS/ARCH[/VARIANT]; "" for the engine's own
@@ -124,10 +123,7 @@ func (e *Engine) Build(ctx context.Context, b Build, progress io.Writer) error {
 	go func() { w.CloseWithError(b.writeFolder(ctx, w)) }()
 	options := client.ImageBuildOptions{
 		Tags: []string{b.Name}, Labels: b.Labels, NoCache: b.NoCache, Remove: true, ForceRemove: true,
-		BuildArgs: map[string]*string{}, NetworkMode: b.Network,
-	}
-	for name, value := range b.Args {
-		options.BuildArgs[name] = &value
+		NetworkMode: b.Network,
 	}
 	if b.Platform != "" {
 		parts := append(strings.SplitN(b.Platform, "/", 3), "", "")
