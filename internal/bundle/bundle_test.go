@@ -85,7 +85,7 @@ func same(t *testing.T, a, b map[string]string) {
 func save(t *testing.T, wd *workdir.Dir) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if _, err := Save(context.Background(), wd, "test", &b); err != nil {
+	if _, err := Save(context.Background(), wd, "test", nil, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -94,7 +94,7 @@ func save(t *testing.T, wd *workdir.Dir) []byte {
 func TestRoundTrip(t *testing.T) {
 	wd, other := filled(t), lock(t)
 	first := save(t, wd)
-	if _, _, err := Load(context.Background(), other, bytes.NewReader(first), archive.Limits{}); err != nil {
+	if _, err := Load(context.Background(), other, bytes.NewReader(first), archive.Limits{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	same(t, content(t, wd), content(t, other))
@@ -110,13 +110,13 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	remarks, err := Save(context.Background(), wd, "test", &b)
+	remarks, err := Save(context.Background(), wd, "test", nil, &b)
 	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a regular file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
 		t.Errorf("%q, %v", remarks, err)
 	}
-	collections, _, err := Load(context.Background(), other, &b, archive.Limits{})
-	if err != nil || len(collections) != 1 || len(collections[0].Files[0].Remarks) != 1 {
-		t.Errorf("%+v, %v", collections, err)
+	loaded, err := Load(context.Background(), other, &b, archive.Limits{}, nil)
+	if err != nil || len(loaded.Collections) != 1 || len(loaded.Collections[0].Files[0].Remarks) != 1 {
+		t.Errorf("%+v, %v", loaded, err)
 	}
 	if _, err := os.Lstat(other.DumpFile("br-x", workdir.Flows)); err == nil {
 		t.Error("the bundle holds a link")
@@ -124,7 +124,7 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 }
 
 func TestSaveRefusesEmptyWorkdir(t *testing.T) {
-	if _, err := Save(context.Background(), lock(t), "test", &bytes.Buffer{}); !errors.Is(err, ErrNothing) {
+	if _, err := Save(context.Background(), lock(t), "test", nil, &bytes.Buffer{}); !errors.Is(err, ErrNothing) {
 		t.Error(err)
 	}
 }
@@ -206,7 +206,7 @@ func TestHostileBundles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wd := filled(t)
 			before, beside := content(t, wd), filepath.Join(filepath.Dir(wd.Path()), "x")
-			_, _, err := Load(context.Background(), wd, bytes.NewReader(pack(t, c.entries...)), archive.Limits{})
+			_, err := Load(context.Background(), wd, bytes.NewReader(pack(t, c.entries...)), archive.Limits{}, nil)
 			if !errors.Is(err, c.want) {
 				t.Errorf("%v, not %v", err, c.want)
 			}
@@ -227,19 +227,19 @@ func TestBombDoesNotFillTheDisk(t *testing.T) {
 	zeros := strings.Repeat("\x00", 150<<20)
 	bomb := pack(t, head(file("recorded/x", zeros)), plain(manifestName, `{"format":1}`), plain("recorded/x", zeros))
 	wd := lock(t)
-	_, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), archive.Limits{})
+	_, err := Load(context.Background(), wd, bytes.NewReader(bomb), archive.Limits{}, nil)
 	if !errors.Is(err, archive.ErrLimit) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "times its size") {
 		t.Errorf("%d bytes: %v", len(bomb), err)
 	}
 	same(t, nil, content(t, wd))
 	limits := archive.Default()
 	limits.FileBytes = 1 << 20
-	if _, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "has over 1048576 bytes") {
+	if _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "has over 1048576 bytes") {
 		t.Errorf("one large file: %v", err)
 	}
 	limits = archive.Default()
 	limits.Ratio = 1 << 20
-	if _, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits); err != nil {
+	if _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); err != nil {
 		t.Errorf("allowed: %v", err)
 	}
 }
@@ -255,7 +255,7 @@ func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
 	other := filled(t)
 	before := content(t, other)
 	for n := range whole {
-		if _, _, err := Load(context.Background(), other, bytes.NewReader(whole[:n]), archive.Limits{}); err == nil {
+		if _, err := Load(context.Background(), other, bytes.NewReader(whole[:n]), archive.Limits{}, nil); err == nil {
 			t.Fatalf("the first %d of %d bytes are loaded", n, len(whole))
 		}
 	}
@@ -264,7 +264,7 @@ func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
 		changed := bytes.Clone(whole)
 		changed[n] ^= 0x10
 		fresh := lock(t)
-		if _, _, err := Load(context.Background(), fresh, bytes.NewReader(changed), archive.Limits{}); err == nil {
+		if _, err := Load(context.Background(), fresh, bytes.NewReader(changed), archive.Limits{}, nil); err == nil {
 			// Some bits of zstd's header have no meaning: the data is unchanged.
 			same(t, content(t, wd), content(t, fresh))
 		} else {
