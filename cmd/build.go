@@ -30,7 +30,8 @@ func newBuild(shared *options) *cobra.Command {
 			"from the tools installed here, within seconds and without a network.\n\n" +
 			"The image is named ovs-offline and tagged with the versions of OVS and OVN in it.\n\n" +
 			"With --runtime process, the source is compiled on this machine, as an ordinary user and without\n" +
-			"a container, and the result is an image for local processes.",
+			"a container, and the result is an image for local processes.\n\n" +
+			"\"ovs-offline build\" and \"ovs-offline image build\" are the same.",
 		Example: "  ovs-offline image build --from-host\n  ovs-offline --runtime docker image build\n" +
 			"  ovs-offline --runtime process image build --commit v24.03.2\n  ovs-offline image build --repo ~/src/ovn",
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },

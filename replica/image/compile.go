@@ -85,7 +85,7 @@ func (b Build) Compile(ctx context.Context, s *store.Store, version string, prog
 func (c *Content) addTo(ctx context.Context, s *store.Store, b Build, version string) (store.Image, error) {
 	archive, w := io.Pipe()
 	defer archive.Close() // ends the writer if the store stops reading
-	go func() { w.CloseWithError(c.Write(ctx, w, "ovs-offline:"+c.Versions.tag(), version)) }()
+	go func() { w.CloseWithError(c.Write(ctx, w, "ovs-offline:"+c.Versions.Tag(), version)) }()
 	i, err := s.AddArchive(ctx, archive, store.AddOptions{Name: b.Name, Source: b.source()})
 	i.Remarks = append(i.Remarks, c.LeftOut...)
 	return i, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,4 +130,37 @@ func (c *Content) addLoaderCache() error {
 		return err
 	}
 	return nil
+}
+
+// FromRoot returns the content of an image whose root file system is in a folder. It
+// reads the names of the files only. The same files give the same image.
+func FromRoot(ctx context.Context, root string, versions Versions) (*Content, error) {
+	c := &Content{made: madeFromImage, path: standardPath, Versions: versions, files: rootfs{entries: map[string]entry{}}}
+	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		path := filepath.Join("/", strings.TrimPrefix(file, root))
+		switch mode := info.Mode(); {
+		case mode.IsDir():
+			c.files.entries[path] = entry{mode: mode}
+		case mode.IsRegular():
+			c.files.entries[path] = entry{mode: mode, source: file, size: info.Size(), time: info.ModTime()}
+		case mode&fs.ModeSymlink != 0:
+			to, err := os.Readlink(file)
+			if err != nil {
+				return err
+			}
+			c.files.entries[path] = entry{mode: mode, link: to}
+		}
+		return nil
+	})
+	return c, err
 }

@@ -20,6 +20,7 @@ const (
 	madeFromHost     = "from-host"
 	madeFromPackages = "packages"
 	madeFromSource   = "source"
+	madeFromImage    = "image"
 )
 
 // Versions are the versions of the programs in an image.
@@ -29,20 +30,29 @@ type Versions struct {
 }
 
 func (v Versions) labels(made, version string) map[string]string {
-	return map[string]string{
+	labels := map[string]string{
 		container.LabelOVSVersion: v.OVS,
 		container.LabelOVNVersion: v.OVN,
 		labelMade:                 made,
-		container.LabelVersion:    version,
 	}
+	if version != "" {
+		labels[container.LabelVersion] = version
+	}
+	return labels
 }
 
 // name returns the name of an image with these versions in an engine.
 func (v Versions) name(e *engine.Engine) string {
-	return e.Repository() + ":" + v.tag()
+	return e.Repository() + ":" + v.Tag()
 }
 
-func (v Versions) tag() string { return "ovs-" + v.OVS + "-ovn-" + v.OVN }
+// Tag returns a name for an image with these versions.
+func (v Versions) Tag() string {
+	if v.OVN == "" {
+		return "ovs-" + v.OVS
+	}
+	return "ovs-" + v.OVS + "-ovn-" + v.OVN
+}
 
 // Made describes an image that was made in an engine.
 type Made struct {

@@ -105,6 +105,17 @@ func (e *Engine) Load(ctx context.Context, archive io.Reader) error {
 	return readMessages(result, io.Discard)
 }
 
+// Save writes an image as an archive in the format of `docker save`.
+func (e *Engine) Save(ctx context.Context, id string, w io.Writer) error {
+	saved, err := e.client.ImageSave(ctx, []string{id})
+	if err != nil {
+		return err
+	}
+	defer saved.Close()
+	_, err = io.Copy(w, saved)
+	return err
+}
+
 // Build is one run of a Containerfile.
 type Build struct {
 	Containerfile string
