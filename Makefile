@@ -54,12 +54,14 @@ quick:
 fuzz:
 	FUZZTIME=$(FUZZTIME) scripts/fuzz
 
-# collect-k8s against a real API server, which is built from its modules (about
-# seven minutes of CPU the first time).
+# collect-k8s against a real API server and real kubelets, which are built from their
+# modules (about nine minutes of CPU the first time). The nodes need root, containerd
+# and runc.
 KUBERNETES = v1.36.3
 COMPONENT  = k8s.io/component-base/version
 test-k8s: build test-deps
-	cd test/e2e/k8s/apiserver && nice go build -ldflags "-s -w -X $(COMPONENT).gitVersion=$(KUBERNETES) -X $(COMPONENT).gitMajor=1 -X $(COMPONENT).gitMinor=36" -o ../../../../build/kube-apiserver .
+	cd test/e2e/k8s/kubernetes && nice go build -ldflags "-s -w -X $(COMPONENT).gitVersion=$(KUBERNETES) -X $(COMPONENT).gitMajor=1 -X $(COMPONENT).gitMinor=36" -o ../../../../build/kubernetes .
+	cd test/e2e/k8s && go build -o ../../../build/pause ./pause
 	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json -- -count=1 -timeout 25m .
 	@scripts/figures build/test-k8s.json
 
@@ -73,14 +75,14 @@ fidelity: test-deps
 bench: build test-deps
 	go run ./scripts/bench $(BENCH)
 
-# The tests of collect-k8s are modules of their own. In the API server's,
+# The tests of collect-k8s are modules of their own. In that of Kubernetes' servers,
 # staticcheck would read all of Kubernetes.
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
 	cd test/e2e/k8s && go vet ./... && $(STATICCHECK) ./...
-	cd test/e2e/k8s/apiserver && go vet ./...
+	cd test/e2e/k8s/kubernetes && go vet ./...
 
 # A software bill of materials of what build/ovs-offline is made of.
 sbom: build

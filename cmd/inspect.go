@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/workdir"
 )
 
 // inspectOptions are the flags of inspect, and of collect.
@@ -81,11 +82,7 @@ func (o *IO) printInspection(seen inspection) {
 	for _, n := range seen.Nodes {
 		fmt.Fprintln(o.Out)
 		o.headline("Node %s", terminal.Escape(n.Name))
-		for _, v := range []struct{ program, version string }{{"Open vSwitch", n.OVSVersion}, {"OVN", n.OVNVersion}} {
-			if v.version != "" {
-				fmt.Fprintf(o.Out, "%s %s\n", v.program, terminal.Escape(v.version))
-			}
-		}
+		o.printVersions(n)
 		o.printDatabases(n)
 		o.printOVN(n.OVN, len(seen.Nodes) > 1, n.Host)
 		o.printDumps(n)
@@ -97,6 +94,26 @@ func (o *IO) printInspection(seen inspection) {
 	}
 	o.warnEach("", seen.Remarks)
 	o.warnEach("could not be read: ", seen.Lost)
+}
+
+// printVersions prints the versions of the programs that the node has, or has data of.
+func (o *IO) printVersions(n collect.Description) {
+	ovs, ovn := len(n.Bridges) > 0, false
+	for _, db := range n.Databases {
+		ovs = ovs || db.Kind == workdir.OVS
+		ovn = ovn || db.Kind == workdir.NB || db.Kind == workdir.SB
+	}
+	for _, v := range []struct {
+		program, version string
+		has              bool
+	}{{"Open vSwitch", n.OVSVersion, ovs}, {"OVN", n.OVNVersion, ovn}} {
+		switch {
+		case v.version != "":
+			fmt.Fprintf(o.Out, "%s %s\n", v.program, terminal.Escape(v.version))
+		case v.has:
+			fmt.Fprintf(o.Out, "%s of unknown version\n", v.program)
+		}
+	}
 }
 
 func (o *IO) printInputs(list []collect.Input) {

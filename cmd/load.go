@@ -32,7 +32,7 @@ func newLoad(shared *options) *cobra.Command {
 		Long: "Make a working directory from a file that save wrote. Every file in it is compared with its\n" +
 			"digest in the manifest before the working directory is changed. FILE - is standard input.\n\n" +
 			"With --with-image, the image that save --with-image put into the file is added to the images\n" +
-			"for local processes, and start prefers it. Its programs run on this machine.",
+			"for local processes, and start uses it. Its programs run on this machine.",
 		Example: "  ovs-offline -w /tmp/compute1 load compute1.ovs-offline\n  ovs-offline -w /tmp/compute1 start",
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] != "-" {
@@ -89,6 +89,6 @@ func (o *loadOptions) printImage(loaded bundle.Loaded, name string) {
 	case loaded.ImageError != nil:
 		o.warn("the image in %s was not added: %v", name, loaded.ImageError)
 	default:
-		fmt.Fprintf(o.Out, "The image of %s was added, and start prefers it\n", versionsOf(i.OVS, i.OVN))
+		fmt.Fprintf(o.Out, "The image of %s was added, and start uses it\n", versionsOf(i.OVS, i.OVN))
 	}
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
@@ -18,8 +20,9 @@ import (
 func newShow(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show", Short: "Show the sockets and ports of the running replica", Args: exactArgs(),
-		Long: "Show the sockets of the running replica, with the command lines that use them, and the\n" +
-			"number of each port in the live node's datapath and in the replica's.",
+		Long: "Show the sockets of the running replica, with the command lines that use them, the recorded\n" +
+			"and the running versions, and the number of each port in the live node's datapath and in the\n" +
+			"replica's.",
 		Example: "  ovs-offline show\n  ovs-offline show -o json | jq .ports",
 		RunE:    o.withWorkdir(o.show),
 	}
@@ -39,13 +42,17 @@ func (o *options) show(ctx context.Context, wd *workdir.Dir, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return o.emit(map[string]any{"sockets": sockets, "ports": r.Ports}, func() {
+	return o.emit(map[string]any{"sockets": sockets, "ports": r.Ports, "recorded": r.Recorded, "running": r.Running}, func() {
 		sockets.Print(o.Out, shellWord)
+		fmt.Fprintf(o.Out, "Recorded: %s; running: %s\n", versionsText(r.Recorded), versionsText(r.Running))
 		sockets.PrintNotes(o.Out, shellWord)
 		fmt.Fprintln(o.Out)
 		o.printPorts(r)
 	})
 }
+
+// versionsText returns versions for a line of text.
+func versionsText(v versions.Pair) string { return cmp.Or(terminal.Escape(v.String()), "unknown") }
 
 func (o *options) printPorts(r *report.Report) {
 	if len(r.Ports) == 0 {

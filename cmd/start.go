@@ -10,17 +10,17 @@ import (
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/runtime/container"
+	"ovs-offline/replica/runtime/choose"
 )
 
 type startOptions struct {
 	*options
-	strict     bool
-	image      string
-	ovsVersion string
+	strict bool
+	wanted choose.Wanted
 }
 
 func newStart(shared *options) *cobra.Command {
@@ -28,28 +28,39 @@ func newStart(shared *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "start", Short: "Start a replica of the collected node", Args: exactArgs(),
 		Long: "Start a replica of the collected node. A replica that already runs is replaced.\n\n" +
+			"Of the tools installed here and the images, those run whose versions of Open vSwitch and OVN are\n" +
+			"nearest to the node's: the same, else of the same minor version, else the nearest newer, else the\n" +
+			"nearest older. \"ovs-offline image add\" adds an image.\n\n" +
 			"Exit code 3 means that some of the collected data could not be restored; the report names it.",
-		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1\n" +
+		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1 --ovn-version 23.03\n" +
 			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
 		RunE: o.oneNode(o.withLock(o.run)),
 	}
-	c.Flags().StringVar(&o.image, "image", "", "container image to run the daemons in")
-	c.Flags().StringVar(&o.ovsVersion, "ovs-version", "", "choose an image with this version of Open vSwitch, or a prefix of it (3.1)")
+	c.Flags().StringVar(&o.wanted.Image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine")
+	c.Flags().StringVar(&o.wanted.Versions.OVS, "ovs-version", "", "run this version of Open vSwitch, or a prefix of it (3.1), not the nearest to the node's")
+	c.Flags().StringVar(&o.wanted.Versions.OVN, "ovn-version", "", "run this version of OVN, or a prefix of it (24.03)")
+	_ = c.RegisterFlagCompletionFunc("image", o.completeImages)
+	for _, flag := range []string{"ovs-version", "ovn-version"} {
+		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
 	c.Flags().BoolVar(&o.strict, "strict", false, "exit with code 3 also for placeholders and approximations")
 	o.outputFlag(c)
 	return c
 }
 
 func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	recorded, err := replica.Recorded(wd)
-	if err != nil {
+	var err error
+	if o.wanted.Recorded, err = replica.Recorded(ctx, wd); err != nil {
+		return err
+	}
+	if o.wanted.Loaded, err = loadedImage(wd); err != nil {
 		return err
 	}
 	if err := o.checkReachable(ctx, wd); err != nil {
 		return err
 	}
 	runtimes := o.runtimes(wd)
-	choice, err := runtimes.Choose(ctx, o.runtime, container.Wanted{Image: o.image, Version: o.ovsVersion, RecordedOVS: recorded.OVS})
+	choice, err := runtimes.Choose(ctx, o.runtime, o.wanted)
 	if err != nil {
 		return err
 	}
@@ -63,8 +74,9 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 	}
 	p := o.progress()
 	r, err := replica.Start(ctx, wd, choice.Runtime, replica.Options{
-		Everywhere: runtimes.All(ctx),
-		Exec:       exec,
+		Everywhere:    runtimes.All(ctx),
+		Exec:          exec,
+		VersionsNamed: o.wanted.Image != "" || o.wanted.Versions != versions.Pair{},
 		Starting: func(role string) {
 			p.end()
 			if o.format == formatTable {
@@ -84,6 +96,20 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 		return errIncomplete
 	}
 	return nil
+}
+
+// loadedImage returns the ID of the image that was loaded with the data; "" for none.
+func loadedImage(wd *workdir.Dir) (string, error) {
+	m, err := wd.Manifest()
+	if err != nil {
+		return "", err
+	}
+	for _, c := range m.Collections {
+		if c.LoadedImage != "" {
+			return c.LoadedImage, nil
+		}
+	}
+	return "", nil
 }
 
 func (o *startOptions) printStarted(wd *workdir.Dir, r *report.Report) error {

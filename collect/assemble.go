@@ -106,7 +106,7 @@ func merge(n, more *recording.Node) {
 		n.Remarks = append(n.Remarks, fmt.Sprintf("%s has %d dumps of this node that were not taken, since %s has them too", more.Source.Name, len(left), n.Source.Name))
 	}
 	n.OVSVersion, n.OVNVersion = cmp.Or(n.OVSVersion, more.OVSVersion), cmp.Or(n.OVNVersion, more.OVNVersion)
-	n.Host = cmp.Or(n.Host, more.Host)
+	n.Host, n.Image = cmp.Or(n.Host, more.Host), cmp.Or(n.Image, more.Image)
 	n.Remarks = append(n.Remarks, more.Remarks...)
 	n.Lost = append(n.Lost, more.Lost...)
 }

@@ -53,7 +53,7 @@ type DatabaseDescription struct {
 // Describe returns the description of the plan, which must come from Inspect.
 func (p *Plan) Describe() Description {
 	n := p.Node
-	d := Description{Name: p.Name, Host: n.Host, Source: n.Source, OVSVersion: n.OVSVersion, OVNVersion: n.OVNVersion,
+	d := Description{Name: p.Name, Host: n.Host, Source: n.Source, OVSVersion: p.Versions.OVS, OVNVersion: p.Versions.OVN,
 		Bridges: []BridgeDescription{}, Databases: []DatabaseDescription{}, Recorded: []string{},
 		OVN: p.OVN(), Remarks: n.Remarks, Lost: append(append([]string(nil), n.Lost...), p.Broken...)}
 	for _, b := range p.Bridges {

@@ -307,7 +307,8 @@ func TestRecordedFilesAddedByHand(t *testing.T) {
 
 // pod is the YAML of a pod as a must-gather has it.
 func pod(name, node string) string {
-	return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  namespace: openshift-ovn-kubernetes\nspec:\n  nodeName: " + node + "\n"
+	return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  namespace: openshift-ovn-kubernetes\nspec:\n  nodeName: " + node +
+		"\n  containers:\n  - name: kube-rbac-proxy\n    image: quay.io/proxy\n  - name: ovn-controller\n    image: quay.io/ovn@sha256:" + node + "\n  - name: z\n    image: quay.io/z\n"
 }
 
 // TestPodsOfAMustGatherNameItsNodes checks that each of six nodes keeps its own
@@ -331,6 +332,9 @@ func TestPodsOfAMustGatherNameItsNodes(t *testing.T) {
 			t.Errorf("worker-%d: %+v", i, w)
 		}
 		for _, c := range w.Collections {
+			if want := fmt.Sprintf("quay.io/ovn@sha256:worker-%d", i); c.Image != want {
+				t.Errorf("worker-%d: image %q", i, c.Image)
+			}
 			for _, f := range c.Files {
 				if len(f.Remarks) > 0 || !strings.Contains(f.Origin, fmt.Sprintf("ovnkube-node-%cxxxx", 'a'+i)) {
 					t.Errorf("worker-%d: %+v", i, f)

@@ -9,6 +9,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 )
 
@@ -21,6 +22,8 @@ type Plan struct {
 	Recorded []recording.Output
 	// Broken lists files at the path of a database that hold none, with the reason.
 	Broken []string
+	// Versions are those of the node, from its databases or else from what was printed.
+	Versions versions.Pair
 	// rebuilt reports that the printed tables replace a missing OVS database.
 	rebuilt bool
 }
@@ -136,9 +139,26 @@ func (p *Plan) judgeDatabases(ctx context.Context) {
 		best[kind] = next
 	}
 	p.Broken = append(p.Broken, p.Dangling...)
+	var used []file.Info
 	for _, i := range best {
 		p.Databases[i].Used = true
+		used = append(used, p.Databases[i].Info)
 	}
+	p.Versions = versions.Of(versions.Pair{OVS: p.OVSVersion, OVN: p.OVNVersion}, used...)
+	if p.Versions.OVS == "" {
+		p.Versions.OVS = printedVersion(p.Node)
+	}
+}
+
+// printedVersion returns the version of Open vSwitch in the printed OVS database, "" for
+// none.
+func printedVersion(n *recording.Node) string {
+	for _, row := range printedSwitches(n) {
+		if version := row.Column("ovs_version"); version != "" && version != "[]" {
+			return version
+		}
+	}
+	return ""
 }
 
 // prefer returns the better of two databases of one kind, with a remark on the other.

@@ -62,12 +62,13 @@ type looseReader struct {
 	count      map[fileKind]int
 	// nodeOfPod and nodeOfSystem are the nodes of pods, and of system-ids.
 	nodeOfPod, nodeOfSystem map[string]string
+	imageOfNode             map[string]string
 }
 
 // addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
 	l := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{},
-		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}}
+		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}}
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		l.survey(name, files[name])
@@ -93,6 +94,9 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[stri
 				}
 			}
 		}
+	}
+	for _, n := range l.loose.hosts() {
+		n.Image = cmp.Or(n.Image, l.imageOfNode[n.Host])
 	}
 	return l.kinds(), nil
 }
@@ -151,7 +155,6 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 	case info.Name == ovsdb.OVS:
 		n := l.node(cmp.Or(owner.hostname, l.nodeOfSystem[owner.system], pod, owner.host))
 		db.Source = nil
-		n.OVSVersion = cmp.Or(owner.version, n.OVSVersion)
 		n.Databases = append(n.Databases, db)
 	case workdir.KindOfSchema(info.Name) == "":
 	case owner.host != "" || pod != "":

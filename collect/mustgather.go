@@ -34,7 +34,11 @@ type resource struct {
 		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
-		NodeName string `json:"nodeName"`
+		NodeName   string `json:"nodeName"`
+		Containers []struct {
+			Name  string `json:"name"`
+			Image string `json:"image"`
+		} `json:"containers"`
 	} `json:"spec"`
 }
 
@@ -77,8 +81,8 @@ func byMustGather(files map[string]identity) iter.Seq2[string, map[string]identi
 	}
 }
 
-// addResource takes the node of a pod, or the system-id of a node. A file that
-// cannot be read names nothing.
+// addResource takes the node and the image of a pod, or the system-id of a node. A file
+// that cannot be read names nothing.
 func (l *looseReader) addResource(name string, _ identity) error {
 	const largest = 1 << 20 // a pod of OVN-Kubernetes has 50 KiB
 	f := l.tree.Files[name]
@@ -96,6 +100,11 @@ func (l *looseReader) addResource(name string, _ identity) error {
 	switch {
 	case r.Kind == "Pod":
 		l.nodeOfPod[r.Metadata.Name] = r.Spec.NodeName
+		for _, c := range r.Spec.Containers {
+			if strings.HasPrefix(c.Name, "ovn") { // others run the image of a proxy
+				l.imageOfNode[r.Spec.NodeName] = c.Image
+			}
+		}
 	case r.Kind == "Node" && r.Metadata.Annotations[chassisAnnotation] != "":
 		l.nodeOfSystem[r.Metadata.Annotations[chassisAnnotation]] = r.Metadata.Name
 	}

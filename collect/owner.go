@@ -18,7 +18,6 @@ import (
 type owner struct {
 	host     string   // "" for a whole deployment, or unknown
 	hostname string   // external_ids:hostname of conf.db
-	version  string   // of OVS, from conf.db
 	system   string   // the node's system-id
 	remote   bool     // the node has ovn-remote: it is a chassis of OVN
 	encaps   []string // the node's encap IPs
@@ -76,7 +75,6 @@ func readOwner(ctx context.Context, path string, kind workdir.Kind) owner {
 	o.readable, o.changed, o.datapaths = true, content.Changed, map[string]bool{}
 	for _, r := range content.Rows("Open_vSwitch") {
 		o.addSwitch(r.Map("external_ids"))
-		o.version = r.String("ovs_version")
 	}
 	for _, r := range content.Rows("Bridge") {
 		o.bridges = append(o.bridges, r.String("name"))
@@ -153,30 +151,39 @@ func (r *filesReader) ofNode(n *recording.Node) owner {
 		}
 	}
 	var o owner
-	for _, name := range []string{workdir.RecordedDatabaseDump, workdir.RecordedList("Open_vSwitch")} {
-		for _, output := range n.Outputs(recording.Name(name), "") {
-			if ids := printedIDs(output.Spooled); ids != nil {
-				o.addSwitch(ids)
-				return o
-			}
+	for _, row := range printedSwitches(n) {
+		if ids := file.PrintedMap(row.Column("external_ids")); ids != nil {
+			o.addSwitch(ids)
+			return o
 		}
 	}
 	return o
 }
 
-// printedIDs returns the external_ids of the table Open_vSwitch in the output of
-// `ovsdb-client -f list dump` or `ovs-vsctl list Open_vSwitch`, nil if it has none.
-func printedIDs(path string) map[string]string {
+// printedSwitches returns the rows of the table Open_vSwitch in the outputs of
+// `ovsdb-client -f list dump` and `ovs-vsctl list Open_vSwitch`, one of each.
+func printedSwitches(n *recording.Node) (rows []ovsdb.Record) {
+	for _, name := range []string{workdir.RecordedDatabaseDump, workdir.RecordedList("Open_vSwitch")} {
+		for _, output := range n.Outputs(recording.Name(name), "") {
+			if row, ok := printedSwitch(output.Spooled); ok {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
+}
+
+func printedSwitch(path string) (row ovsdb.Record, ok bool) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil
+		return row, false
 	}
 	defer f.Close()
 	tables, err := ovsdb.Tables(f, "Open_vSwitch")
 	if err != nil || len(tables["Open_vSwitch"]) != 1 {
-		return nil
+		return row, false
 	}
-	return file.PrintedMap(tables["Open_vSwitch"][0].Column("external_ids"))
+	return tables["Open_vSwitch"][0], true
 }
 
 // readPorts returns the logical ports in a database: of the interfaces of an OVS

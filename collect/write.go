@@ -40,7 +40,6 @@ func write(ctx context.Context, t *target, plan *Plan, opts Options) ([]workdir.
 		if err != nil {
 			return nil, err
 		}
-		ovn.OVNVersion = plan.OVNVersion
 		out = append(out, ovn)
 	}
 	if len(out) == 0 {
@@ -96,7 +95,11 @@ type writer struct {
 }
 
 func (w *writer) begin(kind workdir.Kind) workdir.Collection {
-	c := workdir.Collection{Kind: kind, Source: w.plan.Source, Host: w.plan.Host, Collected: time.Now().UTC().Truncate(time.Second)}
+	c := workdir.Collection{Kind: kind, Source: w.plan.Source, Host: w.plan.Host, Collected: time.Now().UTC().Truncate(time.Second),
+		OVNVersion: w.plan.Versions.OVN, Image: w.plan.Image}
+	if kind == workdir.OVS {
+		c.OVSVersion = w.plan.Versions.OVS
+	}
 	if db := w.plan.Database(kind); kind != workdir.OVS && db.Source != nil {
 		c.Source = *db.Source
 	}
@@ -130,7 +133,8 @@ func (w *writer) keepDumps(c *workdir.Collection) error {
 		return nil
 	}
 	old.DropLost(c.Kind)
-	c.Bridges, c.OVSVersion, c.OVNVersion, c.Host, c.Lost, c.LostDatabases = old.Bridges, old.OVSVersion, old.OVNVersion, old.Host, old.Lost, old.LostDatabases
+	c.OVSVersion, c.OVNVersion = cmp.Or(c.OVSVersion, old.OVSVersion), old.OVNVersion
+	c.Bridges, c.Host, c.Lost, c.LostDatabases = old.Bridges, old.Host, old.Lost, old.LostDatabases
 	for _, f := range old.Files {
 		if filepath.Dir(f.Path) != filepath.Join("db", string(workdir.OVS)) {
 			c.Files = append(c.Files, f)
@@ -160,7 +164,6 @@ func (w *writer) ovs() (workdir.Collection, error) {
 		return workdir.Collection{}, err
 	}
 	out := w.begin(workdir.OVS)
-	out.OVSVersion, out.OVNVersion = w.plan.OVSVersion, w.plan.OVNVersion
 	out.Remarks = append(out.Remarks, w.plan.Remarks...)
 	if err := w.staging.Replace(workdir.OVS, false); err != nil {
 		return out, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 )
 
@@ -19,9 +20,13 @@ type Listed struct {
 	Runtime string    `json:"runtime"`
 	Root    string    `json:"root,omitempty"` // as in State
 	Started time.Time `json:"started"`
-	Hosts   []string  `json:"hosts"`   // the nodes that it is a replica of
-	Sources []string  `json:"sources"` // the archives or files that their data is from
-	Daemons int       `json:"daemons"`
+	// Recorded and Running are the versions on the node and of the replica's programs.
+	Recorded versions.Pair `json:"recorded"`
+	Running  versions.Pair `json:"running"`
+
+	Hosts   []string `json:"hosts"`   // the nodes that it is a replica of
+	Sources []string `json:"sources"` // the archives or files that their data is from
+	Daemons int      `json:"daemons"`
 }
 
 // List returns the replicas of the caller that run on this host, in any runtime. It
@@ -82,6 +87,7 @@ func describe(path string) (replica Listed, ok bool) {
 	replica.Workdir = wd.Path()
 	if state, err := ReadState(wd); err == nil {
 		replica.Runtime, replica.Root, replica.Started = state.Runtime, state.Root, state.Started
+		replica.Recorded, replica.Running = state.Recorded, state.Running
 	}
 	m, err := wd.Manifest()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
@@ -30,6 +31,9 @@ type Options struct {
 	// the restore; both may be nil. They are never called at the same time.
 	Starting func(role string)
 	Progress func(text string)
+	// VersionsNamed reports that the user named the image or the versions to run: the
+	// report then gives no advice on others.
+	VersionsNamed bool
 	// Without names steps to leave out, so that tests can show the effect of each.
 	Without []string
 }
@@ -99,6 +103,9 @@ type State struct {
 	Root    string         `json:"root,omitempty"` // of the image whose tools run as local processes; "" for this host's
 	Started time.Time      `json:"started"`
 	Kinds   []workdir.Kind `json:"kinds"` // of the databases; none until the start is complete
+	// Recorded and Running are the versions on the node and of the replica's programs.
+	Recorded versions.Pair `json:"recorded"`
+	Running  versions.Pair `json:"running"`
 	// Changed names the columns of the OVS database that start changed, by table.
 	Changed map[string][]string `json:"changed,omitempty"`
 }

@@ -47,19 +47,26 @@ func (s *starter) findData() error {
 	if s.manifest, err = s.wd.Manifest(); err != nil {
 		return err
 	}
-	for _, k := range workdir.Kinds() {
-		if _, err := os.Stat(s.wd.Database(k)); err == nil || k == workdir.OVS && s.hasDumps() {
-			s.kinds = append(s.kinds, k)
-		}
-	}
-	if len(s.kinds) == 0 {
+	if s.kinds = servedKinds(s.wd); len(s.kinds) == 0 {
 		return fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, s.wd.Path())
 	}
 	return nil
 }
 
-func (s *starter) hasDumps() bool {
-	found, _ := fs.Glob(os.DirFS(s.wd.RestoreFlows()), "*.dump")
+// servedKinds returns the kinds of the databases that a replica of the workdir serves.
+// The OVS database is made if there are only dumps.
+func servedKinds(wd *workdir.Dir) []workdir.Kind {
+	var kinds []workdir.Kind
+	for _, k := range workdir.Kinds() {
+		if _, err := os.Stat(wd.Database(k)); err == nil || k == workdir.OVS && hasDumps(wd) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+func hasDumps(wd *workdir.Dir) bool {
+	found, _ := fs.Glob(os.DirFS(wd.RestoreFlows()), "*.dump")
 	return len(found) > 0
 }
 
@@ -286,6 +293,6 @@ func (s *starter) finish() error {
 		return err
 	}
 	state := newState(s.rt, s.kinds)
-	state.Changed = s.changed
+	state.Recorded, state.Running, state.Changed = s.report.Recorded, s.report.Running, s.changed
 	return workdir.WriteJSON(s.wd.ReplicaFile(), state)
 }

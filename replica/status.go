@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
@@ -105,8 +106,8 @@ func daemonStatus(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) (Da
 	asking, cancel := context.WithTimeout(ctx, answerSeconds*time.Second)
 	defer cancel()
 	out, err := askVersion(asking, rt, d)
-	if m := ovsVersion.FindSubmatch(out); err == nil && m != nil {
-		s.Answers, s.Version = true, string(m[1])
+	if version := versions.PrintedOVS(out); err == nil && version != "" {
+		s.Answers, s.Version = true, version
 		return s, nil
 	}
 	s.Problem = "it does not answer"

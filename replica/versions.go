@@ -1,27 +1,24 @@
 package replica
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"regexp"
+	"slices"
 
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/process"
 )
 
-var (
-	ovsVersion = regexp.MustCompile(`\(Open vSwitch\) ([0-9]\S*)`)
-	ovnVersion = regexp.MustCompile(`^ovn-nbctl ([0-9]\S*)`)
-)
-
-// compareVersions reports the recorded and the running versions, and adds a remark if
-// they differ, because another OVS may print the same flows differently, or reject
-// them.
+// compareVersions reports the recorded and the running versions, and adds remarks if
+// they differ.
 func (s *starter) compareVersions(ctx context.Context) {
-	running := report.Versions{}
+	var running versions.Pair
 	var ovs []byte
 	var err error
 	if s.serves(workdir.OVS) {
@@ -29,20 +26,71 @@ func (s *starter) compareVersions(ctx context.Context) {
 	} else {
 		ovs, err = s.tool(ctx, "ovs-vswitchd", "--version")
 	}
-	if m := ovsVersion.FindSubmatch(ovs); err == nil && m != nil {
-		running.OVS = string(m[1])
+	if err == nil {
+		running.OVS = versions.PrintedOVS(ovs)
 	}
-	ovn, err := s.tool(ctx, "ovn-nbctl", "--version")
-	if m := ovnVersion.FindSubmatch(ovn); err == nil && m != nil {
-		running.OVN = string(m[1])
+	if ovn, err := s.tool(ctx, "ovn-nbctl", "--version"); err == nil {
+		running.OVN = versions.PrintedOVN(ovn)
 	}
-	recorded := recordedVersions(s.manifest)
+	recorded := recordedVersions(ctx, s.wd, s.manifest)
 	s.report.Running, s.report.Recorded = running, recorded
-	for _, v := range []struct{ program, recorded, running string }{{"Open vSwitch", recorded.OVS, running.OVS}, {"OVN", recorded.OVN, running.OVN}} {
-		if v.recorded != "" && v.running != "" && runtime.Minor(v.recorded) != runtime.Minor(v.running) {
-			s.report.Remark(fmt.Sprintf("recorded with %s %s, running %s: traces may differ from the node's", v.program, v.recorded, v.running))
+	cost, other := versionRemarks(used(recorded, s.kinds), running)
+	for _, r := range cost {
+		s.report.Remark(r)
+	}
+	if len(cost) > 0 && !s.opts.VersionsNamed {
+		s.report.Remark(s.advice(other))
+	}
+}
+
+// versionRemarks returns what it costs that other versions run than were recorded, and
+// the recorded minor versions of these programs. Another Open vSwitch may print the same
+// flows differently, or reject them. An older ovn-trace drops the logical flows that it
+// can't parse.
+func versionRemarks(recorded, running versions.Pair) (remarks []string, other versions.Pair) {
+	differ := func(a, b string) bool { return a != "" && b != "" && versions.Minor(a) != versions.Minor(b) }
+	if differ(recorded.OVS, running.OVS) {
+		other.OVS = versions.Minor(recorded.OVS)
+		remarks = append(remarks, fmt.Sprintf("recorded with Open vSwitch %s, running %s: traces may differ from the node's", recorded.OVS, running.OVS))
+	}
+	if differ(recorded.OVN, running.OVN) {
+		other.OVN = versions.Minor(recorded.OVN)
+		cost := "traces may differ from the node's"
+		if versions.Compare(running.OVN, recorded.OVN) < 0 {
+			cost = "ovn-trace leaves out logical flows that it can't parse, and may answer wrongly"
+		}
+		remarks = append(remarks, fmt.Sprintf("recorded with OVN %s, running %s: %s", recorded.OVN, running.OVN, cost))
+	}
+	return remarks, other
+}
+
+// advice returns the command that adds an image with the recorded versions.
+func (s *starter) advice(other versions.Pair) string {
+	image, which := "REFERENCE", "a container image that has "+other.String()
+	if known := imageOf(s.manifest); known != "" {
+		image, which = known, "the image of its pods"
+	}
+	again := "start again"
+	if s.rt.Name() != process.Name {
+		again += " with --runtime " + process.Name
+	}
+	return fmt.Sprintf("to run what the node ran: \"ovs-offline image add %s\", with %s; then %s", image, which, again)
+}
+
+// reference matches the reference of an image in a registry. It has no character with a
+// meaning of its own to a shell: users paste it.
+var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$`)
+
+// imageOf returns the reference of the image of the node's pods, "" if the source had
+// none, or none that is a reference. The image of OVN's pods comes first: on some
+// clusters, OVS is the host's own.
+func imageOf(m *workdir.Manifest) string {
+	for _, k := range []workdir.Kind{workdir.SB, workdir.NB, workdir.OVS} {
+		if c := m.Collection(k); c != nil && reference.MatchString(c.Image) {
+			return c.Image
 		}
 	}
+	return ""
 }
 
 // askVersion asks a running daemon for its version.
@@ -63,23 +111,57 @@ func (s *starter) findDetrace(ctx context.Context) {
 	}
 }
 
-// Recorded returns the versions of OVS and OVN on the node, "" if unknown.
-func Recorded(wd *workdir.Dir) (report.Versions, error) {
+// Recorded returns the versions on the node, those of the programs that a replica of
+// the workdir runs.
+func Recorded(ctx context.Context, wd *workdir.Dir) (versions.Pair, error) {
 	manifest, err := wd.Manifest()
 	if err != nil {
-		return report.Versions{}, err
+		return versions.Pair{}, err
 	}
-	return recordedVersions(manifest), nil
+	return used(recordedVersions(ctx, wd, manifest), servedKinds(wd)), nil
 }
 
-// recordedVersions returns the versions in the manifest. The node's own come first:
-// the OVN databases may be those of a controller.
-func recordedVersions(m *workdir.Manifest) report.Versions {
-	var v report.Versions
-	for _, k := range workdir.Kinds() {
-		if c := m.Collection(k); c != nil {
-			v.OVS, v.OVN = cmp.Or(v.OVS, c.OVSVersion), cmp.Or(v.OVN, c.OVNVersion)
-		}
+// used returns the versions of the programs that matter for a replica with these kinds
+// of data: ovs-vswitchd for OVS, and the tools of OVN for its databases.
+func used(v versions.Pair, kinds []workdir.Kind) versions.Pair {
+	if !slices.Contains(kinds, workdir.OVS) {
+		v.OVS = ""
+	}
+	if !slices.Contains(kinds, workdir.NB) && !slices.Contains(kinds, workdir.SB) {
+		v.OVN = ""
 	}
 	return v
+}
+
+// recordedVersions returns the versions in the manifest. Those of OVN are in the
+// collections of its databases, which may be a controller's, or else of the node. Some
+// databases have no version in the manifest: an earlier version of ovs-offline
+// collected them, or a user added them. They are read.
+func recordedVersions(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest) versions.Pair {
+	var known versions.Pair
+	var unread []file.Info
+	kinds := workdir.Kinds()
+	slices.Reverse(kinds)
+	for _, k := range kinds {
+		var own versions.Pair
+		if c := m.Collection(k); c != nil {
+			own = versions.Pair{OVS: c.OVSVersion, OVN: c.OVNVersion}
+		}
+		known = known.Or(own)
+		if k == workdir.OVS && own.OVS == "" || k != workdir.OVS && own.OVN == "" {
+			if info, err := inspect(ctx, wd.Database(k)); err == nil { // else Start reports the problem
+				unread = append(unread, info)
+			}
+		}
+	}
+	return versions.Of(known, unread...)
+}
+
+func inspect(ctx context.Context, path string) (file.Info, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return file.Info{}, err
+	}
+	defer f.Close()
+	return file.Inspect(ctx, f)
 }

@@ -4,6 +4,7 @@
 package sosreport
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 )
 
@@ -36,9 +38,8 @@ func (r *Report) At(path string) *Report {
 }
 
 var (
-	versionLine = regexp.MustCompile(`\(Open vSwitch\) ([0-9][^\s]*)`)
-	rpmLine     = regexp.MustCompile(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
-	debLine     = regexp.MustCompile(`(?m)^ii\s+(openvswitch-switch|ovn-common)\s+(?:[0-9]+:)?([0-9][^-+~\s]*)`)
+	rpmLine = regexp.MustCompile(`(?m)^(openvswitch|ovn)(?:-20[0-9]{2})?[0-9.]*-(?:[0-9]+:)?([0-9][^-\s]*)-`)
+	debLine = regexp.MustCompile(`(?m)^ii\s+(openvswitch-switch|ovn-common)\s+(?:[0-9]+:)?([0-9][^-+~\s]*)`)
 	// dirName matches the names that sos gives: HOST[-LABEL][-CASE]-DATE-RANDOM, or
 	// for its older policies HOST[.CASE]-TIME (get_archive_name() of sos).
 	dirName = regexp.MustCompile(`^sosreport-(.+?)(?:-obfuscated)?(?:-([0-9]{4}-[0-9]{2}-[0-9]{2})-[a-z0-9]+.*|-([0-9]{14})(?:[.-].*)?)?$`)
@@ -61,9 +62,7 @@ func (r *Report) describe(c *contents) {
 		r.SosVersion = c.manifest.Version
 	}
 	for _, o := range r.Outputs(version, "") {
-		if m := versionLine.FindStringSubmatch(readStart(o.Spooled)); m != nil && r.OVSVersion == "" {
-			r.OVSVersion = m[1]
-		}
+		r.OVSVersion = cmp.Or(r.OVSVersion, versions.PrintedOVS([]byte(readStart(o.Spooled))))
 	}
 	r.packageVersions(c)
 	r.Taken = c.taken()

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 )
 
@@ -40,6 +40,7 @@ func (s *nodeSource) askOVN(ctx context.Context, k workdir.Kind) error {
 		return err
 	}
 	s.node.OVNVersion = cmp.Or(b.version, s.node.OVNVersion)
+	s.node.Image = cmp.Or(b.target.image, s.node.Image) // on some clusters, OVS is the host's own
 	s.database(b.target, b.frame, k)
 	return nil
 }
@@ -71,8 +72,6 @@ func (s *nodeSource) ovnBackup(ctx context.Context, k workdir.Kind) (backup, err
 	b.Spooled = mine
 	return b, nil
 }
-
-var ovnVersion = regexp.MustCompile(`(?m)^ovn-nbctl ([0-9]\S*)`)
 
 // backup tries the members of the database's cluster in turn until one returns the
 // database. It tries them again as long as any of them may still answer.
@@ -110,7 +109,7 @@ func (t *transfer) backupFrom(ctx context.Context, target Target, k workdir.Kind
 	for _, f := range frames {
 		switch f.name {
 		case "version":
-			b.version = f.version(ovnVersion)
+			b.version = f.version(versions.PrintedOVN)
 		case "disconnected":
 			return b, judged{errors.New("this member has lost its cluster"), true}
 		case "backup":

@@ -242,7 +242,7 @@ func running(pods []corev1.Pod, container string) (targets []Target, why []strin
 		if reason := notRunning(pod, container); reason != "" {
 			why = append(why, reason)
 		} else {
-			targets = append(targets, Target{pod.Namespace, pod.Name, container, statusOf(pod, container).ContainerID})
+			targets = append(targets, Target{pod.Namespace, pod.Name, container, imageOf(pod, container), statusOf(pod, container).ContainerID})
 		}
 	}
 	return targets, why
@@ -272,4 +272,13 @@ func statusOf(pod corev1.Pod, container string) (status corev1.ContainerStatus) 
 		}
 	}
 	return status
+}
+
+// imageOf returns the reference of the image of a pod's container.
+func imageOf(pod corev1.Pod, container string) string {
+	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+	if i < 0 {
+		return ""
+	}
+	return pod.Spec.Containers[i].Image
 }

@@ -34,7 +34,7 @@ func pod(namespace, name, node, label string, containers ...string) *corev1.Pod 
 		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	for _, c := range containers {
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: c})
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: c, Image: "registry.example/" + name + "/" + c})
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses,
 			corev1.ContainerStatus{Name: c, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
 	}

@@ -90,6 +90,11 @@ func TestNodesAreCollectedInParallel(t *testing.T) {
 		if r.Err != nil || ended[r.Node] != "collected" || len(r.Collections) != 3 {
 			t.Fatalf("%+v", r)
 		}
+		for _, c := range r.Collections {
+			if c.Image != "registry.example/ovnkube-db-0/sb-ovsdb" {
+				t.Errorf("%s of %s: image %q", c.Kind, r.Node, c.Image)
+			}
+		}
 		checkNothingLost(t, r)
 		checkFiles(t, r.Workdir)
 	}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ovs-offline/collect"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 )
 
@@ -73,7 +73,8 @@ func (s *nodeSource) askOVS(ctx context.Context) error {
 	if s.node.Bridges, err = bridgeNames(find(frames, "bridges")); err != nil {
 		return fmt.Errorf("%s: %w", s.target, err)
 	}
-	s.node.OVSVersion = find(frames, "version").version(runningVersion)
+	s.node.Image = s.target.image
+	s.node.OVSVersion = find(frames, "version").version(versions.PrintedOVS)
 	s.database(s.target, find(frames, "backup"), workdir.OVS)
 	s.outputs(frames, "")
 	groups, err := s.each(ctx, s.locate, bridgesText(), s.node.Bridges)
@@ -121,15 +122,10 @@ func find(frames []frame, name string) frame {
 	return frames[i]
 }
 
-var runningVersion = regexp.MustCompile(`\(Open vSwitch\) ([0-9]\S*)`)
-
 // version returns the version that a command printed, "" if there is none.
-func (f frame) version(pattern *regexp.Regexp) string {
+func (f frame) version(in func(text []byte) string) string {
 	text, _ := os.ReadFile(f.Spooled)
-	if m := pattern.FindSubmatch(text); m != nil {
-		return string(m[1])
-	}
-	return ""
+	return in(text)
 }
 
 // bridgeNames reads the JSON of ovs-vsctl list Bridge. A name may contain any character.

@@ -23,6 +23,7 @@ import (
 // Target is a container that commands are run in.
 type Target struct {
 	Namespace, Pod, Container string
+	image                     string // its reference
 	instance                  string // changes when the container is restarted
 }
 

@@ -85,8 +85,9 @@ type Node struct {
 	// Taken is when the source was recorded.
 	Taken      Moment
 	Source     workdir.Source
-	OVSVersion string
-	OVNVersion string
+	OVSVersion string // from the output of commands and lists of packages
+	OVNVersion string // likewise
+	Image      string // reference of the container image of the node's OVN or OVS pods, "" if unknown
 	// Bridges are in the order in which the node listed them.
 	Bridges   []string
 	Databases []Database

@@ -27,6 +27,7 @@ type Collection struct {
 	Collected  time.Time `json:"collected"`
 	OVSVersion string    `json:"ovs_version,omitempty"`
 	OVNVersion string    `json:"ovn_version,omitempty"`
+	Image      string    `json:"image,omitempty"` // reference of the container image of the node's pods
 	Bridges    []string  `json:"bridges,omitempty"`
 	Files      []File    `json:"files"`
 	Remarks    []string  `json:"remarks,omitempty"`

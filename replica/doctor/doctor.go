@@ -16,7 +16,6 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/choose"
-	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/replica/runtime/process"
 )
@@ -58,11 +57,11 @@ func Examine(ctx context.Context, path, runtime, version string) Report {
 		r.Checks = append(r.Checks, checkTools(ctx)...)
 		r.Checks = append(r.Checks, checkNamespaces(ctx))
 	}
-	var wanted container.Wanted
+	var wanted choose.Wanted
 	wd, unusable := workdir.Find(path)
 	if unusable == nil {
-		recorded, err := replica.Recorded(wd)
-		wanted.RecordedOVS, unusable = recorded.OVS, err
+		recorded, err := replica.Recorded(ctx, wd)
+		wanted.Recorded, unusable = recorded, err
 	} else {
 		wd = &workdir.Dir{} // the engines can be checked without a workdir
 	}
@@ -150,7 +149,7 @@ func checkNamespaces(ctx context.Context) Check {
 }
 
 // checkEngine checks that an engine answers and has an image.
-func checkEngine(ctx context.Context, runtimes *choose.Runtimes, name string, wanted container.Wanted) []Check {
+func checkEngine(ctx context.Context, runtimes *choose.Runtimes, name string, wanted choose.Wanted) []Check {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	answers := Check{Name: name, State: Works, What: "it answers"}

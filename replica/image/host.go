@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"ovs-offline/internal/command"
-	"ovs-offline/replica/runtime"
+	"ovs-offline/internal/versions"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -90,7 +90,7 @@ func askVersions(ctx context.Context, find finder) (Versions, error) {
 // parseVersions returns the versions in what ovs-vswitchd and ovn-nbctl print with
 // --version.
 func parseVersions(ovs, ovn string) (Versions, error) {
-	v := Versions{OVS: runtime.Version(ovs), OVN: runtime.Version(ovn)}
+	v := Versions{OVS: versions.PrintedOVS([]byte(ovs)), OVN: versions.PrintedOVN([]byte(ovn))}
 	if v.OVS == "" || v.OVN == "" {
 		return Versions{}, fmt.Errorf("with --version, ovs-vswitchd prints %q and ovn-nbctl %q, without a version", ovs, ovn)
 	}

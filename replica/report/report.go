@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 )
 
@@ -27,20 +28,14 @@ type Report struct {
 	Ports        []PortRow      `json:"ports,omitempty"`
 	Remarks      []string       `json:"remarks,omitempty"`
 	Lost         []string       `json:"lost,omitempty"` // what the source held and could not be read
-	Recorded     Versions       `json:"recorded"`
-	Running      Versions       `json:"running"`
+	Recorded     versions.Pair  `json:"recorded"`
+	Running      versions.Pair  `json:"running"`
 
 	mu sync.Mutex
 }
 
 // New returns an empty report.
 func New() *Report { return &Report{Version: Format} }
-
-// Versions are those of OVS and OVN, "" if unknown.
-type Versions struct {
-	OVS string `json:"ovs,omitempty"`
-	OVN string `json:"ovn,omitempty"`
-}
 
 // BridgeReport counts the entries of one bridge's dumps.
 type BridgeReport struct {

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"regexp"
-	"strings"
 )
 
 // Errors that the errors of a runtime wrap.
@@ -18,19 +16,6 @@ var (
 	ErrNoImage      = errors.New("no image")      // the message describes how to get one
 	ErrNotRunning   = errors.New("no replica is running")
 )
-
-var versionNumber = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
-
-// Version returns the version in what a program of OVS or OVN prints with --version, such
-// as "ovs-vswitchd (Open vSwitch) 3.1.0"; "" if there is none.
-func Version(printed string) string { return versionNumber.FindString(printed) }
-
-// Minor returns a version up to its minor number: OVS and OVN change their behaviour
-// with it.
-func Minor(version string) string {
-	parts := strings.SplitN(version, ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".")
-}
 
 // Daemon is a daemon of a replica. All paths are absolute.
 type Daemon struct {

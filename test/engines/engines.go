@@ -18,7 +18,6 @@ import (
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/choose"
-	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/test/ovs"
 )
@@ -258,7 +257,7 @@ func (r Runtime) Use(t testing.TB) {
 func (r Runtime) For(t testing.TB, wd *workdir.Dir) runtime.Runtime {
 	t.Helper()
 	r.Use(t)
-	choice, err := choose.For(wd, "test").Choose(t.Context(), r.Name, container.Wanted{})
+	choice, err := choose.For(wd, "test").Choose(t.Context(), r.Name, choose.Wanted{})
 	if err != nil {
 		t.Fatal(err)
 	}

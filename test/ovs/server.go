@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -71,4 +72,16 @@ func (s *Server) Content(database string) string {
 	s.tb.Helper()
 	s.Run("ovsdb-client", "--timeout=20", "wait", s.Remote, database, "connected")
 	return s.Run("ovsdb-client", "--timeout=20", "-f", "json", "--pretty", "dump", s.Remote, database)
+}
+
+// Northd starts an ovn-northd on the server's OVN databases, and returns when it has
+// written its version into both. It ends with the test.
+func (s *Server) Northd() {
+	s.tb.Helper()
+	d := startDaemon(s.tb, s.Dir, "ovn-northd", "--ovnnb-db="+s.Remote, "--ovnsb-db="+s.Remote)
+	written := func(tool, table string) bool {
+		out, err := try([]string{tool, "--timeout=5", "--db=" + s.Remote, "--if-exists", "get", table, ".", "options:northd_internal_version"}, environment(s.Dir))
+		return err == nil && strings.TrimSpace(out) != ""
+	}
+	d.waitFor(s.tb, func() bool { return written("ovn-nbctl", "NB_Global") && written("ovn-sbctl", "SB_Global") })
 }

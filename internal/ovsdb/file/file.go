@@ -41,6 +41,9 @@ type Info struct {
 	Records int    // header lines found, the schema's included
 	Damaged int    // number of damaged places
 	Damage  string // the first of them, with record and offset
+	// Program is the version that the data states, "" for none: in an OVS database of Open
+	// vSwitch ("3.1.0"), in an OVN database of ovn-northd ("23.03.1-20.27.0-70.6").
+	Program string
 }
 
 // Errors for errors.Is. The errors that wrap them name the next step.

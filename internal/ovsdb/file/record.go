@@ -70,6 +70,7 @@ type scanner struct {
 	sink    *output               // receives large intact records; nil to read them into memory
 	skim    bool                  // large intact records are checked and not kept
 	want    func(key string) bool // the members that are read of large records; nil for all
+	program programFinder
 }
 
 func newScanner(ctx context.Context, r io.Reader) *scanner {
@@ -112,6 +113,7 @@ func (s *scanner) load(r *record) error {
 		return err
 	}
 	r.size, r.body, r.last = size, body, s.ahead == nil
+	s.program.search(body)
 	if size < r.length || int64(len(body)) < r.length {
 		return nil
 	}
@@ -162,7 +164,7 @@ func (s *scanner) stream(r *record) (done bool, err error) {
 // whether its sum is the announced one.
 func (s *scanner) verify(r *record, w io.Writer) (bool, error) {
 	sum := sha1.New()
-	_, err := io.CopyN(io.MultiWriter(sum, w), s.in, r.length)
+	_, err := io.CopyN(io.MultiWriter(sum, w, &pieces{finder: &s.program}), s.in, r.length)
 	if errors.Is(err, io.EOF) {
 		return false, nil
 	}

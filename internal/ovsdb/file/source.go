@@ -189,6 +189,7 @@ func (s *source) next() (*record, error) {
 // check counts a record and its damage.
 func (s *source) check(r *record) {
 	s.info.Records++
+	s.info.Program = s.scan.program.version
 	where := fmt.Sprintf("record %d at offset %d", r.number, r.offset)
 	switch {
 	case r.stray() > 0:

@@ -4,11 +4,9 @@ package choose
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
@@ -95,73 +93,6 @@ func (r *Runtimes) Executor(ctx context.Context, name string, terminal bool) (ru
 		return container.NewTools(r.workdir.Tools()), nil
 	}
 	return r.Named(ctx, name)
-}
-
-// Choice is the runtime to start a replica with.
-type Choice struct {
-	Runtime  runtime.Runtime
-	What     string   // the runtime, and of an engine its address and the image
-	Rejected []string // the reasons for which those before it were not chosen
-}
-
-// Choose returns the runtime to start a replica with: the named one or, for Auto,
-// the first of podman and docker that answers and has an image, else local
-// processes if the tools are installed.
-func (r *Runtimes) Choose(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
-	switch name {
-	case Auto:
-	case Process:
-		return r.local(wanted)
-	default:
-		return r.engine(ctx, name, wanted)
-	}
-	var rejected []string
-	for _, name := range engine.Names() {
-		choice, err := r.engine(ctx, name, wanted)
-		if err == nil {
-			choice.Rejected = rejected
-			return choice, nil
-		}
-		if ctx.Err() != nil {
-			return Choice{}, ctx.Err()
-		}
-		rejected = append(rejected, "not "+name+": "+err.Error())
-	}
-	choice, err := r.local(wanted)
-	if err != nil {
-		return Choice{}, fmt.Errorf("no runtime can start a replica:\n  %s\n  not local processes: %w", strings.Join(rejected, "\n  "), err)
-	}
-	choice.Rejected = rejected
-	return choice, nil
-}
-
-func (r *Runtimes) engine(ctx context.Context, name string, wanted container.Wanted) (Choice, error) {
-	e, err := r.connect(ctx, name)
-	if err != nil {
-		return Choice{}, err
-	}
-	image, err := container.Choose(ctx, e, wanted)
-	if err != nil {
-		return Choice{}, err
-	}
-	return Choice{Runtime: container.New(e, image, r.version, r.workdir), What: fmt.Sprintf("%s at %s, image %s", name, e.Address(), image)}, nil
-}
-
-// local returns the local processes, which run what is installed here.
-func (r *Runtimes) local(wanted container.Wanted) (Choice, error) {
-	switch {
-	case wanted.Image != "":
-		return Choice{}, errors.New("--image needs a container runtime")
-	case wanted.Version != "":
-		return Choice{}, errors.New("--ovs-version needs a container runtime")
-	}
-	if err := process.Supported(); err != nil {
-		return Choice{}, err
-	}
-	if err := process.Missing("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl"); err != nil {
-		return Choice{}, err
-	}
-	return Choice{Runtime: r.Local(""), What: "local processes"}, nil
 }
 
 // ExecPrefix returns the beginning of a command line that runs a tool beside the

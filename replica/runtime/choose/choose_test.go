@@ -12,10 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
-	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
+	"ovs-offline/test/ovs"
 )
 
 // socket returns a path for the socket of an engine's service.
@@ -78,7 +79,7 @@ func TestEnginesThatDoNotAnswer(t *testing.T) {
 				c.serve(t, path)
 				t.Setenv("CONTAINER_HOST", "unix://"+path)
 				t.Setenv("DOCKER_HOST", "unix://"+path)
-				_, err := testRuntimes(t).Choose(t.Context(), name, container.Wanted{})
+				_, err := testRuntimes(t).Choose(t.Context(), name, Wanted{})
 				if err == nil || !regexp.MustCompile(c.want).MatchString(err.Error()) || !strings.Contains(err.Error(), path) {
 					t.Errorf("want %q and the path in it: %v", c.want, err)
 				}
@@ -89,6 +90,7 @@ func TestEnginesThatDoNotAnswer(t *testing.T) {
 
 func testRuntimes(t *testing.T) *Runtimes {
 	t.Helper()
+	t.Setenv("XDG_DATA_HOME", t.TempDir()) // without images
 	wd, err := workdir.Find(filepath.Join(t.TempDir(), "wd"))
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +103,7 @@ func testRuntimes(t *testing.T) *Runtimes {
 func TestAutoGivesReasons(t *testing.T) {
 	t.Setenv("CONTAINER_HOST", "unix:///nonexistent/podman.sock")
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-	choice, err := testRuntimes(t).Choose(t.Context(), Auto, container.Wanted{})
+	choice, err := testRuntimes(t).Choose(t.Context(), Auto, Wanted{})
 	if errors.Is(err, runtime.ErrNotInstalled) {
 		t.Skip(err)
 	}
@@ -117,11 +119,11 @@ func TestAutoGivesReasons(t *testing.T) {
 			t.Errorf("no reason has %s: %s", want, reasons)
 		}
 	}
-	if _, err := testRuntimes(t).Choose(t.Context(), Auto, container.Wanted{Image: "some"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/docker.sock") {
+	if _, err := testRuntimes(t).Choose(t.Context(), Auto, Wanted{Image: "some"}); err == nil || !strings.Contains(err.Error(), "/nonexistent/docker.sock") {
 		t.Errorf("an image was asked for, and no engine is there: %v", err)
 	}
 	for _, name := range []string{Auto, Process} {
-		if _, err := testRuntimes(t).Choose(t.Context(), name, container.Wanted{Version: "3.1"}); err == nil || !strings.Contains(err.Error(), "--ovs-version needs a container runtime") {
+		if _, err := testRuntimes(t).Choose(t.Context(), name, Wanted{Versions: versions.Pair{OVS: "1.2"}}); err == nil || !strings.Contains(err.Error(), "no image with OVS 1.2 for local processes, and this host has OVS ") {
 			t.Errorf("--runtime %s runs another version of Open vSwitch than the installed one? %v", name, err)
 		}
 	}
@@ -148,11 +150,80 @@ func TestDockerContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "")
 	t.Setenv("DOCKER_CONTEXT", "")
 	t.Setenv("DOCKER_CONFIG", config)
-	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, container.Wanted{}); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, Wanted{}); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("the context's socket was not asked: %v", err)
 	}
 	t.Setenv("DOCKER_CONTEXT", "other")
-	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, container.Wanted{}); err == nil || !strings.Contains(err.Error(), `context "other"`) {
+	if _, err := testRuntimes(t).Choose(t.Context(), engine.Docker, Wanted{}); err == nil || !strings.Contains(err.Error(), `context "other"`) {
 		t.Errorf("a context that is not there: %v", err)
+	}
+}
+
+// addImage adds an image to a store as "image add" leaves it, but without programs.
+func addImage(t *testing.T, number int, ovs, ovn string) (root string) {
+	t.Helper()
+	digits := fmt.Sprintf("%064x", number)
+	folder := filepath.Join(os.Getenv("XDG_DATA_HOME"), "ovs-offline/images", digits)
+	root = filepath.Join(folder, "root")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`{"name": "image-%d", "id": "sha256:%s", "ovs": "%s", "ovn": "%s"}`, number, digits, ovs, ovn)
+	if err := os.WriteFile(filepath.Join(folder, "image.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// TestChoosesAmongHostAndImages checks which of this host's real tools and three images
+// are chosen, and that the line about it says why.
+func TestChoosesAmongHostAndImages(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-ofctl", "ovs-appctl", "ovn-nbctl")
+	t.Setenv("CONTAINER_HOST", "unix:///nonexistent/podman.sock")
+	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+	r := testRuntimes(t)
+	roots := map[string]string{"host": ""}
+	roots["1"], roots["2"], roots["3"] = addImage(t, 1, "90.1.0", "90.03.0"), addImage(t, 2, "90.1.4", "90.03.2"), addImage(t, 3, "95.0.0", "")
+	host := versions.Pair{OVS: strings.Fields(ovs.Run(t, "ovs-vswitchd", "--version"))[3], OVN: strings.Fields(ovs.Run(t, "ovn-nbctl", "--version"))[1]}
+	pair := func(ovs, ovn string) versions.Pair { return versions.Pair{OVS: ovs, OVN: ovn} }
+	for what, c := range map[string]struct {
+		wanted    Wanted
+		root, why string
+	}{
+		"nothing is known":             {Wanted{}, "host", ""},
+		"those of this host":           {Wanted{Recorded: host}, "host", ": " + host.String() + ", as on the node"},
+		"an image has them":            {Wanted{Recorded: pair("90.1.4", "90.03.2")}, "2", ": OVS 90.1.4, OVN 90.03.2, as on the node"},
+		"databases alone, of a schema": {Wanted{Recorded: pair("", "90.03")}, "1", ": OVS 90.1.0, OVN 90.03.0, as on the node"},
+		"of the same minor version":    {Wanted{Recorded: pair("90.1.5", "90.03.2")}, "2", ": OVS 90.1.4, OVN 90.03.2, nearest to the node's OVS 90.1.5, OVN 90.03.2"},
+		"the nearest newer":            {Wanted{Recorded: pair("89.0.0", "")}, "1", ": OVS 90.1.0, OVN 90.03.0, nearest to the node's OVS 89.0.0"},
+		"the nearest older":            {Wanted{Recorded: pair("99.0.0", "")}, "3", ": OVS 95.0.0, nearest to the node's OVS 99.0.0"},
+		"an older one with all tools":  {Wanted{Recorded: pair("99.0.0", "99.03.0")}, "2", ": OVS 90.1.4, OVN 90.03.2, nearest to the node's OVS 99.0.0, OVN 99.03.0"},
+		"a named image":                {Wanted{Image: "image-3", Recorded: host}, "3", ": OVS 95.0.0"},
+		"a named version":              {Wanted{Versions: pair("90", ""), Recorded: host}, "1", ": OVS 90.1.0, OVN 90.03.0"},
+		"a named version of OVN":       {Wanted{Versions: pair("", "90.03.2"), Recorded: host}, "2", ": OVS 90.1.4, OVN 90.03.2"},
+		"the named one of this host":   {Wanted{Versions: host, Recorded: pair("90.1.4", "90.03.2")}, "host", ": " + host.String()},
+	} {
+		for _, name := range []string{Auto, Process} {
+			choice, err := r.Choose(t.Context(), name, c.wanted)
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+				continue
+			}
+			where := "local processes"
+			if c.root != "host" {
+				where += ", image image-" + c.root
+			}
+			if choice.Runtime.Root() != roots[c.root] || choice.What != where+c.why {
+				t.Errorf("%s, --runtime %s: %q in %q", what, name, choice.What, choice.Runtime.Root())
+			}
+		}
+	}
+	for want, wanted := range map[string]Wanted{
+		"no image image-9 for local processes":                                                         {Image: "image-9"},
+		"no image with OVS 90.1, OVN 91 for local processes, and this host has " + host.String() + ":": {Versions: pair("90.1", "91")},
+	} {
+		if _, err := r.Choose(t.Context(), Process, wanted); !errors.Is(err, runtime.ErrNoImage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", wanted, err)
+		}
 	}
 }

@@ -37,11 +37,11 @@ func newReplica(t *testing.T, r engines.Runtime) replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := container.Choose(t.Context(), e, container.Wanted{})
+	images, err := container.Images(t.Context(), e, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := container.New(e, image, "test", wd)
+	made := container.New(e, images[0].Name, "test", wd)
 	t.Cleanup(func() {
 		if err := made.End(context.Background()); err != nil {
 			t.Error(err)
@@ -114,11 +114,11 @@ func TestForeignContainerIsKept(t *testing.T) {
 			t.Fatalf("%+v", ours)
 		}
 		name := strings.Replace(ours[0].Name, "-tools", "-"+d.Role, 1)
-		image, err := container.Choose(t.Context(), r.engine, container.Wanted{})
+		images, err := container.Images(t.Context(), r.engine, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		foreign, err := r.engine.Create(t.Context(), engine.Spec{Name: name, Image: image, Command: []string{"true"}})
+		foreign, err := r.engine.Create(t.Context(), engine.Spec{Name: name, Image: images[0].Name, Command: []string{"true"}})
 		if err != nil {
 			t.Fatal(err)
 		}

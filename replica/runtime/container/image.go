@@ -1,12 +1,11 @@
 package container
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
+	"ovs-offline/internal/versions"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/engine"
 )
@@ -19,55 +18,54 @@ const (
 
 const howToGetImage = "make one with \"ovs-offline build\", or, without a registry, in seconds from this machine's own tools with \"ovs-offline build --from-host\"; or pull one and name it with --image"
 
-// Wanted selects an image.
-type Wanted struct {
-	Image       string // by its name; the other fields are ignored then
-	Version     string // the version of Open vSwitch in the image, or the beginning of it: "3.1"
-	RecordedOVS string // the recorded version of Open vSwitch
+// Image is an image of an engine that daemons can run in.
+type Image struct {
+	Name     string
+	Versions versions.Pair // unknown for an image that ovs-offline did not make
 }
 
-// Choose returns the name of an image: the named one, or else among the images with the
-// wanted version the one nearest to the recorded version, which is one with an equal
-// version, with the same minor version, or with the newest version. The error wraps
-// runtime.ErrNoImage.
-func Choose(ctx context.Context, e *engine.Engine, w Wanted) (string, error) {
-	if w.Image != "" {
-		found, err := e.FindImage(ctx, w.Image)
-		if err == nil && found == "" {
-			err = fmt.Errorf("%w %s in %s: %s", runtime.ErrNoImage, w.Image, e.Name(), howToGetImage)
-		}
-		return found, err
+// Images returns the images of an engine: the named one, or for "" those that ovs-offline
+// made, the newest first. The error wraps runtime.ErrNoImage if there is none.
+func Images(ctx context.Context, e *engine.Engine, name string) ([]Image, error) {
+	if name != "" {
+		return named(ctx, e, name)
 	}
 	images, err := e.Images(ctx, engine.Repository)
 	if err != nil {
-		return "", fmt.Errorf("looking for images in %s: %w", e.Name(), err)
-	}
-	with := ""
-	if w.Version != "" {
-		with = " with Open vSwitch " + w.Version
-		images = slices.DeleteFunc(images, func(i engine.Image) bool {
-			return !strings.HasPrefix(i.Labels[LabelOVSVersion]+".", w.Version+".")
-		})
+		return nil, fmt.Errorf("looking for images in %s: %w", e.Name(), err)
 	}
 	if len(images) == 0 {
-		return "", fmt.Errorf("%w%s in %s: %s", runtime.ErrNoImage, with, e.Name(), howToGetImage)
+		return nil, NoImage("", e)
 	}
-	best := slices.MaxFunc(images, func(a, b engine.Image) int {
-		return cmp.Or(nearness(a, w.RecordedOVS)-nearness(b, w.RecordedOVS), a.Created.Compare(b.Created))
-	})
-	return best.Name, nil
+	slices.SortStableFunc(images, func(a, b engine.Image) int { return b.Created.Compare(a.Created) })
+	var found []Image
+	for _, i := range images {
+		found = append(found, Image{i.Name, versionsOf(i)})
+	}
+	return found, nil
 }
 
-// nearness returns a greater number for an image nearer to the recorded version.
-func nearness(i engine.Image, recorded string) int {
-	version := i.Labels[LabelOVSVersion]
-	switch {
-	case recorded == "" || version == "":
-		return 0
-	case version == recorded:
-		return 2
-	case runtime.Minor(version) == runtime.Minor(recorded):
-		return 1
+func named(ctx context.Context, e *engine.Engine, name string) ([]Image, error) {
+	full, err := e.FindImage(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	return 0
+	if full == "" {
+		return nil, NoImage(" "+name, e)
+	}
+	i, err := e.InspectImage(ctx, full)
+	if err != nil {
+		return nil, fmt.Errorf("image %s in %s: %w", full, e.Name(), err)
+	}
+	return []Image{{full, versionsOf(i)}}, nil
+}
+
+func versionsOf(i engine.Image) versions.Pair {
+	return versions.Pair{OVS: i.Labels[LabelOVSVersion], OVN: i.Labels[LabelOVNVersion]}
+}
+
+// NoImage returns the error for an engine that lacks an image; which is a name, or begins
+// with "with". It wraps runtime.ErrNoImage and names the next step.
+func NoImage(which string, e *engine.Engine) error {
+	return fmt.Errorf("%w%s in %s: %s", runtime.ErrNoImage, which, e.Name(), howToGetImage)
 }

@@ -39,21 +39,23 @@ type worker struct {
 // newWorker deploys a node. The user decides whether commands use WebSocket or SPDY.
 func newWorker(t *testing.T, c *cluster.Cluster, l *lab, node, user string) *worker {
 	t.Helper()
-	kubelet, err := c.NewKubelet()
+	n, err := c.StartNode(t.Context(), node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &worker{c: c, node: node, user: user, dir: t.TempDir(), hops: map[string]*cluster.Hop{"runtime": kubelet.Runtime, "command": kubelet.Command}}
-	for name, target := range map[string]string{"client": c.Address, "kubelet": kubelet.Address} {
-		hop, err := cluster.Listen(target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(hop.Stop)
-		w.hops[name] = hop
+	t.Cleanup(func() { n.Stop() })
+	standIn, end, err := n.StandIn()
+	if err != nil {
+		t.Fatal(err)
 	}
-	deployLab(t, c, openshift(), l, node, w.hops["kubelet"].Address)
-	return w
+	t.Cleanup(end)
+	hop, err := cluster.Listen(c.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hop.Stop)
+	deployLab(t, c, n, openshift(), l)
+	return &worker{c: c, node: node, user: user, dir: t.TempDir(), hops: map[string]*cluster.Hop{"runtime": standIn.Runtime, "command": standIn.Command, "client": hop, "kubelet": n.FromServer}}
 }
 
 // collect collects the worker's node into a new folder.

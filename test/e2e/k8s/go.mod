@@ -1,10 +1,12 @@
-// A module of its own: the stand-in kubelet is no dependency of ovs-offline.
+// A module of its own: what the tests need of Kubernetes is no dependency of ovs-offline.
 module ovs-offline/test/e2e/k8s
 
 go 1.26.0
 
 require (
 	github.com/go-logr/logr v1.4.3
+	golang.org/x/sync v0.22.0
+	golang.org/x/sys v0.47.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
@@ -84,8 +86,6 @@ require (
 	golang.org/x/crypto v0.54.0 // indirect
 	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
-	golang.org/x/sync v0.22.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/term v0.45.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
 	golang.org/x/time v0.15.0 // indirect

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"ovs-offline/replica"
 	"ovs-offline/test/e2e/k8s/cluster"
@@ -36,8 +37,8 @@ var platforms = []platform{
 		name: "KIND central", topology: "kubernetes", shell: "bash", layout: "ovn-kubernetes-central",
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			return []cluster.Pod{
-				b.pod("ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
-				b.pod("ovn-kubernetes", "ovs-node-"+b.node, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
+				b.pod("ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
+				b.pod("ovn-kubernetes", "ovs-node-"+b.node.Name, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
 				b.pod("ovn-kubernetes", "ovnkube-db-0", "name=ovnkube-db", boxes{"nb-ovsdb": b.lab.ovn(), "sb-ovsdb": b.lab.ovn()}),
 			}
 		},
@@ -46,8 +47,8 @@ var platforms = []platform{
 		name: "KIND interconnect", topology: "kubernetes", shell: "bash", layout: "ovn-kubernetes",
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			return []cluster.Pod{
-				b.pod("ovn-kubernetes", "ovs-node-"+b.node, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
-				b.pod("ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{
+				b.pod("ovn-kubernetes", "ovs-node-"+b.node.Name, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
+				b.pod("ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node", boxes{
 					"ovnkube-controller": b.lab.ovs(), "nb-ovsdb": b.lab.ovn(), "sb-ovsdb": b.lab.ovn(), "ovn-controller": b.lab.ovs(),
 				}),
 			}
@@ -57,8 +58,8 @@ var platforms = []platform{
 		name: "OpenShift 4.5", topology: "kubernetes", shell: "bash", layout: "openshift-central", args: []string{"--openshift"},
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			return append(b.masters(t),
-				b.pod("openshift-ovn-kubernetes", "ovs-node-"+b.node, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
-				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
+				b.pod("openshift-ovn-kubernetes", "ovs-node-"+b.node.Name, "app=ovs-node", boxes{"ovs-daemons": b.lab.ovsFile()}),
+				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs(), "ovn-controller": b.lab.ovs()}),
 			)
 		},
 	},
@@ -66,7 +67,7 @@ var platforms = []platform{
 		name: "OpenShift 4.7 to 4.13", topology: "kubernetes", shell: "bash", layout: "openshift-central",
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			return append(b.masters(t),
-				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovsFile(), "ovn-controller": b.lab.ovs()}),
+				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovsFile(), "ovn-controller": b.lab.ovs()}),
 			)
 		},
 	},
@@ -74,7 +75,7 @@ var platforms = []platform{
 		name: "OpenShift 4.14 and later", topology: "kubernetes", shell: "bash", layout: "openshift",
 		pods: func(t *testing.T, b *builder) []cluster.Pod {
 			return []cluster.Pod{
-				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{
+				b.pod("openshift-ovn-kubernetes", "ovnkube-node-"+b.node.Name, "app=ovnkube-node", boxes{
 					"ovnkube-controller": b.lab.ovs(), "nbdb": b.lab.ovn(), "sbdb": b.lab.ovn(), "ovn-controller": b.lab.ovs(),
 				}),
 			}
@@ -86,8 +87,8 @@ var platforms = []platform{
 			dbs := clustered(t, "openstack")
 			// The sockets are in /tmp up to feature release 4, and in /etc/ovn later.
 			return []cluster.Pod{
-				b.pod("openstack", "ovn-controller-ovs-"+b.node, "service=ovn-controller-ovs", boxes{"ovsdb-server": b.lab.ovsFile(), "ovs-vswitchd": b.lab.ovsFile()}),
-				b.pod("openstack", "ovn-controller-"+b.node, "service=ovn-controller", boxes{"ovn-controller": b.lab.ovs()}),
+				b.pod("openstack", "ovn-controller-ovs-"+b.node.Name, "service=ovn-controller-ovs", boxes{"ovsdb-server": b.lab.ovsFile(), "ovs-vswitchd": b.lab.ovsFile()}),
+				b.pod("openstack", "ovn-controller-"+b.node.Name, "service=ovn-controller", boxes{"ovn-controller": b.lab.ovs()}),
 				b.pod("openstack", "ovsdbserver-nb-0", "service=ovsdbserver-nb", boxes{"ovsdbserver-nb": at(dbs["nb"].leader, "/tmp")}),
 				b.pod("openstack", "ovsdbserver-sb-0", "service=ovsdbserver-sb", boxes{"ovsdbserver-sb": at(dbs["sb"].follower, "/etc/ovn")}),
 			}
@@ -99,7 +100,7 @@ var platforms = []platform{
 			central := b.pod("kube-system", "ovn-central-0", "app=ovn-central", boxes{"ovn-central": b.lab.ovn()})
 			central.Labels["ovn-nb-leader"], central.Labels["ovn-sb-leader"] = "true", "true"
 			return []cluster.Pod{
-				b.pod("kube-system", "ovs-ovn-"+b.node, "app=ovs", boxes{"openvswitch": b.lab.ovsFile()}),
+				b.pod("kube-system", "ovs-ovn-"+b.node.Name, "app=ovs", boxes{"openvswitch": b.lab.ovsFile()}),
 				central,
 			}
 		},
@@ -126,38 +127,44 @@ func at(host, container string) []cluster.Mount {
 // boxes maps a pod's containers to their mounts of the node.
 type boxes map[string][]cluster.Mount
 
-// builder makes the pods of a test's node.
+// builder makes the pods of a test on a node.
 type builder struct {
 	platform string
-	node     string
+	c        *cluster.Cluster
+	node     *cluster.Node
 	shell    string
 	lab      *lab
 
-	t     *testing.T
-	boxes []*cluster.Container
+	t    *testing.T
+	pods []cluster.Pod
 }
 
-var images = map[string]func() (cluster.Image, error){
-	"bash": sync.OnceValues(func() (cluster.Image, error) { return cluster.NewImage(filepath.Join(scratch(), "image-bash"), "bash") }),
-	"dash": sync.OnceValues(func() (cluster.Image, error) { return cluster.NewImage(filepath.Join(scratch(), "image-dash"), "dash") }),
+var programs = map[string]func() (cluster.Programs, error){
+	"bash": sync.OnceValues(func() (cluster.Programs, error) { return copyPrograms("bash") }),
+	"dash": sync.OnceValues(func() (cluster.Programs, error) { return copyPrograms("dash") }),
+	"":     sync.OnceValues(func() (cluster.Programs, error) { return copyPrograms("") }),
 }
 
+func copyPrograms(shell string) (cluster.Programs, error) {
+	return cluster.CopyPrograms(filepath.Join(scratch(), "programs-"+shell), shell)
+}
+
+// pod returns a pod of the node; its label is KEY=VALUE.
 func (b *builder) pod(namespace, name, label string, boxes boxes) cluster.Pod {
-	key, value, _ := strings.Cut(label, "=")
-	p := cluster.Pod{Namespace: namespace, Name: name, Node: b.node, Labels: map[string]string{key: value}, Containers: map[string]*cluster.Container{}}
+	b.t.Helper()
+	p := cluster.Pod{Namespace: namespace, Name: name, Node: b.node.Name, Labels: map[string]string{}, Containers: map[string]cluster.Container{}}
+	if key, value, is := strings.Cut(label, "="); is {
+		p.Labels[key] = value
+	}
 	for box, mounts := range boxes {
 		p.Containers[box] = b.container(mounts...)
 	}
 	return p
 }
 
-func (b *builder) container(mounts ...cluster.Mount) *cluster.Container {
+func (b *builder) container(mounts ...cluster.Mount) cluster.Container {
 	b.t.Helper()
-	image, err := images[b.shell]()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp(scratch(), "box-")
+	copied, err := programs[b.shell]()
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -165,33 +172,38 @@ func (b *builder) container(mounts ...cluster.Mount) *cluster.Container {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	c, err := cluster.NewContainer(dir, image, append(mounts, cluster.Mount{Host: wrapper, Container: "/usr/local/bin", ReadOnly: true})...)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.boxes = append(b.boxes, c)
-	b.t.Cleanup(c.Stop)
-	return c
+	return cluster.Container{Programs: copied, Mounts: append(mounts, cluster.Mount{Host: wrapper, Container: "/usr/local/bin", ReadOnly: true})}
 }
 
-// deploy makes a node of a platform, which is removed when the test ends. The node's
-// kubelet is at address, "" for the cluster's own.
-func deploy(t *testing.T, c *cluster.Cluster, p platform, node, address string) *builder {
+// add adds pods, which are removed when the test ends.
+func (b *builder) add(pods ...cluster.Pod) {
+	b.t.Helper()
+	b.pods = append(b.pods, pods...)
+	b.t.Cleanup(func() {
+		if err := b.c.RemovePods(background, pods...); err != nil {
+			b.t.Error(err)
+		}
+	})
+	if err := b.c.AddPods(b.t.Context(), pods...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// deploy adds the pods of a platform to a node.
+func deploy(t *testing.T, c *cluster.Cluster, n *cluster.Node, p platform) *builder {
 	t.Helper()
-	return deployLab(t, c, p, liveNode(t, p.topology), node, address)
+	return deployLab(t, c, n, p, liveNode(t, p.topology))
 }
 
 // deployLab works like deploy, with the given live node.
-func deployLab(t *testing.T, c *cluster.Cluster, p platform, l *lab, node, address string) *builder {
+func deployLab(t *testing.T, c *cluster.Cluster, n *cluster.Node, p platform, l *lab) *builder {
 	t.Helper()
-	b := &builder{platform: p.name, node: node, shell: p.shell, lab: l, t: t}
-	addNode(t, c, node, address)
-	for _, pod := range p.pods(t, b) {
-		addPod(t, c, pod)
-	}
+	b := &builder{platform: p.name, c: c, node: n, shell: p.shell, lab: l, t: t}
+	b.add(p.pods(t, b)...)
 	return b
 }
 
+// addNode adds a node without a kubelet of its own, see cluster.AddNode.
 func addNode(t *testing.T, c *cluster.Cluster, name, address string) {
 	t.Helper()
 	if err := c.AddNode(t.Context(), name, address); err != nil {
@@ -200,24 +212,17 @@ func addNode(t *testing.T, c *cluster.Cluster, name, address string) {
 	t.Cleanup(func() { c.RemoveNode(background, name) })
 }
 
-func addPod(t *testing.T, c *cluster.Cluster, p cluster.Pod) {
-	t.Helper()
-	if err := c.AddPod(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.RemovePod(background, p) })
-}
-
 // TestEveryLayoutReplaysLikeLiveNode collects a node of each platform, and compares
 // the flows, groups, meters, TLV mappings and traces of its replica with the live ones.
 func TestEveryLayoutReplaysLikeLiveNode(t *testing.T) {
-	c := sharedCluster(t)
+	c, n := sharedNode(t)
+	begin := time.Now()
 	for _, p := range platforms {
 		t.Run(p.name, func(t *testing.T) {
-			b := deploy(t, c, p, "node-1", "")
+			b := deploy(t, c, n, p)
 			before := b.snapshot()
 			dir := filepath.Join(t.TempDir(), "w")
-			r := collect(t, c, append([]string{"-w", dir, "--output", "json", "node-1"}, p.args...)...)
+			r := collect(t, c, append([]string{"-w", dir, "--output", "json", n.Name}, p.args...)...)
 			if r.code != 0 {
 				t.Fatalf("exit %d\n%s\n%s", r.code, r.out, r.complaints)
 			}
@@ -228,6 +233,7 @@ func TestEveryLayoutReplaysLikeLiveNode(t *testing.T) {
 			b.checkReplica(dir)
 		})
 	}
+	t.Logf("%d layouts: %.0f s", len(platforms), time.Since(begin).Seconds())
 }
 
 // checkLayout checks which layout collect-k8s detected.
@@ -262,16 +268,28 @@ func (b *builder) checkReplica(dir string) {
 	}
 }
 
-// snapshot lists the files and processes of containers: of their own files names,
-// modes, times and contents, and of folders that they share with the node, in which
-// daemons write, only names.
+// snapshot lists the files and processes of the pods: of files in their images that they
+// changed names, modes, times and contents, and of folders that they share with the node,
+// in which daemons write, only names.
 func (b *builder) snapshot() map[string]string {
+	b.t.Helper()
 	all := map[string]string{}
-	for _, box := range b.boxes {
-		walk(b.t, all, box.Root, true)
-		for _, line := range box.Processes() {
-			all[box.Root+" runs "+line] = "process"
+	for _, p := range b.pods {
+		for name := range p.Containers {
+			pid, err := b.c.FirstProcess(b.t.Context(), p.Namespace, p.Name, name)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			upper, err := cluster.Upper(pid)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			walk(b.t, all, upper, true)
+			walk(b.t, all, fmt.Sprintf("/proc/%d/root/dev", pid), false)
 		}
+	}
+	for _, line := range b.node.Processes() {
+		all["process "+line] = "runs"
 	}
 	walk(b.t, all, filepath.Join(b.lab.dir, "ovs"), false)
 	walk(b.t, all, filepath.Join(b.lab.dir, "ovn"), false)

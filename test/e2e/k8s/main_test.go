@@ -1,5 +1,5 @@
-// Package k8s tests the built program's collect-k8s with a real API server, whose exec
-// reaches real OVS and OVN daemons.
+// Package k8s tests the built program's collect-k8s with a real API server and real
+// kubelets and containerds, in whose pods real OVS and OVN daemons answer.
 package k8s
 
 import (
@@ -17,11 +17,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/e2e/k8s/machine"
 )
 
 // Files that `make test-k8s` builds, and others of the repository.
 const (
-	apiserver  = "../../../build/kube-apiserver"
+	kubernetes = "../../../build/kubernetes"
+	pause      = "../../../build/pause"
 	ovsOffline = "../../../build/ovs-offline"
 	labScript  = "../../../scripts/lab/lab"
 	tools      = "../../../collect/k8s/testdata/bin" // an ovs-appctl that prints what it would on a kernel datapath
@@ -51,13 +53,21 @@ func cleanUp() {
 	cleanups.list = nil
 }
 
+// rig is what this run of the tests has on the machine.
+var rig struct {
+	*machine.Run
+	err error // why there is none
+}
+
 func TestMain(m *testing.M) {
-	for _, program := range []string{apiserver, ovsOffline} {
+	machine.KeeperMain()
+	for _, program := range []string{kubernetes, pause, ovsOffline} {
 		if _, err := os.Stat(program); err != nil {
 			fmt.Fprintln(os.Stderr, "missing program, which `make test-k8s` builds:", err)
 			os.Exit(1)
 		}
 	}
+	rig.Run, rig.err = machine.Begin()
 	stopped := make(chan os.Signal, 1)
 	signal.Notify(stopped, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -65,49 +75,60 @@ func TestMain(m *testing.M) {
 		cleanUp()
 		os.Exit(130)
 	}()
-	klog.SetLogger(logr.Discard()) // kubelets log each failed command
+	klog.SetLogger(logr.Discard()) // a stand-in logs each failed command
 	code := m.Run()
 	cleanUp()
+	if rig.err == nil {
+		for _, what := range rig.End() {
+			fmt.Fprintln(os.Stderr, "left by the tests:", what)
+			code = max(code, 1)
+		}
+	}
 	os.Exit(code)
 }
 
-// scratch returns a folder that is removed after all tests. Its path is short, because
-// of the sockets in it.
-var scratch = sync.OnceValue(func() string {
-	dir, err := os.MkdirTemp("", "k8s-")
-	if err != nil {
-		panic(err)
-	}
-	atExit(func() { os.RemoveAll(dir) })
-	return dir
-})
+// scratch returns a folder that is removed after all tests.
+func scratch() string { return rig.Dir }
 
-// theCluster is shared by tests. Each test makes its own nodes and pods, and removes
-// them.
+// theCluster is shared by tests. Each test makes its own pods, and removes them.
 var theCluster = sync.OnceValues(func() (*cluster.Cluster, error) { return newCluster("shared") })
 
-func newCluster(name string, flags ...string) (*cluster.Cluster, error) {
-	program, err := filepath.Abs(apiserver)
+// theNode is the node that most tests use.
+var theNode = sync.OnceValues(func() (*cluster.Node, error) {
+	c, err := theCluster()
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(scratch(), "cluster-"+name)
-	if err = os.Mkdir(dir, 0o700); err != nil {
+	return c.StartNode(context.Background(), "node-1")
+})
+
+func newCluster(name string, flags ...string) (*cluster.Cluster, error) {
+	options := cluster.Options{
+		Dir: filepath.Join(scratch(), name), Cgroup: rig.Cgroup(), Flags: flags,
+		Users: []string{"nobody", "nothing-but-create", "nothing-but-get", "enough", overSPDY},
+	}
+	for _, program := range []struct {
+		path  *string
+		built string
+	}{{&options.Kubernetes, kubernetes}, {&options.Pause, pause}} {
+		var err error
+		if *program.path, err = filepath.Abs(program.built); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Mkdir(options.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	c, err := cluster.Start(context.Background(), cluster.Options{
-		APIServer: program, Dir: dir, Flags: flags,
-		Users: []string{"nobody", "nothing-but-create", "nothing-but-get", "enough", overSPDY},
-	})
+	c, err := cluster.Start(context.Background(), options)
 	if err == nil {
-		atExit(c.Stop)
+		atExit(func() { c.Stop() })
 	}
 	return c, err
 }
 
 func sharedCluster(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	needLab(t)
+	needRig(t)
 	c, err := theCluster()
 	if err != nil {
 		t.Fatal(err)
@@ -115,15 +136,28 @@ func sharedCluster(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-// needLab skips a test where containers or live nodes cannot run.
-func needLab(t *testing.T) {
+func sharedNode(t *testing.T) (*cluster.Cluster, *cluster.Node) {
 	t.Helper()
-	for _, program := range []string{"ovs-vswitchd", "ovn-northd", "ovn-controller", "ip", "nsenter"} {
+	c := sharedCluster(t)
+	n, err := theNode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, n
+}
+
+// needRig skips a test where nodes cannot run.
+func needRig(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, for containerd")
+	}
+	if rig.err != nil {
+		t.Skip(rig.err)
+	}
+	for _, program := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "runc", "ovs-vswitchd", "ovn-northd", "ovn-controller", "ip", "nsenter", "unshare"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}
-	}
-	if out, err := exec.Command("unshare", cluster.Unshare("--mount", "true")...).CombinedOutput(); err != nil {
-		t.Skipf("no mount namespaces here: %s", out)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
@@ -14,7 +16,8 @@ import (
 const latency = 40 * time.Millisecond
 
 // TestTenNodesAtOnceAreFaster collects ten nodes at once, and five of them one after
-// the other, from an API server behind a slow connection.
+// the other, from an API server behind a slow connection. Ten at once take at most three
+// quarters of the time of ten one after the other: all of them share the processors.
 func TestTenNodesAtOnceAreFaster(t *testing.T) {
 	c := sharedCluster(t)
 	far, err := cluster.Listen(c.Address)
@@ -25,23 +28,38 @@ func TestTenNodesAtOnceAreFaster(t *testing.T) {
 	far.Break(&cluster.Fault{Kind: cluster.Slow, Late: latency})
 	const nodes = 10
 	l := smallNode(t, someFlows(2000, 2))
+	var all errgroup.Group
 	for i := range nodes {
-		b := &builder{node: fmt.Sprintf("many-%d", i), shell: "bash", lab: l, t: t}
-		addNode(t, c, b.node, "")
-		addPod(t, c, b.pod("ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs()}))
-		if i == 0 {
-			addPod(t, c, b.pod("ovn-kubernetes", "ovnkube-db-0", "name=ovnkube-db", boxes{"nb-ovsdb": b.lab.ovn(), "sb-ovsdb": b.lab.ovn()}))
-		}
+		all.Go(func() error {
+			n, err := c.StartNode(t.Context(), fmt.Sprintf("many-%d", i))
+			if err != nil {
+				return err
+			}
+			t.Cleanup(func() { n.Stop() })
+			b := &builder{c: c, node: n, shell: "bash", lab: l, t: t}
+			pods := []cluster.Pod{b.pod("ovn-kubernetes", "ovnkube-node-"+n.Name, "app=ovnkube-node", boxes{"ovnkube-node": b.lab.ovs()})}
+			if i == 0 {
+				pods = append(pods, b.pod("ovn-kubernetes", "ovnkube-db-0", "name=ovnkube-db", boxes{"nb-ovsdb": b.lab.ovn(), "sb-ovsdb": b.lab.ovn()}))
+			}
+			t.Cleanup(func() { c.RemovePods(background, pods...) })
+			return c.AddPods(t.Context(), pods...)
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	c.Kubelet.Execs()
 	begin := time.Now()
 	r := collectAs(t, c, cluster.Admin, far.Address, "-w", filepath.Join(dir, "all"), "--all")
 	together := time.Since(begin)
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s\n%s", r.code, r.out, r.complaints)
 	}
-	checkExecs(t, c.Kubelet.Execs())
+	execs, err := c.Execs(begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkExecs(t, execs)
 	begin = time.Now()
 	for i := range nodes / 2 {
 		name := fmt.Sprintf("many-%d", i)
@@ -64,7 +82,7 @@ func TestTenNodesAtOnceAreFaster(t *testing.T) {
 	}
 	apart := time.Since(begin)
 	t.Logf("ten nodes at once: %.1f s; five one after the other: %.1f s", together.Seconds(), apart.Seconds())
-	if together >= apart {
+	if together > apart*2*3/4 {
 		t.Errorf("ten nodes at once took %s, five one after the other %s", together, apart)
 	}
 }
@@ -101,19 +119,22 @@ func checkExecs(t *testing.T, execs []cluster.Exec) {
 
 // TestFailingNodeDoesNotAffectOthers collects two nodes, of which one fails.
 func TestFailingNodeDoesNotAffectOthers(t *testing.T) {
-	c := sharedCluster(t)
-	good := deploy(t, c, openshift(), "good", "")
-	b := &builder{node: "bad", shell: "bash", lab: good.lab, t: t}
-	addNode(t, c, "bad", "")
+	c, n := sharedNode(t)
+	deploy(t, c, n, openshift())
+	addNode(t, c, "bad", n.FromServer.Address)
+	b := &builder{c: c, node: n, shell: "bash", lab: liveNode(t, "kubernetes"), t: t}
 	p := openshift().pods(t, b)[0]
-	p.Waiting = "CrashLoopBackOff"
-	addPod(t, c, p)
+	p.Name, p.Node = "ovnkube-node-bad", "bad"
+	if err := c.CreatePod(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.RemovePods(background, p) })
 	dir := t.TempDir()
-	r := collect(t, c, "-w", dir, "good", "bad")
-	if r.code != 3 || !strings.Contains(r.out+r.complaints, "CrashLoopBackOff") {
+	r := collect(t, c, "-w", dir, n.Name, "bad")
+	if r.code != 3 || !strings.Contains(r.out+r.complaints, p.Name+" is Pending") {
 		t.Errorf("exit %d\n%s\n%s", r.code, r.out, r.complaints)
 	}
-	if have, err := read(filepath.Join(dir, "good")); len(have) == 0 || err != nil {
+	if have, err := read(filepath.Join(dir, n.Name)); len(have) == 0 || err != nil {
 		t.Errorf("the good node: %d files, %v", len(have), err)
 	}
 }
@@ -122,7 +143,7 @@ func TestFailingNodeDoesNotAffectOthers(t *testing.T) {
 func TestCompletionListsNodes(t *testing.T) {
 	c := sharedCluster(t)
 	for _, name := range []string{"complete-1", "complete-2", "complete-3"} {
-		addNode(t, c, name, "")
+		addNode(t, c, name, "127.0.0.1:1")
 	}
 	args := collectArgs(t, c, cluster.Admin, "", "complete-2", "complete-")
 	r := ovsOfflineRun(t, append([]string{"__complete"}, args...)...)

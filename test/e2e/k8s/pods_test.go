@@ -3,7 +3,6 @@ package k8s
 import (
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,59 +46,74 @@ func expectError(t *testing.T, r result, dir string, named ...string) {
 
 // TestUnusablePodsAreNamed collects from pods that are missing or do not work.
 func TestUnusablePodsAreNamed(t *testing.T) {
-	c := sharedCluster(t)
-	pod := func(t *testing.T, node string, spoil func(*cluster.Pod)) cluster.Pod {
-		b := &builder{node: node, shell: "bash", lab: liveNode(t, "kubernetes"), t: t}
-		addNode(t, c, node, "")
+	c, n := sharedNode(t)
+	// pod returns the only pod of a platform, whose container for OVS's tools is spoilt.
+	pod := func(t *testing.T, b *builder, spoil func(*cluster.Container)) cluster.Pod {
 		p := openshift().pods(t, b)[0]
-		if spoil != nil {
-			spoil(&p)
-		}
-		addPod(t, c, p)
+		tools := p.Containers["ovnkube-controller"]
+		spoil(&tools)
+		p.Containers["ovnkube-controller"] = tools
 		return p
 	}
+	newBuilder := func(t *testing.T) *builder {
+		return &builder{c: c, node: n, shell: "bash", lab: liveNode(t, "kubernetes"), t: t}
+	}
 	t.Run("not ready", func(t *testing.T) {
-		pod(t, "unready", func(p *cluster.Pod) { p.Unready = true })
+		b := newBuilder(t)
+		b.add(pod(t, b, func(tools *cluster.Container) { tools.Unready = true }))
 		// Its containers run, so its node can be collected. That it is not ready is
 		// often the reason to collect it.
-		dir := t.TempDir()
-		if r := collect(t, c, "-w", filepath.Join(dir, "w"), "unready"); r.code != 0 {
+		if r := collect(t, c, "-w", filepath.Join(t.TempDir(), "w"), n.Name); r.code != 0 {
 			t.Errorf("exit %d\n%s", r.code, r.complaints)
 		}
 	})
 	t.Run("crash-looping", func(t *testing.T) {
-		p := pod(t, "crashing", func(p *cluster.Pod) { p.Waiting = "CrashLoopBackOff" })
+		b := newBuilder(t)
+		p := pod(t, b, func(tools *cluster.Container) { tools.Crashes = true })
+		b.add(p)
 		dir := filepath.Join(t.TempDir(), "w")
-		expectError(t, collect(t, c, "-w", dir, "crashing"), dir, p.Name, "CrashLoopBackOff")
+		expectError(t, collect(t, c, "-w", dir, n.Name), dir, p.Name, "CrashLoopBackOff")
+	})
+	t.Run("no shell", func(t *testing.T) {
+		b := newBuilder(t)
+		b.shell = ""
+		p := openshift().pods(t, b)[0]
+		b.add(p)
+		dir := filepath.Join(t.TempDir(), "w")
+		expectError(t, collect(t, c, "-w", dir, n.Name), dir, p.Name, "sh")
 	})
 	t.Run("gone", func(t *testing.T) {
-		p := pod(t, "gone", nil)
-		c.Forget(p)
+		b := newBuilder(t)
+		p := openshift().pods(t, b)[0]
+		p.Node = "gone"
+		addNode(t, c, p.Node, n.FromServer.Address)
+		if err := c.AddStrayPod(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.RemovePods(background, p) })
 		dir := filepath.Join(t.TempDir(), "w")
 		expectError(t, collect(t, c, "-w", dir, "gone"), dir, p.Name)
 	})
 	t.Run("no node", func(t *testing.T) {
-		pod(t, "there", nil)
+		deploy(t, c, n, openshift())
 		dir := filepath.Join(t.TempDir(), "w")
-		expectError(t, collect(t, c, "-w", dir, "not-there"), dir, "not-there", "there")
+		expectError(t, collect(t, c, "-w", dir, "not-there"), dir, "not-there", n.Name)
 	})
 	t.Run("kubelet down", func(t *testing.T) {
-		closed, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+		deploy(t, c, n, openshift())
+		n.Kubelet.Kill()
+		dir := filepath.Join(t.TempDir(), "w")
+		expectError(t, collect(t, c, "-w", dir, n.Name, stall), dir, n.Name)
+		if err := n.Kubelet.Start(); err != nil {
 			t.Fatal(err)
 		}
-		address := closed.Addr().String()
-		closed.Close()
-		deploy(t, c, openshift(), "kubelet-down", address)
-		dir := filepath.Join(t.TempDir(), "w")
-		expectError(t, collect(t, c, "-w", dir, "kubelet-down", stall), dir, "kubelet-down")
 	})
 }
 
 // TestNodeWithoutVswitchd collects a node whose ovs-vswitchd has ended: its database
 // is collected, and the errors of other tools are printed but not collected.
 func TestNodeWithoutVswitchd(t *testing.T) {
-	c := sharedCluster(t)
+	c, n := sharedNode(t)
 	l := smallNode(t, someFlows(10, 1))
 	end(filepath.Join(l.dir, "ovs/ovs-vswitchd.pid"))
 	socket := filepath.Join(l.dir, "ovs/br-int.mgmt")
@@ -107,9 +121,9 @@ func TestNodeWithoutVswitchd(t *testing.T) {
 		_, err := os.Lstat(socket)
 		return os.IsNotExist(err)
 	})
-	deployLab(t, c, openshift(), l, "ovs-down", "")
+	deployLab(t, c, n, openshift(), l)
 	dir := filepath.Join(t.TempDir(), "w")
-	r := collect(t, c, "-w", dir, "ovs-down")
+	r := collect(t, c, "-w", dir, n.Name)
 	if r.code != 3 || !strings.Contains(r.complaints, "dump-flows br-int: exit code 1: ovs-ofctl: br-int is not a bridge or a socket") {
 		t.Errorf("exit %d\n%s", r.code, r.complaints)
 	}
@@ -122,7 +136,7 @@ func TestNodeWithoutVswitchd(t *testing.T) {
 // TestDatabaseWithoutQuorumDoesNotHang collects a node whose clustered OVN databases
 // have one member left. A client that waits for such a member would wait forever.
 func TestDatabaseWithoutQuorumDoesNotHang(t *testing.T) {
-	c := sharedCluster(t)
+	c, n := sharedNode(t)
 	l := smallNode(t, someFlows(10, 1))
 	dbs, err := l.raise("lost")
 	if err != nil {
@@ -137,14 +151,14 @@ func TestDatabaseWithoutQuorumDoesNotHang(t *testing.T) {
 			return err == nil && strings.Contains(string(out), `"connected":false`)
 		})
 	}
-	b := &builder{node: "lost-cluster", shell: "bash", lab: l, t: t}
-	addNode(t, c, b.node, "")
-	addPod(t, c, b.pod("ovn-kubernetes", "ovnkube-node-"+b.node, "app=ovnkube-node", boxes{"ovnkube-node": l.ovs()}))
+	b := &builder{c: c, node: n, shell: "bash", lab: l, t: t}
+	pods := []cluster.Pod{b.pod("ovn-kubernetes", "ovnkube-node-"+n.Name, "app=ovnkube-node", boxes{"ovnkube-node": l.ovs()})}
 	for i, dirs := range [][2]string{{dbs["nb"].leader, dbs["sb"].leader}, {dbs["nb"].follower, dbs["sb"].follower}} {
-		addPod(t, c, b.pod("ovn-kubernetes", fmt.Sprintf("ovnkube-db-%d", i), "name=ovnkube-db", boxes{"nb-ovsdb": at(dirs[0], "/run/ovn"), "sb-ovsdb": at(dirs[1], "/run/ovn")}))
+		pods = append(pods, b.pod("ovn-kubernetes", fmt.Sprintf("ovnkube-db-%d", i), "name=ovnkube-db", boxes{"nb-ovsdb": at(dirs[0], "/run/ovn"), "sb-ovsdb": at(dirs[1], "/run/ovn")}))
 	}
+	b.add(pods...)
 	dir := filepath.Join(t.TempDir(), "w")
-	r := collect(t, c, "-w", dir, b.node)
+	r := collect(t, c, "-w", dir, n.Name)
 	for _, said := range []string{"the OVN NB database: ", "ovnkube-db-1/nb-ovsdb: this member has lost its cluster", "ovnkube-db-1/sb-ovsdb: this member has lost its cluster", "ovnkube-db-0/nb-ovsdb: "} {
 		if r.code != 3 || !strings.Contains(r.complaints, said) {
 			t.Errorf("exit %d, and no %q in: %s", r.code, said, r.complaints)
@@ -155,8 +169,8 @@ func TestDatabaseWithoutQuorumDoesNotHang(t *testing.T) {
 
 // TestMissingPermissionsAreNamed collects as users with too few permissions.
 func TestMissingPermissionsAreNamed(t *testing.T) {
-	c := sharedCluster(t)
-	deploy(t, c, openshift(), "guarded", "")
+	c, n := sharedNode(t)
+	deploy(t, c, n, openshift())
 	for _, test := range []struct {
 		user  string
 		may   []string
@@ -170,7 +184,7 @@ func TestMissingPermissionsAreNamed(t *testing.T) {
 		t.Run(test.user, func(t *testing.T) {
 			grant(t, c, test.user, test.may...)
 			dir := filepath.Join(t.TempDir(), "w")
-			r := collectAs(t, c, test.user, "", "-w", dir, "guarded")
+			r := collectAs(t, c, test.user, "", "-w", dir, n.Name)
 			if test.named != nil {
 				expectError(t, r, dir, test.named...)
 			} else if r.code != 0 {
@@ -195,23 +209,19 @@ func grant(t *testing.T, c *cluster.Cluster, user string, may ...string) {
 
 // TestInterruptLeavesNothing interrupts a run with Ctrl-C.
 func TestInterruptLeavesNothing(t *testing.T) {
-	c := sharedCluster(t)
-	kubelet, err := c.NewKubelet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := deploy(t, c, openshift(), "interrupted", kubelet.Address)
+	c, n := sharedNode(t)
+	b := deploy(t, c, n, openshift())
 	before := b.snapshot()
-	kubelet.Runtime.Break(&cluster.Fault{Kind: cluster.Stall, After: 4000})
-	defer kubelet.Runtime.Break(nil)
+	n.FromServer.Break(&cluster.Fault{Kind: cluster.Stall, After: 20000})
+	defer n.FromServer.Break(nil)
 	dir := t.TempDir()
-	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", filepath.Join(dir, "w"), "interrupted")...)
+	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", filepath.Join(dir, "w"), n.Name)...)
 	var complaints strings.Builder
 	command.Stderr = &complaints
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a stream to stall", func() bool { return kubelet.Runtime.Happened() > 0 })
+	await(t, "a stream to stall", func() bool { return n.FromServer.Happened() > 0 })
 	syscall.Kill(command.Process.Pid, syscall.SIGINT)
 	command.Wait()
 	if code := command.ProcessState.ExitCode(); code != 1 || !strings.Contains(complaints.String(), "interrupted") {
@@ -229,7 +239,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	await(t, "the commands in the pods to end", func() bool { return kubelet.Running() == 0 })
+	await(t, "the commands in the pods to end", func() bool { return len(n.Processes()) == 0 })
 	for _, change := range differences(before, b.snapshot()) {
 		t.Error("changed in a pod: ", change)
 	}

@@ -24,18 +24,17 @@ const most = 64 << 10
 // TestLargeStreamTakesLittleMemory collects a bridge whose dumps have more than 200 MB
 // in one stream: they are complete, and memory does not grow with them.
 func TestLargeStreamTakesLittleMemory(t *testing.T) {
-	c := sharedCluster(t)
-	kubelet, err := c.NewKubelet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	deployLab(t, c, openshift(), smallNode(t, someFlows(10, 1)), "small", kubelet.Address)
-	small := collectMeasured(t, c, filepath.Join(t.TempDir(), "w"), "small")
+	c, n := sharedNode(t)
+	var small int
+	t.Run("small", func(t *testing.T) {
+		deployLab(t, c, n, openshift(), smallNode(t, someFlows(10, 1)))
+		small = collectMeasured(t, c, filepath.Join(t.TempDir(), "w"), n.Name)
+	})
 	l := smallNode(t, someFlows(1200, 1200))
-	deployLab(t, c, openshift(), l, "large", kubelet.Address)
+	deployLab(t, c, n, openshift(), l)
 	dir := filepath.Join(t.TempDir(), "w")
-	large := collectMeasured(t, c, dir, "large")
-	stream := kubelet.Runtime.Longest()
+	large := collectMeasured(t, c, dir, n.Name)
+	stream := n.FromServer.Longest()
 	t.Logf("a stream of %d MB, the program's memory: %d MiB, and %d MiB for a small one", stream/1e6, large>>10, small>>10)
 	if stream < 200e6 {
 		t.Errorf("the longest stream had %d bytes", stream)
@@ -110,11 +109,11 @@ func entries(dump []byte) []string {
 
 // TestSlowDiskLosesNothing collects onto a disk that is slower than the streams.
 func TestSlowDiskLosesNothing(t *testing.T) {
-	c := sharedCluster(t)
+	c, n := sharedNode(t)
 	l := smallNode(t, someFlows(10000, 4))
-	deployLab(t, c, openshift(), l, "slow-disk", "")
+	deployLab(t, c, n, openshift(), l)
 	dir := filepath.Join(t.TempDir(), "w")
-	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", dir, "slow-disk")...)
+	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", dir, n.Name)...)
 	command.Args = append([]string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:delay_enter=10ms", command.Path}, command.Args[1:]...)
 	path, err := exec.LookPath("strace")
 	if err != nil {
@@ -131,16 +130,22 @@ func TestSlowDiskLosesNothing(t *testing.T) {
 	l.checkFlows(t, dir)
 }
 
-// TestSPDYReplacesRefusedWebSocket collects from a server that refuses WebSocket.
+// TestSPDYReplacesRefusedWebSocket collects from a cluster that refuses WebSocket: its
+// API server does not translate it into SPDY, its kubelet neither, and containerd does
+// not know the protocol's version.
 func TestSPDYReplacesRefusedWebSocket(t *testing.T) {
-	needLab(t)
+	needRig(t)
 	c, err := newCluster("spdy", "--feature-gates=TranslateStreamCloseWebsocketRequests=false")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Stop()
+	t.Cleanup(func() { c.Stop() })
+	n, err := c.StartNode(t.Context(), "old", "--feature-gates=ExtendWebSocketsToKubelet=false")
+	if err != nil {
+		t.Fatal(err)
+	}
 	l := smallNode(t, someFlows(2000, 2))
-	deployLab(t, c, openshift(), l, "old", "")
+	deployLab(t, c, n, openshift(), l)
 	dir := filepath.Join(t.TempDir(), "w")
 	r := collect(t, c, "-w", dir, "-v", "old")
 	if r.code != 0 {

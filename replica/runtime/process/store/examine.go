@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/replica/runtime"
+	"ovs-offline/internal/versions"
 	"ovs-offline/replica/runtime/process"
 )
 
@@ -47,7 +47,7 @@ func examine(ctx context.Context, root string, i *Image) error {
 	if err != nil {
 		return err
 	}
-	if i.OVS, err = askVersion(ctx, root, "ovs-vswitchd"); err != nil {
+	if i.OVS, err = askVersion(ctx, root, "ovs-vswitchd", versions.PrintedOVS); err != nil {
 		return err
 	}
 	missing := lacks(root, ovnTools)
@@ -58,20 +58,20 @@ func examine(ctx context.Context, root string, i *Image) error {
 		if slices.Contains(missing, tool) || tool == detrace {
 			continue
 		}
-		i.OVN, err = askVersion(ctx, root, tool)
+		i.OVN, err = askVersion(ctx, root, tool, versions.PrintedOVN)
 		return err
 	}
 	return nil
 }
 
 // askVersion runs a program of a root file system with --version.
-func askVersion(ctx context.Context, root, program string) (string, error) {
+func askVersion(ctx context.Context, root, program string, in func(printed []byte) string) (string, error) {
 	const runDir = "/tmp" // --version uses no socket
 	printed, err := process.New(process.Options{Root: root}).Tool(ctx, runDir, nil, program, "--version")
 	if err != nil {
 		return "", fmt.Errorf("asking for its version: %w", err)
 	}
-	version := runtime.Version(string(printed))
+	version := in(printed)
 	if version == "" {
 		return "", fmt.Errorf("%w: its %s --version prints no version", ErrIncomplete, program)
 	}

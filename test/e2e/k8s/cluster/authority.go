@@ -33,7 +33,7 @@ func newAuthority(certFile string) (*authority, error) {
 func server() *x509.Certificate {
 	return &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "127.0.0.1"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(hopAddress)},
 		DNSNames:    []string{"kubernetes"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}

@@ -1,10 +1,9 @@
-// Package cluster starts what a client sees of a Kubernetes cluster: a real
-// kube-apiserver, and kubelets whose containers mount the sockets of the lab's
-// daemons. There is no scheduler and no controller, so pods stay as a test makes
+// Package cluster starts a Kubernetes cluster on this machine: a real kube-apiserver,
+// and nodes with real kubelets and containerds, whose pods mount the sockets of the
+// lab's daemons. There is no scheduler and no controller, so pods stay as a test makes
 // them.
 //
-// All servers listen on loopback or unix sockets, and end with the process that
-// started them.
+// All servers listen on loopback or unix sockets.
 package cluster
 
 import (
@@ -12,12 +11,13 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +27,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"ovs-offline/test/e2e/k8s/machine"
 )
 
 // Admin is the user with all permissions.
@@ -34,41 +36,35 @@ const Admin = "admin"
 
 // Options of a cluster.
 type Options struct {
-	APIServer string   // the program of ../apiserver
-	Dir       string   // private; empty
-	Flags     []string // more flags for kube-apiserver
-	Users     []string // other users than Admin, without permissions until Grant
+	Kubernetes string         // the program of ../kubernetes
+	Pause      string         // the program of ../pause
+	Dir        string         // private; empty
+	Cgroup     machine.Cgroup // that its nodes' are below
+	Flags      []string       // more flags for kube-apiserver
+	Users      []string       // other users than Admin, without permissions until Grant
 }
 
-// Cluster is an API server and its kubelet.
+// Cluster is an API server and its nodes.
 type Cluster struct {
-	Kubelet *Kubelet // serves the nodes without a kubelet of their own
 	Client  kubernetes.Interface
 	Config  *rest.Config // Admin's
 	Address string       // host:port of the API server
+	Server  *Process     // the API server and its etcd, whose data outlive it
 
-	dir        string
-	ca         *authority
-	kubelets   []*Kubelet
-	containers sync.Map // see Kubelet
-	tokens     map[string]string
-	ended      chan error
-	alive      io.Closer // closing it ends the API server
+	program string
+	dir     string
+	cgroup  machine.Cgroup
+	ca      *authority
+	tokens  map[string]string
+
+	mu    sync.Mutex
+	nodes map[string]*Node
 }
 
 // Start starts a cluster without nodes and waits until it serves.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
-	c := &Cluster{dir: opts.Dir, tokens: map[string]string{}, ended: make(chan error, 1)}
-	err := c.writeFiles(opts.Users)
-	if err != nil {
-		return nil, err
-	}
-	if c.Kubelet, err = c.NewKubelet(); err == nil {
-		err = c.startServer(opts)
-	}
-	if err == nil {
-		err = c.connect(ctx)
-	}
+	c := &Cluster{program: opts.Kubernetes, dir: opts.Dir, tokens: map[string]string{}, nodes: map[string]*Node{}}
+	err := c.start(ctx, opts)
 	if err != nil {
 		c.Stop()
 		return nil, err
@@ -76,13 +72,20 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// NewKubelet starts another kubelet, which knows all pods of the cluster.
-func (c *Cluster) NewKubelet() (*Kubelet, error) {
-	k, err := startKubelet(c.dir, c.file(fmt.Sprintf("runtime-%d.sock", len(c.kubelets))), c.ca, &c.containers)
-	if err == nil {
-		c.kubelets = append(c.kubelets, k)
+func (c *Cluster) start(ctx context.Context, opts Options) (err error) {
+	if c.cgroup, err = opts.Cgroup.Child(filepath.Base(opts.Dir)); err != nil {
+		return err
 	}
-	return k, err
+	if err := writeImage(c.file("image.tar"), opts.Pause); err != nil {
+		return err
+	}
+	if err := c.writeFiles(opts.Users); err != nil {
+		return err
+	}
+	if err := c.startServer(opts.Flags); err != nil {
+		return err
+	}
+	return c.connect(ctx)
 }
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.dir, name) }
@@ -113,10 +116,13 @@ func (c *Cluster) writeFiles(users []string) (err error) {
 		}
 		list.WriteString("\n")
 	}
+	if err := os.WriteFile(c.file("audit.yaml"), []byte(auditPolicy), 0o600); err != nil {
+		return err
+	}
 	return os.WriteFile(c.file("tokens.csv"), []byte(list.String()), 0o600)
 }
 
-func (c *Cluster) startServer(opts Options) error {
+func (c *Cluster) startServer(flags []string) error {
 	// kube-apiserver cannot choose a port itself. This one is free when it is chosen.
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -131,7 +137,7 @@ func (c *Cluster) startServer(opts Options) error {
 		return err
 	}
 	args := []string{
-		etcd,
+		c.program, "apiserver", etcd,
 		"--secure-port=" + port, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + c.file("server.crt"), "--tls-private-key-file=" + c.file("server.key"),
 		"--token-auth-file=" + c.file("tokens.csv"), "--authorization-mode=RBAC", "--anonymous-auth=false",
@@ -141,25 +147,21 @@ func (c *Cluster) startServer(opts Options) error {
 		"--kubelet-client-certificate=" + c.file("client.crt"), "--kubelet-client-key=" + c.file("client.key"), "--kubelet-certificate-authority=" + c.file("ca.crt"),
 		// without it, the server resolves the nodes' names by DNS
 		"--kubelet-preferred-address-types=InternalIP",
+		"--audit-policy-file=" + c.file("audit.yaml"), "--audit-log-path=" + c.file("audit.log"),
 	}
-	log, err := os.Create(c.file("apiserver.log"))
+	servers, err := c.cgroup.Child("servers")
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	command := exec.Command(opts.APIServer, append(args, opts.Flags...)...)
-	command.Dir, command.Stdout, command.Stderr = c.dir, log, log
-	if c.alive, err = command.StdinPipe(); err != nil {
+	folder, err := servers.Unified()
+	if err != nil {
 		return err
 	}
-	if err = command.Start(); err != nil {
-		return err
-	}
-	go func() { c.ended <- command.Wait() }()
-	return nil
+	c.Server = &Process{name: "kube-apiserver", argv: append(args, flags...), dir: c.dir, log: c.file("apiserver.log"), cgroup: folder}
+	return c.Server.Start()
 }
 
-// connect waits until the server is ready.
+// connect makes the client and waits until the server is ready.
 func (c *Cluster) connect(ctx context.Context) error {
 	path, err := c.Kubeconfig(Admin, "")
 	if err != nil {
@@ -172,34 +174,21 @@ func (c *Cluster) connect(ctx context.Context) error {
 	if c.Client, err = kubernetes.NewForConfig(c.Config); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	for {
-		_, err := c.Client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-		if err == nil {
-			// Pods can be created once the default namespace exists.
-			if _, err = c.Client.CoreV1().Namespaces().Get(ctx, "kube-system", metav1.GetOptions{}); err == nil {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the API server is not ready: %w\n%s", err, c.log())
-		case ended := <-c.ended:
-			c.ended <- ended
-			return fmt.Errorf("the API server ended: %w\n%s", ended, c.log())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return c.AwaitServer(ctx)
 }
 
-// log returns the end of the API server's log.
-func (c *Cluster) log() string {
-	text, err := os.ReadFile(c.file("apiserver.log"))
-	if err != nil {
-		return err.Error()
-	}
-	return string(text[max(0, len(text)-2000):])
+// AwaitServer waits until the API server is ready.
+func (c *Cluster) AwaitServer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	return c.Server.await(ctx, func() error {
+		if _, err := c.Client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
+			return err
+		}
+		// Pods can be created once the default namespace exists.
+		_, err := c.Client.CoreV1().Namespaces().Get(ctx, "kube-system", metav1.GetOptions{})
+		return err
+	})
 }
 
 // Kubeconfig writes the kubeconfig of a user, with the address of the API server or,
@@ -217,14 +206,24 @@ func (c *Cluster) Kubeconfig(user, address string) (string, error) {
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// Stop ends the cluster if it runs. It does not end containers.
-func (c *Cluster) Stop() {
-	if c.alive != nil {
-		c.alive.Close()
-		<-c.ended
-		c.alive = nil
+func (c *Cluster) node(name string) *Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodes[name]
+}
+
+// Stop ends the cluster and its nodes, if they run.
+func (c *Cluster) Stop() error {
+	c.mu.Lock()
+	nodes := slices.Collect(maps.Values(c.nodes))
+	c.mu.Unlock()
+	var errs []error
+	for _, n := range nodes {
+		errs = append(errs, n.Stop())
 	}
-	for _, k := range c.kubelets {
-		k.Stop()
+	c.Server.Kill()
+	if c.cgroup != "" {
+		errs = append(errs, c.cgroup.Remove())
 	}
+	return errors.Join(errs...)
 }

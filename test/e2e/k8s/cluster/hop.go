@@ -18,7 +18,7 @@ const (
 	Reset                 // the connection is reset
 	HalfClose             // only the direction towards the client is closed
 	Stall                 // no more bytes arrive, and the connection stays open
-	Kill                  // the command is killed, as if its container ended
+	Kill                  // the command is killed; only for the commands of a StandIn
 	Slow                  // each chunk is delayed
 )
 
@@ -40,6 +40,7 @@ type Hop struct {
 	Address string // host:port on which the hop listens, if it does
 
 	mu       sync.Mutex
+	target   string
 	fault    *Fault
 	happened int
 	longest  int64
@@ -48,22 +49,31 @@ type Hop struct {
 }
 
 // Listen starts a hop that forwards to target (host:port).
-func Listen(target string) (*Hop, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func Listen(target string) (*Hop, error) { return listenAt("127.0.0.1:0", target) }
+
+func listenAt(address, target string) (*Hop, error) {
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	h := &Hop{Address: listener.Addr().String(), listener: listener, open: map[io.Closer]bool{}}
+	h := &Hop{Address: listener.Addr().String(), target: target, listener: listener, open: map[io.Closer]bool{}}
 	go func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go h.forward(client, target)
+			go h.forward(client)
 		}
 	}()
 	return h, nil
+}
+
+// Target forwards further connections to another address.
+func (h *Hop) Target(address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.target = address
 }
 
 // Break sets the fault from now on, nil for none.
@@ -97,7 +107,10 @@ func (h *Hop) Stop() {
 	}
 }
 
-func (h *Hop) forward(client net.Conn, target string) {
+func (h *Hop) forward(client net.Conn) {
+	h.mu.Lock()
+	target := h.target
+	h.mu.Unlock()
 	server, err := net.Dial("tcp", target)
 	if err != nil {
 		client.Close()

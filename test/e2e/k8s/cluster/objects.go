@@ -11,20 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pod describes a pod of a test.
-type Pod struct {
-	Namespace, Name, Node string
-	Labels                map[string]string
-	Containers            map[string]*Container // by name
-	Waiting               string                // why no container runs, such as "CrashLoopBackOff"
-	Unready               bool                  // running but not ready
-}
-
-// AddNode adds a node whose kubelet is at address (host:port), "" for the cluster's.
+// AddNode adds a node that has no kubelet of its own. Its address (host:port) is that of
+// another node's kubelet or of none.
 func (c *Cluster) AddNode(ctx context.Context, name, address string) error {
-	if address == "" {
-		address = c.Kubelet.Address
-	}
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
 		return err
@@ -45,68 +34,25 @@ func (c *Cluster) AddNode(ctx context.Context, name, address string) error {
 	return err
 }
 
-// AddPod adds a pod with its status, and its namespace.
-func (c *Cluster) AddPod(ctx context.Context, p Pod) error {
-	_, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+// AddStrayPod adds a pod that runs according to the API server, and that no kubelet knows.
+// Its node must be one of AddNode.
+func (c *Cluster) AddStrayPod(ctx context.Context, p Pod) error {
+	if err := c.CreatePod(ctx, p); err != nil {
 		return err
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: p.Labels}}
-	pod.Spec.NodeName = p.Node
-	for name := range p.Containers {
-		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: name, Image: "localhost/test"})
-	}
-	if pod, err = c.Client.CoreV1().Pods(p.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+	pods := c.Client.CoreV1().Pods(p.Namespace)
+	pod, err := pods.Get(ctx, p.Name, metav1.GetOptions{})
+	if err != nil {
 		return err
 	}
-	pod.Status = p.status()
-	if _, err = c.Client.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
-		return err
-	}
-	for name, container := range p.Containers {
-		if p.Waiting == "" {
-			c.containers.Store(p.id(name), container)
-		}
-	}
-	return nil
-}
-
-func (p Pod) id(container string) string { return p.Namespace + "/" + p.Name + "/" + container }
-
-func (p Pod) status() corev1.PodStatus {
-	ready := corev1.ConditionTrue
-	if p.Unready || p.Waiting != "" {
-		ready = corev1.ConditionFalse
-	}
-	now := metav1.Now()
-	status := corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "127.0.0.1", StartTime: &now, Conditions: []corev1.PodCondition{
-		{Type: corev1.PodReady, Status: ready}, {Type: corev1.ContainersReady, Status: ready},
-	}}
+	pod.Status.Phase = corev1.PodRunning
 	for name := range p.Containers {
-		s := corev1.ContainerStatus{Name: name, Ready: ready == corev1.ConditionTrue, Image: "localhost/test", ContainerID: "test://" + p.id(name)}
-		if p.Waiting != "" {
-			s.RestartCount = 7
-			s.State.Waiting = &corev1.ContainerStateWaiting{Reason: p.Waiting, Message: "back-off 5m0s restarting failed container"}
-		} else {
-			s.State.Running = &corev1.ContainerStateRunning{StartedAt: now}
-		}
-		status.ContainerStatuses = append(status.ContainerStatuses, s)
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: name, Ready: true, Image: image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+		})
 	}
-	return status
-}
-
-// Forget makes a pod unknown to the kubelets, while the API server still has it.
-func (c *Cluster) Forget(p Pod) {
-	for name := range p.Containers {
-		c.containers.Delete(p.id(name))
-	}
-}
-
-// RemovePod removes a pod from the API server and the kubelets immediately.
-func (c *Cluster) RemovePod(ctx context.Context, p Pod) error {
-	c.Forget(p)
-	now := int64(0)
-	return c.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	return err
 }
 
 // RemoveNode removes a node.

@@ -1,50 +1,16 @@
-// Command apiserver runs a real kube-apiserver and its etcd in one process, for the
-// tests of collect-k8s. Its arguments are the folder for etcd's data and the flags of
-// kube-apiserver:
-//
-//	apiserver DIR FLAG...
-//
-// DIR also holds etcd's unix sockets; --etcd-servers is set to one of them. The program
-// ends when its standard input is closed.
 package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"go.etcd.io/etcd/server/v3/embed"
-	"k8s.io/component-base/cli"
-	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: apiserver DIR FLAG...")
-		os.Exit(2)
-	}
-	etcd, err := startEtcd(os.Args[1])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "etcd:", err)
-		os.Exit(1)
-	}
-	go func() {
-		io.Copy(io.Discard, os.Stdin)
-		syscall.Kill(os.Getpid(), syscall.SIGTERM)
-	}()
-	command := app.NewAPIServerCommand()
-	command.SetArgs(append([]string{"--etcd-servers=" + etcd.Config().AdvertiseClientUrls[0].String()}, os.Args[2:]...))
-	code := cli.Run(command)
-	etcd.Close()
-	os.Exit(code)
-}
-
-// startEtcd serves an empty database on a unix socket in dir. Its data need not survive
-// the process.
+// startEtcd serves the database in dir on a unix socket there. Its data survives the
+// process, but not the machine.
 func startEtcd(dir string) (*embed.Etcd, error) {
 	config := embed.NewConfig()
 	config.Dir = filepath.Join(dir, "data")
