@@ -205,7 +205,9 @@ func (l *loader) readImage(h *tar.Header) error {
 	}
 	content := &checkedReader{Reader: l.content, sum: sha256.New(), want: want.SHA256}
 	if l.add != nil {
-		l.imageID, l.imageErr = l.add(l.ctx, *want, content)
+		if l.imageID, l.imageErr = l.add(l.ctx, *want, content); l.imageErr != nil {
+			l.imageID = ""
+		}
 	}
 	if _, err := io.Copy(io.Discard, content); err != nil { // also for a part that was not needed
 		return l.explain(err)
