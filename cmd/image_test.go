@@ -19,8 +19,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/images"
@@ -39,8 +39,12 @@ func newImageUser(t *testing.T) *imageUser {
 	t.Helper()
 	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-trace", "ovn-detrace")
 	dir := public(t)
-	u := &imageUser{t: t, program: program(t, dir), home: filepath.Join(dir, "home"), tar: filepath.Join(dir, "host.tar")}
+	u := &imageUser{t: t, program: filepath.Join(dir, "ovs-offline"), home: filepath.Join(dir, "home"), tar: filepath.Join(dir, "host.tar")}
 	u.env = []string{"PATH=/usr/bin:/bin", "HOME=" + u.home, "OVS_DBG_WORKDIR=" + u.home + "/wd"}
+	copyFile(t, "/proc/self/exe", u.program) // of this name, a test binary is the program
+	if err := os.Chmod(u.program, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	host, err := image.FromHost(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -109,9 +113,18 @@ func (u *imageUser) stored() []string {
 	return list
 }
 
-// TestOrdinaryUserCanAddImages adds, lists and removes images, as a user would.
-func TestOrdinaryUserCanAddImages(t *testing.T) {
+func TestImagesOfAnOrdinaryUser(t *testing.T) {
 	u := newImageUser(t)
+	for name, test := range map[string]func(*testing.T, *imageUser){"add, list and remove": addListRemove, "stopped": stopAdd} {
+		t.Run(name, func(t *testing.T) {
+			u.t = t
+			test(t, u)
+		})
+	}
+}
+
+// addListRemove uses the commands as a user would.
+func addListRemove(t *testing.T, u *imageUser) {
 	u.expect(0, `^There are no images: `, "image", "list")
 	u.expect(0, `(?m)^mine$\n^Open vSwitch [0-9.]+, OVN [0-9.]+, [0-9]+ MB, in /.*/root$`, "image", "add", u.tar, "-t", "mine")
 	u.expect(0, ` mine +process +[0-9.]+ +[0-9.]+ +[0-9]+ MB`, "image", "ls")
@@ -134,15 +147,16 @@ func TestOrdinaryUserCanAddImages(t *testing.T) {
 		// The list is made once, so the second removal of the same image fails.
 		t.Errorf("removed: %s", got)
 	}
-	if left := u.stored(); len(left) != 1 {
-		t.Errorf("left: %q", left)
+	left := u.stored()
+	if len(left) != 1 {
+		t.Fatalf("left: %q", left)
 	}
+	u.expect(0, `^removed ovs-`, "image", "rm", left[0][:12])
 }
 
-// TestStoppedAddLeavesNoImage interrupts and kills an add in the middle of a layer.
-func TestStoppedAddLeavesNoImage(t *testing.T) {
-	u := newImageUser(t)
-	reference, stalled := stallingRegistry(t, u.tar)
+// stopAdd interrupts and kills an add in the middle of a layer.
+func stopAdd(t *testing.T, u *imageUser) {
+	reference, stalled := stallingRegistry(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		c := u.command("image", "add", reference)
 		var messages bytes.Buffer
@@ -174,13 +188,14 @@ func TestStoppedAddLeavesNoImage(t *testing.T) {
 	if left := u.stored(); len(left) != 1 || strings.HasPrefix(left[0], ".") {
 		t.Errorf("left after the next add: %q", left)
 	}
+	u.expect(0, `^removed mine\n`, "image", "rm", "mine")
 }
 
-// stallingRegistry starts a registry that has the image of an archive, and stops in the
-// middle of its layer. Each time it does, it sends to stalled.
-func stallingRegistry(t *testing.T, archived string) (reference string, stalled chan bool) {
+// stallingRegistry starts a registry that has an image, and stops in the middle of its
+// layer. Each time it does, it sends to stalled.
+func stallingRegistry(t *testing.T) (reference string, stalled chan bool) {
 	t.Helper()
-	img, err := tarball.ImageFromPath(archived, nil)
+	img, err := random.Image(1<<20, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,6 @@ type Command struct {
 	Env   []string
 	Dir   string
 	Stdin io.Reader
-	// Program is the path of the program's file if Argv[0] does not name it.
-	Program string
-	// Attributes are attributes of the process; nil for none.
-	Attributes *syscall.SysProcAttr
 	// Stdout receives the standard output while the program runs; with nil, Run
 	// returns it.
 	Stdout io.Writer
@@ -61,8 +57,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // kills the program, and the error wraps that of ctx.
 func Run(ctx context.Context, c Command) ([]byte, error) {
 	defer logging.Timed(ctx, "run program", "argv", shortened(strings.Join(c.Argv, " ")))()
-	cmd := exec.CommandContext(ctx, cmp.Or(c.Program, c.Argv[0]), c.Argv[1:]...)
-	cmd.Args, cmd.Env, cmd.Dir, cmd.Stdin, cmd.SysProcAttr = c.Argv, c.Env, c.Dir, c.Stdin, c.Attributes
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdin = c.Env, c.Dir, c.Stdin
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if c.Stdout != nil {

@@ -416,7 +416,7 @@ func TestWrongDigestsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, changed := range map[string][]byte{
-		"configuration": bytes.Replace(raw, []byte(`"os":"linux"`), []byte(`"os":"linuy"`), 1),
+		"configuration": bytes.Replace(raw, []byte(`"type":"layers"`), []byte(`"typf":"layers"`), 1),
 		"short file":    raw[:len(raw)/2],
 		"layer":         bytes.Replace(raw, []byte("\x1f\x8b\x08\x00"), []byte("\x1f\x8b\x08\x04"), 1),
 	} {

@@ -40,7 +40,7 @@ func TestCheckRefusesBadBuilds(t *testing.T) {
 // TestBuildOnEachEngine runs a complete build, with steps that need no network.
 func TestBuildOnEachEngine(t *testing.T) {
 	h := fromHost(t)
-	for _, name := range engines.Labels()[1:] {
+	for _, name := range engines.Engines() {
 		t.Run(name, func(t *testing.T) {
 			e, c := engine(t, name)
 			base, err := h.Load(t.Context(), e, "", "1")
@@ -126,7 +126,7 @@ func TestSource(t *testing.T) {
 
 // buildOnBase builds an image on a base image in each engine, and runs its tools.
 func buildOnBase(t *testing.T, base string, b image.Build) {
-	for _, name := range engines.Labels()[1:] {
+	for _, name := range engines.Engines() {
 		t.Run(name, func(t *testing.T) {
 			e, c := engine(t, name)
 			c.run(t, "import", base, "docker.io/library/debian:stable-slim")

@@ -24,8 +24,9 @@ import (
 
 // Runtime is a runtime that a test can use.
 type Runtime struct {
-	Label  string // "process", "podman", "podman-rootless", "docker"
+	Label  string // "process", "process-root", "podman", "podman-rootless", "docker"
 	Name   string // as in the flag --runtime
+	Root   string // the folder with the root file system of an image, for process-root only
 	Socket string // the engine's address, "" for processes
 	dir    string // the folder in which scripts/engines started the engine
 }
@@ -33,13 +34,14 @@ type Runtime struct {
 // The labels of all runtimes.
 const (
 	Process        = "process"
+	ProcessRoot    = "process-root" // local processes in the root file system of an image
 	Podman         = "podman"
 	PodmanRootless = "podman-rootless"
 	Docker         = "docker"
 )
 
-// Labels returns all labels: Process, then those of container engines.
-func Labels() []string { return []string{Process, Podman, PodmanRootless, Docker} }
+// Engines returns the labels of container engines.
+func Engines() []string { return []string{Podman, PodmanRootless, Docker} }
 
 // started holds the engines that this test process has started.
 var started = struct {
@@ -77,10 +79,12 @@ func Main(m *testing.M) int {
 
 // Each runs a test on every runtime, as a subtest of the runtime's label. It skips
 // a runtime that cannot run on this machine, with the reason.
-func Each(t *testing.T, f func(t *testing.T, r Runtime)) { each(t, Labels(), f) }
+func Each(t *testing.T, f func(t *testing.T, r Runtime)) {
+	each(t, append([]string{Process, ProcessRoot}, Engines()...), f)
+}
 
 // EachEngine works like Each, but only for the container engines.
-func EachEngine(t *testing.T, f func(t *testing.T, r Runtime)) { each(t, Labels()[1:], f) }
+func EachEngine(t *testing.T, f func(t *testing.T, r Runtime)) { each(t, Engines(), f) }
 
 func each(t *testing.T, labels []string, f func(t *testing.T, r Runtime)) {
 	t.Helper()
@@ -100,8 +104,11 @@ func each(t *testing.T, labels []string, f func(t *testing.T, r Runtime)) {
 // makes an image of this machine's tools there.
 func Get(t testing.TB, label string) Runtime {
 	t.Helper()
-	if label == Process {
+	switch label {
+	case Process:
 		return Runtime{Label: Process, Name: choose.Process}
+	case ProcessRoot:
+		return Runtime{Label: ProcessRoot, Name: choose.Process, Root: HostRoot(t)}
 	}
 	ovs.Need(t)
 	started.Lock()
@@ -253,10 +260,14 @@ func (r Runtime) Use(t testing.TB) {
 	}
 }
 
-// For returns the runtime that `ovs-offline start` chooses for a workdir.
+// For returns the runtime that `ovs-offline start` chooses for a workdir, or the one in
+// Root.
 func (r Runtime) For(t testing.TB, wd *workdir.Dir) runtime.Runtime {
 	t.Helper()
 	r.Use(t)
+	if r.Root != "" {
+		return choose.For(wd, "test").Local(r.Root)
+	}
 	choice, err := choose.For(wd, "test").Choose(t.Context(), r.Name, choose.Wanted{})
 	if err != nil {
 		t.Fatal(err)

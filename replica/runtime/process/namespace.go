@@ -37,15 +37,15 @@ func helper(ctx context.Context, q namespace.Request, env []string) (*exec.Cmd, 
 // self is this very program, even if its file was replaced meanwhile.
 const self = "/proc/self/exe"
 
-// prepare returns the attributes of a process for a request. A daemon leads a session of
-// its own, so that signals of the terminal don't reach it.
+// prepare returns the attributes of a process for a request. A daemon and a runner
+// lead sessions of their own, so that signals of the terminal don't reach them.
 func prepare(q namespace.Request) (*syscall.SysProcAttr, error) {
 	if os.Getenv(launchMark) != "" {
 		// Package namespace did not recognise this helper, which would start another
 		// helper, and so on.
 		return nil, errors.New("this process was started to become another program and did not")
 	}
-	a := &syscall.SysProcAttr{Setsid: q.Daemon}
+	a := &syscall.SysProcAttr{Setsid: q.Becomes != namespace.Tool}
 	if q.OwnNetwork {
 		a.Cloneflags |= unix.CLONE_NEWNET
 		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
@@ -66,11 +66,11 @@ func prepare(q namespace.Request) (*syscall.SysProcAttr, error) {
 
 // userNamespaces reports whether a user namespace can be tried. An ordinary user has no
 // other way to a mount namespace, but root has.
-func userNamespaces() bool {
-	if os.Geteuid() != 0 {
-		return true
-	}
-	limit, err := os.ReadFile("/proc/sys/user/max_user_namespaces") // missing in a kernel without them
+func userNamespaces() bool { return os.Geteuid() != 0 || allowed("user") }
+
+// allowed reports whether the system's limit allows namespaces of a kind: "user", "net".
+func allowed(kind string) bool {
+	limit, err := os.ReadFile("/proc/sys/user/max_" + kind + "_namespaces") // missing in a kernel without them
 	return err == nil && strings.TrimSpace(string(limit)) != "0"
 }
 
@@ -92,7 +92,7 @@ func closeOnExec() error {
 // it and then forbid operations inside the namespace.
 func probe(ctx context.Context) error {
 	l := newLaunch()
-	cmd, err := helper(ctx, namespace.Request{Daemon: true, OwnNetwork: true}, []string{l.variable})
+	cmd, err := helper(ctx, namespace.Request{Becomes: namespace.Daemon, OwnNetwork: true}, []string{l.variable})
 	if err != nil {
 		return err
 	}

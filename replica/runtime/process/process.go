@@ -25,6 +25,7 @@ type Runtime struct {
 	mu      sync.Mutex
 	probed  bool
 	refused string // why there are no namespaces; "" if there are
+	runner  *runner
 	remarks daemon.Remarks
 }
 
@@ -109,5 +110,10 @@ func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, err
 	return runtime.State{Problem: problem}, nil
 }
 
-// End does nothing: a local replica has nothing but its daemons.
-func (r *Runtime) End(context.Context) error { return nil }
+// End ends the process that runs tools in a root file system.
+func (r *Runtime) End(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dropRunner()
+	return nil
+}

@@ -36,7 +36,13 @@ func newNode(t *testing.T, options Options, subdir string) *node {
 	if err := os.MkdirAll(run, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	options.Root, options.Folders = os.Getenv(rootVariant), []string{dir}
 	n := &node{dir: dir, r: New(options)}
+	t.Cleanup(func() {
+		if err := n.r.End(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	db, sock := filepath.Join(dir, "conf.db"), filepath.Join(run, "db.sock")
 	n.server = runtime.Daemon{Role: "ovsdb-server-ovs", Program: "ovsdb-server", RunDir: run,
 		Args: []string{db, "--remote=punix:" + sock}, Log: filepath.Join(dir, "ovsdb-server.log")}
@@ -127,6 +133,9 @@ func TestDaemonsAreReadyAloneAndUnprivileged(t *testing.T) {
 	if out := n.tool(t, "ovs-ofctl", "dump-flows", "br0"); !strings.Contains(out, "NORMAL") {
 		t.Errorf("flows by the bridge's name: %q", out)
 	}
+	if root := RunningRoot(n.dir); root != os.Getenv(rootVariant) {
+		t.Errorf("the daemons run in %q", root)
+	}
 	own, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)
@@ -194,6 +203,9 @@ func TestSecondStartIsRefusedAndStopLeavesNothing(t *testing.T) {
 	}
 	if left := n.left(t); len(left) != 0 {
 		t.Errorf("left: %q", left)
+	}
+	if root := RunningRoot(n.dir); root != "" {
+		t.Errorf("no daemon runs, in %q", root)
 	}
 }
 
@@ -441,6 +453,10 @@ func checkFallback(t *testing.T, n *node) {
 		t.Errorf("remarks: %q", remarks)
 	}
 }
+
+// rootVariant is the environment variable that names the root file system in which the
+// tests run daemons and tools; unset for this host's.
+const rootVariant = "OVS_OFFLINE_TEST_ROOT"
 
 // variant is the environment variable that selects the test that the test binary runs
 // when it starts itself again.

@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/process/namespace"
 )
 
 // Start starts d and returns when d is ready.
@@ -61,7 +62,7 @@ func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string
 	l := newLaunch()
 	env := append(daemon.Environment(pathVariable(r.options.Root), d.RunDir, filepath.Dir(d.Log)), l.variable, rootMark+"="+r.options.Root)
 	argv := append([]string{program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}, d.Args...)
-	cmd, err := helper(ctx, r.request(true, isolated, argv), env)
+	cmd, err := helper(ctx, r.request(namespace.Daemon, isolated, argv), env)
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,15 @@ func (r *Runtime) find(program string) (string, error) {
 	return FindIn(root, program)
 }
 
+// toolRequest returns the request for a tool or a runner in the root file system. Tools
+// need only unix sockets, so those of an image get no network where that is possible.
+func (r *Runtime) toolRequest(becomes string, argv []string) namespace.Request {
+	return r.request(becomes, userNamespaces() && allowed("net"), argv)
+}
+
 // request returns the request for a process in the runtime's root file system.
-func (r *Runtime) request(isDaemon, isolated bool, argv []string) namespace.Request {
-	q := namespace.Request{Daemon: isDaemon, OwnNetwork: isolated, Root: r.options.Root, Argv: argv}
+func (r *Runtime) request(becomes string, isolated bool, argv []string) namespace.Request {
+	q := namespace.Request{Becomes: becomes, OwnNetwork: isolated, Root: r.options.Root, Argv: argv}
 	if q.Root != "" {
 		q.Folders = r.options.Folders
 	}
@@ -84,18 +90,14 @@ func (r *Runtime) tool(ctx context.Context, runDir string, stdin io.Reader, stdo
 		return nil, &command.Error{Argv: argv, Err: err}
 	}
 	c := command.Command{Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(pathVariable(r.options.Root), runDir, runDir), Stdin: stdin, Stdout: stdout}
+	run := command.Run
 	if r.options.Root != "" {
-		q := r.request(false, false, c.Argv)
-		if c.Attributes, err = prepare(q); err != nil {
-			return nil, &command.Error{Argv: argv, Err: err}
-		}
-		c.Program, c.Argv = self, q.Words()
+		run = r.runInRoot
 	}
-	out, err := command.Run(ctx, c)
+	out, err := run(ctx, c)
 	var failed *command.Error
 	if errors.As(err, &failed) {
 		failed.Argv = argv // with the program's name, not its path
-		failed.Err = r.explain(failed.Err)
 	}
 	return out, err
 }
@@ -112,7 +114,7 @@ func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 	if r.options.Root == "" {
 		cmd = exec.CommandContext(ctx, path, c.Argv[1:]...)
 		cmd.Env = override(os.Environ(), c.Env)
-	} else if cmd, err = helper(ctx, r.request(false, false, argv), override(rootEnvironment(), c.Env)); err != nil {
+	} else if cmd, err = helper(ctx, r.toolRequest(namespace.Tool, argv), override(rootEnvironment(), c.Env)); err != nil {
 		return 0, err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr

@@ -1,6 +1,7 @@
 // Package namespace turns a process of this program, which has namespaces of its own,
-// into a daemon or a tool: it raises the loopback interface, makes an image's root file
-// system the process's, gives up all privileges and replaces the process by the program.
+// into a daemon, a tool, or a runner of tools: it raises the loopback interface, makes an
+// image's root file system the process's, gives up all privileges and replaces the process
+// by the program.
 //
 // It does this while packages are initialised, before main: docs/architecture.md
 // gives the measured reason. Go initialises packages that are ready in the order of
@@ -19,33 +20,35 @@ const Helper = "ovs-offline-namespace"
 
 // Request describes what a process of this program is to become.
 type Request struct {
-	Daemon     bool     // a daemon, else a tool
+	Becomes    string   // Daemon, Tool or Runner
 	OwnNetwork bool     // it has a network namespace, whose loopback interface is down
 	Root       string   // the folder that becomes its root, read-only, in its mount namespace; "" to keep the host's
 	Folders    []string // folders of the host that it sees at the same absolute paths below Root; missing ones are left out
-	Argv       []string // the program, with an absolute path, and its arguments; with none, it prints ProbeAnswer
+	Argv       []string // the program, with an absolute path, and its arguments; a Daemon without one prints ProbeAnswer
 }
 
-// The words of a request before its folders, which end with endOfFolders.
+// What a process of this program becomes.
 const (
-	becomesDaemon = "daemon"
-	becomesTool   = "tool"
-	ownNetwork    = "own-network"
-	hostNetwork   = "host-network"
-	endOfFolders  = "--"
+	Daemon = "daemon"
+	Tool   = "tool"
+	Runner = "runner" // it stays a process of this program, and runs the tools of RunnerRequests
+)
+
+// The other words of a request. End ends a list of words.
+const (
+	ownNetwork  = "own-network"
+	hostNetwork = "host-network"
+	End         = "--"
 )
 
 // Words returns the arguments of the process, beginning with Helper.
 func (r Request) Words() []string {
-	words := []string{Helper, becomesTool, hostNetwork, r.Root}
-	if r.Daemon {
-		words[1] = becomesDaemon
-	}
+	words := []string{Helper, r.Becomes, hostNetwork, r.Root}
 	if r.OwnNetwork {
 		words[2] = ownNetwork
 	}
 	words = append(words, r.Folders...)
-	words = append(words, endOfFolders)
+	words = append(words, End)
 	return append(words, r.Argv...)
 }
 
@@ -55,14 +58,19 @@ func parseRequest(words []string) (r Request, ok bool) {
 	if len(words) <= head || words[0] != Helper {
 		return r, false
 	}
-	r = Request{Daemon: words[1] == becomesDaemon, OwnNetwork: words[2] == ownNetwork, Root: words[3]}
-	for i, word := range words[head:] {
-		if word == endOfFolders {
-			r.Folders, r.Argv = words[head:head+i], words[head+i+1:]
-			return r, true
+	r = Request{Becomes: words[1], OwnNetwork: words[2] == ownNetwork, Root: words[3]}
+	r.Folders, r.Argv, ok = cut(words[head:])
+	return r, ok
+}
+
+// cut divides words at the first End.
+func cut(words []string) (before, after []string, found bool) {
+	for i, word := range words {
+		if word == End {
+			return words[:i], words[i+1:], true
 		}
 	}
-	return r, false
+	return words, nil, false
 }
 
 // ProbeAnswer is printed by a helper that has no program to become.
@@ -111,6 +119,11 @@ func arguments() []string {
 		return nil
 	}
 	defer syscall.Close(fd)
+	return readWords(fd)
+}
+
+// readWords reads words that each end with a NUL.
+func readWords(fd int) (words []string) {
 	var text []byte
 	for block := make([]byte, 4096); ; {
 		n, err := syscall.Read(fd, block)
@@ -119,15 +132,14 @@ func arguments() []string {
 		}
 		text = append(text, block[:n]...)
 	}
-	var argv []string
 	begin := 0
 	for i, c := range text {
 		if c == 0 {
-			argv = append(argv, string(text[begin:i]))
+			words = append(words, string(text[begin:i]))
 			begin = i + 1
 		}
 	}
-	return argv
+	return words
 }
 
 // become returns only if a step failed. Go runs initialisation on one thread. That
@@ -147,7 +159,10 @@ func (r Request) become() failure {
 	if f := dropPrivileges(); f.errno != 0 {
 		return f
 	}
-	if r.Daemon {
+	if r.Becomes == Runner {
+		return runTools()
+	}
+	if r.Becomes == Daemon {
 		// It gets neither the caller's umask nor its permission to dump core.
 		syscall.Umask(0o077)
 		if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {

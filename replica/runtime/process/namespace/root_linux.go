@@ -59,6 +59,9 @@ func enter(image string, shared []string) failure {
 			return f
 		}
 	}
+	for _, fd := range append(host, source) {
+		syscall.Close(fd) // fails for a missing folder
+	}
 	// The host's root is mounted above the new one: see pivot_root(2).
 	if err := syscall.Unmount("/", syscall.MNT_DETACH); err != nil {
 		return failed("leaving the host's root", err)

@@ -44,7 +44,7 @@ var ErrName = errors.New("not a name for an image")
 // Add unpacks the image of a source (see oci.Open) into the store, and returns it. The
 // tools of the image are run to find their versions. An image that the store has already
 // is not unpacked again; it gets the new name. If another image has the name, that one is
-// renamed to NAME@ID, unless o.KeepNames is set. After an error the store is unchanged.
+// renamed to NAME@ID, unless o.KeepNames is set. After an error there is no new image.
 func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, error) {
 	o.Source = cmp.Or(o.Source, source)
 	return s.add(ctx, o, func(_ string, options oci.Options) (*oci.Image, error) { return oci.Open(ctx, source, options) })
@@ -170,6 +170,9 @@ func (s *Store) install(i Image, staging string, o AddOptions) (Image, error) {
 		err = syncFiles(staging)
 	}
 	folder := filepath.Join(s.path, folderOf(i.ID))
+	if err == nil {
+		err = os.RemoveAll(folder) // a damaged image of this ID, if there is one
+	}
 	if err == nil {
 		err = os.Rename(staging, folder)
 	}
