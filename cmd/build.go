@@ -11,6 +11,8 @@ import (
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/replica/runtime/engine"
+	"ovs-offline/replica/runtime/process"
+	"ovs-offline/replica/runtime/process/store"
 )
 
 type buildOptions struct {
@@ -22,18 +24,21 @@ type buildOptions struct {
 func newBuild(shared *options) *cobra.Command {
 	o := &buildOptions{options: shared}
 	c := &cobra.Command{
-		Use: "build", Short: "Build the container image that a replica runs in", Args: exactArgs(),
+		Use: "build", Short: "Build the image that a replica runs in", Args: exactArgs(),
 		Long: "Build the container image that a replica runs in: from distribution packages, or with --repo\n" +
 			"or --commit from OVN's source and the Open vSwitch version that it pins, or with --from-host\n" +
 			"from the tools installed here, within seconds and without a network.\n\n" +
 			"The image is named ovs-offline and tagged with the versions of OVS and OVN in it.\n\n" +
+			"With --runtime process, the source is compiled on this machine, as an ordinary user and without\n" +
+			"a container, and the result is an image for local processes.\n\n" +
 			"\"ovs-offline build\" and \"ovs-offline image build\" are the same.",
-		Example: "  ovs-offline image build --from-host\n  ovs-offline --runtime docker image build\n  ovs-offline image build --commit branch-24.03",
-		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
+		Example: "  ovs-offline image build --from-host\n  ovs-offline --runtime docker image build\n" +
+			"  ovs-offline --runtime process image build --commit v24.03.2\n  ovs-offline image build --repo ~/src/ovn",
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
 	c.Flags().BoolVar(&o.fromHost, "from-host", false, "build from the tools installed on this machine")
-	c.Flags().StringVarP(&o.Repo, "repo", "r", "", "git URL of OVN's source (default with --commit: "+image.DefaultRepo+")")
-	c.Flags().StringVarP(&o.Commit, "commit", "c", "", "commit, tag or branch of OVN's source")
+	c.Flags().StringVarP(&o.Repo, "repo", "r", "", "git URL or folder of OVN's source (default with --commit: "+image.DefaultRepo+")")
+	c.Flags().StringVarP(&o.Commit, "commit", "c", "", "commit, tag or branch of OVN's source (default: HEAD of a URL, the files of a folder)")
 	c.Flags().BoolVarP(&o.NoCache, "no-cache", "n", false, "don't reuse steps of an earlier build")
 	c.Flags().StringVar(&o.Platform, "platform", "", "OS/ARCH to build for, if the engine can (default: its own)")
 	c.Flags().StringVarP(&o.Name, "tag", "t", "", "name of the image (default: ovs-offline:ovs-VERSION-ovn-VERSION)")
@@ -47,6 +52,9 @@ func (o *buildOptions) run(ctx context.Context) error {
 	}
 	if err := o.Build.Check(); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if o.runtime == choose.Process {
+		return o.compile(ctx)
 	}
 	e, err := o.engine(ctx)
 	if err != nil {
@@ -62,13 +70,31 @@ func (o *buildOptions) run(ctx context.Context) error {
 	})
 }
 
+// compile compiles the source here, for local processes.
+func (o *buildOptions) compile(ctx context.Context) error {
+	if !o.FromSource() || o.NoCache || o.Platform != "" {
+		return fmt.Errorf("%w: for local processes, build takes --repo or --commit, and neither --no-cache nor --platform; other images take --runtime podman or docker", errUsage)
+	}
+	if err := process.Supported(); err != nil {
+		return err
+	}
+	s, err := store.Open()
+	if err != nil {
+		return err
+	}
+	p := o.progress()
+	i, err := o.Build.Compile(ctx, s, version, p.step)
+	p.end()
+	if err != nil {
+		return err
+	}
+	return o.printAdded(i)
+}
+
 // engine connects to the engine that --runtime chooses.
 func (o *buildOptions) engine(ctx context.Context) (*engine.Engine, error) {
-	switch o.runtime {
-	case choose.Auto:
+	if o.runtime == choose.Auto {
 		return engine.ConnectAny(ctx)
-	case choose.Process:
-		return nil, fmt.Errorf("%w: local processes need no image; build takes --runtime podman or docker", errUsage)
 	}
 	return engine.Connect(ctx, o.runtime)
 }

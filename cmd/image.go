@@ -80,6 +80,11 @@ func (o *imageAddOptions) run(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
+	return o.printAdded(i)
+}
+
+// printAdded prints an image that was added for local processes.
+func (o *options) printAdded(i store.Image) error {
 	o.warnEach("", i.Remarks)
 	return o.emit(i, func() {
 		fmt.Fprintf(o.Out, "%s\n%s, %d MB, in %s\n", terminal.Escape(i.Name), versionsOf(i.OVS, i.OVN), i.Size/1e6, terminal.Escape(i.Root))

@@ -167,6 +167,16 @@ func (p *progress) bytes(read, total int64) {
 	p.print("reading: %.0f MiB, %.0f MiB/s", mebi(read), rate)
 }
 
+// step prints what a step does: a line at its beginning, which stays, and then its output.
+func (p *progress) step(name, line string) {
+	if line != "" {
+		p.print("%s: %s", name, line)
+		return
+	}
+	p.end()
+	fmt.Fprintln(p.out, terminal.Escape(name))
+}
+
 // end clears the line that was drawn, before anything else is printed.
 func (p *progress) end() {
 	if p.drawn {

@@ -53,6 +53,9 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 	if o.wanted.Recorded, err = replica.Recorded(ctx, wd); err != nil {
 		return err
 	}
+	if o.wanted.Loaded, err = loadedImage(wd); err != nil {
+		return err
+	}
 	if err := o.checkReachable(ctx, wd); err != nil {
 		return err
 	}
@@ -93,6 +96,20 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 		return errIncomplete
 	}
 	return nil
+}
+
+// loadedImage returns the ID of the image that was loaded with the data; "" for none.
+func loadedImage(wd *workdir.Dir) (string, error) {
+	m, err := wd.Manifest()
+	if err != nil {
+		return "", err
+	}
+	for _, c := range m.Collections {
+		if c.LoadedImage != "" {
+			return c.LoadedImage, nil
+		}
+	}
+	return "", nil
 }
 
 func (o *startOptions) printStarted(wd *workdir.Dir, r *report.Report) error {

@@ -10,14 +10,19 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Format is the version of the bundle's layout: a tar file, compressed with
-// zstd, that holds bundle.json, manifest.json and then the collected files.
-const Format = 1
+// The versions of the bundle's layout: a tar file, compressed with zstd, that holds
+// bundle.json, manifest.json and then the collected files. FormatWithImage has an image
+// after them. Versions of the program that know no images read only Format.
+const (
+	Format          = 1
+	FormatWithImage = 2
+)
 
-// The names of the first two files.
+// The names of the first two files, and of the image.
 const (
 	headName     = "bundle.json"
 	manifestName = "manifest.json"
+	imageName    = "image.tar"
 )
 
 // maxWindow is how many bytes of memory zstd may use; archive.Limits has the other
@@ -31,6 +36,17 @@ type Head struct {
 	Program string `json:"program"` // the version of ovs-offline that wrote it
 	// ByHand lists the files that the manifest does not list.
 	ByHand []workdir.File `json:"by_hand,omitempty"`
+	Image  *Image         `json:"image,omitempty"`
+}
+
+// Image describes the image in a bundle: the file image.tar, an archive in the format of
+// docker save.
+type Image struct {
+	Name   string `json:"name"`
+	OVS    string `json:"ovs"` // version of Open vSwitch
+	OVN    string `json:"ovn"` // version of OVN, "" without OVN
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
 }
 
 // Errors for errors.Is.

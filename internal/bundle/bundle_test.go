@@ -3,11 +3,13 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,7 +87,7 @@ func same(t *testing.T, a, b map[string]string) {
 func save(t *testing.T, wd *workdir.Dir) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if _, err := Save(context.Background(), wd, "test", &b); err != nil {
+	if _, err := Save(context.Background(), wd, "test", nil, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -94,7 +96,7 @@ func save(t *testing.T, wd *workdir.Dir) []byte {
 func TestRoundTrip(t *testing.T) {
 	wd, other := filled(t), lock(t)
 	first := save(t, wd)
-	if _, _, err := Load(context.Background(), other, bytes.NewReader(first), archive.Limits{}); err != nil {
+	if _, err := Load(context.Background(), other, bytes.NewReader(first), archive.Limits{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	same(t, content(t, wd), content(t, other))
@@ -110,13 +112,13 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	remarks, err := Save(context.Background(), wd, "test", &b)
+	remarks, err := Save(context.Background(), wd, "test", nil, &b)
 	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a regular file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
 		t.Errorf("%q, %v", remarks, err)
 	}
-	collections, _, err := Load(context.Background(), other, &b, archive.Limits{})
-	if err != nil || len(collections) != 1 || len(collections[0].Files[0].Remarks) != 1 {
-		t.Errorf("%+v, %v", collections, err)
+	loaded, err := Load(context.Background(), other, &b, archive.Limits{}, nil)
+	if err != nil || len(loaded.Collections) != 1 || len(loaded.Collections[0].Files[0].Remarks) != 1 {
+		t.Errorf("%+v, %v", loaded, err)
 	}
 	if _, err := os.Lstat(other.DumpFile("br-x", workdir.Flows)); err == nil {
 		t.Error("the bundle holds a link")
@@ -124,8 +126,80 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 }
 
 func TestSaveRefusesEmptyWorkdir(t *testing.T) {
-	if _, err := Save(context.Background(), lock(t), "test", &bytes.Buffer{}); !errors.Is(err, ErrNothing) {
+	if _, err := Save(context.Background(), lock(t), "test", nil, &bytes.Buffer{}); !errors.Is(err, ErrNothing) {
 		t.Error(err)
+	}
+}
+
+// image returns an image to save, whose archive is text.
+func image(text string) *ImageSource {
+	return &ImageSource{Image: Image{Name: "ovs-3.5.0", OVS: "3.5.0"}, Write: func(_ context.Context, w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}}
+}
+
+// adding returns an AddImage that reads n bytes of an image, or all for -1, and returns err.
+func adding(n int64, err error, got *string) AddImage {
+	return func(_ context.Context, _ Image, archive io.Reader) (string, error) {
+		if n >= 0 {
+			archive = io.LimitReader(archive, n)
+		}
+		text, readErr := io.ReadAll(archive)
+		*got = string(text)
+		return "sha256:1234", cmp.Or(readErr, err)
+	}
+}
+
+// TestImageIsHandedOver checks that the image is in the bundle once, that it is passed
+// on only if it is wanted, and that one that cannot be added does not cost the data.
+func TestImageIsHandedOver(t *testing.T) {
+	wd := filled(t)
+	var b bytes.Buffer
+	if _, err := Save(t.Context(), wd, "test", image("the archive"), &b); err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	refused := errors.New("refused")
+	for name, c := range map[string]struct {
+		add     AddImage
+		got, id string
+		err     error
+	}{
+		"not wanted":         {nil, "", "", nil},
+		"added":              {adding(-1, nil, &got), "the archive", "sha256:1234", nil},
+		"refused early":      {adding(3, refused, &got), "the", "", refused},
+		"refused at the end": {adding(-1, refused, &got), "the archive", "", refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := lock(t)
+			got = ""
+			loaded, err := Load(t.Context(), other, bytes.NewReader(b.Bytes()), archive.Limits{}, c.add)
+			if err != nil || got != c.got || !errors.Is(loaded.ImageError, c.err) || loaded.Image == nil || loaded.Image.OVS != "3.5.0" || loaded.Image.Size != 11 {
+				t.Fatalf("got %q, %+v, %v", got, loaded, err)
+			}
+			m, err := other.Manifest()
+			if err != nil || len(m.Collections) != 1 || m.Collections[0].LoadedImage != c.id {
+				t.Errorf("%+v, %v", m, err)
+			}
+			if !bytes.Equal(save(t, wd), save(t, other)) {
+				t.Error("without an image, the loaded workdir is saved with other bytes")
+			}
+		})
+	}
+}
+
+func TestFailedImageFailsTheSave(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	failed := errors.New("the engine has ended")
+	source := image("")
+	source.Write = func(context.Context, io.Writer) error { return failed }
+	if _, err := Save(t.Context(), filled(t), "test", source, &bytes.Buffer{}); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
@@ -166,6 +240,12 @@ func head(files ...workdir.File) entry {
 	return plain(headName, string(raw))
 }
 
+// headWithImage returns the head of a bundle with an image.
+func headWithImage(text string, size int64) entry {
+	raw, _ := json.Marshal(Head{Format: FormatWithImage, Workdir: workdir.FormatVersion, Image: &Image{Size: size, SHA256: file("", text).SHA256}})
+	return plain(headName, string(raw))
+}
+
 func file(path, text string) workdir.File {
 	sum := sha256.Sum256([]byte(text))
 	return workdir.File{Path: path, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}
@@ -197,7 +277,15 @@ func TestHostileBundles(t *testing.T) {
 		"a link":               {[]entry{head(file("recorded/x", "")), empty, link}, ErrDamaged},
 		"huge":                 {[]entry{head(huge), empty, plain("recorded/x", "x")}, ErrDamaged},
 		"an unknown kind":      {[]entry{head(), plain(manifestName, `{"format":1,"collections":[{"kind":"../x"}]}`)}, ErrDamaged},
-		"a later format":       {[]entry{plain(headName, `{"format":2,"workdir_format":1}`), empty}, ErrVersion},
+		"a later format":       {[]entry{plain(headName, `{"format":3,"workdir_format":1}`), empty}, ErrVersion},
+		"no image announced":   {[]entry{plain(headName, `{"format":2,"workdir_format":1}`), empty}, ErrDamaged},
+		"an image announced":   {[]entry{plain(headName, `{"format":1,"workdir_format":1,"image":{}}`), empty}, ErrDamaged},
+		"no image":             {[]entry{headWithImage("x", 1), empty}, ErrDamaged},
+		"an unexpected image":  {[]entry{head(), empty, plain(imageName, "x")}, ErrDamaged},
+		"two images":           {[]entry{headWithImage("x", 1), empty, plain(imageName, "x"), plain(imageName, "x")}, ErrDamaged},
+		"another image":        {[]entry{headWithImage("x", 1), empty, plain(imageName, "y")}, ErrDamaged},
+		"a longer image":       {[]entry{headWithImage("x", 1), empty, plain(imageName, "xx")}, ErrDamaged},
+		"an image that links":  {[]entry{headWithImage("", 0), empty, {header: tar.Header{Name: imageName, Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}}, ErrDamaged},
 		"a later workdir":      {[]entry{plain(headName, `{"format":1,"workdir_format":9}`), empty}, ErrVersion},
 		"a later manifest":     {[]entry{head(), plain(manifestName, `{"format":7}`)}, ErrVersion},
 		"another tar":          {[]entry{plain("etc/passwd", "x")}, ErrNotBundle},
@@ -206,9 +294,12 @@ func TestHostileBundles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wd := filled(t)
 			before, beside := content(t, wd), filepath.Join(filepath.Dir(wd.Path()), "x")
-			_, _, err := Load(context.Background(), wd, bytes.NewReader(pack(t, c.entries...)), archive.Limits{})
-			if !errors.Is(err, c.want) {
-				t.Errorf("%v, not %v", err, c.want)
+			var got string
+			for _, add := range []AddImage{nil, adding(-1, nil, &got)} {
+				_, err := Load(context.Background(), wd, bytes.NewReader(pack(t, c.entries...)), archive.Limits{}, add)
+				if !errors.Is(err, c.want) {
+					t.Errorf("%v, not %v", err, c.want)
+				}
 			}
 			same(t, before, content(t, wd))
 			if _, err := os.Lstat(beside); err == nil {
@@ -227,19 +318,19 @@ func TestBombDoesNotFillTheDisk(t *testing.T) {
 	zeros := strings.Repeat("\x00", 150<<20)
 	bomb := pack(t, head(file("recorded/x", zeros)), plain(manifestName, `{"format":1}`), plain("recorded/x", zeros))
 	wd := lock(t)
-	_, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), archive.Limits{})
+	_, err := Load(context.Background(), wd, bytes.NewReader(bomb), archive.Limits{}, nil)
 	if !errors.Is(err, archive.ErrLimit) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "times its size") {
 		t.Errorf("%d bytes: %v", len(bomb), err)
 	}
 	same(t, nil, content(t, wd))
 	limits := archive.Default()
 	limits.FileBytes = 1 << 20
-	if _, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "has over 1048576 bytes") {
+	if _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "has over 1048576 bytes") {
 		t.Errorf("one large file: %v", err)
 	}
 	limits = archive.Default()
 	limits.Ratio = 1 << 20
-	if _, _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits); err != nil {
+	if _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); err != nil {
 		t.Errorf("allowed: %v", err)
 	}
 }
@@ -255,7 +346,7 @@ func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
 	other := filled(t)
 	before := content(t, other)
 	for n := range whole {
-		if _, _, err := Load(context.Background(), other, bytes.NewReader(whole[:n]), archive.Limits{}); err == nil {
+		if _, err := Load(context.Background(), other, bytes.NewReader(whole[:n]), archive.Limits{}, nil); err == nil {
 			t.Fatalf("the first %d of %d bytes are loaded", n, len(whole))
 		}
 	}
@@ -264,7 +355,7 @@ func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
 		changed := bytes.Clone(whole)
 		changed[n] ^= 0x10
 		fresh := lock(t)
-		if _, _, err := Load(context.Background(), fresh, bytes.NewReader(changed), archive.Limits{}); err == nil {
+		if _, err := Load(context.Background(), fresh, bytes.NewReader(changed), archive.Limits{}, nil); err == nil {
 			// Some bits of zstd's header have no meaning: the data is unchanged.
 			same(t, content(t, wd), content(t, fresh))
 		} else {

@@ -3,9 +3,12 @@ package bundle
 import (
 	"archive/tar"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 
@@ -16,43 +19,58 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
+// Loaded is the result of Load.
+type Loaded struct {
+	Collections []workdir.Collection
+	Remarks     []string // for the user
+	Image       *Image   // the image in the bundle; nil for none
+	ImageError  error    // why the image was not added
+}
+
+// AddImage adds the image of a bundle to those of this machine, and returns its ID there.
+type AddImage func(ctx context.Context, image Image, archive io.Reader) (id string, err error)
+
 // Load replaces all data of a workdir with the data of a bundle. After an error the
-// workdir is unchanged. It returns the collections and remarks for the user.
-func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limits) ([]workdir.Collection, []string, error) {
+// workdir is unchanged. The image of the bundle is passed to add, unless that is nil: then
+// it is left out. An image that cannot be added does not keep the data from being loaded.
+func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limits, add AddImage) (Loaded, error) {
 	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
 	meter := archive.New(limits, func() int64 { return packed.N })
 	// With a concurrency of one, zstd reads in its caller's goroutine.
 	zip, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrNotBundle, err)
+		return Loaded{}, fmt.Errorf("%w: %w", ErrNotBundle, err)
 	}
 	defer zip.Close()
-	l := &loader{ctx: ctx, tar: tar.NewReader(zip), meter: meter, missing: map[string]workdir.File{}, invalid: ErrNotBundle}
+	l := &loader{ctx: ctx, tar: tar.NewReader(zip), meter: meter, missing: map[string]workdir.File{}, invalid: ErrNotBundle, add: add}
 	l.content = meter.Unpacked(l.tar) // counted here, because tar expands sparse files
 	if err := l.readHead(); err != nil {
-		return nil, nil, err
+		return Loaded{}, err
 	}
 	stage, err := wd.Stage()
 	if err != nil {
-		return nil, nil, err
+		return Loaded{}, err
 	}
 	defer stage.Discard()
 	for _, k := range workdir.Kinds() {
 		if err := stage.Replace(k, false); err != nil {
-			return nil, nil, err
+			return Loaded{}, err
 		}
 	}
 	if err := l.stageFiles(stage); err != nil {
-		return nil, nil, err
+		return Loaded{}, err
+	}
+	for i := range l.manifest.Collections {
+		l.manifest.Collections[i].LoadedImage = l.imageID
 	}
 	if err := stage.Install(l.manifest.Collections...); err != nil {
-		return nil, nil, err
+		return Loaded{}, err
 	}
-	var remarks []string
+	loaded := Loaded{Collections: l.manifest.Collections, Image: l.head.Image, ImageError: l.imageErr}
 	if n := len(l.head.ByHand); n > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d of the files were added by hand", n))
+		loaded.Remarks = append(loaded.Remarks, fmt.Sprintf("%d of the files were added by hand", n))
 	}
-	return l.manifest.Collections, remarks, nil
+	return loaded, nil
 }
 
 type loader struct {
@@ -64,6 +82,10 @@ type loader struct {
 	manifest workdir.Manifest
 	missing  map[string]workdir.File // files that are announced and not read yet
 	invalid  error                   // wrapped by errors about the content
+
+	add      AddImage
+	imageID  string // of the image that was added
+	imageErr error  // why it was not added
 }
 
 // readHead reads the first two files and checks what they announce.
@@ -71,11 +93,14 @@ func (l *loader) readHead() error {
 	if err := l.readJSON(headName, &l.head); err != nil {
 		return err
 	}
-	if l.head.Format != Format || l.head.Workdir != workdir.FormatVersion {
-		return fmt.Errorf("%w: bundle format %d, workdir format %d, written by ovs-offline %.40q; this one reads %d and %d: use that version",
-			ErrVersion, l.head.Format, l.head.Workdir, l.head.Program, Format, workdir.FormatVersion)
+	if l.head.Format != Format && l.head.Format != FormatWithImage || l.head.Workdir != workdir.FormatVersion {
+		return fmt.Errorf("%w: bundle format %d, workdir format %d, written by ovs-offline %.40q; this one reads %d and %d, and %d: use that version",
+			ErrVersion, l.head.Format, l.head.Workdir, l.head.Program, Format, FormatWithImage, workdir.FormatVersion)
 	}
 	l.invalid = ErrDamaged
+	if (l.head.Format == FormatWithImage) != (l.head.Image != nil) {
+		return fmt.Errorf("%w: %s of format %d", ErrDamaged, headName, l.head.Format)
+	}
 	if err := l.readJSON(manifestName, &l.manifest); err != nil {
 		return err
 	}
@@ -127,8 +152,10 @@ func (l *loader) readJSON(name string, v any) error {
 	return nil
 }
 
-// stageFiles stages all announced files, and compares each with its announcement.
+// stageFiles stages all announced files, and compares each with its announcement. It
+// adds the image, which is the last one.
 func (l *loader) stageFiles(stage *workdir.Staging) error {
+	image := l.head.Image
 	for {
 		h, err := l.tar.Next()
 		if err == io.EOF {
@@ -136,6 +163,13 @@ func (l *loader) stageFiles(stage *workdir.Staging) error {
 		}
 		if err != nil {
 			return l.explain(err)
+		}
+		if image != nil && h.Name == imageName && len(l.missing) == 0 {
+			if err := l.readImage(h); err != nil {
+				return err
+			}
+			image = nil
+			continue
 		}
 		want, ok := l.missing[h.Name]
 		if !ok || h.Typeflag != tar.TypeReg || h.Size != want.Size {
@@ -154,18 +188,61 @@ func (l *loader) stageFiles(stage *workdir.Staging) error {
 			return fmt.Errorf("%w: the sha256 of %s differs from the one in the manifest: copy the bundle again", ErrDamaged, h.Name)
 		}
 	}
+	if image != nil {
+		return fmt.Errorf("%w: %s is missing, or is not the last file", ErrDamaged, imageName)
+	}
 	for name := range l.missing {
 		return fmt.Errorf("%w: %d files are missing, %s among them", ErrDamaged, len(l.missing), name)
 	}
 	return nil
 }
 
+// readImage compares the image with its announcement and adds it.
+func (l *loader) readImage(h *tar.Header) error {
+	want := l.head.Image
+	if h.Typeflag != tar.TypeReg || h.Size != want.Size {
+		return fmt.Errorf("%w: %s differs from its entry in %s", ErrDamaged, imageName, headName)
+	}
+	content := &checkedReader{Reader: l.content, sum: sha256.New(), want: want.SHA256}
+	if l.add != nil {
+		if l.imageID, l.imageErr = l.add(l.ctx, *want, content); l.imageErr != nil {
+			l.imageID = ""
+		}
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil { // also for a part that was not needed
+		return l.explain(err)
+	}
+	return l.ctx.Err()
+}
+
+// checkedReader is a reader that fails at the end of content with another digest.
+type checkedReader struct {
+	io.Reader
+	sum  hash.Hash
+	want string
+	err  error
+}
+
+func (r *checkedReader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.Reader.Read(p)
+	r.sum.Write(p[:n])
+	if r.err = err; err == io.EOF && hex.EncodeToString(r.sum.Sum(nil)) != r.want {
+		r.err = errDigest
+	}
+	return n, r.err
+}
+
+var errDigest = fmt.Errorf("%w: the sha256 of %s differs from the one in %s: copy the bundle again", ErrDamaged, imageName, headName)
+
 // explain returns the error for a failed read of the bundle.
 func (l *loader) explain(err error) error {
 	switch {
 	case l.ctx.Err() != nil:
 		return l.ctx.Err()
-	case errors.Is(err, archive.ErrLimit):
+	case errors.Is(err, archive.ErrLimit), errors.Is(err, ErrDamaged):
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: it is cut off: copy it again", ErrDamaged)

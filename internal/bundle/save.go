@@ -21,9 +21,17 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Save writes the collected data of a workdir to w; the same data gives the same bytes.
-// The remarks name files that are left out or changed since they were collected.
-func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (remarks []string, err error) {
+// ImageSource is an image to save.
+type ImageSource struct {
+	Image // without size and digest
+	// Write writes an archive in the format of docker save.
+	Write func(ctx context.Context, w io.Writer) error
+}
+
+// Save writes the collected data of a workdir to w, with an image unless that is nil; the
+// same data gives the same bytes. The remarks name files that are left out or changed
+// since they were collected. program is the version of ovs-offline.
+func Save(ctx context.Context, wd *workdir.Dir, program string, image *ImageSource, w io.Writer) (remarks []string, err error) {
 	m, err := wd.Manifest()
 	if err != nil {
 		return nil, err
@@ -44,21 +52,54 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, w io.Writer) (re
 	if err != nil {
 		return nil, err
 	}
-	return append(remarks, changes...), writeBundle(ctx, wd, m, head, files, w)
+	remarks = append(remarks, changes...)
+	if image == nil {
+		return remarks, writeBundle(ctx, wd, m, head, files, nil, w)
+	}
+	archive, err := spoolImage(ctx, image)
+	if err != nil {
+		return nil, fmt.Errorf("the image %s: %w", image.Name, err)
+	}
+	defer archive.Close()
+	head.Format, head.Image = FormatWithImage, &image.Image
+	return remarks, writeBundle(ctx, wd, m, head, files, archive, w)
+}
+
+// spoolImage writes an image into a temporary file without a name, at its beginning: tar
+// needs its size first, and an engine does not tell that. It sets the size and the digest.
+func spoolImage(ctx context.Context, image *ImageSource) (*os.File, error) {
+	f, err := os.CreateTemp("", "ovs-offline-image-")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(f.Name())
+	sum := sha256.New()
+	if err = image.Write(ctx, io.MultiWriter(f, sum)); err == nil {
+		image.Size, err = f.Seek(0, io.SeekCurrent)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	image.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return f, nil
 }
 
 // SaveFile saves to a file, which appears under its name once it is complete. If the
 // file exists and replace is not set, the error wraps fs.ErrExist.
-func SaveFile(ctx context.Context, wd *workdir.Dir, program, name string, replace bool) (size int64, remarks []string, err error) {
+func SaveFile(ctx context.Context, wd *workdir.Dir, program string, image *ImageSource, name string, replace bool) (size int64, remarks []string, err error) {
 	size, err = outfile.Write(name, replace, func(w io.Writer) error {
-		remarks, err = Save(ctx, wd, program, w)
+		remarks, err = Save(ctx, wd, program, image, w)
 		return err
 	})
 	return size, remarks, err
 }
 
-// writeBundle writes the bundle.
-func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head Head, files []string, w io.Writer) error {
+// writeBundle writes the bundle. image is nil for a bundle without one.
+func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head Head, files []string, image io.Reader, w io.Writer) error {
 	zip, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
 	if err != nil {
 		return err
@@ -72,6 +113,9 @@ func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head
 			err = out.file(name, wd.Join(name))
 		}
 	}
+	if err == nil && image != nil {
+		err = out.entry(imageName, head.Image.Size, image)
+	}
 	return cmp.Or(err, out.tar.Close(), zip.Close())
 }
 
@@ -80,6 +124,7 @@ func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head
 func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files []string, head *Head) (remarks []string, err error) {
 	listed := map[string]*workdir.File{}
 	for i := range m.Collections {
+		m.Collections[i].LoadedImage = "" // it is in the store of this machine
 		for j := range m.Collections[i].Files {
 			listed[m.Collections[i].Files[j].Path] = &m.Collections[i].Files[j]
 		}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"ovs-offline/internal/logging"
@@ -25,6 +26,11 @@ type Command struct {
 	// Stdout receives the standard output while the program runs; with nil, Run
 	// returns it.
 	Stdout io.Writer
+	// Stderr receives the standard error as well, while the program runs; nil for none.
+	Stderr io.Writer
+	// Group makes the program the leader of a process group, all of which is killed
+	// when the context ends. The program can't read from a terminal then.
+	Group bool
 }
 
 // Error is the error of a program that did not start, or whose exit status is not 0.
@@ -59,6 +65,13 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 		cmd.Stdout = c.Stdout // its reader may be slow, even after the program has ended
 	} else {
 		cmd.WaitDelay = time.Second // a child of a killed program may keep the pipes open
+	}
+	if c.Stderr != nil {
+		cmd.Stderr = io.MultiWriter(&stderr, c.Stderr)
+	}
+	if c.Group {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	}
 	err := cmd.Run()
 	if err == nil {

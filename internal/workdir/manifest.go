@@ -31,6 +31,8 @@ type Collection struct {
 	Bridges    []string  `json:"bridges,omitempty"`
 	Files      []File    `json:"files"`
 	Remarks    []string  `json:"remarks,omitempty"`
+	// LoadedImage is the ID of the image for local processes that was loaded with the data.
+	LoadedImage string `json:"loaded_image,omitempty"`
 	// Lost names data that the source held and that could not be read.
 	Lost []string `json:"lost,omitempty"`
 	// LostDatabases holds the sentences of Lost about a database, by its kind: a

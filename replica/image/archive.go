@@ -18,26 +18,26 @@ import (
 // Write writes the image under a name in the format of `docker save`, uncompressed,
 // for `podman load` and `docker load`. It needs no temporary file, and the same
 // files give the same bytes. version is the version of ovs-offline.
-func (h *Host) Write(ctx context.Context, w io.Writer, reference, version string) error {
+func (c *Content) Write(ctx context.Context, w io.Writer, reference, version string) error {
 	tag, err := name.NewTag(reference)
 	if err != nil {
 		return fmt.Errorf("the image's name %q: %w", reference, err)
 	}
-	img, err := h.image(ctx, version)
+	img, err := c.image(ctx, version)
 	if err != nil {
 		return err
 	}
 	return tarball.Write(tag, img, w)
 }
 
-func (h *Host) image(ctx context.Context, version string) (v1.Image, error) {
-	l, err := newLayer(ctx, h.files)
+func (c *Content) image(ctx context.Context, version string) (v1.Image, error) {
+	l, err := newLayer(ctx, c.files)
 	if err != nil {
 		return nil, err
 	}
 	img, err := mutate.Append(empty.Image, mutate.Addendum{
 		Layer:   l,
-		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "ovs-offline build --from-host"},
+		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "ovs-offline image build"},
 	})
 	if err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func (h *Host) image(ctx context.Context, version string) (v1.Image, error) {
 	config.OS, config.Architecture = "linux", runtime.GOARCH
 	config.Created = v1.Time{Time: epoch}
 	config.Config = v1.Config{
-		Env:    []string{"PATH=" + strings.Join(h.path, ":")},
-		Labels: h.Versions.labels(madeFromHost, version),
+		Env:    []string{"PATH=" + strings.Join(c.path, ":")},
+		Labels: c.Versions.labels(c.made, version),
 	}
 	return mutate.ConfigFile(img, config)
 }

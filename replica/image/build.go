@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -34,8 +36,8 @@ const DefaultRepo = "https://github.com/ovn-org/ovn.git"
 // packages. With either of them it is built from OVN's source and the Open vSwitch that
 // this source pins.
 type Build struct {
-	Repo     string // git URL; DefaultRepo if only Commit is given
-	Commit   string // commit, tag or branch; the repository's HEAD if only Repo is given
+	Repo     string // git URL, or a folder of this machine; DefaultRepo if only Commit is given
+	Commit   string // commit, tag or branch; the repository's HEAD, or a folder's files as they are, if only Repo is given
 	NoCache  bool   // run each step anew
 	Platform string // OS/ARCH[/VARIANT]; "" for the engine's own
 	Name     string // "" for the repository and the versions
@@ -51,13 +53,30 @@ var (
 	platformName = regexp.MustCompile(`^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$`)
 )
 
-// Check returns an error that wraps ErrBadBuild for a Build that can't be built. It
-// also checks Repo and Commit, although they are passed as build arguments.
+// FromSource reports whether the image is built from source.
+func (b Build) FromSource() bool { return b.Repo != "" || b.Commit != "" }
+
+func (b Build) repo() string   { return cmp.Or(b.Repo, DefaultRepo) }
+func (b Build) commit() string { return cmp.Or(b.Commit, "HEAD") }
+
+// source describes the source.
+func (b Build) source() string {
+	if b.Commit == "" {
+		return b.repo()
+	}
+	return b.repo() + " " + b.Commit
+}
+
+// Check returns an error that wraps ErrBadBuild for a Build that can't be built.
 func (b Build) Check() error {
-	if b.Repo != "" {
+	if isFolder(b.Repo) {
+		if err := b.checkFolder(); err != nil {
+			return err
+		}
+	} else if b.Repo != "" {
 		u, err := url.Parse(b.Repo)
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "git" {
-			return fmt.Errorf("%w: the repository %q is not an https://, http:// or git:// URL", ErrBadBuild, b.Repo)
+			return fmt.Errorf("%w: the repository %q is neither a folder nor an https://, http:// or git:// URL", ErrBadBuild, b.Repo)
 		}
 		if strings.ContainsAny(b.Repo, " \t\r\n'\"\\$`;&|<>*?(){}") {
 			return fmt.Errorf("%w: the repository %q has characters that a URL does not need", ErrBadBuild, b.Repo)
@@ -84,11 +103,23 @@ func (b Build) Run(ctx context.Context, e *engine.Engine, version string, progre
 	if err := b.Check(); err != nil {
 		return Made{}, err
 	}
-	if b.Repo == "" && b.Commit == "" {
+	if !b.FromSource() {
 		return b.run(ctx, e, engine.Build{Containerfile: fromPackages}, madeFromPackages, version, progress)
 	}
-	args := map[string]string{"REPO": cmp.Or(b.Repo, DefaultRepo), "COMMIT": cmp.Or(b.Commit, "HEAD")}
-	return b.run(ctx, e, engine.Build{Containerfile: fromSource, Args: args}, madeFromSource, version, progress)
+	return b.runSource(ctx, e, version, progress)
+}
+
+// runSource builds the image from a copy of the source.
+func (b Build) runSource(ctx context.Context, e *engine.Engine, version string, progress io.Writer) (Made, error) {
+	folder, err := os.MkdirTemp("", "ovs-offline-build-")
+	if err != nil {
+		return Made{}, err
+	}
+	defer os.RemoveAll(folder)
+	if err := b.copySource(ctx, filepath.Join(folder, sourceFolder), progress); err != nil {
+		return Made{}, err
+	}
+	return b.run(ctx, e, engine.Build{Containerfile: fromSource, Folder: folder}, madeFromSource, version, progress)
 }
 
 func (b Build) run(ctx context.Context, e *engine.Engine, step engine.Build, made, version string, progress io.Writer) (Made, error) {

@@ -3,12 +3,14 @@ package image_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"ovs-offline/replica/image"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/test/engines"
+	"ovs-offline/test/files"
 )
 
 // TestCheckRefusesBadBuilds checks that bad arguments are refused before an engine is
@@ -45,14 +47,18 @@ func TestBuildOnEachEngine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			args := map[string]string{"REPO": `a "b" $(id) ; 'c'`}
+			folder := t.TempDir()
+			files.Write(t, filepath.Join(folder, "ovn", "a $(id) ; 'c'", "boot.sh"), "echo booted")
+			if err := errors.Join(os.Symlink("boot.sh", filepath.Join(folder, "ovn", "a $(id) ; 'c'", "link")), os.Chmod(filepath.Join(folder, "ovn", "a $(id) ; 'c'", "boot.sh"), 0o755)); err != nil {
+				t.Fatal(err)
+			}
 			containerfile := "FROM " + base.Name + `
+COPY ovn /ovn
 WORKDIR /usr/share/ovs-offline
-ARG REPO
-RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && printf %s "$REPO" >repo
+RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && ls -Ln /ovn/*/* >copied && sh /ovn/*/link >>copied
 `
 			var progress strings.Builder
-			made, err := image.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, args, "1.2.3", &progress)
+			made, err := image.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, folder, "1.2.3", &progress)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &progress)
 			}
@@ -63,14 +69,15 @@ RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && 
 			if !strings.Contains(progress.String(), "RUN printf") {
 				t.Errorf("progress:\n%s", &progress)
 			}
-			if said := c.lockedDown(t, made.Name, "cat /usr/share/ovs-offline/repo"); said != args["REPO"] {
-				t.Errorf("the argument became %q", said)
+			copied := strings.Split(c.lockedDown(t, made.Name, "cat /usr/share/ovs-offline/copied"), "\n")
+			if len(copied) < 3 || !strings.HasPrefix(copied[0], "-rwxr-xr-x 1 0 0 ") || !strings.HasSuffix(copied[0], "/ovn/a $(id) ; 'c'/boot.sh") || copied[2] != "booted" {
+				t.Errorf("the folder became %q", copied)
 			}
 			checkNoLeftovers(t, c)
 
 			containerfile = "FROM " + base.Name + "\nRUN echo this step failed >&2; exit 7\n"
 			progress.Reset()
-			_, err = image.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, args, "1", &progress)
+			_, err = image.Build{}.OnHostNetwork().RunContainerfile(t.Context(), e, containerfile, folder, "1", &progress)
 			if err == nil || !strings.Contains(err.Error(), "7") || !strings.Contains(progress.String(), "this step failed") {
 				t.Errorf("%v\n%s", err, &progress)
 			}
@@ -94,18 +101,37 @@ func checkNoLeftovers(t *testing.T, c *commandLine) {
 // replaces the base image if no registry is available.
 const baseEnv = "OVS_OFFLINE_TEST_BASE"
 
+// sourceEnv is the environment variable with the source to build: a folder or a URL, and
+// a commit if there is a space.
+const sourceEnv = "OVS_OFFLINE_TEST_SOURCE"
+
 // TestPackages builds the image from distribution packages, which needs the network.
 func TestPackages(t *testing.T) {
 	base := os.Getenv(baseEnv)
 	if base == "" {
 		t.Skipf("downloads packages, for minutes: to have it, make a base image (debootstrap --variant=minbase stable DIR; tar -C DIR -cf FILE .) and name it in %s", baseEnv)
 	}
+	buildOnBase(t, base, image.Build{})
+}
+
+// TestSource builds the image from source, which takes minutes.
+func TestSource(t *testing.T) {
+	base, source := os.Getenv(baseEnv), os.Getenv(sourceEnv)
+	if base == "" || source == "" {
+		t.Skipf("compiles OVN, for many minutes: to have it, name a base image in %s and the source in %s: \"FOLDER\" or \"URL COMMIT\"", baseEnv, sourceEnv)
+	}
+	repo, commit, _ := strings.Cut(source, " ")
+	buildOnBase(t, base, image.Build{Repo: repo, Commit: commit})
+}
+
+// buildOnBase builds an image on a base image in each engine, and runs its tools.
+func buildOnBase(t *testing.T, base string, b image.Build) {
 	for _, name := range engines.Engines() {
 		t.Run(name, func(t *testing.T) {
 			e, c := engine(t, name)
 			c.run(t, "import", base, "docker.io/library/debian:stable-slim")
 			var progress strings.Builder
-			made, err := image.Build{}.OnHostNetwork().Run(t.Context(), e, "1", &progress)
+			made, err := b.OnHostNetwork().Run(t.Context(), e, "1", &progress)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &progress)
 			}

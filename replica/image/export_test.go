@@ -17,7 +17,7 @@ var (
 
 const Detrace = detrace
 
-func (h *Host) Files() int { return len(h.files) }
+func (c *Content) Files() int { return len(c.files.entries) }
 
 // OnHostNetwork returns b with steps on the host's network, for engines that can't make
 // a network.
@@ -26,7 +26,8 @@ func (b Build) OnHostNetwork() Build {
 	return b
 }
 
-// RunContainerfile works like Run, with another Containerfile.
-func (b Build) RunContainerfile(ctx context.Context, e *engine.Engine, containerfile string, args map[string]string, version string, progress io.Writer) (Made, error) {
-	return b.run(ctx, e, engine.Build{Args: args, Containerfile: containerfile}, madeFromSource, version, progress)
+// RunContainerfile works like Run, with another Containerfile, whose steps can copy the
+// files of a folder.
+func (b Build) RunContainerfile(ctx context.Context, e *engine.Engine, containerfile, folder, version string, progress io.Writer) (Made, error) {
+	return b.run(ctx, e, engine.Build{Folder: folder, Containerfile: containerfile}, madeFromSource, version, progress)
 }

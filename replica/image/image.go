@@ -20,6 +20,7 @@ const (
 	madeFromHost     = "from-host"
 	madeFromPackages = "packages"
 	madeFromSource   = "source"
+	madeFromImage    = "image"
 )
 
 // Versions are the versions of the programs in an image.
@@ -29,17 +30,28 @@ type Versions struct {
 }
 
 func (v Versions) labels(made, version string) map[string]string {
-	return map[string]string{
+	labels := map[string]string{
 		container.LabelOVSVersion: v.OVS,
 		container.LabelOVNVersion: v.OVN,
 		labelMade:                 made,
-		container.LabelVersion:    version,
 	}
+	if version != "" {
+		labels[container.LabelVersion] = version
+	}
+	return labels
 }
 
 // name returns the name of an image with these versions in an engine.
 func (v Versions) name(e *engine.Engine) string {
-	return e.Repository() + ":ovs-" + v.OVS + "-ovn-" + v.OVN
+	return e.Repository() + ":" + v.Tag()
+}
+
+// Tag returns a name for an image with these versions.
+func (v Versions) Tag() string {
+	if v.OVN == "" {
+		return "ovs-" + v.OVS
+	}
+	return "ovs-" + v.OVS + "-ovn-" + v.OVN
 }
 
 // Made describes an image that was made in an engine.
@@ -55,16 +67,16 @@ type Made struct {
 
 // Load loads the image into an engine, under its versions or the given name.
 // version is the version of ovs-offline.
-func (h *Host) Load(ctx context.Context, e *engine.Engine, name, version string) (Made, error) {
-	name = cmp.Or(name, h.Versions.name(e))
+func (c *Content) Load(ctx context.Context, e *engine.Engine, name, version string) (Made, error) {
+	name = cmp.Or(name, c.Versions.name(e))
 	r, w := io.Pipe()
 	defer r.Close() // ends the writer if the engine stops reading
-	go func() { w.CloseWithError(h.Write(ctx, w, name, version)) }()
+	go func() { w.CloseWithError(c.Write(ctx, w, name, version)) }()
 	if err := e.Load(ctx, r); err != nil {
 		return Made{}, fmt.Errorf("loading the image into %s: %w", e.Name(), err)
 	}
 	made, err := inspect(ctx, e, name)
-	made.LeftOut = h.LeftOut
+	made.LeftOut = c.LeftOut
 	return made, err
 }
 

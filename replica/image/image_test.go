@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func fromHost(t *testing.T) *image.Host {
+func fromHost(t *testing.T) *image.Content {
 	t.Helper()
 	ovs.Need(t, append(slices.Clone(image.Programs), image.Detrace)...)
 	h, err := image.FromHost(t.Context())

@@ -21,9 +21,11 @@ var epoch = time.Unix(0, 0).UTC()
 // maxLinks bounds the symbolic links in the resolution of a path, as in Linux.
 const maxLinks = 40
 
-// rootfs is the content of an image, by absolute path: files of this host at their own
-// paths, and a few generated files.
-type rootfs map[string]entry
+// rootfs is the content of an image: files of this host, and a few generated files.
+type rootfs struct {
+	entries map[string]entry  // by absolute path in the image
+	moved   map[string]string // folders of this host whose files have other paths in the image
+}
 
 // entry is a folder, a symbolic link (link), a file of this host (source) or a
 // generated file (content).
@@ -33,14 +35,15 @@ type entry struct {
 	source  string
 	content string
 	size    int64
+	time    time.Time // the zero time for epoch
 }
 
 func newRootfs() rootfs {
-	r := rootfs{}
+	r := rootfs{entries: map[string]entry{}, moved: map[string]string{}}
 	for _, dir := range []string{"/", "/dev", "/etc", "/proc", "/run", "/sys", "/var"} {
-		r[dir] = entry{mode: fs.ModeDir | 0o755}
+		r.entries[dir] = entry{mode: fs.ModeDir | 0o755}
 	}
-	r["/tmp"] = entry{mode: fs.ModeDir | fs.ModeSticky | 0o777}
+	r.entries["/tmp"] = entry{mode: fs.ModeDir | fs.ModeSticky | 0o777}
 	r.write("/etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
 	r.write("/etc/group", "root:x:0:\n")
 	r.write("/etc/resolv.conf", "") // every tool warns where it is missing
@@ -48,12 +51,15 @@ func newRootfs() rootfs {
 }
 
 func (r rootfs) write(path, content string) {
-	r[path] = entry{mode: 0o644, content: content, size: int64(len(content))}
+	r.entries[path] = entry{mode: 0o644, content: content, size: int64(len(content))}
 }
 
 // add adds a file of this host and the symbolic links in its path, so that the path
 // is valid in the image too, and returns the path without links.
 func (r rootfs) add(path string) (string, error) {
+	if target := r.target(path); target != path {
+		return r.addAt(path, target)
+	}
 	rest := strings.Split(filepath.Clean(path), "/")
 	at := "/"
 	for links := 0; len(rest) > 0; {
@@ -72,19 +78,19 @@ func (r rootfs) add(path string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			r[next] = entry{mode: fs.ModeSymlink | 0o777, link: target}
+			r.entries[next] = entry{mode: fs.ModeSymlink | 0o777, link: target}
 			if filepath.IsAbs(target) {
 				at = "/"
 			}
 			rest = append(strings.Split(filepath.Clean(target), "/"), rest...)
 		case info.IsDir():
-			if _, have := r[next]; !have {
-				r[next] = entry{mode: fs.ModeDir | 0o755}
+			if _, have := r.entries[next]; !have {
+				r.entries[next] = entry{mode: fs.ModeDir | 0o755}
 			}
 			at = next
 		case info.Mode().IsRegular():
 			// Programs in an image need no other mode bits, in particular no setuid.
-			r[next] = entry{mode: 0o444 | info.Mode()&0o111, source: next, size: info.Size()}
+			r.entries[next] = entry{mode: 0o444 | info.Mode()&0o111, source: next, size: info.Size()}
 			at = next
 		default:
 			return "", fmt.Errorf("%s is not a regular file", next)
@@ -93,23 +99,70 @@ func (r rootfs) add(path string) (string, error) {
 	return at, nil
 }
 
+// target returns the path in the image of a file of this host.
+func (r rootfs) target(path string) string {
+	for from, to := range r.moved {
+		if rest, ok := strings.CutPrefix(path, from+"/"); ok {
+			return filepath.Join(to, rest)
+		}
+	}
+	return path
+}
+
+// addAt adds a file of this host at another path, and returns the file's own path
+// without links.
+func (r rootfs) addAt(path, target string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	folder := r.addFolder(filepath.Dir(target))
+	r.entries[filepath.Join(folder, filepath.Base(target))] = entry{mode: 0o444 | info.Mode()&0o111, source: real, size: info.Size()}
+	return real, nil
+}
+
+// addFolder adds a folder, which is a link where it is one on this host, and returns its
+// path without links.
+func (r rootfs) addFolder(path string) string {
+	if real, err := r.add(path); err == nil {
+		return real
+	}
+	path = filepath.Join(r.addFolder(filepath.Dir(path)), filepath.Base(path))
+	r.entries[path] = entry{mode: fs.ModeDir | 0o755}
+	return path
+}
+
 // writeTar writes the files as a tar, sorted by path. It stops when ctx ends.
 func (r rootfs) writeTar(ctx context.Context, w io.Writer) error {
 	t := tar.NewWriter(w)
-	for _, path := range slices.Sorted(maps.Keys(r)) {
+	for _, path := range slices.Sorted(maps.Keys(r.entries)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r[path].writeTo(t, path); err != nil {
+		if err := r.entries[path].writeTo(t, path); err != nil {
 			return fmt.Errorf("packing %s: %w", path, err)
 		}
 	}
 	return t.Close()
 }
 
+func (e entry) modified() time.Time {
+	if e.time.IsZero() {
+		return epoch
+	}
+	return e.time
+}
+
 func (e entry) writeTo(t *tar.Writer, path string) error {
 	header := &tar.Header{
-		Name: "." + path, Mode: int64(e.mode.Perm()), ModTime: epoch,
+		Name: "." + path, Mode: int64(e.mode.Perm()), ModTime: e.modified(),
 		Typeflag: tar.TypeReg, Size: e.size, Linkname: e.link, Format: tar.FormatPAX,
 	}
 	switch {

@@ -20,7 +20,8 @@ const localProcesses = "local processes"
 type candidate struct {
 	where    string // for messages
 	versions versions.Pair
-	host     bool // its versions are those of this host's tools, and unknown until ask
+	id       string // of an image for local processes
+	host     bool   // its versions are those of this host's tools, and unknown until ask
 	runtime  func() runtime.Runtime
 }
 
@@ -71,7 +72,7 @@ func (r *Runtimes) local(ctx context.Context, wanted Wanted) (found []candidate,
 	}
 	for _, i := range images {
 		found = append(found, candidate{
-			where: localProcesses + ", image " + i.Name, versions: versions.Pair{OVS: i.OVS, OVN: i.OVN},
+			where: localProcesses + ", image " + i.Name, id: i.ID, versions: versions.Pair{OVS: i.OVS, OVN: i.OVN},
 			runtime: func() runtime.Runtime { return r.Local(i.Root) },
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/versions"
@@ -16,6 +17,7 @@ type Wanted struct {
 	Image    string        // by its name; "" for any tools
 	Versions versions.Pair // the versions, or the beginnings of them: "3.1"
 	Recorded versions.Pair // those on the node, of the programs that matter for the replica
+	Loaded   string        // ID of the image that was loaded with the data, "" for none
 }
 
 // accepts reports whether tools have the wanted versions.
@@ -33,10 +35,13 @@ func (w Wanted) with() string {
 }
 
 // why returns the versions of tools, and why these were chosen; "" for unknown versions.
-func (w Wanted) why(v versions.Pair) string {
+// loaded is set for the image that was loaded with the data.
+func (w Wanted) why(v versions.Pair, loaded bool) string {
 	switch {
 	case v == (versions.Pair{}):
 		return ""
+	case loaded:
+		return ": " + v.String() + ", loaded with the data"
 	case w.Image != "" || w.Versions != (versions.Pair{}) || w.Recorded == (versions.Pair{}):
 		return ": " + v.String()
 	case distanceOf(w.Recorded.OVS, v.OVS) == exact && distanceOf(w.Recorded.OVN, v.OVN) == exact:
@@ -55,7 +60,7 @@ type Choice struct {
 // Choose returns the runtime to start a replica with: in the named runtime or, for Auto,
 // in any, the tools whose versions are nearest to the recorded ones. Of equally near ones
 // the first is taken, in the order podman, docker, this host's tools, and images for local
-// processes. An image of that name for local processes comes before one of an engine.
+// processes. The image that was loaded with the data comes before all. An image of that name for local processes comes before one of an engine.
 func (r *Runtimes) Choose(ctx context.Context, name string, wanted Wanted) (Choice, error) {
 	found, failed, err := r.find(ctx, name, wanted)
 	if err != nil {
@@ -66,15 +71,19 @@ func (r *Runtimes) Choose(ctx context.Context, name string, wanted Wanted) (Choi
 			return Choice{}, err
 		}
 	}
+	loaded := slices.IndexFunc(found, func(c candidate) bool { return c.id != "" && c.id == wanted.Loaded })
 	list := make([]versions.Pair, len(found))
 	for i, c := range found {
 		list[i] = c.versions
 	}
 	best := nearest(wanted.Recorded, list)
-	choice := Choice{Runtime: found[best].runtime(), What: found[best].where + wanted.why(list[best]), Rejected: failed}
+	if loaded >= 0 {
+		best = loaded
+	}
+	choice := Choice{Runtime: found[best].runtime(), What: found[best].where + wanted.why(list[best], best == loaded), Rejected: failed}
 	for i, c := range found {
 		if i != best {
-			choice.Rejected = append(choice.Rejected, fmt.Sprintf("not %s%s", c.where, Wanted{}.why(c.versions)))
+			choice.Rejected = append(choice.Rejected, fmt.Sprintf("not %s%s", c.where, Wanted{}.why(c.versions, false)))
 		}
 	}
 	return choice, nil

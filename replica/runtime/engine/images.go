@@ -2,13 +2,15 @@ package engine
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -103,11 +105,22 @@ func (e *Engine) Load(ctx context.Context, archive io.Reader) error {
 	return readMessages(result, io.Discard)
 }
 
+// Save writes an image as an archive in the format of `docker save`.
+func (e *Engine) Save(ctx context.Context, id string, w io.Writer) error {
+	saved, err := e.client.ImageSave(ctx, []string{id})
+	if err != nil {
+		return err
+	}
+	defer saved.Close()
+	_, err = io.Copy(w, saved)
+	return err
+}
+
 // Build is one run of a Containerfile.
 type Build struct {
 	Containerfile string
+	Folder        string // whose files the steps can copy; "" for none
 	Name          string // of the image
-	Args          map[string]string
 	Labels        map[string]string
 	NoCache       bool
 	Platform      string // OS/ARCH[/VARIANT]; "" for the engine's own
@@ -116,32 +129,75 @@ type Build struct {
 
 // Build builds an image and writes what the steps print to progress.
 func (e *Engine) Build(ctx context.Context, b Build, progress io.Writer) error {
-	var folder bytes.Buffer
-	t := tar.NewWriter(&folder)
-	err := t.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(b.Containerfile)), ModTime: time.Unix(0, 0)})
-	if err == nil {
-		_, err = io.WriteString(t, b.Containerfile)
-	}
-	if err = errors.Join(err, t.Close()); err != nil {
-		return err
-	}
+	folder, w := io.Pipe()
+	defer folder.Close() // ends the writer if the engine stops reading
+	go func() { w.CloseWithError(b.writeFolder(ctx, w)) }()
 	options := client.ImageBuildOptions{
 		Tags: []string{b.Name}, Labels: b.Labels, NoCache: b.NoCache, Remove: true, ForceRemove: true,
-		BuildArgs: map[string]*string{}, NetworkMode: b.Network,
-	}
-	for name, value := range b.Args {
-		options.BuildArgs[name] = &value
+		NetworkMode: b.Network,
 	}
 	if b.Platform != "" {
 		parts := append(strings.SplitN(b.Platform, "/", 3), "", "")
 		options.Platforms = []ocispec.Platform{{OS: parts[0], Architecture: parts[1], Variant: parts[2]}}
 	}
-	result, err := e.client.ImageBuild(ctx, &folder, options)
+	result, err := e.client.ImageBuild(ctx, folder, options)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = result.Body.Close() }()
 	return errors.Join(ctx.Err(), readMessages(result.Body, progress))
+}
+
+// writeFolder writes the folder of the build as a tar.
+func (b Build) writeFolder(ctx context.Context, w io.Writer) error {
+	t := tar.NewWriter(w)
+	err := t.WriteHeader(&tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(b.Containerfile)), ModTime: time.Unix(0, 0)})
+	if err == nil {
+		_, err = io.WriteString(t, b.Containerfile)
+	}
+	if err == nil && b.Folder != "" {
+		err = addFolder(ctx, t, b.Folder)
+	}
+	return errors.Join(err, t.Close())
+}
+
+// addFolder adds the files and links below a folder. It leaves out their owners: they
+// belong to root in the image.
+func addFolder(ctx context.Context, t *tar.Writer, folder string) error {
+	return filepath.WalkDir(folder, func(file string, e fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		name, relErr := filepath.Rel(folder, file)
+		if err = errors.Join(err, relErr); err != nil || name == "." {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		to := ""
+		if info.Mode()&fs.ModeSymlink != 0 {
+			if to, err = os.Readlink(file); err != nil {
+				return err
+			}
+		}
+		header, err := tar.FileInfoHeader(info, to)
+		if err != nil {
+			return err
+		}
+		header.Name, header.Uid, header.Gid, header.Uname, header.Gname = filepath.ToSlash(name), 0, 0, "", ""
+		if err := t.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(t, f)
+		return err
+	})
 }
 
 // readMessages copies the text of an engine's JSON messages to progress and

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"unicode"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/oci"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
@@ -19,9 +21,13 @@ import (
 
 // AddOptions are the options of Add.
 type AddOptions struct {
-	Name     string           // "" for the name in the source, or for one of the versions
-	Limits   archive.Limits   // of the source; the zero value means DefaultLimits
-	Progress archive.Progress // may be nil
+	Name   string // "" for the name in the source, or for one of the versions
+	Source string // as List shows it; "" for the argument of Add
+	// KeepNames keeps the names of the images in the store: NAME@ID is then the image that
+	// is added.
+	KeepNames bool
+	Limits    archive.Limits   // of the source; the zero value means DefaultLimits
+	Progress  archive.Progress // may be nil
 	// Renamed is called for another image that had the name; it may be nil.
 	Renamed func(before, now string)
 }
@@ -38,8 +44,41 @@ var ErrName = errors.New("not a name for an image")
 // Add unpacks the image of a source (see oci.Open) into the store, and returns it. The
 // tools of the image are run to find their versions. An image that the store has already
 // is not unpacked again; it gets the new name. If another image has the name, that one is
-// renamed to NAME@ID. After an error there is no new image.
+// renamed to NAME@ID, unless o.KeepNames is set. After an error there is no new image.
 func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, error) {
+	o.Source = cmp.Or(o.Source, source)
+	return s.add(ctx, o, func(_ string, options oci.Options) (*oci.Image, error) { return oci.Open(ctx, source, options) })
+}
+
+// AddArchive works like Add for an archive in the format of docker save, of which it
+// ignores the name.
+func (s *Store) AddArchive(ctx context.Context, archive io.Reader, o AddOptions) (Image, error) {
+	return s.add(ctx, o, func(staging string, options oci.Options) (*oci.Image, error) {
+		file := filepath.Join(staging, "archive")
+		if err := spool(ctx, archive, file, options.Limits); err != nil {
+			return nil, err
+		}
+		defer os.Remove(file) // it stays open
+		opened, err := oci.Open(ctx, "docker-archive:"+file, options)
+		if err == nil {
+			opened.Name = ""
+		}
+		return opened, err
+	})
+}
+
+// spool writes what is read into a file.
+func spool(ctx context.Context, from io.Reader, file string, limits archive.Limits) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, interrupt.Reader(ctx, archive.New(limits, nil).Unpacked(from)))
+	return errors.Join(err, f.Close())
+}
+
+// add adds the image that open opens; staging is the folder in which it can leave files.
+func (s *Store) add(ctx context.Context, o AddOptions, open func(staging string, options oci.Options) (*oci.Image, error)) (Image, error) {
 	if err := process.Supported(); err != nil {
 		return Image{}, err
 	}
@@ -60,24 +99,24 @@ func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, er
 	if limits == (archive.Limits{}) {
 		limits = DefaultLimits()
 	}
-	opened, err := oci.Open(ctx, source, oci.Options{Scratch: staging, Limits: limits, Progress: o.Progress})
+	opened, err := open(staging, oci.Options{Scratch: staging, Limits: limits, Progress: o.Progress})
 	if err != nil {
 		return Image{}, err
 	}
 	defer opened.Close()
 	name := cmp.Or(o.Name, opened.Name)
 	if known, err := s.read(folderOf(opened.ID)); opened.ID != "" && err == nil {
-		return s.rename(known, name, o.Renamed)
+		return s.rename(known, name, o)
 	}
 	i, err := s.unpack(ctx, opened, staging)
 	if err != nil {
-		return Image{}, fmt.Errorf("adding %s: %w", source, err)
+		return Image{}, fmt.Errorf("adding %s: %w", o.Source, err)
 	}
 	if known, err := s.read(folderOf(i.ID)); err == nil {
-		return s.rename(known, name, o.Renamed)
+		return s.rename(known, name, o)
 	}
-	i.Name, i.Source = cmp.Or(name, versionsName(i)), source
-	return s.install(i, staging, o.Renamed)
+	i.Name, i.Source = cmp.Or(name, versionsName(i)), o.Source
+	return s.install(i, staging, o)
 }
 
 // checkName returns an error for a name that would not be readable in a list, or not
@@ -122,13 +161,13 @@ func (s *Store) unpack(ctx context.Context, opened *oci.Image, staging string) (
 }
 
 // install writes the description of the image in staging, and moves it into the store.
-func (s *Store) install(i Image, staging string, renamed func(before, now string)) (Image, error) {
-	err := workdir.WriteJSON(filepath.Join(staging, descriptionName), i)
+func (s *Store) install(i Image, staging string, o AddOptions) (Image, error) {
+	i, err := s.settleName(i, o)
 	if err == nil {
-		err = syncFiles(staging)
+		err = workdir.WriteJSON(filepath.Join(staging, descriptionName), i)
 	}
 	if err == nil {
-		err = s.yieldName(i, renamed)
+		err = syncFiles(staging)
 	}
 	folder := filepath.Join(s.path, folderOf(i.ID))
 	if err == nil {
@@ -145,34 +184,46 @@ func (s *Store) install(i Image, staging string, renamed func(before, now string
 }
 
 // rename gives an image of the store another name; "" keeps the one that it has.
-func (s *Store) rename(i Image, name string, renamed func(before, now string)) (Image, error) {
-	if name == "" || name == i.Name {
+func (s *Store) rename(i Image, name string, o AddOptions) (Image, error) {
+	if name == "" || name == i.Name || o.KeepNames {
 		return i, nil
 	}
 	i.Name = name
-	if err := s.yieldName(i, renamed); err != nil {
+	i, err := s.settleName(i, o)
+	if err != nil {
 		return Image{}, err
 	}
 	return i, s.describe(i)
 }
 
-// yieldName renames another image that has the name of i.
-func (s *Store) yieldName(i Image, renamed func(before, now string)) error {
+// settleName makes the name of i unique: it renames another image that has the name or,
+// with KeepNames, i.
+func (s *Store) settleName(i Image, o AddOptions) (Image, error) {
 	images, _ := s.List() // a damaged image has no name
 	for _, other := range images {
 		if other.Name != i.Name || other.ID == i.ID {
 			continue
 		}
-		const digits = 12
-		other.Name = fmt.Sprintf("%s@%.*s", i.Name, digits, folderOf(other.ID))
-		if err := s.describe(other); err != nil {
-			return err
+		if o.KeepNames {
+			i.Name = longName(i)
+			return i, nil
 		}
-		if renamed != nil {
-			renamed(i.Name, other.Name)
+		before := other.Name
+		other.Name = longName(other)
+		if err := s.describe(other); err != nil {
+			return Image{}, err
+		}
+		if o.Renamed != nil {
+			o.Renamed(before, other.Name)
 		}
 	}
-	return nil
+	return i, nil
+}
+
+// longName returns the name of an image with a part of its ID.
+func longName(i Image) string {
+	const digits = 12
+	return fmt.Sprintf("%s@%.*s", i.Name, digits, folderOf(i.ID))
 }
 
 // describe writes the description of an image of the store.
