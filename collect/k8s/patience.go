@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,8 +52,10 @@ func isFinal(err error) bool {
 }
 
 // isRefused reports whether the user lacks a permission. A server that was just
-// restarted may say so, too.
-func isRefused(err error) bool { return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) }
+// restarted may say so, too. Over SPDY, client-go returns the server's answer as text.
+func isRefused(err error) bool {
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || strings.Contains(err.Error(), " is forbidden: ")
+}
 
 // persist calls try until it succeeds, until its error is final, or until it has failed
 // for too long. again is false in the first call.
