@@ -26,8 +26,9 @@ func newBuild(shared *options) *cobra.Command {
 		Long: "Build the container image that a replica runs in: from distribution packages, or with --repo\n" +
 			"or --commit from OVN's source and the Open vSwitch version that it pins, or with --from-host\n" +
 			"from the tools installed here, within seconds and without a network.\n\n" +
-			"The image is named ovs-offline and tagged with the versions of OVS and OVN in it.",
-		Example: "  ovs-offline build --from-host\n  ovs-offline --runtime docker build\n  ovs-offline build --commit branch-24.03",
+			"The image is named ovs-offline and tagged with the versions of OVS and OVN in it.\n\n" +
+			"\"ovs-offline build\" and \"ovs-offline image build\" are the same.",
+		Example: "  ovs-offline image build --from-host\n  ovs-offline --runtime docker image build\n  ovs-offline image build --commit branch-24.03",
 		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
 	c.Flags().BoolVar(&o.fromHost, "from-host", false, "build from the tools installed on this machine")

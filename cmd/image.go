@@ -71,6 +71,7 @@ func (o *imageAddOptions) run(ctx context.Context, source string) error {
 	}
 	p := o.progress()
 	o.Progress = p.bytes
+	o.Renamed = func(before, now string) { o.warn("the image that was named %s is named %s now", before, now) }
 	i, err := s.Add(ctx, source, o.AddOptions)
 	p.end()
 	if errors.Is(err, store.ErrName) {

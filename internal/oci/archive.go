@@ -12,7 +12,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -91,14 +90,14 @@ func openDockerArchive(files files, wanted string) (*Image, error) {
 	return image, nil
 }
 
-// digestName is the name of a file after its digest: with .json in archives of docker
-// save before version 25, and of podman save.
-var digestName = regexp.MustCompile(`^[0-9a-f]{64}(\.json)?$`)
+// digestName matches the name of a file that is its digest: docker save before version 25
+// and podman save append .json, and go-containerregistry begins with sha256.
+var digestName = regexp.MustCompile(`^(?:sha256:)?([0-9a-f]{64})(?:\.json)?$`)
 
 // checkConfig compares a configuration with the digest in its name, if there is one.
 func checkConfig(name string, config []byte) error {
-	base := path.Base(name)
-	if sum := sha256.Sum256(config); digestName.MatchString(base) && hex.EncodeToString(sum[:]) != strings.TrimSuffix(base, ".json") {
+	named := digestName.FindStringSubmatch(path.Base(name))
+	if sum := sha256.Sum256(config); named != nil && named[1] != hex.EncodeToString(sum[:]) {
 		return fmt.Errorf("%w: the digest of %s is %x: copy it again", rootfs.ErrRefused, name, sum)
 	}
 	return nil

@@ -50,7 +50,7 @@ func openLayout(files files, wanted string) (*Image, error) {
 	}
 	listed := index.Manifests
 	if wanted != "" {
-		listed = slices.DeleteFunc(listed, func(d v1.Descriptor) bool { return d.Annotations[annotationOf] != wanted })
+		listed = slices.DeleteFunc(slices.Clone(listed), func(d v1.Descriptor) bool { return d.Annotations[annotationOf] != wanted })
 	}
 	found, err := l.images(listed, 0)
 	if err != nil {

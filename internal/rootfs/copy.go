@@ -37,9 +37,12 @@ func (w *Writer) Copy(ctx context.Context, source string, progress archive.Progr
 	}
 	w.layer = map[string]bool{}
 	sum := sha256.New()
-	err = fs.WalkDir(from.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+	err = fs.WalkDir(from.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if c.isTarget(e) {
+			return fs.SkipDir
 		}
 		if err := w.meter.Entry(); err != nil {
 			return err
@@ -79,6 +82,15 @@ type copying struct {
 	unreadable []string
 }
 
+// isTarget reports whether a folder of the source is the one that is written to.
+func (c *copying) isTarget(e fs.DirEntry) bool {
+	if e == nil || !e.IsDir() {
+		return false
+	}
+	info, err := e.Info()
+	return err == nil && os.SameFile(info, c.target)
+}
+
 // entry copies one file, folder or link, and returns a description for the digest.
 func (c *copying) entry(name string) (string, error) {
 	info, err := c.from.Lstat(name)
@@ -89,10 +101,14 @@ func (c *copying) entry(name string) (string, error) {
 	switch {
 	case name == ".":
 		return "", nil
-	case mode.IsDir() && (os.SameFile(info, c.target) || !sameDevice(info, c.top)):
-		return "", fs.SkipDir
 	case mode.IsDir():
-		return fmt.Sprintf("folder %o", mode.Perm()), c.writeFolder(name, mode)
+		if err := c.writeFolder(name, mode); err != nil {
+			return "", err
+		}
+		if !sameDevice(info, c.top) {
+			err = fs.SkipDir
+		}
+		return fmt.Sprintf("folder %o", mode.Perm()), err
 	case mode&fs.ModeSymlink != 0:
 		to, err := c.from.Readlink(name)
 		if err != nil {

@@ -22,6 +22,8 @@ type AddOptions struct {
 	Name     string           // "" for the name in the source, or for one of the versions
 	Limits   archive.Limits   // of the source; the zero value means DefaultLimits
 	Progress archive.Progress // may be nil
+	// Renamed is called for another image that had the name; it may be nil.
+	Renamed func(before, now string)
 }
 
 // DefaultLimits returns limits far above the images of clusters: the largest known ones
@@ -36,7 +38,7 @@ var ErrName = errors.New("not a name for an image")
 // Add unpacks the image of a source (see oci.Open) into the store, and returns it. The
 // tools of the image are run to find their versions. An image that the store has already
 // is not unpacked again; it gets the new name. If another image has the name, that one is
-// renamed to NAME@ID. After an error the store is unchanged.
+// renamed to NAME@ID. After an error there is no new image.
 func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, error) {
 	if err := process.Supported(); err != nil {
 		return Image{}, err
@@ -65,17 +67,17 @@ func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, er
 	defer opened.Close()
 	name := cmp.Or(o.Name, opened.Name)
 	if known, err := s.read(folderOf(opened.ID)); opened.ID != "" && err == nil {
-		return s.rename(known, name)
+		return s.rename(known, name, o.Renamed)
 	}
 	i, err := s.unpack(ctx, opened, staging)
 	if err != nil {
 		return Image{}, fmt.Errorf("adding %s: %w", source, err)
 	}
 	if known, err := s.read(folderOf(i.ID)); err == nil {
-		return s.rename(known, name)
+		return s.rename(known, name, o.Renamed)
 	}
 	i.Name, i.Source = cmp.Or(name, versionsName(i)), source
-	return s.install(i, staging)
+	return s.install(i, staging, o.Renamed)
 }
 
 // checkName returns an error for a name that would not be readable in a list, or not
@@ -120,15 +122,18 @@ func (s *Store) unpack(ctx context.Context, opened *oci.Image, staging string) (
 }
 
 // install writes the description of the image in staging, and moves it into the store.
-func (s *Store) install(i Image, staging string) (Image, error) {
+func (s *Store) install(i Image, staging string, renamed func(before, now string)) (Image, error) {
 	err := workdir.WriteJSON(filepath.Join(staging, descriptionName), i)
 	if err == nil {
 		err = syncFiles(staging)
 	}
 	if err == nil {
-		err = s.yieldName(i)
+		err = s.yieldName(i, renamed)
 	}
 	folder := filepath.Join(s.path, folderOf(i.ID))
+	if err == nil {
+		err = os.RemoveAll(folder) // a damaged image of this ID, if there is one
+	}
 	if err == nil {
 		err = os.Rename(staging, folder)
 	}
@@ -140,27 +145,31 @@ func (s *Store) install(i Image, staging string) (Image, error) {
 }
 
 // rename gives an image of the store another name; "" keeps the one that it has.
-func (s *Store) rename(i Image, name string) (Image, error) {
+func (s *Store) rename(i Image, name string, renamed func(before, now string)) (Image, error) {
 	if name == "" || name == i.Name {
 		return i, nil
 	}
 	i.Name = name
-	if err := s.yieldName(i); err != nil {
+	if err := s.yieldName(i, renamed); err != nil {
 		return Image{}, err
 	}
 	return i, s.describe(i)
 }
 
-// yieldName renames other images that have the name of i.
-func (s *Store) yieldName(i Image) error {
+// yieldName renames another image that has the name of i.
+func (s *Store) yieldName(i Image, renamed func(before, now string)) error {
 	images, _ := s.List() // a damaged image has no name
 	for _, other := range images {
-		if other.Name == i.Name && other.ID != i.ID {
-			const digits = 12
-			other.Name = fmt.Sprintf("%s@%.*s", other.Name, digits, folderOf(other.ID))
-			if err := s.describe(other); err != nil {
-				return err
-			}
+		if other.Name != i.Name || other.ID == i.ID {
+			continue
+		}
+		const digits = 12
+		other.Name = fmt.Sprintf("%s@%.*s", i.Name, digits, folderOf(other.ID))
+		if err := s.describe(other); err != nil {
+			return err
+		}
+		if renamed != nil {
+			renamed(i.Name, other.Name)
 		}
 	}
 	return nil
