@@ -30,7 +30,10 @@ func (r *Runtime) runInRoot(ctx context.Context, c command.Command) ([]byte, err
 	if c.Stdout == nil {
 		c.Stdout, t.patience = &stdout, time.Second // a child of a killed program may keep the pipes open
 	}
-	err := t.open(c.Stdin, c.Stdout, &stderr)
+	err := ctx.Err()
+	if err == nil {
+		err = t.open(c.Stdin, c.Stdout, &stderr)
+	}
 	if err == nil {
 		err = t.run(ctx, r)
 	}
