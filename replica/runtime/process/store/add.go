@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/oci"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 )
@@ -74,6 +75,7 @@ func (s *Store) Add(ctx context.Context, source string, o AddOptions) (Image, er
 		return Image{}, fmt.Errorf("adding %s: %w", source, err)
 	}
 	if known, err := s.read(folderOf(i.ID)); err == nil {
+		known.Remarks = i.Remarks // about the folder that was copied now
 		return s.rename(known, name, o.Renamed)
 	}
 	i.Name, i.Source = cmp.Or(name, versionsName(i)), source
@@ -115,8 +117,8 @@ func (s *Store) unpack(ctx context.Context, opened *oci.Image, staging string) (
 		return Image{}, err
 	}
 	i := Image{ID: unpacked.ID, Size: unpacked.Size, Added: time.Now().UTC().Truncate(time.Second)}
-	if n := len(unpacked.Unreadable); n > 0 {
-		i.Remarks = append(i.Remarks, fmt.Sprintf("%d files or folders that you may not read are left out, %s among them", n, unpacked.Unreadable[0]))
+	if len(unpacked.Unreadable) > 0 {
+		i.Remarks = append(i.Remarks, "left out, because you may not read it: "+recording.FirstNames(unpacked.Unreadable))
 	}
 	return i, examine(ctx, root, &i)
 }
