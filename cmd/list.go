@@ -36,13 +36,13 @@ func (o *options) printList(list []replica.Listed) {
 		fmt.Fprintln(o.Out, "No replica is running.")
 		return
 	}
-	t := o.newTable("workdir", "node", "runtime", "recorded", "running", "daemons", "started", "from")
+	t := o.newTable("workdir", "node", "runtime", "daemons", "started", "recorded", "running", "from")
 	for _, l := range list {
 		from := ""
 		if len(l.Sources) > 0 {
 			from = filepath.Base(l.Sources[0])
 		}
-		t.AppendRow(table.Row{terminal.Escape(l.Workdir), terminal.Escape(strings.Join(l.Hosts, ", ")), l.Runtime, versionsText(l.Recorded), versionsText(l.Running), l.Daemons, cmp.Or(localTime(l.Started), "unknown"), terminal.Escape(from)})
+		t.AppendRow(table.Row{terminal.Escape(l.Workdir), terminal.Escape(strings.Join(l.Hosts, ", ")), l.Runtime, l.Daemons, cmp.Or(localTime(l.Started), "unknown"), versionsText(l.Recorded), versionsText(l.Running), terminal.Escape(from)})
 	}
 	t.Render()
 }
