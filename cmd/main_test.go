@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
-		"ovs-offline": func() { os.Exit(Main(os.Args[1:], System())) },
+		"ovs-offline": func() { os.Exit(Main(engines.StartArguments(os.Args[1:]), System())) },
 	})
 }
 
@@ -28,6 +28,11 @@ func TestScripts(t *testing.T) {
 	runScripts(t, engines.Get(t, engines.Process), "testdata/script/*.txtar", "testdata/everywhere/*.txtar")
 }
 
+// TestScriptsInARoot runs the scripts that start daemons in an image for local processes.
+func TestScriptsInARoot(t *testing.T) {
+	runScripts(t, engines.Get(t, engines.ProcessRoot), "testdata/everywhere/*.txtar")
+}
+
 // TestScriptsEverywhere runs the scripts that start daemons on each engine.
 func TestScriptsEverywhere(t *testing.T) {
 	engines.EachEngine(t, func(t *testing.T, r engines.Runtime) {
@@ -38,6 +43,11 @@ func TestScriptsEverywhere(t *testing.T) {
 func runScripts(t *testing.T, r engines.Runtime, patterns ...string) {
 	t.Helper()
 	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl", "ovn-detrace")
+	runPatterns(t, r, patterns...)
+}
+
+func runPatterns(t *testing.T, r engines.Runtime, patterns ...string) {
+	t.Helper()
 	captures, err := filepath.Abs("../testdata/captures")
 	if err != nil {
 		t.Fatal(err)

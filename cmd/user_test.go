@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ovs-offline/test/engines"
 	"ovs-offline/test/ovs"
 )
 
@@ -41,46 +42,73 @@ func public(t *testing.T) string {
 	return dir
 }
 
-// TestOrdinaryUserCanReplay runs collect, start, a trace and stop as an
-// unprivileged user.
-func TestOrdinaryUserCanReplay(t *testing.T) {
+// ordinaryUser runs programs as an unprivileged user, from a folder of its own.
+type ordinaryUser struct {
+	t         *testing.T
+	dir, home string
+}
+
+func newOrdinaryUser(t *testing.T) ordinaryUser {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user; the other tests run as you")
 	}
 	ovs.Need(t, "ovs-vswitchd", "ovn-nbctl")
-	dir := public(t)
-	bin := program(t, dir)
-	report := filepath.Join(dir, "sosreport.tar.xz")
-	copyFile(t, "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz", report)
-	home := filepath.Join(dir, "home")
-	if err := os.Mkdir(home, 0o700); err != nil {
+	u := ordinaryUser{t: t, dir: public(t)}
+	u.home = filepath.Join(u.dir, "home")
+	if err := os.Mkdir(u.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chown(home, nobodyUID, nobodyUID); err != nil {
+	if err := os.Chown(u.home, nobodyUID, nobodyUID); err != nil {
 		t.Fatal(err)
 	}
-	run := func(argv ...string) string {
-		c := exec.Command(argv[0], argv[1:]...)
-		c.Dir, c.Env = home, []string{"PATH=/usr/bin:/bin", "HOME=" + home, "OVS_DBG_WORKDIR=" + home + "/wd"}
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyUID, Gid: nobodyUID}}
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Errorf("%v: %v\n%s", argv, err, out)
-		}
-		return string(out)
+	return u
+}
+
+func (u ordinaryUser) run(argv ...string) string {
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Dir, c.Env = u.home, []string{"PATH=/usr/bin:/bin", "HOME=" + u.home, "OVS_DBG_WORKDIR=" + u.home + "/wd"}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyUID, Gid: nobodyUID}}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		u.t.Errorf("%v: %v\n%s", argv, err, out)
 	}
-	run(bin, "collect-sos", report)
-	run(bin, "start")
-	if out := run(home+"/wd/bin/ovs-appctl", "ofproto/trace", "breth0", "in_port=1,icmp"); !strings.Contains(out, "Datapath actions: ") {
-		t.Errorf("the trace printed %s", out)
+	return string(out)
+}
+
+// replay runs collect, start, a trace and stop.
+func (u ordinaryUser) replay(bin string, start ...string) {
+	u.t.Helper()
+	report := filepath.Join(u.dir, "sosreport.tar.xz")
+	copyFile(u.t, "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz", report)
+	u.run(bin, "collect-sos", report)
+	u.run(append([]string{bin, "start"}, start...)...)
+	if out := u.run(u.home+"/wd/bin/ovs-appctl", "ofproto/trace", "breth0", "in_port=1,icmp"); !strings.Contains(out, "Datapath actions: ") {
+		u.t.Errorf("the trace printed %s", out)
 	}
-	run(bin, "stop")
-	if _, err := os.Stat(home + "/wd/db/ovs/conf.db"); err != nil {
-		t.Error(err)
+	u.run(bin, "stop")
+	if _, err := os.Stat(u.home + "/wd/db/ovs/conf.db"); err != nil {
+		u.t.Error(err)
 	}
-	if out, err := exec.Command("pgrep", "-u", "65534", "-f", home).CombinedOutput(); err == nil {
-		t.Errorf("processes are left: %s", out)
+	if out, err := exec.Command("pgrep", "-u", "65534", "-f", u.home).CombinedOutput(); err == nil {
+		u.t.Errorf("processes are left: %s", out)
 	}
+}
+
+// TestOrdinaryUserCanReplay runs a session as an unprivileged user.
+func TestOrdinaryUserCanReplay(t *testing.T) {
+	u := newOrdinaryUser(t)
+	u.replay(program(t, u.dir))
+}
+
+// TestOrdinaryUserCanReplayInAnImage does the same in an image that the user added.
+func TestOrdinaryUserCanReplayInAnImage(t *testing.T) {
+	u := newOrdinaryUser(t)
+	bin, archive := program(t, u.dir), filepath.Join(u.dir, "image.tar")
+	engines.HostArchive(t, archive)
+	u.run(bin, "image", "add", "docker-archive:"+archive, "-t", "mine")
+	u.replay(bin, "--image=mine")
+	u.run(bin, "image", "rm", "mine")
 }
 
 func copyFile(t *testing.T, from, to string) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,8 @@ import (
 type Runtime struct {
 	Label  string // "process", "process-root", "podman", "podman-rootless", "docker"
 	Name   string // as in the flag --runtime
-	Root   string // the folder with the root file system of an image, for process-root only
+	Image  string // the name of an image for local processes, for process-root only
+	data   string // the XDG_DATA_HOME that holds the image
 	Socket string // the engine's address, "" for processes
 	dir    string // the folder in which scripts/engines started the engine
 }
@@ -108,7 +110,11 @@ func Get(t testing.TB, label string) Runtime {
 	case Process:
 		return Runtime{Label: Process, Name: choose.Process}
 	case ProcessRoot:
-		return Runtime{Label: ProcessRoot, Name: choose.Process, Root: HostRoot(t)}
+		if inherited := os.Getenv(StartImage); inherited != "" {
+			return Runtime{Label: ProcessRoot, Name: choose.Process, Image: inherited, data: os.Getenv("XDG_DATA_HOME")}
+		}
+		image, data := HostImage(t)
+		return Runtime{Label: ProcessRoot, Name: choose.Process, Image: image.Name, data: data}
 	}
 	ovs.Need(t)
 	started.Lock()
@@ -234,10 +240,27 @@ func (r Runtime) makeImage(ctx context.Context) error {
 	return err
 }
 
-// Env returns the environment variables that make ovs-offline use this runtime only.
+// StartImage is the environment variable with the image that StartArguments adds.
+const StartImage = "OVS_OFFLINE_TEST_IMAGE"
+
+// StartArguments returns the arguments of ovs-offline, with --image for a start on
+// process-root: start would prefer this host's tools of the same version.
+func StartArguments(args []string) []string {
+	image := os.Getenv(StartImage)
+	if i := slices.Index(args, "start"); i >= 0 && image != "" {
+		return slices.Insert(slices.Clone(args), i+1, "--image="+image)
+	}
+	return args
+}
+
+// Env returns the environment variables that make ovs-offline use this runtime only. A
+// program that stands in for it must use StartArguments.
 func (r Runtime) Env() []string {
 	const nowhere = "unix:///nonexistent/engine"
 	env := map[string]string{"CONTAINER_HOST": nowhere, "DOCKER_HOST": nowhere, "OVS_OFFLINE_RUNTIME": r.Name}
+	if r.Image != "" {
+		env["XDG_DATA_HOME"], env[StartImage] = r.data, r.Image
+	}
 	switch r.Name {
 	case engine.Podman:
 		env["CONTAINER_HOST"] = r.Socket
@@ -260,15 +283,11 @@ func (r Runtime) Use(t testing.TB) {
 	}
 }
 
-// For returns the runtime that `ovs-offline start` chooses for a workdir, or the one in
-// Root.
+// For returns the runtime that `ovs-offline start` chooses for a workdir.
 func (r Runtime) For(t testing.TB, wd *workdir.Dir) runtime.Runtime {
 	t.Helper()
 	r.Use(t)
-	if r.Root != "" {
-		return choose.For(wd, "test").Local(r.Root)
-	}
-	choice, err := choose.For(wd, "test").Choose(t.Context(), r.Name, choose.Wanted{})
+	choice, err := choose.For(wd, "test").Choose(t.Context(), r.Name, choose.Wanted{Image: r.Image})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,27 +2,23 @@ package engines
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
-
 	"ovs-offline/replica/image"
+	"ovs-offline/replica/runtime/process/store"
 	"ovs-offline/test/ovs"
 )
 
-// HostRoot returns a folder with the root file system of an image of this machine's
-// tools. It ends with the test.
-func HostRoot(t testing.TB) string {
+// HostArchive writes an image of this machine's tools in the format of `docker save`.
+func HostArchive(t testing.TB, path string) {
 	t.Helper()
 	ovs.Need(t)
 	host, err := image.FromHost(t.Context())
 	if err != nil {
 		t.Skip(err)
 	}
-	archive := filepath.Join(t.TempDir(), "image.tar")
-	f, err := os.Create(archive)
+	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,24 +28,23 @@ func HostRoot(t testing.TB) string {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	img, err := tarball.ImageFromPath(archive, nil)
+}
+
+// HostImage returns an image for local processes of this machine's tools, and the
+// XDG_DATA_HOME that holds it. The image is removed when the test ends; until then,
+// XDG_DATA_HOME is set.
+func HostImage(t testing.TB) (i store.Image, data string) {
+	t.Helper()
+	archive := filepath.Join(t.TempDir(), "image.tar")
+	HostArchive(t, archive)
+	data = t.TempDir()
+	t.Setenv("XDG_DATA_HOME", data)
+	images, err := store.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	layers, err := img.Layers()
-	if err != nil || len(layers) != 1 {
-		t.Fatalf("%d layers, %v", len(layers), err)
-	}
-	files, err := layers[0].Uncompressed()
-	if err != nil {
+	if i, err = images.Add(t.Context(), "docker-archive:"+archive, store.AddOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	defer files.Close()
-	root := t.TempDir()
-	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", root)
-	unpack.Stdin = files
-	if out, err := unpack.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return root
+	return i, data
 }

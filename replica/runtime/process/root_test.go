@@ -32,7 +32,8 @@ func hostRoot(t *testing.T) string {
 	if os.Getenv(rootVariant) != "" {
 		t.Skip("this process runs the other tests in a root file system")
 	}
-	root := engines.HostRoot(t)
+	image, _ := engines.HostImage(t)
+	root := image.Root
 	write(t, filepath.Join(root, "usr/share/image"), "the image")
 	return root
 }
