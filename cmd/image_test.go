@@ -115,7 +115,7 @@ func (u *imageUser) stored() []string {
 
 func TestImagesOfAnOrdinaryUser(t *testing.T) {
 	u := newImageUser(t)
-	for name, test := range map[string]func(*testing.T, *imageUser){"add, list and remove": addListRemove, "stopped": stopAdd} {
+	for name, test := range map[string]func(*testing.T, *imageUser){"add, list and remove": addListRemove, "stopped": stopAdd, "used": removeUsed} {
 		t.Run(name, func(t *testing.T) {
 			u.t = t
 			test(t, u)
@@ -136,6 +136,12 @@ func addListRemove(t *testing.T, u *imageUser) {
 	if name := u.expect(0, `"ovs": "[0-9.]+"`, "image", "add", root, "-o", "json"); !strings.Contains(name, `"name": "ovs-`) {
 		t.Errorf("the copy of a folder: %s", name)
 	}
+	if os.Geteuid() == 0 { // the user may not read a file that root writes
+		if err := os.WriteFile(filepath.Join(root, "etc/secret"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		u.expect(0, `warning: left out, because you may not read it: etc/secret\n`, "image", "add", root)
+	}
 	u.expect(0, `(?m)^mine\tOpen vSwitch .*\n(?s).*:4`, "__complete", "image", "rm", "")
 	u.expect(2, `rm takes the NAME of each image`, "image", "rm")
 	u.expect(2, `unknown command "nosuch" for "ovs-offline image"`, "image", "nosuch")
@@ -152,6 +158,24 @@ func addListRemove(t *testing.T, u *imageUser) {
 		t.Fatalf("left: %q", left)
 	}
 	u.expect(0, `^removed ovs-`, "image", "rm", left[0][:12])
+}
+
+// removeUsed removes an image in which a replica runs.
+func removeUsed(t *testing.T, u *imageUser) {
+	report := filepath.Join(filepath.Dir(u.home), "sosreport.tar.xz")
+	copyFile(t, "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz", report)
+	u.expect(0, `^mine\n`, "image", "add", u.tar, "-t", "mine")
+	u.expect(0, `collected`, "collect-sos", report)
+	u.expect(0, `(?m)^runtime: local processes, image mine`, "--runtime", "process", "start", "--image", "mine")
+	u.expect(0, ` mine .* MB +`+u.home+`/wd\n`, "image", "list")
+	u.expect(0, `Datapath actions: `, "exec", "ovs-appctl", "ofproto/trace", "breth0", "in_port=1,icmp")
+	u.expect(1, `the image is used: the replica in `+u.home+`/wd runs in mine`, "image", "rm", "mine")
+	u.expect(0, `, runtime process: ready\n`, "status")
+	u.expect(0, `^removed mine\n`, "image", "rm", "--force", "mine")
+	u.expect(1, `no replica is running`, "status")
+	if left := u.stored(); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
 }
 
 // stopAdd interrupts and kills an add in the middle of a layer.

@@ -55,7 +55,7 @@ func with(m member, mode int64) member {
 
 type layerOf []member
 
-func (l layerOf) tar(t *testing.T) io.Reader {
+func (l layerOf) tar(t testing.TB) io.Reader {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

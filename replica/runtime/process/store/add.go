@@ -15,6 +15,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/oci"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
 )
@@ -113,6 +114,7 @@ func (s *Store) add(ctx context.Context, o AddOptions, open func(staging string,
 		return Image{}, fmt.Errorf("adding %s: %w", o.Source, err)
 	}
 	if known, err := s.read(folderOf(i.ID)); err == nil {
+		known.Remarks = i.Remarks // about the folder that was copied now
 		return s.rename(known, name, o)
 	}
 	i.Name, i.Source = cmp.Or(name, versionsName(i)), o.Source
@@ -154,8 +156,8 @@ func (s *Store) unpack(ctx context.Context, opened *oci.Image, staging string) (
 		return Image{}, err
 	}
 	i := Image{ID: unpacked.ID, Size: unpacked.Size, Added: time.Now().UTC().Truncate(time.Second)}
-	if n := len(unpacked.Unreadable); n > 0 {
-		i.Remarks = append(i.Remarks, fmt.Sprintf("%d files or folders that you may not read are left out, %s among them", n, unpacked.Unreadable[0]))
+	if len(unpacked.Unreadable) > 0 {
+		i.Remarks = append(i.Remarks, "left out, because you may not read it: "+recording.FirstNames(unpacked.Unreadable))
 	}
 	return i, examine(ctx, root, &i)
 }
