@@ -21,7 +21,13 @@ func TestTenNodes(t *testing.T) {
 			return err
 		})
 	}
-	t.Cleanup(func() { forEach(nodes, func(n *cluster.Node) { n.Stop() }) })
+	t.Cleanup(func() {
+		forEach(nodes, func(n *cluster.Node) {
+			if n != nil {
+				n.Stop()
+			}
+		})
+	})
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}

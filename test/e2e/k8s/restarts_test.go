@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ovs-offline/test/e2e/k8s/machine"
 )
 
 // ovsTools is the container of a worker's pod that runs the tools of OVS.
@@ -43,7 +45,7 @@ func (w *worker) restart(t *testing.T, b breakdown, truth content) {
 	r := w.run(t, b)
 	t.Logf("%s, %s: exit %d after %.1f s", w.way, b, r.code, r.took.Seconds())
 	if problem := w.judge(truth, r); problem != "" || !r.happened || r.code != 0 {
-		t.Errorf("%s, %s: happened: %t, exit %d: %s\n%s", w.way, b, r.happened, r.code, problem, r.complaints)
+		t.Errorf("%s, %s: happened: %t, exit %d: %s\n%s", w.way, b, r.happened, r.code, problem, messages(r.complaints))
 	}
 	w.recover(t)
 }
@@ -94,7 +96,7 @@ func lostWithoutNotice(t *testing.T, w *worker) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("without notice, the last process in the pod ended %.0f s after its client", time.Since(ended).Seconds())
-	if left := w.node.Processes(); len(left) > 0 {
-		t.Errorf("left: %q", left)
+	for _, pid := range w.node.Processes() {
+		t.Error("left: ", machine.CommandLine(pid))
 	}
 }
