@@ -1,7 +1,7 @@
 package k8s
 
 import (
-	"sync"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -27,14 +27,10 @@ func restartsLoseNothing(t *testing.T, workers []*worker, truth content) {
 	for range gaps {
 		parts = append(parts, breakdown{place: container, kind: "restart"})
 	}
-	parts = append(parts, breakdown{place: pod, kind: "replacement"})
-	var all sync.WaitGroup
-	for i, b := range parts {
-		all.Go(func() { workers[i%len(workers)].restart(t, b, truth) })
-	}
-	all.Wait()
+	forEach(workers[:len(parts)], func(w *worker) { w.restart(t, parts[slices.Index(workers, w)], truth) })
+	workers[0].restart(t, breakdown{place: pod, kind: "replacement"}, truth)
 	for i, gap := range gaps {
-		workers[i%len(workers)].restart(t, breakdown{place: apiServer, kind: killed, gap: gap}, truth)
+		workers[i].restart(t, breakdown{place: apiServer, kind: killed, gap: gap}, truth)
 	}
 }
 
