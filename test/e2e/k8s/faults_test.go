@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/e2e/k8s/machine"
 )
 
 const (
@@ -316,9 +317,18 @@ func (w *worker) watchProcesses(r *trial) {
 	}
 	for ended := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		r.lingered = time.Since(ended)
-		if r.left = w.node.Processes(); len(r.left) == 0 || r.lingered > patience {
+		left := w.node.Processes()
+		if len(left) == 0 {
 			return
 		}
+		if r.lingered < patience {
+			continue
+		}
+		for _, pid := range left {
+			r.left = append(r.left, machine.CommandLine(pid))
+			syscall.Kill(pid, syscall.SIGKILL) // it is none of the next run's
+		}
+		return
 	}
 }
 
@@ -335,10 +345,17 @@ func (w *worker) limit(b breakdown) time.Duration {
 // recover waits until commands can be run in the node's pods again.
 func (w *worker) recover(t *testing.T) {
 	run := executors(t, w.c)[w.way]
-	await(t, "node "+w.node.Name+" to recover", func() bool {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		var out, complaints bytes.Buffer
-		return run(w.pods[0].Namespace, w.pods[0].Name, ovsTools, []string{"true"}, &out, &complaints) == nil
-	})
+		err := run(w.pods[0].Namespace, w.pods[0].Name, ovsTools, []string{"true"}, &out, &complaints)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("node %s does not recover: %v", w.node.Name, err)
+			return
+		}
+	}
 }
 
 // judge returns what is wrong with a trial, "" if nothing.
@@ -375,7 +392,7 @@ func (s *tally) add(w *worker, r trial, problem string) {
 	defer s.Unlock()
 	if problem != "" {
 		s.wrong++
-		s.t.Errorf("%s, node %s: %s after %d bytes: exit %d after %.1f s: %s\n%s", w.way, w.node.Name, r.breakdown, r.after, r.code, r.took.Seconds(), problem, r.complaints)
+		s.t.Errorf("%s, node %s: %s after %d bytes: exit %d after %.1f s: %s\n%s", w.way, w.node.Name, r.breakdown, r.after, r.code, r.took.Seconds(), problem, messages(r.complaints))
 	}
 	if !r.happened {
 		s.missed++
@@ -387,6 +404,17 @@ func (s *tally) add(w *worker, r trial, problem string) {
 	s.codes[r.code]++
 	s.kinds[w.way+", "+r.breakdown.String()]++
 	s.slowest, s.lingered = max(s.slowest, r.took), max(s.lingered, r.lingered)
+}
+
+// messages returns what collect-k8s printed, without the lines of its progress.
+func messages(printed string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(printed) {
+		if !strings.Contains(line, ": collecting, ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // wanted reports whether more runs are needed.
@@ -419,7 +447,9 @@ func faultsAreNeverSilent(t *testing.T, c *cluster.Cluster, workers []*worker, t
 				r := w.run(t, w.draw(place, chance))
 				counts.add(w, r, w.judge(truth, r))
 				os.RemoveAll(r.dir)
-				w.recover(t)
+				if place == kubelet || place == containerd {
+					w.recover(t)
+				}
 			}
 		})
 	}

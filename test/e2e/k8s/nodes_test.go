@@ -21,7 +21,13 @@ func TestTenNodes(t *testing.T) {
 			return err
 		})
 	}
-	t.Cleanup(func() { forEach(nodes, func(n *cluster.Node) { n.Stop() }) })
+	t.Cleanup(func() {
+		forEach(nodes, func(n *cluster.Node) {
+			if n != nil {
+				n.Stop()
+			}
+		})
+	})
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -30,10 +36,10 @@ func TestTenNodes(t *testing.T) {
 }
 
 // withFaults runs the tests with faults. The workers share a live node whose dumps are
-// larger than the buffers of all connections, so that a command waits for a stalled one.
+// larger than a pipe, so that commands wait for a lost connection.
 func withFaults(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node) {
 	grant(t, c, overSPDY, "list pods", "create pods/exec")
-	l := smallNode(t, someFlows(300, 40))
+	l := smallNode(t, someFlows(300, 20))
 	workers := make([]*worker, len(nodes))
 	for i, b := range deployAll(t, c, nodes, l, openshift().pods) {
 		workers[i] = newWorker(t, c, b, i)
@@ -63,7 +69,8 @@ func deployAll(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node, l *lab, 
 	t.Helper()
 	builders := make([]*builder, len(nodes))
 	for i, n := range nodes {
-		builders[i] = &builder{c: c, node: n, shell: "bash", lab: l, t: t}
+		shell := []string{"bash", "bash", "dash", "dash"}[i%4] // each with WebSocket and SPDY
+		builders[i] = &builder{c: c, node: n, shell: shell, lab: l, t: t}
 		builders[i].pods = pods(t, builders[i])
 	}
 	t.Cleanup(func() { forEach(builders, func(b *builder) { c.RemovePods(background, b.pods...) }) })
