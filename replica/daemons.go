@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/runtime"
 )
 
@@ -35,10 +34,10 @@ func vswitchd(wd *workdir.Dir) runtime.Daemon {
 	}
 }
 
-// daemons returns all daemons that a replica of the workdir can have, or a killed start
-// can leave, in the order in which they are stopped: ovs-vswitchd before its server.
+// daemons returns all daemons that a replica of the workdir can have, in the order
+// in which they are stopped: ovs-vswitchd before its server.
 func daemons(wd *workdir.Dir) []runtime.Daemon {
-	list := []runtime.Daemon{vswitchd(wd), recordedServer(wd), logicalflows.Tracer(wd.Tracer())}
+	list := []runtime.Daemon{vswitchd(wd), recordedServer(wd)}
 	for _, k := range workdir.Kinds() {
 		list = append(list, server(wd, k))
 	}

@@ -15,6 +15,7 @@ import (
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
+	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 )
@@ -81,16 +82,17 @@ func Stop(ctx context.Context, wd *workdir.Dir, rts ...runtime.Runtime) error {
 	return nil
 }
 
-// stopIn stops ovs-vswitchd, then the servers side by side.
+// stopIn stops ovs-vswitchd, then the servers side by side, and the ovn-trace of a start
+// that was killed.
 func stopIn(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
 	all := daemons(wd)
 	if err := rt.Stop(ctx, all[0]); err != nil {
 		return err
 	}
-	servers := all[1:]
-	errs := make([]error, len(servers))
+	others := append(all[1:], logicalflows.Tracer(wd.Tracer()))
+	errs := make([]error, len(others))
 	var wg sync.WaitGroup
-	for i, d := range servers {
+	for i, d := range others {
 		wg.Go(func() { errs[i] = rt.Stop(ctx, d) })
 	}
 	wg.Wait()
