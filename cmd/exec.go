@@ -19,8 +19,8 @@ func newExec(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "exec PROGRAM [ARGUMENT...]", Short: "Run a tool against the running replica", Args: cobra.MinimumNArgs(1),
 		Long: "Run a tool against the running replica, with the environment that activate sets. If the\n" +
-			"replica runs in containers, so does the tool. The exit code is the tool's. Flags of\n" +
-			"ovs-offline come before PROGRAM; all that follows it is the tool's.",
+			"replica runs in containers or in an image, so does the tool. The exit code is the tool's.\n" +
+			"Flags of ovs-offline come before PROGRAM; all that follows it is the tool's.",
 		Example:           "  ovs-offline exec ovs-vsctl --columns=name,ofport list interface\n  ovs-offline exec ovs-ofctl add-flows br-int - <flows.txt",
 		ValidArgsFunction: completeTools,
 		RunE:              o.withWorkdir(o.exec),

@@ -242,7 +242,7 @@ func waitFor(t *testing.T, so func() bool) {
 }
 
 func TestStopEndsADaemonThatDoesNotListen(t *testing.T) {
-	n := newNode(t, Options{StopTimeout: 100 * time.Millisecond}, "")
+	n := newNode(t, Options{StopTimeout: 500 * time.Millisecond}, "")
 	n.start(t)
 	if err := syscall.Kill(n.pid(t, n.vswd), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

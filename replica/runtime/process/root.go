@@ -24,10 +24,10 @@ func resolve(root, path string) (string, error) {
 			at = next
 			continue
 		case err != nil:
-			return "", fmt.Errorf("%s in the image at %s: %w", path, root, err)
+			return "", fmt.Errorf("the image's %s: %w", path, err)
 		}
 		if links++; links > maxLinks {
-			return "", fmt.Errorf("%s in the image at %s: too many symbolic links", path, root)
+			return "", fmt.Errorf("the image's %s: too many symbolic links in %s", path, root)
 		}
 		if filepath.IsAbs(target) {
 			at = "/"

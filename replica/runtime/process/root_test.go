@@ -329,7 +329,25 @@ func TestRootToolsSeeAFolderThatIsMadeAnew(t *testing.T) {
 	if got := look(); got != "none\n" {
 		t.Errorf("without the folder: %q", got)
 	}
-	for _, text := range []string{"first", "second"} {
+	// A tool that runs meanwhile is not disturbed, nor are those that start.
+	var all sync.WaitGroup
+	all.Go(func() {
+		out, err := r.Tool(t.Context(), "/tmp", strings.NewReader("x"), "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; cat")
+		if err != nil || string(out) != "x" {
+			t.Errorf("a tool that ran meanwhile: %q %v", out, err)
+		}
+	})
+	for range 10 {
+		all.Go(func() {
+			for range 20 {
+				if out, err := r.Tool(t.Context(), "/tmp", nil, "sh", "-c", "echo on"); err != nil || string(out) != "on\n" {
+					t.Errorf("a tool that started meanwhile: %q %v", out, err)
+				}
+			}
+		})
+	}
+	defer all.Wait()
+	for _, text := range []string{"first", "second", "third", "fourth"} {
 		write(t, filepath.Join(folder, "file"), text)
 		if got := look(); got != text {
 			t.Errorf("%q, want %q", got, text)

@@ -84,6 +84,12 @@ func (r *Runtime) dropRunner() {
 	}
 }
 
+func (r *Runtime) isCurrent(n *runner) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.runner == n
+}
+
 // lost returns the error for a runner that has ended, and makes the next tool start
 // another.
 func (r *Runtime) lost(n *runner) error {

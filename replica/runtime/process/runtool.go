@@ -30,7 +30,10 @@ func (r *Runtime) runInRoot(ctx context.Context, c command.Command) ([]byte, err
 	if c.Stdout == nil {
 		c.Stdout, t.patience = &stdout, time.Second // a child of a killed program may keep the pipes open
 	}
-	err := t.open(c.Stdin, c.Stdout, &stderr)
+	err := ctx.Err()
+	if err == nil {
+		err = t.open(c.Stdin, c.Stdout, &stderr)
+	}
 	if err == nil {
 		err = t.run(ctx, r)
 	}
@@ -123,24 +126,15 @@ func (t *toolRun) openInput(stdin io.Reader) error {
 
 // run makes the runner run the tool, and returns when the tool has ended.
 func (t *toolRun) run(ctx context.Context, r *Runtime) error {
-	n, err := r.needRunner()
-	if err != nil {
-		return err
-	}
 	ours, theirs, err := sockets()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = ours.Close() }() // the runner then releases the process ID
 	t.theirs = append(t.theirs, theirs)
-	var fds []int
-	for _, f := range t.theirs {
-		fds = append(fds, int(f.Fd()))
-	}
-	_, _, err = n.socket.WriteMsgUnix([]byte{0}, unix.UnixRights(fds...), nil)
-	t.closeTheirs()
+	n, err := t.send(r)
 	if err != nil {
-		return r.lost(n)
+		return err
 	}
 	go t.receive(ours)
 	first := <-t.state
@@ -160,6 +154,28 @@ func (t *toolRun) run(ctx context.Context, r *Runtime) error {
 		return fmt.Errorf("signal: %v", syscall.Signal(last.number))
 	}
 	return r.lost(n)
+}
+
+// send sends the files to the runner and closes them.
+func (t *toolRun) send(r *Runtime) (*runner, error) {
+	defer t.closeTheirs()
+	var fds []int
+	for _, f := range t.theirs {
+		fds = append(fds, int(f.Fd()))
+	}
+	for {
+		n, err := r.needRunner()
+		if err != nil {
+			return nil, err
+		}
+		if _, _, err = n.socket.WriteMsgUnix([]byte{0}, unix.UnixRights(fds...), nil); err == nil {
+			return n, nil
+		}
+		if r.isCurrent(n) {
+			return nil, r.lost(n)
+		}
+		// Another tool has replaced the runner meanwhile.
+	}
 }
 
 // receive passes on the two messages about the tool.

@@ -96,6 +96,7 @@ const (
 type failure struct {
 	what  string
 	errno syscall.Errno
+	exec  bool // of the program that the process should become
 }
 
 func init() {
@@ -105,7 +106,7 @@ func init() {
 	}
 	f := r.become()
 	text := "preparing the namespaces: " + f.what + ": " + f.errno.Error()
-	if r.Root != "" && (f.errno == syscall.EPERM || f.errno == syscall.EACCES) {
+	if r.Root != "" && !f.exec && (f.errno == syscall.EPERM || f.errno == syscall.EACCES) {
 		text += " (" + Forbidden + ")"
 	}
 	write(2, text+"\n")
@@ -148,7 +149,7 @@ func readWords(fd int) (words []string) {
 func (r Request) become() failure {
 	if r.OwnNetwork {
 		if errno := raiseLoopback(); errno != 0 {
-			return failure{"raising lo", errno}
+			return failed("raising lo", errno)
 		}
 	}
 	if r.Root != "" {
@@ -173,7 +174,7 @@ func (r Request) become() failure {
 		write(1, ProbeAnswer+"\n")
 		syscall.Exit(0)
 	}
-	return failed(r.Argv[0], syscall.Exec(r.Argv[0], r.Argv, syscall.Environ()))
+	return failure{r.Argv[0], errnoOf(syscall.Exec(r.Argv[0], r.Argv, syscall.Environ())), true}
 }
 
 // raiseLoopback sets lo up: without it ovs-vswitchd finds no route to a collector
@@ -202,7 +203,7 @@ func raiseLoopback() syscall.Errno {
 // without no_new_privs, root would get all of them back at exec.
 func dropPrivileges() failure {
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prCapAmbient, prCapAmbientClearAll, 0, 0, 0, 0); errno != 0 {
-		return failure{"clearing ambient capabilities", errno}
+		return failed("clearing ambient capabilities", errno)
 	}
 	header := struct {
 		version uint32
@@ -210,16 +211,16 @@ func dropPrivileges() failure {
 	}{version: capabilityVersion3}
 	var none [2]struct{ effective, permitted, inheritable uint32 }
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); errno != 0 {
-		return failure{"dropping capabilities", errno}
+		return failed("dropping capabilities", errno)
 	}
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
-		return failure{"setting no_new_privs", errno}
+		return failed("setting no_new_privs", errno)
 	}
 	return failure{}
 }
 
 // failed returns the failure of a step, whose errno is 0 if err is nil.
-func failed(what string, err error) failure { return failure{what, errnoOf(err)} }
+func failed(what string, err error) failure { return failure{what: what, errno: errnoOf(err)} }
 
 func errnoOf(err error) syscall.Errno {
 	errno, _ := err.(syscall.Errno)

@@ -14,7 +14,8 @@ import (
 // of the same type for its state. There the runner sends RunnerStarted with the process
 // ID, and RunnerExited or RunnerSignalled with a number once the tool has ended; or
 // RunnerFailed with the number of the error. The process ID stays that of the tool until
-// the other end of that socket is closed. The runner ends when its own is.
+// the other end of that socket is closed. The runner ends when the other end of its own is
+// closed and the tools have ended.
 const (
 	RunnerSocket = 3
 	RunnerFiles  = 5
@@ -42,18 +43,30 @@ func runTools() failure {
 	// Tools must not trace this process, whose other threads still have privileges, nor
 	// open its program, which is a file of the host.
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetDumpable, 0, 0, 0, 0, 0); errno != 0 {
-		return failure{"hiding the runner", errno}
+		return failed("hiding the runner", errno)
 	}
-	for {
+	ended := make(chan struct{}, 1)
+	for running := 0; ; {
 		files, err := receive(RunnerSocket)
 		if err != nil {
 			return failed("receiving a request", err)
 		}
 		if len(files) == 0 {
+			for ; running > 0; running-- {
+				<-ended
+			}
 			syscall.Exit(0)
 		}
-		if len(files) == RunnerFiles {
-			runTool(files)
+		if len(files) == RunnerFiles && runTool(files, ended) {
+			running++
+		}
+		for more := true; more; {
+			select {
+			case <-ended:
+				running--
+			default:
+				more = false
+			}
 		}
 	}
 }
@@ -77,8 +90,8 @@ func receive(socket int) ([]int, error) {
 	}
 }
 
-// runTool starts a tool and waits for its end in the background.
-func runTool(files []int) {
+// runTool starts a tool, waits for its end in the background, and then sends to ended.
+func runTool(files []int, ended chan<- struct{}) (started bool) {
 	env, argv, _ := cut(readWords(files[0]))
 	pid, err := 0, error(syscall.EINVAL)
 	if len(argv) > 0 {
@@ -91,10 +104,14 @@ func runTool(files []int) {
 	if err != nil {
 		send(state, RunnerFailed, int(errnoOf(err)))
 		syscall.Close(state)
-		return
+		return false
 	}
 	send(state, RunnerStarted, pid)
-	go await(pid, state)
+	go func() {
+		await(pid, state)
+		ended <- struct{}{}
+	}()
+	return true
 }
 
 // await sends how a tool ended, and releases its process ID once the receiver agrees.
