@@ -5,19 +5,23 @@ import (
 	"regexp"
 )
 
-// The statements in a database about the version of the program that uses it: the key,
-// which is cheap to search for, and the statement that begins with it.
-var (
+// versionKey is the end of the key of every statement about the version of a program. It
+// is searched for first: a quote, with which the keys begin, is too frequent.
+var versionKey = []byte(`_version"`)
+
+// statements are the keys before versionKey, and what follows it.
+var statements = []struct {
+	before []byte
+	after  *regexp.Regexp
+}{
 	// The column ovs_version of the table Open_vSwitch, which ovs-ctl sets when it starts
 	// ovs-vswitchd (ovs-vswitchd.conf.db(5)).
-	ovsVersionKey = []byte(`"ovs_version"`)
-	ovsVersion    = regexp.MustCompile(`^"ovs_version"\s*:\s*"([^"\\]{1,64})"`)
-	// The option of NB_Global and SB_Global that ovn-northd sets since OVN 20.12, and with
-	// which ovn-controller compares its own version (ovn-controller(8),
-	// external_ids:ovn-match-northd-version).
-	northdVersionKey = []byte(`"northd_internal_version"`)
-	northdVersion    = regexp.MustCompile(`^"northd_internal_version"\s*,\s*"([^"\\]{1,64})"`)
-)
+	{[]byte(`"ovs`), regexp.MustCompile(`^_version"\s*:\s*"([^"\\]{1,64})"`)},
+	// The option northd_internal_version of NB_Global and SB_Global, which ovn-northd sets
+	// since OVN 20.12, and with which ovn-controller compares its own version
+	// (ovn-controller(8), external_ids:ovn-match-northd-version).
+	{[]byte(`"northd_internal`), regexp.MustCompile(`^_version"\s*,\s*"([^"\\]{1,64})"`)},
+}
 
 // maxStatement is longer than any statement, in bytes.
 const maxStatement = 256
@@ -28,17 +32,20 @@ const maxStatement = 256
 type programFinder struct{ version string }
 
 func (f *programFinder) search(text []byte) {
-	f.searchFor(ovsVersionKey, ovsVersion, text)
-	f.searchFor(northdVersionKey, northdVersion, text)
-}
-
-func (f *programFinder) searchFor(key []byte, statement *regexp.Regexp, text []byte) {
-	for i := bytes.Index(text, key); i >= 0; i = bytes.Index(text, key) {
-		text = text[i:]
-		if m := statement.FindSubmatch(text[:min(len(text), maxStatement)]); m != nil {
-			f.version = string(m[1])
+	for from := 0; ; from += len(versionKey) {
+		i := bytes.Index(text[from:], versionKey)
+		if i < 0 {
+			return
 		}
-		text = text[len(key):]
+		from += i
+		for _, s := range statements {
+			if !bytes.HasSuffix(text[:from], s.before) {
+				continue
+			}
+			if m := s.after.FindSubmatch(text[from:min(len(text), from+maxStatement)]); m != nil {
+				f.version = string(m[1])
+			}
+		}
 	}
 }
 
