@@ -115,6 +115,7 @@ func TestRootShowsTheImageAndTheFolders(t *testing.T) {
 		"(echo x >/secret) 2>/dev/null || echo refused":           "refused\n",
 		"ls /proc/sys": "",
 		fmt.Sprintf("cat /proc/%d/fd/%d 2>/dev/null || cat /proc/%d/root/etc/passwd 2>/dev/null || echo refused", os.Getpid(), open.Fd(), os.Getpid()): "refused\n",
+		"cat /proc/$PPID/exe >/dev/null 2>&1 && echo open || echo refused":                                                                             "refused\n",
 		"echo $OVN_NB_DB": "\n",
 		"while read name _; do case $name in *:) echo $name; esac; done </proc/net/dev":                                                                   "lo:\n",
 		"while read name value; do case $name in Cap[PEIA]*|NoNewPrivs:) echo $value; esac; done </proc/self/status":                                      strings.Repeat("0000000000000000\n", 4) + "1\n",
