@@ -22,8 +22,14 @@ func runAsProgram() {
 	}
 }
 
-// execPrefix returns replica.Options.Exec for a workdir: this test program as ovs-offline.
+// execPrefix returns replica.Options.Exec for a workdir.
 func execPrefix(t *testing.T, wd *workdir.Dir) []string {
+	t.Helper()
+	return []string{asProgram(t), "--workdir=" + wd.Path(), "exec", "--"}
+}
+
+// asProgram returns the path of this test program under the name of ovs-offline.
+func asProgram(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -33,7 +39,7 @@ func execPrefix(t *testing.T, wd *workdir.Dir) []string {
 	if err := os.WriteFile(self, raw, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return []string{self, "--workdir=" + wd.Path(), "exec", "--"}
+	return self
 }
 
 // TestCaptureInContainers replays a node on each container engine and compares the

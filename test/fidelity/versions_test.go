@@ -3,6 +3,7 @@ package fidelity
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,6 +54,9 @@ func compareReleases(t *testing.T, node, runs release, r Recording) cell {
 		}
 	} else {
 		checkOtherVersion(t, n, r)
+		if l.outputs < l.packets && n.Report.TraceWarning("the database") == "" {
+			t.Errorf("ovn-trace has other outputs for %d of %d packets, and the report has no warning of it", l.packets-l.outputs, l.packets)
+		}
 	}
 	return cell{f, l}
 }
@@ -212,4 +216,50 @@ func (m *matrix) String() string {
 		}
 	}
 	return b.String()
+}
+
+// TestOldOVNIsNeverSilentlyWrong replays a node of each newer release by the command line
+// with this host's older OVN only: start ends with 3 and names the stages whose logical
+// flows ovn-trace leaves out, and ovn-trace warns each time.
+func TestOldOVNIsNeverSilentlyWrong(t *testing.T) {
+	all := releases(t)
+	for _, node := range all[slices.IndexFunc(all, func(r release) bool { return r.root == "" })+1:] {
+		t.Run(node.name, func(t *testing.T) {
+			t.Parallel()
+			r := node.record(t, "kubernetes")
+			dir := filepath.Join(t.TempDir(), "wd")
+			run := func(argv ...string) (string, int) { return runProgram(t, dir, argv...) }
+			if out, code := run("collect-sos", r.Report); code != 0 {
+				t.Fatalf("collect-sos ended with %d: %s", code, out)
+			}
+			out, code := run("start", "--runtime=process")
+			t.Cleanup(func() { run("stop") })
+			t.Logf("start ended with %d:\n%s", code, out)
+			if code != 3 || !strings.Contains(out, "logical flows that ovn-trace") || !strings.Contains(out, "lr_in_") {
+				t.Error("want 3, and the stages")
+			}
+			list, err := os.ReadFile(filepath.Join(filepath.Dir(r.Packets), "logical-packets"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, _, _ := strings.Cut(string(list), "\n")
+			datapath, flow, _ := strings.Cut(first, "|")
+			if out, _ := run("exec", "ovn-trace", datapath, flow); !strings.Contains(out, "an answer of ovn-trace may be wrong") {
+				t.Errorf("ovn-trace does not warn: %s", out)
+			}
+		})
+	}
+}
+
+// runProgram runs ovs-offline on a workdir, without images of the user, and returns all that
+// it prints, and its exit code.
+func runProgram(t *testing.T, dir string, argv ...string) (string, int) {
+	t.Helper()
+	cmd := exec.Command(asProgram(t), append([]string{"--workdir=" + dir}, argv...)...)
+	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+filepath.Join(dir, "no-images"), "HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
 }
