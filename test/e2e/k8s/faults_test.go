@@ -143,16 +143,15 @@ func (s *strike) now() {
 	}
 }
 
-// end undoes the breakdown. It reports whether it has happened.
-func (s *strike) end() bool {
+// end undoes the breakdown. It returns when it has happened, the zero time if it has not.
+func (s *strike) end() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	if s.happened.IsZero() {
-		return false
+	if !s.happened.IsZero() {
+		s.undo()
 	}
-	s.undo()
-	return true
+	return s.happened
 }
 
 // onProcess returns a strike on a server, which is started again or continued after it.
@@ -260,6 +259,7 @@ type trial struct {
 	dir      string
 	happened bool
 	took     time.Duration
+	outlived time.Duration // how long the client ran after the breakdown of a process
 	received int64         // bytes that reached the client
 	left     []string      // processes in the node's pods that stay
 	lingered time.Duration // how long the last process was there after the client's end
@@ -269,16 +269,19 @@ type trial struct {
 // pods have ended.
 func (w *worker) run(t *testing.T, b breakdown) trial {
 	command, dir := w.command(t)
-	var end func() bool
+	r := trial{breakdown: b, dir: dir}
 	if hop := w.hops[b.place]; hop != nil {
-		end = onHop(hop, b)
+		end := onHop(hop, b)
+		r = w.finish(t, command, r)
+		r.happened = end()
 	} else {
 		s := w.strike(t, command, b)
 		w.hops[toServer].Watch(b.after, s.now)
-		end = s.end
+		r = w.finish(t, command, r)
+		ended := time.Now()
+		at := s.end()
+		r.happened, r.outlived = !at.IsZero(), ended.Sub(at)
 	}
-	r := w.finish(t, command, trial{breakdown: b, dir: dir})
-	r.happened = end()
 	w.watchProcesses(&r)
 	return r
 }
@@ -363,6 +366,8 @@ func (w *worker) judge(truth content, r trial) string {
 	switch {
 	case r.took > w.limit(r.breakdown):
 		return fmt.Sprintf("it took %.1f s, more than %.1f s", r.took.Seconds(), w.limit(r.breakdown).Seconds())
+	case r.kind == interrupted && r.happened && r.outlived > 2*time.Second:
+		return fmt.Sprintf("it ended %.1f s after its interruption", r.outlived.Seconds())
 	case len(r.left) > 0:
 		return fmt.Sprintf("it left processes in the pod:\n\t%s", strings.Join(r.left, "\n\t"))
 	case r.code < 0: // killed: it could say nothing
@@ -486,12 +491,12 @@ func serverFails(t *testing.T, c *cluster.Cluster, workers []*worker, truth cont
 		})
 	}
 	all.Wait()
-	s.end()
+	at := s.end()
 	for i, w := range workers {
 		all.Go(func() {
 			r := trials[i]
 			w.watchProcesses(&r)
-			r.happened = s.happened.After(begun[i]) && s.happened.Before(begun[i].Add(r.took))
+			r.happened = at.After(begun[i]) && at.Before(begun[i].Add(r.took))
 			counts.add(w, r, w.judge(truth, r))
 			os.RemoveAll(r.dir)
 			w.recover(t)
