@@ -122,11 +122,12 @@ func near(chance *rand.Rand, most int64) int64 {
 
 // strike makes a breakdown happen at most once, and undoes it.
 type strike struct {
-	mu       sync.Mutex
-	happened time.Time // zero if it has not
-	over     bool
 	do, undo func()
 	gap      time.Duration // 0: undone by end
+
+	mu               sync.Mutex
+	happened, undone time.Time // zero if it has not
+	over             bool
 }
 
 // now makes the breakdown happen.
@@ -139,19 +140,28 @@ func (s *strike) now() {
 	s.happened = time.Now()
 	s.do()
 	if s.gap > 0 {
-		time.AfterFunc(s.gap, s.undo)
+		time.AfterFunc(s.gap, s.restore)
 	}
 }
 
-// end undoes the breakdown. It returns when it has happened, the zero time if it has not.
-func (s *strike) end() time.Time {
+// restore undoes the breakdown if it has happened.
+func (s *strike) restore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = true
-	if !s.happened.IsZero() {
+	if !s.happened.IsZero() && s.undone.IsZero() {
+		s.undone = time.Now()
 		s.undo()
 	}
-	return s.happened
+}
+
+// end undoes the breakdown, or keeps it from happening. It returns when it happened and
+// was undone, zero times if it has not happened.
+func (s *strike) end() (happened, undone time.Time) {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.restore()
+	return s.happened, s.undone
 }
 
 // onProcess returns a strike on a server, which is started again or continued after it.
@@ -162,11 +172,11 @@ func onProcess(t *testing.T, p *cluster.Process, b breakdown) *strike {
 		return s
 	}
 	s.do = p.Kill
-	s.undo = sync.OnceFunc(func() {
+	s.undo = func() {
 		if err := p.Start(); err != nil {
 			t.Error(err)
 		}
-	})
+	}
 	return s
 }
 
@@ -279,7 +289,7 @@ func (w *worker) run(t *testing.T, b breakdown) trial {
 		w.hops[toServer].Watch(b.after, s.now)
 		r = w.finish(t, command, r)
 		ended := time.Now()
-		at := s.end()
+		at, _ := s.end()
 		r.happened, r.outlived = !at.IsZero(), ended.Sub(at)
 	}
 	w.watchProcesses(&r)
@@ -491,12 +501,12 @@ func serverFails(t *testing.T, c *cluster.Cluster, workers []*worker, truth cont
 		})
 	}
 	all.Wait()
-	at := s.end()
+	from, until := s.end()
 	for i, w := range workers {
 		all.Go(func() {
 			r := trials[i]
 			w.watchProcesses(&r)
-			r.happened = at.After(begun[i]) && at.Before(begun[i].Add(r.took))
+			r.happened = until.After(begun[i]) && from.Before(begun[i].Add(r.took))
 			counts.add(w, r, w.judge(truth, r))
 			os.RemoveAll(r.dir)
 			w.recover(t)
