@@ -36,19 +36,20 @@ func TestTenNodes(t *testing.T) {
 }
 
 // withFaults runs the tests with faults. The workers share a live node whose dumps are
-// larger than a pipe, so that commands wait for a lost connection.
+// larger than a pipe, so that commands wait for a lost connection. The last node has one
+// whose dumps are larger than all buffers of connections.
 func withFaults(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node) {
 	grant(t, c, overSPDY, "list pods", "create pods/exec")
-	l := smallNode(t, someFlows(300, 20))
-	workers := make([]*worker, len(nodes))
-	for i, b := range deployAll(t, c, nodes, l, openshift().pods) {
+	last := len(nodes) - 1
+	workers := make([]*worker, last)
+	for i, b := range deployAll(t, c, nodes[:last], smallNode(t, someFlows(300, 20)), openshift().pods) {
 		workers[i] = newWorker(t, c, b, i)
 	}
 	truth := references(t, workers)
-	alone := workers[len(workers)-1]
-	workers = workers[:len(workers)-1]
 	var all sync.WaitGroup
 	defer all.Wait()
+	alone := newWorker(t, c, deployAll(t, c, nodes[last:], smallNode(t, someFlows(300, 120)), openshift().pods)[0], 0)
+	references(t, []*worker{alone})
 	all.Go(func() { lostWithoutNotice(t, alone) })
 	t.Run("restarts lose nothing", func(t *testing.T) { restartsLoseNothing(t, workers, truth) })
 	t.Run("faults are never silent", func(t *testing.T) { faultsAreNeverSilent(t, c, workers, truth) })
