@@ -144,7 +144,8 @@ func (c *compilation) compile(ctx context.Context, what, folder, built string, o
 		c.report("")
 		fmt.Fprintf(c.log, "+ cd %s; %s\n", folder, strings.Join(step.argv, " "))
 		_, err := command.Run(ctx, command.Command{
-			Argv: append([]string{"nice"}, step.argv...), Dir: folder, Env: append(os.Environ(), "LC_ALL=C"), Stdout: c, Stderr: c, Group: true,
+			Argv: append([]string{"nice"}, step.argv...), Dir: folder, Stdout: c, Stderr: c, Group: true,
+			Env: append(os.Environ(), "LC_ALL=C", "TMPDIR="+c.scratch), // some programs leave temporary files
 		})
 		if failed := (*command.Error)(nil); errors.As(err, &failed) { // the first line that it printed is not the reason
 			err = failed.Err

@@ -151,7 +151,7 @@ func checkCompiled(t *testing.T, i store.Image) {
 
 func TestCompileFolder(t *testing.T) {
 	s, temporary := compiling(t)
-	dir := sourceTree(t, "echo compiling something")
+	dir := sourceTree(t, "mktemp; echo compiling something")
 	before := listing(t, dir)
 	var steps, lines []string
 	i, err := image.Build{Repo: dir}.Compile(t.Context(), s, "1", func(step, line string) {

@@ -51,7 +51,9 @@ func usedInStore(ctx context.Context, root string) (*bundle.ImageSource, error) 
 		return nil, fmt.Errorf("image %s: %w", found.Name, err)
 	}
 	name, _, _ := strings.Cut(found.Name, "@") // NAME@ID
-	return ofContent(content, name), nil
+	source := ofContent(content, name)
+	source.ID = found.ID
+	return source, nil
 }
 
 func ofContent(c *image.Content, name string) *bundle.ImageSource {
@@ -86,12 +88,16 @@ func usedInEngine(ctx context.Context, wd *workdir.Dir, name string) (*bundle.Im
 	}, nil
 }
 
-// Receive adds the image of a bundle to the images for local processes, and returns its
-// ID. Images that are there keep their names. from is the bundle's name.
+// Receive adds the image of a bundle to the images for local processes, unless it is there
+// already, and returns its ID. Images that are there keep their names. from is the bundle's
+// name.
 func Receive(ctx context.Context, i bundle.Image, archive io.Reader, from string) (id string, err error) {
 	s, err := store.Open()
 	if err != nil {
 		return "", err
+	}
+	if known, err := s.Find(i.ID); err == nil && known.ID == i.ID {
+		return known.ID, nil
 	}
 	added, err := s.AddArchive(ctx, archive, store.AddOptions{Name: i.Name, Source: from, KeepNames: true})
 	return added.ID, err

@@ -284,6 +284,37 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestKeptNames adds an archive from a stream, whose name another image has.
+func TestKeptNames(t *testing.T) {
+	s := open(t)
+	mine := add(t, s, fakeRoot(t, s, "7.6.5", "98.03.1"), "mine")
+	if err := s.Remove(t.Context(), "base"); err != nil {
+		t.Fatal(err)
+	}
+	options := store.AddOptions{Name: "mine", Source: "a colleague", KeepNames: true}
+	for range 2 { // the second time, it is there already
+		archive, err := os.Open(hostImage(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := s.AddArchive(t.Context(), archive, options)
+		archive.Close()
+		if err != nil || theirs.Name != "mine@"+strings.TrimPrefix(theirs.ID, "sha256:")[:12] || theirs.Source != "a colleague" {
+			t.Errorf("%+v, %v", theirs, err)
+		}
+		if found, err := s.Find("mine"); err != nil || found.ID != mine.ID || len(names(t, s)) != 2 {
+			t.Errorf("mine is %+v, %v; there are %q", found, err, names(t, s))
+		}
+		options.Name = "another"
+	}
+	if _, err := s.AddArchive(t.Context(), strings.NewReader("no archive"), options); err == nil {
+		t.Error("a text was added as an image")
+	}
+	if left := entries(t, s); len(left) != 3 {
+		t.Errorf("left: %q", left)
+	}
+}
+
 func entries(t *testing.T, s *store.Store) []string {
 	t.Helper()
 	found, err := os.ReadDir(s.Path())
