@@ -78,7 +78,7 @@ func (w *worker) onPod(t *testing.T) *strike {
 // line has come from the client for half a minute.
 func lostWithoutNotice(t *testing.T, w *worker) {
 	command, _ := w.command(t)
-	w.hops[toServer].Watch(w.total/2, func() {
+	w.hops[toServer].Watch(w.total/4, func() {
 		w.node.Kubelet.Signal(syscall.SIGSTOP)
 		command.Process.Kill()
 	})
