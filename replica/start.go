@@ -103,7 +103,12 @@ func (s *starter) start(ctx context.Context) error {
 func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
 	for _, k := range s.kinds {
 		if k != workdir.OVS {
-			group.Go(func() error { return cmp.Or(s.startServer(ctx, k), s.checkLogicalFlows(ctx, k)) })
+			group.Go(func() error {
+				if err := s.startServer(ctx, k); err != nil {
+					return err
+				}
+				return s.checkLogicalFlows(ctx, k)
+			})
 		}
 	}
 	if s.serves(workdir.OVS) {
