@@ -156,9 +156,9 @@ type cell struct {
 }
 
 // String returns the percentages of packets with equal result lines, equal datapath actions,
-// and equal outputs of ovn-trace.
+// and equal outputs of ovn-trace. The choice of a balancing bond does not count.
 func (c cell) String() string {
-	text := fmt.Sprintf("%.0f %%, %.0f %%", Percent(c.Results, c.Packets), Percent(c.Actions, c.Packets))
+	text := fmt.Sprintf("%.0f %%, %.0f %%", Percent(c.Results+c.Balanced, c.Packets), Percent(c.Actions+c.Balanced, c.Packets))
 	if c.packets > 0 {
 		text += fmt.Sprintf(", %.0f %%", Percent(c.outputs, c.packets))
 	}
