@@ -29,7 +29,7 @@ type logged struct {
 
 func (l *logged) Exec(ctx context.Context, target k8s.Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	l.mu.Lock()
-	l.asked = append(l.asked, target.Container+" "+strings.Join(argv[7:min(8, len(argv))], ""))
+	l.asked = append(l.asked, target.Container+" "+strings.Join(argv[8:min(9, len(argv))], ""))
 	l.mu.Unlock()
 	if l.broken != "" && strings.Contains(target.Pod, l.broken) {
 		return errors.New("unable to upgrade connection: dial tcp 10.0.0.3:10250: connect: connection refused")

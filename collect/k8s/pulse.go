@@ -7,7 +7,7 @@ import (
 )
 
 // pulsePeriod is how often a pulse sends a line.
-const pulsePeriod = 5 * time.Second
+const pulsePeriod = 3 * time.Second
 
 // pulse is the standard input of a command in a pod: an empty line now and then, by
 // which the command knows that its client is still there, until ctx ends.

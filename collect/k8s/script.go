@@ -14,8 +14,9 @@ import (
 // file in the pod.
 //
 // Every text begins with prologue and takes a nonce, a number of seconds for commands
-// that answer at once and one for commands that may stream for long. Its function f runs a
-// command and prints its output between two lines that carry the nonce:
+// that answer at once, one for commands that may stream for long, and the nonces of
+// earlier tries. Its function f runs a command and prints its output between two lines
+// that carry the nonce:
 //
 //	NONCE {NAME
 //	output
@@ -29,7 +30,7 @@ import (
 // Descriptors 3 to 5: the pipe to cksum, the stream itself, and the figures.
 // tee opens /dev/fd/3, a pipe of the shell's own: /dev/stdout may not be
 // opened where the container runs as another user than its creator.
-const prologue = `n=$1 t=$2 T=$3;shift 3;set -f;exec 4>&1
+const prologue = `n=$1 t=$2 T=$3;` + killFormer + `shift 4;set -f;exec 4>&1
 ` + watch + `f(){ printf '%s {%s\n' "$n" "$1" >&4||exit;printf '%s {%s\n' "$n" "$1" >&2;shift
 set -- $({ { { "$@" </dev/null 3>&- 4>&- 5>&-;echo c$? >&5;}|{ tee /dev/fd/3 >&4;echo t$? >&5;};} 3>&1|cksum;} 5>&1)
 case $1$2 in t*c*)x=$1 y=$2;shift 2;set -- "$y" "$x" "$@";;esac
@@ -37,16 +38,23 @@ printf '\n%s }%s\n' "$n" "$*" >&4||exit;printf '\n%s }\n' "$n" >&2;r=${1#c};case
 z(){ printf '%s .\n' "$n" >&4;printf '%s .\n' "$n" >&2;exit 0;}
 `
 
+// killFormer kills the process groups of earlier tries, which it finds by their nonces:
+// a container runtime that was killed never closes their standard input.
+const killFormer = `for x in $4;do for p in /proc/[0-9]*;do
+[ $p = /proc/$$ ]||while read -r l||[ "$l" ];do case $l in *$x*)kill -9 -${p#/proc/};;esac;l=;done <$p/cmdline
+done;done 2>/dev/null
+`
+
 // watch makes sure that no process stays in the pod when the connection is lost: the
 // container runtime keeps its end of the output open, so that a command which writes
 // would wait for ever. Two processes kill the process group of the shell, which is
 // that of this exec alone: the second one when standard input ends, the first one when
-// no line came from there (see pulse) for 60 seconds. At its own end the shell ends
+// no line came from there (see pulse) for 30 seconds. At its own end the shell ends
 // what is left of its group. Nothing is watched where the shell shares its group with
 // other processes; proc(5) describes the file.
 const watch = `exec 6<&0 </dev/null;read -r x x x x g x 2>/dev/null </proc/$$/stat
 [ "$g" = $$ ]&&{
-{ exec >/dev/null 2>&1 4>&- 6<&-;trap i=0 USR1;i=0;while [ $i -lt 60 ];do sleep 1||exit;i=$((i+1));done;kill -9 0;} &
+{ exec >/dev/null 2>&1 4>&- 6<&-;trap i=0 USR1;i=0;while [ $i -lt 30 ];do sleep 1||exit;i=$((i+1));done;kill -9 0;} &
 x=$!;{ exec >/dev/null 2>&1 4>&- 6<&-;while read -r l;do kill -USR1 $x;done;kill -9 0;} <&6 &
 trap "trap '' TERM;kill 0" EXIT;}
 exec 6<&-

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,6 +56,34 @@ type transfer struct {
 	received func(n int) // called with the number of bytes received; may be nil
 	maxBytes int64       // limit of the bytes received; 0 for archive.Default's
 	total    atomic.Int64
+	former   former
+}
+
+// former holds the nonces of the failed tries in each container, of which processes may
+// be left there.
+type former struct {
+	mu     sync.Mutex
+	nonces map[Target][]string
+}
+
+func (f *former) of(target Target) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.nonces[target], " ")
+}
+
+// ended records the end of a try, which has killed what former ones left.
+func (f *former) ended(target Target, nonce string, whole bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if whole {
+		delete(f.nonces, target)
+		return
+	}
+	if f.nonces == nil {
+		f.nonces = map[Target][]string{}
+	}
+	f.nonces[target] = append(f.nonces[target], nonce)
 }
 
 // locator returns the container to run commands in. With again, it looks for it anew,
@@ -154,11 +183,12 @@ func (t *transfer) once(ctx context.Context, target Target, text string, args []
 	defer os.RemoveAll(dir)
 	f := framing{nonce: rand.Text()}
 	stdout, stderr := filepath.Join(dir, "stdout"), filepath.Join(dir, "stderr")
-	err = t.receive(ctx, target, t.argv(f.nonce, text, args), stdout, stderr)
+	err = t.receive(ctx, target, t.argv(f.nonce, t.former.of(target), text, args), stdout, stderr)
 	if errors.Is(err, errLocal) {
 		return nil, fmt.Errorf("%s: %w", target, err)
 	}
 	frames, short := t.check(f, stdout, stderr)
+	t.former.ended(target, f.nonce, short == nil)
 	switch {
 	case short == nil:
 		return frames, nil // proven complete, however the connection ended
@@ -184,10 +214,10 @@ func hasNoShell(err error) bool {
 	return strings.Contains(text, "executable file") && strings.Contains(text, "not found")
 }
 
-// argv returns sh -c TEXT sh NONCE SHORT LONG ARG...; SHORT and LONG are in seconds.
-func (t *transfer) argv(nonce, text string, args []string) []string {
+// argv returns sh -c TEXT sh NONCE SHORT LONG FORMER ARG...; SHORT and LONG are in seconds.
+func (t *transfer) argv(nonce, former, text string, args []string) []string {
 	short := max(1, int(t.stall.Seconds()*0.8)) // a command gives up before its stream counts as stalled
-	return append([]string{"sh", "-c", text, "sh", nonce, strconv.Itoa(short), strconv.Itoa(short * longer)}, args...)
+	return append([]string{"sh", "-c", text, "sh", nonce, strconv.Itoa(short), strconv.Itoa(short * longer), former}, args...)
 }
 
 // check splits the spooled streams into frames.

@@ -187,7 +187,7 @@ z`
 // connection, as a server whose backend breaks does. The result is either complete or
 // an error, never a part.
 func TestCutStreamIsNeverAccepted(t *testing.T) {
-	argv := (&transfer{stall: time.Minute}).argv(strings.Repeat("N", 26), threeCommands, nil)
+	argv := (&transfer{stall: time.Minute}).argv(strings.Repeat("N", 26), "", threeCommands, nil)
 	whole := record1(t, argv)
 	for name, length := range map[string]int{"stdout": len(whole.stdout), "stderr": len(whole.stderr)} {
 		for at := range length {
@@ -340,7 +340,7 @@ type counting struct {
 }
 
 func (c counting) Exec(ctx context.Context, target Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	*c.asked = append(*c.asked, argv[7:])
+	*c.asked = append(*c.asked, argv[8:])
 	return c.Executor.Exec(ctx, target, argv, stdin, stdout, stderr)
 }
 

@@ -1,6 +1,8 @@
 package k8s
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -20,13 +22,13 @@ type started struct {
 	output  *os.File
 }
 
-func startText(t *testing.T, shell []string, env []string, text string) *started {
+func startText(t *testing.T, shell, env []string, nonce, text string) *started {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	argv := (&transfer{stall: time.Minute}).argv("NONCE", text, nil)
+	argv := (&transfer{stall: time.Minute}).argv(nonce, "", text, nil)
 	c := exec.Command(shell[0], append(shell[1:], argv[1:]...)...)
 	c.Stdout, c.Stderr = w, w
 	c.Env = append(os.Environ(), env...)
@@ -90,7 +92,7 @@ const endlessText = prologue + "f zeros cat /dev/zero\nz"
 func TestLostConnectionLeavesNoProcess(t *testing.T) {
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
-			s := startText(t, shell, nil, endlessText)
+			s := startText(t, shell, nil, "NONCE", endlessText)
 			if _, err := io.ReadFull(s.output, make([]byte, 100000)); err != nil {
 				t.Fatal(err)
 			}
@@ -115,11 +117,11 @@ func TestSilentClientLeavesNoProcess(t *testing.T) {
 	}
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
-			s := startText(t, shell, []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, endlessText)
+			s := startText(t, shell, []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, "NONCE", endlessText)
 			if _, err := io.ReadFull(s.output, make([]byte, 100000)); err != nil {
 				t.Fatal(err)
 			}
-			for range 20 { // more than 60 short seconds
+			for range 20 { // more than 30 short seconds
 				time.Sleep(100 * time.Millisecond)
 				if _, err := s.stdin.Write([]byte("\n")); err != nil {
 					t.Fatal(err)
@@ -138,7 +140,7 @@ func TestSilentClientLeavesNoProcess(t *testing.T) {
 func TestEndLeavesNoProcess(t *testing.T) {
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
-			s := startText(t, shell, nil, prologue+"f one echo first\nz")
+			s := startText(t, shell, nil, "NONCE", prologue+"f one echo first\nz")
 			if err := s.command.Wait(); err != nil {
 				t.Error(err)
 			}
@@ -160,12 +162,49 @@ func TestEndLeavesNoProcess(t *testing.T) {
 func TestSharedGroupIsNotKilled(t *testing.T) {
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
-			argv := (&transfer{stall: time.Minute}).argv("NONCE", prologue+"f one echo first\nz", nil)
+			argv := (&transfer{stall: time.Minute}).argv("NONCE", "", prologue+"f one echo first\nz", nil)
 			outer := exec.Command("sh", append([]string{"-c", `"$@" </dev/null; sleep 0.1; echo survived`, "sh"}, append(shell, argv[1:]...)...)...)
 			outer.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			out, err := outer.Output()
 			if err != nil || !strings.Contains(string(out), "first\n") || !strings.HasSuffix(string(out), "survived\n") {
 				t.Errorf("%v: %q", err, out)
+			}
+		})
+	}
+}
+
+// forgetful is a container runtime that was killed and started again during the first
+// command: this command's streams stay open, and it can't be reached any more.
+type forgetful struct {
+	loopback
+	t     *testing.T
+	first *started
+}
+
+func (f *forgetful) Exec(ctx context.Context, target Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	if f.first != nil {
+		return f.loopback.Exec(ctx, target, argv, stdin, stdout, stderr)
+	}
+	f.first = startText(f.t, f.shell, nil, argv[4], endlessText)
+	if _, err := io.ReadFull(f.first.output, make([]byte, 100000)); err != nil {
+		return err
+	}
+	return errors.New("connection reset by peer")
+}
+
+// TestNextTryEndsFormerOnes checks that a try kills what a former one left in the
+// container, and nothing else.
+func TestNextTryEndsFormerOnes(t *testing.T) {
+	for name, shell := range shells(t) {
+		t.Run(name, func(t *testing.T) {
+			other := startText(t, shell, nil, "OTHER", endlessText)
+			exec := &forgetful{loopback: loopback{shell}, t: t}
+			if _, err := fetch(t, exec, time.Minute, threeCommands); err != nil {
+				t.Fatal(err)
+			}
+			exec.first.awaitEmpty(t)
+			if len(other.group(t)) < 4 {
+				t.Error("another command in the container was killed")
 			}
 		})
 	}

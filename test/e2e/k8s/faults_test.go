@@ -2,84 +2,441 @@ package k8s
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
-	"ovs-offline/internal/workdir"
 	"ovs-offline/test/e2e/k8s/cluster"
-	"ovs-offline/test/fidelity"
+	"ovs-offline/test/e2e/k8s/machine"
 )
 
 const (
-	faultedRuns = 200
-	workers     = 6
-	stall       = "--request-timeout=3s" // how long a stream may stall
+	// faultedRuns is the number of runs with a fault in the connections or processes of
+	// a real cluster.
+	faultedRuns = 300
+	// standInRuns is the number of further runs, with a fault behind a stand-in.
+	standInRuns = 40
+	// stallTime is how long a stream may stall, and stall its flag.
+	stallTime = 3 * time.Second
+	stall     = "--request-timeout=3s"
+	// serverRuns is how many of faultedRuns have a fault of the API server, which all
+	// workers share. It happens while all of them collect.
+	serverRuns = 50
 )
 
-// worker is a node to which each part of the connection can fail by itself.
-type worker struct {
-	c     *cluster.Cluster
-	node  string
-	user  string
-	hops  map[string]*cluster.Hop
-	dir   string
-	count int
+// The faults of processes.
+const (
+	interrupted = "SIGINT"
+	killed      = "SIGKILL"
+	stopped     = "SIGSTOP"
+)
+
+// breakdown is a fault at a place of the way from client to pod.
+type breakdown struct {
+	place string
+	kind  string
+	// after is the number of bytes after which it happens: of one connection for faults
+	// of connections, and of all bytes that reach the client for those of processes.
+	after int64
+	times int           // how many connections fail, 0 for all
+	gap   time.Duration // until a process is continued or started again; 0: not before the client ends
+	fault cluster.Kind  // of a connection
 }
 
-// newWorker deploys a node. The user decides whether commands use WebSocket or SPDY.
-func newWorker(t *testing.T, c *cluster.Cluster, l *lab, node, user string) *worker {
+func (b breakdown) String() string {
+	switch {
+	case b.place == container || b.place == pod:
+		return b.kind + " of the " + b.place
+	case b.kind == killed && b.place != theClient:
+		return fmt.Sprintf("%s of the %s, started again after %s", b.kind, b.place, b.gap)
+	case b.kind == stopped && b.gap > 0:
+		return fmt.Sprintf("%s of the %s, continued after %s", b.kind, b.place, b.gap)
+	case b.kind != "":
+		return fmt.Sprintf("%s of the %s", b.kind, b.place)
+	}
+	return fmt.Sprintf("%s of the connection %s", b.fault, b.place)
+}
+
+// Places: connections, processes, things in the cluster, and two behind a stand-in.
+const (
+	toServer   = "client to API server"
+	toKubelet  = "API server to kubelet"
+	theClient  = "client"
+	kubelet    = "kubelet"
+	containerd = "containerd"
+	apiServer  = "API server"
+	container  = "container"
+	pod        = "pod"
+	toRuntime  = "kubelet to container runtime"
+	theCommand = "command in the pod"
+)
+
+// draw returns a random breakdown at a place.
+func (w *worker) draw(place string, chance *rand.Rand) breakdown {
+	b := breakdown{place: place}
+	switch place {
+	case toServer, toKubelet, toRuntime:
+		b.fault = []cluster.Kind{cluster.Close, cluster.Reset, cluster.HalfClose, cluster.HalfClose, cluster.Stall}[chance.IntN(5)]
+		b.times = []int{1, 1, 2, 0}[chance.IntN(4)]
+		b.after = near(chance, w.longest[place])
+	case theCommand:
+		b.fault = cluster.Kill
+		b.times = []int{1, 1, 2, 0}[chance.IntN(4)]
+		b.after = near(chance, w.longest[place])
+	case theClient:
+		b.kind = []string{interrupted, killed, stopped}[chance.IntN(3)]
+		b.gap = []time.Duration{time.Second, 5 * time.Second, 0}[chance.IntN(3)]
+		b.after = near(chance, w.total)
+	default:
+		b.kind = []string{killed, killed, stopped}[chance.IntN(3)]
+		b.gap = []time.Duration{400 * time.Millisecond, 1500 * time.Millisecond, 3 * time.Second}[chance.IntN(3)]
+		if b.kind == stopped && chance.IntN(3) == 0 {
+			b.gap = 0
+		}
+		b.after = near(chance, w.total)
+	}
+	return b
+}
+
+// near returns a number of bytes up to most: anywhere or, since most streams are short,
+// near the start; sometimes 0, where nothing has been answered.
+func near(chance *rand.Rand, most int64) int64 {
+	switch n := chance.Int64N(max(1, most)); chance.IntN(8) {
+	case 0:
+		return 0
+	case 1, 2, 3:
+		return min(n, chance.Int64N(1<<(8+chance.IntN(10))))
+	default:
+		return n
+	}
+}
+
+// strike makes a breakdown happen at most once, and undoes it.
+type strike struct {
+	do, undo func()
+	gap      time.Duration // 0: undone by end
+
+	mu               sync.Mutex
+	happened, undone time.Time // zero if it has not
+	over             bool
+}
+
+// now makes the breakdown happen.
+func (s *strike) now() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || !s.happened.IsZero() {
+		return
+	}
+	s.happened = time.Now()
+	s.do()
+	if s.gap > 0 {
+		time.AfterFunc(s.gap, s.restore)
+	}
+}
+
+// restore undoes the breakdown if it has happened.
+func (s *strike) restore() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.happened.IsZero() && s.undone.IsZero() {
+		s.undone = time.Now()
+		s.undo()
+	}
+}
+
+// end undoes the breakdown, or keeps it from happening. It returns when it happened and
+// was undone, zero times if it has not happened.
+func (s *strike) end() (happened, undone time.Time) {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.restore()
+	return s.happened, s.undone
+}
+
+// onProcess returns a strike on a server, which is started again or continued after it.
+func onProcess(t *testing.T, p *cluster.Process, b breakdown) *strike {
+	s := &strike{gap: b.gap}
+	if b.kind == stopped {
+		s.do, s.undo = func() { p.Signal(syscall.SIGSTOP) }, func() { p.Signal(syscall.SIGCONT) }
+		return s
+	}
+	s.do = p.Kill
+	s.undo = func() {
+		if err := p.Start(); err != nil {
+			t.Error(err)
+		}
+	}
+	return s
+}
+
+// onClient returns a strike on collect-k8s. One that is stopped for good is killed later.
+func onClient(command *exec.Cmd, b breakdown) *strike {
+	signal := func(s syscall.Signal) func() { return func() { command.Process.Signal(s) } }
+	s := &strike{gap: b.gap, undo: func() {}}
+	switch b.kind {
+	case interrupted:
+		s.do = signal(syscall.SIGINT)
+	case killed:
+		s.do = signal(syscall.SIGKILL)
+	default:
+		s.do, s.undo = signal(syscall.SIGSTOP), signal(syscall.SIGCONT)
+		if s.gap == 0 {
+			s.gap, s.undo = 4*time.Second, signal(syscall.SIGKILL)
+		}
+	}
+	return s
+}
+
+// onHop lets the connections through a hop fail, and returns how to end that.
+func onHop(hop *cluster.Hop, b breakdown) (end func() bool) {
+	hop.Break(&cluster.Fault{Kind: b.fault, After: b.after, Times: b.times})
+	return func() bool {
+		happened := hop.Happened() > 0
+		hop.Break(nil)
+		return happened
+	}
+}
+
+// worker is a node to which each part of the way from client to pod can fail by itself,
+// except the API server.
+type worker struct {
+	c         *cluster.Cluster
+	node      *cluster.Node
+	way, user string // WebSocket or SPDY, and a user that has no other
+	hops      map[string]*cluster.Hop
+	pods      []cluster.Pod
+	dir       string
+	count     int
+	// In a run without faults:
+	total   int64            // bytes that reach the client
+	longest map[string]int64 // bytes of the longest connection through a hop
+	took    time.Duration
+}
+
+func newWorker(t *testing.T, c *cluster.Cluster, b *builder, number int) *worker {
 	t.Helper()
-	n, err := c.StartNode(t.Context(), node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { n.Stop() })
-	standIn, end, err := n.StandIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(end)
 	hop, err := cluster.Listen(c.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(hop.Stop)
-	deployLab(t, c, n, openshift(), l)
-	return &worker{c: c, node: node, user: user, dir: t.TempDir(), hops: map[string]*cluster.Hop{"runtime": standIn.Runtime, "command": standIn.Command, "client": hop, "kubelet": n.FromServer}}
+	w := &worker{c: c, node: b.node, pods: b.pods, way: "WebSocket", user: cluster.Admin, dir: t.TempDir(), hops: map[string]*cluster.Hop{toServer: hop, toKubelet: b.node.FromServer}}
+	if number%2 == 1 {
+		w.way, w.user = "SPDY", overSPDY
+	}
+	return w
 }
 
-// collect collects the worker's node into a new folder.
-func (w *worker) collect(t *testing.T, args ...string) (result, string) {
+// command returns a run of collect-k8s on the worker's node, into a new folder.
+func (w *worker) command(t *testing.T) (*exec.Cmd, string) {
 	w.count++
 	dir := filepath.Join(w.dir, fmt.Sprint(w.count))
-	return collectAs(t, w.c, w.user, w.hops["client"].Address, append([]string{"-w", dir, w.node}, args...)...), dir
+	return program(t, collectArgs(t, w.c, w.user, w.hops[toServer].Address, "-w", dir, w.node.Name, stall)...), dir
+}
+
+// reference collects the node without faults, and notes how long it takes and how much
+// is transferred.
+func (w *worker) reference(t *testing.T) (content, error) {
+	command, dir := w.command(t)
+	w.hops[toServer].Watch(0, nil)
+	r := w.finish(t, command, trial{dir: dir})
+	have, err := read(dir)
+	if r.code != 0 || err != nil || len(have) == 0 {
+		return nil, fmt.Errorf("%s without faults: exit code %d, %d files, %w\n%s", w.node.Name, r.code, len(have), err, r.complaints)
+	}
+	w.took, w.total, w.longest = r.took, r.received, map[string]int64{}
+	for place, hop := range w.hops {
+		w.longest[place] = hop.Longest()
+	}
+	return have, nil
+}
+
+// trial is a run of collect-k8s with a breakdown.
+type trial struct {
+	breakdown
+	result
+	dir      string
+	happened bool
+	took     time.Duration
+	outlived time.Duration // how long the client ran after the breakdown of a process
+	received int64         // bytes that reached the client
+	left     []string      // processes in the node's pods that stay
+	lingered time.Duration // how long the last process was there after the client's end
+}
+
+// run collects the worker's node with a breakdown, and waits until the processes in the
+// pods have ended.
+func (w *worker) run(t *testing.T, b breakdown) trial {
+	command, dir := w.command(t)
+	r := trial{breakdown: b, dir: dir}
+	if hop := w.hops[b.place]; hop != nil {
+		end := onHop(hop, b)
+		r = w.finish(t, command, r)
+		r.happened = end()
+	} else {
+		s := w.strike(t, command, b)
+		w.hops[toServer].Watch(b.after, s.now)
+		r = w.finish(t, command, r)
+		ended := time.Now()
+		at, _ := s.end()
+		r.happened, r.outlived = !at.IsZero(), ended.Sub(at)
+	}
+	w.watchProcesses(&r)
+	return r
+}
+
+func (w *worker) strike(t *testing.T, command *exec.Cmd, b breakdown) *strike {
+	switch b.place {
+	case theClient:
+		return onClient(command, b)
+	case kubelet:
+		return onProcess(t, w.node.Kubelet, b)
+	case containerd:
+		return onProcess(t, w.node.Containerd, b)
+	case container:
+		return w.onContainer(t)
+	case pod:
+		return w.onPod(t)
+	}
+	return onProcess(t, w.c.Server, b)
+}
+
+// finish runs the client.
+func (w *worker) finish(t *testing.T, command *exec.Cmd, r trial) trial {
+	begin := time.Now()
+	r.result = finish(t, command)
+	r.took, r.received = time.Since(begin), w.hops[toServer].Total()
+	w.hops[toServer].Watch(0, nil)
+	return r
+}
+
+// watchProcesses waits until the processes in the pods end: for one second, or two if
+// the client could not end them itself.
+func (w *worker) watchProcesses(r *trial) {
+	patience := time.Second
+	if r.code < 0 {
+		patience = 2 * time.Second
+	}
+	for ended := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		r.lingered = time.Since(ended)
+		left := w.node.Processes()
+		if len(left) == 0 {
+			return
+		}
+		if r.lingered < patience {
+			continue
+		}
+		for _, pid := range left {
+			r.left = append(r.left, machine.CommandLine(pid))
+			syscall.Kill(pid, syscall.SIGKILL) // it is none of the next run's
+		}
+		return
+	}
+}
+
+// limit returns how long a run may take. A node is given up after three failures in a
+// row that lasted 20 seconds; there are pauses of up to 5 seconds, and an answer may take
+// the time of the flag stall: of the try, a list of pods and a handshake before and after
+// the last pause, and of the two OVN databases, which are tried once each then. To this
+// comes the time of a run without faults, three times because parts are run again, and
+// because the workers share the processors.
+func (w *worker) limit(b breakdown) time.Duration {
+	return 20*time.Second + 5*time.Second + 8*stallTime + b.gap + 3*w.took + 2*time.Second
+}
+
+// recover waits until commands can be run in the node's pods again.
+func (w *worker) recover(t *testing.T) {
+	run := executors(t, w.c)[w.way]
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		var out, complaints bytes.Buffer
+		err := run(w.pods[0].Namespace, w.pods[0].Name, ovsTools, []string{"true"}, &out, &complaints)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("node %s does not recover: %v", w.node.Name, err)
+			return
+		}
+	}
+}
+
+// judge returns what is wrong with a trial, "" if nothing.
+func (w *worker) judge(truth content, r trial) string {
+	switch {
+	case r.took > w.limit(r.breakdown):
+		return fmt.Sprintf("it took %.1f s, more than %.1f s", r.took.Seconds(), w.limit(r.breakdown).Seconds())
+	case r.kind == interrupted && r.happened && r.outlived > 2*time.Second:
+		return fmt.Sprintf("it ended %.1f s after its interruption", r.outlived.Seconds())
+	case len(r.left) > 0:
+		return fmt.Sprintf("it left processes in the pod:\n\t%s", strings.Join(r.left, "\n\t"))
+	case r.code < 0: // killed: it could say nothing
+		return truth.judgeKilled(r.dir)
+	}
+	return truth.judge(r.result, r.dir)
 }
 
 // tally counts faulted runs by their results.
 type tally struct {
 	sync.Mutex
-	t                    *testing.T
-	runs, missed, silent int
-	codes                map[int]int
-	kinds                map[string]int // by protocol, hop and kind of fault
+	t                   *testing.T
+	runs, missed, wrong int
+	codes               map[int]int
+	kinds               map[string]int // by protocol and breakdown
+	slowest, lingered   time.Duration
+	began               time.Time
 }
 
-func (s *tally) add(code int, kind string) {
-	if s.runs++; s.runs%25 == 0 {
-		s.t.Logf("%d faulted runs, %d silent truncations", s.runs, s.silent)
+func newTally(t *testing.T) *tally {
+	return &tally{t: t, codes: map[int]int{}, kinds: map[string]int{}, began: time.Now()}
+}
+
+// add adds a trial and what is wrong with it.
+func (s *tally) add(w *worker, r trial, problem string) {
+	s.Lock()
+	defer s.Unlock()
+	if problem != "" {
+		s.wrong++
+		s.t.Errorf("%s, node %s: %s after %d bytes: exit %d after %.1f s: %s\n%s", w.way, w.node.Name, r.breakdown, r.after, r.code, r.took.Seconds(), problem, messages(r.complaints))
 	}
-	s.codes[code]++
-	s.kinds[kind]++
+	if !r.happened {
+		s.missed++
+		return
+	}
+	if s.runs++; s.runs%25 == 0 {
+		s.t.Logf("%d faulted runs after %.0f s", s.runs, time.Since(s.began).Seconds())
+	}
+	s.codes[r.code]++
+	s.kinds[w.way+", "+r.breakdown.String()]++
+	s.slowest, s.lingered = max(s.slowest, r.took), max(s.lingered, r.lingered)
+}
+
+// messages returns what collect-k8s printed, without the lines of its progress.
+func messages(printed string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(printed) {
+		if !strings.Contains(line, ": collecting, ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// wanted reports whether more runs are needed.
+func (s *tally) wanted(runs int) bool {
+	s.Lock()
+	defer s.Unlock()
+	return s.runs < runs && s.missed < 2*faultedRuns && !s.t.Failed()
 }
 
 func (s *tally) String() string {
@@ -87,263 +444,73 @@ func (s *tally) String() string {
 	for _, k := range slices.Sorted(maps.Keys(s.kinds)) {
 		fmt.Fprintf(&kinds, "\n%5d  %s", s.kinds[k], k)
 	}
-	return fmt.Sprintf("%d faulted runs: %d whole, %d failed, %d incomplete and said so, %d silent truncations (in %d more the fault never came)%s",
-		s.runs, s.codes[0], s.codes[1], s.codes[3], s.silent, s.missed, kinds.String())
+	return fmt.Sprintf("%d faulted runs in %.0f s: %d whole, %d failed, %d incomplete and said so, %d killed, %d wrong; the slowest took %.1f s; the last process in a pod ended %.2f s after its client (in %d more the fault never came)%s",
+		s.runs, time.Since(s.began).Seconds(), s.codes[0], s.codes[1], s.codes[3], s.codes[-1], s.wrong, s.slowest.Seconds(), s.lingered.Seconds(), s.missed, kinds.String())
 }
 
-// TestFaultsAreNeverSilent breaks connections at random places, and checks that each
-// run that lacks data reports it.
-func TestFaultsAreNeverSilent(t *testing.T) {
-	c := sharedCluster(t)
-	l := smallNode(t, someFlows(2000, 2))
-	grant(t, c, overSPDY, "list pods", "create pods/exec")
-	counts := tally{t: t, codes: map[int]int{}, kinds: map[string]int{}}
+// faultsAreNeverSilent breaks connections and processes at random places, and checks that
+// each run ends in time, that no process stays in a pod, and that a run that lacks data
+// reports it.
+func faultsAreNeverSilent(t *testing.T, c *cluster.Cluster, workers []*worker, truth content) {
+	counts := newTally(t)
 	var all sync.WaitGroup
-	var truth content // the same for all workers: they share one live node
-	for i := range workers {
-		way, user := "WebSocket", cluster.Admin
-		if i%2 == 1 {
-			way, user = "SPDY", overSPDY
-		}
-		w := newWorker(t, c, l, fmt.Sprintf("faulty-%d", i), user)
-		if have := w.reference(t); truth == nil {
-			truth = have
-		}
+	for i, w := range workers {
 		chance := rand.New(rand.NewPCG(uint64(i), 1))
 		all.Go(func() {
-			for w.wanted(t, &counts) {
-				place, fault := w.draw(chance)
-				hop := w.hops[place]
-				hop.Break(&fault)
-				r, dir := w.collect(t, stall)
-				happened := hop.Happened()
-				hop.Break(nil)
-				problem := truth.judge(r, dir)
-				os.RemoveAll(dir)
-				counts.Lock()
-				if problem != "" {
-					counts.silent++
-					t.Errorf("%s: %s at %s after %d bytes, %d times: exit %d: %s\n%s", way, fault.Kind, place, fault.After, happened, r.code, problem, r.complaints)
+			for counts.wanted(faultedRuns - serverRuns) {
+				place := []string{toServer, toKubelet, theClient, kubelet, containerd}[chance.IntN(5)]
+				r := w.run(t, w.draw(place, chance))
+				counts.add(w, r, w.judge(truth, r))
+				os.RemoveAll(r.dir)
+				if place == kubelet || place == containerd {
+					w.recover(t)
 				}
-				if happened > 0 {
-					counts.add(r.code, fmt.Sprintf("%s, %s at %s", way, fault.Kind, place))
-				} else {
-					counts.missed++
-				}
-				counts.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	t.Log(&counts)
+	chance := rand.New(rand.NewPCG(0, 2))
+	for counts.wanted(faultedRuns) {
+		serverFails(t, c, workers, truth, counts, chance)
+	}
+	t.Log(counts)
 	if !t.Failed() && (counts.codes[0] == 0 || counts.codes[1]+counts.codes[3] == 0) {
 		t.Error("want both runs that recover from a fault and runs that do not")
 	}
 }
 
-// wanted reports whether more runs are needed.
-func (w *worker) wanted(t *testing.T, s *tally) bool {
-	s.Lock()
-	defer s.Unlock()
-	return s.runs < faultedRuns && s.missed < faultedRuns && !t.Failed()
-}
-
-// draw returns a random hop and a fault for it: anywhere in the longest stream or,
-// since most streams are short, near the start of one.
-func (w *worker) draw(chance *rand.Rand) (string, cluster.Fault) {
-	place := []string{"client", "kubelet", "runtime", "command"}[chance.IntN(4)]
-	f := cluster.Fault{
-		Kind:  []cluster.Kind{cluster.Close, cluster.Reset, cluster.HalfClose, cluster.HalfClose, cluster.Stall}[chance.IntN(5)],
-		After: chance.Int64N(w.hops[place].Longest()),
-		Times: []int{1, 1, 2, 0}[chance.IntN(4)],
-	}
-	if place == "command" {
-		f.Kind = cluster.Kill
-	}
-	if chance.IntN(2) == 0 {
-		f.After = min(f.After, chance.Int64N(1<<(8+chance.IntN(10))))
-	}
-	return place, f
-}
-
-// content maps the files of a collection to what must not change: the entries of a
-// dump, the rows of a database, and for other recorded output, whose figures change
-// every second, the number of lines.
-type content map[string]string
-
-// reference collects the node twice without faults. Files that differ between the two
-// must exist, with any content.
-func (w *worker) reference(t *testing.T) content {
-	t.Helper()
-	var both [2]content
-	for i := range both {
-		r, dir := w.collect(t)
-		if r.code != 0 {
-			t.Fatalf("without faults: exit code %d\n%s", r.code, r.complaints)
-		}
-		var err error
-		if both[i], err = read(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(both[0]) == 0 {
-		t.Fatal("nothing was collected")
-	}
-	for name, text := range both[0] {
-		if both[1][name] != text {
-			both[0][name] = volatile
-		}
-	}
-	return both[0]
-}
-
-const volatile = "(changes)"
-
-// judge returns what is wrong with a run, or "" if the run is complete or reports
-// what it lacks.
-func (truth content) judge(r result, dir string) string {
-	if r.code != 0 && strings.TrimSpace(r.complaints) == "" {
-		return "it printed no error message"
-	}
-	if r.code != 0 && r.code != 1 && r.code != 3 {
-		return "unexpected exit code"
-	}
-	have, err := read(dir)
-	if err != nil {
-		return err.Error()
-	}
-	if r.code == 1 {
-		if len(have) > 0 {
-			return "it failed and left data"
-		}
-		return ""
-	}
-	lost, err := lost(dir)
-	if err != nil {
-		return err.Error()
-	}
-	if (r.code == 0) != (len(lost) == 0) {
-		return fmt.Sprintf("the manifest lists as lost: %q", lost)
-	}
-	for name, want := range truth {
-		got, there := have[name]
-		named := strings.Contains(strings.Join(lost, "\n"), lostAs(name))
-		switch {
-		case !there && !named:
-			return fmt.Sprintf("%s is missing, but the manifest lists only %q", name, lost)
-		case there && want != volatile && got != want:
-			return name + " differs from the node"
-		}
-	}
-	return ""
-}
-
-// lost returns what the manifest of a collection lists as lost.
-func lost(dir string) ([]string, error) {
-	var manifest workdir.Manifest
-	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
-	if err == nil {
-		err = json.Unmarshal(raw, &manifest)
-	}
-	var all []string
-	for _, c := range manifest.Collections {
-		all = append(all, c.Lost...)
-	}
-	return all, err
-}
-
-// lostAs returns the words by which the manifest names a lost file: the database, or
-// the command whose output it is.
-func lostAs(path string) string {
-	folder, name := filepath.Split(path)
-	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
-		if strings.HasPrefix(folder, "db/"+string(k)+"/") {
-			return "the " + k.Title() + " database: "
-		}
-	}
-	if folder == "restore_flows/" {
-		kind := strings.TrimPrefix(filepath.Ext(strings.TrimSuffix(name, ".dump")), ".")
-		return "dump-" + strings.Replace(kind, "tlv", "tlv-map", 1)
-	}
-	if table, is := strings.CutPrefix(name, "list-"); is {
-		return "list " + table
-	}
-	return strings.ReplaceAll(name, ".", "/")
-}
-
-// read returns the content of a collection.
-func read(dir string) (content, error) {
-	var manifest workdir.Manifest
-	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &manifest)
-	}
-	if err != nil {
-		return nil, err
-	}
-	all := content{}
-	for _, c := range manifest.Collections {
-		for _, f := range c.Files {
-			data, err := os.ReadFile(filepath.Join(dir, f.Path))
-			if err != nil {
-				return nil, err
+// serverFails lets the API server fail while all workers collect. They begin at different
+// times, so that each of them is at another place.
+func serverFails(t *testing.T, c *cluster.Cluster, workers []*worker, truth content, counts *tally, chance *rand.Rand) {
+	b := workers[0].draw(apiServer, chance)
+	s := onProcess(t, c.Server, b)
+	trials := make([]trial, len(workers))
+	begun := make([]time.Time, len(workers))
+	var all sync.WaitGroup
+	for i, w := range workers {
+		delay := time.Duration(chance.Int64N(int64(w.took)))
+		all.Go(func() {
+			if i == 0 {
+				w.hops[toServer].Watch(b.after, s.now)
+			} else {
+				time.Sleep(delay)
 			}
-			if all[f.Path], err = digest(f.Path, data); err != nil {
-				return nil, fmt.Errorf("%s: %w", f.Path, err)
-			}
-		}
+			begun[i] = time.Now()
+			command, dir := w.command(t)
+			trials[i] = w.finish(t, command, trial{breakdown: b, dir: dir})
+		})
 	}
-	return all, nil
-}
-
-func digest(path string, data []byte) (string, error) {
-	switch kind := strings.TrimPrefix(filepath.Ext(strings.TrimSuffix(path, ".dump")), "."); {
-	case strings.HasPrefix(path, "db/"):
-		return rows(data)
-	case strings.HasSuffix(path, ".dump"):
-		list := fidelity.Entries(workdir.Dump(kind), string(data))
-		slices.Sort(list)
-		return strings.Join(list, "\n"), nil
+	all.Wait()
+	from, until := s.end()
+	for i, w := range workers {
+		all.Go(func() {
+			r := trials[i]
+			w.watchProcesses(&r)
+			r.happened = until.After(begun[i]) && from.Before(begun[i].Add(r.took))
+			counts.add(w, r, w.judge(truth, r))
+			os.RemoveAll(r.dir)
+			w.recover(t)
+		})
 	}
-	if strings.Contains(path, "dump-flows") || strings.Contains(path, "conntrack") {
-		return volatile, nil
-	}
-	return fmt.Sprint(bytes.Count(data, []byte("\n")), " lines"), nil
-}
-
-// rows returns the table and UUID of each row of a standalone database, and checks the
-// checksums of its records.
-func rows(data []byte) (string, error) {
-	var list []string
-	for n := 0; len(data) > 0; n++ {
-		var length int
-		var sum string
-		header, rest, _ := bytes.Cut(data, []byte("\n"))
-		if _, err := fmt.Sscanf(string(header), "OVSDB JSON %d %s", &length, &sum); err != nil {
-			return "", fmt.Errorf("record %d: %w", n, err)
-		}
-		if length > len(rest) || fmt.Sprintf("%x", sha1.Sum(rest[:length])) != sum {
-			return "", fmt.Errorf("record %d is damaged", n)
-		}
-		if n > 0 {
-			var tables map[string]json.RawMessage
-			if err := json.Unmarshal(rest[:length], &tables); err != nil {
-				return "", err
-			}
-			for table, raw := range tables {
-				var byID map[string]json.RawMessage
-				if json.Unmarshal(raw, &byID) == nil {
-					for id := range byID {
-						list = append(list, table+" "+id)
-					}
-				}
-			}
-		}
-		data = rest[length:]
-	}
-	slices.Sort(list)
-	return strings.Join(list, "\n"), nil
+	all.Wait()
 }

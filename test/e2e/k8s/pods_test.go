@@ -46,6 +46,7 @@ func expectError(t *testing.T, r result, dir string, named ...string) {
 
 // TestUnusablePodsAreNamed collects from pods that are missing or do not work.
 func TestUnusablePodsAreNamed(t *testing.T) {
+	t.Parallel() // much of it is waiting; no other parallel test uses the node
 	c, n := sharedNode(t)
 	// pod returns the only pod of a platform, whose container for OVS's tools is spoilt.
 	pod := func(t *testing.T, b *builder, spoil func(*cluster.Container)) cluster.Pod {
@@ -207,12 +208,13 @@ func grant(t *testing.T, c *cluster.Cluster, user string, may ...string) {
 	}
 }
 
-// TestInterruptLeavesNothing interrupts a run with Ctrl-C.
+// TestInterruptLeavesNothing interrupts a run with Ctrl-C while commands in a pod wait for
+// a stalled connection.
 func TestInterruptLeavesNothing(t *testing.T) {
 	c, n := sharedNode(t)
-	b := deploy(t, c, n, openshift())
+	b := deployLab(t, c, n, openshift(), smallNode(t, someFlows(300, 120)))
 	before := b.snapshot()
-	n.FromServer.Break(&cluster.Fault{Kind: cluster.Stall, After: 20000})
+	n.FromServer.Break(&cluster.Fault{Kind: cluster.Stall, After: 500e3})
 	defer n.FromServer.Break(nil)
 	dir := t.TempDir()
 	command := program(t, collectArgs(t, c, cluster.Admin, "", "-w", filepath.Join(dir, "w"), n.Name)...)
@@ -221,11 +223,18 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a stream to stall", func() bool { return n.FromServer.Happened() > 0 })
+	await(t, "a command to wait for a stalled stream", func() bool { return n.FromServer.Happened() > 0 && blocked(n) })
 	syscall.Kill(command.Process.Pid, syscall.SIGINT)
 	command.Wait()
+	ended := time.Now()
 	if code := command.ProcessState.ExitCode(); code != 1 || !strings.Contains(complaints.String(), "interrupted") {
 		t.Errorf("exit %d: %s", code, complaints.String())
+	}
+	for len(n.Processes()) > 0 && time.Since(ended) < time.Second {
+		time.Sleep(20 * time.Millisecond)
+	}
+	for _, change := range differences(before, b.snapshot()) {
+		t.Error("changed in a pod: ", change)
 	}
 	if have, err := read(filepath.Join(dir, "w")); len(have) > 0 || err != nil {
 		t.Errorf("left %d files, %v", len(have), err)
@@ -239,10 +248,14 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	await(t, "the commands in the pods to end", func() bool { return len(n.Processes()) == 0 })
-	for _, change := range differences(before, b.snapshot()) {
-		t.Error("changed in a pod: ", change)
-	}
+}
+
+// blocked reports whether a process in the node's pods waits for room in a pipe.
+func blocked(n *cluster.Node) bool {
+	return slices.ContainsFunc(n.Processes(), func(pid int) bool {
+		where, err := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
+		return err == nil && strings.Contains(string(where), "pipe_write")
+	})
 }
 
 // await waits until a condition holds.

@@ -5,7 +5,10 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Kind is a kind of failure of a connection.
@@ -44,6 +47,9 @@ type Hop struct {
 	fault    *Fault
 	happened int
 	longest  int64
+	total    int64  // bytes since Watch
+	mark     int64  // of total
+	reached  func() // to call at the mark
 	listener net.Listener
 	open     map[io.Closer]bool
 }
@@ -90,6 +96,21 @@ func (h *Hop) Longest() int64 {
 	return h.longest
 }
 
+// Watch calls reached, if it is not nil, as soon as the given number of bytes have come
+// towards the client from now on, in all connections.
+func (h *Hop) Watch(mark int64, reached func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.total, h.mark, h.reached = 0, mark, reached
+}
+
+// Total returns the number of bytes towards the client since Watch.
+func (h *Hop) Total() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.total
+}
+
 // Happened returns how often the fault has occurred.
 func (h *Hop) Happened() int {
 	h.mu.Lock()
@@ -111,7 +132,7 @@ func (h *Hop) forward(client net.Conn) {
 	h.mu.Lock()
 	target := h.target
 	h.mu.Unlock()
-	server, err := net.Dial("tcp", target)
+	server, err := dialer.Dial("tcp", target)
 	if err != nil {
 		client.Close()
 		return
@@ -145,6 +166,16 @@ func (h *Hop) forward(client net.Conn) {
 	delete(h.open, server)
 	h.mu.Unlock()
 }
+
+// dialer makes connections with small buffers, as in a network: those of the loopback
+// device hold several megabytes that a stalled client does not read.
+var dialer = net.Dialer{Control: func(_, _ string, socket syscall.RawConn) (err error) {
+	const segment, buffer = 1400, 64 << 10
+	controlErr := socket.Control(func(fd uintptr) {
+		err = errors.Join(unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment), unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, buffer))
+	})
+	return errors.Join(controlErr, err)
+}}
 
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
@@ -203,6 +234,11 @@ func (h *Hop) due(read, n int64) (*Fault, int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.longest = max(h.longest, read+n)
+	h.total += n
+	if h.reached != nil && h.total >= h.mark {
+		go h.reached()
+		h.reached = nil
+	}
 	f := h.fault
 	switch {
 	case f == nil, n == 0:

@@ -143,12 +143,21 @@ sandbox_image = %q
 restrict_oom_score_adj = true
 disable_apparmor = true
 [plugins."io.containerd.grpc.v1.cri".cni]
-bin_dir = %[4]q
-conf_dir = %[4]q
+bin_dir = %[6]q
+conf_dir = %[6]q
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
-`, n.file("containerd"), n.file("state"), n.socket(), n.file("opt"), image)
+`, n.file("containerd"), n.file("state"), n.socket(), n.file("opt"), image, n.file("cni"))
 	if err := os.WriteFile(n.file("containerd.toml"), []byte(config), 0o600); err != nil {
+		return err
+	}
+	if err := os.Mkdir(n.file("cni"), 0o700); err != nil {
+		return err
+	}
+	// Pods are in the network of this machine. Without any other network, a node is not
+	// ready, and its kubelet asks ten times a second whether it is.
+	const network = `{"cniVersion": "0.3.1", "name": "unused", "plugins": [{"type": "loopback"}]}`
+	if err := os.WriteFile(n.file("cni/unused.conflist"), []byte(network), 0o600); err != nil {
 		return err
 	}
 	n.Containerd = n.process("containerd", "containerd", "--config", n.file("containerd.toml"))
@@ -221,13 +230,13 @@ func (n *Node) announce(ctx context.Context) error {
 
 // Processes returns the processes of the node's pods, except the first one of each
 // container.
-func (n *Node) Processes() (list []string) {
+func (n *Node) Processes() (pids []int) {
 	for _, pid := range n.pods().Processes() {
 		if machine.NamespacedPID(pid) > 1 {
-			list = append(list, machine.CommandLine(pid))
+			pids = append(pids, pid)
 		}
 	}
-	return list
+	return pids
 }
 
 // pods returns the cgroup of all pods, as a kubelet names it.

@@ -127,8 +127,8 @@ func (c Container) is(state corev1.ContainerState) bool {
 	return state.Running != nil
 }
 
-// RemovePods removes pods and waits until their node has no process and no cgroup of
-// them.
+// RemovePods removes those pods that exist, and waits until their node has no process and
+// no cgroup of them.
 func (c *Cluster) RemovePods(ctx context.Context, pods ...Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -136,6 +136,9 @@ func (c *Cluster) RemovePods(ctx context.Context, pods ...Pod) error {
 	now := int64(0)
 	for _, p := range pods {
 		pod, err := c.Client.CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -181,11 +182,27 @@ func mountsBelow(dir string) (points []string) {
 	return points
 }
 
-// CommandLine returns the pid, name and arguments of a process.
+// CommandLine returns the pid, name and age of a process, and the beginning of its
+// arguments.
 func CommandLine(pid int) string {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	return fmt.Sprintf("%d %s: %s", pid, strings.TrimSpace(string(name)), strings.ReplaceAll(strings.TrimRight(string(line), "\x00"), "\x00", " "))
+	text := strings.ReplaceAll(strings.TrimRight(string(line), "\x00"), "\x00", " ")
+	return fmt.Sprintf("%d %s, %.1f s old: %.80q", pid, strings.TrimSpace(string(name)), age(pid).Seconds(), text)
+}
+
+// age returns how long ago a process began.
+func age(pid int) time.Duration {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	uptime, _ := os.ReadFile("/proc/uptime")
+	const ticks = 100 // per second, in proc(5)
+	var began, now float64
+	// The fields after the name, which may hold blanks: the first of them is the third.
+	if fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])); len(fields) > 19 {
+		fmt.Sscan(fields[19], &began)
+	}
+	fmt.Sscan(string(uptime), &now)
+	return time.Duration((now - began/ticks) * float64(time.Second))
 }
 
 // NamespacedPID returns the id of a process in its own pid namespace, in which the first
