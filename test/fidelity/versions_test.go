@@ -46,6 +46,9 @@ func compareReleases(t *testing.T, node, runs release, r Recording) cell {
 	}
 	t.Logf("%-22s %s", r.Name, Header)
 	t.Logf("%-22s %s", r.Name+" "+r.OVS+" on "+n.Report.Running.OVS, f)
+	for _, d := range f.Differences[:min(3, len(f.Differences))] {
+		t.Logf("differs: %.800s", d)
+	}
 	l := compareLogical(t, n, r)
 	if node.name == runs.name {
 		checkOwnVersion(t, n, r, f)
@@ -66,9 +69,6 @@ func checkOwnVersion(t *testing.T, n *Replica, r Recording, f Figures) {
 	t.Helper()
 	if f.Actions+f.Balanced < f.Packets || Percent(f.Results+f.Balanced, f.Packets) < 99 {
 		t.Errorf("of %d packets, %d have the node's datapath actions, and %d its result lines", f.Packets, f.Actions, f.Results)
-		for _, d := range f.Differences {
-			t.Logf("differs: %.800s", d)
-		}
 	}
 	checkComplete(t, n)
 	checkTruth(t, n, filepath.Join(filepath.Dir(r.Packets), "truth"))
