@@ -45,8 +45,8 @@ func Steps() []Step {
 		{"BFD", with(restoreBFD)},
 		{"CFM", with(restoreCFM)},
 		{"bonds", with(restoreBonds)},
-		{"liveness", with(restoreLiveness)},
 		{"learned MACs", with(restoreFDB)},
+		{"liveness", with(restoreLiveness)},
 		{"multicast groups", with(restoreMulticast)},
 		{"clock", with(stopClock)},
 	}
