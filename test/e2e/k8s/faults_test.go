@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/e2e/k8s/machine"
 )
 
 const (
@@ -121,11 +122,12 @@ func near(chance *rand.Rand, most int64) int64 {
 
 // strike makes a breakdown happen at most once, and undoes it.
 type strike struct {
-	mu       sync.Mutex
-	happened time.Time // zero if it has not
-	over     bool
 	do, undo func()
 	gap      time.Duration // 0: undone by end
+
+	mu               sync.Mutex
+	happened, undone time.Time // zero if it has not
+	over             bool
 }
 
 // now makes the breakdown happen.
@@ -138,20 +140,28 @@ func (s *strike) now() {
 	s.happened = time.Now()
 	s.do()
 	if s.gap > 0 {
-		time.AfterFunc(s.gap, s.undo)
+		time.AfterFunc(s.gap, s.restore)
 	}
 }
 
-// end undoes the breakdown. It reports whether it has happened.
-func (s *strike) end() bool {
+// restore undoes the breakdown if it has happened.
+func (s *strike) restore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = true
-	if s.happened.IsZero() {
-		return false
+	if !s.happened.IsZero() && s.undone.IsZero() {
+		s.undone = time.Now()
+		s.undo()
 	}
-	s.undo()
-	return true
+}
+
+// end undoes the breakdown, or keeps it from happening. It returns when it happened and
+// was undone, zero times if it has not happened.
+func (s *strike) end() (happened, undone time.Time) {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.restore()
+	return s.happened, s.undone
 }
 
 // onProcess returns a strike on a server, which is started again or continued after it.
@@ -162,11 +172,11 @@ func onProcess(t *testing.T, p *cluster.Process, b breakdown) *strike {
 		return s
 	}
 	s.do = p.Kill
-	s.undo = sync.OnceFunc(func() {
+	s.undo = func() {
 		if err := p.Start(); err != nil {
 			t.Error(err)
 		}
-	})
+	}
 	return s
 }
 
@@ -259,6 +269,7 @@ type trial struct {
 	dir      string
 	happened bool
 	took     time.Duration
+	outlived time.Duration // how long the client ran after the breakdown of a process
 	received int64         // bytes that reached the client
 	left     []string      // processes in the node's pods that stay
 	lingered time.Duration // how long the last process was there after the client's end
@@ -268,16 +279,19 @@ type trial struct {
 // pods have ended.
 func (w *worker) run(t *testing.T, b breakdown) trial {
 	command, dir := w.command(t)
-	var end func() bool
+	r := trial{breakdown: b, dir: dir}
 	if hop := w.hops[b.place]; hop != nil {
-		end = onHop(hop, b)
+		end := onHop(hop, b)
+		r = w.finish(t, command, r)
+		r.happened = end()
 	} else {
 		s := w.strike(t, command, b)
 		w.hops[toServer].Watch(b.after, s.now)
-		end = s.end
+		r = w.finish(t, command, r)
+		ended := time.Now()
+		at, _ := s.end()
+		r.happened, r.outlived = !at.IsZero(), ended.Sub(at)
 	}
-	r := w.finish(t, command, trial{breakdown: b, dir: dir})
-	r.happened = end()
 	w.watchProcesses(&r)
 	return r
 }
@@ -316,9 +330,18 @@ func (w *worker) watchProcesses(r *trial) {
 	}
 	for ended := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		r.lingered = time.Since(ended)
-		if r.left = w.node.Processes(); len(r.left) == 0 || r.lingered > patience {
+		left := w.node.Processes()
+		if len(left) == 0 {
 			return
 		}
+		if r.lingered < patience {
+			continue
+		}
+		for _, pid := range left {
+			r.left = append(r.left, machine.CommandLine(pid))
+			syscall.Kill(pid, syscall.SIGKILL) // it is none of the next run's
+		}
+		return
 	}
 }
 
@@ -335,10 +358,17 @@ func (w *worker) limit(b breakdown) time.Duration {
 // recover waits until commands can be run in the node's pods again.
 func (w *worker) recover(t *testing.T) {
 	run := executors(t, w.c)[w.way]
-	await(t, "node "+w.node.Name+" to recover", func() bool {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		var out, complaints bytes.Buffer
-		return run(w.pods[0].Namespace, w.pods[0].Name, ovsTools, []string{"true"}, &out, &complaints) == nil
-	})
+		err := run(w.pods[0].Namespace, w.pods[0].Name, ovsTools, []string{"true"}, &out, &complaints)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("node %s does not recover: %v", w.node.Name, err)
+			return
+		}
+	}
 }
 
 // judge returns what is wrong with a trial, "" if nothing.
@@ -346,6 +376,8 @@ func (w *worker) judge(truth content, r trial) string {
 	switch {
 	case r.took > w.limit(r.breakdown):
 		return fmt.Sprintf("it took %.1f s, more than %.1f s", r.took.Seconds(), w.limit(r.breakdown).Seconds())
+	case r.kind == interrupted && r.happened && r.outlived > 2*time.Second:
+		return fmt.Sprintf("it ended %.1f s after its interruption", r.outlived.Seconds())
 	case len(r.left) > 0:
 		return fmt.Sprintf("it left processes in the pod:\n\t%s", strings.Join(r.left, "\n\t"))
 	case r.code < 0: // killed: it could say nothing
@@ -375,7 +407,7 @@ func (s *tally) add(w *worker, r trial, problem string) {
 	defer s.Unlock()
 	if problem != "" {
 		s.wrong++
-		s.t.Errorf("%s, node %s: %s after %d bytes: exit %d after %.1f s: %s\n%s", w.way, w.node.Name, r.breakdown, r.after, r.code, r.took.Seconds(), problem, r.complaints)
+		s.t.Errorf("%s, node %s: %s after %d bytes: exit %d after %.1f s: %s\n%s", w.way, w.node.Name, r.breakdown, r.after, r.code, r.took.Seconds(), problem, messages(r.complaints))
 	}
 	if !r.happened {
 		s.missed++
@@ -387,6 +419,17 @@ func (s *tally) add(w *worker, r trial, problem string) {
 	s.codes[r.code]++
 	s.kinds[w.way+", "+r.breakdown.String()]++
 	s.slowest, s.lingered = max(s.slowest, r.took), max(s.lingered, r.lingered)
+}
+
+// messages returns what collect-k8s printed, without the lines of its progress.
+func messages(printed string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(printed) {
+		if !strings.Contains(line, ": collecting, ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // wanted reports whether more runs are needed.
@@ -419,7 +462,9 @@ func faultsAreNeverSilent(t *testing.T, c *cluster.Cluster, workers []*worker, t
 				r := w.run(t, w.draw(place, chance))
 				counts.add(w, r, w.judge(truth, r))
 				os.RemoveAll(r.dir)
-				w.recover(t)
+				if place == kubelet || place == containerd {
+					w.recover(t)
+				}
 			}
 		})
 	}
@@ -456,12 +501,12 @@ func serverFails(t *testing.T, c *cluster.Cluster, workers []*worker, truth cont
 		})
 	}
 	all.Wait()
-	s.end()
+	from, until := s.end()
 	for i, w := range workers {
 		all.Go(func() {
 			r := trials[i]
 			w.watchProcesses(&r)
-			r.happened = s.happened.After(begun[i]) && s.happened.Before(begun[i].Add(r.took))
+			r.happened = until.After(begun[i]) && from.Before(begun[i].Add(r.took))
 			counts.add(w, r, w.judge(truth, r))
 			os.RemoveAll(r.dir)
 			w.recover(t)

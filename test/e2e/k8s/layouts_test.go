@@ -16,6 +16,7 @@ import (
 
 	"ovs-offline/replica"
 	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/e2e/k8s/machine"
 	"ovs-offline/test/fidelity"
 )
 
@@ -288,8 +289,8 @@ func (b *builder) snapshot() map[string]string {
 			walk(b.t, all, fmt.Sprintf("/proc/%d/root/dev", pid), false)
 		}
 	}
-	for _, line := range b.node.Processes() {
-		all["process "+line] = "runs"
+	for _, pid := range b.node.Processes() {
+		all["process "+machine.CommandLine(pid)] = "runs"
 	}
 	walk(b.t, all, filepath.Join(b.lab.dir, "ovs"), false)
 	walk(b.t, all, filepath.Join(b.lab.dir, "ovn"), false)

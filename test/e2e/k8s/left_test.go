@@ -38,6 +38,7 @@ func TestEndless(t *testing.T) {
 // TestNothingIsLeftOfAbortedRuns aborts runs of these tests while they have a node, and
 // checks that nothing of it is left on the machine.
 func TestNothingIsLeftOfAbortedRuns(t *testing.T) {
+	t.Parallel()
 	needRig(t)
 	for how, sig := range map[string]os.Signal{"Ctrl-C": os.Interrupt, "SIGTERM": syscall.SIGTERM, "SIGKILL": os.Kill, "timeout": syscall.SIGUSR1} {
 		t.Run(how, func(t *testing.T) {

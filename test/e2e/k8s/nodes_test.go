@@ -21,7 +21,13 @@ func TestTenNodes(t *testing.T) {
 			return err
 		})
 	}
-	t.Cleanup(func() { forEach(nodes, func(n *cluster.Node) { n.Stop() }) })
+	t.Cleanup(func() {
+		forEach(nodes, func(n *cluster.Node) {
+			if n != nil {
+				n.Stop()
+			}
+		})
+	})
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -30,19 +36,20 @@ func TestTenNodes(t *testing.T) {
 }
 
 // withFaults runs the tests with faults. The workers share a live node whose dumps are
-// larger than the buffers of all connections, so that a command waits for a stalled one.
+// larger than a pipe, so that commands wait for a lost connection. The last node has one
+// whose dumps are larger than all buffers of connections.
 func withFaults(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node) {
 	grant(t, c, overSPDY, "list pods", "create pods/exec")
-	l := smallNode(t, someFlows(300, 40))
-	workers := make([]*worker, len(nodes))
-	for i, b := range deployAll(t, c, nodes, l, openshift().pods) {
+	last := len(nodes) - 1
+	workers := make([]*worker, last)
+	for i, b := range deployAll(t, c, nodes[:last], smallNode(t, someFlows(300, 20)), openshift().pods) {
 		workers[i] = newWorker(t, c, b, i)
 	}
 	truth := references(t, workers)
-	alone := workers[len(workers)-1]
-	workers = workers[:len(workers)-1]
 	var all sync.WaitGroup
 	defer all.Wait()
+	alone := newWorker(t, c, deployAll(t, c, nodes[last:], smallNode(t, someFlows(300, 120)), openshift().pods)[0], 0)
+	references(t, []*worker{alone})
 	all.Go(func() { lostWithoutNotice(t, alone) })
 	t.Run("restarts lose nothing", func(t *testing.T) { restartsLoseNothing(t, workers, truth) })
 	t.Run("faults are never silent", func(t *testing.T) { faultsAreNeverSilent(t, c, workers, truth) })
@@ -63,7 +70,8 @@ func deployAll(t *testing.T, c *cluster.Cluster, nodes []*cluster.Node, l *lab, 
 	t.Helper()
 	builders := make([]*builder, len(nodes))
 	for i, n := range nodes {
-		builders[i] = &builder{c: c, node: n, shell: "bash", lab: l, t: t}
+		shell := []string{"bash", "bash", "dash", "dash"}[i%4] // each with WebSocket and SPDY
+		builders[i] = &builder{c: c, node: n, shell: shell, lab: l, t: t}
 		builders[i].pods = pods(t, builders[i])
 	}
 	t.Cleanup(func() { forEach(builders, func(b *builder) { c.RemovePods(background, b.pods...) }) })

@@ -46,6 +46,7 @@ func expectError(t *testing.T, r result, dir string, named ...string) {
 
 // TestUnusablePodsAreNamed collects from pods that are missing or do not work.
 func TestUnusablePodsAreNamed(t *testing.T) {
+	t.Parallel() // much of it is waiting; no other parallel test uses the node
 	c, n := sharedNode(t)
 	// pod returns the only pod of a platform, whose container for OVS's tools is spoilt.
 	pod := func(t *testing.T, b *builder, spoil func(*cluster.Container)) cluster.Pod {
@@ -251,9 +252,8 @@ func TestInterruptLeavesNothing(t *testing.T) {
 
 // blocked reports whether a process in the node's pods waits for room in a pipe.
 func blocked(n *cluster.Node) bool {
-	return slices.ContainsFunc(n.Processes(), func(line string) bool {
-		pid, _, _ := strings.Cut(line, " ")
-		where, err := os.ReadFile("/proc/" + pid + "/wchan")
+	return slices.ContainsFunc(n.Processes(), func(pid int) bool {
+		where, err := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
 		return err == nil && strings.Contains(string(where), "pipe_write")
 	})
 }

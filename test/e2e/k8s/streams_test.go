@@ -134,6 +134,7 @@ func TestSlowDiskLosesNothing(t *testing.T) {
 // API server does not translate it into SPDY, its kubelet neither, and containerd does
 // not know the protocol's version.
 func TestSPDYReplacesRefusedWebSocket(t *testing.T) {
+	t.Parallel() // its cluster is its own
 	needRig(t)
 	c, err := newCluster("spdy", "--feature-gates=TranslateStreamCloseWebsocketRequests=false")
 	if err != nil {

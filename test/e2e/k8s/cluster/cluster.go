@@ -191,8 +191,8 @@ func (c *Cluster) AwaitServer(ctx context.Context) error {
 	})
 }
 
-// Kubeconfig writes the kubeconfig of a user, with the address of the API server or,
-// if set, of a proxy before it (host:port).
+// Kubeconfig returns the path of the kubeconfig of a user, with the address of the API
+// server or, if set, of a proxy before it (host:port).
 func (c *Cluster) Kubeconfig(user, address string) (string, error) {
 	if address == "" {
 		address = c.Address
@@ -203,6 +203,11 @@ func (c *Cluster) Kubeconfig(user, address string) (string, error) {
 	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: user}
 	config.CurrentContext = "test"
 	path := c.file("kubeconfig-" + user + "-" + strings.ReplaceAll(address, ":", "-"))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := os.Stat(path); err == nil {
+		return path, nil // a program may be reading it
+	}
 	return path, clientcmd.WriteToFile(*config, path)
 }
 

@@ -230,13 +230,13 @@ func (n *Node) announce(ctx context.Context) error {
 
 // Processes returns the processes of the node's pods, except the first one of each
 // container.
-func (n *Node) Processes() (list []string) {
+func (n *Node) Processes() (pids []int) {
 	for _, pid := range n.pods().Processes() {
 		if machine.NamespacedPID(pid) > 1 {
-			list = append(list, machine.CommandLine(pid))
+			pids = append(pids, pid)
 		}
 	}
-	return list
+	return pids
 }
 
 // pods returns the cgroup of all pods, as a kubelet names it.

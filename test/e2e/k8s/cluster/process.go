@@ -14,12 +14,11 @@ import (
 // Process is a server that can be stopped, killed, and started again with the same
 // arguments.
 type Process struct {
-	name string
-	argv []string
-	dir  string // its working directory
-	log  string // the file to which it writes
-	// cgroup is the folder of the cgroup2 in which it runs, "" for the caller's.
-	cgroup string
+	name   string
+	argv   []string
+	dir    string // its working directory
+	log    string // the file to which it writes
+	cgroup string // the folder of the cgroup2 in which it runs
 
 	mu      sync.Mutex
 	command *exec.Cmd
@@ -36,17 +35,15 @@ func (p *Process) Start() error {
 		return err
 	}
 	defer log.Close()
+	cgroup, err := os.Open(p.cgroup)
+	if err != nil {
+		return err
+	}
+	defer cgroup.Close()
 	command := exec.Command(p.argv[0], p.argv[1:]...)
 	command.Dir, command.Stdout, command.Stderr = p.dir, log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C does not reach it
-	if p.cgroup != "" {
-		folder, err := os.Open(p.cgroup)
-		if err != nil {
-			return err
-		}
-		defer folder.Close()
-		command.SysProcAttr.UseCgroupFD, command.SysProcAttr.CgroupFD = true, int(folder.Fd())
-	}
+	// Ctrl-C does not reach it.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, UseCgroupFD: true, CgroupFD: int(cgroup.Fd())}
 	alive, err := command.StdinPipe()
 	if err != nil {
 		return err
