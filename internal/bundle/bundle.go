@@ -44,8 +44,8 @@ type Head struct {
 type Image struct {
 	Name   string `json:"name"`
 	ID     string `json:"id,omitempty"` // in the store that it was saved from
-	OVS    string `json:"ovs"` // version of Open vSwitch
-	OVN    string `json:"ovn"` // version of OVN, "" without OVN
+	OVS    string `json:"ovs"`          // version of Open vSwitch
+	OVN    string `json:"ovn"`          // version of OVN, "" without OVN
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
