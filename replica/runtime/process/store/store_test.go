@@ -210,7 +210,7 @@ func fakeRoot(t *testing.T, s *store.Store, ovsVersion, ovnVersion string) strin
 	if _, err := w.Copy(t.Context(), base.Root, nil); err != nil {
 		t.Fatal(err)
 	}
-	for tool, version := range map[string]string{"ovs-vswitchd": ovsVersion, "ovn-nbctl": ovnVersion} {
+	for tool, version := range map[string]string{"ovs-vswitchd": "(Open vSwitch) " + ovsVersion, "ovn-nbctl": ovnVersion} {
 		found, err := process.FindIn(root, tool)
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +218,7 @@ func fakeRoot(t *testing.T, s *store.Store, ovsVersion, ovnVersion string) strin
 		path := filepath.Join(root, found)
 		os.Remove(path)
 		if version != "" {
-			script := "#!/bin/sh\necho '" + tool + " (of a test) " + version + "'\n"
+			script := "#!/bin/sh\necho '" + tool + " " + version + "'\n"
 			if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
