@@ -169,8 +169,9 @@ func (p *progress) bytes(read, total int64) {
 
 // step prints what a step does: a line at its beginning, which stays, and then its output.
 func (p *progress) step(name, line string) {
+	const width = 79
 	if line != "" {
-		p.print("%s: %s", name, line)
+		p.print("%s: %s", name, openflow.Shorten(line, max(0, width-len(name)-len(": ..."))))
 		return
 	}
 	p.end()

@@ -23,7 +23,8 @@ import (
 
 // ImageSource is an image to save.
 type ImageSource struct {
-	Image // without size and digest
+	Image            // without size and digest
+	Remarks []string // what it lacks
 	// Write writes an archive in the format of docker save.
 	Write func(ctx context.Context, w io.Writer) error
 }
@@ -62,11 +63,12 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, image *ImageSour
 	}
 	defer archive.Close()
 	head.Format, head.Image = FormatWithImage, &image.Image
-	return remarks, writeBundle(ctx, wd, m, head, files, archive, w)
+	return append(remarks, image.Remarks...), writeBundle(ctx, wd, m, head, files, archive, w)
 }
 
 // spoolImage writes an image into a temporary file without a name, at its beginning: tar
-// needs its size first, and an engine does not tell that. It sets the size and the digest.
+// needs its size first, and that of an engine's archive is unknown. It sets the size and
+// the digest.
 func spoolImage(ctx context.Context, image *ImageSource) (*os.File, error) {
 	f, err := os.CreateTemp("", "ovs-offline-image-")
 	if err != nil {

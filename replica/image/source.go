@@ -140,7 +140,7 @@ func (g git) checkOut(ctx context.Context, b Build) error {
 }
 
 // checkOutSubmodule checks out the commit of Open vSwitch that OVN pins: from the work
-// tree of a folder, if that has it, else from where OVN's source says.
+// tree of a folder, if that has it, else from the URL in OVN's .gitmodules.
 func (g git) checkOutSubmodule(ctx context.Context, b Build) error {
 	update := []string{"submodule", "--quiet", "update", "--init", "--depth", "1", "--", submodule}
 	if isFolder(b.Repo) {

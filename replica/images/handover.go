@@ -57,8 +57,13 @@ func usedInStore(ctx context.Context, root string) (*bundle.ImageSource, error) 
 }
 
 func ofContent(c *image.Content, name string) *bundle.ImageSource {
+	var remarks []string
+	for _, part := range c.LeftOut {
+		remarks = append(remarks, "left out of the image: "+part)
+	}
 	return &bundle.ImageSource{
-		Image: bundle.Image{Name: name, OVS: c.Versions.OVS, OVN: c.Versions.OVN},
+		Image:   bundle.Image{Name: name, OVS: c.Versions.OVS, OVN: c.Versions.OVN},
+		Remarks: remarks,
 		Write: func(ctx context.Context, w io.Writer) error {
 			return c.Write(ctx, w, "ovs-offline:"+c.Versions.Tag(), "")
 		},
