@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -198,9 +199,9 @@ func writeLayout(t *testing.T, dir string, entries map[string]mutate.Appendable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, what := range entries {
+	for _, text := range slices.Sorted(maps.Keys(entries)) { // an index without images can't be the first: it makes no folder
 		option := ocilayout.WithAnnotations(map[string]string{annotationOf: text})
-		switch what := what.(type) {
+		switch what := entries[text].(type) {
 		case v1.Image:
 			err = p.AppendImage(what, option)
 		case v1.ImageIndex:
