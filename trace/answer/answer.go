@@ -1,0 +1,119 @@
+// Package answer holds the answer to a question about a packet: a verdict, the places
+// where the packet comes out, the rule that decides, the packet's path, and how far the
+// answer can be trusted. It knows neither replicas nor databases.
+package answer
+
+// Verdict is the first word of an answer.
+type Verdict string
+
+const (
+	Reachable    Verdict = "REACHABLE"
+	OneWay       Verdict = "ONE-WAY" // the packet arrives, but the reply to it does not
+	Unreachable  Verdict = "UNREACHABLE"
+	Ambiguous    Verdict = "AMBIGUOUS"    // buckets, next hops or backends differ
+	Undetermined Verdict = "UNDETERMINED" // something is missing, which Answer.Missing names
+)
+
+// Answer is the answer to one question: the document that "trace -o json" prints.
+type Answer struct {
+	Question string  `json:"question"`
+	Verdict  Verdict `json:"verdict"`
+	// Missing names what another verdict than Undetermined needs.
+	Missing   []string    `json:"missing,omitempty"`
+	Outcomes  []Outcome   `json:"outcomes"`
+	Generated []Generated `json:"generated,omitempty"`
+	Drop      *Drop       `json:"drop,omitempty"` // the drop that decides; nil if the packet arrives
+	Path      []Hop       `json:"path"`
+	Return    *Answer     `json:"return,omitempty"` // of the reply; nil if it was not followed
+	Trust     Trust       `json:"trust"`
+}
+
+// Place is a port of a bridge.
+type Place struct {
+	Node        string `json:"node"`
+	Bridge      string `json:"bridge,omitempty"`
+	Port        string `json:"port,omitempty"`
+	LogicalPort string `json:"logical_port,omitempty"`
+}
+
+// Outcome is a packet that comes out of a port.
+type Outcome struct {
+	Place
+	Packet      string `json:"packet"`           // as flow text that ofproto/trace takes
+	Choice      string `json:"choice,omitempty"` // the bucket, next hop or backend, where there was one
+	Destination bool   `json:"destination"`      // the question asked for this port
+}
+
+// Generated is a packet that OVN would send itself.
+type Generated struct {
+	Place
+	Packet string `json:"packet,omitempty"`
+	Why    string `json:"why"`
+}
+
+// Drop is the place where a packet was dropped, and the reason.
+type Drop struct {
+	Place
+	Stage
+	Reason string `json:"reason"` // of a closed list
+	Choice string `json:"choice,omitempty"`
+}
+
+// Stage is one flow that a packet matched.
+type Stage struct {
+	Table    int    `json:"table"`              // of OpenFlow
+	Name     string `json:"stage,omitempty"`    // of OVN's pipeline, or of the table in neutron's agent
+	Datapath string `json:"datapath,omitempty"` // the logical switch or router, with its kind
+	Pipeline string `json:"pipeline,omitempty"` // ingress or egress
+	Flow     string `json:"flow,omitempty"`     // the match, as ofproto/trace prints it; "" for a table miss
+	Cookie   string `json:"cookie,omitempty"`
+	Actions  string `json:"actions,omitempty"`
+	Match    string `json:"match,omitempty"` // of the logical flow
+	Rule     string `json:"rule,omitempty"`  // what the flow is made from, in the user's words
+}
+
+// Hop is a packet's way through one switch, from where it enters a bridge to where it
+// leaves the switch, is changed by connection tracking, or ends.
+type Hop struct {
+	Place         // where the packet enters
+	From   int    `json:"from"` // index in the path of the hop that sent it; -1 for the first
+	Via    string `json:"via,omitempty"`
+	Choice string `json:"choice,omitempty"`
+	Packet string `json:"packet"`
+	// Connection says which state connection tracking gives the packet, and from which entry.
+	Connection string  `json:"connection,omitempty"`
+	Stages     []Stage `json:"stages"`
+	Datapath   string  `json:"datapath_actions,omitempty"`
+	Ends       []End   `json:"ends,omitempty"` // without those that are hops
+	Raw        string  `json:"raw,omitempty"`  // what ofproto/trace printed
+}
+
+// EndKind is how a packet ends.
+type EndKind string
+
+const (
+	Delivered EndKind = "delivered"
+	Dropped   EndKind = "dropped"
+	Answered  EndKind = "generated" // OVN sends a packet of its own
+	Unknown   EndKind = "undetermined"
+)
+
+// End is one end of a packet.
+type End struct {
+	Kind EndKind `json:"kind"`
+	Place
+	Text string `json:"text"` // a reason, a cause, or what is generated
+}
+
+// Trust is how faithful the replicas on the path are, and what was assumed.
+type Trust struct {
+	Nodes   []Node   `json:"nodes"`
+	Assumed []string `json:"assumed,omitempty"`
+}
+
+// Node is the fidelity of one replica on the path.
+type Node struct {
+	Name     string   `json:"name"`
+	Restored float64  `json:"restored"`            // percent of the flows, groups, meters and TLV mappings
+	Warnings []string `json:"warnings,omitempty"` // of its report
+}
