@@ -114,6 +114,6 @@ type Trust struct {
 // Node is the fidelity of one replica on the path.
 type Node struct {
 	Name     string   `json:"name"`
-	Restored float64  `json:"restored"`            // percent of the flows, groups, meters and TLV mappings
+	Restored float64  `json:"restored"`           // percent of the flows, groups, meters and TLV mappings
 	Warnings []string `json:"warnings,omitempty"` // of its report
 }
