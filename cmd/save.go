@@ -32,12 +32,12 @@ func newSave(shared *options) *cobra.Command {
 			"With --with-image, it also contains the programs of Open vSwitch and OVN that the running\n" +
 			"replica uses, so that a replica elsewhere is run by the same ones.",
 		Example: "  ovs-offline save compute1.ovs-offline\n  ovs-offline save - | ssh host ovs-offline load -",
-		RunE: o.oneNode(func(c *cobra.Command, args []string) error {
+		RunE: o.oneOrSet(func(c *cobra.Command, args []string) error {
 			if wd, err := workdir.Find(o.workdir); err != nil || !wd.Exists() { // locking would create the workdir
 				return cmp.Or(err, fmt.Errorf("%w: %s does not exist; collect something first", bundle.ErrNothing, o.workdir))
 			}
 			return o.withLock(o.run)(c, args)
-		}),
+		}, refuseSet),
 	}
 	c.Flags().BoolVar(&o.force, "force", false, "replace FILE if it exists")
 	c.Flags().BoolVar(&o.withImage, "with-image", false, "also save the image, or the tools of this host, that the replica runs with")
