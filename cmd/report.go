@@ -51,10 +51,18 @@ func reportOf(wd *workdir.Dir) (*report.Report, error) {
 	return r, err
 }
 
-// reportSet prints the reports of the nodes of a set, and in what their databases differ.
+// reportSet prints a line for each node of a set, or the whole report of the only one, and
+// in what their OVN databases differ.
 func (o *options) reportSet(ctx context.Context, s *set.Set, _ []string) error {
 	outcomes := set.Each(ctx, s, func(_ context.Context, _ *set.Node, wd *workdir.Dir) (*report.Report, error) { return reportOf(wd) })
-	return worst(append(failures(outcomes), o.printReports(ctx, s, outcomes))...)
+	err := o.printReports(ctx, s, outcomes, func() {
+		if len(s.Nodes()) == 1 {
+			eachNode(&o.IO, values(outcomes), o.printReport)
+		} else {
+			o.printReportTable(outcomes)
+		}
+	})
+	return worst(append(failures(outcomes), err)...)
 }
 
 // printSummary prints the part of a report that start shows.

@@ -128,24 +128,21 @@ func (o *IO) printCopies(databases []set.Database) {
 	t.Render()
 }
 
-// printReports prints the reports of the nodes of a set: a line for each, or the whole
-// report of the only one, and in what their OVN databases differ.
-func (o *options) printReports(ctx context.Context, s *set.Set, outcomes []set.Outcome[*report.Report]) error {
+// printReports prints the reports of the nodes of a set and in what their OVN databases
+// differ, as a document or with print.
+func (o *options) printReports(ctx context.Context, s *set.Set, outcomes []set.Outcome[*report.Report], print func()) error {
 	d := documentOf(s, outcomes)
 	if err := d.compareDatabases(ctx, s); err != nil {
 		return err
 	}
 	return o.emit(d, func() {
-		if len(s.Nodes()) == 1 {
-			eachNode(&o.IO, values(outcomes), o.printReport)
-		} else {
-			o.printReportTable(outcomes)
-		}
+		print()
 		o.printCopies(d.Databases)
 		o.warnEach("", d.Remarks)
 	})
 }
 
+// printReportTable prints a line for each report.
 func (o *IO) printReportTable(outcomes []set.Outcome[*report.Report]) {
 	t := o.newTable("node", "result", "restored", "rejected", "different", "placeholders", "lost", "recorded", "running")
 	for _, outcome := range outcomes {

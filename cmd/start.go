@@ -120,7 +120,7 @@ func (o *startOptions) printSet(ctx context.Context, s *set.Set, outcomes []set.
 	if len(values(outcomes)) > 0 && o.format == formatTable {
 		o.headline("Offline OVS Debugging started")
 	}
-	if err := o.printReports(ctx, s, outcomes); err != nil || o.format != formatTable {
+	if err := o.printReports(ctx, s, outcomes, func() { o.printReportTable(outcomes) }); err != nil || o.format != formatTable {
 		return err
 	}
 	fmt.Fprintf(o.Out, "\nAll sockets, and how to use them: %s. What each replica lacks: %s.\n", o.self("show"), o.self("report --node NODE"))

@@ -8,8 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"ovs-offline/internal/bundle"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -98,15 +99,21 @@ func (s *Set) find(name string) (*Node, error) {
 }
 
 func joined(nodes []*Node) string {
-	const most = 50
 	var names []string
-	for _, n := range nodes[:min(most, len(nodes))] {
+	for _, n := range nodes {
 		names = append(names, n.Name)
 	}
-	if more := len(nodes) - most; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
+	return recording.FirstNames(names)
+}
+
+// Select returns the names among all that are wanted, each once; all if none is wanted.
+func Select(all, wanted []string) ([]string, error) {
+	for _, name := range wanted {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("%w: %q; there are: %s", ErrNoNode, name, recording.FirstNames(all))
+		}
 	}
-	return strings.Join(names, ", ")
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return len(wanted) > 0 && !slices.Contains(wanted, name) }), nil
 }
 
 // Folder returns the absolute path of the folder.
@@ -137,4 +144,22 @@ func (s *Set) Remarks() []string {
 		}
 	}
 	return remarks
+}
+
+// Lock locks the workdirs of the selected nodes until unlock is called, and returns them.
+func (s *Set) Lock() (nodes []bundle.Node, unlock func(), err error) {
+	unlock = func() {
+		for _, n := range nodes {
+			n.Dir.Unlock()
+		}
+	}
+	for _, n := range s.nodes {
+		wd, err := workdir.Lock(n.path)
+		if err != nil {
+			unlock()
+			return nil, nil, fmt.Errorf("node %s: %w", n.Name, err)
+		}
+		nodes = append(nodes, bundle.Node{Name: n.Name, Dir: wd})
+	}
+	return nodes, unlock, nil
 }
