@@ -20,6 +20,8 @@ import (
 	"ovs-offline/set"
 )
 
+var errNoReport = errors.New("no report")
+
 func newReport(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "report", Short: "Show how faithful the replica is", Args: exactArgs(),
@@ -46,7 +48,7 @@ func (o *options) report(_ context.Context, wd *workdir.Dir, _ []string) error {
 func reportOf(wd *workdir.Dir) (*report.Report, error) {
 	r, err := replica.Report(wd)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no report in %s: no replica was started; start one with: ovs-offline start", wd.Path())
+		return nil, fmt.Errorf("%w in %s: no replica was started; start one with: ovs-offline start", errNoReport, wd.Path())
 	}
 	return r, err
 }

@@ -148,7 +148,7 @@ func (o *IO) printReportTable(outcomes []set.Outcome[*report.Report]) {
 	for _, outcome := range outcomes {
 		name, r := terminal.Escape(outcome.Node.Name), outcome.Value
 		if outcome.Err != nil {
-			t.AppendRow([]any{name, "failed", "", "", "", "", "", "", ""})
+			t.AppendRow([]any{name, stateOf(outcome.Err), "", "", "", "", "", "", ""})
 			continue
 		}
 		t.AppendRow([]any{name, result(r), restoredShare(r),

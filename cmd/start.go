@@ -117,10 +117,11 @@ func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 }
 
 func (o *startOptions) printSet(ctx context.Context, s *set.Set, outcomes []set.Outcome[*report.Report]) error {
-	if len(values(outcomes)) > 0 && o.format == formatTable {
+	started := len(values(outcomes)) > 0 && o.format == formatTable
+	if started {
 		o.headline("Offline OVS Debugging started")
 	}
-	if err := o.printReports(ctx, s, outcomes, func() { o.printReportTable(outcomes) }); err != nil || o.format != formatTable {
+	if err := o.printReports(ctx, s, outcomes, func() { o.printReportTable(outcomes) }); err != nil || !started {
 		return err
 	}
 	fmt.Fprintf(o.Out, "\nAll sockets, and how to use them: %s. What each replica lacks: %s.\n", o.self("show"), o.self("report --node NODE"))

@@ -140,9 +140,9 @@ func (o *statusOptions) printStatuses(s *set.Set, outcomes []set.Outcome[replica
 	o.warnEach("", s.Remarks())
 }
 
-// stateOf returns the state of a node without a status.
+// stateOf returns the state of a node that has no status or report.
 func stateOf(err error) string {
-	if errors.Is(err, runtime.ErrNotRunning) {
+	if errors.Is(err, runtime.ErrNotRunning) || errors.Is(err, errNoReport) {
 		return "not started"
 	}
 	return "failed"

@@ -36,6 +36,10 @@ func (s *starter) useShared(ctx context.Context, k workdir.Kind) (home *workdir.
 	if !can || digest == "" {
 		return nil, nil
 	}
+	// A process that runs tools in an image sees only folders that exist when it starts.
+	if err := makeFolders(s.wd.Run(), s.wd.VarRun(k), filepath.Dir(s.wd.Log(""))); err != nil {
+		return nil, err
+	}
 	home, err = workdir.LockHome(ctx, s.wd.Home(k, digest, s.rt.Root()))
 	if err != nil {
 		return nil, fmt.Errorf("the shared %s database: %w", k.Title(), err)
@@ -98,11 +102,6 @@ func endShared(ctx context.Context, rt runtime.Runtime, home *workdir.Dir, k wor
 // first: with it, the server is in use.
 func link(home, wd *workdir.Dir, k workdir.Kind) error {
 	from, to := server(home, k), server(wd, k)
-	for _, dir := range []string{to.RunDir, filepath.Dir(to.Log)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
 	sockets := append(daemon.ControlSockets(from), home.Socket(k))
 	pairs := [][2]string{{daemon.PIDFile(from), daemon.PIDFile(to)}, {from.Log, to.Log}}
 	for _, path := range sockets {

@@ -188,10 +188,8 @@ func (s *starter) run(ctx context.Context, d runtime.Daemon) error {
 // prepare makes the working copy of a database: standalone, complete, and with the
 // schema of the installed daemons.
 func (s *starter) prepare(ctx context.Context, k workdir.Kind, p place) error {
-	for _, dir := range []string{filepath.Dir(p.wd.WorkingCopy(k)), p.wd.VarRun(k), filepath.Dir(p.wd.Log(""))} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+	if err := makeFolders(filepath.Dir(p.wd.WorkingCopy(k)), p.wd.VarRun(k), filepath.Dir(p.wd.Log(""))); err != nil {
+		return err
 	}
 	if _, err := os.Stat(s.wd.Database(k)); errors.Is(err, os.ErrNotExist) && k == workdir.OVS {
 		return s.makeDatabase(ctx)
@@ -207,6 +205,15 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind, p place) error {
 		p.remark(k.Title() + " database: " + r)
 	}
 	return s.upgrade(ctx, k, p)
+}
+
+func makeFolders(paths ...string) error {
+	for _, path := range paths {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // upgrade converts a working copy to the schema of the daemons that will serve it.
