@@ -1,21 +1,22 @@
 package graph
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/svg"
 )
 
 // DOT writes the graph in the language of Graphviz, with each box as a table of its ports.
 func (g *Graph) DOT(w io.Writer) error {
-	out := svg{bufio.NewWriter(w)}
-	out.printf("graph {\n  rankdir=LR; ranksep=1.2; label=%s; labelloc=t;\n  node [shape=plain, fontname=\"monospace\", fontsize=10];\n", quote(g.Title))
+	out := picture{svg.NewWriter(w)}
+	out.Printf("graph {\n  rankdir=LR; ranksep=1.2; label=%s; labelloc=t;\n  node [shape=plain, fontname=\"monospace\", fontsize=10];\n", quote(g.Title))
 	boxes, ports := map[*Box]int{}, map[*Port]int{}
 	for i, b := range g.Boxes {
 		boxes[b] = i
-		out.printf("  b%d [label=<%s>];\n", i, table(b, ports))
+		out.Printf("  b%d [label=<%s>];\n", i, table(b, ports))
 	}
 	for _, e := range g.Edges {
 		attributes := `color="#55708a"`
@@ -25,9 +26,9 @@ func (g *Graph) DOT(w io.Writer) error {
 		if e.State.isDown() {
 			attributes = `color="#d9534a", style=dashed`
 		}
-		out.printf("  %s -- %s [%s];\n", dotEnd(boxes, ports, e.From, e.FromPort), dotEnd(boxes, ports, e.To, e.ToPort), attributes)
+		out.Printf("  %s -- %s [%s];\n", dotEnd(boxes, ports, e.From, e.FromPort), dotEnd(boxes, ports, e.To, e.ToPort), attributes)
 	}
-	out.printf("}\n")
+	out.Printf("}\n")
 	return out.Flush()
 }
 
@@ -45,7 +46,7 @@ func table(b *Box, ports map[*Port]int) string {
 		columns++
 	}
 	var t strings.Builder
-	fmt.Fprintf(&t, `<table cellspacing="2" border="1" cellborder="1"><tr><td border="0" colspan="%d"><b>%s</b> %s</td></tr>`, columns, escape(b.Name), escape(b.Note))
+	fmt.Fprintf(&t, `<table cellspacing="2" border="1" cellborder="1"><tr><td border="0" colspan="%d"><b>%s</b> %s</td></tr>`, columns, svg.Escape(b.Name), svg.Escape(b.Note))
 	for row := range slices.Chunk(b.Ports, columns) {
 		t.WriteString("<tr>")
 		for _, p := range row {
@@ -80,7 +81,7 @@ func dotText(p *Port) string {
 		if p.State.isDown() {
 			words = append(words, string(p.State))
 		}
-		return escape(strings.Join(strings.Fields(strings.Join(words, " ")), " "))
+		return svg.Escape(strings.Join(strings.Fields(strings.Join(words, " ")), " "))
 	}
 	text := line(p)
 	for _, m := range p.Members {

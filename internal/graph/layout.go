@@ -14,7 +14,6 @@ import (
 
 // Measures, in pixels.
 const (
-	charWidth  = 7.23 // of the monospaced 12px font
 	rowHeight  = 22.0
 	rowGap     = 4.0
 	headHeight = 30.0

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/mattn/go-runewidth"
+	"ovs-offline/internal/svg"
 )
 
 // fill assigns the ports of a box to its lanes.
@@ -51,7 +51,7 @@ func sizeLayer(layer []*placedBox) {
 // size computes the positions of the cells in a box, and its size. inner is the height
 // of all ports of the layer that are between the sides of their boxes, in one column.
 func (p *placedBox) size(inner float64) {
-	headline := textWidth(p.box.Name) + textWidth(p.box.Note) + 5
+	headline := svg.Width(p.box.Name) + svg.Width(p.box.Note) + 5
 	if p.box.Hidden > 0 {
 		headline = max(headline, 24)
 	}
@@ -73,7 +73,7 @@ func (p *placedBox) size(inner float64) {
 		x += width
 		tallest = max(tallest, height)
 	}
-	p.w = max(x+padding, float64(headline)*charWidth+2*padding)
+	p.w = max(x+padding, float64(headline)*svg.CharWidth+2*padding)
 	p.h = headHeight + tallest + padding
 	if tallest == 0 {
 		p.h = headHeight + 4
@@ -125,22 +125,22 @@ func cellWidth(cells []*cell) float64 {
 	for _, c := range cells {
 		widest = max(widest, names+extraWidth(c.port))
 		for _, m := range c.members {
-			widest = max(widest, 2+min(maxName, textWidth(m.port.Name))+extraWidth(m.port))
+			widest = max(widest, 2+min(maxName, svg.Width(m.port.Name))+extraWidth(m.port))
 		}
 	}
-	return float64(widest)*charWidth + 8
+	return float64(widest)*svg.CharWidth + 8
 }
 
 // extraWidth returns the number of characters of a cell without the name.
 func extraWidth(p *Port) int {
-	return min(maxNote, textWidth(p.Note)) + numberWidth(p) + stateWidth(p) + 4
+	return min(maxNote, svg.Width(p.Note)) + numberWidth(p) + stateWidth(p) + 4
 }
 
 // nameColumn returns the number of characters of the longest name.
 func nameColumn(cells []*cell) int {
 	n := 0
 	for _, c := range cells {
-		n = max(n, min(maxName, textWidth(label(c.port))))
+		n = max(n, min(maxName, svg.Width(label(c.port))))
 	}
 	return n
 }
@@ -161,5 +161,3 @@ func label(p *Port) string {
 	}
 	return p.Name
 }
-
-func textWidth(s string) int { return runewidth.StringWidth(s) }

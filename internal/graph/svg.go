@@ -1,14 +1,12 @@
 package graph
 
 import (
-	"bufio"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/mattn/go-runewidth"
+	"ovs-offline/internal/svg"
 )
 
 // style is the style sheet. A strip of colour marks the kind of a port; red and a
@@ -43,18 +41,18 @@ var colours = map[Kind]string{
 // its tooltip.
 func (g *Graph) SVG(w io.Writer) error {
 	l := arrange(g)
-	out := svg{bufio.NewWriter(w)}
+	out := picture{svg.NewWriter(w)}
 	legend := g.kinds()
 	top := margin + rowHeight*1.5 + float64(len(g.Remarks))*rowHeight
-	width := max(l.w, float64(textWidth(g.Title))*10, 120*float64(len(legend)+2)) + 2*margin
+	width := max(l.w, float64(svg.Width(g.Title))*10, 120*float64(len(legend)+2)) + 2*margin
 	height := top + l.h + 2*margin + rowHeight
-	out.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`+"\n<style>%s</style>\n", width, height, width, height, style)
-	out.printf("<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", escape(g.Title))
-	out.text(margin, margin+12, "title", g.Title)
+	out.Printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`+"\n<style>%s</style>\n", width, height, width, height, style)
+	out.Printf("<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", svg.Escape(g.Title))
+	out.Text(margin, margin+12, "title", g.Title)
 	for i, remark := range g.Remarks {
-		out.text(margin, margin+12+float64(i+1)*rowHeight, "note", remark)
+		out.Text(margin, margin+12+float64(i+1)*rowHeight, "note", remark)
 	}
-	out.printf(`<g transform="translate(%.0f %.0f)">`+"\n", margin, top)
+	out.Printf(`<g transform="translate(%.0f %.0f)">`+"\n", margin, top)
 	for _, b := range g.Boxes {
 		out.frame(l.boxes[b])
 	}
@@ -64,9 +62,9 @@ func (g *Graph) SVG(w io.Writer) error {
 	for _, b := range g.Boxes {
 		out.ports(l.boxes[b])
 	}
-	out.printf("</g>\n")
+	out.Printf("</g>\n")
 	out.legend(legend, margin, height-margin)
-	out.printf("</svg>\n")
+	out.Printf("</svg>\n")
 	return out.Flush()
 }
 
@@ -85,46 +83,29 @@ func (g *Graph) kinds() []Kind {
 	return slices.DeleteFunc(all, func(k Kind) bool { return !have[k] })
 }
 
-// svg is a writer whose Flush method returns the first error.
-type svg struct{ *bufio.Writer }
-
-func (s svg) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
-
-func (s svg) text(x, y float64, class, text string) {
-	s.printf(`<text x="%.1f" y="%.1f" class="%s">%s</text>`+"\n", x, y, class, escape(text))
-}
-
-func (s svg) rect(x, y, w, h, radius float64, class string) {
-	s.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.0f" class="%s"/>`+"\n", x, y, w, h, radius, class)
-}
-
-// escape returns a text for XML. Characters that XML forbids become U+FFFD.
-func escape(text string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // writing to a Builder never fails
-	return b.String()
-}
+// picture writes the parts of a graph.
+type picture struct{ svg.Writer }
 
 // frame draws a box without its ports.
-func (s svg) frame(p *placedBox) {
-	s.printf("<g><title>%s</title>\n", escape(strings.Join(append([]string{string(p.box.Kind) + " " + p.box.Name}, p.box.Detail...), "\n")))
-	s.rect(p.x, p.y, p.w, p.h, 6, "box "+string(p.box.Kind))
-	s.text(p.x+padding, p.y+20, "name", p.box.Name)
-	s.text(p.x+padding+float64(textWidth(p.box.Name)+2)*charWidth, p.y+20, "note", p.box.Note)
+func (s picture) frame(p *placedBox) {
+	s.Printf("<g><title>%s</title>\n", svg.Escape(strings.Join(append([]string{string(p.box.Kind) + " " + p.box.Name}, p.box.Detail...), "\n")))
+	s.Rect(p.x, p.y, p.w, p.h, 6, "box "+string(p.box.Kind))
+	s.Text(p.x+padding, p.y+20, "name", p.box.Name)
+	s.Text(p.x+padding+float64(svg.Width(p.box.Name)+2)*svg.CharWidth, p.y+20, "note", p.box.Note)
 	if p.box.Hidden > 0 {
-		s.text(p.x+padding, p.y+p.h-10, "note", fmt.Sprintf("and %d more, filtered", p.box.Hidden))
+		s.Text(p.x+padding, p.y+p.h-10, "note", fmt.Sprintf("and %d more, filtered", p.box.Hidden))
 	}
-	s.printf("</g>\n")
+	s.Printf("</g>\n")
 }
 
-func (s svg) ports(p *placedBox) {
+func (s picture) ports(p *placedBox) {
 	for lane, cells := range p.lanes {
 		names := nameColumn(cells)
 		for _, c := range cells {
 			s.port(p, c, names)
 			if lane == 1 {
 				for _, m := range c.members {
-					s.port(p, m, min(maxName, textWidth(m.port.Name)))
+					s.port(p, m, min(maxName, svg.Width(m.port.Name)))
 				}
 			}
 		}
@@ -132,7 +113,7 @@ func (s svg) ports(p *placedBox) {
 }
 
 // port draws a port, with its name in a column that is names characters wide.
-func (s svg) port(p *placedBox, c *cell, names int) {
+func (s picture) port(p *placedBox, c *cell, names int) {
 	x, y := p.x+c.x, p.y+c.y
 	class := "port"
 	if len(c.members) > 0 {
@@ -144,46 +125,30 @@ func (s svg) port(p *placedBox, c *cell, names int) {
 	if c.port.Active {
 		class += " active"
 	}
-	s.printf("<g><title>%s</title>\n", escape(strings.Join(append([]string{c.port.Name, c.port.Note}, c.port.Detail...), "\n")))
-	s.rect(x, y, c.w, c.h, 3, class)
-	s.printf(`<rect x="%.1f" y="%.1f" width="5" height="%.1f" fill="%s"/>`+"\n", x, y, c.h, colours[c.port.Kind])
+	s.Printf("<g><title>%s</title>\n", svg.Escape(strings.Join(append([]string{c.port.Name, c.port.Note}, c.port.Detail...), "\n")))
+	s.Rect(x, y, c.w, c.h, 3, class)
+	s.Printf(`<rect x="%.1f" y="%.1f" width="5" height="%.1f" fill="%s"/>`+"\n", x, y, c.h, colours[c.port.Kind])
 	at := x + 10
 	if n := numberWidth(c.port); n > 0 {
-		s.text(at+float64(5-len(c.port.Number))*charWidth, y+15, "number", c.port.Number)
-		at += float64(n) * charWidth
+		s.Text(at+float64(5-len(c.port.Number))*svg.CharWidth, y+15, "number", c.port.Number)
+		at += float64(n) * svg.CharWidth
 	}
 	class = ""
 	if c.port.Active || len(c.members) > 0 {
 		class = "name"
 	}
-	s.text(at, y+15, class, shorten(label(c.port), maxName))
-	at += float64(names+1) * charWidth
-	s.text(at, y+15, "note", shorten(c.port.Note, maxNote))
+	s.Text(at, y+15, class, svg.Shorten(label(c.port), maxName))
+	at += float64(names+1) * svg.CharWidth
+	s.Text(at, y+15, "note", svg.Shorten(c.port.Note, maxNote))
 	if n := stateWidth(c.port); n > 0 {
 		word := string(c.port.State)
-		s.text(x+c.w-float64(len(word)+1)*charWidth, y+15, "bad", word)
+		s.Text(x+c.w-float64(len(word)+1)*svg.CharWidth, y+15, "bad", word)
 	}
-	s.printf("</g>\n")
-}
-
-// shorten cuts a text in its middle, because names differ at both ends.
-func shorten(text string, limit int) string {
-	if textWidth(text) <= limit {
-		return text
-	}
-	half := (limit - 1) / 2
-	head := runewidth.Truncate(text, half, "")
-	runes := []rune(text)
-	tail, width := len(runes), 0
-	for tail > 0 && width+runewidth.RuneWidth(runes[tail-1]) <= limit-1-half {
-		tail--
-		width += runewidth.RuneWidth(runes[tail])
-	}
-	return head + "\u2026" + string(runes[tail:])
+	s.Printf("</g>\n")
 }
 
 // draw draws an edge between two ports, or a port and a box.
-func (l *layout) draw(s svg, e *Edge) {
+func (l *layout) draw(s picture, e *Edge) {
 	from, to := l.boxes[e.From], l.boxes[e.To]
 	x1, y1 := from.anchor(e.FromPort, to.layer < from.layer)
 	x2, y2 := to.anchor(e.ToPort, from.layer < to.layer)
@@ -200,7 +165,7 @@ func (l *layout) draw(s svg, e *Edge) {
 	if e.State.isDown() {
 		class += " " + string(e.State)
 	}
-	s.printf(`<path class="%s" d="M %.1f %.1f C %.1f %.1f %.1f %.1f %.1f %.1f"/>`+"\n", class, x1, y1, c1, y1, c2, y2, x2, y2)
+	s.Printf(`<path class="%s" d="M %.1f %.1f C %.1f %.1f %.1f %.1f %.1f %.1f"/>`+"\n", class, x1, y1, c1, y1, c2, y2, x2, y2)
 }
 
 // anchor returns the point at which an edge leaves a box: at the height of its
@@ -216,17 +181,17 @@ func (p *placedBox) anchor(port *Port, left bool) (x, y float64) {
 	return x, p.y + p.middle(port)
 }
 
-func (s svg) legend(kinds []Kind, x, y float64) {
+func (s picture) legend(kinds []Kind, x, y float64) {
 	for _, k := range kinds {
-		s.printf(`<rect x="%.1f" y="%.1f" width="5" height="14" fill="%s"/>`+"\n", x, y-11, colours[k])
-		s.text(x+10, y, "note", string(k))
-		x += float64(len(k)+4)*charWidth + 10
+		s.Printf(`<rect x="%.1f" y="%.1f" width="5" height="14" fill="%s"/>`+"\n", x, y-11, colours[k])
+		s.Text(x+10, y, "note", string(k))
+		x += float64(len(k)+4)*svg.CharWidth + 10
 	}
 	for _, state := range []State{Down, Failed} {
-		s.rect(x, y-12, 22, 15, 3, "port "+string(state))
-		s.text(x+28, y, "note", string(state))
-		x += float64(len(state)+4)*charWidth + 26
+		s.Rect(x, y-12, 22, 15, 3, "port "+string(state))
+		s.Text(x+28, y, "note", string(state))
+		x += float64(len(state)+4)*svg.CharWidth + 26
 	}
-	s.rect(x, y-12, 22, 15, 3, "port active")
-	s.text(x+28, y, "note", "active")
+	s.Rect(x, y-12, 22, 15, 3, "port active")
+	s.Text(x+28, y, "note", "active")
 }

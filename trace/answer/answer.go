@@ -61,7 +61,9 @@ type Drop struct {
 
 // Stage is one flow that a packet matched.
 type Stage struct {
-	Table    int    `json:"table"`              // of OpenFlow
+	Table int `json:"table"` // of OpenFlow
+	// OnBridge is the bridge of the flow, if a patch port led there from the hop's bridge.
+	OnBridge string `json:"on_bridge,omitempty"`
 	Name     string `json:"stage,omitempty"`    // of OVN's pipeline, or of the table in neutron's agent
 	Datapath string `json:"datapath,omitempty"` // the logical switch or router, with its kind
 	Pipeline string `json:"pipeline,omitempty"` // ingress or egress

@@ -1,0 +1,84 @@
+package answer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// choice is a packet that takes one bucket, next hop or backend, and its end.
+type choice struct {
+	text    string
+	arrives bool
+	end     string
+}
+
+// countChoices returns how many choices arrive.
+func (a *Answer) countChoices() string {
+	all := a.allChoices()
+	arrive := 0
+	for _, c := range all {
+		if c.arrives {
+			arrive++
+		}
+	}
+	return fmt.Sprintf("%d of %d choices arrive", arrive, len(all))
+}
+
+func (a *Answer) choiceLines() []string {
+	if a.Verdict != Ambiguous {
+		return nil
+	}
+	var texts []string
+	for _, c := range a.allChoices() {
+		texts = append(texts, c.text+": "+c.end)
+	}
+	return texts
+}
+
+// allChoices returns each choice: those that end on the path, and the outcomes, whose
+// ends the path need not have.
+func (a *Answer) allChoices() []choice {
+	var all []choice
+	add := func(c choice) {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	for _, o := range a.Outcomes {
+		text := "comes out at " + o.String()
+		if o.Destination {
+			text = "arrives at " + o.String()
+		}
+		add(choice{o.Choice, o.Destination, text})
+	}
+	for i, h := range a.Path {
+		for _, e := range h.Ends {
+			if text := a.choices(i); text != "" && e.Kind != Delivered {
+				add(choice{text, false, h.ending(e)})
+			}
+		}
+	}
+	return all
+}
+
+// ending returns how and where a packet ends, and the rule that drops it.
+func (h *Hop) ending(e End) string {
+	if n := len(h.Stages); e.Kind == Dropped && n > 0 {
+		return strings.Join(append([]string{e.String()}, lines(h.Stages[n-1].Rule)...), ", ")
+	}
+	return e.String()
+}
+
+// String returns how and where a packet ends.
+func (e End) String() string {
+	switch e.Kind {
+	case Delivered:
+		return "comes out at " + e.Place.String()
+	case Dropped:
+		return fmt.Sprintf("dropped on %s: %s", e.Place, e.Text)
+	case Answered:
+		return fmt.Sprintf("OVN answers on %s: %s", e.Place, e.Text)
+	}
+	return fmt.Sprintf("undetermined on %s: %s", e.Place, e.Text)
+}

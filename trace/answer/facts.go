@@ -1,0 +1,262 @@
+package answer
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Fact is a line of the short form of an answer, or several of one kind.
+type Fact struct {
+	Label string
+	Lines []string
+}
+
+// The number of lines of one kind in the short form.
+const maxLines = 8
+
+// Headline returns what follows the verdict in the first line: where the packet ends.
+func (a *Answer) Headline() string {
+	switch {
+	case a.Verdict == Undetermined && len(a.Missing) > 0:
+		return a.Missing[0]
+	case a.Verdict == Undetermined:
+		return "the cause is not known"
+	case a.Verdict == Ambiguous:
+		return a.countChoices()
+	case a.Verdict == OneWay:
+		return a.arrival() + "; its reply does not arrive"
+	case a.Drop != nil:
+		return "dropped on " + a.Drop.where()
+	}
+	return a.arrival()
+}
+
+// where returns the place of a drop, from the node to the stage.
+func (d *Drop) where() string {
+	words := []string{d.Node, cmp.Or(d.Datapath, d.OnBridge, d.Bridge), d.Pipeline}
+	if d.Name != "" {
+		words = append(words, "stage "+d.Name)
+	} else {
+		words = append(words, fmt.Sprint("table ", d.Table))
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+}
+
+// arrival returns the ports where the packet comes out.
+func (a *Answer) arrival() string {
+	var wanted, other []string
+	for _, o := range a.Outcomes {
+		if o.Destination {
+			wanted = append(wanted, o.String())
+		} else {
+			other = append(other, o.String())
+		}
+	}
+	switch {
+	case len(wanted) > 0:
+		return "arrives at " + count(wanted, "port")
+	case len(other) > 0 && a.Verdict == Unreachable:
+		return "comes out elsewhere, at " + count(other, "port")
+	case len(other) > 0:
+		return "comes out at " + count(other, "port")
+	case len(a.Generated) > 0:
+		return "answered by OVN on " + a.Generated[0].Node + ": " + a.Generated[0].Why
+	}
+	return "comes out of no port"
+}
+
+// count returns the first text and the number of the others.
+func count(texts []string, noun string) string {
+	switch n := len(texts) - 1; n {
+	case 0:
+		return texts[0]
+	case 1:
+		return texts[0] + " and 1 more " + noun
+	default:
+		return fmt.Sprintf("%s and %d more %ss", texts[0], n, noun)
+	}
+}
+
+// String returns the place with the name first that a user knows.
+func (p Place) String() string {
+	words := []string{p.Node, p.Bridge}
+	if p.Port != "" {
+		words = append(words, "port "+p.Port)
+	}
+	place := strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+	if p.LogicalPort == "" || p.LogicalPort == p.Port {
+		return place
+	}
+	return fmt.Sprintf("%s (%s)", p.LogicalPort, place)
+}
+
+// Facts returns the short form of the answer without its first line.
+func (a *Answer) Facts() []Fact {
+	facts := append(a.causes(), Fact{"path", lines(a.wayText())})
+	if a.Return == nil {
+		facts = append(facts, Fact{"return", []string{"not evaluated"}})
+	} else {
+		facts = append(facts, Fact{"return", a.Return.inLines()})
+	}
+	return append(facts, Fact{"trust", a.Trust.lines()})
+}
+
+// inLines returns the short form of the answer about a reply.
+func (a *Answer) inLines() []string {
+	all := []string{string(a.Verdict) + ": " + a.Headline()}
+	for _, f := range append(a.causes(), Fact{"path", lines(a.wayText())}) {
+		for _, line := range f.Lines {
+			all = append(all, f.Label+": "+line)
+		}
+	}
+	return all
+}
+
+// causes returns the facts that explain the verdict. Empty ones are left out.
+func (a *Answer) causes() []Fact {
+	var reason, rules []string
+	if a.Drop != nil {
+		reason = lines(joined(a.Drop.Reason, a.Drop.Choice))
+		rules = lines(a.Drop.Rule)
+	} else if a.Verdict == Reachable || a.Verdict == OneWay {
+		rules = a.rules()
+	}
+	missing := a.Missing
+	if a.Verdict == Undetermined && len(missing) > 0 {
+		missing = missing[1:]
+	}
+	var generated []string
+	for _, g := range a.Generated {
+		generated = append(generated, fmt.Sprintf("OVN sends a packet itself, at %s: %s", g.Place, g.Why))
+	}
+	facts := []Fact{{"reason", reason}, {"rule", rules}, {"missing", missing}, {"choice", a.choiceLines()}, {"also", a.others()}, {"answer", generated}}
+	facts = slices.DeleteFunc(facts, func(f Fact) bool { return len(f.Lines) == 0 })
+	for i, f := range facts {
+		facts[i].Lines = bounded(f.Lines)
+	}
+	return facts
+}
+
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func joined(text, choice string) string {
+	if choice == "" {
+		return text
+	}
+	return text + ", " + choice
+}
+
+// bounded returns the first lines and the number of the others.
+func bounded(all []string) []string {
+	if len(all) <= maxLines {
+		return all
+	}
+	return append(slices.Clone(all[:maxLines-1]), fmt.Sprintf("and %d more", len(all)-maxLines+1))
+}
+
+// rules returns the rules on the way to the end that decides, each once.
+func (a *Answer) rules() []string {
+	hop, _ := a.Deciding()
+	var all []string
+	for _, i := range a.Chain(hop) {
+		for _, s := range a.Path[i].Stages {
+			if s.Rule != "" && !slices.Contains(all, s.Rule) {
+				all = append(all, s.Rule)
+			}
+		}
+	}
+	return all
+}
+
+// others returns the ports where copies come out that the question did not ask for.
+func (a *Answer) others() []string {
+	if a.Verdict == Ambiguous {
+		return nil
+	}
+	wanted := slices.ContainsFunc(a.Outcomes, func(o Outcome) bool { return o.Destination })
+	var all []string
+	for i, o := range a.Outcomes {
+		if !o.Destination && (wanted || i > 0) {
+			all = append(all, joined("comes out at "+o.String(), o.Choice))
+		}
+	}
+	return all
+}
+
+// wayText returns the nodes and bridges on the way to the end that decides, and what
+// carries the packet between them.
+func (a *Answer) wayText() string {
+	hop, _ := a.Deciding()
+	chain := a.Chain(hop)
+	if a.Verdict == Ambiguous {
+		chain = a.trunk()
+	}
+	var words []string
+	node, bridge := "", ""
+	for _, i := range chain {
+		h := &a.Path[i]
+		words = append(words, lines(h.Choice)...)
+		if (h.Node != node || h.Bridge != bridge) && node != "" {
+			words = append(words, lines(h.Via)...)
+		}
+		for _, b := range h.Bridges() {
+			if h.Node != node {
+				words = append(words, strings.TrimSpace(h.Node+" "+b))
+			} else if b != bridge {
+				words = append(words, b)
+			}
+			node, bridge = h.Node, b
+		}
+	}
+	if a.Verdict == Ambiguous {
+		words = append(words, fmt.Sprintf("%d choices", len(a.allChoices())))
+	}
+	return strings.Join(words, " -> ")
+}
+
+// lines returns how faithful the replicas are, and what was assumed.
+func (t *Trust) lines() []string {
+	const what = "%s of the entries restored on %s"
+	var all, whole []string
+	for _, n := range t.Nodes {
+		if n.Restored >= 100 {
+			whole = append(whole, n.Name)
+		} else {
+			all = append(all, fmt.Sprintf(what, n.Percent(), n.Name))
+		}
+		if len(n.Warnings) > 0 {
+			all = append(all, fmt.Sprintf("the report of %s warns: %s", n.Name, count(n.Warnings, "warning")))
+		}
+	}
+	if len(whole) > 0 {
+		all = slices.Insert(all, 0, fmt.Sprintf(what, "100 %", list(whole)))
+	}
+	if len(t.Nodes) == 0 {
+		all = append(all, "it is not known how faithful the replicas are")
+	}
+	for _, text := range t.Assumed {
+		all = append(all, "assumed: "+text)
+	}
+	return all
+}
+
+// Percent returns the restored part, rounded down: only all is 100 %.
+func (n Node) Percent() string {
+	return fmt.Sprintf("%v %%", math.Floor(n.Restored*10)/10)
+}
+
+func list(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
