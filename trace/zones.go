@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
@@ -106,25 +105,4 @@ func (z *zone) hostname(chassis string) string {
 		}
 	}
 	return chassis
-}
-
-// Zones groups nodes by their databases. Nodes without databases of OVN are in the only
-// zone there is, or else in one of their own.
-func zonesOf(all []string, databases []Zone) []Zone {
-	var zones []Zone
-	var rest []string
-	for _, name := range all {
-		if !slices.ContainsFunc(databases, func(z Zone) bool { return slices.Contains(z.Nodes, name) }) {
-			rest = append(rest, name)
-		}
-	}
-	zones = append(zones, databases...)
-	switch {
-	case len(rest) == 0:
-	case len(zones) == 1:
-		zones[0].Nodes = append(zones[0].Nodes, rest...)
-	default:
-		zones = append(zones, Zone{Nodes: rest})
-	}
-	return zones
 }
