@@ -70,6 +70,14 @@ func (h *Hop) ending(e End) string {
 	return e.String()
 }
 
+// EndText returns how and where a packet ends, and whether that is where it was to go.
+func (a *Answer) EndText(e End) string {
+	if a.Arrives(e) {
+		return "arrives at " + e.Place.String()
+	}
+	return e.String()
+}
+
 // String returns how and where a packet ends.
 func (e End) String() string {
 	switch e.Kind {

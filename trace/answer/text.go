@@ -18,13 +18,6 @@ type Options struct {
 	Width   int  // of a line, in columns of the terminal; 0 for any
 }
 
-// Text returns the short form of the answer, with lines of any length.
-func (a *Answer) Text() string {
-	var b strings.Builder
-	_ = a.Write(&b, Options{}) // writing to a Builder never fails
-	return b.String()
-}
-
 // Write prints the answer for people: the verdict and its reason first.
 func (a *Answer) Write(w io.Writer, o Options) error {
 	p := printer{bufio.NewWriter(w), o.Width}
@@ -60,6 +53,11 @@ func (p printer) wrap(prefix, line string) {
 	prefix = terminal.Escape(prefix)
 	parts := []string{line}
 	width := runewidth.StringWidth(prefix)
+	if p.width > 0 && width+minText > p.width { // a long name
+		words := strings.TrimLeft(prefix, " ")
+		prefix, line = prefix[:len(prefix)-len(words)], words+line
+		width = len(prefix)
+	}
 	if p.width > 0 {
 		parts = Wrap(line, max(minText, p.width-width))
 	}
@@ -80,7 +78,7 @@ func (p printer) long(a *Answer, o Options, number string) {
 		fmt.Fprintln(p)
 		p.wrap(fmt.Sprintf("%s%d  ", number, i+1), h.title(number))
 		if o.Verbose {
-			p.stages(h)
+			p.stages(a, h)
 		}
 		if o.Raw && h.Raw != "" {
 			p.wrap("     ", "ofproto/trace printed:")
@@ -122,7 +120,7 @@ func (h *Hop) title(number string) string {
 }
 
 // stages prints what a packet is, the stages that it passes, and how it ends.
-func (p printer) stages(h *Hop) {
+func (p printer) stages(a *Answer, h *Hop) {
 	p.field("packet", h.Packet)
 	p.field("connection", h.Connection)
 	names, heading := 0, ""
@@ -138,7 +136,7 @@ func (p printer) stages(h *Hop) {
 	}
 	p.field("sends", h.Datapath)
 	for _, e := range h.Ends {
-		p.field("ends", e.String())
+		p.field("ends", a.EndText(e))
 	}
 }
 
