@@ -96,9 +96,16 @@ func (o *IO) printCollected(out collectedInputs) {
 	o.warnEach("", out.Remarks)
 	o.warnEach("could not be read: ", out.Lost)
 	if len(out.Nodes) > 1 {
-		fmt.Fprintln(o.Out, "Each is a working directory of its own; start one with, for example:")
-		fmt.Fprintf(o.Out, "  ovs-offline -w %s start\n", shellWord(out.Nodes[0].Workdir))
+		o.printNext(out.Nodes[0].Workdir)
 	}
+}
+
+// printNext prints how to start the nodes that were collected together, one of which has
+// this workdir.
+func (o *IO) printNext(workdir string) {
+	folder, name := filepath.Split(workdir)
+	folder = shellWord(filepath.Clean(folder))
+	fmt.Fprintf(o.Out, "Start all: ovs-offline -w %s start\nStart one: ovs-offline -w %s start --node %s\n", folder, folder, shellWord(name))
 }
 
 // collectOneOptions are the flags of the commands that collect from one path.

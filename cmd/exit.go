@@ -31,6 +31,25 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
+// worst returns the error of a command whose parts had these errors: all failures, or else
+// errIncomplete if a part was incomplete, or else nil.
+func worst(errs ...error) error {
+	var failures []error
+	var result error
+	for _, err := range errs {
+		switch {
+		case errors.Is(err, errIncomplete):
+			result = errIncomplete
+		case err != nil:
+			failures = append(failures, err)
+		}
+	}
+	if len(failures) > 0 {
+		return errors.Join(failures...)
+	}
+	return result
+}
+
 // exit maps the error of a command to the program's exit code and prints it.
 func exit(ctx context.Context, stderr io.Writer, err error) int {
 	var program exitCode

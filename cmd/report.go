@@ -17,7 +17,10 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
+	"ovs-offline/set"
 )
+
+var errNoReport = errors.New("no report")
 
 func newReport(o *options) *cobra.Command {
 	c := &cobra.Command{
@@ -26,21 +29,42 @@ func newReport(o *options) *cobra.Command {
 			"rejected and why, each with its file and line. All entries are counted; -o json lists the\n" +
 			"first 10000 rejected and the first 10000 rewritten ones.",
 		Example: "  ovs-offline report\n  ovs-offline report -o json | jq '.rejected[]'",
-		RunE:    o.withWorkdir(o.report),
+		RunE:    o.workdirOrSet(o.report, o.reportSet),
 	}
+	o.nodeFlag(c)
 	o.outputFlag(c)
 	return c
 }
 
 func (o *options) report(_ context.Context, wd *workdir.Dir, _ []string) error {
-	r, err := replica.Report(wd)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("no report in %s: no replica was started; start one with: ovs-offline start", wd.Path())
-	}
+	r, err := reportOf(wd)
 	if err != nil {
 		return err
 	}
 	return o.emit(r, func() { o.printReport(r) })
+}
+
+// reportOf returns the report of a replica that was started.
+func reportOf(wd *workdir.Dir) (*report.Report, error) {
+	r, err := replica.Report(wd)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w in %s: no replica was started; start one with: ovs-offline start", errNoReport, wd.Path())
+	}
+	return r, err
+}
+
+// reportSet prints a line for each node of a set, or the whole report of the only one, and
+// in what their OVN databases differ.
+func (o *options) reportSet(ctx context.Context, s *set.Set, _ []string) error {
+	outcomes := set.Each(ctx, s, func(_ context.Context, _ *set.Node, wd *workdir.Dir) (*report.Report, error) { return reportOf(wd) })
+	err := o.printReports(ctx, s, outcomes, func() {
+		if len(s.Nodes()) == 1 {
+			eachNode(&o.IO, values(outcomes), o.printReport)
+		} else {
+			o.printReportTable(outcomes)
+		}
+	})
+	return worst(append(failures(outcomes), err)...)
 }
 
 // printSummary prints the part of a report that start shows.

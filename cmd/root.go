@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,9 +21,9 @@ import (
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/replica/runtime/engine"
+	"ovs-offline/set"
 )
 
 // version is set by the linker (see the Makefile).
@@ -36,7 +37,8 @@ type options struct {
 	podman  bool
 	verbose bool
 
-	available *choose.Runtimes // of the command's workdir; nil until runtimes is called
+	nodes     []string  // of a set, selected with --node
+	available *set.Node // the node of the command's workdir; nil until node is called
 }
 
 // Main runs one command line and returns the exit code.
@@ -166,23 +168,13 @@ func (o *options) self(command string) string {
 // runFunc is the function of a command that works on a workdir.
 type runFunc func(ctx context.Context, wd *workdir.Dir, args []string) error
 
-// oneNode returns a cobra function that calls run unless the workdir only holds the
-// workdirs of nodes, as a collection of several makes them.
-func (o *options) oneNode(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		wd, err := workdir.Find(o.workdir)
-		if err != nil {
-			return err
-		}
-		below, err := workdir.Below(wd.Path())
-		if err != nil {
-			return fmt.Errorf("workdir: %w", err)
-		}
-		if !wd.Used() && len(below) > 0 {
-			return fmt.Errorf("%w: %s is not the working directory of a node; choose one of those in it:\n%s", errUsage, wd.Path(), choices(below))
-		}
-		return run(c, args)
+// refuseSet is the setFunc of commands that work on one node: it lists the nodes.
+func refuseSet(_ context.Context, s *set.Set, _ []string) error {
+	var below []string
+	for _, n := range s.Nodes() {
+		below = append(below, filepath.Join(s.Folder(), n.Name))
 	}
+	return fmt.Errorf("%w: %s is not the working directory of a node; choose one of those in it:\n%s", errUsage, s.Folder(), choices(below))
 }
 
 // choices returns a line for each workdir, with the flag that selects it.
@@ -200,13 +192,7 @@ func choices(workdirs []string) string {
 
 // withWorkdir returns a cobra function that calls run with the workdir of a node.
 func (o *options) withWorkdir(run runFunc) func(*cobra.Command, []string) error {
-	return o.oneNode(func(c *cobra.Command, args []string) error {
-		wd, err := workdir.Find(o.workdir)
-		if err != nil {
-			return err
-		}
-		return run(c.Context(), wd, args)
-	})
+	return o.workdirOrSet(run, refuseSet)
 }
 
 // withLock works like withWorkdir for commands that change the workdir: it creates a
@@ -222,30 +208,18 @@ func (o *options) withLock(run runFunc) func(*cobra.Command, []string) error {
 	}
 }
 
-// runtimes returns the runtimes that are available for the workdir's replica. It
-// connects to each engine once.
-func (o *options) runtimes(wd *workdir.Dir) *choose.Runtimes {
+// node returns the node of the workdir.
+func (o *options) node() *set.Node {
 	if o.available == nil {
-		o.available = choose.For(wd, version)
+		o.available = set.At(o.workdir, version)
 	}
 	return o.available
 }
 
-// running returns the state of the replica. It asks all runtimes if replica.json is
-// lost.
-func (o *options) running(ctx context.Context, wd *workdir.Dir) (replica.State, error) {
-	return replica.Find(ctx, wd, func() []runtime.Runtime { return o.runtimes(wd).All(ctx) })
-}
+// runtimes returns the runtimes that are available for the workdir's replica.
+func (o *options) runtimes(wd *workdir.Dir) *choose.Runtimes { return o.node().Runtimes(wd) }
 
-// checkReachable returns an error if the workdir's replica runs in an engine that
-// does not answer: its containers can't be stopped.
-func (o *options) checkReachable(ctx context.Context, wd *workdir.Dir) error {
-	name, err := replica.LastRuntime(wd)
-	if err != nil || name == "" {
-		return nil // all runtimes that answer are searched for the replica
-	}
-	if _, err := o.runtimes(wd).Named(ctx, name); err != nil {
-		return fmt.Errorf("the replica in %s was started in %s and can't be stopped: %w", wd.Path(), name, err)
-	}
-	return nil
+// running returns the state of the replica.
+func (o *options) running(ctx context.Context, wd *workdir.Dir) (replica.State, error) {
+	return o.node().Running(ctx, wd)
 }

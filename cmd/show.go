@@ -15,6 +15,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
+	"ovs-offline/set"
 )
 
 func newShow(o *options) *cobra.Command {
@@ -24,42 +25,68 @@ func newShow(o *options) *cobra.Command {
 			"and the running versions, and the number of each port in the live node's datapath and in the\n" +
 			"replica's.",
 		Example: "  ovs-offline show\n  ovs-offline show -o json | jq .ports",
-		RunE:    o.withWorkdir(o.show),
+		RunE:    o.workdirOrSet(o.show, o.showSet),
 	}
+	o.nodeFlag(c)
 	o.outputFlag(c)
 	return c
 }
 
-func (o *options) show(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	if _, err := o.running(ctx, wd); err != nil {
-		return err
+// shown is what show prints of a replica.
+type shown struct {
+	Ports    []report.PortRow `json:"ports"`
+	Recorded versions.Pair    `json:"recorded"`
+	Running  versions.Pair    `json:"running"`
+	Sockets  replica.Sockets  `json:"sockets"`
+}
+
+func readShown(ctx context.Context, n *set.Node, wd *workdir.Dir) (shown, error) {
+	if _, err := n.Running(ctx, wd); err != nil {
+		return shown{}, err
 	}
 	sockets, err := replica.Show(wd)
 	if err != nil {
-		return err
+		return shown{}, err
 	}
 	r, err := replica.Report(wd)
 	if err != nil {
+		return shown{}, err
+	}
+	return shown{r.Ports, r.Recorded, r.Running, sockets}, nil
+}
+
+func (o *options) show(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	s, err := readShown(ctx, o.node(), wd)
+	if err != nil {
 		return err
 	}
-	return o.emit(map[string]any{"sockets": sockets, "ports": r.Ports, "recorded": r.Recorded, "running": r.Running}, func() {
-		sockets.Print(o.Out, shellWord)
-		fmt.Fprintf(o.Out, "Recorded: %s; running: %s\n", versionsText(r.Recorded), versionsText(r.Running))
-		sockets.PrintNotes(o.Out, shellWord)
-		fmt.Fprintln(o.Out)
-		o.printPorts(r)
-	})
+	return o.emit(s, func() { o.printShown(s) })
+}
+
+// showSet prints the sockets and ports of each node of a set.
+func (o *options) showSet(ctx context.Context, s *set.Set, _ []string) error {
+	outcomes := set.Each(ctx, s, readShown)
+	err := o.emit(documentOf(s, outcomes), func() { eachNode(&o.IO, values(outcomes), o.printShown) })
+	return worst(append(failures(outcomes), err)...)
+}
+
+func (o *options) printShown(s shown) {
+	s.Sockets.Print(o.Out, shellWord)
+	fmt.Fprintf(o.Out, "Recorded: %s; running: %s\n", versionsText(s.Recorded), versionsText(s.Running))
+	s.Sockets.PrintNotes(o.Out, shellWord)
+	fmt.Fprintln(o.Out)
+	o.printPorts(s.Ports)
 }
 
 // versionsText returns versions for a line of text.
 func versionsText(v versions.Pair) string { return cmp.Or(terminal.Escape(v.String()), "unknown") }
 
-func (o *options) printPorts(r *report.Report) {
-	if len(r.Ports) == 0 {
+func (o *options) printPorts(ports []report.PortRow) {
+	if len(ports) == 0 {
 		return
 	}
 	t := o.newTable("bridge", "port", "ofport", "live datapath port", "replica datapath port")
-	for _, p := range r.Ports {
+	for _, p := range ports {
 		t.AppendRow(table.Row{terminal.Escape(p.Bridge), terminal.Escape(p.Port), p.OfPort, p.Live, p.Replica})
 	}
 	t.Render()

@@ -3,24 +3,26 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/internal/logging"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/runtime/choose"
+	"ovs-offline/set"
 )
 
 type startOptions struct {
 	*options
-	strict bool
-	wanted choose.Wanted
+	strict   bool
+	image    string
+	versions versions.Pair
 }
 
 func newStart(shared *options) *cobra.Command {
@@ -34,49 +36,26 @@ func newStart(shared *options) *cobra.Command {
 			"Exit code 3 means that some of the collected data could not be restored; the report names it.",
 		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1 --ovn-version 23.03\n" +
 			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
-		RunE: o.oneNode(o.withLock(o.run)),
+		RunE: o.oneOrSet(o.withLock(o.run), o.runSet),
 	}
-	c.Flags().StringVar(&o.wanted.Image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine")
-	c.Flags().StringVar(&o.wanted.Versions.OVS, "ovs-version", "", "run this version of Open vSwitch, or a prefix of it (3.1), not the nearest to the node's")
-	c.Flags().StringVar(&o.wanted.Versions.OVN, "ovn-version", "", "run this version of OVN, or a prefix of it (24.03)")
+	c.Flags().StringVar(&o.image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine")
+	c.Flags().StringVar(&o.versions.OVS, "ovs-version", "", "run this version of Open vSwitch, or a prefix of it (3.1), not the nearest to the node's")
+	c.Flags().StringVar(&o.versions.OVN, "ovn-version", "", "run this version of OVN, or a prefix of it (24.03)")
 	_ = c.RegisterFlagCompletionFunc("image", o.completeImages)
 	for _, flag := range []string{"ovs-version", "ovn-version"} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
 	c.Flags().BoolVar(&o.strict, "strict", false, "exit with code 3 also for placeholders and approximations")
+	o.nodeFlag(c)
 	o.outputFlag(c)
 	return c
 }
 
 func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	var err error
-	if o.wanted.Recorded, err = replica.Recorded(ctx, wd); err != nil {
-		return err
-	}
-	if o.wanted.Loaded, err = loadedImage(wd); err != nil {
-		return err
-	}
-	if err := o.checkReachable(ctx, wd); err != nil {
-		return err
-	}
-	runtimes := o.runtimes(wd)
-	choice, err := runtimes.Choose(ctx, o.runtime, o.wanted)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(o.Err, "runtime: %s\n", terminal.Escape(choice.What))
-	for _, reason := range choice.Rejected {
-		logging.FromContext(ctx).Debug("choose runtime", "reason", reason)
-	}
-	exec, err := runtimes.ExecPrefix(choice.Runtime)
-	if err != nil {
-		return err
-	}
 	p := o.progress()
-	r, err := replica.Start(ctx, wd, choice.Runtime, replica.Options{
-		Everywhere:    runtimes.All(ctx),
-		Exec:          exec,
-		VersionsNamed: o.wanted.Image != "" || o.wanted.Versions != versions.Pair{},
+	r, err := o.node().Start(ctx, wd, set.StartOptions{
+		Runtime: o.runtime, Image: o.image, Versions: o.versions,
+		Chosen: func(what string) { fmt.Fprintf(o.Err, "runtime: %s\n", terminal.Escape(what)) },
 		Starting: func(role string) {
 			p.end()
 			if o.format == formatTable {
@@ -92,24 +71,61 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 	if err := o.printStarted(wd, r); err != nil {
 		return err
 	}
-	if !r.Complete() || o.strict && !r.Strict() {
-		return errIncomplete
-	}
-	return nil
+	return o.incomplete(r)
 }
 
-// loadedImage returns the ID of the image that was loaded with the data; "" for none.
-func loadedImage(wd *workdir.Dir) (string, error) {
-	m, err := wd.Manifest()
-	if err != nil {
-		return "", err
+// incomplete returns errIncomplete for a report on a replica that lacks something.
+func (o *startOptions) incomplete(r *report.Report) error {
+	return incompleteIf(!r.Complete() || o.strict && !r.Strict())
+}
+
+// runSet starts the replicas of a set and prints one table about them.
+func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
+	var mu sync.Mutex // the nodes start side by side
+	p := o.progress()
+	say := func(w io.Writer, n *set.Node, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		p.end()
+		fmt.Fprintf(w, "%s: %s\n", terminal.Escape(n.Name), terminal.Escape(text))
 	}
-	for _, c := range m.Collections {
-		if c.LoadedImage != "" {
-			return c.LoadedImage, nil
+	outcomes := s.Start(ctx, func(n *set.Node) set.StartOptions {
+		return set.StartOptions{
+			Runtime: o.runtime, Image: o.image, Versions: o.versions,
+			Chosen: func(what string) { say(o.Err, n, "runtime: "+what) },
+			Starting: func(role string) {
+				if o.format == formatTable {
+					say(o.Out, n, "Starting "+role)
+				}
+			},
+			Progress: func(step string) {
+				mu.Lock()
+				defer mu.Unlock()
+				p.print("%s: restoring: %s", n.Name, step)
+			},
 		}
+	}, func(n *set.Node, memory string) { say(o.Err, n, "warning: "+memory) })
+	p.end()
+	errs := failures(outcomes)
+	for _, v := range values(outcomes) {
+		errs = append(errs, o.incomplete(v.Value))
 	}
-	return "", nil
+	if ctx.Err() != nil {
+		return worst(errs...)
+	}
+	return worst(append(errs, o.printSet(ctx, s, outcomes))...)
+}
+
+func (o *startOptions) printSet(ctx context.Context, s *set.Set, outcomes []set.Outcome[*report.Report]) error {
+	started := len(values(outcomes)) > 0 && o.format == formatTable
+	if started {
+		o.headline("Offline OVS Debugging started")
+	}
+	if err := o.printReports(ctx, s, outcomes, func() { o.printReportTable(outcomes) }); err != nil || !started {
+		return err
+	}
+	fmt.Fprintf(o.Out, "\nAll sockets, and how to use them: %s. What each replica lacks: %s.\n", o.self("show"), o.self("report --node NODE"))
+	return nil
 }
 
 func (o *startOptions) printStarted(wd *workdir.Dir, r *report.Report) error {

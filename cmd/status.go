@@ -15,6 +15,8 @@ import (
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/set"
 )
 
 // errNotReady gives status the exit code 1.
@@ -33,37 +35,69 @@ func newStatus(shared *options) *cobra.Command {
 			"last error; and whether the flows that start loaded are still there.\n\n" +
 			"Exit code 0: ready. 1: no replica is running, a daemon does not answer, or flows are missing.",
 		Example: "  ovs-offline status\n  ovs-offline status --watch\n  ovs-offline status >/dev/null || ovs-offline start",
-		RunE:    o.withWorkdir(o.run),
+		RunE:    o.workdirOrSet(o.run, o.runSet),
 	}
+	o.nodeFlag(c)
 	o.outputFlag(c)
 	c.Flags().BoolVar(&o.watch, "watch", false, "keep running, and print the status whenever it changes")
 	return c
 }
 
-// run prints the status, and with --watch again whenever it changes, until ctx ends.
 func (o *statusOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	return o.repeat(ctx, func() (any, func(), error, error) {
+		s, err := o.node().Status(ctx, wd)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		notReady := fmt.Errorf("%w: ovs-offline start restarts it", errNotReady)
+		if s.Ready {
+			notReady = nil
+		}
+		return s, func() { o.printStatus(s) }, notReady, nil
+	})
+}
+
+// runSet prints the status of a set.
+func (o *statusOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
+	return o.repeat(ctx, func() (any, func(), error, error) {
+		outcomes := set.Each(ctx, s, func(ctx context.Context, n *set.Node, wd *workdir.Dir) (replica.Status, error) {
+			return n.Status(ctx, wd)
+		})
+		errs := failures(outcomes)
+		for _, v := range values(outcomes) {
+			if !v.Value.Ready {
+				errs = append(errs, fmt.Errorf("node %s: %w: %s restarts it", v.Node.Name, errNotReady, o.self("start --node "+shellWord(v.Node.Name))))
+			}
+		}
+		return documentOf(s, outcomes), func() { o.printStatuses(s, outcomes) }, worst(errs...), nil
+	})
+}
+
+// repeat prints a status, and with --watch again whenever it changes, until ctx ends. read
+// returns the status, a function that prints it as tables, why a replica is not ready, and
+// why there is no status.
+func (o *statusOptions) repeat(ctx context.Context, read func() (status any, table func(), notReady, err error)) error {
 	const interval = 2 * time.Second
-	var printed *replica.Status
+	var printed any
 	for {
-		s, err := o.status(ctx, wd)
+		s, table, notReady, err := read()
 		if o.watch && ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if printed == nil || !reflect.DeepEqual(*printed, s) {
-			if err := o.emit(s, func() { o.printStatus(s) }); err != nil {
+		if !reflect.DeepEqual(printed, s) {
+			if o.watch && isTerminal(o.Out) && o.format == formatTable {
+				fmt.Fprint(o.Out, "\033[H\033[2J") // clears the screen
+			}
+			if err := o.emit(s, table); err != nil {
 				return err
 			}
-			printed = &s
+			printed = s
 		}
-		switch {
-		case o.watch:
-		case s.Ready:
-			return nil
-		default:
-			return fmt.Errorf("%w: ovs-offline start restarts it", errNotReady)
+		if !o.watch {
+			return notReady
 		}
 		select {
 		case <-ctx.Done():
@@ -73,27 +107,56 @@ func (o *statusOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) er
 	}
 }
 
-func (o *statusOptions) status(ctx context.Context, wd *workdir.Dir) (replica.Status, error) {
-	state, err := o.running(ctx, wd)
-	if err != nil {
-		return replica.Status{}, err
+// printStatuses prints a line for each node of a set, or the whole status of the only one.
+func (o *statusOptions) printStatuses(s *set.Set, outcomes []set.Outcome[replica.Status]) {
+	if len(s.Nodes()) == 1 {
+		eachNode(&o.IO, values(outcomes), o.printStatus)
+		return
 	}
-	rt, err := o.runtimes(wd).Named(ctx, state.Runtime)
-	if err != nil {
-		return replica.Status{}, fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
+	fmt.Fprintf(o.Out, "Nodes in %s\n\n", terminal.Escape(s.Folder()))
+	t := o.newTable("node", "state", "runtime", "daemons", "flows loaded", "flows now", "problem")
+	for _, outcome := range outcomes {
+		name := terminal.Escape(outcome.Node.Name)
+		if outcome.Err != nil {
+			t.AppendRow(table.Row{name, stateOf(outcome.Err), "", "", "", "", terminal.Escape(outcome.Err.Error())})
+			continue
+		}
+		v, answering, loaded, now, problem := outcome.Value, 0, 0, 0, ""
+		for _, d := range v.Daemons {
+			if d.Answers {
+				answering++
+			}
+			if d.Problem != "" {
+				problem = cmp.Or(problem, d.Role+": "+d.Problem)
+			}
+		}
+		for _, f := range v.Flows {
+			loaded, now = loaded+f.Loaded, now+f.Now
+			problem = cmp.Or(problem, f.Problem)
+		}
+		t.AppendRow(table.Row{name, readiness(v), v.Runtime, fmt.Sprintf("%d of %d", answering, len(v.Daemons)), loaded, now, terminal.Escape(problem)})
 	}
-	return replica.ReadStatus(ctx, wd, state, rt)
+	t.Render()
+	o.warnEach("", s.Remarks())
+}
+
+// stateOf returns the state of a node that has no status or report.
+func stateOf(err error) string {
+	if errors.Is(err, runtime.ErrNotRunning) || errors.Is(err, errNoReport) {
+		return "not started"
+	}
+	return "failed"
+}
+
+func readiness(s replica.Status) string {
+	if s.Ready {
+		return "ready"
+	}
+	return "NOT READY"
 }
 
 func (o *statusOptions) printStatus(s replica.Status) {
-	if o.watch && isTerminal(o.Out) {
-		fmt.Fprint(o.Out, "\033[H\033[2J") // clears the screen
-	}
-	ready := "ready"
-	if !s.Ready {
-		ready = "NOT READY"
-	}
-	fmt.Fprintf(o.Out, "Working directory %s, runtime %s: %s\n\n", terminal.Escape(s.Workdir), s.Runtime, ready)
+	fmt.Fprintf(o.Out, "Working directory %s, runtime %s: %s\n\n", terminal.Escape(s.Workdir), s.Runtime, readiness(s))
 	t := o.newTable("daemon", "state", "since", "pid", "container", "version", "last error")
 	for _, d := range s.Daemons {
 		state, pid := "answers", ""

@@ -2,16 +2,16 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica"
-	"ovs-offline/replica/runtime"
+	"ovs-offline/set"
 )
 
 type stopOptions struct {
@@ -24,27 +24,22 @@ func newStop(shared *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "stop", Short: "Stop the replica and keep the collected data", Args: exactArgs(),
 		Example: "  ovs-offline stop\n  ovs-offline stop --purge",
-		RunE: o.oneNode(func(c *cobra.Command, args []string) error {
+		RunE: o.oneOrSet(func(c *cobra.Command, args []string) error {
 			if _, err := os.Stat(o.workdir); os.IsNotExist(err) {
 				fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(o.workdir))
 				return nil
 			}
 			return o.withLock(o.run)(c, args)
-		}),
+		}, o.runSet),
 	}
+	o.nodeFlag(c)
 	c.Flags().BoolVar(&o.purge, "purge", false, "also remove the collected data; files that ovs-offline did not write are kept")
 	return c
 }
 
 func (o *stopOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	if err := o.checkReachable(ctx, wd); err != nil {
-		return err
-	}
-	started, err := o.started(ctx, wd)
+	started, err := o.node().Stop(ctx, wd)
 	if err != nil {
-		return err
-	}
-	if err := replica.Stop(ctx, wd, o.runtimes(wd).All(ctx)...); err != nil {
 		return err
 	}
 	if started {
@@ -59,29 +54,43 @@ func (o *stopOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) erro
 	return o.purgeData(wd)
 }
 
-// started reports whether a replica of the workdir was started and not stopped.
-func (o *stopOptions) started(ctx context.Context, wd *workdir.Dir) (bool, error) {
-	if name, err := replica.LastRuntime(wd); name != "" || err != nil {
-		return true, nil // a damaged replica.json is that of a replica
-	}
-	_, err := o.running(ctx, wd)
-	if errors.Is(err, runtime.ErrNotRunning) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // purgeData removes the collected data, and prints which files stay.
 func (o *stopOptions) purgeData(wd *workdir.Dir) error {
 	left, err := wd.Purge()
 	if err != nil {
 		return err
 	}
+	o.printLeft(wd.Path(), left)
+	return nil
+}
+
+func (o *stopOptions) printLeft(path string, left []string) {
 	if len(left) > 0 {
-		fmt.Fprintf(o.Out, "These files in %s were not written by ovs-offline and stay:\n", wd.Path())
+		fmt.Fprintf(o.Out, "These files in %s were not written by ovs-offline and stay:\n", path)
 		for _, name := range left {
 			fmt.Fprintf(o.Out, "  %s\n", terminal.Escape(name))
 		}
 	}
-	return nil
+}
+
+// runSet stops the replicas of a set.
+func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
+	outcomes := s.Stop(ctx, o.purge)
+	var stopped []string
+	for _, v := range values(outcomes) {
+		if v.Value.Started {
+			stopped = append(stopped, v.Node.Name)
+		}
+		o.printLeft(filepath.Join(s.Folder(), v.Node.Name), v.Value.Left)
+	}
+	if len(stopped) > 0 {
+		o.headline("Offline OVS Debugging stopped")
+		fmt.Fprintf(o.Out, "Stopped: %s\n", terminal.Escape(recording.FirstNames(stopped)))
+	} else {
+		fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(s.Folder()))
+	}
+	if !o.purge {
+		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(s.Folder()), o.self("stop --purge"))
+	}
+	return worst(failures(outcomes)...)
 }

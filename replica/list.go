@@ -43,7 +43,9 @@ func List() ([]Listed, error) {
 			continue // not a process, or a process that has ended
 		}
 		if path, ok := workdirOf(line); ok {
-			daemons[path]++
+			for _, user := range usersOf(path) {
+				daemons[user]++
+			}
 		}
 	}
 	list := []Listed{}
@@ -75,6 +77,25 @@ func workdirOf(cmdline []byte) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// usersOf returns the workdirs whose replicas use the daemon in a workdir, or in the home
+// of a shared server.
+func usersOf(path string) []string {
+	shared := filepath.Dir(path)
+	k, isHome := workdir.Homes(shared)[path]
+	if !isHome {
+		return []string{path}
+	}
+	home, err := workdir.Find(path)
+	if err != nil {
+		return nil
+	}
+	below, _ := workdir.Below(filepath.Dir(shared)) // without them no replica is known
+	return slices.DeleteFunc(below, func(path string) bool {
+		wd, err := workdir.Find(path)
+		return err != nil || !sameServer(wd, home, k)
+	})
 }
 
 // describe returns the properties of the replica of a workdir; ok is false for

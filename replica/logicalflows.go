@@ -8,6 +8,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/report"
+	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 )
 
@@ -15,8 +16,9 @@ import (
 // the replica's ovn-trace can't parse. A failure is in the report, because everything
 // else works. A check takes as long as a run of ovn-trace, which reads the whole
 // database, so it is left out where ovn-trace is of the node's own release series, and
-// not older: it then parses what the node's OVN does.
-func (s *starter) checkLogicalFlows(ctx context.Context, k workdir.Kind) error {
+// not older: it then parses what the node's OVN does. home is that of a shared server, or
+// nil.
+func (s *starter) checkLogicalFlows(ctx context.Context, k workdir.Kind, home *workdir.Dir) error {
 	if k != workdir.SB {
 		return nil
 	}
@@ -31,15 +33,16 @@ func (s *starter) checkLogicalFlows(ctx context.Context, k workdir.Kind) error {
 		return nil
 	}
 	defer s.showDuration(k, "checking the logical flows of")()
-	const minimum = time.Minute
-	limited, cancel := daemon.StartContext(ctx, minimum, server(s.wd, k))
-	defer cancel()
-	found, err := logicalflows.Find(limited, s.rt, s.wd.Socket(k), s.wd.Tracer())
-	switch {
-	case ctx.Err() != nil:
+	check := func() (*report.LogicalFlows, error) { return s.findUnparsed(ctx, k) }
+	var found *report.LogicalFlows
+	var err error
+	if home != nil {
+		found, err = sharedLogicalFlows(ctx, home, check)
+	} else {
+		found, err = check()
+	}
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case limited.Err() != nil:
-		err = daemon.StartEnded(limited)
 	}
 	if err != nil {
 		found = &report.LogicalFlows{Problem: err.Error()}
@@ -51,6 +54,19 @@ func (s *starter) checkLogicalFlows(ctx context.Context, k workdir.Kind) error {
 	}
 	s.report.LogicalFlows = found
 	return nil
+}
+
+// findUnparsed lets ovn-trace parse the logical flows, with a limit on its time.
+func (s *starter) findUnparsed(ctx context.Context, k workdir.Kind) (*report.LogicalFlows, error) {
+	const minimum = time.Minute
+	asked := runtime.Daemon{Program: "ovsdb-server", Args: []string{s.wd.Database(k)}}
+	limited, cancel := daemon.StartContext(ctx, minimum, asked)
+	defer cancel()
+	found, err := logicalflows.Find(limited, s.rt, s.wd.Socket(k), s.wd.Tracer())
+	if limited.Err() != nil {
+		err = daemon.StartEnded(limited)
+	}
+	return found, err
 }
 
 // TraceWarning returns what the user of ovn-trace on a workdir's replica must know, ""

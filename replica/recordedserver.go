@@ -51,10 +51,8 @@ func (s *starter) serveRecorded(ctx context.Context) {
 }
 
 func (s *starter) tryServeRecorded(ctx context.Context) error {
-	for _, dir := range []string{filepath.Dir(s.wd.RecordedCopy()), s.wd.VarRunRecorded()} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+	if err := makeFolders(filepath.Dir(s.wd.RecordedCopy()), s.wd.VarRunRecorded()); err != nil {
+		return err
 	}
 	if _, _, err := file.Standalone(ctx, s.wd.Database(workdir.OVS), s.wd.RecordedCopy()); err != nil {
 		return err

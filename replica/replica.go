@@ -35,6 +35,10 @@ type Options struct {
 	// VersionsNamed reports that the user named the image or the versions to run: the
 	// report then gives no advice on others.
 	VersionsNamed bool
+	// Shared holds the digests of the OVN databases whose ovsdb-server the replica shares
+	// with those of workdirs in the same folder, by kind. Where the runtime or the file
+	// system can't, the replica gets a server of its own.
+	Shared map[workdir.Kind]string
 	// Without names steps to leave out, so that tests can show the effect of each.
 	Without []string
 }
@@ -65,8 +69,12 @@ func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Option
 
 // Stop stops all daemons of the workdir's replica in each of the runtimes,
 // ovs-vswitchd first, and removes the files that Start made. Collected data stays.
-// Stop needs no replica.json: the runtimes find the daemons by the workdir.
+// Stop needs no replica.json: the runtimes find the daemons by the workdir. A database
+// server that other replicas use goes on running; those that none uses any more end.
 func Stop(ctx context.Context, wd *workdir.Dir, rts ...runtime.Runtime) error {
+	if err := leaveShared(wd); err != nil {
+		return err
+	}
 	for _, rt := range rts {
 		if err := stopIn(ctx, wd, rt); err != nil {
 			return err
@@ -79,7 +87,7 @@ func Stop(ctx context.Context, wd *workdir.Dir, rts ...runtime.Runtime) error {
 		return err
 	}
 	removeRuntimeFiles(wd)
-	return nil
+	return EndUnused(ctx, wd.Shared(), rts...)
 }
 
 // stopIn stops ovs-vswitchd, then the servers side by side, and the ovn-trace of a start

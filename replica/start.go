@@ -85,7 +85,7 @@ func (s *starter) start(ctx context.Context) error {
 	if s.serves(workdir.OVS) {
 		s.facts = tables.ReadFacts(ctx, s.wd) // while the daemons start
 		group.Go(func() error {
-			if err := s.startServer(ctx, workdir.OVS); err != nil {
+			if _, err := s.startServer(ctx, workdir.OVS); err != nil {
 				return err
 			}
 			return s.startSwitch(ctx, func() { s.startOthers(ctx, group) })
@@ -104,10 +104,11 @@ func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
 	for _, k := range s.kinds {
 		if k != workdir.OVS {
 			group.Go(func() error {
-				if err := s.startServer(ctx, k); err != nil {
+				home, err := s.startServer(ctx, k)
+				if err != nil {
 					return err
 				}
-				return s.checkLogicalFlows(ctx, k)
+				return s.checkLogicalFlows(ctx, k, home)
 			})
 		}
 	}
@@ -117,13 +118,31 @@ func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { s.compareVersions(ctx); close(s.compared); s.findDetrace(ctx); return nil })
 }
 
-// startServer prepares a database and starts its server.
-func (s *starter) startServer(ctx context.Context, k workdir.Kind) error {
+// place is where the server of a database runs: in the replica's workdir, or in the home
+// of a shared server.
+type place struct {
+	wd     *workdir.Dir
+	rt     runtime.Runtime
+	remark func(text string) // adds a line to the report
+}
+
+// startServer prepares a database and starts its server, or uses the shared one of the
+// home that it returns.
+func (s *starter) startServer(ctx context.Context, k workdir.Kind) (home *workdir.Dir, err error) {
 	defer s.showDuration(k, "loading")()
-	if err := s.prepare(ctx, k); err != nil {
+	if home, err = s.useShared(ctx, k); home != nil || err != nil {
+		return home, err
+	}
+	return nil, s.startIn(ctx, k, place{s.wd, s.rt, s.report.Remark})
+}
+
+func (s *starter) startIn(ctx context.Context, k workdir.Kind, p place) error {
+	if err := s.prepare(ctx, k, p); err != nil {
 		return err
 	}
-	return s.run(ctx, server(s.wd, k))
+	d := server(p.wd, k)
+	s.call(s.opts.Starting, d.Role)
+	return p.rt.Start(ctx, d)
 }
 
 // showDuration reports every second what is done with a database, until stop is
@@ -168,16 +187,14 @@ func (s *starter) run(ctx context.Context, d runtime.Daemon) error {
 
 // prepare makes the working copy of a database: standalone, complete, and with the
 // schema of the installed daemons.
-func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
-	for _, dir := range []string{filepath.Dir(s.wd.WorkingCopy(k)), s.wd.VarRun(k), filepath.Dir(s.wd.Log(""))} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+func (s *starter) prepare(ctx context.Context, k workdir.Kind, p place) error {
+	if err := makeFolders(filepath.Dir(p.wd.WorkingCopy(k)), p.wd.VarRun(k), filepath.Dir(p.wd.Log(""))); err != nil {
+		return err
 	}
 	if _, err := os.Stat(s.wd.Database(k)); errors.Is(err, os.ErrNotExist) && k == workdir.OVS {
 		return s.makeDatabase(ctx)
 	}
-	info, remarks, err := file.Standalone(ctx, s.wd.Database(k), s.wd.WorkingCopy(k))
+	info, remarks, err := file.Standalone(ctx, s.wd.Database(k), p.wd.WorkingCopy(k))
 	if err != nil {
 		return err
 	}
@@ -185,26 +202,38 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind) error {
 		return fmt.Errorf("%s holds %s, not %s: collect it again with the right collect-db command", s.wd.Database(k), info.Name, k.Schema())
 	}
 	for _, r := range remarks {
-		s.report.Remark(k.Title() + " database: " + r)
+		p.remark(k.Title() + " database: " + r)
 	}
-	return s.upgrade(ctx, k)
+	return s.upgrade(ctx, k, p)
+}
+
+func makeFolders(paths ...string) error {
+	for _, path := range paths {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // upgrade converts a working copy to the schema of the daemons that will serve it.
 // If that fails, the copy keeps its schema.
-func (s *starter) upgrade(ctx context.Context, k workdir.Kind) error {
+func (s *starter) upgrade(ctx context.Context, k workdir.Kind, p place) error {
 	schema, err := s.schema(ctx, k)
 	remark := ""
 	if err == nil {
-		remark, err = file.Upgrade(ctx, s.tool, s.wd.WorkingCopy(k), schema)
+		tool := func(ctx context.Context, argv ...string) ([]byte, error) {
+			return p.rt.Tool(ctx, p.wd.Run(), nil, argv...)
+		}
+		remark, err = file.Upgrade(ctx, tool, p.wd.WorkingCopy(k), schema)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		s.report.Remark(k.Title() + " database: it keeps the recorded schema: " + err.Error())
+		p.remark(k.Title() + " database: it keeps the recorded schema: " + err.Error())
 	case remark != "":
-		s.report.Remark(remark)
+		p.remark(remark)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package bundle writes the collected data of a workdir to one compressed file,
-// and restores a workdir from it on another machine. A bundle holds nothing of a
+// Package bundle writes the collected data of a workdir, or of the workdirs of a set, to
+// one compressed file, and restores them from it on another machine. A bundle holds nothing of a
 // running replica. A bundle comes from another person, so Load checks each name
 // and each file's sha256 before it installs anything.
 package bundle
@@ -12,10 +12,13 @@ import (
 
 // The versions of the bundle's layout: a tar file, compressed with zstd, that holds
 // bundle.json, manifest.json and then the collected files. FormatWithImage has an image
-// after them. Versions of the program that know no images read only Format.
+// after them. In FormatSet, each node has a manifest and files, below a folder with its
+// name, and an image may follow. Older versions of the program refuse the formats that
+// they don't know.
 const (
 	Format          = 1
 	FormatWithImage = 2
+	FormatSet       = 3
 )
 
 // The names of the first two files, and of the image.
@@ -37,6 +40,19 @@ type Head struct {
 	// ByHand lists the files that the manifest does not list.
 	ByHand []workdir.File `json:"by_hand,omitempty"`
 	Image  *Image         `json:"image,omitempty"`
+	Nodes  []HeadNode     `json:"nodes,omitempty"` // of a set, in the order of their names
+}
+
+// HeadNode describes a node of a set.
+type HeadNode struct {
+	Name   string         `json:"name"`
+	ByHand []workdir.File `json:"by_hand,omitempty"`
+}
+
+// Node is the workdir of a node of a set.
+type Node struct {
+	Name string
+	Dir  *workdir.Dir
 }
 
 // Image describes the image in a bundle: the file image.tar, an archive in the format of
@@ -56,4 +72,5 @@ var (
 	ErrNotBundle = errors.New("not a bundle of ovs-offline save")
 	ErrDamaged   = errors.New("the bundle is damaged")
 	ErrVersion   = errors.New("the bundle has another version")
+	ErrSet       = errors.New("the bundle holds several nodes")
 )

@@ -277,7 +277,7 @@ func TestHostileBundles(t *testing.T) {
 		"a link":               {[]entry{head(file("recorded/x", "")), empty, link}, ErrDamaged},
 		"huge":                 {[]entry{head(huge), empty, plain("recorded/x", "x")}, ErrDamaged},
 		"an unknown kind":      {[]entry{head(), plain(manifestName, `{"format":1,"collections":[{"kind":"../x"}]}`)}, ErrDamaged},
-		"a later format":       {[]entry{plain(headName, `{"format":3,"workdir_format":1}`), empty}, ErrVersion},
+		"a later format":       {[]entry{plain(headName, `{"format":4,"workdir_format":1}`), empty}, ErrVersion},
 		"no image announced":   {[]entry{plain(headName, `{"format":2,"workdir_format":1}`), empty}, ErrDamaged},
 		"an image announced":   {[]entry{plain(headName, `{"format":1,"workdir_format":1,"image":{}}`), empty}, ErrDamaged},
 		"no image":             {[]entry{headWithImage("x", 1), empty}, ErrDamaged},

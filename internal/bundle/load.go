@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,7 +11,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -33,108 +36,234 @@ type AddImage func(ctx context.Context, image Image, archive io.Reader) (id stri
 // Load replaces all data of a workdir with the data of a bundle. After an error the
 // workdir is unchanged. The image of the bundle is passed to add, unless that is nil: then
 // it is left out. An image that cannot be added does not keep the data from being loaded.
+// The error wraps ErrSet for a bundle of a set.
 func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limits, add AddImage) (Loaded, error) {
-	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
-	meter := archive.New(limits, func() int64 { return packed.N })
-	// With a concurrency of one, zstd reads in its caller's goroutine.
-	zip, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-	if err != nil {
-		return Loaded{}, fmt.Errorf("%w: %w", ErrNotBundle, err)
-	}
-	defer zip.Close()
-	l := &loader{ctx: ctx, tar: tar.NewReader(zip), meter: meter, missing: map[string]workdir.File{}, invalid: ErrNotBundle, add: add}
-	l.content = meter.Unpacked(l.tar) // counted here, because tar expands sparse files
-	if err := l.readHead(); err != nil {
-		return Loaded{}, err
-	}
-	stage, err := wd.Stage()
+	b, err := Open(ctx, r, limits)
 	if err != nil {
 		return Loaded{}, err
 	}
-	defer stage.Discard()
-	for _, k := range workdir.Kinds() {
-		if err := stage.Replace(k, false); err != nil {
-			return Loaded{}, err
-		}
-	}
-	if err := l.stageFiles(stage); err != nil {
-		return Loaded{}, err
-	}
-	for i := range l.manifest.Collections {
-		l.manifest.Collections[i].LoadedImage = l.imageID
-	}
-	if err := stage.Install(l.manifest.Collections...); err != nil {
-		return Loaded{}, err
-	}
-	loaded := Loaded{Collections: l.manifest.Collections, Image: l.head.Image, ImageError: l.imageErr}
-	if n := len(l.head.ByHand); n > 0 {
-		loaded.Remarks = append(loaded.Remarks, fmt.Sprintf("%d of the files were added by hand", n))
-	}
-	return loaded, nil
+	defer b.Close()
+	return b.Load(wd, add)
 }
 
-type loader struct {
+// Reader is a bundle whose head and manifests are read.
+type Reader struct {
+	zip      *zstd.Decoder
 	ctx      context.Context
 	tar      *tar.Reader
 	content  io.Reader // of the current file of tar
-	meter    *archive.Meter
+	limits   archive.Limits
 	head     Head
-	manifest workdir.Manifest
-	missing  map[string]workdir.File // files that are announced and not read yet
-	invalid  error                   // wrapped by errors about the content
+	parts    []*loadedPart
+	expected map[string]*announced // files that are not read yet, by their names in tar
+	sources  map[blob]string       // of the files that are in the bundle once: the staged file
+	invalid  error                 // wrapped by errors about the content
 
 	add      AddImage
 	imageID  string // of the image that was added
 	imageErr error  // why it was not added
 }
 
-// readHead reads the first two files and checks what they announce.
-func (l *loader) readHead() error {
+// loadedPart is the data of one workdir.
+type loadedPart struct {
+	name, prefix string
+	byHand       []workdir.File
+	manifest     workdir.Manifest
+	stage        *workdir.Staging // nil for a node that is not wanted
+	copies       []workdir.File   // files that are in the bundle as those of another node
+	kept         *archive.Meter
+}
+
+// announced is a file that follows.
+type announced struct {
+	file workdir.File
+	part *loadedPart
+}
+
+// Open reads the head of a bundle. Call Load or LoadSet next, and Close at the end.
+func Open(ctx context.Context, r io.Reader, limits archive.Limits) (*Reader, error) {
+	packed := &archive.Counter{Reader: interrupt.Reader(ctx, r)}
+	meter := archive.New(limits, func() int64 { return packed.N })
+	// With a concurrency of one, zstd reads in its caller's goroutine.
+	zip, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotBundle, err)
+	}
+	b := &Reader{zip: zip, ctx: ctx, tar: tar.NewReader(zip), limits: limits, expected: map[string]*announced{}, sources: map[blob]string{}, invalid: ErrNotBundle}
+	b.content = meter.Unpacked(b.tar) // counted here, because tar expands sparse files
+	if err := b.readHead(meter); err != nil {
+		zip.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Close releases what Open took.
+func (l *Reader) Close() { l.zip.Close() }
+
+// Nodes returns the names of the nodes of a set; nil for the bundle of one workdir.
+func (l *Reader) Nodes() []string {
+	var names []string
+	for _, n := range l.head.Nodes {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// Load is the function Load for the rest of the bundle.
+func (l *Reader) Load(wd *workdir.Dir, add AddImage) (Loaded, error) {
+	if l.head.Format == FormatSet {
+		return Loaded{}, fmt.Errorf("%w: %s", ErrSet, strings.Join(l.Nodes(), ", "))
+	}
+	loaded, err := l.load([]Node{{Dir: wd}}, add)
+	if err != nil {
+		return Loaded{}, err
+	}
+	return loaded[0], nil
+}
+
+// LoadSet works like Load for these nodes of a set, and returns what was loaded in their
+// order. Unless the very last step fails for one of them, all workdirs are changed or none.
+func (l *Reader) LoadSet(nodes []Node, add AddImage) ([]Loaded, error) { return l.load(nodes, add) }
+
+func (l *Reader) load(nodes []Node, add AddImage) ([]Loaded, error) {
+	l.add = add
+	var parts []*loadedPart
+	defer func() {
+		for _, p := range parts {
+			p.stage.Discard()
+		}
+	}()
+	for _, n := range nodes {
+		i := slices.IndexFunc(l.parts, func(p *loadedPart) bool { return p.name == n.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("the bundle holds no node %q", n.Name)
+		}
+		p := l.parts[i]
+		var err error
+		if p.stage, err = n.Dir.Stage(); err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+		for _, k := range workdir.Kinds() {
+			if err := p.stage.Replace(k, false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := l.stageFiles(); err != nil {
+		return nil, err
+	}
+	return l.install(parts)
+}
+
+// install installs the staged parts.
+func (l *Reader) install(parts []*loadedPart) ([]Loaded, error) {
+	var all []Loaded
+	for _, p := range parts {
+		for i := range p.manifest.Collections {
+			p.manifest.Collections[i].LoadedImage = l.imageID
+		}
+		if err := p.stage.Install(p.manifest.Collections...); err != nil {
+			return nil, err
+		}
+		loaded := Loaded{Collections: p.manifest.Collections, Image: l.head.Image, ImageError: l.imageErr}
+		if n := len(p.byHand); n > 0 {
+			loaded.Remarks = append(loaded.Remarks, fmt.Sprintf("%d of the files were added by hand", n))
+		}
+		all = append(all, loaded)
+	}
+	return all, nil
+}
+
+// readHead reads bundle.json and the manifests, and checks what they announce.
+func (l *Reader) readHead(meter *archive.Meter) error {
 	if err := l.readJSON(headName, &l.head); err != nil {
 		return err
 	}
-	if l.head.Format != Format && l.head.Format != FormatWithImage || l.head.Workdir != workdir.FormatVersion {
-		return fmt.Errorf("%w: bundle format %d, workdir format %d, written by ovs-offline %.40q; this one reads %d and %d, and %d: use that version",
-			ErrVersion, l.head.Format, l.head.Workdir, l.head.Program, Format, FormatWithImage, workdir.FormatVersion)
+	if l.head.Format < Format || l.head.Format > FormatSet || l.head.Workdir != workdir.FormatVersion {
+		return fmt.Errorf("%w: bundle format %d, workdir format %d, written by ovs-offline %.40q; this one reads %d to %d, and %d: use that version",
+			ErrVersion, l.head.Format, l.head.Workdir, l.head.Program, Format, FormatSet, workdir.FormatVersion)
 	}
 	l.invalid = ErrDamaged
-	if (l.head.Format == FormatWithImage) != (l.head.Image != nil) {
+	isSet := l.head.Format == FormatSet
+	if !isSet && (l.head.Format == FormatWithImage) != (l.head.Image != nil) || isSet != (len(l.head.Nodes) > 0) {
 		return fmt.Errorf("%w: %s of format %d", ErrDamaged, headName, l.head.Format)
 	}
-	if err := l.readJSON(manifestName, &l.manifest); err != nil {
+	l.parts = []*loadedPart{{byHand: l.head.ByHand, kept: meter}}
+	if isSet {
+		if err := l.addNodes(); err != nil {
+			return err
+		}
+	}
+	for _, p := range l.parts {
+		if err := l.readManifest(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addNodes makes a part of each node of a set.
+func (l *Reader) addNodes() error {
+	l.parts = nil
+	if err := l.limits.CheckNodes(len(l.head.Nodes)); err != nil {
 		return err
 	}
-	if l.manifest.Format != workdir.FormatVersion {
-		return fmt.Errorf("%w: its manifest has format %d; this version reads %d", ErrVersion, l.manifest.Format, workdir.FormatVersion)
+	last := ""
+	for _, n := range l.head.Nodes {
+		if !workdir.IsNodeName(n.Name) || n.Name <= last {
+			return fmt.Errorf("%w: the node %.200q has no name for a folder, or is listed twice", ErrDamaged, n.Name)
+		}
+		last = n.Name
+		l.parts = append(l.parts, &loadedPart{name: n.Name, prefix: n.Name + "/", byHand: n.ByHand, kept: archive.New(l.limits, nil)})
+	}
+	return nil
+}
+
+func (l *Reader) readManifest(p *loadedPart) error {
+	if err := l.readJSON(p.prefix+manifestName, &p.manifest); err != nil {
+		return err
+	}
+	if p.manifest.Format != workdir.FormatVersion {
+		return fmt.Errorf("%w: its manifest has format %d; this version reads %d", ErrVersion, p.manifest.Format, workdir.FormatVersion)
 	}
 	seen := map[workdir.Kind]bool{}
-	announced := slices.Clone(l.head.ByHand)
-	for _, c := range l.manifest.Collections {
+	files := slices.Clone(p.byHand)
+	for _, c := range p.manifest.Collections {
 		if !slices.Contains(workdir.Kinds(), c.Kind) || seen[c.Kind] {
 			return fmt.Errorf("%w: its manifest names the kind %.40q, which is unknown or listed twice", ErrDamaged, c.Kind)
 		}
 		seen[c.Kind] = true
-		announced = append(announced, c.Files...)
+		files = append(files, c.Files...)
 	}
-	return l.announce(announced)
+	return l.announce(p, files)
 }
 
-// announce checks the names of the files that follow.
-func (l *loader) announce(files []workdir.File) error {
-	for _, f := range files {
-		if _, twice := l.missing[f.Path]; twice {
+// announce checks the names of the files that follow, and finds those that are in the
+// bundle once for several nodes.
+func (l *Reader) announce(p *loadedPart, files []workdir.File) error {
+	slices.SortFunc(files, func(a, b workdir.File) int { return cmp.Compare(a.Path, b.Path) })
+	for i, f := range files {
+		if i > 0 && files[i-1].Path == f.Path {
 			return fmt.Errorf("%w: it lists %.200q twice", ErrDamaged, f.Path)
 		}
 		if !workdir.IsData(f.Path) {
 			return fmt.Errorf("%w: it lists %.200q, which is not the path of collected data: nothing is installed", ErrDamaged, f.Path)
 		}
-		l.missing[f.Path] = f
+		key := blob{f.Size, f.SHA256}
+		if _, known := l.sources[key]; known && l.head.Format == FormatSet {
+			p.copies = append(p.copies, f)
+			continue
+		}
+		l.sources[key] = ""
+		l.expected[p.prefix+f.Path] = &announced{f, p}
 	}
 	return nil
 }
 
 // readJSON reads the next file, which must have that name, into v.
-func (l *loader) readJSON(name string, v any) error {
+func (l *Reader) readJSON(name string, v any) error {
 	h, err := l.tar.Next()
 	if err != nil {
 		return l.explain(err)
@@ -154,7 +283,7 @@ func (l *loader) readJSON(name string, v any) error {
 
 // stageFiles stages all announced files, and compares each with its announcement. It
 // adds the image, which is the last one.
-func (l *loader) stageFiles(stage *workdir.Staging) error {
+func (l *Reader) stageFiles() error {
 	image := l.head.Image
 	for {
 		h, err := l.tar.Next()
@@ -164,41 +293,112 @@ func (l *loader) stageFiles(stage *workdir.Staging) error {
 		if err != nil {
 			return l.explain(err)
 		}
-		if image != nil && h.Name == imageName && len(l.missing) == 0 {
+		if image != nil && h.Name == imageName && len(l.expected) == 0 {
 			if err := l.readImage(h); err != nil {
 				return err
 			}
 			image = nil
 			continue
 		}
-		want, ok := l.missing[h.Name]
-		if !ok || h.Typeflag != tar.TypeReg || h.Size != want.Size {
+		want, ok := l.expected[h.Name]
+		if !ok || h.Typeflag != tar.TypeReg || h.Size != want.file.Size {
 			return fmt.Errorf("%w: %.200q differs from its entry in the manifest", ErrDamaged, h.Name)
 		}
-		delete(l.missing, h.Name)
-		file, err := l.meter.Keep(h.Name, h.Size, l.content)
-		if err != nil {
+		delete(l.expected, h.Name)
+		if err := l.stageFile(want); err != nil {
 			return err
-		}
-		have, err := stage.Copy(l.ctx, file, stage.Join(h.Name))
-		if err != nil {
-			return l.explain(err)
-		}
-		if have.SHA256 != want.SHA256 {
-			return fmt.Errorf("%w: the sha256 of %s differs from the one in the manifest: copy the bundle again", ErrDamaged, h.Name)
 		}
 	}
 	if image != nil {
 		return fmt.Errorf("%w: %s is missing, or is not the last file", ErrDamaged, imageName)
 	}
-	for name := range l.missing {
-		return fmt.Errorf("%w: %d files are missing, %s among them", ErrDamaged, len(l.missing), name)
+	for name := range l.expected {
+		return fmt.Errorf("%w: %d files are missing, %s among them", ErrDamaged, len(l.expected), name)
+	}
+	return l.stageCopies()
+}
+
+// stageFile stages the next file, for the first wanted part that has it. A file that no
+// wanted part has is read all the same, and compared.
+func (l *Reader) stageFile(want *announced) error {
+	p, f := want.part, want.file
+	if p.stage == nil && l.head.Format == FormatSet {
+		p, f = l.takeCopy(f, p)
+	}
+	in, err := p.kept.Keep(f.Path, f.Size, l.content)
+	if err != nil {
+		return err
+	}
+	if p.stage == nil {
+		sum := sha256.New()
+		if _, err := io.Copy(sum, in); err != nil {
+			return l.explain(err)
+		}
+		return compareSum(hex.EncodeToString(sum.Sum(nil)), f)
+	}
+	path := p.stage.Join(f.Path)
+	have, err := p.stage.Copy(l.ctx, in, path)
+	if err != nil {
+		return l.explain(err)
+	}
+	l.sources[blob{f.Size, f.SHA256}] = path
+	return compareSum(have.SHA256, f)
+}
+
+func compareSum(have string, want workdir.File) error {
+	if have != want.SHA256 {
+		return fmt.Errorf("%w: the sha256 of %s differs from the one in the manifest: copy the bundle again", ErrDamaged, want.Path)
 	}
 	return nil
 }
 
+// takeCopy returns the first wanted part that has a file of the same content, and that
+// file, which it takes from the part's copies; p and f if there is none.
+func (l *Reader) takeCopy(f workdir.File, p *loadedPart) (*loadedPart, workdir.File) {
+	for _, other := range l.parts {
+		i := slices.IndexFunc(other.copies, func(c workdir.File) bool { return c.Size == f.Size && c.SHA256 == f.SHA256 })
+		if other.stage != nil && i >= 0 {
+			f = other.copies[i]
+			other.copies = slices.Delete(other.copies, i, i+1)
+			return other, f
+		}
+	}
+	return p, f
+}
+
+// stageCopies copies the files that are in the bundle once for several nodes. Together
+// they are limited too.
+func (l *Reader) stageCopies() error {
+	meter := archive.New(l.limits, nil)
+	for _, p := range l.parts {
+		for _, f := range p.copies {
+			if p.stage == nil {
+				continue
+			}
+			if err := l.stageCopy(p, f, meter); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Reader) stageCopy(p *loadedPart, f workdir.File, meter *archive.Meter) error {
+	from, err := os.Open(l.sources[blob{f.Size, f.SHA256}])
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	in, err := p.kept.Keep(f.Path, f.Size, meter.Unpacked(from))
+	if err != nil {
+		return err
+	}
+	_, err = p.stage.Copy(l.ctx, in, p.stage.Join(f.Path))
+	return err
+}
+
 // readImage compares the image with its announcement and adds it.
-func (l *loader) readImage(h *tar.Header) error {
+func (l *Reader) readImage(h *tar.Header) error {
 	want := l.head.Image
 	if h.Typeflag != tar.TypeReg || h.Size != want.Size {
 		return fmt.Errorf("%w: %s differs from its entry in %s", ErrDamaged, imageName, headName)
@@ -238,7 +438,7 @@ func (r *checkedReader) Read(p []byte) (int, error) {
 var errDigest = fmt.Errorf("%w: the sha256 of %s differs from the one in %s: copy the bundle again", ErrDamaged, imageName, headName)
 
 // explain returns the error for a failed read of the bundle.
-func (l *loader) explain(err error) error {
+func (l *Reader) explain(err error) error {
 	switch {
 	case l.ctx.Err() != nil:
 		return l.ctx.Err()

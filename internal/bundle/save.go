@@ -17,7 +17,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"ovs-offline/internal/interrupt"
-	"ovs-offline/internal/outfile"
 	"ovs-offline/internal/workdir"
 )
 
@@ -33,37 +32,90 @@ type ImageSource struct {
 // same data gives the same bytes. The remarks name files that are left out or changed
 // since they were collected. program is the version of ovs-offline.
 func Save(ctx context.Context, wd *workdir.Dir, program string, image *ImageSource, w io.Writer) (remarks []string, err error) {
-	m, err := wd.Manifest()
+	p, remarks, err := gather(ctx, wd)
 	if err != nil {
 		return nil, err
+	}
+	head := Head{Format: Format, Workdir: workdir.FormatVersion, Program: program, ByHand: p.byHand}
+	if image != nil {
+		head.Format = FormatWithImage
+	}
+	more, err := write(ctx, head, []*part{p}, image, w)
+	return append(remarks, more...), err
+}
+
+// SaveSet works like Save for the nodes of a set. A file that several nodes have is in
+// the bundle once.
+func SaveSet(ctx context.Context, nodes []Node, program string, image *ImageSource, w io.Writer) (remarks []string, err error) {
+	head := Head{Format: FormatSet, Workdir: workdir.FormatVersion, Program: program}
+	var parts []*part
+	for _, n := range slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) }) {
+		p, more, err := gather(ctx, n.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", n.Name, err)
+		}
+		for _, r := range more {
+			remarks = append(remarks, n.Name+": "+r)
+		}
+		p.prefix = n.Name + "/"
+		parts = append(parts, p)
+		head.Nodes = append(head.Nodes, HeadNode{n.Name, p.byHand})
+	}
+	more, err := write(ctx, head, parts, image, w)
+	return append(remarks, more...), err
+}
+
+// part is the data of one workdir.
+type part struct {
+	prefix   string // of its files in the bundle: "" or "NODE/"
+	wd       *workdir.Dir
+	manifest *workdir.Manifest
+	byHand   []workdir.File
+}
+
+// gather returns the data of a workdir, with its sizes and sums brought up to date.
+func gather(ctx context.Context, wd *workdir.Dir) (p *part, remarks []string, err error) {
+	p = &part{wd: wd}
+	if p.manifest, err = wd.Manifest(); err != nil {
+		return nil, nil, err
 	}
 	files, other, err := wd.DataFiles()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%w in %s: collect something first", ErrNothing, wd.Path())
+		return nil, nil, fmt.Errorf("%w in %s: collect something first", ErrNothing, wd.Path())
 	}
 	for _, name := range other {
 		remarks = append(remarks, name+" is not a regular file, so it is not in the bundle")
 	}
 	slices.Sort(files)
-	head := Head{Format: Format, Workdir: workdir.FormatVersion, Program: program}
-	changes, err := describe(ctx, wd, m, files, &head)
-	if err != nil {
-		return nil, err
+	changes, err := p.describe(ctx, files)
+	return p, append(remarks, changes...), err
+}
+
+// files returns the files of the part in the order of their names.
+func (p *part) files() []workdir.File {
+	files := slices.Clone(p.byHand)
+	for _, c := range p.manifest.Collections {
+		files = append(files, c.Files...)
 	}
-	remarks = append(remarks, changes...)
+	slices.SortStableFunc(files, func(a, b workdir.File) int { return cmp.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(files, func(a, b workdir.File) bool { return a.Path == b.Path })
+}
+
+// write writes a bundle with an image, unless that is nil.
+func write(ctx context.Context, head Head, parts []*part, image *ImageSource, w io.Writer) (remarks []string, err error) {
 	if image == nil {
-		return remarks, writeBundle(ctx, wd, m, head, files, nil, w)
+		return nil, writeBundle(ctx, head, parts, nil, w)
 	}
 	archive, err := spoolImage(ctx, image)
 	if err != nil {
 		return nil, fmt.Errorf("the image %s: %w", image.Name, err)
 	}
 	defer archive.Close()
-	head.Format, head.Image = FormatWithImage, &image.Image
-	return append(remarks, image.Remarks...), writeBundle(ctx, wd, m, head, files, archive, w)
+	head.Image = &image.Image
+	return image.Remarks, writeBundle(ctx, head, parts, archive, w)
 }
 
 // spoolImage writes an image into a temporary file without a name, at its beginning: tar
@@ -90,29 +142,25 @@ func spoolImage(ctx context.Context, image *ImageSource) (*os.File, error) {
 	return f, nil
 }
 
-// SaveFile saves to a file, which appears under its name once it is complete. If the
-// file exists and replace is not set, the error wraps fs.ErrExist.
-func SaveFile(ctx context.Context, wd *workdir.Dir, program string, image *ImageSource, name string, replace bool) (size int64, remarks []string, err error) {
-	size, err = outfile.Write(name, replace, func(w io.Writer) error {
-		remarks, err = Save(ctx, wd, program, image, w)
-		return err
-	})
-	return size, remarks, err
-}
-
 // writeBundle writes the bundle. image is nil for a bundle without one.
-func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head Head, files []string, image io.Reader, w io.Writer) error {
+func writeBundle(ctx context.Context, head Head, parts []*part, image io.Reader, w io.Writer) error {
 	zip, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(8<<20))
 	if err != nil {
 		return err
 	}
-	out := &writer{ctx: ctx, tar: tar.NewWriter(zip), time: newest(m)}
-	if err = out.json(headName, head); err == nil {
-		err = out.json(manifestName, m)
-	}
-	for _, name := range files {
+	out := &writer{ctx: ctx, tar: tar.NewWriter(zip), time: newest(parts)}
+	err = out.json(headName, head)
+	for _, p := range parts {
 		if err == nil {
-			err = out.file(name, wd.Join(name))
+			err = out.json(p.prefix+manifestName, p.manifest)
+		}
+	}
+	written := blobs{}
+	for _, p := range parts {
+		for _, f := range p.files() {
+			if err == nil && (head.Format != FormatSet || written.add(f)) {
+				err = out.file(p.prefix+f.Path, p.wd.Join(f.Path))
+			}
 		}
 	}
 	if err == nil && image != nil {
@@ -121,18 +169,35 @@ func writeBundle(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, head
 	return cmp.Or(err, out.tar.Close(), zip.Close())
 }
 
-// describe brings the sizes and sums in the manifest up to date, and adds files
-// that the manifest does not list to the head.
-func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files []string, head *Head) (remarks []string, err error) {
+// blobs are the contents of files, by size and sum.
+type blobs map[blob]bool
+
+type blob struct {
+	size int64
+	sum  string
+}
+
+// add adds the content of a file, and reports whether it is new.
+func (c blobs) add(f workdir.File) bool {
+	key := blob{f.Size, f.SHA256}
+	known := c[key]
+	c[key] = true
+	return !known
+}
+
+// describe brings the sizes and sums in the manifest up to date, and sets the files
+// that the manifest does not list.
+func (p *part) describe(ctx context.Context, files []string) (remarks []string, err error) {
 	listed := map[string]*workdir.File{}
-	for i := range m.Collections {
-		m.Collections[i].LoadedImage = "" // it is in the store of this machine
-		for j := range m.Collections[i].Files {
-			listed[m.Collections[i].Files[j].Path] = &m.Collections[i].Files[j]
+	collections := p.manifest.Collections
+	for i := range collections {
+		collections[i].LoadedImage = "" // it is in the store of this machine
+		for j := range collections[i].Files {
+			listed[collections[i].Files[j].Path] = &collections[i].Files[j]
 		}
 	}
 	for _, name := range files {
-		size, sum, err := digest(ctx, wd.Join(name))
+		size, sum, err := digest(ctx, p.wd.Join(name))
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +205,7 @@ func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files [
 		delete(listed, name)
 		switch {
 		case f == nil:
-			head.ByHand = append(head.ByHand, workdir.File{Path: name, Origin: "added by hand", Size: size, SHA256: sum})
+			p.byHand = append(p.byHand, workdir.File{Path: name, Origin: "added by hand", Size: size, SHA256: sum})
 		case f.SHA256 != sum:
 			const changed = "changed by hand after it was collected"
 			f.Size, f.SHA256 = size, sum
@@ -150,8 +215,8 @@ func describe(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest, files [
 			remarks = append(remarks, name+": "+changed)
 		}
 	}
-	for i := range m.Collections {
-		c := &m.Collections[i]
+	for i := range collections {
+		c := &collections[i]
 		c.Files = slices.DeleteFunc(c.Files, func(f workdir.File) bool {
 			_, missing := listed[f.Path]
 			if missing {
@@ -175,11 +240,13 @@ func digest(ctx context.Context, path string) (int64, string, error) {
 }
 
 // newest returns the time of the last collection.
-func newest(m *workdir.Manifest) time.Time {
+func newest(parts []*part) time.Time {
 	t := time.Unix(0, 0)
-	for _, c := range m.Collections {
-		if c.Collected.After(t) {
-			t = c.Collected
+	for _, p := range parts {
+		for _, c := range p.manifest.Collections {
+			if c.Collected.After(t) {
+				t = c.Collected
+			}
 		}
 	}
 	return t.UTC().Truncate(time.Second)

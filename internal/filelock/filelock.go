@@ -21,7 +21,28 @@ type Lock struct{ file *os.File }
 
 // Take locks the file at path, which it creates if it is missing and never removes.
 // It does not wait: the error is a *HeldError while another process holds the lock.
+// If the holder has removed the file, it locks a new one.
 func Take(path string) (*Lock, error) {
+	for {
+		lock, err := take(path)
+		if err != nil || lock.names(path) {
+			return lock, err
+		}
+		lock.Release()
+	}
+}
+
+// names reports whether path still names the locked file.
+func (l *Lock) names(path string) bool {
+	locked, err := l.file.Stat()
+	if err != nil {
+		return true // the holder cannot have removed a file that can't be examined
+	}
+	named, err := os.Lstat(path)
+	return err == nil && os.SameFile(locked, named)
+}
+
+func take(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err

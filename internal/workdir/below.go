@@ -28,6 +28,13 @@ func Below(folder string) ([]string, error) {
 	return found, nil
 }
 
+// IsNodeName reports whether a text can be the name of a workdir in a folder of several:
+// of one that Below returns, and that commands can use.
+func IsNodeName(name string) bool {
+	unusable := strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("/,:", r) })
+	return name != "" && len(name) <= 255 && !strings.HasPrefix(name, ".") && !unusable
+}
+
 // isWorkdir reports whether a folder holds what a collection or a start makes, or
 // data that a user put there by hand.
 func isWorkdir(folder string) bool {

@@ -87,3 +87,12 @@ type Runtime interface {
 	// and about errors that the daemons logged.
 	Remarks() []string
 }
+
+// Sharer is a Runtime that can run a daemon for several replicas: tools find it by its
+// files, wherever these are linked to.
+type Sharer interface {
+	Runtime
+	// At returns a Runtime with the same programs for daemons whose files are in other
+	// folders: workdir.RuntimeFolders of the home of a shared server.
+	At(folders []string) Runtime
+}

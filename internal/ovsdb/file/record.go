@@ -24,6 +24,9 @@ type record struct {
 	intact bool   // length and sum match the header
 	last   bool   // no record follows
 	copied bool   // intact and written to the scanner's sink; body is nil
+	// rows has the changes of rows of a large record if the scanner looks for rows; body
+	// is nil then.
+	rows *rowFinder
 	// snapshot is the transaction in the first record of a cluster member that
 	// is null in body; nil if body is complete.
 	snapshot *span
@@ -65,11 +68,12 @@ type scanner struct {
 	number  int
 	ahead   *header // the header line that ended the last read
 	body    []byte
-	maxSize int64                 // size of the file where it is known: a header may announce any length
-	file    randomAccess          // the file behind in, nil for a stream
-	sink    *output               // receives large intact records; nil to read them into memory
-	skim    bool                  // large intact records are checked and not kept
-	want    func(key string) bool // the members that are read of large records; nil for all
+	maxSize int64                   // size of the file where it is known: a header may announce any length
+	file    randomAccess            // the file behind in, nil for a stream
+	sink    *output                 // receives large intact records; nil to read them into memory
+	skim    bool                    // large intact records are checked and not kept
+	want    func(key string) bool   // the members that are read of large records; nil for all
+	rows    func(table string) bool // the tables whose rows are found in large records; nil to read these into memory
 	program programFinder
 }
 
@@ -133,6 +137,8 @@ func (s *scanner) stream(r *record) (done bool, err error) {
 	switch {
 	case r.magic == "CLUSTER" && r.number == 1:
 		done, err = s.readSnapshot(r)
+	case r.magic == "JSON" && s.rows != nil:
+		done, err = s.findRows(r)
 	case r.magic == "JSON" && s.want != nil:
 		done, err = s.readMembers(r)
 	case r.magic == "JSON" && s.sink != nil:
@@ -195,6 +201,16 @@ func (s *scanner) readMembers(r *record) (bool, error) {
 	var err error
 	r.body, err = finder.object(s.file)
 	return true, err
+}
+
+// findRows finds the changes of rows in a transaction.
+func (s *scanner) findRows(r *record) (bool, error) {
+	finder := newRowFinder(s.offset, s.rows)
+	intact, err := s.verify(r, finder)
+	if intact {
+		r.rows = finder
+	}
+	return intact, err
 }
 
 // readSnapshot reads the first record of a cluster member except for the

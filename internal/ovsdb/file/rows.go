@@ -133,28 +133,33 @@ func (db *database) apply(body []byte, offset int64) {
 	differs := string(transaction[isDiff]) == "true"
 	db.noteDate(transaction[date])
 	for name, text := range transaction {
-		table, known := db.tables[name]
 		var changes map[string]columns
-		if !known || json.Unmarshal(text, &changes) != nil {
+		if db.tables[name] == nil || json.Unmarshal(text, &changes) != nil {
 			continue
 		}
 		for uuid, change := range changes {
-			lostAt, lost := db.lost[uuid]
-			switch old := table[uuid]; {
-			case change == nil:
-				delete(table, uuid)
-				delete(db.sets, rowID{name, uuid})
-			case old == nil && lost && offset >= lostAt:
-				if !db.forgotten[uuid] {
-					db.forgotten[uuid] = true
-					db.removed[name+": changed later, but inserted in a lost record"]++
-				}
-			case old == nil:
-				table[uuid] = change
-			default:
-				db.modify(rowID{name, uuid}, old, change, differs)
-			}
+			db.change(rowID{name, uuid}, change, differs, offset)
 		}
+	}
+}
+
+// change applies the change of one row, nil for its deletion.
+func (db *database) change(id rowID, change columns, differs bool, offset int64) {
+	table := db.tables[id.table]
+	lostAt, lost := db.lost[id.uuid]
+	switch old := table[id.uuid]; {
+	case change == nil:
+		delete(table, id.uuid)
+		delete(db.sets, id)
+	case old == nil && lost && offset >= lostAt:
+		if !db.forgotten[id.uuid] {
+			db.forgotten[id.uuid] = true
+			db.removed[id.table+": changed later, but inserted in a lost record"]++
+		}
+	case old == nil:
+		table[id.uuid] = change
+	default:
+		db.modify(id, old, change, differs)
 	}
 }
 

@@ -29,7 +29,7 @@ type Runtime struct {
 	remarks daemon.Remarks
 }
 
-var _ runtime.Runtime = (*Runtime)(nil)
+var _ runtime.Sharer = (*Runtime)(nil)
 
 // New returns a Runtime. It starts daemons through the running program itself: see
 // package namespace.
@@ -37,6 +37,13 @@ func New(o Options) *Runtime {
 	o.StartTimeout = cmp.Or(o.StartTimeout, daemon.StartTimeout)
 	o.StopTimeout = cmp.Or(o.StopTimeout, daemon.StopTimeout)
 	return &Runtime{options: o}
+}
+
+// At returns a Runtime with the same programs for daemons in other folders.
+func (r *Runtime) At(folders []string) runtime.Runtime {
+	o := r.options
+	o.Folders = folders
+	return New(o)
 }
 
 // Name returns Name.

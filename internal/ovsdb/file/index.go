@@ -1,0 +1,382 @@
+package file
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"math"
+	"os"
+	"slices"
+
+	"ovs-offline/internal/ovsdb"
+)
+
+// Index finds rows of a database file by their UUIDs. It holds where the rows are in the
+// file, 32 bytes for each change of a row, and reads a row when it is asked for: a
+// southbound database has half a million logical flows, of which a question needs a
+// hundred. Its methods may be called concurrently.
+type Index struct {
+	Info    Info
+	Remarks []string // what was repaired or left out, as in Standalone
+
+	file   randomAccess
+	close  func()
+	schema map[string]tableSchema
+	tables map[string][]change // sorted by UUID, the changes of a row in their order
+}
+
+// binaryUUID is the UUID of a row as a number.
+type binaryUUID struct{ high, low uint64 }
+
+// change is a change of a row: its insertion, new values of columns, or its deletion.
+type change struct {
+	row    binaryUUID
+	offset int64
+	length uint32
+	diff   bool // the columns are differences
+}
+
+// OpenIndex indexes the rows of the named tables, or of all tables if none is named, of
+// the database file src, of either form and possibly gzip'd. It reads src once. A row whose
+// name is not a UUID is left out. The rows
+// of an undamaged standalone file are read from src itself, which must not change; of
+// another file, from a repaired copy, for which it needs space.
+func OpenIndex(ctx context.Context, src string, tables ...string) (*Index, error) {
+	from, err := openSource(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	x := &Index{file: from.file, close: from.close}
+	intact := false
+	if from.info.Form == FormStandalone && !from.info.Gzip && from.scan.file != nil {
+		intact, err = x.read(from, tables)
+	}
+	x.Info = from.info
+	if err == nil && !intact {
+		from.close()
+		err = x.convert(ctx, src, tables)
+	}
+	if err != nil {
+		x.Close()
+		return nil, fmt.Errorf("%s: %w", src, err)
+	}
+	return x, nil
+}
+
+// Close closes the file.
+func (x *Index) Close() { x.close() }
+
+// convert indexes a repaired copy of src, which has no name and ends with the index.
+func (x *Index) convert(ctx context.Context, src string, tables []string) error {
+	out, err := newOutput(src)
+	if err != nil {
+		return err
+	}
+	x.file, x.close = out.file, out.discard
+	if err := os.Remove(out.file.Name()); err != nil {
+		return err
+	}
+	if x.Info, x.Remarks, err = convert(ctx, src, out); err != nil {
+		return err
+	}
+	if err := out.buf.Flush(); err != nil {
+		return err
+	}
+	if _, err := out.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	from, err := newSource(ctx, out.file)
+	if err != nil {
+		return err
+	}
+	intact, err := x.read(from, tables)
+	if err == nil && !intact {
+		err = fmt.Errorf("the repaired copy is damaged: %s", from.info.Damage)
+	}
+	return err
+}
+
+// read indexes the records of a standalone file. intact is false if a record is damaged:
+// the index is then of no use.
+func (x *Index) read(from *source, tables []string) (intact bool, err error) {
+	x.tables = map[string][]change{}
+	from.scan.rows = func(table string) bool {
+		return x.schema[table].Columns != nil && (len(tables) == 0 || slices.Contains(tables, table))
+	}
+	r, err := from.next()
+	for first := true; err == nil; r, err = from.next() {
+		if from.info.Damaged > 0 {
+			return false, nil
+		}
+		if first {
+			first = false
+			db, err := newDatabase(r.body)
+			if err != nil {
+				return false, fmt.Errorf("%w: record 1: %w", ErrSchema, err)
+			}
+			x.schema = db.schema
+			continue
+		}
+		finder := r.rows
+		if finder == nil {
+			finder = newRowFinder(r.offset+int64(len(r.line)), from.scan.rows)
+			_, _ = finder.Write(r.body) // it returns no error
+		}
+		for table, changes := range finder.found {
+			for i := range changes {
+				changes[i].diff = finder.diff
+			}
+			x.tables[table] = append(x.tables[table], changes...)
+		}
+	}
+	if err != io.EOF {
+		return false, err
+	}
+	for table, changes := range x.tables {
+		slices.SortFunc(changes, func(a, b change) int { return cmp.Or(a.row.compare(b.row), cmp.Compare(a.offset, b.offset)) })
+		x.tables[table] = slices.Clip(changes)
+	}
+	return from.info.Damaged == 0, nil
+}
+
+// Changes returns the number of changes of rows of a table that the index holds, which is
+// at least the number of rows.
+func (x *Index) Changes(table string) int { return len(x.tables[table]) }
+
+// Row returns a row with the named columns, or with all columns if none is named. ok is
+// false if the table has no such row.
+func (x *Index) Row(table, uuid string, columns ...string) (row ovsdb.Row, ok bool, err error) {
+	key, valid := parseUUID([]byte(uuid))
+	if !valid {
+		return ovsdb.Row{}, false, nil
+	}
+	changes := x.tables[table]
+	at, _ := slices.BinarySearchFunc(changes, key, func(c change, key binaryUUID) int { return c.row.compare(key) })
+	return x.row(table, changesOf(changes[at:], key), columns)
+}
+
+// Begins returns the UUIDs of the rows whose UUIDs begin with these 32 bits, which is what
+// OVN writes into cookies and hints.
+func (x *Index) Begins(table string, bits uint32) []string {
+	changes := x.tables[table]
+	at, _ := slices.BinarySearchFunc(changes, bits, func(c change, bits uint32) int { return cmp.Compare(uint32(c.row.high>>32), bits) })
+	var found []string
+	for rest := changes[at:]; len(rest) > 0 && uint32(rest[0].row.high>>32) == bits; {
+		group := changesOf(rest, rest[0].row)
+		if x.exists(group) {
+			found = append(found, group[0].row.String())
+		}
+		rest = rest[len(group):]
+	}
+	return found
+}
+
+// Rows yields the rows of a table in order of their UUIDs, with the named columns, or with
+// all columns if none is named. It ends with the first error.
+func (x *Index) Rows(table string, columns ...string) iter.Seq2[ovsdb.Row, error] {
+	return func(yield func(ovsdb.Row, error) bool) {
+		for rest := x.tables[table]; len(rest) > 0; {
+			group := changesOf(rest, rest[0].row)
+			rest = rest[len(group):]
+			row, ok, err := x.row(table, group, columns)
+			if (ok || err != nil) && !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// changesOf returns the changes of one row at the beginning of a list.
+func changesOf(list []change, row binaryUUID) []change {
+	n := 0
+	for n < len(list) && list[n].row == row {
+		n++
+	}
+	return list[:n]
+}
+
+// exists reports whether the last change of a row leaves it in the database. The text of a
+// deletion is null.
+func (x *Index) exists(changes []change) bool {
+	last := changes[len(changes)-1]
+	if last.length > 16 {
+		return true
+	}
+	text, err := readSpan(x.file, span{last.offset, int64(last.length)})
+	return err == nil && string(bytes.TrimSpace(text)) != "null"
+}
+
+func (x *Index) row(table string, changes []change, wanted []string) (ovsdb.Row, bool, error) {
+	if len(changes) == 0 {
+		return ovsdb.Row{}, false, nil
+	}
+	uuid := changes[0].row.String()
+	db := &database{schema: x.schema, tables: map[string]map[string]columns{table: {}}, sets: map[rowID]map[string]*elementList{}}
+	for _, c := range changes {
+		text, err := readSpan(x.file, span{c.offset, int64(c.length)})
+		if err != nil {
+			return ovsdb.Row{}, false, fmt.Errorf("reading row %s of table %s: %w", uuid, table, err)
+		}
+		var change columns
+		if json.Unmarshal(text, &change) == nil {
+			db.change(rowID{table, uuid}, change, c.diff, c.offset)
+		}
+	}
+	db.composeSets()
+	row := db.tables[table][uuid]
+	if row == nil {
+		return ovsdb.Row{}, false, nil
+	}
+	if len(wanted) > 0 {
+		maps.DeleteFunc(row, func(column string, _ json.RawMessage) bool { return !slices.Contains(wanted, column) })
+	}
+	return ovsdb.ParseRow(uuid, row), true, nil
+}
+
+// parseUUID reads a UUID in the notation of OVSDB.
+func parseUUID(text []byte) (key binaryUUID, ok bool) {
+	var digits [32]byte
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return key, false
+	}
+	n := copy(digits[:], text[:8])
+	n += copy(digits[n:], text[9:13])
+	n += copy(digits[n:], text[14:18])
+	n += copy(digits[n:], text[19:23])
+	copy(digits[n:], text[24:])
+	var raw [16]byte
+	if _, err := hex.Decode(raw[:], digits[:]); err != nil {
+		return key, false
+	}
+	return binaryUUID{binary.BigEndian.Uint64(raw[:8]), binary.BigEndian.Uint64(raw[8:])}, true
+}
+
+func (k binaryUUID) compare(other binaryUUID) int {
+	if k.high != other.high {
+		return cmp.Compare(k.high, other.high)
+	}
+	return cmp.Compare(k.low, other.low)
+}
+
+func (k binaryUUID) String() string {
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", k.high>>32, k.high>>16&0xffff, k.high&0xffff, k.low>>48, k.low&0xffffffffffff)
+}
+
+// rowFinder finds the changes of rows in a transaction that is written to it in pieces
+// ({TABLE: {UUID: COLUMNS, ...}, ...}). It keeps no text.
+type rowFinder struct {
+	want  func(table string) bool
+	found map[string][]change // by table
+	diff  bool                // the transaction has the mark for differences
+
+	offset  int64 // of the next byte
+	depth   int
+	quoted  bool
+	escaped bool
+	key     []byte // the latest key of the object at depth 1 or 2, up to maxKey bytes
+	inKey   bool
+	value   bool   // the key of the object at depth 1 or 2 is complete, and its value follows
+	table   string // "" for one that is not wanted
+	isMark  bool   // the value is that of the mark
+	begin   int64  // of the value of a row; 0 for none
+	row     binaryUUID
+}
+
+func newRowFinder(offset int64, want func(table string) bool) *rowFinder {
+	return &rowFinder{want: want, found: map[string][]change{}, offset: offset}
+}
+
+// Write follows the structure of the next piece of the text.
+func (f *rowFinder) Write(p []byte) (int, error) {
+	for i := 0; i < len(p); i++ {
+		if f.quoted {
+			i = f.readString(p, i)
+			continue
+		}
+		switch p[i] {
+		case '"':
+			f.quoted = true
+			if f.depth <= 2 && !f.value {
+				f.inKey, f.key = true, f.key[:0]
+			}
+		case ':':
+			if f.depth <= 2 && !f.value {
+				f.beginValue(f.offset + int64(i) + 1)
+			}
+		case ',':
+			if f.depth <= 2 {
+				f.endValue(f.offset + int64(i))
+			}
+		case '{', '[':
+			if f.depth++; f.depth == 2 {
+				f.value = false
+			}
+		case '}', ']':
+			if f.depth <= 2 {
+				f.endValue(f.offset + int64(i))
+			}
+			f.depth--
+		case 't':
+			f.diff = f.diff || f.isMark && f.depth == 1
+		}
+	}
+	f.offset += int64(len(p))
+	return len(p), nil
+}
+
+func (f *rowFinder) readString(p []byte, i int) int {
+	start := i
+	for ; i < len(p); i++ {
+		switch c := p[i]; {
+		case f.escaped:
+			f.escaped = false
+		case c == '\\':
+			f.escaped = true
+		case c == '"':
+			f.keepKey(p[start:i])
+			f.quoted, f.inKey = false, false
+			return i
+		}
+	}
+	f.keepKey(p[start:])
+	return i
+}
+
+func (f *rowFinder) keepKey(text []byte) {
+	if f.inKey {
+		f.key = append(f.key, text[:min(len(text), maxKey-len(f.key))]...)
+	}
+}
+
+func (f *rowFinder) beginValue(position int64) {
+	f.value = true
+	switch f.depth {
+	case 1:
+		f.table, f.isMark = "", string(f.key) == isDiff
+		if f.want(string(f.key)) {
+			f.table = string(f.key)
+		}
+	case 2:
+		f.begin = 0
+		if f.table == "" {
+			return
+		}
+		if row, ok := parseUUID(f.key); ok {
+			f.row, f.begin = row, position
+		}
+	}
+}
+
+func (f *rowFinder) endValue(position int64) {
+	if length := position - f.begin; f.depth == 2 && f.begin > 0 && length <= math.MaxUint32 {
+		f.found[f.table] = append(f.found[f.table], change{row: f.row, offset: f.begin, length: uint32(length)})
+	}
+	f.begin, f.value, f.isMark = 0, false, false
+}

@@ -1,0 +1,178 @@
+package file
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/test/captures"
+)
+
+// checkIndex compares an index of a file with what Read reads of it.
+func checkIndex(t *testing.T, text []byte) {
+	t.Helper()
+	src := filepath.Join(t.TempDir(), "x.db")
+	if err := os.WriteFile(src, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want, remarks, wantErr := Read(t.Context(), src)
+	x, err := OpenIndex(t.Context(), src)
+	if (err == nil) != (wantErr == nil) {
+		t.Fatalf("index %v, read %v", err, wantErr)
+	}
+	if err != nil {
+		return
+	}
+	defer x.Close()
+	if !reflect.DeepEqual(x.Info, want.Info) || !slices.Equal(x.Remarks, remarks) {
+		t.Errorf("%+v %q\nwant %+v %q", x.Info, x.Remarks, want.Info, remarks)
+	}
+	for table := range want.tables {
+		var got []ovsdb.Row
+		for row, err := range x.Rows(table) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, row)
+		}
+		noRow := func(row ovsdb.Row) bool { return !ovsdb.IsUUID(row.UUID) } // no server reads it
+		rows := slices.DeleteFunc(want.Rows(table), noRow)
+		if len(got) != len(rows) || len(rows) > 0 && !reflect.DeepEqual(got, rows) {
+			t.Errorf("%s: %d rows, want %d\n%v\n%v", table, len(got), len(rows), got, rows)
+		}
+		for _, row := range rows {
+			var bits uint32
+			if _, err := fmt.Sscanf(row.UUID[:8], "%x", &bits); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(x.Begins(table, bits), row.UUID) {
+				t.Errorf("%s %s is not found by its beginning", table, row.UUID)
+			}
+		}
+	}
+	if files, err := os.ReadDir(filepath.Dir(src)); err != nil || len(files) != 1 {
+		t.Errorf("files beside the database: %v %v", files, err)
+	}
+}
+
+// TestIndexHasTheRowsOfTheDatabase compares an index of the databases of all captures with
+// what is read of them, also where they are gzip'd, or damaged in a record.
+func TestIndexHasTheRowsOfTheDatabase(t *testing.T) {
+	for _, pattern := range []string{"*nb_db.db", "*sb_db.db", "*conf.db"} {
+		captures.Captured(t, pattern, 1<<30, func(text []byte) {
+			if !bytes.HasPrefix(text, []byte("OVSDB")) {
+				return
+			}
+			checkIndex(t, text)
+			checkIndex(t, gzipped(t, text))
+			checkIndex(t, slices.Concat(text, []byte("text that is no record\n")))
+			checkIndex(t, text[:len(text)-20])
+			damaged := bytes.Clone(text)
+			damaged[len(damaged)/2] ^= 1
+			checkIndex(t, damaged)
+		})
+	}
+}
+
+// TestIndexFollowsChanges checks rows that are changed by differences and as a whole,
+// removed, and inserted again, in records of every size.
+func TestIndexFollowsChanges(t *testing.T) {
+	const row, other = "01234567-89ab-4cde-8f01-23456789abcd", "01234567-0000-4000-8000-000000000001"
+	var file []byte
+	add := func(body string) { file = append(append(file, formatHeader("JSON", []byte(body))...), body...) }
+	add(`{"name":"x","version":"1.0.0","tables":{"T":{"columns":{"s":{"type":{"key":"string","min":0,"max":"unlimited"}},"n":{"type":"string"}}},"U":{"columns":{}}}}` + "\n")
+	check := func(what string) {
+		t.Run(what, func(t *testing.T) { checkIndex(t, file) })
+	}
+	add(`{"T":{"` + row + `":{"s":["set",["a","b"]],"n":"\"},{\\"},"` + other + `":{"n":"other"}},"_date":1760000000000}` + "\n")
+	check("inserted")
+	add(`{"_is_diff":true,"T":{"` + row + `":{"s":["set",["b","c"]]}}}` + "\n")
+	check("difference")
+	add(`{"T":{"` + row + `":{"s":"d"},"` + other + `":{"n":"true"}},"_is_diff" : true}` + "\n")
+	check("mark at the end")
+	add(` { "T" : { "` + row + `" : { "s" : ["set",[]] } , "no-uuid" : { "s" : "x" } } , "U" : null , "V" : { "` + row + `" : {} } } ` + "\n")
+	check("whole")
+	add(`{"T":{"` + row + `":null}}` + "\n")
+	check("removed")
+	add(`{"T":{"` + row + `":{"n":"` + strings.Repeat("x", large) + `"}}}` + "\n")
+	check("inserted again, large")
+	add(`{"_is_diff":true,"T":{"` + row + `": null ,"` + other + `":{"s":"` + strings.Repeat("y", large) + `"}}}` + "\n")
+	check("removed in a large record")
+}
+
+// TestRowFinderReadsPieces writes a transaction in pieces of every size.
+func TestRowFinderReadsPieces(t *testing.T) {
+	const text = `{"A":{"01234567-89ab-4cde-8f01-23456789abcd":{"x":"\"}","y":["map",[["a","b"]]]},"11234567-89ab-4cde-8f01-23456789abcd":null},"_is_diff":true,"B":{"21234567-89ab-4cde-8f01-23456789abcd":{}}}`
+	all := newRowFinder(7, func(string) bool { return true })
+	if _, err := all.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.found["A"]) != 2 || len(all.found["B"]) != 1 || !all.diff {
+		t.Fatalf("%+v", all)
+	}
+	c := all.found["A"][0]
+	if got := text[c.offset-7 : c.offset-7+int64(c.length)]; got != `{"x":"\"}","y":["map",[["a","b"]]]}` {
+		t.Errorf("text of a row: %s", got)
+	}
+	for size := 1; size < len(text); size++ {
+		f := newRowFinder(7, func(string) bool { return true })
+		for piece := range slices.Chunk([]byte(text), size) {
+			if _, err := f.Write(piece); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !reflect.DeepEqual(f.found, all.found) || !f.diff {
+			t.Errorf("in pieces of %d: %+v", size, f.found)
+		}
+	}
+}
+
+func FuzzIndex(f *testing.F) {
+	captures.Captured(f, "*conf.db", 16<<10, func(content []byte) { f.Add(content) })
+	f.Fuzz(func(t *testing.T, text []byte) {
+		src := filepath.Join(t.TempDir(), "x.db")
+		if err := os.WriteFile(src, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x, err := OpenIndex(t.Context(), src)
+		if err != nil {
+			return
+		}
+		defer x.Close()
+		for table := range x.tables {
+			for row, err := range x.Rows(table) {
+				if err != nil && err != io.EOF {
+					t.Fatal(err)
+				}
+				_ = row.Columns()
+			}
+		}
+	})
+}
+
+// BenchmarkIndex indexes 200,000 logical flows, and reports how much memory the index takes.
+func BenchmarkIndex(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "sb.db")
+	writeLarge(b, path, 200)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for b.Loop() {
+		x, err := OpenIndex(b.Context(), path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1e6, "MB")
+		x.Close()
+	}
+}

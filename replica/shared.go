@@ -1,0 +1,218 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
+)
+
+// Replicas of workdirs in one folder share the ovsdb-server of an OVN database that is
+// the same file in each: a server takes about five times the size of its file.
+//
+// The server runs in a home of its own beside the workdirs. A replica that uses it has
+// hard links to the server's pid file, sockets and log, at the paths at which a server of
+// its own would have them, so tools, wrappers and status need not know. A link to a
+// socket leads to its server from every mount namespace too. The kernel counts the links
+// of the pid file, whatever happens to the processes that make them: a server whose pid
+// file has no link besides that in its home is not in use, and the next stop or start in
+// the folder ends it.
+
+// errNoLinks is wrapped where the file system has no hard links.
+var errNoLinks = errors.New("no links to its files can be made")
+
+// useShared makes the replica use the shared server of a database, which it starts if it
+// does not run. The home is nil if the database is not shared.
+func (s *starter) useShared(ctx context.Context, k workdir.Kind) (home *workdir.Dir, err error) {
+	sharer, can := s.rt.(runtime.Sharer)
+	digest := s.opts.Shared[k]
+	if !can || digest == "" {
+		return nil, nil
+	}
+	// A process that runs tools in an image sees only folders that exist when it starts.
+	if err := makeFolders(s.wd.Run(), s.wd.VarRun(k), filepath.Dir(s.wd.Log(""))); err != nil {
+		return nil, err
+	}
+	home, err = workdir.LockHome(ctx, s.wd.Home(k, digest, s.rt.Root()))
+	if err != nil {
+		return nil, fmt.Errorf("the shared %s database: %w", k.Title(), err)
+	}
+	defer home.Unlock()
+	noticed, err := s.needShared(ctx, k, home, sharer)
+	if err == nil {
+		err = link(home, s.wd, k)
+	}
+	if errors.Is(err, errNoLinks) {
+		s.report.Remark(fmt.Sprintf("%s database: this replica has a server of its own: %v", k.Title(), err))
+		return nil, unlink(s.wd, k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range noticed.Remarks {
+		s.report.Remark(r)
+	}
+	return home, nil
+}
+
+// needShared starts the server in a home unless it runs, and returns what was noticed
+// when it was started.
+func (s *starter) needShared(ctx context.Context, k workdir.Kind, home *workdir.Dir, sharer runtime.Sharer) (*report.Report, error) {
+	rt := sharer.At(home.RuntimeFolders())
+	defer func() { _ = rt.End(context.WithoutCancel(ctx)) }() // a process that runs tools
+	state, err := rt.State(ctx, server(home, k))
+	if err != nil {
+		return nil, err
+	}
+	if state.Running {
+		if noticed, err := Report(home); err == nil {
+			return noticed, nil
+		}
+	}
+	if err := endShared(ctx, rt, home, k); err != nil { // what a killed start left
+		return nil, err
+	}
+	noticed := report.New()
+	if err := s.startIn(ctx, k, place{home, rt, noticed.Remark}); err != nil {
+		return nil, errors.Join(err, endShared(context.WithoutCancel(ctx), rt, home, k))
+	}
+	for _, r := range rt.Remarks() {
+		noticed.Remark(r)
+	}
+	return noticed, workdir.WriteJSON(home.ReportFile(), noticed)
+}
+
+// endShared ends the server in a home and removes its files.
+func endShared(ctx context.Context, rt runtime.Runtime, home *workdir.Dir, k workdir.Kind) error {
+	if err := rt.Stop(ctx, server(home, k)); err != nil {
+		return err
+	}
+	removeRuntimeFiles(home)
+	return nil
+}
+
+// link links the files of the server in a home to those of a replica. The pid file comes
+// first: with it, the server is in use.
+func link(home, wd *workdir.Dir, k workdir.Kind) error {
+	from, to := server(home, k), server(wd, k)
+	sockets := append(daemon.ControlSockets(from), home.Socket(k))
+	pairs := [][2]string{{daemon.PIDFile(from), daemon.PIDFile(to)}, {from.Log, to.Log}}
+	for _, path := range sockets {
+		pairs = append(pairs, [2]string{path, filepath.Join(to.RunDir, filepath.Base(path))})
+	}
+	for _, p := range pairs {
+		if err := os.Link(p[0], p[1]); err != nil {
+			return fmt.Errorf("%w: %w", errNoLinks, err)
+		}
+	}
+	return nil
+}
+
+// unlink removes a replica's links to the files of a shared server, the pid file last.
+func unlink(wd *workdir.Dir, k workdir.Kind) error {
+	d := server(wd, k)
+	var failed []error
+	for _, path := range append(daemon.ControlSockets(d), wd.Socket(k), d.Log, daemon.PIDFile(d)) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// links returns the number of links to the pid file of the database server of a replica
+// or a home, 0 without one. A server with more than one is shared.
+func links(wd *workdir.Dir, k workdir.Kind) int {
+	info, err := os.Lstat(daemon.PIDFile(server(wd, k)))
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return int(info.Sys().(*syscall.Stat_t).Nlink)
+}
+
+// sameServer reports whether a replica uses the shared server in a home.
+func sameServer(wd, home *workdir.Dir, k workdir.Kind) bool {
+	ours, err := os.Lstat(daemon.PIDFile(server(wd, k)))
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Lstat(daemon.PIDFile(server(home, k)))
+	return err == nil && os.SameFile(ours, theirs)
+}
+
+// leaveShared makes a replica use no shared server any more. The servers go on running.
+func leaveShared(wd *workdir.Dir) error {
+	var failed []error
+	for _, k := range workdir.Kinds() {
+		if k != workdir.OVS && links(wd, k) > 1 {
+			failed = append(failed, unlink(wd, k))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// EndUnused ends the servers that no replica uses, of those that replicas in a folder
+// share: workdir.SharedIn returns the folder of their homes. It waits while another start
+// or stop uses a home.
+func EndUnused(ctx context.Context, shared string, rts ...runtime.Runtime) error {
+	var failed []error
+	for _, rt := range rts {
+		sharer, can := rt.(runtime.Sharer)
+		if !can {
+			continue
+		}
+		for path, k := range workdir.Homes(shared) {
+			failed = append(failed, endUnused(ctx, sharer, path, k))
+		}
+	}
+	if len(workdir.Homes(shared)) == 0 {
+		os.Remove(shared) // fails if another command has made a home since, or it never existed
+	}
+	return errors.Join(failed...)
+}
+
+func endUnused(ctx context.Context, sharer runtime.Sharer, path string, k workdir.Kind) error {
+	home, err := workdir.LockHome(ctx, path)
+	if err != nil {
+		return fmt.Errorf("a shared database server: %w", err)
+	}
+	defer home.Unlock()
+	if links(home, k) > 1 {
+		return nil
+	}
+	if err := endShared(ctx, sharer.At(home.RuntimeFolders()), home, k); err != nil {
+		return err
+	}
+	home.RemoveIfEmpty()
+	return nil
+}
+
+// sharedLogicalFlows returns the result of check for the database of a shared server,
+// which is asked once for all replicas that use it.
+func sharedLogicalFlows(ctx context.Context, home *workdir.Dir, check func() (*report.LogicalFlows, error)) (*report.LogicalFlows, error) {
+	locked, err := workdir.LockHome(ctx, home.Path())
+	if err != nil {
+		return nil, err
+	}
+	defer locked.Unlock()
+	noticed, err := Report(locked)
+	if err != nil {
+		return check()
+	}
+	if noticed.LogicalFlows == nil {
+		if noticed.LogicalFlows, err = check(); err != nil || noticed.LogicalFlows == nil {
+			return nil, err
+		}
+		if err := workdir.WriteJSON(locked.ReportFile(), noticed); err != nil {
+			return nil, err
+		}
+	}
+	return noticed.LogicalFlows, nil
+}

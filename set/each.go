@@ -1,0 +1,58 @@
+package set
+
+import (
+	"context"
+	goruntime "runtime"
+	"sync"
+
+	"ovs-offline/internal/workdir"
+)
+
+// Outcome is the result of an action on one node.
+type Outcome[T any] struct {
+	Node  *Node
+	Value T
+	Err   error
+}
+
+// Each calls do for every selected node with its workdir for reading, for as many at once
+// as this machine has cores, and returns the outcomes in the order of the nodes. An error
+// of one node does not keep do from the others.
+func Each[T any](ctx context.Context, s *Set, do func(ctx context.Context, n *Node, wd *workdir.Dir) (T, error)) []Outcome[T] {
+	return each(ctx, s.nodes, func(ctx context.Context, n *Node) (value T, err error) {
+		wd, err := n.Workdir()
+		if err != nil {
+			return value, err
+		}
+		return do(ctx, n, wd)
+	})
+}
+
+// EachLocked works like Each, but with each workdir locked while do runs.
+func EachLocked[T any](ctx context.Context, s *Set, do func(ctx context.Context, n *Node, wd *workdir.Dir) (T, error)) []Outcome[T] {
+	return each(ctx, s.nodes, func(ctx context.Context, n *Node) (value T, err error) {
+		err = n.locked(func(wd *workdir.Dir) error {
+			value, err = do(ctx, n, wd)
+			return err
+		})
+		return value, err
+	})
+}
+
+func each[T any](ctx context.Context, nodes []*Node, do func(ctx context.Context, n *Node) (T, error)) []Outcome[T] {
+	outcomes := make([]Outcome[T], len(nodes))
+	slots := make(chan struct{}, goruntime.NumCPU())
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			outcomes[i].Node = n
+			if outcomes[i].Err = ctx.Err(); outcomes[i].Err == nil {
+				outcomes[i].Value, outcomes[i].Err = do(ctx, n)
+			}
+		})
+	}
+	wg.Wait()
+	return outcomes
+}

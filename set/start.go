@@ -1,0 +1,159 @@
+package set
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+
+	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
+)
+
+// Start starts replicas of the selected nodes, several at once where this machine has the
+// cores and the memory. Those whose OVN database is the same file as that of another node
+// of the folder share its server. options returns the options for a node, whose functions
+// are called from several goroutines; lacks is called where a replica may take more memory
+// than there is. If ctx ends, no replica is left of those that Start has started.
+func (s *Set) Start(ctx context.Context, options func(*Node) StartOptions, lacks func(n *Node, memory string)) []Outcome[*report.Report] {
+	shared := s.sharedDatabases(ctx)
+	memory := newGate()
+	outcomes := EachLocked(ctx, s, func(ctx context.Context, n *Node, wd *workdir.Dir) (*report.Report, error) {
+		o := options(n)
+		users := map[workdir.Kind]int{}
+		o.shared = map[workdir.Kind]string{}
+		for k, digest := range shared[n] {
+			o.shared[k], users[k] = digest.sum, digest.nodes
+		}
+		need := memoryNeed(wd, users)
+		lacking, err := memory.enter(ctx, need)
+		if err != nil {
+			return nil, err
+		}
+		defer memory.leave(need)
+		if lacking != "" {
+			lacks(n, lacking)
+		}
+		return n.Start(ctx, wd, o)
+	})
+	if ctx.Err() != nil {
+		s.undo(context.WithoutCancel(ctx), outcomes)
+	}
+	return outcomes
+}
+
+// undo stops the replicas that were started.
+func (s *Set) undo(ctx context.Context, outcomes []Outcome[*report.Report]) {
+	started := &Set{folder: s.folder}
+	for i, o := range outcomes {
+		if o.Err == nil {
+			started.nodes = append(started.nodes, o.Node)
+			outcomes[i].Value, outcomes[i].Err = nil, context.Canceled
+		}
+	}
+	for _, stopped := range started.Stop(ctx, false) {
+		for i, o := range outcomes {
+			if o.Node == stopped.Node && stopped.Err != nil {
+				outcomes[i].Err = errors.Join(o.Err, stopped.Err)
+			}
+		}
+	}
+}
+
+// sharedDatabase is a database that several nodes have.
+type sharedDatabase struct {
+	sum   string // sha256 of the file
+	nodes int
+}
+
+// sharedDatabases returns the OVN databases of each node that other nodes of the folder
+// have as well, selected or not. The files are compared, not the digests in the manifests:
+// a user may have replaced one.
+func (s *Set) sharedDatabases(ctx context.Context) map[*Node]map[workdir.Kind]sharedDatabase {
+	shared := map[*Node]map[workdir.Kind]sharedDatabase{}
+	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
+		for sum, nodes := range s.bySum(ctx, k) {
+			for _, n := range nodes {
+				if shared[n] == nil {
+					shared[n] = map[workdir.Kind]sharedDatabase{}
+				}
+				shared[n][k] = sharedDatabase{sum, len(nodes)}
+			}
+		}
+	}
+	return shared
+}
+
+// bySum returns the nodes whose database of a kind is the same file, by its sha256. It
+// reads only files that have the size of another.
+func (s *Set) bySum(ctx context.Context, k workdir.Kind) map[string][]*Node {
+	bySize := map[int64][]*Node{}
+	for _, n := range s.all {
+		if wd, err := n.Workdir(); err == nil {
+			if info, err := os.Stat(wd.Database(k)); err == nil {
+				bySize[info.Size()] = append(bySize[info.Size()], n)
+			}
+		}
+	}
+	bySum := map[string][]*Node{}
+	for _, nodes := range bySize {
+		if len(nodes) < 2 {
+			continue
+		}
+		for _, o := range each(ctx, nodes, func(ctx context.Context, n *Node) (string, error) { return n.sum(ctx, k) }) {
+			if o.Err == nil { // else the start of the node returns the error
+				bySum[o.Value] = append(bySum[o.Value], o.Node)
+			}
+		}
+	}
+	for sum, nodes := range bySum {
+		if len(nodes) < 2 {
+			delete(bySum, sum)
+		}
+	}
+	return bySum
+}
+
+// sum returns the sha256 of the node's database of a kind.
+func (n *Node) sum(ctx context.Context, k workdir.Kind) (string, error) {
+	wd, err := n.Workdir()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(wd.Database(k))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, interrupt.Reader(ctx, f))
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// Stopped is what a stop found.
+type Stopped struct {
+	Started bool     // a replica had been started
+	Left    []string // with purge: the files that ovs-offline did not write, and that stay
+}
+
+// Stop stops the replicas of the selected nodes, and the shared database servers that none
+// uses any more. With purge, it removes the collected data too, and the folder once it is
+// empty.
+func (s *Set) Stop(ctx context.Context, purge bool) []Outcome[Stopped] {
+	outcomes := EachLocked(ctx, s, func(ctx context.Context, n *Node, wd *workdir.Dir) (stopped Stopped, err error) {
+		if stopped.Started, err = n.Stop(ctx, wd); err == nil && purge {
+			stopped.Left, err = wd.Purge()
+		}
+		return stopped, err
+	})
+	if purge {
+		if folder, err := workdir.Lock(s.folder); err == nil {
+			folder.RemoveIfEmpty()
+			folder.Unlock()
+		}
+	}
+	return outcomes
+}

@@ -1,0 +1,100 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+
+	"ovs-offline/trace/answer"
+	"ovs-offline/trace/follow"
+	"ovs-offline/trace/host"
+	"ovs-offline/trace/rules"
+)
+
+func (w *writer) place(node, bridge string, p *host.Port) answer.Place {
+	a := answer.Place{Node: node, Bridge: bridge}
+	if p != nil {
+		a.Bridge, a.Port, a.LogicalPort = p.Bridge, p.Name, p.IfaceID
+	}
+	return a
+}
+
+// drop describes where a packet was dropped, and why.
+func (w *writer) drop(h *follow.Hop, b follow.Branch, at way) answer.Drop {
+	d := answer.Drop{Place: w.place(h.Node, h.Bridge, h.Port), Reason: string(rules.Explicit)}
+	switch {
+	case b.Port != nil: // a packet that is too large for the port's device
+		d.Place, d.Reason = w.place(h.Node, h.Bridge, b.Port), string(rules.MTU)
+		return d
+	case b.Tunnel != nil:
+		d.Reason = string(rules.NoSuchPort)
+		return d
+	case b.Stage == nil:
+		return d
+	}
+	n := w.nodes[h.Node]
+	stage, _, err := n.stage(*b.Stage)
+	if err != nil {
+		w.err = cmp.Or(w.err, err)
+		return d
+	}
+	d.Stage, d.Place.Bridge = stage, b.Stage.Bridge
+	p, err := n.pipelines()
+	if err != nil {
+		w.err = cmp.Or(w.err, err)
+		return d
+	}
+	layout, ovn := p.layouts[b.Stage.Bridge]
+	if !ovn {
+		d.Reason = string(rules.Explicit)
+		if p.agents[b.Stage.Bridge] == rules.AgentIntegration {
+			d.Reason = string(rules.AgentReason(b.Stage.Table))
+		} else if b.Stage.Miss {
+			d.Reason = string(rules.MissingFlow)
+		}
+		return d
+	}
+	end := rules.End{Miss: b.Stage.Miss, MissTable: b.Stage.Table, Layout: layout, Metadata: lastMetadata(at.steps)}
+	for _, s := range at.steps {
+		end.Steps = append(end.Steps, s.Step)
+	}
+	why, err := n.zone.rules.Drop(end)
+	if err != nil {
+		w.err = cmp.Or(w.err, err)
+		return d
+	}
+	d.Reason, d.Rule = string(why.Reason), why.Rule.Words
+	d.Name = cmp.Or(why.Stage, d.Name)
+	if d.Datapath == "" && why.Rule.Datapath.Name != "" {
+		d.Datapath, d.Pipeline = why.Rule.Datapath.String(), why.Rule.Pipeline
+	}
+	return d
+}
+
+// lastMetadata returns the key of the datapath of the last stage that had one.
+func lastMetadata(steps []step) uint64 {
+	for _, s := range slices.Backward(steps) {
+		if s.Rule.Datapath.Key != 0 {
+			return s.Rule.Datapath.Key
+		}
+	}
+	return 0
+}
+
+// deciding returns the drop that explains best why the packet did not arrive: that of no
+// flooded copy, then the one that is furthest on the way.
+func (w *writer) deciding() *answer.Drop {
+	if len(w.drops) == 0 {
+		return nil
+	}
+	best := slices.MinFunc(w.drops, func(a, b drop) int {
+		return cmp.Or(boolean(a.flooded)-boolean(b.flooded), b.depth-a.depth)
+	})
+	return &best.Drop
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,249 @@
+// Package pass reads what ofproto/trace prints. One run of it prints a pass: the way of
+// a packet through the tables of one or more bridges up to the datapath actions. Where
+// these recirculate the packet, it prints further passes, for which it assumes what
+// conntrack would have said.
+package pass
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"ovs-offline/trace/flow"
+	"ovs-offline/trace/odp"
+)
+
+// Pass is one pass.
+type Pass struct {
+	// ID is the recirculation that the pass resumes, 0 for the first.
+	ID uint32
+	// Flow is the packet as the pass begins, Final as ovs-vswitchd's pipeline left it,
+	// which is not what it sends: see Actions.
+	Flow        flow.Packet
+	Final       string
+	Megaflow    string
+	Stages      []Stage
+	Actions     []odp.Action
+	ActionsText string
+	// Errors are what ovs-vswitchd prints as ">>>> ... <<<<", Warnings as ">> ...".
+	Errors   []string
+	Warnings []string
+	// SlowPath holds the reasons for which ovs-vswitchd handles the packet itself.
+	SlowPath []string
+	// Failure is why the translation failed, after which the packet is dropped.
+	Failure string
+	// Text is the pass as printed.
+	Text string
+	last int // index of the stage that executed the last action, -1 for none
+}
+
+// Stage is a lookup in a flow table, with the actions of the flow that matched.
+type Stage struct {
+	Bridge   string
+	Table    int
+	Flow     string // the match of the flow, "" for a flow that matches all packets
+	Priority int
+	Cookie   uint64
+	Miss     bool // no flow matched
+	// Lines are the actions and remarks of the stage, without those of the stages below
+	// it, each without the space before it.
+	Lines []string
+	Depth int // of nested lookups; a stage that follows another has the same depth
+}
+
+// Last returns the stage that executed the pass's last action; ok is false for a pass
+// without stages. Where a packet was dropped, it was dropped there.
+func (p *Pass) Last() (s Stage, ok bool) {
+	if p.last < 0 || p.last >= len(p.Stages) {
+		return Stage{}, false
+	}
+	return p.Stages[p.last], true
+}
+
+// Buckets returns the buckets of groups that the pass used, in order.
+func (p *Pass) Buckets() []string {
+	var list []string
+	for _, s := range p.Stages {
+		for _, l := range s.Lines {
+			if id, ok := strings.CutPrefix(l, "-> using bucket "); ok {
+				list = append(list, id)
+			}
+		}
+	}
+	return list
+}
+
+// Controllers returns the stages with a controller action, and the userdata of each.
+func (p *Pass) Controllers() []Controller {
+	var list []Controller
+	for i, s := range p.Stages {
+		for _, l := range s.Lines {
+			if m := controller.FindStringSubmatch(l); m != nil {
+				list = append(list, Controller{Stage: i, Userdata: userdata.FindString(m[1]), Pause: strings.Contains(m[1], "pause")})
+			} else if strings.HasPrefix(l, "CONTROLLER:") {
+				list = append(list, Controller{Stage: i})
+			}
+		}
+	}
+	return list
+}
+
+// Controller is a controller action of a stage.
+type Controller struct {
+	Stage    int
+	Userdata string // bytes in hexadecimal, joined by dots; "" without any
+	Pause    bool   // the pipeline waits for the controller
+}
+
+var (
+	controller = regexp.MustCompile(`^controller\((.*)\)$`)
+	userdata   = regexp.MustCompile(`\b[0-9a-f]{2}(\.[0-9a-f]{2})+\b`)
+
+	stageLine = regexp.MustCompile(`^(\d{1,3})\. (.*)$`)
+	stageTail = regexp.MustCompile(`^(.*?)(?:, )?priority (\d+)(?:, cookie (0x[0-9a-f]+))?$`)
+	bridge    = regexp.MustCompile(`^bridge\("(.*)"\)$`)
+	resumed   = regexp.MustCompile(`(?m)^recirc\((0x[0-9a-f]+)\)`)
+	separator = strings.Repeat("=", 79)
+)
+
+// ErrNoPass is wrapped when a text holds no pass: ovs-vswitchd printed something else.
+var ErrNoPass = errors.New("not the output of ofproto/trace")
+
+// Parse reads the output of one ofproto/trace: its passes in the order in which they
+// were printed, at least one.
+func Parse(text string) ([]*Pass, error) {
+	var list []*Pass
+	var id uint32
+	for i, part := range strings.Split(text, separator+"\n") {
+		if i%2 == 1 { // the heading of the pass that follows
+			id = 0
+			if m := resumed.FindStringSubmatch(part); m != nil {
+				n, _ := strconv.ParseUint(m[1], 0, 32)
+				id = uint32(n)
+			}
+			continue
+		}
+		p, err := parseOne(strings.Trim(part, "\n"))
+		if err != nil && len(list) > 0 {
+			return list, nil // a remark at the end, as that of a limit
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.ID = id
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// open is a bridge or stage whose lines may follow, by its indentation.
+type open struct {
+	indent int
+	bridge string
+	stage  int // -1 for a bridge
+}
+
+func parseOne(text string) (*Pass, error) {
+	p := &Pass{Text: text, last: -1}
+	var stack []open
+	found := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \r\n")
+		switch {
+		case line == "", strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, "Flow: ") && !found:
+			var err error
+			if p.Flow, err = flow.Parse(line[len("Flow: "):]); err != nil {
+				return nil, errors.Join(ErrNoPass, err)
+			}
+			found = true
+		case !p.result(line):
+			stack = p.pipeline(stack, line)
+		}
+	}
+	if !found {
+		return nil, ErrNoPass
+	}
+	return p, nil
+}
+
+// result reads the lines after the pipeline.
+func (p *Pass) result(line string) bool {
+	if text, ok := strings.CutPrefix(line, "Final flow: "); ok {
+		p.Final = text
+	} else if text, ok := strings.CutPrefix(line, "Megaflow: "); ok {
+		p.Megaflow = text
+	} else if text, ok := strings.CutPrefix(line, "Datapath actions: "); ok {
+		p.ActionsText, p.Actions = text, odp.Parse(text)
+	} else if text, ok := strings.CutPrefix(line, "Translation failed ("); ok {
+		p.Failure, _, _ = strings.Cut(text, "), packet is dropped")
+	} else if text, ok := strings.CutPrefix(line, "  - "); ok && p.ActionsText != "" {
+		p.SlowPath = append(p.SlowPath, strings.TrimSuffix(text, "."))
+	} else {
+		return p.ActionsText != ""
+	}
+	return true
+}
+
+// pipeline reads a line of the pipeline, and returns what is open after it.
+func (p *Pass) pipeline(stack []open, line string) []open {
+	text := strings.TrimLeft(line, " ")
+	// The number of a table is printed two characters wide, and a remark begins after
+	// one more space.
+	indent := (len(line) - len(text)) / 4 * 4
+	if m := bridge.FindStringSubmatch(text); m != nil {
+		return append(closeTo(stack, indent, true), open{indent, m[1], -1})
+	}
+	if strings.Trim(text, "-") == "" {
+		return stack
+	}
+	if m := stageLine.FindStringSubmatch(text); m != nil {
+		stack = closeTo(stack, indent, false)
+		p.addStage(stack, m)
+		return append(stack, open{indent, p.Stages[len(p.Stages)-1].Bridge, len(p.Stages) - 1})
+	}
+	if message, ok := strings.CutPrefix(text, ">>>> "); ok {
+		p.Errors = append(p.Errors, strings.TrimSuffix(message, " <<<<"))
+	} else if message, ok := strings.CutPrefix(text, ">> "); ok {
+		p.Warnings = append(p.Warnings, message)
+	}
+	stack = closeTo(stack, indent, false)
+	if n := len(stack); n > 0 && stack[n-1].stage >= 0 {
+		p.last = stack[n-1].stage
+		s := &p.Stages[p.last]
+		s.Lines = append(s.Lines, text)
+	}
+	return stack
+}
+
+// closeTo closes what has at least an indentation. A bridge stays open for its stages,
+// which have the same.
+func closeTo(stack []open, indent int, bridges bool) []open {
+	for n := len(stack); n > 0; n-- {
+		top := stack[n-1]
+		if top.indent < indent || top.indent == indent && top.stage < 0 && !bridges {
+			return stack[:n]
+		}
+	}
+	return stack[:0]
+}
+
+func (p *Pass) addStage(stack []open, line []string) {
+	s := Stage{}
+	if n := len(stack); n > 0 {
+		s.Bridge, s.Depth = stack[n-1].bridge, stack[n-1].indent/4
+	}
+	s.Table, _ = strconv.Atoi(line[1])
+	if m := stageTail.FindStringSubmatch(line[2]); m != nil {
+		s.Flow = strings.TrimSuffix(m[1], ", ")
+		s.Priority, _ = strconv.Atoi(m[2])
+		s.Cookie, _ = strconv.ParseUint(m[3], 0, 64)
+	} else if strings.HasPrefix(line[2], "No match") {
+		s.Miss = true
+	} else {
+		s.Flow = line[2]
+	}
+	p.Stages = append(p.Stages, s)
+	p.last = len(p.Stages) - 1
+}

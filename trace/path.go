@@ -1,0 +1,150 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"ovs-offline/trace/answer"
+	"ovs-offline/trace/follow"
+	"ovs-offline/trace/rules"
+)
+
+// writer writes the hops of a packet into an answer.
+type writer struct {
+	*Session
+	answer   *answer.Answer
+	arrived  func(*follow.Hop, follow.Branch) bool
+	drops    []drop
+	arrivals []arrival
+	seen     map[string]bool // what was assumed
+	err      error
+}
+
+// drop is a drop with what decides how much it explains.
+type drop struct {
+	answer.Drop
+	depth   int
+	flooded bool
+}
+
+// step is a stage of the packet's way, with its rule.
+type step struct {
+	node string
+	rules.Step
+}
+
+// way is how a packet came to a hop.
+type way struct {
+	from    int
+	via     string
+	choice  string
+	found   *follow.Connection
+	steps   []step // on the same node
+	depth   int
+	flooded bool
+}
+
+// hop adds a hop and everything after it.
+func (w *writer) hop(h *follow.Hop, at way) {
+	index := len(w.answer.Path)
+	a := answer.Hop{Place: w.place(h.Node, h.Bridge, h.Port), From: at.from, Via: at.via, Choice: at.choice, Packet: h.Packet.Input()}
+	if at.found != nil {
+		a.Connection = connection(*at.found)
+		if at.found.Recorded == "" && !at.found.OfQuestion {
+			w.assume("a connection that is not recorded is new")
+		}
+	}
+	n := w.nodes[h.Node]
+	for _, s := range h.Pass.Stages {
+		stage, rule, err := n.stage(s)
+		if err != nil {
+			w.err = cmp.Or(w.err, err)
+		}
+		a.Stages = append(a.Stages, stage)
+		if !s.Miss {
+			at.steps = append(at.steps[:len(at.steps):len(at.steps)], step{h.Node, rules.Step{Table: s.Table, Rule: rule, Actions: strings.Join(s.Lines, ",")}})
+		}
+	}
+	a.Datapath = h.Pass.ActionsText
+	if w.options.Raw {
+		a.Raw = h.Pass.Text
+	}
+	for _, text := range h.Assumed {
+		w.assume(text)
+	}
+	w.answer.Path = append(w.answer.Path, a)
+	for _, b := range h.Branches {
+		w.branch(h, b, index, at)
+	}
+}
+
+func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
+	choice := strings.TrimPrefix(at.choice+", "+b.Choice, ", ")
+	choice = strings.TrimSuffix(choice, ", ")
+	if b.Next != nil {
+		next := way{from: index, via: via(b), choice: choice, found: b.Connection, depth: at.depth + 1, flooded: at.flooded || b.Flooded}
+		if b.Next.Node == h.Node {
+			next.steps = at.steps
+		}
+		w.hop(b.Next, next)
+		return
+	}
+	end := answer.End{Place: w.place(h.Node, h.Bridge, b.Port), Text: b.Why}
+	switch b.Kind {
+	case follow.Delivered:
+		end.Kind = answer.Delivered
+		w.answer.Outcomes = append(w.answer.Outcomes, answer.Outcome{Place: end.Place, Packet: b.Packet.Input(), Choice: choice, Destination: w.arrived(h, b)})
+	case follow.Dropped:
+		end.Kind = answer.Dropped
+		d := w.drop(h, b, at)
+		d.Choice = choice
+		end.Text = d.Reason
+		w.drops = append(w.drops, drop{d, at.depth, at.flooded || b.Flooded})
+	case follow.Generated:
+		end.Kind = answer.Answered
+		why := b.Why
+		if b.Answer != nil {
+			why = b.Answer.Name
+		}
+		w.answer.Generated = append(w.answer.Generated, answer.Generated{Place: w.place(h.Node, h.Bridge, h.Port), Packet: b.Packet.Input(), Why: why})
+	case follow.Copied:
+		return
+	default:
+		end.Kind = answer.Unknown
+		w.answer.Missing = append(w.answer.Missing, fmt.Sprintf("on node %s: %s", h.Node, b.Why))
+	}
+	w.answer.Path[index].Ends = append(w.answer.Path[index].Ends, end)
+}
+
+// via describes what carries a packet from one hop to the next.
+func via(b follow.Branch) string {
+	switch b.Kind {
+	case follow.Tunneled:
+		return b.Tunnel.Type
+	case follow.Networked:
+		return "network " + strings.Join(b.Networks, ", ")
+	}
+	return ""
+}
+
+func connection(c follow.Connection) string {
+	text := fmt.Sprintf("%s in zone %d", c.State, c.Zone)
+	if c.Owner != "" {
+		text += " of " + c.Owner
+	}
+	switch {
+	case c.Recorded != "":
+		text += ": recorded as " + c.Recorded
+	case c.OfQuestion:
+		text += ": an earlier packet of the question made the connection"
+	}
+	return text
+}
+
+func (w *writer) assume(text string) {
+	if !w.seen[text] {
+		w.seen[text] = true
+		w.answer.Trust.Assumed = append(w.answer.Trust.Assumed, text)
+	}
+}

@@ -1,0 +1,131 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/trace/answer"
+	"ovs-offline/trace/flow"
+	"ovs-offline/trace/host"
+	"ovs-offline/trace/pass"
+	"ovs-offline/trace/rules"
+)
+
+// pipelines knows what the tables of a node's bridges are for.
+type pipelines struct {
+	layouts map[string]rules.Layout // of the bridges that ovn-controller writes to
+	agents  map[string]string       // the kinds of the bridges of neutron's agent
+}
+
+// readPipelines finds the tables of OVN's pipelines from the flows that were collected,
+// because they differ from release to release.
+func readPipelines(r *rules.Rules, wd *workdir.Dir, h *host.Host) (pipelines, error) {
+	p := pipelines{map[string]rules.Layout{}, map[string]string{}}
+	for _, bridge := range bridgesOf(h) {
+		if r == nil {
+			p.agents[bridge] = agentKind(h, bridge)
+			continue
+		}
+		layout, err := readLayout(r, wd.DumpFile(bridge, workdir.Flows))
+		if err != nil {
+			return p, fmt.Errorf("the flows of bridge %s: %w", bridge, err)
+		}
+		if layout != (rules.Layout{}) {
+			p.layouts[bridge] = layout
+		}
+	}
+	return p, nil
+}
+
+func bridgesOf(h *host.Host) []string {
+	var bridges []string
+	for _, p := range h.Ports() {
+		if !slices.Contains(bridges, p.Bridge) {
+			bridges = append(bridges, p.Bridge)
+		}
+	}
+	return bridges
+}
+
+func readLayout(r *rules.Rules, dump string) (rules.Layout, error) {
+	f, err := os.Open(dump)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rules.Layout{}, nil
+	}
+	if err != nil {
+		return rules.Layout{}, err
+	}
+	defer f.Close()
+	return r.Layout(func(yield func(rules.Flow) bool) {
+		for entry, problem := range openflow.Flows(f) {
+			if problem != nil {
+				continue // the report names it
+			}
+			if parsed, err := rules.ParseFlow(entry.Text); err == nil && !yield(parsed) {
+				return
+			}
+		}
+	})
+}
+
+// agentKind returns the kind of a bridge of neutron's Open vSwitch agent, which names the
+// patch ports of its bridges in a fixed way; "" for another bridge.
+func agentKind(h *host.Host, bridge string) string {
+	for _, p := range h.Ports() {
+		if p.Bridge != bridge || p.Type != "patch" {
+			continue
+		}
+		switch {
+		case p.Name == "patch-tun", strings.HasPrefix(p.Name, "int-"):
+			return rules.AgentIntegration
+		case p.Name == "patch-int":
+			return rules.AgentTunnel
+		case strings.HasPrefix(p.Name, "phy-"):
+			return rules.AgentPhysical
+		}
+	}
+	return ""
+}
+
+// stage describes a stage of a pass, and returns its rule.
+func (n *node) stage(s pass.Stage) (answer.Stage, rules.Rule, error) {
+	a := answer.Stage{Table: s.Table, Flow: s.Flow, Actions: strings.Join(s.Lines, "\n")}
+	if !s.Miss {
+		a.Flow = strings.TrimPrefix(fmt.Sprintf("%s,priority=%d", s.Flow, s.Priority), ",")
+		a.Cookie = fmt.Sprintf("%#x", s.Cookie)
+	}
+	p, err := n.pipelines()
+	if err != nil {
+		return a, rules.Rule{}, err
+	}
+	layout, ovn := p.layouts[s.Bridge]
+	if !ovn {
+		a.Name = rules.AgentTable(p.agents[s.Bridge], s.Table)
+		return a, rules.Rule{}, nil
+	}
+	rule, ok, err := n.zone.rules.Find(rules.Flow{Cookie: s.Cookie, Table: s.Table, Priority: s.Priority, Metadata: metadata(s.Flow), Layout: layout})
+	if err != nil || !ok {
+		return a, rule, err
+	}
+	a.Name, a.Pipeline, a.Match, a.Rule = rule.Stage, rule.Pipeline, rule.Match, rule.Words
+	if rule.Datapath.Name != "" {
+		a.Datapath = rule.Datapath.String()
+	}
+	return a, rule, nil
+}
+
+// metadata returns the key of the logical datapath that a flow matches, 0 without one.
+func metadata(match string) uint64 {
+	p, err := flow.Parse(match)
+	if err != nil {
+		return 0
+	}
+	key, _ := p.Number("metadata")
+	return key
+}

@@ -1,0 +1,130 @@
+package trace
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/trace/names"
+	"ovs-offline/trace/rules"
+)
+
+// Zone names the files of the OVN databases of one deployment, or of one zone of OVN
+// interconnection. NB or SB is "" if it was not collected.
+type Zone struct {
+	NB, SB string
+	Nodes  []string
+}
+
+// zone is a Zone with its databases open.
+type zone struct {
+	nb, sb  *file.Index
+	rules   *rules.Rules // nil without SB
+	indexes []*file.Index
+	nodes   []string
+}
+
+func (z *zone) open(ctx context.Context, path string) (*file.Index, error) {
+	if path == "" {
+		return nil, nil
+	}
+	x, err := file.OpenIndex(ctx, path)
+	if err == nil {
+		z.indexes = append(z.indexes, x)
+	}
+	return x, err
+}
+
+func (z *zone) close() {
+	for _, x := range z.indexes {
+		x.Close()
+	}
+}
+
+// openZones opens the databases, and reads the names in them.
+func (s *Session) openZones(ctx context.Context, nodes []Node, zones []Zone) error {
+	dirs := map[string]*workdir.Dir{}
+	for _, n := range nodes {
+		dirs[n.Name] = n.Dir
+	}
+	var named []names.Zone
+	for _, wanted := range zones {
+		z := &zone{nodes: wanted.Nodes}
+		s.zones = append(s.zones, z)
+		var err error
+		if z.nb, err = z.open(ctx, wanted.NB); err != nil {
+			return err
+		}
+		if z.sb, err = z.open(ctx, wanted.SB); err != nil {
+			return err
+		}
+		if z.sb != nil {
+			z.rules = rules.New(z.nb, z.sb)
+		}
+		nz := names.Zone{NB: z.nb, SB: z.sb}
+		for _, name := range wanted.Nodes {
+			ovs, err := z.open(ctx, dirs[name].Database(workdir.OVS))
+			if err != nil {
+				return fmt.Errorf("node %s: %w", name, err)
+			}
+			s.nodes[name].zone = z
+			nz.Nodes = append(nz.Nodes, names.Node{Name: name, OVS: ovs})
+		}
+		named = append(named, nz)
+	}
+	var err error
+	s.names, err = names.Load(ctx, named)
+	return err
+}
+
+// chassisOf returns the host name of the chassis with a tunnel address that no node of
+// the session has, "" if the southbound databases don't know it either.
+func (s *Session) chassisOf(a netip.Addr) string {
+	for _, z := range s.zones {
+		if z.sb == nil {
+			continue
+		}
+		for encap, err := range z.sb.Rows("Encap", "ip", "chassis_name") {
+			if err != nil {
+				break
+			}
+			if ip, err := netip.ParseAddr(encap.String("ip")); err == nil && ip == a {
+				return z.hostname(encap.String("chassis_name"))
+			}
+		}
+	}
+	return ""
+}
+
+func (z *zone) hostname(chassis string) string {
+	for row, err := range z.sb.Rows("Chassis", "name", "hostname") {
+		if err == nil && row.String("name") == chassis && row.String("hostname") != "" {
+			return row.String("hostname")
+		}
+	}
+	return chassis
+}
+
+// Zones groups nodes by their databases. Nodes without databases of OVN are in the only
+// zone there is, or else in one of their own.
+func zonesOf(all []string, databases []Zone) []Zone {
+	var zones []Zone
+	var rest []string
+	for _, name := range all {
+		if !slices.ContainsFunc(databases, func(z Zone) bool { return slices.Contains(z.Nodes, name) }) {
+			rest = append(rest, name)
+		}
+	}
+	zones = append(zones, databases...)
+	switch {
+	case len(rest) == 0:
+	case len(zones) == 1:
+		zones[0].Nodes = append(zones[0].Nodes, rest...)
+	default:
+		zones = append(zones, Zone{Nodes: rest})
+	}
+	return zones
+}
