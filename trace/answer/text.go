@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -76,7 +77,7 @@ func (p printer) long(a *Answer, o Options, number string) {
 	for i := range a.Path {
 		h := &a.Path[i]
 		fmt.Fprintln(p)
-		p.wrap(fmt.Sprintf("%s%d  ", number, i+1), h.title(number))
+		p.wrap(fmt.Sprintf("%s%d  ", number, i+1), a.title(i, number))
 		if o.Verbose {
 			p.stages(a, h)
 		}
@@ -108,7 +109,8 @@ func (p printer) packets(a *Answer) {
 }
 
 // title returns where a packet enters, and what brought it there.
-func (h *Hop) title(number string) string {
+func (a *Answer) title(hop int, number string) string {
+	h := &a.Path[hop]
 	title := h.Place.String()
 	if h.From >= 0 {
 		title += fmt.Sprintf(", from %s%d", number, h.From+1)
@@ -116,7 +118,7 @@ func (h *Hop) title(number string) string {
 	if h.Via != "" {
 		title += " by " + h.Via
 	}
-	return joined(title, h.Choice)
+	return joined(title, a.NewChoice(hop))
 }
 
 // stages prints what a packet is, the stages that it passes, and how it ends.
@@ -160,14 +162,23 @@ func (s *Stage) In(h *Hop) string {
 	return s.Datapath + ", " + s.Pipeline
 }
 
-// Reads returns what a stage is about in the clearest words that it has: its rule, else
-// its logical match, else its OpenFlow match.
+// IsRule reports whether a stage carries out what a user configured: those are the rules
+// of an answer.
+func (s *Stage) IsRule() bool {
+	rows := []string{"ACL", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy", "QoS"}
+	return s.Rule != "" && slices.Contains(rows, s.Row)
+}
+
+// Reads returns what a stage is about in the clearest words that it has: those of a user,
+// else its logical match, else those of OVN and OpenFlow.
 func (s *Stage) Reads() string {
 	switch {
-	case s.Rule != "":
+	case s.Rule != "" && s.Row != "":
 		return s.Rule
 	case s.Match != "":
 		return s.Match
+	case s.Rule != "":
+		return s.Rule
 	case s.Flow != "":
 		return s.Flow
 	case s.Actions != "":

@@ -51,6 +51,7 @@ type pageHop struct {
 	ID, Number   string
 	Place        string
 	From, FromID string // "" for the first hop
+	Choice       string
 	Groups       []group
 	Ends         []pageEnd
 }
@@ -131,7 +132,10 @@ func newPageWay(a *answer.Answer, title, prefix string) pageWay {
 	number := func(i int) string { return fmt.Sprint(prefix, i+1) }
 	for i := range a.Path {
 		h := &a.Path[i]
-		p := pageHop{Hop: h, Number: number(i), ID: hopID(number(i)), Place: h.Place.String(), Groups: groups(h, i == deciding && a.Drop != nil)}
+		p := pageHop{Hop: h, Number: number(i), ID: hopID(number(i)), Place: h.Place.String(), Groups: groups(h, -1), Choice: a.NewChoice(i)}
+		if i == deciding {
+			p.Groups = groups(h, a.DropStage(h))
+		}
 		if h.From >= 0 && h.From < i {
 			p.From, p.FromID = number(h.From), hopID(number(h.From))
 		}
@@ -144,9 +148,9 @@ func newPageWay(a *answer.Answer, title, prefix string) pageWay {
 	return w
 }
 
-// groups returns the stages of a hop, by pipeline or bridge. dropped is whether the
-// packet that the verdict is about is dropped at the last.
-func groups(h *answer.Hop, dropped bool) []group {
+// groups returns the stages of a hop, by pipeline or bridge. dropped is the index of the
+// stage that drops the packet that the verdict is about, -1 for none.
+func groups(h *answer.Hop, dropped int) []group {
 	var all []group
 	for i, s := range h.Stages {
 		name := s.In(h)
@@ -154,7 +158,7 @@ func groups(h *answer.Hop, dropped bool) []group {
 			all = append(all, group{Name: name})
 		}
 		last := &all[len(all)-1]
-		last.Stages = append(last.Stages, pageStage{s, dropped && i == len(h.Stages)-1})
+		last.Stages = append(last.Stages, pageStage{s, i == dropped})
 	}
 	return all
 }
