@@ -62,7 +62,7 @@ func (w *writer) drop(h *follow.Hop, b follow.Branch, at way) answer.Drop {
 		w.err = cmp.Or(w.err, err)
 		return d
 	}
-	d.Reason, d.Rule = string(why.Reason), why.Rule.Words
+	d.Reason, d.Rule, d.Row = string(why.Reason), why.Rule.Words, why.Rule.Cause.Table
 	d.Name = cmp.Or(why.Stage, d.Name)
 	if d.Datapath == "" && why.Rule.Datapath.Name != "" {
 		d.Datapath, d.Pipeline = why.Rule.Datapath.String(), why.Rule.Pipeline

@@ -61,6 +61,9 @@ func (w *writer) hop(h *follow.Hop, at way) {
 		if err != nil {
 			w.err = cmp.Or(w.err, err)
 		}
+		if s.Bridge != a.Bridge {
+			stage.OnBridge = s.Bridge
+		}
 		a.Stages = append(a.Stages, stage)
 		if !s.Miss {
 			at.steps = append(at.steps[:len(at.steps):len(at.steps)], step{h.Node, rules.Step{Table: s.Table, Rule: rule, Actions: strings.Join(s.Lines, ",")}})
@@ -90,7 +93,7 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		w.hop(b.Next, next)
 		return
 	}
-	end := answer.End{Place: w.place(h.Node, h.Bridge, b.Port), Text: b.Why}
+	end := answer.End{Place: w.place(h.Node, h.Bridge, b.Port), Text: b.Why, Choice: choice}
 	switch b.Kind {
 	case follow.Delivered:
 		end.Kind = answer.Delivered

@@ -113,24 +113,11 @@ func (n *node) stage(s pass.Stage) (answer.Stage, rules.Rule, error) {
 	if err != nil || !ok {
 		return a, rule, err
 	}
-	a.Name, a.Pipeline, a.Match = rule.Stage, rule.Pipeline, rule.Match
-	if isRule(rule.Cause.Table) {
-		a.Rule = rule.Words
-	}
+	a.Name, a.Pipeline, a.Match, a.Rule, a.Row = rule.Stage, rule.Pipeline, rule.Match, rule.Words, rule.Cause.Table
 	if rule.Datapath.Name != "" {
 		a.Datapath = rule.Datapath.String()
 	}
 	return a, rule, nil
-}
-
-// isRule reports whether the rows of a northbound table are what users call rules: they
-// decide about packets. The others, as ports, exist for every packet.
-func isRule(table string) bool {
-	switch table {
-	case "ACL", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy", "QoS":
-		return true
-	}
-	return false
 }
 
 // metadata returns the key of the logical datapath that a flow matches, 0 without one.

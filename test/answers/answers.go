@@ -39,7 +39,11 @@ func stages(datapath, pipeline, rule string, names ...string) []answer.Stage {
 			Actions: fmt.Sprintf("set_field:0/0x1000->reg10\nresubmit(,%d)", table+1),
 		})
 	}
-	all[len(all)-1].Rule = rule
+	last := &all[len(all)-1]
+	last.Rule, last.Row = rule, "ACL"
+	if rule == "" {
+		last.Row = ""
+	}
 	return all
 }
 
@@ -110,15 +114,15 @@ func fiveHops() answer.Answer {
 	a.Question = "ns1/web-0 svc/ns2/db:5432"
 	first, last := a.Path[0], a.Path[1]
 	conntrack := func(from int, p answer.Place, connection string, s []answer.Stage) answer.Hop {
-		h := hop(from, "connection tracking, zone 8", p, s)
+		h := hop(from, "", p, s)
 		h.Connection = connection
 		return h
 	}
 	backend := conntrack(1, first.Place, "new: no entry in zone 8", router("ovn_cluster_router", "route 10.244.2.0/24 by way of rtos-worker-2"))
 	backend.Choice = "backend 10.244.2.7:5432 (1 of 1)"
-	last.From, last.Stages = 2, switchOut("worker-2", "")
+	last.From, last.Choice, last.Stages = 2, backend.Choice, switchOut("worker-2", "")
 	end := conntrack(3, last.Place, "established: tcp 10.244.1.5:40000 to 10.244.2.7:5432 in zone 11", switchOut("worker-2", "NetworkPolicy ns2/allow-web (ACL priority 1001, allow-related)"))
-	end.Ends, last.Ends = last.Ends, nil
+	end.Ends, end.Choice, last.Ends = last.Ends, backend.Choice, nil
 	first.Stages = switchIn("worker-1", "service ns2/db (load balancer 10.96.3.4:5432)")
 	a.Path = []answer.Hop{first, conntrack(0, first.Place, "new: no entry in zone 8", switchAfter("worker-1", "")), backend, last, end}
 	return a
@@ -135,20 +139,19 @@ func twelveHops() answer.Answer {
 		h.Connection = connection
 		a.Path = append(a.Path, h)
 	}
-	const ct = "connection tracking, zone 4"
 	add("compute1", "br-int", "", switchIn("private", ""), "")
 	a.Path[0].Port, a.Path[0].LogicalPort = "tap7c22d0aa-14", "vm-3"
-	add("compute1", "br-int", ct, switchAfter("private", "security group default, rule 4d1c9b07-99bb-4c9f-a1e8-3f4ad3a0c2f1 (egress, any)"), "new: no entry in zone 4")
-	add("compute1", "br-int", ct, router("router1", "route 0.0.0.0/0 by way of 203.0.113.1"), "")
+	add("compute1", "br-int", "", switchAfter("private", "security group default, rule 4d1c9b07-99bb-4c9f-a1e8-3f4ad3a0c2f1 (egress, any)"), "new: no entry in zone 4")
+	add("compute1", "br-int", "", router("router1", "route 0.0.0.0/0 by way of 203.0.113.1"), "")
 	add("gateway1", "br-int", "geneve", router("router1", "NAT: SNAT 192.168.10.0/24 to 203.0.113.5"), "")
-	add("gateway1", "br-int", ct, router("router1", ""), "new, source changed to 203.0.113.5:6504")
-	add("gateway1", "br-int", ct, switchOut("public", ""), "")
+	add("gateway1", "br-int", "", router("router1", ""), "new, source changed to 203.0.113.5:6504")
+	add("gateway1", "br-int", "", switchOut("public", ""), "")
 	add("gateway1", "br-ex", "patch port patch-provnet-1-to-br-int", []answer.Stage{{Table: 0, Actions: "NORMAL"}}, "")
 	add("compute2", "br-ex", "physical network physnet1, VLAN 101", []answer.Stage{{Table: 0, Actions: "NORMAL"}}, "")
 	add("compute2", "br-int", "patch port patch-br-int-to-provnet-1", switchIn("public", ""), "")
-	add("compute2", "br-int", "connection tracking, zone 7", router("router1", "NAT: floating IP 203.0.113.20 of vm-17 (192.168.10.9)"), "new: no entry in zone 7")
-	add("compute2", "br-int", "connection tracking, zone 7", switchIn("private", ""), "destination changed to 192.168.10.9")
-	add("compute2", "br-int", "connection tracking, zone 12", switchOut("private", "security group ssh, rule 77d0 (ingress, tcp 22)"), "new: no entry in zone 12")
+	add("compute2", "br-int", "", router("router1", "NAT: floating IP 203.0.113.20 of vm-17 (192.168.10.9)"), "new: no entry in zone 7")
+	add("compute2", "br-int", "", switchIn("private", ""), "destination changed to 192.168.10.9")
+	add("compute2", "br-int", "", switchOut("private", "security group ssh, rule 77d0 (ingress, tcp 22)"), "new: no entry in zone 12")
 	a.Path[11].Ends = []answer.End{delivered(dst)}
 	return a
 }
@@ -158,9 +161,9 @@ func dropped() answer.Answer {
 	a := fiveHops()
 	a.Verdict, a.Outcomes, a.Return = answer.Unreachable, nil, nil
 	last := &a.Path[4]
-	last.Stages[3].Rule = "NetworkPolicy ns2/deny-all (ACL priority 1000, drop)"
+	last.Stages[3].Rule, last.Stages[3].Row = "NetworkPolicy ns2/deny-all (ACL priority 1000, drop)", "ACL"
 	place := at("worker-2", "br-int", "", "")
-	a.Drop = &answer.Drop{Place: place, Stage: last.Stages[3], Reason: "ACL"}
+	a.Drop = &answer.Drop{Place: place, Stage: last.Stages[3], Reason: "ACL", Choice: last.Choice}
 	last.Ends = []answer.End{{Kind: answer.Dropped, Place: place, Text: "ACL"}}
 	return a
 }
@@ -172,15 +175,16 @@ func backends() answer.Answer {
 	for i, node := range []string{"worker-1", "worker-2", "worker-3"} {
 		choice := fmt.Sprintf("backend 10.244.%d.7:5432 (%d of 3)", i+1, i+1)
 		dst := at(node, "br-int", fmt.Sprintf("b0%d_3", i), fmt.Sprintf("ns2_db-%d", i))
-		h := hop(0, "connection tracking, zone 8", a.Path[0].Place, switchAfter("worker-1", ""))
+		h := hop(0, "", a.Path[0].Place, switchAfter("worker-1", ""))
 		h.Choice = choice
 		a.Path = append(a.Path, h)
 		if i > 0 {
 			a.Path = append(a.Path, hop(len(a.Path)-1, "geneve", at(node, "br-int", "ovn-worker-1-0", ""), switchOut(node, "")))
+			a.Path[len(a.Path)-1].Choice = choice
 		}
 		last := &a.Path[len(a.Path)-1]
 		if i == 2 {
-			last.Stages[3].Rule = "NetworkPolicy ns2/deny-all (ACL priority 1000, drop)"
+			last.Stages[3].Rule, last.Stages[3].Row = "NetworkPolicy ns2/deny-all (ACL priority 1000, drop)", "ACL"
 			last.Ends = []answer.End{{Kind: answer.Dropped, Place: at(node, "br-int", "", ""), Text: "ACL"}}
 			continue
 		}
@@ -228,6 +232,7 @@ func oneWay() answer.Answer {
 	r.Verdict, r.Outcomes = answer.Unreachable, nil
 	place := at("worker-2", "br-int", "", "")
 	r.Path = r.Path[:1]
+	r.Path[0].Stages[5].Row = "Logical_Router_Static_Route"
 	r.Path[0].Stages[5].Rule = "route 10.244.1.0/24 is missing in ovn_cluster_router"
 	r.Path[0].Ends = []answer.End{{Kind: answer.Dropped, Place: place, Text: "no route"}}
 	r.Drop = &answer.Drop{Place: place, Stage: r.Path[0].Stages[5], Reason: "no route"}
@@ -246,6 +251,7 @@ func longNames() answer.Answer {
 		for j := range h.Stages {
 			h.Stages[j].Datapath = "switch " + long(fmt.Sprint("network", j/3))
 			h.Stages[j].Rule = strings.Repeat(fmt.Sprintf("a rule %d of many words ", j), 20)
+			h.Stages[j].Row = "ACL"
 			h.Stages[j].Name = long("ls_in_stage")
 		}
 		for j := range h.Ends {
@@ -307,7 +313,7 @@ const Evil = "</text></style></script><script>alert(1)</script><img src=x onerro
 // Hostile returns an answer whose every text is Evil.
 func Hostile() answer.Answer {
 	place := at(Evil, Evil, Evil, Evil)
-	stage := answer.Stage{Name: Evil, Datapath: Evil, Pipeline: Evil, Flow: Evil, Cookie: Evil, Actions: Evil, Match: Evil, Rule: Evil, OnBridge: Evil}
+	stage := answer.Stage{Name: Evil, Datapath: Evil, Pipeline: Evil, Flow: Evil, Cookie: Evil, Actions: Evil, Match: Evil, Rule: Evil, Row: "ACL", OnBridge: Evil}
 	a := answer.Answer{
 		Question: Evil, Verdict: Evil, Missing: []string{Evil},
 		Outcomes:  []answer.Outcome{{Place: place, Packet: Evil, Choice: Evil, Destination: true}},

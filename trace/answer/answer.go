@@ -72,6 +72,8 @@ type Stage struct {
 	Actions  string `json:"actions,omitempty"`
 	Match    string `json:"match,omitempty"` // of the logical flow
 	Rule     string `json:"rule,omitempty"`  // what the flow is made from, in the user's words
+	// Row is the table of the northbound row that the flow is made from, "" for none.
+	Row string `json:"row,omitempty"`
 }
 
 // Hop is a packet's way through one switch, from where it enters a bridge to where it
@@ -80,7 +82,7 @@ type Hop struct {
 	Place         // where the packet enters
 	From   int    `json:"from"` // index in the path of the hop that sent it; -1 for the first
 	Via    string `json:"via,omitempty"`
-	Choice string `json:"choice,omitempty"`
+	Choice string `json:"choice,omitempty"` // all choices up to here, joined by commas
 	Packet string `json:"packet"`
 	// Connection says which state connection tracking gives the packet, and from which entry.
 	Connection string  `json:"connection,omitempty"`
@@ -104,7 +106,8 @@ const (
 type End struct {
 	Kind EndKind `json:"kind"`
 	Place
-	Text string `json:"text"` // a reason, a cause, or what is generated
+	Text   string `json:"text"` // a reason, a cause, or what is generated
+	Choice string `json:"choice,omitempty"`
 }
 
 // Trust is how faithful the replicas on the path are, and what was assumed.

@@ -1,9 +1,9 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // choice is a packet that takes one bucket, next hop or backend, and its end.
@@ -54,8 +54,8 @@ func (a *Answer) allChoices() []choice {
 	}
 	for i, h := range a.Path {
 		for _, e := range h.Ends {
-			if text := a.choices(i); text != "" && e.Kind != Delivered {
-				add(choice{text, false, h.ending(e)})
+			if text := cmp.Or(e.Choice, h.Choice); text != "" && e.Kind != Delivered {
+				add(choice{text, false, a.Path[i].ending(e)})
 			}
 		}
 	}
@@ -64,8 +64,16 @@ func (a *Answer) allChoices() []choice {
 
 // ending returns how and where a packet ends, and the rule that drops it.
 func (h *Hop) ending(e End) string {
-	if n := len(h.Stages); e.Kind == Dropped && n > 0 {
-		return strings.Join(append([]string{e.String()}, lines(h.Stages[n-1].Rule)...), ", ")
+	if n := len(h.Stages); e.Kind == Dropped && n > 0 && h.Stages[n-1].IsRule() {
+		return e.String() + ", " + h.Stages[n-1].Rule
+	}
+	return e.String()
+}
+
+// EndText returns how and where a packet ends, and whether that is where it was to go.
+func (a *Answer) EndText(e End) string {
+	if a.Arrives(e) {
+		return "arrives at " + e.Place.String()
 	}
 	return e.String()
 }

@@ -29,7 +29,7 @@ func (a *Answer) Headline() string {
 	case a.Verdict == OneWay:
 		return a.arrival() + "; its reply does not arrive"
 	case a.Drop != nil:
-		return "dropped on " + a.Drop.where()
+		return a.Drop.where()
 	}
 	return a.arrival()
 }
@@ -37,12 +37,15 @@ func (a *Answer) Headline() string {
 // where returns the place of a drop, from the node to the stage.
 func (d *Drop) where() string {
 	words := []string{d.Node, cmp.Or(d.Datapath, d.OnBridge, d.Bridge), d.Pipeline}
-	if d.Name != "" {
+	switch {
+	case d.Stage == (Stage{}):
+		return "dropped on " + d.Place.String()
+	case d.Name != "":
 		words = append(words, "stage "+d.Name)
-	} else {
+	default:
 		words = append(words, fmt.Sprint("table ", d.Table))
 	}
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+	return "dropped on " + strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
 }
 
 // arrival returns the ports where the packet comes out.
@@ -119,7 +122,7 @@ func (a *Answer) inLines() []string {
 func (a *Answer) causes() []Fact {
 	var reason, rules []string
 	if a.Drop != nil {
-		reason = lines(joined(a.Drop.Reason, a.Drop.Choice))
+		reason = lines(a.Drop.Reason)
 		rules = lines(a.Drop.Rule)
 	} else if a.Verdict == Reachable || a.Verdict == OneWay {
 		rules = a.rules()
@@ -168,7 +171,7 @@ func (a *Answer) rules() []string {
 	var all []string
 	for _, i := range a.Chain(hop) {
 		for _, s := range a.Path[i].Stages {
-			if s.Rule != "" && !slices.Contains(all, s.Rule) {
+			if s.IsRule() && !slices.Contains(all, s.Rule) {
 				all = append(all, s.Rule)
 			}
 		}
@@ -203,7 +206,7 @@ func (a *Answer) wayText() string {
 	node, bridge := "", ""
 	for _, i := range chain {
 		h := &a.Path[i]
-		words = append(words, lines(h.Choice)...)
+		words = append(words, lines(a.NewChoice(i))...)
 		if (h.Node != node || h.Bridge != bridge) && node != "" {
 			words = append(words, lines(h.Via)...)
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -16,13 +17,6 @@ type Options struct {
 	Verbose bool // every stage of every hop
 	Raw     bool // what ofproto/trace printed
 	Width   int  // of a line, in columns of the terminal; 0 for any
-}
-
-// Text returns the short form of the answer, with lines of any length.
-func (a *Answer) Text() string {
-	var b strings.Builder
-	_ = a.Write(&b, Options{}) // writing to a Builder never fails
-	return b.String()
 }
 
 // Write prints the answer for people: the verdict and its reason first.
@@ -60,6 +54,11 @@ func (p printer) wrap(prefix, line string) {
 	prefix = terminal.Escape(prefix)
 	parts := []string{line}
 	width := runewidth.StringWidth(prefix)
+	if p.width > 0 && width+minText > p.width { // a long name
+		words := strings.TrimLeft(prefix, " ")
+		prefix, line = prefix[:len(prefix)-len(words)], words+line
+		width = len(prefix)
+	}
 	if p.width > 0 {
 		parts = Wrap(line, max(minText, p.width-width))
 	}
@@ -78,9 +77,9 @@ func (p printer) long(a *Answer, o Options, number string) {
 	for i := range a.Path {
 		h := &a.Path[i]
 		fmt.Fprintln(p)
-		p.wrap(fmt.Sprintf("%s%d  ", number, i+1), h.title(number))
+		p.wrap(fmt.Sprintf("%s%d  ", number, i+1), a.title(i, number))
 		if o.Verbose {
-			p.stages(h)
+			p.stages(a, h)
 		}
 		if o.Raw && h.Raw != "" {
 			p.wrap("     ", "ofproto/trace printed:")
@@ -110,7 +109,8 @@ func (p printer) packets(a *Answer) {
 }
 
 // title returns where a packet enters, and what brought it there.
-func (h *Hop) title(number string) string {
+func (a *Answer) title(hop int, number string) string {
+	h := &a.Path[hop]
 	title := h.Place.String()
 	if h.From >= 0 {
 		title += fmt.Sprintf(", from %s%d", number, h.From+1)
@@ -118,11 +118,11 @@ func (h *Hop) title(number string) string {
 	if h.Via != "" {
 		title += " by " + h.Via
 	}
-	return joined(title, h.Choice)
+	return joined(title, a.NewChoice(hop))
 }
 
 // stages prints what a packet is, the stages that it passes, and how it ends.
-func (p printer) stages(h *Hop) {
+func (p printer) stages(a *Answer, h *Hop) {
 	p.field("packet", h.Packet)
 	p.field("connection", h.Connection)
 	names, heading := 0, ""
@@ -138,7 +138,7 @@ func (p printer) stages(h *Hop) {
 	}
 	p.field("sends", h.Datapath)
 	for _, e := range h.Ends {
-		p.field("ends", e.String())
+		p.field("ends", a.EndText(e))
 	}
 }
 
@@ -162,14 +162,23 @@ func (s *Stage) In(h *Hop) string {
 	return s.Datapath + ", " + s.Pipeline
 }
 
-// Reads returns what a stage is about in the clearest words that it has: its rule, else
-// its logical match, else its OpenFlow match.
+// IsRule reports whether a stage carries out what a user configured: those are the rules
+// of an answer.
+func (s *Stage) IsRule() bool {
+	rows := []string{"ACL", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy", "QoS"}
+	return s.Rule != "" && slices.Contains(rows, s.Row)
+}
+
+// Reads returns what a stage is about in the clearest words that it has: those of a user,
+// else its logical match, else those of OVN and OpenFlow.
 func (s *Stage) Reads() string {
 	switch {
-	case s.Rule != "":
+	case s.Rule != "" && s.Row != "":
 		return s.Rule
 	case s.Match != "":
 		return s.Match
+	case s.Rule != "":
+		return s.Rule
 	case s.Flow != "":
 		return s.Flow
 	case s.Actions != "":

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -52,23 +53,29 @@ func (a *Answer) Arrives(e End) bool {
 // Deciding returns the end that the verdict is about, as the index of a hop and of an end
 // of it. The end is -1 if no end of the path is that.
 func (a *Answer) Deciding() (hop, end int) {
-	var matches []func(h Hop, e End) bool
+	var matches []func(h *Hop, e End) bool
 	switch {
 	case a.Verdict == Undetermined:
-		matches = append(matches, func(_ Hop, e End) bool { return e.Kind == Unknown })
+		matches = append(matches, func(_ *Hop, e End) bool { return e.Kind == Unknown })
 	case a.Drop != nil:
-		matches = append(matches, a.isDrop,
-			func(_ Hop, e End) bool { return e.Kind == Dropped && e.Place == a.Drop.Place },
-			func(_ Hop, e End) bool { return e.Kind == Dropped && e.Node == a.Drop.Node })
+		matches = append(matches,
+			func(h *Hop, e End) bool {
+				return e.Kind == Dropped && e.Node == a.Drop.Node && a.DropStage(h) >= 0 && cmp.Or(e.Choice, h.Choice) == a.Drop.Choice
+			},
+			func(h *Hop, e End) bool {
+				return e.Kind == Dropped && e.Node == a.Drop.Node && a.DropStage(h) >= 0
+			},
+			func(_ *Hop, e End) bool { return e.Kind == Dropped && e.Place == a.Drop.Place },
+			func(_ *Hop, e End) bool { return e.Kind == Dropped && e.Node == a.Drop.Node })
 	default:
-		matches = append(matches, func(_ Hop, e End) bool { return a.Arrives(e) },
-			func(_ Hop, e End) bool { return e.Kind == Delivered },
-			func(_ Hop, e End) bool { return e.Kind == Answered })
+		matches = append(matches, func(_ *Hop, e End) bool { return a.Arrives(e) },
+			func(_ *Hop, e End) bool { return e.Kind == Delivered },
+			func(_ *Hop, e End) bool { return e.Kind == Answered })
 	}
 	for _, match := range matches {
-		for i, h := range a.Path {
-			for j, e := range h.Ends {
-				if match(h, e) {
+		for i := range a.Path {
+			for j, e := range a.Path[i].Ends {
+				if match(&a.Path[i], e) {
 					return i, j
 				}
 			}
@@ -77,21 +84,32 @@ func (a *Answer) Deciding() (hop, end int) {
 	return len(a.Path) - 1, -1
 }
 
-// isDrop reports whether an end is the drop that decides.
-func (a *Answer) isDrop(h Hop, e End) bool {
-	n := len(h.Stages)
-	return e.Kind == Dropped && e.Place == a.Drop.Place && n > 0 && h.Stages[n-1] == a.Drop.Stage
-}
-
-// choices returns the choices on the way to a hop, as one text.
-func (a *Answer) choices(hop int) string {
-	var all []string
-	for _, i := range a.Chain(hop) {
-		if c := a.Path[i].Choice; c != "" && !slices.Contains(all, c) {
-			all = append(all, c)
+// DropStage returns the index of the stage of a hop at which the drop that decides
+// happened, -1 for none.
+func (a *Answer) DropStage(h *Hop) int {
+	if a.Drop == nil {
+		return -1
+	}
+	last := -1
+	for i, s := range h.Stages {
+		if s.Table == a.Drop.Table && s.Cookie == a.Drop.Cookie && s.Flow == a.Drop.Flow {
+			last = i
 		}
 	}
-	return strings.Join(all, ", ")
+	return last
+}
+
+// NewChoice returns the choices that were taken between a hop's sender and the hop.
+func (a *Answer) NewChoice(hop int) string {
+	h := &a.Path[hop]
+	if h.From < 0 || h.From >= hop {
+		return h.Choice
+	}
+	sender := a.Path[h.From].Choice
+	if h.Choice == sender {
+		return ""
+	}
+	return strings.TrimPrefix(h.Choice, sender+", ")
 }
 
 // trunk returns the indices of the hops that every packet passes.

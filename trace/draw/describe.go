@@ -68,18 +68,27 @@ func (w *way) describe(r *row, first bool) {
 	if port != "" && r.parent == nil {
 		r.title += "  " + short(port, maxLine-len(number)-2)
 		r.tooltip = append(r.tooltip, plain(h.Place.String()))
-	} else if h.Via != "" {
-		r.title += "  " + short(h.Via, maxLine-len(number)-2)
-		r.tooltip = append(r.tooltip, plain(h.Via))
+	} else {
+		via := cmp.Or(h.Via, recirculated(h))
+		r.title += "  " + short(via, maxLine-len(number)-2)
+		r.tooltip = append(r.tooltip, plain(via))
 	}
 	if r.parent == nil && h.LogicalPort != "" && h.Port != "" && h.Port != h.LogicalPort {
 		r.say("note", "port "+h.Port)
 	}
 	if r.parent != nil || r.bridge.from != nil {
-		r.say("name", h.Choice)
+		r.say("name", w.answer.NewChoice(r.hop))
 	}
 	r.say("note", h.Connection)
 	r.passes(h)
+}
+
+// recirculated returns why a hop begins on the node where the one before ended.
+func recirculated(h *answer.Hop) string {
+	if h.Connection != "" {
+		return "after conntrack"
+	}
+	return "recirculated"
 }
 
 // passes writes which switches, routers and rules a hop passes in the row's bridge.
@@ -94,7 +103,7 @@ func (r *row) passes(h *answer.Hop) {
 		if s.Datapath != "" && (len(datapaths) == 0 || datapaths[len(datapaths)-1] != s.Datapath) {
 			datapaths = append(datapaths, s.Datapath)
 		}
-		if s.Rule != "" && !slices.Contains(rules, s.Rule) {
+		if s.IsRule() && !slices.Contains(rules, s.Rule) {
 			rules = append(rules, s.Rule)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -33,6 +34,8 @@ type page struct {
 	Style   template.CSS
 	Script  template.JS
 	Picture template.HTML
+	Wide    bool // the picture is too wide to be read on an upright sheet of paper
+	Text    string
 	Ways    []pageWay
 }
 
@@ -48,6 +51,7 @@ type pageHop struct {
 	ID, Number   string
 	Place        string
 	From, FromID string // "" for the first hop
+	Choice       string
 	Groups       []group
 	Ends         []pageEnd
 }
@@ -68,10 +72,12 @@ type pageEnd struct{ Class, Text string }
 // HTML writes an answer as a page that needs no server and no network: the picture, and
 // each stage, which opens on a click.
 func HTML(w io.Writer, a *answer.Answer) error {
-	var drawn bytes.Buffer
+	const upright, columns = 1000, 96
+	var drawn, text bytes.Buffer
 	out := canvas{Writer: svg.NewWriter(&drawn)}
-	newPicture(a, true).draw(out)
-	if err := out.Flush(); err != nil {
+	picture := newPicture(a, true)
+	picture.draw(out)
+	if err := errors.Join(out.Flush(), a.Write(&text, answer.Options{Width: columns})); err != nil {
 		return err
 	}
 	t, err := template.New("page").Funcs(template.FuncMap{"plain": plain, "lines": plainLines, "fields": fields}).Parse(pageHTML)
@@ -82,7 +88,8 @@ func HTML(w io.Writer, a *answer.Answer) error {
 		Answer: a, Verdict: string(a.Verdict), Class: verdictClass(a.Verdict), Policy: policy(),
 		Style: template.CSS(pageCSS), Script: template.JS(pageScript), // both are part of the program
 		Picture: template.HTML(drawn.String()), // package svg has escaped all texts in it
-		Ways:    []pageWay{newPageWay(a, "Way of the packet", "")},
+		Wide:    picture.w > upright, Text: text.String(),
+		Ways: []pageWay{newPageWay(a, "Way of the packet", "")},
 	}
 	if a.Return != nil {
 		p.Ways = append(p.Ways, newPageWay(a.Return, "Way of the reply", "r"))
@@ -125,22 +132,25 @@ func newPageWay(a *answer.Answer, title, prefix string) pageWay {
 	number := func(i int) string { return fmt.Sprint(prefix, i+1) }
 	for i := range a.Path {
 		h := &a.Path[i]
-		p := pageHop{Hop: h, Number: number(i), ID: hopID(number(i)), Place: h.Place.String(), Groups: groups(h, i == deciding && a.Drop != nil)}
+		p := pageHop{Hop: h, Number: number(i), ID: hopID(number(i)), Place: h.Place.String(), Groups: groups(h, -1), Choice: a.NewChoice(i)}
+		if i == deciding {
+			p.Groups = groups(h, a.DropStage(h))
+		}
 		if h.From >= 0 && h.From < i {
 			p.From, p.FromID = number(h.From), hopID(number(h.From))
 		}
 		for _, e := range h.Ends {
 			class, _ := endClass(a, e)
-			p.Ends = append(p.Ends, pageEnd{class, e.String()})
+			p.Ends = append(p.Ends, pageEnd{class, a.EndText(e)})
 		}
 		w.Hops = append(w.Hops, p)
 	}
 	return w
 }
 
-// groups returns the stages of a hop, by pipeline or bridge. dropped is whether the
-// packet that the verdict is about is dropped at the last.
-func groups(h *answer.Hop, dropped bool) []group {
+// groups returns the stages of a hop, by pipeline or bridge. dropped is the index of the
+// stage that drops the packet that the verdict is about, -1 for none.
+func groups(h *answer.Hop, dropped int) []group {
 	var all []group
 	for i, s := range h.Stages {
 		name := s.In(h)
@@ -148,7 +158,7 @@ func groups(h *answer.Hop, dropped bool) []group {
 			all = append(all, group{Name: name})
 		}
 		last := &all[len(all)-1]
-		last.Stages = append(last.Stages, pageStage{s, dropped && i == len(h.Stages)-1})
+		last.Stages = append(last.Stages, pageStage{s, i == dropped})
 	}
 	return all
 }

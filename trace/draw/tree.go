@@ -137,7 +137,7 @@ func (w *way) visit(i int, name string, from, r *row) {
 	}
 	v.depth = from.bridge.visit.depth + 1
 	l := &link{from: from, to: v}
-	for _, text := range []string{h.Via, h.Choice} {
+	for _, text := range []string{h.Via, w.answer.NewChoice(i)} {
 		if text != "" {
 			l.label = append(l.label, short(text, maxLabel))
 		}
