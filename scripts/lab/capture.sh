@@ -53,6 +53,10 @@ disguise() {
         printf '%s\n' "${TOPO_DISGUISE[@]}" | awk "$DISGUISE_AWK" - "$file" >"$file.new"
         mv "$file.new" "$file"
         ;;
+    *' list Open_vSwitch')
+        # In a set, ovn-controller reaches the southbound database at its socket.
+        [[ -z ${TOPO_REMOTE-} ]] || sed -i "s,unix:$CENTRAL/ovnsb_db.sock,$TOPO_REMOTE," "$file"
+        ;;
     'ovs-appctl dpctl/show '*)
         sed -i -e 's/(\(.*\): ifindex=[0-9]*)$/(\1)/' -e 's/ (system)$//' -e 's/(dummy-internal)$/(internal)/' "$file"
         ;;
@@ -92,7 +96,7 @@ DISGUISE_AWK='
     function end_record(    i) {
         for (i = 1; i <= lines; i++) if (line[i] ~ /^name /) look_up(substr(line[i], 23))
         for (i = 1; i <= lines; i++) {
-            sub(/{(p?stream|ifindex)=.*}$/, "{}", line[i])
+            sub(/{(p?stream|ifindex|tx_pcap)=.*}$/, "{}", line[i])
             if (2 in word) {
                 if (line[i] ~ /^options /) line[i] = substr(line[i], 1, 22) options()
                 if (line[i] ~ /^type /) line[i] = substr(line[i], 1, 22) (gone() ? "\"\"" : quoted(word[2]))
@@ -106,7 +110,7 @@ DISGUISE_AWK='
     /^[a-z0-9_]+ *: / || /^$/ { line[++lines] = $0; if (!NF) end_record(); next }
     # `show`
     $1 == "Port" || $1 == "Interface" || $1 == "Bridge" { delete word }
-    /^ *options: {(p?stream|ifindex)=/ { next }
+    /^ *options: {(p?stream|ifindex|tx_pcap)=/ { next }
     /^                (type|options): / && 2 in word { next }
     { print has_gone($0) }
     $1 == "Interface" {
@@ -122,7 +126,7 @@ disguise_database() {
     local db=$1 row name type option error json separator
     local -a words operations=()
     for name in $(ovs-vsctl --bare --columns=name,options list Interface | paste -s -d ' ' |
-        grep -oE '[^ ]+ (p?stream=p?unix:|ifindex=)' | cut -d ' ' -f 1); do
+        grep -oE '[^ ]+ (p?stream=p?unix:|ifindex=|tx_pcap=)' | cut -d ' ' -f 1); do
         operations+=("$(printf '{"op": "update", "table": "Interface", "where": [["name", "==", "%s"]], "row": {"options": ["map", []]}}' "$name")")
     done
     for row in "${TOPO_DISGUISE[@]}"; do
@@ -143,6 +147,9 @@ disguise_database() {
     if [[ $TOPO_DATAPATH != system ]]; then
         operations+=("$(printf '{"op": "update", "table": "Bridge", "where": [], "row": {"datapath_type": "%s"}}' "$TOPO_DATAPATH")")
         operations+=("$(printf '{"op": "update", "table": "Open_vSwitch", "where": [], "row": {"dpdk_initialized": true, "dpdk_version": "%s"}}' "$DPDK_VERSION")")
+    fi
+    if [[ -n ${TOPO_REMOTE-} ]]; then
+        operations+=("$(printf '{"op": "mutate", "table": "Open_vSwitch", "where": [], "mutations": [["external_ids", "delete", ["set", ["ovn-remote"]]], ["external_ids", "insert", ["map", [["ovn-remote", "%s"]]]]]}' "$TOPO_REMOTE")")
     fi
     ((${#operations[@]})) || return 0
     json='["Open_vSwitch"'
@@ -251,7 +258,7 @@ copy_databases() {
     [[ $TOPO_OVN == yes ]] || return 0
     mkdir -p "$TOP/var/lib/ovn/etc"
     for db in nb sb; do
-        cp "$LAB/ovn/ovn${db}_db.db" "$TOP/var/lib/ovn/etc/ovn${db}_db.db"
+        cp "${DATABASES:-$CENTRAL}/ovn${db}_db.db" "$TOP/var/lib/ovn/etc/ovn${db}_db.db"
         manifest_file ovn_central "/var/lib/ovn/etc/ovn${db}_db.db" "var/lib/ovn/etc/ovn${db}_db.db"
     done
 }

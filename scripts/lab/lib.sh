@@ -8,6 +8,8 @@
 #   partner/  the same for a second switch that is connected to the node
 #   net/  one network namespace each for the node, the central and the partner;
 #         their daemons hold them open, so they end with the daemons
+# Of a set (set.sh), each node is such a lab; the nodes share one network namespace, in
+# which `lab` runs already.
 
 shopt -s extglob
 
@@ -27,6 +29,9 @@ KERNEL_FEATURES=(
     max_hash_alg=0
 )
 
+# shellcheck disable=SC2034 # the default of TOPO_VERSIONS in lab
+ALL_VERSIONS=(OpenFlow10 OpenFlow11 OpenFlow12 OpenFlow13 OpenFlow14 OpenFlow15)
+
 say() { printf 'lab: %s\n' "$*" >&2; }
 
 die() {
@@ -39,9 +44,10 @@ die() {
 # other daemons.
 use_lab() {
     LAB=$1
+    CENTRAL=$1/ovn
     export OVS_RUNDIR=$LAB/ovs OVS_LOGDIR=$LAB/ovs OVS_DBDIR=$LAB/ovs OVS_SYSCONFDIR=$LAB/etc
     export OVN_RUNDIR=$LAB/ovn OVN_LOGDIR=$LAB/ovn OVN_DBDIR=$LAB/ovn OVN_SYSCONFDIR=$LAB/etc
-    export OVN_NB_DB=unix:$LAB/ovn/ovnnb_db.sock OVN_SB_DB=unix:$LAB/ovn/ovnsb_db.sock
+    export OVN_NB_DB=unix:$CENTRAL/ovnnb_db.sock OVN_SB_DB=unix:$CENTRAL/ovnsb_db.sock
     unset OVN_NB_DAEMON OVN_SB_DAEMON OVN_NBCTL_OPTIONS OVN_SBCTL_OPTIONS
     export LC_ALL=C TZ=UTC
 }
@@ -81,12 +87,15 @@ daemon_pid() {
 is_ended() { ! daemon_pid "$1" >/dev/null; }
 
 # start_daemon NAMESPACE DIR NAME PROGRAM ARGS...
-# The first daemon in a namespace creates it and holds it open.
+# The first daemon in a namespace creates it and holds it open. The daemons of a set use
+# the namespace of `lab`.
 start_daemon() {
     local ns=$1 dir=$2 name=$3 holder
     shift 3
     local -a enter=(unshare --net)
-    if [[ -e $LAB/net/$ns ]]; then
+    if [[ -n ${SET-} ]]; then
+        enter=()
+    elif [[ -e $LAB/net/$ns ]]; then
         holder=$(daemon_pid "$(<"$LAB/net/$ns")") || die "namespace $ns does not exist any more"
         enter=(nsenter --target "$holder" --net)
     fi
@@ -99,7 +108,7 @@ start_daemon() {
         tail -n 5 "$dir/$name.log" >&2 || true
         die "$name did not start"
     fi
-    [[ -e $LAB/net/$ns ]] || printf '%s\n' "$dir/$name.pid" >"$LAB/net/$ns"
+    [[ -n ${SET-} || -e $LAB/net/$ns ]] || printf '%s\n' "$dir/$name.pid" >"$LAB/net/$ns"
 }
 
 in_ns() {
@@ -134,7 +143,7 @@ start_ovs() {
     start_daemon node "$LAB/ovs" ovsdb-server ovsdb-server "$LAB/ovs/conf.db" \
         --remote="punix:$LAB/ovs/db.sock"
     # sFlow and IPFIX only start if lo is up before ovs-vswitchd starts.
-    in_ns node ip link set lo up
+    [[ -n ${SET-} ]] || in_ns node ip link set lo up
     ovs-vsctl --no-wait -- init -- set Open_vSwitch . \
         db_version="$(ovsdb-tool schema-version /usr/share/openvswitch/vswitch.ovsschema)" \
         ovs_version="$(ovs_version)" system_type=debian system_version='"12"' \
@@ -236,18 +245,26 @@ link_node_to_central() {
 }
 
 start_central() {
+    start_databases
+    link_node_to_central "$TOPO_UNDERLAY" "$TOPO_UNDERLAY_CIDR" "$TOPO_CENTRAL_CIDR"
+    ovs-appctl -t "$CENTRAL/ovnsb_db.ctl" ovsdb-server/add-remote \
+        "ptcp:6642:${TOPO_CENTRAL_CIDR%/*}"
+    start_northd
+}
+
+start_databases() {
     local db
     for db in nb sb; do
-        ovsdb-tool create "$LAB/ovn/ovn${db}_db.db" "/usr/share/ovn/ovn-$db.ovsschema"
-        start_daemon central "$LAB/ovn" "ovn$db" ovsdb-server "$LAB/ovn/ovn${db}_db.db" \
-            --remote="punix:$LAB/ovn/ovn${db}_db.sock" --unixctl="$LAB/ovn/ovn${db}_db.ctl"
+        ovsdb-tool create "$CENTRAL/ovn${db}_db.db" "/usr/share/ovn/ovn-$db.ovsschema"
+        start_daemon central "$CENTRAL" "ovn$db" ovsdb-server "$CENTRAL/ovn${db}_db.db" \
+            --remote="punix:$CENTRAL/ovn${db}_db.sock" --unixctl="$CENTRAL/ovn${db}_db.ctl"
     done
-    link_node_to_central "$TOPO_UNDERLAY" "$TOPO_UNDERLAY_CIDR" "$TOPO_CENTRAL_CIDR"
-    ovs-appctl -t "$LAB/ovn/ovnsb_db.ctl" ovsdb-server/add-remote \
-        "ptcp:6642:${TOPO_CENTRAL_CIDR%/*}"
     ovn-nbctl init
     ovn-sbctl init
-    start_daemon central "$LAB/ovn" ovn-northd ovn-northd \
+}
+
+start_northd() {
+    start_daemon central "$CENTRAL" ovn-northd ovn-northd \
         --ovnnb-db="$OVN_NB_DB" --ovnsb-db="$OVN_SB_DB"
 }
 
@@ -378,7 +395,7 @@ allowed_versions() {
     local set version
     # A fake bridge has no row, and so no restriction.
     set=$(ovs-vsctl get Bridge "$1" protocols 2>/dev/null) || set='[]'
-    for version in OpenFlow10 OpenFlow11 OpenFlow12 OpenFlow13 OpenFlow14 OpenFlow15; do
+    for version in "${TOPO_VERSIONS[@]}"; do
         if [[ $set == '[]' || $set == *"$version"* ]]; then
             printf '%s\n' "$version"
         fi

@@ -11,9 +11,9 @@ enter_root() {
     root=$(cd "$1" && pwd -P) || die "no root file system in $1"
     case $command/$# in
     list/2) folders=() ;;
-    up/4 | run/4) folders=("$4") ;;
-    capture/4 | oracle/4) folders=("$3" "$4") topology='' ;;
-    down/3) folders=("$3") topology='' ;;
+    up/4 | run/4 | set-up/4) folders=("$4") ;;
+    capture/4 | oracle/4 | set-capture/4) folders=("$3" "$4") topology='' ;;
+    down/3 | set-down/3) folders=("$3") topology='' ;;
     *) die "no command $command with --root" ;;
     esac
     local -a enter=(unshare --mount)

@@ -1,0 +1,282 @@
+# shellcheck shell=bash
+# Sets: several live nodes with real packets between them.
+#
+# A set has one switch more than nodes, the fabric, which stands for the cables between
+# them, with a bridge for each physical network. Dummy interfaces are wired in pairs: one
+# end is on the node, the other, NODE-INTERFACE, on the fabric. Datapaths are dummies as
+# in a lab of one node, but keep the feature tnl_push_pop: a dummy datapath forwards
+# through native tunnels only. Each interface records in pcap/ what the switch sends.
+#
+# The files of a set are below $SET:
+#   nodes/NODE/  the files of a lab for each node, and pcap/
+#   fabric/      the same for the fabric
+#   central/     NB, SB and ovn-northd, unless each node has its own
+#   ports        a line for each interface: node, bridge, interface, number, role, label
+#   wires/       the sockets that join interfaces
+#
+# A topology, sets/NAME.sh, defines:
+#   SET_SUMMARY, SET_NODES, SET_NETWORKS (bridges of the fabric)
+#   SET_CENTRAL            one (for the set), each (one for each node), or none
+#   node_identity NODE     sets TOPO_HOST, TOPO_SYSTEM_ID, TOPO_OVS_SETTINGS, TOPO_REMOTE
+#                          for one node
+#   node_switch            adds bridges and interfaces to the node
+#   set_logical            fills the northbound database
+#   node_finish            what is left once flows are there
+
+SET_FEATURES=(
+    explicit_drop_action=false
+    lb_output_action=false
+    nd_ext=false
+    max_hash_alg=0
+)
+
+load_set() {
+    local file=$HERE/sets/$1.sh
+    [[ $1 =~ ^[a-z0-9-]+$ && -r $file ]] || die "no set '$1' (lab list)"
+    TOPO_OVS_SETTINGS=()
+    TOPO_FEATURES=("${SET_FEATURES[@]}")
+    # Enough to collect a node from; the others double the time of a capture.
+    TOPO_VERSIONS=(OpenFlow10 OpenFlow14 OpenFlow15)
+    TOPO_DATAPATH=system
+    TOPO_DISGUISE=()
+    # shellcheck source=/dev/null
+    . "$file"
+    TOPO_OVN=yes
+    [[ $SET_CENTRAL != none ]] || TOPO_OVN=no
+}
+
+# use_node NODE: directs functions and tools to a node of the set.
+use_node() {
+    NODE=$1
+    use_lab "$SET/nodes/$1"
+    use_central
+    node_identity "$1"
+}
+
+use_central() {
+    [[ $SET_CENTRAL == one ]] || return 0
+    CENTRAL=$SET/central/ovn
+    export OVN_NB_DB=unix:$CENTRAL/ovnnb_db.sock OVN_SB_DB=unix:$CENTRAL/ovnsb_db.sock
+}
+
+# fabric COMMAND...: runs a tool or function on the fabric.
+fabric() (
+    use_lab "$SET/fabric"
+    "$@"
+)
+
+# on_each_node FUNCTION ARGS...: runs it for all nodes at once.
+on_each_node() {
+    local node pid rc=0
+    local -a pids=()
+    for node in "${SET_NODES[@]}"; do
+        (
+            trap - EXIT
+            use_node "$node"
+            "$@"
+        ) &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do
+        wait "$pid" || rc=1
+    done
+    return "$rc"
+}
+
+# --- interfaces ------------------------------------------------------------
+
+# add_port BRIDGE INTERFACE ROLE LABEL WORDS...: adds an interface that records what is
+# sent to it; WORDS go to `set Interface`. The role is what is at its other end: edge (a
+# VM, a pod or another end point), uplink (a provider network), underlay, host (the node
+# itself). The label is the name of the interface in the list of packets.
+add_port() {
+    local bridge=$1 interface=$2 role=$3 label=$4
+    shift 4
+    ovs-vsctl -- --may-exist add-port "$bridge" "$interface" -- set Interface "$interface" \
+        options:tx_pcap="$LAB/pcap/$interface.pcap" "$@"
+    printf '%s %s %s %s %s\n' "$bridge" "$interface" "$(ofport "$interface")" "$role" "$label" >>"$LAB/ports"
+}
+
+# add_local BRIDGE MAC [ROLE]: makes a bridge's own interface record what is sent to the node.
+add_local() {
+    local role=${3-host}
+    ovs-vsctl set Bridge "$1" other_config:hwaddr="\"$2\"" \
+        -- set Interface "$1" options:tx_pcap="$LAB/pcap/$1.pcap"
+    printf '%s %s %s %s %s\n' "$1" "$1" LOCAL "$role" "$NODE:$1" >>"$LAB/ports"
+}
+
+# add_wire BRIDGE INTERFACE ROLE WORDS...: adds an interface whose other end is on the fabric.
+add_wire() {
+    local bridge=$1 interface=$2 role=$3
+    shift 3
+    add_port "$bridge" "$interface" "$role" "$NODE:$interface" \
+        options:stream="unix:$SET/wires/$NODE-$interface.sock" "$@"
+}
+
+# fabric_wire NETWORK NODE INTERFACE: adds the other end.
+fabric_wire() {
+    fabric ovs-vsctl -- add-port "$1" "$2-$3" -- set Interface "$2-$3" \
+        options:pstream="punix:$SET/wires/$2-$3.sock"
+}
+
+fabric_outside() {
+    NODE=fabric fabric add_port "$1" "$2" edge "$2"
+}
+
+is_wired() { [[ $(ovs-appctl netdev-dummy/conn-state "$1") == *': connected' ]]; }
+
+# add_underlay BRIDGE INTERFACE IP/LENGTH MAC: the bridge through which tunnels leave; the
+# address is on the bridge's own interface. The dummy device answers ARP for it.
+add_underlay() {
+    local bridge=$1 interface=$2 address=$3 mac=$4
+    ovs-vsctl add-br "$bridge" -- set Bridge "$bridge" datapath_type=system
+    add_local "$bridge" "$mac" underlay
+    add_wire "$bridge" "$interface" underlay
+    if [[ $address == *:* ]]; then
+        ovs-appctl netdev-dummy/ip6addr "$bridge" "$address" >/dev/null
+    else
+        ovs-appctl netdev-dummy/ip4addr "$bridge" "$address" >/dev/null
+    fi
+    ovs-appctl ovs/route/add "$address" "$bridge" >/dev/null
+}
+
+# meet BRIDGE IP MAC: makes the address of another tunnel end known, as ARP or ND does.
+meet() { ovs-appctl tnl/neigh/set "$1" "$2" "$3" >/dev/null 2>&1 || ovs-appctl tnl/arp/set "$1" "$2" "$3" >/dev/null; }
+
+# --- up, capture, down -------------------------------------------------------
+
+start_node() {
+    mkdir -p "$LAB"/{ovs,ovn,etc,pcap}
+    start_ovs
+    node_switch
+    keep_connections
+    set_kernel_features
+}
+
+# The interfaces of the nodes connect to those of the fabric.
+start_fabric() {
+    local network
+    mkdir -p "$SET"/fabric/{ovs,ovn,etc,pcap}
+    TOPO_HOST=fabric
+    TOPO_SYSTEM_ID=fabric
+    fabric start_ovs
+    for network in "${SET_NETWORKS[@]}"; do
+        fabric ovs-vsctl add-br "$network" -- set Bridge "$network" datapath_type=system \
+            other_config:mac-aging-time=3600
+    done
+    set_fabric
+}
+
+start_set_central() {
+    mkdir -p "$SET"/central/{ovn,etc}
+    use_lab "$SET/central"
+    start_databases
+    start_northd
+}
+
+start_node_controller() {
+    if [[ $SET_CENTRAL == each ]]; then
+        start_databases
+        start_northd
+    fi
+    start_controller
+}
+
+raise_set() {
+    mkdir -p "$SET"/{nodes,wires}
+    start_fabric
+    [[ $SET_CENTRAL != one ]] || (start_set_central)
+    on_each_node start_node
+    if [[ $SET_CENTRAL != none ]]; then
+        on_each_node start_node_controller
+    fi
+    (
+        use_central
+        set_logical
+        [[ $SET_CENTRAL != one ]] || wait_for_sync
+    )
+    on_each_node finish_node
+    list_ports >"$SET/ports"
+}
+
+# Conntrack forgets UDP and ICMP after 30 seconds: too soon for the packets that follow a
+# capture on a busy machine.
+keep_connections() {
+    local zone timeout
+    local -a policy=() words=()
+    for timeout in tcp_syn_sent tcp_syn_recv udp_first udp_single udp_multiple icmp_first icmp_reply; do
+        policy+=("$timeout=3600")
+    done
+    for zone in {0..99} "$@"; do
+        words+=(-- add-zone-tp system zone="$zone" "${policy[@]}")
+    done
+    ovs-vsctl -- --id=@datapath create Datapath datapath_version=lab -- set Open_vSwitch . datapaths:system=@datapath >/dev/null
+    ovs-vsctl "${words[@]}"
+}
+
+wait_for_sync() { ovn-nbctl --timeout=60 --wait=hv sync; }
+
+finish_node() {
+    local interface
+    if [[ $SET_CENTRAL != none ]]; then
+        [[ $SET_CENTRAL == one ]] || wait_for_sync
+        wait_for "ovn-controller to install every port's flows" 40 has_installed
+    fi
+    while read -r _ interface _; do
+        [[ -z $(ovs-vsctl --bare get Interface "$interface" options:stream 2>/dev/null) ]] ||
+            wait_for "the wire of $interface" 20 is_wired "$interface"
+    done <"$LAB/ports"
+    node_finish
+}
+
+list_ports() {
+    local node
+    for node in "${SET_NODES[@]}"; do
+        sed "s/^/$node /" "$SET/nodes/$node/ports"
+    done
+    sed "s/^/fabric /" "$SET/fabric/ports"
+}
+
+stop_set() {
+    local dir rc=0
+    for dir in "$SET"/nodes/*/ "$SET/fabric/" "$SET/central/"; do
+        [[ -d $dir ]] || continue
+        use_lab "${dir%/}"
+        stop_daemons || rc=1
+    done
+    return "$rc"
+}
+
+# capture_set OUTDIR: records each node into OUTDIR/nodes/NODE.
+capture_set() {
+    local out=$1 db node
+    mkdir -p "$out"
+    cp "$SET/ports" "$out/ports"
+    for node in "${SET_NODES[@]}"; do
+        mkdir -p "$out/nodes/$node"
+    done
+    # One state of the databases for all nodes.
+    if [[ $SET_CENTRAL == one ]]; then
+        mkdir -p "$out/databases"
+        for db in nb sb; do
+            cp "$SET/central/ovn/ovn${db}_db.db" "$out/databases/"
+        done
+        DATABASES=$out/databases
+    fi
+    on_each_node capture_node "$out"
+}
+
+capture_node() {
+    local out=$1/nodes/$NODE
+    capture "$out"
+    ovs-appctl dpif/show >"$out/dpif.show"
+    [[ $SET_CENTRAL == none ]] ||
+        ovn-appctl -t "$LAB/ovn/ovn-controller.$(<"$LAB/ovn/ovn-controller.pid").ctl" ct-zone-list >"$out/ct-zone-list"
+}
+
+# made_uuid TEXT: prints a UUID that depends on TEXT only.
+made_uuid() {
+    local sum
+    sum=$(printf '%s' "$1" | md5sum)
+    printf '%s-%s-4%s-8%s-%s' "${sum:0:8}" "${sum:8:4}" "${sum:13:3}" "${sum:17:3}" "${sum:20:12}"
+}

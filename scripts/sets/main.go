@@ -1,0 +1,60 @@
+// Sets runs a set of the lab and writes the capture of each node, and which packets were
+// sent and where they came out. Run it from the top of the repository.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+
+	"ovs-offline/test/sets"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	root := flag.String("root", "", "the root file system of another release")
+	flag.Usage = func() {
+		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT] %s DIR\n", strings.Join(sets.Names(), "|"))
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 2 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(ctx, *root, flag.Arg(0), flag.Arg(1)); err != nil {
+		fmt.Fprintln(os.Stderr, "sets:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, root, name, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	s, err := sets.Run(ctx, sets.Options{Lab: "scripts/lab/lab", Root: root, Name: name}, dir)
+	if err != nil {
+		return err
+	}
+	classes := map[string]int{}
+	established := 0
+	for _, p := range s.Packets {
+		classes[p.Class]++
+		if p.Established {
+			established++
+		}
+	}
+	fmt.Printf("%s: %d packets (%d delivered, %d dropped, %d answered; %d of established connections), %d before the capture\n", s.Name, len(s.Packets), classes[sets.Delivered], classes[sets.Dropped], classes[sets.Generated], established, len(s.Earlier))
+	fmt.Printf("up %.1f s, connections %.1f s, capture %.1f s, packets %.1f s\n", s.Timing.Up, s.Timing.Earlier, s.Timing.Capture, s.Timing.Packets)
+	for _, surprise := range s.Surprises {
+		fmt.Println("surprise:", surprise)
+	}
+	if len(s.Surprises) > 0 {
+		return fmt.Errorf("%d packets went another way than the lab was built for", len(s.Surprises))
+	}
+	return nil
+}

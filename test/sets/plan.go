@@ -1,0 +1,225 @@
+package sets
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// plan is the list of the packets of a set: what is sent before and after the capture.
+type plan struct {
+	earlier, packets []*step
+}
+
+// step is a packet that is to be sent, and where it is meant to come out.
+type step struct {
+	Packet
+	frame   frame
+	to      []string // the labels of edges or hosts that must get something
+	follows []*step  // packets after the capture without which this would go another way
+	marks   marks    // of the frame that was sent
+	unsent  error    // why the packet was not sent
+	macs    []string // what flows of each node must hold before the packet is sent
+}
+
+// knowing makes the packet wait until each node has a flow with the MAC: a router's
+// neighbour is known once ovn-controller has written it to the database, and all others
+// have read it.
+func (s *step) knowing(macs ...string) *step {
+	s.macs = append(s.macs, macs...)
+	return s
+}
+
+// announce adds ARP requests of hosts for their own addresses, from which switches learn.
+func (p *plan) announce(hosts ...host) {
+	for _, h := range hosts {
+		p.tell(h.label+" announces "+h.ip, h.arp(h.ip))
+	}
+}
+
+// tell adds a packet that is sent before the capture, from which switches and routers learn.
+func (p *plan) tell(shows string, f frame, to ...string) *step {
+	s := &step{Packet: Packet{Shows: shows}, frame: f, to: to}
+	p.earlier = append(p.earlier, s)
+	return s
+}
+
+func (p *plan) add(class, shows string, f frame, to ...string) *step {
+	s := &step{Packet: Packet{Shows: shows, Class: class}, frame: f, to: to}
+	p.packets = append(p.packets, s)
+	return s
+}
+
+// delivered adds a packet that comes out at the port with that label.
+func (p *plan) delivered(to, shows string, f frame) *step { return p.add(Delivered, shows, f, to) }
+
+// dropped adds a packet of which nothing comes out.
+func (p *plan) dropped(reason, shows string, f frame) *step {
+	s := p.add(Dropped, shows, f)
+	s.Reason = reason
+	return s
+}
+
+// answered adds a packet that OVN or a flow answers.
+func (p *plan) answered(to, why, shows string, f frame) *step {
+	s := p.add(Generated, shows, f, to)
+	s.Reason = why
+	return s
+}
+
+// by names the rule that was planted.
+func (s *step) by(kind, name string) *step {
+	s.Rule = &Rule{kind, name}
+	return s
+}
+
+func (s *step) established() *step {
+	s.Established = true
+	return s
+}
+
+// chosen marks a packet whose way a hash chooses. It can go to any of the labels.
+func (s *step) chosen() *step {
+	s.Choice = true
+	return s
+}
+
+// afterwards makes a packet depend on one that was added before.
+func (s *step) afterwards(first *step) *step {
+	s.follows = append(s.follows, first)
+	return s
+}
+
+// connection is opened before the capture: a request, the answer of whichever end point
+// gets it, and for TCP the acknowledgement.
+type connection struct {
+	request *step
+	answer  *step
+}
+
+// connect opens a connection.
+func (p *plan) connect(shows string, request frame, to ...string) *connection {
+	c := &connection{}
+	c.request = p.tell(shows+": the request", request, to...)
+	c.answer = p.tell(shows+": the answer", frame{later: func() (frame, error) {
+		seen, label, err := c.request.seen()
+		if err != nil {
+			return frame{}, err
+		}
+		back := seen.reversed(label)
+		if back.proto == "tcp" {
+			back.flags, back.seq, back.ack = "SA", 5000, seen.seq+1
+		}
+		return back, nil
+	}}, request.from)
+	if request.proto == "tcp" {
+		p.tell(shows+": the acknowledgement", frame{later: func() (frame, error) {
+			f, err := c.next("A")
+			return f, err
+		}}, to...)
+	}
+	return c
+}
+
+// output returns what came out where the step expects it.
+func (s *step) output() (Output, error) {
+	for _, o := range s.Outputs {
+		if o.Own && slices.Contains(s.to, o.Label) {
+			return o, nil
+		}
+	}
+	return Output{}, fmt.Errorf("packet %d (%s) did not come out at %s", s.ID, s.Shows, strings.Join(s.to, ", "))
+}
+
+// seen returns the frame that came out, and the label of the port.
+func (s *step) seen() (frame, string, error) {
+	o, err := s.output()
+	if err != nil {
+		return frame{}, "", err
+	}
+	raw, err := decode(o.Bytes)
+	if err != nil {
+		return frame{}, "", err
+	}
+	f, err := parse(raw)
+	return f, o.Label, err
+}
+
+// next returns the next packet of the client.
+func (c *connection) next(flags string) (frame, error) {
+	f := c.request.frame
+	sent, err := decode(c.request.Bytes)
+	if err != nil {
+		return frame{}, err
+	}
+	was, err := parse(sent)
+	if err != nil {
+		return frame{}, err
+	}
+	f.sport, f.icmpID, f.flags, f.seq, f.ack = was.sport, was.icmpID, flags, 1001, 5001
+	return f, nil
+}
+
+// forth returns a further packet from the client.
+func (c *connection) forth() frame {
+	return frame{later: func() (frame, error) { return c.next("AP") }}
+}
+
+// flagged returns a further packet from the client with these TCP flags.
+func (c *connection) flagged(flags string) frame {
+	return frame{later: func() (frame, error) { return c.next(flags) }}
+}
+
+// back returns a further packet from the server.
+func (c *connection) back() frame {
+	return frame{later: func() (frame, error) {
+		seen, label, err := c.request.seen()
+		if err != nil {
+			return frame{}, err
+		}
+		f := seen.reversed(label)
+		if f.proto == "tcp" {
+			f.flags, f.seq, f.ack = "AP", 5001, 1001
+		}
+		return f, nil
+	}}
+}
+
+// failure returns an ICMP error from the server's side about the request. from is the
+// address of the router that sends it, "" for the server itself.
+func (c *connection) failure(kind, code uint8, from string) frame {
+	return frame{later: func() (frame, error) {
+		seen, label, err := c.request.seen()
+		if err != nil {
+			return frame{}, err
+		}
+		f := seen.reversed(label)
+		if from != "" {
+			f.sip = from
+		}
+		raw, err := c.request.innerPacket(seen)
+		f.proto, f.icmp, f.inner = "icmp", [2]uint8{kind, code}, raw
+		return f, err
+	}}
+}
+
+// innerPacket returns the start of the IP packet that came out: its headers and 8 bytes.
+func (s *step) innerPacket(seen frame) ([]byte, error) {
+	o, err := s.output()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := decode(o.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	skip := 14
+	if seen.vlan != 0 {
+		skip += 4
+	}
+	length := 20 + 8
+	if seen.is6() {
+		length = len(raw) - skip // RFC 4443: as much as fits
+	}
+	return raw[skip:min(len(raw), skip+length)], nil
+}

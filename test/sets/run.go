@@ -1,0 +1,197 @@
+package sets
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"ovs-offline/internal/command"
+)
+
+// Options of Run.
+type Options struct {
+	Lab  string // the program scripts/lab/lab
+	Root string // the root file system of another release; "" for this host's programs
+	Name string // of the set
+}
+
+// Names returns the names of the sets.
+func Names() []string {
+	var names []string
+	for name := range plans() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func plans() map[string]func(*plan) {
+	return map[string]func(*plan){"openstack": openstack}
+}
+
+// Run starts a set, sends its packets, and writes into dir: nodes/NODE with the capture of
+// each node, databases, ports, and packets.json, which Load reads. The daemons have ended
+// when it returns.
+func Run(ctx context.Context, o Options, dir string) (_ *Set, err error) {
+	build, known := plans()[o.Name]
+	if !known {
+		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(Names(), ", "))
+	}
+	p := &plan{}
+	build(p)
+	live, err := os.MkdirTemp("", "set.")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err == nil || ctx.Err() != nil {
+			err = errors.Join(err, os.RemoveAll(live))
+			return
+		}
+		err = fmt.Errorf("%w (the logs stay in %s)", err, live)
+	}()
+	s := &Set{Name: o.Name, Dir: dir}
+	start := time.Now()
+	if err := o.run(ctx, "set-up", o.Name, filepath.Join(live, "s")); err != nil {
+		return nil, err
+	}
+	defer func() {
+		down := o.run(context.WithoutCancel(ctx), "set-down", filepath.Join(live, "s"))
+		err = errors.Join(err, down)
+	}()
+	s.Timing.Up = seconds(start)
+	return s, s.record(ctx, o, p, filepath.Join(live, "s"))
+}
+
+func (o Options) run(ctx context.Context, args ...string) error {
+	argv := []string{o.Lab}
+	if o.Root != "" {
+		argv = append(argv, "--root", o.Root)
+	}
+	_, err := command.Run(ctx, command.Command{Argv: append(argv, args...)})
+	return err
+}
+
+// record sends the packets of a running set and writes what came out.
+func (s *Set) record(ctx context.Context, o Options, p *plan, live string) error {
+	if err := s.readPorts(filepath.Join(live, "ports")); err != nil {
+		return err
+	}
+	w := newWire(live, s.Ports, s.Nodes)
+	var err error
+	if s.OVS, err = w.ask(ctx, s.Nodes[0], "version"); err != nil {
+		return err
+	}
+	s.OVS = s.OVS[strings.LastIndexByte(strings.TrimSpace(s.OVS), ' ')+1:]
+	if s.Timing.Earlier, err = sendAll(ctx, w, p.earlier); err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := o.run(ctx, "set-capture", live, s.Dir); err != nil {
+		return err
+	}
+	s.Timing.Capture = seconds(start)
+	if s.Timing.Packets, err = sendAll(ctx, w, p.packets); err != nil {
+		return err
+	}
+	s.Earlier, s.Packets = sentOf(p.earlier), sentOf(p.packets)
+	s.judge(p)
+	if err := s.describe(ctx); err != nil {
+		return err
+	}
+	return s.save()
+}
+
+func sendAll(ctx context.Context, w *wire, steps []*step) (float64, error) {
+	start := time.Now()
+	for _, step := range steps {
+		if err := w.send(ctx, step); err != nil {
+			return 0, err
+		}
+	}
+	return seconds(start), nil
+}
+
+func sentOf(steps []*step) []*Packet {
+	var list []*Packet
+	for _, step := range steps {
+		if step.unsent == nil {
+			list = append(list, &step.Packet)
+		}
+	}
+	return list
+}
+
+// readPorts reads the list that the lab wrote.
+func (s *Set) readPorts(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var p Port
+		if _, err := fmt.Sscan(lines.Text(), &p.Node, &p.Bridge, &p.Name, &p.Number, &p.Role, &p.Label); err != nil {
+			return fmt.Errorf("%s: line %q: %w", file, lines.Text(), err)
+		}
+		s.Ports = append(s.Ports, p)
+		if p.Node != "fabric" && !slices.Contains(s.Nodes, p.Node) {
+			s.Nodes = append(s.Nodes, p.Node)
+		}
+	}
+	return lines.Err()
+}
+
+// judge sets the class of each packet by what came out, and lists those that went another
+// way than the lab was built for.
+func (s *Set) judge(p *plan) {
+	for _, step := range p.earlier {
+		step.Class = step.happened()
+		if step.unsent != nil || !step.arrived() {
+			s.surprise(step, "did not come out at "+strings.Join(step.to, ", "))
+		}
+	}
+	for _, step := range p.packets {
+		planned := step.Class
+		step.Class = step.happened()
+		switch {
+		case step.unsent != nil:
+			s.surprise(step, "was not sent ("+step.unsent.Error()+")")
+		case step.Class != planned:
+			s.surprise(step, "was "+step.Class+", not "+planned)
+		case !step.arrived():
+			s.surprise(step, "did not come out at "+strings.Join(step.to, ", "))
+		}
+	}
+}
+
+func (s *Set) surprise(step *step, what string) {
+	var places []string
+	for _, o := range step.Outputs {
+		places = append(places, o.Label)
+	}
+	s.Surprises = append(s.Surprises, fmt.Sprintf("packet %d (%s) %s: it came out at %q", step.ID, step.Shows, what, places))
+}
+
+// happened returns the class of a packet. What comes out at an uplink comes out again at
+// what is behind it, or nowhere.
+func (s *step) happened() string {
+	class := Dropped
+	for _, o := range s.Outputs {
+		switch {
+		case o.Role == roleUplink:
+		case !o.Own:
+			return Generated
+		default:
+			class = Delivered
+		}
+	}
+	return class
+}
