@@ -21,14 +21,22 @@ func Nodes(tb testing.TB) []Node {
 	tb.Helper()
 	var nodes []Node
 	for _, packets := range glob(tb, "testdata/captures/*/packets") {
-		folder := filepath.Dir(packets)
-		report := Unpack(tb, one(tb, filepath.Join(folder, "sosreport-*.tar.xz")))
-		nodes = append(nodes, Node{Name: filepath.Base(folder), Packets: packets,
-			OVS: named(tb, report, "conf.db"), NB: named(tb, report, "ovnnb_db.db"), SB: named(tb, report, "ovnsb_db.db"),
-			Flows:  named(tb, report, "ovs-ofctl_-O_OpenFlow15_dump-flows_br-int"),
-			Traces: filepath.Join(Unpack(tb, filepath.Join(folder, "live-traces.tar.xz")), "live")})
+		nodes = append(nodes, NodeIn(tb, filepath.Dir(packets)))
 	}
 	return nodes
+}
+
+// NodeIn returns the capture in a folder, as in testdata/captures or as the lab writes it.
+func NodeIn(tb testing.TB, folder string) Node {
+	tb.Helper()
+	report := Unpack(tb, one(tb, filepath.Join(folder, "sosreport-*.tar.xz")))
+	node := Node{Name: filepath.Base(folder), Packets: filepath.Join(folder, "packets"), Traces: filepath.Join(folder, "live"),
+		OVS: named(tb, report, "conf.db"), NB: named(tb, report, "ovnnb_db.db"), SB: named(tb, report, "ovnsb_db.db"),
+		Flows: named(tb, report, "ovs-ofctl_-O_OpenFlow15_dump-flows_br-int")}
+	if !exists(node.Traces) {
+		node.Traces = filepath.Join(Unpack(tb, filepath.Join(folder, "live-traces.tar.xz")), "live")
+	}
+	return node
 }
 
 func one(tb testing.TB, pattern string) string {

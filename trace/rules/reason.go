@@ -106,7 +106,11 @@ func (r *Rules) missed(end End) (Drop, error) {
 // reason returns why the flow of a rule ended a packet.
 func reason(rule Rule, step Step, l Layout) Reason {
 	stage, actions := rule.Stage, rule.Actions
-	if rule.Row != logicalFlow {
+	switch rule.Row {
+	case logicalFlow:
+	case "Multicast_Group": // without members on this chassis
+		return Explicit
+	default:
 		return reasonPhysical(step.Table, l)
 	}
 	byDefault := rule.Priority == 0 && strings.TrimSpace(rule.Match) == "1"

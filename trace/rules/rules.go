@@ -218,11 +218,21 @@ func (r *Rules) logicalFlow(row ovsdb.Row, f Flow) (Rule, bool, error) {
 	if rule.Cause, err = r.cause(ids["stage-hint"], rule); err != nil {
 		return Rule{}, false, err
 	}
-	rule.Words = rule.Cause.Words
-	if rule.Words == "" {
-		rule.Words = fmt.Sprintf("logical flow of stage %s, priority %d", rule.Stage, rule.Priority)
-	}
+	rule.Words = rule.words()
 	return rule, true, nil
+}
+
+// words names a logical flow by its cause, or else as OVN does.
+func (r Rule) words() string {
+	switch {
+	case r.Cause.Table == "Load_Balancer" && strings.Contains(r.Actions, "reject {"):
+		return r.Cause.Words + ", which has no backends"
+	case r.Cause.Words != "":
+		return r.Cause.Words
+	case strings.Contains(r.Stage, "_acl") && strings.HasPrefix(r.Match, "ct.inv"):
+		return fmt.Sprintf("connections that conntrack finds invalid, or that an ACL no longer allows (%s, priority %d)", r.Stage, r.Priority)
+	}
+	return fmt.Sprintf("logical flow of stage %s, priority %d", r.Stage, r.Priority)
 }
 
 // datapathOfFlow returns the datapath of a logical flow that has a tunnel key, or the only
