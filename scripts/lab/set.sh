@@ -149,6 +149,7 @@ start_node() {
     mkdir -p "$LAB"/{ovs,ovn,etc,pcap}
     start_ovs
     node_switch
+    keep_connections
     set_kernel_features
 }
 
@@ -196,6 +197,21 @@ raise_set() {
     )
     on_each_node finish_node
     list_ports >"$SET/ports"
+}
+
+# Conntrack forgets UDP and ICMP after 30 seconds: too soon for the packets that follow a
+# capture on a busy machine.
+keep_connections() {
+    local zone timeout
+    local -a policy=() words=()
+    for timeout in tcp_syn_sent tcp_syn_recv udp_first udp_single udp_multiple icmp_first icmp_reply; do
+        policy+=("$timeout=3600")
+    done
+    for zone in {0..99} "$@"; do
+        words+=(-- add-zone-tp system zone="$zone" "${policy[@]}")
+    done
+    ovs-vsctl -- --id=@datapath create Datapath datapath_version=lab -- set Open_vSwitch . datapaths:system=@datapath >/dev/null
+    ovs-vsctl "${words[@]}"
 }
 
 wait_for_sync() { ovn-nbctl --timeout=60 --wait=hv sync; }
