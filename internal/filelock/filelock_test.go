@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestHolderMayRemoveTheFile checks that a lock has one holder at a time, also if each
@@ -14,7 +15,7 @@ func TestHolderMayRemoveTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
 	var holders, taken atomic.Int32
 	var wg sync.WaitGroup
-	for range 4 {
+	for range 8 {
 		wg.Go(func() {
 			for range 5000 {
 				lock, err := Take(path)
@@ -25,8 +26,9 @@ func TestHolderMayRemoveTheFile(t *testing.T) {
 					t.Errorf("%d holders", n)
 				}
 				taken.Add(1)
-				_ = os.Remove(path)
+				time.Sleep(10 * time.Microsecond) // so that a second holder is seen
 				holders.Add(-1)
+				_ = os.Remove(path)
 				lock.Release()
 			}
 		})
