@@ -49,6 +49,14 @@ func (s session) processes() string {
 	return string(out)
 }
 
+// checkServers checks how many servers of the OVN SB database run.
+func (s session) checkServers(want int) {
+	s.t.Helper()
+	if n := strings.Count(s.processes(), "ovnsb_db.db "); n != want {
+		s.t.Errorf("%d servers of the OVN SB database, not %d: %s", n, want, s.processes())
+	}
+}
+
 func (s session) onlyData(when string, data []string) {
 	s.t.Helper()
 	if left := s.processes(); left != "" {
@@ -85,6 +93,7 @@ func TestStopAfterKilledStartOfASet(t *testing.T) {
 			s.killAt("Starting ovsdb-server-ovn_sb")
 			s.run("start")
 			s.run("status")
+			s.checkServers(1)
 			s.run("stop")
 			s.onlyData("killed, started and stopped", data)
 		})
@@ -114,9 +123,7 @@ func TestNodesOfASetStartAndStopAtOnce(t *testing.T) {
 	const rounds = 5
 	for range rounds {
 		s.together([]string{"start", "--node", nodes[0]}, []string{"start", "--node", nodes[1]})
-		if n := strings.Count(s.processes(), "ovnsb_db.db "); n != 1 {
-			t.Errorf("%d servers of the OVN SB database, not 1: %s", n, s.processes())
-		}
+		s.checkServers(1)
 		s.run("status")
 		s.together([]string{"stop", "--node", nodes[0]}, []string{"stop", "--node", nodes[1]})
 		s.onlyData("after stop", data)
