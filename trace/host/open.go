@@ -26,7 +26,7 @@ func Open(ctx context.Context, name string, wd *workdir.Dir) (*Host, error) {
 	h.asker.init(name, wd.VarRun(workdir.OVS))
 	if err := h.read(ctx, wd); err != nil {
 		h.Close()
-		return nil, fmt.Errorf("node %s: %w", name, err)
+		return nil, err
 	}
 	return h, nil
 }
@@ -44,7 +44,7 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 		}
 	}
 	if err := h.readDatabase(ctx, wd); err != nil {
-		return err
+		return fmt.Errorf("node %s: %w", h.Name, err)
 	}
 	for _, p := range h.Ports() {
 		if p.IsTunnel() {
@@ -53,7 +53,10 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 		}
 	}
 	h.readOptions(wd)
-	return h.readConntrack(wd)
+	if err := h.readConntrack(wd); err != nil {
+		return fmt.Errorf("node %s: %w", h.Name, err)
+	}
+	return nil
 }
 
 // recordedType returns the type of an interface whose device is a dummy.
