@@ -27,12 +27,13 @@ type traceOptions struct {
 	sourcePort uint16
 	session    trace.Options
 	every      bool
+	file       string
 }
 
 func newTrace(shared *options) *cobra.Command {
 	o := &traceOptions{options: shared}
 	c := &cobra.Command{
-		Use: "trace FROM TO [PROTOCOL] | trace --flow FLOW", Short: "Follow a packet over all nodes, and name the rule that decides",
+		Use: "trace FROM TO [PROTOCOL] | trace --flow FLOW | trace --file CHECKS", Short: "Follow a packet over all nodes, and name the rule that decides",
 		Args: o.checkArgs,
 		Long: "Follow a packet from one endpoint to another over the running replicas of all nodes, and the\n" +
 			"reply to it; say whether it arrives, and else where it is dropped and by which rule.\n\n" +
@@ -64,6 +65,7 @@ func newTrace(shared *options) *cobra.Command {
 	c.PreRunE = func(*cobra.Command, []string) error { return o.connections() }
 	f := c.Flags()
 	f.StringVar(&o.flow, "flow", "", "`FLOW` to follow, as ofproto/trace takes it: 'BRIDGE in_port=PORT,...'")
+	f.StringVar(&o.file, "file", "", "run the checks in `FILE`, a list in YAML or JSON; - is standard input")
 	f.StringVar(&o.ct, "ct", "recorded", "state of connections: recorded, new, or the ct_state of each lookup: est,rpl new")
 	f.StringVar(&o.session.Bucket, "bucket", "", "`ID` of the bucket that groups choose (default: all that differ)")
 	f.IntVar(&o.question.Size, "size", 0, "size of the frame in `bytes` (default: one that fits everywhere)")
@@ -80,10 +82,10 @@ func newTrace(shared *options) *cobra.Command {
 
 func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 	switch {
-	case o.flow != "" && len(args) == 0:
+	case (o.flow != "") != (o.file != "") && len(args) == 0:
 		return nil
-	case o.flow != "":
-		return fmt.Errorf("--flow takes no FROM and TO")
+	case o.flow != "" || o.file != "":
+		return fmt.Errorf("FROM and TO, --flow and --file exclude each other")
 	case len(args) < 2 || len(args) > 3:
 		return fmt.Errorf("FROM and TO are needed, or --flow")
 	}
@@ -115,6 +117,9 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 	}
 	defer session.Close()
 	o.warnEach("", session.Remarks())
+	if o.file != "" {
+		return o.runChecks(ctx, session)
+	}
 	a, err := o.ask(ctx, session, args)
 	var ambiguous *names.AmbiguousError
 	var unknown *names.UnknownError

@@ -69,7 +69,9 @@ func (s *Session) openZones(ctx context.Context, nodes []Node, zones []Zone) err
 			if err != nil {
 				return fmt.Errorf("node %s: %w", name, err)
 			}
-			s.nodes[name].zone = z
+			if n := s.nodes[name]; n != nil {
+				n.zone = z
+			}
 			nz.Nodes = append(nz.Nodes, names.Node{Name: name, OVS: ovs})
 		}
 		named = append(named, nz)
