@@ -138,6 +138,9 @@ add_underlay() {
         ovs-appctl netdev-dummy/ip4addr "$bridge" "$address" >/dev/null
     fi
     ovs-appctl ovs/route/add "$address" "$bridge" >/dev/null
+    # As ovs/route/show prints the address of a device of the kernel.
+    printf 'Cached: %s/%s dev %s SRC %s local\n' "${address%/*}" \
+        "$([[ $address == *:* ]] && echo 128 || echo 32)" "$bridge" "${address%/*}" >>"$LAB/local-routes"
 }
 
 # meet BRIDGE IP MAC: makes the address of another tunnel end known, as ARP or ND does.

@@ -200,7 +200,7 @@ func (p *Pass) pipeline(stack []open, line string) []open {
 	}
 	if table, flow, ok := cutTable(text); ok {
 		stack = closeTo(stack, indent, false)
-		p.addStage(stack, table, flow)
+		p.addStage(stack, Stage{Table: table, Flow: flow, Depth: indent / 4})
 		return append(stack, open{indent, p.Stages[len(p.Stages)-1].Bridge, len(p.Stages) - 1})
 	}
 	if message, ok := strings.CutPrefix(text, ">>>> "); ok {
@@ -242,10 +242,11 @@ func cutTable(text string) (table int, flow string, ok bool) {
 	return table, flow, err == nil
 }
 
-func (p *Pass) addStage(stack []open, table int, text string) {
-	s := Stage{Table: table, Flow: text}
+// addStage adds a stage whose Flow is what follows the number of the table.
+func (p *Pass) addStage(stack []open, s Stage) {
+	text := s.Flow
 	if n := len(stack); n > 0 {
-		s.Bridge, s.Depth = stack[n-1].bridge, stack[n-1].indent/4
+		s.Bridge = stack[n-1].bridge
 	}
 	// The match ends with "priority P" and, unless it is 0, ", cookie C".
 	if at := strings.LastIndex(text, "priority "); at >= 0 {
