@@ -95,7 +95,7 @@ func (a *asker) ask(ctx context.Context, c *unixctl.Conn, argv []string) (string
 			a.stuck.Store(true)
 			return "", nil, a.noAnswer(argv[0])
 		case !reused:
-			return "", nil, fmt.Errorf("node %s: %w", a.node, err)
+			return "", nil, fmt.Errorf("node %s: %w: it ended while it executed %s; start its replica again: %w", a.node, ErrNoAnswer, argv[0], err)
 		}
 	}
 }
