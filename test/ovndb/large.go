@@ -47,7 +47,7 @@ type generator struct {
 func (g *generator) node(n, pods int) {
 	name, datapath, chassis, encap := fmt.Sprintf("worker-%d", n), newUUID(g.random), newUUID(g.random), newUUID(g.random)
 	g.datapaths = append(g.datapaths, datapath)
-	ports, bindings, acls, references := map[string]any{}, map[string]any{}, map[string]any{}, []any{}
+	ports, bindings, acls, references := map[string]Row{}, map[string]Row{}, map[string]Row{}, []any{}
 	for p := range pods {
 		id, port := newUUID(g.random), fmt.Sprintf("ns%d_pod-%d-%d", n%200, n, p)
 		mac := fmt.Sprintf("0a:58:0a:%02x:%02x:%02x", n>>8, n&255, p+3)
@@ -81,7 +81,7 @@ func (g *generator) node(n, pods int) {
 
 // flows writes logical flows as ovn-northd does; a tenth has the hint of an ACL.
 func (g *generator) flows(from, count, every int) {
-	rows := map[string]any{}
+	rows := map[string]Row{}
 	for i := from; i < from+count; i++ {
 		id := newUUID(g.random)
 		if i%every == 0 {

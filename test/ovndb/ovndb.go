@@ -15,7 +15,7 @@ import (
 
 // Rows are the rows of a transaction, by table and UUID, with values in the notation of
 // OVSDB (RFC 7047, 5.1).
-type Rows map[string]map[string]any
+type Rows map[string]map[string]Row
 
 // Row are the columns of a row.
 type Row map[string]any
