@@ -25,6 +25,17 @@ type session struct {
 	dir string
 }
 
+func newSession(t *testing.T, r engines.Runtime) session {
+	t.Helper()
+	s := session{t: t, r: r, dir: t.TempDir()}
+	// TestMain acts as ovs-offline if the program has that name.
+	copyFile(t, "/proc/self/exe", filepath.Join(s.dir, "ovs-offline"))
+	if err := os.Chmod(filepath.Join(s.dir, "ovs-offline"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func (s session) wd() string { return filepath.Join(s.dir, "wd") }
 
 func (s session) command(args ...string) *exec.Cmd {
@@ -42,8 +53,16 @@ func (s session) run(args ...string) string {
 	return string(out)
 }
 
-// killAt starts a replica and kills ovs-offline as soon as it prints a line.
-func (s session) killAt(line string) {
+// killAt starts a replica and kills ovs-offline as soon as it prints a line that contains
+// a text.
+func (s session) killAt(text string) {
+	s.t.Helper()
+	s.signalAt(text, os.Kill)
+}
+
+// signalAt starts a replica and sends a signal to ovs-offline as soon as it prints a line
+// that contains a text. It returns when ovs-offline has ended.
+func (s session) signalAt(text string, signal os.Signal) {
 	s.t.Helper()
 	c := s.command("start")
 	read, write := io.Pipe()
@@ -55,9 +74,9 @@ func (s session) killAt(line string) {
 	go func() {
 		found := false
 		for scanner := bufio.NewScanner(read); scanner.Scan(); {
-			if !found && strings.HasPrefix(scanner.Text(), line) {
+			if !found && strings.Contains(scanner.Text(), text) {
 				found = true
-				_ = c.Process.Kill()
+				_ = c.Process.Signal(signal)
 			}
 		}
 		seen <- found
@@ -65,7 +84,7 @@ func (s session) killAt(line string) {
 	err := c.Wait()
 	_ = write.Close()
 	if !<-seen {
-		s.t.Fatalf("start never printed %q: %v", line, err)
+		s.t.Fatalf("start never printed %q: %v", text, err)
 	}
 }
 
@@ -118,12 +137,7 @@ func TestStopAndStartAfterKilledStart(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server")
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		r.Use(t)
-		s := session{t: t, r: r, dir: t.TempDir()}
-		// TestMain acts as ovs-offline if the program has that name.
-		copyFile(t, "/proc/self/exe", filepath.Join(s.dir, "ovs-offline"))
-		if err := os.Chmod(filepath.Join(s.dir, "ovs-offline"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		s := newSession(t, r)
 		s.run("collect-sos", "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz")
 		t.Cleanup(func() { s.run("stop") })
 		for _, moment := range []string{"runtime: ", "Starting ovsdb-server-ovs", "Starting ovs-vswitchd"} {

@@ -51,7 +51,7 @@ func (s *starter) useShared(ctx context.Context, k workdir.Kind) (home *workdir.
 	}
 	if errors.Is(err, errNoLinks) {
 		s.report.Remark(fmt.Sprintf("%s database: this replica has a server of its own: %v", k.Title(), err))
-		return nil, unlink(s.wd, k)
+		return nil, errors.Join(unlink(s.wd, k), endIfUnused(ctx, k, home, sharer))
 	}
 	if err != nil {
 		return nil, err
@@ -87,6 +87,13 @@ func (s *starter) needShared(ctx context.Context, k workdir.Kind, home *workdir.
 		noticed.Remark(r)
 	}
 	return noticed, workdir.WriteJSON(home.ReportFile(), noticed)
+}
+
+func endIfUnused(ctx context.Context, k workdir.Kind, home *workdir.Dir, sharer runtime.Sharer) error {
+	if links(home, k) > 1 {
+		return nil
+	}
+	return endShared(ctx, sharer.At(home.RuntimeFolders()), home, k)
 }
 
 // endShared ends the server in a home and removes its files.
@@ -184,13 +191,10 @@ func endUnused(ctx context.Context, sharer runtime.Sharer, path string, k workdi
 		return fmt.Errorf("a shared database server: %w", err)
 	}
 	defer home.Unlock()
-	if links(home, k) > 1 {
-		return nil
-	}
-	if err := endShared(ctx, sharer.At(home.RuntimeFolders()), home, k); err != nil {
+	if err := endIfUnused(ctx, k, home, sharer); err != nil {
 		return err
 	}
-	home.RemoveIfEmpty()
+	home.RemoveIfEmpty() // it is not if the server runs
 	return nil
 }
 

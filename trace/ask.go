@@ -2,8 +2,10 @@ package trace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/trace/answer"
@@ -30,7 +32,7 @@ func (s *Session) Ask(ctx context.Context, b Between) (*answer.Answer, error) {
 	if q.From, err = s.names.Find(b.From, names.Filter{Network: b.Network}); err != nil {
 		return nil, err
 	}
-	if q.To, err = s.names.Find(b.To, names.Filter{Network: b.Network, Protocol: q.Protocol}); err != nil {
+	if q.To, q.DstPort, err = s.destination(b); err != nil {
 		return nil, err
 	}
 	first, err := s.names.First(q)
@@ -59,11 +61,54 @@ func (s *Session) Ask(ctx context.Context, b Between) (*answer.Answer, error) {
 	return w.answer, w.reply(ctx, q.From)
 }
 
-// Flow answers what becomes of a packet that enters a port of a node.
-func (s *Session) Flow(ctx context.Context, start follow.Start) (*answer.Answer, error) {
-	w := s.writer(fmt.Sprintf("%s %s: %s", start.Node, start.InPort, start.Packet.Input()), anywhere)
+// destination returns the endpoint that a packet is sent to, and the port that follows its
+// name, 0 for none.
+func (s *Session) destination(b Between) (names.Endpoint, uint16, error) {
+	filter := names.Filter{Network: b.Network, Protocol: b.Protocol}
+	e, err := s.names.Find(b.To, filter)
+	at := strings.LastIndexByte(b.To, ':')
+	if err == nil || at < 0 {
+		return e, b.DstPort, err
+	}
+	port, badPort := strconv.ParseUint(b.To[at+1:], 10, 16)
+	named, notFound := s.names.Find(strings.Trim(b.To[:at], "[]"), filter)
+	if badPort != nil || notFound != nil {
+		return e, 0, err
+	}
+	return named, uint16(port), nil
+}
+
+// Flow answers what becomes of a packet that enters a bridge of a node. The text is the
+// bridge and a flow with in_port, as ofproto/trace takes them.
+func (s *Session) Flow(ctx context.Context, node, text string, size int) (*answer.Answer, error) {
+	if node == "" && len(s.order) == 1 {
+		node = s.order[0]
+	}
+	n := s.nodes[node]
+	if n == nil {
+		return nil, fmt.Errorf("%w: name the node of the flow: one of %s", ErrQuestion, strings.Join(s.order, ", "))
+	}
+	bridge, fields, _ := strings.Cut(strings.TrimSpace(text), " ")
+	p, err := flow.Parse(fields)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrQuestion, err)
+	}
+	in := p.Get("in_port")
+	port, ok := n.Port(in)
+	if number, err := strconv.Atoi(in); err == nil {
+		port, ok = n.Numbered(bridge, number)
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w: the flow has to begin with a bridge of node %s and in_port=PORT: %q", ErrQuestion, node, text)
+	}
+	p.Delete("in_port")
+	start := follow.Start{Node: node, Bridge: bridge, InPort: port.Name, Packet: p, Size: size}
+	w := s.writer(fmt.Sprintf("%s %s", node, text), anywhere)
 	return w.answer, w.follow(ctx, []follow.Start{start})
 }
+
+// ErrQuestion is wrapped by the error of a question that can't be asked.
+var ErrQuestion = errors.New("no such question")
 
 func (s *Session) writer(question string, arrived func(*follow.Hop, follow.Branch) bool) *writer {
 	a := &answer.Answer{Question: question, Outcomes: []answer.Outcome{}, Path: []answer.Hop{}}
@@ -96,12 +141,6 @@ func (s *Session) starts(first names.Packet, p flow.Packet, size int) ([]follow.
 		return nil, fmt.Errorf("no node has a port in the physical network %s", first.PhysicalNetwork)
 	}
 	return starts, nil
-}
-
-// arrival is an end at the destination, for the reply.
-type arrival struct {
-	hop    *follow.Hop
-	branch follow.Branch
 }
 
 // follow follows the packets from all starts, and writes verdict, path and drop.
@@ -158,59 +197,6 @@ func (w *writer) unresolved(first names.Packet) {
 	}
 	d.Rule = fmt.Sprintf("no port and no router of its switch has the address %s", first.Unresolved)
 	w.answer.Drop = &d
-}
-
-// reply follows the reply to the packet that arrived first.
-func (w *writer) reply(ctx context.Context, from names.Endpoint) error {
-	if w.answer.Verdict != answer.Reachable || len(w.arrivals) == 0 {
-		return nil
-	}
-	at := w.arrivals[0]
-	if at.branch.Port == nil {
-		return nil
-	}
-	p, err := reversed(at.branch.Packet)
-	if err != nil {
-		w.assume(fmt.Sprintf("the reply is not followed: %v", err))
-		return nil
-	}
-	back := w.writer(fmt.Sprintf("the reply: %s", p.Input()), to(from))
-	start := follow.Start{Node: at.hop.Node, InPort: at.branch.Port.Name, Packet: p, ID: at.branch.ID, State: at.branch.State}
-	if err := back.follow(ctx, []follow.Start{start}); err != nil {
-		return err
-	}
-	w.answer.Return = back.answer
-	if back.answer.Verdict == answer.Unreachable {
-		w.answer.Verdict = answer.OneWay
-	}
-	return nil
-}
-
-// reversed returns the reply to a packet.
-func reversed(p flow.Packet) (flow.Packet, error) {
-	r := p.Headers()
-	for _, pair := range [][2]string{{"dl_src", "dl_dst"}, {"nw_src", "nw_dst"}, {"ipv6_src", "ipv6_dst"}, {"tp_src", "tp_dst"}} {
-		if r.Has(pair[0]) || r.Has(pair[1]) {
-			a, b := r.Get(pair[0]), r.Get(pair[1])
-			r.Set(pair[0], b)
-			r.Set(pair[1], a)
-		}
-	}
-	if r.Has("nw_ttl") {
-		r.Set("nw_ttl", "64")
-	}
-	r.Delete("tcp_flags")
-	if kind := r.Get("icmp_type"); kind != "" {
-		reply, ok := map[string]string{"8": "0", "128": "129"}[kind]
-		if !ok {
-			return r, fmt.Errorf("ICMP type %s has no reply", kind)
-		}
-		r.Set("icmp_type", reply)
-	}
-	if r.Has("arp_op") {
-		return r, fmt.Errorf("it is ARP")
-	}
-	return r, nil
 }
 
 // anywhere accepts every port that a packet comes out of.

@@ -7,6 +7,7 @@ import (
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
 	"ovs-offline/trace/host"
+	"ovs-offline/trace/names"
 	"ovs-offline/trace/rules"
 )
 
@@ -14,6 +15,11 @@ func (w *writer) place(node, bridge string, p *host.Port) answer.Place {
 	a := answer.Place{Node: node, Bridge: bridge}
 	if p != nil {
 		a.Bridge, a.Port, a.LogicalPort = p.Bridge, p.Name, p.IfaceID
+	}
+	if a.LogicalPort != "" {
+		if e, err := w.names.Find(a.LogicalPort, names.Filter{}); err == nil && e.Name != a.LogicalPort {
+			a.Endpoint = e.Name
+		}
 	}
 	return a
 }

@@ -110,6 +110,12 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		if b.Answer != nil {
 			why = b.Answer.Name
 		}
+		d := w.drop(h, b, at)
+		d.Choice = choice
+		w.drops = append(w.drops, drop{d, at.depth, at.flooded || b.Flooded})
+		if b.Answer != nil && b.Answer.Asks {
+			w.answer.Missing = append(w.answer.Missing, fmt.Sprintf("on node %s: no MAC address of the next hop is recorded: OVN sends %s", h.Node, b.Answer.Name))
+		}
 		w.answer.Generated = append(w.answer.Generated, answer.Generated{Place: w.place(h.Node, h.Bridge, h.Port), Packet: b.Packet.Input(), Why: why})
 	case follow.Copied:
 		return

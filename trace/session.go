@@ -124,5 +124,8 @@ func (s *Session) Close() {
 	}
 }
 
+// Remarks returns sentences about the databases of the nodes for the user.
+func (s *Session) Remarks() []string { return s.remarks }
+
 // Names returns the endpoints of the session.
 func (s *Session) Names() *names.Names { return s.names }

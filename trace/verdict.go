@@ -26,7 +26,7 @@ func judge(h *follow.Hop, arrived func(*follow.Hop, follow.Branch) bool) results
 			one = judge(b.Next, arrived)
 		case arrived(h, b):
 			one = arrives
-		case b.Kind == follow.Undetermined, b.Kind == follow.Remote:
+		case b.Kind == follow.Undetermined, b.Kind == follow.Remote, b.Answer != nil && b.Answer.Asks:
 			one = unknown
 		}
 		if b.Choice != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
@@ -70,7 +69,9 @@ func (s *Session) openZones(ctx context.Context, nodes []Node, zones []Zone) err
 			if err != nil {
 				return fmt.Errorf("node %s: %w", name, err)
 			}
-			s.nodes[name].zone = z
+			if n := s.nodes[name]; n != nil {
+				n.zone = z
+			}
 			nz.Nodes = append(nz.Nodes, names.Node{Name: name, OVS: ovs})
 		}
 		named = append(named, nz)
@@ -106,25 +107,4 @@ func (z *zone) hostname(chassis string) string {
 		}
 	}
 	return chassis
-}
-
-// Zones groups nodes by their databases. Nodes without databases of OVN are in the only
-// zone there is, or else in one of their own.
-func zonesOf(all []string, databases []Zone) []Zone {
-	var zones []Zone
-	var rest []string
-	for _, name := range all {
-		if !slices.ContainsFunc(databases, func(z Zone) bool { return slices.Contains(z.Nodes, name) }) {
-			rest = append(rest, name)
-		}
-	}
-	zones = append(zones, databases...)
-	switch {
-	case len(rest) == 0:
-	case len(zones) == 1:
-		zones[0].Nodes = append(zones[0].Nodes, rest...)
-	default:
-		zones = append(zones, Zone{Nodes: rest})
-	}
-	return zones
 }

@@ -57,6 +57,7 @@ type Reader struct {
 	parts    []*loadedPart
 	expected map[string]*announced // files that are not read yet, by their names in tar
 	sources  map[blob]string       // of the files that are in the bundle once: the staged file
+	copies   map[blob][]*announced // files of the wanted parts with the same content as one of them
 	invalid  error                 // wrapped by errors about the content
 
 	add      AddImage
@@ -89,7 +90,7 @@ func Open(ctx context.Context, r io.Reader, limits archive.Limits) (*Reader, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotBundle, err)
 	}
-	b := &Reader{zip: zip, ctx: ctx, tar: tar.NewReader(zip), limits: limits, expected: map[string]*announced{}, sources: map[blob]string{}, invalid: ErrNotBundle}
+	b := &Reader{zip: zip, ctx: ctx, tar: tar.NewReader(zip), limits: limits, expected: map[string]*announced{}, sources: map[blob]string{}, copies: map[blob][]*announced{}, invalid: ErrNotBundle}
 	b.content = meter.Unpacked(b.tar) // counted here, because tar expands sparse files
 	if err := b.readHead(meter); err != nil {
 		zip.Close()
@@ -149,6 +150,10 @@ func (l *Reader) load(nodes []Node, add AddImage) ([]Loaded, error) {
 			if err := p.stage.Replace(k, false); err != nil {
 				return nil, err
 			}
+		}
+		for _, f := range p.copies {
+			key := blob{f.Size, f.SHA256}
+			l.copies[key] = append(l.copies[key], &announced{f, p})
 		}
 	}
 	if err := l.stageFiles(); err != nil {
@@ -321,10 +326,11 @@ func (l *Reader) stageFiles() error {
 // stageFile stages the next file, for the first wanted part that has it. A file that no
 // wanted part has is read all the same, and compared.
 func (l *Reader) stageFile(want *announced) error {
-	p, f := want.part, want.file
-	if p.stage == nil && l.head.Format == FormatSet {
-		p, f = l.takeCopy(f, p)
+	key := blob{want.file.Size, want.file.SHA256}
+	if copies := l.copies[key]; want.part.stage == nil && len(copies) > 0 {
+		want, l.copies[key] = copies[0], copies[1:]
 	}
+	p, f := want.part, want.file
 	in, err := p.kept.Keep(f.Path, f.Size, l.content)
 	if err != nil {
 		return err
@@ -341,7 +347,7 @@ func (l *Reader) stageFile(want *announced) error {
 	if err != nil {
 		return l.explain(err)
 	}
-	l.sources[blob{f.Size, f.SHA256}] = path
+	l.sources[key] = path
 	return compareSum(have.SHA256, f)
 }
 
@@ -352,48 +358,31 @@ func compareSum(have string, want workdir.File) error {
 	return nil
 }
 
-// takeCopy returns the first wanted part that has a file of the same content, and that
-// file, which it takes from the part's copies; p and f if there is none.
-func (l *Reader) takeCopy(f workdir.File, p *loadedPart) (*loadedPart, workdir.File) {
-	for _, other := range l.parts {
-		i := slices.IndexFunc(other.copies, func(c workdir.File) bool { return c.Size == f.Size && c.SHA256 == f.SHA256 })
-		if other.stage != nil && i >= 0 {
-			f = other.copies[i]
-			other.copies = slices.Delete(other.copies, i, i+1)
-			return other, f
-		}
-	}
-	return p, f
-}
-
 // stageCopies copies the files that are in the bundle once for several nodes. Together
 // they are limited too.
 func (l *Reader) stageCopies() error {
 	meter := archive.New(l.limits, nil)
-	for _, p := range l.parts {
-		for _, f := range p.copies {
-			if p.stage == nil {
-				continue
-			}
-			if err := l.stageCopy(p, f, meter); err != nil {
-				return err
+	for key, copies := range l.copies {
+		for _, c := range copies {
+			if err := l.stageCopy(c, l.sources[key], meter); err != nil {
+				return l.explain(err)
 			}
 		}
 	}
 	return nil
 }
 
-func (l *Reader) stageCopy(p *loadedPart, f workdir.File, meter *archive.Meter) error {
-	from, err := os.Open(l.sources[blob{f.Size, f.SHA256}])
+func (l *Reader) stageCopy(c *announced, source string, meter *archive.Meter) error {
+	from, err := os.Open(source)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	in, err := p.kept.Keep(f.Path, f.Size, meter.Unpacked(from))
+	in, err := c.part.kept.Keep(c.file.Path, c.file.Size, meter.Unpacked(from))
 	if err != nil {
 		return err
 	}
-	_, err = p.stage.Copy(l.ctx, in, p.stage.Join(f.Path))
+	_, err = c.part.stage.Copy(l.ctx, in, c.part.stage.Join(c.file.Path))
 	return err
 }
 

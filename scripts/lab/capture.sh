@@ -57,6 +57,9 @@ disguise() {
         # In a set, ovn-controller reaches the southbound database at its socket.
         [[ -z ${TOPO_REMOTE-} ]] || sed -i "s,unix:$CENTRAL/ovnsb_db.sock,$TOPO_REMOTE," "$file"
         ;;
+    'ovs-appctl ovs/route/show')
+        [[ ! -e $LAB/local-routes ]] || cat "$LAB/local-routes" >>"$file"
+        ;;
     'ovs-appctl dpctl/show '*)
         sed -i -e 's/(\(.*\): ifindex=[0-9]*)$/(\1)/' -e 's/ (system)$//' -e 's/(dummy-internal)$/(internal)/' "$file"
         ;;

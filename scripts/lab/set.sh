@@ -138,6 +138,9 @@ add_underlay() {
         ovs-appctl netdev-dummy/ip4addr "$bridge" "$address" >/dev/null
     fi
     ovs-appctl ovs/route/add "$address" "$bridge" >/dev/null
+    # As ovs/route/show prints the address of a device of the kernel.
+    printf 'Cached: %s/%s dev %s SRC %s local\n' "${address%/*}" \
+        "$([[ $address == *:* ]] && echo 128 || echo 32)" "$bridge" "${address%/*}" >>"$LAB/local-routes"
 }
 
 # meet BRIDGE IP MAC: makes the address of another tunnel end known, as ARP or ND does.
@@ -149,6 +152,7 @@ start_node() {
     mkdir -p "$LAB"/{ovs,ovn,etc,pcap}
     start_ovs
     node_switch
+    keep_connections
     set_kernel_features
 }
 
@@ -196,6 +200,21 @@ raise_set() {
     )
     on_each_node finish_node
     list_ports >"$SET/ports"
+}
+
+# Conntrack forgets UDP and ICMP after 30 seconds: too soon for the packets that follow a
+# capture on a busy machine.
+keep_connections() {
+    local zone timeout
+    local -a policy=() words=()
+    for timeout in tcp_syn_sent tcp_syn_recv udp_first udp_single udp_multiple icmp_first icmp_reply; do
+        policy+=("$timeout=3600")
+    done
+    for zone in {0..99} "$@"; do
+        words+=(-- add-zone-tp system zone="$zone" "${policy[@]}")
+    done
+    ovs-vsctl -- --id=@datapath create Datapath datapath_version=lab -- set Open_vSwitch . datapaths:system=@datapath >/dev/null
+    ovs-vsctl "${words[@]}"
 }
 
 wait_for_sync() { ovn-nbctl --timeout=60 --wait=hv sync; }

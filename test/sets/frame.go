@@ -119,6 +119,19 @@ func (h host) neighbour(ip string) frame {
 	return f
 }
 
+// advertise returns a neighbour advertisement of the host's own IPv6 address.
+func (h host) advertise(to, near string) frame {
+	f := h.between(to, []string{near})
+	f.proto, f.ttl = "raw", 255
+	f.build = func() []gopacket.SerializableLayer {
+		return []gopacket.SerializableLayer{
+			&layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(layers.ICMPv6TypeNeighborAdvertisement, 0)},
+			&layers.ICMPv6NeighborAdvertisement{Flags: 0x60, TargetAddress: net.ParseIP(h.ip6), Options: layers.ICMPv6Options{{Type: layers.ICMPv6OptTargetAddress, Data: mac(h.mac)}}},
+		}
+	}
+	return f
+}
+
 // routers returns a router solicitation.
 func (h host) routers(local string) frame {
 	f := h.between("ff02::2", []string{"33:33:00:00:00:02"})
@@ -396,11 +409,11 @@ func (f frame) reversed(label string) frame {
 
 // marks of a frame that came out.
 type marks struct {
-	number   int // of the sent packet that it is; 0 for another
-	vlan     bool
-	reply    bool // it is an echo reply
+	number   int    // of the sent packet that it is; 0 for another
+	kind     string // of the innermost packet: arp, icmp, ...
+	ports    [2]uint16
+	icmpType uint8
 	announce bool // a host announces its own address
-	arp      bool
 }
 
 // read returns the marks of the innermost packet of a frame.
@@ -412,14 +425,30 @@ func read(raw []byte) marks {
 			m.number = int(l.Id)
 		case *layers.IPv6:
 			m.number = int(l.FlowLabel)
+		case *layers.TCP:
+			m.kind, m.ports = "tcp", [2]uint16{uint16(l.SrcPort), uint16(l.DstPort)}
+		case *layers.UDP:
+			m.kind, m.ports = "udp", [2]uint16{uint16(l.SrcPort), uint16(l.DstPort)}
 		case *layers.ICMPv4:
-			m.reply = l.TypeCode.Type() == layers.ICMPv4TypeEchoReply
+			m.kind, m.icmpType = "icmp", l.TypeCode.Type()
 		case *layers.ICMPv6:
-			m.reply = l.TypeCode.Type() == layers.ICMPv6TypeEchoReply
+			m.kind, m.icmpType = "icmp6", l.TypeCode.Type()
 		case *layers.ARP:
-			m.arp = true
+			m.kind = "arp"
 			m.announce = net.IP(l.SourceProtAddress).Equal(net.IP(l.DstProtAddress))
 		}
 	}
 	return m
+}
+
+// answers reports whether a frame that came out, and whose number is that of a frame that
+// was sent, is the same packet turned round: an answer that the network made of it.
+func (m marks) answers(sent marks) bool {
+	switch m.kind {
+	case "icmp", "icmp6":
+		return m.kind == sent.kind && m.icmpType != sent.icmpType
+	case "udp", "tcp":
+		return m.kind == sent.kind && m.ports == [2]uint16{sent.ports[1], sent.ports[0]}
+	}
+	return false
 }

@@ -79,6 +79,7 @@ func (c cloud) meet(p *plan) {
 	p.tell("a host outside asks for the gateway", c.out9.arp("172.24.4.10"), "ext0")
 	p.tell("a host of the VLAN asks for the gateway", c.outVLAN.arp("10.120.0.1"), "ext0")
 	p.tell("the provider's router asks for the gateway's IPv6 address", c.out.neighbour("2001:db8:4::10"), "ext0")
+	p.tell("the provider's router advertises its IPv6 address", c.out.advertise("2001:db8:4::10", c.out.gw))
 	for fip, mac := range map[string]string{"172.24.4.21": fipNear, "172.24.4.25": fipFar} {
 		p.tell("the provider's router asks for a floating IP with the MAC "+mac, c.out.arp(fip), "ext0")
 	}
@@ -186,7 +187,7 @@ func (c cloud) switched(p *plan) {
 func (c cloud) resolved(p *plan) {
 	p.answered("vm1", "ARP reply", "ARP for the router", c.vm1.arp("192.168.10.1"))
 	p.answered("vm1", "ARP reply", "ARP for a VM of another node", c.vm1.arp(c.vm2.ip))
-	p.answered("vm1", "ARP reply", "ARP for a VIP", c.vm1.arp("192.168.10.101"))
+	p.answered("vm1", "ARP reply", "ARP for a VIP, which is flooded and answered", c.vm1.arp("192.168.10.101"))
 	p.dropped("port security", "ARP with a foreign sender address", c.vm1.arpAs("192.168.10.77", "192.168.10.1"))
 	p.answered("vm1", "ND advertisement", "ND for the router", c.vm1.neighbour("fd00:10::1"))
 	p.answered("vm1", "ND advertisement", "ND for a VM of another node", c.vm1.neighbour(c.vm2.ip6))
@@ -349,7 +350,8 @@ func (c cloud) invalid(p *plan) {
 		return f
 	}
 	p.dropped("ACL", "a SYN|ACK without a connection is invalid", with(c.vm1.tcp(c.vm2.ip, 22, c.vm2.mac), "SA"))
-	p.dropped("ACL", "a RST without a connection is invalid", with(c.vm1.tcp(c.vm2.ip, 22, c.vm2.mac), "R"))
+	// It is invalid for the kernel's conntrack.
+	p.delivered("vm2", "a RST without a connection is new for the conntrack of userspace", with(c.vm1.tcp(c.vm2.ip, 22, c.vm2.mac), "R"))
 	p.delivered("vm2", "an ACK without a connection is new", with(c.vm1.tcp(c.vm2.ip, 22, c.vm2.mac), "A")).group("web-ssh")
 	p.dropped("ACL", "an ACK without a connection to a closed port", with(c.vm1.tcp(c.vm2.ip, 9999, c.vm2.mac), "A")).by("acl", groupDrop)
 	reply := c.vm1.ping(c.vm2.ip, c.vm2.mac)

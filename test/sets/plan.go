@@ -1,6 +1,10 @@
 package sets
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // plan is the list of the packets of a set: what is sent before and after the capture.
 type plan struct {
@@ -13,6 +17,7 @@ type step struct {
 	frame   frame
 	to      []string // the labels of edges or hosts that must get something
 	follows []*step  // packets after the capture without which this would go another way
+	marks   marks    // of the frame that was sent
 	unsent  error    // why the packet was not sent
 	macs    []string // what flows of each node must hold before the packet is sent
 }
@@ -116,19 +121,28 @@ func (p *plan) connect(shows string, request frame, to ...string) *connection {
 	return c
 }
 
-// seen returns what came out at an edge or a host, and the label of the port.
-func (s *step) seen() (frame, string, error) {
+// output returns what came out where the step expects it.
+func (s *step) output() (Output, error) {
 	for _, o := range s.Outputs {
-		if o.Own && (o.Role == roleEdge || o.Role == roleHost) {
-			raw, err := decode(o.Bytes)
-			if err != nil {
-				return frame{}, "", err
-			}
-			f, err := parse(raw)
-			return f, o.Label, err
+		if o.Own && slices.Contains(s.to, o.Label) {
+			return o, nil
 		}
 	}
-	return frame{}, "", fmt.Errorf("packet %d (%s) came out nowhere", s.ID, s.Shows)
+	return Output{}, fmt.Errorf("packet %d (%s) did not come out at %s", s.ID, s.Shows, strings.Join(s.to, ", "))
+}
+
+// seen returns the frame that came out, and the label of the port.
+func (s *step) seen() (frame, string, error) {
+	o, err := s.output()
+	if err != nil {
+		return frame{}, "", err
+	}
+	raw, err := decode(o.Bytes)
+	if err != nil {
+		return frame{}, "", err
+	}
+	f, err := parse(raw)
+	return f, o.Label, err
 }
 
 // next returns the next packet of the client.
@@ -191,23 +205,21 @@ func (c *connection) failure(kind, code uint8, from string) frame {
 
 // innerPacket returns the start of the IP packet that came out: its headers and 8 bytes.
 func (s *step) innerPacket(seen frame) ([]byte, error) {
-	for _, o := range s.Outputs {
-		if !o.Own || (o.Role != roleEdge && o.Role != roleHost) {
-			continue
-		}
-		raw, err := decode(o.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		skip := 14
-		if seen.vlan != 0 {
-			skip += 4
-		}
-		length := 20 + 8
-		if seen.is6() {
-			length = len(raw) - skip // RFC 4443: as much as fits
-		}
-		return raw[skip:min(len(raw), skip+length)], nil
+	o, err := s.output()
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("packet %d came out nowhere", s.ID)
+	raw, err := decode(o.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	skip := 14
+	if seen.vlan != 0 {
+		skip += 4
+	}
+	length := 20 + 8
+	if seen.is6() {
+		length = len(raw) - skip // RFC 4443: as much as fits
+	}
+	return raw[skip:min(len(raw), skip+length)], nil
 }

@@ -49,7 +49,13 @@ func Run(ctx context.Context, o Options, dir string) (_ *Set, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(live)
+	defer func() {
+		if err == nil || ctx.Err() != nil {
+			err = errors.Join(err, os.RemoveAll(live))
+			return
+		}
+		err = fmt.Errorf("%w (the logs stay in %s)", err, live)
+	}()
 	s := &Set{Name: o.Name, Dir: dir}
 	start := time.Now()
 	if err := o.run(ctx, "set-up", o.Name, filepath.Join(live, "s")); err != nil {
@@ -174,16 +180,17 @@ func (s *Set) surprise(step *step, what string) {
 	s.Surprises = append(s.Surprises, fmt.Sprintf("packet %d (%s) %s: it came out at %q", step.ID, step.Shows, what, places))
 }
 
-// happened returns the class of a packet.
+// happened returns the class of a packet. What comes out at an uplink comes out again at
+// what is behind it, or nowhere.
 func (s *step) happened() string {
 	class := Dropped
 	for _, o := range s.Outputs {
 		switch {
-		case o.Role == roleUplink: // what is behind it decides
-		case o.Own:
-			return Delivered
+		case o.Role == roleUplink:
+		case !o.Own:
+			return Generated
 		default:
-			class = Generated
+			class = Delivered
 		}
 	}
 	return class

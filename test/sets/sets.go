@@ -60,7 +60,7 @@ type Port struct {
 const (
 	Delivered = "delivered" // the packet came out
 	Dropped   = "dropped"   // nothing came out
-	Generated = "generated" // only answers to the packet came out, which OVN or a flow made
+	Generated = "generated" // an answer to the packet came out, which OVN or a flow made
 )
 
 // Rule is what was planted in the lab to decide about a packet.

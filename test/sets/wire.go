@@ -89,6 +89,7 @@ func (w *wire) send(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
+	s.marks = read(raw)
 	i := slices.IndexFunc(w.ports, func(p Port) bool { return p.Label == f.from })
 	if i < 0 {
 		return fmt.Errorf("packet %d: the set has no port with the label %q", s.ID, f.from)
@@ -154,7 +155,7 @@ func (w *wire) settle(ctx context.Context, s *step) error {
 
 // arrived reports whether something came out at each port where the step expects it.
 func (s *step) arrived() bool {
-	if s.Choice {
+	if s.Choice && len(s.to) > 0 {
 		return slices.ContainsFunc(s.Outputs, func(o Output) bool { return slices.Contains(s.to, o.Label) })
 	}
 	for _, label := range s.to {
@@ -187,19 +188,16 @@ func (w *wire) file(current *step, p Port, raw []byte) bool {
 	m := read(raw)
 	s := current
 	own := m.number != 0 && m.number < len(w.sent)
-	if own {
+	switch {
+	case own:
 		s = w.sent[m.number]
-	} else if m.announce && !(current.frame.proto == "arp" && current.frame.sip == current.frame.dip) {
+		own = !m.answers(s.marks)
+	case m.announce && !current.marks.announce:
 		return false // routers announce their addresses whenever they like
-	}
-	if m.arp && current.frame.proto == "arp" {
+	case m.kind == "arp" && current.marks.kind == "arp":
 		own = strings.Contains(hex.EncodeToString(raw), current.arpPart())
 	}
 	o := Output{Node: p.Node, Bridge: p.Bridge, Port: p.Name, Label: p.Label, Role: p.Role, Bytes: hex.EncodeToString(raw), Own: own}
-	// A router answers a ping by turning it round.
-	if m.reply && s.frame.proto == "icmp" && s.frame.icmp[0] != 0 && s.frame.icmp[0] != 129 && p.Label == s.From {
-		o.Own = false
-	}
 	if p.Role == roleUnderlay {
 		s.Tunnels = append(s.Tunnels, o)
 	} else {

@@ -34,6 +34,8 @@ type Place struct {
 	Bridge      string `json:"bridge,omitempty"`
 	Port        string `json:"port,omitempty"`
 	LogicalPort string `json:"logical_port,omitempty"`
+	// Endpoint is the name by which users know the logical port.
+	Endpoint string `json:"endpoint,omitempty"`
 }
 
 // Outcome is a packet that comes out of a port.

@@ -83,6 +83,9 @@ func count(texts []string, noun string) string {
 	}
 }
 
+// Called returns the name of the logical port that a user knows best, "" without one.
+func (p Place) Called() string { return cmp.Or(p.Endpoint, p.LogicalPort) }
+
 // String returns the place with the name first that a user knows.
 func (p Place) String() string {
 	words := []string{p.Node, p.Bridge}
@@ -90,10 +93,11 @@ func (p Place) String() string {
 		words = append(words, "port "+p.Port)
 	}
 	place := strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
-	if p.LogicalPort == "" || p.LogicalPort == p.Port {
+	name := p.Called()
+	if name == "" || name == p.Port {
 		return place
 	}
-	return fmt.Sprintf("%s (%s)", p.LogicalPort, place)
+	return fmt.Sprintf("%s (%s)", name, place)
 }
 
 // Facts returns the short form of the answer without its first line.

@@ -21,15 +21,15 @@ func (n Node) related(r *Result, ct odp.Track) error {
 		r.invalid(ct.Zone)
 		return nil
 	}
-	e, reply, ok := n.lookup(r, r.Subject, ct, inner.reverse())
+	e, reply, ok := n.lookup(r, ct, inner.reverse())
 	if !ok {
 		r.invalid(ct.Zone)
 		return nil
 	}
 	r.Entry = e
 	meta := Meta{Tracked: true, Flags: Flags{Rel: true, Rpl: reply}, Zone: ct.Zone, Mark: e.Mark, Label: e.Label, Orig: e.Orig, entry: e, reply: reply}
-	if m := r.Subject.Meta; m.Tracked && m.Zone == ct.Zone && m.entry == e {
-		meta.Flags = m.Flags
+	if r.Subject.Meta.known {
+		meta.Flags = r.Subject.Meta.Flags
 	}
 	if ct.NAT != nil && !meta.Flags.SNAT && !meta.Flags.DNAT {
 		r.Subject.translateError(e, reply, &meta.Flags)
@@ -41,10 +41,7 @@ func (n Node) related(r *Result, ct odp.Track) error {
 // translateError translates the outer addresses that belong to the connection, and the
 // quoted packet, whose direction is the opposite.
 func (s *Subject) translateError(e *Entry, reply bool, f *Flags) {
-	from, to := e.Orig, e.Reply.reverse()
-	if reply {
-		from, to = e.Reply, e.Orig.reverse()
-	}
+	from, to := e.directions(reply)
 	src, dst, _ := s.Packet.Addresses()
 	if from.Src != to.Src {
 		src, f.SNAT = to.Src, true

@@ -36,6 +36,7 @@ type Meta struct {
 	Orig    Tuple // of the connection; not valid for an invalid packet
 	entry   *Entry
 	reply   bool
+	known   bool // the zone has tracked the packet before
 }
 
 // Result is what a ct action did.
@@ -69,7 +70,7 @@ func (n Node) Execute(s *State, in Subject, ct odp.Track) (Result, error) {
 	case tuple.isError():
 		return r, n.related(&r, ct)
 	}
-	f, reply, ok := n.lookup(&r, in, ct, tuple)
+	f, reply, ok := n.lookup(&r, ct, tuple)
 	if ok && ct.Force && reply {
 		r.State = r.State.with(n.Name, f, true)
 		ok = false
@@ -87,12 +88,15 @@ func (r *Result) invalid(zone uint16) {
 	r.Subject.Meta = Meta{Tracked: true, Flags: Flags{Inv: true}, Zone: zone}
 }
 
-// lookup returns the connection of a packet and the packet's direction. A packet that
-// the same zone has already translated keeps its connection.
-func (n Node) lookup(r *Result, in Subject, ct odp.Track, tuple Tuple) (e *Entry, reply, ok bool) {
-	if m := in.Meta; m.Tracked && m.Zone == ct.Zone && m.entry != nil {
+// lookup returns the connection of a tuple and its direction. A packet that the same
+// zone has tracked keeps its connection, and is marked as known.
+func (n Node) lookup(r *Result, ct odp.Track, tuple Tuple) (e *Entry, reply, ok bool) {
+	m := &r.Subject.Meta
+	if m.holds(ct.Zone, tuple) {
+		m.known = true
 		return m.entry, m.reply, true
 	}
+	*m = Meta{}
 	f, ok, decided := r.State.find(n.Name, ct.Zone, tuple)
 	if decided {
 		r.OfQuestion = ok
@@ -105,6 +109,25 @@ func (n Node) lookup(r *Result, in Subject, ct odp.Track, tuple Tuple) (e *Entry
 	return f.entry, f.reply, ok
 }
 
+// holds reports whether the metadata still belongs to the packet: the datapath forgets
+// the connection when a later action changes the addresses or ports.
+func (m Meta) holds(zone uint16, tuple Tuple) bool {
+	if !m.Tracked || m.Zone != zone || m.entry == nil {
+		return false
+	}
+	from, to := m.entry.directions(m.reply)
+	return sameID(tuple, found{m.entry, m.reply}) && (keyOf(zone, tuple) == keyOf(zone, from) || keyOf(zone, tuple) == keyOf(zone, to))
+}
+
+// directions returns the tuple of a packet before and after the connection's address
+// translation.
+func (e *Entry) directions(reply bool) (from, to Tuple) {
+	if reply {
+		return e.Reply, e.Orig.reverse()
+	}
+	return e.Orig, e.Reply.reverse()
+}
+
 // existing handles a packet of a connection.
 func (n Node) existing(r *Result, e *Entry, reply bool, ct odp.Track) {
 	flags, restart := n.stateOf(r.Subject.Packet, e, reply)
@@ -114,8 +137,8 @@ func (n Node) existing(r *Result, e *Entry, reply bool, ct odp.Track) {
 		n.new(r, tuple, ct)
 		return
 	}
-	if m := r.Subject.Meta; m.Tracked && m.Zone == ct.Zone && m.entry == e {
-		flags = m.Flags
+	if r.Subject.Meta.known {
+		flags = r.Subject.Meta.Flags
 	}
 	if flags.Inv {
 		r.invalid(ct.Zone)
@@ -264,10 +287,7 @@ func (n Node) inUse(s *State, e *Entry) bool {
 
 // translate does the connection's address translation for one direction.
 func (s *Subject) translate(e *Entry, reply bool, f *Flags) {
-	from, to := e.Orig, e.Reply.reverse()
-	if reply {
-		from, to = e.Reply, e.Orig.reverse()
-	}
+	from, to := e.directions(reply)
 	f.SNAT = f.SNAT || from.Src != to.Src || !from.isICMP() && from.SrcPort != to.SrcPort
 	f.DNAT = f.DNAT || from.Dst != to.Dst || !from.isICMP() && from.DstPort != to.DstPort
 	s.write(to)

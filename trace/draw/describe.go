@@ -61,7 +61,7 @@ func (w *way) describe(r *row, first bool) {
 		r.passes(h)
 		return
 	}
-	port := h.LogicalPort
+	port := h.Called()
 	if port == "" && h.Port != "" {
 		port = "port " + h.Port
 	}
@@ -73,7 +73,7 @@ func (w *way) describe(r *row, first bool) {
 		r.title += "  " + short(via, maxLine-len(number)-2)
 		r.tooltip = append(r.tooltip, plain(via))
 	}
-	if r.parent == nil && h.LogicalPort != "" && h.Port != "" && h.Port != h.LogicalPort {
+	if r.parent == nil && h.Called() != "" && h.Port != "" && h.Port != h.Called() {
 		r.say("note", "port "+h.Port)
 	}
 	if r.parent != nil || r.bridge.from != nil {
@@ -167,10 +167,10 @@ func (w *way) end(hop, number int, from *row) {
 	class, title := endClass(w.answer, e)
 	r.class, r.title = "end "+class, title
 	if e.Kind == answer.Delivered {
-		r.title += short(cmp.Or(e.LogicalPort, e.Port), maxLine-len(title))
+		r.title += short(cmp.Or(e.Called(), e.Port), maxLine-len(title))
 	}
 	r.tooltip = append(r.tooltip, plain(e.String()))
-	if e.Kind == answer.Delivered && e.LogicalPort != "" && e.Port != "" && e.Port != e.LogicalPort {
+	if e.Kind == answer.Delivered && e.Called() != "" && e.Port != "" && e.Port != e.Called() {
 		r.say("note", "port "+e.Port)
 	}
 	if node := from.bridge.visit.node; e.Node != "" && e.Node != node {

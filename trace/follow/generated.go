@@ -15,6 +15,9 @@ type Answer struct {
 	Name string
 	// Userdata is what OVN gave its controller, in hexadecimal joined by dots.
 	Userdata string
+	// Asks reports that OVN asks for the MAC address of the next hop: what becomes of the
+	// packet depends on the answer.
+	Asks bool
 	// Waits reports that the pipeline goes on only with the controller's answer.
 	Waits bool
 }
@@ -24,11 +27,12 @@ type Answer struct {
 type operation struct {
 	answer string // what it makes
 	copies bool   // it takes a copy, and the packet goes on
+	asks   bool   // for the MAC address of the next hop
 }
 
 func operations() []operation {
 	return []operation{
-		{answer: "an ARP request for the next hop"},
+		{answer: "an ARP request for the next hop", asks: true},
 		{answer: "an entry of the MAC bindings", copies: true},
 		{answer: "a DHCP answer"},
 		{answer: "a neighbour advertisement"},
@@ -37,7 +41,7 @@ func operations() []operation {
 		{answer: "a DNS answer"},
 		{answer: "a line of the ACL log", copies: true},
 		{answer: "a router advertisement"},
-		{answer: "a neighbour solicitation for the next hop"},
+		{answer: "a neighbour solicitation for the next hop", asks: true},
 		{answer: "an ICMP error"},
 		{answer: "a TCP reset"},
 		{answer: "a neighbour advertisement of a router"},
@@ -115,7 +119,7 @@ func (s *step) controllerOf(cookie uint64) pass.Controller {
 // controller adds the branch of a message to the controller.
 func (s *step) controller(c pass.Controller, f frame) {
 	op := operationOf(c.Userdata)
-	b := Branch{Kind: Generated, Why: "OVN makes " + op.answer, Answer: &Answer{op.answer, c.Userdata, c.Pause}}
+	b := Branch{Kind: Generated, Why: "OVN makes " + op.answer, Answer: &Answer{op.answer, c.Userdata, op.asks, c.Pause}}
 	switch {
 	case op.copies && !c.Pause:
 		b.Kind = Copied

@@ -13,7 +13,7 @@ import (
 	"ovs-offline/trace/odp"
 )
 
-// output sends the frame to a datapath port.
+// output sends the frame to a datapath port, which is a number.
 func (s *step) output(ctx context.Context, name string, f *frame) error {
 	if f.pushed != nil {
 		// The packet is the outer one until the end of the list.
@@ -23,28 +23,20 @@ func (s *step) output(ctx context.Context, name string, f *frame) error {
 		f.pushed = nil
 		return s.tunnel(ctx, tunnel, inner)
 	}
-	port, ok := s.host.Port(name)
+	port, ok := s.host.Datapath(name)
 	switch {
-	case ok:
+	case !ok:
+		s.undetermined(fmt.Sprintf("the datapath port %q is no port of a bridge", name), *f)
+		return nil
+	case !port.IsTunnel():
 		return s.leave(ctx, port, *f)
-	case f.tunnel != nil:
-		tunnel := *f.tunnel
-		tunnel.Type = kindOf(name, tunnel.Type)
-		return s.tunnel(ctx, tunnel, *f)
+	case f.tunnel == nil:
+		s.undetermined(fmt.Sprintf("the packet leaves by the tunnels of port %q, and no action sets the tunnel", name), *f)
+		return nil
 	}
-	s.undetermined(fmt.Sprintf("the datapath port %q is no port of a bridge", name), *f)
-	return nil
-}
-
-// kindOf returns the type of the tunnels behind a datapath port (lib/netdev-vport.c,
-// netdev_vport_get_dpif_port).
-func kindOf(name, kind string) string {
-	for prefix, k := range map[string]string{"genev_sys": "geneve", "vxlan_sys": "vxlan", "gre_sys": "gre", "ip6gre_sys": "ip6gre", "erspan_sys": "erspan", "ip6erspan_sys": "ip6erspan", "gtpu_sys": "gtpu", "stt_sys": "stt", "lisp_sys": "lisp"} {
-		if strings.HasPrefix(name, prefix) {
-			return k
-		}
-	}
-	return kind
+	tunnel := *f.tunnel
+	tunnel.Type = port.Type
+	return s.tunnel(ctx, tunnel, *f)
 }
 
 // leave sends the frame out of a port that is not a tunnel's.
@@ -76,7 +68,7 @@ func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, f frame)
 				continue // another member of a bond
 			}
 			done = append(done, uplink.Bridge)
-			b := Branch{Kind: Networked, Port: out.Port, Networks: []string{network}, Why: fmt.Sprintf("network %s joins %s of %s with %s of %s", network, out.Port.Bridge, s.host.Name, uplink.Bridge, peer.Name)}
+			b := Branch{Kind: Networked, Port: out.Port, Networks: []string{network}, Why: fmt.Sprintf("network %s leads to %s of %s", network, uplink.Bridge, peer.Name)}
 			arrived := frame{subject: f.elsewhere(), size: f.size, unsure: f.unsure}
 			err := s.goOn(ctx, b, f, func(depth int) (*Hop, *conntrack.State, error) {
 				return s.enter(ctx, peer, uplink, flow.Packet{}, arrived, s.state, depth)

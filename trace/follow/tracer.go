@@ -41,6 +41,9 @@ type Start struct {
 	Node   string
 	Bridge string // "" for that of InPort
 	InPort string // its name
+	// Network, in place of Node and InPort, is a physical network: the packet comes from a
+	// host outside and arrives on every node of the network.
+	Network string
 	// Packet is the packet without in_port. Where it has no tcp_flags, it is taken as the
 	// packet that conntrack expects next.
 	Packet flow.Packet
@@ -48,18 +51,24 @@ type Start struct {
 	Size int
 	// ID is the identifier of an ICMP query, 0 if not known.
 	ID uint16
-	// Quoted is the packet inside an ICMP error.
-	Quoted *flow.Packet
+	// Quoted is the packet inside an ICMP error, and QuotedID its identifier.
+	Quoted   *flow.Packet
+	QuotedID uint16
 	// State holds what earlier packets of the question changed, as the branch or the
 	// answer of each returned it.
 	State *conntrack.State
 }
 
 // Packet follows a packet and returns the first hop, and what the packet changed in
-// the connections. The error is that of a question that can't be asked: its node or
-// port is not known, ovs-vswitchd refuses the packet, or the first node's replica does
-// not answer.
+// the connections. The error is that of a question that can't be asked: its node, port
+// or network is not known, ovs-vswitchd refuses the packet, or the first node's replica
+// does not answer.
+//
+// The first hop of a packet from a physical network has no node and no pass.
 func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *conntrack.State, error) {
+	if s.Network != "" {
+		return t.fromNetwork(ctx, s)
+	}
 	h, err := t.host(s.Node)
 	if err != nil {
 		return nil, nil, err
@@ -72,19 +81,45 @@ func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *conntrack.State, e
 		return nil, nil, fmt.Errorf("port %q of node %s is on bridge %s, not on %s", s.InPort, s.Node, port.Bridge, s.Bridge)
 	}
 	w := &walk{tracer: t}
-	subject := conntrack.Subject{Packet: s.Packet.Headers(), ID: s.ID}
+	f := s.frame()
 	// Fields of a tunnel that the packet came by.
 	entry := s.Packet.Clone()
-	entry.DeleteFunc(func(name string) bool { return subject.Packet.Has(name) })
+	entry.DeleteFunc(func(name string) bool { return f.subject.Packet.Has(name) })
 	entry.Delete("in_port", "eth")
-	if s.Quoted != nil {
-		subject.Quoted = &conntrack.Subject{Packet: s.Quoted.Clone(), ID: s.ID}
-	}
-	hop, state, err := w.enter(ctx, h, port, entry, frame{subject: subject, size: s.Size}, s.State, 0)
+	hop, state, err := w.enter(ctx, h, port, entry, f, s.State, 0)
 	if text, refused := unixctl.Refused(err); refused {
 		err = fmt.Errorf("ovs-vswitchd of node %s refuses the packet: %s", s.Node, text)
 	}
 	return hop, state, err
+}
+
+// frame returns the packet as the datapath holds it.
+func (s Start) frame() frame {
+	subject := conntrack.Subject{Packet: s.Packet.Headers(), ID: s.ID}
+	if s.Quoted != nil {
+		subject.Quoted = &conntrack.Subject{Packet: s.Quoted.Clone(), ID: s.QuotedID}
+	}
+	return frame{subject: subject, size: s.Size}
+}
+
+// fromNetwork follows a packet of a host on a physical network.
+func (t *Tracer) fromNetwork(ctx context.Context, s Start) (*Hop, *conntrack.State, error) {
+	f := s.frame()
+	root := step{walk: &walk{tracer: t}, hop: &Hop{Packet: f.packet()}, state: s.State}
+	found := false
+	for _, h := range t.hosts {
+		if len(h.Uplinks(s.Network)) == 0 {
+			continue
+		}
+		found = true
+		if err := root.arrive(ctx, h, Branch{Networks: []string{s.Network}}, f); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !found {
+		return nil, nil, fmt.Errorf("no node has a port on the physical network %q", s.Network)
+	}
+	return root.hop, root.state, nil
 }
 
 func (t *Tracer) host(name string) (*host.Host, error) {

@@ -31,6 +31,7 @@ type Host struct {
 	Remarks []string
 
 	ports   map[string]*Port // by name
+	numbers map[string]*Port // by datapath number; of the tunnels that share one, any
 	tunnels []*Port
 	options map[string]map[odp.Option]string // of each bridge: the field of a Geneve option, whose Value is ""
 	asker
@@ -65,6 +66,13 @@ func (p *Port) isDevice() bool {
 // Port returns a port by its name.
 func (h *Host) Port(name string) (p *Port, ok bool) {
 	p, ok = h.ports[name]
+	return p, ok
+}
+
+// Datapath returns a port by its number in the replica's datapath. Tunnels of one type
+// share a number: the port is any of them.
+func (h *Host) Datapath(number string) (p *Port, ok bool) {
+	p, ok = h.numbers[number]
 	return p, ok
 }
 

@@ -22,11 +22,11 @@ import (
 // Open reads a node from its workdir and its running replica. An empty name stands for
 // the name that the node has in its database.
 func Open(ctx context.Context, name string, wd *workdir.Dir) (*Host, error) {
-	h := &Host{Name: name, Networks: map[string][]string{}, Zones: map[uint16]string{}, ports: map[string]*Port{}, options: map[string]map[odp.Option]string{}}
+	h := &Host{Name: name, Networks: map[string][]string{}, Zones: map[uint16]string{}, ports: map[string]*Port{}, numbers: map[string]*Port{}, options: map[string]map[odp.Option]string{}}
 	h.asker.init(name, wd.VarRun(workdir.OVS))
 	if err := h.read(ctx, wd); err != nil {
 		h.Close()
-		return nil, fmt.Errorf("node %s: %w", name, err)
+		return nil, err
 	}
 	return h, nil
 }
@@ -37,10 +37,14 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 		return err
 	}
 	for p := range appctl.BridgePorts(shown) {
-		h.ports[p.Name] = &Port{Bridge: p.Bridge, Name: p.Name, Number: p.OpenFlow, Type: recordedType(p.Type)}
+		port := &Port{Bridge: p.Bridge, Name: p.Name, Number: p.OpenFlow, Type: recordedType(p.Type)}
+		h.ports[p.Name] = port
+		if p.Datapath != "none" {
+			h.numbers[p.Datapath] = port
+		}
 	}
 	if err := h.readDatabase(ctx, wd); err != nil {
-		return err
+		return fmt.Errorf("node %s: %w", h.Name, err)
 	}
 	for _, p := range h.Ports() {
 		if p.IsTunnel() {
@@ -49,7 +53,10 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 		}
 	}
 	h.readOptions(wd)
-	return h.readConntrack(wd)
+	if err := h.readConntrack(wd); err != nil {
+		return fmt.Errorf("node %s: %w", h.Name, err)
+	}
+	return nil
 }
 
 // recordedType returns the type of an interface whose device is a dummy.

@@ -79,9 +79,12 @@ func (p *Pass) Controllers() []Controller {
 	var list []Controller
 	for i, s := range p.Stages {
 		for _, l := range s.Lines {
+			if !strings.HasPrefix(l, "controller(") && !strings.HasPrefix(l, "CONTROLLER:") {
+				continue
+			}
 			if m := controller.FindStringSubmatch(l); m != nil {
 				list = append(list, Controller{Stage: i, Userdata: userdata.FindString(m[1]), Pause: strings.Contains(m[1], "pause")})
-			} else if strings.HasPrefix(l, "CONTROLLER:") {
+			} else {
 				list = append(list, Controller{Stage: i})
 			}
 		}
@@ -100,9 +103,6 @@ var (
 	controller = regexp.MustCompile(`^controller\((.*)\)$`)
 	userdata   = regexp.MustCompile(`\b[0-9a-f]{2}(\.[0-9a-f]{2})+\b`)
 
-	stageLine = regexp.MustCompile(`^(\d{1,3})\. (.*)$`)
-	stageTail = regexp.MustCompile(`^(.*?)(?:, )?priority (\d+)(?:, cookie (0x[0-9a-f]+))?$`)
-	bridge    = regexp.MustCompile(`^bridge\("(.*)"\)$`)
 	resumed   = regexp.MustCompile(`(?m)^recirc\((0x[0-9a-f]+)\)`)
 	separator = strings.Repeat("=", 79)
 )
@@ -192,15 +192,15 @@ func (p *Pass) pipeline(stack []open, line string) []open {
 	// The number of a table is printed two characters wide, and a remark begins after
 	// one more space.
 	indent := (len(line) - len(text)) / 4 * 4
-	if m := bridge.FindStringSubmatch(text); m != nil {
-		return append(closeTo(stack, indent, true), open{indent, m[1], -1})
+	if name, ok := strings.CutPrefix(text, `bridge("`); ok {
+		return append(closeTo(stack, indent, true), open{indent, strings.TrimSuffix(name, `")`), -1})
 	}
 	if strings.Trim(text, "-") == "" {
 		return stack
 	}
-	if m := stageLine.FindStringSubmatch(text); m != nil {
+	if table, flow, ok := cutTable(text); ok {
 		stack = closeTo(stack, indent, false)
-		p.addStage(stack, m)
+		p.addStage(stack, Stage{Table: table, Flow: flow, Depth: indent / 4})
 		return append(stack, open{indent, p.Stages[len(p.Stages)-1].Bridge, len(p.Stages) - 1})
 	}
 	if message, ok := strings.CutPrefix(text, ">>>> "); ok {
@@ -210,9 +210,12 @@ func (p *Pass) pipeline(stack []open, line string) []open {
 	}
 	stack = closeTo(stack, indent, false)
 	if n := len(stack); n > 0 && stack[n-1].stage >= 0 {
-		p.last = stack[n-1].stage
-		s := &p.Stages[p.last]
+		s := &p.Stages[stack[n-1].stage]
 		s.Lines = append(s.Lines, text)
+		// A remark and the restoring of a field are not what ends a packet.
+		if !strings.HasPrefix(text, "->") && !strings.HasPrefix(text, "pop:") {
+			p.last = stack[n-1].stage
+		}
 	}
 	return stack
 }
@@ -229,20 +232,30 @@ func closeTo(stack []open, indent int, bridges bool) []open {
 	return stack[:0]
 }
 
-func (p *Pass) addStage(stack []open, line []string) {
-	s := Stage{}
-	if n := len(stack); n > 0 {
-		s.Bridge, s.Depth = stack[n-1].bridge, stack[n-1].indent/4
+// cutTable splits " 8. FLOW" into the number of the table and the flow.
+func cutTable(text string) (table int, flow string, ok bool) {
+	number, flow, ok := strings.Cut(text, ". ")
+	if !ok || len(number) > 3 {
+		return 0, "", false
 	}
-	s.Table, _ = strconv.Atoi(line[1])
-	if m := stageTail.FindStringSubmatch(line[2]); m != nil {
-		s.Flow = strings.TrimSuffix(m[1], ", ")
-		s.Priority, _ = strconv.Atoi(m[2])
-		s.Cookie, _ = strconv.ParseUint(m[3], 0, 64)
-	} else if strings.HasPrefix(line[2], "No match") {
-		s.Miss = true
-	} else {
-		s.Flow = line[2]
+	table, err := strconv.Atoi(number)
+	return table, flow, err == nil
+}
+
+// addStage adds a stage whose Flow is what follows the number of the table.
+func (p *Pass) addStage(stack []open, s Stage) {
+	text := s.Flow
+	if n := len(stack); n > 0 {
+		s.Bridge = stack[n-1].bridge
+	}
+	// The match ends with "priority P" and, unless it is 0, ", cookie C".
+	if at := strings.LastIndex(text, "priority "); at >= 0 {
+		priority, cookie, _ := strings.Cut(text[at+len("priority "):], ", cookie ")
+		s.Flow = strings.TrimSuffix(text[:at], ", ")
+		s.Priority, _ = strconv.Atoi(priority)
+		s.Cookie, _ = strconv.ParseUint(cookie, 0, 64)
+	} else if strings.HasPrefix(text, "No match") {
+		s.Flow, s.Miss = "", true
 	}
 	p.Stages = append(p.Stages, s)
 	p.last = len(p.Stages) - 1

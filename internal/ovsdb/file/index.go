@@ -181,11 +181,28 @@ func (x *Index) Begins(table string, bits uint32) []string {
 // Rows yields the rows of a table in order of their UUIDs, with the named columns, or with
 // all columns if none is named. It ends with the first error.
 func (x *Index) Rows(table string, columns ...string) iter.Seq2[ovsdb.Row, error] {
+	return x.rows(table, nil, columns)
+}
+
+// Matching yields the rows of a table whose text in the file accept accepts, and those that
+// were changed since they were inserted. It parses no other rows.
+func (x *Index) Matching(table string, accept func(text []byte) bool) iter.Seq2[ovsdb.Row, error] {
+	return x.rows(table, accept, nil)
+}
+
+func (x *Index) rows(table string, accept func([]byte) bool, wanted []string) iter.Seq2[ovsdb.Row, error] {
 	return func(yield func(ovsdb.Row, error) bool) {
+		var buffer []byte
 		for rest := x.tables[table]; len(rest) > 0; {
 			group := changesOf(rest, rest[0].row)
 			rest = rest[len(group):]
-			row, ok, err := x.row(table, group, columns)
+			if accept != nil && len(group) == 1 {
+				buffer = slices.Grow(buffer[:0], int(group[0].length))[:group[0].length]
+				if _, err := x.file.ReadAt(buffer, group[0].offset); err == nil && !accept(buffer) {
+					continue
+				}
+			}
+			row, ok, err := x.row(table, group, wanted)
 			if (ok || err != nil) && !yield(row, err) || err != nil {
 				return
 			}

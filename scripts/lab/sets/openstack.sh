@@ -71,6 +71,9 @@ node_identity() {
         external_ids:ovn-encap-ip="$UNDERLAY_IP"
         external_ids:ovn-bridge=br-int
         'external_ids:ovn-bridge-mappings="physnet1:br-ex"'
+        # The MAC that a router's packets have on a VLAN, so that no switch learns the
+        # router's MAC from several nodes.
+        external_ids:ovn-chassis-mac-mappings="\"physnet1:0e:0a:00:00:01:${OCTET[$1]}\""
         external_ids:ovn-openflow-probe-interval=0
         external_ids:ovn-remote-probe-interval=60000
     )

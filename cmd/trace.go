@@ -1,0 +1,172 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/set"
+	"ovs-offline/trace"
+	"ovs-offline/trace/answer"
+	"ovs-offline/trace/conntrack"
+	"ovs-offline/trace/draw"
+	"ovs-offline/trace/names"
+)
+
+type traceOptions struct {
+	*options
+	question   trace.Between
+	flow       string
+	ct         string
+	expect     string
+	sourcePort uint16
+	session    trace.Options
+	every      bool
+	file       string
+}
+
+func newTrace(shared *options) *cobra.Command {
+	o := &traceOptions{options: shared}
+	c := &cobra.Command{
+		Use: "trace FROM TO [PROTOCOL] | trace --flow FLOW | trace --file CHECKS", Short: "Follow a packet over all nodes, and name the rule that decides",
+		Args: o.checkArgs,
+		Long: "Follow a packet from one endpoint to another over the running replicas of all nodes, and the\n" +
+			"reply to it; say whether it arrives, and else where it is dropped and by which rule.\n\n" +
+			"FROM and TO are NAMESPACE/POD, svc/NAMESPACE/NAME[:PORT], node/NAME, external/ADDRESS, the name\n" +
+			"of a port in OVN or neutron, of an instance, a MAC or IP address, or the beginning of a UUID.\n" +
+			"PROTOCOL is tcp, udp, sctp or icmp; TO:PORT names the destination port.\n\n" +
+			"The state of connections is what conntrack had recorded; --ct changes that.\n\n" +
+			"Exit code 1: --expect expects another verdict. Exit code 2: a name is unknown or ambiguous.\n" +
+			"Exit code 3: the verdict is UNDETERMINED.",
+		Example: "  ovs-offline -w nodes trace ns1/web-0 svc/ns2/db:5432\n" +
+			"  ovs-offline -w nodes trace vm-17 external/8.8.8.8 icmp --size 1500\n" +
+			"  ovs-offline -w nodes trace --node compute1 --flow 'br-int in_port=3,icmp,nw_ttl=64'",
+		RunE: o.oneOrSet(func(c *cobra.Command, args []string) error {
+			wd, err := workdir.Find(o.workdir)
+			if err != nil {
+				return err
+			}
+			session, err := trace.OpenWorkdir(c.Context(), wd, filepath.Base(wd.Path()), o.session)
+			return o.answer(c.Context(), session, err, args)
+		}, func(ctx context.Context, s *set.Set, args []string) error {
+			all, err := set.Open(s.Folder(), version, nil) // --node only selects where --flow starts
+			if err != nil {
+				return err
+			}
+			session, err := trace.OpenSet(ctx, all, o.session)
+			return o.answer(ctx, session, err, args)
+		}),
+	}
+	c.PreRunE = func(*cobra.Command, []string) error { return o.connections() }
+	f := c.Flags()
+	f.StringVar(&o.flow, "flow", "", "`FLOW` to follow, as ofproto/trace takes it: 'BRIDGE in_port=PORT,...'")
+	f.StringVar(&o.file, "file", "", "run the checks in `FILE`, a list in YAML or JSON; - is standard input")
+	f.StringVar(&o.ct, "ct", "recorded", "state of connections: recorded, new, or the ct_state of each lookup: est,rpl new")
+	f.StringVar(&o.session.Bucket, "bucket", "", "`ID` of the bucket that groups choose (default: all that differ)")
+	f.IntVar(&o.question.Size, "size", 0, "size of the frame in `bytes` (default: one that fits everywhere)")
+	f.IntVar(&o.question.TTL, "ttl", 0, "TTL or hop limit of the packet (default 64)")
+	f.Uint16Var(&o.question.SrcPort, "source-port", 0, "source port (default 40000)")
+	f.StringVar(&o.question.Network, "network", "", "network or logical switch of names that several have")
+	f.StringVar(&o.expect, "expect", "", "exit with code 1 for another verdict: reachable or unreachable")
+	f.BoolVarP(&o.every, "verbose", "v", false, "print every stage")
+	f.BoolVar(&o.session.Raw, "raw", false, "print what ofproto/trace printed")
+	choiceFlag(c, &o.format, "output", "o", "table, json, yaml, svg or html", formatTable, "json", "yaml", "svg", "html")
+	o.nodeFlag(c)
+	return c
+}
+
+func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
+	switch {
+	case (o.flow != "") != (o.file != "") && len(args) == 0:
+		return nil
+	case o.flow != "" || o.file != "":
+		return fmt.Errorf("FROM and TO, --flow and --file exclude each other")
+	case len(args) < 2 || len(args) > 3:
+		return fmt.Errorf("FROM and TO are needed, or --flow")
+	}
+	return nil
+}
+
+// connections reads --ct.
+func (o *traceOptions) connections() error {
+	switch o.ct {
+	case "recorded":
+		return nil
+	case "new":
+		o.session.New = true
+		return nil
+	}
+	for _, text := range strings.Fields(o.ct) {
+		state, ok := conntrack.ParseFlags(text)
+		if !ok {
+			return fmt.Errorf("%w: --ct takes recorded, new, or a list of states such as \"est,rpl new\", not %q", errUsage, o.ct)
+		}
+		o.session.States = append(o.session.States, state)
+	}
+	return nil
+}
+
+func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err error, args []string) error {
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	o.warnEach("", session.Remarks())
+	if o.file != "" {
+		return o.runChecks(ctx, session)
+	}
+	a, err := o.ask(ctx, session, args)
+	var ambiguous *names.AmbiguousError
+	var unknown *names.UnknownError
+	if errors.As(err, &ambiguous) || errors.As(err, &unknown) || errors.Is(err, trace.ErrQuestion) {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.print(a); err != nil {
+		return err
+	}
+	switch {
+	case o.expect != "" && !strings.EqualFold(o.expect, string(a.Verdict)):
+		return exitCode(exitFailed)
+	case o.expect == "" && a.Verdict == answer.Undetermined:
+		return errIncomplete
+	}
+	return nil
+}
+
+func (o *traceOptions) ask(ctx context.Context, s *trace.Session, args []string) (*answer.Answer, error) {
+	if o.flow != "" {
+		node := ""
+		if len(o.nodes) == 1 {
+			node = o.nodes[0]
+		}
+		return s.Flow(ctx, node, o.flow, o.question.Size)
+	}
+	q := o.question
+	q.From, q.To = args[0], args[1]
+	if len(args) == 3 {
+		q.Protocol = args[2]
+	}
+	return s.Ask(ctx, q)
+}
+
+func (o *traceOptions) print(a *answer.Answer) error {
+	switch o.format {
+	case "svg":
+		return draw.SVG(o.Out, a)
+	case "html":
+		return draw.HTML(o.Out, a)
+	}
+	var err error
+	if emitErr := o.emit(a, func() { err = a.Write(o.Out, answer.Options{Verbose: o.every, Raw: o.session.Raw}) }); emitErr != nil {
+		return emitErr
+	}
+	return err
+}

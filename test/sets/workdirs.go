@@ -1,0 +1,67 @@
+package sets
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ovs-offline/collect"
+	"ovs-offline/internal/workdir"
+)
+
+// Datapath is the kind of datapath that the workdirs of a set show.
+type Datapath int
+
+// The kinds. Packets went through Native: the switch builds the headers of tunnels itself,
+// as with DPDK. With Kernel, the same nodes look as if the kernel did it. The packets are
+// delivered all the same.
+const (
+	Native Datapath = iota
+	Kernel
+)
+
+// Workdirs collects each node into dir/NODE, and returns the paths by node. With Kernel,
+// the recorded features of the datapath are those of the kernel's.
+func (s *Set) Workdirs(ctx context.Context, dir string, as Datapath) (map[string]string, error) {
+	paths := map[string]string{}
+	for _, node := range s.Nodes {
+		report, err := s.Report(node)
+		if err != nil {
+			return nil, err
+		}
+		paths[node] = filepath.Join(dir, node)
+		if err := workdirOf(ctx, report, paths[node], as); err != nil {
+			return nil, fmt.Errorf("node %s: %w", node, err)
+		}
+	}
+	return paths, nil
+}
+
+func workdirOf(ctx context.Context, report, dir string, as Datapath) error {
+	wd, err := workdir.Lock(dir)
+	if err != nil {
+		return err
+	}
+	defer wd.Unlock()
+	if _, _, err := collect.Collect(ctx, wd, collect.SosReport{Path: report}, collect.Options{}); err != nil || as == Native {
+		return err
+	}
+	bridges, err := os.ReadDir(wd.Recorded("bridges"))
+	if err != nil {
+		return err
+	}
+	for _, bridge := range bridges {
+		file := wd.Recorded(filepath.Join("bridges", bridge.Name(), workdir.RecordedFeatures))
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		changed := strings.Replace(string(text), "Tunnel push pop: Yes", "Tunnel push pop: No", 1)
+		if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

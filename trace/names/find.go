@@ -1,0 +1,221 @@
+package names
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Filter narrows what a name may be; its zero value narrows nothing.
+type Filter struct {
+	Network  string // the name of a network or a logical switch, or the beginning of it
+	Protocol string // of a service
+}
+
+// AmbiguousError is the error for a name that several endpoints have.
+type AmbiguousError struct {
+	Name       string
+	Candidates []Endpoint
+}
+
+// maxListed bounds the endpoints and names that an error lists.
+const maxListed = 20
+
+func (e *AmbiguousError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q is ambiguous: name one of these, or its network with --network", e.Name)
+	for i, c := range e.Candidates {
+		if i == maxListed {
+			fmt.Fprintf(&b, "\n  and %d more", len(e.Candidates)-i)
+			break
+		}
+		b.WriteString("\n  " + c.String())
+	}
+	return b.String()
+}
+
+// UnknownError is the error for a name that no endpoint has.
+type UnknownError struct {
+	Name    string
+	Nearest []string // names that are like it
+}
+
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("nothing is called %q in the collected databases", e.Name)
+	if _, ok := parseAddress(e.Name); ok {
+		return text + "; an address outside of the logical networks is external/" + e.Name
+	}
+	if len(e.Nearest) > 0 {
+		text += "; names like it: " + strings.Join(e.Nearest, ", ")
+	}
+	return text
+}
+
+// Find returns the endpoint with a name: NAMESPACE/POD or pod/NAMESPACE/POD,
+// svc/NAMESPACE/NAME[:PORT], node/NAME, external/ADDRESS, a MAC address, an IP address or
+// ADDRESS:PORT, the name of a port in OVN or neutron, of an instance, or in OVN's DNS
+// records, or the beginning of a UUID. The error is an *AmbiguousError or an
+// *UnknownError.
+func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
+	if text, ok := strings.CutPrefix(name, "external/"); ok {
+		ip, ok := parseAddress(text)
+		if !ok {
+			return Endpoint{}, &UnknownError{Name: name}
+		}
+		return Endpoint{Kind: External, Name: "external/" + ip.String(), IPs: []netip.Addr{ip}}, nil
+	}
+	found := n.candidates(name)
+	found = slices.DeleteFunc(found, func(e Endpoint) bool { return !filter.accepts(e) })
+	found = preferred(found)
+	switch len(found) {
+	case 0:
+		return Endpoint{}, &UnknownError{Name: name, Nearest: n.nearest(name)}
+	case 1:
+		return found[0], nil
+	}
+	return Endpoint{}, &AmbiguousError{Name: name, Candidates: found}
+}
+
+// preferred leaves out what is only found beside a better candidate: an address is that of
+// the port that has it, even if a floating IP or a VIP leads to the same address; and a
+// port of a logical switch comes before its other sides.
+func preferred(found []Endpoint) []Endpoint {
+	rank := func(e Endpoint) int {
+		switch e.Kind {
+		case Service:
+			return 1
+		case FloatingIP:
+			return 2
+		case RouterPort:
+			return 3
+		}
+		return 0
+	}
+	if len(found) < 2 {
+		return found
+	}
+	best := rank(slices.MinFunc(found, func(a, b Endpoint) int { return cmp.Compare(rank(a), rank(b)) }))
+	return slices.DeleteFunc(found, func(e Endpoint) bool { return rank(e) > best })
+}
+
+func (f Filter) accepts(e Endpoint) bool {
+	if f.Protocol != "" && e.Protocol != "" && e.Protocol != f.Protocol {
+		return false
+	}
+	if f.Network == "" {
+		return true
+	}
+	for _, name := range []string{e.Network, e.Switch, strings.TrimPrefix(e.Switch, "neutron-")} {
+		if name == f.Network || len(f.Network) >= minBeginning && strings.HasPrefix(name, f.Network) {
+			return true
+		}
+	}
+	return false
+}
+
+// candidates returns the endpoints with a name, or, if none has it, those whose UUID begins
+// with it.
+func (n *Names) candidates(name string) []Endpoint {
+	key := strings.ToLower(name)
+	key = strings.TrimPrefix(key, "pod/")
+	if ip, port, ok := parseVIP(key); ok && port == 0 {
+		key = ip.String()
+	}
+	var found []Endpoint
+	for _, at := range n.byKey[key] {
+		found = append(found, n.endpoints[at])
+	}
+	if len(found) > 0 || len(key) < minBeginning || strings.Trim(key, "0123456789abcdef-") != "" {
+		return found
+	}
+	for _, e := range n.endpoints {
+		if beginsUUID(e.LogicalPort, key) || slices.ContainsFunc(e.keys, func(id string) bool { return beginsUUID(id, key) }) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// minBeginning is the length that the beginning of a UUID must have, in digits.
+const minBeginning = 4
+
+// beginsUUID reports whether a name is a UUID that begins with a text.
+func beginsUUID(name, text string) bool {
+	return len(name) == 36 && strings.Count(name, "-") == 4 && strings.HasPrefix(strings.ToLower(name), text)
+}
+
+// Complete returns the names that begin with a text, sorted, at most limit.
+func (n *Names) Complete(text string, limit int) []string {
+	var found []string
+	for _, e := range n.endpoints {
+		if e.Kind != RouterPort && e.Kind != FloatingIP && strings.HasPrefix(e.Name, text) {
+			found = append(found, e.Name)
+		}
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	return found[:min(limit, len(found))]
+}
+
+// nearest returns the names that are most like a text.
+func (n *Names) nearest(text string) []string {
+	type near struct {
+		name     string
+		distance int
+	}
+	var found []near
+	text = strings.ToLower(text)
+	most := max(2, len(text)/3)
+	for _, e := range n.endpoints {
+		name := strings.ToLower(e.Name)
+		d := distance(text, name, most)
+		if _, last, ok := strings.Cut(name, "/"); ok { // without its namespace
+			d = min(d, distance(text, last, most)+1)
+		}
+		if d <= most {
+			found = append(found, near{e.Name, d})
+		}
+	}
+	slices.SortFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name)) })
+	var names []string
+	for _, f := range found {
+		if !slices.Contains(names, f.name) && len(names) < maxNearest {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+const maxNearest = 3
+
+// distance returns the number of letters to insert, remove or replace to make one text of
+// the other, or a number above most if it is more than that.
+func distance(a, b string, most int) int {
+	if max(len(a), len(b))-min(len(a), len(b)) > most || len(a) > maxName || len(b) > maxName {
+		return most + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
+		}
+		if slices.Min(row) > most {
+			return most + 1
+		}
+	}
+	return row[len(b)]
+}
+
+// maxName bounds the names that are compared letter by letter.
+const maxName = 80

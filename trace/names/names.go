@@ -1,0 +1,107 @@
+// Package names finds the endpoints of a trace by the names that users know: pods,
+// services, ports of neutron, instances, nodes, addresses. It reads them from the OVN
+// databases and the OVS databases of a set of nodes, and makes the first packet between
+// two of them.
+package names
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	"ovs-offline/internal/ovsdb/file"
+)
+
+// Zone is what one OVN control plane wrote, and the nodes that it controls. A deployment
+// has one zone, with OVN interconnection several. NB or SB is nil where it was not
+// collected; without both, the endpoints are those in the nodes' OVS databases.
+type Zone struct {
+	NB, SB *file.Index
+	Nodes  []Node
+}
+
+// Node is a node of the set: its name, and its OVS database.
+type Node struct {
+	Name string
+	OVS  *file.Index
+}
+
+// Names are the endpoints of a set. It does not change once it is loaded, so that any
+// number of questions can be asked at once.
+type Names struct {
+	endpoints []Endpoint
+	byKey     map[string][]int // the endpoints that have a name or an address, by it
+	zones     []*zone
+}
+
+// zone has what the packets of a zone depend on.
+type zone struct {
+	switches map[string]*logicalSwitch // by name
+	routers  []*logicalRouter
+	nb, sb   *file.Index
+	networks map[string][]string     // the nodes by the physical networks that they reach
+	groups   map[string][]string     // the UUIDs of load balancers by that of their group
+	vips     map[netip.Addr][]string // the UUIDs of load balancers by their VIPs
+	// learnedMACs returns the addresses that its routers have learned. They are read when a
+	// question first needs them.
+	learnedMACs func() []macBinding
+}
+
+// logicalSwitch is a logical switch with what is attached to it.
+type logicalSwitch struct {
+	name     string
+	given    string // the name that a user gave to its network, "" for none
+	subnets  []netip.Prefix
+	routers  []*routerPort
+	localnet []localnet
+	hosts    map[netip.Addr]string // the MAC addresses of its ports
+}
+
+type localnet struct {
+	network string
+	tag     int
+}
+
+type logicalRouter struct {
+	name  string
+	ports []*routerPort
+	nat   []nat
+	// the UUIDs of its load balancers, and of its groups of load balancers
+	balancers, groups []string
+}
+
+// routerPort is a port of a logical router.
+type routerPort struct {
+	name     string
+	mac      string
+	networks []netip.Prefix // with the address of the port
+	router   *logicalRouter
+	network  *logicalSwitch // nil for a port without one
+}
+
+// nat is an address translation of a router.
+type nat struct {
+	kind        string // dnat, snat, dnat_and_snat
+	external    netip.Addr
+	logical     string // an address or a prefix
+	externalMAC string // of a distributed floating IP
+	port        string
+}
+
+// Load reads the endpoints of all zones. Rows that make no sense are skipped.
+func Load(ctx context.Context, zones []Zone) (*Names, error) {
+	n := &Names{byKey: map[string][]int{}}
+	for _, z := range zones {
+		l := &loader{names: n, zone: &zone{switches: map[string]*logicalSwitch{}, nb: z.NB, sb: z.SB, networks: map[string][]string{},
+			groups: map[string][]string{}, vips: map[netip.Addr][]string{}}}
+		l.zone.learnedMACs = sync.OnceValue(l.zone.readMACBindings)
+		if err := l.load(ctx, z); err != nil {
+			return nil, err
+		}
+		n.zones = append(n.zones, l.zone)
+	}
+	return n, nil
+}
+
+// All returns all endpoints.
+func (n *Names) All() []Endpoint { return n.endpoints }

@@ -1,0 +1,317 @@
+package names
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Question is what to send from one endpoint to another.
+type Question struct {
+	From, To Endpoint
+	// Protocol is tcp, udp, sctp or icmp; "" is that of a service, tcp if a port is given,
+	// else icmp.
+	Protocol string
+	// SrcPort and DstPort are 0 for a default: that of the service, or else 80; 0 can't be
+	// asked for.
+	SrcPort, DstPort uint16
+	// ICMPType and ICMPCode are those of an echo request if Type is nil.
+	ICMPType, ICMPCode *uint8
+	TTL                int // 64 if 0
+	Family             int // 4 or 6; 0 for the one that both endpoints have, IPv4 first
+}
+
+// Packet is the first packet of a question, and where it starts.
+type Packet struct {
+	// Nodes are the nodes of the set where the packet can start. A packet of a logical port
+	// starts on one. A packet from outside comes from a physical network, which any of the
+	// nodes may be the first to receive from.
+	Nodes []string
+	// Port is the iface-id of the interface that sends the packet, "" from outside.
+	Port string
+	// PhysicalNetwork is the network that a packet from outside comes from.
+	PhysicalNetwork string
+	// Flow is the packet as ofproto/trace takes it, without in_port.
+	Flow string
+	// Unresolved is the address whose MAC address the sender can't learn from OVN: no port
+	// and no router of its switch has it. Flow is then the ARP request, or the neighbor
+	// solicitation, that the sender would send first.
+	Unresolved netip.Addr
+	// Assumed are sentences about what no database states.
+	Assumed []string
+}
+
+// Errors for errors.Is.
+var (
+	ErrNotSender = errors.New("sends no packets")
+	ErrNotBound  = errors.New("not bound to a chassis")
+	ErrNoNode    = errors.New("its node is not in the set")
+	ErrFamily    = errors.New("no addresses of the same family")
+	ErrNoEntry   = errors.New("no way from outside leads to it")
+)
+
+// First returns the first packet of a question.
+func (n *Names) First(q Question) (Packet, error) {
+	src, dst, err := addresses(q)
+	if err != nil {
+		return Packet{}, err
+	}
+	b := builder{q: q, src: src, dst: dst}
+	switch q.From.Kind {
+	case External:
+		err = b.fromOutside(n)
+	case Service, FloatingIP, RouterPort:
+		return Packet{}, fmt.Errorf("%s (%s) %w: ask from a port, a pod, a node or external/ADDRESS", q.From.Name, q.From.Kind, ErrNotSender)
+	default:
+		err = b.fromPort(n.zones[q.From.zone])
+	}
+	if err != nil {
+		return Packet{}, err
+	}
+	if b.packet.Unresolved.IsValid() {
+		b.packet.Flow = b.tagged(b.neighbourRequest())
+		return b.packet, nil
+	}
+	b.packet.Flow = b.tagged(b.flow())
+	return b.packet, nil
+}
+
+// addresses returns the addresses of the packet.
+func addresses(q Question) (src, dst netip.Addr, err error) {
+	for _, family := range []int{4, 6} {
+		from, hasFrom := q.From.address(family)
+		to, hasTo := q.To.address(family)
+		if hasFrom && hasTo && (q.Family == 0 || q.Family == family) {
+			return from, to, nil
+		}
+	}
+	which := ""
+	if q.Family != 0 {
+		which = fmt.Sprintf(" (IPv%d was asked for)", q.Family)
+	}
+	return src, dst, fmt.Errorf("%s and %s have %w%s", q.From.Name, q.To.Name, ErrFamily, which)
+}
+
+// builder makes one packet.
+type builder struct {
+	q              Question
+	src, dst       netip.Addr
+	srcMAC, dstMAC string
+	vlan           int
+	packet         Packet
+}
+
+func (b *builder) assume(format string, args ...any) {
+	b.packet.Assumed = append(b.packet.Assumed, fmt.Sprintf(format, args...))
+}
+
+// fromPort starts the packet at the port of a logical switch.
+func (b *builder) fromPort(z *zone) error {
+	e := b.q.From
+	switch {
+	case e.External: // its packets come from the physical network
+	case e.Chassis == "" && !e.Localport:
+		return fmt.Errorf("port %s of %s is %w: it sends nothing", e.LogicalPort, e.Name, ErrNotBound)
+	case e.Node == "" && e.Localport:
+		return fmt.Errorf("%s is a port of every node: %w", e.Name, ErrNoNode)
+	case e.Node == "":
+		return fmt.Errorf("%s is on %s: %w; collect that node as well", e.Name, e.Chassis, ErrNoNode)
+	}
+	b.packet.Nodes, b.packet.Port, b.srcMAC = []string{e.Node}, e.LogicalPort, e.MAC
+	if e.Parent != "" {
+		b.packet.Port, b.vlan = e.Parent, e.Tag
+	}
+	s := z.switches[e.Switch]
+	if e.External {
+		if err := b.fromNetwork(z, s); err != nil {
+			return err
+		}
+	}
+	switch {
+	case b.dst.IsMulticast():
+		b.dstMAC = multicastMAC(b.dst)
+	case s != nil:
+		b.resolve(z, s)
+	default:
+		b.unresolved(b.dst)
+	}
+	return nil
+}
+
+// fromNetwork starts the packet of an external port in the physical network of its
+// switch.
+func (b *builder) fromNetwork(z *zone, s *logicalSwitch) error {
+	if s == nil || len(s.localnet) == 0 || len(z.networks[s.localnet[0].network]) == 0 {
+		return fmt.Errorf("%s is outside of Open vSwitch: %w has the physical network of its switch", b.q.From.Name, ErrNoNode)
+	}
+	local := s.localnet[0]
+	b.packet.Nodes, b.packet.Port = slices.Clone(z.networks[local.network]), ""
+	b.packet.PhysicalNetwork, b.vlan = local.network, local.tag
+	return nil
+}
+
+// multicastMAC returns the MAC address of a multicast group (RFC 1112, 6.4 and RFC 2464, 7).
+func multicastMAC(group netip.Addr) string {
+	if raw := group.As16(); group.Is6() {
+		return fmt.Sprintf("33:33:%02x:%02x:%02x:%02x", raw[12], raw[13], raw[14], raw[15])
+	}
+	raw := group.As4()
+	return fmt.Sprintf("01:00:5e:%02x:%02x:%02x", raw[1]&0x7f, raw[2], raw[3])
+}
+
+// resolve finds the MAC address that a port's packet is sent to: that of the destination
+// if it is on the link, else that of a router.
+func (b *builder) resolve(z *zone, s *logicalSwitch) {
+	next := b.dst
+	if link := b.link(z, s); !link.Contains(b.dst) {
+		next = b.gateway(z, s, link)
+	}
+	if !next.IsValid() {
+		b.unresolved(b.dst)
+		return
+	}
+	if b.dstMAC = z.macOn(s, next); b.dstMAC != "" {
+		return
+	}
+	if b.dstMAC = z.learned(s, next); b.dstMAC != "" {
+		b.assume("%s has the MAC address %s, which a router of %s has learned", next, b.dstMAC, s.name)
+		return
+	}
+	b.unresolved(next)
+}
+
+func (b *builder) unresolved(next netip.Addr) { b.packet.Unresolved = next }
+
+// link returns the prefix of the addresses that the sender takes for its neighbours.
+func (b *builder) link(z *zone, s *logicalSwitch) netip.Prefix {
+	for _, p := range s.routers {
+		for _, network := range p.networks {
+			if network.Contains(b.src) && network.Bits() < b.src.BitLen() {
+				return network.Masked()
+			}
+		}
+	}
+	for _, subnet := range s.subnets {
+		if subnet.Contains(b.src) {
+			return subnet.Masked()
+		}
+	}
+	if cidr := z.dhcp(b.q.From, b.src)["cidr"]; cidr != "" {
+		if p, err := netip.ParsePrefix(cidr); err == nil && p.Contains(b.src) {
+			return p.Masked()
+		}
+	}
+	return netip.PrefixFrom(b.src, b.src.BitLen())
+}
+
+// gateway returns the address of the router that the sender takes: the one that DHCP
+// gives to it, or else the router of its subnet.
+func (b *builder) gateway(z *zone, s *logicalSwitch, link netip.Prefix) netip.Addr {
+	if router, ok := parseAddress(z.dhcp(b.q.From, b.src)["router"]); ok && familyOf(router) == familyOf(b.dst) {
+		return router
+	}
+	var found []netip.Addr
+	for _, p := range s.routers {
+		for _, network := range p.networks {
+			if familyOf(network.Addr()) == familyOf(b.dst) && (link.Contains(network.Addr()) || link.IsSingleIP()) {
+				found = append(found, network.Addr())
+			}
+		}
+	}
+	if len(found) == 0 {
+		return netip.Addr{}
+	}
+	slices.SortFunc(found, netip.Addr.Compare)
+	if len(found) > 1 {
+		b.assume("%s has %d routers in the subnet; it takes %s", b.q.From.Name, len(found), found[0])
+	}
+	return found[0]
+}
+
+// neighbourRequest returns the ARP request, or the neighbor solicitation, for the address
+// that is not resolved.
+func (b *builder) neighbourRequest() string {
+	target := b.packet.Unresolved
+	if target.Is4() {
+		return fmt.Sprintf("arp,dl_src=%s,dl_dst=ff:ff:ff:ff:ff:ff,arp_op=1,arp_spa=%s,arp_tpa=%s,arp_sha=%s,arp_tha=00:00:00:00:00:00",
+			b.srcMAC, b.src, target, b.srcMAC)
+	}
+	raw := target.As16()
+	group := netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 11: 1, 12: 0xff, 13: raw[13], 14: raw[14], 15: raw[15]})
+	return fmt.Sprintf("icmp6,dl_src=%s,dl_dst=33:33:ff:%02x:%02x:%02x,ipv6_src=%s,ipv6_dst=%s,nw_ttl=255,icmpv6_type=135,icmpv6_code=0,nd_target=%s,nd_sll=%s",
+		b.srcMAC, raw[13], raw[14], raw[15], b.src, group, target, b.srcMAC)
+}
+
+// flow returns the packet itself.
+func (b *builder) flow() string {
+	protocol := b.protocol()
+	ttl := b.q.TTL
+	if ttl == 0 {
+		ttl = 64
+	}
+	version := ""
+	addresses := fmt.Sprintf("nw_src=%s,nw_dst=%s", b.src, b.dst)
+	if b.src.Is6() {
+		version, addresses = "6", fmt.Sprintf("ipv6_src=%s,ipv6_dst=%s", b.src, b.dst)
+	}
+	text := fmt.Sprintf("%s%s,dl_src=%s,dl_dst=%s,%s,nw_ttl=%d,", protocol, version, b.srcMAC, b.dstMAC, addresses, ttl)
+	if protocol != "icmp" {
+		return text + fmt.Sprintf("%s_src=%d,%s_dst=%d", protocol, b.sourcePort(), protocol, b.destinationPort())
+	}
+	word, kind, code := "icmp", uint8(8), uint8(0) // an echo request (RFC 792)
+	if b.src.Is6() {
+		word, kind = "icmpv6", 128 // an echo request (RFC 4443)
+	}
+	if b.q.ICMPType != nil {
+		kind = *b.q.ICMPType
+	}
+	if b.q.ICMPCode != nil {
+		code = *b.q.ICMPCode
+	}
+	return text + fmt.Sprintf("%s_type=%d,%s_code=%d", word, kind, word, code)
+}
+
+func (b *builder) protocol() string {
+	switch {
+	case b.q.Protocol != "":
+		return strings.TrimSuffix(b.q.Protocol, "6")
+	case b.q.To.Protocol != "":
+		return b.q.To.Protocol
+	case b.q.DstPort != 0 || b.q.SrcPort != 0:
+		return "tcp"
+	}
+	return "icmp"
+}
+
+// The ports of a packet whose question has none.
+const (
+	defaultSource      = 40000 // in the range of ephemeral ports (RFC 6335)
+	defaultDestination = 80
+)
+
+func (b *builder) sourcePort() uint16 {
+	if b.q.SrcPort != 0 {
+		return b.q.SrcPort
+	}
+	return defaultSource
+}
+
+func (b *builder) destinationPort() uint16 {
+	switch {
+	case b.q.DstPort != 0:
+		return b.q.DstPort
+	case b.q.To.Port != 0:
+		return b.q.To.Port
+	}
+	b.assume("the destination port is %d", defaultDestination)
+	return defaultDestination
+}
+
+func (b *builder) tagged(flow string) string {
+	if b.vlan == 0 {
+		return flow
+	}
+	return fmt.Sprintf("dl_vlan=%d,dl_vlan_pcp=0,%s", b.vlan, flow)
+}

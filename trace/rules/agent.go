@@ -1,0 +1,40 @@
+package rules
+
+// AgentTable names a table of a bridge of neutron's Open vSwitch agent (ML2/OVS), by the
+// constants of its plugins/ml2/drivers/openvswitch/agent/common/constants.py; "" for a
+// table that the agent has no name for. kind is that of the bridge: AgentIntegration,
+// AgentTunnel or AgentPhysical.
+func AgentTable(kind string, table int) string {
+	return map[string]map[int]string{
+		AgentIntegration: {
+			0: "local switching", 1: "DVR: to the source MAC address", 2: "DVR: to the source MAC address, VLAN", 23: "canary",
+			24: "ARP spoofing", 25: "MAC spoofing", 60: "transient", 71: "security groups: base egress", 72: "security groups: egress rules",
+			73: "security groups: accept or ingress", 81: "security groups: base ingress", 82: "security groups: ingress rules",
+			91: "security groups: accepted egress", 92: "security groups: accepted ingress", 93: "security groups: dropped",
+			94: "security groups: accepted egress, NORMAL",
+		},
+		AgentTunnel: {
+			1: "DVR", 2: "from the integration bridge", 3: "from GRE", 4: "from VXLAN", 6: "from Geneve", 9: "DVR: no learning",
+			10: "learning", 20: "unicast to tunnels", 21: "ARP responder", 22: "flood to tunnels",
+		},
+		AgentPhysical: {1: "DVR, VLAN", 2: "local VLAN translation", 3: "DVR: no learning, VLAN"},
+	}[kind][table]
+}
+
+// The kinds of bridges of neutron's Open vSwitch agent.
+const (
+	AgentIntegration = "integration"
+	AgentTunnel      = "tunnel"
+	AgentPhysical    = "physical"
+)
+
+// AgentReason returns the reason for a drop in a table of the agent's integration bridge.
+func AgentReason(table int) Reason {
+	switch {
+	case table == 24 || table == 25 || table == 71: // its base egress drops addresses that are not the port's
+		return PortSecurity
+	case table == 72 || table >= 81 && table <= 93:
+		return ACL
+	}
+	return Explicit
+}

@@ -1,0 +1,199 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// Reason is why a packet was dropped. The list is closed, so that scripts can rely on it.
+type Reason string
+
+// The reasons.
+const (
+	ACL          Reason = "ACL"
+	NoRoute      Reason = "no route"
+	TTL          Reason = "TTL"
+	Unresolved   Reason = "ARP/ND unresolved"
+	PortSecurity Reason = "port security"
+	MTU          Reason = "MTU"
+	Meter        Reason = "meter"
+	NoSuchPort   Reason = "no such port"
+	NotBound     Reason = "not bound"
+	MissingFlow  Reason = "missing flow"
+	Explicit     Reason = "explicit drop"
+)
+
+// Reasons lists all reasons.
+func Reasons() []Reason {
+	return []Reason{ACL, NoRoute, TTL, Unresolved, PortSecurity, MTU, Meter, NoSuchPort, NotBound, MissingFlow, Explicit}
+}
+
+// Step is a flow that a packet matched on its way over one integration bridge.
+type Step struct {
+	Table   int
+	Rule    Rule
+	Actions string // of the flow
+}
+
+// End is where a packet ended on an integration bridge.
+type End struct {
+	Steps []Step // in the order in which the packet matched them
+	// Miss is set if no flow of the last table matched. MissTable is that table.
+	Miss      bool
+	MissTable int
+	Metadata  uint64 // of the packet when it missed
+	Layout    Layout
+	Metered   bool // a meter dropped it
+}
+
+// Drop is why a packet was dropped, and the rule that decided it.
+type Drop struct {
+	Reason Reason
+	Stage  string // the name of the stage where it ended
+	Rule   Rule   // Rule.Words is empty if no rule decided
+}
+
+// Drop returns why a packet ended. It looks at the stage where the packet ended, and at the
+// stages before it where these only carried out what one of them decided: newer releases
+// evaluate ACLs in one stage and drop in another.
+func (r *Rules) Drop(end End) (Drop, error) {
+	if end.Metered {
+		d := r.last(end)
+		d.Reason = Meter
+		return d, nil
+	}
+	if end.Miss {
+		return r.missed(end)
+	}
+	d := r.last(end)
+	if len(end.Steps) > 0 {
+		d.Reason = reason(d.Rule, end.Steps[len(end.Steps)-1], end.Layout)
+	}
+	if decided, ok := deciding(end.Steps, d.Reason); ok {
+		d.Rule = decided
+	}
+	return d, nil
+}
+
+func (r *Rules) last(end End) Drop {
+	if len(end.Steps) == 0 {
+		return Drop{Reason: Explicit}
+	}
+	last := end.Steps[len(end.Steps)-1].Rule
+	return Drop{Stage: last.Stage, Rule: last}
+}
+
+// missed returns the reason for a packet that no flow of a table matched.
+func (r *Rules) missed(end End) (Drop, error) {
+	pipeline, table := end.Layout.logical(end.MissTable)
+	if pipeline == "" {
+		return Drop{Reason: reasonPhysical(end.MissTable, end.Layout), Stage: end.Layout.physical(end.MissTable)}, nil
+	}
+	datapath := r.Datapath(end.Metadata)
+	d := Drop{Reason: MissingFlow, Rule: Rule{Pipeline: pipeline, Table: table, Datapath: datapath}}
+	stage, err := r.stage(pipeline, table, datapath)
+	if err != nil {
+		return Drop{}, err
+	}
+	d.Stage, d.Rule.Stage = stage.name, stage.name
+	if !stage.always {
+		// Older releases drop what no flow of a stage matches.
+		d.Reason = reason(Rule{Row: logicalFlow, Stage: stage.name, Match: "1", Actions: "drop;"}, Step{}, end.Layout)
+	}
+	return d, nil
+}
+
+// reason returns why the flow of a rule ended a packet.
+func reason(rule Rule, step Step, l Layout) Reason {
+	stage, actions := rule.Stage, rule.Actions
+	switch rule.Row {
+	case logicalFlow:
+	case "Multicast_Group": // without members on this chassis
+		return Explicit
+	default:
+		return reasonPhysical(step.Table, l)
+	}
+	byDefault := rule.Priority == 0 && strings.TrimSpace(rule.Match) == "1"
+	switch {
+	case strings.Contains(stage, "_acl"):
+		return ACL
+	case isPortSecurity(rule):
+		return PortSecurity
+	case stage == "lr_in_ip_input" && strings.Contains(rule.Match, "ip.ttl"):
+		return TTL
+	case strings.HasPrefix(stage, "lr_in_ip_routing") && byDefault:
+		return NoRoute
+	case stage == "lr_in_arp_resolve" && byDefault, stage == "lr_in_arp_request" && !byDefault:
+		return Unresolved
+	case stage == "lr_in_larger_pkts", stage == "lr_in_chk_pkt_len":
+		return MTU
+	case stage == "lr_in_ip_input" && (strings.Contains(actions, "icmp4_error") && strings.Contains(actions, "frag_mtu")):
+		return MTU
+	case stage == "lr_in_gw_redirect" && strings.HasPrefix(actions, "drop"): // a floating IP of a virtual port that nothing has claimed
+		return NotBound
+	case stage == "ls_in_l2_unknown" && strings.Contains(rule.Match, `"none"`): // a MAC address that no port has
+		return NoSuchPort
+	case stage == "ls_in_l2_lkup" && byDefault:
+		return NoSuchPort
+	}
+	return Explicit
+}
+
+// isPortSecurity reports whether a logical flow drops what port security has marked.
+// ls_in_check_port_sec also drops what no port may send, such as VLAN tags.
+func isPortSecurity(rule Rule) bool {
+	if strings.HasSuffix(rule.Stage, "_apply_port_sec") {
+		return true
+	}
+	// before OVN 22.06: ls_in_port_sec_l2, ls_in_port_sec_ip, ls_out_port_sec_l2 ...
+	return strings.Contains(rule.Stage, "_port_sec_") && !strings.Contains(rule.Match, "vlan.present") && !strings.Contains(rule.Match, "eth.src[40]")
+}
+
+// reasonPhysical returns why a packet ended in a table of neither pipeline.
+func reasonPhysical(table int, l Layout) Reason {
+	switch {
+	case table == 0:
+		return NoSuchPort
+	case l.delivers(table):
+		return NotBound
+	}
+	return Explicit
+}
+
+// deciding returns the rule that decided what the last step carried out; ok is false if
+// the last step decided itself.
+func deciding(steps []Step, why Reason) (rule Rule, ok bool) {
+	if len(steps) < 2 {
+		return Rule{}, false
+	}
+	last := steps[len(steps)-1].Rule
+	for _, step := range slices.Backward(steps[:len(steps)-1]) {
+		at := step.Rule
+		if at.Row == logicalFlow && (at.Datapath != last.Datapath || at.Pipeline != last.Pipeline) {
+			break
+		}
+		switch {
+		case why == ACL && last.Cause.Table == "" && at.Cause.Table == "ACL" && sameACLs(at.Stage, last.Stage):
+			return at, true
+		case why == PortSecurity && at.Row == "Port_Binding":
+			at.Words = "port security of " + at.Words
+			return at, true
+		case why == PortSecurity && last.Cause.Table == "" && strings.HasSuffix(at.Stage, "_check_port_sec") && at.Cause.Table == "Logical_Switch_Port":
+			at.Words = "disabled " + at.Words
+			return at, true
+		}
+	}
+	return Rule{}, false
+}
+
+// sameACLs reports whether two stages are about the same ACLs: those before the load
+// balancers, or those after them.
+func sameACLs(a, b string) bool {
+	set := func(stage string) string {
+		for _, suffix := range []string{"_eval", "_sample", "_action"} {
+			stage = strings.TrimSuffix(stage, suffix)
+		}
+		return stage
+	}
+	return set(a) == set(b)
+}

@@ -1,0 +1,99 @@
+package trace
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/set"
+)
+
+// OpenSet opens a session on the selected nodes of a set. Names are taken from the newest
+// copies of its databases.
+func OpenSet(ctx context.Context, s *set.Set, o Options) (*Session, error) {
+	databases, problems, err := s.Databases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []Node
+	dirs := map[string]*workdir.Dir{}
+	for _, n := range s.Nodes() {
+		wd, err := n.Workdir()
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, Node{n.Name, wd})
+		dirs[n.Name] = wd
+	}
+	session, err := Open(ctx, nodes, zonesOf(nodes, databases, dirs), o)
+	if err != nil {
+		return nil, err
+	}
+	session.remarks = append(problems, set.Sentences(databases)...)
+	return session, nil
+}
+
+// OpenWorkdir opens a session on one node.
+func OpenWorkdir(ctx context.Context, wd *workdir.Dir, name string, o Options) (*Session, error) {
+	z := Zone{Nodes: []string{name}}
+	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
+		if _, err := os.Stat(wd.Database(k)); err == nil {
+			*z.file(k) = wd.Database(k)
+		}
+	}
+	return Open(ctx, []Node{{name, wd}}, []Zone{z}, o)
+}
+
+// file returns the field with the path of a database.
+func (z *Zone) file(k workdir.Kind) *string {
+	if k == workdir.NB {
+		return &z.NB
+	}
+	return &z.SB
+}
+
+// zonesOf groups the nodes of a set by their southbound databases, and then by the
+// northbound ones. Nodes without databases are in the only zone there is, or else in one
+// of their own.
+func zonesOf(nodes []Node, databases []set.Database, dirs map[string]*workdir.Dir) []Zone {
+	var zones []Zone
+	at := map[string]int{} // the zone of a node
+	for _, k := range []workdir.Kind{workdir.SB, workdir.NB} {
+		for _, d := range databases {
+			if d.Kind != k {
+				continue
+			}
+			var members []string
+			for _, c := range d.Copies {
+				members = append(members, c.Nodes...)
+			}
+			i := slices.IndexFunc(zones, func(z Zone) bool {
+				return *z.file(k) == "" && slices.ContainsFunc(members, func(m string) bool { return slices.Contains(z.Nodes, m) })
+			})
+			if i < 0 {
+				i = len(zones)
+				zones = append(zones, Zone{})
+			}
+			*zones[i].file(k) = dirs[d.Copies[0].Nodes[0]].Database(k)
+			for _, m := range members {
+				if _, known := at[m]; !known {
+					at[m] = i
+					zones[i].Nodes = append(zones[i].Nodes, m)
+				}
+			}
+		}
+	}
+	var rest []string
+	for _, n := range nodes {
+		if _, known := at[n.Name]; !known {
+			rest = append(rest, n.Name)
+		}
+	}
+	if len(zones) != 1 {
+		zones = append(zones, Zone{})
+	}
+	last := &zones[len(zones)-1]
+	last.Nodes = append(last.Nodes, rest...)
+	return zones
+}
