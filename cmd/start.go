@@ -89,6 +89,8 @@ func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 		p.end()
 		fmt.Fprintf(w, "%s: %s\n", terminal.Escape(n.Name), terminal.Escape(text))
 	}
+	comparison := make(chan compared, 1)
+	go func() { comparison <- compareDatabases(ctx, s) }() // reading takes as long as starting
 	outcomes := s.Start(ctx, func(n *set.Node) set.StartOptions {
 		return set.StartOptions{
 			Runtime: o.runtime, Image: o.image, Versions: o.versions,
@@ -110,18 +112,19 @@ func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 	for _, v := range values(outcomes) {
 		errs = append(errs, o.incomplete(v.Value))
 	}
+	differences := <-comparison
 	if ctx.Err() != nil {
 		return worst(errs...)
 	}
-	return worst(append(errs, o.printSet(ctx, s, outcomes))...)
+	return worst(append(errs, o.printSet(s, outcomes, differences))...)
 }
 
-func (o *startOptions) printSet(ctx context.Context, s *set.Set, outcomes []set.Outcome[*report.Report]) error {
+func (o *startOptions) printSet(s *set.Set, outcomes []set.Outcome[*report.Report], differences compared) error {
 	started := len(values(outcomes)) > 0 && o.format == formatTable
 	if started {
 		o.headline("Offline OVS Debugging started")
 	}
-	if err := o.printReports(ctx, s, outcomes, func() { o.printReportTable(outcomes) }); err != nil || !started {
+	if err := o.printReports(s, outcomes, differences, func() { o.printReportTable(outcomes) }); err != nil || !started {
 		return err
 	}
 	fmt.Fprintf(o.Out, "\nAll sockets, and how to use them: %s. What each replica lacks: %s.\n", o.self("show"), o.self("report --node NODE"))

@@ -88,8 +88,17 @@ func (s *Set) sharedDatabases(ctx context.Context) map[*Node]map[workdir.Kind]sh
 }
 
 // bySum returns the nodes whose database of a kind is the same file, by its sha256. It
-// reads only files that have the size of another.
+// reads only files that have the size of another, and each once.
 func (s *Set) bySum(ctx context.Context, k workdir.Kind) map[string][]*Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sums[k] == nil {
+		s.sums[k] = s.readSums(ctx, k)
+	}
+	return s.sums[k]
+}
+
+func (s *Set) readSums(ctx context.Context, k workdir.Kind) map[string][]*Node {
 	bySize := map[int64][]*Node{}
 	for _, n := range s.all {
 		if wd, err := n.Workdir(); err == nil {
