@@ -39,7 +39,7 @@ func (s *Session) Ask(ctx context.Context, b Between) (*answer.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	packet, err := flow.Parse(first.Flow)
+	start, err := s.start(first, b.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +47,7 @@ func (s *Session) Ask(ctx context.Context, b Between) (*answer.Answer, error) {
 	for _, text := range first.Assumed {
 		w.assume(text)
 	}
-	starts, err := s.starts(first, packet, b.Size)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.follow(ctx, starts); err != nil {
+	if err := w.follow(ctx, start); err != nil {
 		return nil, err
 	}
 	if first.Unresolved.IsValid() {
@@ -104,7 +100,7 @@ func (s *Session) Flow(ctx context.Context, node, text string, size int) (*answe
 	p.Delete("in_port")
 	start := follow.Start{Node: node, Bridge: bridge, InPort: port.Name, Packet: p, Size: size}
 	w := s.writer(fmt.Sprintf("%s %s", node, text), anywhere)
-	return w.answer, w.follow(ctx, []follow.Start{start})
+	return w.answer, w.follow(ctx, start)
 }
 
 // ErrQuestion is wrapped by the error of a question that can't be asked.
@@ -115,56 +111,40 @@ func (s *Session) writer(question string, arrived func(*follow.Hop, follow.Branc
 	return &writer{Session: s, answer: a, arrived: arrived, seen: map[string]bool{}}
 }
 
-// starts returns where the first packet may enter: a packet from outside reaches every
-// node that is joined to the physical network.
-func (s *Session) starts(first names.Packet, p flow.Packet, size int) ([]follow.Start, error) {
-	var starts []follow.Start
-	for _, name := range first.Nodes {
-		n := s.nodes[name]
-		if n == nil {
-			return nil, fmt.Errorf("no node %q", name)
-		}
-		port, ok := n.Attached(first.Port)
-		if first.Port == "" {
-			uplinks := n.Uplinks(first.PhysicalNetwork)
-			if len(uplinks) == 0 {
-				continue
-			}
-			port, ok = uplinks[0], true
-		}
-		if !ok {
-			return nil, fmt.Errorf("node %s has no interface with iface-id %s", name, first.Port)
-		}
-		starts = append(starts, follow.Start{Node: name, InPort: port.Name, Packet: p.Clone(), Size: size})
+// start returns where the first packet of a question begins.
+func (s *Session) start(first names.Packet, size int) (follow.Start, error) {
+	p, err := flow.Parse(first.Flow)
+	start := follow.Start{Network: first.PhysicalNetwork, Packet: p, Size: size}
+	if err != nil || start.Network != "" {
+		return start, err
 	}
-	if len(starts) == 0 {
-		return nil, fmt.Errorf("no node has a port in the physical network %s", first.PhysicalNetwork)
+	start.Node = first.Nodes[0]
+	port, ok := s.nodes[start.Node].Attached(first.Port)
+	if !ok {
+		return start, fmt.Errorf("node %s has no interface with iface-id %s", start.Node, first.Port)
 	}
-	return starts, nil
+	start.InPort = port.Name
+	return start, nil
 }
 
-// follow follows the packets from all starts, and writes verdict, path and drop.
-func (w *writer) follow(ctx context.Context, starts []follow.Start) error {
-	all := lost
-	for _, start := range starts {
-		hop, state, err := w.tracer.Packet(ctx, start)
-		if err != nil {
-			return err
-		}
-		w.state = state
-		w.hop(hop, way{from: -1})
-		all = both(all, judge(hop, w.arrived))
-		hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
-			if w.arrived(h, b) {
-				w.arrivals = append(w.arrivals, arrival{h, b})
-			}
-			return true
-		})
+// follow follows a packet, and writes verdict, path and drop.
+func (w *writer) follow(ctx context.Context, start follow.Start) error {
+	hop, state, err := w.tracer.Packet(ctx, start)
+	if err != nil {
+		return err
 	}
+	w.state = state
+	w.hop(hop, way{from: -1})
+	hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
+		if w.arrived(h, b) {
+			w.arrivals = append(w.arrivals, arrival{h, b})
+		}
+		return true
+	})
 	if w.err != nil {
 		return w.err
 	}
-	w.answer.Verdict = all.verdict()
+	w.answer.Verdict = judge(hop, w.arrived).verdict()
 	if w.answer.Verdict != answer.Undetermined {
 		w.answer.Missing = nil
 	}

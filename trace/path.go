@@ -42,6 +42,12 @@ type way struct {
 
 // hop adds a hop and everything after it.
 func (w *writer) hop(h *follow.Hop, at way) {
+	if h.Pass == nil { // a packet from outside, before it arrives on a node
+		for _, b := range h.Branches {
+			w.branch(h, b, -1, at)
+		}
+		return
+	}
 	index := len(w.answer.Path)
 	a := answer.Hop{Place: w.place(h.Node, h.Bridge, h.Port), From: at.from, Via: at.via, Choice: at.choice, Packet: h.Packet.Input()}
 	if at.found != nil {
@@ -116,7 +122,9 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		end.Kind = answer.Unknown
 		w.answer.Missing = append(w.answer.Missing, fmt.Sprintf("on node %s: %s", h.Node, b.Why))
 	}
-	w.answer.Path[index].Ends = append(w.answer.Path[index].Ends, end)
+	if index >= 0 {
+		w.answer.Path[index].Ends = append(w.answer.Path[index].Ends, end)
+	}
 }
 
 // via describes what carries a packet from one hop to the next.

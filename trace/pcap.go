@@ -119,10 +119,10 @@ func (c *capture) packet(ctx context.Context, raw []byte) error {
 	start := c.start
 	start.Packet, start.Size, start.ID, start.State = f.Packet, f.Size, f.ID, c.state
 	if f.Quoted != nil {
-		start.Quoted = &f.Quoted.Packet
+		start.Quoted, start.QuotedID = &f.Quoted.Packet, f.Quoted.ID
 	}
 	w := c.writer(start.Node+" "+start.InPort+": "+text, c.arrived)
-	if err := w.follow(ctx, []follow.Start{start}); err != nil {
+	if err := w.follow(ctx, start); err != nil {
 		sent.Error = err.Error()
 		return ctx.Err()
 	}

@@ -2,8 +2,6 @@ package trace
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/netip"
 
 	"ovs-offline/trace/answer"
@@ -25,17 +23,15 @@ func (w *writer) reply(ctx context.Context, from names.Endpoint) error {
 		return nil
 	}
 	end := w.arrivals[0]
-	p, err := reversed(end.branch.Packet)
-	if err != nil {
-		w.assume(fmt.Sprintf("the reply is not followed: %v", err))
-		return nil
+	start, ok := follow.Reply(end.hop, end.branch)
+	if !ok {
+		return nil // nothing replies to it
 	}
-	if mac := w.neighbour(end, p); mac != "" {
-		p.Set("dl_dst", mac)
+	if mac := w.neighbour(end, start.Packet); mac != "" {
+		start.Packet.Set("dl_dst", mac)
 	}
-	back := w.writer("the reply: "+p.Input(), at(from))
-	start := follow.Start{Node: end.hop.Node, InPort: end.branch.Port.Name, Packet: p, ID: end.branch.ID, State: end.branch.State}
-	if err := back.follow(ctx, []follow.Start{start}); err != nil {
+	back := w.writer("the reply: "+start.Packet.Input(), at(from))
+	if err := back.follow(ctx, start); err != nil {
 		return err
 	}
 	w.answer.Return = back.answer
@@ -66,31 +62,4 @@ func (w *writer) neighbour(end arrival, reply flow.Packet) string {
 		return ""
 	}
 	return p.Get("dl_dst")
-}
-
-// errNoReply is wrapped where a packet has no reply.
-var errNoReply = errors.New("no reply is defined")
-
-// reversed returns the reply to a packet.
-func reversed(p flow.Packet) (flow.Packet, error) {
-	r := p.Headers()
-	for _, pair := range [][2]string{{"dl_src", "dl_dst"}, {"nw_src", "nw_dst"}, {"ipv6_src", "ipv6_dst"}, {"tp_src", "tp_dst"}} {
-		if a, b := r.Get(pair[0]), r.Get(pair[1]); a != "" || b != "" {
-			r.Set(pair[0], b)
-			r.Set(pair[1], a)
-		}
-	}
-	if r.Has("arp_op") {
-		return r, fmt.Errorf("%w for ARP", errNoReply)
-	}
-	r.Set("nw_ttl", "64")
-	r.Delete("tcp_flags")
-	if kind := r.Get("icmp_type"); kind != "" {
-		reply, ok := map[string]string{"8": "0", "128": "129"}[kind] // echo (RFC 792, RFC 4443)
-		if !ok {
-			return r, fmt.Errorf("%w for ICMP type %s", errNoReply, kind)
-		}
-		r.Set("icmp_type", reply)
-	}
-	return r, nil
 }
