@@ -108,7 +108,7 @@ var ErrQuestion = errors.New("no such question")
 
 func (s *Session) writer(question string, arrived func(*follow.Hop, follow.Branch) bool) *writer {
 	a := &answer.Answer{Question: question, Outcomes: []answer.Outcome{}, Path: []answer.Hop{}}
-	return &writer{Session: s, answer: a, arrived: arrived, seen: map[string]bool{}}
+	return &writer{Session: s, answer: a, arrived: arrived, seen: map[string]bool{}, taught: map[taught]bool{}}
 }
 
 // start returns where the first packet of a question begins.
@@ -144,7 +144,7 @@ func (w *writer) follow(ctx context.Context, start follow.Start) error {
 	if w.err != nil {
 		return w.err
 	}
-	w.answer.Verdict = judge(hop, w.arrived).verdict()
+	w.answer.Verdict = w.judge(hop).verdict()
 	if w.answer.Verdict != answer.Undetermined {
 		w.answer.Missing = nil
 	}

@@ -84,6 +84,9 @@ func (w *writer) hop(h *follow.Hop, at way) {
 func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 	choice := strings.TrimPrefix(at.choice+", "+b.Choice, ", ")
 	choice = strings.TrimSuffix(choice, ", ")
+	if b.Kind == follow.Networked {
+		w.taught[taught{b.Next.Node, b.Next.Packet.Get("dl_src")}] = true
+	}
 	if b.Next != nil {
 		next := way{from: index, via: via(b), choice: choice, found: b.Connection, depth: at.depth + 1, flooded: at.flooded || b.Flooded}
 		if b.Next.Node == h.Node {
@@ -99,6 +102,9 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		w.answer.Outcomes = append(w.answer.Outcomes, answer.Outcome{Place: end.Place, Packet: b.Packet.Input(), Choice: choice, Destination: w.arrived(h, b)})
 	case follow.Dropped:
 		end.Kind = answer.Dropped
+		if w.outdated(h, b) {
+			w.answer.Missing = append(w.answer.Missing, fmt.Sprintf("on node %s: where the bridge learns the MAC address %s from the first packet", h.Node, h.Packet.Get("dl_dst")))
+		}
 		d := w.drop(h, b, at)
 		d.Choice = choice
 		end.Text = d.Reason

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 
 	"ovs-offline/trace/answer"
@@ -31,6 +32,7 @@ func (w *writer) reply(ctx context.Context, from names.Endpoint) error {
 		start.Packet.Set("dl_dst", mac)
 	}
 	back := w.writer("the reply: "+start.Packet.Input(), at(from))
+	maps.Copy(back.taught, w.taught)
 	if err := back.follow(ctx, start); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"strings"
+
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
 )
@@ -14,20 +16,14 @@ const (
 	arrives
 )
 
-// judge returns what may become of the packet after a hop. arrived reports whether an end
-// is the destination. Branches with a choice exclude each other; of the others, all
-// happen, and one that arrives is enough.
-func judge(h *follow.Hop, arrived func(*follow.Hop, follow.Branch) bool) results {
+// judge returns what may become of the packet after a hop. Branches with a choice exclude
+// each other; of the others, all happen, and one that arrives is enough.
+func (w *writer) judge(h *follow.Hop) results {
 	all, alternatives := lost, results(0)
 	for _, b := range h.Branches {
-		one := lost
-		switch {
-		case b.Next != nil:
-			one = judge(b.Next, arrived)
-		case arrived(h, b):
-			one = arrives
-		case b.Kind == follow.Undetermined, b.Kind == follow.Remote, b.Answer != nil && b.Answer.Asks:
-			one = unknown
+		one := w.end(h, b)
+		if b.Next != nil {
+			one = w.judge(b.Next)
 		}
 		if b.Choice != "" {
 			alternatives |= one
@@ -40,6 +36,27 @@ func judge(h *follow.Hop, arrived func(*follow.Hop, follow.Branch) bool) results
 	}
 	return all
 }
+
+// end returns what an end means for the question.
+func (w *writer) end(h *follow.Hop, b follow.Branch) results {
+	switch {
+	case w.arrived(h, b):
+		return arrives
+	case b.Kind == follow.Undetermined, b.Kind == follow.Remote, b.Answer != nil && b.Answer.Asks, w.outdated(h, b):
+		return unknown
+	}
+	return lost
+}
+
+// outdated reports whether a bridge dropped the packet by a MAC address that it had
+// learned elsewhere before an earlier packet of the question: a live bridge learns from
+// that packet, and a replica doesn't.
+func (w *writer) outdated(h *follow.Hop, b follow.Branch) bool {
+	return b.Kind == follow.Dropped && strings.HasPrefix(b.Why, "learned port is input port") && w.taught[taught{h.Node, h.Packet.Get("dl_dst")}]
+}
+
+// taught is a MAC address that a packet from a physical network showed to a node.
+type taught struct{ node, mac string }
 
 // both returns what may become of a packet of which two copies go on: for every pair of
 // possible results the better one.
