@@ -69,7 +69,6 @@ func (o *options) reportSet(ctx context.Context, s *set.Set, _ []string) error {
 
 // printSummary prints the part of a report that start shows.
 func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
-	const maxItems = 10
 	o.printCounts(r)
 	for _, s := range r.Steps {
 		if s.Status == report.Restored || s.Status == report.Idle {
@@ -82,14 +81,20 @@ func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
 	}
 	o.warnEach("", r.Remarks)
 	o.warnIfAny(r.TraceWarning("the OVN SB database"))
+	o.warnLosses("", r)
+	fmt.Fprintf(o.Out, "The whole report is in %s\n", wd.ReportFile())
+}
+
+// warnLosses prints a warning for the first rejected entries and for what was not collected.
+func (o *IO) warnLosses(prefix string, r *report.Report) {
+	const maxItems = 10
 	for _, item := range r.Rejected[:min(maxItems, len(r.Rejected))] {
-		o.warn("rejected: %s: %s: %s", location(item), item.Reason, item.Text)
+		o.warn("%srejected: %s: %s: %s", prefix, location(item), item.Reason, item.Text)
 	}
 	if len(r.Rejected) > maxItems {
-		o.warn("%d more entries are rejected", total(r, func(c *report.Counts) int { return c.Rejected })-maxItems)
+		o.warn("%s%d more entries are rejected", prefix, total(r, func(c *report.Counts) int { return c.Rejected })-maxItems)
 	}
-	o.warnEach("could not be read during collection: ", r.Lost)
-	fmt.Fprintf(o.Out, "The whole report is in %s\n", wd.ReportFile())
+	o.warnEach(prefix+"could not be read during collection: ", r.Lost)
 }
 
 // printReport prints a whole report.

@@ -3,9 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -79,66 +77,6 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 // incomplete returns errIncomplete for a report on a replica that lacks something.
 func (o *startOptions) incomplete(r *report.Report) error {
 	return incompleteIf(!r.Complete() || o.strict && !r.Strict())
-}
-
-// runSet starts the replicas of a set and prints one table about them.
-func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
-	var mu sync.Mutex // the nodes start side by side
-	p := o.progress()
-	say := func(w io.Writer, n *set.Node, text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		p.end()
-		fmt.Fprintf(w, "%s: %s\n", terminal.Escape(n.Name), terminal.Escape(text))
-	}
-	comparison := make(chan compared, 1)
-	go func() { comparison <- compareDatabases(ctx, s) }() // reading takes as long as starting
-	outcomes := s.Start(ctx, func(n *set.Node) set.StartOptions {
-		return set.StartOptions{
-			Runtime: o.runtime, Image: o.image, Versions: o.versions,
-			Chosen: func(what string) { say(o.Err, n, "runtime: "+what) },
-			Starting: func(role string) {
-				if o.format == formatTable {
-					say(o.Out, n, "Starting "+role)
-				}
-			},
-			Progress: func(step string) {
-				mu.Lock()
-				defer mu.Unlock()
-				p.print("%s: restoring: %s", n.Name, step)
-			},
-		}
-	}, func(n *set.Node, memory string) { say(o.Err, n, "warning: "+memory) })
-	p.end()
-	errs := failures(outcomes)
-	for _, v := range values(outcomes) {
-		errs = append(errs, o.incomplete(v.Value))
-	}
-	differences := <-comparison
-	if ctx.Err() != nil {
-		return worst(errs...)
-	}
-	return worst(append(errs, o.printSet(s, outcomes, differences))...)
-}
-
-func (o *startOptions) printSet(s *set.Set, outcomes []set.Outcome[*report.Report], differences compared) error {
-	started := values(outcomes)
-	if o.format != formatTable {
-		for _, v := range started {
-			if !v.Value.Complete() {
-				o.warn("node %s: %s in its report", v.Node.Name, notRestored)
-			}
-		}
-		return o.printReports(s, outcomes, differences, nil)
-	}
-	if len(started) > 0 {
-		o.headline("Offline OVS Debugging started")
-	}
-	if err := o.printReports(s, outcomes, differences, func() { o.printReportTable(outcomes) }); err != nil || len(started) == 0 {
-		return err
-	}
-	fmt.Fprintf(o.Out, "\nAll sockets, and how to use them: %s. What each replica lacks: %s.\n", o.self("show"), o.self("report --node NODE"))
-	return nil
 }
 
 // notRestored is the beginning of a warning that goes with a report as JSON.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +91,11 @@ func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error 
 		fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(s.Folder()))
 	}
 	if !o.purge {
-		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(s.Folder()), o.self("stop --purge"))
+		purge := "stop --purge"
+		if len(o.nodes) > 0 {
+			purge += " --node " + shellWord(strings.Join(o.nodes, ","))
+		}
+		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(s.Folder()), o.self(purge))
 	}
 	return worst(failures(outcomes)...)
 }

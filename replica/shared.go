@@ -73,6 +73,9 @@ func (s *starter) needShared(ctx context.Context, k workdir.Kind, home *workdir.
 	}
 	if state.Running {
 		if noticed, err := Report(home); err == nil {
+			if changed(home, k) {
+				noticed.Remark(k.Title() + " database: a tool has changed it since its server was started, which other replicas use: stop them all to reset it")
+			}
 			return noticed, nil
 		}
 	}
@@ -94,6 +97,14 @@ func endIfUnused(ctx context.Context, k workdir.Kind, home *workdir.Dir, sharer 
 		return nil
 	}
 	return endShared(ctx, sharer.At(home.RuntimeFolders()), home, k)
+}
+
+// changed reports whether the database in a home was changed since its server was
+// started, which wrote its pid file then.
+func changed(home *workdir.Dir, k workdir.Kind) bool {
+	database, err := os.Stat(home.WorkingCopy(k))
+	started, errStarted := os.Stat(daemon.PIDFile(server(home, k)))
+	return err == nil && errStarted == nil && database.ModTime().After(started.ModTime())
 }
 
 // endShared ends the server in a home and removes its files.

@@ -97,6 +97,18 @@ type StartOptions struct {
 
 // Start starts a replica of the node, whose workdir is locked, and returns its report.
 func (n *Node) Start(ctx context.Context, wd *workdir.Dir, o StartOptions) (*report.Report, error) {
+	start, err := n.prepare(ctx, wd, o)
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx)
+}
+
+// starter starts a replica.
+type starter func(ctx context.Context) (*report.Report, error)
+
+// prepare chooses the runtime of a start.
+func (n *Node) prepare(ctx context.Context, wd *workdir.Dir, o StartOptions) (starter, error) {
 	wanted := choose.Wanted{Image: o.Image, Versions: o.Versions}
 	var err error
 	if wanted.Recorded, err = replica.Recorded(ctx, wd); err != nil {
@@ -123,14 +135,17 @@ func (n *Node) Start(ctx context.Context, wd *workdir.Dir, o StartOptions) (*rep
 	if err != nil {
 		return nil, err
 	}
-	return replica.Start(ctx, wd, choice.Runtime, replica.Options{
+	options := replica.Options{
 		Everywhere:    runtimes.All(ctx),
 		Exec:          exec,
 		VersionsNamed: o.Image != "" || o.Versions != versions.Pair{},
 		Starting:      o.Starting,
 		Progress:      o.Progress,
 		Shared:        o.shared,
-	})
+	}
+	return func(ctx context.Context) (*report.Report, error) {
+		return replica.Start(ctx, wd, choice.Runtime, options)
+	}, nil
 }
 
 // loadedImage returns the ID of the image that was loaded with the data; "" for none.

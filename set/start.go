@@ -11,6 +11,7 @@ import (
 
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 )
 
@@ -20,30 +21,61 @@ import (
 // are called from several goroutines; lacks is called where a replica may take more memory
 // than there is. If ctx ends, no replica is left of those that Start has started.
 func (s *Set) Start(ctx context.Context, options func(*Node) StartOptions, lacks func(n *Node, memory string)) []Outcome[*report.Report] {
-	shared := s.sharedDatabases(ctx)
+	prepared := s.prepare(ctx, options)
+	defer func() {
+		for _, p := range prepared {
+			p.Value.wd.Unlock()
+		}
+	}()
 	memory := newGate()
-	outcomes := EachLocked(ctx, s, func(ctx context.Context, n *Node, wd *workdir.Dir) (*report.Report, error) {
+	outcomes := each(ctx, s.nodes, func(ctx context.Context, n *Node) (*report.Report, error) {
+		p := prepared[slices.Index(s.nodes, n)]
+		if p.Err != nil {
+			return nil, p.Err
+		}
+		lacking, err := memory.enter(ctx, p.Value.memory)
+		if err != nil {
+			return nil, err
+		}
+		defer memory.leave(p.Value.memory)
+		if lacking != "" {
+			lacks(n, lacking)
+		}
+		return p.Value.start(ctx)
+	})
+	if ctx.Err() != nil {
+		s.undo(context.WithoutCancel(ctx), outcomes, prepared)
+	}
+	return outcomes
+}
+
+// preparedStart is the start of a node.
+type preparedStart struct {
+	wd     *workdir.Dir // locked
+	start  starter
+	memory int64 // that the replica takes
+}
+
+// prepare locks the workdirs, chooses the runtimes, and stops the replicas that run: once
+// none uses them, shared databases are as they were collected again.
+func (s *Set) prepare(ctx context.Context, options func(*Node) StartOptions) []Outcome[preparedStart] {
+	shared := s.sharedDatabases(ctx)
+	return each(ctx, s.nodes, func(ctx context.Context, n *Node) (p preparedStart, err error) {
+		if p.wd, err = workdir.Lock(n.path); err != nil {
+			return p, err
+		}
 		o := options(n)
 		users := map[workdir.Kind]int{}
 		o.shared = map[workdir.Kind]string{}
 		for k, digest := range shared[n] {
 			o.shared[k], users[k] = digest.sum, digest.nodes
 		}
-		need := memoryNeed(wd, users)
-		lacking, err := memory.enter(ctx, need)
-		if err != nil {
-			return nil, err
+		p.memory = memoryNeed(p.wd, users)
+		if p.start, err = n.prepare(ctx, p.wd, o); err == nil {
+			err = replica.Stop(ctx, p.wd, n.Runtimes(p.wd).All(ctx)...)
 		}
-		defer memory.leave(need)
-		if lacking != "" {
-			lacks(n, lacking)
-		}
-		return n.Start(ctx, wd, o)
+		return p, err
 	})
-	if ctx.Err() != nil {
-		s.undo(context.WithoutCancel(ctx), outcomes)
-	}
-	return outcomes
 }
 
 // removeIfEmpty removes the folder if it holds nothing but the lock of a collection.
@@ -59,21 +91,15 @@ func (s *Set) removeIfEmpty() {
 }
 
 // undo stops the replicas that were started.
-func (s *Set) undo(ctx context.Context, outcomes []Outcome[*report.Report]) {
-	started := &Set{folder: s.folder}
-	for i, o := range outcomes {
+func (s *Set) undo(ctx context.Context, outcomes []Outcome[*report.Report], prepared []Outcome[preparedStart]) {
+	each(ctx, s.nodes, func(ctx context.Context, n *Node) (struct{}, error) {
+		o := &outcomes[slices.Index(s.nodes, n)]
 		if o.Err == nil {
-			started.nodes = append(started.nodes, o.Node)
-			outcomes[i].Value, outcomes[i].Err = nil, context.Canceled
+			wd := prepared[slices.Index(s.nodes, n)].Value.wd
+			o.Value, o.Err = nil, errors.Join(context.Canceled, replica.Stop(ctx, wd, n.Runtimes(wd).All(ctx)...))
 		}
-	}
-	for _, stopped := range started.Stop(ctx, false) {
-		for i, o := range outcomes {
-			if o.Node == stopped.Node && stopped.Err != nil {
-				outcomes[i].Err = errors.Join(o.Err, stopped.Err)
-			}
-		}
-	}
+		return struct{}{}, nil
+	})
 }
 
 // sharedDatabase is a database that several nodes have.

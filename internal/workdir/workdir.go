@@ -69,9 +69,9 @@ func Lock(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Unlock releases the lock.
+// Unlock releases the lock. It does nothing for nil.
 func (d *Dir) Unlock() {
-	if d.lock != nil {
+	if d != nil && d.lock != nil {
 		d.lock.Release()
 		d.lock = nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -23,11 +24,12 @@ type Content struct {
 // It repairs the data as Standalone does, with the same remarks, and needs space for a
 // copy.
 func Read(ctx context.Context, src string, tables ...string) (*Content, []string, error) {
-	out, err := newOutput(src)
+	unnamed, err := unnamedFile(filepath.Dir(src)) // a killed program leaves no part of a copy among collected data
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("reading %s: %w", src, err)
 	}
-	defer out.discard()
+	defer unnamed.Close()
+	out := outputTo(unnamed)
 	info, remarks, err := convert(ctx, src, out)
 	if err != nil {
 		return nil, remarks, err

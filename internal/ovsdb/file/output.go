@@ -26,7 +26,11 @@ func newOutput(dst string) (*output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", dst, err)
 	}
-	return &output{file: file, buf: bufio.NewWriterSize(file, 1<<16)}, nil
+	return outputTo(file), nil
+}
+
+func outputTo(file *os.File) *output {
+	return &output{file: file, buf: bufio.NewWriterSize(file, 1<<16)}
 }
 
 // addSchema writes a schema record, which drops all earlier records.

@@ -1,0 +1,45 @@
+package set
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ovs-offline/internal/workdir"
+)
+
+func TestSentencesSayHowFarCopiesAreApart(t *testing.T) {
+	newest := Copy{Nodes: []string{"b"}, NBCfg: 7, Changed: time.Unix(1000, 0)}
+	const begin = "the OVN SB database of a differs from that of b, from which names are taken: "
+	for name, c := range map[string]struct {
+		older Copy
+		want  []string
+	}{
+		"the same moment, written differently": {Copy{NBCfg: 7, Changed: newest.Changed}, nil},
+		"older": {Copy{NBCfg: 5, Changed: time.Unix(910, 0), Behind: 90, Differs: map[string]int{"Port_Binding": 2, "Chassis": 1}},
+			[]string{begin + "its last change is 1m30s older; nb_cfg 5 and 7; rows in only one of them: 1 of Chassis, 2 of Port_Binding"}},
+		"clocks that differ": {Copy{NBCfg: 5, Changed: time.Unix(1003, 0), Behind: -3},
+			[]string{begin + "its last change is 3s later although its nb_cfg is lower, so the clocks of the servers differ; nb_cfg 5 and 7; no rows of ports and switches are in only one of them"}},
+		"no time": {Copy{NBCfg: 7},
+			[]string{begin + "the times of their last changes are not known; nb_cfg 7 and 7; no rows of ports and switches are in only one of them"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.older.Nodes = []string{"a"}
+			got := Sentences([]Database{{Kind: workdir.SB, Copies: []Copy{newest, c.older}}})
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%q\nnot %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestSentencesNameDeployments(t *testing.T) {
+	got := Sentences([]Database{
+		{Kind: workdir.NB, Name: "zone1", Copies: []Copy{{Nodes: []string{"b"}}, {Nodes: []string{"a"}}}},
+		{Kind: workdir.NB, Copies: []Copy{{Nodes: []string{"c"}}}},
+	})
+	want := `the OVN NB databases are of 2 deployments, or of zones that OVN interconnects: "zone1" of a, b; c`
+	if got[len(got)-1] != want {
+		t.Errorf("%q\nnot %q", got, want)
+	}
+}
