@@ -58,6 +58,7 @@ func openstack(p *plan) {
 	c.meet(p)
 	c.connections(p)
 	c.switched(p)
+	c.closed(p)
 	c.resolved(p)
 	c.routed(p)
 	c.outward(p)
@@ -181,6 +182,30 @@ func (c cloud) switched(p *plan) {
 	p.dropped("ACL", "a UDP broadcast", c.vm1.udp("192.168.10.255", 137, "ff:ff:ff:ff:ff:ff")).by("acl", groupDrop)
 	p.delivered("vm4", "SNMP without state", c.vm1.udp(c.vm4.ip, 161)).by("acl", "snmp")
 	p.delivered("vm5", "SNMP without state on another node", c.vm1.udp(c.vm5.ip, 161)).by("acl", "snmp")
+}
+
+// closed sends to ports that nothing allows, on each kind of way.
+func (c cloud) closed(p *plan) {
+	for _, way := range []struct {
+		from host
+		to   string
+		near []string
+	}{
+		{c.vm1, c.vm2.ip, []string{c.vm2.mac}},
+		{c.vm2, c.vm3.ip6, []string{c.vm3.mac}},
+		{c.vm4, c.vm1.ip, nil},
+		{c.vm2, c.vm4.ip, nil},
+		{c.vm3, c.vm5.ip, nil},
+		{c.outVLAN, c.vm7.ip, []string{c.vm7.mac}},
+		{c.out, "172.24.4.21", []string{fipNear}},
+		{c.out, "172.24.4.22", nil},
+		{c.out, "2001:db8:4::26", nil},
+		{c.vm8, anywhere, nil},
+	} {
+		for _, port := range []uint16{21, 8443, 27017} {
+			p.dropped("ACL", fmt.Sprintf("TCP port %d from %s to %s", port, way.from.label, way.to), way.from.tcp(way.to, port, way.near...)).by("acl", groupDrop)
+		}
+	}
 }
 
 // resolved sends what OVN answers by itself: ARP, ND, RA, DHCP.
