@@ -96,7 +96,11 @@ func reopen(t testing.TB, name string, wd *workdir.Dir) *host.Host {
 }
 
 func predicts(t *testing.T, s *sets.Set, as sets.Datapath) {
-	q := question{tracer: follow.New(replicas(t, s, as), follow.Options{}), packets: map[int]*sets.Packet{}}
+	hosts := replicas(t, s, as)
+	q := question{tracer: follow.New(hosts, follow.Options{}), packets: map[int]*sets.Packet{}}
+	for _, networks := range hosts[0].Networks {
+		q.network = networks[0]
+	}
 	for _, p := range s.Packets {
 		q.packets[p.ID] = p
 	}
@@ -126,6 +130,7 @@ func predicts(t *testing.T, s *sets.Set, as sets.Datapath) {
 // question asks the tracer for packets of a set.
 type question struct {
 	tracer  *follow.Tracer
+	network string // the nodes' name for the fabric's network
 	packets map[int]*sets.Packet
 }
 
@@ -164,7 +169,7 @@ func (q question) packet(ctx context.Context, p *sets.Packet, state *conntrack.S
 		start.Quoted, start.QuotedID = &f.Quoted.Packet, f.Quoted.ID
 	}
 	if p.Node == "fabric" {
-		start.Node, start.InPort, start.Network = "", "", p.Bridge
+		start.Node, start.InPort, start.Network = "", "", q.network
 	}
 	return q.tracer.Packet(ctx, start)
 }
