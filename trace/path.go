@@ -19,6 +19,7 @@ type writer struct {
 	arrivals []arrival
 	state    *conntrack.State // after the last packet
 	seen     map[string]bool  // what was assumed
+	taught   map[taught]bool  // by this and earlier packets
 	err      error
 }
 

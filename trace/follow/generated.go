@@ -5,14 +5,19 @@ import (
 	"strconv"
 	"strings"
 
+	"ovs-offline/trace/conntrack"
+	"ovs-offline/trace/flow"
 	"ovs-offline/trace/odp"
 	"ovs-offline/trace/pass"
 )
 
 // Answer is what the controller or ovs-vswitchd makes of a packet.
 type Answer struct {
-	// Name describes it: "an ICMP error", "a TCP reset".
+	// Name describes it: "an ICMP error: TTL exceeded", "a TCP reset".
 	Name string
+	// To is the address that it is sent to, the packet's source; "" if it is not an answer
+	// to the sender.
+	To string
 	// Userdata is what OVN gave its controller, in hexadecimal joined by dots.
 	Userdata string
 	// Asks reports that OVN asks for the MAC address of the next hop: what becomes of the
@@ -26,41 +31,44 @@ type Answer struct {
 // include/ovn/actions.h, enum action_opcode).
 type operation struct {
 	answer string // what it makes
-	copies bool   // it takes a copy, and the packet goes on
-	asks   bool   // for the MAC address of the next hop
+	back   bool   // the sender of the packet receives it
+	copies bool   // ovn-controller takes a copy, and the packet goes on
+	asks   bool   // it asks for the MAC address of the next hop
 }
 
 func operations() []operation {
 	return []operation{
 		{answer: "an ARP request for the next hop", asks: true},
 		{answer: "an entry of the MAC bindings", copies: true},
-		{answer: "a DHCP answer"},
-		{answer: "a neighbour advertisement"},
+		{answer: "a DHCP answer", back: true},
+		{answer: "a neighbour advertisement", back: true},
 		{answer: "an entry of the MAC bindings", copies: true},
-		{answer: "a DHCPv6 answer"},
-		{answer: "a DNS answer"},
+		{answer: "a DHCPv6 answer", back: true},
+		{answer: "a DNS answer", back: true},
 		{answer: "a line of the ACL log", copies: true},
-		{answer: "a router advertisement"},
+		{answer: "a router advertisement", back: true},
 		{answer: "a neighbour solicitation for the next hop", asks: true},
-		{answer: "an ICMP error"},
-		{answer: "a TCP reset"},
-		{answer: "a neighbour advertisement of a router"},
-		{answer: "an ICMP error: fragmentation needed"},
-		{answer: "an ICMP error"},
+		{answer: icmpError, back: true},
+		{answer: "a TCP reset", back: true},
+		{answer: "a neighbour advertisement of a router", back: true},
+		{answer: icmpError, back: true},
+		{answer: icmpError, back: true},
 		{answer: "an event", copies: true},
 		{answer: "an entry of the multicast groups", copies: true},
 		{answer: "the binding of a virtual port", copies: true},
 		{answer: "the state of a load balancer's backend"},
 		{answer: "a DHCPv6 prefix delegation"},
-		{answer: "an ICMPv6 error"},
-		{answer: "an ICMPv6 error: packet too big"},
-		{answer: "a reject: a TCP reset or an ICMP error"},
+		{answer: icmpError, back: true},
+		{answer: icmpError, back: true},
+		{answer: "a reject", back: true},
 		{answer: "the state of a BFD session"},
-		{answer: "an SCTP abort"},
+		{answer: "an SCTP abort", back: true},
 		{answer: "an entry of the FDB", copies: true},
 		{answer: "the activation of a port"},
 	}
 }
+
+const icmpError = "an ICMP error"
 
 // operationOf returns what OVN does for a controller action.
 func operationOf(userdata string) operation {
@@ -73,6 +81,77 @@ func operationOf(userdata string) operation {
 		return table[code]
 	}
 	return operation{answer: fmt.Sprintf("action %d of ovn-controller", code)}
+}
+
+// answerTo returns what OVN makes of a packet; ok is false if it makes nothing of this
+// one.
+func answerTo(p flow.Packet, userdata string, waits bool) (a Answer, op operation, ok bool) {
+	op = operationOf(userdata)
+	a = Answer{Name: op.answer, Userdata: userdata, Asks: op.asks, Waits: waits}
+	t, _ := conntrack.TupleOf(p, 0)
+	if op.back && t.Src.IsValid() {
+		a.To = t.Src.String()
+	}
+	switch op.answer {
+	case icmpError:
+		a.Name = errorOf(userdata)
+	case "a reject":
+		a.Name, ok = rejectOf(p, t)
+		return a, op, ok
+	}
+	return a, op, true
+}
+
+// rejectOf returns what OVN makes of a packet that an ACL rejects (OVN's
+// controller/pinctrl.c, pinctrl_handle_reject): nothing for a TCP reset and for an ICMP
+// error.
+func rejectOf(p flow.Packet, t conntrack.Tuple) (name string, ok bool) {
+	switch t.Proto {
+	case flow.TCP:
+		return "a TCP reset", !strings.Contains(p.Get("tcp_flags"), "rst")
+	case flow.SCTP:
+		return "an SCTP abort", true
+	case flow.UDP:
+		return icmpError + ": port unreachable", true
+	case flow.ICMP:
+		return icmpError + ": host unreachable", t.SrcPort != 3
+	case flow.ICMPv6:
+		return icmpError + ": address unreachable", t.SrcPort != 1
+	}
+	return icmpError + ": host unreachable", true
+}
+
+// errorOf names the ICMP error that OVN's controller makes. The actions after the
+// operation set its type and code (OpenFlow's icmpv4_type and so on).
+func errorOf(userdata string) string {
+	kind, code := byteAfter(userdata, "80.00.26.01."), byteAfter(userdata, "80.00.28.01.")
+	if kind < 0 {
+		kind, code = byteAfter(userdata, "80.00.3a.01."), byteAfter(userdata, "80.00.3c.01.")
+	}
+	names := map[[2]int]string{{11, 0}: "TTL exceeded", {3, 0}: "network unreachable", {3, 1}: "host unreachable", {3, 2}: "protocol unreachable", {3, 3}: "port unreachable", {3, 4}: "fragmentation needed", {1, 0}: "no route", {1, 3}: "address unreachable", {1, 4}: "port unreachable", {2, 0}: "packet too big"}
+	if strings.Contains(userdata, "80.00.3a.01.") {
+		names[[2]int{3, 0}] = "hop limit exceeded"
+	}
+	if kind < 0 { // what ovn-controller fills in
+		kind, code = 3, 1
+	}
+	if name := names[[2]int{kind, max(code, 0)}]; name != "" {
+		return icmpError + ": " + name
+	}
+	return fmt.Sprintf("%s of type %d and code %d", icmpError, kind, code)
+}
+
+// byteAfter returns the byte after a sequence of bytes, -1 if there is none.
+func byteAfter(userdata, sequence string) int {
+	_, rest, found := strings.Cut(userdata, sequence)
+	if !found || len(rest) < 2 {
+		return -1
+	}
+	n, err := strconv.ParseUint(rest[:2], 16, 8)
+	if err != nil {
+		return -1
+	}
+	return int(n)
 }
 
 // The reasons of a message to a controller (OpenFlow, OFPR_*).
@@ -123,13 +202,17 @@ func (s *step) controllerOf(cookie uint64) pass.Controller {
 
 // controller adds the branch of a message to the controller.
 func (s *step) controller(c pass.Controller, f frame) {
-	op := operationOf(c.Userdata)
-	b := Branch{Kind: Generated, Why: "OVN makes " + op.answer, Answer: &Answer{op.answer, c.Userdata, op.asks, c.Pause}}
+	answer, op, ok := answerTo(f.packet(), c.Userdata, c.Pause)
+	b := Branch{Kind: Generated, Why: "OVN makes " + answer.Name, Answer: &answer}
 	switch {
+	case !ok:
+		b.Kind, b.Answer, b.Why = Dropped, nil, "it is rejected, and OVN makes no answer to an error"
 	case op.copies && !c.Pause:
 		b.Kind = Copied
 	case c.Userdata == "":
-		b.Why = "the flow sends " + op.answer
+		b.Why = "the flow sends " + answer.Name
+	case answer.To != "":
+		b.Why += " to " + answer.To
 	}
 	if c.Stage >= 0 {
 		b.Stage = &s.hop.Pass.Stages[c.Stage]

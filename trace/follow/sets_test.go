@@ -96,7 +96,11 @@ func reopen(t testing.TB, name string, wd *workdir.Dir) *host.Host {
 }
 
 func predicts(t *testing.T, s *sets.Set, as sets.Datapath) {
-	q := question{tracer: follow.New(replicas(t, s, as), follow.Options{}), packets: map[int]*sets.Packet{}}
+	hosts := replicas(t, s, as)
+	q := question{tracer: follow.New(hosts, follow.Options{}), packets: map[int]*sets.Packet{}}
+	for _, networks := range hosts[0].Networks {
+		q.network = networks[0]
+	}
 	for _, p := range s.Packets {
 		q.packets[p.ID] = p
 	}
@@ -126,13 +130,14 @@ func predicts(t *testing.T, s *sets.Set, as sets.Datapath) {
 // question asks the tracer for packets of a set.
 type question struct {
 	tracer  *follow.Tracer
+	network string // the nodes' name for the fabric's network
 	packets map[int]*sets.Packet
 }
 
 // prediction is what the tracer says of a packet.
 type prediction struct {
 	outputs []string // "NODE PORT PACKET"
-	answers bool     // OVN makes something
+	answers []string // what OVN makes
 	causes  []string // why it is undetermined
 	ends    string   // all ends, to read
 }
@@ -164,7 +169,7 @@ func (q question) packet(ctx context.Context, p *sets.Packet, state *conntrack.S
 		start.Quoted, start.QuotedID = &f.Quoted.Packet, f.Quoted.ID
 	}
 	if p.Node == "fabric" {
-		start.Node, start.InPort, start.Network = "", "", p.Bridge
+		start.Node, start.InPort, start.Network = "", "", q.network
 	}
 	return q.tracer.Packet(ctx, start)
 }
@@ -175,7 +180,9 @@ func predictionOf(hop *follow.Hop) (p prediction) {
 			p.causes = append(p.causes, b.Why)
 		}
 		p.causes = append(p.causes, b.Uncertain...)
-		p.answers = p.answers || b.Kind == follow.Generated
+		if b.Kind == follow.Generated {
+			p.answers = append(p.answers, b.Answer.Name)
+		}
 		if b.Kind == follow.Delivered {
 			p.outputs = append(p.outputs, h.Node+" "+b.Port.Name+" "+normal(b.Packet))
 		}
@@ -211,10 +218,43 @@ func (p prediction) differs(real *sets.Packet) string {
 	switch {
 	case !within(own, p.outputs), !real.Choice && !within(p.outputs, all), real.Choice && len(p.outputs) > 0 && !slices.ContainsFunc(p.outputs, func(o string) bool { return slices.Contains(all, o) }):
 		return fmt.Sprintf("  came out:  %s\n  predicted: %s\n", strings.Join(all, "\n             "), strings.Join(p.outputs, "\n             "))
-	case real.Class == sets.Generated && !p.answers && !within(all, p.outputs):
-		return fmt.Sprintf("  OVN answered (%s), and no answer was predicted\n", real.Reason)
+	case real.Class == sets.Generated && !within(all, p.outputs) && !begins(p.answers, answersOf(real)):
+		return fmt.Sprintf("  OVN made %q, and the prediction was %q\n", answersOf(real), p.answers)
 	}
 	return ""
+}
+
+// answersOf returns the tracer's words for the packets that OVN made.
+func answersOf(real *sets.Packet) []string {
+	var list []string
+	for _, o := range real.Outputs {
+		if f, err := frame.ParseHex(o.Bytes); err == nil && !o.Own {
+			list = append(list, answerOf(f.Packet))
+		}
+	}
+	return list
+}
+
+func answerOf(p flow.Packet) string {
+	icmp := p.Get("icmp_type") + "/" + p.Get("icmp_code")
+	switch {
+	case p.Has("arp"):
+		return "an ARP request"
+	case strings.Contains(p.Get("tcp_flags"), "rst"):
+		return "a TCP reset"
+	case p.Get("tp_src") == "67":
+		return "a DHCP answer"
+	case p.Has("icmp6"):
+		return map[string]string{"1/4": "an ICMP error: port unreachable", "1/3": "an ICMP error: address unreachable", "2/0": "an ICMP error: packet too big", "3/0": "an ICMP error: hop limit exceeded", "134/0": "a router advertisement", "136/0": "a neighbour advertisement", "135/0": "a neighbour solicitation"}[icmp]
+	}
+	return map[string]string{"3/1": "an ICMP error: host unreachable", "3/3": "an ICMP error: port unreachable", "3/4": "an ICMP error: fragmentation needed", "11/0": "an ICMP error: TTL exceeded"}[icmp]
+}
+
+// begins reports whether each text begins as one of the beginnings does.
+func begins(texts, beginnings []string) bool {
+	return !slices.ContainsFunc(beginnings, func(b string) bool {
+		return !slices.ContainsFunc(texts, func(s string) bool { return b != "" && strings.HasPrefix(s, b) })
+	})
 }
 
 func within(some, all []string) bool {
