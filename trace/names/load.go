@@ -160,11 +160,26 @@ func (l *loader) readRouters(z Zone) error {
 	}, "external_ip", "type", "logical_ip", "external_mac", "logical_port"); err != nil {
 		return err
 	}
+	hops := map[string]hop{}
+	if err := each(z.NB, "Logical_Router_Static_Route", func(row ovsdb.Row) {
+		prefix, err := netip.ParsePrefix(row.String("ip_prefix"))
+		next, ok := parseAddress(row.String("nexthop"))
+		if err == nil && ok && row.String("policy") != "src-ip" {
+			hops[row.UUID] = hop{prefix, next}
+		}
+	}, "ip_prefix", "nexthop", "policy"); err != nil {
+		return err
+	}
 	return each(z.NB, "Logical_Router", func(row ovsdb.Row) {
 		r := &logicalRouter{name: row.String("name"), balancers: row.UUIDs("load_balancer"), groups: row.UUIDs("load_balancer_group")}
 		for _, id := range row.UUIDs("nat") {
 			if n, ok := nats[id]; ok {
 				r.nat = append(r.nat, n)
+			}
+		}
+		for _, id := range row.UUIDs("static_routes") {
+			if h, ok := hops[id]; ok {
+				r.hops = append(r.hops, h)
 			}
 		}
 		for _, id := range row.UUIDs("ports") {
@@ -175,7 +190,7 @@ func (l *loader) readRouters(z Zone) error {
 			}
 		}
 		l.zone.routers = append(l.zone.routers, r)
-	}, "name", "ports", "nat", "load_balancer", "load_balancer_group")
+	}, "name", "ports", "nat", "static_routes", "load_balancer", "load_balancer_group")
 }
 
 func (l *loader) addRouterPort(p *routerPort) {

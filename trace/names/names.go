@@ -66,6 +66,7 @@ type logicalRouter struct {
 	name  string
 	ports []*routerPort
 	nat   []nat
+	hops  []hop
 	// the UUIDs of its load balancers, and of its groups of load balancers
 	balancers, groups []string
 }
@@ -77,6 +78,23 @@ type routerPort struct {
 	networks []netip.Prefix // with the address of the port
 	router   *logicalRouter
 	network  *logicalSwitch // nil for a port without one
+}
+
+// hop is a static route of a router, by destination.
+type hop struct {
+	prefix netip.Prefix
+	next   netip.Addr
+}
+
+// nextHop returns the next hop of the route to an address, the zero Addr for none.
+func (r *logicalRouter) nextHop(dst netip.Addr) netip.Addr {
+	best := hop{}
+	for _, h := range r.hops {
+		if h.prefix.Contains(dst) && (!best.next.IsValid() || h.prefix.Bits() > best.prefix.Bits()) {
+			best = h
+		}
+	}
+	return best.next
 }
 
 // nat is an address translation of a router.

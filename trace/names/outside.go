@@ -1,6 +1,7 @@
 package names
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -32,6 +33,8 @@ func (b *builder) fromOutside(n *Names) error {
 	if len(found) == 0 {
 		return fmt.Errorf("%s: %w: no floating IP, no router and no port of a network with a localnet port has its address", b.q.To.Name, ErrNoEntry)
 	}
+	// A sender in one of the networks uses that one.
+	slices.SortStableFunc(found, func(x, y entry) int { return cmp.Compare(x.distance(b.src), y.distance(b.src)) })
 	e := found[0]
 	for _, other := range found[1:] {
 		if other.network != e.network || other.address != e.address {
@@ -56,6 +59,16 @@ func (b *builder) fromOutside(n *Names) error {
 	return nil
 }
 
+// distance returns 0 if an address is in the network of the entry, else 1.
+func (e entry) distance(src netip.Addr) int {
+	for _, p := range e.network.routers {
+		if slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(src) }) {
+			return 0
+		}
+	}
+	return 1
+}
+
 // senderMAC chooses the source MAC address of a packet from outside: that of the sender if
 // it is in the network itself, else that of a physical router.
 func (b *builder) senderMAC(e entry) {
@@ -64,10 +77,11 @@ func (b *builder) senderMAC(e entry) {
 		b.srcMAC = mac
 		return
 	}
-	for _, learned := range e.zone.learnedMACs() {
-		if e.network.hasRouter(learned.port) {
-			b.srcMAC = learned.mac
-			b.assume("the packet comes from the physical router %s, %s", learned.ip, learned.mac)
+	if e.port != nil {
+		next := e.port.router.nextHop(b.src)
+		if mac := e.zone.learned(e.network, next); mac != "" {
+			b.srcMAC = mac
+			b.assume("the packet comes from the physical router %s, %s", next, mac)
 			return
 		}
 	}
@@ -110,23 +124,37 @@ func (z *zone) entries(dst netip.Addr, to Endpoint) []entry {
 	return found
 }
 
-// routed returns the external ports of the routers that the destination's switch is
-// attached to: a packet to the address itself comes in there if the physical network has a
-// route.
+// routed returns the external ports of the nearest routers that lead to the destination's
+// switch: a packet to the address itself comes in there if the physical network has a route.
 func (z *zone) routed(to Endpoint, dst netip.Addr) []entry {
-	s := z.switches[to.Switch]
-	if s == nil {
+	start := z.switches[to.Switch]
+	if start == nil {
 		return nil
 	}
-	var found []entry
-	for _, inside := range s.routers {
-		for _, p := range inside.router.ports {
-			if p.network != nil && len(p.network.localnet) > 0 && p.network != s {
-				found = append(found, entry{z, p.network, p, dst, p.mac})
+	seen := map[*logicalSwitch]bool{start: true}
+	for level := []*logicalSwitch{start}; len(level) > 0; {
+		var found []entry
+		var next []*logicalSwitch
+		for _, s := range level {
+			for _, inside := range s.routers {
+				for _, p := range inside.router.ports {
+					switch {
+					case p.network == nil || seen[p.network]:
+					case len(p.network.localnet) > 0:
+						found = append(found, entry{z, p.network, p, dst, p.mac})
+					default:
+						seen[p.network] = true
+						next = append(next, p.network)
+					}
+				}
 			}
 		}
+		if len(found) > 0 {
+			return found
+		}
+		level = next
 	}
-	return found
+	return nil
 }
 
 // gatewayFor returns the port of a router in whose network an external address is, or else

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/test/captures"
 	"ovs-offline/test/ovndb"
 	"ovs-offline/test/ovs"
 )
@@ -105,4 +106,19 @@ func TestMissedFlows(t *testing.T) {
 	if d, err := r.Drop(End{Layout: layout}); err != nil || !strings.Contains(string(d.Reason), "drop") {
 		t.Errorf("nothing: %+v %v", d, err)
 	}
+}
+
+func FuzzParseFlow(f *testing.F) {
+	captures.Captured(f, "ovs-ofctl_-O_OpenFlow15_dump-flows_br-int", 1<<12, func(content []byte) {
+		for line := range strings.Lines(string(content)) {
+			f.Add(line)
+		}
+	})
+	f.Fuzz(func(t *testing.T, text string) {
+		flow, err := ParseFlow(text)
+		layout := Layout{Ingress: 8, IngressEnd: 36, Egress: 42, EgressEnd: 63}
+		if pipeline, table := layout.logical(flow.Table); err == nil && pipeline != "" && table < 0 || layout.physical(flow.Table) == "" {
+			t.Errorf("%+v", flow)
+		}
+	})
 }
