@@ -211,7 +211,7 @@ func TestShortFormListsRulesOfUsersOnly(t *testing.T) {
 	a := answer.Answer{Verdict: answer.Reachable, Path: []answer.Hop{{From: -1, Stages: []answer.Stage{
 		{Rule: "logical flow of stage ls_in_lb, priority 0"}, {Rule: "port vm1", Row: "Logical_Switch_Port"}, {Rule: "ACL web (priority 1, allow)", Row: "ACL"}, {Rule: "ACL web (priority 1, allow)", Row: "ACL"},
 	}}}}
-	if got := written(t, a, answer.Options{}); !strings.Contains(got, "  rule     ACL web (priority 1, allow)\n  path") {
+	if got := written(t, a, answer.Options{}); !strings.Contains(got, "  rule     ACL web (priority 1, allow)\n  return") {
 		t.Errorf("the short form is:\n%s", got)
 	}
 }
