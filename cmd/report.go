@@ -57,7 +57,7 @@ func reportOf(wd *workdir.Dir) (*report.Report, error) {
 // in what their OVN databases differ.
 func (o *options) reportSet(ctx context.Context, s *set.Set, _ []string) error {
 	outcomes := set.Each(ctx, s, func(_ context.Context, _ *set.Node, wd *workdir.Dir) (*report.Report, error) { return reportOf(wd) })
-	err := o.printReports(ctx, s, outcomes, func() {
+	err := o.printReports(s, outcomes, compareDatabases(ctx, s), func() {
 		if len(s.Nodes()) == 1 {
 			eachNode(&o.IO, values(outcomes), o.printReport)
 		} else {

@@ -35,7 +35,7 @@ func newSave(shared *options) *cobra.Command {
 			"The folder of several nodes' working directories is saved as a whole, in one file.\n\n" +
 			"With --with-image, it also contains the programs of Open vSwitch and OVN that the running\n" +
 			"replica uses, so that a replica elsewhere is run by the same ones.",
-		Example: "  ovs-offline save compute1.ovs-offline\n  ovs-offline save - | ssh host ovs-offline load -",
+		Example: "  ovs-offline save compute1.ovs-offline\n  ovs-offline -w nodes save nodes.ovs-offline\n  ovs-offline save - | ssh host ovs-offline load -",
 		RunE: o.oneOrSet(func(c *cobra.Command, args []string) error {
 			if wd, err := workdir.Find(o.workdir); err != nil || !wd.Exists() { // locking would create the workdir
 				return cmp.Or(err, fmt.Errorf("%w: %s does not exist; collect something first", bundle.ErrNothing, o.workdir))

@@ -105,12 +105,16 @@ func values[T any](outcomes []set.Outcome[T]) (found []set.Outcome[T]) {
 	return found
 }
 
-// compareDatabases adds to the document in what the OVN databases of the nodes differ.
-func (d *setDocument) compareDatabases(ctx context.Context, s *set.Set) error {
+// compared is in what the OVN databases of the nodes of a set differ.
+type compared struct {
+	databases []set.Database
+	remarks   []string
+	err       error
+}
+
+func compareDatabases(ctx context.Context, s *set.Set) compared {
 	databases, problems, err := s.Databases(ctx)
-	d.Databases = databases
-	d.Remarks = append(append(d.Remarks, problems...), set.Sentences(databases)...)
-	return err
+	return compared{databases, append(problems, set.Sentences(databases)...), err}
 }
 
 // printCopies prints a line for each database of which nodes have copies.
@@ -130,11 +134,12 @@ func (o *IO) printCopies(databases []set.Database) {
 
 // printReports prints the reports of the nodes of a set and in what their OVN databases
 // differ, as a document or with print.
-func (o *options) printReports(ctx context.Context, s *set.Set, outcomes []set.Outcome[*report.Report], print func()) error {
-	d := documentOf(s, outcomes)
-	if err := d.compareDatabases(ctx, s); err != nil {
-		return err
+func (o *options) printReports(s *set.Set, outcomes []set.Outcome[*report.Report], c compared, print func()) error {
+	if c.err != nil {
+		return c.err
 	}
+	d := documentOf(s, outcomes)
+	d.Databases, d.Remarks = c.databases, append(d.Remarks, c.remarks...)
 	return o.emit(d, func() {
 		print()
 		o.printCopies(d.Databases)

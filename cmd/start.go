@@ -29,12 +29,14 @@ func newStart(shared *options) *cobra.Command {
 	o := &startOptions{options: shared}
 	c := &cobra.Command{
 		Use: "start", Short: "Start a replica of the collected node", Args: exactArgs(),
-		Long: "Start a replica of the collected node. A replica that already runs is replaced.\n\n" +
+		Long: "Start a replica of the collected node. A replica that already runs is replaced. With the\n" +
+			"folder of several nodes' working directories, start one of each.\n\n" +
 			"Of the tools installed here and the images, those run whose versions of Open vSwitch and OVN are\n" +
 			"nearest to the node's: the same, else of the same minor version, else the nearest newer, else the\n" +
 			"nearest older. \"ovs-offline image add\" adds an image.\n\n" +
 			"Exit code 3 means that some of the collected data could not be restored; the report names it.",
 		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1 --ovn-version 23.03\n" +
+			"  ovs-offline -w nodes start --node worker-0,worker-1\n" +
 			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
 		RunE: o.oneOrSet(o.withLock(o.run), o.runSet),
 	}
@@ -89,6 +91,8 @@ func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 		p.end()
 		fmt.Fprintf(w, "%s: %s\n", terminal.Escape(n.Name), terminal.Escape(text))
 	}
+	comparison := make(chan compared, 1)
+	go func() { comparison <- compareDatabases(ctx, s) }() // reading takes as long as starting
 	outcomes := s.Start(ctx, func(n *set.Node) set.StartOptions {
 		return set.StartOptions{
 			Runtime: o.runtime, Image: o.image, Versions: o.versions,
@@ -110,28 +114,40 @@ func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 	for _, v := range values(outcomes) {
 		errs = append(errs, o.incomplete(v.Value))
 	}
+	differences := <-comparison
 	if ctx.Err() != nil {
 		return worst(errs...)
 	}
-	return worst(append(errs, o.printSet(ctx, s, outcomes))...)
+	return worst(append(errs, o.printSet(s, outcomes, differences))...)
 }
 
-func (o *startOptions) printSet(ctx context.Context, s *set.Set, outcomes []set.Outcome[*report.Report]) error {
-	started := len(values(outcomes)) > 0 && o.format == formatTable
-	if started {
+func (o *startOptions) printSet(s *set.Set, outcomes []set.Outcome[*report.Report], differences compared) error {
+	started := values(outcomes)
+	if o.format != formatTable {
+		for _, v := range started {
+			if !v.Value.Complete() {
+				o.warn("node %s: %s in its report", v.Node.Name, notRestored)
+			}
+		}
+		return o.printReports(s, outcomes, differences, nil)
+	}
+	if len(started) > 0 {
 		o.headline("Offline OVS Debugging started")
 	}
-	if err := o.printReports(ctx, s, outcomes, func() { o.printReportTable(outcomes) }); err != nil || !started {
+	if err := o.printReports(s, outcomes, differences, func() { o.printReportTable(outcomes) }); err != nil || len(started) == 0 {
 		return err
 	}
 	fmt.Fprintf(o.Out, "\nAll sockets, and how to use them: %s. What each replica lacks: %s.\n", o.self("show"), o.self("report --node NODE"))
 	return nil
 }
 
+// notRestored is the beginning of a warning that goes with a report as JSON.
+const notRestored = "not all collected data could be restored: see rejected, lost, different and logical_flows"
+
 func (o *startOptions) printStarted(wd *workdir.Dir, r *report.Report) error {
 	if o.format != formatTable {
 		if !r.Complete() {
-			o.warn("not all collected data could be restored: see rejected, lost, different and logical_flows in the report, %s", wd.ReportFile())
+			o.warn("%s in the report, %s", notRestored, wd.ReportFile())
 		}
 		return o.emit(r, nil)
 	}

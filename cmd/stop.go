@@ -23,7 +23,7 @@ func newStop(shared *options) *cobra.Command {
 	o := &stopOptions{options: shared}
 	c := &cobra.Command{
 		Use: "stop", Short: "Stop the replica and keep the collected data", Args: exactArgs(),
-		Example: "  ovs-offline stop\n  ovs-offline stop --purge",
+		Example: "  ovs-offline stop\n  ovs-offline stop --purge\n  ovs-offline -w nodes stop --node worker-0",
 		RunE: o.oneOrSet(func(c *cobra.Command, args []string) error {
 			if _, err := os.Stat(o.workdir); os.IsNotExist(err) {
 				fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(o.workdir))

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,13 +28,13 @@ type traceOptions struct {
 	sourcePort uint16
 	session    trace.Options
 	every      bool
-	file       string
+	file, pcap string
 }
 
 func newTrace(shared *options) *cobra.Command {
 	o := &traceOptions{options: shared}
 	c := &cobra.Command{
-		Use: "trace FROM TO [PROTOCOL] | trace --flow FLOW | trace --file CHECKS", Short: "Follow a packet over all nodes, and name the rule that decides",
+		Use: "trace FROM TO [PROTOCOL] | trace --flow FLOW | trace --file CHECKS | trace FROM [TO] --pcap FILE", Short: "Follow a packet over all nodes, and name the rule that decides",
 		Args: o.checkArgs,
 		Long: "Follow a packet from one endpoint to another over the running replicas of all nodes, and the\n" +
 			"reply to it; say whether it arrives, and else where it is dropped and by which rule.\n\n" +
@@ -51,7 +52,7 @@ func newTrace(shared *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			session, err := trace.OpenWorkdir(c.Context(), wd, filepath.Base(wd.Path()), o.session)
+			session, err := trace.OpenWorkdir(c.Context(), wd, o.session)
 			return o.answer(c.Context(), session, err, args)
 		}, func(ctx context.Context, s *set.Set, args []string) error {
 			all, err := set.Open(s.Folder(), version, nil) // --node only selects where --flow starts
@@ -69,6 +70,7 @@ func newTrace(shared *options) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.flow, "flow", "", "`FLOW` to follow, as ofproto/trace takes it: 'BRIDGE in_port=PORT,...'")
 	f.StringVar(&o.file, "file", "", "run the checks in `FILE`, a list in YAML or JSON; - is standard input")
+	f.StringVar(&o.pcap, "pcap", "", "follow the packets of FROM in a capture `FILE` of tcpdump")
 	f.StringVar(&o.ct, "ct", "recorded", "state of connections: recorded, new, or the ct_state of each lookup: est,rpl new")
 	f.StringVar(&o.session.Bucket, "bucket", "", "`ID` of the bucket that groups choose (default: all that differ)")
 	f.IntVar(&o.question.Size, "size", 0, "size of the frame in `bytes` (default: one that fits everywhere)")
@@ -80,13 +82,40 @@ func newTrace(shared *options) *cobra.Command {
 	f.BoolVar(&o.session.Raw, "raw", false, "print what ofproto/trace printed")
 	choiceFlag(c, &o.format, "output", "o", "table, json, yaml, svg or html", formatTable, "json", "yaml", "svg", "html")
 	o.nodeFlag(c)
+	c.ValidArgsFunction = o.completeEndpoints
 	return c
+}
+
+// completeEndpoints returns the names that FROM and TO can be. It returns nothing on error,
+// or after a second: completion must stay silent.
+func (o *traceOptions) completeEndpoints(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 2 {
+		return []string{"tcp", "udp", "sctp", "icmp"}, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var found []string
+	err := o.workdirOrSet(func(_ context.Context, wd *workdir.Dir, _ []string) (err error) {
+		found, err = trace.CompleteWorkdir(ctx, wd, text)
+		return err
+	}, func(_ context.Context, s *set.Set, _ []string) (err error) {
+		found, err = trace.CompleteSet(ctx, s, text)
+		return err
+	})(c, args)
+	if err != nil || len(args) > 2 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return slices.DeleteFunc(found, func(name string) bool { return !plainWord.MatchString(name) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 	switch {
-	case (o.flow != "") != (o.file != "") && len(args) == 0:
+	case o.pcap != "" && o.flow == "" && o.file == "" && (len(args) == 1 || len(args) == 2):
 		return nil
+	case o.pcap == "" && (o.flow != "") != (o.file != "") && len(args) == 0:
+		return nil
+	case o.pcap != "":
+		return fmt.Errorf("--pcap takes FROM, and TO if wanted, and excludes --flow and --file")
 	case o.flow != "" || o.file != "":
 		return fmt.Errorf("FROM and TO, --flow and --file exclude each other")
 	case len(args) < 2 || len(args) > 3:
@@ -120,17 +149,15 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 	}
 	defer session.Close()
 	o.warnEach("", session.Remarks())
-	if o.file != "" {
+	switch {
+	case o.file != "":
 		return o.runChecks(ctx, session)
+	case o.pcap != "":
+		return o.runCapture(ctx, session, args)
 	}
 	a, err := o.ask(ctx, session, args)
-	var ambiguous *names.AmbiguousError
-	var unknown *names.UnknownError
-	if errors.As(err, &ambiguous) || errors.As(err, &unknown) || errors.Is(err, trace.ErrQuestion) {
-		return fmt.Errorf("%w: %w", errUsage, err)
-	}
 	if err != nil {
-		return err
+		return questionError(err)
 	}
 	if err := o.print(a); err != nil {
 		return err
@@ -142,6 +169,16 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 		return errIncomplete
 	}
 	return nil
+}
+
+// questionError makes an error about the words of a question a usage error.
+func questionError(err error) error {
+	var ambiguous *names.AmbiguousError
+	var unknown *names.UnknownError
+	if errors.As(err, &ambiguous) || errors.As(err, &unknown) || errors.Is(err, trace.ErrQuestion) {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return err
 }
 
 func (o *traceOptions) ask(ctx context.Context, s *trace.Session, args []string) (*answer.Answer, error) {

@@ -80,13 +80,55 @@ func (p checkPrinter) print(c trace.Checked) error {
 	if c.Flow != "" {
 		what = c.Node + " " + c.Flow
 	}
-	mark, text := "ok  ", c.Error
+	mark := "ok  "
 	if !c.Passed() {
 		mark = "FAIL"
 	}
-	if c.Answer != nil {
-		text = string(c.Answer.Verdict) + "  " + c.Answer.Headline()
-	}
-	_, err := fmt.Fprintf(p.Out, "%s  %s: %s\n", mark, terminal.Escape(what), terminal.Escape(text))
+	_, err := fmt.Fprintf(p.Out, "%s  %s: %s\n", mark, terminal.Escape(what), terminal.Escape(whatBecomes(c.Answer, c.Error)))
 	return err
+}
+
+// runCapture follows the packets of --pcap.
+func (o *traceOptions) runCapture(ctx context.Context, s *trace.Session, args []string) error {
+	f, err := os.Open(o.pcap)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	q := o.question
+	q.From = args[0]
+	if len(args) > 1 {
+		q.To = args[1]
+	}
+	c, err := s.Capture(ctx, q, interrupt.Reader(ctx, f))
+	if err != nil {
+		return questionError(fmt.Errorf("%s: %w", o.pcap, err))
+	}
+	if c.Unread > 0 {
+		o.warn("%d packets of %s can't be read", c.Unread, o.pcap)
+	}
+	if c.Others > 0 {
+		o.warn("%d packets of %s are of other senders: they are left out", c.Others, o.pcap)
+	}
+	undetermined := false
+	err = o.emit(c, func() {
+		for _, sent := range c.Sent {
+			fmt.Fprintf(o.Out, "%5d  %s\n       %s\n", sent.Packets, terminal.Escape(sent.Flow), terminal.Escape(whatBecomes(sent.Answer, sent.Error)))
+		}
+	})
+	for _, sent := range c.Sent {
+		undetermined = undetermined || sent.Answer == nil || sent.Answer.Verdict == answer.Undetermined
+	}
+	if err == nil && undetermined {
+		return errIncomplete
+	}
+	return err
+}
+
+// whatBecomes describes an answer, or why there is none, in a line.
+func whatBecomes(a *answer.Answer, why string) string {
+	if a == nil {
+		return why
+	}
+	return string(a.Verdict) + "  " + a.Headline()
 }

@@ -15,9 +15,13 @@ type Outcome[T any] struct {
 	Err   error
 }
 
-// Each calls do for every selected node with its workdir for reading, for as many at once
-// as this machine has cores, and returns the outcomes in the order of the nodes. An error
-// of one node does not keep do from the others.
+// atOnce returns how many nodes are worked on at the same time: two for each core, because
+// a start waits for the shared server of another, and for daemons.
+func atOnce() int { return 2 * goruntime.NumCPU() }
+
+// Each calls do for every selected node with its workdir for reading, for several at once,
+// and returns the outcomes in the order of the nodes. An error of one node does not keep
+// do from the others.
 func Each[T any](ctx context.Context, s *Set, do func(ctx context.Context, n *Node, wd *workdir.Dir) (T, error)) []Outcome[T] {
 	return each(ctx, s.nodes, func(ctx context.Context, n *Node) (value T, err error) {
 		wd, err := n.Workdir()
@@ -41,7 +45,7 @@ func EachLocked[T any](ctx context.Context, s *Set, do func(ctx context.Context,
 
 func each[T any](ctx context.Context, nodes []*Node, do func(ctx context.Context, n *Node) (T, error)) []Outcome[T] {
 	outcomes := make([]Outcome[T], len(nodes))
-	slots := make(chan struct{}, goruntime.NumCPU())
+	slots := make(chan struct{}, atOnce())
 	var wg sync.WaitGroup
 	for i, n := range nodes {
 		slots <- struct{}{}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/recording"
@@ -23,6 +24,9 @@ type Set struct {
 	all    []*Node // in the order of their names
 	nodes  []*Node // those that are selected
 	links  []string
+
+	mu   sync.Mutex
+	sums map[workdir.Kind]map[string][]*Node // see bySum; nil for a kind that was not read
 }
 
 // Open returns the set in a folder with the nodes of these names, all without names; nil
@@ -41,7 +45,7 @@ func Open(folder, version string, names []string) (*Set, error) {
 	if wd.Used() || len(below) == 0 {
 		return nil, nil
 	}
-	s := &Set{folder: wd.Path(), links: linksIn(wd.Path())}
+	s := &Set{folder: wd.Path(), links: linksIn(wd.Path()), sums: map[workdir.Kind]map[string][]*Node{}}
 	for _, path := range below {
 		s.all = append(s.all, At(path, version))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/workdir"
@@ -43,6 +44,18 @@ func (s *Set) Start(ctx context.Context, options func(*Node) StartOptions, lacks
 		s.undo(context.WithoutCancel(ctx), outcomes)
 	}
 	return outcomes
+}
+
+// removeIfEmpty removes the folder if it holds nothing but the lock of a collection.
+func (s *Set) removeIfEmpty() {
+	entries, err := os.ReadDir(s.folder)
+	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != ".lock" }) {
+		return
+	}
+	if folder, err := workdir.Lock(s.folder); err == nil { // else another collection begins
+		folder.RemoveIfEmpty()
+		folder.Unlock()
+	}
 }
 
 // undo stops the replicas that were started.
@@ -88,8 +101,17 @@ func (s *Set) sharedDatabases(ctx context.Context) map[*Node]map[workdir.Kind]sh
 }
 
 // bySum returns the nodes whose database of a kind is the same file, by its sha256. It
-// reads only files that have the size of another.
+// reads only files that have the size of another, and each once.
 func (s *Set) bySum(ctx context.Context, k workdir.Kind) map[string][]*Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sums[k] == nil {
+		s.sums[k] = s.readSums(ctx, k)
+	}
+	return s.sums[k]
+}
+
+func (s *Set) readSums(ctx context.Context, k workdir.Kind) map[string][]*Node {
 	bySize := map[int64][]*Node{}
 	for _, n := range s.all {
 		if wd, err := n.Workdir(); err == nil {
@@ -150,10 +172,7 @@ func (s *Set) Stop(ctx context.Context, purge bool) []Outcome[Stopped] {
 		return stopped, err
 	})
 	if purge {
-		if folder, err := workdir.Lock(s.folder); err == nil {
-			folder.RemoveIfEmpty()
-			folder.Unlock()
-		}
+		s.removeIfEmpty()
 	}
 	return outcomes
 }

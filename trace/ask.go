@@ -43,7 +43,7 @@ func (s *Session) Ask(ctx context.Context, b Between) (*answer.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := s.writer(fmt.Sprintf("%s -> %s: %s", q.From.Name, q.To.Name, first.Flow), to(q.To))
+	w := s.writer(fmt.Sprintf("%s -> %s: %s", q.From.Name, q.To.Name, first.Flow), at(q.To))
 	for _, text := range first.Assumed {
 		w.assume(text)
 	}
@@ -147,10 +147,11 @@ func (s *Session) starts(first names.Packet, p flow.Packet, size int) ([]follow.
 func (w *writer) follow(ctx context.Context, starts []follow.Start) error {
 	all := lost
 	for _, start := range starts {
-		hop, _, err := w.tracer.Packet(ctx, start)
+		hop, state, err := w.tracer.Packet(ctx, start)
 		if err != nil {
 			return err
 		}
+		w.state = state
 		w.hop(hop, way{from: -1})
 		all = both(all, judge(hop, w.arrived))
 		hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
@@ -202,8 +203,8 @@ func (w *writer) unresolved(first names.Packet) {
 // anywhere accepts every port that a packet comes out of.
 func anywhere(_ *follow.Hop, b follow.Branch) bool { return b.Kind == follow.Delivered }
 
-// to returns a function that reports whether an end is at an endpoint.
-func to(e names.Endpoint) func(*follow.Hop, follow.Branch) bool {
+// at returns a function that reports whether an end is at an endpoint.
+func at(e names.Endpoint) func(*follow.Hop, follow.Branch) bool {
 	return func(_ *follow.Hop, b follow.Branch) bool {
 		if b.Kind != follow.Delivered || b.Port == nil {
 			return false

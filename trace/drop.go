@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
@@ -59,11 +60,12 @@ func (w *writer) drop(h *follow.Hop, b follow.Branch, at way) answer.Drop {
 		}
 		return d
 	}
-	end := rules.End{Miss: b.Stage.Miss, MissTable: b.Stage.Table, Layout: layout, Metadata: lastMetadata(at.steps)}
-	for _, s := range at.steps {
-		end.Steps = append(end.Steps, s.Step)
+	steps, err := n.steps(at.hops)
+	if err != nil {
+		w.err = cmp.Or(w.err, err)
+		return d
 	}
-	why, err := n.zone.rules.Drop(end)
+	why, err := n.zone.rules.Drop(rules.End{Steps: steps, Miss: b.Stage.Miss, MissTable: b.Stage.Table, Layout: layout, Metadata: lastMetadata(steps)})
 	if err != nil {
 		w.err = cmp.Or(w.err, err)
 		return d
@@ -76,8 +78,26 @@ func (w *writer) drop(h *follow.Hop, b follow.Branch, at way) answer.Drop {
 	return d
 }
 
+// steps returns the flows that a packet matched on a node.
+func (n *node) steps(hops []*follow.Hop) ([]rules.Step, error) {
+	var steps []rules.Step
+	for _, h := range hops {
+		for _, s := range h.Pass.Stages {
+			if s.Miss {
+				continue
+			}
+			_, rule, err := n.stage(s)
+			if err != nil {
+				return nil, err
+			}
+			steps = append(steps, rules.Step{Table: s.Table, Rule: rule, Actions: strings.Join(s.Lines, ",")})
+		}
+	}
+	return steps, nil
+}
+
 // lastMetadata returns the key of the datapath of the last stage that had one.
-func lastMetadata(steps []step) uint64 {
+func lastMetadata(steps []rules.Step) uint64 {
 	for _, s := range slices.Backward(steps) {
 		if s.Rule.Datapath.Key != 0 {
 			return s.Rule.Datapath.Key

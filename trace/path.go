@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"ovs-offline/trace/answer"
+	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/follow"
-	"ovs-offline/trace/rules"
 )
 
 // writer writes the hops of a packet into an answer.
@@ -17,7 +17,8 @@ type writer struct {
 	arrived  func(*follow.Hop, follow.Branch) bool
 	drops    []drop
 	arrivals []arrival
-	seen     map[string]bool // what was assumed
+	state    *conntrack.State // after the last packet
+	seen     map[string]bool  // what was assumed
 	err      error
 }
 
@@ -28,19 +29,13 @@ type drop struct {
 	flooded bool
 }
 
-// step is a stage of the packet's way, with its rule.
-type step struct {
-	node string
-	rules.Step
-}
-
 // way is how a packet came to a hop.
 type way struct {
 	from    int
 	via     string
 	choice  string
 	found   *follow.Connection
-	steps   []step // on the same node
+	hops    []*follow.Hop // on the same node, up to this one
 	depth   int
 	flooded bool
 }
@@ -57,7 +52,7 @@ func (w *writer) hop(h *follow.Hop, at way) {
 	}
 	n := w.nodes[h.Node]
 	for _, s := range h.Pass.Stages {
-		stage, rule, err := n.stage(s)
+		stage, _, err := n.stage(s)
 		if err != nil {
 			w.err = cmp.Or(w.err, err)
 		}
@@ -65,10 +60,8 @@ func (w *writer) hop(h *follow.Hop, at way) {
 			stage.OnBridge = s.Bridge
 		}
 		a.Stages = append(a.Stages, stage)
-		if !s.Miss {
-			at.steps = append(at.steps[:len(at.steps):len(at.steps)], step{h.Node, rules.Step{Table: s.Table, Rule: rule, Actions: strings.Join(s.Lines, ",")}})
-		}
 	}
+	at.hops = append(at.hops[:len(at.hops):len(at.hops)], h)
 	a.Datapath = h.Pass.ActionsText
 	if w.options.Raw {
 		a.Raw = h.Pass.Text
@@ -88,7 +81,7 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 	if b.Next != nil {
 		next := way{from: index, via: via(b), choice: choice, found: b.Connection, depth: at.depth + 1, flooded: at.flooded || b.Flooded}
 		if b.Next.Node == h.Node {
-			next.steps = at.steps
+			next.hops = at.hops
 		}
 		w.hop(b.Next, next)
 		return

@@ -24,17 +24,17 @@ func (w *writer) reply(ctx context.Context, from names.Endpoint) error {
 	if w.answer.Verdict != answer.Reachable || len(w.arrivals) == 0 {
 		return nil
 	}
-	at := w.arrivals[0]
-	p, err := reversed(at.branch.Packet)
+	end := w.arrivals[0]
+	p, err := reversed(end.branch.Packet)
 	if err != nil {
 		w.assume(fmt.Sprintf("the reply is not followed: %v", err))
 		return nil
 	}
-	if mac := w.neighbour(at, p); mac != "" {
+	if mac := w.neighbour(end, p); mac != "" {
 		p.Set("dl_dst", mac)
 	}
-	back := w.writer("the reply: "+p.Input(), to(from))
-	start := follow.Start{Node: at.hop.Node, InPort: at.branch.Port.Name, Packet: p, ID: at.branch.ID, State: at.branch.State}
+	back := w.writer("the reply: "+p.Input(), at(from))
+	start := follow.Start{Node: end.hop.Node, InPort: end.branch.Port.Name, Packet: p, ID: end.branch.ID, State: end.branch.State}
 	if err := back.follow(ctx, []follow.Start{start}); err != nil {
 		return err
 	}
@@ -48,9 +48,9 @@ func (w *writer) reply(ctx context.Context, from names.Endpoint) error {
 // neighbour returns the MAC address that the receiver of a packet sends its reply to: it
 // resolves the address itself, and does not take the packet's source. It returns "" where
 // the databases don't state it.
-func (w *writer) neighbour(at arrival, reply flow.Packet) string {
-	e, err := w.names.Find(at.branch.Port.IfaceID, names.Filter{})
-	if err != nil || at.branch.Port.IfaceID == "" {
+func (w *writer) neighbour(end arrival, reply flow.Packet) string {
+	e, err := w.names.Find(end.branch.Port.IfaceID, names.Filter{})
+	if err != nil || end.branch.Port.IfaceID == "" {
 		return ""
 	}
 	ip, err := netip.ParseAddr(destination(reply))

@@ -65,8 +65,14 @@ func (s *Session) open(ctx context.Context, nodes []Node, zones []Zone) error {
 	if err := s.openHosts(ctx, nodes); err != nil {
 		return err
 	}
-	if err := s.openZones(ctx, nodes, zones); err != nil {
+	var err error
+	if s.zones, s.names, err = openZones(ctx, nodes, zones); err != nil {
 		return err
+	}
+	for _, z := range s.zones {
+		for _, name := range z.nodes {
+			s.nodes[name].zone = z
+		}
 	}
 	var hosts []*host.Host
 	for _, name := range s.order {
@@ -126,6 +132,3 @@ func (s *Session) Close() {
 
 // Remarks returns sentences about the databases of the nodes for the user.
 func (s *Session) Remarks() []string { return s.remarks }
-
-// Names returns the endpoints of the session.
-func (s *Session) Names() *names.Names { return s.names }

@@ -3,46 +3,90 @@ package trace
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/set"
 )
 
-// OpenSet opens a session on the selected nodes of a set. Names are taken from the newest
-// copies of its databases.
+// OpenSet opens a session on all nodes of a set. Names are taken from the newest copies of
+// its databases.
 func OpenSet(ctx context.Context, s *set.Set, o Options) (*Session, error) {
-	databases, problems, err := s.Databases(ctx)
+	nodes, zones, remarks, err := ofSet(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	var nodes []Node
-	dirs := map[string]*workdir.Dir{}
-	for _, n := range s.Nodes() {
-		wd, err := n.Workdir()
-		if err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, Node{n.Name, wd})
-		dirs[n.Name] = wd
-	}
-	session, err := Open(ctx, nodes, zonesOf(nodes, databases, dirs), o)
+	session, err := Open(ctx, nodes, zones, o)
 	if err != nil {
 		return nil, err
 	}
-	session.remarks = append(problems, set.Sentences(databases)...)
+	session.remarks = remarks
 	return session, nil
 }
 
 // OpenWorkdir opens a session on one node.
-func OpenWorkdir(ctx context.Context, wd *workdir.Dir, name string, o Options) (*Session, error) {
+func OpenWorkdir(ctx context.Context, wd *workdir.Dir, o Options) (*Session, error) {
+	nodes, zones := ofWorkdir(wd)
+	return Open(ctx, nodes, zones, o)
+}
+
+// CompleteSet returns names of endpoints that begin with a text, for a shell. No replica
+// needs to run.
+func CompleteSet(ctx context.Context, s *set.Set, text string) ([]string, error) {
+	nodes, zones, _, err := ofSet(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return complete(ctx, nodes, zones, text)
+}
+
+// CompleteWorkdir works like CompleteSet for one node.
+func CompleteWorkdir(ctx context.Context, wd *workdir.Dir, text string) ([]string, error) {
+	nodes, zones := ofWorkdir(wd)
+	return complete(ctx, nodes, zones, text)
+}
+
+func complete(ctx context.Context, nodes []Node, wanted []Zone, text string) ([]string, error) {
+	const most = 1000
+	zones, found, err := openZones(ctx, nodes, wanted)
+	for _, z := range zones {
+		defer z.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found.Complete(text, most), nil
+}
+
+// ofSet returns the nodes and the databases of a set, and sentences about the databases.
+func ofSet(ctx context.Context, s *set.Set) (nodes []Node, zones []Zone, remarks []string, err error) {
+	databases, problems, err := s.Databases(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	dirs := map[string]*workdir.Dir{}
+	for _, n := range s.Nodes() {
+		wd, err := n.Workdir()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		nodes = append(nodes, Node{n.Name, wd})
+		dirs[n.Name] = wd
+	}
+	return nodes, zonesOf(nodes, databases, dirs), append(problems, set.Sentences(databases)...), nil
+}
+
+// ofWorkdir returns the node of a workdir, and its databases.
+func ofWorkdir(wd *workdir.Dir) ([]Node, []Zone) {
+	name := filepath.Base(wd.Path())
 	z := Zone{Nodes: []string{name}}
 	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
 		if _, err := os.Stat(wd.Database(k)); err == nil {
 			*z.file(k) = wd.Database(k)
 		}
 	}
-	return Open(ctx, []Node{{name, wd}}, []Zone{z}, o)
+	return []Node{{name, wd}}, []Zone{z}
 }
 
 // file returns the field with the path of a database.

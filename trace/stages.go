@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/trace/answer"
-	"ovs-offline/trace/flow"
 	"ovs-offline/trace/host"
 	"ovs-offline/trace/pass"
 	"ovs-offline/trace/rules"
@@ -122,10 +122,11 @@ func (n *node) stage(s pass.Stage) (answer.Stage, rules.Rule, error) {
 
 // metadata returns the key of the logical datapath that a flow matches, 0 without one.
 func metadata(match string) uint64 {
-	p, err := flow.Parse(match)
-	if err != nil {
+	_, rest, found := strings.Cut(","+match, ",metadata=")
+	if !found {
 		return 0
 	}
-	key, _ := p.Number("metadata")
+	text, _, _ := strings.Cut(rest, ",")
+	key, _ := strconv.ParseUint(text, 0, 64)
 	return key
 }

@@ -43,42 +43,47 @@ func (z *zone) close() {
 	}
 }
 
-// openZones opens the databases, and reads the names in them.
-func (s *Session) openZones(ctx context.Context, nodes []Node, zones []Zone) error {
+// openZones opens the databases of zones, and reads the names in them. Also after an
+// error, the zones have to be closed.
+func openZones(ctx context.Context, nodes []Node, wanted []Zone) (zones []*zone, found *names.Names, err error) {
 	dirs := map[string]*workdir.Dir{}
 	for _, n := range nodes {
 		dirs[n.Name] = n.Dir
 	}
 	var named []names.Zone
-	for _, wanted := range zones {
-		z := &zone{nodes: wanted.Nodes}
-		s.zones = append(s.zones, z)
-		var err error
-		if z.nb, err = z.open(ctx, wanted.NB); err != nil {
-			return err
-		}
-		if z.sb, err = z.open(ctx, wanted.SB); err != nil {
-			return err
-		}
-		if z.sb != nil {
-			z.rules = rules.New(z.nb, z.sb)
-		}
-		nz := names.Zone{NB: z.nb, SB: z.sb}
-		for _, name := range wanted.Nodes {
-			ovs, err := z.open(ctx, dirs[name].Database(workdir.OVS))
-			if err != nil {
-				return fmt.Errorf("node %s: %w", name, err)
-			}
-			if n := s.nodes[name]; n != nil {
-				n.zone = z
-			}
-			nz.Nodes = append(nz.Nodes, names.Node{Name: name, OVS: ovs})
+	for _, w := range wanted {
+		z := &zone{nodes: w.Nodes}
+		zones = append(zones, z)
+		nz, err := z.openAll(ctx, w, dirs)
+		if err != nil {
+			return zones, nil, err
 		}
 		named = append(named, nz)
 	}
-	var err error
-	s.names, err = names.Load(ctx, named)
-	return err
+	found, err = names.Load(ctx, named)
+	return zones, found, err
+}
+
+// openAll opens the databases of a zone and of its nodes.
+func (z *zone) openAll(ctx context.Context, w Zone, dirs map[string]*workdir.Dir) (nz names.Zone, err error) {
+	if z.nb, err = z.open(ctx, w.NB); err != nil {
+		return nz, err
+	}
+	if z.sb, err = z.open(ctx, w.SB); err != nil {
+		return nz, err
+	}
+	if z.sb != nil {
+		z.rules = rules.New(z.nb, z.sb)
+	}
+	nz.NB, nz.SB = z.nb, z.sb
+	for _, name := range w.Nodes {
+		ovs, err := z.open(ctx, dirs[name].Database(workdir.OVS))
+		if err != nil {
+			return nz, fmt.Errorf("node %s: %w", name, err)
+		}
+		nz.Nodes = append(nz.Nodes, names.Node{Name: name, OVS: ovs})
+	}
+	return nz, nil
 }
 
 // chassisOf returns the host name of the chassis with a tunnel address that no node of

@@ -366,11 +366,11 @@ is_stable() {
     ((++SAME_FINGERPRINTS > 6))
 }
 
+# An interface that ovn-controller has not claimed has no key ovn-installed.
 has_installed() {
-    local missing
-    missing=$(ovs-vsctl --bare --columns=name find Interface \
-        'external_ids:iface-id!=""' 'external_ids:ovn-installed!="true"' 2>/dev/null) || return 1
-    [[ -z $missing ]]
+    local ids
+    ids=$(ovs-vsctl --bare --columns=external_ids list Interface) || return 1
+    ! grep 'iface-id=' <<<"$ids" | grep -qv 'ovn-installed=true'
 }
 
 wait_for_ovn() {

@@ -17,6 +17,7 @@
 # A topology, sets/NAME.sh, defines:
 #   SET_SUMMARY, SET_NODES, SET_NETWORKS (bridges of the fabric)
 #   SET_CENTRAL            one (for the set), each (one for each node), or none
+#   SET_ZONES              further conntrack zones than OVN's
 #   node_identity NODE     sets TOPO_HOST, TOPO_SYSTEM_ID, TOPO_OVS_SETTINGS, TOPO_REMOTE
 #                          for one node
 #   node_switch            adds bridges and interfaces to the node
@@ -39,6 +40,7 @@ load_set() {
     TOPO_VERSIONS=(OpenFlow10 OpenFlow14 OpenFlow15)
     TOPO_DATAPATH=system
     TOPO_DISGUISE=()
+    SET_ZONES=()
     # shellcheck source=/dev/null
     . "$file"
     TOPO_OVN=yes
@@ -132,15 +134,20 @@ add_underlay() {
     ovs-vsctl add-br "$bridge" -- set Bridge "$bridge" datapath_type=system
     add_local "$bridge" "$mac" underlay
     add_wire "$bridge" "$interface" underlay
+    tunnel_address "$bridge" "$address"
+}
+
+# tunnel_address BRIDGE IP/LENGTH: gives a bridge's own interface an address.
+tunnel_address() {
+    local bridge=$1 address=$2 kind=ip4addr length=32
     if [[ $address == *:* ]]; then
-        ovs-appctl netdev-dummy/ip6addr "$bridge" "$address" >/dev/null
-    else
-        ovs-appctl netdev-dummy/ip4addr "$bridge" "$address" >/dev/null
+        kind=ip6addr length=128
     fi
+    ovs-appctl netdev-dummy/$kind "$bridge" "$address" >/dev/null
     ovs-appctl ovs/route/add "$address" "$bridge" >/dev/null
     # As ovs/route/show prints the address of a device of the kernel.
-    printf 'Cached: %s/%s dev %s SRC %s local\n' "${address%/*}" \
-        "$([[ $address == *:* ]] && echo 128 || echo 32)" "$bridge" "${address%/*}" >>"$LAB/local-routes"
+    printf 'Cached: %s/%s dev %s SRC %s local\n' "${address%/*}" $length "$bridge" "${address%/*}" \
+        >>"$LAB/local-routes"
 }
 
 # meet BRIDGE IP MAC: makes the address of another tunnel end known, as ARP or ND does.
@@ -210,7 +217,7 @@ keep_connections() {
     for timeout in tcp_syn_sent tcp_syn_recv udp_first udp_single udp_multiple icmp_first icmp_reply; do
         policy+=("$timeout=3600")
     done
-    for zone in {0..99} "$@"; do
+    for zone in {0..99} "${SET_ZONES[@]}"; do
         words+=(-- add-zone-tp system zone="$zone" "${policy[@]}")
     done
     ovs-vsctl -- --id=@datapath create Datapath datapath_version=lab -- set Open_vSwitch . datapaths:system=@datapath >/dev/null

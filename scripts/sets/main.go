@@ -9,12 +9,13 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"ovs-offline/test/sets"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := flag.String("root", "", "the root file system of another release")
 	flag.Usage = func() {

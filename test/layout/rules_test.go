@@ -17,7 +17,7 @@ type imports map[string][]string
 // violations returns a line for each import, and for each circle of folders,
 // that the layout forbids:
 //
-//   - A package below internal must not import cmd, collect, replica, sosreport,
+//   - A package below internal must not import cmd, collect, replica, set, sosreport,
 //     or a package below them: internal serves them all.
 //   - A package must not import a package below test or scripts, unless it is
 //     below test or scripts itself. (Its tests may.)
@@ -54,7 +54,7 @@ func violations(all imports) []string {
 
 // forbidden returns why one package must not import another, or "".
 func forbidden(p, imported string) string {
-	if below(p, "internal") && below(imported, "cmd", "collect", "replica", "sosreport") {
+	if below(p, "internal") && below(imported, "cmd", "collect", "replica", "set", "sosreport") {
 		return "internal must not depend on its users"
 	}
 	if !below(p, "test", "scripts") && below(imported, "test", "scripts") {

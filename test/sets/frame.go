@@ -409,11 +409,12 @@ func (f frame) reversed(label string) frame {
 
 // marks of a frame that came out.
 type marks struct {
-	number   int    // of the sent packet that it is; 0 for another
-	kind     string // of the innermost packet: arp, icmp, ...
-	ports    [2]uint16
-	icmpType uint8
-	announce bool // a host announces its own address
+	number    int    // of the sent packet that it is; 0 for another
+	kind      string // of the innermost packet: arp, icmp, ...
+	ports     [2]uint16
+	icmpType  uint8
+	announce  bool // a host announces its own address
+	tunnelled bool // the frame is the header of a tunnel
 }
 
 // read returns the marks of the innermost packet of a frame.
@@ -433,6 +434,8 @@ func read(raw []byte) marks {
 			m.kind, m.icmpType = "icmp", l.TypeCode.Type()
 		case *layers.ICMPv6:
 			m.kind, m.icmpType = "icmp6", l.TypeCode.Type()
+		case *layers.Geneve, *layers.VXLAN, *layers.GRE:
+			m.tunnelled = true
 		case *layers.ARP:
 			m.kind = "arp"
 			m.announce = net.IP(l.SourceProtAddress).Equal(net.IP(l.DstProtAddress))

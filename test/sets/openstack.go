@@ -231,13 +231,13 @@ func (c cloud) routed(p *plan) {
 	p.dropped("explicit drop", "a policy that drops", c.vm4.tcp("203.0.113.9", 443)).by("policy", "200")
 	p.answered("vm9", "echo reply", "a ping of a router without uplink", c.vm9.ping("192.168.40.1"))
 	p.answered("vm9", "ND advertisement", "ND for a router without uplink", c.vm9.neighbour("fd00:30::1"))
-	first := p.delivered("vm4", "a packet that opens the way for its answer", c.asked(c.vm1.udp(c.vm4.ip, 53), 45001)).group("db-dns")
-	p.delivered("vm1", "the answer, which only an earlier packet of this list allows", c.asked(c.vm4.udp(c.vm1.ip, 45001), 53)).afterwards(first)
-	p.dropped("ACL", "an answer without a question", c.asked(c.vm4.udp(c.vm1.ip, 45002), 53)).by("acl", groupDrop)
+	first := p.delivered("vm4", "a packet that opens the way for its answer", asked(c.vm1.udp(c.vm4.ip, 53), 45001)).group("db-dns")
+	p.delivered("vm1", "the answer, which only an earlier packet of this list allows", asked(c.vm4.udp(c.vm1.ip, 45001), 53)).afterwards(first)
+	p.dropped("ACL", "an answer without a question", asked(c.vm4.udp(c.vm1.ip, 45002), 53)).by("acl", groupDrop)
 }
 
 // asked returns a frame with a certain source port.
-func (c cloud) asked(f frame, port uint16) frame {
+func asked(f frame, port uint16) frame {
 	f.sport = port
 	return f
 }
@@ -326,7 +326,7 @@ func (c cloud) balanced(p *plan) {
 		f := c.vm8.tcp("192.168.10.100", 80)
 		f.from, f.src, f.sip = c.vm4.label, c.vm4.mac, c.vm4.ip
 		f.dst = c.vm4.gw
-		s := p.delivered("vm1", fmt.Sprintf("a VIP with three members, client port %d", 42000+i), c.asked(f, uint16(42000+i))).chosen()
+		s := p.delivered("vm1", fmt.Sprintf("a VIP with three members, client port %d", 42000+i), asked(f, uint16(42000+i))).chosen()
 		s.to = []string{"vm1", "vm2", "vm3"}
 		lb(s, "many")
 	}
@@ -362,6 +362,6 @@ func (c cloud) invalid(p *plan) {
 	p.dropped("ACL", "an IPv6 echo reply without a request is invalid", reply)
 	p.dropped("ACL", "a SYN|ACK to a floating IP", with(c.out.tcp("172.24.4.22", 443), "SA"))
 	p.delivered("vm3", "an ACK to a floating IP", with(c.out.tcp("172.24.4.22", 443), "A")).group("web-https")
-	p.dropped("explicit drop", "a SYN|ACK to the address of SNAT", with(c.asked(c.out.tcp("172.24.4.10", 40000), 443), "SA"))
+	p.dropped("explicit drop", "a SYN|ACK to the address of SNAT", with(asked(c.out.tcp("172.24.4.10", 40000), 443), "SA"))
 	p.delivered("vm10", "a SYN|ACK where no security group is", with(c.vm9.tcp(c.vm10.ip, 22), "SA"))
 }

@@ -32,7 +32,7 @@ func Names() []string {
 }
 
 func plans() map[string]func(*plan) {
-	return map[string]func(*plan){"openstack": openstack}
+	return map[string]func(*plan){"openstack": openstack, "kubernetes-ic": kubernetes}
 }
 
 // Run starts a set, sends its packets, and writes into dir: nodes/NODE with the capture of
@@ -113,6 +113,9 @@ func sendAll(ctx context.Context, w *wire, steps []*step) (float64, error) {
 	for _, step := range steps {
 		if err := w.send(ctx, step); err != nil {
 			return 0, err
+		}
+		if os.Getenv("SETS_DEBUG") != "" {
+			fmt.Fprintln(os.Stderr, time.Since(start).Round(time.Millisecond), step.ID, step.Shows, step.unsent, len(step.Outputs), step.arrived())
 		}
 	}
 	return seconds(start), nil

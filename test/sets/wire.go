@@ -46,7 +46,7 @@ const (
 	// which a switch moves its packets on.
 	quiet = 8
 	// patience is how long to wait for what should come out.
-	patience = 5 * time.Second
+	patience = 3 * time.Second
 )
 
 func newWire(dir string, ports []Port, nodes []string) *wire {
@@ -198,7 +198,7 @@ func (w *wire) file(current *step, p Port, raw []byte) bool {
 		own = strings.Contains(hex.EncodeToString(raw), current.arpPart())
 	}
 	o := Output{Node: p.Node, Bridge: p.Bridge, Port: p.Name, Label: p.Label, Role: p.Role, Bytes: hex.EncodeToString(raw), Own: own}
-	if p.Role == roleUnderlay {
+	if p.Role == roleUnderlay || m.tunnelled {
 		s.Tunnels = append(s.Tunnels, o)
 	} else {
 		s.Outputs = append(s.Outputs, o)

@@ -9,6 +9,7 @@ package conntrack
 
 import (
 	"net/netip"
+	"strconv"
 
 	"ovs-offline/trace/flow"
 )
@@ -88,4 +89,10 @@ func TupleOf(p flow.Packet, id uint16) (t Tuple, ok bool) {
 	to, _ := p.Number(dst)
 	t.SrcPort, t.DstPort = uint16(from), uint16(to)
 	return t, true
+}
+
+// AnswerTo returns the ICMP type of the answer to a query; ok is false for a message
+// that is no query.
+func AnswerTo(t Tuple) (kind string, ok bool) {
+	return strconv.Itoa(int(reverseType(t.Proto, t.SrcPort))), t.isQuery()
 }

@@ -13,11 +13,12 @@ import (
 
 // A select group chooses a bucket by dp_hash, which depends on the datapath. It looks the
 // hash up in a table of 16 to 256 entries (ofproto/ofproto-dpif.c,
-// group_setup_dp_hash_table). So each hash up to the size of the table is tried: 1 to 16,
-// and more if that finds many buckets. A hash of 0 would recirculate again.
+// group_setup_dp_hash_table), and a bond in one of 256. The mask of dp_hash in the
+// megaflow shows the size, so each entry is tried. A hash of 0 would recirculate again:
+// the size itself stands for it.
 const (
-	firstHashes = 16
-	allHashes   = 256
+	someHashes = 16
+	allHashes  = 256
 )
 
 // alternative is a pass that resumes with a hash, and what distinguishes it.
@@ -108,18 +109,19 @@ func (s *step) alternatives(ctx context.Context, id uint32, f frame) ([]alternat
 	if hashes := s.tracer.buckets.get(key); key != "" && hashes != nil {
 		return s.try(ctx, id, f, hashes)
 	}
-	var list []alternative
-	for size, tried := firstHashes, 0; ; size *= 4 {
-		found, err := s.try(ctx, id, f, numbers(tried+1, size))
-		if err != nil {
-			return nil, err
-		}
-		list = distinct(append(list, found...))
-		tried = size
-		if len(list)*2 < size || size >= allHashes {
-			break
-		}
+	list, err := s.try(ctx, id, f, []int{1})
+	if err != nil {
+		return nil, err
 	}
+	size := min(int(list[0].passes[0].HashMask())+1, allHashes)
+	if size == 1 {
+		size = someHashes
+	}
+	more, err := s.try(ctx, id, f, numbers(2, size))
+	if err != nil {
+		return nil, err
+	}
+	list = distinct(append(list, more...))
 	if key != "" {
 		var hashes []int
 		for _, a := range list {

@@ -109,8 +109,13 @@ func (s *step) stageOf(cookie uint64) *pass.Stage {
 // several of them has the first one's here.
 func (s *step) controllerOf(cookie uint64) pass.Controller {
 	for _, c := range s.hop.Pass.Controllers() {
-		if s.hop.Pass.Stages[c.Stage].Cookie == cookie {
+		if c.Stage >= 0 && s.hop.Pass.Stages[c.Stage].Cookie == cookie {
 			return c
+		}
+	}
+	for _, c := range s.hop.Pass.Controllers() {
+		if c.Stage < 0 {
+			return c // a restored action, whose flow is not shown
 		}
 	}
 	return pass.Controller{Stage: -1}
@@ -145,7 +150,7 @@ func (s *step) pauses(f frame) {
 // waitsFor reports whether a branch waits for the controller already.
 func (s *step) waitsFor(c pass.Controller) bool {
 	for _, b := range s.hop.Branches {
-		if b.Answer != nil && b.Stage == &s.hop.Pass.Stages[c.Stage] {
+		if b.Answer != nil && b.Answer.Waits && b.Answer.Userdata == c.Userdata {
 			return true
 		}
 	}

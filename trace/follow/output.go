@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/flow"
@@ -45,7 +44,7 @@ func (s *step) leave(ctx context.Context, port *host.Port, f frame) error {
 		s.add(Branch{Kind: Dropped, Why: over, Port: port}, f)
 		return nil
 	}
-	b := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.flooded()}
+	b := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.hop.Pass.Floods()}
 	b.Why = fmt.Sprintf("it leaves by port %s of %s", port.Name, port.Bridge)
 	s.add(b, f)
 	for _, peer := range s.tracer.hosts {
@@ -86,17 +85,6 @@ func (f frame) elsewhere() conntrack.Subject {
 	subject := f.subject
 	subject.Packet, subject.Meta = f.packet(), conntrack.Meta{}
 	return subject
-}
-
-func (s *step) flooded() bool {
-	for _, stage := range s.hop.Pass.Stages {
-		for _, l := range stage.Lines {
-			if strings.Contains(l, "no learned MAC for destination, flooding") {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // overMTU returns why a port can't send the frame, "" if it can or if the MTU is not

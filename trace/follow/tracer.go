@@ -9,6 +9,7 @@ import (
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/flow"
 	"ovs-offline/trace/host"
+	"ovs-offline/trace/megaflow"
 )
 
 // Options are the options of a Tracer.
@@ -29,6 +30,7 @@ type Tracer struct {
 	hosts   []*host.Host
 	options Options
 	buckets bucketCache
+	passes  megaflow.Cache
 }
 
 // New returns a tracer for nodes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"ovs-offline/internal/unixctl"
@@ -24,6 +25,9 @@ var ErrNoAnswer = errors.New("ovs-vswitchd does not answer")
 type asker struct {
 	node, runDir string
 	idle         chan *unixctl.Conn // nil for a connection that is not open
+	// stuck is set after a request that was not answered: ovs-vswitchd executes one after
+	// the other, so the next would wait as long.
+	stuck atomic.Bool
 }
 
 func (a *asker) init(node, runDir string) {
@@ -46,6 +50,9 @@ func (a *asker) Close() {
 // Ask sends a command to the node's ovs-vswitchd and returns the answer. An answer that
 // is an error is one for which unixctl.Refused is true.
 func (a *asker) Ask(ctx context.Context, argv ...string) (string, error) {
+	if a.stuck.Load() {
+		return "", a.noAnswer(argv[0])
+	}
 	var c *unixctl.Conn
 	select {
 	case c = <-a.idle:
@@ -55,6 +62,10 @@ func (a *asker) Ask(ctx context.Context, argv ...string) (string, error) {
 	out, c, err := a.ask(ctx, c, argv)
 	a.idle <- c
 	return out, err
+}
+
+func (a *asker) noAnswer(command string) error {
+	return fmt.Errorf("node %s: %w to %s within %v: stop and start its replica", a.node, ErrNoAnswer, command, askTimeout)
 }
 
 // errDown is wrapped when the replica can't be reached.
@@ -81,9 +92,10 @@ func (a *asker) ask(ctx context.Context, c *unixctl.Conn, argv []string) (string
 		case ctx.Err() != nil:
 			return "", nil, ctx.Err()
 		case limited.Err() != nil:
-			return "", nil, fmt.Errorf("node %s: %w to %s within %v: stop and start its replica", a.node, ErrNoAnswer, argv[0], askTimeout)
+			a.stuck.Store(true)
+			return "", nil, a.noAnswer(argv[0])
 		case !reused:
-			return "", nil, fmt.Errorf("node %s: %w", a.node, err)
+			return "", nil, fmt.Errorf("node %s: %w: it ended while it executed %s; start its replica again: %w", a.node, ErrNoAnswer, argv[0], err)
 		}
 	}
 }

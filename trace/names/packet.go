@@ -209,7 +209,7 @@ func (b *builder) link(z *zone, s *logicalSwitch) netip.Prefix {
 // gateway returns the address of the router that the sender takes: the one that DHCP
 // gives to it, or else the router of its subnet.
 func (b *builder) gateway(z *zone, s *logicalSwitch, link netip.Prefix) netip.Addr {
-	if router, ok := parseAddress(z.dhcp(b.q.From, b.src)["router"]); ok && familyOf(router) == familyOf(b.dst) {
+	if router, ok := gatewayOf(z.dhcp(b.q.From, b.src), b.dst); ok {
 		return router
 	}
 	var found []netip.Addr
@@ -228,6 +228,28 @@ func (b *builder) gateway(z *zone, s *logicalSwitch, link netip.Prefix) netip.Ad
 		b.assume("%s has %d routers in the subnet; it takes %s", b.q.From.Name, len(found), found[0])
 	}
 	return found[0]
+}
+
+// gatewayOf returns the router for an address that DHCP options give: that of the longest
+// prefix in classless_static_route, or else the option router, which has no effect beside
+// classless static routes (RFC 3442).
+func gatewayOf(options map[string]string, dst netip.Addr) (router netip.Addr, ok bool) {
+	best := -1
+	words := strings.FieldsFunc(options["classless_static_route"], func(r rune) bool { return strings.ContainsRune("{}, ", r) })
+	for pair := range slices.Chunk(words, 2) {
+		prefix, err := netip.ParsePrefix(pair[0])
+		if len(pair) < 2 || err != nil || !prefix.Contains(dst) || prefix.Bits() <= best {
+			continue
+		}
+		if next, valid := parseAddress(pair[1]); valid {
+			router, ok, best = next, true, prefix.Bits()
+		}
+	}
+	if len(words) > 0 || ok {
+		return router, ok
+	}
+	router, ok = parseAddress(options["router"])
+	return router, ok && familyOf(router) == familyOf(dst)
 }
 
 // neighbourRequest returns the ARP request, or the neighbor solicitation, for the address

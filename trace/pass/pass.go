@@ -20,10 +20,13 @@ type Pass struct {
 	ID uint32
 	// Flow is the packet as the pass begins, Final as ovs-vswitchd's pipeline left it,
 	// which is not what it sends: see Actions.
-	Flow        flow.Packet
-	Final       string
-	Megaflow    string
-	Stages      []Stage
+	Flow     flow.Packet
+	Final    string
+	Megaflow string
+	Stages   []Stage
+	// Resumed are the actions and remarks that belong to no stage: a recirculation
+	// restored them.
+	Resumed     []string
 	Actions     []odp.Action
 	ActionsText string
 	// Errors are what ovs-vswitchd prints as ">>>> ... <<<<", Warnings as ">> ...".
@@ -64,28 +67,64 @@ func (p *Pass) Last() (s Stage, ok bool) {
 // Buckets returns the buckets of groups that the pass used, in order.
 func (p *Pass) Buckets() []string {
 	var list []string
-	for _, s := range p.Stages {
-		for _, l := range s.Lines {
-			if id, ok := strings.CutPrefix(l, "-> using bucket "); ok {
-				list = append(list, id)
-			}
+	for l := range p.lines {
+		if id, ok := strings.CutPrefix(l, "-> using bucket "); ok {
+			list = append(list, id)
 		}
 	}
 	return list
 }
 
+// lines yields all actions and remarks.
+func (p *Pass) lines(yield func(string) bool) {
+	for _, l := range p.Resumed {
+		if !yield(l) {
+			return
+		}
+	}
+	for _, s := range p.Stages {
+		for _, l := range s.Lines {
+			if !yield(l) {
+				return
+			}
+		}
+	}
+}
+
+// Floods reports whether the pass sent the packet to all ports, because no MAC address
+// was learned for its destination.
+func (p *Pass) Floods() bool {
+	for l := range p.lines {
+		if strings.Contains(l, "no learned MAC for destination, flooding") {
+			return true
+		}
+	}
+	return false
+}
+
+// HashMask returns the bits of dp_hash on which the pass depends, 0 for none.
+func (p *Pass) HashMask() uint32 {
+	m := hashMask.FindStringSubmatch(p.Megaflow)
+	if m == nil {
+		return 0
+	}
+	mask, _ := strconv.ParseUint(m[1], 0, 32)
+	return uint32(mask)
+}
+
 // Controllers returns the stages with a controller action, and the userdata of each.
 func (p *Pass) Controllers() []Controller {
 	var list []Controller
-	for i, s := range p.Stages {
+	stages := append([]Stage{{Lines: p.Resumed}}, p.Stages...)
+	for i, s := range stages {
 		for _, l := range s.Lines {
 			if !strings.HasPrefix(l, "controller(") && !strings.HasPrefix(l, "CONTROLLER:") {
 				continue
 			}
 			if m := controller.FindStringSubmatch(l); m != nil {
-				list = append(list, Controller{Stage: i, Userdata: userdata.FindString(m[1]), Pause: strings.Contains(m[1], "pause")})
+				list = append(list, Controller{Stage: i - 1, Userdata: userdata.FindString(m[1]), Pause: strings.Contains(m[1], "pause")})
 			} else {
-				list = append(list, Controller{Stage: i})
+				list = append(list, Controller{Stage: i - 1})
 			}
 		}
 	}
@@ -94,13 +133,14 @@ func (p *Pass) Controllers() []Controller {
 
 // Controller is a controller action of a stage.
 type Controller struct {
-	Stage    int
+	Stage    int    // -1 for a restored action
 	Userdata string // bytes in hexadecimal, joined by dots; "" without any
 	Pause    bool   // the pipeline waits for the controller
 }
 
 var (
 	controller = regexp.MustCompile(`^controller\((.*)\)$`)
+	hashMask   = regexp.MustCompile(`\bdp_hash=0x[0-9a-f]+/(0x[0-9a-f]+)`)
 	userdata   = regexp.MustCompile(`\b[0-9a-f]{2}(\.[0-9a-f]{2})+\b`)
 
 	resumed   = regexp.MustCompile(`(?m)^recirc\((0x[0-9a-f]+)\)`)
@@ -216,6 +256,8 @@ func (p *Pass) pipeline(stack []open, line string) []open {
 		if !strings.HasPrefix(text, "->") && !strings.HasPrefix(text, "pop:") {
 			p.last = stack[n-1].stage
 		}
+	} else if n > 0 {
+		p.Resumed = append(p.Resumed, text)
 	}
 	return stack
 }

@@ -165,6 +165,37 @@ Datapath actions: drop
 	}
 }
 
+func TestRestoredActionsBelongToNoStage(t *testing.T) {
+	passes, err := pass.Parse(`Flow: recirc_id=0x1,dp_hash=0x3,eth,tcp,in_port=ANY,vlan_tci=0x0000
+
+bridge("br-int")
+----------------
+    thaw
+            Resuming from table 0
+        Restoring actions: unroll_xlate(table=0, cookie=0),group:5
+    unroll_xlate(table=0, cookie=0)
+    restored state: table=0, cookie=0
+    group:5
+     -> using bucket 1
+    bucket 1
+            output:3
+
+Final flow: unchanged
+Megaflow: recirc_id=0x1,dp_hash=0x3/0xf,eth,ip,in_port=ANY,nw_frag=no
+Datapath actions: 3
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := passes[0]
+	if b := p.Buckets(); len(p.Stages) != 0 || len(b) != 1 || b[0] != "1" || p.HashMask() != 0xf {
+		t.Errorf("%+v, buckets %q, mask %#x", p, b, p.HashMask())
+	}
+	if _, ok := p.Last(); ok {
+		t.Error("the pass has a last stage")
+	}
+}
+
 func TestOtherTextIsNoTrace(t *testing.T) {
 	for _, text := range []string{"", "br-ex: unknown bridge\n", "Bad openflow flow syntax: in_port=6\n", "Flow: a b;c\n"} {
 		if _, err := pass.Parse(text); !errors.Is(err, pass.ErrNoPass) {
@@ -191,7 +222,9 @@ func FuzzParse(f *testing.F) {
 				t.Error("a table with a negative number")
 			}
 			for _, c := range p.Controllers() {
-				_ = p.Stages[c.Stage]
+				if c.Stage >= 0 {
+					_ = p.Stages[c.Stage]
+				}
 			}
 			p.Buckets()
 		}

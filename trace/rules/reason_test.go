@@ -117,13 +117,13 @@ func checkReasons(t *testing.T, node captures.Node, want []planted) {
 // wrote: those of this host, and of the root file systems that scripts/roots makes.
 func TestRulesOfReleases(t *testing.T) {
 	ovs.Need(t, "ovn-northd", "ovn-controller", "ovs-vswitchd", "ip")
+	roots := os.Getenv("OVS_OFFLINE_ROOTS")
+	if roots == "" {
+		t.Skip("OVS_OFFLINE_ROOTS names no folder with root file systems of other releases: make test-versions makes them")
+	}
 	for name, egress := range map[string]int{"": 42, "trixie": 45, "sid": 48} {
 		root := ""
 		if name != "" {
-			roots := os.Getenv("OVS_OFFLINE_ROOTS")
-			if roots == "" {
-				continue // make test-versions makes them
-			}
 			root = filepath.Join(roots, name)
 		}
 		for _, topology := range []string{"openstack", "kubernetes"} {

@@ -170,6 +170,12 @@ func (r *Rules) find(f Flow) (Rule, error) {
 			}
 		}
 	}
+	// Outside of the pipelines, flows are of other rows. Few are of logical flows: those
+	// that the actions of a logical flow have learned.
+	isLogical := func(rule Rule) bool { return rule.Row == logicalFlow }
+	if slices.ContainsFunc(found, func(rule Rule) bool { return !isLogical(rule) }) {
+		found = slices.DeleteFunc(found, isLogical)
+	}
 	if len(found) == 0 {
 		return Rule{}, nil
 	}

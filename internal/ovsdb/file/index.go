@@ -6,11 +6,9 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"math"
 	"os"
 	"slices"
@@ -241,20 +239,63 @@ func (x *Index) row(table string, changes []change, wanted []string) (ovsdb.Row,
 		if err != nil {
 			return ovsdb.Row{}, false, fmt.Errorf("reading row %s of table %s: %w", uuid, table, err)
 		}
-		var change columns
-		if json.Unmarshal(text, &change) == nil {
+		if change, ok := columnsOf(text, wanted); ok {
 			db.change(rowID{table, uuid}, change, c.diff, c.offset)
 		}
 	}
 	db.composeSets()
 	row := db.tables[table][uuid]
-	if row == nil {
-		return ovsdb.Row{}, false, nil
+	return ovsdb.ParseRow(uuid, row), row != nil, nil
+}
+
+// columnsOf returns the wanted columns of a row, or all columns if none is wanted; nil for
+// null. ok is false for another text. The text must be valid JSON but for its blanks.
+func columnsOf(text []byte, wanted []string) (found columns, ok bool) {
+	text = bytes.TrimSpace(text)
+	if string(text) == "null" {
+		return nil, true
 	}
-	if len(wanted) > 0 {
-		maps.DeleteFunc(row, func(column string, _ json.RawMessage) bool { return !slices.Contains(wanted, column) })
+	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
+		return nil, false
 	}
-	return ovsdb.ParseRow(uuid, row), true, nil
+	found = columns{}
+	for rest := text[1 : len(text)-1]; len(rest) > 0; {
+		colon := endOf(rest, ':')
+		key := bytes.TrimSpace(rest[:colon])
+		rest = rest[min(colon+1, len(rest)):]
+		comma := endOf(rest, ',')
+		value := rest[:comma]
+		rest = rest[min(comma+1, len(rest)):]
+		if len(key) < 2 || key[0] != '"' {
+			continue
+		}
+		if name := string(key[1 : len(key)-1]); len(wanted) == 0 || slices.Contains(wanted, name) {
+			found[name] = value
+		}
+	}
+	return found, true
+}
+
+// endOf returns the index of the first separator that is in no string, list or object, and
+// the length of the text if there is none.
+func endOf(text []byte, separator byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == separator && depth == 0:
+			return i
+		}
+	}
+	return len(text)
 }
 
 // parseUUID reads a UUID in the notation of OVSDB.

@@ -35,6 +35,7 @@ NODES=(
     "ovn-worker2 3 7c6d1e90-3b52-4f08-a1d4-5e6f70810003 172.18.0.4"
 )
 UPLINK_MAC=02:42:ac:12:00:04
+POD_SUBNET=10.244.3.0/24
 GATEWAY_MAC=02:42:ac:12:00:01
 
 # namespace_pod, node's number, pod's number, interface (only on this node)
@@ -326,66 +327,6 @@ topo_finish() {
     # The gateway router announces the node's address, from behind the patch
     # port.
     wait_for_macs breth0 $UPLINK_MAC
-}
-
-# breth0_flows UPLINK PATCH HOST: the host and the gateway router share one
-# address; the marks of conntrack zone 64000 give the owner of a connection (1:
-# the router, 2: the host), 64001 to 64003 carry host to service traffic.
-breth0_flows() {
-    local up=$1 ovn=$2 host=$3 mac=$UPLINK_MAC c=cookie=0xdeff105 svc=10.96.0.0/16
-    cat <<EOF
-$c,table=0,priority=500,ip,in_port=LOCAL,nw_dst=169.254.169.1,actions=ct(table=5,zone=64002,nat)
-$c,table=0,priority=500,ip,in_port=LOCAL,nw_dst=$svc,actions=ct(commit,table=2,zone=64001,nat(src=169.254.169.2))
-$c,table=0,priority=550,ip,in_port=LOCAL,nw_src=$host,nw_dst=$svc,actions=ct(commit,table=2,zone=64001)
-$c,table=0,priority=500,ip,in_port=$ovn,nw_src=$svc,nw_dst=169.254.169.2,actions=ct(table=3,zone=64001,nat)
-$c,table=0,priority=500,ip,in_port=$ovn,nw_src=$host,nw_dst=169.254.169.2,actions=ct(commit,table=4,zone=64001)
-$c,table=0,priority=500,ipv6,in_port=LOCAL,ipv6_dst=fd69::1,actions=ct(table=5,zone=64002,nat)
-$c,table=0,priority=500,ipv6,in_port=LOCAL,ipv6_dst=fd00:10:96::/112,actions=ct(commit,table=2,zone=64001,nat(src=fd69::2))
-$c,table=0,priority=205,udp,in_port=$up,dl_dst=$mac,tp_dst=6081,actions=LOCAL
-$c,table=0,priority=200,udp,in_port=$up,tp_dst=6081,actions=NORMAL
-$c,table=0,priority=200,udp,in_port=LOCAL,tp_dst=6081,actions=output:$up
-cookie=0x3f2a9c,table=0,priority=110,tcp,in_port=$up,tp_dst=31000,actions=check_pkt_larger(1414)->NXM_NX_REG0[0],resubmit(,11)
-cookie=0x3f2a9c,table=0,priority=110,tcp,in_port=$ovn,tp_src=31000,actions=output:$up
-cookie=0x3f2a9d,table=0,priority=110,tcp,in_port=$up,tp_dst=31001,actions=ct(commit,zone=64003,nat(dst=169.254.169.3:8443),table=6)
-cookie=0x3f2a9d,table=6,priority=110,actions=output:LOCAL
-cookie=0x3f2a9d,table=0,priority=110,tcp,in_port=LOCAL,tp_src=8443,actions=ct(zone=64003,nat,table=7)
-cookie=0x3f2a9d,table=7,priority=110,actions=output:$up
-cookie=0x51c8d7,table=0,priority=110,tcp,in_port=$up,nw_dst=192.0.2.80,tp_dst=80,actions=output:$ovn
-cookie=0x51c8d7,table=0,priority=110,arp,in_port=$up,arp_op=1,arp_tpa=192.0.2.80,actions=output:$ovn
-$c,table=0,priority=105,pkt_mark=0x3f0,ip,in_port=$ovn,dl_src=$mac,actions=ct(commit,zone=64000,nat(src=$host),exec(set_field:0x1->ct_mark)),output:$up
-$c,table=0,priority=104,ip,in_port=$ovn,nw_src=10.244.3.0/24,actions=ct(commit,zone=64000,nat(src=$host),exec(set_field:0x1->ct_mark)),output:$up
-$c,table=0,priority=100,ip,in_port=$ovn,dl_src=$mac,actions=ct(commit,zone=64000,exec(set_field:0x1->ct_mark)),output:$up
-$c,table=0,priority=100,ip,in_port=LOCAL,actions=ct(commit,zone=64000,exec(set_field:0x2->ct_mark)),output:$up
-$c,table=0,priority=100,ipv6,in_port=$ovn,dl_src=$mac,actions=ct(commit,zone=64000,exec(set_field:0x1->ct_mark)),output:$up
-$c,table=0,priority=100,ipv6,in_port=LOCAL,actions=ct(commit,zone=64000,exec(set_field:0x2->ct_mark)),output:$up
-$c,table=0,priority=50,ip,in_port=$up,dl_dst=$mac,actions=ct(zone=64000,nat,table=1)
-$c,table=0,priority=50,ipv6,in_port=$up,dl_dst=$mac,actions=ct(zone=64000,nat,table=1)
-$c,table=0,priority=14,icmp6,in_port=$up,icmp_type=134,actions=FLOOD
-$c,table=0,priority=14,icmp6,in_port=$up,icmp_type=136,actions=FLOOD
-$c,table=0,priority=10,in_port=$ovn,dl_src=$mac,actions=NORMAL
-$c,table=0,priority=10,in_port=$up,dl_dst=$mac,actions=output:$ovn,LOCAL
-$c,table=0,priority=10,arp,in_port=$up,arp_op=2,actions=output:$ovn,LOCAL
-$c,table=0,priority=9,in_port=$ovn,actions=drop
-$c,table=0,priority=0,actions=NORMAL
-$c,table=1,priority=100,ip,ct_state=+trk+est,ct_mark=0x1,actions=output:$ovn
-$c,table=1,priority=100,ip,ct_state=+trk+rel,ct_mark=0x1,actions=output:$ovn
-$c,table=1,priority=100,ip,ct_state=+trk+est,ct_mark=0x2,actions=LOCAL
-$c,table=1,priority=100,ip,ct_state=+trk+rel,ct_mark=0x2,actions=LOCAL
-$c,table=1,priority=100,ipv6,ct_state=+trk+est,ct_mark=0x1,actions=output:$ovn
-$c,table=1,priority=100,ipv6,ct_state=+trk+est,ct_mark=0x2,actions=LOCAL
-$c,table=1,priority=15,ip,nw_dst=10.244.0.0/16,actions=ct(commit,zone=64000,exec(set_field:0x1->ct_mark)),output:$ovn
-$c,table=1,priority=14,ip,nw_proto=2,actions=LOCAL
-$c,table=1,priority=14,icmp6,icmp_type=130,actions=LOCAL
-$c,table=1,priority=13,udp,in_port=$up,tp_dst=3784,actions=output:$ovn,LOCAL
-$c,table=1,priority=10,dl_dst=$mac,actions=LOCAL
-$c,table=1,priority=0,actions=NORMAL
-$c,table=2,priority=100,actions=set_field:$mac->eth_dst,set_field:$mac->eth_src,output:$ovn
-$c,table=3,priority=100,ip,actions=move:NXM_OF_ETH_DST[]->NXM_OF_ETH_SRC[],set_field:$mac->eth_dst,LOCAL
-$c,table=4,priority=100,ip,actions=ct(commit,zone=64002,nat(src=169.254.169.1),table=3)
-$c,table=5,priority=100,ip,actions=ct(commit,table=2,zone=64001,nat)
-$c,table=11,priority=100,reg0=0x1,actions=LOCAL
-$c,table=11,priority=1,actions=output:$ovn
-EOF
 }
 
 topo_packets() {

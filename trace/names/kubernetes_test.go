@@ -1,0 +1,171 @@
+package names
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/terminal"
+	"ovs-offline/test/ovndb"
+	"ovs-offline/test/ovs"
+)
+
+func id(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-000000000001", n) }
+
+// port returns a row of Logical_Switch_Port.
+func port(name, addresses string, ids ...string) ovndb.Row {
+	return ovndb.Row{"name": name, "addresses": addresses, "external_ids": ovndb.Map(ids...)}
+}
+
+// TestNamesOfKubernetes finds pods and services of ovn-kubernetes and kube-ovn, in a
+// database of each form that they have written.
+func TestNamesOfKubernetes(t *testing.T) {
+	nb := ovndb.Create(t, ovs.NBSchema)
+	nb.Add(ovndb.Rows{
+		"Logical_Switch_Port": {
+			id(1): port("ns1_web-0", "0a:58:0a:f4:00:03 10.244.0.3", "namespace", "ns1", "pod", "true"),
+			id(2): port("ns1.blue_ns1_web-0", "0a:58:0a:64:00:03 10.100.0.3", "namespace", "ns1", "k8s.ovn.org/network", "blue"),
+			id(3): port("coredns-1.kube-system", "00:00:00:aa:00:03 10.16.0.3", "vendor", "kube-ovn", "pod", "kube-system/coredns-1"),
+			id(4): port("node-worker-1", "00:00:00:aa:00:09 100.64.0.2", "vendor", "kube-ovn"),
+			id(5): port("k8s-worker-1", "0a:58:0a:f4:00:02 10.244.0.2"),
+			id(6): port("tstor-worker-2", "0a:58:64:58:00:03 100.88.0.3/16"),
+			id(7): {"name": "stor-worker-1", "type": "router", "addresses": "router", "options": ovndb.Map("router-port", "rtos-worker-1")},
+		},
+		"Logical_Switch": {
+			id(11): ovndb.Row{"name": "worker-1", "ports": ovndb.Set(ovndb.UUID(id(1)), ovndb.UUID(id(5)), ovndb.UUID(id(7)))},
+			id(12): ovndb.Row{"name": "blue", "ports": ovndb.UUID(id(2))},
+		},
+		"Logical_Router_Port": {id(21): ovndb.Row{"name": "rtos-worker-1", "mac": "0a:58:0a:f4:00:01", "networks": "10.244.0.1/24"}},
+		"Logical_Router":      {id(22): ovndb.Row{"name": "cluster", "ports": ovndb.UUID(id(21))}},
+		"Load_Balancer": {
+			id(31): {"name": "Service_ns2/db_TCP_cluster", "protocol": "tcp", "external_ids": ovndb.Map("k8s.ovn.org/kind", "Service", "k8s.ovn.org/owner", "ns2/db"),
+				"vips": ovndb.Map("10.96.3.4:5432", "10.244.0.3:5432,10.244.1.3:5432", "10.96.3.4:9187", "10.244.0.3:9187", "^NODEIP_IPv4_0:31000", "10.244.0.3:5432")},
+			id(32): {"name": "Service_ns2/db_TCP_node_switch_worker-1", "protocol": "tcp", "external_ids": ovndb.Map("k8s.ovn.org/kind", "Service", "k8s.ovn.org/owner", "ns2/db"),
+				"vips": ovndb.Map("10.96.3.4:5432", "10.244.0.3:5432")},
+			id(33): {"name": "Service_ns2/old_TCP_cluster", "protocol": "tcp", "vips": ovndb.Map("[fd00:96::5]:80", "[fd00::3]:8080")},
+			id(34): {"name": "Service_kube-system/dns_UDP_cluster", "protocol": "udp", "vips": ovndb.Map("10.96.0.10:53", "10.244.0.3:53")},
+			id(35): {"name": "Service_kube-system/dns_TCP_cluster", "protocol": "tcp", "vips": ovndb.Map("10.96.0.10:53", "10.244.0.3:53")},
+			id(36): {"name": "cluster-tcp-loadbalancer", "protocol": "tcp", "vips": ovndb.Map("10.96.7.7:80", "10.16.0.3:80")},
+		},
+	})
+	conf := ovndb.Create(t, ovs.Schema)
+	conf.Add(ovndb.Rows{"Interface": {id(41): ovndb.Row{"name": "5f0c3a9b17de248", "external_ids": ovndb.Map("iface-id", "ns1_web-0")}}})
+	n := load(t, Zone{NB: open(t, nb.Close()), Nodes: []Node{{"worker-1", open(t, conf.Close())}}})
+	for name, want := range map[string]string{
+		"pod/ns1/web-0": "", "ns1/web-0": "", // ambiguous: in two networks
+		"ns1_web-0":             "ns1/web-0 (pod: port ns1_web-0, 0a:58:0a:f4:00:03, 10.244.0.3, switch worker-1, on worker-1)",
+		"kube-system/coredns-1": "kube-system/coredns-1 (pod: port coredns-1.kube-system, 00:00:00:aa:00:03, 10.16.0.3)",
+		"coredns-1.kube-system": "kube-system/coredns-1 (pod: port coredns-1.kube-system, 00:00:00:aa:00:03, 10.16.0.3)",
+		"10.96.7.7:80":          "10.96.7.7:80 (service: 10.96.7.7, tcp, load balancer cluster-tcp-loadbalancer)",
+		"svc/ns2/db:5432":       "svc/ns2/db:5432 (service: 10.96.3.4, tcp, load balancer Service_ns2/db_TCP_cluster)",
+		"10.96.3.4:9187":        "svc/ns2/db:9187 (service: 10.96.3.4, tcp, load balancer Service_ns2/db_TCP_cluster)",
+		"svc/ns2/db":            "",
+		"svc/ns2/old":           "svc/ns2/old:80 (service: fd00:96::5, tcp, load balancer Service_ns2/old_TCP_cluster)",
+		"[fd00:96::5]:80":       "svc/ns2/old:80 (service: fd00:96::5, tcp, load balancer Service_ns2/old_TCP_cluster)",
+		"fd00:96:0::5":          "svc/ns2/old:80 (service: fd00:96::5, tcp, load balancer Service_ns2/old_TCP_cluster)",
+		"svc/kube-system/dns":   "",
+		"100.88.0.3":            "tstor-worker-2 (port: 0a:58:64:58:00:03, 100.88.0.3)",
+	} {
+		e, err := n.Find(name, Filter{})
+		if want == "" && !errors.As(err, new(*AmbiguousError)) || want != "" && (err != nil || e.String() != want) {
+			t.Errorf("%s: %s %v\nwant %s", name, e, err, want)
+		}
+	}
+	if e, err := n.Find("node/worker-1", Filter{Network: "worker-1"}); err != nil || e.LogicalPort != "k8s-worker-1" {
+		t.Errorf("%s %v", e, err)
+	}
+	if e, err := n.Find("ns1/web-0", Filter{Network: "blue"}); err != nil || e.LogicalPort != "ns1.blue_ns1_web-0" {
+		t.Errorf("%s %v", e, err)
+	}
+	if e := find(t, n, "svc/ns2/db:5432"); !slices.Equal(e.Backends, []string{"10.244.0.3:5432", "10.244.1.3:5432"}) {
+		t.Errorf("backends %q", e.Backends)
+	}
+	if e, err := n.Find("svc/kube-system/dns:53", Filter{Protocol: "udp"}); err != nil || e.Protocol != "udp" {
+		t.Errorf("%s %v", e, err)
+	}
+	from, err := n.Find("ns1/web-0", Filter{Network: "worker-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := n.First(Question{From: from, To: find(t, n, "svc/ns2/db:5432")})
+	if want := "tcp,dl_src=0a:58:0a:f4:00:03,dl_dst=0a:58:0a:f4:00:01,nw_src=10.244.0.3,nw_dst=10.96.3.4,nw_ttl=64,tcp_src=40000,tcp_dst=5432"; err != nil || p.Flow != want || p.Nodes[0] != "worker-1" {
+		t.Errorf("%+v %v\nwant %s", p, err, want)
+	}
+}
+
+// TestZonesHaveNamesOfTheirOwn loads two zones of OVN interconnection.
+func TestZonesHaveNamesOfTheirOwn(t *testing.T) {
+	zone := func(node, pod, mac string) Zone {
+		nb := ovndb.Create(t, ovs.NBSchema)
+		nb.Add(ovndb.Rows{"Logical_Switch_Port": {id(1): port("ns1_"+pod, mac+" 10.244.0.3"), id(2): port("tstor-"+node, "0a:58:64:58:00:03 100.88.0.3")},
+			"Logical_Switch": {id(3): ovndb.Row{"name": node, "ports": ovndb.UUID(id(1))}, id(4): ovndb.Row{"name": "transit_switch", "ports": ovndb.UUID(id(2))}}})
+		conf := ovndb.Create(t, ovs.Schema)
+		conf.Add(ovndb.Rows{"Interface": {id(5): ovndb.Row{"name": "veth", "external_ids": ovndb.Map("iface-id", "ns1_"+pod)}}})
+		return Zone{NB: open(t, nb.Close()), Nodes: []Node{{node, open(t, conf.Close())}}}
+	}
+	n := load(t, zone("w1", "a", "0a:58:00:00:00:01"), zone("w2", "b", "0a:58:00:00:00:02"))
+	a, b := find(t, n, "ns1/a"), find(t, n, "ns1/b")
+	if a.Node != "w1" || b.Node != "w2" || a.Switch != "w1" || b.Switch != "w2" {
+		t.Errorf("%s %s", a, b)
+	}
+	if _, err := n.Find("10.244.0.3", Filter{}); !errors.As(err, new(*AmbiguousError)) {
+		t.Errorf("the same address in two zones: %v", err)
+	}
+}
+
+// TestPortsOfTheAgentHaveNames reads the ports of a node of ML2/OVS, which has no OVN.
+func TestPortsOfTheAgentHaveNames(t *testing.T) {
+	conf := ovndb.Create(t, ovs.Schema)
+	conf.Add(ovndb.Rows{
+		"Interface": {id(1): ovndb.Row{"name": "tap31054021-de", "external_ids": ovndb.Map("iface-id", portA, "attached-mac", "FA:16:3E:10:00:05", "vm-uuid", server)},
+			id(2): ovndb.Row{"name": "eno2"}},
+		"Port": {id(3): ovndb.Row{"name": "tap31054021-de", "tag": 3, "interfaces": ovndb.UUID(id(1))}},
+	})
+	n := load(t, Zone{Nodes: []Node{{"compute1", open(t, conf.Close())}}})
+	for _, name := range []string{portA, "a1f0c2d4", "tap31054021-de", "fa:16:3e:10:00:05", server, "7c3c4f8a"} {
+		if e := find(t, n, name); e.LogicalPort != portA || e.Node != "compute1" || e.MAC != "fa:16:3e:10:00:05" || e.Switch != "tag 3" {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// TestHostileDatabase loads rows of wrong types and with control characters: they cost
+// themselves, and an error is one that a terminal can show.
+func TestHostileDatabase(t *testing.T) {
+	nb := ovndb.Create(t, ovs.NBSchema)
+	evil := "evil\x1b]0;x\a\n; rm -rf /"
+	nb.Add(ovndb.Rows{
+		"Logical_Switch_Port": {
+			id(1): {"name": evil, "addresses": ovndb.Set("zz", "0a:58:0a:f4:00:03 999.1.1.1 10.0.0.3 fe80::1%eth0", 7), "external_ids": "none", "options": ovndb.Set(), "tag": "x"},
+			id(2): {"name": ovndb.Map("a", "b"), "addresses": 5}, id(3): {}, id(4): port("ns1_ok", "0a:58:0a:f4:00:04 10.0.0.4"),
+			id(5): port("unknown-router", "router"), id(6): {"name": "r", "type": "router", "options": ovndb.Map("router-port", "none")},
+			id(7): {"name": "l", "type": "localnet"},
+		},
+		"Logical_Switch":      {id(11): ovndb.Row{"name": 1, "ports": ovndb.Set(ovndb.UUID(id(1)), ovndb.UUID(id(99)), "x"), "other_config": ovndb.Map("subnet", "x")}},
+		"Logical_Router":      {id(12): ovndb.Row{"name": "r", "ports": ovndb.UUID(id(13)), "nat": ovndb.UUID(id(14))}},
+		"Logical_Router_Port": {id(13): ovndb.Row{"name": "rp", "mac": "x", "networks": ovndb.Set("10.0.0.1/99", "10.0.0.1")}},
+		"NAT":                 {id(14): ovndb.Row{"type": "snat", "external_ip": "10.0.0.300"}},
+		"Load_Balancer": {id(15): ovndb.Row{"name": "lb", "vips": ovndb.Map("x", "", "1.2.3.4:99999", "", "[::1]:80", "", "1.2.3.4", ",,"), "protocol": 7},
+			id(16): ovndb.Row{"name": "Service_\x1b/y_TCP", "vips": ovndb.Map("5.6.7.8:80", "")}},
+		"DNS": {id(17): ovndb.Row{"records": ovndb.Map("a", "b", "c", "10.0.0.4")}},
+	})
+	n := load(t, Zone{NB: open(t, nb.Close())})
+	if e := find(t, n, "ns1/ok"); e.LogicalPort != "ns1_ok" {
+		t.Errorf("%+v", e)
+	}
+	e := find(t, n, "10.0.0.3")
+	if e.Name != evil || e.MAC != "0a:58:0a:f4:00:03" || len(e.IPs) != 1 {
+		t.Errorf("%+v", e)
+	}
+	if _, err := n.First(Question{From: e, To: find(t, n, "ns1/ok")}); !errors.Is(err, ErrNotBound) {
+		t.Errorf("%v", err)
+	}
+	if text := terminal.EscapeLines(e.String()); strings.ContainsAny(text, "\x1b\a") {
+		t.Errorf("%q", text)
+	}
+	if find(t, n, "[::1]:80").Protocol != "tcp" {
+		t.Error("a protocol of a wrong type")
+	}
+}
