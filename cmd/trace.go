@@ -63,7 +63,10 @@ func newTrace(shared *options) *cobra.Command {
 			return o.answer(ctx, session, err, args)
 		}),
 	}
-	c.PreRunE = func(*cobra.Command, []string) error { return o.connections() }
+	c.PreRunE = func(*cobra.Command, []string) error {
+		o.session.Raw = o.session.Raw || o.format == "html" // the page has everything
+		return o.connections()
+	}
 	f := c.Flags()
 	f.StringVar(&o.flow, "flow", "", "`FLOW` to follow, as ofproto/trace takes it: 'BRIDGE in_port=PORT,...'")
 	f.StringVar(&o.file, "file", "", "run the checks in `FILE`, a list in YAML or JSON; - is standard input")
@@ -202,7 +205,9 @@ func (o *traceOptions) print(a *answer.Answer) error {
 		return draw.HTML(o.Out, a)
 	}
 	var err error
-	if emitErr := o.emit(a, func() { err = a.Write(o.Out, answer.Options{Verbose: o.every, Raw: o.session.Raw}) }); emitErr != nil {
+	if emitErr := o.emit(a, func() {
+		err = a.Write(o.Out, answer.Options{Verbose: o.every, Raw: o.session.Raw, Width: terminalWidth(o.Out)})
+	}); emitErr != nil {
 		return emitErr
 	}
 	return err

@@ -146,8 +146,8 @@ func twelveHops() answer.Answer {
 	add("gateway1", "br-int", "geneve", router("router1", "NAT: SNAT 192.168.10.0/24 to 203.0.113.5"), "")
 	add("gateway1", "br-int", "", router("router1", ""), "new, source changed to 203.0.113.5:6504")
 	add("gateway1", "br-int", "", switchOut("public", ""), "")
-	add("gateway1", "br-ex", "patch port patch-provnet-1-to-br-int", []answer.Stage{{Table: 0, Actions: "NORMAL"}}, "")
-	add("compute2", "br-ex", "physical network physnet1, VLAN 101", []answer.Stage{{Table: 0, Actions: "NORMAL"}}, "")
+	add("gateway1", "br-ex", "patch port patch-provnet-1-to-br-int", []answer.Stage{{Table: 0, Flow: "priority=0", Actions: "NORMAL"}}, "")
+	add("compute2", "br-ex", "physical network physnet1, VLAN 101", []answer.Stage{{Table: 0, Flow: "priority=0", Actions: "NORMAL"}}, "")
 	add("compute2", "br-int", "patch port patch-br-int-to-provnet-1", switchIn("public", ""), "")
 	add("compute2", "br-int", "", router("router1", "NAT: floating IP 203.0.113.20 of vm-17 (192.168.10.9)"), "new: no entry in zone 7")
 	add("compute2", "br-int", "", switchIn("private", ""), "destination changed to 192.168.10.9")
@@ -282,7 +282,7 @@ func patch() answer.Answer {
 	a := answer.Answer{Question: "--node gateway1 --flow br-int in_port=3,icmp", Verdict: answer.Reachable, Trust: trust("gateway1"),
 		Outcomes: []answer.Outcome{{Place: dst, Packet: packet}}}
 	a.Path = []answer.Hop{hop(-1, "", at("gateway1", "br-int", "3", ""), switchIn("public", ""))}
-	a.Path[0].Stages = append(a.Path[0].Stages, answer.Stage{Table: 0, OnBridge: "br-ex", Actions: "NORMAL"})
+	a.Path[0].Stages = append(a.Path[0].Stages, answer.Stage{Table: 0, OnBridge: "br-ex", Flow: "priority=0", Actions: "NORMAL"})
 	a.Path[0].Ends = []answer.End{delivered(dst)}
 	return a
 }

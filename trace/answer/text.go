@@ -125,16 +125,15 @@ func (a *Answer) title(hop int, number string) string {
 func (p printer) stages(a *Answer, h *Hop) {
 	p.field("packet", h.Packet)
 	p.field("connection", h.Connection)
-	names, heading := 0, ""
+	names := 0
 	for _, s := range h.Stages {
 		names = max(names, runewidth.StringWidth(s.Name))
 	}
-	for _, s := range h.Stages {
-		if in := s.In(h); in != heading {
-			p.wrap("     ", in)
-			heading = in
+	for _, g := range h.Groups() {
+		p.wrap("     ", g.Name)
+		for _, s := range g.Stages {
+			p.wrap(fmt.Sprintf("     %4d  %-*s  ", s.Table, min(names, 32), s.Name), s.Reads())
 		}
-		p.wrap(fmt.Sprintf("     %4d  %-*s  ", s.Table, min(names, 32), s.Name), s.Reads())
 	}
 	p.field("sends", h.Datapath)
 	for _, e := range h.Ends {
@@ -146,20 +145,6 @@ func (p printer) field(label, value string) {
 	if value != "" {
 		p.wrap(fmt.Sprintf("     %-12s", label), value)
 	}
-}
-
-// In returns the pipeline of a stage, or its bridge where it has none.
-func (s *Stage) In(h *Hop) string {
-	if s.Datapath == "" {
-		if s.OnBridge != "" {
-			return "bridge " + s.OnBridge
-		}
-		return "bridge " + h.Bridge
-	}
-	if s.Pipeline == "" {
-		return s.Datapath
-	}
-	return s.Datapath + ", " + s.Pipeline
 }
 
 // IsRule reports whether a stage carries out what a user configured: those are the rules
@@ -175,14 +160,14 @@ func (s *Stage) Reads() string {
 	switch {
 	case s.Rule != "" && s.Row != "":
 		return s.Rule
+	case s.Match == "1":
+		return "any packet"
 	case s.Match != "":
 		return s.Match
-	case s.Rule != "":
+	case s.Rule != "" && s.Rule != s.Name:
 		return s.Rule
 	case s.Flow != "":
 		return s.Flow
-	case s.Actions != "":
-		return "any packet"
 	}
 	return "no flow matches"
 }

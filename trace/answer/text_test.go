@@ -184,3 +184,34 @@ func TestSendersThatAreNoEarlierHops(t *testing.T) {
 		t.Errorf("the chain of hop 1 is %v", chain)
 	}
 }
+
+// TestLookupsWithinAPipelineBelongToIt groups stages as OVN's tables 73 and 37 come: one
+// is looked up in the middle of a pipeline, the other behind it.
+func TestLookupsWithinAPipelineBelongToIt(t *testing.T) {
+	in := answer.Stage{Datapath: "switch s", Pipeline: "ingress", Match: "1"}
+	out := answer.Stage{Datapath: "switch s", Pipeline: "egress", Match: "ip"}
+	h := answer.Hop{Place: answer.Place{Bridge: "br-int"}, Stages: []answer.Stage{{}, in, {Table: 73, Name: "port security"}, in, {Table: 37}, out, {Table: 0, OnBridge: "br-ex"}}}
+	var got []string
+	for _, g := range h.Groups() {
+		got = append(got, fmt.Sprint(g.Name, " ", len(g.Stages), " from ", g.First))
+	}
+	if want := "bridge br-int 1 from 0|switch s, ingress 3 from 1|bridge br-int 1 from 4|switch s, egress 1 from 5|bridge br-ex 1 from 6"; strings.Join(got, "|") != want {
+		t.Errorf("the groups are %q", got)
+	}
+	for want, s := range map[string]answer.Stage{"any packet": in, "ip": out, "no flow matches": {}, "port p": {Rule: "port p", Row: "Logical_Switch_Port", Match: "1"}, "priority=0": {Name: "output", Rule: "output", Flow: "priority=0"}} {
+		if got := s.Reads(); got != want {
+			t.Errorf("%+v reads %q, want %q", s, got, want)
+		}
+	}
+}
+
+// TestShortFormListsRulesOfUsersOnly has flows of ports and of no row at all on the way:
+// they would hide the ACL.
+func TestShortFormListsRulesOfUsersOnly(t *testing.T) {
+	a := answer.Answer{Verdict: answer.Reachable, Path: []answer.Hop{{From: -1, Stages: []answer.Stage{
+		{Rule: "logical flow of stage ls_in_lb, priority 0"}, {Rule: "port vm1", Row: "Logical_Switch_Port"}, {Rule: "ACL web (priority 1, allow)", Row: "ACL"}, {Rule: "ACL web (priority 1, allow)", Row: "ACL"},
+	}}}}
+	if got := written(t, a, answer.Options{}); !strings.Contains(got, "  rule     ACL web (priority 1, allow)\n  return") {
+		t.Errorf("the short form is:\n%s", got)
+	}
+}

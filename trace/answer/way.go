@@ -34,13 +34,17 @@ func (a *Answer) Chain(hop int) []int {
 	return chain
 }
 
-// Bridges returns the bridges that a packet passes in a hop, in order.
+// Bridges returns the bridges whose flows a packet matches in a hop, in order. A hop that
+// resumes after conntrack need not begin in the bridge that the packet entered.
 func (h *Hop) Bridges() []string {
-	bridges := []string{h.Bridge}
+	var bridges []string
 	for _, s := range h.Stages {
-		if s.OnBridge != "" && !slices.Contains(bridges, s.OnBridge) {
-			bridges = append(bridges, s.OnBridge)
+		if b := cmp.Or(s.OnBridge, h.Bridge); !slices.Contains(bridges, b) {
+			bridges = append(bridges, b)
 		}
+	}
+	if len(bridges) == 0 {
+		return []string{h.Bridge}
 	}
 	return bridges
 }

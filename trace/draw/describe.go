@@ -176,7 +176,9 @@ func (w *way) end(hop, number int, from *row) {
 	if node := from.bridge.visit.node; e.Node != "" && e.Node != node {
 		r.say("note", "on "+e.Node)
 	}
-	r.say("", e.Text)
+	if e.Kind != answer.Delivered {
+		r.say("", e.Text)
+	}
 	if h, j := w.answer.Deciding(); h == hop && j == number && w.answer.Drop != nil && e.Kind == answer.Dropped {
 		r.class += " deciding"
 		r.say("", w.answer.Drop.Name)

@@ -152,13 +152,12 @@ func newPageWay(a *answer.Answer, title, prefix string) pageWay {
 // stage that drops the packet that the verdict is about, -1 for none.
 func groups(h *answer.Hop, dropped int) []group {
 	var all []group
-	for i, s := range h.Stages {
-		name := s.In(h)
-		if len(all) == 0 || all[len(all)-1].Name != name {
-			all = append(all, group{Name: name})
+	for _, g := range h.Groups() {
+		shown := group{Name: g.Name}
+		for i, s := range g.Stages {
+			shown.Stages = append(shown.Stages, pageStage{s, g.First+i == dropped})
 		}
-		last := &all[len(all)-1]
-		last.Stages = append(last.Stages, pageStage{s, i == dropped})
+		all = append(all, shown)
 	}
 	return all
 }

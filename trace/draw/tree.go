@@ -83,7 +83,7 @@ func (w *way) enter(i int, from *row, children [][]int) {
 		to := &w.answer.Path[child]
 		sender := rows[len(rows)-1]
 		if to.Node == h.Node {
-			sender = rowOf(rows, to.Bridge)
+			sender = rowOf(rows, to.Bridges()[0])
 		}
 		w.enter(child, sender, children)
 	}
