@@ -1,10 +1,11 @@
 package trace
 
 import (
-	"strings"
+	"slices"
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
+	"ovs-offline/trace/pass"
 )
 
 // results is a set of what may become of a packet.
@@ -52,7 +53,11 @@ func (w *writer) end(h *follow.Hop, b follow.Branch) results {
 // learned elsewhere before an earlier packet of the question: a live bridge learns from
 // that packet, and a replica doesn't.
 func (w *writer) outdated(h *follow.Hop, b follow.Branch) bool {
-	return b.Kind == follow.Dropped && strings.HasPrefix(b.Why, "learned port is input port") && w.taught[taught{h.Node, h.Packet.Get("dl_dst")}]
+	if b.Kind != follow.Dropped || !w.taught[taught{h.Node, h.Packet.Get("dl_dst")}] {
+		return false
+	}
+	const remark = "-> learned port is input port, dropping"
+	return slices.ContainsFunc(h.Pass.Stages, func(s pass.Stage) bool { return slices.Contains(s.Lines, remark) })
 }
 
 // taught is a MAC address that a packet from a physical network showed to a node.

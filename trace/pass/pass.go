@@ -252,14 +252,24 @@ func (p *Pass) pipeline(stack []open, line string) []open {
 	if n := len(stack); n > 0 && stack[n-1].stage >= 0 {
 		s := &p.Stages[stack[n-1].stage]
 		s.Lines = append(s.Lines, text)
-		// A remark and the restoring of a field are not what ends a packet.
-		if !strings.HasPrefix(text, "->") && !strings.HasPrefix(text, "pop:") {
+		if !strings.HasPrefix(text, "->") && !setsField(text) { // neither ends a packet
 			p.last = stack[n-1].stage
 		}
 	} else if n > 0 {
 		p.Resumed = append(p.Resumed, text)
 	}
 	return stack
+}
+
+// setsField reports whether a line is an action that only changes a field. OVN's flows end
+// with such actions after those that send the packet, to restore a register.
+func setsField(line string) bool {
+	for _, action := range []string{"set_field:", "load:", "move:", "pop:", "push:"} {
+		if strings.HasPrefix(line, action) {
+			return true
+		}
+	}
+	return false
 }
 
 // closeTo closes what has at least an indentation. A bridge stays open for its stages,
