@@ -252,7 +252,7 @@ func (p *Pass) pipeline(stack []open, line string) []open {
 	if n := len(stack); n > 0 && stack[n-1].stage >= 0 {
 		s := &p.Stages[stack[n-1].stage]
 		s.Lines = append(s.Lines, text)
-		if !strings.HasPrefix(text, "->") && !setsField(text) { // neither ends a packet
+		if !strings.HasPrefix(text, "->") && !restoresField(text) { // neither ends a packet
 			p.last = stack[n-1].stage
 		}
 	} else if n > 0 {
@@ -261,10 +261,10 @@ func (p *Pass) pipeline(stack []open, line string) []open {
 	return stack
 }
 
-// setsField reports whether a line is an action that only changes a field. OVN's flows end
-// with such actions after those that send the packet, to restore a register.
-func setsField(line string) bool {
-	for _, action := range []string{"set_field:", "load:", "move:", "pop:", "push:"} {
+// restoresField reports whether a line is an action of those with which OVN's flows end
+// after those that send the packet, to restore a register.
+func restoresField(line string) bool {
+	for _, action := range []string{"set_field:", "pop:", "push:"} {
 		if strings.HasPrefix(line, action) {
 			return true
 		}
