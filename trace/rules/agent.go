@@ -9,7 +9,7 @@ func AgentTable(kind string, table int) string {
 		AgentIntegration: {
 			0: "local switching", 1: "DVR: to the source MAC address", 2: "DVR: to the source MAC address, VLAN", 23: "canary",
 			24: "ARP spoofing", 25: "MAC spoofing", 60: "transient", 71: "security groups: base egress", 72: "security groups: egress rules",
-			73: "security groups: accept or ingress", 81: "security groups: base ingress", 82: "security groups: ingress rules",
+			73: "security groups: accept or ingress", 77: "DHCP for IPv4", 78: "DHCP for IPv6", 81: "security groups: base ingress", 82: "security groups: ingress rules",
 			91: "security groups: accepted egress", 92: "security groups: accepted ingress", 93: "security groups: dropped",
 			94: "security groups: accepted egress, NORMAL",
 		},
