@@ -69,28 +69,23 @@ func (c cluster) meet(p *plan) {
 }
 
 func (c cluster) connections(p *plan) {
-	both := func(shows string, k *connection, client, server string) *connection {
-		p.delivered(server, shows+": a further packet of the client", k.forth()).established()
-		p.delivered(client, shows+": an answer", k.back()).established()
-		return k
-	}
 	from := func(f frame, port uint16) frame {
 		f.sport = port
 		return f
 	}
-	policy := both("a policy's connection", p.connect("a policy's connection", c.web0.tcp(c.db0.ip, 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
-	both("a service on another node", p.connect("a service on another node", c.web0.tcp("10.96.2.10", 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
-	both("a service on one node", p.connect("a service on one node", c.web1.tcp("10.96.2.10", 5432), "ns2/db-0"), "ns1/web-1", "ns2/db-0")
-	both("a pod's own service", p.connect("a pod's own service", c.web0.tcp("10.96.1.11", 80), "ns1/web-0"), "ns1/web-0", "ns1/web-0")
-	both("a pod's own service of IPv6", p.connect("a pod's own service of IPv6", c.web0.tcp("fd00:10:96::111", 80), "ns1/web-0"), "ns1/web-0", "ns1/web-0")
-	both("a service of IPv6", p.connect("a service of IPv6", c.web0.tcp("fd00:10:96::210", 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
-	snat := both("out of the cluster", p.connect("out of the cluster", from(c.web0.tcp(anywhere, 443), 33000), "ext0"), "ns1/web-0", "ext0")
-	both("out with a source port that was taken", p.connect("out with a source port that was taken", from(c.web0.tcp(anywhere, 443), 0), "ext0"), "ns1/web-0", "ext0")
-	both("egress IP", p.connect("egress IP", c.eip.tcp(anywhere, 443), "ext0"), "ns3/eip-0", "ext0")
-	both("out over IPv6", p.connect("out over IPv6", c.web1.tcp(anywhere6, 443), "ext0"), "ns1/web-1", "ext0")
-	nodeport := both("a node port", p.connect("a node port", c.out.tcp(c.node[1].ip, 31000), "ns3/open-0"), "ext0", "ns3/open-0")
-	both("a node port of the pod's node", p.connect("a node port of the pod's node", to(c.out.tcp(c.node[3].ip, 31000), c.node[3].mac), "ns3/open-0"), "ext0", "ns3/open-0")
-	both("from the node to its pod", p.connect("from the node to its pod", c.mp[2].tcp(c.db0.ip, 8080, c.db0.mac), "ns2/db-0"), "worker2:ovn-k8s-mp0", "ns2/db-0")
+	policy := p.both("a policy's connection", p.connect("a policy's connection", c.web0.tcp(c.db0.ip, 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
+	p.both("a service on another node", p.connect("a service on another node", c.web0.tcp("10.96.2.10", 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
+	p.both("a service on one node", p.connect("a service on one node", c.web1.tcp("10.96.2.10", 5432), "ns2/db-0"), "ns1/web-1", "ns2/db-0")
+	p.both("a pod's own service", p.connect("a pod's own service", c.web0.tcp("10.96.1.11", 80), "ns1/web-0"), "ns1/web-0", "ns1/web-0")
+	p.both("a pod's own service of IPv6", p.connect("a pod's own service of IPv6", c.web0.tcp("fd00:10:96::111", 80), "ns1/web-0"), "ns1/web-0", "ns1/web-0")
+	p.both("a service of IPv6", p.connect("a service of IPv6", c.web0.tcp("fd00:10:96::210", 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
+	snat := p.both("out of the cluster", p.connect("out of the cluster", from(c.web0.tcp(anywhere, 443), 33000), "ext0"), "ns1/web-0", "ext0")
+	p.both("out with a source port that was taken", p.connect("out with a source port that was taken", from(c.web0.tcp(anywhere, 443), 0), "ext0"), "ns1/web-0", "ext0")
+	p.both("egress IP", p.connect("egress IP", c.eip.tcp(anywhere, 443), "ext0"), "ns3/eip-0", "ext0")
+	p.both("out over IPv6", p.connect("out over IPv6", c.web1.tcp(anywhere6, 443), "ext0"), "ns1/web-1", "ext0")
+	nodeport := p.both("a node port", p.connect("a node port", c.out.tcp(c.node[1].ip, 31000), "ns3/open-0"), "ext0", "ns3/open-0")
+	p.both("a node port of the pod's node", p.connect("a node port of the pod's node", to(c.out.tcp(c.node[3].ip, 31000), c.node[3].mac), "ns3/open-0"), "ext0", "ns3/open-0")
+	p.both("from the node to its pod", p.connect("from the node to its pod", c.mp[2].tcp(c.db0.ip, 8080, c.db0.mac), "ns2/db-0"), "worker2:ovn-k8s-mp0", "ns2/db-0")
 	dns := p.connect("DNS through a service", c.client.udp("10.96.0.10", 53), "kube-system/dns-0")
 	ping := p.connect("a ping out of the cluster", c.web1.ping(anywhere), "ext0")
 	eping := p.connect("a ping with an egress IP", c.eip.ping(anywhere), "ext0")
@@ -198,6 +193,7 @@ func (c cluster) closed(p *plan) {
 		for _, port := range []uint16{22, 9200, 27017} {
 			p.dropped("ACL", fmt.Sprintf("TCP port %d from %s to %s", port, way.from.label, way.to), way.from.tcp(way.to, port, way.near...)).policy(way.name, way.direction)
 		}
+		p.dropped("ACL", fmt.Sprintf("UDP from %s to %s", way.from.label, way.to), way.from.udp(way.to, 5353, way.near...)).policy(way.name, way.direction)
 	}
 }
 

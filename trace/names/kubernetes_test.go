@@ -3,6 +3,8 @@ package names
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,7 +54,7 @@ func TestNamesOfKubernetes(t *testing.T) {
 	})
 	conf := ovndb.Create(t, ovs.Schema)
 	conf.Add(ovndb.Rows{"Interface": {id(41): ovndb.Row{"name": "5f0c3a9b17de248", "external_ids": ovndb.Map("iface-id", "ns1_web-0")}}})
-	n := load(t, Zone{NB: open(t, nb.Close()), Nodes: []Node{{"worker-1", open(t, conf.Close())}}})
+	n := load(t, Zone{NB: open(t, nb.Close()), Nodes: []Node{{Name: "worker-1", OVS: open(t, conf.Close())}}})
 	for name, want := range map[string]string{
 		"pod/ns1/web-0": "", "ns1/web-0": "", // ambiguous: in two networks
 		"ns1_web-0":             "ns1/web-0 (pod: port ns1_web-0, 0a:58:0a:f4:00:03, 10.244.0.3, switch worker-1, on worker-1)",
@@ -103,7 +105,7 @@ func TestZonesHaveNamesOfTheirOwn(t *testing.T) {
 			"Logical_Switch": {id(3): ovndb.Row{"name": node, "ports": ovndb.UUID(id(1))}, id(4): ovndb.Row{"name": "transit_switch", "ports": ovndb.UUID(id(2))}}})
 		conf := ovndb.Create(t, ovs.Schema)
 		conf.Add(ovndb.Rows{"Interface": {id(5): ovndb.Row{"name": "veth", "external_ids": ovndb.Map("iface-id", "ns1_"+pod)}}})
-		return Zone{NB: open(t, nb.Close()), Nodes: []Node{{node, open(t, conf.Close())}}}
+		return Zone{NB: open(t, nb.Close()), Nodes: []Node{{Name: node, OVS: open(t, conf.Close())}}}
 	}
 	n := load(t, zone("w1", "a", "0a:58:00:00:00:01"), zone("w2", "b", "0a:58:00:00:00:02"))
 	a, b := find(t, n, "ns1/a"), find(t, n, "ns1/b")
@@ -115,19 +117,41 @@ func TestZonesHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestPortsOfTheAgentHaveNames reads the ports of a node of ML2/OVS, which has no OVN.
+// TestPortsOfTheAgentHaveNames reads the ports of two nodes of ML2/OVS, which has no OVN.
 func TestPortsOfTheAgentHaveNames(t *testing.T) {
-	conf := ovndb.Create(t, ovs.Schema)
-	conf.Add(ovndb.Rows{
-		"Interface": {id(1): ovndb.Row{"name": "tap31054021-de", "external_ids": ovndb.Map("iface-id", portA, "attached-mac", "FA:16:3E:10:00:05", "vm-uuid", server)},
-			id(2): ovndb.Row{"name": "eno2"}},
-		"Port": {id(3): ovndb.Row{"name": "tap31054021-de", "tag": 3, "interfaces": ovndb.UUID(id(1))}},
-	})
-	n := load(t, Zone{Nodes: []Node{{"compute1", open(t, conf.Close())}}})
-	for _, name := range []string{portA, "a1f0c2d4", "tap31054021-de", "fa:16:3e:10:00:05", server, "7c3c4f8a"} {
-		if e := find(t, n, name); e.LogicalPort != portA || e.Node != "compute1" || e.MAC != "fa:16:3e:10:00:05" || e.Switch != "tag 3" {
+	node := func(name, port, mac, device, flows string) Node {
+		conf := ovndb.Create(t, ovs.Schema)
+		network := ovndb.Map("net_uuid", "f45fd8e4-715a-406b-910a-59cbe4faf576", "network_type", "vlan", "physical_network", "physnet1", "segmentation_id", "120")
+		conf.Add(ovndb.Rows{
+			"Interface": {id(1): ovndb.Row{"name": "tap" + port[:11], "ofport": 7, "external_ids": ovndb.Map("iface-id", port, "attached-mac", mac, "vm-uuid", device)},
+				id(2): ovndb.Row{"name": "eno2"}, id(3): ovndb.Row{"name": "qr-1", "external_ids": ovndb.Map("iface-id", name+"-qr", "attached-mac", "fa:16:3e:aa:00:01")}},
+			"Port": {id(4): ovndb.Row{"name": "tap" + port[:11], "tag": 3, "other_config": network}, id(5): ovndb.Row{"name": "qr-1", "other_config": network}},
+		})
+		dump := filepath.Join(t.TempDir(), "br-int")
+		if err := os.WriteFile(dump, []byte("OFPST_FLOW reply (OF1.5) (xid=0x2):\n"+flows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Node{name, open(t, conf.Close()), dump}
+	}
+	n := load(t, Zone{Nodes: []Node{
+		node("compute1", portA, "FA:16:3E:10:00:05", server, " cookie=0x2f, table=71, priority=95,arp,reg5=0x7,in_port=7,dl_src=fa:16:3e:10:00:05,arp_spa=10.0.10.5 actions=resubmit(,94)\n"+
+			" cookie=0x2f, table=71, priority=95,icmp6,reg5=0x7,in_port=7,icmp_type=136,nd_target=fd00:10::5 actions=resubmit(,94)\n"),
+		node("compute2", portB, "fa:16:3e:10:00:06", "x", " cookie=0x2f, table=24, priority=2,arp,in_port=7,arp_spa=10.0.10.6 actions=resubmit(,25)\n"),
+	}})
+	for _, name := range []string{portA, "a1f0c2d4", "tapa1f0c2d4-11", "fa:16:3e:10:00:05", server, "7c3c4f8a", "10.0.10.5", "fd00:10::5"} {
+		if e := find(t, n, name); e.LogicalPort != portA || e.Node != "compute1" || e.MAC != "fa:16:3e:10:00:05" {
 			t.Errorf("%s: %+v", name, e)
 		}
+	}
+	for to, want := range map[string]string{"10.0.10.6": "dl_dst=fa:16:3e:10:00:06,", "external/8.8.8.8": "dl_dst=fa:16:3e:aa:00:01,"} {
+		if p, err := n.First(Question{From: find(t, n, portA), To: find(t, n, to)}); err != nil || !strings.Contains(p.Flow, want) || p.Port != portA {
+			t.Errorf("%s: %+v %v", to, p, err)
+		}
+	}
+	p, err := n.First(Question{From: find(t, n, "external/10.0.10.99"), To: find(t, n, portB)})
+	if err != nil || p.PhysicalNetwork != "physnet1" || !strings.Contains(p.Flow, "dl_vlan=120,") || !strings.Contains(p.Flow, "dl_dst=fa:16:3e:10:00:06,") ||
+		!slices.Equal(p.Nodes, []string{"compute1", "compute2"}) {
+		t.Errorf("from outside: %+v %v", p, err)
 	}
 }
 

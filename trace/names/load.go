@@ -3,7 +3,6 @@ package names
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -89,29 +88,14 @@ func (l *loader) readNodes(z Zone) error {
 // readInterfaces reads the iface-ids of a node's interfaces. In a zone without OVN they
 // are the endpoints.
 func (l *loader) readInterfaces(z Zone, node Node) error {
-	tags := map[string]string{}
 	if z.NB == nil && z.SB == nil {
-		if err := each(node.OVS, "Port", func(row ovsdb.Row) {
-			if tag, ok := row.Int("tag"); ok {
-				tags[row.String("name")] = fmt.Sprintf("tag %d", tag)
-			}
-		}, "name", "tag"); err != nil {
-			return err
-		}
+		return l.readAgent(node)
 	}
 	return each(node.OVS, "Interface", func(row ovsdb.Row) {
-		ids := row.Map("external_ids")
-		id := ids["iface-id"]
-		if id == "" {
-			return
+		if id := row.Map("external_ids")["iface-id"]; id != "" {
+			l.ifaces[id] = node.Name
 		}
-		l.ifaces[id] = node.Name
-		if z.NB != nil || z.SB != nil {
-			return
-		}
-		l.add(Endpoint{Kind: Port, Name: id, LogicalPort: id, MAC: macOf(ids["attached-mac"]), Switch: tags[row.String("name")],
-			Chassis: node.Name, Node: node.Name, keys: []string{row.String("name"), ids["vm-uuid"], ids["vm-id"]}})
-	}, "name", "external_ids")
+	}, "external_ids")
 }
 
 func (l *loader) readBindings(z Zone) error {

@@ -20,10 +20,13 @@ type Zone struct {
 	Nodes  []Node
 }
 
-// Node is a node of the set: its name, and its OVS database.
+// Node is a node of the set.
 type Node struct {
 	Name string
 	OVS  *file.Index
+	// Flows is the path of the dump of the integration bridge, "" for none. Only nodes
+	// without OVN need it: their flows have the addresses of their ports.
+	Flows string
 }
 
 // Names are the endpoints of a set. It does not change once it is loaded, so that any
@@ -55,6 +58,7 @@ type logicalSwitch struct {
 	routers  []*routerPort
 	localnet []localnet
 	hosts    map[netip.Addr]string // the MAC addresses of its ports
+	gateways []string              // the MAC addresses of routers whose addresses are not known
 }
 
 type localnet struct {

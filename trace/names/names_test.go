@@ -41,7 +41,7 @@ func captured(t *testing.T, name string) (*Names, captures.Node) {
 	t.Helper()
 	for _, node := range captures.Nodes(t) {
 		if node.Name == name {
-			return load(t, Zone{NB: open(t, node.NB), SB: open(t, node.SB), Nodes: []Node{{"here", open(t, node.OVS)}}}), node
+			return load(t, Zone{NB: open(t, node.NB), SB: open(t, node.SB), Nodes: []Node{{Name: "here", OVS: open(t, node.OVS)}}}), node
 		}
 	}
 	t.Fatalf("no capture %s", name)

@@ -62,7 +62,7 @@ func cloud(t *testing.T) *Names {
 	c.Stop()
 	conf := ovndb.Create(t, ovs.Schema)
 	conf.Add(ovndb.Rows{"Open_vSwitch": {"00000000-0000-4000-8000-000000000001": ovndb.Row{"external_ids": ovndb.Map("system-id", "system-1", "ovn-bridge-mappings", "physnet1:br-ex")}}})
-	return load(t, Zone{NB: open(t, c.NB), SB: open(t, c.SB), Nodes: []Node{{"compute1", open(t, conf.Close())}}})
+	return load(t, Zone{NB: open(t, c.NB), SB: open(t, c.SB), Nodes: []Node{{Name: "compute1", OVS: open(t, conf.Close())}}})
 }
 
 func TestNamesOfOpenStack(t *testing.T) {

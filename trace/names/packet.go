@@ -164,9 +164,14 @@ func multicastMAC(group netip.Addr) string {
 // resolve finds the MAC address that a port's packet is sent to: that of the destination
 // if it is on the link, else that of a router.
 func (b *builder) resolve(z *zone, s *logicalSwitch) {
-	next := b.dst
-	if link := b.link(z, s); !link.Contains(b.dst) {
+	next, link := b.dst, b.link(z, s)
+	if neighbour := link.Contains(b.dst) || link.IsSingleIP() && s.hosts[b.dst] != ""; !neighbour {
 		next = b.gateway(z, s, link)
+	}
+	if !next.IsValid() && len(s.gateways) > 0 {
+		b.dstMAC = s.gateways[0]
+		b.assume("%s sends to the router with the MAC address %s: its addresses are not in the OVS database", b.q.From.Name, b.dstMAC)
+		return
 	}
 	if !next.IsValid() {
 		b.unresolved(b.dst)

@@ -81,7 +81,7 @@ func openSet(t *testing.T, s *sets.Set) (zones []Zone, words []string) {
 			known[id] = at
 			zones = append(zones, Zone{NB: nb, SB: sb})
 		}
-		zones[at].Nodes = append(zones[at].Nodes, Node{node, open(t, wd.Database(workdir.OVS))})
+		zones[at].Nodes = append(zones[at].Nodes, Node{node, open(t, wd.Database(workdir.OVS)), wd.DumpFile("br-int", workdir.Flows)})
 		if sb != nil {
 			words = append(words, wordsOf(t, rules.New(nb, sb), wd.DumpFile("br-int", workdir.Flows))...)
 		}

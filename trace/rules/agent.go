@@ -1,5 +1,12 @@
 package rules
 
+import (
+	"strings"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+)
+
 // AgentTable names a table of a bridge of neutron's Open vSwitch agent (ML2/OVS), by the
 // constants of its plugins/ml2/drivers/openvswitch/agent/common/constants.py; "" for a
 // table that the agent has no name for. kind is that of the bridge: AgentIntegration,
@@ -9,7 +16,7 @@ func AgentTable(kind string, table int) string {
 		AgentIntegration: {
 			0: "local switching", 1: "DVR: to the source MAC address", 2: "DVR: to the source MAC address, VLAN", 23: "canary",
 			24: "ARP spoofing", 25: "MAC spoofing", 60: "transient", 71: "security groups: base egress", 72: "security groups: egress rules",
-			73: "security groups: accept or ingress", 81: "security groups: base ingress", 82: "security groups: ingress rules",
+			73: "security groups: accept or ingress", 77: "DHCP for IPv4", 78: "DHCP for IPv6", 81: "security groups: base ingress", 82: "security groups: ingress rules",
 			91: "security groups: accepted egress", 92: "security groups: accepted ingress", 93: "security groups: dropped",
 			94: "security groups: accepted egress, NORMAL",
 		},
@@ -37,4 +44,73 @@ func AgentReason(table int) Reason {
 		return ACL
 	}
 	return Explicit
+}
+
+// AgentBridges returns the kinds of the bridges of a node of neutron's Open vSwitch agent,
+// by their names, from its OVS database; none for another node. The integration bridge has
+// the ports into whose rows the agent wrote their networks; the others have patch ports to
+// it. Bridges of trunks are left out: they have no tables of their own.
+func AgentBridges(conf *file.Index) (map[string]string, error) {
+	ports, interfaces := map[string]ovsdb.Row{}, map[string]ovsdb.Row{}
+	for row, err := range conf.Rows("Port", "name", "other_config") {
+		if err != nil {
+			return nil, err
+		}
+		ports[row.UUID] = row
+	}
+	for row, err := range conf.Rows("Interface", "name", "type", "options") {
+		if err != nil {
+			return nil, err
+		}
+		interfaces[row.String("name")] = row
+	}
+	kinds, integration, bridges := map[string]string{}, map[string]bool{}, map[string][]string{}
+	for row, err := range conf.Rows("Bridge", "name", "ports") {
+		if err != nil {
+			return nil, err
+		}
+		name := row.String("name")
+		for _, id := range row.UUIDs("ports") {
+			port := ports[id]
+			bridges[name] = append(bridges[name], port.String("name"))
+			if port.Map("other_config")["net_uuid"] != "" {
+				kinds[name] = AgentIntegration
+			}
+		}
+	}
+	for name := range kinds {
+		for _, port := range bridges[name] {
+			integration[port] = true
+		}
+	}
+	for name, list := range bridges {
+		if kinds[name] == "" && !strings.HasPrefix(name, "tbr-") {
+			if kind := agentBridge(list, interfaces, integration); kind != "" {
+				kinds[name] = kind
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// agentBridge returns the kind of a bridge with patch ports to the integration bridge, "" for
+// another bridge.
+func agentBridge(ports []string, interfaces map[string]ovsdb.Row, integration map[string]bool) string {
+	joined, tunnels := false, false
+	for _, name := range ports {
+		row := interfaces[name]
+		switch row.String("type") {
+		case "patch":
+			joined = joined || integration[row.Map("options")["peer"]]
+		case "vxlan", "gre", "ip6gre", "geneve":
+			tunnels = true
+		}
+	}
+	switch {
+	case joined && tunnels:
+		return AgentTunnel
+	case joined:
+		return AgentPhysical
+	}
+	return ""
 }
