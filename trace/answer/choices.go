@@ -25,12 +25,14 @@ func (a *Answer) countChoices() string {
 	return fmt.Sprintf("%d of %d choices arrive", arrive, len(all))
 }
 
+// choiceLines returns each choice and its end, if there is more than one.
 func (a *Answer) choiceLines() []string {
-	if a.Verdict != Ambiguous {
+	all := a.allChoices()
+	if len(all) < 2 {
 		return nil
 	}
 	var texts []string
-	for _, c := range a.allChoices() {
+	for _, c := range all {
 		texts = append(texts, c.text+": "+c.end)
 	}
 	return texts
@@ -41,7 +43,7 @@ func (a *Answer) choiceLines() []string {
 func (a *Answer) allChoices() []choice {
 	var all []choice
 	add := func(c choice) {
-		if !slices.Contains(all, c) {
+		if c.text != "" && !slices.Contains(all, c) {
 			all = append(all, c)
 		}
 	}
@@ -54,8 +56,8 @@ func (a *Answer) allChoices() []choice {
 	}
 	for i, h := range a.Path {
 		for _, e := range h.Ends {
-			if text := cmp.Or(e.Choice, h.Choice); text != "" && e.Kind != Delivered {
-				add(choice{text, false, a.Path[i].ending(e)})
+			if e.Kind != Delivered {
+				add(choice{cmp.Or(e.Choice, h.Choice), false, a.Path[i].ending(e)})
 			}
 		}
 	}

@@ -185,13 +185,11 @@ func (a *Answer) rules() []string {
 
 // others returns the ports where copies come out that the question did not ask for.
 func (a *Answer) others() []string {
-	if a.Verdict == Ambiguous {
-		return nil
-	}
+	listed := len(a.choiceLines()) > 0
 	wanted := slices.ContainsFunc(a.Outcomes, func(o Outcome) bool { return o.Destination })
 	var all []string
 	for i, o := range a.Outcomes {
-		if !o.Destination && (wanted || i > 0) {
+		if !o.Destination && (wanted || i > 0) && (o.Choice == "" || !listed) {
 			all = append(all, joined("comes out at "+o.String(), o.Choice))
 		}
 	}

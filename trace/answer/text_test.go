@@ -215,3 +215,20 @@ func TestShortFormListsRulesOfUsersOnly(t *testing.T) {
 		t.Errorf("the short form is:\n%s", got)
 	}
 }
+
+// TestChoicesAreListedWhateverTheVerdict has a backend that arrives beside one of which
+// nothing is known, and a copy that no choice is about.
+func TestChoicesAreListedWhateverTheVerdict(t *testing.T) {
+	arrives, copied := port("a", true), port("mirror", false)
+	arrives.Choice = "backend 1"
+	unknown := answer.End{Kind: answer.Unknown, Place: answer.Place{Node: "n1"}, Text: "node n2 was not captured", Choice: "backend 2"}
+	a := answer.Answer{Verdict: answer.Undetermined, Missing: []string{"node n2 was not captured"}, Outcomes: []answer.Outcome{arrives, copied}, Path: []answer.Hop{{From: -1, Ends: []answer.End{unknown}}}}
+	const want = `UNDETERMINED  node n2 was not captured
+  choice   backend 1: arrives at n1 port a
+           backend 2: undetermined on n1: node n2 was not captured
+  also     comes out at n1 port mirror
+`
+	if got := written(t, a, answer.Options{}); !strings.HasPrefix(got, want) {
+		t.Errorf("want:\n%sin:\n%s", want, got)
+	}
+}
