@@ -200,7 +200,7 @@ raise_set() {
     if [[ $SET_CENTRAL != none ]]; then
         on_each_node start_node_controller
     fi
-    (
+    [[ $SET_CENTRAL == none ]] || (
         use_central
         set_logical
         [[ $SET_CENTRAL != one ]] || wait_for_sync

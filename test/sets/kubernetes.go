@@ -43,6 +43,7 @@ func kubernetes(p *plan) {
 	c.connections(p)
 	c.pods(p)
 	c.policies(p)
+	c.closed(p)
 	c.services(p)
 	c.outward(p)
 	c.inward(p)
@@ -58,8 +59,9 @@ func (c cluster) meet(p *plan) {
 	var last *step
 	for n := 1; n <= 3; n++ {
 		last = p.tell(fmt.Sprintf("the router outside asks for worker%d", n), c.out.arp(c.node[n].ip), "ext0")
-		p.tell("the router outside advertises its IPv6 address", c.out.advertise(c.node[n].ip6, c.node[n].mac))
+		p.tell(fmt.Sprintf("the router outside asks for worker%d's IPv6 address", n), c.out.neighbour(c.node[n].ip6), "ext0")
 	}
+	p.tell("the router outside advertises its IPv6 address to all", c.out.advertise("ff02::1", "33:33:00:00:00:01"))
 	for n := 1; n <= 2; n++ {
 		last = p.tell(fmt.Sprintf("worker3 asks for worker%d", n), c.node[3].arp(c.node[n].ip), "worker3:breth0")
 	}
@@ -67,28 +69,23 @@ func (c cluster) meet(p *plan) {
 }
 
 func (c cluster) connections(p *plan) {
-	both := func(shows string, k *connection, client, server string) *connection {
-		p.delivered(server, shows+": a further packet of the client", k.forth()).established()
-		p.delivered(client, shows+": an answer", k.back()).established()
-		return k
-	}
 	from := func(f frame, port uint16) frame {
 		f.sport = port
 		return f
 	}
-	policy := both("a policy's connection", p.connect("a policy's connection", c.web0.tcp(c.db0.ip, 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
-	both("a service on another node", p.connect("a service on another node", c.web0.tcp("10.96.2.10", 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
-	both("a service on one node", p.connect("a service on one node", c.web1.tcp("10.96.2.10", 5432), "ns2/db-0"), "ns1/web-1", "ns2/db-0")
-	both("a pod's own service", p.connect("a pod's own service", c.web0.tcp("10.96.1.11", 80), "ns1/web-0"), "ns1/web-0", "ns1/web-0")
-	both("a pod's own service of IPv6", p.connect("a pod's own service of IPv6", c.web0.tcp("fd00:10:96::111", 80), "ns1/web-0"), "ns1/web-0", "ns1/web-0")
-	both("a service of IPv6", p.connect("a service of IPv6", c.web0.tcp("fd00:10:96::210", 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
-	snat := both("out of the cluster", p.connect("out of the cluster", from(c.web0.tcp(anywhere, 443), 31000), "ext0"), "ns1/web-0", "ext0")
-	both("out with a source port that was taken", p.connect("out with a source port that was taken", from(c.web0.tcp(anywhere, 443), 0), "ext0"), "ns1/web-0", "ext0")
-	both("egress IP", p.connect("egress IP", c.eip.tcp(anywhere, 443), "ext0"), "ns3/eip-0", "ext0")
-	both("out over IPv6", p.connect("out over IPv6", c.web1.tcp(anywhere6, 443), "ext0"), "ns1/web-1", "ext0")
-	nodeport := both("a node port", p.connect("a node port", c.out.tcp(c.node[1].ip, 31000), "ns3/open-0"), "ext0", "ns3/open-0")
-	both("a node port of the pod's node", p.connect("a node port of the pod's node", to(c.out.tcp(c.node[3].ip, 31000), c.node[3].mac), "ns3/open-0"), "ext0", "ns3/open-0")
-	both("from the node to its pod", p.connect("from the node to its pod", c.mp[2].tcp(c.db0.ip, 8080, c.db0.mac), "ns2/db-0"), "worker2:ovn-k8s-mp0", "ns2/db-0")
+	policy := p.both("a policy's connection", p.connect("a policy's connection", c.web0.tcp(c.db0.ip, 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
+	p.both("a service on another node", p.connect("a service on another node", c.web0.tcp("10.96.2.10", 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
+	p.both("a service on one node", p.connect("a service on one node", c.web1.tcp("10.96.2.10", 5432), "ns2/db-0"), "ns1/web-1", "ns2/db-0")
+	p.both("a pod's own service", p.connect("a pod's own service", c.web0.tcp("10.96.1.11", 80), "ns1/web-0"), "ns1/web-0", "ns1/web-0")
+	p.both("a pod's own service of IPv6", p.connect("a pod's own service of IPv6", c.web0.tcp("fd00:10:96::111", 80), "ns1/web-0"), "ns1/web-0", "ns1/web-0")
+	p.both("a service of IPv6", p.connect("a service of IPv6", c.web0.tcp("fd00:10:96::210", 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
+	snat := p.both("out of the cluster", p.connect("out of the cluster", from(c.web0.tcp(anywhere, 443), 33000), "ext0"), "ns1/web-0", "ext0")
+	p.both("out with a source port that was taken", p.connect("out with a source port that was taken", from(c.web0.tcp(anywhere, 443), 0), "ext0"), "ns1/web-0", "ext0")
+	p.both("egress IP", p.connect("egress IP", c.eip.tcp(anywhere, 443), "ext0"), "ns3/eip-0", "ext0")
+	p.both("out over IPv6", p.connect("out over IPv6", c.web1.tcp(anywhere6, 443), "ext0"), "ns1/web-1", "ext0")
+	nodeport := p.both("a node port", p.connect("a node port", c.out.tcp(c.node[1].ip, 31000), "ns3/open-0"), "ext0", "ns3/open-0")
+	p.both("a node port of the pod's node", p.connect("a node port of the pod's node", to(c.out.tcp(c.node[3].ip, 31000), c.node[3].mac), "ns3/open-0"), "ext0", "ns3/open-0")
+	p.both("from the node to its pod", p.connect("from the node to its pod", c.mp[2].tcp(c.db0.ip, 8080, c.db0.mac), "ns2/db-0"), "worker2:ovn-k8s-mp0", "ns2/db-0")
 	dns := p.connect("DNS through a service", c.client.udp("10.96.0.10", 53), "kube-system/dns-0")
 	ping := p.connect("a ping out of the cluster", c.web1.ping(anywhere), "ext0")
 	eping := p.connect("a ping with an egress IP", c.eip.ping(anywhere), "ext0")
@@ -121,7 +118,7 @@ func (c cluster) pods(p *plan) {
 	p.answered("ns1/web-0", "ARP reply", "ARP for a pod of the node", c.web0.arp(c.eip.ip))
 	p.answered("ns1/web-0", "ND advertisement", "ND for the router", c.web0.neighbour("fd00:10:244:1::1"))
 	p.answered("ns1/web-0", "echo reply", "a ping of the router", c.web0.ping("10.244.1.1"))
-	p.answered("ns1/web-0", "echo reply", "a ping of the router of another zone", c.web0.ping("100.88.0.3"))
+	p.delivered("ext0", "a ping of the router of another zone leaves the cluster: the route by source is longer", c.web0.ping("100.88.0.3"))
 	late := c.web0.ping(c.open.ip)
 	late.ttl = 1
 	p.answered("ns1/web-0", "TTL exceeded", "the TTL ends at the first router", late)
@@ -138,7 +135,7 @@ func (c cluster) pods(p *plan) {
 	spoof.sip = "fd00:10:244:1::99"
 	p.dropped("port security", "a foreign IPv6 source address", spoof)
 	p.dropped("port security", "ARP with a foreign sender address", c.web0.arpAs("10.244.1.99", "10.244.1.1"))
-	p.answered("ns1/web-0", "ARP request", "a pod of another zone that does not exist", c.web0.ping("10.244.2.99"))
+	p.answered("ns1/web-1", "ARP request", "a pod of another zone that does not exist", c.web0.ping("10.244.2.99"))
 }
 
 func (c cluster) policies(p *plan) {
@@ -174,6 +171,30 @@ func (c cluster) policies(p *plan) {
 	p.delivered("ns3/open-0", "from a database to another namespace", c.db1.tcp(c.open.ip, 8080, c.open.mac))
 	p.delivered("ns2/db-0", "from the node to its pod", c.mp[2].tcp(c.db0.ip, 3306, c.db0.mac))
 	p.dropped("ACL", "from a node to a pod of another node", c.mp[1].tcp(c.db0.ip, 3306)).policy("ns2", "Ingress")
+}
+
+// closed sends to ports that nothing allows, on each kind of way.
+func (c cluster) closed(p *plan) {
+	for _, way := range []struct {
+		from            host
+		to              string
+		near            []string
+		name, direction string
+	}{
+		{c.web0, c.db0.ip, nil, "ns2", "Ingress"},
+		{c.web0, c.db1.ip6, nil, "ns2", "Ingress"},
+		{c.web1, c.db0.ip, []string{c.db0.mac}, "ns2", "Ingress"},
+		{c.dns, c.db1.ip, []string{c.db1.mac}, "ns2", "Ingress"},
+		{c.open, c.db0.ip, nil, "deny-ns3", "Ingress"},
+		{c.client, c.open.ip, nil, "ns1", "Egress"},
+		{c.client, "10.96.3.10", nil, "ns1", "Egress"},
+		{c.out, c.db0.ip, []string{c.node[2].mac}, "ns2", "Ingress"},
+	} {
+		for _, port := range []uint16{22, 9200, 27017} {
+			p.dropped("ACL", fmt.Sprintf("TCP port %d from %s to %s", port, way.from.label, way.to), way.from.tcp(way.to, port, way.near...)).policy(way.name, way.direction)
+		}
+		p.dropped("ACL", fmt.Sprintf("UDP from %s to %s", way.from.label, way.to), way.from.udp(way.to, 5353, way.near...)).policy(way.name, way.direction)
+	}
 }
 
 func (c cluster) services(p *plan) {
@@ -238,7 +259,9 @@ func (c cluster) nodes(p *plan) {
 	p.delivered("worker2:breth0", "from a node to another", c.node[1].tcp(c.node[2].ip, 22, c.node[2].mac))
 	p.delivered("worker1:ovn-k8s-mp0", "a pod pings its node", c.web0.ping("10.244.1.2", c.mp[1].mac))
 	p.delivered("worker2:ovn-k8s-mp0", "a pod pings another node", c.web0.ping("10.244.2.2"))
-	p.delivered("ns3/open-0", "from a node to a service", to(c.node[1].tcp("10.96.3.10", 80), c.node[1].mac)).service("ns3/open")
+	masked := c.node[1]
+	masked.ip = "169.254.169.2" // the address that a node has towards services
+	p.delivered("ns3/open-0", "from a node to a service", masked.tcp("10.96.3.10", 80)).service("ns3/open")
 	p.delivered("ns1/web-0", "from a node to its pod", c.mp[1].ping(c.web0.ip, c.web0.mac))
 	p.delivered("ns3/open-0", "from a node to a pod of another", c.mp[1].ping(c.open.ip))
 }
@@ -263,7 +286,7 @@ func (c cluster) invalid(p *plan) {
 	p.dropped("ACL", "a SYN|ACK without a connection is invalid", with(c.web0.tcp(c.db0.ip, 5432), "SA"))
 	p.delivered("ns2/db-0", "an ACK without a connection is new", with(c.web0.tcp(c.db0.ip, 5432), "A")).policy("ns2:allow-web", "Ingress")
 	p.dropped("ACL", "an ACK without a connection to a closed port", with(c.web0.tcp(c.db0.ip, 3306), "A")).policy("ns2", "Ingress")
-	p.dropped("ACL", "an answer without a question", c.db0.udp(c.client.ip, 45000))
+	p.delivered("ns1/client-0", "to a pod whose policy is only about what it sends", c.db0.udp(c.client.ip, 45000))
 	reply := c.web0.ping(c.db0.ip)
 	reply.icmp[0] = 0
 	p.dropped("ACL", "an echo reply without a request is invalid", reply)

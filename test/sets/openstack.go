@@ -58,6 +58,7 @@ func openstack(p *plan) {
 	c.meet(p)
 	c.connections(p)
 	c.switched(p)
+	c.closed(p)
 	c.resolved(p)
 	c.routed(p)
 	c.outward(p)
@@ -90,11 +91,6 @@ func (c cloud) meet(p *plan) {
 // connections opens what the established packets belong to. Those that conntrack forgets
 // first come last.
 func (c cloud) connections(p *plan) {
-	both := func(shows string, k *connection, client, server string) *connection {
-		p.delivered(server, shows+": a further packet of the client", k.forth()).established()
-		p.delivered(client, shows+": an answer", k.back()).established()
-		return k
-	}
 	collide := func(h host) frame {
 		f := h.tcp("172.24.4.9", 443)
 		f.sport = 31000
@@ -102,24 +98,24 @@ func (c cloud) connections(p *plan) {
 	}
 	fip := c.out.tcp("172.24.4.21", 80, fipNear)
 	central := c.out.tcp("172.24.4.22", 443)
-	neighbours := both("ssh between nodes", p.connect("ssh between nodes", c.vm1.tcp(c.vm2.ip, 22, c.vm2.mac), "vm2"), "vm1", "vm2")
-	both("postgres on one node", p.connect("postgres on one node", c.vm1.tcp(c.vm4.ip, 5432), "vm4"), "vm1", "vm4")
-	both("postgres on another node", p.connect("postgres on another node", c.vm1.tcp(c.vm5.ip, 5432), "vm5"), "vm1", "vm5")
-	snat := both("SNAT at the gateway", p.connect("SNAT at the gateway", collide(c.vm2), "ext0"), "vm2", "ext0")
-	both("SNAT with a source port that was taken", p.connect("SNAT with a source port that was taken", collide(c.vm8), "ext0"), "vm8", "ext0")
-	dnat := both("a distributed floating IP", p.connect("a distributed floating IP", fip, "vm1"), "ext0", "vm1")
-	both("a floating IP on the gateway", p.connect("a floating IP on the gateway", central, "vm3"), "ext0", "vm3")
-	both("out through a distributed floating IP", p.connect("out through a distributed floating IP", c.vm1.tcp(anywhere, 443), "ext0"), "vm1", "ext0")
-	both("out through a floating IP on the gateway", p.connect("out through a floating IP on the gateway", c.vm3.tcp(anywhere, 443), "ext0"), "vm3", "ext0")
-	both("a VIP with one member", p.connect("a VIP with one member", c.vm1.tcp("192.168.10.101", 443), "vm2"), "vm1", "vm2")
-	both("a VIP from another network", p.connect("a VIP from another network", c.vm4.tcp("192.168.10.101", 443), "vm2"), "vm4", "vm2")
-	both("a VIP whose member is the client", p.connect("a VIP whose member is the client", c.vm1.tcp("192.168.10.102", 8080), "vm1"), "vm1", "vm1")
-	both("a VIP behind a floating IP", p.connect("a VIP behind a floating IP", c.out.tcp("172.24.4.40", 443), "vm2"), "ext0", "vm2")
-	both("IPv6 between nodes", p.connect("IPv6 between nodes", c.vm1.tcp(c.vm2.ip6, 80, c.vm2.mac), "vm2"), "vm1", "vm2")
-	both("SNAT of IPv6", p.connect("SNAT of IPv6", c.vm2.tcp(anywhere6, 443), "ext0"), "vm2", "ext0")
-	both("a VIP of IPv6", p.connect("a VIP of IPv6", c.vm1.tcp("fd00:10::100", 80), "vm2"), "vm1", "vm2")
-	both("an IPv6 VIP whose member is the client", p.connect("an IPv6 VIP whose member is the client", c.vm1.tcp("fd00:10::102", 80), "vm1"), "vm1", "vm1")
-	both("from the provider VLAN to a tenant network", p.connect("from the provider VLAN to a tenant network", c.vm6.tcp(c.vm1.ip, 80), "vm1"), "vm6", "vm1")
+	neighbours := p.both("ssh between nodes", p.connect("ssh between nodes", c.vm1.tcp(c.vm2.ip, 22, c.vm2.mac), "vm2"), "vm1", "vm2")
+	p.both("postgres on one node", p.connect("postgres on one node", c.vm1.tcp(c.vm4.ip, 5432), "vm4"), "vm1", "vm4")
+	p.both("postgres on another node", p.connect("postgres on another node", c.vm1.tcp(c.vm5.ip, 5432), "vm5"), "vm1", "vm5")
+	snat := p.both("SNAT at the gateway", p.connect("SNAT at the gateway", collide(c.vm2), "ext0"), "vm2", "ext0")
+	p.both("SNAT with a source port that was taken", p.connect("SNAT with a source port that was taken", collide(c.vm8), "ext0"), "vm8", "ext0")
+	dnat := p.both("a distributed floating IP", p.connect("a distributed floating IP", fip, "vm1"), "ext0", "vm1")
+	p.both("a floating IP on the gateway", p.connect("a floating IP on the gateway", central, "vm3"), "ext0", "vm3")
+	p.both("out through a distributed floating IP", p.connect("out through a distributed floating IP", c.vm1.tcp(anywhere, 443), "ext0"), "vm1", "ext0")
+	p.both("out through a floating IP on the gateway", p.connect("out through a floating IP on the gateway", c.vm3.tcp(anywhere, 443), "ext0"), "vm3", "ext0")
+	p.both("a VIP with one member", p.connect("a VIP with one member", c.vm1.tcp("192.168.10.101", 443), "vm2"), "vm1", "vm2")
+	p.both("a VIP from another network", p.connect("a VIP from another network", c.vm4.tcp("192.168.10.101", 443), "vm2"), "vm4", "vm2")
+	p.both("a VIP whose member is the client", p.connect("a VIP whose member is the client", c.vm1.tcp("192.168.10.102", 8080), "vm1"), "vm1", "vm1")
+	p.both("a VIP behind a floating IP", p.connect("a VIP behind a floating IP", c.out.tcp("172.24.4.40", 443), "vm2"), "ext0", "vm2")
+	p.both("IPv6 between nodes", p.connect("IPv6 between nodes", c.vm1.tcp(c.vm2.ip6, 80, c.vm2.mac), "vm2"), "vm1", "vm2")
+	p.both("SNAT of IPv6", p.connect("SNAT of IPv6", c.vm2.tcp(anywhere6, 443), "ext0"), "vm2", "ext0")
+	p.both("a VIP of IPv6", p.connect("a VIP of IPv6", c.vm1.tcp("fd00:10::100", 80), "vm2"), "vm1", "vm2")
+	p.both("an IPv6 VIP whose member is the client", p.connect("an IPv6 VIP whose member is the client", c.vm1.tcp("fd00:10::102", 80), "vm1"), "vm1", "vm1")
+	p.both("from the provider VLAN to a tenant network", p.connect("from the provider VLAN to a tenant network", c.vm6.tcp(c.vm1.ip, 80), "vm1"), "vm6", "vm1")
 	c.short(p, neighbours, snat, dnat)
 }
 
@@ -181,6 +177,31 @@ func (c cloud) switched(p *plan) {
 	p.dropped("ACL", "a UDP broadcast", c.vm1.udp("192.168.10.255", 137, "ff:ff:ff:ff:ff:ff")).by("acl", groupDrop)
 	p.delivered("vm4", "SNMP without state", c.vm1.udp(c.vm4.ip, 161)).by("acl", "snmp")
 	p.delivered("vm5", "SNMP without state on another node", c.vm1.udp(c.vm5.ip, 161)).by("acl", "snmp")
+}
+
+// closed sends to ports that nothing allows, on each kind of way.
+func (c cloud) closed(p *plan) {
+	for _, way := range []struct {
+		from host
+		to   string
+		near []string
+	}{
+		{c.vm1, c.vm2.ip, []string{c.vm2.mac}},
+		{c.vm2, c.vm3.ip6, []string{c.vm3.mac}},
+		{c.vm4, c.vm1.ip, nil},
+		{c.vm2, c.vm4.ip, nil},
+		{c.vm3, c.vm5.ip, nil},
+		{c.outVLAN, c.vm7.ip, []string{c.vm7.mac}},
+		{c.out, "172.24.4.21", []string{fipNear}},
+		{c.out, "172.24.4.22", nil},
+		{c.out, "2001:db8:4::26", nil},
+		{c.vm8, anywhere, nil},
+	} {
+		for _, port := range []uint16{21, 8443, 27017} {
+			p.dropped("ACL", fmt.Sprintf("TCP port %d from %s to %s", port, way.from.label, way.to), way.from.tcp(way.to, port, way.near...)).by("acl", groupDrop)
+		}
+		p.dropped("ACL", fmt.Sprintf("UDP from %s to %s", way.from.label, way.to), way.from.udp(way.to, 5353, way.near...)).by("acl", groupDrop)
+	}
 }
 
 // resolved sends what OVN answers by itself: ARP, ND, RA, DHCP.

@@ -93,8 +93,7 @@ func (s *step) afterwards(first *step) *step {
 // connection is opened before the capture: a request, the answer of whichever end point
 // gets it, and for TCP the acknowledgement.
 type connection struct {
-	request *step
-	answer  *step
+	request, answer, acknowledgement *step
 }
 
 // connect opens a connection.
@@ -113,11 +112,20 @@ func (p *plan) connect(shows string, request frame, to ...string) *connection {
 		return back, nil
 	}}, request.from)
 	if request.proto == "tcp" {
-		p.tell(shows+": the acknowledgement", frame{later: func() (frame, error) {
+		c.acknowledgement = p.tell(shows+": the acknowledgement", frame{later: func() (frame, error) {
 			f, err := c.next("A")
 			return f, err
 		}}, to...)
 	}
+	return c
+}
+
+// both adds further packets of a connection in both directions, and of TCP the end of the
+// client's side.
+func (p *plan) both(shows string, c *connection, client, server string) *connection {
+	p.delivered(server, shows+": a further packet of the client", c.forth()).established()
+	p.delivered(client, shows+": an answer", c.back()).established()
+	p.delivered(server, shows+": the client's last packet", c.flagged("FA")).established()
 	return c
 }
 

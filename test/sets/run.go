@@ -32,7 +32,7 @@ func Names() []string {
 }
 
 func plans() map[string]func(*plan) {
-	return map[string]func(*plan){"openstack": openstack, "kubernetes-ic": kubernetes}
+	return map[string]func(*plan){"openstack": openstack, "kubernetes-ic": kubernetes, "neutron-ovs": neutron}
 }
 
 // Run starts a set, sends its packets, and writes into dir: nodes/NODE with the capture of
