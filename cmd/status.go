@@ -43,23 +43,21 @@ func newStatus(shared *options) *cobra.Command {
 	return c
 }
 
+// run prints the status of a node.
 func (o *statusOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	return o.repeat(ctx, func() (any, func(), error, error) {
+	return o.repeat(ctx, func() (readStatus, error) {
 		s, err := o.node().Status(ctx, wd)
-		if err != nil {
-			return nil, nil, nil, err
+		r := readStatus{document: s, print: func() { o.printStatus(s) }}
+		if !s.Ready {
+			r.notReady = fmt.Errorf("%w: ovs-offline start restarts it", errNotReady)
 		}
-		notReady := fmt.Errorf("%w: ovs-offline start restarts it", errNotReady)
-		if s.Ready {
-			notReady = nil
-		}
-		return s, func() { o.printStatus(s) }, notReady, nil
+		return r, err
 	})
 }
 
 // runSet prints the status of a set.
 func (o *statusOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
-	return o.repeat(ctx, func() (any, func(), error, error) {
+	return o.repeat(ctx, func() (readStatus, error) {
 		outcomes := set.Each(ctx, s, func(ctx context.Context, n *set.Node, wd *workdir.Dir) (replica.Status, error) {
 			return n.Status(ctx, wd)
 		})
@@ -69,35 +67,41 @@ func (o *statusOptions) runSet(ctx context.Context, s *set.Set, _ []string) erro
 				errs = append(errs, fmt.Errorf("node %s: %w: %s restarts it", v.Node.Name, errNotReady, o.self("start --node "+shellWord(v.Node.Name))))
 			}
 		}
-		return documentOf(s, outcomes), func() { o.printStatuses(s, outcomes) }, worst(errs...), nil
+		return readStatus{documentOf(s, outcomes), func() { o.printStatuses(s, outcomes) }, worst(errs...)}, nil
 	})
 }
 
-// repeat prints a status, and with --watch again whenever it changes, until ctx ends. read
-// returns the status, a function that prints it as tables, why a replica is not ready, and
-// why there is no status.
-func (o *statusOptions) repeat(ctx context.Context, read func() (status any, table func(), notReady, err error)) error {
+// readStatus is a status that was read: as a document, and the function that prints it as
+// tables.
+type readStatus struct {
+	document any
+	print    func()
+	notReady error // nil if each replica is ready
+}
+
+// repeat prints a status, and with --watch again whenever it changes, until ctx ends.
+func (o *statusOptions) repeat(ctx context.Context, read func() (readStatus, error)) error {
 	const interval = 2 * time.Second
 	var printed any
 	for {
-		s, table, notReady, err := read()
+		s, err := read()
 		if o.watch && ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if !reflect.DeepEqual(printed, s) {
+		if !reflect.DeepEqual(printed, s.document) {
 			if o.watch && isTerminal(o.Out) && o.format == formatTable {
 				fmt.Fprint(o.Out, "\033[H\033[2J") // clears the screen
 			}
-			if err := o.emit(s, table); err != nil {
+			if err := o.emit(s.document, s.print); err != nil {
 				return err
 			}
-			printed = s
+			printed = s.document
 		}
 		if !o.watch {
-			return notReady
+			return s.notReady
 		}
 		select {
 		case <-ctx.Done():
@@ -116,28 +120,32 @@ func (o *statusOptions) printStatuses(s *set.Set, outcomes []set.Outcome[replica
 	fmt.Fprintf(o.Out, "Nodes in %s\n\n", terminal.Escape(s.Folder()))
 	t := o.newTable("node", "state", "runtime", "daemons", "flows loaded", "flows now", "problem")
 	for _, outcome := range outcomes {
-		name := terminal.Escape(outcome.Node.Name)
-		if outcome.Err != nil {
-			t.AppendRow(table.Row{name, stateOf(outcome.Err), "", "", "", "", terminal.Escape(outcome.Err.Error())})
-			continue
-		}
-		v, answering, loaded, now, problem := outcome.Value, 0, 0, 0, ""
-		for _, d := range v.Daemons {
-			if d.Answers {
-				answering++
-			}
-			if d.Problem != "" {
-				problem = cmp.Or(problem, d.Role+": "+d.Problem)
-			}
-		}
-		for _, f := range v.Flows {
-			loaded, now = loaded+f.Loaded, now+f.Now
-			problem = cmp.Or(problem, f.Problem)
-		}
-		t.AppendRow(table.Row{name, readiness(v), v.Runtime, fmt.Sprintf("%d of %d", answering, len(v.Daemons)), loaded, now, terminal.Escape(problem)})
+		t.AppendRow(statusRow(outcome))
 	}
 	t.Render()
 	o.warnEach("", s.Remarks())
+}
+
+// statusRow returns the line about a node.
+func statusRow(outcome set.Outcome[replica.Status]) table.Row {
+	name := terminal.Escape(outcome.Node.Name)
+	if outcome.Err != nil {
+		return table.Row{name, stateOf(outcome.Err), "", "", "", "", terminal.Escape(outcome.Err.Error())}
+	}
+	s, answering, loaded, now, problem := outcome.Value, 0, 0, 0, ""
+	for _, d := range s.Daemons {
+		if d.Answers {
+			answering++
+		}
+		if d.Problem != "" {
+			problem = cmp.Or(problem, d.Role+": "+d.Problem)
+		}
+	}
+	for _, f := range s.Flows {
+		loaded, now = loaded+f.Loaded, now+f.Now
+		problem = cmp.Or(problem, f.Problem)
+	}
+	return table.Row{name, readiness(s), s.Runtime, fmt.Sprintf("%d of %d", answering, len(s.Daemons)), loaded, now, terminal.Escape(problem)}
 }
 
 // stateOf returns the state of a node that has no status or report.
