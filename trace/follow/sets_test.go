@@ -175,7 +175,7 @@ func (q question) packet(ctx context.Context, p *sets.Packet, state *conntrack.S
 }
 
 func predictionOf(hop *follow.Hop) (p prediction) {
-	hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
+	for h, b := range hop.Ends() {
 		if b.Kind == follow.Undetermined {
 			p.causes = append(p.causes, b.Why)
 		}
@@ -191,8 +191,7 @@ func predictionOf(hop *follow.Hop) (p prediction) {
 			at = fmt.Sprintf(" [table %d %s]", b.Stage.Table, b.Stage.Flow)
 		}
 		p.ends += fmt.Sprintf("  %s on %s: %s%s %s\n", b.Kind, h.Node, b.Why, at, b.Packet)
-		return true
-	})
+	}
 	return p
 }
 
