@@ -102,7 +102,7 @@ func Commands() []Command {
 		{Name: workdir.RecordedTunnelPorts, Line: "ovs-appctl tnl/ports/show -v"},
 		{Name: workdir.RecordedDatapathShow, Scope: OfDatapath, Line: "ovs-appctl dpctl/show -s"},
 		{Name: workdir.RecordedDatapathFlows, Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-flows -m", Large: true},
-		{Name: "dpctl.dump-conntrack", Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-conntrack -m", Large: true},
+		{Name: workdir.RecordedConntrack, Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-conntrack -m", Large: true},
 		// On a live node, a backup of the database is taken instead.
 		{Name: workdir.RecordedDatabaseDump, Line: "ovsdb-client -f list dump", NotLive: true},
 	}

@@ -34,19 +34,46 @@ var errRefused = errors.New("server returned an error")
 // program ("ovs-vswitchd"), and returns the result. An error from the daemon is a
 // *command.Error like that of ovs-appctl.
 func Run(ctx context.Context, runDir, program string, argv ...string) ([]byte, error) {
-	for _, word := range argv {
-		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
-			return nil, fmt.Errorf("%w: %q is not valid UTF-8, or contains NUL", ErrUnreachable, word)
-		}
+	if err := encodable(argv); err != nil {
+		return nil, err
 	}
 	defer logging.Timed(ctx, "ask control socket", "daemon", program, "command", argv)()
+	c, err := Connect(ctx, runDir, program)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Run(ctx, argv...)
+}
+
+// Conn is a connection for many commands, one at a time.
+type Conn struct {
+	conn net.Conn
+	in   *json.Decoder
+	out  *json.Encoder
+}
+
+// Connect connects to the daemon that Run would send a command to. The error wraps
+// ErrUnreachable.
+func Connect(ctx context.Context, runDir, program string) (*Conn, error) {
 	conn, err := dial(ctx, runDir, program)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	answer, err := ask(conn, argv)
+	return &Conn{conn, json.NewDecoder(conn), json.NewEncoder(conn)}, nil
+}
+
+// Close ends the connection.
+func (c *Conn) Close() { c.conn.Close() }
+
+// Run sends a command and returns the result, as the function Run does. After an error
+// that is not the daemon's answer, the connection can't be used any more.
+func (c *Conn) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	if err := encodable(argv); err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { c.conn.Close() })()
+	answer, err := c.ask(argv)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -60,16 +87,37 @@ func Run(ctx context.Context, runDir, program string, argv ...string) ([]byte, e
 	return []byte(answer.Result), nil
 }
 
+// Refused reports whether an error is the answer of a daemon that can't execute the
+// command, and returns the daemon's text.
+func Refused(err error) (text string, ok bool) {
+	failed, ok := errors.AsType[*command.Error](err)
+	if !ok || !errors.Is(err, errRefused) {
+		return "", false
+	}
+	return strings.TrimSpace(failed.Stderr), true
+}
+
+// encodable returns an error that wraps ErrUnreachable if the protocol can't encode a
+// word of a command.
+func encodable(argv []string) error {
+	for _, word := range argv {
+		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
+			return fmt.Errorf("%w: %q is not valid UTF-8, or contains NUL", ErrUnreachable, word)
+		}
+	}
+	return nil
+}
+
 type reply struct {
 	Result string  `json:"result"`
 	Error  *string `json:"error"`
 }
 
-func ask(conn net.Conn, argv []string) (reply, error) {
+func (c *Conn) ask(argv []string) (reply, error) {
 	var r reply
-	err := json.NewEncoder(conn).Encode(map[string]any{"id": 0, "method": argv[0], "params": append([]string{}, argv[1:]...)})
+	err := c.out.Encode(map[string]any{"id": 0, "method": argv[0], "params": append([]string{}, argv[1:]...)})
 	if err == nil {
-		err = json.NewDecoder(conn).Decode(&r)
+		err = c.in.Decode(&r)
 	}
 	return r, err
 }

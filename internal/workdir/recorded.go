@@ -12,6 +12,7 @@ const (
 	RecordedBFD           = "bfd.show"
 	RecordedBond          = "bond.show"
 	RecordedCFM           = "cfm.show"
+	RecordedConntrack     = "dpctl.dump-conntrack"
 	RecordedDatabaseDump  = "ovsdb-client.dump"
 	RecordedDatapathFlows = "dpctl.dump-flows"
 	RecordedDatapathShow  = "dpctl.show"

@@ -144,10 +144,7 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 	if !recorded {
 		o.Note(report.Unknown, "no ovs/route/show was collected: tunnels have no routes")
 	}
-	for _, r := range routes {
-		if !r.Local {
-			continue
-		}
+	for _, r := range localRoutes(routes) {
 		command := "netdev-dummy/ip6addr"
 		if r.To.Addr().Is4() {
 			command = "netdev-dummy/ip4addr"
@@ -178,6 +175,25 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 		return err
 	}
 	return compareTunnels(ctx, s, tunnelState(routes, neighbours, ports), o)
+}
+
+// localRoutes returns the routes to the host's addresses, and one to the source address
+// of each other route that has none: ovs-vswitchd knows only the addresses that the
+// kernel routes, and an address may have been added to it.
+func localRoutes(routes []appctl.Route) []appctl.Route {
+	var local []appctl.Route
+	for _, r := range routes {
+		if r.Local {
+			local = append(local, r)
+		}
+	}
+	for _, r := range routes {
+		known := func(l appctl.Route) bool { return l.To.Addr() == r.Source && l.Device == r.Device }
+		if !r.Local && r.Source.IsValid() && !slices.ContainsFunc(local, known) {
+			local = append(local, appctl.Route{To: netip.PrefixFrom(r.Source, r.Source.BitLen()), Device: r.Device, Local: true})
+		}
+	}
+	return local
 }
 
 // interfaceAddress returns a local route's address with the prefix length of its

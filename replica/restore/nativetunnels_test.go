@@ -81,6 +81,20 @@ func TestNativeTunnelsWithLocalAddress(t *testing.T) {
 
 // TestNativeTunnelsNotOnKernelNodes checks that nothing is done for a node whose
 // kernel builds the headers.
+// TestNativeTunnelsOfAddedAddresses has a node whose kernel doesn't know the addresses of
+// its bridges: they were added to ovs-vswitchd, so no route is local.
+func TestNativeTunnelsOfAddedAddresses(t *testing.T) {
+	node := nativeNode(t)
+	sos := nativeReport(t, node)
+	write(t, sos, "ovs-appctl_ovs.route.show", node.appctl("ovs/route/show"))
+	r := replay(t, sos, process.Options{})
+	r.wantStep("native tunnels", report.Restored)
+	want := node.appctl("ofproto/trace", "--names", "br-int", "in_port=vm,tcp")
+	if have := r.appctl("ofproto/trace", "--names", "br-int", "in_port=vm,tcp"); have != want || !strings.Contains(want, "src=10.1.0.1,dst=10.1.0.2") {
+		t.Errorf("live:\n%s\nin the replica:\n%s", want, have)
+	}
+}
+
 func TestNativeTunnelsNotOnKernelNodes(t *testing.T) {
 	node := nativeNode(t)
 	node.likeKernel("br-int")

@@ -1,0 +1,48 @@
+package conntrack
+
+// State is what the packets of one question have changed in the tables of all nodes. It
+// never changes; each change makes a new State, so alternatives can continue from the
+// same one. The nil State has no changes.
+type State struct {
+	before  *State
+	node    string
+	entry   *Entry
+	removed bool
+}
+
+// with returns the state after a change of a connection on a node.
+func (s *State) with(node string, e *Entry, removed bool) *State {
+	return &State{s, node, e, removed}
+}
+
+// find returns the connection of a tuple as the last change left it. decided is true if
+// the recorded table does not matter.
+func (s *State) find(node string, zone uint16, tuple Tuple) (f found, ok, decided bool) {
+	for ; s != nil; s = s.before {
+		if s.node != node || s.entry.Zone != zone {
+			continue
+		}
+		for _, c := range []found{{s.entry, false}, {s.entry, true}} {
+			direction := s.entry.Orig
+			if c.reply {
+				direction = s.entry.Reply
+			}
+			if keyOf(zone, direction) == keyOf(zone, tuple) && sameID(tuple, c) {
+				return c, !s.removed, true
+			}
+		}
+	}
+	return found{}, false, false
+}
+
+// Commits returns the connections that were committed or changed on a node, the latest
+// first.
+func (s *State) Commits(node string) []*Entry {
+	var list []*Entry
+	for ; s != nil; s = s.before {
+		if s.node == node && !s.removed {
+			list = append(list, s.entry)
+		}
+	}
+	return list
+}

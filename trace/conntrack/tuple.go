@@ -1,0 +1,98 @@
+// Package conntrack looks connections up in the recorded tables of a node, and does what
+// a ct action of the datapath does to a packet: it finds the connection's state,
+// translates addresses, and commits. Commits go into a State and not into the recorded
+// tables, so that they hold for the later packets of one question only.
+//
+// The rules are those of Linux's nf_conntrack with openvswitch.ko, and those of the
+// userspace datapath (lib/conntrack.c of Open vSwitch) where these differ.
+package conntrack
+
+import (
+	"net/netip"
+	"strconv"
+
+	"ovs-offline/trace/flow"
+)
+
+// Tuple identifies one direction of a connection.
+type Tuple struct {
+	Proto            uint8
+	Src, Dst         netip.Addr
+	SrcPort, DstPort uint16 // of ICMP: type and code
+	ID               uint16 // of an ICMP query, 0 if not known
+}
+
+// isICMP reports whether the ports are a type and a code.
+func (t Tuple) isICMP() bool { return t.Proto == flow.ICMP || t.Proto == flow.ICMPv6 }
+
+// reverse returns the tuple of the opposite direction.
+func (t Tuple) reverse() Tuple {
+	t.Src, t.Dst = t.Dst, t.Src
+	if !t.isICMP() {
+		t.SrcPort, t.DstPort = t.DstPort, t.SrcPort
+		return t
+	}
+	t.SrcPort = reverseType(t.Proto, t.SrcPort)
+	return t
+}
+
+// reverseType returns the type of the answer to an ICMP query, or of the query.
+func reverseType(proto uint8, kind uint16) uint16 {
+	pairs := [][2]uint16{{8, 0}, {13, 14}, {15, 16}, {17, 18}}
+	if proto == flow.ICMPv6 {
+		pairs = [][2]uint16{{128, 129}}
+	}
+	for _, p := range pairs {
+		switch kind {
+		case p[0]:
+			return p[1]
+		case p[1]:
+			return p[0]
+		}
+	}
+	return kind
+}
+
+// isQuery reports whether an ICMP message may begin a connection.
+func (t Tuple) isQuery() bool {
+	if t.Proto == flow.ICMPv6 {
+		return t.SrcPort == 128
+	}
+	return t.SrcPort == 8 || t.SrcPort == 13 || t.SrcPort == 15 || t.SrcPort == 17
+}
+
+// isError reports whether an ICMP message quotes the packet that caused it.
+func (t Tuple) isError() bool {
+	switch t.Proto {
+	case flow.ICMP:
+		return t.SrcPort == 3 || t.SrcPort == 4 || t.SrcPort == 5 || t.SrcPort == 11 || t.SrcPort == 12
+	case flow.ICMPv6:
+		return t.SrcPort >= 1 && t.SrcPort <= 4
+	}
+	return false
+}
+
+// TupleOf returns the tuple of a packet; ok is false if conntrack can't track it. id is
+// the identifier of an ICMP query, 0 if it is not known.
+func TupleOf(p flow.Packet, id uint16) (t Tuple, ok bool) {
+	if t.Src, t.Dst, ok = p.Addresses(); !ok {
+		return Tuple{}, false
+	}
+	if t.Proto, ok = p.Protocol(); !ok {
+		return Tuple{}, false
+	}
+	src, dst := "tp_src", "tp_dst"
+	if t.isICMP() {
+		src, dst, t.ID = "icmp_type", "icmp_code", id
+	}
+	from, _ := p.Number(src)
+	to, _ := p.Number(dst)
+	t.SrcPort, t.DstPort = uint16(from), uint16(to)
+	return t, true
+}
+
+// AnswerTo returns the ICMP type of the answer to a query; ok is false for a message
+// that is no query.
+func AnswerTo(t Tuple) (kind string, ok bool) {
+	return strconv.Itoa(int(reverseType(t.Proto, t.SrcPort))), t.isQuery()
+}

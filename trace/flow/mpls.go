@@ -1,0 +1,43 @@
+package flow
+
+import "errors"
+
+// Encapsulate adds a header between the packet's Ethernet header and what follows it.
+// word names the new Ethernet type ("mpls"), and header has the new fields.
+func (p *Packet) Encapsulate(word string, header Packet) {
+	below := p.Clone()
+	outer := Packet{below: &below}
+	outer.Set(word, "")
+	for _, f := range p.fields {
+		if isEthernet(f.Name) || isLocal(f.Name) {
+			outer.Set(f.Name, f.Value)
+		}
+	}
+	for _, f := range header.fields {
+		outer.Set(f.Name, f.Value)
+	}
+	*p = outer
+}
+
+// Decapsulate removes the header that Encapsulate added. The Ethernet header stays.
+func (p *Packet) Decapsulate() error {
+	if p.below == nil {
+		return errors.New("what follows the MPLS header is not known")
+	}
+	inner := p.below.Clone()
+	for _, f := range p.fields {
+		if isEthernet(f.Name) || isLocal(f.Name) {
+			inner.Set(f.Name, f.Value)
+		}
+	}
+	*p = inner
+	return nil
+}
+
+func isEthernet(name string) bool {
+	switch name {
+	case "dl_src", "dl_dst", "dl_vlan", "dl_vlan_pcp", "vlan_tci", "dl_vlan1", "dl_vlan_pcp1":
+		return true
+	}
+	return false
+}

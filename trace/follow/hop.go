@@ -1,0 +1,120 @@
+// Package follow follows a packet over passes, bridges and nodes. It asks the
+// ovs-vswitchd of each node's replica for one pass at a time, applies the datapath
+// actions to the packet, and decides where it goes on: after conntrack, in another
+// bucket, at the other end of a tunnel, or on the nodes of a physical network.
+package follow
+
+import (
+	"ovs-offline/trace/conntrack"
+	"ovs-offline/trace/flow"
+	"ovs-offline/trace/host"
+	"ovs-offline/trace/odp"
+	"ovs-offline/trace/pass"
+)
+
+// Hop is one pass of a packet over a node, with everything that becomes of the packet.
+type Hop struct {
+	Node string
+	// Bridge and Port are where the packet entered the node.
+	Bridge string
+	Port   *host.Port
+	// Packet is the packet as the pass begins, without metadata.
+	Packet flow.Packet
+	Pass   *pass.Pass
+	// Branches are what the datapath actions do with the packet, in their order, at
+	// least one.
+	Branches []Branch
+	// Assumed are what the hop took for granted about the packet, as its size.
+	Assumed []string
+}
+
+// Kind is what becomes of a packet.
+type Kind string
+
+// The kinds of branches. Those with a Next go on, and the others are ends.
+const (
+	// Delivered packets came out of a port of a bridge.
+	Delivered Kind = "delivered"
+	// Dropped packets ended in the pass.
+	Dropped Kind = "dropped"
+	// Generated packets ended at the controller or in ovs-vswitchd, which answers.
+	Generated Kind = "generated"
+	// Copied packets are copies for the controller or a monitor; the packet itself goes on.
+	Copied Kind = "copied"
+	// Remote packets entered a tunnel to a node that was not captured.
+	Remote Kind = "remote"
+	// Undetermined packets may go anywhere: Why names the cause.
+	Undetermined Kind = "undetermined"
+	// Recirculated packets start another pass on the same node.
+	Recirculated Kind = "recirculated"
+	// Tunneled packets enter another node through a tunnel.
+	Tunneled Kind = "tunneled"
+	// Networked packets enter another node from a physical network.
+	Networked Kind = "networked"
+)
+
+// Branch is one thing that a pass does with the packet.
+type Branch struct {
+	Kind Kind
+	// Why describes in a sentence why the branch was taken, or why the packet ended.
+	Why string
+	// Port is the port that the packet left by, nil where it left by none.
+	Port *host.Port
+	// Networks are the physical networks that Port leads to.
+	Networks []string
+	// Packet is the packet as it left the pass, without metadata.
+	Packet flow.Packet
+	// ID and Quoted are the identifier of an ICMP query and the packet in an ICMP error.
+	ID     uint16
+	Quoted *flow.Packet
+	Size   int // of the frame in bytes, 0 if not given
+	// Track is the ct action before the recirculation, Connection what it found.
+	Track      *odp.Track
+	Connection *Connection
+	// Tunnel is the outer header.
+	Tunnel *odp.Tunnel
+	// Choice names the alternative: branches of one pass with a Choice exclude each other.
+	Choice string
+	// Flooded reports that the pass sent the packet to every port, because no MAC
+	// address was learned for its destination.
+	Flooded bool
+	// Answer describes what is generated, for Generated.
+	Answer *Answer
+	// Stage is where the packet ended, nil if that is not known.
+	Stage *pass.Stage
+	// Uncertain are parts of the packet that can't be predicted.
+	Uncertain []string
+	// State holds the connections of the question after the branch, for its next packets.
+	State *conntrack.State
+	Next  *Hop
+}
+
+// Connection is what conntrack said of a packet.
+type Connection struct {
+	Zone  uint16
+	Owner string // of the zone, "" if not known
+	State string // ct_state
+	// Recorded is the line of the recorded table, "" for a new connection.
+	Recorded string
+	// OfQuestion reports that an earlier packet or stage of the question made it.
+	OfQuestion bool
+}
+
+// IsEnd reports whether the packet goes no further.
+func (b Branch) IsEnd() bool { return b.Next == nil }
+
+// Ends yields the ends of a hop's tree in their order, with the hop of each.
+func (h *Hop) Ends(yield func(*Hop, Branch) bool) bool {
+	for _, b := range h.Branches {
+		if b.Next != nil {
+			if !b.Next.Ends(yield) {
+				return false
+			}
+			continue
+		}
+		if !yield(h, b) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,176 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"ovs-offline/trace/conntrack"
+	"ovs-offline/trace/flow"
+	"ovs-offline/trace/host"
+	"ovs-offline/trace/odp"
+)
+
+// output sends the frame to a datapath port, which is a number.
+func (s *step) output(ctx context.Context, name string, f *frame) error {
+	if f.pushed != nil {
+		// The packet is the outer one until the end of the list.
+		tunnel := f.pushed.Tunnel
+		inner := *f
+		inner.pushed = nil
+		f.pushed = nil
+		return s.tunnel(ctx, tunnel, inner)
+	}
+	port, ok := s.host.Datapath(name)
+	switch {
+	case !ok:
+		s.undetermined(fmt.Sprintf("the datapath port %q is no port of a bridge", name), *f)
+		return nil
+	case !port.IsTunnel():
+		return s.leave(ctx, port, *f)
+	case f.tunnel == nil:
+		s.undetermined(fmt.Sprintf("the packet leaves by the tunnels of port %q, and no action sets the tunnel", name), *f)
+		return nil
+	}
+	tunnel := *f.tunnel
+	tunnel.Type = port.Type
+	return s.tunnel(ctx, tunnel, *f)
+}
+
+// leave sends the frame out of a port that is not a tunnel's.
+func (s *step) leave(ctx context.Context, port *host.Port, f frame) error {
+	if over := overMTU(port, f); over != "" {
+		s.add(Branch{Kind: Dropped, Why: over, Port: port}, f)
+		return nil
+	}
+	b := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.hop.Pass.Floods()}
+	b.Why = fmt.Sprintf("it leaves by port %s of %s", port.Name, port.Bridge)
+	s.add(b, f)
+	for _, peer := range s.tracer.hosts {
+		if peer == s.host {
+			continue
+		}
+		if err := s.arrive(ctx, peer, b, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrive continues on another node of the same physical network.
+func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, f frame) error {
+	var done []string // bridges of the peer
+	for _, network := range out.Networks {
+		for _, uplink := range peer.Uplinks(network) {
+			if slices.Contains(done, uplink.Bridge) {
+				continue // another member of a bond
+			}
+			done = append(done, uplink.Bridge)
+			b := Branch{Kind: Networked, Port: out.Port, Networks: []string{network}, Why: fmt.Sprintf("network %s leads to %s of %s", network, uplink.Bridge, peer.Name)}
+			arrived := frame{subject: f.elsewhere(), size: f.size, unsure: f.unsure}
+			err := s.goOn(ctx, b, f, func(depth int) (*Hop, *conntrack.State, error) {
+				return s.enter(ctx, peer, uplink, flow.Packet{}, arrived, s.state, depth)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// elsewhere returns the subject as another node receives it.
+func (f frame) elsewhere() conntrack.Subject {
+	subject := f.subject
+	subject.Packet, subject.Meta = f.packet(), conntrack.Meta{}
+	return subject
+}
+
+// overMTU returns why a port can't send the frame, "" if it can or if the MTU is not
+// known.
+func overMTU(port *host.Port, f frame) string {
+	const ethernet, tag = 14, 4
+	size := f.size - ethernet
+	if f.subject.Packet.IsTagged() {
+		size -= tag
+	}
+	if f.size == 0 || port.MTU == 0 || size <= port.MTU {
+		return ""
+	}
+	return fmt.Sprintf("the packet has %d bytes, and the MTU of port %s was %d", size, port.Name, port.MTU)
+}
+
+// tunnel continues at the other end of a tunnel.
+func (s *step) tunnel(ctx context.Context, t odp.Tunnel, f frame) error {
+	if !t.Src.IsValid() {
+		t.Src, _ = s.host.TunnelTo(t.Type, t.Dst)
+	}
+	peer := s.peer(t.Dst)
+	if peer == nil {
+		b := Branch{Kind: Remote, Tunnel: &t, Why: fmt.Sprintf("the node with the tunnel address %v was not captured", t.Dst)}
+		if name := s.chassis(t.Dst); name != "" {
+			b.Why = fmt.Sprintf("node %s, with the tunnel address %v, was not captured", name, t.Dst)
+		}
+		s.add(b, f)
+		return nil
+	}
+	port, ok := peer.TunnelFrom(t.Type, t.Dst, t.Src)
+	if !ok {
+		s.add(Branch{Kind: Dropped, Tunnel: &t, Why: fmt.Sprintf("node %s has no %s tunnel from %v", peer.Name, t.Type, t.Src)}, f)
+		return nil
+	}
+	entry, err := entryOf(peer, port, t)
+	if err != nil {
+		s.undetermined(err.Error(), f)
+		return nil
+	}
+	b := Branch{Kind: Tunneled, Tunnel: &t, Why: fmt.Sprintf("%s tunnel from %v to %v", t.Type, t.Src, t.Dst)}
+	arrived := frame{subject: f.elsewhere(), size: f.size, unsure: f.unsure}
+	return s.goOn(ctx, b, f, func(depth int) (*Hop, *conntrack.State, error) {
+		return s.enter(ctx, peer, port, entry, arrived, s.state, depth)
+	})
+}
+
+func (s *step) peer(a netip.Addr) *host.Host {
+	for _, h := range s.tracer.hosts {
+		if h.HasEncap(a) {
+			return h
+		}
+	}
+	return nil
+}
+
+func (s *step) chassis(a netip.Addr) string {
+	if s.tracer.options.Chassis == nil {
+		return ""
+	}
+	return s.tracer.options.Chassis(a)
+}
+
+// entryOf returns the metadata of a packet that a tunnel's port received.
+func entryOf(h *host.Host, port *host.Port, t odp.Tunnel) (flow.Packet, error) {
+	var p flow.Packet
+	if t.ID != "" {
+		p.Set("tun_id", t.ID)
+	}
+	src, dst := "tun_src", "tun_dst"
+	if t.Dst.Is6() {
+		src, dst = "tun_ipv6_src", "tun_ipv6_dst"
+	}
+	if t.Src.IsValid() {
+		p.Set(src, t.Src.String())
+	}
+	p.Set(dst, t.Dst.String())
+	if t.TTL != "" {
+		p.Set("tun_ttl", t.TTL)
+	}
+	for _, o := range t.Options {
+		field, ok := h.OptionField(port.Bridge, o)
+		if !ok {
+			return p, fmt.Errorf("bridge %s of node %s maps the Geneve option of class %s and type %s to no field", port.Bridge, h.Name, o.Class, o.Type)
+		}
+		p.Set(field, o.Value)
+	}
+	return p, nil
+}

@@ -1,0 +1,276 @@
+package follow_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/test/fidelity"
+	"ovs-offline/test/ovs"
+	"ovs-offline/test/sets"
+	"ovs-offline/trace/conntrack"
+	"ovs-offline/trace/flow"
+	"ovs-offline/trace/follow"
+	"ovs-offline/trace/frame"
+	"ovs-offline/trace/host"
+)
+
+var recorded = flag.String("sets", "", "a folder with the sets that scripts/sets wrote, in place of running them")
+
+// TestPredictionsAreWhatCameOut runs the lab's sets. Of each packet it compares where the
+// tracer says that it comes out, and with which headers, with what really came out.
+func TestPredictionsAreWhatCameOut(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
+	for _, name := range sets.Names() {
+		t.Run(name, func(t *testing.T) {
+			s := run(t, name)
+			for as, title := range map[sets.Datapath]string{sets.Native: "native", sets.Kernel: "kernel"} {
+				t.Run(title, func(t *testing.T) { predicts(t, s, as) })
+			}
+		})
+	}
+}
+
+func run(t *testing.T, name string) *sets.Set {
+	t.Helper()
+	if *recorded != "" {
+		s, err := sets.Load(filepath.Join(*recorded, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s, err := sets.Run(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Name: name}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// replicas starts a replica of each node of a set.
+func replicas(t *testing.T, s *sets.Set, as sets.Datapath) []*host.Host {
+	t.Helper()
+	paths, err := s.Workdirs(t.Context(), ovs.Dir(t), as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts []*host.Host
+	for _, node := range s.Nodes {
+		h := open(t, node, paths[node])
+		// The packets went through the userspace datapath, whatever the workdir shows.
+		h.Conntrack.Userspace = true
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
+// open starts a replica of a workdir and opens it. Both end with the test.
+func open(t testing.TB, name, path string) *host.Host {
+	t.Helper()
+	n, err := fidelity.Adopt(t.Context(), path, replica.Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return reopen(t, name, n.Workdir)
+}
+
+func reopen(t testing.TB, name string, wd *workdir.Dir) *host.Host {
+	t.Helper()
+	h, err := host.Open(t.Context(), name, wd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+func predicts(t *testing.T, s *sets.Set, as sets.Datapath) {
+	hosts := replicas(t, s, as)
+	q := question{tracer: follow.New(hosts, follow.Options{}), packets: map[int]*sets.Packet{}}
+	for _, networks := range hosts[0].Networks {
+		q.network = networks[0]
+	}
+	for _, p := range s.Packets {
+		q.packets[p.ID] = p
+	}
+	undetermined := 0
+	for _, p := range s.Packets {
+		prediction, err := q.ask(t.Context(), p)
+		if err != nil {
+			t.Errorf("packet %d (%s): %v", p.ID, p.Shows, err)
+			continue
+		}
+		wrong := prediction.differs(p)
+		switch {
+		case wrong == "":
+		case prediction.causes != nil:
+			undetermined++
+			t.Logf("packet %d (%s) is undetermined: %q", p.ID, p.Shows, prediction.causes)
+		default:
+			t.Errorf("packet %d (%s, after %v)\n%s\n%s%s", p.ID, p.Shows, p.After, p.Flow, wrong, prediction.ends)
+		}
+	}
+	t.Logf("%d packets, %d undetermined", len(s.Packets), undetermined)
+	if undetermined*50 > len(s.Packets) {
+		t.Errorf("%d of %d packets are undetermined: at most 2 %% may be", undetermined, len(s.Packets))
+	}
+}
+
+// question asks the tracer for packets of a set.
+type question struct {
+	tracer  *follow.Tracer
+	network string // the nodes' name for the fabric's network
+	packets map[int]*sets.Packet
+}
+
+// prediction is what the tracer says of a packet.
+type prediction struct {
+	outputs []string // "NODE PORT PACKET"
+	answers []string // what OVN makes
+	causes  []string // why it is undetermined
+	ends    string   // all ends, to read
+}
+
+// ask follows a packet, after those that changed the connections before it.
+func (q question) ask(ctx context.Context, p *sets.Packet) (prediction, error) {
+	var state *conntrack.State
+	for _, id := range p.After {
+		_, after, err := q.packet(ctx, q.packets[id], state)
+		if err != nil {
+			return prediction{}, err
+		}
+		state = after
+	}
+	hop, _, err := q.packet(ctx, p, state)
+	if err != nil {
+		return prediction{}, err
+	}
+	return predictionOf(hop), nil
+}
+
+func (q question) packet(ctx context.Context, p *sets.Packet, state *conntrack.State) (*follow.Hop, *conntrack.State, error) {
+	f, err := frame.ParseHex(p.Bytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	start := follow.Start{Node: p.Node, InPort: p.Port, Packet: f.Packet, Size: f.Size, ID: f.ID, State: state}
+	if f.Quoted != nil {
+		start.Quoted, start.QuotedID = &f.Quoted.Packet, f.Quoted.ID
+	}
+	if p.Node == "fabric" {
+		start.Node, start.InPort, start.Network = "", "", q.network
+	}
+	return q.tracer.Packet(ctx, start)
+}
+
+func predictionOf(hop *follow.Hop) (p prediction) {
+	hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
+		if b.Kind == follow.Undetermined {
+			p.causes = append(p.causes, b.Why)
+		}
+		p.causes = append(p.causes, b.Uncertain...)
+		if b.Kind == follow.Generated {
+			p.answers = append(p.answers, b.Answer.Name)
+		}
+		if b.Kind == follow.Delivered {
+			p.outputs = append(p.outputs, h.Node+" "+b.Port.Name+" "+normal(b.Packet))
+		}
+		at := ""
+		if b.Stage != nil {
+			at = fmt.Sprintf(" [table %d %s]", b.Stage.Table, b.Stage.Flow)
+		}
+		p.ends += fmt.Sprintf("  %s on %s: %s%s %s\n", b.Kind, h.Node, b.Why, at, b.Packet)
+		return true
+	})
+	return p
+}
+
+// differs returns the difference between a prediction and what came out at the nodes, ""
+// for none. What a flow made of the packet as an answer is predicted like the packet
+// itself; of what ovn-controller made, only that it made something.
+func (p prediction) differs(real *sets.Packet) string {
+	var own, all []string
+	for _, o := range real.Outputs {
+		f, err := frame.ParseHex(o.Bytes)
+		if err != nil {
+			return err.Error()
+		}
+		if o.Node == "fabric" {
+			continue
+		}
+		line := o.Node + " " + o.Port + " " + normal(f.Packet)
+		all = append(all, line)
+		if o.Own {
+			own = append(own, line)
+		}
+	}
+	switch {
+	case !within(own, p.outputs), !real.Choice && !within(p.outputs, all), real.Choice && len(p.outputs) > 0 && !slices.ContainsFunc(p.outputs, func(o string) bool { return slices.Contains(all, o) }):
+		return fmt.Sprintf("  came out:  %s\n  predicted: %s\n", strings.Join(all, "\n             "), strings.Join(p.outputs, "\n             "))
+	case real.Class == sets.Generated && !within(all, p.outputs) && !begins(p.answers, answersOf(real)):
+		return fmt.Sprintf("  OVN made %q, and the prediction was %q\n", answersOf(real), p.answers)
+	}
+	return ""
+}
+
+// answersOf returns the tracer's words for the packets that OVN made.
+func answersOf(real *sets.Packet) []string {
+	var list []string
+	for _, o := range real.Outputs {
+		if f, err := frame.ParseHex(o.Bytes); err == nil && !o.Own {
+			list = append(list, answerOf(f.Packet))
+		}
+	}
+	return list
+}
+
+func answerOf(p flow.Packet) string {
+	icmp := p.Get("icmp_type") + "/" + p.Get("icmp_code")
+	switch {
+	case p.Has("arp"):
+		return "an ARP request"
+	case strings.Contains(p.Get("tcp_flags"), "rst"):
+		return "a TCP reset"
+	case p.Get("tp_src") == "67":
+		return "a DHCP answer"
+	case p.Has("icmp6"):
+		return map[string]string{"1/4": "an ICMP error: port unreachable", "1/3": "an ICMP error: address unreachable", "2/0": "an ICMP error: packet too big", "3/0": "an ICMP error: hop limit exceeded", "134/0": "a router advertisement", "136/0": "a neighbour advertisement", "135/0": "a neighbour solicitation"}[icmp]
+	}
+	return map[string]string{"3/1": "an ICMP error: host unreachable", "3/3": "an ICMP error: port unreachable", "3/4": "an ICMP error: fragmentation needed", "11/0": "an ICMP error: TTL exceeded"}[icmp]
+}
+
+// begins reports whether each text begins as one of the beginnings does.
+func begins(texts, beginnings []string) bool {
+	return !slices.ContainsFunc(beginnings, func(b string) bool {
+		return !slices.ContainsFunc(texts, func(s string) bool { return b != "" && strings.HasPrefix(s, b) })
+	})
+}
+
+func within(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// normal returns a packet with its fields in one order, without those that are zero.
+func normal(p flow.Packet) string {
+	var list []string
+	for _, f := range p.Fields() {
+		switch f.Value {
+		case "0", "0x0000", "0x00000", "no", "00:00:00:00:00:00":
+			continue
+		}
+		list = append(list, strings.TrimSuffix(f.Name+"="+f.Value, "="))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}

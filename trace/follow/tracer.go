@@ -1,0 +1,146 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"ovs-offline/internal/unixctl"
+	"ovs-offline/trace/conntrack"
+	"ovs-offline/trace/flow"
+	"ovs-offline/trace/host"
+)
+
+// Options are the options of a Tracer.
+type Options struct {
+	// New takes every connection as new, in place of the recorded ones.
+	New bool
+	// States are the ct_state of each lookup of a question in order, in place of what
+	// conntrack says; nil for none. Later lookups are new.
+	States []conntrack.Flags
+	// Bucket selects the bucket of each group that chooses by a hash, "" for all.
+	Bucket string
+	// Chassis names the node of a tunnel address that no host has; nil for none.
+	Chassis func(netip.Addr) string
+}
+
+// Tracer follows packets over a set of nodes. It can be used concurrently.
+type Tracer struct {
+	hosts   []*host.Host
+	options Options
+	buckets bucketCache
+}
+
+// New returns a tracer for nodes.
+func New(hosts []*host.Host, options Options) *Tracer {
+	return &Tracer{hosts: hosts, options: options}
+}
+
+// Start is where a packet begins, and the packet.
+type Start struct {
+	Node   string
+	Bridge string // "" for that of InPort
+	InPort string // its name
+	// Network, in place of Node and InPort, is a physical network: the packet comes from a
+	// host outside and arrives on every node of the network.
+	Network string
+	// Packet is the packet without in_port. Where it has no tcp_flags, it is taken as the
+	// packet that conntrack expects next.
+	Packet flow.Packet
+	// Size is the length of the frame in bytes, 0 for one that fits everywhere.
+	Size int
+	// ID is the identifier of an ICMP query, 0 if not known.
+	ID uint16
+	// Quoted is the packet inside an ICMP error, and QuotedID its identifier.
+	Quoted   *flow.Packet
+	QuotedID uint16
+	// State holds what earlier packets of the question changed, as the branch or the
+	// answer of each returned it.
+	State *conntrack.State
+}
+
+// Packet follows a packet and returns the first hop, and what the packet changed in
+// the connections. The error is that of a question that can't be asked: its node, port
+// or network is not known, ovs-vswitchd refuses the packet, or the first node's replica
+// does not answer.
+//
+// The first hop of a packet from a physical network has no node and no pass.
+func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *conntrack.State, error) {
+	if s.Network != "" {
+		return t.fromNetwork(ctx, s)
+	}
+	h, err := t.host(s.Node)
+	if err != nil {
+		return nil, nil, err
+	}
+	port, ok := h.Port(s.InPort)
+	if !ok {
+		return nil, nil, fmt.Errorf("node %s has no port %q", s.Node, s.InPort)
+	}
+	if s.Bridge != "" && s.Bridge != port.Bridge {
+		return nil, nil, fmt.Errorf("port %q of node %s is on bridge %s, not on %s", s.InPort, s.Node, port.Bridge, s.Bridge)
+	}
+	w := &walk{tracer: t}
+	f := s.frame()
+	// Fields of a tunnel that the packet came by.
+	entry := s.Packet.Clone()
+	entry.DeleteFunc(func(name string) bool { return f.subject.Packet.Has(name) })
+	entry.Delete("in_port", "eth")
+	hop, state, err := w.enter(ctx, h, port, entry, f, s.State, 0)
+	if text, refused := unixctl.Refused(err); refused {
+		err = fmt.Errorf("ovs-vswitchd of node %s refuses the packet: %s", s.Node, text)
+	}
+	return hop, state, err
+}
+
+// frame returns the packet as the datapath holds it.
+func (s Start) frame() frame {
+	subject := conntrack.Subject{Packet: s.Packet.Headers(), ID: s.ID}
+	if s.Quoted != nil {
+		subject.Quoted = &conntrack.Subject{Packet: s.Quoted.Clone(), ID: s.QuotedID}
+	}
+	return frame{subject: subject, size: s.Size}
+}
+
+// fromNetwork follows a packet of a host on a physical network.
+func (t *Tracer) fromNetwork(ctx context.Context, s Start) (*Hop, *conntrack.State, error) {
+	f := s.frame()
+	root := step{walk: &walk{tracer: t}, hop: &Hop{Packet: f.packet()}, state: s.State}
+	found := false
+	for _, h := range t.hosts {
+		if len(h.Uplinks(s.Network)) == 0 {
+			continue
+		}
+		found = true
+		if err := root.arrive(ctx, h, Branch{Networks: []string{s.Network}}, f); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !found {
+		return nil, nil, fmt.Errorf("no node has a port on the physical network %q", s.Network)
+	}
+	return root.hop, root.state, nil
+}
+
+func (t *Tracer) host(name string) (*host.Host, error) {
+	for _, h := range t.hosts {
+		if h.Name == name {
+			return h, nil
+		}
+	}
+	return nil, fmt.Errorf("no node %q", name)
+}
+
+// The bounds of one question. A packet that crosses three nodes makes about 15 passes;
+// a flood over 100 nodes about 1000.
+const (
+	maxDepth  = 64
+	maxPasses = 4096
+)
+
+// walk is one question on its way.
+type walk struct {
+	tracer *Tracer
+	passes int
+	looked int // lookups in conntrack
+}

@@ -1,0 +1,171 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"ovs-offline/internal/unixctl"
+	"ovs-offline/trace/conntrack"
+	"ovs-offline/trace/flow"
+	"ovs-offline/trace/host"
+	"ovs-offline/trace/odp"
+	"ovs-offline/trace/pass"
+)
+
+// frame is a packet in the datapath.
+type frame struct {
+	subject conntrack.Subject
+	size    int
+	tunnel  *odp.Tunnel     // of the next output
+	pushed  *odp.PushTunnel // the packet is encapsulated
+	track   *odp.Track      // the last ct action
+	found   *Connection
+	hashed  bool // dp_hash was computed for the next recirculation
+	unsure  []string
+}
+
+// packet returns the packet without metadata.
+func (f frame) packet() flow.Packet { return f.subject.Packet.Headers() }
+
+// enter starts the first pass on a node. entry has the fields of the tunnel that the
+// packet came by.
+func (w *walk) enter(ctx context.Context, h *host.Host, port *host.Port, entry flow.Packet, f frame, s *conntrack.State, depth int) (*Hop, *conntrack.State, error) {
+	p := f.subject.Packet.Clone()
+	for _, field := range entry.Fields() {
+		p.Set(field.Name, field.Value)
+	}
+	p.Prepend("in_port", fmt.Sprint(port.Number))
+	passes, err := w.ask(ctx, h, port.Bridge, p)
+	if err != nil {
+		return nil, s, err
+	}
+	hop := &Hop{Node: h.Name, Bridge: port.Bridge, Port: port}
+	step := step{walk: w, host: h, hop: hop, known: passes[1:], depth: depth}
+	f.subject.Meta = conntrack.Meta{}
+	return step.run(ctx, passes[0], f, s)
+}
+
+// ask runs ofproto/trace.
+func (w *walk) ask(ctx context.Context, h *host.Host, bridge string, p flow.Packet) ([]*pass.Pass, error) {
+	if p.DoubleTagged() {
+		return nil, fmt.Errorf("ofproto/trace takes no packet with two VLAN tags")
+	}
+	// Without --names ovs-vswitchd takes two thirds of the time.
+	text, err := h.Ask(ctx, "ofproto/trace", bridge, p.Input())
+	if err != nil {
+		return nil, err
+	}
+	passes, err := pass.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", h.Name, err)
+	}
+	return passes, nil
+}
+
+// step is one pass, as its actions are executed.
+type step struct {
+	*walk
+	host  *host.Host
+	hop   *Hop
+	known []*pass.Pass // passes that ovs-vswitchd has printed as well
+	depth int
+	state *conntrack.State
+}
+
+// run executes the actions of a pass.
+func (s *step) run(ctx context.Context, p *pass.Pass, f frame, state *conntrack.State) (*Hop, *conntrack.State, error) {
+	s.passes++
+	s.state = state
+	s.hop.Pass = p
+	f.subject.Packet = p.Flow.WithoutPipeline()
+	s.hop.Packet = f.packet()
+	f.tunnel, f.pushed, f.track, f.hashed = nil, nil, nil, false
+	if err := s.execute(ctx, p.Actions, &f); err != nil {
+		return nil, s.state, err
+	}
+	s.pauses(f)
+	if !s.hasOutcome() {
+		s.drop(f)
+	}
+	return s.hop, s.state, nil
+}
+
+func (s *step) add(b Branch, f frame) *Branch {
+	b.Packet, b.ID, b.Size = f.packet(), f.subject.ID, f.size
+	if q := f.subject.Quoted; q != nil {
+		b.Quoted = &q.Packet
+	}
+	b.Uncertain = f.unsure
+	b.State = s.state
+	s.hop.Branches = append(s.hop.Branches, b)
+	return &s.hop.Branches[len(s.hop.Branches)-1]
+}
+
+func (s *step) hasOutcome() bool {
+	for _, b := range s.hop.Branches {
+		if b.Kind != Copied {
+			return true
+		}
+	}
+	return false
+}
+
+// drop adds the end of a packet that no action sends anywhere.
+func (s *step) drop(f frame) {
+	p := s.hop.Pass
+	b := Branch{Kind: Dropped, Why: "no action sends the packet anywhere"}
+	if last, ok := p.Last(); ok {
+		b.Stage = &last
+		if last.Miss {
+			b.Why = fmt.Sprintf("no flow of table %d of %s matches", last.Table, last.Bridge)
+		}
+	}
+	switch {
+	case p.Failure != "":
+		b.Why = "ovs-vswitchd drops the packet: " + p.Failure
+	case len(p.Errors) > 0:
+		b.Why = "ovs-vswitchd drops the packet: " + p.Errors[0]
+	case len(p.SlowPath) > 0 && strings.HasPrefix(p.SlowPath[0], "Consists of"):
+		b.Kind, b.Why = Generated, "ovs-vswitchd handles the packet itself: it "+strings.ToLower(p.SlowPath[0][:1])+p.SlowPath[0][1:]
+	case len(p.Warnings) > 0:
+		b.Why = p.Warnings[len(p.Warnings)-1]
+	}
+	if b.Why == "suppressing side effects, so learn action ignored" {
+		b.Why = "no action sends the packet anywhere"
+	}
+	s.add(b, f)
+}
+
+func (s *step) undetermined(why string, f frame) {
+	s.add(Branch{Kind: Undetermined, Why: why}, f)
+}
+
+// goOn adds a branch that continues with the hop that next returns. An error of a node
+// other than the first costs only the branch, unless the context has ended.
+func (s *step) goOn(ctx context.Context, b Branch, f frame, next func(depth int) (*Hop, *conntrack.State, error)) error {
+	switch {
+	case s.depth+1 == maxDepth:
+		s.undetermined(fmt.Sprintf("the packet still goes on after %d passes: a loop", maxDepth), f)
+		return nil
+	case s.passes >= maxPasses:
+		s.undetermined(fmt.Sprintf("more than %d passes would be needed", maxPasses), f)
+		return nil
+	}
+	at := len(s.hop.Branches)
+	s.add(b, f)
+	hop, state, err := next(s.depth + 1)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if text, refused := unixctl.Refused(err); refused {
+		err = fmt.Errorf("ovs-vswitchd refuses the packet: %s", text)
+	}
+	made := &s.hop.Branches[at]
+	if err != nil {
+		made.Kind, made.Why = Undetermined, err.Error()
+		return nil
+	}
+	made.Next, s.state, made.State = hop, state, state
+	return nil
+}

@@ -1,0 +1,101 @@
+package odp
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+func addressOf(list []Argument, keys ...string) netip.Addr {
+	for _, key := range keys {
+		if a, err := netip.ParseAddr(find(list, key)); err == nil {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// parseSetTunnel reads the arguments of set(tunnel(...)).
+func parseSetTunnel(args string) (Action, error) {
+	list := arguments(args)
+	t := Tunnel{ID: find(list, "tun_id"), Src: addressOf(list, "src", "ipv6_src"), Dst: addressOf(list, "dst", "ipv6_dst"), TTL: find(list, "ttl"), TOS: find(list, "tos")}
+	for _, kind := range []string{"geneve", "vxlan", "erspan", "gtpu"} {
+		if has(list, kind) {
+			t.Type = kind
+		}
+	}
+	var err error
+	t.Options, err = parseOptions(find(list, "geneve"))
+	return SetTunnel{t}, err
+}
+
+// parseOptions reads Geneve options: {class=0x102,type=0x80,len=4,0x30004}...
+func parseOptions(text string) ([]Option, error) {
+	var options []Option
+	for _, part := range strings.Split(text, "{")[min(1, strings.Count(text, "{")):] {
+		if part == "" {
+			continue
+		}
+		inner, _, closed := strings.Cut(part, "}")
+		if !closed {
+			return nil, fmt.Errorf("geneve option %q has no end", part)
+		}
+		var o Option
+		for _, a := range arguments(inner) {
+			switch a.Key {
+			case "class":
+				o.Class = a.Value
+			case "type":
+				o.Type = a.Value
+			case "len":
+			default:
+				o.Value, _, _ = strings.Cut(a.Key, "/")
+			}
+		}
+		options = append(options, o)
+	}
+	return options, nil
+}
+
+// parsePush reads the arguments of tnl_push(tnl_port(P),header(...),out_port(O)).
+func parsePush(args string) (Action, error) {
+	list := arguments(args)
+	p := PushTunnel{Port: unquote(find(list, "tnl_port")), Out: unquote(find(list, "out_port"))}
+	header := arguments(find(list, "header"))
+	if p.Port == "" || p.Out == "" || header == nil {
+		return nil, fmt.Errorf("tnl_push(%s) is incomplete", args)
+	}
+	outer := arguments(find(header, "ipv4"))
+	if has(header, "ipv6") {
+		outer = arguments(find(header, "ipv6"))
+	}
+	t := Tunnel{Src: addressOf(outer, "src"), Dst: addressOf(outer, "dst"), TTL: find(outer, "ttl"), TOS: find(outer, "tos")}
+	if t.TTL == "" {
+		t.TTL, t.TOS = find(outer, "hlimit"), find(outer, "tclass")
+	}
+	err := t.parseHeader(header)
+	p.Tunnel = t
+	return p, err
+}
+
+// parseHeader reads the header of the encapsulating protocol.
+func (t *Tunnel) parseHeader(header []Argument) error {
+	var err error
+	switch {
+	case has(header, "geneve"):
+		args := arguments(find(header, "geneve"))
+		t.Type, t.ID = "geneve", find(args, "vni")
+		t.Options, err = parseOptions(find(args, "options"))
+	case has(header, "vxlan"):
+		t.Type, t.ID = "vxlan", find(arguments(find(header, "vxlan")), "vni")
+	case has(header, "gre"):
+		t.Type, t.ID = "gre", find(arguments(find(header, "gre")), "key")
+	default:
+		for _, token := range header {
+			if !strings.Contains("size type eth ipv4 ipv6 udp", token.Key) {
+				return fmt.Errorf("tnl_push has an unknown header %q", token.Key)
+			}
+		}
+	}
+	return err
+}
