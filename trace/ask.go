@@ -135,12 +135,11 @@ func (w *writer) follow(ctx context.Context, start follow.Start) error {
 	}
 	w.state = state
 	w.hop(hop, way{from: -1})
-	hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
+	for h, b := range hop.Ends() {
 		if w.arrived(h, b) {
 			w.arrivals = append(w.arrivals, arrival{h, b})
 		}
-		return true
-	})
+	}
 	if w.err != nil {
 		return w.err
 	}

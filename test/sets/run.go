@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"ovs-offline/internal/command"
@@ -197,4 +198,26 @@ func (s *step) happened() string {
 		}
 	}
 	return class
+}
+
+// RecordedVariable names a folder with recorded sets, a folder each, which tests use
+// instead of running the sets: "make test" records each set once.
+const RecordedVariable = "OVS_OFFLINE_SETS"
+
+// Recorded returns a set that was recorded, or runs it. lab is the path of the lab's
+// program.
+func Recorded(t testing.TB, lab, name string) *Set {
+	t.Helper()
+	if folder := os.Getenv(RecordedVariable); folder != "" {
+		s, err := Load(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s, err := Run(t.Context(), Options{Lab: lab, Name: name}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -1,0 +1,146 @@
+package trace
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"ovs-offline/replica"
+	"ovs-offline/set"
+	"ovs-offline/test/fidelity"
+	"ovs-offline/test/ovs"
+	"ovs-offline/test/sets"
+	"ovs-offline/trace/answer"
+	"ovs-offline/trace/follow"
+	"ovs-offline/trace/frame"
+)
+
+// TestAnswersAreWhatCameOut asks for each packet of the lab's sets, and compares the
+// verdict with what really came out, and the reason and the rule with those that were
+// planted. Each flow of OVN on the way has a name.
+func TestAnswersAreWhatCameOut(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
+	for _, name := range sets.Names() {
+		t.Run(name, func(t *testing.T) {
+			recorded := sets.Recorded(t, "../scripts/lab/lab", name)
+			s := openReplicas(t, recorded)
+			asked := 0
+			for _, p := range recorded.Packets {
+				if len(p.After) > 0 {
+					continue // package follow compares what depends on earlier packets
+				}
+				asked++
+				compare(t, p, ask(t, s, p))
+			}
+			t.Logf("%s: %d packets", name, asked)
+		})
+	}
+}
+
+// openReplicas starts the replicas of a recorded set and opens a session on them.
+func openReplicas(t *testing.T, recorded *sets.Set) *Session {
+	t.Helper()
+	folder := ovs.Dir(t)
+	paths, err := recorded.Workdirs(t.Context(), folder, sets.Native)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range recorded.Nodes {
+		n, err := fidelity.Adopt(t.Context(), paths[node], replica.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", node, err)
+		}
+		t.Cleanup(func() {
+			if err := n.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all, err := set.Open(folder, "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenSet(t.Context(), all, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	for _, n := range s.nodes {
+		n.Conntrack.Userspace = true // as the packets' datapath was
+	}
+	return s
+}
+
+// ask asks what becomes of a packet where it was put in.
+func ask(t *testing.T, s *Session, p *sets.Packet) *answer.Answer {
+	t.Helper()
+	f, err := frame.ParseHex(p.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := follow.Start{Node: p.Node, InPort: p.Port, Packet: f.Packet, Size: f.Size, ID: f.ID}
+	if f.Quoted != nil {
+		start.Quoted, start.QuotedID = &f.Quoted.Packet, f.Quoted.ID
+	}
+	if p.Node == "fabric" {
+		start.Node, start.InPort, start.Network = "", "", networkOf(s)
+	}
+	w := s.writer(p.Shows, anywhere)
+	if err := w.follow(t.Context(), start); err != nil {
+		t.Errorf("packet %d (%s): %v", p.ID, p.Shows, err)
+	}
+	return w.answer
+}
+
+// networkOf returns the physical network of the fabric.
+func networkOf(s *Session) string {
+	for _, name := range s.order {
+		for _, networks := range s.nodes[name].Networks {
+			return networks[0]
+		}
+	}
+	return ""
+}
+
+func compare(t *testing.T, p *sets.Packet, a *answer.Answer) {
+	t.Helper()
+	wrong := func(format string, args ...any) {
+		t.Errorf("packet %d (%s): %s: "+format+"\n%s", append([]any{p.ID, p.Shows, p.Flow}, append(args, text(a))...)...)
+	}
+	for _, h := range a.Path {
+		for _, s := range h.Stages {
+			if s.Cookie != "" && s.Cookie != "0x0" && s.Name == "" && h.Bridge == "br-int" && s.OnBridge == "" {
+				wrong("table %d, cookie %s has no name", s.Table, s.Cookie)
+			}
+		}
+	}
+	if a.Verdict == answer.Undetermined && p.Class != sets.Generated {
+		wrong("undetermined")
+		return
+	}
+	if p.Class != sets.Dropped {
+		return // package follow compares where they come out
+	}
+	if a.Verdict != answer.Unreachable || a.Drop == nil {
+		wrong("the packet was dropped, and the verdict is %s", a.Verdict)
+		return
+	}
+	if p.Reason != "" && a.Drop.Reason != p.Reason {
+		wrong("the reason is %q, not %q", a.Drop.Reason, p.Reason)
+	}
+	if p.Rule != nil && p.Rule.Kind == "acl" && !strings.Contains(a.Drop.Rule, lastPart(p.Rule.Name)) {
+		wrong("the rule is %q, not %q", a.Drop.Rule, p.Rule.Name)
+	}
+}
+
+func text(a *answer.Answer) string {
+	var b strings.Builder
+	_ = a.Write(&b, answer.Options{})
+	return b.String()
+}
+
+// lastPart returns what distinguishes a rule's name: of "NP:ns:policy:..." the policy.
+func lastPart(name string) string {
+	parts := strings.Split(name, ":")
+	return parts[min(len(parts)-1, 2)]
+}
