@@ -106,21 +106,20 @@ func lastMetadata(steps []rules.Step) uint64 {
 	return 0
 }
 
-// deciding returns the drop that explains best why the packet did not arrive: that of no
-// flooded copy, then the one that is furthest on the way.
+// deciding returns the drop that explains best why the packet did not arrive: the one that
+// is furthest on the way, and of several that of no flooded copy.
 func (w *writer) deciding() *answer.Drop {
 	if len(w.drops) == 0 {
 		return nil
 	}
 	best := slices.MinFunc(w.drops, func(a, b drop) int {
-		return cmp.Or(boolean(a.flooded)-boolean(b.flooded), b.depth-a.depth)
+		if a.depth == b.depth && a.flooded != b.flooded {
+			if a.flooded {
+				return 1
+			}
+			return -1
+		}
+		return b.depth - a.depth
 	})
 	return &best.Drop
-}
-
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -113,7 +113,7 @@ func (n *node) stage(s pass.Stage) (answer.Stage, rules.Rule, error) {
 	if err != nil || !ok {
 		return a, rule, err
 	}
-	a.Name, a.Pipeline, a.Match, a.Rule, a.Row = rule.Stage, rule.Pipeline, rule.Match, rule.Words, rule.Cause.Table
+	a.Name, a.Pipeline, a.Match, a.Rule, a.Row, a.RuleName = rule.Stage, rule.Pipeline, rule.Match, rule.Words, rule.Cause.Table, rule.Cause.Name
 	if rule.Datapath.Name != "" {
 		a.Datapath = rule.Datapath.String()
 	}

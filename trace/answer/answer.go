@@ -74,6 +74,8 @@ type Stage struct {
 	Actions  string `json:"actions,omitempty"`
 	Match    string `json:"match,omitempty"` // of the logical flow
 	Rule     string `json:"rule,omitempty"`  // what the flow is made from, in the user's words
+	// RuleName is the name of the rule in OVN, as that of an ACL.
+	RuleName string `json:"rule_name,omitempty"`
 	// Row is the table of the northbound row that the flow is made from, "" for none.
 	Row string `json:"row,omitempty"`
 }
