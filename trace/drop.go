@@ -54,7 +54,7 @@ func (w *writer) drop(h *follow.Hop, b follow.Branch, at way) answer.Drop {
 	if !ovn {
 		d.Reason = string(rules.Explicit)
 		if p.agents[b.Stage.Bridge] == rules.AgentIntegration {
-			d.Reason = string(rules.AgentReason(b.Stage.Table))
+			d.Reason = string(rules.AgentReason(decidingTable(h, b)))
 		} else if b.Stage.Miss {
 			d.Reason = string(rules.MissingFlow)
 		}
@@ -76,6 +76,17 @@ func (w *writer) drop(h *follow.Hop, b follow.Branch, at way) answer.Drop {
 		d.Datapath, d.Pipeline = why.Rule.Datapath.String(), why.Rule.Pipeline
 	}
 	return d
+}
+
+// decidingTable returns the table that decided a drop on the integration bridge of
+// neutron's agent: one before the table that only drops.
+func decidingTable(h *follow.Hop, b follow.Branch) int {
+	for _, s := range slices.Backward(h.Pass.Stages) {
+		if s.Bridge == b.Stage.Bridge && s.Table != rules.AgentDropped {
+			return s.Table
+		}
+	}
+	return b.Stage.Table
 }
 
 // steps returns the flows that a packet matched on a node.
@@ -107,19 +118,26 @@ func lastMetadata(steps []rules.Step) uint64 {
 }
 
 // deciding returns the drop that explains best why the packet did not arrive: the one that
-// is furthest on the way, and of several that of no flooded copy.
+// is furthest on the way, and of several one in a logical network, or else of no flooded
+// copy.
 func (w *writer) deciding() *answer.Drop {
 	if len(w.drops) == 0 {
 		return nil
 	}
-	best := slices.MinFunc(w.drops, func(a, b drop) int {
-		if a.depth == b.depth && a.flooded != b.flooded {
-			if a.flooded {
-				return 1
-			}
-			return -1
-		}
-		return b.depth - a.depth
+	best := slices.MaxFunc(w.drops, func(a, b drop) int {
+		return cmp.Or(a.depth-b.depth, a.weight()-b.weight())
 	})
 	return &best.Drop
+}
+
+// weight is larger for a drop that explains more than another one as far on the way.
+func (d drop) weight() int {
+	weight := 0
+	if d.Datapath != "" {
+		weight += 2
+	}
+	if !d.flooded {
+		weight++
+	}
+	return weight
 }

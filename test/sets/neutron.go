@@ -133,7 +133,7 @@ func (a agents) refused(p *plan) {
 	p.dropped("port security", "ARP with a foreign sender address", a.vm1.arpAs("10.101.0.99", a.vm2.ip))
 	server := toHost(a.vm1.udp(a.vm2.ip, 68), a.vm2)
 	server.sport = 67
-	p.dropped("explicit drop", "a VM as a DHCP server", server)
+	p.dropped("port security", "a VM as a DHCP server", server)
 	large := toHost(a.vm1.ping(a.vm2.ip), a.vm2)
 	large.size = 1460
 	p.dropped("MTU", "larger than a tunnel takes", large)

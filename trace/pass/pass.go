@@ -53,6 +53,8 @@ type Stage struct {
 	// it, each without the space before it.
 	Lines []string
 	Depth int // of nested lookups; a stage that follows another has the same depth
+
+	entered bool // the packet entered the bridge in this pass, through a patch port
 }
 
 // Last returns the stage that executed the pass's last action; ok is false for a pass
@@ -299,6 +301,9 @@ func (p *Pass) addStage(stack []open, s Stage) {
 	text := s.Flow
 	if n := len(stack); n > 0 {
 		s.Bridge = stack[n-1].bridge
+	}
+	for _, o := range stack {
+		s.entered = s.entered || o.stage < 0 && o.indent > 0
 	}
 	// The match ends with "priority P" and, unless it is 0, ", cookie C".
 	if at := strings.LastIndex(text, "priority "); at >= 0 {

@@ -35,6 +35,10 @@ const (
 	AgentPhysical    = "physical"
 )
 
+// AgentDropped is the table of the agent's integration bridge that drops what security
+// groups refuse.
+const AgentDropped = 93
+
 // AgentReason returns the reason for a drop in a table of the agent's integration bridge.
 func AgentReason(table int) Reason {
 	switch {
