@@ -47,8 +47,9 @@ type Result struct {
 	// stage of the question committed or changed it.
 	Entry      *Entry
 	OfQuestion bool
-	// Uncertain is what can't be predicted of the packet, "" for nothing.
-	Uncertain string
+	// Uncertain is what can't be predicted of the packet, "" for nothing, and Assumed what
+	// the recorded table does not show.
+	Uncertain, Assumed string
 }
 
 // Execute does what a ct action does to a packet on a node. The error is a reason for
@@ -131,6 +132,9 @@ func (e *Entry) directions(reply bool) (from, to Tuple) {
 // existing handles a packet of a connection.
 func (n Node) existing(r *Result, e *Entry, reply bool, ct odp.Track) {
 	flags, restart := n.stateOf(r.Subject.Packet, e, reply)
+	if !e.Known && !reply && flags.Est && e.Orig.Proto != flow.TCP {
+		r.Assumed = fmt.Sprintf("the recorded connection of zone %d had been answered: the userspace datapath does not show it", ct.Zone)
+	}
 	if restart {
 		r.State = r.State.with(n.Name, e, true)
 		tuple, _ := TupleOf(r.Subject.Packet, r.Subject.ID)

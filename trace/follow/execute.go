@@ -36,6 +36,11 @@ func (s *step) one(ctx context.Context, action odp.Action, f *frame) (goOn bool,
 			return false, nil
 		}
 		f.resize(a.Name)
+	case odp.DecrementTTL:
+		if !a.Apply(&f.subject.Packet) {
+			s.add(Branch{Kind: Dropped, Why: "the TTL has expired"}, *f)
+			return false, s.copyOf(ctx, a.Expired, *f)
+		}
 	case odp.SetTunnel:
 		f.tunnel = &a.Tunnel
 	case odp.PushTunnel:

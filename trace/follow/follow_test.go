@@ -82,14 +82,13 @@ func ends(t testing.TB, hosts []*host.Host, options follow.Options, start follow
 
 func endsOf(hop *follow.Hop) []string {
 	var list []string
-	hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
+	for h, b := range hop.Ends() {
 		port := "-"
 		if b.Port != nil {
 			port = b.Port.Name
 		}
 		list = append(list, fmt.Sprintf("%s %s %s %s", b.Kind, h.Node, port, b.Why))
-		return true
-	})
+	}
 	return list
 }
 
@@ -272,13 +271,12 @@ func TestReplyHasTheStateThatTheFirstPacketLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	var reply follow.Start
-	hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
+	for h, b := range hop.Ends() {
 		var ok bool
 		if reply, ok = follow.Reply(h, b); !ok {
 			t.Errorf("nothing answers %+v", b)
 		}
-		return true
-	})
+	}
 	if state == nil || reply.InPort != "p2" || reply.Packet.Get("nw_src") != "10.0.0.9" || reply.Packet.Get("tp_src") != "8080" || reply.Packet.Get("tcp_flags") != "syn|ack" {
 		t.Errorf("%+v", reply)
 	}

@@ -5,6 +5,8 @@
 package follow
 
 import (
+	"iter"
+
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/flow"
 	"ovs-offline/trace/host"
@@ -104,15 +106,19 @@ type Connection struct {
 func (b Branch) IsEnd() bool { return b.Next == nil }
 
 // Ends yields the ends of a hop's tree in their order, with the hop of each.
-func (h *Hop) Ends(yield func(*Hop, Branch) bool) bool {
+func (h *Hop) Ends() iter.Seq2[*Hop, Branch] {
+	return func(yield func(*Hop, Branch) bool) { h.ends(yield) }
+}
+
+func (h *Hop) ends(yield func(*Hop, Branch) bool) bool {
 	for _, b := range h.Branches {
+		var goOn bool
 		if b.Next != nil {
-			if !b.Next.Ends(yield) {
-				return false
-			}
-			continue
+			goOn = b.Next.ends(yield)
+		} else {
+			goOn = yield(h, b)
 		}
-		if !yield(h, b) {
+		if !goOn {
 			return false
 		}
 	}

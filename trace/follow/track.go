@@ -38,6 +38,9 @@ func (s *step) track(a odp.Track, f *frame) bool {
 	if r.Uncertain != "" {
 		f.unsure = append(f.unsure[:len(f.unsure):len(f.unsure)], r.Uncertain)
 	}
+	if r.Assumed != "" {
+		s.hop.Assumed = append(s.hop.Assumed, r.Assumed)
+	}
 	f.found = &Connection{Zone: a.Zone, Owner: s.host.Zones[a.Zone], State: f.subject.Meta.Flags.String(), OfQuestion: r.OfQuestion}
 	if r.Entry != nil {
 		f.found.Recorded = r.Entry.Text

@@ -19,7 +19,10 @@ type (
 	Truncate struct{ Size int }
 	// Drop drops the packet explicitly.
 	Drop struct{}
-	// Change changes the packet's headers: set, push, pop and dec_ttl actions.
+	// DecrementTTL executes Expired in place of the actions after it if the TTL is at
+	// most 1, and else decrements the TTL.
+	DecrementTTL struct{ Expired []Action }
+	// Change changes the packet's headers: set, push and pop actions.
 	Change struct {
 		Name  string // "set", "push_vlan" ...
 		Key   string // of set: "eth", "ipv4" ...

@@ -146,8 +146,6 @@ func parseChange(name, args string) (Action, error) {
 		c.apply = pushVLAN
 	case "pop_vlan":
 		c.apply = func(p *flow.Packet, _ Change) error { p.PopVLAN(); return nil }
-	case "dec_ttl":
-		c.apply = decrementTTL
 	case "push_eth":
 		c.apply = pushEthernet
 	case "pop_eth":
@@ -175,13 +173,14 @@ func pushVLAN(p *flow.Packet, c Change) error {
 	return nil
 }
 
-func decrementTTL(p *flow.Packet, _ Change) error {
+// Apply decrements the packet's TTL; it returns false for a TTL that expires.
+func (DecrementTTL) Apply(p *flow.Packet) bool {
 	ttl, ok := p.Number("nw_ttl")
 	if !ok || ttl < 2 {
-		return fmt.Errorf("dec_ttl of a packet with the TTL %q", p.Get("nw_ttl"))
+		return false
 	}
 	p.Set("nw_ttl", strconv.FormatUint(ttl-1, 10))
-	return nil
+	return true
 }
 
 func pushEthernet(p *flow.Packet, c Change) error {

@@ -110,7 +110,6 @@ func TestChangesOfHeaders(t *testing.T) {
 		"set(tcp(src=6,dst=81))":                                 "tp_src=6 tp_dst=81",
 		"push_vlan(vid=120,pcp=3)":                               "dl_vlan=120 dl_vlan_pcp=3 vlan_tci=",
 		"push_vlan(vid=1,pcp=0),pop_vlan":                        "vlan_tci=0x0000 dl_vlan=",
-		"dec_ttl":                                                "nw_ttl=63",
 		"set(skb_mark(0x1))":                                     "pkt_mark=0x1",
 		"push_mpls(label=100,tc=0,ttl=64,bos=1,eth_type=0x8847)": "mpls_label=100 mpls_bos=1 nw_src= tp_dst=",
 		"push_mpls(label=100,tc=0,ttl=64,bos=1,eth_type=0x8847),pop_mpls(eth_type=0x800)": "nw_src=10.0.0.1 mpls_label=",
@@ -158,10 +157,11 @@ func TestChangesOfARPAndND(t *testing.T) {
 	}
 }
 
-func TestExpiredTTLIsAnError(t *testing.T) {
-	p, _ := flow.Parse("tcp,nw_ttl=1")
-	if err := odp.Parse("dec_ttl")[0].(odp.Change).Apply(&p); err == nil {
-		t.Error("the TTL was decremented to 0")
+func TestTTLExpires(t *testing.T) {
+	p, _ := flow.Parse("tcp,nw_ttl=2")
+	action, ok := odp.Parse("dec_ttl(le_1(userspace(pid=1)))")[0].(odp.DecrementTTL)
+	if !ok || len(action.Expired) != 1 || !action.Apply(&p) || p.Get("nw_ttl") != "1" || action.Apply(&p) {
+		t.Errorf("%+v %s", action, p)
 	}
 }
 

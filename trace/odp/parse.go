@@ -67,6 +67,9 @@ func parseOne(token string, depth int) (Action, error) {
 		return parsePush(args)
 	case "tnl_pop":
 		return PopTunnel{unquote(args)}, nil
+	case "dec_ttl":
+		list := arguments(args)
+		return DecrementTTL{parse(find(list, "le_1"), depth+1)}, nil
 	case "psample":
 		return Sample{Percent: "psample"}, nil
 	}
@@ -90,7 +93,9 @@ func parseWord(token string) Action {
 		return Untrack{}
 	case "ct":
 		return Track{}
-	case "pop_vlan", "pop_eth", "dec_ttl":
+	case "dec_ttl":
+		return DecrementTTL{}
+	case "pop_vlan", "pop_eth":
 		c, err := parseChange(token, "")
 		if err != nil {
 			return Unknown{token}
