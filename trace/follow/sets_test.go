@@ -111,6 +111,7 @@ func predicts(t *testing.T, s *sets.Set, as sets.Datapath) {
 			t.Errorf("packet %d (%s): %v", p.ID, p.Shows, err)
 			continue
 		}
+		prediction.watch(s)
 		wrong := prediction.differs(p)
 		switch {
 		case wrong == "":
@@ -193,6 +194,16 @@ func predictionOf(hop *follow.Hop) (p prediction) {
 		p.ends += fmt.Sprintf("  %s on %s: %s%s %s\n", b.Kind, h.Node, b.Why, at, b.Packet)
 	}
 	return p
+}
+
+// watch leaves out what is predicted at ports where the lab catches nothing, as the own
+// port of a bridge that nothing uses.
+func (p *prediction) watch(s *sets.Set) {
+	p.outputs = slices.DeleteFunc(p.outputs, func(output string) bool {
+		return !slices.ContainsFunc(s.Ports, func(port sets.Port) bool {
+			return strings.HasPrefix(output, port.Node+" "+port.Name+" ")
+		})
+	})
 }
 
 // differs returns the difference between a prediction and what came out at the nodes, ""

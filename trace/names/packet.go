@@ -208,7 +208,12 @@ func (b *builder) link(z *zone, s *logicalSwitch) netip.Prefix {
 			return p.Masked()
 		}
 	}
-	return netip.PrefixFrom(b.src, b.src.BitLen())
+	bits := b.src.BitLen()
+	if z.nb == nil && z.sb == nil { // no database of the node has the subnets of neutron
+		bits = map[int]int{4: 24, 6: 64}[familyOf(b.src)]
+		b.assume("the subnet of %s has a prefix of %d bits", b.q.From.Name, bits)
+	}
+	return netip.PrefixFrom(b.src, bits).Masked()
 }
 
 // gateway returns the address of the router that the sender takes: the one that DHCP

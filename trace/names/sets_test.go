@@ -150,6 +150,9 @@ func comparePackets(t *testing.T, s *sets.Set, n *Names) {
 		}
 		from, err := n.Find(field(p.Flow, "dl_src"), Filter{})
 		outside := err != nil
+		if outside && len(n.zones[0].routers) == 0 {
+			continue // the ports of the lab's ML2/OVS nodes don't name their physical networks
+		}
 		to, err := n.Find("external/"+dst, Filter{})
 		if err == nil && outside {
 			if from, err = n.Find("external/"+src, Filter{}); err == nil {
@@ -169,6 +172,9 @@ func comparePackets(t *testing.T, s *sets.Set, n *Names) {
 		if err != nil {
 			t.Errorf("packet %d (%s): %v\n%s", p.ID, p.Shows, err, p.Flow)
 			continue
+		}
+		if got.Unresolved.IsValid() && len(n.zones[0].routers) == 0 {
+			continue // a port without the firewall has no address in the flows
 		}
 		compared[outside]++
 		if field(got.Flow, "dl_dst") != field(p.Flow, "dl_dst") || field(got.Flow, "dl_vlan") != field(p.Flow, "dl_vlan") || !outside && !slices.Contains(got.Nodes, p.Node) ||

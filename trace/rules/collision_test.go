@@ -100,7 +100,7 @@ func TestMissedFlows(t *testing.T) {
 			t.Errorf("%+v: %+v %v", want, d, err)
 		}
 	}
-	if d, err := r.Drop(End{Metered: true, Layout: layout}); err != nil || d.Reason != Meter {
+	if d, err := r.Drop(End{Known: Meter, Layout: layout}); err != nil || d.Reason != Meter {
 		t.Errorf("meter: %+v %v", d, err)
 	}
 	if d, err := r.Drop(End{Layout: layout}); err != nil || !strings.Contains(string(d.Reason), "drop") {

@@ -30,9 +30,8 @@ func Reasons() []Reason {
 
 // Step is a flow that a packet matched on its way over one integration bridge.
 type Step struct {
-	Table   int
-	Rule    Rule
-	Actions string // of the flow
+	Table int
+	Rule  Rule
 }
 
 // End is where a packet ended on an integration bridge.
@@ -43,7 +42,9 @@ type End struct {
 	MissTable int
 	Metadata  uint64 // of the packet when it missed
 	Layout    Layout
-	Metered   bool // a meter dropped it
+	// Known is the reason if no flow shows it: MTU for a packet that is too large for a
+	// port, Meter for one that a meter dropped.
+	Known Reason
 }
 
 // Drop is why a packet was dropped, and the rule that decided it.
@@ -57,9 +58,9 @@ type Drop struct {
 // stages before it where these only carried out what one of them decided: newer releases
 // evaluate ACLs in one stage and drop in another.
 func (r *Rules) Drop(end End) (Drop, error) {
-	if end.Metered {
+	if end.Known != "" {
 		d := r.last(end)
-		d.Reason = Meter
+		d.Reason = end.Known
 		return d, nil
 	}
 	if end.Miss {
@@ -121,7 +122,7 @@ func reason(rule Rule, step Step, l Layout) Reason {
 		return PortSecurity
 	case stage == "lr_in_ip_input" && strings.Contains(rule.Match, "ip.ttl"):
 		return TTL
-	case strings.HasPrefix(stage, "lr_in_ip_routing") && byDefault:
+	case strings.HasPrefix(stage, "lr_in_ip_routing") && (byDefault || rule.Cause.Table == "Logical_Router_Static_Route"): // or a route that discards
 		return NoRoute
 	case stage == "lr_in_arp_resolve" && byDefault, stage == "lr_in_arp_request" && !byDefault:
 		return Unresolved

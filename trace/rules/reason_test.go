@@ -40,7 +40,7 @@ func dropped() map[string][]planted {
 			{"nw_src=192.168.10.6,nw_dst=192.168.10.5,tp_src=4000,tp_dst=80,", ACL, "neutron_pg_drop", "drop-in", 0},
 			{"nw_dst=198.51.100.9,icmp_type=8,icmp_code=0,nw_ttl=1", TTL, "router port lrp-main-blue", "", 0},
 			{"nw_dst=192.168.10.104,", Explicit, "load balancer lb-empty, which has no backends", "", 45},
-			{"nw_dst=10.66.1.1,", Explicit, "route 10.66.0.0/16 via discard", "", 0},
+			{"nw_dst=10.66.1.1,", NoRoute, "route 10.66.0.0/16 via discard", "", 0},
 			{"nw_dst=203.0.113.9,tp_src=4000,tp_dst=443", Explicit, "policy route priority 200: ip4.src == 192.168.20.5 && ip4.dst == 203.0.113.0/24, drop", "", 0},
 		},
 		"kubernetes": {
