@@ -101,7 +101,7 @@ func (n *node) steps(hops []*follow.Hop) ([]rules.Step, error) {
 			if err != nil {
 				return nil, err
 			}
-			steps = append(steps, rules.Step{Table: s.Table, Rule: rule, Actions: strings.Join(s.Lines, ",")})
+			steps = append(steps, rules.Step{Table: s.Table, Rule: rule})
 		}
 	}
 	return steps, nil

@@ -116,7 +116,7 @@ func openNode(ctx context.Context, n Node) (*node, error) {
 		return nil, err
 	}
 	opened := &node{Host: h, trust: trust}
-	opened.pipelines = sync.OnceValues(func() (pipelines, error) { return readPipelines(opened.zone.rules, n.Dir, h) })
+	opened.pipelines = sync.OnceValues(func() (pipelines, error) { return readPipelines(opened.zone.rules, n.Dir, h, opened.zone.ovs[n.Name]) })
 	return opened, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/host"
@@ -25,13 +26,14 @@ type pipelines struct {
 
 // readPipelines finds the tables of OVN's pipelines from the flows that were collected,
 // because they differ from release to release.
-func readPipelines(r *rules.Rules, wd *workdir.Dir, h *host.Host) (pipelines, error) {
-	p := pipelines{map[string]rules.Layout{}, map[string]string{}}
+func readPipelines(r *rules.Rules, wd *workdir.Dir, h *host.Host, ovs *file.Index) (pipelines, error) {
+	p := pipelines{layouts: map[string]rules.Layout{}}
+	if r == nil {
+		var err error
+		p.agents, err = rules.AgentBridges(ovs)
+		return p, err
+	}
 	for _, bridge := range bridgesOf(h) {
-		if r == nil {
-			p.agents[bridge] = agentKind(h, bridge)
-			continue
-		}
 		layout, err := readLayout(r, wd.DumpFile(bridge, workdir.Flows))
 		if err != nil {
 			return p, fmt.Errorf("the flows of bridge %s: %w", bridge, err)
@@ -72,25 +74,6 @@ func readLayout(r *rules.Rules, dump string) (rules.Layout, error) {
 			}
 		}
 	})
-}
-
-// agentKind returns the kind of a bridge of neutron's Open vSwitch agent, which names the
-// patch ports of its bridges in a fixed way; "" for another bridge.
-func agentKind(h *host.Host, bridge string) string {
-	for _, p := range h.Ports() {
-		if p.Bridge != bridge || p.Type != "patch" {
-			continue
-		}
-		switch {
-		case p.Name == "patch-tun", strings.HasPrefix(p.Name, "int-"):
-			return rules.AgentIntegration
-		case p.Name == "patch-int":
-			return rules.AgentTunnel
-		case strings.HasPrefix(p.Name, "phy-"):
-			return rules.AgentPhysical
-		}
-	}
-	return ""
 }
 
 // stage describes a stage of a pass, and returns its rule.

@@ -18,12 +18,16 @@ type Zone struct {
 	Nodes  []string
 }
 
+// integration is the bridge whose flows have the addresses of ports, on nodes without OVN.
+const integration = "br-int"
+
 // zone is a Zone with its databases open.
 type zone struct {
 	nb, sb  *file.Index
 	rules   *rules.Rules // nil without SB
 	indexes []*file.Index
 	nodes   []string
+	ovs     map[string]*file.Index // of its nodes
 }
 
 func (z *zone) open(ctx context.Context, path string) (*file.Index, error) {
@@ -52,7 +56,7 @@ func openZones(ctx context.Context, nodes []Node, wanted []Zone) (zones []*zone,
 	}
 	var named []names.Zone
 	for _, w := range wanted {
-		z := &zone{nodes: w.Nodes}
+		z := &zone{nodes: w.Nodes, ovs: map[string]*file.Index{}}
 		zones = append(zones, z)
 		nz, err := z.openAll(ctx, w, dirs)
 		if err != nil {
@@ -81,7 +85,8 @@ func (z *zone) openAll(ctx context.Context, w Zone, dirs map[string]*workdir.Dir
 		if err != nil {
 			return nz, fmt.Errorf("node %s: %w", name, err)
 		}
-		nz.Nodes = append(nz.Nodes, names.Node{Name: name, OVS: ovs})
+		nz.Nodes = append(nz.Nodes, names.Node{Name: name, OVS: ovs, Flows: dirs[name].DumpFile(integration, workdir.Flows)})
+		z.ovs[name] = ovs
 	}
 	return nz, nil
 }

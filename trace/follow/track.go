@@ -75,8 +75,9 @@ func (s *step) resume(ctx context.Context, id uint32, hash int, f frame, depth i
 
 // continued returns the step of a pass on the same node.
 func (s *step) continued(passes []*pass.Pass, depth int) *step {
+	passes[0].Resume(s.hop.Pass)
 	hop := &Hop{Node: s.hop.Node, Bridge: s.hop.Bridge, Port: s.hop.Port}
-	return &step{walk: s.walk, host: s.host, hop: hop, from: s.hop.Pass, known: passes[1:], depth: depth}
+	return &step{walk: s.walk, host: s.host, hop: hop, known: passes[1:], depth: depth}
 }
 
 // resumed returns the packet with what the datapath knows as it recirculates it.

@@ -72,7 +72,6 @@ type step struct {
 	*walk
 	host  *host.Host
 	hop   *Hop
-	from  *pass.Pass   // that this one resumes, nil for none
 	known []*pass.Pass // passes that ovs-vswitchd has printed as well
 	depth int
 	state *conntrack.State
@@ -82,9 +81,6 @@ type step struct {
 func (s *step) run(ctx context.Context, p *pass.Pass, f frame, state *conntrack.State) (*Hop, *conntrack.State, error) {
 	s.passes++
 	s.state = state
-	if id, ok := p.Flow.Number("recirc_id"); ok && s.from != nil {
-		p = p.On(s.from.ForkedOn(uint32(id)))
-	}
 	s.hop.Pass = p
 	f.subject.Packet = p.Flow.WithoutPipeline()
 	s.hop.Packet = f.packet()

@@ -68,7 +68,7 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 	}
 	found := n.candidates(name)
 	found = slices.DeleteFunc(found, func(e Endpoint) bool { return !filter.accepts(e) })
-	found = preferred(found)
+	found = merged(preferred(found))
 	switch len(found) {
 	case 0:
 		return Endpoint{}, &UnknownError{Name: name, Nearest: n.nearest(name)}
@@ -136,6 +136,22 @@ func (n *Names) candidates(name string) []Endpoint {
 		}
 	}
 	return found
+}
+
+// merged returns the endpoints without services that several zones have: OVN
+// interconnection writes each service into the databases of every zone.
+func merged(found []Endpoint) []Endpoint {
+	var all []Endpoint
+	for _, e := range found {
+		same := func(o Endpoint) bool {
+			return e.Kind == Service && o.Kind == Service && o.zone != e.zone && o.Name == e.Name && o.Protocol == e.Protocol &&
+				o.Balancer == e.Balancer && slices.Equal(o.IPs, e.IPs) && slices.Equal(o.Backends, e.Backends)
+		}
+		if !slices.ContainsFunc(all, same) {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // minBeginning is the length that the beginning of a UUID must have, in digits.

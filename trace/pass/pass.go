@@ -39,6 +39,8 @@ type Pass struct {
 	// Text is the pass as printed.
 	Text string
 	last int // index of the stage that executed the last action, -1 for none
+
+	headers int // number of bridges that were printed
 }
 
 // Stage is a lookup in a flow table, with the actions of the flow that matched.
@@ -54,7 +56,7 @@ type Stage struct {
 	Lines []string
 	Depth int // of nested lookups; a stage that follows another has the same depth
 
-	entered bool // the packet entered the bridge in this pass, through a patch port
+	outer bool // it is in the bridge that was printed first
 }
 
 // Last returns the stage that executed the pass's last action; ok is false for a pass
@@ -183,7 +185,8 @@ func Parse(text string) ([]*Pass, error) {
 type open struct {
 	indent int
 	bridge string
-	stage  int // -1 for a bridge
+	stage  int  // -1 for a bridge
+	outer  bool // it is, or is in, the bridge that was printed first
 }
 
 func parseOne(text string) (*Pass, error) {
@@ -235,7 +238,8 @@ func (p *Pass) pipeline(stack []open, line string) []open {
 	// one more space.
 	indent := (len(line) - len(text)) / 4 * 4
 	if name, ok := strings.CutPrefix(text, `bridge("`); ok {
-		return append(closeTo(stack, indent, true), open{indent, strings.TrimSuffix(name, `")`), -1})
+		p.headers++
+		return append(closeTo(stack, indent, true), open{indent, strings.TrimSuffix(name, `")`), -1, p.headers == 1})
 	}
 	if strings.Trim(text, "-") == "" {
 		return stack
@@ -243,7 +247,8 @@ func (p *Pass) pipeline(stack []open, line string) []open {
 	if table, flow, ok := cutTable(text); ok {
 		stack = closeTo(stack, indent, false)
 		p.addStage(stack, Stage{Table: table, Flow: flow, Depth: indent / 4})
-		return append(stack, open{indent, p.Stages[len(p.Stages)-1].Bridge, len(p.Stages) - 1})
+		last := len(p.Stages) - 1
+		return append(stack, open{indent, p.Stages[last].Bridge, last, p.Stages[last].outer})
 	}
 	if message, ok := strings.CutPrefix(text, ">>>> "); ok {
 		p.Errors = append(p.Errors, strings.TrimSuffix(message, " <<<<"))
@@ -301,9 +306,7 @@ func (p *Pass) addStage(stack []open, s Stage) {
 	text := s.Flow
 	if n := len(stack); n > 0 {
 		s.Bridge = stack[n-1].bridge
-	}
-	for _, o := range stack {
-		s.entered = s.entered || o.stage < 0 && o.indent > 0
+		s.outer = stack[n-1].outer
 	}
 	// The match ends with "priority P" and, unless it is 0, ", cookie C".
 	if at := strings.LastIndex(text, "priority "); at >= 0 {
