@@ -54,6 +54,7 @@ func kubernetes(p *plan) {
 
 func (c cluster) meet(p *plan) {
 	for n := 1; n <= 3; n++ {
+		p.shared = append(p.shared, c.node[n].mac)
 		p.announce(c.node[n])
 	}
 	var last *step

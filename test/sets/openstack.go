@@ -37,7 +37,7 @@ func newCloud() cloud {
 		vm9: vm("vm9", "red", "5"), vm10: vm("vm10", "grey", "6"),
 		out:     host{label: "ext0", mac: "02:00:00:00:00:fe", ip: "172.24.4.1", ip6: "2001:db8:4::1", gw: "fa:16:3e:aa:00:10"},
 		out9:    host{label: "ext0", mac: "02:00:00:00:00:09", ip: "172.24.4.9", ip6: "2001:db8:4::9", gw: "fa:16:3e:aa:00:10"},
-		outVLAN: host{label: "ext0", mac: "02:00:00:00:78:01", ip: "10.120.0.99", ip6: "fd00:120::99", gw: "fa:16:3e:aa:00:03", vlan: "120"},
+		outVLAN: host{label: "ext0", mac: "02:00:00:00:78:01", ip: "10.120.0.99", ip6: "fd00:120::99", gw: "fa:16:3e:aa:00:03", vlan: 120},
 	}
 }
 
