@@ -160,7 +160,7 @@ func checkEngine(ctx context.Context, runtimes *choose.Runtimes, name string, wa
 	choice, err := runtimes.Choose(ctx, name, wanted)
 	image := Check{Name: name + " image", State: Works, What: choice.What}
 	if err != nil {
-		image.State, image.What, image.Mend = Absent, err.Error(), "ovs-offline build --runtime "+name
+		image.State, image.What, image.Mend = Absent, err.Error(), "ovs-offline image build --runtime "+name
 	}
 	return []Check{answers, image}
 }

@@ -214,7 +214,7 @@ func start(ctx context.Context, dir, label string) (socket, skip string, err err
 	return socket, "", nil
 }
 
-// makeImage makes the image that `ovs-offline build --from-host` makes.
+// makeImage makes the image that `ovs-offline image build --from-host` makes.
 func (r Runtime) makeImage(ctx context.Context) error {
 	for _, setting := range r.Env() {
 		name, value, _ := strings.Cut(setting, "=")

@@ -16,7 +16,7 @@ const (
 	LabelOVNVersion = "ovs-offline.ovn-version"
 )
 
-const howToGetImage = "make one with \"ovs-offline build\", or, without a registry, in seconds from this machine's own tools with \"ovs-offline build --from-host\"; or pull one and name it with --image"
+const howToGetImage = "make one with \"ovs-offline image build\", or, without a registry, in seconds from this machine's own tools with \"ovs-offline image build --from-host\"; or pull one and name it with --image"
 
 // Image is an image of an engine that daemons can run in.
 type Image struct {

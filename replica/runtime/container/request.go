@@ -164,7 +164,7 @@ func (q *request) await(ctx context.Context, exit *os.File) (int, error) {
 func (q *request) exitCode(answer string) (int, error) {
 	if answer == "missing" {
 		image := strings.TrimSpace("the replica's image " + q.tools.image)
-		return 0, fmt.Errorf("%s is %w in %s: build one that has it (ovs-offline build), or choose another with --image (%w)",
+		return 0, fmt.Errorf("%s is %w in %s: build one that has it (ovs-offline image build), or choose another with --image (%w)",
 			q.command.Argv[0], runtime.ErrNotInstalled, image, exec.ErrNotFound)
 	}
 	code, err := strconv.Atoi(answer)
