@@ -131,9 +131,10 @@ func (p *plan) both(shows string, c *connection, client, server string) *connect
 	return c
 }
 
-// output returns what came out where the step expects it.
+// output returns what came out where the step expects it. If a copy was flooded there too,
+// that came first.
 func (s *step) output() (Output, error) {
-	for _, o := range s.Outputs {
+	for _, o := range slices.Backward(s.Outputs) {
 		if o.Own && slices.Contains(s.to, o.Label) {
 			return o, nil
 		}
