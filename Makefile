@@ -41,7 +41,8 @@ demo: deps build
 # Tests start real daemons: two packages at a time are what two cores take.
 test: test-deps
 	@mkdir -p build
-	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
+	go run ./scripts/sets all build/sets
+	OVS_OFFLINE_SETS=$(CURDIR)/build/sets $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
 	@scripts/figures build/test.json
 
 # The tests that start no daemon or other program, under a minute with a warm
@@ -70,7 +71,7 @@ test-k8s: build test-deps
 # in some two minutes; without root or the archive, the tests skip.
 test-versions: test-deps
 	scripts/roots build/roots
-	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json -- -count=1 -parallel 2 -timeout 20m -run 'TestNodesOfEachVersion|TestOldOVN|TestRulesOfReleases' ./test/fidelity ./trace/rules
+	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json -- -count=1 -parallel 2 -timeout 20m -run 'TestNodesOfEachVersion|TestOldOVN|TestRulesOfReleases|TestPredictionsOfEachRelease' ./test/fidelity ./trace/rules ./trace/follow
 	@scripts/figures build/test-versions.json
 
 # How alike the traces of live nodes and their replicas are, node by node.

@@ -3,7 +3,6 @@ package trace
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"

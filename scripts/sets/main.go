@@ -1,5 +1,6 @@
-// Sets runs a set of the lab and writes the capture of each node, and which packets were
-// sent and where they came out. Run it from the top of the repository.
+// Sets runs a set of the lab, or all, and writes the capture of each node, and which
+// packets were sent and where they came out. With all, each set has a folder of its own
+// in DIR, in place of an earlier one. Run it from the top of the repository.
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -19,7 +21,7 @@ func main() {
 	defer stop()
 	root := flag.String("root", "", "the root file system of another release")
 	flag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT] %s DIR\n", strings.Join(sets.Names(), "|"))
+		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT] all|%s DIR\n", strings.Join(sets.Names(), "|"))
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -27,10 +29,26 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(ctx, *root, flag.Arg(0), flag.Arg(1)); err != nil {
+	if err := runAll(ctx, *root, flag.Arg(0), flag.Arg(1)); err != nil {
 		fmt.Fprintln(os.Stderr, "sets:", err)
 		os.Exit(1)
 	}
+}
+
+func runAll(ctx context.Context, root, name, dir string) error {
+	if name != "all" {
+		return run(ctx, root, name, dir)
+	}
+	for _, name := range sets.Names() {
+		of := filepath.Join(dir, name)
+		if err := os.RemoveAll(of); err != nil {
+			return err
+		}
+		if err := run(ctx, root, name, of); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func run(ctx context.Context, root, name, dir string) error {

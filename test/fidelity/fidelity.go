@@ -58,11 +58,20 @@ func ReplayIn(ctx context.Context, report string, wd *workdir.Dir, rt runtime.Ru
 
 // Adopt starts a replica of the collected data in the workdir at dir. Close ends it.
 func Adopt(ctx context.Context, dir string, opts replica.Options) (*Replica, error) {
+	return AdoptIn(ctx, "", dir, opts)
+}
+
+// AdoptIn works like Adopt, with the programs of a root file system; "" for this host's.
+func AdoptIn(ctx context.Context, root, dir string, opts replica.Options) (*Replica, error) {
 	wd, err := workdir.Lock(dir)
 	if err != nil {
 		return nil, err
 	}
-	n := &Replica{Workdir: wd, runtime: process.New(process.Options{})}
+	var options process.Options
+	if root != "" {
+		options = process.Options{Root: root, Folders: wd.RuntimeFolders()}
+	}
+	n := &Replica{Workdir: wd, runtime: process.New(options)}
 	if err := n.Restart(ctx, opts); err != nil {
 		wd.Unlock()
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,21 +24,48 @@ import (
 
 var recorded = flag.String("sets", "", "a folder with the sets that scripts/sets wrote, in place of running them")
 
+// rootsVariable names the folder with the root file systems that scripts/roots makes.
+const rootsVariable = "OVS_OFFLINE_ROOTS"
+
 // TestPredictionsAreWhatCameOut runs the lab's sets. Of each packet it compares where the
 // tracer says that it comes out, and with which headers, with what really came out.
 func TestPredictionsAreWhatCameOut(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
 	for _, name := range sets.Names() {
-		t.Run(name, func(t *testing.T) {
-			s := run(t, name)
-			for as, title := range map[sets.Datapath]string{sets.Native: "native", sets.Kernel: "kernel"} {
-				t.Run(title, func(t *testing.T) { predicts(t, s, as) })
-			}
-		})
+		t.Run(name, func(t *testing.T) { predictsSet(t, name, "") })
 	}
 }
 
-func run(t *testing.T, name string) *sets.Set {
+// TestPredictionsOfEachRelease does the same with the Open vSwitch and OVN of other
+// releases, in the nodes and in the replicas.
+func TestPredictionsOfEachRelease(t *testing.T) {
+	roots := os.Getenv(rootsVariable)
+	if roots == "" {
+		t.Skipf("%s names no folder with root file systems of other releases: make test-versions makes them", rootsVariable)
+	}
+	for _, release := range []string{"trixie", "sid"} {
+		root := filepath.Join(roots, release)
+		for _, name := range sets.Names() {
+			t.Run(release+" "+name, func(t *testing.T) {
+				if _, err := os.Stat(root); err != nil {
+					t.Skip(err)
+				}
+				predictsSet(t, name, root)
+			})
+		}
+	}
+}
+
+// predictsSet runs a set and its replicas with the programs of a root file system; "" for
+// this host's.
+func predictsSet(t *testing.T, name, root string) {
+	s := run(t, name, root)
+	for as, title := range map[sets.Datapath]string{sets.Native: "native", sets.Kernel: "kernel"} {
+		t.Run(title, func(t *testing.T) { predicts(t, s, replicas(t, s, as, root)) })
+	}
+}
+
+func run(t *testing.T, name, root string) *sets.Set {
 	t.Helper()
 	if *recorded != "" {
 		s, err := sets.Load(filepath.Join(*recorded, name))
@@ -46,7 +74,7 @@ func run(t *testing.T, name string) *sets.Set {
 		}
 		return s
 	}
-	s, err := sets.Run(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Name: name}, t.TempDir())
+	s, err := sets.Run(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Root: root, Name: name}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +82,7 @@ func run(t *testing.T, name string) *sets.Set {
 }
 
 // replicas starts a replica of each node of a set.
-func replicas(t *testing.T, s *sets.Set, as sets.Datapath) []*host.Host {
+func replicas(t *testing.T, s *sets.Set, as sets.Datapath, root string) []*host.Host {
 	t.Helper()
 	paths, err := s.Workdirs(t.Context(), ovs.Dir(t), as)
 	if err != nil {
@@ -62,7 +90,7 @@ func replicas(t *testing.T, s *sets.Set, as sets.Datapath) []*host.Host {
 	}
 	var hosts []*host.Host
 	for _, node := range s.Nodes {
-		h := open(t, node, paths[node])
+		h := openIn(t, root, node, paths[node])
 		// The packets went through the userspace datapath, whatever the workdir shows.
 		h.Conntrack.Userspace = true
 		hosts = append(hosts, h)
@@ -73,7 +101,12 @@ func replicas(t *testing.T, s *sets.Set, as sets.Datapath) []*host.Host {
 // open starts a replica of a workdir and opens it. Both end with the test.
 func open(t testing.TB, name, path string) *host.Host {
 	t.Helper()
-	n, err := fidelity.Adopt(t.Context(), path, replica.Options{})
+	return openIn(t, "", name, path)
+}
+
+func openIn(t testing.TB, root, name, path string) *host.Host {
+	t.Helper()
+	n, err := fidelity.AdoptIn(t.Context(), root, path, replica.Options{})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -95,8 +128,7 @@ func reopen(t testing.TB, name string, wd *workdir.Dir) *host.Host {
 	return h
 }
 
-func predicts(t *testing.T, s *sets.Set, as sets.Datapath) {
-	hosts := replicas(t, s, as)
+func predicts(t *testing.T, s *sets.Set, hosts []*host.Host) {
 	q := question{tracer: follow.New(hosts, follow.Options{}), packets: map[int]*sets.Packet{}}
 	for _, networks := range hosts[0].Networks {
 		q.network = networks[0]

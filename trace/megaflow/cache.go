@@ -115,7 +115,7 @@ func (e *entry) of(p flow.Packet) *pass.Pass {
 	made := *e.pass
 	made.Text = ""
 	made.Stages = slices.Clone(made.Stages) // Resume changes them
-	made.Flow = e.pass.Flow.Clone() // it has what ovs-vswitchd adds to every packet
+	made.Flow = e.pass.Flow.Clone()         // it has what ovs-vswitchd adds to every packet
 	for _, f := range p.Fields() {
 		made.Flow.Set(f.Name, f.Value)
 	}
