@@ -25,7 +25,7 @@ func (w *writer) place(node, bridge string, p *host.Port) answer.Place {
 }
 
 // drop describes where a packet was dropped, and why.
-func (w *writer) drop(h *follow.Hop, b follow.Branch, at way) answer.Drop {
+func (w *writer) drop(h *follow.Hop, b follow.Branch) answer.Drop {
 	d := answer.Drop{Place: w.place(h.Node, h.Bridge, h.Port), Reason: string(rules.Explicit)}
 	switch {
 	case b.Port != nil: // a packet that is too large for the port's device
@@ -59,12 +59,12 @@ func (w *writer) drop(h *follow.Hop, b follow.Branch, at way) answer.Drop {
 		}
 		return d
 	}
-	steps, err := n.steps(at.hops)
+	end, err := n.zone.rules.End(h.Pass, b.Stage, b.Stage.Bridge, layout)
 	if err != nil {
 		w.err = cmp.Or(w.err, err)
 		return d
 	}
-	why, err := n.zone.rules.Drop(rules.End{Steps: steps, Miss: b.Stage.Miss, MissTable: b.Stage.Table, Layout: layout, Metadata: lastMetadata(steps)})
+	why, err := n.zone.rules.Drop(end)
 	if err != nil {
 		w.err = cmp.Or(w.err, err)
 		return d
@@ -86,34 +86,6 @@ func decidingTable(h *follow.Hop, b follow.Branch) int {
 		}
 	}
 	return b.Stage.Table
-}
-
-// steps returns the flows that a packet matched on a node.
-func (n *node) steps(hops []*follow.Hop) ([]rules.Step, error) {
-	var steps []rules.Step
-	for _, h := range hops {
-		for _, s := range h.Pass.Stages {
-			if s.Miss {
-				continue
-			}
-			_, rule, err := n.stage(s)
-			if err != nil {
-				return nil, err
-			}
-			steps = append(steps, rules.Step{Table: s.Table, Rule: rule})
-		}
-	}
-	return steps, nil
-}
-
-// lastMetadata returns the key of the datapath of the last stage that had one.
-func lastMetadata(steps []rules.Step) uint64 {
-	for _, s := range slices.Backward(steps) {
-		if s.Rule.Datapath.Key != 0 {
-			return s.Rule.Datapath.Key
-		}
-	}
-	return 0
 }
 
 // deciding returns the drop that explains best why the packet did not arrive: the one that

@@ -36,7 +36,6 @@ type way struct {
 	via     string
 	choice  string
 	found   *follow.Connection
-	hops    []*follow.Hop // on the same node, up to this one
 	depth   int
 	flooded bool
 }
@@ -68,7 +67,6 @@ func (w *writer) hop(h *follow.Hop, at way) {
 		}
 		a.Stages = append(a.Stages, stage)
 	}
-	at.hops = append(at.hops[:len(at.hops):len(at.hops)], h)
 	a.Datapath = h.Pass.ActionsText
 	if w.options.Raw {
 		a.Raw = h.Pass.Text
@@ -90,9 +88,6 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 	}
 	if b.Next != nil {
 		next := way{from: index, via: via(b), choice: choice, found: b.Connection, depth: at.depth + 1, flooded: at.flooded || b.Flooded}
-		if b.Next.Node == h.Node {
-			next.hops = at.hops
-		}
 		w.hop(b.Next, next)
 		return
 	}
@@ -106,7 +101,7 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		if w.outdated(h, b) {
 			w.answer.Missing = append(w.answer.Missing, fmt.Sprintf("on node %s: where the bridge learns the MAC address %s from the first packet", h.Node, h.Packet.Get("dl_dst")))
 		}
-		d := w.drop(h, b, at)
+		d := w.drop(h, b)
 		d.Choice = choice
 		end.Text = d.Reason
 		w.drops = append(w.drops, drop{d, at.depth, at.flooded || b.Flooded})
@@ -116,7 +111,7 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		if b.Answer != nil {
 			why = b.Answer.Name
 		}
-		d := w.drop(h, b, at)
+		d := w.drop(h, b)
 		d.Choice = choice
 		w.drops = append(w.drops, drop{d, at.depth, at.flooded || b.Flooded})
 		if b.Answer != nil && b.Answer.Asks {

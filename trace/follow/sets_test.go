@@ -2,7 +2,6 @@ package follow_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,8 +20,6 @@ import (
 	"ovs-offline/trace/frame"
 	"ovs-offline/trace/host"
 )
-
-var recorded = flag.String("sets", "", "a folder with the sets that scripts/sets wrote, in place of running them")
 
 // rootsVariable names the folder with the root file systems that scripts/roots makes.
 const rootsVariable = "OVS_OFFLINE_ROOTS"
@@ -67,14 +64,11 @@ func predictsSet(t *testing.T, name, root string) {
 
 func run(t *testing.T, name, root string) *sets.Set {
 	t.Helper()
-	if *recorded != "" {
-		s, err := sets.Load(filepath.Join(*recorded, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+	const lab = "../../scripts/lab/lab"
+	if root == "" {
+		return sets.Recorded(t, lab, name)
 	}
-	s, err := sets.Run(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Root: root, Name: name}, t.TempDir())
+	s, err := sets.Run(t.Context(), sets.Options{Lab: lab, Root: root, Name: name}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package names
 import (
 	"net/netip"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,16 +16,13 @@ import (
 	"ovs-offline/trace/rules"
 )
 
-// recordedSets names a folder with recorded sets, a folder each; without it, the sets run.
-const recordedSets = "OVS_OFFLINE_SETS"
-
 // TestSetsOfTheLab loads the databases of the lab's sets, and compares first packets and
 // rules with the packets that were really sent and the rules that were planted.
 func TestSetsOfTheLab(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
 	for _, name := range sets.Names() {
 		t.Run(name, func(t *testing.T) {
-			s := recordedSet(t, name)
+			s := sets.Recorded(t, "../../scripts/lab/lab", name)
 			zones, words := openSet(t, s)
 			n := load(t, zones...)
 			comparePackets(t, s, n)
@@ -37,22 +33,6 @@ func TestSetsOfTheLab(t *testing.T) {
 			}
 		})
 	}
-}
-
-func recordedSet(t *testing.T, name string) *sets.Set {
-	t.Helper()
-	if folder := os.Getenv(recordedSets); folder != "" {
-		s, err := sets.Load(filepath.Join(folder, name))
-		if err != nil {
-			t.Skip(err)
-		}
-		return s
-	}
-	s, err := sets.Run(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Name: name}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // openSet returns the zones of a set, and the words of the rules of all flows of its nodes.

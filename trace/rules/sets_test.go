@@ -2,8 +2,6 @@ package rules
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,9 +16,6 @@ import (
 	"ovs-offline/trace/host"
 )
 
-// recordedSets names a folder with recorded sets, a folder each; without it, the sets run.
-const recordedSets = "OVS_OFFLINE_SETS"
-
 // TestDropsOfSetsAreThoseThatWerePlanted follows the packets of the lab's sets that the
 // network really dropped or answered, and compares the reason and the deciding rule with
 // what was planted.
@@ -28,7 +23,7 @@ func TestDropsOfSetsAreThoseThatWerePlanted(t *testing.T) {
 	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
 	for _, name := range []string{"openstack", "kubernetes-ic"} { // those with OVN
 		t.Run(name, func(t *testing.T) {
-			s := recordedSet(t, name)
+			s := sets.Recorded(t, "../../scripts/lab/lab", name)
 			w := startSet(t, s)
 			compared, named := 0, 0
 			for _, p := range s.Packets {
@@ -54,22 +49,6 @@ func TestDropsOfSetsAreThoseThatWerePlanted(t *testing.T) {
 // receiver on its own. Without a planted rule, ACL is what the lab guessed.
 func otherwise(p *sets.Packet) bool {
 	return p.Shows == "a service that an admin policy denies" || strings.Contains(p.Flow, "dl_dst=ff:ff:ff:ff:ff:ff") || p.Reason == string(ACL) && p.Rule == nil
-}
-
-func recordedSet(t *testing.T, name string) *sets.Set {
-	t.Helper()
-	if folder := os.Getenv(recordedSets); folder != "" {
-		s, err := sets.Load(filepath.Join(folder, name))
-		if err != nil {
-			t.Skip(err)
-		}
-		return s
-	}
-	s, err := sets.Run(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Name: name}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // walked is a set with a replica of each node, and the rules of each.
@@ -164,9 +143,9 @@ func (w walked) compare(t *testing.T, p *sets.Packet) (named bool) {
 	}
 	var found []string
 	ok := false
-	hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
+	for h, b := range hop.Ends() {
 		if b.Kind != follow.Dropped && b.Kind != follow.Generated {
-			return true
+			continue
 		}
 		end, err := w.rules[h.Node].End(h.Pass, b.Stage, "br-int", w.layouts[h.Node])
 		if err != nil {
@@ -185,8 +164,7 @@ func (w walked) compare(t *testing.T, p *sets.Packet) (named bool) {
 			right = right && strings.Contains(d.Rule.Words+" "+d.Rule.Cause.Name, p.Rule.Name)
 		}
 		ok = ok || right
-		return true
-	})
+	}
 	if !ok {
 		t.Errorf("packet %d (%s) was planted to end with %s, %+v; ends:\n  %s\n%s", p.ID, p.Shows, p.Reason, p.Rule, strings.Join(found, "\n  "), p.Flow)
 	}
