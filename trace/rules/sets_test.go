@@ -164,9 +164,9 @@ func (w walked) compare(t *testing.T, p *sets.Packet) (named bool) {
 	}
 	var found []string
 	ok := false
-	hop.Ends(func(h *follow.Hop, b follow.Branch) bool {
+	for h, b := range hop.Ends() {
 		if b.Kind != follow.Dropped && b.Kind != follow.Generated {
-			return true
+			continue
 		}
 		end, err := w.rules[h.Node].End(h.Pass, b.Stage, "br-int", w.layouts[h.Node])
 		if err != nil {
@@ -185,8 +185,7 @@ func (w walked) compare(t *testing.T, p *sets.Packet) (named bool) {
 			right = right && strings.Contains(d.Rule.Words+" "+d.Rule.Cause.Name, p.Rule.Name)
 		}
 		ok = ok || right
-		return true
-	})
+	}
 	if !ok {
 		t.Errorf("packet %d (%s) was planted to end with %s, %+v; ends:\n  %s\n%s", p.ID, p.Shows, p.Reason, p.Rule, strings.Join(found, "\n  "), p.Flow)
 	}
