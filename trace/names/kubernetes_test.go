@@ -3,6 +3,7 @@ package names
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,7 +46,7 @@ func TestNamesOfKubernetes(t *testing.T) {
 			id(31): {"name": "Service_ns2/db_TCP_cluster", "protocol": "tcp", "external_ids": ovndb.Map("k8s.ovn.org/kind", "Service", "k8s.ovn.org/owner", "ns2/db"),
 				"vips": ovndb.Map("10.96.3.4:5432", "10.244.0.3:5432,10.244.1.3:5432", "10.96.3.4:9187", "10.244.0.3:9187", "^NODEIP_IPv4_0:31000", "10.244.0.3:5432")},
 			id(32): {"name": "Service_ns2/db_TCP_node_switch_worker-1", "protocol": "tcp", "external_ids": ovndb.Map("k8s.ovn.org/kind", "Service", "k8s.ovn.org/owner", "ns2/db"),
-				"vips": ovndb.Map("10.96.3.4:5432", "10.244.0.3:5432")},
+				"vips": ovndb.Map("10.96.3.4:5432", "10.244.0.3:5432,10.244.2.3:5432")},
 			id(33): {"name": "Service_ns2/old_TCP_cluster", "protocol": "tcp", "vips": ovndb.Map("[fd00:96::5]:80", "[fd00::3]:8080")},
 			id(34): {"name": "Service_kube-system/dns_UDP_cluster", "protocol": "udp", "vips": ovndb.Map("10.96.0.10:53", "10.244.0.3:53")},
 			id(35): {"name": "Service_kube-system/dns_TCP_cluster", "protocol": "tcp", "vips": ovndb.Map("10.96.0.10:53", "10.244.0.3:53")},
@@ -81,7 +82,7 @@ func TestNamesOfKubernetes(t *testing.T) {
 	if e, err := n.Find("ns1/web-0", Filter{Network: "blue"}); err != nil || e.LogicalPort != "ns1.blue_ns1_web-0" {
 		t.Errorf("%s %v", e, err)
 	}
-	if e := find(t, n, "svc/ns2/db:5432"); !slices.Equal(e.Backends, []string{"10.244.0.3:5432", "10.244.1.3:5432"}) {
+	if e := find(t, n, "svc/ns2/db:5432"); !slices.Equal(e.Backends, []string{"10.244.0.3:5432", "10.244.1.3:5432", "10.244.2.3:5432"}) {
 		t.Errorf("backends %q", e.Backends)
 	}
 	if e, err := n.Find("svc/kube-system/dns:53", Filter{Protocol: "udp"}); err != nil || e.Protocol != "udp" {
@@ -191,5 +192,22 @@ func TestHostileDatabase(t *testing.T) {
 	}
 	if find(t, n, "[::1]:80").Protocol != "tcp" {
 		t.Error("a protocol of a wrong type")
+	}
+}
+
+func TestRouterOfDHCP(t *testing.T) {
+	options := map[string]string{"router": "10.0.0.1", "classless_static_route": "{169.254.169.254/32,10.0.0.2, 10.9.0.0/16,10.0.0.3, 10.9.9.0/24,10.0.0.4, 0.0.0.0/0,10.0.0.5}"}
+	for dst, want := range map[string]string{"169.254.169.254": "10.0.0.2", "10.9.1.1": "10.0.0.3", "10.9.9.1": "10.0.0.4", "8.8.8.8": "10.0.0.5"} {
+		if got, ok := gatewayOf(options, netip.MustParseAddr(dst)); !ok || got.String() != want {
+			t.Errorf("%s: %v %v", dst, got, ok)
+		}
+	}
+	if got, ok := gatewayOf(map[string]string{"router": "10.0.0.1"}, netip.MustParseAddr("8.8.8.8")); !ok || got.String() != "10.0.0.1" {
+		t.Errorf("%v %v", got, ok)
+	}
+	for _, text := range []string{"", "{x,y}", "{10.0.0.0/8}", "{0.0.0.0/0,x}"} {
+		if got, ok := gatewayOf(map[string]string{"classless_static_route": text}, netip.MustParseAddr("10.8.8.8")); ok {
+			t.Errorf("%q: %v", text, got)
+		}
 	}
 }

@@ -65,6 +65,31 @@ func TestCollisionsAreSettled(t *testing.T) {
 	}
 }
 
+// TestFlowsOfOneMatchAreOne has two logical flows with the same match, of which
+// ovn-controller writes one.
+func TestFlowsOfOneMatchAreOne(t *testing.T) {
+	const s1 = "d0000000-0000-4000-8000-000000000001"
+	sb := ovndb.Create(t, ovs.SBSchema)
+	flow := func(match, actions string) ovndb.Row {
+		return ovndb.Row{"pipeline": "ingress", "table_id": 8, "priority": 80, "match": match, "actions": actions, "logical_datapath": ovndb.UUID(s1)}
+	}
+	sb.Add(ovndb.Rows{
+		"Datapath_Binding": {s1: ovndb.Row{"tunnel_key": 1, "external_ids": ovndb.Map("name", "s1")}},
+		"Logical_Flow": {"00000001-0000-4000-8000-000000000001": flow("arp.tpa == 10.0.0.1", "a;"), "00000002-0000-4000-8000-000000000001": flow("arp.tpa == 10.0.0.1", "b;"),
+			"00000003-0000-4000-8000-000000000001": flow("arp.tpa == 10.0.0.2", "c;"), "00000004-0000-4000-8000-000000000001": flow(`inport == "p"`, "d;")},
+	})
+	r := New(nil, open(t, sb.Close()))
+	f := Flow{Table: 16, Metadata: 1, Layout: Layout{Ingress: 8, IngressEnd: 36, Egress: 42, EgressEnd: 63}}
+	absent, err := r.Absent(f, func(cookie uint64) bool { return cookie == 1 })
+	if err != nil || len(absent) != 1 || absent[0].Actions != "c;" {
+		t.Errorf("%+v %v", absent, err)
+	}
+	f.Metadata = 2
+	if absent, err := r.Absent(f, func(uint64) bool { return false }); err != nil || len(absent) > 0 {
+		t.Errorf("of another datapath: %+v %v", absent, err)
+	}
+}
+
 func TestMissedFlows(t *testing.T) {
 	const s1, r1 = "d0000000-0000-4000-8000-000000000001", "d0000000-0000-4000-8000-000000000002"
 	sb := ovndb.Create(t, ovs.SBSchema)

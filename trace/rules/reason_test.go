@@ -53,8 +53,14 @@ func dropped() map[string][]planted {
 		},
 		"ovn-kubernetes-worker": {
 			{"nw_dst=10.244.1.200,", NoSuchPort, "", "", 0},
+			{"nw_src=10.244.1.66,", PortSecurity, "port security of port ns1_client", "", 0},
+			{"arp_spa=10.244.1.66,", PortSecurity, "port security of port ns1_client", "", 0},
 		},
-		"ovn-openstack-compute": {},
+		"ovn-openstack-compute": {
+			{"dl_src=fa:16:3e:99:99:99", PortSecurity, "port security of port p-vm1", "", 0},
+			{"arp_spa=192.168.10.100,", PortSecurity, "port security of port p-vm1", "", 0},
+			{"tp_src=4,tp_dst=22,", ACL, "default drop (port group neutron_pg_drop) (ACL priority 1001, drop)", "", 0},
+		},
 	}
 }
 
