@@ -247,7 +247,7 @@ func (c cloud) routed(p *plan) {
 	late = c.vm1.ping(c.vm5.ip6)
 	late.ttl = 1
 	p.answered("vm1", "TTL exceeded", "the hop limit ends at the router", late)
-	p.dropped("explicit drop", "a route that discards", c.vm1.udp("10.66.1.1", 80)).by("route", "10.66.0.0/16")
+	p.dropped("no route", "a route that discards", c.vm1.udp("10.66.1.1", 80)).by("route", "10.66.0.0/16")
 	p.dropped("no route", "no route", c.vm9.ping("198.51.100.9"))
 	p.dropped("no route", "no IPv6 route", c.vm9.ping("2001:db8:99::1"))
 	p.delivered("vm10", "without security groups", c.vm9.tcp(c.vm10.ip, 4000))
@@ -310,7 +310,7 @@ func (c cloud) inward(p *plan) {
 	p.dropped("explicit drop", "ssh to the router", c.out.tcp("172.24.4.10", 22))
 	p.delivered("vm2", "the inner address of a VM from outside", c.out.tcp(c.vm2.ip, 80)).group("web-http")
 	p.dropped("ACL", "the inner address of a VM from outside, a closed port", c.out.tcp(c.vm2.ip, 8080)).by("acl", groupDrop)
-	p.dropped("explicit drop", "a discarded network from outside", c.out.tcp("10.66.2.2", 80)).by("route", "10.66.0.0/16")
+	p.dropped("no route", "a discarded network from outside", c.out.tcp("10.66.2.2", 80)).by("route", "10.66.0.0/16")
 	late := c.out.ping("172.24.4.22")
 	late.ttl = 1
 	p.answered("ext0", "TTL exceeded", "the TTL ends at the gateway", late)

@@ -34,15 +34,3 @@ func (s *State) find(node string, zone uint16, tuple Tuple) (f found, ok, decide
 	}
 	return found{}, false, false
 }
-
-// Commits returns the connections that were committed or changed on a node, the latest
-// first.
-func (s *State) Commits(node string) []*Entry {
-	var list []*Entry
-	for ; s != nil; s = s.before {
-		if s.node == node && !s.removed {
-			list = append(list, s.entry)
-		}
-	}
-	return list
-}

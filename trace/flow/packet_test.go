@@ -112,15 +112,15 @@ func TestProtocols(t *testing.T) {
 func TestVLANTags(t *testing.T) {
 	p := parse(t, "tcp,vlan_tci=0x0000,dl_src=0a:00:00:00:00:01")
 	p.PushVLAN("120", "0")
-	if p.VLAN() != "120" || p.DoubleTagged() {
+	if p.Get("dl_vlan") != "120" || p.DoubleTagged() {
 		t.Error(p)
 	}
 	p.PushVLAN("7", "3")
-	if p.VLAN() != "7" || !p.DoubleTagged() {
+	if p.Get("dl_vlan") != "7" || !p.DoubleTagged() {
 		t.Error(p)
 	}
 	p.PopVLAN()
-	if p.VLAN() != "120" || p.DoubleTagged() {
+	if p.Get("dl_vlan") != "120" || p.DoubleTagged() {
 		t.Error(p)
 	}
 	p.PopVLAN()

@@ -111,28 +111,12 @@ func (p *Packet) SetAddresses(src, dst netip.Addr) {
 	p.Set(to, dst.String())
 }
 
-// IsBroadcast reports whether all stations of a network receive the packet: its
-// destination is a broadcast or multicast address.
-func (p Packet) IsBroadcast() bool {
-	first, _, _ := strings.Cut(p.Get("dl_dst"), ":")
-	return len(first) == 2 && strings.ContainsRune("13579bdfBDF", rune(first[1]))
-}
-
 // IsTagged reports whether the packet has a VLAN tag.
 func (p Packet) IsTagged() bool {
 	if tci, ok := p.Number("vlan_tci"); ok && tci&0x1000 != 0 {
 		return true
 	}
 	return p.Has("dl_vlan") && p.Get("dl_vlan") != "0xffff"
-}
-
-// VLAN returns the id of the packet's outer VLAN tag as a decimal number, "" without a
-// tag.
-func (p Packet) VLAN() string {
-	if !p.IsTagged() {
-		return ""
-	}
-	return p.Get("dl_vlan")
 }
 
 // PushVLAN adds an outer VLAN tag.

@@ -102,9 +102,6 @@ type Connection struct {
 	OfQuestion bool
 }
 
-// IsEnd reports whether the packet goes no further.
-func (b Branch) IsEnd() bool { return b.Next == nil }
-
 // Ends yields the ends of a hop's tree in their order, with the hop of each.
 func (h *Hop) Ends() iter.Seq2[*Hop, Branch] {
 	return func(yield func(*Hop, Branch) bool) { h.ends(yield) }
