@@ -136,22 +136,8 @@ func (l *loader) readRouters(z Zone) error {
 	}, "name", "mac", "networks"); err != nil {
 		return err
 	}
-	nats := map[string]nat{}
-	if err := each(z.NB, "NAT", func(row ovsdb.Row) {
-		if ip, ok := parseAddress(row.String("external_ip")); ok {
-			nats[row.UUID] = nat{row.String("type"), ip, row.String("logical_ip"), macOf(row.String("external_mac")), row.String("logical_port")}
-		}
-	}, "external_ip", "type", "logical_ip", "external_mac", "logical_port"); err != nil {
-		return err
-	}
-	hops := map[string]hop{}
-	if err := each(z.NB, "Logical_Router_Static_Route", func(row ovsdb.Row) {
-		prefix, err := netip.ParsePrefix(row.String("ip_prefix"))
-		next, ok := parseAddress(row.String("nexthop"))
-		if err == nil && ok && row.String("policy") != "src-ip" {
-			hops[row.UUID] = hop{prefix, next}
-		}
-	}, "ip_prefix", "nexthop", "policy"); err != nil {
+	nats, hops, err := readTranslations(z)
+	if err != nil {
 		return err
 	}
 	return each(z.NB, "Logical_Router", func(row ovsdb.Row) {
@@ -175,6 +161,26 @@ func (l *loader) readRouters(z Zone) error {
 		}
 		l.zone.routers = append(l.zone.routers, r)
 	}, "name", "ports", "nat", "static_routes", "load_balancer", "load_balancer_group")
+}
+
+// readTranslations returns the address translations and the static routes by destination of
+// all routers, by UUID.
+func readTranslations(z Zone) (map[string]nat, map[string]hop, error) {
+	nats, hops := map[string]nat{}, map[string]hop{}
+	if err := each(z.NB, "NAT", func(row ovsdb.Row) {
+		if ip, ok := parseAddress(row.String("external_ip")); ok {
+			nats[row.UUID] = nat{row.String("type"), ip, row.String("logical_ip"), macOf(row.String("external_mac")), row.String("logical_port")}
+		}
+	}, "external_ip", "type", "logical_ip", "external_mac", "logical_port"); err != nil {
+		return nil, nil, err
+	}
+	return nats, hops, each(z.NB, "Logical_Router_Static_Route", func(row ovsdb.Row) {
+		prefix, err := netip.ParsePrefix(row.String("ip_prefix"))
+		next, ok := parseAddress(row.String("nexthop"))
+		if err == nil && ok && row.String("policy") != "src-ip" {
+			hops[row.UUID] = hop{prefix, next}
+		}
+	}, "ip_prefix", "nexthop", "policy")
 }
 
 func (l *loader) addRouterPort(p *routerPort) {
@@ -281,10 +287,7 @@ func (l *loader) add(e Endpoint) {
 	e.zone = len(n.zones)
 	at := len(n.endpoints)
 	n.endpoints = append(n.endpoints, e)
-	keys := append(slices.Clone(e.keys), e.Name, e.LogicalPort, e.MAC)
-	if e.Kind != RouterPort { // their addresses are found, too, but without a place of their own
-		keys = append(keys, e.Balancer)
-	}
+	keys := append(slices.Clone(e.keys), e.Name, e.LogicalPort, e.MAC, e.Balancer)
 	for _, ip := range e.IPs {
 		keys = append(keys, ip.String())
 	}
