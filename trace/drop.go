@@ -5,9 +5,11 @@ import (
 	"slices"
 
 	"ovs-offline/trace/answer"
+	"ovs-offline/trace/flow"
 	"ovs-offline/trace/follow"
 	"ovs-offline/trace/host"
 	"ovs-offline/trace/names"
+	"ovs-offline/trace/pass"
 	"ovs-offline/trace/rules"
 )
 
@@ -75,6 +77,32 @@ func (w *writer) drop(h *follow.Hop, b follow.Branch) answer.Drop {
 		d.Datapath, d.Pipeline = why.Rule.Datapath.String(), why.Rule.Pipeline
 	}
 	return d
+}
+
+// notBound returns the reason for a packet that ends where it would have been sent to its
+// logical port: the port is not bound here, or the node has its interface and lacks the
+// flow for it.
+func (n *node) notBound(p *pass.Pass) (rules.Reason, error) {
+	for _, s := range slices.Backward(p.Stages) {
+		match, err := flow.Parse(s.Flow)
+		if err != nil {
+			continue
+		}
+		key, hasPort := match.Number("reg15")
+		datapath, hasDatapath := match.Number("metadata")
+		if !hasPort || !hasDatapath {
+			continue
+		}
+		name, ok, err := n.zone.rules.Port(datapath, key)
+		if err != nil || !ok {
+			return rules.NotBound, err
+		}
+		if _, attached := n.Attached(name); attached {
+			return rules.MissingFlow, nil
+		}
+		break
+	}
+	return rules.NotBound, nil
 }
 
 // decidingTable returns the table that decided a drop on the integration bridge of

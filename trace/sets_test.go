@@ -13,7 +13,6 @@ import (
 	"ovs-offline/test/sets"
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
-	"ovs-offline/trace/frame"
 )
 
 // TestAnswersAreWhatCameOut asks for each packet of the lab's sets, and compares the
@@ -75,7 +74,7 @@ func openReplicas(t *testing.T, recorded *sets.Set) *Session {
 // ask asks what becomes of a packet where it was put in.
 func ask(t *testing.T, s *Session, p *sets.Packet) *writer {
 	t.Helper()
-	f, err := frame.ParseHex(p.Bytes)
+	f, err := sets.Frame(p.Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,15 @@
 package sets
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	traceframe "ovs-offline/trace/frame"
 )
 
 // Set is a recorded set.
@@ -148,4 +151,13 @@ func (s *Set) port(label string) (Port, error) {
 
 func seconds(since time.Time) float64 {
 	return time.Since(since).Round(10 * time.Millisecond).Seconds()
+}
+
+// Frame reads a frame from the hexadecimal digits of Packet.Bytes or Output.Bytes.
+func Frame(digits string) (traceframe.Frame, error) {
+	raw, err := hex.DecodeString(digits)
+	if err != nil {
+		return traceframe.Frame{}, err
+	}
+	return traceframe.Parse(raw)
 }

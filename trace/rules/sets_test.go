@@ -12,7 +12,6 @@ import (
 	"ovs-offline/test/ovs"
 	"ovs-offline/test/sets"
 	"ovs-offline/trace/follow"
-	"ovs-offline/trace/frame"
 	"ovs-offline/trace/host"
 )
 
@@ -128,7 +127,7 @@ func (w walked) compare(t *testing.T, p *sets.Packet) (named bool) {
 	if want == "" {
 		return false
 	}
-	f, err := frame.ParseHex(p.Bytes)
+	f, err := sets.Frame(p.Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
