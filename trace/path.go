@@ -49,7 +49,7 @@ func (w *writer) hop(h *follow.Hop, at way) {
 		return
 	}
 	index := len(w.answer.Path)
-	a := answer.Hop{Place: w.place(h.Node, h.Bridge, h.Port), From: at.from, Via: at.via, Choice: at.choice, Packet: h.Packet.Input()}
+	a := answer.Hop{Place: w.place(h.Node, h.Bridge, h.Port), From: at.from, Via: at.via, Choice: at.choice, Packet: h.Packet.Input(), Stages: []answer.Stage{}}
 	if at.found != nil {
 		a.Connection = connection(*at.found)
 		if at.found.Recorded == "" && !at.found.OfQuestion {

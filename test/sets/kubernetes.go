@@ -210,7 +210,7 @@ func (c cluster) services(p *plan) {
 	p.delivered("ns2/db-0", "a service on one node", c.web1.tcp("10.96.2.10", 5432)).service("ns2/db")
 	p.delivered("ns2/db-1", "another service", c.web1.tcp("10.96.2.11", 5432)).service("ns2/db-1")
 	p.dropped("ACL", "a service whose endpoint's policy does not allow it", c.dns.tcp("10.96.2.10", 5432)).policy("ns2", "Ingress")
-	p.dropped("ACL", "a service that an admin policy denies", c.eip.tcp("10.96.2.10", 5432)).policy("deny-ns3", "Ingress")
+	p.dropped("ACL", "a service from an egress IP, which hides the sender from the admin policy", c.eip.tcp("10.96.2.10", 5432)).policy("ns2", "Ingress")
 	p.delivered("ns2/db-0", "a service that both policies allow", c.client.tcp("10.96.2.10", 5432)).service("ns2/db")
 	p.dropped("ACL", "a service that the sender's policy does not allow", c.client.tcp("10.96.3.10", 80)).policy("ns1", "Egress")
 	p.delivered("kube-system/dns-0", "DNS", c.client.udp("10.96.0.10", 53)).service("kube-system/dns")
