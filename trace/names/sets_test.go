@@ -12,18 +12,16 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/test/ovs"
 	"ovs-offline/test/sets"
 	"ovs-offline/trace/rules"
 )
 
-// recordedSets names a folder with recorded sets, a folder each; without it, the sets run.
+// recordedSets names a folder with sets that scripts/sets recorded, a folder each.
 const recordedSets = "OVS_OFFLINE_SETS"
 
 // TestSetsOfTheLab loads the databases of the lab's sets, and compares first packets and
 // rules with the packets that were really sent and the rules that were planted.
 func TestSetsOfTheLab(t *testing.T) {
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
 	for _, name := range sets.Names() {
 		t.Run(name, func(t *testing.T) {
 			s := recordedSet(t, name)
@@ -41,16 +39,13 @@ func TestSetsOfTheLab(t *testing.T) {
 
 func recordedSet(t *testing.T, name string) *sets.Set {
 	t.Helper()
-	if folder := os.Getenv(recordedSets); folder != "" {
-		s, err := sets.Load(filepath.Join(folder, name))
-		if err != nil {
-			t.Skip(err)
-		}
-		return s
+	folder := os.Getenv(recordedSets)
+	if folder == "" {
+		t.Skipf("%s names no folder with sets that scripts/sets recorded", recordedSets)
 	}
-	s, err := sets.Run(t.Context(), sets.Options{Lab: "../../scripts/lab/lab", Name: name}, t.TempDir())
+	s, err := sets.Load(filepath.Join(folder, name))
 	if err != nil {
-		t.Fatal(err)
+		t.Skip(err)
 	}
 	return s
 }
