@@ -55,7 +55,8 @@ type Endpoint struct {
 	// Balancer is the name of the load balancer of a service.
 	Balancer string
 
-	zone int
+	zone   int
+	remote bool // another zone has the port
 	// the names and addresses that find it, beside Name
 	keys []string
 	dhcp string // the UUID of its DHCPv4 options

@@ -25,7 +25,7 @@ const maxListed = 20
 
 func (e *AmbiguousError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q is ambiguous: name one of these, or its network with --network", e.Name)
+	fmt.Fprintf(&b, "%q is ambiguous: name one of these, or narrow it by network (--network) or protocol", e.Name)
 	for i, c := range e.Candidates {
 		if i == maxListed {
 			fmt.Fprintf(&b, "\n  and %d more", len(e.Candidates)-i)
@@ -79,17 +79,19 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 }
 
 // preferred leaves out what is only found beside a better candidate: an address is that of
-// the port that has it, even if a floating IP or a VIP leads to the same address; and a
-// port of a logical switch comes before its other sides.
+// the port that has it, even if a floating IP or a VIP leads to the same address; and the
+// port of a zone comes before what other zones have of it.
 func preferred(found []Endpoint) []Endpoint {
 	rank := func(e Endpoint) int {
-		switch e.Kind {
-		case Service:
-			return 1
-		case FloatingIP:
+		switch {
+		case e.Kind == Service:
 			return 2
-		case RouterPort:
+		case e.Kind == FloatingIP:
 			return 3
+		case e.Kind == RouterPort:
+			return 4
+		case e.remote:
+			return 1
 		}
 		return 0
 	}

@@ -102,7 +102,8 @@ func TestNamesOfKubernetes(t *testing.T) {
 func TestZonesHaveNamesOfTheirOwn(t *testing.T) {
 	zone := func(node, pod, mac string) Zone {
 		nb := ovndb.Create(t, ovs.NBSchema)
-		nb.Add(ovndb.Rows{"Logical_Switch_Port": {id(1): port("ns1_"+pod, mac+" 10.244.0.3"), id(2): port("tstor-"+node, "0a:58:64:58:00:03 100.88.0.3")},
+		nb.Add(ovndb.Rows{"Logical_Switch_Port": {id(1): port("ns1_"+pod, mac+" 10.244.0.3"), id(2): port("tstor-"+node, "0a:58:64:58:00:03 100.88.0.3"),
+			id(6): {"name": "tstor-other-" + node, "type": "remote"}, id(7): {"name": "shared", "type": map[string]string{"w2": "remote"}[node]}},
 			"Logical_Switch": {id(3): ovndb.Row{"name": node, "ports": ovndb.UUID(id(1))}, id(4): ovndb.Row{"name": "transit_switch", "ports": ovndb.UUID(id(2))}}})
 		conf := ovndb.Create(t, ovs.Schema)
 		conf.Add(ovndb.Rows{"Interface": {id(5): ovndb.Row{"name": "veth", "external_ids": ovndb.Map("iface-id", "ns1_"+pod)}}})
@@ -112,6 +113,9 @@ func TestZonesHaveNamesOfTheirOwn(t *testing.T) {
 	a, b := find(t, n, "ns1/a"), find(t, n, "ns1/b")
 	if a.Node != "w1" || b.Node != "w2" || a.Switch != "w1" || b.Switch != "w2" {
 		t.Errorf("%s %s", a, b)
+	}
+	if e := find(t, n, "shared"); e.zone != 0 || find(t, n, "tstor-other-w2").zone != 1 {
+		t.Errorf("a port of the first zone: %+v", e)
 	}
 	if _, err := n.Find("10.244.0.3", Filter{}); !errors.As(err, new(*AmbiguousError)) {
 		t.Errorf("the same address in two zones: %v", err)

@@ -229,7 +229,7 @@ func (l *loader) readPorts(z Zone) error {
 func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent string, s *logicalSwitch) {
 	ids := row.Map("external_ids")
 	e := Endpoint{Kind: Port, Name: name, LogicalPort: name, Parent: parent, Localport: row.String("type") == "localport",
-		External: row.String("type") == "external", Network: ids["neutron:network_name"]}
+		External: row.String("type") == "external", remote: row.String("type") == "remote", Network: ids["neutron:network_name"]}
 	e.Tag, _ = row.Int("tag")
 	if refs := row.UUIDs("dhcpv4_options"); len(refs) == 1 {
 		e.dhcp = refs[0]

@@ -11,7 +11,6 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/test/ovs"
 	"ovs-offline/test/sets"
 	"ovs-offline/trace/rules"
 )
@@ -19,7 +18,6 @@ import (
 // TestSetsOfTheLab loads the databases of the lab's sets, and compares first packets and
 // rules with the packets that were really sent and the rules that were planted.
 func TestSetsOfTheLab(t *testing.T) {
-	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "ovn-northd", "ovn-controller", "ovn-nbctl", "unshare", "xz")
 	for _, name := range sets.Names() {
 		t.Run(name, func(t *testing.T) {
 			s := sets.Recorded(t, "../../scripts/lab/lab", name)
