@@ -122,6 +122,8 @@ func (s *step) drop(f frame) {
 		}
 	}
 	switch {
+	case p.Failure == "No recirculation context", p.Failure == "Recirculation conflict":
+		b.Kind, b.Why = Undetermined, "the replica forgot the recirculation before it was resumed: its clock runs, which start stops"
 	case p.Failure != "":
 		b.Why = "ovs-vswitchd drops the packet: " + p.Failure
 	case len(p.Errors) > 0:
