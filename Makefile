@@ -67,7 +67,7 @@ test-k8s: build test-deps
 	@scripts/figures build/test-k8s.json
 
 # Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own
-# version and by others. debootstrap makes the releases' root file systems the first time,
+# version and by others, and the sets of the lab on each release. debootstrap makes the releases' root file systems the first time,
 # in some two minutes; without root or the archive, the tests skip.
 test-versions: test-deps
 	scripts/roots build/roots

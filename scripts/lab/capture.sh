@@ -58,7 +58,7 @@ disguise() {
         ;;
     *' list Open_vSwitch')
         # In a set, ovn-controller reaches the southbound database at its socket.
-        [[ -z ${TOPO_REMOTE-} ]] || sed -i "s,unix:$CENTRAL/ovnsb_db.sock,$TOPO_REMOTE," "$file"
+        [[ -z $TOPO_REMOTE ]] || sed -i "s,unix:$CENTRAL/ovnsb_db.sock,$TOPO_REMOTE," "$file"
         ;;
     'ovs-appctl ovs/route/show')
         [[ ! -e $LAB/local-routes ]] || cat "$LAB/local-routes" >>"$file"
@@ -154,7 +154,7 @@ disguise_database() {
         operations+=("$(printf '{"op": "update", "table": "Bridge", "where": [], "row": {"datapath_type": "%s"}}' "$TOPO_DATAPATH")")
         operations+=("$(printf '{"op": "update", "table": "Open_vSwitch", "where": [], "row": {"dpdk_initialized": true, "dpdk_version": "%s"}}' "$DPDK_VERSION")")
     fi
-    if [[ -n ${TOPO_REMOTE-} ]]; then
+    if [[ -n $TOPO_REMOTE ]]; then
         operations+=("$(printf '{"op": "mutate", "table": "Open_vSwitch", "where": [], "mutations": [["external_ids", "delete", ["set", ["ovn-remote"]]], ["external_ids", "insert", ["map", [["ovn-remote", "%s"]]]]]}' "$TOPO_REMOTE")")
     fi
     ((${#operations[@]})) || return 0

@@ -60,13 +60,13 @@ func Run(ctx context.Context, o Options, dir string) (_ *Set, err error) {
 	}()
 	s := &Set{Name: o.Name, Dir: dir}
 	start := time.Now()
-	if err := o.run(ctx, "set-up", o.Name, filepath.Join(live, "s")); err != nil {
-		return nil, err
-	}
 	defer func() {
 		down := o.run(context.WithoutCancel(ctx), "set-down", filepath.Join(live, "s"))
 		err = errors.Join(err, down)
 	}()
+	if err := o.run(ctx, "set-up", o.Name, filepath.Join(live, "s")); err != nil {
+		return nil, err
+	}
 	s.Timing.Up = seconds(start)
 	return s, s.record(ctx, o, p, filepath.Join(live, "s"))
 }
@@ -76,7 +76,7 @@ func (o Options) run(ctx context.Context, args ...string) error {
 	if o.Root != "" {
 		argv = append(argv, "--root", o.Root)
 	}
-	_, err := command.Run(ctx, command.Command{Argv: append(argv, args...)})
+	_, err := command.Run(ctx, command.Command{Argv: append(argv, args...), Group: true})
 	return err
 }
 

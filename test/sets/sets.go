@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +70,7 @@ const (
 // Rule is what was planted in the lab to decide about a packet.
 type Rule struct {
 	Kind string `json:"kind"` // acl, nat, load_balancer, route, policy, flow
-	Name string `json:"name"` // an ACL's name or its security group rule id; NAT's external IP; ...
+	Name string `json:"name"` // of an ACL its name, its security group rule id, or the port group neutron_pg_drop; of NAT the external IP
 }
 
 // Packet is a packet that was sent, and what came out.
@@ -149,9 +150,7 @@ func (s *Set) port(label string) (Port, error) {
 	return s.Ports[i], nil
 }
 
-func seconds(since time.Time) float64 {
-	return time.Since(since).Round(10 * time.Millisecond).Seconds()
-}
+func seconds(since time.Time) float64 { return math.Round(time.Since(since).Seconds()*10) / 10 }
 
 // Frame reads a frame from the hexadecimal digits of Packet.Bytes or Output.Bytes.
 func Frame(digits string) (traceframe.Frame, error) {

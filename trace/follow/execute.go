@@ -19,7 +19,7 @@ func (s *step) execute(ctx context.Context, actions []odp.Action, f *frame) erro
 			return err
 		}
 	}
-	if f.pushed != nil {
+	if f.pushed != nil && !f.sent {
 		s.add(Branch{Kind: Dropped, Why: "the encapsulated packet leaves by no port of the underlay", Tunnel: &f.pushed.Tunnel}, *f)
 	}
 	return nil
@@ -44,7 +44,7 @@ func (s *step) one(ctx context.Context, action odp.Action, f *frame) (goOn bool,
 	case odp.SetTunnel:
 		f.tunnel = &a.Tunnel
 	case odp.PushTunnel:
-		f.pushed = &a
+		f.pushed, f.sent = &a, false
 	case odp.PopTunnel:
 		s.undetermined("the packet is decapsulated, and what it contains is not known: ask for the inner packet at the tunnel's port", *f)
 		return false, nil

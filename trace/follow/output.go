@@ -14,15 +14,10 @@ import (
 
 // output sends the frame to a datapath port, which is a number.
 func (s *step) output(ctx context.Context, name string, f *frame) error {
-	if f.pushed != nil {
-		// The packet is the outer one until the end of the list.
-		tunnel := f.pushed.Tunnel
-		inner := *f
-		inner.pushed = nil
-		f.pushed = nil
-		return s.tunnel(ctx, tunnel, inner)
-	}
 	port, ok := s.host.Datapath(name)
+	if f.pushed != nil {
+		return s.underlay(ctx, port, f)
+	}
 	switch {
 	case !ok:
 		s.undetermined(fmt.Sprintf("the datapath port %q is no port of a bridge", name), *f)
@@ -38,9 +33,29 @@ func (s *step) output(ctx context.Context, name string, f *frame) error {
 	return s.tunnel(ctx, tunnel, *f)
 }
 
+// underlay sends the encapsulated packet out of a port. A bridge of the underlay may flood
+// it: the peer receives it once.
+func (s *step) underlay(ctx context.Context, port *host.Port, f *frame) error {
+	if f.sent {
+		return nil
+	}
+	f.sent = true
+	tunnel := f.pushed.Tunnel
+	if over := overMTU(port, f.size, f.pushed.Header); over != "" {
+		s.add(Branch{Kind: Dropped, Why: "encapsulated, " + over, Port: port, Tunnel: &tunnel}, *f)
+		return nil
+	}
+	return s.tunnel(ctx, tunnel, *f)
+}
+
 // leave sends the frame out of a port that is not a tunnel's.
 func (s *step) leave(ctx context.Context, port *host.Port, f frame) error {
-	if over := overMTU(port, f); over != "" {
+	tags := 0
+	if f.subject.Packet.IsTagged() {
+		const tag = 4
+		tags = -tag
+	}
+	if over := overMTU(port, f.size, tags); over != "" {
 		s.add(Branch{Kind: Dropped, Why: over, Port: port}, f)
 		return nil
 	}
@@ -87,18 +102,15 @@ func (f frame) elsewhere() conntrack.Subject {
 	return subject
 }
 
-// overMTU returns why a port can't send the frame, "" if it can or if the MTU is not
-// known.
-func overMTU(port *host.Port, f frame) string {
-	const ethernet, tag = 14, 4
-	size := f.size - ethernet
-	if f.subject.Packet.IsTagged() {
-		size -= tag
-	}
-	if f.size == 0 || port.MTU == 0 || size <= port.MTU {
+// overMTU returns why a port can't send a frame, "" if it can or if the size or the MTU is
+// not known. headers is what the frame has in addition, in bytes, or less than 0 for what
+// does not count.
+func overMTU(port *host.Port, size, headers int) string {
+	const ethernet = 14
+	if port == nil || port.MTU == 0 || size == 0 || size+headers-ethernet <= port.MTU {
 		return ""
 	}
-	return fmt.Sprintf("the packet has %d bytes, and the MTU of port %s was %d", size, port.Name, port.MTU)
+	return fmt.Sprintf("the packet has %d bytes, and the MTU of port %s was %d", size+headers-ethernet, port.Name, port.MTU)
 }
 
 // tunnel continues at the other end of a tunnel.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/trace/conntrack"
@@ -86,8 +87,7 @@ func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *conntrack.State, e
 	f := s.frame()
 	// Fields of a tunnel that the packet came by.
 	entry := s.Packet.Clone()
-	entry.DeleteFunc(func(name string) bool { return f.subject.Packet.Has(name) })
-	entry.Delete("in_port", "eth")
+	entry.DeleteFunc(func(name string) bool { return !strings.HasPrefix(name, "tun_") || name == "tun_flags" })
 	hop, state, err := w.enter(ctx, h, port, entry, f, s.State, 0)
 	if text, refused := unixctl.Refused(err); refused {
 		err = fmt.Errorf("ovs-vswitchd of node %s refuses the packet: %s", s.Node, text)

@@ -18,7 +18,8 @@ type frame struct {
 	subject conntrack.Subject
 	size    int
 	tunnel  *odp.Tunnel     // of the next output
-	pushed  *odp.PushTunnel // the packet is encapsulated
+	pushed  *odp.PushTunnel // the packet is encapsulated, up to the end of the list
+	sent    bool            // the encapsulated packet has left
 	track   *odp.Track      // the last ct action
 	found   *Connection
 	hashed  bool // dp_hash was computed for the next recirculation
@@ -84,7 +85,7 @@ func (s *step) run(ctx context.Context, p *pass.Pass, f frame, state *conntrack.
 	s.hop.Pass = p
 	f.subject.Packet = p.Flow.WithoutPipeline()
 	s.hop.Packet = f.packet()
-	f.tunnel, f.pushed, f.track, f.hashed = nil, nil, nil, false
+	f.tunnel, f.pushed, f.track, f.found, f.hashed = nil, nil, nil, nil, false
 	if err := s.execute(ctx, p.Actions, &f); err != nil {
 		return nil, s.state, err
 	}
@@ -126,6 +127,8 @@ func (s *step) drop(f frame) {
 		}
 	}
 	switch {
+	case p.Failure == "No recirculation context", p.Failure == "Recirculation conflict":
+		b.Kind, b.Why = Undetermined, "the replica forgot the recirculation before it was resumed: its clock runs, which start stops"
 	case p.Failure != "":
 		b.Why = "ovs-vswitchd drops the packet: " + p.Failure
 	case len(p.Errors) > 0:

@@ -35,6 +35,7 @@ type (
 	PushTunnel struct {
 		Port   string // the tunnel's datapath port
 		Out    string // the port that the encapsulated packet leaves by
+		Header int    // size of all outer headers in bytes
 		Tunnel Tunnel
 	}
 	// PopTunnel decapsulates the packet and continues at a tunnel's datapath port.

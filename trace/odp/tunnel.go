@@ -3,6 +3,7 @@ package odp
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -65,6 +66,7 @@ func parsePush(args string) (Action, error) {
 	if p.Port == "" || p.Out == "" || header == nil {
 		return nil, fmt.Errorf("tnl_push(%s) is incomplete", args)
 	}
+	p.Header, _ = strconv.Atoi(find(header, "size"))
 	outer := arguments(find(header, "ipv4"))
 	if has(header, "ipv6") {
 		outer = arguments(find(header, "ipv6"))
