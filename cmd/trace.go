@@ -25,7 +25,6 @@ type traceOptions struct {
 	flow       string
 	ct         string
 	expect     string
-	sourcePort uint16
 	session    trace.Options
 	every      bool
 	file, pcap string

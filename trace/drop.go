@@ -2,10 +2,11 @@ package trace
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strconv"
 
 	"ovs-offline/trace/answer"
-	"ovs-offline/trace/flow"
 	"ovs-offline/trace/follow"
 	"ovs-offline/trace/host"
 	"ovs-offline/trace/names"
@@ -39,68 +40,81 @@ func (w *writer) drop(h *follow.Hop, b follow.Branch) answer.Drop {
 	case b.Stage == nil:
 		return d
 	}
-	n := w.nodes[h.Node]
-	stage, _, err := n.stage(*b.Stage)
-	if err != nil {
+	if err := w.nodes[h.Node].explain(&d, h, b); err != nil {
 		w.err = cmp.Or(w.err, err)
-		return d
-	}
-	d.Stage, d.Place.Bridge = stage, b.Stage.Bridge
-	p, err := n.pipelines()
-	if err != nil {
-		w.err = cmp.Or(w.err, err)
-		return d
-	}
-	layout, ovn := p.layouts[b.Stage.Bridge]
-	if !ovn {
-		d.Reason = string(rules.Explicit)
-		if p.agents[b.Stage.Bridge] == rules.AgentIntegration {
-			d.Reason = string(rules.AgentReason(decidingTable(h, b)))
-		} else if b.Stage.Miss {
-			d.Reason = string(rules.MissingFlow)
-		}
-		return d
-	}
-	end, err := n.zone.rules.End(h.Pass, b.Stage, b.Stage.Bridge, layout)
-	if err != nil {
-		w.err = cmp.Or(w.err, err)
-		return d
-	}
-	why, err := n.zone.rules.Drop(end)
-	if err != nil {
-		w.err = cmp.Or(w.err, err)
-		return d
-	}
-	d.Reason, d.Rule, d.Row = string(why.Reason), why.Rule.Words, why.Rule.Cause.Table
-	d.Name = cmp.Or(why.Stage, d.Name)
-	if d.Datapath == "" && why.Rule.Datapath.Name != "" {
-		d.Datapath, d.Pipeline = why.Rule.Datapath.String(), why.Rule.Pipeline
 	}
 	return d
 }
 
+// explain adds the stage where a packet was dropped, the reason and the rule.
+func (n *node) explain(d *answer.Drop, h *follow.Hop, b follow.Branch) error {
+	stage, _, err := n.stage(*b.Stage)
+	if err != nil {
+		return err
+	}
+	d.Stage, d.Place.Bridge = stage, b.Stage.Bridge
+	p, err := n.pipelines()
+	if err != nil {
+		return err
+	}
+	if layout, ovn := p.layouts[b.Stage.Bridge]; ovn {
+		return n.explainOVN(d, h, b, layout)
+	}
+	switch {
+	case p.agents[b.Stage.Bridge] == rules.AgentIntegration:
+		d.Reason = string(rules.AgentReason(decidingTable(h, b)))
+	case b.Stage.Miss:
+		d.Reason = string(rules.MissingFlow)
+	}
+	return nil
+}
+
+// explainOVN adds the reason and the rule of a drop on OVN's integration bridge.
+func (n *node) explainOVN(d *answer.Drop, h *follow.Hop, b follow.Branch, layout rules.Layout) error {
+	end, err := n.zone.rules.End(h.Pass, b.Stage, b.Stage.Bridge, layout)
+	if err != nil {
+		return err
+	}
+	why, err := n.zone.rules.Drop(end)
+	if err != nil {
+		return err
+	}
+	if why.Reason == rules.NotBound {
+		if why.Reason, err = n.notBound(h.Pass, end.Metadata); err != nil {
+			return err
+		}
+	}
+	d.Reason, d.Rule, d.Row, d.RuleName = string(why.Reason), why.Rule.Words, why.Rule.Cause.Table, why.Rule.Cause.Name
+	d.Name = cmp.Or(why.Stage, d.Name)
+	if d.Datapath == "" && why.Rule.Datapath.Name != "" {
+		d.Datapath, d.Pipeline = why.Rule.Datapath.String(), why.Rule.Pipeline
+	}
+	return nil
+}
+
+// outPort matches the actions and remarks that set the key of the logical output port.
+var outPort = regexp.MustCompile(`^(?:set_field:(0x[0-9a-f]+)->reg15|-> NXM_NX_REG15\[.*\] is now (0x[0-9a-f]+))$`)
+
 // notBound returns the reason for a packet that ends where it would have been sent to its
 // logical port: the port is not bound here, or the node has its interface and lacks the
 // flow for it.
-func (n *node) notBound(p *pass.Pass) (rules.Reason, error) {
+func (n *node) notBound(p *pass.Pass, datapath uint64) (rules.Reason, error) {
 	for _, s := range slices.Backward(p.Stages) {
-		match, err := flow.Parse(s.Flow)
-		if err != nil {
-			continue
-		}
-		key, hasPort := match.Number("reg15")
-		datapath, hasDatapath := match.Number("metadata")
-		if !hasPort || !hasDatapath {
-			continue
-		}
-		name, ok, err := n.zone.rules.Port(datapath, key)
-		if err != nil || !ok {
+		for _, line := range slices.Backward(s.Lines) {
+			m := outPort.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			key, err := strconv.ParseUint(m[1]+m[2], 0, 64)
+			if err != nil {
+				return rules.NotBound, nil
+			}
+			name, ok, err := n.zone.rules.Port(datapath, key)
+			if _, attached := n.Attached(name); ok && attached {
+				return rules.MissingFlow, err
+			}
 			return rules.NotBound, err
 		}
-		if _, attached := n.Attached(name); attached {
-			return rules.MissingFlow, nil
-		}
-		break
 	}
 	return rules.NotBound, nil
 }

@@ -289,7 +289,8 @@ func (r *Rules) Port(datapath, key uint64) (name string, ok bool, err error) {
 		if err != nil {
 			return "", false, err
 		}
-		if n, _ := row.Int("tunnel_key"); uint64(n) == key && all.byUUID[row.String("datapath")].Key == datapath {
+		n, _ := row.Int("tunnel_key")
+		if ids := row.UUIDs("datapath"); uint64(n) == key && len(ids) == 1 && all.byUUID[ids[0]].Key == datapath {
 			return row.String("logical_port"), true, nil
 		}
 	}
