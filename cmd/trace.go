@@ -64,7 +64,7 @@ func newTrace(shared *options) *cobra.Command {
 	}
 	c.PreRunE = func(*cobra.Command, []string) error {
 		o.session.Raw = o.session.Raw || o.format == "html" // the page has everything
-		return o.connections()
+		return o.checkFlags()
 	}
 	f := c.Flags()
 	f.StringVar(&o.flow, "flow", "", "`FLOW` to follow, as ofproto/trace takes it: 'BRIDGE in_port=PORT,...'")
@@ -89,7 +89,7 @@ func newTrace(shared *options) *cobra.Command {
 // or after a second: completion must stay silent.
 func (o *traceOptions) completeEndpoints(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 2 {
-		return []string{"tcp", "udp", "sctp", "icmp"}, cobra.ShellCompDirectiveNoFileComp
+		return protocols(), cobra.ShellCompDirectiveNoFileComp
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -107,6 +107,9 @@ func (o *traceOptions) completeEndpoints(c *cobra.Command, args []string, text s
 	return slices.DeleteFunc(found, func(name string) bool { return !plainWord.MatchString(name) }), cobra.ShellCompDirectiveNoFileComp
 }
 
+// protocols returns what PROTOCOL can be.
+func protocols() []string { return []string{"tcp", "udp", "sctp", "icmp"} }
+
 func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 	switch {
 	case o.pcap != "" && o.flow == "" && o.file == "" && (len(args) == 1 || len(args) == 2):
@@ -119,12 +122,17 @@ func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 		return fmt.Errorf("FROM and TO, --flow and --file exclude each other")
 	case len(args) < 2 || len(args) > 3:
 		return fmt.Errorf("FROM and TO are needed, or --flow")
+	case len(args) == 3 && !slices.Contains(protocols(), args[2]):
+		return fmt.Errorf("PROTOCOL is one of %s, not %q", strings.Join(protocols(), ", "), args[2])
 	}
 	return nil
 }
 
-// connections reads --ct.
-func (o *traceOptions) connections() error {
+// checkFlags reads --ct and checks --expect.
+func (o *traceOptions) checkFlags() error {
+	if o.expect != "" && o.expect != "reachable" && o.expect != "unreachable" {
+		return fmt.Errorf("%w: --expect takes reachable or unreachable, not %q", errUsage, o.expect)
+	}
 	switch o.ct {
 	case "recorded":
 		return nil

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -79,7 +80,7 @@ func ofSet(ctx context.Context, s *set.Set) (nodes []Node, zones []Zone, remarks
 
 // ofWorkdir returns the node of a workdir, and its databases.
 func ofWorkdir(wd *workdir.Dir) ([]Node, []Zone) {
-	name := filepath.Base(wd.Path())
+	name := cmp.Or(set.At(wd.Path(), "").Host(), filepath.Base(wd.Path()))
 	z := Zone{Nodes: []string{name}}
 	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
 		if _, err := os.Stat(wd.Database(k)); err == nil {
