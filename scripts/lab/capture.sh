@@ -2,21 +2,23 @@
 # Writes an sos report of the live node, with the commands, names and paths of sos
 # 4.12, and without data of the machine on which the lab runs.
 
-# sos_name COMMAND: prints sos's file name for the output of a command.
+# sos_name COMMAND: sets REPLY to sos's file name for the output of a command. (A capture
+# asks for hundreds of names: to print them would start a process for each.)
 sos_name() {
     local name=$1
     name=${name//+([!A-Za-z0-9_.\/-])/_}
     name=${name//\//.}
     name=${name##+([ ._-])}
     name=${name%%+([ ._-])}
-    printf '%s' "${name:0:255}"
+    REPLY=${name:0:255}
 }
 
+# json_string TEXT: sets REPLY to it in quotes.
 json_string() {
     local text=$1
     text=${text//\\/\\\\}
     text=${text//\"/\\\"}
-    printf '"%s"' "$text"
+    REPLY="\"$text\""
 }
 
 # collect PLUGIN COMMAND: runs a command as sos does (stdout and stderr in one file)
@@ -25,8 +27,9 @@ collect() {
     local plugin=$1 command=$2 name path rc=0 n=0
     local -a words
     read -ra words <<<"${command//netdev@ovs-netdev/system@ovs-system}"
-    name=$(sos_name "$command")
-    mkdir -p "$TOP/sos_commands/$plugin"
+    sos_name "$command"
+    name=$REPLY
+    [[ -d $TOP/sos_commands/$plugin ]] || mkdir -p "$TOP/sos_commands/$plugin"
     path=sos_commands/$plugin/$name
     while [[ -e $TOP/$path ]]; do
         n=$((n + 1))
@@ -55,7 +58,7 @@ disguise() {
         ;;
     *' list Open_vSwitch')
         # In a set, ovn-controller reaches the southbound database at its socket.
-        [[ -z ${TOPO_REMOTE-} ]] || sed -i "s,unix:$CENTRAL/ovnsb_db.sock,$TOPO_REMOTE," "$file"
+        [[ -z $TOPO_REMOTE ]] || sed -i "s,unix:$CENTRAL/ovnsb_db.sock,$TOPO_REMOTE," "$file"
         ;;
     'ovs-appctl ovs/route/show')
         [[ ! -e $LAB/local-routes ]] || cat "$LAB/local-routes" >>"$file"
@@ -151,7 +154,7 @@ disguise_database() {
         operations+=("$(printf '{"op": "update", "table": "Bridge", "where": [], "row": {"datapath_type": "%s"}}' "$TOPO_DATAPATH")")
         operations+=("$(printf '{"op": "update", "table": "Open_vSwitch", "where": [], "row": {"dpdk_initialized": true, "dpdk_version": "%s"}}' "$DPDK_VERSION")")
     fi
-    if [[ -n ${TOPO_REMOTE-} ]]; then
+    if [[ -n $TOPO_REMOTE ]]; then
         operations+=("$(printf '{"op": "mutate", "table": "Open_vSwitch", "where": [], "mutations": [["external_ids", "delete", ["set", ["ovn-remote"]]], ["external_ids", "insert", ["map", [["ovn-remote", "%s"]]]]]}' "$TOPO_REMOTE")")
     fi
     ((${#operations[@]})) || return 0
@@ -166,16 +169,24 @@ disguise_database() {
 }
 
 manifest_command() {
-    local entry
-    entry=$(printf '{"cmd": %s, "exec": %s, "filepath": %s, "parameters": [], "return_code": %d, "tags": [], "truncated": false}' \
-        "$(json_string "${3##*/}")" "$(json_string "$2")" "$(json_string "$3")" "$4")
+    local entry name command path
+    json_string "${3##*/}"
+    name=$REPLY
+    json_string "$2"
+    command=$REPLY
+    json_string "$3"
+    path=$REPLY
+    printf -v entry '{"cmd": %s, "exec": %s, "filepath": %s, "parameters": [], "return_code": %d, "tags": [], "truncated": false}' \
+        "$name" "$command" "$path" "$4"
     MANIFEST_COMMANDS[$1]+="${MANIFEST_COMMANDS[$1]:+, }$entry"
 }
 
 manifest_file() {
-    local entry
-    entry=$(printf '{"specification": %s, "files_copied": [%s], "tags": []}' \
-        "$(json_string "$2")" "$(json_string "${3-$2}")")
+    local entry name
+    json_string "$2"
+    name=$REPLY
+    json_string "${3-$2}"
+    printf -v entry '{"specification": %s, "files_copied": [%s], "tags": []}' "$name" "$REPLY"
     MANIFEST_FILES[$1]+="${MANIFEST_FILES[$1]:+, }$entry"
 }
 
@@ -184,7 +195,8 @@ manifest_file() {
 # in the table Datapath, which ovs-vswitchd writes, are the current ones.)
 features_in_force() {
     local bridge=$1 shown
-    shown=$TOP/sos_commands/openvswitch/$(sos_name "ovs-appctl dpif/show-dp-features $bridge")
+    sos_name "ovs-appctl dpif/show-dp-features $bridge"
+    shown=$TOP/sos_commands/openvswitch/$REPLY
     ovs-appctl dpif/set-dp-features "$bridge" |
         sed -n 's/^[a-z_0-9]* (\(.*\)) : \[run time\]:\([^,]*\),.*/\1: \2/p' |
         sed -e 's/: true$/: Yes/' -e 's/: false$/: No/' |
@@ -288,12 +300,14 @@ write_manifest() {
     local plugin plugins='' version=$1
     for plugin in openvswitch ovn_host ovn_central dpkg; do
         [[ -n ${MANIFEST_COMMANDS[$plugin]-}${MANIFEST_FILES[$plugin]-} ]] || continue
+        json_string "$plugin"
         plugins+=${plugins:+, }$(printf '%s: {"commands": [%s], "files": [%s], "strings": {}, "containers": {}}' \
-            "$(json_string "$plugin")" "${MANIFEST_COMMANDS[$plugin]-}" "${MANIFEST_FILES[$plugin]-}")
+            "$REPLY" "${MANIFEST_COMMANDS[$plugin]-}" "${MANIFEST_FILES[$plugin]-}")
     done
     mkdir -p "$TOP/sos_reports"
+    json_string "$version"
     printf '{"version": %s, "cmdline": "sos report --batch", "start_time": "%s", "end_time": "%s", "run_time": "", "compression": "xz", "policy": "Debian", "components": {"report": {"sysroot": "/", "verbosity": 0, "enabled_plugins": ["dpkg", "openvswitch", "ovn_central", "ovn_host"], "plugins": {%s}}}}\n' \
-        "$(json_string "$version")" "$STARTED" "$(date '+%F %T')" "$plugins" \
+        "$REPLY" "$STARTED" "$(date '+%F %T')" "$plugins" \
         >"$TOP/sos_reports/manifest.json"
 }
 

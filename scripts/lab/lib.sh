@@ -93,7 +93,7 @@ start_daemon() {
     local ns=$1 dir=$2 name=$3 holder
     shift 3
     local -a enter=(unshare --net)
-    if [[ -n ${SET-} ]]; then
+    if [[ -n $SET ]]; then
         enter=()
     elif [[ -e $LAB/net/$ns ]]; then
         holder=$(daemon_pid "$(<"$LAB/net/$ns")") || die "namespace $ns does not exist any more"
@@ -108,7 +108,7 @@ start_daemon() {
         tail -n 5 "$dir/$name.log" >&2 || true
         die "$name did not start"
     fi
-    [[ -n ${SET-} || -e $LAB/net/$ns ]] || printf '%s\n' "$dir/$name.pid" >"$LAB/net/$ns"
+    [[ -n $SET || -e $LAB/net/$ns ]] || printf '%s\n' "$dir/$name.pid" >"$LAB/net/$ns"
 }
 
 in_ns() {
@@ -143,7 +143,7 @@ start_ovs() {
     start_daemon node "$LAB/ovs" ovsdb-server ovsdb-server "$LAB/ovs/conf.db" \
         --remote="punix:$LAB/ovs/db.sock"
     # sFlow and IPFIX only start if lo is up before ovs-vswitchd starts.
-    [[ -n ${SET-} ]] || in_ns node ip link set lo up
+    [[ -n $SET ]] || in_ns node ip link set lo up
     ovs-vsctl --no-wait -- init -- set Open_vSwitch . \
         db_version="$(ovsdb-tool schema-version /usr/share/openvswitch/vswitch.ovsschema)" \
         ovs_version="$(ovs_version)" system_type=debian system_version='"12"' \
@@ -366,11 +366,11 @@ is_stable() {
     ((++SAME_FINGERPRINTS > 6))
 }
 
-# An interface that ovn-controller has not claimed has no key ovn-installed.
 has_installed() {
-    local ids
-    ids=$(ovs-vsctl --bare --columns=external_ids list Interface) || return 1
-    ! grep 'iface-id=' <<<"$ids" | grep -qv 'ovn-installed=true'
+    local missing
+    missing=$(ovs-vsctl --bare --columns=name find Interface \
+        'external_ids:iface-id!=""' 'external_ids:ovn-installed!="true"' 2>/dev/null) || return 1
+    [[ -z $missing ]]
 }
 
 wait_for_ovn() {

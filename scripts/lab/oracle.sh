@@ -94,8 +94,9 @@ write_extra() {
     done < <(ovs-vsctl --real list-br)
     for command in "${commands[@]}"; do
         # fails with a message on a bridge without spanning tree
-        $command >"$out/$(sos_name "$command")" 2>&1 || true
-        disguise "$command" "$out/$(sos_name "$command")"
+        sos_name "$command"
+        $command >"$out/$REPLY" 2>&1 || true
+        disguise "$command" "$out/$REPLY"
     done
 }
 

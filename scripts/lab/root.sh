@@ -10,7 +10,7 @@ enter_root() {
     local -a folders
     root=$(cd "$1" && pwd -P) || die "no root file system in $1"
     case $command/$# in
-    list/2) folders=() ;;
+    list/2 | set-list/2) folders=() ;;
     up/4 | run/4 | set-up/4) folders=("$4") ;;
     capture/4 | oracle/4 | set-capture/4) folders=("$3" "$4") topology='' ;;
     down/3 | set-down/3) folders=("$3") topology='' ;;

@@ -33,13 +33,14 @@ SET_FEATURES=(
 
 load_set() {
     local file=$HERE/sets/$1.sh
-    [[ $1 =~ ^[a-z0-9-]+$ && -r $file ]] || die "no set '$1' (lab list)"
+    [[ $1 =~ ^[a-z0-9-]+$ && -r $file ]] || die "no set '$1' (lab set-list)"
     TOPO_OVS_SETTINGS=()
     TOPO_FEATURES=("${SET_FEATURES[@]}")
     # Enough to collect a node from; the others double the time of a capture.
     TOPO_VERSIONS=(OpenFlow10 OpenFlow14 OpenFlow15)
     TOPO_DATAPATH=system
     TOPO_DISGUISE=()
+    TOPO_REMOTE=''
     SET_ZONES=()
     # shellcheck source=/dev/null
     . "$file"
@@ -193,7 +194,6 @@ start_node_controller() {
 }
 
 raise_set() {
-    mkdir -p "$SET"/{nodes,wires}
     start_fabric
     [[ $SET_CENTRAL != one ]] || (start_set_central)
     on_each_node start_node
@@ -224,13 +224,20 @@ keep_connections() {
     ovs-vsctl "${words[@]}"
 }
 
+# An interface that ovn-controller has not claimed has no key ovn-installed.
+has_installed_all() {
+    local ids
+    ids=$(ovs-vsctl --bare --columns=external_ids list Interface) || return 1
+    ! grep 'iface-id=' <<<"$ids" | grep -qv 'ovn-installed=true'
+}
+
 wait_for_sync() { ovn-nbctl --timeout=60 --wait=hv sync; }
 
 finish_node() {
     local interface
     if [[ $SET_CENTRAL != none ]]; then
         [[ $SET_CENTRAL == one ]] || wait_for_sync
-        wait_for "ovn-controller to install every port's flows" 40 has_installed
+        wait_for "ovn-controller to install every port's flows" 40 has_installed_all
     fi
     while read -r _ interface _; do
         [[ -z $(ovs-vsctl --bare get Interface "$interface" options:stream 2>/dev/null) ]] ||
@@ -254,7 +261,37 @@ stop_set() {
         use_lab "${dir%/}"
         stop_daemons || rc=1
     done
+    # If `lab set-up` was killed, a daemon can still be starting, without a pid file.
+    sweep TERM
+    wait_for "the last daemons to end" 5 has_no_process || {
+        sweep KILL
+        wait_for "the last daemons to end" 5 has_no_process || rc=1
+    }
     return "$rc"
+}
+
+# set_processes: prints the ids of processes whose pid file is below $SET.
+set_processes() {
+    local file argument
+    local -a arguments
+    for file in /proc/[0-9]*/cmdline; do
+        { mapfile -t -d '' arguments <"$file"; } 2>/dev/null || continue
+        for argument in "${arguments[@]}"; do
+            if [[ $argument == --pidfile="$SET"/* ]]; then
+                file=${file#/proc/}
+                printf '%s\n' "${file%/cmdline}"
+            fi
+        done
+    done
+}
+
+has_no_process() { [[ -z $(set_processes) ]]; }
+
+sweep() {
+    local pid
+    while read -r pid; do
+        kill -"$1" "$pid" 2>/dev/null || true
+    done < <(set_processes)
 }
 
 # capture_set OUTDIR: records each node into OUTDIR/nodes/NODE.

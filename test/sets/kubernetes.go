@@ -54,6 +54,7 @@ func kubernetes(p *plan) {
 
 func (c cluster) meet(p *plan) {
 	for n := 1; n <= 3; n++ {
+		p.shared = append(p.shared, c.node[n].mac)
 		p.announce(c.node[n])
 	}
 	var last *step
@@ -80,7 +81,8 @@ func (c cluster) connections(p *plan) {
 	p.both("a pod's own service of IPv6", p.connect("a pod's own service of IPv6", c.web0.tcp("fd00:10:96::111", 80), "ns1/web-0"), "ns1/web-0", "ns1/web-0")
 	p.both("a service of IPv6", p.connect("a service of IPv6", c.web0.tcp("fd00:10:96::210", 5432), "ns2/db-0"), "ns1/web-0", "ns2/db-0")
 	snat := p.both("out of the cluster", p.connect("out of the cluster", from(c.web0.tcp(anywhere, 443), 33000), "ext0"), "ns1/web-0", "ext0")
-	p.both("out with a source port that was taken", p.connect("out with a source port that was taken", from(c.web0.tcp(anywhere, 443), 0), "ext0"), "ns1/web-0", "ext0")
+	p.both("out with a source port that another connection has too", p.connect("out with a source port that another connection has too", from(c.web1.tcp(anywhere, 443), 33000), "ext0"), "ns1/web-1", "ext0")
+	p.both("out with a source port that was taken", p.connect("out with a source port that was taken", from(c.db0.tcp(anywhere, 443), 33000), "ext0"), "ns2/db-0", "ext0")
 	p.both("egress IP", p.connect("egress IP", c.eip.tcp(anywhere, 443), "ext0"), "ns3/eip-0", "ext0")
 	p.both("out over IPv6", p.connect("out over IPv6", c.web1.tcp(anywhere6, 443), "ext0"), "ns1/web-1", "ext0")
 	nodeport := p.both("a node port", p.connect("a node port", c.out.tcp(c.node[1].ip, 31000), "ns3/open-0"), "ext0", "ns3/open-0")

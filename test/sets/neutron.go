@@ -26,7 +26,7 @@ func newAgents() agents {
 		qr:      vm("qr", "fa:16:3e:65:00:01", "101", 1),
 		qg:      host{label: "qg", mac: "fa:16:3e:aa:00:05", ip: "203.0.113.5", ip6: "2001:db8:113::5", gw: "02:00:00:00:71:01"},
 		out:     host{label: "ext0", mac: "02:00:00:00:71:01", ip: "203.0.113.1", ip6: "2001:db8:113::1", gw: "fa:16:3e:aa:00:05"},
-		outVLAN: host{label: "ext0", mac: "02:00:00:00:78:01", ip: "10.120.0.1", ip6: "fd00:120::1", vlan: "120"},
+		outVLAN: host{label: "ext0", mac: "02:00:00:00:78:01", ip: "10.120.0.1", ip6: "fd00:120::1", vlan: 120},
 	}
 	for i, h := range []*host{&a.vm1, &a.vm2, &a.vm3} {
 		h.ip6 = fmt.Sprintf("fd00:101::%d", 11+i)

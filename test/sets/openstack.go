@@ -37,7 +37,7 @@ func newCloud() cloud {
 		vm9: vm("vm9", "red", "5"), vm10: vm("vm10", "grey", "6"),
 		out:     host{label: "ext0", mac: "02:00:00:00:00:fe", ip: "172.24.4.1", ip6: "2001:db8:4::1", gw: "fa:16:3e:aa:00:10"},
 		out9:    host{label: "ext0", mac: "02:00:00:00:00:09", ip: "172.24.4.9", ip6: "2001:db8:4::9", gw: "fa:16:3e:aa:00:10"},
-		outVLAN: host{label: "ext0", mac: "02:00:00:00:78:01", ip: "10.120.0.99", ip6: "fd00:120::99", gw: "fa:16:3e:aa:00:03", vlan: "120"},
+		outVLAN: host{label: "ext0", mac: "02:00:00:00:78:01", ip: "10.120.0.99", ip6: "fd00:120::99", gw: "fa:16:3e:aa:00:03", vlan: 120},
 	}
 }
 
@@ -156,6 +156,12 @@ func (c cloud) switched(p *plan) {
 	p.dropped("ACL", "SCTP, which no rule allows", c.vm1.sctp(c.vm2.ip, 3868, to2)).by("acl", groupDrop)
 	p.answered("vm1", "reject", "telnet is rejected", c.vm1.tcp(c.vm2.ip, 23, to2)).by("acl", "telnet")
 	p.answered("vm2", "reject", "telnet is rejected on one node", c.vm2.tcp(c.vm3.ip, 23, c.vm3.mac)).by("acl", "telnet")
+	p.answered("vm1", "reject", "TFTP is rejected", c.vm1.udp(c.vm2.ip, 69, to2)).by("acl", "telnet")
+	p.answered("vm1", "reject", "IPv6 telnet is rejected", c.vm1.tcp(c.vm2.ip6, 23, to2)).by("acl", "telnet")
+	p.answered("vm1", "reject", "IPv6 TFTP is rejected", c.vm1.udp(c.vm2.ip6, 69, to2)).by("acl", "telnet")
+	p.answered("vm4", "reject", "telnet is rejected behind a router", c.vm4.tcp(c.vm1.ip, 23)).by("acl", "telnet")
+	p.dropped("not bound", "a VM that runs nowhere", c.vm1.ping("192.168.10.11", "fa:16:3e:10:00:0b"))
+	p.dropped("not bound", "a VM that runs nowhere, through a router", c.vm4.tcp("192.168.10.11", 80))
 	p.delivered("vm2", "IPv6 http", c.vm1.tcp(c.vm2.ip6, 80, to2)).group("web-http6")
 	p.delivered("vm2", "an IPv6 ping", c.vm1.ping(c.vm2.ip6, to2)).group("web-ping6")
 	p.dropped("ACL", "IPv6 ssh", c.vm1.tcp(c.vm2.ip6, 22, to2)).by("acl", groupDrop)
@@ -250,6 +256,8 @@ func (c cloud) routed(p *plan) {
 	p.dropped("port security", "a route to a VM that only takes its own address", c.vm1.tcp("10.77.1.1", 80)).by("route", "10.77.0.0/16")
 	p.dropped("port security", "a route with two next hops", c.vm4.tcp("10.88.1.1", 80)).by("route", "10.88.0.0/16").chosen()
 	p.dropped("explicit drop", "a policy that drops", c.vm4.tcp("203.0.113.9", 443)).by("policy", "200")
+	p.dropped("missing flow", "a VM whose flow was removed", c.vm9.tcp("192.168.40.12", 4000))
+	p.dropped("missing flow", "a VM whose flow was removed, on one node", c.vm10.ping("192.168.40.12", "fa:16:3e:40:00:0c"))
 	p.answered("vm9", "echo reply", "a ping of a router without uplink", c.vm9.ping("192.168.40.1"))
 	p.answered("vm9", "ND advertisement", "ND for a router without uplink", c.vm9.neighbour("fd00:30::1"))
 	first := p.delivered("vm4", "a packet that opens the way for its answer", asked(c.vm1.udp(c.vm4.ip, 53), 45001)).group("db-dns")
@@ -278,6 +286,7 @@ func (c cloud) outward(p *plan) {
 	p.delivered("ext0", "a ping through SNAT of IPv6", c.vm2.ping(anywhere6)).by("nat", "2001:db8:4::10")
 	p.delivered("ext0", "through a floating IP of IPv6", c.vm5.tcp(anywhere6, 443)).by("nat", "2001:db8:4::26")
 	p.answered("ext0", "ARP request", "a neighbour outside that does not answer", c.vm2.ping("172.24.4.77"))
+	p.answered("ext0", "ND solicitation", "a neighbour outside that does not answer, IPv6", c.vm2.ping("2001:db8:4::77"))
 	late := c.vm2.ping(anywhere)
 	late.ttl = 1
 	p.answered("vm2", "TTL exceeded", "the TTL ends at the router on the way out", late)

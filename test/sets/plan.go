@@ -9,6 +9,7 @@ import (
 // plan is the list of the packets of a set: what is sent before and after the capture.
 type plan struct {
 	earlier, packets []*step
+	shared           []string // MACs that a host and a router of its node have in common
 }
 
 // step is a packet that is to be sent, and where it is meant to come out.
@@ -18,6 +19,7 @@ type step struct {
 	to      []string // the labels of edges or hosts that must get something
 	follows []*step  // packets after the capture without which this would go another way
 	marks   marks    // of the frame that was sent
+	moved   []string // what bridges no longer knew as they did at the capture
 	unsent  error    // why the packet was not sent
 	macs    []string // what flows of each node must hold before the packet is sent
 }
@@ -129,9 +131,10 @@ func (p *plan) both(shows string, c *connection, client, server string) *connect
 	return c
 }
 
-// output returns what came out where the step expects it.
+// output returns what came out where the step expects it. If a copy was flooded there too,
+// that came first.
 func (s *step) output() (Output, error) {
-	for _, o := range s.Outputs {
+	for _, o := range slices.Backward(s.Outputs) {
 		if o.Own && slices.Contains(s.to, o.Label) {
 			return o, nil
 		}

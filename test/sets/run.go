@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/command"
+	"ovs-offline/internal/unixctl"
 )
 
 // Options of Run.
@@ -58,13 +59,13 @@ func Run(ctx context.Context, o Options, dir string) (_ *Set, err error) {
 	}()
 	s := &Set{Name: o.Name, Dir: dir}
 	start := time.Now()
-	if err := o.run(ctx, "set-up", o.Name, filepath.Join(live, "s")); err != nil {
-		return nil, err
-	}
 	defer func() {
 		down := o.run(context.WithoutCancel(ctx), "set-down", filepath.Join(live, "s"))
 		err = errors.Join(err, down)
 	}()
+	if err := o.run(ctx, "set-up", o.Name, filepath.Join(live, "s")); err != nil {
+		return nil, err
+	}
 	s.Timing.Up = seconds(start)
 	return s, s.record(ctx, o, p, filepath.Join(live, "s"))
 }
@@ -74,7 +75,7 @@ func (o Options) run(ctx context.Context, args ...string) error {
 	if o.Root != "" {
 		argv = append(argv, "--root", o.Root)
 	}
-	_, err := command.Run(ctx, command.Command{Argv: append(argv, args...)})
+	_, err := command.Run(ctx, command.Command{Argv: append(argv, args...), Group: true})
 	return err
 }
 
@@ -84,11 +85,11 @@ func (s *Set) record(ctx context.Context, o Options, p *plan, live string) error
 		return err
 	}
 	w := newWire(live, s.Ports, s.Nodes)
-	var err error
-	if s.OVS, err = w.ask(ctx, s.Nodes[0], "version"); err != nil {
+	w.shared = p.shared
+	err := s.readVersions(ctx, w)
+	if err != nil {
 		return err
 	}
-	s.OVS = s.OVS[strings.LastIndexByte(strings.TrimSpace(s.OVS), ' ')+1:]
 	if s.Timing.Earlier, err = sendAll(ctx, w, p.earlier); err != nil {
 		return err
 	}
@@ -97,6 +98,9 @@ func (s *Set) record(ctx context.Context, o Options, p *plan, live string) error
 		return err
 	}
 	s.Timing.Capture = seconds(start)
+	if w.macs, err = w.learned(ctx); err != nil {
+		return err
+	}
 	if s.Timing.Packets, err = sendAll(ctx, w, p.packets); err != nil {
 		return err
 	}
@@ -114,11 +118,34 @@ func sendAll(ctx context.Context, w *wire, steps []*step) (float64, error) {
 		if err := w.send(ctx, step); err != nil {
 			return 0, err
 		}
-		if os.Getenv("SETS_DEBUG") != "" {
-			fmt.Fprintln(os.Stderr, time.Since(start).Round(time.Millisecond), step.ID, step.Shows, step.unsent, len(step.Outputs), step.arrived())
-		}
 	}
 	return seconds(start), nil
+}
+
+// readVersions asks the daemons of the first node.
+func (s *Set) readVersions(ctx context.Context, w *wire) error {
+	text, err := w.ask(ctx, s.Nodes[0], "version")
+	if err != nil {
+		return err
+	}
+	s.OVS = lastWord(text)
+	ovn := filepath.Join(w.home(s.Nodes[0]), "ovn")
+	if _, err := os.Stat(filepath.Join(ovn, "ovn-controller.pid")); err != nil {
+		return nil // no OVN
+	}
+	reply, err := unixctl.Run(ctx, ovn, "ovn-controller", "version")
+	// The first line has the version, later ones those of libraries.
+	line, _, _ := strings.Cut(string(reply), "\n")
+	s.OVN = lastWord(line)
+	return err
+}
+
+func lastWord(text string) string {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return ""
+	}
+	return words[len(words)-1]
 }
 
 func sentOf(steps []*step) []*Packet {
@@ -145,7 +172,7 @@ func (s *Set) readPorts(file string) error {
 			return fmt.Errorf("%s: line %q: %w", file, lines.Text(), err)
 		}
 		s.Ports = append(s.Ports, p)
-		if p.Node != "fabric" && !slices.Contains(s.Nodes, p.Node) {
+		if p.Node != fabric && !slices.Contains(s.Nodes, p.Node) {
 			s.Nodes = append(s.Nodes, p.Node)
 		}
 	}
@@ -171,6 +198,8 @@ func (s *Set) judge(p *plan) {
 			s.surprise(step, "was "+step.Class+", not "+planned)
 		case !step.arrived():
 			s.surprise(step, "did not come out at "+strings.Join(step.to, ", "))
+		case len(step.moved) > 0:
+			s.surprise(step, "met bridges that had learned otherwise: "+strings.Join(step.moved, ", "))
 		}
 	}
 }

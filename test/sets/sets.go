@@ -9,6 +9,7 @@ package sets
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +67,7 @@ const (
 // Rule is what was planted in the lab to decide about a packet.
 type Rule struct {
 	Kind string `json:"kind"` // acl, nat, load_balancer, route, policy, flow
-	Name string `json:"name"` // an ACL's name or its security group rule id; NAT's external IP; ...
+	Name string `json:"name"` // of an ACL its name, its security group rule id, or the port group neutron_pg_drop; of NAT the external IP
 }
 
 // Packet is a packet that was sent, and what came out.
@@ -146,6 +147,4 @@ func (s *Set) port(label string) (Port, error) {
 	return s.Ports[i], nil
 }
 
-func seconds(since time.Time) float64 {
-	return time.Since(since).Round(10 * time.Millisecond).Seconds()
-}
+func seconds(since time.Time) float64 { return math.Round(time.Since(since).Seconds()*10) / 10 }

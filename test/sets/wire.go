@@ -24,13 +24,18 @@ const (
 	roleUnderlay = "underlay"
 )
 
+// fabric is the name of the switch that stands for the cables between nodes.
+const fabric = "fabric"
+
 // wire puts frames into a running set and catches what comes out.
 type wire struct {
-	dir   string // the folder of the running set
-	ports []Port
-	tails []*tail
-	nodes []string // and the fabric
-	sent  []*step  // by number; the first is nil
+	dir    string // the folder of the running set
+	ports  []Port
+	tails  []*tail
+	nodes  []string // and the fabric
+	sent   []*step  // by number; the first is nil
+	shared []string // MACs that two ports of a bridge share
+	macs   macs     // what bridges had learned at the capture
 }
 
 // tail reads the frames that were appended to the recording of a port.
@@ -50,7 +55,7 @@ const (
 )
 
 func newWire(dir string, ports []Port, nodes []string) *wire {
-	w := &wire{dir: dir, ports: ports, nodes: append(slices.Clone(nodes), "fabric"), sent: []*step{nil}}
+	w := &wire{dir: dir, ports: ports, nodes: append(slices.Clone(nodes), fabric), sent: []*step{nil}}
 	for _, p := range ports {
 		w.tails = append(w.tails, &tail{port: p, file: filepath.Join(w.home(p.Node), "pcap", p.Name+".pcap"), offset: pcapHeader})
 	}
@@ -58,8 +63,8 @@ func newWire(dir string, ports []Port, nodes []string) *wire {
 }
 
 func (w *wire) home(node string) string {
-	if node == "fabric" {
-		return filepath.Join(w.dir, "fabric")
+	if node == fabric {
+		return filepath.Join(w.dir, fabric)
 	}
 	return filepath.Join(w.dir, "nodes", node)
 }
@@ -96,6 +101,13 @@ func (w *wire) send(ctx context.Context, s *step) error {
 	}
 	port := w.ports[i]
 	s.Node, s.Bridge, s.Port, s.From, s.Bytes, s.Size = port.Node, port.Bridge, port.Name, f.from, hex.EncodeToString(raw), len(raw)
+	if w.macs != nil {
+		now, err := w.learned(ctx)
+		if err != nil {
+			return err
+		}
+		s.moved = w.macs.moved(now, w.shared)
+	}
 	if err := w.known(ctx, s.macs); err != nil {
 		return fmt.Errorf("packet %d (%s): %w", s.ID, s.Shows, err)
 	}
