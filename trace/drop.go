@@ -62,7 +62,7 @@ func (n *node) explain(d *answer.Drop, h *follow.Hop, b follow.Branch) error {
 	}
 	switch {
 	case p.agents[b.Stage.Bridge] == rules.AgentIntegration:
-		d.Reason = string(rules.AgentReason(decidingTable(h, b)))
+		d.Reason = string(rules.AgentReason(tablesOf(h, b.Stage.Bridge)...))
 	case b.Stage.Miss:
 		d.Reason = string(rules.MissingFlow)
 	}
@@ -119,15 +119,15 @@ func (n *node) notBound(p *pass.Pass, datapath uint64) (rules.Reason, error) {
 	return rules.NotBound, nil
 }
 
-// decidingTable returns the table that decided a drop on the integration bridge of
-// neutron's agent: one before the table that only drops.
-func decidingTable(h *follow.Hop, b follow.Branch) int {
-	for _, s := range slices.Backward(h.Pass.Stages) {
-		if s.Bridge == b.Stage.Bridge && s.Table != rules.AgentDropped {
-			return s.Table
+// tablesOf returns the tables of a bridge that a packet went through in a pass.
+func tablesOf(h *follow.Hop, bridge string) []int {
+	var tables []int
+	for _, s := range h.Pass.Stages {
+		if s.Bridge == bridge {
+			tables = append(tables, s.Table)
 		}
 	}
-	return b.Stage.Table
+	return tables
 }
 
 // deciding returns the drop that explains best why the packet did not arrive: the one that

@@ -35,16 +35,21 @@ const (
 	AgentPhysical    = "physical"
 )
 
-// AgentDropped is the table of the agent's integration bridge that drops what security
-// groups refuse.
-const AgentDropped = 93
-
-// AgentReason returns the reason for a drop in a table of the agent's integration bridge.
-func AgentReason(table int) Reason {
+// AgentReason returns the reason for a drop on the agent's integration bridge, from the
+// tables that the packet went through there. The last but one sends a packet to the table
+// for dropped traffic: the base egress table if its addresses are not the port's.
+func AgentReason(tables ...int) Reason {
+	last, before := 0, 0
+	for _, table := range tables {
+		last, before = table, last
+	}
+	if last == 93 {
+		last = before
+	}
 	switch {
-	case table == 24 || table == 25 || table == 71: // its base egress drops addresses that are not the port's
+	case last == 24 || last == 25 || last == 71:
 		return PortSecurity
-	case table == 72 || table >= 81 && table <= 93:
+	case last == 72 || last == 73 || last == 81 || last == 82 || last == 93:
 		return ACL
 	}
 	return Explicit

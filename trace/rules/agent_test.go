@@ -48,6 +48,22 @@ func TestAgentBridgesAreFound(t *testing.T) {
 	}
 }
 
+// TestReasonsOfTheAgent has the tables through which dropped packets of the lab's ML2/OVS
+// set went.
+func TestReasonsOfTheAgent(t *testing.T) {
+	for _, c := range []struct {
+		why    Reason
+		tables []int
+	}{
+		{PortSecurity, []int{0, 25, 60, 71, 93}}, {PortSecurity, []int{0, 24}}, {PortSecurity, []int{0, 25}}, {ACL, []int{60, 71, 72, 93}},
+		{ACL, []int{81, 82, 93}}, {ACL, []int{82}}, {Explicit, []int{0}}, {Explicit, []int{60}}, {Explicit, nil}, {ACL, []int{93, 93}},
+	} {
+		if got := AgentReason(c.tables...); got != c.why {
+			t.Errorf("%v: %s, want %s", c.tables, got, c.why)
+		}
+	}
+}
+
 func uuidFor(n int) string {
 	return "00000000-0000-4000-8000-0000000000" + string("0123456789"[n/10]) + string("0123456789"[n%10])
 }
