@@ -46,14 +46,30 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 	if err := h.readDatabase(ctx, wd); err != nil {
 		return err
 	}
+	h.sortPorts()
+	h.readOptions(wd)
+	return h.readConntrack(wd)
+}
+
+// sortPorts fills the maps by which ports are found.
+func (h *Host) sortPorts() {
+	h.ifaces, h.bridges, h.uplinks = map[string]*Port{}, map[string]map[int]*Port{}, map[string][]*Port{}
 	for _, p := range h.Ports() {
+		if h.bridges[p.Bridge] == nil {
+			h.bridges[p.Bridge] = map[int]*Port{}
+		}
+		h.bridges[p.Bridge][p.Number] = p
+		if p.IfaceID != "" {
+			h.ifaces[p.IfaceID] = p
+		}
 		if p.IsTunnel() {
 			h.tunnels = append(h.tunnels, p)
 			h.addEncaps(p.Options["local_ip"])
 		}
+		for _, network := range h.NetworksOf(p) {
+			h.uplinks[network] = append(h.uplinks[network], p)
+		}
 	}
-	h.readOptions(wd)
-	return h.readConntrack(wd)
 }
 
 // recordedType returns the type of an interface whose device is a dummy.
