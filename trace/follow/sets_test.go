@@ -2,7 +2,6 @@ package follow_test
 
 import (
 	"context"
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"os"
@@ -194,7 +193,7 @@ func (q question) ask(ctx context.Context, p *sets.Packet) (prediction, error) {
 }
 
 func (q question) packet(ctx context.Context, p *sets.Packet, state *conntrack.State) (*follow.Hop, *conntrack.State, error) {
-	f, err := parse(p.Bytes)
+	f, err := frame.ParseHex(p.Bytes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -245,7 +244,7 @@ func (p *prediction) watch(s *sets.Set) {
 func (p prediction) differs(real *sets.Packet) string {
 	var own, all []string
 	for _, o := range real.Outputs {
-		f, err := parse(o.Bytes)
+		f, err := frame.ParseHex(o.Bytes)
 		if err != nil {
 			return err.Error()
 		}
@@ -271,7 +270,7 @@ func (p prediction) differs(real *sets.Packet) string {
 func answersOf(real *sets.Packet) []string {
 	var list []string
 	for _, o := range real.Outputs {
-		if f, err := parse(o.Bytes); err == nil && !o.Own {
+		if f, err := frame.ParseHex(o.Bytes); err == nil && !o.Own {
 			list = append(list, answerOf(f.Packet))
 		}
 	}
@@ -298,15 +297,6 @@ func begins(texts, beginnings []string) bool {
 	return !slices.ContainsFunc(beginnings, func(b string) bool {
 		return !slices.ContainsFunc(texts, func(s string) bool { return b != "" && strings.HasPrefix(s, b) })
 	})
-}
-
-// parse reads a frame from hexadecimal digits.
-func parse(digits string) (frame.Frame, error) {
-	raw, err := hex.DecodeString(digits)
-	if err != nil {
-		return frame.Frame{}, err
-	}
-	return frame.Parse(raw)
 }
 
 func within(some, all []string) bool {
