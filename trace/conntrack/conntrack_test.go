@@ -227,6 +227,17 @@ func TestWhatConntrackCanNotPredict(t *testing.T) {
 	}
 }
 
+func TestEntriesArePrintedAsTheTablePrintsThem(t *testing.T) {
+	for _, line := range []string{
+		"icmp,orig=(src=10.244.1.5,dst=172.18.0.1,id=443,type=8,code=0),reply=(src=172.18.0.1,dst=172.18.0.2,id=443,type=0,code=0),zone=3",
+		"tcp,orig=(src=fd00:10::5,dst=fd00:10::100,sport=20058,dport=80),reply=(src=fd00:10::6,dst=fd00:10::5,sport=80,dport=20058),zone=2,mark=2,labels=0x1,protoinfo=(state_orig=ESTABLISHED,state_reply=SYN_SENT)",
+	} {
+		if e, ok := conntrack.ParseEntry(line); !ok || e.String() != line {
+			t.Errorf("%s\nbecame %v", line, e)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	f, ok := conntrack.ParseFlags("est,rpl")
 	if !ok || f.String() != "est|rpl|trk" {

@@ -2,6 +2,7 @@ package conntrack
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/netip"
 	"strconv"
@@ -22,22 +23,40 @@ type Entry struct {
 	// The states of both ends of a TCP connection ("ESTABLISHED"), "" if not recorded.
 	OrigState, ReplyState string
 	Related               bool // it belongs to another connection
-	Text                  string
+}
+
+// String returns the connection as dpctl/dump-conntrack prints it, with what matters here.
+func (e *Entry) String() string {
+	text := fmt.Sprintf("%s,orig=(%s),reply=(%s),zone=%d", protocolName(e.Orig.Proto), e.Orig, e.Reply, e.Zone)
+	if e.Mark != 0 {
+		text += fmt.Sprintf(",mark=%d", e.Mark)
+	}
+	if e.Label != "" {
+		text += ",labels=" + e.Label
+	}
+	if e.OrigState != "" {
+		text += fmt.Sprintf(",protoinfo=(state_orig=%s,state_reply=%s)", e.OrigState, e.ReplyState)
+	}
+	return text
 }
 
 // Table holds the connections that a node's dpctl/dump-conntrack printed. It never
-// changes after Read.
+// changes after Read. A node has up to a million, each of which takes 400 bytes.
 type Table struct {
-	entries int
-	index   map[key][]found
+	entries []Entry
+	first   map[key]int32 // a direction of an entry: twice its index, and 1 for replies
+	next    []int32       // by direction: the next direction with the same key, or end
 }
+
+const end = -1
 
 // key is what a lookup compares; the ID of ICMP is compared separately.
 type key struct {
+	src, dst         [16]byte
 	zone             uint16
-	proto            uint8
-	src, dst         netip.Addr
 	srcPort, dstPort uint16
+	proto            uint8
+	six              bool
 }
 
 // found is a connection and the direction that a key matches.
@@ -47,7 +66,7 @@ type found struct {
 }
 
 func keyOf(zone uint16, t Tuple) key {
-	return key{zone, t.Proto, t.Src, t.Dst, t.SrcPort, t.DstPort}
+	return key{t.Src.As16(), t.Dst.As16(), zone, t.SrcPort, t.DstPort, t.Proto, t.Src.Is6()}
 }
 
 // maxEntries bounds a table: net.netfilter.nf_conntrack_max is rarely larger.
@@ -56,7 +75,7 @@ const maxEntries = 4 << 20
 // Read reads the output of dpctl/dump-conntrack, with or without -m and -s. It returns
 // the number of lines that it could not read.
 func Read(r io.Reader) (t *Table, unread int, err error) {
-	t = &Table{index: map[key][]found{}}
+	t = &Table{first: map[key]int32{}}
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
@@ -65,23 +84,29 @@ func Read(r io.Reader) (t *Table, unread int, err error) {
 			continue
 		}
 		e, ok := ParseEntry(line)
-		if !ok || t.entries == maxEntries {
+		if !ok || len(t.entries) == maxEntries {
 			unread++
 			continue
 		}
-		t.add(e)
+		t.add(*e)
 	}
 	return t, unread, scanner.Err()
 }
 
 // Len returns the number of connections.
-func (t *Table) Len() int { return t.entries }
+func (t *Table) Len() int { return len(t.entries) }
 
-func (t *Table) add(e *Entry) {
-	t.entries++
-	o, r := keyOf(e.Zone, e.Orig), keyOf(e.Zone, e.Reply)
-	t.index[o] = append(t.index[o], found{e, false})
-	t.index[r] = append(t.index[r], found{e, true})
+func (t *Table) add(e Entry) {
+	t.entries = append(t.entries, e)
+	for _, direction := range []Tuple{e.Orig, e.Reply} {
+		k := keyOf(e.Zone, direction)
+		before, ok := t.first[k]
+		if !ok {
+			before = end
+		}
+		t.first[k] = int32(len(t.next))
+		t.next = append(t.next, before)
+	}
 }
 
 // find returns the connection of a tuple. several reports that more than one matches,
@@ -90,14 +115,20 @@ func (t *Table) find(zone uint16, tuple Tuple) (f found, several, ok bool) {
 	if t == nil {
 		return found{}, false, false
 	}
-	for _, c := range t.index[keyOf(zone, tuple)] {
+	at, known := t.first[keyOf(zone, tuple)]
+	for ; known && at != end; at = t.next[at] {
+		c := found{&t.entries[at/2], at%2 == 1}
 		if !sameID(tuple, c) {
 			continue
 		}
-		if ok {
-			return f, true, true
+		switch {
+		case !ok:
+			f, ok = c, true
+		case f.entry == c.entry:
+			f.reply = false // both directions have the same tuple
+		default:
+			return c, true, true // the first of them
 		}
-		f, ok = c, true
 	}
 	return f, false, ok
 }
@@ -113,7 +144,7 @@ func sameID(tuple Tuple, c found) bool {
 
 // ParseEntry reads a line of dpctl/dump-conntrack.
 func ParseEntry(line string) (e *Entry, ok bool) {
-	e = &Entry{Text: line}
+	e = &Entry{}
 	proto, rest, found := strings.Cut(line, ",")
 	if !found {
 		return nil, false
@@ -146,7 +177,7 @@ func (e *Entry) set(proto uint8, name, value string) (err error) {
 		mark, err = strconv.ParseUint(value, 0, 32)
 		e.Mark = uint32(mark)
 	case "labels":
-		e.Label = value
+		e.Label = strings.Clone(value)
 	case "status":
 		// Linux confirms each connection in its table; the userspace datapath has no status.
 		e.Known, e.SeenReply = strings.Contains(value, "CONFIRMED"), strings.Contains(value, "SEEN_REPLY")
@@ -161,13 +192,33 @@ func (e *Entry) setStates(value string) {
 	for _, token := range strings.Split(strings.Trim(value, "()"), ",") {
 		switch name, state, _ := strings.Cut(token, "="); name {
 		case "state":
-			e.OrigState, e.ReplyState = state, state
+			e.OrigState, e.ReplyState = intern(state), intern(state)
 		case "state_orig":
-			e.OrigState = state
+			e.OrigState = intern(state)
 		case "state_reply":
-			e.ReplyState = state
+			e.ReplyState = intern(state)
 		}
 	}
+}
+
+// intern returns the name of a TCP state without the line that it is part of.
+func intern(state string) string {
+	for _, name := range []string{"ESTABLISHED", "TIME_WAIT", "SYN_SENT", "SYN_RECV", "CLOSED", "CLOSING", "FIN_WAIT_1", "FIN_WAIT_2", "CLOSE_WAIT", "LAST_ACK", "LISTEN"} {
+		if state == name {
+			return name
+		}
+	}
+	return strings.Clone(state)
+}
+
+// protocolName is the reverse of protocolNumber.
+func protocolName(number uint8) string {
+	for _, name := range []string{"icmp", "tcp", "udp", "icmpv6", "sctp", "igmp", "dccp", "udplite"} {
+		if n, _ := protocolNumber(name); n == number {
+			return name
+		}
+	}
+	return strconv.Itoa(int(number))
 }
 
 func protocolNumber(name string) (uint8, bool) {

@@ -8,6 +8,7 @@
 package conntrack
 
 import (
+	"fmt"
 	"net/netip"
 	"strconv"
 
@@ -20,6 +21,14 @@ type Tuple struct {
 	Src, Dst         netip.Addr
 	SrcPort, DstPort uint16 // of ICMP: type and code
 	ID               uint16 // of an ICMP query, 0 if not known
+}
+
+// String returns the tuple as dpctl/dump-conntrack prints it.
+func (t Tuple) String() string {
+	if t.isICMP() {
+		return fmt.Sprintf("src=%v,dst=%v,id=%d,type=%d,code=%d", t.Src, t.Dst, t.ID, t.SrcPort, t.DstPort)
+	}
+	return fmt.Sprintf("src=%v,dst=%v,sport=%d,dport=%d", t.Src, t.Dst, t.SrcPort, t.DstPort)
 }
 
 // isICMP reports whether the ports are a type and a code.

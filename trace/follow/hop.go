@@ -96,8 +96,8 @@ type Connection struct {
 	Zone  uint16
 	Owner string // of the zone, "" if not known
 	State string // ct_state
-	// Recorded is the line of the recorded table, "" for a new connection.
-	Recorded string
+	// Entry is the connection as dpctl/dump-conntrack prints it, "" for a new one.
+	Entry string
 	// OfQuestion reports that an earlier packet or stage of the question made it.
 	OfQuestion bool
 }

@@ -17,6 +17,7 @@ import (
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/flow"
 	"ovs-offline/trace/follow"
+	"ovs-offline/trace/frame"
 	"ovs-offline/trace/host"
 )
 
@@ -186,7 +187,7 @@ func (q question) ask(ctx context.Context, p *sets.Packet) (prediction, error) {
 }
 
 func (q question) packet(ctx context.Context, p *sets.Packet, state *conntrack.State) (*follow.Hop, *conntrack.State, error) {
-	f, err := sets.Frame(p.Bytes)
+	f, err := frame.ParseHex(p.Bytes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -237,7 +238,7 @@ func (p *prediction) watch(s *sets.Set) {
 func (p prediction) differs(real *sets.Packet) string {
 	var own, all []string
 	for _, o := range real.Outputs {
-		f, err := sets.Frame(o.Bytes)
+		f, err := frame.ParseHex(o.Bytes)
 		if err != nil {
 			return err.Error()
 		}
@@ -263,7 +264,7 @@ func (p prediction) differs(real *sets.Packet) string {
 func answersOf(real *sets.Packet) []string {
 	var list []string
 	for _, o := range real.Outputs {
-		if f, err := sets.Frame(o.Bytes); err == nil && !o.Own {
+		if f, err := frame.ParseHex(o.Bytes); err == nil && !o.Own {
 			list = append(list, answerOf(f.Packet))
 		}
 	}

@@ -43,7 +43,7 @@ func (s *step) track(a odp.Track, f *frame) bool {
 	}
 	f.found = &Connection{Zone: a.Zone, Owner: s.host.Zones[a.Zone], State: f.subject.Meta.Flags.String(), OfQuestion: r.OfQuestion}
 	if r.Entry != nil {
-		f.found.Recorded = r.Entry.Text
+		f.found.Entry = r.Entry.String()
 	}
 	return true
 }

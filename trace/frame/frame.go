@@ -4,6 +4,7 @@ package frame
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -216,4 +217,13 @@ func (f *Frame) quote(kind uint16, raw []byte) {
 	if err := inner.network(kind, raw, flow.Packet{}); err == nil {
 		f.Quoted = &inner
 	}
+}
+
+// ParseHex works like Parse for hexadecimal digits.
+func ParseHex(digits string) (Frame, error) {
+	raw, err := hex.DecodeString(digits)
+	if err != nil {
+		return Frame{}, err
+	}
+	return Parse(raw)
 }

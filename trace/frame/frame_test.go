@@ -61,23 +61,14 @@ func TestFramesAreReadAsOpenvSwitchReadsThem(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, digits string) (frame.Frame, error) {
-	t.Helper()
-	raw, err := hex.DecodeString(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return frame.Parse(raw)
-}
-
 func TestIdentifiersAndQuotedPackets(t *testing.T) {
 	for digits, id := range map[string]uint16{echo: 0x1234, echo6: 0x1234, tcp4: 0, unreach: 0} {
-		f, err := parse(t, digits)
+		f, err := frame.ParseHex(digits)
 		if err != nil || f.ID != id || f.Size != len(digits)/2 {
 			t.Errorf("identifier %d of %d bytes, want %d (%v)", f.ID, f.Size, id, err)
 		}
 	}
-	f, err := parse(t, unreach)
+	f, err := frame.ParseHex(unreach)
 	if err != nil || f.Quoted == nil {
 		t.Fatal(err)
 	}
@@ -89,7 +80,7 @@ func TestIdentifiersAndQuotedPackets(t *testing.T) {
 func TestShortFramesAreErrors(t *testing.T) {
 	for name, digits := range all() {
 		for _, size := range []int{0, 13, 20, 33} {
-			if _, err := parse(t, digits[:2*size]); err == nil {
+			if _, err := frame.ParseHex(digits[:2*size]); err == nil {
 				t.Errorf("%s: %d bytes were read", name, size)
 			}
 		}

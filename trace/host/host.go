@@ -30,8 +30,11 @@ type Host struct {
 	// Remarks are what was not recorded of the node, or can't be read.
 	Remarks []string
 
-	ports   map[string]*Port // by name
-	numbers map[string]*Port // by datapath number; of the tunnels that share one, any
+	ports   map[string]*Port         // by name
+	numbers map[string]*Port         // by datapath number; of the tunnels that share one, any
+	ifaces  map[string]*Port         // by iface-id
+	bridges map[string]map[int]*Port // by bridge and OpenFlow number
+	uplinks map[string][]*Port       // by physical network
 	tunnels []*Port
 	options map[string]map[odp.Option]string // of each bridge: the field of a Geneve option, whose Value is ""
 	asker
@@ -90,37 +93,21 @@ func (h *Host) Ports() []*Port {
 
 // Numbered returns a port of a bridge by its OpenFlow number.
 func (h *Host) Numbered(bridge string, number int) (p *Port, ok bool) {
-	for _, p := range h.ports {
-		if p.Bridge == bridge && p.Number == number {
-			return p, true
-		}
-	}
-	return nil, false
+	p, ok = h.bridges[bridge][number]
+	return p, ok
 }
 
 // Attached returns the port with an iface-id.
 func (h *Host) Attached(ifaceID string) (p *Port, ok bool) {
-	for _, p := range h.ports {
-		if p.IfaceID == ifaceID && ifaceID != "" {
-			return p, true
-		}
-	}
-	return nil, false
+	p, ok = h.ifaces[ifaceID]
+	return p, ok
 }
 
 // HasEncap reports whether an address is one of the node's tunnel addresses.
 func (h *Host) HasEncap(a netip.Addr) bool { return slices.Contains(h.Encaps, a) }
 
 // Uplinks returns the physical ports of a network, by bridge and number.
-func (h *Host) Uplinks(network string) []*Port {
-	var list []*Port
-	for _, p := range h.Ports() {
-		if p.isDevice() && slices.Contains(h.Networks[p.Bridge], network) {
-			list = append(list, p)
-		}
-	}
-	return list
-}
+func (h *Host) Uplinks(network string) []*Port { return h.uplinks[network] }
 
 // NetworksOf returns the physical networks that a port leads to, none if it is no
 // physical port of a bridge that is mapped to a network.

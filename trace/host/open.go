@@ -46,17 +46,33 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 	if err := h.readDatabase(ctx, wd); err != nil {
 		return fmt.Errorf("node %s: %w", h.Name, err)
 	}
-	for _, p := range h.Ports() {
-		if p.IsTunnel() {
-			h.tunnels = append(h.tunnels, p)
-			h.addEncaps(p.Options["local_ip"])
-		}
-	}
+	h.sortPorts()
 	h.readOptions(wd)
 	if err := h.readConntrack(wd); err != nil {
 		return fmt.Errorf("node %s: %w", h.Name, err)
 	}
 	return nil
+}
+
+// sortPorts fills the maps by which ports are found.
+func (h *Host) sortPorts() {
+	h.ifaces, h.bridges, h.uplinks = map[string]*Port{}, map[string]map[int]*Port{}, map[string][]*Port{}
+	for _, p := range h.Ports() {
+		if h.bridges[p.Bridge] == nil {
+			h.bridges[p.Bridge] = map[int]*Port{}
+		}
+		h.bridges[p.Bridge][p.Number] = p
+		if p.IfaceID != "" {
+			h.ifaces[p.IfaceID] = p
+		}
+		if p.IsTunnel() {
+			h.tunnels = append(h.tunnels, p)
+			h.addEncaps(p.Options["local_ip"])
+		}
+		for _, network := range h.NetworksOf(p) {
+			h.uplinks[network] = append(h.uplinks[network], p)
+		}
+	}
 }
 
 // recordedType returns the type of an interface whose device is a dummy.
