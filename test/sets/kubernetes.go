@@ -245,7 +245,6 @@ func (c cluster) outward(p *plan) {
 
 func (c cluster) inward(p *plan) {
 	p.delivered("ns3/open-0", "a node port", c.out.tcp(c.node[1].ip, 31000)).service("ns3/open")
-	p.delivered("ns3/open-0", "a node port of the pod's node", to(c.out.tcp(c.node[3].ip, 31000), c.node[3].mac)).service("ns3/open")
 	p.delivered("ns1/web-0", "the external IP of a service", c.out.tcp("192.0.2.80", 80)).service("ns1/external")
 	p.delivered("worker1:breth0", "ssh to a node", c.out.tcp(c.node[1].ip, 22))
 	p.delivered("worker1:breth0", "a ping of a node", c.out.ping(c.node[1].ip))
