@@ -52,7 +52,7 @@ func (w *writer) hop(h *follow.Hop, at way) {
 	a := answer.Hop{Place: w.place(h.Node, h.Bridge, h.Port), From: at.from, Via: at.via, Choice: at.choice, Packet: h.Packet.Input(), Stages: []answer.Stage{}}
 	if at.found != nil {
 		a.Connection = connection(*at.found)
-		if at.found.Recorded == "" && !at.found.OfQuestion {
+		if at.found.Entry == "" && !at.found.OfQuestion {
 			w.assume("a connection that is not recorded is new")
 		}
 	}
@@ -146,8 +146,8 @@ func connection(c follow.Connection) string {
 		text += " of " + c.Owner
 	}
 	switch {
-	case c.Recorded != "":
-		text += ": recorded as " + c.Recorded
+	case c.Entry != "":
+		text += ": recorded as " + c.Entry
 	case c.OfQuestion:
 		text += ": an earlier packet of the question made the connection"
 	}
