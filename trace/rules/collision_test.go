@@ -100,6 +100,8 @@ func TestMissedFlows(t *testing.T) {
 	sb.Add(ovndb.Rows{
 		"Datapath_Binding": {s1: ovndb.Row{"tunnel_key": 1, "external_ids": ovndb.Map("name", "s1", "logical-switch", s1)},
 			r1: ovndb.Row{"tunnel_key": 2, "external_ids": ovndb.Map("name", "r1", "logical-router", r1)}},
+		"Port_Binding": {"00000007-0000-4000-8000-000000000001": ovndb.Row{"logical_port": "p7", "datapath": ovndb.UUID(s1), "tunnel_key": 7, "chassis": ovndb.UUID(r1)},
+			"00000008-0000-4000-8000-000000000001": ovndb.Row{"logical_port": "p8", "datapath": ovndb.UUID(s1), "tunnel_key": 8}},
 		"Logical_Flow": {"00000001-0000-4000-8000-000000000001": flow("ls_in_acl", 8, 0, "1", s1),
 			"00000002-0000-4000-8000-000000000001": flow("lr_in_ip_routing", 8, 50, "ip4.dst == 10.0.0.0/8", r1),
 			"00000003-0000-4000-8000-000000000001": flow("lr_in_arp_resolve", 9, 50, "ip4.dst == 10.0.0.0/8", r1)},
@@ -123,6 +125,11 @@ func TestMissedFlows(t *testing.T) {
 		d, err := r.Drop(End{Miss: true, MissTable: want.table, Metadata: want.metadata, Layout: layout})
 		if err != nil || d.Reason != want.reason || d.Stage != want.stage {
 			t.Errorf("%+v: %+v %v", want, d, err)
+		}
+	}
+	for port, why := range map[uint64]Reason{7: MissingFlow, 8: NotBound, 9: NotBound} {
+		if d, err := r.Drop(End{Miss: true, MissTable: 65, Metadata: 1, OutPort: port, Layout: layout}); err != nil || d.Reason != why {
+			t.Errorf("output to port %d: %+v %v", port, d, err)
 		}
 	}
 	if d, err := r.Drop(End{Known: Meter, Layout: layout}); err != nil || d.Reason != Meter {

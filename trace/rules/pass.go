@@ -10,6 +10,9 @@ import (
 // changedMetadata matches the action by which a packet goes to another datapath.
 var changedMetadata = regexp.MustCompile(`^set_field:(0x[0-9a-f]+|[0-9]+)->metadata$`)
 
+// outPort matches the tunnel key of the output port in a match of the egress pipeline.
+var outPort = regexp.MustCompile(`(?:^|,)reg15=(0x[0-9a-f]+)(?:,|$)`)
+
 // End returns where a pass ended on an integration bridge, from the stages of the pass up
 // to last, where the packet ended; all of them if last is nil.
 func (r *Rules) End(p *pass.Pass, last *pass.Stage, bridge string, layout Layout) (End, error) {
@@ -36,6 +39,12 @@ func (r *Rules) End(p *pass.Pass, last *pass.Stage, bridge string, layout Layout
 			if m := changedMetadata.FindStringSubmatch(line); m != nil {
 				end.Metadata, _ = strconv.ParseUint(m[1], 0, 64)
 			}
+		}
+		if rule.Pipeline == "ingress" { // of a datapath that has not chosen a port yet
+			end.OutPort = 0
+		}
+		if m := outPort.FindStringSubmatch(s.Flow); m != nil {
+			end.OutPort, _ = strconv.ParseUint(m[1], 0, 64)
 		}
 		end.Steps = append(end.Steps, Step{Table: s.Table, Rule: rule})
 	}

@@ -41,6 +41,7 @@ type End struct {
 	Miss      bool
 	MissTable int
 	Metadata  uint64 // of the packet when it missed
+	OutPort   uint64 // the tunnel key of the packet's output port, 0 if no flow matched it
 	Layout    Layout
 	// Known is the reason if no flow shows it: MTU for a packet that is too large for a
 	// port, Meter for one that a meter dropped.
@@ -62,6 +63,9 @@ func (r *Rules) Drop(end End) (Drop, error) {
 		d := r.last(end)
 		d.Reason = end.Known
 		return d, nil
+	}
+	if n := len(end.Steps); !end.Miss && n > 0 && end.Steps[n-1].Rule.Row == "" && end.Layout.delivers(end.Steps[n-1].Table) {
+		end.Miss, end.MissTable = true, end.Steps[n-1].Table // the flow by which ovn-controller drops what no other matches
 	}
 	if end.Miss {
 		return r.missed(end)
@@ -87,6 +91,9 @@ func (r *Rules) last(end End) Drop {
 // missed returns the reason for a packet that no flow of a table matched.
 func (r *Rules) missed(end End) (Drop, error) {
 	pipeline, table := end.Layout.logical(end.MissTable)
+	if pipeline == "" && end.Layout.delivers(end.MissTable) && r.bound()[portKey{end.Metadata, end.OutPort}] {
+		return Drop{Reason: MissingFlow, Stage: end.Layout.physical(end.MissTable)}, nil
+	}
 	if pipeline == "" {
 		return Drop{Reason: reasonPhysical(end.MissTable, end.Layout), Stage: end.Layout.physical(end.MissTable)}, nil
 	}

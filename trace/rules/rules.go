@@ -23,6 +23,8 @@ type Rules struct {
 	datapaths func() datapaths
 	groups    func() map[string]portGroup // by the UUIDs of their ACLs
 
+	bound func() map[portKey]bool // the ports that are bound to a chassis
+
 	mu    sync.Mutex
 	cache map[Flow]Rule
 }
@@ -33,6 +35,7 @@ func New(nb, sb *file.Index) *Rules {
 	r := &Rules{nb: nb, sb: sb, cache: map[Flow]Rule{}}
 	r.datapaths = sync.OnceValue(r.readDatapaths)
 	r.groups = sync.OnceValue(r.readPortGroups)
+	r.bound = sync.OnceValue(r.readBound)
 	return r
 }
 
@@ -316,6 +319,23 @@ func (r *Rules) readDatapaths() datapaths {
 		all.byUUID[row.UUID], all.byKey[d.Key] = d, d
 	}
 	return all
+}
+
+// portKey identifies a port by the tunnel keys of its datapath and of itself.
+type portKey struct{ datapath, port uint64 }
+
+func (r *Rules) readBound() map[portKey]bool {
+	bound := map[portKey]bool{}
+	for row, err := range r.sb.Rows("Port_Binding", "datapath", "tunnel_key", "chassis") {
+		if err != nil {
+			break // a port that can't be read counts as not bound
+		}
+		key, _ := row.Int("tunnel_key")
+		if datapath := row.UUIDs("datapath"); len(datapath) == 1 && len(row.UUIDs("chassis")) > 0 {
+			bound[portKey{r.datapaths().byUUID[datapath[0]].Key, uint64(key)}] = true
+		}
+	}
+	return bound
 }
 
 // cause returns the northbound row whose UUID begins with the stage hint of a logical flow.
