@@ -227,6 +227,17 @@ func TestWhatConntrackCanNotPredict(t *testing.T) {
 	}
 }
 
+func TestAnswersThatTheTableDoesNotShowAreAssumed(t *testing.T) {
+	const udp = "udp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=5,dport=53),reply=(src=10.0.0.2,dst=10.0.0.1,sport=53,dport=5),id=0,zone=7,status=0"
+	question := conntrack.Subject{Packet: packet(t, "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=5,tp_dst=53")}
+	if r, _ := node(t, true, udp).Execute(nil, question, action(t, "ct(zone=7)")); r.Subject.Meta.Flags.String() != "est|trk" || r.Assumed == "" {
+		t.Errorf("%+v, assumed %q", r.Subject.Meta, r.Assumed)
+	}
+	if r, _ := node(t, false, kernelNew).Execute(nil, question, action(t, "ct(zone=7)")); r.Subject.Meta.Flags.String() != "new|trk" || r.Assumed != "" {
+		t.Errorf("%+v, assumed %q", r.Subject.Meta, r.Assumed)
+	}
+}
+
 func TestEntriesArePrintedAsTheTablePrintsThem(t *testing.T) {
 	for _, line := range []string{
 		"icmp,orig=(src=10.244.1.5,dst=172.18.0.1,id=443,type=8,code=0),reply=(src=172.18.0.1,dst=172.18.0.2,id=443,type=0,code=0),zone=3",

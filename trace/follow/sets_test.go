@@ -164,6 +164,7 @@ type question struct {
 // prediction is what the tracer says of a packet.
 type prediction struct {
 	outputs []string // "NODE PORT PACKET"
+	tunnels []string // "NODE SOURCE DESTINATION", of each tunnel once, sorted
 	answers []string // what OVN makes
 	causes  []string // why it is undetermined
 	ends    string   // all ends, to read
@@ -202,6 +203,7 @@ func (q question) packet(ctx context.Context, p *sets.Packet, state *conntrack.S
 }
 
 func predictionOf(hop *follow.Hop) (p prediction) {
+	p.tunnels = tunnelsOf(hop)
 	for h, b := range hop.Ends() {
 		if b.Kind == follow.Undetermined {
 			p.causes = append(p.causes, b.Why)
@@ -220,6 +222,36 @@ func predictionOf(hop *follow.Hop) (p prediction) {
 		p.ends += fmt.Sprintf("  %s on %s: %s%s %s\n", b.Kind, h.Node, b.Why, at, b.Packet)
 	}
 	return p
+}
+
+// tunnelsOf returns the tunnels that a packet enters on its way.
+func tunnelsOf(hop *follow.Hop) []string {
+	var list []string
+	for _, b := range hop.Branches {
+		if b.Tunnel != nil && b.Kind != follow.Dropped {
+			list = append(list, fmt.Sprintf("%s %v %v", hop.Node, b.Tunnel.Src, b.Tunnel.Dst))
+		}
+		if b.Next != nil {
+			list = append(list, tunnelsOf(b.Next)...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// realTunnels returns the tunnels that the lab saw the packet enter; with own, the packet
+// itself, and not what answers it.
+func realTunnels(real *sets.Packet, own bool) []string {
+	var list []string
+	for _, o := range real.Tunnels {
+		f, err := frame.ParseHex(o.Bytes)
+		src, dst, ok := f.Packet.Addresses()
+		if err == nil && ok && (o.Own || !own) && o.Node != "fabric" {
+			list = append(list, fmt.Sprintf("%s %v %v", o.Node, src, dst))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // watch leaves out what is predicted at ports where the lab catches nothing, as the own
@@ -254,6 +286,8 @@ func (p prediction) differs(real *sets.Packet) string {
 	switch {
 	case !within(own, p.outputs), !real.Choice && !within(p.outputs, all), real.Choice && len(p.outputs) > 0 && !slices.ContainsFunc(p.outputs, func(o string) bool { return slices.Contains(all, o) }):
 		return fmt.Sprintf("  came out:  %s\n  predicted: %s\n", strings.Join(all, "\n             "), strings.Join(p.outputs, "\n             "))
+	case !real.Choice && (!within(realTunnels(real, true), p.tunnels) || !within(p.tunnels, realTunnels(real, false))):
+		return fmt.Sprintf("  tunnels:   %q\n  predicted: %q\n", realTunnels(real, false), p.tunnels)
 	case real.Class == sets.Generated && !within(all, p.outputs) && !begins(p.answers, answersOf(real)):
 		return fmt.Sprintf("  OVN made %q, and the prediction was %q\n", answersOf(real), p.answers)
 	}
