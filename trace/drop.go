@@ -2,15 +2,12 @@ package trace
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
-	"strconv"
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
 	"ovs-offline/trace/host"
 	"ovs-offline/trace/names"
-	"ovs-offline/trace/pass"
 	"ovs-offline/trace/rules"
 )
 
@@ -79,44 +76,12 @@ func (n *node) explainOVN(d *answer.Drop, h *follow.Hop, b follow.Branch, layout
 	if err != nil {
 		return err
 	}
-	if why.Reason == rules.NotBound {
-		if why.Reason, err = n.notBound(h.Pass, end.Metadata); err != nil {
-			return err
-		}
-	}
 	d.Reason, d.Rule, d.Row, d.RuleName = string(why.Reason), why.Rule.Words, why.Rule.Cause.Table, why.Rule.Cause.Name
 	d.Name = cmp.Or(why.Stage, d.Name)
 	if d.Datapath == "" && why.Rule.Datapath.Name != "" {
 		d.Datapath, d.Pipeline = why.Rule.Datapath.String(), why.Rule.Pipeline
 	}
 	return nil
-}
-
-// outPort matches the actions and remarks that set the key of the logical output port.
-var outPort = regexp.MustCompile(`^(?:set_field:(0x[0-9a-f]+)->reg15|-> NXM_NX_REG15\[.*\] is now (0x[0-9a-f]+))$`)
-
-// notBound returns the reason for a packet that ends where it would have been sent to its
-// logical port: the port is not bound here, or the node has its interface and lacks the
-// flow for it.
-func (n *node) notBound(p *pass.Pass, datapath uint64) (rules.Reason, error) {
-	for _, s := range slices.Backward(p.Stages) {
-		for _, line := range slices.Backward(s.Lines) {
-			m := outPort.FindStringSubmatch(line)
-			if m == nil {
-				continue
-			}
-			key, err := strconv.ParseUint(m[1]+m[2], 0, 64)
-			if err != nil {
-				return rules.NotBound, nil
-			}
-			name, ok, err := n.zone.rules.Port(datapath, key)
-			if _, attached := n.Attached(name); ok && attached {
-				return rules.MissingFlow, err
-			}
-			return rules.NotBound, err
-		}
-	}
-	return rules.NotBound, nil
 }
 
 // tablesOf returns the tables of a bridge that a packet went through in a pass.

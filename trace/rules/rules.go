@@ -284,22 +284,6 @@ func (r *Rules) Datapath(key uint64) Datapath {
 	return Datapath{Key: key}
 }
 
-// Port returns the name of the logical port with a tunnel key in a datapath; ok is false if
-// there is none.
-func (r *Rules) Port(datapath, key uint64) (name string, ok bool, err error) {
-	all := r.datapaths()
-	for row, err := range r.sb.Rows("Port_Binding", "logical_port", "tunnel_key", "datapath") {
-		if err != nil {
-			return "", false, err
-		}
-		n, _ := row.Int("tunnel_key")
-		if ids := row.UUIDs("datapath"); uint64(n) == key && len(ids) == 1 && all.byUUID[ids[0]].Key == datapath {
-			return row.String("logical_port"), true, nil
-		}
-	}
-	return "", false, nil
-}
-
 // datapaths are all datapaths, by the UUIDs of their rows and by their tunnel keys.
 type datapaths struct {
 	byUUID map[string]Datapath

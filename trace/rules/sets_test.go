@@ -111,8 +111,6 @@ func reasonOf(p *sets.Packet) Reason {
 		return MTU
 	case "ARP request", "ND solicitation":
 		return Unresolved
-	case "missing flow": // whether the node has the port's interface is not in the databases
-		return NotBound
 	default:
 		if slices.Contains(Reasons(), Reason(word)) {
 			return Reason(word)
