@@ -245,8 +245,8 @@ func (l *Reader) readManifest(p *loadedPart) error {
 	return l.announce(p, files)
 }
 
-// announce checks the names of the files that follow, and finds those that are in the
-// bundle once for several nodes.
+// announce checks the names of the files that follow, and notes which of them several nodes
+// share: the bundle holds these once.
 func (l *Reader) announce(p *loadedPart, files []workdir.File) error {
 	slices.SortFunc(files, func(a, b workdir.File) int { return cmp.Compare(a.Path, b.Path) })
 	for i, f := range files {
