@@ -48,6 +48,11 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 	}
 	h.sortPorts()
 	h.readOptions(wd)
+	routes, err := recordedText(wd.Recorded(workdir.RecordedRoutes))
+	if err != nil {
+		return err
+	}
+	h.routes = appctl.Routes(routes)
 	return h.readConntrack(wd)
 }
 
@@ -249,15 +254,21 @@ func (h *Host) readConntrack(wd *workdir.Dir) error {
 // headers of tunnels.
 func (h *Host) userspace(wd *workdir.Dir) bool {
 	for _, p := range h.ports {
-		f, ok, err := workdir.OpenCollected(wd.BridgeRecorded(p.Bridge, workdir.RecordedFeatures))
-		if err != nil || !ok {
-			continue
-		}
-		text, err := io.ReadAll(io.LimitReader(f, workdir.MaxText))
-		f.Close()
-		if err == nil && appctl.Features(string(text))["Tunnel push pop"] == "true" {
+		text, err := recordedText(wd.BridgeRecorded(p.Bridge, workdir.RecordedFeatures))
+		if err == nil && appctl.Features(text)["Tunnel push pop"] == "true" {
 			return true
 		}
 	}
 	return false
+}
+
+// recordedText returns a recorded output, "" if it was not recorded.
+func recordedText(path string) (string, error) {
+	f, ok, err := workdir.OpenCollected(path)
+	if err != nil || !ok {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, workdir.MaxText))
+	return string(text), err
 }
