@@ -86,7 +86,6 @@ func (c cluster) connections(p *plan) {
 	p.both("egress IP", p.connect("egress IP", c.eip.tcp(anywhere, 443), "ext0"), "ns3/eip-0", "ext0")
 	p.both("out over IPv6", p.connect("out over IPv6", c.web1.tcp(anywhere6, 443), "ext0"), "ns1/web-1", "ext0")
 	nodeport := p.both("a node port", p.connect("a node port", c.out.tcp(c.node[1].ip, 31000), "ns3/open-0"), "ext0", "ns3/open-0")
-	p.both("a node port of the pod's node", p.connect("a node port of the pod's node", to(c.out.tcp(c.node[3].ip, 31000), c.node[3].mac), "ns3/open-0"), "ext0", "ns3/open-0")
 	p.both("from the node to its pod", p.connect("from the node to its pod", c.mp[2].tcp(c.db0.ip, 8080, c.db0.mac), "ns2/db-0"), "worker2:ovn-k8s-mp0", "ns2/db-0")
 	dns := p.connect("DNS through a service", c.client.udp("10.96.0.10", 53), "kube-system/dns-0")
 	ping := p.connect("a ping out of the cluster", c.web1.ping(anywhere), "ext0")
@@ -246,7 +245,6 @@ func (c cluster) outward(p *plan) {
 
 func (c cluster) inward(p *plan) {
 	p.delivered("ns3/open-0", "a node port", c.out.tcp(c.node[1].ip, 31000)).service("ns3/open")
-	p.delivered("ns3/open-0", "a node port of the pod's node", to(c.out.tcp(c.node[3].ip, 31000), c.node[3].mac)).service("ns3/open")
 	p.delivered("ns1/web-0", "the external IP of a service", c.out.tcp("192.0.2.80", 80)).service("ns1/external")
 	p.delivered("worker1:breth0", "ssh to a node", c.out.tcp(c.node[1].ip, 22))
 	p.delivered("worker1:breth0", "a ping of a node", c.out.ping(c.node[1].ip))

@@ -19,6 +19,7 @@ type step struct {
 	to      []string // the labels of edges or hosts that must get something
 	follows []*step  // packets after the capture without which this would go another way
 	marks   marks    // of the frame that was sent
+	answers *step    // the request whose sender must recognise this as the answer
 	moved   []string // what bridges no longer knew as they did at the capture
 	unsent  error    // why the packet was not sent
 	macs    []string // what flows of each node must hold before the packet is sent
@@ -113,6 +114,7 @@ func (p *plan) connect(shows string, request frame, to ...string) *connection {
 		}
 		return back, nil
 	}}, request.from)
+	c.answer.answers = c.request
 	if request.proto == "tcp" {
 		c.acknowledgement = p.tell(shows+": the acknowledgement", frame{later: func() (frame, error) {
 			f, err := c.next("A")
@@ -126,7 +128,7 @@ func (p *plan) connect(shows string, request frame, to ...string) *connection {
 // client's side.
 func (p *plan) both(shows string, c *connection, client, server string) *connection {
 	p.delivered(server, shows+": a further packet of the client", c.forth()).established()
-	p.delivered(client, shows+": an answer", c.back()).established()
+	p.delivered(client, shows+": an answer", c.back()).established().answers = c.request
 	p.delivered(server, shows+": the client's last packet", c.flagged("FA")).established()
 	return c
 }
@@ -140,6 +142,17 @@ func (s *step) output() (Output, error) {
 		}
 	}
 	return Output{}, fmt.Errorf("packet %d (%s) did not come out at %s", s.ID, s.Shows, strings.Join(s.to, ", "))
+}
+
+// recognised reports whether the sender of the request can tell that this answers it: it
+// comes from the address and the port to which the request went.
+func (s *step) recognised() bool {
+	if s.answers == nil {
+		return true
+	}
+	have, _, err := s.seen()
+	sent := s.answers.frame
+	return err == nil && have.sip == sent.dip && have.sport == sent.dport && have.dip == sent.sip
 }
 
 // seen returns the frame that came out, and the label of the port.

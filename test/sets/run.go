@@ -186,6 +186,8 @@ func (s *Set) judge(p *plan) {
 		step.Class = step.happened()
 		if step.unsent != nil || !step.arrived() {
 			s.surprise(step, "did not come out at "+strings.Join(step.to, ", "))
+		} else if !step.recognised() {
+			s.surprise(step, "came out as something that its receiver did not ask for")
 		}
 	}
 	for _, step := range p.packets {
@@ -198,6 +200,8 @@ func (s *Set) judge(p *plan) {
 			s.surprise(step, "was "+step.Class+", not "+planned)
 		case !step.arrived():
 			s.surprise(step, "did not come out at "+strings.Join(step.to, ", "))
+		case !step.recognised():
+			s.surprise(step, "came out as something that its receiver did not ask for")
 		case len(step.moved) > 0:
 			s.surprise(step, "met bridges that had learned otherwise: "+strings.Join(step.moved, ", "))
 		}
