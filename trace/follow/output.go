@@ -30,8 +30,16 @@ func (s *step) output(ctx context.Context, name string, f *frame) error {
 	}
 	tunnel := *f.tunnel
 	tunnel.Type = port.Type
+	// The kernel builds the headers, and sends the packet by its own routes.
+	out, ok := s.host.Underlay(tunnel.Dst)
+	if over := overMTU(out, f.size, tunnel.HeaderSize()+ethernetHeader); ok && tunnel.DontFragment && over != "" {
+		s.add(Branch{Kind: Dropped, Why: "encapsulated, " + over, Port: out, Tunnel: &tunnel}, *f)
+		return nil
+	}
 	return s.tunnel(ctx, tunnel, *f)
 }
+
+const ethernetHeader = 14 // bytes
 
 // underlay sends the encapsulated packet out of a port. A bridge of the underlay may flood
 // it: the peer receives it once.
@@ -106,11 +114,10 @@ func (f frame) elsewhere() conntrack.Subject {
 // not known. headers is what the frame has in addition, in bytes, or less than 0 for what
 // does not count.
 func overMTU(port *host.Port, size, headers int) string {
-	const ethernet = 14
-	if port == nil || port.MTU == 0 || size == 0 || size+headers-ethernet <= port.MTU {
+	if port == nil || port.MTU == 0 || size == 0 || size+headers-ethernetHeader <= port.MTU {
 		return ""
 	}
-	return fmt.Sprintf("the packet has %d bytes, and the MTU of port %s was %d", size+headers-ethernet, port.Name, port.MTU)
+	return fmt.Sprintf("the packet has %d bytes, and the MTU of port %s was %d", size+headers-ethernetHeader, port.Name, port.MTU)
 }
 
 // tunnel continues at the other end of a tunnel.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/appctl"
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/odp"
 )
@@ -36,6 +37,7 @@ type Host struct {
 	bridges map[string]map[int]*Port // by bridge and OpenFlow number
 	uplinks map[string][]*Port       // by physical network
 	tunnels []*Port
+	routes  []appctl.Route
 	options map[string]map[odp.Option]string // of each bridge: the field of a Geneve option, whose Value is ""
 	asker
 }
@@ -164,6 +166,19 @@ func (h *Host) TunnelTo(kind string, remote netip.Addr) (local netip.Addr, ok bo
 		}
 	}
 	return netip.Addr{}, false
+}
+
+// Underlay returns the port by which the node sent packets of tunnels to an address, as
+// recorded; ok is false if no route was recorded, or if its device is no port.
+func (h *Host) Underlay(to netip.Addr) (p *Port, ok bool) {
+	best := -1
+	for _, r := range h.routes {
+		if !r.Local && r.Mark == "" && r.To.Contains(to) && r.To.Bits() > best {
+			best = r.To.Bits()
+			p, ok = h.ports[r.Device]
+		}
+	}
+	return p, ok
 }
 
 // OptionField returns the field (tun_metadataN) that a bridge maps a Geneve option to.

@@ -48,10 +48,20 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 	}
 	h.sortPorts()
 	h.readOptions(wd)
-	if err := h.readConntrack(wd); err != nil {
+	if err := h.readRecorded(wd); err != nil {
 		return fmt.Errorf("node %s: %w", h.Name, err)
 	}
 	return nil
+}
+
+// readRecorded reads the recorded routes of the underlay and the recorded connections.
+func (h *Host) readRecorded(wd *workdir.Dir) error {
+	routes, err := recordedText(wd.Recorded(workdir.RecordedRoutes))
+	if err != nil {
+		return err
+	}
+	h.routes = appctl.Routes(routes)
+	return h.readConntrack(wd)
 }
 
 // sortPorts fills the maps by which ports are found.
@@ -252,15 +262,21 @@ func (h *Host) readConntrack(wd *workdir.Dir) error {
 // headers of tunnels.
 func (h *Host) userspace(wd *workdir.Dir) bool {
 	for _, p := range h.ports {
-		f, ok, err := workdir.OpenCollected(wd.BridgeRecorded(p.Bridge, workdir.RecordedFeatures))
-		if err != nil || !ok {
-			continue
-		}
-		text, err := io.ReadAll(io.LimitReader(f, workdir.MaxText))
-		f.Close()
-		if err == nil && appctl.Features(string(text))["Tunnel push pop"] == "true" {
+		text, err := recordedText(wd.BridgeRecorded(p.Bridge, workdir.RecordedFeatures))
+		if err == nil && appctl.Features(text)["Tunnel push pop"] == "true" {
 			return true
 		}
 	}
 	return false
+}
+
+// recordedText returns a recorded output, "" if it was not recorded.
+func recordedText(path string) (string, error) {
+	f, ok, err := workdir.OpenCollected(path)
+	if err != nil || !ok {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, workdir.MaxText))
+	return string(text), err
 }

@@ -95,6 +95,32 @@ type Tunnel struct {
 	Src, Dst netip.Addr
 	TTL, TOS string
 	Options  []Option
+	// OptionBytes is the size of the options with their headers, and DontFragment the flag
+	// of the outer IP header; both only of a tunnel whose headers the kernel builds.
+	OptionBytes  int
+	DontFragment bool
+}
+
+// HeaderSize returns the number of bytes from the outer IP header to the encapsulated
+// frame, 0 if the type of the tunnel is not known.
+func (t Tunnel) HeaderSize() int {
+	ip := 20
+	if t.Dst.Is6() {
+		ip = 40
+	}
+	const udp = 8
+	switch t.Type {
+	case "geneve":
+		return ip + udp + 8 + t.OptionBytes
+	case "vxlan":
+		return ip + udp + 8
+	case "gre", "ip6gre":
+		if t.ID != "" {
+			return ip + 8
+		}
+		return ip + 4
+	}
+	return 0
 }
 
 // NAT is the nat argument of a ct action. Without Src and Dst only the translation of

@@ -78,9 +78,9 @@ func TestParse(t *testing.T) {
 		"userspace(pid=0,sFlow(vid=0,pcp=0,output=1),actions)":    odp.Userspace{},
 		"sample(sample=50.0%,actions(meter(0),1))":                odp.Sample{Percent: "50.0%", Actions: []odp.Action{odp.Meter{ID: "0"}, odp.Output{Port: "1"}}},
 		"check_pkt_len(size=1514,gt(drop),le(clone(ct_clear,2)))": odp.CheckLength{Size: 1514, Greater: []odp.Action{odp.Drop{}}, AtMost: []odp.Action{odp.Clone{Actions: []odp.Action{odp.Untrack{}, odp.Output{Port: "2"}}}}, GreaterText: "drop", Text: "clone(ct_clear,2)"},
-		"set(tunnel(tun_id=0x4,dst=192.168.24.12,ttl=64,tp_dst=6081,geneve({class=0x102,type=0x80,len=4,0x30004}),flags(df|csum|key)))": odp.SetTunnel{Tunnel: odp.Tunnel{Type: "geneve", ID: "0x4", Dst: one("192.168.24.12"), TTL: "64", Options: []odp.Option{{Class: "0x102", Type: "0x80", Value: "0x30004"}}}},
-		"set(tunnel(src=10.0.0.1,dst=10.0.0.2,ttl=64,flags(df)))":                                                                       odp.SetTunnel{Tunnel: odp.Tunnel{Src: one("10.0.0.1"), Dst: one("10.0.0.2"), TTL: "64"}},
-		"set(tunnel(tun_id=0x1,ipv6_dst=fd00::2,ttl=64,flags(df|key)))":                                                                 odp.SetTunnel{Tunnel: odp.Tunnel{ID: "0x1", Dst: one("fd00::2"), TTL: "64"}},
+		"set(tunnel(tun_id=0x4,dst=192.168.24.12,ttl=64,tp_dst=6081,geneve({class=0x102,type=0x80,len=4,0x30004}),flags(df|csum|key)))": odp.SetTunnel{Tunnel: odp.Tunnel{Type: "geneve", ID: "0x4", Dst: one("192.168.24.12"), TTL: "64", Options: []odp.Option{{Class: "0x102", Type: "0x80", Value: "0x30004"}}, OptionBytes: 8, DontFragment: true}},
+		"set(tunnel(src=10.0.0.1,dst=10.0.0.2,ttl=64,flags(df)))":                                                                       odp.SetTunnel{Tunnel: odp.Tunnel{Src: one("10.0.0.1"), Dst: one("10.0.0.2"), TTL: "64", DontFragment: true}},
+		"set(tunnel(tun_id=0x1,ipv6_dst=fd00::2,ttl=64,flags(df|key)))":                                                                 odp.SetTunnel{Tunnel: odp.Tunnel{ID: "0x1", Dst: one("fd00::2"), TTL: "64", DontFragment: true}},
 		"tnl_push(tnl_port(6081),header(size=58,type=5,eth(dst=52:54:00:18:00:12,src=52:54:00:18:00:11,dl_type=0x0800),ipv4(src=192.168.24.11,dst=192.168.24.12,proto=17,tos=0,ttl=64,frag=0x4000),udp(src=0,dst=6081,csum=0xffff),geneve(crit,vni=0x3,options({class=0x102,type=0x80,len=4,0x40003}))),out_port(100))": odp.PushTunnel{Port: "6081", Out: "100", Header: 58, Tunnel: odp.Tunnel{Type: "geneve", ID: "0x3", Src: one("192.168.24.11"), Dst: one("192.168.24.12"), TTL: "64", TOS: "0", Options: []odp.Option{{Class: "0x102", Type: "0x80", Value: "0x40003"}}}},
 		"tnl_push(tnl_port(4),header(size=50,type=4,eth(dst=52:54:00:18:00:12,src=52:54:00:18:00:11,dl_type=0x86dd),ipv6(src=fd00::1,dst=fd00::2,label=0,proto=17,tclass=0x0,hlimit=64),udp(src=0,dst=4789,csum=0x0),vxlan(flags=0x8000000,vni=0x7b)),out_port(1))":                                                     odp.PushTunnel{Port: "4", Out: "1", Header: 50, Tunnel: odp.Tunnel{Type: "vxlan", ID: "0x7b", Src: one("fd00::1"), Dst: one("fd00::2"), TTL: "64", TOS: "0x0"}},
 		"tnl_push(tnl_port(3),header(size=42,type=3,eth(dst=52:54:00:18:00:12,src=52:54:00:18:00:11,dl_type=0x0800),ipv4(src=10.0.0.1,dst=10.0.0.2,proto=47,tos=0,ttl=64,frag=0x4000),gre((flags=0x2000,proto=0x6558),key=0x1c8)),out_port(1))":                                                                         odp.PushTunnel{Port: "3", Out: "1", Header: 42, Tunnel: odp.Tunnel{Type: "gre", ID: "0x1c8", Src: one("10.0.0.1"), Dst: one("10.0.0.2"), TTL: "64", TOS: "0"}},
@@ -154,6 +154,23 @@ func TestChangesOfARPAndND(t *testing.T) {
 	}
 	if p.Get("icmp_type") != "136" || p.Get("nd_target") != "fd00::2" || p.Get("nd_tll") != "0a:00:00:00:00:02" {
 		t.Error(p)
+	}
+}
+
+func TestHeadersOfTunnels(t *testing.T) {
+	v4, v6 := netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("fd00::2")
+	// What a tnl_push of the same tunnel has as its size, without the Ethernet header.
+	for size, tunnel := range map[int]odp.Tunnel{
+		58 - 14: {Type: "geneve", ID: "0x3", Dst: v4, OptionBytes: 8},
+		50 - 14: {Type: "vxlan", ID: "0x7b", Dst: v4},
+		70 - 14: {Type: "vxlan", ID: "0x7b", Dst: v6},
+		42 - 14: {Type: "gre", ID: "0x1c8", Dst: v4},
+		38 - 14: {Type: "gre", Dst: v4},
+		0:       {Type: "lisp", Dst: v4},
+	} {
+		if got := tunnel.HeaderSize(); got != size {
+			t.Errorf("%+v has %d bytes, want %d", tunnel, got, size)
+		}
 	}
 }
 

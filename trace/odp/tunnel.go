@@ -3,6 +3,7 @@ package odp
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,21 +26,23 @@ func parseSetTunnel(args string) (Action, error) {
 			t.Type = kind
 		}
 	}
+	t.DontFragment = slices.Contains(strings.Split(find(list, "flags"), "|"), "df")
 	var err error
-	t.Options, err = parseOptions(find(list, "geneve"))
+	t.Options, t.OptionBytes, err = parseOptions(find(list, "geneve"))
 	return SetTunnel{t}, err
 }
 
-// parseOptions reads Geneve options: {class=0x102,type=0x80,len=4,0x30004}...
-func parseOptions(text string) ([]Option, error) {
-	var options []Option
+// parseOptions reads Geneve options: {class=0x102,type=0x80,len=4,0x30004}... size is the
+// number of their bytes.
+func parseOptions(text string) (options []Option, size int, err error) {
+	const header = 4
 	for _, part := range strings.Split(text, "{")[min(1, strings.Count(text, "{")):] {
 		if part == "" {
 			continue
 		}
 		inner, _, closed := strings.Cut(part, "}")
 		if !closed {
-			return nil, fmt.Errorf("geneve option %q has no end", part)
+			return nil, 0, fmt.Errorf("geneve option %q has no end", part)
 		}
 		var o Option
 		for _, a := range arguments(inner) {
@@ -49,13 +52,15 @@ func parseOptions(text string) ([]Option, error) {
 			case "type":
 				o.Type = a.Value
 			case "len":
+				length, _ := strconv.Atoi(a.Value)
+				size += header + length
 			default:
 				o.Value, _, _ = strings.Cut(a.Key, "/")
 			}
 		}
 		options = append(options, o)
 	}
-	return options, nil
+	return options, size, nil
 }
 
 // parsePush reads the arguments of tnl_push(tnl_port(P),header(...),out_port(O)).
@@ -87,7 +92,7 @@ func (t *Tunnel) parseHeader(header []Argument) error {
 	case has(header, "geneve"):
 		args := arguments(find(header, "geneve"))
 		t.Type, t.ID = "geneve", find(args, "vni")
-		t.Options, err = parseOptions(find(args, "options"))
+		t.Options, _, err = parseOptions(find(args, "options"))
 	case has(header, "vxlan"):
 		t.Type, t.ID = "vxlan", find(arguments(find(header, "vxlan")), "vni")
 	case has(header, "gre"):
