@@ -7,7 +7,7 @@ type cluster struct {
 	web0, client, eip, web1, db0, db1, open, dns host
 	mp                                           [4]host // the management ports, by node
 	node                                         [4]host // the nodes themselves, by number
-	out                                          host    // a host outside
+	out, out6                                    host    // the router outside, and for IPv6
 }
 
 func newCluster() cluster {
@@ -21,7 +21,8 @@ func newCluster() cluster {
 		web0: pod("ns1/web-0", 1, 5), client: pod("ns1/client-0", 1, 6), eip: pod("ns3/eip-0", 1, 7),
 		web1: pod("ns1/web-1", 2, 5), db0: pod("ns2/db-0", 2, 6),
 		db1: pod("ns2/db-1", 3, 5), open: pod("ns3/open-0", 3, 6), dns: pod("kube-system/dns-0", 3, 7),
-		out: host{label: "ext0", mac: "02:42:ac:12:00:01", ip: "172.18.0.1", ip6: "fc00:f853:ccd:e793::1", gw: "02:42:ac:12:00:02"},
+		out:  host{label: "ext0", mac: "02:42:ac:12:00:01", ip: "172.18.0.1", ip6: "fc00:f853:ccd:e793::1", gw: "02:42:ac:12:00:02"},
+		out6: host{label: "ext0", mac: "02:42:ac:12:00:f6", ip6: "fc00:f853:ccd:e793::1"},
 	}
 	for n := 1; n <= 3; n++ {
 		c.mp[n] = pod(fmt.Sprintf("worker%d:ovn-k8s-mp0", n), n, 2)
@@ -60,13 +61,13 @@ func (c cluster) meet(p *plan) {
 	var last *step
 	for n := 1; n <= 3; n++ {
 		last = p.tell(fmt.Sprintf("the router outside asks for worker%d", n), c.out.arp(c.node[n].ip), "ext0")
-		p.tell(fmt.Sprintf("the router outside asks for worker%d's IPv6 address", n), c.out.neighbour(c.node[n].ip6), "ext0")
+		p.tell(fmt.Sprintf("the router outside asks for worker%d's IPv6 address", n), c.out6.neighbour(c.node[n].ip6), "ext0")
 	}
-	p.tell("the router outside advertises its IPv6 address to all", c.out.advertise("ff02::1", "33:33:00:00:00:01"))
+	p.tell("the router outside advertises its IPv6 address to all", c.out6.advertise("ff02::1", "33:33:00:00:00:01"))
 	for n := 1; n <= 2; n++ {
 		last = p.tell(fmt.Sprintf("worker3 asks for worker%d", n), c.node[3].arp(c.node[n].ip), "worker3:breth0")
 	}
-	last.knowing(c.out.mac)
+	last.knowing(c.out.mac, c.out6.mac)
 }
 
 func (c cluster) connections(p *plan) {

@@ -15,6 +15,7 @@ func madeUUID(name string) string {
 type cloud struct {
 	vm1, vm2, vm3, vm4, vm5, vm6, vm7, vm8, vm9, vm10 host
 	out, out9                                         host // the provider's router, and a host beside it
+	out6                                              host // the provider's router for IPv6
 	outVLAN                                           host // a host on the provider's VLAN
 }
 
@@ -36,6 +37,7 @@ func newCloud() cloud {
 		vm6: vm("vm6", "vlan", "5"), vm7: vm("vm7", "vlan", "6"),
 		vm9: vm("vm9", "red", "5"), vm10: vm("vm10", "grey", "6"),
 		out:     host{label: "ext0", mac: "02:00:00:00:00:fe", ip: "172.24.4.1", ip6: "2001:db8:4::1", gw: "fa:16:3e:aa:00:10"},
+		out6:    host{label: "ext0", mac: "02:00:00:00:00:f6", ip6: "2001:db8:4::1", gw: "fa:16:3e:aa:00:10"},
 		out9:    host{label: "ext0", mac: "02:00:00:00:00:09", ip: "172.24.4.9", ip6: "2001:db8:4::9", gw: "fa:16:3e:aa:00:10"},
 		outVLAN: host{label: "ext0", mac: "02:00:00:00:78:01", ip: "10.120.0.99", ip6: "fd00:120::99", gw: "fa:16:3e:aa:00:03", vlan: 120},
 	}
@@ -79,13 +81,13 @@ func (c cloud) meet(p *plan) {
 	p.tell("the provider's router asks for the gateway", c.out.arp("172.24.4.10"), "ext0")
 	p.tell("a host outside asks for the gateway", c.out9.arp("172.24.4.10"), "ext0")
 	p.tell("a host of the VLAN asks for the gateway", c.outVLAN.arp("10.120.0.1"), "ext0")
-	p.tell("the provider's router asks for the gateway's IPv6 address", c.out.neighbour("2001:db8:4::10"), "ext0")
-	p.tell("the provider's router advertises its IPv6 address", c.out.advertise("2001:db8:4::10", c.out.gw))
+	p.tell("the provider's router asks for the gateway's IPv6 address", c.out6.neighbour("2001:db8:4::10"), "ext0")
+	p.tell("the provider's router advertises its IPv6 address", c.out6.advertise("2001:db8:4::10", c.out.gw))
 	for fip, mac := range map[string]string{"172.24.4.21": fipNear, "172.24.4.25": fipFar} {
 		p.tell("the provider's router asks for a floating IP with the MAC "+mac, c.out.arp(fip), "ext0")
 	}
 	p.tell("vm6 asks for its gateway", c.vm6.arp("10.120.0.1"), "vm6")
-	p.tell("vm7 asks for its gateway", c.vm7.arp("10.120.0.1"), "vm7").knowing(c.out.mac, c.out9.mac, c.outVLAN.mac)
+	p.tell("vm7 asks for its gateway", c.vm7.arp("10.120.0.1"), "vm7").knowing(c.out.mac, c.out6.mac, c.out9.mac, c.outVLAN.mac)
 }
 
 // connections opens what the established packets belong to. Those that conntrack forgets
@@ -202,7 +204,7 @@ func (c cloud) closed(p *plan) {
 		{c.outVLAN, c.vm7.ip, []string{c.vm7.mac}},
 		{c.out, "172.24.4.21", []string{fipNear}},
 		{c.out, "172.24.4.22", nil},
-		{c.out, "2001:db8:4::26", nil},
+		{c.out6, "2001:db8:4::26", nil},
 		{c.vm8, anywhere, nil},
 	} {
 		for _, port := range []uint16{21, 8443, 27017} {
@@ -305,10 +307,10 @@ func (c cloud) inward(p *plan) {
 	p.delivered("vm4", "a ping of a database's floating IP", c.out.ping("172.24.4.24")).group("db-ping")
 	p.dropped("ACL", "postgres on a database's floating IP", c.out.tcp("172.24.4.24", 5432)).by("acl", groupDrop)
 	p.delivered("vm5", "a ping of a distributed floating IP of another node", c.out.ping("172.24.4.25", fipFar)).group("db-ping")
-	p.delivered("vm5", "a ping of a floating IP of IPv6", c.out.ping("2001:db8:4::26")).group("db-ping6")
+	p.delivered("vm5", "a ping of a floating IP of IPv6", c.out6.ping("2001:db8:4::26")).group("db-ping6")
 	p.delivered("vm2", "a VIP behind a floating IP", c.out.tcp("172.24.4.40", 443)).by("load_balancer", madeUUID("lb-single"))
 	p.answered("ext0", "echo reply", "a ping of the router's outer address", c.out.ping("172.24.4.10"))
-	p.answered("ext0", "echo reply", "an IPv6 ping of the router's outer address", c.out.ping("2001:db8:4::10"))
+	p.answered("ext0", "echo reply", "an IPv6 ping of the router's outer address", c.out6.ping("2001:db8:4::10"))
 	p.dropped("explicit drop", "ssh to the router", c.out.tcp("172.24.4.10", 22))
 	p.delivered("vm2", "the inner address of a VM from outside", c.out.tcp(c.vm2.ip, 80)).group("web-http")
 	p.dropped("ACL", "the inner address of a VM from outside, a closed port", c.out.tcp(c.vm2.ip, 8080)).by("acl", groupDrop)

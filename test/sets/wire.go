@@ -123,26 +123,56 @@ func (w *wire) send(ctx context.Context, s *step) error {
 	return w.settle(ctx, s)
 }
 
-// known waits until each node has flows with these MACs.
+// known waits until each node has flows with these MACs. ovn-controller forgets what it
+// learned if it cannot write it to the database at once; then the hosts say it again.
 func (w *wire) known(ctx context.Context, macs []string) error {
-	end := time.Now().Add(patience)
+	const attempts = 5
 	for _, node := range w.nodes[:len(w.nodes)-1] {
 		for _, mac := range macs {
-			for {
-				flows, err := w.ask(ctx, node, "bridge/dump-flows", "br-int")
+			for n := 1; ; n++ {
+				found, err := w.awaits(ctx, node, mac)
 				if err != nil {
 					return err
 				}
-				if strings.Contains(flows, mac) {
+				if found {
 					break
 				}
-				if time.Now().After(end) {
+				if n == attempts {
 					return fmt.Errorf("%s has no flow with %s", node, mac)
+				}
+				if err := w.remind(ctx, mac); err != nil {
+					return err
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// awaits reports whether a node has a flow with a MAC, after some time at the latest.
+func (w *wire) awaits(ctx context.Context, node, mac string) (bool, error) {
+	for end := time.Now().Add(patience); ; {
+		flows, err := w.ask(ctx, node, "bridge/dump-flows", "br-int")
+		if err != nil || strings.Contains(flows, mac) {
+			return err == nil, err
+		}
+		if time.Now().After(end) {
+			return false, nil
+		}
+	}
+}
+
+// remind puts the ARP and ND packets of a host in again.
+func (w *wire) remind(ctx context.Context, mac string) error {
+	for _, s := range w.sent[1:] {
+		if s.frame.src != mac || (s.marks.kind != "arp" && s.marks.kind != "icmp6") {
+			continue
+		}
+		if _, err := w.ask(ctx, s.Node, "netdev-dummy/receive", s.Port, s.Bytes); err != nil {
+			return err
+		}
+	}
+	return w.settle(ctx, &step{})
 }
 
 // settle files what comes out until nothing more does.
