@@ -81,6 +81,9 @@ func (w *writer) hop(h *follow.Hop, at way) {
 }
 
 func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
+	for _, text := range b.Uncertain {
+		w.assume(text)
+	}
 	choice := strings.TrimPrefix(at.choice+", "+b.Choice, ", ")
 	choice = strings.TrimSuffix(choice, ", ")
 	if b.Kind == follow.Networked {
