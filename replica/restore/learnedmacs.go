@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -43,29 +44,52 @@ func (s *Switch) addMAC(ctx context.Context, b *Bridge, name string, e appctl.Le
 	if err == nil || !strings.Contains(err.Error(), "is not a valid command") {
 		return err
 	}
-	// Open vSwitch before 2.16 has no fdb/add. It learns the address from a packet to the
-	// address itself, which NORMAL does not forward. It accepts the packet only from a
-	// member of a bond that carries traffic, so bonds are restored before. The entry
-	// does not age because the clock stops.
-	flow := "in_port=" + e.Port + ",dl_src=" + e.MAC + ",dl_dst=" + e.MAC
-	if tag := b.tagOf(name); e.VLAN != "0" && e.VLAN != strconv.Itoa(tag) {
-		flow += ",dl_vlan=" + e.VLAN
-	}
-	out, err := s.appctl(ctx, "ofproto/trace-packet-out", "-generate", b.Name, flow, "NORMAL")
-	if err == nil && !strings.Contains(out, "learned that "+e.MAC+" is on port") {
-		err = fmt.Errorf("this version has no fdb/add, and learned no address from a packet: %.300s", out)
-	}
-	return err
+	return s.teachMAC(ctx, b, name, e)
 }
 
-// tagOf returns the tag of the port to which an interface belongs, 0 for none.
-func (b *Bridge) tagOf(name string) int {
-	for _, p := range b.Ports {
+// teachMAC makes a bridge learn an address from a packet to the address itself, which
+// NORMAL does not forward: Open vSwitch before 2.16 has no fdb/add. The entry does not age
+// because the clock stops.
+//
+// A bond accepts the packet only from a member that carries traffic, and fdb/show names
+// any of its members, so the packet is sent from each until one is accepted. Bonds are
+// restored before.
+func (s *Switch) teachMAC(ctx context.Context, b *Bridge, name string, e appctl.LearnedMAC) error {
+	numbers, tag := []string{e.Port}, 0
+	if p := b.portOf(name); p != nil {
+		tag = p.Tag
 		for _, i := range p.Interfaces {
-			if i.Name == name {
-				return p.Tag
+			if number := strconv.Itoa(i.OfPort); i.OfPort != 0 && number != e.Port {
+				numbers = append(numbers, number)
 			}
 		}
 	}
-	return 0
+	fields := ",dl_src=" + e.MAC + ",dl_dst=" + e.MAC
+	if e.VLAN != "0" && e.VLAN != strconv.Itoa(tag) {
+		fields += ",dl_vlan=" + e.VLAN
+	}
+	var first error
+	for _, number := range numbers {
+		out, err := s.appctl(ctx, "ofproto/trace-packet-out", "-generate", b.Name, "in_port="+number+fields, "NORMAL")
+		if err == nil && strings.Contains(out, "learned that "+e.MAC+" is on port") {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("this version has no fdb/add, and learned no address from a packet: %.300s", out)
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
+}
+
+// portOf returns the port to which an interface belongs, nil for none.
+func (b *Bridge) portOf(name string) *Port {
+	for _, p := range b.Ports {
+		for _, i := range p.Interfaces {
+			if i.Name == name {
+				return p
+			}
+		}
+	}
+	return nil
 }

@@ -22,7 +22,8 @@ func TestPacketsGoWhereTheLabIsBuiltForThemToGo(t *testing.T) {
 	ovs.Need(t, programs()...)
 	var all []*Packet
 	for _, name := range Names() {
-		s := runs(t, Options{Lab: lab, Name: name})
+		s := Recorded(t, lab, name)
+		checkSurprises(t, s)
 		all = append(all, s.Packets...)
 		t.Run(name, func(t *testing.T) { canBeReplayed(t, s) })
 	}
@@ -63,6 +64,14 @@ func TestSetsOfEachRelease(t *testing.T) {
 	}
 }
 
+// checkSurprises fails for each packet that went another way than the lab was built for.
+func checkSurprises(t *testing.T, s *Set) {
+	t.Helper()
+	for _, surprise := range s.Surprises {
+		t.Errorf("%s: %s", s.Name, surprise)
+	}
+}
+
 // runs runs a set, and fails for each surprise.
 func runs(t *testing.T, o Options) *Set {
 	t.Helper()
@@ -70,9 +79,7 @@ func runs(t *testing.T, o Options) *Set {
 	if err != nil {
 		t.Fatalf("%s: %v", o.Name, err)
 	}
-	for _, surprise := range s.Surprises {
-		t.Errorf("%s: %s", o.Name, surprise)
-	}
+	checkSurprises(t, s)
 	t.Logf("%s, Open vSwitch %s, OVN %s: %d packets, %+v", o.Name, s.OVS, s.OVN, len(s.Packets), s.Timing)
 	return s
 }

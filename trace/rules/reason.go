@@ -91,11 +91,13 @@ func (r *Rules) last(end End) Drop {
 // missed returns the reason for a packet that no flow of a table matched.
 func (r *Rules) missed(end End) (Drop, error) {
 	pipeline, table := end.Layout.logical(end.MissTable)
-	if pipeline == "" && end.Layout.delivers(end.MissTable) && r.bound()[portKey{end.Metadata, end.OutPort}] {
-		return Drop{Reason: MissingFlow, Stage: end.Layout.physical(end.MissTable)}, nil
-	}
 	if pipeline == "" {
-		return Drop{Reason: reasonPhysical(end.MissTable, end.Layout), Stage: end.Layout.physical(end.MissTable)}, nil
+		name := end.Layout.physical(end.MissTable)
+		d := Drop{Reason: reasonPhysical(end.MissTable, end.Layout), Stage: name, Rule: Rule{Stage: name, Words: name}}
+		if end.Layout.delivers(end.MissTable) && r.bound()[portKey{end.Metadata, end.OutPort}] {
+			d.Reason = MissingFlow
+		}
+		return d, nil
 	}
 	datapath := r.Datapath(end.Metadata)
 	d := Drop{Reason: MissingFlow, Rule: Rule{Pipeline: pipeline, Table: table, Datapath: datapath}}
