@@ -70,7 +70,7 @@ func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Option
 // Stop stops all daemons of the workdir's replica in each of the runtimes,
 // ovs-vswitchd first, and removes the files that Start made. Collected data stays.
 // Stop needs no replica.json: the runtimes find the daemons by the workdir. A database
-// server that other replicas use goes on running; those that none uses any more end.
+// server that other replicas use goes on running; one that no replica uses any more ends.
 func Stop(ctx context.Context, wd *workdir.Dir, rts ...runtime.Runtime) error {
 	if err := leaveShared(wd); err != nil {
 		return err

@@ -176,9 +176,8 @@ func leaveShared(wd *workdir.Dir) error {
 	return errors.Join(failed...)
 }
 
-// EndUnused ends the servers that no replica uses, of those that replicas in a folder
-// share: workdir.SharedIn returns the folder of their homes. It waits while another start
-// or stop uses a home.
+// EndUnused ends the shared servers of a folder that no replica uses: workdir.SharedIn
+// returns the folder of their homes. It waits while another start or stop uses a home.
 func EndUnused(ctx context.Context, shared string, rts ...runtime.Runtime) error {
 	var failed []error
 	for _, rt := range rts {

@@ -22,7 +22,7 @@ var ErrNoNode = errors.New("no such node")
 type Set struct {
 	folder string
 	all    []*Node // in the order of their names
-	nodes  []*Node // those that are selected
+	nodes  []*Node // the selected ones
 	links  []string
 
 	mu   sync.Mutex

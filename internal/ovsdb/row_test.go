@@ -10,7 +10,7 @@ import (
 	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// TestRowsAreThoseOfTheLibrary compares values with those that libovsdb parses.
+// TestRowsAreThoseOfTheLibrary compares values with what libovsdb parses.
 func TestRowsAreThoseOfTheLibrary(t *testing.T) {
 	const uuid = `["uuid","01234567-89ab-4cde-8f01-23456789abcd"]`
 	for _, text := range []string{`"x"`, `""`, `"\u001b\"\\"`, `7`, `-1.5e3`, `true`, uuid, `["named-uuid","x"]`, `["set",[]]`, `["set",["a","b"]]`,

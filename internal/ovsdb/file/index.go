@@ -182,8 +182,8 @@ func (x *Index) Rows(table string, columns ...string) iter.Seq2[ovsdb.Row, error
 	return x.rows(table, nil, columns)
 }
 
-// Matching yields the rows of a table whose text in the file accept accepts, and those that
-// were changed since they were inserted. It parses no other rows.
+// Matching yields the rows of a table whose text in the file accept accepts, and the rows
+// that were changed since they were inserted. It parses no other rows.
 func (x *Index) Matching(table string, accept func(text []byte) bool) iter.Seq2[ovsdb.Row, error] {
 	return x.rows(table, accept, nil)
 }
@@ -334,17 +334,14 @@ type rowFinder struct {
 	found map[string][]change // by table
 	diff  bool                // the transaction has the mark for differences
 
-	offset  int64 // of the next byte
-	depth   int
-	quoted  bool
-	escaped bool
-	key     []byte // the latest key of the object at depth 1 or 2, up to maxKey bytes
-	inKey   bool
-	value   bool   // the key of the object at depth 1 or 2 is complete, and its value follows
-	table   string // "" for one that is not wanted
-	isMark  bool   // the value is that of the mark
-	begin   int64  // of the value of a row; 0 for none
-	row     binaryUUID
+	stringReader       // the key is the latest of the object at depth 1 or 2
+	offset       int64 // of the next byte
+	depth        int
+	value        bool   // the key of the object at depth 1 or 2 is complete, and its value follows
+	table        string // "" for one that is not wanted
+	isMark       bool   // the value is that of the mark
+	begin        int64  // of the value of a row; 0 for none
+	row          binaryUUID
 }
 
 func newRowFinder(offset int64, want func(table string) bool) *rowFinder {
@@ -387,30 +384,6 @@ func (f *rowFinder) Write(p []byte) (int, error) {
 	}
 	f.offset += int64(len(p))
 	return len(p), nil
-}
-
-func (f *rowFinder) readString(p []byte, i int) int {
-	start := i
-	for ; i < len(p); i++ {
-		switch c := p[i]; {
-		case f.escaped:
-			f.escaped = false
-		case c == '\\':
-			f.escaped = true
-		case c == '"':
-			f.keepKey(p[start:i])
-			f.quoted, f.inKey = false, false
-			return i
-		}
-	}
-	f.keepKey(p[start:])
-	return i
-}
-
-func (f *rowFinder) keepKey(text []byte) {
-	if f.inKey {
-		f.key = append(f.key, text[:min(len(text), maxKey-len(f.key))]...)
-	}
 }
 
 func (f *rowFinder) beginValue(position int64) {

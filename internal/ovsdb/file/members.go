@@ -29,12 +29,9 @@ type memberFinder struct {
 	found   map[string]*member // by key; the last one of equal keys
 	matches int                // number of members that want accepted
 
+	stringReader
 	offset  int64 // of the next byte
 	depth   int
-	quoted  bool
-	escaped bool
-	key     []byte
-	inKey   bool
 	inValue bool    // of a member of the object itself
 	current *member // whose value is being read, nil for one that is not wanted
 	element int     // of the array that is the current value
@@ -44,9 +41,6 @@ type memberFinder struct {
 func newMemberFinder(offset int64, want func(key string) bool) *memberFinder {
 	return &memberFinder{want: want, found: map[string]*member{}, offset: offset}
 }
-
-// maxKey is longer than the name of any table; the rest of a longer key is not kept.
-const maxKey = 200
 
 // Write follows the structure of the next piece of the text.
 func (f *memberFinder) Write(p []byte) (int, error) {
@@ -85,32 +79,6 @@ func (f *memberFinder) Write(p []byte) (int, error) {
 	}
 	f.offset += int64(len(p))
 	return len(p), nil
-}
-
-// readString reads a string from p[i] on, and returns the index of the last byte
-// that it read.
-func (f *memberFinder) readString(p []byte, i int) int {
-	start := i
-	for ; i < len(p); i++ {
-		switch c := p[i]; {
-		case f.escaped:
-			f.escaped = false
-		case c == '\\':
-			f.escaped = true
-		case c == '"':
-			f.keepKey(p[start:i])
-			f.quoted, f.inKey = false, false
-			return i
-		}
-	}
-	f.keepKey(p[start:])
-	return i
-}
-
-func (f *memberFinder) keepKey(text []byte) {
-	if f.inKey {
-		f.key = append(f.key, text[:min(len(text), maxKey-len(f.key))]...)
-	}
 }
 
 func (f *memberFinder) beginValue(position int64) {

@@ -1,0 +1,39 @@
+package file
+
+// stringReader reads the strings of a JSON text that comes in pieces, and keeps the latest
+// key.
+type stringReader struct {
+	quoted  bool   // the next byte is in a string
+	escaped bool   // a backslash precedes it
+	inKey   bool   // the string is a key
+	key     []byte // the latest key, up to maxKey bytes
+}
+
+// maxKey is longer than the name of any table; the rest of a longer key is not kept.
+const maxKey = 200
+
+// readString reads a string from p[i] on, and returns the index of the last byte
+// that it read.
+func (r *stringReader) readString(p []byte, i int) int {
+	start := i
+	for ; i < len(p); i++ {
+		switch c := p[i]; {
+		case r.escaped:
+			r.escaped = false
+		case c == '\\':
+			r.escaped = true
+		case c == '"':
+			r.keepKey(p[start:i])
+			r.quoted, r.inKey = false, false
+			return i
+		}
+	}
+	r.keepKey(p[start:])
+	return i
+}
+
+func (r *stringReader) keepKey(text []byte) {
+	if r.inKey {
+		r.key = append(r.key, text[:min(len(text), maxKey-len(r.key))]...)
+	}
+}
