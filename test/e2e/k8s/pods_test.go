@@ -223,7 +223,7 @@ func grant(t *testing.T, c *cluster.Cluster, user string, may ...string) {
 // a stalled connection.
 func TestInterruptLeavesNothing(t *testing.T) {
 	c, n := sharedNode(t)
-	b := deployLab(t, c, n, openshift(), smallNode(t, someFlows(300, 120)))
+	b := deployLab(t, c, n, openshift(), smallNode(t, someFlows(2000, 120)))
 	before := b.snapshot()
 	n.FromServer.Break(&cluster.Fault{Kind: cluster.Stall, After: 500e3})
 	defer n.FromServer.Break(nil)
