@@ -17,7 +17,7 @@ const (
 )
 
 func (s sizes) cases() []bench {
-	list := []bench{s.version(), s.smallStart(), s.runtimes(), s.tools()}
+	list := []bench{s.version(), s.smallStart(), s.runtimes(), s.tools(), s.trace()}
 	for _, megabytes := range s.archives {
 		list = append(list, s.collect(megabytes, false), s.collect(megabytes, true), s.collectFolder(megabytes))
 	}
