@@ -92,14 +92,14 @@ func (o *IO) warnLosses(prefix string, r *report.Report) {
 		o.warn("%srejected: %s: %s: %s", prefix, location(item), item.Reason, item.Text)
 	}
 	if len(r.Rejected) > maxItems {
-		o.warn("%s%d more entries are rejected", prefix, total(r, func(c *report.Counts) int { return c.Rejected })-maxItems)
+		o.warn("%s%d more entries are rejected", prefix, r.Total(func(c *report.Counts) int { return c.Rejected })-maxItems)
 	}
 	o.warnEach(prefix+"could not be read during collection: ", r.Lost)
 }
 
 // printReport prints a whole report.
 func (o *IO) printReport(r *report.Report) {
-	fmt.Fprintf(o.Out, "%s\n\n", verdict(r))
+	fmt.Fprintf(o.Out, "%s\n\n", r.Sentence())
 	t := o.newTable("", "recorded", "running")
 	t.AppendRow(table.Row{"Open vSwitch", terminal.Escape(cmp.Or(r.Recorded.OVS, "unknown")), terminal.Escape(cmp.Or(r.Running.OVS, "unknown"))})
 	t.AppendRow(table.Row{"OVN", terminal.Escape(cmp.Or(r.Recorded.OVN, "unknown")), terminal.Escape(cmp.Or(r.Running.OVN, "unknown"))})
@@ -108,25 +108,11 @@ func (o *IO) printReport(r *report.Report) {
 	o.printCounts(r)
 	o.printSteps(r)
 	o.printLogicalFlows(r)
-	o.printItems("Rejected: these entries are not in the replica", r.Rejected, total(r, func(c *report.Counts) int { return c.Rejected }))
+	o.printItems("Rejected: these entries are not in the replica", r.Rejected, r.Total(func(c *report.Counts) int { return c.Rejected }))
 	o.printItems("Placeholders: flows refer to these entries, which were not collected", r.Placeholders, len(r.Placeholders))
-	o.printItems("Rewritten in syntax that ovs-ofctl accepts", r.Rewritten, total(r, func(c *report.Counts) int { return c.Rewritten }))
+	o.printItems("Rewritten in syntax that ovs-ofctl accepts", r.Rewritten, r.Total(func(c *report.Counts) int { return c.Rewritten }))
 	o.printLines("Could not be read during collection", r.Lost)
 	o.printLines("Remarks", r.Remarks)
-}
-
-// verdict sums up a report in a sentence.
-func verdict(r *report.Report) string {
-	switch {
-	case r.Strict():
-		return "All collected data is restored, and reads back the same."
-	case r.Complete():
-		return "All collected data is restored; placeholders or defaults replace state of the node that was not collected."
-	}
-	if r.Restored() {
-		return "All collected data is restored, but an answer of ovn-trace may be wrong: see the logical flows below."
-	}
-	return "Some of the collected data is not in the replica: it is listed below."
 }
 
 // printCounts prints what became of the entries of each dump.
@@ -196,16 +182,6 @@ func details(s report.Result) []string {
 		list = append(list, fmt.Sprintf("and %d more; ovs-offline report -o json has the first %d", more, len(s.Details)))
 	}
 	return list
-}
-
-// total sums up a count over all dumps. A report counts more entries than it lists.
-func total(r *report.Report, of func(*report.Counts) int) (n int) {
-	for _, b := range r.Bridges {
-		for _, c := range b.Counts {
-			n += of(c)
-		}
-	}
-	return n
 }
 
 // printItems prints entries by reason: each reason once, and below it the file and

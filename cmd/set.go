@@ -157,8 +157,8 @@ func (o *IO) printReportTable(outcomes []set.Outcome[*report.Report]) {
 			continue
 		}
 		t.AppendRow([]any{name, result(r), restoredShare(r),
-			total(r, func(c *report.Counts) int { return c.Rejected }), total(r, func(c *report.Counts) int { return c.Different }),
-			total(r, func(c *report.Counts) int { return c.Placeholders }), len(r.Lost), versionsText(r.Recorded), versionsText(r.Running)})
+			r.Total(func(c *report.Counts) int { return c.Rejected }), r.Total(func(c *report.Counts) int { return c.Different }),
+			r.Total(func(c *report.Counts) int { return c.Placeholders }), len(r.Lost), versionsText(r.Recorded), versionsText(r.Running)})
 	}
 	t.Render()
 }
@@ -177,11 +177,11 @@ func result(r *report.Report) string {
 // restoredShare returns the share of the collected entries that are restored, rounded
 // down: 100 % means all.
 func restoredShare(r *report.Report) string {
-	collected := total(r, func(c *report.Counts) int { return c.Collected })
+	collected := r.Total(func(c *report.Counts) int { return c.Collected })
 	if collected == 0 {
 		return ""
 	}
-	restored := total(r, func(c *report.Counts) int { return c.Restored })
+	restored := r.Total(func(c *report.Counts) int { return c.Restored })
 	return fmt.Sprintf("%g %%", float64(restored*1000/collected)/10)
 }
 

@@ -85,6 +85,29 @@ type PortRow struct {
 // parse all logical flows.
 func (r *Report) Complete() bool { return r.Restored() && !r.LogicalFlows.Lossy() }
 
+// Sentence sums up the report.
+func (r *Report) Sentence() string {
+	switch {
+	case r.Strict():
+		return "All collected data is restored, and reads back the same."
+	case r.Complete():
+		return "All collected data is restored; placeholders or defaults replace state of the node that was not collected."
+	case r.Restored():
+		return "All collected data is restored, but an answer of ovn-trace may be wrong: see the logical flows below."
+	}
+	return "Some of the collected data is not in the replica: it is listed below."
+}
+
+// Total sums up a count over all dumps. A report counts more entries than it lists.
+func (r *Report) Total(of func(*Counts) int) (n int) {
+	for _, b := range r.Bridges {
+		for _, c := range b.Counts {
+			n += of(c)
+		}
+	}
+	return n
+}
+
 // Restored reports whether everything that was collected was restored.
 func (r *Report) Restored() bool {
 	if len(r.Rejected) > 0 || len(r.Lost) > 0 {
