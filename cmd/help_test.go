@@ -74,7 +74,7 @@ func exampleOf(t *testing.T, c *cobra.Command, text string) int {
 // --output, and that no other flag has its shorthand.
 func TestCommandsHaveOutputFlag(t *testing.T) {
 	without := map[string]bool{"ovs-offline": true, "exec": true, "shell": true, "logs": true, "translate": true,
-		"graph": true, "stop": true, "save": true, "load": true, "image": true, "rm": true}
+		"graph": true, "stop": true, "save": true, "load": true, "image": true, "rm": true, "mcp": true}
 	for _, c := range runnable() {
 		flag := c.Flags().Lookup("output")
 		if short := c.Flags().ShorthandLookup("o"); short != flag {
