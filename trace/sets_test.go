@@ -33,7 +33,35 @@ func TestAnswersAreWhatCameOut(t *testing.T) {
 				compare(t, p, ask(t, s, p), recorded.OVN != "")
 			}
 			t.Logf("%s: %d packets", name, asked)
+			if name == "kubernetes-ic" {
+				reachThemselves(t, s)
+			}
 		})
+	}
+}
+
+// reachThemselves asks about backends that reach themselves through their service. OVN
+// learns a flow from the first packet for the reply. The replies of the connections that
+// were open at the capture came out at the pods that asked (packets 68 and 71 of the set);
+// those of a first connection would too, but a replica does not learn.
+func reachThemselves(t *testing.T, s *Session) {
+	for _, q := range []struct {
+		from, to string
+		reply    answer.Verdict
+		missing  string
+	}{
+		{"ns1/web-0", "svc/ns1/self:80", answer.Reachable, ""},
+		{"ns1/web-0", "svc/ns1/self6:80", answer.Reachable, ""},
+		{"ns3/open-0", "svc/ns3/open:80", answer.Undetermined, " of br-int (learn) is not evaluated"},
+	} {
+		a, err := s.Ask(t.Context(), Between{From: q.from, To: q.to})
+		if err != nil {
+			t.Errorf("%s to %s: %v", q.from, q.to, err)
+			continue
+		}
+		if a.Verdict != answer.Reachable || a.Return == nil || a.Return.Verdict != q.reply || !strings.HasSuffix(strings.Join(a.Return.Missing, "\n"), q.missing) {
+			t.Errorf("%s to %s:\n%s", q.from, q.to, text(a))
+		}
 	}
 }
 
