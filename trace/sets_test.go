@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"ovs-offline/test/sets"
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
+	"ovs-offline/trace/names"
 )
 
 // TestAnswersAreWhatCameOut asks for each packet of the lab's sets, and compares the
@@ -33,8 +35,13 @@ func TestAnswersAreWhatCameOut(t *testing.T) {
 				compare(t, p, ask(t, s, p), recorded.OVN != "")
 			}
 			t.Logf("%s: %d packets", name, asked)
-			if name == "kubernetes-ic" {
+			switch name {
+			case "kubernetes-ic":
 				reachThemselves(t, s)
+				isUDPService(t, s, "kube-system/dns-0", "svc/kube-system/dns:53")
+				isUDPService(t, s, "kube-system/dns-0", "10.96.0.10:53")
+			case "openstack":
+				isUDPService(t, s, "vm1", "192.168.10.103:53")
 			}
 		})
 	}
@@ -61,6 +68,20 @@ func reachThemselves(t *testing.T, s *Session) {
 		}
 		if a.Verdict != answer.Reachable || a.Return == nil || a.Return.Verdict != q.reply || !strings.HasSuffix(strings.Join(a.Return.Missing, "\n"), q.missing) {
 			t.Errorf("%s to %s:\n%s", q.from, q.to, text(a))
+		}
+	}
+}
+
+// isUDPService asks about a service that is there for UDP only.
+func isUDPService(t *testing.T, s *Session, from, to string) {
+	a, err := s.Ask(t.Context(), Between{From: from, To: to})
+	if err != nil || !strings.Contains(a.Question, ": udp,") || a.Verdict != answer.Reachable {
+		t.Errorf("%s to %s: %v, %v", from, to, a, err)
+	}
+	for _, protocol := range []string{"tcp", "icmp"} {
+		_, err := s.Ask(t.Context(), Between{From: from, To: to, Question: names.Question{Protocol: protocol}})
+		if want := fmt.Sprintf("%q is a load balancer for udp, not %s", to, protocol); err == nil || err.Error() != want {
+			t.Errorf("%s to %s: %v", from, to, err)
 		}
 	}
 }
