@@ -89,13 +89,22 @@ func isUDPService(t *testing.T, s *Session, from, to string) {
 // openReplicas starts the replicas of a recorded set and opens a session on them.
 func openReplicas(t *testing.T, recorded *sets.Set) *Session {
 	t.Helper()
+	s, _ := openIn(t, recorded, sets.Native, "")
+	return s
+}
+
+// openIn does the same with the programs of a root file system, "" for this host's, and
+// returns the replicas by node.
+func openIn(t *testing.T, recorded *sets.Set, as sets.Datapath, root string) (*Session, map[string]*fidelity.Replica) {
+	t.Helper()
 	folder := ovs.Dir(t)
-	paths, err := recorded.Workdirs(t.Context(), folder, sets.Native)
+	paths, err := recorded.Workdirs(t.Context(), folder, as)
 	if err != nil {
 		t.Fatal(err)
 	}
+	replicas := map[string]*fidelity.Replica{}
 	for _, node := range recorded.Nodes {
-		n, err := fidelity.Adopt(t.Context(), paths[node], replica.Options{})
+		n, err := fidelity.AdoptIn(t.Context(), root, paths[node], replica.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", node, err)
 		}
@@ -104,6 +113,7 @@ func openReplicas(t *testing.T, recorded *sets.Set) *Session {
 				t.Error(err)
 			}
 		})
+		replicas[node] = n
 	}
 	all, err := set.Open(folder, "test", nil)
 	if err != nil {
@@ -117,7 +127,7 @@ func openReplicas(t *testing.T, recorded *sets.Set) *Session {
 	for _, n := range s.nodes {
 		n.Conntrack.Userspace = true // as the packets' datapath was
 	}
-	return s
+	return s, replicas
 }
 
 // ask asks what becomes of a packet where it was put in.
