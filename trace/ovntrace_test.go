@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/workdir"
 	"ovs-offline/test/fidelity"
 	"ovs-offline/test/ovs"
 	"ovs-offline/test/sets"
@@ -242,14 +243,15 @@ func (c comparison) follow(t *testing.T, start follow.Start) *follow.Hop {
 // finds a state.
 func (c comparison) logical(t *testing.T, q question, backend, state string) []string {
 	t.Helper()
-	args := []string{"--summary", "--no-friendly-names"}
+	socket := c.replicas[q.Node].Workdir.Socket(workdir.SB)
+	args := []string{"--db=unix:" + socket, "--summary", "--no-friendly-names"}
 	for range 20 { // ovn-trace takes those that are not given as established
 		args = append(args, "--ct="+state)
 	}
 	if backend != "" {
 		args = append(args, "--lb-dst="+backend)
 	}
-	text, err := c.replicas[q.Node].Tool(t.Context(), "ovn-trace", append(args, q.microflow)...)
+	text, err := c.replicas[q.Node].Program(t.Context(), "ovn-trace", append(args, q.microflow)...)
 	if strings.Contains(text, "assertion ovnact->type == OVNACT_") {
 		return aborted
 	}
@@ -325,7 +327,11 @@ func (c comparison) missesFlow(t *testing.T, q question) bool {
 func (c comparison) agreesOnward(t *testing.T, q question, hop *follow.Hop, logical []string) bool {
 	t.Helper()
 	logical = withoutNetwork(logical)
-	if len(logical) == 0 {
+	leaves := func(e end) bool { return len(withoutNetwork(e.places)) < len(e.places) }
+	switch {
+	case !slices.ContainsFunc(c.ends(hop, false), leaves):
+		return false
+	case len(logical) == 0:
 		return slices.ContainsFunc(ask(t, c.Session, q.Packet).drops, func(d drop) bool {
 			return d.Reason == string(rules.ACL) && d.Node != q.Node
 		})
