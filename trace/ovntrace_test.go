@@ -197,7 +197,8 @@ func (c comparison) compare(t *testing.T, q question) (cause, difference string)
 		sentence string
 		applies  bool
 	}{
-		{aborts, slices.Equal(logical, aborted) && slices.Contains([]string{"133", "135"}, q.start.Packet.Get("icmp_type"))},
+		{solicits, slices.Equal(logical, aborted) && q.start.Packet.Get("icmp_type") == "135" || len(ends[0].places) == 0 && q.start.Packet.Get("icmp_type") == "133"},
+		{asksFirst, asks(hop) && len(ends[0].places) == 0},
 		{noSize, q.start.Size > 0 && isOneOf(c.withoutSize(t, q), logical)},
 		{noConntrack, c.agreesWithStates(t, q, hop, ends)},
 		{notBound, isOneOf(ends, c.bound(t, q.Node, logical))},
@@ -220,11 +221,22 @@ const (
 	notTheFlows = "The node lacks a flow that the logical flows call for"
 	assumesDHCP = "The packet is a DHCP request"
 	oneSwitch   = "The packet crosses a physical network between nodes"
-	aborts      = "The packet is a router solicitation, or a neighbor solicitation for a router"
+	asksFirst   = "The router has to ask for the MAC address of the next hop"
+	solicits    = "The packet is a router solicitation, or a neighbor solicitation for a router"
 )
 
 // aborted stands for an ovn-trace that ended at a failed assertion.
 var aborted = []string{"assertion failed"}
+
+// asks reports whether a router asks for the MAC address of a neighbour.
+func asks(h *follow.Hop) bool {
+	for _, b := range h.Ends() {
+		if b.Answer != nil && b.Answer.Asks {
+			return true
+		}
+	}
+	return false
+}
 
 func isOneOf(ends []end, places []string) bool {
 	return slices.ContainsFunc(ends, func(e end) bool { return e.backend == ends[0].backend && slices.Equal(e.places, places) })

@@ -98,20 +98,20 @@ func (n *Replica) Close(ctx context.Context) error {
 // the output includes standard error, as in the live traces.
 func (n *Replica) Tool(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := command.Run(ctx, command.Command{Argv: append([]string{filepath.Join(n.Workdir.Bin(), name)}, args...)})
-	return output(out, err)
+	var failed *command.Error
+	var exit *exec.ExitError
+	if errors.As(err, &failed) && errors.As(err, &exit) {
+		return failed.Stderr + failed.Stdout, nil
+	}
+	return string(out), err
 }
 
 // Program works like Tool, with the program of the replica's release and not its wrapper,
 // which needs ovs-offline for a root file system. It has no default for a database.
 func (n *Replica) Program(ctx context.Context, name string, args ...string) (string, error) {
-	return output(n.runtime.Tool(ctx, n.Workdir.VarRun(workdir.OVS), nil, append([]string{name}, args...)...))
-}
-
-// output adds the standard error of a program that failed to its output.
-func output(out []byte, err error) (string, error) {
+	out, err := n.runtime.Tool(ctx, n.Workdir.VarRun(workdir.OVS), nil, append([]string{name}, args...)...)
 	var failed *command.Error
-	var exit *exec.ExitError
-	if errors.As(err, &failed) && errors.As(err, &exit) {
+	if errors.As(err, &failed) {
 		return failed.Stderr + failed.Stdout, nil
 	}
 	return string(out), err
