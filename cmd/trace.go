@@ -182,7 +182,8 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 func questionError(err error) error {
 	var ambiguous *names.AmbiguousError
 	var unknown *names.UnknownError
-	if errors.As(err, &ambiguous) || errors.As(err, &unknown) || errors.Is(err, trace.ErrQuestion) {
+	var protocol *names.ProtocolError
+	if errors.As(err, &ambiguous) || errors.As(err, &unknown) || errors.As(err, &protocol) || errors.Is(err, trace.ErrQuestion) {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	return err

@@ -25,7 +25,7 @@ type Between struct {
 
 // Ask answers whether one endpoint reaches another, and whether the reply arrives. The
 // error is a *names.AmbiguousError or *names.UnknownError for a name that no single
-// endpoint has.
+// endpoint has, and a *names.ProtocolError for a service that lacks the protocol.
 func (s *Session) Ask(ctx context.Context, b Between) (*answer.Answer, error) {
 	q := b.Question
 	var err error
@@ -63,11 +63,15 @@ func (s *Session) destination(b Between) (names.Endpoint, uint16, error) {
 	filter := names.Filter{Network: b.Network, Protocol: b.Protocol}
 	e, err := s.names.Find(b.To, filter)
 	at := strings.LastIndexByte(b.To, ':')
-	if err == nil || at < 0 {
+	var protocol *names.ProtocolError
+	if err == nil || at < 0 || errors.As(err, &protocol) {
 		return e, b.DstPort, err
 	}
 	port, badPort := strconv.ParseUint(b.To[at+1:], 10, 16)
 	named, notFound := s.names.Find(strings.Trim(b.To[:at], "[]"), filter)
+	if badPort == nil && errors.As(notFound, &protocol) {
+		return e, 0, notFound
+	}
 	if badPort != nil || notFound != nil {
 		return e, 0, err
 	}

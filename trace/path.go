@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"ovs-offline/trace/answer"
-	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/follow"
 )
 
@@ -17,9 +16,9 @@ type writer struct {
 	arrived  func(*follow.Hop, follow.Branch) bool
 	drops    []drop
 	arrivals []arrival
-	state    *conntrack.State // after the last packet
-	seen     map[string]bool  // what was assumed
-	taught   map[taught]bool  // by this and earlier packets
+	state    *follow.State   // after the last packet
+	seen     map[string]bool // what was assumed
+	taught   map[taught]bool // by this and earlier packets
 	err      error
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"ovs-offline/trace/answer"
-	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/follow"
 	"ovs-offline/trace/frame"
 	"ovs-offline/trace/names"
@@ -92,7 +91,7 @@ type capture struct {
 	arrived func(*follow.Hop, follow.Branch) bool
 	sender  string
 	seen    map[string]*Sent
-	state   *conntrack.State
+	state   *follow.State
 }
 
 func (c *capture) packet(ctx context.Context, raw []byte) error {

@@ -106,6 +106,17 @@ func (n *Replica) Tool(ctx context.Context, name string, args ...string) (string
 	return string(out), err
 }
 
+// Program works like Tool, with the program of the replica's release and not its wrapper,
+// which needs ovs-offline for a root file system. It has no default for a database.
+func (n *Replica) Program(ctx context.Context, name string, args ...string) (string, error) {
+	out, err := n.runtime.Tool(ctx, n.Workdir.VarRun(workdir.OVS), nil, append([]string{name}, args...)...)
+	var failed *command.Error
+	if errors.As(err, &failed) {
+		return failed.Stderr + failed.Stdout, nil
+	}
+	return string(out), err
+}
+
 // Figures holds the sums of comparisons.
 type Figures struct {
 	Packets, Whole, Results, Actions int // number of packets, and number of packets that are equal in this respect

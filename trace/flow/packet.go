@@ -44,7 +44,7 @@ func Parse(text string) (Packet, error) {
 		if len(p.fields) == maxFields {
 			return Packet{}, fmt.Errorf("a packet has more than %d fields", maxFields)
 		}
-		p.Set(printedName(name), value)
+		p.Set(PrintedName(name), value)
 	}
 	return p, nil
 }
@@ -56,9 +56,9 @@ func isName(text string) bool {
 	})
 }
 
-// printedName returns the name by which ofproto/trace prints a field that has several
+// PrintedName returns the name by which ofproto/trace prints a field that has several
 // names (ovs-fields(7)).
-func printedName(name string) string {
+func PrintedName(name string) string {
 	switch name {
 	case "eth_src":
 		return "dl_src"

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/pass"
 )
 
@@ -76,7 +75,7 @@ func (s *step) choose(ctx context.Context, id uint32, f frame) error {
 			b.Why = "the group chooses bucket " + a.bucket + " by a hash of the packet"
 		}
 		s.state = before
-		err := s.goOn(ctx, b, f, func(depth int) (*Hop, *conntrack.State, error) {
+		err := s.goOn(ctx, b, f, func(depth int) (*Hop, *State, error) {
 			return s.continued(a.passes, depth).run(ctx, a.passes[0], f, before)
 		})
 		if err != nil {

@@ -7,7 +7,6 @@ package follow
 import (
 	"iter"
 
-	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/flow"
 	"ovs-offline/trace/host"
 	"ovs-offline/trace/odp"
@@ -87,7 +86,7 @@ type Branch struct {
 	// Uncertain are parts of the packet that can't be predicted.
 	Uncertain []string
 	// State holds the connections of the question after the branch, for its next packets.
-	State *conntrack.State
+	State *State
 	Next  *Hop
 }
 

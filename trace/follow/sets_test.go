@@ -14,7 +14,6 @@ import (
 	"ovs-offline/test/fidelity"
 	"ovs-offline/test/ovs"
 	"ovs-offline/test/sets"
-	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/flow"
 	"ovs-offline/trace/follow"
 	"ovs-offline/trace/frame"
@@ -172,7 +171,7 @@ type prediction struct {
 
 // ask follows a packet, after those that changed the connections before it.
 func (q question) ask(ctx context.Context, p *sets.Packet) (prediction, error) {
-	var state *conntrack.State
+	var state *follow.State
 	for _, id := range p.After {
 		_, after, err := q.packet(ctx, q.packets[id], state)
 		if err != nil {
@@ -187,7 +186,7 @@ func (q question) ask(ctx context.Context, p *sets.Packet) (prediction, error) {
 	return predictionOf(hop), nil
 }
 
-func (q question) packet(ctx context.Context, p *sets.Packet, state *conntrack.State) (*follow.Hop, *conntrack.State, error) {
+func (q question) packet(ctx context.Context, p *sets.Packet, state *follow.State) (*follow.Hop, *follow.State, error) {
 	f, err := frame.ParseHex(p.Bytes)
 	if err != nil {
 		return nil, nil, err

@@ -59,7 +59,7 @@ type Start struct {
 	QuotedID uint16
 	// State holds what earlier packets of the question changed, as the branch or the
 	// answer of each returned it.
-	State *conntrack.State
+	State *State
 }
 
 // Packet follows a packet and returns the first hop, and what the packet changed in
@@ -68,7 +68,7 @@ type Start struct {
 // does not answer.
 //
 // The first hop of a packet from a physical network has no node and no pass.
-func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *conntrack.State, error) {
+func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *State, error) {
 	if s.Network != "" {
 		return t.fromNetwork(ctx, s)
 	}
@@ -105,7 +105,7 @@ func (s Start) frame() frame {
 }
 
 // fromNetwork follows a packet of a host on a physical network.
-func (t *Tracer) fromNetwork(ctx context.Context, s Start) (*Hop, *conntrack.State, error) {
+func (t *Tracer) fromNetwork(ctx context.Context, s Start) (*Hop, *State, error) {
 	f := s.frame()
 	root := step{walk: &walk{tracer: t}, hop: &Hop{Packet: f.packet()}, state: s.State}
 	found := false

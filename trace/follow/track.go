@@ -21,12 +21,12 @@ func (s *step) track(a odp.Track, f *frame) bool {
 	if options.New || options.States != nil {
 		node.Table = nil
 	}
-	r, err := node.Execute(s.state, f.subject, a)
+	r, err := node.Execute(s.state.tracked(), f.subject, a)
 	if err != nil {
 		s.undetermined(err.Error(), *f)
 		return false
 	}
-	f.subject, s.state, f.track = r.Subject, r.State, &a
+	f.subject, s.state, f.track = r.Subject, s.state.with(r.State), &a
 	if options.States != nil && !a.Commit {
 		flags := conntrack.Flags{New: true}
 		if s.looked < len(options.States) {
@@ -57,11 +57,11 @@ func (s *step) recirculate(ctx context.Context, id uint32, f frame) error {
 	if f.track != nil {
 		b.Why = fmt.Sprintf("conntrack of zone %d: %s", f.track.Zone, f.subject.Meta.Flags)
 	}
-	return s.goOn(ctx, b, f, func(depth int) (*Hop, *conntrack.State, error) { return s.resume(ctx, id, 0, f, depth) })
+	return s.goOn(ctx, b, f, func(depth int) (*Hop, *State, error) { return s.resume(ctx, id, 0, f, depth) })
 }
 
 // resume runs the pass that resumes a recirculation; hash is 0 for none.
-func (s *step) resume(ctx context.Context, id uint32, hash int, f frame, depth int) (*Hop, *conntrack.State, error) {
+func (s *step) resume(ctx context.Context, id uint32, hash int, f frame, depth int) (*Hop, *State, error) {
 	p := resumed(id, hash, f)
 	passes := s.printed(id, p)
 	if passes == nil {

@@ -31,7 +31,7 @@ func (f frame) packet() flow.Packet { return f.subject.Packet.Headers() }
 
 // enter starts the first pass on a node. entry has the fields of the tunnel that the
 // packet came by.
-func (w *walk) enter(ctx context.Context, h *host.Host, port *host.Port, entry flow.Packet, f frame, s *conntrack.State, depth int) (*Hop, *conntrack.State, error) {
+func (w *walk) enter(ctx context.Context, h *host.Host, port *host.Port, entry flow.Packet, f frame, s *State, depth int) (*Hop, *State, error) {
 	p := f.subject.Packet.Clone()
 	for _, field := range entry.Fields() {
 		p.Set(field.Name, field.Value)
@@ -75,17 +75,24 @@ type step struct {
 	hop   *Hop
 	known []*pass.Pass // passes that ovs-vswitchd has printed as well
 	depth int
-	state *conntrack.State
+	state *State
 }
 
 // run executes the actions of a pass.
-func (s *step) run(ctx context.Context, p *pass.Pass, f frame, state *conntrack.State) (*Hop, *conntrack.State, error) {
+func (s *step) run(ctx context.Context, p *pass.Pass, f frame, state *State) (*Hop, *State, error) {
 	s.passes++
 	s.state = state
 	s.hop.Pass = p
 	f.subject.Packet = p.Flow.WithoutPipeline()
 	s.hop.Packet = f.packet()
 	f.tunnel, f.pushed, f.track, f.found, f.hashed = nil, nil, nil, nil, false
+	if why := state.ignores(s.host.Name, p); why != "" {
+		s.undetermined(why, f)
+		return s.hop, s.state, nil
+	}
+	for _, l := range learnedIn(s.host.Name, p) {
+		s.state = s.state.learn(l)
+	}
 	if err := s.execute(ctx, p.Actions, &f); err != nil {
 		return nil, s.state, err
 	}
@@ -150,7 +157,7 @@ func (s *step) undetermined(why string, f frame) {
 
 // goOn adds a branch that continues with the hop that next returns. An error of a node
 // other than the first costs only the branch, unless the context has ended.
-func (s *step) goOn(ctx context.Context, b Branch, f frame, next func(depth int) (*Hop, *conntrack.State, error)) error {
+func (s *step) goOn(ctx context.Context, b Branch, f frame, next func(depth int) (*Hop, *State, error)) error {
 	switch {
 	case s.depth+1 == maxDepth:
 		s.undetermined(fmt.Sprintf("the packet still goes on after %d passes: a loop", maxDepth), f)

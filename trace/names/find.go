@@ -53,11 +53,23 @@ func (e *UnknownError) Error() string {
 	return text
 }
 
+// ProtocolError is the error for a load balancer that is asked about with a protocol that
+// it does not have.
+type ProtocolError struct {
+	Name      string
+	Protocols []string // those that it has
+	Wanted    string
+}
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("%q is a load balancer for %s, not %s", e.Name, strings.Join(e.Protocols, " and "), e.Wanted)
+}
+
 // Find returns the endpoint with a name: NAMESPACE/POD or pod/NAMESPACE/POD,
 // svc/NAMESPACE/NAME[:PORT], node/NAME, external/ADDRESS, a MAC address, an IP address or
 // ADDRESS:PORT, the name of a port in OVN or neutron, of an instance, or in OVN's DNS
-// records, or the beginning of a UUID. The error is an *AmbiguousError or an
-// *UnknownError.
+// records, or the beginning of a UUID. The error is an *AmbiguousError, an *UnknownError or
+// a *ProtocolError.
 func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 	if text, ok := strings.CutPrefix(name, "external/"); ok {
 		ip, ok := parseAddress(text)
@@ -66,16 +78,35 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 		}
 		return Endpoint{Kind: External, Name: "external/" + ip.String(), IPs: []netip.Addr{ip}}, nil
 	}
-	found := n.candidates(name)
-	found = slices.DeleteFunc(found, func(e Endpoint) bool { return !filter.accepts(e) })
-	found = merged(preferred(found))
+	found := n.matching(name, filter)
 	switch len(found) {
 	case 0:
-		return Endpoint{}, &UnknownError{Name: name, Nearest: n.nearest(name)}
+		return Endpoint{}, n.notFound(name, filter)
 	case 1:
 		return found[0], nil
 	}
 	return Endpoint{}, &AmbiguousError{Name: name, Candidates: found}
+}
+
+// matching returns the endpoints with a name that a filter accepts.
+func (n *Names) matching(name string, filter Filter) []Endpoint {
+	found := slices.DeleteFunc(n.candidates(name), func(e Endpoint) bool { return !filter.accepts(e) })
+	return merged(preferred(found))
+}
+
+// notFound returns the error for a name that no endpoint has that a filter accepts.
+func (n *Names) notFound(name string, filter Filter) error {
+	wanted := filter.Protocol
+	filter.Protocol = ""
+	var protocols []string
+	for _, e := range n.matching(name, filter) {
+		protocols = append(protocols, e.Protocol)
+	}
+	if len(protocols) == 0 {
+		return &UnknownError{Name: name, Nearest: n.nearest(name)}
+	}
+	slices.Sort(protocols)
+	return &ProtocolError{Name: name, Protocols: slices.Compact(protocols), Wanted: wanted}
 }
 
 // preferred leaves out what is only found beside a better candidate: an address is that of

@@ -112,6 +112,19 @@ func TestUnknownNameHasNearest(t *testing.T) {
 	}
 }
 
+func TestServiceOfAnotherProtocol(t *testing.T) {
+	n, _ := captured(t, "ovn-kubernetes-worker")
+	for _, name := range []string{"10.96.10.10:80", "10.96.10.10"} {
+		_, err := n.Find(name, Filter{Protocol: "udp"})
+		if want := fmt.Sprintf("%q is a load balancer for tcp, not udp", name); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", name, err)
+		}
+		if e, err := n.Find(name, Filter{}); err != nil || e.Protocol != "tcp" {
+			t.Errorf("%s: %v, %v", name, e, err)
+		}
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	n, _ := captured(t, "ovn-kubernetes-worker")
 	if got := n.Complete("ns1/", 10); !slices.Equal(got, []string{"ns1/client", "ns1/web1", "ns1/web2"}) {

@@ -1,0 +1,43 @@
+package follow
+
+import "ovs-offline/trace/conntrack"
+
+// State is what the packets of one question have changed on all nodes: connections, and
+// flows that learn actions added. It never changes; each change makes a new State, so
+// alternatives can continue from the same one. The nil State has no changes.
+type State struct {
+	connections *conntrack.State
+	learned     *learned
+}
+
+// tracked returns the changes of connections.
+func (s *State) tracked() *conntrack.State {
+	if s == nil {
+		return nil
+	}
+	return s.connections
+}
+
+// with returns the state after a change of connections.
+func (s *State) with(connections *conntrack.State) *State {
+	return &State{connections, s.flows()}
+}
+
+// flows returns the learned flows.
+func (s *State) flows() *learned {
+	if s == nil {
+		return nil
+	}
+	return s.learned
+}
+
+// learn returns the state after a learn action. A flow that it has already is not added.
+func (s *State) learn(l learned) *State {
+	for known := s.flows(); known != nil; known = known.before {
+		if known.equal(l) {
+			return s
+		}
+	}
+	l.before = s.flows()
+	return &State{s.tracked(), &l}
+}
