@@ -71,7 +71,7 @@ test-k8s: build test-deps
 # in some two minutes; without root or the archive, the tests skip.
 test-versions: test-deps
 	scripts/roots build/roots
-	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json -- -count=1 -parallel 2 -timeout 20m -run 'TestNodesOfEachVersion|TestOldOVN|TestRulesOfReleases|TestPredictionsOfEachRelease' ./test/fidelity ./trace/rules ./trace/follow
+	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json -- -count=1 -parallel 2 -timeout 20m -run 'TestNodesOfEachVersion|TestOldOVN|TestRulesOfReleases|TestPredictionsOfEachRelease|TestAnswersAgreeWithOVNTraceOfEachRelease' ./test/fidelity ./trace ./trace/rules ./trace/follow
 	@scripts/figures build/test-versions.json
 
 # How alike the traces of live nodes and their replicas are, node by node.
