@@ -42,7 +42,7 @@ func newTrace(shared *options) *cobra.Command {
 			"PROTOCOL is tcp, udp, sctp or icmp; TO:PORT names the destination port.\n\n" +
 			"The state of connections is what conntrack had recorded; --ct changes that.\n\n" +
 			"Exit code 1: --expect expects another verdict. Exit code 2: a name is unknown or ambiguous.\n" +
-			"Exit code 3: the verdict is UNDETERMINED.",
+			"Exit code 3: the verdict is UNDETERMINED, also that of the reply.",
 		Example: "  ovs-offline -w nodes trace ns1/web-0 svc/ns2/db:5432\n" +
 			"  ovs-offline -w nodes trace vm-17 external/8.8.8.8 icmp --size 1500\n" +
 			"  ovs-offline -w nodes trace --node compute1 --flow 'br-int in_port=3,icmp,nw_ttl=64'",
@@ -172,7 +172,7 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 	switch {
 	case o.expect != "" && !strings.EqualFold(o.expect, string(a.Verdict)):
 		return exitCode(exitFailed)
-	case o.expect == "" && a.Verdict == answer.Undetermined:
+	case o.expect == "" && a.IsIncomplete():
 		return errIncomplete
 	}
 	return nil

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,7 @@ func (w *writer) follow(ctx context.Context, start follow.Start) error {
 	if w.answer.Verdict != answer.Undetermined {
 		w.answer.Missing = nil
 	}
-	if w.answer.Verdict != answer.Reachable {
+	if w.answer.Verdict != answer.Reachable && !(w.answer.Verdict == answer.Undetermined && w.left) {
 		w.answer.Drop = w.deciding()
 	}
 	w.trust()
@@ -196,10 +197,7 @@ func at(e names.Endpoint) func(*follow.Hop, follow.Branch) bool {
 		case names.RouterPort, names.FloatingIP:
 			return b.Port.IfaceID != "" && (b.Port.IfaceID == e.LogicalPort || hasAddress(b.Packet, e))
 		}
-		if e.Parent != "" {
-			return b.Port.IfaceID == e.Parent && b.Packet.Get("dl_vlan") == fmt.Sprint(e.Tag)
-		}
-		return b.Port.IfaceID == e.LogicalPort
+		return b.Port.IfaceID == cmp.Or(e.Parent, e.LogicalPort) && (e.Tag == 0 || b.Packet.Get("dl_vlan") == fmt.Sprint(e.Tag))
 	}
 }
 
