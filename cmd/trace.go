@@ -16,6 +16,7 @@ import (
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/draw"
+	"ovs-offline/trace/host"
 	"ovs-offline/trace/names"
 )
 
@@ -152,7 +153,7 @@ func (o *traceOptions) checkFlags() error {
 
 func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err error, args []string) error {
 	if err != nil {
-		return err
+		return o.unavailable(err)
 	}
 	defer session.Close()
 	o.warnEach("", session.Remarks())
@@ -164,7 +165,7 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 	}
 	a, err := o.ask(ctx, session, args)
 	if err != nil {
-		return questionError(err)
+		return o.unavailable(questionError(err))
 	}
 	if err := o.print(a); err != nil {
 		return err
@@ -176,6 +177,32 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 		return errIncomplete
 	}
 	return nil
+}
+
+// unavailable returns an error about replicas that can't be asked with the commands that
+// start them.
+func (o *traceOptions) unavailable(err error) error {
+	if _, ok := errors.AsType[*host.UnavailableError](err); !ok {
+		return err
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+		all = joined.Unwrap()
+	}
+	for i, one := range all {
+		if down, ok := errors.AsType[*host.UnavailableError](one); ok {
+			all[i] = errors.New(down.Advising(o.startOf(down.Node)))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// startOf returns the command that starts the replica of a node.
+func (o *traceOptions) startOf(node string) string {
+	if s, err := set.Open(o.workdir, version, nil); err == nil && s != nil {
+		return o.self("start --node " + shellWord(node))
+	}
+	return o.self("start")
 }
 
 // questionError makes an error about the words of a question a usage error.

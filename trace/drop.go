@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
@@ -50,6 +51,11 @@ func (n *node) explain(d *answer.Drop, h *follow.Hop, b follow.Branch) error {
 		return err
 	}
 	d.Stage, d.Place.Bridge = stage, b.Stage.Bridge
+	if failure := h.Pass.Failure; failure != "" {
+		d.Reason = string(rules.Failed)
+		d.Rule, d.Row = strings.Join(append([]string{failure}, h.Pass.Errors...), ": "), ""
+		return nil
+	}
 	p, err := n.pipelines()
 	if err != nil {
 		return err

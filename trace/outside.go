@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/trace/follow"
@@ -52,4 +53,42 @@ func isHere(e names.Endpoint) bool {
 // isMulticast reports whether a MAC address is that of a group.
 func isMulticast(mac string) bool {
 	return len(mac) > 1 && strings.ContainsRune("13579bdf", rune(mac[1]))
+}
+
+// destined returns for which port a packet is that went to a chassis that was not captured,
+// as a text to append; "" if the southbound database does not show it. OVN's tunnels carry
+// the keys of the datapath and of its output port (ovn-architecture(7), Tunnel Encapsulations).
+func (w *writer) destined(h *follow.Hop, b follow.Branch) string {
+	z := w.nodes[h.Node].zone
+	if b.Kind != follow.Remote || b.Tunnel == nil || b.Tunnel.Type != "geneve" || z.rules == nil || len(w.chassisOf(h.Node, b.Tunnel.Dst)) == 0 {
+		return ""
+	}
+	const class, kind, outPort = "0x102", "0x80", 0xffff
+	for _, o := range b.Tunnel.Options {
+		datapath, err := strconv.ParseUint(b.Tunnel.ID, 0, 24)
+		value, wrong := strconv.ParseUint(o.Value, 0, 32)
+		if o.Class != class || o.Type != kind || err != nil || wrong != nil {
+			continue
+		}
+		port := z.rules.Port(datapath, value&outPort)
+		if port == "" {
+			continue
+		}
+		if e, ok := w.names.Holder(port, 0); ok && e.Name != port {
+			port = e.Name
+		}
+		return fmt.Sprintf(": by the southbound database the packet is for port %s there, and the egress pipeline of %s decides", port, z.rules.Datapath(datapath))
+	}
+	return ""
+}
+
+// crosses adds what is assumed of a packet that goes from a node to one with other databases.
+func (w *writer) crosses(h *follow.Hop, b follow.Branch) {
+	if h.Node == "" || b.Next.Node == h.Node {
+		return
+	}
+	from, to := w.nodes[h.Node].zone, w.nodes[b.Next.Node].zone
+	if from != to && from.sb != nil && to.sb != nil && b.Kind == follow.Networked {
+		w.assume(fmt.Sprintf("%s and %s, which have different OVN databases, have the network %s in common", h.Node, b.Next.Node, strings.Join(b.Networks, ", ")))
+	}
 }

@@ -92,11 +92,15 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		w.taught[taught{b.Next.Node, b.Next.Packet.Get("dl_src")}] = true
 	}
 	if b.Next != nil {
+		w.crosses(h, b)
 		next := way{from: index, via: via(b), choice: choice, found: b.Connection, depth: at.depth + 1, flooded: at.flooded || b.Flooded}
 		w.hop(b.Next, next)
 		return
 	}
 	end := answer.End{Place: w.place(h.Node, h.Bridge, b.Port), Text: b.Why, Choice: choice}
+	if e, ok := w.receiver(b); ok && e.Tag != 0 {
+		end.Endpoint = e.Name // behind the port that carries its VLAN
+	}
 	switch b.Kind {
 	case follow.Delivered:
 		end.Kind = answer.Delivered
@@ -130,8 +134,8 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 	case follow.Copied:
 		return
 	default:
-		end.Kind = answer.Unknown
-		w.miss(h.Node, b.Why)
+		end.Kind, end.Text = answer.Unknown, b.Why+w.destined(h, b)
+		w.miss(h.Node, end.Text)
 	}
 	if index >= 0 {
 		w.answer.Path[index].Ends = append(w.answer.Path[index].Ends, end)

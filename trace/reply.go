@@ -46,6 +46,9 @@ func (w *writer) reply(ctx context.Context, from names.Endpoint) error {
 
 // receiver returns the endpoint that receives a packet that came out of a port.
 func (w *writer) receiver(b follow.Branch) (e names.Endpoint, ok bool) {
+	if b.Port == nil || b.Port.IfaceID == "" {
+		return names.Endpoint{}, false
+	}
 	tag, _ := strconv.Atoi(b.Packet.Get("dl_vlan"))
 	return w.names.Holder(b.Port.IfaceID, tag)
 }

@@ -249,7 +249,7 @@ func (n *Names) Holder(port string, tag int) (e Endpoint, ok bool) {
 		}
 	}
 	for _, at := range n.byKey[strings.ToLower(port)] {
-		if e := n.endpoints[at]; port != "" && e.LogicalPort == port {
+		if e := n.endpoints[at]; e.LogicalPort == port {
 			return e, true
 		}
 	}
