@@ -83,7 +83,7 @@ func (s *Session) Flow(ctx context.Context, node, text string, size int) (*answe
 	}
 	n := s.nodes[node]
 	if n == nil {
-		return nil, fmt.Errorf("%w: name the node of the flow: one of %s", ErrQuestion, strings.Join(s.order, ", "))
+		return nil, fmt.Errorf("%w: name the node that the flow enters (--node): one of %s", ErrQuestion, strings.Join(s.order, ", "))
 	}
 	bridge, fields, _ := strings.Cut(strings.TrimSpace(text), " ")
 	p, err := flow.Parse(fields)

@@ -3,7 +3,6 @@ package trace
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
@@ -51,9 +50,8 @@ func (n *node) explain(d *answer.Drop, h *follow.Hop, b follow.Branch) error {
 		return err
 	}
 	d.Stage, d.Place.Bridge = stage, b.Stage.Bridge
-	if failure := h.Pass.Failure; failure != "" {
-		d.Reason = string(rules.Failed)
-		d.Rule, d.Row = strings.Join(append([]string{failure}, h.Pass.Errors...), ": "), ""
+	if failure := h.Pass.Failed(); failure != "" {
+		d.Reason, d.Rule, d.Row = string(rules.Failed), failure, ""
 		return nil
 	}
 	p, err := n.pipelines()
