@@ -75,7 +75,9 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 	case 1:
 		return found[0], nil
 	}
-	slices.SortFunc(found, func(a, b Endpoint) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.LogicalPort, b.LogicalPort)) })
+	slices.SortFunc(found, func(a, b Endpoint) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.LogicalPort, b.LogicalPort))
+	})
 	return Endpoint{}, &AmbiguousError{Name: name, Candidates: found}
 }
 
