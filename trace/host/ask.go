@@ -68,6 +68,9 @@ func (a *asker) ask(ctx context.Context, c *unixctl.Conn, argv []string) (string
 		if !reused {
 			var err error
 			if c, err = unixctl.Connect(limited, a.runDir, "ovs-vswitchd"); err != nil {
+				if ctx.Err() != nil {
+					return "", nil, ctx.Err()
+				}
 				return "", nil, a.unreachable(err)
 			}
 		}
