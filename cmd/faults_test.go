@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/ovs"
@@ -82,14 +84,17 @@ func (b *bench) workdir(t *testing.T, name string) string {
 // of a killed program is held until its forked child has executed another program:
 // run retries until then.
 func (b *bench) run(wd string, args ...string) (code int, printed string) {
-	for range 100 {
+	for end := time.Now().Add(faultTimeout); ; time.Sleep(20 * time.Millisecond) {
 		code, printed = outcome(exec.Command(b.bin, append([]string{"-w", wd}, args...)...))
-		if code != 1 || !strings.Contains(printed, workdir.ErrInUse.Error()) {
-			break
+		if code != 1 || !strings.Contains(printed, workdir.ErrInUse.Error()) || time.Now().After(end) {
+			return code, printed
 		}
 	}
-	return code, printed
 }
+
+// faultTimeout is how long a process that a killed program has started may take to become
+// another program, or to end, on a machine under load.
+const faultTimeout = 20 * time.Second
 
 // outcome runs a command and returns its exit code and output. The output goes to a
 // file: strace keeps it open as long as the daemons run, and a pipe would block.
@@ -174,22 +179,43 @@ func (b *bench) sound(t *testing.T, wd string, allowed ...string) {
 	b.nothingRuns(t, wd)
 }
 
+// nothingRuns checks that no process of a workdir is left. A tool that a killed program has
+// started ends by itself, after its work; a daemon does not.
 func (b *bench) nothingRuns(t *testing.T, wd string) {
+	t.Helper()
+	left := running(t, wd)
+	for end := time.Now().Add(faultTimeout); len(left) > 0 && time.Now().Before(end); left = running(t, wd) {
+		if slices.ContainsFunc(slices.Collect(maps.Values(left)), isDaemon) {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	for pid, line := range left {
+		t.Errorf("process %d is left: %q", pid, line)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// isDaemon reports whether an argument list is that of a daemon.
+func isDaemon(line string) bool { return strings.Contains(line, "\x00--pidfile=") }
+
+// running returns the arguments of the processes that have a path below a workdir among
+// them, by process ID.
+func running(t *testing.T, wd string) map[int]string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
+	found := map[int]string{}
 	for _, e := range entries {
 		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if err != nil || !bytes.Contains(line, []byte(wd+"/")) || bytes.HasPrefix(line, []byte("strace")) {
-			continue
-		}
-		t.Errorf("process %s is left: %q", e.Name(), line)
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		pid, noProcess := strconv.Atoi(e.Name())
+		if err == nil && noProcess == nil && bytes.Contains(line, []byte(wd+"/")) && !bytes.HasPrefix(line, []byte("strace")) {
+			found[pid] = string(line)
 		}
 	}
+	return found
 }
 
 // fault is a moment at which a process is killed: the when-th time that any thread

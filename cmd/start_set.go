@@ -70,7 +70,7 @@ func (o *startOptions) printSet(s *set.Set, outcomes []set.Outcome[*report.Repor
 	for _, v := range started {
 		o.warnIncomplete(v.Node, v.Value)
 	}
-	fmt.Fprintf(o.Out, "\nAll sockets, and how to use them: %s. What each replica lacks: %s.\n", o.self("show"), o.self("report --node NODE"))
+	fmt.Fprintf(o.Out, "\nAll sockets, and how to use them: %s. What each replica lacks: %s.\nWho reaches whom, and which rule drops a packet: %s.\n", o.self("show"), o.self("report --node NODE"), o.self("trace FROM TO"))
 	return nil
 }
 

@@ -1,9 +1,11 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/draw"
+	"ovs-offline/trace/host"
 	"ovs-offline/trace/names"
 )
 
@@ -39,10 +42,11 @@ func newTrace(shared *options) *cobra.Command {
 			"reply to it; say whether it arrives, and else where it is dropped and by which rule.\n\n" +
 			"FROM and TO are NAMESPACE/POD, svc/NAMESPACE/NAME[:PORT], node/NAME, external/ADDRESS, the name\n" +
 			"of a port in OVN or neutron, of an instance, a MAC or IP address, or the beginning of a UUID.\n" +
-			"PROTOCOL is tcp, udp, sctp or icmp; TO:PORT names the destination port.\n\n" +
+			"PROTOCOL is tcp, udp, sctp or icmp; TO:PORT names the destination port. Without both, the\n" +
+			"packet is a ping. The shell completes names (ovs-offline completion --help).\n\n" +
 			"The state of connections is what conntrack had recorded; --ct changes that.\n\n" +
 			"Exit code 1: --expect expects another verdict. Exit code 2: a name is unknown or ambiguous.\n" +
-			"Exit code 3: the verdict is UNDETERMINED.",
+			"Exit code 3: the verdict is UNDETERMINED, also that of the reply.",
 		Example: "  ovs-offline -w nodes trace ns1/web-0 svc/ns2/db:5432\n" +
 			"  ovs-offline -w nodes trace vm-17 external/8.8.8.8 icmp --size 1500\n" +
 			"  ovs-offline -w nodes trace --node compute1 --flow 'br-int in_port=3,icmp,nw_ttl=64'",
@@ -152,7 +156,7 @@ func (o *traceOptions) checkFlags() error {
 
 func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err error, args []string) error {
 	if err != nil {
-		return err
+		return o.unavailable(err)
 	}
 	defer session.Close()
 	o.warnEach("", session.Remarks())
@@ -164,7 +168,7 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 	}
 	a, err := o.ask(ctx, session, args)
 	if err != nil {
-		return questionError(err)
+		return worst(o.printCandidates(err), o.unavailable(questionError(err)))
 	}
 	if err := o.print(a); err != nil {
 		return err
@@ -172,10 +176,63 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 	switch {
 	case o.expect != "" && !strings.EqualFold(o.expect, string(a.Verdict)):
 		return exitCode(exitFailed)
-	case o.expect == "" && a.Verdict == answer.Undetermined:
+	case o.expect == "" && a.IsIncomplete():
 		return errIncomplete
 	}
 	return nil
+}
+
+// unavailable returns an error about replicas that can't be asked with the commands that
+// start them.
+func (o *traceOptions) unavailable(err error) error {
+	if _, ok := errors.AsType[*host.UnavailableError](err); !ok {
+		return err
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+		all = joined.Unwrap()
+	}
+	for i, one := range all {
+		if down, ok := errors.AsType[*host.UnavailableError](one); ok {
+			all[i] = errors.New(down.Advising(o.startOf(down.Node)))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// startOf returns the command that starts the replica of a node.
+func (o *traceOptions) startOf(node string) string {
+	if s, err := set.Open(o.workdir, version, nil); err == nil && s != nil {
+		return o.self("start --node " + shellWord(node))
+	}
+	return o.self("start")
+}
+
+// candidate is an endpoint that an ambiguous name may mean.
+type candidate struct {
+	Name    string       `json:"name"`
+	Kind    names.Kind   `json:"kind"`
+	Port    string       `json:"port,omitempty"` // the name of a logical port is not ambiguous
+	MAC     string       `json:"mac,omitempty"`
+	IPs     []netip.Addr `json:"ips,omitempty"`
+	Network string       `json:"network,omitempty"`
+	Node    string       `json:"node,omitempty"`
+}
+
+// printCandidates prints what an ambiguous name may mean, as a document if one was asked for.
+func (o *traceOptions) printCandidates(err error) error {
+	ambiguous, ok := errors.AsType[*names.AmbiguousError](err)
+	if !ok || o.format != "json" && o.format != "yaml" {
+		return nil
+	}
+	document := struct {
+		Ambiguous  string      `json:"ambiguous"`
+		Candidates []candidate `json:"candidates"`
+	}{Ambiguous: ambiguous.Name}
+	for _, e := range ambiguous.Candidates {
+		document.Candidates = append(document.Candidates, candidate{e.Name, e.Kind, e.LogicalPort, e.MAC, e.IPs, cmp.Or(e.Network, e.Switch), e.Node})
+	}
+	return o.emit(document, func() {})
 }
 
 // questionError makes an error about the words of a question a usage error.

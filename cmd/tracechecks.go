@@ -43,7 +43,7 @@ func (o *traceOptions) runChecks(ctx context.Context, s *trace.Session) error {
 		if !c.Passed() {
 			failed++
 		}
-		undetermined = undetermined || c.Expect == "" && c.Answer != nil && c.Answer.Verdict == answer.Undetermined
+		undetermined = undetermined || c.Expect == "" && c.Answer != nil && c.Answer.IsIncomplete()
 		if err := p.print(c); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (o *traceOptions) runCapture(ctx context.Context, s *trace.Session, args []
 		}
 	})
 	for _, sent := range c.Sent {
-		undetermined = undetermined || sent.Answer == nil || sent.Answer.Verdict == answer.Undetermined
+		undetermined = undetermined || sent.Answer == nil || sent.Answer.IsIncomplete()
 	}
 	if err == nil && undetermined {
 		return errIncomplete

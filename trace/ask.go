@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func (s *Session) Flow(ctx context.Context, node, text string, size int) (*answe
 	}
 	n := s.nodes[node]
 	if n == nil {
-		return nil, fmt.Errorf("%w: name the node of the flow: one of %s", ErrQuestion, strings.Join(s.order, ", "))
+		return nil, fmt.Errorf("%w: name the node that the flow enters (--node): one of %s", ErrQuestion, strings.Join(s.order, ", "))
 	}
 	bridge, fields, _ := strings.Cut(strings.TrimSpace(text), " ")
 	p, err := flow.Parse(fields)
@@ -151,7 +152,7 @@ func (w *writer) follow(ctx context.Context, start follow.Start) error {
 	if w.answer.Verdict != answer.Undetermined {
 		w.answer.Missing = nil
 	}
-	if w.answer.Verdict != answer.Reachable {
+	if w.answer.Verdict != answer.Reachable && !(w.answer.Verdict == answer.Undetermined && w.left) {
 		w.answer.Drop = w.deciding()
 	}
 	w.trust()
@@ -200,10 +201,7 @@ func at(e names.Endpoint) func(*follow.Hop, follow.Branch) bool {
 		case names.RouterPort, names.FloatingIP:
 			return b.Port.IfaceID != "" && (b.Port.IfaceID == e.LogicalPort || hasAddress(b.Packet, e))
 		}
-		if e.Parent != "" {
-			return b.Port.IfaceID == e.Parent && b.Packet.Get("dl_vlan") == fmt.Sprint(e.Tag)
-		}
-		return b.Port.IfaceID == e.LogicalPort
+		return b.Port.IfaceID == cmp.Or(e.Parent, e.LogicalPort) && (e.Tag == 0 || b.Packet.Get("dl_vlan") == fmt.Sprint(e.Tag))
 	}
 }
 

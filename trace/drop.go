@@ -50,6 +50,10 @@ func (n *node) explain(d *answer.Drop, h *follow.Hop, b follow.Branch) error {
 		return err
 	}
 	d.Stage, d.Place.Bridge = stage, b.Stage.Bridge
+	if failure := h.Pass.Failed(); failure != "" {
+		d.Reason, d.Rule, d.Row = string(rules.Failed), failure, ""
+		return nil
+	}
 	p, err := n.pipelines()
 	if err != nil {
 		return err

@@ -60,8 +60,8 @@ func TestAnswersAgreeWithOVNTraceOfEachRelease(t *testing.T) {
 // agrees compares the answers for the packets of a set. The bridges of tunnels don't show
 // in the passes of the kernel's datapath.
 func agrees(t *testing.T, recorded *sets.Set, root string) {
-	s, replicas := openIn(t, recorded, sets.Kernel, root)
-	c := comparison{Session: s, replicas: replicas}
+	folder, replicas := startIn(t, recorded, sets.Kernel, root)
+	c := comparison{Session: openSet(t, folder, nil), replicas: replicas}
 	asked, agreed, causes := 0, 0, map[string]int{}
 	for _, p := range recorded.Packets {
 		q, ok := c.question(t, p)

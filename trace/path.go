@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ovs-offline/trace/answer"
@@ -19,6 +20,7 @@ type writer struct {
 	state    *follow.State   // after the last packet
 	seen     map[string]bool // what was assumed
 	taught   map[taught]bool // by this and earlier packets
+	left     bool            // a copy left the collected nodes, and what becomes of it is not known
 	err      error
 }
 
@@ -89,19 +91,27 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		w.taught[taught{b.Next.Node, b.Next.Packet.Get("dl_src")}] = true
 	}
 	if b.Next != nil {
+		w.crosses(h, b)
 		next := way{from: index, via: via(b), choice: choice, found: b.Connection, depth: at.depth + 1, flooded: at.flooded || b.Flooded}
 		w.hop(b.Next, next)
 		return
 	}
 	end := answer.End{Place: w.place(h.Node, h.Bridge, b.Port), Text: b.Why, Choice: choice}
+	if e, ok := w.receiver(b); ok && e.Tag != 0 {
+		end.Endpoint = e.Name // behind the port that carries its VLAN
+	}
 	switch b.Kind {
 	case follow.Delivered:
 		end.Kind = answer.Delivered
 		w.answer.Outcomes = append(w.answer.Outcomes, answer.Outcome{Place: end.Place, Packet: b.Packet.Input(), Choice: choice, Destination: w.arrived(h, b)})
+		if why := w.outside(h, b); why != "" {
+			end.Kind, end.Text, w.left = answer.Unknown, why, true
+			w.miss(h.Node, why)
+		}
 	case follow.Dropped:
 		end.Kind = answer.Dropped
 		if w.outdated(h, b) {
-			w.answer.Missing = append(w.answer.Missing, fmt.Sprintf("on node %s: where the bridge learns the MAC address %s from the first packet", h.Node, h.Packet.Get("dl_dst")))
+			w.miss(h.Node, fmt.Sprintf("where the bridge learns the MAC address %s from the first packet", h.Packet.Get("dl_dst")))
 		}
 		d := w.drop(h, b)
 		d.Choice = choice
@@ -117,17 +127,24 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		d.Choice = choice
 		w.drops = append(w.drops, drop{d, at.depth, at.flooded || b.Flooded})
 		if b.Answer != nil && b.Answer.Asks {
-			w.answer.Missing = append(w.answer.Missing, fmt.Sprintf("on node %s: no MAC address of the next hop is recorded: OVN sends %s", h.Node, b.Answer.Name))
+			w.miss(h.Node, "no MAC address of the next hop is recorded: OVN sends "+b.Answer.Name)
 		}
 		w.answer.Generated = append(w.answer.Generated, answer.Generated{Place: w.place(h.Node, h.Bridge, h.Port), Packet: b.Packet.Input(), Why: why})
 	case follow.Copied:
 		return
 	default:
-		end.Kind = answer.Unknown
-		w.answer.Missing = append(w.answer.Missing, fmt.Sprintf("on node %s: %s", h.Node, b.Why))
+		end.Kind, end.Text = answer.Unknown, b.Why+w.destined(h, b)
+		w.miss(h.Node, end.Text)
 	}
 	if index >= 0 {
 		w.answer.Path[index].Ends = append(w.answer.Path[index].Ends, end)
+	}
+}
+
+// miss adds what another verdict than Undetermined needs, once.
+func (w *writer) miss(node, what string) {
+	if text := fmt.Sprintf("on node %s: %s", node, what); !slices.Contains(w.answer.Missing, text) {
+		w.answer.Missing = append(w.answer.Missing, text)
 	}
 }
 

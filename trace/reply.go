@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/netip"
+	"strconv"
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/flow"
@@ -43,12 +44,21 @@ func (w *writer) reply(ctx context.Context, from names.Endpoint) error {
 	return nil
 }
 
+// receiver returns the endpoint that receives a packet that came out of a port.
+func (w *writer) receiver(b follow.Branch) (e names.Endpoint, ok bool) {
+	if b.Port == nil || b.Port.IfaceID == "" {
+		return names.Endpoint{}, false
+	}
+	tag, _ := strconv.Atoi(b.Packet.Get("dl_vlan"))
+	return w.names.Holder(b.Port.IfaceID, tag)
+}
+
 // neighbour returns the MAC address that the receiver of a packet sends its reply to: it
 // resolves the address itself, and does not take the packet's source. It returns "" where
 // the databases don't state it.
 func (w *writer) neighbour(end arrival, reply flow.Packet) string {
-	e, err := w.names.Find(end.branch.Port.IfaceID, names.Filter{})
-	if err != nil || end.branch.Port.IfaceID == "" {
+	e, ok := w.receiver(end.branch)
+	if !ok {
 		return ""
 	}
 	ip, err := netip.ParseAddr(destination(reply))

@@ -1,12 +1,15 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
+	"sync"
 
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/trace/follow"
 	"ovs-offline/trace/names"
 	"ovs-offline/trace/rules"
 )
@@ -28,6 +31,8 @@ type zone struct {
 	indexes []*file.Index
 	nodes   []string
 	ovs     map[string]*file.Index // of its nodes
+	// encaps returns the chassis by their tunnel addresses.
+	encaps func() map[netip.Addr][]follow.Chassis
 }
 
 func (z *zone) open(ctx context.Context, path string) (*file.Index, error) {
@@ -57,6 +62,7 @@ func openZones(ctx context.Context, nodes []Node, wanted []Zone) (zones []*zone,
 	var named []names.Zone
 	for _, w := range wanted {
 		z := &zone{nodes: w.Nodes, ovs: map[string]*file.Index{}}
+		z.encaps = sync.OnceValue(z.readEncaps)
 		zones = append(zones, z)
 		nz, err := z.openAll(ctx, w, dirs)
 		if err != nil {
@@ -91,30 +97,32 @@ func (z *zone) openAll(ctx context.Context, w Zone, dirs map[string]*workdir.Dir
 	return nz, nil
 }
 
-// chassisOf returns the host name of the chassis with a tunnel address that no node of
-// the session has, "" if the southbound databases don't know it either.
-func (s *Session) chassisOf(a netip.Addr) string {
-	for _, z := range s.zones {
-		if z.sb == nil {
-			continue
-		}
-		for encap, err := range z.sb.Rows("Encap", "ip", "chassis_name") {
-			if err != nil {
-				break
-			}
-			if ip, err := netip.ParseAddr(encap.String("ip")); err == nil && ip == a {
-				return z.hostname(encap.String("chassis_name"))
-			}
-		}
-	}
-	return ""
+// chassisOf returns the chassis with a tunnel address in the southbound database of a node.
+func (s *Session) chassisOf(node string, a netip.Addr) []follow.Chassis {
+	return s.nodes[node].zone.encaps()[a]
 }
 
-func (z *zone) hostname(chassis string) string {
+// readEncaps returns the chassis by their tunnel addresses.
+func (z *zone) readEncaps() map[netip.Addr][]follow.Chassis {
+	found := map[netip.Addr][]follow.Chassis{}
+	if z.sb == nil {
+		return found
+	}
+	hostnames := map[string]string{}
 	for row, err := range z.sb.Rows("Chassis", "name", "hostname") {
-		if err == nil && row.String("name") == chassis && row.String("hostname") != "" {
-			return row.String("hostname")
+		if err != nil {
+			break // chassis that can't be read are called by their names
+		}
+		hostnames[row.String("name")] = row.String("hostname")
+	}
+	for row, err := range z.sb.Rows("Encap", "ip", "chassis_name") {
+		if err != nil {
+			break // their nodes count as not known
+		}
+		if ip, err := netip.ParseAddr(row.String("ip")); err == nil {
+			name := row.String("chassis_name")
+			found[ip] = append(found[ip], follow.Chassis{Name: name, Hostname: cmp.Or(hostnames[name], name)})
 		}
 	}
-	return chassis
+	return found
 }

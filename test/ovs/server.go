@@ -33,7 +33,9 @@ func ServeIn(tb testing.TB, dir string, args ...string) *Server {
 	socket := filepath.Join(dir, "db.sock")
 	s := &Server{Dir: dir, Remote: "unix:" + socket, tb: tb}
 	s.daemon = startDaemon(tb, dir, "ovsdb-server", append([]string{"--remote=punix:" + socket}, args...)...)
-	s.daemon.waitFor(tb, func() bool { return listening(socket) })
+	// ovsdb-server opens its control socket after those of its remotes.
+	control := filepath.Join(dir, fmt.Sprintf("ovsdb-server.%d.ctl", s.daemon.cmd.Process.Pid))
+	s.daemon.waitFor(tb, func() bool { return listening(socket) && listening(control) })
 	return s
 }
 

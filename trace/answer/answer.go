@@ -28,6 +28,12 @@ type Answer struct {
 	Trust     Trust       `json:"trust"`
 }
 
+// IsIncomplete reports whether something is missing to know what becomes of the packet, or of
+// the reply to it.
+func (a *Answer) IsIncomplete() bool {
+	return a.Verdict == Undetermined || a.Return != nil && a.Return.IsIncomplete()
+}
+
 // Place is a port of a bridge.
 type Place struct {
 	Node        string `json:"node"`

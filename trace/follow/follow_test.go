@@ -167,7 +167,7 @@ func TestReplicaThatIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = follow.New([]*host.Host{h}, follow.Options{}).Packet(t.Context(), follow.Start{Node: "a", InPort: "br-int", Packet: packet(t, tcp)})
-	if err == nil || !strings.Contains(err.Error(), "node a: the ovs-vswitchd of its replica can't be reached: start it with: ovs-offline start") {
+	if err == nil || !strings.Contains(err.Error(), "node a: no replica is running: start it with: ovs-offline start") {
 		t.Error(err)
 	}
 	wd, err := workdir.Find(path)
@@ -194,7 +194,7 @@ func TestPeerThatIsDownCostsItsBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)})
-	if !leads(got, "undetermined a - node b: the ovs-vswitchd of its replica can't be reached") {
+	if !leads(got, "undetermined a - node b: no replica is running: start it with: ") {
 		t.Errorf("%q", got)
 	}
 }

@@ -125,11 +125,12 @@ func (s *step) tunnel(ctx context.Context, t odp.Tunnel, f frame) error {
 	if !t.Src.IsValid() {
 		t.Src, _ = s.host.TunnelTo(t.Type, t.Dst)
 	}
-	peer := s.peer(t.Dst)
+	chassis := s.chassis(t.Dst)
+	peer := s.peer(t.Dst, chassis)
 	if peer == nil {
 		b := Branch{Kind: Remote, Tunnel: &t, Why: fmt.Sprintf("the node with the tunnel address %v was not captured", t.Dst)}
-		if name := s.chassis(t.Dst); name != "" {
-			b.Why = fmt.Sprintf("node %s, with the tunnel address %v, was not captured", name, t.Dst)
+		if len(chassis) > 0 {
+			b.Why = fmt.Sprintf("node %s, with the tunnel address %v, was not captured", chassis[0].Hostname, t.Dst)
 		}
 		s.add(b, f)
 		return nil
@@ -151,20 +152,24 @@ func (s *step) tunnel(ctx context.Context, t odp.Tunnel, f frame) error {
 	})
 }
 
-func (s *step) peer(a netip.Addr) *host.Host {
+// peer returns the node with a tunnel address, nil for none. A node of another deployment
+// may have the same address: chassis are those that have it in the sender's databases.
+func (s *step) peer(a netip.Addr, chassis []Chassis) *host.Host {
 	for _, h := range s.tracer.hosts {
-		if h.HasEncap(a) {
+		named := func(c Chassis) bool { return c.Name == h.Chassis }
+		if h.HasEncap(a) && (len(chassis) == 0 || h.Chassis == "" || slices.ContainsFunc(chassis, named)) {
 			return h
 		}
 	}
 	return nil
 }
 
-func (s *step) chassis(a netip.Addr) string {
+// chassis returns the chassis that have a tunnel address in the databases of the node.
+func (s *step) chassis(a netip.Addr) []Chassis {
 	if s.tracer.options.Chassis == nil {
-		return ""
+		return nil
 	}
-	return s.tracer.options.Chassis(a)
+	return s.tracer.options.Chassis(s.host.Name, a)
 }
 
 // entryOf returns the metadata of a packet that a tunnel's port received.

@@ -22,8 +22,15 @@ type Options struct {
 	States []conntrack.Flags
 	// Bucket selects the bucket of each group that chooses by a hash, "" for all.
 	Bucket string
-	// Chassis names the node of a tunnel address that no host has; nil for none.
-	Chassis func(netip.Addr) string
+	// Chassis returns the chassis with a tunnel address in the databases of a node; nil for
+	// no databases.
+	Chassis func(node string, a netip.Addr) []Chassis
+}
+
+// Chassis is a chassis of OVN.
+type Chassis struct {
+	Name     string // the system-id of its node
+	Hostname string // or its name, if it has none
 }
 
 // Tracer follows packets over a set of nodes. It can be used concurrently.

@@ -2,8 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -17,9 +15,6 @@ const askTimeout = 10 * time.Second
 // connections is the number of connections to one ovs-vswitchd. It executes one request
 // after the other, but reads the requests of all connections at once.
 const connections = 8
-
-// ErrNoAnswer is wrapped when an ovs-vswitchd does not answer within the time limit.
-var ErrNoAnswer = errors.New("ovs-vswitchd does not answer")
 
 // asker sends commands to the ovs-vswitchd of a replica, over connections that stay open.
 type asker struct {
@@ -51,7 +46,7 @@ func (a *asker) Close() {
 // is an error is one for which unixctl.Refused is true.
 func (a *asker) Ask(ctx context.Context, argv ...string) (string, error) {
 	if a.stuck.Load() {
-		return "", a.noAnswer(argv[0])
+		return "", a.late(argv[0])
 	}
 	var c *unixctl.Conn
 	select {
@@ -64,13 +59,6 @@ func (a *asker) Ask(ctx context.Context, argv ...string) (string, error) {
 	return out, err
 }
 
-func (a *asker) noAnswer(command string) error {
-	return fmt.Errorf("node %s: %w to %s within %v: stop and start its replica", a.node, ErrNoAnswer, command, askTimeout)
-}
-
-// errDown is wrapped when the replica can't be reached.
-var errDown = errors.New("the ovs-vswitchd of its replica can't be reached: start it with: ovs-offline start")
-
 // ask returns the connection as well, nil if it can't be used any more.
 func (a *asker) ask(ctx context.Context, c *unixctl.Conn, argv []string) (string, *unixctl.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, askTimeout)
@@ -80,7 +68,10 @@ func (a *asker) ask(ctx context.Context, c *unixctl.Conn, argv []string) (string
 		if !reused {
 			var err error
 			if c, err = unixctl.Connect(limited, a.runDir, "ovs-vswitchd"); err != nil {
-				return "", nil, fmt.Errorf("node %s: %w: %w", a.node, errDown, err)
+				if ctx.Err() != nil {
+					return "", nil, ctx.Err()
+				}
+				return "", nil, a.unreachable(err)
 			}
 		}
 		out, err := c.Run(limited, argv...)
@@ -93,9 +84,9 @@ func (a *asker) ask(ctx context.Context, c *unixctl.Conn, argv []string) (string
 			return "", nil, ctx.Err()
 		case limited.Err() != nil:
 			a.stuck.Store(true)
-			return "", nil, a.noAnswer(argv[0])
+			return "", nil, a.late(argv[0])
 		case !reused:
-			return "", nil, fmt.Errorf("node %s: %w: it ended while it executed %s; start its replica again: %w", a.node, ErrNoAnswer, argv[0], err)
+			return "", nil, a.ended(argv[0])
 		}
 	}
 }

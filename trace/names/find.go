@@ -85,6 +85,9 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 	case 1:
 		return found[0], nil
 	}
+	slices.SortFunc(found, func(a, b Endpoint) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.LogicalPort, b.LogicalPort))
+	})
 	return Endpoint{}, &AmbiguousError{Name: name, Candidates: found}
 }
 
@@ -268,3 +271,32 @@ func distance(a, b string, most int) int {
 
 // maxName bounds the names that are compared letter by letter.
 const maxName = 80
+
+// Holder returns the endpoint that receives what comes out of the interface of a logical
+// port: the port itself, or for a packet with a VLAN tag (0 for none) the port of a
+// container or of a trunk that has this tag.
+func (n *Names) Holder(port string, tag int) (e Endpoint, ok bool) {
+	if tag != 0 {
+		at := slices.IndexFunc(n.endpoints, func(e Endpoint) bool { return e.Parent == port && e.Tag == tag })
+		if at >= 0 {
+			return n.endpoints[at], true
+		}
+	}
+	for _, at := range n.byKey[strings.ToLower(port)] {
+		if e := n.endpoints[at]; e.LogicalPort == port {
+			return e, true
+		}
+	}
+	return Endpoint{}, false
+}
+
+// WithMAC returns the endpoints with a MAC address.
+func (n *Names) WithMAC(mac string) []Endpoint {
+	var found []Endpoint
+	for _, at := range n.byKey[mac] {
+		if e := n.endpoints[at]; e.MAC == mac {
+			found = append(found, e)
+		}
+	}
+	return found
+}

@@ -185,6 +185,10 @@ func readTranslations(z Zone) (map[string]nat, map[string]hop, error) {
 
 func (l *loader) addRouterPort(p *routerPort) {
 	e := Endpoint{Kind: RouterPort, Name: p.name, LogicalPort: p.name, MAC: p.mac, Switch: p.router.name}
+	// A port of a gateway router is bound to a chassis, and so is the port that OVN derives
+	// from a distributed gateway port (ovn-architecture(7)).
+	e.Chassis = cmp.Or(l.bound["cr-"+p.name].chassis, l.bound[p.name].chassis)
+	e.Node = l.nodes[e.Chassis]
 	for _, network := range p.networks {
 		e.IPs = append(e.IPs, network.Addr())
 	}

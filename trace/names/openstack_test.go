@@ -174,3 +174,26 @@ func TestPacketsAreReadByTheSwitch(t *testing.T) {
 		}
 	}
 }
+
+func TestHoldersOfPortsAndMACAddresses(t *testing.T) {
+	n := cloud(t)
+	if e, ok := n.Holder(portB, 55); !ok || e.LogicalPort != subport {
+		t.Errorf("VLAN 55 of the trunk: %v %v", e, ok)
+	}
+	for _, tag := range []int{0, 56} { // a tag that no port of the trunk has
+		if e, ok := n.Holder(portB, tag); !ok || e.LogicalPort != portB {
+			t.Errorf("VLAN %d of the trunk: %v %v", tag, e, ok)
+		}
+	}
+	if e, ok := n.Holder("", 0); ok {
+		t.Errorf("no port: %v", e)
+	}
+	for mac, node := range map[string]string{"fa:16:3e:10:00:05": "compute1", "fa:16:3e:20:00:05": "", "fa:16:3e:ff:00:21": "compute1"} {
+		if list := n.WithMAC(mac); len(list) != 1 || list[0].Node != node || list[0].Chassis == "" {
+			t.Errorf("%s: %+v", mac, list)
+		}
+	}
+	if list := n.WithMAC("02:00:00:00:00:fe"); len(list) > 0 {
+		t.Errorf("the physical router: %+v", list)
+	}
+}

@@ -87,6 +87,10 @@ func serviceOf(row ovsdb.Row) string {
 func (l *loader) addFloatingIP(r *logicalRouter, n nat) {
 	e := Endpoint{Kind: FloatingIP, Name: n.external.String(), IPs: []netip.Addr{n.external}, MAC: n.externalMAC, Switch: r.name,
 		Backends: []string{n.logical}}
+	if n.externalMAC != "" { // the chassis of the port answers for it
+		e.Chassis = l.bound[n.port].chassis
+		e.Node = l.nodes[e.Chassis]
+	}
 	l.add(e)
 }
 

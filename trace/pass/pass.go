@@ -7,6 +7,7 @@ package pass
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,6 +67,16 @@ func (p *Pass) Last() (s Stage, ok bool) {
 		return Stage{}, false
 	}
 	return p.Stages[p.last], true
+}
+
+// Failed returns why ovs-vswitchd gave up on the packet, "" if it did not. Behind a patch
+// port it prints the error without a failure of the pass.
+func (p *Pass) Failed() string {
+	texts := slices.Clone(p.Errors)
+	if p.Failure != "" {
+		texts = append([]string{p.Failure}, texts...)
+	}
+	return strings.Join(slices.Compact(texts), ": ")
 }
 
 // Buckets returns the buckets of groups that the pass used, in order.

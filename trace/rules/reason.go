@@ -20,12 +20,13 @@ const (
 	NoSuchPort   Reason = "no such port"
 	NotBound     Reason = "not bound"
 	MissingFlow  Reason = "missing flow"
+	Failed       Reason = "translation failed" // ovs-vswitchd gave up, as for flows in a loop
 	Explicit     Reason = "explicit drop"
 )
 
 // Reasons lists all reasons.
 func Reasons() []Reason {
-	return []Reason{ACL, NoRoute, TTL, Unresolved, PortSecurity, MTU, Meter, NoSuchPort, NotBound, MissingFlow, Explicit}
+	return []Reason{ACL, NoRoute, TTL, Unresolved, PortSecurity, MTU, Meter, NoSuchPort, NotBound, MissingFlow, Failed, Explicit}
 }
 
 // Step is a flow that a packet matched on its way over one integration bridge.
@@ -94,7 +95,7 @@ func (r *Rules) missed(end End) (Drop, error) {
 	if pipeline == "" {
 		name := end.Layout.physical(end.MissTable)
 		d := Drop{Reason: reasonPhysical(end.MissTable, end.Layout), Stage: name, Rule: Rule{Stage: name, Words: name}}
-		if end.Layout.delivers(end.MissTable) && r.bound()[portKey{end.Metadata, end.OutPort}] {
+		if end.Layout.delivers(end.MissTable) && r.ports()[portKey{end.Metadata, end.OutPort}].bound {
 			d.Reason = MissingFlow
 		}
 		return d, nil

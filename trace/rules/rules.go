@@ -23,7 +23,7 @@ type Rules struct {
 	datapaths func() datapaths
 	groups    func() map[string]portGroup // by the UUIDs of their ACLs
 
-	bound func() map[portKey]bool // the ports that are bound to a chassis
+	ports func() map[portKey]port
 
 	mu    sync.Mutex
 	cache map[Flow]Rule
@@ -35,7 +35,7 @@ func New(nb, sb *file.Index) *Rules {
 	r := &Rules{nb: nb, sb: sb, cache: map[Flow]Rule{}}
 	r.datapaths = sync.OnceValue(r.readDatapaths)
 	r.groups = sync.OnceValue(r.readPortGroups)
-	r.bound = sync.OnceValue(r.readBound)
+	r.ports = sync.OnceValue(r.readPorts)
 	return r
 }
 
@@ -308,19 +308,30 @@ func (r *Rules) readDatapaths() datapaths {
 // portKey identifies a port by the tunnel keys of its datapath and of itself.
 type portKey struct{ datapath, port uint64 }
 
-func (r *Rules) readBound() map[portKey]bool {
-	bound := map[portKey]bool{}
-	for row, err := range r.sb.Rows("Port_Binding", "datapath", "tunnel_key", "chassis") {
+// port is a port of a logical switch or router.
+type port struct {
+	name  string
+	bound bool // to a chassis
+}
+
+func (r *Rules) readPorts() map[portKey]port {
+	ports := map[portKey]port{}
+	for row, err := range r.sb.Rows("Port_Binding", "logical_port", "datapath", "tunnel_key", "chassis") {
 		if err != nil {
-			break // a port that can't be read counts as not bound
+			break // a port that can't be read has no name and counts as not bound
 		}
 		key, _ := row.Int("tunnel_key")
-		if datapath := row.UUIDs("datapath"); len(datapath) == 1 && len(row.UUIDs("chassis")) > 0 {
-			bound[portKey{r.datapaths().byUUID[datapath[0]].Key, uint64(key)}] = true
+		if datapath := row.UUIDs("datapath"); len(datapath) == 1 {
+			at := portKey{r.datapaths().byUUID[datapath[0]].Key, uint64(key)}
+			ports[at] = port{row.String("logical_port"), len(row.UUIDs("chassis")) > 0}
 		}
 	}
-	return bound
+	return ports
 }
+
+// Port returns the name of the port with a tunnel key, in the datapath with a tunnel key; ""
+// if there is none.
+func (r *Rules) Port(datapath, key uint64) string { return r.ports()[portKey{datapath, key}].name }
 
 // cause returns the northbound row whose UUID begins with the stage hint of a logical flow.
 func (r *Rules) cause(hint string, rule Rule) (Cause, error) {

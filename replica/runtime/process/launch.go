@@ -93,11 +93,11 @@ func processes(matches func(pid int) bool) []int {
 func (l launch) marks(pid int) bool { return has(pid, "environ", l.variable) }
 
 // has reports whether a process has a word among its arguments ("cmdline") or in its
-// environment ("environ"). During an exec both are empty for a moment: has waits for
-// its end.
+// environment ("environ"). During an exec both are empty for a moment, which is long on a
+// machine under load: has waits for its end.
 func has(pid int, where, word string) bool {
-	const pause, tries = time.Millisecond, 20
-	for range tries {
+	const pause, timeout = time.Millisecond, time.Second
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, where))
 		if err != nil {
 			return false // the process has ended, or belongs to another user

@@ -1,0 +1,62 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// ErrNoAnswer is wrapped when an ovs-vswitchd does not answer within the time limit, or ends
+// before it has answered.
+var ErrNoAnswer = errors.New("ovs-vswitchd does not answer")
+
+// UnavailableError is the error of a node whose replica can't be asked.
+type UnavailableError struct {
+	Node  string
+	Cause error
+}
+
+func (e *UnavailableError) Error() string { return e.Advising("ovs-offline start") }
+
+func (e *UnavailableError) Unwrap() error { return e.Cause }
+
+// Advising returns the text of the error with the command that starts the replica.
+func (e *UnavailableError) Advising(command string) string {
+	what := "start it with"
+	if errors.Is(e.Cause, ErrNoAnswer) {
+		what = "start its replica again with"
+	}
+	return fmt.Sprintf("node %s: %v: %s: %s", e.Node, e.Cause, what, command)
+}
+
+var (
+	errNotStarted = errors.New("no replica is running")
+	errDown       = errors.New("the ovs-vswitchd of its replica can't be reached")
+)
+
+// unreachable returns the error of a node to whose ovs-vswitchd no connection was made.
+func (a *asker) unreachable(err error) error {
+	if errors.Is(err, fs.ErrNotExist) { // the pid file
+		return &UnavailableError{a.node, errNotStarted}
+	}
+	return &UnavailableError{a.node, fmt.Errorf("%w: it was killed or crashed", errDown)}
+}
+
+// late returns the error of a command that ovs-vswitchd did not answer in time.
+func (a *asker) late(command string) error {
+	return &UnavailableError{a.node, fmt.Errorf("%w to %s within %v%s", ErrNoAnswer, command, askTimeout, hint(command))}
+}
+
+// ended returns the error of a command during which ovs-vswitchd ended.
+func (a *asker) ended(command string) error {
+	return &UnavailableError{a.node, fmt.Errorf("%w: it ended while it executed %s%s", ErrNoAnswer, command, hint(command))}
+}
+
+// hint returns the usual cause for which a command has no answer. The limit of passes in
+// one run of ofproto/trace came with Open vSwitch 3.4.
+func hint(command string) string {
+	if command != "ofproto/trace" {
+		return ""
+	}
+	return ", as Open vSwitch before 3.4 does for a packet that recirculates without end"
+}

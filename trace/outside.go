@@ -1,0 +1,94 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ovs-offline/trace/follow"
+	"ovs-offline/trace/names"
+)
+
+// outside returns why it is not known what becomes of a packet that came out of a port,
+// "" if that is known: a host that no replica stands for may forward it.
+func (w *writer) outside(h *follow.Hop, b follow.Branch) string {
+	mac := b.Packet.Get("dl_dst")
+	if b.Kind != follow.Delivered || b.Port == nil || w.arrived(h, b) || isMulticast(mac) {
+		return ""
+	}
+	if len(b.Networks) > 0 {
+		return w.beyond(b, mac)
+	}
+	e, ok := w.receiver(b)
+	if !ok || e.MAC != mac || destination(b.Packet) == "" || hasAddress(b.Packet, e) {
+		return ""
+	}
+	return fmt.Sprintf("the packet arrives at %s (port %s), and %s is no address of it: whether it forwards the packet is not known", e.Name, b.Port.Name, destination(b.Packet))
+}
+
+// beyond returns why it is not known what becomes of a packet on a physical network.
+func (w *writer) beyond(b follow.Branch, mac string) string {
+	leaves := fmt.Sprintf("the packet leaves by port %s of %s for the MAC address %s on the network %s", b.Port.Name, b.Port.Bridge, mac, strings.Join(b.Networks, ", "))
+	holders := w.names.WithMAC(mac)
+	if slices.ContainsFunc(holders, isHere) {
+		return ""
+	}
+	if len(holders) == 0 {
+		return leaves + ", which no port in the databases has"
+	}
+	e := holders[0]
+	if e.Chassis == "" {
+		return leaves + ": that of " + e.Name + ", which is not connected to Open vSwitch"
+	}
+	return leaves + ": that of " + e.Name + " on node " + e.Chassis + ", which was not captured"
+}
+
+// isHere reports whether the collected nodes show what becomes of a packet to an endpoint:
+// one of them has it, or each chassis, or none.
+func isHere(e names.Endpoint) bool {
+	return !e.External && (e.Node != "" || e.Chassis == "")
+}
+
+// isMulticast reports whether a MAC address is that of a group.
+func isMulticast(mac string) bool {
+	return len(mac) > 1 && strings.ContainsRune("13579bdf", rune(mac[1]))
+}
+
+// destined returns for which port a packet is that went to a chassis that was not captured,
+// as a text to append; "" if the southbound database does not show it. OVN's tunnels carry
+// the keys of the datapath and of its output port (ovn-architecture(7), Tunnel Encapsulations).
+func (w *writer) destined(h *follow.Hop, b follow.Branch) string {
+	z := w.nodes[h.Node].zone
+	if b.Kind != follow.Remote || b.Tunnel == nil || b.Tunnel.Type != "geneve" || z.rules == nil || len(w.chassisOf(h.Node, b.Tunnel.Dst)) == 0 {
+		return ""
+	}
+	const class, kind, outPort = "0x102", "0x80", 0xffff
+	for _, o := range b.Tunnel.Options {
+		datapath, err := strconv.ParseUint(b.Tunnel.ID, 0, 24)
+		value, wrong := strconv.ParseUint(o.Value, 0, 32)
+		if o.Class != class || o.Type != kind || err != nil || wrong != nil {
+			continue
+		}
+		port := z.rules.Port(datapath, value&outPort)
+		if port == "" {
+			continue
+		}
+		if e, ok := w.names.Holder(port, 0); ok && e.Name != port {
+			port = e.Name
+		}
+		return fmt.Sprintf(": by the southbound database the packet is for port %s there, and the egress pipeline of %s decides", port, z.rules.Datapath(datapath))
+	}
+	return ""
+}
+
+// crosses adds what is assumed of a packet that goes from a node to one with other databases.
+func (w *writer) crosses(h *follow.Hop, b follow.Branch) {
+	if h.Node == "" || b.Next.Node == h.Node {
+		return
+	}
+	from, to := w.nodes[h.Node].zone, w.nodes[b.Next.Node].zone
+	if from != to && from.sb != nil && to.sb != nil && b.Kind == follow.Networked {
+		w.assume(fmt.Sprintf("%s and %s, which have different OVN databases, have the network %s in common", h.Node, b.Next.Node, strings.Join(b.Networks, ", ")))
+	}
+}
