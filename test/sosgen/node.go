@@ -23,11 +23,13 @@ type Node struct {
 	Host      string
 	Bridges   []Bridge          // as list-br lists them, fake ones included
 	Databases map[string][]byte // files as on the node's disk, by database name
-	version   string            // of Open vSwitch
-	protocols map[string][]string
-	outputs   map[string][]byte // by command line, as sos 4.12 or the lab ran it
-	replacer  *strings.Replacer // replaces names in the recording; nil for no changes
-	recorded  map[string]string // names of bridges in the recording, by their replaced names
+	// ClientLogs are logs of clients of libovsdb, by their names; nil for none.
+	ClientLogs map[string][]byte
+	version    string // of Open vSwitch
+	protocols  map[string][]string
+	outputs    map[string][]byte // by command line, as sos 4.12 or the lab ran it
+	replacer   *strings.Replacer // replaces names in the recording; nil for no changes
+	recorded   map[string]string // names of bridges in the recording, by their replaced names
 }
 
 // Bridge is one line of list-br.

@@ -94,6 +94,7 @@ func (n *Node) Report(e Era) Tree {
 	}
 	n.packages(e, r)
 	n.copies(e, r)
+	n.logs(e, r)
 	if e.manifest {
 		text, err := json.Marshal(&r.m)
 		must(err)
@@ -289,6 +290,18 @@ func (n *Node) copies(e Era, r *sosReport) {
 			r.tree.put(e.central+"/"+file, body)
 			r.copied("ovn_central", "/"+e.central+"/"+file, e.central+"/"+file)
 		}
+	}
+}
+
+// logs adds the logs that the plugin openshift_ovn copies, where the databases are OVN
+// interconnect's.
+func (n *Node) logs(e Era, r *sosReport) {
+	if e.central != "var/lib/ovn-ic/etc" {
+		return
+	}
+	for name, text := range n.ClientLogs {
+		r.tree.put(e.central+"/"+name, text)
+		r.copied("openshift_ovn", "/"+e.central+"/"+name, e.central+"/"+name)
 	}
 }
 

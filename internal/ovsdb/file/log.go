@@ -54,6 +54,8 @@ type loggedEntry struct {
 type Selection struct {
 	Tables []string // all if none is named
 	Base   bool     // also the rows of a transaction that is the whole content
+	// Until is the time of the last transaction to read; zero for all.
+	Until time.Time
 	// Accept reports whether a change is wanted; nil for all.
 	Accept func(c *Change) bool
 }
@@ -83,6 +85,27 @@ func (l *Log) Info() Info { return l.from.info }
 // Remarks describes what was repaired or left out, once Next has returned io.EOF.
 func (l *Log) Remarks() []string { return l.remarks() }
 
+// Lost reports whether something that the file held could not be read, once Next has
+// returned io.EOF.
+func (l *Log) Lost() bool {
+	return l.dropped > 0 || l.torn != "" || l.stray > 0 || l.from.broken != nil || l.log != nil && l.log.missing > 0
+}
+
+// Rows calls yield for each present row of the wanted tables that Accept accepts, in order
+// of tables and UUIDs. It ends with the first error.
+func (l *Log) Rows(yield func(*Change) error) error { return l.state.rows(yield) }
+
+// Counts returns the number of present rows of the wanted tables that have any.
+func (l *Log) Counts() map[string]int {
+	counts := map[string]int{}
+	for table := range l.state.schema {
+		if n := len(l.state.stored[table]) + len(l.state.db.tables[table]); n > 0 {
+			counts[table] = n
+		}
+	}
+	return counts
+}
+
 // Next returns the next transaction, or io.EOF.
 func (l *Log) Next() (*Transaction, error) {
 	for {
@@ -95,6 +118,10 @@ func (l *Log) Next() (*Transaction, error) {
 			return nil, io.EOF
 		}
 		t, err := l.state.apply(l.queue.take())
+		if errors.Is(err, errAfterUntil) {
+			l.ended, l.queue.entries = true, nil
+			return nil, io.EOF
+		}
 		if t != nil || err != nil {
 			return t, err
 		}
@@ -210,7 +237,7 @@ type entryQueue struct {
 
 // released returns the number of entries at the start of the queue that are committed.
 func (q *entryQueue) released() int {
-	if q.log == nil || len(q.log.uncommitted) == 0 {
+	if len(q.entries) == 0 || q.log == nil || len(q.log.uncommitted) == 0 {
 		return len(q.entries)
 	}
 	return int(q.log.uncommitted[0].offset - q.taken)

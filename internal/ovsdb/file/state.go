@@ -3,6 +3,7 @@ package file
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,8 +27,8 @@ const (
 // Change is what a transaction did to one row.
 type Change struct {
 	Table, UUID string
-	Name        string // before the change, "" if the row has none
-	NewName     string // after it
+	OldNames    []string // before the change, as ovsdb.Row.RecordNames returns them
+	Names       []string // after it
 	Kind        ChangeKind
 	Columns     []ColumnChange // sorted by name
 }
@@ -64,6 +65,9 @@ func (s *state) wants(table string) bool {
 	return s.schema[table].Columns != nil && (len(s.wanted.Tables) == 0 || slices.Contains(s.wanted.Tables, table))
 }
 
+// errAfterUntil reports a transaction after the last wanted one. It was not applied.
+var errAfterUntil = errors.New("after the last wanted transaction")
+
 // begin begins an empty database.
 func (s *state) begin(schema []byte) error {
 	head, err := parseSchemaHead(schema)
@@ -98,6 +102,9 @@ func (s *state) apply(e loggedEntry) (*Transaction, error) {
 	s.update, s.db.changed = "", time.Time{}
 	s.db.noteDate(own.Date)
 	t.Time = s.db.changed
+	if !s.wanted.Until.IsZero() && t.Time.After(s.wanted.Until) {
+		return nil, errAfterUntil
+	}
 	finder := e.rows
 	if finder == nil {
 		finder = newRowFinder(e.offset, s.wants)
@@ -197,7 +204,7 @@ func (s *state) load(id rowID, row binaryUUID) error {
 
 func (s *state) insert(id rowID, columns columns, described *Change) {
 	described.Kind = Inserted
-	described.NewName = ovsdb.ParseRow(id.uuid, columns).RecordName(id.table)
+	described.Names = ovsdb.ParseRow(id.uuid, columns).RecordNames(id.table)
 	described.Columns = s.list(id, columns, func(c *ColumnChange, text string) { c.New = text })
 }
 
@@ -213,7 +220,7 @@ func (s *state) delete(id rowID, row binaryUUID, described *Change) error {
 		old[column] = s.db.column(id, column)
 	}
 	described.Kind = Deleted
-	described.Name = ovsdb.ParseRow(id.uuid, old).RecordName(id.table)
+	described.OldNames = ovsdb.ParseRow(id.uuid, old).RecordNames(id.table)
 	described.Columns = s.list(id, old, func(c *ColumnChange, text string) { c.Old = text })
 	s.db.change(id, nil, false, 0)
 	return nil
@@ -235,7 +242,7 @@ func (s *state) modify(id rowID, row binaryUUID, change columns, diff bool, desc
 		return err
 	}
 	described.Kind = Modified
-	described.Name = s.name(id)
+	described.OldNames = s.names(id)
 	for _, column := range slices.Sorted(maps.Keys(change)) {
 		kind := s.schema[id.table].Columns[column].Type
 		c := ColumnChange{Column: column}
@@ -248,6 +255,7 @@ func (s *state) modify(id rowID, row binaryUUID, change columns, diff bool, desc
 			c.Added, c.Removed = list.describe(delta)
 			list.apply(delta)
 			list.compact()
+			s.db.tables[id.table][id.uuid][column] = nil // its text is in s.db.sets
 		} else {
 			c.Old = printValue(s.db.column(id, column), kind)
 			c.New = printValue(change[column], kind)
@@ -255,19 +263,19 @@ func (s *state) modify(id rowID, row binaryUUID, change columns, diff bool, desc
 		}
 		described.Columns = append(described.Columns, c)
 	}
-	described.NewName = s.name(id)
+	described.Names = s.names(id)
 	return nil
 }
 
-// name returns the name of a row in s.db.
-func (s *state) name(id rowID) string {
+// names returns the names of a row in s.db.
+func (s *state) names(id rowID) []string {
 	found := columns{}
 	for _, column := range ovsdb.NamingColumns() {
 		if text := s.db.column(id, column); text != nil {
 			found[column] = text
 		}
 	}
-	return ovsdb.ParseRow(id.uuid, found).RecordName(id.table)
+	return ovsdb.ParseRow(id.uuid, found).RecordNames(id.table)
 }
 
 // column returns the present value of a column, nil for its default.
@@ -307,4 +315,50 @@ func (l *elementList) describe(delta json.RawMessage) (added, removed []string) 
 		}
 	}
 	return added, removed
+}
+
+// rows yields the present rows.
+func (s *state) rows(yield func(*Change) error) error {
+	for _, table := range slices.Sorted(maps.Keys(s.schema)) {
+		if !s.wants(table) {
+			continue
+		}
+		uuids := slices.Collect(maps.Keys(s.db.tables[table]))
+		for row := range s.stored[table] {
+			uuids = append(uuids, row.String())
+		}
+		slices.Sort(uuids)
+		for _, uuid := range uuids {
+			c, err := s.present(rowID{table, uuid})
+			if err != nil {
+				return err
+			}
+			if s.wanted.Accept != nil && !s.wanted.Accept(c) {
+				continue
+			}
+			if err := yield(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// present describes a present row.
+func (s *state) present(id rowID) (*Change, error) {
+	found := columns{}
+	row, _ := parseUUID([]byte(id.uuid)) // it was made from one
+	if place, isStored := s.stored[id.table][row]; isStored {
+		text, err := s.read(place)
+		if err != nil {
+			return nil, err
+		}
+		found, _ = columnsOf(text, nil)
+	}
+	for column := range s.db.tables[id.table][id.uuid] {
+		found[column] = s.db.column(id, column)
+	}
+	c := &Change{Table: id.table, UUID: id.uuid, Kind: Present, Names: ovsdb.ParseRow(id.uuid, found).RecordNames(id.table)}
+	c.Columns = s.list(id, found, func(c *ColumnChange, text string) { c.New = text })
+	return c, nil
 }
