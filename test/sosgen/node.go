@@ -65,6 +65,9 @@ func Load(dir string) (*Node, error) {
 	if err := n.takeRaw(); err != nil {
 		return nil, err
 	}
+	if n.HasOVN() {
+		n.ClientLogs = map[string][]byte{"libovsdb.log": []byte("2026/11/22 14:57:26 client.go:832: \"level\"=4 \"msg\"=\"transacting operations\" of " + n.Host + "\n")}
+	}
 	return n, n.takeBridges()
 }
 
@@ -174,6 +177,10 @@ func (n *Node) Renamed(host string, words ...string) *Node {
 	}
 	for name, file := range n.Databases {
 		other.Databases[name] = Rewritten(file, other.replaced)
+	}
+	other.ClientLogs = map[string][]byte{}
+	for name, text := range n.ClientLogs {
+		other.ClientLogs[name] = other.replaced(text)
 	}
 	other.Bridges, other.recorded = nil, map[string]string{}
 	for _, b := range n.Bridges {

@@ -68,6 +68,10 @@ func (e Era) HasFeatures() bool  { return e.datapath }
 func (e Era) HasBFD() bool       { return e.bfd }
 func (e Era) ListsBridges() bool { return e.listBr != nil }
 
+// HasClientLogs reports whether sos copies the logs of clients of libovsdb: its plugin
+// openshift_ovn does so beside the databases of OVN interconnect.
+func (e Era) HasClientLogs() bool { return e.central == "var/lib/ovn-ic/etc" }
+
 // Versions returns the OpenFlow versions in which the era's plugin dumps a bridge, not
 // counting the dump without -O.
 func (e Era) Versions(b Bridge) []string {
@@ -296,7 +300,7 @@ func (n *Node) copies(e Era, r *sosReport) {
 // logs adds the logs that the plugin openshift_ovn copies, where the databases are OVN
 // interconnect's.
 func (n *Node) logs(e Era, r *sosReport) {
-	if e.central != "var/lib/ovn-ic/etc" {
+	if !e.HasClientLogs() {
 		return
 	}
 	for name, text := range n.ClientLogs {

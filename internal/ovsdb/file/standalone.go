@@ -210,7 +210,7 @@ func (c *converter) writeEntry(r *record, body []byte) error {
 func (c *converter) drop(r *record, reason string) {
 	c.lost = true
 	if r.last && strings.HasPrefix(reason, cutOff) {
-		c.torn = fmt.Sprintf("record %d (at offset %d), the last one, is %s: left out; all records before it are served", r.number, r.offset, reason)
+		c.torn = fmt.Sprintf("record %d, the last one (at offset %d), is %s: left out; all records before it are served", r.number, r.offset, reason)
 		return
 	}
 	if c.lostRows == nil {
