@@ -68,6 +68,7 @@ func OpenLog(ctx context.Context, src string, wanted Selection) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{converter: converter{from: from, out: &output{}, stray: from.before}, state: newState(from.scan.file, wanted)}
+	l.state.isLost = func(uuid string) bool { _, lost := l.lostRows[uuid]; return lost }
 	from.scan.rows, from.scan.want = l.state.wants, isOwnMember
 	if from.info.Form == FormClustered {
 		l.log = &raftLog{out: &l.queue}
@@ -83,7 +84,13 @@ func (l *Log) Close() { l.from.close() }
 func (l *Log) Info() Info { return l.from.info }
 
 // Remarks describes what was repaired or left out, once Next has returned io.EOF.
-func (l *Log) Remarks() []string { return l.remarks() }
+func (l *Log) Remarks() []string {
+	remarks := l.remarks()
+	if n := l.state.unknown; n > 0 {
+		remarks = append(remarks, count(n, "change of a row", "changes of rows")+" that a record which was left out inserted: not shown")
+	}
+	return remarks
+}
 
 // Lost reports whether something that the file held could not be read, once Next has
 // returned io.EOF.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -206,4 +207,141 @@ func shownValue(c ColumnChange) string {
 		return "{" + strings.Join(elements, ", ") + "}"
 	}
 	return "[" + strings.Join(elements, ", ") + "]"
+}
+
+// TestLogHasOnlyCommittedEntries reads a cluster's log of which a real ovsdb-server serves
+// the same (TestReplacedEntriesAreLeftOut), with one more entry that was never committed.
+func TestLogHasOnlyCommittedEntries(t *testing.T) {
+	file, s := clustered(t)
+	root := rootUUID(t, s)
+	s.stop()
+	n, term := lastIndex(t, file)
+	before, _ := transactionsOf(t, file, Selection{})
+	list, log := transactionsOf(t, write(t, read(t, file),
+		entry(n+1, term, root, "stale1"), entry(n+2, term, root, "stale2"), entry(n+3, term, root, "stale3"),
+		entry(n+1, term+1, root, "kept1"), entry(n+2, term+1, root, "pended"),
+		entry(n+2, term+2, root, "kept2"), commit(n+2), entry(n+3, term+2, root, "later")), Selection{})
+	var added []string
+	for _, transaction := range list[len(before):] {
+		added = append(added, fmt.Sprint(transaction.Number-int64(n), transaction.Changes[0].Columns[0].Added))
+	}
+	if want := []string{"1 [kept1=x]", "2 [kept2=x]"}; !slices.Equal(added, want) {
+		t.Errorf("%q, want %q", added, want)
+	}
+	wantRemark(t, log.Remarks(), "1 entry", "not committed yet")
+	if log.Lost() {
+		t.Error("an entry that was not committed counts as lost")
+	}
+}
+
+// TestLogGoesOnAfterASchemaConversion converts the schema of a live cluster.
+func TestLogGoesOnAfterASchemaConversion(t *testing.T) {
+	file, s := clustered(t)
+	schema := regexp.MustCompile(`"version": "[^"]*"`).ReplaceAll(read(t, ovsSchema), []byte(`"version": "99.0.0"`))
+	schema = regexp.MustCompile(`"cksum": "[^"]*",`).ReplaceAll(schema, nil)
+	run(t, "ovsdb-client", "--timeout=20", "convert", s.remote, write(t, schema))
+	s.vsctl(t, "set bridge br-int external_ids:a=b")
+	then := s.content(t, ovsdb.OVS)
+	s.vsctl(t, "del-br br-int")
+	s.stop()
+	list, _ := transactionsOf(t, file, Selection{})
+	conversion, change, end := list[len(list)-3], list[len(list)-2], list[len(list)-1]
+	if conversion.Schema != "99.0.0" || !conversion.Base || len(conversion.Changes) > 0 || conversion.Rows < 8 {
+		t.Errorf("%+v", conversion)
+	}
+	if c := change.Changes[0]; c.Kind != Modified || c.Names[0] != "br-int" || !slices.Equal(c.Columns[0].Added, []string{"a=b"}) {
+		t.Errorf("%+v", c)
+	}
+	if i := slices.IndexFunc(end.Changes, func(c Change) bool { return c.Kind == Deleted && c.Table == "Bridge" && c.OldNames[0] == "br-int" }); i < 0 {
+		t.Errorf("%+v", end)
+	}
+	dst := filepath.Join(t.TempDir(), "then.db")
+	if _, _, err := StandaloneAt(t.Context(), file, dst, change.Number); err != nil {
+		t.Fatal(err)
+	}
+	differ(t, served(t, dst), then)
+}
+
+// TestLogReadsWhatFileHoldsInPieces reads files whose content is in a large record, which is
+// not held in memory, and in a gzip stream.
+func TestLogReadsWhatFileHoldsInPieces(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sb.db")
+	writeLarge(t, file, 20)
+	body := []byte(`{"_date":1760000000000,"_comment":"compacting database online","Logical_Flow":{`)
+	for i := range 70000 {
+		body = fmt.Appendf(body, `"%08x-1111-4000-8000-000000000000":{"match":"m%d","priority":%d},`, i, i, i)
+	}
+	body = append(body[:len(body)-1], "}}\n"...)
+	schema := split(t, file)[0]
+	change := rec("JSON", `{"_date":1760000000001,"_is_diff":true,"Logical_Flow":{"00000007-1111-4000-8000-000000000000":{"priority":8},"00000008-1111-4000-8000-000000000000":null}}`)
+	if len(body) < large {
+		t.Fatal("the record is not large")
+	}
+	text := slices.Concat(schema, formatHeader("JSON", body), body, change)
+	for name, path := range map[string]string{"plain": write(t, text), "gzip": write(t, gzipped(t, text))} {
+		list, log := transactionsOf(t, path, Selection{})
+		if len(list) != 2 || !list[0].Base || list[0].Rows != 70000 || list[0].Comment != "compacting database online" || len(log.Remarks()) > 0 {
+			t.Fatalf("%s: %d, %q", name, len(list), log.Remarks())
+		}
+		if c := list[1].Changes; len(c) != 2 || c[0].Names[0] != "m7" || c[0].Columns[0].Old != "7" || c[0].Columns[0].New != "8" || c[1].Kind != Deleted || c[1].OldNames[0] != "m8" {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// FuzzLog reads transactions of any text.
+func FuzzLog(f *testing.F) {
+	schema := `{"name":"X","version":"1.0.0","tables":{"T":{"columns":{"name":{"type":"string"},"s":{"type":{"key":"string","min":0,"max":"unlimited"}},` +
+		`"m":{"type":{"key":"string","value":"string","min":0,"max":"unlimited"}}}}}}`
+	f.Add(`{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"name":"a","s":["set",["x"]],"m":["map",[["a","b"]]]}},"_date":1,"_comment":"c"}`,
+		`{"_is_diff":true,"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"s":["set",["x","y"]],"m":["map",[["a","c"]]]}}}`)
+	f.Add(`{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":null}}`, `{"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"s":[[],{}]}},"_date":"x","_comment":7}`)
+	f.Add(`{"T":7}`, `{"T":{"x":{}}`)
+	f.Fuzz(func(t *testing.T, one, two string) {
+		text := slices.Concat(rec("JSON", schema), rec("JSON", one), rec("JSON", two))
+		list, log := transactionsOf(t, write(t, text), Selection{Base: true})
+		_ = log.Remarks()
+		for _, transaction := range list {
+			if transaction.Rows < len(transaction.Changes) {
+				t.Fatalf("%+v", transaction)
+			}
+		}
+	})
+}
+
+// TestLogMemoryDoesNotGrowWithTransactions changes the same hundred rows again and again.
+func TestLogMemoryDoesNotGrowWithTransactions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads a large file")
+	}
+	text := rec("JSON", `{"name":"X","version":"1.0.0","tables":{"T":{"columns":{"name":{"type":"string"},"s":{"type":{"key":"string","min":0,"max":"unlimited"}}}}}}`)
+	const transactions = 40000
+	for i := range transactions {
+		element := i / 200 // an element is added, and then removed
+		text = append(text, rec("JSON", fmt.Sprintf(`{"_is_diff":true,"T":{"%08x-0000-4000-8000-000000000000":{"name":"n%d","s":["set",["element %d"]]}}}`, i%100, i, element))...)
+	}
+	log, err := OpenLog(t.Context(), write(t, text), Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	text = nil
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var early uint64
+	for i := range transactions {
+		if _, err := log.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if i == transactions/4 {
+			early = heap()
+		}
+	}
+	if late := heap(); late > early+1<<20 {
+		t.Errorf("%d bytes after a quarter of the transactions, %d after all", early, late)
+	}
 }

@@ -49,7 +49,10 @@ type state struct {
 	schema map[string]tableSchema
 	stored map[string]map[binaryUUID]location // rows that were not changed since they were inserted
 	db     *database                          // all other rows
-	update string                             // the version of a schema that the next transaction is in
+	// isLost reports whether a record that was left out named a row.
+	isLost  func(uuid string) bool
+	unknown int    // number of changes of such rows that were left out
+	update  string // the version of a schema that the next transaction is in
 }
 
 // location is where the columns of a row are in the file.
@@ -128,6 +131,10 @@ func (s *state) change(t *Transaction, e loggedEntry, table string, c change, di
 	_, isStored := s.stored[table][c.row]
 	isNew := !isStored && s.db.tables[table][id.uuid] == nil
 	inFile := e.offset > 0 || e.rows != nil
+	if isNew && s.isLost(id.uuid) {
+		s.unknown++
+		return nil
+	}
 	if isNew && inFile && t.Base && !s.wanted.Base {
 		s.store(table, c.row, place)
 		return nil
