@@ -341,7 +341,7 @@ func TestLogMemoryDoesNotGrowWithTransactions(t *testing.T) {
 			early = heap()
 		}
 	}
-	if late := heap(); late > early+1<<20 {
+	if late := heap(); late > early+1<<18 {
 		t.Errorf("%d bytes after a quarter of the transactions, %d after all", early, late)
 	}
 }
