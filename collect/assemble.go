@@ -105,6 +105,7 @@ func merge(n, more *recording.Node) {
 	if len(left) > 0 {
 		n.Remarks = append(n.Remarks, fmt.Sprintf("%s has %d dumps of this node that were not taken, since %s has them too", more.Source.Name, len(left), n.Source.Name))
 	}
+	n.Logs = append(n.Logs, more.Logs...)
 	n.OVSVersion, n.OVNVersion = cmp.Or(n.OVSVersion, more.OVSVersion), cmp.Or(n.OVNVersion, more.OVNVersion)
 	n.Host, n.Image = cmp.Or(n.Host, more.Host), cmp.Or(n.Image, more.Image)
 	n.Remarks = append(n.Remarks, more.Remarks...)

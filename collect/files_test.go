@@ -142,6 +142,51 @@ func TestClusterInputsBecomeItsNodes(t *testing.T) {
 	}
 }
 
+// TestLogsOfClientsBelongToTheNodeOfTheirPod collects logs of clients of libovsdb: from
+// must-gather's archive of them, where pods name their nodes, or only their databases do; and
+// from an sos report, which has the end of one.
+func TestLogsOfClientsBelongToTheNodeOfTheirPod(t *testing.T) {
+	pod := "---\nkind: Pod\nmetadata:\n  name: ovnkube-node-aaaaa\nspec:\n  nodeName: n1\n"
+	log := func(pod, name string) string {
+		return "ovnk_extras_store/" + pod + "/ovnkube-controller/" + name
+	}
+	dir := folder(t, map[string]string{"mg.tar.gz": packed(t, map[string]string{
+		"mg/quay/version": "openshift/must-gather\n4.14.1\n",
+		"mg/quay/namespaces/openshift-ovn-kubernetes/pods/ovnkube-node-aaaaa/ovnkube-node-aaaaa.yaml": pod,
+		"mg/quay/network_logs/ovnk_database_store.tar.gz": packed(t, map[string]string{
+			"ovnk_database_store/ovnkube-node-aaaaa_nbdb": zone("OVN_Northbound", "n1"), "ovnk_database_store/ovnkube-node-bbbbb_nbdb": zone("OVN_Northbound", "n2")}),
+		"mg/quay/network_logs/ovnk_extras_store.tar.gz": packed(t, map[string]string{
+			log("ovnkube-node-aaaaa", "libovsdb.log"): "of n1", log("ovnkube-node-aaaaa", "libovsdb-2026-11-22T14-57-26.215.log.gz"): "older, of n1",
+			log("ovnkube-node-bbbbb", "libovsdb.log"): "of n2"}),
+	}), "b/n3/sos_commands/host/hostname": "n3\n", "b/n3/var/lib/ovn-ic/etc/ovnnb_db.db": zone("OVN_Northbound", "n3"),
+		"b/n3/sos_commands/openvswitch/x": "", "b/n3/var/lib/ovn-ic/etc/libovsdb.log": "of n3"})
+	got, _, _, err := takeFiles(t, Options{}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"n1": "older, of n1; of n1", "n2": "of n2", "n3": "of n3"} {
+		wd, err := workdir.Find(got[name].Path)
+		if err != nil {
+			t.Fatalf("%s: %v (%v)", name, err, got)
+		}
+		paths, err := wd.ClientLogs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, string(text))
+		}
+		if strings.Join(texts, "; ") != want {
+			t.Errorf("%s: %q, want %q", name, texts, want)
+		}
+	}
+}
+
 // TestTwoReportsOfOneNodeStayApart checks that two reports of one node stay apart,
 // because they were made at different times, and are named for their archives.
 func TestTwoReportsOfOneNodeStayApart(t *testing.T) {

@@ -23,6 +23,7 @@ const (
 	mustGatherVersion           // the file with the must-gather's version
 	mustGatherTime              // the file with the times of its beginning and end
 	mustGatherResource          // the YAML of a pod or a node
+	clientLog                   // a log of clients of libovsdb, known by its name
 	recordedFile                // another recorded output, known by its name
 )
 
@@ -86,6 +87,9 @@ func identify(name string, start []byte) identity {
 		return identity{kind: dumpFile, command: recording.Name(kind), openflow: version, bridge: bridgeOf(name)}
 	case saved != nil:
 		return identity{kind: dumpFile, command: commandOf(workdir.Dump(saved[1])).Name, openflow: version, bridge: bridgeOf(name)}
+	}
+	if recording.IsClientLog(name) {
+		return identity{kind: clientLog}
 	}
 	if c, bridge, ok := recording.ByFile(name); ok {
 		return identity{kind: recordedFile, command: c.Name, bridge: bridge}

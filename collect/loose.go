@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -84,6 +85,7 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[stri
 		{[]fileKind{mustGatherTime}, l.addTime},
 		{[]fileKind{mustGatherResource}, l.addResource},
 		{[]fileKind{databaseFile}, l.addDatabase},
+		{[]fileKind{clientLog}, l.addLog},
 		{[]fileKind{saveScript}, l.addScript},
 		{[]fileKind{dumpFile, mustGatherDump, recordedFile}, l.addOutput},
 	} {
@@ -103,7 +105,7 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[stri
 
 // survey counts a file, and notes whether it is part of a must-gather.
 func (l *looseReader) survey(name string, id identity) {
-	for _, folder := range []string{"network_logs/", "ovnk_database_store/"} {
+	for _, folder := range []string{"network_logs/", "ovnk_database_store/", "ovnk_extras_store/"} {
 		l.mustGather = l.mustGather || strings.Contains("/"+name, "/"+folder)
 	}
 	l.mustGather = l.mustGather || id.kind == mustGatherVersion || id.kind == mustGatherDump
@@ -135,6 +137,7 @@ func (l *looseReader) kinds() []string {
 	add(l.count[databaseFile], "database", "databases")
 	add(l.count[saveScript], "script of ovs-save", "scripts of ovs-save")
 	add(l.count[dumpFile]+l.count[mustGatherDump], "dump", "dumps")
+	add(l.count[clientLog], "log of libovsdb", "logs of libovsdb")
 	add(l.count[recordedFile], "recorded output", "recorded outputs")
 	return list
 }
@@ -158,11 +161,24 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 		n.Databases = append(n.Databases, db)
 	case workdir.KindOfSchema(info.Name) == "":
 	case owner.host != "" || pod != "":
+		l.notePod(name, owner.host)
 		n := l.node(cmp.Or(owner.host, pod))
 		n.Databases = append(n.Databases, db)
 	default:
 		l.loose.central = append(l.loose.central, db)
 	}
+	return nil
+}
+
+// addLog adds a log of clients of libovsdb. A must-gather has it in a folder of the pod:
+// ovnk_extras_store/POD/CONTAINER/libovsdb.log.
+func (l *looseReader) addLog(name string, _ identity) error {
+	pod := ""
+	if m := podOfLog.FindStringSubmatch(name); m != nil {
+		pod = cmp.Or(l.nodeOfPod[m[1]], m[1])
+	}
+	n := l.node(pod)
+	n.Logs = append(n.Logs, recording.Log{File: l.tree.Files[name], Name: path.Base(name), Origin: l.origin(name)})
 	return nil
 }
 

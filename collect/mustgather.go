@@ -23,7 +23,9 @@ var (
 	// podOfDatabase matches the name of a database that was read in a pod of one node:
 	// POD_conf.db, or POD_nbdb and POD_sbdb of OVN interconnect.
 	podOfDatabase = regexp.MustCompile(`^((?:ovnkube-node|ovs-node|ovnkube-ovs)-[^_]+)_(conf\.db|[ns]bdb)(?:\.gz)?$`)
-	timestamp     = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+ \+0000 UTC`)
+	// podOfLog matches the path of a log that was read in a container of a pod.
+	podOfLog  = regexp.MustCompile(`(?:^|/)ovnk_extras_store/([^/]+)/[^/]+/[^/]+$`)
+	timestamp = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+ \+0000 UTC`)
 )
 
 // resource is the part of a pod or a node that is used.
@@ -122,6 +124,14 @@ func (l *looseReader) hostOf(name string) string {
 		return host
 	}
 	return m[1]
+}
+
+// notePod notes the node of the pod in which a database was read, if the database names it
+// and no resource of the must-gather does.
+func (l *looseReader) notePod(name, host string) {
+	if m := podOfDatabase.FindStringSubmatch(path.Base(name)); m != nil && l.nodeOfPod[m[1]] == "" {
+		l.nodeOfPod[m[1]] = host
+	}
 }
 
 // readTimestamp returns when a must-gather was made: its file timestamp has the

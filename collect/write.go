@@ -37,6 +37,9 @@ func write(ctx context.Context, t *target, plan *Plan, opts Options) ([]workdir.
 			continue
 		}
 		ovn, err := w.database(kind)
+		if err == nil && kind == workdir.NB {
+			err = w.logs(&ovn)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -44,6 +47,9 @@ func write(ctx context.Context, t *target, plan *Plan, opts Options) ([]workdir.
 	}
 	if len(out) == 0 {
 		return nil, plan.nothing(opts.Select)
+	}
+	if len(plan.Logs) > 0 && opts.Select.OVN && plan.Database(workdir.NB) == nil {
+		out[0].Remarks = append(out[0].Remarks, "logs of clients of libovsdb were not taken: they are kept with an OVN NB database, and there is none")
 	}
 	out[0].Lost = append(out[0].Lost, plan.Lost...)
 	// The kind of a broken database is not known. It is noted once, with OVS if
@@ -149,6 +155,27 @@ func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
 		w.moved[db.Spooled] = db.Spooled // another node needs the file as well
 	}
 	return w.move(db.File, w.staging.Database(kind), workdir.File{Origin: origin(db.Origin, db.Source), Remarks: db.Remarks}, out)
+}
+
+// logs moves the logs of clients of libovsdb. Of two with the same name, the node's own is
+// the first.
+func (w *writer) logs(out *workdir.Collection) error {
+	seen := map[string]bool{}
+	for _, l := range w.plan.Logs {
+		if seen[l.Name] {
+			out.Remarks = append(out.Remarks, fmt.Sprintf("%s: not taken, another log of this name was", l.Origin))
+			continue
+		}
+		seen[l.Name] = true
+		file := workdir.File{Origin: l.Origin}
+		if l.Truncated {
+			file.Remarks = []string{"cut by sos: only its end was collected"}
+		}
+		if err := w.move(l.File, w.staging.ClientLog(l.Name), file, out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // origin adds the source to the path of a file that came from another source than its node.

@@ -102,6 +102,7 @@ func (c *contents) index(ctx context.Context, r *Report) error {
 	r.LimitBridges()
 	c.indexOutputs(ctx, r, byFile)
 	c.indexDatabases(r)
+	c.indexLogs(r)
 	r.describe(c)
 	return nil
 }
@@ -162,6 +163,18 @@ func (c *contents) names(prefix string) []string {
 		to++
 	}
 	return c.list[from:to]
+}
+
+// indexLogs adds the logs of clients of libovsdb.
+func (c *contents) indexLogs(r *Report) {
+	for _, rel := range c.list {
+		if !isClientLog(rel) {
+			continue
+		}
+		if real, f, ok := c.resolve(rel); ok {
+			r.Logs = append(r.Logs, recording.Log{File: f, Name: path.Base(rel), Origin: real, Truncated: isTailed(real)})
+		}
+	}
 }
 
 // indexDatabases adds each database once, under the name that is not a link: first the

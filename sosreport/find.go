@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
 )
 
 // tops returns the top folders of the reports in a tree, "" for the tree itself. It
@@ -78,7 +79,7 @@ func knownNames() []string {
 		"version.txt", "hostname", "etc/hostname", "installed-rpms", "sos_reports/manifest.json",
 		"sos_commands/host/hostname", dateFile, "sos_commands/rpm/package-data", "sos_commands/dpkg/dpkg_-l",
 		"sos_commands/openvswitch/", "sos_commands/ovn_host/", "sos_commands/ovn_central/",
-		"sos_strings/openvswitch/", "sos_strings/ovn_host/", "sos_strings/ovn_central/",
+		"sos_strings/openvswitch/", "sos_strings/ovn_host/", "sos_strings/ovn_central/", "sos_strings/openshift_ovn/",
 	}
 }
 
@@ -99,7 +100,13 @@ func wanted(rel string) bool {
 			return true
 		}
 	}
-	return isDatabasePath(rel)
+	return isDatabasePath(rel) || isClientLog(rel)
+}
+
+// isClientLog reports whether a name is that of a log of clients of libovsdb. sos's plugin
+// openshift_ovn copies those beside the databases.
+func isClientLog(rel string) bool {
+	return recording.IsClientLog(rel) && isDatabasePath(path.Dir(rel)+"/log.db")
 }
 
 func isDatabasePath(rel string) bool {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,6 +77,23 @@ func (d *Database) Kind(ctx context.Context) workdir.Kind {
 	return workdir.KindOfSchema(info.Name)
 }
 
+// Log is a log file, present or rotated, in which clients of libovsdb write what they ask
+// of OVN's databases.
+type Log struct {
+	archive.File
+	Name      string // of the file on the node
+	Origin    string // its path in the source
+	Truncated bool   // the source kept only its end
+}
+
+// clientLog matches the names of the log that OVN-Kubernetes makes on OpenShift: libovsdb.log,
+// and libovsdb-TIME.log.gz when lumberjack has rotated it. sos and must-gather copy them
+// by the pattern libovsdb*log*.
+var clientLog = regexp.MustCompile(`^libovsdb[^/]*\.log(?:\.gz)?$`)
+
+// IsClientLog reports whether a file has the name of a log of clients of libovsdb.
+func IsClientLog(file string) bool { return clientLog.MatchString(path.Base(file)) }
+
 // Node holds everything that is known about one node.
 type Node struct {
 	// Host is the node's name in the source, "" if the source has none.
@@ -95,6 +114,8 @@ type Node struct {
 	Dangling []string
 	// All holds the outputs of every command, the best of each first.
 	All []Output
+	// Logs are logs of clients of libovsdb.
+	Logs []Log
 	// Remarks are findings for the user; Lost names data that could not be read.
 	Remarks []string
 	Lost    []string

@@ -45,6 +45,9 @@ func TestEveryEraReplays(t *testing.T) {
 				path := reportFolder(t, n, n.Report(e))
 				r := checkEra(t, n, e, path)
 				checkInspection(t, n, e, path, r)
+				if e.HasClientLogs() {
+					checkClientLogs(t, n, r)
+				}
 				f := r.log(t, n)
 				if want := leastFidelity()[topology][e.Name]; sameResults(f) < want {
 					t.Errorf("the traces of %.1f %% of the packets have the same result, want %.1f %%", sameResults(f), want)

@@ -60,10 +60,11 @@ func MustGather(tb testing.TB, o OCP, nodes ...*Node) Tree {
 		o.putNode(tree, n, pod)
 		if o.interconnect {
 			putZone(tb, tree, n, pod)
+			putExtras(tree, n, pod)
 		}
 	}
 	if o.interconnect {
-		tree = storeDatabases(tree)
+		tree = store(store(tree, "ovnk_database_store"), "ovnk_extras_store")
 	} else {
 		o.putCentral(tb, tree, nodes[0])
 	}
@@ -94,18 +95,28 @@ func putZone(tb testing.TB, tree Tree, n *Node, pod string) {
 	}
 }
 
-// storeDatabases replaces the folder of the databases with an archive of it, as the
-// script of must-gather does last.
-func storeDatabases(tree Tree) Tree {
-	const folder = "network_logs/ovnk_database_store/"
-	store := Tree{}
-	for name, f := range tree {
-		if rel, below := strings.CutPrefix(name, folder); below {
-			store["ovnk_database_store/"+rel] = f
+// putExtras adds the logs of a node's pod, as the script gather_network_logs collects them.
+func putExtras(tree Tree, n *Node, pod string) {
+	for log, text := range n.ClientLogs {
+		tree.put("network_logs/ovnk_extras_store/"+pod+"/ovnkube-controller/"+log, text)
+	}
+}
+
+// store replaces a folder of network_logs with an archive of it, as the scripts of
+// must-gather do last.
+func store(tree Tree, name string) Tree {
+	folder := "network_logs/" + name + "/"
+	stored := Tree{}
+	for path, f := range tree {
+		if rel, below := strings.CutPrefix(path, folder); below {
+			stored[name+"/"+rel] = f
 		}
 	}
+	if len(stored) == 0 {
+		return tree
+	}
 	tree = tree.Without(folder)
-	tree.put("network_logs/ovnk_database_store.tar.gz", Gzip(store.Tar()))
+	tree.put("network_logs/"+name+".tar.gz", Gzip(stored.Tar()))
 	return tree
 }
 

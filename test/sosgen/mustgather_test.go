@@ -53,6 +53,7 @@ func checkMustGather(t *testing.T, o OCP, nodes []*Node, path string) {
 		}
 		if o.Interconnect() {
 			checkZone(t, n, r)
+			checkClientLogs(t, n, r)
 		} else {
 			checkCentral(t, nodes[0], r)
 		}
@@ -81,6 +82,16 @@ func checkCentral(t *testing.T, n *Node, r *replica) {
 			t.Fatal(err)
 		}
 		sameRows(t, n, live, "unix:"+r.Workdir.Socket(kind), name)
+	}
+}
+
+// checkClientLogs checks that the logs of clients of libovsdb were collected as they are.
+func checkClientLogs(t *testing.T, n *Node, r *replica) {
+	t.Helper()
+	for name, want := range n.ClientLogs {
+		if got, err := os.ReadFile(r.Workdir.ClientLog(name)); err != nil || string(got) != string(want) {
+			t.Errorf("%s of %s: %q, %v", name, n.Host, got, err)
+		}
 	}
 }
 

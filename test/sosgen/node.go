@@ -23,11 +23,13 @@ type Node struct {
 	Host      string
 	Bridges   []Bridge          // as list-br lists them, fake ones included
 	Databases map[string][]byte // files as on the node's disk, by database name
-	version   string            // of Open vSwitch
-	protocols map[string][]string
-	outputs   map[string][]byte // by command line, as sos 4.12 or the lab ran it
-	replacer  *strings.Replacer // replaces names in the recording; nil for no changes
-	recorded  map[string]string // names of bridges in the recording, by their replaced names
+	// ClientLogs are logs of clients of libovsdb, by their names; nil for none.
+	ClientLogs map[string][]byte
+	version    string // of Open vSwitch
+	protocols  map[string][]string
+	outputs    map[string][]byte // by command line, as sos 4.12 or the lab ran it
+	replacer   *strings.Replacer // replaces names in the recording; nil for no changes
+	recorded   map[string]string // names of bridges in the recording, by their replaced names
 }
 
 // Bridge is one line of list-br.
@@ -62,6 +64,9 @@ func Load(dir string) (*Node, error) {
 	n.takeDatabases(report)
 	if err := n.takeRaw(); err != nil {
 		return nil, err
+	}
+	if n.HasOVN() {
+		n.ClientLogs = map[string][]byte{"libovsdb.log": []byte("2026/11/22 14:57:26 client.go:832: \"level\"=4 \"msg\"=\"transacting operations\" of " + n.Host + "\n")}
 	}
 	return n, n.takeBridges()
 }
@@ -172,6 +177,10 @@ func (n *Node) Renamed(host string, words ...string) *Node {
 	}
 	for name, file := range n.Databases {
 		other.Databases[name] = Rewritten(file, other.replaced)
+	}
+	other.ClientLogs = map[string][]byte{}
+	for name, text := range n.ClientLogs {
+		other.ClientLogs[name] = other.replaced(text)
 	}
 	other.Bridges, other.recorded = nil, map[string]string{}
 	for _, b := range n.Bridges {

@@ -68,6 +68,10 @@ func (e Era) HasFeatures() bool  { return e.datapath }
 func (e Era) HasBFD() bool       { return e.bfd }
 func (e Era) ListsBridges() bool { return e.listBr != nil }
 
+// HasClientLogs reports whether sos copies the logs of clients of libovsdb: its plugin
+// openshift_ovn does so beside the databases of OVN interconnect.
+func (e Era) HasClientLogs() bool { return e.central == "var/lib/ovn-ic/etc" }
+
 // Versions returns the OpenFlow versions in which the era's plugin dumps a bridge, not
 // counting the dump without -O.
 func (e Era) Versions(b Bridge) []string {
@@ -94,6 +98,7 @@ func (n *Node) Report(e Era) Tree {
 	}
 	n.packages(e, r)
 	n.copies(e, r)
+	n.logs(e, r)
 	if e.manifest {
 		text, err := json.Marshal(&r.m)
 		must(err)
@@ -289,6 +294,18 @@ func (n *Node) copies(e Era, r *sosReport) {
 			r.tree.put(e.central+"/"+file, body)
 			r.copied("ovn_central", "/"+e.central+"/"+file, e.central+"/"+file)
 		}
+	}
+}
+
+// logs adds the logs that the plugin openshift_ovn copies, where the databases are OVN
+// interconnect's.
+func (n *Node) logs(e Era, r *sosReport) {
+	if !e.HasClientLogs() {
+		return
+	}
+	for name, text := range n.ClientLogs {
+		r.tree.put(e.central+"/"+name, text)
+		r.copied("openshift_ovn", "/"+e.central+"/"+name, e.central+"/"+name)
 	}
 }
 

@@ -38,7 +38,8 @@ type clusterRecord struct {
 // `ovsdb-tool cluster-to-standalone` (3.1) follows none of the three. See
 // docs/architecture.md.
 type raftLog struct {
-	out         *output
+	out         transactions
+	last        int64      // the last entry to apply; 0 for all
 	next        int64      // the index after the last entry's
 	committed   int64      // the greatest index known to be committed
 	uncommitted []logEntry // entries after committed, in order of index
@@ -46,10 +47,18 @@ type raftLog struct {
 	missing     int // entries that the file lacks, by a gap in the indexes
 }
 
+// transactions receives the transactions of a cluster's log.
+type transactions interface {
+	position() int64 // of the next transaction
+	addSchema(schema []byte) error
+	add(transaction []byte) error
+	cut(position int64) error // drops everything from a position on
+}
+
 // logEntry is a log entry that may still be taken back.
 type logEntry struct {
 	index  int64
-	offset int64 // the end of the output before it
+	offset int64 // the position of its transaction
 }
 
 // begin writes the snapshot of the first record.
@@ -74,8 +83,8 @@ func (l *raftLog) add(body []byte) (*clusterRecord, error) {
 			l.uncommitted = l.uncommitted[1:]
 		}
 	}
-	if r.Index == 0 {
-		return &r, nil
+	if r.Index == 0 || l.last > 0 && r.Index > l.last {
+		return &clusterRecord{}, nil
 	}
 	return &r, l.addEntry(&r)
 }
@@ -98,7 +107,7 @@ func (l *raftLog) addEntry(r *clusterRecord) error {
 	}
 	l.next = r.Index + 1
 	if r.Index > l.committed {
-		l.uncommitted = append(l.uncommitted, logEntry{r.Index, l.out.offset})
+		l.uncommitted = append(l.uncommitted, logEntry{r.Index, l.out.position()})
 	}
 	if len(r.Data) == 0 {
 		return nil // a change of servers or timers

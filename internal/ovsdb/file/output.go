@@ -81,6 +81,8 @@ func (o *output) write(parts ...[]byte) error {
 	return nil
 }
 
+func (o *output) position() int64 { return o.offset }
+
 // cut drops everything from offset on.
 func (o *output) cut(offset int64) error {
 	if err := o.buf.Flush(); err != nil {

@@ -25,7 +25,7 @@ type record struct {
 	last   bool   // no record follows
 	copied bool   // intact and written to the scanner's sink; body is nil
 	// rows has the changes of rows of a large record if the scanner looks for rows; body
-	// is nil then.
+	// has only the members that the scanner wants then, or is nil.
 	rows *rowFinder
 	// snapshot is the transaction in the first record of a cluster member that
 	// is null in body; nil if body is complete.
@@ -203,14 +203,25 @@ func (s *scanner) readMembers(r *record) (bool, error) {
 	return true, err
 }
 
-// findRows finds the changes of rows in a transaction.
+// findRows finds the changes of rows in a transaction, and reads the members that want
+// accepts.
 func (s *scanner) findRows(r *record) (bool, error) {
 	finder := newRowFinder(s.offset, s.rows)
-	intact, err := s.verify(r, finder)
-	if intact {
-		r.rows = finder
+	if s.want == nil {
+		intact, err := s.verify(r, finder)
+		if intact {
+			r.rows = finder
+		}
+		return intact, err
 	}
-	return intact, err
+	members := newMemberFinder(s.offset, s.want)
+	if intact, err := s.verify(r, io.MultiWriter(finder, members)); !intact || err != nil {
+		return false, err
+	}
+	var err error
+	r.rows = finder
+	r.body, err = members.object(s.file)
+	return true, err
 }
 
 // readSnapshot reads the first record of a cluster member except for the

@@ -289,6 +289,13 @@ func (l *elementList) apply(diff json.RawMessage) {
 	}
 }
 
+// compact forgets removed elements once they are the larger part.
+func (l *elementList) compact() {
+	if len(l.list) > 2*len(l.index)+16 {
+		*l = *newElementList(l.text(), l.isMap)
+	}
+}
+
 func (l *elementList) text() json.RawMessage {
 	return composeElements(slices.DeleteFunc(slices.Clone(l.list), func(e element) bool { return e.key == "" }), l.isMap)
 }

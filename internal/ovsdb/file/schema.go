@@ -1,9 +1,12 @@
 package file
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // SchemaHead is the head of a database schema (RFC 7047, 3.2).
@@ -43,4 +46,23 @@ func parseSchemaHead(text []byte) (SchemaHead, error) {
 		err = errors.New("it is not a schema: it has no tables")
 	}
 	return schema.SchemaHead, err
+}
+
+// Tables returns the names of the tables that the database file src begins with, sorted.
+func Tables(ctx context.Context, src string) ([]string, error) {
+	log, err := OpenLog(ctx, src, Selection{})
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	if err := log.read(); err != nil {
+		return nil, err
+	}
+	if log.queue.released() == 0 {
+		return nil, fmt.Errorf("%s: %w: record 1", src, ErrSchema)
+	}
+	if _, err := log.state.apply(log.queue.take()); err != nil {
+		return nil, fmt.Errorf("%s: %w", src, err)
+	}
+	return slices.Sorted(maps.Keys(log.state.schema)), nil
 }

@@ -31,6 +31,18 @@ func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	return info, remarks, err
 }
 
+// StandaloneAt works like Standalone, but leaves out the transactions after the one with
+// the number last: dst is the database as it was then.
+func StandaloneAt(ctx context.Context, src, dst string, last int64) (Info, []string, error) {
+	var info Info
+	var remarks []string
+	err := writeFile(dst, func(out *output) (err error) {
+		info, remarks, err = convertUntil(ctx, src, out, last)
+		return err
+	})
+	return info, remarks, err
+}
+
 // writeFile writes the database file dst: as a whole, or not at all if write fails. It
 // does not sync it: a working copy is of no use after a power cut, when no daemon runs.
 func writeFile(dst string, write func(out *output) error) error {
@@ -50,6 +62,12 @@ func writeFile(dst string, write func(out *output) error) error {
 
 // convert writes the standalone form of src to out.
 func convert(ctx context.Context, src string, out *output) (Info, []string, error) {
+	return convertUntil(ctx, src, out, 0)
+}
+
+// convertUntil writes the standalone form of src to out, up to the transaction with the
+// number last; 0 for all.
+func convertUntil(ctx context.Context, src string, out *output, last int64) (Info, []string, error) {
 	from, err := openSource(ctx, src)
 	if err != nil {
 		return Info{}, nil, err
@@ -58,7 +76,7 @@ func convert(ctx context.Context, src string, out *output) (Info, []string, erro
 	if from.info.Form == FormStandalone {
 		from.scan.sink = out
 	}
-	c := converter{from: from, out: out, stray: from.before}
+	c := converter{from: from, out: out, stray: from.before, last: last}
 	if err := c.run(ctx); err != nil {
 		return from.info, c.remarks(), fmt.Errorf("%s: %w", src, err)
 	}
@@ -70,6 +88,7 @@ type converter struct {
 	from *source
 	out  *output
 	log  *raftLog // of a clustered source
+	last int64    // the number of the last transaction to write; 0 for all
 
 	repaired     int              // records whose length or sum was corrected
 	uuids        int              // UUIDs that were restored
@@ -86,22 +105,32 @@ type converter struct {
 
 func (c *converter) run(ctx context.Context) error {
 	if c.from.info.Form == FormClustered {
-		c.log = &raftLog{out: c.out}
+		c.log = &raftLog{out: c.out, last: c.last}
 	}
-	r, err := c.from.next()
-	for ; err == nil; r, err = c.from.next() {
-		if err := c.convert(r); err != nil {
+	for !c.isComplete() {
+		r, err := c.from.next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = c.convert(r)
+		}
+		if err != nil {
 			return err
 		}
-	}
-	if err != io.EOF {
-		return err
 	}
 	if err := c.finish(); err != nil || !c.inconsistent {
 		return err
 	}
+	var err error
 	c.rebuilt, err = rebuild(ctx, c.out, c.lostRows)
 	return err
+}
+
+// isComplete reports whether all wanted records of a standalone file are written. In a
+// cluster's log, the records after an entry say whether it was committed.
+func (c *converter) isComplete() bool {
+	return c.log == nil && c.last > 0 && int64(c.from.scan.number) >= c.last && c.from.first == nil
 }
 
 // convert writes one record, repaired if needed, or records why it is left out.
@@ -181,7 +210,7 @@ func (c *converter) writeEntry(r *record, body []byte) error {
 func (c *converter) drop(r *record, reason string) {
 	c.lost = true
 	if r.last && strings.HasPrefix(reason, cutOff) {
-		c.torn = fmt.Sprintf("record %d, the last one, is %s: left out; all records before it are served", r.number, reason)
+		c.torn = fmt.Sprintf("record %d, the last one (at offset %d), is %s: left out; all records before it are served", r.number, r.offset, reason)
 		return
 	}
 	if c.lostRows == nil {
