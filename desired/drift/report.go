@@ -1,6 +1,9 @@
 package drift
 
 import (
+	"fmt"
+	"strings"
+
 	"ovs-offline/desired/flowdiff"
 	"ovs-offline/internal/versions"
 )
@@ -32,6 +35,9 @@ type Report struct {
 	Missing []Difference `json:"missing"`
 	Extra   []Difference `json:"extra"`
 	Altered []Difference `json:"altered"`
+	// Either lists flows for which OVN leaves open what they are: logical flows of one
+	// priority match the same packets, and ovn-controller installs one of them.
+	Either []Difference `json:"either,omitempty"`
 
 	LeftOut []LeftOut `json:"left_out,omitempty"`
 	Northd  *Northd   `json:"northd,omitempty"`
@@ -78,11 +84,59 @@ type LeftOut struct {
 	Why    string `json:"why"`
 }
 
-// differences are the lists of a report.
-func (r *Report) differences() int { return len(r.Missing) + len(r.Extra) + len(r.Altered) }
-
 // undetermined sets the verdict to Undetermined.
 func (r *Report) undetermined(why string) *Report {
 	r.Verdict, r.Why = Undetermined, why
 	return r
+}
+
+// Summary returns the verdict in one sentence.
+func (r *Report) Summary() string {
+	switch r.Verdict {
+	case NoOVN:
+		return r.Why
+	case Undetermined:
+		return "UNDETERMINED: " + r.Why
+	}
+	compared := fmt.Sprintf("%s, %s and %s of %s", count(r.Compared.Flows, "flow"), count(r.Compared.Groups, "group"), count(r.Compared.Meters, "meter"), r.Bridge)
+	if r.Verdict == None {
+		return fmt.Sprintf("no drift: %s are what OVN %s computes", compared, r.Running.OVN)
+	}
+	return fmt.Sprintf("drift: of %s, %d are what OVN %s computes", compared, r.Same, r.Running.OVN)
+}
+
+// String returns a sentence: "12 flows of NetworkPolicy ns2/allow-db ...".
+func (d *Difference) String() string {
+	kinds := map[string]int{}
+	for _, e := range d.Entries {
+		kinds[e.Kind]++
+	}
+	var counts []string
+	for _, kind := range []string{flowdiff.KindFlow, flowdiff.KindGroup, flowdiff.KindMeter} {
+		if kinds[kind] > 0 {
+			counts = append(counts, count(kinds[kind], kind))
+		}
+	}
+	text := strings.Join(counts, ", ") + " of " + d.What
+	if d.Note != "" {
+		text += "; " + d.Note
+	}
+	return text
+}
+
+// Lines returns the entry in lines for a user.
+func (e *Entry) Lines() (lines []string) {
+	if e.Recorded != "" {
+		lines = append(lines, "recorded: "+e.Recorded)
+	}
+	if e.Computed != "" {
+		lines = append(lines, "computed: "+e.Computed)
+	}
+	if e.Packets != "" {
+		lines = append(lines, "packets that it matched: "+e.Packets)
+	}
+	for _, flow := range e.Datapath {
+		lines = append(lines, "used by datapath flow: "+flow)
+	}
+	return lines
 }

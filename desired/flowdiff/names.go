@@ -53,13 +53,15 @@ type Cause struct {
 	Words string `json:"words"`
 	// Stage is the stage of a pipeline, or what the table is for.
 	Stage string `json:"stage,omitempty"`
-	// Row is the table of the southbound row whose UUID begins with the cookie, "" for
-	// flows that are made from no row.
-	Row string `json:"row,omitempty"`
-	// Northbound is the table of the northbound row, "" if the row names none.
-	Northbound string `json:"northbound,omitempty"`
-	UUID       string `json:"uuid,omitempty"` // of the northbound row, or else of the southbound one
-	Name       string `json:"name,omitempty"` // of the northbound row
+	// Row is the table of the southbound row whose UUID begins with the cookie, and UUID that
+	// of the row; "" for flows that are made from no row.
+	Row  string `json:"row,omitempty"`
+	UUID string `json:"uuid,omitempty"`
+	// Northbound is the table of the northbound row, with its UUID and its name; "" if the row
+	// names none.
+	Northbound     string `json:"northbound,omitempty"`
+	NorthboundUUID string `json:"northbound_uuid,omitempty"`
+	Name           string `json:"name,omitempty"`
 	// Stale is set if no southbound row has the cookie: the row was deleted.
 	Stale bool `json:"stale,omitempty"`
 }
@@ -87,7 +89,7 @@ func (n *Names) Of(text string) (c Cause, datapath string, err error) {
 	}
 	c = Cause{Words: rule.Words, Stage: rule.Stage, Row: rule.Row, UUID: rule.UUID}
 	if rule.Cause.Table != "" {
-		c.Northbound, c.UUID, c.Name = rule.Cause.Table, rule.Cause.UUID, rule.Cause.Name
+		c.Northbound, c.NorthboundUUID, c.Name = rule.Cause.Table, rule.Cause.UUID, rule.Cause.Name
 	}
 	if rule.Datapath.Name != "" {
 		datapath = rule.Datapath.String()
@@ -137,10 +139,9 @@ func Name(changes []Change, a, b *Names) ([]Group, error) {
 			}
 		}
 		key := cause
-		if key.Stage = ""; key.Northbound == "" {
-			key.UUID, key.Stage = "", cause.Stage
+		if key.Row, key.UUID = "", ""; key.Northbound != "" {
+			key.Stage = ""
 		}
-		key.Row = ""
 		i, known := at[key]
 		if !known {
 			i = len(groups)
@@ -186,3 +187,7 @@ func stageWord(stage string) string {
 	}
 	return ""
 }
+
+// Egress returns the first table of the egress pipeline, which depends on the release of
+// OVN; 0 if it is not known.
+func (n *Names) Egress() int { return n.layout.Egress }

@@ -72,6 +72,38 @@ type id struct {
 	number uint64
 }
 
+// nested matches the head of an action of type NXAST_CONTROLLER2 in the userdata of an action
+// controller: ovn-controller executes it when it gets the packet. Its length is in the group.
+var nested = regexp.MustCompile(`ff\.ff\.([0-9a-f]{2}\.[0-9a-f]{2})\.00\.00\.23\.20\.00\.25(?:\.00){6}\.`)
+
+// nestedMeters returns the offsets of the numbers of meters in the userdata of a flow: of the
+// properties NXAC2PT_METER_ID, four bytes each (lib/ofp-actions.c of Open vSwitch).
+func nestedMeters(text string) (offsets []int) {
+	const digits, head = len("00."), 16 // of a byte; bytes of the action before its properties
+	for _, at := range nested.FindAllStringSubmatchIndex(text, -1) {
+		length, _ := number(text[at[2]:at[3]])
+		end := min(len(text), at[0]+int(length)*digits)
+		for property := at[0] + head*digits; property+8*digits-1 <= end; {
+			kind, ok := number(text[property : property+5])
+			size, sized := number(text[property+6 : property+11])
+			if !ok || !sized || size < 4 {
+				break
+			}
+			if kind == 5 && size == 8 {
+				offsets = append(offsets, property+4*digits)
+			}
+			property += int(size+7) / 8 * 8 * digits
+		}
+	}
+	return offsets
+}
+
+// number reads bytes as ovs-ofctl prints userdata: "00.00.00.05".
+func number(bytes string) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(strings.ReplaceAll(bytes, ".", ""), 16, 32)
+	return n, err == nil
+}
+
 // mayRefer reports whether a text may have references. To search for the words first is
 // many times faster than the pattern.
 func mayRefer(text string) bool {
@@ -80,21 +112,32 @@ func mayRefer(text string) bool {
 
 // rename replaces each id in a text by what name returns.
 func rename(text string, name func(id) string) string {
+	for _, at := range slices.Backward(nestedMeters(text)) {
+		const width = len("00.00.00.05")
+		if n, ok := number(text[at : at+width]); ok {
+			text = text[:at] + name(id{meters, n}) + text[at+width:]
+		}
+	}
 	return reference.ReplaceAllStringFunc(text, func(match string) string {
 		part := reference.FindStringSubmatch(match)
-		number, err := strconv.ParseUint(part[2], 10, 32)
+		n, err := strconv.ParseUint(part[2], 10, 32)
 		if err != nil {
 			return match
 		}
-		return part[1] + name(id{familyOf(part[1]), number})
+		return part[1] + name(id{familyOf(part[1]), n})
 	})
 }
 
 // references returns the ids in a text, in their order.
 func references(text string) (found []id) {
 	for _, part := range reference.FindAllStringSubmatch(text, -1) {
-		if number, err := strconv.ParseUint(part[2], 10, 32); err == nil {
-			found = append(found, id{familyOf(part[1]), number})
+		if n, err := strconv.ParseUint(part[2], 10, 32); err == nil {
+			found = append(found, id{familyOf(part[1]), n})
+		}
+	}
+	for _, at := range nestedMeters(text) {
+		if n, ok := number(text[at : at+len("00.00.00.05")]); ok {
+			found = append(found, id{meters, n})
 		}
 	}
 	return found
