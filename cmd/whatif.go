@@ -163,14 +163,21 @@ func (o *whatIfOptions) print(r *whatif.Result) {
 		o.printDifferences("changed", n.Changed)
 	}
 	if r.Trace != nil {
-		o.printAnswer("Without the change", r.Trace.Before)
-		o.printAnswer("With the change", r.Trace.After)
+		o.printAnswer("Without the change, on computed flows", r.Trace.Before)
+		o.printAnswer("With the change, on computed flows", r.Trace.After)
 	}
 	o.warnEach("", r.Remarks)
 }
 
+// maxDifferences is how many lines about one kind of change are printed without --verbose.
+const maxDifferences = 25
+
 func (o *whatIfOptions) printDifferences(how string, list []whatif.Difference) {
-	for _, d := range list {
+	for i, d := range list {
+		if i == maxDifferences && !o.every {
+			fmt.Fprintf(o.Out, "  %s: %d more; --verbose and -o json list them\n", how, len(list)-i)
+			return
+		}
 		fmt.Fprintf(o.Out, "  %s: %s\n", how, terminal.Escape(d.String()))
 		if !o.every {
 			continue
