@@ -112,8 +112,17 @@ func (o *driftOptions) print(prefix string, r *drift.Report) {
 	o.printList("extra", r.Extra)
 	o.printList("altered", r.Altered)
 	o.printList("either is correct", r.Either)
+	if len(r.Either) > 0 {
+		fmt.Fprintln(o.Out, "    (logical flows of one priority match the same packets: the order in which ovn-controller sees them decides)")
+	}
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(o.Out, "  not compared: %s\n", terminal.Escape(l.String()))
+	}
+	if n := r.Northd; n != nil {
+		fmt.Fprintf(o.Out, "%sovn-northd: %s\n", terminal.Escape(prefix), n.Summary())
+		o.printList("missing", n.Missing)
+		o.printList("extra", n.Extra)
+		o.printList("altered", n.Altered)
 	}
 	o.warnEach(prefix, r.Remarks)
 }

@@ -8,15 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"ovs-offline/desired/flowdiff"
+	"ovs-offline/desired/release"
 	"ovs-offline/desired/scratch"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
 )
 
 // Options are the options of Check. Its functions may be nil.
@@ -36,7 +37,7 @@ func (o *Options) progress(text string) {
 
 // Check compares what was recorded of a node with what should be.
 func Check(ctx context.Context, wd *workdir.Dir, o Options) (*Report, error) {
-	r := &Report{Verdict: None, Missing: []Difference{}, Extra: []Difference{}, Altered: []Difference{}}
+	r := newReport()
 	if !exists(wd.Database(workdir.OVS)) {
 		r.Verdict, r.Why = NoOVN, "no Open vSwitch of this node was collected: nothing to compare"
 		return r, nil
@@ -57,7 +58,7 @@ func Check(ctx context.Context, wd *workdir.Dir, o Options) (*Report, error) {
 	case !n.flows:
 		return r.undetermined("the flows of " + n.bridge + " were not collected"), nil
 	}
-	releases, err := n.releases(ctx)
+	releases, err := release.Likely(ctx, wd)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +66,11 @@ func Check(ctx context.Context, wd *workdir.Dir, o Options) (*Report, error) {
 		return r.undetermined("which release of OVN the node ran is not known: neither its databases nor its packages say it"), nil
 	}
 	return o.checkReleases(ctx, n, releases)
+}
+
+// newReport returns a report without differences.
+func newReport() *Report {
+	return &Report{Verdict: None, Missing: []Difference{}, Extra: []Difference{}, Altered: []Difference{}}
 }
 
 // checkReleases compares with each release that the node may have run, until one computes
@@ -79,35 +85,41 @@ func (o *Options) checkReleases(ctx context.Context, n *node, releases []version
 			first = r
 		}
 	}
-	if len(releases) > 1 && first.Verdict == Found {
-		first.undetermined(fmt.Sprintf("the databases are of OVN %s, and the node's package is of OVN %s: which of them its ovn-controller was is not known, and neither computes what was recorded",
-			releases[0].OVN, releases[1].OVN))
+	if len(releases) == 1 || first.Verdict != Found {
+		return first, nil
 	}
-	return first, nil
+	uncertain := newReport()
+	uncertain.Bridge, uncertain.Recorded, uncertain.Running = first.Bridge, first.Recorded, first.Running
+	return uncertain.undetermined(fmt.Sprintf("the databases are of OVN %s, and the node's package is of OVN %s: which of them its ovn-controller was is not known, and OVN %s does not compute what was recorded",
+		releases[0].OVN, releases[1].OVN, first.Running.OVN)), nil
 }
 
-func (o *Options) checkRelease(ctx context.Context, n *node, recorded versions.Pair) (_ *Report, err error) {
-	r := &Report{Verdict: None, Bridge: n.bridge, Recorded: recorded, Missing: []Difference{}, Extra: []Difference{}, Altered: []Difference{}}
-	dir, err := workdir.Lock(filepath.Join(n.wd.Path(), ".scratch"))
+func (o *Options) checkRelease(ctx context.Context, n *node, recorded versions.Pair) (*Report, error) {
+	r := newReport()
+	r.Bridge, r.Recorded = n.bridge, recorded
+	dir, err := scratch.Lock(n.wd)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		dir.Unlock()
-		err = errors.Join(err, os.RemoveAll(dir.Path()))
-	}()
-	p, need, err := o.programsOf(ctx, n, dir, recorded)
-	if err != nil || need != "" {
-		return r.undetermined(need), err
+	defer scratch.Release(dir)
+	rt, running, err := release.Programs(ctx, n.wd, dir, recorded, release.Options{Runtime: o.Runtime, Version: o.Version, Chosen: o.Chosen})
+	if errors.Is(err, release.ErrMissing) {
+		return r.undetermined(err.Error()), nil
 	}
-	r.Running = p.versions
-	r.Remarks = append(r.Remarks, versionRemarks(recorded, p.versions)...)
-	c := comparison{node: n, options: o, report: r, dir: dir, programs: p}
+	if err != nil {
+		return nil, err
+	}
+	r.Running = running
+	r.Remarks = append(r.Remarks, versionRemarks(recorded, running)...)
+	c := comparison{node: n, options: o, report: r, dir: dir, runtime: rt}
 	if err := c.open(ctx); err != nil {
 		return nil, err
 	}
 	defer c.close()
 	if err := c.flows(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.explain(ctx); err != nil {
 		return nil, err
 	}
 	if o.Northd && r.Verdict != Undetermined {
@@ -118,14 +130,25 @@ func (o *Options) checkRelease(ctx context.Context, n *node, recorded versions.P
 	return r, nil
 }
 
+// versionRemarks says where the versions that computed are not exactly the recorded ones.
+func versionRemarks(recorded, running versions.Pair) (remarks []string) {
+	if versions.Compare(recorded.OVN, running.OVN) != 0 {
+		remarks = append(remarks, fmt.Sprintf("the node ran OVN %s, and OVN %s computed: what changed between them may be a difference", recorded.OVN, running.OVN))
+	}
+	if recorded.OVS != "" && versions.Minor(recorded.OVS) != versions.Minor(running.OVS) {
+		remarks = append(remarks, fmt.Sprintf("the node ran Open vSwitch %s, and Open vSwitch %s computed: it may print the same flow differently", recorded.OVS, running.OVS))
+	}
+	return remarks
+}
+
 // comparison compares a node with what one release computes.
 type comparison struct {
-	node     *node
-	options  *Options
-	report   *Report
-	dir      *workdir.Dir // of the Scratch
-	programs programs
-	nb, sb   *file.Index // nb is nil if it was not collected
+	node    *node
+	options *Options
+	report  *Report
+	dir     *workdir.Dir // of the Scratch
+	runtime runtime.Runtime
+	nb, sb  *file.Index // nb is nil if it was not collected
 
 	recordedNames, computedNames *flowdiff.Names
 }
@@ -152,7 +175,7 @@ func (c *comparison) close() {
 
 // run starts a Scratch, waits for it, and ends it after use.
 func (c *comparison) run(ctx context.Context, o scratch.Options, use func(*scratch.Scratch) error) (err error) {
-	o.Dir, o.Runtime, o.SB = c.dir, c.programs.runtime, c.node.wd.Database(workdir.SB)
+	o.Dir, o.Runtime, o.SB = c.dir, c.runtime, c.node.wd.Database(workdir.SB)
 	s, err := scratch.Start(ctx, o)
 	if err != nil {
 		return err

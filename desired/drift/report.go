@@ -99,10 +99,18 @@ func (r *Report) Summary() string {
 		return "UNDETERMINED: " + r.Why
 	}
 	compared := fmt.Sprintf("%s, %s and %s of %s", count(r.Compared.Flows, "flow"), count(r.Compared.Groups, "group"), count(r.Compared.Meters, "meter"), r.Bridge)
-	if r.Verdict == None {
+	if len(r.Missing)+len(r.Extra)+len(r.Altered) == 0 {
 		return fmt.Sprintf("no drift: %s are what OVN %s computes", compared, r.Running.OVN)
 	}
 	return fmt.Sprintf("drift: of %s, %d are what OVN %s computes", compared, r.Same, r.Running.OVN)
+}
+
+// Summary returns the outcome in one sentence.
+func (n *Northd) Summary() string {
+	if len(n.Missing)+len(n.Extra)+len(n.Altered) == 0 {
+		return fmt.Sprintf("the %s are what ovn-northd makes of the NB database", count(n.Compared, KindLogicalFlow))
+	}
+	return fmt.Sprintf("of %s, %d are what ovn-northd makes of the NB database", count(n.Compared, KindLogicalFlow), n.Same)
 }
 
 // String returns a sentence: "12 flows of NetworkPolicy ns2/allow-db ...".
@@ -112,7 +120,7 @@ func (d *Difference) String() string {
 		kinds[e.Kind]++
 	}
 	var counts []string
-	for _, kind := range []string{flowdiff.KindFlow, flowdiff.KindGroup, flowdiff.KindMeter} {
+	for _, kind := range []string{flowdiff.KindFlow, flowdiff.KindGroup, flowdiff.KindMeter, KindLogicalFlow} {
 		if kinds[kind] > 0 {
 			counts = append(counts, count(kinds[kind], kind))
 		}
