@@ -39,6 +39,9 @@ func newStop(shared *options) *cobra.Command {
 }
 
 func (o *stopOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	if err := endScratch(ctx, wd); err != nil {
+		return err
+	}
 	started, err := o.node().Stop(ctx, wd)
 	if err != nil {
 		return err
@@ -76,6 +79,9 @@ func (o *stopOptions) printLeft(path string, left []string) {
 
 // runSet stops the replicas of a set.
 func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
+	if err := endScratches(ctx, s); err != nil {
+		return err
+	}
 	outcomes := s.Stop(ctx, o.purge)
 	var stopped []string
 	for _, v := range values(outcomes) {
