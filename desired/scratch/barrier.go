@@ -36,14 +36,12 @@ var ErrNotReady = errors.New("the flows were not installed in time")
 // connections, so it may report the number before it has seen the change. What it writes
 // to that database with its report comes after the change, though: a second number is
 // certain to include it. The same holds for ports that it claims, which northd answers.
+// Without such changes, the first number is enough.
 func (s *Scratch) Wait(ctx context.Context) error {
 	limit := s.timeLimit()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", ErrNotReady, limit))
 	defer cancel()
 	needed := 1 // rounds in a row without a change
-	if s.options.Northd {
-		needed = 2
-	}
 	for quiet := 0; quiet < needed; {
 		if err := s.settle(ctx); err != nil {
 			return err
@@ -73,17 +71,31 @@ func (s *Scratch) follow(ctx context.Context) (changed bool, err error) {
 	if !s.options.Northd {
 		return changed, nil
 	}
-	rows, err := s.sb.Select(ctx, "Port_Binding", "chassis", "additional_chassis", "up")
+	bindings, err := s.readBindings(ctx)
 	if err != nil {
 		return false, err
+	}
+	changed = changed || s.bindings == nil || !maps.Equal(bindings, s.bindings)
+	s.bindings = bindings
+	return changed, nil
+}
+
+// readBindings returns where each port is bound, and whether it is up. An ovn-controller
+// has sent what it claims before it reports a number, but the server may answer a request
+// before it executes what came earlier over another connection: the second answer has it.
+func (s *Scratch) readBindings(ctx context.Context) (map[string]string, error) {
+	if _, err := s.sb.Select(ctx, "SB_Global", "nb_cfg"); err != nil {
+		return nil, err
+	}
+	rows, err := s.sb.Select(ctx, "Port_Binding", "chassis", "additional_chassis", "up")
+	if err != nil {
+		return nil, err
 	}
 	bindings := map[string]string{}
 	for _, r := range rows {
 		bindings[r.UUID] = fmt.Sprint(r.UUIDs("chassis"), r.UUIDs("additional_chassis"), r.Bools("up"))
 	}
-	changed = changed || !maps.Equal(bindings, s.bindings)
-	s.bindings = bindings
-	return changed, nil
+	return bindings, nil
 }
 
 // settle waits until each ovn-controller has installed the flows of a new nb_cfg.

@@ -7,11 +7,17 @@ import (
 	"path/filepath"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 )
 
-// folderName is the name of the folder in a workdir in which a Scratch runs.
-const folderName = ".scratch"
+const (
+	// folderName is the name of the folder in a workdir in which a Scratch runs.
+	folderName = ".scratch"
+	// replicasName is the name of the folder in that one for the workdirs of replicas that
+	// run for the duration of a command.
+	replicasName = "replicas"
+)
 
 // Lock returns the folder, locked, of a Scratch that computes the flows of a workdir, or of
 // several of which it is the first. Release unlocks it.
@@ -25,8 +31,34 @@ func Release(dir *workdir.Dir) {
 	dir.Unlock()
 }
 
-// EndLeft ends what a killed command has left of a Scratch in a workdir; runtimes returns
-// those in which it may run. A Scratch that another command uses goes on running.
+// Replicas returns the folder for the workdirs of replicas that run for the duration of a
+// command. Clean ends them.
+func Replicas(dir *workdir.Dir) string { return filepath.Join(dir.Path(), replicasName) }
+
+// Clean ends the daemons and the replicas in the folder of a Scratch, and removes all that
+// is in it. runtimes returns the runtimes in which those of a folder may run.
+func Clean(ctx context.Context, dir *workdir.Dir, runtimes func(dir *workdir.Dir) []runtime.Runtime) error {
+	failed := End(ctx, dir, runtimes(dir)...)
+	below, err := workdir.Below(Replicas(dir))
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	for _, path := range below {
+		wd, err := workdir.Lock(path)
+		if err == nil {
+			err = replica.Stop(ctx, wd, runtimes(wd)...)
+			wd.Unlock()
+		}
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil {
+		return failed
+	}
+	return os.RemoveAll(Replicas(dir))
+}
+
+// EndLeft ends what a killed command has left of a Scratch in a workdir. One that another
+// command uses goes on running.
 func EndLeft(ctx context.Context, wd *workdir.Dir, runtimes func(dir *workdir.Dir) []runtime.Runtime) error {
 	if _, err := os.Lstat(filepath.Join(wd.Path(), folderName)); err != nil {
 		return nil
@@ -39,5 +71,5 @@ func EndLeft(ctx context.Context, wd *workdir.Dir, runtimes func(dir *workdir.Di
 		return err
 	}
 	defer Release(dir)
-	return End(ctx, dir, runtimes(dir)...)
+	return Clean(ctx, dir, runtimes)
 }
