@@ -273,6 +273,78 @@ func TestFlowsOfADeletedACLAreStale(t *testing.T) {
 	}
 }
 
+// TestACLsOfOnePriorityAreNoDrift adds ACLs that drop what one of the same priority rejects.
+// The recorded flows are those of the latter, and ovn-controller may install those of any.
+func TestACLsOfOnePriorityAreNoDrift(t *testing.T) {
+	need(t, "23.03")
+	wd := collected(t, "ovn-kubernetes-worker")
+	s := ovs.Serve(t, wd.Database(workdir.NB), wd.Database(workdir.SB))
+	for router := range strings.FieldsSeq(s.Run("ovn-nbctl", "--db="+s.Remote, "--bare", "--columns=name", "list", "Logical_Router")) {
+		s.Run("ovn-nbctl", "--db="+s.Remote, "remove", "Logical_Router", router, "options", "mac_binding_age_threshold")
+	}
+	s.Northd()
+	const others = 5
+	for n := range others {
+		match := strings.Repeat("ip && ", n+1) + "inport == @pg_ns1 && ip4.dst == 10.244.2.77"
+		s.Run("ovn-nbctl", "--db="+s.Remote, "--wait=sb", "--apply-after-lb", "--type=port-group", "acl-add", "pg_ns1", "from-lport", "1002", match, "drop")
+	}
+	s.Stop()
+	r := check(t, wd, Options{})
+	if r.Verdict != None {
+		t.Errorf("%s\n%s", r.Summary(), strings.Join(lists(r), "\n"))
+	}
+	if len(r.Either) == 0 {
+		t.Skip("ovn-controller saw the recorded ACL first: that is one of six cases")
+	}
+	for _, d := range r.Either {
+		t.Log(d.String())
+	}
+	// A flow with the cookie of the other logical flow, and other actions, is drift.
+	path := wd.DumpFile("br-int", workdir.Flows)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.Split(string(raw), "\n")[r.Either[0].Entries[0].Line-1]
+	match, _, _ := strings.Cut(line, "actions=")
+	if err := os.WriteFile(path, []byte(strings.Replace(string(raw), line, match+"actions=resubmit(,26)", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r = check(t, wd, Options{}); r.Verdict != Found || len(r.Altered) != 1 || r.Altered[0].Count != 1 {
+		t.Errorf("%s\n%s", r.Summary(), strings.Join(lists(r), "\n"))
+	}
+}
+
+// TestTwoReleasesAreTried has a node whose package is of another release than its databases.
+func TestTwoReleasesAreTried(t *testing.T) {
+	need(t, "23.03")
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	wd := collected(t, "ovn-kubernetes-worker")
+	m, err := wd.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Collection(workdir.OVS).OVNVersion = "22.09.1"
+	if err := workdir.WriteJSON(filepath.Join(wd.Path(), "manifest.json"), m); err != nil {
+		t.Fatal(err)
+	}
+	if r := check(t, wd, Options{}); r.Verdict != None {
+		t.Errorf("one release computes what was recorded: %s", r.Summary())
+	}
+	path := wd.DumpFile("br-int", workdir.Flows)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := planted["removed pod's port"]
+	if err := os.WriteFile(path, []byte(p.apply(t, string(raw))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := check(t, wd, Options{}); r.Verdict != Undetermined || len(lists(r)) > 0 || !strings.Contains(r.Why, "22.09.1") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestNorthdDriftIsNamed changes an ACL in the NB database, which no ovn-northd sees.
 func TestNorthdDriftIsNamed(t *testing.T) {
 	need(t, "23.03")
