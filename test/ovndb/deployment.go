@@ -17,7 +17,7 @@ func NewDeployment(tb testing.TB, nbSchema, sbSchema, ovsSchema string) Deployme
 }
 
 const (
-	switches       = 60
+	switches       = 64
 	portsPerSwitch = 40
 )
 
