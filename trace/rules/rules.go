@@ -24,6 +24,7 @@ type Rules struct {
 	groups    func() map[string]portGroup // by the UUIDs of their ACLs
 
 	bound func() map[portKey]bool // the ports that are bound to a chassis
+	ports func() map[portKey]Port
 
 	mu    sync.Mutex
 	cache map[Flow]Rule
@@ -36,6 +37,7 @@ func New(nb, sb *file.Index) *Rules {
 	r.datapaths = sync.OnceValue(r.readDatapaths)
 	r.groups = sync.OnceValue(r.readPortGroups)
 	r.bound = sync.OnceValue(r.readBound)
+	r.ports = sync.OnceValue(r.readPorts)
 	return r
 }
 
