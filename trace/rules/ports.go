@@ -5,6 +5,8 @@ package rules
 type Port struct {
 	Name  string // in OVN
 	Given string // by a user, "" for none
+	// Addresses are those of a port binding: each a MAC address, followed by IP addresses.
+	Addresses []string
 }
 
 // String returns the name that a user gave, with the name in OVN, or only the latter.
@@ -20,13 +22,13 @@ func (r *Rules) Port(datapath, key uint64) (p Port, ok bool) {
 func (r *Rules) readPorts() map[portKey]Port {
 	ports := map[portKey]Port{}
 	read := func(table, name string) {
-		for row, err := range r.sb.Rows(table, "datapath", "tunnel_key", name, "external_ids") {
+		for row, err := range r.sb.Rows(table, "datapath", "tunnel_key", name, "external_ids", "mac") {
 			if err != nil {
 				break // the ports that can't be read have no names
 			}
 			key, _ := row.Int("tunnel_key")
 			if datapath := row.UUIDs("datapath"); len(datapath) == 1 {
-				ports[portKey{r.datapaths().byUUID[datapath[0]].Key, uint64(key)}] = Port{row.String(name), row.Map("external_ids")[idPortName]}
+				ports[portKey{r.datapaths().byUUID[datapath[0]].Key, uint64(key)}] = Port{row.String(name), row.Map("external_ids")[idPortName], row.Strings("mac")}
 			}
 		}
 	}
