@@ -15,6 +15,7 @@ const (
 	exitFailed     = 1
 	exitUsage      = 2
 	exitIncomplete = 3
+	exitDifferent  = 4
 	exitNotFound   = 127 // of exec, as in sh(1): no such program
 )
 

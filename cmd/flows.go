@@ -25,6 +25,8 @@ type flowsOptions struct {
 	sort  string
 	match string
 	tree  bool
+
+	datapath bool
 }
 
 func newFlows(shared *options) *cobra.Command {
@@ -34,10 +36,15 @@ func newFlows(shared *options) *cobra.Command {
 		Long: "List the recorded flows of a node or of a set, one on a line: the packets, the table and its\n" +
 			"stage, the priority, the match with the names of ports, switches and routers, and what the\n" +
 			"flow is for: a NetworkPolicy, a security group, a route, a port. No replica needs to run.\n\n" +
-			"Exit code 3: a line of the dump can't be read.",
+			"With --datapath, the recorded flows of the datapath (dpctl/dump-flows) are listed. The running\n" +
+			"replica traces a packet of each: a flow whose actions differ was stale, or the OpenFlow tables\n" +
+			"changed between the two dumps.\n\n" +
+			"Exit code 3: a line of the dump can't be read, or a datapath flow can't be traced.\n" +
+			"Exit code 4: a datapath flow is stale.",
 		Example: "  ovs-offline flows --acl web --never-hit\n" +
 			"  ovs-offline flows br-int --table ls_in_acl_eval --match tcp,tp_dst=443\n" +
-			"  ovs-offline -w nodes flows --sort packets --limit 20",
+			"  ovs-offline -w nodes flows --sort packets --limit 20\n" +
+			"  ovs-offline flows --datapath",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("flows takes one BRIDGE, or none for all (%d given)", len(args))
@@ -67,6 +74,10 @@ func newFlows(shared *options) *cobra.Command {
 	f.BoolVar(&q.Filter.NeverHit, "never-hit", false, "only flows that matched no packet")
 	f.IntVar(&q.Limit, "limit", 0, "list at most this `NUMBER` of flows; with --tree, of each stage")
 	f.BoolVar(&o.tree, "tree", false, "list the stages with their counts, each with its flows")
+	f.BoolVar(&o.datapath, "datapath", false, "list the recorded flows of the datapath, each compared with what the running replica does")
+	for _, name := range []string{"table", "match", "cookie", "port", "switch", "router", "policy", "acl", "hit", "never-hit", "tree", "sort"} {
+		defer c.MarkFlagsMutuallyExclusive("datapath", name)
+	}
 	choiceFlag(c, &o.sort, "sort", "", "recorded, packets, bytes or table", "recorded", "packets", "bytes", "table")
 	o.outputFlag(c)
 	o.nodeFlag(c)
@@ -86,6 +97,9 @@ func flowSources(s *set.Set) (sources []flows.Source, err error) {
 }
 
 func (o *flowsOptions) run(ctx context.Context, sources []flows.Source, args []string) error {
+	if o.datapath {
+		return o.runDatapath(ctx, sources, args)
+	}
 	q := o.query
 	if q.Limit < 0 || q.Filter.Hit && q.Filter.NeverHit {
 		return fmt.Errorf("%w: --limit takes a number that is not negative, and --hit excludes --never-hit", errUsage)

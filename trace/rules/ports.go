@@ -36,3 +36,17 @@ func (r *Rules) readPorts() map[portKey]Port {
 	read("Port_Binding", "logical_port")
 	return ports
 }
+
+// PortNamed returns the port with a name in OVN; ok is false if there is none.
+func (r *Rules) PortNamed(name string) (p Port, ok bool) {
+	p, ok = r.named()[name]
+	return p, ok
+}
+
+func (r *Rules) readNamed() map[string]Port {
+	named := map[string]Port{}
+	for _, p := range r.ports() {
+		named[p.Name] = p
+	}
+	return named
+}

@@ -25,6 +25,7 @@ type Rules struct {
 
 	bound func() map[portKey]bool // the ports that are bound to a chassis
 	ports func() map[portKey]Port
+	named func() map[string]Port // the ports by their names in OVN
 
 	mu    sync.Mutex
 	cache map[Flow]Rule
@@ -38,6 +39,7 @@ func New(nb, sb *file.Index) *Rules {
 	r.groups = sync.OnceValue(r.readPortGroups)
 	r.bound = sync.OnceValue(r.readBound)
 	r.ports = sync.OnceValue(r.readPorts)
+	r.named = sync.OnceValue(r.readNamed)
 	return r
 }
 
