@@ -75,10 +75,10 @@ func newFlows(shared *options) *cobra.Command {
 	f.IntVar(&q.Limit, "limit", 0, "list at most this `NUMBER` of flows; with --tree, of each stage")
 	f.BoolVar(&o.tree, "tree", false, "list the stages with their counts, each with its flows")
 	f.BoolVar(&o.datapath, "datapath", false, "list the recorded flows of the datapath, each compared with what the running replica does")
-	for _, name := range []string{"table", "match", "cookie", "port", "switch", "router", "policy", "acl", "hit", "never-hit", "tree", "sort"} {
-		defer c.MarkFlagsMutuallyExclusive("datapath", name)
-	}
 	choiceFlag(c, &o.sort, "sort", "", "recorded, packets, bytes or table", "recorded", "packets", "bytes", "table")
+	for _, name := range []string{"table", "match", "cookie", "port", "switch", "router", "policy", "acl", "hit", "never-hit", "tree", "sort"} {
+		c.MarkFlagsMutuallyExclusive("datapath", name)
+	}
 	o.outputFlag(c)
 	o.nodeFlag(c)
 	return c

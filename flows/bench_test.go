@@ -154,3 +154,25 @@ func BenchmarkMillion(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTop adds up a million flows by rule.
+func BenchmarkTop(b *testing.B) {
+	wd := large(b)
+	var most float64
+	var first time.Duration
+	for b.Loop() {
+		most = max(most, peak(func() {
+			began := time.Now()
+			top, _, err := Count(context.Background(), []Source{{Dir: wd}}, ByRule, 10)
+			first = time.Since(began)
+			if err == nil {
+				err = top.Examine(context.Background())
+			}
+			if err != nil || top.Counted != manyFlows {
+				b.Fatal(top, err)
+			}
+		}))
+	}
+	b.ReportMetric(most, "MB")
+	b.ReportMetric(first.Seconds(), "s-to-first")
+}
