@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/trace/rules"
 )
@@ -227,37 +230,67 @@ func (t *tally) add(r *record) {
 	}
 }
 
-// resolve adds the counts of a node's cookies to what they are for.
+// atOnce is the number of cookies whose rows are looked up before they are added up.
+const atOnce = 1 << 14
+
+// resolve adds the counts of a node's cookies to what they are for. The rows are looked up
+// on all processors.
 func (c *counter) resolve(ctx context.Context, n *Node, source int, counts map[tallyKey]*tally) error {
-	var origins *rules.Origins
-	if n.rules != nil {
-		origins = n.rules.NewOrigins()
+	workers := make([]*rules.Origins, runtime.NumCPU())
+	for i := range workers {
+		if n.rules != nil {
+			workers[i] = n.rules.NewOrigins()
+		}
 	}
-	for key, t := range counts {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	keys := slices.Collect(maps.Keys(counts))
+	found := make([]rules.Origin, min(atOnce, len(keys)))
+	for part := range slices.Chunk(keys, atOnce) {
+		group, ctx := errgroup.WithContext(ctx)
+		for w, origins := range workers {
+			group.Go(func() error {
+				for i := w; i < len(part); i += len(workers) {
+					if ctx.Err() != nil {
+						return ctx.Err()
+					}
+					var err error
+					if found[i], err = c.origin(n, n.Bridges[part[i].bridge], origins, recordOf(part[i], counts[part[i]])); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 		}
-		b := n.Bridges[key.bridge]
-		r := &record{cookie: uint64(key.cookie), table: int(key.table), priority: int(t.priority), metadata: uint64(t.metadata)}
-		origin, err := c.origin(n, b, origins, r)
-		if err != nil {
+		if err := group.Wait(); err != nil {
 			return err
 		}
-		if origin.Table == "" && r.cookie != 0 {
-			c.unknown += int(t.flows)
-		}
-		if t.flows >= manyFlowsOfOne && origin.IsNorthbound() {
-			c.candidate(candidate{source, int(key.bridge), r.table, r.cookie, origin, int(t.flows)})
-		}
-		if err := c.add(n, b, source, r, origin, t); err != nil {
-			return err
+		for i, key := range part {
+			if err := c.resolved(n, source, key, counts[key], found[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// origin returns the row that a flow was made from. Kinds that need no rows cost no
-// lookups.
+// recordOf returns a flow that counts were made of, as far as its row depends on it.
+func recordOf(key tallyKey, t *tally) *record {
+	return &record{cookie: uint64(key.cookie), table: int(key.table), priority: int(t.priority), metadata: uint64(t.metadata)}
+}
+
+// resolved adds the counts of a cookie, whose row is known.
+func (c *counter) resolved(n *Node, source int, key tallyKey, t *tally, origin rules.Origin) error {
+	r := recordOf(key, t)
+	if origin.Table == "" && r.cookie != 0 {
+		c.unknown += int(t.flows)
+	}
+	if t.flows >= manyFlowsOfOne && origin.IsNorthbound() {
+		c.candidate(candidate{source, int(key.bridge), r.table, r.cookie, origin, int(t.flows)})
+	}
+	return c.add(n, n.Bridges[key.bridge], source, r, origin, t)
+}
+
+// origin returns the row that a flow was made from. Where several rows have its cookie, the
+// rules tell them apart.
 func (c *counter) origin(n *Node, b *Bridge, origins *rules.Origins, r *record) (rules.Origin, error) {
 	if !n.isOVN(b) {
 		return rules.Origin{}, nil
