@@ -70,11 +70,12 @@ func (w *writer) destined(h *follow.Hop, b follow.Branch) string {
 		if o.Class != class || o.Type != kind || err != nil || wrong != nil {
 			continue
 		}
-		port := z.rules.Port(datapath, value&outPort)
-		if port == "" {
+		bound, ok := z.rules.Port(datapath, value&outPort)
+		if !ok || bound.Multicast {
 			continue
 		}
-		if e, ok := w.names.Holder(port, 0); ok && e.Name != port {
+		port := bound.Name
+		if e, ok := w.names.Holder(port, 0); ok {
 			port = e.Name
 		}
 		return fmt.Sprintf(": by the southbound database the packet is for port %s there, and the egress pipeline of %s decides", port, z.rules.Datapath(datapath))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 )
 
@@ -13,6 +14,35 @@ type Flow struct {
 	At   int64 // the offset of its line in the dump
 	// Text is what ovs-ofctl add-flows takes, without statistics and timeouts.
 	Text string
+	Counters
+}
+
+// Counters are the statistics of a flow. Counted is false for a dump without them, as
+// ovs-save writes it.
+type Counters struct {
+	Packets, Bytes uint64
+	Counted        bool
+}
+
+// CountersOf reads the counters in a line of a dump, or in its part before the actions.
+func CountersOf(match string) (c Counters) {
+	var bytesKnown bool
+	c.Packets, c.Counted = counter(match, "n_packets=")
+	c.Bytes, bytesKnown = counter(match, "n_bytes=")
+	c.Counted = c.Counted && bytesKnown
+	return c
+}
+
+func counter(match, name string) (n uint64, ok bool) {
+	_, text, found := strings.Cut(match, name)
+	if !found {
+		return 0, false
+	}
+	if end := strings.IndexAny(text, ", "); end >= 0 {
+		text = text[:end]
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, err == nil
 }
 
 // Flows yields the flows of a dump (of ovs-ofctl dump-flows with or without
@@ -118,7 +148,7 @@ func readFlow(n int, l line, undecoded bool) (f Flow, p *Problem, skip bool) {
 	if len(match) > maxMatch {
 		return Flow{}, newProblem(n, text, "its match is longer than any flow's", true), false
 	}
-	return Flow{Line: n, At: l.at, Text: withoutStatistics(match, actions)}, nil, false
+	return Flow{Line: n, At: l.at, Text: withoutStatistics(match, actions), Counters: CountersOf(match)}, nil, false
 }
 
 // FlowAt reads again, by its offset, a flow that Flows has yielded.

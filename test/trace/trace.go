@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"sort"
 	"strconv"
 	"strings"
 
-	"ovs-offline/internal/portmap"
+	"ovs-offline/trace/odp"
 )
 
 // Packet holds the arguments of one ofproto/trace.
@@ -50,8 +49,6 @@ var (
 	recirc = regexp.MustCompile(`\b(recirc\(|recirc_id=|recirc_id\()(0x[0-9a-f]+|[0-9]+)`)
 	pid    = regexp.MustCompile(`\bpid=[0-9]+`)
 	meter  = regexp.MustCompile(`\bmeter\([0-9]+\)`)
-	output = regexp.MustCompile(`^([A-Za-z0-9_.@-]+|"(\\.|[^"\\])*")$`)
-	nested = regexp.MustCompile(`^(clone|sample|actions|check_pkt_len|gt|le)\((.*)\)$`)
 )
 
 // Normalise returns the lines of a trace in a form that is the same for two runs of
@@ -60,7 +57,7 @@ var (
 // a flood.
 func Normalise(text string) []string {
 	ids := map[uint64]string{}
-	flood, flow := flooded.MatchString(text), ""
+	flood, flow := odp.Floods(text), ""
 	var lines []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
@@ -82,9 +79,9 @@ func Normalise(text string) []string {
 			flow = line
 		}
 		if actions, ok := strings.CutPrefix(line, "Datapath actions: "); ok && flood {
-			line = "Datapath actions: " + floodOutputs(sortFlood(actions), flow)
+			line = "Datapath actions: " + odp.FloodOutputs(odp.SortOutputs(actions), flow)
 		} else if ok {
-			line = "Datapath actions: " + sortFlood(actions)
+			line = "Datapath actions: " + odp.SortOutputs(actions)
 		}
 		lines = append(lines, line)
 	}
@@ -92,37 +89,6 @@ func Normalise(text string) []string {
 		lines = lines[:len(lines)-1]
 	}
 	return lines
-}
-
-// isOutput reports whether an action is a port, rather than one of the other actions
-// without parentheses.
-func isOutput(action string) bool {
-	switch action {
-	case "drop", "pop_vlan", "pop_eth", "ct_clear", "dec_ttl":
-		return false
-	}
-	return output.MatchString(action)
-}
-
-// sortFlood sorts each run of consecutive outputs, also in nested lists of actions.
-func sortFlood(actions string) string {
-	tokens := portmap.SplitActions(actions)
-	for start := 0; start < len(tokens); {
-		if m := nested.FindStringSubmatch(tokens[start]); m != nil {
-			tokens[start] = m[1] + "(" + sortFlood(m[2]) + ")"
-		}
-		if strings.HasPrefix(tokens[start], "trunc(") {
-			start += 2 // trunc applies to the next output only
-			continue
-		}
-		end := start
-		for end < len(tokens) && isOutput(tokens[end]) {
-			end++
-		}
-		sort.Strings(tokens[start:end])
-		start = max(end, start+1)
-	}
-	return strings.Join(tokens, ",")
 }
 
 // Comparison is the result of comparing two traces.

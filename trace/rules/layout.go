@@ -94,6 +94,27 @@ func (l Layout) logical(table int) (pipeline string, logicalTable int) {
 	return "", 0
 }
 
+// Known reports whether the layout has both pipelines and is that of a release whose other
+// tables have names.
+func (l Layout) Known() bool {
+	_, known := releaseOf(l.Egress)
+	return known && l.Ingress > 0
+}
+
+// TableName names a table by what it is for: "" if the layout is unknown.
+func (l Layout) TableName(table int) string {
+	if l == (Layout{}) {
+		return ""
+	}
+	return l.physical(table)
+}
+
+// IsLogical reports whether a table belongs to a pipeline.
+func (l Layout) IsLogical(table int) bool {
+	pipeline, _ := l.logical(table)
+	return pipeline != ""
+}
+
 // physical names a table that belongs to no pipeline.
 func (l Layout) physical(table int) string {
 	if pipeline, logical := l.logical(table); pipeline != "" {

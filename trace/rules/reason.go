@@ -95,7 +95,7 @@ func (r *Rules) missed(end End) (Drop, error) {
 	if pipeline == "" {
 		name := end.Layout.physical(end.MissTable)
 		d := Drop{Reason: reasonPhysical(end.MissTable, end.Layout), Stage: name, Rule: Rule{Stage: name, Words: name}}
-		if end.Layout.delivers(end.MissTable) && r.ports()[portKey{end.Metadata, end.OutPort}].bound {
+		if end.Layout.delivers(end.MissTable) && r.ports()[portKey{end.Metadata, end.OutPort}].Bound {
 			d.Reason = MissingFlow
 		}
 		return d, nil

@@ -23,7 +23,8 @@ type Rules struct {
 	datapaths func() datapaths
 	groups    func() map[string]portGroup // by the UUIDs of their ACLs
 
-	ports func() map[portKey]port
+	ports func() map[portKey]Port
+	named func() map[string]Port // the ports by their names in OVN
 
 	mu    sync.Mutex
 	cache map[Flow]Rule
@@ -36,6 +37,7 @@ func New(nb, sb *file.Index) *Rules {
 	r.datapaths = sync.OnceValue(r.readDatapaths)
 	r.groups = sync.OnceValue(r.readPortGroups)
 	r.ports = sync.OnceValue(r.readPorts)
+	r.named = sync.OnceValue(r.readNamed)
 	return r
 }
 
@@ -314,31 +316,6 @@ func (r *Rules) readDatapaths() datapaths {
 
 // portKey identifies a port by the tunnel keys of its datapath and of itself.
 type portKey struct{ datapath, port uint64 }
-
-// port is a port of a logical switch or router.
-type port struct {
-	name  string
-	bound bool // to a chassis
-}
-
-func (r *Rules) readPorts() map[portKey]port {
-	ports := map[portKey]port{}
-	for row, err := range r.sb.Rows("Port_Binding", "logical_port", "datapath", "tunnel_key", "chassis") {
-		if err != nil {
-			break // a port that can't be read has no name and counts as not bound
-		}
-		key, _ := row.Int("tunnel_key")
-		if datapath := row.UUIDs("datapath"); len(datapath) == 1 {
-			at := portKey{r.datapaths().byUUID[datapath[0]].Key, uint64(key)}
-			ports[at] = port{row.String("logical_port"), len(row.UUIDs("chassis")) > 0}
-		}
-	}
-	return ports
-}
-
-// Port returns the name of the port with a tunnel key, in the datapath with a tunnel key; ""
-// if there is none.
-func (r *Rules) Port(datapath, key uint64) string { return r.ports()[portKey{datapath, key}].name }
 
 // cause returns the northbound row whose UUID begins with the stage hint of a logical flow.
 func (r *Rules) cause(hint string, rule Rule) (Cause, error) {

@@ -1,4 +1,4 @@
-package trace
+package odp
 
 import (
 	"regexp"
@@ -16,6 +16,9 @@ import (
 // flooded matches the lines of a trace that announce a flood.
 var flooded = regexp.MustCompile(`(?m)(flooding$|^\s+(FLOOD|ALL)$| -> forwarding to mcast)`)
 
+// Floods reports whether a trace of ofproto/trace announces a flood.
+func Floods(trace string) bool { return flooded.MatchString(trace) }
+
 // packet holds the changes made to a packet so far.
 type packet struct {
 	vlans  []string          // pushed tags
@@ -25,9 +28,9 @@ type packet struct {
 	origin map[string]string // the packet's header fields before any change
 }
 
-// floodOutputs lists the outputs of datapath actions, each with the changes made to
+// FloodOutputs lists the outputs of datapath actions, each with the changes made to
 // the packet before it, sorted. flow is the trace's "Flow:" line.
-func floodOutputs(actions, flow string) string {
+func FloodOutputs(actions, flow string) string {
 	p := packet{fields: map[string]string{}, origin: origins(flow)}
 	var outputs []string
 	tokens := portmap.SplitActions(actions)
@@ -128,4 +131,40 @@ func origins(flow string) map[string]string {
 		fields["vlan"] = "vid=" + vid + ",pcp=" + pcp
 	}
 	return fields
+}
+
+var (
+	outputName = regexp.MustCompile(`^([A-Za-z0-9_.@-]+|"(\\.|[^"\\])*")$`)
+	nestedList = regexp.MustCompile(`^(clone|sample|actions|check_pkt_len|gt|le)\((.*)\)$`)
+)
+
+// isOutput reports whether an action is a port, rather than one of the other actions
+// without parentheses.
+func isOutput(action string) bool {
+	switch action {
+	case "drop", "pop_vlan", "pop_eth", "ct_clear", "dec_ttl":
+		return false
+	}
+	return outputName.MatchString(action)
+}
+
+// SortOutputs sorts each run of consecutive outputs, also in nested lists of actions.
+func SortOutputs(actions string) string {
+	tokens := portmap.SplitActions(actions)
+	for start := 0; start < len(tokens); {
+		if m := nestedList.FindStringSubmatch(tokens[start]); m != nil {
+			tokens[start] = m[1] + "(" + SortOutputs(m[2]) + ")"
+		}
+		if strings.HasPrefix(tokens[start], "trunc(") {
+			start += 2 // trunc applies to the next output only
+			continue
+		}
+		end := start
+		for end < len(tokens) && isOutput(tokens[end]) {
+			end++
+		}
+		sort.Strings(tokens[start:end])
+		start = max(end, start+1)
+	}
+	return strings.Join(tokens, ",")
 }

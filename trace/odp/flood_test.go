@@ -1,4 +1,4 @@
-package trace
+package odp
 
 import "testing"
 
@@ -6,7 +6,7 @@ func TestFloodsAreComparedByOutput(t *testing.T) {
 	const flow = "Flow: arp,in_port=1,dl_vlan=20,dl_vlan_pcp=0,dl_src=02:00:00:00:00:fe,dl_dst=ff:ff:ff:ff:ff:ff,arp_spa=10.0.0.1,arp_op=1"
 	same := func(want bool, a, b string) {
 		t.Helper()
-		if x, y := floodOutputs(a, flow), floodOutputs(b, flow); (x == y) != want {
+		if x, y := FloodOutputs(a, flow), FloodOutputs(b, flow); (x == y) != want {
 			t.Errorf("%s\n%s\nthe same: %v, want %v:\n%s\n%s", a, b, x == y, want, x, y)
 		}
 	}

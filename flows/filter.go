@@ -1,0 +1,153 @@
+package flows
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/trace/rules"
+)
+
+// Filter selects flows. Its zero value selects all.
+type Filter struct {
+	Table    string   // a number, or the name of a stage
+	Match    []string // each a field with or without its value, or else a part of the match
+	Cookie   string   // a number, with a mask if wanted
+	Port     string   // a logical port, or an interface
+	Switch   string   // a logical switch
+	Router   string   // a logical router
+	Policy   string   // a part of what the flow is for
+	ACL      string   // a part of what the flow is for, if that is an ACL
+	Hit      bool
+	NeverHit bool
+
+	cookie, mask uint64
+}
+
+// prepare checks the filter.
+func (f *Filter) prepare() error {
+	if f.Hit && f.NeverHit {
+		return fmt.Errorf("a flow is either hit or never hit")
+	}
+	f.mask = 0
+	if f.Cookie == "" {
+		return nil
+	}
+	value, mask, masked := strings.Cut(f.Cookie, "/")
+	var err error
+	if f.cookie, err = strconv.ParseUint(value, 0, 64); err == nil {
+		f.mask = ^uint64(0)
+		if masked {
+			f.mask, err = strconv.ParseUint(mask, 0, 64)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%q is no cookie: give a number, such as 0x774cbb2b or 0x77000000/0xff000000", f.Cookie)
+	}
+	return nil
+}
+
+// mayAccept reports whether the filter may select the flow of a line of a dump. It costs a
+// tenth of what reading the flow costs. A line that may be damaged is accepted.
+func (f *Filter) mayAccept(line string) bool {
+	if !strings.Contains(line, "n_packets=") || !strings.Contains(line, "actions=") {
+		return true
+	}
+	if f.Hit && strings.Contains(line, "n_packets=0,") {
+		return false
+	}
+	for _, term := range f.Match {
+		// The names of ports are not in the line.
+		if strings.Contains(term, "=") && !strings.HasPrefix(term, "in_port=") && !strings.Contains(line, term) {
+			return false
+		}
+	}
+	return true
+}
+
+// accepts reports whether the filter selects a flow. What costs least is looked at first.
+func (f *Filter) accepts(n *Node, b *Bridge, r *record) (bool, error) {
+	if f.Hit && r.Packets == 0 || f.NeverHit && !r.neverHit() || (r.cookie^f.cookie)&f.mask != 0 {
+		return false, nil
+	}
+	if !f.ofDatapath(n, b, r) || f.Port != "" && !f.ofPort(n, b, r) || !f.matches(n, b, r) {
+		return false, nil
+	}
+	if f.Table != "" && f.Table != strconv.Itoa(r.table) {
+		stage, err := n.stage(b, r)
+		if err != nil || stage != f.Table {
+			return false, err
+		}
+	}
+	if f.Policy == "" && f.ACL == "" {
+		return true, nil
+	}
+	rule, _, err := n.rule(b, r)
+	return contains(rule.Words, f.Policy) && (f.ACL == "" || rule.Cause.Table == "ACL" && contains(rule.Words, f.ACL)), err
+}
+
+// neverHit reports whether a flow matched no packet. Of a clause this is not known.
+func (r *record) neverHit() bool { return r.Counted && r.Packets == 0 && !r.isClause() }
+
+// contains reports whether a text contains a part, in any case.
+func contains(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}
+
+func (f *Filter) ofDatapath(n *Node, b *Bridge, r *record) bool {
+	if f.Switch == "" && f.Router == "" {
+		return true
+	}
+	d := n.datapath(b, r)
+	is := func(name string) bool { return name == d.Name || name == d.Given }
+	return d.Name != "" && (f.Switch != "" && !d.Router && is(f.Switch) || f.Router != "" && d.Router && is(f.Router))
+}
+
+// ofPort reports whether a flow matches the port: a logical one by any of its names, or an
+// interface or its logical port.
+func (f *Filter) ofPort(n *Node, b *Bridge, r *record) bool {
+	logical := b.alias[f.Port]
+	is := func(p *rules.Port) bool {
+		return p != nil && (p.Name == f.Port || p.Given == f.Port || logical != "" && p.Name == logical)
+	}
+	if in, out := n.logicalPorts(b, r); is(in) || is(out) {
+		return true
+	}
+	if r.inPort == "" {
+		return false
+	}
+	p := b.port(r.inPort)
+	return p.name == f.Port || p.logical != "" && p.logical == f.Port
+}
+
+// matches reports whether a flow has all terms of Match.
+func (f *Filter) matches(n *Node, b *Bridge, r *record) bool {
+	if len(f.Match) == 0 {
+		return true
+	}
+	var named Flow
+	n.nameMatch(b, r, &named)
+	where := named.Where()
+	fields := append(split(r.fields), split(named.Match)...)
+	for _, term := range f.Match {
+		isField := slices.ContainsFunc(fields, func(field string) bool {
+			name, _, _ := strings.Cut(field, "=")
+			return field == term || name == term
+		})
+		if !isField && (strings.Contains(term, "=") || !contains(where, term)) {
+			return false
+		}
+	}
+	return true
+}
+
+func split(match string) (fields []string) {
+	for match != "" {
+		end := openflow.IndexSeparator(match, true)
+		fields = append(fields, match[:end])
+		match = match[min(end+1, len(match)):]
+	}
+	return fields
+}
