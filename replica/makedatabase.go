@@ -16,7 +16,7 @@ import (
 // makeDatabase makes an OVS database where none was collected: from the printed
 // tables, or else one without rows, which addBridges fills.
 func (s *starter) makeDatabase(ctx context.Context) error {
-	schema, err := s.schema(ctx, workdir.OVS)
+	schema, err := Schema(ctx, s.rt, workdir.OVS)
 	if err != nil {
 		return fmt.Errorf("no OVS database was collected, and none can be made without vswitch.ovsschema (Debian and Ubuntu have it in openvswitch-switch, Fedora in openvswitch): %w", err)
 	}

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
@@ -60,89 +58,14 @@ func (s *starter) tryServeRecorded(ctx context.Context) error {
 	if err := s.run(ctx, recordedServer(s.wd)); err != nil {
 		return err
 	}
-	if err := s.restoreEphemeral(ctx); err != nil {
+	remarks, err := SetEphemeral(ctx, s.rt, recordedServer(s.wd), s.wd.Recorded(""))
+	for _, r := range remarks {
+		s.report.Remark(r)
+	}
+	if err != nil {
 		return err
 	}
 	return s.makeReadOnly(ctx)
-}
-
-// restoreEphemeral sets the ephemeral columns to the printed values.
-func (s *starter) restoreEphemeral(ctx context.Context) error {
-	db, err := ovsdb.Connect(ctx, s.wd.RecordedSocket(), ovsdb.OVS)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	var all []setCommand
-	for _, l := range []struct{ table, file string }{
-		{"Open_vSwitch", workdir.RecordedListOVS}, {"Bridge", workdir.RecordedListBridge},
-		{"Port", workdir.RecordedListPort}, {"Interface", workdir.RecordedListInterface}} {
-		commands, err := s.setCommands(db, l.table, l.file)
-		if err != nil {
-			return err
-		}
-		all = append(all, commands...)
-	}
-	const batch = 100 // rows per run of ovs-vsctl, whose command line has a limited length
-	failed := map[string]int{}
-	for commands := range slices.Chunk(all, batch) {
-		s.set(ctx, commands, failed)
-	}
-	for file, rows := range failed {
-		s.report.Remark(fmt.Sprintf("the recorded database lacks the values that %s has for %d rows", file, rows))
-	}
-	return ctx.Err()
-}
-
-// setCommand is a command of ovs-vsctl that sets the ephemeral columns of one row.
-type setCommand struct {
-	file string // with the values
-	argv []string
-}
-
-// setCommands returns the commands for the rows in a file of `ovs-vsctl list`.
-func (s *starter) setCommands(db *ovsdb.Client, table, name string) ([]setCommand, error) {
-	f, ok, err := workdir.OpenCollected(s.wd.Recorded(name))
-	if !ok {
-		return nil, err
-	}
-	defer f.Close()
-	records, err := ovsdb.Listing(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
-	}
-	var commands []setCommand
-	for _, r := range records {
-		var values []string
-		for _, c := range r.Columns {
-			if db.Ephemeral(table, c.Column) && c.Text != "[]" && c.Text != "{}" {
-				values = append(values, c.Column+"="+c.Text)
-			}
-		}
-		if len(values) > 0 {
-			commands = append(commands, setCommand{name, append([]string{"--", "--if-exists", "set", table, r.UUID}, values...)})
-		}
-	}
-	return commands, nil
-}
-
-// set runs commands in one ovs-vsctl, which applies all or none of them. If that fails,
-// it divides the list until the failing commands are known, and counts them by file.
-func (s *starter) set(ctx context.Context, commands []setCommand, failed map[string]int) {
-	argv := []string{"ovs-vsctl", "--no-wait", "--db=unix:" + s.wd.RecordedSocket()}
-	for _, c := range commands {
-		argv = append(argv, c.argv...)
-	}
-	_, err := s.rt.Tool(ctx, s.wd.VarRunRecorded(), nil, argv...)
-	switch {
-	case err == nil || ctx.Err() != nil:
-	case len(commands) == 1:
-		failed[commands[0].file]++
-	default:
-		middle := len(commands) / 2
-		s.set(ctx, commands[:middle], failed)
-		s.set(ctx, commands[middle:], failed)
-	}
 }
 
 // makeReadOnly makes the server the backup of a server that does not exist: a backup

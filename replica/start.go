@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
@@ -194,17 +192,11 @@ func (s *starter) prepare(ctx context.Context, k workdir.Kind, p place) error {
 	if _, err := os.Stat(s.wd.Database(k)); errors.Is(err, os.ErrNotExist) && k == workdir.OVS {
 		return s.makeDatabase(ctx)
 	}
-	info, remarks, err := file.Standalone(ctx, s.wd.Database(k), p.wd.WorkingCopy(k))
-	if err != nil {
-		return err
-	}
-	if info.Name != k.Schema() {
-		return fmt.Errorf("%s holds %s, not %s: collect it again with the right collect-db command", s.wd.Database(k), info.Name, k.Schema())
-	}
+	remarks, err := Copy(ctx, p.rt, k, s.wd.Database(k), p.wd.WorkingCopy(k), p.wd.Run())
 	for _, r := range remarks {
-		p.remark(k.Title() + " database: " + r)
+		p.remark(r)
 	}
-	return s.upgrade(ctx, k, p)
+	return err
 }
 
 func makeFolders(paths ...string) error {
@@ -214,44 +206,6 @@ func makeFolders(paths ...string) error {
 		}
 	}
 	return nil
-}
-
-// upgrade converts a working copy to the schema of the daemons that will serve it.
-// If that fails, the copy keeps its schema.
-func (s *starter) upgrade(ctx context.Context, k workdir.Kind, p place) error {
-	schema, err := s.schema(ctx, k)
-	remark := ""
-	if err == nil {
-		tool := func(ctx context.Context, argv ...string) ([]byte, error) {
-			return p.rt.Tool(ctx, p.wd.Run(), nil, argv...)
-		}
-		remark, err = file.Upgrade(ctx, tool, p.wd.WorkingCopy(k), schema)
-	}
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		p.remark(k.Title() + " database: it keeps the recorded schema: " + err.Error())
-	case remark != "":
-		p.remark(remark)
-	}
-	return nil
-}
-
-// schema returns the schema that the runtime's daemons know. The error is the one for
-// the first path at which packages install schemas.
-func (s *starter) schema(ctx context.Context, k workdir.Kind) (schema file.Schema, failed error) {
-	for _, path := range schemaPaths(k) {
-		text, err := s.rt.ReadFile(ctx, path)
-		if err == nil {
-			schema, err = file.ParseSchema(path, text)
-		}
-		if err == nil {
-			return schema, nil
-		}
-		failed = cmp.Or(failed, err)
-	}
-	return file.Schema{}, failed
 }
 
 // tool runs a tool that needs no daemon.

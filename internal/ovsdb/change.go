@@ -31,6 +31,14 @@ func Await(table, uuid, column string, value any, milliseconds int) Change {
 		Until: "==", Rows: []rfc.Row{{column: notation(value)}}, Timeout: &milliseconds}}
 }
 
+// AwaitOther waits until a column of a row has another value than that of the row as it
+// was read. The transaction fails if this takes longer than the given number of
+// milliseconds.
+func AwaitOther(table string, read Row, column string, milliseconds int) Change {
+	return Change{rfc.Operation{Op: "wait", Table: table, Where: where(read.UUID), Columns: []string{column},
+		Until: "!=", Rows: []rfc.Row{{column: read.columns[column]}}, Timeout: &milliseconds}}
+}
+
 // Insert adds a row. Other operations of the transaction refer to it by name.
 func Insert(table, name string, columns Columns) Change {
 	return Change{rfc.Operation{Op: "insert", Table: table, UUIDName: name, Row: row(columns)}}

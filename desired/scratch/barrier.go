@@ -1,0 +1,248 @@
+package scratch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/daemon"
+)
+
+// ovn-controller writes the nb_cfg of the SB database to the integration bridge once the
+// switch has acknowledged, with an OpenFlow barrier, all flows that it computed from that
+// database (ovn-controller(8), external_ids:ovn-nb-cfg). So a number that was never used
+// shows that the flows are installed.
+
+// seenConfig is the key of the number.
+const seenConfig = "ovn-nb-cfg"
+
+// ErrNotReady is wrapped if the flows were not installed in time.
+var ErrNotReady = errors.New("the flows were not installed in time")
+
+// Wait waits until ovn-northd, if there is one, and every ovn-controller have installed
+// what the databases say. It gives a port that an ovn-controller has added a number, as
+// ovs-vswitchd would, and waits again.
+func (s *Scratch) Wait(ctx context.Context) error {
+	limit := s.timeLimit()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", ErrNotReady, limit))
+	defer cancel()
+	// What an ovn-controller writes to the SB database reaches the others through northd.
+	least := 1
+	if s.options.Northd {
+		least = 2
+	}
+	for round := 1; ; round++ {
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+		added := 0
+		for _, p := range s.places {
+			n, err := p.numberPorts(ctx)
+			if err != nil {
+				return err
+			}
+			added += n
+		}
+		if added == 0 && round >= least {
+			return nil
+		}
+	}
+}
+
+// settle waits until each ovn-controller has installed the flows of a new nb_cfg.
+func (s *Scratch) settle(ctx context.Context) error {
+	for _, p := range s.places {
+		s.config = max(s.config, p.seen)
+	}
+	s.config++
+	if err := s.announce(ctx); err != nil {
+		return err
+	}
+	group, limited := errgroup.WithContext(ctx)
+	for _, p := range s.places {
+		group.Go(func() error {
+			if err := s.awaitNode(limited, p); err != nil {
+				return fmt.Errorf("node %s: %w", p.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// announce writes the new number to the SB database, or lets ovn-northd do so together
+// with what it makes of the NB database.
+func (s *Scratch) announce(ctx context.Context) error {
+	sb, err := only(ctx, s.sb, "SB_Global")
+	if err != nil {
+		return err
+	}
+	if s.nb == nil {
+		return s.sb.Transact(ctx, ovsdb.Update("SB_Global", sb.UUID, ovsdb.Columns{"nb_cfg": s.config}))
+	}
+	nb, err := only(ctx, s.nb, "NB_Global")
+	if err != nil {
+		return err
+	}
+	// ovn-nbctl may have used a number.
+	if last, _ := nb.Int("nb_cfg"); last >= s.config {
+		s.config = last + 1
+	}
+	if err := s.nb.Transact(ctx, ovsdb.Update("NB_Global", nb.UUID, ovsdb.Columns{"nb_cfg": s.config})); err != nil {
+		return err
+	}
+	return s.await(ctx, northd(s.options.Dir), func() (ovsdb.Row, bool, error) {
+		row, err := only(ctx, s.sb, "SB_Global")
+		seen, _ := row.Int("nb_cfg")
+		return row, seen >= s.config, err
+	}, s.sb, "SB_Global", "nb_cfg")
+}
+
+// awaitNode waits until the ovn-controller of a node has reported the new number.
+func (s *Scratch) awaitNode(ctx context.Context, p *place) error {
+	return s.await(ctx, p.controller(), func() (ovsdb.Row, bool, error) {
+		row, err := p.integrationBridge(ctx)
+		p.seen, _ = strconv.Atoi(row.Map("external_ids")[seenConfig])
+		return row, p.seen >= s.config, err
+	}, p.db, "Bridge", "external_ids")
+}
+
+// await waits for a daemon to change a column of a row until done.
+func (s *Scratch) await(ctx context.Context, d runtime.Daemon, done func() (ovsdb.Row, bool, error), db *ovsdb.Client, table, column string) error {
+	const pause = 1000 // ms, after which the daemon's state is checked
+	for {
+		row, ok, err := done()
+		if ok || err != nil && ctx.Err() == nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return s.late(ctx, d)
+		}
+		if err := db.Transact(ctx, ovsdb.AwaitOther(table, row, column, pause)); err == nil || ctx.Err() != nil {
+			continue
+		} else if !strings.Contains(err.Error(), "timed out") {
+			return err
+		}
+		state, err := s.options.Runtime.State(ctx, d)
+		if err == nil && !state.Running {
+			return fmt.Errorf("%s has ended: %s", d.Program, state.Problem)
+		}
+	}
+}
+
+// late returns the error for a daemon that was too slow.
+func (s *Scratch) late(ctx context.Context, d runtime.Daemon) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	problem := ""
+	if status, err := daemon.Ask(ctx, s.options.Runtime, d.RunDir, d.Program, "connection-status"); err == nil {
+		problem = "; its connection to the OVN SB database: " + strings.TrimSpace(string(status))
+	}
+	if last := daemon.LastError(d); last != "" {
+		problem += "; it logged: " + last
+	}
+	return fmt.Errorf("%w: %s%s", ErrNotReady, d.Program, problem)
+}
+
+// numberPorts gives a number to each port that ovn-controller has added, as ovs-vswitchd
+// would: the next above those in use.
+func (p *place) numberPorts(ctx context.Context) (added int, err error) {
+	bridges, err := p.bridgeInterfaces(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var changes []ovsdb.Change
+	for _, interfaces := range bridges {
+		last := 0
+		for _, i := range interfaces {
+			if number, _ := i.Int("ofport"); number < maxPort {
+				last = max(last, number)
+			}
+		}
+		for _, i := range interfaces {
+			if _, numbered := i.Int("ofport"); !numbered && !p.existing[i.UUID] {
+				last++
+				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"ofport": last}))
+			}
+		}
+	}
+	return len(changes), p.db.Transact(ctx, changes...)
+}
+
+// maxPort is OFPP_MAX of OpenFlow 1.0: LOCAL and other reserved ports are above.
+const maxPort = 0xff00
+
+// bridgeInterfaces returns the interfaces of each bridge.
+func (p *place) bridgeInterfaces(ctx context.Context) ([][]ovsdb.Row, error) {
+	interfaces, err := rowsByID(ctx, p.db, "Interface", "name", "ofport")
+	if err != nil {
+		return nil, err
+	}
+	ports, err := rowsByID(ctx, p.db, "Port", "interfaces")
+	if err != nil {
+		return nil, err
+	}
+	bridges, err := p.db.Select(ctx, "Bridge", "ports")
+	if err != nil {
+		return nil, err
+	}
+	var all [][]ovsdb.Row
+	for _, b := range bridges {
+		var list []ovsdb.Row
+		for _, port := range b.UUIDs("ports") {
+			for _, id := range ports[port].UUIDs("interfaces") {
+				list = append(list, interfaces[id])
+			}
+		}
+		all = append(all, list)
+	}
+	return all, nil
+}
+
+func rowsByID(ctx context.Context, db *ovsdb.Client, table string, columns ...string) (map[string]ovsdb.Row, error) {
+	rows, err := db.Select(ctx, table, columns...)
+	byID := map[string]ovsdb.Row{}
+	for _, r := range rows {
+		byID[r.UUID] = r
+	}
+	return byID, err
+}
+
+// sizes returns the size of the collected databases in bytes.
+func (s *Scratch) sizes() int64 {
+	paths := []string{s.options.SB, s.options.NB}
+	for _, n := range s.options.Nodes {
+		paths = append(paths, n.Conf)
+	}
+	var size int64
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+// timeLimit bounds Wait. ovn-controller takes 7 s for 13,655 logical flows (10 MB) when it
+// starts, and a busy machine several times as long.
+func (s *Scratch) timeLimit() time.Duration {
+	return time.Minute + time.Duration(s.sizes()>>20)*10*time.Second
+}
+
+// room returns how much more memory a daemon may use: ovn-controller takes about 100 MB
+// for 13,655 logical flows (10 MB).
+func (s *Scratch) room(int64) int64 {
+	const minimum, perByte = 1 << 30, 60
+	return minimum + perByte*s.sizes()
+}

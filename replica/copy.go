@@ -1,0 +1,63 @@
+package replica
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
+)
+
+// Copy makes a working copy of a database that the daemons of a runtime can serve:
+// standalone, complete, and with their schema. runDir is the folder in which tools run.
+// The remarks say what was repaired, left out or converted. src is not changed.
+func Copy(ctx context.Context, rt runtime.Runtime, k workdir.Kind, src, dst, runDir string) (remarks []string, err error) {
+	info, found, err := file.Standalone(ctx, src, dst)
+	if err != nil {
+		return nil, err
+	}
+	if info.Name != k.Schema() {
+		return nil, fmt.Errorf("%s holds %s, not %s: collect it again with the right collect-db command", src, info.Name, k.Schema())
+	}
+	for _, r := range found {
+		remarks = append(remarks, k.Title()+" database: "+r)
+	}
+	remark, err := upgrade(ctx, rt, k, dst, runDir)
+	switch {
+	case ctx.Err() != nil:
+		return remarks, ctx.Err()
+	case err != nil: // the copy keeps its schema
+		remarks = append(remarks, k.Title()+" database: it keeps the recorded schema: "+err.Error())
+	case remark != "":
+		remarks = append(remarks, remark)
+	}
+	return remarks, nil
+}
+
+// upgrade converts a working copy to the schema of the daemons that will serve it.
+func upgrade(ctx context.Context, rt runtime.Runtime, k workdir.Kind, path, runDir string) (remark string, err error) {
+	schema, err := Schema(ctx, rt, k)
+	if err != nil {
+		return "", err
+	}
+	tool := func(ctx context.Context, argv ...string) ([]byte, error) { return rt.Tool(ctx, runDir, nil, argv...) }
+	return file.Upgrade(ctx, tool, path, schema)
+}
+
+// Schema returns the schema of a database that the runtime's daemons know. The error is
+// the one for the first path at which packages install schemas.
+func Schema(ctx context.Context, rt runtime.Runtime, k workdir.Kind) (schema file.Schema, failed error) {
+	for _, path := range schemaPaths(k) {
+		text, err := rt.ReadFile(ctx, path)
+		if err == nil {
+			schema, err = file.ParseSchema(path, text)
+		}
+		if err == nil {
+			return schema, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return file.Schema{}, failed
+}
