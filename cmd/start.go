@@ -21,6 +21,7 @@ type startOptions struct {
 	strict   bool
 	image    string
 	versions versions.Pair
+	chassis  []string
 }
 
 func newStart(shared *options) *cobra.Command {
@@ -36,8 +37,10 @@ func newStart(shared *options) *cobra.Command {
 		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1 --ovn-version 23.03\n" +
 			"  ovs-offline -w nodes start --node worker-0,worker-1\n" +
 			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
-		RunE: o.oneOrSet(o.withLock(o.run), o.runSet),
+		RunE: o.withSwitches(o.oneOrSet(o.withLock(o.run), o.runSet)),
 	}
+	c.Flags().StringSliceVar(&o.chassis, "chassis", nil, "where only OVN databases were collected: synthesise the switches of these chassis, by host name or system-id; \"all\" for all")
+	_ = c.RegisterFlagCompletionFunc("chassis", cobra.NoFileCompletions)
 	c.Flags().StringVar(&o.image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine")
 	c.Flags().StringVar(&o.versions.OVS, "ovs-version", "", "run this version of Open vSwitch, or a prefix of it (3.1), not the nearest to the node's")
 	c.Flags().StringVar(&o.versions.OVN, "ovn-version", "", "run this version of OVN, or a prefix of it (24.03)")

@@ -97,5 +97,11 @@ func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error 
 		}
 		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(s.Folder()), o.self(purge))
 	}
-	return worst(failures(outcomes)...)
+	errs := failures(outcomes)
+	if o.purge && len(errs) == 0 {
+		left, err := s.PurgeOwner()
+		o.printLeft(s.Owner(), left)
+		errs = append(errs, err)
+	}
+	return worst(errs...)
 }

@@ -81,5 +81,5 @@ func TraceWarning(wd *workdir.Dir, r *report.Report) string {
 	if r.Recorded.OVN == "" || err != nil {
 		return warning
 	}
-	return warning + "; to run what the node ran: " + addImage(m, versions.Pair{OVN: versions.Minor(r.Recorded.OVN)}) + "; then start again"
+	return warning + "; to run what the node ran: " + AddImage(m, versions.Pair{OVN: versions.Minor(r.Recorded.OVN)}) + "; then start again"
 }

@@ -70,12 +70,12 @@ func (s *starter) advice(other versions.Pair) string {
 	if s.rt.Name() != process.Name {
 		again += " with --runtime " + process.Name
 	}
-	return fmt.Sprintf("to run what the node ran: %s; then %s", addImage(s.manifest, other), again)
+	return fmt.Sprintf("to run what the node ran: %s; then %s", AddImage(s.manifest, other), again)
 }
 
-// addImage returns the command that adds an image with these versions, and which image
+// AddImage returns the command that adds an image with these versions, and which image
 // that is.
-func addImage(m *workdir.Manifest, wanted versions.Pair) string {
+func AddImage(m *workdir.Manifest, wanted versions.Pair) string {
 	image, which := "REFERENCE", "a container image that has "+wanted.String()
 	if known := imageOf(m); known != "" {
 		image, which = known, "the image of its pods"
