@@ -63,7 +63,7 @@ func (o *startOptions) synthesiseIn(ctx context.Context, path, prefix string, si
 		return false, nil // start returns the error
 	}
 	defer wd.Unlock()
-	needed, err := synth.Needed(wd)
+	needed, err := synth.Needed(wd, len(o.chassis) > 0)
 	if err != nil || !needed {
 		if len(o.chassis) > 0 && err == nil {
 			err = fmt.Errorf("%w: --chassis is for OVN databases without data of Open vSwitch, and %s holds no such data", errUsage, path)
@@ -71,7 +71,7 @@ func (o *startOptions) synthesiseIn(ctx context.Context, path, prefix string, si
 		return false, err
 	}
 	p := o.progress()
-	chassis, err := synth.Make(ctx, wd, synth.Options{Chassis: o.chassis, Single: single,
+	_, err = synth.Make(ctx, wd, synth.Options{Chassis: o.chassis, Single: single,
 		Release:  release.Wanted{Runtime: o.runtime, Image: o.image, Versions: o.versions, Program: version},
 		Progress: func(text string) { p.end(); fmt.Fprintf(o.Err, "%s%s\n", terminal.Escape(prefix), terminal.Escape(text)) }})
 	switch {
@@ -83,6 +83,5 @@ func (o *startOptions) synthesiseIn(ctx context.Context, path, prefix string, si
 		o.warn("%s%v", prefix, err)
 		return true, nil
 	}
-	_ = chassis
 	return false, nil
 }

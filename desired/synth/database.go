@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -22,13 +21,21 @@ func (n *node) write(ctx context.Context, schema file.Schema, path string) error
 	for _, b := range n.bridges {
 		bridges = append(bridges, n.addBridge(tables, b))
 	}
-	root := n.record("Open_vSwitch", "", map[string]string{"bridges": list(bridges), "external_ids": dict(n.identity())})
-	tables["Open_vSwitch"] = []ovsdb.Record{root}
-	remarks, err := file.FromTables(ctx, schema, tables, path)
-	if err == nil && len(remarks) > 0 {
-		err = fmt.Errorf("%s: %s", path, strings.Join(remarks, "; "))
-	}
+	datapath := n.record("Datapath", "", map[string]string{"capabilities": dict(capabilities())})
+	tables["Datapath"] = []ovsdb.Record{datapath}
+	tables["Open_vSwitch"] = []ovsdb.Record{n.record("Open_vSwitch", "", map[string]string{"bridges": list(bridges),
+		"datapaths": "{" + datapathType + "=" + datapath.UUID + "}", "external_ids": dict(n.identity())})}
+	_, err := file.FromTables(ctx, schema, tables, path) // an older schema has no table of datapaths
 	return err
+}
+
+// datapathType is the datapath of the kernel.
+const datapathType = "system"
+
+// capabilities returns the capabilities of a datapath on which the flows of ovn-controller
+// depend (lib/features.c of OVN), as Linux 6.1 with Open vSwitch 3.1 has them.
+func capabilities() map[string]string {
+	return map[string]string{"ct_zero_snat": "true", "ct_flush": "true", "max_hash_alg": "0"}
 }
 
 // addBridge adds the rows of a bridge and returns its UUID.
@@ -46,7 +53,7 @@ func (n *node) addBridge(tables map[string][]ovsdb.Record, b bridge) string {
 		tables["Port"] = append(tables["Port"], port)
 		ports = append(ports, port.UUID)
 	}
-	row := n.record("Bridge", b.name, map[string]string{"name": text(b.name), "fail_mode": text(b.failMode), "datapath_type": text("system"),
+	row := n.record("Bridge", b.name, map[string]string{"name": text(b.name), "fail_mode": text(b.failMode), "datapath_type": text(datapathType),
 		"ports": list(ports)})
 	tables["Bridge"] = append(tables["Bridge"], row)
 	return row.UUID

@@ -27,15 +27,18 @@ type Options struct {
 	Progress func(text string)
 }
 
-// Needed reports whether a workdir has a southbound database and nothing of Open vSwitch
-// that was collected.
-func Needed(wd *workdir.Dir) (bool, error) {
+// Needed reports whether a workdir has OVN databases, as a must-gather has them, and nothing
+// of Open vSwitch that was collected. If the user asks for chassis, the southbound database
+// alone is enough.
+func Needed(wd *workdir.Dir, asked bool) (bool, error) {
 	m, err := wd.Manifest()
 	if err != nil {
 		return false, err
 	}
-	if _, err := os.Stat(wd.Database(workdir.SB)); err != nil {
-		return false, nil
+	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
+		if _, err := os.Stat(wd.Database(k)); err != nil && (k == workdir.SB || !asked) {
+			return false, nil
+		}
 	}
 	if m.Synthesis() != nil {
 		return true, nil

@@ -46,8 +46,9 @@ func (s *Southbound) build(c Chassis) *node {
 		n.addProviderBridge(s, name, names.uplink(name))
 	}
 	n.checkEncaps()
-	if kind := c.config["datapath-type"]; kind != "" && kind != "system" {
-		n.assume("its datapath is of the kernel: the chassis has the type %q, whose tunnels need the routes of the node", kind)
+	n.assume("the datapath can do what that of Linux 6.1 can")
+	if kind := c.config["datapath-type"]; kind != "" && kind != datapathType {
+		n.assume("the datapath is the kernel's: the chassis has the type %q, whose tunnels need the routes of the node", kind)
 	}
 	return n
 }
