@@ -66,14 +66,17 @@ func (o *startOptions) synthesiseIn(ctx context.Context, path, prefix string, si
 	needed, err := synth.Needed(wd, len(o.chassis) > 0)
 	if err != nil || !needed {
 		if len(o.chassis) > 0 && err == nil {
-			err = fmt.Errorf("%w: --chassis is for OVN databases without data of Open vSwitch, and %s holds no such data", errUsage, path)
+			err = fmt.Errorf("%w: --chassis is for OVN databases without data of Open vSwitch, and %s is not such a working directory", errUsage, path)
 		}
 		return false, err
 	}
 	p := o.progress()
 	_, err = synth.Make(ctx, wd, synth.Options{Chassis: o.chassis, Single: single,
-		Release:  release.Wanted{Runtime: o.runtime, Image: o.image, Versions: o.versions, Program: version},
-		Progress: func(text string) { p.end(); fmt.Fprintf(o.Err, "%s%s\n", terminal.Escape(prefix), terminal.Escape(text)) }})
+		Release: release.Wanted{Runtime: o.runtime, Image: o.image, Versions: o.versions, Program: version},
+		Progress: func(text string) {
+			p.end()
+			fmt.Fprintf(o.Err, "%s%s\n", terminal.Escape(prefix), terminal.Escape(text))
+		}})
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()

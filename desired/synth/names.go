@@ -53,7 +53,7 @@ func (m *names) of(b binding) (name, kind string) {
 			prefix = "vhu"
 		}
 		return m.unique(prefix+b.port[:11], b.port), ""
-	case m.node.Hostname != "" && b.port == "k8s-"+m.node.Hostname: // types.K8sMgmtIntfName of OVN-Kubernetes
+	case b.port == managementPort(m.node.Chassis): // types.K8sMgmtIntfName of OVN-Kubernetes
 		m.mports = append(m.mports, b.port)
 		return m.unique("ovn-k8s-mp0", b.port), "internal"
 	}

@@ -146,10 +146,21 @@ func (n *node) addProviderBridge(s *Southbound, name, uplink string) {
 	}
 }
 
-// isKubernetes reports whether OVN-Kubernetes wrote the database: its ports of pods have
-// these external_ids.
+// isKubernetes reports whether OVN-Kubernetes wrote the database: each node has a
+// management port.
 func (s *Southbound) isKubernetes() bool {
-	return slices.ContainsFunc(s.bindings, func(b binding) bool { return b.ids["pod"] == "true" })
+	return slices.ContainsFunc(s.bindings, func(b binding) bool {
+		return slices.ContainsFunc(s.chassis, func(c Chassis) bool { return b.port == managementPort(c) && b.port != "" })
+	})
+}
+
+// managementPort returns the name of the logical port of a node itself (types.K8sPrefix of
+// OVN-Kubernetes); "" for a chassis without a host name.
+func managementPort(c Chassis) string {
+	if c.Hostname == "" {
+		return ""
+	}
+	return "k8s-" + c.Hostname
 }
 
 // checkEncaps reports a chassis without tunnels.
