@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/desired/release"
+	"ovs-offline/desired/scratch"
 	"ovs-offline/desired/synth"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
@@ -40,51 +41,65 @@ func (o *startOptions) synthesise(ctx context.Context) (lacking bool, err error)
 		if _, err := os.Stat(o.workdir); err != nil || len(o.nodes) > 0 {
 			return false, nil
 		}
-		return o.synthesiseIn(ctx, o.workdir, "", false)
+		return o.synthesiseAt(ctx, o.workdir)
 	case s.Owner() != "":
-		return o.synthesiseIn(ctx, s.Owner(), "", false)
+		return o.synthesiseAt(ctx, s.Owner())
 	case len(o.chassis) > 0:
 		return false, fmt.Errorf("%w: --chassis selects from the databases of one node; choose it with -w", errUsage)
 	}
-	for _, outcome := range set.Each(ctx, s, func(_ context.Context, _ *set.Node, wd *workdir.Dir) (string, error) { return wd.Path(), nil }) {
-		lacks, err := o.synthesiseIn(ctx, outcome.Value, outcome.Node.Name+": ", true)
-		if err != nil {
-			return false, err
-		}
-		lacking = lacking || lacks
+	outcomes := set.EachLocked(ctx, s, func(ctx context.Context, n *set.Node, wd *workdir.Dir) (bool, error) {
+		return o.synthesiseIn(ctx, wd, n.Name+": ", true)
+	})
+	for _, outcome := range outcomes {
+		lacking = lacking || outcome.Value
 	}
-	return lacking, nil
+	return lacking, ctx.Err()
 }
 
-// synthesiseIn makes up the switches of the workdir at path; single is set for one of a set.
-func (o *startOptions) synthesiseIn(ctx context.Context, path, prefix string, single bool) (lacking bool, err error) {
+// synthesiseAt makes up the switches of the workdir at path.
+func (o *startOptions) synthesiseAt(ctx context.Context, path string) (lacking bool, err error) {
 	wd, err := workdir.Lock(path)
 	if err != nil {
 		return false, nil // start returns the error
 	}
 	defer wd.Unlock()
+	return o.synthesiseIn(ctx, wd, "", false)
+}
+
+// synthesiseIn makes up the switches of a locked workdir; single is set for one of a set. The
+// prefix of lines names the node.
+func (o *startOptions) synthesiseIn(ctx context.Context, wd *workdir.Dir, prefix string, single bool) (lacking bool, err error) {
+	if err := scratch.EndLeft(ctx, wd, version); err != nil {
+		return false, err
+	}
 	needed, err := synth.Needed(wd, len(o.chassis) > 0)
 	if err != nil || !needed {
 		if len(o.chassis) > 0 && err == nil {
-			err = fmt.Errorf("%w: --chassis is for OVN databases without data of Open vSwitch, and %s is not such a working directory", errUsage, path)
+			err = fmt.Errorf("%w: --chassis is for OVN databases without data of Open vSwitch, and %s is not such a working directory", errUsage, wd.Path())
 		}
 		return false, err
 	}
-	p := o.progress()
-	_, err = synth.Make(ctx, wd, synth.Options{Chassis: o.chassis, Single: single,
-		Release: release.Wanted{Runtime: o.runtime, Image: o.image, Versions: o.versions, Program: version},
-		Progress: func(text string) {
-			p.end()
-			fmt.Fprintf(o.Err, "%s%s\n", terminal.Escape(prefix), terminal.Escape(text))
-		}})
+	_, err = synth.Make(ctx, wd, synth.Options{
+		Chassis: o.chassis, Single: single,
+		Release:  release.Wanted{Runtime: o.runtime, Image: o.image, Versions: o.versions, Program: version},
+		Progress: func(text string) { o.say("%s%s", prefix, text) },
+	})
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case errors.Is(err, synth.ErrNoChassis):
 		return false, fmt.Errorf("%w: %w", errUsage, err)
 	case err != nil:
-		o.warn("%s%v", prefix, err)
+		o.say("warning: %s%v", prefix, err)
 		return true, nil
 	}
 	return false, nil
+}
+
+// say prints a line about the synthesis of switches; the nodes of a set are worked on side
+// by side.
+func (o *startOptions) say(format string, args ...any) {
+	o.saying.Lock()
+	defer o.saying.Unlock()
+	fmt.Fprintf(o.Err, "%s\n", terminal.Escape(fmt.Sprintf(format, args...)))
 }

@@ -102,7 +102,7 @@ func (r *run) chunk(ctx context.Context, places []place) error {
 		return err
 	}
 	for i, p := range places {
-		if err := r.install(ctx, p.wd, results[i]); err != nil {
+		if err := r.install(ctx, p.path, results[i]); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,12 @@ func pairs(m map[string]string) []any {
 }
 
 // install makes the collection of a chassis in its workdir.
-func (r *run) install(ctx context.Context, wd *workdir.Dir, made result) error {
+func (r *run) install(ctx context.Context, path string, made result) error {
+	wd, unlock, err := r.lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	staging, err := wd.Stage()
 	if err != nil {
 		return err
@@ -193,7 +198,7 @@ func (r *run) install(ctx context.Context, wd *workdir.Dir, made result) error {
 	defer staging.Discard()
 	var collections []workdir.Collection
 	if wd != r.wd {
-		if collections, err = r.central(ctx, staging); err != nil {
+		if collections, err = r.central(ctx, staging, made.Chassis); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ func (s stager) add(text io.Reader, path, bridge string) error {
 
 // central stages the OVN databases of the workdir for a chassis, and returns their
 // collections. They are links to the same files, which nothing ever writes to.
-func (r *run) central(ctx context.Context, staging *workdir.Staging) (collections []workdir.Collection, err error) {
+func (r *run) central(ctx context.Context, staging *workdir.Staging, of Chassis) (collections []workdir.Collection, err error) {
 	m, err := r.wd.Manifest()
 	if err != nil {
 		return nil, err
@@ -73,6 +73,7 @@ func (r *run) central(ctx context.Context, staging *workdir.Staging) (collection
 			return nil, err
 		}
 		f.Origin = path
+		c.Host, c.Node = of.Hostname, of.Title()
 		c.Files, c.Lost, c.LostDatabases, c.Remarks = []workdir.File{f}, nil, nil, nil
 		collections = append(collections, c)
 	}

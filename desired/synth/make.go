@@ -126,25 +126,13 @@ func made(wd *workdir.Dir) (names []string, err error) {
 // place is the workdir of a chassis.
 type place struct {
 	Chassis
-	wd *workdir.Dir // locked
+	path string
 }
 
 // make makes what is missing. Switches that were made from another database are removed even
 // if that fails: they would be taken for those of this one.
-func (m *maker) make(ctx context.Context, chosen []Chassis) error {
-	places, err := m.places(chosen)
-	defer func() {
-		for _, p := range places {
-			if p.wd != m.wd {
-				p.wd.RemoveIfEmpty()
-				p.wd.Unlock()
-			}
-		}
-		_ = os.Remove(m.wd.Chassis()) // fails unless it is empty
-	}()
-	if err != nil {
-		return err
-	}
+func (m *maker) make(ctx context.Context, chosen []Chassis) (err error) {
+	places := m.places(chosen)
 	missing := slices.DeleteFunc(slices.Clone(places), m.isCurrent)
 	if len(missing) > 0 {
 		err = m.compute(ctx, missing)
@@ -155,22 +143,24 @@ func (m *maker) make(ctx context.Context, chosen []Chassis) error {
 	return errors.Join(err, m.removeOthers(context.WithoutCancel(ctx), places))
 }
 
-// places returns the locked workdirs of the chassis.
-func (m *maker) places(chosen []Chassis) (places []place, err error) {
+// places returns the workdirs of the chassis.
+func (m *maker) places(chosen []Chassis) (places []place) {
 	if len(chosen) == 1 {
-		return []place{{chosen[0], m.wd}}, nil
-	}
-	if err := os.MkdirAll(m.wd.Chassis(), 0o700); err != nil {
-		return nil, err
+		return []place{{chosen[0], m.wd.Path()}}
 	}
 	for i, name := range folders(chosen) {
-		wd, err := workdir.Lock(filepath.Join(m.wd.Chassis(), name))
-		if err != nil {
-			return places, err
-		}
-		places = append(places, place{chosen[i], wd})
+		places = append(places, place{chosen[i], filepath.Join(m.wd.Chassis(), name)})
 	}
-	return places, nil
+	return places
+}
+
+// lock returns the workdir of a place, locked until unlock is called.
+func (m *maker) lock(path string) (wd *workdir.Dir, unlock func(), err error) {
+	if path == m.wd.Path() {
+		return m.wd, func() {}, nil
+	}
+	wd, err = workdir.Lock(path)
+	return wd, wd.Unlock, err
 }
 
 // folders returns the names of the workdirs of chassis: their titles, or their system-ids
@@ -193,7 +183,11 @@ func folders(all []Chassis) []string {
 
 // isCurrent reports whether the switch of a chassis was made from the same database.
 func (m *maker) isCurrent(p place) bool {
-	manifest, err := p.wd.Manifest()
+	wd, err := workdir.Find(p.path)
+	if err != nil {
+		return false
+	}
+	manifest, err := wd.Manifest()
 	if err != nil {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 // or that were made from another database. It stops their replicas.
 func (m *maker) removeOthers(ctx context.Context, places []place) error {
 	keep := func(path string) bool {
-		return slices.ContainsFunc(places, func(p place) bool { return p.wd.Path() == path && m.isCurrent(p) })
+		return slices.ContainsFunc(places, func(p place) bool { return p.path == path && m.isCurrent(p) })
 	}
 	below, err := workdir.Below(m.wd.Chassis())
 	if err != nil {
@@ -24,10 +24,11 @@ func (m *maker) removeOthers(ctx context.Context, places []place) error {
 		if keep(path) {
 			continue
 		}
-		if err := m.removeBelow(ctx, path, places); err != nil {
+		if err := m.removeBelow(ctx, path); err != nil {
 			return err
 		}
 	}
+	_ = os.Remove(m.wd.Chassis()) // fails unless it is empty
 	manifest, err := m.wd.Manifest()
 	if err != nil || manifest.Synthesis() == nil || keep(m.wd.Path()) {
 		return err
@@ -36,22 +37,16 @@ func (m *maker) removeOthers(ctx context.Context, places []place) error {
 }
 
 // removeBelow removes the workdir of a chassis.
-func (m *maker) removeBelow(ctx context.Context, path string, places []place) error {
-	i := slices.IndexFunc(places, func(p place) bool { return p.wd.Path() == path })
-	var wd *workdir.Dir
-	if i >= 0 {
-		wd = places[i].wd
-	} else {
-		var err error
-		if wd, err = workdir.Lock(path); err != nil {
-			return err
-		}
-		defer wd.Unlock()
+func (m *maker) removeBelow(ctx context.Context, path string) error {
+	wd, unlock, err := m.lock(path)
+	if err != nil {
+		return err
 	}
+	defer unlock()
 	if _, err := set.At(path, m.options.Release.Program).Stop(ctx, wd); err != nil {
 		return err
 	}
-	_, err := wd.Purge()
+	_, err = wd.Purge()
 	return err
 }
 
