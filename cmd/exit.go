@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ const (
 	exitFailed     = 1
 	exitUsage      = 2
 	exitIncomplete = 3
+	exitDrift      = 4
 	exitNotFound   = 127 // of exec, as in sh(1): no such program
 )
 
@@ -22,6 +24,9 @@ var (
 	// errIncomplete ends a command that did its work with a part missing. The command
 	// has printed which part.
 	errIncomplete = errors.New("incomplete")
+	// errDrift ends a command that found that a node does not have what it should have. The
+	// command has printed what differs.
+	errDrift = errors.New("drift")
 	// errUsage is wrapped by errors in the command line.
 	errUsage = errors.New("wrong usage")
 )
@@ -32,14 +37,16 @@ type exitCode int
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // worst returns the error of a command whose parts had these errors: all failures, or else
-// errIncomplete if a part was incomplete, or else nil.
+// errDrift if one found drift, or else errIncomplete if a part was incomplete, or else nil.
 func worst(errs ...error) error {
 	var failures []error
 	var result error
 	for _, err := range errs {
 		switch {
+		case errors.Is(err, errDrift):
+			result = errDrift
 		case errors.Is(err, errIncomplete):
-			result = errIncomplete
+			result = cmp.Or(result, errIncomplete)
 		case err != nil:
 			failures = append(failures, err)
 		}
@@ -60,6 +67,8 @@ func exit(ctx context.Context, stderr io.Writer, err error) int {
 		return int(program)
 	case errors.Is(err, errIncomplete):
 		return exitIncomplete
+	case errors.Is(err, errDrift):
+		return exitDrift
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "ovs-offline: interrupted")
 		return exitFailed

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
@@ -156,4 +157,72 @@ func TestStopAndStartAfterKilledStart(t *testing.T) {
 		s.run("stop")
 		s.clean("after the second start")
 	})
+}
+
+// TestNothingIsLeftOfAKilledWhatIf kills a what-if while its daemons and replicas run:
+// stop, start and another what-if end them.
+func TestNothingIsLeftOfAKilledWhatIf(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovn-controller", "ovn-northd", "ovn-nbctl")
+	r := engines.Get(t, engines.Process)
+	s := newSession(t, r)
+	s.run("collect-sos", "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz")
+	t.Cleanup(func() { s.run("stop") })
+	whatIf := []string{"what-if", "--trace", "p-vm1 p-vm2:22", "--", "ovn-nbctl", "acl-add", "neutron-b2b2b2b2-0002", "to-lport", "1500", "ip4", "drop"}
+	clean := func(when string) {
+		t.Helper()
+		if _, err := os.Lstat(filepath.Join(s.wd(), ".scratch")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: .scratch: %v", when, err)
+		}
+		if out, err := exec.Command("pgrep", "-af", s.wd()+"/.scratch/").CombinedOutput(); err == nil {
+			t.Errorf("%s: processes are left: %s", when, out)
+		}
+	}
+	for _, next := range [][]string{{"stop"}, {"start"}, whatIf} {
+		for _, program := range []string{"node0/ovn-controller.pid", "replicas/node0/var-run/ovs/ovs-vswitchd.pid"} {
+			s.killOnce(whatIf, program)
+			s.run(next...)
+			clean(fmt.Sprintf("killed after %s, then %s", program, next[0]))
+		}
+	}
+	s.interruptOnce(whatIf, "node0/ovn-controller.pid")
+	clean("after Ctrl-C")
+}
+
+// killOnce runs a command, and kills it once a file whose path has that end is in the
+// folder of its daemons.
+func (s session) killOnce(args []string, file string) {
+	s.t.Helper()
+	s.signalOnce(args, file, os.Kill)
+}
+
+func (s session) interruptOnce(args []string, file string) {
+	s.t.Helper()
+	s.signalOnce(args, file, os.Interrupt)
+}
+
+func (s session) signalOnce(args []string, file string, signal os.Signal) {
+	s.t.Helper()
+	c := s.command(args...)
+	if err := c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	for {
+		found := false
+		_ = filepath.WalkDir(filepath.Join(s.wd(), ".scratch"), func(path string, _ os.DirEntry, err error) error {
+			found = found || err == nil && strings.HasSuffix(path, file)
+			return nil
+		})
+		if found {
+			break
+		}
+		select {
+		case err := <-ended:
+			s.t.Fatalf("%v ended before there was %s: %v", args, file, err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	_ = c.Process.Signal(signal)
+	<-ended
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/desired/scratch"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
@@ -42,9 +40,6 @@ func newStop(shared *options) *cobra.Command {
 }
 
 func (o *stopOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	if err := scratch.EndLeft(ctx, wd, version); err != nil {
-		return err
-	}
 	started, err := o.node().Stop(ctx, wd)
 	if err != nil {
 		return err
@@ -82,7 +77,6 @@ func (o *stopOptions) printLeft(path string, left []string) {
 
 // runSet stops the replicas of a set.
 func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
-	left := endLeft(ctx, s)
 	where := cmp.Or(s.Owner(), s.Folder())
 	outcomes := s.Stop(ctx, o.purge)
 	var stopped []string
@@ -105,31 +99,8 @@ func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error 
 		}
 		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(where), o.self(purge))
 	}
-	errs := append(failures(outcomes), left)
-	if o.purge && worst(errs...) == nil {
-		others, err := s.PurgeOwner()
-		o.printLeft(s.Owner(), others)
-		errs = append(errs, err)
-	}
-	return worst(errs...)
-}
-
-// endLeft ends what killed commands have left in the scratch folders of a set: of its nodes,
-// and of the workdir that it belongs to. A workdir that can't be locked is left to Stop.
-func endLeft(ctx context.Context, s *set.Set) error {
-	var errs []error
-	for _, outcome := range set.EachLocked(ctx, s, func(ctx context.Context, _ *set.Node, wd *workdir.Dir) (error, error) {
-		return scratch.EndLeft(ctx, wd, version), nil
-	}) {
-		errs = append(errs, outcome.Value)
-	}
-	if s.Owner() == "" {
-		return errors.Join(errs...)
-	}
-	wd, err := workdir.Lock(s.Owner())
-	if err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	defer wd.Unlock()
-	return errors.Join(append(errs, scratch.EndLeft(ctx, wd, version))...)
+	errs := failures(outcomes)
+	left, err := s.StopOwner(ctx, o.purge && len(errs) == 0)
+	o.printLeft(s.Owner(), left)
+	return worst(append(errs, err)...)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ovs-offline/desired/release"
-	"ovs-offline/desired/scratch"
 	"ovs-offline/desired/synth"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
@@ -69,9 +68,6 @@ func (o *startOptions) synthesiseAt(ctx context.Context, path string) (lacking b
 // synthesiseIn makes up the switches of a locked workdir; single is set for one of a set. The
 // prefix of lines names the node.
 func (o *startOptions) synthesiseIn(ctx context.Context, wd *workdir.Dir, prefix string, single bool) (lacking bool, err error) {
-	if err := scratch.EndLeft(ctx, wd, version); err != nil {
-		return false, err
-	}
 	needed, err := synth.Needed(wd, len(o.chassis) > 0)
 	if err != nil || !needed {
 		if len(o.chassis) > 0 && err == nil {
@@ -81,7 +77,7 @@ func (o *startOptions) synthesiseIn(ctx context.Context, wd *workdir.Dir, prefix
 	}
 	_, err = synth.Make(ctx, wd, synth.Options{
 		Chassis: o.chassis, Single: single,
-		Release:  release.Wanted{Runtime: o.runtime, Image: o.image, Versions: o.versions, Program: version},
+		Release:  release.Options{Runtime: o.runtime, Version: version},
 		Progress: func(text string) { o.say("%s%s", prefix, text) },
 	})
 	switch {

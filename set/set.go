@@ -21,7 +21,7 @@ var ErrNoNode = errors.New("no such node")
 // Set is a folder of workdirs, or the part of it that was selected.
 type Set struct {
 	folder string
-	owner  string   // the workdir whose databases have the chassis of the set; "" for none
+	owner  string  // the workdir whose databases have the chassis of the set; "" for none
 	all    []*Node // in the order of their names
 	nodes  []*Node // the selected ones
 	links  []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -29,32 +30,72 @@ var ErrNotReady = errors.New("the flows were not installed in time")
 
 // Wait waits until ovn-northd, if there is one, and every ovn-controller have installed
 // what the databases say. It gives a port that an ovn-controller has added a number, as
-// ovs-vswitchd would, and waits again.
+// ovs-vswitchd would.
+//
+// An ovn-controller gets a number and the change of another database over different
+// connections, so it may report the number before it has seen the change. What it writes
+// to that database with its report comes after the change, though: a second number is
+// certain to include it. The same holds for ports that it claims, which northd answers.
+// Without such changes, the first number is enough.
 func (s *Scratch) Wait(ctx context.Context) error {
 	limit := s.timeLimit()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", ErrNotReady, limit))
 	defer cancel()
-	// What an ovn-controller writes to the SB database reaches the others through northd.
-	least := 1
-	if s.options.Northd {
-		least = 2
-	}
-	for round := 1; ; round++ {
+	needed := 1 // rounds in a row without a change
+	for quiet := 0; quiet < needed; {
 		if err := s.settle(ctx); err != nil {
 			return err
 		}
-		added := 0
-		for _, p := range s.places {
-			n, err := p.numberPorts(ctx)
-			if err != nil {
-				return err
-			}
-			added += n
+		changed, err := s.follow(ctx)
+		if err != nil {
+			return err
 		}
-		if added == 0 && round >= least {
-			return nil
+		quiet++
+		if changed {
+			quiet, needed = 0, 2
 		}
 	}
+	return nil
+}
+
+// follow numbers the ports that ovn-controllers have added, and reports whether any
+// ovn-controller has changed what others depend on since the last call.
+func (s *Scratch) follow(ctx context.Context) (changed bool, err error) {
+	for _, p := range s.places {
+		added, err := p.numberPorts(ctx)
+		if err != nil {
+			return false, err
+		}
+		changed = changed || added > 0
+	}
+	if !s.options.Northd {
+		return changed, nil
+	}
+	bindings, err := s.readBindings(ctx)
+	if err != nil {
+		return false, err
+	}
+	changed = changed || s.bindings == nil || !maps.Equal(bindings, s.bindings)
+	s.bindings = bindings
+	return changed, nil
+}
+
+// readBindings returns where each port is bound, and whether it is up. An ovn-controller
+// has sent what it claims before it reports a number, but the server may answer a request
+// before it executes what came earlier over another connection: the second answer has it.
+func (s *Scratch) readBindings(ctx context.Context) (map[string]string, error) {
+	if _, err := s.sb.Select(ctx, "SB_Global", "nb_cfg"); err != nil {
+		return nil, err
+	}
+	rows, err := s.sb.Select(ctx, "Port_Binding", "chassis", "additional_chassis", "up")
+	if err != nil {
+		return nil, err
+	}
+	bindings := map[string]string{}
+	for _, r := range rows {
+		bindings[r.UUID] = fmt.Sprint(r.UUIDs("chassis"), r.UUIDs("additional_chassis"), r.Bools("up"))
+	}
+	return bindings, nil
 }
 
 // settle waits until each ovn-controller has installed the flows of a new nb_cfg.

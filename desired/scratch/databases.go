@@ -28,13 +28,31 @@ func (s *Scratch) startDatabases(ctx context.Context) (err error) {
 	if !s.options.Northd {
 		return s.addReader(ctx)
 	}
-	if s.nb, err = s.serve(ctx, workdir.NB, s.options.NB); err != nil {
+	return s.startNorthd(ctx, s.options.NB)
+}
+
+// startNorthd starts the server of a copy of an NB database, and ovn-northd.
+func (s *Scratch) startNorthd(ctx context.Context, path string) (err error) {
+	if s.nb, err = s.serve(ctx, workdir.NB, path); err != nil {
 		return err
 	}
 	if err := s.closeRemotes(ctx, s.nb, "NB_Global"); err != nil {
 		return err
 	}
 	return s.run(ctx, northd(s.options.Dir))
+}
+
+// ReplaceNB puts a copy of another NB database in the place of the present one. Wait waits
+// until its flows are installed.
+func (s *Scratch) ReplaceNB(ctx context.Context, path string) error {
+	s.nb.Close()
+	dir := s.options.Dir
+	for _, d := range []runtime.Daemon{northd(dir), centralServer(dir, workdir.NB)} {
+		if err := s.options.Runtime.Stop(ctx, d); err != nil {
+			return err
+		}
+	}
+	return s.startNorthd(ctx, path)
 }
 
 // serve starts the server of a copy of an OVN database, and connects to it.

@@ -54,6 +54,8 @@ type Scratch struct {
 	nb, sb  *ovsdb.Client     // nb is nil without northd
 	config  int               // the latest nb_cfg
 	remarks []string
+
+	bindings map[string]string // where each port is bound, and whether it is up; with northd
 }
 
 // ErrNotIsolated is wrapped if the runtime can't give its daemons a network of their own.

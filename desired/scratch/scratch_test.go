@@ -2,9 +2,10 @@ package scratch
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,11 +30,15 @@ func need(t *testing.T) {
 // options returns the options for a Scratch in a new folder.
 func options(t *testing.T) Options {
 	t.Helper()
-	dir, err := workdir.Lock(filepath.Join(ovs.Dir(t), "scratch"))
+	wd, err := workdir.Find(ovs.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(dir.Unlock)
+	dir, err := Lock(wd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Release(dir) })
 	return Options{Dir: dir, Runtime: process.New(process.Options{Folders: dir.RuntimeFolders()})}
 }
 
@@ -73,38 +78,40 @@ func collected(t *testing.T, report string) *workdir.Dir {
 	return wd
 }
 
-// recordedFlows returns the collected flows of a bridge, and their OpenFlow version.
-func recordedFlows(t *testing.T, wd *workdir.Dir, bridge string) (string, openflow.Version) {
+// versionOf returns the OpenFlow version of the collected flows of a bridge.
+func versionOf(t *testing.T, wd *workdir.Dir, bridge string) openflow.Version {
 	t.Helper()
-	path := wd.DumpFile(bridge, "flows")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	m, err := wd.Manifest()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range m.Collection(workdir.OVS).Files {
-		if f.Path == wd.Relative(path) {
-			return string(text), openflow.ParseVersion(f.OpenFlow)
+		if f.Path == wd.Relative(wd.DumpFile(bridge, workdir.Flows)) {
+			return openflow.ParseVersion(f.OpenFlow)
 		}
 	}
-	t.Fatalf("the manifest does not name %s", path)
-	return "", 0
+	t.Fatalf("the manifest of %s names no flows of %s", wd.Path(), bridge)
+	return 0
 }
 
 // compare compares the flows that a node's switch got with the recorded ones, cookie
-// included.
+// included, and groups and meters by their content.
 func compare(t *testing.T, s *Scratch, wd *workdir.Dir, node string) (recorded, same int, missing, extra []string) {
 	t.Helper()
-	text, version := recordedFlows(t, wd, s.places[node].bridge)
-	d, err := s.Dump(t.Context(), node, version)
+	bridge := s.places[node].bridge
+	d, err := s.Dump(t.Context(), node, versionOf(t, wd, bridge))
 	if err != nil {
 		t.Fatal(err)
 	}
-	computed := flows(t, d.Flows)
-	for key, actions := range flows(t, text) {
+	read := func(kind workdir.Dump) string {
+		text, err := os.ReadFile(wd.DumpFile(bridge, kind))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	computed := flows(t, d)
+	for key, actions := range flows(t, Dump{Flows: read(workdir.Flows), Groups: read(workdir.Groups), Meters: read(workdir.Meters)}) {
 		recorded++
 		if have, found := computed[key]; found && have == actions {
 			same++
@@ -121,38 +128,74 @@ func compare(t *testing.T, s *Scratch, wd *workdir.Dir, node string) (recorded, 
 	return recorded, same, missing, extra
 }
 
+var reference = regexp.MustCompile(`\b(group|meter|meter_id)[:=]([0-9]+)`)
+
 // flows returns the actions of each flow by its cookie, table, priority and match.
-func flows(t *testing.T, text string) map[string]string {
+// References to groups and meters are replaced by their contents: ovn-controller numbers
+// them as it meets them.
+func flows(t *testing.T, d Dump) map[string]string {
 	t.Helper()
+	contents := map[string]string{}
+	groups, _ := openflow.Groups(strings.NewReader(d.Groups))
+	meters, _ := openflow.Meters(strings.NewReader(d.Meters))
+	for _, g := range groups {
+		_, contents[fmt.Sprint("group", g.ID)], _ = strings.Cut(g.Text, ",")
+	}
+	for _, m := range meters {
+		_, content, _ := strings.Cut(m.Text, " ")
+		contents[fmt.Sprint("meter", m.ID)], contents[fmt.Sprint("meter_id", m.ID)] = content, content
+	}
 	found := map[string]string{}
-	for f, problem := range openflow.Flows(strings.NewReader(text)) {
+	for f, problem := range openflow.Flows(strings.NewReader(d.Flows)) {
 		if problem != nil {
 			t.Fatal(problem)
 		}
-		found[f.Key()] = f.Actions()
+		found[f.Key()] = reference.ReplaceAllStringFunc(f.Actions(), func(text string) string {
+			m := reference.FindStringSubmatch(text)
+			return m[1] + ":{" + contents[m[1]+m[2]] + "}"
+		})
 	}
 	return found
+}
+
+// learned matches flows that the switch learned from packets: a load balancer's affinity
+// and hairpin tables.
+var learned = regexp.MustCompile(`^[^|]*\|(69|78)\|`)
+
+// floods matches the flows of multicast groups. Those of OVN 23.03 depend on the order in
+// which ovn-controller met the members.
+var floods = regexp.MustCompile(`^[^|]*\|40\|100\|reg15=0x8`)
+
+// unexplained returns the flows that no pattern matches.
+func unexplained(flows []string, patterns ...*regexp.Regexp) []string {
+	return slices.DeleteFunc(slices.Clone(flows), func(flow string) bool {
+		return slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(flow) })
+	})
 }
 
 func TestFlowsOfCapturesAreReproduced(t *testing.T) {
 	need(t)
 	for _, name := range []string{"ovn-openstack-compute", "ovn-kubernetes-worker"} {
 		t.Run(name, func(t *testing.T) {
-			found, err := filepath.Glob("../../testdata/captures/" + name + "/sosreport-*.tar.xz")
-			if err != nil || len(found) != 1 {
-				t.Fatal(found, err)
-			}
-			wd := collected(t, found[0])
+			wd := capture(t, name)
 			o := options(t)
 			o.SB, o.Nodes = wd.Database(workdir.SB), []Node{nodeOf(wd, "node")}
 			s := start(t, o)
 			recorded, same, missing, extra := compare(t, s, wd, "node")
-			t.Logf("%d of %d; remarks: %q", same, recorded, s.Remarks())
-			t.Logf("missing:\n%s\nextra:\n%s", strings.Join(missing, "\n"), strings.Join(extra, "\n"))
+			t.Logf("%d of %d", same, recorded)
+			if bad := unexplained(missing, learned, floods); len(bad) > 0 || recorded-same > 2 {
+				t.Errorf("not reproduced: %q", bad)
+			}
+			if bad := unexplained(extra, floods); len(bad) > 0 {
+				t.Errorf("not recorded: %q", bad)
+			}
 		})
 	}
 }
 
+// TestFlowsOfSetsAreReproduced reproduces the flows of nodes that share an SB database, and
+// of nodes that have one each. On compute2 of the set openstack, two ACLs of one priority
+// match the same packets, and the lab removed a flow of a port.
 func TestFlowsOfSetsAreReproduced(t *testing.T) {
 	need(t)
 	for _, name := range []string{"openstack", "kubernetes-ic"} {
@@ -162,34 +205,47 @@ func TestFlowsOfSetsAreReproduced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			groups := map[string]*Options{}
-			dirs := map[string]*workdir.Dir{}
-			for _, node := range slices.Sorted(maps.Keys(paths)) {
+			dirs, groups := map[string]*workdir.Dir{}, map[string][]Node{}
+			for _, node := range set.Nodes {
 				wd, err := workdir.Find(paths[node])
 				if err != nil {
 					t.Fatal(err)
 				}
-				dirs[node] = wd
 				sb := filepath.Join(set.Dir, "databases", "ovnsb_db.db")
 				if _, err := os.Stat(sb); err != nil {
 					sb = wd.Database(workdir.SB)
 				}
-				if groups[sb] == nil {
-					o := options(t)
-					groups[sb] = &o
-					o.SB = sb
-				}
-				groups[sb].SB = sb
-				groups[sb].Nodes = append(groups[sb].Nodes, nodeOf(wd, node))
+				dirs[node], groups[sb] = wd, append(groups[sb], nodeOf(wd, node))
 			}
-			for _, o := range groups {
-				s := start(t, *o)
-				for _, n := range o.Nodes {
+			for sb, nodes := range groups {
+				o := options(t)
+				o.SB, o.Nodes = sb, nodes
+				s := start(t, o)
+				for _, n := range nodes {
 					recorded, same, missing, extra := compare(t, s, dirs[n.Name], n.Name)
-					t.Logf("%s: %d of %d; remarks: %q", n.Name, same, recorded, s.Remarks())
-					t.Logf("missing:\n%s\nextra:\n%s", strings.Join(missing, "\n"), strings.Join(extra, "\n"))
+					t.Logf("%s: %d of %d", n.Name, same, recorded)
+					var planted []*regexp.Regexp
+					if name == "openstack" && n.Name == "compute2" {
+						planted = append(planted, regexp.MustCompile(`\|16\|2002\|ip(v6)?,reg0=0x(80|100)/0x(80|100),reg14=`), regexp.MustCompile(`\|65\|100\|reg15=0x[12],metadata=0x3 `))
+					}
+					if bad := unexplained(missing, append(planted, learned)...); len(bad) > 0 || recorded-same > 3 {
+						t.Errorf("%s: not reproduced: %q", n.Name, bad)
+					}
+					if bad := unexplained(extra, planted...); len(bad) > 0 {
+						t.Errorf("%s: not recorded: %q", n.Name, bad)
+					}
 				}
 			}
 		})
 	}
+}
+
+// capture collects a bundled capture.
+func capture(t *testing.T, name string) *workdir.Dir {
+	t.Helper()
+	found, err := filepath.Glob("../../testdata/captures/" + name + "/sosreport-*.tar.xz")
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	return collected(t, found[0])
 }

@@ -17,6 +17,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
@@ -33,16 +34,14 @@ type run struct {
 
 // compute makes the switches of chassis, a few at a time: each takes four daemons.
 func (m *maker) compute(ctx context.Context, places []place) (err error) {
-	dir, err := workdir.Lock(m.wd.Scratch())
+	dir, err := scratch.Lock(m.wd)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		dir.RemoveIfEmpty()
-		dir.Unlock()
-	}()
+	defer scratch.Release(dir)
+	defer os.RemoveAll(scratch.Replicas(dir))
 	r := run{maker: m, dir: dir}
-	if r.runtime, r.ovn, err = release.Choose(ctx, m.wd, dir, m.options.Release); err != nil {
+	if err := r.choose(ctx); err != nil {
 		return fmt.Errorf("%s: %w", whose(places), err)
 	}
 	if r.schema, err = replica.Schema(ctx, r.runtime, workdir.OVS); err != nil {
@@ -57,6 +56,21 @@ func (m *maker) compute(ctx context.Context, places []place) (err error) {
 		done += len(chunk)
 	}
 	return nil
+}
+
+// choose chooses the programs: those of the release that wrote the databases.
+func (r *run) choose(ctx context.Context) error {
+	likely, err := release.Likely(ctx, r.wd)
+	if err != nil {
+		return err
+	}
+	if len(likely) == 0 {
+		return fmt.Errorf("%w: the databases do not say which it is", release.ErrMissing)
+	}
+	var running versions.Pair
+	r.runtime, running, err = release.Programs(ctx, r.wd, r.dir, likely[0], r.options.Release)
+	r.ovn = running.OVN
+	return err
 }
 
 // whose names the switches of chassis in an error.
@@ -81,7 +95,11 @@ type result struct {
 
 // chunk makes the switches of a few chassis, and installs them.
 func (r *run) chunk(ctx context.Context, places []place) error {
-	folder, err := os.MkdirTemp(r.dir.Path(), "conf-")
+	// This is where scratch.Clean finds what a killed command has left.
+	if err := os.MkdirAll(scratch.Replicas(r.dir), 0o700); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp(scratch.Replicas(r.dir), "conf-")
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type Options struct {
 	// Chassis selects chassis by host name or system-id; All selects all. Without names,
 	// those of the last time are made again, and at first all.
 	Chassis []string
-	Release release.Wanted
+	Release release.Options
 	// Single refuses to make several switches: the workdir is one of a set.
 	Single bool
 	// Progress is called with what is being done; it may be nil.
@@ -85,7 +85,7 @@ type maker struct {
 func (m *maker) choose() ([]Chassis, error) {
 	local := m.southbound.Local()
 	if len(m.options.Chassis) > 0 && !slices.Contains(m.options.Chassis, All) {
-		return choose(local, m.options.Chassis)
+		return selectByName(local, m.options.Chassis)
 	}
 	if len(m.options.Chassis) > 0 {
 		return local, nil
@@ -196,7 +196,7 @@ func (m *maker) isCurrent(p place) bool {
 }
 
 // tool names this program and its version: another one may assume other things.
-func (m *maker) tool() string { return "ovs-offline " + m.options.Release.Program }
+func (m *maker) tool() string { return "ovs-offline " + m.options.Release.Version }
 
 func (m *maker) progress(format string, args ...any) {
 	if m.options.Progress != nil {

@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/set"
+	"ovs-offline/replica"
+	"ovs-offline/replica/runtime/choose"
 )
 
 // removeOthers removes the switches in and below the workdir that are not those of places,
@@ -43,7 +44,7 @@ func (m *maker) removeBelow(ctx context.Context, path string) error {
 		return err
 	}
 	defer unlock()
-	if _, err := set.At(path, m.options.Release.Program).Stop(ctx, wd); err != nil {
+	if err := m.stop(ctx, wd); err != nil {
 		return err
 	}
 	_, err = wd.Purge()
@@ -52,7 +53,7 @@ func (m *maker) removeBelow(ctx context.Context, path string) error {
 
 // removeHere removes the switch in the workdir itself, and keeps the databases.
 func (m *maker) removeHere(ctx context.Context) error {
-	if _, err := set.At(m.wd.Path(), m.options.Release.Program).Stop(ctx, m.wd); err != nil {
+	if err := m.stop(ctx, m.wd); err != nil {
 		return err
 	}
 	staging, err := m.wd.Stage()
@@ -70,4 +71,9 @@ func (m *maker) removeHere(ctx context.Context) error {
 		_ = os.Remove(empty) // it is empty now
 	}
 	return nil
+}
+
+// stop stops the replica of a workdir.
+func (m *maker) stop(ctx context.Context, wd *workdir.Dir) error {
+	return replica.Stop(ctx, wd, choose.For(wd, m.options.Release.Version).All(ctx)...)
 }

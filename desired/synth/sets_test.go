@@ -62,7 +62,7 @@ func databases(t *testing.T, from, path string) *workdir.Dir {
 
 // options returns the options that synthesise chassis with this host's tools.
 func options(chassis ...string) synth.Options {
-	return synth.Options{Chassis: chassis, Release: release.Wanted{Runtime: process.Name, Program: "test"}}
+	return synth.Options{Chassis: chassis, Release: release.Options{Runtime: process.Name, Version: "test"}}
 }
 
 // synthesised returns the workdirs of a set's nodes, made from its OVN databases alone: of

@@ -175,9 +175,9 @@ func (s *Southbound) Local() []Chassis {
 // ErrNoChassis is wrapped when a name is that of no chassis, or of several.
 var ErrNoChassis = fmt.Errorf("no such chassis")
 
-// choose returns the chassis of these names, each once: a name is a host name or a
+// selectByName returns the chassis of these names, each once: a name is a host name or a
 // system-id.
-func choose(all []Chassis, names []string) ([]Chassis, error) {
+func selectByName(all []Chassis, names []string) ([]Chassis, error) {
 	var chosen []Chassis
 	for _, name := range names {
 		found := slices.DeleteFunc(slices.Clone(all), func(c Chassis) bool { return c.Name != name && c.Hostname != name })

@@ -216,7 +216,7 @@ func TestChassisAreChosenByName(t *testing.T) {
 		{[]string{"twin"}, `several are called "twin": choose one by its system-id: sys-2, sys-3`},
 		{[]string{"compute9"}, `"compute9" in the OVN SB database; there are: compute1, twin, twin`},
 	} {
-		chosen, err := choose(all, c.names)
+		chosen, err := selectByName(all, c.names)
 		var got []string
 		for _, one := range chosen {
 			got = append(got, one.Name)

@@ -268,18 +268,20 @@ func names(text string) iter.Seq[string] {
 // every OpenFlow version in which the flow was dumped. The cookie distinguishes flows
 // whose matches the versions print differently.
 func (f Flow) Key() string {
-	cookie, criteria := f.identity()
+	cookie, criteria := f.Identity()
 	return cookie + "|" + criteria
 }
 
 // Criteria returns Key without the cookie, which bridge/dump-flows does not
 // print. No two flows of a switch have the same.
 func (f Flow) Criteria() string {
-	_, criteria := f.identity()
+	_, criteria := f.Identity()
 	return criteria
 }
 
-func (f Flow) identity() (cookie, criteria string) {
+// Identity returns the cookie of a flow, "" for 0, and its Criteria:
+// "TABLE|PRIORITY|MATCH".
+func (f Flow) Identity() (cookie, criteria string) {
 	match, _, _ := cutActions(f.Text)
 	table, priority := "0", "32768" // what dumps without statistics leave out
 	fields := make([]string, 0, 16)

@@ -122,6 +122,19 @@ func (m *Manifest) Synthesis() *Synthesis {
 	return nil
 }
 
+// OpenFlow returns the OpenFlow version of the collected dump at a path in the workdir, ""
+// if it is not known.
+func (m *Manifest) OpenFlow(path string) string {
+	if c := m.Collection(OVS); c != nil {
+		for _, f := range c.Files {
+			if f.Path == path {
+				return f.OpenFlow
+			}
+		}
+	}
+	return ""
+}
+
 // put replaces the collection of c's kind.
 func (m *Manifest) put(c Collection) {
 	if old := m.Collection(c.Kind); old != nil {

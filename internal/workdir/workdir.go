@@ -149,10 +149,6 @@ func (d *Dir) Recorded(name string) string { return d.join("recorded", name) }
 // from the databases of this one. It need not exist.
 func (d *Dir) Chassis() string { return d.join("chassis") }
 
-// Scratch returns the folder, laid out like a workdir, in which programs run on copies of
-// collected databases. It need not exist.
-func (d *Dir) Scratch() string { return d.join(".scratch") }
-
 // VarRun returns the folder of the sockets of a kind's daemons while a replica runs.
 func (d *Dir) VarRun(k Kind) string { return filepath.Join(d.VarRuns(), string(k)) }
 

@@ -104,6 +104,21 @@ func (c *Content) addDetrace(ctx context.Context, find finder, library string) e
 	return nil
 }
 
+// addComputing adds the programs that compute flows, or why the image lacks them.
+func (c *Content) addComputing(ctx context.Context, find finder) error {
+	for _, tool := range computing {
+		before := maps.Clone(c.files.entries)
+		if err := c.addTools(ctx, []string{tool}, find); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			c.files.entries = before
+			c.LeftOut = append(c.LeftOut, fmt.Sprintf("%s: %v", tool, err))
+		}
+	}
+	return nil
+}
+
 // addSchemas adds the schemas that are installed below a folder, "" for /. A machine
 // without OVN central may lack those of OVN; a replica then uses those in the collected
 // databases.

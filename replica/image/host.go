@@ -15,7 +15,10 @@ import (
 var (
 	ovsTools = []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovs-appctl"}
 	ovnTools = []string{"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-appctl"}
-	shell    = []string{"bash", "sh", "cat", "ls", "mv", "rm"}
+	// computing are the programs that compute flows from databases (drift, what-if), which
+	// have packages of their own: an image can lack them.
+	computing = []string{"ovn-controller", "ovn-northd"}
+	shell     = []string{"bash", "sh", "cat", "ls", "mv", "rm"}
 )
 
 const detrace = "ovn-detrace"
@@ -53,6 +56,9 @@ func gather(ctx context.Context, made string, find finder, built, library string
 		c.files.moved[built] = "/"
 	}
 	if err := c.addTools(ctx, slices.Concat(ovsTools, ovnTools), find); err != nil {
+		return nil, err
+	}
+	if err := c.addComputing(ctx, find); err != nil {
 		return nil, err
 	}
 	if err := c.addShell(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/replica/restore/tables"
 )
 
@@ -75,12 +76,7 @@ func (s tableSwitch) IsOVN(ctx context.Context, bridge string) (bool, error) {
 		return false, err
 	}
 	for _, r := range rows {
-		ids := r.Map("external_ids")
-		integration := ids["ovn-bridge"] // ovn-controller(8)
-		if integration == "" {
-			integration = "br-int"
-		}
-		if bridge == integration && (ids["ovn-remote"] != "" || ids["ovn-encap-type"] != "") {
+		if name, ovn := ovsdb.IntegrationBridge(r.Map("external_ids")); ovn && bridge == name {
 			return true, nil
 		}
 	}

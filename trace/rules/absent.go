@@ -42,6 +42,16 @@ func (r *Rules) stage(pipeline string, table int, d Datapath) (stage, error) {
 	return s, err
 }
 
+// StageOf returns the name of the stage that is a flow's table, or what the table is for.
+func (r *Rules) StageOf(f Flow) (string, error) {
+	pipeline, table := f.Layout.logical(f.Table)
+	if pipeline == "" {
+		return f.Layout.physical(f.Table), nil
+	}
+	s, err := r.stage(pipeline, table, r.Datapath(f.Metadata))
+	return s.name, err
+}
+
 // inStage calls use with the logical flows of a table of a pipeline until it returns
 // false. It parses no others: of half a million flows a stage has some thousands.
 func (r *Rules) inStage(pipeline string, table int, use func(row ovsdb.Row) bool) error {

@@ -208,6 +208,13 @@ func (r *Rules) candidate(table, uuid string, f Flow) (rule Rule, fits bool, err
 	return rule, true, nil
 }
 
+// LogicalFlow returns the rule that is a row of Logical_Flow. It has a datapath if the
+// logical flow is for only one.
+func (r *Rules) LogicalFlow(row ovsdb.Row) (Rule, error) {
+	rule, _, err := r.logicalFlow(row, Flow{})
+	return rule, err
+}
+
 // logicalFlow returns the rule of a logical flow if its table, its priority and its
 // datapaths are those of the flow.
 func (r *Rules) logicalFlow(row ovsdb.Row, f Flow) (Rule, bool, error) {

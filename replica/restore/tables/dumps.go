@@ -32,13 +32,8 @@ func (t *table) open() (f *os.File, ok bool, err error) {
 // dumpVersion returns the OpenFlow version of the dump: the manifest's or, for a
 // dump that was added by hand, that of ovs-save's script or ovs-save's default.
 func (t *table) dumpVersion() openflow.Version {
-	path := t.Workdir.Relative(t.path())
-	if c := t.Manifest.Collection(workdir.OVS); c != nil {
-		for _, f := range c.Files {
-			if v := openflow.ParseVersion(f.OpenFlow); f.Path == path && v != 0 {
-				return v
-			}
-		}
+	if v := openflow.ParseVersion(t.Manifest.OpenFlow(t.Workdir.Relative(t.path()))); v != 0 {
+		return v
 	}
 	if script, err := t.saveScript(); err == nil && script.versions[t.bridge.Name] != 0 {
 		return script.versions[t.bridge.Name]

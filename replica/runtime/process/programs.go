@@ -84,6 +84,10 @@ func Packages(program string) (debian, fedora string) {
 	switch {
 	case program == "ovs-vswitchd", program == "ovs-vsctl":
 		return "openvswitch-switch", "openvswitch"
+	case program == "ovn-controller":
+		return "ovn-host", "ovn-host"
+	case program == "ovn-northd":
+		return "ovn-central", "ovn-central"
 	case strings.HasPrefix(program, "ovn-"):
 		return "ovn-common", "ovn"
 	}

@@ -1,0 +1,258 @@
+// Package drift finds out whether the integration bridge of a node has what it should have:
+// it lets the node's own release of ovn-controller compute the flows, groups and meters
+// from the collected databases, and compares these with the recorded ones by content.
+package drift
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"ovs-offline/desired/flowdiff"
+	"ovs-offline/desired/release"
+	"ovs-offline/desired/scratch"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/versions"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
+)
+
+// Options are the options of Check. Its functions may be nil.
+type Options struct {
+	Runtime  string // one of choose.Names
+	Version  string // of ovs-offline
+	Northd   bool   // compare the logical flows with what ovn-northd computes, too
+	Chosen   func(what string)
+	Progress func(text string)
+}
+
+func (o *Options) progress(text string) {
+	if o.Progress != nil {
+		o.Progress(text)
+	}
+}
+
+// Check compares what was recorded of a node with what should be.
+func Check(ctx context.Context, wd *workdir.Dir, o Options) (*Report, error) {
+	r := newReport()
+	if !exists(wd.Database(workdir.OVS)) {
+		r.Verdict, r.Why = NoOVN, "no Open vSwitch of this node was collected: nothing to compare"
+		return r, nil
+	}
+	o.progress("reading what was recorded")
+	n, err := readNode(ctx, wd)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !n.ovn:
+		r.Verdict, r.Why = NoOVN, "no OVN on this node: nothing to compare"
+		return r, nil
+	case !exists(wd.Database(workdir.SB)):
+		return r.undetermined("the OVN SB database of this node was not collected: what its flows should be is not known"), nil
+	case o.Northd && !exists(wd.Database(workdir.NB)):
+		return r.undetermined("the OVN NB database of this node was not collected: what its logical flows should be is not known"), nil
+	case !n.flows:
+		return r.undetermined("the flows of " + n.bridge + " were not collected"), nil
+	}
+	releases, err := release.Likely(ctx, wd)
+	if err != nil {
+		return nil, err
+	}
+	if len(releases) == 0 {
+		return r.undetermined("which release of OVN the node ran is not known: neither its databases nor its packages say it"), nil
+	}
+	return o.checkReleases(ctx, n, releases)
+}
+
+// newReport returns a report without differences.
+func newReport() *Report {
+	return &Report{Verdict: None, Missing: []Difference{}, Extra: []Difference{}, Altered: []Difference{}}
+}
+
+// checkReleases compares with each release that the node may have run, until one computes
+// what was recorded.
+func (o *Options) checkReleases(ctx context.Context, n *node, releases []versions.Pair) (first *Report, err error) {
+	for _, recorded := range releases {
+		r, err := o.checkRelease(ctx, n, recorded)
+		if err != nil || r.Verdict == None {
+			return r, err
+		}
+		if first == nil {
+			first = r
+		}
+	}
+	if len(releases) == 1 || first.Verdict != Found {
+		return first, nil
+	}
+	uncertain := newReport()
+	uncertain.Bridge, uncertain.Recorded, uncertain.Running = first.Bridge, first.Recorded, first.Running
+	return uncertain.undetermined(fmt.Sprintf("the databases are of OVN %s, and the node's package is of OVN %s: which of them its ovn-controller was is not known, and OVN %s does not compute what was recorded",
+		releases[0].OVN, releases[1].OVN, first.Running.OVN)), nil
+}
+
+func (o *Options) checkRelease(ctx context.Context, n *node, recorded versions.Pair) (*Report, error) {
+	r := newReport()
+	r.Bridge, r.Recorded = n.bridge, recorded
+	dir, err := scratch.Lock(n.wd)
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Release(dir)
+	rt, running, err := release.Programs(ctx, n.wd, dir, recorded, release.Options{Runtime: o.Runtime, Version: o.Version, Chosen: o.Chosen})
+	if errors.Is(err, release.ErrMissing) {
+		return r.undetermined(err.Error()), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Running = running
+	r.Remarks = append(r.Remarks, versionRemarks(recorded, running)...)
+	c := comparison{node: n, options: o, report: r, dir: dir, runtime: rt}
+	if err := c.open(ctx); err != nil {
+		return nil, err
+	}
+	defer c.close()
+	if err := c.flows(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.explain(ctx); err != nil {
+		return nil, err
+	}
+	if o.Northd && r.Verdict != Undetermined {
+		if err := c.logicalFlows(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// versionRemarks says where the versions that computed are not exactly the recorded ones.
+func versionRemarks(recorded, running versions.Pair) (remarks []string) {
+	if versions.Compare(recorded.OVN, running.OVN) != 0 {
+		remarks = append(remarks, fmt.Sprintf("the node ran OVN %s, and OVN %s computed: what changed between them may be a difference", recorded.OVN, running.OVN))
+	}
+	if recorded.OVS != "" && versions.Minor(recorded.OVS) != versions.Minor(running.OVS) {
+		remarks = append(remarks, fmt.Sprintf("the node ran Open vSwitch %s, and Open vSwitch %s computed: it may print the same flow differently", recorded.OVS, running.OVS))
+	}
+	return remarks
+}
+
+// comparison compares a node with what one release computes.
+type comparison struct {
+	node    *node
+	options *Options
+	report  *Report
+	dir     *workdir.Dir // of the Scratch
+	runtime runtime.Runtime
+	nb, sb  *file.Index // nb is nil if it was not collected
+
+	recordedNames, computedNames *flowdiff.Names
+}
+
+func (c *comparison) open(ctx context.Context) (err error) {
+	wd := c.node.wd
+	if c.sb, err = file.OpenIndex(ctx, wd.Database(workdir.SB)); err != nil {
+		return err
+	}
+	if exists(wd.Database(workdir.NB)) {
+		if c.nb, err = file.OpenIndex(ctx, wd.Database(workdir.NB)); err != nil {
+			c.sb.Close()
+		}
+	}
+	return err
+}
+
+func (c *comparison) close() {
+	c.sb.Close()
+	if c.nb != nil {
+		c.nb.Close()
+	}
+}
+
+// run starts a Scratch, waits for it, and ends it after use.
+func (c *comparison) run(ctx context.Context, o scratch.Options, use func(*scratch.Scratch) error) (err error) {
+	o.Dir, o.Runtime, o.SB = c.dir, c.runtime, c.node.wd.Database(workdir.SB)
+	s, err := scratch.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx))) }()
+	if err := s.Wait(ctx); err != nil {
+		return err
+	}
+	c.report.Remarks = append(c.report.Remarks, s.Remarks()...)
+	return use(s)
+}
+
+// flows compares the integration bridge.
+func (c *comparison) flows(ctx context.Context) error {
+	n := c.node
+	c.options.progress("ovn-controller computes the flows")
+	err := c.run(ctx, scratch.Options{Nodes: []scratch.Node{{Name: nodeName, Conf: n.wd.Database(workdir.OVS), Lists: n.wd.Recorded("")}}},
+		func(s *scratch.Scratch) error {
+			computed, err := c.computed(ctx, s)
+			if err != nil {
+				return err
+			}
+			c.options.progress("comparing")
+			return c.compare(ctx, s, computed)
+		})
+	if errors.Is(err, scratch.ErrNoChassis) || errors.Is(err, scratch.ErrNotReady) {
+		c.report.undetermined(err.Error())
+		return nil
+	}
+	return err
+}
+
+// nodeName is the name of the node in its Scratch.
+const nodeName = "node"
+
+// computed returns what ovn-controller has installed, in the words of the recorded dumps.
+func (c *comparison) computed(ctx context.Context, s *scratch.Scratch) (flowdiff.State, error) {
+	texts := map[openflow.Version]scratch.Dump{}
+	part := func(dump workdir.Dump, text func(scratch.Dump) string) (*strings.Reader, error) {
+		v := c.node.dumpVersion(dump)
+		if _, known := texts[v]; !known {
+			var err error
+			if texts[v], err = s.Dump(ctx, nodeName, v); err != nil {
+				return nil, err
+			}
+		}
+		return strings.NewReader(text(texts[v])), nil
+	}
+	flows, err := part(workdir.Flows, func(d scratch.Dump) string { return d.Flows })
+	if err != nil {
+		return flowdiff.State{}, err
+	}
+	groups, err := part(workdir.Groups, func(d scratch.Dump) string { return d.Groups })
+	if err != nil {
+		return flowdiff.State{}, err
+	}
+	meters, err := part(workdir.Meters, func(d scratch.Dump) string { return d.Meters })
+	if err != nil {
+		return flowdiff.State{}, err
+	}
+	state, lost := flowdiff.Read(flows, groups, meters)
+	c.withoutUncollected(&state)
+	if len(lost) > 0 {
+		return state, fmt.Errorf("the computed flows can't be read: %s", lost[0])
+	}
+	return state, nil
+}
+
+// dumpVersion returns the OpenFlow version of a recorded dump, or ovs-save's default.
+func (n *node) dumpVersion(dump workdir.Dump) openflow.Version {
+	if v := openflow.ParseVersion(n.manifest.OpenFlow(n.wd.Relative(n.wd.DumpFile(n.bridge, dump)))); v != 0 {
+		return v
+	}
+	return openflow.OpenFlow14
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,46 @@
+package scratch
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime/process"
+)
+
+// TestOtherReleasesComputeFlows runs the programs of other releases, in the root file
+// systems of scripts/roots, on the capture of a node: these install other flows than the
+// node had, but an ovn-controller and an ovn-northd of each release start and report.
+func TestOtherReleasesComputeFlows(t *testing.T) {
+	need(t)
+	roots := os.Getenv("OVS_OFFLINE_ROOTS")
+	if roots == "" {
+		t.Skip("OVS_OFFLINE_ROOTS is not set")
+	}
+	wd := capture(t, "ovn-openstack-compute")
+	for _, release := range []string{"trixie", "sid"} {
+		for _, northd := range []bool{false, true} {
+			root := filepath.Join(roots, release)
+			if err := process.MissingIn(root, "ovn-controller", "ovn-northd"); err != nil {
+				t.Log(err)
+				continue
+			}
+			o := options(t)
+			o.Runtime = process.New(process.Options{Root: root, Folders: o.Dir.RuntimeFolders()})
+			o.NB, o.SB, o.Northd, o.Nodes = wd.Database(workdir.NB), wd.Database(workdir.SB), northd, []Node{nodeOf(wd, "node")}
+			s := start(t, o)
+			d, err := s.Dump(t.Context(), "node", openflow.OpenFlow15)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := strings.Count(d.Flows, "actions=")
+			t.Logf("%s, northd %v: %d flows", release, northd, n)
+			if n < 800 {
+				t.Errorf("%s, northd %v: %d flows", release, northd, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package whatif
+
+import (
+	"context"
+	"errors"
+
+	"ovs-offline/desired/release"
+	"ovs-offline/desired/scratch"
+	"ovs-offline/internal/versions"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/runtime/choose"
+	"ovs-offline/trace"
+)
+
+// Question is what to compute: the effect of a change, or of another NB database, on a
+// deployment.
+type Question struct {
+	Deployment Deployment
+	Change     Change         // nil with NB
+	NB         string         // the path of another NB database, "" for none
+	Trace      *trace.Between // a packet to follow before and after; nil for none
+	Runtime    string         // one of choose.Names
+	Version    string         // of ovs-offline
+	Chosen     func(what string)
+	Progress   func(text string) // may be nil, as Chosen
+}
+
+// Answer computes the answer to a question. Its daemons run below the workdir of the first
+// node, and end before it returns.
+func Answer(ctx context.Context, q Question) (r *Result, err error) {
+	recorded, err := q.Deployment.release(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := q.Deployment.Nodes[0].Dir
+	dir, err := scratch.Lock(first)
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Release(dir)
+	runtimes := func(dir *workdir.Dir) []runtime.Runtime { return choose.For(dir, q.Version).All(ctx) }
+	if err := scratch.Clean(ctx, dir, runtimes); err != nil { // what a killed command left
+		return nil, err
+	}
+	rt, running, err := release.Programs(ctx, first, dir, recorded, release.Options{Runtime: q.Runtime, Version: q.Version, Chosen: q.Chosen})
+	if errors.Is(err, release.ErrMissing) {
+		return nil, errors.Join(ErrUndetermined, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := Open(ctx, Options{Dir: dir, Runtime: rt, NB: q.Deployment.NB, SB: q.Deployment.SB, Nodes: q.Deployment.Nodes, Progress: q.Progress})
+	if err != nil {
+		return nil, undetermined(err)
+	}
+	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
+	return s.answer(ctx, q, running)
+}
+
+// undetermined adds ErrUndetermined to the errors that say that the daemons could not
+// compute the flows.
+func undetermined(err error) error {
+	if errors.Is(err, scratch.ErrNoChassis) || errors.Is(err, scratch.ErrNotReady) || errors.Is(err, scratch.ErrNotIsolated) {
+		return errors.Join(ErrUndetermined, err)
+	}
+	return err
+}
+
+func (s *Session) answer(ctx context.Context, q Question, running versions.Pair) (*Result, error) {
+	var t *Traces
+	var err error
+	if q.Trace != nil {
+		t = &Traces{}
+		if t.Before, err = s.trace(ctx, q, "without the change"); err != nil {
+			return nil, err
+		}
+	}
+	var r *Result
+	if q.NB != "" {
+		r, err = s.Replace(ctx, q.NB)
+	} else {
+		r, err = s.Apply(ctx, q.Change)
+	}
+	if err != nil {
+		return nil, undetermined(err)
+	}
+	if t != nil {
+		if t.After, err = s.trace(ctx, q, "with the change"); err != nil {
+			return nil, err
+		}
+	}
+	r.Running, r.Trace = running, t
+	r.Remarks = append(q.Deployment.Remarks, r.Remarks...)
+	return r, nil
+}
