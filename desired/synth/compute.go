@@ -91,6 +91,8 @@ type result struct {
 	conf  string // path of its OVS database
 	lists string // folder of what `ovs-vsctl list` would print; "" for nothing
 	dump  scratch.Dump
+	// remarks are about the databases and the programs.
+	remarks []string
 }
 
 // chunk makes the switches of a few chassis, and installs them.
@@ -166,9 +168,16 @@ func (r *run) once(ctx context.Context, nodes []*node, confs []scratch.Node, fol
 		if err := r.keep(ctx, n, s.Conf(n.Name), conf); err != nil {
 			return nil, err
 		}
-		results = append(results, result{n, conf, confs[i].Lists, dump})
+		results = append(results, result{n, conf, confs[i].Lists, dump, remarksOn(n, s.Remarks())})
 	}
 	return results, nil
+}
+
+// remarksOn returns the remarks that are not about other nodes.
+func remarksOn(n *node, all []string) []string {
+	return slices.DeleteFunc(all, func(r string) bool {
+		return strings.HasPrefix(r, "node ") && !strings.HasPrefix(r, "node "+n.Name+": ")
+	})
 }
 
 // keep copies the OVS database of a node, and undoes what Scratch changed to lead
@@ -237,7 +246,7 @@ func (r *run) collection(ctx context.Context, staging *workdir.Staging, made res
 		return c, err
 	}
 	c = workdir.Collection{Kind: workdir.OVS, Host: made.Hostname, Node: made.Title(), Collected: time.Now().UTC().Truncate(time.Second),
-		Source: workdir.Source{Kind: "OVN SB database", Name: r.wd.Database(workdir.SB), Tool: r.tool()}, Lost: made.lost,
+		Source: workdir.Source{Kind: "OVN SB database", Name: r.wd.Database(workdir.SB), Tool: r.tool()}, Lost: made.lost, Remarks: made.remarks,
 		Synthesised: &workdir.Synthesis{Chassis: made.Name, Hostname: made.Hostname, SHA256: r.sum, OVN: r.ovn, Assumptions: made.assumed}}
 	if sb := m.Collection(workdir.SB); sb != nil {
 		c.Source.Name, c.Image, c.LoadedImage = sb.Source.Name, sb.Image, sb.LoadedImage

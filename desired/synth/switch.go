@@ -72,13 +72,11 @@ func (n *node) logicalPorts(s *Southbound, names *names) []iface {
 		all = append(all, iface{name: name, kind: kind, ids: interfaceIDs(b)})
 	}
 	names.assume()
-	if len(all) > 0 {
-		n.assume("connections: the southbound database has none, so the first packet of each is the first that the node sees")
-		n.assume("the order in which flows were installed: where two flows of one priority match a packet, it decides which one counts")
-		n.assume("MTUs and link states of interfaces: no packet is too large, and all links are up")
-		n.assume("OpenFlow port numbers: the southbound database has none, so the %d logical ports of the node are numbered from 1 in the order of their names, and tunnels and patch ports after them", len(all))
-	}
+	n.assume("OpenFlow port numbers: the southbound database has none, so the %d logical ports of the node are numbered from 1 in the order of their names, and tunnels and patch ports after them", len(all))
 	n.assume("numbers of conntrack zones: the southbound database has none, so they are what ovn-controller chose here")
+	n.assume("connections: the southbound database has none, so the first packet of each is the first that the node sees")
+	n.assume("the order in which flows were installed: where two flows of one priority match a packet, it decides which one counts")
+	n.assume("MTUs and link states of interfaces: no packet is too large, and all links are up")
 	return all
 }
 

@@ -143,6 +143,13 @@ func TestEachGuessIsListed(t *testing.T) {
 			t.Errorf("nothing is said of %q:\n%s", subject, all)
 		}
 	}
+	// A gateway has no logical ports, but tunnels, zones and connections.
+	gateway := strings.Join(s.build(s.Local()[1]).assumed, "\n")
+	for _, subject := range []string{"OpenFlow port numbers", "conntrack zones", "connections", "MTU"} {
+		if !strings.Contains(gateway, subject) {
+			t.Errorf("nothing is said of %q for a chassis without ports:\n%s", subject, gateway)
+		}
+	}
 }
 
 // TestHostileNamesStayNames writes the OVS database of chassis and ports with names that no
