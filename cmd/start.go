@@ -62,6 +62,9 @@ func newStart(shared *options) *cobra.Command {
 }
 
 func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	if err := endScratch(ctx, wd); err != nil {
+		return err
+	}
 	p := o.progress()
 	r, err := o.node().Start(ctx, wd, set.StartOptions{
 		Runtime: o.runtime, Image: o.image, Versions: o.versions,

@@ -21,6 +21,9 @@ func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 		p.end()
 		fmt.Fprintf(w, "%s: %s\n", terminal.Escape(n.Name), terminal.Escape(text))
 	}
+	if err := endScratches(ctx, s); err != nil {
+		return err
+	}
 	comparison := make(chan compared, 1)
 	go func() { comparison <- compareDatabases(ctx, s) }() // reading takes as long as starting
 	outcomes := s.Start(ctx, func(n *set.Node) set.StartOptions {

@@ -40,6 +40,9 @@ func newStop(shared *options) *cobra.Command {
 }
 
 func (o *stopOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
+	if err := endScratch(ctx, wd); err != nil {
+		return err
+	}
 	started, err := o.node().Stop(ctx, wd)
 	if err != nil {
 		return err
@@ -77,6 +80,9 @@ func (o *stopOptions) printLeft(path string, left []string) {
 
 // runSet stops the replicas of a set.
 func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
+	if err := endScratches(ctx, s); err != nil {
+		return err
+	}
 	where := cmp.Or(s.Owner(), s.Folder())
 	outcomes := s.Stop(ctx, o.purge)
 	var stopped []string
@@ -100,7 +106,10 @@ func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error 
 		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(where), o.self(purge))
 	}
 	errs := failures(outcomes)
-	left, err := s.StopOwner(ctx, o.purge && len(errs) == 0)
-	o.printLeft(s.Owner(), left)
-	return worst(append(errs, err)...)
+	if o.purge && len(errs) == 0 {
+		left, err := s.PurgeOwner()
+		o.printLeft(s.Owner(), left)
+		errs = append(errs, err)
+	}
+	return worst(errs...)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"ovs-offline/desired/scratch"
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
@@ -121,9 +120,6 @@ func (n *Node) prepare(ctx context.Context, wd *workdir.Dir, o StartOptions) (st
 	if err := n.checkReachable(ctx, wd); err != nil {
 		return nil, err
 	}
-	if err := n.endScratch(ctx, wd); err != nil {
-		return nil, err
-	}
 	runtimes := n.Runtimes(wd)
 	choice, err := runtimes.Choose(ctx, o.Runtime, wanted)
 	if err != nil {
@@ -175,15 +171,7 @@ func (n *Node) Stop(ctx context.Context, wd *workdir.Dir) (started bool, err err
 	if started, err = n.started(ctx, wd); err != nil {
 		return false, err
 	}
-	if err := n.endScratch(ctx, wd); err != nil {
-		return started, err
-	}
 	return started, replica.Stop(ctx, wd, n.Runtimes(wd).All(ctx)...)
-}
-
-// endScratch ends what a command that computed flows has left, if it was killed.
-func (n *Node) endScratch(ctx context.Context, wd *workdir.Dir) error {
-	return scratch.EndLeft(ctx, wd, func(dir *workdir.Dir) []runtime.Runtime { return choose.For(dir, n.version).All(ctx) })
 }
 
 // started reports whether a replica of the workdir was started and not stopped.

@@ -203,20 +203,16 @@ func (s *Set) Stop(ctx context.Context, purge bool) []Outcome[Stopped] {
 	return outcomes
 }
 
-// StopOwner ends what a killed command has left in the workdir that Owner returns. With
-// purge, and if all nodes are selected, it removes its databases after Stop has purged the
-// nodes, and returns the files that ovs-offline did not write, and that stay.
-func (s *Set) StopOwner(ctx context.Context, purge bool) (left []string, err error) {
-	if s.owner == "" {
+// PurgeOwner removes the databases of the workdir that Owner returns, after Stop has purged
+// all nodes. It returns the files that ovs-offline did not write, and that stay.
+func (s *Set) PurgeOwner() (left []string, err error) {
+	if s.owner == "" || len(s.nodes) < len(s.all) {
 		return nil, nil
 	}
-	n := &Node{path: s.owner, version: s.all[0].version}
-	err = n.locked(func(wd *workdir.Dir) error {
-		if err := n.endScratch(ctx, wd); err != nil || !purge || len(s.nodes) < len(s.all) {
-			return err
-		}
-		left, err = wd.Purge()
-		return err
-	})
-	return left, err
+	wd, err := workdir.Lock(s.owner)
+	if err != nil {
+		return nil, err
+	}
+	defer wd.Unlock()
+	return wd.Purge()
 }

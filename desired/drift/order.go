@@ -20,10 +20,11 @@ import (
 // flows as do not depend on each other.
 const maxRounds = 8
 
-// rival is an altered flow, with the logical flows that it may be made from.
+// rival is an altered flow that may be of another logical flow than the computed one.
 type rival struct {
-	change             flowdiff.Change
-	recorded, computed string // UUIDs
+	change   flowdiff.Change
+	recorded string   // the UUID of the logical flow that it may be of
+	without  []string // those that ovn-controller has installed in its place so far
 }
 
 // orders removes from a difference the altered flows that depend on the order of logical
@@ -38,30 +39,47 @@ func (c *comparison) orders(ctx context.Context, s *scratch.Scratch, d *flowdiff
 		return nil, err
 	}
 	defer sb.Close()
-	for range maxRounds {
-		if len(open) == 0 {
-			break
-		}
-		without := independent(open)
-		now, err := c.without(ctx, s, sb, without)
+	for round := 0; round < maxRounds && len(open) > 0; round++ {
+		chosen, later := independent(open)
+		now, err := c.without(ctx, s, sb, chosen)
 		if err != nil {
 			return nil, err
 		}
-		differs := map[string]bool{}
-		for _, change := range append(now.Changed, now.OnlyA...) {
-			differs[change.A] = true
-		}
-		open = slices.DeleteFunc(open, func(r rival) bool {
-			if slices.Contains(without, r.computed) && !differs[r.change.A] {
-				either = append(either, r.change)
+		open = later
+		for _, r := range chosen {
+			next, differs, err := c.next(r, now)
+			if err != nil {
+				return nil, err
 			}
-			return slices.Contains(without, r.computed)
-		})
+			if !differs {
+				either = append(either, r.change)
+			} else if next != "" {
+				r.without = append(r.without, next)
+				open = append(open, r)
+			}
+		}
 	}
 	d.Changed = slices.DeleteFunc(d.Changed, func(change flowdiff.Change) bool { return slices.Contains(either, change) })
 	d.Same += len(either)
 	d.Flows += len(either)
 	return either, nil
+}
+
+// next returns whether the recorded flow of a rival still differs, and the logical flow that
+// ovn-controller has installed in its place now; "" if it can't be without that one.
+func (c *comparison) next(r rival, now flowdiff.Diff) (uuid string, differs bool, err error) {
+	if slices.ContainsFunc(now.OnlyA, func(change flowdiff.Change) bool { return change.A == r.change.A }) {
+		return "", true, nil
+	}
+	i := slices.IndexFunc(now.Changed, func(change flowdiff.Change) bool { return change.A == r.change.A })
+	if i < 0 {
+		return "", false, nil
+	}
+	found, err := c.rivals(now.Changed[i : i+1])
+	if err != nil || len(found) == 0 || slices.Contains(r.without, found[0].without[0]) {
+		return "", true, err
+	}
+	return found[0].without[0], true, nil
 }
 
 // rivals returns the altered flows whose recorded cookie is that of another logical flow of
@@ -77,7 +95,7 @@ func (c *comparison) rivals(changes []flowdiff.Change) (found []rival, err error
 			return nil, err
 		}
 		if a.Row == logicalFlow && b.Row == logicalFlow && a.Stage == b.Stage {
-			found = append(found, rival{change, a.UUID, b.UUID})
+			found = append(found, rival{change, a.UUID, []string{b.UUID}})
 		}
 	}
 	return found, nil
@@ -85,27 +103,35 @@ func (c *comparison) rivals(changes []flowdiff.Change) (found []rival, err error
 
 const logicalFlow = "Logical_Flow"
 
-// independent returns computed logical flows of which none is a recorded one: without all of
-// them at once, each recorded one can still be installed.
-func independent(open []rival) (uuids []string) {
-	recorded := map[string]bool{}
+// independent chooses rivals that can be decided in one round: the logical flow of none is
+// one that another has to be without.
+func independent(open []rival) (chosen, later []rival) {
+	recorded, without := map[string]bool{}, map[string]bool{}
 	for _, r := range open {
-		if slices.Contains(uuids, r.recorded) || recorded[r.computed] {
+		if without[r.recorded] || slices.ContainsFunc(r.without, func(uuid string) bool { return recorded[uuid] }) {
+			later = append(later, r)
 			continue
 		}
+		chosen = append(chosen, r)
 		recorded[r.recorded] = true
-		uuids = append(uuids, r.computed)
+		for _, uuid := range r.without {
+			without[uuid] = true
+		}
 	}
-	slices.Sort(uuids)
-	return slices.Compact(uuids)
+	return chosen, later
 }
 
-// without compares with what ovn-controller computes while some logical flows are of no
-// datapath. Their matches can't be changed instead: ovn-controller keeps what it has parsed,
+// without compares with what ovn-controller computes while the logical flows that rivals have
+// to be without are of no datapath. Their matches can't be changed instead: ovn-controller keeps what it has parsed,
 // because ovn-northd never changes a match.
-func (c *comparison) without(ctx context.Context, s *scratch.Scratch, sb *ovsdb.Client, uuids []string) (d flowdiff.Diff, err error) {
+func (c *comparison) without(ctx context.Context, s *scratch.Scratch, sb *ovsdb.Client, rivals []rival) (d flowdiff.Diff, err error) {
+	var uuids []string
+	for _, r := range rivals {
+		uuids = append(uuids, r.without...)
+	}
+	slices.Sort(uuids)
 	var remove, restore []ovsdb.Change
-	for _, uuid := range uuids {
+	for _, uuid := range slices.Compact(uuids) {
 		row, _, err := c.sb.Row(logicalFlow, uuid, datapathColumns()...)
 		if err != nil {
 			return d, err

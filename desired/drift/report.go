@@ -125,7 +125,11 @@ func (d *Difference) String() string {
 			counts = append(counts, count(kinds[kind], kind))
 		}
 	}
-	text := strings.Join(counts, ", ") + " of " + d.What
+	what := d.What
+	if kinds[KindLogicalFlow] > 0 {
+		what = strings.TrimPrefix(what, KindLogicalFlow+" of ")
+	}
+	text := strings.Join(counts, ", ") + " of " + what
 	if d.Note != "" {
 		text += "; " + d.Note
 	}

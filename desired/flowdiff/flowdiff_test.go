@@ -209,3 +209,28 @@ func TestCausesOfChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestMetersOfNestedActionsAreIDs compares two flows of the lab's router that differ in the
+// number of a meter, also within the actions that ovn-controller executes.
+func TestMetersOfNestedActionsAreIDs(t *testing.T) {
+	const text = " cookie=0x98b0030a,table=11,priority=150,ip,metadata=0xb actions=controller(userdata=00.00.00.0e.00.00.00.00.00.19.00.10.80.00.26.01.03.00.00.00.00.00.00.00." +
+		"ff.ff.00.30.00.00.23.20.00.25.00.00.00.00.00.00.00.03.00.0e.00.00.00.0d.00.00.00.00.05.78.00.00.00.04.00.04.00.00.00.00.00.05.00.08.00.00.00.%02x," +
+		"meter_id=%d)\n"
+	const meters = "meter=%d pktps bands=\ntype=drop rate=100\nmeter=%d pktps bands=\ntype=drop rate=200\n"
+	read := func(first, second, inFlow, nested int) State {
+		s, lost := Read(strings.NewReader(fmt.Sprintf(text, nested, inFlow)), strings.NewReader(""), strings.NewReader(fmt.Sprintf(meters, first, second)))
+		if len(lost) > 0 || len(s.Flows) != 1 || len(s.Meters) != 2 {
+			t.Fatal(s, lost)
+		}
+		return s
+	}
+	a := read(1, 2, 1, 2)
+	if d := Compare(a, read(7, 5, 7, 5)); !d.Equal() {
+		t.Errorf("other ids: %+v", d)
+	}
+	for what, b := range map[string]State{"the nested meter": read(7, 5, 7, 7), "the flow's meter": read(7, 5, 5, 5)} {
+		if d := Compare(a, b); len(d.Changed) != 1 || !d.Changed[0].Actions || len(d.OnlyA)+len(d.OnlyB) > 0 {
+			t.Errorf("%s: %+v", what, d)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package flowdiff
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func Name(changes []Change, a, b *Names) ([]Group, error) {
 		if c.Kind != KindFlow {
 			text = c.User
 		}
-		cause, datapath := Cause{Words: "no flow refers to it"}, ""
+		cause, datapath := Cause{Words: "no flow that refers to it"}, ""
 		if text != "" {
 			var err error
 			if cause, datapath, err = names.Of(text); err != nil {
@@ -168,24 +169,29 @@ func (g *Group) add(c Change, stage, datapath string) {
 // ls_out_acl of switch worker2".
 func (g *Group) String() string {
 	text := g.Words
-	for _, stage := range g.Stages {
-		if !strings.Contains(text, stage) {
-			text += ", " + stageWord(stage) + stage
-		}
+	if len(g.Stages) > 1 || len(g.Stages) == 1 && !strings.Contains(text, g.Stages[0]) {
+		text += ", " + few(g.Stages, "tables")
 	}
-	if len(g.Datapaths) > 0 && !strings.Contains(text, g.Datapaths[0]) {
-		text += " of " + strings.Join(g.Datapaths, ", ")
+	if len(g.Datapaths) > 1 || len(g.Datapaths) == 1 && !strings.Contains(text, g.Datapaths[0]) {
+		text += " of " + few(g.Datapaths, "datapaths")
 	}
 	return text
 }
 
-// stageWord is what precedes the name of a stage of a pipeline. Other tables have
-// descriptions, which stand alone.
-func stageWord(stage string) string {
-	if strings.HasPrefix(stage, "ls_") || strings.HasPrefix(stage, "lr_") {
-		return "stage "
+// few returns the names in a list, or their number if there are many.
+func few(names []string, what string) string {
+	const most = 3
+	if len(names) > most {
+		return fmt.Sprintf("%d %s", len(names), what)
 	}
-	return ""
+	var words []string
+	for _, name := range names {
+		if strings.HasPrefix(name, "ls_") || strings.HasPrefix(name, "lr_") {
+			name = "stage " + name
+		}
+		words = append(words, name)
+	}
+	return strings.Join(words, ", ")
 }
 
 // Egress returns the first table of the egress pipeline, which depends on the release of

@@ -38,7 +38,7 @@ var ErrNotReady = errors.New("the flows were not installed in time")
 // certain to include it. The same holds for ports that it claims, which northd answers.
 // Without such changes, the first number is enough.
 func (s *Scratch) Wait(ctx context.Context) error {
-	limit := s.timeLimit()
+	limit := s.TimeLimit()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", ErrNotReady, limit))
 	defer cancel()
 	needed := 1 // rounds in a row without a change
@@ -133,11 +133,11 @@ func (s *Scratch) announce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// ovn-nbctl may have used a number.
+	// With --wait, ovn-nbctl has used a number in the transaction of its change, which saves
+	// northd a run.
 	if last, _ := nb.Int("nb_cfg"); last >= s.config {
-		s.config = last + 1
-	}
-	if err := s.nb.Transact(ctx, ovsdb.Update("NB_Global", nb.UUID, ovsdb.Columns{"nb_cfg": s.config})); err != nil {
+		s.config = last
+	} else if err := s.nb.Transact(ctx, ovsdb.Update("NB_Global", nb.UUID, ovsdb.Columns{"nb_cfg": s.config})); err != nil {
 		return err
 	}
 	return s.await(ctx, northd(s.options.Dir), func() (ovsdb.Row, bool, error) {
@@ -275,9 +275,9 @@ func (s *Scratch) sizes() int64 {
 	return size
 }
 
-// timeLimit bounds Wait. ovn-controller takes 7 s for 13,655 logical flows (10 MB) when it
+// TimeLimit returns the limit of Wait. ovn-controller takes 7 s for 13,655 logical flows (10 MB) when it
 // starts, and a busy machine several times as long.
-func (s *Scratch) timeLimit() time.Duration {
+func (s *Scratch) TimeLimit() time.Duration {
 	return time.Minute + time.Duration(s.sizes()>>20)*10*time.Second
 }
 

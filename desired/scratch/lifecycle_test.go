@@ -211,17 +211,21 @@ func TestNothingLeadsOutside(t *testing.T) {
 	}
 }
 
-// TestReadersChangeNothing lets an ovn-controller of another chassis claim ports: without
-// northd the SB database stays as it was.
+// TestReadersChangeNothing looks for what an ovn-controller writes to the SB database with
+// each number.
 func TestReadersChangeNothing(t *testing.T) {
 	need(t)
 	s := start(t, ofWorker(t))
+	first := s.config
+	if err := s.Wait(t.Context()); err != nil { // what came with the first number is written by now
+		t.Fatal(err)
+	}
 	rows, err := s.sb.Select(t.Context(), "Chassis_Private", "nb_cfg")
 	if err != nil || len(rows) == 0 {
 		t.Fatal(rows, err)
 	}
 	for _, r := range rows {
-		if config, _ := r.Int("nb_cfg"); config >= s.config {
+		if config, _ := r.Int("nb_cfg"); config >= first {
 			t.Errorf("nb_cfg %d was written", config)
 		}
 	}

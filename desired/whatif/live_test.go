@@ -123,8 +123,8 @@ func (l *live) state(node string) flowdiff.State {
 
 // differences returns in what a state differs from a live node's. Cookies are left out:
 // they are the beginnings of UUIDs, which the servers choose anew for new rows. So are the
-// order of the members of an ECMP route and the numbers of new conntrack zones, which
-// follow those UUIDs. zones are those that the node had.
+// numbers of ECMP routes and of their members, and of new conntrack zones, which follow
+// those UUIDs. zones are those that the node had.
 func differences(computed, live flowdiff.State, zones map[string]bool) []string {
 	d := flowdiff.Compare(computed, live)
 	var found []string
@@ -139,8 +139,8 @@ func differences(computed, live flowdiff.State, zones map[string]bool) []string 
 		a, b := withoutZones(withoutCookies(c.A), zones), withoutZones(withoutCookies(c.B), zones)
 		switch {
 		case !c.Actions, a == b:
-		case member.MatchString(a):
-			predicted, lives = append(predicted, member.ReplaceAllString(a, "")), append(lives, member.ReplaceAllString(b, ""))
+		case ecmp.MatchString(a):
+			predicted, lives = append(predicted, ecmp.ReplaceAllString(a, "")), append(lives, ecmp.ReplaceAllString(b, ""))
 			members = append(members, "predicted "+a+"\n            live "+b)
 		default:
 			found = append(found, "predicted "+a+"\n            live "+b)
@@ -155,8 +155,9 @@ func differences(computed, live flowdiff.State, zones map[string]bool) []string 
 }
 
 var (
-	member = regexp.MustCompile(`reg8=0x[0-9a-f]+,`) // the numbers of an ECMP route and of a member
-	zone   = regexp.MustCompile(`set_field:(0x[0-9a-f]+)->reg1[123]\b`)
+	// ecmp matches the numbers of an ECMP route and of a member, in a match and in actions.
+	ecmp = regexp.MustCompile(`reg8=0x[0-9a-f]+,|set_field:0x[0-9a-f]+/0xffff00000000->xreg4,group:[0-9]+`)
+	zone = regexp.MustCompile(`set_field:(0x[0-9a-f]+)->reg1[123]\b`)
 )
 
 // withoutZones replaces the numbers of zones other than those that a node had.

@@ -95,8 +95,8 @@ func (s *Session) Close(ctx context.Context) error {
 func (s *Session) Apply(ctx context.Context, c Change) (*Result, error) {
 	s.progress("computing the flows with the change")
 	var printed strings.Builder
-	for _, args := range c {
-		out, err := s.nbctl(ctx, args)
+	for i, args := range c {
+		out, err := s.nbctl(ctx, args, i == len(c)-1)
 		printed.Write(out)
 		if err != nil {
 			return nil, err
@@ -111,11 +111,15 @@ func (s *Session) Apply(ctx context.Context, c Change) (*Result, error) {
 }
 
 // nbctl runs ovn-nbctl on the copy of the NB database. Its options are those of commands
-// alone (checked), so it reaches nothing else.
-func (s *Session) nbctl(ctx context.Context, args []string) ([]byte, error) {
-	const timeout = "--timeout=30" // for a command that waits for a condition
-	argv := append([]string{program, "--db=unix:" + s.scratch.NBSocket(), timeout, "--no-leader-only"}, args...)
-	out, err := s.options.Runtime.Tool(ctx, s.options.Dir.VarRun(workdir.NB), nil, argv...)
+// alone (checked), so it reaches nothing else. After the last command of a change it waits
+// for northd, which costs no further run of northd: see scratch.
+func (s *Session) nbctl(ctx context.Context, args []string, last bool) ([]byte, error) {
+	limit := int(s.scratch.TimeLimit().Seconds()) // for a command that waits for a condition
+	argv := []string{program, "--db=unix:" + s.scratch.NBSocket(), fmt.Sprintf("--timeout=%d", limit), "--no-leader-only"}
+	if last {
+		argv = append(argv, "--wait=sb")
+	}
+	out, err := s.options.Runtime.Tool(ctx, s.options.Dir.VarRun(workdir.NB), nil, append(argv, args...)...)
 	if err != nil {
 		return out, fmt.Errorf("%w: %w", ErrChange, err)
 	}
