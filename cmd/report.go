@@ -70,6 +70,7 @@ func (o *options) reportSet(ctx context.Context, s *set.Set, _ []string) error {
 // printSummary prints the part of a report that start shows.
 func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
 	o.printCounts(r)
+	o.warnIfAny(synthesised(r))
 	for _, s := range r.Steps {
 		if s.Status == report.Restored || s.Status == report.Idle {
 			continue
@@ -83,6 +84,14 @@ func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
 	o.warnIfAny(r.TraceWarning("the OVN SB database"))
 	o.warnLosses("", r)
 	fmt.Fprintf(o.Out, "The whole report is in %s\n", wd.ReportFile())
+}
+
+// synthesised returns a sentence about a switch that was not collected, "" for one that was.
+func synthesised(r *report.Report) string {
+	if r.Synthesised == nil {
+		return ""
+	}
+	return fmt.Sprintf("the switch of %s is synthesised from the southbound database with OVN %s: \"ovs-offline report\" lists %d assumptions", r.Synthesised.Title(), r.Synthesised.OVN, len(r.Synthesised.Assumptions))
 }
 
 // warnLosses prints a warning for the first rejected entries and for what was not collected.
@@ -106,6 +115,9 @@ func (o *IO) printReport(r *report.Report) {
 	t.Render()
 	fmt.Fprintln(o.Out)
 	o.printCounts(r)
+	if r.Synthesised != nil {
+		o.printLines("Assumed of the switch of "+r.Synthesised.Title()+", which is synthesised from the southbound database with OVN "+r.Synthesised.OVN, r.Synthesised.Assumptions)
+	}
 	o.printSteps(r)
 	o.printLogicalFlows(r)
 	o.printItems("Rejected: these entries are not in the replica", r.Rejected, r.Total(func(c *report.Counts) int { return c.Rejected }))

@@ -19,6 +19,16 @@ func endScratch(ctx context.Context, wd *workdir.Dir) error {
 
 // endScratches works like endScratch for the nodes of a set.
 func endScratches(ctx context.Context, s *set.Set) error {
+	if s.Owner() != "" { // whose databases the nodes are synthesised from
+		wd, err := workdir.Lock(s.Owner())
+		if err != nil {
+			return err
+		}
+		defer wd.Unlock()
+		if err := endScratch(ctx, wd); err != nil {
+			return err
+		}
+	}
 	var errs []error
 	for _, n := range s.Nodes() {
 		wd, err := n.Workdir()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,8 @@ type startOptions struct {
 	strict   bool
 	image    string
 	versions versions.Pair
+	chassis  []string
+	saying   sync.Mutex // see say
 }
 
 func newStart(shared *options) *cobra.Command {
@@ -29,15 +32,22 @@ func newStart(shared *options) *cobra.Command {
 		Use: "start", Short: "Start a replica of the collected node", Args: exactArgs(),
 		Long: "Start a replica of the collected node. A replica that already runs is replaced. With the\n" +
 			"folder of several nodes' working directories, start one of each.\n\n" +
+			"Where only OVN databases were collected, as from a must-gather, the switches of their chassis\n" +
+			"are synthesised first: of all, or of those that --chassis names. OVN of the databases' own\n" +
+			"release has to be installed or among the images. The report lists what is assumed.\n\n" +
 			"Of the tools installed here and the images, those run whose versions of Open vSwitch and OVN are\n" +
 			"nearest to the node's: the same, else of the same minor version, else the nearest newer, else the\n" +
 			"nearest older. \"ovs-offline image add\" adds an image.\n\n" +
-			"Exit code 3 means that some of the collected data could not be restored; the report names it.",
+			"Exit code 3 means that some of the collected data could not be restored, which the report names,\n" +
+			"or that no switch could be synthesised.",
 		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1 --ovn-version 23.03\n" +
 			"  ovs-offline -w nodes start --node worker-0,worker-1\n" +
+			"  ovs-offline -w gathered start --chassis worker-0\n" +
 			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
-		RunE: o.oneOrSet(o.withLock(o.run), o.runSet),
+		RunE: o.withSwitches(o.oneOrSet(o.withLock(o.run), o.runSet)),
 	}
+	c.Flags().StringSliceVar(&o.chassis, "chassis", nil, "where only OVN databases were collected: synthesise the switches of these chassis, by host name or system-id; \"all\" for all")
+	_ = c.RegisterFlagCompletionFunc("chassis", cobra.NoFileCompletions)
 	c.Flags().StringVar(&o.image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine")
 	c.Flags().StringVar(&o.versions.OVS, "ovs-version", "", "run this version of Open vSwitch, or a prefix of it (3.1), not the nearest to the node's")
 	c.Flags().StringVar(&o.versions.OVN, "ovn-version", "", "run this version of OVN, or a prefix of it (24.03)")

@@ -88,5 +88,8 @@ func (o *IO) warnIncomplete(n *set.Node, r *report.Report) {
 	if warning := r.TraceWarning("its OVN SB database"); warning != "" {
 		o.warn("%s%s", prefix, warning)
 	}
+	if text := synthesised(r); text != "" {
+		o.warn("%s%s", prefix, text)
+	}
 	o.warnLosses(prefix, r)
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -82,6 +83,7 @@ func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error 
 	if err := endScratches(ctx, s); err != nil {
 		return err
 	}
+	where := cmp.Or(s.Owner(), s.Folder())
 	outcomes := s.Stop(ctx, o.purge)
 	var stopped []string
 	for _, v := range values(outcomes) {
@@ -94,14 +96,20 @@ func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error 
 		o.headline("Offline OVS Debugging stopped")
 		fmt.Fprintf(o.Out, "Stopped: %s\n", terminal.Escape(recording.FirstNames(stopped)))
 	} else {
-		fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(s.Folder()))
+		fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(where))
 	}
 	if !o.purge {
 		purge := "stop --purge"
 		if len(o.nodes) > 0 {
 			purge += " --node " + shellWord(strings.Join(o.nodes, ","))
 		}
-		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(s.Folder()), o.self(purge))
+		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(where), o.self(purge))
 	}
-	return worst(failures(outcomes)...)
+	errs := failures(outcomes)
+	if o.purge && len(errs) == 0 {
+		left, err := s.PurgeOwner()
+		o.printLeft(s.Owner(), left)
+		errs = append(errs, err)
+	}
+	return worst(errs...)
 }

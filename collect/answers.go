@@ -78,7 +78,7 @@ func (p *Plan) answers() (can, cannot []string) {
 	if p.HasOVS() {
 		cannot = append(cannot, p.missingState()...)
 	} else {
-		cannot = append(cannot, "ofproto/trace, ovs-ofctl: nothing of Open vSwitch was collected")
+		cannot = append(cannot, "ofproto/trace, ovs-ofctl: nothing of Open vSwitch was collected"+p.synthesis())
 	}
 	if p.Database(workdir.NB) != nil {
 		can = append(can, "ovn-nbctl")
@@ -91,6 +91,15 @@ func (p *Plan) answers() (can, cannot []string) {
 		cannot = append(cannot, "ovn-sbctl, ovn-trace, ovn-detrace: no OVN SB database")
 	}
 	return can, cannot
+}
+
+// synthesis returns what start does about missing data of Open vSwitch, for the end of a
+// sentence.
+func (p *Plan) synthesis() string {
+	if p.Database(workdir.NB) == nil || p.Database(workdir.SB) == nil {
+		return ""
+	}
+	return "; start synthesises the switches of the chassis from the OVN databases, with OVN of their release"
 }
 
 // bridgeAnswers returns the answers for one bridge. Everything that the bridge's flows

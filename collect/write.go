@@ -118,25 +118,27 @@ func (w *writer) database(kind workdir.Kind) (workdir.Collection, error) {
 		return workdir.Collection{}, err
 	}
 	c := w.begin(kind)
-	if err := w.staging.Replace(kind, true); err != nil {
+	m, err := w.wd.Manifest()
+	if err != nil {
 		return c, err
 	}
-	if err := w.addDatabase(kind, &c); err != nil {
+	synthesised := kind == workdir.OVS && m.Synthesis() != nil // its flows belong to another database
+	if err := w.staging.Replace(kind, !synthesised); err != nil {
 		return c, err
 	}
-	return c, w.keepDumps(&c)
+	if err := w.addDatabase(kind, &c); err != nil || synthesised {
+		return c, err
+	}
+	w.keepDumps(m, &c)
+	return c, nil
 }
 
 // keepDumps copies the manifest's entries of the OVS dumps and the recorded state to a
 // collection that replaces only the OVS database.
-func (w *writer) keepDumps(c *workdir.Collection) error {
-	m, err := w.wd.Manifest()
-	if err != nil {
-		return err
-	}
+func (w *writer) keepDumps(m *workdir.Manifest, c *workdir.Collection) {
 	old := m.Collection(c.Kind)
 	if c.Kind != workdir.OVS || old == nil {
-		return nil
+		return
 	}
 	old.DropLost(c.Kind)
 	c.OVSVersion, c.OVNVersion = cmp.Or(c.OVSVersion, old.OVSVersion), old.OVNVersion
@@ -146,7 +148,6 @@ func (w *writer) keepDumps(c *workdir.Collection) error {
 			c.Files = append(c.Files, f)
 		}
 	}
-	return nil
 }
 
 func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {

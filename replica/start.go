@@ -269,6 +269,7 @@ func (s *starter) finish() error {
 			s.report.Remark(r)
 		}
 	}
+	s.report.Synthesised = s.manifest.Synthesis()
 	for _, c := range s.manifest.Collections {
 		s.report.Lost = append(s.report.Lost, c.Lost...)
 		for _, r := range c.Remarks {

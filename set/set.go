@@ -21,6 +21,7 @@ var ErrNoNode = errors.New("no such node")
 // Set is a folder of workdirs, or the part of it that was selected.
 type Set struct {
 	folder string
+	owner  string  // the workdir whose databases have the chassis of the set; "" for none
 	all    []*Node // in the order of their names
 	nodes  []*Node // the selected ones
 	links  []string
@@ -30,7 +31,8 @@ type Set struct {
 }
 
 // Open returns the set in a folder with the nodes of these names, all without names; nil
-// for a folder that is itself the workdir of a node, or that holds none. version is the
+// for a folder that is itself the workdir of a node, or that holds none. A workdir with the
+// databases of several chassis whose switches were synthesised stands for the set of these. version is the
 // version of ovs-offline. A name is that of a workdir in the folder, or of the host that
 // it was collected from. Links to workdirs are left out: Remarks names them.
 func Open(folder, version string, names []string) (*Set, error) {
@@ -38,14 +40,18 @@ func Open(folder, version string, names []string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	below, err := workdir.Below(wd.Path())
+	s := &Set{folder: wd.Path(), sums: map[workdir.Kind]map[string][]*Node{}}
+	if wd.Used() {
+		s.folder, s.owner = wd.Chassis(), wd.Path()
+	}
+	below, err := workdir.Below(s.folder)
 	if err != nil {
 		return nil, fmt.Errorf("workdir: %w", err)
 	}
-	if wd.Used() || len(below) == 0 {
+	if len(below) == 0 {
 		return nil, nil
 	}
-	s := &Set{folder: wd.Path(), links: linksIn(wd.Path()), sums: map[workdir.Kind]map[string][]*Node{}}
+	s.links = linksIn(s.folder)
 	for _, path := range below {
 		s.all = append(s.all, At(path, version))
 	}
@@ -122,6 +128,10 @@ func Select(all, wanted []string) ([]string, error) {
 
 // Folder returns the absolute path of the folder.
 func (s *Set) Folder() string { return s.folder }
+
+// Owner returns the path of the workdir whose databases have the chassis that are the nodes
+// of the set; "" for a set of collected nodes.
+func (s *Set) Owner() string { return s.owner }
 
 // Nodes returns the selected nodes in the order of their names.
 func (s *Set) Nodes() []*Node { return s.nodes }

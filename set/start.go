@@ -202,3 +202,17 @@ func (s *Set) Stop(ctx context.Context, purge bool) []Outcome[Stopped] {
 	}
 	return outcomes
 }
+
+// PurgeOwner removes the databases of the workdir that Owner returns, after Stop has purged
+// all nodes. It returns the files that ovs-offline did not write, and that stay.
+func (s *Set) PurgeOwner() (left []string, err error) {
+	if s.owner == "" || len(s.nodes) < len(s.all) {
+		return nil, nil
+	}
+	wd, err := workdir.Lock(s.owner)
+	if err != nil {
+		return nil, err
+	}
+	defer wd.Unlock()
+	return wd.Purge()
+}

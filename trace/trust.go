@@ -17,6 +17,7 @@ func trustOf(h *host.Host, wd *workdir.Dir) (answer.Node, error) {
 		return answer.Node{}, err
 	}
 	n := answer.Node{Name: h.Name, Restored: 100, Warnings: slices.Clone(h.Remarks)}
+	n.Synthesised = r.Synthesised != nil
 	collected, restored := 0, 0
 	for _, b := range r.Bridges {
 		for _, c := range b.Counts {

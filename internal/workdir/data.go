@@ -53,6 +53,7 @@ func (d *Dir) Join(path string) string { return d.join(path) }
 
 // Occupied returns a sentence for each of the kinds of which the workdir holds data,
 // with the source and the time. With databaseOnly, only a database counts as data.
+// Synthesised data does not count: it can be made again.
 func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 	m, err := d.Manifest()
 	if err != nil {
@@ -60,7 +61,11 @@ func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 	}
 	var occupied []string
 	for _, k := range kinds {
-		if c := m.Collection(k); c != nil && (!databaseOnly || c.hasDatabase()) {
+		c := m.Collection(k)
+		if c != nil && c.Synthesised != nil {
+			continue
+		}
+		if c != nil && (!databaseOnly || c.hasDatabase()) {
 			occupied = append(occupied, fmt.Sprintf("%s data from %s %s, collected %s", k.Title(), c.Source.Kind, c.Source.Name, c.Collected.Local().Format(time.DateTime)))
 			continue
 		}

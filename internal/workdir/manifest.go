@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -31,6 +32,8 @@ type Collection struct {
 	Bridges    []string  `json:"bridges,omitempty"`
 	Files      []File    `json:"files"`
 	Remarks    []string  `json:"remarks,omitempty"`
+	// Synthesised says how data of OVS was made up that no source had; nil for collected data.
+	Synthesised *Synthesis `json:"synthesised,omitempty"`
 	// LoadedImage is the ID of the image for local processes that was loaded with the data.
 	LoadedImage string `json:"loaded_image,omitempty"`
 	// Lost names data that the source held and that could not be read.
@@ -39,6 +42,19 @@ type Collection struct {
 	// collection of that database removes them.
 	LostDatabases map[Kind][]string `json:"lost_databases,omitempty"`
 }
+
+// Synthesis says how the Open vSwitch of a chassis was made up from a southbound database.
+type Synthesis struct {
+	Chassis  string `json:"chassis"`  // its name: the system-id
+	Hostname string `json:"hostname"` // "" if not known
+	SHA256   string `json:"sha256"`   // of the southbound database
+	OVN      string `json:"ovn"`      // the version whose ovn-controller made the flows
+	// Assumptions are what the database does not say, and what was taken instead.
+	Assumptions []string `json:"assumptions"`
+}
+
+// Title returns the name of the chassis that a user knows.
+func (s *Synthesis) Title() string { return cmp.Or(s.Hostname, s.Chassis) }
 
 // hasDatabase reports whether the database of the kind was collected.
 func (c *Collection) hasDatabase() bool {
@@ -95,6 +111,15 @@ func (m *Manifest) Collection(k Kind) *Collection {
 		return nil
 	}
 	return &m.Collections[i]
+}
+
+// Synthesis returns how the data of OVS was made up, nil if it was collected or if there is
+// none.
+func (m *Manifest) Synthesis() *Synthesis {
+	if c := m.Collection(OVS); c != nil {
+		return c.Synthesised
+	}
+	return nil
 }
 
 // OpenFlow returns the OpenFlow version of the collected dump at a path in the workdir, ""

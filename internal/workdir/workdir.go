@@ -145,6 +145,10 @@ func (d *Dir) RestoreFlows() string { return d.join("restore_flows") }
 // Recorded returns the path of a recorded output; recorded.go has the names.
 func (d *Dir) Recorded(name string) string { return d.join("recorded", name) }
 
+// Chassis returns the folder with the workdirs of the chassis whose switches are made up
+// from the databases of this one. It need not exist.
+func (d *Dir) Chassis() string { return d.join("chassis") }
+
 // VarRun returns the folder of the sockets of a kind's daemons while a replica runs.
 func (d *Dir) VarRun(k Kind) string { return filepath.Join(d.VarRuns(), string(k)) }
 

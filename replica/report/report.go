@@ -31,6 +31,8 @@ type Report struct {
 	Lost         []string       `json:"lost,omitempty"` // what the source held and could not be read
 	Recorded     versions.Pair  `json:"recorded"`
 	Running      versions.Pair  `json:"running"`
+	// Synthesised says how the data of OVS was made up; nil where it was collected.
+	Synthesised *workdir.Synthesis `json:"synthesised,omitempty"`
 
 	mu sync.Mutex
 }
@@ -90,6 +92,8 @@ func (r *Report) Sentence() string {
 	switch {
 	case r.Strict():
 		return "All collected data is restored, and reads back the same."
+	case r.Complete() && r.Synthesised != nil:
+		return "The switch is synthesised from the southbound database; what is assumed is listed below."
 	case r.Complete():
 		return "All collected data is restored; placeholders or defaults replace state of the node that was not collected."
 	case r.Restored():
@@ -127,10 +131,10 @@ func (r *Report) Restored() bool {
 }
 
 // Strict reports whether the replica is complete without approximations,
-// placeholders or unknown state.
+// placeholders or unknown state. A synthesised switch has nothing but assumptions of these.
 func (r *Report) Strict() bool {
 	inexact := func(s Result) bool { return s.Status == Approximated || s.Status == Unknown }
-	return r.Complete() && len(r.Placeholders) == 0 && !slices.ContainsFunc(r.Steps, inexact)
+	return r.Complete() && r.Synthesised == nil && len(r.Placeholders) == 0 && !slices.ContainsFunc(r.Steps, inexact)
 }
 
 // Bridge returns the part of the report on a bridge and adds it if missing.

@@ -131,4 +131,7 @@ type Node struct {
 	Name     string   `json:"name"`
 	Restored float64  `json:"restored"`           // percent of the flows, groups, meters and TLV mappings
 	Warnings []string `json:"warnings,omitempty"` // of its report
+	// Synthesised reports that nothing of its Open vSwitch was collected: it was made up from
+	// the southbound database.
+	Synthesised bool `json:"synthesised,omitempty"`
 }

@@ -230,11 +230,15 @@ func (a *Answer) wayText() string {
 // lines returns how faithful the replicas are, and what was assumed.
 func (t *Trust) lines() []string {
 	const what = "%s of the entries restored on %s"
-	var all, whole []string
+	var all, whole, synthesised []string
 	for _, n := range t.Nodes {
-		if n.Restored >= 100 {
+		switch {
+		case n.Synthesised:
+			synthesised = append(synthesised, n.Name)
+		case n.Restored >= 100:
 			whole = append(whole, n.Name)
-		} else {
+		}
+		if n.Restored < 100 {
 			all = append(all, fmt.Sprintf(what, n.Percent(), n.Name))
 		}
 		if len(n.Warnings) > 0 {
@@ -243,6 +247,13 @@ func (t *Trust) lines() []string {
 	}
 	if len(whole) > 0 {
 		all = slices.Insert(all, 0, fmt.Sprintf(what, "100 %", list(whole)))
+	}
+	switch len(synthesised) {
+	case 0:
+	case 1:
+		all = slices.Insert(all, 0, fmt.Sprintf("the switch of %s is synthesised from the southbound database: its report lists what is assumed", synthesised[0]))
+	default:
+		all = slices.Insert(all, 0, fmt.Sprintf("the switches of %s are synthesised from the southbound database: their reports list what is assumed", list(synthesised)))
 	}
 	if len(t.Nodes) == 0 {
 		all = append(all, "it is not known how faithful the replicas are")

@@ -1,0 +1,65 @@
+package cmd
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ovs-offline/test/engines"
+	"ovs-offline/test/ovs"
+)
+
+// TestInterruptedSynthesisLeavesNothing ends a start while the programs run that compute
+// flows: Ctrl-C ends them, and after SIGKILL the next stop does.
+func TestInterruptedSynthesisLeavesNothing(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovn-controller", "xz")
+	r := engines.Get(t, engines.Process)
+	r.Use(t)
+	s := newSession(t, r)
+	s.run("collect-sos-ovn", "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz")
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGKILL} {
+		c := s.command("start")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		awaitController(t, s.wd())
+		if err := c.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait()
+		if signal == syscall.SIGKILL {
+			s.run("stop")
+		}
+		if out, err := exec.Command("pgrep", "-af", s.wd()).CombinedOutput(); err == nil {
+			t.Errorf("%v: processes are left: %s", signal, out)
+		}
+		for _, name := range []string{".scratch", "chassis", "run", "var-run"} {
+			if _, err := os.Stat(filepath.Join(s.wd(), name)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%v: %s is left: %v", signal, name, err)
+			}
+		}
+		if out := s.run("list"); strings.Contains(out, s.wd()) {
+			t.Errorf("%v: list shows\n%s", signal, out)
+		}
+	}
+	s.run("start", "--chassis", "ovn-worker")
+	s.run("stop", "--purge")
+}
+
+// awaitController waits until an ovn-controller runs for a workdir.
+func awaitController(t *testing.T, wd string) {
+	t.Helper()
+	const limit, pause = time.Minute, 5 * time.Millisecond
+	for began := time.Now(); time.Since(began) < limit; time.Sleep(pause) {
+		if found, _ := filepath.Glob(filepath.Join(wd, ".scratch/var-run/node*/ovn-controller*.pid")); len(found) > 0 {
+			return
+		}
+	}
+	t.Fatal("no ovn-controller was started")
+}
