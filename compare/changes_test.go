@@ -26,7 +26,7 @@ func changes() []change {
 		{nb: `lrp-add main main-red 02:00:00:00:01:04 10.0.4.254/24`, want: "added: router port main-red"},
 		{nb: `set Logical_Router_Port main-green networks=10.0.2.253/24`, want: "changed: router port main-green: networks 10.0.2.254/24 -> 10.0.2.253/24"},
 		{nb: `lrp-set-gateway-chassis main-public compute1-id 5`,
-			want: "changed: router port main-public: gateway_chassis -compute1-id 20 +compute1-id 5; chassis compute1 -> compute2"},
+			want: "changed: router port main-public: gateway_chassis -compute1-id 20 +compute1-id 5"},
 		{nb: `acl-add web to-lport 1005 "outport == @web && udp.dst == 53" allow`, want: "added: ACL of port group web (priority 1005, allow), to-lport: outport == @web && udp.dst == 53"},
 		{nb: `acl-del db to-lport 1003 "outport == @db && ip4.src == $admins && tcp.dst == {5432, 5433}"`,
 			want: "gone: ACL of port group db (priority 1003, allow-related), to-lport: outport == @db && ip4.src == $admins && tcp.dst == {5432, 5433}"},

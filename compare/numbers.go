@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -132,6 +133,9 @@ func (x *numbers) flow(f openflow.Flow) (match, actions, datapath string) {
 	if fields[2] != "" {
 		match += "," + t.fields(fields[2])
 	}
+	if t.datapath != 0 && strings.Contains(match, `reg15="_MC_`) {
+		return match, t.copies(f.Actions()), datapath
+	}
 	return match, t.list(f.Actions()), datapath
 }
 
@@ -183,6 +187,9 @@ func (t *translation) value(field, value string) string {
 			return cmp.Or(t.ports[strconv.FormatUint(n, 10)], value)
 		}
 	}
+	if bits, err := strconv.ParseUint(mask, 0, 64); err == nil && bits&(bits+1) == 0 { // a whole key
+		n, mask = n&bits, ""
+	}
 	if err != nil || t.datapaths == nil || mask != "" {
 		return value
 	}
@@ -205,19 +212,48 @@ func (t *translation) value(field, value string) string {
 	return value
 }
 
-// list rewrites a list of actions.
+// list rewrites a list of actions. Copies that only go to ports are in the order of the
+// ports' names, because otherwise they are in the order of the ports' numbers.
 func (t *translation) list(actions string) string {
-	var b strings.Builder
-	for rest := actions; rest != ""; {
-		end := openflow.IndexSeparator(rest, false)
-		action := rest[:end]
-		rest = rest[min(end+1, len(rest)):]
-		if b.Len() > 0 {
-			b.WriteByte(',')
+	list := t.actions(actions)
+	for from := 0; from < len(list); from++ {
+		to := from
+		for to < len(list) && strings.HasPrefix(list[to], "output:") {
+			to++
 		}
-		b.WriteString(t.action(strings.TrimSpace(action)))
+		slices.Sort(list[from:to])
+		from = max(from, to-1)
 	}
-	return b.String()
+	return strings.Join(list, ",")
+}
+
+// copies works like list for the flow of a multicast group, whose copies for the members
+// are in the order of the members' keys. Each ends with a resubmit.
+func (t *translation) copies(actions string) string {
+	var done []string
+	last := ""
+	for _, action := range strings.SplitAfter(t.list(actions), "resubmit(") {
+		end := strings.IndexByte(action, ')') + 1
+		if last != "" && end > 0 {
+			done, action = append(done, last+action[:end]), strings.TrimPrefix(action[end:], ",")
+		}
+		last = action
+	}
+	slices.Sort(done)
+	if last != "" {
+		done = append(done, last)
+	}
+	return strings.Join(done, ",")
+}
+
+func (t *translation) actions(text string) []string {
+	var list []string
+	for rest := text; rest != ""; {
+		end := openflow.IndexSeparator(rest, false)
+		list = append(list, t.action(strings.TrimSpace(rest[:end])))
+		rest = rest[min(end+1, len(rest)):]
+	}
+	return list
 }
 
 // assigned matches an action that writes a constant into a field.
@@ -260,9 +296,28 @@ func (t *translation) action(text string) string {
 			}
 		case "meter_id":
 			return key + "=" + t.argument("meter", value)
+		case "userdata":
+			return key + "=" + t.userdata(value)
 		}
 	}
 	return text
+}
+
+// encoded matches a register with a key or a zone in the actions that a controller action
+// carries: the header and the value of its OXM field.
+var encoded = regexp.MustCompile(`00\.01\.(16|18|1a|1c|1e)\.04\.([0-9a-f]{2})\.([0-9a-f]{2})\.([0-9a-f]{2})\.([0-9a-f]{2})`)
+
+// userdata rewrites the actions that ovn-controller runs on a packet.
+func (t *translation) userdata(text string) string {
+	if t.datapaths == nil {
+		return text
+	}
+	return encoded.ReplaceAllStringFunc(text, func(field string) string {
+		m := encoded.FindStringSubmatch(field)
+		number, _ := strconv.ParseUint(m[1], 16, 8)
+		register := "reg" + strconv.FormatUint(number/2, 10)
+		return register + "=" + t.value(register, "0x"+strings.Join(m[2:], ""))
+	})
 }
 
 // argument rewrites the argument of an action.

@@ -95,8 +95,8 @@ func TestNewNumbersAreNoChange(t *testing.T) {
 	l.renumber("vm1", "vm2", "vm3", "vm4", "vm7", "vm8")
 	after := l.capture()
 	for _, node := range []string{"compute1", "compute2"} {
-		if equal := sameFlows(t, before, after, node); equal > 0.5 {
-			t.Errorf("node %s: %.0f %% of the flows have the numbers that they had", node, equal*100)
+		if equal := sameFlows(t, before, after, node); equal > 0.8 {
+			t.Errorf("node %s: %.0f %% of the flows have the text that they had, so few numbers are others", node, equal*100)
 		}
 	}
 	c := compared(t, before, after)

@@ -184,6 +184,9 @@ func (f *finding) addPorts(o *object, node string) {
 	if o.table == "Interface" {
 		f.ports = append(f.ports, nodePort{node, portName(o.row.String("name"), o.row.String("type"), o.row.Map("options"))})
 	}
+	if f.Change == Changed {
+		return // its parts are the same
+	}
 	for _, part := range o.parts {
 		f.addPorts(part, node)
 	}
