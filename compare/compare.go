@@ -72,6 +72,11 @@ func Compare(ctx context.Context, older, newer *Side) (*Comparison, error) {
 	c := &comparer{old: older, new: newer, result: &Comparison{Old: older.name, New: newer.name, Findings: []Finding{}}}
 	c.remark(older.remarks...)
 	c.remark(newer.remarks...)
+	for _, side := range []*Side{older, newer} {
+		for _, text := range side.lost {
+			c.missing("what could not be read of " + side.name + ": " + text)
+		}
+	}
 	if err := c.compareZones(ctx); err != nil {
 		return nil, err
 	}

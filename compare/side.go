@@ -18,6 +18,7 @@ type Side struct {
 	order   []string
 	zones   []*zone
 	remarks []string
+	lost    []string // what could not be read
 	closers []func()
 }
 
@@ -74,8 +75,16 @@ func (s *Side) Close() {
 func (s *Side) open(ctx context.Context, nodes []trace.Node, zones []trace.Zone) error {
 	names := hostNames(nodes)
 	for _, n := range nodes {
+		m, err := n.Dir.Manifest()
+		if err != nil {
+			return err
+		}
+		for _, c := range m.Collections {
+			for _, text := range c.Lost {
+				s.lost = append(s.lost, names[n.Name]+": "+text)
+			}
+		}
 		opened := &node{name: names[n.Name], dir: n.Dir}
-		var err error
 		if opened.ovs, err = s.index(ctx, existing(n.Dir.Database(workdir.OVS))); err != nil {
 			return fmt.Errorf("node %s: %w", opened.name, err)
 		}
