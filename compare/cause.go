@@ -111,8 +111,9 @@ func (e *explainer) list(x *differing) {
 
 // links are the findings of an OVN deployment by what can lead to them.
 type links struct {
-	rows     map[string]*finding        // by the UUID of a northbound row
+	rows     map[string]*finding        // by the UUID of a row
 	names    map[string]*finding        // by a name in the match of a logical flow
+	members  map[string]*finding        // by the name of a port group whose addresses differ because a port does
 	on       map[string][]*finding      // by the name of a datapath that they touch
 	near     map[string]map[string]bool // the datapaths that are joined with a datapath
 	anywhere []*finding                 // findings that can change any flow
@@ -122,6 +123,11 @@ type links struct {
 func (e *explainer) causeOf(x *differing, l *links) *finding {
 	if f := e.direct(x, l); f != nil {
 		return f
+	}
+	if x.known && x.rule.Row == "" && x.rule.Datapath.Name != "" { // several ACLs share the flow
+		if f := pick(l.on[x.rule.Datapath.Name], "ACL", "port group", "address set"); f != nil {
+			return f
+		}
 	}
 	if f := e.mentioned(x, l); f != nil {
 		return f
@@ -165,14 +171,26 @@ func (e *explainer) direct(x *differing, l *links) *finding {
 // of ports in a flow in names.
 var mention = regexp.MustCompile(`"([^"]+)"|[$@]([A-Za-z_.:0-9-]+)`)
 
+// mentions returns the names in a text.
+func mentions(text string) []string {
+	var names []string
+	for _, m := range mention.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1]+m[2])
+	}
+	return names
+}
+
 // mentioned returns the finding about what a flow, or the logical flow that it was made
 // from, names.
 func (e *explainer) mentioned(x *differing, l *links) *finding {
-	for _, text := range []string{x.rule.Match, x.rule.Actions, x.text} {
-		for _, m := range mention.FindAllStringSubmatch(text, -1) {
-			name := m[1] + m[2]
+	logical := x.rule.Match + x.rule.Actions
+	for _, place := range []struct {
+		text  string
+		names map[string]*finding
+	}{{logical, l.names}, {logical, l.members}, {x.text, l.names}} {
+		for _, name := range mentions(place.text) {
 			for _, candidate := range []string{name, strings.TrimPrefix(name, "cr-"), strings.TrimSuffix(strings.TrimSuffix(name, "_ip4"), "_ip6")} {
-				if f := l.names[candidate]; f != nil {
+				if f := place.names[candidate]; f != nil {
 					return f
 				}
 			}
@@ -233,7 +251,7 @@ func (l *links) nearest(datapath, stage string) *finding {
 	return nil
 }
 
-// best returns the finding that a stage is about, or else the first.
+// best returns the finding that a stage is about, or else one about a port.
 func best(candidates []*finding, stage string) *finding {
 	for _, about := range []struct {
 		part  string
@@ -241,26 +259,32 @@ func best(candidates []*finding, stage string) *finding {
 	}{
 		{"acl", []string{"ACL", "port group"}}, {"lb", []string{"load balancer", "load balancer group"}}, {"nat", []string{"NAT", "load balancer"}},
 		{"stateful", []string{"load balancer", "ACL", "NAT"}}, {"qos", []string{"QoS rule"}}, {"dhcp", []string{"DHCP options"}}, {"dns", []string{"DNS records"}},
-		{"policy", []string{"policy route"}}, {"routing", []string{"route", "router port"}}, {"port_sec", []string{"port"}}, {"l2_lkup", []string{"port"}},
-		{"arp", []string{"port", "NAT", "router port"}},
+		{"policy", []string{"policy route"}}, {"routing", []string{"route", "router port"}}, {"", []string{"port", "router port", "switch", "router"}},
 	} {
-		if !strings.Contains(stage, about.part) {
-			continue
-		}
-		for _, kind := range about.kinds {
-			for _, f := range candidates {
-				if f.Kind == kind {
-					return f
-				}
+		if strings.Contains(stage, about.part) {
+			if f := pick(candidates, about.kinds...); f != nil {
+				return f
 			}
 		}
 	}
 	return candidates[0]
 }
 
+// pick returns the first finding of the first of these kinds that there is.
+func pick(candidates []*finding, kinds ...string) *finding {
+	for _, kind := range kinds {
+		for _, f := range candidates {
+			if f.Kind == kind {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
 // links collects the findings of the node's deployment.
 func (e *explainer) links() *links {
-	l := &links{rows: map[string]*finding{}, names: map[string]*finding{}, on: map[string][]*finding{}, near: map[string]map[string]bool{}}
+	l := &links{rows: map[string]*finding{}, names: map[string]*finding{}, members: map[string]*finding{}, on: map[string][]*finding{}, near: map[string]map[string]bool{}}
 	if e.zone == nil || e.zone.nb == nil {
 		return l
 	}
@@ -317,11 +341,23 @@ func (l *links) addRows(w *world, db *database, of map[*object]*finding) {
 	}
 	for _, group := range db.byTable["Port_Group"] {
 		for _, id := range group.row.UUIDs("ports") {
-			if f := l.rows[id]; f != nil && l.names[group.row.String("name")] == nil {
-				l.names[group.row.String("name")] = f // its addresses are those of its ports
+			if f := l.rows[id]; f != nil && f.movesAddresses() {
+				l.members[group.row.String("name")] = f
 			}
 		}
 	}
+	for _, o := range db.byTable["Logical_Switch_Port"] { // what is made from it depends on the router's port
+		if f := l.names[o.row.Map("options")["router-port"]]; f != nil && l.rows[o.row.UUID] == nil {
+			l.rows[o.row.UUID] = f
+		}
+	}
+}
+
+// movesAddresses reports whether addresses of a port came, went or are elsewhere.
+func (f *finding) movesAddresses() bool {
+	return f.Change != Changed || slices.ContainsFunc(f.Columns, func(c Column) bool {
+		return c.Name == "addresses" || c.Name == "dynamic_addresses" || c.Name == "chassis"
+	})
 }
 
 // addPlaces adds the datapaths that the findings touch, and which datapaths are joined.
@@ -355,22 +391,36 @@ func (l *links) addPlaces(db *database) {
 					}
 				}
 			}
-			for _, ids := range o.row.References() {
+			for column, ids := range o.row.References() {
 				for _, id := range ids {
-					places[id] = append(places[id], places[o.row.UUID]...)
+					if column != "ports" {
+						places[id] = append(places[id], places[o.row.UUID]...)
+					}
 				}
 			}
 		}
 	}
-	for uuid, f := range l.rows {
-		for _, name := range append(slices.Clone(places[uuid]), place[uuid]) {
-			if name != "" && !slices.Contains(l.on[name], f) {
-				l.on[name] = append(l.on[name], f)
+	for _, acl := range db.byTable["ACL"] {
+		for _, name := range mentions(acl.row.String("match")) {
+			if f := l.names[name]; f != nil && f.Kind == "address set" {
+				l.touch(f, append(slices.Clone(places[acl.row.UUID]), place[acl.row.UUID])...)
 			}
 		}
 	}
+	for uuid, f := range l.rows {
+		l.touch(f, append(slices.Clone(places[uuid]), place[uuid])...)
+	}
 	for name := range l.on {
 		slices.SortFunc(l.on[name], func(a, b *finding) int { return strings.Compare(a.Name, b.Name) })
+	}
+}
+
+// touch adds the datapaths that a finding touches.
+func (l *links) touch(f *finding, datapaths ...string) {
+	for _, name := range datapaths {
+		if name != "" && !slices.Contains(l.on[name], f) {
+			l.on[name] = append(l.on[name], f)
+		}
 	}
 }
 

@@ -72,7 +72,10 @@ func changes() []change {
 			want: "changed: meter slow: bands drop 100 10 -> drop 200 10"},
 		{nb: `meter-del fast`, want: "gone: meter fast"},
 		{nb: `set NB_Global . options:lsp_learn_fdb=true`, want: "changed: settings of OVN: options:lsp_learn_fdb none -> true"},
-		{do: func(l *lab) { l.central.Sbctl("chassis-add", "compute9-id", "geneve", "192.168.0.9") }, want: "added: chassis compute9-id"},
+		{do: func(l *lab) {
+			abilities := l.central.Sbctl("get", "Chassis", "compute1-id", "other_config") // northd uses what all chassis can do
+			l.central.Sbctl("chassis-add", "compute9-id", "geneve", "192.168.0.9", "--", "set", "Chassis", "compute9-id", "other_config="+strings.TrimSpace(abilities))
+		}, want: "added: chassis compute9-id"},
 		{do: func(l *lab) {
 			l.nodes["compute2"].Vsctl("del-port", "tap-vm7")
 			l.plug("compute1", "vm7")
