@@ -110,7 +110,7 @@ func (o *compareOptions) printComparison(found *compare.Comparison) {
 // row returns the row of a change. Without --detail, values are shortened.
 func (o *compareOptions) row(f compare.Finding) table.Row {
 	const most = 200 // bytes
-	name, values := f.Name, f.Details()
+	name, values := f.Subject(), f.Details()
 	if f.Node != "" {
 		name = f.Node + ": " + name
 	}

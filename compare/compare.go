@@ -38,6 +38,7 @@ type Finding struct {
 	Change Change `json:"change"`
 	Node   string `json:"node,omitempty"`  // that the object belongs to, "" for one of OVN
 	Name   string `json:"name"`            // with its kind, as a user knows it
+	Of     string `json:"of,omitempty"`    // the switch, router or bridge that it is a part of
 	Match  string `json:"match,omitempty"` // of a flow, in names
 	// Columns are the values that differ of an object that changed.
 	Columns []Column `json:"columns,omitempty"`

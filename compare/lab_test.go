@@ -182,7 +182,7 @@ func compared(tb testing.TB, older, newer string) *compare.Comparison {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		tb.Cleanup(side.Close)
+		defer side.Close()
 		sides = append(sides, side)
 	}
 	c, err := compare.Compare(tb.Context(), sides[0], sides[1])

@@ -192,7 +192,7 @@ func (c *comparer) fold() {
 }
 
 func (c *comparer) foldInto(cause, f *finding) {
-	text := fmt.Sprintf("%s %s", f.Name, f.Change)
+	text := fmt.Sprintf("%s %s", f.Subject(), f.Change)
 	if f.Node != "" {
 		text = f.Node + ": " + text
 	}

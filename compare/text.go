@@ -17,13 +17,21 @@ func (f Finding) Line() string {
 	return text
 }
 
-// Title names what differs: "gone: port vm1", "changed: interface eth1 of node compute1".
+// Title names what differs: "gone: port vm1 (switch blue)", "changed: interface eth1 of node compute1".
 func (f Finding) Title() string {
-	text := fmt.Sprintf("%s: %s", f.Change, f.Name)
+	text := fmt.Sprintf("%s: %s", f.Change, f.Subject())
 	if f.Node != "" {
 		text += " of node " + f.Node
 	}
 	return text
+}
+
+// Subject names the object with what it is a part of: "port vm1 (switch blue)".
+func (f Finding) Subject() string {
+	if f.Of == "" {
+		return f.Name
+	}
+	return fmt.Sprintf("%s (%s)", f.Name, f.Of)
 }
 
 // Details describes what differs of an object that changed, and the parts of one that was

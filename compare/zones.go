@@ -147,7 +147,7 @@ func (c *comparer) addFindings(w *world, node string) {
 	}
 	byObject := map[*object]*finding{}
 	for _, p := range w.pairs {
-		f := &finding{Finding: Finding{Kind: w.new.kind(p.any()), Node: node, Name: p.any().name, Flows: &FlowCount{}}, pair: p, world: w}
+		f := &finding{Finding: Finding{Kind: w.new.kind(p.any()), Node: node, Name: p.any().name, Of: w.ownerName(p.any()), Flows: &FlowCount{}}, pair: p, world: w}
 		switch {
 		case p.old == nil && !w.isPart(p.new):
 			f.Change = Added
@@ -197,6 +197,15 @@ func (f *finding) count(kind string) {
 		f.With = map[string]int{}
 	}
 	f.With[kind]++
+}
+
+// ownerName names the switch, the router or the bridge that an object is a part of; "" for
+// a part of something that the object's own name contains.
+func (w *world) ownerName(o *object) string {
+	if o.owner != nil && slices.Contains([]string{"Logical_Switch", "Logical_Router", "Bridge", "Load_Balancer"}, o.owner.table) {
+		return o.owner.name
+	}
+	return ""
 }
 
 // alone reports whether only one side has an object.
