@@ -51,6 +51,12 @@ func (e *explainer) explain(ctx context.Context, all []flowDifference) error {
 		if x.rule, x.known, err = x.side.rule(x.flow); err != nil {
 			return err
 		}
+		if d.old != nil && d.new != nil && x.rule.Row == "" { // whoever changed it did not keep the cookie
+			if x.rule, x.known, err = e.old.rule(*d.old); err != nil {
+				return err
+			}
+			x.side, x.other, x.flow = e.old, e.new, *d.old
+		}
 		match, actions := x.side.named(x.flow)
 		x.text = match + " actions=" + actions
 		list = append(list, x)
@@ -95,11 +101,11 @@ func (e *explainer) list(x *differing) {
 	case x.old == nil:
 		f.Change = Added
 		match, actions = e.new.named(*x.new)
-		f.Columns = []Column{{Name: "match", New: match}, {Name: "actions", New: actions}}
+		f.Columns = []Column{{Name: "actions", New: actions}}
 	case x.new == nil:
 		f.Change = Gone
 		match, actions = e.old.named(*x.old)
-		f.Columns = []Column{{Name: "match", Old: match}, {Name: "actions", Old: actions}}
+		f.Columns = []Column{{Name: "actions", Old: actions}}
 	default:
 		_, before := e.old.named(*x.old)
 		match, actions = e.new.named(*x.new)
@@ -124,7 +130,7 @@ func (e *explainer) causeOf(x *differing, l *links) *finding {
 	if f := e.direct(x, l); f != nil {
 		return f
 	}
-	if x.known && x.rule.Row == "" && x.rule.Datapath.Name != "" { // several ACLs share the flow
+	if x.known && x.rule.Row == "" && strings.Contains(x.text, "conjunction(") { // several ACLs share the flow
 		if f := pick(l.on[x.rule.Datapath.Name], "ACL", "port group", "address set"); f != nil {
 			return f
 		}
@@ -137,11 +143,19 @@ func (e *explainer) causeOf(x *differing, l *links) *finding {
 	}
 	datapath := x.rule.Datapath.Name
 	moved := datapath != "" && e.old.local[datapath] != e.new.local[datapath]
-	if x.kept && !moved {
-		if x.rule.Row != "Logical_Flow" {
-			return e.ovnSettings(e.pair.new.name)
+	switch {
+	case !x.kept || moved:
+	case x.rule.Row == "Logical_Flow":
+		return nil
+	case x.rule.Row == "Multicast_Group": // its members are elsewhere
+		for _, f := range l.on[datapath] {
+			if f.movesAddresses() && (f.Kind == "port" || f.Kind == "router port") {
+				return f
+			}
 		}
 		return nil
+	default:
+		return e.ovnSettings(e.pair.new.name)
 	}
 	return l.nearest(datapath, x.rule.Stage)
 }

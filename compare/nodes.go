@@ -209,6 +209,10 @@ func (c *comparer) foldInto(cause, f *finding) {
 // causeOf returns the finding that a finding follows from, nil for none.
 func (c *comparer) causeOf(f *finding) *finding {
 	switch {
+	case f.Kind == "chassis" && f.isAbilities():
+		return c.upgradeOf(f.world)
+	case f.Kind == "flow table settings" && f.Change != Changed: // of newer versions of ovn-controller
+		return c.upgradeOf(nil)
 	case f.Kind == "chassis":
 		return c.settingsOf(f)
 	case f.Kind == "node":
@@ -237,6 +241,25 @@ func (c *comparer) causeOf(f *finding) *finding {
 		}
 		if ids["ovn-localnet-port"] != "" {
 			return c.ovnSettings(f.Node)
+		}
+	}
+	return nil
+}
+
+// isAbilities reports whether only what the ovn-controller of a chassis can do differs.
+func (f *finding) isAbilities() bool {
+	return f.Change == Changed && !slices.ContainsFunc(f.Columns, func(c Column) bool {
+		isAbility := c.Name == "other_config:iface-types" || c.Old+c.New == "true"
+		return !strings.HasPrefix(c.Name, "other_config:") || !isAbility
+	})
+}
+
+// upgradeOf returns the finding about the version of OVN that wrote a southbound database,
+// or any one for nil; nil if it is the same version.
+func (c *comparer) upgradeOf(sb *world) *finding {
+	for _, z := range c.zones {
+		if z.upgrade != nil && (sb == nil || z.sb == sb) {
+			return z.upgrade
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func southbound(alone bool) map[string]table {
 	skipped["Encap"] = table{inline: words("type", "ip", "options")}
 	skipped["MAC_Binding"] = table{kind: "learned MAC address", key: []string{"logical_port", "ip"}, ignored: []string{"timestamp", "datapath"}}
 	skipped["Service_Monitor"] = table{kind: "backend health", ignored: []string{"src_mac", "src_ip", "external_ids"}}
-	skipped["IGMP_Group"] = table{kind: "multicast receivers", ignored: []string{"datapath", "chassis", "ports"}}
+	skipped["IGMP_Group"] = table{kind: "multicast receivers", key: []string{"address"}, ignored: []string{"datapath", "chassis", "chassis_name", "ports"}}
 	skipped["Connection"] = table{kind: "connection of OVN SB", ignored: []string{"is_connected", "status"}}
 	if alone {
 		skipped["Datapath_Binding"] = table{kind: "switch or router", key: []string{"external_ids"}, ignored: []string{"tunnel_key", "load_balancers"}}
@@ -98,7 +98,7 @@ func openvswitch() map[string]table {
 			"db_version", "ovs_version", "external_ids:ovn-nb-cfg*"}},
 		"Bridge": {kind: "bridge", ignored: []string{"datapath_id", "datapath_version", "external_ids:ct-zone-*", "external_ids:ovn-nb-cfg*",
 			"external_ids:ovn-startup-ts", "status", "rstp_status"}},
-		"Port":                      {kind: "OVS port"},
+		"Port":                      {kind: "OVS port", ignored: []string{"external_ids:ovn-chassis-id"}}, // written as options of the interface as well
 		"Interface":                 {kind: "interface", ignored: append(bookkeeping(), "ofport", "ifindex", "lacp_current", "cfm_flap_count")},
 		"Controller":                {kind: "controller", key: []string{"target"}},
 		"Manager":                   {kind: "manager"},

@@ -38,11 +38,15 @@ func (f Finding) Subject() string {
 // added or is gone.
 func (f Finding) Details() string {
 	var parts []string
-	if f.Match != "" && f.Change == Changed {
+	if f.Match != "" {
 		parts = append(parts, f.Match)
 	}
 	for _, c := range f.Columns {
-		parts = append(parts, c.String())
+		if f.Change == Changed {
+			parts = append(parts, c.String())
+		} else {
+			parts = append(parts, c.Name+" "+c.Old+c.New) // only one side has the object
+		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(f.With)) {
 		parts = append(parts, fmt.Sprintf("with %s", number(f.With[kind], kind)))
