@@ -45,6 +45,8 @@ func changes() []change {
 			l.central.Nbctl("set", "Load_Balancer", l.find("Load_Balancer", "name=service"), `vips:"10.0.1.100:80"="10.0.1.1:8080"`)
 		}, want: "changed: load balancer service: vips:10.0.1.100:80 10.0.1.1:8080,10.0.1.3:8080 -> 10.0.1.1:8080"},
 		{nb: `lb-del idle`, want: "gone: load balancer idle"},
+		{nb: `set Load_Balancer moved name=renamed`, want: "changed: load balancer renamed: name moved -> renamed"},
+		{nb: `acl-add green from-lport 900 "ip4.dst == 10.0.9.9" drop`, want: "added: ACL (priority 900, drop), from-lport: ip4.dst == 10.0.9.9 (switch green)"},
 		{nb: `lr-nat-add main dnat_and_snat 172.16.0.13 10.0.1.3`, want: "added: floating ip 172.16.0.13 for 10.0.1.3 (router main)"},
 		{nb: `lr-nat-del main dnat_and_snat 172.16.0.12`, want: "gone: floating ip 172.16.0.12 for 10.0.1.2 (router main)"},
 		{do: func(l *lab) {

@@ -70,7 +70,7 @@ type FlowCount struct {
 
 // Compare compares two captures.
 func Compare(ctx context.Context, older, newer *Side) (*Comparison, error) {
-	c := &comparer{old: older, new: newer, result: &Comparison{Old: older.name, New: newer.name, Findings: []Finding{}}}
+	c := &comparer{old: older, new: newer, byName: map[string]*finding{}, result: &Comparison{Old: older.name, New: newer.name, Findings: []Finding{}}}
 	c.remark(older.remarks...)
 	c.remark(newer.remarks...)
 	for _, side := range []*Side{older, newer} {
@@ -92,7 +92,8 @@ type comparer struct {
 	old, new *Side
 	zones    []*zonePair
 	found    []*finding
-	folded   []*finding // that follow from another one
+	folded   []*finding          // that follow from another one
+	byName   map[string]*finding // see named
 	result   *Comparison
 }
 

@@ -67,7 +67,7 @@ acl-add db to-lport 1001 "outport == @db && ip4.src == $clients" allow-related
 acl-add db to-lport 1003 "outport == @db && ip4.src == $admins && tcp.dst == {5432, 5433}" allow-related
 create Address_Set name=clients addresses=10.0.1.1,10.0.1.3
 create Address_Set name=admins addresses=10.9.0.1,10.9.0.2
-lb-add service 10.0.1.100:80 10.0.1.1:8080,10.0.1.3:8080 -- ls-lb-add blue service -- lb-add idle 10.0.1.101:80 10.0.1.2:8080 -- ls-lb-add blue idle
+lb-add service 10.0.1.100:80 10.0.1.1:8080,10.0.1.3:8080 -- ls-lb-add blue service -- lb-add idle 10.0.1.101:80 10.0.1.2:8080 -- ls-lb-add blue idle -- lb-add moved 10.0.1.103:80 10.0.1.2:8080 -- ls-lb-add blue moved
 qos-add blue to-lport 100 "outport == \"vm1\"" rate=1000 burst=100 -- qos-add blue to-lport 101 "outport == \"vm2\"" dscp=10
 create DHCP_Options cidr=10.0.1.0/24 options={server_id=10.0.1.254,server_mac=\"02:00:00:00:01:01\",lease_time=3600}
 create DNS records={vm1=10.0.1.1}

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -184,11 +185,15 @@ func listing(wd *workdir.Dir, table string) (rows map[string]ovsdb.Record, ok bo
 
 // fold moves what follows from another finding to that finding.
 func (c *comparer) fold() {
+	for _, f := range c.found {
+		c.addName(f)
+	}
 	for _, f := range slices.Clone(c.found) {
 		if cause := c.causeOf(f); cause != nil && cause != f {
 			c.foldInto(cause, f)
 		}
 	}
+	c.found = slices.DeleteFunc(c.found, func(f *finding) bool { return f.folded != nil })
 }
 
 func (c *comparer) foldInto(cause, f *finding) {
@@ -196,14 +201,13 @@ func (c *comparer) foldInto(cause, f *finding) {
 	if f.Node != "" {
 		text = f.Node + ": " + text
 	}
-	cause.Follows = append(append(cause.Follows, text), f.Follows...)
 	for cause.folded != nil {
 		cause = cause.folded
 	}
+	cause.Follows = append(append(cause.Follows, text), f.Follows...)
 	f.folded = cause
 	cause.ports = append(cause.ports, f.ports...)
 	c.folded = append(c.folded, f)
-	c.found = slices.DeleteFunc(c.found, func(other *finding) bool { return other == f })
 }
 
 // causeOf returns the finding that a finding follows from, nil for none.
@@ -216,7 +220,7 @@ func (c *comparer) causeOf(f *finding) *finding {
 	case f.Kind == "chassis":
 		return c.settingsOf(f)
 	case f.Kind == "node":
-		return c.find("chassis", func(o *object) bool { return "node "+o.row.String("hostname") == f.Name })
+		return c.chassisOf(f)
 	case f.world == nil || f.Node == "":
 		return nil
 	}
@@ -225,22 +229,33 @@ func (c *comparer) causeOf(f *finding) *finding {
 	}
 	for _, ids := range idsOf(f.pair) {
 		if chassis, _, _ := strings.Cut(ids["ovn-chassis-id"], "@"); chassis != "" {
-			if cause := c.find("chassis", named(chassis)); cause != nil {
+			if cause := c.named("chassis", chassis); cause != nil {
 				return cause
 			}
+			return c.upgradeOf(nil) // another version makes other tunnels
 		}
 		if f.Change == Changed {
 			continue
 		}
 		for _, key := range []string{"iface-id", "ovn-localnet-port", "ovn-l3gateway-port", "ovn-logical-patch-port"} {
 			if ids[key] != "" {
-				if cause := c.find("port", named(ids[key])); cause != nil {
+				if cause := c.named("port", ids[key]); cause != nil {
 					return cause
 				}
 			}
 		}
 		if ids["ovn-localnet-port"] != "" {
 			return c.ovnSettings(f.Node)
+		}
+	}
+	return nil
+}
+
+// chassisOf returns the finding about the chassis that a node is, nil for none.
+func (c *comparer) chassisOf(node *finding) *finding {
+	for _, f := range c.found {
+		if f.Kind == "chassis" && f.Change == node.Change && "node "+f.pair.any().row.String("hostname") == node.Name {
+			return f
 		}
 	}
 	return nil
@@ -283,18 +298,17 @@ func idsOf(p pair) []map[string]string {
 	return all
 }
 
-func named(name string) func(*object) bool {
-	return func(o *object) bool { return o.row.String("name") == name }
-}
+// named returns the finding of a kind about an object with a name, before or after; nil for
+// none.
+func (c *comparer) named(kind, name string) *finding { return c.byName[kind+" "+name] }
 
-// find returns the finding of a kind about an object, before or after, nil for none.
-func (c *comparer) find(kind string, is func(*object) bool) *finding {
-	for _, f := range c.found {
-		if f.Kind == kind && (f.pair.old != nil && is(f.pair.old) || f.pair.new != nil && is(f.pair.new)) {
-			return f
+// addName adds a finding to those that named returns.
+func (c *comparer) addName(f *finding) {
+	for _, o := range []*object{f.pair.old, f.pair.new} {
+		if o != nil && f.Node == "" {
+			c.byName[f.Kind+" "+cmp.Or(o.row.String("name"), o.row.String("logical_port"))] = f
 		}
 	}
-	return nil
 }
 
 // settingsOf returns the finding about the settings of the node that a chassis is, if they
