@@ -159,6 +159,9 @@ func (c *comparer) compareBridge(ctx context.Context, p *nodePair, bridge string
 		c.missing(fmt.Sprintf("flows of bridge %s of node %s: the pipelines of OVN begin at other tables", bridge, p.new.name))
 		return nil
 	}
+	if old, now := a.openflow(), b.openflow(); old != now && old != "" && now != "" {
+		c.remark(fmt.Sprintf("flows of bridge %s of node %s were dumped in %s and in %s: flows that are only written differently are listed", bridge, p.new.name, old, now))
+	}
 	seed := maphash.MakeSeed()
 	counts := map[uint64]int{}
 	key := func(side *bridgeFlows, f openflow.Flow) uint64 {
@@ -200,6 +203,23 @@ func (c *comparer) compareBridge(ctx context.Context, p *nodePair, bridge string
 	}
 	e := &explainer{comparer: c, pair: p, zone: zone, bridge: bridge, old: a, new: b}
 	return e.explain(ctx, differencesOf(a, b, gone, added))
+}
+
+// openflow returns the version of OpenFlow in which the flows were dumped, "" if it is not
+// known.
+func (f *bridgeFlows) openflow() string {
+	m, err := f.node.dir.Manifest()
+	if err != nil {
+		return ""
+	}
+	if c := m.Collection(workdir.OVS); c != nil {
+		for _, file := range c.Files {
+			if file.Path == f.node.dir.Relative(f.path) {
+				return file.OpenFlow
+			}
+		}
+	}
+	return ""
 }
 
 // named returns a flow in names, and remembers its datapath.

@@ -259,12 +259,26 @@ func (t *translation) actions(text string) []string {
 // assigned matches an action that writes a constant into a field.
 var assigned = regexp.MustCompile(`^(load|set_field):(\S+?)->([A-Za-z0-9_]+)(\[[0-9.]*\])?$`)
 
-// nested matches an action with further actions or fields in parentheses.
-var nested = regexp.MustCompile(`^([a-z_]+)\((.*)\)$`)
+// assignment returns what assigned matches. Most actions do not need the pattern.
+func assignment(text string) []string {
+	if !strings.HasPrefix(text, "load:") && !strings.HasPrefix(text, "set_field:") {
+		return nil
+	}
+	return assigned.FindStringSubmatch(text)
+}
+
+// nested splits an action with further actions or fields in parentheses.
+func nested(text string) (name, inner string, ok bool) {
+	name, inner, ok = strings.Cut(text, "(")
+	if !ok || !strings.HasSuffix(inner, ")") || strings.ContainsAny(name, ":=") {
+		return "", "", false
+	}
+	return name, strings.TrimSuffix(inner, ")"), true
+}
 
 // action rewrites one action.
 func (t *translation) action(text string) string {
-	if m := assigned.FindStringSubmatch(text); m != nil {
+	if m := assignment(text); m != nil {
 		field := fieldName(m[3])
 		value := t.value(field, m[2])
 		if field == "metadata" && t.datapaths != nil {
@@ -272,8 +286,8 @@ func (t *translation) action(text string) string {
 		}
 		return m[1] + ":" + value + "->" + field + m[4]
 	}
-	if m := nested.FindStringSubmatch(text); m != nil {
-		return m[1] + "(" + t.inner(m[1], m[2]) + ")"
+	if name, inner, ok := nested(text); ok {
+		return name + "(" + t.inner(name, inner) + ")"
 	}
 	name, argument, _ := strings.Cut(text, ":")
 	switch name {
