@@ -11,7 +11,7 @@ import (
 func (w *world) columnsOf(p pair) []Column {
 	var found []Column
 	for _, name := range w.columnNames(p.new.table) {
-		if w.new.tables[p.new.table].ignores(name) || w.isParts(p.new.table, name) {
+		if w.new.tables[p.new.table].ignores(name) || w.isParts(p.new.table, name) || name == "tag" && p.hasLocalTag() {
 			continue
 		}
 		a, b := w.old.elements(p.old, name), w.new.elements(p.new, name)
@@ -27,6 +27,13 @@ func (w *world) columnsOf(p pair) []Column {
 		found = append(found, Column{Name: "of", Old: old.name, New: now.name})
 	}
 	return found
+}
+
+// hasLocalTag reports whether the VLAN tag of a port is one that neutron's agent chose for
+// its network, and that is valid on its node only.
+func (p pair) hasLocalTag() bool {
+	const network = "net_uuid"
+	return p.new.table == "Port" && p.old.row.Map("other_config")[network] != "" && p.new.row.Map("other_config")[network] != ""
 }
 
 func union(a, b map[string]string) map[string]string {

@@ -136,12 +136,14 @@ func (l *lab) capture() string {
 			l.tb.Fatal(err)
 		}
 		l.copyFile(filepath.Join(s.Dir, "conf.db"), wd.Database(workdir.OVS))
-		l.copyFile(l.central.NB, wd.Database(workdir.NB))
-		l.copyFile(l.central.SB, wd.Database(workdir.SB))
+		if l.central != nil {
+			l.copyFile(l.central.NB, wd.Database(workdir.NB))
+			l.copyFile(l.central.SB, wd.Database(workdir.SB))
+		}
 		for _, table := range []string{"Interface", "Controller"} {
 			l.write(wd.Recorded(workdir.RecordedList(table)), s.Vsctl("list", table))
 		}
-		for _, bridge := range []string{"br-int", "br-ex"} {
+		for _, bridge := range strings.Fields(s.Vsctl("list-br")) {
 			for dump, command := range map[workdir.Dump]string{workdir.Flows: "dump-flows", workdir.Groups: "dump-groups", workdir.Meters: "dump-meters"} {
 				l.write(wd.DumpFile(bridge, dump), s.Ofctl("-O", "OpenFlow15", command, bridge))
 			}

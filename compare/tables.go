@@ -98,7 +98,7 @@ func openvswitch() map[string]table {
 			"db_version", "ovs_version", "external_ids:ovn-nb-cfg*"}},
 		"Bridge": {kind: "bridge", ignored: []string{"datapath_id", "datapath_version", "external_ids:ct-zone-*", "external_ids:ovn-nb-cfg*",
 			"external_ids:ovn-startup-ts", "status", "rstp_status"}},
-		"Port":                      {kind: "OVS port", ignored: []string{"external_ids:ovn-chassis-id"}}, // written as options of the interface as well
+		"Port":                      {kind: "OVS port", ignored: []string{"external_ids:ovn-chassis-id", "other_config:tag"}}, // written as options of the interface as well
 		"Interface":                 {kind: "interface", ignored: append(bookkeeping(), "ofport", "ifindex", "lacp_current", "cfm_flap_count")},
 		"Controller":                {kind: "controller", key: []string{"target"}},
 		"Manager":                   {kind: "manager"},
