@@ -197,7 +197,7 @@ func mentions(text string) []string {
 // mentioned returns the finding about what a flow, or the logical flow that it was made
 // from, names.
 func (e *explainer) mentioned(x *differing, l *links) *finding {
-	logical := x.rule.Match + x.rule.Actions
+	logical := x.rule.Match + " " + x.rule.Actions
 	for _, place := range []struct {
 		text  string
 		names map[string]*finding
@@ -318,6 +318,11 @@ func (e *explainer) links() *links {
 		for _, o := range []*object{f.pair.old, f.pair.new} {
 			if o != nil {
 				of[o] = f
+			}
+		}
+		if f.world == e.zone.nb && f.Kind == "OVN settings" {
+			for _, c := range f.Columns { // some are address sets: $svc_monitor_mac
+				l.names[strings.TrimPrefix(c.Name, "options:")] = f
 			}
 		}
 		if f.world == e.zone.nb && (f.Kind == "OVN settings" || f.Kind == "control plane protection" || f.Kind == "meter") || f.Kind == "chassis" {

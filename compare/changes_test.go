@@ -208,3 +208,16 @@ func (l *lab) find(table, value string) string {
 	l.tb.Helper()
 	return strings.TrimSpace(l.central.Nbctl("--bare", "--columns=_uuid", "find", table, value))
 }
+
+// TestSettingInMatches changes a setting that logical flows name like an address set.
+func TestSettingInMatches(t *testing.T) {
+	l := newLab(t)
+	before := l.capture()
+	l.nb(`set NB_Global . options:svc_monitor_mac=\"02:00:00:00:00:99\"`)
+	l.settle()
+	c := compared(t, before, l.capture())
+	if len(c.Findings) != 1 || c.Findings[0].Kind != "OVN settings" || c.Findings[0].Flows == nil {
+		t.Error("not one change with flows")
+		show(t, c)
+	}
+}
