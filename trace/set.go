@@ -14,7 +14,7 @@ import (
 // OpenSet opens a session on all nodes of a set. Names are taken from the newest copies of
 // its databases.
 func OpenSet(ctx context.Context, s *set.Set, o Options) (*Session, error) {
-	nodes, zones, remarks, err := ofSet(ctx, s)
+	nodes, zones, remarks, err := OfSet(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -28,14 +28,14 @@ func OpenSet(ctx context.Context, s *set.Set, o Options) (*Session, error) {
 
 // OpenWorkdir opens a session on one node.
 func OpenWorkdir(ctx context.Context, wd *workdir.Dir, o Options) (*Session, error) {
-	nodes, zones := ofWorkdir(wd)
+	nodes, zones := OfWorkdir(wd)
 	return Open(ctx, nodes, zones, o)
 }
 
 // CompleteSet returns names of endpoints that begin with a text, for a shell. No replica
 // needs to run.
 func CompleteSet(ctx context.Context, s *set.Set, text string) ([]string, error) {
-	nodes, zones, _, err := ofSet(ctx, s)
+	nodes, zones, _, err := OfSet(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func CompleteSet(ctx context.Context, s *set.Set, text string) ([]string, error)
 
 // CompleteWorkdir works like CompleteSet for one node.
 func CompleteWorkdir(ctx context.Context, wd *workdir.Dir, text string) ([]string, error) {
-	nodes, zones := ofWorkdir(wd)
+	nodes, zones := OfWorkdir(wd)
 	return complete(ctx, nodes, zones, text)
 }
 
@@ -60,8 +60,8 @@ func complete(ctx context.Context, nodes []Node, wanted []Zone, text string) ([]
 	return found.Complete(text, most), nil
 }
 
-// ofSet returns the nodes and the databases of a set, and sentences about the databases.
-func ofSet(ctx context.Context, s *set.Set) (nodes []Node, zones []Zone, remarks []string, err error) {
+// OfSet returns the nodes and the databases of a set, and sentences about the databases.
+func OfSet(ctx context.Context, s *set.Set) (nodes []Node, zones []Zone, remarks []string, err error) {
 	databases, problems, err := s.Databases(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -78,8 +78,8 @@ func ofSet(ctx context.Context, s *set.Set) (nodes []Node, zones []Zone, remarks
 	return nodes, zonesOf(nodes, databases, dirs), append(problems, set.Sentences(databases)...), nil
 }
 
-// ofWorkdir returns the node of a workdir, and its databases.
-func ofWorkdir(wd *workdir.Dir) ([]Node, []Zone) {
+// OfWorkdir returns the node of a workdir, and its databases.
+func OfWorkdir(wd *workdir.Dir) ([]Node, []Zone) {
 	name := cmp.Or(set.At(wd.Path(), "").Host(), filepath.Base(wd.Path()))
 	z := Zone{Nodes: []string{name}}
 	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {

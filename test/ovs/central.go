@@ -1,6 +1,7 @@
 package ovs
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -21,6 +22,16 @@ func StartCentral(tb testing.TB) *Central {
 	Run(tb, "ovsdb-tool", "create", c.SB, SBSchema)
 	c.Server = ServeIn(tb, dir, c.NB, c.SB)
 	return c
+}
+
+// Resume starts a server again that Stop has ended, on its databases. A missing southbound
+// database is made anew.
+func (c *Central) Resume() {
+	c.tb.Helper()
+	if _, err := os.Stat(c.SB); err != nil {
+		Run(c.tb, "ovsdb-tool", "create", c.SB, SBSchema)
+	}
+	c.Server = ServeIn(c.tb, c.Dir, c.NB, c.SB)
 }
 
 // Nbctl runs ovn-nbctl.

@@ -17,6 +17,7 @@ type Server struct {
 	Remote string
 	tb     testing.TB
 	daemon *daemon
+	northd *daemon // nil without one
 }
 
 // Serve starts an ovsdb-server on database files, in a folder of its own, and
@@ -56,8 +57,13 @@ func listening(socket string) bool {
 	return true
 }
 
-// Stop ends the server before the test ends.
-func (s *Server) Stop() { s.daemon.stop() }
+// Stop ends the server, and its ovn-northd, before the test ends.
+func (s *Server) Stop() {
+	if s.northd != nil {
+		s.northd.stop()
+	}
+	s.daemon.stop()
+}
 
 // Log returns what the server has logged.
 func (s *Server) Log() string { return string(s.daemon.logged(0)) }
@@ -85,5 +91,6 @@ func (s *Server) Northd() {
 		out, err := try([]string{tool, "--timeout=5", "--db=" + s.Remote, "--if-exists", "get", table, ".", "options:northd_internal_version"}, environment(s.Dir))
 		return err == nil && strings.TrimSpace(out) != ""
 	}
+	s.northd = d
 	d.waitFor(s.tb, func() bool { return written("ovn-nbctl", "NB_Global") && written("ovn-sbctl", "SB_Global") })
 }

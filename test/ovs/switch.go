@@ -9,11 +9,12 @@ import (
 // Switch is an ovsdb-server and an ovs-vswitchd whose datapath is a dummy.
 type Switch struct {
 	// Dir holds the database (conf.db), sockets, pid files and logs.
-	Dir      string
-	tb       testing.TB
-	options  []string
-	server   *Server
-	vswitchd *daemon
+	Dir        string
+	tb         testing.TB
+	options    []string
+	server     *Server
+	vswitchd   *daemon
+	controller *daemon // nil without one
 }
 
 // Start starts a switch without bridges. The options are those of ovs-vswitchd;

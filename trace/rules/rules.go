@@ -256,13 +256,7 @@ func (r Rule) words() string {
 // datapathOfFlow returns the datapath of a logical flow that has a tunnel key, or the only
 // one it has if the key is 0. member is false if none has the key.
 func (r *Rules) datapathOfFlow(row ovsdb.Row, key uint64) (d Datapath, member bool) {
-	all := r.datapaths().byUUID
-	ids := row.UUIDs("logical_datapath")
-	for _, group := range row.UUIDs("logical_dp_group") {
-		if g, ok, err := r.sb.Row("Logical_DP_Group", group, "datapaths"); ok && err == nil {
-			ids = append(ids, g.UUIDs("datapaths")...)
-		}
-	}
+	all, ids := r.datapaths().byUUID, r.datapathsOfFlow(row)
 	for _, id := range ids {
 		if all[id].Key == key {
 			return all[id], true
@@ -275,6 +269,22 @@ func (r *Rules) datapathOfFlow(row ovsdb.Row, key uint64) (d Datapath, member bo
 		return all[ids[0]], true
 	}
 	return Datapath{}, true
+}
+
+// Has reports whether a logical flow is one of the datapath with a name.
+func (r *Rules) Has(row ovsdb.Row, datapath string) bool {
+	return slices.ContainsFunc(r.datapathsOfFlow(row), func(id string) bool { return r.datapaths().byUUID[id].Name == datapath })
+}
+
+// datapathsOfFlow returns the UUIDs of the datapaths of a logical flow.
+func (r *Rules) datapathsOfFlow(row ovsdb.Row) []string {
+	ids := row.UUIDs("logical_datapath")
+	for _, group := range row.UUIDs("logical_dp_group") {
+		if g, ok, err := r.sb.Row("Logical_DP_Group", group, "datapaths"); ok && err == nil {
+			ids = append(ids, g.UUIDs("datapaths")...)
+		}
+	}
+	return ids
 }
 
 // datapathOf returns the datapath of a row that has one, or else the flow's.

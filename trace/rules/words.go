@@ -46,6 +46,9 @@ func (r *Rules) readPortGroups() map[string]portGroup {
 	return groups
 }
 
+// Name names a northbound row as its user knows it.
+func (r *Rules) Name(table string, row ovsdb.Row) string { return r.explain(table, row, Rule{}).Words }
+
 // explain returns the cause that a northbound row is, in the words of its user.
 func (r *Rules) explain(table string, row ovsdb.Row, rule Rule) Cause {
 	c := Cause{Table: table, UUID: row.UUID, Name: row.String("name")}

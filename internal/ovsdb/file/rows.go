@@ -25,6 +25,7 @@ type (
 		Columns map[string]columnSchema `json:"columns"`
 		MaxRows int                     `json:"maxRows"`
 		Indexes [][]string              `json:"indexes"`
+		Root    bool                    `json:"isRoot"`
 	}
 	columnSchema struct {
 		Type      columnType `json:"type"`
@@ -39,6 +40,7 @@ type (
 	baseType struct {
 		Type     string `json:"type"`
 		RefTable string `json:"refTable"`
+		RefType  string `json:"refType"`
 	}
 )
 

@@ -1,0 +1,163 @@
+package compare
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/trace/rules"
+)
+
+// object is a row of a database that users know.
+type object struct {
+	table string
+	row   ovsdb.Row
+	owner *object // the row that it is a part of; nil for a row of its own
+	parts []*object
+	name  string // as users know it, with its kind
+	// state holds what other sources say of it, as further columns.
+	state map[string]string
+}
+
+// database is the content of one database of one side.
+type database struct {
+	index   *file.Index
+	tables  map[string]table
+	columns map[string][]file.Column
+	objects map[string]*object // by UUID
+	byTable map[string][]*object
+	names   ovsdb.Names
+}
+
+// readDatabase reads the objects of a database. naming names a row, "" for a row that is
+// named by its key.
+func readDatabase(x *file.Index, known map[string]table, naming func(table string, row ovsdb.Row) string) (*database, error) {
+	db := &database{index: x, tables: known, columns: map[string][]file.Column{}, objects: map[string]*object{}, byTable: map[string][]*object{}, names: ovsdb.Names{}}
+	for _, name := range x.Tables() {
+		if db.tables[name].skipped {
+			continue
+		}
+		db.columns[name] = x.Columns(name)
+		for row, err := range x.Rows(name) {
+			if err != nil {
+				return nil, err
+			}
+			o := &object{table: name, row: row}
+			db.objects[row.UUID] = o
+			db.byTable[name] = append(db.byTable[name], o)
+		}
+	}
+	db.findOwners()
+	for name, list := range db.byTable {
+		for _, o := range list {
+			db.name(name, o, naming)
+		}
+	}
+	for _, o := range db.objects {
+		slices.SortFunc(o.parts, func(a, b *object) int {
+			return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.row.UUID, b.row.UUID))
+		})
+	}
+	return db, nil
+}
+
+// findOwners finds the row that each row is a part of, the first if there are several.
+func (db *database) findOwners() {
+	for _, table := range db.index.Tables() {
+		for _, c := range db.columns[table] {
+			if c.Owns == "" {
+				continue
+			}
+			for _, o := range db.byTable[table] {
+				for _, id := range o.row.References()[c.Name] {
+					if part := db.objects[id]; part != nil && part.owner == nil && part != o {
+						part.owner = o
+						o.parts = append(o.parts, part)
+					}
+				}
+			}
+		}
+	}
+}
+
+// name gives an object its name, and the name by which other rows refer to it.
+func (db *database) name(table string, o *object, naming func(string, ovsdb.Row) string) {
+	known := db.tables[table]
+	if known.inline != nil {
+		o.name = known.inline(o.row)
+		db.names[o.row.UUID] = o.name
+		return
+	}
+	kind := cmp.Or(known.kind, strings.ToLower(strings.ReplaceAll(table, "_", " ")))
+	if o.name = naming(table, o.row); o.name == "" {
+		o.name = strings.TrimSpace(kind + " " + db.keyText(table, o))
+	}
+	db.names[o.row.UUID] = cmp.Or(o.row.String("name"), o.name)
+}
+
+// keyColumns returns the columns by which the rows of a table are told apart.
+func (db *database) keyColumns(table string) []string {
+	if known := db.tables[table]; len(known.key) > 0 {
+		return known.key
+	}
+	var usable []string
+	for _, column := range db.index.Identity(table) {
+		if len(db.columnsNamed(table, column)) > 0 {
+			usable = append(usable, column)
+		}
+	}
+	if len(usable) > 0 {
+		return usable
+	}
+	return []string{"name"}
+}
+
+func (db *database) columnsNamed(table, name string) []file.Column {
+	return slices.Collect(func(yield func(file.Column) bool) {
+		for _, c := range db.columns[table] {
+			if c.Name == name && !yield(c) {
+				return
+			}
+		}
+	})
+}
+
+// keyText returns the values of the key of an object.
+func (db *database) keyText(table string, o *object) string {
+	return words(db.keyColumns(table)...)(o.row)
+}
+
+// kind returns what an object is.
+func (db *database) kind(o *object) string {
+	return cmp.Or(db.tables[o.table].kind, strings.ToLower(strings.ReplaceAll(o.table, "_", " ")))
+}
+
+// northNames names northbound rows.
+func northNames(r *rules.Rules) func(string, ovsdb.Row) string {
+	return func(table string, row ovsdb.Row) string {
+		ids := row.Map("external_ids")
+		switch table {
+		case "NB_Global":
+			return "settings of OVN"
+		case "Logical_Switch":
+			return "switch " + called(ids["neutron:network_name"], row.String("name"))
+		case "Logical_Router":
+			return "router " + called(ids["neutron:router_name"], row.String("name"))
+		case "ACL":
+			return r.Name(table, row) + ", " + row.String("direction") + ": " + row.String("match")
+		case "Logical_Switch_Port", "Logical_Router_Port", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy", "QoS", "DHCP_Options":
+			return r.Name(table, row)
+		}
+		return ""
+	}
+}
+
+// called returns the name that a user gave, with the name in OVN, or only the latter.
+func called(given, name string) string {
+	if given == "" || given == name {
+		return name
+	}
+	return given + " (" + name + ")"
+}
