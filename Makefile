@@ -67,11 +67,13 @@ test-k8s: build test-deps
 	@scripts/figures build/test-k8s.json
 
 # Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own
-# version and by others, and the sets of the lab on each release. debootstrap makes the releases' root file systems the first time,
-# in some two minutes; without root or the archive, the tests skip.
+# version and by others, and the sets of the lab on each release: their traces, their drift,
+# and the comparison of two releases. debootstrap makes the releases' root file systems the
+# first time, in some two minutes; without root or the archive, the tests skip.
+VERSIONED = ./test/fidelity ./trace ./trace/rules ./trace/follow ./desired/drift ./desired/scratch ./compare
 test-versions: test-deps
 	scripts/roots build/roots
-	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json -- -count=1 -parallel 2 -timeout 20m -run 'TestNodesOfEachVersion|TestOldOVN|TestRulesOfReleases|TestPredictionsOfEachRelease|TestAnswersAgreeWithOVNTraceOfEachRelease' ./test/fidelity ./trace ./trace/rules ./trace/follow
+	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json -- -count=1 -parallel 2 -timeout 20m -run 'OfEachVersion|OldOVN|OfReleases|OfEachRelease|OtherReleases|Upgrade' $(VERSIONED)
 	@scripts/figures build/test-versions.json
 
 # How alike the traces of live nodes and their replicas are, node by node.

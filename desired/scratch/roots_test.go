@@ -18,7 +18,7 @@ func TestOtherReleasesComputeFlows(t *testing.T) {
 	need(t)
 	roots := os.Getenv("OVS_OFFLINE_ROOTS")
 	if roots == "" {
-		t.Skip("OVS_OFFLINE_ROOTS is not set")
+		t.Skip("OVS_OFFLINE_ROOTS names no folder with root file systems of other releases: make test-versions makes them")
 	}
 	wd := capture(t, "ovn-openstack-compute")
 	for _, release := range []string{"trixie", "sid"} {
