@@ -61,6 +61,7 @@ func New(o Options) *Server {
 	s.addSwitchTools()
 	s.addOVNTools()
 	s.addReplicaTools()
+	s.addComparingTools()
 	s.addResources()
 	return s
 }

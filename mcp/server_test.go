@@ -178,6 +178,9 @@ func TestToolsAnswer(t *testing.T) {
 		{"report", arguments{"name": node}, []string{`"rejected":0`, `"steps":`}},
 		{"trace", arguments{"from": "ns1/client-0", "to": "svc/kube-system/dns:53", "stages": true}, []string{`"verdict":"REACHABLE"`, "NetworkPolicy ns1/client-out", "ls_in_acl", "restored"}},
 		{"trace", arguments{"node": node, "flow": "br-int in_port=1,icmp"}, []string{`"verdict":"`}},
+		{"drift", arguments{"name": node, "northd": true}, []string{`"verdict":"no drift"`, "ovn-northd: "}},
+		{"compare", arguments{"old": "nodes/worker1", "new": "nodes/worker1"}, []string{`"same":true`}},
+		{"compare", arguments{"old": "nodes/worker1", "new": "nodes/worker2"}, []string{`"same":false`, `"changes":[`}},
 		{"start", arguments{"names": []string{node}}, []string{`"state":"ready"`}},
 		{"stop", arguments{"names": []string{"worker2"}}, []string{`"state":"not started"`}},
 	}
@@ -250,6 +253,8 @@ func TestRefusals(t *testing.T) {
 		{"collect", arguments{"path": "../" + filepath.Base(filepath.Dir(outside))}, "not below the server's root"},
 		{"collect", arguments{"path": "link"}, "leaves the server's root"},
 		{"collect", arguments{"path": "link", "node": "../x"}, "leaves the server's root"},
+		{"compare", arguments{"old": "/etc", "new": "link"}, "not below the server's root"},
+		{"drift", arguments{"name": "nosuch"}, "no node is called"},
 		{"start", arguments{"names": []string{"nosuch"}}, "nosuch"},
 		{"report", arguments{"name": "nosuch"}, `no node is called "nosuch"; the nodes are: worker1, worker2, worker3`},
 		{"ovs-vsctl", arguments{"name": node, "action": "show", "command": "x"}, "command"},
