@@ -198,7 +198,9 @@ func at(e names.Endpoint) func(*follow.Hop, follow.Branch) bool {
 			return len(b.Networks) > 0 && hasAddress(b.Packet, e)
 		case names.Service:
 			return b.Port.IfaceID != "" && isBackend(b.Packet, e)
-		case names.RouterPort, names.FloatingIP:
+		case names.FloatingIP:
+			return b.Port.IfaceID != "" && (isBackend(b.Packet, e) || hasAddress(b.Packet, e))
+		case names.RouterPort:
 			return b.Port.IfaceID != "" && (b.Port.IfaceID == e.LogicalPort || hasAddress(b.Packet, e))
 		}
 		return b.Port.IfaceID == cmp.Or(e.Parent, e.LogicalPort) && (e.Tag == 0 || b.Packet.Get("dl_vlan") == fmt.Sprint(e.Tag))

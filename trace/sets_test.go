@@ -42,6 +42,7 @@ func TestAnswersAreWhatCameOut(t *testing.T) {
 				isUDPService(t, s, "kube-system/dns-0", "10.96.0.10:53")
 			case "openstack":
 				isUDPService(t, s, "vm1", "192.168.10.103:53")
+				reachFloatingIP(t, s)
 			}
 		})
 	}
@@ -68,6 +69,17 @@ func reachThemselves(t *testing.T, s *Session) {
 		}
 		if a.Verdict != answer.Reachable || a.Return == nil || a.Return.Verdict != q.reply || !strings.HasSuffix(strings.Join(a.Return.Missing, "\n"), q.missing) {
 			t.Errorf("%s to %s:\n%s", q.from, q.to, text(a))
+		}
+	}
+}
+
+// reachFloatingIP asks from outside for the floating IP of vm1, whose security group lets
+// https in and not ssh.
+func reachFloatingIP(t *testing.T, s *Session) {
+	for port, verdict := range map[string]answer.Verdict{"443": answer.Reachable, "22": answer.Unreachable} {
+		a, err := s.Ask(t.Context(), Between{From: "external/172.24.4.1", To: "172.24.4.21:" + port})
+		if err != nil || a.Verdict != verdict {
+			t.Errorf("port %s: %v\n%s", port, err, text(a))
 		}
 	}
 }
