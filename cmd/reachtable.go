@@ -1,0 +1,218 @@
+package cmd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"ovs-offline/internal/svg"
+	"ovs-offline/internal/terminal"
+	"ovs-offline/reach"
+	"ovs-offline/trace/answer"
+)
+
+// The widths of a matrix, in columns of the terminal.
+const (
+	usualWidth = 80 // of a line that goes to no terminal
+	nameWidth  = 18 // of the name of a group
+	cellWidth  = 14
+)
+
+// letters are what a cell shows for verdicts, with their meanings for the legend.
+func letters() []struct {
+	verdict         answer.Verdict
+	letter, meaning string
+} {
+	return []struct {
+		verdict         answer.Verdict
+		letter, meaning string
+	}{
+		{answer.Unreachable, "-", "unreachable"},
+		{answer.OneWay, "1", "ONE-WAY: the packet arrives, the reply does not"},
+		{answer.Ambiguous, "A", "AMBIGUOUS: buckets, next hops or backends differ"},
+		{reach.Mixed, "M", "MIXED: the members of the groups differ; -o json has each"},
+		{answer.Undetermined, "?", "UNDETERMINED: something is missing; -o json names it"},
+	}
+}
+
+func letterOf(v answer.Verdict) string {
+	for _, l := range letters() {
+		if l.verdict == v {
+			return l.letter
+		}
+	}
+	return ""
+}
+
+// printTable prints a matrix as tables that fit the terminal, with a legend.
+func (o *IO) printTable(d *reach.Document) {
+	if len(d.From) == 0 || len(d.To) == 0 {
+		fmt.Fprintln(o.Out, "There are no endpoints to ask about.")
+		return
+	}
+	width := cmp.Or(terminalWidth(o.Out), usualWidth)
+	fmt.Fprintln(o.Out, text.WrapSoft("Ports: "+portWords(d.Ports), width))
+	cells := map[[2]int][]reach.Cell{}
+	for _, c := range d.Cells {
+		cells[[2]int{c.Row, c.Column}] = append(cells[[2]int{c.Row, c.Column}], c)
+	}
+	columns := make([][]string, len(d.To)) // the texts of the cells, by column and row
+	for t := range d.To {
+		for f := range d.From {
+			columns[t] = append(columns[t], cellText(cells[[2]int{f, t}], d.From[f].Name == d.To[t].Name && len(d.From[f].Members) == 1))
+		}
+	}
+	for first := 0; first < len(columns); {
+		first = o.printBlock(d, columns, first, width)
+	}
+	o.printLegend(d)
+	o.printGroups(d)
+}
+
+// printBlock prints as many columns as fit, and returns the first that was not printed.
+func (o *IO) printBlock(d *reach.Document, columns [][]string, first, width int) int {
+	const padding = 2
+	used := nameWidth
+	last := first
+	for ; last < len(columns); last++ {
+		widest := text.LongestLineLen(nameText(d.To[last].Name, cellWidth))
+		for _, cell := range columns[last] {
+			widest = max(widest, text.LongestLineLen(cell))
+		}
+		if used += widest + padding; used > width && last > first {
+			break
+		}
+	}
+	header := []any{"from \\ to"}
+	for _, to := range d.To[first:last] {
+		header = append(header, nameText(to.Name, cellWidth))
+	}
+	fmt.Fprintln(o.Out)
+	t := o.newTable(header...)
+	t.Style().Format.Header = text.FormatDefault // names have lower case
+	t.Style().Options.SeparateRows = true
+	for f, from := range d.From {
+		row := []any{nameText(from.Name, nameWidth-padding)}
+		for _, column := range columns[first:last] {
+			row = append(row, column[f])
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+	return last
+}
+
+// nameText returns a name in lines of a width, cut in its middle if it takes more than two.
+func nameText(name string, width int) string {
+	return text.WrapHard(svg.Shorten(escapedLine(name), 2*width), width)
+}
+
+// escapedLine returns a text from outside in one line.
+func escapedLine(s string) string { return strings.ReplaceAll(terminal.Escape(s), "\n", " ") }
+
+// cellText returns the ports that are reachable, and behind a letter those with another
+// verdict than UNREACHABLE; or one letter if all have the same.
+func cellText(cells []reach.Cell, alone bool) string {
+	if len(cells) == 0 {
+		if alone {
+			return "."
+		}
+		return ""
+	}
+	by := map[answer.Verdict][]reach.Port{}
+	for _, c := range cells {
+		by[c.Verdict] = append(by[c.Verdict], c.Port)
+	}
+	if len(by[answer.Reachable]) == len(cells) {
+		return "all"
+	}
+	if len(by) == 1 {
+		return letterOf(cells[0].Verdict)
+	}
+	var lines []string
+	if ports := by[answer.Reachable]; len(ports) > 0 {
+		lines = append(lines, text.WrapSoft(portWords(ports), cellWidth))
+	}
+	for _, l := range letters()[1:] {
+		if ports := by[l.verdict]; len(ports) > 0 {
+			lines = append(lines, text.WrapSoft(l.letter+" "+portWords(ports), cellWidth))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// portWords returns ports in words: icmp tcp 80 443.
+func portWords(ports []reach.Port) string {
+	var words []string
+	protocol := ""
+	for _, p := range slices.SortedFunc(slices.Values(ports), reach.ComparePorts) {
+		if p.Protocol != protocol {
+			protocol = p.Protocol
+			words = append(words, protocol)
+		}
+		if p.Number != 0 {
+			words = append(words, fmt.Sprint(p.Number))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// printLegend explains the texts of the cells, and counts them.
+func (o *IO) printLegend(d *reach.Document) {
+	fmt.Fprintf(o.Out, "\nA cell has the ports that are reachable; all: every port that was asked")
+	fmt.Fprintf(o.Out, "\n%6d  %s\n", d.Verdicts[answer.Reachable], "reachable")
+	for _, l := range letters() {
+		if n := d.Verdicts[l.verdict]; n > 0 {
+			fmt.Fprintf(o.Out, "%6d  %s  %s\n", n, l.letter, l.meaning)
+		}
+	}
+	if slices.ContainsFunc(d.From, func(g reach.Group) bool { return len(g.Members) == 1 }) {
+		fmt.Fprintf(o.Out, "%6s  %s  %s\n", "", ".", "one endpoint alone")
+	}
+}
+
+// printGroups prints how many members each group has, and which of them were asked.
+func (o *IO) printGroups(d *reach.Document) {
+	const most = 3
+	fmt.Fprintln(o.Out)
+	t := o.newTable("group", "members", "asked")
+	seen := map[string]bool{}
+	for _, g := range slices.Concat(d.From, d.To) {
+		if seen[g.Name] || len(g.Members) == 1 && g.Members[0] == g.Name {
+			continue
+		}
+		seen[g.Name] = true
+		asked := strings.Join(g.Asked[:min(most, len(g.Asked))], ", ")
+		if more := len(g.Asked) - most; more > 0 {
+			asked += fmt.Sprintf(" +%d", more)
+		}
+		t.AppendRow([]any{escapedLine(g.Name), len(g.Members), escapedLine(asked)})
+	}
+	if len(seen) > 0 {
+		t.Render()
+	}
+}
+
+// printChanges prints the cells that changed their verdicts, each with the rules.
+func (o *IO) printChanges(c *reach.Changes) {
+	for _, change := range c.Changed {
+		fmt.Fprintf(o.Out, "%s -> %s  %s\n", escapedLine(change.From), escapedLine(change.To), change.Port)
+		for _, side := range []struct {
+			when string
+			reach.Side
+		}{{"before", change.Before}, {"after", change.After}} {
+			words := string(side.Verdict)
+			for _, more := range []string{side.Reason, side.Rule} {
+				if more != "" {
+					words += ", " + more
+				}
+			}
+			lines := strings.Split(text.WrapSoft(escapedLine(words), cmp.Or(terminalWidth(o.Out), usualWidth)-10), "\n")
+			fmt.Fprintf(o.Out, "  %-6s  %s\n", side.when, strings.Join(lines, "\n          "))
+		}
+	}
+	fmt.Fprintf(o.Out, "%d of %d cells changed\n", len(c.Changed), c.Compared)
+}
