@@ -21,32 +21,6 @@ const (
 	cellWidth  = 14
 )
 
-// letters are what a cell shows for verdicts, with their meanings for the legend.
-func letters() []struct {
-	verdict         answer.Verdict
-	letter, meaning string
-} {
-	return []struct {
-		verdict         answer.Verdict
-		letter, meaning string
-	}{
-		{answer.Unreachable, "-", "unreachable"},
-		{answer.OneWay, "1", "ONE-WAY: the packet arrives, the reply does not"},
-		{answer.Ambiguous, "A", "AMBIGUOUS: buckets, next hops or backends differ"},
-		{reach.Mixed, "M", "MIXED: the members of the groups differ; -o json has each"},
-		{answer.Undetermined, "?", "UNDETERMINED: something is missing; -o json names it"},
-	}
-}
-
-func letterOf(v answer.Verdict) string {
-	for _, l := range letters() {
-		if l.verdict == v {
-			return l.letter
-		}
-	}
-	return ""
-}
-
 // printTable prints a matrix as tables that fit the terminal, with a legend.
 func (o *IO) printTable(d *reach.Document) {
 	if len(d.From) == 0 || len(d.To) == 0 {
@@ -55,14 +29,11 @@ func (o *IO) printTable(d *reach.Document) {
 	}
 	width := cmp.Or(terminalWidth(o.Out), usualWidth)
 	fmt.Fprintln(o.Out, text.WrapSoft("Ports: "+portWords(d.Ports), width))
-	cells := map[[2]int][]reach.Cell{}
-	for _, c := range d.Cells {
-		cells[[2]int{c.Row, c.Column}] = append(cells[[2]int{c.Row, c.Column}], c)
-	}
+	cells := d.At()
 	columns := make([][]string, len(d.To)) // the texts of the cells, by column and row
 	for t := range d.To {
 		for f := range d.From {
-			columns[t] = append(columns[t], cellText(cells[[2]int{f, t}], d.From[f].Name == d.To[t].Name && len(d.From[f].Members) == 1))
+			columns[t] = append(columns[t], cellText(cells[[2]int{f, t}], d.Alone(f, t)))
 		}
 	}
 	for first := 0; first < len(columns); {
@@ -122,23 +93,24 @@ func cellText(cells []reach.Cell, alone bool) string {
 		}
 		return ""
 	}
-	by := map[answer.Verdict][]reach.Port{}
+	by := map[reach.Shown][]reach.Port{}
 	for _, c := range cells {
-		by[c.Verdict] = append(by[c.Verdict], c.Port)
-	}
-	if len(by[answer.Reachable]) == len(cells) {
-		return "all"
-	}
-	if len(by) == 1 {
-		return letterOf(cells[0].Verdict)
+		by[c.Shown()] = append(by[c.Shown()], c.Port)
 	}
 	var lines []string
-	if ports := by[answer.Reachable]; len(ports) > 0 {
-		lines = append(lines, text.WrapSoft(portWords(ports), cellWidth))
-	}
-	for _, l := range letters()[1:] {
-		if ports := by[l.verdict]; len(ports) > 0 {
-			lines = append(lines, text.WrapSoft(l.letter+" "+portWords(ports), cellWidth))
+	for _, l := range reach.Legend() {
+		ports := by[l.Shown]
+		reachable := l.Shown == reach.Shown(answer.Reachable)
+		switch {
+		case len(ports) == len(cells) && reachable:
+			return "all"
+		case len(ports) == len(cells):
+			return l.Letter
+		case len(ports) == 0 || l.Shown == reach.Shown(answer.Unreachable):
+		case reachable:
+			lines = append(lines, text.WrapSoft(portWords(ports), cellWidth))
+		default:
+			lines = append(lines, text.WrapSoft(l.Letter+" "+portWords(ports), cellWidth))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -162,11 +134,10 @@ func portWords(ports []reach.Port) string {
 
 // printLegend explains the texts of the cells, and counts them.
 func (o *IO) printLegend(d *reach.Document) {
-	fmt.Fprintf(o.Out, "\nA cell has the ports that are reachable; all: every port that was asked")
-	fmt.Fprintf(o.Out, "\n%6d  %s\n", d.Verdicts[answer.Reachable], "reachable")
-	for _, l := range letters() {
-		if n := d.Verdicts[l.verdict]; n > 0 {
-			fmt.Fprintf(o.Out, "%6d  %s  %s\n", n, l.letter, l.meaning)
+	fmt.Fprintln(o.Out, "\nA cell has the ports that are reachable, or all, and behind a letter other ports.")
+	for _, l := range reach.Legend() {
+		if n := d.Shown[l.Shown]; n > 0 {
+			fmt.Fprintf(o.Out, "%6d  %1s  %s\n", n, strings.Trim(l.Letter, "R"), l.Meaning)
 		}
 	}
 	if slices.ContainsFunc(d.From, func(g reach.Group) bool { return len(g.Members) == 1 }) {
@@ -179,20 +150,25 @@ func (o *IO) printGroups(d *reach.Document) {
 	const most = 3
 	fmt.Fprintln(o.Out)
 	t := o.newTable("group", "members", "asked")
-	seen := map[string]bool{}
+	seen, notAsked := map[string]bool{}, false
 	for _, g := range slices.Concat(d.From, d.To) {
 		if seen[g.Name] || len(g.Members) == 1 && g.Members[0] == g.Name {
 			continue
 		}
 		seen[g.Name] = true
+		notAsked = notAsked || len(g.Asked) < len(g.Members)
 		asked := strings.Join(g.Asked[:min(most, len(g.Asked))], ", ")
 		if more := len(g.Asked) - most; more > 0 {
 			asked += fmt.Sprintf(" +%d", more)
 		}
 		t.AppendRow([]any{escapedLine(g.Name), len(g.Members), escapedLine(asked)})
 	}
-	if len(seen) > 0 {
-		t.Render()
+	if len(seen) == 0 {
+		return
+	}
+	t.Render()
+	if notAsked {
+		fmt.Fprintln(o.Out, "One member of each node stands for a group; --all-members asks each.")
 	}
 }
 

@@ -30,8 +30,10 @@ type Answer struct {
 	From    string         `json:"from"`
 	To      string         `json:"to"`
 	Verdict answer.Verdict `json:"verdict"`
-	Reason  string         `json:"reason,omitempty"` // of a drop, or what is missing
-	Rule    string         `json:"rule,omitempty"`   // that decides
+	// Reply is the verdict of the reply to a packet that arrives, if it is not REACHABLE.
+	Reply  answer.Verdict `json:"reply,omitempty"`
+	Reason string         `json:"reason,omitempty"` // of a drop, or what is missing
+	Rule   string         `json:"rule,omitempty"`   // that decides
 }
 
 // add adds the answer for a pair.
@@ -41,6 +43,9 @@ func (c *Cell) add(p pair, a trace.Asked) {
 		one.Verdict, one.Reason = refused(a.Err)
 	} else {
 		one.Verdict, one.Reason, one.Rule = a.Answer.Verdict, reason(a.Answer), rule(a.Answer)
+	}
+	if a.Answer != nil && a.Answer.Return != nil && a.Answer.Return.Verdict != answer.Reachable {
+		one.Reply = a.Answer.Return.Verdict
 	}
 	c.Asked = append(c.Asked, one)
 	switch c.Verdict {
@@ -65,6 +70,11 @@ func refused(err error) (v answer.Verdict, reason string) {
 // reason returns why a packet does not arrive, "" if it does.
 func reason(a *answer.Answer) string {
 	switch {
+	case a.Verdict == answer.Reachable && a.Return != nil:
+		if text := reason(a.Return); text != "" {
+			return "reply: " + text
+		}
+		return ""
 	case a.Verdict == answer.Reachable:
 		return ""
 	case a.Verdict == answer.Undetermined, a.Verdict == answer.Ambiguous:
@@ -90,7 +100,45 @@ func rule(a *answer.Answer) string {
 	return ""
 }
 
-// Undetermined reports whether an answer of the cell is undetermined.
+// Undetermined reports whether an answer of the cell, or one about a reply, is undetermined.
 func (c *Cell) Undetermined() bool {
-	return slices.ContainsFunc(c.Asked, func(a Answer) bool { return a.Verdict == answer.Undetermined })
+	return slices.ContainsFunc(c.Asked, func(a Answer) bool {
+		return a.Verdict == answer.Undetermined || a.Reply == answer.Undetermined
+	})
+}
+
+// Shown is what a picture or a table shows of a cell.
+type Shown string
+
+// What is shown in place of a verdict.
+const (
+	// ReplyUnknown is shown for a packet that arrives, with a reply of which that is not known.
+	ReplyUnknown Shown = "REPLY"
+)
+
+// Shown returns the verdict, or ReplyUnknown.
+func (c *Cell) Shown() Shown {
+	if c.Verdict == answer.Reachable && slices.ContainsFunc(c.Asked, func(a Answer) bool { return a.Reply != "" }) {
+		return ReplyUnknown
+	}
+	return Shown(c.Verdict)
+}
+
+// Legend explains what is shown, in the order in which to list it, with a letter for each.
+func Legend() []Explained {
+	return []Explained{
+		{Shown(answer.Reachable), "R", "reachable"},
+		{Shown(answer.Unreachable), "-", "unreachable"},
+		{Shown(answer.OneWay), "1", "ONE-WAY: the packet arrives, the reply does not"},
+		{ReplyUnknown, "r", "the packet arrives; for the reply, see -o json"},
+		{Shown(answer.Ambiguous), "A", "AMBIGUOUS: buckets, next hops or backends differ"},
+		{Shown(Mixed), "M", "MIXED: the members of the groups differ; see -o json"},
+		{Shown(answer.Undetermined), "?", "UNDETERMINED: something is missing; see -o json"},
+	}
+}
+
+// Explained is a line of the legend.
+type Explained struct {
+	Shown           Shown
+	Letter, Meaning string
 }

@@ -1,12 +1,11 @@
 package reach
 
-import "ovs-offline/trace/answer"
-
 // Document is a matrix with its answers: what "reach -o json" prints.
 type Document struct {
 	*Matrix
-	Cells    []Cell                 `json:"cells"`
-	Verdicts map[answer.Verdict]int `json:"verdicts"` // the number of cells by verdict
+	Cells []Cell `json:"cells"`
+	// Shown is the number of cells by what is shown of them.
+	Shown map[Shown]int `json:"shown"`
 	// Answered is the number of questions that were asked, less than Questions after an
 	// interruption.
 	Answered int `json:"answered"`
@@ -16,13 +15,28 @@ type Document struct {
 
 // Add adds a cell.
 func (d *Document) Add(c Cell) {
-	if d.Verdicts == nil {
-		d.Verdicts = map[answer.Verdict]int{}
+	if d.Shown == nil {
+		d.Shown = map[Shown]int{}
 	}
 	d.Cells = append(d.Cells, c)
 	d.Answered += len(c.Asked)
-	d.Verdicts[c.Verdict]++
+	d.Shown[c.Shown()]++
 	if c.Undetermined() {
 		d.Undetermined++
 	}
+}
+
+// At returns the cells of each pair of groups, by their indexes in From and To.
+func (d *Document) At() map[[2]int][]Cell {
+	cells := map[[2]int][]Cell{}
+	for _, c := range d.Cells {
+		at := [2]int{c.Row, c.Column}
+		cells[at] = append(cells[at], c)
+	}
+	return cells
+}
+
+// Alone reports whether two groups are one endpoint, which is asked nothing.
+func (d *Document) Alone(row, column int) bool {
+	return d.From[row].Name == d.To[column].Name && len(d.From[row].Members) == 1
 }
