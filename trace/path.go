@@ -97,6 +97,9 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 	switch b.Kind {
 	case follow.Delivered:
 		end.Kind = answer.Delivered
+		if w.routed(h, b) {
+			w.answer.Missing = append(w.answer.Missing, fmt.Sprintf("on node %s: the router behind port %s is a network namespace, which Open vSwitch knows nothing of", h.Node, b.Port.Name))
+		}
 		w.answer.Outcomes = append(w.answer.Outcomes, answer.Outcome{Place: end.Place, Packet: b.Packet.Input(), Choice: choice, Destination: w.arrived(h, b)})
 	case follow.Dropped:
 		end.Kind = answer.Dropped

@@ -5,6 +5,7 @@ import (
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
+	"ovs-offline/trace/names"
 	"ovs-offline/trace/pass"
 )
 
@@ -43,7 +44,7 @@ func (w *writer) end(h *follow.Hop, b follow.Branch) results {
 	switch {
 	case w.arrived(h, b):
 		return arrives
-	case b.Kind == follow.Undetermined, b.Kind == follow.Remote, b.Answer != nil && b.Answer.Asks, w.outdated(h, b):
+	case w.routed(h, b), b.Kind == follow.Undetermined, b.Kind == follow.Remote, b.Answer != nil && b.Answer.Asks, w.outdated(h, b):
 		return unknown
 	}
 	return lost
@@ -58,6 +59,13 @@ func (w *writer) outdated(h *follow.Hop, b follow.Branch) bool {
 	}
 	const remark = "-> learned port is input port, dropping"
 	return slices.ContainsFunc(h.Pass.Stages, func(s pass.Stage) bool { return slices.Contains(s.Lines, remark) })
+}
+
+// routed reports whether a packet goes to a router of neutron's L3 agent, which routes it
+// in the kernel: where it comes out is not known.
+func (w *writer) routed(h *follow.Hop, b follow.Branch) bool {
+	return b.Kind == follow.Delivered && b.Port != nil && !w.arrived(h, b) && w.nodes[h.Node].zone.rules == nil &&
+		names.IsAgentRouter(b.Port.Name) && b.Packet.Get("dl_dst") == b.Port.MAC
 }
 
 // taught is a MAC address that a packet from a physical network showed to a node.

@@ -38,12 +38,26 @@ func (l *loader) readAgent(node Node) error {
 			for _, ip := range e.IPs {
 				s.hosts[ip] = e.MAC
 			}
-			if strings.HasPrefix(name, "qr-") && e.MAC != "" {
+			if strings.HasPrefix(name, routerInside) && e.MAC != "" {
 				s.gateways = append(s.gateways, e.MAC)
 			}
 		}
 		l.add(e)
 	}, "name", "external_ids", "ofport")
+}
+
+// routerInside begins the names of the ports of neutron's routers in tenant networks.
+const routerInside = "qr-"
+
+// IsAgentRouter reports whether a port leads to a router of neutron's L3 agent, which is a
+// network namespace of the node.
+func IsAgentRouter(port string) bool {
+	for _, prefix := range []string{routerInside, "qg-", "sg-", "fg-"} {
+		if strings.HasPrefix(port, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // agentNetwork returns the network of a port, nil for none.
