@@ -107,10 +107,22 @@ func reachError(err error) error {
 // matrix asks the questions of a matrix and prints the answers, also if it is interrupted.
 func (o *reachOptions) matrix(ctx context.Context, m *reach.Matrix) error {
 	o.warnEach("", m.Remarks)
-	d := reach.Document{Matrix: m}
+	d := reach.Document{Matrix: m, Cells: []reach.Cell{}}
+	lines, err := o.newLines()
+	if err != nil {
+		return err
+	}
 	p := o.progress()
 	for c := range m.Cells(ctx) {
-		d.Add(c)
+		d.Count(c)
+		if o.format == "csv" {
+			err = lines.write(c)
+		} else {
+			d.Cells = append(d.Cells, c)
+		}
+		if err != nil {
+			return err
+		}
 		p.print("asked %d of %d questions", d.Answered, m.Questions)
 	}
 	p.end()
@@ -131,22 +143,29 @@ func (o *reachOptions) matrix(ctx context.Context, m *reach.Matrix) error {
 
 func (o *reachOptions) printMatrix(d *reach.Document) error {
 	switch o.format {
-	case "csv":
-		return o.printCSV(d)
+	case "csv": // printed as the answers came
+		return nil
 	case "html":
 		return draw.HTML(o.Out, d)
 	}
 	return o.emit(d, func() { o.printTable(d) })
 }
 
-// printCSV prints a line for each pair of members and port.
-func (o *reachOptions) printCSV(d *reach.Document) error {
-	w := csv.NewWriter(o.Out)
-	_ = w.Write([]string{"from", "to", "port", "verdict", "sender", "receiver", "member_verdict", "reason", "rule"})
-	for _, c := range d.Cells {
-		for _, a := range c.Asked {
-			_ = w.Write(plainCells(c.From, c.To, c.Port.String(), string(c.Verdict), a.From, a.To, string(a.Verdict), a.Reason, a.Rule))
-		}
+// cellLines prints a line of CSV for each pair of members and port.
+type cellLines struct{ *csv.Writer }
+
+// newLines returns cellLines, and prints their header if they are asked for.
+func (o *reachOptions) newLines() (cellLines, error) {
+	w := cellLines{csv.NewWriter(o.Out)}
+	if o.format != "csv" {
+		return w, nil
+	}
+	return w, w.Write([]string{"from", "to", "port", "verdict", "sender", "receiver", "member_verdict", "reply", "reason", "rule"})
+}
+
+func (w cellLines) write(c reach.Cell) error {
+	for _, a := range c.Asked {
+		_ = w.Write(plainCells(c.From, c.To, c.Port.String(), string(c.Verdict), a.From, a.To, string(a.Verdict), string(a.Reply), a.Reason, a.Rule))
 	}
 	w.Flush()
 	return w.Error()

@@ -77,8 +77,16 @@ func (o *IO) printBlock(d *reach.Document, columns [][]string, first, width int)
 }
 
 // nameText returns a name in lines of a width, cut in its middle if it takes more than two.
+// The first line ends behind a slash or a blank if the rest fits then.
 func nameText(name string, width int) string {
-	return text.WrapHard(svg.Shorten(escapedLine(name), 2*width), width)
+	name = svg.Shorten(escapedLine(name), 2*width)
+	if svg.Width(name) > width {
+		at := strings.LastIndexAny(name[:min(len(name), width)], "/ ") + 1
+		if at > 0 && svg.Width(name[at:]) <= width {
+			return strings.TrimSpace(name[:at]) + "\n" + name[at:]
+		}
+	}
+	return text.WrapHard(name, width)
 }
 
 // escapedLine returns a text from outside in one line.
@@ -150,6 +158,7 @@ func (o *IO) printGroups(d *reach.Document) {
 	const most = 3
 	fmt.Fprintln(o.Out)
 	t := o.newTable("group", "members", "asked")
+	t.limit = cmp.Or(t.limit, usualWidth)
 	seen, notAsked := map[string]bool{}, false
 	for _, g := range slices.Concat(d.From, d.To) {
 		if seen[g.Name] || len(g.Members) == 1 && g.Members[0] == g.Name {

@@ -13,12 +13,11 @@ type Document struct {
 	Undetermined int `json:"undetermined"`
 }
 
-// Add adds a cell.
-func (d *Document) Add(c Cell) {
+// Count counts a cell.
+func (d *Document) Count(c Cell) {
 	if d.Shown == nil {
 		d.Shown = map[Shown]int{}
 	}
-	d.Cells = append(d.Cells, c)
 	d.Answered += len(c.Asked)
 	d.Shown[c.Shown()]++
 	if c.Undetermined() {

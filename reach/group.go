@@ -76,16 +76,23 @@ func groups(views []*view, by By) (found []Group, remarks []string) {
 		}
 	}
 	label(found)
-	var absent []string
-	for _, g := range found {
-		if g.absent {
-			absent = append(absent, g.memberNames()...)
-		}
-	}
-	return found, slices.Concat(remark("have no known addresses and are left out", unaddressed), remark("are only in one of the two", single),
-		remark("are on nodes that were not collected, so they are asked as destinations only", absent))
+	return found, append(remark("have no known addresses and are left out", unaddressed), remark("are only in one of the two", single)...)
 }
 
+// senders returns the groups whose nodes are in the set, and a sentence about the others.
+func senders(all []Group) (found []Group, remarks []string) {
+	var absent []string
+	for _, g := range all {
+		if g.absent {
+			absent = append(absent, g.memberNames()...)
+		} else {
+			found = append(found, g)
+		}
+	}
+	return found, remark("are on nodes that were not collected, so they are asked as destinations only", absent)
+}
+
+// remark returns a sentence about endpoints, none without any.
 func remark(what string, names []string) []string {
 	const most = 5
 	if len(names) == 0 {

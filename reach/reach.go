@@ -82,7 +82,8 @@ func newMatrix(ctx context.Context, o Options, sessions ...*trace.Session) (*Mat
 	if m.From, err = chosen(all, o.From); err != nil {
 		return nil, err
 	}
-	m.From = slices.DeleteFunc(m.From, func(g Group) bool { return g.absent })
+	m.From, remarks = senders(m.From)
+	m.Remarks = append(m.Remarks, remarks...)
 	if m.To, err = chosen(to, o.To); err != nil {
 		return nil, err
 	}
