@@ -28,7 +28,7 @@ func (o *IO) printTable(d *reach.Document) {
 		return
 	}
 	width := cmp.Or(terminalWidth(o.Out), usualWidth)
-	fmt.Fprintln(o.Out, text.WrapSoft("Ports: "+portWords(d.Ports), width))
+	fmt.Fprintln(o.Out, wrapped("Ports: "+portWords(d.Ports), width))
 	cells := d.At()
 	columns := make([][]string, len(d.To)) // the texts of the cells, by column and row
 	for t := range d.To {
@@ -116,12 +116,17 @@ func cellText(cells []reach.Cell, alone bool) string {
 			return l.Letter
 		case len(ports) == 0 || l.Shown == reach.Shown(answer.Unreachable):
 		case reachable:
-			lines = append(lines, text.WrapSoft(portWords(ports), cellWidth))
+			lines = append(lines, wrapped(portWords(ports), cellWidth))
 		default:
-			lines = append(lines, text.WrapSoft(l.Letter+" "+portWords(ports), cellWidth))
+			lines = append(lines, wrapped(l.Letter+" "+portWords(ports), cellWidth))
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// wrapped returns a text in lines of a width.
+func wrapped(words string, width int) string {
+	return strings.Join(answer.Wrap(words, max(1, width)), "\n")
 }
 
 // portWords returns ports in words: icmp tcp 80 443.
@@ -183,6 +188,7 @@ func (o *IO) printGroups(d *reach.Document) {
 
 // printChanges prints the cells that changed their verdicts, each with the rules.
 func (o *IO) printChanges(c *reach.Changes) {
+	const indent = 10
 	for _, change := range c.Changed {
 		fmt.Fprintf(o.Out, "%s -> %s  %s\n", escapedLine(change.From), escapedLine(change.To), change.Port)
 		for _, side := range []struct {
@@ -195,8 +201,8 @@ func (o *IO) printChanges(c *reach.Changes) {
 					words += ", " + more
 				}
 			}
-			lines := strings.Split(text.WrapSoft(escapedLine(words), cmp.Or(terminalWidth(o.Out), usualWidth)-10), "\n")
-			fmt.Fprintf(o.Out, "  %-6s  %s\n", side.when, strings.Join(lines, "\n          "))
+			lines := wrapped(escapedLine(words), cmp.Or(terminalWidth(o.Out), usualWidth)-indent)
+			fmt.Fprintf(o.Out, "  %-6s  %s\n", side.when, strings.ReplaceAll(lines, "\n", "\n"+strings.Repeat(" ", indent)))
 		}
 	}
 	fmt.Fprintf(o.Out, "%d of %d cells changed\n", len(c.Changed), c.Compared)
