@@ -57,7 +57,7 @@ func newMatrix(ctx context.Context, o Options, sessions ...*trace.Session) (*Mat
 	m := &Matrix{sessions: sessions, each: o.Each, By: o.By, Ports: o.Ports}
 	var views []*view
 	for _, s := range sessions {
-		v, err := newView(ctx, s)
+		v, err := newView(ctx, s.Northbound(), s.Names())
 		if err != nil {
 			return nil, err
 		}

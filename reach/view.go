@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/trace"
 	"ovs-offline/trace/names"
 )
 
@@ -23,9 +22,9 @@ type view struct {
 	*facts
 }
 
-func newView(ctx context.Context, s *trace.Session) (*view, error) {
+// newView returns what northbound databases say about endpoints.
+func newView(ctx context.Context, databases []*file.Index, all *names.Names) (*view, error) {
 	v := &view{endpoints: map[string]names.Endpoint{}, facts: newFacts()}
-	databases := s.Northbound()
 	v.known = len(databases) > 0
 	for _, db := range databases {
 		if err := ctx.Err(); err != nil {
@@ -35,8 +34,8 @@ func newView(ctx context.Context, s *trace.Session) (*view, error) {
 			return nil, err
 		}
 	}
-	v.addEndpoints(s.Names().Senders())
-	v.addServices(s.Names().Services())
+	v.addEndpoints(all.Senders())
+	v.addServices(all.Services())
 	return v, nil
 }
 
