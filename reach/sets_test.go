@@ -258,6 +258,7 @@ func beginning(p *sets.Packet, fields map[string]string) (Port, bool) {
 func TestInterruptedMatrixEnds(t *testing.T) {
 	s, _ := open(t, "neutron-ovs")
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	m, err := New(ctx, s, Options{Ports: parsePorts(t, "icmp tcp/22 tcp/80 udp/53")})
 	if err != nil {
 		t.Fatal(err)

@@ -104,7 +104,7 @@ func portList(ports []reach.Port) string {
 // newCell returns the cell of two groups. Its letter is that of the verdicts that are
 // neither REACHABLE nor UNREACHABLE.
 func newCell(from, to string, asked []reach.Cell) cell {
-	c := cell{Class: "none", Title: from + " to " + to + ": not asked"}
+	c := cell{Class: "none", Title: terminal.Escape(from + " to " + to + ": not asked")}
 	if len(asked) == 0 {
 		return c
 	}
