@@ -33,7 +33,7 @@ func (o *IO) printTable(d *reach.Document) {
 	columns := make([][]string, len(d.To)) // the texts of the cells, by column and row
 	for t := range d.To {
 		for f := range d.From {
-			columns[t] = append(columns[t], cellText(cells[[2]int{f, t}], d.Alone(f, t)))
+			columns[t] = append(columns[t], cellText(cells[[2]int{f, t}], d.Alone(f, t), d.Wanted(t)))
 		}
 	}
 	for first := 0; first < len(columns); {
@@ -93,8 +93,8 @@ func nameText(name string, width int) string {
 func escapedLine(s string) string { return strings.ReplaceAll(terminal.Escape(s), "\n", " ") }
 
 // cellText returns the ports that are reachable, and behind a letter those with another
-// verdict than UNREACHABLE; or one letter if all have the same.
-func cellText(cells []reach.Cell, alone bool) string {
+// verdict than UNREACHABLE; or one letter if all that were wanted have the same.
+func cellText(cells []reach.Cell, alone bool, wanted int) string {
 	if len(cells) == 0 {
 		if alone {
 			return "."
@@ -110,11 +110,11 @@ func cellText(cells []reach.Cell, alone bool) string {
 		ports := by[l.Shown]
 		reachable := l.Shown == reach.Shown(answer.Reachable)
 		switch {
-		case len(ports) == len(cells) && reachable:
+		case len(ports) == wanted && reachable:
 			return "all"
-		case len(ports) == len(cells):
+		case len(ports) == wanted:
 			return l.Letter
-		case len(ports) == 0 || l.Shown == reach.Shown(answer.Unreachable):
+		case len(ports) == 0 || l.Shown == reach.Shown(answer.Unreachable) && len(cells) == wanted:
 		case reachable:
 			lines = append(lines, wrapped(portWords(ports), cellWidth))
 		default:

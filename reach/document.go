@@ -39,3 +39,6 @@ func (d *Document) At() map[[2]int][]Cell {
 func (d *Document) Alone(row, column int) bool {
 	return d.From[row].Name == d.To[column].Name && len(d.From[row].Members) == 1
 }
+
+// Wanted returns the number of ports that a destination is asked with.
+func (d *Document) Wanted(column int) int { return len(d.To[column].portsOf(d.Ports)) }

@@ -83,7 +83,7 @@ func HTML(w io.Writer, d *reach.Document) error {
 	for f, from := range d.From {
 		r := row{Name: from.Name, ID: fmt.Sprint("from", f+1)}
 		for t, to := range d.To {
-			r.Cells = append(r.Cells, newCell(from.Name, to.Name, cells[[2]int{f, t}]))
+			r.Cells = append(r.Cells, newCell(from.Name, to.Name, cells[[2]int{f, t}], d.Wanted(t)))
 		}
 		p.Rows = append(p.Rows, r)
 	}
@@ -103,7 +103,7 @@ func portList(ports []reach.Port) string {
 
 // newCell returns the cell of two groups. Its letter is that of the verdicts that are
 // neither REACHABLE nor UNREACHABLE.
-func newCell(from, to string, asked []reach.Cell) cell {
+func newCell(from, to string, asked []reach.Cell, wanted int) cell {
 	c := cell{Class: "none", Title: terminal.Escape(from + " to " + to + ": not asked")}
 	if len(asked) == 0 {
 		return c
@@ -120,7 +120,7 @@ func newCell(from, to string, asked []reach.Cell) cell {
 		c.Lines = append(c.Lines, linesOf(a)...)
 		lines = append(lines, a.Port.String()+" "+string(a.Verdict))
 	}
-	c.Class = fmt.Sprint("s", share(reachable, len(asked)))
+	c.Class = fmt.Sprint("s", share(reachable, wanted))
 	c.Text, c.Title = letters, terminal.EscapeLines(strings.Join(lines, "\n"))
 	return c
 }
