@@ -85,6 +85,7 @@ func TestCommandsHaveOutputFlag(t *testing.T) {
 		case flag == nil:
 			t.Errorf("%s has no --output", c.Name())
 		case c.Name() == "trace" && flag.Usage == "table, json, yaml, svg or html", c.Name() == "compare" && flag.Usage == "table, json, yaml or html":
+		case c.Name() == "reach" && flag.Usage == "table, json, yaml, csv or html":
 		case flag.Usage != "table, json or yaml" || flag.DefValue != "table":
 			t.Errorf("%s --output: %q, by default %q", c.Name(), flag.Usage, flag.DefValue)
 		}

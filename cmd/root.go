@@ -91,7 +91,7 @@ func newRoot(o *options) *cobra.Command {
 		newCollectSos(o, "collect-sos", "OVS/OVN", collect.Select{OVS: true, OVN: true}),
 		newCollectSos(o, "collect-sos-ovs", "OVS", collect.Select{OVS: true}), newCollectSos(o, "collect-sos-ovn", "OVN", collect.Select{OVN: true}),
 		newCollectDB(o, "collect-db-ovs", workdir.OVS), newCollectDB(o, "collect-db-ovn-nb", workdir.NB), newCollectDB(o, "collect-db-ovn-sb", workdir.SB),
-		newStart(o), newTrace(o), newDrift(o), newWhatIf(o), newCompare(o), newFlows(o), newTop(o), newHistory(o),
+		newStart(o), newTrace(o), newReach(o), newDrift(o), newWhatIf(o), newCompare(o), newFlows(o), newTop(o), newHistory(o),
 		newStop(o), newStatus(o), newList(o), newLogs(o), newReport(o), newDiff(o), newShow(o), newExec(o), newShell(o), newTranslate(o), newGraph(o),
 		newSave(o), newLoad(o), newMCP(o), newImage(o), newBuild(o), newDoctor(o))
 	completeFlags(root)

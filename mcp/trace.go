@@ -10,7 +10,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"ovs-offline/internal/terminal"
-	"ovs-offline/set"
 	"ovs-offline/trace"
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
@@ -92,18 +91,7 @@ func (in *TraceParams) ask(ctx context.Context, session *trace.Session) (*answer
 
 // session opens a session on all nodes.
 func (s *Server) session(ctx context.Context, o trace.Options) (*trace.Session, error) {
-	all, err := set.Open(s.Folder, s.Version, nil)
-	if err != nil {
-		return nil, err
-	}
-	if all != nil {
-		return trace.OpenSet(ctx, all, o)
-	}
-	wd, err := set.At(s.Folder, s.Version).Workdir()
-	if err != nil {
-		return nil, err
-	}
-	return trace.OpenWorkdir(ctx, wd, o)
+	return trace.OpenFolder(ctx, s.Folder, s.Version, o)
 }
 
 // written returns the lines of an answer's text.

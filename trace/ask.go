@@ -197,7 +197,8 @@ func at(e names.Endpoint) func(*follow.Hop, follow.Branch) bool {
 		case names.External:
 			return len(b.Networks) > 0 && hasAddress(b.Packet, e)
 		case names.Service:
-			return b.Port.IfaceID != "" && isBackend(b.Packet, e)
+			// The port of a bridge itself leads to the node, which may be a backend.
+			return (b.Port.IfaceID != "" || b.Port.Name == b.Port.Bridge) && isBackend(b.Packet, e)
 		case names.FloatingIP:
 			return b.Port.IfaceID != "" && (isBackend(b.Packet, e) || hasAddress(b.Packet, e))
 		case names.RouterPort:

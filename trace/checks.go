@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"runtime"
+	"slices"
 	"strings"
-	"sync"
 
 	"sigs.k8s.io/yaml"
 
@@ -71,31 +70,7 @@ func (c Checked) Passed() bool {
 // Run asks the questions, as many at once as there are processors, and yields the results
 // in their order. Only as many results as are asked at once are held in memory.
 func (s *Session) Run(ctx context.Context, checks []Check) iter.Seq[Checked] {
-	return func(yield func(Checked) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		var wg sync.WaitGroup
-		defer wg.Wait()
-		defer cancel()
-		pending := make(chan chan Checked, 4*runtime.NumCPU())
-		wg.Go(func() {
-			defer close(pending)
-			for _, c := range checks {
-				one := make(chan Checked, 1)
-				select {
-				case pending <- one:
-				case <-ctx.Done():
-					return
-				}
-				wg.Go(func() { one <- s.check(ctx, c) })
-			}
-		})
-		for one := range pending {
-			if c := <-one; ctx.Err() != nil || !yield(c) {
-				return
-			}
-		}
-	}
+	return inOrder(ctx, slices.Values(checks), s.check)
 }
 
 func (s *Session) check(ctx context.Context, c Check) Checked {

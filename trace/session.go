@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
@@ -132,3 +133,17 @@ func (s *Session) Close() {
 
 // Remarks returns sentences about the databases of the nodes for the user.
 func (s *Session) Remarks() []string { return s.remarks }
+
+// Names returns the endpoints that questions can name.
+func (s *Session) Names() *names.Names { return s.names }
+
+// Northbound returns the northbound database of each zone that has one.
+func (s *Session) Northbound() []*file.Index {
+	var found []*file.Index
+	for _, z := range s.zones {
+		if z.nb != nil {
+			found = append(found, z.nb)
+		}
+	}
+	return found
+}

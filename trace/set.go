@@ -142,3 +142,20 @@ func zonesOf(nodes []Node, databases []set.Database, dirs map[string]*workdir.Di
 	last.Nodes = append(last.Nodes, rest...)
 	return zones
 }
+
+// OpenFolder opens a session on the nodes of a set, or on the one node of a workdir.
+// The version is that of this program.
+func OpenFolder(ctx context.Context, folder, version string, o Options) (*Session, error) {
+	all, err := set.Open(folder, version, nil)
+	if err != nil {
+		return nil, err
+	}
+	if all != nil {
+		return OpenSet(ctx, all, o)
+	}
+	wd, err := workdir.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	return OpenWorkdir(ctx, wd, o)
+}

@@ -103,11 +103,11 @@ func HTML(w io.Writer, a *answer.Answer) error {
 // policy returns the Content-Security-Policy: nothing is loaded, and only the page's own
 // script and styles apply.
 func policy() string {
-	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s %s; base-uri 'none'; form-action 'none'", digest(pageScript), digest(pageCSS), digest(style))
+	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s %s; base-uri 'none'; form-action 'none'", Digest(pageScript), Digest(pageCSS), Digest(style))
 }
 
-// digest returns a text as a source of the policy.
-func digest(text string) string {
+// Digest returns a text as a source of the policy.
+func Digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

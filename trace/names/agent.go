@@ -38,13 +38,16 @@ func (l *loader) readAgent(node Node) error {
 			for _, ip := range e.IPs {
 				s.hosts[ip] = e.MAC
 			}
-			if strings.HasPrefix(name, "qr-") && e.MAC != "" {
+			if strings.HasPrefix(name, routerInside) && e.MAC != "" {
 				s.gateways = append(s.gateways, e.MAC)
 			}
 		}
 		l.add(e)
 	}, "name", "external_ids", "ofport")
 }
+
+// routerInside begins the names of the ports of neutron's routers in tenant networks.
+const routerInside = "qr-"
 
 // agentNetwork returns the network of a port, nil for none.
 func (l *loader) agentNetwork(port ovsdb.Row, node string) *logicalSwitch {

@@ -7,6 +7,7 @@ package names
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"ovs-offline/internal/ovsdb/file"
@@ -127,3 +128,16 @@ func Load(ctx context.Context, zones []Zone) (*Names, error) {
 
 // All returns all endpoints.
 func (n *Names) All() []Endpoint { return n.endpoints }
+
+// Senders returns the endpoints with a port of their own: those of logical switches that
+// are bound in their zone, or nowhere. The ports that every node has are not among them.
+func (n *Names) Senders() []Endpoint {
+	return slices.DeleteFunc(slices.Clone(n.endpoints), func(e Endpoint) bool {
+		return e.Kind != Pod && e.Kind != Port && e.Kind != NodePort || e.Localport || e.remote
+	})
+}
+
+// Services returns the VIPs of the load balancers of all zones.
+func (n *Names) Services() []Endpoint {
+	return slices.DeleteFunc(slices.Clone(n.endpoints), func(e Endpoint) bool { return e.Kind != Service })
+}

@@ -1,0 +1,166 @@
+// Package reach answers who reaches whom: it groups the endpoints of running replicas by
+// what decides about their packets, and asks a trace for each pair of groups and each port.
+package reach
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"ovs-offline/trace"
+)
+
+// By is what groups are made by.
+type By string
+
+// The ways to group endpoints.
+const (
+	ByNamespace By = "namespace" // of Kubernetes
+	ByGroup     By = "group"     // the port groups of a port: security groups, policies
+	ByNetwork   By = "network"   // the logical switch, by the name that a user gave
+	ByPort      By = "port"      // each endpoint by itself
+)
+
+// Options select what is asked.
+type Options struct {
+	By       By     // "" for the one that fits the deployment
+	Each     bool   // ask every member, not one of each node
+	Ports    []Port // none: ICMP, and the ports of ACLs and load balancers
+	From, To []string
+	// Services adds the VIPs of load balancers, and External addresses outside, to the
+	// destinations.
+	Services bool
+	External []string
+}
+
+// Matrix is a table of questions: who is asked about, and with what.
+type Matrix struct {
+	By        By       `json:"by"`
+	From      []Group  `json:"from"`
+	To        []Group  `json:"to"`
+	Ports     []Port   `json:"ports"`
+	Remarks   []string `json:"remarks,omitempty"`
+	Questions int      `json:"questions"` // the number of questions
+
+	sessions []*trace.Session
+	each     bool
+}
+
+// New returns the matrix of the endpoints of a session.
+func New(ctx context.Context, s *trace.Session, o Options) (*Matrix, error) {
+	return newMatrix(ctx, o, s)
+}
+
+// newMatrix returns the matrix of the endpoints that all sessions have.
+func newMatrix(ctx context.Context, o Options, sessions ...*trace.Session) (*Matrix, error) {
+	m := &Matrix{sessions: sessions, each: o.Each, By: o.By, Ports: o.Ports}
+	var views []*view
+	for _, s := range sessions {
+		v, err := newView(ctx, s.Northbound(), s.Names())
+		if err != nil {
+			return nil, err
+		}
+		views = append(views, v)
+	}
+	if m.By == "" {
+		m.By = views[len(views)-1].fitting()
+	}
+	if len(m.Ports) == 0 {
+		m.Ports = portsOf(views)
+	}
+	all, remarks := groups(views, m.By)
+	m.Remarks = remarks
+	to := slices.Clone(all)
+	if o.Services {
+		to = append(to, services(views)...)
+	}
+	outside, err := external(o.External, len(views))
+	if err != nil {
+		return nil, err
+	}
+	if m.From, err = chosen(all, o.From); err != nil {
+		return nil, err
+	}
+	m.From, remarks = senders(m.From)
+	m.Remarks = append(m.Remarks, remarks...)
+	if m.To, err = chosen(to, o.To); err != nil {
+		return nil, err
+	}
+	m.To = append(m.To, outside...)
+	m.choose()
+	return m, nil
+}
+
+// choose chooses the members that are asked, and counts the questions.
+func (m *Matrix) choose() {
+	for _, f := range m.From {
+		for _, t := range m.To {
+			m.Questions += len(pairs(f, t, m.each)) * len(t.portsOf(m.Ports))
+		}
+	}
+	for _, list := range [][]Group{m.From, m.To} {
+		for i := range list {
+			list[i].describe(m.each)
+		}
+	}
+}
+
+// Cells asks the questions and yields the answers, row by row. It ends early if ctx does.
+func (m *Matrix) Cells(ctx context.Context) iter.Seq[Cell] { return m.cells(ctx, 0) }
+
+// cells asks the questions in one of the sessions.
+func (m *Matrix) cells(ctx context.Context, at int) iter.Seq[Cell] {
+	return func(yield func(Cell) bool) {
+		next, stop := iter.Pull(m.sessions[at].AskAll(ctx, m.questions(at)))
+		defer stop()
+		for f, from := range m.From {
+			for t, to := range m.To {
+				asked := pairs(from, to, m.each)
+				if len(asked) == 0 {
+					continue
+				}
+				for _, port := range to.portsOf(m.Ports) {
+					c := Cell{From: from.Name, To: to.Name, Port: port, Row: f, Column: t}
+					for _, p := range asked {
+						a, ok := next()
+						if !ok {
+							return
+						}
+						c.add(p, a)
+					}
+					if !yield(c) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// questions yields the questions of a session in the order of Cells.
+func (m *Matrix) questions(at int) iter.Seq[trace.Between] {
+	return func(yield func(trace.Between) bool) {
+		for _, from := range m.From {
+			for _, to := range m.To {
+				asked := pairs(from, to, m.each)
+				for _, port := range to.portsOf(m.Ports) {
+					for _, p := range asked {
+						q := trace.Between{From: p.from.names[at], To: p.to.names[at]}
+						q.Protocol, q.DstPort = port.Protocol, port.Number
+						if !yield(q) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// UnknownError is the error for a pattern that no group and no endpoint matches.
+type UnknownError struct{ Pattern string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("no group and no endpoint matches %q", e.Pattern)
+}
