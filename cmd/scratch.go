@@ -32,10 +32,10 @@ func endScratches(ctx context.Context, s *set.Set) error {
 	var errs []error
 	for _, n := range s.Nodes() {
 		wd, err := n.Workdir()
-		if err == nil {
-			err = endScratch(ctx, wd)
-		}
 		if err != nil {
+			continue // the command itself names a workdir that can't be used
+		}
+		if err := endScratch(ctx, wd); err != nil {
 			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
 		}
 	}

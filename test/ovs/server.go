@@ -36,6 +36,11 @@ func ServeIn(tb testing.TB, dir string, args ...string) *Server {
 	s.daemon = startDaemon(tb, dir, "ovsdb-server", append([]string{"--remote=punix:" + socket}, args...)...)
 	// ovsdb-server opens its control socket after those of its remotes.
 	control := filepath.Join(dir, fmt.Sprintf("ovsdb-server.%d.ctl", s.daemon.cmd.Process.Pid))
+	for _, argument := range args {
+		if path, ok := strings.CutPrefix(argument, "--unixctl="); ok {
+			control = path
+		}
+	}
 	s.daemon.waitFor(tb, func() bool { return listening(socket) && listening(control) })
 	return s
 }
