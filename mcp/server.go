@@ -62,6 +62,7 @@ func New(o Options) *Server {
 	s.addOVNTools()
 	s.addReplicaTools()
 	s.addComparingTools()
+	s.addReachTool()
 	s.addResources()
 	return s
 }
