@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,16 +22,30 @@ func (e *HeldError) Error() string { return "locked by the process " + e.PID }
 type Lock struct{ file *os.File }
 
 // Take locks the file at path, which it creates if it is missing and never removes.
-// It does not wait: the error is a *HeldError while another process holds the lock.
-// If the holder has removed the file, it locks a new one.
+// It does not wait for another process that holds the lock: the error is a *HeldError. If
+// the holder has removed the file, it locks a new one. If the holder has ended, it waits up
+// to a second: a child that the holder had just forked has the file open until it executes
+// its program.
 func Take(path string) (*Lock, error) {
-	for {
+	const patience, pause = time.Second, 5 * time.Millisecond
+	for end := time.Now().Add(patience); ; {
 		lock, err := take(path)
-		if err != nil || lock.names(path) {
+		var held *HeldError
+		switch {
+		case errors.As(err, &held) && held.ended() && time.Now().Before(end):
+			time.Sleep(pause)
+		case err != nil || lock.names(path):
 			return lock, err
+		default:
+			lock.Release()
 		}
-		lock.Release()
 	}
+}
+
+// ended reports whether the holder has ended.
+func (e *HeldError) ended() bool {
+	pid, err := strconv.Atoi(e.PID)
+	return err == nil && pid > 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
 // names reports whether path still names the locked file.

@@ -50,7 +50,7 @@ func sourceTree(t *testing.T, script string) string {
 	dir := filepath.Join(t.TempDir(), "ovn; touch $(id)") // no shell reads the name
 	writeSource(t, filepath.Join(dir, "ovs"), "true", "CFLAGS=-O2", []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovs-vsctl", "ovs-ofctl", "ovs-appctl"},
 		"/usr/share/openvswitch/vswitch.ovsschema")
-	writeSource(t, dir, script, "--with-ovs-source=*/ovs", []string{"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-appctl", "ovn-detrace"},
+	writeSource(t, dir, script, "--with-ovs-source=*/ovs", []string{"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-appctl", "ovn-detrace", "ovn-controller", "ovn-northd"},
 		"/usr/share/ovn/ovn-nb.ovsschema", "/usr/share/ovn/ovn-sb.ovsschema")
 	return dir
 }
