@@ -32,9 +32,9 @@ func newStart(shared *options) *cobra.Command {
 		Use: "start", Short: "Start a replica of the collected node", Args: exactArgs(),
 		Long: "Start a replica of the collected node. A replica that already runs is replaced. With the\n" +
 			"folder of several nodes' working directories, start one of each.\n\n" +
-			"Where only OVN databases were collected, as from a must-gather, the switches of their chassis\n" +
-			"are synthesised first: of all, or of those that --chassis names. OVN of the databases' own\n" +
-			"release has to be installed or among the images. The report lists what is assumed.\n\n" +
+			"Where only OVN databases were collected, as from a must-gather, the switch of their only chassis,\n" +
+			"or of those that --chassis names, is synthesised first. OVN of the databases' own release has\n" +
+			"to be installed or among the images. The report lists what is assumed.\n\n" +
 			"Of the tools installed here and the images, those run whose versions of Open vSwitch and OVN are\n" +
 			"nearest to the node's: the same, else of the same minor version, else the nearest newer, else the\n" +
 			"nearest older. \"ovs-offline image add\" adds an image.\n\n" +

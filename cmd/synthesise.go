@@ -47,7 +47,7 @@ func (o *startOptions) synthesise(ctx context.Context) (lacking bool, err error)
 		return false, fmt.Errorf("%w: --chassis selects from the databases of one node; choose it with -w", errUsage)
 	}
 	outcomes := set.EachLocked(ctx, s, func(ctx context.Context, n *set.Node, wd *workdir.Dir) (bool, error) {
-		return o.synthesiseIn(ctx, wd, n.Name+": ", true)
+		return o.synthesiseIn(ctx, wd, n.Name+": ")
 	})
 	for _, outcome := range outcomes {
 		lacking = lacking || outcome.Value
@@ -62,12 +62,11 @@ func (o *startOptions) synthesiseAt(ctx context.Context, path string) (lacking b
 		return false, nil // start returns the error
 	}
 	defer wd.Unlock()
-	return o.synthesiseIn(ctx, wd, "", false)
+	return o.synthesiseIn(ctx, wd, "")
 }
 
-// synthesiseIn makes up the switches of a locked workdir; single is set for one of a set. The
-// prefix of lines names the node.
-func (o *startOptions) synthesiseIn(ctx context.Context, wd *workdir.Dir, prefix string, single bool) (lacking bool, err error) {
+// synthesiseIn makes up the switches of a locked workdir. The prefix of lines names the node.
+func (o *startOptions) synthesiseIn(ctx context.Context, wd *workdir.Dir, prefix string) (lacking bool, err error) {
 	needed, err := synth.Needed(wd, len(o.chassis) > 0)
 	if err != nil || !needed {
 		if len(o.chassis) > 0 && err == nil {
@@ -76,7 +75,7 @@ func (o *startOptions) synthesiseIn(ctx context.Context, wd *workdir.Dir, prefix
 		return false, err
 	}
 	_, err = synth.Make(ctx, wd, synth.Options{
-		Chassis: o.chassis, Single: single,
+		Chassis:  o.chassis,
 		Release:  release.Options{Runtime: o.runtime, Version: version},
 		Progress: func(text string) { o.say("%s%s", prefix, text) },
 	})

@@ -18,11 +18,9 @@ const All = "all"
 // Options are the options of Make.
 type Options struct {
 	// Chassis selects chassis by host name or system-id; All selects all. Without names,
-	// those of the last time are made again, and at first all.
+	// those of the last time are made again, and at first the only one.
 	Chassis []string
 	Release release.Options
-	// Single refuses to make several switches: the workdir is one of a set.
-	Single bool
 	// Progress is called with what is being done; it may be nil.
 	Progress func(text string)
 }
@@ -50,7 +48,8 @@ func Needed(wd *workdir.Dir, asked bool) (bool, error) {
 // Make makes up the switches of chassis of a locked workdir for which Needed is true: that
 // of one chassis in the workdir itself, and those of several in workdirs below wd.Chassis().
 // What was made from the same database before stays. It returns the chassis; none for a
-// database without any. After an error, the workdir is as it was.
+// database without any, or with several of which none is named. After an error, the workdir
+// is as it was.
 func Make(ctx context.Context, wd *workdir.Dir, o Options) ([]Chassis, error) {
 	s, err := Read(ctx, wd.Database(workdir.SB))
 	if err != nil {
@@ -64,14 +63,8 @@ func Make(ctx context.Context, wd *workdir.Dir, o Options) ([]Chassis, error) {
 	if err != nil || len(chosen) == 0 {
 		return nil, err
 	}
-	if len(chosen) > 1 && o.Single {
-		return nil, fmt.Errorf("%w: the OVN SB database has %d chassis (%s): choose one with -w %s start --chassis NAME", ErrSeveral, len(chosen), titles(chosen), wd.Path())
-	}
 	return chosen, m.make(ctx, chosen)
 }
-
-// ErrSeveral is wrapped if there are several chassis, and Options.Single is set.
-var ErrSeveral = errors.New("no switch can be synthesised")
 
 // maker makes up the switches of one southbound database.
 type maker struct {
@@ -95,10 +88,16 @@ func (m *maker) choose() ([]Chassis, error) {
 		return nil, err
 	}
 	again := slices.DeleteFunc(slices.Clone(local), func(c Chassis) bool { return !slices.Contains(last, c.Name) })
-	if len(again) > 0 {
+	switch {
+	case len(again) > 0:
 		return again, nil
+	case len(local) == 1:
+		return local, nil
+	case len(local) == 0:
+		return nil, nil
 	}
-	return local, nil
+	m.progress("only the databases start: the OVN SB database has %d chassis (%s), and -w %s start --chassis NAME, or --chassis all, synthesises their switches", len(local), titles(local), m.wd.Path())
+	return nil, nil
 }
 
 // made returns the names of the chassis that were made before.

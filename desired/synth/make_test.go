@@ -34,7 +34,7 @@ func worker(t *testing.T) *workdir.Dir {
 func makeSwitches(t *testing.T, wd *workdir.Dir, chassis ...string) (titles string, computed bool) {
 	t.Helper()
 	o := options(chassis...)
-	o.Progress = func(string) { computed = true }
+	o.Progress = func(text string) { computed = computed || strings.HasPrefix(text, "synthesising ") }
 	made, err := synth.Make(t.Context(), wd, o)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,8 @@ func TestOneChassisOrSeveral(t *testing.T) {
 		made, here, below string
 		computed          bool
 	}{
-		{nil, "ovn-worker ovn-worker2", "", "ovn-worker ovn-worker2", true},
+		{nil, "", "", "", false},
+		{[]string{synth.All}, "ovn-worker ovn-worker2", "", "ovn-worker ovn-worker2", true},
 		{nil, "ovn-worker ovn-worker2", "", "ovn-worker ovn-worker2", false},
 		{[]string{"ovn-worker2"}, "ovn-worker2", "ovn-worker2", "", true},
 		{nil, "ovn-worker2", "ovn-worker2", "", false},

@@ -83,7 +83,7 @@ func synthesised(t *testing.T, s *sets.Set, collected map[string]string) map[str
 		return paths
 	}
 	wd := databases(t, collected[s.Nodes[0]], filepath.Join(folder, "central"))
-	if _, err := synth.Make(t.Context(), wd, options()); err != nil {
+	if _, err := synth.Make(t.Context(), wd, options(synth.All)); err != nil {
 		t.Fatal(err)
 	}
 	wd.Unlock()
