@@ -23,11 +23,10 @@ type node struct {
 	others   []string // the other bridges
 	seen     int      // the nb_cfg that ovn-controller had installed, 0 if unknown
 
-	state  flowdiff.State
-	lost   []openflow.Problem
-	lacks  []string // the dumps that were not collected: groups, meters
-	flows  bool     // the dump of flows was collected
-	dumped openflow.Version
+	state flowdiff.State
+	lost  []openflow.Problem
+	lacks []string // the dumps that were not collected: groups, meters
+	flows bool     // the dump of flows was collected
 }
 
 // readNode reads what was recorded of a node, with the dumps of its integration bridge.

@@ -139,7 +139,6 @@ type logReader struct {
 	file   *os.File
 	in     *bufio.Reader
 	line   int
-	last   time.Time
 	result Result
 	bad    int // lines about transactions that can't be read
 }
