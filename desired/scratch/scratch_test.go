@@ -173,6 +173,22 @@ func unexplained(flows []string, patterns ...*regexp.Regexp) []string {
 	})
 }
 
+// withoutRivals leaves out the flows that stand on both sides and differ in the cookie
+// alone: two logical flows of one priority match the same packets, as those of two load
+// balancers with a common backend, and ovn-controller installs the one that it sees first.
+func withoutRivals(missing, extra []string) (restMissing, restExtra []string) {
+	content := func(flow string) string {
+		_, rest, _ := strings.Cut(flow, "|")
+		return rest
+	}
+	in := func(list []string) func(string) bool {
+		return func(flow string) bool {
+			return slices.ContainsFunc(list, func(other string) bool { return content(other) == content(flow) })
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(missing), in(extra)), slices.DeleteFunc(slices.Clone(extra), in(missing))
+}
+
 func TestFlowsOfCapturesAreReproduced(t *testing.T) {
 	need(t)
 	for _, name := range []string{"ovn-openstack-compute", "ovn-kubernetes-worker"} {
@@ -224,6 +240,7 @@ func TestFlowsOfSetsAreReproduced(t *testing.T) {
 				for _, n := range nodes {
 					recorded, same, missing, extra := compare(t, s, dirs[n.Name], n.Name)
 					t.Logf("%s: %d of %d", n.Name, same, recorded)
+					missing, extra = withoutRivals(missing, extra)
 					var planted []*regexp.Regexp
 					if name == "openstack" && n.Name == "compute2" {
 						planted = append(planted, regexp.MustCompile(`\|16\|2002\|ip(v6)?,reg0=0x(80|100)/0x(80|100),reg14=`), regexp.MustCompile(`\|65\|100\|reg15=0x[0-9a-f]+,metadata=0x[0-9a-f]+ `))
