@@ -24,7 +24,7 @@ func TestInterruptedSynthesisLeavesNothing(t *testing.T) {
 	s := newSession(t, r)
 	s.run("collect-sos-ovn", "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz")
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGKILL} {
-		c := s.command("start")
+		c := s.command("start", "--chassis", "all")
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
