@@ -20,18 +20,6 @@ type NodeParams struct {
 	Name      string `json:"name" jsonschema:"name of the node, as list-nodes says it"`
 }
 
-// nodes returns the nodes of the folder.
-func (s *Server) nodes() ([]*set.Node, error) {
-	all, err := set.Open(s.Folder, s.Version, nil)
-	if err != nil {
-		return nil, err
-	}
-	if all != nil {
-		return all.Nodes(), nil
-	}
-	return []*set.Node{set.At(s.Folder, s.Version)}, nil
-}
-
 // nodeName returns the name of a node for the assistant.
 func nodeName(n *set.Node) string {
 	if n.Name != "" {
@@ -42,7 +30,7 @@ func nodeName(n *set.Node) string {
 
 // node returns the node with a name, which may also be that of its host, and its workdir.
 func (s *Server) node(name string) (*set.Node, *workdir.Dir, error) {
-	nodes, err := s.nodes()
+	_, nodes, err := s.selected(nil)
 	if err != nil {
 		return nil, nil, err
 	}
