@@ -24,10 +24,10 @@ type driftOptions struct {
 func newDrift(shared *options) *cobra.Command {
 	o := &driftOptions{options: shared}
 	c := &cobra.Command{
-		Use: "drift [NODE]...", Short: "Compare the recorded flows with those that OVN computes",
-		Long: "Compare the recorded flows, groups and meters of OVN's integration bridge with those that an\n" +
-			"ovn-controller of the node's own release computes from the collected databases: what is missing,\n" +
-			"extra or altered, by the policies, load balancers, routes and ports that it was made from.\n" +
+		Use: "drift [NODE]...", Short: "Find out whether a node has the flows that it should have",
+		Long: "Compute the flows, groups and meters of OVN's integration bridge from the collected databases,\n" +
+			"with an ovn-controller of the node's own release, and compare the recorded ones with them. What is\n" +
+			"missing, extra or altered has the name of its policy, load balancer, route or port.\n" +
 			"No replica needs to run. Each NODE is one of a folder of several; without any, all are compared.\n\n" +
 			"Exit code 3: it can't be determined, for example without that release of OVN; the output says why.\n" +
 			"Exit code 4: something differs.",
