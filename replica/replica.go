@@ -120,6 +120,8 @@ type State struct {
 	Memory int64 `json:"memory_limit,omitempty"`
 	// Changed names the columns of the OVS database that start changed, by table.
 	Changed map[string][]string `json:"changed,omitempty"`
+	// Pod is where a replica in a cluster runs; nil for the other runtimes.
+	Pod *Place `json:"pod,omitempty"`
 }
 
 // newState returns the state of a replica that starts now.
