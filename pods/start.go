@@ -17,6 +17,7 @@ import (
 
 	"ovs-offline/internal/kube"
 	"ovs-offline/internal/logging"
+	"ovs-offline/internal/recording"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/choose"
 )
@@ -68,7 +69,7 @@ func (c *Clusters) newStart(ctx context.Context, nodes []Node, o Options) (*star
 	if err != nil {
 		return nil, err
 	}
-	s := &start{clusters: c, options: o, place: replica.Place{Server: config.Host, Set: strings.ToLower(rand.Text()[:10])}}
+	s := &start{clusters: c, options: o, place: replica.Place{Server: config.Host, Set: strings.ToLower(rand.Text()[:10]), Ends: time.Now().Add(o.Keep).UTC().Truncate(time.Second)}}
 	if s.cluster, err = newCluster(config); err != nil {
 		return nil, err
 	}
@@ -81,17 +82,41 @@ func (c *Clusters) newStart(ctx context.Context, nodes []Node, o Options) (*star
 	if s.place.Kubeconfig, err = o.Kubeconfig.Files(); err != nil {
 		return nil, err
 	}
-	images, err := newChooser(ctx, o)
-	if err != nil {
+	if err := s.choose(ctx, nodes); err != nil {
 		return nil, err
-	}
-	for _, n := range nodes {
-		image, why := images.choose(n.Recorded)
-		o.Say(n.Name, fmt.Sprintf("runtime: %s at %s, namespace %s, image %s%s", Name, s.place.Server, s.place.Namespace, image, why))
-		s.nodes = append(s.nodes, &starting{Node: n, image: image})
 	}
 	s.groups = pack(s.nodes)
 	return s, nil
+}
+
+// choose chooses the image for each node, and prints a line for each image.
+func (s *start) choose(ctx context.Context, nodes []Node) error {
+	images, err := newChooser(ctx, s.options)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	with := map[string][]string{} // names of nodes by line
+	for _, n := range nodes {
+		image, why, err := images.choose(ctx, n.Recorded)
+		if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("runtime: %s at %s, namespace %s, image %s%s", Name, s.place.Server, s.place.Namespace, image, why)
+		if with[line] == nil {
+			lines = append(lines, line)
+		}
+		with[line] = append(with[line], n.Name)
+		s.nodes = append(s.nodes, &starting{Node: n, image: image})
+	}
+	for _, line := range lines {
+		if len(lines) == 1 {
+			s.options.Say("", line)
+		} else {
+			s.options.Say(recording.FirstNames(with[line]), line)
+		}
+	}
+	return nil
 }
 
 func (s *start) run(ctx context.Context) error {
