@@ -19,6 +19,8 @@ const (
 	atOnce = 10
 	// tries is how often a pod is loaded: a kubelet or the API server may be restarted.
 	tries = 3
+	// progressPause is how often the same progress is printed.
+	progressPause = 10 * time.Second
 	// patienceServer is how long the API server may not answer.
 	patienceServer = 20 * time.Second
 )
@@ -63,6 +65,7 @@ type watch struct {
 	ready   int             // groups whose replicas were started
 	said    map[string]bool // problems
 	shown   string          // the last progress
+	showed  time.Time
 
 	unanswered time.Time // since when the API server does not answer; zero if it does
 }
@@ -154,11 +157,11 @@ func (w *watch) note(g *waiting, state podState) {
 	g.problem = state.problem
 }
 
-// show prints the progress if it has changed.
+// show prints the progress if it has changed, or for a while has not been printed.
 func (w *watch) show(loading int) {
 	text := fmt.Sprintf("%d of %d pods are ready, %d are being loaded", w.ready, len(w.groups), loading)
-	if text != w.shown {
-		w.shown = text
+	if text != w.shown || time.Since(w.showed) > progressPause {
+		w.shown, w.showed = text, time.Now()
 		w.options.Progress(text)
 	}
 }
@@ -168,7 +171,7 @@ func (w *watch) show(loading int) {
 func (w *watch) notMade(ctx context.Context, g *waiting) podState {
 	list, err := w.cluster.client.Events(ctx, w.place.Namespace, g.job.UID)
 	if err != nil {
-		return podState{problem: g.problem, patience: patienceCreating} // events are optional
+		return podState{problem: "the cluster has made no pod yet; its events, which may have the reason, can't be read: " + err.Error(), patience: patienceScheduling}
 	}
 	newest := slices.MaxFunc(append(list.Items, corev1.Event{}), func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 	if newest.Type != corev1.EventTypeWarning {
@@ -203,7 +206,7 @@ func (w *watch) loaded(r result) {
 	case r.err == nil:
 		w.ready++
 	case isFinal(r.err) || r.tried >= tries:
-		w.giveUp(r.waiting, r.err)
+		w.giveUp(r.waiting, explainRefusal(r.err))
 	default:
 		w.options.Say("", "trying again: "+r.err.Error())
 		r.problem, r.patience = "", 0

@@ -30,6 +30,7 @@ type start struct {
 	place    replica.Place // without the node's own part
 	nodes    []*starting
 	groups   []*group
+	made     bool // an object may be in the cluster
 }
 
 // starting is a node with what was chosen for it.
@@ -143,6 +144,8 @@ func (s *start) create(ctx context.Context) error {
 	}
 	for i, j := range jobs {
 		made, err := s.cluster.client.CreateJob(ctx, j)
+		var refused apierrors.APIStatus
+		s.made = s.made || !errors.As(err, &refused)
 		if err != nil {
 			return s.explain(err, "creating a Job")
 		}
@@ -181,7 +184,13 @@ func (s *start) explain(err error, doing string) error {
 	switch {
 	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces "):
 		return fmt.Errorf("%w: make it (kubectl create namespace %s), or name another with --namespace", err, s.place.Namespace)
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot "):
+	}
+	return explainRefusal(err)
+}
+
+// explainRefusal adds the next step to the error of a user who lacks a permission.
+func explainRefusal(err error) error {
+	if strings.Contains(err.Error(), " is forbidden: ") && strings.Contains(err.Error(), " cannot ") {
 		return fmt.Errorf("%w; docs/kubernetes.md has a role with all required permissions", err)
 	}
 	return err
@@ -192,11 +201,13 @@ func (s *start) abandon(ctx context.Context) error {
 	const limit = 10 * time.Second // the user may have pressed Ctrl-C
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	errs := []error{s.cluster.delete(ctx, s.place.Namespace, s.place.Set)}
-	if errs[0] != nil {
-		errs[0] = fmt.Errorf("%w; what is left of set %s in namespace %s ends after %s by itself", errs[0], s.place.Set, s.place.Namespace, s.options.Keep)
-		return errors.Join(errs...) // replica.json stays, and stop tries again
+	if s.made {
+		if err := s.cluster.delete(ctx, s.place.Namespace, s.place.Set); err != nil {
+			// replica.json stays, so that the next start or stop tries again
+			return fmt.Errorf("%w; what is left of set %s in namespace %s ends after %s by itself", err, s.place.Set, s.place.Namespace, s.options.Keep)
+		}
 	}
+	var errs []error
 	for _, n := range s.nodes {
 		errs = append(errs, replica.Stop(ctx, n.Dir))
 	}
