@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -50,6 +51,7 @@ func (c *Clusters) connect(ctx context.Context, p replica.Place) (*cluster, erro
 	kubeconfig := kube.Config{
 		Rules:     &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(p.Kubeconfig)},
 		Overrides: clientcmd.ConfigOverrides{CurrentContext: p.Context}, Program: program + "/" + c.version,
+		Advice: "the replica was started with " + cmp.Or(p.Kubeconfig, "the service account of a pod"),
 	}
 	config, err := kubeconfig.Load(ctx)
 	if err != nil {
@@ -67,7 +69,9 @@ func (c *Clusters) connect(ctx context.Context, p replica.Place) (*cluster, erro
 }
 
 func newCluster(config *rest.Config) (*cluster, error) {
-	client, err := kube.Connect(config)
+	limited := rest.CopyConfig(config)
+	limited.Timeout = cmp.Or(config.Timeout, patienceServer)
+	client, err := kube.Connect(limited)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}

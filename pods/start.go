@@ -30,6 +30,7 @@ type start struct {
 	place    replica.Place // without the node's own part
 	nodes    []*starting
 	groups   []*group
+	begun    bool // the workdirs have been written to
 	made     bool // an object may be in the cluster
 }
 
@@ -40,7 +41,7 @@ type starting struct {
 	outcome Outcome
 }
 
-// Start starts replicas of nodes in pods, in place of none: those that ran were stopped.
+// Start starts replicas of nodes in pods, in place of those that run.
 // An error concerns all nodes, and then nothing is left in the cluster; otherwise the
 // outcomes are in the order of the nodes. If ctx ends, nothing is left either.
 func (c *Clusters) Start(ctx context.Context, nodes []Node, o Options) ([]Outcome, error) {
@@ -124,6 +125,16 @@ func (s *start) choose(ctx context.Context, nodes []Node) error {
 }
 
 func (s *start) run(ctx context.Context) error {
+	jobs, groups := s.jobs()
+	for _, j := range jobs {
+		if err := s.try(ctx, j); err != nil {
+			return err
+		}
+	}
+	if err := s.options.Before(ctx); err != nil {
+		return err
+	}
+	s.begun = true
 	for _, n := range s.nodes {
 		place := s.place
 		place.Folder = inPod(n.Name)
@@ -131,20 +142,14 @@ func (s *start) run(ctx context.Context) error {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
-	if err := s.create(ctx); err != nil {
+	if err := s.create(ctx, jobs, groups); err != nil {
 		return err
 	}
 	return s.fill(ctx)
 }
 
 // create makes the objects in the cluster.
-func (s *start) create(ctx context.Context) error {
-	jobs, groups := s.jobs()
-	for _, j := range jobs {
-		if err := s.try(ctx, j); err != nil {
-			return err
-		}
-	}
+func (s *start) create(ctx context.Context, jobs []*batchv1.Job, groups [][]*group) error {
 	for i, j := range jobs {
 		made, err := s.cluster.client.CreateJob(ctx, j)
 		var refused apierrors.APIStatus
@@ -175,10 +180,13 @@ func (s *start) try(ctx context.Context, j *batchv1.Job) error {
 		logging.FromContext(ctx).Debug("the user may not create pods", "error", err)
 		return nil
 	}
-	if err != nil {
-		return s.explain(err, "the cluster refuses a pod with replicas")
+	switch {
+	case err == nil:
+		return nil
+	case kube.Unavailable(err):
+		return kube.Explain(err, "asking the API server "+s.place.Server)
 	}
-	return nil
+	return s.explain(err, "the cluster refuses a pod with replicas")
 }
 
 // explain adds the next step to an error of the server.
@@ -204,6 +212,9 @@ func (s *start) abandon(ctx context.Context) error {
 	const limit = 10 * time.Second // the user may have pressed Ctrl-C
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	if !s.begun {
+		return nil
+	}
 	if s.made {
 		if err := s.cluster.delete(ctx, s.place.Namespace, s.place.Set); err != nil {
 			// replica.json stays, so that the next start or stop tries again
