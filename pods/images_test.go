@@ -87,7 +87,7 @@ func TestImagesThatCannotBeChosen(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"no image":               {Options{}, `"ovs-offline image build" makes one`},
+		"no image":               {Options{}, `"ovs-offline image push REPOSITORY" puts an image`},
 		"no such version":        {Options{Image: repository, Versions: versions.Pair{OVS: "3.9"}}, "has no tag"},
 		"no such repository":     {Options{Image: repository + "x"}, "with a tag, --image needs no list of tags"},
 		"no registry":            {Options{Image: "localhost:1/replicas"}, "listing the tags of localhost:1/replicas"},

@@ -84,9 +84,6 @@ func (c *Clusters) newStart(ctx context.Context, nodes []Node, o Options) (*star
 	if s.place.Context, err = o.Kubeconfig.Context(); err != nil {
 		return nil, err
 	}
-	if s.place.Kubeconfig, err = o.Kubeconfig.Files(); err != nil {
-		return nil, err
-	}
 	if err := s.choose(ctx, nodes); err != nil {
 		return nil, err
 	}
@@ -135,6 +132,9 @@ func (s *start) run(ctx context.Context) error {
 		return err
 	}
 	s.begun = true
+	if err := s.keep(); err != nil {
+		s.options.Say("", "warning: later commands use KUBECONFIG, as the kubeconfig of this start can't be kept: "+err.Error())
+	}
 	for _, n := range s.nodes {
 		place := s.place
 		place.Folder = inPod(n.Name)
@@ -146,6 +146,15 @@ func (s *start) run(ctx context.Context) error {
 		return err
 	}
 	return s.fill(ctx)
+}
+
+// keep keeps which kubeconfig the start uses.
+func (s *start) keep() error {
+	files, err := s.options.Kubeconfig.Files()
+	if err != nil {
+		return err
+	}
+	return keep(s.place.Set, kept{files, s.place.Ends})
 }
 
 // create makes the objects in the cluster.
@@ -221,6 +230,7 @@ func (s *start) abandon(ctx context.Context) error {
 			return fmt.Errorf("%w; what is left of set %s in namespace %s ends after %s by itself", err, s.place.Set, s.place.Namespace, s.options.Keep)
 		}
 	}
+	forget(s.place.Set)
 	var errs []error
 	for _, n := range s.nodes {
 		errs = append(errs, replica.Stop(ctx, n.Dir))
