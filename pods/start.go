@@ -145,7 +145,28 @@ func (s *start) run(ctx context.Context) error {
 	if err := s.create(ctx, jobs, groups); err != nil {
 		return err
 	}
-	return s.fill(ctx)
+	if err := s.fill(ctx); err != nil {
+		return err
+	}
+	return s.deleteUnused(ctx, jobs, groups)
+}
+
+// deleteUnused deletes the Jobs of which no replica was started, unless that are all: Start
+// deletes these.
+func (s *start) deleteUnused(ctx context.Context, jobs []*batchv1.Job, groups [][]*group) error {
+	unused := func(list []*group) bool {
+		return !slices.ContainsFunc(list, func(g *group) bool {
+			return slices.ContainsFunc(g.nodes, func(n *starting) bool { return n.outcome.Err == nil })
+		})
+	}
+	for i, j := range jobs {
+		if unused(groups[i]) && !unused(s.groups) {
+			if err := s.cluster.client.DeleteJob(ctx, j.Namespace, j.Name, j.UID); err != nil && !apierrors.IsNotFound(err) {
+				return s.explain(err, "deleting the Job "+j.Name+", of which no replica was started")
+			}
+		}
+	}
+	return nil
 }
 
 // keep keeps which kubeconfig the start uses.
@@ -181,10 +202,12 @@ func (s *start) create(ctx context.Context, jobs []*batchv1.Job, groups [][]*gro
 // of Pod Security or of a quota. A user who may create Jobs need not be allowed to create
 // pods: then the events of the Job name the error later.
 func (s *start) try(ctx context.Context, j *batchv1.Job) error {
-	template := j.Spec.Template
-	err := s.cluster.client.TryPod(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, GenerateName: j.Name + "-", Labels: template.Labels}, Spec: template.Spec,
-	})
+	err := s.tryOnce(ctx, j)
+	if demandsUser(err) {
+		// OpenShift gives the pod a user of the namespace's own.
+		j.Spec.Template.Spec.SecurityContext.RunAsUser, j.Spec.Template.Spec.SecurityContext.RunAsGroup = nil, nil
+		err = s.tryOnce(ctx, j)
+	}
 	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource") {
 		logging.FromContext(ctx).Debug("the user may not create pods", "error", err)
 		return nil
@@ -196,6 +219,19 @@ func (s *start) try(ctx context.Context, j *batchv1.Job) error {
 		return kube.Explain(err, "asking the API server "+s.place.Server)
 	}
 	return s.explain(err, "the cluster refuses a pod with replicas")
+}
+
+func (s *start) tryOnce(ctx context.Context, j *batchv1.Job) error {
+	template := j.Spec.Template
+	return s.cluster.client.TryPod(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, GenerateName: j.Name + "-", Labels: template.Labels}, Spec: template.Spec,
+	})
+}
+
+// demandsUser reports whether OpenShift refuses a pod, which it does for a user of the pod's
+// own choice.
+func demandsUser(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "security context constraint")
 }
 
 // explain adds the next step to an error of the server.
