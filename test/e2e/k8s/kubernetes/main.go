@@ -1,5 +1,4 @@
-// Command kubernetes runs one part of a real Kubernetes cluster, for the tests of
-// collect-k8s:
+// Command kubernetes runs one part of a real Kubernetes cluster, for tests:
 //
 //	kubernetes apiserver DIR FLAG...
 //	kubernetes kubelet FLAG...
