@@ -61,7 +61,7 @@ func failingNode(t *testing.T) (n *liveNode, packets []string) {
 }
 
 func TestFailOpen(t *testing.T) {
-	needIsolation(t)
+	needNamespaces(t)
 	n, packets := failingNode(t)
 	sos := n.report()
 	r := replay(t, sos, process.Options{})
@@ -87,7 +87,7 @@ func TestFailOpen(t *testing.T) {
 
 func TestFailOpenWithoutIsolation(t *testing.T) {
 	n, packets := failingNode(t)
-	r := replay(t, n.report(), process.Options{NoNamespaces: true})
+	r := replay(t, n.report(), process.Options{NoNamespaces: true, NoFilter: true})
 	for _, d := range differences(n, r.liveNode, packets...) {
 		t.Error(d)
 	}
@@ -131,7 +131,7 @@ func inBandNode(t *testing.T) (n *liveNode, packets []string) {
 }
 
 func TestInBand(t *testing.T) {
-	needIsolation(t)
+	needNamespaces(t)
 	n, packets := inBandNode(t)
 	sos := n.report()
 	r := replay(t, sos, process.Options{})
@@ -165,7 +165,7 @@ func TestInBand(t *testing.T) {
 
 func TestInBandWithoutIsolation(t *testing.T) {
 	n, packets := inBandNode(t)
-	r := replay(t, n.report(), process.Options{NoNamespaces: true})
+	r := replay(t, n.report(), process.Options{NoNamespaces: true, NoFilter: true})
 	r.wantStep("controllers", report.Approximated, "br-i: its controllers are removed", "manager tcp:192.0.2.66:6653, to which the replica never connects, replaces the in-band controller")
 	if targets := r.vsctl("--bare", "--columns=target", "list", "Controller"); strings.TrimSpace(targets) != "" {
 		t.Errorf("controllers: %s", targets)
@@ -192,7 +192,7 @@ func TestInBandWithoutIsolation(t *testing.T) {
 // TestHiddenFlowsThatDiffer changes the recorded hidden flows: the MAC address of the
 // next hop, which a kernel would have provided, and a controller that is in no row.
 func TestHiddenFlowsThatDiffer(t *testing.T) {
-	needIsolation(t)
+	needNamespaces(t)
 	n, _ := inBandNode(t)
 	sos := n.report()
 	path := filepath.Join(sos, "sos_commands/openvswitch/ovs-appctl_bridge.dump-flows_--offload-stats_br-i")

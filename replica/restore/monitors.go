@@ -24,7 +24,7 @@ import (
 // Remedy: the rows stay, with a port of the replica's own loopback as collector. Ports
 // get the live kernel's ifindex (options:ifindex of a dummy), and sFlow is set up after
 // datapath ports have their live numbers: for its output= see docs/fidelity.md. NetFlow
-// is in no trace. If the daemons share the host's network, all monitors are removed.
+// is in no trace. Without a loopback of the replica's own, all monitors are removed.
 //
 // Source: measured with OVS 3.1. The ifindex of a tunnel is that of a kernel
 // device, which a replica does not have; patch ports have none.
@@ -39,13 +39,16 @@ const (
 	collectorSets = "Flow_Sample_Collector_Set"
 )
 
+// monitorTables returns the tables of monitors.
+func monitorTables() []string { return []string{"sFlow", "IPFIX", "NetFlow"} }
+
 // editMonitors redirects all monitors, and withholds sFlow.
 func editMonitors(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	if !s.isolated {
+	if !s.loopback {
 		return removeMonitors(ctx, s, o)
 	}
 	var changes []ovsdb.Change
-	for _, table := range []string{"sFlow", "IPFIX", "NetFlow"} {
+	for _, table := range monitorTables() {
 		rows, err := s.db.Select(ctx, table, "targets")
 		if err != nil {
 			return err
@@ -118,7 +121,14 @@ func namedCollector(targets []string) string {
 // removeMonitors removes all collectors. A sample() of a flow needs its
 // Flow_Sample_Collector_Set, but no collector.
 func removeMonitors(ctx context.Context, s *Switch, o *report.Outcome) error {
-	const removed = "is removed, since the daemons are not isolated here"
+	removed := "is removed, since the daemons are not isolated here"
+	if s.isolated {
+		removed = "is removed, since a seccomp filter isolates the daemons here, under which they can open no collector"
+	}
+	off, err := withoutTargets(ctx, s)
+	if err != nil {
+		return err
+	}
 	var changes []ovsdb.Change
 	for _, b := range s.Bridges {
 		columns := ovsdb.Columns{}
@@ -127,7 +137,7 @@ func removeMonitors(ctx context.Context, s *Switch, o *report.Outcome) error {
 			{"ipfix", b.ipfix, "IPFIX " + removed + ": its sample() is missing in traces"},
 			{"netflow", b.netFlow, "NetFlow " + removed + ": traces do not show it"},
 		} {
-			if m.id != "" {
+			if m.id != "" && !off[m.id] {
 				o.Note(report.Approximated, "%s: %s", b.Name, m.effect)
 				columns[m.column] = nil
 			}
@@ -145,6 +155,22 @@ func removeMonitors(ctx context.Context, s *Switch, o *report.Outcome) error {
 		changes = append(changes, ovsdb.Update(collectorSets, r.UUID, ovsdb.Columns{"ipfix": nil}))
 	}
 	return s.db.Transact(ctx, changes...)
+}
+
+// withoutTargets returns the UUIDs of the monitors that have no collector, and so are off
+// on the live node as well.
+func withoutTargets(ctx context.Context, s *Switch) (map[string]bool, error) {
+	off := map[string]bool{}
+	for _, table := range monitorTables() {
+		rows, err := s.db.Select(ctx, table, "targets")
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			off[r.UUID] = len(r.Strings("targets")) == 0
+		}
+	}
+	return off, nil
 }
 
 // setInterfaceIndexes returns the changes that give the ports of bridges with
@@ -199,7 +225,7 @@ func restoreMonitors(ctx context.Context, s *Switch, rec *Recorded, o *report.Ou
 				return err
 			}
 		}
-		if s.isolated && b.ipfix != "" {
+		if s.loopback && b.ipfix != "" {
 			if err := checkIPFIX(ctx, s, b, o); err != nil {
 				return err
 			}

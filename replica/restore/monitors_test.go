@@ -44,7 +44,7 @@ func monitoredNode(t *testing.T) (n *liveNode, packets []string) {
 }
 
 func TestMonitors(t *testing.T) {
-	needIsolation(t)
+	needNamespaces(t)
 	n, packets := monitoredNode(t)
 	sos := n.report()
 	r := replay(t, sos, process.Options{})
@@ -69,7 +69,7 @@ func TestMonitors(t *testing.T) {
 // TestInvalidInterfaceIndexes checks that an ifindex that is not a number is
 // reported where sFlow needs it, and that the others are used.
 func TestInvalidInterfaceIndexes(t *testing.T) {
-	needIsolation(t)
+	needNamespaces(t)
 	n := newLiveNode(t)
 	n.vsctl("add-br", "br-s", "--", "add-port", "br-s", "s1", "--", "set", "Interface", "s1", "options:ifindex=41", "--", "add-port", "br-s", "s2", "--", "set", "Interface", "s2", "options:ifindex=42",
 		"--", "add-br", "br-x", "--", "add-port", "br-x", "x1", "--", "set", "Interface", "x1", "options:ifindex=43")
@@ -121,7 +121,7 @@ func (r *replayed) pid() string {
 
 func TestMonitorsWithoutIsolation(t *testing.T) {
 	n, packets := monitoredNode(t)
-	r := replay(t, n.report(), process.Options{NoNamespaces: true})
+	r := replay(t, n.report(), process.Options{NoNamespaces: true, NoFilter: true})
 	r.wantStep("monitors", report.Approximated, "br-s: sFlow is removed", "br-i: IPFIX is removed", "br-s: NetFlow is removed")
 	for _, table := range []string{"sFlow", "IPFIX", "NetFlow"} {
 		if rows := r.vsctl("--bare", "--columns=targets", "list", table); rows != "" {

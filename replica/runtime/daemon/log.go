@@ -24,7 +24,7 @@ func LogSize(path string) int64 {
 // CheckStart adds to the remarks the errors that d logged since its log had the size
 // before, and returns its fatal error. A damaged database is no fatal error:
 // ovsdb-server serves what it could read.
-func CheckStart(d runtime.Daemon, before int64, remarks *Remarks) error {
+func CheckStart(d runtime.Daemon, before int64, expected func(message string) bool, remarks *Remarks) error {
 	const maxErrors = 5 // number of different errors; the log has all
 	seen := map[string]bool{}
 	var fatal error
@@ -33,7 +33,7 @@ func CheckStart(d runtime.Daemon, before int64, remarks *Remarks) error {
 		switch {
 		case level == "EMER":
 			fatal = errors.New(message)
-		case level == "ERR" && !seen[message] && len(seen) < maxErrors:
+		case level == "ERR" && !seen[message] && !expected(message) && len(seen) < maxErrors:
 			seen[message] = true
 			remarks.Add(d.Role + " logged while it started: " + message)
 		}

@@ -96,7 +96,7 @@ func probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	output, err := l.run(ctx, cmd)
+	output, err := l.run(ctx, cmd, false)
 	if err == nil && strings.TrimSpace(output) != namespace.ProbeAnswer {
 		err = errors.New("the helper did not answer")
 	}
