@@ -222,6 +222,22 @@ func remove(t *testing.T, sos, output string) {
 	}
 }
 
+// What isolates daemons.
+const (
+	namespaces = "namespaces"
+	filter     = "filter"
+)
+
+// isolations returns the options of the runtime for everything that isolates daemons here.
+func isolations(t *testing.T) map[string]process.Options {
+	t.Helper()
+	all := map[string]process.Options{filter: {NoNamespaces: true}}
+	if process.New(process.Options{}).HasLoopback(t.Context()) {
+		all[namespaces] = process.Options{}
+	}
+	return all
+}
+
 // needNamespaces skips a test that needs daemons with a network of their own. Other tests
 // cover the fallbacks.
 func needNamespaces(t *testing.T) {

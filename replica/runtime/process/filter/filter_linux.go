@@ -23,6 +23,9 @@ const Refused = "Address family not supported by protocol"
 // Every process that this thread starts inherits the filter, and no process can remove it;
 // this process as a whole does not have it. Without a filter, Under does not call run, and
 // the error wraps ErrUnavailable.
+//
+// The thread ends when run returns. It may have been in use before, so no process of this
+// program may be started with Pdeathsig on a thread that is not its own.
 func Under(run func() error) error {
 	result := make(chan error)
 	go func() {
