@@ -62,7 +62,7 @@ type Runtime interface {
 	// before an ovs-vswitchd gets a database with controllers.
 	Isolated(ctx context.Context) (bool, string)
 	// HasLoopback reports whether daemons have a loopback interface of their own. Without
-	// one, they can open no collector of sFlow, NetFlow and IPFIX.
+	// one, sFlow and IPFIX can open no collector, and are off.
 	HasLoopback(ctx context.Context) bool
 	// Start starts d and returns when d is ready in the sense of the daemon's own
 	// --detach. If d already runs, the error wraps ErrRunning. Start first removes

@@ -6,9 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	"ovs-offline/replica/runtime/process/filter"
+	"ovs-offline/replica/runtime/daemon"
 )
 
 // isolation is how daemons are kept from this host's network.
@@ -57,7 +56,7 @@ func (r *Runtime) findIsolation(ctx context.Context) (isolation, string) {
 	noFilter := r.underFilter(func() error { return nil })
 	if noFilter == nil {
 		r.isolation = filtered
-		r.why = fmt.Sprintf("by a seccomp filter, under which collectors of sFlow, NetFlow and IPFIX can't be opened, so that their sample() is missing from traces; %v", noNamespace)
+		r.why = fmt.Sprintf("by a seccomp filter, under which sFlow and IPFIX can't open their collectors, so that their sample() is missing from traces; %v", noNamespace)
 		return r.isolation, r.why
 	}
 	r.isolation, r.why = shared, fmt.Sprintf("%v; %v", noNamespace, noFilter)
@@ -87,10 +86,10 @@ func (r *Runtime) foundNamespaces() {
 	r.isolation = ownNetwork
 }
 
-// isRefusal reports whether a message of a daemon's log is about a socket that the filter
+// isExpected reports whether a message of a daemon's log is about a socket that the filter
 // refused: such a message does not concern fidelity.
-func (r *Runtime) isRefusal(message string) bool {
+func (r *Runtime) isExpected(message string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.isolation == filtered && strings.HasSuffix(message, ": "+filter.Refused)
+	return r.isolation == filtered && daemon.IsRefusedSocket(message)
 }

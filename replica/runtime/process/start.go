@@ -34,7 +34,7 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 		err = fmt.Errorf("starting %s: %w", d.Role, err)
 		return errors.Join(err, daemon.RemoveLeftovers(d))
 	}
-	if err := daemon.CheckStart(d, before, r.isRefusal, &r.remarks); err != nil {
+	if err := daemon.CheckStart(d, before, r.isExpected, &r.remarks); err != nil {
 		return errors.Join(fmt.Errorf("starting %s: %w", d.Role, err), r.Stop(context.WithoutCancel(ctx), d))
 	}
 	return nil

@@ -15,10 +15,6 @@ import (
 // ErrUnavailable is wrapped if there can be no filter on this system.
 var ErrUnavailable = errors.New("a seccomp filter can't be installed")
 
-// Refused is the message of the error that a program gets for a socket that it can't
-// have, as the C library prints it (EAFNOSUPPORT).
-const Refused = "Address family not supported by protocol"
-
 // Under calls run on a thread of its own that has the filter, and returns the error of run.
 // Every process that this thread starts inherits the filter, and no process can remove it;
 // this process as a whole does not have it. Without a filter, Under does not call run, and
