@@ -30,9 +30,8 @@ func audited() uint32 {
 // numbers mean something else, and i386's socketcall(2) has its arguments in memory, which
 // no filter can read.
 //
-// Netlink sockets are refused as well. No daemon of a replica needs one, and in the network
-// namespace of this host ovs-vswitchd would take over the host's routes and list its
-// datapaths.
+// Netlink sockets are refused as well. No daemon of a replica needs one, and they would show
+// ovs-vswitchd the routes, interfaces and datapaths of this host.
 func program(wanted uint32) []bpf.Instruction {
 	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 	return []bpf.Instruction{
