@@ -20,20 +20,24 @@ type Clusters struct {
 
 	mu        sync.Mutex
 	connected map[clusterID]*cluster
+	loading   map[podID]*sync.Mutex // held while a pod is loaded anew
 }
 
 // NewClusters returns Clusters without connections; version is that of ovs-offline.
 func NewClusters(version string) *Clusters {
-	return &Clusters{version: version, connected: map[clusterID]*cluster{}}
+	return &Clusters{version: version, connected: map[clusterID]*cluster{}, loading: map[podID]*sync.Mutex{}}
 }
 
 type clusterID struct{ kubeconfig, context, server string }
 
-// cluster is a connection.
-type cluster struct {
-	client *kube.Client
-	server string
+// podID identifies a pod and those that replace it.
+type podID struct {
+	server, namespace, job string
+	index                  int
 }
+
+// cluster is a connection.
+type cluster struct{ client *kube.Client }
 
 // connect returns the cluster of a place.
 func (c *Clusters) connect(ctx context.Context, p replica.Place) (*cluster, error) {
@@ -43,8 +47,11 @@ func (c *Clusters) connect(ctx context.Context, p replica.Place) (*cluster, erro
 	if found := c.connected[id]; found != nil {
 		return found, nil
 	}
-	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(p.Kubeconfig)}
-	config, err := kube.Config(ctx, clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: p.Context}), "ovs-offline/"+c.version)
+	kubeconfig := kube.Config{
+		Rules:     &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(p.Kubeconfig)},
+		Overrides: clientcmd.ConfigOverrides{CurrentContext: p.Context}, Program: program + "/" + c.version,
+	}
+	config, err := kubeconfig.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -64,14 +71,5 @@ func newCluster(config *rest.Config) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	return &cluster{client: client, server: config.Host}, nil
-}
-
-// at returns the host at a place.
-func (c *Clusters) at(ctx context.Context, p replica.Place) (*Host, error) {
-	found, err := c.connect(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return &Host{cluster: found, place: p}, nil
+	return &cluster{client}, nil
 }

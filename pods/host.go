@@ -12,7 +12,6 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 
 	"ovs-offline/internal/kube"
-	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
 )
@@ -22,20 +21,6 @@ import (
 type Host struct {
 	cluster *cluster
 	place   replica.Place
-}
-
-// Open returns the host of the replica of a workdir, whose replica.json has its place. If
-// the pod was replaced, Open first loads and starts the replica in the new one, and
-// reports that with say.
-func (c *Clusters) Open(ctx context.Context, wd *workdir.Dir, say func(text string)) (*Host, error) {
-	state, err := replica.ReadState(wd)
-	if err != nil {
-		return nil, err
-	}
-	if state.Pod == nil {
-		return nil, fmt.Errorf("the replica in %s does not run in a cluster", wd.Path())
-	}
-	return c.at(ctx, *state.Pod)
 }
 
 // Pod identifies the pod.

@@ -71,19 +71,19 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 // Node returns a node by its name.
 func (c *Client) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}
-	return node, into(ctx, c.rest.Get().AbsPath("/api/v1").Resource("nodes").Name(name), node)
+	return node, into(ctx, in(c.rest.Get(), coreGroup, "", "nodes").Name(name), node)
 }
 
 // Nodes returns the nodes that the label selector matches; "" matches all.
 func (c *Client) Nodes(ctx context.Context, selector string) (*corev1.NodeList, error) {
 	list := &corev1.NodeList{}
-	return list, into(ctx, selected(c.rest.Get().AbsPath("/api/v1").Resource("nodes"), selector), list)
+	return list, into(ctx, selected(in(c.rest.Get(), coreGroup, "", "nodes"), selector), list)
 }
 
 // Pods returns the pods of a namespace ("": of all) that the label selector matches.
 func (c *Client) Pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error) {
 	list := &corev1.PodList{}
-	return list, into(ctx, selected(c.rest.Get().AbsPath("/api/v1").Namespace(namespace).Resource("pods"), selector), list)
+	return list, into(ctx, selected(in(c.rest.Get(), coreGroup, namespace, "pods"), selector), list)
 }
 
 // Review returns the server's answer to whether the user has a permission.

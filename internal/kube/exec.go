@@ -60,7 +60,7 @@ func (c *Client) Exec(ctx context.Context, run Command) error {
 
 // execURL returns the URL at which a command is run.
 func (c *Client) execURL(run Command) *url.URL {
-	request := c.rest.Get().AbsPath("/api/v1").Namespace(run.Namespace).Resource("pods").Name(run.Pod).SubResource("exec").Param("stdout", "true")
+	request := in(c.rest.Get(), coreGroup, run.Namespace, "pods").Name(run.Pod).SubResource("exec").Param("stdout", "true")
 	if run.Container != "" {
 		request.Param("container", run.Container)
 	}
