@@ -26,7 +26,7 @@ func newLogs(shared *options) *cobra.Command {
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return replica.Roles(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: o.withWorkdir(o.run),
+		RunE: o.orInPod(always, o.withWorkdir(o.run)),
 	}
 	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines until interrupted")
 	return c
