@@ -9,6 +9,9 @@ type Sockets interface {
 	Connect(ctx context.Context) error
 	// Connected reports whether the connection of the last Connect still holds.
 	Connected() bool
+	// Connections returns how often Connect has connected: another replica with the same
+	// data may answer after each.
+	Connections() int
 	// VarRuns returns the folder that takes the place of the workdir's own of that name. It
 	// exists once Connect has succeeded.
 	VarRuns() string
@@ -47,6 +50,14 @@ func (d *Dir) Connect(ctx context.Context) error {
 		return nil
 	}
 	return d.sockets.Connect(ctx)
+}
+
+// Connections returns how often Connect has connected: 0 for a replica on this machine.
+func (d *Dir) Connections() int {
+	if d.sockets == nil {
+		return 0
+	}
+	return d.sockets.Connections()
 }
 
 // Connected reports whether the sockets of the workdir lead to its replica, as far as is

@@ -24,6 +24,7 @@ type sockets struct {
 	path      string // of the folder that stands for var-run; "" before the first Connect
 	name      string // of the workdir's folder in the pod
 	pod       *pod   // nil before the first Connect
+	connected int    // how often Connect has connected
 	listeners []net.Listener
 	made      map[socket]bool
 }
@@ -39,6 +40,13 @@ func (s *sockets) VarRuns() string {
 func (s *sockets) Connected() bool {
 	p, _ := s.current()
 	return p != nil && !p.isLost()
+}
+
+// Connections returns how often Connect has connected.
+func (s *sockets) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connected
 }
 
 func (s *sockets) current() (p *pod, name string) {
@@ -74,6 +82,7 @@ func (s *sockets) Connect(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pod, s.name = p, name
+	s.connected++
 	return nil
 }
 

@@ -3,9 +3,12 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/internal/workdir"
 )
@@ -26,6 +29,10 @@ type asker struct {
 	// stuck is set after a request that was not answered: ovs-vswitchd executes one after
 	// the other, so the next would wait as long.
 	stuck atomic.Bool
+	// ports describes the ports of the replica that was asked first, and checked is the
+	// connection to a pod whose replica has the same ones.
+	ports   string
+	checked atomic.Int64
 }
 
 func (a *asker) init(node string, dir *workdir.Dir) {
@@ -101,6 +108,10 @@ func (a *asker) once(ctx context.Context, c *unixctl.Conn, argv []string) (strin
 		if c, err = unixctl.Connect(limited, a.dir.VarRun(workdir.OVS), "ovs-vswitchd"); err != nil {
 			return "", nil, a.unreachable(err)
 		}
+		if err := a.check(limited, c); err != nil {
+			c.Close()
+			return "", nil, err
+		}
 	}
 	out, err := c.Run(limited, argv...)
 	if _, refused := unixctl.Refused(err); err == nil || refused {
@@ -112,4 +123,39 @@ func (a *asker) once(ctx context.Context, c *unixctl.Conn, argv []string) (strin
 		return "", nil, a.late(argv[0])
 	}
 	return "", nil, errEnded
+}
+
+// Replaced returns a number that changes when another replica takes the place of the one
+// that was asked before. What one has returned, such as the number of a recirculation,
+// means nothing to the other.
+func (a *asker) Replaced() int { return a.dir.Connections() }
+
+// check returns an error if the replica is another one than that whose ports were read,
+// and has other port numbers.
+func (a *asker) check(ctx context.Context, c *unixctl.Conn) error {
+	n := int64(a.dir.Connections())
+	if a.ports == "" || a.checked.Load() == n {
+		return nil
+	}
+	shown, err := c.Run(ctx, portsCommand)
+	if err != nil {
+		return errEnded
+	}
+	if portsIn(string(shown)) != a.ports {
+		return &UnavailableError{a.node, errOtherPorts}
+	}
+	a.checked.Store(n)
+	return nil
+}
+
+// portsCommand is the command that prints the ports.
+const portsCommand = "dpif/show"
+
+// portsIn describes the ports in the output of portsCommand, without counters.
+func portsIn(shown string) string {
+	var text strings.Builder
+	for p := range appctl.BridgePorts(shown) {
+		fmt.Fprintf(&text, "%s %s %d %s\n", p.Bridge, p.Name, p.OpenFlow, p.Datapath)
+	}
+	return text.String()
 }

@@ -33,10 +33,12 @@ func Open(ctx context.Context, name string, wd *workdir.Dir) (*Host, error) {
 }
 
 func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
-	shown, err := h.Ask(ctx, "dpif/show")
+	shown, err := h.Ask(ctx, portsCommand)
 	if err != nil {
 		return err
 	}
+	h.asker.ports = portsIn(shown)
+	h.checked.Store(int64(h.Replaced()))
 	for p := range appctl.BridgePorts(shown) {
 		port := &Port{Bridge: p.Bridge, Name: p.Name, Number: p.OpenFlow, Type: recordedType(p.Type)}
 		h.ports[p.Name] = port
