@@ -30,11 +30,21 @@ func (l *Links) Document(ctx context.Context, wd *workdir.Dir, v any, args ...st
 	}
 	if err := json.Unmarshal(out.Bytes(), v); err != nil {
 		if text := strings.TrimSpace(messages.String()); exit != 0 && text != "" {
-			return errors.New(strings.TrimPrefix(text, Program+": "))
+			return errors.New(errorIn(text))
 		}
 		return fmt.Errorf("\"ovs-offline %s\" in the pod ended with exit code %d, and what it printed can't be read: %w", args[0], exit, err)
 	}
 	return nil
+}
+
+// errorIn returns the error among the messages of ovs-offline, which comes last, or else
+// the messages.
+func errorIn(messages string) string {
+	const mark = Program + ": "
+	if i := strings.LastIndex("\n"+messages, "\n"+mark); i >= 0 {
+		return messages[i+len(mark):]
+	}
+	return messages
 }
 
 // limited keeps the beginning of what is written to it.
