@@ -19,6 +19,8 @@ const (
 	atOnce = 10
 	// tries is how often a pod is loaded: a kubelet or the API server may be restarted.
 	tries = 3
+	// progressPause is how often the same progress is printed.
+	progressPause = 10 * time.Second
 	// patienceServer is how long the API server may not answer.
 	patienceServer = 20 * time.Second
 )
@@ -27,9 +29,9 @@ const (
 // nodes; the nodes of a pod that does not run get an outcome with the reason.
 func (s *start) fill(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &watch{start: s, slots: make(chan struct{}, atOnce), results: make(chan result, len(s.groups)), said: map[string]bool{}}
+	w := &watch{start: s, slots: make(chan struct{}, atOnce), results: make(chan result, len(s.groups)), said: map[string]bool{}, began: time.Now()}
 	for _, g := range s.groups {
-		w.waiting = append(w.waiting, &waiting{group: g, since: time.Now()})
+		w.waiting = append(w.waiting, &waiting{group: g, since: w.began, patience: patienceSilent})
 	}
 	err := w.run(ctx)
 	cancel()
@@ -40,9 +42,10 @@ func (s *start) fill(ctx context.Context) error {
 // waiting is a group whose pod is awaited.
 type waiting struct {
 	*group
-	since   time.Time // of the present problem, or of the last change
-	problem string
-	tried   int // how often loading it failed
+	since    time.Time     // when the present problem began, or the wait
+	problem  string        // the last one, even if nothing is wrong just now: most come and go
+	patience time.Duration // with the problem
+	tried    int           // how often loading it failed
 }
 
 // result is the outcome of loading a pod.
@@ -54,12 +57,15 @@ type result struct {
 // watch follows the pods of a start.
 type watch struct {
 	*start
+	began   time.Time
 	waiting []*waiting // groups whose pod is neither loaded nor given up
 	slots   chan struct{}
 	loading sync.WaitGroup
 	results chan result
-	done    int // groups whose replicas were started, or failed to
-	said    map[string]bool
+	ready   int             // groups whose replicas were started
+	said    map[string]bool // problems
+	shown   string          // the last progress
+	showed  time.Time
 
 	unanswered time.Time // since when the API server does not answer; zero if it does
 }
@@ -75,7 +81,7 @@ func (w *watch) run(ctx context.Context) error {
 		if err == nil {
 			inProgress += w.look(ctx, list.Items)
 		}
-		w.options.Progress(fmt.Sprintf("%d of %d pods are ready, %d are being loaded", w.done, len(w.groups), inProgress))
+		w.show(inProgress)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -116,24 +122,18 @@ func (w *watch) look(ctx context.Context, pods []corev1.Pod) (begun int) {
 	for _, g := range w.waiting {
 		pod := current(pods, g.job.Name, g.index)
 		state := stateOf(pod)
-		if pod == nil && time.Since(g.since) > time.Second {
+		if pod == nil && time.Since(w.began) > time.Second {
 			state = w.notMade(ctx, g)
 		}
-		if state.problem != g.problem {
-			g.since, g.problem = time.Now(), state.problem
-			if g.problem != "" && !w.said[g.problem] {
-				w.said[g.problem] = true
-				w.options.Say("", "waiting: "+g.problem)
-			}
-		}
+		w.note(g, state)
 		switch {
 		case state.running:
 			begun++
 			w.load(ctx, g, pod)
-		case g.problem != "" && time.Since(g.since) >= state.patience:
+		case time.Since(g.since) >= g.patience && g.problem != "":
 			w.giveUp(g, errors.New(g.problem))
-		case g.problem == "" && time.Since(g.since) > state.patience:
-			w.giveUp(g, fmt.Errorf("its pod does not run after %s", state.patience))
+		case time.Since(g.since) >= g.patience:
+			w.giveUp(g, fmt.Errorf("its pod does not run after %s", g.patience))
 		default:
 			left = append(left, g)
 		}
@@ -142,12 +142,36 @@ func (w *watch) look(ctx context.Context, pods []corev1.Pod) (begun int) {
 	return begun
 }
 
+// note keeps the problem of a group, and prints a new one.
+func (w *watch) note(g *waiting, state podState) {
+	if g.problem != "" && state.problem == "" {
+		return
+	}
+	if state.patience != g.patience {
+		g.since, g.patience = time.Now(), state.patience
+		if state.problem != "" && !w.said[state.problem] {
+			w.said[state.problem] = true
+			w.options.Say("", "waiting: "+state.problem)
+		}
+	}
+	g.problem = state.problem
+}
+
+// show prints the progress if it has changed, or for a while has not been printed.
+func (w *watch) show(loading int) {
+	text := fmt.Sprintf("%d of %d pods are ready, %d are being loaded", w.ready, len(w.groups), loading)
+	if text != w.shown || time.Since(w.showed) > progressPause {
+		w.shown, w.showed = text, time.Now()
+		w.options.Progress(text)
+	}
+}
+
 // notMade returns the state of a pod that does not exist: the events of its Job have the
 // reason.
 func (w *watch) notMade(ctx context.Context, g *waiting) podState {
 	list, err := w.cluster.client.Events(ctx, w.place.Namespace, g.job.UID)
 	if err != nil {
-		return podState{problem: g.problem, patience: patienceCreating} // events are optional
+		return podState{problem: "the cluster has made no pod yet; its events, which may have the reason, can't be read: " + err.Error(), patience: patienceScheduling}
 	}
 	newest := slices.MaxFunc(append(list.Items, corev1.Event{}), func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 	if newest.Type != corev1.EventTypeWarning {
@@ -158,9 +182,7 @@ func (w *watch) notMade(ctx context.Context, g *waiting) podState {
 
 // giveUp gives the nodes of a group the reason why they have no replica.
 func (w *watch) giveUp(g *waiting, err error) {
-	w.done++
 	for _, n := range g.nodes {
-		n.outcome.Err = err
 		n.outcome.Err = errors.Join(err, replica.Stop(context.Background(), n.Dir)) // only files of this host are removed
 	}
 }
@@ -182,12 +204,12 @@ func (w *watch) loaded(r result) {
 	r.tried++
 	switch {
 	case r.err == nil:
-		w.done++
+		w.ready++
 	case isFinal(r.err) || r.tried >= tries:
-		w.giveUp(r.waiting, r.err)
+		w.giveUp(r.waiting, explainRefusal(r.err))
 	default:
 		w.options.Say("", "trying again: "+r.err.Error())
-		r.since, r.problem = time.Now(), ""
+		r.problem, r.patience = "", 0
 		w.waiting = append(w.waiting, r.waiting)
 	}
 }

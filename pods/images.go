@@ -23,7 +23,8 @@ type chooser struct {
 
 // candidate is an image in the repository, by its tag.
 type candidate struct {
-	reference string
+	reference string // with the tag
+	digest    string // the reference with the digest; "" if it is not known yet
 	versions  versions.Pair
 }
 
@@ -50,7 +51,7 @@ func newChooser(ctx context.Context, o Options) (*chooser, error) {
 	for _, tag := range tags {
 		v, ok := image.ParseTag(tag)
 		if pair := (versions.Pair{OVS: v.OVS, OVN: v.OVN}); ok && c.wanted.Accepts(pair) {
-			c.images = append(c.images, candidate{o.Image + ":" + tag, pair})
+			c.images = append(c.images, candidate{reference: o.Image + ":" + tag, versions: pair})
 		}
 	}
 	if len(c.images) == 0 {
@@ -59,10 +60,11 @@ func newChooser(ctx context.Context, o Options) (*chooser, error) {
 	return c, nil
 }
 
-// choose returns the image for a node, and why it was chosen.
-func (c *chooser) choose(recorded versions.Pair) (reference, why string) {
+// choose returns the image for a node, by its digest if it is one of a repository, and why
+// it was chosen. A node of a cluster does not pull a tag again that it has.
+func (c *chooser) choose(ctx context.Context, recorded versions.Pair) (reference, why string, err error) {
 	if c.images == nil {
-		return c.named, ""
+		return c.named, "", nil
 	}
 	list := make([]versions.Pair, len(c.images))
 	for i, image := range c.images {
@@ -71,5 +73,11 @@ func (c *chooser) choose(recorded versions.Pair) (reference, why string) {
 	wanted := c.wanted
 	wanted.Recorded = recorded
 	best := choose.Nearest(recorded, list)
-	return c.images[best].reference, wanted.Why(list[best], false)
+	chosen := &c.images[best]
+	if chosen.digest == "" {
+		if chosen.digest, err = oci.Digest(ctx, chosen.reference); err != nil {
+			return "", "", err
+		}
+	}
+	return chosen.digest, wanted.Why(list[best], false), nil
 }

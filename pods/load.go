@@ -31,7 +31,7 @@ func isFinal(err error) bool {
 
 // checkVersion returns an error if the image is of another version of this program.
 func (h *Host) checkVersion(ctx context.Context, version, image string) error {
-	var out bytes.Buffer
+	var out document
 	if err := h.run(ctx, []string{program, "--version"}, nil, &out, nil); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (h *Host) start(ctx context.Context, nodes []Node, version string, say func
 	for _, n := range nodes {
 		argv = append(argv, "--node="+n.Name)
 	}
-	var out bytes.Buffer
+	var out document
 	failed := h.run(ctx, argv, nil, &out, nil)
 	var started struct {
 		Nodes  map[string]*report.Report
@@ -152,6 +152,19 @@ func eachLine(r io.Reader, do func(string)) {
 		do(lines.Text())
 	}
 	_, _ = io.Copy(io.Discard, r) // after a line that is too long
+}
+
+// document is the output of ovs-offline in the pod. What runs there may be anything.
+type document struct{ bytes.Buffer }
+
+const maxDocument = 256 << 20
+
+// Write refuses what is too long for a document.
+func (d *document) Write(p []byte) (int, error) {
+	if d.Len()+len(p) > maxDocument {
+		return 0, fmt.Errorf("%w: it printed more than %d MiB", errRefused, maxDocument>>20)
+	}
+	return d.Buffer.Write(p)
 }
 
 // watchedReader and watchedWriter call alive for each part of a stream.

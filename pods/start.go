@@ -17,6 +17,7 @@ import (
 
 	"ovs-offline/internal/kube"
 	"ovs-offline/internal/logging"
+	"ovs-offline/internal/recording"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/choose"
 )
@@ -29,6 +30,7 @@ type start struct {
 	place    replica.Place // without the node's own part
 	nodes    []*starting
 	groups   []*group
+	made     bool // an object may be in the cluster
 }
 
 // starting is a node with what was chosen for it.
@@ -56,10 +58,13 @@ func (c *Clusters) Start(ctx context.Context, nodes []Node, o Options) ([]Outcom
 	for i, n := range s.nodes {
 		outcomes[i] = n.outcome
 	}
-	if !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err == nil }) {
-		return outcomes, s.abandon(ctx)
+	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err == nil }) {
+		return outcomes, nil
 	}
-	return outcomes, nil
+	if one := outcomes[0].Err; !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err.Error() != one.Error() }) {
+		return nil, errors.Join(one, s.abandon(ctx))
+	}
+	return outcomes, s.abandon(ctx)
 }
 
 // newStart chooses the images, and reads the configuration of the cluster.
@@ -68,7 +73,7 @@ func (c *Clusters) newStart(ctx context.Context, nodes []Node, o Options) (*star
 	if err != nil {
 		return nil, err
 	}
-	s := &start{clusters: c, options: o, place: replica.Place{Server: config.Host, Set: strings.ToLower(rand.Text()[:10])}}
+	s := &start{clusters: c, options: o, place: replica.Place{Server: config.Host, Set: strings.ToLower(rand.Text()[:10]), Ends: time.Now().Add(o.Keep).UTC().Truncate(time.Second)}}
 	if s.cluster, err = newCluster(config); err != nil {
 		return nil, err
 	}
@@ -81,17 +86,41 @@ func (c *Clusters) newStart(ctx context.Context, nodes []Node, o Options) (*star
 	if s.place.Kubeconfig, err = o.Kubeconfig.Files(); err != nil {
 		return nil, err
 	}
-	images, err := newChooser(ctx, o)
-	if err != nil {
+	if err := s.choose(ctx, nodes); err != nil {
 		return nil, err
-	}
-	for _, n := range nodes {
-		image, why := images.choose(n.Recorded)
-		o.Say(n.Name, fmt.Sprintf("runtime: %s at %s, namespace %s, image %s%s", Name, s.place.Server, s.place.Namespace, image, why))
-		s.nodes = append(s.nodes, &starting{Node: n, image: image})
 	}
 	s.groups = pack(s.nodes)
 	return s, nil
+}
+
+// choose chooses the image for each node, and prints a line for each image.
+func (s *start) choose(ctx context.Context, nodes []Node) error {
+	images, err := newChooser(ctx, s.options)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	with := map[string][]string{} // names of nodes by line
+	for _, n := range nodes {
+		image, why, err := images.choose(ctx, n.Recorded)
+		if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("runtime: %s at %s, namespace %s, image %s%s", Name, s.place.Server, s.place.Namespace, image, why)
+		if with[line] == nil {
+			lines = append(lines, line)
+		}
+		with[line] = append(with[line], n.Name)
+		s.nodes = append(s.nodes, &starting{Node: n, image: image})
+	}
+	for _, line := range lines {
+		if len(lines) == 1 {
+			s.options.Say("", line)
+		} else {
+			s.options.Say(recording.FirstNames(with[line]), line)
+		}
+	}
+	return nil
 }
 
 func (s *start) run(ctx context.Context) error {
@@ -118,6 +147,8 @@ func (s *start) create(ctx context.Context) error {
 	}
 	for i, j := range jobs {
 		made, err := s.cluster.client.CreateJob(ctx, j)
+		var refused apierrors.APIStatus
+		s.made = s.made || !errors.As(err, &refused)
 		if err != nil {
 			return s.explain(err, "creating a Job")
 		}
@@ -156,7 +187,13 @@ func (s *start) explain(err error, doing string) error {
 	switch {
 	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces "):
 		return fmt.Errorf("%w: make it (kubectl create namespace %s), or name another with --namespace", err, s.place.Namespace)
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot "):
+	}
+	return explainRefusal(err)
+}
+
+// explainRefusal adds the next step to the error of a user who lacks a permission.
+func explainRefusal(err error) error {
+	if strings.Contains(err.Error(), " is forbidden: ") && strings.Contains(err.Error(), " cannot ") {
 		return fmt.Errorf("%w; docs/kubernetes.md has a role with all required permissions", err)
 	}
 	return err
@@ -167,11 +204,13 @@ func (s *start) abandon(ctx context.Context) error {
 	const limit = 10 * time.Second // the user may have pressed Ctrl-C
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	errs := []error{s.cluster.delete(ctx, s.place.Namespace, s.place.Set)}
-	if errs[0] != nil {
-		errs[0] = fmt.Errorf("%w; what is left of set %s in namespace %s ends after %s by itself", errs[0], s.place.Set, s.place.Namespace, s.options.Keep)
-		return errors.Join(errs...) // replica.json stays, and stop tries again
+	if s.made {
+		if err := s.cluster.delete(ctx, s.place.Namespace, s.place.Set); err != nil {
+			// replica.json stays, so that the next start or stop tries again
+			return fmt.Errorf("%w; what is left of set %s in namespace %s ends after %s by itself", err, s.place.Set, s.place.Namespace, s.options.Keep)
+		}
 	}
+	var errs []error
 	for _, n := range s.nodes {
 		errs = append(errs, replica.Stop(ctx, n.Dir))
 	}

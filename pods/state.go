@@ -19,6 +19,9 @@ const (
 	patienceSilent     = 5 * time.Minute  // nothing is reported, as while a large image is pulled
 )
 
+// exitKilled is the exit code of a container that was killed.
+const exitKilled = 128 + 9
+
 // podState is how far a pod is.
 type podState struct {
 	running  bool
@@ -31,19 +34,22 @@ func stateOf(pod *corev1.Pod) podState {
 	if pod == nil {
 		return podState{patience: patienceSilent}
 	}
+	if pod.DeletionTimestamp != nil {
+		return podState{problem: fmt.Sprintf("pod %s was deleted", pod.Name), patience: patienceCreating}
+	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Waiting != nil {
 			return waitingState(pod, *c.State.Waiting)
 		}
 		if ended := c.State.Terminated; ended != nil {
-			return podState{problem: endedText(pod, *ended)}
+			return endedState(pod, *ended)
 		}
 	}
 	switch pod.Status.Phase {
 	case corev1.PodRunning:
 		return podState{running: true}
 	case corev1.PodFailed, corev1.PodSucceeded:
-		return podState{problem: fmt.Sprintf("pod %s ended: %s", pod.Name, cmp.Or(pod.Status.Message, pod.Status.Reason, string(pod.Status.Phase)))}
+		return podState{problem: fmt.Sprintf("pod %s ended: %s", pod.Name, cmp.Or(pod.Status.Message, pod.Status.Reason, string(pod.Status.Phase))), patience: patienceCreating}
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -65,20 +71,19 @@ func waitingState(pod *corev1.Pod, waiting corev1.ContainerStateWaiting) podStat
 	return podState{problem: fmt.Sprintf("pod %s can't run the image %s: %s: %s", pod.Name, image, waiting.Reason, waiting.Message)}
 }
 
-// endedText describes a container that has ended. The image is at fault if that was at its
-// start.
-func endedText(pod *corev1.Pod, ended corev1.ContainerStateTerminated) string {
+// endedState returns the state of a pod whose container has ended. The image is at fault if
+// that was at its start; a container that was stopped is replaced.
+func endedState(pod *corev1.Pod, ended corev1.ContainerStateTerminated) podState {
 	image := pod.Spec.Containers[0].Image
-	switch ended.Reason {
-	case "StartError", "ContainerCannotRun":
-		return fmt.Sprintf("the image %s has no %s that can be run: %s: \"ovs-offline image build\" makes an image with it", image, program, ended.Message)
-	case "OOMKilled":
-		return fmt.Sprintf("pod %s ended: it used more than its limit of memory, %s", pod.Name, pod.Spec.Containers[0].Resources.Limits.Memory())
+	switch {
+	case ended.Reason == "StartError" || ended.Reason == "ContainerCannotRun":
+		return podState{problem: fmt.Sprintf("the image %s has no %s that can be run: %s: \"ovs-offline image build\" makes an image with it", image, program, ended.Message)}
+	case ended.Reason == "OOMKilled":
+		return podState{problem: fmt.Sprintf("pod %s ended: it used more than its limit of memory, %s", pod.Name, pod.Spec.Containers[0].Resources.Limits.Memory())}
+	case int(ended.ExitCode) == exitEnded || ended.ExitCode == exitKilled:
+		return podState{problem: fmt.Sprintf("pod %s was stopped: %s", pod.Name, cmp.Or(pod.Status.Message, pod.Status.Reason, ended.Reason)), patience: patienceCreating}
 	}
-	if int(ended.ExitCode) == exitEnded {
-		return fmt.Sprintf("pod %s was stopped", pod.Name)
-	}
-	return fmt.Sprintf("pod %s ended with exit code %d: %s: is %s in the image %s of the same version as here?", pod.Name, ended.ExitCode, cmp.Or(ended.Message, ended.Reason), program, image)
+	return podState{problem: fmt.Sprintf("pod %s ended with exit code %d: %s: is %s in the image %s of the same version as here?", pod.Name, ended.ExitCode, cmp.Or(ended.Message, ended.Reason), program, image)}
 }
 
 // current returns the pod of an index of a Job: the one that lives, else the last one that

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"ovs-offline/internal/kube"
+	"ovs-offline/internal/logging"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -25,67 +27,81 @@ func PlaceOf(wd *workdir.Dir) (*replica.Place, error) {
 // patienceGone is how long Stop waits until what it deletes is gone.
 const patienceGone = time.Minute
 
+// stopping is a replica to stop.
+type stopping struct {
+	wd    *workdir.Dir
+	place replica.Place
+	err   *error
+}
+
 // Stop stops the replicas of workdirs, which are locked, and whose PlaceOf is not nil. What
-// was made in the cluster for a start is deleted once no other workdir in the same folders
+// was made in the cluster for a start is deleted once no other workdir in the same folder
 // uses it. The errors are in the order of the workdirs.
 func (c *Clusters) Stop(ctx context.Context, wds []*workdir.Dir) []error {
 	errs := make([]error, len(wds))
-	bySet := map[string][]int{}
-	places := make([]*replica.Place, len(wds))
+	bySet := map[string][]stopping{}
 	for i, wd := range wds {
-		if places[i], errs[i] = PlaceOf(wd); errs[i] == nil {
-			bySet[places[i].Set] = append(bySet[places[i].Set], i)
+		p, err := PlaceOf(wd)
+		if errs[i] = err; err == nil {
+			bySet[p.Set] = append(bySet[p.Set], stopping{wd, *p, &errs[i]})
 		}
 	}
-	for set, indices := range bySet {
-		err := c.stopSet(ctx, set, indices, wds, places)
-		for _, i := range indices {
-			errs[i] = err
-			if err == nil {
-				errs[i] = replica.Stop(ctx, wds[i])
+	for _, list := range bySet {
+		err := c.stopSet(ctx, list)
+		for _, s := range list {
+			if *s.err = err; err == nil {
+				*s.err = replica.Stop(ctx, s.wd)
 			}
 		}
 	}
 	return errs
 }
 
-// stopSet stops some replicas of one start.
-func (c *Clusters) stopSet(ctx context.Context, set string, indices []int, wds []*workdir.Dir, places []*replica.Place) error {
-	p := *places[indices[0]]
+// stopSet stops replicas of one start. Those of a cluster that can't be reached count as
+// stopped once the cluster must have ended them.
+func (c *Clusters) stopSet(ctx context.Context, list []stopping) error {
+	p := list[0].place
 	cl, err := c.connect(ctx, p)
-	if err != nil {
-		return fmt.Errorf("the replica was started in a cluster and can't be stopped: %w", err)
+	if err == nil {
+		err = cl.stopSet(ctx, list)
 	}
-	stopped := map[string]bool{}
-	for _, i := range indices {
-		stopped[wds[i].Path()] = true
+	if err == nil || ctx.Err() != nil {
+		return err
 	}
-	if !used(wds[indices[0]], set, stopped) {
-		return cl.delete(ctx, p.Namespace, set)
+	if time.Now().After(p.Ends) {
+		logging.FromContext(ctx).Debug("the cluster has ended the replicas", "set", p.Set, "at", p.Ends, "error", err)
+		return nil
 	}
-	for _, i := range indices {
-		if err := cl.stopOne(ctx, *places[i]); err != nil {
+	return fmt.Errorf("stopping what was started in the cluster %s, which ends by itself at %s: %w", p.Server, p.Ends.Local().Format(time.DateTime), err)
+}
+
+func (c *cluster) stopSet(ctx context.Context, list []stopping) error {
+	if !used(list) {
+		return c.delete(ctx, list[0].place.Namespace, list[0].place.Set)
+	}
+	for _, s := range list {
+		if err := c.stopOne(ctx, s.place); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// used reports whether a workdir beside this one, other than those that are stopped, has a
-// replica of the same start.
-func used(wd *workdir.Dir, set string, stopped map[string]bool) bool {
-	below, _ := workdir.Below(filepath.Dir(wd.Path())) // without them no other is known
-	for _, path := range below {
-		if stopped[path] {
-			continue
+// used reports whether workdirs beside those that are stopped have replicas of the same
+// start.
+func used(list []stopping) bool {
+	below, _ := workdir.Below(filepath.Dir(list[0].wd.Path())) // without them no other is known
+	return slices.ContainsFunc(below, func(path string) bool {
+		if slices.ContainsFunc(list, func(s stopping) bool { return s.wd.Path() == path }) {
+			return false
 		}
-		if other, err := workdir.Find(path); err == nil {
-			if p, err := PlaceOf(other); err == nil && p != nil && p.Set == set {
-				return true
-			}
+		other, err := workdir.Find(path)
+		if err != nil {
+			return false
 		}
-	}
-	return false
+		p, err := PlaceOf(other)
+		return err == nil && p != nil && p.Set == list[0].place.Set
+	})
 }
 
 // stopOne ends one of several replicas of a start, and removes its data from the pod.

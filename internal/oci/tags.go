@@ -35,3 +35,16 @@ func Tags(ctx context.Context, repository string) ([]string, error) {
 	}
 	return tags, nil
 }
+
+// Digest returns the reference of what a tag names now, with its digest in place of the tag.
+func Digest(ctx context.Context, tag string) (string, error) {
+	reference, err := name.NewTag(tag)
+	if err != nil {
+		return "", fmt.Errorf("%w: %q: %w", ErrSource, tag, err)
+	}
+	found, err := remote.Head(reference, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil {
+		return "", fmt.Errorf("asking for %s: %w%s", tag, err, loginHint(err, reference))
+	}
+	return reference.Context().Digest(found.Digest.String()).String(), nil
+}
