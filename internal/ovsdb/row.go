@@ -20,11 +20,7 @@ type Row struct {
 func ParseRow(uuid string, columns map[string]json.RawMessage) Row {
 	row := Row{UUID: uuid, columns: make(rfc.Row, len(columns))}
 	for column, text := range columns {
-		var value any
-		if json.Unmarshal(text, &value) != nil {
-			continue
-		}
-		if value, ok := parseValue(value); ok {
+		if value, ok := valueOf(text); ok {
 			row.columns[column] = value
 		}
 	}

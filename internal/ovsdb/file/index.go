@@ -233,6 +233,9 @@ func (x *Index) row(table string, changes []change, wanted []string) (ovsdb.Row,
 		return ovsdb.Row{}, false, nil
 	}
 	uuid := changes[0].row.String()
+	if len(changes) == 1 {
+		return x.inserted(table, uuid, changes[0], wanted)
+	}
 	db := &database{schema: x.schema, tables: map[string]map[string]columns{table: {}}, sets: map[rowID]map[string]*elementList{}}
 	for _, c := range changes {
 		text, err := readSpan(x.file, span{c.offset, int64(c.length)})
@@ -246,6 +249,16 @@ func (x *Index) row(table string, changes []change, wanted []string) (ovsdb.Row,
 	db.composeSets()
 	row := db.tables[table][uuid]
 	return ovsdb.ParseRow(uuid, row), row != nil, nil
+}
+
+// inserted returns a row that was not changed since it was inserted.
+func (x *Index) inserted(table, uuid string, c change, wanted []string) (ovsdb.Row, bool, error) {
+	text, err := readSpan(x.file, span{c.offset, int64(c.length)})
+	if err != nil {
+		return ovsdb.Row{}, false, fmt.Errorf("reading row %s of table %s: %w", uuid, table, err)
+	}
+	found, ok := columnsOf(text, wanted)
+	return ovsdb.ParseRow(uuid, found), ok && found != nil, nil
 }
 
 // columnsOf returns the wanted columns of a row, or all columns if none is wanted; nil for
@@ -324,7 +337,17 @@ func (k binaryUUID) compare(other binaryUUID) int {
 }
 
 func (k binaryUUID) String() string {
-	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", k.high>>32, k.high>>16&0xffff, k.high&0xffff, k.low>>48, k.low&0xffffffffffff)
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:8], k.high)
+	binary.BigEndian.PutUint64(raw[8:], k.low)
+	text := make([]byte, 0, 36)
+	for i, end := range []int{4, 6, 8, 10, 16} {
+		if i > 0 {
+			text = append(text, '-')
+		}
+		text = hex.AppendEncode(text, raw[[]int{0, 4, 6, 8, 10}[i]:end])
+	}
+	return string(text)
 }
 
 // rowFinder finds the changes of rows in a transaction that is written to it in pieces
