@@ -66,6 +66,7 @@ func (o *topOptions) run(ctx context.Context, sources []flows.Source) error {
 	if err != nil {
 		return err
 	}
+	defer top.Close()
 	if o.format == formatTable { // before what takes longer
 		o.printCosts(top)
 	}

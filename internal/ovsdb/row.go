@@ -141,6 +141,13 @@ func (r Row) Map(column string) map[string]string {
 	return out
 }
 
+// Value returns the string that a key has in a column that maps strings to strings.
+func (r Row) Value(column, key string) string {
+	m, _ := r.columns[column].(rfc.OvsMap)
+	value, _ := m.GoMap[key].(string)
+	return value
+}
+
 func single[T any](r Row, column string) (v T) {
 	if found := elementsOf[T](r.columns[column]); len(found) == 1 {
 		return found[0]

@@ -14,7 +14,7 @@ import (
 func TestRowsAreThoseOfTheLibrary(t *testing.T) {
 	const uuid = `["uuid","01234567-89ab-4cde-8f01-23456789abcd"]`
 	for _, text := range []string{`"x"`, `""`, `"\u001b\"\\"`, `7`, `-1.5e3`, `true`, uuid, `["named-uuid","x"]`, `["set",[]]`, `["set",["a","b"]]`,
-		`["set",[` + uuid + `]]`, `["set",[1,2]]`, `0`, `123456789012345`, `12345678901234567`, `false`, `"ä"`, `["set", [ "a" , "\n" ] ]`, `["set",[true,"a]],["]]`, `["map",[["a",["uuid","x"]],["a","twice"]]]`, `["map",[]]`, `["map",[["a","b"],["c","d"]]]`, `["map",[[` + uuid + `,1]]]`} {
+		`["set",[` + uuid + `]]`, `["set",[1,2]]`, `0`, `123456789012345`, `12345678901234567`, `false`, `"ä"`, `"a \"b\" \\"`, `"\/"`, `"\\\""`, `["set", [ "a" , "\n" ] ]`, `["set",[true,"a]],["]]`, `["map",[["a",["uuid","x"]],["a","twice"]]]`, `["map",[]]`, `["map",[["a","b"],["c","d"]]]`, `["map",[[` + uuid + `,1]]]`} {
 		var want rfc.Row
 		if err := json.Unmarshal([]byte(`{"v":`+text+`}`), &want); err != nil {
 			t.Fatal(err)

@@ -3,12 +3,13 @@ package ovsdb
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
 // valueOf returns a <value> of RFC 7047, 5.1, from its text. A text as ovsdb-server writes it
-// most of the time, with neither blanks nor escapes, is read here, eight times as fast as by
+// most of the time, without blanks, is read here, eight times as fast as by
 // encoding/json, which reads all others.
 func valueOf(text []byte) (any, bool) {
 	p := plain{rest: text}
@@ -87,23 +88,45 @@ func (p *plain) atom() (any, bool) {
 	return p.number()
 }
 
-// text reads a string of printable ASCII characters without escapes.
+// text reads a string of printable ASCII characters, of which quotes and backslashes may be
+// escaped.
 func (p *plain) text() (string, bool) {
 	if !p.skip(`"`) {
 		return "", false
 	}
-	end := bytes.IndexByte(p.rest, '"')
-	if end < 0 {
-		return "", false
-	}
-	for _, c := range p.rest[:end] {
-		if c < ' ' || c > '~' || c == '\\' {
+	escapes := 0
+	for i := 0; i < len(p.rest); i++ {
+		switch c := p.rest[i]; {
+		case c == '"':
+			text := unescaped(p.rest[:i], escapes)
+			p.rest = p.rest[i+1:]
+			return text, true
+		case c == '\\':
+			if i++; i == len(p.rest) || p.rest[i] != '"' && p.rest[i] != '\\' {
+				return "", false
+			}
+			escapes++
+		case c < ' ' || c > '~':
 			return "", false
 		}
 	}
-	text := string(p.rest[:end])
-	p.rest = p.rest[end+1:]
-	return text, true
+	return "", false
+}
+
+// unescaped returns a text without the backslashes that escape the characters after them.
+func unescaped(text []byte, escapes int) string {
+	if escapes == 0 {
+		return string(text)
+	}
+	var b strings.Builder
+	b.Grow(len(text) - escapes)
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // number reads an integer that a float64 holds exactly.
