@@ -64,7 +64,9 @@ func (s *step) recirculate(ctx context.Context, id uint32, f frame) error {
 func (s *step) resume(ctx context.Context, id uint32, hash int, f frame, depth int) (*Hop, *State, error) {
 	p := resumed(id, hash, f)
 	passes := s.printed(id, p)
-	if passes == nil {
+	if passes != nil {
+		s.tracer.passes.Put(s.host.Name, s.hop.Bridge, p, passes[0])
+	} else {
 		var err error
 		if passes, err = s.ask(ctx, s.host, s.hop.Bridge, p); err != nil {
 			return nil, s.state, err

@@ -52,9 +52,14 @@ func (w *walk) ask(ctx context.Context, h *host.Host, bridge string, p flow.Pack
 	if p.DoubleTagged() {
 		return nil, fmt.Errorf("ofproto/trace takes no packet with two VLAN tags")
 	}
-	if known, ok := w.tracer.passes.Get(h.Name, bridge, p); ok {
+	known, done, err := w.tracer.passes.Await(ctx, h.Name, bridge, p)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil {
 		return []*pass.Pass{known}, nil
 	}
+	defer done()
 	// Without --names ovs-vswitchd takes two thirds of the time.
 	text, err := h.Ask(ctx, "ofproto/trace", bridge, p.Input())
 	if err != nil {
