@@ -20,7 +20,7 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 .PHONY: build man install dist demo quick test test-k8s test-versions fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
-	go build -trimpath -ldflags "-X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
+	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
 
 # Man pages, and completions of bash, zsh and fish.
 man:

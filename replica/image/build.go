@@ -134,12 +134,38 @@ func (b Build) run(ctx context.Context, e *engine.Engine, step engine.Build, mad
 		return Made{}, fmt.Errorf("the versions in the image that %s built: %w", e.Name(), err)
 	}
 	name := cmp.Or(b.Name, versions.name(e))
-	// Adding labels runs no step, so nothing is built again.
-	labelled := engine.Build{Containerfile: "FROM " + step.Name + "\n", Name: name, Platform: b.Platform, Labels: versions.labels(made, version)}
-	if err := e.Build(ctx, labelled, io.Discard); err != nil {
-		return Made{}, fmt.Errorf("labelling the image that %s built: %w", e.Name(), err)
+	leftOut, err := b.finish(ctx, e, step.Name, name, func(s *self) map[string]string { return versions.labels(made, version, s) }, version)
+	if err != nil {
+		return Made{}, fmt.Errorf("finishing the image that %s built: %w", e.Name(), err)
 	}
-	return inspect(ctx, e, name)
+	result, err := inspect(ctx, e, name)
+	result.LeftOut = leftOut
+	return result, err
+}
+
+// finish makes an image from another with labels, the given name, and this program. This
+// runs no step, so nothing is built again. leftOut is why the image lacks this program.
+func (b Build) finish(ctx context.Context, e *engine.Engine, from, name string, labels func(*self) map[string]string, version string) (leftOut []string, err error) {
+	built, err := e.InspectImage(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	last := engine.Build{Containerfile: "FROM " + from + "\n", Name: name, Platform: b.Platform}
+	s, err := findSelf(version, built.Architecture)
+	if err != nil {
+		leftOut = []string{fmt.Sprintf("ovs-offline: %v", err)}
+	} else {
+		if last.Folder, err = os.MkdirTemp("", "ovs-offline-build-"); err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(last.Folder)
+		if err := s.writeFolder(last.Folder); err != nil {
+			return nil, err
+		}
+		last.Containerfile += s.instructions()
+	}
+	last.Labels = labels(s)
+	return leftOut, e.Build(ctx, last, io.Discard)
 }
 
 // readVersions reads the versions that the image's tools printed when it was
