@@ -23,14 +23,16 @@ func (c *Content) Write(ctx context.Context, w io.Writer, reference, version str
 	if err != nil {
 		return fmt.Errorf("the image's name %q: %w", reference, err)
 	}
-	img, err := c.image(ctx, version)
+	img, err := c.Image(ctx, version)
 	if err != nil {
 		return err
 	}
 	return tarball.Write(tag, img, w)
 }
 
-func (c *Content) image(ctx context.Context, version string) (v1.Image, error) {
+// Image returns the image. version is the version of ovs-offline. Its layers are
+// uncompressed, and made from the files each time they are read, until ctx ends.
+func (c *Content) Image(ctx context.Context, version string) (v1.Image, error) {
 	var layers []mutate.Addendum
 	for _, files := range c.layers() {
 		l, err := newLayer(ctx, files)
