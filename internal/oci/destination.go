@@ -1,25 +1,17 @@
 package oci
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"ovs-offline/internal/outfile"
 )
@@ -76,10 +68,25 @@ func (d Destination) Write(ctx context.Context, image v1.Image, repository, tag 
 	}
 	write := func(w io.Writer) error { return tarball.Write(reference, image, w) }
 	if d.transport == transportArchive {
-		write = func(w io.Writer) error { return writeLayout(ctx, w, reference, image) }
+		write = func(w io.Writer) error { return writeArchive(ctx, w, d.names(reference), image) }
 	}
 	_, err = outfile.Write(d.file, replace, write)
 	return d.file, err
+}
+
+// names returns the annotations with the name of an image in a layout, as podman and
+// skopeo read it, and for containerd with its registry. podman prefers the latter, and
+// would take docker.io for the registry of an image that the user gave no name.
+func (d Destination) names(reference name.Tag) map[string]string {
+	text := reference.String()
+	if tag := ":" + reference.TagStr(); !strings.HasSuffix(text, tag) {
+		text += tag
+	}
+	names := map[string]string{annotationOf: text}
+	if d.name != "" {
+		names["io.containerd.image.name"] = reference.Name()
+	}
+	return names
 }
 
 func (d Destination) push(ctx context.Context, image v1.Image, tag string) (string, error) {
@@ -87,148 +94,13 @@ func (d Destination) push(ctx context.Context, image v1.Image, tag string) (stri
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrDestination, err)
 	}
-	packed, err := pack(image)
+	packed, err := compressed(image)
 	if err != nil {
 		return "", err
 	}
 	if err := remote.Write(reference, packed, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return "", fmt.Errorf("pushing %s: %w%s", reference, err, loginHint(err, reference))
+		return "", fmt.Errorf("pushing %s: %w%s", reference.Name(), err, loginHint(err, reference))
 	}
 	digest, err := packed.Digest()
-	return reference.String() + "@" + digest.String(), err
-}
-
-// pack returns the same image, of the OCI's media types, with compressed layers.
-func pack(image v1.Image) (v1.Image, error) {
-	layers, err := image.Layers()
-	if err != nil {
-		return nil, err
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	for n, l := range layers {
-		layers[n], err = tarball.LayerFromOpener(l.Uncompressed, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestSpeed))
-		if err != nil {
-			return nil, err
-		}
-	}
-	packed := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	if packed, err = mutate.AppendLayers(packed, layers...); err != nil {
-		return nil, err
-	}
-	return mutate.ConfigFile(packed, config)
-}
-
-// writeLayout writes an image as the tar of an OCI layout.
-func writeLayout(ctx context.Context, w io.Writer, reference name.Tag, image v1.Image) error {
-	image, err := pack(image)
-	if err != nil {
-		return err
-	}
-	index, err := indexOf(reference, image)
-	if err != nil {
-		return err
-	}
-	blobs, err := blobsOf(image)
-	if err != nil {
-		return err
-	}
-	t := tar.NewWriter(w)
-	for _, b := range slices.Concat([]blob{content(layoutName, []byte(`{"imageLayoutVersion":"1.0.0"}`)), content(indexName, index)}, blobs) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := b.write(t); err != nil {
-			return fmt.Errorf("writing %s: %w", b.name, err)
-		}
-	}
-	return t.Close()
-}
-
-// indexOf returns the index of a layout with one image, named as podman, skopeo and
-// containerd read it.
-func indexOf(reference name.Tag, image v1.Image) ([]byte, error) {
-	manifest, err := image.RawManifest()
-	if err != nil {
-		return nil, err
-	}
-	digest, err := image.Digest()
-	if err != nil {
-		return nil, err
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(v1.IndexManifest{
-		SchemaVersion: 2, MediaType: types.OCIImageIndex,
-		Manifests: []v1.Descriptor{{
-			MediaType: types.OCIManifestSchema1, Size: int64(len(manifest)), Digest: digest, Platform: config.Platform(),
-			Annotations: map[string]string{annotationOf: reference.String(), "io.containerd.image.name": reference.Name()},
-		}},
-	})
-}
-
-// blob is a file of a layout.
-type blob struct {
-	name string
-	size int64
-	open func() (io.ReadCloser, error)
-}
-
-func content(path string, text []byte) blob {
-	return blob{path, int64(len(text)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }}
-}
-
-// blobsOf returns the manifest, the configuration and the layers of an image, by their
-// digests.
-func blobsOf(image v1.Image) ([]blob, error) {
-	manifest, err := image.RawManifest()
-	if err != nil {
-		return nil, err
-	}
-	digest, err := image.Digest()
-	if err != nil {
-		return nil, err
-	}
-	config, err := image.RawConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	id, err := image.ConfigName()
-	if err != nil {
-		return nil, err
-	}
-	layers, err := image.Layers()
-	if err != nil {
-		return nil, err
-	}
-	blobs := []blob{content(blobPath(digest), manifest), content(blobPath(id), config)}
-	for _, l := range layers {
-		size, err := l.Size()
-		if err != nil {
-			return nil, err
-		}
-		digest, err := l.Digest()
-		if err != nil {
-			return nil, err
-		}
-		blobs = append(blobs, blob{blobPath(digest), size, l.Compressed})
-	}
-	return blobs, nil
-}
-
-func (b blob) write(t *tar.Writer) error {
-	content, err := b.open()
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	if err := t.WriteHeader(&tar.Header{Name: b.name, Mode: 0o644, Size: b.size, Format: tar.FormatPAX}); err != nil {
-		return err
-	}
-	_, err = io.Copy(t, content) // tar reports a wrong size
-	return err
+	return reference.Name() + "@" + digest.String(), err
 }
