@@ -59,9 +59,9 @@ quick:
 fuzz:
 	FUZZTIME=$(FUZZTIME) scripts/fuzz
 
-# collect-k8s against a real API server and real kubelets, which are built from their
-# modules (about nine minutes of CPU the first time). The nodes need root, containerd
-# and runc.
+# collect-k8s and replicas in pods, against a real API server, real kubelets, and the
+# scheduler and controllers, which are built from their modules (about ten minutes of CPU
+# the first time). The nodes need root, containerd and runc.
 KUBERNETES = v1.36.3
 COMPONENT  = k8s.io/component-base/version
 test-k8s: build test-deps

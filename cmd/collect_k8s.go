@@ -68,7 +68,7 @@ func (o *collectK8sOptions) run(c *cobra.Command, nodes []string) error {
 		return usageError(c, fmt.Errorf("%s takes NODE..., or --all, or --selector", c.Name()))
 	}
 	ctx := c.Context()
-	config, err := o.kubeconfig.load(ctx)
+	config, err := o.kubeconfig.Load(ctx)
 	if err != nil {
 		return err
 	}

@@ -10,14 +10,13 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/activate"
-	"ovs-offline/replica/runtime/choose"
 )
 
 // completeFlags registers the completions of every command's flags, and disables file
 // name completion for commands without arguments.
 func completeFlags(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("workdir", completeWorkdirs)
-	_ = root.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(choose.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions(runtimeNames(), cobra.ShellCompDirectiveNoFileComp))
 	disableFiles(root)
 }
 

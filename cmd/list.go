@@ -13,18 +13,30 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
+	"ovs-offline/pods"
 	"ovs-offline/replica"
 	"ovs-offline/set"
 )
 
 func newList(o *options) *cobra.Command {
+	kubeconfig, all := newKubeconfig(), false
+	var podFlags []string
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List your running replicas on this host", Args: exactArgs(),
+		Use: "list", Aliases: []string{"ls"}, Short: "List your running replicas on this host, or those in a cluster", Args: exactArgs(),
 		Long: "List your running replicas on this host, in all runtimes; with -w and the folder of\n" +
-			"several nodes' working directories, only the replicas of these.",
-		Example: "  ovs-offline list\n  ovs-offline list -o json | jq -r '.[].workdir'",
+			"several nodes' working directories, only the replicas of these.\n\n" +
+			"With --runtime kubernetes, list the sets of replicas in a namespace of a cluster, whoever started\n" +
+			"them; \"stop --runtime kubernetes SET\" deletes one.",
+		Example: "  ovs-offline list\n  ovs-offline list -o json | jq -r '.[].workdir'\n  ovs-offline list --runtime kubernetes --context lab --namespace debug",
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.checkPodFlags(c, podFlags); err != nil {
+				return err
+			}
+			if o.inCluster {
+				return o.listInCluster(c.Context(), kubeconfig, all)
+			}
 			if !c.Flags().Changed("workdir") && !c.Flags().Changed("node") {
 				return o.list(func(replica.Listed) bool { return true })
 			}
@@ -35,7 +47,31 @@ func newList(o *options) *cobra.Command {
 	}
 	o.nodeFlag(c)
 	o.outputFlag(c)
+	podFlags = addedFlags(c, func() {
+		kubeconfig.addPlaceFlags(c.Flags())
+		c.Flags().BoolVarP(&all, "all-namespaces", "A", false, "with --runtime kubernetes: list the replicas of all namespaces")
+	})
 	return c
+}
+
+// listInCluster prints the sets of replicas in a cluster.
+func (o *options) listInCluster(ctx context.Context, kubeconfig *kubeconfig, allNamespaces bool) error {
+	list, err := pods.List(ctx, &kubeconfig.Config, allNamespaces)
+	if err != nil {
+		return err
+	}
+	return o.emit(list, func() {
+		if len(list) == 0 {
+			fmt.Fprintln(o.Out, "No replica is in the cluster.")
+			return
+		}
+		t := o.newTable("set", "namespace", "nodes", "pods ready", "started", "ends", "from", "images")
+		for _, l := range list {
+			t.AppendRow(table.Row{terminal.Escape(l.Set), terminal.Escape(l.Namespace), terminal.Escape(recording.FirstNames(l.Nodes)), fmt.Sprintf("%d of %d", l.Ready, l.Pods),
+				localTime(l.Started), localTime(l.Ends), terminal.Escape(l.Host + ":" + l.Path), terminal.Escape(strings.Join(l.Images, ", "))})
+		}
+		t.Render()
+	})
 }
 
 // list prints the running replicas for which wanted is true.

@@ -20,6 +20,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pods"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/replica/runtime/engine"
@@ -36,6 +37,8 @@ type options struct {
 	runtime string
 	podman  bool
 	verbose bool
+
+	inCluster bool // --runtime kubernetes; runtime is then that of what runs on this host
 
 	nodes     []string  // of a set, selected with --node
 	available *set.Node // the node of the command's workdir; nil until node is called
@@ -83,7 +86,7 @@ func newRoot(o *options) *cobra.Command {
 	root.SetFlagErrorFunc(usageError)
 	f := root.PersistentFlags()
 	f.StringVarP(&o.workdir, "workdir", "w", usualWorkdir(), "working directory (or OVS_DBG_WORKDIR)")
-	f.StringVar(&o.runtime, "runtime", cmp.Or(os.Getenv("OVS_OFFLINE_RUNTIME"), choose.Auto), "where daemons run: auto, podman, docker or process (or OVS_OFFLINE_RUNTIME)")
+	f.StringVar(&o.runtime, "runtime", cmp.Or(os.Getenv("OVS_OFFLINE_RUNTIME"), choose.Auto), "where daemons run: auto, podman, docker, process or kubernetes (or OVS_OFFLINE_RUNTIME)")
 	f.BoolVarP(&o.podman, "podman", "p", false, "the same as --runtime=podman")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log programs run, sockets used and sources read, with timing, to stderr")
 	root.AddCommand(
@@ -93,7 +96,7 @@ func newRoot(o *options) *cobra.Command {
 		newCollectDB(o, "collect-db-ovs", workdir.OVS), newCollectDB(o, "collect-db-ovn-nb", workdir.NB), newCollectDB(o, "collect-db-ovn-sb", workdir.SB),
 		newStart(o), newTrace(o), newReach(o), newDrift(o), newWhatIf(o), newCompare(o), newFlows(o), newTop(o), newHistory(o),
 		newStop(o), newStatus(o), newList(o), newLogs(o), newReport(o), newDiff(o), newShow(o), newExec(o), newShell(o), newTranslate(o), newGraph(o),
-		newSave(o), newLoad(o), newMCP(o), newImage(o), newBuild(o), newDoctor(o))
+		newSave(o), newLoad(o), newMCP(o), newImage(o), newBuild(o), newDoctor(o), newPod(o))
 	completeFlags(root)
 	o.asCalled(root)
 	return root
@@ -107,8 +110,11 @@ func (o *options) prepare(c *cobra.Command, _ []string) error {
 	if o.podman {
 		o.runtime = engine.Podman
 	}
-	if !slices.Contains(choose.Names(), o.runtime) {
-		return fmt.Errorf("%w: --runtime (or OVS_OFFLINE_RUNTIME) takes one of %s, not %q", errUsage, strings.Join(choose.Names(), ", "), o.runtime)
+	if !slices.Contains(runtimeNames(), o.runtime) {
+		return fmt.Errorf("%w: --runtime (or OVS_OFFLINE_RUNTIME) takes one of %s, not %q", errUsage, strings.Join(runtimeNames(), ", "), o.runtime)
+	}
+	if o.runtime == pods.Name {
+		o.inCluster, o.runtime = true, choose.Auto
 	}
 	return nil
 }

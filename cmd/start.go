@@ -12,6 +12,7 @@ import (
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pods"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/set"
@@ -23,7 +24,9 @@ type startOptions struct {
 	image    string
 	versions versions.Pair
 	chassis  []string
-	saying   sync.Mutex // see say
+	pods     podFlags
+	inPods   *pods.Options // nil for a start on this host
+	saying   sync.Mutex    // see say
 }
 
 func newStart(shared *options) *cobra.Command {
@@ -44,11 +47,16 @@ func newStart(shared *options) *cobra.Command {
 			"  ovs-offline -w nodes start --node worker-0,worker-1\n" +
 			"  ovs-offline -w gathered start --chassis worker-0\n" +
 			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
-		RunE: o.withSwitches(o.oneOrSet(o.withLock(o.run), o.runSet)),
+	}
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if o.inPods, err = o.podOptions(c); err != nil {
+			return err
+		}
+		return o.withSwitches(o.oneOrSet(o.withLock(o.run), o.runSet))(c, args)
 	}
 	c.Flags().StringSliceVar(&o.chassis, "chassis", nil, "where only OVN databases were collected: synthesise the switches of these chassis, by host name or system-id; \"all\" for all")
 	_ = c.RegisterFlagCompletionFunc("chassis", cobra.NoFileCompletions)
-	c.Flags().StringVar(&o.image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine")
+	c.Flags().StringVar(&o.image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine; for --runtime kubernetes, one in a registry, or a repository to choose from")
 	c.Flags().StringVar(&o.versions.OVS, "ovs-version", "", "run this version of Open vSwitch, or a prefix of it (3.1), not the nearest to the node's")
 	c.Flags().StringVar(&o.versions.OVN, "ovn-version", "", "run this version of OVN, or a prefix of it (24.03)")
 	_ = c.RegisterFlagCompletionFunc("image", o.completeImages)
@@ -58,6 +66,7 @@ func newStart(shared *options) *cobra.Command {
 	c.Flags().BoolVar(&o.strict, "strict", false, "exit with code 3 also for placeholders and approximations")
 	o.nodeFlag(c)
 	o.outputFlag(c)
+	o.pods.add(c)
 	return c
 }
 
@@ -65,8 +74,24 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 	if err := endScratch(ctx, wd); err != nil {
 		return err
 	}
+	r, err := o.start(ctx, wd)
+	if err != nil {
+		return err
+	}
+	if err := o.printStarted(wd, r); err != nil {
+		return err
+	}
+	return o.incomplete(r)
+}
+
+// start starts the replica of a workdir on this host or in a cluster.
+func (o *startOptions) start(ctx context.Context, wd *workdir.Dir) (*report.Report, error) {
+	if o.inPods != nil {
+		return o.runInPod(ctx, wd)
+	}
 	p := o.progress()
-	r, err := o.node().Start(ctx, wd, set.StartOptions{
+	defer p.end()
+	return o.node().Start(ctx, wd, set.StartOptions{
 		Runtime: o.runtime, Image: o.image, Versions: o.versions,
 		Chosen: func(what string) { fmt.Fprintf(o.Err, "runtime: %s\n", terminal.Escape(what)) },
 		Starting: func(role string) {
@@ -77,14 +102,6 @@ func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) err
 		},
 		Progress: func(step string) { p.print("restoring: %s", step) },
 	})
-	p.end()
-	if err != nil {
-		return err
-	}
-	if err := o.printStarted(wd, r); err != nil {
-		return err
-	}
-	return o.incomplete(r)
 }
 
 // incomplete returns errIncomplete for a report on a replica that lacks something.

@@ -13,6 +13,31 @@ import (
 
 // runSet starts the replicas of a set and prints one table about them.
 func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
+	if err := endScratches(ctx, s); err != nil {
+		return err
+	}
+	comparison := make(chan compared, 1)
+	go func() { comparison <- compareDatabases(ctx, s) }() // reading takes as long as starting
+	outcomes, err := o.startSet(ctx, s)
+	if err != nil {
+		return err
+	}
+	errs := failures(outcomes)
+	for _, v := range values(outcomes) {
+		errs = append(errs, o.incomplete(v.Value))
+	}
+	differences := <-comparison
+	if ctx.Err() != nil {
+		return worst(errs...)
+	}
+	return worst(append(errs, o.printSet(s, outcomes, differences))...)
+}
+
+// startSet starts the replicas of a set on this host or in a cluster. An error concerns all.
+func (o *startOptions) startSet(ctx context.Context, s *set.Set) ([]set.Outcome[*report.Report], error) {
+	if o.inPods != nil {
+		return o.runSetInPods(ctx, s)
+	}
 	var mu sync.Mutex // the nodes start side by side
 	p := o.progress()
 	say := func(w io.Writer, n *set.Node, text string) {
@@ -21,11 +46,6 @@ func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 		p.end()
 		fmt.Fprintf(w, "%s: %s\n", terminal.Escape(n.Name), terminal.Escape(text))
 	}
-	if err := endScratches(ctx, s); err != nil {
-		return err
-	}
-	comparison := make(chan compared, 1)
-	go func() { comparison <- compareDatabases(ctx, s) }() // reading takes as long as starting
 	outcomes := s.Start(ctx, func(n *set.Node) set.StartOptions {
 		return set.StartOptions{
 			Runtime: o.runtime, Image: o.image, Versions: o.versions,
@@ -43,15 +63,7 @@ func (o *startOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 		}
 	}, func(n *set.Node, memory string) { say(o.Err, n, "warning: "+memory) })
 	p.end()
-	errs := failures(outcomes)
-	for _, v := range values(outcomes) {
-		errs = append(errs, o.incomplete(v.Value))
-	}
-	differences := <-comparison
-	if ctx.Err() != nil {
-		return worst(errs...)
-	}
-	return worst(append(errs, o.printSet(s, outcomes, differences))...)
+	return outcomes, nil
 }
 
 func (o *startOptions) printSet(s *set.Set, outcomes []set.Outcome[*report.Report], differences compared) error {

@@ -3,6 +3,7 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pods"
 	"ovs-offline/set"
 )
 
@@ -23,20 +25,66 @@ type stopOptions struct {
 
 func newStop(shared *options) *cobra.Command {
 	o := &stopOptions{options: shared}
+	kubeconfig := newKubeconfig()
+	var podFlags []string
+	ofWorkdir := o.oneOrSet(func(c *cobra.Command, args []string) error {
+		if _, err := os.Stat(o.workdir); os.IsNotExist(err) {
+			fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(o.workdir))
+			return nil
+		}
+		return o.withLock(o.run)(c, args)
+	}, o.runSet)
 	c := &cobra.Command{
-		Use: "stop", Short: "Stop the replica and keep the collected data", Args: exactArgs(),
-		Example: "  ovs-offline stop\n  ovs-offline stop --purge\n  ovs-offline -w nodes stop --node worker-0",
-		RunE: o.oneOrSet(func(c *cobra.Command, args []string) error {
-			if _, err := os.Stat(o.workdir); os.IsNotExist(err) {
-				fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(o.workdir))
-				return nil
+		Use: "stop [SET...]", Short: "Stop the replica and keep the collected data", Args: cobra.ArbitraryArgs,
+		Long: "Stop the replica and keep the collected data.\n\n" +
+			"With --runtime kubernetes and sets as \"list --runtime kubernetes\" names them, delete these from\n" +
+			"the cluster, whoever started them.",
+		Example: "  ovs-offline stop\n  ovs-offline stop --purge\n  ovs-offline -w nodes stop --node worker-0\n" +
+			"  ovs-offline stop --runtime kubernetes --context lab --namespace debug q7zk2mw4xa",
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := o.checkPodFlags(c, podFlags); err != nil {
+			return err
+		}
+		switch {
+		case len(args) == 0:
+			if err := onlyWithSets(c, podFlags); err != nil {
+				return err
 			}
-			return o.withLock(o.run)(c, args)
-		}, o.runSet),
+			return ofWorkdir(c, args)
+		case !o.inCluster:
+			return usageError(c, fmt.Errorf("%s takes SET only with --runtime %s", c.Name(), pods.Name))
+		case o.purge || len(o.nodes) > 0:
+			return usageError(c, errors.New("--purge and --node are for the replicas of a working directory, not for SET"))
+		}
+		return o.stopInCluster(c.Context(), kubeconfig, args)
 	}
 	o.nodeFlag(c)
 	c.Flags().BoolVar(&o.purge, "purge", false, "also remove the collected data; files that ovs-offline did not write are kept")
+	podFlags = addedFlags(c, func() { kubeconfig.addPlaceFlags(c.Flags()) })
 	return c
+}
+
+// onlyWithSets returns an error for flags that select a cluster to delete sets from: the
+// replica of a workdir is stopped where it was started.
+func onlyWithSets(c *cobra.Command, names []string) error {
+	for _, name := range names {
+		if c.Flags().Changed(name) {
+			return usageError(c, fmt.Errorf("--%s is for SET: the replica of a working directory is stopped in the cluster that it was started in", name))
+		}
+	}
+	return nil
+}
+
+// stopInCluster deletes sets of replicas from a cluster.
+func (o *stopOptions) stopInCluster(ctx context.Context, kubeconfig *kubeconfig, sets []string) error {
+	if err := pods.Delete(ctx, &kubeconfig.Config, sets); err != nil {
+		return err
+	}
+	o.headline("Offline OVS Debugging stopped")
+	fmt.Fprintf(o.Out, "Deleted: %s\n", strings.Join(sets, ", "))
+	return nil
 }
 
 func (o *stopOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {

@@ -120,6 +120,8 @@ type State struct {
 	Memory int64 `json:"memory_limit,omitempty"`
 	// Changed names the columns of the OVS database that start changed, by table.
 	Changed map[string][]string `json:"changed,omitempty"`
+	// Pod is where a replica in a cluster runs; nil for the other runtimes.
+	Pod *Place `json:"pod,omitempty"`
 }
 
 // newState returns the state of a replica that starts now.
@@ -130,12 +132,19 @@ func newState(rt runtime.Runtime, kinds []workdir.Kind) State {
 // LastRuntime returns the name of the runtime in which the last start began, even if
 // that start was not completed; "" without replica.json.
 func LastRuntime(wd *workdir.Dir) (string, error) {
+	state, err := LastState(wd)
+	return state.Runtime, err
+}
+
+// LastState returns the state that the last start wrote, even if that start was not
+// completed; an empty one without replica.json.
+func LastState(wd *workdir.Dir) (State, error) {
 	var state State
 	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
 	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
+		return State{}, nil
 	}
-	return state.Runtime, err
+	return state, err
 }
 
 // ReadState reads replica.json. Its error wraps runtime.ErrNotRunning before a

@@ -47,10 +47,17 @@ func (s *starter) findData() error {
 	if s.manifest, err = s.wd.Manifest(); err != nil {
 		return err
 	}
-	if s.kinds = servedKinds(s.wd); len(s.kinds) == 0 {
-		return fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, s.wd.Path())
+	s.kinds, err = dataOf(s.wd)
+	return err
+}
+
+// dataOf returns what servedKinds does, or an error that wraps ErrNothing if that is nothing.
+func dataOf(wd *workdir.Dir) ([]workdir.Kind, error) {
+	kinds := servedKinds(wd)
+	if len(kinds) == 0 {
+		return nil, fmt.Errorf("%w in %s: collect something first, for example: ovs-offline collect-sos-ovs SOSREPORT", ErrNothing, wd.Path())
 	}
-	return nil
+	return kinds, nil
 }
 
 // servedKinds returns the kinds of the databases that a replica of the workdir serves.

@@ -24,16 +24,26 @@ const (
 // memoryNeed returns about how many bytes of memory the replica of a workdir takes.
 // users holds the number of replicas that share the server of a database.
 func memoryNeed(wd *workdir.Dir, users map[workdir.Kind]int) int64 {
+	need, databases := memoryParts(wd)
+	for k, size := range databases {
+		need += size / int64(max(1, users[k]))
+	}
+	return need
+}
+
+// memoryParts returns about how many bytes of memory the replica of a workdir takes without
+// the servers of its OVN databases, and how many each of these takes.
+func memoryParts(wd *workdir.Dir) (own int64, databases map[workdir.Kind]int64) {
 	need := float64(baseMemory)
+	databases = map[workdir.Kind]int64{}
 	for _, k := range workdir.Kinds() {
-		if info, err := os.Stat(wd.Database(k)); err == nil {
-			servers := 1.0
-			if k == workdir.OVS {
-				servers = 2 // one of them as it was recorded
-			} else if n := users[k]; n > 1 {
-				servers = 1 / float64(n)
-			}
-			need += servers * perDatabaseByte * float64(info.Size())
+		info, err := os.Stat(wd.Database(k))
+		switch {
+		case err != nil: // it was not collected
+		case k == workdir.OVS:
+			need += 2 * perDatabaseByte * float64(info.Size()) // one server as it was recorded
+		default:
+			databases[k] = int64(perDatabaseByte * float64(info.Size()))
 		}
 	}
 	_ = filepath.WalkDir(wd.RestoreFlows(), func(_ string, e fs.DirEntry, err error) error {
@@ -44,7 +54,7 @@ func memoryNeed(wd *workdir.Dir, users map[workdir.Kind]int) int64 {
 		}
 		return nil // without dumps there is nothing to load
 	})
-	return int64(need)
+	return int64(need), databases
 }
 
 // gate lets starts begin while this machine has memory for them.

@@ -10,6 +10,7 @@ import (
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pods"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
@@ -22,11 +23,12 @@ type Node struct {
 	path      string
 	version   string           // of ovs-offline
 	available *choose.Runtimes // nil until Runtimes is called
+	clusters  *pods.Clusters   // those of all nodes of a set
 }
 
 // At returns the node whose workdir is at path. version is the version of ovs-offline.
 func At(path, version string) *Node {
-	return &Node{Name: filepath.Base(path), path: path, version: version}
+	return &Node{Name: filepath.Base(path), path: path, version: version, clusters: pods.NewClusters(version)}
 }
 
 // Workdir returns the workdir for reading.
@@ -74,7 +76,7 @@ func (n *Node) Running(ctx context.Context, wd *workdir.Dir) (replica.State, err
 // its containers can't be stopped.
 func (n *Node) checkReachable(ctx context.Context, wd *workdir.Dir) error {
 	name, err := replica.LastRuntime(wd)
-	if err != nil || name == "" {
+	if err != nil || name == "" || name == pods.Name {
 		return nil // all runtimes that answer are searched for the replica
 	}
 	if _, err := n.Runtimes(wd).Named(ctx, name); err != nil {
@@ -99,6 +101,9 @@ type StartOptions struct {
 func (n *Node) Start(ctx context.Context, wd *workdir.Dir, o StartOptions) (*report.Report, error) {
 	start, err := n.prepare(ctx, wd, o)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := n.stopInPod(ctx, wd); err != nil {
 		return nil, err
 	}
 	return start(ctx)
@@ -165,6 +170,9 @@ func loadedImage(wd *workdir.Dir) (string, error) {
 // Stop stops the replica of the node, whose workdir is locked, and reports whether one was
 // started.
 func (n *Node) Stop(ctx context.Context, wd *workdir.Dir) (started bool, err error) {
+	if started, err = n.stopInPod(ctx, wd); started || err != nil {
+		return started, err
+	}
 	if err := n.checkReachable(ctx, wd); err != nil {
 		return false, err
 	}

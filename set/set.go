@@ -13,6 +13,7 @@ import (
 	"ovs-offline/internal/bundle"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pods"
 )
 
 // ErrNoNode is wrapped when a name selects no node of a set, or more than one.
@@ -52,8 +53,11 @@ func Open(folder, version string, names []string) (*Set, error) {
 		return nil, nil
 	}
 	s.links = linksIn(s.folder)
+	clusters := pods.NewClusters(version)
 	for _, path := range below {
-		s.all = append(s.all, At(path, version))
+		n := At(path, version)
+		n.clusters = clusters
+		s.all = append(s.all, n)
 	}
 	s.nodes = s.all
 	if len(names) > 0 {

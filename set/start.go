@@ -1,6 +1,7 @@
 package set
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,12 +22,9 @@ import (
 // are called from several goroutines; lacks is called where a replica may take more memory
 // than there is. If ctx ends, no replica is left of those that Start has started.
 func (s *Set) Start(ctx context.Context, options func(*Node) StartOptions, lacks func(n *Node, memory string)) []Outcome[*report.Report] {
-	prepared := s.prepare(ctx, options)
-	defer func() {
-		for _, p := range prepared {
-			p.Value.wd.Unlock()
-		}
-	}()
+	locked := s.lockAll(ctx)
+	defer unlockAll(locked)
+	prepared := s.prepare(ctx, locked, options)
 	memory := newGate()
 	outcomes := each(ctx, s.nodes, func(ctx context.Context, n *Node) (*report.Report, error) {
 		p := prepared[slices.Index(s.nodes, n)]
@@ -56,12 +54,14 @@ type preparedStart struct {
 	memory int64 // that the replica takes
 }
 
-// prepare locks the workdirs, chooses the runtimes, and stops the replicas that run: once
-// none uses them, shared databases are as they were collected again.
-func (s *Set) prepare(ctx context.Context, options func(*Node) StartOptions) []Outcome[preparedStart] {
+// prepare chooses the runtimes, and stops the replicas that run: once none uses them,
+// shared databases are as they were collected again.
+func (s *Set) prepare(ctx context.Context, locked []Outcome[*workdir.Dir], options func(*Node) StartOptions) []Outcome[preparedStart] {
 	shared := s.sharedDatabases(ctx)
+	stopped := s.stopInPods(ctx, locked)
 	return each(ctx, s.nodes, func(ctx context.Context, n *Node) (p preparedStart, err error) {
-		if p.wd, err = workdir.Lock(n.path); err != nil {
+		i := slices.Index(s.nodes, n)
+		if p.wd, err = locked[i].Value, cmp.Or(locked[i].Err, stopped[n]); err != nil {
 			return p, err
 		}
 		o := options(n)
@@ -76,6 +76,17 @@ func (s *Set) prepare(ctx context.Context, options func(*Node) StartOptions) []O
 		}
 		return p, err
 	})
+}
+
+// lockAll locks the workdirs of the selected nodes until unlockAll is called.
+func (s *Set) lockAll(ctx context.Context) []Outcome[*workdir.Dir] {
+	return each(ctx, s.nodes, func(_ context.Context, n *Node) (*workdir.Dir, error) { return workdir.Lock(n.path) })
+}
+
+func unlockAll(locked []Outcome[*workdir.Dir]) {
+	for _, l := range locked {
+		l.Value.Unlock()
+	}
 }
 
 // removeIfEmpty removes the folder if it holds nothing but the lock of a collection.
@@ -191,12 +202,25 @@ type Stopped struct {
 // uses any more. With purge, it removes the collected data too, and the folder once it is
 // empty.
 func (s *Set) Stop(ctx context.Context, purge bool) []Outcome[Stopped] {
-	outcomes := EachLocked(ctx, s, func(ctx context.Context, n *Node, wd *workdir.Dir) (stopped Stopped, err error) {
-		if stopped.Started, err = n.Stop(ctx, wd); err == nil && purge {
-			stopped.Left, err = wd.Purge()
+	locked := s.lockAll(ctx)
+	inPods := s.stopInPods(ctx, locked)
+	outcomes := each(ctx, s.nodes, func(ctx context.Context, n *Node) (stopped Stopped, err error) {
+		wd := locked[slices.Index(s.nodes, n)]
+		failed, inPod := inPods[n]
+		switch {
+		case wd.Err != nil || failed != nil:
+			return stopped, cmp.Or(wd.Err, failed)
+		case inPod:
+			stopped.Started = true
+		default:
+			stopped.Started, err = n.Stop(ctx, wd.Value)
+		}
+		if err == nil && purge {
+			stopped.Left, err = wd.Value.Purge()
 		}
 		return stopped, err
 	})
+	unlockAll(locked)
 	if purge {
 		s.removeIfEmpty()
 	}

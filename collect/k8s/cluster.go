@@ -1,15 +1,24 @@
 package k8s
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"net/url"
+	"io"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	"ovs-offline/internal/kube"
 )
+
+// API holds the requests to an API server that a collection needs; kube.Client has them.
+type API interface {
+	Version(ctx context.Context) (string, error)
+	Node(ctx context.Context, name string) (*corev1.Node, error)
+	Nodes(ctx context.Context, selector string) (*corev1.NodeList, error)
+	Pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error)
+	Review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error)
+}
 
 // Cluster is a Kubernetes cluster: its API, and an Executor for its pods.
 type Cluster struct {
@@ -21,41 +30,29 @@ type Cluster struct {
 
 // Connect returns the Cluster of a configuration. It sends no request yet.
 func Connect(config *rest.Config) (*Cluster, error) {
-	limited := rest.CopyConfig(config)
-	limited.Timeout = cmp.Or(config.Timeout, defaultStall)
-	api, err := newRequests(limited)
+	client, err := kube.Connect(config)
 	if err != nil {
 		return nil, err
 	}
-	streams := rest.CopyConfig(config)
-	streams.Timeout = 0 // this is for requests; streams are watched by transfer
-	return &Cluster{Name: config.Host, API: api, Executor: &remote{config: streams, api: api, handshake: limited.Timeout}}, nil
+	return &Cluster{Name: config.Host, API: client, Executor: remote{client}}, nil
+}
+
+// remote is the Executor of a real cluster.
+type remote struct{ client *kube.Client }
+
+func (r remote) Exec(ctx context.Context, t Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	return r.client.Exec(ctx, kube.Command{Namespace: t.Namespace, Pod: t.Pod, Container: t.Container, Argv: argv, Stdin: stdin, Stdout: stdout, Stderr: stderr})
 }
 
 // Nodes returns the names of the nodes that the label selector matches; "" matches all.
 func (c *Cluster) Nodes(ctx context.Context, selector string) ([]string, error) {
 	list, err := c.API.Nodes(ctx, selector)
 	if err != nil {
-		return nil, explain(err, "listing nodes")
+		return nil, kube.Explain(err, "listing nodes")
 	}
 	var names []string
 	for _, n := range list.Items {
 		names = append(names, n.Name)
 	}
 	return names, nil
-}
-
-// unavailable reports whether a request failed because the API server did not answer, or
-// because it is not ready.
-func unavailable(err error) bool {
-	var noAnswer *url.Error
-	return errors.As(err, &noAnswer) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
-}
-
-// explain adds the meaning for the user to an error of the API server.
-func explain(err error, doing string) error {
-	if apierrors.IsUnauthorized(err) {
-		return fmt.Errorf("%s: %w: are the credentials of the kubeconfig (or --token) still good?", doing, err)
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }

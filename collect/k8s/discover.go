@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"ovs-offline/internal/kube"
 	"ovs-offline/internal/workdir"
 )
 
@@ -49,7 +50,7 @@ func look(ctx context.Context, c *Cluster, layouts []layout) (*survey, error) {
 			case apierrors.IsForbidden(err):
 				s.forbidden = append(s.forbidden, where)
 			default:
-				return nil, explain(err, "listing pods in "+where)
+				return nil, kube.Explain(err, "listing pods in "+where)
 			}
 		}
 	}
@@ -61,7 +62,7 @@ func (s *survey) listAgain(ctx context.Context, l layout, containers ...podConta
 	for _, p := range containers {
 		list, err := s.cluster.API.Pods(ctx, l.namespace, p.selector)
 		if err != nil {
-			return explain(err, "listing pods in "+inNamespace(l.namespace))
+			return kube.Explain(err, "listing pods in "+inNamespace(l.namespace))
 		}
 		s.mu.Lock()
 		s.lists[podQuery{l.namespace, p.selector}] = list.Items

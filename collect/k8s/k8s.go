@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/collect"
+	"ovs-offline/internal/kube"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -84,15 +85,15 @@ func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Resu
 // has answered once is asked again if it does not.
 func surveyNodes(ctx context.Context, c *Cluster, layouts []layout, opts Options) (s *survey, nodes []string, err error) {
 	c.Version, err = c.API.Version(ctx)
-	if ctx.Err() != nil || unavailable(err) {
-		return nil, nil, explain(err, "asking the API server "+c.Name)
+	if ctx.Err() != nil || kube.Unavailable(err) {
+		return nil, nil, kube.Explain(err, "asking the API server "+c.Name)
 	}
 	err = opts.patience("").persist(ctx, func(bool) error {
 		if s, err = look(ctx, c, layouts); err == nil {
 			nodes, err = s.chosen(ctx, opts)
 		}
 		if err != nil {
-			return judged{err, !unavailable(err)}
+			return judged{err, !kube.Unavailable(err)}
 		}
 		return nil
 	})

@@ -19,6 +19,7 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/kube"
 )
 
 // Target is a container that commands are run in.
@@ -39,7 +40,7 @@ type Executor interface {
 
 const (
 	// defaultStall is how long a stream may be silent, and a request unanswered.
-	defaultStall = 60 * time.Second
+	defaultStall = kube.DefaultTimeout
 	// longer is the timeout of commands that may stream for long, in stall times.
 	longer = 10
 )

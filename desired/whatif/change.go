@@ -45,18 +45,15 @@ func ReadScript(r io.Reader) (Change, error) {
 	if len(text) > maxChange {
 		return nil, fmt.Errorf("%w: more than %d MiB", ErrRefused, maxChange>>20)
 	}
+	commands, err := commands(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
 	var change Change
-	for s := (scanner{text: string(text), line: 1}); ; {
-		words, err := s.command()
+	for _, c := range commands {
+		one, err := Command(c.words)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrRefused, s.line, err)
-		}
-		if words == nil {
-			break
-		}
-		one, err := Command(words)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", s.begin, err)
+			return nil, fmt.Errorf("line %d: %w", c.line, err)
 		}
 		change = append(change, one...)
 	}
@@ -118,116 +115,4 @@ func isCommandOption(word string) bool {
 		return slices.Contains(values, name)
 	}
 	return slices.Contains(flags, name)
-}
-
-// scanner splits a script into words.
-type scanner struct {
-	text  string
-	line  int // from 1
-	begin int // the line of the last command
-}
-
-// special are the characters to which a shell gives a meaning that ReadScript does not.
-const special = "$`|&;<>()"
-
-// command returns the words of the next line that has any, nil at the end.
-func (s *scanner) command() ([]string, error) {
-	var words []string
-	for {
-		s.text = strings.TrimLeft(s.text, " \t\r")
-		switch {
-		case s.text == "":
-			return words, nil
-		case s.text[0] == '\n':
-			s.next()
-			if len(words) > 0 {
-				return words, nil
-			}
-		case s.text[0] == '#':
-			s.text = s.text[lineEnd(s.text):]
-		case strings.HasPrefix(s.text, "\\\n"):
-			s.next()
-			s.next()
-		default:
-			if len(words) == 0 {
-				s.begin = s.line
-			}
-			word, err := s.word()
-			if err != nil {
-				return nil, err
-			}
-			words = append(words, word)
-		}
-	}
-}
-
-// lineEnd returns the length of the first line of a text.
-func lineEnd(text string) int {
-	if i := strings.IndexByte(text, '\n'); i >= 0 {
-		return i
-	}
-	return len(text)
-}
-
-// next removes and returns the next byte.
-func (s *scanner) next() byte {
-	c := s.text[0]
-	s.text = s.text[1:]
-	if c == '\n' {
-		s.line++
-	}
-	return c
-}
-
-// word returns the next word, without its quotes.
-func (s *scanner) word() (string, error) {
-	var b strings.Builder
-	for s.text != "" && !strings.ContainsRune(" \t\r\n", rune(s.text[0])) {
-		switch c := s.next(); {
-		case c == '\'':
-			end := strings.IndexByte(s.text, '\'')
-			if end < 0 {
-				return "", errors.New("a quote is not closed")
-			}
-			for range end {
-				b.WriteByte(s.next())
-			}
-			s.next()
-		case c == '"':
-			if err := s.quoted(&b); err != nil {
-				return "", err
-			}
-		case c == '\\':
-			if s.text == "" {
-				return "", errors.New("nothing follows a backslash")
-			}
-			if next := s.next(); next != '\n' {
-				b.WriteByte(next)
-			}
-		case strings.IndexByte(special, c) >= 0:
-			return "", fmt.Errorf("%q has a meaning for a shell, and no shell reads this: quote it, or write the command out", c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), nil
-}
-
-// quoted reads the rest of a part in double quotes.
-func (s *scanner) quoted(b *strings.Builder) error {
-	for s.text != "" {
-		switch c := s.next(); {
-		case c == '"':
-			return nil
-		case c == '\\' && s.text != "" && strings.IndexByte("\"\\$`\n", s.text[0]) >= 0:
-			if next := s.next(); next != '\n' {
-				b.WriteByte(next)
-			}
-		case c == '$' || c == '`':
-			return fmt.Errorf("%q has a meaning for a shell, and no shell reads this: write the command out", c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return errors.New("a quote is not closed")
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
@@ -56,6 +57,16 @@ func (v Versions) Tag() string {
 		return "ovs-" + v.OVS
 	}
 	return "ovs-" + v.OVS + "-ovn-" + v.OVN
+}
+
+// ParseTag returns the versions in a name that Tag made; ok is false for other names.
+func ParseTag(tag string) (v Versions, ok bool) {
+	rest, ok := strings.CutPrefix(tag, "ovs-")
+	if !ok {
+		return Versions{}, false
+	}
+	v.OVS, v.OVN, _ = strings.Cut(rest, "-ovn-")
+	return v, v.Tag() == tag && v.OVS != ""
 }
 
 // Made describes an image that was made in an engine.

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -30,7 +32,7 @@ type Runtime struct {
 	Image  string // the name of an image for local processes, for process-root only
 	data   string // the XDG_DATA_HOME that holds the image
 	Socket string // the engine's address, "" for processes
-	dir    string // the folder in which scripts/engines started the engine
+	dir    string // the folder in which scripts/engines started the engine, and only that
 }
 
 // The labels of all runtimes.
@@ -48,7 +50,7 @@ func Engines() []string { return []string{Podman, PodmanRootless, Docker} }
 // started holds the engines that this test process has started.
 var started = struct {
 	sync.Mutex
-	dir      string
+	dirs     []string
 	outcomes map[string]outcome
 }{outcomes: map[string]outcome{}}
 
@@ -65,16 +67,14 @@ func Main(m *testing.M) int {
 	code := m.Run()
 	started.Lock()
 	defer started.Unlock()
-	if started.dir == "" {
-		return code
-	}
-	if out, err := exec.Command(script(), "stop", started.dir).CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "ending the engines: %v\n%s", err, out)
-		return max(code, 1)
-	}
-	if err := os.RemoveAll(started.dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return max(code, 1)
+	for _, dir := range started.dirs {
+		if out, err := exec.Command(script(), "stop", dir).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "ending the engine in %s: %v\n%s", dir, err, out)
+			code = max(code, 1)
+		} else if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
 	}
 	return code
 }
@@ -103,7 +103,8 @@ func each(t *testing.T, labels []string, f func(t *testing.T, r Runtime)) {
 }
 
 // Get returns a runtime by its label. It starts a container engine on first use, and
-// makes an image of this machine's tools there.
+// makes an image of this machine's tools there. An engine that has ended by itself since
+// is started anew, and the end of its log is in the test's.
 func Get(t testing.TB, label string) Runtime {
 	t.Helper()
 	switch label {
@@ -120,6 +121,10 @@ func Get(t testing.TB, label string) Runtime {
 	started.Lock()
 	defer started.Unlock()
 	o, known := started.outcomes[label]
+	if ended := known && o.runtime.dir != "" && !o.runtime.answers(); ended {
+		t.Logf("%s has ended by itself. Its log:\n%s", label, o.runtime.log())
+		known = false
+	}
 	if !known {
 		o = bringUp(t.Context(), label)
 		started.outcomes[label] = o
@@ -143,20 +148,46 @@ func bringUp(ctx context.Context, label string) outcome {
 		r.Socket = socket
 		return outcome{runtime: r}
 	}
-	if started.dir == "" {
-		dir, err := folder()
-		if err != nil {
-			return outcome{err: err}
-		}
-		started.dir = dir
+	dir, err := folder()
+	if err != nil {
+		return outcome{err: err}
 	}
-	socket, skip, err := start(ctx, started.dir, label)
+	started.dirs = append(started.dirs, dir)
+	socket, skip, err := start(ctx, dir, label)
 	if skip != "" || err != nil {
 		return outcome{skip: skip, err: err}
 	}
-	r.Socket, r.dir = socket, started.dir
+	r.Socket, r.dir = socket, dir
 	return outcome{runtime: r, err: r.makeImage(ctx)}
 }
+
+// answers reports whether the engine accepts connections.
+func (r Runtime) answers() bool {
+	c, err := net.Dial("unix", r.socketPath())
+	if err != nil {
+		return false
+	}
+	_ = c.Close()
+	return true
+}
+
+func (r Runtime) socketPath() string { return strings.TrimPrefix(r.Socket, "unix://") }
+
+// log returns the part of the engine's log that shows why it ended: a program in Go that
+// crashes prints the reason before the stacks of its goroutines.
+func (r Runtime) log() string {
+	text, err := os.ReadFile(filepath.Join(r.dir, r.Label, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	const most = 4 << 10
+	if at := crash.FindIndex(text); at != nil {
+		return string(text[at[0]:min(at[0]+most, len(text))])
+	}
+	return string(text[max(0, len(text)-most):])
+}
+
+var crash = regexp.MustCompile(`(?m)^(panic|fatal error|runtime|SIG[A-Z]+): `)
 
 // Alone starts an engine without images for one test, and returns its address. The
 // engine ends with the test.

@@ -41,7 +41,7 @@ func (r *Runtimes) candidates(ctx context.Context, name string, wanted Wanted) (
 	}
 	var found []candidate
 	for _, i := range images {
-		if wanted.accepts(i.Versions) {
+		if wanted.Accepts(i.Versions) {
 			found = append(found, candidate{
 				where: fmt.Sprintf("%s at %s, image %s", name, e.Address(), i.Name), versions: i.Versions,
 				runtime: func() runtime.Runtime { return container.New(e, i.Name, r.version, r.workdir) },
@@ -82,7 +82,7 @@ func (r *Runtimes) local(ctx context.Context, wanted Wanted) (found []candidate,
 	if err := ask(ctx, found); err != nil {
 		return nil, []error{err}
 	}
-	accepted := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !wanted.accepts(c.versions) })
+	accepted := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !wanted.Accepts(c.versions) })
 	if len(accepted) == 0 {
 		errs = append(errs, fmt.Errorf("%w%s for local processes%s: \"ovs-offline image add REFERENCE\" adds one", runtime.ErrNoImage, wanted.with(), others(found)))
 	}

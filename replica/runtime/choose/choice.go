@@ -20,8 +20,8 @@ type Wanted struct {
 	Loaded   string        // ID of the image that was loaded with the data, "" for none
 }
 
-// accepts reports whether tools have the wanted versions.
-func (w Wanted) accepts(v versions.Pair) bool {
+// Accepts reports whether tools have the wanted versions.
+func (w Wanted) Accepts(v versions.Pair) bool {
 	accepted := func(version, wanted string) bool { return wanted == "" || versions.Has(version, wanted) }
 	return accepted(v.OVS, w.Versions.OVS) && accepted(v.OVN, w.Versions.OVN)
 }
@@ -34,9 +34,9 @@ func (w Wanted) with() string {
 	return " with " + w.Versions.String()
 }
 
-// why returns the versions of tools, and why these were chosen; "" for unknown versions.
+// Why returns the versions of tools, and why these were chosen; "" for unknown versions.
 // loaded is set for the image that was loaded with the data.
-func (w Wanted) why(v versions.Pair, loaded bool) string {
+func (w Wanted) Why(v versions.Pair, loaded bool) string {
 	switch {
 	case v == (versions.Pair{}):
 		return ""
@@ -76,14 +76,14 @@ func (r *Runtimes) Choose(ctx context.Context, name string, wanted Wanted) (Choi
 	for i, c := range found {
 		list[i] = c.versions
 	}
-	best := nearest(wanted.Recorded, list)
+	best := Nearest(wanted.Recorded, list)
 	if loaded >= 0 {
 		best = loaded
 	}
-	choice := Choice{Runtime: found[best].runtime(), What: found[best].where + wanted.why(list[best], best == loaded), Rejected: failed}
+	choice := Choice{Runtime: found[best].runtime(), What: found[best].where + wanted.Why(list[best], best == loaded), Rejected: failed}
 	for i, c := range found {
 		if i != best {
-			choice.Rejected = append(choice.Rejected, fmt.Sprintf("not %s%s", c.where, Wanted{}.why(c.versions, false)))
+			choice.Rejected = append(choice.Rejected, fmt.Sprintf("not %s%s", c.where, Wanted{}.Why(c.versions, false)))
 		}
 	}
 	return choice, nil

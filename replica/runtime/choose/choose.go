@@ -101,9 +101,15 @@ func (r *Runtimes) ExecPrefix(rt runtime.Runtime) ([]string, error) {
 	if rt.Name() == Process && rt.Root() == "" {
 		return nil, nil
 	}
+	return ExecPrefix(r.workdir)
+}
+
+// ExecPrefix returns the beginning of a command line that runs a tool beside the replica of
+// a workdir, wherever that runs.
+func ExecPrefix(wd *workdir.Dir) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program, for the tools' wrappers: %w", err)
 	}
-	return []string{self, "--workdir=" + r.workdir.Path(), "exec", "--"}, nil
+	return []string{self, "--workdir=" + wd.Path(), "exec", "--"}, nil
 }

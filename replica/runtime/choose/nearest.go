@@ -7,10 +7,10 @@ import (
 	"ovs-offline/internal/versions"
 )
 
-// nearest returns the index of the versions nearest to the recorded ones, the first of
+// Nearest returns the index of the versions nearest to the recorded ones, the first of
 // equally near ones; -1 for an empty list. A recorded version that is unknown does not
 // count, and an unknown version in the list is of tools that may lack the program.
-func nearest(recorded versions.Pair, list []versions.Pair) int {
+func Nearest(recorded versions.Pair, list []versions.Pair) int {
 	best := -1
 	for i, v := range list {
 		if best < 0 || compare(recorded, v, list[best]) < 0 {

@@ -53,7 +53,7 @@ func TestNearest(t *testing.T) {
 	} {
 		for i, near := range c.ordered {
 			for _, far := range c.ordered[i+1:] {
-				if nearest(c.recorded, []versions.Pair{near, far}) != 0 || nearest(c.recorded, []versions.Pair{far, near}) != 1 {
+				if Nearest(c.recorded, []versions.Pair{near, far}) != 0 || Nearest(c.recorded, []versions.Pair{far, near}) != 1 {
 					t.Errorf("%s: of %v and %v, the second is nearer to %v", what, near, far, c.recorded)
 				}
 			}
@@ -66,18 +66,18 @@ func TestNearestKeepsTheOrder(t *testing.T) {
 	a, b, c := versions.Pair{OVS: "3.1.0", OVN: "23.03.1"}, versions.Pair{OVS: "3.5.0", OVN: "25.03.0"}, versions.Pair{}
 	for _, recorded := range []versions.Pair{{}, {OVS: "3.5.0"}} {
 		for _, list := range [][]versions.Pair{{b, b, a}, {b, a, b}} {
-			if got := nearest(recorded, list); got != 0 {
+			if got := Nearest(recorded, list); got != 0 {
 				t.Errorf("%v of %v: number %d", recorded, list, got)
 			}
 		}
 	}
-	if got := nearest(versions.Pair{}, []versions.Pair{c, a, b}); got != 0 {
+	if got := Nearest(versions.Pair{}, []versions.Pair{c, a, b}); got != 0 {
 		t.Errorf("nothing is recorded: number %d", got)
 	}
-	if got := nearest(versions.Pair{OVN: "24.03"}, []versions.Pair{{OVN: "24.03.1"}, {OVN: "24.03.2"}}); got != 0 {
+	if got := Nearest(versions.Pair{OVN: "24.03"}, []versions.Pair{{OVN: "24.03.1"}, {OVN: "24.03.2"}}); got != 0 {
 		t.Errorf("the patch number is not recorded: number %d", got)
 	}
-	if got := nearest(a, nil); got != -1 {
+	if got := Nearest(a, nil); got != -1 {
 		t.Errorf("no candidates: %d", got)
 	}
 }

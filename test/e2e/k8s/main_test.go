@@ -91,7 +91,7 @@ func TestMain(m *testing.M) {
 func scratch() string { return rig.Dir }
 
 // theCluster is shared by tests. Each test makes its own pods, and removes them.
-var theCluster = sync.OnceValues(func() (*cluster.Cluster, error) { return newCluster("shared") })
+var theCluster = sync.OnceValues(func() (*cluster.Cluster, error) { return newCluster("shared", cluster.Options{}) })
 
 // theNode is the node that most tests use.
 var theNode = sync.OnceValues(func() (*cluster.Node, error) {
@@ -102,11 +102,11 @@ var theNode = sync.OnceValues(func() (*cluster.Node, error) {
 	return c.StartNode(context.Background(), "node-1")
 })
 
-func newCluster(name string, flags ...string) (*cluster.Cluster, error) {
-	options := cluster.Options{
-		Dir: filepath.Join(scratch(), name), Cgroup: rig.Cgroup(), Flags: flags,
-		Users: []string{"nobody", "nothing-but-create", "nothing-but-get", "enough", overSPDY},
-	}
+// newCluster starts a cluster, which ends after all tests. Only Flags and Jobs of the
+// options count.
+func newCluster(name string, options cluster.Options) (*cluster.Cluster, error) {
+	options.Dir, options.Cgroup = filepath.Join(scratch(), name), rig.Cgroup()
+	options.Users = []string{"nobody", "nothing-but-create", "nothing-but-get", "enough", overSPDY}
 	for _, program := range []struct {
 		path  *string
 		built string

@@ -136,7 +136,7 @@ func TestSlowDiskLosesNothing(t *testing.T) {
 func TestSPDYReplacesRefusedWebSocket(t *testing.T) {
 	t.Parallel() // its cluster is its own
 	needRig(t)
-	c, err := newCluster("spdy", "--feature-gates=TranslateStreamCloseWebsocketRequests=false")
+	c, err := newCluster("spdy", cluster.Options{Flags: []string{"--feature-gates=TranslateStreamCloseWebsocketRequests=false"}})
 	if err != nil {
 		t.Fatal(err)
 	}

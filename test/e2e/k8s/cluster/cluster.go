@@ -1,7 +1,7 @@
 // Package cluster starts a Kubernetes cluster on this machine: a real kube-apiserver,
 // and nodes with real kubelets and containerds, whose pods mount the sockets of the
-// lab's daemons. There is no scheduler and no controller, so pods stay as a test makes
-// them.
+// lab's daemons. Without Options.Jobs there is no scheduler and no controller, so pods
+// stay as a test makes them.
 //
 // All servers listen on loopback or unix sockets.
 package cluster
@@ -42,6 +42,7 @@ type Options struct {
 	Cgroup     machine.Cgroup // that its nodes' are below
 	Flags      []string       // more flags for kube-apiserver
 	Users      []string       // other users than Admin, without permissions until Grant
+	Jobs       bool           // with a scheduler and the controllers that a Job needs
 }
 
 // Cluster is an API server and its nodes.
@@ -50,6 +51,10 @@ type Cluster struct {
 	Config  *rest.Config // Admin's
 	Address string       // host:port of the API server
 	Server  *Process     // the API server and its etcd, whose data outlive it
+
+	// Scheduler and Controllers are nil without Options.Jobs.
+	Scheduler   *Process
+	Controllers *Process
 
 	program string
 	dir     string
@@ -82,10 +87,18 @@ func (c *Cluster) start(ctx context.Context, opts Options) (err error) {
 	if err := c.writeFiles(opts.Users); err != nil {
 		return err
 	}
-	if err := c.startServer(opts.Flags); err != nil {
+	flags := opts.Flags
+	if !opts.Jobs {
+		// No controller makes the service account that a pod would need.
+		flags = append([]string{"--disable-admission-plugins=ServiceAccount"}, flags...)
+	}
+	if err := c.startServer(flags); err != nil {
 		return err
 	}
-	return c.connect(ctx)
+	if err := c.connect(ctx); err != nil || !opts.Jobs {
+		return err
+	}
+	return c.startJobs()
 }
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.dir, name) }
@@ -141,7 +154,6 @@ func (c *Cluster) startServer(flags []string) error {
 		"--secure-port=" + port, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + c.file("server.crt"), "--tls-private-key-file=" + c.file("server.key"),
 		"--token-auth-file=" + c.file("tokens.csv"), "--authorization-mode=RBAC", "--anonymous-auth=false",
-		"--disable-admission-plugins=ServiceAccount",
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--service-account-issuer=https://kubernetes", "--service-account-key-file=" + c.file("accounts.key"), "--service-account-signing-key-file=" + c.file("accounts.key"),
 		"--kubelet-client-certificate=" + c.file("client.crt"), "--kubelet-client-key=" + c.file("client.key"), "--kubelet-certificate-authority=" + c.file("ca.crt"),
@@ -149,16 +161,22 @@ func (c *Cluster) startServer(flags []string) error {
 		"--kubelet-preferred-address-types=InternalIP",
 		"--audit-policy-file=" + c.file("audit.yaml"), "--audit-log-path=" + c.file("audit.log"),
 	}
+	c.Server, err = c.startProcess("apiserver", append(args, flags...))
+	return err
+}
+
+// startProcess starts a server that is part of no node.
+func (c *Cluster) startProcess(name string, argv []string) (*Process, error) {
 	servers, err := c.cgroup.Child("servers")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	folder, err := servers.Unified()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.Server = &Process{name: "kube-apiserver", argv: append(args, flags...), dir: c.dir, log: c.file("apiserver.log"), cgroup: folder}
-	return c.Server.Start()
+	p := &Process{name: "kube-" + name, argv: argv, dir: c.dir, log: c.file(name + ".log"), cgroup: folder}
+	return p, p.Start()
 }
 
 // connect makes the client and waits until the server is ready.
@@ -226,7 +244,9 @@ func (c *Cluster) Stop() error {
 	for _, n := range nodes {
 		errs = append(errs, n.Stop())
 	}
-	c.Server.Kill()
+	for _, p := range []*Process{c.Scheduler, c.Controllers, c.Server} {
+		p.Kill()
+	}
 	if c.cgroup != "" {
 		errs = append(errs, c.cgroup.Remove())
 	}

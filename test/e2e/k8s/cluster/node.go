@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -130,6 +132,17 @@ func (n *Node) file(name string) string { return filepath.Join(n.dir, name) }
 
 func (n *Node) socket() string { return n.file("containerd.sock") }
 
+// plugin is the network plugin of a node (the CNI specification 0.3.1 has its protocol).
+// A pod has no interface but lo, and the address that containerd asks for leads nowhere:
+// so nothing is left in the network of this machine.
+const plugin = `#!/bin/sh
+case $CNI_COMMAND in
+ADD) nsenter --net="$CNI_NETNS" ip link set lo up || exit
+     echo '{"cniVersion": "0.3.1", "interfaces": [{"name": "'"$CNI_IFNAME"'", "sandbox": "'"$CNI_NETNS"'"}], "ips": [{"version": "4", "address": "192.0.2.1/32", "interface": 0}]}' ;;
+VERSION) echo '{"cniVersion": "0.3.1", "supportedVersions": ["0.3.1"]}' ;;
+esac
+`
+
 func (n *Node) startContainerd(ctx context.Context) error {
 	config := fmt.Sprintf(`version = 2
 root = %q
@@ -154,23 +167,27 @@ runtime_type = "io.containerd.runc.v2"
 	if err := os.Mkdir(n.file("cni"), 0o700); err != nil {
 		return err
 	}
-	// Pods are in the network of this machine. Without any other network, a node is not
-	// ready, and its kubelet asks ten times a second whether it is.
-	const network = `{"cniVersion": "0.3.1", "name": "unused", "plugins": [{"type": "loopback"}]}`
-	if err := os.WriteFile(n.file("cni/unused.conflist"), []byte(network), 0o600); err != nil {
+	const network = `{"cniVersion": "0.3.1", "name": "pods", "plugins": [{"type": "loopback"}]}`
+	if err := os.WriteFile(n.file("cni/pods.conflist"), []byte(network), 0o600); err != nil {
+		return err
+	}
+	if err := os.WriteFile(n.file("cni/loopback"), []byte(plugin), 0o700); err != nil {
 		return err
 	}
 	n.Containerd = n.process("containerd", "containerd", "--config", n.file("containerd.toml"))
 	if err := n.Containerd.Start(); err != nil {
 		return err
 	}
-	return n.Containerd.await(ctx, func() error {
-		out, err := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "import", n.cluster.file("image.tar")).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("ctr images import: %w: %s", err, out)
-		}
-		return nil
-	})
+	return n.Containerd.await(ctx, func() error { return n.Import(ctx, n.cluster.file("image.tar")) })
+}
+
+// Import adds the images in an archive of `docker save` to the node.
+func (n *Node) Import(ctx context.Context, archive string) error {
+	out, err := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "import", archive).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ctr images import: %w: %s", err, out)
+	}
+	return nil
 }
 
 func (n *Node) startKubelet(context.Context) error {
@@ -210,8 +227,9 @@ imageGCHighThresholdPercent: 100
 	return n.Kubelet.Start()
 }
 
-// announce waits for the Node object that the kubelet creates and sets its address: a
-// kubelet refuses to announce a loopback address itself.
+// announce waits for the Node object that the kubelet creates and does what a cloud
+// provider would do: it sets the address, since a kubelet refuses to announce a loopback
+// address itself, and then lets pods be scheduled there.
 func (n *Node) announce(ctx context.Context) error {
 	nodes := n.cluster.Client.CoreV1().Nodes()
 	patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":%q},{"type":"Hostname","address":%q}]}}`, hopAddress, n.Name)
@@ -223,7 +241,11 @@ func (n *Node) announce(ctx context.Context) error {
 		if node.Status.DaemonEndpoints.KubeletEndpoint.Port == 0 {
 			return errors.New("the Node object has no port yet")
 		}
-		_, err = nodes.Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		if node, err = nodes.Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+			return err
+		}
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" })
+		_, err = nodes.Update(ctx, node, metav1.UpdateOptions{})
 		return err
 	})
 }

@@ -1,4 +1,4 @@
-package k8s
+package kube
 
 import (
 	"context"
@@ -17,22 +17,29 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// remote runs commands through the API server.
-type remote struct {
-	config    *rest.Config
-	api       requests
-	handshake time.Duration // how long the connection's handshake may take
+// Command is a command to run in a container of a pod.
+type Command struct {
+	Namespace, Pod string
+	Container      string // "" for the only one of the pod
+	Argv           []string
+	Stdin          io.Reader // nil for none
+	Stdout, Stderr io.Writer
+	// Sizes yields the sizes of the terminal that the command gets, the first at once; nil
+	// for a command without a terminal. A command with one has no stderr of its own.
+	Sizes remotecommand.TerminalSizeQueue
 }
 
-// Exec runs a command over WebSocket, and over SPDY where the server or a proxy
-// refuses WebSocket. The command has no terminal.
-func (r *remote) Exec(ctx context.Context, t Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	url := r.api.exec(t, argv)
-	overWebSocket, err := remotecommand.NewWebSocketExecutor(r.config, http.MethodGet, url.String())
+// Exec runs a command over WebSocket, and over SPDY where the server or a proxy refuses
+// WebSocket. It returns when the command's streams have ended, or ctx; a nil error does
+// not mean that they are complete. The error of a command that ran and failed is an
+// exec.CodeExitError of client-go.
+func (c *Client) Exec(ctx context.Context, run Command) error {
+	url := c.execURL(run)
+	overWebSocket, err := remotecommand.NewWebSocketExecutor(c.streams, http.MethodGet, url.String())
 	if err != nil {
 		return err
 	}
-	overSPDY, err := newSPDYExecutor(ctx, r.config, url)
+	overSPDY, err := newSPDYExecutor(ctx, c.streams, url)
 	if err != nil {
 		return err
 	}
@@ -42,9 +49,33 @@ func (r *remote) Exec(ctx context.Context, t Target, argv []string, stdin io.Rea
 	if err != nil {
 		return err
 	}
+	options := remotecommand.StreamOptions{Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr}
+	if run.Sizes != nil {
+		options.Tty, options.Stderr, options.TerminalSizeQueue = true, nil, run.Sizes
+	}
 	return endsWith(ctx, func() error {
-		return either.StreamWithContext(handshakeContext{ctx, time.Now().Add(r.handshake)}, remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: stderr})
+		return either.StreamWithContext(handshakeContext{ctx, time.Now().Add(c.timeout)}, options)
 	})
+}
+
+// execURL returns the URL at which a command is run.
+func (c *Client) execURL(run Command) *url.URL {
+	request := in(c.rest.Get(), coreGroup, run.Namespace, "pods").Name(run.Pod).SubResource("exec").Param("stdout", "true")
+	if run.Container != "" {
+		request.Param("container", run.Container)
+	}
+	if run.Stdin != nil {
+		request.Param("stdin", "true")
+	}
+	if run.Sizes != nil {
+		request.Param("tty", "true")
+	} else {
+		request.Param("stderr", "true")
+	}
+	for _, word := range run.Argv {
+		request.Param("command", word)
+	}
+	return request.URL()
 }
 
 // handshakeContext limits a WebSocket handshake, which heeds a deadline but not that

@@ -1,0 +1,129 @@
+package pods
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	utilexec "k8s.io/client-go/util/exec"
+
+	"ovs-offline/internal/kube"
+	"ovs-offline/replica"
+	"ovs-offline/replica/runtime"
+)
+
+// Host is the pod in which a replica runs. Several replicas may run in one pod: their
+// hosts have the same Pod.
+type Host struct {
+	cluster *cluster
+	place   replica.Place
+}
+
+// Pod identifies the pod.
+func (h *Host) Pod() string { return h.place.UID }
+
+// Folder returns the path of the workdir in the pod.
+func (h *Host) Folder() string { return h.place.Folder }
+
+// String returns the pod as messages name it.
+func (h *Host) String() string { return "pod " + h.place.Namespace + "/" + h.place.Pod }
+
+// Exec runs a program in the pod with its own streams and returns its exit code. With
+// Terminal, standard input and output are terminals of this process: the program gets a
+// terminal of the same size. Variables can't be set.
+func (h *Host) Exec(ctx context.Context, run runtime.Command) (exit int, err error) {
+	if len(run.Env) > 0 {
+		return 0, errors.New("a program in a pod can't be given environment variables")
+	}
+	command := h.command(run.Argv, run.Stdin, run.Stdout, run.Stderr)
+	if run.Terminal {
+		restore, err := useTerminal(ctx, &command)
+		if err != nil {
+			return 0, err
+		}
+		defer restore()
+	}
+	return h.exitOf(h.cluster.client.Exec(ctx, command))
+}
+
+func (h *Host) command(argv []string, stdin io.Reader, stdout, stderr io.Writer) kube.Command {
+	return kube.Command{Namespace: h.place.Namespace, Pod: h.place.Pod, Container: container, Argv: argv, Stdin: stdin, Stdout: stdout, Stderr: stderr}
+}
+
+// exitOf returns the exit code in the error of a command, or the error with the pod's name.
+func (h *Host) exitOf(err error) (int, error) {
+	var exited utilexec.CodeExitError
+	if errors.As(err, &exited) {
+		return exited.Code, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", h, err)
+	}
+	return 0, nil
+}
+
+// Stream runs a program in the pod and returns its standard input and output. Close ends
+// the connection, and the program sees the end of its input. Once the program has ended,
+// Read returns io.EOF, or the reason if it failed.
+func (h *Host) Stream(ctx context.Context, argv ...string) (io.ReadWriteCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	in, toProgram := io.Pipe()
+	fromProgram, out := io.Pipe()
+	s := &stream{Reader: fromProgram, Writer: toProgram, cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		var stderr tail
+		exit, err := h.exitOf(h.cluster.client.Exec(ctx, h.command(argv, in, out, &stderr)))
+		if err == nil && exit != 0 {
+			err = fmt.Errorf("%s: %s ended with exit code %d: %s", h, argv[0], exit, stderr.text())
+		}
+		in.CloseWithError(io.ErrClosedPipe)
+		out.CloseWithError(err) // io.EOF for nil
+	}()
+	return s, nil
+}
+
+// stream is the standard input and output of a program in a pod.
+type stream struct {
+	io.Reader
+	io.Writer
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// Close ends the connection and waits for that.
+func (s *stream) Close() error {
+	s.Writer.(*io.PipeWriter).Close()
+	s.cancel()
+	<-s.ended
+	return nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu    sync.Mutex
+	bytes []byte
+}
+
+const maxTail = 4 << 10
+
+// Write keeps the last bytes.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bytes = append(t.bytes, p...)
+	if more := len(t.bytes) - maxTail; more > 0 {
+		t.bytes = bytes.Clone(t.bytes[more:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.bytes))
+}

@@ -1,0 +1,189 @@
+package pods
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"ovs-offline/internal/bundle"
+	"ovs-offline/internal/kube"
+	"ovs-offline/replica/report"
+)
+
+var (
+	// errVersion is wrapped when the image holds another version of this program.
+	errVersion = errors.New("another version of ovs-offline")
+	// errRefused is wrapped by what ovs-offline in the pod says.
+	errRefused = errors.New("ovs-offline in the pod failed")
+	errStalled = errors.New("nothing was received for too long")
+)
+
+// isFinal reports whether another try would fail in the same way.
+func isFinal(err error) bool {
+	return errors.Is(err, errVersion) || errors.Is(err, errRefused) || strings.Contains(err.Error(), " is forbidden: ")
+}
+
+// checkVersion returns an error if the image is of another version of this program.
+func (h *Host) checkVersion(ctx context.Context, version, image string) error {
+	var out document
+	if err := h.run(ctx, []string{program, "--version"}, nil, &out, nil); err != nil {
+		return err
+	}
+	there, _ := strings.CutPrefix(strings.TrimSpace(out.String()), program+" version ")
+	if there != version {
+		return fmt.Errorf("%w is in the image %s: %q, and this is %q: make and push the image with this one (ovs-offline image build)", errVersion, image, there, version)
+	}
+	return nil
+}
+
+// start loads workdirs into the pod and starts their replicas. The outcomes are in the
+// order of the nodes.
+func (h *Host) start(ctx context.Context, nodes []Node, version string, say func(node, text string)) ([]Outcome, error) {
+	if err := h.load(ctx, nodes, version, say); err != nil {
+		return nil, fmt.Errorf("loading the collection into %s: %w", h, err)
+	}
+	argv := []string{program, "--workdir=" + folder, "start", "--runtime=process", "--output=json"}
+	for _, n := range nodes {
+		argv = append(argv, "--node="+n.Name)
+	}
+	var out document
+	failed := h.run(ctx, argv, nil, &out, nil)
+	var started struct {
+		Nodes  map[string]*report.Report
+		Failed map[string]string
+	}
+	if err := json.Unmarshal(out.Bytes(), &started); err != nil {
+		return nil, fmt.Errorf("starting replicas in %s: %w", h, errors.Join(failed, err))
+	}
+	outcomes := make([]Outcome, len(nodes))
+	for i, n := range nodes {
+		if outcomes[i].Report = started.Nodes[n.Name]; outcomes[i].Report == nil {
+			outcomes[i].Err = fmt.Errorf("%s: %s", h, started.Failed[n.Name])
+			continue
+		}
+		place := h.place
+		place.Folder = inPod(n.Name)
+		e, err := elsewhere(n, place)
+		if err == nil {
+			err = e.Complete(n.Dir, outcomes[i].Report)
+		}
+		outcomes[i].Err = err
+	}
+	return outcomes, nil
+}
+
+// load streams the collected data of workdirs into the pod, in place of what is there of
+// these nodes.
+func (h *Host) load(ctx context.Context, nodes []Node, version string, say func(node, text string)) error {
+	var packed []bundle.Node
+	for _, n := range nodes {
+		packed = append(packed, bundle.Node{Name: n.Name, Dir: n.Dir})
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, w := io.Pipe()
+	saved := make(chan error, 1)
+	go func() {
+		remarks, err := bundle.SaveSet(ctx, packed, version, nil, w)
+		for _, text := range remarks {
+			say("", "warning: "+text)
+		}
+		w.CloseWithError(err)
+		saved <- err
+	}()
+	err := h.run(ctx, []string{program, "--workdir=" + folder, "load", "--force", "-"}, r, io.Discard, func(line string) { say("", h.String()+": "+line) })
+	r.Close()
+	cancel()
+	return errors.Join(err, ignoreEnd(<-saved))
+}
+
+// ignoreEnd returns nil for the error of a writer whose reader has ended: the reader's
+// error has the reason.
+func ignoreEnd(err error) error {
+	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// run runs ovs-offline in the pod. Exit code 3 means that it did its work. line is called
+// for each line on stderr; nil for none. The error has the end of stderr. A stream that is
+// silent for too long ends the run.
+func (h *Host) run(ctx context.Context, argv []string, stdin io.Reader, stdout io.Writer, line func(string)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(kube.DefaultTimeout, func() { cancel(fmt.Errorf("%w (%s)", errStalled, kube.DefaultTimeout)) })
+	defer stalled.Stop()
+	alive := func() { stalled.Reset(kube.DefaultTimeout) }
+	if stdin != nil {
+		stdin = watchedReader{stdin, alive}
+	}
+	var end tail
+	stderr := io.Writer(&end)
+	if line != nil {
+		lines, w := io.Pipe()
+		printed := make(chan struct{})
+		go func() { defer close(printed); eachLine(lines, line) }()
+		defer func() { w.Close(); <-printed }()
+		stderr = io.MultiWriter(&end, w)
+	}
+	err := h.cluster.client.Exec(ctx, h.command(argv, stdin, watchedWriter{stdout, alive}, watchedWriter{stderr, alive}))
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	exit, err := h.exitOf(err)
+	const incomplete = 3
+	if err != nil || exit == 0 || exit == incomplete {
+		return err
+	}
+	return fmt.Errorf("%w: exit code %d: %s", errRefused, exit, end.text())
+}
+
+// eachLine calls do with each line that is read, without its end.
+func eachLine(r io.Reader, do func(string)) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		do(lines.Text())
+	}
+	_, _ = io.Copy(io.Discard, r) // after a line that is too long
+}
+
+// document is the output of ovs-offline in the pod. What runs there may be anything.
+type document struct{ bytes.Buffer }
+
+const maxDocument = 256 << 20
+
+// Write refuses what is too long for a document.
+func (d *document) Write(p []byte) (int, error) {
+	if d.Len()+len(p) > maxDocument {
+		return 0, fmt.Errorf("%w: it printed more than %d MiB", errRefused, maxDocument>>20)
+	}
+	return d.Buffer.Write(p)
+}
+
+// watchedReader and watchedWriter call alive for each part of a stream.
+type watchedReader struct {
+	io.Reader
+	alive func()
+}
+
+func (r watchedReader) Read(p []byte) (int, error) {
+	r.alive()
+	return r.Reader.Read(p)
+}
+
+type watchedWriter struct {
+	io.Writer
+	alive func()
+}
+
+func (w watchedWriter) Write(p []byte) (int, error) {
+	w.alive()
+	return w.Writer.Write(p)
+}

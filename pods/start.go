@@ -1,0 +1,221 @@
+package pods
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ovs-offline/internal/kube"
+	"ovs-offline/internal/logging"
+	"ovs-offline/internal/recording"
+	"ovs-offline/replica"
+	"ovs-offline/replica/runtime/choose"
+)
+
+// start is the state of one start.
+type start struct {
+	clusters *Clusters
+	cluster  *cluster
+	options  Options
+	place    replica.Place // without the node's own part
+	nodes    []*starting
+	groups   []*group
+	made     bool // an object may be in the cluster
+}
+
+// starting is a node with what was chosen for it.
+type starting struct {
+	Node
+	image   string
+	outcome Outcome
+}
+
+// Start starts replicas of nodes in pods, in place of none: those that ran were stopped.
+// An error concerns all nodes, and then nothing is left in the cluster; otherwise the
+// outcomes are in the order of the nodes. If ctx ends, nothing is left either.
+func (c *Clusters) Start(ctx context.Context, nodes []Node, o Options) ([]Outcome, error) {
+	s, err := c.newStart(ctx, nodes, o)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.run(ctx); err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.abandon(ctx))
+	}
+	outcomes := make([]Outcome, len(nodes))
+	for i, n := range s.nodes {
+		outcomes[i] = n.outcome
+	}
+	if !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err == nil }) {
+		return outcomes, s.abandon(ctx)
+	}
+	return outcomes, nil
+}
+
+// newStart chooses the images, and reads the configuration of the cluster.
+func (c *Clusters) newStart(ctx context.Context, nodes []Node, o Options) (*start, error) {
+	config, err := o.Kubeconfig.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &start{clusters: c, options: o, place: replica.Place{Server: config.Host, Set: strings.ToLower(rand.Text()[:10]), Ends: time.Now().Add(o.Keep).UTC().Truncate(time.Second)}}
+	if s.cluster, err = newCluster(config); err != nil {
+		return nil, err
+	}
+	if s.place.Namespace, err = o.Kubeconfig.Namespace(); err != nil {
+		return nil, err
+	}
+	if s.place.Context, err = o.Kubeconfig.Context(); err != nil {
+		return nil, err
+	}
+	if s.place.Kubeconfig, err = o.Kubeconfig.Files(); err != nil {
+		return nil, err
+	}
+	if err := s.choose(ctx, nodes); err != nil {
+		return nil, err
+	}
+	s.groups = pack(s.nodes)
+	return s, nil
+}
+
+// choose chooses the image for each node, and prints a line for each image.
+func (s *start) choose(ctx context.Context, nodes []Node) error {
+	images, err := newChooser(ctx, s.options)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	with := map[string][]string{} // names of nodes by line
+	for _, n := range nodes {
+		image, why, err := images.choose(ctx, n.Recorded)
+		if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("runtime: %s at %s, namespace %s, image %s%s", Name, s.place.Server, s.place.Namespace, image, why)
+		if with[line] == nil {
+			lines = append(lines, line)
+		}
+		with[line] = append(with[line], n.Name)
+		s.nodes = append(s.nodes, &starting{Node: n, image: image})
+	}
+	for _, line := range lines {
+		if len(lines) == 1 {
+			s.options.Say("", line)
+		} else {
+			s.options.Say(recording.FirstNames(with[line]), line)
+		}
+	}
+	return nil
+}
+
+func (s *start) run(ctx context.Context) error {
+	for _, n := range s.nodes {
+		place := s.place
+		place.Folder = inPod(n.Name)
+		if err := (replica.Elsewhere{Runtime: Name, Place: place}).Begin(n.Dir); err != nil {
+			return fmt.Errorf("node %s: %w", n.Name, err)
+		}
+	}
+	if err := s.create(ctx); err != nil {
+		return err
+	}
+	return s.fill(ctx)
+}
+
+// create makes the objects in the cluster.
+func (s *start) create(ctx context.Context) error {
+	jobs, groups := s.jobs()
+	for _, j := range jobs {
+		if err := s.try(ctx, j); err != nil {
+			return err
+		}
+	}
+	for i, j := range jobs {
+		made, err := s.cluster.client.CreateJob(ctx, j)
+		var refused apierrors.APIStatus
+		s.made = s.made || !errors.As(err, &refused)
+		if err != nil {
+			return s.explain(err, "creating a Job")
+		}
+		jobs[i] = made
+		for index, g := range groups[i] {
+			g.job, g.index = made, index
+		}
+	}
+	if err := s.cluster.client.CreateNetworkPolicy(ctx, s.policy(jobs)); err != nil {
+		return s.explain(err, "creating a NetworkPolicy")
+	}
+	return nil
+}
+
+// try returns the error with which the cluster refuses the pods of a Job, for example that
+// of Pod Security or of a quota. A user who may create Jobs need not be allowed to create
+// pods: then the events of the Job name the error later.
+func (s *start) try(ctx context.Context, j *batchv1.Job) error {
+	template := j.Spec.Template
+	err := s.cluster.client.TryPod(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, GenerateName: j.Name + "-", Labels: template.Labels}, Spec: template.Spec,
+	})
+	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource") {
+		logging.FromContext(ctx).Debug("the user may not create pods", "error", err)
+		return nil
+	}
+	if err != nil {
+		return s.explain(err, "the cluster refuses a pod with replicas")
+	}
+	return nil
+}
+
+// explain adds the next step to an error of the server.
+func (s *start) explain(err error, doing string) error {
+	err = kube.Explain(err, doing)
+	switch {
+	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces "):
+		return fmt.Errorf("%w: make it (kubectl create namespace %s), or name another with --namespace", err, s.place.Namespace)
+	}
+	return explainRefusal(err)
+}
+
+// explainRefusal adds the next step to the error of a user who lacks a permission.
+func explainRefusal(err error) error {
+	if strings.Contains(err.Error(), " is forbidden: ") && strings.Contains(err.Error(), " cannot ") {
+		return fmt.Errorf("%w; docs/kubernetes.md has a role with all required permissions", err)
+	}
+	return err
+}
+
+// abandon removes what a start has made that failed or was interrupted.
+func (s *start) abandon(ctx context.Context) error {
+	const limit = 10 * time.Second // the user may have pressed Ctrl-C
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if s.made {
+		if err := s.cluster.delete(ctx, s.place.Namespace, s.place.Set); err != nil {
+			// replica.json stays, so that the next start or stop tries again
+			return fmt.Errorf("%w; what is left of set %s in namespace %s ends after %s by itself", err, s.place.Set, s.place.Namespace, s.options.Keep)
+		}
+	}
+	var errs []error
+	for _, n := range s.nodes {
+		errs = append(errs, replica.Stop(ctx, n.Dir))
+	}
+	return errors.Join(errs...)
+}
+
+// elsewhere returns what the replica of a node in a pod is for this host.
+func elsewhere(n Node, place replica.Place) (replica.Elsewhere, error) {
+	exec, err := choose.ExecPrefix(n.Dir)
+	return replica.Elsewhere{Runtime: Name, Place: place, Exec: exec}, err
+}

@@ -1,0 +1,107 @@
+package pods
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// How long what keeps a pod from running may last: it may pass.
+const (
+	patienceScheduling = time.Minute      // the cluster may get another node
+	patiencePulling    = 20 * time.Second // the kubelet tries again after 10 s
+	patienceCreating   = 20 * time.Second // the Job's controller tries again after 10 s
+	patienceSilent     = 5 * time.Minute  // nothing is reported, as while a large image is pulled
+)
+
+// exitKilled is the exit code of a container that was killed.
+const exitKilled = 128 + 9
+
+// podState is how far a pod is.
+type podState struct {
+	running  bool
+	problem  string        // why it does not run; "" while nothing is wrong
+	patience time.Duration // how long the problem may last
+}
+
+// stateOf returns the state of a pod; nil is a pod that does not exist yet.
+func stateOf(pod *corev1.Pod) podState {
+	if pod == nil {
+		return podState{patience: patienceSilent}
+	}
+	if pod.DeletionTimestamp != nil {
+		return podState{problem: fmt.Sprintf("pod %s was deleted", pod.Name), patience: patienceCreating}
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.State.Waiting != nil {
+			return waitingState(pod, *c.State.Waiting)
+		}
+		if ended := c.State.Terminated; ended != nil {
+			return endedState(pod, *ended)
+		}
+	}
+	switch pod.Status.Phase {
+	case corev1.PodRunning:
+		return podState{running: true}
+	case corev1.PodFailed, corev1.PodSucceeded:
+		return podState{problem: fmt.Sprintf("pod %s ended: %s", pod.Name, cmp.Or(pod.Status.Message, pod.Status.Reason, string(pod.Status.Phase))), patience: patienceCreating}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return podState{problem: fmt.Sprintf("pod %s finds no node: %s", pod.Name, c.Message), patience: patienceScheduling}
+		}
+	}
+	return podState{patience: patienceSilent}
+}
+
+// waitingState returns the state of a pod whose container waits.
+func waitingState(pod *corev1.Pod, waiting corev1.ContainerStateWaiting) podState {
+	image := pod.Spec.Containers[0].Image
+	switch waiting.Reason {
+	case "", "ContainerCreating", "PodInitializing":
+		return podState{patience: patienceSilent}
+	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable":
+		return podState{problem: fmt.Sprintf("pod %s can't pull the image %s: %s", pod.Name, image, cmp.Or(waiting.Message, waiting.Reason)), patience: patiencePulling}
+	}
+	return podState{problem: fmt.Sprintf("pod %s can't run the image %s: %s: %s", pod.Name, image, waiting.Reason, waiting.Message)}
+}
+
+// endedState returns the state of a pod whose container has ended. The image is at fault if
+// that was at its start; a container that was stopped is replaced.
+func endedState(pod *corev1.Pod, ended corev1.ContainerStateTerminated) podState {
+	image := pod.Spec.Containers[0].Image
+	switch {
+	case ended.Reason == "StartError" || ended.Reason == "ContainerCannotRun":
+		return podState{problem: fmt.Sprintf("the image %s has no %s that can be run: %s: \"ovs-offline image build\" makes an image with it", image, program, ended.Message)}
+	case ended.Reason == "OOMKilled":
+		return podState{problem: fmt.Sprintf("pod %s ended: it used more than its limit of memory, %s", pod.Name, pod.Spec.Containers[0].Resources.Limits.Memory())}
+	case int(ended.ExitCode) == exitEnded || ended.ExitCode == exitKilled:
+		return podState{problem: fmt.Sprintf("pod %s was stopped: %s", pod.Name, cmp.Or(pod.Status.Message, pod.Status.Reason, ended.Reason)), patience: patienceCreating}
+	}
+	return podState{problem: fmt.Sprintf("pod %s ended with exit code %d: %s: is %s in the image %s of the same version as here?", pod.Name, ended.ExitCode, cmp.Or(ended.Message, ended.Reason), program, image)}
+}
+
+// current returns the pod of an index of a Job: the one that lives, else the last one that
+// ended; nil if there is none.
+func current(pods []corev1.Pod, job string, index int) *corev1.Pod {
+	var found *corev1.Pod
+	for i, p := range pods {
+		if p.Labels[batchv1.JobNameLabel] != job || p.Annotations[batchv1.JobCompletionIndexAnnotation] != strconv.Itoa(index) {
+			continue
+		}
+		if found == nil || rank(p) > rank(*found) || rank(p) == rank(*found) && found.CreationTimestamp.Before(&p.CreationTimestamp) {
+			found = &pods[i]
+		}
+	}
+	return found
+}
+
+// rank orders the pods of an index: one that lives is the highest.
+func rank(p corev1.Pod) int {
+	return slices.Index([]bool{p.DeletionTimestamp != nil, p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded, true}, true)
+}

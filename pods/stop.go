@@ -1,0 +1,154 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"ovs-offline/internal/kube"
+	"ovs-offline/internal/logging"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+)
+
+// PlaceOf returns where in a cluster the replica of a workdir was started, even if that
+// start was not completed; nil if it was started in another runtime, or not at all.
+func PlaceOf(wd *workdir.Dir) (*replica.Place, error) {
+	state, err := replica.LastState(wd)
+	return state.Pod, err
+}
+
+// patienceGone is how long Stop waits until what it deletes is gone.
+const patienceGone = time.Minute
+
+// stopping is a replica to stop.
+type stopping struct {
+	wd    *workdir.Dir
+	place replica.Place
+	err   *error
+}
+
+// Stop stops the replicas of workdirs, which are locked, and whose PlaceOf is not nil. What
+// was made in the cluster for a start is deleted once no other workdir in the same folder
+// uses it. The errors are in the order of the workdirs.
+func (c *Clusters) Stop(ctx context.Context, wds []*workdir.Dir) []error {
+	errs := make([]error, len(wds))
+	bySet := map[string][]stopping{}
+	for i, wd := range wds {
+		p, err := PlaceOf(wd)
+		if errs[i] = err; err == nil {
+			bySet[p.Set] = append(bySet[p.Set], stopping{wd, *p, &errs[i]})
+		}
+	}
+	for _, list := range bySet {
+		err := c.stopSet(ctx, list)
+		for _, s := range list {
+			if *s.err = err; err == nil {
+				*s.err = replica.Stop(ctx, s.wd)
+			}
+		}
+	}
+	return errs
+}
+
+// stopSet stops replicas of one start. Those of a cluster that can't be reached count as
+// stopped once the cluster must have ended them.
+func (c *Clusters) stopSet(ctx context.Context, list []stopping) error {
+	p := list[0].place
+	cl, err := c.connect(ctx, p)
+	if err == nil {
+		err = cl.stopSet(ctx, list)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if time.Now().After(p.Ends) {
+		logging.FromContext(ctx).Debug("the cluster has ended the replicas", "set", p.Set, "at", p.Ends, "error", err)
+		return nil
+	}
+	return fmt.Errorf("stopping what was started in the cluster %s, which ends by itself at %s: %w", p.Server, p.Ends.Local().Format(time.DateTime), err)
+}
+
+func (c *cluster) stopSet(ctx context.Context, list []stopping) error {
+	if !used(list) {
+		return c.delete(ctx, list[0].place.Namespace, list[0].place.Set)
+	}
+	for _, s := range list {
+		if err := c.stopOne(ctx, s.place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// used reports whether workdirs beside those that are stopped have replicas of the same
+// start.
+func used(list []stopping) bool {
+	below, _ := workdir.Below(filepath.Dir(list[0].wd.Path())) // without them no other is known
+	return slices.ContainsFunc(below, func(path string) bool {
+		if slices.ContainsFunc(list, func(s stopping) bool { return s.wd.Path() == path }) {
+			return false
+		}
+		other, err := workdir.Find(path)
+		if err != nil {
+			return false
+		}
+		p, err := PlaceOf(other)
+		return err == nil && p != nil && p.Set == list[0].place.Set
+	})
+}
+
+// stopOne ends one of several replicas of a start, and removes its data from the pod.
+func (c *cluster) stopOne(ctx context.Context, p replica.Place) error {
+	if p.Pod == "" {
+		return nil // it was not loaded
+	}
+	h := &Host{cluster: c, place: p}
+	err := h.run(ctx, []string{program, "--workdir=" + p.Folder, "stop", "--purge"}, nil, io.Discard, nil)
+	if err != nil && isGone(ctx, c, p) {
+		return nil // the replica went with its pod
+	}
+	return err
+}
+
+// isGone reports whether the pod of a place is certainly gone.
+func isGone(ctx context.Context, c *cluster, p replica.Place) bool {
+	pod, err := c.client.Pod(ctx, p.Namespace, p.Pod)
+	return apierrors.IsNotFound(err) || err == nil && string(pod.UID) != p.UID
+}
+
+// delete deletes the Jobs of a start, with all that they own, and waits until that is gone.
+func (c *cluster) delete(ctx context.Context, namespace, set string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patienceGone, fmt.Errorf("set %s in namespace %s was deleted, and its pods are not gone after %s", set, namespace, patienceGone))
+	defer cancel()
+	asked := map[string]bool{}
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		jobs, err := c.client.Jobs(ctx, namespace, ours+","+ofSet(set))
+		if err != nil {
+			return fmt.Errorf("deleting set %s in namespace %s: %w", set, namespace, errors.Join(context.Cause(ctx), err))
+		}
+		if len(jobs.Items) == 0 {
+			return nil
+		}
+		for _, j := range jobs.Items {
+			if asked[string(j.UID)] {
+				continue
+			}
+			if err := c.client.DeleteJob(ctx, namespace, j.Name, j.UID); err != nil && !apierrors.IsNotFound(err) {
+				return kube.Explain(err, "deleting Job "+j.Name+" in namespace "+namespace)
+			}
+			asked[string(j.UID)] = true
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}

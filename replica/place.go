@@ -1,0 +1,21 @@
+package replica
+
+import "time"
+
+// Place is where in a Kubernetes cluster a replica runs. Package pods makes it and uses it.
+type Place struct {
+	// Kubeconfig holds the files of the configuration, as in KUBECONFIG; "" for that of the
+	// pod that ovs-offline runs in.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Context    string `json:"context,omitempty"` // of the kubeconfig
+	Server     string `json:"server"`            // URL of the API server that the context had at the start
+	Namespace  string `json:"namespace"`
+	Set        string `json:"set"` // value of a label that all objects of one start have
+	// Ends is when the cluster ends the replica by itself.
+	Ends   time.Time `json:"ends"`
+	Job    string    `json:"job,omitempty"` // "" until the Job is made
+	Index  int       `json:"index"`         // of the pod in the Job
+	Pod    string    `json:"pod,omitempty"` // name of the pod that the workdir was last loaded into
+	UID    string    `json:"uid,omitempty"` // of that pod
+	Folder string    `json:"folder"`        // the workdir in the pod
+}

@@ -1,0 +1,126 @@
+package set
+
+import (
+	"context"
+	"slices"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/pods"
+	"ovs-offline/replica"
+	"ovs-offline/replica/report"
+)
+
+// StartInPods starts replicas of the selected nodes in the pods of a cluster, in place of
+// those that run. An error concerns all nodes.
+func (s *Set) StartInPods(ctx context.Context, o pods.Options) ([]Outcome[*report.Report], error) {
+	locked := s.lockAll(ctx)
+	defer unlockAll(locked)
+	shared := s.sharedDatabases(ctx)
+	stopped := s.stopInPods(ctx, locked)
+	prepared := each(ctx, s.nodes, func(ctx context.Context, n *Node) (pods.Node, error) {
+		l := locked[slices.Index(s.nodes, n)]
+		if l.Err != nil {
+			return pods.Node{}, l.Err
+		}
+		if err := stopped[n]; err != nil {
+			return pods.Node{}, err
+		}
+		return n.inPod(ctx, l.Value, shared[n])
+	})
+	outcomes := make([]Outcome[*report.Report], len(prepared))
+	var nodes []pods.Node
+	var of []*Outcome[*report.Report]
+	for i, p := range prepared {
+		outcomes[i] = Outcome[*report.Report]{Node: p.Node, Err: p.Err}
+		if p.Err == nil {
+			nodes, of = append(nodes, p.Value), append(of, &outcomes[i])
+		}
+	}
+	if len(nodes) == 0 {
+		return outcomes, nil
+	}
+	o.Path = s.folder
+	started, err := s.nodes[0].clusters.Start(ctx, nodes, o)
+	if err != nil {
+		return nil, err
+	}
+	for i, outcome := range started {
+		of[i].Value, of[i].Err = outcome.Report, outcome.Err
+	}
+	return outcomes, nil
+}
+
+// StartInPod works like StartInPods for one node, whose workdir is locked.
+func (n *Node) StartInPod(ctx context.Context, wd *workdir.Dir, o pods.Options) (*report.Report, error) {
+	if _, err := n.stopInPod(ctx, wd); err != nil {
+		return nil, err
+	}
+	node, err := n.inPod(ctx, wd, nil)
+	if err != nil {
+		return nil, err
+	}
+	o.Path = wd.Path()
+	started, err := n.clusters.Start(ctx, []pods.Node{node}, o)
+	if err != nil {
+		return nil, err
+	}
+	return started[0].Report, started[0].Err
+}
+
+// inPod stops the replica of a node that runs on this host, and returns the node as package
+// pods takes it.
+func (n *Node) inPod(ctx context.Context, wd *workdir.Dir, shared map[workdir.Kind]sharedDatabase) (pods.Node, error) {
+	node := pods.Node{Name: n.Name, Dir: wd, Shared: map[string]int64{}}
+	if !workdir.IsNodeName(node.Name) {
+		node.Name = workdir.EncodeName(node.Name)
+	}
+	var err error
+	if node.Recorded, err = replica.Recorded(ctx, wd); err != nil {
+		return node, err
+	}
+	var databases map[workdir.Kind]int64
+	node.Memory, databases = memoryParts(wd)
+	for k, size := range databases {
+		if digest, is := shared[k]; is {
+			node.Shared[string(k)+" "+digest.sum] = size
+		} else {
+			node.Memory += size
+		}
+	}
+	if err := n.checkReachable(ctx, wd); err != nil {
+		return node, err
+	}
+	return node, replica.Stop(ctx, wd, n.Runtimes(wd).All(ctx)...)
+}
+
+// stopInPod stops the replica of the node, whose workdir is locked, if it was started in a
+// cluster, and reports whether it was.
+func (n *Node) stopInPod(ctx context.Context, wd *workdir.Dir) (was bool, err error) {
+	if p, err := pods.PlaceOf(wd); p == nil || err != nil {
+		return false, nil // a damaged replica.json names no cluster
+	}
+	return true, n.clusters.Stop(ctx, []*workdir.Dir{wd})[0]
+}
+
+// stopInPods works like stopInPod for all selected nodes. The nodes whose replica was
+// started in a cluster have an entry.
+func (s *Set) stopInPods(ctx context.Context, locked []Outcome[*workdir.Dir]) map[*Node]error {
+	var wds []*workdir.Dir
+	var nodes []*Node
+	for i, l := range locked {
+		if l.Err != nil {
+			continue
+		}
+		if p, err := pods.PlaceOf(l.Value); p != nil && err == nil {
+			wds, nodes = append(wds, l.Value), append(nodes, s.nodes[i])
+		}
+	}
+	stopped := map[*Node]error{}
+	if len(nodes) == 0 {
+		return stopped
+	}
+	for i, err := range nodes[0].clusters.Stop(ctx, wds) {
+		stopped[nodes[i]] = err
+	}
+	return stopped
+}
