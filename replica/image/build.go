@@ -133,39 +133,49 @@ func (b Build) run(ctx context.Context, e *engine.Engine, step engine.Build, mad
 	if err != nil {
 		return Made{}, fmt.Errorf("the versions in the image that %s built: %w", e.Name(), err)
 	}
-	name := cmp.Or(b.Name, versions.name(e))
-	leftOut, err := b.finish(ctx, e, step.Name, name, func(s *self) map[string]string { return versions.labels(made, version, s) }, version)
+	result, err := b.finish(ctx, e, step.Name, finishing{cmp.Or(b.Name, versions.name(e)), versions, made, version})
 	if err != nil {
 		return Made{}, fmt.Errorf("finishing the image that %s built: %w", e.Name(), err)
 	}
-	result, err := inspect(ctx, e, name)
-	result.LeftOut = leftOut
-	return result, err
+	return result, nil
 }
 
-// finish makes an image from another with labels, the given name, and this program. This
-// runs no step, so nothing is built again. leftOut is why the image lacks this program.
-func (b Build) finish(ctx context.Context, e *engine.Engine, from, name string, labels func(*self) map[string]string, version string) (leftOut []string, err error) {
+// finishing is what an image gets once the versions in it are known.
+type finishing struct {
+	name     string
+	versions Versions
+	made     string // value of labelMade
+	version  string // of ovs-offline
+}
+
+// finish makes an image from another one that was built: with its name, its labels and
+// this program. This runs no step, so nothing is built again.
+func (b Build) finish(ctx context.Context, e *engine.Engine, from string, f finishing) (Made, error) {
 	built, err := e.InspectImage(ctx, from)
 	if err != nil {
-		return nil, err
+		return Made{}, err
 	}
-	last := engine.Build{Containerfile: "FROM " + from + "\n", Name: name, Platform: b.Platform}
-	s, err := findSelf(version, built.Architecture)
-	if err != nil {
-		leftOut = []string{fmt.Sprintf("ovs-offline: %v", err)}
-	} else {
+	last := engine.Build{Containerfile: "FROM " + from + "\n", Name: f.name, Platform: b.Platform}
+	s, lacking := findSelf(f.version, built.Architecture)
+	if lacking == nil {
 		if last.Folder, err = os.MkdirTemp("", "ovs-offline-build-"); err != nil {
-			return nil, err
+			return Made{}, err
 		}
 		defer os.RemoveAll(last.Folder)
 		if err := s.writeFolder(last.Folder); err != nil {
-			return nil, err
+			return Made{}, err
 		}
 		last.Containerfile += s.instructions()
 	}
-	last.Labels = labels(s)
-	return leftOut, e.Build(ctx, last, io.Discard)
+	last.Labels = f.versions.labels(f.made, f.version, s)
+	if err := e.Build(ctx, last, io.Discard); err != nil {
+		return Made{}, err
+	}
+	made, err := inspect(ctx, e, f.name)
+	if lacking != nil {
+		made.LeftOut = []string{selfLacks(lacking)}
+	}
+	return made, err
 }
 
 // readVersions reads the versions that the image's tools printed when it was

@@ -72,13 +72,16 @@ func findSelf(version, architecture string) (*self, error) {
 	}}}, nil
 }
 
+// selfLacks describes why an image lacks this program.
+func selfLacks(err error) string { return fmt.Sprintf("ovs-offline: %v", err) }
+
 // AddSelf adds this program to the image, so that it can run in a pod. version is the
 // version of ovs-offline. An image of this machine's files gets those that collecting from
 // a cluster needs besides. LeftOut has what can't be added, with the reason.
 func (c *Content) AddSelf(ctx context.Context, version string) error {
 	s, err := findSelf(version, runtime.GOARCH)
 	if err != nil {
-		c.LeftOut = append(c.LeftOut, fmt.Sprintf("ovs-offline: %v", err))
+		c.LeftOut = append(c.LeftOut, selfLacks(err))
 		return nil
 	}
 	c.self = s
