@@ -3,7 +3,6 @@ package flows
 import (
 	"cmp"
 	"context"
-	"maps"
 	"runtime"
 	"slices"
 
@@ -17,7 +16,7 @@ const atOnce = 1 << 14
 
 // resolve adds the counts of a node's cookies to what they are for. Rows are looked up on
 // all processors, while the counts of those before them are added up.
-func (c *counter) resolve(ctx context.Context, n *Node, source int, counts map[tallyKey]*tally) error {
+func (c *counter) resolve(ctx context.Context, n *Node, source int, counts []tally) error {
 	workers := make([]*rules.Origins, runtime.NumCPU())
 	for i := range workers {
 		if n.rules != nil {
@@ -25,12 +24,10 @@ func (c *counter) resolve(ctx context.Context, n *Node, source int, counts map[t
 		}
 	}
 	// Sorted, because rows with similar cookies are beside each other in the index.
-	keys := slices.SortedFunc(maps.Keys(counts), func(a, b tallyKey) int {
-		return cmp.Or(cmp.Compare(a.cookie, b.cookie), cmp.Compare(a.table, b.table), cmp.Compare(a.bridge, b.bridge))
-	})
-	var before []tallyKey
+	slices.SortFunc(counts, func(a, b tally) int { return cmp.Compare(a.key, b.key) })
+	var before []tally
 	var known []rules.Origin // of before
-	for part := range slices.Chunk(keys, atOnce) {
+	for part := range slices.Chunk(counts, atOnce) {
 		found := make([]rules.Origin, len(part))
 		group, within := errgroup.WithContext(ctx)
 		for w, origins := range workers {
@@ -40,46 +37,47 @@ func (c *counter) resolve(ctx context.Context, n *Node, source int, counts map[t
 						return within.Err()
 					}
 					var err error
-					if found[i], err = n.origin(origins, n.Bridges[part[i].bridge], recordOf(part[i], counts[part[i]])); err != nil {
+					if found[i], err = n.origin(origins, n.Bridges[part[i].key.bridge()], part[i].record()); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
 		}
-		err := c.resolved(n, source, before, counts, known)
+		err := c.resolved(n, source, before, known)
 		if waited := group.Wait(); waited != nil || err != nil {
 			return cmp.Or(waited, err)
 		}
 		before, known = part, found
 	}
-	return c.resolved(n, source, before, counts, known)
+	return c.resolved(n, source, before, known)
 }
 
-// recordOf returns a flow that counts were made of, as far as its row depends on it.
-func recordOf(key tallyKey, t *tally) *record {
-	return &record{cookie: uint64(key.cookie), table: int(key.table), priority: int(t.priority), metadata: uint64(t.metadata)}
+// record returns a flow that counts were made of, as far as its row depends on it.
+func (t *tally) record() *record {
+	return &record{cookie: t.key.cookie(), table: t.key.table(), priority: int(t.priority), metadata: uint64(t.metadata)}
 }
 
-// resolved adds the counts of cookies whose rows are known.
-func (c *counter) resolved(n *Node, source int, keys []tallyKey, counts map[tallyKey]*tally, origins []rules.Origin) error {
-	for i, key := range keys {
-		if err := c.one(n, source, key, counts[key], origins[i]); err != nil {
+// resolved adds counts whose rows are known.
+func (c *counter) resolved(n *Node, source int, counts []tally, origins []rules.Origin) error {
+	for i := range counts {
+		if err := c.one(n, source, &counts[i], origins[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *counter) one(n *Node, source int, key tallyKey, t *tally, origin rules.Origin) error {
-	r := recordOf(key, t)
-	if origin.Table == "" && r.cookie != 0 && n.isOVN(n.Bridges[key.bridge]) {
+func (c *counter) one(n *Node, source int, t *tally, origin rules.Origin) error {
+	r := t.record()
+	b := n.Bridges[t.key.bridge()]
+	if origin.Table == "" && r.cookie != 0 && n.isOVN(b) {
 		c.unknown += int(t.flows)
 	}
 	if t.flows >= manyFlowsOfOne && origin.IsNorthbound() {
-		c.candidate(candidate{source, int(key.bridge), r.table, r.cookie, origin, int(t.flows)})
+		c.candidate(candidate{source, t.key.bridge(), r.table, r.cookie, origin, int(t.flows)})
 	}
-	return c.add(n, n.Bridges[key.bridge], source, r, origin, t)
+	return c.add(n, b, source, r, origin, t)
 }
 
 // origin returns the row that a flow was made from. Where several rows have its cookie, the

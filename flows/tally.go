@@ -12,6 +12,7 @@ import (
 
 // tally counts the flows with a cookie in a table. Most logical flows are one.
 type tally struct {
+	key       tallyKey
 	packets   uint64
 	flows     uint32
 	never     uint32
@@ -21,15 +22,22 @@ type tally struct {
 	uncounted bool
 }
 
-type tallyKey struct {
-	cookie uint32
-	table  uint8
-	bridge uint8
+// tallyKey is a cookie, a table and the index of a bridge in one number, so that keys are
+// sorted by their cookies.
+type tallyKey uint64
+
+func newTallyKey(cookie uint32, table, bridge int) tallyKey {
+	return tallyKey(cookie)<<32 | tallyKey(uint8(table))<<8 | tallyKey(bridge)
 }
+
+func (k tallyKey) cookie() uint64 { return uint64(k >> 32) }
+func (k tallyKey) table() int     { return int(k >> 8 & 0xff) }
+func (k tallyKey) bridge() int    { return int(k & 0xff) }
 
 // tallied are the counts of a node.
 type tallied struct {
-	counts map[tallyKey]*tally
+	counts []tally
+	index  map[tallyKey]int32 // in counts
 	flows  int
 	lost   []int // lines that can't be read, of each bridge
 }
@@ -41,7 +49,7 @@ func openTallied(ctx context.Context, s Source) (n *Node, t tallied, err error) 
 	if err := n.findBridges(""); err != nil {
 		return nil, t, err
 	}
-	t = tallied{counts: map[tallyKey]*tally{}, lost: make([]int, len(n.Bridges))}
+	t = tallied{index: map[tallyKey]int32{}, lost: make([]int, len(n.Bridges))}
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() error { return n.openDatabases(within) })
 	group.Go(func() error {
@@ -52,7 +60,9 @@ func openTallied(ctx context.Context, s Source) (n *Node, t tallied, err error) 
 		}
 		return nil
 	})
-	if err = group.Wait(); err == nil {
+	err = group.Wait()
+	t.index = nil
+	if err == nil {
 		err = n.useDatabases(ctx)
 	}
 	if err != nil {
@@ -101,16 +111,18 @@ func (t *tallied) add(b *Bridge, bridge int, r *record) error {
 	if err != nil {
 		return err
 	}
-	at := tallyKey{uint32(key.Cookie), uint8(r.table), uint8(bridge)}
+	cookie := uint32(key.Cookie)
 	if key.Cookie > 0xffffffff {
-		at.cookie = 0
+		cookie = 0
 	}
-	one := t.counts[at]
-	if one == nil {
-		one = &tally{priority: int32(key.Priority), metadata: uint32(key.Metadata)}
-		t.counts[at] = one
+	at := newTallyKey(cookie, r.table, bridge)
+	i, known := t.index[at]
+	if !known {
+		i = int32(len(t.counts))
+		t.index[at] = i
+		t.counts = append(t.counts, tally{key: at, priority: int32(key.Priority), metadata: uint32(key.Metadata)})
 	}
-	one.add(r)
+	t.counts[i].add(r)
 	return nil
 }
 

@@ -120,10 +120,14 @@ func TestMatrixIsThePlantedPolicy(t *testing.T) {
 			if expected := !exception || strings.Contains(allowed, " "+c.Port.String()+" "); arrives(a.Verdict) != expected || a.Verdict == answer.Undetermined {
 				t.Errorf("%s to %s, %s: %s (%s, %s), expected to arrive: %t", a.From, a.To, c.Port, a.Verdict, a.Reason, a.Rule, expected)
 			}
-			// A reply of ns3/eip-0 to a pod on worker2, where its egress IP is, leaves with
-			// the egress IP as its source, and is no reply any more.
-			if a.Verdict == answer.OneWay && (a.From != "ns2/db-0" || a.To != "ns3/eip-0" || c.Port.Protocol != "udp") {
-				t.Errorf("%s to %s, %s: %s", a.From, a.To, c.Port, a.Verdict)
+			// The router of worker2 sends all that is from ns3/eip-0 to the gateway router,
+			// also replies to pods on worker2. UDP leaves from there with the egress IP as
+			// its source. What conntrack takes as invalid keeps its source, and the gateway
+			// router sends it back, until its TTL expires.
+			onWorker2 := a.From == "ns1/web-1" || a.From == "ns2/db-0"
+			circle := c.Port.Protocol != "udp" && a.Reason == "reply: TTL"
+			if a.Verdict == answer.OneWay && (!onWorker2 || a.To != "ns3/eip-0" || c.Port.Protocol != "udp" && !circle) {
+				t.Errorf("%s to %s, %s: %s (%s)", a.From, a.To, c.Port, a.Verdict, a.Reason)
 			}
 		}
 	}
