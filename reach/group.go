@@ -265,7 +265,7 @@ func (g *Group) standing() []member {
 type pair struct{ from, to member }
 
 // pairs returns the pairs that stand for two groups: from a member on each node to one on
-// the same node and to one on another, so that each node of the destination is asked too.
+// another node, so that each node of both groups is asked, and one pair on the same node.
 // With each, they are all pairs.
 func pairs(from, to Group, each bool) []pair {
 	var found []pair
@@ -286,13 +286,10 @@ func pairs(from, to Group, each bool) []pair {
 		return found
 	}
 	senders, receivers := from.standing(), to.standing()
+	if f, t, ok := neighbours(senders, to.members); ok {
+		add(f, t)
+	}
 	for i, f := range senders {
-		for _, t := range to.members {
-			if t.node == f.node && t.name != f.name {
-				add(f, t)
-				break
-			}
-		}
 		for k := range receivers {
 			if t := receivers[(i+k)%len(receivers)]; t.node != f.node {
 				add(f, t)
@@ -306,4 +303,16 @@ func pairs(from, to Group, each bool) []pair {
 		}
 	}
 	return found
+}
+
+// neighbours returns the first sender that has a receiver on its node, and that receiver.
+func neighbours(senders, receivers []member) (from, to member, ok bool) {
+	for _, f := range senders {
+		for _, t := range receivers {
+			if t.node == f.node && t.name != f.name {
+				return f, t, true
+			}
+		}
+	}
+	return from, to, false
 }

@@ -28,8 +28,8 @@ func TestPortsInMatches(t *testing.T) {
 	}
 }
 
-// TestPairsCoverNodes checks that each node's member sends and receives, on its node and
-// to another.
+// TestPairsCoverNodes checks that each node's member sends and receives, and that one pair
+// is on the same node.
 func TestPairsCoverNodes(t *testing.T) {
 	group := func(members string) Group {
 		g := Group{}
@@ -40,7 +40,8 @@ func TestPairsCoverNodes(t *testing.T) {
 		return g
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"a@1 b@1 c@2", "x@1 y@2", "a-x a-y c-y c-x"},
+		{"a@1 b@1 c@2", "x@1 y@2", "a-x a-y c-x"},
+		{"a@1 b@2 c@3", "x@1 y@2 z@3", "a-x a-y b-z c-x"},
 		{"a@1", "x@1 y@2 z@3", "a-x a-y a-z"},
 		{"a@1 b@2", "a@1 b@2", "a-b b-a"},
 		{"a@1 b@1", "a@1 b@1", "a-b"},
