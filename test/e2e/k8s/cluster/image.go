@@ -14,9 +14,9 @@ import (
 	"runtime"
 )
 
-// image is the only image on a node. It holds the program pause and the folders of a root
-// file system, into which containers mount the rest.
-const image = "localhost/ovs-offline-test:1"
+// ImageWithoutTools is the image that every node has. It holds the program pause and the
+// folders of a root file system, into which containers mount the rest.
+const ImageWithoutTools = "localhost/ovs-offline-test:1"
 
 // writeImage writes the image as `docker save` does. pause is the program's file.
 func writeImage(path, pause string) error {
@@ -32,7 +32,7 @@ func writeImage(path, pause string) error {
 	if err != nil {
 		return err
 	}
-	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": []string{image}, "Layers": []string{"layer.tar"}}})
+	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": []string{ImageWithoutTools}, "Layers": []string{"layer.tar"}}})
 	if err != nil {
 		return err
 	}

@@ -14,19 +14,23 @@ import (
 	replica "ovs-offline/replica/image"
 )
 
+// Repository is the usual name of the image with the tools.
+const Repository = "localhost/ovs-offline"
+
 // Tools is an image with the tools of OVS and OVN of this machine, and with ovs-offline.
 type Tools struct {
 	Name string // with a tag
 	File string // in the format of `docker save`
 }
 
-// WriteTools writes the image to a file; program is the file of ovs-offline.
-func WriteTools(ctx context.Context, path, program string) (Tools, error) {
+// WriteTools writes the image to a file; program is the file of ovs-offline, and
+// repository the image's name without its tag.
+func WriteTools(ctx context.Context, path, repository, program string) (Tools, error) {
 	content, err := replica.FromHost(ctx)
 	if err != nil {
 		return Tools{}, err
 	}
-	t := Tools{Name: "localhost/ovs-offline:" + content.Versions.Tag(), File: path}
+	t := Tools{Name: repository + ":" + content.Versions.Tag(), File: path}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return Tools{}, err
