@@ -30,7 +30,7 @@ func newDiff(shared *options) *cobra.Command {
 			"Each NAME is an interface, port or bridge; without any, all records are compared.",
 		Example:           "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
 		ValidArgsFunction: o.completeNames,
-		RunE:              o.withWorkdir(o.run),
+		RunE:              o.orInPod(always, o.withWorkdir(o.run)),
 	}
 	o.outputFlag(c)
 	c.Flags().StringSliceVar(&o.columns, "columns", nil, "compare only these columns")

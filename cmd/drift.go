@@ -12,6 +12,8 @@ import (
 	"ovs-offline/desired/drift"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/pods/link"
+	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/set"
 )
 
@@ -37,7 +39,7 @@ func newDrift(shared *options) *cobra.Command {
 			return nil
 		},
 		ValidArgsFunction: shared.completeNodes,
-		RunE:              o.workdirOrSet(o.run, o.runSet),
+		RunE:              o.orInPod(o.isForPods, o.workdirOrSet(o.run, o.runSet)),
 	}
 	c.Flags().BoolVar(&o.northd, "northd", false, "also compare the logical flows with those that ovn-northd computes from the NB database")
 	c.Flags().BoolVarP(&o.every, "verbose", "v", false, "print each flow that differs")
@@ -70,6 +72,9 @@ func (o *driftOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 			defer mu.Unlock()
 			do()
 		}
+		if o.isForPods() && link.Linked(wd) {
+			return o.inPod(ctx, wd)
+		}
 		return drift.Check(ctx, wd, drift.Options{Runtime: o.runtime, Version: version, Northd: o.northd,
 			Chosen: func(what string) {
 				locked(func() {
@@ -92,6 +97,20 @@ func (o *driftOptions) runSet(ctx context.Context, s *set.Set, _ []string) error
 			o.print(v.Node.Name+": ", v.Value)
 		}
 	}))...)
+}
+
+// isForPods reports whether a node whose replica runs in a pod is compared there, by the
+// programs of its image: the user named no runtime of this machine.
+func (o *driftOptions) isForPods() bool { return o.runtime == choose.Auto }
+
+// inPod returns what drift finds out in the pod of a workdir's replica.
+func (o *driftOptions) inPod(ctx context.Context, wd *workdir.Dir) (*drift.Report, error) {
+	args := []string{"drift"}
+	if o.northd {
+		args = append(args, "--northd")
+	}
+	r := &drift.Report{}
+	return r, set.DocumentInPod(ctx, wd, r, args...)
 }
 
 // errorOf returns the error that stands for a report's exit code.

@@ -27,7 +27,7 @@ func newExec(o *options) *cobra.Command {
 			"Flags of ovs-offline come before PROGRAM; all that follows it is the tool's.",
 		Example:           "  ovs-offline exec ovs-vsctl --columns=name,ofport list interface\n  ovs-offline exec ovs-ofctl add-flows br-int - <flows.txt",
 		ValidArgsFunction: completeTools,
-		RunE:              o.withWorkdir(o.exec),
+		RunE:              o.orInPod(always, o.withWorkdir(o.exec)),
 	}
 	c.Flags().SetInterspersed(false)
 	return c
@@ -39,9 +39,9 @@ func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) erro
 		return err
 	}
 	run := runtime.Command{Argv: argv, Stdin: o.In, Stdout: o.Out, Stderr: o.Err, Terminal: o.interactive()}
-	executor, err := o.runtimes(wd).Executor(ctx, state.Runtime, run.Terminal)
+	executor, err := o.node().Executor(ctx, wd, state, run.Terminal)
 	if err != nil {
-		return fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
+		return err
 	}
 	defer o.warnOfTrace(wd, argv[0]) // last: the tool can log hundreds of lines
 	defer logging.Timed(ctx, "run tool", "argv", argv, "runtime", state.Runtime)()

@@ -26,7 +26,13 @@ func newLogs(shared *options) *cobra.Command {
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return replica.Roles(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: o.withWorkdir(o.run),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := o.orInPod(always, o.withWorkdir(o.run))(c, args)
+			if o.follow && c.Context().Err() != nil {
+				return nil // this is how it ends
+			}
+			return err
+		},
 	}
 	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines until interrupted")
 	return c

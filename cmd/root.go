@@ -21,6 +21,7 @@ import (
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/pods"
+	"ovs-offline/pods/link"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime/choose"
 	"ovs-offline/replica/runtime/engine"
@@ -51,7 +52,19 @@ func Main(args []string, streams IO) int {
 	// A second Ctrl-C ends the program at once, but only after a second, because
 	// timeout(1) sends each signal twice: to the program and to its group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
-	root := newRoot(&options{IO: streams})
+	return run(ctx, args, streams, nil)
+}
+
+// run runs one command line until it ends or ctx does. Where open is nil, replicas in pods
+// are those of clusters.
+func run(ctx context.Context, args []string, streams IO, open link.Open) int {
+	o := &options{IO: streams}
+	if open == nil {
+		open = o.openHost(pods.NewClusters(version))
+	}
+	links := link.New(open)
+	ctx = link.NewContext(ctx, links)
+	root := newRoot(o)
 	root.SetArgs(args)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
@@ -61,7 +74,7 @@ func Main(args []string, streams IO) int {
 	if c == root { // it only prints help: the command line was not understood
 		err = usageError(root, oneLine(err))
 	}
-	return exit(ctx, streams.Err, err)
+	return exit(ctx, streams.Err, errors.Join(err, links.Close()))
 }
 
 // Root returns the root command, from which man pages are written.
@@ -221,9 +234,6 @@ func (o *options) node() *set.Node {
 	}
 	return o.available
 }
-
-// runtimes returns the runtimes that are available for the workdir's replica.
-func (o *options) runtimes(wd *workdir.Dir) *choose.Runtimes { return o.node().Runtimes(wd) }
 
 // running returns the state of the replica.
 func (o *options) running(ctx context.Context, wd *workdir.Dir) (replica.State, error) {

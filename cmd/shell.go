@@ -20,7 +20,7 @@ func newShell(o *options) *cobra.Command {
 		Long: "Run a shell (SHELL) in which ovs-vsctl, ovs-ofctl, ovn-nbctl and the other tools talk to\n" +
 			"the replica, as after sourcing activate. The exit code is the shell's.",
 		Example: "  ovs-offline shell\n  echo 'ovs-vsctl show' | ovs-offline shell",
-		RunE:    o.withWorkdir(o.shell),
+		RunE:    o.orInPod(always, o.withWorkdir(o.shell)),
 	}
 }
 

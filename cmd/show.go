@@ -41,10 +41,11 @@ type shown struct {
 }
 
 func readShown(ctx context.Context, n *set.Node, wd *workdir.Dir) (shown, error) {
-	if _, err := n.Running(ctx, wd); err != nil {
+	state, err := n.Running(ctx, wd)
+	if err != nil {
 		return shown{}, err
 	}
-	sockets, err := replica.Show(wd)
+	sockets, err := readSockets(ctx, wd, state)
 	if err != nil {
 		return shown{}, err
 	}
@@ -53,6 +54,20 @@ func readShown(ctx context.Context, n *set.Node, wd *workdir.Dir) (shown, error)
 		return shown{}, err
 	}
 	return shown{r.Ports, r.Recorded, r.Running, sockets}, nil
+}
+
+// readSockets returns the sockets of a running replica: of one in a pod, those in the pod.
+func readSockets(ctx context.Context, wd *workdir.Dir, state replica.State) (replica.Sockets, error) {
+	if state.Pod == nil {
+		return replica.Show(wd)
+	}
+	var inPod struct {
+		Sockets replica.Sockets `json:"sockets"`
+	}
+	if err := set.DocumentInPod(ctx, wd, &inPod, "show"); err != nil {
+		return replica.Sockets{}, err
+	}
+	return inPod.Sockets.InPod(wd, *state.Pod), nil
 }
 
 func (o *options) show(ctx context.Context, wd *workdir.Dir, _ []string) error {

@@ -63,12 +63,16 @@ func (all *Replayed) node(ctx context.Context, s Source) error {
 		return err
 	}
 	defer h.Close()
+	replica := h.Replaced()
 	r := &replay{node: n, host: h, list: list, ids: map[uint32]uint32{}, names: map[string]string{}, numbers: map[string]string{}}
 	if err := r.readPorts(s); err != nil {
 		return err
 	}
 	if err := r.run(ctx); err != nil {
 		return err
+	}
+	if h.Replaced() != replica {
+		return errors.New("its replica was lost and started anew meanwhile: run the command again")
 	}
 	all.Lost += lost
 	if lost > 0 {

@@ -26,7 +26,7 @@ func run(ctx context.Context, n *set.Node, wd *workdir.Dir, out io.Writer, argv 
 	if err != nil {
 		return err
 	}
-	executor, err := n.Runtimes(wd).Executor(ctx, state.Runtime, false)
+	executor, err := n.Executor(ctx, wd, state, false)
 	if err != nil {
 		return err
 	}

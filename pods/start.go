@@ -58,10 +58,13 @@ func (c *Clusters) Start(ctx context.Context, nodes []Node, o Options) ([]Outcom
 	for i, n := range s.nodes {
 		outcomes[i] = n.outcome
 	}
-	if !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err == nil }) {
-		return outcomes, s.abandon(ctx)
+	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err == nil }) {
+		return outcomes, nil
 	}
-	return outcomes, nil
+	if one := outcomes[0].Err; !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err.Error() != one.Error() }) {
+		return nil, errors.Join(one, s.abandon(ctx))
+	}
+	return outcomes, s.abandon(ctx)
 }
 
 // newStart chooses the images, and reads the configuration of the cluster.

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"path/filepath"
 	"time"
 
 	"ovs-offline/internal/workdir"
@@ -35,6 +36,18 @@ func (e Elsewhere) Complete(wd *workdir.Dir, r *report.Report) error {
 	state.Kinds, state.Recorded, state.Running = servedKinds(wd), r.Recorded, r.Running
 	scripts := Scripts(wd, state.Kinds)
 	scripts.Exec = e.Exec
+	// The tools run where the sockets are: the variables that activate sets name these.
+	there := func(path string) string { return filepath.Join(e.Place.Folder, wd.Relative(path)) }
+	scripts.OVSRunDir, scripts.OVNRunDir = there(scripts.OVSRunDir), there(scripts.OVNRunDir)
+	if scripts.NBSocket != "" {
+		scripts.NBSocket = there(scripts.NBSocket)
+	}
+	if scripts.SBSocket != "" {
+		scripts.SBSocket = there(scripts.SBSocket)
+	}
+	if scripts.OVS {
+		scripts.Recorded = there(wd.RecordedSocket())
+	}
 	if err := activate.Write(scripts); err != nil {
 		return err
 	}

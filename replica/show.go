@@ -25,8 +25,20 @@ type Sockets struct {
 	Counters   string            `json:"recorded_counters,omitempty"` // the folder of dumps with the node's counters
 	Management []string          `json:"bridge_management,omitempty"`
 	Activate   string            `json:"activate"`
+	// Own lists columns of the OVS database with values of the replica's own.
+	Own []string `json:"own_columns"`
+	// Pod is the pod in which the sockets are; "" for those on this machine.
+	Pod string `json:"pod,omitempty"`
+}
 
-	own []string // columns of the OVS database with values of the replica's own
+// InPod returns sockets that ovs-offline in a pod has shown as those of the replica of a
+// workdir: the script that activates the replica is the one on this machine.
+func (s Sockets) InPod(wd *workdir.Dir, p Place) Sockets {
+	s.Workdir, s.Activate, s.Pod = wd.Path(), activate.Script(wd.Bin()), p.Namespace+"/"+p.Pod
+	if s.Counters != "" {
+		s.Counters = wd.RestoreFlows()
+	}
+	return s
 }
 
 // Show returns the sockets of the workdir's replica.
@@ -35,7 +47,7 @@ func Show(wd *workdir.Dir) (Sockets, error) {
 	if err != nil {
 		return Sockets{}, err
 	}
-	s := Sockets{Workdir: wd.Path(), Databases: map[string]string{}, Activate: activate.Script(wd.Bin()), own: ownColumns(state)}
+	s := Sockets{Workdir: wd.Path(), Databases: map[string]string{}, Activate: activate.Script(wd.Bin()), Own: ownColumns(state)}
 	for _, k := range state.Kinds {
 		s.Databases[string(k)] = wd.Socket(k)
 	}
@@ -97,7 +109,7 @@ func Report(wd *workdir.Dir) (*report.Report, error) {
 // word quotes a path for a shell.
 func (s Sockets) PrintNotes(w io.Writer, word func(string) string) {
 	if s.Recorded != "" {
-		fmt.Fprintf(w, "ovs-vsctl shows the replica's own %s; ovs-vsctl-recorded shows the node's.\n", strings.Join(s.own, ", "))
+		fmt.Fprintf(w, "ovs-vsctl shows the replica's own %s; ovs-vsctl-recorded shows the node's.\n", strings.Join(s.Own, ", "))
 	}
 	if s.Counters != "" {
 		fmt.Fprintf(w, "Flow counters (n_packets, n_bytes) are 0 here; the node's are in %s.\n", word(filepath.Join(s.Counters, "BRIDGE.flows.dump")))
@@ -107,15 +119,18 @@ func (s Sockets) PrintNotes(w io.Writer, word func(string) string) {
 // Print writes commands for the replica. word quotes a path for a shell.
 func (s Sockets) Print(w io.Writer, word func(string) string) {
 	fmt.Fprintf(w, "Working directory: %s:\n", word(s.Workdir))
+	if s.Pod != "" {
+		s.printPod(w, word)
+		return
+	}
 	if s.Control != "" {
 		control := word(s.Control)
 		fmt.Fprintf(w, "* openvswitch control found at %s\n  You can run ovs-appctl commands as:\n\n    ovs-appctl --target=%s [...]\n\n", control, control)
 	}
-	tools := map[workdir.Kind]string{workdir.OVS: "ovs-vsctl", workdir.NB: "ovn-nbctl", workdir.SB: "ovn-sbctl"}
 	for _, k := range workdir.Kinds() {
 		if s.Databases[string(k)] != "" {
 			socket := word(s.Databases[string(k)])
-			fmt.Fprintf(w, "* %s ovsdb-server socket found at %s\n  You can run commands such as:\n\n    %s --db unix:%s [...]\n  or\n    ovsdb-client [...] unix:%s\n\n", k, socket, tools[k], socket, socket)
+			fmt.Fprintf(w, "* %s ovsdb-server socket found at %s\n  You can run commands such as:\n\n    %s --db unix:%s [...]\n  or\n    ovsdb-client [...] unix:%s\n\n", k, socket, toolOf(k), socket, socket)
 		}
 	}
 	if s.Recorded != "" {
@@ -123,6 +138,35 @@ func (s Sockets) Print(w io.Writer, word func(string) string) {
 		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only) found at %s\n  You can run commands such as:\n\n    ovs-vsctl --db unix:%s list interface\n  or\n    %s list interface\n\n", socket, socket, tool)
 	}
 	s.printManagement(w, word)
+	s.printActivate(w, word)
+}
+
+// toolOf returns the tool for a kind of database.
+func toolOf(k workdir.Kind) string {
+	return map[workdir.Kind]string{workdir.OVS: "ovs-vsctl", workdir.NB: "ovn-nbctl", workdir.SB: "ovn-sbctl"}[k]
+}
+
+// printPod writes commands for a replica in a pod.
+func (s Sockets) printPod(w io.Writer, word func(string) string) {
+	fmt.Fprintf(w, "* the replica runs in the pod %s\n  Its sockets are in the pod. You can run commands such as:\n\n", word(s.Pod))
+	command := func(tool string) { fmt.Fprintf(w, "    ovs-offline -w %s exec %s [...]\n", word(s.Workdir), tool) }
+	if s.Control != "" {
+		command("ovs-appctl")
+		command("ovs-ofctl")
+	}
+	for _, k := range workdir.Kinds() {
+		if s.Databases[string(k)] != "" {
+			command(toolOf(k))
+		}
+	}
+	fmt.Fprintln(w)
+	if s.Recorded != "" {
+		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only)\n  You can run commands such as:\n\n    %s list interface\n\n", word(activate.RecordedTool(filepath.Dir(s.Activate))))
+	}
+	s.printActivate(w, word)
+}
+
+func (s Sockets) printActivate(w io.Writer, word func(string) string) {
 	fmt.Fprintf(w, "* You can also run offline commands directly with the following:\n\n    source %s\n\n  from fish %s; or, in a shell of its own:\n\n    ovs-offline -w %s shell\n\n", word(s.Activate), word(s.Activate+".fish"), word(s.Workdir))
 }
 

@@ -234,7 +234,7 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 		}
 	}
 	isolated, _ := s.rt.Isolated(ctx) // the reason is among the runtime's remarks
-	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated,
+	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Loopback: s.rt.HasLoopback(ctx),
 		Report: s.report, Facts: s.facts, Progress: s.progress}
 	s.expected = node.Expected
 	if err := node.Load(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/pods"
+	"ovs-offline/pods/link"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
@@ -194,11 +195,31 @@ func (n *Node) started(ctx context.Context, wd *workdir.Dir) (bool, error) {
 	return err == nil, err
 }
 
+// Executor returns what runs programs beside the replica, which has a state: with
+// terminal, programs that get a terminal.
+func (n *Node) Executor(ctx context.Context, wd *workdir.Dir, state replica.State, terminal bool) (runtime.Executor, error) {
+	if state.Pod != nil {
+		links, err := link.From(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return links.Executor(wd), nil
+	}
+	executor, err := n.Runtimes(wd).Executor(ctx, state.Runtime, terminal)
+	if err != nil {
+		return nil, fmt.Errorf("the replica in %s runs in %s: %w", wd.Path(), state.Runtime, err)
+	}
+	return executor, nil
+}
+
 // Status returns the status of the replica.
 func (n *Node) Status(ctx context.Context, wd *workdir.Dir) (replica.Status, error) {
 	state, err := n.Running(ctx, wd)
 	if err != nil {
 		return replica.Status{}, err
+	}
+	if state.Pod != nil {
+		return statusInPod(ctx, wd, state)
 	}
 	rt, err := n.Runtimes(wd).Named(ctx, state.Runtime)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/pods"
+	"ovs-offline/pods/link"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 )
@@ -123,4 +124,26 @@ func (s *Set) stopInPods(ctx context.Context, locked []Outcome[*workdir.Dir]) ma
 		stopped[nodes[i]] = err
 	}
 	return stopped
+}
+
+// statusInPod returns the status of a replica in a pod, as ovs-offline in it reads it.
+func statusInPod(ctx context.Context, wd *workdir.Dir, state replica.State) (s replica.Status, err error) {
+	if err := DocumentInPod(ctx, wd, &s, "status"); err != nil {
+		return replica.Status{}, err
+	}
+	s.Workdir, s.Runtime = wd.Path(), state.Runtime
+	for i := range s.Daemons {
+		s.Daemons[i].Container = state.Pod.Namespace + "/" + state.Pod.Pod
+	}
+	return s, nil
+}
+
+// DocumentInPod reads the document that a command of ovs-offline prints in the pod of the
+// workdir's replica.
+func DocumentInPod(ctx context.Context, wd *workdir.Dir, v any, args ...string) error {
+	links, err := link.From(ctx)
+	if err != nil {
+		return err
+	}
+	return links.Document(ctx, wd, v, args...)
 }

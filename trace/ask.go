@@ -28,6 +28,10 @@ type Between struct {
 // error is a *names.AmbiguousError or *names.UnknownError for a name that no single
 // endpoint has, and a *names.ProtocolError for a service that lacks the protocol.
 func (s *Session) Ask(ctx context.Context, b Between) (*answer.Answer, error) {
+	return s.whole(func() (*answer.Answer, error) { return s.ask(ctx, b) })
+}
+
+func (s *Session) ask(ctx context.Context, b Between) (*answer.Answer, error) {
 	q := b.Question
 	var err error
 	if q.From, err = s.names.Find(b.From, names.Filter{Network: b.Network}); err != nil {
@@ -82,6 +86,10 @@ func (s *Session) destination(b Between) (names.Endpoint, uint16, error) {
 // Flow answers what becomes of a packet that enters a bridge of a node. The text is the
 // bridge and a flow with in_port, as ofproto/trace takes them.
 func (s *Session) Flow(ctx context.Context, node, text string, size int) (*answer.Answer, error) {
+	return s.whole(func() (*answer.Answer, error) { return s.flow(ctx, node, text, size) })
+}
+
+func (s *Session) flow(ctx context.Context, node, text string, size int) (*answer.Answer, error) {
 	if node == "" && len(s.order) == 1 {
 		node = s.order[0]
 	}

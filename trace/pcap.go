@@ -120,12 +120,16 @@ func (c *capture) packet(ctx context.Context, raw []byte) error {
 	if f.Quoted != nil {
 		start.Quoted, start.QuotedID = &f.Quoted.Packet, f.Quoted.ID
 	}
-	w := c.writer(start.Node+" "+start.InPort+": "+text, c.arrived)
-	if err := w.follow(ctx, start); err != nil {
+	var w *writer
+	a, err := c.whole(func() (*answer.Answer, error) {
+		w = c.writer(start.Node+" "+start.InPort+": "+text, c.arrived)
+		return w.answer, w.follow(ctx, start)
+	})
+	if err != nil {
 		sent.Error = err.Error()
 		return ctx.Err()
 	}
-	sent.Answer, c.state = w.answer, w.state
+	sent.Answer, c.state = a, w.state
 	return nil
 }
 

@@ -21,8 +21,9 @@ const DefaultPath = "/tmp/ovs-offline"
 
 // Dir is a workdir. Only a Dir that Lock returned may be changed.
 type Dir struct {
-	path string
-	lock *filelock.Lock
+	path    string
+	lock    *filelock.Lock
+	sockets Sockets // of a replica on another machine; nil for one on this machine
 }
 
 // ErrInUse is wrapped when another command has locked the workdir.
@@ -166,7 +167,12 @@ func (d *Dir) RecordedSocket() string { return filepath.Join(d.VarRunRecorded(),
 func (d *Dir) RuntimeFolders() []string { return []string{d.Run(), d.VarRuns()} }
 
 // VarRuns returns the folder that holds the folders of the daemons' sockets.
-func (d *Dir) VarRuns() string { return d.join("var-run") }
+func (d *Dir) VarRuns() string {
+	if d.sockets != nil {
+		return d.sockets.VarRuns()
+	}
+	return d.join("var-run")
+}
 
 // Run returns the folder of working copies and logs while a replica runs.
 func (d *Dir) Run() string { return d.join("run") }

@@ -141,8 +141,11 @@ func install(debian, fedora string) string {
 
 func checkNamespaces(ctx context.Context) Check {
 	c := Check{Name: "namespaces", State: Works, What: "local daemons get an empty network of their own"}
-	if ok, why := process.New(process.Options{}).Isolated(ctx); !ok {
+	if ok, why := process.New(process.Options{}).Isolated(ctx); why != "" {
 		c.State, c.What = Broken, "local daemons share the host's network: "+why
+		if ok {
+			c.State, c.What = Absent, "local daemons are kept from all networks "+why
+		}
 		c.Mend = "sudo sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (only the settings that this kernel has)"
 	}
 	return c

@@ -222,11 +222,29 @@ func remove(t *testing.T, sos, output string) {
 	}
 }
 
-// needIsolation skips a test that needs daemons without a network. Other tests cover
-// the fallback.
-func needIsolation(t *testing.T) {
+// What isolates daemons.
+const (
+	namespaces = "namespaces"
+	filter     = "filter"
+)
+
+// isolations returns the options of the runtime for everything that isolates daemons here.
+func isolations(t *testing.T) map[string]process.Options {
 	t.Helper()
-	if isolated, why := process.New(process.Options{}).Isolated(t.Context()); !isolated {
-		t.Skip("daemons can't be isolated here: ", why)
+	all := map[string]process.Options{filter: {NoNamespaces: true}}
+	if process.New(process.Options{}).HasLoopback(t.Context()) {
+		all[namespaces] = process.Options{}
+	}
+	return all
+}
+
+// needNamespaces skips a test that needs daemons with a network of their own. Other tests
+// cover the fallbacks.
+func needNamespaces(t *testing.T) {
+	t.Helper()
+	rt := process.New(process.Options{})
+	if !rt.HasLoopback(t.Context()) {
+		_, why := rt.Isolated(t.Context())
+		t.Skip("daemons get no network of their own here: ", why)
 	}
 }

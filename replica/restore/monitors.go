@@ -24,7 +24,9 @@ import (
 // Remedy: the rows stay, with a port of the replica's own loopback as collector. Ports
 // get the live kernel's ifindex (options:ifindex of a dummy), and sFlow is set up after
 // datapath ports have their live numbers: for its output= see docs/fidelity.md. NetFlow
-// is in no trace. If the daemons share the host's network, all monitors are removed.
+// adds fields to the match of megaflows, also if it has no collector. Without a loopback of
+// the replica's own, the others are removed; if the daemons share the host's network, so is
+// NetFlow.
 //
 // Source: measured with OVS 3.1. The ifindex of a tunnel is that of a kernel
 // device, which a replica does not have; patch ports have none.
@@ -39,27 +41,21 @@ const (
 	collectorSets = "Flow_Sample_Collector_Set"
 )
 
+// The tables of monitors.
+const (
+	sFlow   = "sFlow"
+	ipfix   = "IPFIX"
+	netFlow = "NetFlow"
+)
+
 // editMonitors redirects all monitors, and withholds sFlow.
 func editMonitors(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	if !s.isolated {
+	if !s.loopback {
 		return removeMonitors(ctx, s, o)
 	}
-	var changes []ovsdb.Change
-	for _, table := range []string{"sFlow", "IPFIX", "NetFlow"} {
-		rows, err := s.db.Select(ctx, table, "targets")
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			if len(r.Strings("targets")) == 0 {
-				continue // off on the live node as well
-			}
-			if name := namedCollector(r.Strings("targets")); name != "" {
-				o.Note(report.Approximated, "%s: its collector %q is a name, which is assumed to have been resolved on the live node", table, name)
-			}
-			o.Note(report.Restored, "")
-			changes = append(changes, ovsdb.Update(table, r.UUID, ovsdb.Columns{"targets": []string{discardAddress}}))
-		}
+	changes, err := redirectMonitors(ctx, s, o, sFlow, ipfix, netFlow)
+	if err != nil {
+		return err
 	}
 	if slices.ContainsFunc(s.Bridges, func(b *Bridge) bool { return b.sFlow != "" }) {
 		indexes, err := setInterfaceIndexes(s, rec, o)
@@ -73,6 +69,29 @@ func editMonitors(ctx context.Context, s *Switch, rec *Recorded, o *report.Outco
 		changes = slices.Concat(changes, indexes, withheld)
 	}
 	return s.db.Transact(ctx, changes...)
+}
+
+// redirectMonitors returns the changes that give the monitors of tables a collector of the
+// replica's own.
+func redirectMonitors(ctx context.Context, s *Switch, o *report.Outcome, tables ...string) ([]ovsdb.Change, error) {
+	var changes []ovsdb.Change
+	for _, table := range tables {
+		rows, err := s.db.Select(ctx, table, "targets")
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if len(r.Strings("targets")) == 0 {
+				continue // off on the live node as well
+			}
+			if name := namedCollector(r.Strings("targets")); name != "" {
+				o.Note(report.Approximated, "%s: its collector %q is a name, which is assumed to have been resolved on the live node", table, name)
+			}
+			o.Note(report.Restored, "")
+			changes = append(changes, ovsdb.Update(table, r.UUID, ovsdb.Columns{"targets": []string{discardAddress}}))
+		}
+	}
+	return changes, nil
 }
 
 // withholdSFlow returns the changes that remove the sFlow of bridges, which
@@ -115,19 +134,34 @@ func namedCollector(targets []string) string {
 	return targets[0]
 }
 
-// removeMonitors removes all collectors. A sample() of a flow needs its
-// Flow_Sample_Collector_Set, but no collector.
+// removeMonitors removes the monitors that daemons without a loopback interface of their
+// own can't have. NetFlow does without a collector, and stays where no collector can be
+// reached. A sample() of a flow needs its Flow_Sample_Collector_Set, but no collector.
 func removeMonitors(ctx context.Context, s *Switch, o *report.Outcome) error {
-	const removed = "is removed, since the daemons are not isolated here"
 	var changes []ovsdb.Change
+	removed := "is removed, since the daemons are not isolated here"
+	if s.isolated {
+		removed = "is removed, since a seccomp filter isolates the daemons here, under which they can open no collector"
+		var err error
+		if changes, err = redirectMonitors(ctx, s, o, netFlow); err != nil {
+			return err
+		}
+	}
+	off, err := withoutTargets(ctx, s)
+	if err != nil {
+		return err
+	}
 	for _, b := range s.Bridges {
 		columns := ovsdb.Columns{}
-		for _, m := range []struct{ column, id, effect string }{
-			{"sflow", b.sFlow, "sFlow " + removed + ": its sample() is missing in traces"},
-			{"ipfix", b.ipfix, "IPFIX " + removed + ": its sample() is missing in traces"},
-			{"netflow", b.netFlow, "NetFlow " + removed + ": traces do not show it"},
+		for _, m := range []struct {
+			column, id, effect string
+			keep               bool
+		}{
+			{"sflow", b.sFlow, "sFlow " + removed + ": its sample() is missing in traces", off[b.sFlow]},
+			{"ipfix", b.ipfix, "IPFIX " + removed + ": its sample() is missing in traces", off[b.ipfix]},
+			{"netflow", b.netFlow, "NetFlow " + removed + ": megaflows of traces match fewer fields", s.isolated || off[b.netFlow]},
 		} {
-			if m.id != "" {
+			if m.id != "" && !m.keep {
 				o.Note(report.Approximated, "%s: %s", b.Name, m.effect)
 				columns[m.column] = nil
 			}
@@ -145,6 +179,22 @@ func removeMonitors(ctx context.Context, s *Switch, o *report.Outcome) error {
 		changes = append(changes, ovsdb.Update(collectorSets, r.UUID, ovsdb.Columns{"ipfix": nil}))
 	}
 	return s.db.Transact(ctx, changes...)
+}
+
+// withoutTargets returns the UUIDs of the monitors that have no collector, and so are off
+// on the live node as well.
+func withoutTargets(ctx context.Context, s *Switch) (map[string]bool, error) {
+	off := map[string]bool{}
+	for _, table := range []string{sFlow, ipfix, netFlow} {
+		rows, err := s.db.Select(ctx, table, "targets")
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			off[r.UUID] = len(r.Strings("targets")) == 0
+		}
+	}
+	return off, nil
 }
 
 // setInterfaceIndexes returns the changes that give the ports of bridges with
@@ -199,7 +249,7 @@ func restoreMonitors(ctx context.Context, s *Switch, rec *Recorded, o *report.Ou
 				return err
 			}
 		}
-		if s.isolated && b.ipfix != "" {
+		if s.loopback && b.ipfix != "" {
 			if err := checkIPFIX(ctx, s, b, o); err != nil {
 				return err
 			}

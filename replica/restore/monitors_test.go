@@ -3,11 +3,13 @@ package restore_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/trace"
 )
 
 // monitoredNode starts a node with a bridge for each kind of monitor: sFlow, IPFIX,
@@ -44,7 +46,7 @@ func monitoredNode(t *testing.T) (n *liveNode, packets []string) {
 }
 
 func TestMonitors(t *testing.T) {
-	needIsolation(t)
+	needNamespaces(t)
 	n, packets := monitoredNode(t)
 	sos := n.report()
 	r := replay(t, sos, process.Options{})
@@ -69,7 +71,7 @@ func TestMonitors(t *testing.T) {
 // TestInvalidInterfaceIndexes checks that an ifindex that is not a number is
 // reported where sFlow needs it, and that the others are used.
 func TestInvalidInterfaceIndexes(t *testing.T) {
-	needIsolation(t)
+	needNamespaces(t)
 	n := newLiveNode(t)
 	n.vsctl("add-br", "br-s", "--", "add-port", "br-s", "s1", "--", "set", "Interface", "s1", "options:ifindex=41", "--", "add-port", "br-s", "s2", "--", "set", "Interface", "s2", "options:ifindex=42",
 		"--", "add-br", "br-x", "--", "add-port", "br-x", "x1", "--", "set", "Interface", "x1", "options:ifindex=43")
@@ -121,7 +123,7 @@ func (r *replayed) pid() string {
 
 func TestMonitorsWithoutIsolation(t *testing.T) {
 	n, packets := monitoredNode(t)
-	r := replay(t, n.report(), process.Options{NoNamespaces: true})
+	r := replay(t, n.report(), process.Options{NoNamespaces: true, NoFilter: true})
 	r.wantStep("monitors", report.Approximated, "br-s: sFlow is removed", "br-i: IPFIX is removed", "br-s: NetFlow is removed")
 	for _, table := range []string{"sFlow", "IPFIX", "NetFlow"} {
 		if rows := r.vsctl("--bare", "--columns=targets", "list", table); rows != "" {
@@ -136,5 +138,46 @@ func TestMonitorsWithoutIsolation(t *testing.T) {
 	// A sample() of a flow needs no collector.
 	if out := r.appctl("ofproto/trace", "br-i", "in_port=i1,udp"); !strings.Contains(out, "collector_set_id=7") {
 		t.Errorf("the flow's own sample() is missing: %s", out)
+	}
+}
+
+// TestMonitorsUnderFilter checks that the report names what the seccomp filter costs: a
+// packet is traced without the sample() of sFlow and IPFIX, and as on the live node else.
+func TestMonitorsUnderFilter(t *testing.T) {
+	n, packets := monitoredNode(t)
+	r := replay(t, n.report(), process.Options{NoNamespaces: true})
+	const removed = "is removed, since a seccomp filter isolates the daemons here, under which they can open no collector"
+	r.wantStep("monitors", report.Approximated, "br-s: sFlow "+removed+": its sample() is missing in traces", "br-i: IPFIX "+removed)
+	actions := regexp.MustCompile("(?m)^Datapath actions: .*$")
+	for _, p := range packets {
+		argv := append([]string{"ofproto/trace", "--names"}, strings.Fields(p)...)
+		want, have := n.appctl(argv...), r.appctl(argv...)
+		if strings.Contains(have, "sFlow(") || strings.Contains(have, ",ipfix(") {
+			t.Errorf("%s is sampled: %s", p, have)
+		}
+		if c := trace.Compare(actions.ReplaceAllString(want, ""), actions.ReplaceAllString(have, "")); !c.Whole {
+			t.Errorf("%s: %s", p, c.First)
+		}
+	}
+	if out := r.appctl("ofproto/trace", "br-i", "in_port=i1,udp"); !strings.Contains(out, "collector_set_id=7") {
+		t.Errorf("the flow's own sample() is missing: %s", out)
+	}
+}
+
+// TestFilterCostsNothingWithoutMonitors checks that nothing is reported where no collector
+// is configured.
+func TestFilterCostsNothingWithoutMonitors(t *testing.T) {
+	n := newLiveNode(t)
+	n.vsctl("add-br", "br0", "--", "add-port", "br0", "p1", "--", "add-port", "br0", "vx", "--", "set", "Interface", "vx", "type=vxlan", "options:remote_ip=192.0.2.9",
+		"--", "--id=@i", "create", "IPFIX", "targets=[]", "--", "set", "Bridge", "br0", "ipfix=@i")
+	n.likeKernel("br0")
+	r := replay(t, n.report(), process.Options{NoNamespaces: true})
+	for _, step := range r.report.Steps {
+		if step.Step == "monitors" && step.Status != report.Idle {
+			t.Errorf("monitors: %+v", step)
+		}
+	}
+	if !r.report.Complete() || len(r.report.Remarks) > 0 {
+		t.Errorf("the report: %+v, %q", r.report.Steps, r.report.Remarks)
 	}
 }

@@ -33,7 +33,8 @@ type Node struct {
 	Manifest *workdir.Manifest
 	Runtime  runtime.Runtime
 	DB       *ovsdb.Client // of the OVS database's working copy
-	Isolated bool          // the daemons have a network namespace of their own
+	Isolated bool          // the daemons can reach no network
+	Loopback bool          // the daemons have a loopback interface of their own
 	Report   *report.Report
 	Facts    *tables.Facts     // about the collected flows
 	Progress func(what string) // is called with the name of each step; may be nil
@@ -48,7 +49,7 @@ type Node struct {
 // Load connects the steps with the daemons and reads the bridges from the database.
 func (n *Node) Load(ctx context.Context) error {
 	n.Recorded = Recorded{dir: n.Workdir, report: n.Report}
-	n.Switch = Switch{db: n.DB, runtime: n.Runtime, dir: n.Workdir.VarRun(workdir.OVS), isolated: n.Isolated, expected: map[string]bool{}}
+	n.Switch = Switch{db: n.DB, runtime: n.Runtime, dir: n.Workdir.VarRun(workdir.OVS), isolated: n.Isolated, loopback: n.Loopback, expected: map[string]bool{}}
 	var err error
 	n.Bridges, err = loadBridges(ctx, n.DB)
 	return err

@@ -26,7 +26,8 @@ type Switch struct {
 	db           *ovsdb.Client
 	runtime      runtime.Runtime
 	dir          string // OVS_RUNDIR of its daemons
-	isolated     bool   // its daemons have a network namespace of their own
+	isolated     bool   // its daemons can reach no network
+	loopback     bool   // its daemons have a loopback interface of their own
 	clockStopped bool
 	expected     map[string]bool // log lines of ovs-vswitchd that any replica causes
 }

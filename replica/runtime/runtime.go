@@ -57,9 +57,13 @@ type Runtime interface {
 	// Root returns the folder on this host with the root file system that daemons and
 	// tools run in; "" if they run in the host's own, or in an image of an engine.
 	Root() string
-	// Isolated reports whether daemons get an empty network of their own, and the
-	// reason if not. Call it before an ovs-vswitchd gets a database with controllers.
+	// Isolated reports whether daemons are kept from all networks, and the reason if not.
+	// If they are, but not by a network of their own, it returns by what and why. Call it
+	// before an ovs-vswitchd gets a database with controllers.
 	Isolated(ctx context.Context) (bool, string)
+	// HasLoopback reports whether daemons have a loopback interface of their own. Without
+	// one, sFlow and IPFIX can open no collector, and are off.
+	HasLoopback(ctx context.Context) bool
 	// Start starts d and returns when d is ready in the sense of the daemon's own
 	// --detach. If d already runs, the error wraps ErrRunning. Start first removes
 	// files that a killed d left. After an error, no process of d runs.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -33,13 +34,22 @@ func startDaemon(tb testing.TB, dir, program string, args ...string) *daemon {
 	}
 	d := &daemon{log: filepath.Join(dir, program+".log"), exited: make(chan struct{})}
 	args = append([]string{path, "--pidfile", "--log-file=" + d.log, "-vconsole:off", "-vsyslog:off", "--no-chdir"}, args...)
-	if d.cmd, err = start(args, environment(dir)); err != nil {
+	started := make(chan error)
+	go func() {
+		// The thread that starts the daemon must not end before it: see Pdeathsig.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var err error
+		d.cmd, err = start(args, environment(dir))
+		started <- err
+		if err == nil {
+			_ = d.cmd.Wait() // how it ended does not matter
+			close(d.exited)
+		}
+	}()
+	if err := <-started; err != nil {
 		tb.Fatalf("%s: %v", program, err)
 	}
-	go func() {
-		_ = d.cmd.Wait() // how it ended does not matter
-		close(d.exited)
-	}()
 	tb.Cleanup(d.stop)
 	return d
 }

@@ -52,7 +52,9 @@ func (w *walk) ask(ctx context.Context, h *host.Host, bridge string, p flow.Pack
 	if p.DoubleTagged() {
 		return nil, fmt.Errorf("ofproto/trace takes no packet with two VLAN tags")
 	}
-	if known, ok := w.tracer.passes.Get(h.Name, bridge, p); ok {
+	replica := h.Replaced()
+	name := fmt.Sprintf("%s\x00%d", h.Name, replica) // passes of another replica have other recirculations
+	if known, ok := w.tracer.passes.Get(name, bridge, p); ok {
 		return []*pass.Pass{known}, nil
 	}
 	// Without --names ovs-vswitchd takes two thirds of the time.
@@ -64,7 +66,9 @@ func (w *walk) ask(ctx context.Context, h *host.Host, bridge string, p flow.Pack
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", h.Name, err)
 	}
-	w.tracer.passes.Put(h.Name, bridge, p, passes[0])
+	if h.Replaced() == replica {
+		w.tracer.passes.Put(name, bridge, p, passes[0])
+	}
 	return passes, nil
 }
 

@@ -19,11 +19,12 @@ import (
 	"ovs-offline/trace/odp"
 )
 
-// Open reads a node from its workdir and its running replica. An empty name stands for
-// the name that the node has in its database.
+// Open reads a node from its workdir and its running replica, wherever that runs. An empty
+// name stands for the name that the node has in its database.
 func Open(ctx context.Context, name string, wd *workdir.Dir) (*Host, error) {
+	wd = wd.Linked(ctx)
 	h := &Host{Name: name, Networks: map[string][]string{}, Zones: map[uint16]string{}, ports: map[string]*Port{}, numbers: map[string]*Port{}, options: map[string]map[odp.Option]string{}}
-	h.asker.init(name, wd.VarRun(workdir.OVS))
+	h.asker.init(name, wd)
 	if err := h.read(ctx, wd); err != nil {
 		h.Close()
 		return nil, err
@@ -32,10 +33,12 @@ func Open(ctx context.Context, name string, wd *workdir.Dir) (*Host, error) {
 }
 
 func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
-	shown, err := h.Ask(ctx, "dpif/show")
+	shown, err := h.Ask(ctx, portsCommand)
 	if err != nil {
 		return err
 	}
+	h.asker.ports = portsIn(shown)
+	h.checked.Store(int64(h.Replaced()))
 	for p := range appctl.BridgePorts(shown) {
 		port := &Port{Bridge: p.Bridge, Name: p.Name, Number: p.OpenFlow, Type: recordedType(p.Type)}
 		h.ports[p.Name] = port

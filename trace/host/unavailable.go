@@ -31,6 +31,7 @@ func (e *UnavailableError) Advising(command string) string {
 
 var (
 	errNotStarted = errors.New("no replica is running")
+	errOtherPorts = errors.New("its replica was lost and started anew, and has other port numbers now")
 	errDown       = errors.New("the ovs-vswitchd of its replica can't be reached")
 )
 

@@ -59,7 +59,7 @@ type Tables struct {
 	Facts    *Facts
 	Report   *report.Report
 	Progress func(text string) // nil for none
-	Isolated bool              // the daemons have a network namespace of their own
+	Isolated bool              // the daemons can reach no network
 	Bridges  []Bridge
 
 	script *saveScript // nil until it is read

@@ -65,6 +65,9 @@ func (r *Runtime) Root() string { return "" }
 // Isolated returns true: a container has no network but its own loopback interface.
 func (r *Runtime) Isolated(context.Context) (bool, string) { return true, "" }
 
+// HasLoopback returns true.
+func (r *Runtime) HasLoopback(context.Context) bool { return true }
+
 // Remarks returns the errors that daemons logged while they started.
 func (r *Runtime) Remarks() []string { return r.remarks.Lines() }
 

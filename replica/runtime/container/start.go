@@ -43,7 +43,7 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	if err != nil {
 		return errors.Join(err, daemon.RemoveLeftovers(d))
 	}
-	if err := daemon.CheckStart(d, before, &r.remarks); err != nil {
+	if err := daemon.CheckStart(d, before, func(string) bool { return false }, &r.remarks); err != nil {
 		return errors.Join(fmt.Errorf("starting %s: %w", d.Role, err), r.Stop(context.WithoutCancel(ctx), d))
 	}
 	return nil

@@ -22,9 +22,9 @@ func LogSize(path string) int64 {
 }
 
 // CheckStart adds to the remarks the errors that d logged since its log had the size
-// before, and returns its fatal error. A damaged database is no fatal error:
-// ovsdb-server serves what it could read.
-func CheckStart(d runtime.Daemon, before int64, remarks *Remarks) error {
+// before, except those that are expected, and returns its fatal error. A damaged database
+// is no fatal error: ovsdb-server serves what it could read.
+func CheckStart(d runtime.Daemon, before int64, expected func(message string) bool, remarks *Remarks) error {
 	const maxErrors = 5 // number of different errors; the log has all
 	seen := map[string]bool{}
 	var fatal error
@@ -33,7 +33,7 @@ func CheckStart(d runtime.Daemon, before int64, remarks *Remarks) error {
 		switch {
 		case level == "EMER":
 			fatal = errors.New(message)
-		case level == "ERR" && !seen[message] && len(seen) < maxErrors:
+		case level == "ERR" && !seen[message] && !expected(message) && len(seen) < maxErrors:
 			seen[message] = true
 			remarks.Add(d.Role + " logged while it started: " + message)
 		}
@@ -51,12 +51,18 @@ func FatalLine(d runtime.Daemon) string {
 	return ""
 }
 
+// IsRefusedSocket reports whether a message of a log is about a socket that a daemon can't
+// have because it is isolated by the process runtime's seccomp filter (EAFNOSUPPORT).
+func IsRefusedSocket(message string) bool {
+	return strings.HasSuffix(message, ": Address family not supported by protocol")
+}
+
 // LastError returns the time and the message of the last error near the end of d's
-// log, "" without one.
+// log, "" without one. Refused sockets are no errors of a replica.
 func LastError(d runtime.Daemon) string {
 	last := ""
 	for _, line := range linesFrom(d.Log, LogSize(d.Log)-1<<18) {
-		if level, message := parseLine(line); level == "ERR" || level == "EMER" {
+		if level, message := parseLine(line); (level == "ERR" || level == "EMER") && !IsRefusedSocket(message) {
 			when, _, _ := strings.Cut(line, "|")
 			last = when + " " + message
 		}

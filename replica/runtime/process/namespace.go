@@ -96,7 +96,7 @@ func probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	output, err := l.run(ctx, cmd)
+	output, err := l.run(ctx, cmd, false)
 	if err == nil && strings.TrimSpace(output) != namespace.ProbeAnswer {
 		err = errors.New("the helper did not answer")
 	}
@@ -111,6 +111,8 @@ func meaning(err error) string {
 	switch {
 	case errors.Is(err, unix.ENOSPC):
 		return " (the limit user.max_user_namespaces or user.max_net_namespaces is reached)"
+	case errors.Is(err, unix.ENOSYS):
+		return " (the kernel has none, or a container's seccomp profile forbids them)"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return " (the system forbids them: kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, or a container's seccomp profile)"
 	}

@@ -14,4 +14,5 @@ type Options struct {
 	StartTimeout time.Duration // 0 means daemon.StartTimeout
 	StopTimeout  time.Duration // 0 means daemon.StopTimeout
 	NoNamespaces bool          // give daemons no network of their own even where that is possible
+	NoFilter     bool          // start daemons and tools without the seccomp filter
 }

@@ -5,8 +5,6 @@ package process
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"sync"
 
@@ -22,11 +20,11 @@ func Supported() error { return nil }
 type Runtime struct {
 	options Options
 
-	mu      sync.Mutex
-	probed  bool
-	refused string // why there are no namespaces; "" if there are
-	runner  *runner
-	remarks daemon.Remarks
+	mu        sync.Mutex
+	isolation isolation
+	why       string // the reason for anything but ownNetwork
+	runner    *runner
+	remarks   daemon.Remarks
 }
 
 var _ runtime.Sharer = (*Runtime)(nil)
@@ -53,51 +51,7 @@ func (r *Runtime) Name() string { return Name }
 // this host's.
 func (r *Runtime) Root() string { return r.options.Root }
 
-// Isolated reports whether daemons get an empty network namespace, and the reason
-// if not. If no daemon has one yet, it makes one, once, and enables its loopback
-// interface.
-func (r *Runtime) Isolated(ctx context.Context) (bool, string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.probed {
-		err := errors.New("it was asked to run without namespaces")
-		if !r.options.NoNamespaces {
-			err = probe(ctx)
-		}
-		if ctx.Err() != nil {
-			return false, fmt.Sprintf("trying a namespace: %v", ctx.Err()) // the next call tries again
-		}
-		r.probed = true
-		if err != nil {
-			r.refused = err.Error()
-			r.remarks.Add("daemons run without a network namespace of their own (" + r.refused +
-				"): they have no privileges, but share this host's network, so tunnels see its routes, and daemons could connect to a controller or collector left in the database")
-		}
-	}
-	return r.refused == "", r.refused
-}
-
-// mayIsolate reports whether daemons get a namespace, or whether that is not known
-// yet: the first daemon's start then shows it, which saves the time of a probe.
-func (r *Runtime) mayIsolate(ctx context.Context) (may, known bool) {
-	r.mu.Lock()
-	known = r.probed
-	r.mu.Unlock()
-	if !known && !r.options.NoNamespaces {
-		return true, false
-	}
-	may, _ = r.Isolated(ctx) // the reason is among the remarks
-	return may, true
-}
-
-// foundIsolated records that a daemon got a namespace.
-func (r *Runtime) foundIsolated() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.probed = true
-}
-
-// Remarks returns lines about missing namespaces and about errors that daemons
+// Remarks returns lines about missing isolation and about errors that daemons
 // logged while they started.
 func (r *Runtime) Remarks() []string { return r.remarks.Lines() }
 

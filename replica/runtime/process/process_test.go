@@ -434,8 +434,8 @@ func TestFindSkipsWrappers(t *testing.T) {
 	}
 }
 
-func TestWithoutNamespaces(t *testing.T) {
-	n := newNode(t, Options{NoNamespaces: true}, "")
+func TestWithoutNamespacesAndFilter(t *testing.T) {
+	n := newNode(t, Options{NoNamespaces: true, NoFilter: true}, "")
 	checkFallback(t, n)
 }
 
@@ -465,7 +465,7 @@ const variant = "OVS_OFFLINE_TEST_VARIANT"
 func TestWhereNamespacesAreForbidden(t *testing.T) {
 	ovs.Need(t)
 	if os.Getenv(variant) == "forbidden" {
-		checkFallback(t, newNode(t, Options{}, ""))
+		checkFilter(t, newNode(t, Options{}, ""))
 		return
 	}
 	if out, err := exec.Command("unshare", "-Ur", "true").CombinedOutput(); err != nil {

@@ -63,7 +63,7 @@ func (r *Runtime) needRunner() (*runner, error) {
 	cmd, err := helper(context.Background(), r.toolRequest(namespace.Runner, nil), []string{})
 	if err == nil {
 		cmd.ExtraFiles, cmd.Stderr = []*os.File{theirs}, output // the first is namespace.RunnerSocket
-		err = r.explain(cmd.Start())
+		err = r.explain(r.startInRoot(cmd.Start))
 	}
 	if err != nil {
 		return nil, errors.Join(err, ours.Close(), output.Close())

@@ -34,39 +34,39 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 		err = fmt.Errorf("starting %s: %w", d.Role, err)
 		return errors.Join(err, daemon.RemoveLeftovers(d))
 	}
-	if err := daemon.CheckStart(d, before, &r.remarks); err != nil {
+	if err := daemon.CheckStart(d, before, r.isExpected, &r.remarks); err != nil {
 		return errors.Join(fmt.Errorf("starting %s: %w", d.Role, err), r.Stop(context.WithoutCancel(ctx), d))
 	}
 	return nil
 }
 
 // launch runs program until it has detached itself as a ready daemon, in namespaces
-// where the system allows them.
+// where the system allows them, else under the seccomp filter.
 func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) error {
-	isolated, known := r.mayIsolate(ctx)
-	err := r.launchIn(ctx, d, program, isolated)
+	how, known := r.firstIsolation(ctx)
+	err := r.launchIn(ctx, d, program, how)
 	if known || ctx.Err() != nil {
 		return err
 	}
 	if err == nil {
-		r.foundIsolated()
+		r.foundNamespaces()
 		return nil
 	}
-	if allowed, _ := r.Isolated(ctx); allowed {
+	if how, _ = r.findIsolation(ctx); how == ownNetwork {
 		return err
 	}
-	return r.launchIn(ctx, d, program, false)
+	return r.launchIn(ctx, d, program, how)
 }
 
-func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string, isolated bool) error {
+func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string, how isolation) error {
 	l := newLaunch()
 	env := append(daemon.Environment(pathVariable(r.options.Root), d.RunDir, filepath.Dir(d.Log)), l.variable, rootMark+"="+r.options.Root)
 	argv := append([]string{program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}, d.Args...)
-	cmd, err := helper(ctx, r.request(namespace.Daemon, isolated, argv), env)
+	cmd, err := helper(ctx, r.request(namespace.Daemon, how == ownNetwork, argv), env)
 	if err != nil {
 		return err
 	}
-	output, err := l.run(ctx, cmd)
+	output, err := l.run(ctx, cmd, how == filtered)
 	if err != nil && ctx.Err() != nil {
 		err = daemon.StartEnded(ctx)
 	}

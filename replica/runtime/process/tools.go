@@ -17,6 +17,7 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
+	"ovs-offline/replica/runtime/process/filter"
 	"ovs-offline/replica/runtime/process/namespace"
 )
 
@@ -36,10 +37,22 @@ func (r *Runtime) find(program string) (string, error) {
 }
 
 // toolRequest returns the request for a tool or a runner in the root file system. Tools
-// need only unix sockets, so those of an image get no network where that is possible.
+// need only unix sockets, so those of an image get no network where that is possible; else
+// they run under the seccomp filter.
 func (r *Runtime) toolRequest(becomes string, argv []string) namespace.Request {
-	return r.request(becomes, userNamespaces() && allowed("net"), argv)
+	return r.request(becomes, ownNetworkPossible(), argv)
 }
+
+// startInRoot calls start, which starts a process of toolRequest.
+func (r *Runtime) startInRoot(start func() error) error {
+	if ownNetworkPossible() {
+		return start()
+	}
+	return r.filterTool(start)
+}
+
+// ownNetworkPossible reports whether a network namespace can be tried.
+func ownNetworkPossible() bool { return userNamespaces() && allowed("net") }
 
 // request returns the request for a process in the runtime's root file system.
 func (r *Runtime) request(becomes string, isolated bool, argv []string) namespace.Request {
@@ -90,7 +103,7 @@ func (r *Runtime) tool(ctx context.Context, runDir string, stdin io.Reader, stdo
 		return nil, &command.Error{Argv: argv, Err: err}
 	}
 	c := command.Command{Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(pathVariable(r.options.Root), runDir, runDir), Stdin: stdin, Stdout: stdout}
-	run := command.Run
+	run := r.runHere
 	if r.options.Root != "" {
 		run = r.runInRoot
 	}
@@ -100,6 +113,33 @@ func (r *Runtime) tool(ctx context.Context, runDir string, stdin io.Reader, stdo
 		failed.Argv = argv // with the program's name, not its path
 	}
 	return out, err
+}
+
+// runHere works like command.Run, for a tool of this host.
+func (r *Runtime) runHere(ctx context.Context, c command.Command) (out []byte, err error) {
+	err = r.filterTool(func() error {
+		out, err = command.Run(ctx, c)
+		return err
+	})
+	return out, err
+}
+
+// filterTool calls start, which starts a tool: under the seccomp filter where there can be
+// one. A tool does without: unlike a daemon, it connects to nothing that a database names.
+func (r *Runtime) filterTool(start func() error) error {
+	err := r.underFilter(start)
+	if errors.Is(err, filter.ErrUnavailable) {
+		return start()
+	}
+	return err
+}
+
+// underFilter calls start under the seccomp filter: see filter.Under.
+func (r *Runtime) underFilter(start func() error) error {
+	if r.options.NoFilter {
+		return fmt.Errorf("%w: it was asked to run without", filter.ErrUnavailable)
+	}
+	return filter.Under(start)
 }
 
 // Exec runs a program for the user: one of this host with the caller's own environment
@@ -118,7 +158,11 @@ func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 		return 0, err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
-	err = cmd.Run()
+	if r.options.Root == "" {
+		err = cmd.Run()
+	} else {
+		err = r.startInRoot(cmd.Run)
+	}
 	var ended *exec.ExitError
 	if errors.As(err, &ended) && ctx.Err() == nil {
 		const signalled = 128 // added to the signal's number, as shells do

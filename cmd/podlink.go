@@ -1,0 +1,54 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/pods/link"
+)
+
+// newPodLink makes the hidden command that is the far end of the links to a pod.
+func newPodLink(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "link", Short: "Serve the replicas in the working directory's folder to ovs-offline elsewhere, over standard input and output", Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return o.serveLink(c.Context()) },
+	}
+}
+
+// serveLink serves until standard input ends. What commands have left then ends with it:
+// a container goes on after its client has gone.
+func (o *options) serveLink(ctx context.Context) error {
+	server := link.Server{Root: o.workdir, Run: func(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
+		return run(ctx, args, IO{In: stdin, Out: stdout, Err: stderr}, refuseHost)
+	}}
+	cut, err := server.Serve(ctx, stdio{o.In, o.Out})
+	if cut && unix.Getpgrp() == os.Getpid() {
+		_ = unix.Kill(0, unix.SIGKILL) // the process group of this command alone
+	}
+	return err
+}
+
+// refuseHost is the link.Open of commands in a pod.
+func refuseHost(context.Context, *workdir.Dir) (link.Host, error) {
+	return nil, errors.New("the replica of a workdir in a pod can't run in another pod")
+}
+
+// stdio is standard input and output as a stream.
+type stdio struct {
+	io.Reader
+	io.Writer
+}
+
+// Close closes standard input.
+func (s stdio) Close() error {
+	if c, ok := s.Reader.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+
+	"ovs-offline/internal/workdir"
+)
+
+// sockets are the sockets of one replica on this machine. They stay as they are if the pod
+// is replaced: Connect leads them to the new one.
+type sockets struct {
+	links *Links
+	wd    *workdir.Dir
+
+	connecting sync.Mutex // held by Connect
+
+	mu        sync.Mutex
+	path      string // of the folder that stands for var-run; "" before the first Connect
+	name      string // of the workdir's folder in the pod
+	pod       *pod   // nil before the first Connect
+	connected int    // how often Connect has connected
+	listeners []net.Listener
+	made      map[socket]bool
+}
+
+// VarRuns returns the folder with the folders of sockets, which Connect makes.
+func (s *sockets) VarRuns() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.path
+}
+
+// Connected reports whether the sockets lead to the replica.
+func (s *sockets) Connected() bool {
+	p, _ := s.current()
+	return p != nil && !p.isLost()
+}
+
+// Connections returns how often Connect has connected.
+func (s *sockets) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connected
+}
+
+func (s *sockets) current() (p *pod, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pod, s.name
+}
+
+// Connect makes the sockets lead to the replica. If its pod was lost, it waits until the
+// replica runs again.
+func (s *sockets) Connect(ctx context.Context) error {
+	s.connecting.Lock()
+	defer s.connecting.Unlock()
+	if s.Connected() {
+		return nil
+	}
+	host, err := s.links.open(ctx, s.wd)
+	if err != nil {
+		return err
+	}
+	p, err := s.links.to(ctx, host)
+	if err != nil {
+		return err
+	}
+	name := path.Base(host.Folder())
+	found, err := p.list(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := s.make(found); err != nil {
+		return fmt.Errorf("sockets for the replica in %s: %w", host, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pod, s.name = p, name
+	s.connected++
+	return nil
+}
+
+// make makes a socket on this machine for each of the replica's that has none yet.
+func (s *sockets) make(found []socket) error {
+	varRuns, err := s.links.folderFor(s)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made == nil {
+		s.path, s.made = varRuns, map[socket]bool{}
+	}
+	for _, one := range found {
+		if s.made[one] || !isFileName(one.Folder) || !isFileName(one.Program+one.Name) {
+			continue
+		}
+		s.made[one] = true
+		if err := s.listen(filepath.Join(varRuns, one.Folder), one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listen makes a socket and, for the control socket of a daemon, its pid file.
+func (s *sockets) listen(folder string, one socket) error {
+	const pid = "1" // tools and unixctl look for the socket PROGRAM.PID.ctl
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	name := one.Name
+	if one.Program != "" {
+		name = one.Program + "." + pid + ".ctl"
+		if err := os.WriteFile(filepath.Join(folder, one.Program+".pid"), []byte(pid+"\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	listener, err := listenIn(folder, name)
+	if err != nil {
+		return err
+	}
+	s.listeners = append(s.listeners, listener)
+	go s.accept(listener, one)
+	return nil
+}
+
+// listenIn listens at a socket, whose path may be longer than an address can be.
+func listenIn(folder, name string) (net.Listener, error) {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false) // the descriptor in the path is closed; the folder is removed as a whole
+	return listener, nil
+}
+
+// accept carries the connections to a socket.
+func (s *sockets) accept(listener net.Listener, one socket) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		p, name := s.current()
+		if p == nil {
+			conn.Close()
+			continue
+		}
+		to := one
+		to.Workdir = name
+		go p.carry(s.links.ctx, conn, to)
+	}
+}
+
+func (s *sockets) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.listeners {
+		l.Close()
+	}
+}
