@@ -91,7 +91,7 @@ func refusals() []refusal {
 				c.address = hop.Address
 				return nil
 			},
-			said: []string{"EOF"}, within: 30 * time.Second,
+			said: []string{"does not answer"}, within: 30 * time.Second,
 		},
 	}
 }
@@ -327,21 +327,14 @@ func TestNodeFaults(t *testing.T) {
 // pod that replaces it.
 func TestLostPodsAreMadeGood(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, copyOfNode(t))
-	before := collection(t, c.workdir)
-	c.mustStart(t)
-	want := c.on(t, "exec", "ovs-ofctl", "dump-flows", "--no-stats", "br-int")
-	if want.code != 0 || len(want.out) == 0 {
-		t.Fatalf("exit %d\n%s", want.code, want.complaints)
-	}
-	for how, lose := range map[string]func(t *testing.T, pod string) error{
-		"deleted": func(t *testing.T, pod string) error {
+	for how, lose := range map[string]func(t *testing.T, c client, pod string) error{
+		"deleted": func(t *testing.T, c client, pod string) error {
 			return c.Client.CoreV1().Pods(c.namespace).Delete(t.Context(), pod, *metav1.NewDeleteOptions(0))
 		},
-		"evicted": func(t *testing.T, pod string) error {
+		"evicted": func(t *testing.T, c client, pod string) error {
 			return c.Client.PolicyV1().Evictions(c.namespace).Evict(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: pod}})
 		},
-		"killed": func(t *testing.T, pod string) error {
+		"killed": func(t *testing.T, c client, pod string) error {
 			pid, err := c.FirstProcess(t.Context(), c.namespace, pod, "replicas")
 			if err != nil {
 				return err
@@ -350,33 +343,36 @@ func TestLostPodsAreMadeGood(t *testing.T) {
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
-			list := c.pods(t, c.namespace)
-			pod := list[len(list)-1]
-			for _, p := range list {
-				if p.Status.Phase == corev1.PodRunning {
-					pod = p
-				}
+			t.Parallel()
+			c := newClient(t, copyOfNode(t))
+			before := collection(t, c.workdir)
+			c.mustStart(t)
+			flows := []string{"exec", "ovs-ofctl", "dump-flows", "--no-stats", "br-int"}
+			want := c.on(t, flows...)
+			if want.code != 0 || len(want.out) == 0 {
+				t.Fatalf("exit %d\n%s", want.code, want.complaints)
 			}
-			if err := lose(t, pod.Name); err != nil {
+			pod := c.pods(t, c.namespace)[0].Name
+			if err := lose(t, c, pod); err != nil {
 				t.Fatal(err)
 			}
 			await(t, "the pod to end", func() bool {
-				now, err := c.Client.CoreV1().Pods(c.namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+				now, err := c.Client.CoreV1().Pods(c.namespace).Get(t.Context(), pod, metav1.GetOptions{})
 				return err != nil || now.Status.Phase == corev1.PodFailed
 			})
 			began := time.Now()
-			got := c.on(t, "exec", "ovs-ofctl", "dump-flows", "--no-stats", "br-int")
+			got := c.on(t, flows...)
 			t.Logf("after %.1f s: %s", time.Since(began).Seconds(), got.complaints)
-			if got.code != 0 || got.out != want.out || !strings.Contains(got.complaints, "was replaced by") || !strings.Contains(got.complaints, pod.Name) {
+			if got.code != 0 || got.out != want.out || !strings.Contains(got.complaints, "pod "+pod+" was replaced by") {
 				t.Errorf("exit %d, the same flows: %t", got.code, got.out == want.out)
 			}
 			if again := c.on(t, "exec", "ovs-vsctl", "list-br"); again.code != 0 || again.complaints != "" {
 				t.Errorf("the second command: exit %d\n%s", again.code, again.complaints)
 			}
+			expectUntouched(t, c.workdir, before)
+			if r := c.on(t, "stop"); r.code != 0 || len(c.left(t)) > 0 {
+				t.Errorf("stop: exit %d, left: %q\n%s\n%s", r.code, c.left(t), r.out, r.complaints)
+			}
 		})
-	}
-	expectUntouched(t, c.workdir, before)
-	if r := c.on(t, "stop"); r.code != 0 || len(c.left(t)) > 0 {
-		t.Errorf("stop: exit %d, left: %q\n%s\n%s", r.code, c.left(t), r.out, r.complaints)
 	}
 }
