@@ -147,7 +147,7 @@ func portWords(ports []reach.Port) string {
 
 // printLegend explains the texts of the cells, and counts them.
 func (o *IO) printLegend(d *reach.Document) {
-	fmt.Fprintln(o.Out, "\nA cell has the ports that are reachable, or all, and behind a letter other ports.")
+	fmt.Fprintln(o.Out, "\nA cell has the ports that are reachable, or all; behind a letter, other ports.")
 	for _, l := range reach.Legend() {
 		if n := d.Shown[l.Shown]; n > 0 {
 			fmt.Fprintf(o.Out, "%6d  %1s  %s\n", n, strings.Trim(l.Letter, "R"), l.Meaning)

@@ -1,9 +1,11 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -66,6 +68,7 @@ func (o *topOptions) run(ctx context.Context, sources []flows.Source) error {
 	if err != nil {
 		return err
 	}
+	defer top.Close()
 	if o.format == formatTable { // before what takes longer
 		o.printCosts(top)
 	}
@@ -170,6 +173,6 @@ func (o *topOptions) shadows(s *flows.Shadows) {
 		t.Render()
 	}
 	for _, why := range slices.Sorted(maps.Keys(s.NotExamined)) {
-		fmt.Fprintf(o.Out, "not examined: %d, because %s\n", s.NotExamined[why], why)
+		fmt.Fprintln(o.Out, wrapped(fmt.Sprintf("not examined: %d, because %s", s.NotExamined[why], why), cmp.Or(terminalWidth(o.Out), math.MaxInt)))
 	}
 }

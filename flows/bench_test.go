@@ -167,6 +167,7 @@ func BenchmarkTop(b *testing.B) {
 			first = time.Since(began)
 			if err == nil {
 				err = top.Examine(context.Background())
+				top.Close()
 			}
 			if err != nil || top.Counted != manyFlows {
 				b.Fatal(top, err)

@@ -14,15 +14,14 @@ import (
 // ovn-controller writes it, a cookie of its own: the flow that matches conj_id=ID has
 // both.
 
-// isClause reports whether a flow is a clause of conjunctions.
-func (r *record) isClause() bool { return strings.Contains(r.Text, " actions=conjunction(") }
-
-// conjunction returns the id of the first conjunction that a clause is of.
-func (r *record) conjunction() (id uint32, ok bool) {
-	_, text, found := strings.Cut(r.Text, " actions=conjunction(")
-	number, _, _ := strings.Cut(text, ",")
-	n, err := strconv.ParseUint(number, 0, 32)
-	return uint32(n), found && err == nil
+// readActions finds out whether a flow is a clause of conjunctions, and of which one first.
+func (r *record) readActions(actions string) {
+	text, found := strings.CutPrefix(actions, "conjunction(")
+	if r.isClause = found; found {
+		number, _, _ := strings.Cut(text, ",")
+		id, _ := strconv.ParseUint(number, 0, 32) // 0, which ovn-controller does not use, if it can't be read
+		r.conjunction = uint32(id)
+	}
 }
 
 // conjunctions returns the flows that match conj_id, by its value. It reads the dump once.
@@ -44,7 +43,7 @@ func (b *Bridge) conjunctions() (map[uint32]rules.Flow, error) {
 		for _, field := range split(r.fields) {
 			if value, found := strings.CutPrefix(field, "conj_id="); found {
 				if id, err := strconv.ParseUint(value, 0, 32); err == nil {
-					b.conjoined[uint32(id)] = b.key(&r)
+					b.conjoined[uint32(id)] = r.key()
 				}
 			}
 		}
@@ -52,22 +51,34 @@ func (b *Bridge) conjunctions() (map[uint32]rules.Flow, error) {
 	return b.conjoined, nil
 }
 
+// key identifies a flow for its rule, but for the layout.
+func (r *record) key() rules.Flow {
+	return rules.Flow{Cookie: r.cookie, Table: r.table, Priority: r.priority, Metadata: r.metadata}
+}
+
 // key identifies a flow for its rule.
 func (b *Bridge) key(r *record) rules.Flow {
-	return rules.Flow{Cookie: r.cookie, Table: r.table, Priority: r.priority, Metadata: r.metadata, Layout: b.layout}
+	key := r.key()
+	key.Layout = b.layout
+	return key
 }
 
 // ruleKey identifies the flow whose rule a flow is made from: its own, or of a clause that
 // of its conjunction.
 func (b *Bridge) ruleKey(r *record) (rules.Flow, error) {
-	own := b.key(r)
-	id, clause := r.conjunction()
-	if !clause || r.cookie != 0 {
-		return own, nil
+	key, err := b.ruleOf(r)
+	key.Layout = b.layout
+	return key, err
+}
+
+// ruleOf returns ruleKey without the layout, which need not be known yet.
+func (b *Bridge) ruleOf(r *record) (rules.Flow, error) {
+	if !r.isClause || r.cookie != 0 {
+		return r.key(), nil
 	}
 	all, err := b.conjunctions()
-	if found, ok := all[id]; ok {
+	if found, ok := all[r.conjunction]; ok {
 		return found, err
 	}
-	return own, err
+	return r.key(), err
 }

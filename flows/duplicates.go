@@ -3,10 +3,13 @@ package flows
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"hash/maphash"
+	"iter"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
@@ -30,28 +33,41 @@ type Duplicated struct {
 }
 
 // duplicates returns the ACLs, and the logical flows, that are in the databases of the
-// nodes twice. A database that several nodes have is read once.
-func duplicates(ctx context.Context, sources []Source, limit int) ([]Duplicate, error) {
+// nodes twice.
+func (t *Top) duplicates(ctx context.Context) ([]Duplicate, error) {
 	found := []Duplicate{}
 	seen := map[string]bool{} // the first row of each duplicate
-	for _, s := range sources {
-		n := &Node{dir: s.Dir}
-		nb, sb, _, err := n.openDatabases(ctx)
-		if err == nil && sb != nil {
-			r := rules.New(nb, sb)
-			err = finder{ctx, r, nb, sb}.find(func(d Duplicate) {
-				if id := d.Rows[0].UUID; !seen[id] && (limit == 0 || len(found) < limit) {
+	for i, s := range t.sources {
+		n, done, err := t.databases(ctx, i)
+		if err != nil {
+			return nil, nodeError(s.Name, err)
+		}
+		if n.sb != nil {
+			err = finder{ctx, rules.New(n.nb, n.sb), n.nb, n.sb}.find(func(d Duplicate) {
+				if id := d.Rows[0].UUID; !seen[id] && (t.limit == 0 || len(found) < t.limit) {
 					seen[id] = true
 					found = append(found, d)
 				}
 			})
 		}
-		n.Close()
+		done()
 		if err != nil {
 			return nil, nodeError(s.Name, err)
 		}
 	}
 	return found, nil
+}
+
+// databases opens the databases of a source, but not its flows.
+func (t *Top) databases(ctx context.Context, source int) (n *Node, done func(), err error) {
+	if source == len(t.sources)-1 {
+		return t.open(ctx, source)
+	}
+	n = &Node{dir: t.sources[source].Dir}
+	if err = n.openDatabases(ctx); err != nil {
+		n.Close()
+	}
+	return n, n.Close, err
 }
 
 // finder finds duplicates in the databases of a node.
@@ -125,35 +141,35 @@ func (f finder) acls(use func(Duplicate)) error {
 
 // hashed is a logical flow by the hash of its stage, priority and match.
 type hashed struct {
-	sum uint64
-	row int32
+	sum  uint64
+	uuid string
 }
 
-// logicalFlows finds logical flows of one datapath. It keeps 12 bytes of each, and reads
-// again those with the same hash.
+// logicalFlows finds logical flows of one datapath. It keeps the hashes of all, and reads
+// again those with the same one.
 func (f finder) logicalFlows(use func(Duplicate)) error {
-	var list []hashed
-	var ids []string
 	seed := maphash.MakeSeed()
-	var h maphash.Hash
-	h.SetSeed(seed)
-	for row, err := range f.sb.Rows("Logical_Flow", "pipeline", "table_id", "priority", "match") {
-		if err != nil || f.ctx.Err() != nil {
-			return cmp.Or(f.ctx.Err(), err)
-		}
-		h.Reset()
-		_, _ = h.WriteString(rowKey(row)) // it returns no error
-		list = append(list, hashed{h.Sum64(), int32(len(ids))})
-		ids = append(ids, row.UUID)
+	parts := f.sb.Parts("Logical_Flow", runtime.NumCPU(), "pipeline", "table_id", "priority", "match")
+	lists := make([][]hashed, len(parts))
+	var group errgroup.Group
+	for i, rows := range parts {
+		group.Go(func() (err error) {
+			lists[i], err = f.hash(rows, seed)
+			return err
+		})
 	}
-	slices.SortFunc(list, func(a, b hashed) int { return cmp.Or(cmp.Compare(a.sum, b.sum), cmp.Compare(a.row, b.row)) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	list := slices.Concat(lists...)
+	slices.SortFunc(list, func(a, b hashed) int { return cmp.Or(cmp.Compare(a.sum, b.sum), strings.Compare(a.uuid, b.uuid)) })
 	for len(list) > 0 {
 		n := 1
 		for n < len(list) && list[n].sum == list[0].sum {
 			n++
 		}
 		if n > 1 {
-			if err := f.compare(list[:n], ids, use); err != nil {
+			if err := f.compare(list[:n], use); err != nil {
 				return err
 			}
 		}
@@ -162,19 +178,45 @@ func (f finder) logicalFlows(use func(Duplicate)) error {
 	return nil
 }
 
-func rowKey(row ovsdb.Row) string {
-	table, _ := row.Int("table_id")
-	priority, _ := row.Int("priority")
-	return fmt.Sprintf("%s|%d|%d|%s|", row.String("pipeline"), table, priority, row.String("match"))
+// hash returns the hashes of logical flows.
+func (f finder) hash(rows iter.Seq2[ovsdb.Row, error], seed maphash.Seed) (list []hashed, err error) {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for row, err := range rows {
+		if err != nil || f.ctx.Err() != nil {
+			return nil, cmp.Or(f.ctx.Err(), err)
+		}
+		h.Reset()
+		maphash.WriteComparable(&h, keyOf(row))
+		list = append(list, hashed{h.Sum64(), row.UUID})
+	}
+	return list, nil
+}
+
+// rowKey is what two logical flows of a datapath differ in.
+type rowKey struct {
+	pipeline, match string
+	table, priority int
+}
+
+func keyOf(row ovsdb.Row) rowKey {
+	key := rowKey{pipeline: row.String("pipeline"), match: row.String("match")}
+	key.table, _ = row.Int("table_id")
+	key.priority, _ = row.Int("priority")
+	return key
 }
 
 // compare reports the rows with one hash that share a datapath.
-func (f finder) compare(same []hashed, ids []string, use func(Duplicate)) error {
-	at := map[string][]Duplicated{} // by key and datapath
-	details := map[string]Duplicate{}
-	var order []string
+func (f finder) compare(same []hashed, use func(Duplicate)) error {
+	type place struct {
+		rowKey
+		datapath string
+	}
+	at := map[place][]Duplicated{}
+	stages := map[place]string{}
+	var order []place
 	for _, one := range same {
-		row, ok, err := f.sb.Row("Logical_Flow", ids[one.row])
+		row, ok, err := f.sb.Row("Logical_Flow", one.uuid)
 		if err != nil || !ok {
 			return err
 		}
@@ -182,27 +224,23 @@ func (f finder) compare(same []hashed, ids []string, use func(Duplicate)) error 
 		if err != nil {
 			return err
 		}
-		priority, _ := row.Int("priority")
-		stage := row.Map("external_ids")["stage-name"]
 		for _, id := range datapaths {
-			key := rowKey(row) + id
-			if at[key] == nil {
-				order = append(order, key)
-				details[key] = Duplicate{Where: "stage " + stage, Priority: priority, Match: row.String("match")}
+			p := place{keyOf(row), id}
+			if at[p] == nil {
+				order = append(order, p)
+				stages[p] = row.Value("external_ids", "stage-name")
 			}
-			at[key] = append(at[key], Duplicated{"Logical_Flow", row.UUID, "logical flow: " + row.String("actions")})
+			at[p] = append(at[p], Duplicated{"Logical_Flow", row.UUID, "logical flow: " + row.String("actions")})
 		}
 	}
 	reported := map[string]bool{}
-	for _, key := range order {
-		rows := at[key]
+	for _, p := range order {
+		rows := at[p]
 		if len(rows) < 2 || reported[rows[0].UUID] {
 			continue // another datapath of the same rows
 		}
 		reported[rows[0].UUID] = true
-		d := details[key]
-		d.Rows = rows
-		use(d)
+		use(Duplicate{Where: "stage " + stages[p], Priority: p.priority, Match: p.match, Rows: rows})
 	}
 	return nil
 }

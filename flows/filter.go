@@ -89,7 +89,7 @@ func (f *Filter) accepts(n *Node, b *Bridge, r *record) (bool, error) {
 }
 
 // neverHit reports whether a flow matched no packet. Of a clause this is not known.
-func (r *record) neverHit() bool { return r.Counted && r.Packets == 0 && !r.isClause() }
+func (r *record) neverHit() bool { return r.Counted && r.Packets == 0 && !r.isClause }
 
 // contains reports whether a text contains a part, in any case.
 func contains(text, part string) bool {

@@ -53,6 +53,9 @@ type record struct {
 	in, out  uint64 // the tunnel keys of the logical ports, 0 for none
 	inPort   string // the OpenFlow port, "" for none
 	fields   string // the match, without table, priority and cookie
+
+	isClause    bool
+	conjunction uint32 // the first of which the flow is a clause
 }
 
 // parse reads the text of a flow; ok is false if a number can't be read.
@@ -76,9 +79,22 @@ func parse(f openflow.Flow) (r record, ok bool) {
 		}
 		at = end + 1
 	}
+	r.readActions(strings.TrimPrefix(text[min(at, len(text)):], "actions="))
 	if begin >= 0 {
 		r.fields = strings.TrimRight(text[begin:min(at, len(text))], " ,")
 	}
+	return r, true
+}
+
+// parseRaw reads a flow but for its fields; ok is false if a number can't be read.
+func parseRaw(f *openflow.RawFlow) (r record, ok bool) {
+	r = record{Flow: openflow.Flow{Line: f.Line, Counters: f.Counters}, priority: 32768}
+	for token := range f.Tokens() {
+		if _, ok := r.add(token); !ok {
+			return r, false
+		}
+	}
+	r.readActions(f.Actions)
 	return r, true
 }
 

@@ -106,9 +106,7 @@ func (n *Node) each(ctx context.Context, b *Bridge, filter *Filter, want func(li
 	count, lost := 0, done.Lost
 	uncounted := false
 	defer func() {
-		if lines := done.Lost - lost; lines > 0 {
-			done.remark(n.Name, fmt.Sprintf("bridge %s: %d lines of the recorded flows can't be read", b.Name, lines))
-		}
+		done.unread(n, b, done.Lost-lost)
 		if uncounted && (filter.Hit || filter.NeverHit) {
 			done.remark(n.Name, fmt.Sprintf("bridge %s: flows without recorded counters are neither hit nor never hit", b.Name))
 		}
@@ -144,6 +142,13 @@ func (l *Listed) remark(node string, texts ...string) {
 			text = "node " + node + ": " + text
 		}
 		l.Remarks = append(l.Remarks, text)
+	}
+}
+
+// unread remarks on lines of a dump that can't be read.
+func (l *Listed) unread(n *Node, b *Bridge, lines int) {
+	if lines > 0 {
+		l.remark(n.Name, fmt.Sprintf("bridge %s: %d lines of the recorded flows can't be read", b.Name, lines))
 	}
 }
 

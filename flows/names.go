@@ -31,7 +31,7 @@ func (n *Node) name(b *Bridge, r *record) (Flow, error) {
 	} else if n.isOVN(b) {
 		f.For = "no row has its cookie"
 	}
-	if r.isClause() {
+	if r.isClause {
 		f.Clause = true
 		f.Packets, f.Bytes = nil, nil // they are those of the flow with the conj_id
 	}

@@ -29,10 +29,11 @@ type Node struct {
 	// Remarks are what was not collected, and what it costs.
 	Remarks []string
 
-	dir     *workdir.Dir
-	rules   *rules.Rules // nil without a southbound database
-	indexes []*file.Index
-	stages  map[stageKey]string
+	dir    *workdir.Dir
+	rules  *rules.Rules // nil without a southbound database
+	nb, sb *file.Index  // nil if not collected
+	conf   *file.Index  // the OVS database, nil if not collected
+	stages map[stageKey]string
 }
 
 // Bridge is a bridge with a dump of its flows.
@@ -74,8 +75,10 @@ func Open(ctx context.Context, name string, wd *workdir.Dir, bridge string) (*No
 
 // Close closes the databases.
 func (n *Node) Close() {
-	for _, x := range n.indexes {
-		x.Close()
+	for _, x := range []*file.Index{n.nb, n.sb, n.conf} {
+		if x != nil {
+			x.Close()
+		}
 	}
 }
 
@@ -83,23 +86,27 @@ func (n *Node) open(ctx context.Context, bridge string) error {
 	if err := n.findBridges(bridge); err != nil {
 		return err
 	}
-	nb, sb, conf, err := n.openDatabases(ctx)
-	if err != nil {
+	if err := n.openDatabases(ctx); err != nil {
 		return err
 	}
+	return n.useDatabases(ctx)
+}
+
+// useDatabases takes from the databases what the flows, their tables and ports are.
+func (n *Node) useDatabases(ctx context.Context) (err error) {
 	agents := map[string]string{}
 	switch {
-	case sb != nil:
-		n.rules = rules.New(nb, sb)
-	case conf != nil:
-		if agents, err = rules.AgentBridges(conf); err != nil {
+	case n.sb != nil:
+		n.rules = rules.New(n.nb, n.sb)
+	case n.conf != nil:
+		if agents, err = rules.AgentBridges(n.conf); err != nil {
 			return err
 		}
 		if len(agents) == 0 {
 			n.Remarks = append(n.Remarks, "no southbound database of OVN was collected: what the flows are for is not known")
 		}
 	}
-	if sb != nil && nb == nil {
+	if n.sb != nil && n.nb == nil {
 		n.Remarks = append(n.Remarks, "no northbound database was collected: flows are named by their stages, not by policies and routes")
 	}
 	for _, b := range n.Bridges {
@@ -108,26 +115,20 @@ func (n *Node) open(ctx context.Context, bridge string) error {
 			return fmt.Errorf("the flows of bridge %s: %w", b.Name, err)
 		}
 	}
-	return n.readPorts(conf)
+	return n.readPorts(n.conf)
 }
 
-// openDatabases opens the databases that were collected, side by side; the others are nil.
-func (n *Node) openDatabases(ctx context.Context) (nb, sb, conf *file.Index, err error) {
+// openDatabases opens the databases that were collected, side by side.
+func (n *Node) openDatabases(ctx context.Context) error {
 	var group errgroup.Group
-	for kind, to := range map[workdir.Kind]**file.Index{workdir.NB: &nb, workdir.SB: &sb, workdir.OVS: &conf} {
+	for kind, to := range map[workdir.Kind]**file.Index{workdir.NB: &n.nb, workdir.SB: &n.sb, workdir.OVS: &n.conf} {
 		path := n.dir.Database(kind)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		group.Go(func() (err error) { *to, err = file.OpenIndex(ctx, path); return err })
 	}
-	err = group.Wait()
-	for _, x := range []*file.Index{nb, sb, conf} {
-		if x != nil {
-			n.indexes = append(n.indexes, x)
-		}
-	}
-	return nb, sb, conf, err
+	return group.Wait()
 }
 
 // findBridges finds the bridges with dumps, in the order of their names but for the

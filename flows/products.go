@@ -37,31 +37,31 @@ const maxValues = 100_000
 
 // products reads again the flows of the rules with the most, and counts the values of
 // their fields.
-func products(ctx context.Context, sources []Source, candidates []candidate, limit int) ([]Product, error) {
+func (t *Top) products(ctx context.Context) ([]Product, error) {
 	found := []Product{}
-	candidates = sortCandidates(candidates)
-	if limit > 0 && len(candidates) > 2*limit {
-		candidates = candidates[:2*limit]
+	candidates := sortCandidates(t.candidates)
+	if t.limit > 0 && len(candidates) > 2*t.limit {
+		candidates = candidates[:2*t.limit]
 	}
-	for i, s := range sources {
+	for i, s := range t.sources {
 		own := slices.DeleteFunc(slices.Clone(candidates), func(c candidate) bool { return c.source != i })
 		if len(own) == 0 {
 			continue
 		}
-		n, err := Open(ctx, s.Name, s.Dir, "")
+		n, done, err := t.open(ctx, i)
 		if err != nil {
-			return nil, nodeError(s.Name, err)
+			return nil, err
 		}
 		of, err := n.products(ctx, own)
-		n.Close()
+		done()
 		if err != nil {
 			return nil, nodeError(s.Name, err)
 		}
 		found = append(found, of...)
 	}
 	slices.SortStableFunc(found, func(a, b Product) int { return cmp.Compare(b.Flows, a.Flows) })
-	if limit > 0 && len(found) > limit {
-		found = found[:limit]
+	if t.limit > 0 && len(found) > t.limit {
+		found = found[:t.limit]
 	}
 	return found, nil
 }
@@ -125,7 +125,7 @@ func cookieIn(line string) string {
 
 func (p *product) add(r *record) {
 	p.Flows++
-	if r.isClause() {
+	if r.isClause {
 		p.Clauses++
 	}
 	for match := r.fields; match != ""; {

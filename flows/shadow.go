@@ -118,7 +118,7 @@ func neverHit(ctx context.Context, source Source, hit map[string]bool) ([]*unhit
 				u = &unhit{uuid: origin.UUID}
 				found[origin.UUID] = u
 			}
-			if len(u.flows) < maxTried && !r.isClause() && !strings.Contains(r.fields, "conj_id=") {
+			if len(u.flows) < maxTried && !r.isClause && !strings.Contains(r.fields, "conj_id=") {
 				one := *r
 				one.cookie = key.Cookie
 				u.flows = append(u.flows, one)

@@ -5,11 +5,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/trace/rules"
 )
@@ -71,25 +68,28 @@ type Top struct {
 	Shadows    *Shadows    `json:"shadowed,omitempty"`
 
 	sources    []Source
+	last       *Node // the node of the last source
 	limit      int
 	candidates []candidate
 }
 
-// tally counts the flows with a cookie in a table. Most logical flows are one.
-type tally struct {
-	packets   uint64
-	flows     uint32
-	never     uint32
-	clauses   uint32
-	priority  int32
-	metadata  uint32
-	uncounted bool
+// Close closes what Count left open for Examine.
+func (t *Top) Close() {
+	if t.last != nil {
+		t.last.Close()
+	}
 }
 
-type tallyKey struct {
-	cookie uint32
-	table  uint8
-	bridge uint8
+// open opens the node of a source. The caller has to call done.
+func (t *Top) open(ctx context.Context, source int) (n *Node, done func(), err error) {
+	if source == len(t.sources)-1 && t.last != nil {
+		return t.last, func() {}, nil
+	}
+	s := t.sources[source]
+	if n, err = Open(ctx, s.Name, s.Dir, ""); err != nil {
+		return nil, nil, nodeError(s.Name, err)
+	}
+	return n, n.Close, nil
 }
 
 // counter adds up the flows of the nodes.
@@ -113,32 +113,43 @@ type candidate struct {
 }
 
 // Count returns what costs how many flows, the first limit of each list. Examine adds
-// what takes longer.
+// what takes longer. The caller has to close the Top.
 func Count(ctx context.Context, sources []Source, by By, limit int) (*Top, Listed, error) {
 	var done Listed
 	c := &counter{by: by, limit: limit, costs: map[sum]*Cost{}, words: map[rules.Origin]string{}}
+	var last *Node
 	for i, s := range sources {
-		n, err := Open(ctx, s.Name, s.Dir, "")
+		if last != nil {
+			last.Close()
+		}
+		n, t, err := openTallied(ctx, s)
 		if err != nil {
 			return nil, done, nodeError(s.Name, err)
 		}
+		last = n
 		done.remark(s.Name, n.Remarks...)
-		err = c.node(ctx, n, i, &done)
-		n.Close()
-		if err != nil {
+		done.tallied(n, t)
+		c.flows += t.flows
+		if err := c.resolve(ctx, n, i, t.counts); err != nil {
+			n.Close()
 			return nil, done, nodeError(s.Name, err)
 		}
 	}
 	top := c.top(sources)
-	return top, done, top.name(ctx)
+	top.last = last
+	if err := top.name(ctx); err != nil {
+		top.Close()
+		return nil, done, err
+	}
+	return top, done, nil
 }
 
 // Examine finds the cross products and the duplicates.
 func (t *Top) Examine(ctx context.Context) (err error) {
-	if t.Products, err = products(ctx, t.sources, t.candidates, t.limit); err != nil {
+	if t.Products, err = t.products(ctx); err != nil {
 		return err
 	}
-	t.Duplicates, err = duplicates(ctx, t.sources, t.limit)
+	t.Duplicates, err = t.duplicates(ctx)
 	return err
 }
 
@@ -156,155 +167,21 @@ func (t *Top) name(ctx context.Context) error {
 		if len(own) == 0 {
 			continue
 		}
-		r, closeAll, err := openRules(ctx, s)
+		n, done, err := t.open(ctx, i)
 		if err != nil {
-			return nodeError(s.Name, err)
+			return err
 		}
 		for _, c := range own {
-			if c.Name, err = wordsOf(r, rules.Origin{Table: c.Row, UUID: c.UUID}); err != nil {
+			if c.Name, err = wordsOf(n.rules, rules.Origin{Table: c.Row, UUID: c.UUID}); err != nil {
 				break
 			}
 		}
-		closeAll()
+		done()
 		if err != nil {
 			return nodeError(s.Name, err)
 		}
 	}
 	return nil
-}
-
-// openRules opens the rules of a node without its flows.
-func openRules(ctx context.Context, s Source) (r *rules.Rules, closeAll func(), err error) {
-	n := &Node{dir: s.Dir}
-	nb, sb, _, err := n.openDatabases(ctx)
-	if err != nil {
-		n.Close()
-		return nil, nil, err
-	}
-	return rules.New(nb, sb), n.Close, nil
-}
-
-// node adds the flows of a node.
-func (c *counter) node(ctx context.Context, n *Node, source int, done *Listed) error {
-	counts := map[tallyKey]*tally{}
-	for i, b := range n.Bridges {
-		if i > 255 {
-			break // a node with more bridges than that has none of OVN's among the last
-		}
-		err := n.each(ctx, b, &Filter{}, nil, done, func(r *record) (bool, error) {
-			c.flows++
-			done.Flows++
-			key, err := b.ruleKey(r)
-			if err != nil {
-				return false, err
-			}
-			at := tallyKey{uint32(key.Cookie), uint8(r.table), uint8(i)}
-			if key.Cookie > 0xffffffff || !n.isOVN(b) {
-				at.cookie = 0
-			}
-			t := counts[at]
-			if t == nil {
-				t = &tally{priority: int32(key.Priority), metadata: uint32(key.Metadata)}
-				counts[at] = t
-			}
-			t.add(r)
-			return true, nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return c.resolve(ctx, n, source, counts)
-}
-
-func (t *tally) add(r *record) {
-	t.flows++
-	t.packets += r.Packets
-	switch {
-	case r.isClause():
-		t.clauses++
-	case !r.Counted:
-		t.uncounted = true
-	case r.Packets == 0:
-		t.never++
-	}
-}
-
-// atOnce is the number of cookies whose rows are looked up before they are added up.
-const atOnce = 1 << 14
-
-// resolve adds the counts of a node's cookies to what they are for. The rows are looked up
-// on all processors.
-func (c *counter) resolve(ctx context.Context, n *Node, source int, counts map[tallyKey]*tally) error {
-	workers := make([]*rules.Origins, runtime.NumCPU())
-	for i := range workers {
-		if n.rules != nil {
-			workers[i] = n.rules.NewOrigins()
-		}
-	}
-	keys := slices.Collect(maps.Keys(counts))
-	found := make([]rules.Origin, min(atOnce, len(keys)))
-	for part := range slices.Chunk(keys, atOnce) {
-		group, ctx := errgroup.WithContext(ctx)
-		for w, origins := range workers {
-			group.Go(func() error {
-				for i := w; i < len(part); i += len(workers) {
-					if ctx.Err() != nil {
-						return ctx.Err()
-					}
-					var err error
-					if found[i], err = c.origin(n, n.Bridges[part[i].bridge], origins, recordOf(part[i], counts[part[i]])); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-		if err := group.Wait(); err != nil {
-			return err
-		}
-		for i, key := range part {
-			if err := c.resolved(n, source, key, counts[key], found[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// recordOf returns a flow that counts were made of, as far as its row depends on it.
-func recordOf(key tallyKey, t *tally) *record {
-	return &record{cookie: uint64(key.cookie), table: int(key.table), priority: int(t.priority), metadata: uint64(t.metadata)}
-}
-
-// resolved adds the counts of a cookie, whose row is known.
-func (c *counter) resolved(n *Node, source int, key tallyKey, t *tally, origin rules.Origin) error {
-	r := recordOf(key, t)
-	if origin.Table == "" && r.cookie != 0 {
-		c.unknown += int(t.flows)
-	}
-	if t.flows >= manyFlowsOfOne && origin.IsNorthbound() {
-		c.candidate(candidate{source, int(key.bridge), r.table, r.cookie, origin, int(t.flows)})
-	}
-	return c.add(n, n.Bridges[key.bridge], source, r, origin, t)
-}
-
-// origin returns the row that a flow was made from. Where several rows have its cookie, the
-// rules tell them apart.
-func (c *counter) origin(n *Node, b *Bridge, origins *rules.Origins, r *record) (rules.Origin, error) {
-	if !n.isOVN(b) {
-		return rules.Origin{}, nil
-	}
-	key := b.key(r)
-	origin, ok, several, err := origins.Find(key)
-	if err != nil || ok || !several {
-		return origin, err
-	}
-	rule, _, err := n.rules.Find(key)
-	if rule.Cause.Table != "" {
-		return rules.Origin{Table: rule.Cause.Table, UUID: rule.Cause.UUID, Stage: rule.Stage}, err
-	}
-	return rules.Origin{Table: rule.Row, UUID: rule.UUID, Stage: rule.Stage}, err
 }
 
 // add adds a count to its group.

@@ -21,6 +21,7 @@ func count(t *testing.T, sources []Source, by By, limit int) *Top {
 	t.Helper()
 	top, listed, err := Count(t.Context(), sources, by, limit)
 	if err == nil {
+		t.Cleanup(top.Close)
 		err = top.Examine(t.Context())
 	}
 	if err != nil || listed.Lost > 0 {

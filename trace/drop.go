@@ -50,7 +50,7 @@ func (n *node) explain(d *answer.Drop, h *follow.Hop, b follow.Branch) error {
 		return err
 	}
 	d.Stage, d.Place.Bridge = stage, b.Stage.Bridge
-	if failure := h.Pass.Failed(); failure != "" {
+	if failure := cmp.Or(b.Failure, h.Pass.Failed()); failure != "" {
 		d.Reason, d.Rule, d.Row = string(rules.Failed), failure, ""
 		return nil
 	}

@@ -55,36 +55,67 @@ func Flows(r io.Reader) iter.Seq2[Flow, *Problem] {
 // FlowsIn works like Flows, but parses only the lines that want accepts.
 func FlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[Flow, *Problem] {
 	return func(yield func(Flow, *Problem) bool) {
-		undecoded := false
-		var last *Flow // not yielded yet: the next line shows whether it is complete
+		for e, problem := range rawFlowsIn(r, want) {
+			var f Flow
+			if problem == nil {
+				f = e.flow()
+			}
+			if !yield(f, problem) {
+				return
+			}
+		}
+	}
+}
+
+// RawFlow is a flow as a dump has it, with its statistics.
+type RawFlow struct {
+	Line    int    // from 1
+	Match   string // what precedes the actions
+	Actions string
+	Counters
+
+	at int64 // the offset of its line in the dump
+}
+
+func (e *RawFlow) flow() Flow {
+	return Flow{Line: e.Line, At: e.at, Text: withoutStatistics(e.Match, e.Actions), Counters: e.Counters}
+}
+
+// RawFlows works like Flows. It takes half of the time, because it does not compose the text
+// of a flow without its statistics.
+func RawFlows(r io.Reader) iter.Seq2[RawFlow, *Problem] {
+	return rawFlowsIn(r, func(string) bool { return true })
+}
+
+func rawFlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[RawFlow, *Problem] {
+	return func(yield func(RawFlow, *Problem) bool) {
+		undecoded, held := false, false
+		var last RawFlow // if held: not yielded yet, because the next line shows whether it is complete
 		for n, l := range lines(r) {
-			if last != nil && !isHeader(l.text) {
-				if !yield(wholeOrCut(*last, l.text)) {
+			if held && !isHeader(l.text) {
+				if !yield(wholeOrCut(last, l.text)) {
 					return
 				}
-				last = nil
+				held = false
 			}
 			if l.err == nil && !l.tooLong && !want(l.text) {
 				continue
 			}
-			flow, problem, skip := readFlow(n, l, undecoded)
+			entry, problem, skip := readFlow(n, l, undecoded)
 			if skip {
 				continue
 			}
 			if problem == nil {
-				if n == 1 {
-					flow.Text = strings.TrimSpace(l.text)
-				}
-				last = &flow
+				last, held = entry, true
 				continue
 			}
 			undecoded = undecoded || strings.Contains(problem.Text, decodeError)
-			if !yield(flow, problem) {
+			if !yield(RawFlow{}, problem) {
 				return
 			}
 		}
-		if last != nil {
-			yield(wholeOrCut(*last, ""))
+		if held {
+			yield(wholeOrCut(last, ""))
 		}
 	}
 }
@@ -92,30 +123,28 @@ func FlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[Flow, *Problem]
 // wholeOrCut decides by the next line whether a flow is complete, and returns the flow
 // or a problem. The last flow before ovs-ofctl was terminated may have lost its end and
 // still look like a flow.
-func wholeOrCut(f Flow, next string) (Flow, *Problem) {
+func wholeOrCut(e RawFlow, next string) (RawFlow, *Problem) {
 	if found, alone := readFatalSignal(next); found && alone {
-		return Flow{}, newProblem(f.Line, f.Text, "its end may have been cut off: ovs-ofctl was terminated there", true)
+		return RawFlow{}, newProblem(e.Line, e.flow().Text, "its end may have been cut off: ovs-ofctl was terminated there", true)
 	}
-	if f.Line > 1 {
-		return f, nil
+	if e.Line > 1 {
+		return e, nil
 	}
-	return firstOrCut(f, next)
+	return firstOrCut(e, next)
 }
 
 // firstOrCut decides whether the first line of a dump without a header is complete: it
 // may have lost its beginning. Flows with statistics begin with a cookie; those of
 // ovs-save begin with the first field that differs from its default.
-func firstOrCut(first Flow, next string) (Flow, *Problem) {
-	line := first.Text
-	match, actions, _ := cutActions(line)
-	first.Text = withoutStatistics(match, actions)
+func firstOrCut(first RawFlow, next string) (RawFlow, *Problem) {
+	match := first.Match
 	if strings.HasPrefix(match, "cookie=") || strings.HasPrefix(match, "table=") {
 		return first, nil
 	}
 	ofBridge := strings.HasPrefix(match, "duration=") || strings.HasPrefix(match, "table_id=") // bridge/dump-flows
 	next = strings.TrimSpace(next)
 	if hasStatistics(match) && !ofBridge || strings.HasPrefix(next, "cookie=") && hasStatistics(next) {
-		return Flow{}, newProblem(first.Line, line, "its beginning was cut off", true)
+		return RawFlow{}, newProblem(first.Line, match+" "+actionsWord+first.Actions, "its beginning was cut off", true)
 	}
 	return first, nil
 }
@@ -124,18 +153,18 @@ func hasStatistics(text string) bool { return strings.Contains(text, "n_bytes=")
 
 // readFlow reads a line as a flow. skip is set for a header, and for the hex dump
 // that follows a decode error.
-func readFlow(n int, l line, undecoded bool) (f Flow, p *Problem, skip bool) {
+func readFlow(n int, l line, undecoded bool) (e RawFlow, p *Problem, skip bool) {
 	switch {
 	case l.err != nil:
-		return Flow{}, newProblem(n, l.err.Error(), "the rest of the dump can't be read", true), false
+		return RawFlow{}, newProblem(n, l.err.Error(), "the rest of the dump can't be read", true), false
 	case l.tooLong:
-		return Flow{}, newProblem(n, "", "longer than any flow can be", true), false
+		return RawFlow{}, newProblem(n, "", "longer than any flow can be", true), false
 	case isHeader(l.text):
-		return Flow{}, nil, true
+		return RawFlow{}, nil, true
 	}
 	text := strings.TrimSpace(l.text)
 	if found, alone := readFatalSignal(text); found && !alone {
-		return Flow{}, newProblem(n, text, "its end was cut off: ovs-ofctl was terminated there", true), undecoded
+		return RawFlow{}, newProblem(n, text, "its end was cut off: ovs-ofctl was terminated there", true), undecoded
 	}
 	match, actions, ok := cutActions(text)
 	if !ok {
@@ -143,12 +172,12 @@ func readFlow(n int, l line, undecoded bool) (f Flow, p *Problem, skip bool) {
 		if n == 1 && p.Lost && !strings.Contains(text, decodeError) {
 			p.Reason += ": perhaps the dump's beginning was cut off"
 		}
-		return Flow{}, p, undecoded
+		return RawFlow{}, p, undecoded
 	}
 	if len(match) > maxMatch {
-		return Flow{}, newProblem(n, text, "its match is longer than any flow's", true), false
+		return RawFlow{}, newProblem(n, text, "its match is longer than any flow's", true), false
 	}
-	return Flow{Line: n, At: l.at, Text: withoutStatistics(match, actions), Counters: CountersOf(match)}, nil, false
+	return RawFlow{Line: n, Match: match, Actions: actions, Counters: CountersOf(match), at: l.at}, nil, false
 }
 
 // FlowAt reads again, by its offset, a flow that Flows has yielded.
@@ -157,8 +186,8 @@ func FlowAt(dump io.ReaderAt, at int64) (Flow, error) {
 	for _, l := range linesBy(io.NewSectionReader(dump, at, maxLine+1), common) {
 		l.at = at
 		// The number 2 skips the check of a first line, which Flows has made.
-		if flow, problem, skip := readFlow(2, l, false); problem == nil && !skip {
-			return flow, nil
+		if entry, problem, skip := readFlow(2, l, false); problem == nil && !skip {
+			return entry.flow(), nil
 		}
 		break
 	}
@@ -230,6 +259,9 @@ func withoutStatistics(match, actions string) string {
 	return b.String()
 }
 
+// Tokens yields the fields of an entry's match, with its statistics.
+func (e *RawFlow) Tokens() iter.Seq[string] { return tokens(e.Match) }
+
 // tokens yields the parts of a text between separators, but for empty ones.
 func tokens(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -249,6 +281,7 @@ func IndexSeparator(text string, blanks bool) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
+		case c > ',' && !quoted: // nearly all characters; those that mean something come before
 		case quoted && c == '\\':
 			i++
 		case c == '"':

@@ -20,11 +20,7 @@ type Row struct {
 func ParseRow(uuid string, columns map[string]json.RawMessage) Row {
 	row := Row{UUID: uuid, columns: make(rfc.Row, len(columns))}
 	for column, text := range columns {
-		var value any
-		if json.Unmarshal(text, &value) != nil {
-			continue
-		}
-		if value, ok := parseValue(value); ok {
+		if value, ok := valueOf(text); ok {
 			row.columns[column] = value
 		}
 	}
@@ -143,6 +139,13 @@ func (r Row) Map(column string) map[string]string {
 		}
 	}
 	return out
+}
+
+// Value returns the string that a key has in a column that maps strings to strings.
+func (r Row) Value(column, key string) string {
+	m, _ := r.columns[column].(rfc.OvsMap)
+	value, _ := m.GoMap[key].(string)
+	return value
 }
 
 func single[T any](r Row, column string) (v T) {

@@ -14,7 +14,7 @@ import (
 func TestRowsAreThoseOfTheLibrary(t *testing.T) {
 	const uuid = `["uuid","01234567-89ab-4cde-8f01-23456789abcd"]`
 	for _, text := range []string{`"x"`, `""`, `"\u001b\"\\"`, `7`, `-1.5e3`, `true`, uuid, `["named-uuid","x"]`, `["set",[]]`, `["set",["a","b"]]`,
-		`["set",[` + uuid + `]]`, `["set",[1,2]]`, `["map",[]]`, `["map",[["a","b"],["c","d"]]]`, `["map",[[` + uuid + `,1]]]`} {
+		`["set",[` + uuid + `]]`, `["set",[1,2]]`, `0`, `123456789012345`, `12345678901234567`, `false`, `"ä"`, `"a \"b\" \\"`, `"\/"`, `"\\\""`, `["set", [ "a" , "\n" ] ]`, `["set",[true,"a]],["]]`, `["map",[["a",["uuid","x"]],["a","twice"]]]`, `["map",[]]`, `["map",[["a","b"],["c","d"]]]`, `["map",[[` + uuid + `,1]]]`} {
 		var want rfc.Row
 		if err := json.Unmarshal([]byte(`{"v":`+text+`}`), &want); err != nil {
 			t.Fatal(err)
@@ -40,7 +40,15 @@ func FuzzParseRow(f *testing.F) {
 	for _, text := range []string{`["map",[["a","b"]]]`, `["set",[["uuid","x"],1]]`, `[]`, `"x"`} {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(func(_ *testing.T, text []byte) {
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var parsed any
+		want, wantOK := any(nil), false
+		if json.Unmarshal(text, &parsed) == nil {
+			want, wantOK = parseValue(parsed)
+		}
+		if got, ok := valueOf(text); ok != wantOK || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %#v, %v, want %#v, %v", text, got, ok, want, wantOK)
+		}
 		row := ParseRow("", map[string]json.RawMessage{"v": text})
 		row.Strings("v")
 		row.UUIDs("v")

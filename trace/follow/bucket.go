@@ -75,8 +75,8 @@ func (s *step) choose(ctx context.Context, id uint32, f frame) error {
 			b.Why = "the group chooses bucket " + a.bucket + " by a hash of the packet"
 		}
 		s.state = before
-		err := s.goOn(ctx, b, f, func(depth int) (*Hop, *State, error) {
-			return s.continued(a.passes, depth).run(ctx, a.passes[0], f, before)
+		err := s.goOn(ctx, b, f, func(at count) (*Hop, *State, error) {
+			return s.continued(a.passes, at).run(ctx, a.passes[0], f, before)
 		})
 		if err != nil {
 			return err

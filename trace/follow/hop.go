@@ -59,6 +59,8 @@ type Branch struct {
 	Kind Kind
 	// Why describes in a sentence why the branch was taken, or why the packet ended.
 	Why string
+	// Failure is why the datapath gives up on the packet, "" if it does not.
+	Failure string
 	// Port is the port that the packet left by, nil where it left by none.
 	Port *host.Port
 	// Networks are the physical networks that Port leads to.

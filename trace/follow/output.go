@@ -92,8 +92,8 @@ func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, f frame)
 			done = append(done, uplink.Bridge)
 			b := Branch{Kind: Networked, Port: out.Port, Networks: []string{network}, Why: fmt.Sprintf("network %s leads to %s of %s", network, uplink.Bridge, peer.Name)}
 			arrived := frame{subject: f.elsewhere(), size: f.size, unsure: f.unsure}
-			err := s.goOn(ctx, b, f, func(depth int) (*Hop, *State, error) {
-				return s.enter(ctx, peer, uplink, flow.Packet{}, arrived, s.state, depth)
+			err := s.goOn(ctx, b, f, func(at count) (*Hop, *State, error) {
+				return s.enter(ctx, peer, uplink, flow.Packet{}, arrived, s.state, at)
 			})
 			if err != nil {
 				return err
@@ -147,8 +147,8 @@ func (s *step) tunnel(ctx context.Context, t odp.Tunnel, f frame) error {
 	}
 	b := Branch{Kind: Tunneled, Tunnel: &t, Why: fmt.Sprintf("%s tunnel from %v to %v", t.Type, t.Src, t.Dst)}
 	arrived := frame{subject: f.elsewhere(), size: f.size, unsure: f.unsure}
-	return s.goOn(ctx, b, f, func(depth int) (*Hop, *State, error) {
-		return s.enter(ctx, peer, port, entry, arrived, s.state, depth)
+	return s.goOn(ctx, b, f, func(at count) (*Hop, *State, error) {
+		return s.enter(ctx, peer, port, entry, arrived, s.state, at)
 	})
 }
 

@@ -95,7 +95,7 @@ func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *State, error) {
 	// Fields of a tunnel that the packet came by.
 	entry := s.Packet.Clone()
 	entry.DeleteFunc(func(name string) bool { return !strings.HasPrefix(name, "tun_") || name == "tun_flags" })
-	hop, state, err := w.enter(ctx, h, port, entry, f, s.State, 0)
+	hop, state, err := w.enter(ctx, h, port, entry, f, s.State, count{})
 	if text, refused := unixctl.Refused(err); refused {
 		err = fmt.Errorf("ovs-vswitchd of node %s refuses the packet: %s", s.Node, text)
 	}
@@ -140,7 +140,7 @@ func (t *Tracer) host(name string) (*host.Host, error) {
 	return nil, fmt.Errorf("no node %q", name)
 }
 
-// The bounds of one question. A packet that crosses three nodes makes about 15 passes;
+// The bounds of one question: maxDepth is that of a packet whose TTL does not fall. A packet that crosses three nodes makes about 15 passes;
 // a flood over 100 nodes about 1000.
 const (
 	maxDepth  = 64

@@ -57,27 +57,29 @@ func (s *step) recirculate(ctx context.Context, id uint32, f frame) error {
 	if f.track != nil {
 		b.Why = fmt.Sprintf("conntrack of zone %d: %s", f.track.Zone, f.subject.Meta.Flags)
 	}
-	return s.goOn(ctx, b, f, func(depth int) (*Hop, *State, error) { return s.resume(ctx, id, 0, f, depth) })
+	return s.goOn(ctx, b, f, func(at count) (*Hop, *State, error) { return s.resume(ctx, id, 0, f, at) })
 }
 
 // resume runs the pass that resumes a recirculation; hash is 0 for none.
-func (s *step) resume(ctx context.Context, id uint32, hash int, f frame, depth int) (*Hop, *State, error) {
+func (s *step) resume(ctx context.Context, id uint32, hash int, f frame, at count) (*Hop, *State, error) {
 	p := resumed(id, hash, f)
 	passes := s.printed(id, p)
-	if passes == nil {
+	if passes != nil {
+		s.tracer.passes.Put(s.host.Name, s.hop.Bridge, p, passes[0])
+	} else {
 		var err error
 		if passes, err = s.ask(ctx, s.host, s.hop.Bridge, p); err != nil {
 			return nil, s.state, err
 		}
 	}
-	return s.continued(passes, depth).run(ctx, passes[0], f, s.state)
+	return s.continued(passes, at).run(ctx, passes[0], f, s.state)
 }
 
 // continued returns the step of a pass on the same node.
-func (s *step) continued(passes []*pass.Pass, depth int) *step {
+func (s *step) continued(passes []*pass.Pass, at count) *step {
 	passes[0].Resume(s.hop.Pass)
 	hop := &Hop{Node: s.hop.Node, Bridge: s.hop.Bridge, Port: s.hop.Port}
-	return &step{walk: s.walk, host: s.host, hop: hop, known: passes[1:], depth: depth}
+	return &step{walk: s.walk, host: s.host, hop: hop, known: passes[1:], count: at}
 }
 
 // resumed returns the packet with what the datapath knows as it recirculates it.

@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"ovs-offline/internal/unixctl"
@@ -31,7 +32,7 @@ func (f frame) packet() flow.Packet { return f.subject.Packet.Headers() }
 
 // enter starts the first pass on a node. entry has the fields of the tunnel that the
 // packet came by.
-func (w *walk) enter(ctx context.Context, h *host.Host, port *host.Port, entry flow.Packet, f frame, s *State, depth int) (*Hop, *State, error) {
+func (w *walk) enter(ctx context.Context, h *host.Host, port *host.Port, entry flow.Packet, f frame, s *State, at count) (*Hop, *State, error) {
 	p := f.subject.Packet.Clone()
 	for _, field := range entry.Fields() {
 		p.Set(field.Name, field.Value)
@@ -42,7 +43,7 @@ func (w *walk) enter(ctx context.Context, h *host.Host, port *host.Port, entry f
 		return nil, s, err
 	}
 	hop := &Hop{Node: h.Name, Bridge: port.Bridge, Port: port}
-	step := step{walk: w, host: h, hop: hop, known: passes[1:], depth: depth}
+	step := step{walk: w, host: h, hop: hop, known: passes[1:], count: at}
 	f.subject.Meta = conntrack.Meta{}
 	return step.run(ctx, passes[0], f, s)
 }
@@ -54,9 +55,14 @@ func (w *walk) ask(ctx context.Context, h *host.Host, bridge string, p flow.Pack
 	}
 	replica := h.Replaced()
 	name := fmt.Sprintf("%s\x00%d", h.Name, replica) // passes of another replica have other recirculations
-	if known, ok := w.tracer.passes.Get(name, bridge, p); ok {
+	known, done, err := w.tracer.passes.Await(ctx, name, bridge, p)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil {
 		return []*pass.Pass{known}, nil
 	}
+	defer done()
 	// Without --names ovs-vswitchd takes two thirds of the time.
 	text, err := h.Ask(ctx, "ofproto/trace", bridge, p.Input())
 	if err != nil {
@@ -78,8 +84,33 @@ type step struct {
 	host  *host.Host
 	hop   *Hop
 	known []*pass.Pass // passes that ovs-vswitchd has printed as well
-	depth int
 	state *State
+	count
+}
+
+// count counts the passes on the way to a step.
+type count struct {
+	onNode int // since the packet came to the node
+	all    int // of the packet, or since its TTL last fell between two nodes
+	ttl    int // of the packet as all began
+}
+
+// next returns the count after a branch. Of a loop of routers on several nodes, the end is
+// known: the TTL expires.
+func (c count) next(b Branch, p flow.Packet) count {
+	c.all++
+	if b.Kind == Recirculated {
+		c.onNode++
+		return c
+	}
+	c.onNode = 0
+	if ttl, err := strconv.Atoi(p.Get("nw_ttl")); err == nil {
+		if ttl < c.ttl {
+			c.all = 0
+		}
+		c.ttl = ttl
+	}
+	return c
 }
 
 // run executes the actions of a pass.
@@ -155,15 +186,33 @@ func (s *step) drop(f frame) {
 	s.add(b, f)
 }
 
+// circle ends a packet that its node recirculates again and again. It arrives nowhere: the
+// datapath of userspace drops it after 5 to 8 times (MAX_RECIRC_DEPTH in lib/dpif-netdev.c of
+// Open vSwitch), and that of the kernel once it has flows for all passes (the length of
+// action_fifo in net/openvswitch/actions.c). Before, each pass goes through ovs-vswitchd, and
+// the TTL of a packet that is routed may expire.
+func (s *step) circle(f frame) {
+	why := fmt.Sprintf("the datapath drops the packet: it still recirculates after %d passes on the node, a loop", maxDepth)
+	b := Branch{Kind: Dropped, Why: why, Failure: why}
+	if last, ok := s.hop.Pass.Last(); ok {
+		b.Stage = &last
+	}
+	s.add(b, f)
+}
+
 func (s *step) undetermined(why string, f frame) {
 	s.add(Branch{Kind: Undetermined, Why: why}, f)
 }
 
 // goOn adds a branch that continues with the hop that next returns. An error of a node
 // other than the first costs only the branch, unless the context has ended.
-func (s *step) goOn(ctx context.Context, b Branch, f frame, next func(depth int) (*Hop, *State, error)) error {
+func (s *step) goOn(ctx context.Context, b Branch, f frame, next func(count) (*Hop, *State, error)) error {
+	after := s.next(b, f.packet())
 	switch {
-	case s.depth+1 == maxDepth:
+	case after.onNode == maxDepth:
+		s.circle(f)
+		return nil
+	case after.all >= maxDepth && b.Kind != Recirculated:
 		s.undetermined(fmt.Sprintf("the packet still goes on after %d passes: a loop", maxDepth), f)
 		return nil
 	case s.passes >= maxPasses:
@@ -172,7 +221,7 @@ func (s *step) goOn(ctx context.Context, b Branch, f frame, next func(depth int)
 	}
 	at := len(s.hop.Branches)
 	s.add(b, f)
-	hop, state, err := next(s.depth + 1)
+	hop, state, err := next(after)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -5,6 +5,7 @@
 package megaflow
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -17,11 +18,14 @@ import (
 type Cache struct {
 	mu     sync.Mutex
 	groups map[string]*group
-	size   int
+	older  map[string]*group // what groups had before it was full
+	size   int               // of groups
+	asking map[string]chan struct{}
 }
 
-// maxPasses bounds a cache: the text of a pass takes some kilobytes.
-const maxPasses = 20_000
+// maxPasses bounds the passes after which the older ones are forgotten. A pass takes some
+// kilobytes.
+const maxPasses = 4_000
 
 // group holds the passes of packets that enter the same bridge and have the same fields,
 // of which those that no megaflow leaves out have the same values.
@@ -32,34 +36,78 @@ type group struct {
 // masked holds the passes whose megaflows have the same masks.
 type masked struct {
 	fields []field
-	passes map[string]*entry // by the values of the packet's bits that the masks select
-}
-
-// entry is a pass, and the packet that was asked about.
-type entry struct {
-	pass  *pass.Pass
-	asked flow.Packet
+	passes map[string]*pass.Pass // by the values of the packet's bits that the masks select
 }
 
 // Get returns the pass of a packet that enters a bridge of a node, or that resumes there;
 // ok is false if it has to be asked for. The pass has no text.
 func (c *Cache) Get(node, bridge string, p flow.Packet) (found *pass.Pass, ok bool) {
+	name := groupOf(node, bridge, p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g := c.groups[groupOf(node, bridge, p)]
-	if g == nil {
-		return nil, false
-	}
-	for _, m := range g.masks {
-		key, ok := m.key(p)
-		if !ok {
+	return c.get(name, p)
+}
+
+func (c *Cache) get(name string, p flow.Packet) (found *pass.Pass, ok bool) {
+	for _, groups := range []map[string]*group{c.groups, c.older} {
+		g := groups[name]
+		if g == nil {
 			continue
 		}
-		if e := m.passes[key]; e != nil {
-			return e.of(p), true
+		for _, m := range g.masks {
+			key, ok := m.key(p)
+			if !ok {
+				continue
+			}
+			if e := m.passes[key]; e != nil {
+				return of(e, p), true
+			}
 		}
 	}
 	return nil, false
+}
+
+// Await works like Get. If a packet that differs only in its ports is being asked about, it
+// waits for that answer, which often serves both. If found is nil, the caller has to ask,
+// and to call done after Put.
+func (c *Cache) Await(ctx context.Context, node, bridge string, p flow.Packet) (found *pass.Pass, done func(), err error) {
+	name := groupOf(node, bridge, p)
+	similar := name
+	for _, f := range p.Fields() {
+		if f.Name != "tp_src" && f.Name != "tp_dst" && f.Name != "ct_tp_src" && f.Name != "ct_tp_dst" {
+			similar += "\x00" + f.Value
+		}
+	}
+	for {
+		c.mu.Lock()
+		found, ok := c.get(name, p)
+		other := c.asking[similar]
+		if !ok && other == nil {
+			if c.asking == nil {
+				c.asking = map[string]chan struct{}{}
+			}
+			c.asking[similar] = make(chan struct{})
+		}
+		c.mu.Unlock()
+		switch {
+		case ok:
+			return found, nil, nil
+		case other == nil:
+			return nil, func() { c.asked(similar) }, nil
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+func (c *Cache) asked(similar string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.asking[similar])
+	delete(c.asking, similar)
 }
 
 // Put remembers the pass of a packet, unless its megaflow does not show on what it
@@ -69,17 +117,18 @@ func (c *Cache) Put(node, bridge string, p flow.Packet, made *pass.Pass) {
 	if !ok {
 		return
 	}
-	m := &masked{fields: fields, passes: map[string]*entry{}}
+	m := &masked{fields: fields, passes: map[string]*pass.Pass{}}
 	key, ok := m.key(p)
 	if !ok {
 		return
 	}
+	kept := made.Detached()
+	name := groupOf(node, bridge, p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.size >= maxPasses || c.groups == nil {
-		c.groups, c.size = map[string]*group{}, 0
+		c.older, c.groups, c.size = c.groups, map[string]*group{}, 0
 	}
-	name := groupOf(node, bridge, p)
 	g := c.groups[name]
 	if g == nil {
 		g = &group{}
@@ -87,12 +136,12 @@ func (c *Cache) Put(node, bridge string, p flow.Packet, made *pass.Pass) {
 	}
 	for _, known := range g.masks {
 		if known.equal(m) {
-			known.passes[key] = &entry{made, p.Clone()}
+			known.passes[key] = kept
 			c.size++
 			return
 		}
 	}
-	m.passes[key] = &entry{made, p.Clone()}
+	m.passes[key] = kept
 	g.masks = append(g.masks, m)
 	c.size++
 }
@@ -111,11 +160,10 @@ func groupOf(node, bridge string, p flow.Packet) string {
 }
 
 // of returns the pass as it is for another packet.
-func (e *entry) of(p flow.Packet) *pass.Pass {
-	made := *e.pass
-	made.Text = ""
+func of(kept *pass.Pass, p flow.Packet) *pass.Pass {
+	made := *kept
 	made.Stages = slices.Clone(made.Stages) // Resume changes them
-	made.Flow = e.pass.Flow.Clone()         // it has what ovs-vswitchd adds to every packet
+	made.Flow = kept.Flow.Clone()           // it has what ovs-vswitchd adds to every packet
 	for _, f := range p.Fields() {
 		made.Flow.Set(f.Name, f.Value)
 	}

@@ -1,6 +1,8 @@
 package megaflow
 
 import (
+	"context"
+	"strconv"
 	"testing"
 
 	"ovs-offline/trace/flow"
@@ -100,5 +102,59 @@ func TestConnectionStatesAreComparedByFlag(t *testing.T) {
 	}
 	if _, ok := c.Get("n", "br-int", with(t, "recirc_id", "0x5", "ct_state", "new|trk", "ct_mark", "0x3")); ok {
 		t.Error("ct_mark=0x3 is found, and the megaflow matches 0/0x1")
+	}
+}
+
+// TestSimilarPacketsWaitForEachOther asks about packets to two ports at once: the second
+// takes the pass of the first if its megaflow has no port, and is asked about otherwise.
+func TestSimilarPacketsWaitForEachOther(t *testing.T) {
+	for port, served := range map[string]bool{"": true, ",tp_dst=80": false} {
+		passes, err := pass.Parse(traced)
+		if err != nil {
+			t.Fatal(err)
+		}
+		passes[0].Megaflow = "recirc_id=0,eth,tcp,in_port=3,nw_frag=no" + port
+		var c Cache
+		found, done, err := c.Await(t.Context(), "n", "br-int", with(t))
+		if found != nil || err != nil {
+			t.Fatal(found, err)
+		}
+		second := make(chan bool)
+		go func() {
+			found, done, err := c.Await(t.Context(), "n", "br-int", with(t, "tp_dst", "443"))
+			if done != nil {
+				done()
+			}
+			second <- found != nil && err == nil
+		}()
+		interrupted, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, _, err := c.Await(interrupted, "n", "br-int", with(t, "tp_dst", "22")); err == nil {
+			t.Error("an interrupted question does not wait")
+		}
+		c.Put("n", "br-int", with(t), passes[0])
+		done()
+		if got := <-second; got != served {
+			t.Errorf("with the megaflow %s, the second packet is served: %v", passes[0].Megaflow, got)
+		}
+	}
+}
+
+// TestOldPassesAreForgotten puts more passes into a cache than it holds.
+func TestOldPassesAreForgotten(t *testing.T) {
+	passes, err := pass.Parse(traced)
+	if err != nil {
+		t.Fatal(err)
+	}
+	passes[0].Megaflow = "recirc_id=0,eth,tcp,in_port=3,nw_frag=no,tp_src=1"
+	packet := func(n int) flow.Packet { return with(t, "tp_src", strconv.Itoa(n)) }
+	var c Cache
+	for n := range 2*maxPasses + 1 {
+		c.Put("n", "br-int", packet(n), passes[0])
+	}
+	for n, want := range map[int]bool{0: false, maxPasses - 1: false, maxPasses: true, 2 * maxPasses: true} {
+		if _, ok := c.Get("n", "br-int", packet(n)); ok != want {
+			t.Errorf("pass %d is remembered: %v", n, ok)
+		}
 	}
 }

@@ -53,12 +53,12 @@ func (o *Origins) Find(f Flow) (origin Origin, ok, several bool, err error) {
 	if err != nil || !ok {
 		return Origin{}, false, false, err
 	}
-	ids := row.Map("external_ids")
-	origin = o.cause(ids["stage-hint"], ids["stage-name"])
+	stage := row.Value("external_ids", "stage-name")
+	origin = o.cause(row.Value("external_ids", "stage-hint"), stage)
 	if origin.Table == "" {
 		origin.Table, origin.UUID = table, uuid
 	}
-	origin.Stage = ids["stage-name"]
+	origin.Stage = stage
 	return origin, true, false, nil
 }
 

@@ -129,7 +129,8 @@ func (l Layout) physical(table int) string {
 		for i, name := range []string{"MAC addresses of neighbours", "MAC addresses of neighbours, lookup", "load balancer: hairpin",
 			"load balancer: hairpin reply", "load balancer: hairpin SNAT", "FDB", "FDB, lookup", "port security of the input port",
 			"port security of the input port, ARP and ND", "port security of the output port", "ECMP next hops: MAC addresses", "ECMP next hops",
-			"load balancer: affinity", "use of MAC bindings"} {
+			"load balancer: affinity", "use of MAC bindings", "conntrack: zone", "conntrack: original IPv4 destination",
+			"conntrack: original IPv6 destination", "conntrack: original destination port", "output: flood to remote chassis", "conntrack: state"} {
 			names[known.physical+1+i] = name
 		}
 	}

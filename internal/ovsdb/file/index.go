@@ -179,19 +179,35 @@ func (x *Index) Begins(table string, bits uint32) []string {
 // Rows yields the rows of a table in order of their UUIDs, with the named columns, or with
 // all columns if none is named. It ends with the first error.
 func (x *Index) Rows(table string, columns ...string) iter.Seq2[ovsdb.Row, error] {
-	return x.rows(table, nil, columns)
+	return x.rows(table, x.tables[table], nil, columns)
+}
+
+// Parts works like Rows, and yields the rows in a number of parts, which can be read
+// concurrently. All rows of a part come after those of the parts before it.
+func (x *Index) Parts(table string, number int, columns ...string) []iter.Seq2[ovsdb.Row, error] {
+	var parts []iter.Seq2[ovsdb.Row, error]
+	rest := x.tables[table]
+	for i := range number {
+		end := len(rest) / (number - i)
+		for end > 0 && end < len(rest) && rest[end].row == rest[end-1].row {
+			end++
+		}
+		parts = append(parts, x.rows(table, rest[:end], nil, columns))
+		rest = rest[end:]
+	}
+	return parts
 }
 
 // Matching yields the rows of a table whose text in the file accept accepts, and the rows
 // that were changed since they were inserted. It parses no other rows.
 func (x *Index) Matching(table string, accept func(text []byte) bool) iter.Seq2[ovsdb.Row, error] {
-	return x.rows(table, accept, nil)
+	return x.rows(table, x.tables[table], accept, nil)
 }
 
-func (x *Index) rows(table string, accept func([]byte) bool, wanted []string) iter.Seq2[ovsdb.Row, error] {
+func (x *Index) rows(table string, list []change, accept func([]byte) bool, wanted []string) iter.Seq2[ovsdb.Row, error] {
 	return func(yield func(ovsdb.Row, error) bool) {
 		var buffer []byte
-		for rest := x.tables[table]; len(rest) > 0; {
+		for rest := list; len(rest) > 0; {
 			group := changesOf(rest, rest[0].row)
 			rest = rest[len(group):]
 			if accept != nil && len(group) == 1 {
@@ -233,6 +249,9 @@ func (x *Index) row(table string, changes []change, wanted []string) (ovsdb.Row,
 		return ovsdb.Row{}, false, nil
 	}
 	uuid := changes[0].row.String()
+	if len(changes) == 1 {
+		return x.inserted(table, uuid, changes[0], wanted)
+	}
 	db := &database{schema: x.schema, tables: map[string]map[string]columns{table: {}}, sets: map[rowID]map[string]*elementList{}}
 	for _, c := range changes {
 		text, err := readSpan(x.file, span{c.offset, int64(c.length)})
@@ -248,6 +267,16 @@ func (x *Index) row(table string, changes []change, wanted []string) (ovsdb.Row,
 	return ovsdb.ParseRow(uuid, row), row != nil, nil
 }
 
+// inserted returns a row that was not changed since it was inserted.
+func (x *Index) inserted(table, uuid string, c change, wanted []string) (ovsdb.Row, bool, error) {
+	text, err := readSpan(x.file, span{c.offset, int64(c.length)})
+	if err != nil {
+		return ovsdb.Row{}, false, fmt.Errorf("reading row %s of table %s: %w", uuid, table, err)
+	}
+	found, ok := columnsOf(text, wanted)
+	return ovsdb.ParseRow(uuid, found), ok && found != nil, nil
+}
+
 // columnsOf returns the wanted columns of a row, or all columns if none is wanted; nil for
 // null. ok is false for another text. The text must be valid JSON but for its blanks.
 func columnsOf(text []byte, wanted []string) (found columns, ok bool) {
@@ -259,7 +288,7 @@ func columnsOf(text []byte, wanted []string) (found columns, ok bool) {
 		return nil, false
 	}
 	found = columns{}
-	for rest := text[1 : len(text)-1]; len(rest) > 0; {
+	for rest := text[1 : len(text)-1]; len(rest) > 0 && (len(wanted) == 0 || len(found) < len(wanted)); {
 		colon := endOf(rest, ':')
 		key := bytes.TrimSpace(rest[:colon])
 		rest = rest[min(colon+1, len(rest)):]
@@ -279,14 +308,11 @@ func columnsOf(text []byte, wanted []string) (found columns, ok bool) {
 // endOf returns the index of the first separator that is in no string, list or object, and
 // the length of the text if there is none.
 func endOf(text []byte, separator byte) int {
-	depth, quoted := 0, false
+	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			i += endOfString(text[i+1:])
 		case c == '{' || c == '[':
 			depth++
 		case c == '}' || c == ']':
@@ -296,6 +322,23 @@ func endOf(text []byte, separator byte) int {
 		}
 	}
 	return len(text)
+}
+
+// endOfString returns the length of the rest of a string with the quote at its end.
+func endOfString(rest []byte) int {
+	for i := 0; ; {
+		end := bytes.IndexByte(rest[i:], '"')
+		if end < 0 {
+			return len(rest)
+		}
+		escape := bytes.IndexByte(rest[i:i+end], '\\')
+		if escape < 0 {
+			return i + end + 1
+		}
+		if i += escape + 2; i >= len(rest) {
+			return len(rest)
+		}
+	}
 }
 
 // parseUUID reads a UUID in the notation of OVSDB.
@@ -324,7 +367,17 @@ func (k binaryUUID) compare(other binaryUUID) int {
 }
 
 func (k binaryUUID) String() string {
-	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", k.high>>32, k.high>>16&0xffff, k.high&0xffff, k.low>>48, k.low&0xffffffffffff)
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:8], k.high)
+	binary.BigEndian.PutUint64(raw[8:], k.low)
+	text := make([]byte, 0, 36)
+	for i, end := range []int{4, 6, 8, 10, 16} {
+		if i > 0 {
+			text = append(text, '-')
+		}
+		text = hex.AppendEncode(text, raw[[]int{0, 4, 6, 8, 10}[i]:end])
+	}
+	return string(text)
 }
 
 // rowFinder finds the changes of rows in a transaction that is written to it in pieces

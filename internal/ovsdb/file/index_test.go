@@ -48,6 +48,18 @@ func checkIndex(t *testing.T, text []byte) {
 		if len(got) != len(rows) || len(rows) > 0 && !reflect.DeepEqual(got, rows) {
 			t.Errorf("%s: %d rows, want %d\n%v\n%v", table, len(got), len(rows), got, rows)
 		}
+		var inParts []ovsdb.Row
+		for _, part := range x.Parts(table, 3) {
+			for row, err := range part {
+				if err != nil {
+					t.Fatal(err)
+				}
+				inParts = append(inParts, row)
+			}
+		}
+		if !reflect.DeepEqual(inParts, got) {
+			t.Errorf("%s in parts: %v", table, inParts)
+		}
 		for _, row := range rows {
 			var bits uint32
 			if _, err := fmt.Sscanf(row.UUID[:8], "%x", &bits); err != nil {

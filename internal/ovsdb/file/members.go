@@ -11,7 +11,10 @@ type span struct{ offset, length int64 }
 
 func readSpan(file io.ReaderAt, s span) ([]byte, error) {
 	text := make([]byte, s.length)
-	_, err := io.ReadFull(io.NewSectionReader(file, s.offset, s.length), text)
+	n, err := file.ReadAt(text, s.offset)
+	if n == len(text) {
+		return text, nil
+	}
 	return text, err
 }
 

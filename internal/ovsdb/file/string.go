@@ -1,5 +1,7 @@
 package file
 
+import "bytes"
+
 // stringReader reads the strings of a JSON text that comes in pieces, and keeps the latest
 // key.
 type stringReader struct {
@@ -16,13 +18,22 @@ const maxKey = 200
 // that it read.
 func (r *stringReader) readString(p []byte, i int) int {
 	start := i
-	for ; i < len(p); i++ {
-		switch c := p[i]; {
-		case r.escaped:
+	for i < len(p) {
+		if r.escaped {
 			r.escaped = false
-		case c == '\\':
+			i++
+			continue
+		}
+		end := bytes.IndexByte(p[i:], '"')
+		if end < 0 {
+			end = len(p) - i
+		}
+		if escape := bytes.IndexByte(p[i:i+end], '\\'); escape >= 0 {
 			r.escaped = true
-		case c == '"':
+			i += escape + 1
+			continue
+		}
+		if i += end; i < len(p) {
 			r.keepKey(p[start:i])
 			r.quoted, r.inKey = false, false
 			return i
