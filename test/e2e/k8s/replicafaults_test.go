@@ -91,7 +91,7 @@ func refusals() []refusal {
 				c.address = hop.Address
 				return nil
 			},
-			said: []string{"does not answer"}, within: 30 * time.Second,
+			said: []string{"EOF"}, within: 30 * time.Second,
 		},
 	}
 }
