@@ -14,13 +14,16 @@ DESTDIR    ?=
 # What a release is built for. Local daemons are Linux's: elsewhere it collects,
 # and starts containers.
 PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+# The folder from which users will download a release's archives: the manifest for krew
+# and the formula for Homebrew name it.
+RELEASE_URL ?= https://example.org/ovs-offline/$(VERSION)
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 .PHONY: build man install dist demo quick test test-k8s test-versions fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
-	go build -trimpath -ldflags "-X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
+	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
 
 # Man pages, and completions of bash, zsh and fish.
 man:
@@ -31,9 +34,10 @@ install: build man
 	install -D -m 755 build/ovs-offline $(DESTDIR)$(PREFIX)/bin/ovs-offline
 	cd build/share && find . -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/share/{} \;
 
-# Archives, deb and rpm packages, and their checksums.
+# Archives, deb and rpm packages, an image of this machine's Open vSwitch and OVN for
+# pods, a krew manifest, a Homebrew formula, and their checksums.
 dist: man
-	VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' NFPM='$(NFPM)' scripts/dist
+	VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' RELEASE_URL='$(RELEASE_URL)' NFPM='$(NFPM)' scripts/dist
 
 demo: deps build
 	scripts/demo build/ovs-offline

@@ -110,6 +110,9 @@ func (o *buildOptions) build(ctx context.Context, e *engine.Engine) (image.Made,
 	if err != nil {
 		return image.Made{}, err
 	}
+	if err := host.AddSelf(ctx, version); err != nil {
+		return image.Made{}, err
+	}
 	fmt.Fprintf(o.Err, "loading %d MB into %s\n", host.Size()/1e6, e.Name())
 	return host.Load(ctx, e, o.Name, version)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runnable returns the program's commands except the ones that cobra adds.
+// runnable returns the program's commands except the ones that cobra adds, and those that
+// no user calls.
 func runnable() []*cobra.Command {
 	return withSubcommands(newRoot(&options{}))
 }
@@ -16,7 +17,9 @@ func runnable() []*cobra.Command {
 func withSubcommands(c *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
-		all = append(all, withSubcommands(sub)...)
+		if !sub.Hidden {
+			all = append(all, withSubcommands(sub)...)
+		}
 	}
 	return all
 }

@@ -18,15 +18,15 @@ import (
 
 func newImage(o *options) *cobra.Command {
 	c := &cobra.Command{
-		Use: "image", Short: "Add, list, remove and build images of Open vSwitch and OVN", Args: cobra.NoArgs,
-		Long: "Add, list, remove and build the images in which a replica runs, so that it is run by the\n" +
+		Use: "image", Short: "Add, list, remove, build and push images of Open vSwitch and OVN", Args: cobra.NoArgs,
+		Long: "Add, list, remove, build and push the images in which a replica runs, so that it is run by the\n" +
 			"node's own versions of Open vSwitch and OVN.\n\n" +
 			"Local processes use images that \"image add\" unpacks, without podman or docker. Container\n" +
 			"engines use images that \"image build\" makes.",
 		Example: "  ovs-offline image add docker.io/kubeovn/kube-ovn:v1.13.0\n  ovs-offline image list",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newImageAdd(o), newImageList(o), newImageRemove(o), newBuild(o))
+	c.AddCommand(newImageAdd(o), newImageList(o), newImageRemove(o), newImagePush(o), newBuild(o))
 	return c
 }
 

@@ -115,7 +115,7 @@ func (u *imageUser) stored() []string {
 
 func TestImagesOfAnOrdinaryUser(t *testing.T) {
 	u := newImageUser(t)
-	for name, test := range map[string]func(*testing.T, *imageUser){"add, list and remove": addListRemove, "stopped": stopAdd, "used": removeUsed} {
+	for name, test := range map[string]func(*testing.T, *imageUser){"add, list and remove": addListRemove, "push": pushImages, "stopped": stopAdd, "used": removeUsed} {
 		t.Run(name, func(t *testing.T) {
 			u.t = t
 			test(t, u)
@@ -158,6 +158,47 @@ func addListRemove(t *testing.T, u *imageUser) {
 		t.Fatalf("left: %q", left)
 	}
 	u.expect(0, `^removed ovs-`, "image", "rm", left[0][:12])
+}
+
+// pushImages pushes this machine's tools and an image for local processes to a registry,
+// and runs tools in what comes back.
+func pushImages(t *testing.T, u *imageUser) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	pushed := u.expect(0, `^`+host+`/net/tools:ovs-[0-9.]+-ovn-[0-9.]+@sha256:[0-9a-f]{64}\nOpen vSwitch [0-9.]+, OVN [0-9.]+, [0-9]+ MB\n`, "image", "push", host+"/net/tools")
+	reference, _, _ := strings.Cut(pushed, "\n")
+	u.expect(0, `^back\n`, "image", "add", reference, "-t", "back")
+	u.expect(0, `"name": "`+host+`/again:1@sha256:`, "image", "push", host+"/again:1", "--image", "back", "-o", "json")
+	u.expect(0, `^again\n`, "image", "add", host+"/again:1", "-t", "again")
+	var listed []images.Image
+	if err := json.Unmarshal([]byte(u.expect(0, ``, "image", "list", "-o", "json")), &listed); err != nil || len(listed) != 2 {
+		t.Fatalf("%v %+v", err, listed)
+	}
+	program, err := os.ReadFile(u.program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range listed {
+		for _, name := range []string{"ovs-offline", "gather"} {
+			info, err := os.Stat(filepath.Join(i.Root, "usr/bin", name))
+			if err != nil || info.Mode().Perm()&0o055 != 0o055 {
+				t.Errorf("%s of %s: %v %v", name, i.Name, info, err)
+			}
+		}
+		if held, err := os.ReadFile(filepath.Join(i.Root, "usr/bin/ovs-offline")); err != nil || !bytes.Equal(held, program) {
+			t.Errorf("%s does not hold the program that pushed it: %v", i.Name, err)
+		}
+	}
+	u.expect(0, `/host2.tar\n`, "image", "push", "oci-archive:"+u.home+"/host2.tar", "--image", "again")
+	u.expect(1, `file already exists; --force replaces it`, "image", "push", "oci-archive:"+u.home+"/host2.tar")
+	u.expect(2, `push takes DESTINATION`, "image", "push")
+	u.expect(2, `put oci-archive: or docker-archive: in front`, "image", "push", "./host2.tar")
+	u.expect(2, `images in podman are pushed with podman push`, "--runtime", "podman", "image", "push", host+"/x")
+	u.expect(1, `no image nosuch`, "image", "push", host+"/net/x", "--image", "nosuch")
+	u.expect(1, `pushing 127.0.0.1:1/net/x:ovs-`, "image", "push", "127.0.0.1:1/net/x")
+	u.expect(0, `(?m)^back\t`, "__complete", "image", "push", "--image", "b")
+	u.expect(0, `^removed back\nremoved again`, "image", "rm", "back", "again")
 }
 
 // removeUsed removes an image in which a replica runs.

@@ -19,13 +19,14 @@ import (
 type IO struct {
 	In       io.Reader
 	Out, Err io.Writer
+	Program  string // path by which the program was called
 
 	format   string // of the output: table, json or yaml
 	warnings int    // number of warnings so far
 }
 
-// System returns the standard streams of the process.
-func System() IO { return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+// System returns the standard streams of the process, and its own path.
+func System() IO { return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: os.Args[0]} }
 
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {

@@ -15,12 +15,13 @@ import (
 type kubeconfig struct{ kube.Config }
 
 func newKubeconfig() *kubeconfig {
-	return &kubeconfig{kube.Config{Rules: clientcmd.NewDefaultClientConfigLoadingRules(), Program: "ovs-offline/" + version}}
+	return &kubeconfig{kube.Config{Rules: clientcmd.NewDefaultClientConfigLoadingRules(), Program: "ovs-offline/" + version, Advice: "set KUBECONFIG, or give --kubeconfig"}}
 }
 
 // addFlags adds all of kubectl's flags.
 func (k *kubeconfig) addFlags(f *pflag.FlagSet) {
 	k.pathFlag(f)
+	k.Advice += ", or --server"
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
 	names.ContextOverrideFlags.Namespace.Description = "namespace of OVS and OVN, if not the usual one"

@@ -82,7 +82,7 @@ func Root() *cobra.Command { return newRoot(&options{IO: System()}) }
 
 func newRoot(o *options) *cobra.Command {
 	root := &cobra.Command{
-		Use:     "ovs-offline",
+		Use:     programName,
 		Short:   "Replay an Open vSwitch or OVN node offline",
 		Version: version,
 		Long: "ovs-offline collects the state of an Open vSwitch or OVN node from a cluster, an sos\n" +
@@ -111,6 +111,7 @@ func newRoot(o *options) *cobra.Command {
 		newStop(o), newStatus(o), newList(o), newLogs(o), newReport(o), newDiff(o), newShow(o), newExec(o), newShell(o), newTranslate(o), newGraph(o),
 		newSave(o), newLoad(o), newMCP(o), newImage(o), newBuild(o), newDoctor(o), newPod(o))
 	completeFlags(root)
+	o.asCalled(root)
 	return root
 }
 
@@ -179,9 +180,9 @@ func usualWorkdir() string { return cmp.Or(os.Getenv("OVS_DBG_WORKDIR"), workdir
 // self returns the command line of ovs-offline for the same workdir, for pasting.
 func (o *options) self(command string) string {
 	if o.workdir == usualWorkdir() {
-		return "ovs-offline " + command
+		return o.called() + " " + command
 	}
-	return "ovs-offline -w " + shellWord(o.workdir) + " " + command
+	return o.called() + " -w " + shellWord(o.workdir) + " " + command
 }
 
 // runFunc is the function of a command that works on a workdir.

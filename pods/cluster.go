@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -43,20 +44,28 @@ type cluster struct{ client *kube.Client }
 func (c *Clusters) connect(ctx context.Context, p replica.Place) (*cluster, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	id := clusterID{p.Kubeconfig, p.Context, p.Server}
+	files, err := kubeconfigOf(p.Set)
+	if err != nil {
+		return nil, err
+	}
+	id := clusterID{files, p.Context, p.Server}
 	if found := c.connected[id]; found != nil {
 		return found, nil
 	}
 	kubeconfig := kube.Config{
-		Rules:     &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(p.Kubeconfig)},
+		Rules:     clientcmd.NewDefaultClientConfigLoadingRules(),
 		Overrides: clientcmd.ConfigOverrides{CurrentContext: p.Context}, Program: program + "/" + c.version,
+		Advice: fmt.Sprintf("set KUBECONFIG to the file with the context %q", p.Context),
+	}
+	if files != "" {
+		kubeconfig.Rules = &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(files)}
 	}
 	config, err := kubeconfig.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if config.Host != p.Server {
-		return nil, fmt.Errorf("the replica was started in the cluster %s, and the context %q of %s is now that of %s", p.Server, p.Context, p.Kubeconfig, config.Host)
+		return nil, fmt.Errorf("the replica was started in the cluster %s, and the context %q is now that of %s: set KUBECONFIG to the file of the former", p.Server, p.Context, config.Host)
 	}
 	found, err := newCluster(config)
 	if err != nil {
@@ -67,7 +76,9 @@ func (c *Clusters) connect(ctx context.Context, p replica.Place) (*cluster, erro
 }
 
 func newCluster(config *rest.Config) (*cluster, error) {
-	client, err := kube.Connect(config)
+	limited := rest.CopyConfig(config)
+	limited.Timeout = cmp.Or(config.Timeout, patienceServer)
+	client, err := kube.Connect(limited)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}

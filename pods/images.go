@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNoImage is wrapped by the error of a start that names no image.
-var ErrNoImage = errors.New("replicas in a cluster need --image REPOSITORY or --image IMAGE, which the cluster can pull: \"ovs-offline image build\" makes one, and \"podman push\" or \"docker push\" puts it into a registry")
+var ErrNoImage = errors.New("replicas in a cluster need --image REPOSITORY (or --image IMAGE, with a tag) that the cluster can pull from: \"ovs-offline image push REPOSITORY\" puts an image of this machine's tools there, and with --image one of those that \"ovs-offline image list\" shows")
 
 // chooser chooses the image for each node.
 type chooser struct {

@@ -37,7 +37,7 @@ func (h *Host) checkVersion(ctx context.Context, version, image string) error {
 	}
 	there, _ := strings.CutPrefix(strings.TrimSpace(out.String()), program+" version ")
 	if there != version {
-		return fmt.Errorf("%w is in the image %s: %q, and this is %q: make and push the image with this one (ovs-offline image build)", errVersion, image, there, version)
+		return fmt.Errorf("%w is in the image %s: %q, and this is %q: \"ovs-offline image push\" makes and pushes an image with this one", errVersion, image, there, version)
 	}
 	return nil
 }

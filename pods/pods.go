@@ -6,6 +6,7 @@
 package pods
 
 import (
+	"context"
 	"path"
 	"strings"
 	"time"
@@ -57,6 +58,9 @@ type Options struct {
 	Tolerations  []corev1.Toleration
 	PullSecrets  []string
 	Path         string // of the workdir or of the folder of the set, for list
+	// Before ends the replicas of the workdirs that run. It is called once the cluster has
+	// been asked whether it takes the pods.
+	Before func(ctx context.Context) error
 	// Say is called with a line for the user, and Progress with one that may be replaced
 	// by the next; both may be called by several goroutines. node is "" for a line about
 	// all.

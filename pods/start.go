@@ -30,6 +30,7 @@ type start struct {
 	place    replica.Place // without the node's own part
 	nodes    []*starting
 	groups   []*group
+	begun    bool // the workdirs have been written to
 	made     bool // an object may be in the cluster
 }
 
@@ -40,7 +41,7 @@ type starting struct {
 	outcome Outcome
 }
 
-// Start starts replicas of nodes in pods, in place of none: those that ran were stopped.
+// Start starts replicas of nodes in pods, in place of those that run.
 // An error concerns all nodes, and then nothing is left in the cluster; otherwise the
 // outcomes are in the order of the nodes. If ctx ends, nothing is left either.
 func (c *Clusters) Start(ctx context.Context, nodes []Node, o Options) ([]Outcome, error) {
@@ -83,9 +84,6 @@ func (c *Clusters) newStart(ctx context.Context, nodes []Node, o Options) (*star
 	if s.place.Context, err = o.Kubeconfig.Context(); err != nil {
 		return nil, err
 	}
-	if s.place.Kubeconfig, err = o.Kubeconfig.Files(); err != nil {
-		return nil, err
-	}
 	if err := s.choose(ctx, nodes); err != nil {
 		return nil, err
 	}
@@ -124,6 +122,19 @@ func (s *start) choose(ctx context.Context, nodes []Node) error {
 }
 
 func (s *start) run(ctx context.Context) error {
+	jobs, groups := s.jobs()
+	for _, j := range jobs {
+		if err := s.try(ctx, j); err != nil {
+			return err
+		}
+	}
+	if err := s.options.Before(ctx); err != nil {
+		return err
+	}
+	s.begun = true
+	if err := s.keep(); err != nil {
+		s.options.Say("", "warning: later commands use KUBECONFIG, as the kubeconfig of this start can't be kept: "+err.Error())
+	}
 	for _, n := range s.nodes {
 		place := s.place
 		place.Folder = inPod(n.Name)
@@ -131,20 +142,44 @@ func (s *start) run(ctx context.Context) error {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
-	if err := s.create(ctx); err != nil {
+	if err := s.create(ctx, jobs, groups); err != nil {
 		return err
 	}
-	return s.fill(ctx)
+	if err := s.fill(ctx); err != nil {
+		return err
+	}
+	return s.deleteUnused(ctx, jobs, groups)
+}
+
+// deleteUnused deletes the Jobs of which no replica was started, unless that are all: Start
+// deletes these.
+func (s *start) deleteUnused(ctx context.Context, jobs []*batchv1.Job, groups [][]*group) error {
+	unused := func(list []*group) bool {
+		return !slices.ContainsFunc(list, func(g *group) bool {
+			return slices.ContainsFunc(g.nodes, func(n *starting) bool { return n.outcome.Err == nil })
+		})
+	}
+	for i, j := range jobs {
+		if unused(groups[i]) && !unused(s.groups) {
+			if err := s.cluster.client.DeleteJob(ctx, j.Namespace, j.Name, j.UID); err != nil && !apierrors.IsNotFound(err) {
+				return s.explain(err, "deleting the Job "+j.Name+", of which no replica was started")
+			}
+		}
+	}
+	return nil
+}
+
+// keep keeps which kubeconfig the start uses.
+func (s *start) keep() error {
+	files, err := s.options.Kubeconfig.Files()
+	if err != nil {
+		return err
+	}
+	return keep(s.place.Set, kept{files, s.place.Ends})
 }
 
 // create makes the objects in the cluster.
-func (s *start) create(ctx context.Context) error {
-	jobs, groups := s.jobs()
-	for _, j := range jobs {
-		if err := s.try(ctx, j); err != nil {
-			return err
-		}
-	}
+func (s *start) create(ctx context.Context, jobs []*batchv1.Job, groups [][]*group) error {
 	for i, j := range jobs {
 		made, err := s.cluster.client.CreateJob(ctx, j)
 		var refused apierrors.APIStatus
@@ -167,18 +202,36 @@ func (s *start) create(ctx context.Context) error {
 // of Pod Security or of a quota. A user who may create Jobs need not be allowed to create
 // pods: then the events of the Job name the error later.
 func (s *start) try(ctx context.Context, j *batchv1.Job) error {
-	template := j.Spec.Template
-	err := s.cluster.client.TryPod(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, GenerateName: j.Name + "-", Labels: template.Labels}, Spec: template.Spec,
-	})
+	err := s.tryOnce(ctx, j)
+	if demandsUser(err) {
+		// OpenShift gives the pod a user of the namespace's own.
+		j.Spec.Template.Spec.SecurityContext.RunAsUser, j.Spec.Template.Spec.SecurityContext.RunAsGroup = nil, nil
+		err = s.tryOnce(ctx, j)
+	}
 	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource") {
 		logging.FromContext(ctx).Debug("the user may not create pods", "error", err)
 		return nil
 	}
-	if err != nil {
-		return s.explain(err, "the cluster refuses a pod with replicas")
+	switch {
+	case err == nil:
+		return nil
+	case kube.Unavailable(err):
+		return kube.Explain(err, "asking the API server "+s.place.Server)
 	}
-	return nil
+	return s.explain(err, "the cluster refuses a pod with replicas")
+}
+
+func (s *start) tryOnce(ctx context.Context, j *batchv1.Job) error {
+	template := j.Spec.Template
+	return s.cluster.client.TryPod(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, GenerateName: j.Name + "-", Labels: template.Labels}, Spec: template.Spec,
+	})
+}
+
+// demandsUser reports whether OpenShift refuses a pod, which it does for a user of the pod's
+// own choice.
+func demandsUser(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "security context constraint")
 }
 
 // explain adds the next step to an error of the server.
@@ -204,12 +257,16 @@ func (s *start) abandon(ctx context.Context) error {
 	const limit = 10 * time.Second // the user may have pressed Ctrl-C
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	if !s.begun {
+		return nil
+	}
 	if s.made {
 		if err := s.cluster.delete(ctx, s.place.Namespace, s.place.Set); err != nil {
 			// replica.json stays, so that the next start or stop tries again
 			return fmt.Errorf("%w; what is left of set %s in namespace %s ends after %s by itself", err, s.place.Set, s.place.Namespace, s.options.Keep)
 		}
 	}
+	forget(s.place.Set)
 	var errs []error
 	for _, n := range s.nodes {
 		errs = append(errs, replica.Stop(ctx, n.Dir))

@@ -77,7 +77,7 @@ func endedState(pod *corev1.Pod, ended corev1.ContainerStateTerminated) podState
 	image := pod.Spec.Containers[0].Image
 	switch {
 	case ended.Reason == "StartError" || ended.Reason == "ContainerCannotRun":
-		return podState{problem: fmt.Sprintf("the image %s has no %s that can be run: %s: \"ovs-offline image build\" makes an image with it", image, program, ended.Message)}
+		return podState{problem: fmt.Sprintf("the image %s has no %s that can be run: %s: \"ovs-offline image push\" makes and pushes one with it", image, program, ended.Message)}
 	case ended.Reason == "OOMKilled":
 		return podState{problem: fmt.Sprintf("pod %s ended: it used more than its limit of memory, %s", pod.Name, pod.Spec.Containers[0].Resources.Limits.Memory())}
 	case int(ended.ExitCode) == exitEnded || ended.ExitCode == exitKilled:

@@ -77,7 +77,11 @@ func (c *Clusters) stopSet(ctx context.Context, list []stopping) error {
 
 func (c *cluster) stopSet(ctx context.Context, list []stopping) error {
 	if !used(list) {
-		return c.delete(ctx, list[0].place.Namespace, list[0].place.Set)
+		err := c.delete(ctx, list[0].place.Namespace, list[0].place.Set)
+		if err == nil {
+			forget(list[0].place.Set)
+		}
+		return err
 	}
 	for _, s := range list {
 		if err := c.stopOne(ctx, s.place); err != nil {

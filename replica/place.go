@@ -4,10 +4,7 @@ import "time"
 
 // Place is where in a Kubernetes cluster a replica runs. Package pods makes it and uses it.
 type Place struct {
-	// Kubeconfig holds the files of the configuration, as in KUBECONFIG; "" for that of the
-	// pod that ovs-offline runs in.
-	Kubeconfig string `json:"kubeconfig,omitempty"`
-	Context    string `json:"context,omitempty"` // of the kubeconfig
+	Context    string `json:"context,omitempty"` // of the kubeconfig; "" for the configuration of the pod that ovs-offline runs in
 	Server     string `json:"server"`            // URL of the API server that the context had at the start
 	Namespace  string `json:"namespace"`
 	Set        string `json:"set"` // value of a label that all objects of one start have

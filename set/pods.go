@@ -2,6 +2,7 @@ package set
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"ovs-offline/internal/workdir"
@@ -17,16 +18,12 @@ func (s *Set) StartInPods(ctx context.Context, o pods.Options) ([]Outcome[*repor
 	locked := s.lockAll(ctx)
 	defer unlockAll(locked)
 	shared := s.sharedDatabases(ctx)
-	stopped := s.stopInPods(ctx, locked)
 	prepared := each(ctx, s.nodes, func(ctx context.Context, n *Node) (pods.Node, error) {
 		l := locked[slices.Index(s.nodes, n)]
 		if l.Err != nil {
 			return pods.Node{}, l.Err
 		}
-		if err := stopped[n]; err != nil {
-			return pods.Node{}, err
-		}
-		return n.inPod(ctx, l.Value, shared[n])
+		return n.forPod(ctx, l.Value, shared[n])
 	})
 	outcomes := make([]Outcome[*report.Report], len(prepared))
 	var nodes []pods.Node
@@ -40,7 +37,7 @@ func (s *Set) StartInPods(ctx context.Context, o pods.Options) ([]Outcome[*repor
 	if len(nodes) == 0 {
 		return outcomes, nil
 	}
-	o.Path = s.folder
+	o.Path, o.Before = s.folder, func(ctx context.Context) error { return s.stopBefore(ctx, locked) }
 	started, err := s.nodes[0].clusters.Start(ctx, nodes, o)
 	if err != nil {
 		return nil, err
@@ -53,14 +50,14 @@ func (s *Set) StartInPods(ctx context.Context, o pods.Options) ([]Outcome[*repor
 
 // StartInPod works like StartInPods for one node, whose workdir is locked.
 func (n *Node) StartInPod(ctx context.Context, wd *workdir.Dir, o pods.Options) (*report.Report, error) {
-	if _, err := n.stopInPod(ctx, wd); err != nil {
-		return nil, err
-	}
-	node, err := n.inPod(ctx, wd, nil)
+	node, err := n.forPod(ctx, wd, nil)
 	if err != nil {
 		return nil, err
 	}
-	o.Path = wd.Path()
+	o.Path, o.Before = wd.Path(), func(ctx context.Context) error {
+		_, err := n.Stop(ctx, wd)
+		return err
+	}
 	started, err := n.clusters.Start(ctx, []pods.Node{node}, o)
 	if err != nil {
 		return nil, err
@@ -68,9 +65,26 @@ func (n *Node) StartInPod(ctx context.Context, wd *workdir.Dir, o pods.Options) 
 	return started[0].Report, started[0].Err
 }
 
-// inPod stops the replica of a node that runs on this host, and returns the node as package
-// pods takes it.
-func (n *Node) inPod(ctx context.Context, wd *workdir.Dir, shared map[workdir.Kind]sharedDatabase) (pods.Node, error) {
+// stopBefore stops the replicas of the selected nodes whose workdirs are locked.
+func (s *Set) stopBefore(ctx context.Context, locked []Outcome[*workdir.Dir]) error {
+	inPods := s.stopInPods(ctx, locked)
+	stopped := each(ctx, s.nodes, func(ctx context.Context, n *Node) (struct{}, error) {
+		l := locked[slices.Index(s.nodes, n)]
+		err, was := inPods[n]
+		if l.Err == nil && !was {
+			_, err = n.Stop(ctx, l.Value)
+		}
+		return struct{}{}, err
+	})
+	var errs []error
+	for _, o := range stopped {
+		errs = append(errs, o.Err)
+	}
+	return errors.Join(errs...)
+}
+
+// forPod returns the node as package pods takes it.
+func (n *Node) forPod(ctx context.Context, wd *workdir.Dir, shared map[workdir.Kind]sharedDatabase) (pods.Node, error) {
 	node := pods.Node{Name: n.Name, Dir: wd, Shared: map[string]int64{}}
 	if !workdir.IsNodeName(node.Name) {
 		node.Name = workdir.EncodeName(node.Name)
@@ -88,10 +102,7 @@ func (n *Node) inPod(ctx context.Context, wd *workdir.Dir, shared map[workdir.Ki
 			node.Memory += size
 		}
 	}
-	if err := n.checkReachable(ctx, wd); err != nil {
-		return node, err
-	}
-	return node, replica.Stop(ctx, wd, n.Runtimes(wd).All(ctx)...)
+	return node, nil
 }
 
 // stopInPod stops the replica of the node, whose workdir is locked, if it was started in a

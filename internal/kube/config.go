@@ -22,6 +22,7 @@ type Config struct {
 	Rules     *clientcmd.ClientConfigLoadingRules
 	Overrides clientcmd.ConfigOverrides
 	Program   string // names this program and its version to the server
+	Advice    string // how the user can name a cluster, for the error without one
 }
 
 // Load reads the configuration as kubectl does, or returns that of the pod that this
@@ -31,7 +32,7 @@ func (c *Config) Load(ctx context.Context) (*rest.Config, error) {
 	setKlog(log)
 	config, err := c.client().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("no cluster is configured: set KUBECONFIG, or give --kubeconfig, or --server")
+		return nil, errors.New("no cluster is configured: " + c.Advice)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)

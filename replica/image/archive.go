@@ -23,22 +23,27 @@ func (c *Content) Write(ctx context.Context, w io.Writer, reference, version str
 	if err != nil {
 		return fmt.Errorf("the image's name %q: %w", reference, err)
 	}
-	img, err := c.image(ctx, version)
+	img, err := c.Image(ctx, version)
 	if err != nil {
 		return err
 	}
 	return tarball.Write(tag, img, w)
 }
 
-func (c *Content) image(ctx context.Context, version string) (v1.Image, error) {
-	l, err := newLayer(ctx, c.files)
-	if err != nil {
-		return nil, err
+// Image returns the image. version is the version of ovs-offline. Its layers are
+// uncompressed, and made from the files each time they are read, until ctx ends.
+func (c *Content) Image(ctx context.Context, version string) (v1.Image, error) {
+	var layers []mutate.Addendum
+	for _, files := range c.layers() {
+		l, err := newLayer(ctx, files)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, mutate.Addendum{
+			Layer: l, History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "ovs-offline image build"},
+		})
 	}
-	img, err := mutate.Append(empty.Image, mutate.Addendum{
-		Layer:   l,
-		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "ovs-offline image build"},
-	})
+	img, err := mutate.Append(empty.Image, layers...)
 	if err != nil {
 		return nil, err
 	}
@@ -51,12 +56,15 @@ func (c *Content) image(ctx context.Context, version string) (v1.Image, error) {
 	config.Created = v1.Time{Time: epoch}
 	config.Config = v1.Config{
 		Env:    []string{"PATH=" + strings.Join(c.path, ":")},
-		Labels: c.Versions.labels(c.made, version),
+		Labels: c.Versions.labels(c.made, version, c.self),
+	}
+	if c.self != nil {
+		config.Config.Env = append(config.Config.Env, "HOME="+home)
 	}
 	return mutate.ConfigFile(img, config)
 }
 
-// layer is the only layer of an image: an uncompressed tar, which is made from the
+// layer is a layer of an image: an uncompressed tar, which is made from the
 // files each time it is read. An engine would decompress it at once.
 type layer struct {
 	ctx    context.Context // the methods of v1.Layer take none

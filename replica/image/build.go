@@ -133,13 +133,49 @@ func (b Build) run(ctx context.Context, e *engine.Engine, step engine.Build, mad
 	if err != nil {
 		return Made{}, fmt.Errorf("the versions in the image that %s built: %w", e.Name(), err)
 	}
-	name := cmp.Or(b.Name, versions.name(e))
-	// Adding labels runs no step, so nothing is built again.
-	labelled := engine.Build{Containerfile: "FROM " + step.Name + "\n", Name: name, Platform: b.Platform, Labels: versions.labels(made, version)}
-	if err := e.Build(ctx, labelled, io.Discard); err != nil {
-		return Made{}, fmt.Errorf("labelling the image that %s built: %w", e.Name(), err)
+	result, err := b.finish(ctx, e, step.Name, finishing{cmp.Or(b.Name, versions.name(e)), versions, made, version})
+	if err != nil {
+		return Made{}, fmt.Errorf("finishing the image that %s built: %w", e.Name(), err)
 	}
-	return inspect(ctx, e, name)
+	return result, nil
+}
+
+// finishing is what an image gets once the versions in it are known.
+type finishing struct {
+	name     string
+	versions Versions
+	made     string // value of labelMade
+	version  string // of ovs-offline
+}
+
+// finish makes an image from another one that was built: with its name, its labels and
+// this program. This runs no step, so nothing is built again.
+func (b Build) finish(ctx context.Context, e *engine.Engine, from string, f finishing) (Made, error) {
+	built, err := e.InspectImage(ctx, from)
+	if err != nil {
+		return Made{}, err
+	}
+	last := engine.Build{Containerfile: "FROM " + from + "\n", Name: f.name, Platform: b.Platform}
+	s, lacking := findSelf(f.version, built.Architecture)
+	if lacking == nil {
+		if last.Folder, err = os.MkdirTemp("", "ovs-offline-build-"); err != nil {
+			return Made{}, err
+		}
+		defer os.RemoveAll(last.Folder)
+		if err := s.writeFolder(last.Folder); err != nil {
+			return Made{}, err
+		}
+		last.Containerfile += s.instructions()
+	}
+	last.Labels = f.versions.labels(f.made, f.version, s)
+	if err := e.Build(ctx, last, io.Discard); err != nil {
+		return Made{}, err
+	}
+	made, err := inspect(ctx, e, f.name)
+	if lacking != nil {
+		made.LeftOut = []string{selfLacks(lacking)}
+	}
+	return made, err
 }
 
 // readVersions reads the versions that the image's tools printed when it was

@@ -73,6 +73,12 @@ RUN printf 'ovs-vswitchd (Open vSwitch) 9.8.7\novn-nbctl 99.3.1\n' >versions && 
 			if len(copied) < 3 || !strings.HasPrefix(copied[0], "-rwxr-xr-x 1 0 0 ") || !strings.HasSuffix(copied[0], "/ovn/a $(id) ; 'c'/boot.sh") || copied[2] != "booted" {
 				t.Errorf("the folder became %q", copied)
 			}
+			if len(made.LeftOut) > 0 || made.Labels["ovs-offline.holds"] != "1.2.3" {
+				t.Errorf("%+v", made)
+			}
+			if said := c.lockedDown(t, made.Name, `ovs-offline --version; ls -l /usr/bin/gather; echo "$HOME"`); !strings.HasPrefix(said, "ovs-offline of the test\n-rwxr-xr-x ") || !strings.HasSuffix(said, "/tmp\n") {
+				t.Errorf("in the image: %s", said)
+			}
 			checkNoLeftovers(t, c)
 
 			containerfile = "FROM " + base.Name + "\nRUN echo this step failed >&2; exit 7\n"

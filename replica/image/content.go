@@ -23,6 +23,7 @@ type Content struct {
 	made  string // value of labelMade
 	files rootfs
 	path  []string
+	self  *self // nil without ovs-offline
 }
 
 // finder returns the path of a program on this machine.
@@ -35,10 +36,20 @@ func newContent(made string) *Content {
 // Size returns the size of the files in bytes.
 func (c *Content) Size() int64 {
 	var sum int64
-	for _, e := range c.files.entries {
-		sum += e.size
+	for _, files := range c.layers() {
+		for _, e := range files.entries {
+			sum += e.size
+		}
 	}
 	return sum
+}
+
+// layers returns the files of each layer.
+func (c *Content) layers() []rootfs {
+	if c.self == nil {
+		return []rootfs{c.files}
+	}
+	return []rootfs{c.files, c.self.files}
 }
 
 // addTools adds tools with all files that they need. The PATH of the image gets the
@@ -104,9 +115,9 @@ func (c *Content) addDetrace(ctx context.Context, find finder, library string) e
 	return nil
 }
 
-// addComputing adds the programs that compute flows, or why the image lacks them.
-func (c *Content) addComputing(ctx context.Context, find finder) error {
-	for _, tool := range computing {
+// addOptional adds tools, or why the image lacks them.
+func (c *Content) addOptional(ctx context.Context, tools []string, find finder) error {
+	for _, tool := range tools {
 		before := maps.Clone(c.files.entries)
 		if err := c.addTools(ctx, []string{tool}, find); err != nil {
 			if ctx.Err() != nil {

@@ -19,6 +19,9 @@ var (
 	// have packages of their own: an image can lack them.
 	computing = []string{"ovn-controller", "ovn-northd"}
 	shell     = []string{"bash", "sh", "cat", "ls", "mv", "rm"}
+	// gathering are the programs that gather runs, and those that oc runs around it
+	// (pkg/cli/admin/mustgather and pkg/cli/rsync of its source).
+	gathering = []string{"mkdir", "tee", "sleep", "sync", "tar", "df", "awk", "sed", "sort", "setsid", "ps", "pkill"}
 )
 
 const detrace = "ovn-detrace"
@@ -58,7 +61,7 @@ func gather(ctx context.Context, made string, find finder, built, library string
 	if err := c.addTools(ctx, slices.Concat(ovsTools, ovnTools), find); err != nil {
 		return nil, err
 	}
-	if err := c.addComputing(ctx, find); err != nil {
+	if err := c.addOptional(ctx, computing, find); err != nil {
 		return nil, err
 	}
 	if err := c.addShell(ctx); err != nil {

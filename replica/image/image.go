@@ -30,7 +30,8 @@ type Versions struct {
 	OVN string `json:"ovn"`
 }
 
-func (v Versions) labels(made, version string) map[string]string {
+// labels returns the labels of an image, which holds ovs-offline if self is not nil.
+func (v Versions) labels(made, version string, self *self) map[string]string {
 	labels := map[string]string{
 		container.LabelOVSVersion: v.OVS,
 		container.LabelOVNVersion: v.OVN,
@@ -38,6 +39,9 @@ func (v Versions) labels(made, version string) map[string]string {
 	}
 	if version != "" {
 		labels[container.LabelVersion] = version
+	}
+	if self != nil {
+		labels[labelSelf] = self.version
 	}
 	return labels
 }

@@ -178,16 +178,20 @@ func (e entry) writeTo(t *tar.Writer, path string) error {
 	if err := t.WriteHeader(header); err != nil {
 		return err
 	}
-	if e.source == "" {
-		_, err := io.WriteString(t, e.content)
-		return err
-	}
-	f, err := os.Open(e.source)
+	content, err := e.open()
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer content.Close()
 	// tar reports a file whose size has changed.
-	_, err = io.Copy(t, f)
+	_, err = io.Copy(t, content)
 	return err
+}
+
+// open opens the content of a file.
+func (e entry) open() (io.ReadCloser, error) {
+	if e.source == "" {
+		return io.NopCloser(strings.NewReader(e.content)), nil
+	}
+	return os.Open(e.source)
 }

@@ -46,9 +46,9 @@ func usedInStore(ctx context.Context, root string) (*bundle.ImageSource, error) 
 		return nil, errors.Join(missing, unreadable)
 	}
 	found := images[i]
-	content, err := image.FromRoot(ctx, root, image.Versions{OVS: found.OVS, OVN: found.OVN})
+	content, err := stored(ctx, found)
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %w", found.Name, err)
+		return nil, err
 	}
 	name, _, _ := strings.Cut(found.Name, "@") // NAME@ID
 	source := ofContent(content, name)

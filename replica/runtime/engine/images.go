@@ -31,6 +31,8 @@ type Image struct {
 	Size    int64 // bytes
 	Labels  map[string]string
 	Created time.Time
+
+	Architecture string // as Go names it; only of InspectImage
 }
 
 // Repository returns the repository of the images that ovs-offline makes. podman
@@ -88,7 +90,7 @@ func (e *Engine) InspectImage(ctx context.Context, name string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	i := Image{Name: name, ID: found.ID, Size: found.Size}
+	i := Image{Name: name, ID: found.ID, Size: found.Size, Architecture: found.Architecture}
 	if found.Config != nil {
 		i.Labels = found.Config.Labels
 	}

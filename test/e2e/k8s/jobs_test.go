@@ -32,7 +32,7 @@ var theJobs = sync.OnceValues(func() (*jobs, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.tools, err = cluster.WriteTools(background, filepath.Join(scratch(), "tools.tar"), cluster.Repository, program); err != nil {
+	if j.tools, err = cluster.WriteTools(background, filepath.Join(scratch(), "tools.tar"), program); err != nil {
 		return nil, err
 	}
 	return j, j.node.Import(background, j.tools.File)

@@ -91,7 +91,7 @@ func refusals() []refusal {
 				c.address = hop.Address
 				return nil
 			},
-			said: []string{"EOF"}, within: 30 * time.Second,
+			said: []string{"asking the API server", "EOF"}, within: 30 * time.Second,
 		},
 	}
 }
@@ -170,14 +170,15 @@ func (c *client) allow(t *testing.T, rules ...rbacv1.PolicyRule) {
 // version.
 func (c *client) otherVersion(t *testing.T) string {
 	t.Helper()
-	tools, err := cluster.WriteTools(t.Context(), filepath.Join(t.TempDir(), "tools.tar"), "localhost/other", pause)
+	file := filepath.Join(t.TempDir(), "other.tar")
+	name, err := cluster.WriteOtherVersion(file, pause)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.node.Import(t.Context(), tools.File); err != nil {
+	if err := c.node.Import(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
-	return tools.Name
+	return name
 }
 
 // TestEndedStartsLeaveNothing ends a start before it is complete.

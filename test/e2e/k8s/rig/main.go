@@ -108,7 +108,7 @@ func (r *rig) fill(ctx context.Context) (err error) {
 }
 
 func (r *rig) makeImage(ctx context.Context) error {
-	tools, err := cluster.WriteTools(ctx, r.archive, cluster.Repository, r.ovsOffline)
+	tools, err := cluster.WriteTools(ctx, r.archive, r.ovsOffline)
 	if err != nil {
 		return err
 	}
