@@ -68,7 +68,7 @@ func refusals() []refusal {
 				c.image = c.otherVersion(t)
 				return nil
 			},
-			said: []string{"another version of ovs-offline", "0.0.1", "make and push the image with this one"}, within: 40 * time.Second,
+			said: []string{"another version of ovs-offline", "0.0.1", `"ovs-offline image push" makes`}, within: 40 * time.Second,
 		},
 		{
 			name:  "registry down",
@@ -91,7 +91,7 @@ func refusals() []refusal {
 				c.address = hop.Address
 				return nil
 			},
-			said: []string{"asking the API server", "EOF"}, within: 30 * time.Second,
+			said: []string{"asking the API server"}, within: 30 * time.Second,
 		},
 	}
 }
