@@ -14,10 +14,11 @@ const (
 	podReplicas  = 60
 	podFlows     = 10000
 	podQuestions = 6000
+	podPorts     = 6 // of br-int in the capture
 )
 
-// pods measures replicas in the pods of the cluster of KUBECONFIG, for example of test/e2e/k8s/rig:
-// their start, questions to all of them, and a call through a wrapper.
+// pods measures replicas in the pods of the cluster of KUBECONFIG, for example that of
+// test/e2e/k8s/rig: their start, questions to all of them, and a call of a wrapper.
 func (s sizes) pods() bench {
 	nodes, questions := s.path("pods"), s.path("questions.yaml")
 	name := func(i int) string { return fmt.Sprintf("node-%d", i) }
@@ -38,7 +39,7 @@ func (s sizes) pods() bench {
 			var b strings.Builder
 			b.WriteString("checks:\n")
 			for i := range podQuestions {
-				fmt.Fprintf(&b, "- {node: %s, flow: 'br-int in_port=%d,tcp,tcp_dst=%d'}\n", name(i%podReplicas), 1+i/podReplicas%8, 1+i/podReplicas)
+				fmt.Fprintf(&b, "- {node: %s, flow: 'br-int in_port=%d,tcp,tcp_dst=%d'}\n", name(i%podReplicas), 1+i/podReplicas%podPorts, 1+i/podReplicas)
 			}
 			return os.WriteFile(questions, []byte(b.String()), 0o600)
 		},
