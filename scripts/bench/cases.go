@@ -18,6 +18,9 @@ const (
 
 func (s sizes) cases() []bench {
 	list := []bench{s.version(), s.smallStart(), s.runtimes(), s.tools(), s.trace()}
+	if s.image != "" {
+		list = append(list, s.pods())
+	}
 	for _, megabytes := range s.archives {
 		list = append(list, s.collect(megabytes, false), s.collect(megabytes, true), s.collectFolder(megabytes))
 	}

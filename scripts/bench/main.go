@@ -21,6 +21,7 @@ type sizes struct {
 	flows, databases, archives []int // flows; megabytes
 	rounds                     int
 	program, scratch           string
+	image, namespace           string // of replicas in pods; no image leaves them out
 }
 
 func main() {
@@ -43,6 +44,8 @@ func run(ctx context.Context) error {
 	read := flag.Bool("read", false, "run nothing: read the figures of an earlier run from the -json file")
 	flag.IntVar(&s.rounds, "rounds", 3, "number of runs of each case")
 	flag.StringVar(&s.program, "program", "build/ovs-offline", "the program to measure")
+	flag.StringVar(&s.image, "image", "", "image for replicas in the pods of the cluster of KUBECONFIG, which are measured only with it")
+	flag.StringVar(&s.namespace, "namespace", "replicas", "namespace of these pods")
 	flag.Parse()
 	var err error
 	for _, list := range []struct {

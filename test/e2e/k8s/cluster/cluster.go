@@ -81,7 +81,7 @@ func (c *Cluster) start(ctx context.Context, opts Options) (err error) {
 	if c.cgroup, err = opts.Cgroup.Child(filepath.Base(opts.Dir)); err != nil {
 		return err
 	}
-	if err := writeImage(c.file("image.tar"), opts.Pause); err != nil {
+	if err := writeImage(c.file("image.tar"), ImageWithoutTools, opts.Pause); err != nil {
 		return err
 	}
 	if err := c.writeFiles(opts.Users); err != nil {

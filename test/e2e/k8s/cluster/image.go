@@ -14,13 +14,21 @@ import (
 	"runtime"
 )
 
-// image is the only image on a node. It holds the program pause and the folders of a root
-// file system, into which containers mount the rest.
-const image = "localhost/ovs-offline-test:1"
+// ImageWithoutTools is the image that every node has. It holds the program pause and the
+// folders of a root file system, into which containers mount the rest.
+const ImageWithoutTools = "localhost/ovs-offline-test:1"
 
-// writeImage writes the image as `docker save` does. pause is the program's file.
-func writeImage(path, pause string) error {
-	layer, err := rootLayer(pause)
+// WriteOtherVersion writes an image to a file, and returns its name. Its ovs-offline is the
+// program pause, which says that it is of another version.
+func WriteOtherVersion(path, pause string) (name string, err error) {
+	const other = "localhost/ovs-offline-other:1"
+	return other, writeImage(path, other, pause, [2]string{"usr/bin/ovs-offline", "/pause"})
+}
+
+// writeImage writes an image as `docker save` does. pause is the program's file. Each of the
+// links is a path and its target.
+func writeImage(path, name, pause string, links ...[2]string) error {
+	layer, err := rootLayer(pause, links)
 	if err != nil {
 		return err
 	}
@@ -32,7 +40,7 @@ func writeImage(path, pause string) error {
 	if err != nil {
 		return err
 	}
-	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": []string{image}, "Layers": []string{"layer.tar"}}})
+	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": []string{name}, "Layers": []string{"layer.tar"}}})
 	if err != nil {
 		return err
 	}
@@ -47,7 +55,7 @@ func writeImage(path, pause string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-func rootLayer(pause string) ([]byte, error) {
+func rootLayer(pause string, links [][2]string) ([]byte, error) {
 	program, err := os.ReadFile(pause)
 	if err != nil {
 		return nil, err
@@ -59,7 +67,8 @@ func rootLayer(pause string) ([]byte, error) {
 	}
 	layer.folder("tmp", 0o1777)
 	layer.folder("var/tmp", 0o1777)
-	for _, link := range [][2]string{{"bin", "usr/bin"}, {"sbin", "usr/sbin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"}, {"var/run", "../run"}} {
+	usual := [][2]string{{"bin", "usr/bin"}, {"sbin", "usr/sbin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"}, {"var/run", "../run"}}
+	for _, link := range append(usual, links...) {
 		layer.link(link[0], link[1])
 	}
 	layer.file("etc/passwd", []byte("root:x:0:0:root:/root:/bin/sh\n"), 0o644)

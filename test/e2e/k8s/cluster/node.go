@@ -160,7 +160,7 @@ bin_dir = %[6]q
 conf_dir = %[6]q
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
-`, n.file("containerd"), n.file("state"), n.socket(), n.file("opt"), image, n.file("cni"))
+`, n.file("containerd"), n.file("state"), n.socket(), n.file("opt"), ImageWithoutTools, n.file("cni"))
 	if err := os.WriteFile(n.file("containerd.toml"), []byte(config), 0o600); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (c *Cluster) AddStrayPod(ctx context.Context, p Pod) error {
 	pod.Status.Phase = corev1.PodRunning
 	for name := range p.Containers {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: name, Ready: true, Image: image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+			Name: name, Ready: true, Image: ImageWithoutTools, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
 		})
 	}
 	_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})

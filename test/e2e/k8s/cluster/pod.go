@@ -77,7 +77,7 @@ func (p Pod) object() *corev1.Pod {
 }
 
 func (c Container) object(name string, volumes map[string]string) corev1.Container {
-	object := corev1.Container{Name: name, Image: image, ImagePullPolicy: corev1.PullNever}
+	object := corev1.Container{Name: name, Image: ImageWithoutTools, ImagePullPolicy: corev1.PullNever}
 	for _, m := range append(c.Programs.mounts(), c.Mounts...) {
 		if volumes[m.Host] == "" {
 			volumes[m.Host] = "v" + strconv.Itoa(len(volumes))
