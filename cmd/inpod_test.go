@@ -136,6 +136,7 @@ func TestReplicaInAPod(t *testing.T) {
 	t.Run("commands", p.testCommands)
 	t.Run("wrappers", p.testWrappers)
 	t.Run("following logs", p.testLogs)
+	t.Run("lost pod", p.testLostPod)
 	t.Run("status and show", p.testStatus)
 }
 

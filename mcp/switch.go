@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
 	"ovs-offline/set"
 	"ovs-offline/trace/conntrack"
 )
@@ -86,8 +87,8 @@ func (s *Server) vsctl(ctx context.Context, _ *sdk.CallToolRequest, in VsctlPara
 		return nil, out, err
 	}
 	argv := []string{"ovs-vsctl", "--timeout=30"}
-	if _, err := os.Stat(wd.RecordedSocket()); err == nil {
-		argv = append(argv, "--db=unix:"+wd.RecordedSocket())
+	if socket := recordedSocket(wd); socket != "" {
+		argv = append(argv, "--db=unix:"+socket)
 	}
 	argv = append(argv, in.Action)
 	switch in.Action {
@@ -116,6 +117,18 @@ func (s *Server) vsctl(ctx context.Context, _ *sdk.CallToolRequest, in VsctlPara
 		out.Interfaces = lines
 	}
 	return nil, out, err
+}
+
+// recordedSocket returns the socket of the database as recorded where the tools run, "" if
+// it is not served.
+func recordedSocket(wd *workdir.Dir) string {
+	if state, err := replica.ReadState(wd); err == nil && state.Pod != nil {
+		return state.Pod.Path(wd, wd.RecordedSocket())
+	}
+	if _, err := os.Stat(wd.RecordedSocket()); err != nil {
+		return ""
+	}
+	return wd.RecordedSocket()
 }
 
 func (s *Server) ofctl(ctx context.Context, _ *sdk.CallToolRequest, in OfctlParams) (_ *sdk.CallToolResult, out OfctlResult, err error) {

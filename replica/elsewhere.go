@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"path/filepath"
 	"time"
 
 	"ovs-offline/internal/workdir"
@@ -37,7 +36,7 @@ func (e Elsewhere) Complete(wd *workdir.Dir, r *report.Report) error {
 	scripts := Scripts(wd, state.Kinds)
 	scripts.Exec = e.Exec
 	// The tools run where the sockets are: the variables that activate sets name these.
-	there := func(path string) string { return filepath.Join(e.Place.Folder, wd.Relative(path)) }
+	there := func(path string) string { return e.Place.Path(wd, path) }
 	scripts.OVSRunDir, scripts.OVNRunDir = there(scripts.OVSRunDir), there(scripts.OVNRunDir)
 	if scripts.NBSocket != "" {
 		scripts.NBSocket = there(scripts.NBSocket)

@@ -1,5 +1,11 @@
 package replica
 
+import (
+	"path"
+
+	"ovs-offline/internal/workdir"
+)
+
 import "time"
 
 // Place is where in a Kubernetes cluster a replica runs. Package pods makes it and uses it.
@@ -15,4 +21,9 @@ type Place struct {
 	Pod    string    `json:"pod,omitempty"` // name of the pod that the workdir was last loaded into
 	UID    string    `json:"uid,omitempty"` // of that pod
 	Folder string    `json:"folder"`        // the workdir in the pod
+}
+
+// Path returns the path, in the pod, of a file of the workdir.
+func (p Place) Path(wd *workdir.Dir, file string) string {
+	return path.Join(p.Folder, wd.Relative(file))
 }

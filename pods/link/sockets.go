@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"ovs-offline/internal/workdir"
 )
@@ -19,6 +20,8 @@ type sockets struct {
 	wd    *workdir.Dir
 
 	connecting sync.Mutex // held by Connect
+	attempts   atomic.Int64
+	failed     error // of the last attempt
 
 	mu        sync.Mutex
 	path      string // of the folder that stands for var-run; "" before the first Connect
@@ -56,13 +59,26 @@ func (s *sockets) current() (p *pod, name string) {
 }
 
 // Connect makes the sockets lead to the replica. If its pod was lost, it waits until the
-// replica runs again.
+// replica runs again. What fails for one caller fails for those that wait with it.
 func (s *sockets) Connect(ctx context.Context) error {
+	before := s.attempts.Load()
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
-	if s.Connected() {
+	switch {
+	case s.Connected():
 		return nil
+	case s.attempts.Load() != before && s.failed != nil:
+		return s.failed
 	}
+	err := s.connect(ctx)
+	if ctx.Err() == nil {
+		s.failed = err
+		s.attempts.Add(1)
+	}
+	return err
+}
+
+func (s *sockets) connect(ctx context.Context) error {
 	host, err := s.links.open(ctx, s.wd)
 	if err != nil {
 		return err

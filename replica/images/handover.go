@@ -22,6 +22,8 @@ import (
 // that runs with this host's tools, it is an image of these.
 func Used(ctx context.Context, wd *workdir.Dir, state replica.State) (*bundle.ImageSource, error) {
 	switch {
+	case state.Pod != nil:
+		return nil, fmt.Errorf("the replica in %s runs in a cluster, and its image is in a registry: save without --with-image, and start it elsewhere with start --image", wd.Path())
 	case state.Runtime != choose.Process:
 		return usedInEngine(ctx, wd, state.Runtime)
 	case state.Root == "":

@@ -29,6 +29,8 @@ type asker struct {
 	// stuck is set after a request that was not answered: ovs-vswitchd executes one after
 	// the other, so the next would wait as long.
 	stuck atomic.Bool
+	// lost is why the replica can't be reached any more; nil while it can.
+	lost atomic.Pointer[UnavailableError]
 	// ports describes the ports of the replica that was asked first, and checked is the
 	// connection to a pod whose replica has the same ones.
 	ports   string
@@ -91,14 +93,29 @@ func (a *asker) ask(ctx context.Context, c *unixctl.Conn, argv []string) (string
 	}
 }
 
+// connect connects to the pod of the replica, if it is in one. After a failure it does not
+// try again: that can take minutes for each question.
+func (a *asker) connect(ctx context.Context) error {
+	if lost := a.lost.Load(); lost != nil {
+		return lost
+	}
+	err := a.dir.Connect(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	lost := &UnavailableError{a.node, elsewhereError{err}}
+	a.lost.Store(lost)
+	return lost
+}
+
 // errEnded is the error of a command whose connection ended before its answer came.
 var errEnded = errors.New("the connection ended")
 
 // once asks once. The time in which a lost replica is made good is no part of the limit.
 func (a *asker) once(ctx context.Context, c *unixctl.Conn, argv []string) (string, *unixctl.Conn, error) {
 	if c == nil {
-		if err := a.dir.Connect(ctx); err != nil {
-			return "", nil, &UnavailableError{a.node, err}
+		if err := a.connect(ctx); err != nil {
+			return "", nil, err
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, askTimeout)

@@ -22,12 +22,22 @@ func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 // Advising returns the text of the error with the command that starts the replica.
 func (e *UnavailableError) Advising(command string) string {
+	if _, elsewhere := errors.AsType[elsewhereError](e.Cause); elsewhere {
+		return fmt.Sprintf("node %s: %v", e.Node, e.Cause)
+	}
 	what := "start it with"
 	if errors.Is(e.Cause, ErrNoAnswer) {
 		what = "start its replica again with"
 	}
 	return fmt.Sprintf("node %s: %v: %s: %s", e.Node, e.Cause, what, command)
 }
+
+// elsewhereError is why a replica on another machine can't be reached. Its text says what
+// to do.
+type elsewhereError struct{ error }
+
+// Unwrap returns the cause.
+func (e elsewhereError) Unwrap() error { return e.error }
 
 var (
 	errNotStarted = errors.New("no replica is running")

@@ -1,0 +1,92 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"ovs-offline/internal/workdir"
+	"ovs-offline/pods/link"
+)
+
+// losingPod is a pod that is lost once so many bytes have come from it. The next starts its
+// replicas anew.
+type losingPod struct {
+	childPod
+	lost *losses
+}
+
+type losses struct {
+	mu    sync.Mutex
+	pods  int
+	after int64 // bytes; 0 for a pod that is not lost
+}
+
+// Stream starts ovs-offline, until the pod is lost.
+func (p losingPod) Stream(ctx context.Context, argv ...string) (io.ReadWriteCloser, error) {
+	stream, err := p.childPod.Stream(ctx, argv...)
+	if err != nil || p.lost.after == 0 {
+		return stream, err
+	}
+	cut := &cutStream{ReadWriteCloser: stream, left: p.lost.after}
+	p.lost.after = 0
+	return cut, nil
+}
+
+// cutStream is a stream that ends after so many bytes.
+type cutStream struct {
+	io.ReadWriteCloser
+	left int64
+}
+
+// Read reads what is left.
+func (c *cutStream) Read(p []byte) (int, error) {
+	n, err := io.LimitReader(c.ReadWriteCloser, c.left).Read(p)
+	if c.left -= int64(n); c.left == 0 {
+		c.ReadWriteCloser.Close()
+	}
+	return n, err
+}
+
+// testLostPod compares the answers of replicas that were lost and started anew while the
+// questions were asked with those of replicas that were not.
+func (p *inPods) testLostPod(t *testing.T) {
+	workdirs := func(folder string) []string {
+		return []string{"-w", filepath.Join(folder, "compute1"), "reach", "-o", "json"}
+	}
+	want := p.run(t.Context(), "", workdirs(p.far)...)
+	verdicts := func(text string) (count int) {
+		var d struct {
+			Cells []struct {
+				Verdict string `json:"verdict"`
+			} `json:"cells"`
+		}
+		if err := json.Unmarshal([]byte(text), &d); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return len(d.Cells)
+	}
+	if verdicts(want.out) < 10 {
+		t.Fatalf("few questions: %s%s", want.out, want.err)
+	}
+	for _, after := range []int64{20_000, 100_000, 200_000} {
+		lost := &losses{after: after}
+		var out, errs bytes.Buffer
+		exit := run(t.Context(), workdirs(p.near), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir) (link.Host, error) {
+			lost.mu.Lock()
+			defer lost.mu.Unlock()
+			if lost.pods++; lost.pods > 1 {
+				p.run(t.Context(), "", "-w", filepath.Join(p.far, "compute1"), "start", "--runtime=process")
+			}
+			return losingPod{childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, lost}, nil
+		})
+		if lost.pods != 2 || exit != want.exit || out.String() != want.out {
+			t.Errorf("after %d bytes: %d pods, exit %d, want %d: %s\n%s\nwant %s", after, lost.pods, exit, want.exit, errs.String(), out.String(), want.out)
+		}
+	}
+}
