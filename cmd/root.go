@@ -129,7 +129,18 @@ func (o *options) prepare(c *cobra.Command, _ []string) error {
 	if o.runtime == pods.Name {
 		o.inCluster, o.runtime = true, choose.Auto
 	}
+	if o.inCluster && c.Flags().Changed("runtime") && worksHere(c) {
+		return fmt.Errorf("%w: %s works on this machine, not in a cluster", errUsage, c.CommandPath())
+	}
 	return nil
+}
+
+// worksHere reports whether a command has nothing to do with replicas in a cluster.
+func worksHere(c *cobra.Command) bool {
+	for c.HasParent() && c.Parent().HasParent() {
+		c = c.Parent()
+	}
+	return slices.Contains([]string{"image", "build", "doctor"}, c.Name())
 }
 
 // oneLine puts the commands that cobra suggests in place of an unknown one on the
