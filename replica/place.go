@@ -10,10 +10,10 @@ import "time"
 
 // Place is where in a Kubernetes cluster a replica runs. Package pods makes it and uses it.
 type Place struct {
-	Context    string `json:"context,omitempty"` // of the kubeconfig; "" for the configuration of the pod that ovs-offline runs in
-	Server     string `json:"server"`            // URL of the API server that the context had at the start
-	Namespace  string `json:"namespace"`
-	Set        string `json:"set"` // value of a label that all objects of one start have
+	Context   string `json:"context,omitempty"` // of the kubeconfig; "" for the configuration of the pod that ovs-offline runs in
+	Server    string `json:"server"`            // URL of the API server that the context had at the start
+	Namespace string `json:"namespace"`
+	Set       string `json:"set"` // value of a label that all objects of one start have
 	// Ends is when the cluster ends the replica by itself.
 	Ends   time.Time `json:"ends"`
 	Job    string    `json:"job,omitempty"` // "" until the Job is made
