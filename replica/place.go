@@ -2,11 +2,10 @@ package replica
 
 import (
 	"path"
+	"time"
 
 	"ovs-offline/internal/workdir"
 )
-
-import "time"
 
 // Place is where in a Kubernetes cluster a replica runs. Package pods makes it and uses it.
 type Place struct {
