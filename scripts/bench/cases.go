@@ -17,7 +17,7 @@ const (
 )
 
 func (s sizes) cases() []bench {
-	list := []bench{s.version(), s.smallStart(), s.runtimes(), s.tools(), s.trace()}
+	list := []bench{s.version(), s.smallStart(), s.runtimes(), s.tools(), s.trace(), s.reach()}
 	if s.image != "" {
 		list = append(list, s.pods())
 	}

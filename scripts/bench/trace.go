@@ -23,7 +23,7 @@ func (s sizes) trace() bench {
 	return bench{
 		name: "trace over nodes",
 		prepare: func(ctx context.Context) error {
-			if err := s.startSet(ctx, nodes); err != nil {
+			if err := s.startSet(ctx, traceSet, nodes, sets.Run); err != nil {
 				return err
 			}
 			return writeMatrix(matrix)
@@ -44,13 +44,13 @@ func (s sizes) trace() bench {
 	}
 }
 
-// startSet runs a set of the lab and starts the replicas of its nodes in a folder.
-func (s sizes) startSet(ctx context.Context, folder string) error {
-	recorded := s.path("set")
+// startSet records a set of the lab and starts the replicas of its nodes in a folder.
+func (s sizes) startSet(ctx context.Context, name, folder string, record func(context.Context, sets.Options, string) (*sets.Set, error)) error {
+	recorded := s.path("set-" + name)
 	if err := os.MkdirAll(recorded, 0o755); err != nil {
 		return err
 	}
-	set, err := sets.Run(ctx, sets.Options{Lab: "scripts/lab/lab", Name: traceSet}, recorded)
+	set, err := record(ctx, sets.Options{Lab: "scripts/lab/lab", Name: name}, recorded)
 	if err != nil {
 		return err
 	}

@@ -40,16 +40,34 @@ func plans() map[string]func(*plan) {
 // Run starts a set, sends its packets, and writes into dir: nodes/NODE with the capture of
 // each node, databases, ports, and packets.json, which Load reads. The daemons have ended
 // when it returns.
-func Run(ctx context.Context, o Options, dir string) (_ *Set, err error) {
+func Run(ctx context.Context, o Options, dir string) (*Set, error) {
 	build, known := plans()[o.Name]
 	if !known {
 		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(Names(), ", "))
 	}
 	p := &plan{}
 	build(p)
+	s := &Set{Name: o.Name, Dir: dir}
+	return s, s.live(ctx, o, func(folder string) error { return s.record(ctx, o, p, folder) })
+}
+
+// Capture starts a set and writes into dir what Run does, without packets: nodes/NODE,
+// databases and ports. The set needs no plan.
+func Capture(ctx context.Context, o Options, dir string) (*Set, error) {
+	s := &Set{Name: o.Name, Dir: dir}
+	return s, s.live(ctx, o, func(folder string) error {
+		if err := s.readPorts(filepath.Join(folder, "ports")); err != nil {
+			return err
+		}
+		return o.run(ctx, "set-capture", folder, dir)
+	})
+}
+
+// live starts the set in a folder, uses it, and ends its daemons.
+func (s *Set) live(ctx context.Context, o Options, use func(folder string) error) (err error) {
 	live, err := os.MkdirTemp("", "set.")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		if err == nil || ctx.Err() != nil {
@@ -58,17 +76,16 @@ func Run(ctx context.Context, o Options, dir string) (_ *Set, err error) {
 		}
 		err = fmt.Errorf("%w (the logs stay in %s)", err, live)
 	}()
-	s := &Set{Name: o.Name, Dir: dir}
 	start := time.Now()
 	defer func() {
 		down := o.run(context.WithoutCancel(ctx), "set-down", filepath.Join(live, "s"))
 		err = errors.Join(err, down)
 	}()
 	if err := o.run(ctx, "set-up", o.Name, filepath.Join(live, "s")); err != nil {
-		return nil, err
+		return err
 	}
 	s.Timing.Up = seconds(start)
-	return s, s.record(ctx, o, p, filepath.Join(live, "s"))
+	return use(filepath.Join(live, "s"))
 }
 
 func (o Options) run(ctx context.Context, args ...string) error {
