@@ -3,6 +3,7 @@ package pods
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,7 @@ func (h *Host) start(ctx context.Context, nodes []Node, version string, say func
 		Failed map[string]string
 	}
 	if err := json.Unmarshal(out.Bytes(), &started); err != nil {
-		return nil, fmt.Errorf("starting replicas in %s: %w", h, errors.Join(failed, err))
+		return nil, fmt.Errorf("starting replicas in %s: %w", h, cmp.Or(failed, err))
 	}
 	outcomes := make([]Outcome, len(nodes))
 	for i, n := range nodes {
@@ -141,6 +142,9 @@ func (h *Host) run(ctx context.Context, argv []string, stdin io.Reader, stdout i
 	const incomplete = 3
 	if err != nil || exit == 0 || exit == incomplete {
 		return err
+	}
+	if exit == exitKilled { // as when the pod ends; the next one may not be killed
+		return fmt.Errorf("%s in the pod was killed", program)
 	}
 	return fmt.Errorf("%w: exit code %d: %s", errRefused, exit, end.text())
 }
