@@ -45,6 +45,7 @@ type Matrix struct {
 
 	sessions []*trace.Session
 	each     bool
+	few      bool // at most two pairs for a cell
 }
 
 // New returns the matrix of the endpoints of a session.
@@ -92,18 +93,43 @@ func newMatrix(ctx context.Context, o Options, sessions ...*trace.Session) (*Mat
 	return m, nil
 }
 
+// manyQuestions is the number of questions above which a cell asks about two of its pairs
+// only: two cores answer some 500 questions in a second.
+const manyQuestions = 50_000
+
 // choose chooses the members that are asked, and counts the questions.
 func (m *Matrix) choose() {
-	for _, f := range m.From {
-		for _, t := range m.To {
-			m.Questions += len(pairs(f, t, m.each)) * len(t.portsOf(m.Ports))
-		}
+	m.count()
+	if m.Questions > manyQuestions && !m.each {
+		all := m.Questions
+		m.few = true
+		m.count()
+		m.Remarks = append(m.Remarks, fmt.Sprintf("two pairs of members at most are asked about each pair of groups, since one for each node would be %d questions: "+
+			"what differs between nodes shows in some cells only", all))
 	}
 	for _, list := range [][]Group{m.From, m.To} {
 		for i := range list {
 			list[i].describe(m.each)
 		}
 	}
+}
+
+func (m *Matrix) count() {
+	m.Questions = 0
+	for f := range m.From {
+		for t, to := range m.To {
+			m.Questions += len(m.pairs(f, t)) * len(to.portsOf(m.Ports))
+		}
+	}
+}
+
+// pairs returns the pairs that are asked about two groups, by their indexes in From and To.
+func (m *Matrix) pairs(f, t int) []pair {
+	all := pairs(m.From[f], m.To[t], m.each)
+	if !m.few || len(all) <= 2 {
+		return all
+	}
+	return []pair{all[0], all[1+(f+t)%(len(all)-1)]}
 }
 
 // Cells asks the questions and yields the answers, row by row. It ends early if ctx does.
@@ -116,7 +142,7 @@ func (m *Matrix) cells(ctx context.Context, at int) iter.Seq[Cell] {
 		defer stop()
 		for f, from := range m.From {
 			for t, to := range m.To {
-				asked := pairs(from, to, m.each)
+				asked := m.pairs(f, t)
 				if len(asked) == 0 {
 					continue
 				}
@@ -141,9 +167,9 @@ func (m *Matrix) cells(ctx context.Context, at int) iter.Seq[Cell] {
 // questions yields the questions of a session in the order of Cells.
 func (m *Matrix) questions(at int) iter.Seq[trace.Between] {
 	return func(yield func(trace.Between) bool) {
-		for _, from := range m.From {
-			for _, to := range m.To {
-				asked := pairs(from, to, m.each)
+		for f := range m.From {
+			for t, to := range m.To {
+				asked := m.pairs(f, t)
 				for _, port := range to.portsOf(m.Ports) {
 					for _, p := range asked {
 						q := trace.Between{From: p.from.names[at], To: p.to.names[at]}

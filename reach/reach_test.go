@@ -58,6 +58,37 @@ func TestPairsCoverNodes(t *testing.T) {
 	}
 }
 
+// TestLargeMatrixAsksTwoPairsOfEachCell checks that each node of a group is asked all the
+// same, as a sender and as a receiver.
+func TestLargeMatrixAsksTwoPairsOfEachCell(t *testing.T) {
+	m := Matrix{Ports: []Port{{Protocol: "icmp"}, {Protocol: "tcp", Number: 80}, {Protocol: "tcp", Number: 5432}}}
+	for n := range 100 {
+		var g Group
+		for k := range 6 {
+			g.members = append(g.members, member{name: fmt.Sprintf("g%d-%d", n, k), node: fmt.Sprint(k % 3)})
+		}
+		m.From, m.To = append(m.From, g), append(m.To, g)
+	}
+	m.choose()
+	if want := 100 * 100 * 2 * 3; m.Questions != want || len(m.Remarks) != 1 || !strings.Contains(m.Remarks[0], "120000 questions") {
+		t.Errorf("%d questions, not %d: %q", m.Questions, want, m.Remarks)
+	}
+	sent, received, near := map[string]bool{}, map[string]bool{}, 0
+	for f := range m.From {
+		for to := range m.To {
+			for _, p := range m.pairs(f, to) {
+				sent[m.From[f].members[0].name+p.from.node], received[m.To[to].members[0].name+p.to.node] = true, true
+				if p.from.node == p.to.node {
+					near++
+				}
+			}
+		}
+	}
+	if len(sent) != 300 || len(received) != 300 || near != 100*100 {
+		t.Errorf("%d nodes of groups send, and %d receive, of 300; %d pairs are on one node", len(sent), len(received), near)
+	}
+}
+
 // TestAlike groups ports by what a northbound database says about them.
 func TestAlike(t *testing.T) {
 	id := func(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-000000000001", n) }
