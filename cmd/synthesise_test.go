@@ -15,6 +15,25 @@ import (
 	"ovs-offline/test/ovs"
 )
 
+// TestSwitchesReplaceDatabasesAlone starts the databases, then the switches of all chassis
+// below the same workdir: stop ends all of them.
+func TestSwitchesReplaceDatabasesAlone(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovn-controller", "xz")
+	r := engines.Get(t, engines.Process)
+	r.Use(t)
+	s := newSession(t, r)
+	s.run("collect-sos-ovn", "../testdata/captures/ovn-kubernetes-worker/sosreport-ovn-worker-2026-11-21-kdplive.tar.xz")
+	s.run("start")
+	s.run("start", "--chassis", "all")
+	s.run("stop", "--purge")
+	if out, err := exec.Command("pgrep", "-af", s.wd()).CombinedOutput(); err == nil {
+		t.Errorf("processes are left: %s", out)
+	}
+	if _, err := os.Stat(s.wd()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the workdir is left: %v", err)
+	}
+}
+
 // TestInterruptedSynthesisLeavesNothing ends a start while the programs run that compute
 // flows: Ctrl-C ends them, and after SIGKILL the next stop does.
 func TestInterruptedSynthesisLeavesNothing(t *testing.T) {

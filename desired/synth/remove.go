@@ -31,8 +31,11 @@ func (m *maker) removeOthers(ctx context.Context, places []place) error {
 	}
 	_ = os.Remove(m.wd.Chassis()) // fails unless it is empty
 	manifest, err := m.wd.Manifest()
-	if err != nil || manifest.Synthesis() == nil || keep(m.wd.Path()) {
+	if err != nil || keep(m.wd.Path()) {
 		return err
+	}
+	if manifest.Synthesis() == nil {
+		return m.stop(ctx, m.wd) // which serves the databases alone
 	}
 	return m.removeHere(ctx)
 }
