@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runnable returns the program's commands except the ones that cobra adds, and those that
-// no user calls.
+// runnable returns the commands of the program that a user calls, without those of cobra.
 func runnable() []*cobra.Command {
 	return withSubcommands(newRoot(&options{}))
 }

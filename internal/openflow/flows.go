@@ -281,7 +281,7 @@ func IndexSeparator(text string, blanks bool) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
-		case c > ',' && !quoted: // nearly all characters; those that mean something come before
+		case c > ',' && !quoted: // most characters: quotes, parentheses and separators have lower codes
 		case quoted && c == '\\':
 			i++
 		case c == '"':
