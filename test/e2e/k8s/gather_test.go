@@ -27,9 +27,10 @@ else
 fi; sync && echo 'Caches written to disk'`
 
 // TestGatherInAPod runs the image as `oc adm must-gather --image` does, copies its files
-// with tar as oc does, loads them, and replays the node.
+// with tar as oc does, loads them, and replays the node. It does not run in parallel, so
+// that it runs before the long tests: five minutes after the traces of the live node, its
+// MAC bindings are aged.
 func TestGatherInAPod(t *testing.T) {
-	t.Parallel()
 	j, _ := withJobs(t)
 	var p platform
 	for _, p = range platforms {
