@@ -31,7 +31,7 @@ func NewClusters(version string) *Clusters {
 
 type clusterID struct{ kubeconfig, context, server string }
 
-// podID identifies a pod and those that replace it.
+// podID identifies a pod, and every pod that replaces it.
 type podID struct {
 	server, namespace, job string
 	index                  int

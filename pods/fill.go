@@ -115,7 +115,7 @@ func (w *watch) answered(ctx context.Context, err error) error {
 	return nil
 }
 
-// look loads the pods that run, gives up those that never will, and returns how many it
+// look loads the pods that run, gives up the pods that never will, and returns how many it
 // began to load.
 func (w *watch) look(ctx context.Context, pods []corev1.Pod) (begun int) {
 	var left []*waiting

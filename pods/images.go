@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNoImage is wrapped by the error of a start that names no image.
-var ErrNoImage = errors.New("replicas in a cluster need --image REPOSITORY (or --image IMAGE, with a tag) that the cluster can pull from: \"ovs-offline image push REPOSITORY\" puts an image of this machine's tools there, and with --image one of those that \"ovs-offline image list\" shows")
+var ErrNoImage = errors.New("replicas in a cluster need --image REPOSITORY (or --image IMAGE, with a tag) that the cluster can pull from: \"ovs-offline image push REPOSITORY\" puts an image of this machine's tools there, and with --image NAME one of \"ovs-offline image list\"")
 
 // chooser chooses the image for each node.
 type chooser struct {

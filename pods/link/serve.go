@@ -57,7 +57,7 @@ type end struct {
 	inputs map[runNumber]chan net.Conn
 }
 
-// serve answers requests until the session ends, and waits a while for those that run.
+// serve answers requests until the session ends, and waits a while for the requests in progress.
 func (e *end) serve(ctx context.Context, session *yamux.Session) {
 	const patience = 10 * time.Second // in which a command can end its own daemons
 	ctx, cancel := context.WithCancel(ctx)
