@@ -244,16 +244,23 @@ func TestAllPlantedDriftTogether(t *testing.T) {
 	}
 }
 
-// TestFlowsOfADeletedACLAreStale deletes an ACL, and lets ovn-northd remove its logical
-// flows, while the recorded flows stay.
-func TestFlowsOfADeletedACLAreStale(t *testing.T) {
-	need(t, "23.03")
-	wd := collected(t, "ovn-kubernetes-worker")
+// northdOn serves the OVN databases of a workdir and runs an ovn-northd on them.
+func northdOn(t *testing.T, wd *workdir.Dir) *ovs.Server {
+	t.Helper()
 	s := ovs.Serve(t, wd.Database(workdir.NB), wd.Database(workdir.SB))
 	for router := range strings.FieldsSeq(s.Run("ovn-nbctl", "--db="+s.Remote, "--bare", "--columns=name", "list", "Logical_Router")) {
 		s.Run("ovn-nbctl", "--db="+s.Remote, "remove", "Logical_Router", router, "options", "mac_binding_age_threshold") // else their MAC bindings end
 	}
 	s.Northd()
+	return s
+}
+
+// TestFlowsOfADeletedACLAreStale deletes an ACL, and lets ovn-northd remove its logical
+// flows, while the recorded flows stay.
+func TestFlowsOfADeletedACLAreStale(t *testing.T) {
+	need(t, "23.03")
+	wd := collected(t, "ovn-kubernetes-worker")
+	s := northdOn(t, wd)
 	s.Run("ovn-nbctl", "--db="+s.Remote, "--wait=sb", "acl-del", "pg_ns1", "from-lport", "1002", "inport == @pg_ns1 && ip4.dst == 10.244.2.77")
 	s.Stop()
 	want := 0
@@ -278,11 +285,7 @@ func TestFlowsOfADeletedACLAreStale(t *testing.T) {
 func TestACLsOfOnePriorityAreNoDrift(t *testing.T) {
 	need(t, "23.03")
 	wd := collected(t, "ovn-kubernetes-worker")
-	s := ovs.Serve(t, wd.Database(workdir.NB), wd.Database(workdir.SB))
-	for router := range strings.FieldsSeq(s.Run("ovn-nbctl", "--db="+s.Remote, "--bare", "--columns=name", "list", "Logical_Router")) {
-		s.Run("ovn-nbctl", "--db="+s.Remote, "remove", "Logical_Router", router, "options", "mac_binding_age_threshold")
-	}
-	s.Northd()
+	s := northdOn(t, wd)
 	const others = 5
 	for n := range others {
 		match := strings.Repeat("ip && ", n+1) + "inport == @pg_ns1 && ip4.dst == 10.244.2.77"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -50,55 +51,127 @@ func (c *comparison) logicalFlows(ctx context.Context) error {
 	return err
 }
 
-// logical are the logical flows of a database, each once for each of its datapaths, with the
-// UUID of its row.
-type logical map[logicalKey]string
+// logical are the logical flows of a database, each once for each of its datapaths.
+type logical map[logicalKey]logicalRow
+
+// logicalRow is where a logical flow is from.
+type logicalRow struct {
+	uuid    string
+	written *logicalKey // the flow with the numbers of ECMP groups, which its key lacks; else nil
+}
+
+// text returns a logical flow as its database has it.
+func (l logical) text(key logicalKey) string {
+	if written := l[key].written; written != nil {
+		return written.String()
+	}
+	return key.String()
+}
 
 // logicalKey is the content of a logical flow of one datapath.
 type logicalKey struct {
 	place   logicalPlace
 	actions string
+	nth     int // of the next hops of an ECMP group with the same actions; 0 for other flows
 }
 
 // logicalPlace is the part of a logical flow that decides whether it matches.
 type logicalPlace struct{ datapath, stage, priority, match string }
 
+// logicalFlowOf is a logical flow of one datapath.
+type logicalFlowOf struct {
+	key      logicalKey
+	pipeline string
+	table    int
+	uuid     string
+}
+
 func readLogical(x *file.Index) (logical, error) {
-	datapaths, groups := map[string]string{}, map[string][]string{}
-	for row, err := range x.Rows("Datapath_Binding", "external_ids", "tunnel_key") {
+	found, numbered, groups := logical{}, []logicalFlowOf{}, ecmpGroups{}
+	for f, err := range logicalFlowsOf(x) {
 		if err != nil {
 			return nil, err
 		}
-		datapaths[row.UUID] = datapathName(row)
+		if strings.Contains(f.key.place.match, ecmpRegister) || strings.Contains(f.key.actions, ecmpRegister) {
+			groups.add(f)
+			numbered = append(numbered, f)
+			continue
+		}
+		found[f.key] = logicalRow{uuid: f.uuid}
+	}
+	names, alike := groups.names(), map[logicalKey]int{}
+	for _, f := range numbered {
+		key, isNeutral := names.neutral(f)
+		if !isNeutral {
+			found[key] = logicalRow{uuid: f.uuid}
+			continue
+		}
+		alike[key]++
+		key.nth = alike[key]
+		found[key] = logicalRow{f.uuid, &f.key}
+	}
+	return found, nil
+}
+
+// logicalFlowsOf yields the logical flows of a database, each once for each of its datapaths.
+func logicalFlowsOf(x *file.Index) iter.Seq2[logicalFlowOf, error] {
+	return func(yield func(logicalFlowOf, error) bool) {
+		datapaths, groups, err := readDatapaths(x)
+		if err != nil {
+			yield(logicalFlowOf{}, err)
+			return
+		}
+		for row, err := range x.Rows(logicalFlow, "logical_datapath", "logical_dp_group", "pipeline", "table_id", "priority", "match", "actions", "controller_meter") {
+			if err != nil {
+				yield(logicalFlowOf{}, err)
+				return
+			}
+			members := row.UUIDs("logical_datapath")
+			for _, group := range row.UUIDs("logical_dp_group") {
+				members = append(members, groups[group]...)
+			}
+			f := readLogicalFlow(row)
+			for _, member := range members {
+				f.key.place.datapath = cmp.Or(datapaths[member], member)
+				if !yield(f, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// readDatapaths returns the names of datapaths, and the members of groups of them, by UUID.
+func readDatapaths(x *file.Index) (names map[string]string, groups map[string][]string, err error) {
+	names, groups = map[string]string{}, map[string][]string{}
+	for row, err := range x.Rows("Datapath_Binding", "external_ids", "tunnel_key") {
+		if err != nil {
+			return nil, nil, err
+		}
+		names[row.UUID] = datapathName(row)
 	}
 	for row, err := range x.Rows("Logical_DP_Group", "datapaths") {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		groups[row.UUID] = row.UUIDs("datapaths")
 	}
-	found := logical{}
-	for row, err := range x.Rows(logicalFlow, "logical_datapath", "logical_dp_group", "pipeline", "table_id", "priority", "match", "actions", "controller_meter") {
-		if err != nil {
-			return nil, err
-		}
-		members := row.UUIDs("logical_datapath")
-		for _, group := range row.UUIDs("logical_dp_group") {
-			members = append(members, groups[group]...)
-		}
-		table, _ := row.Int("table_id")
-		priority, _ := row.Int("priority")
-		key := logicalKey{logicalPlace{stage: row.String("pipeline") + " " + strconv.Itoa(table), priority: strconv.Itoa(priority), match: row.String("match")},
-			row.String("actions")}
-		if meter := row.String("controller_meter"); meter != "" {
-			key.actions += " meter " + meter
-		}
-		for _, member := range members {
-			key.place.datapath = cmp.Or(datapaths[member], member)
-			found[key] = row.UUID
-		}
+	return names, groups, nil
+}
+
+// readLogicalFlow returns the logical flow of a row, without a datapath.
+func readLogicalFlow(row ovsdb.Row) logicalFlowOf {
+	f := logicalFlowOf{pipeline: row.String("pipeline"), uuid: row.UUID}
+	f.table, _ = row.Int("table_id")
+	priority, _ := row.Int("priority")
+	f.key = logicalKey{
+		place:   logicalPlace{stage: f.pipeline + " " + strconv.Itoa(f.table), priority: strconv.Itoa(priority), match: row.String("match")},
+		actions: row.String("actions"),
 	}
-	return found, nil
+	if meter := row.String("controller_meter"); meter != "" {
+		f.key.actions += " meter " + meter
+	}
+	return f
 }
 
 // datapathName identifies a datapath in the copies of a database: ovn-northd gives a
@@ -123,25 +196,26 @@ func (c *comparison) compareLogical(computed *file.Index) error {
 	c.report.Northd = result
 	onlyA, onlyB := lacking(a, b), lacking(b, a)
 	result.Same = len(a) - len(onlyA)
-	altered := map[logicalPlace]logicalKey{}
+	altered := map[logicalPlace][]logicalKey{}
 	for _, key := range onlyA {
-		altered[key.place] = key
+		altered[key.place] = append(altered[key.place], key)
 	}
 	recordedNames, computedNames := rules.New(c.nb, c.sb), rules.New(c.nb, computed)
 	var missing, changed, extra []logicalChange
 	for _, key := range onlyB {
-		entry := logicalChange{names: computedNames, index: computed, uuid: b[key], computed: key.String()}
-		if old, ok := altered[key.place]; ok {
-			entry.recorded = old.String()
+		entry := logicalChange{names: computedNames, index: computed, uuid: b[key].uuid, computed: b.text(key)}
+		if old := altered[key.place]; len(old) > 0 {
+			entry.recorded = a.text(old[0])
+			altered[key.place] = old[1:]
 			changed = append(changed, entry)
-			delete(altered, key.place)
 			continue
 		}
 		missing = append(missing, entry)
 	}
 	for _, key := range onlyA {
-		if altered[key.place] == key {
-			extra = append(extra, logicalChange{names: recordedNames, index: c.sb, uuid: a[key], recorded: key.String()})
+		if left := altered[key.place]; len(left) > 0 && left[0] == key {
+			altered[key.place] = left[1:]
+			extra = append(extra, logicalChange{names: recordedNames, index: c.sb, uuid: a[key].uuid, recorded: a.text(key)})
 		}
 	}
 	if result.Missing, err = nameLogical(missing); err != nil {
@@ -168,7 +242,7 @@ func lacking(all, other logical) []logicalKey {
 			}
 		}
 	}, func(a, b logicalKey) int {
-		return cmp.Or(cmp.Compare(a.place.stage, b.place.stage), cmp.Compare(a.place.datapath, b.place.datapath), cmp.Compare(a.place.match, b.place.match), cmp.Compare(a.actions, b.actions))
+		return cmp.Or(cmp.Compare(a.place.stage, b.place.stage), cmp.Compare(a.place.datapath, b.place.datapath), cmp.Compare(a.place.match, b.place.match), cmp.Compare(a.actions, b.actions), cmp.Compare(a.nth, b.nth))
 	})
 }
 

@@ -43,7 +43,7 @@ func TestNodesOfReleasesHaveNoDrift(t *testing.T) {
 				}
 				r := check(t, collectReport(t, reports[0]), Options{Northd: true})
 				if r.Verdict != None || r.Compared.Flows < 2000 || r.Same != r.Compared.Flows+r.Compared.Groups+r.Compared.Meters || r.Northd.Same != r.Northd.Compared {
-					t.Errorf("%s %v", r.Summary(), lists(r))
+					t.Errorf("%s %v %+v", r.Summary(), lists(r), r.Northd)
 				}
 				t.Logf("%s; %s", r.Summary(), r.Northd.Summary())
 				for _, d := range r.Either {

@@ -211,7 +211,8 @@ func TestFlowsOfCapturesAreReproduced(t *testing.T) {
 
 // TestFlowsOfSetsAreReproduced reproduces the flows of nodes that share an SB database, and
 // of nodes that have one each. On compute2 of the set openstack, two ACLs of one priority
-// match the same packets, and the lab removed a flow of a port.
+// match the same packets, so that each of their four flows may be that of either, and the lab
+// removed a flow of a port: these are not counted.
 func TestFlowsOfSetsAreReproduced(t *testing.T) {
 	need(t)
 	for _, name := range []string{"openstack", "kubernetes-ic"} {
@@ -240,16 +241,17 @@ func TestFlowsOfSetsAreReproduced(t *testing.T) {
 				for _, n := range nodes {
 					recorded, same, missing, extra := compare(t, s, dirs[n.Name], n.Name)
 					t.Logf("%s: %d of %d", n.Name, same, recorded)
-					missing, extra = withoutRivals(missing, extra)
 					var planted []*regexp.Regexp
 					if name == "openstack" && n.Name == "compute2" {
 						planted = append(planted, regexp.MustCompile(`\|16\|2002\|ip(v6)?,reg0=0x(80|100)/0x(80|100),reg14=`), regexp.MustCompile(`\|65\|100\|reg15=0x[0-9a-f]+,metadata=0x[0-9a-f]+ `))
 					}
-					if bad := unexplained(missing, append(planted, learned)...); len(bad) > 0 || recorded-same > 3 {
-						t.Errorf("%s: not reproduced: %q", n.Name, bad)
+					counted := len(unexplained(missing, planted...))
+					missing, extra = withoutRivals(missing, extra)
+					if bad := unexplained(missing, append(planted, learned)...); len(bad) > 0 || counted > 3 {
+						t.Errorf("%s: not reproduced: %q", n.Name, missing)
 					}
-					if bad := unexplained(extra, planted...); len(bad) > 0 || len(extra) > 4 {
-						t.Errorf("%s: not recorded: %q", n.Name, bad)
+					if bad := unexplained(extra, planted...); len(bad) > 0 || len(extra) > 5 {
+						t.Errorf("%s: not recorded: %q", n.Name, extra)
 					}
 				}
 			}
