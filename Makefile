@@ -67,7 +67,7 @@ COMPONENT  = k8s.io/component-base/version
 test-k8s: build test-deps
 	cd test/e2e/k8s/kubernetes && nice go build -ldflags "-s -w -X $(COMPONENT).gitVersion=$(KUBERNETES) -X $(COMPONENT).gitMajor=1 -X $(COMPONENT).gitMinor=36" -o ../../../../build/kubernetes .
 	cd test/e2e/k8s && go build -o ../../../build/pause ./pause
-	cd test/e2e/k8s && OVS_OFFLINE_SETS=$(wildcard $(CURDIR)/build/sets) $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json -- -count=1 -timeout 30m .
+	cd test/e2e/k8s && OVS_OFFLINE_SETS=$(wildcard $(CURDIR)/build/sets) $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json -- -count=1 -parallel 4 -timeout 30m .
 	@scripts/figures build/test-k8s.json
 
 # Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own

@@ -43,8 +43,16 @@ func (o *options) orInPod(wanted func() bool, here func(*cobra.Command, []string
 		if err != nil {
 			return err
 		}
-		run := runtime.Command{Stdin: o.In, Stdout: o.Out, Stderr: o.Err, Terminal: wantsTerminal(c) && o.interactive()}
-		exit, err := links.Run(c.Context(), wd, commandLine(c, args), run)
+		run := runtime.Command{Stdin: o.In, Stdout: o.Out, Stderr: o.Err}
+		if runsPrograms(c) {
+			run.Terminal = o.interactive()
+		} else { // ovs-offline escapes what it prints, and another program may be in the pod
+			out, errs := terminal.NewLineWriter(o.Out), terminal.NewLineWriter(o.Err)
+			defer out.Close()
+			defer errs.Close()
+			run.Stdout, run.Stderr = out, errs
+		}
+		exit, err := links.RunKept(c.Context(), wd, commandLine(c, args), run, func() { startKeeper(c.Context(), wd) })
 		if err == nil && exit != 0 {
 			return exitCode(exit)
 		}
@@ -52,8 +60,9 @@ func (o *options) orInPod(wanted func() bool, here func(*cobra.Command, []string
 	}
 }
 
-// wantsTerminal reports whether a command runs programs that use a terminal.
-func wantsTerminal(c *cobra.Command) bool { return c.Name() == "exec" || c.Name() == "shell" }
+// runsPrograms reports whether a command runs programs that the user names, which may use a
+// terminal.
+func runsPrograms(c *cobra.Command) bool { return c.Name() == "exec" || c.Name() == "shell" }
 
 // commandLine returns the words of a command line that ovs-offline in a pod takes for the
 // same command on its own workdir: without the flags about where the replica is.

@@ -17,7 +17,6 @@ import (
 	"ovs-offline/pods"
 	"ovs-offline/pods/link"
 	"ovs-offline/replica"
-	"ovs-offline/replica/runtime"
 	"ovs-offline/test/ovs"
 )
 
@@ -28,11 +27,6 @@ type childPod struct{ folder string }
 func (childPod) Pod() string      { return "uid" }
 func (p childPod) Folder() string { return p.folder }
 func (childPod) String() string   { return "pod test/pod-0" }
-
-// Exec is for terminals only.
-func (childPod) Exec(context.Context, runtime.Command) (int, error) {
-	return 0, errors.New("no terminal")
-}
 
 // Stream starts ovs-offline.
 func (p childPod) Stream(ctx context.Context, argv ...string) (io.ReadWriteCloser, error) {
@@ -137,6 +131,7 @@ func TestReplicaInAPod(t *testing.T) {
 	t.Run("wrappers", p.testWrappers)
 	t.Run("following logs", p.testLogs)
 	t.Run("lost pod", p.testLostPod)
+	t.Run("pod that can't be reached", p.testUnreachedPod)
 	t.Run("status and show", p.testStatus)
 }
 

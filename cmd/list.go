@@ -65,10 +65,10 @@ func (o *options) listInCluster(ctx context.Context, kubeconfig *kubeconfig, all
 			fmt.Fprintln(o.Out, "No replica is in the cluster.")
 			return
 		}
-		t := o.newTable("set", "namespace", "nodes", "pods ready", "started", "ends", "from", "images")
+		t := o.newTable("set", "namespace", "nodes", "pods ready", "started", "ends", "from", "images", "problem")
 		for _, l := range list {
 			t.AppendRow(table.Row{terminal.Escape(l.Set), terminal.Escape(l.Namespace), terminal.Escape(recording.FirstNames(l.Nodes)), fmt.Sprintf("%d of %d", l.Ready, l.Pods),
-				localTime(l.Started), localTime(l.Ends), terminal.Escape(l.Host + ":" + l.Path), terminal.Escape(strings.Join(l.Images, ", "))})
+				localTime(l.Started), localTime(l.Ends), terminal.Escape(l.Host + ":" + l.Path), terminal.Escape(strings.Join(l.Images, ", ")), terminal.Escape(l.Problem)})
 		}
 		t.Render()
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,37 @@ func (c *cutStream) Read(p []byte) (int, error) {
 		c.ReadWriteCloser.Close()
 	}
 	return n, err
+}
+
+// testUnreachedPod asks about two nodes of which one has a pod that can't be reached. It costs
+// what depends on that node, from the beginning.
+func (p *inPods) testUnreachedPod(t *testing.T) {
+	ask := func(args ...string) printed {
+		var out, errs bytes.Buffer
+		exit := run(t.Context(), append([]string{"-w", p.near}, args...), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir) (link.Host, error) {
+			node := filepath.Base(wd.Path())
+			if node == "ovn-worker" {
+				return nil, errors.New("pod test/pod-1 is gone, and none runs in its place after 1m0s")
+			}
+			return childPod{filepath.Join(p.far, node)}, nil
+		})
+		return printed{out.String(), errs.String(), exit}
+	}
+	const cause = "node ovn-worker: pod test/pod-1 is gone, and none runs in its place after 1m0s"
+	for _, c := range []struct {
+		args []string
+		exit int
+		want string
+	}{
+		{[]string{"trace", "p-vm1", "p-vm2"}, 0, "REACHABLE"},
+		{[]string{"trace", "ns1/client", "ns1/web1"}, 3, "UNDETERMINED  " + cause},
+		{[]string{"reach", "--by=port", "--port=icmp", "-o=json"}, 3, cause},
+	} {
+		got := ask(c.args...)
+		if got.exit != c.exit || !strings.Contains(got.out, c.want) || strings.Count(got.err, cause+"\n") != 1 {
+			t.Errorf("%q: exit %d, want %d: %s%s", c.args, got.exit, c.exit, got.err, got.out)
+		}
+	}
 }
 
 // testLostPod compares the answers of replicas that were lost and started anew while the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -24,9 +25,19 @@ func newPodLink(o *options) *cobra.Command {
 // serveLink serves until standard input ends. What commands have left then ends with it:
 // a container goes on after its client has gone.
 func (o *options) serveLink(ctx context.Context) error {
-	server := link.Server{Root: o.workdir, Run: func(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
-		return run(ctx, args, IO{In: stdin, Out: stdout, Err: stderr}, refuseHost)
-	}}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	server := link.Server{
+		Root: o.workdir,
+		Run: func(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
+			return run(ctx, args, IO{In: stdin, Out: stdout, Err: stderr}, refuseHost)
+		},
+		Command: func(args []string) *exec.Cmd {
+			return &exec.Cmd{Path: self, Args: append([]string{link.Program}, args...)}
+		},
+	}
 	cut, err := server.Serve(ctx, stdio{o.In, o.Out})
 	if cut && unix.Getpgrp() == os.Getpid() {
 		_ = unix.Kill(0, unix.SIGKILL) // the process group of this command alone

@@ -138,6 +138,6 @@ func newPod(o *options) *cobra.Command {
 		Use: "wait", Short: "Be the first process of a pod, until it is stopped", Args: exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return exitCode(pods.Wait(c.Context())) },
 	})
-	c.AddCommand(newPodLink(o))
+	c.AddCommand(newPodLink(o), newPodKeep(o))
 	return c
 }

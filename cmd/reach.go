@@ -38,7 +38,8 @@ func newReach(shared *options) *cobra.Command {
 			"The ports are those of ACLs and load balancers, and ICMP.\n\n" +
 			"With OLD and NEW, two folders with running replicas, only what changed its verdict is shown,\n" +
 			"with the rule before and after.\n\n" +
-			"Exit code 3: a verdict is UNDETERMINED.",
+			"Exit code 3: a verdict is UNDETERMINED. Verdicts that depend on a node whose replica does\n" +
+			"not run are UNDETERMINED too; a warning names the node.",
 		Example: "  ovs-offline -w nodes reach\n" +
 			"  ovs-offline -w nodes reach --from 'ns1/*' --port tcp/80,icmp --services\n" +
 			"  ovs-offline reach monday tuesday",
@@ -80,6 +81,7 @@ func (o *reachOptions) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer session.Close()
+	defer o.warnUnavailable(session, o.workdir)()
 	m, err := reach.New(c.Context(), session, o.Options)
 	if err != nil {
 		return reachError(err)
@@ -89,10 +91,11 @@ func (o *reachOptions) run(c *cobra.Command, args []string) error {
 
 func (o *reachOptions) open(ctx context.Context, folder string) (*trace.Session, error) {
 	session, err := trace.OpenFolder(ctx, folder, version, trace.Options{})
-	if err == nil {
-		o.warnEach("", session.Remarks())
+	if err != nil {
+		return nil, o.unavailable(err, folder)
 	}
-	return session, err
+	o.warnEach("", session.Remarks())
+	return session, nil
 }
 
 // reachError makes an error about the words of the command line a usage error.
@@ -196,6 +199,7 @@ func (o *reachOptions) compare(ctx context.Context, before, after string) error 
 			return fmt.Errorf("%s: %w", folder, err)
 		}
 		defer session.Close()
+		defer o.warnUnavailable(session, folder)()
 		sessions[i] = session
 	}
 	m, err := reach.Compare(ctx, sessions[0], sessions[1], o.Options)

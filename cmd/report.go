@@ -245,7 +245,7 @@ func (o *IO) printLines(title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(o.Out, "%s:\n", title)
+	fmt.Fprintf(o.Out, "%s:\n", terminal.Escape(title))
 	for _, l := range lines {
 		fmt.Fprintf(o.Out, "  - %s\n", terminal.Escape(l))
 	}

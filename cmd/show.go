@@ -102,7 +102,7 @@ func (o *options) printPorts(ports []report.PortRow) {
 	}
 	t := o.newTable("bridge", "port", "ofport", "live datapath port", "replica datapath port")
 	for _, p := range ports {
-		t.AppendRow(table.Row{terminal.Escape(p.Bridge), terminal.Escape(p.Port), p.OfPort, p.Live, p.Replica})
+		t.AppendRow(table.Row{terminal.Escape(p.Bridge), terminal.Escape(p.Port), p.OfPort, terminal.Escape(p.Live), terminal.Escape(p.Replica)})
 	}
 	t.Render()
 	fmt.Fprintln(o.Out)

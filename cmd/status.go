@@ -177,7 +177,7 @@ func (o *statusOptions) printStatus(s replica.Status) {
 		if d.PID != 0 {
 			pid = strconv.Itoa(d.PID)
 		}
-		t.AppendRow(table.Row{d.Role, state, localTime(d.Since), pid, d.Container, terminal.Escape(d.Version), terminal.Escape(cmp.Or(d.Problem, d.LastError))})
+		t.AppendRow(table.Row{terminal.Escape(d.Role), state, localTime(d.Since), pid, d.Container, terminal.Escape(d.Version), terminal.Escape(cmp.Or(d.Problem, d.LastError))})
 	}
 	t.Render()
 	if len(s.Flows) == 0 {

@@ -140,10 +140,12 @@ func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error 
 		}
 		o.printLeft(filepath.Join(s.Folder(), v.Node.Name), v.Value.Left)
 	}
-	if len(stopped) > 0 {
+	errs := failures(outcomes)
+	switch {
+	case len(stopped) > 0:
 		o.headline("Offline OVS Debugging stopped")
 		fmt.Fprintf(o.Out, "Stopped: %s\n", terminal.Escape(recording.FirstNames(stopped)))
-	} else {
+	case len(errs) == 0:
 		fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(where))
 	}
 	if !o.purge {
@@ -153,7 +155,6 @@ func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error 
 		}
 		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(where), o.self(purge))
 	}
-	errs := failures(outcomes)
 	if o.purge && len(errs) == 0 {
 		left, err := s.PurgeOwner()
 		o.printLeft(s.Owner(), left)

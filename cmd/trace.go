@@ -18,7 +18,6 @@ import (
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/draw"
-	"ovs-offline/trace/host"
 	"ovs-offline/trace/names"
 )
 
@@ -46,7 +45,8 @@ func newTrace(shared *options) *cobra.Command {
 			"packet is a ping. The shell completes names (ovs-offline completion --help).\n\n" +
 			"The state of connections is what conntrack had recorded; --ct changes that.\n\n" +
 			"Exit code 1: --expect expects another verdict. Exit code 2: a name is unknown or ambiguous.\n" +
-			"Exit code 3: the verdict is UNDETERMINED, also that of the reply.",
+			"Exit code 3: the verdict is UNDETERMINED, also that of the reply. So is what becomes of a\n" +
+			"packet that gets to a node whose replica does not run; a warning names the node.",
 		Example: "  ovs-offline -w nodes trace ns1/web-0 svc/ns2/db:5432\n" +
 			"  ovs-offline -w nodes trace vm-17 external/8.8.8.8 icmp --size 1500\n" +
 			"  ovs-offline -w nodes trace --node compute1 --flow 'br-int in_port=3,icmp,nw_ttl=64'",
@@ -156,10 +156,11 @@ func (o *traceOptions) checkFlags() error {
 
 func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err error, args []string) error {
 	if err != nil {
-		return o.unavailable(err)
+		return o.unavailable(err, o.workdir)
 	}
 	defer session.Close()
 	o.warnEach("", session.Remarks())
+	defer o.warnUnavailable(session, o.workdir)()
 	switch {
 	case o.file != "":
 		return o.runChecks(ctx, session)
@@ -168,7 +169,7 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 	}
 	a, err := o.ask(ctx, session, args)
 	if err != nil {
-		return worst(o.printCandidates(err), o.unavailable(questionError(err)))
+		return worst(o.printCandidates(err), o.unavailable(questionError(err), o.workdir))
 	}
 	if err := o.print(a); err != nil {
 		return err
@@ -180,32 +181,6 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 		return errIncomplete
 	}
 	return nil
-}
-
-// unavailable returns an error about replicas that can't be asked with the commands that
-// start them.
-func (o *traceOptions) unavailable(err error) error {
-	if _, ok := errors.AsType[*host.UnavailableError](err); !ok {
-		return err
-	}
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
-		all = joined.Unwrap()
-	}
-	for i, one := range all {
-		if down, ok := errors.AsType[*host.UnavailableError](one); ok {
-			all[i] = errors.New(down.Advising(o.startOf(down.Node)))
-		}
-	}
-	return errors.Join(all...)
-}
-
-// startOf returns the command that starts the replica of a node.
-func (o *traceOptions) startOf(node string) string {
-	if s, err := set.Open(o.workdir, version, nil); err == nil && s != nil {
-		return o.self("start --node " + shellWord(node))
-	}
-	return o.self("start")
 }
 
 // candidate is an endpoint that an ambiguous name may mean.

@@ -62,7 +62,7 @@ func (s *Server) reach(ctx context.Context, request *sdk.CallToolRequest, in Rea
 	if err != nil {
 		return nil, out, err
 	}
-	out = ReachResult{Verdicts: map[string]int{}, Questions: m.Questions, Remarks: escaped(append(session.Remarks(), m.Remarks...)), Notice: notice}
+	out = ReachResult{Verdicts: map[string]int{}, Questions: m.Questions, Notice: notice}
 	say, asked := progress(ctx, request), 0
 	out.Cells, out.Excerpt, err = chosen(in.LineParams, in.PatternParams, func(w io.Writer) error {
 		for c := range m.Cells(ctx) {
@@ -74,6 +74,7 @@ func (s *Server) reach(ctx context.Context, request *sdk.CallToolRequest, in Rea
 		}
 		return context.Cause(ctx)
 	})
+	out.Remarks = escaped(append(remarks(session), m.Remarks...))
 	return nil, out, err
 }
 

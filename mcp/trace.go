@@ -56,7 +56,7 @@ func (s *Server) trace(ctx context.Context, _ *sdk.CallToolRequest, in TracePara
 	if err != nil {
 		return nil, out, err
 	}
-	out = TraceResult{Verdict: string(a.Verdict), Missing: escaped(a.Missing), Trust: a.Trust, Remarks: escaped(session.Remarks()), Notice: notice}
+	out = TraceResult{Verdict: string(a.Verdict), Missing: escaped(a.Missing), Trust: a.Trust, Remarks: escaped(remarks(session)), Notice: notice}
 	if out.Text, _, err = written(a, answer.Options{}); err == nil && in.Stages {
 		out.Stages, out.Excerpt, err = written(a, answer.Options{Verbose: true})
 	}
@@ -92,6 +92,15 @@ func (in *TraceParams) ask(ctx context.Context, session *trace.Session) (*answer
 // session opens a session on all nodes.
 func (s *Server) session(ctx context.Context, o trace.Options) (*trace.Session, error) {
 	return trace.OpenFolder(ctx, s.Folder, s.Version, o)
+}
+
+// remarks returns sentences about the nodes of a session, and those whose replica can't be asked.
+func remarks(session *trace.Session) []string {
+	texts := slices.Clone(session.Remarks())
+	for _, down := range session.Unavailable() {
+		texts = append(texts, down.Error())
+	}
+	return texts
 }
 
 // written returns the lines of an answer's text.

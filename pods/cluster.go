@@ -21,12 +21,12 @@ type Clusters struct {
 
 	mu        sync.Mutex
 	connected map[clusterID]*cluster
-	loading   map[podID]*sync.Mutex // held while a pod is loaded anew
+	loading   map[podID]*loading
 }
 
 // NewClusters returns Clusters without connections; version is that of ovs-offline.
 func NewClusters(version string) *Clusters {
-	return &Clusters{version: version, connected: map[clusterID]*cluster{}, loading: map[podID]*sync.Mutex{}}
+	return &Clusters{version: version, connected: map[clusterID]*cluster{}, loading: map[podID]*loading{}}
 }
 
 type clusterID struct{ kubeconfig, context, server string }
@@ -52,20 +52,9 @@ func (c *Clusters) connect(ctx context.Context, p replica.Place) (*cluster, erro
 	if found := c.connected[id]; found != nil {
 		return found, nil
 	}
-	kubeconfig := kube.Config{
-		Rules:     clientcmd.NewDefaultClientConfigLoadingRules(),
-		Overrides: clientcmd.ConfigOverrides{CurrentContext: p.Context}, Program: program + "/" + c.version,
-		Advice: fmt.Sprintf("set KUBECONFIG to the file with the context %q", p.Context),
-	}
-	if files != "" {
-		kubeconfig.Rules = &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(files)}
-	}
-	config, err := kubeconfig.Load(ctx)
+	config, err := c.load(ctx, p, files)
 	if err != nil {
 		return nil, err
-	}
-	if config.Host != p.Server {
-		return nil, fmt.Errorf("the replica was started in the cluster %s, and the context %q is now that of %s: set KUBECONFIG to the file of the former", p.Server, p.Context, config.Host)
 	}
 	found, err := newCluster(config)
 	if err != nil {
@@ -73,6 +62,35 @@ func (c *Clusters) connect(ctx context.Context, p replica.Place) (*cluster, erro
 	}
 	c.connected[id] = found
 	return found, nil
+}
+
+// load reads the configuration of the cluster that a replica was started in: from the files
+// of that start if they still lead there, or else as kubectl does.
+func (c *Clusters) load(ctx context.Context, p replica.Place, files string) (*rest.Config, error) {
+	if files != "" {
+		kept := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(files)}
+		if config, err := c.loadFrom(ctx, p, kept); err == nil {
+			return config, nil
+		}
+	}
+	config, err := c.loadFrom(ctx, p, clientcmd.NewDefaultClientConfigLoadingRules())
+	if err != nil && files != "" {
+		err = fmt.Errorf("%w; the start used %s", err, files)
+	}
+	return config, err
+}
+
+// loadFrom reads the configuration of the cluster of a place from some files.
+func (c *Clusters) loadFrom(ctx context.Context, p replica.Place, files *clientcmd.ClientConfigLoadingRules) (*rest.Config, error) {
+	kubeconfig := kube.Config{Rules: files, Overrides: clientcmd.ConfigOverrides{CurrentContext: p.Context}, Program: program + "/" + c.version, Advice: "KUBECONFIG names none"}
+	config, err := kubeconfig.Load(ctx)
+	if err == nil && config.Host != p.Server {
+		err = fmt.Errorf("the context %q is now that of %s", p.Context, config.Host)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the cluster %s can't be reached: %w: set KUBECONFIG to the file with its context %q", p.Server, err, p.Context)
+	}
+	return config, nil
 }
 
 func newCluster(config *rest.Config) (*cluster, error) {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"ovs-offline/internal/kube"
@@ -17,8 +17,11 @@ import (
 const (
 	// atOnce is how many pods are loaded at the same time.
 	atOnce = 10
-	// tries is how often a pod is loaded: a kubelet or the API server may be restarted.
-	tries = 3
+	// tries is how often a pod is loaded at least, and patienceLoading how long it is tried: a
+	// kubelet or the API server may be restarted.
+	tries           = 3
+	patienceLoading = 20 * time.Second
+	pauseLoading    = time.Second // after the first failure; twice as long after each further one
 	// progressPause is how often the same progress is printed.
 	progressPause = 10 * time.Second
 	// patienceServer is how long the API server may not answer.
@@ -32,6 +35,7 @@ func (s *start) fill(ctx context.Context) error {
 	w := &watch{start: s, slots: make(chan struct{}, atOnce), results: make(chan result, len(s.groups)), said: map[string]bool{}, began: time.Now()}
 	for _, g := range s.groups {
 		w.waiting = append(w.waiting, &waiting{group: g, since: w.began, patience: patienceSilent})
+		w.total += len(g.nodes)
 	}
 	err := w.run(ctx)
 	cancel()
@@ -46,12 +50,24 @@ type waiting struct {
 	problem  string        // the last one, even if nothing is wrong just now: most come and go
 	patience time.Duration // with the problem
 	tried    int           // how often loading it failed
+	failing  time.Time     // when that failed first
+	next     time.Time     // when it is tried again
 }
 
 // result is the outcome of loading a pod.
 type result struct {
 	*waiting
 	err error
+}
+
+// started returns how many replicas of the group were started.
+func (g *group) started() (n int) {
+	for _, node := range g.nodes {
+		if node.outcome.Err == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // watch follows the pods of a start.
@@ -62,8 +78,10 @@ type watch struct {
 	slots   chan struct{}
 	loading sync.WaitGroup
 	results chan result
-	ready   int             // groups whose replicas were started
-	said    map[string]bool // problems
+	total   int             // replicas
+	begun   int             // replicas whose pod is being loaded
+	ready   int             // replicas that were started
+	said    map[string]bool // lines about problems
 	shown   string          // the last progress
 	showed  time.Time
 
@@ -81,7 +99,7 @@ func (w *watch) run(ctx context.Context) error {
 		if err == nil {
 			inProgress += w.look(ctx, list.Items)
 		}
-		w.show(inProgress)
+		w.show()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -119,21 +137,27 @@ func (w *watch) answered(ctx context.Context, err error) error {
 // began to load.
 func (w *watch) look(ctx context.Context, pods []corev1.Pod) (begun int) {
 	var left []*waiting
+	notMade := map[*batchv1.Job]podState{}
 	for _, g := range w.waiting {
 		pod := current(pods, g.job.Name, g.index)
 		state := stateOf(pod)
 		if pod == nil && time.Since(w.began) > time.Second {
-			state = w.notMade(ctx, g)
+			if _, asked := notMade[g.job]; !asked {
+				notMade[g.job] = w.notMade(ctx, g.job)
+			}
+			state = notMade[g.job]
 		}
 		w.note(g, state)
 		switch {
+		case state.running && time.Now().Before(g.next):
+			left = append(left, g)
 		case state.running:
 			begun++
 			w.load(ctx, g, pod)
 		case time.Since(g.since) >= g.patience && g.problem != "":
 			w.giveUp(g, errors.New(g.problem))
 		case time.Since(g.since) >= g.patience:
-			w.giveUp(g, fmt.Errorf("its pod does not run after %s", g.patience))
+			w.giveUp(g, fmt.Errorf("its pod does not run after %s%s", g.patience, state.lacks))
 		default:
 			left = append(left, g)
 		}
@@ -158,26 +182,24 @@ func (w *watch) note(g *waiting, state podState) {
 }
 
 // show prints the progress if it has changed, or for a while has not been printed.
-func (w *watch) show(loading int) {
-	text := fmt.Sprintf("%d of %d pods are ready, %d are being loaded", w.ready, len(w.groups), loading)
+func (w *watch) show() {
+	text := fmt.Sprintf("replicas: %d of %d ready, %d starting", w.ready, w.total, w.begun)
 	if text != w.shown || time.Since(w.showed) > progressPause {
 		w.shown, w.showed = text, time.Now()
 		w.options.Progress(text)
 	}
 }
 
-// notMade returns the state of a pod that does not exist: the events of its Job have the
-// reason.
-func (w *watch) notMade(ctx context.Context, g *waiting) podState {
-	list, err := w.cluster.client.Events(ctx, w.place.Namespace, g.job.UID)
-	if err != nil {
+// notMade returns the state of the pods of a Job that do not exist.
+func (w *watch) notMade(ctx context.Context, job *batchv1.Job) podState {
+	refused, err := w.cluster.refusedPod(ctx, job)
+	switch {
+	case err != nil:
 		return podState{problem: "the cluster has made no pod yet; its events, which may have the reason, can't be read: " + err.Error(), patience: patienceScheduling}
-	}
-	newest := slices.MaxFunc(append(list.Items, corev1.Event{}), func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
-	if newest.Type != corev1.EventTypeWarning {
+	case refused == "":
 		return podState{patience: patienceSilent}
 	}
-	return podState{problem: "the cluster makes no pod: " + newest.Message, patience: patienceCreating}
+	return podState{problem: refused, patience: patienceCreating}
 }
 
 // giveUp gives the nodes of a group the reason why they have no replica.
@@ -189,6 +211,7 @@ func (w *watch) giveUp(g *waiting, err error) {
 
 // load loads a pod in the background.
 func (w *watch) load(ctx context.Context, g *waiting, pod *corev1.Pod) {
+	w.begun += len(g.nodes)
 	w.loading.Go(func() {
 		w.slots <- struct{}{}
 		defer func() { <-w.slots }()
@@ -201,17 +224,25 @@ func (w *watch) load(ctx context.Context, g *waiting, pod *corev1.Pod) {
 // loaded takes the result of loading a pod. After an error that may pass, the pod is
 // loaded again: it may be another one then.
 func (w *watch) loaded(r result) {
-	r.tried++
-	switch {
-	case r.err == nil:
-		w.ready++
-	case isFinal(r.err) || r.tried >= tries:
-		w.giveUp(r.waiting, explainRefusal(r.err))
-	default:
-		w.options.Say("", "trying again: "+r.err.Error())
-		r.problem, r.patience = "", 0
-		w.waiting = append(w.waiting, r.waiting)
+	w.begun -= len(r.nodes)
+	if r.err == nil {
+		w.ready += r.started()
+		return
 	}
+	if r.tried++; r.tried == 1 {
+		r.failing = time.Now()
+	}
+	if isFinal(r.err) || r.tried >= tries && time.Since(r.failing) >= patienceLoading {
+		w.giveUp(r.waiting, explainRefusal(r.err))
+		return
+	}
+	if text := "trying again: " + r.err.Error(); !w.said[text] {
+		w.said[text] = true
+		w.options.Say("", text)
+	}
+	r.problem, r.patience = "", 0
+	r.next = time.Now().Add(pauseLoading << min(r.tried-1, 2))
+	w.waiting = append(w.waiting, r.waiting)
 }
 
 // serve loads the nodes of a group into a pod and starts their replicas.

@@ -2,6 +2,7 @@ package pods
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	"ovs-offline/internal/kube"
 	"ovs-offline/replica"
-	"ovs-offline/replica/runtime"
 )
 
 // Host is the pod in which a replica runs. Several replicas may run in one pod: their
@@ -30,45 +30,24 @@ func (h *Host) Pod() string { return h.place.UID }
 func (h *Host) Folder() string { return h.place.Folder }
 
 // String returns the pod as messages name it.
-func (h *Host) String() string { return "pod " + h.place.Namespace + "/" + h.place.Pod }
-
-// Exec runs a program in the pod with its own streams and returns its exit code. With
-// Terminal, standard input and output are terminals of this process: the program gets a
-// terminal of the same size. Variables can't be set.
-func (h *Host) Exec(ctx context.Context, run runtime.Command) (exit int, err error) {
-	if len(run.Env) > 0 {
-		return 0, errors.New("a program in a pod can't be given environment variables")
-	}
-	command := h.command(run.Argv, run.Stdin, run.Stdout, run.Stderr)
-	if run.Terminal {
-		restore, err := useTerminal(ctx, &command)
-		if err != nil {
-			return 0, err
-		}
-		defer restore()
-	}
-	return h.exitOf(h.cluster.client.Exec(ctx, command))
-}
+func (h *Host) String() string { return h.place.String() }
 
 func (h *Host) command(argv []string, stdin io.Reader, stdout, stderr io.Writer) kube.Command {
 	return kube.Command{Namespace: h.place.Namespace, Pod: h.place.Pod, Container: container, Argv: argv, Stdin: stdin, Stdout: stdout, Stderr: stderr}
 }
 
-// exitOf returns the exit code in the error of a command, or the error with the pod's name.
-func (h *Host) exitOf(err error) (int, error) {
+// exitOf returns the exit code in the error of a command, or the error.
+func exitOf(err error) (int, error) {
 	var exited utilexec.CodeExitError
 	if errors.As(err, &exited) {
 		return exited.Code, nil
 	}
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", h, err)
-	}
-	return 0, nil
+	return 0, err
 }
 
 // Stream runs a program in the pod and returns its standard input and output. Close ends
 // the connection, and the program sees the end of its input. Once the program has ended,
-// Read returns io.EOF, or the reason if it failed.
+// Read returns io.EOF, or the reason if it failed, without the name of the pod.
 func (h *Host) Stream(ctx context.Context, argv ...string) (io.ReadWriteCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	in, toProgram := io.Pipe()
@@ -77,12 +56,18 @@ func (h *Host) Stream(ctx context.Context, argv ...string) (io.ReadWriteCloser, 
 	go func() {
 		defer close(s.ended)
 		var stderr tail
-		exit, err := h.exitOf(h.cluster.client.Exec(ctx, h.command(argv, in, out, &stderr)))
-		if err == nil && exit != 0 {
-			err = fmt.Errorf("%s: %s ended with exit code %d: %s", h, argv[0], exit, stderr.text())
+		exit, err := exitOf(h.cluster.client.Exec(ctx, h.command(argv, in, out, &stderr)))
+		switch {
+		case err != nil:
+			err = fmt.Errorf("%w: %s", h.unreachable(ctx, err), nextStep)
+		case exit != 0:
+			err = fmt.Errorf("%s ended with exit code %d", argv[0], exit)
+			if text := stderr.text(); text != "" {
+				err = fmt.Errorf("%w: %s", err, text)
+			}
 		}
-		in.CloseWithError(io.ErrClosedPipe)
-		out.CloseWithError(err) // io.EOF for nil
+		out.CloseWithError(err)                                 // io.EOF for nil
+		in.CloseWithError(cmp.Or(err, error(io.ErrClosedPipe))) // whoever writes may notice it first
 	}()
 	return s, nil
 }

@@ -33,7 +33,11 @@ func keptFolder() (string, error) {
 	return filepath.Join(state, "ovs-offline", "sets"), nil
 }
 
-// keep writes the document about a start, and removes those of starts that have ended.
+// keptAfter is how long the document about a start is kept after the start's end: pods whose
+// kubelet has ended are in the cluster until it is back.
+const keptAfter = 24 * time.Hour
+
+// keep writes the document about a start, and removes those of starts that ended long ago.
 func keep(set string, k kept) error {
 	folder, err := keptFolder()
 	if err != nil {
@@ -49,7 +53,7 @@ func keep(set string, k kept) error {
 	for _, e := range entries {
 		var old kept
 		path := filepath.Join(folder, e.Name())
-		if err := workdir.ReadJSON(path, &old); err == nil && time.Now().After(old.Ends) {
+		if err := workdir.ReadJSON(path, &old); err == nil && time.Now().After(old.Ends.Add(keptAfter)) {
 			os.Remove(path)
 		}
 	}

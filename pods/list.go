@@ -11,6 +11,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"ovs-offline/internal/kube"
 )
@@ -28,6 +29,9 @@ type Listed struct {
 	Host      string    `json:"client_host"` // on which start ran
 	Path      string    `json:"client_path"` // of the workdir, or of the folder of the set
 	Version   string    `json:"version"`     // of ovs-offline
+	Problem   string    `json:"problem"`     // why not all pods are ready, or why the set has not gone; "" if not known
+
+	ending bool // it was deleted, or its time is over
 }
 
 // ErrNoSet is wrapped when a cluster has no such set.
@@ -52,8 +56,39 @@ func List(ctx context.Context, kubeconfig *kube.Config, allNamespaces bool) ([]L
 	for _, j := range jobs.Items {
 		list = add(list, j)
 	}
+	if slices.ContainsFunc(list, func(l Listed) bool { return l.ending || l.Ready < l.Pods }) {
+		pods, err := c.client.Pods(ctx, namespace, ours)
+		if err != nil {
+			return nil, kube.Explain(err, "listing pods in "+where)
+		}
+		for i := range list {
+			list[i].Problem = problemOf(list[i], pods.Items)
+		}
+	}
 	slices.SortStableFunc(list, func(a, b Listed) int { return cmp.Or(a.Started.Compare(b.Started), strings.Compare(a.Set, b.Set)) })
 	return list, nil
+}
+
+// problemOf returns why pods of a set are not ready, or why it has not gone.
+func problemOf(l Listed, pods []corev1.Pod) string {
+	var texts []string
+	for _, p := range pods {
+		if p.Labels[labelSet] != l.Set || p.Namespace != l.Namespace {
+			continue
+		}
+		switch state := stateOf(&p); {
+		case isSilent(&p):
+			texts = append(texts, fmt.Sprintf("the kubelet of node %s does not report on pod %s", p.Spec.NodeName, p.Name))
+		case l.ending && p.DeletionTimestamp == nil && !hasEnded(&p):
+			texts = append(texts, fmt.Sprintf("pod %s has not ended", p.Name))
+		case state.problem != "":
+			texts = append(texts, state.problem)
+		}
+	}
+	if l.ending {
+		texts = append([]string{"it ends"}, texts...)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // add adds a Job to the set that it is of.
@@ -74,6 +109,7 @@ func add(list []Listed, j batchv1.Job) []Listed {
 	}
 	l.Pods += int(value(j.Spec.Completions))
 	l.Ready += int(value(j.Status.Ready))
+	l.ending = l.ending || j.DeletionTimestamp != nil || failure(&j) != nil
 	if keep := value(j.Spec.ActiveDeadlineSeconds); keep > 0 {
 		l.Ends = j.CreationTimestamp.Time.UTC().Add(time.Duration(keep) * time.Second)
 	}

@@ -34,7 +34,7 @@ func isFinal(err error) bool {
 func (h *Host) checkVersion(ctx context.Context, version, image string) error {
 	var out document
 	if err := h.run(ctx, []string{program, "--version"}, nil, &out, nil); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", h, err)
 	}
 	there, _ := strings.CutPrefix(strings.TrimSpace(out.String()), program+" version ")
 	if there != version {
@@ -55,6 +55,9 @@ func (h *Host) start(ctx context.Context, nodes []Node, version string, say func
 	}
 	var out document
 	failed := h.run(ctx, argv, nil, &out, nil)
+	if failed != nil && !errors.Is(failed, errRefused) {
+		return nil, fmt.Errorf("starting replicas in %s: %w", h, failed) // the stream may still be read
+	}
 	var started struct {
 		Nodes  map[string]*report.Report
 		Failed map[string]string
@@ -65,7 +68,7 @@ func (h *Host) start(ctx context.Context, nodes []Node, version string, say func
 	outcomes := make([]Outcome, len(nodes))
 	for i, n := range nodes {
 		if outcomes[i].Report = started.Nodes[n.Name]; outcomes[i].Report == nil {
-			outcomes[i].Err = fmt.Errorf("%s: %s", h, started.Failed[n.Name])
+			outcomes[i].Err = fmt.Errorf("%s: %s", h, cmp.Or(started.Failed[n.Name], "the report of "+program+" there lacks the node"))
 			continue
 		}
 		place := h.place
@@ -116,8 +119,8 @@ func ignoreEnd(err error) error {
 // run runs ovs-offline in the pod. Exit code 3 means that it did its work. line is called
 // for each line on stderr; nil for none. The error has the end of stderr. A stream that is
 // silent for too long ends the run.
-func (h *Host) run(ctx context.Context, argv []string, stdin io.Reader, stdout io.Writer, line func(string)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+func (h *Host) run(parent context.Context, argv []string, stdin io.Reader, stdout io.Writer, line func(string)) error {
+	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	stalled := time.AfterFunc(kube.DefaultTimeout, func() { cancel(fmt.Errorf("%w (%s)", errStalled, kube.DefaultTimeout)) })
 	defer stalled.Stop()
@@ -138,10 +141,13 @@ func (h *Host) run(ctx context.Context, argv []string, stdin io.Reader, stdout i
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
-	exit, err := h.exitOf(err)
+	exit, err := exitOf(err)
 	const incomplete = 3
-	if err != nil || exit == 0 || exit == incomplete {
-		return err
+	switch {
+	case err != nil:
+		return h.unreachable(parent, err)
+	case exit == 0 || exit == incomplete:
+		return nil
 	}
 	if exit == exitKilled { // as when the pod ends; the next one may not be killed
 		return fmt.Errorf("%s in the pod was killed", program)

@@ -74,7 +74,7 @@ func (c *Clusters) newStart(ctx context.Context, nodes []Node, o Options) (*star
 	if err != nil {
 		return nil, err
 	}
-	s := &start{clusters: c, options: o, place: replica.Place{Server: config.Host, Set: strings.ToLower(rand.Text()[:10]), Ends: time.Now().Add(o.Keep).UTC().Truncate(time.Second)}}
+	s := &start{clusters: c, options: o, place: replica.Place{Server: config.Host, Set: strings.ToLower(rand.Text()[:10]), Version: c.version, Ends: time.Now().Add(o.Keep).UTC().Truncate(time.Second)}}
 	if s.cluster, err = newCluster(config); err != nil {
 		return nil, err
 	}
@@ -255,15 +255,19 @@ func explainRefusal(err error) error {
 // abandon removes what a start has made that failed or was interrupted.
 func (s *start) abandon(ctx context.Context) error {
 	const limit = 10 * time.Second // the user may have pressed Ctrl-C
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
 	if !s.begun {
 		return nil
 	}
+	slow := fmt.Errorf("deleting set %s in namespace %s takes longer than %s", s.place.Set, s.place.Namespace, limit)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), limit, slow)
+	defer cancel()
 	if s.made {
 		if err := s.cluster.delete(ctx, s.place.Namespace, s.place.Set); err != nil {
 			// replica.json stays, so that the next start or stop tries again
-			return fmt.Errorf("%w; what is left of set %s in namespace %s ends after %s by itself", err, s.place.Set, s.place.Namespace, s.options.Keep)
+			if errors.Is(err, ErrRemains) {
+				return err
+			}
+			return fmt.Errorf("%w; what is left ends after %s by itself, or with \"ovs-offline stop\"", err, s.options.Keep)
 		}
 	}
 	forget(s.place.Set)

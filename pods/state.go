@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -27,6 +28,7 @@ type podState struct {
 	running  bool
 	problem  string        // why it does not run; "" while nothing is wrong
 	patience time.Duration // how long the problem may last
+	lacks    string        // the end of a sentence: what it lacks, if it is given up without a problem
 }
 
 // stateOf returns the state of a pod; nil is a pod that does not exist yet.
@@ -35,7 +37,7 @@ func stateOf(pod *corev1.Pod) podState {
 		return podState{patience: patienceSilent}
 	}
 	if pod.DeletionTimestamp != nil {
-		return podState{problem: fmt.Sprintf("pod %s was deleted", pod.Name), patience: patienceCreating}
+		return podState{problem: fmt.Sprintf("pod %s was deleted%s", pod.Name, andNode(pod)), patience: patienceCreating}
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Waiting != nil {
@@ -56,7 +58,15 @@ func stateOf(pod *corev1.Pod) podState {
 			return podState{problem: fmt.Sprintf("pod %s finds no node: %s", pod.Name, c.Message), patience: patienceScheduling}
 		}
 	}
+	if pod.Spec.NodeName != "" && pod.Status.StartTime == nil {
+		return podState{patience: patienceScheduling, lacks: fmt.Sprintf(": the kubelet of node %s has done nothing for pod %s: does it run?", pod.Spec.NodeName, pod.Name)}
+	}
 	return podState{patience: patienceSilent}
+}
+
+// hasEnded reports whether a pod has ended, and was not replaced yet if it is the current one.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // waitingState returns the state of a pod whose container waits.
@@ -66,9 +76,29 @@ func waitingState(pod *corev1.Pod, waiting corev1.ContainerStateWaiting) podStat
 	case "", "ContainerCreating", "PodInitializing":
 		return podState{patience: patienceSilent}
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable":
-		return podState{problem: fmt.Sprintf("pod %s can't pull the image %s: %s", pod.Name, image, cmp.Or(waiting.Message, waiting.Reason)), patience: patiencePulling}
+		return podState{problem: fmt.Sprintf("pod %s can't pull the image %s: %s%s", pod.Name, image, cmp.Or(waiting.Message, waiting.Reason), aboutCredentials(pod, waiting.Message)), patience: patiencePulling}
 	}
 	return podState{problem: fmt.Sprintf("pod %s can't run the image %s: %s: %s", pod.Name, image, waiting.Reason, waiting.Message)}
+}
+
+// aboutCredentials returns the next step if a registry has refused a pod's image for want of
+// credentials, "" after another error. The words are those of containerd and CRI-O, which
+// pass on those of the registry.
+func aboutCredentials(pod *corev1.Pod, message string) string {
+	message = strings.ToLower(message)
+	words := []string{"unauthorized", "403 forbidden", "denied", "no basic auth credentials", "authorization failed", "authentication required"}
+	if !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(message, word) }) {
+		return ""
+	}
+	const next = " (\"kubectl create secret docker-registry\" makes a secret, and start --image-pull-secret names it)"
+	if len(pod.Spec.ImagePullSecrets) == 0 {
+		return ": does the registry want credentials?" + next
+	}
+	var names []string
+	for _, secret := range pod.Spec.ImagePullSecrets {
+		names = append(names, secret.Name)
+	}
+	return fmt.Sprintf(": does the secret %s exist, and hold the credentials of this registry?", strings.Join(names, ", ")) + next
 }
 
 // endedState returns the state of a pod whose container has ended. The image is at fault if
@@ -103,5 +133,16 @@ func current(pods []corev1.Pod, job string, index int) *corev1.Pod {
 
 // rank orders the pods of an index: one that lives is the highest.
 func rank(p corev1.Pod) int {
-	return slices.Index([]bool{p.DeletionTimestamp != nil, p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded, true}, true)
+	return slices.Index([]bool{p.DeletionTimestamp != nil, hasEnded(&p), true}, true)
+}
+
+// failure returns the condition of a Job that has failed, as at its deadline; nil for
+// another one. JobFailureTarget comes first: JobFailed waits until all pods have ended.
+func failure(job *batchv1.Job) *batchv1.JobCondition {
+	for i, c := range job.Status.Conditions {
+		if (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return &job.Status.Conditions[i]
+		}
+	}
+	return nil
 }

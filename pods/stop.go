@@ -7,8 +7,10 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"ovs-offline/internal/kube"
@@ -49,8 +51,11 @@ func (c *Clusters) Stop(ctx context.Context, wds []*workdir.Dir) []error {
 	for _, list := range bySet {
 		err := c.stopSet(ctx, list)
 		for _, s := range list {
-			if *s.err = err; err == nil {
+			switch *s.err = err; {
+			case err == nil:
 				*s.err = replica.Stop(ctx, s.wd)
+			case ctx.Err() == nil && !errors.Is(err, ErrRemains):
+				*s.err = fmt.Errorf("%w: if that cluster is gone for good, remove %s", err, s.wd.ReplicaFile())
 			}
 		}
 	}
@@ -65,7 +70,7 @@ func (c *Clusters) stopSet(ctx context.Context, list []stopping) error {
 	if err == nil {
 		err = cl.stopSet(ctx, list)
 	}
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrRemains) {
 		return err
 	}
 	if time.Now().After(p.Ends) {
@@ -118,7 +123,10 @@ func (c *cluster) stopOne(ctx context.Context, p replica.Place) error {
 	if err != nil && isGone(ctx, c, p) {
 		return nil // the replica went with its pod
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("%s: %w", h, err)
+	}
+	return nil
 }
 
 // isGone reports whether the pod of a place is certainly gone.
@@ -127,15 +135,19 @@ func isGone(ctx context.Context, c *cluster, p replica.Place) bool {
 	return apierrors.IsNotFound(err) || err == nil && string(pod.UID) != p.UID
 }
 
+// ErrRemains is wrapped when all of a start was deleted, and some of it is not gone: a pod
+// goes once its kubelet has ended it.
+var ErrRemains = errors.New("not everything is gone")
+
 // delete deletes the Jobs of a start, with all that they own, and waits until that is gone.
 func (c *cluster) delete(ctx context.Context, namespace, set string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patienceGone, fmt.Errorf("set %s in namespace %s was deleted, and its pods are not gone after %s", set, namespace, patienceGone))
+	limited, cancel := context.WithTimeout(ctx, patienceGone)
 	defer cancel()
 	asked := map[string]bool{}
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		jobs, err := c.client.Jobs(ctx, namespace, ours+","+ofSet(set))
+		jobs, err := c.client.Jobs(limited, namespace, ours+","+ofSet(set))
 		if err != nil {
-			return fmt.Errorf("deleting set %s in namespace %s: %w", set, namespace, errors.Join(context.Cause(ctx), err))
+			return fmt.Errorf("deleting set %s in namespace %s: %w", set, namespace, err)
 		}
 		if len(jobs.Items) == 0 {
 			return nil
@@ -144,15 +156,64 @@ func (c *cluster) delete(ctx context.Context, namespace, set string) error {
 			if asked[string(j.UID)] {
 				continue
 			}
-			if err := c.client.DeleteJob(ctx, namespace, j.Name, j.UID); err != nil && !apierrors.IsNotFound(err) {
+			if err := c.client.DeleteJob(limited, namespace, j.Name, j.UID); err != nil && !apierrors.IsNotFound(err) {
 				return kube.Explain(err, "deleting Job "+j.Name+" in namespace "+namespace)
 			}
 			asked[string(j.UID)] = true
 		}
 		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		case <-limited.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
+			return c.remains(ctx, namespace, set)
 		case <-time.After(pause):
 		}
+		if pause == time.Second && c.waitsForKubelets(limited, namespace, set) {
+			return c.remains(ctx, namespace, set)
+		}
 	}
+}
+
+// waitsForKubelets reports whether all that remains of a deleted start are pods whose
+// kubelet is silent.
+func (c *cluster) waitsForKubelets(ctx context.Context, namespace, set string) bool {
+	list, err := c.client.Pods(ctx, namespace, ofSet(set))
+	return err == nil && len(list.Items) > 0 && !slices.ContainsFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp == nil || !isSilent(&p) })
+}
+
+// remains returns the error about what remains of a deleted start.
+func (c *cluster) remains(ctx context.Context, namespace, set string) error {
+	const limit = 5 * time.Second // the time of ctx may be over
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	list, err := c.client.Pods(ctx, namespace, ofSet(set))
+	switch {
+	case err != nil:
+		return fmt.Errorf("set %s in namespace %s was deleted, and %w; what remains is not known: %w", set, namespace, ErrRemains, err)
+	case len(list.Items) == 0:
+		return fmt.Errorf("set %s in namespace %s was deleted, and %w: the controllers of the cluster have not removed its Jobs: do they run?", set, namespace, ErrRemains)
+	}
+	return fmt.Errorf("set %s in namespace %s was deleted, and %w: %s: a pod goes when the kubelet of its node runs again, or when the node is removed from the cluster; \"kubectl delete pod --force --namespace %s --selector %s\" does not wait for that",
+		set, namespace, ErrRemains, namesOf(list.Items), namespace, ofSet(set))
+}
+
+// namesOf describes pods that are not gone, and their nodes.
+func namesOf(pods []corev1.Pod) string {
+	var texts []string
+	for _, p := range pods {
+		text := "pod " + p.Name
+		if p.Spec.NodeName != "" {
+			text += " on node " + p.Spec.NodeName
+		}
+		if isSilent(&p) {
+			text += ", whose kubelet does not report to the cluster"
+		}
+		texts = append(texts, text)
+	}
+	const most = 3
+	if more := len(texts) - most; more > 0 {
+		texts = append(texts[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
 }

@@ -13,6 +13,8 @@ type Place struct {
 	Server    string `json:"server"`            // URL of the API server that the context had at the start
 	Namespace string `json:"namespace"`
 	Set       string `json:"set"` // value of a label that all objects of one start have
+	// Version is that of ovs-offline, here and in the pod.
+	Version string `json:"version"`
 	// Ends is when the cluster ends the replica by itself.
 	Ends   time.Time `json:"ends"`
 	Job    string    `json:"job,omitempty"` // "" until the Job is made
@@ -21,6 +23,9 @@ type Place struct {
 	UID    string    `json:"uid,omitempty"` // of that pod
 	Folder string    `json:"folder"`        // the workdir in the pod
 }
+
+// String returns the pod as messages name it.
+func (p Place) String() string { return "pod " + p.Namespace + "/" + p.Pod }
 
 // Path returns the path, in the pod, of a file of the workdir.
 func (p Place) Path(wd *workdir.Dir, file string) string {

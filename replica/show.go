@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/report"
@@ -109,7 +110,7 @@ func Report(wd *workdir.Dir) (*report.Report, error) {
 // word quotes a path for a shell.
 func (s Sockets) PrintNotes(w io.Writer, word func(string) string) {
 	if s.Recorded != "" {
-		fmt.Fprintf(w, "ovs-vsctl shows the replica's own %s; ovs-vsctl-recorded shows the node's.\n", strings.Join(s.Own, ", "))
+		fmt.Fprintf(w, "ovs-vsctl shows the replica's own %s; ovs-vsctl-recorded shows the node's.\n", terminal.Escape(strings.Join(s.Own, ", ")))
 	}
 	if s.Counters != "" {
 		fmt.Fprintf(w, "Flow counters (n_packets, n_bytes) are 0 here; the node's are in %s.\n", word(filepath.Join(s.Counters, "BRIDGE.flows.dump")))

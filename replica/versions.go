@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -28,9 +29,13 @@ func (s *starter) compareVersions(ctx context.Context) {
 	}
 	if err == nil {
 		running.OVS = versions.PrintedOVS(ovs)
+	} else {
+		s.unknownVersion("Open vSwitch", err)
 	}
 	if ovn, err := s.tool(ctx, "ovn-nbctl", "--version"); err == nil {
 		running.OVN = versions.PrintedOVN(ovn)
+	} else {
+		s.unknownVersion("OVN", err)
 	}
 	recorded := recordedVersions(ctx, s.wd, s.manifest)
 	s.report.Running, s.report.Recorded = running, recorded
@@ -40,6 +45,13 @@ func (s *starter) compareVersions(ctx context.Context) {
 	}
 	if len(cost) > 0 && !s.opts.VersionsNamed {
 		s.report.Remark(s.advice(other))
+	}
+}
+
+// unknownVersion adds a remark, unless the programs are not installed.
+func (s *starter) unknownVersion(of string, err error) {
+	if !errors.Is(err, runtime.ErrNotInstalled) {
+		s.report.Remark(fmt.Sprintf("the running version of %s is not known: %v", of, err))
 	}
 }
 

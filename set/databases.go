@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
@@ -212,20 +213,29 @@ func Sentences(databases []Database) []string {
 			for _, d := range byKind[k] {
 				whose = append(whose, d.owners())
 			}
-			lines = append(lines, fmt.Sprintf("the %s databases are of %d deployments, or of zones that OVN interconnects: %s", k.Title(), len(whose), strings.Join(whose, "; ")))
+			lines = append(lines, fmt.Sprintf("the %s databases are of %d deployments, or of zones that OVN interconnects: %s", k.Title(), len(whose), firstOwners(whose)))
 		}
 	}
 	return lines
 }
 
-// owners names the nodes that have a copy of the database.
+// firstOwners lists the owners of the first ten databases: the table of databases has all.
+func firstOwners(whose []string) string {
+	const shown = 10
+	if more := len(whose) - shown; more > 0 {
+		whose = append(whose[:shown], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(whose, "; ")
+}
+
+// owners names the first nodes that have a copy of the database.
 func (d Database) owners() string {
 	var nodes []string
 	for _, c := range d.Copies {
 		nodes = append(nodes, c.Nodes...)
 	}
 	slices.Sort(nodes)
-	text := strings.Join(nodes, ", ")
+	text := recording.FirstNames(nodes)
 	if d.Name != "" {
 		text = fmt.Sprintf("%q of %s", d.Name, text)
 	}
@@ -235,7 +245,7 @@ func (d Database) owners() string {
 // sentence describes a copy that is not the newest.
 func (d Database) sentence(c Copy) string {
 	newest := d.Copies[0]
-	text := fmt.Sprintf("the %s database of %s differs from that of %s, from which names are taken: ", d.Kind.Title(), strings.Join(c.Nodes, ", "), strings.Join(newest.Nodes, ", "))
+	text := fmt.Sprintf("the %s database of %s differs from that of %s, from which names are taken: ", d.Kind.Title(), recording.FirstNames(c.Nodes), recording.FirstNames(newest.Nodes))
 	switch behind := time.Duration(c.Behind * float64(time.Second)).Round(time.Millisecond); {
 	case c.Changed.IsZero() || newest.Changed.IsZero():
 		text += "the times of their last changes are not known"

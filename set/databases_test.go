@@ -1,6 +1,7 @@
 package set
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -40,6 +41,20 @@ func TestSentencesNameDeployments(t *testing.T) {
 	})
 	want := `the OVN NB databases are of 2 deployments, or of zones that OVN interconnects: "zone1" of a, b; c`
 	if got[len(got)-1] != want {
+		t.Errorf("%q\nnot %q", got, want)
+	}
+}
+
+// TestSentencesAreShort describes the zones of a large cluster.
+func TestSentencesAreShort(t *testing.T) {
+	var databases []Database
+	for i := range 60 {
+		databases = append(databases, Database{Kind: workdir.NB, Copies: []Copy{{Nodes: []string{fmt.Sprintf("worker%02d", i)}}}})
+	}
+	got := Sentences(databases)
+	want := "the OVN NB databases are of 60 deployments, or of zones that OVN interconnects: " +
+		"worker00; worker01; worker02; worker03; worker04; worker05; worker06; worker07; worker08; worker09; and 50 more"
+	if len(got) != 1 || got[0] != want {
 		t.Errorf("%q\nnot %q", got, want)
 	}
 }

@@ -37,7 +37,7 @@ func (s *Set) StartInPods(ctx context.Context, o pods.Options) ([]Outcome[*repor
 	if len(nodes) == 0 {
 		return outcomes, nil
 	}
-	o.Path, o.Before = s.folder, func(ctx context.Context) error { return s.stopBefore(ctx, locked) }
+	o.Path, o.Before = s.folder, func(ctx context.Context) error { return s.stopBefore(ctx, locked, o.Say) }
 	started, err := s.nodes[0].clusters.Start(ctx, nodes, o)
 	if err != nil {
 		return nil, err
@@ -56,6 +56,10 @@ func (n *Node) StartInPod(ctx context.Context, wd *workdir.Dir, o pods.Options) 
 	}
 	o.Path, o.Before = wd.Path(), func(ctx context.Context) error {
 		_, err := n.Stop(ctx, wd)
+		if errors.Is(err, pods.ErrRemains) {
+			o.Say("", remains(err))
+			err = replica.Stop(ctx, wd)
+		}
 		return err
 	}
 	started, err := n.clusters.Start(ctx, []pods.Node{node}, o)
@@ -65,9 +69,24 @@ func (n *Node) StartInPod(ctx context.Context, wd *workdir.Dir, o pods.Options) 
 	return started[0].Report, started[0].Err
 }
 
+// remains returns the line about a former start, of which pods end later. Another start need
+// not wait for that: no command is led to them.
+func remains(err error) string { return "warning: the replicas that ran before: " + err.Error() }
+
 // stopBefore stops the replicas of the selected nodes whose workdirs are locked.
-func (s *Set) stopBefore(ctx context.Context, locked []Outcome[*workdir.Dir]) error {
+func (s *Set) stopBefore(ctx context.Context, locked []Outcome[*workdir.Dir], say func(node, text string)) error {
 	inPods := s.stopInPods(ctx, locked)
+	said := map[string]bool{}
+	for n, err := range inPods {
+		if !errors.Is(err, pods.ErrRemains) {
+			continue
+		}
+		if text := remains(err); !said[text] {
+			said[text] = true
+			say("", text)
+		}
+		inPods[n] = replica.Stop(ctx, locked[slices.Index(s.nodes, n)].Value)
+	}
 	stopped := each(ctx, s.nodes, func(ctx context.Context, n *Node) (struct{}, error) {
 		l := locked[slices.Index(s.nodes, n)]
 		err, was := inPods[n]

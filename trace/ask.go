@@ -55,7 +55,7 @@ func (s *Session) ask(ctx context.Context, b Between) (*answer.Answer, error) {
 	if err := w.follow(ctx, start); err != nil {
 		return nil, err
 	}
-	if first.Unresolved.IsValid() {
+	if first.Unresolved.IsValid() && len(w.answer.Path) > 0 {
 		w.unresolved(first)
 		return w.answer, nil
 	}
@@ -120,7 +120,7 @@ func (s *Session) flow(ctx context.Context, node, text string, size int) (*answe
 var ErrQuestion = errors.New("no such question")
 
 func (s *Session) writer(question string, arrived func(*follow.Hop, follow.Branch) bool) *writer {
-	a := &answer.Answer{Question: question, Outcomes: []answer.Outcome{}, Path: []answer.Hop{}}
+	a := &answer.Answer{Question: question, Outcomes: []answer.Outcome{}, Path: []answer.Hop{}, Trust: answer.Trust{Nodes: []answer.Node{}}}
 	return &writer{Session: s, answer: a, arrived: arrived, seen: map[string]bool{}, taught: map[taught]bool{}}
 }
 

@@ -50,17 +50,32 @@ func isHere(e names.Endpoint) bool {
 	return !e.External && (e.Node != "" || e.Chassis == "")
 }
 
+// isOfOthers reports whether a packet got over a physical network to a node whose replica can't
+// be asked, and other nodes have its MAC address. Such a node is as one that was not captured.
+func (w *writer) isOfOthers(b follow.Branch) bool {
+	if b.Absent == "" || len(b.Networks) == 0 {
+		return false
+	}
+	holders := w.names.WithMAC(b.Packet.Get("dl_dst"))
+	mayBeThere := func(e names.Endpoint) bool { return e.Node == "" || e.Node == b.Absent }
+	return len(holders) > 0 && !slices.ContainsFunc(holders, mayBeThere)
+}
+
 // isMulticast reports whether a MAC address is that of a group.
 func isMulticast(mac string) bool {
 	return len(mac) > 1 && strings.ContainsRune("13579bdf", rune(mac[1]))
 }
 
-// destined returns for which port a packet is that went to a chassis that was not captured,
-// as a text to append; "" if the southbound database does not show it. OVN's tunnels carry
-// the keys of the datapath and of its output port (ovn-architecture(7), Tunnel Encapsulations).
+// destined returns for which port a packet is that went to a chassis that was not captured, or
+// whose replica can't be asked, as a text to append; "" if the southbound database does not show
+// it. OVN's tunnels carry the keys of the datapath and of its output port (ovn-architecture(7),
+// Tunnel Encapsulations).
 func (w *writer) destined(h *follow.Hop, b follow.Branch) string {
+	if b.Kind != follow.Remote && b.Absent == "" || b.Tunnel == nil || b.Tunnel.Type != "geneve" {
+		return ""
+	}
 	z := w.nodes[h.Node].zone
-	if b.Kind != follow.Remote || b.Tunnel == nil || b.Tunnel.Type != "geneve" || z.rules == nil || len(w.chassisOf(h.Node, b.Tunnel.Dst)) == 0 {
+	if z.rules == nil || len(w.chassisOf(h.Node, b.Tunnel.Dst)) == 0 {
 		return ""
 	}
 	const class, kind, outPort = "0x102", "0x80", 0xffff

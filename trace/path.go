@@ -134,16 +134,25 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		return
 	default:
 		end.Kind, end.Text = answer.Unknown, b.Why+w.destined(h, b)
-		w.miss(h.Node, end.Text)
+		switch {
+		case w.isOfOthers(b):
+			w.assume(fmt.Sprintf("node %s, whose replica can't be asked, sends on no packet for the MAC address of another node", b.Absent))
+		case b.Absent != "":
+			w.missing(end.Text)
+		default:
+			w.miss(h.Node, end.Text)
+		}
 	}
 	if index >= 0 {
 		w.answer.Path[index].Ends = append(w.answer.Path[index].Ends, end)
 	}
 }
 
-// miss adds what another verdict than Undetermined needs, once.
-func (w *writer) miss(node, what string) {
-	if text := fmt.Sprintf("on node %s: %s", node, what); !slices.Contains(w.answer.Missing, text) {
+// miss adds what another verdict than Undetermined needs on a node, once.
+func (w *writer) miss(node, what string) { w.missing(fmt.Sprintf("on node %s: %s", node, what)) }
+
+func (w *writer) missing(text string) {
+	if !slices.Contains(w.answer.Missing, text) {
 		w.answer.Missing = append(w.answer.Missing, text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"ovs-offline/internal/ovsdb/file"
@@ -17,7 +18,7 @@ import (
 	"ovs-offline/trace/names"
 )
 
-// Node is a node of a session: its name and its workdir, whose replica runs.
+// Node is a node of a session: its name and its workdir.
 type Node struct {
 	Name string
 	Dir  *workdir.Dir
@@ -52,7 +53,8 @@ type node struct {
 }
 
 // Open opens a session on the replicas of nodes. The zones hold the OVN databases from
-// which names are taken. A node whose replica does not answer is an error.
+// which names are taken. What depends on a node whose replica can't be asked is undetermined,
+// and Unavailable returns it. It is an error if no replica can be asked.
 func Open(ctx context.Context, nodes []Node, zones []Zone, o Options) (*Session, error) {
 	s := &Session{nodes: map[string]*node{}, options: o}
 	if err := s.open(ctx, nodes, zones); err != nil {
@@ -94,6 +96,7 @@ func (s *Session) openHosts(ctx context.Context, nodes []Node) error {
 		wg.Go(func() { opened[i], errs[i] = openNode(ctx, n) })
 	}
 	wg.Wait()
+	s.openAbsent(ctx, nodes, opened, errs)
 	for _, n := range opened {
 		if n == nil {
 			continue
@@ -106,6 +109,23 @@ func (s *Session) openHosts(ctx context.Context, nodes []Node) error {
 	return errors.Join(errs...)
 }
 
+// openAbsent opens the nodes whose replicas can't be asked, unless that concerns all nodes: it
+// puts them in the place of their errors.
+func (s *Session) openAbsent(ctx context.Context, nodes []Node, opened []*node, errs []error) {
+	isOpen := func(n *node) bool { return n != nil }
+	if !slices.ContainsFunc(opened, isOpen) {
+		return
+	}
+	for i, n := range nodes {
+		if down, ok := errors.AsType[*host.UnavailableError](errs[i]); ok {
+			h, err := host.OpenAbsent(ctx, n.Name, n.Dir, down)
+			if errs[i] = err; err == nil {
+				opened[i] = newNode(h, n.Dir, answer.Node{Name: n.Name})
+			}
+		}
+	}
+}
+
 func openNode(ctx context.Context, n Node) (*node, error) {
 	h, err := host.Open(ctx, n.Name, n.Dir)
 	if err != nil {
@@ -116,9 +136,13 @@ func openNode(ctx context.Context, n Node) (*node, error) {
 		h.Close()
 		return nil, err
 	}
-	opened := &node{Host: h, trust: trust}
-	opened.pipelines = sync.OnceValues(func() (pipelines, error) { return readPipelines(opened.zone.rules, n.Dir, h, opened.zone.ovs[n.Name]) })
-	return opened, nil
+	return newNode(h, n.Dir, trust), nil
+}
+
+func newNode(h *host.Host, wd *workdir.Dir, trust answer.Node) *node {
+	n := &node{Host: h, trust: trust}
+	n.pipelines = sync.OnceValues(func() (pipelines, error) { return readPipelines(n.zone.rules, wd, h, n.zone.ovs[n.Name]) })
+	return n
 }
 
 // Close ends the connections to the replicas and closes the databases.
@@ -133,6 +157,18 @@ func (s *Session) Close() {
 
 // Remarks returns sentences about the databases of the nodes for the user.
 func (s *Session) Remarks() []string { return s.remarks }
+
+// Unavailable returns the nodes whose replicas could not be asked, when the session was opened
+// or by a question since then.
+func (s *Session) Unavailable() []*host.UnavailableError {
+	var found []*host.UnavailableError
+	for _, name := range s.order {
+		if down := s.nodes[name].Unavailable(); down != nil {
+			found = append(found, down)
+		}
+	}
+	return found
+}
 
 // Names returns the endpoints that questions can name.
 func (s *Session) Names() *names.Names { return s.names }

@@ -43,6 +43,8 @@ func (w *writer) end(h *follow.Hop, b follow.Branch) results {
 	switch {
 	case w.arrived(h, b):
 		return arrives
+	case w.isOfOthers(b):
+		return lost
 	case b.Kind == follow.Undetermined, b.Kind == follow.Remote, b.Answer != nil && b.Answer.Asks, w.outdated(h, b), w.outside(h, b) != "":
 		return unknown
 	}

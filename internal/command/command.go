@@ -53,6 +53,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// outputDelay is how long the end of the output of a program is awaited once it has ended:
+// on a busy machine, its output may be read seconds later.
+const outputDelay = 30 * time.Second
+
 // Run runs c to its end and returns its standard output. When ctx ends first, Run
 // kills the program, and the error wraps that of ctx.
 func Run(ctx context.Context, c Command) ([]byte, error) {
@@ -64,7 +68,7 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	if c.Stdout != nil {
 		cmd.Stdout = c.Stdout // its reader may be slow, even after the program has ended
 	} else {
-		cmd.WaitDelay = time.Second // a child of a killed program may keep the pipes open
+		cmd.WaitDelay = outputDelay
 	}
 	if c.Stderr != nil {
 		cmd.Stderr = io.MultiWriter(&stderr, c.Stderr)
@@ -72,6 +76,11 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	if c.Group {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	}
+	kill := cmd.Cancel
+	cmd.Cancel = func() error {
+		cmd.WaitDelay = min(cmd.WaitDelay, time.Second) // a child of a killed program may keep the pipes open
+		return kill()
 	}
 	err := cmd.Run()
 	if err == nil {

@@ -74,3 +74,12 @@ func TestProgramEndsWithItsContext(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+
+// TestLateOutputIsRead runs a program whose output ends after it, as it seems to do if the
+// machine is too busy to read it at once.
+func TestLateOutputIsRead(t *testing.T) {
+	out, err := Run(context.Background(), Command{Argv: []string{"sh", "-c", "(sleep 1.5; echo late) & echo soon"}})
+	if err != nil || string(out) != "soon\nlate\n" {
+		t.Errorf("%q %v", out, err)
+	}
+}

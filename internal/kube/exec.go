@@ -24,9 +24,6 @@ type Command struct {
 	Argv           []string
 	Stdin          io.Reader // nil for none
 	Stdout, Stderr io.Writer
-	// Sizes yields the sizes of the terminal that the command gets, the first at once; nil
-	// for a command without a terminal. A command with one has no stderr of its own.
-	Sizes remotecommand.TerminalSizeQueue
 }
 
 // Exec runs a command over WebSocket, and over SPDY where the server or a proxy refuses
@@ -50,9 +47,6 @@ func (c *Client) Exec(ctx context.Context, run Command) error {
 		return err
 	}
 	options := remotecommand.StreamOptions{Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr}
-	if run.Sizes != nil {
-		options.Tty, options.Stderr, options.TerminalSizeQueue = true, nil, run.Sizes
-	}
 	return endsWith(ctx, func() error {
 		return either.StreamWithContext(handshakeContext{ctx, time.Now().Add(c.timeout)}, options)
 	})
@@ -60,17 +54,12 @@ func (c *Client) Exec(ctx context.Context, run Command) error {
 
 // execURL returns the URL at which a command is run.
 func (c *Client) execURL(run Command) *url.URL {
-	request := in(c.rest.Get(), coreGroup, run.Namespace, "pods").Name(run.Pod).SubResource("exec").Param("stdout", "true")
+	request := in(c.rest.Get(), coreGroup, run.Namespace, "pods").Name(run.Pod).SubResource("exec").Param("stdout", "true").Param("stderr", "true")
 	if run.Container != "" {
 		request.Param("container", run.Container)
 	}
 	if run.Stdin != nil {
 		request.Param("stdin", "true")
-	}
-	if run.Sizes != nil {
-		request.Param("tty", "true")
-	} else {
-		request.Param("stderr", "true")
 	}
 	for _, word := range run.Argv {
 		request.Param("command", word)

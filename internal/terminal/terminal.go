@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Escape returns text as one line that is safe for a terminal.
@@ -60,11 +61,13 @@ func WriteJSON(w io.Writer, v any) error {
 }
 
 // LineWriter escapes text line by line as it is written. A line is held back until it
-// is complete: a write may end within a character.
+// is complete, or longer than maxHeld bytes: a write may end within a character.
 type LineWriter struct {
 	out  io.Writer
 	rest []byte
 }
+
+const maxHeld = 1 << 20
 
 // NewLineWriter returns a LineWriter that writes to out.
 func NewLineWriter(out io.Writer) *LineWriter { return &LineWriter{out: out} }
@@ -75,13 +78,31 @@ func (w *LineWriter) Write(p []byte) (int, error) {
 	for {
 		line, rest, complete := bytes.Cut(w.rest, []byte("\n"))
 		if !complete {
-			return len(p), nil
+			return len(p), w.writeLong()
 		}
 		if _, err := fmt.Fprintln(w.out, Escape(string(line))); err != nil {
 			return 0, err
 		}
 		w.rest = rest
 	}
+}
+
+// writeLong writes what is held back of a line that is too long, up to a character that may be
+// incomplete.
+func (w *LineWriter) writeLong() error {
+	if len(w.rest) <= maxHeld {
+		return nil
+	}
+	whole := len(w.rest)
+	for i := 1; i < utf8.UTFMax; i++ {
+		if utf8.RuneStart(w.rest[whole-i]) && !utf8.FullRune(w.rest[whole-i:]) {
+			whole -= i
+			break
+		}
+	}
+	_, err := fmt.Fprint(w.out, Escape(string(w.rest[:whole])))
+	w.rest = bytes.Clone(w.rest[whole:])
+	return err
 }
 
 // Close writes a last line that has no newline. It does not close the underlying

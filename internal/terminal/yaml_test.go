@@ -3,6 +3,7 @@ package terminal_test
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -52,5 +53,28 @@ func TestLineWriterKeepsLinesWholeAndEscapesThem(t *testing.T) {
 	}
 	if want := "Step 1/2 : FROM d\u00e9bian\n\n\\x1b[31mred\nthe last\n"; out.String() != want {
 		t.Errorf("%q is printed as %q", text, out.String())
+	}
+}
+
+// TestLineWriterHoldsBackNoEndlessLine writes a line without an end: characters stay whole.
+func TestLineWriterHoldsBackNoEndlessLine(t *testing.T) {
+	var out bytes.Buffer
+	w := terminal.NewLineWriter(&out)
+	part := strings.Repeat("d\u00e9\u4e2d\U0001f600", 1<<14)
+	for i := range 64 {
+		for _, half := range []string{part[:i], part[i:]} { // within a character, too
+			if _, err := w.Write([]byte(half)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if held := (i+1)*len(part) - out.Len(); held > 2<<20 {
+			t.Fatalf("%d bytes are held back", held)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Repeat(part, 64) + "\n"; out.String() != want {
+		t.Errorf("%d bytes are printed as %d", len(want), out.Len())
 	}
 }

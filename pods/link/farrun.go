@@ -54,11 +54,18 @@ func (c endingConn) Close() error {
 func (e *end) run(ctx context.Context, stream net.Conn, r run) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	sizes := make(chan size)
 	go func() {
-		_, _ = io.Copy(io.Discard, stream) // the near end sends nothing more
+		readSizes(ctx, stream, sizes)
 		cancel()
 	}()
-	exit, err := e.runWith(ctx, &frames{stream: stream}, r)
+	var exit int
+	var err error
+	if r.Terminal != nil {
+		exit, err = e.runInTerminal(ctx, stream, r, sizes)
+	} else {
+		exit, err = e.runWith(ctx, &frames{stream: stream}, r)
+	}
 	answer := reply{Exit: exit}
 	if err != nil {
 		answer.Error = err.Error()
@@ -95,25 +102,42 @@ func (e *end) inputOf(ctx context.Context, r run) (*os.File, error) {
 	if !r.Input {
 		return os.Open(os.DevNull)
 	}
-	var from net.Conn
-	select {
-	case from = <-e.input(r.Number):
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	from, err := e.awaitInput(ctx, r.Number)
+	if err != nil {
+		return nil, err
 	}
-	e.forget(r.Number)
 	in, to, err := os.Pipe()
 	if err != nil {
 		from.Close()
 		return nil, err
 	}
+	feed(ctx, to, from)
+	return in, nil
+}
+
+// awaitInput returns the stream of the standard input of a run.
+func (e *end) awaitInput(ctx context.Context, n runNumber) (net.Conn, error) {
+	select {
+	case from := <-e.input(n):
+		e.forget(n)
+		return from, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// feed copies a stream until one of the two files ends, or ctx, and closes both. The channel is
+// closed then.
+func feed(ctx context.Context, to io.WriteCloser, from net.Conn) <-chan struct{} {
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		_, _ = io.Copy(to, from) // an error is the end of either
 		to.Close()
 		from.Close()
 	}()
 	context.AfterFunc(ctx, func() { from.SetReadDeadline(time.Unix(0, 0)) }) // the command has ended
-	return in, nil
+	return ended
 }
 
 // frames writes frames of several kinds to one stream.
@@ -128,9 +152,9 @@ func (f *frames) write(kind frame, content []byte) error {
 	return writeFrame(f.stream, kind, content)
 }
 
-// output is a pipe whose content goes to the near end.
+// output is a pipe or a terminal whose content goes to the near end.
 type output struct {
-	file  *os.File // the end to write to
+	file  *os.File // the end of a pipe to write to; nil for a terminal
 	from  *os.File
 	ended atomic.Bool // the command has ended
 	done  chan struct{}
@@ -145,9 +169,13 @@ func newOutput(to *frames, kind frame) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startOutput(file, from, to, kind), nil
+}
+
+func startOutput(file, from *os.File, to *frames, kind frame) *output {
 	o := &output{file: file, from: from, done: make(chan struct{})}
 	go o.copy(to, kind)
-	return o, nil
+	return o
 }
 
 func (o *output) copy(to *frames, kind frame) {
@@ -170,7 +198,9 @@ func (o *output) copy(to *frames, kind frame) {
 
 // end waits until what the command has written was sent.
 func (o *output) end() {
-	o.file.Close()
+	if o.file != nil {
+		o.file.Close()
+	}
 	o.ended.Store(true)
 	o.from.SetReadDeadline(time.Now().Add(patience))
 	<-o.done

@@ -26,6 +26,7 @@ const (
 	frameReply                    // a reply
 	frameOut                      // standard output of a run
 	frameErr                      // its standard error
+	frameSize                     // a size of the terminal of a run, from the near end
 )
 
 // request is what the near end asks for; one of the pointers is set.
@@ -46,7 +47,8 @@ type socket struct {
 	Name    string `json:"name,omitempty"` // of the file of any other socket
 }
 
-// runNumber identifies a run in a stream.
+// runNumber identifies a run in a stream. It is a random one: a stream that a keeper holds has
+// the runs of many commands, which do not know of each other.
 type runNumber uint64
 
 // run is a command line of ovs-offline.
@@ -54,6 +56,15 @@ type run struct {
 	Number runNumber `json:"number"`
 	Args   []string  `json:"args"`
 	Input  bool      `json:"input"` // a stream with its standard input follows
+	// Terminal is the size of the terminal in which it runs, nil for none. Frames with other
+	// sizes may follow. What it prints is standard output.
+	Terminal *size `json:"terminal,omitempty"`
+}
+
+// size is the size of a terminal in characters.
+type size struct {
+	Columns uint16 `json:"columns"`
+	Rows    uint16 `json:"rows"`
 }
 
 // reply is an answer of the far end.

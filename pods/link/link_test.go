@@ -41,7 +41,7 @@ func farEnd(root string) int {
 		c.Stdin, c.Stdout, c.Stderr = stdin, stdout, stderr
 		_ = c.Run()
 		return c.ProcessState.ExitCode()
-	}}
+	}, Command: func(args []string) *exec.Cmd { return exec.Command("/bin/sh", "-c", args[len(args)-1]) }}
 	cut, err := s.Serve(context.Background(), struct {
 		io.ReadCloser
 		io.Writer
@@ -60,10 +60,10 @@ func farEnd(root string) int {
 type machine struct {
 	root, node string
 
-	mu      sync.Mutex
-	number  int // of the pod
-	streams int
-	child   *exec.Cmd
+	mu       sync.Mutex
+	number   int // of the pod
+	streams  int
+	children []*exec.Cmd
 }
 
 // Pod returns the name of the pod.
@@ -77,11 +77,6 @@ func (m *machine) String() string { return "pod test/" + m.Pod() }
 
 // Folder returns the path of the workdir.
 func (m *machine) Folder() string { return filepath.Join(m.root, m.node) }
-
-// Exec is for terminals only.
-func (m *machine) Exec(context.Context, runtime.Command) (int, error) {
-	return 0, errors.New("no terminal")
-}
 
 // Stream starts the far end.
 func (m *machine) Stream(ctx context.Context, argv ...string) (io.ReadWriteCloser, error) {
@@ -106,7 +101,7 @@ func (m *machine) Stream(ctx context.Context, argv ...string) (io.ReadWriteClose
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.child, m.streams = c, m.streams+1
+	m.children, m.streams = append(m.children, c), m.streams+1
 	return &childStream{out, in, c}, nil
 }
 
@@ -126,7 +121,9 @@ func (s *childStream) Close() error {
 func (m *machine) kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.child.Process.Kill()
+	for _, c := range m.children {
+		c.Process.Kill() // fails if it has ended
+	}
 	m.number++
 }
 
@@ -197,7 +194,7 @@ func TestSocketsAreThoseOfTheReplica(t *testing.T) {
 }
 
 // answering listens at a socket and answers each connection with a text.
-func answering(t *testing.T, path, text string) {
+func answering(t testing.TB, path, text string) {
 	t.Helper()
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -287,6 +284,12 @@ func TestSocketsOfAHostilePodStayInTheFolder(t *testing.T) {
 	if err := s.make(append(hostile, socket{Folder: "ovs", Name: "good.sock"})); err != nil {
 		t.Fatal(err)
 	}
+	for i := range 2 * maxSockets {
+		hostile = append(hostile, socket{Folder: "ovs", Name: fmt.Sprint("many", i)})
+	}
+	if err := s.make(hostile); err == nil {
+		t.Errorf("%d sockets are made", len(hostile))
+	}
 	var made []string
 	_ = filepath.WalkDir(os.Getenv("XDG_RUNTIME_DIR"), func(path string, e os.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -366,6 +369,57 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestEndedRequestDoesNotWaitForThePod ends what a pod does not answer, as if its kubelet
+// hung.
+func TestEndedRequestDoesNotWaitForThePod(t *testing.T) {
+	_, wd, _ := newMachine(t)
+	near, far := net.Pipe()
+	go io.Copy(io.Discard, far)
+	links := New(func(context.Context, *workdir.Dir) (Host, error) { return silent{near}, nil })
+	defer links.Close()
+	for what, ask := range map[string]func(ctx context.Context) error{
+		"run": func(ctx context.Context) error {
+			_, err := links.Run(ctx, wd, []string{"status"}, runtime.Command{Stdin: strings.NewReader("x"), Stdout: io.Discard, Stderr: io.Discard})
+			return err
+		},
+		"connect": func(ctx context.Context) error { return wd.Linked(NewContext(ctx, links)).Connect(ctx) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			began := time.Now()
+			err := ask(ctx)
+			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+				t.Errorf("%v after %s", err, took)
+			}
+		})
+	}
+}
+
+// silent is a host whose program answers nothing.
+type silent struct{ stream net.Conn }
+
+func (silent) Pod() string    { return "silent" }
+func (silent) Folder() string { return "/replicas/n" }
+func (silent) String() string { return "pod test/silent" }
+func (silent) Exec(context.Context, runtime.Command) (int, error) {
+	return 0, errors.New("no terminal")
+}
+func (s silent) Stream(context.Context, ...string) (io.ReadWriteCloser, error) { return s.stream, nil }
+
+// TestCommandThatCanNotRunIsNoLostConnection shows what is said if the far end has no more
+// descriptors, for example.
+func TestCommandThatCanNotRunIsNoLostConnection(t *testing.T) {
+	answer := new(bytes.Buffer)
+	if err := writeJSON(answer, frameReply, reply{Error: "pipe2: too many open files"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := outcome(answer, runtime.Command{})
+	if !errors.Is(err, errRun) || !strings.Contains(err.Error(), "too many open files") {
+		t.Error(err)
+	}
+}
+
 func TestFarEndEndsWhatRunsWhenTheNearEndIsKilled(t *testing.T) {
 	m, wd, links := newMachine(t)
 	out := &first{read: make(chan struct{})}
@@ -422,7 +476,8 @@ func TestFolderIsPrivateAndRemoved(t *testing.T) {
 	m, wd, links := newMachine(t)
 	parent := os.Getenv("XDG_RUNTIME_DIR")
 	left, others, fresh := filepath.Join(parent, prefix+"1"), filepath.Join(parent, prefix+"2"), filepath.Join(parent, prefix+"3")
-	for _, path := range []string{left, others, fresh} {
+	leftNow, beingMade := filepath.Join(parent, prefix+"4"), filepath.Join(parent, making+"5")
+	for _, path := range []string{left, others, fresh, leftNow, beingMade} {
 		if err := os.MkdirAll(filepath.Join(path, "1", "ovs"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -439,6 +494,11 @@ func TestFolderIsPrivateAndRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, path := range []string{leftNow, beingMade} { // a moment ago
+		if err := os.WriteFile(filepath.Join(path, lockName), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	used, err := os.OpenFile(filepath.Join(others, lockName), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -452,13 +512,15 @@ func TestFolderIsPrivateAndRemoved(t *testing.T) {
 	if info, err := os.Stat(filepath.Dir(varRuns)); err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(filepath.Dir(varRuns)) != parent {
 		t.Errorf("%s: %v %v", varRuns, info, err)
 	}
-	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Error("the folder of a killed command is left")
+	for _, path := range []string{left, leftNow} {
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("the folder of a killed command is left: %s", path)
+		}
 	}
 	if err := links.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if now, _ := filepath.Glob(filepath.Join(parent, "*")); strings.Join(now, " ") != strings.Join([]string{others, fresh, filepath.Join(parent, prefix+"link")}, " ") {
+	if now, _ := filepath.Glob(filepath.Join(parent, "*")); strings.Join(now, " ") != strings.Join([]string{others, fresh, filepath.Join(parent, prefix+"link"), beingMade}, " ") {
 		t.Errorf("%q", now)
 	}
 	if err := wd.Linked(NewContext(t.Context(), links)).Connect(t.Context()); err == nil {
@@ -485,9 +547,6 @@ type printing struct{ text string }
 func (printing) Pod() string    { return "printing" }
 func (printing) Folder() string { return "/replicas/n" }
 func (printing) String() string { return "pod test/printing" }
-func (printing) Exec(context.Context, runtime.Command) (int, error) {
-	return 0, errors.New("no terminal")
-}
 func (p printing) Stream(context.Context, ...string) (io.ReadWriteCloser, error) {
 	return struct {
 		io.Reader

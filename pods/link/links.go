@@ -27,8 +27,6 @@ type Host interface {
 	String() string
 	// Stream runs a program in the pod and returns its standard input and output.
 	Stream(ctx context.Context, argv ...string) (io.ReadWriteCloser, error)
-	// Exec runs a program in the pod with its own streams, and a terminal if it is given one.
-	Exec(ctx context.Context, c runtime.Command) (exit int, err error)
 }
 
 // Open returns the host of the replica of a workdir. It may load the replica anew.
@@ -110,21 +108,25 @@ func (e executor) Exec(ctx context.Context, c runtime.Command) (exit int, err er
 }
 
 // Run runs a command of ovs-offline on the workdir of a replica in its pod, with the
-// streams of c, and returns its exit code.
+// streams of c, and returns its exit code. With Terminal, standard input and output are a
+// terminal of this process: the command gets a terminal in the pod, and what it prints there
+// is standard output.
 func (l *Links) Run(ctx context.Context, wd *workdir.Dir, args []string, c runtime.Command) (exit int, err error) {
 	host, err := l.open(ctx, wd)
 	if err != nil {
 		return 0, err
 	}
-	args = append([]string{"--workdir=" + host.Folder()}, args...)
-	if c.Terminal {
-		return host.Exec(ctx, runtime.Command{Argv: append([]string{Program}, args...), Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Terminal: true})
-	}
+	args = onWorkdir(host.Folder(), args)
 	p, err := l.to(ctx, host)
 	if err != nil {
 		return 0, err
 	}
 	return p.run(ctx, args, c)
+}
+
+// onWorkdir returns a command line of ovs-offline for a workdir.
+func onWorkdir(path string, args []string) []string {
+	return append([]string{"--workdir=" + path}, args...)
 }
 
 // to returns the link to a pod, connected.
@@ -153,7 +155,7 @@ func exitOf(content []byte) (int, error) {
 		return 0, fmt.Errorf("%w: %w", errFrame, err)
 	}
 	if r.Error != "" {
-		return 0, errors.New(r.Error)
+		return 0, fmt.Errorf("%w: %s", errRun, r.Error)
 	}
 	return r.Exit, nil
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/yamux"
 
@@ -22,7 +24,6 @@ type pod struct {
 	mu      sync.Mutex
 	session *yamux.Session // nil before connect
 	stream  *noticing
-	runs    atomic.Uint64 // the number of runs so far
 }
 
 // connect connects to the pod unless it is connected.
@@ -92,7 +93,8 @@ func (p *pod) lost(err error) error {
 	return fmt.Errorf("%s: %w: %w", p.name, ErrLost, err)
 }
 
-// request sends a request and returns its stream, which ends with ctx.
+// request sends a request and returns its stream, which ends with ctx, even if the pod does
+// not answer.
 func (p *pod) request(ctx context.Context, q request) (stream *yamux.Stream, end func(), err error) {
 	p.mu.Lock()
 	session := p.session
@@ -101,7 +103,10 @@ func (p *pod) request(ctx context.Context, q request) (stream *yamux.Stream, end
 	if err != nil {
 		return nil, nil, p.lost(err)
 	}
-	stop := context.AfterFunc(ctx, func() { stream.Close() })
+	stop := context.AfterFunc(ctx, func() {
+		stream.Close()                          // the far end reads that
+		stream.SetReadDeadline(time.Unix(0, 0)) // Close lets the near end read on
+	})
 	end = func() {
 		stop()
 		stream.Close()
@@ -153,12 +158,22 @@ func (p *pod) carry(ctx context.Context, local net.Conn, s socket) {
 
 // run runs a command line of ovs-offline with streams and returns its exit code.
 func (p *pod) run(ctx context.Context, args []string, c runtime.Command) (exit int, err error) {
-	r := run{Number: runNumber(p.runs.Add(1)), Args: args, Input: c.Stdin != nil}
+	r := run{Number: runNumber(rand.Uint64()), Args: args, Input: c.Stdin != nil}
+	var t *terminal
+	if c.Terminal {
+		if t, err = takeTerminal(&c, &r); err != nil {
+			return 0, err
+		}
+		defer func() { t.giveBack(err) }()
+	}
 	stream, end, err := p.request(ctx, request{Run: &r})
 	if err != nil {
 		return 0, err
 	}
 	defer end()
+	if t != nil {
+		go t.follow(stream)
+	}
 	if r.Input {
 		input, endInput, err := p.request(ctx, request{In: &r.Number})
 		if err != nil {
@@ -176,6 +191,8 @@ func (p *pod) run(ctx context.Context, args []string, c runtime.Command) (exit i
 		return 0, ctx.Err()
 	case errors.Is(err, errOutput):
 		return 0, err
+	case errors.Is(err, errRun):
+		return 0, fmt.Errorf("%s: %w", p.name, err)
 	case err != nil:
 		return 0, fmt.Errorf("%w while \"ovs-offline %s\" ran in it", p.lost(err), strings.Join(args, " "))
 	}
@@ -184,6 +201,9 @@ func (p *pod) run(ctx context.Context, args []string, c runtime.Command) (exit i
 
 // errOutput is wrapped when what a command printed can't be written.
 var errOutput = errors.New("writing what the command printed")
+
+// errRun is wrapped when the far end could not run a command.
+var errRun = errors.New("the command can't be run there")
 
 // outcome passes on what a run prints, and returns its exit code.
 func outcome(stream io.Reader, c runtime.Command) (exit int, err error) {

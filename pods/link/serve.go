@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ type Server struct {
 	// Run runs a command line of ovs-offline and returns its exit code. It ends early if
 	// ctx does.
 	Run func(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int
+	// Command returns a process that runs a command line of ovs-offline. Commands with a
+	// terminal run in one: only a process can have a terminal of its own.
+	Command func(args []string) *exec.Cmd
 }
 
 // Serve answers requests until the stream or ctx ends, and then ends what still runs. It

@@ -102,8 +102,15 @@ func (s *sockets) connect(ctx context.Context) error {
 	return nil
 }
 
+// maxSockets bounds the sockets of a replica. It has two for each bridge, and a few for each
+// daemon; a pod could list many more.
+const maxSockets = 4096
+
 // make makes a socket on this machine for each of the replica's that has none yet.
 func (s *sockets) make(found []socket) error {
+	if len(found) > maxSockets {
+		return fmt.Errorf("the pod lists %d, and a replica has at most %d", len(found), maxSockets)
+	}
 	varRuns, err := s.links.folderFor(s)
 	if err != nil {
 		return err

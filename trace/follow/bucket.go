@@ -61,7 +61,7 @@ func (s *step) choose(ctx context.Context, id uint32, f frame) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		s.undetermined(err.Error(), f)
+		s.add(Branch{}, f).fail(err)
 		return nil
 	}
 	list = s.selected(list)

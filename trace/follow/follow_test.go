@@ -167,7 +167,7 @@ func TestReplicaThatIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = follow.New([]*host.Host{h}, follow.Options{}).Packet(t.Context(), follow.Start{Node: "a", InPort: "br-int", Packet: packet(t, tcp)})
-	if err == nil || !strings.Contains(err.Error(), "node a: no replica is running: start it with: ovs-offline start") {
+	if err == nil || !strings.Contains(err.Error(), "node a: its replica does not run: start it with: ovs-offline start") {
 		t.Error(err)
 	}
 	wd, err := workdir.Find(path)
@@ -194,7 +194,53 @@ func TestPeerThatIsDownCostsItsBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)})
-	if !leads(got, "undetermined a - node b: no replica is running: start it with: ") {
+	if !leads(got, "undetermined a - node b: its replica does not run") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestNodeWithoutReplica follows packets to and from a node whose replica was never started:
+// what was collected of it leads packets there, and they end there.
+func TestNodeWithoutReplica(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd")
+	hosts := pair(t, "geneve", "192.168.0.1", "192.168.0.2", "")
+	path := node(t, func(s *ovs.Switch) {
+		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.168.0.2", "--", "add-br", "br-int", "--", "add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type=geneve", "options:remote_ip=192.168.0.1", "--", "add-port", "br-int", "p2", "--", "set", "Interface", "p2", "type=internal", "ofport_request=7")
+	})
+	wd, err := workdir.Find(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = host.Open(t.Context(), "b", wd)
+	down, ok := errors.AsType[*host.UnavailableError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	if hosts[1], err = host.OpenAbsent(t.Context(), "b", wd, down); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hosts[1].Close)
+	if p, ok := hosts[1].Numbered("br-int", 7); !ok || p.Name != "p2" {
+		t.Errorf("port 7 of br-int is %+v", p)
+	}
+	for node, port := range map[string]string{"a": "p1", "b": "p2"} {
+		got := ends(t, hosts, follow.Options{}, follow.Start{Node: node, InPort: port, Packet: packet(t, tcp)})
+		if len(got) != 1 || !leads(got, "undetermined "+node) || !strings.HasSuffix(got[0], "- node b: its replica does not run") {
+			t.Errorf("from %s: %q", node, got)
+		}
+	}
+	// A node without a tunnel from the sender drops the packet, whether its replica runs or not.
+	path = node(t, func(s *ovs.Switch) {
+		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip=192.168.0.2", "--", "add-br", "br-int")
+	})
+	if wd, err = workdir.Find(path); err != nil {
+		t.Fatal(err)
+	}
+	if hosts[1], err = host.OpenAbsent(t.Context(), "b", wd, down); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hosts[1].Close)
+	if got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, tcp)}); !leads(got, "dropped a - node b has no geneve tunnel from 192.168.0.1") {
 		t.Errorf("%q", got)
 	}
 }

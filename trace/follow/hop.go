@@ -85,6 +85,9 @@ type Branch struct {
 	Answer *Answer
 	// Stage is where the packet ended, nil if that is not known.
 	Stage *pass.Stage
+	// Absent is the node whose replica can't be asked, for a packet that is Undetermined
+	// because it got there; "" for another cause.
+	Absent string
 	// Uncertain are parts of the packet that can't be predicted.
 	Uncertain []string
 	// State holds the connections of the question after the branch, for its next packets.

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -71,10 +72,12 @@ type Start struct {
 
 // Packet follows a packet and returns the first hop, and what the packet changed in
 // the connections. The error is that of a question that can't be asked: its node, port
-// or network is not known, ovs-vswitchd refuses the packet, or the first node's replica
-// does not answer.
+// or network is not known, ovs-vswitchd refuses the packet, or the replica of the only node
+// can't be asked. A packet that begins on one of several nodes, whose replica can't be asked,
+// is Undetermined.
 //
-// The first hop of a packet from a physical network has no node and no pass.
+// The first hop of a packet from a physical network has no node and no pass. That of a packet
+// whose first node can't be asked has no pass.
 func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *State, error) {
 	if s.Network != "" {
 		return t.fromNetwork(ctx, s)
@@ -98,6 +101,11 @@ func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *State, error) {
 	hop, state, err := w.enter(ctx, h, port, entry, f, s.State, count{})
 	if text, refused := unixctl.Refused(err); refused {
 		err = fmt.Errorf("ovs-vswitchd of node %s refuses the packet: %s", s.Node, text)
+	}
+	if down, ok := errors.AsType[*host.UnavailableError](err); ok && len(t.hosts) > 1 {
+		root := step{walk: w, hop: &Hop{Node: s.Node, Bridge: port.Bridge, Port: port, Packet: f.packet()}, state: s.State}
+		root.add(Branch{}, f).fail(down)
+		return root.hop, root.state, nil
 	}
 	return hop, state, err
 }

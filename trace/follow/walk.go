@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -204,6 +205,14 @@ func (s *step) undetermined(why string, f frame) {
 	s.add(Branch{Kind: Undetermined, Why: why}, f)
 }
 
+// fail ends a branch with the error of what should have followed.
+func (b *Branch) fail(err error) {
+	b.Kind, b.Why = Undetermined, err.Error()
+	if down, ok := errors.AsType[*host.UnavailableError](err); ok {
+		b.Why, b.Absent = down.Text(), down.Node
+	}
+}
+
 // goOn adds a branch that continues with the hop that next returns. An error of a node
 // other than the first costs only the branch, unless the context has ended.
 func (s *step) goOn(ctx context.Context, b Branch, f frame, next func(count) (*Hop, *State, error)) error {
@@ -230,7 +239,7 @@ func (s *step) goOn(ctx context.Context, b Branch, f frame, next func(count) (*H
 	}
 	made := &s.hop.Branches[at]
 	if err != nil {
-		made.Kind, made.Why = Undetermined, err.Error()
+		made.fail(err)
 		return nil
 	}
 	made.Next, s.state, made.State = hop, state, state

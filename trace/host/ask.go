@@ -31,6 +31,8 @@ type asker struct {
 	stuck atomic.Bool
 	// lost is why the replica can't be reached any more; nil while it can.
 	lost atomic.Pointer[UnavailableError]
+	// noticed is why a command had no answer; nil if all had one.
+	noticed atomic.Pointer[UnavailableError]
 	// ports describes the ports of the replica that was asked first, and checked is the
 	// connection to a pod whose replica has the same ones.
 	ports   string
@@ -55,8 +57,21 @@ func (a *asker) Close() {
 }
 
 // Ask sends a command to the node's ovs-vswitchd and returns the answer. An answer that
-// is an error is one for which unixctl.Refused is true.
+// is an error is one for which unixctl.Refused is true. The error of a replica that can't be
+// asked is an *UnavailableError.
 func (a *asker) Ask(ctx context.Context, argv ...string) (string, error) {
+	out, err := a.answer(ctx, argv)
+	if down, ok := errors.AsType[*UnavailableError](err); ok {
+		a.noticed.CompareAndSwap(nil, down)
+	}
+	return out, err
+}
+
+// Unavailable returns why the replica could not be asked, now or at an earlier command; nil if
+// it has answered them all.
+func (a *asker) Unavailable() *UnavailableError { return a.noticed.Load() }
+
+func (a *asker) answer(ctx context.Context, argv []string) (string, error) {
 	if a.stuck.Load() {
 		return "", a.late(argv[0])
 	}

@@ -23,13 +23,30 @@ import (
 // name stands for the name that the node has in its database.
 func Open(ctx context.Context, name string, wd *workdir.Dir) (*Host, error) {
 	wd = wd.Linked(ctx)
-	h := &Host{Name: name, Networks: map[string][]string{}, Zones: map[uint16]string{}, ports: map[string]*Port{}, numbers: map[string]*Port{}, options: map[string]map[odp.Option]string{}}
-	h.asker.init(name, wd)
+	const most = 3
+	for try := 1; ; try++ {
+		before := wd.Connections()
+		h, err := open(ctx, name, wd)
+		// A replica in a pod is read again if the connection to it was made and lost.
+		if err == nil || ctx.Err() != nil || wd.Connections() == before || wd.Connected() || try == most {
+			return h, err
+		}
+	}
+}
+
+func open(ctx context.Context, name string, wd *workdir.Dir) (*Host, error) {
+	h := newHost(name, wd)
 	if err := h.read(ctx, wd); err != nil {
 		h.Close()
 		return nil, err
 	}
 	return h, nil
+}
+
+func newHost(name string, wd *workdir.Dir) *Host {
+	h := &Host{Name: name, Networks: map[string][]string{}, Zones: map[uint16]string{}, ports: map[string]*Port{}, numbers: map[string]*Port{}, options: map[string]map[odp.Option]string{}}
+	h.asker.init(name, wd)
+	return h
 }
 
 func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
@@ -47,7 +64,10 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 		}
 	}
 	if err := h.readDatabase(ctx, wd); err != nil {
-		return fmt.Errorf("node %s: %w", h.Name, err)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &UnavailableError{h.Name, fmt.Errorf("%w: %w", errDatabase, err)}
 	}
 	h.sortPorts()
 	h.readOptions(wd)
@@ -112,15 +132,23 @@ func (h *Host) readDatabase(ctx context.Context, wd *workdir.Dir) error {
 		return err
 	}
 	defer db.Close()
-	root, err := db.Select(ctx, "Open_vSwitch", "external_ids")
+	return h.addRows(func(table string, columns ...string) ([]ovsdb.Row, error) { return db.Select(ctx, table, columns...) })
+}
+
+// selectRows returns the rows of a table of the OVS database.
+type selectRows func(table string, columns ...string) ([]ovsdb.Row, error)
+
+// addRows adds what the OVS database has of the node, and of its ports.
+func (h *Host) addRows(rows selectRows) error {
+	root, err := rows("Open_vSwitch", "external_ids")
 	if err != nil {
 		return err
 	}
-	bridges, err := db.Select(ctx, "Bridge", "name", "external_ids")
+	bridges, err := rows("Bridge", "name", "external_ids")
 	if err != nil {
 		return err
 	}
-	interfaces, err := db.Select(ctx, "Interface", "name", "type", "options", "external_ids", "mtu")
+	interfaces, err := rows("Interface", "name", "type", "options", "external_ids", "mtu")
 	if err != nil {
 		return err
 	}

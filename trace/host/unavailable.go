@@ -23,14 +23,17 @@ func (e *UnavailableError) Unwrap() error { return e.Cause }
 // Advising returns the text of the error with the command that starts the replica.
 func (e *UnavailableError) Advising(command string) string {
 	if _, elsewhere := errors.AsType[elsewhereError](e.Cause); elsewhere {
-		return fmt.Sprintf("node %s: %v", e.Node, e.Cause)
+		return e.Text()
 	}
 	what := "start it with"
-	if errors.Is(e.Cause, ErrNoAnswer) {
+	if errors.Is(e.Cause, ErrNoAnswer) || errors.Is(e.Cause, errDatabase) {
 		what = "start its replica again with"
 	}
-	return fmt.Sprintf("node %s: %v: %s: %s", e.Node, e.Cause, what, command)
+	return fmt.Sprintf("%s: %s: %s", e.Text(), what, command)
 }
+
+// Text returns the node and the cause, without advice for a replica of this machine.
+func (e *UnavailableError) Text() string { return fmt.Sprintf("node %s: %v", e.Node, e.Cause) }
 
 // elsewhereError is why a replica on another machine can't be reached. Its text says what
 // to do.
@@ -40,9 +43,10 @@ type elsewhereError struct{ error }
 func (e elsewhereError) Unwrap() error { return e.error }
 
 var (
-	errNotStarted = errors.New("no replica is running")
+	errNotStarted = errors.New("its replica does not run")
 	errOtherPorts = errors.New("its replica was lost and started anew, and has other port numbers now")
 	errDown       = errors.New("the ovs-vswitchd of its replica can't be reached")
+	errDatabase   = errors.New("the OVS database of its replica can't be read")
 )
 
 // unreachable returns the error of a node to whose ovs-vswitchd no connection was made.

@@ -107,9 +107,15 @@ func (r *Runtimes) ExecPrefix(rt runtime.Runtime) ([]string, error) {
 // ExecPrefix returns the beginning of a command line that runs a tool beside the replica of
 // a workdir, wherever that runs.
 func ExecPrefix(wd *workdir.Dir) ([]string, error) {
+	self, err := Self(wd)
+	return append(self, "exec", "--"), err
+}
+
+// Self returns the beginning of a command line of ovs-offline on a workdir.
+func Self(wd *workdir.Dir) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("finding this program, for the tools' wrappers: %w", err)
+		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	return []string{self, "--workdir=" + wd.Path(), "exec", "--"}, nil
+	return []string{self, "--workdir=" + wd.Path()}, nil
 }

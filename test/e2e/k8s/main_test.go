@@ -75,6 +75,9 @@ func TestMain(m *testing.M) {
 		cleanUp()
 		os.Exit(130)
 	}()
+	if rig.err == nil {
+		os.Setenv("XDG_STATE_HOME", filepath.Join(scratch(), "state")) // starts of other programs remove what is old
+	}
 	klog.SetLogger(logr.Discard()) // a stand-in logs each failed command
 	code := m.Run()
 	cleanUp()

@@ -1,6 +1,8 @@
 package k8s
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"ovs-offline/test/e2e/k8s/machine"
+	"ovs-offline/test/files"
 )
 
 // same are commands on a set, or on its first node, whose output on replicas in pods must
@@ -69,9 +72,34 @@ func TestCommandsOnPods(t *testing.T) {
 	t.Run("logs", func(t *testing.T) { node.logs(t, filepath.Join(local, set.Nodes[0])) })
 	t.Run("shell", func(t *testing.T) { node.shell(t) })
 	t.Run("killed client", func(t *testing.T) { node.killedClient(t) })
+	t.Run("killed shell", func(t *testing.T) { node.killedShell(t) })
+	t.Run("interrupted shell", func(t *testing.T) { node.interruptedShell(t) })
+	t.Run("another version", func(t *testing.T) { node.anotherVersion(t) })
 	if r := c.on(t, "stop"); r.code != 0 || len(c.left(t)) > 0 {
 		t.Errorf("stop: exit %d, left: %q\n%s\n%s", r.code, c.left(t), r.out, r.complaints)
 	}
+	for end := time.Now().Add(20 * time.Second); len(keepers(t, folder)) > 0; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the replicas are gone, and the streams are kept open: %q", keepers(t, folder))
+		}
+	}
+}
+
+// keepers returns the command lines of the processes that keep streams to pods open for
+// commands on the workdirs in a folder.
+func keepers(t *testing.T, folder string) (found []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		raw, _ := os.ReadFile(path) // it may have ended
+		if line := strings.ReplaceAll(string(raw), "\x00", " "); strings.Contains(line, folder) && strings.HasSuffix(line, " pod keep ") {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 var (
@@ -111,17 +139,21 @@ func (c client) samePackets(t *testing.T, local string) {
 	}
 }
 
-// wrapper calls a tool by its wrapper.
+// wrapper calls a tool by its wrapper, as a script does many times. The calls leave one
+// process, which keeps a stream open for later calls.
 func (c client) wrapper(t *testing.T) {
 	t.Helper()
 	wrapper := filepath.Join(c.workdir, "bin", "ovs-vsctl")
-	command := program(t)
-	command.Path, command.Args = wrapper, []string{wrapper, "list-br"}
-	began := time.Now()
-	if r := finish(t, command); r.code != 0 || !slices.Contains(strings.Fields(r.out), "br-int") {
-		t.Errorf("exit %d\n%s\n%s", r.code, r.out, r.complaints)
+	for range 5 {
+		command := program(t)
+		command.Path, command.Args = wrapper, []string{wrapper, "list-br"}
+		began := time.Now()
+		if r := finish(t, command); r.code != 0 || !slices.Contains(strings.Fields(r.out), "br-int") {
+			t.Errorf("exit %d\n%s\n%s", r.code, r.out, r.complaints)
+		}
+		t.Logf("a call of a wrapper took %s", time.Since(began))
 	}
-	t.Logf("a call of a wrapper took %s", time.Since(began))
+	await(t, "one process to keep streams open", func() bool { return len(keepers(t, filepath.Dir(c.workdir))) == 1 })
 }
 
 // standardInput adds flows that come from the standard input.
@@ -175,13 +207,73 @@ func (c client) shell(t *testing.T) {
 	}
 }
 
+// running returns how many processes on the cluster's node have a text in their command lines.
+func (c client) running(mark string) (count int) {
+	for _, pid := range c.node.Processes() {
+		if strings.Contains(machine.CommandLine(pid), mark) {
+			count++
+		}
+	}
+	return count
+}
+
+// killedShell kills a client whose shell in the pod has jobs, of which some ignore a hangup.
+func (c client) killedShell(t *testing.T) {
+	t.Helper()
+	const mark = "45678"
+	term := inTerminal(t, program(t, "-w", c.workdir, "shell"))
+	const sleep = `python3 -c 'import time; time.sleep(` + mark + `)'`
+	term.types(t, "(trap '' HUP TERM; "+sleep+") & "+sleep+" | "+sleep+" & "+sleep)
+	await(t, "the jobs to run", func() bool { return c.running("sleep("+mark+")") == 4 })
+	shells := func() int { return c.running("worker1 shell") + c.running("/bin/sh -i") } // no other test has one
+	if count := shells(); count < 2 {
+		t.Fatalf("%d processes of the shell are found", count)
+	}
+	syscall.Kill(term.command.Process.Pid, syscall.SIGKILL)
+	term.command.Wait()
+	began := time.Now()
+	await(t, "all of the shell to end", func() bool { return c.running(mark)+shells() == 0 })
+	t.Logf("all of the shell in the pod had ended %.1f s after its client", time.Since(began).Seconds())
+}
+
+// interruptedShell ends a client as a system does that shuts down.
+func (c client) interruptedShell(t *testing.T) {
+	t.Helper()
+	term := inTerminal(t, program(t, "-w", c.workdir, "shell"))
+	term.types(t, "ovs-vsctl list-br")
+	await(t, "the shell to answer", func() bool { return term.shows("breth0") })
+	if term.cooked(t) {
+		t.Error("the terminal changes what is typed in the shell")
+	}
+	syscall.Kill(term.command.Process.Pid, syscall.SIGTERM)
+	term.command.Wait()
+	if code := term.command.ProcessState.ExitCode(); code != 1 || !term.cooked(t) {
+		t.Errorf("exit %d, the terminal is what it was before: %t", code, term.cooked(t))
+	}
+	await(t, "a message", func() bool { return term.shows("\novs-offline: interrupted\r\n") })
+}
+
+// anotherVersion changes the version that is recorded to have started the replica.
+func (c client) anotherVersion(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(c.workdir, "replica.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := regexp.MustCompile(`"version": *"[^"]*"`).ReplaceAllLiteral(text, []byte(`"version": "0.0.1"`))
+	if bytes.Equal(other, text) {
+		t.Fatalf("no version in %s", text)
+	}
+	files.Write(t, path, string(other))
+	c.mustFail(t, 20*time.Second, []string{"was started by another version of ovs-offline", `"0.0.1"`, `with "ovs-offline start"`}, "trace", "ns1/web-0", "ns1/client-0:80")
+}
+
 // killedClient kills a client whose command in the pod would run for a long time.
 func (c client) killedClient(t *testing.T) {
 	t.Helper()
 	const mark = "56789"
-	runs := func() bool {
-		return slices.ContainsFunc(c.node.Processes(), func(pid int) bool { return strings.Contains(machine.CommandLine(pid), mark) })
-	}
+	runs := func() bool { return c.running(mark) > 0 }
 	command := program(t, "-w", c.workdir, "exec", "python3", "-c", "import time; time.sleep("+mark+")")
 	if err := command.Start(); err != nil {
 		t.Fatal(err)

@@ -258,9 +258,13 @@ func TestStartReplacesFormer(t *testing.T) {
 }
 
 // smallNode returns a second node of the cluster, which has room for one pod.
-func (j *jobs) smallNode(t *testing.T) *cluster.Node {
+func (j *jobs) smallNode(t *testing.T) *cluster.Node { return j.addNode(t, "small", "--max-pods=1") }
+
+// addNode adds a node, which has the image of the tools, to the cluster until the end of the
+// test. The flags are those of its kubelet.
+func (j *jobs) addNode(t *testing.T, name string, flags ...string) *cluster.Node {
 	t.Helper()
-	n, err := j.StartNode(t.Context(), "small", "--max-pods=1")
+	n, err := j.StartNode(t.Context(), name, flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,6 +310,10 @@ func TestNodeFaults(t *testing.T) {
 		c.mustStart(t, here...)
 		restart.Wait()
 	})
+	if r := c.on(t, "stop"); r.code != 0 {
+		t.Fatalf("stop: exit %d\n%s\n%s", r.code, r.out, r.complaints)
+	}
+	t.Run("kubelet killed while a pod is loaded", func(t *testing.T) { c.killWhileLoading(t, n, here) })
 	t.Run("kubelet killed in a command", func(t *testing.T) {
 		n.Kubelet.Kill()
 		began := time.Now()
@@ -321,6 +329,31 @@ func TestNodeFaults(t *testing.T) {
 	})
 	if r := c.on(t, "stop"); r.code != 0 || len(c.left(t)) > 0 {
 		t.Errorf("stop: exit %d, left: %q\n%s\n%s", r.code, c.left(t), r.out, r.complaints)
+	}
+}
+
+// killWhileLoading starts replicas, kills the kubelet as soon as their pod runs, and starts it
+// again later.
+func (c client) killWhileLoading(t *testing.T, n *cluster.Node, here []string) {
+	command := program(t, c.startArgs(t, here...)...)
+	var complaints bytes.Buffer
+	command.Stderr = &complaints
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a pod to run", func() bool {
+		pods := c.pods(t, c.namespace)
+		return len(pods) == 1 && pods[0].Status.Phase == corev1.PodRunning
+	})
+	n.Kubelet.Kill()
+	time.Sleep(5 * time.Second) // the start finds no kubelet
+	if err := n.Kubelet.Start(); err != nil {
+		t.Fatal(err)
+	}
+	command.Wait()
+	t.Log(complaints.String())
+	if command.ProcessState.ExitCode() != 0 || !strings.Contains(complaints.String(), "trying again: ") {
+		t.Errorf("start: exit %d", command.ProcessState.ExitCode())
 	}
 }
 

@@ -186,6 +186,7 @@ type listed struct {
 	Set, Namespace string
 	Nodes          []string
 	Pods, Ready    int
+	Problem        string
 	Path           string `json:"client_path"`
 }
 

@@ -34,7 +34,7 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 }
 
 // hang is the time after which a run counts as hanging.
-const hang = 3 * time.Minute
+const hang = 5 * time.Minute
 
 func ovsOfflineRun(t testing.TB, args ...string) result {
 	t.Helper()

@@ -72,6 +72,17 @@ func (term *terminal) resize(t *testing.T, rows, columns uint16) {
 	}
 }
 
+// cooked reports whether the terminal echoes and makes lines and signals of what is typed.
+func (term *terminal) cooked(t *testing.T) bool {
+	t.Helper()
+	settings, err := unix.IoctlGetTermios(int(term.keyboard.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all = unix.ECHO | unix.ICANON | unix.ISIG
+	return settings.Lflag&all == all
+}
+
 // types writes a line as if it were typed.
 func (term *terminal) types(t *testing.T, line string) {
 	t.Helper()

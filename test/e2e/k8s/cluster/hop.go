@@ -82,6 +82,16 @@ func (h *Hop) Target(address string) {
 	h.target = address
 }
 
+// Cut closes all connections, and refuses further ones until Target is called.
+func (h *Hop) Cut() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.target = ""
+	for c := range h.open {
+		c.Close()
+	}
+}
+
 // Break sets the fault from now on, nil for none.
 func (h *Hop) Break(f *Fault) {
 	h.mu.Lock()
