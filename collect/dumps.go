@@ -27,6 +27,8 @@ type Dump struct {
 	Entries int
 	Lost    int  // lines that held data and cannot be used
 	Used    bool // this dump is restored; the others supply what it lacks
+	// Headless reports that a header is missing above its flows, and perhaps further flows.
+	Headless bool
 
 	first      openflow.Problem // the first of the lost lines
 	failed     bool             // an error message, or nothing, in place of the dump
@@ -67,11 +69,12 @@ func readDump(ctx context.Context, o recording.Output, kind workdir.Dump, refere
 	}
 	defer f.Close()
 	problems := 0
-	for text, problem := range entries(interrupt.Reader(ctx, f), kind) {
+	for e, problem := range entries(interrupt.Reader(ctx, f), kind) {
 		if problem == nil {
 			d.Entries++
+			d.Headless = d.Headless || e.headless
 			if references {
-				d.references.Add(text)
+				d.references.Add(e.text)
 			}
 			continue
 		}
@@ -89,15 +92,21 @@ func readDump(ctx context.Context, o recording.Output, kind workdir.Dump, refere
 	return d, ctx.Err()
 }
 
-// entries yields the text of each entry of a dump, or the problem of a line.
-func entries(in io.Reader, kind workdir.Dump) iter.Seq2[string, *openflow.Problem] {
-	return func(yield func(string, *openflow.Problem) bool) {
+// entry is an entry of a dump.
+type entry struct {
+	text     string
+	headless bool // see Dump.Headless
+}
+
+// entries yields each entry of a dump, or the problem of a line.
+func entries(in io.Reader, kind workdir.Dump) iter.Seq2[entry, *openflow.Problem] {
+	return func(yield func(entry, *openflow.Problem) bool) {
 		var list []openflow.Entry
 		var problems []openflow.Problem
 		switch kind {
 		case workdir.Flows:
 			for flow, problem := range openflow.Flows(in) {
-				if !yield(flow.Text, problem) {
+				if !yield(entry{flow.Text, flow.Headless}, problem) {
 					return
 				}
 			}
@@ -109,12 +118,12 @@ func entries(in io.Reader, kind workdir.Dump) iter.Seq2[string, *openflow.Proble
 			list, problems = openflow.TLVMap(in)
 		}
 		for _, e := range list {
-			if !yield(e.Text, nil) {
+			if !yield(entry{text: e.Text}, nil) {
 				return
 			}
 		}
 		for i := range problems {
-			if !yield("", &problems[i]) {
+			if !yield(entry{}, &problems[i]) {
 				return
 			}
 		}
@@ -123,8 +132,9 @@ func entries(in io.Reader, kind workdir.Dump) iter.Seq2[string, *openflow.Proble
 
 // pick returns the index of the dump to restore, -1 for an empty list: that of the
 // newest OpenFlow version that lost nothing, or else the one with most entries. A
-// dump with fewer than nine tenths of the entries of another is incomplete, even
-// if it lost nothing. The list has the newest version first.
+// dump with fewer than nine tenths of the entries of another is incomplete, even if it
+// lost nothing; so is one without its header and with fewer entries than another. The
+// list has the newest version first.
 func pick(list []Dump) int {
 	most := -1
 	for i, d := range list {
@@ -133,7 +143,8 @@ func pick(list []Dump) int {
 		}
 	}
 	for i, d := range list {
-		if !d.Truncated && d.Lost == 0 && 10*d.Entries >= 9*list[most].Entries {
+		incomplete := 10*d.Entries < 9*list[most].Entries || d.Headless && d.Entries < list[most].Entries
+		if !d.Truncated && d.Lost == 0 && !incomplete {
 			return i
 		}
 	}
@@ -145,6 +156,9 @@ func (d Dump) remarks(dump workdir.Dump) []string {
 	var remarks []string
 	if d.Truncated {
 		remarks = append(remarks, "cut by sos (--log-size): only its end was collected")
+	}
+	if d.Headless && !d.Truncated {
+		remarks = append(remarks, "no header is above its flows: unless ovs-ofctl ran with --names or --sort, which print none, the dump's beginning was cut off")
 	}
 	if d.Lost > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d lines can't be used; the first: %s", d.Lost, d.first))

@@ -117,7 +117,9 @@ func TestBestDumpIsRestored(t *testing.T) {
 		return []member{{name: plugin + name, target: "../../" + real}, {name: real, body: body}}
 	}
 	plain := func(name, body string) []member { return []member{{name: plugin + name, body: body}} }
-	cutStart := "ytes=0, priority=1,ip actions=drop\n" + strings.SplitAfterN(flows("OF1.5", 9), "\n", 2)[1]
+	headless := strings.SplitAfterN(flows("OF1.5", 9), "\n", 2)[1]
+	cutStart := "ytes=0, priority=1,ip actions=drop\n" + headless
+	cutBetween := strings.SplitAfterN(headless, "\n", 2)[1]
 	for _, c := range []struct {
 		what    string
 		dumps   [][]member
@@ -140,6 +142,9 @@ func TestBestDumpIsRestored(t *testing.T) {
 		{"1.5 has a bad line and 1.4 a fraction", [][]member{plain(of14, flows("OF1.4", 3)), plain(of15, flows("OF1.5", 30)+"junk\n")}, "OpenFlow15", 30, "can't be used"},
 		{"all were tailed", [][]member{tailed(of14, cutStart), tailed(of15, cutStart)}, "OpenFlow15", 9, "cut by sos"},
 		{"cut in place as sos before 4.2 did", [][]member{plain(of14, flows("OF1.4", 9)), plain(of15, cutStart)}, "OpenFlow14", 9, ""},
+		{"cut in place between two lines", [][]member{plain(of14, flows("OF1.4", 9)), plain(of15, cutBetween)}, "OpenFlow14", 9, ""},
+		{"all were cut in place between two lines", [][]member{plain(of14, cutBetween), plain(of15, cutBetween)}, "OpenFlow15", 8, "beginning was cut off"},
+		{"without a header as --names prints it", [][]member{plain(of10, flows("", 9)), plain(of15, headless)}, "OpenFlow15", 9, "--names"},
 		{"a fake bridge", [][]member{plain(of10, "ovs-ofctl: br0 is not a bridge or a socket\n")}, "", 0, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {

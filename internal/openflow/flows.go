@@ -15,6 +15,10 @@ type Flow struct {
 	// Text is what ovs-ofctl add-flows takes, without statistics and timeouts.
 	Text string
 	Counters
+	// Headless reports that the dump has no header above the flow, but statistics: either
+	// its beginning was cut off, or ovs-ofctl ran with --names or --sort, which print no
+	// header, or it is the output of bridge/dump-flows.
+	Headless bool
 }
 
 // Counters are the statistics of a flow. Counted is false for a dump without them, as
@@ -74,11 +78,12 @@ type RawFlow struct {
 	Actions string
 	Counters
 
-	at int64 // the offset of its line in the dump
+	at       int64 // the offset of its line in the dump
+	headless bool  // see Flow.Headless
 }
 
 func (e *RawFlow) flow() Flow {
-	return Flow{Line: e.Line, At: e.at, Text: withoutStatistics(e.Match, e.Actions), Counters: e.Counters}
+	return Flow{Line: e.Line, At: e.at, Text: withoutStatistics(e.Match, e.Actions), Counters: e.Counters, Headless: e.headless}
 }
 
 // RawFlows works like Flows. It takes half of the time, because it does not compose the text
@@ -89,7 +94,7 @@ func RawFlows(r io.Reader) iter.Seq2[RawFlow, *Problem] {
 
 func rawFlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[RawFlow, *Problem] {
 	return func(yield func(RawFlow, *Problem) bool) {
-		undecoded, held := false, false
+		header, undecoded, held := false, false, false
 		var last RawFlow // if held: not yielded yet, because the next line shows whether it is complete
 		for n, l := range lines(r) {
 			if held && !isHeader(l.text) {
@@ -98,6 +103,7 @@ func rawFlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[RawFlow, *Pr
 				}
 				held = false
 			}
+			header = header || strings.TrimSpace(l.text) != "" && isHeader(l.text)
 			if l.err == nil && !l.tooLong && !want(l.text) {
 				continue
 			}
@@ -106,6 +112,7 @@ func rawFlowsIn(r io.Reader, want func(line string) bool) iter.Seq2[RawFlow, *Pr
 				continue
 			}
 			if problem == nil {
+				entry.headless = !header && entry.Counted
 				last, held = entry, true
 				continue
 			}
@@ -134,11 +141,12 @@ func wholeOrCut(e RawFlow, next string) (RawFlow, *Problem) {
 }
 
 // firstOrCut decides whether the first line of a dump without a header is complete: it
-// may have lost its beginning. Flows with statistics begin with a cookie; those of
-// ovs-save begin with the first field that differs from its default.
+// may have lost its beginning. Flows with statistics begin with a cookie, or in
+// bridge/dump-flows with another field; those of ovs-save begin with the first field that
+// differs from its default.
 func firstOrCut(first RawFlow, next string) (RawFlow, *Problem) {
 	match := first.Match
-	if strings.HasPrefix(match, "cookie=") || strings.HasPrefix(match, "table=") {
+	if strings.HasPrefix(match, "cookie=") || strings.HasPrefix(match, "table=") && !hasStatistics(match) {
 		return first, nil
 	}
 	ofBridge := strings.HasPrefix(match, "duration=") || strings.HasPrefix(match, "table_id=") // bridge/dump-flows

@@ -181,6 +181,7 @@ func TestFlows(t *testing.T) {
 		{"a decode error", header + " cookie=0x0, table=0 actions=drop\n ***decode error: OFPBMC_BAD_FIELD***\n00000000  06 13 00 58 00 00 00 02-00 01 00 00 00 00 00 00 |...X............|\n00000010  00 48\n", []string{"cookie=0x0,table=0 actions=drop"}, 1, 1},
 		{"cut in its last line", header + " cookie=0x0, table=0 actions=drop\n cookie=0x1, duration=3s, tab", []string{"cookie=0x0,table=0 actions=drop"}, 1, 1},
 		{"cut in its first line, in the statistics", "ytes=0, priority=7,ip actions=drop\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
+		{"cut in its first line, before the table", "table=0, n_packets=0, n_bytes=0, priority=7,ip actions=drop\n", nil, 1, 1},
 		{"cut in its first line, in the cookie", "okie=0x5, duration=1s, table=0, n_packets=0, n_bytes=0, priority=7,ip actions=drop\n", nil, 1, 1},
 		{"cut in its first line, in the match", "src=1.2.3.4 actions=drop\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
 		{"cut in its first line, in the actions", "->NXM_NX_REG0[],resubmit(,5)\n cookie=0x1, duration=1s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n", []string{"cookie=0x1,table=0,priority=1 actions=drop"}, 1, 1},
@@ -199,6 +200,27 @@ func TestFlows(t *testing.T) {
 		}
 		if got := texts(flows); !reflect.DeepEqual(got, c.want) || len(problems) != c.problems || lost != c.lost {
 			t.Errorf("%s: %q, problems %v", c.what, got, problems)
+		}
+	}
+}
+
+// TestCutBeginningIsNoticed checks that, wherever the beginning of a dump was cut off, a
+// problem or Flow.Headless reports it, and that no part of a flow passes for a flow.
+func TestCutBeginningIsNoticed(t *testing.T) {
+	const dump = `OFPST_FLOW reply (OF1.5) (xid=0x2):
+ cookie=0x5, duration=7.1s, table=3, n_packets=0, n_bytes=0, idle_timeout=60, priority=7,tcp,reg0=0x1/0x1,nw_src=10.0.0.1 actions=load:0x1->NXM_NX_REG0[],resubmit(,5)
+ cookie=0x6, duration=7.2s, table=4, n_packets=0, n_bytes=0, ip actions=drop
+`
+	whole, _ := allFlows(strings.NewReader(dump))
+	for cut := 1; cut < strings.Index(dump, " cookie=0x6"); cut++ {
+		flows, problems := allFlows(strings.NewReader(dump[cut:]))
+		if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Lost }) && !(len(flows) > 0 && flows[0].Headless) {
+			t.Errorf("cut at %d, not noticed: %.40q", cut, dump[cut:])
+		}
+		for _, f := range flows {
+			if !slices.Contains(texts(whole), f.Text) {
+				t.Errorf("cut at %d: %q passes for a flow", cut, f.Text)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sosgen
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,6 +35,7 @@ func TestCutFilesAreUsedAndReported(t *testing.T) {
 	})
 	t.Run("all dumps cut by sos", func(t *testing.T) { checkCutDumps(t, n, name, whole, Tailed) })
 	t.Run("all dumps cut without a mark", func(t *testing.T) { checkCutDumps(t, n, name, whole, CutInPlace) })
+	t.Run("all dumps cut between two flows", func(t *testing.T) { checkCutDumps(t, n, name, whole, cutBetweenLines) })
 	t.Run("the database cut by sos", func(t *testing.T) {
 		tree, err := Tailed(whole, "etc/openvswitch/conf.db", 20_000)
 		if err != nil {
@@ -60,6 +62,12 @@ func TestCutFilesAreUsedAndReported(t *testing.T) {
 			t.Errorf("%d %s", r.collected.code, r.collected.err)
 		}
 	})
+}
+
+// cutBetweenLines works like CutInPlace, but keeps only whole lines.
+func cutBetweenLines(report Tree, name string, limit int) (Tree, error) {
+	end := Tail(report[name].Body, limit)
+	return CutInPlace(report, name, len(end)-bytes.IndexByte(end, '\n')-1)
 }
 
 // checkCutDumps replays a report that holds only the ends of br-int's flow dumps, and
