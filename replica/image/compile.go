@@ -168,12 +168,13 @@ func systemPython() (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// Write writes output of the steps to the log, and passes its last line on.
+// Write writes output of the steps to the log, and reports each line.
 func (c *compilation) Write(p []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	lines := strings.Split(strings.TrimRight(string(p), "\n"), "\n")
-	c.report(lines[len(lines)-1])
+	for line := range strings.SplitSeq(strings.TrimRight(string(p), "\n"), "\n") {
+		c.report(line)
+	}
 	return c.log.Write(p)
 }
 
