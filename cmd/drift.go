@@ -132,7 +132,7 @@ func (o *driftOptions) print(prefix string, r *drift.Report) {
 	o.printList("altered", r.Altered)
 	o.printList("either is correct", r.Either)
 	if len(r.Either) > 0 {
-		fmt.Fprintln(o.Out, "    (logical flows of one priority match the same packets: the order in which ovn-controller sees them decides)")
+		fmt.Fprintln(o.Out, "    (several logical flows or router ports match the same packets: the order in which ovn-controller sees them decides)")
 	}
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(o.Out, "  not compared: %s\n", terminal.Escape(l.String()))

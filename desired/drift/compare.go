@@ -33,6 +33,11 @@ func (c *comparison) compare(ctx context.Context, s *scratch.Scratch, computed f
 	if err != nil {
 		return err
 	}
+	ofRouterPorts, err := c.routerPorts(&d)
+	if err != nil {
+		return err
+	}
+	either = append(either, ofRouterPorts...)
 	r.Compared, r.Same = Counts{len(n.state.Flows), len(n.state.Groups), len(n.state.Meters)}, d.Same
 	for _, l := range r.LeftOut {
 		if l.Bridge == n.bridge {

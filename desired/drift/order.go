@@ -59,10 +59,15 @@ func (c *comparison) orders(ctx context.Context, s *scratch.Scratch, d *flowdiff
 			}
 		}
 	}
+	accept(d, either)
+	return either, nil
+}
+
+// accept counts altered flows of a difference as the same.
+func accept(d *flowdiff.Diff, either []flowdiff.Change) {
 	d.Changed = slices.DeleteFunc(d.Changed, func(change flowdiff.Change) bool { return slices.Contains(either, change) })
 	d.Same += len(either)
 	d.Flows += len(either)
-	return either, nil
 }
 
 // next returns whether the recorded flow of a rival still differs, and the logical flow that

@@ -36,7 +36,8 @@ type Report struct {
 	Extra   []Difference `json:"extra"`
 	Altered []Difference `json:"altered"`
 	// Either lists flows for which OVN leaves open what they are: logical flows of one
-	// priority match the same packets, and ovn-controller installs one of them.
+	// priority, or the flows of several router ports, match the same packets, and
+	// ovn-controller installs one of them.
 	Either []Difference `json:"either,omitempty"`
 
 	LeftOut []LeftOut `json:"left_out,omitempty"`

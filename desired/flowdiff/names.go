@@ -16,7 +16,7 @@ type Names struct {
 	rules  *rules.Rules
 	layout rules.Layout
 	// conjunctive are the flows that match on a conjunction. The flows of its clauses have no
-	// cookie.
+	// cookie if they are made from logical flows.
 	conjunctive map[id]string
 }
 
@@ -98,9 +98,12 @@ func (n *Names) Of(text string) (c Cause, datapath string, err error) {
 	return c, datapath, nil
 }
 
-// deciding returns the flow that the flow of a clause is for, or the flow itself.
+// deciding returns the flow that the flow of a clause without a cookie is for, or the flow
+// itself.
 func (n *Names) deciding(text string) string {
-	if actions := (openflow.Flow{Text: text}).Actions(); strings.HasPrefix(actions, "conjunction(") {
+	f := openflow.Flow{Text: text}
+	cookie, _ := f.Identity()
+	if actions := f.Actions(); cookie == "" && strings.HasPrefix(actions, "conjunction(") {
 		for _, at := range references(actions) {
 			if decides := n.conjunctive[at]; decides != "" {
 				return decides
