@@ -55,7 +55,7 @@ const portBinding = "Port_Binding"
 
 // routerPort is a router port that is connected to a switch.
 type routerPort struct {
-	mac        string
+	mac        string // as ovs-ofctl prints it
 	peerSwitch string // the UUID of its datapath
 }
 
@@ -75,7 +75,7 @@ func (c *comparison) routerPort(uuid string) (routerPort, error) {
 			return routerPort{}, err
 		}
 		if other.String("logical_port") == peer {
-			return routerPort{mac, strings.Join(other.UUIDs("datapath"), " ")}, nil
+			return routerPort{strings.ToLower(mac), strings.Join(other.UUIDs("datapath"), " ")}, nil
 		}
 	}
 	return routerPort{}, nil
