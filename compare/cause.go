@@ -168,7 +168,7 @@ func (e *explainer) direct(x *differing, l *links) *finding {
 	if f := l.rows[x.rule.Cause.UUID]; f != nil {
 		return f
 	}
-	row, ok, err := x.side.node.zone.sb.Row(x.rule.Row, x.rule.UUID)
+	row, ok, err := x.side.zone.sb.Row(x.rule.Row, x.rule.UUID)
 	if err != nil || !ok {
 		return nil
 	}

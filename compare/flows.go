@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/openflow"
@@ -18,6 +19,7 @@ import (
 // bridgeFlows are the flows of a bridge of one side.
 type bridgeFlows struct {
 	node    *node
+	zone    *zone  // with a southbound database, that of the other side if need be; nil for none
 	path    string // of the dump
 	numbers *numbers
 	layout  rules.Layout    // zero for a bridge without OVN
@@ -42,11 +44,12 @@ func (c *comparer) compareFlows(ctx context.Context, p *nodePair) error {
 		if !now[bridge] {
 			continue // a finding of the database
 		}
-		a, err := p.old.flows(bridge)
+		common := c.commonOf(p, bridge)
+		a, err := p.old.flows(bridge, common)
 		if err != nil {
 			return fmt.Errorf("bridge %s: %w", bridge, err)
 		}
-		b, err := p.new.flows(bridge)
+		b, err := p.new.flows(bridge, common)
 		if err != nil {
 			return fmt.Errorf("bridge %s: %w", bridge, err)
 		}
@@ -88,24 +91,27 @@ func (n *node) bridges() (map[string]bool, error) {
 }
 
 // flows prepares the flows of a bridge; nil if they were not collected.
-func (n *node) flows(bridge string) (*bridgeFlows, error) {
-	f := &bridgeFlows{node: n, path: existing(n.dir.DumpFile(bridge, workdir.Flows)), local: map[string]bool{}}
+func (n *node) flows(bridge string, common common) (*bridgeFlows, error) {
+	f := &bridgeFlows{node: n, zone: common.zone, path: existing(n.dir.DumpFile(bridge, workdir.Flows)), local: map[string]bool{}}
 	if f.path == "" {
 		return nil, nil
 	}
+	if n.zone != nil && n.zone.sb != nil {
+		f.zone = n.zone
+	}
 	var err error
 	var names *overlay
-	if n.zone != nil && n.zone.sb != nil {
-		if f.layout, err = f.readLayout(n.zone.rules); err != nil {
+	if f.zone != nil {
+		if f.layout, err = f.readLayout(f.zone.rules); err != nil {
 			return nil, err
 		}
 		if f.layout != (rules.Layout{}) {
-			if names, err = n.zone.overlay(); err != nil {
+			if names, err = f.zone.overlay(); err != nil {
 				return nil, err
 			}
 		}
 	}
-	f.numbers, err = n.readNumbers(bridge, names)
+	f.numbers, err = n.readNumbers(bridge, names, common)
 	return f, err
 }
 
@@ -159,9 +165,6 @@ func (c *comparer) compareBridge(ctx context.Context, p *nodePair, bridge string
 		c.missing(fmt.Sprintf("flows of bridge %s of node %s: the pipelines of OVN begin at other tables", bridge, p.new.name))
 		return nil
 	}
-	if old, now := a.openflow(), b.openflow(); old != now && old != "" && now != "" {
-		c.remark(fmt.Sprintf("flows of bridge %s of node %s were dumped in %s and in %s: flows that are only written differently are listed", bridge, p.new.name, old, now))
-	}
 	seed := maphash.MakeSeed()
 	counts := map[uint64]int{}
 	key := func(side *bridgeFlows, f openflow.Flow) uint64 {
@@ -201,25 +204,12 @@ func (c *comparer) compareBridge(ctx context.Context, p *nodePair, bridge string
 			}
 		}
 	}
+	if lost := slices.Concat(a.numbers.spelling.LeftOut(), b.numbers.spelling.LeftOut()); len(lost) > 0 {
+		slices.Sort(lost)
+		c.missing(fmt.Sprintf("%s in the flows of bridge %s of node %s: a dump in %s does not have them", strings.Join(slices.Compact(lost), ", "), bridge, p.new.name, a.numbers.spelling.Oldest))
+	}
 	e := &explainer{comparer: c, pair: p, zone: zone, bridge: bridge, old: a, new: b}
 	return e.explain(ctx, differencesOf(a, b, gone, added))
-}
-
-// openflow returns the version of OpenFlow in which the flows were dumped, "" if it is not
-// known.
-func (f *bridgeFlows) openflow() string {
-	m, err := f.node.dir.Manifest()
-	if err != nil {
-		return ""
-	}
-	if c := m.Collection(workdir.OVS); c != nil {
-		for _, file := range c.Files {
-			if file.Path == f.node.dir.Relative(f.path) {
-				return file.OpenFlow
-			}
-		}
-	}
-	return ""
 }
 
 // named returns a flow in names, and remembers its datapath.
@@ -301,11 +291,11 @@ func (f *bridgeFlows) stages(ctx context.Context) (map[string]int, error) {
 // rule returns what a flow was made from; ok is false if that is not known.
 func (f *bridgeFlows) rule(flow openflow.Flow) (rule rules.Rule, ok bool, err error) {
 	parsed, err := rules.ParseFlow(flow.Text)
-	if err != nil || f.node.zone == nil || f.node.zone.sb == nil || f.layout == (rules.Layout{}) {
+	if err != nil || f.zone == nil || f.layout == (rules.Layout{}) {
 		return rules.Rule{Stage: fmt.Sprintf("table %d", parsed.Table)}, false, nil
 	}
 	parsed.Layout = f.layout
-	rule, ok, err = f.node.zone.rules.Find(parsed)
+	rule, ok, err = f.zone.rules.Find(parsed)
 	if !ok && err == nil {
 		rule.Stage = fmt.Sprintf("table %d", parsed.Table)
 	}

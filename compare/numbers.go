@@ -23,11 +23,13 @@ type numbers struct {
 	datapaths map[uint64]string            // by tunnel key; nil for a bridge without OVN
 	called    map[uint64]string            // their names in OVN
 	keys      map[uint64]map[uint64]string // logical ports, by the keys of the datapath and of the port
+	spelling  openflow.Canonical
 }
 
 // readNumbers reads what the numbers on a bridge of a node stand for.
-func (n *node) readNumbers(bridge string, overlay *overlay) (*numbers, error) {
-	x := &numbers{ports: map[string]string{"LOCAL": "LOCAL"}, networks: map[string]string{}, groups: map[uint32]string{}, meters: map[uint32]string{}}
+func (n *node) readNumbers(bridge string, overlay *overlay, common common) (*numbers, error) {
+	x := &numbers{ports: map[string]string{"LOCAL": "LOCAL"}, networks: map[string]string{}, groups: map[uint32]string{}, meters: map[uint32]string{}, spelling: common.spelling}
+	x.spelling.Ports = map[string]int{openflow.PortName(bridge): openflow.PortLocal}
 	if overlay != nil {
 		x.datapaths, x.called, x.keys = overlay.datapaths, overlay.called, overlay.keys
 	}
@@ -36,19 +38,25 @@ func (n *node) readNumbers(bridge string, overlay *overlay) (*numbers, error) {
 			return nil, err
 		}
 	}
-	meters, err := entries(n.dir.DumpFile(bridge, workdir.Meters), openflow.Meters)
-	if err != nil {
-		return nil, err
+	if common.meters {
+		meters, err := entries(n.dir.DumpFile(bridge, workdir.Meters), openflow.Meters)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range meters {
+			x.meters[m.ID] = afterID(m.Text, " ")
+		}
 	}
-	for _, m := range meters {
-		x.meters[m.ID] = afterID(m.Text, " ")
-	}
-	groups, err := entries(n.dir.DumpFile(bridge, workdir.Groups), openflow.Groups)
-	if err != nil {
-		return nil, err
-	}
-	for _, g := range groups {
-		x.groups[g.ID] = (&translation{numbers: x}).list(afterID(g.Text, ","))
+	if common.groups {
+		groups, err := entries(n.dir.DumpFile(bridge, workdir.Groups), openflow.Groups)
+		if err != nil {
+			return nil, err
+		}
+		spelling := common.ofGroups
+		spelling.Ports = x.spelling.Ports
+		for _, g := range groups {
+			x.groups[g.ID] = (&translation{numbers: x}).list(afterID(spelling.Group(g.Text), ","))
+		}
 	}
 	return x, nil
 }
@@ -94,6 +102,7 @@ func (x *numbers) readPorts(ovs *file.Index, bridge string) error {
 					continue
 				}
 				if number, ok := i.Int("ofport"); ok {
+					x.spelling.Ports[openflow.PortName(i.String("name"))] = int(number)
 					x.ports[strconv.Itoa(number)] = portName(i.String("name"), i.String("type"), i.Map("options"))
 				}
 			}
@@ -120,23 +129,24 @@ type translation struct {
 // matches.
 func (x *numbers) flow(f openflow.Flow) (match, actions, datapath string) {
 	t := &translation{numbers: x}
-	criteria := f.Criteria()
+	_, criteria := x.spelling.Identity(f)
+	actions = x.spelling.Actions(f.Actions())
 	if _, rest, found := strings.Cut(criteria, "metadata="); found && x.datapaths != nil {
 		t.datapath = leading(rest)
 		datapath = x.called[t.datapath]
 	}
 	fields := strings.SplitN(criteria, "|", 3)
 	if len(fields) != 3 {
-		return criteria, t.list(f.Actions()), datapath
+		return criteria, t.list(actions), datapath
 	}
 	match = "table=" + fields[0] + ",priority=" + fields[1]
 	if fields[2] != "" {
 		match += "," + t.fields(fields[2])
 	}
 	if t.datapath != 0 && strings.Contains(match, `reg15="_MC_`) {
-		return match, t.copies(f.Actions()), datapath
+		return match, t.copies(actions), datapath
 	}
-	return match, t.list(f.Actions()), datapath
+	return match, t.list(actions), datapath
 }
 
 // leading returns the number at the beginning of a text.
@@ -256,15 +266,13 @@ func (t *translation) actions(text string) []string {
 	return list
 }
 
-// assigned matches an action that writes a constant into a field.
-var assigned = regexp.MustCompile(`^(load|set_field):(\S+?)->([A-Za-z0-9_]+)(\[[0-9.]*\])?$`)
-
-// assignment returns what assigned matches. Most actions do not need the pattern.
-func assignment(text string) []string {
-	if !strings.HasPrefix(text, "load:") && !strings.HasPrefix(text, "set_field:") {
-		return nil
+// assignment splits an action that writes a constant into a field.
+func assignment(text string) (value, field string, ok bool) {
+	rest, ok := strings.CutPrefix(text, "set_field:")
+	if at := strings.LastIndex(rest, "->"); ok && at >= 0 {
+		return rest[:at], rest[at+len("->"):], true
 	}
-	return assigned.FindStringSubmatch(text)
+	return "", "", false
 }
 
 // nested splits an action with further actions or fields in parentheses.
@@ -278,20 +286,19 @@ func nested(text string) (name, inner string, ok bool) {
 
 // action rewrites one action.
 func (t *translation) action(text string) string {
-	if m := assignment(text); m != nil {
-		field := fieldName(m[3])
-		value := t.value(field, m[2])
+	if number, field, ok := assignment(text); ok {
+		value := t.value(field, number)
 		if field == "metadata" && t.datapaths != nil {
-			t.datapath = leading(m[2])
+			t.datapath = leading(number)
 		}
-		return m[1] + ":" + value + "->" + field + m[4]
+		return "set_field:" + value + "->" + field
 	}
 	if name, inner, ok := nested(text); ok {
 		return name + "(" + t.inner(name, inner) + ")"
 	}
 	name, argument, _ := strings.Cut(text, ":")
 	switch name {
-	case "output", "bucket", "actions", "mod_vlan_vid", "group", "meter":
+	case "output", "bucket", "actions", "group", "meter":
 		return name + ":" + t.argument(name, argument)
 	}
 	if rest, found := strings.CutPrefix(text, "actions="); found {
@@ -340,8 +347,6 @@ func (t *translation) argument(name, value string) string {
 	switch {
 	case name == "output":
 		return cmp.Or(t.ports[value], value)
-	case name == "mod_vlan_vid":
-		return cmp.Or(t.networks[value], value)
 	case err != nil:
 	case name == "group" && t.groups[uint32(id)] != "":
 		return "{" + t.groups[uint32(id)] + "}"
@@ -360,9 +365,6 @@ func (t *translation) inner(name, text string) string {
 	case "bundle", "bundle_load":
 		before, members, found := strings.Cut(text, "members:")
 		if !found {
-			before, members, found = strings.Cut(text, "slaves:")
-		}
-		if !found {
 			return text
 		}
 		list := strings.Split(members, ",")
@@ -374,18 +376,6 @@ func (t *translation) inner(name, text string) string {
 		return text
 	}
 	return t.list(text)
-}
-
-// fieldName returns the name that matches use of a field.
-func fieldName(name string) string {
-	short := strings.ToLower(name)
-	for _, prefix := range []string{"nxm_nx_", "nxm_of_", "oxm_of_"} {
-		short = strings.TrimPrefix(short, prefix)
-	}
-	if short == "tunnel_id" {
-		return "tun_id"
-	}
-	return short
 }
 
 // overlay is what the keys of OVN's datapaths and logical ports stand for.

@@ -11,6 +11,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/bundle"
+	"ovs-offline/internal/temporary"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/set"
 )
@@ -36,15 +37,15 @@ func Open(ctx context.Context, path string, o OpenOptions) (*Side, error) {
 			return side, err
 		}
 	}
-	temporary, err := os.MkdirTemp("", "ovs-offline-compare-")
+	folder, remove, err := temporary.Folder("ovs-offline-compare-")
 	if err != nil {
 		return nil, err
 	}
-	side, err := unpack(ctx, path, filepath.Join(temporary, "data"), o)
+	side, err := unpack(ctx, path, filepath.Join(folder, "data"), o)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(temporary))
+		return nil, errors.Join(err, remove())
 	}
-	side.closers = append([]func(){func() { _ = os.RemoveAll(temporary) }}, side.closers...) // after the databases are closed
+	side.closers = append([]func(){func() { _ = remove() }}, side.closers...) // after the databases are closed
 	return side, nil
 }
 
@@ -141,6 +142,6 @@ func loadNodes(b *bundle.Reader, wd *workdir.Dir) error {
 		}
 		nodes = append(nodes, bundle.Node{Name: name, Dir: below})
 	}
-	_, err := b.LoadSet(nodes, nil)
+	_, err := b.LoadSet(wd, nodes, nil)
 	return err
 }

@@ -31,6 +31,12 @@ func (f *Filter) prepare() error {
 	if f.Hit && f.NeverHit {
 		return fmt.Errorf("a flow is either hit or never hit")
 	}
+	f.Match = slices.Clone(f.Match)
+	for i, term := range f.Match {
+		if strings.Contains(term, "=") && !strings.ContainsAny(term, " \t") {
+			f.Match[i] = (&openflow.Canonical{}).Match(term)
+		}
+	}
 	f.mask = 0
 	if f.Cookie == "" {
 		return nil

@@ -136,6 +136,8 @@ func TestFilters(t *testing.T) {
 	}
 	same("an interface and its logical port", Filter{Port: "tapvm1aaaaa-aa"}, Filter{Port: "p-vm1"})
 	same("a table that is one stage", Filter{Table: "65"}, Filter{Table: "output: from logical to physical"})
+	same("a field by another name", Filter{Match: []string{"eth_dst=ff:ff:ff:ff:ff:ff"}}, Filter{Match: []string{"dl_dst=ff:ff:ff:ff:ff:ff"}})
+	same("a number in another notation", Filter{Match: []string{"metadata=2"}}, Filter{Match: []string{"metadata=0x2"}})
 	same("a field in any notation", Filter{Match: []string{"in_port=3"}}, Filter{Match: []string{"in_port=tapvm1aaaaa-aa"}})
 	same("a cookie and all its bits", Filter{Cookie: "0x3c43a14"}, Filter{Cookie: "0x3c43a14/0xffffffff"})
 	router := list(t, wd, Query{Filter: Filter{Router: "neutron-d4d4d4d4-0004"}})

@@ -213,9 +213,14 @@ var tuple6 = regexp.MustCompile(`\bct_tuple6\([^()]*\)`)
 // that selects nothing.
 var unknownField = regexp.MustCompile(`\bkey[0-9]+\([0-9a-f ]*/[0 ]*\),?`)
 
+// length matches the type of a frame that has none, but a length, as frames with an LLC header
+// have (BPDUs). ovs-vswitchd takes a key without a type for such a frame.
+var length = regexp.MustCompile(`,?\beth_type\(0(?:x0+)?/0xffff\)`)
+
 // readable returns a match with the names that ovs-vswitchd reads in place of those that
 // it prints (lib/odp-util.c of OVS 2.13 to 3.7).
 func readable(key string) string {
+	key = length.ReplaceAllLiteralString(key, "")
 	key = strings.TrimSuffix(unknownField.ReplaceAllLiteralString(key, ""), ",")
 	return tuple6.ReplaceAllStringFunc(key, func(tuple string) string {
 		return strings.NewReplacer("src_port=", "tp_src=", "dst_port=", "tp_dst=").Replace(tuple)
@@ -232,7 +237,8 @@ func (r *replay) compare(m *recorded, actions string, p *pass.Pass) error {
 	m.result.State = Stale
 	if r.same(actions, p) {
 		m.result.State = Current
-		live, here := odp.Recirculations(actions), odp.Recirculations(p.ActionsText)
+		flood := odp.Floods(p.Text)
+		live, here := odp.PairedRecirculations(actions, flood, p.Flow.String()), odp.PairedRecirculations(p.ActionsText, flood, p.Flow.String())
 		for i := range min(len(live), len(here)) {
 			if _, known := r.ids[live[i]]; !known {
 				r.ids[live[i]] = here[i]

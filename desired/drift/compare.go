@@ -95,7 +95,8 @@ func (c *comparison) onlyIdleZones(change flowdiff.Change) bool {
 	if change.Kind != flowdiff.KindFlow || change.Cookie {
 		return false
 	}
-	a, b := openflow.Flow{Text: change.A}.Actions(), openflow.Flow{Text: change.B}.Actions()
+	var form openflow.Canonical
+	a, b := form.Actions(openflow.Flow{Text: change.A}.Actions()), form.Actions(openflow.Flow{Text: change.B}.Actions())
 	if !strings.Contains(a+b, zoneRegister) || withoutIdleZones(a) != withoutIdleZones(b) {
 		return false
 	}

@@ -237,6 +237,7 @@ func (c *comparison) computed(ctx context.Context, s *scratch.Scratch) (flowdiff
 		return flowdiff.State{}, err
 	}
 	state, lost := flowdiff.Read(flows, groups, meters)
+	state.OfFlows, state.OfGroups = c.node.dumpVersion(workdir.Flows), c.node.dumpVersion(workdir.Groups)
 	c.withoutUncollected(&state)
 	if len(lost) > 0 {
 		return state, fmt.Errorf("the computed flows can't be read: %s", lost[0])

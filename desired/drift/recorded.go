@@ -18,10 +18,11 @@ import (
 type node struct {
 	wd       *workdir.Dir
 	manifest *workdir.Manifest
-	bridge   string   // the integration bridge
-	ovn      bool     // its OVS database configures an ovn-controller
-	others   []string // the other bridges
-	seen     int      // the nb_cfg that ovn-controller had installed, 0 if unknown
+	bridge   string         // the integration bridge
+	ovn      bool           // its OVS database configures an ovn-controller
+	others   []string       // the other bridges
+	ports    map[string]int // the numbers of the ports of all bridges, by their names in OpenFlow
+	seen     int            // the nb_cfg that ovn-controller had installed, 0 if unknown
 
 	state flowdiff.State
 	lost  []openflow.Problem
@@ -55,12 +56,13 @@ func readNode(ctx context.Context, wd *workdir.Dir) (*node, error) {
 		n.flows = n.flows || ok && dump == workdir.Flows
 	}
 	n.state, n.lost = flowdiff.Read(readers[workdir.Flows], readers[workdir.Groups], readers[workdir.Meters])
+	n.state.OfFlows, n.state.OfGroups, n.state.Ports = n.dumpVersion(workdir.Flows), n.dumpVersion(workdir.Groups), n.ports
 	return n, ctx.Err()
 }
 
 // readDatabase reads from the OVS database which bridge ovn-controller uses.
 func (n *node) readDatabase(ctx context.Context) error {
-	conf, err := file.OpenIndex(ctx, n.wd.Database(workdir.OVS), ovsdb.OVS, "Bridge")
+	conf, err := file.OpenIndex(ctx, n.wd.Database(workdir.OVS), ovsdb.OVS, "Bridge", "Interface")
 	if err != nil {
 		return err
 	}
@@ -79,6 +81,15 @@ func (n *node) readDatabase(ctx context.Context) error {
 			n.others = append(n.others, name)
 		} else {
 			_, _ = fmt.Sscan(row.Map("external_ids")["ovn-nb-cfg"], &n.seen)
+		}
+	}
+	n.ports = map[string]int{openflow.PortName(n.bridge): openflow.PortLocal}
+	for row, err := range conf.Rows("Interface", "name", "ofport") {
+		if err != nil {
+			return err
+		}
+		if number, ok := row.Int("ofport"); ok {
+			n.ports[openflow.PortName(row.String("name"))] = int(number)
 		}
 	}
 	return nil

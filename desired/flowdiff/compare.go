@@ -44,13 +44,13 @@ func (d *Diff) Equal() bool { return len(d.OnlyA)+len(d.OnlyB)+len(d.Changed) ==
 
 // Compare compares two states.
 func Compare(a, b State) Diff {
-	flowsA, flowsB := readFlows(a.Flows), readFlows(b.Flows)
-	p := pair(a, b, flowsA, flowsB)
+	x, y := sides(a, b)
+	p := pair(x, y)
 	var d Diff
-	users := [2]map[id]string{usersOf(flowsA), usersOf(flowsB)}
-	d.compareEntries(KindGroup, groups, a.Groups, b.Groups, p, users)
-	d.compareEntries(KindMeter, meters, a.Meters, b.Meters, p, users)
-	d.compareFlows(flowsA, flowsB, p)
+	users := [2]map[id]string{usersOf(x.flows), usersOf(y.flows)}
+	d.compareEntries(KindGroup, groups, x.groups, y.groups, p, users)
+	d.compareEntries(KindMeter, meters, x.meters, y.meters, p, users)
+	d.compareFlows(x.flows, y.flows, p)
 	for _, list := range [][]Change{d.OnlyA, d.OnlyB, d.Changed} {
 		slices.SortStableFunc(list, func(x, y Change) int { return cmp.Or(cmp.Compare(rank(x), rank(y)), compareTexts(x, y)) })
 	}
@@ -79,8 +79,8 @@ func compareNumbers(a, b string) int {
 }
 
 // compareEntries compares groups, or meters.
-func (d *Diff) compareEntries(kind string, f family, a, b []openflow.Entry, p *pairs, users [2]map[id]string) {
-	inB := map[id]openflow.Entry{}
+func (d *Diff) compareEntries(kind string, f family, a, b []entry, p *pairs, users [2]map[id]string) {
+	inB := map[id]entry{}
 	for _, e := range b {
 		inB[id{f, uint64(e.ID)}] = e
 	}
@@ -91,7 +91,7 @@ func (d *Diff) compareEntries(kind string, f family, a, b []openflow.Entry, p *p
 		switch {
 		case !ok || !there:
 			d.OnlyA = append(d.OnlyA, Change{Kind: kind, A: e.Text, LineA: e.Line, User: users[0][at]})
-		case body(e) == body(other):
+		case e.body == other.body:
 			d.Same++
 		default:
 			d.Changed = append(d.Changed, Change{Kind: kind, A: e.Text, B: other.Text, LineA: e.Line, LineB: other.Line, Actions: true, User: users[0][at]})

@@ -43,7 +43,7 @@ func renumbered(s State) State {
 		for _, e := range slices.Backward(list) {
 			n, _ := strconv.ParseUint(other(id{f, uint64(e.ID)}), 10, 32)
 			head, _, _ := strings.Cut(e.Text, "=")
-			new = append(new, openflow.Entry{ID: uint32(n), Text: fmt.Sprintf("%s=%d,%s", head, n, body(e))})
+			new = append(new, openflow.Entry{ID: uint32(n), Text: fmt.Sprintf("%s=%d,%s", head, n, body(e.Text))})
 		}
 		return new
 	}

@@ -79,12 +79,16 @@ func (n *Names) Of(text string) (c Cause, datapath string, err error) {
 	if err != nil {
 		return Cause{}, "", err
 	}
-	if !found {
+	foreign := f.IsForeign(openflow.Flow{Text: text}.Actions())
+	if !found || foreign {
 		if rule.Stage, err = n.rules.StageOf(f); err != nil {
 			return Cause{}, "", err
 		}
 		if f.Metadata != 0 {
 			datapath = n.rules.Datapath(f.Metadata).String()
+		}
+		if foreign {
+			return Cause{Words: rules.Foreign, Stage: rule.Stage}, datapath, nil
 		}
 		return Cause{Words: "a southbound row that no longer exists", Stage: rule.Stage, Stale: true}, datapath, nil
 	}

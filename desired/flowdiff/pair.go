@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"ovs-offline/internal/openflow"
 )
 
 // pairs are the ids of state b by those of state a that stand for the same, and the other
@@ -32,13 +30,13 @@ func (p *pairs) nameOfB(b id) string {
 func nameOfA(a id) string { return strconv.FormatUint(a.number, 10) }
 
 // pair finds the ids that stand for the same in both states.
-func pair(a, b State, flowsA, flowsB []flow) *pairs {
+func pair(a, b side) *pairs {
 	p := &pairs{map[id]id{}, map[id]id{}}
-	contentA, contentB := conjunctionContent(flowsA), conjunctionContent(flowsB)
+	contentA, contentB := conjunctionContent(a.flows), conjunctionContent(b.flows)
 	p.byContent(contentA, contentB, nil)
 	p.byShare(contentA, contentB)
-	votes := p.votes(flowsA, flowsB)
-	for family, lists := range map[family][2][]openflow.Entry{groups: {a.Groups, b.Groups}, meters: {a.Meters, b.Meters}} {
+	votes := p.votes(a.flows, b.flows)
+	for family, lists := range map[family][2][]entry{groups: {a.groups, b.groups}, meters: {a.meters, b.meters}} {
 		p.byContent(entryContent(family, lists[0]), entryContent(family, lists[1]), votes)
 	}
 	p.byVotes(votes)
@@ -78,18 +76,12 @@ func conjunctionContent(flows []flow) content {
 	return found
 }
 
-func entryContent(f family, entries []openflow.Entry) content {
+func entryContent(f family, entries []entry) content {
 	found := content{}
 	for _, e := range entries {
-		found[id{f, uint64(e.ID)}] = []string{body(e)}
+		found[id{f, uint64(e.ID)}] = []string{e.body}
 	}
 	return found
-}
-
-// body returns the text of a group or a meter without its id.
-func body(e openflow.Entry) string {
-	end := strings.IndexAny(e.Text, ", ")
-	return strings.TrimLeft(e.Text[max(end, 0):], ", ")
 }
 
 // byContent pairs ids with equal content. Of several that are equal, those with the most
@@ -187,9 +179,9 @@ func (p *pairs) byVotes(votes map[[2]id]int) {
 }
 
 // byNumber pairs the groups and meters that are left and have the same number.
-func (p *pairs) byNumber(a, b State) {
+func (p *pairs) byNumber(a, b side) {
 	var candidates []candidate
-	for family, lists := range map[family][2][]openflow.Entry{groups: {a.Groups, b.Groups}, meters: {a.Meters, b.Meters}} {
+	for family, lists := range map[family][2][]entry{groups: {a.groups, b.groups}, meters: {a.meters, b.meters}} {
 		there := entryContent(family, lists[1])
 		for at := range entryContent(family, lists[0]) {
 			if _, ok := there[at]; ok {

@@ -16,12 +16,16 @@ import (
 	"ovs-offline/internal/openflow"
 )
 
-// State is what the tables of a bridge hold. Both states of a comparison have to be dumped
-// in the same OpenFlow version, without names of ports.
+// State is what the tables of a bridge hold.
 type State struct {
 	Flows  []openflow.Flow
 	Groups []openflow.Entry
 	Meters []openflow.Entry
+	// OfFlows and OfGroups are the versions of OpenFlow of the dumps; the zero Version is not
+	// known.
+	OfFlows, OfGroups openflow.Version
+	// Ports are the numbers of the ports by their openflow.PortName, for dumps with names.
+	Ports map[string]int
 }
 
 // Read reads a state from the output of ovs-ofctl dump-flows, dump-groups and dump-meters.
@@ -155,13 +159,55 @@ type flow struct {
 	refers   bool // criteria or actions have references
 }
 
-func readFlows(list []openflow.Flow) []flow {
+func readFlows(list []openflow.Flow, spelling openflow.Canonical) []flow {
 	flows := make([]flow, len(list))
 	for i, f := range list {
-		cookie, criteria := f.Identity()
-		flows[i] = flow{f, cookie, criteria, f.Actions(), mayRefer(f.Text)}
+		cookie, criteria := spelling.Identity(f)
+		flows[i] = flow{f, cookie, criteria, spelling.Actions(f.Actions()), mayRefer(f.Text)}
 	}
 	return flows
+}
+
+// spellings returns the forms in which the flows, and the groups, of two states are compared.
+func spellings(a, b State) (ofFlows, ofGroups openflow.Canonical) {
+	ofFlows.Oldest, ofGroups.Oldest = openflow.OlderOf(a.OfFlows, b.OfFlows), openflow.OlderOf(a.OfGroups, b.OfGroups)
+	ofGroups.NoBucketProperties = !a.OfGroups.HasBucketProperties() || !b.OfGroups.HasBucketProperties()
+	return ofFlows, ofGroups
+}
+
+// side is a state in its canonical form.
+type side struct {
+	flows          []flow
+	groups, meters []entry
+}
+
+// entry is a group or a meter with its canonical form, without the id.
+type entry struct {
+	openflow.Entry
+	body string
+}
+
+// sides returns two states in one form.
+func sides(a, b State) (x, y side) {
+	ofFlows, ofGroups := spellings(a, b)
+	form := func(s State) (f side) {
+		ofFlows.Ports, ofGroups.Ports = s.Ports, s.Ports
+		f.flows = readFlows(s.Flows, ofFlows)
+		for _, g := range s.Groups {
+			f.groups = append(f.groups, entry{g, body(ofGroups.Group(g.Text))})
+		}
+		for _, m := range s.Meters {
+			f.meters = append(f.meters, entry{m, body(m.Text)})
+		}
+		return f
+	}
+	return form(a), form(b)
+}
+
+// body returns the text of a group or a meter without its id.
+func body(text string) string {
+	end := strings.IndexAny(text, ", ")
+	return strings.TrimLeft(text[max(end, 0):], ", ")
 }
 
 // renamed returns the flow's criteria and actions with other ids. A flow of several

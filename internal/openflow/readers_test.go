@@ -39,7 +39,7 @@ func texts(flows []Flow) []string {
 }
 
 // dumps returns the outputs of the openvswitch plugin in the real reports.
-func dumps(t *testing.T) map[string][]byte {
+func dumps(t testing.TB) map[string][]byte {
 	t.Helper()
 	reports, err := filepath.Glob("../../testdata/captures/*/sosreport-*.tar.xz")
 	if err != nil || len(reports) == 0 {

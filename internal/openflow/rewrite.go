@@ -37,28 +37,6 @@ func Rewrite(text string) (rewritten string, names []string) {
 // field, or into a field whose width is not a multiple of eight bits.
 var maskedField = regexp.MustCompile(`set_field:(0x[0-9a-fA-F]+|[0-9]+)/(0x[0-9a-fA-F]+|[0-9]+)->([a-z0-9_]+)`)
 
-// loadNames are the names by which load knows fields (ovs-fields(7)), of the
-// fields with which set_field rejects a mask.
-var loadNames = map[string]string{
-	"ip_dscp":         "OXM_OF_IP_DSCP",
-	"nw_ecn":          "NXM_NX_IP_ECN",
-	"ip_ecn":          "NXM_NX_IP_ECN",
-	"nw_ttl":          "NXM_NX_IP_TTL",
-	"mpls_ttl":        "NXM_NX_MPLS_TTL",
-	"mpls_label":      "OXM_OF_MPLS_LABEL",
-	"mpls_tc":         "OXM_OF_MPLS_TC",
-	"mpls_bos":        "OXM_OF_MPLS_BOS",
-	"arp_op":          "NXM_OF_ARP_OP",
-	"icmp_type":       "NXM_OF_ICMP_TYPE",
-	"icmp_code":       "NXM_OF_ICMP_CODE",
-	"icmpv6_type":     "NXM_NX_ICMPV6_TYPE",
-	"icmpv6_code":     "NXM_NX_ICMPV6_CODE",
-	"nd_reserved":     "ERICOXM_OF_ICMPV6_ND_RESERVED",
-	"nd_options_type": "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE",
-	"vlan_pcp":        "OXM_OF_VLAN_PCP",
-	"in_port":         "NXM_OF_IN_PORT",
-}
-
 // setsMasked reports whether rewriteSetField may change text. This avoids the pattern,
 // which costs more than everything else that is done with a flow, for nearly all flows.
 func setsMasked(text string) bool {
@@ -70,7 +48,7 @@ func setsMasked(text string) bool {
 		if end := strings.IndexFunc(name, func(c rune) bool { return c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') }); end >= 0 {
 			name = name[:end]
 		}
-		if loadNames[name] != "" {
+		if fieldsByName()[name].load != "" {
 			return true
 		}
 	}
@@ -83,7 +61,7 @@ func rewriteSetField(text string) string {
 	}
 	return maskedField.ReplaceAllStringFunc(text, func(action string) string {
 		part := maskedField.FindStringSubmatch(action)
-		name := loadNames[part[3]]
+		name := fieldsByName()[part[3]].load
 		value, err1 := strconv.ParseUint(part[1], 0, 64)
 		mask, err2 := strconv.ParseUint(part[2], 0, 64)
 		if name == "" || err1 != nil || err2 != nil || mask == 0 {
