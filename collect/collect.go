@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"ovs-offline/internal/workdir"
@@ -68,9 +69,8 @@ func (o Options) refuse(wd *workdir.Dir, k workdir.Kind) error {
 	return Refuse(wd, o.Force, k != workdir.OVS || o.Select.Database == k, k)
 }
 
-// Collect reads the source once and puts each node into a workdir: wd itself for one
-// node, a folder of wd for each of several. Either all are installed or none; if only
-// the very last step fails for one node, the error names the nodes that are installed.
+// Collect reads the source once and puts each node into the workdir that Place returns.
+// Either all are installed or none.
 func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]Written, *Found, error) {
 	opts.Select = opts.Select.orEverything()
 	for _, k := range src.Kinds() {
@@ -93,15 +93,19 @@ func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]
 	if err != nil {
 		return nil, found, err
 	}
+	places, err := places(wd, plans, opts)
+	if err != nil {
+		return nil, found, err
+	}
 	targets := []*target{{name: plans[0].Name, wd: wd, staging: staging, ovn: plans[0].OVN()}}
-	if len(plans) > 1 {
-		targets, err = stageEach(wd, plans)
+	if places[0] != wd.Path() {
+		targets, err = stageEach(places, plans)
 		defer closeAll(targets)
 		if err != nil {
 			return nil, found, err
 		}
 	}
-	written, err := install(ctx, targets, plans, found, opts)
+	written, err := install(ctx, staging, targets, plans, found, opts)
 	return written, found, err
 }
 
@@ -138,24 +142,35 @@ type target struct {
 	staging     *workdir.Staging
 	collections []workdir.Collection
 	ovn         OVN
+	member      bool // of a set
 }
 
-// stageEach locks and stages a workdir for each node below parent.
-func stageEach(parent *workdir.Dir, plans []*Plan) ([]*target, error) {
-	m, err := parent.Manifest()
-	if err != nil {
-		return nil, err
-	}
-	if len(m.Collections) > 0 {
-		return nil, fmt.Errorf("%w: %s holds one node; %d nodes take a folder of their own: choose another with -w, or one of them with --node", ErrOccupied, parent.Path(), len(plans))
-	}
-	var targets []*target
+// places returns the path of the workdir of each plan. A database that is collected alone
+// belongs to a node that the user names.
+func places(folder *workdir.Dir, plans []*Plan, opts Options) ([]string, error) {
+	var paths []string
 	for _, p := range plans {
-		wd, err := workdir.Lock(p.folder(parent.Path()))
+		path, err := Place(folder.Path(), p.Name, len(plans) > 1)
+		if err != nil {
+			return nil, err
+		}
+		if opts.Select.Database != "" && path != folder.Path() {
+			return nil, fmt.Errorf("%w: %s is the folder of several nodes: name the one that the database is of with -w %s", ErrOccupied, folder.Path(), filepath.Join(folder.Path(), "NODE"))
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// stageEach locks and stages the workdir of each plan.
+func stageEach(places []string, plans []*Plan) ([]*target, error) {
+	var targets []*target
+	for i, p := range plans {
+		wd, err := workdir.Lock(places[i])
 		if err != nil {
 			return targets, err
 		}
-		t := &target{name: p.Name, wd: wd, ovn: p.OVN()}
+		t := &target{name: p.Name, wd: wd, ovn: p.OVN(), member: true}
 		targets = append(targets, t)
 		if t.staging, err = wd.Stage(); err != nil {
 			return targets, err
@@ -176,13 +191,13 @@ func closeAll(targets []*target) {
 
 // install writes every node to its staging folder, and then installs them all. A node
 // without data is skipped if another node has data.
-func install(ctx context.Context, targets []*target, plans []*Plan, found *Found, opts Options) ([]Written, error) {
+func install(ctx context.Context, folder *workdir.Staging, targets []*target, plans []*Plan, found *Found, opts Options) ([]Written, error) {
 	var ready []*target
 	var empty []error
 	for i, t := range targets {
 		var err error
 		t.collections, err = write(ctx, t, plans[i], opts)
-		if len(targets) > 1 {
+		if t.member {
 			for k := range t.collections {
 				t.collections[k].Node = t.name
 			}
@@ -202,21 +217,22 @@ func install(ctx context.Context, targets []*target, plans []*Plan, found *Found
 			ready = append(ready, t)
 		}
 	}
-	var done []Written
-	var installed []string // their paths
-	for _, t := range ready {
-		if err := t.staging.Install(t.collections...); err != nil {
-			err = fmt.Errorf("%s: %w", t.name, err)
-			if len(installed) > 0 {
-				err = fmt.Errorf("%w; already installed: %s", err, strings.Join(installed, ", "))
-			}
-			return done, err
-		}
-		done = append(done, Written{Name: t.name, Path: t.wd.Path(), Collections: t.collections, OVN: t.ovn})
-		installed = append(installed, t.wd.Path())
-	}
-	if len(done) == 0 {
+	if len(ready) == 0 {
 		return nil, errors.Join(empty...)
 	}
-	return done, nil
+	return installAll(folder, ready)
+}
+
+// installAll installs what was written: all of it or nothing.
+func installAll(folder *workdir.Staging, ready []*target) ([]Written, error) {
+	var done []Written
+	var staged []workdir.Staged
+	for _, t := range ready {
+		staged = append(staged, workdir.Staged{Staging: t.staging, Collections: t.collections})
+		done = append(done, Written{Name: t.name, Path: t.wd.Path(), Collections: t.collections, OVN: t.ovn})
+	}
+	if !ready[0].member {
+		return done, ready[0].staging.Install(ready[0].collections...)
+	}
+	return done, folder.InstallAll(staged)
 }

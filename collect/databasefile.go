@@ -3,8 +3,6 @@ package collect
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 
 	"ovs-offline/internal/archive"
@@ -30,7 +28,10 @@ func (s DatabaseFile) Read(ctx context.Context, spool string) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := openFileOrPipe(ctx, s.Path)
+	if _, err := archive.Stat(s.Path); err != nil {
+		return nil, err
+	}
+	in, err := interrupt.Open(ctx, s.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -62,23 +63,4 @@ func (s DatabaseFile) checkKind(schema string) error {
 	}
 	commands := map[workdir.Kind]string{workdir.OVS: "collect-db-ovs", workdir.NB: "collect-db-ovn-nb", workdir.SB: "collect-db-ovn-sb"}
 	return fmt.Errorf("%s is the %s database (%s), not %s: use %s", s.Path, kind.Title(), schema, s.Kind.Title(), commands[kind])
-}
-
-// openFileOrPipe opens a file, or a pipe, whose reads end with ctx.
-func openFileOrPipe(ctx context.Context, path string) (io.ReadCloser, error) {
-	info, err := archive.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode()&os.ModeDevice != 0 {
-		return nil, fmt.Errorf("%s is a device, not a database file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil || info.Mode().IsRegular() {
-		return f, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{interrupt.Pipe(ctx, f), f}, nil
 }

@@ -109,13 +109,14 @@ func TestDatabaseFormsAreCollectedUnchanged(t *testing.T) {
 	head := `{"cluster_id":"6f0a5e3a-0e0f-4c1d-8f6e-0123456789ab","local_address":"tcp:1.2.3.4:6644","name":"OVN_Southbound","prev_data":[{"name":"OVN_Southbound","version":"1.2.3","tables":{}},{}],"prev_index":1,"prev_term":1,"server_id":"6f0a5e3a-0e0f-4c1d-8f6e-0123456789ac"}`
 	cluster := strings.Replace(record(head), "OVSDB JSON", "OVSDB CLUSTER", 1)
 	for _, c := range []struct {
-		what, content, remark string
+		what, content, remark, lost string
 	}{
-		{"standalone", database(ovsdb.SB, 3), ""},
-		{"gzip", packed.String(), ""},
-		{"clustered", cluster, "clustered (RAFT) database; converted to standalone"},
-		{"rewritten by sos clean", strings.Replace(database(ovsdb.SB, 3), "row", "host0", 1), "damaged"},
-		{"torn", database(ovsdb.SB, 3)[:len(database(ovsdb.SB, 3))-4], "damaged"},
+		{"standalone", database(ovsdb.SB, 3), "", ""},
+		{"gzip", packed.String(), "", ""},
+		{"clustered", cluster, "clustered (RAFT) database; converted to standalone", ""},
+		{"rewritten by sos clean", strings.Replace(database(ovsdb.SB, 3), "row", "host0", 1), "repaired", ""},
+		{"torn", database(ovsdb.SB, 3)[:len(database(ovsdb.SB, 3))-4], "", "1 places"},
+		{"cut in the middle", database(ovsdb.SB, 3)[:len(database(ovsdb.SB, 3))/2], "", "1 places"},
 	} {
 		wd := newWorkdir(t)
 		got := takeDatabase(t, wd, workdir.SB, saveBytes(t, []byte(c.content)), false)
@@ -123,7 +124,10 @@ func TestDatabaseFormsAreCollectedUnchanged(t *testing.T) {
 			t.Errorf("%s: not kept as it is", c.what)
 		}
 		if said := strings.Join(got.Files[0].Remarks, "\n"); !strings.Contains(said, c.remark) || (said == "") != (c.remark == "") {
-			t.Errorf("%s: remarks %q", c.what, said)
+			t.Errorf("%s: got the remarks %q, want %q", c.what, said, c.remark)
+		}
+		if lost := strings.Join(got.Lost, "\n"); !strings.Contains(lost, c.lost) || (lost == "") != (c.lost == "") {
+			t.Errorf("%s: got the losses %q, want %q", c.what, lost, c.lost)
 		}
 	}
 }

@@ -40,6 +40,9 @@ func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if archive.CannotWrite(err) {
+			return nil, err
+		}
 		if err != nil {
 			errs = append(errs, err)
 		}

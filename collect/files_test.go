@@ -197,9 +197,8 @@ func TestTwoReportsOfOneNodeStayApart(t *testing.T) {
 	}
 }
 
-// TestLateFailureNamesInstalledNodes checks that the error names the nodes that are
-// already installed.
-func TestLateFailureNamesInstalledNodes(t *testing.T) {
+// TestFailureOfOneNodeInstallsNone checks that no node is installed if one of them can't be.
+func TestFailureOfOneNodeInstallsNone(t *testing.T) {
 	dir := folder(t, map[string]string{"a.tar.gz": packed(t, reportFiles("n1")), "b.tar.gz": packed(t, reportFiles("n2"))})
 	parent := folder(t, map[string]string{"n2/db": "a file, where a folder has to be"})
 	if err := os.Chmod(parent, 0o700); err != nil { // regardless of the umask
@@ -211,8 +210,11 @@ func TestLateFailureNamesInstalledNodes(t *testing.T) {
 	}
 	defer wd.Unlock()
 	_, _, err = Collect(t.Context(), wd, Files{Paths: []string{dir}}, Options{})
-	if err == nil || !strings.HasPrefix(err.Error(), "n2: ") || !strings.HasSuffix(err.Error(), "already installed: "+filepath.Join(parent, "n1")) {
-		t.Errorf("%v", err)
+	if want := filepath.Join(parent, "n2/db") + " is a file"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got error %v, want %q", err, want)
+	}
+	if below, err := workdir.Below(parent); err != nil || len(below) > 0 {
+		t.Errorf("got the workdirs %q (%v), want none", below, err)
 	}
 }
 

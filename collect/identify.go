@@ -17,6 +17,7 @@ type fileKind int
 const (
 	unknownFile        fileKind = iota
 	databaseFile                // a database, or the end of one whose beginning was cut off
+	expectedFile                // something else at the path of a database
 	saveScript                  // the script of ovs-save
 	dumpFile                    // a dump, known by its text or its name
 	mustGatherDump              // a flow dump, known by the name that must-gather gives it
@@ -47,6 +48,9 @@ var (
 	databaseName = regexp.MustCompile(`(?:\.db|[ns]bdb)(?:\.gz)?$`)
 	// ovsDatabaseName matches names that only databases of OVS and OVN have.
 	ovsDatabaseName = regexp.MustCompile(`(?:conf\.db|ovn[ns]b(?:_db)?\.db|_[ns]bdb)(?:\.gz)?$`)
+	// expectedDatabase matches the paths at which must-gathers and nodes keep databases of OVS
+	// and OVN. What is there instead, an error message for example, is a loss.
+	expectedDatabase = regexp.MustCompile(`(?:^|/)(?:ovn[ns]b(?:_db)?\.db|[^/]+_[ns]bdb|(?:ovnkube-node|ovs-node|ovnkube-ovs)-[^/_]+_conf\.db|openvswitch/conf\.db)(?:\.gz)?$`)
 	// savedDump matches the dumps of ovs-save and of a workdir.
 	savedDump = regexp.MustCompile(`\.(flows|groups|meters|tlv)\.dump$`)
 )
@@ -90,6 +94,9 @@ func identify(name string, start []byte) identity {
 	}
 	if recording.IsClientLog(name) {
 		return identity{kind: clientLog}
+	}
+	if expectedDatabase.MatchString(name) {
+		return identity{kind: expectedFile}
 	}
 	if c, bridge, ok := recording.ByFile(name); ok {
 		return identity{kind: recordedFile, command: c.Name, bridge: bridge}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
@@ -41,7 +42,9 @@ type Database struct {
 // It looks for the references of flows and groups only on demand: describe uses them.
 func judge(ctx context.Context, n Named, references bool) (*Plan, error) {
 	p := &Plan{Named: n}
-	p.judgeDatabases(ctx)
+	if err := p.judgeDatabases(ctx); err != nil {
+		return nil, err
+	}
 	outputs := n.BySubject()
 	for _, name := range n.Bridges {
 		b, err := judgeBridge(ctx, outputs, name, references)
@@ -115,12 +118,16 @@ func (p *Plan) canRebuild() bool {
 }
 
 // judgeDatabases takes the largest sound file of each kind. A file of another
-// source, or outside the usual folders, is taken only if the node has no other.
-func (p *Plan) judgeDatabases(ctx context.Context) {
+// source, or outside the usual folders, is taken only if the node has no other. The error is
+// that of a file that could not be written: a compressed database is unpacked.
+func (p *Plan) judgeDatabases(ctx context.Context) error {
 	best := map[workdir.Kind]int{}
 	for i := range p.Node.Databases {
 		db := &p.Node.Databases[i]
 		info, err := db.Inspect(ctx)
+		if archive.CannotWrite(err) {
+			return err
+		}
 		if err != nil {
 			if !db.Unusual {
 				p.Broken = append(p.Broken, fmt.Sprintf("%s: %v", db.Origin, err))
@@ -141,6 +148,7 @@ func (p *Plan) judgeDatabases(ctx context.Context) {
 	p.Broken = append(p.Broken, p.Dangling...)
 	var used []file.Info
 	for _, i := range best {
+		p.loseDamaged(&p.Databases[i])
 		p.Databases[i].Used = true
 		used = append(used, p.Databases[i].Info)
 	}
@@ -148,6 +156,21 @@ func (p *Plan) judgeDatabases(ctx context.Context) {
 	if p.Versions.OVS == "" {
 		p.Versions.OVS = printedVersion(p.Node)
 	}
+	return nil
+}
+
+// loseDamaged adds the damaged places of a database that can't be read to what was lost. The
+// replica serves the rest.
+func (p *Plan) loseDamaged(db *Database) {
+	if db.Info.Lost == 0 {
+		return
+	}
+	text := fmt.Sprintf("%s: %d places can't be read, whose transactions are missing, and all later ones if the file was cut off: %s", db.Origin, db.Info.Lost, db.Info.Loss)
+	if p.LostDatabases == nil {
+		p.LostDatabases = map[workdir.Kind][]string{}
+	}
+	p.Lost = append(p.Lost, text)
+	p.LostDatabases[db.Kind] = append(p.LostDatabases[db.Kind], text)
 }
 
 // printedVersion returns the version of Open vSwitch in the printed OVS database, "" for
@@ -184,11 +207,11 @@ func (p *Plan) prefer(old, next int) int {
 // databaseRemarks returns what a user should know about a collected database.
 func databaseRemarks(info file.Info) []string {
 	var remarks []string
+	if n := info.Damaged - info.Lost; n > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d damaged records, repaired for the replica: %s", n, info.Damage))
+	}
 	if info.Form == file.FormClustered {
 		remarks = append(remarks, "clustered (RAFT) database; converted to standalone")
-	}
-	if info.Damaged > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d damaged records, repaired for the replica where possible: %s", info.Damaged, info.Damage))
 	}
 	return remarks
 }

@@ -61,6 +61,7 @@ type looseReader struct {
 	mustGather bool
 	version    string // of the must-gather
 	count      map[fileKind]int
+	holds      map[workdir.Kind]bool // the source has a database of this kind
 	// nodeOfPod and nodeOfSystem are the nodes of pods, and of system-ids.
 	nodeOfPod, nodeOfSystem map[string]string
 	imageOfNode             map[string]string
@@ -68,7 +69,7 @@ type looseReader struct {
 
 // addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
-	l := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{},
+	l := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
 		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}}
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
@@ -85,6 +86,7 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[stri
 		{[]fileKind{mustGatherTime}, l.addTime},
 		{[]fileKind{mustGatherResource}, l.addResource},
 		{[]fileKind{databaseFile}, l.addDatabase},
+		{[]fileKind{expectedFile}, l.addExpected},
 		{[]fileKind{clientLog}, l.addLog},
 		{[]fileKind{saveScript}, l.addScript},
 		{[]fileKind{dumpFile, mustGatherDump, recordedFile}, l.addOutput},
@@ -148,10 +150,14 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 	source := l.source
 	db := recording.Database{File: l.tree.Files[name], Origin: l.origin(name), Source: &source}
 	info, err := db.Inspect(l.ctx)
+	if archive.CannotWrite(err) {
+		return err
+	}
 	if err != nil {
 		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: %v", inside(l.source.Name, name), err))
 		return nil
 	}
+	l.holds[workdir.KindOfSchema(info.Name)] = true
 	owner := l.owner(&db)
 	pod := l.hostOf(name)
 	switch {
@@ -168,6 +174,31 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 		l.loose.central = append(l.loose.central, db)
 	}
 	return nil
+}
+
+// addExpected adds a file at the path of a database that does not begin like one. It is a loss
+// if it can't be read, unless it is one of the files of a cluster's members and another member's
+// was read.
+func (l *looseReader) addExpected(name string, id identity) error {
+	db := recording.Database{File: l.tree.Files[name]}
+	_, err := db.Inspect(l.ctx)
+	ofCluster := podOfDatabase.FindStringSubmatch(path.Base(name)) == nil
+	if err == nil || archive.CannotWrite(err) || !ofCluster || !l.holds[kindOfPath(name)] {
+		return l.addDatabase(name, id)
+	}
+	l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s was not taken: %v; another file holds such a database", inside(l.source.Name, name), err))
+	return nil
+}
+
+// kindOfPath returns the kind of the database that a path is usual for.
+func kindOfPath(name string) workdir.Kind {
+	switch base := path.Base(name); {
+	case strings.Contains(base, "conf.db"):
+		return workdir.OVS
+	case strings.Contains(base, "nb"):
+		return workdir.NB
+	}
+	return workdir.SB
 }
 
 // addLog adds a log of clients of libovsdb. A must-gather has it in a folder of the pod:

@@ -3,7 +3,6 @@ package collect
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"ovs-offline/internal/recording"
@@ -41,11 +40,6 @@ type Input struct {
 type Named struct {
 	Name string
 	*recording.Node
-}
-
-// folder returns the path of the node's workdir below a parent.
-func (n Named) folder(parent string) string {
-	return filepath.Join(parent, workdir.EncodeName(n.Name))
 }
 
 // pick returns the nodes with the given names or hosts, or all nodes if there are no

@@ -22,6 +22,8 @@ func write(ctx context.Context, t *target, plan *Plan, opts Options) ([]workdir.
 	w := &writer{ctx: ctx, wd: t.wd, staging: t.staging, plan: plan, opts: opts, moved: map[string]string{}}
 	if kind := opts.Select.Database; kind != "" {
 		c, err := w.database(kind)
+		c.Lost = append(c.Lost, plan.LostDatabases[kind]...)
+		c.LostDatabases = lostDatabases(plan.Node, c.Lost)
 		return []workdir.Collection{c}, err
 	}
 	var out []workdir.Collection

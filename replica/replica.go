@@ -109,10 +109,12 @@ func stopIn(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
 
 // State is the document replica.json: what Start started.
 type State struct {
-	Runtime string         `json:"runtime"`
-	Root    string         `json:"root,omitempty"` // of the image whose tools run as local processes; "" for this host's
-	Started time.Time      `json:"started"`
-	Kinds   []workdir.Kind `json:"kinds"` // of the databases; none until the start is complete
+	Runtime string    `json:"runtime"`
+	Root    string    `json:"root,omitempty"` // of the image whose tools run as local processes; "" for this host's
+	Started time.Time `json:"started"`
+	// Restored is when all was restored; zero before.
+	Restored time.Time      `json:"restored,omitzero"`
+	Kinds    []workdir.Kind `json:"kinds"` // of the databases; none until the start is complete
 	// Recorded and Running are the versions on the node and of the replica's programs.
 	Recorded versions.Pair `json:"recorded"`
 	Running  versions.Pair `json:"running"`

@@ -30,6 +30,7 @@ type starter struct {
 	opts      Options
 	manifest  *workdir.Manifest
 	kinds     []workdir.Kind // of the databases to serve
+	restored  time.Time      // when all was restored
 	empty     bool           // the OVS database was made without rows
 	report    *report.Report
 	facts     *tables.Facts          // about the collected flows
@@ -119,6 +120,9 @@ func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
 	}
 	if s.serves(workdir.OVS) {
 		group.Go(func() error { s.serveRecorded(ctx); return nil })
+		if s.serves(workdir.SB) {
+			group.Go(func() error { s.compareOrigin(ctx); return nil })
+		}
 	}
 	group.Go(func() error { s.compareVersions(ctx); close(s.compared); s.findDetrace(ctx); return nil })
 }
@@ -260,7 +264,7 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 		return err
 	}
 	s.changed = db.Changed()
-	return nil
+	return s.countLoaded(ctx)
 }
 
 // selected returns the steps that opts.Without does not name.
@@ -299,6 +303,6 @@ func (s *starter) finish() error {
 	}
 	state := newState(s.rt, s.kinds)
 	state.Recorded, state.Running, state.Changed = s.report.Recorded, s.report.Running, s.changed
-	state.Memory = s.memory
+	state.Memory, state.Restored = s.memory, s.restored
 	return workdir.WriteJSON(s.wd.ReplicaFile(), state)
 }

@@ -41,6 +41,7 @@ func Open(folder, version string, names []string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	workdir.Recover(folder)
 	s := &Set{folder: wd.Path(), sums: map[workdir.Kind]map[string][]*Node{}}
 	if wd.Used() {
 		s.folder, s.owner = wd.Chassis(), wd.Path()

@@ -78,9 +78,22 @@ func (s *Set) prepare(ctx context.Context, locked []Outcome[*workdir.Dir], optio
 	})
 }
 
-// lockAll locks the workdirs of the selected nodes until unlockAll is called.
+// lockAll locks the workdirs of the selected nodes until unlockAll is called. Of two commands
+// on the same nodes, one gets them all: the other ends at the first that is in use.
 func (s *Set) lockAll(ctx context.Context) []Outcome[*workdir.Dir] {
-	return each(ctx, s.nodes, func(_ context.Context, n *Node) (*workdir.Dir, error) { return workdir.Lock(n.path) })
+	locked := make([]Outcome[*workdir.Dir], len(s.nodes))
+	var inUse error
+	for i, n := range s.nodes {
+		o := Outcome[*workdir.Dir]{Node: n, Err: cmp.Or(ctx.Err(), inUse)}
+		if o.Err == nil {
+			o.Value, o.Err = workdir.Lock(n.path)
+		}
+		if errors.Is(o.Err, workdir.ErrInUse) {
+			inUse = o.Err
+		}
+		locked[i] = o
+	}
+	return locked
 }
 
 func unlockAll(locked []Outcome[*workdir.Dir]) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/recording"
@@ -100,8 +101,19 @@ func wanted(rel string) bool {
 			return true
 		}
 	}
-	return isDatabasePath(rel) || isClientLog(rel)
+	return singleOutputs()[rel] || isDatabasePath(rel) || isClientLog(rel)
 }
+
+// singleOutputs are the outputs that are used of plugins whose folders are not.
+var singleOutputs = sync.OnceValue(func() map[string]bool {
+	files := map[string]bool{}
+	for _, p := range patterns() {
+		if p.folder == "sos_commands/networking" {
+			files[p.folder+"/"+mangle(p.command)] = true
+		}
+	}
+	return files
+})
 
 // isClientLog reports whether a name is that of a log of clients of libovsdb. sos's plugin
 // openshift_ovn copies those beside the databases.

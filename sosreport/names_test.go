@@ -347,3 +347,19 @@ func TestOpenWritesOnlyTheSpool(t *testing.T) {
 		}
 	}
 }
+
+// TestNetworkingOfEachSos reads the devices and routes of the kernel, whose commands sos
+// changed in 3.6.
+func TestNetworkingOfEachSos(t *testing.T) {
+	for _, links := range []string{"ip_-d_address", "ip_address", "ip_-s_-d_link", "ip_-s_link"} {
+		members := append(outputs(ran{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "br0\n", false}),
+			file("sos_commands/networking/"+links, "links"), file("sos_commands/networking/ip_route_show_table_all", "routes"))
+		r := openMembers(t, under(top, members...)...)
+		if got := content(t, r, workdir.RecordedLinks, "", ""); got != "links" {
+			t.Errorf("%s: %q", links, got)
+		}
+		if got := content(t, r, workdir.RecordedKernelRoutes, "", ""); got != "routes" {
+			t.Errorf("with %s: routes %q", links, got)
+		}
+	}
+}

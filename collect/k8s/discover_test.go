@@ -260,6 +260,11 @@ func TestWorkdirsAreReplacedOnlyWithForce(t *testing.T) {
 	if _, err := os.Stat(mine); err != nil {
 		t.Error("a collection that failed took away what was there: ", err)
 	}
+	// Below the workdir of a node, no command would find others.
+	if _, err = k8s.Collect(t.Context(), c, parent, impatient(k8s.Options{All: true})); !errors.Is(err, collect.ErrOccupied) {
+		t.Errorf("several nodes below the workdir of one: got %v, want %v", err, collect.ErrOccupied)
+	}
+	parent = filepath.Join(t.TempDir(), "nodes")
 	results, err = k8s.Collect(t.Context(), c, parent, impatient(k8s.Options{All: true}))
 	if err != nil || len(results) != 2 {
 		t.Fatal(err, results)

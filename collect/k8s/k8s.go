@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -73,10 +72,11 @@ func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Resu
 	}
 	results := make([]Result, len(nodes))
 	for i, name := range nodes {
-		results[i] = Result{Node: name, Workdir: path}
-		if opts.Several() {
-			results[i].Workdir = filepath.Join(path, workdir.EncodeName(name))
+		place, err := collect.Place(path, name, opts.Several())
+		if err != nil {
+			return nil, err
 		}
+		results[i] = Result{Node: name, Workdir: place}
 	}
 	return results, s.collectAll(ctx, path, results, opts)
 }

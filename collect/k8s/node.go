@@ -238,8 +238,13 @@ func (f frame) noConnection() bool {
 }
 
 // unsupported reports whether a command failed because this version of OVS, the
-// OpenFlow version, the bridge or the datapath does not support it.
+// OpenFlow version, the bridge or the datapath does not support it, or because the
+// container lacks a program that does not belong to OVS.
 func (f frame) unsupported() bool {
+	const notFound = 127 // sh(1)
+	if c, _, known := f.command(); known && f.code == notFound && !strings.HasPrefix(c.Line, "ovs") {
+		return true
+	}
 	messages := []string{
 		"is not a valid command", "unknown command", "unknown table", // an older OVS
 		"version negotiation failed", "none of the usable flow formats", "OFPBRC_BAD_TYPE", "OFPBRC_BAD_STAT", // OpenFlow

@@ -75,7 +75,7 @@ D(){ l=$(A dpctl/dump-dps)||return;for d in $l;do A "$@" "$d"||return;done;}
 // D replace the tools that they add options to.
 func shellLine(c recording.Command) string {
 	tool, arguments, _ := strings.Cut(c.Line, " ")
-	function := map[string]string{"ovs-appctl": "A", "ovs-vsctl": "V", "ovs-ofctl": "ovs-ofctl --timeout=$T"}[tool]
+	function := map[string]string{"ovs-appctl": "A", "ovs-vsctl": "V", "ovs-ofctl": "ovs-ofctl --timeout=$T", "ip": "ip"}[tool]
 	if c.Scope == recording.OfDatapath {
 		function = "D"
 	}

@@ -231,3 +231,17 @@ func TestCaptures(t *testing.T) {
 	lines("*dpctl.show*", has("  port "), func(text string) int { return len(slices.Collect(DatapathPorts(text))) })
 	lines("*dp-features*", has(": "), func(text string) int { return len(Features(text)) })
 }
+
+// TestNamesWithBlanks checks that the ports of dpif/show and dpctl/show have their whole names.
+func TestNamesWithBlanks(t *testing.T) {
+	for p := range BridgePorts("system@ovs-system: hit:0 missed:0\n  br-int:\n    tap of vm 1 9/3: (system)\n") {
+		if p.Name != "tap of vm 1" || p.OpenFlow != 9 || p.Datapath != "3" {
+			t.Errorf("got %+v, want the port \"tap of vm 1\"", p)
+		}
+	}
+	for p := range DatapathPorts("system@ovs-system:\n  port 3: tap of vm 1\n") {
+		if p.Name != "tap of vm 1" || p.Number != "3" {
+			t.Errorf("got %+v, want the port \"tap of vm 1\"", p)
+		}
+	}
+}

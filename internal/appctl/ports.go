@@ -15,8 +15,9 @@ type DatapathPort struct {
 
 var (
 	// datapath matches "system@ovs-system:".
-	datapath     = regexp.MustCompile(`^\S+@(\S+):$`)
-	datapathPort = regexp.MustCompile(`^port (\d+): (\S+)`)
+	datapath = regexp.MustCompile(`^\S+@(\S+):$`)
+	// datapathPort matches "port 3: vnet0" and "port 1: br0 (internal)". A name may have blanks.
+	datapathPort = regexp.MustCompile(`^port (\d+): (.+?)(?: \([a-z0-9_-]+(?:: .*)?\))?$`)
 )
 
 // DatapathPorts yields the ports of dpctl/show.
@@ -39,7 +40,7 @@ var (
 	// bridge matches "  br0:".
 	bridge = regexp.MustCompile(`^(.+):$`)
 	// bridgePort matches "    p1 1/2: (system)".
-	bridgePort = regexp.MustCompile(`^(\S+) (\d{1,10})/(\d+|none): \(([^:)]*)`)
+	bridgePort = regexp.MustCompile(`^(.+?) (\d{1,10})/(\d+|none): \(([^:)]*)`)
 )
 
 // BridgePorts yields the ports of dpif/show.

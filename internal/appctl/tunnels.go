@@ -41,6 +41,16 @@ func (r Route) String() string {
 	return fmt.Sprintf("%v mark %q by %s via %q from %v", r.To, r.Mark, r.Device, r.Gateway, r.Source)
 }
 
+// RouteTo returns the most specific route to an address, of those for all packets.
+func RouteTo(routes []Route, to netip.Addr) (best Route, found bool) {
+	for _, r := range routes {
+		if !r.Local && r.Mark == "" && r.To.Contains(to) && (!found || r.To.Bits() > best.To.Bits()) {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
 // Neighbour is an entry of tnl/arp/show (lib/tnl-neigh-cache.c, tnl_neigh_cache_show).
 type Neighbour struct{ Address, MAC, Bridge string }
 

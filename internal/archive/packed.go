@@ -151,6 +151,5 @@ func cannotRead(err error) error {
 // isFinal reports whether an error ends the reading of the whole source, because it
 // does not concern the current file alone.
 func isFinal(err error) bool {
-	_, isSpool := errors.AsType[errSpool](err)
-	return isSpool || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrLimit)
+	return CannotWrite(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrLimit)
 }

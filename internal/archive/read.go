@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/logging"
 )
 
@@ -105,7 +106,7 @@ func (m missing) Unwrap() error { return fs.ErrNotExist }
 
 // single reads a source that is one file.
 func (r *reading) single(source string) error {
-	f, err := os.Open(source)
+	f, err := interrupt.Open(r.ctx, source)
 	if err != nil {
 		return err
 	}

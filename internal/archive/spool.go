@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
+	"slices"
+	"syscall"
 
 	"ovs-offline/internal/interrupt"
 )
@@ -50,3 +53,12 @@ func (w spoolWriter) Write(p []byte) (int, error) {
 type errSpool struct{ error }
 
 func (e errSpool) Unwrap() error { return e.error }
+
+// CannotWrite reports whether an error is that of a file that could not be written, for
+// example on a full disk. The source is not to blame then, and no other part of it can be
+// kept either.
+func CannotWrite(err error) bool {
+	_, isSpool := errors.AsType[errSpool](err)
+	full := func(errno syscall.Errno) bool { return errors.Is(err, errno) }
+	return isSpool || slices.ContainsFunc([]syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS}, full)
+}

@@ -116,18 +116,21 @@ func (l *Reader) Load(wd *workdir.Dir, add AddImage) (Loaded, error) {
 	if l.head.Format == FormatSet {
 		return Loaded{}, fmt.Errorf("%w: %s", ErrSet, strings.Join(l.Nodes(), ", "))
 	}
-	loaded, err := l.load([]Node{{Dir: wd}}, add)
+	loaded, err := l.load(nil, []Node{{Dir: wd}}, add)
 	if err != nil {
 		return Loaded{}, err
 	}
 	return loaded[0], nil
 }
 
-// LoadSet works like Load for these nodes of a set, and returns what was loaded in their
-// order. Unless the very last step fails for one of them, all workdirs are changed or none.
-func (l *Reader) LoadSet(nodes []Node, add AddImage) ([]Loaded, error) { return l.load(nodes, add) }
+// LoadSet works like Load for these nodes of a set, whose workdirs are in a folder, and
+// returns what was loaded in their order. All workdirs are changed or none.
+func (l *Reader) LoadSet(folder *workdir.Dir, nodes []Node, add AddImage) ([]Loaded, error) {
+	return l.load(folder, nodes, add)
+}
 
-func (l *Reader) load(nodes []Node, add AddImage) ([]Loaded, error) {
+// load loads nodes into workdirs in a folder, or one into a workdir of its own, for nil.
+func (l *Reader) load(folder *workdir.Dir, nodes []Node, add AddImage) ([]Loaded, error) {
 	l.add = add
 	var parts []*loadedPart
 	defer func() {
@@ -159,26 +162,33 @@ func (l *Reader) load(nodes []Node, add AddImage) ([]Loaded, error) {
 	if err := l.stageFiles(); err != nil {
 		return nil, err
 	}
-	return l.install(parts)
+	return l.install(folder, parts)
 }
 
 // install installs the staged parts.
-func (l *Reader) install(parts []*loadedPart) ([]Loaded, error) {
+func (l *Reader) install(folder *workdir.Dir, parts []*loadedPart) ([]Loaded, error) {
 	var all []Loaded
+	var staged []workdir.Staged
 	for _, p := range parts {
 		for i := range p.manifest.Collections {
 			p.manifest.Collections[i].LoadedImage = l.imageID
 		}
-		if err := p.stage.Install(p.manifest.Collections...); err != nil {
-			return nil, err
-		}
+		staged = append(staged, workdir.Staged{Staging: p.stage, Collections: p.manifest.Collections})
 		loaded := Loaded{Collections: p.manifest.Collections, Image: l.head.Image, ImageError: l.imageErr}
 		if n := len(p.byHand); n > 0 {
 			loaded.Remarks = append(loaded.Remarks, fmt.Sprintf("%d of the files were added by hand", n))
 		}
 		all = append(all, loaded)
 	}
-	return all, nil
+	if folder == nil {
+		return all, staged[0].Install(staged[0].Collections...)
+	}
+	parent, err := folder.Stage()
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Discard()
+	return all, parent.InstallAll(staged)
 }
 
 // readHead reads bundle.json and the manifests, and checks what they announce.
@@ -431,7 +441,7 @@ func (l *Reader) explain(err error) error {
 	switch {
 	case l.ctx.Err() != nil:
 		return l.ctx.Err()
-	case errors.Is(err, archive.ErrLimit), errors.Is(err, ErrDamaged):
+	case errors.Is(err, archive.ErrLimit), errors.Is(err, ErrDamaged), archive.CannotWrite(err):
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: it is cut off: copy it again", ErrDamaged)

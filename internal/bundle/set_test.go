@@ -42,7 +42,12 @@ func loadSet(t *testing.T, bundle []byte, limits archive.Limits, nodes ...Node) 
 		return nil, err
 	}
 	defer b.Close()
-	return b.LoadSet(nodes, nil)
+	folder, err := workdir.Lock(filepath.Dir(nodes[0].Dir.Path()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Unlock()
+	return b.LoadSet(folder, nodes, nil)
 }
 
 func TestSetRoundTrip(t *testing.T) {

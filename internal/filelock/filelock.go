@@ -25,14 +25,14 @@ type Lock struct{ file *os.File }
 // It does not wait for another process that holds the lock: the error is a *HeldError. If
 // the holder has removed the file, it locks a new one. If the holder has ended, it waits up
 // to a second: a child that the holder had just forked has the file open until it executes
-// its program.
+// its program. It also waits for a holder that has not written its number yet.
 func Take(path string) (*Lock, error) {
 	const patience, pause = time.Second, 5 * time.Millisecond
 	for end := time.Now().Add(patience); ; {
 		lock, err := take(path)
 		var held *HeldError
 		switch {
-		case errors.As(err, &held) && held.ended() && time.Now().Before(end):
+		case errors.As(err, &held) && (held.PID == "" || held.ended()) && time.Now().Before(end):
 			time.Sleep(pause)
 		case err != nil || lock.names(path):
 			return lock, err

@@ -60,6 +60,9 @@ type section struct{ offset, size int64 }
 // openTar opens a tar. It decompresses a compressed one first:
 // what is at its beginning may refer to what is at its end.
 func openTar(ctx context.Context, file string, o Options) (*tarFiles, error) {
+	if err := interrupt.CheckRegular(file); err != nil {
+		return nil, err
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err

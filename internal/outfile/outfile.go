@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"ovs-offline/internal/temporary"
 )
 
 // Write calls write with a new file, which then gets its name, and returns the file's
@@ -20,12 +22,12 @@ func Write(name string, replace bool, write func(io.Writer) error) (size int64, 
 	if _, err := os.Lstat(name); err == nil && !replace {
 		return 0, fmt.Errorf("%s: %w", name, fs.ErrExist)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	f, release, err := temporary.File(filepath.Dir(name), "."+filepath.Base(name)+".ovs-offline-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.Remove(f.Name()) // fails once the file has its final name
-	defer f.Close()
+	defer release()
 	out := bufio.NewWriterSize(f, 1<<20)
 	if err = write(out); err == nil {
 		err = errors.Join(out.Flush(), f.Sync())

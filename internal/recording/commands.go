@@ -103,6 +103,10 @@ func Commands() []Command {
 		{Name: workdir.RecordedDatapathShow, Scope: OfDatapath, Line: "ovs-appctl dpctl/show -s"},
 		{Name: workdir.RecordedDatapathFlows, Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-flows -m", Large: true},
 		{Name: workdir.RecordedConntrack, Scope: OfDatapath, Line: "ovs-appctl dpctl/dump-conntrack -m", Large: true},
+		{Name: workdir.RecordedLinks, Line: "ip -d address",
+			Sos: []SosLine{{Plugin: networking, Line: "ip -d address"}, {Plugin: networking, Line: "ip address"}, {Plugin: networking, Line: "ip -s -d link"}, {Plugin: networking, Line: "ip -s link"}}},
+		{Name: workdir.RecordedKernelRoutes, Line: "ip route show table all",
+			Sos: []SosLine{{Plugin: networking, Line: "ip route show table all"}}},
 		// On a live node, a backup of the database is taken instead.
 		{Name: workdir.RecordedDatabaseDump, Line: "ovsdb-client -f list dump", NotLive: true},
 	}
@@ -116,8 +120,11 @@ func Commands() []Command {
 	return table
 }
 
-// openvswitch is the sos plugin that records nearly everything.
-const openvswitch = "openvswitch"
+// The sos plugins: openvswitch records nearly everything, networking what the kernel knows.
+const (
+	openvswitch = "openvswitch"
+	networking  = "networking"
+)
 
 // Find returns the command of that name.
 func Find(name Name) (c Command, ok bool) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+
+	"ovs-offline/internal/terminal"
 )
 
 // CharWidth is the width of a character, in pixels of a monospaced font of 12 pixels.
@@ -33,10 +35,11 @@ func (w Writer) Rect(x, y, width, height, radius float64, class string) {
 	w.Printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.0f" class="%s"/>`+"\n", x, y, width, height, radius, class)
 }
 
-// Escape returns a text for XML. Characters that XML forbids become U+FFFD.
+// Escape returns a text for XML, as one line. Characters that can't be seen, or that change
+// the direction of a text, are written as their number.
 func Escape(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // writing to a Builder never fails
+	_ = xml.EscapeText(&b, []byte(terminal.Escape(text))) // writing to a Builder never fails
 	return b.String()
 }
 

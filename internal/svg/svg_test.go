@@ -25,3 +25,12 @@ func TestShortenKeepsBothEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenCharactersAreShown checks that no character reaches a picture that can't be seen or
+// that changes the direction of a text.
+func TestHiddenCharactersAreShown(t *testing.T) {
+	const want = `a\x202eb\x200bc\x7fd\x9be&lt;`
+	if got := Escape("a\u202eb\u200bc\x7fd\u009be<"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

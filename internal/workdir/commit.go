@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,14 +14,22 @@ import (
 // one step. Writing the file commitName there commits it: an installation that is
 // interrupted later is completed by the next command that locks the workdir, and
 // one that is interrupted earlier leaves the old collection as it was.
+//
+// Collections of several workdirs in a folder are installed together: the commit of each is
+// prepared as preparedName, and the file commitName in the folder, which names the workdirs,
+// commits them all.
 const (
-	stagingName = ".incoming"
-	commitName  = "commit.json"
+	stagingName  = ".incoming"
+	commitName   = "commit.json"
+	preparedName = "prepared.json"
 )
 
-// commit lists the units that a staging replaces.
+// commit lists the units that a staging replaces, or the workdirs in the folder whose
+// prepared collections with the same identifier are installed.
 type commit struct {
-	Units []string `json:"units"`
+	Units    []string `json:"units,omitempty"`
+	Workdirs []string `json:"workdirs,omitempty"`
+	Together string   `json:"together,omitempty"`
 }
 
 // units returns the folders that a collection of a kind owns, as paths in the workdir.
@@ -43,17 +52,71 @@ func allUnits() []string {
 // Install replaces collections of the workdir by the staged ones. A kind whose
 // data is replaced completely and that is not among collections is removed.
 func (s *Staging) Install(collections ...Collection) error {
-	if err := s.install(collections); err != nil {
+	if err := s.prepare(collections, ""); err != nil {
 		return fmt.Errorf("workdir %s: %w", s.target.path, err)
 	}
+	return s.complete()
+}
+
+// complete commits what is prepared, and installs it.
+func (s *Staging) complete() error {
+	if err := commitPrepared(s.path); err != nil {
+		return fmt.Errorf("workdir %s: %w", s.target.path, err)
+	}
+	s.committed = true
 	return s.target.completeInstall()
 }
 
-// install writes the manifest and the commit.
-func (s *Staging) install(collections []Collection) error {
+// commitPrepared commits what is prepared in a staging folder.
+func commitPrepared(folder string) error {
+	if err := os.Rename(filepath.Join(folder, preparedName), filepath.Join(folder, commitName)); err != nil {
+		return err
+	}
+	return syncFolder(folder)
+}
+
+// Staged is a staging with its collections.
+type Staged struct {
+	*Staging
+	Collections []Collection
+}
+
+// InstallAll installs the collections of several workdirs in the folder of a staging: all of
+// them or, after an error or a kill, none.
+func (s *Staging) InstallAll(all []Staged) error {
+	together := commit{Together: rand.Text()}
+	for _, one := range all {
+		if err := one.prepare(one.Collections, together.Together); err != nil {
+			return fmt.Errorf("workdir %s: %w", one.target.path, err)
+		}
+		together.Workdirs = append(together.Workdirs, filepath.Base(one.target.path))
+	}
+	if err := WriteJSON(s.join(commitName), together); err != nil {
+		return fmt.Errorf("workdir %s: %w", s.target.path, err)
+	}
+	s.committed = true
+	for _, one := range all {
+		one.committed = true // by the folder, also if this command goes no further
+	}
+	for _, one := range all {
+		if err := one.complete(); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(s.path)
+}
+
+// prepare writes the manifest and the commit, under a name that does not commit it yet.
+// together is the identifier of an installation of several workdirs.
+func (s *Staging) prepare(collections []Collection, together string) error {
 	m, err := s.target.Manifest()
 	if err != nil {
 		return err
+	}
+	for unit := range s.units {
+		if folder := filepath.Dir(s.target.join(unit)); !isFolderOrMissing(folder) {
+			return fmt.Errorf("%s is a file, where a folder has to be: remove it", folder)
+		}
 	}
 	given := map[Kind]bool{}
 	for _, c := range collections {
@@ -78,12 +141,66 @@ func (s *Staging) install(collections []Collection) error {
 	if err := errors.Join(syncTree(s.path), syncFolder(s.target.path)); err != nil {
 		return err
 	}
-	return WriteJSON(s.join(commitName), commit{Units: slices.Sorted(maps.Keys(s.units))})
+	return WriteJSON(s.join(preparedName), commit{Units: slices.Sorted(maps.Keys(s.units)), Together: together})
+}
+
+func isFolderOrMissing(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || info.IsDir()
+}
+
+// commitTogether makes the prepared commit of the workdir valid if the folder that holds the
+// workdir has committed it.
+func (d *Dir) commitTogether() error {
+	root := d.join(stagingName)
+	var prepared, together commit
+	err := errors.Join(ReadJSON(filepath.Join(root, preparedName), &prepared), ReadJSON(filepath.Join(filepath.Dir(d.path), stagingName, commitName), &together))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // nothing is prepared, or the folder has committed nothing
+	}
+	if err != nil {
+		return err
+	}
+	if prepared.Together != together.Together || !slices.Contains(together.Workdirs, filepath.Base(d.path)) {
+		return nil
+	}
+	return commitPrepared(root)
+}
+
+// completeBelow completes the installations of the workdirs in the folder that a commit names.
+// A workdir that another command has locked was completed when it was locked.
+func (d *Dir) completeBelow(c commit) error {
+	for _, name := range c.Workdirs {
+		if !IsNodeName(name) {
+			return fmt.Errorf("workdir %s: %s names %q, which is no workdir in it: remove %s", d.path, commitName, name, d.join(stagingName))
+		}
+		below, err := Lock(d.join(name))
+		if err != nil && !errors.Is(err, ErrInUse) {
+			return err
+		}
+		below.Unlock()
+	}
+	return nil
+}
+
+// Recover completes or drops what a killed command has left of an installation in a folder.
+// It leaves a folder as it is that another command has locked or that can't be written to:
+// commands that only read work there all the same.
+func Recover(path string) {
+	if _, err := os.Lstat(filepath.Join(path, stagingName)); err != nil {
+		return
+	}
+	if d, err := Lock(path); err == nil {
+		d.Unlock()
+	}
 }
 
 // completeInstall completes a committed installation, and drops one that was
 // interrupted before it was committed. It may run again after an interruption.
 func (d *Dir) completeInstall() error {
+	if err := d.commitTogether(); err != nil {
+		return fmt.Errorf("workdir %s: %w", d.path, err)
+	}
 	root := d.join(stagingName)
 	var c commit
 	err := ReadJSON(filepath.Join(root, commitName), &c)
@@ -103,6 +220,9 @@ func (d *Dir) completeInstall() error {
 		if err := d.installUnit(root, unit); err != nil {
 			return fmt.Errorf("workdir %s: %s: %w", d.path, unit, err)
 		}
+	}
+	if err := d.completeBelow(c); err != nil {
+		return err
 	}
 	staged := filepath.Join(root, "manifest.json")
 	if err := os.Rename(staged, d.manifestPath()); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -14,9 +14,10 @@ import (
 // paths below the staging folder.
 type Staging struct {
 	Dir
-	target *Dir
-	units  map[string]bool
-	whole  []Kind // kinds whose data is replaced completely
+	target    *Dir
+	units     map[string]bool
+	whole     []Kind // kinds whose data is replaced completely
+	committed bool
 }
 
 // Stage begins a collection, which ends with Install or Discard.
@@ -31,8 +32,13 @@ func (d *Dir) Stage() (*Staging, error) {
 	return &Staging{Dir: Dir{path: root}, target: d, units: map[string]bool{}}, nil
 }
 
-// Discard drops the staged collection.
-func (s *Staging) Discard() { os.RemoveAll(s.path) }
+// Discard drops the staged collection, unless it is committed: the next command that locks
+// the workdir completes its installation then.
+func (s *Staging) Discard() {
+	if !s.committed {
+		os.RemoveAll(s.path)
+	}
+}
 
 // Replace declares that the staged data replaces all data of a kind in the
 // workdir; databaseOnly leaves the flows and the recorded state of OVS alone.

@@ -133,7 +133,8 @@ func Remove(bin string) error {
 // unset variables with an empty value.
 func (r Replica) Environment() map[string]string {
 	return map[string]string{
-		"OVS_RUNDIR": r.OVSRunDir, "OVN_RUNDIR": r.OVNRunDir, "OVN_NB_DB": remote(r.NBSocket), "OVN_SB_DB": remote(r.SBSocket),
+		"OVS_DBG_WORKDIR": filepath.Dir(r.Bin), // of ovs-offline itself
+		"OVS_RUNDIR":      r.OVSRunDir, "OVN_RUNDIR": r.OVNRunDir, "OVN_NB_DB": remote(r.NBSocket), "OVN_SB_DB": remote(r.SBSocket),
 		// These variables would make the tools use another daemon or database.
 		"OVN_NB_DAEMON": "", "OVN_SB_DAEMON": "", "OVN_NBCTL_OPTIONS": "", "OVN_SBCTL_OPTIONS": "",
 	}

@@ -28,13 +28,22 @@ type Report struct {
 	Ports        []PortRow      `json:"ports,omitempty"`
 	LogicalFlows *LogicalFlows  `json:"logical_flows,omitempty"` // nil if they were not checked
 	Remarks      []string       `json:"remarks,omitempty"`
-	Lost         []string       `json:"lost,omitempty"` // what the source held and could not be read
+	Lost         []string       `json:"lost,omitempty"`   // what the source held and could not be read
+	Origin       *Origin        `json:"origin,omitempty"` // nil for a node without OVN, or without its databases
 	Recorded     versions.Pair  `json:"recorded"`
 	Running      versions.Pair  `json:"running"`
 	// Synthesised says how the data of OVS was made up; nil where it was collected.
 	Synthesised *workdir.Synthesis `json:"synthesised,omitempty"`
+	// Loaded is what ovs-vswitchd had once all was restored; nil without one.
+	Loaded *Loaded `json:"loaded,omitempty"`
 
 	mu sync.Mutex
+}
+
+// Loaded counts what an ovs-vswitchd has, by which a later change is noticed.
+type Loaded struct {
+	Rules int `json:"rules"` // flows of all bridges, hidden ones included
+	Ports int `json:"ports"`
 }
 
 // New returns an empty report.
@@ -83,9 +92,11 @@ type PortRow struct {
 	Replica string `json:"replica_datapath_port"`
 }
 
-// Complete reports whether everything that was collected was restored, and ovn-trace can
-// parse all logical flows.
-func (r *Report) Complete() bool { return r.Restored() && !r.LogicalFlows.Lossy() }
+// Complete reports whether everything that was collected was restored, ovn-trace can parse all
+// logical flows, and the southbound database is that of the flows.
+func (r *Report) Complete() bool {
+	return r.Restored() && !r.LogicalFlows.Lossy() && !r.Origin.IsForeign()
+}
 
 // Sentence sums up the report.
 func (r *Report) Sentence() string {
@@ -96,6 +107,8 @@ func (r *Report) Sentence() string {
 		return "The switch is synthesised from the southbound database; what is assumed is listed below."
 	case r.Complete():
 		return "All collected data is restored; placeholders or defaults replace state of the node that was not collected."
+	case r.Restored() && r.Origin.IsForeign():
+		return "All collected data is restored, but " + r.Origin.Sentence() + "."
 	case r.Restored():
 		return "All collected data is restored, but an answer of ovn-trace may be wrong: see the logical flows below."
 	}

@@ -51,6 +51,7 @@ type Interface struct {
 	Requested int // ofport_request
 	Error     string
 	Options   map[string]string
+	BFD       bool // it has a BFD session
 }
 
 // loadBridges reads the bridges and their ports, both sorted by name.
@@ -92,7 +93,7 @@ func loadBridges(ctx context.Context, db *ovsdb.Client) ([]*Bridge, error) {
 }
 
 func loadInterfaces(ctx context.Context, db *ovsdb.Client) (map[string]*Interface, error) {
-	rows, err := db.Select(ctx, "Interface", "name", "type", "ofport", "ofport_request", "error", "options")
+	rows, err := db.Select(ctx, "Interface", "name", "type", "ofport", "ofport_request", "error", "options", "bfd")
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +102,7 @@ func loadInterfaces(ctx context.Context, db *ovsdb.Client) (map[string]*Interfac
 		i := &Interface{Name: r.String("name"), UUID: r.UUID, Type: r.String("type"), Error: r.String("error"), Options: r.Map("options")}
 		i.OfPort, _ = r.Int("ofport")
 		i.Requested, _ = r.Int("ofport_request")
+		i.BFD = r.Map("bfd")["enable"] == "true"
 		byID[r.UUID] = i
 	}
 	return byID, nil

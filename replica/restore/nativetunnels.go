@@ -18,7 +18,11 @@ import (
 // headers. Without addresses, routes and neighbours traces end in "native tunnel
 // routing failed", and no packet is received through a tunnel.
 //
-// Remedy: the addresses, routes and neighbours of bridges are added. A
+// Remedy: the addresses, routes and neighbours of bridges are added. A route gets its source
+// by "src=", or where Open vSwitch has not got that (measured with OVS 3.1), from its device,
+// which has one address of each family, the last that was added: the source of a route is
+// added right before the route. With 3.5 the address that was added last is the source of its
+// whole network, whatever "src=" said: that of tunnels in a connected network comes last. A
 // tunnel with options:local_ip also needs a kernel route to that address, which
 // can't be added (measured with OVS 3.1); if the route to its remote end has that
 // source address anyway, the edit removes the option. Nothing is done for a datapath
@@ -96,7 +100,7 @@ func editLocalAddresses(ctx context.Context, s *Switch, rec *Recorded, o *report
 // Flows can set the remote address ("flow"); then all routes must have it.
 func hasSource(routes []appctl.Route, remote string, source netip.Addr) bool {
 	if to, err := netip.ParseAddr(remote); err == nil {
-		best, found := routeTo(routes, to)
+		best, found := appctl.RouteTo(routes, to)
 		return found && best.Source == source
 	}
 	found := false
@@ -109,16 +113,6 @@ func hasSource(routes []appctl.Route, remote string, source netip.Addr) bool {
 		}
 	}
 	return found
-}
-
-// routeTo returns the most specific route to an address.
-func routeTo(routes []appctl.Route, to netip.Addr) (best appctl.Route, found bool) {
-	for _, r := range routes {
-		if !r.Local && r.Mark == "" && r.To.Contains(to) && (!found || r.To.Bits() > best.To.Bits()) {
-			best, found = r, true
-		}
-	}
-	return best, found
 }
 
 // hasTwin reports whether another tunnel differs from i only in its local_ip.
@@ -143,16 +137,6 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 	}
 	if !recorded {
 		o.Note(report.Unknown, "no ovs/route/show was collected: tunnels have no routes")
-	}
-	for _, r := range localRoutes(routes) {
-		command := "netdev-dummy/ip6addr"
-		if r.To.Addr().Is4() {
-			command = "netdev-dummy/ip4addr"
-		}
-		_, err := s.appctl(ctx, command, r.Device, interfaceAddress(routes, r).String())
-		if err := noteFailure(ctx, o, err, "address %v of %s", r.To.Addr(), r.Device); err != nil {
-			return err
-		}
 	}
 	if err := addRoutes(ctx, s, routes, o); err != nil {
 		return err
@@ -208,26 +192,87 @@ func interfaceAddress(routes []appctl.Route, local appctl.Route) netip.Prefix {
 	return netip.PrefixFrom(local.To.Addr(), bits)
 }
 
-// addRoutes adds routes, first those to connected networks, which contain the gateways.
+// addRoutes adds the host's addresses, and routes: first those to connected networks, which
+// contain the gateways. The addresses that are the source of routes come after the others,
+// each followed by its routes, and the addresses of tunnels at the end.
 func addRoutes(ctx context.Context, s *Switch, routes []appctl.Route, o *report.Outcome) error {
 	slices.SortStableFunc(routes, func(a, b appctl.Route) int { return min(len(a.Gateway), 1) - min(len(b.Gateway), 1) })
-	for _, r := range routes {
-		if r.Local {
-			continue
+	remaining := slices.DeleteFunc(slices.Clone(routes), func(r appctl.Route) bool { return r.Local })
+	isSource := func(l appctl.Route) func(appctl.Route) bool {
+		return func(r appctl.Route) bool { return r.Device == l.Device && r.Source == l.To.Addr() }
+	}
+	locals := localRoutes(routes)
+	slices.SortStableFunc(locals, func(a, b appctl.Route) int { return rankOf(s, routes, a) - rankOf(s, routes, b) })
+	for _, l := range locals {
+		if err := addAddress(ctx, s, routes, l, o); err != nil {
+			return err
 		}
-		args := []string{"ovs/route/add", r.To.String(), r.Device}
-		if r.Gateway != "" {
-			args = append(args, r.Gateway)
+		for _, r := range remaining {
+			if isSource(l)(r) {
+				if err := addRoute(ctx, s, r, o); err != nil {
+					return err
+				}
+			}
 		}
-		if r.Mark != "" {
-			args = append(args, "pkt_mark="+r.Mark)
-		}
-		_, err := s.appctl(ctx, args...)
-		if err := noteFailure(ctx, o, err, "route to %v by %s", r.To, r.Device); err != nil {
+		remaining = slices.DeleteFunc(remaining, isSource(l))
+	}
+	for _, r := range remaining {
+		if err := addRoute(ctx, s, r, o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rankOf returns where an address of the host comes among those that are added: the higher,
+// the later.
+func rankOf(s *Switch, routes []appctl.Route, local appctl.Route) int {
+	rank := 0
+	for _, r := range routes {
+		switch {
+		case r.Local || r.Device != local.Device || r.Source != local.To.Addr():
+		case r.Gateway == "":
+			rank = 2
+		default:
+			rank = max(rank, 1)
+		}
+	}
+	for _, i := range s.interfaces() {
+		remote, err := netip.ParseAddr(i.Options["remote_ip"])
+		best, found := appctl.RouteTo(routes, remote)
+		if isTunnel(i.Type) && err == nil && found && best.Source == local.To.Addr() {
+			return rank + 3
+		}
+	}
+	return rank
+}
+
+// addAddress adds an address of the host to its device.
+func addAddress(ctx context.Context, s *Switch, routes []appctl.Route, local appctl.Route, o *report.Outcome) error {
+	command := "netdev-dummy/ip6addr"
+	if local.To.Addr().Is4() {
+		command = "netdev-dummy/ip4addr"
+	}
+	_, err := s.appctl(ctx, command, local.Device, interfaceAddress(routes, local).String())
+	return noteFailure(ctx, o, err, "address %v of %s", local.To.Addr(), local.Device)
+}
+
+// addRoute adds a route, with its source where the release of Open vSwitch takes one.
+func addRoute(ctx context.Context, s *Switch, r appctl.Route, o *report.Outcome) error {
+	args := []string{"ovs/route/add", r.To.String(), r.Device}
+	if r.Gateway != "" {
+		args = append(args, r.Gateway)
+	}
+	if r.Mark != "" {
+		args = append(args, "pkt_mark="+r.Mark)
+	}
+	if r.Source.IsValid() {
+		if _, err := s.appctl(ctx, append(slices.Clone(args), "src="+r.Source.String())...); err == nil {
+			return nil
+		}
+	}
+	_, err := s.appctl(ctx, args...)
+	return noteFailure(ctx, o, err, "route to %v by %s", r.To, r.Device)
 }
 
 // compareTunnels reports what the replica lacks of the live state. Additional routes of

@@ -79,8 +79,29 @@ func TestNativeTunnelsWithLocalAddress(t *testing.T) {
 	}
 }
 
-// TestNativeTunnelsNotOnKernelNodes checks that nothing is done for a node whose
-// kernel builds the headers.
+// TestNativeTunnelsOfSeveralAddresses has a bridge with several addresses of one network, of
+// which the kernel of the node gave one to each route: the replica sends from the same ones.
+func TestNativeTunnelsOfSeveralAddresses(t *testing.T) {
+	routes := func(near, far string) string {
+		return "Route Table:\nCached: 10.1.0.0/24 dev br-phy SRC " + near + "\nCached: 10.2.0.0/16 dev br-phy GW 10.1.0.9 SRC " + far + "\nCached: fd00::/64 dev br-phy SRC fd00::3\n" +
+			"Cached: 10.1.0.3/32 dev br-phy SRC 10.1.0.3 local\nCached: 10.1.0.1/32 dev br-phy SRC 10.1.0.1 local\nCached: 10.1.0.50/32 dev br-phy SRC 10.1.0.50 local\n" +
+			"Cached: fd00::3/128 dev br-phy SRC fd00::3 local\nCached: fd00::1/128 dev br-phy SRC fd00::1 local\n"
+	}
+	node := nativeNode(t)
+	sos := nativeReport(t, node)
+	write(t, sos, "ovs-appctl_tnl.ports.show_-v", "Listening ports:\n")
+	for _, source := range [][2]string{{"10.1.0.3", "10.1.0.3"}, {"10.1.0.1", "10.1.0.1"}, {"10.1.0.50", "10.1.0.1"}, {"10.1.0.3", "10.1.0.50"}} {
+		write(t, sos, "ovs-appctl_ovs.route.show", routes(source[0], source[1]))
+		r := replay(t, sos, process.Options{})
+		r.wantStep("native tunnels", report.Restored)
+		for packet, want := range map[string]string{"tcp": "src=" + source[0] + ",dst=10.1.0.2", "udp": "src=" + source[1] + ",dst=10.2.0.2", "icmp": "src=fd00::3,dst=fd00::2"} {
+			if have := r.appctl("ofproto/trace", "--names", "br-int", "in_port=vm,"+packet); !strings.Contains(have, want) {
+				t.Errorf("%v: %s has not %s:\n%s", source, packet, want, have)
+			}
+		}
+	}
+}
+
 // TestNativeTunnelsOfAddedAddresses has a node whose kernel doesn't know the addresses of
 // its bridges: they were added to ovs-vswitchd, so no route is local.
 func TestNativeTunnelsOfAddedAddresses(t *testing.T) {
@@ -95,6 +116,8 @@ func TestNativeTunnelsOfAddedAddresses(t *testing.T) {
 	}
 }
 
+// TestNativeTunnelsNotOnKernelNodes checks that nothing is done for a node whose
+// kernel builds the headers.
 func TestNativeTunnelsNotOnKernelNodes(t *testing.T) {
 	node := nativeNode(t)
 	node.likeKernel("br-int")

@@ -11,25 +11,30 @@ import (
 )
 
 // restoreBFD sets whether each BFD session forwards, because the replica has no peers.
-// The state comes from bfd/show or, if that was not collected, from bfd_status in
+// The state comes from bfd/show or, for a session that it lacks, from bfd_status in
 // ovs-vsctl list interface.
 func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	source := workdir.RecordedBFD
-	text, err := rec.text(source)
+	source := workdir.RecordedListInterface
+	statuses, err := rec.listed(source, "bfd_status")
 	if err != nil {
 		return err
 	}
-	states := appctl.BFDSessions(text)
-	if len(states) == 0 {
-		source = workdir.RecordedListInterface
-		statuses, err := rec.listed(source, "bfd_status")
-		if err != nil {
-			return err
+	states := map[string]string{}
+	for name, status := range statuses {
+		if state := listedMap(status)["forwarding"]; state == "true" || state == "false" {
+			states[name] = state
 		}
-		for name, status := range statuses {
-			if state := listedMap(status)["forwarding"]; state == "true" || state == "false" {
-				states[name] = state
-			}
+	}
+	text, err := rec.text(workdir.RecordedBFD)
+	if err != nil {
+		return err
+	}
+	for name, state := range appctl.BFDSessions(text) {
+		source, states[name] = workdir.RecordedBFD, state
+	}
+	for _, i := range s.interfaces() {
+		if !i.BFD { // the status is that of a session which the interface has no longer
+			delete(states, i.Name)
 		}
 	}
 	return setSessions(ctx, s, states, source, "BFD session", "bfd/set-forwarding", o)

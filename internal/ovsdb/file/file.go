@@ -41,6 +41,8 @@ type Info struct {
 	Records int    // header lines found, the schema's included
 	Damaged int    // number of damaged places
 	Damage  string // the first of them, with record and offset
+	Lost    int    // number of damaged places whose content can't be read
+	Loss    string // the first of them
 	// Program is the version that the data states, "" for none: in an OVS database of Open
 	// vSwitch ("3.1.0"), in an OVN database of ovn-northd ("23.03.1-20.27.0-70.6").
 	Program string
@@ -85,7 +87,13 @@ func Inspect(ctx context.Context, r io.Reader) (Info, error) {
 	return src.info, nil
 }
 
-func (i *Info) damage(format string, args ...any) {
+// damage counts a damaged place. lost reports that its content can't be read.
+func (i *Info) damage(lost bool, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
 	i.Damaged++
-	i.Damage = cmp.Or(i.Damage, fmt.Sprintf(format, args...))
+	i.Damage = cmp.Or(i.Damage, text)
+	if lost {
+		i.Lost++
+		i.Loss = cmp.Or(i.Loss, text)
+	}
 }

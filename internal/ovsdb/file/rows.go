@@ -175,7 +175,8 @@ func (db *database) noteDate(text json.RawMessage) {
 	if n < math.MaxInt32 {
 		n *= 1000
 	}
-	if at := time.UnixMilli(n); at.After(db.changed) {
+	// A year of five digits has no place in JSON (RFC 3339).
+	if at := time.UnixMilli(n); at.After(db.changed) && at.UTC().Year() < 9999 {
 		db.changed = at
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"strconv"
+
+	"ovs-offline/internal/interrupt"
 )
 
 // source is a database file being read: its records in order, and what is known from
@@ -25,6 +27,9 @@ type source struct {
 
 // openSource opens a database file and identifies it by its first record.
 func openSource(ctx context.Context, path string) (*source, error) {
+	if err := interrupt.CheckRegular(path); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
@@ -81,7 +86,7 @@ func (s *source) open(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("reading the database: %w", err)
 	}
 	if s.before > 0 {
-		s.info.damage("%d bytes before the first record", s.before)
+		s.info.damage(true, "%d bytes before the first record", s.before)
 	}
 	s.check(s.first)
 	return s.identify()
@@ -176,7 +181,7 @@ func (s *source) next() (*record, error) {
 	switch {
 	case err == io.EOF:
 		if s.broken != nil {
-			s.info.damage("the gzip stream is cut off or broken at its end: %v", s.broken)
+			s.info.damage(true, "the gzip stream is cut off or broken at its end: %v", s.broken)
 		}
 		return nil, err
 	case err != nil:
@@ -191,16 +196,17 @@ func (s *source) check(r *record) {
 	s.info.Records++
 	s.info.Program = s.scan.program.version
 	where := fmt.Sprintf("record %d at offset %d", r.number, r.offset)
+	lost := !r.intact && !json.Valid(r.body)
 	switch {
 	case r.stray() > 0:
-		s.info.damage("%s: followed by %d bytes that belong to no record", where, r.stray())
+		s.info.damage(true, "%s: followed by %d bytes that belong to no record", where, r.stray())
 	case r.intact:
-	case r.last && r.size < r.length && !json.Valid(r.body):
-		s.info.damage("%s: cut off after %d of %d bytes", where, r.size, r.length)
+	case r.last && r.size < r.length && lost:
+		s.info.damage(true, "%s: cut off after %d of %d bytes", where, r.size, r.length)
 	case r.size != r.length:
-		s.info.damage("%s: %d bytes, but its header says %d", where, r.size, r.length)
+		s.info.damage(lost, "%s: %d bytes, but its header says %d", where, r.size, r.length)
 	default:
-		s.info.damage("%s: its text does not have the SHA-1 sum of its header", where)
+		s.info.damage(lost, "%s: its text does not have the SHA-1 sum of its header", where)
 	}
 }
 

@@ -1,0 +1,116 @@
+// Package iproute reads the output of ip(8) of iproute2: the network devices of a node, and
+// the routes of its kernel. Parsers skip lines that they do not know.
+package iproute
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Link is a network device, as "ip address" and "ip link" print it.
+type Link struct {
+	Name      string
+	MTU       int
+	Addresses []netip.Addr // none in the output of "ip link"
+}
+
+var (
+	// link matches "2: eth0.5@eth0: <BROADCAST,UP> mtu 1500 qdisc mq state UP".
+	link    = regexp.MustCompile(`^\d+: ([^\s@]+?)(?:@\S+)?: <\S*> (?:.* )?mtu (\d+)\b`)
+	address = regexp.MustCompile(`^inet6? ([0-9a-fA-F.:]+)`)
+)
+
+// Links reads "ip address" or "ip link", also with -s and -d.
+func Links(text string) []Link {
+	var list []Link
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if found := link.FindStringSubmatch(line); found != nil {
+			list = append(list, Link{Name: found[1], MTU: number(found[2])})
+			continue
+		}
+		if found := address.FindStringSubmatch(line); found != nil && len(list) > 0 {
+			if a, err := netip.ParseAddr(found[1]); err == nil {
+				last := &list[len(list)-1]
+				last.Addresses = append(last.Addresses, a)
+			}
+		}
+	}
+	return list
+}
+
+// Route is a unicast route of the main table.
+type Route struct {
+	To     netip.Prefix
+	Device string
+	MTU    int // of the route itself, 0 if it has none
+}
+
+// Routes reads "ip route show table all", or the output for one table or family. The first
+// of several routes to a prefix is the one that the kernel takes. A route with several next
+// hops has the device of the first one.
+func Routes(text string) []Route {
+	var list []Route
+	var several *Route // the route whose next hops follow
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) > 0 && words[0] == "nexthop" {
+			if several != nil {
+				several.Device = after(words, "dev")
+				list = append(list, *several)
+				several = nil
+			}
+			continue
+		}
+		several = nil
+		r, ok := routeOf(words)
+		switch {
+		case ok && r.Device != "":
+			list = append(list, r)
+		case ok:
+			several = &r
+		}
+	}
+	return list
+}
+
+func routeOf(words []string) (r Route, ok bool) {
+	if len(words) == 0 || !slices.Contains([]string{"", "main"}, after(words, "table")) {
+		return r, false
+	}
+	r.Device = after(words, "dev")
+	r.MTU = number(after(words, "mtu"))
+	if after(words, "mtu") == "lock" { // path MTU discovery does not lower it
+		r.MTU = number(after(words, "lock"))
+	}
+	if words[0] == "default" {
+		r.To = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+		if strings.Contains(after(words, "via"), ":") || after(words, "pref") != "" { // only IPv6 routes have a preference
+			r.To = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+		}
+		return r, true
+	}
+	to, err := netip.ParsePrefix(words[0])
+	if a, notAddress := netip.ParseAddr(words[0]); err != nil && notAddress == nil {
+		to, err = netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	r.To = to
+	return r, err == nil
+}
+
+// number returns 0 for a text that is no number.
+func number(text string) int {
+	n, _ := strconv.ParseUint(text, 10, 31)
+	return int(n)
+}
+
+// after returns the word that follows another one, "" without it.
+func after(words []string, word string) string {
+	if i := slices.Index(words, word); i >= 0 && i+1 < len(words) {
+		return words[i+1]
+	}
+	return ""
+}

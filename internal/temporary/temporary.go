@@ -1,0 +1,85 @@
+// Package temporary makes temporary files and folders. A killed command can't remove its own.
+// So each is locked while its command runs, and the next command that makes one of the same
+// name removes all others of that name that no process has locked.
+package temporary
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"ovs-offline/internal/filelock"
+)
+
+// lockName is the name of the file in a temporary folder that is locked while the folder is
+// used.
+const lockName = ".lock"
+
+// Folder makes a folder for temporary files, whose name begins with a prefix. remove removes
+// it with what is in it.
+func Folder(prefix string) (path string, remove func() error, err error) {
+	parent := os.TempDir()
+	lockOf := func(folder string) string { return filepath.Join(folder, lockName) }
+	removeLeft(parent, prefix, lockOf)
+	if path, err = os.MkdirTemp(parent, prefix+"*"); err != nil {
+		return "", nil, err
+	}
+	lock, err := filelock.Take(lockOf(path))
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(path))
+	}
+	return path, func() error { defer lock.Release(); return os.RemoveAll(path) }, nil
+}
+
+// File makes a temporary file in a folder, whose name begins with a prefix. release ends its
+// use, and leaves the file where it is.
+func File(folder, prefix string) (f *os.File, release func(), err error) {
+	removeLeft(folder, prefix, func(path string) string { return path })
+	if f, err = os.CreateTemp(folder, prefix+"*"); err != nil {
+		return nil, nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, func() { f.Close() }, nil
+}
+
+// removeLeft removes what killed commands of this user have left in a folder. What can't be
+// removed stays.
+func removeLeft(folder, prefix string, lockOf func(path string) string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) || !isOwn(e) {
+			continue
+		}
+		path := filepath.Join(folder, e.Name())
+		if isLeft(lockOf(path)) {
+			_ = os.RemoveAll(path)
+		}
+	}
+}
+
+// isOwn reports whether the user owns a file or folder.
+func isOwn(e os.DirEntry) bool {
+	info, err := e.Info()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && (info.IsDir() || info.Mode().IsRegular())
+}
+
+// isLeft reports whether a lock file exists, and no process locks it.
+func isLeft(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
