@@ -29,8 +29,8 @@ const seenConfig = "ovn-nb-cfg"
 var ErrNotReady = errors.New("the flows were not installed in time")
 
 // Wait waits until ovn-northd, if there is one, and every ovn-controller have installed
-// what the databases say. It gives a port that an ovn-controller has added a number, as
-// ovs-vswitchd would.
+// what the databases say. It gives a port that an ovn-controller has added a number, and
+// with AssumeSessions a BFD session that it has added a state, as ovs-vswitchd would.
 //
 // An ovn-controller gets a number and the change of another database over different
 // connections, so it may report the number before it has seen the change. What it writes
@@ -58,15 +58,21 @@ func (s *Scratch) Wait(ctx context.Context) error {
 	return nil
 }
 
-// follow numbers the ports that ovn-controllers have added, and reports whether any
-// ovn-controller has changed what others depend on since the last call.
+// follow numbers the ports that ovn-controllers have added, gives BFD sessions a state, and
+// reports whether any ovn-controller has changed what others depend on since the last call.
 func (s *Scratch) follow(ctx context.Context) (changed bool, err error) {
 	for _, p := range s.places {
 		added, err := p.numberPorts(ctx)
 		if err != nil {
 			return false, err
 		}
-		changed = changed || added > 0
+		assumed := 0
+		if s.options.AssumeSessions {
+			if assumed, err = s.assumeSessions(ctx, p); err != nil {
+				return false, err
+			}
+		}
+		changed = changed || added+assumed > 0
 	}
 	if !s.options.Northd {
 		return changed, nil
@@ -80,8 +86,8 @@ func (s *Scratch) follow(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// readBindings returns where each port is bound, and whether it is up. An ovn-controller
-// has sent what it claims before it reports a number, but the server may answer a request
+// readBindings returns where each port is bound, and whether it is up, and which chassis a
+// group of gateways has and which watch it. An ovn-controller has sent what it claims before it reports a number, but the server may answer a request
 // before it executes what came earlier over another connection: the second answer has it.
 func (s *Scratch) readBindings(ctx context.Context) (map[string]string, error) {
 	if _, err := s.sb.Select(ctx, "SB_Global", "nb_cfg"); err != nil {
@@ -95,7 +101,11 @@ func (s *Scratch) readBindings(ctx context.Context) (map[string]string, error) {
 	for _, r := range rows {
 		bindings[r.UUID] = fmt.Sprint(r.UUIDs("chassis"), r.UUIDs("additional_chassis"), r.Bools("up"))
 	}
-	return bindings, nil
+	groups, err := s.sb.Select(ctx, "HA_Chassis_Group", "ha_chassis", "ref_chassis")
+	for _, r := range groups {
+		bindings[r.UUID] = fmt.Sprint(r.UUIDs("ha_chassis"), r.UUIDs("ref_chassis"))
+	}
+	return bindings, err
 }
 
 // settle waits until each ovn-controller has installed the flows of a new nb_cfg.
@@ -197,24 +207,23 @@ func (s *Scratch) late(ctx context.Context, d runtime.Daemon) error {
 }
 
 // numberPorts gives a number to each port that ovn-controller has added, as ovs-vswitchd
-// would: the next above those in use.
+// would: the next above every number that the bridge has used.
 func (p *place) numberPorts(ctx context.Context) (added int, err error) {
 	bridges, err := p.bridgeInterfaces(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var changes []ovsdb.Change
-	for _, interfaces := range bridges {
-		last := 0
+	for bridge, interfaces := range bridges {
 		for _, i := range interfaces {
 			if number, _ := i.Int("ofport"); number < maxPort {
-				last = max(last, number)
+				p.last[bridge] = max(p.last[bridge], number)
 			}
 		}
 		for _, i := range interfaces {
 			if _, numbered := i.Int("ofport"); !numbered && !p.existing[i.UUID] {
-				last++
-				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"ofport": last}))
+				p.last[bridge]++
+				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"ofport": p.last[bridge]}))
 			}
 		}
 	}
@@ -224,8 +233,8 @@ func (p *place) numberPorts(ctx context.Context) (added int, err error) {
 // maxPort is OFPP_MAX of OpenFlow 1.0: LOCAL and other reserved ports are above.
 const maxPort = 0xff00
 
-// bridgeInterfaces returns the interfaces of each bridge.
-func (p *place) bridgeInterfaces(ctx context.Context) ([][]ovsdb.Row, error) {
+// bridgeInterfaces returns the interfaces of each bridge by its UUID.
+func (p *place) bridgeInterfaces(ctx context.Context) (map[string][]ovsdb.Row, error) {
 	interfaces, err := rowsByID(ctx, p.db, "Interface", "name", "ofport")
 	if err != nil {
 		return nil, err
@@ -238,15 +247,13 @@ func (p *place) bridgeInterfaces(ctx context.Context) ([][]ovsdb.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all [][]ovsdb.Row
+	all := map[string][]ovsdb.Row{}
 	for _, b := range bridges {
-		var list []ovsdb.Row
 		for _, port := range b.UUIDs("ports") {
 			for _, id := range ports[port].UUIDs("interfaces") {
-				list = append(list, interfaces[id])
+				all[b.UUID] = append(all[b.UUID], interfaces[id])
 			}
 		}
-		all = append(all, list)
 	}
 	return all, nil
 }

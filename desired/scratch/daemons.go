@@ -23,7 +23,10 @@ type place struct {
 	db       *ovsdb.Client   // of conf
 	bridge   string          // the integration bridge
 	existing map[string]bool // the UUIDs of the recorded interfaces
+	last     map[string]int  // the highest number that a port has had, by the UUID of the bridge
 	seen     int             // the latest nb_cfg whose flows are installed
+	answered map[string]bool // whether a recorded BFD session was up, by the name of the other chassis
+	sessions []Session
 	remarks  []string
 }
 

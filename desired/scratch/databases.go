@@ -25,6 +25,9 @@ func (s *Scratch) startDatabases(ctx context.Context) (err error) {
 	if err := s.closeRemotes(ctx, s.sb, "SB_Global"); err != nil {
 		return err
 	}
+	if err := s.readWatch(ctx); err != nil {
+		return err
+	}
 	if !s.options.Northd {
 		return s.addReader(ctx)
 	}
@@ -184,7 +187,7 @@ func (s *Scratch) connectController(ctx context.Context, p *place) error {
 	if err := p.db.Transact(ctx, ovsdb.Update("Open_vSwitch", row.UUID, columns)); err != nil {
 		return err
 	}
-	return errors.Join(s.checkChassis(ctx, p), p.readInterfaces(ctx))
+	return errors.Join(s.checkChassis(ctx, p), p.readInterfaces(ctx), p.readSessions(ctx))
 }
 
 // checkChassis returns an error if ovn-controller could install no flows: a chassis that
@@ -215,9 +218,12 @@ func (p *place) readInterfaces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.existing = map[string]bool{}
+	p.existing, p.last = map[string]bool{}, map[string]int{}
 	for _, r := range rows {
 		p.existing[r.UUID] = true
+	}
+	if _, err := p.numberPorts(ctx); err != nil { // numbers none: all exist
+		return err
 	}
 	bridge, err := p.integrationBridge(ctx)
 	if err != nil {

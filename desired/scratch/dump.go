@@ -28,17 +28,27 @@ func (s *Scratch) Dump(ctx context.Context, node string, v openflow.Version) (Du
 	d := Dump{Bridge: p.bridge, Version: v}
 	for _, part := range []struct {
 		command string
-		since   openflow.Version // ovs-ofctl refuses the command in an earlier one
+		version openflow.Version
 		into    *string
 	}{
-		{"dump-flows", openflow.OpenFlow10, &d.Flows}, {"dump-groups", openflow.OpenFlow11, &d.Groups},
-		{"dump-meters", openflow.OpenFlow13, &d.Meters}, {"dump-tlv-map", openflow.OpenFlow10, &d.TLVMap},
+		{"dump-flows", v, &d.Flows}, {"dump-groups", groupVersion(v), &d.Groups},
+		{"dump-meters", max(v, openflow.OpenFlow13), &d.Meters}, {"dump-tlv-map", v, &d.TLVMap},
 	} {
-		text, err := s.options.Runtime.Tool(ctx, p.switchDir(), nil, "ovs-ofctl", "--no-names", "-O", max(v, part.since).String(), "--", part.command, "unix:"+p.management())
+		text, err := s.options.Runtime.Tool(ctx, p.switchDir(), nil, "ovs-ofctl", "--no-names", "-O", part.version.String(), "--", part.command, "unix:"+p.management())
 		if err != nil {
 			return Dump{}, fmt.Errorf("node %s: %w", node, err)
 		}
 		*part.into = string(text)
 	}
 	return d, nil
+}
+
+// groupVersion returns the version that prints groups with what they have in another one. In
+// OpenFlow 1.0, newer versions of ovs-ofctl print all that OpenFlow 1.5 has, and older ones
+// refuse.
+func groupVersion(v openflow.Version) openflow.Version {
+	if v.HasBucketProperties() {
+		return openflow.OpenFlow15
+	}
+	return v
 }

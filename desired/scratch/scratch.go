@@ -37,6 +37,9 @@ type Options struct {
 	// on the nodes: they claim ports. Otherwise they can only read it, so that the result
 	// depends on nothing but the recorded SB database.
 	Northd bool
+	// AssumeSessions gives BFD sessions whose state was not recorded a state, which Sessions
+	// returns.
+	AssumeSessions bool
 }
 
 // Node is a node whose flows are computed.
@@ -54,8 +57,9 @@ type Scratch struct {
 	nb, sb  *ovsdb.Client     // nb is nil without northd
 	config  int               // the latest nb_cfg
 	remarks []string
+	watch   watch
 
-	bindings map[string]string // where each port is bound, and whether it is up; with northd
+	bindings map[string]string // of ports and of groups of gateways: readBindings; with northd
 }
 
 // ErrNotIsolated is wrapped if the runtime can't give its daemons a network of their own.

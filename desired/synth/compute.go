@@ -88,9 +88,9 @@ func whose(places []place) string {
 // result is the switch of a chassis with all that ovn-controller has added.
 type result struct {
 	*node
-	conf  string // path of its OVS database
-	lists string // folder of what `ovs-vsctl list` would print; "" for nothing
-	dump  scratch.Dump
+	conf       string // path of its OVS database
+	interfaces string // path of what `ovs-vsctl list interface` would print; "" for nothing
+	dump       scratch.Dump
 	// remarks are about the databases and the programs.
 	remarks []string
 }
@@ -129,29 +129,10 @@ func (r *run) chunk(ctx context.Context, places []place) error {
 	return nil
 }
 
-// controllers runs the ovn-controllers of nodes. Where gateways watch each other by BFD,
-// they run twice: the tunnels whose sessions are then up are added by the first run.
-func (r *run) controllers(ctx context.Context, nodes []*node, confs []scratch.Node, folder string) ([]result, error) {
-	results, err := r.once(ctx, nodes, confs, filepath.Join(folder, "first"))
-	if err != nil || !r.southbound.watches() {
-		return results, err
-	}
-	for i := range nodes {
-		confs[i].Conf, confs[i].Lists = results[i].conf, filepath.Join(folder, fmt.Sprint("lists-", i))
-		if err := r.southbound.writeSessions(ctx, nodes[i], confs[i].Conf, confs[i].Lists); err != nil {
-			return nil, err
-		}
-	}
-	return r.once(ctx, nodes, confs, filepath.Join(folder, "second"))
-}
-
-// once runs the ovn-controllers of nodes until they have installed their flows, and keeps
-// the OVS databases in a folder.
-func (r *run) once(ctx context.Context, nodes []*node, confs []scratch.Node, folder string) (results []result, err error) {
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return nil, err
-	}
-	s, err := scratch.Start(ctx, scratch.Options{Dir: r.dir, Runtime: r.runtime, SB: r.wd.Database(workdir.SB), Nodes: confs})
+// controllers runs the ovn-controllers of nodes until they have installed their flows, and
+// keeps the OVS databases in a folder.
+func (r *run) controllers(ctx context.Context, nodes []*node, confs []scratch.Node, folder string) (results []result, err error) {
+	s, err := scratch.Start(ctx, scratch.Options{Dir: r.dir, Runtime: r.runtime, SB: r.wd.Database(workdir.SB), Nodes: confs, AssumeSessions: true})
 	if err != nil {
 		return nil, err
 	}
@@ -160,15 +141,21 @@ func (r *run) once(ctx context.Context, nodes []*node, confs []scratch.Node, fol
 		return nil, err
 	}
 	for i, n := range nodes {
-		dump, err := s.Dump(ctx, n.Name, openflow.OpenFlow15)
-		if err != nil {
+		one := result{node: n, conf: filepath.Join(folder, fmt.Sprint("kept-", i, ".db")), remarks: remarksOn(n, s.Remarks())}
+		if one.dump, err = s.Dump(ctx, n.Name, openflow.OpenFlow15); err != nil {
 			return nil, err
 		}
-		conf := filepath.Join(folder, fmt.Sprint(i, ".db"))
-		if err := r.keep(ctx, n, s.Conf(n.Name), conf); err != nil {
+		if err := r.keep(ctx, n, s.Conf(n.Name), one.conf); err != nil {
 			return nil, err
 		}
-		results = append(results, result{n, conf, confs[i].Lists, dump, remarksOn(n, s.Remarks())})
+		if sessions := s.Sessions(n.Name); len(sessions) > 0 {
+			n.assume("%s", scratch.DescribeSessions(sessions))
+			one.interfaces = filepath.Join(folder, fmt.Sprint("kept-", i, ".interfaces"))
+			if err := scratch.WriteSessions("", one.interfaces, sessions); err != nil {
+				return nil, err
+			}
+		}
+		results = append(results, one)
 	}
 	return results, nil
 }
@@ -255,8 +242,8 @@ func (r *run) collection(ctx context.Context, staging *workdir.Staging, made res
 	if err := s.addFile(made.conf, staging.Database(workdir.OVS)); err != nil {
 		return c, err
 	}
-	if made.lists != "" {
-		if err := s.addFile(filepath.Join(made.lists, workdir.RecordedListInterface), staging.Recorded(workdir.RecordedListInterface)); err != nil {
+	if made.interfaces != "" {
+		if err := s.addFile(made.interfaces, staging.Recorded(workdir.RecordedListInterface)); err != nil {
 			return c, err
 		}
 	}

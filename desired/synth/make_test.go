@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/desired/release"
 	"ovs-offline/desired/synth"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/test/fidelity"
@@ -149,26 +150,64 @@ func TestAnotherReleaseMakesNothing(t *testing.T) {
 	}
 }
 
-// TestGatewaysOfAGroupAreUp checks that the flows of a node send packets to the gateway that
-// is active in the southbound database, as they do where BFD sees it.
-func TestGatewaysOfAGroupAreUp(t *testing.T) {
+// TestGatewaysOfAGroup checks that the flows of a node send packets to the gateway that is
+// active in the southbound database, as they do where BFD sees it: the one with the highest
+// priority, gw1, or gw2 because gw1 does not answer.
+func TestGatewaysOfAGroup(t *testing.T) {
 	need(t)
 	r, err := fidelity.Capture(t.Context(), "../../testdata/captures/ovn-openstack-compute", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	wd := databases(t, collected(t, r.Report).Path(), filepath.Join(ovs.Dir(t), "node"))
-	makeSwitches(t, wd, "compute1")
-	wd.Unlock()
-	n, err := fidelity.Adopt(t.Context(), wd.Path(), replica.Options{})
+	from := collected(t, r.Report).Path()
+	for _, c := range []struct{ active, tunnel, assumed string }{
+		{"gw1", "dst=192.168.24.12,", "up with gw1, gw2"},
+		{"gw2", "dst=192.168.24.13,", "up with gw2, and down with gw1, since an end did not answer before"},
+	} {
+		wd := databases(t, from, filepath.Join(ovs.Dir(t), c.active))
+		bindGateways(t, wd, c.active)
+		makeSwitches(t, wd, "compute1")
+		m, err := wd.Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "BFD sessions whose state was not recorded are " + c.assumed; !slices.Contains(m.Synthesis().Assumptions, want) {
+			t.Errorf("%s: the assumptions lack %q: %q", c.active, want, m.Synthesis().Assumptions)
+		}
+		wd.Unlock()
+		n, err := fidelity.Adopt(t.Context(), wd.Path(), replica.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := n.Tool(t.Context(), "ovs-appctl", "ofproto/trace", "br-int", "in_port=2,icmp,dl_dst=fa:16:3e:ee:00:02,dl_src=fa:16:3e:10:00:05,nw_src=192.168.10.5,nw_dst=172.24.4.1,icmp_type=8,nw_ttl=64")
+		if err != nil || !strings.Contains(text, c.tunnel) {
+			t.Errorf("the packet does not go to %s, %s: %v\n%s", c.active, c.tunnel, err, text)
+		}
+		n.Close(t.Context())
+	}
+}
+
+// bindGateways binds the gateway ports of a southbound database to a chassis.
+func bindGateways(t *testing.T, wd *workdir.Dir, hostname string) {
+	t.Helper()
+	path := wd.Database(workdir.SB)
+	if _, _, err := file.Standalone(t.Context(), path, path+".new"); err != nil { // that of a cluster member can't be changed
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+	content, _, err := file.Read(t.Context(), path, "Chassis")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer n.Close(t.Context())
-	text, err := n.Tool(t.Context(), "ovs-appctl", "ofproto/trace", "br-int", "in_port=2,icmp,dl_dst=fa:16:3e:ee:00:02,dl_src=fa:16:3e:10:00:05,nw_src=192.168.10.5,nw_dst=172.24.4.1,icmp_type=8,nw_ttl=64")
-	if err != nil || !strings.Contains(text, "dst=192.168.24.12,") {
-		t.Errorf("the packet does not go to gw1, 192.168.24.12: %v\n%s", err, text)
+	for _, row := range content.Rows("Chassis") {
+		if row.String("hostname") == hostname {
+			transact(t, wd, `{"op":"update","table":"Port_Binding","where":[["type","==","chassisredirect"]],"row":{"chassis":["uuid","`+row.UUID+`"]}}`)
+			return
+		}
 	}
+	t.Fatalf("no chassis is called %s", hostname)
 }
 
 // TestCollectedDataIsNotReplaced checks when a switch is synthesised.

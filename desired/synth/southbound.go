@@ -17,7 +17,6 @@ type Southbound struct {
 	bindings []binding
 	networks map[string]string // of a datapath: the UUID of its logical switch or router in the northbound database
 	names    map[string]string // of a datapath: the name in its external_ids
-	groups   map[string][]member
 }
 
 // Chassis is a row of the table Chassis.
@@ -51,28 +50,20 @@ type binding struct {
 	mac                string // the first word of its addresses: a MAC, "" for none
 	chassis            []string
 	options, ids       map[string]string
-	group              string // of chassis, for a gateway
-}
-
-// member is a chassis of a group of gateways.
-type member struct {
-	chassis  string
-	priority int
 }
 
 // Read reads a southbound database.
 func Read(ctx context.Context, path string) (*Southbound, error) {
-	content, _, err := file.Read(ctx, path, "Chassis", "Encap", "Port_Binding", "Datapath_Binding", "HA_Chassis_Group", "HA_Chassis", "Gateway_Chassis")
+	content, _, err := file.Read(ctx, path, "Chassis", "Encap", "Port_Binding", "Datapath_Binding")
 	if err != nil {
 		return nil, err
 	}
 	if content.Info.Name != ovsdb.SB {
 		return nil, fmt.Errorf("%s holds %s, not %s", path, content.Info.Name, ovsdb.SB)
 	}
-	s := &Southbound{networks: map[string]string{}, names: map[string]string{}, groups: map[string][]member{}}
+	s := &Southbound{networks: map[string]string{}, names: map[string]string{}}
 	s.readChassis(content)
 	s.readDatapaths(content)
-	s.readGroups(content)
 	s.readBindings(content)
 	return s, nil
 }
@@ -117,42 +108,10 @@ func (s *Southbound) readDatapaths(content *file.Content) {
 	}
 }
 
-// readGroups reads the groups of gateways: HA_Chassis_Group, by its UUID. Databases of
-// before OVN 19.03 list the Gateway_Chassis of a port instead: each is a group of its own.
-func (s *Southbound) readGroups(content *file.Content) {
-	members := map[string]member{}
-	for _, table := range []string{"HA_Chassis", "Gateway_Chassis"} {
-		for _, row := range content.Rows(table) {
-			for _, chassis := range row.UUIDs("chassis") {
-				priority, _ := row.Int("priority")
-				members[row.UUID] = member{chassis, priority}
-			}
-		}
-	}
-	for _, row := range content.Rows("HA_Chassis_Group") {
-		for _, uuid := range row.UUIDs("ha_chassis") {
-			if m, ok := members[uuid]; ok {
-				s.groups[row.UUID] = append(s.groups[row.UUID], m)
-			}
-		}
-	}
-	for _, row := range content.Rows("Port_Binding") {
-		for _, uuid := range row.UUIDs("gateway_chassis") {
-			if m, ok := members[uuid]; ok {
-				s.groups[row.UUID] = append(s.groups[row.UUID], m)
-			}
-		}
-	}
-}
-
 func (s *Southbound) readBindings(content *file.Content) {
 	for _, row := range content.Rows("Port_Binding") {
 		b := binding{port: row.String("logical_port"), kind: row.String("type"), parent: row.String("parent_port"),
 			chassis: append(row.UUIDs("chassis"), row.UUIDs("additional_chassis")...), options: row.Map("options"), ids: row.Map("external_ids")}
-		b.group = row.UUID
-		for _, uuid := range row.UUIDs("ha_chassis_group") {
-			b.group = uuid
-		}
 		for _, uuid := range row.UUIDs("datapath") {
 			b.datapath = uuid
 		}

@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -231,18 +230,5 @@ func TestChassisAreChosenByName(t *testing.T) {
 		if err != nil && (!errors.Is(err, ErrNoChassis) || !strings.HasSuffix(err.Error(), c.want)) || err == nil && strings.Join(got, " ") != c.want {
 			t.Errorf("%v: %v, %v", c.names, got, err)
 		}
-	}
-}
-
-// TestSessionsFollowTheActiveGateway checks that a gateway is taken as silent if one of a
-// lower priority is active.
-func TestSessionsFollowTheActiveGateway(t *testing.T) {
-	rows := deployment(map[string]ovndb.Row{"cr-lrp": {"type": "chassisredirect", "chassis": on(2), "ha_chassis_group": ovndb.UUID(id(50))}})
-	rows["HA_Chassis_Group"] = map[string]ovndb.Row{id(50): {"name": "g", "ha_chassis": ovndb.Set(ovndb.UUID(id(51)), ovndb.UUID(id(52)))}}
-	rows["HA_Chassis"] = map[string]ovndb.Row{id(51): {"chassis": on(1), "priority": 20}, id(52): {"chassis": on(2), "priority": 10}}
-	s := read(t, rows)
-	if silent := s.silent(); !s.watches() || !silent[id(1)] || silent[id(2)] {
-		raw, _ := json.Marshal(silent)
-		t.Errorf("silent are %s", raw)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,19 +23,36 @@ const maxChange = 16 << 20
 // program is the only one that changes consist of.
 const program = "ovn-nbctl"
 
-// Command returns the change that a command makes, which begins with "ovn-nbctl".
+// Command returns the change that a command makes. It can begin with "ovn-nbctl".
 func Command(words []string) (Change, error) {
-	if len(words) == 0 || words[0] != program {
+	if len(words) > 0 && words[0] == program {
+		words = words[1:]
+	} else if !isCommand(words) {
 		return nil, fmt.Errorf("%w: a change is a command of %s: -- %s ARGS", ErrRefused, program, program)
 	}
-	args, err := checked(words[1:])
+	args, err := checked(words)
 	if err != nil {
 		return nil, err
 	}
 	return Change{args}, nil
 }
 
-// ReadScript reads a change from lines that begin with "ovn-nbctl". Quotes and backslashes
+// isCommand reports whether words look like a command of ovn-nbctl: after options, the name
+// of one that every ovn-ctl program has, or two words with a dash, as "acl-add".
+func isCommand(words []string) bool {
+	for _, word := range words {
+		if strings.HasPrefix(word, "--") {
+			continue
+		}
+		general := []string{"init", "show", "sync", "list", "find", "get", "set", "add", "remove", "clear", "create", "destroy", "comment"}
+		return slices.Contains(general, word) || commandName.MatchString(word)
+	}
+	return false
+}
+
+var commandName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
+
+// ReadScript reads a change from lines that are commands of ovn-nbctl. Quotes and backslashes
 // work as in a shell. Nothing else of a shell is known: a line with another program, a
 // variable, a pipe or a redirection is refused. Blank lines and comments are left out.
 func ReadScript(r io.Reader) (Change, error) {

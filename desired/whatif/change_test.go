@@ -13,11 +13,15 @@ ovn-nbctl --may-exist --severity=info acl-add sw0 to-lport 1000 'outport == "vm 
 
   ovn-nbctl --wait=hv lsp-set-addresses vm1 "00:00:00:00:00:01 10.0.0.1" \
       -- set Logical_Switch_Port vm1 options:x=\"y\" # trailing
-ovn-nbctl add-x "a\"b\\c" '' a*b [ab]`))
+ovn-nbctl add-x "a\"b\\c" '' a*b [ab]
+lsp-del 'vm 1'
+--if-exists destroy ACL x`))
 	want := Change{
 		{"--may-exist", "--severity=info", "acl-add", "sw0", "to-lport", "1000", `outport == "vm 1" && ip4`, "drop"},
 		{"lsp-set-addresses", "vm1", "00:00:00:00:00:01 10.0.0.1", "--", "set", "Logical_Switch_Port", "vm1", `options:x="y"`},
 		{"add-x", `a"b\c`, "", "a*b", "[ab]"},
+		{"lsp-del", "vm 1"},
+		{"--if-exists", "destroy", "ACL", "x"},
 	}
 	if err != nil || !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%q, %v", got, err)
@@ -25,7 +29,7 @@ ovn-nbctl add-x "a\"b\\c" '' a*b [ab]`))
 }
 
 func TestOtherLinesAreRefused(t *testing.T) {
-	for _, line := range []string{"", "# nothing", "rm -rf /", "sudo ovn-nbctl show", "/tmp/ovn-nbctl show", "ovn-nbctl", "ovn-nbctl --", "ovn-nbctl show; reboot",
+	for _, line := range []string{"", "# nothing", "rm -rf /", "reboot", "--db=tcp:192.0.2.1:6641 show", "lsp-del x; reboot", "sudo ovn-nbctl show", "/tmp/ovn-nbctl show", "ovn-nbctl", "ovn-nbctl --", "ovn-nbctl show; reboot",
 		"ovn-nbctl show | sh", "ovn-nbctl show > /etc/passwd", "ovn-nbctl ls-add $(reboot)", "ovn-nbctl ls-add `reboot`", "ovn-nbctl ls-add \"$HOME\"",
 		"ovn-nbctl ls-add 'a", "ovn-nbctl ls-add \"a", "ovn-nbctl show & reboot", "ovn-nbctl show;", "A=b ovn-nbctl show", "ovn-nbctl show <x", "ovn-nbctl ls-add ~root", "! ovn-nbctl show",
 		"{ ovn-nbctl show; }", "ovn-nbctl show && ovn-nbctl show", "f() { ovn-nbctl show; }", "ovn-nbctl ls-add $((1))", "ovn-nbctl ls-add {a,b}", "ovn-nbctl ls-add $'a'",

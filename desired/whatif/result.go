@@ -7,7 +7,6 @@ import (
 
 	"ovs-offline/desired/flowdiff"
 	"ovs-offline/internal/versions"
-	"ovs-offline/trace/answer"
 )
 
 // Result is what a change does.
@@ -17,13 +16,9 @@ type Result struct {
 	Running versions.Pair `json:"running"`           // the versions that computed the flows
 	Nodes   []NodeResult  `json:"nodes"`
 	Trace   *Traces       `json:"trace,omitempty"`
+	Doubts  []string      `json:"doubts,omitempty"`  // why the change may not be one of the deployment
+	Assumed []string      `json:"assumed,omitempty"` // what was not recorded and can't be computed
 	Remarks []string      `json:"remarks,omitempty"`
-}
-
-// Traces are the answers to a question about a packet.
-type Traces struct {
-	Before *answer.Answer `json:"before"`
-	After  *answer.Answer `json:"after"`
 }
 
 // NodeResult is what a change does to the flows, groups and meters of the integration

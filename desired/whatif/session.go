@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,6 +42,7 @@ type Session struct {
 	options Options
 	scratch *scratch.Scratch
 	now     moment
+	first   map[string]location // of the ports without a change
 	remarks []string
 }
 
@@ -61,7 +63,7 @@ func (m *moment) close() {
 // Open starts the daemons and computes the flows without a change. Close ends them.
 func Open(ctx context.Context, o Options) (_ *Session, err error) {
 	s := &Session{options: o}
-	so := scratch.Options{Dir: o.Dir, Runtime: o.Runtime, NB: o.NB, SB: o.SB, Northd: true}
+	so := scratch.Options{Dir: o.Dir, Runtime: o.Runtime, NB: o.NB, SB: o.SB, Northd: true, AssumeSessions: true}
 	for _, n := range o.Nodes {
 		so.Nodes = append(so.Nodes, scratch.Node{Name: n.Name, Conf: n.Dir.Database(workdir.OVS), Lists: n.Dir.Recorded("")})
 	}
@@ -75,7 +77,10 @@ func Open(ctx context.Context, o Options) (_ *Session, err error) {
 		}
 	}()
 	s.remarks = s.scratch.Remarks()
-	s.now, err = s.read(ctx)
+	if s.now, err = s.read(ctx); err != nil {
+		return s, err
+	}
+	s.first, err = located(s.now.sb)
 	return s, err
 }
 
@@ -114,12 +119,16 @@ func (s *Session) Apply(ctx context.Context, c Change) (*Result, error) {
 // alone (checked), so it reaches nothing else. After the last command of a change it waits
 // for northd, which costs no further run of northd: see scratch.
 func (s *Session) nbctl(ctx context.Context, args []string, last bool) ([]byte, error) {
-	limit := int(s.scratch.TimeLimit().Seconds()) // for a command that waits for a condition
-	argv := []string{program, "--db=unix:" + s.scratch.NBSocket(), fmt.Sprintf("--timeout=%d", limit), "--no-leader-only"}
+	limit := s.scratch.TimeLimit() // for a command that waits for a condition
+	began := time.Now()
+	argv := []string{program, "--db=unix:" + s.scratch.NBSocket(), fmt.Sprintf("--timeout=%.0f", limit.Seconds()), "--no-leader-only"}
 	if last {
 		argv = append(argv, "--wait=sb")
 	}
 	out, err := s.options.Runtime.Tool(ctx, s.options.Dir.VarRun(workdir.NB), nil, append(argv, args...)...)
+	if err != nil && time.Since(began) >= limit {
+		return out, fmt.Errorf("%w: %s did not end within %v: does it wait for something that does not happen on a copy of the databases? %w", ErrChange, args[0], limit, err)
+	}
 	if err != nil {
 		return out, fmt.Errorf("%w: %w", ErrChange, err)
 	}
@@ -149,7 +158,7 @@ func (s *Session) compare(ctx context.Context) (*Result, error) {
 	before := s.now
 	defer before.close()
 	s.now = next
-	r := &Result{Nodes: make([]NodeResult, len(s.options.Nodes)), Remarks: s.remarks}
+	r := &Result{Nodes: make([]NodeResult, len(s.options.Nodes)), Remarks: s.remarks, Assumed: s.assumed()}
 	var group errgroup.Group
 	for i, n := range s.options.Nodes {
 		group.Go(func() (err error) {
@@ -158,6 +167,17 @@ func (s *Session) compare(ctx context.Context) (*Result, error) {
 		})
 	}
 	return r, group.Wait()
+}
+
+// assumed returns what is assumed of nodes now, in sentences.
+func (s *Session) assumed() []string {
+	var all []string
+	for _, n := range s.options.Nodes {
+		if text := scratch.DescribeSessions(s.scratch.Sessions(n.Name)); text != "" {
+			all = append(all, n.Name+": "+text)
+		}
+	}
+	return all
 }
 
 // read waits for the daemons and reads what they have installed.

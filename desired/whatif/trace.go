@@ -17,13 +17,24 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/set"
 	"ovs-offline/trace"
-	"ovs-offline/trace/answer"
 )
 
-// trace follows the packet of a question over replicas of the nodes with the flows that
-// are computed now. The replicas end before it returns.
-func (s *Session) trace(ctx context.Context, q Question, what string) (a *answer.Answer, err error) {
+// trace follows the packet of a question with the flows that are computed now.
+func (s *Session) trace(ctx context.Context, q Question, what string) (one side) {
 	s.progress("following the packet " + what)
+	one.err = s.onReplicas(ctx, q, func(t *trace.Session) (err error) {
+		one.answer, err = t.Ask(ctx, *q.Trace)
+		return err
+	})
+	if one.answer != nil {
+		one.answer.Trust.Assumed = append(one.answer.Trust.Assumed, s.assumed()...)
+	}
+	return one
+}
+
+// onReplicas asks replicas of the nodes with the flows that are computed now. They end
+// before it returns.
+func (s *Session) onReplicas(ctx context.Context, q Question, ask func(*trace.Session) error) (err error) {
 	var nodes []*set.Node
 	var dirs []*workdir.Dir
 	var traced []trace.Node
@@ -40,25 +51,25 @@ func (s *Session) trace(ctx context.Context, q Question, what string) (a *answer
 		path := filepath.Join(scratch.Replicas(s.options.Dir), fmt.Sprintf("node%d", i))
 		wd, err := workdir.Lock(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		nodes, dirs = append(nodes, set.At(path, q.Version)), append(dirs, wd)
 		if err := s.fill(ctx, n, wd); err != nil {
-			return nil, fmt.Errorf("node %s: %w", n.Name, err)
+			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 		traced = append(traced, trace.Node{Name: n.Name, Dir: wd})
 		zone.Nodes = append(zone.Nodes, n.Name)
 	}
 	zone.NB, zone.SB = dirs[0].Database(workdir.NB), dirs[0].Database(workdir.SB)
 	if err := startAll(ctx, nodes, dirs, q.Runtime); err != nil {
-		return nil, err
+		return err
 	}
 	session, err := trace.Open(ctx, traced, []trace.Zone{zone}, trace.Options{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer session.Close()
-	return session.Ask(ctx, *q.Trace)
+	return ask(session)
 }
 
 // startAll starts the replicas, a few at a time.
@@ -90,6 +101,9 @@ func (s *Session) fill(ctx context.Context, n Node, wd *workdir.Dir) error {
 	for _, k := range workdir.Kinds() {
 		replaced[wd.Relative(wd.Database(k))] = true
 	}
+	sessions := s.scratch.Sessions(n.Name)
+	interfaces := wd.Recorded(workdir.RecordedListInterface)
+	replaced[wd.Relative(interfaces)] = len(sessions) > 0
 	dumps := map[workdir.Dump]func(scratch.Dump) string{
 		workdir.Flows:  func(d scratch.Dump) string { return d.Flows },
 		workdir.Groups: func(d scratch.Dump) string { return d.Groups },
@@ -99,8 +113,16 @@ func (s *Session) fill(ctx context.Context, n Node, wd *workdir.Dir) error {
 	for kind := range dumps {
 		replaced[wd.Relative(wd.DumpFile(d.Bridge, kind))] = true
 	}
-	if err := linkCollected(n.Dir, wd, replaced); err != nil {
+	if err := s.linkCollected(n.Dir, wd, replaced); err != nil {
 		return err
+	}
+	if len(sessions) > 0 {
+		if err := os.MkdirAll(filepath.Dir(interfaces), 0o700); err != nil {
+			return err
+		}
+		if err := scratch.WriteSessions(n.Dir.Recorded(workdir.RecordedListInterface), interfaces, sessions); err != nil {
+			return err
+		}
 	}
 	for kind, text := range dumps {
 		path := wd.DumpFile(d.Bridge, kind)
@@ -127,18 +149,29 @@ func (s *Session) fill(ctx context.Context, n Node, wd *workdir.Dir) error {
 }
 
 // linkCollected links the collected files of a workdir, but for some, and copies the
-// manifest.
-func linkCollected(from, to *workdir.Dir, without map[string]bool) error {
+// manifest. Bridges forget the MAC addresses of ports that are not where they were.
+func (s *Session) linkCollected(from, to *workdir.Dir, without map[string]bool) error {
 	files, _, err := from.DataFiles()
 	if err != nil {
 		return err
 	}
+	now, err := located(s.now.sb)
+	if err != nil {
+		return err
+	}
+	macs := moved(s.first, now)
 	for _, name := range files {
 		if without[name] {
 			continue
 		}
 		if err := os.MkdirAll(filepath.Dir(to.Join(name)), 0o700); err != nil {
 			return err
+		}
+		if filepath.Base(name) == workdir.RecordedFDB && len(macs) > 0 {
+			if err := forget(from.Join(name), to.Join(name), macs); err != nil {
+				return err
+			}
+			continue
 		}
 		if os.Link(from.Join(name), to.Join(name)) == nil {
 			continue
@@ -148,7 +181,11 @@ func linkCollected(from, to *workdir.Dir, without map[string]bool) error {
 		}
 	}
 	const manifest = "manifest.json"
-	return copyFile(filepath.Join(from.Path(), manifest), filepath.Join(to.Path(), manifest))
+	err = copyFile(filepath.Join(from.Path(), manifest), filepath.Join(to.Path(), manifest))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a workdir whose files were put there by hand has none
+	}
+	return err
 }
 
 func copyFile(from, to string) error {

@@ -27,7 +27,8 @@ type Question struct {
 }
 
 // Answer computes the answer to a question. Its daemons run below the workdir of the first
-// node, and end before it returns.
+// node, and end before it returns. If only the packet can't be followed, it returns both the
+// result and an error.
 func Answer(ctx context.Context, q Question) (r *Result, err error) {
 	recorded, err := q.Deployment.release(ctx)
 	if err != nil {
@@ -67,16 +68,19 @@ func undetermined(err error) error {
 	return err
 }
 
-func (s *Session) answer(ctx context.Context, q Question, running versions.Pair) (*Result, error) {
-	var t *Traces
-	var err error
-	if q.Trace != nil {
-		t = &Traces{}
-		if t.Before, err = s.trace(ctx, q, "without the change"); err != nil {
+// answer computes the answer. Once the flows are computed, the result has them, also with an
+// error.
+func (s *Session) answer(ctx context.Context, q Question, running versions.Pair) (r *Result, err error) {
+	var before side
+	var unsure []string
+	if q.NB != "" {
+		if unsure, err = doubts(ctx, q.Deployment.NB, q.NB); err != nil {
 			return nil, err
 		}
 	}
-	var r *Result
+	if q.Trace != nil {
+		before = s.trace(ctx, q, "without the change")
+	}
 	if q.NB != "" {
 		r, err = s.Replace(ctx, q.NB)
 	} else {
@@ -85,12 +89,10 @@ func (s *Session) answer(ctx context.Context, q Question, running versions.Pair)
 	if err != nil {
 		return nil, undetermined(err)
 	}
-	if t != nil {
-		if t.After, err = s.trace(ctx, q, "with the change"); err != nil {
-			return nil, err
-		}
-	}
-	r.Running, r.Trace = running, t
+	r.Running, r.Doubts = running, unsure
 	r.Remarks = append(q.Deployment.Remarks, r.Remarks...)
-	return r, nil
+	if q.Trace != nil {
+		r.Trace, err = traces(before, s.trace(ctx, q, "with the change"))
+	}
+	return r, err
 }
