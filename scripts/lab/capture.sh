@@ -25,7 +25,8 @@ json_string() {
 # and adds it to the manifest. COMMAND is one string, as in sos.
 collect() {
     local plugin=$1 command=$2 name path rc=0 n=0
-    local -a words
+    local -a words enter=()
+    [[ $plugin != networking ]] || enter=("${ENTER[@]}")
     read -ra words <<<"${command//netdev@ovs-netdev/system@ovs-system}"
     sos_name "$command"
     name=$REPLY
@@ -35,7 +36,7 @@ collect() {
         n=$((n + 1))
         path=sos_commands/$plugin/$name.$n
     done
-    timeout 20 "${words[@]}" </dev/null >"$TOP/$path" 2>&1 || rc=$?
+    timeout 20 "${enter[@]}" "${words[@]}" </dev/null >"$TOP/$path" 2>&1 || rc=$?
     # Messages of tools name sockets, which have other paths on a real node.
     if ((rc)); then
         sed -i -e "s,$LAB/ovs,/var/run/openvswitch,g" -e "s,$LAB/ovn,/var/run/ovn,g" "$TOP/$path"
@@ -256,6 +257,14 @@ collect_openvswitch() {
     done < <(ovs-vsctl list-br)
 }
 
+# Devices, addresses and routes are the kernel's; of dummies it knows none.
+collect_networking() {
+    local what
+    for what in '-s -d link' '-d address' 'route show table all' '-6 route show table all' 'neigh show nud noarp'; do
+        collect networking "ip $what"
+    done
+}
+
 collect_ovn_host() {
     collect ovn_host "ovs-ofctl -O OpenFlow13 dump-flows br-int"
     collect ovn_host "ovs-vsctl list-br"
@@ -298,7 +307,7 @@ collect_packages() {
 
 write_manifest() {
     local plugin plugins='' version=$1
-    for plugin in openvswitch ovn_host ovn_central dpkg; do
+    for plugin in openvswitch ovn_host ovn_central dpkg networking; do
         [[ -n ${MANIFEST_COMMANDS[$plugin]-}${MANIFEST_FILES[$plugin]-} ]] || continue
         json_string "$plugin"
         plugins+=${plugins:+, }$(printf '%s: {"commands": [%s], "files": [%s], "strings": {}, "containers": {}}' \
@@ -345,6 +354,7 @@ capture() {
     printf 'sosreport: 4.12.0\n' >"$TOP/version.txt"
     collect_openvswitch
     [[ $TOPO_OVN != yes ]] || collect_ovn_host
+    [[ $KERNEL != yes ]] || collect_networking
     collect_packages
     copy_databases
     write_manifest 4.12.0

@@ -40,7 +40,7 @@ die() {
 }
 
 # Sets the paths and the environment of the lab in $1, by which tools find the
-# lab's daemons. Variables *_DAEMON and *_OPTIONS of the caller would direct tools to
+# lab's daemons, and ENTER, which runs a command in the network namespace of a set's node. Variables *_DAEMON and *_OPTIONS of the caller would direct tools to
 # other daemons.
 use_lab() {
     LAB=$1
@@ -50,6 +50,10 @@ use_lab() {
     export OVN_NB_DB=unix:$CENTRAL/ovnnb_db.sock OVN_SB_DB=unix:$CENTRAL/ovnsb_db.sock
     unset OVN_NB_DAEMON OVN_SB_DAEMON OVN_NBCTL_OPTIONS OVN_SBCTL_OPTIONS
     export LC_ALL=C TZ=UTC
+    ENTER=()
+    if [[ $KERNEL == yes && -e /run/netns/${LAB##*/} ]]; then
+        ENTER=(nsenter --net="/run/netns/${LAB##*/}")
+    fi
 }
 
 # wait_for WHAT SECONDS COMMAND...: polls until COMMAND succeeds.
@@ -88,13 +92,13 @@ is_ended() { ! daemon_pid "$1" >/dev/null; }
 
 # start_daemon NAMESPACE DIR NAME PROGRAM ARGS...
 # The first daemon in a namespace creates it and holds it open. The daemons of a set use
-# the namespace of `lab`.
+# the namespace of `lab`, or on the kernel's datapath those of their nodes.
 start_daemon() {
     local ns=$1 dir=$2 name=$3 holder
     shift 3
     local -a enter=(unshare --net)
     if [[ -n $SET ]]; then
-        enter=()
+        enter=("${ENTER[@]}")
     elif [[ -e $LAB/net/$ns ]]; then
         holder=$(daemon_pid "$(<"$LAB/net/$ns")") || die "namespace $ns does not exist any more"
         enter=(nsenter --target "$holder" --net)
@@ -153,8 +157,9 @@ start_ovs() {
     # dummies. The database has the types of a real node (type "" for taps, internal
     # for bridges), no devices are needed, and geneve, vxlan and gre are real. (Real
     # veths would add nothing to a trace, and would carry other traffic.)
-    start_daemon node "$LAB/ovs" ovs-vswitchd ovs-vswitchd --enable-dummy=system \
-        "unix:$LAB/ovs/db.sock"
+    local -a dummy=(--enable-dummy=system)
+    [[ $KERNEL == no ]] || dummy=()
+    start_daemon node "$LAB/ovs" ovs-vswitchd ovs-vswitchd "${dummy[@]}" "unix:$LAB/ovs/db.sock"
 }
 
 ovs_version() { ovs-vswitchd --version | sed -n '1s/.* //p'; }

@@ -5,7 +5,8 @@
 # them, with a bridge for each physical network. Dummy interfaces are wired in pairs: one
 # end is on the node, the other, NODE-INTERFACE, on the fabric. Datapaths are dummies as
 # in a lab of one node, but keep the feature tnl_push_pop: a dummy datapath forwards
-# through native tunnels only. Each interface records in pcap/ what the switch sends.
+# through native tunnels only. Each interface records in pcap/ what the switch sends. With
+# `lab --kernel`, datapaths and interfaces are the kernel's instead (kernel.sh).
 #
 # The files of a set are below $SET:
 #   nodes/NODE/  the files of a lab for each node, and pcap/
@@ -42,6 +43,10 @@ load_set() {
     TOPO_DISGUISE=()
     TOPO_REMOTE=''
     SET_ZONES=()
+    if [[ $KERNEL == yes ]]; then
+        # shellcheck source=scripts/lab/kernel.sh
+        . "$HERE/kernel.sh"
+    fi
     # shellcheck source=/dev/null
     . "$file"
     TOPO_OVN=yes
@@ -122,9 +127,14 @@ fabric_wire() {
         options:pstream="punix:$SET/wires/$2-$3.sock"
 }
 
+# fabric_outside NETWORK INTERFACE WORDS...: adds an interface to which hosts outside are
+# connected.
 fabric_outside() {
-    NODE=fabric fabric add_port "$1" "$2" edge "$2"
+    NODE=fabric fabric add_port "$1" "$2" edge "$2" "${@:3}"
 }
+
+# take_down INTERFACE: as an administrator takes a device down.
+take_down() { ovs-appctl netdev-dummy/set-admin-state "$1" down >/dev/null; }
 
 is_wired() { [[ $(ovs-appctl netdev-dummy/conn-state "$1") == *': connected' ]]; }
 
@@ -132,7 +142,7 @@ is_wired() { [[ $(ovs-appctl netdev-dummy/conn-state "$1") == *': connected' ]];
 # address is on the bridge's own interface. The dummy device answers ARP for it.
 add_underlay() {
     local bridge=$1 interface=$2 address=$3 mac=$4
-    ovs-vsctl add-br "$bridge" -- set Bridge "$bridge" datapath_type=system
+    ovs-vsctl add-br "$bridge" -- set Bridge "$bridge" datapath_type=system other_config:mac-aging-time=3600
     add_local "$bridge" "$mac" underlay
     add_wire "$bridge" "$interface" underlay
     tunnel_address "$bridge" "$address"
@@ -193,7 +203,12 @@ start_node_controller() {
     start_controller
 }
 
+# start_networks, stop_networks: make what the interfaces are in. Dummies need nothing.
+start_networks() { :; }
+stop_networks() { :; }
+
 raise_set() {
+    start_networks
     start_fabric
     [[ $SET_CENTRAL != one ]] || (start_set_central)
     on_each_node start_node
@@ -267,6 +282,7 @@ stop_set() {
         sweep KILL
         wait_for "the last daemons to end" 5 has_no_process || rc=1
     }
+    stop_networks || rc=1
     return "$rc"
 }
 

@@ -1,4 +1,5 @@
-// Sets runs a set of the lab, or all, and writes the capture of each node, and which
+// Sets runs a set of the lab, or all (with --kernel those that are for the kernel's datapath
+// only), and writes the capture of each node, and which
 // packets were sent and where they came out. With all, each set has a folder of its own
 // in DIR, in place of an earlier one. Run it from the top of the repository.
 package main
@@ -20,8 +21,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := flag.String("root", "", "the root file system of another release")
+	kernel := flag.Bool("kernel", false, "on the kernel's datapath, in a guest of scripts/kernel/guest")
 	flag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT] all|%s DIR\n", strings.Join(sets.Names(), "|"))
+		fmt.Fprintf(os.Stderr, "usage: go run ./scripts/sets [--root ROOT | --kernel] all|%s DIR\n", strings.Join(append(sets.Names(), sets.KernelNames()...), "|"))
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -29,33 +31,38 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := runAll(ctx, *root, flag.Arg(0), flag.Arg(1)); err != nil {
+	if err := runAll(ctx, sets.Options{Lab: "scripts/lab/lab", Root: *root, Name: flag.Arg(0), Kernel: *kernel}, flag.Arg(1)); err != nil {
 		fmt.Fprintln(os.Stderr, "sets:", err)
 		os.Exit(1)
 	}
 }
 
-func runAll(ctx context.Context, root, name, dir string) error {
-	if name != "all" {
-		return run(ctx, root, name, dir)
+func runAll(ctx context.Context, o sets.Options, dir string) error {
+	if o.Name != "all" {
+		return run(ctx, o, dir)
 	}
-	for _, name := range sets.Names() {
+	names := sets.Names()
+	if o.Kernel {
+		names = sets.KernelNames()
+	}
+	for _, name := range names {
+		o.Name = name
 		of := filepath.Join(dir, name)
 		if err := os.RemoveAll(of); err != nil {
 			return err
 		}
-		if err := run(ctx, root, name, of); err != nil {
+		if err := run(ctx, o, of); err != nil {
 			return fmt.Errorf("set %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func run(ctx context.Context, root, name, dir string) error {
+func run(ctx context.Context, o sets.Options, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	s, err := sets.Run(ctx, sets.Options{Lab: "scripts/lab/lab", Root: root, Name: name}, dir)
+	s, err := sets.Run(ctx, o, dir)
 	if err != nil {
 		return err
 	}

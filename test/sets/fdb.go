@@ -16,7 +16,7 @@ func (w *wire) learned(ctx context.Context) (macs, error) {
 	table := macs{}
 	asked := map[string]bool{}
 	for _, p := range w.ports {
-		if asked[p.Node+" "+p.Bridge] || p.Node == fabric {
+		if asked[p.Node+" "+p.Bridge] || p.Node == fabric || p.Bridge == noBridge {
 			continue
 		}
 		asked[p.Node+" "+p.Bridge] = true

@@ -23,7 +23,7 @@ func (s *Set) describe(ctx context.Context) error {
 			frames, texts = append(frames, list[i].Bytes), append(texts, &list[i].Flow)
 		}
 	}
-	for _, list := range [][]*Packet{s.Earlier, s.Packets} {
+	for _, list := range [][]*Packet{s.Earlier, s.Packets, s.Talks} {
 		for _, p := range list {
 			port, err := s.port(p.From)
 			if err != nil {

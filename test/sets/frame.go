@@ -27,6 +27,7 @@ type frame struct {
 	inner        []byte // the packet to which an ICMP error refers
 	size         int    // of the IP packet; 0: as it comes
 	df           bool
+	fragment     *fragment // the part of the packet that is sent; nil for all of it
 
 	// build returns the layers of a frame that is neither of the above.
 	build func() []gopacket.SerializableLayer
@@ -53,6 +54,9 @@ func (f frame) bytes(id int) ([]byte, error) {
 	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
 	if err := gopacket.SerializeLayers(buffer, options, list...); err != nil {
 		return nil, fmt.Errorf("packet %d: %w", id, err)
+	}
+	if f.fragment != nil {
+		return f.fragment.cut(buffer.Bytes()), nil
 	}
 	return buffer.Bytes(), nil
 }

@@ -1,6 +1,7 @@
 package sets
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -12,12 +13,17 @@ import (
 // marks of a frame that came out.
 type marks struct {
 	number    int    // of the sent packet that it is; 0 for another
+	quoted    int    // of the sent packet that an ICMP error of IPv4 or IPv6 is about; 0 for another
 	kind      string // of the innermost packet: arp, icmp, ...
 	ports     [2]uint16
 	icmpType  uint8
 	announce  bool // a host announces its own address
 	tunnelled bool // the frame is the header of a tunnel
+	bfd       bool // it belongs to a BFD session, which sends all the time
 }
+
+// bfdPort is the port of BFD control packets (RFC 5881, 4).
+const bfdPort = 3784
 
 // read returns the marks of the innermost packet of a frame.
 func read(raw []byte) marks {
@@ -32,10 +38,18 @@ func read(raw []byte) marks {
 			m.kind, m.ports = "tcp", [2]uint16{uint16(l.SrcPort), uint16(l.DstPort)}
 		case *layers.UDP:
 			m.kind, m.ports = "udp", [2]uint16{uint16(l.SrcPort), uint16(l.DstPort)}
+			m.bfd = m.tunnelled && l.DstPort == bfdPort
 		case *layers.ICMPv4:
 			m.kind, m.icmpType = "icmp", l.TypeCode.Type()
+			if l.TypeCode.Type() != layers.ICMPv4TypeEchoReply && l.TypeCode.Type() != layers.ICMPv4TypeEchoRequest {
+				m.quoted = numberIn(l.Payload)
+			}
 		case *layers.ICMPv6:
 			m.kind, m.icmpType = "icmp6", l.TypeCode.Type()
+			const reserved, query = 4, 128 // RFC 4443, 2.1 and 3
+			if l.TypeCode.Type() < query && len(l.Payload) > reserved {
+				m.quoted = numberIn(l.Payload[reserved:])
+			}
 		case *layers.Geneve, *layers.VXLAN, *layers.GRE:
 			m.tunnelled = true
 		case *layers.ARP:
@@ -44,6 +58,17 @@ func read(raw []byte) marks {
 		}
 	}
 	return m
+}
+
+// numberIn returns the number in the IP header at the beginning of bytes, 0 for none.
+func numberIn(raw []byte) int {
+	switch {
+	case len(raw) >= 20 && raw[0]>>4 == 4:
+		return int(binary.BigEndian.Uint16(raw[4:]))
+	case len(raw) >= 40 && raw[0]>>4 == 6:
+		return int(binary.BigEndian.Uint32(raw) & 0xfffff)
+	}
+	return 0
 }
 
 // answers reports whether a frame that came out, and whose number is that of a frame that

@@ -69,6 +69,7 @@ func openstack(p *plan) {
 	c.sized(p)
 	c.balanced(p)
 	c.invalid(p)
+	c.talks(p)
 }
 
 // meet makes switches and routers know the hosts that they would know after a while.
@@ -398,4 +399,22 @@ func (c cloud) invalid(p *plan) {
 	p.delivered("vm3", "an ACK to a floating IP", with(c.out.tcp("172.24.4.22", 443), "A")).group("web-https")
 	p.dropped("explicit drop", "a SYN|ACK to the address of SNAT", with(asked(c.out.tcp("172.24.4.10", 40000), 443), "SA"))
 	p.delivered("vm10", "a SYN|ACK where no security group is", with(c.vm9.tcp(c.vm10.ip, 22), "SA"))
+}
+
+// talks holds conversations of each kind, of whose ports there are captures.
+func (c cloud) talks(p *plan) {
+	p.converse("ssh between nodes", c.vm1.tcp(c.vm2.ip, 22, c.vm2.mac), "vm2")
+	p.converse("DNS through a VIP", c.vm1.udp("192.168.10.103", 53), "vm5")
+	p.converse("DNS on one node", c.vm1.udp(c.vm4.ip, 53), "vm4")
+	p.converse("a ping between nodes", c.vm1.ping(c.vm2.ip, c.vm2.mac), "vm2")
+	p.converse("an IPv6 ping through the router", c.vm1.ping(c.vm5.ip6), "vm5")
+	p.converse("a ping through SNAT", c.vm2.ping(anywhere), "ext0")
+	p.converse("https through SNAT", c.vm2.tcp(anywhere, 443), "ext0")
+	p.converse("https to a floating IP", c.out.tcp("172.24.4.22", 443), "vm3")
+	p.converse("https to a distributed floating IP", c.out.tcp("172.24.4.21", 443, fipNear), "vm1")
+	p.converse("a VIP with one member", c.vm1.tcp("192.168.10.101", 443), "vm2")
+	p.converse("a VIP whose member is the client", c.vm1.tcp("192.168.10.102", 8080), "vm1")
+	for i := range 3 {
+		p.converse(fmt.Sprintf("a VIP with three members, client %d", i+1), asked(c.vm4.tcp("192.168.10.100", 80), uint16(43000+i)), "vm1", "vm2", "vm3")
+	}
 }

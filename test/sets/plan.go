@@ -9,6 +9,8 @@ import (
 // plan is the list of the packets of a set: what is sent before and after the capture.
 type plan struct {
 	earlier, packets []*step
+	talks            []*step  // sent after the others, in conversations that begin after the capture
+	volleys          int      // that were planned
 	shared           []string // MACs that a host and a router of its node have in common
 }
 
@@ -23,6 +25,18 @@ type step struct {
 	moved   []string // what bridges no longer knew as they did at the capture
 	unsent  error    // why the packet was not sent
 	macs    []string // what flows of each node must hold before the packet is sent
+	volley  int      // the volley that the packet is part of, 0 for none
+}
+
+// volley sends the packets that a function adds without a pause between them: none of them
+// depends on what becomes of another.
+func (p *plan) volley(add func()) {
+	first := len(p.packets)
+	add()
+	p.volleys++
+	for _, s := range p.packets[first:] {
+		s.volley = p.volleys
+	}
 }
 
 // knowing makes the packet wait until each node has a flow with the MAC: a router's
@@ -137,7 +151,7 @@ func (p *plan) both(shows string, c *connection, client, server string) *connect
 // that came first.
 func (s *step) output() (Output, error) {
 	for _, o := range slices.Backward(s.Outputs) {
-		if o.Own && slices.Contains(s.to, o.Label) {
+		if o.Own && (slices.Contains(s.to, o.Label) || (len(s.to) == 0 && o.Role == roleEdge)) {
 			return o, nil
 		}
 	}
@@ -195,7 +209,10 @@ func (c *connection) flagged(flags string) frame {
 }
 
 // back returns a further packet from the server.
-func (c *connection) back() frame {
+func (c *connection) back() frame { return c.answered("AP") }
+
+// answered returns a further packet from the server with these TCP flags.
+func (c *connection) answered(flags string) frame {
 	return frame{later: func() (frame, error) {
 		seen, label, err := c.request.seen()
 		if err != nil {
@@ -203,7 +220,7 @@ func (c *connection) back() frame {
 		}
 		f := seen.reversed(label)
 		if f.proto == "tcp" {
-			f.flags, f.seq, f.ack = "AP", 5001, 1001
+			f.flags, f.seq, f.ack = flags, 5001, 1001
 		}
 		return f, nil
 	}}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,20 +22,24 @@ type Options struct {
 	Lab  string // the program scripts/lab/lab
 	Root string // the root file system of another release; "" for this host's programs
 	Name string // of the set
+
+	// Kernel says that the datapaths are the kernel's. Run needs root then, on a machine
+	// with the module openvswitch, as scripts/kernel/guest boots.
+	Kernel bool
 }
 
 // Names returns the names of the sets.
-func Names() []string {
-	var names []string
-	for name := range plans() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func Names() []string { return slices.Sorted(maps.Keys(plans())) }
+
+// KernelNames returns the names of the sets that are for the kernel's datapath only.
+func KernelNames() []string { return slices.Sorted(maps.Keys(kernelPlans())) }
 
 func plans() map[string]func(*plan) {
 	return map[string]func(*plan){"openstack": openstack, "kubernetes-ic": kubernetes, "neutron-ovs": neutron}
+}
+
+func kernelPlans() map[string]func(*plan) {
+	return map[string]func(*plan){"kernel": ofKernel}
 }
 
 // Run starts a set, sends its packets, and writes into dir: nodes/NODE with the capture of
@@ -42,8 +47,11 @@ func plans() map[string]func(*plan) {
 // when it returns.
 func Run(ctx context.Context, o Options, dir string) (*Set, error) {
 	build, known := plans()[o.Name]
+	if o.Kernel && !known {
+		build, known = kernelPlans()[o.Name]
+	}
 	if !known {
-		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("no set %q; there are %s", o.Name, strings.Join(append(Names(), KernelNames()...), ", "))
 	}
 	p := &plan{}
 	build(p)
@@ -81,7 +89,11 @@ func (s *Set) live(ctx context.Context, o Options, use func(folder string) error
 		down := o.run(context.WithoutCancel(ctx), "set-down", filepath.Join(live, "s"))
 		err = errors.Join(err, down)
 	}()
-	if err := o.run(ctx, "set-up", o.Name, filepath.Join(live, "s")); err != nil {
+	up := []string{"set-up", o.Name, filepath.Join(live, "s")}
+	if o.Kernel {
+		up = append([]string{"--kernel"}, up...)
+	}
+	if err := o.run(ctx, up...); err != nil {
 		return err
 	}
 	s.Timing.Up = seconds(start)
@@ -98,14 +110,19 @@ func (o Options) run(ctx context.Context, args ...string) error {
 }
 
 // record sends the packets of a running set and writes what came out.
-func (s *Set) record(ctx context.Context, o Options, p *plan, live string) error {
+func (s *Set) record(ctx context.Context, o Options, p *plan, live string) (err error) {
 	if err := s.readPorts(filepath.Join(live, "ports")); err != nil {
 		return err
 	}
 	w := newWire(live, s.Ports, s.Nodes)
+	if o.Kernel {
+		if w, err = newKernelWire(live, s.Ports, s.Nodes); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, w.cables.close()) }()
 	w.shared = p.shared
-	err := s.readVersions(ctx, w)
-	if err != nil {
+	if err := s.readVersions(ctx, w); err != nil {
 		return err
 	}
 	if s.Timing.Earlier, err = sendAll(ctx, w, p.earlier); err != nil {
@@ -124,6 +141,9 @@ func (s *Set) record(ctx context.Context, o Options, p *plan, live string) error
 	}
 	s.Earlier, s.Packets = sentOf(p.earlier), sentOf(p.packets)
 	s.judge(p)
+	if err := s.talk(ctx, w, p); err != nil {
+		return err
+	}
 	if err := s.describe(ctx); err != nil {
 		return err
 	}
@@ -132,10 +152,15 @@ func (s *Set) record(ctx context.Context, o Options, p *plan, live string) error
 
 func sendAll(ctx context.Context, w *wire, steps []*step) (float64, error) {
 	start := time.Now()
-	for _, step := range steps {
-		if err := w.send(ctx, step); err != nil {
+	for len(steps) > 0 {
+		n := 1
+		for n < len(steps) && steps[0].volley != 0 && steps[n].volley == steps[0].volley {
+			n++
+		}
+		if err := w.send(ctx, steps[:n]...); err != nil {
 			return 0, err
 		}
+		steps = steps[n:]
 	}
 	return seconds(start), nil
 }
@@ -201,7 +226,7 @@ func (s *Set) readPorts(file string) error {
 // way than the lab was built for.
 func (s *Set) judge(p *plan) {
 	for _, step := range p.earlier {
-		step.Class = step.happened()
+		step.Class = happened(step.Outputs)
 		if step.unsent != nil || !step.arrived() {
 			s.surprise(step, "did not come out at "+strings.Join(step.to, ", "))
 		} else if !step.recognised() {
@@ -210,11 +235,14 @@ func (s *Set) judge(p *plan) {
 	}
 	for _, step := range p.packets {
 		planned := step.Class
-		step.Class = step.happened()
+		step.Class = happened(step.Outputs)
+		if planned == "" && len(step.moved) == 0 {
+			continue
+		}
 		switch {
 		case step.unsent != nil:
 			s.surprise(step, "was not sent ("+step.unsent.Error()+")")
-		case step.Class != planned:
+		case planned != "" && step.Class != planned:
 			s.surprise(step, "was "+step.Class+", not "+planned)
 		case !step.arrived():
 			s.surprise(step, "did not come out at "+strings.Join(step.to, ", "))
@@ -234,11 +262,11 @@ func (s *Set) surprise(step *step, what string) {
 	s.Surprises = append(s.Surprises, fmt.Sprintf("packet %d (%s) %s: it came out at %q", step.ID, step.Shows, what, places))
 }
 
-// happened returns the class of a packet. What comes out at an uplink comes out again at
+// happened returns the class of a packet with these outputs. What comes out at an uplink comes out again at
 // what is behind it, or nowhere.
-func (s *step) happened() string {
+func happened(outputs []Output) string {
 	class := Dropped
-	for _, o := range s.Outputs {
+	for _, o := range outputs {
 		switch {
 		case o.Role == roleUplink:
 		case !o.Own:
@@ -253,6 +281,28 @@ func (s *step) happened() string {
 // RecordedVariable names a folder with recorded sets, a folder each, which tests use
 // instead of running the sets: "make test" records each set once.
 const RecordedVariable = "OVS_OFFLINE_SETS"
+
+// KernelVariable names a folder with recorded sets of the kernel's datapath, a folder each:
+// "make test-kernel" records them.
+const KernelVariable = "OVS_OFFLINE_KERNEL_SETS"
+
+// OfKernel returns the recorded sets of the kernel's datapath.
+func OfKernel(t testing.TB) []*Set {
+	t.Helper()
+	folder := os.Getenv(KernelVariable)
+	if folder == "" {
+		t.Skipf("%s names no folder with sets of the kernel's datapath: make test-kernel records them", KernelVariable)
+	}
+	var list []*Set
+	for _, name := range KernelNames() {
+		s, err := Load(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, s)
+	}
+	return list
+}
 
 // Recorded returns a set that was recorded, or runs it. lab is the path of the lab's
 // program.

@@ -33,6 +33,8 @@ type Set struct {
 	Earlier []*Packet `json:"earlier"`
 	// Packets lists the packets that were sent after the capture, in their order.
 	Packets []*Packet `json:"packets"`
+	// Talks lists the packets of whole conversations that took place after all others.
+	Talks []*Packet `json:"talks,omitempty"`
 	// Surprises lists packets that did not go the way for which the lab was built.
 	Surprises []string `json:"surprises,omitempty"`
 
@@ -45,6 +47,7 @@ type Timing struct {
 	Earlier float64 `json:"earlier"`
 	Capture float64 `json:"capture"`
 	Packets float64 `json:"packets"`
+	Talks   float64 `json:"talks,omitempty"`
 }
 
 // Port is an interface of the set. Its role names what is at its other end: "edge" (a VM,
@@ -92,6 +95,7 @@ type Packet struct {
 	Established bool   `json:"established,omitempty"` // the connection was open before the capture
 	Choice      bool   `json:"choice,omitempty"`      // a hash of the packet chose among several ways
 	After       []int  `json:"after,omitempty"`       // packets after the capture without which it would go another way
+	Datagram    int    `json:"datagram,omitempty"`    // of a fragment: the number of the fragment of the same datagram that was sent first; what came out for the datagram is with the fragment that made it come out
 
 	Outputs []Output `json:"outputs"` // at edges, uplinks and hosts
 	Tunnels []Output `json:"tunnels"` // on the underlay, with the outer headers

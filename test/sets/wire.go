@@ -2,11 +2,8 @@ package sets
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,25 +21,39 @@ const (
 	roleUnderlay = "underlay"
 )
 
+// noBridge stands for the bridge of a port that is on none.
+const noBridge = "-"
+
 // fabric is the name of the switch that stands for the cables between nodes.
 const fabric = "fabric"
+
+// cables are the other ends of the ports of a running set.
+type cables interface {
+	// put puts a frame in at a port.
+	put(ctx context.Context, p Port, frame []byte) error
+	// take returns the frames that came out since the last time.
+	take() ([]caught, error)
+	close() error
+}
+
+// caught is a frame that came out of a port.
+type caught struct {
+	port  Port
+	frame []byte
+}
 
 // wire puts frames into a running set and catches what comes out.
 type wire struct {
 	dir    string // the folder of the running set
 	ports  []Port
-	tails  []*tail
+	cables cables
 	nodes  []string // and the fabric
 	sent   []*step  // by number; the first is nil
 	shared []string // MACs that two ports of a bridge share
 	macs   macs     // what bridges had learned at the capture
-}
 
-// tail reads the frames that were appended to the recording of a port.
-type tail struct {
-	port   Port
-	file   string
-	offset int64
+	ofKernel bool   // the datapaths are the kernel's
+	seen     string // how many packets they have seen
 }
 
 const (
@@ -50,16 +61,26 @@ const (
 	// anything before the network is at rest: each answer is a turn of the main loop, in
 	// which a switch moves its packets on.
 	quiet = 8
+	// kernelQuiet is the same for datapaths of the kernel, which move packets on by
+	// themselves, and do so while the daemons answer.
+	kernelQuiet = 4
 	// patience is how long to wait for what should come out.
 	patience = 3 * time.Second
 )
 
 func newWire(dir string, ports []Port, nodes []string) *wire {
 	w := &wire{dir: dir, ports: ports, nodes: append(slices.Clone(nodes), fabric), sent: []*step{nil}}
-	for _, p := range ports {
-		w.tails = append(w.tails, &tail{port: p, file: filepath.Join(w.home(p.Node), "pcap", p.Name+".pcap"), offset: pcapHeader})
-	}
+	w.cables = newDummies(w)
 	return w
+}
+
+// newKernelWire does the same for a set on the kernel's datapath.
+func newKernelWire(dir string, ports []Port, nodes []string) (*wire, error) {
+	w := newWire(dir, ports, nodes)
+	w.ofKernel = true
+	var err error
+	w.cables, err = newKernel(ports)
+	return w, err
 }
 
 func (w *wire) home(node string) string {
@@ -74,8 +95,49 @@ func (w *wire) ask(ctx context.Context, node string, argv ...string) (string, er
 	return string(out), err
 }
 
-// send puts the frame of a step in, waits until nothing moves, and files what came out.
-func (w *wire) send(ctx context.Context, s *step) error {
+// send puts the frames of steps in, waits until nothing moves, and files what came out.
+func (w *wire) send(ctx context.Context, steps ...*step) error {
+	var moved []string
+	if w.macs != nil {
+		now, err := w.learned(ctx)
+		if err != nil {
+			return err
+		}
+		moved = w.macs.moved(now, w.shared)
+	}
+	var sent []*step
+	for _, s := range steps {
+		s.moved = moved
+		if err := w.prepare(s); err != nil {
+			return err
+		}
+		if s.unsent != nil {
+			continue
+		}
+		sent = append(sent, s)
+		if err := w.known(ctx, s.macs); err != nil {
+			return fmt.Errorf("packet %d (%s): %w", s.ID, s.Shows, err)
+		}
+	}
+	if len(sent) == 0 {
+		return nil
+	}
+	// Each packet is translated anew, with what the switches have learned until then.
+	for _, node := range w.nodes {
+		if _, err := w.ask(ctx, node, "dpctl/del-flows"); err != nil {
+			return err
+		}
+	}
+	for _, s := range sent {
+		if err := w.again(ctx, s); err != nil {
+			return err
+		}
+	}
+	return w.settle(ctx, sent...)
+}
+
+// prepare gives a step its number, its frame and its port.
+func (w *wire) prepare(s *step) error {
 	s.ID = len(w.sent)
 	w.sent = append(w.sent, s)
 	for _, first := range s.follows {
@@ -90,7 +152,12 @@ func (w *wire) send(ctx context.Context, s *step) error {
 		}
 		s.frame = f
 	}
-	raw, err := f.bytes(s.ID)
+	number := s.ID
+	if f.fragment != nil {
+		s.Datagram = f.fragment.first.ID
+		number = s.Datagram
+	}
+	raw, err := f.bytes(number)
 	if err != nil {
 		return err
 	}
@@ -101,26 +168,7 @@ func (w *wire) send(ctx context.Context, s *step) error {
 	}
 	port := w.ports[i]
 	s.Node, s.Bridge, s.Port, s.From, s.Bytes, s.Size = port.Node, port.Bridge, port.Name, f.from, hex.EncodeToString(raw), len(raw)
-	if w.macs != nil {
-		now, err := w.learned(ctx)
-		if err != nil {
-			return err
-		}
-		s.moved = w.macs.moved(now, w.shared)
-	}
-	if err := w.known(ctx, s.macs); err != nil {
-		return fmt.Errorf("packet %d (%s): %w", s.ID, s.Shows, err)
-	}
-	// Each packet is translated anew, with what the switches have learned until then.
-	for _, node := range w.nodes {
-		if _, err := w.ask(ctx, node, "dpctl/del-flows"); err != nil {
-			return err
-		}
-	}
-	if _, err := w.ask(ctx, port.Node, "netdev-dummy/receive", port.Name, s.Bytes); err != nil {
-		return err
-	}
-	return w.settle(ctx, s)
+	return nil
 }
 
 // known waits until each node has flows with these MACs. ovn-controller forgets what it
@@ -168,31 +216,81 @@ func (w *wire) remind(ctx context.Context, mac string) error {
 		if s.frame.src != mac || (s.marks.kind != "arp" && s.marks.kind != "icmp6") {
 			continue
 		}
-		if _, err := w.ask(ctx, s.Node, "netdev-dummy/receive", s.Port, s.Bytes); err != nil {
+		if err := w.again(ctx, s); err != nil {
 			return err
 		}
 	}
 	return w.settle(ctx, &step{})
 }
 
-// settle files what comes out until nothing more does.
-func (w *wire) settle(ctx context.Context, s *step) error {
+// again puts the frame of a step in once more.
+func (w *wire) again(ctx context.Context, s *step) error {
+	raw, err := decode(s.Bytes)
+	if err != nil {
+		return err
+	}
+	return w.cables.put(ctx, Port{Node: s.Node, Bridge: s.Bridge, Name: s.Port, Label: s.From}, raw)
+}
+
+// settle files what comes out until nothing more does. What has no number is filed with the
+// last of the steps.
+func (w *wire) settle(ctx context.Context, steps ...*step) error {
 	end := time.Now().Add(patience)
-	for still := 0; still < quiet; still++ {
-		for _, node := range w.nodes {
-			if _, err := w.ask(ctx, node, "version"); err != nil {
-				return err
-			}
-		}
-		n, err := w.collect(s)
+	turns := quiet
+	if w.ofKernel {
+		turns = kernelQuiet
+	}
+	for still := 0; still < turns; still++ {
+		moved, err := w.turn(ctx)
 		if err != nil {
 			return err
 		}
-		if n > 0 || (!s.arrived() && time.Now().Before(end)) {
+		n, err := w.collect(steps[len(steps)-1])
+		if err != nil {
+			return err
+		}
+		missing := slices.ContainsFunc(steps, func(s *step) bool { return !s.arrived() })
+		if n > 0 || ((moved || missing) && time.Now().Before(end)) {
 			still = -1
 		}
 	}
 	return ctx.Err()
+}
+
+// turn waits for a turn of the main loop of each daemon that can move a packet on, and
+// reports whether a datapath of the kernel, which does so by itself, has seen packets
+// since the last turn.
+func (w *wire) turn(ctx context.Context) (moved bool, err error) {
+	question := []string{"version"}
+	if w.ofKernel {
+		question = []string{"dpctl/show"}
+	}
+	seen := ""
+	for _, node := range w.nodes {
+		text, err := w.ask(ctx, node, question...)
+		if err != nil {
+			return false, err
+		}
+		if !w.ofKernel {
+			continue
+		}
+		_, lookups, _ := strings.Cut(text, "lookups:")
+		lookups, _, _ = strings.Cut(lookups, "\n")
+		seen += node + lookups
+		if w.hasController(node) {
+			if _, err := unixctl.Run(ctx, filepath.Join(w.home(node), "ovn"), "ovn-controller", "version"); err != nil {
+				return false, err
+			}
+		}
+	}
+	moved = seen != w.seen
+	w.seen = seen
+	return moved, nil
+}
+
+func (w *wire) hasController(node string) bool {
+	_, err := os.Stat(filepath.Join(w.home(node), "ovn", "ovn-controller.pid"))
+	return err == nil
 }
 
 // arrived reports whether something came out at each port where the step expects it.
@@ -211,19 +309,14 @@ func (s *step) arrived() bool {
 // collect reads what ports have sent since the last time, and files it with the packet
 // whose number it has, or with the current one. It returns the number of frames.
 func (w *wire) collect(current *step) (int, error) {
+	list, err := w.cables.take()
 	n := 0
-	for _, t := range w.tails {
-		frames, err := t.read()
-		if err != nil {
-			return n, err
-		}
-		for _, raw := range frames {
-			if w.file(current, t.port, raw) {
-				n++
-			}
+	for _, c := range list {
+		if w.file(current, c.port, c.frame) {
+			n++
 		}
 	}
-	return n, nil
+	return n, err
 }
 
 func (w *wire) file(current *step, p Port, raw []byte) bool {
@@ -231,8 +324,14 @@ func (w *wire) file(current *step, p Port, raw []byte) bool {
 	s := current
 	own := m.number != 0 && m.number < len(w.sent)
 	switch {
+	case m.bfd:
+		return false
+	case !own && 0 < m.quoted && m.quoted < len(w.sent):
+		s = w.sent[m.quoted] // an ICMP error about it
 	case own:
-		s = w.sent[m.number]
+		if m.number != current.Datagram {
+			s = w.sent[m.number]
+		}
 		own = !m.answers(s.marks)
 	case m.announce && !current.marks.announce:
 		return false // routers announce their addresses whenever they like
@@ -255,42 +354,6 @@ func (s *step) arpPart() string {
 		skip += 2 * 4
 	}
 	return s.Bytes[skip:min(len(s.Bytes), skip+2*28)]
-}
-
-const (
-	pcapHeader = 24
-	pcapRecord = 16
-)
-
-// read returns the frames that were added. A record that is not yet complete stays.
-func (t *tail) read() ([][]byte, error) {
-	info, err := os.Stat(t.file)
-	if errors.Is(err, os.ErrNotExist) || (err == nil && info.Size() <= t.offset) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.Open(t.file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	added, err := io.ReadAll(io.NewSectionReader(f, t.offset, info.Size()-t.offset))
-	if err != nil {
-		return nil, err
-	}
-	var frames [][]byte
-	for len(added) >= pcapRecord {
-		length := int(binary.LittleEndian.Uint32(added[8:]))
-		if len(added) < pcapRecord+length {
-			break
-		}
-		frames = append(frames, added[pcapRecord:pcapRecord+length])
-		added = added[pcapRecord+length:]
-		t.offset += int64(pcapRecord + length)
-	}
-	return frames, nil
 }
 
 func decode(digits string) ([]byte, error) { return hex.DecodeString(digits) }

@@ -14,9 +14,10 @@ import (
 // Datapath is the kind of datapath that the workdirs of a set show.
 type Datapath int
 
-// The kinds. Packets went through Native: the switch builds the headers of tunnels itself,
-// as with DPDK. With Kernel, the same nodes look as if the kernel did it. The packets are
-// delivered all the same.
+// The kinds. Native is how the nodes were: the switch built the headers of tunnels itself, as
+// with DPDK, and in a set that ran on the kernel's datapath the kernel did. With Kernel, the
+// nodes with native tunnels look as if the kernel did it. The packets are delivered all the
+// same.
 const (
 	Native Datapath = iota
 	Kernel

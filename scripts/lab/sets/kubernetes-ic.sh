@@ -70,7 +70,7 @@ node_switch() {
         other_config:disable-in-band=true \
         -- add-br breth0 -- set Bridge breth0 datapath_type=system fail_mode=standalone \
         other_config:mac-aging-time=3600 external_ids:bridge-id=breth0 external_ids:bridge-uplink=eth0
-    ovs-appctl netdev-dummy/set-admin-state br-int down >/dev/null
+    take_down br-int
     add_local breth0 "$UPLINK_MAC"
     add_wire breth0 eth0 uplink
     tunnel_address breth0 "$(node_ip "$NUMBER")/24"

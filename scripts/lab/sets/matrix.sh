@@ -78,7 +78,7 @@ node_switch() {
     local other
     ovs-vsctl add-br br-int -- set Bridge br-int fail_mode=secure datapath_type=system \
         other_config:disable-in-band=true
-    ovs-appctl netdev-dummy/set-admin-state br-int down >/dev/null
+    take_down br-int
     add_underlay br-eth0 eth0 "$(node_ip "$NUMBER")/24" "$(node_mac "$NUMBER")"
     WORDS=()
     each_pod add_pod

@@ -67,8 +67,8 @@ node_switch() {
         -- add-br br-tun -- set Bridge br-tun fail_mode=secure datapath_type=system \
         -- add-br br-ex -- set Bridge br-ex fail_mode=secure datapath_type=system \
         other_config:mac-aging-time=3600
-    ovs-appctl netdev-dummy/set-admin-state br-int down >/dev/null
-    ovs-appctl netdev-dummy/set-admin-state br-tun down >/dev/null
+    take_down br-int
+    take_down br-tun
     add_underlay br-eth0 eth0 "$UNDERLAY_IP/64" "52:54:00:28:00:${OCTET[$NODE]}"
     add_local br-ex "52:54:00:29:00:${OCTET[$NODE]}"
     add_wire br-ex eth1 uplink

@@ -99,7 +99,7 @@ node_switch() {
         other_config:disable-in-band=true \
         -- add-br br-ex -- set Bridge br-ex datapath_type=system fail_mode=standalone \
         other_config:mac-aging-time=3600
-    ovs-appctl netdev-dummy/set-admin-state br-int down >/dev/null
+    take_down br-int
     add_underlay br-eth0 eth0 "$UNDERLAY_IP/24" "52:54:00:18:00:${OCTET[$NODE]}"
     add_local br-ex "52:54:00:19:00:${OCTET[$NODE]}"
     add_wire br-ex eth1 uplink

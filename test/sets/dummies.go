@@ -1,0 +1,89 @@
+package sets
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// dummies are the cables of a set whose interfaces are dummies of Open vSwitch.
+type dummies struct {
+	w     *wire
+	tails []*tail
+}
+
+func newDummies(w *wire) *dummies {
+	d := &dummies{w: w}
+	for _, p := range w.ports {
+		d.tails = append(d.tails, &tail{port: p, file: filepath.Join(w.home(p.Node), "pcap", p.Name+".pcap"), offset: pcapHeader})
+	}
+	return d
+}
+
+func (d *dummies) put(ctx context.Context, p Port, frame []byte) error {
+	_, err := d.w.ask(ctx, p.Node, "netdev-dummy/receive", p.Name, hex.EncodeToString(frame))
+	return err
+}
+
+func (d *dummies) take() ([]caught, error) {
+	var list []caught
+	for _, t := range d.tails {
+		frames, err := t.read()
+		if err != nil {
+			return list, err
+		}
+		for _, frame := range frames {
+			list = append(list, caught{t.port, frame})
+		}
+	}
+	return list, nil
+}
+
+func (d *dummies) close() error { return nil }
+
+// tail reads the frames that were appended to the recording of a port.
+type tail struct {
+	port   Port
+	file   string
+	offset int64
+}
+
+const (
+	pcapHeader = 24
+	pcapRecord = 16
+)
+
+// read returns the frames that were added. A record that is not yet complete stays.
+func (t *tail) read() ([][]byte, error) {
+	info, err := os.Stat(t.file)
+	if errors.Is(err, os.ErrNotExist) || (err == nil && info.Size() <= t.offset) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(t.file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	added, err := io.ReadAll(io.NewSectionReader(f, t.offset, info.Size()-t.offset))
+	if err != nil {
+		return nil, err
+	}
+	var frames [][]byte
+	for len(added) >= pcapRecord {
+		length := int(binary.LittleEndian.Uint32(added[8:]))
+		if len(added) < pcapRecord+length {
+			break
+		}
+		frames = append(frames, added[pcapRecord:pcapRecord+length])
+		added = added[pcapRecord+length:]
+		t.offset += int64(pcapRecord + length)
+	}
+	return frames, nil
+}
