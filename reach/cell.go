@@ -34,6 +34,7 @@ type Answer struct {
 	Reply  answer.Verdict `json:"reply,omitempty"`
 	Reason string         `json:"reason,omitempty"` // of a drop, or what is missing
 	Rule   string         `json:"rule,omitempty"`   // that decides
+	Family int            `json:"family,omitempty"` // of the packet: 4 or 6, 0 if none was made
 }
 
 // add adds the answer for a pair.
@@ -42,7 +43,7 @@ func (c *Cell) add(p pair, a trace.Asked) {
 	if a.Err != nil {
 		one.Verdict, one.Reason = refused(a.Err)
 	} else {
-		one.Verdict, one.Reason, one.Rule = a.Answer.Verdict, reason(a.Answer), rule(a.Answer)
+		one.Verdict, one.Reason, one.Rule, one.Family = a.Answer.Verdict, reason(a.Answer), rule(a.Answer), a.Answer.Family
 	}
 	if a.Answer != nil && a.Answer.Return != nil && a.Answer.Return.Verdict != answer.Reachable {
 		one.Reply = a.Answer.Return.Verdict
@@ -61,7 +62,7 @@ func (c *Cell) add(p pair, a trace.Asked) {
 func refused(err error) (v answer.Verdict, reason string) {
 	for _, known := range []error{names.ErrNotBound, names.ErrFamily} {
 		if errors.Is(err, known) {
-			return answer.Unreachable, known.Error()
+			return answer.Unreachable, err.Error()
 		}
 	}
 	return answer.Undetermined, err.Error()

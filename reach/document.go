@@ -1,5 +1,7 @@
 package reach
 
+import "fmt"
+
 // Document is a matrix with its answers: what "reach -o json" prints.
 type Document struct {
 	*Matrix
@@ -9,6 +11,9 @@ type Document struct {
 	// Answered is the number of questions that were asked, less than Questions after an
 	// interruption.
 	Answered int `json:"answered"`
+	// IPv4 and IPv6 are the numbers of questions that were asked over each.
+	IPv4 int `json:"ipv4"`
+	IPv6 int `json:"ipv6"`
 	// Undetermined is the number of cells in which an answer is undetermined.
 	Undetermined int `json:"undetermined"`
 }
@@ -19,6 +24,14 @@ func (d *Document) Count(c Cell) {
 		d.Shown = map[Shown]int{}
 	}
 	d.Answered += len(c.Asked)
+	for _, a := range c.Asked {
+		switch a.Family {
+		case 4:
+			d.IPv4++
+		case 6:
+			d.IPv6++
+		}
+	}
 	d.Shown[c.Shown()]++
 	if c.Undetermined() {
 		d.Undetermined++
@@ -42,3 +55,16 @@ func (d *Document) Alone(row, column int) bool {
 
 // Wanted returns the number of ports that a destination is asked with.
 func (d *Document) Wanted(column int) int { return len(d.To[column].portsOf(d.Ports)) }
+
+// Over says over which IP versions the questions were asked, "" if none was.
+func (d *Document) Over() string {
+	switch {
+	case d.IPv6 == 0 && d.IPv4 == 0:
+		return ""
+	case d.IPv6 == 0:
+		return "Asked over IPv4."
+	case d.IPv4 == 0:
+		return "Asked over IPv6."
+	}
+	return fmt.Sprintf("Asked over IPv4, and %d questions over IPv6, whose ends have no IPv4 addresses in common.", d.IPv6)
+}

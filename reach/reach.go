@@ -32,6 +32,7 @@ type Options struct {
 	// destinations.
 	Services bool
 	External []string
+	Family   int // 4 or 6; 0 for the one that both endpoints have, IPv4 first
 }
 
 // Matrix is a table of questions: who is asked about, and with what.
@@ -40,6 +41,7 @@ type Matrix struct {
 	From      []Group  `json:"from"`
 	To        []Group  `json:"to"`
 	Ports     []Port   `json:"ports"`
+	Family    int      `json:"family,omitempty"` // that was asked for: 4 or 6
 	Remarks   []string `json:"remarks,omitempty"`
 	Questions int      `json:"questions"` // the number of questions
 
@@ -55,7 +57,7 @@ func New(ctx context.Context, s *trace.Session, o Options) (*Matrix, error) {
 
 // newMatrix returns the matrix of the endpoints that all sessions have.
 func newMatrix(ctx context.Context, o Options, sessions ...*trace.Session) (*Matrix, error) {
-	m := &Matrix{sessions: sessions, each: o.Each, By: o.By, Ports: o.Ports}
+	m := &Matrix{sessions: sessions, each: o.Each, By: o.By, Ports: o.Ports, Family: o.Family}
 	var views []*view
 	for _, s := range sessions {
 		v, err := newView(ctx, s.Northbound(), s.Names())
@@ -173,7 +175,7 @@ func (m *Matrix) questions(at int) iter.Seq[trace.Between] {
 				for _, port := range to.portsOf(m.Ports) {
 					for _, p := range asked {
 						q := trace.Between{From: p.from.names[at], To: p.to.names[at]}
-						q.Protocol, q.DstPort = port.Protocol, port.Number
+						q.Protocol, q.DstPort, q.Family = port.Protocol, port.Number, m.Family
 						if !yield(q) {
 							return
 						}

@@ -21,7 +21,8 @@ type Check struct {
 	To       string `json:"to,omitempty"`
 	Protocol string `json:"protocol,omitempty"`
 	Network  string `json:"network,omitempty"`
-	Size     int    `json:"size,omitempty"` // bytes
+	Family   int    `json:"family,omitempty"` // 4 or 6
+	Size     int    `json:"size,omitempty"`   // bytes
 	TTL      int    `json:"ttl,omitempty"`
 	// Node and Flow ask about a flow in place of names.
 	Node   string         `json:"node,omitempty"`
@@ -49,6 +50,12 @@ func ReadChecks(r io.Reader) ([]Check, error) {
 		c := &document.Checks[i]
 		if (c.From == "" || c.To == "") == (c.Flow == "") {
 			return nil, fmt.Errorf("check %d has to have either from and to, or flow", i+1)
+		}
+		if !slices.Contains([]int{0, 4, 6}, c.Family) || c.Family != 0 && c.Flow != "" {
+			return nil, fmt.Errorf("check %d: family is 4 or 6, and goes with from and to", i+1)
+		}
+		if err := CheckSize(c.Size); err != nil {
+			return nil, fmt.Errorf("check %d: %w", i+1, err)
 		}
 		c.Expect = answer.Verdict(strings.ToUpper(string(c.Expect)))
 	}
@@ -79,7 +86,7 @@ func (s *Session) check(ctx context.Context, c Check) Checked {
 	if c.Flow != "" {
 		checked.Answer, err = s.Flow(ctx, c.Node, c.Flow, c.Size)
 	} else {
-		checked.Answer, err = s.Ask(ctx, Between{From: c.From, To: c.To, Network: c.Network, Size: c.Size, Question: names.Question{Protocol: c.Protocol, TTL: c.TTL}})
+		checked.Answer, err = s.Ask(ctx, Between{From: c.From, To: c.To, Network: c.Network, Size: c.Size, Question: names.Question{Protocol: c.Protocol, TTL: c.TTL, Family: c.Family}})
 	}
 	if err != nil {
 		checked.Answer, checked.Error = nil, err.Error()

@@ -2,7 +2,11 @@ package trace
 
 import (
 	"cmp"
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
@@ -16,20 +20,33 @@ func (w *writer) place(node, bridge string, p *host.Port) answer.Place {
 	if p != nil {
 		a.Bridge, a.Port, a.LogicalPort = p.Bridge, p.Name, p.IfaceID
 	}
-	if a.LogicalPort != "" {
-		if e, err := w.names.Find(a.LogicalPort, names.Filter{}); err == nil && e.Name != a.LogicalPort {
-			a.Endpoint = e.Name
-		}
+	if name := w.called(a.LogicalPort); name != a.LogicalPort {
+		a.Endpoint = name
 	}
 	return a
+}
+
+// called returns the name by which users know a logical port, or else its own.
+func (s *Session) called(port string) string {
+	if port == "" {
+		return ""
+	}
+	if e, err := s.names.Find(port, names.Filter{}); err == nil {
+		return e.Name
+	}
+	return port
 }
 
 // drop describes where a packet was dropped, and why.
 func (w *writer) drop(h *follow.Hop, b follow.Branch) answer.Drop {
 	d := answer.Drop{Place: w.place(h.Node, h.Bridge, h.Port), Reason: string(rules.Explicit)}
 	switch {
-	case b.Port != nil: // a packet that is too large for the port's device
-		d.Place, d.Reason = w.place(h.Node, h.Bridge, b.Port), string(rules.MTU)
+	case b.TooLargeFor != "":
+		d.Reason, d.Rule = string(rules.MTU), b.Why
+		d.Place = answer.Place{Node: h.Node, Port: b.TooLargeFor}
+		if b.Port != nil {
+			d.Place = w.place(h.Node, h.Bridge, b.Port)
+		}
 		return d
 	case b.Tunnel != nil:
 		d.Reason = string(rules.NoSuchPort)
@@ -58,6 +75,7 @@ func (n *node) explain(d *answer.Drop, h *follow.Hop, b follow.Branch) error {
 	if err != nil {
 		return err
 	}
+	defer warned(d, b)
 	if layout, ovn := p.layouts[b.Stage.Bridge]; ovn {
 		return n.explainOVN(d, h, b, layout)
 	}
@@ -70,6 +88,23 @@ func (n *node) explain(d *answer.Drop, h *follow.Hop, b follow.Branch) error {
 	return nil
 }
 
+// warned puts what ovs-vswitchd says of the flow that ended a packet in place of what its table
+// alone suggests.
+func warned(d *answer.Drop, b follow.Branch) {
+	const learns = "suppressing side effects, so learn action ignored"
+	for _, line := range slices.Backward(b.Stage.Lines) {
+		why, isWarning := strings.CutPrefix(line, ">> ")
+		if !isWarning || why == learns {
+			continue
+		}
+		d.Rule, d.Row, d.RuleName = why, "", ""
+		if d.Reason == string(rules.MissingFlow) || d.Reason == string(rules.NotBound) {
+			d.Reason = string(rules.Failed)
+		}
+		return
+	}
+}
+
 // explainOVN adds the reason and the rule of a drop on OVN's integration bridge.
 func (n *node) explainOVN(d *answer.Drop, h *follow.Hop, b follow.Branch, layout rules.Layout) error {
 	end, err := n.zone.rules.End(h.Pass, b.Stage, b.Stage.Bridge, layout)
@@ -80,12 +115,41 @@ func (n *node) explainOVN(d *answer.Drop, h *follow.Hop, b follow.Branch, layout
 	if err != nil {
 		return err
 	}
+	if why.Rule.Foreign {
+		why.Rule.Words = n.namedPorts(b.Stage.Bridge, why.Rule.Words)
+	}
 	d.Reason, d.Rule, d.Row, d.RuleName = string(why.Reason), why.Rule.Words, why.Rule.Cause.Table, why.Rule.Cause.Name
 	d.Name = cmp.Or(why.Stage, d.Name)
+	tag := b.Packet.Get("dl_vlan")
+	if port, mtu, ok := why.Rule.Limit(); ok && why.Reason == rules.MTU {
+		d.Rule = fmt.Sprintf("the packet has %d bytes, and gateway_mtu of router port %s is %d", b.Payload(), port, mtu)
+		d.Row, d.RuleName = "Logical_Router_Port", port
+	}
+	switch {
+	case tag == "":
+	case why.Reason == rules.UnknownVLAN:
+		d.Rule = fmt.Sprintf("the packet has the VLAN tag %s, and %s takes no tagged packets", tag, d.Datapath)
+	case why.Reason == rules.NoSuchPort && b.Stage.Table == 0 && (b.Stage.Miss || b.Stage.Priority == 0):
+		d.Reason, d.Rule = string(rules.UnknownVLAN), fmt.Sprintf("no logical port of this chassis has the VLAN tag %s", tag)
+	}
 	if d.Datapath == "" && why.Rule.Datapath.Name != "" {
 		d.Datapath, d.Pipeline = why.Rule.Datapath.String(), why.Rule.Pipeline
 	}
 	return nil
+}
+
+var inPort = regexp.MustCompile(`\bin_port=([0-9]+)`)
+
+// namedPorts replaces the numbers of ports that a text about a flow of a bridge matches.
+func (n *node) namedPorts(bridge, text string) string {
+	return inPort.ReplaceAllStringFunc(text, func(match string) string {
+		number, _ := strconv.Atoi(inPort.FindStringSubmatch(match)[1])
+		p, ok := n.Numbered(bridge, number)
+		if !ok {
+			return match
+		}
+		return "in_port=" + cmp.Or(n.called(p.IfaceID), p.Name)
+	})
 }
 
 // tablesOf returns the tables of a bridge that a packet went through in a pass.
@@ -109,6 +173,12 @@ func (w *writer) deciding() *answer.Drop {
 	best := slices.MaxFunc(w.drops, func(a, b drop) int {
 		return cmp.Or(a.depth-b.depth, a.weight()-b.weight())
 	})
+	if err := w.explainLacking(&best); err != nil {
+		w.err = cmp.Or(w.err, err)
+	}
+	if best.flow != nil {
+		best.Packets = w.nodes[best.Node].packets(*best.flow)
+	}
 	return &best.Drop
 }
 

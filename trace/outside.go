@@ -14,7 +14,7 @@ import (
 // "" if that is known: a host that no replica stands for may forward it.
 func (w *writer) outside(h *follow.Hop, b follow.Branch) string {
 	mac := b.Packet.Get("dl_dst")
-	if b.Kind != follow.Delivered || b.Port == nil || w.arrived(h, b) || isMulticast(mac) {
+	if b.Kind != follow.Delivered || b.Port == nil || w.arrives(h, b) || w.isAnswer(h, b) || isMulticast(mac) {
 		return ""
 	}
 	if len(b.Networks) > 0 {
@@ -30,18 +30,51 @@ func (w *writer) outside(h *follow.Hop, b follow.Branch) string {
 // beyond returns why it is not known what becomes of a packet on a physical network.
 func (w *writer) beyond(b follow.Branch, mac string) string {
 	leaves := fmt.Sprintf("the packet leaves by port %s of %s for the MAC address %s on the network %s", b.Port.Name, b.Port.Bridge, mac, strings.Join(b.Networks, ", "))
-	holders := w.names.WithMAC(mac)
-	if slices.ContainsFunc(holders, isHere) {
-		return ""
-	}
-	if len(holders) == 0 {
+	if len(w.names.WithMAC(mac)) == 0 {
 		return leaves + ", which no port in the databases has"
+	}
+	if whose := w.elsewhere(mac); whose != "" {
+		return leaves + whose
+	}
+	return ""
+}
+
+// elsewhere says whose a MAC address is that no collected node has, as a text to append; ""
+// if a collected node has it, or if no port in the databases does.
+func (w *writer) elsewhere(mac string) string {
+	holders := w.names.WithMAC(mac)
+	if len(holders) == 0 || slices.ContainsFunc(holders, isHere) {
+		return ""
 	}
 	e := holders[0]
 	if e.Chassis == "" {
-		return leaves + ": that of " + e.Name + ", which is not connected to Open vSwitch"
+		return ": that of " + e.Name + ", which is not connected to Open vSwitch"
 	}
-	return leaves + ": that of " + e.Name + " on node " + e.Chassis + ", which was not captured"
+	return ": that of " + e.Name + " on node " + e.Chassis + ", which was not captured"
+}
+
+// strays returns why it is not known what becomes of a packet that starts on a physical
+// network, "" if the collected nodes show it.
+func (w *writer) strays(root *follow.Hop) string {
+	networks := []string{w.start.Network}
+	if n := w.nodes[w.start.Node]; n != nil {
+		if port, ok := n.Port(w.start.InPort); ok {
+			networks = n.NetworksOf(port)
+		}
+	}
+	mac := root.Packet.Get("dl_dst")
+	whose := w.elsewhere(mac)
+	if len(networks) == 0 || whose == "" || isMulticast(mac) {
+		return ""
+	}
+	return fmt.Sprintf("the packet starts on the network %s for the MAC address %s%s", strings.Join(networks, ", "), mac, whose)
+}
+
+// isWire reports whether a packet left by a physical network on which collected nodes show what
+// becomes of it: the path goes on there.
+func (w *writer) isWire(h *follow.Hop, b follow.Branch) bool {
+	mac := b.Packet.Get("dl_dst")
+	return len(b.Networks) > 0 && !w.arrives(h, b) && !isMulticast(mac) && w.beyond(b, mac) == ""
 }
 
 // isHere reports whether the collected nodes show what becomes of a packet to an endpoint:
@@ -100,11 +133,11 @@ func (w *writer) destined(h *follow.Hop, b follow.Branch) string {
 
 // crosses adds what is assumed of a packet that goes from a node to one with other databases.
 func (w *writer) crosses(h *follow.Hop, b follow.Branch) {
-	if h.Node == "" || b.Next.Node == h.Node {
+	if b.Kind != follow.Networked || h.Node == "" || b.Next.Node == h.Node {
 		return
 	}
 	from, to := w.nodes[h.Node].zone, w.nodes[b.Next.Node].zone
-	if from != to && from.sb != nil && to.sb != nil && b.Kind == follow.Networked {
+	if from != to && from.sb != nil && to.sb != nil {
 		w.assume(fmt.Sprintf("%s and %s, which have different OVN databases, have the network %s in common", h.Node, b.Next.Node, strings.Join(b.Networks, ", ")))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"ovs-offline/test/sets"
 	"ovs-offline/trace/flow"
 	"ovs-offline/trace/follow"
+	"ovs-offline/trace/names"
 	"ovs-offline/trace/rules"
 )
 
@@ -369,7 +370,7 @@ func (c comparison) ends(h *follow.Hop, onward bool) []end {
 		here.backend = m[1]
 	}
 	for _, s := range h.Pass.Stages {
-		if networks := c.nodes[h.Node].Networks[s.Bridge]; s.Bridge != integration && len(networks) > 0 {
+		if networks := c.nodes[h.Node].Networks[s.Bridge]; s.Bridge != names.Integration && len(networks) > 0 {
 			here.places = append(here.places, "network "+networks[0])
 		}
 	}
@@ -378,7 +379,7 @@ func (c comparison) ends(h *follow.Hop, onward bool) []end {
 		var after []end
 		switch b.Kind {
 		case follow.Delivered:
-			if b.Port.Bridge != integration || b.Port.IfaceID == "" {
+			if b.Port.Bridge != names.Integration || b.Port.IfaceID == "" {
 				continue
 			}
 			after = []end{{places: []string{b.Port.IfaceID}}}
@@ -388,7 +389,7 @@ func (c comparison) ends(h *follow.Hop, onward bool) []end {
 				after = c.ends(b.Next, onward)
 			}
 		case follow.Recirculated:
-			if stages := b.Next.Pass.Stages; len(stages) > 0 && stages[0].Bridge != integration {
+			if stages := b.Next.Pass.Stages; len(stages) > 0 && stages[0].Bridge != names.Integration {
 				continue // after it has left
 			}
 			after = c.ends(b.Next, onward)

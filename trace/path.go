@@ -7,26 +7,37 @@ import (
 	"strings"
 
 	"ovs-offline/trace/answer"
+	"ovs-offline/trace/conntrack"
+	"ovs-offline/trace/flow"
 	"ovs-offline/trace/follow"
+	"ovs-offline/trace/pass"
+	"ovs-offline/trace/rules"
 )
 
 // writer writes the hops of a packet into an answer.
 type writer struct {
 	*Session
 	answer   *answer.Answer
-	arrived  func(*follow.Hop, follow.Branch) bool
+	start    follow.Start
+	arrived  func(*follow.Hop, follow.Branch) bool // reports whether an end is where the packet was to go
 	drops    []drop
 	arrivals []arrival
-	state    *follow.State   // after the last packet
+	root     *follow.Hop     // of the last packet
+	state    *follow.State   // after it
 	seen     map[string]bool // what was assumed
 	taught   map[taught]bool // by this and earlier packets
-	left     bool            // a copy left the collected nodes, and what becomes of it is not known
+	isReply  bool
+	left     bool // a copy left the collected nodes, and what becomes of it is not known
 	err      error
 }
 
-// drop is a drop with what decides how much it explains.
+// drop is a drop with the flow that decided, nil for none, and with what decides how much it
+// explains.
 type drop struct {
 	answer.Drop
+	flow   *pass.Stage
+	packet flow.Packet
+	registers
 	depth   int
 	flooded bool
 }
@@ -39,6 +50,7 @@ type way struct {
 	found   *follow.Connection
 	depth   int
 	flooded bool
+	registers
 }
 
 // hop adds a hop and everything after it.
@@ -53,16 +65,17 @@ func (w *writer) hop(h *follow.Hop, at way) {
 	a := answer.Hop{Place: w.place(h.Node, h.Bridge, h.Port), From: at.from, Via: at.via, Choice: at.choice, Packet: h.Packet.Input(), Stages: []answer.Stage{}}
 	if at.found != nil {
 		a.Connection = connection(*at.found)
-		if at.found.Entry == "" && !at.found.OfQuestion {
-			w.assume("a connection that is not recorded is new")
-		}
+		w.assume(w.taken(*at.found))
 	}
 	n := w.nodes[h.Node]
 	for _, s := range h.Pass.Stages {
-		stage, _, err := n.stage(s)
+		stage, rule, err := n.stage(s)
 		if err != nil {
 			w.err = cmp.Or(w.err, err)
 		}
+		at.registers = at.registers.matched(s)
+		stage.ACL = n.aclOf(rule, s, at.registers)
+		at.registers = at.registers.after(s)
 		if s.Bridge != a.Bridge {
 			stage.OnBridge = s.Bridge
 		}
@@ -90,9 +103,15 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 	if b.Kind == follow.Networked {
 		w.taught[taught{b.Next.Node, b.Next.Packet.Get("dl_src")}] = true
 	}
+	if b.Kind == follow.Repeated {
+		w.repeated(h, b)
+	}
 	if b.Next != nil {
 		w.crosses(h, b)
 		next := way{from: index, via: via(b), choice: choice, found: b.Connection, depth: at.depth + 1, flooded: at.flooded || b.Flooded}
+		if b.Kind == follow.Recirculated {
+			next.registers = at.registers
+		}
 		w.hop(b.Next, next)
 		return
 	}
@@ -103,7 +122,11 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 	switch b.Kind {
 	case follow.Delivered:
 		end.Kind = answer.Delivered
-		w.answer.Outcomes = append(w.answer.Outcomes, answer.Outcome{Place: end.Place, Packet: b.Packet.Input(), Choice: choice, Destination: w.arrived(h, b)})
+		o := answer.Outcome{Place: end.Place, Packet: b.Packet.Input(), Choice: choice, Destination: w.arrives(h, b), Answer: w.isAnswer(h, b), Wire: w.isWire(h, b)}
+		w.answer.Outcomes = append(w.answer.Outcomes, o)
+		if o.Destination {
+			w.arrivals = append(w.arrivals, arrival{h, b, choice})
+		}
 		if why := w.outside(h, b); why != "" {
 			end.Kind, end.Text, w.left = answer.Unknown, why, true
 			w.miss(h.Node, why)
@@ -116,7 +139,7 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		d := w.drop(h, b)
 		d.Choice = choice
 		end.Text = d.Reason
-		w.drops = append(w.drops, drop{d, at.depth, at.flooded || b.Flooded})
+		w.addDrop(d, h, b, index, at)
 	case follow.Generated:
 		end.Kind = answer.Answered
 		why := b.Why
@@ -125,8 +148,12 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 		}
 		d := w.drop(h, b)
 		d.Choice = choice
-		w.drops = append(w.drops, drop{d, at.depth, at.flooded || b.Flooded})
-		if b.Answer != nil && b.Answer.Asks {
+		network, next := w.vacant(h, b)
+		if network != "" {
+			d.Reason, d.Rule = string(rules.Unresolved), fmt.Sprintf("no port and no router of %s has the address %s of the next hop", network, next)
+		}
+		w.addDrop(d, h, b, index, at)
+		if b.Answer != nil && b.Answer.Asks && network == "" {
 			w.miss(h.Node, "no MAC address of the next hop is recorded: OVN sends "+b.Answer.Name)
 		}
 		w.answer.Generated = append(w.answer.Generated, answer.Generated{Place: w.place(h.Node, h.Bridge, h.Port), Packet: b.Packet.Input(), Why: why})
@@ -148,6 +175,30 @@ func (w *writer) branch(h *follow.Hop, b follow.Branch, index int, at way) {
 	}
 }
 
+// repeated remarks that a packet is followed as it is sent again.
+func (w *writer) repeated(h *follow.Hop, b follow.Branch) {
+	remark := "on node " + h.Node + ": " + b.Why
+	if w.nodes[h.Node].trust.Synthesised {
+		remark += "; which clients have a session is not known of a synthesised switch, and one with a session reaches its backend at once"
+	}
+	if !slices.Contains(w.answer.Remarks, remark) {
+		w.answer.Remarks = append(w.answer.Remarks, remark)
+	}
+}
+
+// addDrop adds a drop that ends a hop of the path.
+func (w *writer) addDrop(d answer.Drop, h *follow.Hop, b follow.Branch, index int, at way) {
+	one := drop{Drop: d, flow: b.Stage, packet: h.Packet, registers: at.registers, depth: at.depth, flooded: at.flooded || b.Flooded}
+	if index >= 0 {
+		for i, s := range w.answer.Path[index].Stages {
+			if s.ACL != nil && s.Rule == d.Rule {
+				one.ACL, one.flow = s.ACL, &h.Pass.Stages[i]
+			}
+		}
+	}
+	w.drops = append(w.drops, one)
+}
+
 // miss adds what another verdict than Undetermined needs on a node, once.
 func (w *writer) miss(node, what string) { w.missing(fmt.Sprintf("on node %s: %s", node, what)) }
 
@@ -164,6 +215,8 @@ func via(b follow.Branch) string {
 		return b.Tunnel.Type
 	case follow.Networked:
 		return "network " + strings.Join(b.Networks, ", ")
+	case follow.Repeated:
+		return "repetition"
 	}
 	return ""
 }
@@ -174,16 +227,35 @@ func connection(c follow.Connection) string {
 		text += " of " + c.Owner
 	}
 	switch {
-	case c.Entry != "":
-		text += ": recorded as " + c.Entry
+	case c.OfQuestion && c.Entry != "":
+		text += ": made by an earlier packet or stage of the question, " + c.Entry
 	case c.OfQuestion:
 		text += ": an earlier packet of the question made the connection"
+	case c.Entry != "":
+		text += ": recorded as " + c.Entry
 	}
 	return text
 }
 
+// taken returns what was assumed about the state of a connection, "" if conntrack of the node
+// or of the question shows it.
+func (w *writer) taken(c follow.Connection) string {
+	flags, _ := conntrack.ParseFlags(c.State)
+	switch {
+	case w.options.States != nil:
+		return "connections have the states that --ct lists, and then are new"
+	case c.Entry != "" || c.OfQuestion:
+		return ""
+	case w.options.New && flags.New:
+		return "every connection is new (--ct new)"
+	case flags.Inv:
+		return "a packet that opens no connection, and belongs to none that is recorded, is invalid"
+	}
+	return "a connection that is not recorded is new"
+}
+
 func (w *writer) assume(text string) {
-	if !w.seen[text] {
+	if text != "" && !w.seen[text] {
 		w.seen[text] = true
 		w.answer.Trust.Assumed = append(w.answer.Trust.Assumed, text)
 	}

@@ -16,6 +16,7 @@ import (
 	"ovs-offline/trace/follow"
 	"ovs-offline/trace/host"
 	"ovs-offline/trace/names"
+	"ovs-offline/trace/rules"
 )
 
 // Node is a node of a session: its name and its workdir.
@@ -48,6 +49,16 @@ type node struct {
 	*host.Host
 	zone  *zone
 	trust answer.Node
+	dir   *workdir.Dir
+	// read holds what was read of the dumps and of logical flows for drops.
+	read struct {
+		sync.Mutex
+		counters   map[counted]*uint64
+		cookies    map[tableOf]map[uint64]bool
+		candidates map[stageFor][]rules.Candidate
+	}
+	// called returns the name by which users know a logical port.
+	called func(port string) string
 	// pipelines reads where ovn-controller put OVN's pipelines.
 	pipelines func() (pipelines, error)
 }
@@ -79,6 +90,7 @@ func (s *Session) open(ctx context.Context, nodes []Node, zones []Zone) error {
 	}
 	var hosts []*host.Host
 	for _, name := range s.order {
+		s.nodes[name].called = s.called
 		hosts = append(hosts, s.nodes[name].Host)
 	}
 	o := s.options.Options
@@ -131,7 +143,7 @@ func openNode(ctx context.Context, n Node) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	trust, err := trustOf(h, n.Dir)
+	trust, err := trustOf(ctx, h, n.Dir)
 	if err != nil {
 		h.Close()
 		return nil, err
@@ -140,7 +152,7 @@ func openNode(ctx context.Context, n Node) (*node, error) {
 }
 
 func newNode(h *host.Host, wd *workdir.Dir, trust answer.Node) *node {
-	n := &node{Host: h, trust: trust}
+	n := &node{Host: h, dir: wd, trust: trust}
 	n.pipelines = sync.OnceValues(func() (pipelines, error) { return readPipelines(n.zone.rules, wd, h, n.zone.ovs[n.Name]) })
 	return n
 }
@@ -157,6 +169,17 @@ func (s *Session) Close() {
 
 // Remarks returns sentences about the databases of the nodes for the user.
 func (s *Session) Remarks() []string { return s.remarks }
+
+// Doubts returns why answers by way of a node may be wrong as a whole, a sentence for each cause.
+func (s *Session) Doubts() []string {
+	var all []string
+	for _, name := range s.order {
+		for _, why := range s.nodes[name].trust.Doubts {
+			all = append(all, fmt.Sprintf("node %s: %s", name, why))
+		}
+	}
+	return all
+}
 
 // Unavailable returns the nodes whose replicas could not be asked, when the session was opened
 // or by a question since then.

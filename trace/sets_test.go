@@ -1,8 +1,10 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,8 @@ func TestAnswersAreWhatCameOut(t *testing.T) {
 				compare(t, p, ask(t, s, p), recorded.OVN != "")
 			}
 			t.Logf("%s: %d packets", name, asked)
+			oneVerdict(t, s)
+			asRecorded(t, s, recorded)
 			switch name {
 			case "kubernetes-ic":
 				reachThemselves(t, s)
@@ -43,6 +47,8 @@ func TestAnswersAreWhatCameOut(t *testing.T) {
 			case "openstack":
 				isUDPService(t, s, "vm1", "192.168.10.103:53")
 				reachFloatingIP(t, s)
+				vacantNextHop(t, s)
+				knownOutside(t, s)
 			}
 		})
 	}
@@ -51,24 +57,14 @@ func TestAnswersAreWhatCameOut(t *testing.T) {
 // reachThemselves asks about backends that reach themselves through their service. OVN
 // learns a flow from the first packet for the reply. The replies of the connections that
 // were open at the capture came out at the pods that asked (packets 68 and 71 of the set);
-// those of a first connection would too, but a replica does not learn.
+// those of a first connection do too.
 func reachThemselves(t *testing.T, s *Session) {
-	for _, q := range []struct {
-		from, to string
-		reply    answer.Verdict
-		missing  string
-	}{
-		{"ns1/web-0", "svc/ns1/self:80", answer.Reachable, ""},
-		{"ns1/web-0", "svc/ns1/self6:80", answer.Reachable, ""},
-		{"ns3/open-0", "svc/ns3/open:80", answer.Undetermined, " of br-int (learn) is not evaluated"},
-	} {
-		a, err := s.Ask(t.Context(), Between{From: q.from, To: q.to})
-		if err != nil {
-			t.Errorf("%s to %s: %v", q.from, q.to, err)
-			continue
-		}
-		if a.Verdict != answer.Reachable || a.Return == nil || a.Return.Verdict != q.reply || !strings.HasSuffix(strings.Join(a.Return.Missing, "\n"), q.missing) {
-			t.Errorf("%s to %s:\n%s", q.from, q.to, text(a))
+	for from, to := range map[string]string{"ns1/web-0": "svc/ns1/self:80", "ns3/open-0": "svc/ns3/open:80"} {
+		for _, to := range []string{to, strings.Replace(to, "self", "self6", 1)} {
+			a, err := s.Ask(t.Context(), Between{From: from, To: to})
+			if err != nil || a.Verdict != answer.Reachable || a.Return == nil || a.Return.Verdict != answer.Reachable {
+				t.Errorf("%s to %s: %v\n%s", from, to, err, text(a))
+			}
 		}
 	}
 }
@@ -136,7 +132,30 @@ func TestNodeThatWasNotCapturedLeavesTheAnswerOpen(t *testing.T) {
 			if asked < 10 {
 				t.Errorf("only %d packets were asked for", asked)
 			}
+			if name == "openstack" {
+				startsForAnotherNode(t, without["compute1"])
+			}
 		})
+	}
+}
+
+// startsForAnotherNode asks for the distributed floating IP of vm1, which packets 91 and 93 of
+// the set reached, on the nodes without that of vm1: by names, and by the flow on another node.
+func startsForAnotherNode(t *testing.T, s *Session) {
+	const packet = "in_port=eth1,icmp,dl_src=02:00:00:00:00:fe,dl_dst=fa:16:3e:ff:00:21,nw_src=172.24.4.1,nw_dst=172.24.4.21,nw_ttl=64,icmp_type=8,icmp_code=0"
+	named, err := s.Ask(t.Context(), Between{From: "external/172.24.4.1", To: "172.24.4.21:443"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, err := s.Flow(t.Context(), "compute2", "br-ex "+packet, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []*answer.Answer{named, flow} {
+		const cause = "for the MAC address fa:16:3e:ff:00:21: that of 172.24.4.21 on node compute1, which was not captured"
+		if a.Verdict != answer.Undetermined || !strings.HasSuffix(strings.Join(a.Missing, "\n"), cause) || a.Drop != nil {
+			t.Errorf("without the node of the floating IP:\n%s", text(a))
+		}
 	}
 }
 
@@ -175,6 +194,16 @@ func startIn(t *testing.T, recorded *sets.Set, as sets.Datapath, root string) (f
 // openSet opens a session on nodes of a set, all if none is named.
 func openSet(t *testing.T, folder string, nodes []string) *Session {
 	t.Helper()
+	s := openRecorded(t, folder, nodes)
+	for _, n := range s.nodes {
+		n.Conntrack.Userspace = true // as the packets' datapath was
+	}
+	return s
+}
+
+// openRecorded opens a session on nodes of a set, whose datapaths were as they are recorded.
+func openRecorded(t *testing.T, folder string, nodes []string) *Session {
+	t.Helper()
 	all, err := set.Open(folder, "test", nodes)
 	if err != nil {
 		t.Fatal(err)
@@ -184,9 +213,6 @@ func openSet(t *testing.T, folder string, nodes []string) *Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	for _, n := range s.nodes {
-		n.Conntrack.Userspace = true // as the packets' datapath was
-	}
 	return s
 }
 
@@ -227,6 +253,9 @@ func networkOf(s *Session) string {
 	return ""
 }
 
+// limits matches the rule of a packet that is too large.
+var limits = regexp.MustCompile(`the packet has \d+ bytes, and (gateway_mtu|the MTU) of (router )?port \S+ (is|was) \d+$`)
+
 func compare(t *testing.T, p *sets.Packet, w *writer, ovn bool) {
 	t.Helper()
 	a := w.answer
@@ -238,7 +267,13 @@ func compare(t *testing.T, p *sets.Packet, w *writer, ovn bool) {
 			if s.Cookie != "" && s.Cookie != "0x0" && s.Name == "" && h.Bridge == "br-int" && s.OnBridge == "" && ovn {
 				wrong("table %d, cookie %s has no name", s.Table, s.Cookie)
 			}
+			if bridge := cmp.Or(s.OnBridge, h.Bridge); bridge != "br-int" && strings.Contains(s.Flow, "metadata=") {
+				wrong("table %d, %s, a flow of OVN, is on %s", s.Table, s.Flow, bridge)
+			}
 		}
+	}
+	if a.Drop != nil && a.Drop.Reason == "MTU" && !limits.MatchString(a.Drop.Rule) {
+		wrong("the rule does not say how large the packet and the limit are: %q", a.Drop.Rule)
 	}
 	if a.Verdict == answer.Undetermined && p.Class != sets.Generated {
 		wrong("undetermined")

@@ -1,10 +1,12 @@
 package trace
 
 import (
+	"cmp"
 	"slices"
 
 	"ovs-offline/trace/answer"
 	"ovs-offline/trace/follow"
+	"ovs-offline/trace/names"
 	"ovs-offline/trace/pass"
 )
 
@@ -16,6 +18,39 @@ const (
 	unknown                     // something is missing to know
 	arrives
 )
+
+// judgeAll returns what may become of the packet. One that starts on a physical network for
+// the MAC address of a node that was not captured gets there as well.
+func (w *writer) judgeAll(root *follow.Hop) results {
+	all := w.judge(root)
+	if why := w.strays(root); why != "" {
+		w.left = true
+		w.missing(why)
+		all = both(all, unknown)
+	}
+	return all
+}
+
+// arrives reports whether an end is where the packet was to go. Its answer is not, and no
+// flooded copy is.
+func (w *writer) arrives(h *follow.Hop, b follow.Branch) bool {
+	return w.arrived(h, b) && !w.isAnswer(h, b) && !w.isForAnother(h, b)
+}
+
+// isForAnother reports whether the databases show that another port than the one where a packet
+// comes out has its MAC address: a bridge flooded the packet.
+func (w *writer) isForAnother(h *follow.Hop, b follow.Branch) bool {
+	mac := b.Packet.Get("dl_dst")
+	if b.Port == nil || isMulticast(mac) {
+		return false
+	}
+	holders := w.names.WithMAC(mac)
+	return len(holders) > 0 && !slices.ContainsFunc(holders, func(e names.Endpoint) bool {
+		// The bridge of ovn-kubernetes's nodes has the MAC address of their gateway router.
+		ofNode := e.Kind == names.RouterPort && e.Node == h.Node && b.Port.IfaceID == "" && len(b.Networks) == 0
+		return ofNode || e.LogicalPort != "" && b.Port.IfaceID == cmp.Or(e.Parent, e.LogicalPort)
+	})
+}
 
 // judge returns what may become of the packet after a hop. Branches with a choice exclude
 // each other; of the others, all happen, and one that arrives is enough.
@@ -40,10 +75,11 @@ func (w *writer) judge(h *follow.Hop) results {
 
 // end returns what an end means for the question.
 func (w *writer) end(h *follow.Hop, b follow.Branch) results {
+	network, _ := w.vacant(h, b)
 	switch {
-	case w.arrived(h, b):
+	case w.arrives(h, b), w.isAnswer(h, b):
 		return arrives
-	case w.isOfOthers(b):
+	case w.isOfOthers(b), network != "":
 		return lost
 	case b.Kind == follow.Undetermined, b.Kind == follow.Remote, b.Answer != nil && b.Answer.Asks, w.outdated(h, b), w.outside(h, b) != "":
 		return unknown
@@ -77,6 +113,19 @@ func both(a, b results) results {
 		}
 	}
 	return all
+}
+
+// resultsOf returns what a verdict says may become of a packet.
+func resultsOf(v answer.Verdict) results {
+	switch v {
+	case answer.Reachable:
+		return arrives
+	case answer.Unreachable:
+		return lost
+	case answer.Ambiguous:
+		return arrives | lost
+	}
+	return unknown
 }
 
 func (r results) verdict() answer.Verdict {

@@ -21,9 +21,6 @@ type Zone struct {
 	Nodes  []string
 }
 
-// integration is the bridge whose flows have the addresses of ports, on nodes without OVN.
-const integration = "br-int"
-
 // zone is a Zone with its databases open.
 type zone struct {
 	nb, sb  *file.Index
@@ -91,7 +88,7 @@ func (z *zone) openAll(ctx context.Context, w Zone, dirs map[string]*workdir.Dir
 		if err != nil {
 			return nz, fmt.Errorf("node %s: %w", name, err)
 		}
-		nz.Nodes = append(nz.Nodes, names.Node{Name: name, OVS: ovs, Flows: dirs[name].DumpFile(integration, workdir.Flows)})
+		nz.Nodes = append(nz.Nodes, names.Node{Name: name, OVS: ovs, Flows: dirs[name].DumpFile(names.Integration, workdir.Flows)})
 		z.ovs[name] = ovs
 	}
 	return nz, nil

@@ -3,6 +3,11 @@
 // answer can be trusted. It knows neither replicas nor databases.
 package answer
 
+import (
+	"slices"
+	"strings"
+)
+
 // Verdict is the first word of an answer.
 type Verdict string
 
@@ -16,22 +21,37 @@ const (
 
 // Answer is the answer to one question: the document that "trace -o json" prints.
 type Answer struct {
-	Question string  `json:"question"`
-	Verdict  Verdict `json:"verdict"`
+	Question string `json:"question"`
+	Family   int    `json:"family,omitempty"` // of the packet's IP addresses: 4 or 6, 0 for none
+	// Packet describes the packet for people, and Size is that of its frame in bytes, 0 for one
+	// that fits everywhere.
+	Packet string `json:"packet,omitempty"`
+	Size   int    `json:"size,omitempty"`
+	// Choice is the choice of the packet to which a reply replies, "" if there was none.
+	Choice  string  `json:"choice,omitempty"`
+	Verdict Verdict `json:"verdict"`
 	// Missing names what another verdict than Undetermined needs.
-	Missing   []string    `json:"missing,omitempty"`
+	Missing []string `json:"missing,omitempty"`
+	// Remarks say what is special about the packet that the answer is about.
+	Remarks []string `json:"remarks,omitempty"`
+	// Answered names what of OVN answers the packet itself: the router port that was pinged,
+	// or that has the address which an ARP request asks for.
+	Answered  string      `json:"answered,omitempty"`
 	Outcomes  []Outcome   `json:"outcomes"`
 	Generated []Generated `json:"generated,omitempty"`
 	Drop      *Drop       `json:"drop,omitempty"` // the drop that decides; nil if the packet arrives
 	Path      []Hop       `json:"path"`
 	Return    *Answer     `json:"return,omitempty"` // of the reply; nil if it was not followed
-	Trust     Trust       `json:"trust"`
+	// Replies are the answers about each reply, if the packet arrives by several choices. Then
+	// Return is the one that decides, with the verdict on them all.
+	Replies []*Answer `json:"replies,omitempty"`
+	Trust   Trust     `json:"trust"`
 }
 
 // IsIncomplete reports whether something is missing to know what becomes of the packet, or of
-// the reply to it.
+// the reply to it, or whether a replica on the way is in doubt.
 func (a *Answer) IsIncomplete() bool {
-	return a.Verdict == Undetermined || a.Return != nil && a.Return.IsIncomplete()
+	return a.Verdict == Undetermined || a.Trust.InDoubt() || a.Return != nil && a.Return.IsIncomplete()
 }
 
 // Place is a port of a bridge.
@@ -50,6 +70,10 @@ type Outcome struct {
 	Packet      string `json:"packet"`           // as flow text that ofproto/trace takes
 	Choice      string `json:"choice,omitempty"` // the bucket, next hop or backend, where there was one
 	Destination bool   `json:"destination"`      // the question asked for this port
+	Answer      bool   `json:"answer,omitempty"` // it is what Answered sent back to the sender
+	// Wire reports that the port leads to another collected node, which has the packet's MAC
+	// address: the path goes on there.
+	Wire bool `json:"wire,omitempty"`
 }
 
 // Generated is a packet that OVN would send itself.
@@ -64,7 +88,10 @@ type Drop struct {
 	Place
 	Stage
 	Reason string `json:"reason"` // of a closed list
-	Choice string `json:"choice,omitempty"`
+	// Packets is the number of packets that the deciding flow had matched on the node, nil if
+	// that was not recorded.
+	Packets *uint64 `json:"recorded_packets,omitempty"`
+	Choice  string  `json:"choice,omitempty"`
 }
 
 // Stage is one flow that a packet matched.
@@ -84,6 +111,48 @@ type Stage struct {
 	RuleName string `json:"rule_name,omitempty"`
 	// Row is the table of the northbound row that the flow is made from, "" for none.
 	Row string `json:"row,omitempty"`
+	// ACL has more about the rule if it is an ACL.
+	ACL *ACL `json:"acl,omitempty"`
+}
+
+// ACL is an ACL that a flow carries out.
+type ACL struct {
+	UUID      string `json:"uuid"`
+	Name      string `json:"name,omitempty"`
+	Action    string `json:"action"`
+	Direction string `json:"direction"` // to-lport or from-lport
+	Match     string `json:"match"`
+	// Port is the name of the port for which the packet met the ACL, and LogicalPort its name
+	// in OVN; "" if that is not known.
+	Port        string `json:"port,omitempty"`
+	LogicalPort string `json:"logical_port,omitempty"`
+	PortGroup   string `json:"port_group,omitempty"`
+	// Holds names the ports on the path that the port group holds.
+	Holds []string `json:"holds,omitempty"`
+}
+
+// about returns for what a user has configured the ACL: the ingress or the egress of a port.
+func (a *ACL) about() string {
+	if a.Port == "" {
+		return a.Direction
+	}
+	if a.Direction == "to-lport" {
+		return "ingress of " + a.Port
+	}
+	return "egress of " + a.Port
+}
+
+// Named returns the rule of a stage with what tells it from others of the same words: for an
+// ACL the port and direction, and its own name.
+func (s *Stage) Named() string {
+	if s.ACL == nil || s.Rule == "" {
+		return s.Rule
+	}
+	text := s.Rule + ", " + s.ACL.about()
+	if s.ACL.Name != "" && !strings.Contains(s.Rule, s.ACL.Name) {
+		text += ", named " + s.ACL.Name
+	}
+	return text
 }
 
 // Hop is a packet's way through one switch, from where it enters a bridge to where it
@@ -126,11 +195,18 @@ type Trust struct {
 	Assumed []string `json:"assumed,omitempty"`
 }
 
+// InDoubt reports whether a replica may answer wrong as a whole.
+func (t *Trust) InDoubt() bool {
+	return slices.ContainsFunc(t.Nodes, func(n Node) bool { return len(n.Doubts) > 0 })
+}
+
 // Node is the fidelity of one replica on the path.
 type Node struct {
 	Name     string   `json:"name"`
 	Restored float64  `json:"restored"`           // percent of the flows, groups, meters and TLV mappings
 	Warnings []string `json:"warnings,omitempty"` // of its report
+	// Doubts are why an answer by way of the node may be wrong as a whole.
+	Doubts []string `json:"doubts,omitempty"`
 	// Synthesised reports that nothing of its Open vSwitch was collected: it was made up from
 	// the southbound database.
 	Synthesised bool `json:"synthesised,omitempty"`

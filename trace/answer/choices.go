@@ -22,7 +22,17 @@ func (a *Answer) countChoices() string {
 			arrive++
 		}
 	}
-	return fmt.Sprintf("%d of %d choices arrive", arrive, len(all))
+	text := fmt.Sprintf("%d of %d choices arrive", arrive, len(all))
+	replied := 0
+	for _, r := range a.Replies {
+		if r.Verdict == Reachable {
+			replied++
+		}
+	}
+	if replied < len(a.Replies) {
+		text += fmt.Sprintf(", and the replies from %d of them", replied)
+	}
+	return text
 }
 
 // choiceLines returns each choice and its end, if there is more than one.
@@ -67,7 +77,7 @@ func (a *Answer) allChoices() []choice {
 // ending returns how and where a packet ends, and the rule that drops it.
 func (h *Hop) ending(e End) string {
 	if n := len(h.Stages); e.Kind == Dropped && n > 0 && h.Stages[n-1].IsRule() {
-		return e.String() + ", " + h.Stages[n-1].Rule
+		return e.String() + ", " + h.Stages[n-1].Named()
 	}
 	return e.String()
 }

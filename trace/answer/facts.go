@@ -24,6 +24,8 @@ func (a *Answer) Headline() string {
 		return a.Missing[0]
 	case a.Verdict == Undetermined:
 		return "the cause is not known"
+	case a.Verdict == Ambiguous && len(a.allChoices()) == 0:
+		return "what becomes of it depends on the choice"
 	case a.Verdict == Ambiguous:
 		return a.countChoices()
 	case a.Verdict == OneWay:
@@ -38,7 +40,7 @@ func (a *Answer) Headline() string {
 func (d *Drop) where() string {
 	words := []string{d.Node, cmp.Or(d.Datapath, d.OnBridge, d.Bridge), d.Pipeline}
 	switch {
-	case d.Stage == (Stage{}):
+	case d.Stage == (Stage{Rule: d.Rule}):
 		return "dropped on " + d.Place.String()
 	case d.Name != "":
 		words = append(words, "stage "+d.Name)
@@ -46,6 +48,18 @@ func (d *Drop) where() string {
 		words = append(words, fmt.Sprint("table ", d.Table))
 	}
 	return "dropped on " + strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+}
+
+// evidence returns what an ACL that dropped the packet matches, and how often.
+func (d *Drop) evidence() string {
+	var parts []string
+	if d.ACL != nil {
+		parts = append(parts, d.ACL.Match)
+	}
+	if d.Packets != nil {
+		parts = append(parts, fmt.Sprintf("its flow had matched %d packets on the node", *d.Packets))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // arrival returns the ports where the packet comes out.
@@ -59,6 +73,8 @@ func (a *Answer) arrival() string {
 		}
 	}
 	switch {
+	case a.Answered != "":
+		return "answered by " + a.Answered
 	case len(wanted) > 0:
 		return "arrives at " + count(wanted, "port")
 	case len(other) > 0 && a.Verdict == Unreachable:
@@ -102,13 +118,55 @@ func (p Place) String() string {
 
 // Facts returns the short form of the answer without its first line.
 func (a *Answer) Facts() []Fact {
-	facts := append(a.causes(), Fact{"path", lines(a.wayText())})
-	if a.Return == nil {
-		facts = append(facts, Fact{"return", []string{"not evaluated"}})
-	} else {
-		facts = append(facts, Fact{"return", a.Return.inLines()})
+	var facts []Fact
+	if a.Packet != "" {
+		facts = append(facts, Fact{"packet", lines(a.packetText())})
 	}
+	facts = append(append(facts, a.causes()...), Fact{"path", lines(a.wayText())}, Fact{"return", a.replyLines()})
 	return append(facts, Fact{"trust", a.Trust.lines()})
+}
+
+// back says where the answer to a packet that OVN answers came out.
+func (a *Answer) back() string {
+	for _, o := range a.Outcomes {
+		if o.Answer {
+			return "comes out at " + o.String()
+		}
+	}
+	return "is sent to the sender"
+}
+
+// packetText describes the packet and its size.
+func (a *Answer) packetText() string {
+	if a.Size == 0 {
+		return a.Packet
+	}
+	return fmt.Sprintf("%s, %d bytes", a.Packet, a.Size)
+}
+
+// replyLines returns what becomes of the reply, or of each reply where they differ.
+func (a *Answer) replyLines() []string {
+	switch {
+	case a.Answered != "" && a.Verdict == Reachable:
+		return []string{"the answer " + a.back()}
+	case a.Return == nil:
+		return []string{"not evaluated"}
+	case len(a.Replies) == 0:
+		return a.Return.inLines()
+	case !slices.ContainsFunc(a.Replies, func(r *Answer) bool { return r.Verdict != Reachable }):
+		all := a.Return.inLines()
+		all[0] = fmt.Sprintf("%s from each of %d choices, as from %s: %s", a.Return.Verdict, len(a.Replies), a.Return.Choice, a.Return.Headline())
+		return all
+	}
+	var all []string
+	for _, r := range a.Replies {
+		text := fmt.Sprintf("from %s: %s: %s", r.Choice, r.Verdict, r.Headline())
+		if r.Drop != nil {
+			text = joined(joined(text, r.Drop.Reason), r.Drop.Rule)
+		}
+		all = append(all, text)
+	}
+	return bounded(all)
 }
 
 // inLines returns the short form of the answer about a reply.
@@ -124,10 +182,10 @@ func (a *Answer) inLines() []string {
 
 // causes returns the facts that explain the verdict. Empty ones are left out.
 func (a *Answer) causes() []Fact {
-	var reason, rules []string
+	var reason, rules, evidence []string
 	if a.Drop != nil {
 		reason = lines(a.Drop.Reason)
-		rules = lines(a.Drop.Rule)
+		rules, evidence = lines(a.Drop.Named()), lines(a.Drop.evidence())
 	} else if a.Verdict == Reachable || a.Verdict == OneWay {
 		rules = a.rules()
 	}
@@ -139,7 +197,7 @@ func (a *Answer) causes() []Fact {
 	for _, g := range a.Generated {
 		generated = append(generated, fmt.Sprintf("OVN sends a packet itself, at %s: %s", g.Place, g.Why))
 	}
-	facts := []Fact{{"reason", reason}, {"rule", rules}, {"missing", missing}, {"choice", a.choiceLines()}, {"also", a.others()}, {"answer", generated}}
+	facts := []Fact{{"reason", reason}, {"rule", rules}, {"match", evidence}, {"missing", missing}, {"remark", a.Remarks}, {"choice", a.choiceLines()}, {"also", a.others()}, {"answer", generated}}
 	facts = slices.DeleteFunc(facts, func(f Fact) bool { return len(f.Lines) == 0 })
 	for i, f := range facts {
 		facts[i].Lines = bounded(f.Lines)
@@ -175,8 +233,8 @@ func (a *Answer) rules() []string {
 	var all []string
 	for _, i := range a.Chain(hop) {
 		for _, s := range a.Path[i].Stages {
-			if s.IsRule() && !slices.Contains(all, s.Rule) {
-				all = append(all, s.Rule)
+			if name := s.Named(); s.IsRule() && !slices.Contains(all, name) {
+				all = append(all, name)
 			}
 		}
 	}
@@ -186,10 +244,10 @@ func (a *Answer) rules() []string {
 // others returns the ports where copies come out that the question did not ask for.
 func (a *Answer) others() []string {
 	listed := len(a.choiceLines()) > 0
-	wanted := slices.ContainsFunc(a.Outcomes, func(o Outcome) bool { return o.Destination })
+	wanted := a.Answered != "" || slices.ContainsFunc(a.Outcomes, func(o Outcome) bool { return o.Destination })
 	var all []string
 	for i, o := range a.Outcomes {
-		if !o.Destination && (wanted || i > 0) && (o.Choice == "" || !listed) {
+		if !o.Destination && !o.Answer && !o.Wire && (wanted || i > 0) && (o.Choice == "" || !listed) {
 			all = append(all, joined("comes out at "+o.String(), o.Choice))
 		}
 	}
@@ -235,7 +293,7 @@ func (t *Trust) lines() []string {
 		switch {
 		case n.Synthesised:
 			synthesised = append(synthesised, n.Name)
-		case n.Restored >= 100:
+		case n.Restored >= 100 && len(n.Doubts) == 0:
 			whole = append(whole, n.Name)
 		}
 		if n.Restored < 100 {
@@ -255,11 +313,23 @@ func (t *Trust) lines() []string {
 	default:
 		all = slices.Insert(all, 0, fmt.Sprintf("the switches of %s are synthesised from the southbound database: their reports list what is assumed", list(synthesised)))
 	}
+	all = append(t.doubts(), all...)
 	if len(t.Nodes) == 0 {
 		all = append(all, "it is not known how faithful the replicas are")
 	}
 	for _, text := range t.Assumed {
 		all = append(all, "assumed: "+text)
+	}
+	return all
+}
+
+// doubts returns why the answer may be wrong as a whole.
+func (t *Trust) doubts() []string {
+	var all []string
+	for _, n := range t.Nodes {
+		for _, why := range n.Doubts {
+			all = append(all, n.Name+": "+why)
+		}
 	}
 	return all
 }

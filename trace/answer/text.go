@@ -147,10 +147,10 @@ func (p printer) field(label, value string) {
 	}
 }
 
-// IsRule reports whether a stage carries out what a user configured: those are the rules
-// of an answer.
+// IsRule reports whether a stage carries out what a user configured and decides about the
+// packet: those are the rules of an answer. A QoS rule only marks or limits it.
 func (s *Stage) IsRule() bool {
-	rows := []string{"ACL", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy", "QoS"}
+	rows := []string{"ACL", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy"}
 	return s.Rule != "" && slices.Contains(rows, s.Row)
 }
 

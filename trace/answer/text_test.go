@@ -141,6 +141,8 @@ func TestAnswerOfNothingSaysSo(t *testing.T) {
 		"UNREACHABLE  comes out of no port":                                  {Verdict: answer.Unreachable},
 		"UNREACHABLE  comes out elsewhere, at n1 b1 port p1":                 {Verdict: answer.Unreachable, Outcomes: []answer.Outcome{{Place: answer.Place{Node: "n1", Bridge: "b1", Port: "p1"}}}},
 		"REACHABLE  answered by OVN on n1: ICMP echo reply":                  {Verdict: answer.Reachable, Generated: []answer.Generated{{Place: answer.Place{Node: "n1"}, Why: "ICMP echo reply"}}},
+		"REACHABLE  answered by router port rp (10.0.0.1)\n":                 {Verdict: answer.Reachable, Answered: "router port rp (10.0.0.1)"},
+		"return   the answer comes out at n1 port a\n":                       {Verdict: answer.Reachable, Answered: "x", Outcomes: []answer.Outcome{port("b", false), {Place: answer.Place{Node: "n1", Port: "a"}, Answer: true}}},
 		"trust    it is not known how faithful the replicas are":             {Verdict: answer.Reachable},
 		"UNREACHABLE  dropped on n1, br-ex, table 5":                         {Verdict: answer.Unreachable, Drop: &answer.Drop{Place: answer.Place{Node: "n1", Bridge: "br-ex"}, Stage: answer.Stage{Table: 5}}},
 		"REACHABLE  arrives at n1 port a and 2 more ports\n":                 {Verdict: answer.Reachable, Outcomes: []answer.Outcome{port("a", true), port("b", true), port("c", true)}},

@@ -174,6 +174,37 @@ func TestChosenTranslationsAreUncertain(t *testing.T) {
 	}
 }
 
+// TestAnswersToAChosenPortAreNotDecided looks answers to a connection up whose source port
+// another connection had: which port Linux chose is not known.
+func TestAnswersToAChosenPortAreNotDecided(t *testing.T) {
+	n := node(t, false, strings.Replace(userTCP, "dport=31001", "dport=31000", 1))
+	s := conntrack.Subject{Packet: packet(t, "tcp,nw_src=192.168.10.6,nw_dst=172.24.4.9,tp_src=31000,tp_dst=443,tcp_flags=syn")}
+	first, err := n.Execute(nil, s, action(t, "ct(commit,zone=1,nat(src=172.24.4.10))"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chosen = "another connection of zone 1 uses the translated addresses and ports: NAT chooses another port"
+	for _, test := range []struct{ answer, state, to, why string }{
+		{"tcp,nw_src=172.24.4.9,nw_dst=172.24.4.10,tp_src=443,tp_dst=65323,tcp_flags=syn|ack", "", "", chosen},
+		{"tcp,nw_src=172.24.4.9,nw_dst=172.24.4.10,tp_src=443,tp_dst=31000,tcp_flags=ack", "est|rpl|trk|dnat", "192.168.10.8", ""},
+		{"tcp,nw_src=172.24.4.8,nw_dst=172.24.4.10,tp_src=443,tp_dst=65323,tcp_flags=syn|ack", "inv|trk", "172.24.4.10", ""},
+	} {
+		r, err := n.Execute(first.State, conntrack.Subject{Packet: packet(t, test.answer)}, action(t, "ct(zone=1,nat)"))
+		switch {
+		case test.why != "":
+			if err == nil || !strings.Contains(err.Error(), test.why) {
+				t.Errorf("%s: %v, want %q", test.answer, err, test.why)
+			}
+		case err != nil || r.Subject.Meta.Flags.String() != test.state || r.Subject.Packet.Get("nw_dst") != test.to:
+			t.Errorf("%s: %v to %s, %v, want %s to %s", test.answer, r.Subject.Meta.Flags, r.Subject.Packet.Get("nw_dst"), err, test.state, test.to)
+		}
+	}
+	s.Packet = packet(t, "tcp,nw_src=192.168.10.6,nw_dst=172.24.4.9,tp_src=31000,tp_dst=443,tcp_flags=ack")
+	if r, err := n.Execute(first.State, s, action(t, "ct(commit,zone=1,nat(src=172.24.4.10))")); err != nil || r.Uncertain != chosen {
+		t.Errorf("a further packet of the client: %q, %v, want %q", r.Uncertain, err, chosen)
+	}
+}
+
 func TestPingsWithoutAnIdentifierMayMatchSeveral(t *testing.T) {
 	n := node(t, false, kernelPing, kernelOther)
 	s := conntrack.Subject{Packet: packet(t, "icmp,nw_src=10.244.1.5,nw_dst=172.18.0.1,icmp_type=8,icmp_code=0")}
@@ -218,11 +249,86 @@ func TestWhatConntrackCanNotPredict(t *testing.T) {
 	n := node(t, false)
 	for text, ct := range map[string]string{
 		"tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=1,tp_dst=21":       "ct(commit,helper=ftp)",
-		"udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,nw_frag=first,tp_src=1":   "ct(zone=1)",
 		"udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,nw_frag=later,nw_proto=1": "ct(zone=1)",
 	} {
 		if _, err := n.Execute(nil, conntrack.Subject{Packet: packet(t, text)}, action(t, ct)); err == nil {
 			t.Errorf("%s: %s has a certain outcome", text, ct)
+		}
+	}
+}
+
+// TestFragmentsAreTrackedAsTheirDatagram looks fragments up that belong to a connection.
+// Linux's conntrack goes on with the whole datagram, and that of userspace with the fragment.
+func TestFragmentsAreTrackedAsTheirDatagram(t *testing.T) {
+	const (
+		connection = "udp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=5,dport=53),reply=(src=10.0.0.2,dst=10.0.0.9,sport=53,dport=99),id=2,zone=7,status=SEEN_REPLY|CONFIRMED"
+		first      = "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,nw_frag=first,tp_src=5,tp_dst=53"
+		later      = "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,nw_frag=later"
+	)
+	datagram := packet(t, first)
+	for _, c := range []struct {
+		userspace        bool
+		text, want, left string
+	}{
+		{false, first, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53", "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53,nw_frag=first"},
+		{false, later, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53", "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,nw_frag=later"},
+		{true, first, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,tp_src=99,tp_dst=53,nw_frag=first", ""},
+		{true, later, "udp,nw_src=10.0.0.9,nw_dst=10.0.0.2,nw_frag=later", ""},
+	} {
+		in := conntrack.Subject{Packet: packet(t, c.text), First: &datagram}
+		r, err := node(t, c.userspace, connection).Execute(nil, in, action(t, "ct(zone=7,nat)"))
+		if got := r.Subject.Packet; err != nil || got.String() != c.want || r.Subject.Meta.Flags.String() != "est|trk|snat" {
+			t.Errorf("%s (userspace: %v) became %s (%v, %v), want %s", c.text, c.userspace, got, r.Subject.Meta.Flags, err, c.want)
+		}
+		r.Subject.Refragment()
+		if got := r.Subject.Packet.String(); c.left != "" && got != c.left {
+			t.Errorf("%s leaves as %s, want %s", c.text, got, c.left)
+		}
+	}
+}
+
+func TestLaterFragmentOfIPv6HasNoProtocol(t *testing.T) {
+	datagram := packet(t, "udp6,ipv6_src=fd00::1,ipv6_dst=fd00::2,nw_frag=first,tp_src=5,tp_dst=53")
+	in := conntrack.Subject{Packet: packet(t, "ipv6,nw_proto=44,ipv6_src=fd00::1,ipv6_dst=fd00::2,nw_frag=later"), First: &datagram}
+	r, err := node(t, false).Execute(nil, in, action(t, "ct(zone=7)"))
+	if got := r.Subject.Packet.String(); err != nil || got != "udp6,ipv6_src=fd00::1,ipv6_dst=fd00::2,tp_src=5,tp_dst=53" {
+		t.Errorf("the datagram is %s (%v)", got, err)
+	}
+	r.Subject.Refragment()
+	if got := r.Subject.Packet.String(); got != "ipv6,ipv6_src=fd00::1,ipv6_dst=fd00::2,nw_frag=later,nw_proto=44" {
+		t.Errorf("the fragment is %s", got)
+	}
+}
+
+func TestPacketWithoutHeaderIsInvalid(t *testing.T) {
+	in := conntrack.Subject{Packet: packet(t, "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2"), Headless: true}
+	if r, err := node(t, false).Execute(nil, in, action(t, "ct(zone=7)")); err != nil || !r.Subject.Meta.Flags.Inv {
+		t.Errorf("%+v %v", r.Subject.Meta.Flags, err)
+	}
+}
+
+// TestStatesThatAreAssumed asks for packets of which no connection is known.
+func TestStatesThatAreAssumed(t *testing.T) {
+	n := node(t, false)
+	const answer = "tcp,nw_src=10.0.0.2,nw_dst=10.0.0.1,tp_src=80,tp_dst=5,tcp_flags=syn|ack"
+	failure := "icmp,nw_src=10.0.0.2,nw_dst=10.0.0.1,icmp_type=3,icmp_code=3"
+	for _, c := range []struct {
+		text, ct, want string
+		assumed        *conntrack.Flags
+	}{
+		{answer, "ct(zone=7)", "inv|trk", nil},
+		{answer, "ct(zone=7)", "est|rpl|trk", &conntrack.Flags{Est: true, Rpl: true}},
+		{answer, "ct(zone=7)", "est|trk", &conntrack.Flags{Est: true}},
+		{answer, "ct(zone=7,nat)", "", &conntrack.Flags{Est: true}}, // translated to what?
+		{failure, "ct(zone=7)", "", nil},
+		{failure, "ct(zone=7)", "rel|trk", &conntrack.Flags{Rel: true}},
+		{failure, "ct(zone=7,nat)", "", &conntrack.Flags{Rel: true}},
+		{failure, "ct(zone=7,nat)", "inv|trk", &conntrack.Flags{Inv: true}},
+	} {
+		n.Assumed = c.assumed
+		r, err := n.Execute(nil, conntrack.Subject{Packet: packet(t, c.text)}, action(t, c.ct))
+		if (err != nil) != (c.want == "") || err == nil && r.Subject.Meta.Flags.String() != c.want {
+			t.Errorf("%s, %s, assumed %v: %v (%v), want %q", c.text, c.ct, c.assumed, r.Subject.Meta.Flags, err, c.want)
 		}
 	}
 }
@@ -279,4 +385,30 @@ func FuzzRead(f *testing.F) {
 		p, _ := flow.Parse("tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=1,tp_dst=2")
 		_, _ = conntrack.Node{Table: table}.Execute(nil, conntrack.Subject{Packet: p}, odp.Track{Commit: true, Zone: e.Zone, NAT: &odp.NAT{}})
 	})
+}
+
+// TestUnansweredConnectionIsTranslatedAsItsDatapathDoes has a second packet of a connection
+// to a load balancer that nothing has answered yet. Linux leaves its addresses until it is
+// committed again, and the userspace datapath translates it at once: the two ways on which
+// repetitions of a first packet really went, to a service with session affinity.
+func TestUnansweredConnectionIsTranslatedAsItsDatapathDoes(t *testing.T) {
+	const first = "udp,nw_src=10.0.0.10,nw_dst=10.96.0.10,tp_src=41000,tp_dst=53"
+	for userspace, want := range map[bool][2]string{false: {"10.96.0.10", "10.0.1.11"}, true: {"10.0.1.11", "10.0.1.11"}} {
+		n := node(t, userspace)
+		r, err := n.Execute(nil, conntrack.Subject{Packet: packet(t, first)}, action(t, "ct(commit,zone=3,nat(dst=10.0.1.11:8053))"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		looked, err := n.Execute(r.State, conntrack.Subject{Packet: packet(t, first)}, action(t, "ct(zone=3,nat)"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := n.Execute(r.State, looked.Subject, action(t, "ct(commit,zone=3,nat(dst=10.0.1.11:8053))"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]string{looked.Subject.Packet.Get("nw_dst"), again.Subject.Packet.Get("nw_dst")}; got != want || !looked.Subject.Meta.Flags.New && !userspace {
+			t.Errorf("userspace %v: sent to %q with %v, want %q", userspace, got, looked.Subject.Meta.Flags, want)
+		}
+	}
 }

@@ -14,7 +14,7 @@ var errNotQuoted = errors.New("the packet inside the ICMP error is not known, an
 func (n Node) related(r *Result, ct odp.Track) error {
 	quoted := r.Subject.Quoted
 	if quoted == nil {
-		return errNotQuoted
+		return n.unquoted(r, ct)
 	}
 	inner, ok := TupleOf(quoted.Packet, quoted.ID)
 	if !ok {
@@ -22,7 +22,10 @@ func (n Node) related(r *Result, ct odp.Track) error {
 		return nil
 	}
 	e, reply, ok := n.lookup(r, ct, inner.reverse())
-	if !ok {
+	switch {
+	case !ok && n.Assumed != nil:
+		return n.unquoted(r, ct)
+	case !ok:
 		r.invalid(ct.Zone)
 		return nil
 	}
@@ -35,6 +38,21 @@ func (n Node) related(r *Result, ct odp.Track) error {
 		r.Subject.translateError(e, reply, &meta.Flags)
 	}
 	r.Subject.Meta = meta
+	return nil
+}
+
+// unquoted handles an ICMP error about a connection that is not known.
+func (n Node) unquoted(r *Result, ct odp.Track) error {
+	switch {
+	case n.Assumed == nil:
+		return errNotQuoted
+	case n.Assumed.Inv:
+		r.invalid(ct.Zone)
+		return nil
+	case ct.NAT != nil:
+		return errNotRecorded
+	}
+	r.Subject.Meta = Meta{Tracked: true, Flags: *n.Assumed, Zone: ct.Zone}
 	return nil
 }
 

@@ -26,6 +26,9 @@ func (s *State) find(node string, zone uint16, tuple Tuple) (f found, ok, decide
 			direction := s.entry.Orig
 			if c.reply {
 				direction = s.entry.Reply
+				if s.entry.unsure != "" {
+					continue // see mayHold
+				}
 			}
 			if keyOf(zone, direction) == keyOf(zone, tuple) && sameID(tuple, c) {
 				return c, !s.removed, true
@@ -33,4 +36,26 @@ func (s *State) find(node string, zone uint16, tuple Tuple) (f found, ok, decide
 		}
 	}
 	return found{}, false, false
+}
+
+// mayHold returns why a packet without a connection may answer one that the question made:
+// the address or port that NAT chose for that is not known. It returns "" if the packet can't.
+func (s *State) mayHold(node string, zone uint16, tuple Tuple) string {
+	for ; s != nil; s = s.before {
+		if s.node == node && s.entry.Zone == zone && !s.removed && s.entry.unsure != "" && s.entry.mayHave(tuple) {
+			return s.entry.unsure
+		}
+	}
+	return ""
+}
+
+// mayHave reports whether a tuple may be that of the answers to a connection with an address
+// or port that is not known: its other end has the same address and port.
+func (e *Entry) mayHave(answer Tuple) bool {
+	if answer.Proto != e.Reply.Proto {
+		return false
+	}
+	from := answer.Src == e.Reply.Src && answer.SrcPort == e.Reply.SrcPort
+	to := answer.Dst == e.Reply.Dst && answer.DstPort == e.Reply.DstPort
+	return from || to
 }

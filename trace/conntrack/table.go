@@ -23,6 +23,10 @@ type Entry struct {
 	// The states of both ends of a TCP connection ("ESTABLISHED"), "" if not recorded.
 	OrigState, ReplyState string
 	Related               bool // it belongs to another connection
+	assumed               bool // it is not recorded, and its address translation not known
+	// unsure is why the translated address or port is not known, "" if it is. The one that
+	// the entry has is one of those that NAT may have chosen.
+	unsure string
 }
 
 // String returns the connection as dpctl/dump-conntrack prints it, with what matters here.

@@ -15,6 +15,9 @@ type Node struct {
 	Table *Table
 	// Userspace selects the rules of the userspace datapath instead of Linux's.
 	Userspace bool
+	// Assumed is the state of packets for which no connection is known, in place of the one
+	// that conntrack finds; nil for none.
+	Assumed *Flags
 }
 
 // Subject is a packet with what conntrack knows of it.
@@ -24,6 +27,16 @@ type Subject struct {
 	// Quoted is the packet inside an ICMP error, nil if it is not known.
 	Quoted *Subject
 	Meta   Meta
+	// Headless reports that the header of the packet's protocol is short or absent.
+	Headless bool
+	// First is the first fragment of the datagram that the packet is a fragment of, nil if
+	// it is not known. Fragment is the kind of fragment that the packet was before conntrack
+	// reassembled it, "" for another packet.
+	First    *flow.Packet
+	Fragment string
+	// unsure is why an address or a port of the packet is not known, "" if they are: NAT
+	// chose it.
+	unsure string
 }
 
 // Meta is what the last ct action left in the packet's metadata.
@@ -57,31 +70,45 @@ type Result struct {
 func (n Node) Execute(s *State, in Subject, ct odp.Track) (Result, error) {
 	r := Result{Subject: in, State: s}
 	r.Subject.Packet = in.Packet.Clone()
-	if frag := in.Packet.Get("nw_frag"); frag == "first" || frag == "later" {
-		return r, fmt.Errorf("conntrack reassembles fragments, of which only one is known")
+	if err := r.Subject.reassemble(); err != nil {
+		return r, err
 	}
+	err := n.execute(&r, ct)
+	if n.Userspace {
+		r.Subject.Refragment()
+	}
+	return r, err
+}
+
+// execute does what a ct action does to a packet that is no fragment.
+func (n Node) execute(r *Result, ct odp.Track) error {
 	if ct.Helper != "" {
-		return r, fmt.Errorf("conntrack's helper %q reads the payload, which is not known", ct.Helper)
+		return fmt.Errorf("conntrack's helper %q reads the payload, which is not known", ct.Helper)
 	}
-	tuple, ok := TupleOf(in.Packet, in.ID)
+	tuple, ok := TupleOf(r.Subject.Packet, r.Subject.ID)
 	switch {
-	case !ok:
+	case !ok, r.Subject.Headless:
 		r.invalid(ct.Zone)
-		return r, nil
-	case tuple.isError():
-		return r, n.related(&r, ct)
+		return nil
+	case tuple.IsError():
+		return n.related(r, ct)
 	}
-	f, reply, ok := n.lookup(&r, ct, tuple)
+	f, reply, ok := n.lookup(r, ct, tuple)
+	if why := r.State.mayHold(n.Name, ct.Zone, tuple); !ok && why != "" {
+		return fmt.Errorf("the packet may belong to a connection whose translated port is not known: %s", why)
+	}
 	if ok && ct.Force && reply {
 		r.State = r.State.with(n.Name, f, true)
 		ok = false
 	}
-	if ok {
-		n.existing(&r, f, reply, ct)
-	} else {
-		n.new(&r, tuple, ct)
+	switch {
+	case ok:
+		return n.existing(r, f, reply, ct)
+	case n.Assumed != nil:
+		return n.assume(r, tuple, ct)
 	}
-	return r, nil
+	n.new(r, tuple, ct)
+	return nil
 }
 
 // invalid marks a packet that conntrack can't assign to a connection.
@@ -130,7 +157,10 @@ func (e *Entry) directions(reply bool) (from, to Tuple) {
 }
 
 // existing handles a packet of a connection.
-func (n Node) existing(r *Result, e *Entry, reply bool, ct odp.Track) {
+func (n Node) existing(r *Result, e *Entry, reply bool, ct odp.Track) error {
+	if e.assumed && ct.NAT != nil {
+		return errNotRecorded
+	}
 	flags, restart := n.stateOf(r.Subject.Packet, e, reply)
 	if !e.Known && !reply && flags.Est && e.Orig.Proto != flow.TCP {
 		r.Assumed = fmt.Sprintf("the recorded connection of zone %d had been answered: the userspace datapath does not show it", ct.Zone)
@@ -139,14 +169,14 @@ func (n Node) existing(r *Result, e *Entry, reply bool, ct odp.Track) {
 		r.State = r.State.with(n.Name, e, true)
 		tuple, _ := TupleOf(r.Subject.Packet, r.Subject.ID)
 		n.new(r, tuple, ct)
-		return
+		return nil
 	}
 	if r.Subject.Meta.known {
 		flags = r.Subject.Meta.Flags
 	}
 	if flags.Inv {
 		r.invalid(ct.Zone)
-		return
+		return nil
 	}
 	changed := *e
 	if ct.Commit {
@@ -162,10 +192,24 @@ func (n Node) existing(r *Result, e *Entry, reply bool, ct odp.Track) {
 	}
 	r.Entry = e
 	meta := Meta{Tracked: true, Flags: flags, Zone: ct.Zone, Mark: e.Mark, Label: e.Label, Orig: e.Orig, entry: e, reply: reply}
-	if ct.NAT != nil && !flags.SNAT && !flags.DNAT {
+	// Linux translates a packet of a connection that nothing has answered only as it commits
+	// the connection (net/netfilter/nf_nat_ovs.c, nf_ct_nat).
+	translates := n.Userspace || !flags.New || ct.Commit
+	if ct.NAT != nil && translates && !flags.SNAT && !flags.DNAT {
 		r.Subject.translate(e, reply, &meta.Flags)
+		if !reply {
+			r.doubt(e)
+		}
 	}
 	r.Subject.Meta = meta
+	return nil
+}
+
+// doubt marks a packet to which a connection gives an address or port that is not known.
+func (r *Result) doubt(e *Entry) {
+	if e.unsure != "" {
+		r.Uncertain, r.Subject.unsure = e.unsure, e.unsure
+	}
 }
 
 // stateOf returns the state of a packet of a connection. restart reports that the
@@ -217,12 +261,13 @@ func (n Node) new(r *Result, tuple Tuple, ct odp.Track) {
 	}
 	meta := Meta{Tracked: true, Flags: Flags{New: true}, Zone: ct.Zone, Orig: tuple}
 	if ct.Commit {
-		e := &Entry{Zone: ct.Zone, Orig: tuple, Reply: tuple.reverse(), Known: true, Mark: maskedMark(0, ct.Mark), Label: maskedLabel("", ct.Label)}
+		e := &Entry{Zone: ct.Zone, Orig: tuple, Reply: tuple.reverse(), Known: true, Mark: maskedMark(0, ct.Mark), Label: maskedLabel("", ct.Label), unsure: r.Subject.unsure}
 		if tuple.Proto == flow.TCP {
 			e.OrigState = "SYN_SENT"
 		}
 		if ct.NAT != nil {
-			n.choose(r, e, *ct.NAT)
+			n.choose(r.State, e, *ct.NAT)
+			r.doubt(e)
 			r.Subject.translate(e, false, &meta.Flags)
 			meta.Flags.SNAT = meta.Flags.SNAT || ct.NAT.Src
 			meta.Flags.DNAT = meta.Flags.DNAT || ct.NAT.Dst
@@ -255,7 +300,7 @@ func (n Node) mayBegin(p flow.Packet, t Tuple) bool {
 }
 
 // choose sets the translated addresses and ports of a new connection.
-func (n Node) choose(r *Result, e *Entry, nat odp.NAT) {
+func (n Node) choose(s *State, e *Entry, nat odp.NAT) {
 	addr, port := &e.Reply.Dst, &e.Reply.DstPort
 	if nat.Dst {
 		addr, port = &e.Reply.Src, &e.Reply.SrcPort
@@ -263,17 +308,17 @@ func (n Node) choose(r *Result, e *Entry, nat odp.NAT) {
 	if nat.Min.IsValid() {
 		*addr = nat.Min
 		if !nat.IsFixed() {
-			r.Uncertain = fmt.Sprintf("NAT chooses one of the addresses %v to %v by a hash", nat.Min, nat.Max)
+			e.unsure = fmt.Sprintf("NAT chooses one of the addresses %v to %v by a hash", nat.Min, nat.Max)
 		}
 	}
 	if nat.MinPort != 0 && !e.Orig.isICMP() && (*port < nat.MinPort || *port > nat.MaxPort || n.Userspace) {
 		*port = nat.MinPort
 		if nat.MinPort != nat.MaxPort {
-			r.Uncertain = fmt.Sprintf("NAT chooses one of the ports %d to %d", nat.MinPort, nat.MaxPort)
+			e.unsure = fmt.Sprintf("NAT chooses one of the ports %d to %d", nat.MinPort, nat.MaxPort)
 		}
 	}
-	if n.inUse(r.State, e) {
-		r.Uncertain = fmt.Sprintf("another connection of zone %d uses the translated addresses and ports: NAT chooses another port", e.Zone)
+	if n.inUse(s, e) {
+		e.unsure = fmt.Sprintf("another connection of zone %d uses the translated addresses and ports: NAT chooses another port", e.Zone)
 	}
 }
 

@@ -70,8 +70,8 @@ func (t Tuple) isQuery() bool {
 	return t.SrcPort == 8 || t.SrcPort == 13 || t.SrcPort == 15 || t.SrcPort == 17
 }
 
-// isError reports whether an ICMP message quotes the packet that caused it.
-func (t Tuple) isError() bool {
+// IsError reports whether an ICMP message quotes the packet that caused it.
+func (t Tuple) IsError() bool {
 	switch t.Proto {
 	case flow.ICMP:
 		return t.SrcPort == 3 || t.SrcPort == 4 || t.SrcPort == 5 || t.SrcPort == 11 || t.SrcPort == 12

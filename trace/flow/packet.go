@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"ovs-offline/internal/openflow"
 )
@@ -38,7 +39,7 @@ func Parse(text string) (Packet, error) {
 			continue
 		}
 		name, value, valued := strings.Cut(token, "=")
-		if !isName(name) || valued && value == "" {
+		if !isName(name) || valued && (value == "" || strings.ContainsFunc(value, isBlank)) {
 			return Packet{}, fmt.Errorf("%q is no field of a packet in the notation of ofproto/trace", openflow.Shorten(token, 80))
 		}
 		if len(p.fields) == maxFields {
@@ -55,6 +56,9 @@ func isName(text string) bool {
 		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 	})
 }
+
+// isBlank reports whether a character is a space or one that can't be seen: no value has one.
+func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // PrintedName returns the name by which ofproto/trace prints a field that has several
 // names (ovs-fields(7)).

@@ -1,12 +1,17 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"ovs-offline/trace/odp"
 	"ovs-offline/trace/pass"
 )
 
@@ -24,8 +29,11 @@ const (
 type alternative struct {
 	hash   int
 	bucket string // "" if the pass names none
-	key    string
-	passes []*pass.Pass
+	// backend is the address that the pass translates the destination to, "" for none.
+	backend string
+	name    string
+	key     string
+	passes  []*pass.Pass
 }
 
 // bucketCache remembers which hashes choose different buckets of a group, so that later
@@ -64,19 +72,19 @@ func (s *step) choose(ctx context.Context, id uint32, f frame) error {
 		s.add(Branch{}, f).fail(err)
 		return nil
 	}
-	list = s.selected(list)
+	list = s.selected(named(list))
 	before := s.state
 	for _, a := range list {
-		b := Branch{Kind: Recirculated, Why: "a hash of the packet chooses", Track: f.track, Connection: f.found}
+		b := Branch{Kind: Recirculated, Why: "a hash of the packet chooses", Track: f.track, Connection: f.found, Bucket: a.bucket, Backend: a.backend}
 		if len(list) > 1 {
-			b.Choice = a.name()
+			b.Choice = a.name
 		}
 		if a.bucket != "" {
 			b.Why = "the group chooses bucket " + a.bucket + " by a hash of the packet"
 		}
 		s.state = before
 		err := s.goOn(ctx, b, f, func(at count) (*Hop, *State, error) {
-			return s.continued(a.passes, at).run(ctx, a.passes[0], f, before)
+			return s.continued(a.passes, resumed(id, a.hash, f), at).run(ctx, a.passes[0], f, before)
 		})
 		if err != nil {
 			return err
@@ -85,17 +93,46 @@ func (s *step) choose(ctx context.Context, id uint32, f frame) error {
 	return nil
 }
 
-func (a alternative) name() string {
-	if a.bucket != "" {
-		return "bucket " + a.bucket
+// named sorts alternatives by their buckets and names them: by the backend that each
+// translates to, or else by the bucket.
+func named(list []alternative) []alternative {
+	number := func(a alternative) int { n, _ := strconv.Atoi(a.bucket); return n }
+	slices.SortStableFunc(list, func(a, b alternative) int { return cmp.Compare(number(a), number(b)) })
+	for i := range list {
+		a := &list[i]
+		a.backend = backendOf(a.passes[0].Actions)
+		switch {
+		case a.backend != "":
+			a.name = fmt.Sprintf("backend %s (%d of %d)", a.backend, i+1, len(list))
+		case a.bucket != "":
+			a.name = "bucket " + a.bucket
+		default:
+			a.name = fmt.Sprintf("dp_hash %d", a.hash)
+		}
 	}
-	return fmt.Sprintf("dp_hash %d", a.hash)
+	return list
+}
+
+// backendOf returns the address, with the port if there is one, to which actions translate
+// the destination, "" for none.
+func backendOf(actions []odp.Action) string {
+	for _, action := range actions {
+		t, ok := action.(odp.Track)
+		if !ok || t.NAT == nil || !t.NAT.Dst || !t.NAT.Min.IsValid() {
+			continue
+		}
+		if t.NAT.MinPort == 0 {
+			return t.NAT.Min.String()
+		}
+		return netip.AddrPortFrom(t.NAT.Min, t.NAT.MinPort).String()
+	}
+	return ""
 }
 
 // selected returns the alternatives that the options leave.
 func (s *step) selected(list []alternative) []alternative {
 	for _, a := range list {
-		if want := s.tracer.options.Bucket; want != "" && a.bucket == want {
+		if want := s.tracer.options.Bucket; want != "" && (a.bucket == want || a.backend == want) {
 			return []alternative{a}
 		}
 	}

@@ -101,11 +101,22 @@ func leads(list []string, beginnings ...string) bool {
 // and back.
 func pair(t testing.TB, kind, a, b, remote string) []*host.Host {
 	t.Helper()
+	pathA, pathB := pairPaths(t, kind, a, b, remote)
+	return []*host.Host{open(t, "a", pathA), open(t, "b", pathB)}
+}
+
+// pairPaths returns the workdirs of such nodes. options are those of the tunnels' interfaces.
+func pairPaths(t testing.TB, kind, a, b, remote string, options ...string) (pathA, pathB string) {
+	t.Helper()
 	side := func(own, other, in, flows string) func(s *ovs.Switch) {
 		return func(s *ovs.Switch) {
 			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-encap-ip="+own, "--", "add-br", "br-int", "--",
-				"add-port", "br-int", in, "--", "set", "Interface", in, "type=internal", "ofport_request=1", "--",
+				"add-port", "br-int", in, "--", "set", "Interface", in, "type=internal", "ofport_request=1", "mtu_request=9000", "--",
 				"add-port", "br-int", "tun", "--", "set", "Interface", "tun", "type="+kind, "ofport_request=2", "options:key=flow", "options:remote_ip="+other)
+			s.Vsctl("wait-until", "Interface", in, "mtu=9000")
+			for _, option := range options {
+				s.Vsctl("set", "Interface", "tun", option)
+			}
 			s.Ofctl("del-flows", "br-int")
 			s.Ofctl("add-flow", "br-int", "in_port=1,actions=set_field:0x7b->tun_id,"+flows+"output:2")
 			s.Ofctl("add-flow", "br-int", "in_port=2,tun_id=0x7b,actions=output:1")
@@ -127,8 +138,7 @@ func pair(t testing.TB, kind, a, b, remote string) []*host.Host {
 		}
 		return address
 	}
-	pathA, pathB := node(t, side(a, peer(b), "p1", to(b))), node(t, side(b, peer(a), "p2", to(a)))
-	return []*host.Host{open(t, "a", pathA), open(t, "b", pathB)}
+	return node(t, side(a, peer(b), "p1", to(b))), node(t, side(b, peer(a), "p2", to(a)))
 }
 
 func TestTunnelsLeadToTheirPeers(t *testing.T) {
@@ -359,7 +369,8 @@ func TestEndsWithoutDelivery(t *testing.T) {
 		"table=0,priority=10,tcp,tp_dst=5,actions=controller(userdata=00.00.00.07.00.00.00.00),output:2",
 		"table=0,priority=10,tcp,tp_dst=6,actions=dec_ttl,output:2",
 		"table=0,priority=10,tcp,tp_dst=7,actions=resubmit(,0)",
-		"table=0,priority=10,tcp,tp_dst=8,actions=controller(userdata=00.00.00.07.00.00.00.00)")
+		"table=0,priority=10,tcp,tp_dst=8,actions=controller(userdata=00.00.00.07.00.00.00.00)",
+		"table=0,priority=10,tcp,tp_dst=9,actions=controller(userdata=00.00.00.07.00.00.00.00),controller(userdata=00.00.00.16.00.00.00.00)")
 	for port, want := range map[string][]string{
 		"1": {"dropped a - no flow of table 5 of br-int matches"},
 		"2": {"dropped a - no action sends the packet anywhere"},
@@ -369,6 +380,7 @@ func TestEndsWithoutDelivery(t *testing.T) {
 		"6": {"dropped a - the TTL has expired"},
 		"7": {"dropped a - ovs-vswitchd drops the packet: "},
 		"8": {"copied a - OVN makes a line of the ACL log", "dropped a - no action sends the packet anywhere"},
+		"9": {"copied a - OVN makes a line of the ACL log", "generated a - OVN makes a TCP reset to 10.0.0.1"}, // an ACL that logs and rejects
 	} {
 		p := packet(t, tcp)
 		p.Set("tp_dst", port)

@@ -169,7 +169,7 @@ func (s *step) userspace(a odp.Userspace, f frame) {
 		b.Stage = s.stageOf(a.Cookie)
 		s.add(b, f)
 	default:
-		s.controller(s.controllerOf(a.Cookie), f)
+		s.controller(s.controllerOf(a), f)
 	}
 }
 
@@ -184,20 +184,32 @@ func (s *step) stageOf(cookie uint64) *pass.Stage {
 	return nil
 }
 
-// controllerOf returns the controller action of the flow with a cookie. A flow with
-// several of them has the first one's here.
-func (s *step) controllerOf(cookie uint64) pass.Controller {
+// controllerOf returns the controller action of the flow with a cookie that the next
+// userspace action with this cookie carries out. A flow may have several, as that of an ACL
+// that logs and rejects: their userspace actions come in the same order. One for which the
+// pipeline waits has none in a trace.
+func (s *step) controllerOf(a odp.Userspace) pass.Controller {
+	var of, restored []pass.Controller
 	for _, c := range s.hop.Pass.Controllers() {
-		if c.Stage >= 0 && s.hop.Pass.Stages[c.Stage].Cookie == cookie {
-			return c
+		switch {
+		case c.Stage < 0:
+			restored = append(restored, c) // the flow of a restored action is not shown
+		case s.hop.Pass.Stages[c.Stage].Cookie == a.Cookie && c.Pause == a.Continuation:
+			of = append(of, c)
 		}
 	}
-	for _, c := range s.hop.Pass.Controllers() {
-		if c.Stage < 0 {
-			return c // a restored action, whose flow is not shown
-		}
+	if len(of) == 0 {
+		of = restored
 	}
-	return pass.Controller{Stage: -1}
+	if len(of) == 0 {
+		return pass.Controller{Stage: -1}
+	}
+	if s.controllers == nil {
+		s.controllers = map[uint64]int{}
+	}
+	next := s.controllers[a.Cookie]
+	s.controllers[a.Cookie]++
+	return of[min(next, len(of)-1)]
 }
 
 // controller adds the branch of a message to the controller.

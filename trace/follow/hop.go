@@ -52,6 +52,9 @@ const (
 	Tunneled Kind = "tunneled"
 	// Networked packets enter another node from a physical network.
 	Networked Kind = "networked"
+	// Repeated packets ended while a flow was learned, and begin anew with that flow, as the
+	// sender sends them again.
+	Repeated Kind = "repeated"
 )
 
 // Branch is one thing that a pass does with the packet.
@@ -61,6 +64,9 @@ type Branch struct {
 	Why string
 	// Failure is why the datapath gives up on the packet, "" if it does not.
 	Failure string
+	// TooLargeFor is the device that dropped the packet since it is larger than its MTU, ""
+	// for another end. Port is nil if the device is no port of a bridge.
+	TooLargeFor string
 	// Port is the port that the packet left by, nil where it left by none.
 	Port *host.Port
 	// Networks are the physical networks that Port leads to.
@@ -78,6 +84,9 @@ type Branch struct {
 	Tunnel *odp.Tunnel
 	// Choice names the alternative: branches of one pass with a Choice exclude each other.
 	Choice string
+	// Bucket is the bucket that a group chose by a hash, "" for none, and Backend the address
+	// that it translates the destination to, "" for none.
+	Bucket, Backend string
 	// Flooded reports that the pass sent the packet to every port, because no MAC
 	// address was learned for its destination.
 	Flooded bool

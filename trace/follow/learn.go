@@ -2,6 +2,7 @@ package follow
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -13,14 +14,23 @@ import (
 )
 
 // A live switch adds the flow of a learn action (ovs-actions(7)) when a packet executes
-// it. ofproto/trace ignores the action, and what becomes of a later packet that the flow
-// matches is not what ofproto/trace says.
+// it. ofproto/trace ignores the action, so the state of a question holds the flow, and a
+// later pass that it may match is asked for again with it: see relearn.go.
 
 // learned is a flow that a learn action adds on a node, and those before it.
 type learned struct {
 	before *learned
 	place
 	match []flow.Field // as far as the values are known
+	from  origin
+}
+
+// origin is the learn action of a flow: its arguments as Open vSwitch prints them, and where
+// a pass executed it.
+type origin struct {
+	arguments   string
+	asked       *asked
+	stage, line int
 }
 
 // place is where a flow is, and where it sends packets.
@@ -44,13 +54,16 @@ const (
 	learnPriority = 32768
 )
 
-// learnedIn returns the flows that the learn actions of a pass add.
-func learnedIn(node string, p *pass.Pass) []learned {
+// learnedIn returns the flows that the learn actions of a pass add in the stages up to one.
+func learnedIn(node string, a *asked, stages int) []learned {
 	var list []learned
-	for i, s := range p.Stages {
-		for _, line := range s.Lines {
+	for i, s := range a.pass.Stages[:stages] {
+		for j, line := range s.Lines {
 			if text, ok := strings.CutPrefix(line, "learn("); ok {
-				list = append(list, learnedBy(strings.TrimSuffix(text, ")"), known{p, i}, node))
+				text = strings.TrimSuffix(text, ")")
+				l := learnedBy(text, known{a.pass, i}, node)
+				l.from = origin{text, a, i, j}
+				list = append(list, l)
 			}
 		}
 	}
@@ -61,10 +74,7 @@ func learnedIn(node string, p *pass.Pass) []learned {
 // them.
 func learnedBy(text string, k known, node string) learned {
 	l := learned{place: place{node: node, bridge: k.pass.Stages[k.stage].Bridge, table: learnTable, priority: learnPriority}}
-	for rest := text; rest != ""; {
-		end := openflow.IndexSeparator(rest, false)
-		argument := rest[:end]
-		rest = rest[min(end+1, len(rest)):]
+	for argument := range arguments(text) {
 		if source, ok := strings.CutPrefix(argument, "output:"); ok {
 			l.outputs, l.output = true, k.value(fieldName(source))
 			continue
@@ -85,6 +95,19 @@ func learnedBy(text string, k known, node string) learned {
 		}
 	}
 	return l
+}
+
+// arguments yields the arguments of a learn action.
+func arguments(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest := text; rest != ""; {
+			end := openflow.IndexSeparator(rest, false)
+			if !yield(rest[:end]) {
+				return
+			}
+			rest = rest[min(end+1, len(rest)):]
+		}
+	}
 }
 
 // headers are the fields of a packet's headers that are compared with those of a learned
@@ -197,36 +220,16 @@ func setField(line string) string {
 	return fieldName(whole)
 }
 
-// ignores returns why a pass is not that of a live switch: a flow that an earlier pass of
-// the question has added would have matched. It returns "" if that is not so.
-func (s *State) ignores(node string, p *pass.Pass) string {
-	for l := s.flows(); l != nil; l = l.before {
-		if l.node != node || !l.decides(p) {
-			continue
-		}
-		table := fmt.Sprintf("table %d", l.table)
-		if l.table < 0 {
-			table = "a table"
-		}
-		return fmt.Sprintf("the flow that an earlier packet adds to %s of %s (learn) is not evaluated", table, l.bridge)
-	}
-	return ""
-}
-
-// decides reports whether a pass may take another way with the flow.
-func (l *learned) decides(p *pass.Pass) bool {
-	for i, s := range p.Stages {
-		if s.Bridge != l.bridge || s.Table != l.table && l.table >= 0 {
-			continue
-		}
-		switch {
-		case !s.Miss && s.Priority > l.priority: // it comes first
-		case l.outputs && l.output != "" && sendsTo(p, l.bridge, l.output): // a flood, or a flow learned earlier
-		case !s.Miss && s.Priority == l.priority && s.Cookie == l.cookie && !l.outputs: // the same flow, learned earlier
-		case !l.matches(known{p, i}):
-		default:
-			return true
-		}
+// decides reports whether a stage of a pass may go another way with the flow.
+func (l *learned) decides(p *pass.Pass, stage int) bool {
+	s := p.Stages[stage]
+	switch {
+	case s.Bridge != l.bridge || s.Table != l.table && l.table >= 0:
+	case !s.Miss && s.Priority > l.priority: // it comes first
+	case l.outputs && l.output != "" && sendsTo(p, l.bridge, l.output): // a flood, or a flow learned earlier
+	case !s.Miss && s.Priority == l.priority && s.Cookie == l.cookie && !l.outputs: // the same flow, learned earlier
+	default:
+		return l.matches(known{p, stage})
 	}
 	return false
 }
@@ -250,5 +253,7 @@ func (l *learned) matches(k known) bool {
 func isEqual(a, b string) bool {
 	x, errX := netip.ParseAddr(a)
 	y, errY := netip.ParseAddr(b)
-	return strings.EqualFold(a, b) || errX == nil && errY == nil && x == y
+	m, errM := strconv.ParseUint(a, 0, 64)
+	n, errN := strconv.ParseUint(b, 0, 64)
+	return strings.EqualFold(a, b) || errX == nil && errY == nil && x == y || errM == nil && errN == nil && m == n
 }

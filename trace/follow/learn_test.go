@@ -44,16 +44,15 @@ func TestLearnedFlowMattersWhereItMayMatch(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var s *State
-			for _, l := range learnedIn("node", printed(t, test.first, test.does)) {
-				s = s.learn(l)
-			}
+			first := &asked{pass: printed(t, test.first, test.does)}
+			learned := learnedIn("node", first, len(first.pass.Stages))
 			later := printed(t, test.then, test.lookups)
-			if why := s.ignores("node", later); (why != "") != test.matters {
-				t.Errorf("the cause is %q", why)
+			matters := false
+			for i := range later.Stages {
+				matters = matters || learned[0].decides(later, i)
 			}
-			if why := s.ignores("another node", later); why != "" {
-				t.Errorf("on another node: %q", why)
+			if len(learned) != 1 || matters != test.matters {
+				t.Errorf("learned %+v, which matters: %v", learned, matters)
 			}
 		})
 	}
@@ -73,7 +72,7 @@ func printed(t *testing.T, packet, stages string) *pass.Pass {
 func TestFlowIsLearnedOnce(t *testing.T) {
 	var s *State
 	for range 3 {
-		for _, l := range learnedIn("node", printed(t, "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2", "68. tcp, priority 1\n    learn(table=69,NXM_OF_IP_SRC[])\n")) {
+		for _, l := range learnedIn("node", &asked{pass: printed(t, "tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2", "68. tcp, priority 1\n    learn(table=69,NXM_OF_IP_SRC[])\n")}, 1) {
 			s = s.learn(l)
 		}
 	}

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/flow"
 	"ovs-offline/trace/host"
 	"ovs-offline/trace/odp"
+	"ovs-offline/trace/pass"
 )
 
 // output sends the frame to a datapath port, which is a number.
@@ -30,16 +32,11 @@ func (s *step) output(ctx context.Context, name string, f *frame) error {
 	}
 	tunnel := *f.tunnel
 	tunnel.Type = port.Type
-	// The kernel builds the headers, and sends the packet by its own routes.
-	out, ok := s.host.Underlay(tunnel.Dst)
-	if over := overMTU(out, f.size, tunnel.HeaderSize()+ethernetHeader); ok && tunnel.DontFragment && over != "" {
-		s.add(Branch{Kind: Dropped, Why: "encapsulated, " + over, Port: out, Tunnel: &tunnel}, *f)
+	if !s.fitsUnderlay(&tunnel, *f) {
 		return nil
 	}
 	return s.tunnel(ctx, tunnel, *f)
 }
-
-const ethernetHeader = 14 // bytes
 
 // underlay sends the encapsulated packet out of a port. A bridge of the underlay may flood
 // it: the peer receives it once.
@@ -49,22 +46,63 @@ func (s *step) underlay(ctx context.Context, port *host.Port, f *frame) error {
 	}
 	f.sent = true
 	tunnel := f.pushed.Tunnel
-	if over := overMTU(port, f.size, f.pushed.Header); over != "" {
-		s.add(Branch{Kind: Dropped, Why: "encapsulated, " + over, Port: port, Tunnel: &tunnel}, *f)
+	if why := s.foreignSource(*f.pushed); why != "" {
+		s.undetermined(why, *f)
+		return nil
+	}
+	bytes := f.encapsulated(f.pushed.Header - ethernetHeader)
+	if !s.fits(bytes, port, usualMTU, Branch{Why: "encapsulated, ", Tunnel: &tunnel}, *f) {
 		return nil
 	}
 	return s.tunnel(ctx, tunnel, *f)
 }
 
+// foreignSource returns why a replica encapsulates a packet with another source address than
+// its node did, "" if it does not. A source that a flow or the tunnel's own option sets is that
+// of the node.
+func (s *step) foreignSource(pushed odp.PushTunnel) string {
+	source, ok := s.host.SourceTo(pushed.Tunnel.Dst)
+	if port, found := s.host.Datapath(pushed.Port); found && port.Options["local_ip"] != "" {
+		var err error
+		source, err = netip.ParseAddr(port.Options["local_ip"])
+		ok = err == nil
+	}
+	setsSource := func(line string) bool {
+		return slices.Contains([]string{"tun_src", "tun_ipv4_src", "tun_ipv6_src"}, setField(line))
+	}
+	isSetting := func(stage pass.Stage) bool { return slices.ContainsFunc(stage.Lines, setsSource) }
+	if !ok || source == pushed.Tunnel.Src || slices.ContainsFunc(s.hop.Pass.Stages, isSetting) {
+		return ""
+	}
+	return fmt.Sprintf("the replica sends the tunnel's packets to %v from %v, and the node sent them from %v (ovs/route/show)", pushed.Tunnel.Dst, pushed.Tunnel.Src, source)
+}
+
+// nativeFailures returns why a replica builds no header for a packet that its flows send into
+// a tunnel: it lacks what the kernel, or the neighbours, of the node told the live switch.
+func nativeFailures(p *pass.Pass) []string {
+	var all []string
+	for _, stage := range p.Stages {
+		for _, line := range stage.Lines {
+			why := strings.TrimLeft(line, "->! ")
+			switch {
+			case why == "native tunnel routing failed":
+				why = "the replica has no route for the tunnel, or not the source address that a flow or local_ip sets (" + why + ")"
+			case strings.HasPrefix(why, "neighbor cache miss for "), why == "tunnel output device lacks Ethernet address":
+				why = "the replica can't address the tunnel's next hop: " + why
+			default:
+				continue
+			}
+			if !slices.Contains(all, why) {
+				all = append(all, why)
+			}
+		}
+	}
+	return all
+}
+
 // leave sends the frame out of a port that is not a tunnel's.
 func (s *step) leave(ctx context.Context, port *host.Port, f frame) error {
-	tags := 0
-	if f.subject.Packet.IsTagged() {
-		const tag = 4
-		tags = -tag
-	}
-	if over := overMTU(port, f.size, tags); over != "" {
-		s.add(Branch{Kind: Dropped, Why: over, Port: port}, f)
+	if !s.fits(f.payload(), port, alwaysFits, Branch{}, f) {
 		return nil
 	}
 	b := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.hop.Pass.Floods()}
@@ -91,7 +129,7 @@ func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, f frame)
 			}
 			done = append(done, uplink.Bridge)
 			b := Branch{Kind: Networked, Port: out.Port, Networks: []string{network}, Why: fmt.Sprintf("network %s leads to %s of %s", network, uplink.Bridge, peer.Name)}
-			arrived := frame{subject: f.elsewhere(), size: f.size, unsure: f.unsure}
+			arrived := frame{subject: f.elsewhere(), size: f.size, firstSize: f.firstSize, unsure: f.unsure}
 			err := s.goOn(ctx, b, f, func(at count) (*Hop, *State, error) {
 				return s.enter(ctx, peer, uplink, flow.Packet{}, arrived, s.state, at)
 			})
@@ -106,25 +144,14 @@ func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, f frame)
 // elsewhere returns the subject as another node receives it.
 func (f frame) elsewhere() conntrack.Subject {
 	subject := f.subject
+	subject.Refragment()
 	subject.Packet, subject.Meta = f.packet(), conntrack.Meta{}
 	return subject
 }
 
-// overMTU returns why a port can't send a frame, "" if it can or if the size or the MTU is
-// not known. headers is what the frame has in addition, in bytes, or less than 0 for what
-// does not count.
-func overMTU(port *host.Port, size, headers int) string {
-	if port == nil || port.MTU == 0 || size == 0 || size+headers-ethernetHeader <= port.MTU {
-		return ""
-	}
-	return fmt.Sprintf("the packet has %d bytes, and the MTU of port %s was %d", size+headers-ethernetHeader, port.Name, port.MTU)
-}
-
 // tunnel continues at the other end of a tunnel.
 func (s *step) tunnel(ctx context.Context, t odp.Tunnel, f frame) error {
-	if !t.Src.IsValid() {
-		t.Src, _ = s.host.TunnelTo(t.Type, t.Dst)
-	}
+	t.Src = s.sourceOf(&t)
 	chassis := s.chassis(t.Dst)
 	peer := s.peer(t.Dst, chassis)
 	if peer == nil {
@@ -146,10 +173,19 @@ func (s *step) tunnel(ctx context.Context, t odp.Tunnel, f frame) error {
 		return nil
 	}
 	b := Branch{Kind: Tunneled, Tunnel: &t, Why: fmt.Sprintf("%s tunnel from %v to %v", t.Type, t.Src, t.Dst)}
-	arrived := frame{subject: f.elsewhere(), size: f.size, unsure: f.unsure}
+	arrived := frame{subject: f.elsewhere(), size: f.size, firstSize: f.firstSize, unsure: f.unsure}
 	return s.goOn(ctx, b, f, func(at count) (*Hop, *State, error) {
 		return s.enter(ctx, peer, port, entry, arrived, s.state, at)
 	})
+}
+
+// sourceOf returns the sender's address of a tunnel.
+func (s *step) sourceOf(t *odp.Tunnel) netip.Addr {
+	if t.Src.IsValid() {
+		return t.Src
+	}
+	own, _ := s.host.TunnelTo(t.Type, t.Dst)
+	return own
 }
 
 // peer returns the node with a tunnel address, nil for none. A node of another deployment

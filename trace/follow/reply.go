@@ -8,7 +8,8 @@ import (
 // Reply returns where the answer to a delivered packet begins, with the connections as
 // the packet left them; ok is false for a packet that nothing answers, such as an ICMP
 // error. hop is the hop of the branch. The answer to a packet that left on a physical
-// network comes from there.
+// network comes from there. An echo reply has the size of the request, since it holds the
+// same data (RFC 792, RFC 4443); any other answer is taken as one that fits everywhere.
 func Reply(hop *Hop, b Branch) (s Start, ok bool) {
 	if b.Kind != Delivered || b.Port == nil {
 		return Start{}, false
@@ -18,6 +19,9 @@ func Reply(hop *Hop, b Branch) (s Start, ok bool) {
 		s = Start{Network: b.Networks[0], ID: b.ID, State: b.State}
 	}
 	s.Packet, ok = reversed(b.Packet)
+	if b.Packet.Has("icmp_type") {
+		s.Size = b.Size
+	}
 	return s, ok
 }
 

@@ -18,8 +18,11 @@ func (s *State) tracked() *conntrack.State {
 	return s.connections
 }
 
-// with returns the state after a change of connections.
+// with returns the state after a change of connections, the same one after none.
 func (s *State) with(connections *conntrack.State) *State {
+	if s.tracked() == connections {
+		return s
+	}
 	return &State{connections, s.flows()}
 }
 
@@ -29,6 +32,14 @@ func (s *State) flows() *learned {
 		return nil
 	}
 	return s.learned
+}
+
+// WithLearned returns the state with the flows that another one has in addition.
+func (s *State) WithLearned(other *State) *State {
+	for l := other.flows(); l != nil; l = l.before {
+		s = s.learn(*l)
+	}
+	return s
 }
 
 // learn returns the state after a learn action. A flow that it has already is not added.

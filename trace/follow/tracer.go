@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/unixctl"
@@ -21,7 +22,8 @@ type Options struct {
 	// States are the ct_state of each lookup of a question in order, in place of what
 	// conntrack says; nil for none. Later lookups are new.
 	States []conntrack.Flags
-	// Bucket selects the bucket of each group that chooses by a hash, "" for all.
+	// Bucket selects the bucket of each group that chooses by a hash, by its id or the address
+	// of its backend; "" for all.
 	Bucket string
 	// Chassis returns the chassis with a tunnel address in the databases of a node; nil for
 	// no databases.
@@ -65,6 +67,15 @@ type Start struct {
 	// Quoted is the packet inside an ICMP error, and QuotedID its identifier.
 	Quoted   *flow.Packet
 	QuotedID uint16
+	// Headless reports that the header of the packet's protocol is short or absent.
+	Headless bool
+	// First is the first fragment of the datagram that the packet is a fragment of, nil if it
+	// is not known, and FirstSize the length of its frame in bytes.
+	First     *flow.Packet
+	FirstSize int
+	// Assumed is the state of the packet where conntrack knows no connection for it, in place
+	// of the one that conntrack finds; nil for none.
+	Assumed *conntrack.Flags
 	// State holds what earlier packets of the question changed, as the branch or the
 	// answer of each returned it.
 	State *State
@@ -93,12 +104,18 @@ func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *State, error) {
 	if s.Bridge != "" && s.Bridge != port.Bridge {
 		return nil, nil, fmt.Errorf("port %q of node %s is on bridge %s, not on %s", s.InPort, s.Node, port.Bridge, s.Bridge)
 	}
-	w := &walk{tracer: t}
 	f := s.frame()
 	// Fields of a tunnel that the packet came by.
 	entry := s.Packet.Clone()
 	entry.DeleteFunc(func(name string) bool { return !strings.HasPrefix(name, "tun_") || name == "tun_flags" })
-	hop, state, err := w.enter(ctx, h, port, entry, f, s.State, count{})
+	w := &walk{tracer: t, began: s.State, assumed: s.Assumed}
+	w.again = func(ctx context.Context, state *State, at count) (*Hop, *State, error) {
+		return w.enter(ctx, h, port, entry, f, state, at)
+	}
+	hop, state, err := w.again(ctx, s.State, count{})
+	if over := s.exceedsSender(port); over != "" && hop != nil {
+		hop.Assumed = append(hop.Assumed, over)
+	}
 	if text, refused := unixctl.Refused(err); refused {
 		err = fmt.Errorf("ovs-vswitchd of node %s refuses the packet: %s", s.Node, text)
 	}
@@ -112,31 +129,35 @@ func (t *Tracer) Packet(ctx context.Context, s Start) (*Hop, *State, error) {
 
 // frame returns the packet as the datapath holds it.
 func (s Start) frame() frame {
-	subject := conntrack.Subject{Packet: s.Packet.Headers(), ID: s.ID}
+	subject := conntrack.Subject{Packet: s.Packet.Headers(), ID: s.ID, Headless: s.Headless}
+	if s.First != nil {
+		first := s.First.Headers()
+		subject.First = &first
+	}
 	if s.Quoted != nil {
 		subject.Quoted = &conntrack.Subject{Packet: s.Quoted.Clone(), ID: s.QuotedID}
 	}
-	return frame{subject: subject, size: s.Size}
+	return frame{subject: subject, size: s.Size, firstSize: s.FirstSize}
 }
 
 // fromNetwork follows a packet of a host on a physical network.
 func (t *Tracer) fromNetwork(ctx context.Context, s Start) (*Hop, *State, error) {
 	f := s.frame()
-	root := step{walk: &walk{tracer: t}, hop: &Hop{Packet: f.packet()}, state: s.State}
-	found := false
-	for _, h := range t.hosts {
-		if len(h.Uplinks(s.Network)) == 0 {
-			continue
-		}
-		found = true
-		if err := root.arrive(ctx, h, Branch{Networks: []string{s.Network}}, f); err != nil {
-			return nil, nil, err
-		}
-	}
-	if !found {
+	w := &walk{tracer: t, began: s.State, assumed: s.Assumed}
+	hosts := slices.DeleteFunc(slices.Clone(t.hosts), func(h *host.Host) bool { return len(h.Uplinks(s.Network)) == 0 })
+	if len(hosts) == 0 {
 		return nil, nil, fmt.Errorf("no node has a port on the physical network %q", s.Network)
 	}
-	return root.hop, root.state, nil
+	w.again = func(ctx context.Context, state *State, at count) (*Hop, *State, error) {
+		root := step{walk: w, hop: &Hop{Packet: f.packet()}, state: state, count: at}
+		for _, h := range hosts {
+			if err := root.arrive(ctx, h, Branch{Networks: []string{s.Network}}, f); err != nil {
+				return nil, nil, err
+			}
+		}
+		return root.hop, root.state, nil
+	}
+	return w.again(ctx, s.State, count{})
 }
 
 func (t *Tracer) host(name string) (*host.Host, error) {
@@ -157,7 +178,11 @@ const (
 
 // walk is one question on its way.
 type walk struct {
-	tracer *Tracer
-	passes int
-	looked int // lookups in conntrack
+	tracer  *Tracer
+	passes  int
+	looked  int              // lookups in conntrack
+	assumed *conntrack.Flags // where conntrack knows no connection
+	began   *State
+	// again follows the packet once more from where it began.
+	again func(context.Context, *State, count) (*Hop, *State, error)
 }

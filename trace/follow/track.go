@@ -18,6 +18,7 @@ func (f frame) untracked() conntrack.Meta { return conntrack.Meta{} }
 func (s *step) track(a odp.Track, f *frame) bool {
 	node := s.host.Conntrack
 	options := s.tracer.options
+	node.Assumed = s.assumed
 	if options.New || options.States != nil {
 		node.Table = nil
 	}
@@ -27,6 +28,10 @@ func (s *step) track(a odp.Track, f *frame) bool {
 		return false
 	}
 	f.subject, s.state, f.track = r.Subject, s.state.with(r.State), &a
+	if r.Subject.Fragment != "" {
+		s.hop.Assumed = append(s.hop.Assumed, "all fragments of the datagram arrive, and the first one is the largest")
+		f.size = max(f.size, f.firstSize)
+	}
 	if options.States != nil && !a.Commit {
 		flags := conntrack.Flags{New: true}
 		if s.looked < len(options.States) {
@@ -72,14 +77,15 @@ func (s *step) resume(ctx context.Context, id uint32, hash int, f frame, at coun
 			return nil, s.state, err
 		}
 	}
-	return s.continued(passes, at).run(ctx, passes[0], f, s.state)
+	return s.continued(passes, p, at).run(ctx, passes[0], f, s.state)
 }
 
-// continued returns the step of a pass on the same node.
-func (s *step) continued(passes []*pass.Pass, at count) *step {
+// continued returns the step of a pass on the same node, which a packet resumes.
+func (s *step) continued(passes []*pass.Pass, p flow.Packet, at count) *step {
 	passes[0].Resume(s.hop.Pass)
 	hop := &Hop{Node: s.hop.Node, Bridge: s.hop.Bridge, Port: s.hop.Port}
-	return &step{walk: s.walk, host: s.host, hop: hop, known: passes[1:], count: at}
+	asked := &asked{before: s.asked, bridge: s.hop.Bridge, packet: p}
+	return &step{walk: s.walk, host: s.host, hop: hop, known: passes[1:], asked: asked, count: at}
 }
 
 // resumed returns the packet with what the datapath knows as it recirculates it.

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"ovs-offline/internal/unixctl"
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/flow"
+	wire "ovs-offline/trace/frame"
 	"ovs-offline/trace/host"
 	"ovs-offline/trace/odp"
 	"ovs-offline/trace/pass"
@@ -26,6 +28,9 @@ type frame struct {
 	found   *Connection
 	hashed  bool // dp_hash was computed for the next recirculation
 	unsure  []string
+	// firstSize is the size of the first fragment of the packet's datagram, the largest unit
+	// that the kernel makes of the datagram; 0 if not given.
+	firstSize int
 }
 
 // packet returns the packet without metadata.
@@ -44,7 +49,7 @@ func (w *walk) enter(ctx context.Context, h *host.Host, port *host.Port, entry f
 		return nil, s, err
 	}
 	hop := &Hop{Node: h.Name, Bridge: port.Bridge, Port: port}
-	step := step{walk: w, host: h, hop: hop, known: passes[1:], count: at}
+	step := step{walk: w, host: h, hop: hop, known: passes[1:], asked: &asked{bridge: port.Bridge, packet: p}, count: at}
 	f.subject.Meta = conntrack.Meta{}
 	return step.run(ctx, passes[0], f, s)
 }
@@ -52,7 +57,7 @@ func (w *walk) enter(ctx context.Context, h *host.Host, port *host.Port, entry f
 // ask runs ofproto/trace.
 func (w *walk) ask(ctx context.Context, h *host.Host, bridge string, p flow.Packet) ([]*pass.Pass, error) {
 	if p.DoubleTagged() {
-		return nil, fmt.Errorf("ofproto/trace takes no packet with two VLAN tags")
+		return w.askFrame(ctx, h, bridge, p)
 	}
 	replica := h.Replaced()
 	name := fmt.Sprintf("%s\x00%d", h.Name, replica) // passes of another replica have other recirculations
@@ -79,13 +84,37 @@ func (w *walk) ask(ctx context.Context, h *host.Host, bridge string, p flow.Pack
 	return passes, nil
 }
 
+// askFrame runs ofproto/trace with the packet as a frame, since text can't express two VLAN
+// tags. Metadata is text.
+func (w *walk) askFrame(ctx context.Context, h *host.Host, bridge string, p flow.Packet) ([]*pass.Pass, error) {
+	raw, err := wire.Bytes(p)
+	if err != nil {
+		return nil, err
+	}
+	untagged := p.Clone()
+	untagged.PopVLAN()
+	untagged.PopVLAN()
+	text, err := h.Ask(ctx, "ofproto/trace", bridge, untagged.Input(), hex.EncodeToString(raw))
+	if err != nil {
+		return nil, err
+	}
+	passes, err := pass.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", h.Name, err)
+	}
+	return passes, nil
+}
+
 // step is one pass, as its actions are executed.
 type step struct {
 	*walk
 	host  *host.Host
 	hop   *Hop
 	known []*pass.Pass // passes that ovs-vswitchd has printed as well
+	asked *asked
 	state *State
+	// controllers counts the userspace actions of the flows with controller actions, by cookie.
+	controllers map[uint64]int
 	count
 }
 
@@ -118,25 +147,43 @@ func (c count) next(b Branch, p flow.Packet) count {
 func (s *step) run(ctx context.Context, p *pass.Pass, f frame, state *State) (*Hop, *State, error) {
 	s.passes++
 	s.state = state
-	s.hop.Pass = p
-	f.subject.Packet = p.Flow.WithoutPipeline()
-	s.hop.Packet = f.packet()
+	if !hidesTag(p.Flow, f.subject.Packet) {
+		f.subject.Packet = p.Flow.WithoutPipeline()
+	}
 	f.tunnel, f.pushed, f.track, f.found, f.hashed = nil, nil, nil, nil, false
-	if why := state.ignores(s.host.Name, p); why != "" {
+	p, why, err := s.relearn(ctx, p)
+	s.hop.Pass, s.hop.Packet = p, f.packet()
+	if err != nil {
+		return nil, s.state, err
+	}
+	if why != "" {
 		s.undetermined(why, f)
 		return s.hop, s.state, nil
-	}
-	for _, l := range learnedIn(s.host.Name, p) {
-		s.state = s.state.learn(l)
 	}
 	if err := s.execute(ctx, p.Actions, &f); err != nil {
 		return nil, s.state, err
 	}
+	for _, why := range nativeFailures(s.hop.Pass) {
+		s.undetermined(why, f)
+	}
 	s.pauses(f)
-	if !s.hasOutcome() {
+	switch {
+	case s.hasOutcome():
+	case s.state.flows() != state.flows() && s.endsByLearning():
+		if err := s.repeat(ctx, f); err != nil {
+			return nil, s.state, err
+		}
+	default:
 		s.drop(f)
 	}
 	return s.hop, s.state, nil
+}
+
+// hidesTag reports whether Open vSwitch reads only the outer one of a packet's two VLAN tags,
+// as other_config:vlan-limit of the Open_vSwitch table says. The inner one and what follows
+// it, which no flow can change then, stay part of the packet.
+func hidesTag(read, packet flow.Packet) bool {
+	return packet.DoubleTagged() && !read.DoubleTagged() && read.IsTagged()
 }
 
 func (s *step) add(b Branch, f frame) *Branch {

@@ -1,5 +1,6 @@
 // Package frame reads real packets: the bytes of a frame become the packet that
-// ofproto/trace takes, with what its text can't express.
+// ofproto/trace takes, with what its text can't express. Where a header is short or absent,
+// its fields are those that Open vSwitch extracts (lib/flow.c, miniflow_extract).
 package frame
 
 import (
@@ -11,6 +12,9 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+
 	"ovs-offline/trace/flow"
 )
 
@@ -21,12 +25,20 @@ type Frame struct {
 	ID     uint16
 	Quoted *Frame
 	Size   int // in bytes
+	// Datagram is the identification of the datagram that a fragment is a part of, 0 for a
+	// packet that is no fragment.
+	Datagram uint32
+	// Headless reports that the header of the IP packet's protocol is short or absent, so
+	// that conntrack can't track the packet.
+	Headless bool
+	inside   bool // an ICMP error
 }
 
-// errShort is the error of a frame that ends within a header.
-var errShort = errors.New("the frame ends within a header")
+// errShort is the error of a frame without an Ethernet header.
+var errShort = errors.New("the frame ends within the Ethernet header")
 
-// Parse reads an Ethernet frame with up to one VLAN tag.
+// Parse reads an Ethernet frame. Of its VLAN tags, the two outer ones are fields of the
+// packet.
 func Parse(raw []byte) (Frame, error) {
 	f := Frame{Size: len(raw)}
 	if len(raw) < 14 {
@@ -36,22 +48,45 @@ func Parse(raw []byte) (Frame, error) {
 	ethernet.Set("dl_src", net.HardwareAddr(raw[6:12]).String())
 	ethernet.Set("dl_dst", net.HardwareAddr(raw[:6]).String())
 	kind, rest := binary.BigEndian.Uint16(raw[12:]), raw[14:]
-	if kind == 0x8100 {
-		if len(rest) < 4 {
-			return f, errShort
-		}
+	tags := []string{"", "1"} // of the names of the fields
+	for (kind == vlan || kind == serviceVLAN) && len(tags) > 0 && len(rest) >= 4 {
 		tag := binary.BigEndian.Uint16(rest)
-		ethernet.Set("dl_vlan", fmt.Sprint(tag&0xfff))
-		ethernet.Set("dl_vlan_pcp", fmt.Sprint(tag>>13))
-		kind, rest = binary.BigEndian.Uint16(rest[2:]), rest[4:]
+		ethernet.Set("dl_vlan"+tags[0], fmt.Sprint(tag&0xfff))
+		ethernet.Set("dl_vlan_pcp"+tags[0], fmt.Sprint(tag>>13))
+		kind, rest, tags = binary.BigEndian.Uint16(rest[2:]), rest[4:], tags[1:]
 	}
-	err := f.network(kind, rest, ethernet)
-	return f, err
+	if kind < smallestType {
+		kind, rest = snap(rest)
+	}
+	f.network(kind, rest, ethernet)
+	return f, nil
+}
+
+// Ethernet types of VLAN tags, and the number from which on a type is no length (IEEE 802.3).
+const (
+	vlan         = uint16(layers.EthernetTypeDot1Q)
+	serviceVLAN  = uint16(layers.EthernetTypeQinQ)
+	smallestType = 0x600
+)
+
+// noType is the Ethernet type that Open vSwitch gives a frame without one.
+const noType = 0x5ff
+
+// snap returns the Ethernet type in a SNAP header, and what follows it.
+func snap(raw []byte) (kind uint16, rest []byte) {
+	const header = "\xaa\xaa\x03\x00\x00\x00"
+	if len(raw) < len(header)+2 || string(raw[:len(header)]) != header {
+		return noType, nil
+	}
+	if kind = binary.BigEndian.Uint16(raw[len(header):]); kind < smallestType {
+		return noType, nil
+	}
+	return kind, raw[len(header)+2:]
 }
 
 // network reads what follows the Ethernet header, whose fields come after the word for
 // the protocol.
-func (f *Frame) network(kind uint16, raw []byte, ethernet flow.Packet) error {
+func (f *Frame) network(kind uint16, raw []byte, ethernet flow.Packet) {
 	fields := ethernet.Fields()
 	begin := func(word, value string) {
 		f.Packet = flow.Packet{}
@@ -63,58 +98,122 @@ func (f *Frame) network(kind uint16, raw []byte, ethernet flow.Packet) error {
 	switch kind {
 	case flow.ARP:
 		begin("arp", "")
-		return f.arp(raw)
+		f.arp(raw)
 	case flow.IPv4:
-		return f.ipv4(raw, begin)
+		f.ipv4(raw, begin)
 	case flow.IPv6:
-		return f.ipv6(raw, begin)
+		f.ipv6(raw, begin)
+	default:
+		begin("dl_type", fmt.Sprintf("%#04x", kind))
 	}
-	begin("dl_type", fmt.Sprintf("%#04x", kind))
-	return nil
 }
 
-func (f *Frame) arp(raw []byte) error {
+func (f *Frame) arp(raw []byte) {
 	if len(raw) < 28 {
-		return errShort
+		return
 	}
 	f.Packet.Set("arp_spa", netip.AddrFrom4([4]byte(raw[14:18])).String())
 	f.Packet.Set("arp_tpa", netip.AddrFrom4([4]byte(raw[24:28])).String())
 	f.Packet.Set("arp_op", fmt.Sprint(binary.BigEndian.Uint16(raw[6:])))
 	f.Packet.Set("arp_sha", net.HardwareAddr(raw[8:14]).String())
 	f.Packet.Set("arp_tha", net.HardwareAddr(raw[18:24]).String())
-	return nil
 }
 
-func (f *Frame) ipv4(raw []byte, begin func(word, value string)) error {
-	if len(raw) < 20 || len(raw) < int(raw[0]&15)*4 || raw[0]&15 < 5 {
-		return errShort
+func (f *Frame) ipv4(raw []byte, begin func(word, value string)) {
+	var ip layers.IPv4
+	if err := ip.DecodeFromBytes(raw, gopacket.NilDecodeFeedback); err != nil {
+		begin("ip", "")
+		f.Headless = true
+		return
 	}
-	f.protocol(raw[9], "", begin)
-	f.Packet.Set("nw_src", netip.AddrFrom4([4]byte(raw[12:16])).String())
-	f.Packet.Set("nw_dst", netip.AddrFrom4([4]byte(raw[16:20])).String())
-	f.service(raw[1], raw[8])
-	fragment := binary.BigEndian.Uint16(raw[6:])
+	protocol := uint8(ip.Protocol)
+	f.protocol(protocol, "", begin)
+	f.Packet.Set("nw_src", ip.SrcIP.String())
+	f.Packet.Set("nw_dst", ip.DstIP.String())
+	f.service(ip.TOS, ip.TTL)
+	if f.fragment(ip.FragOffset, ip.Flags&layers.IPv4MoreFragments != 0, uint32(ip.Id)) {
+		f.transport(protocol, ip.Payload)
+	}
+}
+
+// fragment notes whether an IP packet is a fragment, and reports whether the header of its
+// protocol follows.
+func (f *Frame) fragment(offset uint16, more bool, id uint32) bool {
 	switch {
-	case fragment&0x1fff != 0:
+	case offset != 0:
 		f.Packet.Set("nw_frag", "later")
-		return nil
-	case fragment&0x2000 != 0:
+	case more:
 		f.Packet.Set("nw_frag", "first")
+	default:
+		return true
 	}
-	return f.transport(raw[9], raw[int(raw[0]&15)*4:])
+	f.Datagram = id
+	return offset == 0
 }
 
-func (f *Frame) ipv6(raw []byte, begin func(word, value string)) error {
+func (f *Frame) ipv6(raw []byte, begin func(word, value string)) {
+	var ip layers.IPv6
 	if len(raw) < 40 {
-		return errShort
+		begin("ipv6", "")
+		f.Headless = true
+		return
 	}
-	f.protocol(raw[6], "6", begin)
-	f.Packet.Set("ipv6_src", netip.AddrFrom16([16]byte(raw[8:24])).String())
-	f.Packet.Set("ipv6_dst", netip.AddrFrom16([16]byte(raw[24:40])).String())
-	head := binary.BigEndian.Uint32(raw)
-	f.Packet.Set("ipv6_label", fmt.Sprintf("0x%05x", head&0xfffff))
-	f.service(byte(head>>20), raw[7])
-	return f.transport(raw[6], raw[40:])
+	// Only the payload is missing where this fails.
+	_ = ip.DecodeFromBytes(raw, gopacket.NilDecodeFeedback)
+	protocol, rest, part, ok := extensions(ip)
+	if part != nil && part.FragmentOffset != 0 {
+		protocol = layers.IPProtocolIPv6Fragment // which protocol a later fragment has is not looked for
+	}
+	f.protocol(uint8(protocol), "6", begin)
+	f.Packet.Set("ipv6_src", ip.SrcIP.String())
+	f.Packet.Set("ipv6_dst", ip.DstIP.String())
+	f.Packet.Set("ipv6_label", fmt.Sprintf("0x%05x", ip.FlowLabel))
+	f.service(ip.TrafficClass, ip.HopLimit)
+	switch {
+	case !ok:
+		f.Headless = true
+	case part == nil || f.fragment(part.FragmentOffset, part.MoreFragments, part.Identification):
+		f.transport(uint8(protocol), rest)
+	}
+}
+
+// extensions returns the protocol after the extension headers of a packet, and what follows
+// them; part is the fragment header, nil for none. ok is false if the packet ends before.
+func extensions(ip layers.IPv6) (protocol layers.IPProtocol, rest []byte, part *layers.IPv6Fragment, ok bool) {
+	protocol, rest = ip.NextHeader, ip.Payload
+	if ip.HopByHop != nil {
+		protocol = ip.HopByHop.NextHeader
+	}
+	for {
+		var length int
+		switch protocol {
+		case layers.IPProtocolIPv6HopByHop, layers.IPProtocolIPv6Routing, layers.IPProtocolIPv6Destination:
+			length = 8
+			if len(rest) >= 2 {
+				length += int(rest[1]) * 8
+			}
+		case layers.IPProtocolAH:
+			length = 8
+			if len(rest) >= 2 {
+				length += int(rest[1]) * 4
+			}
+		case layers.IPProtocolIPv6Fragment:
+			length = 8
+			if len(rest) >= length {
+				offset := binary.BigEndian.Uint16(rest[2:])
+				part = &layers.IPv6Fragment{FragmentOffset: offset >> 3, MoreFragments: offset&1 != 0, Identification: binary.BigEndian.Uint32(rest[4:])}
+			}
+		default:
+			return protocol, rest, part, true
+		}
+		if len(rest) < length {
+			return protocol, nil, part, false
+		}
+		if part != nil && part.FragmentOffset != 0 {
+			return protocol, nil, part, true
+		}
+		protocol, rest = layers.IPProtocol(rest[0]), rest[length:]
+	}
 }
 
 // protocol begins the packet with the word for its protocol.
@@ -136,26 +235,43 @@ func (f *Frame) service(tos, ttl byte) {
 	f.Packet.Set("nw_ttl", fmt.Sprint(ttl))
 }
 
-func (f *Frame) transport(number uint8, raw []byte) error {
+// headerSize returns the bytes that Open vSwitch needs of the header of a protocol to
+// extract its fields, 0 for a protocol of which it extracts none. In an ICMP error, which
+// quotes the beginning of a packet (RFC 792), ports are enough.
+func (f *Frame) headerSize(number uint8) int {
+	const ports = 4
+	switch {
+	case f.inside && (number == flow.TCP || number == flow.UDP || number == flow.SCTP):
+		return ports
+	case number == flow.TCP:
+		return 20
+	case number == flow.SCTP:
+		return 12
+	case number == flow.UDP, number == flow.ICMP, number == flow.ICMPv6:
+		return 8
+	}
+	return 0
+}
+
+func (f *Frame) transport(number uint8, raw []byte) {
+	if f.Headless = len(raw) < f.headerSize(number); f.Headless {
+		return
+	}
 	switch number {
 	case flow.TCP, flow.UDP, flow.SCTP:
-		if len(raw) < 4 {
-			return errShort
-		}
 		f.Packet.Set("tp_src", fmt.Sprint(binary.BigEndian.Uint16(raw)))
 		f.Packet.Set("tp_dst", fmt.Sprint(binary.BigEndian.Uint16(raw[2:])))
 		if number == flow.TCP && len(raw) >= 14 {
 			f.Packet.Set("tcp_flags", tcpFlags(binary.BigEndian.Uint16(raw[12:])&0xfff))
 		}
 	case flow.ICMP, flow.ICMPv6:
-		return f.icmp(number, raw)
+		f.icmp(number, raw)
 	}
-	return nil
 }
 
 func tcpFlags(bits uint16) string {
 	var names []string
-	for i, name := range []string{"fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"} {
+	for i, name := range tcpNames() {
 		if bits&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -166,15 +282,18 @@ func tcpFlags(bits uint16) string {
 	return strings.Join(names, "|")
 }
 
+// tcpNames returns the names of the flags of TCP by their bits (ovs-fields(7)).
+func tcpNames() []string {
+	return []string{"fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"}
+}
+
 // icmp reads an ICMP or ICMPv6 message.
-func (f *Frame) icmp(number uint8, raw []byte) error {
-	if len(raw) < 8 {
-		return errShort
-	}
+func (f *Frame) icmp(number uint8, raw []byte) {
 	f.Packet.Set("icmp_type", fmt.Sprint(raw[0]))
 	f.Packet.Set("icmp_code", fmt.Sprint(raw[1]))
 	if number == flow.ICMPv6 {
-		return f.icmpv6(raw)
+		f.icmpv6(raw)
+		return
 	}
 	switch raw[0] {
 	case 0, 8, 13, 14, 15, 16, 17, 18:
@@ -182,10 +301,9 @@ func (f *Frame) icmp(number uint8, raw []byte) error {
 	case 3, 4, 5, 11, 12:
 		f.quote(flow.IPv4, raw[8:])
 	}
-	return nil
 }
 
-func (f *Frame) icmpv6(raw []byte) error {
+func (f *Frame) icmpv6(raw []byte) {
 	switch raw[0] {
 	case 128, 129:
 		f.ID = binary.BigEndian.Uint16(raw[4:])
@@ -193,12 +311,11 @@ func (f *Frame) icmpv6(raw []byte) error {
 		f.quote(flow.IPv6, raw[8:])
 	case 135, 136:
 		if len(raw) < 24 {
-			return errShort
+			return
 		}
 		f.Packet.Set("nd_target", netip.AddrFrom16([16]byte(raw[8:24])).String())
 		f.discovery(raw[24:])
 	}
-	return nil
 }
 
 // discovery reads the options of a neighbour discovery message.
@@ -213,8 +330,9 @@ func (f *Frame) discovery(raw []byte) {
 
 // quote reads the packet inside an ICMP error, as much of it as there is.
 func (f *Frame) quote(kind uint16, raw []byte) {
-	var inner Frame
-	if err := inner.network(kind, raw, flow.Packet{}); err == nil {
+	inner := Frame{inside: true}
+	inner.network(kind, raw, flow.Packet{})
+	if _, _, ok := inner.Packet.Addresses(); ok && !inner.Headless {
 		f.Quoted = &inner
 	}
 }

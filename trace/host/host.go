@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/iproute"
 	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/odp"
 )
@@ -37,7 +38,9 @@ type Host struct {
 	bridges map[string]map[int]*Port // by bridge and OpenFlow number
 	uplinks map[string][]*Port       // by physical network
 	tunnels []*Port
+	links   []iproute.Link
 	routes  []appctl.Route
+	kernel  []iproute.Route                  // of the kernel, with their MTUs
 	options map[string]map[odp.Option]string // of each bridge: the field of a Geneve option, whose Value is ""
 	asker
 }
@@ -65,8 +68,11 @@ func (p *Port) IsTunnel() bool {
 
 // isDevice reports whether the port may be a physical one.
 func (p *Port) isDevice() bool {
-	return !p.IsTunnel() && p.Type != "internal" && p.Type != "patch" && p.IfaceID == "" && p.Name != p.Bridge
+	return !p.IsTunnel() && p.Type != "internal" && !p.isPatch() && p.IfaceID == "" && p.Name != p.Bridge
 }
+
+// isPatch reports whether the port leads to another bridge.
+func (p *Port) isPatch() bool { return p.Type == "patch" }
 
 // Port returns a port by its name.
 func (h *Host) Port(name string) (p *Port, ok bool) {
@@ -99,7 +105,9 @@ func (h *Host) Numbered(bridge string, number int) (p *Port, ok bool) {
 	return p, ok
 }
 
-// Attached returns the port with an iface-id.
+// Attached returns the port with an iface-id. Neutron's Open vSwitch agent gives that of the
+// parent of a trunk to the patch ports of the trunk's bridge as well: then it is the port that
+// is no patch port.
 func (h *Host) Attached(ifaceID string) (p *Port, ok bool) {
 	p, ok = h.ifaces[ifaceID]
 	return p, ok
@@ -168,17 +176,11 @@ func (h *Host) TunnelTo(kind string, remote netip.Addr) (local netip.Addr, ok bo
 	return netip.Addr{}, false
 }
 
-// Underlay returns the port by which the node sent packets of tunnels to an address, as
-// recorded; ok is false if no route was recorded, or if its device is no port.
-func (h *Host) Underlay(to netip.Addr) (p *Port, ok bool) {
-	best := -1
-	for _, r := range h.routes {
-		if !r.Local && r.Mark == "" && r.To.Contains(to) && r.To.Bits() > best {
-			best = r.To.Bits()
-			p, ok = h.ports[r.Device]
-		}
-	}
-	return p, ok
+// SourceTo returns the address from which the node sent packets to another one, as recorded;
+// ok is false if it was not recorded.
+func (h *Host) SourceTo(to netip.Addr) (source netip.Addr, ok bool) {
+	r, _ := appctl.RouteTo(h.routes, to)
+	return r.Source, r.Source.IsValid()
 }
 
 // OptionField returns the field (tun_metadataN) that a bridge maps a Geneve option to.

@@ -77,13 +77,11 @@ func (h *Host) read(ctx context.Context, wd *workdir.Dir) error {
 	return nil
 }
 
-// readRecorded reads the recorded routes of the underlay and the recorded connections.
+// readRecorded reads what was recorded of the underlay, and the recorded connections.
 func (h *Host) readRecorded(wd *workdir.Dir) error {
-	routes, err := recordedText(wd.Recorded(workdir.RecordedRoutes))
-	if err != nil {
+	if err := h.readUnderlay(wd); err != nil {
 		return err
 	}
-	h.routes = appctl.Routes(routes)
 	return h.readConntrack(wd)
 }
 
@@ -95,7 +93,7 @@ func (h *Host) sortPorts() {
 			h.bridges[p.Bridge] = map[int]*Port{}
 		}
 		h.bridges[p.Bridge][p.Number] = p
-		if p.IfaceID != "" {
+		if known := h.ifaces[p.IfaceID]; p.IfaceID != "" && (known == nil || known.isPatch() && !p.isPatch()) {
 			h.ifaces[p.IfaceID] = p
 		}
 		if p.IsTunnel() {

@@ -3,6 +3,7 @@ package names
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -47,6 +48,8 @@ type Endpoint struct {
 	// Localport is set for a port that every node has, and External for one that is
 	// connected to the physical network and not to Open vSwitch, as those of SR-IOV.
 	Localport, External bool
+	// Open is set for a port without port security: it may send with any address.
+	Open bool
 	// Protocol and Port are those of a service, "" and 0 for a VIP without ports.
 	Protocol string
 	Port     uint16
@@ -93,6 +96,15 @@ func (e Endpoint) String() string {
 		add("on", e.Chassis+" (not captured)")
 	}
 	return fmt.Sprintf("%s (%s: %s)", e.Name, e.Kind, strings.Join(details, ", "))
+}
+
+// at returns the endpoint without its other addresses, if its name is one of them: what was
+// typed is asked.
+func (e Endpoint) at(name string) Endpoint {
+	if ip, _, ok := parseVIP(name); ok && slices.Contains(e.IPs, ip) {
+		e.IPs = []netip.Addr{ip}
+	}
+	return e
 }
 
 // address returns an address of the family, 4 or 6: one of the link only if there is no

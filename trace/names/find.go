@@ -40,10 +40,15 @@ func (e *AmbiguousError) Error() string {
 type UnknownError struct {
 	Name    string
 	Nearest []string // names that are like it
+	// Inside describes the logical network in whose subnet an address is, "" for none.
+	Inside string
 }
 
 func (e *UnknownError) Error() string {
 	text := fmt.Sprintf("nothing is called %q in the collected databases", e.Name)
+	if e.Inside != "" {
+		return text + ": no port, router or load balancer has the address, which is in " + e.Inside
+	}
 	if _, ok := parseAddress(e.Name); ok {
 		return text + "; an address outside of the logical networks is external/" + e.Name
 	}
@@ -68,8 +73,8 @@ func (e *ProtocolError) Error() string {
 // Find returns the endpoint with a name: NAMESPACE/POD or pod/NAMESPACE/POD,
 // svc/NAMESPACE/NAME[:PORT], node/NAME, external/ADDRESS, a MAC address, an IP address or
 // ADDRESS:PORT, the name of a port in OVN or neutron, of an instance, or in OVN's DNS
-// records, or the beginning of a UUID. The error is an *AmbiguousError, an *UnknownError or
-// a *ProtocolError.
+// records, or the beginning of a UUID. An endpoint that is found by an address has no other.
+// The error is an *AmbiguousError, an *UnknownError or a *ProtocolError.
 func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 	if text, ok := strings.CutPrefix(name, "external/"); ok {
 		ip, ok := parseAddress(text)
@@ -83,7 +88,7 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 	case 0:
 		return Endpoint{}, n.notFound(name, filter)
 	case 1:
-		return found[0], nil
+		return found[0].at(name), nil
 	}
 	slices.SortFunc(found, func(a, b Endpoint) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.LogicalPort, b.LogicalPort))
@@ -106,7 +111,11 @@ func (n *Names) notFound(name string, filter Filter) error {
 		protocols = append(protocols, e.Protocol)
 	}
 	if len(protocols) == 0 {
-		return &UnknownError{Name: name, Nearest: n.nearest(name)}
+		unknown := &UnknownError{Name: name, Nearest: n.nearest(name)}
+		if ip, _, ok := parseVIP(name); ok {
+			unknown.Inside = n.inside(ip)
+		}
+		return unknown
 	}
 	slices.Sort(protocols)
 	return &ProtocolError{Name: name, Protocols: slices.Compact(protocols), Wanted: wanted}
@@ -288,6 +297,17 @@ func (n *Names) Holder(port string, tag int) (e Endpoint, ok bool) {
 		}
 	}
 	return Endpoint{}, false
+}
+
+// WithIP returns the endpoints with an IP address.
+func (n *Names) WithIP(ip netip.Addr) []Endpoint {
+	var found []Endpoint
+	for _, at := range n.byKey[ip.String()] {
+		if e := n.endpoints[at]; slices.Contains(e.IPs, ip) {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // WithMAC returns the endpoints with a MAC address.

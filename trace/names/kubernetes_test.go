@@ -93,7 +93,7 @@ func TestNamesOfKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := n.First(Question{From: from, To: find(t, n, "svc/ns2/db:5432")})
-	if want := "tcp,dl_src=0a:58:0a:f4:00:03,dl_dst=0a:58:0a:f4:00:01,nw_src=10.244.0.3,nw_dst=10.96.3.4,nw_ttl=64,tcp_src=40000,tcp_dst=5432"; err != nil || p.Flow != want || p.Nodes[0] != "worker-1" {
+	if want := "tcp,dl_src=0a:58:0a:f4:00:03,dl_dst=0a:58:0a:f4:00:01,nw_src=10.244.0.3,nw_dst=10.96.3.4,nw_ttl=64,tcp_src=40000,tcp_dst=5432,tcp_flags=syn"; err != nil || p.Flow != want || p.Nodes[0] != "worker-1" {
 		t.Errorf("%+v %v\nwant %s", p, err, want)
 	}
 }
@@ -130,7 +130,9 @@ func TestPortsOfTheAgentHaveNames(t *testing.T) {
 		conf.Add(ovndb.Rows{
 			"Interface": {id(1): ovndb.Row{"name": "tap" + port[:11], "ofport": 7, "external_ids": ovndb.Map("iface-id", port, "attached-mac", mac, "vm-uuid", device)},
 				id(2): ovndb.Row{"name": "eno2"}, id(3): ovndb.Row{"name": "qr-1", "external_ids": ovndb.Map("iface-id", name+"-qr", "attached-mac", "fa:16:3e:aa:00:01")}},
-			"Port": {id(4): ovndb.Row{"name": "tap" + port[:11], "tag": 3, "other_config": network}, id(5): ovndb.Row{"name": "qr-1", "other_config": network}},
+			"Port": {id(4): ovndb.Row{"name": "tap" + port[:11], "tag": 3, "other_config": network, "interfaces": ovndb.UUID(id(1))},
+				id(5): ovndb.Row{"name": "qr-1", "other_config": network, "interfaces": ovndb.UUID(id(3))}},
+			"Bridge": {id(6): ovndb.Row{"name": "br-int", "ports": ovndb.Set(ovndb.UUID(id(4)), ovndb.UUID(id(5)))}},
 		})
 		dump := filepath.Join(t.TempDir(), "br-int")
 		if err := os.WriteFile(dump, []byte("OFPST_FLOW reply (OF1.5) (xid=0x2):\n"+flows), 0o600); err != nil {
@@ -157,6 +159,65 @@ func TestPortsOfTheAgentHaveNames(t *testing.T) {
 	if err != nil || p.PhysicalNetwork != "physnet1" || !strings.Contains(p.Flow, "dl_vlan=120,") || !strings.Contains(p.Flow, "dl_dst=fa:16:3e:10:00:06,") ||
 		!slices.Equal(p.Nodes, []string{"compute1", "compute2"}) {
 		t.Errorf("from outside: %+v %v", p, err)
+	}
+}
+
+// TestTrunkOfTheAgentIsOneEndpointForEachPort reads a trunk of ML2/OVS as neutron's agent
+// writes it: the tap of the parent is on a bridge of the trunk, and the patch ports between it
+// and br-int have the iface-ids of the parent and of the subport as well. The numbers of ports
+// on both bridges are the same.
+func TestTrunkOfTheAgentIsOneEndpointForEachPort(t *testing.T) {
+	conf := ovndb.Create(t, ovs.Schema)
+	interfaces, ports := map[string]ovndb.Row{}, map[string]ovndb.Row{}
+	bridges := map[string][]any{}
+	add := func(bridge, name, kind, iface, mac string, ofport, tag int, config any) {
+		n := len(ports)
+		row := ovndb.Row{"name": name, "type": kind, "ofport": ofport, "external_ids": ovndb.Map("iface-id", iface, "attached-mac", mac)}
+		interfaces[id(100+n)] = row
+		port := ovndb.Row{"name": name, "interfaces": ovndb.UUID(id(100 + n))}
+		if tag != 0 {
+			port["tag"] = tag
+		}
+		if config != nil {
+			port["other_config"] = config
+		}
+		ports[id(200+n)] = port
+		bridges[bridge] = append(bridges[bridge], ovndb.UUID(id(200+n)))
+	}
+	const parentMAC, subMAC = "fa:16:3e:b3:43:03", "fa:16:3e:59:d5:bb"
+	net := func(uuid string) any {
+		return ovndb.Map("net_uuid", uuid, "network_type", "vxlan", "physical_network", "None")
+	}
+	add("br-int", "tpi-a1f0c2d4-11", "patch", portA, parentMAC, 1, 1, net("blue"))
+	add("br-int", "spi-c4f0c2d4-44", "patch", subport, subMAC, 2, 4, net("green"))
+	add("tbr-f2f98c2c-c", "tapa1f0c2d4-11", "", portA, parentMAC, 2, 0, nil)
+	add("tbr-f2f98c2c-c", "tpt-a1f0c2d4-11", "patch", portA, parentMAC, 3, 0, nil)
+	add("tbr-f2f98c2c-c", "spt-c4f0c2d4-44", "patch", subport, subMAC, 1, 100, nil)
+	conf.Add(ovndb.Rows{"Interface": interfaces, "Port": ports, "Bridge": {
+		id(1): {"name": "br-int", "ports": ovndb.Set(bridges["br-int"]...)}, id(2): {"name": "tbr-f2f98c2c-c", "ports": ovndb.Set(bridges["tbr-f2f98c2c-c"]...)}}})
+	dump := filepath.Join(t.TempDir(), "br-int")
+	flows := "OFPST_FLOW reply (OF1.5) (xid=0x2):\n" +
+		" cookie=0x2f, table=71, priority=95,arp,reg5=0x1,in_port=1,dl_src=fa:16:3e:b3:43:03,arp_spa=10.0.10.61 actions=resubmit(,94)\n" +
+		" cookie=0x2f, table=71, priority=95,arp,reg5=0x2,in_port=2,dl_src=fa:16:3e:59:d5:bb,arp_spa=10.0.20.61 actions=resubmit(,94)\n"
+	if err := os.WriteFile(dump, []byte(flows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := load(t, Zone{Nodes: []Node{{"compute1", open(t, conf.Close()), dump}}})
+	for _, name := range []string{portA, "a1f0c2d4", "tapa1f0c2d4-11", "tpt-a1f0c2d4-11", parentMAC, "10.0.10.61"} {
+		if e := find(t, n, name); e.LogicalPort != portA || e.Parent != "" || e.Switch != "blue" || len(e.IPs) != 1 || e.IPs[0].String() != "10.0.10.61" {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	for _, name := range []string{subport, "c4f0c2d4", "spi-c4f0c2d4-44", subMAC, "10.0.20.61"} {
+		if e := find(t, n, name); e.LogicalPort != subport || e.Parent != portA || e.Tag != 100 || e.Switch != "green" || len(e.IPs) != 1 {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	if all := n.Senders(); len(all) != 2 {
+		t.Errorf("%d endpoints: %v", len(all), all)
+	}
+	if p, err := n.First(Question{From: find(t, n, subport), To: find(t, n, "external/10.0.20.99")}); err != nil || p.Port != portA || !strings.HasPrefix(p.Flow, "dl_vlan=100,") {
+		t.Errorf("%+v %v", p, err)
 	}
 }
 

@@ -211,6 +211,9 @@ func (l *loader) readSwitches(z Zone) error {
 func (l *loader) readPorts(z Zone) error {
 	return each(z.NB, "Logical_Switch_Port", func(row ovsdb.Row) {
 		s := l.switches[row.UUID]
+		if s != nil {
+			s.admit(row)
+		}
 		switch row.String("type") {
 		case "", "localport", "virtual", "external", "remote":
 			addresses := append(row.Strings("addresses"), row.Strings("dynamic_addresses")...)
@@ -226,8 +229,48 @@ func (l *loader) readPorts(z Zone) error {
 				s.localnet = append(s.localnet, localnet{row.Map("options")["network_name"], tag})
 			}
 		}
-	}, "name", "type", "addresses", "dynamic_addresses", "external_ids", "options", "parent_name", "tag", "dhcpv4_options")
+	}, "name", "type", "addresses", "dynamic_addresses", "external_ids", "options", "parent_name", "tag", "dhcpv4_options", "port_security")
 }
+
+// admit notes the addresses that a port of the switch may have beside those in its row. A port
+// without port security may have any (ovn-nb(5)); that of a node of ovn-kubernetes has only its
+// own.
+func (s *logicalSwitch) admit(row ovsdb.Row) {
+	switch row.String("type") {
+	case "router", "localport", "virtual":
+		return
+	case "":
+	default: // what is behind it is not in the databases
+		s.open = true
+		return
+	}
+	security := row.Strings("port_security")
+	if slices.Contains(row.Strings("addresses"), "unknown") || len(security) == 0 && !strings.HasPrefix(row.String("name"), managementPort) {
+		s.open = true
+	}
+	for _, text := range security {
+		prefixes := allowedBy(text)
+		s.open = s.open || len(prefixes) == 0
+		s.allowed = append(s.allowed, prefixes...)
+	}
+}
+
+// allowedBy returns the IP addresses that an element of a port's port_security allows; without
+// any, it allows all.
+func allowedBy(element string) []netip.Prefix {
+	var found []netip.Prefix
+	for word := range strings.FieldsSeq(element) {
+		if p, err := netip.ParsePrefix(word); err == nil {
+			found = append(found, p.Masked())
+		} else if ip, ok := parseAddress(word); ok {
+			found = append(found, netip.PrefixFrom(ip, ip.BitLen()))
+		}
+	}
+	return found
+}
+
+// managementPort begins the names of the ports by which ovn-kubernetes connects nodes.
+const managementPort = "k8s-"
 
 // addPort adds the endpoint of a port of a logical switch, from its row in either database.
 func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent string, s *logicalSwitch) {
@@ -240,10 +283,13 @@ func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent 
 	}
 	for _, text := range addresses {
 		mac, ips := parseAddresses(text)
+		if len(ips) > 0 && len(e.IPs) == 0 { // other elements may be those that the port may have as well
+			e.MAC = mac
+		}
 		e.MAC, e.IPs = cmp.Or(e.MAC, mac), append(e.IPs, ips...)
 	}
 	if s != nil {
-		e.Switch, e.Network = s.name, s.given
+		e.Switch, e.Network, e.Open = s.name, s.given, len(row.Strings("port_security")) == 0
 		for _, ip := range e.IPs {
 			s.hosts[ip] = e.MAC
 		}
@@ -273,8 +319,8 @@ func nameOf(e *Endpoint, ids map[string]string) {
 		e.Kind, e.Name = Pod, namespace+"/"+port[strings.Index(port, namespace+"_")+len(namespace)+1:]
 	case strings.Count(port, "_") == 1 && isPodName.MatchString(port):
 		e.Kind, e.Name = Pod, strings.Replace(port, "_", "/", 1)
-	case strings.HasPrefix(port, "k8s-"):
-		e.Kind, e.Name = NodePort, "node/"+strings.TrimPrefix(port, "k8s-")
+	case strings.HasPrefix(port, managementPort):
+		e.Kind, e.Name = NodePort, "node/"+strings.TrimPrefix(port, managementPort)
 	case strings.HasPrefix(port, "node-") && ids["vendor"] == "kube-ovn":
 		e.Kind, e.Name = NodePort, "node/"+strings.TrimPrefix(port, "node-")
 	case ids["neutron:port_name"] != "":

@@ -21,11 +21,14 @@ type Zone struct {
 	Nodes  []Node
 }
 
+// Integration is the bridge whose flows have the addresses of ports, on nodes without OVN.
+const Integration = "br-int"
+
 // Node is a node of the set.
 type Node struct {
 	Name string
 	OVS  *file.Index
-	// Flows is the path of the dump of the integration bridge, "" for none. Only nodes
+	// Flows is the path of the dump of Integration, "" for none. Only nodes
 	// without OVN need it: their flows have the addresses of their ports.
 	Flows string
 }
@@ -60,6 +63,10 @@ type logicalSwitch struct {
 	localnet []localnet
 	hosts    map[netip.Addr]string // the MAC addresses of its ports
 	gateways []string              // the MAC addresses of routers whose addresses are not known
+	// open is set if something on the switch may have an address that the databases don't
+	// state. allowed are those that port security allows beside the addresses of ports.
+	open    bool
+	allowed []netip.Prefix
 }
 
 type localnet struct {

@@ -11,8 +11,7 @@ import (
 // Question is what to send from one endpoint to another.
 type Question struct {
 	From, To Endpoint
-	// Protocol is tcp, udp, sctp or icmp; "" is that of a service, tcp if a port is given,
-	// else icmp.
+	// Protocol is one of Protocols; "" is that of a service, tcp if a port is given, else icmp.
 	Protocol string
 	// SrcPort and DstPort are 0 for a default: that of the service, or else 80; 0 can't be
 	// asked for.
@@ -22,6 +21,12 @@ type Question struct {
 	TTL                int // 64 if 0
 	Family             int // 4 or 6; 0 for the one that both endpoints have, IPv4 first
 }
+
+// icmp6 is the protocol ICMP over IPv6.
+const icmp6 = "icmp6"
+
+// Protocols returns what the protocol of a question can be.
+func Protocols() []string { return []string{"tcp", "udp", "sctp", "icmp", icmp6} }
 
 // Packet is the first packet of a question, and where it starts.
 type Packet struct {
@@ -33,12 +38,17 @@ type Packet struct {
 	Port string
 	// PhysicalNetwork is the network that a packet from outside comes from.
 	PhysicalNetwork string
-	// Flow is the packet as ofproto/trace takes it, without in_port.
-	Flow string
+	// Flow is the packet as ofproto/trace takes it, without in_port. That of TCP opens a
+	// connection.
+	Flow   string
+	Family int // of its addresses, 4 or 6
 	// Unresolved is the address whose MAC address the sender can't learn from OVN: no port
 	// and no router of its switch has it. Flow is then the ARP request, or the neighbor
 	// solicitation, that the sender would send first.
 	Unresolved netip.Addr
+	// Vacant describes the network on which nothing can have the address Unresolved; "" if
+	// something that the databases don't show may have it.
+	Vacant string
 	// Assumed are sentences about what no database states.
 	Assumed []string
 }
@@ -58,7 +68,7 @@ func (n *Names) First(q Question) (Packet, error) {
 	if err != nil {
 		return Packet{}, err
 	}
-	b := builder{q: q, src: src, dst: dst}
+	b := builder{q: q, src: src, dst: dst, packet: Packet{Family: familyOf(src)}}
 	switch q.From.Kind {
 	case External:
 		err = b.fromOutside(n)
@@ -80,16 +90,23 @@ func (n *Names) First(q Question) (Packet, error) {
 
 // addresses returns the addresses of the packet.
 func addresses(q Question) (src, dst netip.Addr, err error) {
+	wanted := q.Family
+	if q.Protocol == icmp6 {
+		if wanted == 4 {
+			return src, dst, fmt.Errorf("%s is over IPv6, and IPv4 was asked for: %w", icmp6, ErrFamily)
+		}
+		wanted = 6
+	}
 	for _, family := range []int{4, 6} {
 		from, hasFrom := q.From.address(family)
 		to, hasTo := q.To.address(family)
-		if hasFrom && hasTo && (q.Family == 0 || q.Family == family) {
+		if hasFrom && hasTo && (wanted == 0 || wanted == family) {
 			return from, to, nil
 		}
 	}
 	which := ""
-	if q.Family != 0 {
-		which = fmt.Sprintf(" (IPv%d was asked for)", q.Family)
+	if wanted != 0 {
+		which = fmt.Sprintf(" (IPv%d was asked for)", wanted)
 	}
 	return src, dst, fmt.Errorf("%s and %s have %w%s", q.From.Name, q.To.Name, ErrFamily, which)
 }
@@ -135,7 +152,7 @@ func (b *builder) fromPort(z *zone) error {
 	case s != nil:
 		b.resolve(z, s)
 	default:
-		b.unresolved(b.dst)
+		b.unresolved(z, s, b.dst)
 	}
 	return nil
 }
@@ -174,7 +191,7 @@ func (b *builder) resolve(z *zone, s *logicalSwitch) {
 		return
 	}
 	if !next.IsValid() {
-		b.unresolved(b.dst)
+		b.unresolved(z, s, b.dst)
 		return
 	}
 	if b.dstMAC = z.macOn(s, next); b.dstMAC != "" {
@@ -184,10 +201,16 @@ func (b *builder) resolve(z *zone, s *logicalSwitch) {
 		b.assume("%s has the MAC address %s, which a router of %s has learned", next, b.dstMAC, s.name)
 		return
 	}
-	b.unresolved(next)
+	b.unresolved(z, s, next)
 }
 
-func (b *builder) unresolved(next netip.Addr) { b.packet.Unresolved = next }
+// unresolved notes that nothing is known to have the address of the next hop.
+func (b *builder) unresolved(z *zone, s *logicalSwitch, next netip.Addr) {
+	b.packet.Unresolved = next
+	if s != nil && z.isVacant(s, next) {
+		b.packet.Vacant = s.describe(next)
+	}
+}
 
 // link returns the prefix of the addresses that the sender takes for its neighbours.
 func (b *builder) link(z *zone, s *logicalSwitch) netip.Prefix {
@@ -290,7 +313,11 @@ func (b *builder) flow() string {
 	}
 	text := fmt.Sprintf("%s%s,dl_src=%s,dl_dst=%s,%s,nw_ttl=%d,", protocol, version, b.srcMAC, b.dstMAC, addresses, ttl)
 	if protocol != "icmp" {
-		return text + fmt.Sprintf("%s_src=%d,%s_dst=%d", protocol, b.sourcePort(), protocol, b.destinationPort())
+		text += fmt.Sprintf("%s_src=%d,%s_dst=%d", protocol, b.sourcePort(), protocol, b.destinationPort())
+		if protocol == "tcp" {
+			text += ",tcp_flags=syn"
+		}
+		return text
 	}
 	word, kind, code := "icmp", uint8(8), uint8(0) // an echo request (RFC 792)
 	if b.src.Is6() {

@@ -1,11 +1,14 @@
 package odp
 
 import (
+	"cmp"
 	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 
 	"ovs-offline/internal/portmap"
+	"ovs-offline/trace/flow"
 )
 
 // The order of a flood's output ports differs between two runs of a switch. A change
@@ -19,118 +22,114 @@ var flooded = regexp.MustCompile(`(?m)(flooding$|^\s+(FLOOD|ALL)$| -> forwarding
 // Floods reports whether a trace of ofproto/trace announces a flood.
 func Floods(trace string) bool { return flooded.MatchString(trace) }
 
-// packet holds the changes made to a packet so far.
-type packet struct {
-	vlans  []string          // pushed tags
-	popped int               // number of the packet's own tags that were popped
-	fields map[string]string // changed header fields
-	other  []string          // all other changes, in order
-	origin map[string]string // the packet's header fields before any change
+// flood executes the actions of a flood, and collects what leaves.
+type flood struct {
+	origin, packet flow.Packet
+	other          []string // changes that are not of headers, in order
+	tunnel         string   // of the last set(tunnel(...))
+	tunnels        map[string]bool
+	outputs        []string
 }
 
 // FloodOutputs lists the outputs of datapath actions, each with the changes made to
-// the packet before it, sorted. flow is the trace's "Flow:" line.
-func FloodOutputs(actions, flow string) string {
-	p := packet{fields: map[string]string{}, origin: origins(flow)}
-	var outputs []string
-	tokens := portmap.SplitActions(actions)
-	for i := 0; i < len(tokens); i++ {
-		token := tokens[i]
-		if strings.HasPrefix(token, "tnl_push(") {
-			// The last output to a tunnel is not in a clone action.
-			outputs = append(outputs, p.String()+"clone("+strings.Join(tokens[i:], ",")+")")
-			break
-		}
-		if strings.HasPrefix(token, "trunc(") && i+1 < len(tokens) {
-			i++
-			outputs = append(outputs, p.String()+token+","+tokens[i]) // trunc applies to the next output only
-			continue
-		}
-		if !p.apply(token) {
-			outputs = append(outputs, p.String()+token)
-		}
-	}
+// the packet before it, sorted. packet is the trace's "Flow:" line.
+func FloodOutputs(actions, packet string) string {
+	outputs := floodOutputs(actions, packet)
 	sort.Strings(outputs)
 	return strings.Join(outputs, " ")
 }
 
-// apply applies an action to the packet. It returns false for outputs.
-func (p *packet) apply(action string) bool {
-	name, arguments, _ := strings.Cut(strings.TrimSuffix(action, ")"), "(")
-	switch name {
-	case "push_vlan":
-		p.vlans = append(p.vlans, arguments)
-	case "pop_vlan":
-		if n := len(p.vlans); n > 0 {
-			p.vlans = p.vlans[:n-1]
-		} else {
-			p.popped++
+func floodOutputs(actions, packet string) []string {
+	tokens := portmap.SplitActions(actions)
+	f := flood{tunnels: tunnelPorts(tokens)}
+	if p, err := flow.Parse(strings.TrimPrefix(packet, "Flow: ")); err == nil {
+		f.origin, f.packet = p, p.Clone()
+	}
+	for i := 0; i < len(tokens); i++ {
+		token := tokens[i]
+		if strings.HasPrefix(token, "tnl_push(") {
+			// The last output to a tunnel is not in a clone action.
+			f.output("clone(" + strings.Join(tokens[i:], ",") + ")")
+			break
 		}
-	case "set":
-		p.set(arguments)
-	case "push_mpls", "pop_mpls", "push_eth", "pop_eth", "push_nsh", "pop_nsh", "ct_clear", "dec_ttl", "hash":
-		p.other = append(p.other, action)
+		if strings.HasPrefix(token, "trunc(") && i+1 < len(tokens) {
+			i++
+			f.output(token + "," + tokens[i]) // trunc applies to the next output only
+			continue
+		}
+		f.execute(token)
+	}
+	return f.outputs
+}
+
+// tunnelPorts returns the ports that are the first to get the packet after a tunnel was set:
+// the other ports ignore that.
+func tunnelPorts(tokens []string) map[string]bool {
+	ports := map[string]bool{}
+	waiting := false
+	for _, token := range tokens {
+		if strings.HasPrefix(token, "set(tunnel(") {
+			waiting = true
+		} else if waiting && isOutput(token) {
+			ports[token], waiting = true, false
+		}
+	}
+	return ports
+}
+
+// execute executes an action; what changes no packet counts as an output.
+func (f *flood) execute(token string) {
+	action, err := parseOne(token, 0)
+	if err != nil {
+		action = Unknown{token}
+	}
+	switch a := action.(type) {
+	case SetTunnel:
+		f.tunnel = token
+	case Change:
+		if err := a.Apply(&f.packet); err != nil {
+			f.other = append(f.other, token)
+		}
+	case Untrack, DecrementTTL, Hash:
+		f.other = append(f.other, token)
 	default:
-		return false
-	}
-	return true
-}
-
-// set stores changed fields: "eth(src=..,dst=..)". Those of a tunnel count as one.
-func (p *packet) set(arguments string) {
-	header, fields, nested := strings.Cut(strings.TrimSuffix(arguments, ")"), "(")
-	if !nested || header == "tunnel" || header == "encap" {
-		p.fields[header] = arguments
-		return
-	}
-	for _, field := range portmap.SplitActions(fields) {
-		key, value, _ := strings.Cut(field, "=")
-		p.fields[header+"."+key] = value
+		if name, _, _ := call(token); name == "set" || strings.HasPrefix(name, "push_") || strings.HasPrefix(name, "pop_") {
+			f.other = append(f.other, token)
+			return
+		}
+		f.output(token)
 	}
 }
 
-// String returns the changes that were not undone.
-func (p *packet) String() string {
-	var done []string
-	if !(p.popped == 1 && len(p.vlans) == 1 && p.vlans[0] == p.origin["vlan"]) {
-		for range p.popped {
-			done = append(done, "pop")
-		}
-		done = append(done, p.vlans...)
+// output adds an output with the changes that were not undone.
+func (f *flood) output(token string) {
+	var changes []string
+	if f.tunnels[token] {
+		changes = append(changes, f.tunnel)
 	}
-	var fields []string
-	for key, value := range p.fields {
-		if p.origin[key] != value {
-			fields = append(fields, key+"="+value)
+	for _, now := range f.packet.Fields() {
+		if !sameValue(f.origin.Get(now.Name), now.Value) {
+			changes = append(changes, now.Name+"="+now.Value)
 		}
 	}
-	sort.Strings(fields)
-	return "[" + strings.Join(append(append(done, fields...), p.other...), " ") + "]"
+	for _, before := range f.origin.Fields() {
+		if !f.packet.Has(before.Name) && !sameValue(before.Value, "") {
+			changes = append(changes, before.Name+" removed")
+		}
+	}
+	sort.Strings(changes)
+	f.outputs = append(f.outputs, "["+strings.Join(append(changes, f.other...), " ")+"]"+token)
 }
 
-// origins returns the header fields of a flow, by the names in datapath actions.
-func origins(flow string) map[string]string {
-	names := map[string]string{"dl_src": "eth.src", "dl_dst": "eth.dst", "nw_src": "ipv4.src", "nw_dst": "ipv4.dst", "nw_ttl": "ipv4.ttl",
-		"ipv6_src": "ipv6.src", "ipv6_dst": "ipv6.dst", "arp_spa": "arp.sip", "arp_tpa": "arp.tip", "arp_op": "arp.op", "arp_sha": "arp.sha", "arp_tha": "arp.tha"}
-	fields := map[string]string{}
-	vid, pcp := "", "0"
-	for _, token := range portmap.SplitActions(strings.TrimPrefix(flow, "Flow: ")) {
-		key, value, _ := strings.Cut(token, "=")
-		switch key {
-		case "dl_vlan":
-			vid = value
-		case "dl_vlan_pcp":
-			pcp = value
-		default:
-			if name := names[key]; name != "" {
-				fields[name] = value
-			}
-		}
+// sameValue reports whether two values of a field are equal; a field that a packet does not
+// have is 0.
+func sameValue(a, b string) bool {
+	if a == b {
+		return true
 	}
-	if vid != "" {
-		fields["vlan"] = "vid=" + vid + ",pcp=" + pcp
-	}
-	return fields
+	x, errA := strconv.ParseUint(cmp.Or(a, "0"), 0, 64)
+	y, errB := strconv.ParseUint(cmp.Or(b, "0"), 0, 64)
+	return errA == nil && errB == nil && x == y
 }
 
 var (

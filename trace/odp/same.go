@@ -2,6 +2,7 @@ package odp
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,6 +12,7 @@ var (
 	upcallPID     = regexp.MustCompile(`\bpid=[0-9]+`)
 	meterNumber   = regexp.MustCompile(`\bmeter\([0-9]+\)`)
 	ctTimeout     = regexp.MustCompile(`,timeout=[^,()]*`)
+	dropsBoth     = regexp.MustCompile(`\bcheck_pkt_len\(size=[0-9]+,gt\(drop\),le\(drop\)\)`)
 	sendsNot      = regexp.MustCompile(`\bdont_send=[01]\b`) // 1 in traces, which have no side effects
 	slowPath      = regexp.MustCompile(`\bslow_path\(([a-z_,]*)\)`)
 )
@@ -26,14 +28,30 @@ func Recirculations(actions string) (ids []uint32) {
 	return ids
 }
 
+// PairedRecirculations returns the ids of the recirculations in datapath actions in an order
+// that is the same for two runs of one switch. A flow is needed where the actions flood.
+func PairedRecirculations(actions string, flood bool, flow string) (ids []uint32) {
+	if !flood {
+		return Recirculations(actions)
+	}
+	outputs := floodOutputs(actions, flow)
+	slices.SortStableFunc(outputs, func(a, b string) int { return strings.Compare(Normal(a, false, ""), Normal(b, false, "")) })
+	for _, output := range outputs {
+		ids = append(ids, Recirculations(output)...)
+	}
+	return ids
+}
+
 // Normal returns datapath actions in a form that is the same for two runs of one switch:
-// it numbers recirculations in their order, removes the pids of upcalls, the numbers of
+// it numbers recirculations in their order, or gives them one number where the actions flood, takes a check of the size after which either way drops for a drop, removes the pids of upcalls, the numbers of
 // meters and of timeout policies in the datapath, and sorts outputs. A flow, as
 // ofproto/trace prints it after "Flow: ", is needed where the actions flood: "" elsewhere.
 func Normal(actions string, flood bool, flow string) string {
 	n := 0
 	text := recirculation.ReplaceAllStringFunc(actions, func(found string) string {
-		n++
+		if !flood { // a flood has them in any order
+			n++
+		}
 		return recirculation.FindStringSubmatch(found)[1] + "R" + strconv.Itoa(n)
 	})
 	text = upcallPID.ReplaceAllString(text, "pid=N")
@@ -41,6 +59,7 @@ func Normal(actions string, flood bool, flow string) string {
 	text = meterNumber.ReplaceAllString(text, "meter(N)")
 	text = ctTimeout.ReplaceAllString(text, "")
 	text = strings.ReplaceAll(text, "dec_ttl()", "dec_ttl")
+	text = dropsBoth.ReplaceAllString(text, "drop")
 	if text = SortOutputs(text); flood {
 		return FloodOutputs(text, flow)
 	}

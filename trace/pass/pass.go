@@ -41,7 +41,8 @@ type Pass struct {
 	Text string
 	last int // index of the stage that executed the last action, -1 for none
 
-	headers int // number of bridges that were printed
+	headers   int    // number of bridges that were printed
+	resumedIn string // the bridge in which the pass goes on, "" if it enters a bridge
 }
 
 // Stage is a lookup in a flow table, with the actions of the flow that matched.
@@ -58,6 +59,9 @@ type Stage struct {
 	Depth int // of nested lookups; a stage that follows another has the same depth
 
 	outer bool // it is in the bridge that was printed first
+	// parent is the index of the stage that the lookup is nested in, -1 for none, and after
+	// the number of that stage's lines, or of the pass's, that were printed before.
+	parent, after int
 }
 
 // Last returns the stage that executed the pass's last action; ok is false for a pass
@@ -308,8 +312,8 @@ func cutTable(text string) (table int, flow string, ok bool) {
 	if !ok || len(number) > 3 {
 		return 0, "", false
 	}
-	table, err := strconv.Atoi(number)
-	return table, flow, err == nil
+	n, err := strconv.ParseUint(number, 10, 8)
+	return int(n), flow, err == nil
 }
 
 // addStage adds a stage whose Flow is what follows the number of the table.
@@ -318,6 +322,13 @@ func (p *Pass) addStage(stack []open, s Stage) {
 	if n := len(stack); n > 0 {
 		s.Bridge = stack[n-1].bridge
 		s.outer = stack[n-1].outer
+	}
+	s.parent, s.after = -1, len(p.Resumed)
+	for _, o := range slices.Backward(stack) {
+		if o.stage >= 0 {
+			s.parent, s.after = o.stage, len(p.Stages[o.stage].Lines)
+			break
+		}
 	}
 	// The match ends with "priority P" and, unless it is 0, ", cookie C".
 	if at := strings.LastIndex(text, "priority "); at >= 0 {

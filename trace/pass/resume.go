@@ -2,6 +2,7 @@ package pass
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,23 +10,24 @@ import (
 // one. ofproto/trace prints the bridge that the packet entered, but the pipeline goes on
 // in the bridge that recirculated the packet (xlate_actions in ofproto-dpif-xlate.c).
 func (p *Pass) Resume(after *Pass) {
-	bridge := after.recirculatedIn(p)
-	if bridge == "" {
+	p.resumedIn = after.recirculatedIn(p)
+	if p.resumedIn == "" {
 		return
 	}
 	for i := range p.Stages {
 		if p.Stages[i].outer {
-			p.Stages[i].Bridge = bridge
+			p.Stages[i].Bridge = p.resumedIn
 		}
 	}
 }
 
 // recirculatedIn returns the bridge of the stage that recirculated the packet for the
 // next pass: one that sent it to conntrack and the table at which the next pass begins,
-// else any that recirculates. It is "" if there is none.
+// else any that recirculates. Actions that the pass itself resumed with, such as those of a
+// group's bucket, are in the bridge in which it resumed. It is "" if there is none.
 func (p *Pass) recirculatedIn(next *Pass) string {
 	bridge := ""
-	for _, s := range p.Stages {
+	for _, s := range append([]Stage{{Bridge: p.resumedIn, Lines: p.Resumed}}, p.Stages...) {
 		for _, line := range s.Lines {
 			tracked := strings.HasPrefix(line, "ct(") && strings.Contains(line, "table=")
 			if !tracked && !strings.HasPrefix(line, "group:") {
@@ -38,4 +40,24 @@ func (p *Pass) recirculatedIn(next *Pass) string {
 		}
 	}
 	return bridge
+}
+
+// Behind returns the pass as the rest of another one, which it continues behind a lookup: the
+// stages of the other one before the lookup, the stage of the lookup itself, and those of p.
+func (p *Pass) Behind(other *Pass, lookup int, stage Stage) *Pass {
+	whole := *p
+	whole.ID, whole.Flow, whole.Resumed = other.ID, other.Flow, other.Resumed
+	whole.Stages = append(slices.Clone(other.Stages[:lookup]), stage)
+	before := len(whole.Stages)
+	for _, s := range p.Stages {
+		if s.parent >= 0 {
+			s.parent += before
+		}
+		whole.Stages = append(whole.Stages, s)
+	}
+	whole.last = p.last + before
+	if p.last < 0 {
+		whole.last = lookup
+	}
+	return &whole
 }

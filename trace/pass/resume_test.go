@@ -114,3 +114,75 @@ Datapath actions: drop
 		t.Errorf("the stages are %+v", p[0].Stages)
 	}
 }
+
+// TestPassAfterTheBucketOfAGroupIsInTheBridgeOfTheGroup reads the passes of a load balancer of
+// a router as Open vSwitch 3.1.0 prints them, for a packet that enters br-ex: the pass of the
+// bucket has no stage, and the next one goes on where the group was.
+func TestPassAfterTheBucketOfAGroupIsInTheBridgeOfTheGroup(t *testing.T) {
+	var passes []*Pass
+	for _, text := range []string{`Flow: recirc_id=0x2,ct_state=new|trk,ct_zone=2,eth,tcp,in_port=ANY
+
+bridge("br-ex")
+---------------
+    thaw
+        Resuming from table 14
+14. metadata=0x7, priority 0, cookie 0x6b0ba3a1
+    resubmit(,15)
+15. ct_state=+new-rel+trk,tcp,metadata=0x7,tp_dst=443, priority 120, cookie 0x1015ab3a
+    group:13
+     -> no live bucket
+
+Final flow: unchanged
+Megaflow: recirc_id=0x2,eth,tcp,in_port=ANY
+Datapath actions: hash(l4(0)),recirc(0x3)
+`, `Flow: recirc_id=0x3,dp_hash=0x1,ct_state=new|trk,ct_zone=2,eth,tcp,in_port=ANY
+
+bridge("br-ex")
+---------------
+    thaw
+            Resuming from table 0
+        Restoring actions: unroll_xlate(table=15, cookie=269856826),group:13
+    unroll_xlate(table=15, cookie=269856826)
+    restored state: table=15, cookie=0x3ab0151000000000
+    group:13
+     -> using bucket 0
+    bucket 0
+            ct(commit,table=16,zone=NXM_NX_REG11[0..15],nat(dst=192.168.10.6:443),exec(set_field:0x2/0x2->ct_mark))
+            nat(dst=192.168.10.6:443)
+            set_field:0x2/0x2->ct_mark
+             -> A clone of the packet is forked to recirculate. The forked pipeline will be resumed at table 16.
+
+Final flow: unchanged
+Megaflow: recirc_id=0x3,dp_hash=0x1/0xf,eth,ip,in_port=ANY,nw_frag=no
+Datapath actions: ct(commit,zone=2,mark=0x2/0x2,timeout=1,nat(dst=192.168.10.6:443)),recirc(0x16)
+`, `Flow: recirc_id=0x16,dp_hash=0x1,ct_state=new|trk,ct_zone=2,ct_mark=0x2,eth,tcp,in_port=4
+
+bridge("br-ex")
+---------------
+    thaw
+        Resuming from table 16
+16. metadata=0x7, priority 0, cookie 0xae665f04
+    resubmit(,17)
+
+Final flow: unchanged
+Megaflow: recirc_id=0x16,eth,tcp,in_port=4
+Datapath actions: drop
+`} {
+		p, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		passes = append(passes, p[0])
+	}
+	before, err := Parse("Flow: tcp,in_port=1\n\nbridge(\"br-int\")\n 8. metadata=0x7, priority 0, cookie 0xb\n    ct(table=14,zone=2,nat)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range passes {
+		p.Resume(before[0])
+		before[0] = p
+	}
+	if stages := passes[2].Stages; len(stages) != 1 || stages[0].Bridge != "br-int" {
+		t.Errorf("the stages behind the bucket are %+v, want them in br-int", stages)
+	}
+}

@@ -110,5 +110,79 @@ func (r *Rules) Absent(f Flow, present func(cookie uint64) bool) ([]Rule, error)
 	return slices.DeleteFunc(absent, func(rule Rule) bool { return written[fmt.Sprint(rule.Priority, rule.Match)] }), err
 }
 
+// state matches what a match says about conntrack and registers.
+var state = regexp.MustCompile(`!?\b(?:reg|ct|flags|xreg|xxreg)[^&|()]*`)
+
 // maxAbsent bounds the flows that Absent looks at.
 const maxAbsent = 100
+
+// Candidate is a logical flow of a stage that may match packets between two ports.
+type Candidate struct {
+	uuid     string
+	priority int
+	match    string
+	present  bool // the node has its flow
+}
+
+// Candidates returns the logical flows of the stage of a flow that may match packets with the
+// ports of a subject, whatever the packet is; none if the node has the flows of them all.
+// present reports whether a cookie is in the table of the flow.
+func (r *Rules) Candidates(f Flow, s Subject, present func(cookie uint64) bool) ([]Candidate, error) {
+	pipeline, table := f.Layout.logical(f.Table)
+	if pipeline == "" {
+		return nil, nil
+	}
+	s.anyPacket = true
+	var all []Candidate
+	lacks := false
+	err := r.inStage(pipeline, table, func(row ovsdb.Row) bool {
+		match := row.String("match")
+		if _, member := r.datapathOfFlow(row, f.Metadata); !member || r.evaluate(match, s) < possible {
+			return true
+		}
+		cookie, _ := strconv.ParseUint(row.UUID[:8], 16, 32)
+		c := Candidate{uuid: row.UUID, match: match, present: present(cookie)}
+		c.priority, _ = row.Int("priority")
+		lacks = lacks || !c.present
+		all = append(all, c)
+		return true
+	})
+	if !lacks {
+		return nil, err
+	}
+	return all, err
+}
+
+// Lacking returns the logical flows of candidates that a node lacks and that would have let a
+// packet pass: it ended at a flow with a priority (-1 if it matched none), and they match it,
+// apart from what depends on conntrack or registers, with a higher one. Where the node has a
+// flow of the same priority that matches the packet for the same values of these, that may
+// stand for both.
+func (r *Rules) Lacking(candidates []Candidate, priority int, s Subject) ([]Rule, error) {
+	var lacking []Rule
+	written := map[string]bool{}
+	kind := func(priority int, match string) string {
+		return fmt.Sprint(priority, state.FindAllString(match, -1))
+	}
+	for _, c := range candidates {
+		if c.priority <= priority || r.evaluate(c.match, s) < possible {
+			continue
+		}
+		if c.present {
+			written[kind(c.priority, c.match)] = true
+			continue
+		}
+		row, ok, err := r.sb.Row(logicalFlow, c.uuid)
+		if err != nil {
+			return nil, err
+		}
+		rule, err := r.LogicalFlow(row)
+		if err != nil {
+			return nil, err
+		}
+		if ok && !strings.HasPrefix(rule.Actions, "drop") && rule.Cause.Action != "drop" && rule.Cause.Action != "reject" {
+			lacking = append(lacking, rule)
+		}
+	}
+	return slices.DeleteFunc(lacking, func(rule Rule) bool { return written[kind(rule.Priority, rule.Match)] }), nil
+}

@@ -130,6 +130,8 @@ func TestMissedFlows(t *testing.T) {
 	for port, why := range map[uint64]Reason{7: MissingFlow, 8: NotBound, 9: NotBound} {
 		if d, err := r.Drop(End{Miss: true, MissTable: 65, Metadata: 1, OutPort: port, Layout: layout}); err != nil || d.Reason != why {
 			t.Errorf("output to port %d: %+v %v", port, d, err)
+		} else if port == 8 && d.Rule.Words != "port p8 is bound to no chassis" {
+			t.Errorf("output to port 8: %q", d.Rule.Words)
 		}
 	}
 	if d, err := r.Drop(End{Known: Meter, Layout: layout}); err != nil || d.Reason != Meter {

@@ -10,8 +10,12 @@ import (
 // changedMetadata matches the action by which a packet goes to another datapath.
 var changedMetadata = regexp.MustCompile(`^set_field:(0x[0-9a-f]+|[0-9]+)->metadata$`)
 
-// outPort matches the tunnel key of the output port in a match of the egress pipeline.
-var outPort = regexp.MustCompile(`(?:^|,)reg15=(0x[0-9a-f]+)(?:,|$)`)
+// outPort matches the tunnel key of the output port in a match of the egress pipeline, and
+// chosenPort in the action that chooses it.
+var (
+	outPort    = regexp.MustCompile(`(?:^|,)reg15=(0x[0-9a-f]+)(?:,|$)`)
+	chosenPort = regexp.MustCompile(`^set_field:(0x[0-9a-f]+|[0-9]+)->reg15$`)
+)
 
 // End returns where a pass ended on an integration bridge, from the stages of the pass up
 // to last, where the packet ended; all of them if last is nil.
@@ -28,23 +32,27 @@ func (r *Rules) End(p *pass.Pass, last *pass.Stage, bridge string, layout Layout
 			continue
 		}
 		f := Flow{Cookie: s.Cookie, Table: s.Table, Priority: s.Priority, Metadata: metadataOf(s.Flow), Layout: layout}
-		rule, _, err := r.Find(f)
+		rule, found, err := r.Find(f)
 		if err != nil {
 			return End{}, err
+		}
+		if f.isForeign(found, s.Lines...) {
+			rule = r.foreignRule(f, s.Flow)
 		}
 		if f.Metadata != 0 {
 			end.Metadata = f.Metadata
 		}
+		if m := outPort.FindStringSubmatch(s.Flow); m != nil {
+			end.OutPort, _ = strconv.ParseUint(m[1], 0, 64)
+		}
 		for _, line := range s.Lines {
 			if m := changedMetadata.FindStringSubmatch(line); m != nil {
 				end.Metadata, _ = strconv.ParseUint(m[1], 0, 64)
+				end.OutPort = 0 // the datapath has not chosen a port yet
 			}
-		}
-		if rule.Pipeline == "ingress" { // of a datapath that has not chosen a port yet
-			end.OutPort = 0
-		}
-		if m := outPort.FindStringSubmatch(s.Flow); m != nil {
-			end.OutPort, _ = strconv.ParseUint(m[1], 0, 64)
+			if m := chosenPort.FindStringSubmatch(line); m != nil {
+				end.OutPort, _ = strconv.ParseUint(m[1], 0, 64)
+			}
 		}
 		end.Steps = append(end.Steps, Step{Table: s.Table, Rule: rule})
 	}

@@ -1,7 +1,10 @@
 package rules
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +18,8 @@ const (
 	TTL          Reason = "TTL"
 	Unresolved   Reason = "ARP/ND unresolved"
 	PortSecurity Reason = "port security"
+	Disabled     Reason = "disabled"     // a port that an administrator has switched off
+	UnknownVLAN  Reason = "unknown VLAN" // a tag where no port has it, or where none may be
 	MTU          Reason = "MTU"
 	Meter        Reason = "meter"
 	NoSuchPort   Reason = "no such port"
@@ -26,7 +31,7 @@ const (
 
 // Reasons lists all reasons.
 func Reasons() []Reason {
-	return []Reason{ACL, NoRoute, TTL, Unresolved, PortSecurity, MTU, Meter, NoSuchPort, NotBound, MissingFlow, Failed, Explicit}
+	return []Reason{ACL, NoRoute, TTL, Unresolved, PortSecurity, Disabled, UnknownVLAN, MTU, Meter, NoSuchPort, NotBound, MissingFlow, Failed, Explicit}
 }
 
 // Step is a flow that a packet matched on its way over one integration bridge.
@@ -65,6 +70,11 @@ func (r *Rules) Drop(end End) (Drop, error) {
 		d.Reason = end.Known
 		return d, nil
 	}
+	if n := len(end.Steps); !end.Miss && n > 0 && end.Steps[n-1].Rule.Foreign {
+		d := r.last(end)
+		d.Reason = Explicit
+		return d, nil
+	}
 	if n := len(end.Steps); !end.Miss && n > 0 && end.Steps[n-1].Rule.Row == "" && end.Layout.delivers(end.Steps[n-1].Table) {
 		end.Miss, end.MissTable = true, end.Steps[n-1].Table // the flow by which ovn-controller drops what no other matches
 	}
@@ -77,6 +87,9 @@ func (r *Rules) Drop(end End) (Drop, error) {
 	}
 	if decided, ok := deciding(end.Steps, d.Reason); ok {
 		d.Rule = decided
+		if isDisabled(decided) {
+			d.Reason = Disabled
+		}
 	}
 	return d, nil
 }
@@ -95,8 +108,12 @@ func (r *Rules) missed(end End) (Drop, error) {
 	if pipeline == "" {
 		name := end.Layout.physical(end.MissTable)
 		d := Drop{Reason: reasonPhysical(end.MissTable, end.Layout), Stage: name, Rule: Rule{Stage: name, Words: name}}
-		if end.Layout.delivers(end.MissTable) && r.ports()[portKey{end.Metadata, end.OutPort}].Bound {
+		switch out, known := r.Port(end.Metadata, end.OutPort); {
+		case !known || !end.Layout.delivers(end.MissTable):
+		case out.Bound:
 			d.Reason = MissingFlow
+		default:
+			d.Rule.Words = fmt.Sprintf("port %s is bound to no chassis", out)
 		}
 		return d, nil
 	}
@@ -126,6 +143,10 @@ func reason(rule Rule, step Step, l Layout) Reason {
 	}
 	byDefault := rule.Priority == 0 && strings.TrimSpace(rule.Match) == "1"
 	switch {
+	case isDisabled(rule):
+		return Disabled
+	case strings.Contains(rule.Match, "vlan.present"):
+		return UnknownVLAN
 	case strings.Contains(stage, "_acl"):
 		return ACL
 	case isPortSecurity(rule):
@@ -150,6 +171,43 @@ func reason(rule Rule, step Step, l Layout) Reason {
 	return Explicit
 }
 
+var (
+	fragMTU = regexp.MustCompile(`icmp[46]\.frag_mtu = (\d+)`)
+	ofPort  = regexp.MustCompile(`(inport|outport) == "([^"]+)"`)
+)
+
+// Limit returns the gateway_mtu in bytes for which a logical flow answers a packet with an
+// error, and the router port that has it: the one that would send the packet, or else the one
+// that received it.
+func (r Rule) Limit() (port string, mtu int, ok bool) {
+	found := fragMTU.FindStringSubmatch(r.Actions)
+	if found == nil {
+		return "", 0, false
+	}
+	for _, m := range ofPort.FindAllStringSubmatch(r.Match, -1) {
+		if port == "" || m[1] == "outport" {
+			port = m[2]
+		}
+	}
+	mtu, err := strconv.Atoi(found[1])
+	return port, mtu, err == nil && port != ""
+}
+
+// isDisabled reports whether a logical flow is one that drops all packets from a disabled
+// port, or to it. ovn-northd has no other flows of a port in these stages that do.
+func isDisabled(rule Rule) bool {
+	if rule.Cause.Table != "Logical_Switch_Port" {
+		return false
+	}
+	switch rule.Stage {
+	case "ls_in_check_port_sec", "ls_out_check_port_sec":
+		return strings.Contains(rule.Actions, "drop;") || strings.Contains(rule.Actions, "reg0[15] = 1")
+	case "ls_in_l2_lkup", "ls_out_port_sec_l2":
+		return strings.TrimSpace(rule.Actions) == "drop;"
+	}
+	return false
+}
+
 // isPortSecurity reports whether a logical flow drops what port security has marked.
 // ls_in_check_port_sec also drops what no port may send, such as VLAN tags.
 func isPortSecurity(rule Rule) bool {
@@ -162,11 +220,13 @@ func isPortSecurity(rule Rule) bool {
 
 // reasonPhysical returns why a packet ended in a table of neither pipeline.
 func reasonPhysical(table int, l Layout) Reason {
-	switch {
+	switch known, _ := releaseOf(l.Egress); {
 	case table == 0:
 		return NoSuchPort
 	case l.delivers(table):
 		return NotBound
+	case table == known.process: // larger than the tunnels of the port's chassis take
+		return MTU
 	}
 	return Explicit
 }
@@ -190,7 +250,6 @@ func deciding(steps []Step, why Reason) (rule Rule, ok bool) {
 			at.Words = "port security of " + at.Words
 			return at, true
 		case why == PortSecurity && last.Cause.Table == "" && strings.HasSuffix(at.Stage, "_check_port_sec") && at.Cause.Table == "Logical_Switch_Port":
-			at.Words = "disabled " + at.Words
 			return at, true
 		}
 	}

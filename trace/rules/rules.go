@@ -22,9 +22,13 @@ type Rules struct {
 
 	datapaths func() datapaths
 	groups    func() map[string]portGroup // by the UUIDs of their ACLs
+	snats     func() map[string]int       // by external addresses
 
 	ports func() map[portKey]Port
 	named func() map[string]Port // the ports by their names in OVN
+	// members are the names of the ports of each port group.
+	members     func() map[string]map[string]bool
+	addressSets func() map[string][]string
 
 	mu    sync.Mutex
 	cache map[Flow]Rule
@@ -36,8 +40,11 @@ func New(nb, sb *file.Index) *Rules {
 	r := &Rules{nb: nb, sb: sb, cache: map[Flow]Rule{}}
 	r.datapaths = sync.OnceValue(r.readDatapaths)
 	r.groups = sync.OnceValue(r.readPortGroups)
+	r.snats = sync.OnceValue(r.readSNATs)
 	r.ports = sync.OnceValue(r.readPorts)
 	r.named = sync.OnceValue(r.readNamed)
+	r.members = sync.OnceValue(r.readMembers)
+	r.addressSets = sync.OnceValue(r.readAddressSets)
 	return r
 }
 
@@ -92,6 +99,8 @@ type Rule struct {
 	// Candidates is the number of rows that the flow may be made from, if there is more
 	// than one: no field tells them apart, and the rule is the first of them.
 	Candidates int
+	// Foreign reports that ovn-controller did not write the flow.
+	Foreign bool
 }
 
 // Datapath is a logical switch or router.
@@ -119,6 +128,9 @@ type Cause struct {
 	Table, UUID string
 	Name        string // of an ACL, a load balancer or a port
 	Action      string // of an ACL or a policy
+	Direction   string // of an ACL: to-lport or from-lport
+	Match       string // of an ACL
+	Group       string // the port group of an ACL, "" for none
 	Words       string
 }
 

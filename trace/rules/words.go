@@ -28,6 +28,31 @@ type portGroup struct {
 	ids  map[string]string
 }
 
+// Holds reports whether a port group holds a logical port.
+func (r *Rules) Holds(group, port string) bool {
+	return r.members()[group][port]
+}
+
+// readMembers returns the names of the ports that each port group of the southbound database
+// holds.
+func (r *Rules) readMembers() map[string]map[string]bool {
+	members := map[string]map[string]bool{}
+	for row, err := range r.sb.Rows("Port_Group", "name", "ports") {
+		if err != nil {
+			break // groups that can't be read hold no ports
+		}
+		// The name is KEY_NAME, with the tunnel key of the datapath (northd/northd.c).
+		_, name, _ := strings.Cut(row.String("name"), "_")
+		if members[name] == nil {
+			members[name] = map[string]bool{}
+		}
+		for _, port := range row.Strings("ports") {
+			members[name][port] = true
+		}
+	}
+	return members
+}
+
 // readPortGroups returns the port groups by the UUIDs of their ACLs.
 func (r *Rules) readPortGroups() map[string]portGroup {
 	groups := map[string]portGroup{}
@@ -60,8 +85,9 @@ func (r *Rules) explain(table string, row ovsdb.Row, rule Rule) Cause {
 	switch table {
 	case "ACL":
 		c.Action, c.Words = row.String("action"), r.acl(row)
+		c.Direction, c.Match, c.Group = row.String("direction"), row.String("match"), r.groups()[row.UUID].name
 	case "NAT":
-		c.Words = translation(row) + at
+		c.Words = translation(row, r.sharesAddress(row, rule)) + at
 	case "Load_Balancer":
 		c.Words = loadBalancer(row)
 	case "Logical_Router_Static_Route":
@@ -187,12 +213,35 @@ func securityGroup(ids map[string]string, group portGroup) string {
 // kubeOVN names the NetworkPolicy that kube-ovn made a port group from, "" for none.
 func kubeOVN(group portGroup) string { return named("NetworkPolicy", group.ids[idPolicy]) }
 
-// translation names a NAT rule.
-func translation(row ovsdb.Row) string {
+// sharesAddress reports whether a flow is also that of other NAT rules: it matches only the
+// external address, and several rules translate into this one.
+func (r *Rules) sharesAddress(row ovsdb.Row, rule Rule) bool {
+	return rule.Match != "" && !strings.Contains(rule.Match, row.String("logical_ip")) && r.snats()[row.String("external_ip")] > 1
+}
+
+// readSNATs returns the number of rules that translate sources into an external address.
+func (r *Rules) readSNATs() map[string]int {
+	count := map[string]int{}
+	for row, err := range r.nb.Rows("NAT", "type", "external_ip") {
+		if err != nil {
+			break // the rules that can't be read keep their own words
+		}
+		if row.String("type") == "snat" {
+			count[row.String("external_ip")]++
+		}
+	}
+	return count
+}
+
+// translation names a NAT rule; shared is set for a flow of several rules with its address.
+func translation(row ovsdb.Row, shared bool) string {
 	ids := row.Map("external_ids")
 	external, logical := row.String("external_ip"), row.String("logical_ip")
 	text := fmt.Sprintf("%s %s for %s", row.String("type"), external, logical)
-	if row.String("type") == "dnat_and_snat" {
+	switch {
+	case row.String("type") == "snat" && shared:
+		text = "snat " + external
+	case row.String("type") == "dnat_and_snat":
 		text = fmt.Sprintf("floating ip %s for %s", external, logical)
 	}
 	owner := owned(ids)

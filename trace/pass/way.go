@@ -1,0 +1,229 @@
+package pass
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+)
+
+// Way holds the actions that a pass executed before one of its lookups or actions, and those
+// that it executes after it. With them ofproto/trace-packet-out goes the same way again.
+type Way struct {
+	// levels are the lists of actions that are open: the first is that of the pass, and each
+	// clone on the way opens a further one.
+	levels []level
+}
+
+type level struct{ before, after []string }
+
+// Before returns the actions up to the lookup or action, so that the packet has the same
+// fields after them; "" for none.
+func (w Way) Before() string {
+	var all []string
+	for _, l := range w.levels {
+		all = append(all, l.before...)
+	}
+	return strings.Join(all, ",")
+}
+
+// Through returns all actions, with others in place of the lookup or action.
+func (w Way) Through(actions []string) string {
+	inner := actions
+	for i, l := range slices.Backward(w.levels) {
+		inner = slices.Concat(l.before, inner, l.after)
+		if i > 0 {
+			inner = []string{"clone(" + strings.Join(inner, ",") + ")"}
+		}
+	}
+	return strings.Join(inner, ",")
+}
+
+// WayTo returns the way to the lookup of a stage, or, if line is larger than 0, to that line
+// of its actions. The error says which of the actions on the way can't be executed again.
+func (p *Pass) WayTo(stage, line int) (Way, error) {
+	w := Way{levels: []level{{}}}
+	if stage < 0 || stage >= len(p.Stages) {
+		return w, fmt.Errorf("the pass has no stage %d", stage)
+	}
+	if err := w.toStage(p, stage); err != nil || line == 0 {
+		return w, err
+	}
+	list, err := executed(p.Stages[stage].Lines[:line])
+	if err != nil {
+		return w, err
+	}
+	w.add(list)
+	return w, nil
+}
+
+// toStage adds the actions up to the lookup of a stage: those of the stage that it is nested
+// in, and those of the stages that came before it by a resubmit that was their last action.
+func (w *Way) toStage(p *Pass, stage int) error {
+	s := p.Stages[stage]
+	switch {
+	case s.parent >= 0:
+		if err := w.toStage(p, s.parent); err != nil {
+			return err
+		}
+		if err := w.into(p.Stages[s.parent].Lines, s.after); err != nil {
+			return err
+		}
+	case !isThawed(p.Resumed):
+		if err := w.into(p.Resumed, s.after); err != nil {
+			return err
+		}
+	}
+	for i, before := range p.Stages[:stage] {
+		if before.parent != s.parent || before.after != s.after {
+			continue
+		}
+		if err := w.into(p.Stages[i].Lines, len(before.Lines)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isThawed reports whether the lines before the first stage say only where the pass resumes.
+func isThawed(lines []string) bool {
+	return len(lines) == 0 || len(lines) <= 2 && lines[0] == "thaw" && strings.HasPrefix(lines[len(lines)-1], "Resuming from table")
+}
+
+// action is an action with the lines that ofproto/trace prints for what is in it.
+type action struct {
+	text  string
+	last  int      // index of the last line that is no remark
+	inner []action // of a clone
+}
+
+// into adds the actions of a list up to the one that was executed last when the given number
+// of lines was printed, and opens that one: a resubmit, or a clone that holds one.
+func (w *Way) into(lines []string, printed int) error {
+	list, err := executed(lines)
+	if err != nil {
+		return err
+	}
+	end := printed - 1
+	for end >= 0 && isRemark(lines[end]) {
+		end--
+	}
+	return w.open(list, end)
+}
+
+func (w *Way) open(list []action, end int) error {
+	at := slices.IndexFunc(list, func(a action) bool { return a.last >= end })
+	if at < 0 || end < 0 {
+		return fmt.Errorf("the pass shows no action that leads to a lookup")
+	}
+	w.add(list[:at])
+	l := &w.levels[len(w.levels)-1]
+	l.after = append(texts(list[at+1:]), l.after...)
+	lead := list[at]
+	switch {
+	case strings.HasPrefix(lead.text, "clone("):
+		w.levels = append(w.levels, level{})
+		return w.open(lead.inner, end)
+	case strings.HasPrefix(lead.text, "resubmit("), strings.HasPrefix(lead.text, "goto_table:"):
+		return nil
+	}
+	return fmt.Errorf("action %q leads to a lookup", openflow.Shorten(lead.text, 80))
+}
+
+func (w *Way) add(list []action) {
+	l := &w.levels[len(w.levels)-1]
+	l.before = append(l.before, texts(list)...)
+}
+
+func texts(list []action) []string {
+	var all []string
+	for _, a := range list {
+		text := a.text
+		if table, ok := strings.CutPrefix(text, "goto_table:"); ok {
+			text = "resubmit(," + table + ")"
+		}
+		if text != "drop" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+func isRemark(line string) bool {
+	return strings.HasPrefix(line, "->") || strings.HasPrefix(line, ">>")
+}
+
+// executed returns the actions of a list from the lines that ofproto/trace printed.
+func executed(lines []string) ([]action, error) {
+	var list []action
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		if isRemark(line) {
+			continue
+		}
+		for _, other := range []string{"group:", "bucket ", "check_pkt_larger(", "write_", "clear_actions", "apply_", "encap(", "decap(", "exit"} {
+			if strings.HasPrefix(line, other) {
+				return nil, fmt.Errorf("action %q can't be executed again by itself", openflow.Shorten(line, 80))
+			}
+		}
+		a := action{text: line, last: i}
+		arguments, nested := nestedIn(line)
+		if nested {
+			i = a.take(lines, i+1, arguments) - 1
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// take reads the lines of the actions in an action, from the given one on, and returns the
+// index of the first line after them.
+func (a *action) take(lines []string, from int, arguments []string) int {
+	next := from
+	for _, argument := range arguments {
+		at := next
+		for at < len(lines) && isRemark(lines[at]) {
+			at++
+		}
+		if at >= len(lines) || lines[at] != argument {
+			break // it was not executed, or is not printed
+		}
+		inner := action{text: argument, last: at}
+		next = at + 1
+		if more, nested := nestedIn(argument); nested {
+			next = inner.take(lines, next, more)
+		}
+		a.inner, a.last = append(a.inner, inner), inner.last
+	}
+	return next
+}
+
+// nestedIn returns the actions that a clone or ct action holds, which are printed after it.
+func nestedIn(line string) (list []string, ok bool) {
+	name, text, _ := strings.Cut(strings.TrimSuffix(line, ")"), "(")
+	switch name {
+	case "clone":
+		return split(text), true
+	case "ct":
+		for _, argument := range split(text) {
+			if exec, ok := strings.CutPrefix(argument, "exec("); ok {
+				list = append(list, split(strings.TrimSuffix(exec, ")"))...)
+			} else if strings.HasPrefix(argument, "nat") {
+				list = append(list, argument)
+			}
+		}
+		return list, true
+	}
+	return nil, false
+}
+
+func split(text string) []string {
+	var list []string
+	for text != "" {
+		end := openflow.IndexSeparator(text, false)
+		list = append(list, text[:end])
+		text = text[min(end+1, len(text)):]
+	}
+	return list
+}
