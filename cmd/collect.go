@@ -80,13 +80,13 @@ func (o *collectOptions) run(ctx context.Context, wd *workdir.Dir, paths []strin
 		out.Nodes = append(out.Nodes, collectedNode{w.Name, w.Path, w.Collections, &w.OVN})
 		lost = lost || hasLost(w.Collections) || w.OVN.Lacking
 	}
-	if err := o.emit(out, func() { o.printCollected(out) }); err != nil {
+	if err := o.emit(out, func() { o.printCollected(out, wd) }); err != nil {
 		return err
 	}
 	return incompleteIf(lost)
 }
 
-func (o *IO) printCollected(out collectedInputs) {
+func (o *IO) printCollected(out collectedInputs, folder *workdir.Dir) {
 	o.printInputs(out.Inputs)
 	for _, n := range out.Nodes {
 		o.headline("Offline OVS Debugging: data of %s collected and stored in %s", terminal.Escape(n.Name), n.Workdir)
@@ -95,8 +95,8 @@ func (o *IO) printCollected(out collectedInputs) {
 	}
 	o.warnEach("", out.Remarks)
 	o.warnEach("could not be read: ", out.Lost)
-	if len(out.Nodes) > 1 {
-		o.printNext(out.Nodes[0].Workdir)
+	if first := out.Nodes[0].Workdir; first != folder.Path() {
+		o.printNext(first)
 	}
 }
 
@@ -162,9 +162,9 @@ func (o *collectOneOptions) run(ctx context.Context, wd *workdir.Dir, source col
 	if err != nil {
 		return explain(err, path)
 	}
-	collections := written[0].Collections
-	if err := o.emit(collectedNode{Workdir: wd.Path(), Collections: collections}, func() {
-		o.headline("Offline OVS Debugging: %s data collected and stored in %s", data, wd.Path())
+	collections, place := written[0].Collections, written[0].Path
+	if err := o.emit(collectedNode{Workdir: place, Collections: collections}, func() {
+		o.headline("Offline OVS Debugging: %s data collected and stored in %s", data, place)
 		o.printCollections(collections)
 	}); err != nil {
 		return err
@@ -245,6 +245,8 @@ func incompleteIf(lost bool) error {
 // explain adds a next step to errors of the operating system.
 func explain(err error, source string) error {
 	switch {
+	case archive.CannotWrite(err):
+		return fmt.Errorf("%w: nothing was changed; make room on that disk", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s can't be read or the working directory can't be written", err, source)
 	case errors.Is(err, context.Canceled):

@@ -38,7 +38,7 @@ func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) erro
 	if err != nil {
 		return err
 	}
-	run := runtime.Command{Argv: argv, Stdin: o.In, Stdout: o.Out, Stderr: o.Err, Terminal: o.interactive()}
+	run := runtime.Command{Argv: argv, Stdin: o.In, Stdout: o.stdout(), Stderr: o.Err, Terminal: o.interactive()}
 	executor, err := o.node().Executor(ctx, wd, state, run.Terminal)
 	if err != nil {
 		return err

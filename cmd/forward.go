@@ -43,7 +43,7 @@ func (o *options) orInPod(wanted func() bool, here func(*cobra.Command, []string
 		if err != nil {
 			return err
 		}
-		run := runtime.Command{Stdin: o.In, Stdout: o.Out, Stderr: o.Err}
+		run := runtime.Command{Stdin: o.In, Stdout: o.stdout(), Stderr: o.Err}
 		if runsPrograms(c) {
 			run.Terminal = o.interactive()
 		} else { // ovs-offline escapes what it prints, and another program may be in the pod

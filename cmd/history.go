@@ -370,13 +370,22 @@ func (o *historyOptions) writeRequest(b *strings.Builder, r history.Request) {
 	b.WriteString("\n")
 }
 
-var uuids = regexp.MustCompile(`\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+// uuids matches a UUID, and a string in quotation marks, which is none whatever it looks like.
+var uuids = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+
+// shortUUID returns the beginning of a UUID that uuids has found.
+func shortUUID(found string) string {
+	if strings.HasPrefix(found, `"`) {
+		return found
+	}
+	return found[:8]
+}
 
 // value returns the text of a value: whole with -v, else with the beginnings of UUIDs, and
 // shortened.
 func (o *historyOptions) value(text string) string {
 	if !o.verbose {
-		text = openflow.Shorten(uuids.ReplaceAllString(text, "$1"), 100)
+		text = openflow.Shorten(uuids.ReplaceAllStringFunc(text, shortUUID), 100)
 	}
 	return terminal.Escape(text)
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -12,6 +11,7 @@ import (
 	"ovs-offline/collect"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/temporary"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 )
@@ -53,11 +53,11 @@ type inspection struct {
 }
 
 func (o *inspectOptions) run(ctx context.Context, paths []string) error {
-	spool, err := os.MkdirTemp("", "ovs-offline-inspect-")
+	spool, remove, err := temporary.Folder("ovs-offline-inspect-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(spool)
+	defer remove()
 	p := o.progress()
 	found, plans, err := collect.Inspect(ctx, collect.Files{Paths: paths, Limits: o.limits, Progress: p.bytes}, spool, o.nodes)
 	p.end()

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,13 +27,58 @@ type IO struct {
 	warnings int    // number of warnings so far
 }
 
+// output is the standard output of a command. It keeps the first error of a write: most
+// printing functions don't check it, and run does, once for all commands.
+type output struct {
+	io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
+// check returns the error of a command, or that of its output: what was printed then lacks a
+// part, whatever else the command did.
+func (o *output) check(err error) error {
+	if o.err == nil {
+		return err
+	}
+	failed := fmt.Errorf("can't write the output: %w", o.err)
+	if err == nil || errors.Is(err, o.err) || errors.Is(err, errIncomplete) || errors.Is(err, errDrift) {
+		return failed
+	}
+	return errors.Join(err, failed)
+}
+
+// stdout returns standard output for the programs that a command runs, which need the
+// terminal or the file itself.
+func (o *IO) stdout() io.Writer {
+	if checked, ok := o.Out.(*output); ok {
+		return checked.Writer
+	}
+	return o.Out
+}
+
 // System returns the standard streams of the process, and its own path.
 func System() IO { return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: os.Args[0]} }
 
+// fileOf returns the file that a stream is, nil for another stream.
+func fileOf(stream any) *os.File {
+	if checked, ok := stream.(*output); ok {
+		stream = checked.Writer
+	}
+	f, _ := stream.(*os.File)
+	return f
+}
+
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	f := fileOf(stream)
+	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
 // interactive reports whether both input and output are a terminal.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,7 @@ func newLoad(shared *options) *cobra.Command {
 				if _, err := archive.Stat(args[0]); err != nil {
 					return err
 				}
-				f, err := os.Open(args[0])
+				f, err := interrupt.Open(c.Context(), args[0])
 				if err != nil {
 					return explain(err, args[0])
 				}
@@ -134,7 +133,7 @@ func (o *loadOptions) loadSet(folder *workdir.Dir, b *bundle.Reader, name string
 			return err
 		}
 	}
-	loaded, err := b.LoadSet(nodes, o.add(name))
+	loaded, err := b.LoadSet(folder, nodes, o.add(name))
 	if err != nil {
 		return fmt.Errorf("loading %s: %w", name, err)
 	}

@@ -19,6 +19,7 @@ type reachOptions struct {
 	reach.Options
 	by    string
 	ports []string
+	families
 }
 
 func newReach(shared *options) *cobra.Command {
@@ -35,7 +36,8 @@ func newReach(shared *options) *cobra.Command {
 			"of a workdir or a folder of several, and show the verdicts as a matrix.\n\n" +
 			"A group is endpoints that behave alike: they are on one kind of switch, and the same port\n" +
 			"groups, address sets and rules are about them. One member of each node stands for it.\n" +
-			"The ports are those of ACLs and load balancers, and ICMP.\n\n" +
+			"The ports are those of ACLs and load balancers, and ICMP. Pairs that have both families\n" +
+			"are asked over IPv4; -6 asks over IPv6.\n\n" +
 			"With OLD and NEW, two folders with running replicas, only what changed its verdict is shown,\n" +
 			"with the rule before and after.\n\n" +
 			"Exit code 3: a verdict is UNDETERMINED. Verdicts that depend on a node whose replica does\n" +
@@ -43,8 +45,13 @@ func newReach(shared *options) *cobra.Command {
 		Example: "  ovs-offline -w nodes reach\n" +
 			"  ovs-offline -w nodes reach --from 'ns1/*' --port tcp/80,icmp --services\n" +
 			"  ovs-offline reach monday tuesday",
-		PreRunE: func(*cobra.Command, []string) error { return o.readPorts() },
-		RunE:    o.run,
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			if o.Family, err = o.family(); err != nil {
+				return err
+			}
+			return o.readPorts()
+		},
+		RunE: o.run,
 	}
 	f := c.Flags()
 	choiceFlag(c, &o.by, "by", "", "group by namespace, group (port groups), network or port; fitting takes what fits the deployment", "fitting", string(reach.ByNamespace), string(reach.ByGroup), string(reach.ByNetwork), string(reach.ByPort))
@@ -54,6 +61,7 @@ func newReach(shared *options) *cobra.Command {
 	f.StringSliceVar(&o.To, "to", nil, "only these destinations: a glob `PATTERN` of groups, endpoints or services (can be repeated)")
 	f.BoolVar(&o.Services, "services", false, "services are destinations too")
 	f.StringSliceVar(&o.External, "external", nil, "an `ADDRESS` outside is a destination too (can be repeated)")
+	o.families.add(c)
 	choiceFlag(c, &o.format, "output", "o", "table, json, yaml, csv or html", formatTable, "json", "yaml", "csv", "html")
 	return c
 }
@@ -86,7 +94,15 @@ func (o *reachOptions) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return reachError(err)
 	}
-	return o.matrix(c.Context(), m)
+	return worst(o.matrix(c.Context(), m), inDoubt(session))
+}
+
+// inDoubt returns errIncomplete if the answers of a session may be wrong as a whole.
+func inDoubt(session *trace.Session) error {
+	if len(session.Doubts()) > 0 {
+		return errIncomplete
+	}
+	return nil
 }
 
 func (o *reachOptions) open(ctx context.Context, folder string) (*trace.Session, error) {
@@ -94,6 +110,7 @@ func (o *reachOptions) open(ctx context.Context, folder string) (*trace.Session,
 	if err != nil {
 		return nil, o.unavailable(err, folder)
 	}
+	o.warnEach("", session.Doubts())
 	o.warnEach("", session.Remarks())
 	return session, nil
 }
@@ -163,12 +180,12 @@ func (o *reachOptions) newLines() (cellLines, error) {
 	if o.format != "csv" {
 		return w, nil
 	}
-	return w, w.Write([]string{"from", "to", "port", "verdict", "sender", "receiver", "member_verdict", "reply", "reason", "rule"})
+	return w, w.Write([]string{"from", "to", "port", "verdict", "sender", "receiver", "member_verdict", "reply", "reason", "rule", "family"})
 }
 
 func (w cellLines) write(c reach.Cell) error {
 	for _, a := range c.Asked {
-		_ = w.Write(plainCells(c.From, c.To, c.Port.String(), string(c.Verdict), a.From, a.To, string(a.Verdict), string(a.Reply), a.Reason, a.Rule))
+		_ = w.Write(plainCells(c.From, c.To, c.Port.String(), string(c.Verdict), a.From, a.To, string(a.Verdict), string(a.Reply), a.Reason, a.Rule, familyText(a.Family)))
 	}
 	w.Flush()
 	return w.Error()
@@ -230,5 +247,5 @@ func (o *reachOptions) compare(ctx context.Context, before, after string) error 
 	case changes.Undetermined > 0:
 		return errIncomplete
 	}
-	return nil
+	return worst(inDoubt(sessions[0]), inDoubt(sessions[1]))
 }

@@ -29,6 +29,9 @@ func (o *IO) printTable(d *reach.Document) {
 	}
 	width := cmp.Or(terminalWidth(o.Out), usualWidth)
 	fmt.Fprintln(o.Out, wrapped("Ports: "+portWords(d.Ports), width))
+	if over := d.Over(); over != "" {
+		fmt.Fprintln(o.Out, wrapped(over, width))
+	}
 	cells := d.At()
 	columns := make([][]string, len(d.To)) // the texts of the cells, by column and row
 	for t := range d.To {

@@ -81,6 +81,7 @@ func (o *IO) printSummary(wd *workdir.Dir, r *report.Report) {
 		}
 	}
 	o.warnEach("", r.Remarks)
+	o.warnIfAny(r.Origin.Sentence())
 	o.warnIfAny(r.TraceWarning("the OVN SB database"))
 	o.warnLosses("", r)
 	fmt.Fprintf(o.Out, "The whole report is in %s\n", wd.ReportFile())

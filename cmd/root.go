@@ -58,6 +58,8 @@ func Main(args []string, streams IO) int {
 // run runs one command line until it ends or ctx does. Where open is nil, replicas in pods
 // are those of clusters.
 func run(ctx context.Context, args []string, streams IO, open link.Open) int {
+	printed := &output{Writer: streams.Out}
+	streams.Out = printed
 	o := &options{IO: streams}
 	if open == nil {
 		open = o.openHost(pods.NewClusters(version))
@@ -71,10 +73,10 @@ func run(ctx context.Context, args []string, streams IO, open link.Open) int {
 	root.InitDefaultCompletionCmd()
 	wrapArgErrors(root)
 	c, err := root.ExecuteContextC(ctx)
-	if c == root { // it only prints help: the command line was not understood
+	if c == root && printed.err == nil { // it only prints help: the command line was not understood
 		err = usageError(root, oneLine(err))
 	}
-	return exit(ctx, streams.Err, errors.Join(err, links.Close()))
+	return exit(ctx, streams.Err, printed.check(errors.Join(err, links.Close())))
 }
 
 // Root returns the root command, from which man pages are written.

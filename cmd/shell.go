@@ -33,7 +33,7 @@ func (o *options) shell(ctx context.Context, wd *workdir.Dir, _ []string) error 
 	// No context ends the shell: Ctrl-C is meant for the programs in it.
 	shell := exec.Command(argv[0], argv[1:]...)
 	shell.Env = append(os.Environ(), env...)
-	shell.Stdin, shell.Stdout, shell.Stderr = o.In, o.Out, o.Err
+	shell.Stdin, shell.Stdout, shell.Stderr = o.In, o.stdout(), o.Err
 	defer logging.Timed(ctx, "run shell", "argv", argv)()
 	defer ignoreCtrlC()()
 	err = shell.Run()

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -41,7 +40,7 @@ func (o *IO) newTable(header ...any) *outputTable {
 
 // terminalWidth returns the columns of a terminal; 0 for any other stream.
 func terminalWidth(stream any) int {
-	if f, ok := stream.(*os.File); ok {
+	if f := fileOf(stream); f != nil {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			return width
 		}

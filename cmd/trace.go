@@ -16,7 +16,6 @@ import (
 	"ovs-offline/set"
 	"ovs-offline/trace"
 	"ovs-offline/trace/answer"
-	"ovs-offline/trace/conntrack"
 	"ovs-offline/trace/draw"
 	"ovs-offline/trace/names"
 )
@@ -30,6 +29,7 @@ type traceOptions struct {
 	session    trace.Options
 	every      bool
 	file, pcap string
+	families
 }
 
 func newTrace(shared *options) *cobra.Command {
@@ -41,8 +41,10 @@ func newTrace(shared *options) *cobra.Command {
 			"reply to it; say whether it arrives, and else where it is dropped and by which rule.\n\n" +
 			"FROM and TO are NAMESPACE/POD, svc/NAMESPACE/NAME[:PORT], node/NAME, external/ADDRESS, the name\n" +
 			"of a port in OVN or neutron, of an instance, a MAC or IP address, or the beginning of a UUID.\n" +
-			"PROTOCOL is tcp, udp, sctp or icmp; TO:PORT names the destination port. Without both, the\n" +
-			"packet is a ping. The shell completes names (ovs-offline completion --help).\n\n" +
+			"PROTOCOL is tcp, udp, sctp, icmp or icmp6; TO:PORT names the destination port. Without both,\n" +
+			"the packet is a ping. TCP is asked with the SYN that opens a connection. A typed address is\n" +
+			"asked as it is; between names that have both, IPv4 is, or with -6 IPv6. The shell completes\n" +
+			"names (ovs-offline completion --help).\n\n" +
 			"The state of connections is what conntrack had recorded; --ct changes that.\n\n" +
 			"Exit code 1: --expect expects another verdict. Exit code 2: a name is unknown or ambiguous.\n" +
 			"Exit code 3: the verdict is UNDETERMINED, also that of the reply. So is what becomes of a\n" +
@@ -66,9 +68,9 @@ func newTrace(shared *options) *cobra.Command {
 			return o.answer(ctx, session, err, args)
 		}),
 	}
-	c.PreRunE = func(*cobra.Command, []string) error {
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		o.session.Raw = o.session.Raw || o.format == "html" // the page has everything
-		return o.checkFlags()
+		return o.checkFlags(c.Flags())
 	}
 	f := c.Flags()
 	f.StringVar(&o.flow, "flow", "", "`FLOW` to follow, as ofproto/trace takes it: 'BRIDGE in_port=PORT,...'")
@@ -80,6 +82,7 @@ func newTrace(shared *options) *cobra.Command {
 	f.IntVar(&o.question.TTL, "ttl", 0, "TTL or hop limit of the packet (default 64)")
 	f.Uint16Var(&o.question.SrcPort, "source-port", 0, "source port (default 40000)")
 	f.StringVar(&o.question.Network, "network", "", "network or logical switch of names that several have")
+	o.families.add(c)
 	f.StringVar(&o.expect, "expect", "", "exit with code 1 for another verdict: reachable or unreachable")
 	f.BoolVarP(&o.every, "verbose", "v", false, "print every stage")
 	f.BoolVar(&o.session.Raw, "raw", false, "print what ofproto/trace printed")
@@ -93,7 +96,7 @@ func newTrace(shared *options) *cobra.Command {
 // or after a second: completion must stay silent.
 func (o *traceOptions) completeEndpoints(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 2 {
-		return protocols(), cobra.ShellCompDirectiveNoFileComp
+		return names.Protocols(), cobra.ShellCompDirectiveNoFileComp
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -111,9 +114,6 @@ func (o *traceOptions) completeEndpoints(c *cobra.Command, args []string, text s
 	return slices.DeleteFunc(found, func(name string) bool { return !plainWord.MatchString(name) }), cobra.ShellCompDirectiveNoFileComp
 }
 
-// protocols returns what PROTOCOL can be.
-func protocols() []string { return []string{"tcp", "udp", "sctp", "icmp"} }
-
 func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 	switch {
 	case o.pcap != "" && o.flow == "" && o.file == "" && (len(args) == 1 || len(args) == 2):
@@ -126,30 +126,8 @@ func (o *traceOptions) checkArgs(_ *cobra.Command, args []string) error {
 		return fmt.Errorf("FROM and TO, --flow and --file exclude each other")
 	case len(args) < 2 || len(args) > 3:
 		return fmt.Errorf("FROM and TO are needed, or --flow")
-	case len(args) == 3 && !slices.Contains(protocols(), args[2]):
-		return fmt.Errorf("PROTOCOL is one of %s, not %q", strings.Join(protocols(), ", "), args[2])
-	}
-	return nil
-}
-
-// checkFlags reads --ct and checks --expect.
-func (o *traceOptions) checkFlags() error {
-	if o.expect != "" && o.expect != "reachable" && o.expect != "unreachable" {
-		return fmt.Errorf("%w: --expect takes reachable or unreachable, not %q", errUsage, o.expect)
-	}
-	switch o.ct {
-	case "recorded":
-		return nil
-	case "new":
-		o.session.New = true
-		return nil
-	}
-	for _, text := range strings.Fields(o.ct) {
-		state, ok := conntrack.ParseFlags(text)
-		if !ok {
-			return fmt.Errorf("%w: --ct takes recorded, new, or a list of states such as \"est,rpl new\", not %q", errUsage, o.ct)
-		}
-		o.session.States = append(o.session.States, state)
+	case len(args) == 3 && !slices.Contains(names.Protocols(), args[2]):
+		return fmt.Errorf("PROTOCOL is one of %s, not %q", strings.Join(names.Protocols(), ", "), args[2])
 	}
 	return nil
 }
@@ -175,12 +153,23 @@ func (o *traceOptions) answer(ctx context.Context, session *trace.Session, err e
 		return err
 	}
 	switch {
-	case o.expect != "" && !strings.EqualFold(o.expect, string(a.Verdict)):
+	case !o.isExpected(a):
 		return exitCode(exitFailed)
-	case o.expect == "" && a.IsIncomplete():
+	case o.leavesOpen(a):
 		return errIncomplete
 	}
 	return nil
+}
+
+// isExpected reports whether an answer, nil for none, has the verdict of --expect.
+func (o *traceOptions) isExpected(a *answer.Answer) bool {
+	return o.expect == "" || a != nil && strings.EqualFold(o.expect, string(a.Verdict))
+}
+
+// leavesOpen reports whether an answer leaves open what a user has to notice: with --expect
+// only that its replicas are in doubt.
+func (o *traceOptions) leavesOpen(a *answer.Answer) bool {
+	return o.expect == "" && a.IsIncomplete() || a.Trust.InDoubt()
 }
 
 // candidate is an endpoint that an ambiguous name may mean.
@@ -215,7 +204,7 @@ func questionError(err error) error {
 	var ambiguous *names.AmbiguousError
 	var unknown *names.UnknownError
 	var protocol *names.ProtocolError
-	if errors.As(err, &ambiguous) || errors.As(err, &unknown) || errors.As(err, &protocol) || errors.Is(err, trace.ErrQuestion) {
+	if errors.As(err, &ambiguous) || errors.As(err, &unknown) || errors.As(err, &protocol) || errors.Is(err, trace.ErrQuestion) || errors.Is(err, names.ErrFamily) {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	return err
@@ -245,10 +234,25 @@ func (o *traceOptions) print(a *answer.Answer) error {
 		return draw.HTML(o.Out, a)
 	}
 	var err error
-	if emitErr := o.emit(a, func() {
-		err = a.Write(o.Out, answer.Options{Verbose: o.every, Raw: o.session.Raw, Width: terminalWidth(o.Out)})
-	}); emitErr != nil {
+	if emitErr := o.emit(a, func() { err = o.write(a) }); emitErr != nil {
 		return emitErr
 	}
+	return err
+}
+
+// write prints an answer for people.
+func (o *traceOptions) write(a *answer.Answer) error {
+	return a.Write(o.Out, answer.Options{Verbose: o.every, Raw: o.session.Raw, Width: terminalWidth(o.Out)})
+}
+
+// writeMore prints the whole of an answer that has a line already, if -v or --raw asks for it.
+func (o *traceOptions) writeMore(a *answer.Answer) error {
+	if a == nil || !o.every && !o.session.Raw {
+		return nil
+	}
+	if err := o.write(a); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(o.Out)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/portmap"
+	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
@@ -50,7 +51,7 @@ func (o *translateOptions) run(ctx context.Context, wd *workdir.Dir, _ []string)
 		if text != line {
 			newline = "\n"
 		}
-		if _, err := io.WriteString(o.Out, ports.Translate(text)+newline); err != nil {
+		if _, err := io.WriteString(o.Out, terminal.Escape(ports.Translate(text))+newline); err != nil {
 			return err
 		}
 		if errors.Is(end, io.EOF) {

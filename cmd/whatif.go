@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ovs-offline/desired/whatif"
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/set"
 	"ovs-offline/trace"
 	"ovs-offline/trace/answer"
+	"ovs-offline/trace/names"
 )
 
 type whatIfOptions struct {
@@ -34,9 +35,11 @@ func newWhatIf(shared *options) *cobra.Command {
 			"the policies, load balancers, routes and ports that they are made from. An ovn-northd and an\n" +
 			"ovn-controller of the nodes' own release run on copies of the collected databases, first without\n" +
 			"and then with the change. No replica needs to run, and none is changed.\n\n" +
-			"Each NODE is one of a folder of several; without any, all are computed.\n\n" +
+			"Each NODE is one of a folder of several; without any, all are computed. The word ovn-nbctl can\n" +
+			"be left out.\n\n" +
 			"Exit code 2: the change is not one of ovn-nbctl.\n" +
-			"Exit code 3: it can't be determined, for example without that release of OVN; the output says why.",
+			"Exit code 3: it can't be determined, for example without that release of OVN or with an NB database\n" +
+			"of another deployment; the output says why.",
 		Example: "  ovs-offline -w nodes what-if -- ovn-nbctl acl-add web to-lport 1001 'ip4 && tcp.dst == 80' drop\n" +
 			"  ovs-offline -w nodes what-if worker-1 --file changes.sh --trace 'ns1/web-0 svc/ns2/db:5432'\n" +
 			"  ovs-offline -w nodes what-if --nb ovnnb_db.db.new -o json",
@@ -94,8 +97,8 @@ func (o *whatIfOptions) readTrace() error {
 		return nil
 	}
 	words := strings.Fields(o.trace)
-	if len(words) < 2 || len(words) > 3 || len(words) == 3 && !slices.Contains(protocols(), words[2]) {
-		return fmt.Errorf("--trace takes FROM TO and perhaps one of %s, not %q", strings.Join(protocols(), ", "), o.trace)
+	if len(words) < 2 || len(words) > 3 || len(words) == 3 && !slices.Contains(names.Protocols(), words[2]) {
+		return fmt.Errorf("--trace takes FROM TO and perhaps one of %s, not %q", strings.Join(names.Protocols(), ", "), o.trace)
 	}
 	q := &trace.Between{From: words[0], To: words[1]}
 	if len(words) == 3 {
@@ -106,13 +109,13 @@ func (o *whatIfOptions) readTrace() error {
 }
 
 // readFile reads --file.
-func (o *whatIfOptions) readFile() (err error) {
-	in := o.In
+func (o *whatIfOptions) readFile(ctx context.Context) (err error) {
+	in := interrupt.Pipe(ctx, o.In)
 	if o.file == "" {
 		return nil
 	}
 	if o.file != "-" {
-		f, err := os.Open(o.file)
+		f, err := interrupt.Open(ctx, o.file)
 		if err != nil {
 			return err
 		}
@@ -125,7 +128,7 @@ func (o *whatIfOptions) readFile() (err error) {
 
 func (o *whatIfOptions) answer(ctx context.Context, d whatif.Deployment, err error) error {
 	if err == nil {
-		err = o.readFile()
+		err = o.readFile(ctx)
 	}
 	var r *whatif.Result
 	if err == nil {
@@ -138,21 +141,35 @@ func (o *whatIfOptions) answer(ctx context.Context, d whatif.Deployment, err err
 		p.end()
 	}
 	switch {
+	case r != nil: // also if only the packet could not be followed
+		return o.report(r, err)
 	case ctx.Err() == nil && errors.Is(err, whatif.ErrUndetermined):
 		fmt.Fprintf(o.Err, "ovs-offline: %s\n", terminal.EscapeLines(err.Error()))
 		return errIncomplete
 	case errors.Is(err, whatif.ErrRefused), errors.Is(err, whatif.ErrNodes):
 		return fmt.Errorf("%w: %w", errUsage, err)
-	case err != nil:
-		return questionError(err)
 	}
+	return questionError(err)
+}
+
+// report prints a result. The error is that of its trace.
+func (o *whatIfOptions) report(r *whatif.Result, failed error) error {
 	if err := o.emit(r, func() { o.print(r) }); err != nil {
 		return err
 	}
-	return incompleteIf(r.Trace != nil && (r.Trace.Before.Verdict == answer.Undetermined || r.Trace.After.Verdict == answer.Undetermined))
+	if failed != nil {
+		return questionError(failed)
+	}
+	return incompleteIf(len(r.Doubts) > 0 || r.Trace != nil && r.Trace.IsIncomplete())
 }
 
 func (o *whatIfOptions) print(r *whatif.Result) {
+	for _, text := range r.Doubts {
+		fmt.Fprintf(o.Out, "UNDETERMINED: %s\n", terminal.Escape(text))
+	}
+	if r.Trace != nil {
+		fmt.Fprintf(o.Out, "%s: %s\n", terminal.Escape(o.trace), r.Trace.Verdict)
+	}
 	if r.Printed != "" {
 		fmt.Fprintf(o.Out, "ovn-nbctl printed:\n%s\n", terminal.EscapeLines(strings.TrimRight(r.Printed, "\n")))
 	}
@@ -163,8 +180,10 @@ func (o *whatIfOptions) print(r *whatif.Result) {
 		o.printDifferences("changed", n.Changed)
 	}
 	if r.Trace != nil {
-		o.printAnswer("Without the change, on computed flows", r.Trace.Before)
-		o.printAnswer("With the change, on computed flows", r.Trace.After)
+		o.printAnswer("Without the change, on computed flows", r.Trace.Before, r.Trace.BeforeProblem)
+		o.printAnswer("With the change, on computed flows", r.Trace.After, r.Trace.AfterProblem)
+	} else {
+		o.printAssumed(r.Assumed)
 	}
 	o.warnEach("", r.Remarks)
 }
@@ -193,8 +212,23 @@ func (o *whatIfOptions) printDifferences(how string, list []whatif.Difference) {
 	}
 }
 
-func (o *whatIfOptions) printAnswer(when string, a *answer.Answer) {
+// printAssumed prints what is assumed of the nodes. The answers of a trace have it too.
+func (o *whatIfOptions) printAssumed(list []string) {
+	for i, text := range list {
+		if i == maxDifferences && !o.every {
+			fmt.Fprintf(o.Out, "assumed: %d more; --verbose and -o json list them\n", len(list)-i)
+			return
+		}
+		fmt.Fprintf(o.Out, "assumed: %s\n", terminal.Escape(text))
+	}
+}
+
+func (o *whatIfOptions) printAnswer(when string, a *answer.Answer, problem string) {
 	o.headline("%s", when)
+	if a == nil {
+		fmt.Fprintf(o.Out, "%s\n", terminal.EscapeLines(problem))
+		return
+	}
 	if err := a.Write(o.Out, answer.Options{Verbose: o.every, Width: terminalWidth(o.Out)}); err != nil {
 		o.warn("%v", err)
 	}

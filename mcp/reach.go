@@ -20,6 +20,7 @@ type ReachParams struct {
 	Ports    []string `json:"ports,omitempty" jsonschema:"icmp, tcp/80, udp/53; those of ACLs and load balancers without it"`
 	By       string   `json:"by,omitempty" jsonschema:"namespace, group, network or port; what fits the deployment without it"`
 	Services bool     `json:"services,omitempty" jsonschema:"also ask for the addresses of services"`
+	Family   int      `json:"family,omitempty" jsonschema:"4 or 6; without it IPv4 where both ends have it"`
 	PatternParams
 	LineParams
 }
@@ -29,6 +30,7 @@ type ReachResult struct {
 	Cells     []string       `json:"cells" jsonschema:"one line for each pair of groups and port: FROM -> TO PORT: VERDICT, the reason and the rule"`
 	Verdicts  map[string]int `json:"verdicts" jsonschema:"number of cells by verdict"`
 	Questions int            `json:"questions"`
+	Over      string         `json:"over,omitempty" jsonschema:"over which IP versions was asked"`
 	Remarks   []string       `json:"remarks,omitempty"`
 	Notice    string         `json:"notice"`
 	Excerpt
@@ -40,11 +42,14 @@ func (s *Server) addReachTool() {
 }
 
 func (s *Server) reach(ctx context.Context, request *sdk.CallToolRequest, in ReachParams) (_ *sdk.CallToolResult, out ReachResult, err error) {
-	o := reach.Options{By: reach.By(in.By), From: in.From, To: in.To, Services: in.Services}
+	o := reach.Options{By: reach.By(in.By), From: in.From, To: in.To, Services: in.Services, Family: in.Family}
 	switch o.By {
 	case "", reach.ByNamespace, reach.ByGroup, reach.ByNetwork, reach.ByPort:
 	default:
 		return nil, out, fmt.Errorf("by is namespace, group, network or port, not %q", in.By[:min(len(in.By), 80)])
+	}
+	if err := checkFamily(in.Family); err != nil {
+		return nil, out, err
 	}
 	for _, text := range in.Ports {
 		p, err := reach.ParsePort(text)
@@ -63,17 +68,19 @@ func (s *Server) reach(ctx context.Context, request *sdk.CallToolRequest, in Rea
 		return nil, out, err
 	}
 	out = ReachResult{Verdicts: map[string]int{}, Questions: m.Questions, Notice: notice}
-	say, asked := progress(ctx, request), 0
+	d := reach.Document{Matrix: m}
+	say := progress(ctx, request)
 	out.Cells, out.Excerpt, err = chosen(in.LineParams, in.PatternParams, func(w io.Writer) error {
 		for c := range m.Cells(ctx) {
 			out.Verdicts[string(c.Verdict)]++
 			fmt.Fprintln(w, terminal.Escape(cellText(c)))
-			if asked += len(c.Asked); asked%500 < len(c.Asked) {
-				say(fmt.Sprintf("asked %d of %d questions", asked, m.Questions))
+			if d.Count(c); d.Answered%500 < len(c.Asked) {
+				say(fmt.Sprintf("asked %d of %d questions", d.Answered, m.Questions))
 			}
 		}
 		return context.Cause(ctx)
 	})
+	out.Over = d.Over()
 	out.Remarks = escaped(append(remarks(session), m.Remarks...))
 	return nil, out, err
 }

@@ -246,7 +246,9 @@ func (s *Server) collect(ctx context.Context, request *sdk.CallToolRequest, in C
 		if !folderName.MatchString(in.Node) {
 			return nil, NodesResult{}, fmt.Errorf("node takes letters, digits, dots and dashes, not %q", in.Node[:min(len(in.Node), 80)])
 		}
-		folder = filepath.Join(folder, in.Node)
+		if folder, err = collect.Place(folder, in.Node, true); err != nil {
+			return nil, NodesResult{}, err
+		}
 	}
 	wd, err := workdir.Lock(folder)
 	if err != nil {
@@ -325,10 +327,11 @@ func (s *Server) report(_ context.Context, _ *sdk.CallToolRequest, in NodeParams
 		return nil, out, err
 	}
 	out = ReportResult{Trust: trust(n, wd), More: shorten(r, n)}
-	text, err := document(r)
+	raw, err := json.Marshal(r)
 	if err == nil {
-		err = json.Unmarshal([]byte(text), &out.Report)
+		err = json.Unmarshal(raw, &out.Report)
 	}
+	out.Report, _ = terminal.EscapeAll(out.Report).(map[string]any)
 	return nil, out, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type Options struct {
 // Limits of a server.
 const (
 	maxArguments = 64 << 10 // bytes of the arguments of a call
+	maxMessage   = 2 * maxArguments
 	maxOutput    = 64 << 10 // bytes of the text in a result
 	maxCalls     = 16       // calls at once
 	callTime     = 2 * time.Minute
@@ -70,7 +72,8 @@ func New(o Options) *Server {
 // Serve answers the requests on a stream, such as standard input and output, until it ends
 // or ctx does.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: 2 * maxArguments})
+	answers := &lockedWriter{WriteCloser: out}
+	err := s.server.Run(ctx, &sdk.IOTransport{Reader: screen(in, answers), Writer: answers, MaxLineLength: maxMessage})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -82,6 +85,9 @@ func (s *Server) limit(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		if call, ok := request.GetParams().(*sdk.CallToolParamsRaw); ok && len(call.Arguments) > maxArguments {
 			return nil, fmt.Errorf("the arguments have %d bytes; at most %d are taken", len(call.Arguments), maxArguments)
+		}
+		if read, ok := request.GetParams().(*sdk.ReadResourceParams); ok && !isURI(read.URI) {
+			return nil, errors.New("the URI of a resource has only printable ASCII characters (RFC 3986)")
 		}
 		if method != "tools/call" && method != "resources/read" {
 			return next(ctx, method, request)
@@ -102,6 +108,12 @@ func (s *Server) limit(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return result, err
 	}
+}
+
+// isURI reports whether a text has only characters that a URI may have. The SDK writes others
+// into its answers in a way that is no JSON.
+func isURI(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"\<>^{|}`, r) })
 }
 
 // progress returns a function that reports progress of a call to the client, if it asked

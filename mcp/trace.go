@@ -20,7 +20,8 @@ import (
 type TraceParams struct {
 	From       string `json:"from,omitempty" jsonschema:"where the packet starts: ns1/web-0"`
 	To         string `json:"to,omitempty" jsonschema:"where it goes: svc/ns2/db:5432"`
-	Protocol   string `json:"protocol,omitempty" jsonschema:"tcp, udp, sctp or icmp"`
+	Protocol   string `json:"protocol,omitempty" jsonschema:"tcp, udp, sctp, icmp or icmp6"`
+	Family     int    `json:"family,omitempty" jsonschema:"4 or 6; without it IPv4 where both ends have it. A typed address has its own"`
 	Network    string `json:"network,omitempty" jsonschema:"network or logical switch of names that several have"`
 	Size       int    `json:"size,omitempty" jsonschema:"size of the frame in bytes"`
 	TTL        int    `json:"ttl,omitempty"`
@@ -56,7 +57,7 @@ func (s *Server) trace(ctx context.Context, _ *sdk.CallToolRequest, in TracePara
 	if err != nil {
 		return nil, out, err
 	}
-	out = TraceResult{Verdict: string(a.Verdict), Missing: escaped(a.Missing), Trust: a.Trust, Remarks: escaped(remarks(session)), Notice: notice}
+	out = TraceResult{Verdict: string(a.Verdict), Missing: escaped(a.Missing), Trust: a.Trust, Remarks: escaped(append(a.Remarks, remarks(session)...)), Notice: notice}
 	if out.Text, _, err = written(a, answer.Options{}); err == nil && in.Stages {
 		out.Stages, out.Excerpt, err = written(a, answer.Options{Verbose: true})
 	}
@@ -75,8 +76,15 @@ func (in *TraceParams) check() error {
 			return err
 		}
 	}
-	if p := []string{"", "tcp", "udp", "sctp", "icmp"}; !slices.Contains(p, in.Protocol) {
-		return fmt.Errorf("protocol is one of%s, not %q", strings.Join(p, " "), in.Protocol)
+	if p := names.Protocols(); in.Protocol != "" && !slices.Contains(p, in.Protocol) {
+		return fmt.Errorf("protocol is one of %s, not %q", strings.Join(p, ", "), in.Protocol)
+	}
+	return checkFamily(in.Family)
+}
+
+func checkFamily(family int) error {
+	if family != 0 && family != 4 && family != 6 {
+		return fmt.Errorf("family is 4 or 6, not %d", family)
 	}
 	return nil
 }
@@ -86,7 +94,7 @@ func (in *TraceParams) ask(ctx context.Context, session *trace.Session) (*answer
 		return session.Flow(ctx, in.Node, in.Flow, in.Size)
 	}
 	return session.Ask(ctx, trace.Between{From: in.From, To: in.To, Network: in.Network, Size: in.Size,
-		Question: names.Question{Protocol: in.Protocol, TTL: in.TTL, SrcPort: in.SourcePort}})
+		Question: names.Question{Protocol: in.Protocol, TTL: in.TTL, SrcPort: in.SourcePort, Family: in.Family}})
 }
 
 // session opens a session on all nodes.
@@ -96,7 +104,7 @@ func (s *Server) session(ctx context.Context, o trace.Options) (*trace.Session, 
 
 // remarks returns sentences about the nodes of a session, and those whose replica can't be asked.
 func remarks(session *trace.Session) []string {
-	texts := slices.Clone(session.Remarks())
+	texts := slices.Concat(session.Doubts(), session.Remarks())
 	for _, down := range session.Unavailable() {
 		texts = append(texts, down.Error())
 	}

@@ -1,0 +1,107 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"ovs-offline/trace"
+	"ovs-offline/trace/conntrack"
+)
+
+// The ways in which trace is asked.
+const (
+	askedByNames   = "FROM TO"
+	askedByFlow    = "--flow"
+	askedByChecks  = "--file"
+	askedByPackets = "--pcap"
+)
+
+// asked returns the way in which trace is asked.
+func (o *traceOptions) asked() string {
+	switch {
+	case o.pcap != "":
+		return askedByPackets
+	case o.file != "":
+		return askedByChecks
+	case o.flow != "":
+		return askedByFlow
+	}
+	return askedByNames
+}
+
+// refusal is a flag that means nothing for some ways of asking, and what to write instead.
+type refusal struct {
+	flag, instead string
+	asked         []string
+}
+
+func refusals() []refusal {
+	return []refusal{
+		{"ttl", "write nw_ttl=N into the flow", []string{askedByFlow}},
+		{"ttl", "a check has its own: ttl", []string{askedByChecks}},
+		{"ttl", "the packets of the file have their own", []string{askedByPackets}},
+		{"source-port", "write tp_src=PORT into the flow", []string{askedByFlow}},
+		{"source-port", "a check takes none: ask about a flow", []string{askedByChecks}},
+		{"source-port", "the packets of the file have their own", []string{askedByPackets}},
+		{"size", "a check has its own: size", []string{askedByChecks}},
+		{"size", "the packets of the file have their own", []string{askedByPackets}},
+		{"ipv4", "the packet has its family", []string{askedByFlow, askedByPackets}},
+		{"ipv4", "a check has its own: family", []string{askedByChecks}},
+		{"ipv6", "the packet has its family", []string{askedByFlow, askedByPackets}},
+		{"ipv6", "a check has its own: family", []string{askedByChecks}},
+		{"network", "the flow has no names", []string{askedByFlow}},
+		{"network", "a check has its own: network", []string{askedByChecks}},
+		{"node", "it names the node that --flow enters; FROM names the node here", []string{askedByNames, askedByPackets}},
+		{"node", "a check has its own: node", []string{askedByChecks}},
+		{"expect", "a check has its own: expect", []string{askedByChecks}},
+	}
+}
+
+// checkFlags refuses flags that would be ignored, checks --expect and --size, and reads -4, -6
+// and --ct.
+func (o *traceOptions) checkFlags(flags *pflag.FlagSet) error {
+	asked := o.asked()
+	for _, r := range refusals() {
+		if flags.Changed(r.flag) && slices.Contains(r.asked, asked) {
+			return fmt.Errorf("%w: --%s does not go with %s: %s", errUsage, r.flag, asked, r.instead)
+		}
+	}
+	switch {
+	case (o.format == "svg" || o.format == "html") && (asked == askedByChecks || asked == askedByPackets):
+		return fmt.Errorf("%w: -o %s draws one answer, and %s asks about several packets: ask about one of them", errUsage, o.format, asked)
+	case len(o.nodes) > 1:
+		return fmt.Errorf("%w: --flow enters one node: name one with --node", errUsage)
+	case o.expect != "" && o.expect != "reachable" && o.expect != "unreachable":
+		return fmt.Errorf("%w: --expect takes reachable or unreachable, not %q", errUsage, o.expect)
+	}
+	if err := trace.CheckSize(o.question.Size); err != nil {
+		return questionError(err)
+	}
+	var err error
+	if o.question.Family, err = o.family(); err != nil {
+		return err
+	}
+	return o.readStates()
+}
+
+// readStates reads --ct.
+func (o *traceOptions) readStates() error {
+	switch o.ct {
+	case "recorded":
+		return nil
+	case "new":
+		o.session.New = true
+		return nil
+	}
+	for _, text := range strings.Fields(o.ct) {
+		state, ok := conntrack.ParseFlags(text)
+		if !ok {
+			return fmt.Errorf("%w: --ct takes recorded, new, or a list of states such as \"est,rpl new\", not %q", errUsage, o.ct)
+		}
+		o.session.States = append(o.session.States, state)
+	}
+	return nil
+}
