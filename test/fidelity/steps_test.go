@@ -139,13 +139,28 @@ func tryWithout(t *testing.T, n *Replica, r Recording, c stepCase) {
 	if with == 0 {
 		t.Error("with all steps the replica scores 0")
 	}
-	if err := n.Restart(ctx, replica.Options{Without: []string{c.step}}); err != nil {
+	// Without its step, an order in which a switch floods can be the recorded one by chance.
+	const starts = 5
+	without := with
+	for try := 0; try < starts && without >= with; try++ {
+		var started bool
+		if without, started = scoreWithout(t, n, r, c); !started {
+			return
+		}
+	}
+	if without >= with {
+		t.Errorf("the replica scores %d with the step and %d without, in each of %d starts", with, without, starts)
+	}
+}
+
+// scoreWithout returns the score of a replica that is started anew without the step, and
+// whether it starts.
+func scoreWithout(t *testing.T, n *Replica, r Recording, c stepCase) (int, bool) {
+	if err := n.Restart(context.Background(), replica.Options{Without: []string{c.step}}); err != nil {
 		t.Log("the replica does not start without the step: ", err)
-		return
+		return 0, false
 	}
-	if without := c.score(t, n, r); without >= with {
-		t.Errorf("the replica scores %d with the step and %d without", with, without)
-	}
+	return c.score(t, n, r), true
 }
 
 // is returns a score of 1 where a check holds, and else 0.
