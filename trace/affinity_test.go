@@ -181,10 +181,10 @@ func (c clients) arrives(t *testing.T, protocol, vip string, sport int) bool {
 }
 
 // TestServiceWithSessionAffinityIsReachable sends first packets of a client to services with
-// session affinity through a live switch: those that learn a session are dropped, and so are
-// further ones from the same port, because the datapath is in userspace; those from other
-// ports arrive. The answers of a replica that was made before say the same, and those of one
-// that was made after it have the recorded session.
+// session affinity through a live switch. A packet that creates a session is dropped, and so
+// are further packets from the same port, because the datapath is in userspace; packets from
+// other ports arrive. A replica that was made before gives the same answers; a replica that
+// was made after them has the recorded session.
 func TestServiceWithSessionAffinityIsReachable(t *testing.T) {
 	c := startClients(t)
 	before := c.captured(t)

@@ -224,8 +224,8 @@ func addRoutes(ctx context.Context, s *Switch, routes []appctl.Route, o *report.
 	return nil
 }
 
-// rankOf returns where an address of the host comes among those that are added: the higher,
-// the later.
+// rankOf returns the place of an address of the host in the order in which addresses are
+// added: the higher, the later.
 func rankOf(s *Switch, routes []appctl.Route, local appctl.Route) int {
 	rank := 0
 	for _, r := range routes {

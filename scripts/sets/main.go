@@ -1,6 +1,6 @@
-// Sets runs a set of the lab, or all (with --kernel those that are for the kernel's datapath
-// only), and writes the capture of each node, and which
-// packets were sent and where they came out. With all, each set has a folder of its own
+// Sets runs a set of the lab, or all (with --kernel only the sets for the kernel's
+// datapath), and writes the capture of each node, and which packets were sent and where
+// they came out. With all, each set has a folder of its own
 // in DIR, in place of an earlier one. Run it from the top of the repository.
 package main
 

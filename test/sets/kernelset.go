@@ -313,7 +313,7 @@ func (r room) cuts(p *plan, shows string, f frame) {
 }
 
 // sizes sends pings as large as each limit on the way, and smaller and larger, and answers
-// those that arrive.
+// each ping that arrives.
 func (r room) sizes(p *plan) {
 	const tunnel = 8 + 8 + 8 + 20 + etherLength // geneve, its option, UDP, IPv4, and the inner Ethernet
 	for _, way := range []struct {

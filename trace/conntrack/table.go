@@ -24,8 +24,8 @@ type Entry struct {
 	OrigState, ReplyState string
 	Related               bool // it belongs to another connection
 	assumed               bool // it is not recorded, and its address translation not known
-	// unsure is why the translated address or port is not known, "" if it is. The one that
-	// the entry has is one of those that NAT may have chosen.
+	// unsure is why the translated address or port is not known, "" if it is. The one in
+	// the entry is one of several that NAT may have chosen.
 	unsure string
 }
 
