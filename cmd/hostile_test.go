@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ type usage struct {
 func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code int, printed string) {
 	t.Helper()
 	cmd := exec.Command(bin, append([]string{"-w", wd}, args...)...)
+	forgetPeak(t)
 	begun := time.Now()
 	code, printed = outcome(cmd)
 	took := time.Since(begun)
@@ -80,6 +82,18 @@ func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code in
 		u.kilobytes, u.big = rusage.Maxrss, name
 	}
 	return code, printed
+}
+
+// forgetPeak frees the memory of this process that is not in use and sets its peak to what
+// is left: Linux starts the peak of a child at the peak of the process that started it
+// (exec_mmap of fs/exec.c), so that the child would be blamed for what earlier tests used.
+// Writing 5 to clear_refs resets the peak (proc(5)).
+func forgetPeak(t *testing.T) {
+	t.Helper()
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (u *usage) log(t *testing.T, corpus int) {
