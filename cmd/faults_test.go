@@ -99,6 +99,12 @@ const faultTimeout = 20 * time.Second
 // outcome runs a command and returns its exit code and output. The output goes to a
 // file: strace keeps it open as long as the daemons run, and a pipe would block.
 func outcome(cmd *exec.Cmd) (code int, printed string) {
+	return watched(cmd, func(int, <-chan struct{}) {})
+}
+
+// watched does the same, and calls watch with the process ID and a channel that is closed
+// when the process has ended.
+func watched(cmd *exec.Cmd, watch func(pid int, ended <-chan struct{})) (code int, printed string) {
 	out, err := os.CreateTemp("", "printed-")
 	if err != nil {
 		return -2, err.Error()
@@ -106,10 +112,16 @@ func outcome(cmd *exec.Cmd) (code int, printed string) {
 	defer out.Close()
 	os.Remove(out.Name())
 	cmd.Stdout, cmd.Stderr = out, out
-	err = cmd.Run()
-	if cmd.ProcessState == nil {
+	if err := cmd.Start(); err != nil {
 		return -2, err.Error()
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cmd.Wait() // its error is in ProcessState
+	}()
+	watch(cmd.Process.Pid, ended)
+	<-ended
 	raw, err := io.ReadAll(io.NewSectionReader(out, 0, 1<<20))
 	if err != nil {
 		return -2, err.Error()

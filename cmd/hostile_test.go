@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -43,9 +42,9 @@ type usage struct {
 func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code int, printed string) {
 	t.Helper()
 	cmd := exec.Command(bin, append([]string{"-w", wd}, args...)...)
-	forgetPeak(t)
+	var memory int64
 	begun := time.Now()
-	code, printed = outcome(cmd)
+	code, printed = watched(cmd, func(pid int, ended <-chan struct{}) { memory = peak(pid, ended) })
 	took := time.Since(begun)
 	rusage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
@@ -56,8 +55,8 @@ func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code in
 	if seconds > maxSeconds {
 		t.Errorf("%s took %.1f s of processor time", args[0], seconds)
 	}
-	if rusage.Maxrss > maxMemory {
-		t.Errorf("%s took %d MB of memory", args[0], rusage.Maxrss>>10)
+	if memory > maxMemory {
+		t.Errorf("%s took %d MB of memory", args[0], memory>>10)
 	}
 	if code != 0 && code != 1 && code != 3 {
 		t.Errorf("%s: exit code %d:\n%.2000q", args[0], code, printed)
@@ -78,21 +77,30 @@ func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code in
 	if took > u.longest {
 		u.longest, u.longestOf = took, name
 	}
-	if rusage.Maxrss > u.kilobytes {
-		u.kilobytes, u.big = rusage.Maxrss, name
+	if memory > u.kilobytes {
+		u.kilobytes, u.big = memory, name
 	}
 	return code, printed
 }
 
-// forgetPeak frees the memory of this process that is not in use and sets its peak to what
-// is left: Linux starts the peak of a child at the peak of the process that started it
-// (exec_mmap of fs/exec.c), so that the child would be blamed for what earlier tests used.
-// Writing 5 to clear_refs resets the peak (proc(5)).
-func forgetPeak(t *testing.T) {
-	t.Helper()
-	debug.FreeOSMemory()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
-		t.Fatal(err)
+// peak returns the most memory in kB that a process has had until it ended, resident, as
+// VmHWM of proc(5) has it. The rusage of a process does not do: Linux begins it with the
+// peak of the process that started it (exec_mmap of fs/exec.c).
+func peak(pid int, ended <-chan struct{}) (kilobytes int64) {
+	for tick := time.NewTicker(2 * time.Millisecond); ; {
+		select {
+		case <-ended:
+			tick.Stop()
+			return kilobytes
+		case <-tick.C:
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			continue // it has just ended
+		}
+		if _, most, found := strings.Cut(string(status), "\nVmHWM:"); found {
+			fmt.Sscan(most, &kilobytes)
+		}
 	}
 }
 
