@@ -17,6 +17,9 @@ import (
 // ErrOccupied is wrapped when the workdir holds data of the same kind already.
 var ErrOccupied = errors.New("the workdir holds data already")
 
+// ErrSeveral is wrapped when a source holds several nodes, where Options.Alone refuses them.
+var ErrSeveral = errors.New("the source holds several nodes")
+
 // ErrNothing is wrapped when a source holds nothing of what was selected.
 var ErrNothing = errors.New("nothing to collect")
 
@@ -25,6 +28,7 @@ type Options struct {
 	Force  bool     // replace data that the workdir holds
 	Select Select   // which data to collect
 	Nodes  []string // which nodes to collect, by name; all if empty
+	Alone  bool     // refuse several nodes
 }
 
 // Select chooses which data to collect. The zero value selects everything.
@@ -93,6 +97,9 @@ func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]
 	if err != nil {
 		return nil, found, err
 	}
+	if opts.Alone && len(plans) > 1 {
+		return nil, found, fmt.Errorf("%w: %d (%s)", ErrSeveral, len(plans), strings.Join(planNames(plans), ", "))
+	}
 	places, err := places(wd, plans, opts)
 	if err != nil {
 		return nil, found, err
@@ -143,6 +150,14 @@ type target struct {
 	collections []workdir.Collection
 	ovn         OVN
 	member      bool // of a set
+}
+
+func planNames(plans []*Plan) []string {
+	var names []string
+	for _, p := range plans {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // places returns the path of the workdir of each plan. A database that is collected alone

@@ -50,7 +50,7 @@ type NodesResult struct {
 // CollectParams are the parameters of collect.
 type CollectParams struct {
 	Path string `json:"path" jsonschema:"sos report, must-gather, database or folder, relative to the server's root"`
-	Node string `json:"node,omitempty" jsonschema:"name of a new folder for the node, if other nodes were or will be collected; else the data goes to the server's folder itself"`
+	Node string `json:"node,omitempty" jsonschema:"name of a new folder for the node of path, if other nodes were or will be collected; without it, a node alone goes to the server's folder itself, and each of several to a folder with its name"`
 }
 
 // ReportResult is the result of report.
@@ -256,7 +256,10 @@ func (s *Server) collect(ctx context.Context, request *sdk.CallToolRequest, in C
 	}
 	defer wd.Unlock()
 	say := progress(ctx, request)
-	_, found, err := collect.Collect(ctx, wd, collect.Files{Paths: []string{path}, Limits: archive.Default(), Progress: reading(say)}, collect.Options{})
+	_, found, err := collect.Collect(ctx, wd, collect.Files{Paths: []string{path}, Limits: archive.Default(), Progress: reading(say)}, collect.Options{Alone: in.Node != ""})
+	if errors.Is(err, collect.ErrSeveral) {
+		err = fmt.Errorf("%w: leave out node, and each gets a folder with its name", err)
+	}
 	if err != nil {
 		return nil, NodesResult{}, err
 	}

@@ -216,6 +216,9 @@ func TestToolsAnswer(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := serve(t, "kubernetes-ic")
 	session := s.connect(t)
+	if text, failed := result(session, "collect", arguments{"path": "nodes", "node": "another"}); !failed || !strings.Contains(text, "(worker1, worker2, worker3, node): leave out node") {
+		t.Errorf("three nodes into the folder of one: failed %t, %q", failed, text)
+	}
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, nil, 0o600); err != nil {
 		t.Fatal(err)
