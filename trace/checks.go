@@ -48,7 +48,7 @@ func ReadChecks(r io.Reader) ([]Check, error) {
 		return nil, err
 	}
 	if len(document.Checks) == 0 {
-		return nil, errors.New("it has no checks: a list of them, each with from and to, or flow, belongs under checks:")
+		return nil, errors.New("it has no checks: it needs a list of them under the key checks, each with from and to, or flow")
 	}
 	for i := range document.Checks {
 		c := &document.Checks[i]
