@@ -113,13 +113,15 @@ func commandNames(c *cobra.Command, prefix string) []string {
 	return slices.Compact(names)
 }
 
-// with returns a command line with the paths that its words stand for. Each has a new folder.
+// with returns a command line with the paths that its words stand for. NEW is a new folder
+// where paths has no other.
 func with(t *testing.T, args []string, paths map[string]string) []string {
 	t.Helper()
-	pairs := []string{"NEW", filepath.Join(t.TempDir(), "wd")}
+	var pairs []string
 	for word, path := range paths {
 		pairs = append(pairs, word, path)
 	}
+	pairs = append(pairs, "NEW", filepath.Join(t.TempDir(), "wd")) // the first pair of a word counts
 	var list []string
 	for _, a := range args {
 		list = append(list, strings.NewReplacer(pairs...).Replace(a))

@@ -229,15 +229,20 @@ func (o *options) withWorkdir(run runFunc) func(*cobra.Command, []string) error 
 }
 
 // withLock works like withWorkdir for commands that change the workdir: it creates a
-// missing workdir, and holds its lock.
+// missing workdir, and holds its lock. After an error, it removes the workdir that it created
+// if nothing came into it.
 func (o *options) withLock(run runFunc) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
+		_, missing := os.Lstat(o.workdir)
 		wd, err := workdir.Lock(o.workdir)
 		if err != nil {
 			return err
 		}
 		defer wd.Unlock()
-		return run(c.Context(), wd, args)
+		if err = run(c.Context(), wd, args); err != nil && missing != nil {
+			wd.RemoveIfEmpty()
+		}
+		return err
 	}
 }
 

@@ -235,6 +235,7 @@ func (s *Set) Stop(ctx context.Context, purge bool) []Outcome[Stopped] {
 	})
 	unlockAll(locked)
 	if purge {
+		workdir.RemoveUnused(s.folder)
 		s.removeIfEmpty()
 	}
 	return outcomes

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -45,6 +46,9 @@ func ReadChecks(r io.Reader) ([]Check, error) {
 	}
 	if err := yaml.UnmarshalStrict(bytes.TrimSpace(text), &document); err != nil {
 		return nil, err
+	}
+	if len(document.Checks) == 0 {
+		return nil, errors.New("it has no checks: it needs a list of them under the key checks, each with from and to, or flow")
 	}
 	for i := range document.Checks {
 		c := &document.Checks[i]

@@ -2,7 +2,9 @@ package trace
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"ovs-offline/internal/workdir"
@@ -15,6 +17,9 @@ import (
 // trustOf returns how faithful the replica of a node is.
 func trustOf(ctx context.Context, h *host.Host, wd *workdir.Dir) (answer.Node, error) {
 	r, err := replica.Report(wd)
+	if errors.Is(err, fs.ErrNotExist) { // start writes it last
+		return answer.Node{}, fmt.Errorf("node %s: the start of its replica has not ended: wait for it, or start it again with: ovs-offline start", h.Name)
+	}
 	if err != nil {
 		return answer.Node{}, err
 	}

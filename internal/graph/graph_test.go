@@ -214,6 +214,23 @@ func TestHostileNamesStayText(t *testing.T) {
 	}
 }
 
+// TestLongNamesAreWholeInTooltips checks a switch and a port whose names have 10,000 characters.
+func TestLongNamesAreWholeInTooltips(t *testing.T) {
+	long := strings.Repeat("n", 10000)
+	g := &Graph{Title: "long", Boxes: []*Box{{Kind: "switch", Name: long, Ports: []*Port{{Name: long, Kind: Attached}}}}}
+	var picture bytes.Buffer
+	if err := g.SVG(&picture); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(picture.String(), long); n != 2 || !strings.Contains(picture.String(), "<title>switch "+long) {
+		t.Errorf("%d whole names, want those of 2 tooltips", n)
+	}
+	var width int
+	if _, err := fmt.Sscanf(picture.String(), `<svg xmlns="http://www.w3.org/2000/svg" width="%d"`, &width); err != nil || width > 3000 {
+		t.Errorf("the picture is %d wide: %v", width, err)
+	}
+}
+
 func TestGraphvizReadsDOT(t *testing.T) {
 	if _, err := exec.LookPath("dot"); err != nil {
 		t.Skip("graphviz is not installed: ", err)

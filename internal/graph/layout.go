@@ -25,11 +25,13 @@ const (
 	margin     = 24.0
 )
 
-// The number of characters to which names and notes of ports are shortened: UUIDs,
-// router ports that Neutron names lrp-UUID, and notes of a UUID and a network stay whole.
+// The number of characters to which names and notes of ports, and names of boxes, are
+// shortened: UUIDs, router ports that Neutron names lrp-UUID, and notes of a UUID and a network
+// stay whole. Tooltips have all of them whole.
 const (
-	maxName = 40
-	maxNote = 72
+	maxName    = 40
+	maxNote    = 72
+	maxBoxName = 80
 )
 
 // placedBox is a box with its position and size.

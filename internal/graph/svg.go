@@ -90,8 +90,9 @@ type picture struct{ svg.Writer }
 func (s picture) frame(p *placedBox) {
 	s.Printf("<g><title>%s</title>\n", svg.Escape(strings.Join(append([]string{string(p.box.Kind) + " " + p.box.Name}, p.box.Detail...), "\n")))
 	s.Rect(p.x, p.y, p.w, p.h, 6, "box "+string(p.box.Kind))
-	s.Text(p.x+padding, p.y+20, "name", p.box.Name)
-	s.Text(p.x+padding+float64(svg.Width(p.box.Name)+2)*svg.CharWidth, p.y+20, "note", p.box.Note)
+	name := svg.Shorten(p.box.Name, maxBoxName)
+	s.Text(p.x+padding, p.y+20, "name", name)
+	s.Text(p.x+padding+float64(svg.Width(name)+2)*svg.CharWidth, p.y+20, "note", p.box.Note)
 	if p.box.Hidden > 0 {
 		s.Text(p.x+padding, p.y+p.h-10, "note", fmt.Sprintf("and %d more, filtered", p.box.Hidden))
 	}

@@ -21,12 +21,11 @@ const lockName = ".lock"
 // it with what is in it.
 func Folder(prefix string) (path string, remove func() error, err error) {
 	parent := os.TempDir()
-	lockOf := func(folder string) string { return filepath.Join(folder, lockName) }
-	removeLeft(parent, prefix, lockOf)
+	removeLeft(parent, prefix, isLeftFolder)
 	if path, err = os.MkdirTemp(parent, prefix+"*"); err != nil {
 		return "", nil, err
 	}
-	lock, err := filelock.Take(lockOf(path))
+	lock, err := filelock.Take(filepath.Join(path, lockName))
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(path))
 	}
@@ -36,7 +35,7 @@ func Folder(prefix string) (path string, remove func() error, err error) {
 // File makes a temporary file in a folder, whose name begins with a prefix. release ends its
 // use, and leaves the file where it is.
 func File(folder, prefix string) (f *os.File, release func(), err error) {
-	removeLeft(folder, prefix, func(path string) string { return path })
+	removeLeft(folder, prefix, isLeft)
 	if f, err = os.CreateTemp(folder, prefix+"*"); err != nil {
 		return nil, nil, err
 	}
@@ -48,7 +47,7 @@ func File(folder, prefix string) (f *os.File, release func(), err error) {
 
 // removeLeft removes what killed commands of this user have left in a folder. What can't be
 // removed stays.
-func removeLeft(folder, prefix string, lockOf func(path string) string) {
+func removeLeft(folder, prefix string, left func(path string) bool) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return
@@ -58,7 +57,7 @@ func removeLeft(folder, prefix string, lockOf func(path string) string) {
 			continue
 		}
 		path := filepath.Join(folder, e.Name())
-		if isLeft(lockOf(path)) {
+		if left(path) {
 			_ = os.RemoveAll(path)
 		}
 	}
@@ -72,6 +71,20 @@ func isOwn(e os.DirEntry) bool {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid() && (info.IsDir() || info.Mode().IsRegular())
+}
+
+// isLeftFolder reports whether the lock file of a folder is left, or other files without it: a
+// command that was killed while it removed them had removed its lock file first.
+func isLeftFolder(path string) bool {
+	entries, err := os.ReadDir(path)
+	if err != nil || len(entries) == 0 { // or a command makes its lock file now
+		return false
+	}
+	lock := filepath.Join(path, lockName)
+	if _, err := os.Lstat(lock); errors.Is(err, os.ErrNotExist) {
+		return true
+	}
+	return isLeft(lock)
 }
 
 // isLeft reports whether a lock file exists, and no process locks it.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -58,6 +59,26 @@ func TestKilledCommandsLeaveNothingForLong(t *testing.T) {
 	}
 	_ = child.Wait() // it was killed
 	check(t, "after it was killed", paths, false)
+}
+
+// TestHalfRemovedFolderGoes checks a folder of a command that was killed while it removed it.
+func TestHalfRemovedFolderGoes(t *testing.T) {
+	parent := t.TempDir()
+	t.Setenv("TMPDIR", parent)
+	half := filepath.Join(parent, "half-1", "data")
+	if err := os.MkdirAll(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, remove, err := Folder("half-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
+		t.Errorf("left: %v %v", entries, err)
+	}
 }
 
 // check makes a folder and a file, and checks whether those of the other command are there.

@@ -91,7 +91,11 @@ func (d *Dir) checkTree() error {
 			}
 			rel := d.Relative(path)
 			if what := d.unexpected(rel, e.Type()); what != "" {
-				return fmt.Errorf("workdir %s: %s is %s, which ovs-offline never makes there: the workdir is not used; remove it, or choose another with -w", d.path, path, what)
+				remedy := "choose another with -w"
+				if d.Used() { // unlike / or another folder of the system, whose links have to stay
+					remedy = "remove it, or " + remedy
+				}
+				return fmt.Errorf("workdir %s: %s is %s, which ovs-offline never makes there: the workdir is not used; %s", d.path, path, what, remedy)
 			}
 			return nil
 		})

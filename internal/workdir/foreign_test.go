@@ -90,6 +90,24 @@ func TestLinksAndPipesAreRefused(t *testing.T) {
 	}
 }
 
+// TestLinksOfTheSystemAreNotToBeRemoved checks the advice for a folder as /, in which bin is a
+// link that the system needs, and for a workdir.
+func TestLinksOfTheSystemAreNotToBeRemoved(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Symlink("usr/bin", filepath.Join(root, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(root); err == nil || strings.Contains(err.Error(), "remove") || !strings.Contains(err.Error(), "choose another with -w") {
+		t.Errorf("a folder that is no workdir: %v", err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "restore_flows"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(root); err == nil || !strings.Contains(err.Error(), "remove it, or choose another with -w") {
+		t.Errorf("a workdir: %v", err)
+	}
+}
+
 // TestManifestOfTinyObjectsIsRefused checks that 8 MiB of text do not become
 // hundreds of MiB of structs.
 func TestManifestOfTinyObjectsIsRefused(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,6 +215,25 @@ func TestPurge(t *testing.T) {
 	}
 	if !reflect.DeepEqual(tree(t, d.Path()), before) {
 		t.Error("a file is removed nevertheless")
+	}
+}
+
+// TestPurgeRemovesWhatAKilledCommandLeft purges a folder below which a load of several nodes
+// was killed: what it had not installed goes, and a workdir in use and files of users stay.
+func TestPurgeRemovesWhatAKilledCommandLeft(t *testing.T) {
+	d := fresh(t)
+	for _, name := range []string{"killed/.lock", "killed/.incoming/recorded/half", "begun/.lock", "own/.lock", "own/notes", "other/.incoming/x"} {
+		files.Write(t, d.join(name), "")
+	}
+	used := lock(t, d.join("used"))
+	defer used.Unlock()
+	left, err := d.Purge()
+	want := []string{"other/.incoming/x", "own/.lock", "own/notes", "used/.lock"}
+	for i, name := range left {
+		left[i] = strings.TrimPrefix(name, "./")
+	}
+	if slices.Sort(left); err != nil || !slices.Equal(left, want) {
+		t.Errorf("left %q, %v, want %q", left, err, want)
 	}
 }
 

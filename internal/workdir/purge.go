@@ -39,7 +39,43 @@ func (d *Dir) Purge() (left []string, err error) {
 			return nil, err
 		}
 	}
+	RemoveUnused(d.path)
 	return d.removeEmpty()
+}
+
+// RemoveUnused removes the workdirs directly below a folder in which a killed command has left
+// its lock and what it had not installed, and nothing else. One that is in use stays.
+func RemoveUnused(folder string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(folder, e.Name())
+		if !e.IsDir() || !IsNodeName(e.Name()) || !isUnused(path) {
+			continue
+		}
+		if below, err := Lock(path); err == nil { // which drops what was not installed
+			below.RemoveIfEmpty()
+			below.Unlock()
+		}
+	}
+}
+
+// isUnused reports whether a folder has a lock, and beside it at most what was not installed.
+func isUnused(path string) bool {
+	entries, err := os.ReadDir(path)
+	locked := false
+	for _, e := range entries {
+		switch e.Name() {
+		case ".lock":
+			locked = true
+		case stagingName:
+		default:
+			return false
+		}
+	}
+	return err == nil && locked
 }
 
 // removeEmpty removes empty folders, deepest first, and returns the files in the

@@ -6,12 +6,16 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
 
 	"ovs-offline/internal/ovsdb"
 )
@@ -71,9 +75,13 @@ func OpenIndex(ctx context.Context, src string, tables ...string) (*Index, error
 // Close closes the file.
 func (x *Index) Close() { x.close() }
 
-// convert indexes a repaired copy of src, which has no name and ends with the index.
+// convert indexes a repaired copy of src, which has no name and ends with the index. It is
+// on the disk of src, which has room for its like, unless nothing can be written there.
 func (x *Index) convert(ctx context.Context, src string, tables []string) error {
 	out, err := newOutput(src)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		out, err = newOutput(filepath.Join(os.TempDir(), filepath.Base(src)))
+	}
 	if err != nil {
 		return err
 	}
