@@ -222,6 +222,7 @@ func TestPurge(t *testing.T) {
 // was killed: what it had not installed goes, and a workdir in use and files of users stay.
 func TestPurgeRemovesWhatAKilledCommandLeft(t *testing.T) {
 	d := fresh(t)
+	install(t, d, "x", OVS)
 	for _, name := range []string{"killed/.lock", "killed/.incoming/recorded/half", "begun/.lock", "own/.lock", "own/notes", "other/.incoming/x"} {
 		files.Write(t, d.join(name), "")
 	}
@@ -358,5 +359,24 @@ func TestDiscardRemovesTheStaging(t *testing.T) {
 	}
 	if _, err := os.Stat(d.join(stagingName)); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the staging folder is left")
+	}
+}
+
+// TestPurgeLeavesOtherFoldersAlone purges a folder that is no workdir.
+func TestPurgeLeavesOtherFoldersAlone(t *testing.T) {
+	d := fresh(t)
+	files.Write(t, d.join("notes"), "")
+	if err := os.MkdirAll(d.join("empty", "folder"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, d.Path())
+	if left, err := d.Purge(); err != nil || len(left) > 0 {
+		t.Errorf("left %q, %v", left, err)
+	}
+	if after := tree(t, d.Path()); !reflect.DeepEqual(after, before) {
+		t.Errorf("%v became %v", before, after)
+	}
+	if _, err := os.Stat(d.join("empty", "folder")); err != nil {
+		t.Error(err)
 	}
 }

@@ -12,8 +12,14 @@ import (
 
 // Purge removes the files that ovs-offline wrote, collected data included, and
 // the workdir itself once it is empty. It returns the files that it did not remove:
-// files of other programs, and its own files that a link out of the workdir leads to.
+// files of other programs, and its own files that a link out of the workdir leads to. In a
+// folder that is no workdir, it removes nothing but what a killed command left.
 func (d *Dir) Purge() (left []string, err error) {
+	if !d.Used() {
+		RemoveUnused(d.path)
+		d.RemoveIfEmpty()
+		return nil, nil
+	}
 	m, err := d.Manifest()
 	if err != nil {
 		return nil, err
