@@ -107,7 +107,7 @@ var (
 	blanks   = regexp.MustCompile(`[ \t]+`)
 	times    = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?`)
 	pids     = regexp.MustCompile(`TIME \d+( \S+/ovs-offline-\S+)?`) // in a table: with the pod
-	recircs  = regexp.MustCompile(`recirc\(0x[0-9a-f]+\)`)
+	recircs  = regexp.MustCompile(`\brecirc(\(|_id=)0x[0-9a-f]+\b`)
 )
 
 // neutral returns the output of a command without what differs between runtimes.
@@ -115,7 +115,7 @@ func neutral(text, folder string) string {
 	text = strings.ReplaceAll(text, folder, "FOLDER")
 	text = runtimes.ReplaceAllString(text, "RUNTIME")
 	text = blanks.ReplaceAllString(times.ReplaceAllString(text, "TIME"), " ")
-	return recircs.ReplaceAllString(pids.ReplaceAllString(text, "TIME PID"), "recirc(ID)")
+	return recircs.ReplaceAllString(pids.ReplaceAllString(text, "TIME PID"), "recirc${1}ID")
 }
 
 // samePackets traces packets of the set on the first bridge that they meet.
