@@ -2,7 +2,9 @@ package cmd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -318,6 +320,9 @@ func give(t *testing.T, path string, archive hostile.Archive) {
 // tidy checks that a workdir contains only private files, and no staged collection.
 func tidy(t *testing.T, wd string) {
 	t.Helper()
+	if _, err := os.Lstat(wd); errors.Is(err, fs.ErrNotExist) {
+		return // a collect that fails leaves no new workdir
+	}
 	err := filepath.WalkDir(wd, func(path string, e os.DirEntry, err error) error {
 		if err != nil {
 			return err
