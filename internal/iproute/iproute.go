@@ -58,8 +58,8 @@ func Routes(text string) []Route {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if len(words) > 0 && words[0] == "nexthop" {
-			if several != nil {
-				several.Device = after(words, "dev")
+			if device := after(words, "dev"); several != nil && device != "" {
+				several.Device = device
 				list = append(list, *several)
 				several = nil
 			}

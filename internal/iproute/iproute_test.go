@@ -67,6 +67,7 @@ multicast ff00::/8 dev eth0 table local proto kernel metric 256 pref medium
 func FuzzParsers(f *testing.F) {
 	f.Add("6: eth0.7@eth0: <UP> mtu 1496 qdisc noqueue\n    inet 172.16.0.1/24 brd 172.16.0.255\n")
 	f.Add("10.7.0.0/16 proto static mtu lock 1400\n\tnexthop via 10.0.0.5 dev eth0 weight 1\n")
+	f.Add("10.7.0.0/16 proto static\n\tnexthop via 10.0.0.5 dev\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, l := range Links(text) {
 			if l.Name == "" || l.MTU < 0 {
