@@ -2,6 +2,9 @@
 # what is missing is installed by scripts/install-deps.
 
 export CGO_ENABLED = 0
+# The tags with which podman's bindings build: only its client, and OpenPGP without a C
+# library. `make env` prints them for a shell.
+export GOFLAGS := $(shell go env GOFLAGS) -tags=remote,containers_image_openpgp
 GOTESTSUM   = go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 NFPM        = go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
@@ -11,8 +14,7 @@ VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 PREFIX     ?= /usr/local
 DESTDIR    ?=
-# What a release is built for. Local daemons are Linux's: elsewhere it collects,
-# and starts containers.
+# What a release is built for. On macOS it collects, and starts replicas in clusters.
 PLATFORMS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # The folder from which users will download a release's archives: the manifest for krew
 # and the formula for Homebrew name it.
@@ -20,10 +22,14 @@ RELEASE_URL ?= https://example.org/ovs-offline/$(VERSION)
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build man install dist demo quick test test-k8s test-versions test-kernel fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build env man install dist demo quick test test-k8s test-versions test-kernel fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
+
+# What a shell has to set for Go, as `eval "$(make env)"`.
+env:
+	@echo "export CGO_ENABLED='$(CGO_ENABLED)' GOFLAGS='$(GOFLAGS)'"
 
 # Man pages, and completions of bash, zsh and fish.
 man:
@@ -47,11 +53,11 @@ test: test-deps
 	@mkdir -p build
 	go run ./scripts/sets all build/sets
 	OVS_OFFLINE_SETS=$(CURDIR)/build/sets $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
-	@scripts/figures build/test.json
+	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test.json
 
 # The tests that start no daemon or other program, under a minute with a warm
 # build cache. Results of unchanged packages come from Go's test cache. The others
-# skip in -short mode, through ovs.Need of test/ovs.
+# skip in -short mode, through ovs.Need of test/daemons/ovs.
 quick:
 	go test -short -vet=off ./...
 
@@ -68,27 +74,27 @@ test-k8s: build test-deps
 	cd test/e2e/k8s/kubernetes && nice go build -ldflags "-s -w -X $(COMPONENT).gitVersion=$(KUBERNETES) -X $(COMPONENT).gitMajor=1 -X $(COMPONENT).gitMinor=36" -o ../../../../build/kubernetes .
 	cd test/e2e/k8s && go build -o ../../../build/pause ./pause
 	cd test/e2e/k8s && OVS_OFFLINE_SETS=$(wildcard $(CURDIR)/build/sets) $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json -- -count=1 -parallel 4 -timeout 30m .
-	@scripts/figures build/test-k8s.json
+	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-k8s.json
 
 # Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own
 # version and by others, and the sets of the lab on each release: their traces, their drift,
 # and the comparison of two releases. debootstrap makes the releases' root file systems the
 # first time, in some two minutes; without root or the archive, the tests skip.
-VERSIONED = ./test/fidelity ./trace ./trace/rules ./trace/follow ./desired/drift ./desired/scratch ./compare
+VERSIONED = ./test/oracle/fidelity ./answer/trace ./internal/ovn/rules ./answer/trace/follow ./answer/drift ./replica/scratch ./answer/compare
 test-versions: test-deps
 	scripts/roots build/roots
 	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json -- -count=1 -parallel 2 -timeout 20m -run 'OfEachVersion|OldOVN|OfReleases|OfEachRelease|OtherReleases|Upgrade' $(VERSIONED)
-	@scripts/figures build/test-versions.json
+	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-versions.json
 
-# A set of the lab on the kernel's datapath, in a kernel of Debian that QEMU boots without
-# KVM or privileges, and what trace says of its packets: three to four minutes. The set of the
-# last run stays in build/kernel/recorded.
+# Sets of the lab on the kernel's datapath, in a kernel of Debian that QEMU boots without
+# KVM or privileges, and what trace says of their packets: five minutes on an idle machine. The
+# sets of the last run stay in build/kernel/recorded.
 test-kernel:
 	scripts/install-deps --test --kernel
 	scripts/kernel/prepare build/kernel
 	go build -o build/kernel/sets ./scripts/sets
 	GUEST_SECONDS=1800 scripts/kernel/guest build/kernel build/kernel/sets --kernel all build/kernel/recorded
-	OVS_OFFLINE_KERNEL_SETS=$(CURDIR)/build/kernel/recorded $(GOTESTSUM) --format testname --jsonfile build/test-kernel.json -- -count=1 -p 2 -run TheKernelDid ./trace ./trace/follow
+	OVS_OFFLINE_KERNEL_SETS=$(CURDIR)/build/kernel/recorded $(GOTESTSUM) --format testname --jsonfile build/test-kernel.json -- -count=1 -p 2 -run TheKernelDid ./answer/trace ./answer/trace/follow
 
 # How alike the traces of live nodes and their replicas are, node by node.
 fidelity: test-deps

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"ovs-offline/cmd"
+	_ "ovs-offline/internal/garbage" // initialised before most packages that they import
 )
 
 // softLimit is the heap size in bytes above which the garbage collector runs more

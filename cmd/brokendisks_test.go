@@ -12,8 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"ovs-offline/test/engines"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // disk is a kind of disk that a workdir is on, and on which nothing can be written.
@@ -32,15 +33,18 @@ func TestBrokenDisks(t *testing.T) {
 	capture := filepath.Join(s.dir, "report.tar.xz")
 	copyFile(t, "../testdata/captures/ovn-openstack-compute/sosreport-compute1-2026-11-21-kdplive.tar.xz", capture)
 	s.run("collect", capture)
-	saved := filepath.Join(s.dir, "saved")
+	saved, image := filepath.Join(s.dir, "saved"), filepath.Join(s.dir, "image")
 	s.run("save", saved)
+	engines.HostArchive(t, image)
 	n := newNamespace(t, &bench{dir: s.dir}, 4<<10)
 	wd := n.top + "/wd"
 	n.must(t, "cp", "-a", s.wd(), wd)
 	n.must(t, "mkdir", n.top+"/tmp")
+	n.must(t, "mkdir", "-p", "-m", "700", n.top+"/data/ovs-offline/images")
+	n.must(t, "touch", n.top+"/data/ovs-offline/images/.lock")
 	n.leave(t, 0)
-	paths := map[string]string{"CAPTURE": capture, "FILE": saved, "WORKDIR": wd, "NEW": n.top + "/new"}
-	reading := []string{"history", "list", "help", "doctor", "image list", "completion bash", "completion zsh", "completion fish", "completion powershell"}
+	paths := map[string]string{"CAPTURE": capture, "FILE": saved, "IMAGE": image, "WORKDIR": wd, "NEW": n.top + "/new"}
+	reading := []string{"history", "list", "mcp", "help", "doctor", "image list", "completion bash", "completion zsh", "completion fish", "completion powershell"}
 	t.Run("full", func(t *testing.T) {
 		s.onDisk(t, n, disk{"no space left on device", append([]string{"save", "stop"}, reading...)}, paths)
 	})
@@ -54,7 +58,7 @@ func TestBrokenDisks(t *testing.T) {
 // needReplica are the commands that only a running replica answers. Of a workdir without one
 // they say so, before anything is written.
 func needReplica() []string {
-	return []string{"diff", "logs", "reach", "report", "show", "status", "trace", "translate"}
+	return []string{"diff", "exec", "shell", "logs", "reach", "report", "show", "status", "trace", "translate"}
 }
 
 // onDisk runs each command in a namespace with a broken disk.
@@ -71,7 +75,7 @@ func (s session) onDisk(t *testing.T, n *namespace, d disk, paths map[string]str
 		if d.reason == "no space left on device" {
 			tmp = n.top + "/tmp"
 		}
-		argv := append([]string{"-m", "-t", strconv.Itoa(n.pid), "--", "env", "TMPDIR=" + tmp, "OVS_DBG_WORKDIR=" + paths["WORKDIR"], filepath.Join(s.dir, "ovs-offline")}, with(t, l.args, paths)...)
+		argv := append([]string{"-m", "-t", strconv.Itoa(n.pid), "--", "env", "TMPDIR=" + tmp, "XDG_DATA_HOME=" + n.top + "/data", "OVS_DBG_WORKDIR=" + paths["WORKDIR"], filepath.Join(s.dir, "ovs-offline")}, with(t, l.args, paths)...)
 		c := exec.Command("nsenter", argv...)
 		c.Env, c.Stdin = s.command().Env, strings.NewReader(l.stdin)
 		var stdout, stderr bytes.Buffer
@@ -111,12 +115,12 @@ func (s session) asAnother(t *testing.T, paths map[string]string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	before := pathsIn(t, dir)
-	none := []string{"inspect", "doctor", "list", "help", "image list", "completion bash", "completion zsh", "completion fish", "completion powershell"}
+	none := []string{"inspect", "image add", "mcp", "doctor", "list", "help", "image list", "completion bash", "completion zsh", "completion fish", "completion powershell"}
 	for name, l := range wordsOfCommands() {
 		if l.args == nil || slices.Contains(none, name) {
-			continue // it does not use the workdir
+			continue // it does not use the workdir, or only the tools of mcp do
 		}
-		c := exec.Command(bin, with(t, l.args, map[string]string{"CAPTURE": capture, "FILE": saved, "WORKDIR": wd, "NEW": wd})...)
+		c := exec.Command(bin, with(t, l.args, map[string]string{"CAPTURE": capture, "FILE": saved, "WORKDIR": wd, "STARTED": wd, "NEW": wd})...)
 		c.Dir, c.Env, c.Stdin = "/", append(s.command().Env, "OVS_DBG_WORKDIR="+wd, "HOME="+dir), strings.NewReader(l.stdin)
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyUID, Gid: nobodyUID}}
 		out, err := c.CombinedOutput()
@@ -124,9 +128,7 @@ func (s session) asAnother(t *testing.T, paths map[string]string) {
 			t.Errorf("%s: exit code %d:\n%s", name, code, out)
 		}
 	}
-	if after := pathsIn(t, dir); !slices.Equal(before, after) {
-		t.Errorf("the folder has %q, not %q", after, before)
-	}
+	expect.Equal(t, pathsIn(t, dir), before, "the folder")
 }
 
 // pathsIn returns the paths below a folder, with the folder.

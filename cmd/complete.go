@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -21,11 +22,11 @@ func completeFlags(root *cobra.Command) {
 }
 
 func disableFiles(parent *cobra.Command) {
-	for _, c := range parent.Commands() {
-		if c.ValidArgsFunction == nil && c.Use == c.Name() {
-			c.ValidArgsFunction = cobra.NoFileCompletions
+	for _, command := range parent.Commands() {
+		if command.ValidArgsFunction == nil && command.Use == command.Name() {
+			command.ValidArgsFunction = cobra.NoFileCompletions
 		}
-		disableFiles(c)
+		disableFiles(command)
 	}
 }
 
@@ -36,8 +37,8 @@ func completeWorkdirs(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}
 	var found []string
-	for _, l := range list {
-		found = append(found, l.Workdir+"\t"+terminal.Escape(strings.Join(l.Hosts, ", ")))
+	for _, listed := range list {
+		found = append(found, listed.Workdir+"\t"+terminal.Escape(strings.Join(listed.Hosts, ", ")))
 	}
 	return found, cobra.ShellCompDirectiveDefault
 }
@@ -47,14 +48,14 @@ func completeWorkdirs(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 func (o *options) completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var found []string
 	if wd, err := workdir.Find(o.workdir); err == nil {
-		if r, err := replica.Report(wd); err == nil {
-			for _, p := range r.Ports {
-				found = append(found, p.Bridge, p.Port)
+		if report, err := replica.Report(wd); err == nil {
+			for _, port := range report.Ports {
+				found = append(found, port.Bridge, port.Port)
 			}
 		}
 	}
 	// A name that a shell would expand is not offered.
-	found = slices.DeleteFunc(found, func(name string) bool { return !plainWord.MatchString(name) })
+	found = slices.DeleteFunc(found, func(name string) bool { return !show.IsPlain(name) })
 	slices.Sort(found)
 	return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp
 }

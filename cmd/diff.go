@@ -3,15 +3,18 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 
-	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/replica/pods/link"
+	"ovs-offline/replica/set"
 )
 
 type diffOptions struct {
@@ -21,48 +24,48 @@ type diffOptions struct {
 
 func newDiff(shared *options) *cobra.Command {
 	o := &diffOptions{options: shared}
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use: "diff [NAME]...", Short: "Compare the node's OVS database with the replica's",
-		Long: "Compare the OVS database of the node with the one of the running replica: statistics and\n" +
-			"states, which the replica has of its own, errors and port numbers. Columns that describe\n" +
-			"this machine, and columns that ovs-offline changed to isolate the replica, are compared\n" +
-			"only if --columns names them.\n" +
+		Long: "Compare the OVS database of the node with the one of the running replica: statistics, states,\n" +
+			"errors and port numbers. Columns that describe this machine, and columns that ovs-offline\n" +
+			"changed to isolate the replica, are compared only if --columns names them.\n" +
 			"Each NAME is an interface, port or bridge; without any, all records are compared.",
 		Example:           "  ovs-offline diff --columns link_state,error,ofport\n  ovs-offline diff eth0 -o yaml",
 		ValidArgsFunction: o.completeNames,
-		RunE:              o.orInPod(always, o.withWorkdir(o.run)),
+		RunE:              o.withChosenNode(o.orInPod(always, o.withNodes(o.run))),
 	}
-	o.outputFlag(c)
-	c.Flags().StringSliceVar(&o.columns, "columns", nil, "compare only these columns")
-	_ = c.RegisterFlagCompletionFunc("columns", cobra.FixedCompletions(
+	o.nodeFlag(command)
+	o.outputFlag(command)
+	command.Flags().StringSliceVar(&o.columns, "columns", nil, "compare only these columns")
+	_ = command.RegisterFlagCompletionFunc("columns", cobra.FixedCompletions(
 		[]string{"admin_state", "bfd_status", "error", "link_state", "mac_in_use", "ofport", "statistics", "status"}, cobra.ShellCompDirectiveNoFileComp))
-	return c
+	return command
 }
 
-func (o *diffOptions) run(ctx context.Context, wd *workdir.Dir, names []string) error {
-	found, err := replica.Diff(ctx, wd, replica.Selection{Records: names, Columns: o.columns})
-	if err != nil {
-		return err
-	}
-	if err := o.emit(found.Differences, func() { o.printDiff(found.Differences) }); err != nil {
-		return err
-	}
-	if len(found.Own) > 0 {
-		fmt.Fprintf(o.Err, "Not compared, because the replica sets them itself (--columns compares them): %s\n", strings.Join(found.Own, ", "))
-	}
-	return nil
+// run compares the databases of each node.
+func (o *diffOptions) run(ctx context.Context, selected *set.Set, names []string) error {
+	var mu sync.Mutex
+	own := map[string]bool{}
+	outcomes := set.Each(ctx, selected, func(ctx context.Context, _ *set.Node, wd *workdir.Dir) (list []replica.Difference, err error) {
+		if link.Linked(wd) {
+			args := append([]string{"diff", "--columns=" + strings.Join(o.columns, ",")}, names...)
+			return list, set.DocumentInPod(ctx, wd, &list, args...)
+		}
+		found, err := replica.Diff(ctx, wd, replica.Selection{Records: names, Columns: o.columns})
+		mu.Lock()
+		defer mu.Unlock()
+		for _, column := range found.Own {
+			own[column] = true
+		}
+		return found.Differences, err
+	})
+	err := emitNodes(&o.IO, selected, outcomes, func(page *show.Page) { set.PrintEach(page, outcomes, replica.PrintDifferences) })
+	o.printOwn(slices.Sorted(maps.Keys(own)))
+	return err
 }
 
-func (o *diffOptions) printDiff(found []replica.Difference) {
-	const maxWidth = 60 // of a value; -o json has all of it
-	if len(found) == 0 {
-		fmt.Fprintln(o.Out, "No differences.")
-		return
+func (o *diffOptions) printOwn(columns []string) {
+	if len(columns) > 0 {
+		fmt.Fprintf(o.Err, "Not compared, because the replica sets them itself (--columns compares them): %s\n", strings.Join(columns, ", "))
 	}
-	short := func(s string) string { return runewidth.Truncate(terminal.Escape(s), maxWidth, "...") }
-	t := o.newTable("table", "record", "column", "recorded", "running")
-	for _, d := range found {
-		t.AppendRow(table.Row{d.Table, short(d.Record), d.Column, short(d.Recorded), short(d.Running)})
-	}
-	t.Render()
 }

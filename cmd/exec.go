@@ -17,37 +17,43 @@ import (
 	"ovs-offline/replica/activate"
 	"ovs-offline/replica/logicalflows"
 	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/set"
 )
 
-func newExec(o *options) *cobra.Command {
-	c := &cobra.Command{
+type execOptions struct{ *options }
+
+func newExec(shared *options) *cobra.Command {
+	o := &execOptions{shared}
+	command := &cobra.Command{
 		Use: "exec PROGRAM [ARGUMENT...]", Short: "Run a tool against the running replica", Args: cobra.MinimumNArgs(1),
 		Long: "Run a tool against the running replica, with the environment that activate sets. If the\n" +
 			"replica runs in containers or in an image, so does the tool. The exit code is the tool's.\n" +
-			"Flags of ovs-offline come before PROGRAM; all that follows it is the tool's.",
-		Example:           "  ovs-offline exec ovs-vsctl --columns=name,ofport list interface\n  ovs-offline exec ovs-ofctl add-flows br-int - <flows.txt",
+			"Put the flags of ovs-offline before PROGRAM; everything after it is passed to the tool. In a\n" +
+			"folder of several nodes, --node chooses one.",
+		Example:           "  ovs-offline exec ovs-vsctl --columns=name,ofport list interface\n  ovs-offline exec ovs-ofctl add-flows br-int - <flows.txt\n  ovs-offline -w nodes exec --node compute1 ovs-vsctl show",
 		ValidArgsFunction: completeTools,
-		RunE:              o.orInPod(always, o.withWorkdir(o.exec)),
+		RunE:              o.withChosenNode(o.orInPod(always, o.withNode(o.run))),
 	}
-	c.Flags().SetInterspersed(false)
-	return c
+	o.nodeFlagFor(command, oneNode)
+	command.Flags().SetInterspersed(false)
+	return command
 }
 
-func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) error {
-	state, err := o.running(ctx, wd)
+func (o *execOptions) run(ctx context.Context, node *set.Node, wd *workdir.Dir, argv []string) error {
+	state, err := node.Running(ctx, wd)
 	if err != nil {
 		return err
 	}
-	run := runtime.Command{Argv: argv, Stdin: o.In, Stdout: o.stdout(), Stderr: o.Err, Terminal: o.interactive()}
-	executor, err := o.node().Executor(ctx, wd, state, run.Terminal)
+	command := runtime.Command{Argv: argv, Stdin: o.In, Stdout: o.stdout(), Stderr: o.Err, Terminal: o.interactive()}
+	executor, err := node.Executor(ctx, wd, state, command.Terminal)
 	if err != nil {
 		return err
 	}
 	defer o.warnOfTrace(wd, argv[0]) // last: the tool can log hundreds of lines
 	defer logging.Timed(ctx, "run tool", "argv", argv, "runtime", state.Runtime)()
 	defer ignoreCtrlC()()
-	run.Env = replica.Scripts(wd, state.Kinds).Environment()
-	exit, err := executor.Exec(ctx, run)
+	command.Env = replica.Scripts(wd, state.Kinds).Environment()
+	exit, err := executor.Exec(ctx, command)
 	switch {
 	case errors.Is(err, runtime.ErrNotInstalled):
 		fmt.Fprintf(o.Err, "ovs-offline: %v\n", err)
@@ -55,14 +61,14 @@ func (o *options) exec(ctx context.Context, wd *workdir.Dir, argv []string) erro
 	case err != nil:
 		return err
 	case exit != 0:
-		o.advise(wd, state, filepath.Base(argv[0]), exit)
+		o.printAdvice(wd, state, filepath.Base(argv[0]), exit)
 		return exitCode(exit)
 	}
 	return nil
 }
 
-// advise prints what to do after a tool has failed because of ovs-vswitchd.
-func (o *options) advise(wd *workdir.Dir, state replica.State, tool string, exit int) {
+// printAdvice prints what to do after a tool has failed because of ovs-vswitchd.
+func (o *execOptions) printAdvice(wd *workdir.Dir, state replica.State, tool string, exit int) {
 	advice := activate.LateAdvice(tool, exit)
 	if ended := replica.Advice(wd, state); activate.AsksSwitch(tool) && ended != "" {
 		advice = tool + ": " + ended
@@ -73,12 +79,12 @@ func (o *options) advise(wd *workdir.Dir, state replica.State, tool string, exit
 }
 
 // warnOfTrace prints what the user of ovn-trace must know.
-func (o *options) warnOfTrace(wd *workdir.Dir, program string) {
+func (o *execOptions) warnOfTrace(wd *workdir.Dir, program string) {
 	if filepath.Base(program) != logicalflows.Program {
 		return
 	}
-	if r, err := replica.Report(wd); err == nil { // status and report name the error
-		o.warnIfAny(replica.TraceWarning(wd, r))
+	if report, err := replica.Report(wd); err == nil { // status and report name the error
+		o.page().WarnIfAny(replica.TraceWarning(wd, report))
 	}
 }
 

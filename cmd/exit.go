@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 
+	"ovs-offline/internal/fault"
 	"ovs-offline/internal/terminal"
 )
 
-// The exit codes of the program; README.md lists them.
+// The exit codes of the program; docs/usage.md lists them.
 const (
 	exitDone       = 0
 	exitFailed     = 1
@@ -27,8 +28,6 @@ var (
 	// errDrift ends a command that found that a node does not have what it should have. The
 	// command has printed what differs.
 	errDrift = errors.New("drift")
-	// errUsage is wrapped by errors in the command line.
-	errUsage = errors.New("wrong usage")
 )
 
 // exitCode ends a command with the exit code of the program that it ran.
@@ -73,9 +72,13 @@ func exit(ctx context.Context, stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, "ovs-offline: interrupted")
 		return exitFailed
 	}
-	fmt.Fprintf(stderr, "ovs-offline: %s\n", terminal.EscapeLines(err.Error()))
-	if errors.Is(err, errUsage) {
-		return exitUsage
+	begin, code := "", exitFailed
+	switch fault.Of(err) {
+	case fault.Usage:
+		begin, code = "wrong usage: ", exitUsage
+	case fault.Undetermined:
+		code = exitIncomplete
 	}
-	return exitFailed
+	fmt.Fprintf(stderr, "ovs-offline: %s%s\n", begin, terminal.EscapeLines(err.Error()))
+	return code
 }

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // bench is the setup of a fault test: the program, two sos reports, and the workdir
@@ -191,9 +191,18 @@ func (b *bench) sound(t *testing.T, wd string, allowed ...string) {
 	b.nothingRuns(t, wd)
 }
 
-// nothingRuns checks that no process of a workdir is left. A tool that a killed program has
-// started ends by itself, after its work; a daemon does not.
+// nothingRuns checks that no process of a workdir is left.
 func (b *bench) nothingRuns(t *testing.T, wd string) {
+	t.Helper()
+	for pid, line := range left(t, wd) {
+		t.Errorf("process %d is left: %q", pid, line)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// left returns the processes of a workdir that do not end by themselves, as running does. A tool
+// that a killed program has started ends after its work; a daemon does not.
+func left(t *testing.T, wd string) map[int]string {
 	t.Helper()
 	left := running(t, wd)
 	for end := time.Now().Add(faultTimeout); len(left) > 0 && time.Now().Before(end); left = running(t, wd) {
@@ -202,10 +211,7 @@ func (b *bench) nothingRuns(t *testing.T, wd string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	for pid, line := range left {
-		t.Errorf("process %d is left: %q", pid, line)
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
+	return left
 }
 
 // isDaemon reports whether an argument list is that of a daemon.
@@ -230,14 +236,14 @@ func running(t *testing.T, wd string) map[int]string {
 	return found
 }
 
-// fault is a moment at which a process is killed: the when-th time that any thread
+// killPoint is a moment at which a process is killed: the when-th time that any thread
 // makes the system call, only on the path if one is given.
-type fault struct {
+type killPoint struct {
 	call, path string
 	when       int
 }
 
-func (f fault) String() string {
+func (f killPoint) String() string {
 	if f.path != "" {
 		return f.call + " " + f.path
 	}
@@ -246,7 +252,7 @@ func (f fault) String() string {
 
 // strace runs the program under strace. With -D, strace is a grandchild: waiting for
 // the program does not wait for the daemons, which strace follows as well.
-func (b *bench) strace(t *testing.T, wd, log string, f fault, options []string, args ...string) (code int, printed string) {
+func (b *bench) strace(t *testing.T, wd, log string, f killPoint, options []string, args ...string) (code int, printed string) {
 	t.Helper()
 	argv := []string{"-D", "-f", "-qq", "-o", log}
 	if f.path != "" {
@@ -269,10 +275,10 @@ var (
 
 // points returns the fault points of a run, in order: the first time that each call
 // touches each path of the workdir.
-func (b *bench) points(t *testing.T, wd string, args ...string) []fault {
+func (b *bench) points(t *testing.T, wd string, args ...string) []killPoint {
 	t.Helper()
 	log := filepath.Join(b.dir, args[0]+".trace")
-	code, printed := b.strace(t, wd, log, fault{}, []string{"-e", "trace=mkdirat,renameat,unlinkat,openat,connect,execve,symlinkat,fchmodat,bind"}, args...)
+	code, printed := b.strace(t, wd, log, killPoint{}, []string{"-e", "trace=mkdirat,renameat,unlinkat,openat,connect,execve,symlinkat,fchmodat,bind"}, args...)
 	if code != 0 {
 		if strings.Contains(printed, "Operation not permitted") {
 			t.Skip("strace may not trace here: ", printed)
@@ -284,8 +290,8 @@ func (b *bench) points(t *testing.T, wd string, args ...string) []fault {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var list []fault
-	seen := map[fault]bool{}
+	var list []killPoint
+	seen := map[killPoint]bool{}
 	scanner := bufio.NewScanner(f)
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
@@ -295,7 +301,7 @@ func (b *bench) points(t *testing.T, wd string, args ...string) []fault {
 		}
 		for _, q := range quoted.FindAllStringSubmatch(m[2], -1) {
 			rel, inside := strings.CutPrefix(q[1], wd+"/")
-			point := fault{call: m[1], path: rel, when: 1}
+			point := killPoint{call: m[1], path: rel, when: 1}
 			if inside && !variable.MatchString(rel) && !seen[point] {
 				seen[point] = true
 				list = append(list, point)
@@ -306,11 +312,11 @@ func (b *bench) points(t *testing.T, wd string, args ...string) []fault {
 }
 
 // spread returns at most n elements of a list, evenly distributed.
-func spread(list []fault, n int) []fault {
+func spread(list []killPoint, n int) []killPoint {
 	if len(list) <= n {
 		return list
 	}
-	var out []fault
+	var out []killPoint
 	for i := range n {
 		out = append(out, list[i*len(list)/n])
 	}
@@ -319,7 +325,7 @@ func spread(list []fault, n int) []fault {
 
 // walk kills the program at each point, each time in a copy of the workdir, and
 // checks the workdir.
-func (b *bench) walk(t *testing.T, points []fault, check func(t *testing.T, i int, wd string), args ...string) {
+func (b *bench) walk(t *testing.T, points []killPoint, check func(t *testing.T, i int, wd string), args ...string) {
 	t.Helper()
 	for i, point := range points {
 		t.Run(strings.ReplaceAll(point.String(), "/", "_"), func(t *testing.T) {
@@ -355,7 +361,7 @@ func TestKilledAnywhere(t *testing.T) {
 		// Calls without a path in the workdir: on spooled files, and on removed files.
 		for _, call := range []string{"renameat", "unlinkat", "fsync", "write", "fchmod"} {
 			for _, n := range []int{1, 2, 5, 12, 30} {
-				points = append(points, fault{call: call, when: n})
+				points = append(points, killPoint{call: call, when: n})
 			}
 		}
 		b.walk(t, spread(points, 48), func(t *testing.T, _ int, wd string) { b.sound(t, wd, b.was, b.becomes) }, "collect-sos", "--force", b.after)
@@ -366,7 +372,7 @@ func TestKilledAnywhere(t *testing.T) {
 		b.must(t, wd, "stop")
 		points = spread(points, 30)
 		for n := 1; n <= 4; n++ { // while a daemon is being started
-			points = append(points, fault{call: "waitid", when: n}, fault{call: "wait4", when: n}, fault{call: "execve", when: n})
+			points = append(points, killPoint{call: "waitid", when: n}, killPoint{call: "wait4", when: n}, killPoint{call: "execve", when: n})
 		}
 		b.walk(t, points, func(t *testing.T, i int, wd string) {
 			if i%2 == 0 {

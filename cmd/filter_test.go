@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/engines"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // forbidden is set in a test process that can make no namespaces.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,15 +13,22 @@ import (
 
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/pods"
-	"ovs-offline/pods/link"
+	"ovs-offline/replica/pods"
+	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/runtime"
 )
 
-// openHost connects to the pod of a workdir's replica, which it loads anew if it was replaced.
-func (o *options) openHost(clusters *pods.Clusters) link.Open {
-	return func(ctx context.Context, wd *workdir.Dir) (link.Host, error) {
-		host, err := clusters.Open(ctx, wd, func(text string) { fmt.Fprintln(o.Err, terminal.Escape(text)) })
+// openHost returns a function that finds the pod of a workdir's replica, which it loads again if
+// it was replaced.
+func openHost(clusters *pods.Clusters, stderr io.Writer) link.Open {
+	return func(ctx context.Context, wd *workdir.Dir, attempt link.Attempt) (link.Host, error) {
+		var host *pods.Host
+		var err error
+		if attempt == link.First {
+			host, err = clusters.Recorded(ctx, wd)
+		} else {
+			host, err = clusters.Open(ctx, wd, attempt == link.Lost, func(text string) { fmt.Fprintln(stderr, terminal.Escape(text)) })
+		}
 		if err != nil {
 			return nil, err // and no Host that is a nil *pods.Host
 		}
@@ -34,17 +42,17 @@ func always() bool { return true }
 // orInPod returns a cobra function that runs the command in the pod of the workdir's
 // replica if it has one and wanted is true, and otherwise calls here.
 func (o *options) orInPod(wanted func() bool, here func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
+	return func(command *cobra.Command, args []string) error {
 		wd, err := workdir.Find(o.workdir)
 		if err != nil || !wanted() || !link.Linked(wd) {
-			return here(c, args)
+			return here(command, args)
 		}
-		links, err := link.From(c.Context())
+		links, err := link.From(command.Context())
 		if err != nil {
 			return err
 		}
 		run := runtime.Command{Stdin: o.In, Stdout: o.stdout(), Stderr: o.Err}
-		if runsPrograms(c) {
+		if runsPrograms(command) {
 			run.Terminal = o.interactive()
 		} else { // ovs-offline escapes what it prints, and another program may be in the pod
 			out, errs := terminal.NewLineWriter(o.Out), terminal.NewLineWriter(o.Err)
@@ -52,7 +60,7 @@ func (o *options) orInPod(wanted func() bool, here func(*cobra.Command, []string
 			defer errs.Close()
 			run.Stdout, run.Stderr = out, errs
 		}
-		exit, err := links.RunKept(c.Context(), wd, commandLine(c, args), run, func() { startKeeper(c.Context(), wd) })
+		exit, err := links.Run(command.Context(), wd, commandLine(command, args), run)
 		if err == nil && exit != 0 {
 			return exitCode(exit)
 		}
@@ -62,18 +70,22 @@ func (o *options) orInPod(wanted func() bool, here func(*cobra.Command, []string
 
 // runsPrograms reports whether a command runs programs that the user names, which may use a
 // terminal.
-func runsPrograms(c *cobra.Command) bool { return c.Name() == "exec" || c.Name() == "shell" }
+func runsPrograms(command *cobra.Command) bool {
+	return command.Name() == "exec" || command.Name() == "shell"
+}
 
 // commandLine returns the words of a command line that ovs-offline in a pod takes for the
 // same command on its own workdir: without the flags about where the replica is.
-func commandLine(c *cobra.Command, args []string) []string {
-	words := strings.Fields(c.CommandPath())[1:]
-	c.Flags().Visit(func(f *pflag.Flag) {
-		switch f.Name {
+func commandLine(command *cobra.Command, args []string) []string {
+	words := strings.Fields(command.CommandPath())[1:]
+	command.Flags().Visit(func(flag *pflag.Flag) {
+		switch flag.Name {
 		case "workdir", "runtime", "podman":
 			return
 		}
-		words = append(words, "--"+f.Name+"="+flagText(f))
+		if text := flagText(flag); flag.Name != "node" || text != "" { // the pod has no other node than the chosen one
+			words = append(words, "--"+flag.Name+"="+text)
+		}
 	})
 	if len(args) == 0 {
 		return words
@@ -82,14 +94,14 @@ func commandLine(c *cobra.Command, args []string) []string {
 }
 
 // flagText returns the value of a flag as the command line takes it.
-func flagText(f *pflag.Flag) string {
-	list, isList := f.Value.(pflag.SliceValue)
+func flagText(flag *pflag.Flag) string {
+	list, isList := flag.Value.(pflag.SliceValue)
 	if !isList {
-		return f.Value.String()
+		return flag.Value.String()
 	}
 	var text bytes.Buffer
-	w := csv.NewWriter(&text)
-	_ = w.Write(list.GetSlice()) // to memory
-	w.Flush()
+	writer := csv.NewWriter(&text)
+	_ = writer.Write(list.GetSlice()) // to memory
+	writer.Flush()
 	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -17,8 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/test/hostile"
-	"ovs-offline/test/ovs"
+	check "ovs-offline/test/check/lines"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/generate/hostile"
 )
 
 // The limits for any input. The time is generous, to detect runs that never end on a
@@ -66,7 +67,7 @@ func (u *usage) run(t *testing.T, name, bin, wd string, args ...string) (code in
 	if strings.Contains(printed, "goroutine ") {
 		t.Errorf("%s panicked:\n%s", args[0], printed)
 	}
-	harmless(t, printed)
+	check.Harmless(t, printed)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.runs++

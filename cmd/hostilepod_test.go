@@ -17,9 +17,9 @@ import (
 	"unicode"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/pods"
-	"ovs-offline/pods/link"
 	"ovs-offline/replica"
+	"ovs-offline/replica/pods"
+	"ovs-offline/replica/pods/link"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 )
@@ -29,7 +29,7 @@ type hostilePod struct{ out, errs string }
 
 func (hostilePod) Pod() string    { return "hostile" }
 func (hostilePod) Folder() string { return "/replicas/set/n" }
-func (hostilePod) String() string { return "pod test/hostile" }
+func (hostilePod) String() string { return "pod test/generate/hostile" }
 func (hostilePod) Exec(context.Context, runtime.Command) (int, error) {
 	return 0, errors.New("no terminal")
 }
@@ -80,7 +80,7 @@ func hostileWorkdir(t *testing.T, r *report.Report) *workdir.Dir {
 // runOn runs a command on the workdir.
 func (h hostilePod) runOn(t *testing.T, wd *workdir.Dir, args ...string) printed {
 	var out, errs bytes.Buffer
-	exit := run(t.Context(), append([]string{"-w", wd.Path()}, args...), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(context.Context, *workdir.Dir) (link.Host, error) { return h, nil })
+	exit := run(t.Context(), append([]string{"-w", wd.Path()}, args...), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(context.Context, *workdir.Dir, link.Attempt) (link.Host, error) { return h, nil })
 	return printed{out.String(), errs.String(), exit}
 }
 

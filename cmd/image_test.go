@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -23,8 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"ovs-offline/replica/image"
-	"ovs-offline/replica/images"
-	"ovs-offline/test/ovs"
+	"ovs-offline/replica/image/build"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // imageUser is a user with a home, a program and an archive of this host's tools. It is
@@ -45,7 +44,7 @@ func newImageUser(t *testing.T) *imageUser {
 	if err := os.Chmod(u.program, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	host, err := image.FromHost(t.Context())
+	host, err := build.FromHost(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +127,7 @@ func addListRemove(t *testing.T, u *imageUser) {
 	u.expect(0, `^There are no images: `, "image", "list")
 	u.expect(0, `(?m)^mine$\n^Open vSwitch [0-9.]+, OVN [0-9.]+, [0-9]+ MB, in /.*/root$`, "image", "add", u.tar, "-t", "mine")
 	u.expect(0, ` mine +process +[0-9.]+ +[0-9.]+ +[0-9]+ MB`, "image", "ls")
-	var listed []images.Image
+	var listed []image.Listed
 	if err := json.Unmarshal([]byte(u.expect(0, `"used_by": \[\]`, "image", "list", "-o", "json")), &listed); err != nil || len(listed) != 1 {
 		t.Fatalf("%v %+v", err, listed)
 	}
@@ -171,7 +170,7 @@ func pushImages(t *testing.T, u *imageUser) {
 	u.expect(0, `^back\n`, "image", "add", reference, "-t", "back")
 	u.expect(0, `"name": "`+host+`/again:1@sha256:`, "image", "push", host+"/again:1", "--image", "back", "-o", "json")
 	u.expect(0, `^again\n`, "image", "add", host+"/again:1", "-t", "again")
-	var listed []images.Image
+	var listed []image.Listed
 	if err := json.Unmarshal([]byte(u.expect(0, ``, "image", "list", "-o", "json")), &listed); err != nil || len(listed) != 2 {
 		t.Fatalf("%v %+v", err, listed)
 	}
@@ -233,13 +232,11 @@ func stopAdd(t *testing.T, u *imageUser) {
 		if signal == syscall.SIGKILL {
 			u.expect(1, `in use by another ovs-offline command \(pid `, "image", "add", u.tar)
 		}
-		began := time.Now()
 		if err := c.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		err := c.Wait()
-		if took := time.Since(began); err == nil || took > 5*time.Second {
-			t.Errorf("%v: ended with %v after %v", signal, err, took)
+		if err := c.Wait(); err == nil {
+			t.Errorf("%v: it ended with exit code 0", signal)
 		}
 		if text := messages.String(); signal == syscall.SIGINT && !strings.HasSuffix(text, "ovs-offline: interrupted\n") {
 			t.Errorf("it printed %s", text)

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/pods"
-	"ovs-offline/pods/link"
 	"ovs-offline/replica"
-	"ovs-offline/test/ovs"
+	"ovs-offline/replica/pods"
+	"ovs-offline/replica/pods/link"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // childPod is a pod whose programs are child processes of this one: ovs-offline, and the
@@ -110,7 +110,7 @@ type printed struct {
 
 func (p *inPods) run(ctx context.Context, stdin string, args ...string) printed {
 	var out, errs bytes.Buffer
-	exit := run(ctx, args, IO{In: strings.NewReader(stdin), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir) (link.Host, error) {
+	exit := run(ctx, args, IO{In: strings.NewReader(stdin), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir, _ link.Attempt) (link.Host, error) {
 		return childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, nil
 	})
 	return printed{out.String(), errs.String(), exit}
@@ -157,7 +157,6 @@ func (p *inPods) testCommands(t *testing.T) {
 		{"", []string{"diff", "--", "no-such-port"}, "", 1},
 		{"", []string{"report"}, "restored", 0},
 		{"", []string{"flows", "--datapath", "-o", "json"}, `"current"`, -1},
-		{"", []string{"top", "--by", "acl", "--shadowed", "-o", "json"}, `"shadowed"`, -1},
 		{"", []string{"graph", "--format", "dot"}, "br-int", 0},
 	} {
 		node := "compute1"
@@ -223,7 +222,7 @@ func (p *inPods) testLogs(t *testing.T) {
 	in, out := io.Pipe()
 	exit := make(chan int, 1)
 	go func() {
-		exit <- run(ctx, []string{"-w", filepath.Join(p.near, "compute1"), "logs", "-f", "ovs-vswitchd"}, IO{In: strings.NewReader(""), Out: out, Err: io.Discard}, func(_ context.Context, wd *workdir.Dir) (link.Host, error) {
+		exit <- run(ctx, []string{"-w", filepath.Join(p.near, "compute1"), "logs", "-f", "ovs-vswitchd"}, IO{In: strings.NewReader(""), Out: out, Err: io.Discard}, func(_ context.Context, wd *workdir.Dir, _ link.Attempt) (link.Host, error) {
 			return childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, nil
 		})
 	}()

@@ -2,18 +2,17 @@ package cmd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 )
 
@@ -23,8 +22,8 @@ type IO struct {
 	Out, Err io.Writer
 	Program  string // path by which the program was called
 
-	format   string // of the output: table, json or yaml
-	warnings int    // number of warnings so far
+	format  string // of the output: table, json or yaml
+	printed *show.Page
 }
 
 // output is the standard output of a command. It keeps the first error of a write: most
@@ -35,14 +34,14 @@ type output struct {
 }
 
 // Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
+func (o *output) Write(text []byte) (int, error) {
+	count, err := o.Writer.Write(text)
 	o.err = cmp.Or(o.err, err)
-	return n, err
+	return count, err
 }
 
-// check returns the error of a command, or that of its output: what was printed then lacks a
-// part, whatever else the command did.
+// check returns the error of a command. After a failed write, what was printed lacks a part,
+// whatever else the command did: then the error is about the output too.
 func (o *output) check(err error) error {
 	if o.err == nil {
 		return err
@@ -63,6 +62,14 @@ func (o *IO) stdout() io.Writer {
 	return o.Out
 }
 
+// openInput opens the file that a user names, or standard input for "-". Reads end with ctx.
+func (o *IO) openInput(ctx context.Context, name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(interrupt.Pipe(ctx, o.In)), nil
+	}
+	return interrupt.Open(ctx, name)
+}
+
 // System returns the standard streams of the process, and its own path.
 func System() IO { return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Program: os.Args[0]} }
 
@@ -71,14 +78,24 @@ func fileOf(stream any) *os.File {
 	if checked, ok := stream.(*output); ok {
 		stream = checked.Writer
 	}
-	f, _ := stream.(*os.File)
-	return f
+	file, _ := stream.(*os.File)
+	return file
 }
 
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
-	f := fileOf(stream)
-	return f != nil && term.IsTerminal(int(f.Fd()))
+	file := fileOf(stream)
+	return file != nil && term.IsTerminal(int(file.Fd()))
+}
+
+// terminalWidth returns the columns of a terminal; 0 for any other stream.
+func terminalWidth(stream any) int {
+	if file := fileOf(stream); file != nil {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			return width
+		}
+	}
+	return 0
 }
 
 // interactive reports whether both input and output are a terminal.
@@ -87,151 +104,30 @@ func (o *IO) interactive() bool { return isTerminal(o.In) && isTerminal(o.Out) }
 // formatTable is the output format for people.
 const formatTable = "table"
 
-// choice is a flag that takes one of a few values.
-type choice struct {
-	value   *string
-	choices []string
-}
-
-// Set implements pflag.Value.
-func (c choice) Set(s string) error {
-	if !slices.Contains(c.choices, s) {
-		return fmt.Errorf("choose one of %s", strings.Join(c.choices, ", "))
-	}
-	*c.value = s
-	return nil
-}
-
-func (c choice) String() string { return *c.value }
-
-// Type implements pflag.Value.
-func (c choice) Type() string { return "string" }
-
-// choiceFlag adds a flag that takes one of choices, the first by default.
-func choiceFlag(c *cobra.Command, value *string, name, short, usage string, choices ...string) {
-	*value = choices[0]
-	c.Flags().VarP(choice{value, choices}, name, short, usage)
-	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
-}
-
 // outputFlag adds --output.
-func (o *IO) outputFlag(c *cobra.Command) {
-	choiceFlag(c, &o.format, "output", "o", "table, json or yaml", formatTable, "json", "yaml")
+func (o *IO) outputFlag(command *cobra.Command) {
+	choiceFlag(command, &o.format, "output", "o", "output format: table, json or yaml", formatTable, "json", "yaml")
 }
 
-// emit prints v as JSON or YAML, or calls printTable.
-func (o *IO) emit(v any, printTable func()) error {
+// emit prints a value as JSON or YAML, or calls print for people.
+func (o *IO) emit(value any, print func(*show.Page)) error {
 	switch o.format {
 	case "json":
-		return terminal.WriteJSON(o.Out, v)
+		return terminal.WriteJSON(o.Out, value)
 	case "yaml":
-		return terminal.WriteYAML(o.Out, v)
+		return terminal.WriteYAML(o.Out, value)
 	}
-	printTable()
+	print(o.page())
 	return nil
 }
 
-// headline prints a line with a line of asterisks below it.
-func (o *IO) headline(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
-	fmt.Fprintf(o.Out, "%s\n%s\n", line, strings.Repeat("*", len(line)))
-}
+// list returns a list that the command prints one value after the other.
+func (o *IO) list() *show.List { return &show.List{Out: o.Out, Format: o.format} }
 
-// warn prints a warning. The text comes from a source, which can cause any
-// number of warnings of any length: both are bounded.
-func (o *IO) warn(format string, args ...any) {
-	const maxWarnings, maxBytes = 500, 4096
-	o.warnings++
-	switch {
-	case o.warnings < maxWarnings:
-		fmt.Fprintf(o.Err, "warning: %s\n", terminal.EscapeLines(openflow.Shorten(fmt.Sprintf(format, args...), maxBytes)))
-	case o.warnings == maxWarnings:
-		fmt.Fprintln(o.Err, "warning: further warnings are not printed")
+// page returns what the command prints on.
+func (o *IO) page() *show.Page {
+	if o.printed == nil {
+		o.printed = &show.Page{Out: o.Out, Err: o.Err, Width: terminalWidth(o.Out)}
 	}
+	return o.printed
 }
-
-// warnIfAny prints a text as a warning unless it is empty.
-func (o *IO) warnIfAny(text string) {
-	if text != "" {
-		o.warn("%s", text)
-	}
-}
-
-// warnEach prints a warning for each text.
-func (o *IO) warnEach(prefix string, texts []string) {
-	for _, text := range texts {
-		o.warn("%s%s", prefix, text)
-	}
-}
-
-// progress prints the progress of a command to stderr: on a terminal as one line that
-// is redrawn, else as one line per second.
-type progress struct {
-	out      io.Writer
-	terminal bool
-	began    time.Time // when reading the current source began
-	last     time.Time // when a line was last printed
-	read     int64     // bytes of the current source
-	drawn    bool      // there is a line to clear
-}
-
-func (o *IO) progress() *progress {
-	now := time.Now()
-	return &progress{out: o.Err, terminal: isTerminal(o.Err), began: now, last: now}
-}
-
-func (p *progress) print(format string, args ...any) {
-	now := time.Now()
-	interval := time.Second
-	if p.terminal {
-		interval = 100 * time.Millisecond
-	}
-	if now.Sub(p.last) < interval {
-		return
-	}
-	p.last = now
-	line := terminal.Escape(fmt.Sprintf(format, args...))
-	if p.terminal {
-		fmt.Fprintf(p.out, "\r\033[K%s", line)
-		p.drawn = true
-	} else {
-		fmt.Fprintln(p.out, line)
-	}
-}
-
-// bytes prints how much of a source was read, of total bytes if that is known.
-func (p *progress) bytes(read, total int64) {
-	if read < p.read { // the next source
-		p.began = time.Now()
-	}
-	p.read = read
-	spent := time.Since(p.began)
-	rate := mebi(read) / max(spent.Seconds(), 1e-3)
-	if total > 0 && read > 0 && read <= total {
-		left := time.Duration(float64(spent) / float64(read) * float64(total-read))
-		p.print("reading: %.0f of %.0f MiB (%d %%), %.0f MiB/s, %v left", mebi(read), mebi(total), read*100/total, rate, left.Round(time.Second))
-		return
-	}
-	p.print("reading: %.0f MiB, %.0f MiB/s", mebi(read), rate)
-}
-
-// step prints what a step does: a line at its beginning, which stays, and then its output.
-func (p *progress) step(name, line string) {
-	const width = 79
-	if line != "" {
-		p.print("%s: %s", name, openflow.Shorten(line, max(0, width-len(name)-len(": ..."))))
-		return
-	}
-	p.end()
-	fmt.Fprintln(p.out, terminal.Escape(name))
-}
-
-// end clears the line that was drawn, before anything else is printed.
-func (p *progress) end() {
-	if p.drawn {
-		fmt.Fprint(p.out, "\r\033[K")
-		p.drawn = false
-	}
-}
-
-func mebi(bytes int64) float64 { return float64(bytes) / (1 << 20) }

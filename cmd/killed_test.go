@@ -15,8 +15,8 @@ import (
 
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
-	"ovs-offline/test/engines"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // session runs this test binary as ovs-offline, in one workdir and runtime.
@@ -62,8 +62,9 @@ func (s session) killAt(text string) {
 }
 
 // signalAt starts a replica and sends a signal to ovs-offline as soon as it prints a line
-// that contains a text. It returns when ovs-offline has ended.
-func (s session) signalAt(text string, signal os.Signal) {
+// that contains a text. It returns when ovs-offline has ended, and reports whether the start was
+// complete before the signal came.
+func (s session) signalAt(text string, signal os.Signal) (complete bool) {
 	s.t.Helper()
 	c := s.command("start")
 	read, write := io.Pipe()
@@ -87,6 +88,7 @@ func (s session) signalAt(text string, signal os.Signal) {
 	if !<-seen {
 		s.t.Fatalf("start never printed %q: %v", text, err)
 	}
+	return err == nil
 }
 
 // clean checks that only the collected data is left.
@@ -106,8 +108,8 @@ func (s session) clean(when string) {
 	if containers := s.containers(); len(containers) > 0 {
 		s.t.Errorf("%s: containers are left: %v", when, containers)
 	}
-	if out, err := exec.Command("pgrep", "-af", s.wd()+"/var-run").CombinedOutput(); err == nil {
-		s.t.Errorf("%s: processes are left: %s", when, out)
+	if left := left(s.t, s.wd()); len(left) > 0 {
+		s.t.Errorf("%s: processes are left: %v", when, left)
 	}
 }
 
@@ -173,8 +175,8 @@ func TestNothingIsLeftOfAKilledWhatIf(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(s.wd(), ".scratch")); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: .scratch: %v", when, err)
 		}
-		if out, err := exec.Command("pgrep", "-af", s.wd()+"/.scratch/").CombinedOutput(); err == nil {
-			t.Errorf("%s: processes are left: %s", when, out)
+		if left := left(t, filepath.Join(s.wd(), ".scratch")); len(left) > 0 {
+			t.Errorf("%s: processes are left: %v", when, left)
 		}
 	}
 	for _, next := range [][]string{{"stop"}, {"start"}, whatIf} {

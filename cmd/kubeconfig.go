@@ -2,7 +2,9 @@ package cmd
 
 import (
 	"context"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
@@ -19,26 +21,39 @@ func newKubeconfig() *kubeconfig {
 }
 
 // addFlags adds all of kubectl's flags.
-func (k *kubeconfig) addFlags(f *pflag.FlagSet) {
-	k.pathFlag(f)
+func (k *kubeconfig) addFlags(flags *pflag.FlagSet) {
+	k.pathFlag(flags)
 	k.Advice += ", or --server"
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
 	names.ContextOverrideFlags.Namespace.Description = "namespace of OVS and OVN, if not the usual one"
 	names.Timeout.Description = "limit for one request, and for the silence of a stream (default for a stream: 1m)"
-	clientcmd.BindOverrideFlags(&k.Overrides, f, names)
+	clientcmd.BindOverrideFlags(&k.Overrides, flags, names)
+	spellAsOurs(flags)
 }
 
-// addPlaceFlags adds those of kubectl's flags that select a cluster and a namespace in it.
-func (k *kubeconfig) addPlaceFlags(f *pflag.FlagSet) {
-	k.pathFlag(f)
+// addPlaceFlags adds the flags of kubectl that select a cluster and a namespace in it.
+func (k *kubeconfig) addPlaceFlags(flags *pflag.FlagSet) {
+	k.pathFlag(flags)
 	names := clientcmd.RecommendedConfigOverrideFlags("")
-	names.CurrentContext.BindStringFlag(f, &k.Overrides.CurrentContext)
-	names.ContextOverrideFlags.Namespace.BindStringFlag(f, &k.Overrides.Context.Namespace)
+	names.CurrentContext.BindStringFlag(flags, &k.Overrides.CurrentContext)
+	names.ContextOverrideFlags.Namespace.Description = "namespace of the replicas in the cluster"
+	names.ContextOverrideFlags.Namespace.BindStringFlag(flags, &k.Overrides.Context.Namespace)
+	spellAsOurs(flags)
 }
 
-func (k *kubeconfig) pathFlag(f *pflag.FlagSet) {
-	f.StringVar(&k.Rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "path to the kubeconfig file (or KUBECONFIG)")
+// spellAsOurs makes the usage of kubectl's flags begin and end like the usage of other flags: with a small
+// letter, and without a full stop.
+func spellAsOurs(flags *pflag.FlagSet) {
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if text := flag.Usage; len(text) > 1 && unicode.IsUpper(rune(text[0])) && unicode.IsLower(rune(text[1])) {
+			flag.Usage = strings.TrimSuffix(strings.ToLower(text[:1])+text[1:], ".")
+		}
+	})
+}
+
+func (k *kubeconfig) pathFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&k.Rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "path to the kubeconfig file (or KUBECONFIG)")
 }
 
 // namespace returns the namespace that the user named, "" for none.

@@ -8,47 +8,47 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/pods/link"
+	"ovs-offline/replica/pods/link"
 )
 
 // losingPod is a pod that is lost once so many bytes have come from it. The next starts its
-// replicas anew.
+// replicas again.
 type losingPod struct {
 	childPod
 	lost *losses
 }
 
 type losses struct {
-	mu    sync.Mutex
-	pods  int
-	after int64 // bytes; 0 for a pod that is not lost
+	after    int64 // bytes
+	happened atomic.Bool
+	replaced atomic.Int32 // how often another pod was asked for because of that
 }
 
 // Stream starts ovs-offline, until the pod is lost.
 func (p losingPod) Stream(ctx context.Context, argv ...string) (io.ReadWriteCloser, error) {
 	stream, err := p.childPod.Stream(ctx, argv...)
-	if err != nil || p.lost.after == 0 {
+	if err != nil || p.lost.happened.Load() {
 		return stream, err
 	}
-	cut := &cutStream{ReadWriteCloser: stream, left: p.lost.after}
-	p.lost.after = 0
-	return cut, nil
+	return &cutStream{ReadWriteCloser: stream, left: p.lost.after, lost: p.lost}, nil
 }
 
 // cutStream is a stream that ends after so many bytes.
 type cutStream struct {
 	io.ReadWriteCloser
 	left int64
+	lost *losses
 }
 
 // Read reads what is left.
 func (c *cutStream) Read(p []byte) (int, error) {
 	n, err := io.LimitReader(c.ReadWriteCloser, c.left).Read(p)
 	if c.left -= int64(n); c.left == 0 {
+		c.lost.happened.Store(true)
 		c.ReadWriteCloser.Close()
 	}
 	return n, err
@@ -59,7 +59,7 @@ func (c *cutStream) Read(p []byte) (int, error) {
 func (p *inPods) testUnreachedPod(t *testing.T) {
 	ask := func(args ...string) printed {
 		var out, errs bytes.Buffer
-		exit := run(t.Context(), append([]string{"-w", p.near}, args...), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir) (link.Host, error) {
+		exit := run(t.Context(), append([]string{"-w", p.near}, args...), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir, _ link.Attempt) (link.Host, error) {
 			node := filepath.Base(wd.Path())
 			if node == "ovn-worker" {
 				return nil, errors.New("pod test/pod-1 is gone, and none runs in its place after 1m0s")
@@ -85,7 +85,7 @@ func (p *inPods) testUnreachedPod(t *testing.T) {
 	}
 }
 
-// testLostPod compares the answers of replicas that were lost and started anew while the
+// testLostPod compares the answers of replicas that were lost and started again while the
 // questions were asked with those of replicas that were not.
 func (p *inPods) testLostPod(t *testing.T) {
 	workdirs := func(folder string) []string {
@@ -109,16 +109,15 @@ func (p *inPods) testLostPod(t *testing.T) {
 	for _, after := range []int64{20_000, 100_000, 200_000} {
 		lost := &losses{after: after}
 		var out, errs bytes.Buffer
-		exit := run(t.Context(), workdirs(p.near), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir) (link.Host, error) {
-			lost.mu.Lock()
-			defer lost.mu.Unlock()
-			if lost.pods++; lost.pods > 1 {
+		exit := run(t.Context(), workdirs(p.near), IO{In: strings.NewReader(""), Out: &out, Err: &errs}, func(_ context.Context, wd *workdir.Dir, attempt link.Attempt) (link.Host, error) {
+			if attempt == link.Lost {
+				lost.replaced.Add(1)
 				p.run(t.Context(), "", "-w", filepath.Join(p.far, "compute1"), "start", "--runtime=process")
 			}
 			return losingPod{childPod{filepath.Join(p.far, filepath.Base(wd.Path()))}, lost}, nil
 		})
-		if lost.pods != 2 || exit != want.exit || out.String() != want.out {
-			t.Errorf("after %d bytes: %d pods, exit %d, want %d: %s\n%s\nwant %s", after, lost.pods, exit, want.exit, errs.String(), out.String(), want.out)
+		if replaced := lost.replaced.Load(); replaced != 1 || exit != want.exit || out.String() != want.out {
+			t.Errorf("after %d bytes: replaced %d times, exit %d, want %d: %s\n%s\nwant %s", after, replaced, exit, want.exit, errs.String(), out.String(), want.out)
 		}
 	}
 }

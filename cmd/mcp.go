@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ovs-offline/internal/fault"
 	"ovs-offline/mcp"
 )
 
@@ -25,7 +26,7 @@ type mcpOptions struct {
 
 func newMCP(shared *options) *cobra.Command {
 	o := &mcpOptions{options: shared}
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use: "mcp", Short: "Serve the replicas to an assistant, with the Model Context Protocol", Args: exactArgs(),
 		Long: "Serve the replicas of the working directory, or of a folder of several, to an assistant, with\n" +
 			"the Model Context Protocol: on standard input and output, or with --listen over streamable\n" +
@@ -33,11 +34,12 @@ func newMCP(shared *options) *cobra.Command {
 			"With --listen, requests need a bearer token: the value of " + tokenVariable + ",\n" +
 			"or a random one that is printed to stderr.",
 		Example: "  ovs-offline -w nodes mcp --root ~/cases\n  ovs-offline -w nodes mcp --listen 127.0.0.1:8100",
-		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
+		RunE:    func(command *cobra.Command, _ []string) error { return o.run(command.Context()) },
 	}
-	c.Flags().StringVar(&o.root, "root", "", "`FOLDER` below which the tool collect may read; without it, there is no such tool")
-	c.Flags().StringVar(&o.listen, "listen", "", "`ADDRESS:PORT` of this machine to listen at, in place of standard input and output")
-	return c
+	command.Flags().StringVar(&o.root, "root", "", "`FOLDER` from which the tools collect and compare may read; without it, the server lacks them")
+	command.Flags().StringVar(&o.listen, "listen", "", "`ADDRESS:PORT` of this machine to listen at, instead of standard input and output")
+	o.runtimeFlag(command)
+	return command
 }
 
 func (o *mcpOptions) run(ctx context.Context) error {
@@ -45,7 +47,7 @@ func (o *mcpOptions) run(ctx context.Context) error {
 		if info, err := os.Stat(o.root); err != nil {
 			return fmt.Errorf("--root: %w", err)
 		} else if !info.IsDir() {
-			return fmt.Errorf("%w: --root takes a folder, and %s is none", errUsage, o.root)
+			return fault.Usagef("--root takes a folder, and %s is not one", o.root)
 		}
 	}
 	server := mcp.New(mcp.Options{Folder: o.workdir, Root: o.root, Runtime: o.runtime, Version: version})

@@ -5,6 +5,9 @@ import (
 	"regexp"
 
 	"github.com/spf13/cobra"
+
+	"ovs-offline/internal/show"
+	"ovs-offline/replica/set"
 )
 
 const (
@@ -14,29 +17,52 @@ const (
 	pluginFile = "kubectl-ovs_offline"
 )
 
-// called returns the command line by which the user called the program.
-func (o *IO) called() string {
-	if filepath.Base(o.Program) == pluginFile {
+// caller is how the user called the program. It makes command lines for pasting.
+type caller struct {
+	program string // path by which the program was called
+	workdir string
+}
+
+// name returns the words that call the program.
+func (c caller) name() string {
+	if filepath.Base(c.program) == pluginFile {
 		return "kubectl " + programName
 	}
 	return programName
 }
 
+// line returns the command line of a command on the workdir.
+func (c caller) line(command string) string {
+	if c.workdir == usualWorkdir() {
+		return c.name() + " " + command
+	}
+	return c.name() + " -w " + show.Word(c.workdir) + " " + command
+}
+
+// start returns the command line that starts the replica of a node: in a folder of several,
+// with its name.
+func (c caller) start(node string) string {
+	if selected, err := set.OpenNodes(c.workdir, version, nil); err == nil && !selected.Alone() {
+		return c.line("start --node " + show.Word(node))
+	}
+	return c.line("start")
+}
+
 // exampleCall is a call of the program in an example.
 var exampleCall = regexp.MustCompile(`(?m)(^|\s)` + programName + ` `)
 
-// asCalled makes the help of all commands show the program as the user called it.
-func (o *IO) asCalled(root *cobra.Command) {
-	if o.called() == programName {
+// showCaller makes the help of all commands show the program as the user called it.
+func showCaller(root *cobra.Command, name string) {
+	if name == programName {
 		return
 	}
-	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: o.called()}
-	replaceExamples(root, "${1}"+o.called()+" ")
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
+	replaceExamples(root, "${1}"+name+" ")
 }
 
-func replaceExamples(c *cobra.Command, call string) {
-	c.Example = exampleCall.ReplaceAllString(c.Example, call)
-	for _, sub := range c.Commands() {
+func replaceExamples(command *cobra.Command, call string) {
+	command.Example = exampleCall.ReplaceAllString(command.Example, call)
+	for _, sub := range command.Commands() {
 		replaceExamples(sub, call)
 	}
 }

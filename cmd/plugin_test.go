@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"ovs-offline/test/check/expect"
 )
 
 // TestHelpNamesTheCommandThatWasTyped checks the help of the program as itself and as
@@ -27,7 +29,5 @@ func TestHelpNamesTheCommandThatWasTyped(t *testing.T) {
 		}
 	}
 	o := &options{IO: IO{Program: "kubectl-ovs_offline"}, workdir: "/a b"}
-	if got := o.self("stop"); got != "kubectl ovs-offline -w '/a b' stop" {
-		t.Error(got)
-	}
+	expect.Equal(t, o.self("stop"), "kubectl ovs-offline -w '/a b' stop")
 }

@@ -8,12 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
-	"ovs-offline/pods"
+	"ovs-offline/replica/choose"
+	"ovs-offline/replica/pods"
 	"ovs-offline/replica/report"
-	"ovs-offline/replica/runtime/choose"
-	"ovs-offline/set"
+	"ovs-offline/replica/set"
 )
 
 // runtimeNames lists the values of --runtime.
@@ -30,42 +28,42 @@ type podFlags struct {
 }
 
 // add adds the flags to a command.
-func (p *podFlags) add(c *cobra.Command) {
+func (p *podFlags) add(command *cobra.Command) {
 	p.kubeconfig = newKubeconfig()
-	p.names = addedFlags(c, func() {
-		f := c.Flags()
-		p.kubeconfig.addPlaceFlags(f)
-		f.DurationVar(&p.keep, "keep", 8*time.Hour, "with --runtime kubernetes: how long the cluster keeps the replicas")
-		f.StringToStringVar(&p.selector, "node-selector", nil, "with --runtime kubernetes: run on nodes of the cluster with these labels (for example disktype=ssd)")
-		f.StringArrayVar(&p.tolerations, "toleration", nil, "with --runtime kubernetes: run on nodes with this taint, KEY=VALUE:EFFECT (can be repeated)")
-		f.StringSliceVar(&p.secrets, "image-pull-secret", nil, "with --runtime kubernetes: secret with the credentials of the image's registry (can be repeated)")
+	p.names = addedFlags(command, func() {
+		flags := command.Flags()
+		p.kubeconfig.addPlaceFlags(flags)
+		flags.DurationVar(&p.keep, "keep", 8*time.Hour, "with --runtime kubernetes: how long the cluster keeps the replicas")
+		flags.StringToStringVar(&p.selector, "node-selector", nil, "with --runtime kubernetes: run on nodes of the cluster with these labels (for example disktype=ssd)")
+		flags.StringArrayVar(&p.tolerations, "toleration", nil, "with --runtime kubernetes: run on nodes with this taint, KEY=VALUE:EFFECT (can be repeated)")
+		flags.StringSliceVar(&p.secrets, "image-pull-secret", nil, "with --runtime kubernetes: secret with the credentials of the image's registry (can be repeated)")
 	})
 	for _, name := range []string{"keep", "node-selector", "toleration", "image-pull-secret"} {
-		_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+		_ = command.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
 
 // addedFlags returns the names of the flags that add adds to a command.
-func addedFlags(c *cobra.Command, add func()) (names []string) {
+func addedFlags(command *cobra.Command, add func()) (names []string) {
 	before := map[string]bool{}
-	c.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
+	command.Flags().VisitAll(func(flag *pflag.Flag) { before[flag.Name] = true })
 	add()
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if !before[f.Name] {
-			names = append(names, f.Name)
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !before[flag.Name] {
+			names = append(names, flag.Name)
 		}
 	})
 	return names
 }
 
 // checkPodFlags returns an error for flags of the command that go with a cluster only.
-func (o *options) checkPodFlags(c *cobra.Command, names []string) error {
+func (o *options) checkPodFlags(command *cobra.Command, names []string) error {
 	if o.inCluster {
 		return nil
 	}
 	for _, name := range names {
-		if c.Flags().Changed(name) {
-			return usageError(c, fmt.Errorf("--%s is for --runtime %s", name, pods.Name))
+		if command.Flags().Changed(name) {
+			return usageError(command, fmt.Errorf("--%s is for --runtime %s", name, pods.Name))
 		}
 	}
 	return nil
@@ -73,71 +71,52 @@ func (o *options) checkPodFlags(c *cobra.Command, names []string) error {
 
 // podOptions returns the options of a start in a cluster, without functions that print;
 // nil for a start on this host.
-func (o *startOptions) podOptions(c *cobra.Command) (*pods.Options, error) {
-	if err := o.checkPodFlags(c, o.pods.names); err != nil || !o.inCluster {
+func (o *startOptions) podOptions(command *cobra.Command) (*pods.Options, error) {
+	if err := o.checkPodFlags(command, o.pods.names); err != nil || !o.inCluster {
 		return nil, err
 	}
 	if o.image == "" {
-		return nil, usageError(c, pods.ErrNoImage)
+		return nil, usageError(command, pods.ErrNoImage)
 	}
 	if o.pods.keep < time.Second {
-		return nil, usageError(c, fmt.Errorf("--keep takes at least one second, not %s", o.pods.keep))
+		return nil, usageError(command, fmt.Errorf("--keep takes at least one second, not %s", o.pods.keep))
 	}
 	options := &pods.Options{
 		Kubeconfig: &o.pods.kubeconfig.Config, Image: o.image, Versions: o.versions, Keep: o.pods.keep,
 		NodeSelector: o.pods.selector, PullSecrets: o.pods.secrets,
 	}
 	for _, text := range o.pods.tolerations {
-		t, err := pods.ParseToleration(text)
+		toleration, err := pods.ParseToleration(text)
 		if err != nil {
-			return nil, usageError(c, fmt.Errorf("--toleration: %w", err))
+			return nil, usageError(command, fmt.Errorf("--toleration: %w", err))
 		}
-		options.Tolerations = append(options.Tolerations, t)
+		options.Tolerations = append(options.Tolerations, toleration)
 	}
 	return options, nil
 }
 
-// printing returns the options with functions that print.
-func (o *startOptions) printing(p *progress) pods.Options {
+// startInPods starts the replicas in a cluster.
+func (o *startOptions) startInPods(ctx context.Context, selected *set.Set) ([]set.Outcome[*report.Report], error) {
+	progress := o.progress()
+	defer progress.end()
 	options := *o.inPods
 	options.Say = func(node, text string) {
-		o.saying.Lock()
-		defer o.saying.Unlock()
-		p.end()
 		if node != "" {
 			text = node + ": " + text
 		}
-		fmt.Fprintln(o.Err, terminal.Escape(text))
+		progress.note("%s", text)
 	}
-	options.Progress = func(text string) {
-		o.saying.Lock()
-		defer o.saying.Unlock()
-		p.print("%s", text)
-	}
-	return options
-}
-
-// runInPod starts the replica of a workdir in a cluster.
-func (o *startOptions) runInPod(ctx context.Context, wd *workdir.Dir) (*report.Report, error) {
-	p := o.progress()
-	defer p.end()
-	return o.node().StartInPod(ctx, wd, o.printing(p))
-}
-
-// runSetInPods starts the replicas of a set in a cluster.
-func (o *startOptions) runSetInPods(ctx context.Context, s *set.Set) ([]set.Outcome[*report.Report], error) {
-	p := o.progress()
-	defer p.end()
-	return s.StartInPods(ctx, o.printing(p))
+	options.Progress = func(text string) { progress.print("%s", text) }
+	return selected.StartInPods(ctx, options)
 }
 
 // newPod makes the hidden command that the pods of replicas run.
 func newPod(o *options) *cobra.Command {
-	c := &cobra.Command{Use: "pod", Short: "What runs in the pods of replicas", Hidden: true}
-	c.AddCommand(&cobra.Command{
+	command := &cobra.Command{Use: "pod", Short: "What runs in the pods of replicas", Hidden: true}
+	command.AddCommand(&cobra.Command{
 		Use: "wait", Short: "Be the first process of a pod, until it is stopped", Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return exitCode(pods.Wait(c.Context())) },
+		RunE: func(command *cobra.Command, _ []string) error { return exitCode(pods.Wait(command.Context())) },
 	})
-	c.AddCommand(newPodLink(o), newPodKeep(o))
-	return c
+	command.AddCommand(newPodLink(o))
+	return command
 }

@@ -50,7 +50,7 @@ func TestPowerCut(t *testing.T) {
 	b := newBench(t)
 	wd := b.workdir(t, "power")
 	log := filepath.Join(b.dir, "power.trace")
-	code, printed := b.strace(t, wd, log, fault{}, []string{"-y", "-e", "trace=fsync,fdatasync,renameat,renameat2,unlinkat"}, "collect-sos", "--force", b.after)
+	code, printed := b.strace(t, wd, log, killPoint{}, []string{"-y", "-e", "trace=fsync,fdatasync,renameat,renameat2,unlinkat"}, "collect-sos", "--force", b.after)
 	if strings.Contains(printed, "Operation not permitted") {
 		t.Skip("strace may not trace here: ", printed)
 	}

@@ -2,16 +2,15 @@ package cmd
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/reach"
-	"ovs-offline/reach/draw"
-	"ovs-offline/trace"
+	"ovs-offline/answer/reach"
+	"ovs-offline/answer/reach/draw"
+	"ovs-offline/answer/trace"
+	"ovs-offline/internal/fault"
+	"ovs-offline/internal/show"
 )
 
 type reachOptions struct {
@@ -24,7 +23,7 @@ type reachOptions struct {
 
 func newReach(shared *options) *cobra.Command {
 	o := &reachOptions{options: shared}
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use: "reach [OLD NEW]", Short: "Show who reaches whom: a matrix of all endpoints",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 2 {
@@ -32,14 +31,14 @@ func newReach(shared *options) *cobra.Command {
 			}
 			return nil
 		},
-		Long: "Ask a trace for each pair of groups of endpoints and each port, on the running replicas\n" +
+		Long: "Trace a packet for each pair of groups of endpoints and each port, on the running replicas\n" +
 			"of a workdir or a folder of several, and show the verdicts as a matrix.\n\n" +
-			"A group is endpoints that behave alike: they are on one kind of switch, and the same port\n" +
-			"groups, address sets and rules are about them. One member of each node stands for it.\n" +
-			"The ports are those of ACLs and load balancers, and ICMP. Pairs that have both families\n" +
-			"are asked over IPv4; -6 asks over IPv6.\n\n" +
-			"With OLD and NEW, two folders with running replicas, only what changed its verdict is shown,\n" +
-			"with the rule before and after.\n\n" +
+			"Endpoints that behave alike are a group: they are on switches of the same kind, and in the same\n" +
+			"port groups, address sets and rules. One member on each node stands for the group.\n" +
+			"The default ports are the ports of ACLs and load balancers, and ICMP. Pairs that have both\n" +
+			"families are asked about over IPv4, or with -6 over IPv6.\n\n" +
+			"With OLD and NEW, two folders with running replicas, only the pairs whose verdict changed are\n" +
+			"shown, with the rule before and after.\n\n" +
 			"Exit code 3: a verdict is UNDETERMINED. Verdicts that depend on a node whose replica does\n" +
 			"not run are UNDETERMINED too; a warning names the node.",
 		Example: "  ovs-offline -w nodes reach\n" +
@@ -53,48 +52,71 @@ func newReach(shared *options) *cobra.Command {
 		},
 		RunE: o.run,
 	}
-	f := c.Flags()
-	choiceFlag(c, &o.by, "by", "", "group by namespace, group (port groups), network or port; fitting takes what fits the deployment", "fitting", string(reach.ByNamespace), string(reach.ByGroup), string(reach.ByNetwork), string(reach.ByPort))
-	f.BoolVar(&o.Each, "all-members", false, "ask every member of a group")
-	f.StringSliceVar(&o.ports, "port", nil, "`PORTS` to ask: tcp/80,udp/53,icmp")
-	f.StringSliceVar(&o.From, "from", nil, "only these senders: a glob `PATTERN` of groups or endpoints (can be repeated)")
-	f.StringSliceVar(&o.To, "to", nil, "only these destinations: a glob `PATTERN` of groups, endpoints or services (can be repeated)")
-	f.BoolVar(&o.Services, "services", false, "services are destinations too")
-	f.StringSliceVar(&o.External, "external", nil, "an `ADDRESS` outside is a destination too (can be repeated)")
-	o.families.add(c)
-	choiceFlag(c, &o.format, "output", "o", "table, json, yaml, csv or html", formatTable, "json", "yaml", "csv", "html")
-	return c
+	flags := command.Flags()
+	choiceFlag(command, &o.by, "by", "", "group endpoints by namespace, group (their port groups), network or port; auto chooses what fits the deployment", "auto", string(reach.ByNamespace), string(reach.ByGroup), string(reach.ByNetwork), string(reach.ByPort))
+	flags.BoolVar(&o.Each, "all-members", false, "ask about every member of a group")
+	flags.StringSliceVar(&o.ports, "port", nil, "`PORTS` to ask about: tcp/80,udp/53,icmp")
+	flags.StringSliceVar(&o.From, "from", nil, "only these senders: a glob `PATTERN` for groups or endpoints (can be repeated)")
+	flags.StringSliceVar(&o.To, "to", nil, "only these destinations: a glob `PATTERN` for groups, endpoints or services (can be repeated)")
+	flags.BoolVar(&o.Services, "services", false, "also ask about services as destinations")
+	flags.StringSliceVar(&o.External, "external", nil, "also ask about this `ADDRESS` outside as a destination (can be repeated)")
+	o.families.add(command)
+	o.nodeFlagFor(command, "only senders on these nodes of a folder of several (can be repeated)")
+	choiceFlag(command, &o.format, "output", "o", "output format: table, json, yaml, csv or html", formatTable, "json", "yaml", "csv", "html")
+	return command
 }
 
 func (o *reachOptions) readPorts() error {
-	if o.by != "fitting" {
+	if o.by != "auto" {
 		o.By = reach.By(o.by)
 	}
 	for _, text := range o.ports {
-		p, err := reach.ParsePort(text)
+		port, err := reach.ParsePort(text)
 		if err != nil {
-			return fmt.Errorf("%w: --port: %w", errUsage, err)
+			return fault.Usagef("--port: %w", err)
 		}
-		o.Ports = append(o.Ports, p)
+		o.Ports = append(o.Ports, port)
 	}
 	return nil
 }
 
-func (o *reachOptions) run(c *cobra.Command, args []string) error {
-	if len(args) == 2 {
-		return o.compare(c.Context(), args[0], args[1])
+func (o *reachOptions) run(command *cobra.Command, args []string) error {
+	if err := o.chooseSenders(args); err != nil {
+		return err
 	}
-	session, err := o.open(c.Context(), o.workdir)
+	if len(args) == 2 {
+		return o.compare(command.Context(), args[0], args[1])
+	}
+	session, err := o.open(command.Context(), o.workdir)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	defer o.warnUnavailable(session, o.workdir)()
-	m, err := reach.New(c.Context(), session, o.Options)
+	defer warnUnavailable(o.page(), session, o.caller(o.workdir))()
+	matrix, err := reach.New(command.Context(), session, o.Options)
 	if err != nil {
-		return reachError(err)
+		return err
 	}
-	return worst(o.matrix(c.Context(), m), inDoubt(session))
+	return worst(o.matrix(command.Context(), matrix), inDoubt(session))
+}
+
+// chooseSenders reads --node.
+func (o *reachOptions) chooseSenders(args []string) error {
+	if len(o.nodes) == 0 {
+		return nil
+	}
+	folder := o.workdir
+	if len(args) == 2 {
+		folder = args[1]
+	}
+	selected, err := o.openNodes(folder)
+	if err != nil {
+		return err
+	}
+	for _, node := range selected.Nodes() {
+		o.Nodes = append(o.Nodes, node.Name)
+	}
+	return nil
 }
 
 // inDoubt returns errIncomplete if the answers of a session may be wrong as a whole.
@@ -108,106 +130,67 @@ func inDoubt(session *trace.Session) error {
 func (o *reachOptions) open(ctx context.Context, folder string) (*trace.Session, error) {
 	session, err := trace.OpenFolder(ctx, folder, version, trace.Options{})
 	if err != nil {
-		return nil, o.unavailable(err, folder)
+		return nil, o.caller(folder).advise(err)
 	}
-	o.warnEach("", session.Doubts())
-	o.warnEach("", session.Remarks())
+	o.page().WarnEach("", session.Doubts())
+	o.page().WarnEach("", session.Remarks())
 	return session, nil
 }
 
-// reachError makes an error about the words of the command line a usage error.
-func reachError(err error) error {
-	var unknown *reach.UnknownError
-	if errors.As(err, &unknown) {
-		return fmt.Errorf("%w: %w", errUsage, err)
-	}
-	return err
-}
-
 // matrix asks the questions of a matrix and prints the answers, also if it is interrupted.
-func (o *reachOptions) matrix(ctx context.Context, m *reach.Matrix) error {
-	o.warnEach("", m.Remarks)
-	d := reach.Document{Matrix: m, Cells: []reach.Cell{}}
-	lines, err := o.newLines()
-	if err != nil {
-		return err
+func (o *reachOptions) matrix(ctx context.Context, matrix *reach.Matrix) error {
+	o.page().WarnEach("", matrix.Remarks)
+	document := reach.Document{Matrix: matrix, Cells: []reach.Cell{}}
+	var lines draw.Lines
+	var err error
+	if o.format == "csv" {
+		if lines, err = draw.NewLines(o.Out); err != nil {
+			return err
+		}
 	}
-	p := o.progress()
-	for c := range m.Cells(ctx) {
-		d.Count(c)
+	progress := o.progress()
+	for cell := range matrix.Cells(ctx) {
+		document.Count(cell)
 		if o.format == "csv" {
-			err = lines.write(c)
+			err = lines.Add(cell)
 		} else {
-			d.Cells = append(d.Cells, c)
+			document.Cells = append(document.Cells, cell)
 		}
 		if err != nil {
 			return err
 		}
-		p.print("asked %d of %d questions", d.Answered, m.Questions)
+		progress.print("asked %d of %d questions", document.Answered, matrix.Questions)
 	}
-	p.end()
+	progress.end()
 	if ctx.Err() != nil {
-		o.warn("interrupted after %d of %d questions: the other cells are empty", d.Answered, m.Questions)
+		o.page().Warn("interrupted after %d of %d questions: the other cells are empty", document.Answered, matrix.Questions)
 	}
-	if err := o.printMatrix(&d); err != nil {
+	if err := o.printMatrix(&document); err != nil {
 		return err
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case d.Undetermined > 0:
+	case document.Undetermined > 0:
 		return errIncomplete
 	}
 	return nil
 }
 
-func (o *reachOptions) printMatrix(d *reach.Document) error {
+func (o *reachOptions) printMatrix(document *reach.Document) error {
 	switch o.format {
 	case "csv": // printed as the answers came
 		return nil
 	case "html":
-		return draw.HTML(o.Out, d)
+		return draw.HTML(o.Out, document)
 	}
-	return o.emit(d, func() { o.printTable(d) })
-}
-
-// cellLines prints a line of CSV for each pair of members and port.
-type cellLines struct{ *csv.Writer }
-
-// newLines returns cellLines, and prints their header if they are asked for.
-func (o *reachOptions) newLines() (cellLines, error) {
-	w := cellLines{csv.NewWriter(o.Out)}
-	if o.format != "csv" {
-		return w, nil
-	}
-	return w, w.Write([]string{"from", "to", "port", "verdict", "sender", "receiver", "member_verdict", "reply", "reason", "rule", "family"})
-}
-
-func (w cellLines) write(c reach.Cell) error {
-	for _, a := range c.Asked {
-		_ = w.Write(plainCells(c.From, c.To, c.Port.String(), string(c.Verdict), a.From, a.To, string(a.Verdict), string(a.Reply), a.Reason, a.Rule, familyText(a.Family)))
-	}
-	w.Flush()
-	return w.Error()
-}
-
-// plainCells returns texts for a file that a spreadsheet reads: without control characters,
-// and none that a spreadsheet takes for a formula.
-func plainCells(texts ...string) []string {
-	for i, text := range texts {
-		text = escapedLine(text)
-		if strings.ContainsAny(text[:min(1, len(text))], "=+-@") {
-			text = "'" + text
-		}
-		texts[i] = text
-	}
-	return texts
+	return o.emit(document, func(page *show.Page) { draw.Table(page, document) })
 }
 
 // compare asks the questions at two moments and prints what changed.
 func (o *reachOptions) compare(ctx context.Context, before, after string) error {
 	if o.format == "csv" || o.format == "html" {
-		return fmt.Errorf("%w: OLD and NEW take -o table, json or yaml", errUsage)
+		return fault.Usagef("OLD and NEW take -o table, json or yaml")
 	}
 	sessions := [2]*trace.Session{}
 	for i, folder := range []string{before, after} {
@@ -216,30 +199,27 @@ func (o *reachOptions) compare(ctx context.Context, before, after string) error 
 			return fmt.Errorf("%s: %w", folder, err)
 		}
 		defer session.Close()
-		defer o.warnUnavailable(session, folder)()
+		defer warnUnavailable(o.page(), session, o.caller(folder))()
 		sessions[i] = session
 	}
-	m, err := reach.Compare(ctx, sessions[0], sessions[1], o.Options)
+	comparison, err := reach.Compare(ctx, sessions[0], sessions[1], o.Options)
 	if err != nil {
-		return reachError(err)
+		return err
 	}
-	o.warnEach("", m.Remarks)
-	changes := reach.Changes{Changed: []reach.Change{}, Remarks: m.Remarks}
-	p, asked := o.progress(), 0
-	for was, is := range m.Cells(ctx) {
-		changes.Add(was, is)
-		asked += len(is.Asked)
-		p.print("asked %d of %d questions, at both moments", asked, m.Questions)
-	}
-	p.end()
+	o.page().WarnEach("", comparison.Remarks)
+	progress := o.progress()
+	changes := comparison.Changes(ctx, func(questions int) {
+		progress.print("asked %d of %d questions, at both moments", questions, comparison.Questions)
+	})
+	progress.end()
 	if ctx.Err() != nil {
-		o.warn("interrupted after %d of %d questions", asked, m.Questions)
+		o.page().Warn("interrupted after %d of %d questions", changes.Answered, comparison.Questions)
 	}
-	if err := o.emit(&changes, func() { o.printChanges(&changes) }); err != nil {
+	if err := o.emit(changes, func(page *show.Page) { draw.Changes(page, changes) }); err != nil {
 		return err
 	}
 	if changes.Undetermined > 0 {
-		o.warn("%d cells have answers that are undetermined before or after", changes.Undetermined)
+		o.page().Warn("%d cells have answers that are undetermined before or after", changes.Undetermined)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/engines"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // hidden is set in a test process for which this machine has no tools.

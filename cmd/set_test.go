@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"ovs-offline/test/engines"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // collectTwo collects two nodes, whose OVN databases are the same, and returns their names.
@@ -107,8 +107,14 @@ func TestInterruptedStartOfASetLeavesNothing(t *testing.T) {
 	s := newSession(t, engines.Get(t, engines.Process))
 	s.collectTwo()
 	data := s.files()
+	const tries = 10 // a busy machine may complete a start before the signal comes
 	for _, moment := range []string{"Starting ovs-vswitchd", "Starting ovsdb-server-ovn_sb", "Starting ovsdb-server-recorded"} {
-		s.signalAt(moment, os.Interrupt)
+		for try := 1; s.signalAt(moment, os.Interrupt); try++ {
+			if try == tries {
+				t.Fatalf("%d starts were complete although they were interrupted at %s", tries, moment)
+			}
+			s.run("stop")
+		}
 		s.onlyData("interrupted at "+moment, data)
 	}
 }

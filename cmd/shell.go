@@ -12,20 +12,27 @@ import (
 	"ovs-offline/internal/logging"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/replica/set"
 )
 
-func newShell(o *options) *cobra.Command {
-	return &cobra.Command{
+type shellOptions struct{ *options }
+
+func newShell(shared *options) *cobra.Command {
+	o := &shellOptions{shared}
+	command := &cobra.Command{
 		Use: "shell", Short: "Run a shell in which the tools talk to the replica", Args: exactArgs(),
 		Long: "Run a shell (SHELL) in which ovs-vsctl, ovs-ofctl, ovn-nbctl and the other tools talk to\n" +
-			"the replica, as after sourcing activate. The exit code is the shell's.",
+			"the replica, as after sourcing activate. The exit code is the shell's.\n" +
+			"In a folder of several nodes, --node chooses one.",
 		Example: "  ovs-offline shell\n  echo 'ovs-vsctl show' | ovs-offline shell",
-		RunE:    o.orInPod(always, o.withWorkdir(o.shell)),
+		RunE:    o.withChosenNode(o.orInPod(always, o.withNode(o.run))),
 	}
+	o.nodeFlagFor(command, oneNode)
+	return command
 }
 
-func (o *options) shell(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	state, err := o.running(ctx, wd)
+func (o *shellOptions) run(ctx context.Context, node *set.Node, wd *workdir.Dir, _ []string) error {
+	state, err := node.Running(ctx, wd)
 	if err != nil {
 		return err
 	}

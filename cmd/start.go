@@ -4,18 +4,20 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/internal/recording"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/pods"
 	"ovs-offline/replica"
+	"ovs-offline/replica/pods"
+	"ovs-offline/replica/release"
 	"ovs-offline/replica/report"
-	"ovs-offline/set"
+	"ovs-offline/replica/set"
+	"ovs-offline/replica/synth"
 )
 
 type startOptions struct {
@@ -26,21 +28,20 @@ type startOptions struct {
 	chassis  []string
 	pods     podFlags
 	inPods   *pods.Options // nil for a start on this host
-	saying   sync.Mutex    // see say
 }
 
 func newStart(shared *options) *cobra.Command {
 	o := &startOptions{options: shared}
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use: "start", Short: "Start a replica of the collected node", Args: exactArgs(),
 		Long: "Start a replica of the collected node. A replica that already runs is replaced. With the\n" +
 			"folder of several nodes' working directories, start one of each.\n\n" +
-			"Where only OVN databases were collected, as from a must-gather, the switch of their only chassis,\n" +
-			"or of those that --chassis names, is synthesised first. OVN of the databases' own release has\n" +
-			"to be installed or among the images. The report lists what is assumed.\n\n" +
-			"Of the tools installed here and the images, those run whose versions of Open vSwitch and OVN are\n" +
-			"nearest to the node's: the same, else of the same minor version, else the nearest newer, else the\n" +
-			"nearest older. \"ovs-offline image add\" adds an image.\n\n" +
+			"Where only OVN databases were collected, as from a must-gather, start first synthesises the\n" +
+			"switch of their only chassis, or the switches of the chassis that --chassis names. OVN of the\n" +
+			"databases' own release has to be installed or among the images. The report lists what is assumed.\n\n" +
+			"ovs-offline runs the installed tools, or the image, whose versions of Open vSwitch and OVN are\n" +
+			"closest to the node's: the same version, then the same minor version, then the next newer one, then\n" +
+			"the next older one. \"ovs-offline image add\" adds an image.\n\n" +
 			"Exit code 3 means that some of the collected data could not be restored, which the report names,\n" +
 			"or that no switch could be synthesised.",
 		Example: "  ovs-offline start\n  ovs-offline start --runtime podman --ovs-version 3.1 --ovn-version 23.03\n" +
@@ -48,104 +49,165 @@ func newStart(shared *options) *cobra.Command {
 			"  ovs-offline -w gathered start --chassis worker-0\n" +
 			"  ovs-offline -w nodes/worker-0 start --strict -o json >report.json",
 	}
-	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		if o.inPods, err = o.podOptions(c); err != nil {
+	command.RunE = func(command *cobra.Command, args []string) (err error) {
+		if o.inPods, err = o.podOptions(command); err != nil {
 			return err
 		}
-		return o.withSwitches(o.oneOrSet(o.withLock(o.run), o.runSet))(c, args)
+		return o.synthesiseAndStart(command, args)
 	}
-	c.Flags().StringSliceVar(&o.chassis, "chassis", nil, "where only OVN databases were collected: synthesise the switches of these chassis, by host name or system-id; \"all\" for all")
-	_ = c.RegisterFlagCompletionFunc("chassis", cobra.NoFileCompletions)
-	c.Flags().StringVar(&o.image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine; for --runtime kubernetes, one in a registry, or a repository to choose from")
-	c.Flags().StringVar(&o.versions.OVS, "ovs-version", "", "run this version of Open vSwitch, or a prefix of it (3.1), not the nearest to the node's")
-	c.Flags().StringVar(&o.versions.OVN, "ovn-version", "", "run this version of OVN, or a prefix of it (24.03)")
-	_ = c.RegisterFlagCompletionFunc("image", o.completeImages)
+	command.Flags().StringSliceVar(&o.chassis, "chassis", nil, "where only OVN databases were collected: synthesise the switches of these chassis, by host name or system-id; \"all\" for all")
+	_ = command.RegisterFlagCompletionFunc("chassis", cobra.NoFileCompletions)
+	command.Flags().StringVar(&o.image, "image", "", "image to run the daemons in: one of \"image list\", or any of an engine; for --runtime kubernetes, one in a registry, or a repository to choose from")
+	command.Flags().StringVar(&o.versions.OVS, "ovs-version", "", "run this version of Open vSwitch, or one that begins so (3.1), instead of the closest to the node's")
+	command.Flags().StringVar(&o.versions.OVN, "ovn-version", "", "run this version of OVN, or one that begins so (24.03)")
+	_ = command.RegisterFlagCompletionFunc("image", completeImages(&o.runtime))
 	for _, flag := range []string{"ovs-version", "ovn-version"} {
-		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
-	c.Flags().BoolVar(&o.strict, "strict", false, "exit with code 3 also for placeholders and approximations")
-	o.nodeFlag(c)
-	o.outputFlag(c)
-	o.pods.add(c)
-	return c
+	command.Flags().BoolVar(&o.strict, "strict", false, "exit with code 3 also for placeholders and approximations")
+	o.runtimeFlag(command)
+	o.nodeFlag(command)
+	o.outputFlag(command)
+	o.pods.add(command)
+	return command
 }
 
-func (o *startOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	if err := endScratch(ctx, wd); err != nil {
-		return err
-	}
-	r, err := o.start(ctx, wd)
+// synthesiseAndStart makes up the switches of nodes that have only OVN databases, and starts the
+// replicas. Where a switch can't be made up, the replica has the databases alone, and the exit code
+// shows it.
+func (o *startOptions) synthesiseAndStart(command *cobra.Command, args []string) error {
+	options := synth.Options{Chassis: o.chassis, Release: release.Options{Runtime: o.runtime, Version: version}}
+	progress := o.progress()
+	lacking, err := set.Synthesise(command.Context(), o.workdir, o.nodes, options, func(line string) { progress.note("%s", line) })
 	if err != nil {
 		return err
 	}
-	if err := o.printStarted(wd, r); err != nil {
-		return err
-	}
-	return o.incomplete(r)
+	return worst(o.withNodes(o.run)(command, args), incompleteIf(lacking))
 }
 
-// start starts the replica of a workdir on this host or in a cluster.
-func (o *startOptions) start(ctx context.Context, wd *workdir.Dir) (*report.Report, error) {
-	if o.inPods != nil {
-		return o.runInPod(ctx, wd)
+// run starts the replicas of the nodes, and prints what they lack: of a set in one table.
+func (o *startOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
+	if err := selected.EndScratch(ctx); err != nil {
+		return err
 	}
-	p := o.progress()
-	defer p.end()
-	return o.node().Start(ctx, wd, set.StartOptions{
-		Runtime: o.runtime, Image: o.image, Versions: o.versions,
-		Chosen: func(what string) { fmt.Fprintf(o.Err, "runtime: %s\n", terminal.Escape(what)) },
-		Starting: func(role string) {
-			p.end()
-			if o.format == formatTable {
-				fmt.Fprintf(o.Out, "Starting %s\n", role)
+	comparison := make(chan set.Comparison, 1)
+	if !selected.Alone() {
+		go func() { comparison <- selected.CompareDatabases(ctx) }() // reading takes as long as starting
+	}
+	outcomes, err := o.start(ctx, selected)
+	if err != nil {
+		return err
+	}
+	errs := set.Failures(selected, outcomes)
+	for _, outcome := range set.Values(outcomes) {
+		errs = append(errs, o.incomplete(outcome.Value))
+	}
+	if selected.Alone() {
+		for _, outcome := range set.Values(outcomes) {
+			errs = append(errs, o.printStarted(outcome))
+		}
+		return worst(errs...)
+	}
+	differences := <-comparison
+	if ctx.Err() != nil {
+		return worst(errs...)
+	}
+	return worst(append(errs, o.printSet(selected, outcomes, differences))...)
+}
+
+// start starts the replicas on this host or in a cluster. An error concerns all.
+func (o *startOptions) start(ctx context.Context, selected *set.Set) ([]set.Outcome[*report.Report], error) {
+	if o.inPods != nil {
+		return o.startInPods(ctx, selected)
+	}
+	progress := o.progress()
+	outcomes := selected.Start(ctx, func(node *set.Node) set.StartOptions {
+		return set.StartOptions{
+			Runtime: o.runtime, Image: o.image, Versions: o.versions,
+			Chosen: func(what string) { progress.note("%sruntime: %s", selected.Label(node), what) },
+			Starting: func(role string) {
+				if o.format == formatTable {
+					progress.noteOn(o.Out, "%sStarting %s", selected.Label(node), role)
+				}
+			},
+			Progress: func(step string) { progress.print("%srestoring: %s", selected.Label(node), step) },
+		}
+	}, func(node *set.Node, memory string) { progress.note("%swarning: %s", selected.Label(node), memory) })
+	progress.end()
+	return outcomes, nil
+}
+
+func (o *startOptions) printSet(selected *set.Set, outcomes []set.Outcome[*report.Report], differences set.Comparison) error {
+	started := set.Values(outcomes)
+	if o.format != formatTable {
+		for _, outcome := range started {
+			if !outcome.Value.Complete() {
+				o.page().Warn("node %s: %s in its report", outcome.Node.Name, notRestored)
 			}
-		},
-		Progress: func(step string) { p.print("restoring: %s", step) },
-	})
+		}
+		return emitReports(&o.IO, selected, outcomes, differences, nil)
+	}
+	if len(started) > 0 {
+		o.page().Headline("Offline OVS Debugging started")
+	}
+	if err := emitReports(&o.IO, selected, outcomes, differences, func(page *show.Page) { set.PrintReports(page, outcomes) }); err != nil || len(started) == 0 {
+		return err
+	}
+	for _, outcome := range started {
+		outcome.Value.Warn(o.page(), outcome.Node.Name)
+	}
+	fmt.Fprintf(o.Out, "\nAll sockets, and how to use them: %s. What each replica lacks: %s.\nWho reaches whom, and which rule drops a packet: %s.\n", o.self("show"), o.self("report --node NODE"), o.self("trace FROM TO"))
+	return nil
 }
 
 // incomplete returns errIncomplete for a report on a replica that lacks something.
-func (o *startOptions) incomplete(r *report.Report) error {
-	return incompleteIf(!r.Complete() || o.strict && !r.Strict())
+func (o *startOptions) incomplete(found *report.Report) error {
+	return incompleteIf(!found.Complete() || o.strict && !found.Strict())
 }
 
 // notRestored is the beginning of a warning that goes with a report as JSON.
 const notRestored = "not all collected data could be restored: see rejected, lost, different and logical_flows"
 
-func (o *startOptions) printStarted(wd *workdir.Dir, r *report.Report) error {
+// printStarted prints the report of a workdir alone.
+func (o *startOptions) printStarted(started set.Outcome[*report.Report]) error {
+	found := started.Value
+	wd, err := started.Node.Workdir()
+	if err != nil {
+		return err
+	}
 	if o.format != formatTable {
-		if !r.Complete() {
-			o.warn("%s in the report, %s", notRestored, wd.ReportFile())
+		if !found.Complete() {
+			o.page().Warn("%s in the report, %s", notRestored, wd.ReportFile())
 		}
-		return o.emit(r, nil)
+		return o.emit(found, nil)
 	}
 	sockets, err := replica.Show(wd)
 	if err != nil {
 		return err
 	}
-	o.headline("Offline OVS Debugging started")
-	o.printUse(sockets, r)
-	o.printSummary(wd, r)
+	o.page().Headline("Offline OVS Debugging started")
+	o.printUse(sockets, found)
+	found.PrintSummary(o.page(), wd.ReportFile())
 	return nil
 }
 
 // printUse prints what runs, and how to use it.
-func (o *startOptions) printUse(s replica.Sockets, r *report.Report) {
-	fmt.Fprintf(o.Out, "Working directory: %s\n", shellWord(s.Workdir))
+func (o *startOptions) printUse(sockets replica.Sockets, found *report.Report) {
+	fmt.Fprintf(o.Out, "Working directory: %s\n", show.Word(sockets.Workdir))
 	var databases, bridges []string
-	for _, k := range workdir.Kinds() {
-		if s.Databases[string(k)] != "" {
-			databases = append(databases, k.Title())
+	for _, kind := range workdir.Kinds() {
+		if sockets.Databases[string(kind)] != "" {
+			databases = append(databases, kind.Title())
 		}
 	}
-	for _, b := range r.Bridges {
-		bridges = append(bridges, b.Name)
+	for _, bridge := range found.Bridges {
+		bridges = append(bridges, bridge.Name)
 	}
 	fmt.Fprintf(o.Out, "Databases: %s\n", strings.Join(databases, ", "))
 	if len(bridges) > 0 {
-		fmt.Fprintf(o.Out, "Bridges: %s\n", terminal.Escape(recording.FirstNames(bridges)))
+		fmt.Fprintf(o.Out, "Bridges: %s\n", terminal.Escape(phrase.FirstNames(bridges)))
 	}
-	fmt.Fprintf(o.Out, "\nYou can run offline commands directly with the following:\n\n    source %s\n\nor in a shell of its own: %s. All sockets and ports: %s.\n", shellWord(s.Activate), o.self("shell"), o.self("show"))
-	s.PrintNotes(o.Out, shellWord)
+	fmt.Fprintf(o.Out, "\nYou can run offline commands directly with the following:\n\n    source %s\n\nor in a shell of its own: %s. All sockets and ports: %s.\n", show.Word(sockets.Activate), o.self("shell"), o.self("show"))
+	sockets.PrintNotes(o.Out)
 	fmt.Fprintln(o.Out)
 }

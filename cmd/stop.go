@@ -6,16 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"ovs-offline/internal/recording"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
-	"ovs-offline/internal/workdir"
-	"ovs-offline/pods"
-	"ovs-offline/set"
+	"ovs-offline/replica/pods"
+	"ovs-offline/replica/set"
 )
 
 type stopOptions struct {
@@ -27,51 +26,45 @@ func newStop(shared *options) *cobra.Command {
 	o := &stopOptions{options: shared}
 	kubeconfig := newKubeconfig()
 	var podFlags []string
-	ofWorkdir := o.oneOrSet(func(c *cobra.Command, args []string) error {
-		if _, err := os.Stat(o.workdir); os.IsNotExist(err) {
-			fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(o.workdir))
-			return nil
-		}
-		return o.withLock(o.run)(c, args)
-	}, o.runSet)
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use: "stop [SET...]", Short: "Stop the replica and keep the collected data", Args: cobra.ArbitraryArgs,
 		Long: "Stop the replica and keep the collected data.\n\n" +
-			"With --runtime kubernetes and sets as \"list --runtime kubernetes\" names them, delete these from\n" +
-			"the cluster, whoever started them.",
+			"With --runtime kubernetes and the names of sets that \"list --runtime kubernetes\" prints, delete\n" +
+			"these sets from the cluster, even if others started them.",
 		Example: "  ovs-offline stop\n  ovs-offline stop --purge\n  ovs-offline -w nodes stop --node worker-0\n" +
 			"  ovs-offline stop --runtime kubernetes --context lab --namespace debug q7zk2mw4xa",
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := o.checkPodFlags(c, podFlags); err != nil {
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := o.checkPodFlags(command, podFlags); err != nil {
 			return err
 		}
 		switch {
 		case len(args) == 0:
-			if err := onlyWithSets(c, podFlags); err != nil {
+			if err := onlyWithSets(command, podFlags); err != nil {
 				return err
 			}
-			return ofWorkdir(c, args)
+			return o.withNodes(o.run)(command, args)
 		case !o.inCluster:
-			return usageError(c, fmt.Errorf("%s takes SET only with --runtime %s", c.Name(), pods.Name))
+			return usageError(command, fmt.Errorf("%s takes SET only with --runtime %s", command.Name(), pods.Name))
 		case o.purge || len(o.nodes) > 0:
-			return usageError(c, errors.New("--purge and --node are for the replicas of a working directory, not for SET"))
+			return usageError(command, errors.New("--purge and --node are for the replicas of a working directory, not for SET"))
 		}
-		return o.stopInCluster(c.Context(), kubeconfig, args)
+		return o.stopInCluster(command.Context(), kubeconfig, args)
 	}
-	o.nodeFlag(c)
-	c.Flags().BoolVar(&o.purge, "purge", false, "also remove the collected data; files that ovs-offline did not write are kept")
-	podFlags = addedFlags(c, func() { kubeconfig.addPlaceFlags(c.Flags()) })
-	return c
+	o.runtimeFlag(command)
+	o.nodeFlag(command)
+	command.Flags().BoolVar(&o.purge, "purge", false, "also remove the collected data; files that ovs-offline did not write are kept")
+	podFlags = addedFlags(command, func() { kubeconfig.addPlaceFlags(command.Flags()) })
+	return command
 }
 
 // onlyWithSets returns an error for flags that select a cluster to delete sets from: the
 // replica of a workdir is stopped where it was started.
-func onlyWithSets(c *cobra.Command, names []string) error {
+func onlyWithSets(command *cobra.Command, names []string) error {
 	for _, name := range names {
-		if c.Flags().Changed(name) {
-			return usageError(c, fmt.Errorf("--%s is for SET: the replica of a working directory is stopped in the cluster that it was started in", name))
+		if command.Flags().Changed(name) {
+			return usageError(command, fmt.Errorf("--%s is for SET: the replica of a working directory is stopped in the cluster that it was started in", name))
 		}
 	}
 	return nil
@@ -82,38 +75,8 @@ func (o *stopOptions) stopInCluster(ctx context.Context, kubeconfig *kubeconfig,
 	if err := pods.Delete(ctx, &kubeconfig.Config, sets); err != nil {
 		return err
 	}
-	o.headline("Offline OVS Debugging stopped")
+	o.page().Headline("Offline OVS Debugging stopped")
 	fmt.Fprintf(o.Out, "Deleted: %s\n", strings.Join(sets, ", "))
-	return nil
-}
-
-func (o *stopOptions) run(ctx context.Context, wd *workdir.Dir, _ []string) error {
-	if err := endScratch(ctx, wd); err != nil {
-		return err
-	}
-	started, err := o.node().Stop(ctx, wd)
-	if err != nil {
-		return err
-	}
-	if started {
-		o.headline("Offline OVS Debugging stopped")
-	} else {
-		fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(wd.Path()))
-	}
-	if !o.purge {
-		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(wd.Path()), o.self("stop --purge"))
-		return nil
-	}
-	return o.purgeData(wd)
-}
-
-// purgeData removes the collected data, and prints which files stay.
-func (o *stopOptions) purgeData(wd *workdir.Dir) error {
-	left, err := wd.Purge()
-	if err != nil {
-		return err
-	}
-	o.printLeft(wd.Path(), left)
 	return nil
 }
 
@@ -126,39 +89,58 @@ func (o *stopOptions) printLeft(path string, left []string) {
 	}
 }
 
-// runSet stops the replicas of a set.
-func (o *stopOptions) runSet(ctx context.Context, s *set.Set, _ []string) error {
-	if err := endScratches(ctx, s); err != nil {
+// run stops the replicas of the nodes, and with --purge removes what was collected.
+func (o *stopOptions) run(ctx context.Context, selected *set.Set, _ []string) error {
+	if _, err := os.Stat(o.workdir); os.IsNotExist(err) {
+		fmt.Fprintf(o.Out, "No replica runs in %s.\n", show.Word(o.workdir))
+		return nil
+	}
+	if err := selected.EndScratch(ctx); err != nil {
 		return err
 	}
-	where := cmp.Or(s.Owner(), s.Folder())
-	outcomes := s.Stop(ctx, o.purge)
-	var stopped []string
-	for _, v := range values(outcomes) {
-		if v.Value.Started {
-			stopped = append(stopped, v.Node.Name)
-		}
-		o.printLeft(filepath.Join(s.Folder(), v.Node.Name), v.Value.Left)
+	where := cmp.Or(selected.Owner(), selected.Folder())
+	outcomes := selected.Stop(ctx, o.purge)
+	errs := set.Failures(selected, outcomes)
+	if selected.Alone() && len(errs) > 0 {
+		return errs[0]
 	}
-	errs := failures(outcomes)
-	switch {
-	case len(stopped) > 0:
-		o.headline("Offline OVS Debugging stopped")
-		fmt.Fprintf(o.Out, "Stopped: %s\n", terminal.Escape(recording.FirstNames(stopped)))
-	case len(errs) == 0:
-		fmt.Fprintf(o.Out, "No replica runs in %s.\n", shellWord(where))
-	}
+	o.printStopped(selected, outcomes, where)
 	if !o.purge {
 		purge := "stop --purge"
 		if len(o.nodes) > 0 {
-			purge += " --node " + shellWord(strings.Join(o.nodes, ","))
+			purge += " --node " + show.Word(strings.Join(o.nodes, ","))
 		}
-		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", shellWord(where), o.self(purge))
+		fmt.Fprintf(o.Out, "Collected data stays in %s; %s removes it.\n", show.Word(where), o.self(purge))
+	}
+	for _, outcome := range set.Values(outcomes) {
+		wd, err := outcome.Node.Workdir()
+		if err == nil {
+			o.printLeft(wd.Path(), outcome.Value.Left)
+		}
 	}
 	if o.purge && len(errs) == 0 {
-		left, err := s.PurgeOwner()
-		o.printLeft(s.Owner(), left)
+		left, err := selected.PurgeOwner()
+		o.printLeft(selected.Owner(), left)
 		errs = append(errs, err)
 	}
 	return worst(errs...)
+}
+
+// printStopped prints which replicas were stopped.
+func (o *stopOptions) printStopped(selected *set.Set, outcomes []set.Outcome[set.Stopped], where string) {
+	var stopped []string
+	for _, outcome := range set.Values(outcomes) {
+		if outcome.Value.Started {
+			stopped = append(stopped, outcome.Node.Name)
+		}
+	}
+	switch {
+	case len(stopped) > 0:
+		o.page().Headline("Offline OVS Debugging stopped")
+		if !selected.Alone() {
+			fmt.Fprintf(o.Out, "Stopped: %s\n", terminal.Escape(phrase.FirstNames(stopped)))
+		}
+	case len(set.Values(outcomes)) == len(outcomes):
+		fmt.Fprintf(o.Out, "No replica runs in %s.\n", show.Word(where))
+	}
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/test/engines"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // TestSwitchesReplaceDatabasesAlone starts the databases, then the switches of all chassis
@@ -55,8 +55,8 @@ func TestInterruptedSynthesisLeavesNothing(t *testing.T) {
 		if signal == syscall.SIGKILL {
 			s.run("stop")
 		}
-		if out, err := exec.Command("pgrep", "-af", s.wd()).CombinedOutput(); err == nil {
-			t.Errorf("%v: processes are left: %s", signal, out)
+		if left := left(t, s.wd()); len(left) > 0 {
+			t.Errorf("%v: processes are left: %v", signal, left)
 		}
 		for _, name := range []string{".scratch", "chassis", "run", "var-run"} {
 			if _, err := os.Stat(filepath.Join(s.wd(), name)); !errors.Is(err, fs.ErrNotExist) {

@@ -1,14 +1,14 @@
 package cmd
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
-	"ovs-offline/trace"
-	"ovs-offline/trace/conntrack"
+	"ovs-offline/answer/trace"
+	"ovs-offline/answer/trace/conntrack"
+	"ovs-offline/internal/fault"
 )
 
 // The ways in which trace is asked.
@@ -64,21 +64,21 @@ func refusals() []refusal {
 // and --ct.
 func (o *traceOptions) checkFlags(flags *pflag.FlagSet) error {
 	asked := o.asked()
-	for _, r := range refusals() {
-		if flags.Changed(r.flag) && slices.Contains(r.asked, asked) {
-			return fmt.Errorf("%w: --%s does not go with %s: %s", errUsage, r.flag, asked, r.instead)
+	for _, refused := range refusals() {
+		if flags.Changed(refused.flag) && slices.Contains(refused.asked, asked) {
+			return fault.Usagef("--%s does not go with %s: %s", refused.flag, asked, refused.instead)
 		}
 	}
 	switch {
 	case (o.format == "svg" || o.format == "html") && (asked == askedByChecks || asked == askedByPackets):
-		return fmt.Errorf("%w: -o %s draws one answer, and %s asks about several packets: ask about one of them", errUsage, o.format, asked)
+		return fault.Usagef("-o %s draws one answer, and %s asks about several packets: ask about one of them", o.format, asked)
 	case len(o.nodes) > 1:
-		return fmt.Errorf("%w: --flow enters one node: name one with --node", errUsage)
+		return fault.Usagef("--flow enters one node: name one with --node")
 	case o.expect != "" && o.expect != "reachable" && o.expect != "unreachable":
-		return fmt.Errorf("%w: --expect takes reachable or unreachable, not %q", errUsage, o.expect)
+		return fault.Usagef("--expect takes reachable or unreachable, not %q", o.expect)
 	}
 	if err := trace.CheckSize(o.question.Size); err != nil {
-		return questionError(err)
+		return err
 	}
 	var err error
 	if o.question.Family, err = o.family(); err != nil {
@@ -99,7 +99,7 @@ func (o *traceOptions) readStates() error {
 	for _, text := range strings.Fields(o.ct) {
 		state, ok := conntrack.ParseFlags(text)
 		if !ok {
-			return fmt.Errorf("%w: --ct takes recorded, new, or a list of states such as \"est,rpl new\", not %q", errUsage, o.ct)
+			return fault.Usagef("--ct takes recorded, new, or a list of states such as \"est,rpl new\", not %q", o.ct)
 		}
 		o.session.States = append(o.session.States, state)
 	}

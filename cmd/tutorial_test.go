@@ -12,11 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/engines"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
 )
 
-// The tutorials are tests: the ```console blocks of docs/tutorial-*.md are run in
+// The tutorials are tests: the ```console blocks of docs/tutorial-*.md and README.md are run in
 // order, each tutorial in one bash. The text below a command must be its output; a
 // line `...` matches any lines, and ... in a line any text. Blocks marked ```console
 // elsewhere need other machines: the test only parses the command lines of ovs-offline
@@ -224,7 +225,7 @@ func TestTutorials(t *testing.T) {
 	if err != nil || len(tutorials) == 0 {
 		t.Fatal(tutorials, err)
 	}
-	for _, path := range tutorials {
+	for _, path := range append(tutorials, "../README.md") {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".md"), func(t *testing.T) {
 			runTutorial(t, engines.Get(t, engines.Process), path)
 		})
@@ -314,8 +315,6 @@ func TestTutorialComparisonFindsDifferences(t *testing.T) {
 		"one\ntwo words\n...\nthree\nand one more":      false,
 		"one\ntwo words\n******\nthree\n...\nafter all": false,
 	} {
-		if got := shows(lines(shown), printed); got != want {
-			t.Errorf("%q: %v", shown, got)
-		}
+		expect.Equal(t, shows(lines(shown), printed), want, shown)
 	}
 }

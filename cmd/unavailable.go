@@ -2,49 +2,54 @@ package cmd
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
-	"ovs-offline/set"
-	"ovs-offline/trace"
-	"ovs-offline/trace/host"
+	"ovs-offline/answer/trace"
+	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/show"
+	"ovs-offline/replica"
+	"ovs-offline/replica/runtime"
 )
 
-// unavailable returns an error about replicas that can't be asked with the commands that
-// start them. The folder is that of the set, or the workdir.
-func (o *options) unavailable(err error, folder string) error {
-	if _, ok := errors.AsType[*host.UnavailableError](err); !ok {
+// advise adds to an error about replicas that do not run the commands that start them.
+func (c caller) advise(err error) error {
+	err = c.adviseNodes(err)
+	if !errors.Is(err, runtime.ErrNotRunning) && !errors.Is(err, replica.ErrNoReport) {
 		return err
 	}
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
-		all = joined.Unwrap()
+	separator := ": "
+	if strings.Contains(err.Error(), "\n") { // of several nodes
+		separator = "\n"
 	}
-	for i, one := range all {
-		if down, ok := errors.AsType[*host.UnavailableError](one); ok {
-			all[i] = errors.New(down.Advising(o.startOf(down.Node, folder)))
-		}
-	}
-	return errors.Join(all...)
+	return fmt.Errorf("%w%sstart one with: %s", err, separator, c.line("start"))
 }
 
-// startOf returns the command that starts the replica of a node.
-func (o *options) startOf(node, folder string) string {
-	here := *o
-	here.workdir = folder
-	if s, err := set.Open(folder, version, nil); err == nil && s != nil {
-		return here.self("start --node " + shellWord(node))
+// adviseNodes adds the command to each error of a node whose replica can't be asked.
+func (c caller) adviseNodes(err error) error {
+	down, ok := errors.AsType[*host.UnavailableError](err)
+	if !ok {
+		return err
 	}
-	return here.self("start")
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, part := range joined.Unwrap() {
+			all = append(all, c.adviseNodes(part))
+		}
+		return errors.Join(all...)
+	}
+	return errors.New(down.Advising(c.start(down.Node)))
 }
 
 // warnUnavailable prints a warning for each node of a session whose replica can't be asked. It
 // returns a function that does so at the end, for nodes that had no warning yet.
-func (o *options) warnUnavailable(s *trace.Session, folder string) (again func()) {
+func warnUnavailable(page *show.Page, session *trace.Session, user caller) (again func()) {
 	warned := map[string]bool{}
 	again = func() {
-		for _, down := range s.Unavailable() {
+		for _, down := range session.Unavailable() {
 			if !warned[down.Node] {
 				warned[down.Node] = true
-				o.warn("%s", down.Advising(o.startOf(down.Node, folder)))
+				page.Warn("%s", down.Advising(user.start(down.Node)))
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"ovs-offline/test/engines"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // nobodyUID is the user id of nobody, an unprivileged user, on Debian and Fedora.
@@ -90,8 +90,8 @@ func (u ordinaryUser) replay(bin string, start ...string) {
 	if _, err := os.Stat(u.home + "/wd/db/ovs/conf.db"); err != nil {
 		u.t.Error(err)
 	}
-	if out, err := exec.Command("pgrep", "-u", "65534", "-f", u.home).CombinedOutput(); err == nil {
-		u.t.Errorf("processes are left: %s", out)
+	if left := left(u.t, u.home); len(left) > 0 {
+		u.t.Errorf("processes are left: %v", left)
 	}
 }
 

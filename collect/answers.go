@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,9 @@ import (
 const (
 	flowsOnly = "the bridges and their ports are made from ovs-ofctl show; " +
 		"traces through flows can be replayed, but port types, tunnels, bonds, VLAN settings, patch ports and external_ids are not known"
-	rebuilt = "the OVS database is made from what ovsdb-client or ovs-vsctl printed of its tables"
+	rebuilt  = "the OVS database is made from what ovsdb-client or ovs-vsctl printed of its tables"
+	outlined = "bridges, ports, bonds, types, options and tags are made from ovs-vsctl show; " +
+		"VLAN and bond modes, other_config and external_ids are not known"
 )
 
 // withoutDatabase returns a sentence about what replaces a missing conf.db.
@@ -22,15 +25,12 @@ func (p *Plan) withoutDatabase() string {
 	if p.Source.Kind == "sos report" {
 		sentence = "no conf.db in the report: "
 	}
-	if p.rebuilt {
-		return sentence + rebuilt
-	}
-	return sentence + flowsOnly
+	return sentence + cmp.Or(p.substitute, flowsOnly)
 }
 
-// nothing returns the error for a node that has none of the selected data. The error
+// missingError returns the error for a node that has none of the selected data. The error
 // names the data that the node has instead.
-func (p *Plan) nothing(selected Select) error {
+func (p *Plan) missingError(selected Select) error {
 	var has []string
 	for _, kind := range workdir.Kinds() {
 		if p.Database(kind) != nil {
@@ -66,14 +66,14 @@ func (p *Plan) answers() (can, cannot []string) {
 	switch {
 	case p.Database(workdir.OVS) != nil:
 		can = append(can, "ovs-vsctl: the OVS database as it was recorded")
-	case p.rebuilt:
-		can = append(can, "ovs-vsctl: "+rebuilt)
+	case p.substitute != "":
+		can = append(can, "ovs-vsctl: "+p.substitute)
 	case p.HasOVS():
 		cannot = append(cannot, p.withoutDatabase())
 	}
-	for _, b := range p.Bridges {
-		c, n := p.bridgeAnswers(b)
-		can, cannot = append(can, c...), append(cannot, n...)
+	for _, bridge := range p.Bridges {
+		complete, missing := p.bridgeAnswers(bridge)
+		can, cannot = append(can, complete...), append(cannot, missing...)
 	}
 	if p.HasOVS() {
 		cannot = append(cannot, p.missingState()...)
@@ -93,7 +93,7 @@ func (p *Plan) answers() (can, cannot []string) {
 	return can, cannot
 }
 
-// synthesis returns what start does about missing data of Open vSwitch, for the end of a
+// synthesis describes how start replaces missing data of Open vSwitch, for the end of a
 // sentence.
 func (p *Plan) synthesis() string {
 	if p.Database(workdir.NB) == nil || p.Database(workdir.SB) == nil {
@@ -104,45 +104,45 @@ func (p *Plan) synthesis() string {
 
 // bridgeAnswers returns the answers for one bridge. Everything that the bridge's flows
 // refer to has to exist in the replica.
-func (p *Plan) bridgeAnswers(b Bridge) (can, cannot []string) {
-	flows := b.used(workdir.Flows)
+func (p *Plan) bridgeAnswers(bridge Bridge) (can, cannot []string) {
+	flows := bridge.usedDump(workdir.Flows)
 	if flows == nil {
-		return nil, []string{fmt.Sprintf("ofproto/trace %s: no flows were recorded (a fake bridge has none)", b.Name)}
+		return nil, []string{fmt.Sprintf("ofproto/trace %s: no flows were recorded (a fake bridge has none)", bridge.Name)}
 	}
-	can = append(can, fmt.Sprintf("ofproto/trace %s: %d flows of %s", b.Name, flows.Entries, flows.OpenFlow))
-	for _, r := range flows.remarks(workdir.Flows) {
-		cannot = append(cannot, fmt.Sprintf("%s: %s", b.Name, r))
+	can = append(can, fmt.Sprintf("ofproto/trace %s: %d flows of %s", bridge.Name, flows.Entries, flows.OpenFlow))
+	for _, remark := range flows.remarks(workdir.Flows) {
+		cannot = append(cannot, fmt.Sprintf("%s: %s", bridge.Name, remark))
 	}
-	references := b.references()
+	references := bridge.references()
 	things := map[workdir.Dump]string{workdir.Meters: "meters", workdir.Groups: "groups", workdir.TLV: "tun_metadata fields"}
 	for _, dump := range []workdir.Dump{workdir.Meters, workdir.Groups, workdir.TLV} {
 		inScript := dump == workdir.TLV && len(p.Outputs(recording.SaveScript, "")) > 0
-		if b.used(dump) == nil && references[dump] > 0 && !inScript {
-			c := commandOf(dump)
-			cannot = append(cannot, fmt.Sprintf("%s: its flows refer to %d %s and there is no %s: %s", b.Name, references[dump], things[dump], c.Name, c.Missing))
+		if bridge.usedDump(dump) == nil && references[dump] > 0 && !inScript {
+			command := commandOf(dump)
+			cannot = append(cannot, fmt.Sprintf("%s: its flows refer to %d %s and there is no %s: %s", bridge.Name, references[dump], things[dump], command.Name, command.Missing))
 		}
 	}
-	if groups := b.used(workdir.Groups); groups != nil && groups.Entries > 0 && groups.OpenFlow > openflow.OpenFlow10 && groups.OpenFlow < openflow.OpenFlow15 {
-		cannot = append(cannot, fmt.Sprintf("%s: its groups are of %s, which has no selection methods: a trace may take another bucket", b.Name, groups.OpenFlow))
+	if groups := bridge.usedDump(workdir.Groups); groups != nil && groups.Entries > 0 && groups.OpenFlow > openflow.OpenFlow10 && groups.OpenFlow < openflow.OpenFlow15 {
+		cannot = append(cannot, fmt.Sprintf("%s: its groups are of %s, which has no selection methods: a trace may take another bucket", bridge.Name, groups.OpenFlow))
 	}
 	return can, cannot
 }
 
 func commandOf(dump workdir.Dump) recording.Command {
 	commands := recording.Dumps()
-	return commands[slices.IndexFunc(commands, func(c recording.Command) bool { return c.Dump == dump })]
+	return commands[slices.IndexFunc(commands, func(command recording.Command) bool { return command.Dump == dump })]
 }
 
 // missingState returns what a replica lacks because its state was not recorded.
 func (p *Plan) missingState() []string {
 	have := map[recording.Name]bool{}
-	for _, o := range p.Recorded {
-		have[o.Command] = true
+	for _, output := range p.Recorded {
+		have[output.Command] = true
 	}
 	var cannot []string
-	for _, c := range recording.Recorded() {
-		if c.Missing != "" && !have[c.Name] {
-			cannot = append(cannot, c.Missing)
+	for _, command := range recording.Recorded() {
+		if command.Missing != "" && !have[command.Name] {
+			cannot = append(cannot, command.Missing)
 		}
 	}
 	slices.Sort(cannot)

@@ -46,8 +46,8 @@ func (s Select) orEverything() Select {
 	return s
 }
 
-func (s Select) has(k workdir.Kind) bool {
-	return s.Database == k || k == workdir.OVS && s.OVS || k != workdir.OVS && s.OVN
+func (s Select) has(kind workdir.Kind) bool {
+	return s.Database == kind || kind == workdir.OVS && s.OVS || kind != workdir.OVS && s.OVN
 }
 
 // Written is a node that was written to a workdir.
@@ -58,28 +58,40 @@ type Written struct {
 	OVN         OVN
 }
 
-// Refuse returns an error that describes the workdir's data of the given kinds,
+// OccupiedError is the error for data that would replace other data.
+type OccupiedError struct {
+	Workdir string   // its path
+	Data    []string // descriptions of what it holds
+}
+
+func (e *OccupiedError) Error() string {
+	return fmt.Sprintf("%v: %s: %s; --force replaces it, -w DIR keeps both", ErrOccupied, e.Workdir, strings.Join(e.Data, "; "))
+}
+
+func (e *OccupiedError) Unwrap() error { return ErrOccupied }
+
+// Refuse returns an OccupiedError that describes the workdir's data of the given kinds,
 // nil if it has none or force is set. With databaseOnly, only databases count.
 func Refuse(wd *workdir.Dir, force, databaseOnly bool, kinds ...workdir.Kind) error {
 	occupied, err := wd.Occupied(databaseOnly, kinds...)
 	if err != nil || len(occupied) == 0 || force {
 		return err
 	}
-	return fmt.Errorf("%w: %s: %s; --force replaces it, -w DIR keeps both", ErrOccupied, wd.Path(), strings.Join(occupied, "; "))
+	return &OccupiedError{Workdir: wd.Path(), Data: occupied}
 }
 
 // refuse calls Refuse for one kind, with the selection and the force of the options.
-func (o Options) refuse(wd *workdir.Dir, k workdir.Kind) error {
-	return Refuse(wd, o.Force, k != workdir.OVS || o.Select.Database == k, k)
+func (o Options) refuse(wd *workdir.Dir, kind workdir.Kind) error {
+	return Refuse(wd, o.Force, kind != workdir.OVS || o.Select.Database == kind, kind)
 }
 
 // Collect reads the source once and puts each node into the workdir that Place returns.
 // Either all are installed or none.
 func Collect(ctx context.Context, wd *workdir.Dir, src Source, opts Options) ([]Written, *Found, error) {
 	opts.Select = opts.Select.orEverything()
-	for _, k := range src.Kinds() {
-		if opts.Select.has(k) {
-			if err := opts.refuse(wd, k); err != nil {
+	for _, kind := range src.Kinds() {
+		if opts.Select.has(kind) {
+			if err := opts.refuse(wd, kind); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -132,10 +144,10 @@ func readSource(ctx context.Context, src Source, spool string, names []string, r
 		return found, nil, err
 	}
 	var plans []*Plan
-	for _, n := range nodes {
-		plan, err := judge(ctx, n, references)
+	for _, named := range nodes {
+		plan, err := judge(ctx, named, references)
 		if err != nil {
-			return found, nil, fmt.Errorf("%s: %w", n.Name, err)
+			return found, nil, fmt.Errorf("%s: %w", named.Name, err)
 		}
 		plans = append(plans, plan)
 	}
@@ -154,8 +166,8 @@ type target struct {
 
 func planNames(plans []*Plan) []string {
 	var names []string
-	for _, p := range plans {
-		names = append(names, p.Name)
+	for _, plan := range plans {
+		names = append(names, plan.Name)
 	}
 	return names
 }
@@ -164,8 +176,8 @@ func planNames(plans []*Plan) []string {
 // belongs to a node that the user names.
 func places(folder *workdir.Dir, plans []*Plan, opts Options) ([]string, error) {
 	var paths []string
-	for _, p := range plans {
-		path, err := Place(folder.Path(), p.Name, len(plans) > 1)
+	for _, plan := range plans {
+		path, err := Place(folder.Path(), plan.Name, len(plans) > 1)
 		if err != nil {
 			return nil, err
 		}
@@ -180,14 +192,14 @@ func places(folder *workdir.Dir, plans []*Plan, opts Options) ([]string, error) 
 // stageEach locks and stages the workdir of each plan.
 func stageEach(places []string, plans []*Plan) ([]*target, error) {
 	var targets []*target
-	for i, p := range plans {
+	for i, plan := range plans {
 		wd, err := workdir.Lock(places[i])
 		if err != nil {
 			return targets, err
 		}
-		t := &target{name: p.Name, wd: wd, ovn: p.OVN(), member: true}
-		targets = append(targets, t)
-		if t.staging, err = wd.Stage(); err != nil {
+		target := &target{name: plan.Name, wd: wd, ovn: plan.OVN(), member: true}
+		targets = append(targets, target)
+		if target.staging, err = wd.Stage(); err != nil {
 			return targets, err
 		}
 	}
@@ -195,12 +207,12 @@ func stageEach(places []string, plans []*Plan) ([]*target, error) {
 }
 
 func closeAll(targets []*target) {
-	for _, t := range targets {
-		if t.staging != nil {
-			t.staging.Discard()
+	for _, target := range targets {
+		if target.staging != nil {
+			target.staging.Discard()
 		}
-		t.wd.RemoveIfEmpty()
-		t.wd.Unlock()
+		target.wd.RemoveIfEmpty()
+		target.wd.Unlock()
 	}
 }
 
@@ -209,12 +221,12 @@ func closeAll(targets []*target) {
 func install(ctx context.Context, folder *workdir.Staging, targets []*target, plans []*Plan, found *Found, opts Options) ([]Written, error) {
 	var ready []*target
 	var empty []error
-	for i, t := range targets {
+	for i, target := range targets {
 		var err error
-		t.collections, err = write(ctx, t, plans[i], opts)
-		if t.member {
-			for k := range t.collections {
-				t.collections[k].Node = t.name
+		target.collections, err = write(ctx, target, plans[i], opts)
+		if target.member {
+			for kind := range target.collections {
+				target.collections[kind].Node = target.name
 			}
 		}
 		if err != nil {
@@ -224,12 +236,12 @@ func install(ctx context.Context, folder *workdir.Staging, targets []*target, pl
 		case errors.Is(err, ErrNothing):
 			empty = append(empty, err)
 			if len(targets) > 1 {
-				found.Lost = append(found.Lost, fmt.Sprintf("%s: %v", t.name, err))
+				found.Lost = append(found.Lost, fmt.Sprintf("%s: %v", target.name, err))
 			}
 		case err != nil:
 			return nil, err
 		default:
-			ready = append(ready, t)
+			ready = append(ready, target)
 		}
 	}
 	if len(ready) == 0 {
@@ -242,9 +254,9 @@ func install(ctx context.Context, folder *workdir.Staging, targets []*target, pl
 func installAll(folder *workdir.Staging, ready []*target) ([]Written, error) {
 	var done []Written
 	var staged []workdir.Staged
-	for _, t := range ready {
-		staged = append(staged, workdir.Staged{Staging: t.staging, Collections: t.collections})
-		done = append(done, Written{Name: t.name, Path: t.wd.Path(), Collections: t.collections, OVN: t.ovn})
+	for _, target := range ready {
+		staged = append(staged, workdir.Staged{Staging: target.staging, Collections: target.collections})
+		done = append(done, Written{Name: target.name, Path: target.wd.Path(), Collections: target.collections, OVN: target.ovn})
 	}
 	if !ready[0].member {
 		return done, ready[0].staging.Install(ready[0].collections...)

@@ -48,8 +48,8 @@ func (s DatabaseFile) Read(ctx context.Context, spool string) (*Found, error) {
 	if err := s.checkKind(info.Name); err != nil {
 		return nil, err
 	}
-	n := &recording.Node{Source: workdir.Source{Kind: "database file", Name: abs}, Databases: []recording.Database{db}}
-	return &Found{Nodes: []Named{{Name: "node", Node: n}}}, nil
+	node := &recording.Recording{Source: workdir.Source{Kind: "database file", Name: abs}, Databases: []recording.Database{db}}
+	return &Found{Nodes: []Named{{Name: "node", Recording: node}}}, nil
 }
 
 // checkKind returns an error that names the right command for a database of another kind.

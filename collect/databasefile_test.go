@@ -17,6 +17,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/files"
 )
 
 // names maps kinds to the names of their databases.
@@ -59,10 +60,10 @@ func TestDatabaseOfEachKind(t *testing.T) {
 	for kind, rel := range map[workdir.Kind]string{workdir.OVS: "db/ovs/conf.db", workdir.NB: "db/ovn_nb/ovnnb_db.db", workdir.SB: "db/ovn_sb/ovnsb_db.db"} {
 		path := save(t, names[kind], 3)
 		got := takeDatabase(t, wd, kind, path, false)
-		if read(t, filepath.Join(wd.Path(), rel)) != read(t, path) {
+		if files.Read(t, filepath.Join(wd.Path(), rel)) != files.Read(t, path) {
 			t.Errorf("%s is not what was given", rel)
 		}
-		want := workdir.File{Path: rel, Origin: path, Size: int64(len(read(t, path))), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, path))))}
+		want := workdir.File{Path: rel, Origin: path, Size: int64(len(files.Read(t, path))), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(files.Read(t, path))))}
 		if !reflect.DeepEqual(got.Files, []workdir.File{want}) || got.Source.Kind != "database file" || got.Source.Name != path {
 			t.Errorf("%s: %+v", kind, got)
 		}
@@ -120,7 +121,7 @@ func TestDatabaseFormsAreCollectedUnchanged(t *testing.T) {
 	} {
 		wd := newWorkdir(t)
 		got := takeDatabase(t, wd, workdir.SB, saveBytes(t, []byte(c.content)), false)
-		if read(t, wd.Database(workdir.SB)) != c.content {
+		if files.Read(t, wd.Database(workdir.SB)) != c.content {
 			t.Errorf("%s: not kept as it is", c.what)
 		}
 		if said := strings.Join(got.Files[0].Remarks, "\n"); !strings.Contains(said, c.remark) || (said == "") != (c.remark == "") {
@@ -176,7 +177,7 @@ func TestDatabaseFailureChangesNothing(t *testing.T) {
 		t.Error("cancelled: something has changed")
 	}
 	takeDatabase(t, wd, workdir.NB, save(t, ovsdb.NB, 7), true)
-	if read(t, wd.Database(workdir.NB)) != database(ovsdb.NB, 7) {
+	if files.Read(t, wd.Database(workdir.NB)) != database(ovsdb.NB, 7) {
 		t.Error("--force did not replace it")
 	}
 }
@@ -257,7 +258,7 @@ func TestCollectsTheFileThatItReplaces(t *testing.T) {
 	wd := newWorkdir(t)
 	takeDatabase(t, wd, workdir.SB, save(t, ovsdb.SB, 2), false)
 	takeDatabase(t, wd, workdir.SB, wd.Database(workdir.SB), true)
-	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
+	if files.Read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
 		t.Error("lost")
 	}
 }
@@ -275,7 +276,7 @@ func TestDatabaseFromAPipe(t *testing.T) {
 	in.Close()
 	wd := newWorkdir(t)
 	takeDatabase(t, wd, workdir.SB, fmt.Sprintf("/dev/fd/%d", out.Fd()), false)
-	if read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
+	if files.Read(t, wd.Database(workdir.SB)) != database(ovsdb.SB, 2) {
 		t.Error("not what the pipe brought")
 	}
 }

@@ -52,34 +52,35 @@ type DatabaseDescription struct {
 
 // Describe returns the description of the plan, which must come from Inspect.
 func (p *Plan) Describe() Description {
-	n := p.Node
-	d := Description{Name: p.Name, Host: n.Host, Source: n.Source, OVSVersion: p.Versions.OVS, OVNVersion: p.Versions.OVN,
+	node := p.Recording
+	description := Description{Name: p.Name, Host: node.Host, Source: node.Source, OVSVersion: p.Versions.OVS, OVNVersion: p.Versions.OVN,
 		Bridges: []BridgeDescription{}, Databases: []DatabaseDescription{}, Recorded: []string{},
-		OVN: p.OVN(), Remarks: n.Remarks, Lost: append(append([]string(nil), n.Lost...), p.Broken...)}
-	for _, b := range p.Bridges {
-		d.Bridges = append(d.Bridges, describeBridge(b))
+		OVN: p.OVN(), Remarks: node.Remarks, Lost: append(append([]string(nil), node.Lost...), p.Broken...)}
+	for _, bridge := range p.Bridges {
+		description.Bridges = append(description.Bridges, describeBridge(bridge))
 	}
 	for _, db := range p.Databases {
-		d.Databases = append(d.Databases, DatabaseDescription{Kind: db.Kind, Name: db.Info.Name, Form: string(db.Info.Form), Schema: db.Info.Version,
+		description.Databases = append(description.Databases, DatabaseDescription{Kind: db.Kind, Name: db.Info.Name, Form: string(db.Info.Form), Schema: db.Info.Version,
 			Size: db.Size, Gzip: db.Info.Gzip, Records: db.Info.Records, Damaged: db.Info.Damaged, Origin: origin(db.Origin, db.Source), Used: db.Used, Remarks: db.Remarks})
 	}
-	for _, o := range p.Recorded {
-		name := string(o.Command)
-		if o.Bridge != "" {
-			name = o.Bridge + "/" + name
+	for _, output := range p.Recorded {
+		name := string(output.Command)
+		if output.Bridge != "" {
+			name = output.Bridge + "/" + name
 		}
-		d.Recorded = append(d.Recorded, name)
+		description.Recorded = append(description.Recorded, name)
 	}
-	d.Can, d.Cannot = p.answers()
-	return d
+	description.Can, description.Cannot = p.answers()
+	return description
 }
 
-func describeBridge(b Bridge) BridgeDescription {
-	d := BridgeDescription{Name: b.Name, Dumps: map[workdir.Dump][]DumpDescription{}}
-	for dump, list := range b.Dumps {
+func describeBridge(bridge Bridge) BridgeDescription {
+	description := BridgeDescription{Name: bridge.Name, Dumps: map[workdir.Dump][]DumpDescription{}}
+	for dump, list := range bridge.Dumps {
 		for _, one := range list {
-			d.Dumps[dump] = append(d.Dumps[dump], DumpDescription{OpenFlow: one.OpenFlow.String(), Entries: one.Entries, Lost: one.Lost, Used: one.Used, Origin: one.Origin})
+			description.Dumps[dump] = append(description.Dumps[dump],
+				DumpDescription{OpenFlow: one.OpenFlow.String(), Entries: one.Entries, Lost: one.Lost, Used: one.Used, Origin: one.Origin})
 		}
 	}
-	return d
+	return description
 }

@@ -37,44 +37,44 @@ type Dump struct {
 
 // judgeBridge judges the dumps of one bridge.
 func judgeBridge(ctx context.Context, outputs map[recording.Subject][]recording.Output, name string, references bool) (Bridge, error) {
-	b := Bridge{Name: name, Dumps: map[workdir.Dump][]Dump{}}
-	for _, c := range recording.Dumps() {
+	bridge := Bridge{Name: name, Dumps: map[workdir.Dump][]Dump{}}
+	for _, command := range recording.Dumps() {
 		var usable []Dump
-		for _, o := range outputs[recording.Subject{Command: c.Name, Bridge: name}] {
-			d, err := readDump(ctx, o, c.Dump, references)
+		for _, output := range outputs[recording.Subject{Command: command.Name, Bridge: name}] {
+			dump, err := readDump(ctx, output, command.Dump, references)
 			if err != nil {
-				return b, err
+				return bridge, err
 			}
-			if !d.failed && !slices.ContainsFunc(usable, func(have Dump) bool { return have.OpenFlow == d.OpenFlow }) {
-				usable = append(usable, d)
+			if !dump.failed && !slices.ContainsFunc(usable, func(have Dump) bool { return have.OpenFlow == dump.OpenFlow }) {
+				usable = append(usable, dump)
 			}
 		}
 		if best := pick(usable); best >= 0 {
 			usable[best].Used = true
-			b.Dumps[c.Dump] = usable
+			bridge.Dumps[command.Dump] = usable
 		}
 	}
-	return b, nil
+	return bridge, nil
 }
 
 // readDump reads a dump. A dump without -O is in OpenFlow 1.0, ovs-ofctl's default.
-func readDump(ctx context.Context, o recording.Output, kind workdir.Dump, references bool) (Dump, error) {
-	d := Dump{Output: o}
-	if d.OpenFlow == 0 {
-		d.OpenFlow = openflow.OpenFlow10
+func readDump(ctx context.Context, output recording.Output, kind workdir.Dump, references bool) (Dump, error) {
+	dump := Dump{Output: output}
+	if dump.OpenFlow == 0 {
+		dump.OpenFlow = openflow.OpenFlow10
 	}
-	f, err := os.Open(o.Spooled)
+	file, err := os.Open(output.Spooled)
 	if err != nil {
-		return d, err
+		return dump, err
 	}
-	defer f.Close()
+	defer file.Close()
 	problems := 0
-	for e, problem := range entries(interrupt.Reader(ctx, f), kind) {
+	for entry, problem := range entries(interrupt.Reader(ctx, file), kind) {
 		if problem == nil {
-			d.Entries++
-			d.Headless = d.Headless || e.headless
+			dump.Entries++
+			dump.Headless = dump.Headless || entry.headless
 			if references {
-				d.references.Add(e.text)
+				dump.references.Add(entry.text)
 			}
 			continue
 		}
@@ -82,31 +82,31 @@ func readDump(ctx context.Context, o recording.Output, kind workdir.Dump, refere
 		if !problem.Lost {
 			continue
 		}
-		if d.Lost == 0 {
-			d.first = *problem
+		if dump.Lost == 0 {
+			dump.first = *problem
 		}
-		d.Lost++
+		dump.Lost++
 	}
 	// A command that was killed before it printed its header leaves an empty file.
-	d.failed = d.Entries == 0 && (problems > 0 || o.Size == 0)
-	return d, ctx.Err()
+	dump.failed = dump.Entries == 0 && (problems > 0 || output.Size == 0)
+	return dump, ctx.Err()
 }
 
-// entry is an entry of a dump.
-type entry struct {
+// dumpEntry is an entry of a dump.
+type dumpEntry struct {
 	text     string
 	headless bool // see Dump.Headless
 }
 
 // entries yields each entry of a dump, or the problem of a line.
-func entries(in io.Reader, kind workdir.Dump) iter.Seq2[entry, *openflow.Problem] {
-	return func(yield func(entry, *openflow.Problem) bool) {
+func entries(in io.Reader, kind workdir.Dump) iter.Seq2[dumpEntry, *openflow.Problem] {
+	return func(yield func(dumpEntry, *openflow.Problem) bool) {
 		var list []openflow.Entry
 		var problems []openflow.Problem
 		switch kind {
 		case workdir.Flows:
 			for flow, problem := range openflow.Flows(in) {
-				if !yield(entry{flow.Text, flow.Headless}, problem) {
+				if !yield(dumpEntry{flow.Text, flow.Headless}, problem) {
 					return
 				}
 			}
@@ -118,12 +118,12 @@ func entries(in io.Reader, kind workdir.Dump) iter.Seq2[entry, *openflow.Problem
 			list, problems = openflow.TLVMap(in)
 		}
 		for _, e := range list {
-			if !yield(entry{text: e.Text}, nil) {
+			if !yield(dumpEntry{text: e.Text}, nil) {
 				return
 			}
 		}
 		for i := range problems {
-			if !yield(entry{}, &problems[i]) {
+			if !yield(dumpEntry{}, &problems[i]) {
 				return
 			}
 		}
@@ -137,21 +137,21 @@ func entries(in io.Reader, kind workdir.Dump) iter.Seq2[entry, *openflow.Problem
 // list has the newest version first.
 func pick(list []Dump) int {
 	most := -1
-	for i, d := range list {
-		if most < 0 || d.Entries > list[most].Entries {
+	for i, dump := range list {
+		if most < 0 || dump.Entries > list[most].Entries {
 			most = i
 		}
 	}
-	for i, d := range list {
-		incomplete := 10*d.Entries < 9*list[most].Entries || d.Headless && d.Entries < list[most].Entries
-		if !d.Truncated && d.Lost == 0 && !incomplete {
+	for i, dump := range list {
+		incomplete := 10*dump.Entries < 9*list[most].Entries || dump.Headless && dump.Entries < list[most].Entries
+		if !dump.Truncated && dump.Lost == 0 && !incomplete {
 			return i
 		}
 	}
 	return most
 }
 
-// remarks returns what a user should know about a dump that is restored.
+// remarks returns the sentences for the user about a dump that is restored.
 func (d Dump) remarks(dump workdir.Dump) []string {
 	var remarks []string
 	if d.Truncated {
@@ -169,8 +169,8 @@ func (d Dump) remarks(dump workdir.Dump) []string {
 	return remarks
 }
 
-// used returns the dump that is restored, nil for none.
-func (b Bridge) used(dump workdir.Dump) *Dump {
+// usedDump returns the dump that is restored, nil for none.
+func (b Bridge) usedDump(dump workdir.Dump) *Dump {
 	list := b.Dumps[dump]
 	if i := slices.IndexFunc(list, func(d Dump) bool { return d.Used }); i >= 0 {
 		return &list[i]
@@ -181,10 +181,10 @@ func (b Bridge) used(dump workdir.Dump) *Dump {
 // references counts the references of a bridge's flows and groups, by kind of dump.
 func (b Bridge) references() map[workdir.Dump]int {
 	meters, groups, tlvs := map[uint32]bool{}, map[uint32]bool{}, map[uint32]bool{}
-	for _, d := range slices.Concat(b.Dumps[workdir.Flows], b.Dumps[workdir.Groups]) {
-		maps.Copy(meters, d.references.Meters)
-		maps.Copy(groups, d.references.Groups)
-		maps.Copy(tlvs, d.references.TLVs)
+	for _, dump := range slices.Concat(b.Dumps[workdir.Flows], b.Dumps[workdir.Groups]) {
+		maps.Copy(meters, dump.references.Meters)
+		maps.Copy(groups, dump.references.Groups)
+		maps.Copy(tlvs, dump.references.TLVs)
 	}
 	return map[workdir.Dump]int{workdir.Meters: len(meters), workdir.Groups: len(groups), workdir.TLV: len(tlvs)}
 }

@@ -9,21 +9,21 @@ import (
 // if they differ, 0 if one of them lacks the value.
 type evidence struct{ name, ip, host int }
 
-func (o owner) compare(host string, c chassis) evidence {
-	e := evidence{name: agree(o.system, c.name)}
-	if len(o.encaps) > 0 && len(c.encaps) > 0 {
-		e.ip = -1
-		if slices.ContainsFunc(o.encaps, func(ip string) bool { return slices.Contains(c.encaps, ip) }) {
-			e.ip = 1
+func (o owner) compare(host string, chassis chassis) evidence {
+	evidence := evidence{name: agree(o.system, chassis.name)}
+	if len(o.encaps) > 0 && len(chassis.encaps) > 0 {
+		evidence.ip = -1
+		if slices.ContainsFunc(o.encaps, func(ip string) bool { return slices.Contains(chassis.encaps, ip) }) {
+			evidence.ip = 1
 		}
 	}
-	if c.host != "" && (host != "" || o.hostname != "") {
-		e.host = -1
-		if sameHost(c.host, host) || sameHost(c.host, o.hostname) {
-			e.host = 1
+	if chassis.host != "" && (host != "" || o.hostname != "") {
+		evidence.host = -1
+		if sameHost(chassis.host, host) || sameHost(chassis.host, o.hostname) {
+			evidence.host = 1
 		}
 	}
-	return e
+	return evidence
 }
 
 func agree(a, b string) int {
@@ -36,11 +36,11 @@ func agree(a, b string) int {
 	return -1
 }
 
-// proves reports whether a row with this evidence is the node's. The system-id names
+// isProof reports whether a row with this evidence is the node's. The system-id names
 // the chassis, but several deployments may use the same system-ids: the encap IP must
 // not differ. A chassis that was registered under another name than the system-id is
 // known by its host name and its encap IP.
-func (e evidence) proves() bool {
+func (e evidence) isProof() bool {
 	switch {
 	case e.name > 0:
 		return e.ip >= 0
@@ -57,8 +57,8 @@ func (e evidence) rank() int { return 8 + 4*e.name + 2*e.ip + e.host }
 // node's chassis, 0 if it does not have it.
 func (o owner) rank(host string, sb *candidate) (rank int) {
 	for _, row := range sb.chassis {
-		if e := o.compare(host, row); e.proves() {
-			rank = max(rank, e.rank())
+		if evidence := o.compare(host, row); evidence.isProof() {
+			rank = max(rank, evidence.rank())
 		}
 	}
 	return rank

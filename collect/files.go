@@ -32,11 +32,11 @@ func (s Files) Kinds() []workdir.Kind { return nil }
 // Read implements Source. A path that cannot be read is added to Found.Lost if
 // another path can.
 func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
-	r := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}, taken: map[string]recording.Moment{}}
-	r.loose = looseNodes{named: map[string][]*recording.Node{}, saved: map[string]bool{}}
+	reader := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}, taken: map[string]recording.Moment{}}
+	reader.loose = looseNodes{named: map[string][]*recording.Recording{}, saved: map[string]bool{}}
 	var errs []error
 	for _, path := range s.Paths {
-		err := r.add(path)
+		err := reader.add(path)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -51,12 +51,12 @@ func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
 		return nil, errors.Join(errs...)
 	}
 	for _, err := range errs {
-		r.found.Lost = append(r.found.Lost, err.Error())
+		reader.found.Lost = append(reader.found.Lost, err.Error())
 	}
-	if err := r.assemble(); err != nil {
+	if err := reader.assemble(); err != nil {
 		return nil, err
 	}
-	return r.found, nil
+	return reader.found, nil
 }
 
 // filesReader holds what was recognised so far.
@@ -65,7 +65,7 @@ type filesReader struct {
 	ctx     context.Context
 	spool   string
 	found   *Found
-	reports []*recording.Node
+	reports []*recording.Recording
 	loose   looseNodes
 	owners  map[string]owner            // of databases, by spooled file
 	taken   map[string]recording.Moment // of must-gathers, by the name of the source
@@ -78,7 +78,7 @@ func (r *filesReader) add(path string) error {
 		return err
 	}
 	identities := map[string]identity{}
-	tree, err := archive.Read(r.ctx, path, r.spool, wanting(identities), r.Limits, r.Progress)
+	tree, err := archive.Read(r.ctx, path, r.spool, wantedBy(identities), r.Limits, r.Progress)
 	if _, ok := errors.AsType[*archive.NotArchiveError](err); ok {
 		return r.notArchive(path, err)
 	}
@@ -93,28 +93,28 @@ func (r *filesReader) add(path string) error {
 	tops := map[string]bool{}
 	for _, report := range reports {
 		tops[report.Top] = true
-		report.At(inside(abs, report.Top))
+		report.At(partName(abs, report.Top))
 		for i := range report.Databases {
 			_, _ = report.Databases[i].Inspect(r.ctx) // the database keeps the result
 		}
-		r.correctHost(&report.Node)
-		r.reports = append(r.reports, &report.Node)
+		r.correctHost(&report.Recording)
+		r.reports = append(r.reports, &report.Recording)
 		input.Kinds = append(input.Kinds, fmt.Sprintf("sos report of %s (%s)", cmp.Or(report.Host, "an unnamed node"), report.Source.Tool))
 	}
 	maps.DeleteFunc(identities, func(name string, _ identity) bool {
 		_, kept := tree.Files[name]
-		return !kept || below(name, tops)
+		return !kept || isBelow(name, tops)
 	})
 	for top, files := range byMustGather(identities) {
-		kinds, err := r.addLoose(tree, inside(abs, top), files)
+		kinds, err := r.addLoose(tree, partName(abs, top), files)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		input.Kinds = append(input.Kinds, kinds...)
 	}
-	for _, l := range tree.Lost {
-		if !below(l.Path, tops) {
-			r.found.Lost = append(r.found.Lost, fmt.Sprintf("%s: %s", path, l))
+	for _, loss := range tree.Lost {
+		if !isBelow(loss.Path, tops) {
+			r.found.Lost = append(r.found.Lost, fmt.Sprintf("%s: %s", path, loss))
 		}
 	}
 	if len(input.Kinds) == 0 {
@@ -141,25 +141,25 @@ func (r *filesReader) notArchive(path string, err error) error {
 	return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (%w)", ErrNothing, path, err)
 }
 
-// below reports whether a name is one of the folders or in one of them.
-func below(name string, folders map[string]bool) bool {
+// isBelow reports whether a name is one of the folders or in one of them.
+func isBelow(name string, folders map[string]bool) bool {
 	for !folders[name] && name != "" {
 		name = name[:max(0, strings.LastIndexByte(name, '/'))]
 	}
 	return folders[name]
 }
 
-// inside names a part of a source.
-func inside(source, part string) string {
+// partName names a part of a source.
+func partName(source, part string) string {
 	if part == "" {
 		return source
 	}
 	return source + ":" + part
 }
 
-// wanting returns a function that reports whether a file of a source is kept, and that
+// wantedBy returns a function that reports whether a file of a source is kept, and that
 // adds the file's identity to identities.
-func wanting(identities map[string]identity) archive.Wanted {
+func wantedBy(identities map[string]identity) archive.Wanted {
 	return func(name string, start []byte) bool {
 		id := identify(name, start)
 		wanted := id.kind != unknownFile || sosreport.Wanted(name, start)

@@ -16,6 +16,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/expect"
 )
 
 // tableDatabase returns a database file of one table with one row.
@@ -181,9 +182,7 @@ func TestLogsOfClientsBelongToTheNodeOfTheirPod(t *testing.T) {
 			}
 			texts = append(texts, string(text))
 		}
-		if strings.Join(texts, "; ") != want {
-			t.Errorf("%s: %q, want %q", name, texts, want)
-		}
+		expect.Equal(t, strings.Join(texts, "; "), want, name)
 	}
 }
 
@@ -323,9 +322,7 @@ func TestBridgeOfAName(t *testing.T) {
 		"dump-flows_br-int.txt": "br-int", "ovs-ofctl_-O_OpenFlow13_dump-flows_br-ex": "br-ex", "br0.flows.dump": "br0",
 		"br-int/flows.txt": "br-int", "br-int-flows.txt": "br-int", "flows.txt": "", "br-int.OpenFlow14.log": "br-int",
 	} {
-		if got := bridgeOf(name); got != want {
-			t.Errorf("%s: %q", name, got)
-		}
+		expect.Equal(t, bridgeOf(name), want, name)
 	}
 }
 
@@ -375,9 +372,7 @@ func TestPodsOfAMustGatherNameItsNodes(t *testing.T) {
 	}
 	for i := range 6 {
 		w := got[fmt.Sprintf("worker-%d", i)]
-		if w.kinds() != "ovn_nb ovn_sb" {
-			t.Errorf("worker-%d: %+v", i, w)
-		}
+		expect.Equal(t, w.kinds(), "ovn_nb ovn_sb", "worker-", i, w)
 		for _, c := range w.Collections {
 			if want := fmt.Sprintf("quay.io/ovn@sha256:worker-%d", i); c.Image != want {
 				t.Errorf("worker-%d: image %q", i, c.Image)
@@ -391,9 +386,7 @@ func TestPodsOfAMustGatherNameItsNodes(t *testing.T) {
 	}
 	want := []string{"the OVN NB databases of worker-0, worker-1, worker-2, worker-3, worker-4, worker-5 are equal", "the OVN SB databases of worker-0, worker-1, worker-2, worker-3, worker-4, worker-5 are equal"}
 	slices.Sort(found.Remarks)
-	if !slices.Equal(found.Remarks, want) {
-		t.Errorf("%q", found.Remarks)
-	}
+	expect.Equal(t, found.Remarks, want)
 	// Without the pods' YAML, the pods name the databases.
 	if err := os.RemoveAll(filepath.Join(dir, "mg/namespaces")); err != nil {
 		t.Fatal(err)

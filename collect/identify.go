@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"ovs-offline/collect/ticket"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -25,7 +26,8 @@ const (
 	mustGatherTime              // the file with the times of its beginning and end
 	mustGatherResource          // the YAML of a pod or a node
 	clientLog                   // a log of clients of libovsdb, known by its name
-	recordedFile                // another recorded output, known by its name
+	recordedFile                // another recorded output
+	ticketFile                  // text into which outputs of several commands were pasted
 )
 
 // identity is the kind of a file, and the node and bridge that its name gives.
@@ -51,6 +53,8 @@ var (
 	// expectedDatabase matches the paths at which must-gathers and nodes keep databases of OVS
 	// and OVN. What is there instead, an error message for example, is a loss.
 	expectedDatabase = regexp.MustCompile(`(?:^|/)(?:ovn[ns]b(?:_db)?\.db|[^/]+_[ns]bdb|(?:ovnkube-node|ovs-node|ovnkube-ovs)-[^/_]+_conf\.db|openvswitch/conf\.db)(?:\.gz)?$`)
+	// shownSwitch matches the output of ovs-vsctl show.
+	shownSwitch = regexp.MustCompile(`(?m)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\r?\n +(?:Bridge|Manager) `)
 	// savedDump matches the dumps of ovs-save and of a workdir.
 	savedDump = regexp.MustCompile(`\.(flows|groups|meters|tlv)\.dump$`)
 )
@@ -61,8 +65,8 @@ var (
 func identify(name string, start []byte) identity {
 	base := path.Base(name)
 	kind, version := openflow.Identify(start)
-	if m := mustGatherName.FindStringSubmatch(base); m != nil {
-		id := identity{kind: mustGatherDump, command: recording.Flows, node: m[1], bridge: strings.ReplaceAll(m[2], "_", "-")}
+	if match := mustGatherName.FindStringSubmatch(base); match != nil {
+		id := identity{kind: mustGatherDump, command: recording.Flows, node: match[1], bridge: strings.ReplaceAll(match[2], "_", "-")}
 		if kind == openflow.KindFlows {
 			id.openflow = version
 		}
@@ -87,6 +91,8 @@ func identify(name string, start []byte) identity {
 		return identity{kind: mustGatherResource}
 	case openflow.IsSaveScript(start):
 		return identity{kind: saveScript}
+	case isTicket(name, start):
+		return identity{kind: ticketFile}
 	case kind != "":
 		return identity{kind: dumpFile, command: recording.Name(kind), openflow: version, bridge: bridgeOf(name)}
 	case saved != nil:
@@ -98,10 +104,32 @@ func identify(name string, start []byte) identity {
 	if expectedDatabase.MatchString(name) {
 		return identity{kind: expectedFile}
 	}
-	if c, bridge, ok := recording.ByFile(name); ok {
-		return identity{kind: recordedFile, command: c.Name, bridge: bridge}
+	if command, bridge, ok := recording.ByFile(name); ok {
+		return identity{kind: recordedFile, command: command.Name, bridge: bridge}
+	}
+	if shownSwitch.Match(start) {
+		return identity{kind: recordedFile, command: workdir.RecordedSwitchShow}
+	}
+	if run, ok := recording.ParseFileName(name); ok {
+		return identity{kind: recordedFile, command: run.Command.Name, openflow: run.OpenFlow, bridge: run.Argument}
 	}
 	return identity{}
+}
+
+// isTicket reports whether a file may be text into which outputs of commands were pasted. Files of
+// a report that name commands, such as the history of a shell and logs of services, are not.
+func isTicket(name string, start []byte) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".markdown", ".html", ".htm", ".txt", ".text", ".log", ".eml", ".asc":
+	default:
+		if strings.Contains(name, "/") || path.Ext(name) != "" {
+			return false
+		}
+	}
+	if strings.Contains("/"+name, "/sos_") || strings.Contains("/"+name, "/var/") || bytes.IndexByte(start, 0) >= 0 {
+		return false
+	}
+	return ticket.Mentions(start)
 }
 
 // isRows reports whether a text is the end of a database whose beginning was cut off.

@@ -1,13 +1,18 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/versions"
@@ -23,10 +28,11 @@ type Plan struct {
 	Recorded []recording.Output
 	// Broken lists files at the path of a database that hold none, with the reason.
 	Broken []string
-	// Versions are those of the node, from its databases or else from what was printed.
+	// Versions are the node's versions, from its databases or else from what was printed.
 	Versions versions.Pair
-	// rebuilt reports that the printed tables replace a missing OVS database.
-	rebuilt bool
+	// substitute describes what the recorded output replaces of a missing OVS database, "" for
+	// nothing but the dumps of the bridges.
+	substitute string
 }
 
 // Database is a database file of the node.
@@ -40,44 +46,52 @@ type Database struct {
 
 // judge reads every output and database of a node once, and decides which are used.
 // It looks for the references of flows and groups only on demand: describe uses them.
-func judge(ctx context.Context, n Named, references bool) (*Plan, error) {
-	p := &Plan{Named: n}
-	if err := p.judgeDatabases(ctx); err != nil {
+func judge(ctx context.Context, named Named, references bool) (*Plan, error) {
+	plan := &Plan{Named: named}
+	var beside errgroup.Group
+	beside.Go(func() error { return plan.judgeDatabases(ctx) })
+	outputs := named.BySubject()
+	err := plan.judgeBridges(ctx, outputs, references)
+	if err == nil {
+		err = plan.judgeRecorded(outputs)
+	}
+	if err := cmp.Or(beside.Wait(), err); err != nil {
 		return nil, err
 	}
-	outputs := n.BySubject()
-	for _, name := range n.Bridges {
-		b, err := judgeBridge(ctx, outputs, name, references)
+	if plan.Database(workdir.OVS) == nil {
+		plan.substitute, err = plan.replaceDatabase()
+	}
+	return plan, cmp.Or(err, ctx.Err())
+}
+
+// judgeBridges judges the dumps of all bridges.
+func (p *Plan) judgeBridges(ctx context.Context, outputs map[recording.Subject][]recording.Output, references bool) error {
+	for _, name := range p.Named.Bridges {
+		bridge, err := judgeBridge(ctx, outputs, name, references)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p.Bridges = append(p.Bridges, b)
+		p.Bridges = append(p.Bridges, bridge)
 	}
-	if err := p.judgeRecorded(outputs); err != nil {
-		return nil, err
-	}
-	if p.Database(workdir.OVS) == nil {
-		p.rebuilt = p.canRebuild()
-	}
-	return p, ctx.Err()
+	return nil
 }
 
 // judgeRecorded takes the recorded state: of each bridge, then of the node. A bridge
 // without any dump is a fake bridge, and has no recorded state.
 func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) error {
 	var subjects []string
-	for _, b := range p.Bridges {
-		if len(b.Dumps) > 0 {
-			subjects = append(subjects, b.Name)
+	for _, bridge := range p.Bridges {
+		if len(bridge.Dumps) > 0 {
+			subjects = append(subjects, bridge.Name)
 		}
 	}
 	commands := recording.Recorded()
 	for _, bridge := range append(subjects, "") {
-		for _, c := range commands {
-			if (c.Scope == recording.OfBridge) != (bridge != "") {
+		for _, command := range commands {
+			if (command.Scope == recording.OfBridge) != (bridge != "") {
 				continue
 			}
-			if err := p.record(outputs[recording.Subject{Command: c.Name, Bridge: bridge}]); err != nil {
+			if err := p.record(outputs[recording.Subject{Command: command.Name, Bridge: bridge}]); err != nil {
 				return err
 			}
 		}
@@ -87,43 +101,49 @@ func (p *Plan) judgeRecorded(outputs map[recording.Subject][]recording.Output) e
 
 // record takes the first output that is not an error message.
 func (p *Plan) record(outputs []recording.Output) error {
-	for _, o := range outputs {
-		f, err := os.Open(o.Spooled)
+	for _, output := range outputs {
+		file, err := os.Open(output.Spooled)
 		if err != nil {
 			return err
 		}
-		bad := openflow.HasError(f)
-		f.Close()
+		bad := openflow.HasError(file)
+		file.Close()
 		if !bad {
-			p.Recorded = append(p.Recorded, o)
+			p.Recorded = append(p.Recorded, output)
 			return nil
 		}
 	}
 	return nil
 }
 
-// canRebuild reports whether the printed tables of the OVS database suffice for a switch.
-func (p *Plan) canRebuild() bool {
+// replaceDatabase describes what replaces a missing OVS database: its printed tables, or else
+// ovs-vsctl show, or "".
+func (p *Plan) replaceDatabase() (string, error) {
 	recorded, lists := map[recording.Name]string{}, map[string]string{}
-	for _, o := range p.Recorded {
-		recorded[o.Command] = o.Spooled
+	for _, output := range p.Recorded {
+		recorded[output.Command] = output.Spooled
 	}
 	for _, table := range workdir.ListedTables() {
 		if path, ok := recorded[recording.Name(workdir.RecordedList(table))]; ok {
 			lists[table] = path
 		}
 	}
-	_, ok, err := file.ReadPrinted(recorded[workdir.RecordedDatabaseDump], lists)
-	return ok && err == nil
+	if _, ok, err := file.ReadPrinted(recorded[workdir.RecordedDatabaseDump], lists); ok && err == nil {
+		return rebuilt, nil
+	}
+	if outline, err := ovsdb.ShownIn(recorded[workdir.RecordedSwitchShow]); outline == nil || err != nil {
+		return "", err
+	}
+	return outlined, nil
 }
 
 // judgeDatabases takes the largest sound file of each kind. A file of another
 // source, or outside the usual folders, is taken only if the node has no other. The error is
-// that of a file that could not be written: a compressed database is unpacked.
+// an error about a file that could not be written: a compressed database is unpacked.
 func (p *Plan) judgeDatabases(ctx context.Context) error {
 	best := map[workdir.Kind]int{}
-	for i := range p.Node.Databases {
-		db := &p.Node.Databases[i]
+	for i := range p.Recording.Databases {
+		db := &p.Recording.Databases[i]
 		info, err := db.Inspect(ctx)
 		if archive.CannotWrite(err) {
 			return err
@@ -148,35 +168,47 @@ func (p *Plan) judgeDatabases(ctx context.Context) error {
 	p.Broken = append(p.Broken, p.Dangling...)
 	var used []file.Info
 	for _, i := range best {
-		p.loseDamaged(&p.Databases[i])
+		if err := p.loseDamaged(ctx, &p.Databases[i]); err != nil {
+			return err
+		}
 		p.Databases[i].Used = true
 		used = append(used, p.Databases[i].Info)
 	}
 	p.Versions = versions.Of(versions.Pair{OVS: p.OVSVersion, OVN: p.OVNVersion}, used...)
 	if p.Versions.OVS == "" {
-		p.Versions.OVS = printedVersion(p.Node)
+		p.Versions.OVS = printedVersion(p.Recording)
 	}
 	return nil
 }
 
-// loseDamaged adds the damaged places of a database that can't be read to what was lost. The
-// replica serves the rest.
-func (p *Plan) loseDamaged(db *Database) {
-	if db.Info.Lost == 0 {
-		return
-	}
+// loseDamaged adds the damaged places of a database that can't be read, or that contradict the
+// rest of it, to what was lost. The replica serves the rest.
+func (p *Plan) loseDamaged(ctx context.Context, db *Database) error {
 	text := fmt.Sprintf("%s: %d places can't be read, whose transactions are missing, and all later ones if the file was cut off: %s", db.Origin, db.Info.Lost, db.Info.Loss)
-	if p.LostDatabases == nil {
-		p.LostDatabases = map[workdir.Kind][]string{}
+	if db.Info.Lost == 0 {
+		if db.Info.Damaged == 0 {
+			return nil
+		}
+		left, err := file.Contradictions(ctx, db.Spooled)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		text = fmt.Sprintf("%s: %s: %s", db.Origin, db.Info.Damage, strings.Join(left, "; "))
 	}
-	p.Lost = append(p.Lost, text)
-	p.LostDatabases[db.Kind] = append(p.LostDatabases[db.Kind], text)
+	p.LoseDatabase(db.Kind, text)
+	return nil
 }
 
 // printedVersion returns the version of Open vSwitch in the printed OVS database, "" for
 // none.
-func printedVersion(n *recording.Node) string {
-	for _, row := range printedSwitches(n) {
+func printedVersion(node *recording.Recording) string {
+	rows := printedSwitches(node)
+	for _, output := range node.Outputs(workdir.RecordedSwitchShow, "") {
+		if outline, err := ovsdb.ShownIn(output.Spooled); outline != nil && err == nil {
+			rows = append(rows, outline.Records()[ovsdb.OVS]...)
+		}
+	}
+	for _, row := range rows {
 		if version := row.Column("ovs_version"); version != "" && version != "[]" {
 			return version
 		}
@@ -204,7 +236,7 @@ func (p *Plan) prefer(old, next int) int {
 	return old
 }
 
-// databaseRemarks returns what a user should know about a collected database.
+// databaseRemarks returns the sentences for the user about a collected database.
 func databaseRemarks(info file.Info) []string {
 	var remarks []string
 	if n := info.Damaged - info.Lost; n > 0 {

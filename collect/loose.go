@@ -10,46 +10,47 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
 // looseNodes collects files outside any sos report until they are assigned to a node.
 type looseNodes struct {
-	named   map[string][]*recording.Node // by the host's name without its domain
-	unnamed *recording.Node
+	named   map[string][]*recording.Recording // by the host's name without its domain
+	unnamed *recording.Recording
 	central []recording.Database // of the whole cluster
 	saved   map[string]bool      // dumps that a script of ovs-save restores
 }
 
-// node returns the node of a host, of which files may be in several sources. Two
+// node returns the node of a host, whose files may be in several sources. Two
 // must-gathers are of different times: each has nodes of its own.
-func (l *looseReader) node(host string) *recording.Node {
+func (l *looseReader) node(host string) *recording.Recording {
 	nodes := &l.loose
 	if host == "" {
 		if nodes.unnamed == nil {
-			nodes.unnamed = &recording.Node{Source: l.source, Taken: l.taken[l.source.Name]}
+			nodes.unnamed = &recording.Recording{Source: l.source, Taken: l.taken[l.source.Name]}
 		}
 		return nodes.unnamed
 	}
 	short := shortName(host)
-	for _, n := range nodes.named[short] {
-		if sameHost(n.Host, host) && (n.Source.Name == l.source.Name || n.Source.Kind != l.source.Kind || !l.mustGather) {
-			return n
+	for _, node := range nodes.named[short] {
+		if sameHost(node.Host, host) && (node.Source.Name == l.source.Name || node.Source.Kind != l.source.Kind || !l.mustGather) {
+			return node
 		}
 	}
-	n := &recording.Node{Host: host, Source: l.source, Taken: l.taken[l.source.Name]}
-	nodes.named[short] = append(nodes.named[short], n)
-	return n
+	node := &recording.Recording{Host: host, Source: l.source, Taken: l.taken[l.source.Name]}
+	nodes.named[short] = append(nodes.named[short], node)
+	return node
 }
 
 // hosts returns the nodes with a name, sorted by it.
-func (l *looseNodes) hosts() []*recording.Node {
-	var list []*recording.Node
+func (l *looseNodes) hosts() []*recording.Recording {
+	var list []*recording.Recording
 	for _, nodes := range l.named {
 		list = append(list, nodes...)
 	}
-	slices.SortFunc(list, func(a, b *recording.Node) int { return cmp.Compare(a.Host, b.Host) })
+	slices.SortFunc(list, func(a, b *recording.Recording) int { return cmp.Compare(a.Host, b.Host) })
 	return list
 }
 
@@ -61,7 +62,9 @@ type looseReader struct {
 	mustGather bool
 	version    string // of the must-gather
 	count      map[fileKind]int
+	pasted     int                   // outputs in tickets
 	holds      map[workdir.Kind]bool // the source has a database of this kind
+	lost       []lostDatabase
 	// nodeOfPod and nodeOfSystem are the nodes of pods, and of system-ids.
 	nodeOfPod, nodeOfSystem map[string]string
 	imageOfNode             map[string]string
@@ -69,27 +72,28 @@ type looseReader struct {
 
 // addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
-	l := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
+	reader := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
 		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}}
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
-		l.survey(name, files[name])
+		reader.survey(name, files[name])
 	}
-	if l.mustGather {
-		l.source.Kind, l.source.Tool = "must-gather", l.version
+	if reader.mustGather {
+		reader.source.Kind, reader.source.Tool = "must-gather", reader.version
 	}
 	// Resources name the nodes of databases, and databases name nodes. A script names the bridges of dumps.
 	for _, step := range []struct {
 		kinds []fileKind
 		add   func(name string, id identity) error
 	}{
-		{[]fileKind{mustGatherTime}, l.addTime},
-		{[]fileKind{mustGatherResource}, l.addResource},
-		{[]fileKind{databaseFile}, l.addDatabase},
-		{[]fileKind{expectedFile}, l.addExpected},
-		{[]fileKind{clientLog}, l.addLog},
-		{[]fileKind{saveScript}, l.addScript},
-		{[]fileKind{dumpFile, mustGatherDump, recordedFile}, l.addOutput},
+		{[]fileKind{mustGatherTime}, reader.addTime},
+		{[]fileKind{mustGatherResource}, reader.addResource},
+		{[]fileKind{databaseFile}, reader.addDatabase},
+		{[]fileKind{expectedFile}, reader.addExpected},
+		{[]fileKind{clientLog}, reader.addLog},
+		{[]fileKind{saveScript}, reader.addScript},
+		{[]fileKind{dumpFile, mustGatherDump, recordedFile}, reader.addOutput},
+		{[]fileKind{ticketFile}, reader.addTicket},
 	} {
 		for _, name := range names {
 			if id := files[name]; slices.Contains(step.kinds, id.kind) {
@@ -99,10 +103,31 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[stri
 			}
 		}
 	}
-	for _, n := range l.loose.hosts() {
-		n.Image = cmp.Or(n.Image, l.imageOfNode[n.Host])
+	for _, node := range reader.loose.hosts() {
+		node.Image = cmp.Or(node.Image, reader.imageOfNode[node.Host])
 	}
-	return l.kinds(), nil
+	reader.assignLost()
+	return reader.kinds(), nil
+}
+
+// lostDatabase is a file at the path of a database, or that begins like one, that can't be read.
+type lostDatabase struct{ name, text string }
+
+// assignLost adds the databases that can't be read to what their nodes lost. The node of one
+// may be unknown, or have no other data.
+func (l *looseReader) assignLost() {
+	for _, lost := range l.lost {
+		host := l.hostOf(lost.name)
+		nodes := l.loose.named[shortName(host)]
+		i := slices.IndexFunc(nodes, func(node *recording.Recording) bool {
+			return sameHost(node.Host, host) && node.Source.Name == l.source.Name
+		})
+		if host == "" || i < 0 {
+			l.found.Lost = append(l.found.Lost, lost.text)
+			continue
+		}
+		nodes[i].LoseDatabase(kindOfPath(lost.name), lost.text)
+	}
 }
 
 // survey counts a file, and notes whether it is part of a must-gather.
@@ -129,18 +154,17 @@ func (l *looseReader) kinds() []string {
 	if l.mustGather {
 		list = append(list, strings.TrimSpace("must-gather "+l.version))
 	}
-	add := func(n int, one, many string) {
-		if n == 1 {
-			list = append(list, "1 "+one)
-		} else if n > 1 {
-			list = append(list, fmt.Sprintf("%d %s", n, many))
+	add := func(n int, noun, of string) {
+		if n > 0 {
+			list = append(list, phrase.Count(n, noun)+of)
 		}
 	}
-	add(l.count[databaseFile], "database", "databases")
-	add(l.count[saveScript], "script of ovs-save", "scripts of ovs-save")
-	add(l.count[dumpFile]+l.count[mustGatherDump], "dump", "dumps")
-	add(l.count[clientLog], "log of libovsdb", "logs of libovsdb")
-	add(l.count[recordedFile], "recorded output", "recorded outputs")
+	add(l.count[databaseFile], "database", "")
+	add(l.count[saveScript], "script", " of ovs-save")
+	add(l.count[dumpFile]+l.count[mustGatherDump], "dump", "")
+	add(l.count[clientLog], "log", " of libovsdb")
+	add(l.count[recordedFile], "recorded output", "")
+	add(l.pasted, "pasted output", "")
 	return list
 }
 
@@ -154,7 +178,7 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 		return err
 	}
 	if err != nil {
-		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: %v", inside(l.source.Name, name), err))
+		l.lost = append(l.lost, lostDatabase{name, fmt.Sprintf("%s: %v", partName(l.source.Name, name), err)})
 		return nil
 	}
 	l.holds[workdir.KindOfSchema(info.Name)] = true
@@ -162,14 +186,14 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 	pod := l.hostOf(name)
 	switch {
 	case info.Name == ovsdb.OVS:
-		n := l.node(cmp.Or(owner.hostname, l.nodeOfSystem[owner.system], pod, owner.host))
+		node := l.node(cmp.Or(owner.hostname, l.nodeOfSystem[owner.system], pod, owner.host))
 		db.Source = nil
-		n.Databases = append(n.Databases, db)
+		node.Databases = append(node.Databases, db)
 	case workdir.KindOfSchema(info.Name) == "":
 	case owner.host != "" || pod != "":
 		l.notePod(name, owner.host)
-		n := l.node(cmp.Or(owner.host, pod))
-		n.Databases = append(n.Databases, db)
+		node := l.node(cmp.Or(owner.host, pod))
+		node.Databases = append(node.Databases, db)
 	default:
 		l.loose.central = append(l.loose.central, db)
 	}
@@ -186,7 +210,7 @@ func (l *looseReader) addExpected(name string, id identity) error {
 	if err == nil || archive.CannotWrite(err) || !ofCluster || !l.holds[kindOfPath(name)] {
 		return l.addDatabase(name, id)
 	}
-	l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s was not taken: %v; another file holds such a database", inside(l.source.Name, name), err))
+	l.found.Remarks = append(l.found.Remarks, fmt.Sprintf("%s was not taken: %v; another file holds such a database", partName(l.source.Name, name), err))
 	return nil
 }
 
@@ -205,11 +229,11 @@ func kindOfPath(name string) workdir.Kind {
 // ovnk_extras_store/POD/CONTAINER/libovsdb.log.
 func (l *looseReader) addLog(name string, _ identity) error {
 	pod := ""
-	if m := podOfLog.FindStringSubmatch(name); m != nil {
-		pod = cmp.Or(l.nodeOfPod[m[1]], m[1])
+	if match := podOfLog.FindStringSubmatch(name); match != nil {
+		pod = cmp.Or(l.nodeOfPod[match[1]], match[1])
 	}
-	n := l.node(pod)
-	n.Logs = append(n.Logs, recording.Log{File: l.tree.Files[name], Name: path.Base(name), Origin: l.origin(name)})
+	node := l.node(pod)
+	node.Logs = append(node.Logs, recording.Log{File: l.tree.Files[name], Name: path.Base(name), Origin: l.origin(name)})
 	return nil
 }
 
@@ -225,22 +249,27 @@ const unnamedBridge = "br-unnamed"
 
 // addOutput adds a dump or another recorded output. The bridge is in its name.
 func (l *looseReader) addOutput(name string, id identity) error {
-	if l.loose.saved[inside(l.source.Name, name)] {
+	if l.loose.saved[partName(l.source.Name, name)] {
 		return nil
 	}
-	n := l.node(id.node)
-	o := recording.Output{File: l.tree.Files[name], Command: id.command, OpenFlow: id.openflow, Origin: l.origin(name)}
-	if c, known := recording.Find(o.Command); !known || c.Scope == recording.OfBridge {
-		o.Bridge = id.bridge // in the notation of a workdir's file names
-		if plain, ok := workdir.DecodeName(id.bridge); ok {
-			o.Bridge = plain
-		}
-		if o.Bridge == "" {
-			o.Bridge = unnamedBridge
-			n.Remarks = append(n.Remarks, fmt.Sprintf("%s: its name does not contain its bridge, which is called %s here; rename it to BRIDGE.flows.dump", o.Origin, unnamedBridge))
-		}
-		n.AddBridge(o.Bridge)
-	}
-	n.All = append(n.All, o)
+	l.take(id, l.tree.Files[name], l.origin(name))
 	return nil
+}
+
+// take adds an output to its node.
+func (l *looseReader) take(id identity, file archive.File, origin string) {
+	node := l.node(id.node)
+	output := recording.Output{File: file, Command: id.command, OpenFlow: id.openflow, Origin: origin}
+	if command, known := recording.Find(output.Command); !known || command.Scope == recording.OfBridge {
+		output.Bridge = id.bridge // in the notation of a workdir's file names
+		if plain, ok := workdir.DecodeName(id.bridge); ok {
+			output.Bridge = plain
+		}
+		if output.Bridge == "" {
+			output.Bridge = unnamedBridge
+			node.Remarks = append(node.Remarks, fmt.Sprintf("%s: its name does not contain its bridge, which is called %s here; rename it to BRIDGE.flows.dump", output.Origin, unnamedBridge))
+		}
+		node.AddBridge(output.Bridge)
+	}
+	node.All = append(node.All, output)
 }

@@ -96,11 +96,11 @@ func TestEvidenceDecidesWhoseDatabases(t *testing.T) {
 		"another host name":                  {row: chassisRow{"sys-1", "renamed", "192.0.2.1"}, node: node},
 		"no ovn-remote":                      {row: own, node: with(func(e *external) { e.remote = "" }), reason: "has no ovn-remote"},
 		"another system-id":                  {row: chassisRow{"sys-2", "n1", "192.0.2.1"}, node: node},
-		"another system-id and encap IP":     {row: chassisRow{"sys-2", "n1", "192.0.2.7"}, node: node, reason: "no chassis sys-1 in that of ctl (ctl.tar.gz)"},
+		"another system-id and encap IP":     {row: chassisRow{"sys-2", "n1", "192.0.2.7"}, node: node, reason: "the database of ctl (ctl.tar.gz) has no chassis sys-1"},
 		"the system-id of another cloud":     {row: chassisRow{"sys-1", "n1", "192.0.2.7"}, node: node, reason: "ctl (ctl.tar.gz) has the chassis sys-1 with the encap IP 192.0.2.7, not 192.0.2.1"},
 		"only the host name is known":        {row: own, node: external{host: "n1", remote: "x"}},
 		"a deleted chassis":                  {row: chassisRow{"sys-3", "n3", "192.0.2.3"}, node: node, reason: "no chassis sys-1"},
-		"a northbound of another deployment": {row: own, node: node, nb: switchB, reason: "that of ctl (ctl.tar.gz) is not of the same deployment as the OVN SB database of ctl (ctl.tar.gz)"},
+		"a northbound of another deployment": {row: own, node: node, nb: switchB, reason: "the database of ctl (ctl.tar.gz) belongs to another deployment than the OVN SB database of ctl (ctl.tar.gz)"},
 	} {
 		nb := switchA
 		if c.nb != "" {
@@ -185,7 +185,7 @@ func TestPortsTellDeploymentsWithTheSameChassisApart(t *testing.T) {
 		if c.want != "" && (len(ovn.From) != 1 || ovn.From[0].Node != c.want) {
 			t.Errorf("%s: %+v", c.port, ovn)
 		}
-		if c.want == "" && (!ovn.Lacking || !strings.Contains(ovn.Reason, "those of one (one.tar.gz), two (two.tar.gz) fit equally well")) {
+		if c.want == "" && (!ovn.Lacking || !strings.Contains(ovn.Reason, "the databases of one (one.tar.gz), two (two.tar.gz) fit equally well")) {
 			t.Errorf("%s: %+v", c.port, ovn)
 		}
 	}

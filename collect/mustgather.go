@@ -55,8 +55,8 @@ var mustGatherTop = regexp.MustCompile(`^(?:(.*?)/)?network_logs/`)
 func byMustGather(files map[string]identity) iter.Seq2[string, map[string]identity] {
 	tops := map[string]bool{}
 	for name := range files {
-		if m := mustGatherTop.FindStringSubmatch(name); m != nil {
-			tops[m[1]] = true
+		if match := mustGatherTop.FindStringSubmatch(name); match != nil {
+			tops[match[1]] = true
 		}
 	}
 	groups := map[string]map[string]identity{"": files}
@@ -87,28 +87,28 @@ func byMustGather(files map[string]identity) iter.Seq2[string, map[string]identi
 // that cannot be read names nothing.
 func (l *looseReader) addResource(name string, _ identity) error {
 	const largest = 1 << 20 // a pod of OVN-Kubernetes has 50 KiB
-	f := l.tree.Files[name]
-	if f.Size > largest {
+	file := l.tree.Files[name]
+	if file.Size > largest {
 		return nil
 	}
-	raw, err := os.ReadFile(f.Spooled)
+	raw, err := os.ReadFile(file.Spooled)
 	if err != nil {
 		return err
 	}
-	var r resource
-	if yaml.Unmarshal(raw, &r) != nil {
+	var resource resource
+	if yaml.Unmarshal(raw, &resource) != nil {
 		return nil
 	}
 	switch {
-	case r.Kind == "Pod":
-		l.nodeOfPod[r.Metadata.Name] = r.Spec.NodeName
-		for _, c := range r.Spec.Containers {
-			if strings.HasPrefix(c.Name, "ovn") { // others run the image of a proxy
-				l.imageOfNode[r.Spec.NodeName] = c.Image
+	case resource.Kind == "Pod":
+		l.nodeOfPod[resource.Metadata.Name] = resource.Spec.NodeName
+		for _, container := range resource.Spec.Containers {
+			if strings.HasPrefix(container.Name, "ovn") { // others run the image of a proxy
+				l.imageOfNode[resource.Spec.NodeName] = container.Image
 			}
 		}
-	case r.Kind == "Node" && r.Metadata.Annotations[chassisAnnotation] != "":
-		l.nodeOfSystem[r.Metadata.Annotations[chassisAnnotation]] = r.Metadata.Name
+	case resource.Kind == "Node" && resource.Metadata.Annotations[chassisAnnotation] != "":
+		l.nodeOfSystem[resource.Metadata.Annotations[chassisAnnotation]] = resource.Metadata.Name
 	}
 	return nil
 }
@@ -116,37 +116,37 @@ func (l *looseReader) addResource(name string, _ identity) error {
 // hostOf returns the node whose pod a database was read in: the pod's name if the
 // must-gather lacks the pod, "" for a database that was read elsewhere.
 func (l *looseReader) hostOf(name string) string {
-	m := podOfDatabase.FindStringSubmatch(path.Base(name))
-	if m == nil {
+	match := podOfDatabase.FindStringSubmatch(path.Base(name))
+	if match == nil {
 		return ""
 	}
-	if host := l.nodeOfPod[m[1]]; host != "" {
+	if host := l.nodeOfPod[match[1]]; host != "" {
 		return host
 	}
-	return m[1]
+	return match[1]
 }
 
 // notePod notes the node of the pod in which a database was read, if the database names it
 // and no resource of the must-gather does.
 func (l *looseReader) notePod(name, host string) {
-	if m := podOfDatabase.FindStringSubmatch(path.Base(name)); m != nil && l.nodeOfPod[m[1]] == "" {
-		l.nodeOfPod[m[1]] = host
+	if match := podOfDatabase.FindStringSubmatch(path.Base(name)); match != nil && l.nodeOfPod[match[1]] == "" {
+		l.nodeOfPod[match[1]] = host
 	}
 }
 
 // readTimestamp returns when a must-gather was made: its file timestamp has the
 // times of its beginning and end.
-func readTimestamp(f archive.File) recording.Moment {
-	raw, err := os.ReadFile(f.Spooled)
-	if err != nil || f.Size > 1024 {
+func readTimestamp(file archive.File) recording.Moment {
+	raw, err := os.ReadFile(file.Spooled)
+	if err != nil || file.Size > 1024 {
 		return recording.Moment{}
 	}
-	var m recording.Moment
+	var moment recording.Moment
 	for line := range strings.Lines(string(raw)) {
 		text := strings.TrimSuffix(timestamp.FindString(line), " +0000 UTC")
 		if at, err := time.Parse("2006-01-02 15:04:05.999999999", text); err == nil {
-			m.At = at
+			moment.At = at
 		}
 	}
-	return m
+	return moment
 }

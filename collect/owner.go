@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/recording"
@@ -47,12 +48,12 @@ func (r *filesReader) owner(db *recording.Database) owner {
 	if r.owners == nil {
 		r.owners = map[string]owner{}
 	}
-	o, known := r.owners[db.Spooled]
+	owner, known := r.owners[db.Spooled]
 	if !known {
-		o = readOwner(r.ctx, db.Spooled, workdir.KindOfSchema(info.Name))
-		r.owners[db.Spooled] = o
+		owner = readOwner(r.ctx, db.Spooled, workdir.KindOfSchema(info.Name))
+		r.owners[db.Spooled] = owner
 	}
-	return o
+	return owner
 }
 
 // readOwner reads the owner from the tables of a database. The OVS database names
@@ -62,71 +63,65 @@ func readOwner(ctx context.Context, path string, kind workdir.Kind) owner {
 	tables := map[workdir.Kind][]string{
 		workdir.OVS: {"Open_vSwitch", "Bridge"},
 		workdir.NB:  {"NB_Global", "Logical_Switch", "Logical_Router"},
-		workdir.SB:  {"SB_Global", "Chassis", "Encap", "Datapath_Binding"},
+		workdir.SB:  {"SB_Global", "Chassis", "Encap", ovn.DatapathTable},
 	}[kind]
-	var o owner
+	var owner owner
 	if tables == nil {
-		return o
+		return owner
 	}
 	content, _, err := file.Read(ctx, path, tables...)
 	if err != nil {
-		return o // judge reports the problem of the file
+		return owner // judge reports the problem of the file
 	}
-	o.readable, o.changed, o.datapaths = true, content.Changed, map[string]bool{}
-	for _, r := range content.Rows("Open_vSwitch") {
-		o.addSwitch(r.Map("external_ids"))
+	owner.readable, owner.changed, owner.datapaths = true, content.Changed, map[string]bool{}
+	for _, row := range content.Rows("Open_vSwitch") {
+		owner.addSwitch(row.Map("external_ids"))
 	}
-	for _, r := range content.Rows("Bridge") {
-		o.bridges = append(o.bridges, r.String("name"))
+	for _, row := range content.Rows("Bridge") {
+		owner.bridges = append(owner.bridges, row.String("name"))
 	}
-	for _, r := range append(content.Rows("NB_Global"), content.Rows("SB_Global")...) {
-		options := r.Map("options")
-		o.global = r.UUID
-		o.identity = strings.Trim(options["mac_prefix"]+" "+options["svc_monitor_mac"], " ")
+	for _, row := range append(content.Rows("NB_Global"), content.Rows("SB_Global")...) {
+		options := row.Map("options")
+		owner.global = row.UUID
+		owner.identity = strings.Trim(options["mac_prefix"]+" "+options["svc_monitor_mac"], " ")
 		// ovn-kubernetes names the one zone of a cluster without interconnect "global".
 		if name := options["name"]; name != "global" {
-			o.host = name
+			owner.host = name
 		}
 	}
 	for _, uuid := range append(content.UUIDs("Logical_Switch"), content.UUIDs("Logical_Router")...) {
-		o.datapaths[uuid] = true
+		owner.datapaths[uuid] = true
 	}
-	o.addSouthbound(content)
-	return o
+	owner.addSouthbound(content)
+	return owner
 }
 
-// addSwitch takes the facts about the node from external_ids of the OVS database. A key
-// may end in the system-id (ovn-controller(8), "CONFIGURATION").
-func (o *owner) addSwitch(ids map[string]string) {
+// addSwitch takes the facts about the node from external_ids of the OVS database.
+func (o *owner) addSwitch(settings ovn.Settings) {
 	o.readable = true
-	o.hostname, o.system = ids["hostname"], ids["system-id"]
+	o.hostname, o.system = settings.Hostname(), settings.Chassis()
 	o.host = cmp.Or(o.hostname, o.system)
-	own := func(key string) string { return cmp.Or(ids[key+"-"+o.system], ids[key]) }
-	o.remote = own("ovn-remote") != ""
-	for ip := range strings.SplitSeq(own("ovn-encap-ip"), ",") {
-		o.encaps = appendAddress(o.encaps, ip)
+	o.remote = settings.Get("ovn-remote") != ""
+	for _, ip := range settings.Encaps() {
+		o.encaps = append(o.encaps, ip.String())
 	}
 }
 
 func (o *owner) addSouthbound(content *file.Content) {
 	addresses := map[string]string{}
-	for _, r := range content.Rows("Encap") {
-		addresses[r.UUID] = r.String("ip")
+	for _, row := range content.Rows("Encap") {
+		addresses[row.UUID] = row.String("ip")
 	}
-	for _, r := range content.Rows("Chassis") {
-		c := chassis{name: r.String("name"), host: r.String("hostname")}
-		for _, uuid := range r.UUIDs("encaps") {
-			c.encaps = appendAddress(c.encaps, addresses[uuid])
+	for _, row := range content.Rows("Chassis") {
+		chassis := chassis{name: row.String("name"), host: row.String("hostname")}
+		for _, uuid := range row.UUIDs("encaps") {
+			chassis.encaps = appendAddress(chassis.encaps, addresses[uuid])
 		}
-		o.chassis = append(o.chassis, c)
+		o.chassis = append(o.chassis, chassis)
 	}
-	for _, r := range content.Rows("Datapath_Binding") {
-		ids := r.Map("external_ids")
-		uuids := append(r.UUIDs("nb_uuid"), ids["logical-switch"], ids["logical-router"]) // nb_uuid since OVN 25.09
-		for _, uuid := range uuids {
-			if uuid != "" {
-				o.datapaths[uuid] = true
-			}
+	for _, row := range content.Rows(ovn.DatapathTable) {
+		if uuid := ovn.ReadDatapath(row).Northbound; uuid != "" {
+			o.datapaths[uuid] = true
 		}
 	}
 }
@@ -140,31 +135,31 @@ func appendAddress(list []string, text string) []string {
 	return append(list, ip.Unmap().String())
 }
 
-// ofNode returns the facts about a node from its OVS database, or else from the output
+// ownerOfNode returns the facts about a node from its OVS database, or else from the output
 // of ovs-vsctl. readable is false if the source has neither.
-func (r *filesReader) ofNode(n *recording.Node) owner {
-	for i := range n.Databases {
-		if db := &n.Databases[i]; db.Kind(r.ctx) == workdir.OVS {
-			if o := r.owner(db); o.readable {
-				return o
+func (r *filesReader) ownerOfNode(node *recording.Recording) owner {
+	for i := range node.Databases {
+		if db := &node.Databases[i]; db.Kind(r.ctx) == workdir.OVS {
+			if owner := r.owner(db); owner.readable {
+				return owner
 			}
 		}
 	}
-	var o owner
-	for _, row := range printedSwitches(n) {
+	var owner owner
+	for _, row := range printedSwitches(node) {
 		if ids := file.PrintedMap(row.Column("external_ids")); ids != nil {
-			o.addSwitch(ids)
-			return o
+			owner.addSwitch(ids)
+			return owner
 		}
 	}
-	return o
+	return owner
 }
 
 // printedSwitches returns the rows of the table Open_vSwitch in the outputs of
 // `ovsdb-client -f list dump` and `ovs-vsctl list Open_vSwitch`, one of each.
-func printedSwitches(n *recording.Node) (rows []ovsdb.Record) {
+func printedSwitches(node *recording.Recording) (rows []ovsdb.Record) {
 	for _, name := range []string{workdir.RecordedDatabaseDump, workdir.RecordedList("Open_vSwitch")} {
-		for _, output := range n.Outputs(recording.Name(name), "") {
+		for _, output := range node.Outputs(recording.Name(name), "") {
 			if row, ok := printedSwitch(output.Spooled); ok {
 				rows = append(rows, row)
 			}
@@ -174,12 +169,12 @@ func printedSwitches(n *recording.Node) (rows []ovsdb.Record) {
 }
 
 func printedSwitch(path string) (row ovsdb.Record, ok bool) {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return row, false
 	}
-	defer f.Close()
-	tables, err := ovsdb.Tables(f, "Open_vSwitch")
+	defer file.Close()
+	tables, err := ovsdb.Tables(file, "Open_vSwitch")
 	if err != nil || len(tables["Open_vSwitch"]) != 1 {
 		return row, false
 	}
@@ -195,8 +190,8 @@ func readPorts(ctx context.Context, path string, kind workdir.Kind) map[string]b
 	if err != nil {
 		return ports // judge reports what is wrong with the file
 	}
-	for _, r := range content.Rows(table) {
-		if name := cmp.Or(r.String("logical_port"), r.Map("external_ids")["iface-id"]); name != "" {
+	for _, row := range content.Rows(table) {
+		if name := cmp.Or(row.String("logical_port"), row.Map("external_ids")["iface-id"]); name != "" {
 			ports[name] = true
 		}
 	}
@@ -205,14 +200,14 @@ func readPorts(ctx context.Context, path string, kind workdir.Kind) map[string]b
 
 // correctHost replaces a host's name that is from the name of an archive by that in the
 // OVS database, if the archive's name continues with a label or a case.
-func (r *filesReader) correctHost(n *recording.Node) {
-	if !n.HostOfArchive {
+func (r *filesReader) correctHost(node *recording.Recording) {
+	if !node.HostOfArchive {
 		return
 	}
-	hostname := r.ofNode(n).hostname
-	rest, begins := strings.CutPrefix(strings.ToLower(n.Host), shortName(hostname))
+	hostname := r.ownerOfNode(node).hostname
+	rest, begins := strings.CutPrefix(strings.ToLower(node.Host), shortName(hostname))
 	if hostname != "" && begins && (rest == "" || rest[0] == '-' || rest[0] == '.') {
-		n.Host = hostname
+		node.Host = hostname
 	}
 }
 

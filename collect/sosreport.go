@@ -32,6 +32,6 @@ func (s SosReport) Read(ctx context.Context, spool string) (*Found, error) {
 		return nil, err
 	}
 	report.At(abs)
-	(&filesReader{ctx: ctx}).correctHost(&report.Node)
-	return &Found{Nodes: []Named{{Name: cmp.Or(report.Host, "node"), Node: &report.Node}}}, nil
+	(&filesReader{ctx: ctx}).correctHost(&report.Recording)
+	return &Found{Nodes: []Named{{Name: cmp.Or(report.Host, "node"), Recording: &report.Recording}}}, nil
 }

@@ -14,7 +14,9 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
-	"ovs-offline/test/captures"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
+	"ovs-offline/test/oracle/captures"
 )
 
 // TestWorkdirOfARealReport checks that every file has its documented path and an entry
@@ -71,7 +73,7 @@ func TestWorkdirOfARealReport(t *testing.T) {
 				t.Errorf("the manifest does not know %s", rel)
 				continue
 			}
-			raw := read(t, filepath.Join(wd.Path(), rel))
+			raw := files.Read(t, filepath.Join(wd.Path(), rel))
 			if f.Size != int64(len(raw)) || f.SHA256 != hash([]byte(raw)) {
 				t.Errorf("%s: size or sum: %+v", rel, f)
 			}
@@ -96,7 +98,7 @@ func members(t *testing.T, source string) map[string]string {
 	content := map[string]string{}
 	for rel, what := range tree(t, dir) {
 		if strings.HasPrefix(what, "-") {
-			content[rel] = read(t, filepath.Join(dir, rel))
+			content[rel] = files.Read(t, filepath.Join(dir, rel))
 		}
 	}
 	return content
@@ -157,7 +159,7 @@ func TestBestDumpIsRestored(t *testing.T) {
 			best := wd.DumpFile("br0", workdir.Flows)
 			if c.version == "" {
 				if _, err := os.Stat(best); err == nil || len(got.Bridges) != 0 {
-					t.Errorf("taken: %s, bridges %q", read(t, best), got.Bridges)
+					t.Errorf("taken: %s, bridges %q", files.Read(t, best), got.Bridges)
 				}
 				if !strings.Contains(strings.Join(got.Remarks, "\n"), `"br0"`) {
 					t.Errorf("it has no remark: %q", got.Remarks)
@@ -172,7 +174,7 @@ func TestBestDumpIsRestored(t *testing.T) {
 			if f.OpenFlow != c.version {
 				t.Errorf("%s was taken", f.OpenFlow)
 			}
-			if n := strings.Count(read(t, best), "actions="); n < c.entries || c.entries == 0 && n > 0 {
+			if n := strings.Count(files.Read(t, best), "actions="); n < c.entries || c.entries == 0 && n > 0 {
 				t.Errorf("it has %d flows", n)
 			}
 			if said := strings.Join(f.Remarks, "\n"); !strings.Contains(said, c.remark) || (c.remark == "") != (said == "") {
@@ -193,11 +195,11 @@ func TestGroupsMetersTLV(t *testing.T) {
 		member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-tlv-map_br0", body: "NXT_TLV_TABLE_REPLY (OF1.3) (xid=0x2):\n max option space=256 max fields=64\n allocated option space=4\n\n mapping table:\n  class  type  length  match field\n ------  ----  ------  --------------\n 0x102  0x80       4  tun_metadata0\n"},
 	), both, Options{})
 	for dump, want := range map[workdir.Dump]string{workdir.Groups: "(OF1.5)", workdir.Meters: "rate=1", workdir.TLV: "tun_metadata0"} {
-		if got := read(t, wd.DumpFile("br0", dump)); !strings.Contains(got, want) {
+		if got := files.Read(t, wd.DumpFile("br0", dump)); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", dump, got)
 		}
 	}
-	if got := read(t, wd.OtherDump("br0", workdir.Groups, "OpenFlow10")); !strings.Contains(got, "NXST") {
+	if got := files.Read(t, wd.OtherDump("br0", workdir.Groups, "OpenFlow10")); !strings.Contains(got, "NXST") {
 		t.Errorf("the other groups: %q", got)
 	}
 }
@@ -216,9 +218,8 @@ func TestEscapedBridgeNames(t *testing.T) {
 	}
 	for bridge, n := range map[string]int{"br@odd": 1, "br@@odd": 2, "../../../evil": 3} {
 		path := wd.DumpFile(bridge, workdir.Flows)
-		if filepath.Dir(path) != wd.RestoreFlows() || strings.Count(read(t, path), "actions=") != n {
-			t.Errorf("%q: %s", bridge, path)
-		}
+		expect.Equal(t, filepath.Dir(path), wd.RestoreFlows(), bridge, path)
+		expect.Equal(t, strings.Count(files.Read(t, path), "actions="), n, bridge, path)
 	}
 }
 
@@ -232,9 +233,20 @@ func TestOneFileUnderTwoNames(t *testing.T) {
 		member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-flows_br1", target: "ovs-ofctl_dump-flows_br1"},
 	), both, Options{})
 	for _, b := range []string{"br0", "br1"} {
-		if got := read(t, wd.DumpFile(b, workdir.Flows)); got != flows("", 1) {
-			t.Errorf("%s: %q", b, got)
-		}
+		expect.Equal(t, files.Read(t, wd.DumpFile(b, workdir.Flows)), flows("", 1), b)
+	}
+}
+
+// TestBridgesWithoutAListOfThem collects reports that have neither list-br nor list bridge nor
+// conf.db: ovs-vsctl show names the bridges, or else the names of the dumps do.
+func TestBridgesWithoutAListOfThem(t *testing.T) {
+	shown := member{name: plugin + "ovs-vsctl_-t_5_show", body: "4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n    Bridge br0\n        Port br0\n            Interface br0\n    ovs_version: \"3.1.0\"\n"}
+	dump := member{name: plugin + "ovs-ofctl_-O_OpenFlow13_dump-flows_br0", body: flows("", 2)}
+	for name, members := range map[string][]member{"ovs-vsctl show": {shown, dump}, "the names of dumps": {dump}} {
+		wd := newWorkdir(t)
+		got := take(t, wd, report(t, members...), both, Options{})[workdir.OVS]
+		expect.Equal(t, got.Bridges, []string{"br0"}, name)
+		expect.Equal(t, strings.Count(files.Read(t, wd.DumpFile("br0", workdir.Flows)), "actions="), 2, name)
 	}
 }
 
@@ -272,7 +284,7 @@ func TestDatabases(t *testing.T) {
 		take(t, wd, report(t, bridge, dump, member{name: "etc/openvswitch/ovnnb.db", body: database("Open_vSwitch", 1)},
 			member{name: "var/lib/ovn/conf.db", body: database("OVN_Northbound", 1)},
 			member{name: "etc/openvswitch/vtep.db", body: database("hardware_vtep", 1)}), both, Options{})
-		if read(t, wd.Database(workdir.OVS)) != database("Open_vSwitch", 1) || read(t, wd.Database(workdir.NB)) != database("OVN_Northbound", 1) {
+		if files.Read(t, wd.Database(workdir.OVS)) != database("Open_vSwitch", 1) || files.Read(t, wd.Database(workdir.NB)) != database("OVN_Northbound", 1) {
 			t.Error("taken by name, not by content")
 		}
 	})
@@ -280,7 +292,7 @@ func TestDatabases(t *testing.T) {
 		wd := newWorkdir(t)
 		got := take(t, wd, report(t, member{name: "var/lib/ovn/etc/ovnsb_db.db", body: database("OVN_Southbound", 1)},
 			member{name: "var/lib/ovn-ic/etc/ovnsb_db.db", body: database("OVN_Southbound", 9)}), both, Options{})[workdir.SB]
-		if read(t, wd.Database(workdir.SB)) != database("OVN_Southbound", 9) {
+		if files.Read(t, wd.Database(workdir.SB)) != database("OVN_Southbound", 9) {
 			t.Error("not the larger one")
 		}
 		if !strings.Contains(strings.Join(got.Files[0].Remarks, " "), "var/lib/ovn/etc/ovnsb_db.db") {

@@ -39,7 +39,7 @@ type Input struct {
 // Named is a node under a name that no other node has.
 type Named struct {
 	Name string
-	*recording.Node
+	*recording.Recording
 }
 
 // pick returns the nodes with the given names or hosts, or all nodes if there are no
@@ -51,22 +51,22 @@ func (f *Found) pick(names []string) ([]Named, error) {
 	var picked []Named
 	for _, name := range names {
 		matching := func(matches func(Named) bool) (list []Named) {
-			for _, n := range f.Nodes {
-				if matches(n) {
-					list = append(list, n)
+			for _, named := range f.Nodes {
+				if matches(named) {
+					list = append(list, named)
 				}
 			}
 			return list
 		}
-		found := matching(func(n Named) bool { return n.Name == name })
+		found := matching(func(named Named) bool { return named.Name == name })
 		if len(found) == 0 { // all reports of the host
-			found = matching(func(n Named) bool { return sameHost(n.Host, name) })
+			found = matching(func(named Named) bool { return sameHost(named.Host, name) })
 		}
 		picked = append(picked, found...)
 		if len(found) == 0 {
 			var have []string
-			for _, n := range f.Nodes {
-				have = append(have, n.Name)
+			for _, named := range f.Nodes {
+				have = append(have, named.Name)
 			}
 			return nil, fmt.Errorf("%w: no node %q in the inputs; they have %s", ErrNothing, name, strings.Join(have, ", "))
 		}

@@ -8,7 +8,8 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // TestPrintedDatabaseNamesTheVersion checks the version of Open vSwitch of a node without
@@ -27,8 +28,8 @@ func TestPrintedDatabaseNamesTheVersion(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		n := &recording.Node{All: []recording.Output{{File: archive.File{Spooled: path}, Command: recording.Name(command)}}}
-		p, err := judge(t.Context(), Named{Name: "node", Node: n}, false)
+		n := &recording.Recording{All: []recording.Output{{File: archive.File{Spooled: path}, Command: recording.Name(command)}}}
+		p, err := judge(t.Context(), Named{Name: "node", Recording: n}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,9 +41,7 @@ func TestPrintedDatabaseNamesTheVersion(t *testing.T) {
 	}
 	vsctl("set", "Open_vSwitch", ".", "ovs_version=2.17.9")
 	for command, text := range map[string]string{list: vsctl("list", "Open_vSwitch"), dump: s.Run("ovsdb-client", "-f", "list", "dump", s.Remote, "Open_vSwitch")} {
-		if got := version(command, text); got != "2.17.9" {
-			t.Errorf("%s: %q", command, got)
-		}
+		expect.Equal(t, version(command, text), "2.17.9", command)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
@@ -18,17 +19,17 @@ import (
 // write puts the selected data of a plan into the target's staging folder, and
 // returns the collections for Staging.Install. Kinds that the workdir holds
 // already are refused, unless the options replace them.
-func write(ctx context.Context, t *target, plan *Plan, opts Options) ([]workdir.Collection, error) {
-	w := &writer{ctx: ctx, wd: t.wd, staging: t.staging, plan: plan, opts: opts, moved: map[string]string{}}
+func write(ctx context.Context, target *target, plan *Plan, opts Options) ([]workdir.Collection, error) {
+	writer := &writer{ctx: ctx, wd: target.wd, staging: target.staging, plan: plan, opts: opts, moved: map[string]string{}}
 	if kind := opts.Select.Database; kind != "" {
-		c, err := w.database(kind)
-		c.Lost = append(c.Lost, plan.LostDatabases[kind]...)
-		c.LostDatabases = lostDatabases(plan.Node, c.Lost)
-		return []workdir.Collection{c}, err
+		collection, err := writer.database(kind)
+		collection.Lost = append(collection.Lost, plan.LostDatabases[kind]...)
+		collection.LostDatabases = lostDatabases(plan.Recording, collection.Lost)
+		return []workdir.Collection{collection}, err
 	}
 	var out []workdir.Collection
 	if opts.Select.OVS && plan.HasOVS() {
-		ovs, err := w.ovs()
+		ovs, err := writer.ovs()
 		if err != nil {
 			return nil, err
 		}
@@ -38,9 +39,9 @@ func write(ctx context.Context, t *target, plan *Plan, opts Options) ([]workdir.
 		if !opts.Select.OVN || plan.Database(kind) == nil {
 			continue
 		}
-		ovn, err := w.database(kind)
+		ovn, err := writer.database(kind)
 		if err == nil && kind == workdir.NB {
-			err = w.logs(&ovn)
+			err = writer.logs(&ovn)
 		}
 		if err != nil {
 			return nil, err
@@ -48,7 +49,7 @@ func write(ctx context.Context, t *target, plan *Plan, opts Options) ([]workdir.
 		out = append(out, ovn)
 	}
 	if len(out) == 0 {
-		return nil, plan.nothing(opts.Select)
+		return nil, plan.missingError(opts.Select)
 	}
 	if len(plan.Logs) > 0 && opts.Select.OVN && plan.Database(workdir.NB) == nil {
 		out[0].Remarks = append(out[0].Remarks, "logs of clients of libovsdb were not taken: they are kept with an OVN NB database, and there is none")
@@ -63,7 +64,7 @@ func write(ctx context.Context, t *target, plan *Plan, opts Options) ([]workdir.
 		last.Lost = append(last.Lost, plan.Broken...)
 	}
 	for i := range out {
-		out[i].LostDatabases = lostDatabases(plan.Node, out[i].Lost)
+		out[i].LostDatabases = lostDatabases(plan.Recording, out[i].Lost)
 	}
 	return out, nil
 }
@@ -73,17 +74,17 @@ var databasePath = regexp.MustCompile(`^\S*(conf|ovnnb|ovnsb)(?:_db)?\.db\b`)
 
 // lostDatabases returns the losses that concern a database, by its kind. The kind of
 // a file that holds no database is known by its name only.
-func lostDatabases(n *recording.Node, lost []string) map[workdir.Kind][]string {
+func lostDatabases(node *recording.Recording, lost []string) map[workdir.Kind][]string {
 	named := map[string]workdir.Kind{"conf": workdir.OVS, "ovnnb": workdir.NB, "ovnsb": workdir.SB}
 	found := map[workdir.Kind][]string{}
-	for _, l := range lost {
-		if m := databasePath.FindStringSubmatch(l); m != nil {
-			found[named[m[1]]] = append(found[named[m[1]]], l)
+	for _, line := range lost {
+		if match := databasePath.FindStringSubmatch(line); match != nil {
+			found[named[match[1]]] = append(found[named[match[1]]], line)
 			continue
 		}
-		for k, texts := range n.LostDatabases {
-			if slices.Contains(texts, l) {
-				found[k] = append(found[k], l)
+		for kind, texts := range node.LostDatabases {
+			if slices.Contains(texts, line) {
+				found[kind] = append(found[kind], line)
 			}
 		}
 	}
@@ -103,15 +104,18 @@ type writer struct {
 }
 
 func (w *writer) begin(kind workdir.Kind) workdir.Collection {
-	c := workdir.Collection{Kind: kind, Source: w.plan.Source, Host: w.plan.Host, Collected: time.Now().UTC().Truncate(time.Second),
+	collection := workdir.Collection{Kind: kind, Source: w.plan.Source, Host: w.plan.Host, Collected: time.Now().UTC().Truncate(time.Second),
 		OVNVersion: w.plan.Versions.OVN, Image: w.plan.Image}
 	if kind == workdir.OVS {
-		c.OVSVersion = w.plan.Versions.OVS
+		collection.OVSVersion = w.plan.Versions.OVS
+		if taken := w.plan.Taken; !w.plan.Mixed {
+			collection.Recorded, collection.RecordedAbout = taken.At, taken.DayOnly || taken.Local
+		}
 	}
 	if db := w.plan.Database(kind); kind != workdir.OVS && db.Source != nil {
-		c.Source = *db.Source
+		collection.Source = *db.Source
 	}
-	return c
+	return collection
 }
 
 // database replaces the database of a kind and nothing else.
@@ -119,35 +123,36 @@ func (w *writer) database(kind workdir.Kind) (workdir.Collection, error) {
 	if err := w.opts.refuse(w.wd, kind); err != nil {
 		return workdir.Collection{}, err
 	}
-	c := w.begin(kind)
-	m, err := w.wd.Manifest()
+	collection := w.begin(kind)
+	manifest, err := w.wd.Manifest()
 	if err != nil {
-		return c, err
+		return collection, err
 	}
-	synthesised := kind == workdir.OVS && m.Synthesis() != nil // its flows belong to another database
+	synthesised := kind == workdir.OVS && manifest.Synthesis() != nil // its flows belong to another database
 	if err := w.staging.Replace(kind, !synthesised); err != nil {
-		return c, err
+		return collection, err
 	}
-	if err := w.addDatabase(kind, &c); err != nil || synthesised {
-		return c, err
+	if err := w.addDatabase(kind, &collection); err != nil || synthesised {
+		return collection, err
 	}
-	w.keepDumps(m, &c)
-	return c, nil
+	w.keepDumps(manifest, &collection)
+	return collection, nil
 }
 
 // keepDumps copies the manifest's entries of the OVS dumps and the recorded state to a
 // collection that replaces only the OVS database.
-func (w *writer) keepDumps(m *workdir.Manifest, c *workdir.Collection) {
-	old := m.Collection(c.Kind)
-	if c.Kind != workdir.OVS || old == nil {
+func (w *writer) keepDumps(manifest *workdir.Manifest, collection *workdir.Collection) {
+	old := manifest.Collection(collection.Kind)
+	if collection.Kind != workdir.OVS || old == nil {
 		return
 	}
-	old.DropLost(c.Kind)
-	c.OVSVersion, c.OVNVersion = cmp.Or(c.OVSVersion, old.OVSVersion), old.OVNVersion
-	c.Bridges, c.Host, c.Lost, c.LostDatabases = old.Bridges, old.Host, old.Lost, old.LostDatabases
-	for _, f := range old.Files {
-		if filepath.Dir(f.Path) != filepath.Join("db", string(workdir.OVS)) {
-			c.Files = append(c.Files, f)
+	old.DropLost(collection.Kind)
+	collection.OVSVersion, collection.OVNVersion = cmp.Or(collection.OVSVersion, old.OVSVersion), old.OVNVersion
+	collection.Bridges, collection.Host, collection.Lost, collection.LostDatabases = old.Bridges, old.Host, old.Lost, old.LostDatabases
+	collection.Recorded, collection.RecordedAbout = old.Recorded, old.RecordedAbout
+	for _, file := range old.Files {
+		if filepath.Dir(file.Path) != filepath.Join("db", string(workdir.OVS)) {
+			collection.Files = append(collection.Files, file)
 		}
 	}
 }
@@ -164,17 +169,17 @@ func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
 // the first.
 func (w *writer) logs(out *workdir.Collection) error {
 	seen := map[string]bool{}
-	for _, l := range w.plan.Logs {
-		if seen[l.Name] {
-			out.Remarks = append(out.Remarks, fmt.Sprintf("%s: not taken, another log of this name was", l.Origin))
+	for _, log := range w.plan.Logs {
+		if seen[log.Name] {
+			out.Remarks = append(out.Remarks, fmt.Sprintf("%s: not taken, another log of this name was", log.Origin))
 			continue
 		}
-		seen[l.Name] = true
-		file := workdir.File{Origin: l.Origin}
-		if l.Truncated {
+		seen[log.Name] = true
+		file := workdir.File{Origin: log.Origin}
+		if log.Truncated {
 			file.Remarks = []string{"cut by sos: only its end was collected"}
 		}
-		if err := w.move(l.File, w.staging.ClientLog(l.Name), file, out); err != nil {
+		if err := w.move(log.File, w.staging.ClientLog(log.Name), file, out); err != nil {
 			return err
 		}
 	}
@@ -205,16 +210,16 @@ func (w *writer) ovs() (workdir.Collection, error) {
 	} else {
 		out.Remarks = append(out.Remarks, w.plan.withoutDatabase())
 	}
-	for _, b := range w.plan.Bridges {
-		if err := w.bridge(b, &out); err != nil {
+	for _, bridge := range w.plan.Bridges {
+		if err := w.bridge(bridge, &out); err != nil {
 			return out, err
 		}
 	}
-	if len(out.Files) == 0 && !w.plan.rebuilt {
-		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither their flow dumps nor conf.db", ErrNothing, w.plan.Source.Kind, recording.FirstNames(w.plan.Node.Bridges))
+	if len(out.Files) == 0 && w.plan.substitute == "" {
+		return out, fmt.Errorf("%w: %s lists bridges (%s) but has neither their flow dumps nor conf.db", ErrNothing, w.plan.Source.Kind, phrase.FirstNames(w.plan.Recording.Bridges))
 	}
-	for _, o := range w.plan.Recorded {
-		if err := w.recorded(o, &out); err != nil {
+	for _, output := range w.plan.Recorded {
+		if err := w.recorded(output, &out); err != nil {
 			return out, err
 		}
 	}
@@ -223,20 +228,20 @@ func (w *writer) ovs() (workdir.Collection, error) {
 
 // bridge moves the dumps of one bridge: the best of each kind to restore_flows, the
 // others to recorded, for what the best cannot express.
-func (w *writer) bridge(b Bridge, out *workdir.Collection) error {
-	if len(b.Dumps) == 0 {
-		out.Remarks = append(out.Remarks, fmt.Sprintf("bridge %q: %s holds no dump of it (a fake bridge has none)", b.Name, w.plan.Source.Kind))
+func (w *writer) bridge(bridge Bridge, out *workdir.Collection) error {
+	if len(bridge.Dumps) == 0 {
+		out.Remarks = append(out.Remarks, fmt.Sprintf("bridge %q: %s holds no dump of it (a fake bridge has none)", bridge.Name, w.plan.Source.Kind))
 		return nil
 	}
-	out.Bridges = append(out.Bridges, b.Name)
-	for _, c := range recording.Dumps() {
-		for _, d := range b.Dumps[c.Dump] {
-			file := workdir.File{Origin: d.Origin, Bridge: b.Name, OpenFlow: d.OpenFlow.String()}
-			path := w.staging.OtherDump(b.Name, c.Dump, file.OpenFlow)
-			if d.Used {
-				path, file.Remarks = w.staging.DumpFile(b.Name, c.Dump), d.remarks(c.Dump)
+	out.Bridges = append(out.Bridges, bridge.Name)
+	for _, command := range recording.Dumps() {
+		for _, dump := range bridge.Dumps[command.Dump] {
+			file := workdir.File{Origin: dump.Origin, Bridge: bridge.Name, OpenFlow: dump.OpenFlow.String()}
+			path := w.staging.OtherDump(bridge.Name, command.Dump, file.OpenFlow)
+			if dump.Used {
+				path, file.Remarks = w.staging.DumpFile(bridge.Name, command.Dump), dump.remarks(command.Dump)
 			}
-			if err := w.move(d.File, path, file, out); err != nil {
+			if err := w.move(dump.File, path, file, out); err != nil {
 				return err
 			}
 		}
@@ -244,16 +249,16 @@ func (w *writer) bridge(b Bridge, out *workdir.Collection) error {
 	return nil
 }
 
-func (w *writer) recorded(o recording.Output, out *workdir.Collection) error {
-	path := w.staging.Recorded(string(o.Command))
-	if o.Bridge != "" {
-		path = w.staging.BridgeRecorded(o.Bridge, string(o.Command))
+func (w *writer) recorded(output recording.Output, out *workdir.Collection) error {
+	path := w.staging.Recorded(string(output.Command))
+	if output.Bridge != "" {
+		path = w.staging.BridgeRecorded(output.Bridge, string(output.Command))
 	}
-	file := workdir.File{Origin: o.Origin, Bridge: o.Bridge, OpenFlow: o.OpenFlow.String()}
-	if o.Truncated {
+	file := workdir.File{Origin: output.Origin, Bridge: output.Bridge, OpenFlow: output.OpenFlow.String()}
+	if output.Truncated {
 		file.Remarks = []string{"cut by sos: only its end was collected"}
 	}
-	return w.move(o.File, path, file, out)
+	return w.move(output.File, path, file, out)
 }
 
 // script moves the script of ovs-save, which holds TLV maps.

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,7 +29,7 @@ func (s *Server) Listen(ctx context.Context, address, token string, listening fu
 	}
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.server }, &sdk.StreamableHTTPOptions{SessionTimeout: 30 * time.Minute})
 	server := &http.Server{
-		Handler:           authorize(token, s.connected(http.MaxBytesHandler(handler, 2*maxArguments))),
+		Handler:           authorize(token, s.connections.number(http.MaxBytesHandler(handler, 2*maxArguments))),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -71,27 +73,32 @@ func authorize(token string, next http.Handler) http.Handler {
 // HTTP request that a call came with.
 const connectionHeader = "Ovs-Offline-Connection"
 
-// connected numbers requests, so that a call ends when its client has gone. The protocol
+// connections are the HTTP requests that are not answered yet.
+type connections struct {
+	last     atomic.Uint64 // number of a request
+	contexts sync.Map      // of the requests, by number
+}
+
+// number numbers requests, so that a call ends when its client has gone. The protocol
 // lets a call go on and a client come back for its result; here, nothing of it is kept.
-func (s *Server) connected(next http.Handler) http.Handler {
+func (c *connections) number(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := strconv.FormatUint(s.requests.Add(1), 10)
-		s.connections.Store(id, r.Context())
-		defer s.connections.Delete(id)
+		id := strconv.FormatUint(c.last.Add(1), 10)
+		c.contexts.Store(id, r.Context())
+		defer c.contexts.Delete(id)
 		r.Header.Set(connectionHeader, id)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// whileConnected returns a context that ends when the client of a request over HTTP has
-// gone.
-func (s *Server) whileConnected(ctx context.Context, request sdk.Request) (context.Context, context.CancelFunc) {
+// follow returns a context that ends when the client of a request over HTTP has gone.
+func (c *connections) follow(ctx context.Context, request sdk.Request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	extra := request.GetExtra()
 	if extra == nil {
 		return ctx, cancel
 	}
-	connection, found := s.connections.Load(extra.Header.Get(connectionHeader))
+	connection, found := c.contexts.Load(extra.Header.Get(connectionHeader))
 	if !found {
 		return ctx, cancel
 	}

@@ -2,7 +2,9 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -57,3 +59,27 @@ func TestServerGoesOnAfterBadMessages(t *testing.T) {
 		t.Errorf("the server ended with %v", err)
 	}
 }
+
+// TestServerAnswersAllBeforeItEnds gives the server all of its input at once, as a file.
+func TestServerAnswersAllBeforeItEnds(t *testing.T) {
+	const calls = 10
+	var requests, printed bytes.Buffer
+	fmt.Fprintln(&requests, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	fmt.Fprintln(&requests, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\nno message")
+	for i := range calls {
+		fmt.Fprintf(&requests, `{"jsonrpc":"2.0","id":"call-%d","method":"tools/call","params":{"name":"list-nodes","arguments":{}}}`+"\n", i)
+	}
+	if err := New(Options{Folder: t.TempDir(), Version: "test"}).Serve(t.Context(), io.NopCloser(&requests), notClosed{&printed}); err != nil {
+		t.Error(err)
+	}
+	for i := range calls {
+		if id := fmt.Sprintf(`"id":"call-%d"`, i); strings.Count(printed.String(), id) != 1 {
+			t.Errorf("the call with %s has no answer:\n%s", id, &printed)
+		}
+	}
+}
+
+// notClosed is a writer that stays open.
+type notClosed struct{ io.Writer }
+
+func (notClosed) Close() error { return nil }

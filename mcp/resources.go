@@ -3,14 +3,13 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"net/url"
-	"os"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"ovs-offline/internal/graph"
+	"ovs-offline/answer/graph"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -19,44 +18,67 @@ import (
 // scheme is the beginning of the URI of every resource.
 const scheme = "ovs-offline://nodes/"
 
-// resourceOf returns the URI of a resource of a node.
-func resourceOf(node, kind string) string { return scheme + url.PathEscape(node) + "/" + kind }
+// resourceURI returns the URI of a resource of a node.
+func resourceURI(node, kind string) string { return scheme + url.PathEscape(node) + "/" + kind }
 
 func resourcesOf(node string) []string {
-	return []string{resourceOf(node, "report"), resourceOf(node, "graph"), resourceOf(node, "manifest")}
+	return []string{resourceURI(node, "report"), resourceURI(node, "graph"), resourceURI(node, "manifest")}
 }
 
-func (s *Server) addResources() {
-	for _, r := range []struct{ kind, mime, description string }{
+// resources are documents about the nodes.
+type resources struct{ nodes }
+
+func (r resources) add(server *sdk.Server) {
+	for _, resource := range []struct{ kind, mime, description string }{
 		{"report", "application/json", "How faithful the replica of a node is, whole"},
 		{"graph", "image/svg+xml", "A picture of the bridges, ports and tunnels of a node"},
 		{"manifest", "application/json", "What was collected of a node, and from where"},
 	} {
-		s.server.AddResourceTemplate(&sdk.ResourceTemplate{Name: r.kind, URITemplate: scheme + "{node}/" + r.kind, MIMEType: r.mime, Description: r.description}, s.read)
+		server.AddResourceTemplate(&sdk.ResourceTemplate{Name: resource.kind, URITemplate: scheme + "{node}/" + resource.kind, MIMEType: resource.mime, Description: resource.description}, r.read)
 	}
 }
 
+// list returns the resources of all nodes.
+func (r resources) list() *sdk.ListResourcesResult {
+	list := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}}
+	all, err := r.choose(nil)
+	if err != nil {
+		return list // no node was collected yet
+	}
+	for _, node := range all.Nodes() {
+		for _, kind := range []string{"report", "graph", "manifest"} {
+			mime := "application/json"
+			if kind == "graph" {
+				mime = "image/svg+xml"
+			}
+			name := terminal.Escape(node.FolderName()) + " " + kind
+			list.Resources = append(list.Resources, &sdk.Resource{Name: name, URI: resourceURI(node.FolderName(), kind), MIMEType: mime})
+		}
+	}
+	return list
+}
+
 // read returns a resource of a node.
-func (s *Server) read(ctx context.Context, request *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+func (r resources) read(ctx context.Context, request *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	uri := request.Params.URI
 	escaped, kind, _ := strings.Cut(strings.TrimPrefix(uri, scheme), "/")
-	node, err := url.PathUnescape(escaped)
+	name, err := url.PathUnescape(escaped)
 	if err != nil {
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
-	_, wd, err := s.node(node)
+	_, wd, err := r.find(name)
 	if err != nil {
 		return nil, err
 	}
 	text, mime := "", "application/json"
 	switch kind {
 	case "report":
-		text, err = reportOf(wd)
+		text, err = reportText(wd)
 	case "manifest":
-		text, err = manifest(wd)
+		text, err = manifestText(wd)
 	case "graph":
 		mime = "image/svg+xml"
-		text, err = picture(ctx, wd)
+		text, err = drawNode(ctx, wd)
 	default:
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
@@ -66,38 +88,38 @@ func (s *Server) read(ctx context.Context, request *sdk.ReadResourceRequest) (*s
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: mime, Text: text}}}, nil
 }
 
-func reportOf(wd *workdir.Dir) (string, error) {
-	r, err := replica.Report(wd)
-	if os.IsNotExist(err) {
-		return "", fmt.Errorf("no replica was started: call start")
+func reportText(wd *workdir.Dir) (string, error) {
+	found, err := replica.Report(wd)
+	if errors.Is(err, replica.ErrNoReport) {
+		return "", errors.New("no replica was started: call start")
 	}
 	if err != nil {
 		return "", err
 	}
-	return document(r)
+	return jsonText(found)
 }
 
-func manifest(wd *workdir.Dir) (string, error) {
-	m, err := wd.Manifest()
+func manifestText(wd *workdir.Dir) (string, error) {
+	manifest, err := wd.Manifest()
 	if err != nil {
 		return "", err
 	}
-	return document(m)
+	return jsonText(manifest)
 }
 
-func document(v any) (string, error) {
+func jsonText(value any) (string, error) {
 	var text bytes.Buffer
-	err := terminal.WriteJSON(&text, v)
+	err := terminal.WriteJSON(&text, value)
 	return text.String(), err
 }
 
-func picture(ctx context.Context, wd *workdir.Dir) (string, error) {
-	g, err := graph.Node(ctx, wd)
+func drawNode(ctx context.Context, wd *workdir.Dir) (string, error) {
+	drawn, err := graph.Node(ctx, wd)
 	if err != nil {
 		return "", err
 	}
-	g.Collapse(100)
+	drawn.Collapse(100)
 	var text bytes.Buffer
-	err = g.SVG(&text)
+	err = drawn.SVG(&text)
 	return text.String(), err
 }

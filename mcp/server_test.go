@@ -19,8 +19,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/test/ovs"
-	"ovs-offline/test/sets"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/sets"
 )
 
 // served is a folder with the nodes of a set of the lab, and its server.
@@ -46,7 +47,7 @@ func serve(t *testing.T, set string) *served {
 		if err != nil {
 			t.Fatal(err)
 		}
-		call(t, client, "collect", map[string]any{"path": path, "node": node})
+		call(t, client, "collect", map[string]any{"path": path, "name": node})
 	}
 	call(t, client, "start", nil)
 	t.Cleanup(func() { call(t, s.connectFor(t, context.Background()), "stop", nil) })
@@ -179,11 +180,15 @@ func TestToolsAnswer(t *testing.T) {
 		{"list-nodes", nil, []string{`"name":"worker1"`, `"state":"ready"`, "ovs-offline://nodes/worker3/graph"}},
 		{"report", arguments{"name": node}, []string{`"rejected":0`, `"steps":`}},
 		{"trace", arguments{"from": "ns1/client-0", "to": "svc/kube-system/dns:53", "stages": true}, []string{`"verdict":"REACHABLE"`, "NetworkPolicy ns1/client-out", "ls_in_acl", "restored"}},
-		{"trace", arguments{"node": node, "flow": "br-int in_port=1,icmp"}, []string{`"verdict":"`}},
+		{"trace", arguments{"name": node, "flow": "br-int in_port=1,icmp"}, []string{`"verdict":"`}},
 		{"reach", arguments{"from": []string{"ns1"}, "to": []string{"ns2"}, "by": "namespace"}, []string{"ns1/client-0", "tcp/5432: REACHABLE", `"verdicts":{`}},
 		{"drift", arguments{"name": node, "northd": true}, []string{`"verdict":"no drift"`, "ovn-northd: "}},
 		{"compare", arguments{"old": "nodes/worker1", "new": "nodes/worker1"}, []string{`"same":true`}},
 		{"compare", arguments{"old": "nodes/worker1", "new": "nodes/worker2"}, []string{`"same":false`, `"changes":[`}},
+		{"flows", arguments{"name": node, "port": "ns1_client-0", "hit": true}, []string{"ls_in_acl", "NetworkPolicy ns1/client-out"}},
+		{"top", arguments{"by": "policy", "limit": 3}, []string{`"never_hit":`, "NetworkPolicy"}},
+		{"history", arguments{"name": node, "database": "sbdb"}, []string{"ovn-northd: ", "insert"}},
+		{"what-if", arguments{"names": []string{node}, "change": []string{"acl-add worker1 from-lport 32000 ip drop"}, "from": "ns1/client-0", "to": "svc/kube-system/dns:53"}, []string{`"verdict":"UNDETERMINED -> UNREACHABLE"`, "worker1: added: "}},
 		{"start", arguments{"names": []string{node}}, []string{`"state":"ready"`}},
 		{"stop", arguments{"names": []string{"worker2"}}, []string{`"state":"not started"`}},
 	}
@@ -203,7 +208,7 @@ func TestToolsAnswer(t *testing.T) {
 				}
 			}
 			for kind, wanted := range map[string]string{"report": `"steps"`, "manifest": `"collections"`, "graph": "<svg "} {
-				r, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: resourceOf(node, kind)})
+				r, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: resourceURI(node, kind)})
 				if err != nil || len(r.Contents) != 1 || !strings.Contains(r.Contents[0].Text, wanted) {
 					t.Errorf("resource %s: %v", kind, err)
 				}
@@ -212,11 +217,34 @@ func TestToolsAnswer(t *testing.T) {
 	}
 }
 
+// TestResultsAndListsAreSmall checks what an assistant has to read: the list of tools, and each
+// result once.
+func TestResultsAndListsAreSmall(t *testing.T) {
+	s := serve(t, "kubernetes-ic")
+	session := s.connect(t)
+	tools, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(tools)
+	if most := 24 << 10; err != nil || len(text) > most {
+		t.Errorf("the list of tools has %d bytes, more than %d: %v", len(text), most, err)
+	}
+	r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "list-nodes"})
+	if err != nil || len(r.Content) != 1 || r.StructuredContent != nil {
+		t.Errorf("%d texts, and %v: %v", len(r.Content), r.StructuredContent, err)
+	}
+	resources, err := session.ListResources(t.Context(), nil)
+	if err != nil || len(resources.Resources) != 9 || resources.Resources[0].URI != resourceURI("worker1", "report") {
+		t.Errorf("%v: %v", resources, err)
+	}
+}
+
 // TestRefusals makes calls that must be refused, each with a sentence that says why.
 func TestRefusals(t *testing.T) {
 	s := serve(t, "kubernetes-ic")
 	session := s.connect(t)
-	if text, failed := result(session, "collect", arguments{"path": "nodes", "node": "another"}); !failed || !strings.Contains(text, "(worker1, worker2, worker3, node): leave out node") {
+	if text, failed := result(session, "collect", arguments{"path": "nodes", "name": "another"}); !failed || !strings.Contains(text, "(worker1, worker2, worker3, node): leave out name") {
 		t.Errorf("three nodes into the folder of one: failed %t, %q", failed, text)
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -224,7 +252,8 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.root = t.TempDir()
-	s.Root = s.root
+	s.Server = New(Options{Folder: s.folder, Root: s.root, Runtime: "process", Version: "test"})
+	session = s.connect(t)
 	if err := os.Symlink(outside, filepath.Join(s.root, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -258,9 +287,9 @@ func TestRefusals(t *testing.T) {
 		{"collect", arguments{"path": "/etc"}, "not below the server's root"},
 		{"collect", arguments{"path": "../" + filepath.Base(filepath.Dir(outside))}, "not below the server's root"},
 		{"collect", arguments{"path": "link"}, "leaves the server's root"},
-		{"collect", arguments{"path": "link", "node": "../x"}, "leaves the server's root"},
+		{"collect", arguments{"path": "link", "name": "../x"}, "leaves the server's root"},
 		{"compare", arguments{"old": "/etc", "new": "link"}, "not below the server's root"},
-		{"reach", arguments{"by": "--help"}, "by is namespace"},
+		{"reach", arguments{"by": "--help"}, "is refused"},
 		{"reach", arguments{"ports": []string{"tcp/http"}}, "tcp/http"},
 		{"reach", arguments{"from": []string{"nosuch"}}, "nosuch"},
 		{"drift", arguments{"name": "nosuch"}, "no node is called"},
@@ -392,7 +421,7 @@ func runs(t *testing.T, program string) bool {
 // until the returned function is called.
 func (s *served) pauseSwitch(t *testing.T, name string) (resume func()) {
 	t.Helper()
-	n, wd, err := s.node(name)
+	n, wd, err := s.resources.find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,9 +468,7 @@ func TestStrangersAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer.Body.Close()
-		if answer.StatusCode != http.StatusUnauthorized {
-			t.Errorf("%q: %s", header, answer.Status)
-		}
+		expect.Equal(t, answer.StatusCode, http.StatusUnauthorized, header, answer.Status)
 	}
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:80", "example.org:80"} {
 		if err := s.Listen(t.Context(), address, token, func(string) { t.Error("listens at " + address) }); err == nil || !strings.Contains(err.Error(), "only an address of this machine") {
@@ -457,7 +484,7 @@ func TestStrangersAreRefused(t *testing.T) {
 // something, in characters that a terminal or a person would not see as such.
 func TestHostileTextsAreData(t *testing.T) {
 	s := serve(t, "neutron-ovs")
-	_, wd, err := s.node("compute1")
+	_, wd, err := s.resources.find("compute1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/set"
-	"ovs-offline/trace/conntrack"
+	"ovs-offline/replica/set"
 )
 
 // VsctlParams are the parameters of ovs-vsctl.
@@ -72,17 +72,20 @@ type AppctlResult struct {
 	Excerpt
 }
 
-func (s *Server) addSwitchTools() {
-	sdk.AddTool(s.server, &sdk.Tool{Name: "ovs-vsctl", Annotations: readOnly(),
-		Description: "Show the configuration of a node's Open vSwitch as it was recorded: show (bridges, ports, interfaces), list-br, list-ports and list-ifaces of a bridge."}, s.vsctl)
-	sdk.AddTool(s.server, &sdk.Tool{Name: "ovs-ofctl", Annotations: readOnly(),
-		Description: "Dump the OpenFlow flows of a bridge as they were recorded, with the node's counters. Use pattern, for example \"table=0,\", because a bridge can have many thousand flows."}, s.ofctl)
-	sdk.AddTool(s.server, &sdk.Tool{Name: "ovs-appctl", Annotations: readOnly(),
-		Description: "ofproto/trace: trace one packet through the flows of one bridge on the running replica of a node. dpctl/dump-conntrack: the connections that were recorded. To follow a packet over nodes, use the tool trace."}, s.appctl)
+// switchTools answer as ovs-vsctl, ovs-ofctl and ovs-appctl do.
+type switchTools struct{ nodes }
+
+func (t switchTools) add(server *sdk.Server) {
+	addTool(server, &sdk.Tool{Name: "ovs-vsctl", Annotations: readOnly(),
+		Description: "Show the configuration of a node's Open vSwitch as it was recorded: show (bridges, ports, interfaces), list-br, list-ports and list-ifaces of a bridge."}, t.vsctl)
+	addTool(server, &sdk.Tool{Name: "ovs-ofctl", Annotations: readOnly(),
+		Description: "Dump the OpenFlow flows of a bridge as they were recorded, with the node's counters. Use pattern, for example \"table=0,\", because a bridge can have many thousand flows."}, t.ofctl)
+	addTool(server, &sdk.Tool{Name: "ovs-appctl", Annotations: readOnly(),
+		Description: "ofproto/trace: trace one packet through the flows of one bridge on the running replica of a node. dpctl/dump-conntrack: the connections that were recorded. To follow a packet over nodes, use the tool trace."}, t.appctl)
 }
 
-func (s *Server) vsctl(ctx context.Context, _ *sdk.CallToolRequest, in VsctlParams) (_ *sdk.CallToolResult, out VsctlResult, err error) {
-	n, wd, err := s.node(in.Name)
+func (t switchTools) vsctl(ctx context.Context, _ *sdk.CallToolRequest, in VsctlParams) (_ *sdk.CallToolResult, out VsctlResult, err error) {
+	node, wd, err := t.find(in.Name)
 	if err != nil {
 		return nil, out, err
 	}
@@ -94,18 +97,18 @@ func (s *Server) vsctl(ctx context.Context, _ *sdk.CallToolRequest, in VsctlPara
 	switch in.Action {
 	case "show", "list-br":
 	case "list-ports", "list-ifaces":
-		if err := name("bridge", in.Bridge); err != nil {
+		if err := checkText("bridge", in.Bridge); err != nil {
 			return nil, out, err
 		}
 		argv = append(argv, in.Bridge)
 	default:
-		return nil, out, wrongAction(in.Action, "show", "list-br", "list-ports", "list-ifaces")
+		return nil, out, wrongValue("action", in.Action, "show", "list-br", "list-ports", "list-ifaces")
 	}
 	if in.Action != "show" && in.LineParams == (LineParams{}) {
 		in.Head = maxLines
 	}
-	lines, excerpt, err := chosen(in.LineParams, PatternParams{}, func(w io.Writer) error { return run(ctx, n, wd, w, argv...) })
-	out = VsctlResult{Trust: trust(n, wd), Excerpt: excerpt}
+	lines, excerpt, err := chooseLines(in.LineParams, PatternParams{}, func(w io.Writer) error { return runTool(ctx, node, wd, w, argv...) })
+	out = VsctlResult{Trust: trustIn(node, wd), Excerpt: excerpt}
 	switch in.Action {
 	case "show":
 		out.Output = strings.Join(lines, "\n")
@@ -131,95 +134,95 @@ func recordedSocket(wd *workdir.Dir) string {
 	return wd.RecordedSocket()
 }
 
-func (s *Server) ofctl(ctx context.Context, _ *sdk.CallToolRequest, in OfctlParams) (_ *sdk.CallToolResult, out OfctlResult, err error) {
+func (t switchTools) ofctl(ctx context.Context, _ *sdk.CallToolRequest, in OfctlParams) (_ *sdk.CallToolResult, out OfctlResult, err error) {
 	if in.Action != "dump-flows" {
-		return nil, out, wrongAction(in.Action, "dump-flows")
+		return nil, out, wrongValue("action", in.Action, "dump-flows")
 	}
-	n, wd, err := s.node(in.Name)
+	node, wd, err := t.find(in.Name)
 	if err == nil {
-		err = name("bridge", in.Bridge)
+		err = checkText("bridge", in.Bridge)
 	}
 	if err != nil {
 		return nil, out, err
 	}
-	out = OfctlResult{Trust: trust(n, wd), Bridge: in.Bridge}
-	out.Flows, out.Excerpt, err = chosen(in.LineParams, in.PatternParams, func(w io.Writer) error {
+	out = OfctlResult{Trust: trustIn(node, wd), Bridge: in.Bridge}
+	out.Flows, out.Excerpt, err = chooseLines(in.LineParams, in.PatternParams, func(w io.Writer) error {
 		return copyRecorded(ctx, w, wd.DumpFile(in.Bridge, workdir.Flows), fmt.Sprintf("flows of a bridge %q", in.Bridge))
 	})
 	return nil, out, err
 }
 
-func (s *Server) appctl(ctx context.Context, _ *sdk.CallToolRequest, in AppctlParams) (_ *sdk.CallToolResult, out AppctlResult, err error) {
-	n, wd, err := s.node(in.Name)
+func (t switchTools) appctl(ctx context.Context, _ *sdk.CallToolRequest, in AppctlParams) (_ *sdk.CallToolResult, out AppctlResult, err error) {
+	node, wd, err := t.find(in.Name)
 	if err != nil {
 		return nil, out, err
 	}
-	out.Trust = trust(n, wd)
+	out.Trust = trustIn(node, wd)
 	switch in.Action {
 	case "dpctl/dump-conntrack":
-		out.Entries, out.Excerpt, err = connections(ctx, wd, in)
+		out.Entries, out.Excerpt, err = recordedConnections(ctx, wd, in)
 	case "ofproto/trace":
 		out.Bridge, out.Flow = in.Bridge, in.Flow
-		out.Output, out.Excerpt, err = ofprotoTrace(ctx, n, wd, in)
+		out.Output, out.Excerpt, err = ofprotoTrace(ctx, node, wd, in)
 	default:
-		err = wrongAction(in.Action, "dpctl/dump-conntrack", "ofproto/trace")
+		err = wrongValue("action", in.Action, "dpctl/dump-conntrack", "ofproto/trace")
 	}
 	return nil, out, err
 }
 
-func ofprotoTrace(ctx context.Context, n *set.Node, wd *workdir.Dir, in AppctlParams) (string, Excerpt, error) {
-	if err := name("bridge", in.Bridge); err != nil {
+func ofprotoTrace(ctx context.Context, node *set.Node, wd *workdir.Dir, in AppctlParams) (string, Excerpt, error) {
+	if err := checkText("bridge", in.Bridge); err != nil {
 		return "", Excerpt{}, err
 	}
-	if err := name("flow", in.Flow); err != nil {
+	if err := checkText("flow", in.Flow); err != nil {
 		return "", Excerpt{}, err
 	}
 	if in.LineParams == (LineParams{}) {
 		in.Head = maxLines
 	}
-	return output(ctx, n, wd, in.LineParams, in.PatternParams, "ovs-appctl", "ofproto/trace", in.Bridge, in.Flow)
+	return toolLines(ctx, node, wd, in.LineParams, in.PatternParams, "ovs-appctl", "ofproto/trace", in.Bridge, in.Flow)
 }
 
-// connections returns the recorded connections of all zones, or of one.
-func connections(ctx context.Context, wd *workdir.Dir, in AppctlParams) ([]string, Excerpt, error) {
-	c, err := newChooser(in.LineParams, in.PatternParams)
+// recordedConnections returns the recorded connections of all zones, or of one.
+func recordedConnections(ctx context.Context, wd *workdir.Dir, in AppctlParams) ([]string, Excerpt, error) {
+	lines, err := newChooser(in.LineParams, in.PatternParams)
 	if err != nil {
 		return nil, Excerpt{}, err
 	}
-	for _, p := range in.AdditionalParams {
-		m := zoneFilter.FindStringSubmatch(p)
-		if m == nil || c.also != nil {
-			return nil, Excerpt{}, fmt.Errorf("additional_params takes zone=N, and %q is refused", p[:min(len(p), 80)])
+	for _, text := range in.AdditionalParams {
+		match := zoneFilter.FindStringSubmatch(text)
+		if match == nil || lines.also != nil {
+			return nil, Excerpt{}, fmt.Errorf("additional_params takes zone=N, and %q is refused", text[:min(len(text), 80)])
 		}
-		zone, err := strconv.ParseUint(m[1], 10, 16)
+		zone, err := strconv.ParseUint(match[1], 10, 16)
 		if err != nil {
 			return nil, Excerpt{}, err
 		}
-		c.also = func(line string) bool {
-			e, ok := conntrack.ParseEntry(line)
-			return ok && e.Zone == uint16(zone)
+		lines.also = func(line string) bool {
+			entry, ok := conntrack.ParseConnection(line)
+			return ok && entry.Zone == uint16(zone)
 		}
 	}
-	if err := copyRecorded(ctx, c, wd.Recorded(workdir.RecordedConntrack), "connections"); err != nil {
+	if err := copyRecorded(ctx, lines, wd.Recorded(workdir.RecordedConntrack), "connections"); err != nil {
 		return nil, Excerpt{}, err
 	}
-	lines, excerpt := c.lines()
-	return lines, excerpt, nil
+	kept, excerpt := lines.lines()
+	return kept, excerpt, nil
 }
 
 // copyRecorded copies a recorded file.
 func copyRecorded(ctx context.Context, w io.Writer, path, what string) error {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if os.IsNotExist(err) {
 		return fmt.Errorf("no %s were recorded on this node", what)
 	}
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer file.Close()
 	buffer := make([]byte, 256<<10)
 	for ctx.Err() == nil {
-		n, err := f.Read(buffer)
+		n, err := file.Read(buffer)
 		_, _ = w.Write(buffer[:n])
 		if err == io.EOF {
 			return nil

@@ -49,27 +49,27 @@ type chooser struct {
 	kept    []string
 }
 
-func newChooser(l LineParams, p PatternParams) (*chooser, error) {
-	if min(l.Head, l.Tail, l.Skip) < 0 || max(l.Head, l.Tail) > maxLines {
+func newChooser(lines LineParams, pattern PatternParams) (*chooser, error) {
+	if min(lines.Head, lines.Tail, lines.Skip) < 0 || max(lines.Head, lines.Tail) > maxLines {
 		return nil, fmt.Errorf("head, tail and skip are not negative, and head and tail at most %d", maxLines)
 	}
-	c := &chooser{LineParams: l}
-	if l.Head == 0 && l.Tail == 0 {
+	c := &chooser{LineParams: lines}
+	if lines.Head == 0 && lines.Tail == 0 {
 		c.Head = usualHead
 	}
-	if p.Pattern == "" {
+	if pattern.Pattern == "" {
 		return c, nil
 	}
-	if len(p.Pattern) > maxPattern {
+	if len(pattern.Pattern) > maxPattern {
 		return nil, fmt.Errorf("the pattern has more than %d bytes", maxPattern)
 	}
 	var err error
-	c.pattern, err = regexp.Compile(p.Pattern)
+	c.pattern, err = regexp.Compile(pattern.Pattern)
 	return c, err
 }
 
-func (c *chooser) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
+func (c *chooser) Write(text []byte) (int, error) {
+	for rest := text; len(rest) > 0; {
 		line, after, complete := bytes.Cut(rest, []byte("\n"))
 		if room := maxLine - len(c.partial); len(line) > room {
 			c.partial, c.long = append(c.partial, line[:max(room, 0)]...), true
@@ -77,15 +77,15 @@ func (c *chooser) Write(p []byte) (int, error) {
 			c.partial = append(c.partial, line...)
 		}
 		if complete {
-			c.end()
+			c.endLine()
 		}
 		rest = after
 	}
-	return len(p), nil
+	return len(text), nil
 }
 
-// end ends a line.
-func (c *chooser) end() {
+// endLine keeps the line that is complete now, if it was asked for.
+func (c *chooser) endLine() {
 	line := string(c.partial)
 	if c.long {
 		for !utf8.ValidString(line) && len(line) > maxLine-utf8.UTFMax {
@@ -115,7 +115,7 @@ func (c *chooser) end() {
 // out.
 func (c *chooser) lines() ([]string, Excerpt) {
 	if len(c.partial) > 0 {
-		c.end()
+		c.endLine()
 	}
 	kept, first := c.kept, c.Skip // first is the number of matching lines before kept
 	if c.Tail > 0 && (c.Head == 0 || c.ApplyTailFirst) {
@@ -137,22 +137,22 @@ func (c *chooser) lines() ([]string, Excerpt) {
 			break
 		}
 	}
-	e := Excerpt{Lines: c.seen}
+	excerpt := Excerpt{Lines: c.seen}
 	if next := first + len(kept); next < c.seen {
-		e.More = fmt.Sprintf("these are the lines %d to %d of %d: call again with skip=%d, or with a pattern", first+1, next, c.seen, next)
+		excerpt.More = fmt.Sprintf("these are the lines %d to %d of %d: call again with skip=%d, or with a pattern", first+1, next, c.seen, next)
 	}
-	return append([]string{}, kept...), e
+	return append([]string{}, kept...), excerpt
 }
 
-// chosen returns the lines that were asked for of what write writes.
-func chosen(l LineParams, p PatternParams, write func(io.Writer) error) ([]string, Excerpt, error) {
-	c, err := newChooser(l, p)
+// chooseLines returns the lines that were asked for of the text that write writes.
+func chooseLines(lines LineParams, pattern PatternParams, write func(io.Writer) error) ([]string, Excerpt, error) {
+	c, err := newChooser(lines, pattern)
 	if err != nil {
 		return nil, Excerpt{}, err
 	}
 	if err := write(c); err != nil {
 		return nil, Excerpt{}, err
 	}
-	lines, excerpt := c.lines()
-	return lines, excerpt, nil
+	kept, excerpt := c.lines()
+	return kept, excerpt, nil
 }

@@ -14,25 +14,25 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/runtime"
-	"ovs-offline/set"
+	"ovs-offline/replica/set"
 )
 
 // toolTime bounds one run of a tool. A trace of OVS 3.1.0 need not end by itself.
 const toolTime = time.Minute
 
-// run runs a tool beside the replica of a node and writes its output to out.
-func run(ctx context.Context, n *set.Node, wd *workdir.Dir, out io.Writer, argv ...string) error {
-	state, err := running(ctx, n, wd)
+// runTool runs a tool beside the replica of a node and writes its output to out.
+func runTool(ctx context.Context, node *set.Node, wd *workdir.Dir, out io.Writer, argv ...string) error {
+	state, err := running(ctx, node, wd)
 	if err != nil {
 		return err
 	}
-	executor, err := n.Executor(ctx, wd, state, false)
+	executor, err := node.Executor(ctx, wd, state, false)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
-	stderr := &start{}
+	stderr := &beginning{}
 	exit, err := executor.Exec(ctx, runtime.Command{Argv: argv, Env: replica.Scripts(wd, state.Kinds).Environment(), Stdout: out, Stderr: stderr})
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -45,13 +45,13 @@ func run(ctx context.Context, n *set.Node, wd *workdir.Dir, out io.Writer, argv 
 	return nil
 }
 
-// start keeps the start of what is written to it.
-type start struct{ bytes.Buffer }
+// beginning keeps the beginning of what is written to it.
+type beginning struct{ bytes.Buffer }
 
-func (s *start) Write(p []byte) (int, error) {
+func (b *beginning) Write(text []byte) (int, error) {
 	const most = 4 << 10
-	s.Buffer.Write(p[:min(len(p), max(0, most-s.Len()))])
-	return len(p), nil
+	b.Buffer.Write(text[:min(len(text), max(0, most-b.Len()))])
+	return len(text), nil
 }
 
 var (
@@ -60,8 +60,8 @@ var (
 	zoneFilter  = regexp.MustCompile(`^zone=([0-9]{1,5})$`)
 )
 
-// name checks a text that becomes an argument of a tool: it can't be an option.
-func name(what, text string) error {
+// checkText checks a text that becomes an argument of a tool: it can't be an option.
+func checkText(what, text string) error {
 	const most = 32 << 10
 	switch {
 	case text == "":
@@ -76,9 +76,9 @@ func name(what, text string) error {
 	return nil
 }
 
-// matching checks a text against a pattern.
-func matching(what, text string, pattern *regexp.Regexp) error {
-	if err := name(what, text); err != nil {
+// checkPattern checks a text against a pattern.
+func checkPattern(what, text string, pattern *regexp.Regexp) error {
+	if err := checkText(what, text); err != nil {
 		return err
 	}
 	if !pattern.MatchString(text) {
@@ -87,7 +87,7 @@ func matching(what, text string, pattern *regexp.Regexp) error {
 	return nil
 }
 
-// wrongAction is the error for an action that is not on the list of a tool.
-func wrongAction(action string, allowed ...string) error {
-	return fmt.Errorf("action %q is refused; it is one of: %s", action[:min(len(action), 80)], strings.Join(allowed, ", "))
+// wrongValue returns the error for a value that is not on the list of a tool.
+func wrongValue(what, value string, allowed ...string) error {
+	return fmt.Errorf("%s %q is refused; it is one of: %s", what, value[:min(len(value), 80)], strings.Join(allowed, ", "))
 }

@@ -13,23 +13,23 @@ import (
 // Copy makes a working copy of a database that the daemons of a runtime can serve:
 // standalone, complete, and with their schema. runDir is the folder in which tools run.
 // The remarks say what was repaired, left out or converted. src is not changed.
-func Copy(ctx context.Context, rt runtime.Runtime, k workdir.Kind, src, dst, runDir string) (remarks []string, err error) {
+func Copy(ctx context.Context, rt runtime.Runtime, kind workdir.Kind, src, dst, runDir string) (remarks []string, err error) {
 	info, found, err := file.Standalone(ctx, src, dst)
 	if err != nil {
 		return nil, err
 	}
-	if info.Name != k.Schema() {
-		return nil, fmt.Errorf("%s holds %s, not %s: collect it again with the right collect-db command", src, info.Name, k.Schema())
+	if info.Name != kind.Schema() {
+		return nil, fmt.Errorf("%s holds %s, not %s: collect it again with the right collect-db command", src, info.Name, kind.Schema())
 	}
-	for _, r := range found {
-		remarks = append(remarks, k.Title()+" database: "+r)
+	for _, remark := range found {
+		remarks = append(remarks, kind.Title()+" database: "+remark)
 	}
-	remark, err := upgrade(ctx, rt, k, dst, runDir)
+	remark, err := upgrade(ctx, rt, kind, dst, runDir)
 	switch {
 	case ctx.Err() != nil:
 		return remarks, ctx.Err()
 	case err != nil: // the copy keeps its schema
-		remarks = append(remarks, k.Title()+" database: it keeps the recorded schema: "+err.Error())
+		remarks = append(remarks, kind.Title()+" database: it keeps the recorded schema: "+err.Error())
 	case remark != "":
 		remarks = append(remarks, remark)
 	}
@@ -37,8 +37,8 @@ func Copy(ctx context.Context, rt runtime.Runtime, k workdir.Kind, src, dst, run
 }
 
 // upgrade converts a working copy to the schema of the daemons that will serve it.
-func upgrade(ctx context.Context, rt runtime.Runtime, k workdir.Kind, path, runDir string) (remark string, err error) {
-	schema, err := Schema(ctx, rt, k)
+func upgrade(ctx context.Context, rt runtime.Runtime, kind workdir.Kind, path, runDir string) (remark string, err error) {
+	schema, err := Schema(ctx, rt, kind)
 	if err != nil {
 		return "", err
 	}
@@ -48,8 +48,8 @@ func upgrade(ctx context.Context, rt runtime.Runtime, k workdir.Kind, path, runD
 
 // Schema returns the schema of a database that the runtime's daemons know. The error is
 // the one for the first path at which packages install schemas.
-func Schema(ctx context.Context, rt runtime.Runtime, k workdir.Kind) (schema file.Schema, failed error) {
-	for _, path := range schemaPaths(k) {
+func Schema(ctx context.Context, rt runtime.Runtime, kind workdir.Kind) (schema file.Schema, failed error) {
+	for _, path := range schemaPaths(kind) {
 		text, err := rt.ReadFile(ctx, path)
 		if err == nil {
 			schema, err = file.ParseSchema(path, text)

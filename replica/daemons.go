@@ -13,15 +13,15 @@ import (
 // roleVswitchd is the role of ovs-vswitchd.
 const roleVswitchd = "ovs-vswitchd"
 
-func serverRole(k workdir.Kind) string { return "ovsdb-server-" + string(k) }
+func serverRole(kind workdir.Kind) string { return "ovsdb-server-" + string(kind) }
 
 // server returns the ovsdb-server of a database. It has no --remote=db:, so it listens
 // only on its socket and connects to no address in the database.
-func server(wd *workdir.Dir, k workdir.Kind) runtime.Daemon {
+func server(wd *workdir.Dir, kind workdir.Kind) runtime.Daemon {
 	return runtime.Daemon{
-		Role: serverRole(k), Program: "ovsdb-server",
-		Args:   []string{wd.WorkingCopy(k), "--remote=punix:" + wd.Socket(k)},
-		RunDir: wd.VarRun(k), Log: wd.Log(serverRole(k)),
+		Role: serverRole(kind), Program: "ovsdb-server",
+		Args:   []string{wd.WorkingCopy(kind), "--remote=punix:" + wd.Socket(kind)},
+		RunDir: wd.VarRun(kind), Log: wd.Log(serverRole(kind)),
 	}
 }
 
@@ -38,17 +38,17 @@ func vswitchd(wd *workdir.Dir) runtime.Daemon {
 // in which they are stopped: ovs-vswitchd before its server.
 func daemons(wd *workdir.Dir) []runtime.Daemon {
 	list := []runtime.Daemon{vswitchd(wd), recordedServer(wd)}
-	for _, k := range workdir.Kinds() {
-		list = append(list, server(wd, k))
+	for _, kind := range workdir.Kinds() {
+		list = append(list, server(wd, kind))
 	}
 	return list
 }
 
 // schemaPaths returns the paths at which packages, or a build from source, install
 // the schema of a database.
-func schemaPaths(k workdir.Kind) []string {
+func schemaPaths(kind workdir.Kind) []string {
 	names := map[workdir.Kind]string{workdir.OVS: "openvswitch/vswitch.ovsschema", workdir.NB: "ovn/ovn-nb.ovsschema", workdir.SB: "ovn/ovn-sb.ovsschema"}
-	return []string{filepath.Join("/usr/share", names[k]), filepath.Join("/usr/local/share", names[k])}
+	return []string{filepath.Join("/usr/share", names[kind]), filepath.Join("/usr/local/share", names[kind])}
 }
 
 // removeRuntimeFiles removes the files that daemons and Start leave, and the folders
@@ -56,12 +56,12 @@ func schemaPaths(k workdir.Kind) []string {
 func removeRuntimeFiles(wd *workdir.Dir) {
 	for _, root := range []string{wd.Run(), filepath.Dir(wd.VarRun(workdir.OVS))} {
 		var folders []string
-		_ = filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		_ = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 			switch {
 			case err != nil:
-			case e.IsDir():
+			case entry.IsDir():
 				folders = append(folders, path)
-			case isRuntimeFile(e.Name()):
+			case isRuntimeFile(entry.Name()):
 				os.Remove(path)
 			}
 			return nil
@@ -73,15 +73,15 @@ func removeRuntimeFiles(wd *workdir.Dir) {
 	os.Remove(wd.ReplicaFile())
 	os.Remove(wd.ReportFile())
 	entries, _ := os.ReadDir(wd.Path())
-	for _, e := range entries {
-		if temporary.MatchString(e.Name()) {
-			os.Remove(filepath.Join(wd.Path(), e.Name()))
+	for _, entry := range entries {
+		if temporary.MatchString(entry.Name()) {
+			os.Remove(filepath.Join(wd.Path(), entry.Name()))
 		}
 	}
 }
 
 // temporary matches the names of unfinished files that a killed start leaves:
-// replica.json, report.json or a working copy (workdir.WriteJSON, file.Standalone).
+// replica.json, report.json or a working copy (package workdir, file.Standalone).
 var temporary = regexp.MustCompile(`^\.(tmp-|.*\.db\.)[0-9]+$`)
 
 // isRuntimeFile reports whether daemons or this package make files of that name.

@@ -27,15 +27,15 @@ type Difference struct {
 // list selects all.
 type Selection struct{ Records, Columns []string }
 
-func (s Selection) excludes(d Difference) bool {
-	return len(s.Records) > 0 && !slices.Contains(s.Records, d.Record) || len(s.Columns) > 0 && !slices.Contains(s.Columns, d.Column)
+func (s Selection) excludes(difference Difference) bool {
+	return len(s.Records) > 0 && !slices.Contains(s.Records, difference.Record) || len(s.Columns) > 0 && !slices.Contains(s.Columns, difference.Column)
 }
 
 // check returns an error for names that no database has: they are probably mistyped.
 func (s Selection) check(databases ...database) error {
 	var missing []string
 	for _, name := range s.Records {
-		if !slices.ContainsFunc(databases, func(db database) bool { return db.has(name) }) {
+		if !slices.ContainsFunc(databases, func(db database) bool { return db.hasTable(name) }) {
 			missing = append(missing, fmt.Sprintf("record %q", name))
 		}
 	}
@@ -60,9 +60,8 @@ type Comparison struct {
 }
 
 // Diff compares the database as recorded with the one that the replica's
-// ovs-vswitchd works on: statistics and states, of which a replica has its own,
-// errors and port numbers. Columns that the replica sets itself are compared only
-// where wanted names them. Rows are matched by name where they have one, else by UUID.
+// ovs-vswitchd works on, without statistics, states, errors and port numbers. It compares
+// columns that the replica sets itself only where wanted names them. Rows are matched by name where they have one, else by UUID.
 func Diff(ctx context.Context, wd *workdir.Dir, wanted Selection) (Comparison, error) {
 	state, err := ReadState(wd)
 	if err != nil {
@@ -76,10 +75,10 @@ func Diff(ctx context.Context, wd *workdir.Dir, wanted Selection) (Comparison, e
 	if len(wanted.Columns) > 0 {
 		return found, nil
 	}
-	found.Differences = slices.DeleteFunc(found.Differences, func(d Difference) bool {
-		own := slices.Contains(state.Changed[d.Table], d.Column) || slices.Contains(machineColumns()[d.Table], d.Column)
+	found.Differences = slices.DeleteFunc(found.Differences, func(difference Difference) bool {
+		own := slices.Contains(state.Changed[difference.Table], difference.Column) || slices.Contains(machineColumns()[difference.Table], difference.Column)
 		if own {
-			found.Own = append(found.Own, d.Column)
+			found.Own = append(found.Own, difference.Column)
 		}
 		return own
 	})
@@ -120,7 +119,7 @@ type database struct {
 	columns []string // the selected columns that its schema has
 }
 
-func (db database) has(name string) bool {
+func (db database) hasTable(name string) bool {
 	for _, rows := range db.rows {
 		if _, ok := rows[name]; ok {
 			return true

@@ -27,12 +27,12 @@ func (e Elsewhere) Begin(wd *workdir.Dir) error {
 
 // Complete writes what commands on this host need of the replica once it runs: its report,
 // the wrappers, and replica.json.
-func (e Elsewhere) Complete(wd *workdir.Dir, r *report.Report) error {
-	if err := workdir.WriteJSON(wd.ReportFile(), r); err != nil {
+func (e Elsewhere) Complete(wd *workdir.Dir, report *report.Report) error {
+	if err := workdir.WriteJSON(wd.ReportFile(), report); err != nil {
 		return err
 	}
 	state := e.state()
-	state.Kinds, state.Recorded, state.Running = servedKinds(wd), r.Recorded, r.Running
+	state.Kinds, state.Recorded, state.Running = servedKinds(wd), report.Recorded, report.Running
 	scripts := Scripts(wd, state.Kinds)
 	scripts.Exec = e.Exec
 	// The tools run where the sockets are: the variables that activate sets name these.

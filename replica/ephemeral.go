@@ -24,17 +24,17 @@ type ephemeral struct {
 // these outputs. The server's socket is db.sock in its RunDir. The remarks name the values
 // that could not be set.
 func SetEphemeral(ctx context.Context, rt runtime.Runtime, server runtime.Daemon, lists string) (remarks []string, err error) {
-	e := &ephemeral{rt: rt, server: server, socket: filepath.Join(server.RunDir, "db.sock"), lists: lists}
-	db, err := ovsdb.Connect(ctx, e.socket, ovsdb.OVS)
+	ephemeral := &ephemeral{rt: rt, server: server, socket: filepath.Join(server.RunDir, "db.sock"), lists: lists}
+	db, err := ovsdb.Connect(ctx, ephemeral.socket, ovsdb.OVS)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
 	var all []setCommand
-	for _, l := range []struct{ table, file string }{
+	for _, list := range []struct{ table, file string }{
 		{"Open_vSwitch", workdir.RecordedListOVS}, {"Bridge", workdir.RecordedListBridge},
 		{"Port", workdir.RecordedListPort}, {"Interface", workdir.RecordedListInterface}} {
-		commands, err := e.commands(db, l.table, l.file)
+		commands, err := ephemeral.commands(db, list.table, list.file)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func SetEphemeral(ctx context.Context, rt runtime.Runtime, server runtime.Daemon
 	const batch = 100 // rows per run of ovs-vsctl, whose command line has a limited length
 	failed := map[string]int{}
 	for commands := range slices.Chunk(all, batch) {
-		e.set(ctx, commands, failed)
+		ephemeral.setColumns(ctx, commands, failed)
 	}
 	for file, rows := range failed {
 		remarks = append(remarks, fmt.Sprintf("the recorded database lacks the values that %s has for %d rows", file, rows))
@@ -59,36 +59,36 @@ type setCommand struct {
 
 // commands returns the commands for the rows in a file of `ovs-vsctl list`.
 func (e *ephemeral) commands(db *ovsdb.Client, table, name string) ([]setCommand, error) {
-	f, ok, err := workdir.OpenCollected(filepath.Join(e.lists, name))
+	file, ok, err := workdir.OpenCollected(filepath.Join(e.lists, name))
 	if !ok {
 		return nil, err
 	}
-	defer f.Close()
-	records, err := ovsdb.Listing(f)
+	defer file.Close()
+	records, err := ovsdb.Listing(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
 	var commands []setCommand
-	for _, r := range records {
+	for _, record := range records {
 		var values []string
-		for _, c := range r.Columns {
-			if db.Ephemeral(table, c.Column) && c.Text != "[]" && c.Text != "{}" {
-				values = append(values, c.Column+"="+c.Text)
+		for _, value := range record.Columns {
+			if db.Ephemeral(table, value.Column) && value.Text != "[]" && value.Text != "{}" {
+				values = append(values, value.Column+"="+value.Text)
 			}
 		}
 		if len(values) > 0 {
-			commands = append(commands, setCommand{name, append([]string{"--", "--if-exists", "set", table, r.UUID}, values...)})
+			commands = append(commands, setCommand{name, append([]string{"--", "--if-exists", "set", table, record.UUID}, values...)})
 		}
 	}
 	return commands, nil
 }
 
-// set runs commands in one ovs-vsctl, which applies all or none of them. If that fails,
+// setColumns runs commands in one ovs-vsctl, which applies all or none of them. If that fails,
 // it divides the list until the failing commands are known, and counts them by file.
-func (e *ephemeral) set(ctx context.Context, commands []setCommand, failed map[string]int) {
+func (e *ephemeral) setColumns(ctx context.Context, commands []setCommand, failed map[string]int) {
 	argv := []string{"ovs-vsctl", "--no-wait", "--db=unix:" + e.socket}
-	for _, c := range commands {
-		argv = append(argv, c.argv...)
+	for _, command := range commands {
+		argv = append(argv, command.argv...)
 	}
 	_, err := e.rt.Tool(ctx, e.server.RunDir, nil, argv...)
 	switch {
@@ -97,7 +97,7 @@ func (e *ephemeral) set(ctx context.Context, commands []setCommand, failed map[s
 		failed[commands[0].file]++
 	default:
 		middle := len(commands) / 2
-		e.set(ctx, commands[:middle], failed)
-		e.set(ctx, commands[middle:], failed)
+		e.setColumns(ctx, commands[:middle], failed)
+		e.setColumns(ctx, commands[middle:], failed)
 	}
 }

@@ -15,9 +15,10 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
-	"ovs-offline/test/engines"
-	"ovs-offline/test/files"
-	"ovs-offline/test/lines"
+	"ovs-offline/test/check/lines"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/oracle/captures"
+	"ovs-offline/test/oracle/collected"
 )
 
 // started is a replica in some runtime.
@@ -68,7 +69,7 @@ func TestReplicasAreIndependent(t *testing.T) {
 		const vm = "in_port=3,icmp,dl_src=fa:16:3e:10:00:05,dl_dst=fa:16:3e:10:00:06,nw_src=192.168.10.5,nw_dst=192.168.10.6,icmp_type=8,nw_ttl=64"
 		// The folders have the same name, so that only their paths differ.
 		one := startIn(t, r, "wd", compute(t))
-		two := startIn(t, r, "wd", files.Only(t, "../testdata/captures/ovn-kubernetes-worker/sosreport-*.tar.xz"))
+		two := startIn(t, r, "wd", captures.Report(t, "captures/ovn-kubernetes-worker"))
 		for _, s := range []started{one, two} {
 			if !s.report.Complete() {
 				t.Errorf("the report is not complete: %v %v %v", s.report.Rejected, s.report.Lost, s.report.Steps)
@@ -193,7 +194,7 @@ func TestStopEverywhere(t *testing.T) {
 	engines.Each(t, func(t *testing.T, r engines.Runtime) {
 		needTools(t)
 		ctx := context.Background()
-		wd := collected(t, compute(t))
+		wd := collected.Locked(t, compute(t))
 		before := tree(t, wd.Path())
 		rt := r.For(t, wd)
 		for _, gone := range []func(runtime.Daemon) bool{

@@ -12,7 +12,8 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/lines"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/lines"
 )
 
 // extracted returns a copy of the compute capture as a directory, which tests can
@@ -250,7 +251,7 @@ func TestFlowsWithoutPrerequisites(t *testing.T) {
 	})
 	n := replay(t, dir, Options{})
 	c := n.report.Bridges[0].Counts[workdir.Flows]
-	if c.Collected != 959 || c.Restored != 959 || c.Rejected != 0 {
-		t.Errorf("%+v: %+v, %q", *c, n.report.Rejected, n.report.Remarks)
-	}
+	expect.Equal(t, c.Collected, 959, *c, n.report.Rejected, n.report.Remarks)
+	expect.Equal(t, c.Restored, 959, *c, n.report.Rejected, n.report.Remarks)
+	expect.Equal(t, c.Rejected, 0, *c, n.report.Rejected, n.report.Remarks)
 }

@@ -14,13 +14,14 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/files"
-	"ovs-offline/test/lines"
+	"ovs-offline/test/check/lines"
+	"ovs-offline/test/oracle/captures"
+	"ovs-offline/test/oracle/collected"
 )
 
 func compute(t *testing.T) string {
 	t.Helper()
-	return files.Only(t, "../testdata/captures/ovn-openstack-compute/sosreport-*.tar.xz")
+	return captures.Report(t, "captures/ovn-openstack-compute")
 }
 
 // TestDaemonsHaveNoNetwork checks the network namespace of each daemon.
@@ -64,7 +65,7 @@ func running(t *testing.T, rt runtime.Runtime, d runtime.Daemon) runtime.State {
 func TestStopKeepsTheCollection(t *testing.T) {
 	needTools(t)
 	ctx := context.Background()
-	wd := collected(t, compute(t))
+	wd := collected.Locked(t, compute(t))
 	before := tree(t, wd.Path())
 	rt := process.New(process.Options{})
 	if _, err := Start(ctx, wd, rt, Options{}); err != nil {

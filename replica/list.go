@@ -37,8 +37,8 @@ func List() ([]Listed, error) {
 		return nil, fmt.Errorf("looking for daemons: %w", err)
 	}
 	daemons := map[string]int{}
-	for _, e := range entries {
-		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+	for _, entry := range entries {
+		line, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
 		if err != nil {
 			continue // not a process, or a process that has ended
 		}
@@ -57,6 +57,19 @@ func List() ([]Listed, error) {
 	}
 	slices.SortFunc(list, func(a, b Listed) int { return cmp.Compare(a.Workdir, b.Workdir) })
 	return list, nil
+}
+
+// Roots returns the workdirs of the replicas that run on this host in each root file system
+// of an image.
+func Roots() (map[string][]string, error) {
+	list, err := List()
+	roots := map[string][]string{}
+	for _, listed := range list {
+		if listed.Root != "" {
+			roots[listed.Root] = append(roots[listed.Root], listed.Workdir)
+		}
+	}
+	return roots, err
 }
 
 // workdirOf returns the workdir of the replica whose daemon has this command line.
@@ -83,7 +96,7 @@ func workdirOf(cmdline []byte) (string, bool) {
 // of a shared server.
 func usersOf(path string) []string {
 	shared := filepath.Dir(path)
-	k, isHome := workdir.Homes(shared)[path]
+	kind, isHome := workdir.Homes(shared)[path]
 	if !isHome {
 		return []string{path}
 	}
@@ -94,7 +107,7 @@ func usersOf(path string) []string {
 	below, _ := workdir.Below(filepath.Dir(shared)) // without them no replica is known
 	return slices.DeleteFunc(below, func(path string) bool {
 		wd, err := workdir.Find(path)
-		return err != nil || !sameServer(wd, home, k)
+		return err != nil || !sameServer(wd, home, kind)
 	})
 }
 
@@ -110,13 +123,13 @@ func describe(path string) (replica Listed, ok bool) {
 		replica.Runtime, replica.Root, replica.Started = state.Runtime, state.Root, state.Started
 		replica.Recorded, replica.Running = state.Recorded, state.Running
 	}
-	m, err := wd.Manifest()
+	manifest, err := wd.Manifest()
 	if err != nil {
 		return replica, true
 	}
-	for _, c := range m.Collections {
-		replica.Hosts = appendNew(replica.Hosts, cmp.Or(c.Node, c.Host))
-		replica.Sources = appendNew(replica.Sources, c.Source.Name)
+	for _, collection := range manifest.Collections {
+		replica.Hosts = appendNew(replica.Hosts, cmp.Or(collection.Node, collection.Host))
+		replica.Sources = appendNew(replica.Sources, collection.Source.Name)
 	}
 	return replica, true
 }

@@ -33,11 +33,11 @@ func (s *starter) countLoaded(ctx context.Context) error {
 
 var shownCount = regexp.MustCompile(`\b(rules|ports):([0-9]+)`)
 
-// counted returns the numbers in what CountCommand printed. A number of 0 is not printed.
+// counted returns the numbers that CountCommand printed. A number of 0 is not printed.
 func counted(shown string) (rules, ports int) {
-	for _, m := range shownCount.FindAllStringSubmatch(shown, -1) {
-		n, _ := strconv.Atoi(m[2])
-		if m[1] == "rules" {
+	for _, match := range shownCount.FindAllStringSubmatch(shown, -1) {
+		n, _ := strconv.Atoi(match[2])
+		if match[1] == "rules" {
 			rules = n
 		} else {
 			ports = n
@@ -50,8 +50,8 @@ func counted(shown string) (rules, ports int) {
 // nothing shows a difference. shown is what its ovs-vswitchd prints for CountCommand now.
 // The log of ovs-vswitchd names what was done to flows, and is there if the replica runs on
 // this host; a change of groups or meters alone is not noticed.
-func Changes(wd *workdir.Dir, r *report.Report, shown string) string {
-	if r.Loaded == nil { // by an earlier version
+func Changes(wd *workdir.Dir, report *report.Report, shown string) string {
+	if report.Loaded == nil { // by an earlier version
 		return ""
 	}
 	rules, ports := counted(shown)
@@ -60,11 +60,11 @@ func Changes(wd *workdir.Dir, r *report.Report, shown string) string {
 	if err == nil && state.Pod == nil {
 		all = loggedChanges(wd.Log(roleVswitchd), state.Restored)
 	}
-	if len(all) == 0 && rules != r.Loaded.Rules {
-		all = append(all, fmt.Sprintf("it has %d flows, and its start left %d", rules, r.Loaded.Rules))
+	if len(all) == 0 && rules != report.Loaded.Rules {
+		all = append(all, fmt.Sprintf("it has %d flows, and its start left %d", rules, report.Loaded.Rules))
 	}
-	if ports != r.Loaded.Ports {
-		all = append(all, fmt.Sprintf("it has %d ports, and its start left %d", ports, r.Loaded.Ports))
+	if ports != report.Loaded.Ports {
+		all = append(all, fmt.Sprintf("it has %d ports, and its start left %d", ports, report.Loaded.Ports))
 	}
 	return strings.Join(all, "; ")
 }
@@ -73,35 +73,35 @@ func Changes(wd *workdir.Dir, r *report.Report, shown string) string {
 // bridge (ofconn_log_flow_mods in ofproto/connmgr.c).
 var flowMods = regexp.MustCompile(`^(\S+)\|\d+\|connmgr\|INFO\|(.+)<->\S+: \d+ flow_mods .*\((.+)\)`)
 
-// loggedChanges returns what a log of ovs-vswitchd says about changes of flows after a time,
+// loggedChanges returns the changes of flows that a log of ovs-vswitchd reports after a time,
 // a text for each bridge.
 func loggedChanges(path string, after time.Time) []string {
-	const most = 1 << 20 // bytes of the end
-	f, err := os.Open(path)
+	const maxTail = 1 << 20 // bytes of the end
+	file, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		_, _ = f.Seek(-most, io.SeekEnd)
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() > maxTail {
+		_, _ = file.Seek(-maxTail, io.SeekEnd)
 	}
-	text, _ := io.ReadAll(io.LimitReader(f, most))
+	text, _ := io.ReadAll(io.LimitReader(file, maxTail))
 	var bridges []string
 	changes := map[string]map[string]int{} // by bridge: the number of adds, deletes and modifications
 	for line := range bytes.Lines(text) {
-		m := flowMods.FindSubmatch(line)
-		if m == nil {
+		match := flowMods.FindSubmatch(line)
+		if match == nil {
 			continue
 		}
-		if at, err := time.Parse(time.RFC3339, string(m[1])); err != nil || !at.After(after) {
+		if at, err := time.Parse(time.RFC3339, string(match[1])); err != nil || !at.After(after) {
 			continue
 		}
-		bridge := string(m[2])
+		bridge := string(match[2])
 		if changes[bridge] == nil {
 			changes[bridge] = map[string]int{}
 			bridges = append(bridges, bridge)
 		}
-		for part := range strings.SplitSeq(string(m[3]), ", ") {
+		for part := range strings.SplitSeq(string(match[3]), ", ") {
 			number, what, _ := strings.Cut(part, " ")
 			n, _ := strconv.Atoi(number)
 			changes[bridge][what] += n
@@ -110,9 +110,9 @@ func loggedChanges(path string, after time.Time) []string {
 	var all []string
 	for _, bridge := range bridges {
 		var parts []string
-		for _, kind := range []struct{ logged, said string }{{"adds", "added"}, {"modifications", "modified"}, {"deletes", "deleted"}} {
+		for _, kind := range []struct{ logged, printed string }{{"adds", "added"}, {"modifications", "modified"}, {"deletes", "deleted"}} {
 			if n := changes[bridge][kind.logged]; n > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", n, kind.said))
+				parts = append(parts, fmt.Sprintf("%d %s", n, kind.printed))
 			}
 		}
 		all = append(all, fmt.Sprintf("flows of %s: %s", bridge, strings.Join(parts, ", ")))

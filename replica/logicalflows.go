@@ -16,10 +16,10 @@ import (
 // the replica's ovn-trace can't parse. A failure is in the report, because everything
 // else works. A check takes as long as a run of ovn-trace, which reads the whole
 // database, so it is left out where ovn-trace is of the node's own release series, and
-// not older: it then parses what the node's OVN does. home is that of a shared server, or
+// not older: it then parses what the node's OVN does. home is the home of a shared server, or
 // nil.
-func (s *starter) checkLogicalFlows(ctx context.Context, k workdir.Kind, home *workdir.Dir) error {
-	if k != workdir.SB {
+func (s *starter) checkLogicalFlows(ctx context.Context, kind workdir.Kind, home *workdir.Dir) error {
+	if kind != workdir.SB {
 		return nil
 	}
 	select {
@@ -32,8 +32,8 @@ func (s *starter) checkLogicalFlows(ctx context.Context, k workdir.Kind, home *w
 	if recorded != "" && !older && versions.Minor(recorded) == versions.Minor(running) {
 		return nil
 	}
-	defer s.showDuration(k, "checking the logical flows of")()
-	check := func() (*report.LogicalFlows, error) { return s.findUnparsed(ctx, k) }
+	defer s.progress.showDuration(s.wd, kind, "checking the logical flows of")()
+	check := func() (*report.LogicalFlows, error) { return s.findUnparsed(ctx, kind) }
 	var found *report.LogicalFlows
 	var err error
 	if home != nil {
@@ -57,29 +57,29 @@ func (s *starter) checkLogicalFlows(ctx context.Context, k workdir.Kind, home *w
 }
 
 // findUnparsed lets ovn-trace parse the logical flows, with a limit on its time.
-func (s *starter) findUnparsed(ctx context.Context, k workdir.Kind) (*report.LogicalFlows, error) {
+func (s *starter) findUnparsed(ctx context.Context, kind workdir.Kind) (*report.LogicalFlows, error) {
 	const minimum = time.Minute
-	asked := runtime.Daemon{Program: "ovsdb-server", Args: []string{s.wd.Database(k)}}
+	asked := runtime.Daemon{Program: "ovsdb-server", Args: []string{s.wd.Database(kind)}}
 	limited, cancel := daemon.StartContext(ctx, minimum, asked)
 	defer cancel()
-	found, err := logicalflows.Find(limited, s.rt, s.wd.Socket(k), s.wd.Tracer())
+	found, err := logicalflows.Find(limited, s.rt, s.wd.Socket(kind), s.wd.Tracer())
 	if limited.Err() != nil {
 		err = daemon.StartEnded(limited)
 	}
 	return found, err
 }
 
-// TraceWarning returns what the user of ovn-trace on a workdir's replica must know, ""
+// TraceWarning returns the warning for the user of ovn-trace on a workdir's replica, ""
 // for nothing.
-func TraceWarning(wd *workdir.Dir, r *report.Report) string {
-	warning := r.TraceWarning("the OVN SB database in " + wd.Path())
+func TraceWarning(wd *workdir.Dir, report *report.Report) string {
+	warning := report.TraceWarning("the OVN SB database in " + wd.Path())
 	if warning == "" {
 		return ""
 	}
 	warning += `. "ovs-offline report" names the stages`
-	m, err := wd.Manifest()
-	if r.Recorded.OVN == "" || err != nil {
+	manifest, err := wd.Manifest()
+	if report.Recorded.OVN == "" || err != nil {
 		return warning
 	}
-	return warning + "; to run what the node ran: " + AddImage(m, versions.Pair{OVN: versions.Minor(r.Recorded.OVN)}) + "; then start again"
+	return warning + "; to run what the node ran: " + AddImage(manifest, versions.Pair{OVN: versions.Minor(report.Recorded.OVN)}) + "; then start again"
 }

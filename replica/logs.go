@@ -11,32 +11,38 @@ import (
 	"strings"
 	"time"
 
+	"ovs-offline/internal/fault"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 )
 
 // ErrNoDaemon is wrapped when a name is not the role of a daemon of a replica.
-var ErrNoDaemon = errors.New("no such daemon")
+var ErrNoDaemon = fault.Wrap(fault.Usage, errors.New("no such daemon"))
 
 // Roles lists the daemons that a replica can have.
 func Roles() []string {
 	roles := []string{roleVswitchd}
-	for _, k := range workdir.Kinds() {
-		roles = append(roles, serverRole(k))
+	for _, kind := range workdir.Kinds() {
+		roles = append(roles, serverRole(kind))
 	}
 	return append(roles, roleRecorded)
 }
 
-// Line is a line of a daemon's log.
-type Line struct{ Role, Text string }
+// Line is a line of the log of a daemon, whose replica is in a workdir.
+type Line struct {
+	Dir        *workdir.Dir
+	Role, Text string
+}
 
-// Logs calls take with each line of the daemons' logs, in the order of their times.
-// With follow, it goes on with lines that are added, until ctx ends or take returns an
+// Logs calls take with each line of the logs of the replicas' daemons, in the order of their
+// times. A replica that was not started has none.
+// With follow, it continues with lines that are added, until ctx ends or take returns an
 // error. Logs are files on this host in every runtime.
-func Logs(ctx context.Context, wd *workdir.Dir, roles []string, follow bool, take func(Line) error) error {
+func Logs(ctx context.Context, dirs []*workdir.Dir, roles []string, follow bool, take func(Line) error) error {
 	var logs []*logFile
 	defer func() {
-		for _, l := range logs {
-			l.file.Close() // fails for a log that does not exist
+		for _, file := range logs {
+			file.file.Close() // fails for a log that does not exist
 		}
 	}()
 	exists := false
@@ -44,18 +50,20 @@ func Logs(ctx context.Context, wd *workdir.Dir, roles []string, follow bool, tak
 		if !slices.Contains(Roles(), role) {
 			return fmt.Errorf("%w: %q; there are %s", ErrNoDaemon, role, strings.Join(Roles(), ", "))
 		}
-		l := &logFile{role: role, path: wd.Log(role)}
-		logs = append(logs, l)
-		if err := l.open(); err != nil {
-			return err
+		for _, wd := range dirs {
+			file := &logFile{dir: wd, role: role, path: wd.Log(role)}
+			logs = append(logs, file)
+			if err := file.open(); err != nil {
+				return err
+			}
+			exists = exists || file.file != nil
 		}
-		exists = exists || l.file != nil
 	}
 	switch {
 	case !exists && len(roles) == 1:
-		return fmt.Errorf("%s has no log in %s: it was not started", roles[0], wd.Path())
+		return fmt.Errorf("%s has no log in %s: it was not started", roles[0], pathsOf(dirs))
 	case !exists:
-		return fmt.Errorf("there are no logs in %s: no replica was started", wd.Path())
+		return fmt.Errorf("there are no logs in %s: no replica was started", pathsOf(dirs))
 	}
 	const pause = 200 * time.Millisecond
 	for {
@@ -70,13 +78,21 @@ func Logs(ctx context.Context, wd *workdir.Dir, roles []string, follow bool, tak
 	}
 }
 
+func pathsOf(dirs []*workdir.Dir) string {
+	var paths []string
+	for _, wd := range dirs {
+		paths = append(paths, wd.Path())
+	}
+	return phrase.FirstNames(paths)
+}
+
 // takeLines calls take with the new lines of all logs; last is set for the last call.
 func takeLines(logs []*logFile, last bool, take func(Line) error) error {
 	var lines []Line
-	for _, l := range logs {
-		more, err := l.read(last)
+	for _, file := range logs {
+		more, err := file.read(last)
 		if err != nil {
-			return fmt.Errorf("the log of %s: %w", l.role, err)
+			return fmt.Errorf("the log of %s: %w", file.role, err)
 		}
 		lines = append(lines, more...)
 	}
@@ -99,6 +115,7 @@ func timeOf(line Line) string {
 // logFile is a log that is read while it grows. Each start makes a new file with the
 // same name, which is then read from its beginning.
 type logFile struct {
+	dir  *workdir.Dir
 	role string
 	path string
 	file *os.File // nil while the log does not exist
@@ -127,19 +144,19 @@ func (l *logFile) replaced() bool {
 // file that does not grow any more may have no end.
 func (l *logFile) read(last bool) (lines []Line, err error) {
 	replaced := l.replaced() // asked before the end of the old file is read
-	if lines, err = l.rest(last || replaced); err != nil || !replaced {
+	if lines, err = l.remainingLines(last || replaced); err != nil || !replaced {
 		return lines, err
 	}
 	l.file.Close()
 	if err := l.open(); err != nil {
 		return lines, err
 	}
-	more, err := l.rest(last)
+	more, err := l.remainingLines(last)
 	return append(lines, more...), err
 }
 
-// rest returns the lines up to the end of the file.
-func (l *logFile) rest(last bool) (lines []Line, err error) {
+// remainingLines returns the lines up to the end of the file.
+func (l *logFile) remainingLines(last bool) (lines []Line, err error) {
 	if l.file == nil {
 		return nil, nil
 	}
@@ -150,7 +167,7 @@ func (l *logFile) rest(last bool) (lines []Line, err error) {
 		if !ended && !last {
 			break
 		}
-		lines = append(lines, Line{l.role, strings.TrimRight(string(line), "\r")})
+		lines = append(lines, Line{l.dir, l.role, strings.TrimRight(string(line), "\r")})
 		l.part = rest
 	}
 	return lines, err

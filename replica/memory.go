@@ -3,8 +3,6 @@ package replica
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/daemon"
@@ -26,20 +24,16 @@ const (
 // takes 1.4 times what it uses (measured with a million flows).
 func roomForUse(used int64) int64 { return min(max(3*used, minRoom), maxRoom) }
 
-// roomToRestore returns the room of an ovs-vswitchd that is to load the dumps. A flow
-// takes about ten times the length of its text, and a bundle holds it once more.
+// MemoryToLoad returns about how many bytes of memory ovs-vswitchd takes while it loads the
+// dumps of a workdir. A flow takes about ten times the length of its text, and a bundle holds
+// it once more (measured).
+func MemoryToLoad(wd *workdir.Dir) int64 { return 20 * wd.DumpBytes() }
+
+// roomToRestore returns a function that allows an ovs-vswitchd one and a half times the memory
+// that loading the dumps takes.
 func roomToRestore(wd *workdir.Dir) func(int64) int64 {
-	const perByte = 30
-	var size int64
-	_ = filepath.WalkDir(wd.RestoreFlows(), func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			if info, err := e.Info(); err == nil {
-				size += info.Size()
-			}
-		}
-		return nil // without dumps there is nothing to load
-	})
-	return func(int64) int64 { return 2*minRoom + perByte*size }
+	need := MemoryToLoad(wd)
+	return func(int64) int64 { return 2*minRoom + need + need/2 }
 }
 
 // limitMemory limits the memory of ovs-vswitchd. Where that fails, the report says so.

@@ -13,7 +13,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime"
-	"ovs-offline/test/engines"
+	"ovs-offline/test/daemons/engines"
 )
 
 // TestEndlessTraceIsBounded runs a trace that does not end in Open vSwitch 3.1.0: its
@@ -67,7 +67,7 @@ func start(t *testing.T, wd *workdir.Dir, rt runtime.Runtime) {
 }
 
 func trace(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) ([]byte, error) {
-	return rt.Tool(ctx, wd.VarRun(workdir.OVS), nil, "ovs-appctl", "--timeout=100", "ofproto/trace", "br0", "in_port=LOCAL,ip")
+	return rt.Tool(ctx, wd.VarRun(workdir.OVS), nil, "ovs-appctl", "ofproto/trace", "br0", "in_port=LOCAL,ip")
 }
 
 // tighten checks the limit that Start has set, and takes most of it away: a trace reaches

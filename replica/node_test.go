@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ovs-offline/collect"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/engines"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/collected"
 )
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ type node struct {
 func replay(t *testing.T, report string, opts Options) node {
 	t.Helper()
 	ctx := context.Background()
-	wd := collected(t, report)
+	wd := collected.Locked(t, report)
 	rt := process.New(process.Options{})
 	t.Cleanup(func() {
 		if err := Stop(ctx, wd, rt); err != nil {
@@ -58,20 +58,6 @@ func (n node) tool(t *testing.T, name string, args ...string) string {
 		t.Fatal(err)
 	}
 	return string(out)
-}
-
-// collected returns a locked workdir with everything that a report holds.
-func collected(t *testing.T, report string) *workdir.Dir {
-	t.Helper()
-	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(wd.Unlock)
-	if _, _, err := collect.Collect(context.Background(), wd, collect.SosReport{Path: report}, collect.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return wd
 }
 
 // complete checks that everything was restored according to the report.

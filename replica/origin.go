@@ -10,7 +10,7 @@ import (
 
 	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
@@ -31,9 +31,34 @@ func (s *starter) compareOrigin(ctx context.Context) {
 	s.report.Origin = origin
 }
 
+// Doubts returns the reasons why the collected databases of a node, or what is computed from them,
+// may be wrong.
+func Doubts(ctx context.Context, wd *workdir.Dir) ([]string, error) {
+	manifest, err := wd.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	origin, err := originOf(ctx, wd)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return DatabaseDoubts(manifest, origin), nil
+}
+
+// DatabaseDoubts is Doubts where it is known from which database the flows are.
+func DatabaseDoubts(manifest *workdir.Manifest, origin *report.Origin) (doubts []string) {
+	for _, text := range manifest.LostDatabases() {
+		doubts = append(doubts, "a database could not be read, or not wholly: "+text)
+	}
+	if text := origin.Sentence(); text != "" {
+		doubts = append(doubts, text)
+	}
+	return doubts
+}
+
 // originOf returns nil for a node without OVN or without flows.
 func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
-	bridge, err := integrationBridge(ctx, wd)
+	bridge, err := IntegrationBridge(ctx, wd)
 	if bridge == "" || err != nil {
 		return nil, err
 	}
@@ -41,16 +66,23 @@ func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 	if len(cookies) == 0 || err != nil {
 		return nil, err
 	}
-	x, err := file.OpenIndex(ctx, wd.Database(workdir.SB), sourceTables()...)
+	index, err := file.OpenIndex(ctx, wd.Database(workdir.SB), sourceTables()...)
 	if err != nil {
 		return nil, err
 	}
-	defer x.Close()
-	origin := &report.Origin{Bridge: bridge}
+	defer index.Close()
+	manifest, err := wd.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	origin := &report.Origin{Bridge: bridge, Changed: index.Changed.UTC()}
+	if collection := manifest.Collection(workdir.OVS); collection != nil {
+		origin.Recorded, origin.RecordedAbout = collection.Recorded, collection.RecordedAbout
+	}
 	for cookie, flows := range cookies {
 		origin.Flows += flows
 		for _, table := range sourceTables() {
-			if len(x.Begins(table, cookie)) > 0 {
+			if len(index.Begins(table, cookie)) > 0 {
 				origin.Known += flows
 				break
 			}
@@ -59,37 +91,33 @@ func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 	return origin, nil
 }
 
-// integrationBridge returns the name of the integration bridge, "" for a node without OVN.
-func integrationBridge(ctx context.Context, wd *workdir.Dir) (string, error) {
-	x, err := file.OpenIndex(ctx, wd.Database(workdir.OVS), "Open_vSwitch")
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
+// IntegrationBridge returns the name of the integration bridge, "" for a node without OVN.
+func IntegrationBridge(ctx context.Context, wd *workdir.Dir) (string, error) {
+	index, err := file.OpenIndex(ctx, wd.Database(workdir.OVS), "Open_vSwitch")
+	if errors.Is(err, os.ErrNotExist) { // a must-gather without conf.db may have the flows
+		return ovn.Integration, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	defer x.Close()
-	for row, err := range x.Rows("Open_vSwitch", "external_ids") {
-		if err != nil {
-			return "", err
-		}
-		if name, ovn := ovsdb.IntegrationBridge(row.Map("external_ids")); ovn {
-			return name, nil
-		}
+	defer index.Close()
+	settings, err := ovn.ReadSettings(index)
+	if err != nil || !settings.Configured() {
+		return "", err
 	}
-	return "", nil
+	return settings.Bridge(), nil
 }
 
-// cookiesOf returns the number of flows of each cookie that a dump has, without the cookie 0
-// and those of more than 32 bits, which ovn-controller does not write.
+// cookiesOf returns the number of flows of each cookie of a dump, without the cookie 0
+// and cookies of more than 32 bits, which ovn-controller does not write.
 func cookiesOf(ctx context.Context, dump string) (map[uint32]int, error) {
-	f, ok, err := workdir.OpenCollected(dump)
+	file, ok, err := workdir.OpenCollected(dump)
 	if !ok || err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer file.Close()
 	cookies := map[uint32]int{}
-	for flow, problem := range openflow.RawFlows(interrupt.Reader(ctx, f)) {
+	for flow, problem := range openflow.RawFlows(interrupt.Reader(ctx, file)) {
 		if problem != nil {
 			continue // the report names it
 		}

@@ -13,7 +13,7 @@ type Place struct {
 	Server    string `json:"server"`            // URL of the API server that the context had at the start
 	Namespace string `json:"namespace"`
 	Set       string `json:"set"` // value of a label that all objects of one start have
-	// Version is that of ovs-offline, here and in the pod.
+	// Version is the version of ovs-offline, here and in the pod.
 	Version string `json:"version"`
 	// Ends is when the cluster ends the replica by itself.
 	Ends   time.Time `json:"ends"`

@@ -33,7 +33,7 @@ func recordedServer(wd *workdir.Dir) runtime.Daemon {
 // serveRecorded starts the server of the OVS database as recorded. A failure is only a
 // remark, because the replica works without it.
 func (s *starter) serveRecorded(ctx context.Context) {
-	if _, err := os.Stat(s.wd.Database(workdir.OVS)); err != nil {
+	if _, err := os.Stat(s.wd.Database(workdir.OVS)); err != nil && !s.made {
 		return // no database was collected
 	}
 	if err := s.tryServeRecorded(ctx); err != nil && ctx.Err() == nil {
@@ -52,15 +52,17 @@ func (s *starter) tryServeRecorded(ctx context.Context) error {
 	if err := makeFolders(filepath.Dir(s.wd.RecordedCopy()), s.wd.VarRunRecorded()); err != nil {
 		return err
 	}
-	if _, _, err := file.Standalone(ctx, s.wd.Database(workdir.OVS), s.wd.RecordedCopy()); err != nil {
-		return err
+	if !s.made {
+		if _, _, err := file.Standalone(ctx, s.wd.Database(workdir.OVS), s.wd.RecordedCopy()); err != nil {
+			return err
+		}
 	}
 	if err := s.run(ctx, recordedServer(s.wd)); err != nil {
 		return err
 	}
 	remarks, err := SetEphemeral(ctx, s.rt, recordedServer(s.wd), s.wd.Recorded(""))
-	for _, r := range remarks {
-		s.report.Remark(r)
+	for _, remark := range remarks {
+		s.report.Remark(remark)
 	}
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
 // Package replica starts a replica of the node whose data a workdir holds, and manages
-// it: real ovsdb-servers and a real ovs-vswitchd that answer as those of the node did.
+// it: real ovsdb-servers and a real ovs-vswitchd that answer as the node's did.
 // It is independent of the source of the data and of the runtime that runs the daemons.
 package replica
 
@@ -36,7 +36,7 @@ type Options struct {
 	// report then gives no advice on others.
 	VersionsNamed bool
 	// Shared holds the digests of the OVN databases whose ovsdb-server the replica shares
-	// with those of workdirs in the same folder, by kind. Where the runtime or the file
+	// with the replicas of workdirs in the same folder, by kind. Where the runtime or the file
 	// system can't, the replica gets a server of its own.
 	Shared map[workdir.Kind]string
 	// Without names steps to leave out, so that tests can show the effect of each.
@@ -49,8 +49,8 @@ var ErrNothing = errors.New("nothing to start")
 // Start starts a replica of the workdir in place of an earlier one and returns the
 // report on it. After an error, no daemon and no file of the replica is left.
 func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Options) (*report.Report, error) {
-	s := &starter{wd: wd, rt: rt, opts: opts, report: report.New(), compared: make(chan struct{})}
-	if err := s.findData(); err != nil {
+	starter := &starter{wd: wd, rt: rt, opts: opts, report: report.New(), compared: make(chan struct{}), progress: &progress{options: opts}}
+	if err := starter.findData(); err != nil {
 		return nil, err
 	}
 	if len(opts.Everywhere) == 0 {
@@ -59,9 +59,9 @@ func Start(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, opts Option
 	if err := Stop(ctx, wd, opts.Everywhere...); err != nil {
 		return nil, err
 	}
-	err := s.start(ctx)
+	err := starter.start(ctx)
 	if err == nil {
-		return s.report, nil
+		return starter.report, nil
 	}
 	// The context may have ended, which must not end the cleanup.
 	return nil, errors.Join(err, Stop(context.WithoutCancel(ctx), wd, rt))
@@ -100,8 +100,8 @@ func stopIn(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) error {
 	others := append(all[1:], logicalflows.Tracer(wd.Tracer()))
 	errs := make([]error, len(others))
 	var wg sync.WaitGroup
-	for i, d := range others {
-		wg.Go(func() { errs[i] = rt.Stop(ctx, d) })
+	for i, daemon := range others {
+		wg.Go(func() { errs[i] = rt.Stop(ctx, daemon) })
 	}
 	wg.Wait()
 	return cmp.Or(errors.Join(errs...), rt.End(ctx))
@@ -142,7 +142,7 @@ func LastRuntime(wd *workdir.Dir) (string, error) {
 // completed; an empty one without replica.json.
 func LastState(wd *workdir.Dir) (State, error) {
 	var state State
-	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
+	err := workdir.ReadUnsynced(wd.ReplicaFile(), &state)
 	if errors.Is(err, os.ErrNotExist) {
 		return State{}, nil
 	}
@@ -153,15 +153,15 @@ func LastState(wd *workdir.Dir) (State, error) {
 // completed start.
 func ReadState(wd *workdir.Dir) (State, error) {
 	var state State
-	err := workdir.ReadJSON(wd.ReplicaFile(), &state)
+	err := workdir.ReadUnsynced(wd.ReplicaFile(), &state)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(state.Kinds) == 0 {
-		return State{}, fmt.Errorf("%w in %s: start one with: ovs-offline start", runtime.ErrNotRunning, wd.Path())
+		return State{}, fmt.Errorf("%w in %s", runtime.ErrNotRunning, wd.Path())
 	}
 	return state, err
 }
 
 // Find returns the state of the running replica. If replica.json is lost, it
-// asks the runtimes for the daemons and writes the file anew.
+// asks the runtimes for the daemons and writes the file again.
 func Find(ctx context.Context, wd *workdir.Dir, rts func() []runtime.Runtime) (State, error) {
 	state, notRunning := ReadState(wd)
 	if !errors.Is(notRunning, runtime.ErrNotRunning) {
@@ -176,18 +176,18 @@ func Find(ctx context.Context, wd *workdir.Dir, rts func() []runtime.Runtime) (S
 			continue // an interrupted start was in another runtime
 		}
 		var kinds []workdir.Kind
-		for _, k := range workdir.Kinds() {
-			s, err := rt.State(ctx, server(wd, k))
+		for _, kind := range workdir.Kinds() {
+			s, err := rt.State(ctx, server(wd, kind))
 			if err != nil {
 				return State{}, err
 			}
 			if s.Running {
-				kinds = append(kinds, k)
+				kinds = append(kinds, kind)
 			}
 		}
 		if len(kinds) > 0 {
 			state := newState(rt, kinds)
-			return state, workdir.WriteJSON(wd.ReplicaFile(), state)
+			return state, workdir.WriteUnsynced(wd.ReplicaFile(), state)
 		}
 	}
 	return State{}, notRunning

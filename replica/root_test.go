@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/replica/runtime/choose"
+	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/engines"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/engines"
+	"ovs-offline/test/oracle/collected"
 )
 
 // TestReplicasOfDifferentImages runs one replica with this host's tools and two with
@@ -31,7 +33,7 @@ func TestReplicasOfDifferentImages(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wd := collected(t, compute(t))
+		wd := collected.Locked(t, compute(t))
 		rt := choose.For(wd, "test").Local(root)
 		t.Cleanup(func() {
 			if err := Stop(ctx, wd, rt); err != nil {
@@ -50,9 +52,7 @@ func TestReplicasOfDifferentImages(t *testing.T) {
 		if state, err := ReadState(s.wd); err != nil || state.Root != root {
 			t.Errorf("replica.json has the root %q, not %q (%v)", state.Root, root, err)
 		}
-		if running := process.RunningRoot(s.wd.VarRuns()); running != root {
-			t.Errorf("the daemons run in %q, not %q", running, root)
-		}
+		expect.Equal(t, process.RunningRoot(s.wd.VarRuns()), root, "the daemons run in")
 		// Another command knows the workdir only.
 		rt, err := choose.For(s.wd, "test").Named(ctx, choose.Process)
 		if err != nil {
@@ -81,7 +81,7 @@ func TestStopWithoutTheImage(t *testing.T) {
 	needTools(t)
 	ctx := context.Background()
 	image, _ := engines.HostImage(t)
-	wd := collected(t, compute(t))
+	wd := collected.Locked(t, compute(t))
 	before := tree(t, wd.Path())
 	runtimes := choose.For(wd, "test")
 	if _, err := Start(ctx, wd, runtimes.Local(image.Root), Options{}); err != nil {

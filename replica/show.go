@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/activate"
@@ -32,10 +34,10 @@ type Sockets struct {
 	Pod string `json:"pod,omitempty"`
 }
 
-// InPod returns sockets that ovs-offline in a pod has shown as those of the replica of a
+// InPod returns sockets that ovs-offline in a pod has shown as the sockets of the replica of a
 // workdir: the script that activates the replica is the one on this machine.
-func (s Sockets) InPod(wd *workdir.Dir, p Place) Sockets {
-	s.Workdir, s.Activate, s.Pod = wd.Path(), activate.Script(wd.Bin()), p.Namespace+"/"+p.Pod
+func (s Sockets) InPod(wd *workdir.Dir, place Place) Sockets {
+	s.Workdir, s.Activate, s.Pod = wd.Path(), activate.Script(wd.Bin()), place.Namespace+"/"+place.Pod
 	if s.Counters != "" {
 		s.Counters = wd.RestoreFlows()
 	}
@@ -48,30 +50,30 @@ func Show(wd *workdir.Dir) (Sockets, error) {
 	if err != nil {
 		return Sockets{}, err
 	}
-	s := Sockets{Workdir: wd.Path(), Databases: map[string]string{}, Activate: activate.Script(wd.Bin()), Own: ownColumns(state)}
-	for _, k := range state.Kinds {
-		s.Databases[string(k)] = wd.Socket(k)
+	sockets := Sockets{Workdir: wd.Path(), Databases: map[string]string{}, Activate: activate.Script(wd.Bin()), Own: ownColumns(state)}
+	for _, kind := range state.Kinds {
+		sockets.Databases[string(kind)] = wd.Socket(kind)
 	}
 	if _, err := os.Stat(wd.RecordedSocket()); err == nil {
-		s.Recorded = wd.RecordedSocket()
+		sockets.Recorded = wd.RecordedSocket()
 	}
 	if hasCounters(wd) {
-		s.Counters = wd.RestoreFlows()
+		sockets.Counters = wd.RestoreFlows()
 	}
 	if control := daemon.ControlSockets(vswitchd(wd)); len(control) > 0 {
-		s.Control = control[0]
+		sockets.Control = control[0]
 	}
-	s.Management = daemon.InRunDir(vswitchd(wd), "*.mgmt")
-	return s, nil
+	sockets.Management = daemon.InRunDir(vswitchd(wd), "*.mgmt")
+	return sockets, nil
 }
 
 // ownColumns returns the columns that users look at and in which a replica has
 // values of its own: it forwards no packets, has no peers, and start changes some.
 func ownColumns(state State) []string {
 	columns := []string{"bfd_status", "mac_in_use", "statistics", "status"}
-	for _, c := range []string{"controller", "datapath_type", "fail_mode", "other_config"} {
-		if slices.Contains(state.Changed["Bridge"], c) {
-			columns = append(columns, c)
+	for _, column := range []string{"controller", "datapath_type", "fail_mode", "other_config"} {
+		if slices.Contains(state.Changed["Bridge"], column) {
+			columns = append(columns, column)
 		}
 	}
 	slices.Sort(columns)
@@ -82,14 +84,14 @@ func ownColumns(state State) []string {
 // of ovs-save has none.
 func hasCounters(wd *workdir.Dir) bool {
 	const start = 4096 // bytes of a dump that are read
-	dumps, _ := fs.Glob(os.DirFS(wd.RestoreFlows()), "*.flows.dump")
-	for _, name := range dumps {
-		f, err := os.Open(filepath.Join(wd.RestoreFlows(), name))
+	bridges, _ := wd.DumpedBridges(workdir.Flows)
+	for _, bridge := range bridges {
+		file, err := os.Open(wd.DumpFile(bridge, workdir.Flows))
 		if err != nil {
 			continue
 		}
-		head, _ := io.ReadAll(io.LimitReader(f, start))
-		f.Close()
+		head, _ := io.ReadAll(io.LimitReader(file, start))
+		file.Close()
 		if bytes.Contains(head, []byte("n_packets=")) {
 			return true
 		}
@@ -99,89 +101,95 @@ func hasCounters(wd *workdir.Dir) bool {
 
 // Report reads the report on the workdir's replica.
 func Report(wd *workdir.Dir) (*report.Report, error) {
-	var r report.Report
-	if err := workdir.ReadJSON(wd.ReportFile(), &r); err != nil {
+	var report report.Report
+	err := workdir.ReadUnsynced(wd.ReportFile(), &report)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w in %s: no replica was started", ErrNoReport, wd.Path())
+	}
+	if err != nil {
 		return nil, err
 	}
-	return &r, nil
+	return &report, nil
 }
 
+// ErrNoReport is wrapped by the error of a workdir whose replica was never started.
+var ErrNoReport = errors.New("no report")
+
 // PrintNotes writes where the node's values are that the replica has of its own.
-// word quotes a path for a shell.
-func (s Sockets) PrintNotes(w io.Writer, word func(string) string) {
+func (s Sockets) PrintNotes(w io.Writer) {
 	if s.Recorded != "" {
 		fmt.Fprintf(w, "ovs-vsctl shows the replica's own %s; ovs-vsctl-recorded shows the node's.\n", terminal.Escape(strings.Join(s.Own, ", ")))
 	}
 	if s.Counters != "" {
-		fmt.Fprintf(w, "Flow counters (n_packets, n_bytes) are 0 here; the node's are in %s.\n", word(filepath.Join(s.Counters, "BRIDGE.flows.dump")))
+		fmt.Fprintf(w, "Flow counters (n_packets, n_bytes) are 0 here; the node's are in %s.\n", show.Word(filepath.Join(s.Counters, "BRIDGE.flows.dump")))
 	}
 }
 
-// Print writes commands for the replica. word quotes a path for a shell.
-func (s Sockets) Print(w io.Writer, word func(string) string) {
-	fmt.Fprintf(w, "Working directory: %s:\n", word(s.Workdir))
+// Print writes commands for the replica.
+func (s Sockets) Print(w io.Writer) {
+	fmt.Fprintf(w, "Working directory: %s:\n", show.Word(s.Workdir))
 	if s.Pod != "" {
-		s.printPod(w, word)
+		s.printPod(w)
 		return
 	}
 	if s.Control != "" {
-		control := word(s.Control)
+		control := show.Word(s.Control)
 		fmt.Fprintf(w, "* openvswitch control found at %s\n  You can run ovs-appctl commands as:\n\n    ovs-appctl --target=%s [...]\n\n", control, control)
 	}
-	for _, k := range workdir.Kinds() {
-		if s.Databases[string(k)] != "" {
-			socket := word(s.Databases[string(k)])
-			fmt.Fprintf(w, "* %s ovsdb-server socket found at %s\n  You can run commands such as:\n\n    %s --db unix:%s [...]\n  or\n    ovsdb-client [...] unix:%s\n\n", k, socket, toolOf(k), socket, socket)
+	for _, kind := range workdir.Kinds() {
+		if s.Databases[string(kind)] != "" {
+			socket := show.Word(s.Databases[string(kind)])
+			fmt.Fprintf(w, "* %s ovsdb-server socket found at %s\n  You can run commands such as:\n\n    %s --db unix:%s [...]\n  or\n    ovsdb-client [...] unix:%s\n\n", kind, socket, toolOf(kind), socket, socket)
 		}
 	}
 	if s.Recorded != "" {
-		socket, tool := word(s.Recorded), word(activate.RecordedTool(filepath.Dir(s.Activate)))
+		socket, tool := show.Word(s.Recorded), show.Word(activate.RecordedTool(filepath.Dir(s.Activate)))
 		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only) found at %s\n  You can run commands such as:\n\n    ovs-vsctl --db unix:%s list interface\n  or\n    %s list interface\n\n", socket, socket, tool)
 	}
-	s.printManagement(w, word)
-	s.printActivate(w, word)
+	s.printManagement(w)
+	s.printActivate(w)
 }
 
 // toolOf returns the tool for a kind of database.
-func toolOf(k workdir.Kind) string {
-	return map[workdir.Kind]string{workdir.OVS: "ovs-vsctl", workdir.NB: "ovn-nbctl", workdir.SB: "ovn-sbctl"}[k]
+func toolOf(kind workdir.Kind) string {
+	return map[workdir.Kind]string{workdir.OVS: "ovs-vsctl", workdir.NB: "ovn-nbctl", workdir.SB: "ovn-sbctl"}[kind]
 }
 
 // printPod writes commands for a replica in a pod.
-func (s Sockets) printPod(w io.Writer, word func(string) string) {
-	fmt.Fprintf(w, "* the replica runs in the pod %s\n  Its sockets are in the pod. You can run commands such as:\n\n", word(s.Pod))
-	command := func(tool string) { fmt.Fprintf(w, "    ovs-offline -w %s exec %s [...]\n", word(s.Workdir), tool) }
+func (s Sockets) printPod(w io.Writer) {
+	fmt.Fprintf(w, "* the replica runs in the pod %s\n  Its sockets are in the pod. You can run commands such as:\n\n", show.Word(s.Pod))
+	command := func(tool string) { fmt.Fprintf(w, "    ovs-offline -w %s exec %s [...]\n", show.Word(s.Workdir), tool) }
 	if s.Control != "" {
 		command("ovs-appctl")
 		command("ovs-ofctl")
 	}
-	for _, k := range workdir.Kinds() {
-		if s.Databases[string(k)] != "" {
-			command(toolOf(k))
+	for _, kind := range workdir.Kinds() {
+		if s.Databases[string(kind)] != "" {
+			command(toolOf(kind))
 		}
 	}
 	fmt.Fprintln(w)
 	if s.Recorded != "" {
-		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only)\n  You can run commands such as:\n\n    %s list interface\n\n", word(activate.RecordedTool(filepath.Dir(s.Activate))))
+		fmt.Fprintf(w, "* ovs database as recorded (statistics, link states, errors; read only)\n  You can run commands such as:\n\n    %s list interface\n\n", show.Word(activate.RecordedTool(filepath.Dir(s.Activate))))
 	}
-	s.printActivate(w, word)
+	s.printActivate(w)
 }
 
-func (s Sockets) printActivate(w io.Writer, word func(string) string) {
-	fmt.Fprintf(w, "* You can also run offline commands directly with the following:\n\n    source %s\n\n  from fish %s; or, in a shell of its own:\n\n    ovs-offline -w %s shell\n\n", word(s.Activate), word(s.Activate+".fish"), word(s.Workdir))
+func (s Sockets) printActivate(w io.Writer) {
+	fmt.Fprintf(w, "* You can also run offline commands directly with the following:\n\n    source %s\n\n  from fish %s; or, in a shell of its own:\n\n    ovs-offline -w %s shell\n\n", show.Word(s.Activate), show.Word(s.Activate+".fish"), show.Word(s.Workdir))
 }
 
-func (s Sockets) printManagement(w io.Writer, word func(string) string) {
+func (s Sockets) printManagement(w io.Writer) {
 	if len(s.Management) == 0 {
 		return
 	}
 	var sockets []string
-	for _, m := range s.Management {
-		sockets = append(sockets, word(m))
+	for _, manager := range s.Management {
+		sockets = append(sockets, show.Word(manager))
 	}
 	fmt.Fprintf(w, "* openflow bridge management sockets found at %s\n  You can run ofproto commands such as:\n\n", strings.Join(sockets, "\n  "))
-	for _, m := range sockets {
-		fmt.Fprintf(w, "    ovs-ofctl [...] %s\n", m)
+	for _, socket := range sockets {
+		fmt.Fprintf(w, "    ovs-ofctl [...] %s\n", socket)
 	}
 	fmt.Fprintln(w)
 }

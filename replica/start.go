@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,7 +29,7 @@ type starter struct {
 	manifest  *workdir.Manifest
 	kinds     []workdir.Kind // of the databases to serve
 	restored  time.Time      // when all was restored
-	empty     bool           // the OVS database was made without rows
+	made      bool           // the OVS database was made from what commands printed
 	report    *report.Report
 	facts     *tables.Facts          // about the collected flows
 	expected  func(line string) bool // reports whether ovs-vswitchd logs this line in every replica
@@ -39,7 +37,7 @@ type starter struct {
 	memory    int64                  // the limit of ovs-vswitchd's memory in bytes, 0 for none
 	hostTools []string               // tools that the runtime lacks; their wrappers run the tools of this host
 	compared  chan struct{}          // closed once the report has the versions
-	callbacks sync.Mutex             // serialises the calls of opts.Starting and opts.Progress
+	progress  *progress
 }
 
 // findData determines the databases to serve.
@@ -52,7 +50,7 @@ func (s *starter) findData() error {
 	return err
 }
 
-// dataOf returns what servedKinds does, or an error that wraps ErrNothing if that is nothing.
+// dataOf returns the kinds that servedKinds returns, or an error that wraps ErrNothing if there are none.
 func dataOf(wd *workdir.Dir) ([]workdir.Kind, error) {
 	kinds := servedKinds(wd)
 	if len(kinds) == 0 {
@@ -65,26 +63,30 @@ func dataOf(wd *workdir.Dir) ([]workdir.Kind, error) {
 // The OVS database is made if there are only dumps.
 func servedKinds(wd *workdir.Dir) []workdir.Kind {
 	var kinds []workdir.Kind
-	for _, k := range workdir.Kinds() {
-		if _, err := os.Stat(wd.Database(k)); err == nil || k == workdir.OVS && hasDumps(wd) {
-			kinds = append(kinds, k)
+	for _, kind := range workdir.Kinds() {
+		if _, err := os.Stat(wd.Database(kind)); err == nil || kind == workdir.OVS && hasDumps(wd) {
+			kinds = append(kinds, kind)
 		}
 	}
 	return kinds
 }
 
+// HasSwitch reports whether a replica of the workdir has a switch: its node's Open vSwitch was
+// collected, and not OVN databases alone.
+func HasSwitch(wd *workdir.Dir) bool { return slices.Contains(servedKinds(wd), workdir.OVS) }
+
 func hasDumps(wd *workdir.Dir) bool {
-	found, _ := fs.Glob(os.DirFS(wd.RestoreFlows()), "*.dump")
-	return len(found) > 0
+	bridges, _ := wd.DumpedBridges()
+	return len(bridges) > 0
 }
 
-func (s *starter) serves(k workdir.Kind) bool { return slices.Contains(s.kinds, k) }
+func (s *starter) serves(kind workdir.Kind) bool { return slices.Contains(s.kinds, kind) }
 
 // start starts the server of the OVS database and ovs-vswitchd, which the restore
-// needs, and starts everything else beside ovs-vswitchd.
+// needs, the other servers beside them, and everything else beside ovs-vswitchd.
 func (s *starter) start(ctx context.Context) error {
 	// The file lets a later command find what a killed start leaves.
-	if err := workdir.WriteJSON(s.wd.ReplicaFile(), newState(s.rt, nil)); err != nil {
+	if err := workdir.WriteUnsynced(s.wd.ReplicaFile(), newState(s.rt, nil)); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -94,30 +96,36 @@ func (s *starter) start(ctx context.Context) error {
 			if _, err := s.startServer(ctx, workdir.OVS); err != nil {
 				return err
 			}
-			return s.startSwitch(ctx, func() { s.startOthers(ctx, group) })
+			return s.startSwitch(ctx, func() { s.startBeside(ctx, group) })
 		})
 	} else {
-		s.startOthers(ctx, group)
+		s.startBeside(ctx, group)
 	}
+	s.startOVN(ctx, group)
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	return s.finish()
 }
 
-// startOthers starts what ovs-vswitchd does not need, in the background.
-func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
-	for _, k := range s.kinds {
-		if k != workdir.OVS {
+// startOVN starts the servers of the OVN databases, in the background.
+func (s *starter) startOVN(ctx context.Context, group *errgroup.Group) {
+	for _, kind := range s.kinds {
+		if kind != workdir.OVS {
 			group.Go(func() error {
-				home, err := s.startServer(ctx, k)
+				home, err := s.startServer(ctx, kind)
 				if err != nil {
 					return err
 				}
-				return s.checkLogicalFlows(ctx, k, home)
+				return s.checkLogicalFlows(ctx, kind, home)
 			})
 		}
 	}
+}
+
+// startBeside starts what needs the server of the OVS database but not ovs-vswitchd, in the
+// background.
+func (s *starter) startBeside(ctx context.Context, group *errgroup.Group) {
 	if s.serves(workdir.OVS) {
 		group.Go(func() error { s.serveRecorded(ctx); return nil })
 		if s.serves(workdir.SB) {
@@ -127,9 +135,9 @@ func (s *starter) startOthers(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { s.compareVersions(ctx); close(s.compared); s.findDetrace(ctx); return nil })
 }
 
-// place is where the server of a database runs: in the replica's workdir, or in the home
+// location is where the server of a database runs: in the replica's workdir, or in the home
 // of a shared server.
-type place struct {
+type location struct {
 	wd     *workdir.Dir
 	rt     runtime.Runtime
 	remark func(text string) // adds a line to the report
@@ -137,75 +145,40 @@ type place struct {
 
 // startServer prepares a database and starts its server, or uses the shared one of the
 // home that it returns.
-func (s *starter) startServer(ctx context.Context, k workdir.Kind) (home *workdir.Dir, err error) {
-	defer s.showDuration(k, "loading")()
-	if home, err = s.useShared(ctx, k); home != nil || err != nil {
+func (s *starter) startServer(ctx context.Context, kind workdir.Kind) (home *workdir.Dir, err error) {
+	defer s.progress.showDuration(s.wd, kind, "loading")()
+	if home, err = s.useShared(ctx, kind); home != nil || err != nil {
 		return home, err
 	}
-	return nil, s.startIn(ctx, k, place{s.wd, s.rt, s.report.Remark})
+	return nil, s.startIn(ctx, kind, location{s.wd, s.rt, s.report.Remark})
 }
 
-func (s *starter) startIn(ctx context.Context, k workdir.Kind, p place) error {
-	if err := s.prepare(ctx, k, p); err != nil {
+func (s *starter) startIn(ctx context.Context, kind workdir.Kind, p location) error {
+	if err := s.prepare(ctx, kind, p); err != nil {
 		return err
 	}
-	d := server(p.wd, k)
-	s.call(s.opts.Starting, d.Role)
-	return p.rt.Start(ctx, d)
+	daemon := server(p.wd, kind)
+	s.progress.starting(daemon.Role)
+	return p.rt.Start(ctx, daemon)
 }
 
-// showDuration reports every second what is done with a database, until stop is
-// called. Neither ovsdb-server nor ovn-trace reports its progress.
-func (s *starter) showDuration(k workdir.Kind, what string) (stop func()) {
-	info, err := os.Stat(s.wd.Database(k))
-	if err != nil {
-		return func() {}
-	}
-	began, ended := time.Now(), make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-				s.progress(fmt.Sprintf("the %s database: %s %d MiB for %v", k.Title(), what, info.Size()>>20, time.Since(began).Round(time.Second)))
-			}
-		}
-	})
-	return func() { close(ended); wg.Wait() }
-}
-
-func (s *starter) progress(text string) { s.call(s.opts.Progress, text) }
-
-// call calls a function of the options if it is set.
-func (s *starter) call(function func(string), text string) {
-	if function != nil {
-		s.callbacks.Lock()
-		defer s.callbacks.Unlock()
-		function(text)
-	}
-}
-
-func (s *starter) run(ctx context.Context, d runtime.Daemon) error {
-	s.call(s.opts.Starting, d.Role)
-	return s.rt.Start(ctx, d)
+func (s *starter) run(ctx context.Context, daemon runtime.Daemon) error {
+	s.progress.starting(daemon.Role)
+	return s.rt.Start(ctx, daemon)
 }
 
 // prepare makes the working copy of a database: standalone, complete, and with the
 // schema of the installed daemons.
-func (s *starter) prepare(ctx context.Context, k workdir.Kind, p place) error {
-	if err := makeFolders(filepath.Dir(p.wd.WorkingCopy(k)), p.wd.VarRun(k), filepath.Dir(p.wd.Log(""))); err != nil {
+func (s *starter) prepare(ctx context.Context, kind workdir.Kind, p location) error {
+	if err := makeFolders(filepath.Dir(p.wd.WorkingCopy(kind)), p.wd.VarRun(kind), filepath.Dir(p.wd.Log(""))); err != nil {
 		return err
 	}
-	if _, err := os.Stat(s.wd.Database(k)); errors.Is(err, os.ErrNotExist) && k == workdir.OVS {
+	if _, err := os.Stat(s.wd.Database(kind)); errors.Is(err, os.ErrNotExist) && kind == workdir.OVS {
 		return s.makeDatabase(ctx)
 	}
-	remarks, err := Copy(ctx, p.rt, k, s.wd.Database(k), p.wd.WorkingCopy(k), p.wd.Run())
-	for _, r := range remarks {
-		p.remark(r)
+	remarks, err := Copy(ctx, p.rt, kind, s.wd.Database(kind), p.wd.WorkingCopy(kind), p.wd.Run())
+	for _, remark := range remarks {
+		p.remark(remark)
 	}
 	return err
 }
@@ -232,19 +205,14 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 		return err
 	}
 	defer db.Close()
-	if s.empty {
-		if err := s.addBridges(ctx, db); err != nil {
-			return err
-		}
-	}
 	isolated, _ := s.rt.Isolated(ctx) // the reason is among the runtime's remarks
-	node := &restore.Node{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Loopback: s.rt.HasLoopback(ctx),
-		Report: s.report, Facts: s.facts, Progress: s.progress}
+	node := &restore.Replica{Workdir: s.wd, Manifest: s.manifest, Runtime: s.rt, DB: db, Isolated: isolated, Loopback: s.rt.HasLoopback(ctx),
+		Report: s.report, Facts: s.facts, Progress: s.progress.print}
 	s.expected = node.Expected
 	if err := node.Load(ctx); err != nil {
 		return err
 	}
-	if err := restore.Run(ctx, node, s.selected(restore.Edits())); err != nil {
+	if err := restore.Run(ctx, node, without(s.opts.Without, restore.Edits())); err != nil {
 		return err
 	}
 	if err := s.run(ctx, vswitchd(s.wd)); err != nil {
@@ -257,7 +225,7 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 	if err := node.Settle(ctx); err != nil {
 		return err
 	}
-	if err := restore.Run(ctx, node, s.selected(restore.Steps())); err != nil {
+	if err := restore.Run(ctx, node, without(s.opts.Without, restore.Steps())); err != nil {
 		return err
 	}
 	if err := s.limitMemory(ctx, roomForUse); err != nil {
@@ -267,32 +235,32 @@ func (s *starter) startSwitch(ctx context.Context, beside func()) error {
 	return s.countLoaded(ctx)
 }
 
-// selected returns the steps that opts.Without does not name.
-func (s *starter) selected(steps []restore.Step) []restore.Step {
-	return slices.DeleteFunc(steps, func(step restore.Step) bool { return slices.Contains(s.opts.Without, step.Name) })
+// without returns the steps that have none of these names.
+func without(names []string, steps []restore.Step) []restore.Step {
+	return slices.DeleteFunc(steps, func(step restore.Step) bool { return slices.Contains(names, step.Name) })
 }
 
 // finish completes and writes the report, the wrappers and replica.json.
 func (s *starter) finish() error {
-	for _, r := range s.rt.Remarks() {
-		line, logged := strings.CutPrefix(r, roleVswitchd+" logged while it started: ")
+	for _, remark := range s.rt.Remarks() {
+		line, logged := strings.CutPrefix(remark, roleVswitchd+" logged while it started: ")
 		if !logged || s.expected == nil || !s.expected(line) {
-			s.report.Remark(r)
+			s.report.Remark(remark)
 		}
 	}
 	s.report.Synthesised = s.manifest.Synthesis()
-	for _, c := range s.manifest.Collections {
-		s.report.Lost = append(s.report.Lost, c.Lost...)
-		for _, r := range c.Remarks {
-			s.report.Remark(r)
+	for _, collection := range s.manifest.Collections {
+		s.report.Lost = append(s.report.Lost, collection.Lost...)
+		for _, remark := range collection.Remarks {
+			s.report.Remark(remark)
 		}
-		for _, f := range c.Files {
-			for _, r := range f.Remarks {
-				s.report.Remark(f.Path + ": " + r)
+		for _, file := range collection.Files {
+			for _, remark := range file.Remarks {
+				s.report.Remark(file.Path + ": " + remark)
 			}
 		}
 	}
-	if err := workdir.WriteJSON(s.wd.ReportFile(), s.report); err != nil {
+	if err := workdir.WriteUnsynced(s.wd.ReportFile(), s.report); err != nil {
 		return err
 	}
 	bin := Scripts(s.wd, s.kinds)
@@ -304,5 +272,5 @@ func (s *starter) finish() error {
 	state := newState(s.rt, s.kinds)
 	state.Recorded, state.Running, state.Changed = s.report.Recorded, s.report.Running, s.changed
 	state.Memory, state.Restored = s.memory, s.restored
-	return workdir.WriteJSON(s.wd.ReplicaFile(), state)
+	return workdir.WriteUnsynced(s.wd.ReplicaFile(), state)
 }

@@ -56,22 +56,22 @@ const answerSeconds = 5
 // ReadStatus returns the status of a workdir's replica.
 func ReadStatus(ctx context.Context, wd *workdir.Dir, state State, rt runtime.Runtime) (Status, error) {
 	s := Status{Workdir: wd.Path(), Runtime: state.Runtime, Ready: true}
-	for _, d := range expectedDaemons(wd, state.Kinds) {
-		status, err := daemonStatus(ctx, rt, d)
+	for _, daemon := range expectedDaemons(wd, state.Kinds) {
+		status, err := daemonStatus(ctx, rt, daemon)
 		if err != nil {
 			return s, err
 		}
-		if reached := memoryReached(state.Memory); d.Role == roleVswitchd && !status.Running && reached != "" {
+		if reached := memoryReached(state.Memory); daemon.Role == roleVswitchd && !status.Running && reached != "" {
 			status.Problem += "; " + reached
 		}
 		s.Ready = s.Ready && status.Answers
 		s.Daemons = append(s.Daemons, status)
-		if d.Role == roleVswitchd && status.Answers {
+		if daemon.Role == roleVswitchd && status.Answers {
 			s.Flows = countFlows(ctx, wd, rt)
 		}
 	}
-	for _, f := range s.Flows {
-		s.Ready = s.Ready && f.Problem == ""
+	for _, status := range s.Flows {
+		s.Ready = s.Ready && status.Problem == ""
 	}
 	return s, ctx.Err()
 }
@@ -79,9 +79,9 @@ func ReadStatus(ctx context.Context, wd *workdir.Dir, state State, rt runtime.Ru
 // expectedDaemons returns the daemons that a replica of these databases has.
 func expectedDaemons(wd *workdir.Dir, kinds []workdir.Kind) []runtime.Daemon {
 	var list []runtime.Daemon
-	for _, k := range kinds {
-		list = append(list, server(wd, k))
-		if k != workdir.OVS {
+	for _, kind := range kinds {
+		list = append(list, server(wd, kind))
+		if kind != workdir.OVS {
 			continue
 		}
 		list = append(list, vswitchd(wd))
@@ -97,27 +97,27 @@ func daemonStatus(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) (Da
 	if err != nil {
 		return DaemonStatus{}, err
 	}
-	s := DaemonStatus{Role: d.Role, Running: state.Running, PID: state.PID, Container: state.Container, Problem: state.Problem, LastError: daemon.LastError(d)}
-	if !s.Running {
-		s.Problem = cmp.Or(s.Problem, "it does not run")
-		return s, nil
+	status := DaemonStatus{Role: d.Role, Running: state.Running, PID: state.PID, Container: state.Container, Problem: state.Problem, LastError: daemon.LastError(d)}
+	if !status.Running {
+		status.Problem = cmp.Or(status.Problem, "it does not run")
+		return status, nil
 	}
 	// A daemon writes its pid file once, when it starts.
 	if info, err := os.Stat(daemon.PIDFile(d)); err == nil {
-		s.Since = info.ModTime().UTC().Truncate(time.Second)
+		status.Since = info.ModTime().UTC().Truncate(time.Second)
 	}
 	asking, cancel := context.WithTimeout(ctx, answerSeconds*time.Second)
 	defer cancel()
 	out, err := askVersion(asking, rt, d)
 	if version := versions.PrintedOVS(out); err == nil && version != "" {
-		s.Answers, s.Version = true, version
-		return s, nil
+		status.Answers, status.Version = true, version
+		return status, nil
 	}
-	s.Problem = "it does not answer"
+	status.Problem = "it does not answer"
 	if err != nil {
-		s.Problem += ": " + err.Error()
+		status.Problem += ": " + err.Error()
 	}
-	return s, nil
+	return status, nil
 }
 
 // countFlows counts the flows of each bridge in the report. A start that has not
@@ -127,9 +127,9 @@ func countFlows(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) (all [
 	if err != nil {
 		return nil
 	}
-	for _, b := range r.Bridges {
-		if c := b.Counts[workdir.Flows]; c != nil {
-			all = append(all, countBridge(ctx, wd, rt, b.Name, c))
+	for _, report := range r.Bridges {
+		if counts := report.Counts[workdir.Flows]; counts != nil {
+			all = append(all, countBridge(ctx, wd, rt, report.Name, counts))
 		}
 	}
 	return all
@@ -137,26 +137,26 @@ func countFlows(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime) (all [
 
 var flowCount = regexp.MustCompile(`flow_count=([0-9]+)`)
 
-func countBridge(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, bridge string, c *report.Counts) FlowStatus {
-	f := FlowStatus{Bridge: bridge, Loaded: c.Restored + c.Different}
+func countBridge(ctx context.Context, wd *workdir.Dir, rt runtime.Runtime, bridge string, counts *report.Counts) FlowStatus {
+	status := FlowStatus{Bridge: bridge, Loaded: counts.Restored + counts.Different}
 	var versions []string
-	for _, v := range openflow.Versions() {
-		versions = append(versions, v.String())
+	for _, version := range openflow.Versions() {
+		versions = append(versions, version.String())
 	}
 	runDir := wd.VarRun(workdir.OVS)
 	out, err := rt.Tool(ctx, runDir, nil, "ovs-ofctl", "--timeout="+strconv.Itoa(answerSeconds), "-O", strings.Join(versions, ","),
 		"--", "dump-aggregate", "unix:"+filepath.Join(runDir, bridge+".mgmt"))
-	m := flowCount.FindSubmatch(out)
+	match := flowCount.FindSubmatch(out)
 	switch {
 	case err != nil:
-		f.Problem = err.Error()
-	case m == nil:
-		f.Problem = "ovs-ofctl dump-aggregate prints " + strings.TrimSpace(string(out))
+		status.Problem = err.Error()
+	case match == nil:
+		status.Problem = "ovs-ofctl dump-aggregate prints " + strings.TrimSpace(string(out))
 	default:
-		f.Now, _ = strconv.Atoi(string(m[1]))
-		if f.Now < f.Loaded {
-			f.Problem = fmt.Sprintf("%d flows are gone; ovs-offline start restores them", f.Loaded-f.Now)
+		status.Now, _ = strconv.Atoi(string(match[1]))
+		if status.Now < status.Loaded {
+			status.Problem = fmt.Sprintf("%d flows are gone; ovs-offline start restores them", status.Loaded-status.Now)
 		}
 	}
-	return f
+	return status
 }

@@ -11,6 +11,7 @@ import (
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
 	"ovs-offline/replica/runtime/process"
@@ -30,18 +31,18 @@ func (s *starter) compareVersions(ctx context.Context) {
 	if err == nil {
 		running.OVS = versions.PrintedOVS(ovs)
 	} else {
-		s.unknownVersion("Open vSwitch", err)
+		unknownVersion(s.report, "Open vSwitch", err)
 	}
 	if ovn, err := s.tool(ctx, "ovn-nbctl", "--version"); err == nil {
 		running.OVN = versions.PrintedOVN(ovn)
 	} else {
-		s.unknownVersion("OVN", err)
+		unknownVersion(s.report, "OVN", err)
 	}
 	recorded := recordedVersions(ctx, s.wd, s.manifest)
 	s.report.Running, s.report.Recorded = running, recorded
-	cost, other := versionRemarks(used(recorded, s.kinds), running)
-	for _, r := range cost {
-		s.report.Remark(r)
+	cost, other := versionRemarks(programVersions(recorded, s.kinds), running)
+	for _, remark := range cost {
+		s.report.Remark(remark)
 	}
 	if len(cost) > 0 && !s.opts.VersionsNamed {
 		s.report.Remark(s.advice(other))
@@ -49,13 +50,13 @@ func (s *starter) compareVersions(ctx context.Context) {
 }
 
 // unknownVersion adds a remark, unless the programs are not installed.
-func (s *starter) unknownVersion(of string, err error) {
+func unknownVersion(rep *report.Report, of string, err error) {
 	if !errors.Is(err, runtime.ErrNotInstalled) {
-		s.report.Remark(fmt.Sprintf("the running version of %s is not known: %v", of, err))
+		rep.Remark(fmt.Sprintf("the running version of %s is not known: %v", of, err))
 	}
 }
 
-// versionRemarks returns what it costs that other versions run than were recorded, and
+// versionRemarks returns the consequences of other versions than the recorded ones, and
 // the recorded minor versions of these programs. Another Open vSwitch may print the same
 // flows differently, or reject them. An older ovn-trace drops the logical flows that it
 // can't parse.
@@ -87,9 +88,9 @@ func (s *starter) advice(other versions.Pair) string {
 
 // AddImage returns the command that adds an image with these versions, and which image
 // that is.
-func AddImage(m *workdir.Manifest, wanted versions.Pair) string {
-	image, which := "REFERENCE", "a container image that has "+wanted.String()
-	if known := imageOf(m); known != "" {
+func AddImage(manifest *workdir.Manifest, wanted versions.Pair) string {
+	image, which := "SOURCE", "a container image (of a registry or a file) or a root directory that has "+wanted.String()
+	if known := imageOf(manifest); known != "" {
 		image, which = known, "the image of its pods"
 	}
 	return fmt.Sprintf("\"ovs-offline image add %s\", with %s", image, which)
@@ -97,15 +98,19 @@ func AddImage(m *workdir.Manifest, wanted versions.Pair) string {
 
 // reference matches the reference of an image in a registry. It has no character with a
 // meaning of its own to a shell: users paste it.
-var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$`)
+var reference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
+
+// maxReference is the longest reference in bytes. A repetition of that many in the pattern
+// would take a tenth of the memory that the start of the program allocates.
+const maxReference = 512
 
 // imageOf returns the reference of the image of the node's pods, "" if the source had
 // none, or none that is a reference. The image of OVN's pods comes first: on some
 // clusters, OVS is the host's own.
-func imageOf(m *workdir.Manifest) string {
-	for _, k := range []workdir.Kind{workdir.SB, workdir.NB, workdir.OVS} {
-		if c := m.Collection(k); c != nil && reference.MatchString(c.Image) {
-			return c.Image
+func imageOf(manifest *workdir.Manifest) string {
+	for _, kind := range []workdir.Kind{workdir.SB, workdir.NB, workdir.OVS} {
+		if collection := manifest.Collection(kind); collection != nil && len(collection.Image) <= maxReference && reference.MatchString(collection.Image) {
+			return collection.Image
 		}
 	}
 	return ""
@@ -129,45 +134,45 @@ func (s *starter) findDetrace(ctx context.Context) {
 	}
 }
 
-// Recorded returns the versions on the node, those of the programs that a replica of
+// Recorded returns the versions on the node of the programs that a replica of
 // the workdir runs.
 func Recorded(ctx context.Context, wd *workdir.Dir) (versions.Pair, error) {
 	manifest, err := wd.Manifest()
 	if err != nil {
 		return versions.Pair{}, err
 	}
-	return used(recordedVersions(ctx, wd, manifest), servedKinds(wd)), nil
+	return programVersions(recordedVersions(ctx, wd, manifest), servedKinds(wd)), nil
 }
 
-// used returns the versions of the programs that matter for a replica with these kinds
+// programVersions returns the versions of the programs that matter for a replica with these kinds
 // of data: ovs-vswitchd for OVS, and the tools of OVN for its databases.
-func used(v versions.Pair, kinds []workdir.Kind) versions.Pair {
+func programVersions(pair versions.Pair, kinds []workdir.Kind) versions.Pair {
 	if !slices.Contains(kinds, workdir.OVS) {
-		v.OVS = ""
+		pair.OVS = ""
 	}
 	if !slices.Contains(kinds, workdir.NB) && !slices.Contains(kinds, workdir.SB) {
-		v.OVN = ""
+		pair.OVN = ""
 	}
-	return v
+	return pair
 }
 
 // recordedVersions returns the versions in the manifest. Those of OVN are in the
 // collections of its databases, which may be a controller's, or else of the node. Some
 // databases have no version in the manifest: an earlier version of ovs-offline
 // collected them, or a user added them. They are read.
-func recordedVersions(ctx context.Context, wd *workdir.Dir, m *workdir.Manifest) versions.Pair {
+func recordedVersions(ctx context.Context, wd *workdir.Dir, manifest *workdir.Manifest) versions.Pair {
 	var known versions.Pair
 	var unread []file.Info
 	kinds := workdir.Kinds()
 	slices.Reverse(kinds)
-	for _, k := range kinds {
+	for _, kind := range kinds {
 		var own versions.Pair
-		if c := m.Collection(k); c != nil {
-			own = versions.Pair{OVS: c.OVSVersion, OVN: c.OVNVersion}
+		if collection := manifest.Collection(kind); collection != nil {
+			own = versions.Pair{OVS: collection.OVSVersion, OVN: collection.OVNVersion}
 		}
 		known = known.Or(own)
-		if k == workdir.OVS && own.OVS == "" || k != workdir.OVS && own.OVN == "" {
-			if info, err := inspect(ctx, wd.Database(k)); err == nil { // else Start reports the problem
+		if kind == workdir.OVS && own.OVS == "" || kind != workdir.OVS && own.OVN == "" {
+			if info, err := inspect(ctx, wd.Database(kind)); err == nil { // else Start reports the problem
 				unread = append(unread, info)
 			}
 		}

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/recording"
 )
 
-// bridges returns the node's bridges, each once: from ovs-vsctl list-br, else from
-// the printed Bridge table, else from the names of the flow dumps.
+// bridges returns the node's bridges, each once: from ovs-vsctl list-br, else from the
+// printed Bridge table or ovs-vsctl show, else from the names of the flow dumps.
 func (c *contents) bridges(byFile map[string]executed) []string {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(c.listed(byFile), func(bridge string) bool {
@@ -20,11 +21,11 @@ func (c *contents) bridges(byFile map[string]executed) []string {
 }
 
 func (c *contents) listed(byFile map[string]executed) []string {
-	for _, p := range patterns() {
-		if p.name != bridgeList {
+	for _, pattern := range patterns() {
+		if pattern.name != bridgeList {
 			continue
 		}
-		if list := listedBridges(c.text(path.Join(p.folder, mangle(p.command)))); len(list) > 0 {
+		if list := listedBridges(c.text(path.Join(pattern.folder, mangle(pattern.command)))); len(list) > 0 {
 			return list
 		}
 	}
@@ -33,13 +34,36 @@ func (c *contents) listed(byFile map[string]executed) []string {
 			return list
 		}
 	}
-	var list []string
-	for _, rel := range c.names("sos_commands/openvswitch/ovs-ofctl_dump-flows_") {
-		name := strings.TrimPrefix(path.Base(rel), "ovs-ofctl_dump-flows_")
-		if e, ok := byFile[rel]; ok {
-			name = strings.TrimPrefix(e.command, "ovs-ofctl dump-flows ")
+	for _, name := range []string{"ovs-vsctl_-t_5_show", "ovs-vsctl_show"} {
+		if list := shownBridges(c.text("sos_commands/openvswitch/" + name)); len(list) > 0 {
+			return list
 		}
-		list = append(list, name)
+	}
+	return c.dumpedBridges(byFile)
+}
+
+// dumpedBridges returns the bridges that the names of the flow dumps name.
+func (c *contents) dumpedBridges(byFile map[string]executed) (list []string) {
+	for _, rel := range c.names("sos_commands/openvswitch/ovs-ofctl_") {
+		run, ok := recording.ParseFileName(rel)
+		if executed, known := byFile[rel]; known {
+			run, ok = recording.ParseLine(executed.command)
+		}
+		if ok && run.Command.Name == recording.Flows && run.Argument != "" {
+			list = append(list, run.Argument)
+		}
+	}
+	return list
+}
+
+// shownBridges returns the names of the bridges in the output of ovs-vsctl show.
+func shownBridges(text string) (list []string) {
+	outline, err := ovsdb.Shown(strings.NewReader(text))
+	if outline == nil || err != nil {
+		return nil
+	}
+	for _, bridge := range outline.Below("Bridge") {
+		list = append(list, bridge.Name)
 	}
 	return list
 }

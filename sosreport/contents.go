@@ -43,7 +43,7 @@ type manifest struct {
 }
 
 // resolve follows links inside the report to a file that was kept.
-func (c *contents) resolve(rel string) (real string, f archive.File, ok bool) {
+func (c *contents) resolve(rel string) (real string, file archive.File, ok bool) {
 	if alias, ok := c.aliases[rel]; ok {
 		rel = alias
 	}
@@ -53,8 +53,8 @@ func (c *contents) resolve(rel string) (real string, f archive.File, ok bool) {
 // text returns the first 8 MiB of a file of the report, "" if the report has no such
 // file.
 func (c *contents) text(rel string) string {
-	if _, f, ok := c.resolve(rel); ok {
-		return readStart(f.Spooled)
+	if _, file, ok := c.resolve(rel); ok {
+		return readStart(file.Spooled)
 	}
 	return ""
 }
@@ -79,8 +79,8 @@ func (c *contents) containerNames() map[string]string {
 	}
 	for _, rel := range c.list {
 		folder, name := path.Split(rel)
-		if m := inContainer.FindStringSubmatch(name); m != nil && strings.HasPrefix(rel, "sos_commands/") {
-			add(folder+m[1], rel)
+		if match := inContainer.FindStringSubmatch(name); match != nil && strings.HasPrefix(rel, "sos_commands/") {
+			add(folder+match[1], rel)
 		}
 		if parts := strings.SplitN(rel, "/", 3); len(parts) == 3 && parts[0] == "sos_containers" && strings.HasPrefix(parts[2], "sos_commands/") {
 			add(parts[2], rel)
@@ -92,18 +92,18 @@ func (c *contents) containerNames() map[string]string {
 }
 
 // index fills the report with data from the kept files.
-func (c *contents) index(ctx context.Context, r *Report) error {
+func (c *contents) index(ctx context.Context, report *Report) error {
 	c.aliases = c.containerNames()
 	if err := c.readManifest(); err != nil {
 		return err
 	}
 	byFile := c.outputFiles()
-	r.Bridges = c.bridges(byFile)
-	r.LimitBridges()
-	c.indexOutputs(ctx, r, byFile)
-	c.indexDatabases(r)
-	c.indexLogs(r)
-	r.describe(c)
+	report.Bridges = c.bridges(byFile)
+	report.LimitBridges()
+	c.indexOutputs(ctx, report, byFile)
+	c.indexDatabases(report)
+	c.indexLogs(report)
+	report.describe(c)
 	return nil
 }
 
@@ -111,17 +111,17 @@ func (c *contents) index(ctx context.Context, r *Report) error {
 const maxManifest = 32 << 20
 
 func (c *contents) readManifest() error {
-	_, f, ok := c.resolve("sos_reports/manifest.json")
-	if !ok || f.Size > maxManifest { // a manifest that is too large counts as damaged
+	_, file, ok := c.resolve("sos_reports/manifest.json")
+	if !ok || file.Size > maxManifest { // a manifest that is too large counts as damaged
 		return nil
 	}
-	raw, err := os.ReadFile(f.Spooled)
+	raw, err := os.ReadFile(file.Spooled)
 	if err != nil {
 		return err
 	}
-	var m manifest
-	if json.Unmarshal(raw, &m) == nil { // without a manifest, the names of the files identify the commands
-		c.manifest = &m
+	var manifest manifest
+	if json.Unmarshal(raw, &manifest) == nil { // without a manifest, the names of the files identify the commands
+		c.manifest = &manifest
 	}
 	return nil
 }
@@ -166,13 +166,13 @@ func (c *contents) names(prefix string) []string {
 }
 
 // indexLogs adds the logs of clients of libovsdb.
-func (c *contents) indexLogs(r *Report) {
+func (c *contents) indexLogs(report *Report) {
 	for _, rel := range c.list {
 		if !isClientLog(rel) {
 			continue
 		}
-		if real, f, ok := c.resolve(rel); ok {
-			r.Logs = append(r.Logs, recording.Log{File: f, Name: path.Base(rel), Origin: real, Truncated: isTailed(real)})
+		if real, file, ok := c.resolve(rel); ok {
+			report.Logs = append(report.Logs, recording.Log{File: file, Name: path.Base(rel), Origin: real, Truncated: isTailed(real)})
 		}
 	}
 }
@@ -180,26 +180,26 @@ func (c *contents) indexLogs(r *Report) {
 // indexDatabases adds each database once, under the name that is not a link: first the
 // databases in the usual folders, then the ones that are identified only by their
 // content.
-func (c *contents) indexDatabases(r *Report) {
+func (c *contents) indexDatabases(report *Report) {
 	seen := map[string]bool{}
 	for _, rel := range c.list {
 		if !isDatabasePath(rel) {
 			continue
 		}
-		real, f, ok := c.resolve(rel)
+		real, file, ok := c.resolve(rel)
 		if !ok {
-			r.Dangling = append(r.Dangling, fmt.Sprintf("%s links to %s, which the report lacks", rel, c.tree.Links[path.Join(c.top, rel)]))
+			report.Dangling = append(report.Dangling, fmt.Sprintf("%s links to %s, which the report lacks", rel, c.tree.Links[path.Join(c.top, rel)]))
 			continue
 		}
 		if !seen[real] {
 			seen[real] = true
-			r.Databases = append(r.Databases, recording.Database{File: f, Origin: real, Truncated: isTailed(real)})
+			report.Databases = append(report.Databases, recording.Database{File: file, Origin: real, Truncated: isTailed(real)})
 		}
 	}
 	for _, rel := range c.list {
-		f, ok := c.tree.Files[path.Join(c.top, rel)]
-		if ok && !seen[rel] && !wanted(rel) {
-			r.Databases = append(r.Databases, recording.Database{File: f, Origin: rel, Unusual: true})
+		file, ok := c.tree.Files[path.Join(c.top, rel)]
+		if ok && !seen[rel] && !isWanted(rel) {
+			report.Databases = append(report.Databases, recording.Database{File: file, Origin: rel, Unusual: true})
 		}
 	}
 }

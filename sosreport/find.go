@@ -12,11 +12,11 @@ import (
 	"ovs-offline/internal/recording"
 )
 
-// tops returns the top folders of the reports in a tree, "" for the tree itself. It
+// topFolders returns the top folders of the reports in a tree, "" for the tree itself. It
 // ignores a report within another. A version.txt marks a report only if nothing else
 // does. A hostname file does so as well if expected is set, which means that the user
 // declares the source to be a report.
-func tops(tree *archive.Tree, expected bool) []string {
+func topFolders(tree *archive.Tree, expected bool) []string {
 	sure, weak := map[string]bool{}, map[string]bool{}
 	for _, name := range tree.Names() {
 		if top, ok := topOf(name); ok {
@@ -25,7 +25,7 @@ func tops(tree *archive.Tree, expected bool) []string {
 	}
 	// A database marks a report only outside the reports found so far.
 	for _, name := range tree.Names() {
-		if top, ok := databaseTop(name); ok && !within(top, sure) && !sure[top] {
+		if top, ok := databaseTop(name); ok && !isInside(top, sure) && !sure[top] {
 			weak[top] = true
 		}
 	}
@@ -39,7 +39,7 @@ func tops(tree *archive.Tree, expected bool) []string {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(sure)), func(top string) bool { return within(top, sure) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(sure)), func(top string) bool { return isInside(top, sure) })
 }
 
 // topOf cuts a name before the first folder that only reports have.
@@ -64,8 +64,8 @@ func databaseTop(name string) (top string, ok bool) {
 	return "", false
 }
 
-// within reports whether top is in the folder of another top.
-func within(top string, tops map[string]bool) bool {
+// isInside reports whether top is in the folder of another top.
+func isInside(top string, tops map[string]bool) bool {
 	_, _, ok := split(top, tops)
 	return ok
 }
@@ -94,10 +94,10 @@ func databaseFolders() []string {
 	}
 }
 
-// wanted reports whether a name below a report's top is used.
-func wanted(rel string) bool {
-	for _, p := range knownNames() {
-		if rel == p || strings.HasSuffix(p, "/") && strings.HasPrefix(rel, p) {
+// isWanted reports whether a name below a report's top is used.
+func isWanted(rel string) bool {
+	for _, pattern := range knownNames() {
+		if rel == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(rel, pattern) {
 			return true
 		}
 	}
@@ -107,15 +107,15 @@ func wanted(rel string) bool {
 // singleOutputs are the outputs that are used of plugins whose folders are not.
 var singleOutputs = sync.OnceValue(func() map[string]bool {
 	files := map[string]bool{}
-	for _, p := range patterns() {
-		if p.folder == "sos_commands/networking" {
-			files[p.folder+"/"+mangle(p.command)] = true
+	for _, pattern := range patterns() {
+		if pattern.folder == "sos_commands/networking" {
+			files[pattern.folder+"/"+mangle(pattern.command)] = true
 		}
 	}
 	return files
 })
 
-// isClientLog reports whether a name is that of a log of clients of libovsdb. sos's plugin
+// isClientLog reports whether a name belongs to a log of clients of libovsdb. sos's plugin
 // openshift_ovn copies those beside the databases.
 func isClientLog(rel string) bool {
 	return recording.IsClientLog(rel) && isDatabasePath(path.Dir(rel)+"/log.db")

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/test/captures"
+	"ovs-offline/test/oracle/captures"
 )
 
 // FuzzMangle checks that the file name of any command is one that sos could have given.
@@ -116,7 +116,7 @@ func FuzzTops(f *testing.F) {
 				kept.Files[name] = archive.File{}
 			}
 		}
-		found := tops(kept, true)
+		found := topFolders(kept, true)
 		for i, top := range found {
 			if top != "" && !strings.HasPrefix(one, top+"/") && !strings.HasPrefix(other, top+"/") {
 				t.Errorf("%q is the top of neither %q nor %q", top, one, other)

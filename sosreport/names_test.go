@@ -12,6 +12,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/expect"
 )
 
 const plugin = "sos_commands/openvswitch/"
@@ -94,9 +95,7 @@ func TestMangledNames(t *testing.T) {
 	check("without a manifest", openMembers(t, under(top, members...)...))
 	r := openMembers(t, under(top, append(members, manifestOf(t, commands...))...)...)
 	check("with a manifest", r)
-	if r.SosVersion != "4.8.2" {
-		t.Errorf("sos %q", r.SosVersion)
-	}
+	expect.Equal(t, r.SosVersion, "4.8.2", "sos")
 	damaged := file("sos_reports/manifest.json", `{"components": {"report": [`)
 	check("with a damaged manifest", openMembers(t, under(top, append(members, damaged)...)...))
 }
@@ -115,9 +114,7 @@ func TestManifestTakesPrecedence(t *testing.T) {
 	for _, c := range []struct{ bridge, openflow, want string }{
 		{"br@odd", "", "1"}, {"br@@odd", "", "2"}, {"br@odd", "OpenFlow15", ""}, {"br@@odd", "OpenFlow15", "2"},
 	} {
-		if got := content(t, r, recording.Flows, c.bridge, c.openflow); got != c.want {
-			t.Errorf("%s %s: %q", c.bridge, c.openflow, got)
-		}
+		expect.Equal(t, content(t, r, recording.Flows, c.bridge, c.openflow), c.want, c.bridge, c.openflow)
 	}
 	if list := r.Outputs(recording.Flows, "br@@odd"); len(list) != 2 || !list[0].Truncated || list[1].Truncated {
 		t.Errorf("outputs that the manifest marks as truncated: %+v", list)
@@ -259,9 +256,7 @@ func TestLinks(t *testing.T) {
 			}
 			// In a folder, hard links are like other files.
 			if shape == "folder" && strings.Contains(c.what, "hard") {
-				if len(r.Databases) != 2 {
-					t.Errorf("%s, %s: %+v", c.what, shape, r.Databases)
-				}
+				expect.Equal(t, len(r.Databases), 2, c.what, shape, r.Databases)
 				continue
 			}
 			if len(r.Databases) != 1 || len(r.Dangling) != c.dangling {
@@ -302,9 +297,7 @@ func TestHostileMembers(t *testing.T) {
 		file(top+plugin+"ovs-ofctl_dump-flows_.._br0", "never"),
 	}
 	r := openMembers(t, members...)
-	if len(r.Databases) != 0 {
-		t.Errorf("taken: %+v", r.Databases)
-	}
+	expect.Equal(t, len(r.Databases), 0, "taken", r.Databases)
 	if _, err := os.Stat(outside); err == nil {
 		t.Error("written outside")
 	}
@@ -323,9 +316,8 @@ func TestDevicesInAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := open(t, dir)
-	if len(r.Databases) != 0 || len(r.Dangling) != 1 {
-		t.Errorf("%+v %q", r.Databases, r.Dangling)
-	}
+	expect.Equal(t, len(r.Databases), 0, r.Databases, r.Dangling)
+	expect.Equal(t, len(r.Dangling), 1, r.Databases, r.Dangling)
 }
 
 // TestOpenWritesOnlyTheSpool checks that Open writes only to the spool, with any
@@ -355,9 +347,7 @@ func TestNetworkingOfEachSos(t *testing.T) {
 		members := append(outputs(ran{"ovs-vsctl -t 5 list-br", "ovs-vsctl_-t_5_list-br", "br0\n", false}),
 			file("sos_commands/networking/"+links, "links"), file("sos_commands/networking/ip_route_show_table_all", "routes"))
 		r := openMembers(t, under(top, members...)...)
-		if got := content(t, r, workdir.RecordedLinks, "", ""); got != "links" {
-			t.Errorf("%s: %q", links, got)
-		}
+		expect.Equal(t, content(t, r, workdir.RecordedLinks, "", ""), "links", links)
 		if got := content(t, r, workdir.RecordedKernelRoutes, "", ""); got != "routes" {
 			t.Errorf("with %s: routes %q", links, got)
 		}

@@ -29,7 +29,7 @@ func Open(ctx context.Context, source, spool string, limits archive.Limits, prog
 	if !tree.Archive && !tree.Folder {
 		return nil, fmt.Errorf("%s is %w: it does not begin like a tar, xz, gzip, bzip2 or zstd file", source, ErrNotArchive)
 	}
-	reports, err := find(ctx, tree, tops(tree, true), limits)
+	reports, err := find(ctx, tree, topFolders(tree, true), limits)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
@@ -45,8 +45,8 @@ func Open(ctx context.Context, source, spool string, limits archive.Limits, prog
 		return reports[0], nil
 	}
 	names := make([]string, len(reports))
-	for i, r := range reports {
-		names[i] = r.Top
+	for i, report := range reports {
+		names[i] = report.Top
 	}
 	return nil, fmt.Errorf("%s holds several reports (%s): give one of them, or take all with collect", source, strings.Join(names, ", "))
 }
@@ -54,7 +54,7 @@ func Open(ctx context.Context, source, spool string, limits archive.Limits, prog
 // Find returns the reports in a tree, in the order of their names. The error wraps
 // archive.ErrLimit where there are too many.
 func Find(ctx context.Context, tree *archive.Tree, limits archive.Limits) ([]*Report, error) {
-	return find(ctx, tree, tops(tree, false), limits)
+	return find(ctx, tree, topFolders(tree, false), limits)
 }
 
 func find(ctx context.Context, tree *archive.Tree, tops []string, limits archive.Limits) ([]*Report, error) {
@@ -72,14 +72,14 @@ func find(ctx context.Context, tree *archive.Tree, tops []string, limits archive
 		}
 	}
 	for _, loss := range tree.Lost {
-		if top, rel, ok := split(loss.Path, all); ok && wanted(rel) {
+		if top, rel, ok := split(loss.Path, all); ok && isWanted(rel) {
 			all[top].Lost = append(all[top].Lost, rel+": "+loss.Reason)
 		}
 	}
 	var reports []*Report
 	for _, top := range tops {
-		c := &contents{tree: tree, top: top, list: names[top]}
-		if err := c.index(ctx, all[top]); err != nil {
+		contents := &contents{tree: tree, top: top, list: names[top]}
+		if err := contents.index(ctx, all[top]); err != nil {
 			return nil, err
 		}
 		reports = append(reports, all[top])
@@ -106,7 +106,7 @@ func Wanted(name string, start []byte) bool {
 		return true
 	}
 	for more := true; more; _, name, more = strings.Cut(name, "/") {
-		if wanted(name) {
+		if isWanted(name) {
 			return true
 		}
 	}

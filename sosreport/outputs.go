@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 )
 
@@ -36,13 +37,13 @@ func patterns() []pattern {
 		{Name: bridgeList, Sos: []recording.SosLine{{Plugin: "openvswitch", Line: "ovs-vsctl -t 5 list-br"}, {Plugin: "openvswitch", Line: "ovs-vsctl list-br"}, {Plugin: "ovn_host", Line: "ovs-vsctl list-br"}}},
 	}
 	var list []pattern
-	for _, c := range append(table, recording.Commands()...) {
-		for _, l := range c.SosLines() {
-			p := pattern{c.Name, c.Scope, l.Line, l.OpenFlow, "sos_commands/" + l.Plugin}
-			if c.Scope != recording.OfNode {
-				p.command += " "
+	for _, command := range append(table, recording.Commands()...) {
+		for _, line := range command.SosLines() {
+			pattern := pattern{command.Name, command.Scope, line.Line, line.OpenFlow, "sos_commands/" + line.Plugin}
+			if command.Scope != recording.OfNode {
+				pattern.command += " "
 			}
-			list = append(list, p)
+			list = append(list, pattern)
 		}
 	}
 	return list
@@ -75,56 +76,56 @@ type argument struct {
 
 // indexOutputs adds the output of every pattern to the report. The manifest maps a
 // command to its file; without one, the mangled command does.
-func (c *contents) indexOutputs(ctx context.Context, r *Report, byFile map[string]executed) {
+func (c *contents) indexOutputs(ctx context.Context, report *Report, byFile map[string]executed) {
 	byCommand := map[string]string{}
 	for _, rel := range c.names("sos_commands/") {
-		if e, ok := byFile[rel]; ok {
-			if key := inFolder(path.Dir(rel), e.command); byCommand[key] == "" {
+		if executed, ok := byFile[rel]; ok {
+			if key := inFolder(path.Dir(rel), executed.command); byCommand[key] == "" {
 				byCommand[key] = rel
 			}
 		}
 	}
 	var ambiguous []string
-	for _, p := range patterns() {
-		arguments := []argument{{file: mangle(p.command)}}
-		switch p.scope {
+	for _, pattern := range patterns() {
+		arguments := []argument{{file: mangle(pattern.command)}}
+		switch pattern.scope {
 		case recording.OfBridge:
-			arguments = c.bridgeArguments(p, r.Bridges, &ambiguous)
+			arguments = c.bridgeArguments(pattern, report.Bridges, &ambiguous)
 		case recording.OfDatapath:
-			arguments = c.datapathArguments(p, byCommand)
+			arguments = c.datapathArguments(pattern, byCommand)
 		}
 		for _, arg := range arguments {
-			rel := byCommand[inFolder(p.folder, p.command+arg.value)]
+			rel := byCommand[inFolder(pattern.folder, pattern.command+arg.value)]
 			if rel == "" {
-				rel = path.Join(p.folder, arg.file)
-				if e, known := byFile[rel]; known && e.command != p.command+arg.value {
+				rel = path.Join(pattern.folder, arg.file)
+				if executed, known := byFile[rel]; known && executed.command != pattern.command+arg.value {
 					continue // the name matches, but another command made this file
 				}
 			}
-			c.addOutput(r, p, arg.bridge, rel, byFile)
+			c.addOutput(report, pattern, arg.bridge, rel, byFile)
 		}
 		if ctx.Err() != nil {
 			return
 		}
 	}
 	if len(ambiguous) > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and it is not known which file belongs to which bridge: their OpenFlow dumps are not taken", recording.FirstNames(ambiguous)))
+		report.Remarks = append(report.Remarks, fmt.Sprintf("bridges %s: sos gives their files the same names, and it is not known which file belongs to which bridge: their OpenFlow dumps are not taken", phrase.FirstNames(ambiguous)))
 	}
 }
 
 // inFolder returns the key of a command in byCommand: plugins share some commands.
 func inFolder(folder, command string) string { return folder + ":" + command }
 
-func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byFile map[string]executed) {
-	real, f, ok := c.resolve(rel)
+func (c *contents) addOutput(report *Report, p pattern, bridge, rel string, byFile map[string]executed) {
+	real, file, ok := c.resolve(rel)
 	if !ok {
 		if target := c.tree.Links[path.Join(c.top, rel)]; strings.HasPrefix(target, "../../sos_strings/") {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("%s links to %s, which the report lacks", rel, target))
+			report.Remarks = append(report.Remarks, fmt.Sprintf("%s links to %s, which the report lacks", rel, target))
 		}
 		return
 	}
-	r.All = append(r.All, recording.Output{
-		File: f, Command: p.name, Bridge: bridge, OpenFlow: p.openflow,
+	report.All = append(report.All, recording.Output{
+		File: file, Command: p.name, Bridge: bridge, OpenFlow: p.openflow,
 		Origin: real, Truncated: isTailed(real) || byFile[rel].truncated,
 	})
 }
@@ -134,27 +135,27 @@ func (c *contents) addOutput(r *Report, p pattern, bridge, rel string, byFile ma
 // command in an OpenFlow version only for bridges that speak it. So without a manifest
 // the files can be assigned only if there is one for each bridge; otherwise the bridges
 // are added to ambiguous.
-func (c *contents) bridgeArguments(p pattern, bridges []string, ambiguous *[]string) []argument {
+func (c *contents) bridgeArguments(pattern pattern, bridges []string, ambiguous *[]string) []argument {
 	var files []string // in the order of their first bridges
 	sameName := map[string][]string{}
-	for _, b := range bridges {
-		name := mangle(p.command + b)
+	for _, bridge := range bridges {
+		name := mangle(pattern.command + bridge)
 		if sameName[name] == nil {
 			files = append(files, name)
 		}
-		sameName[name] = append(sameName[name], b)
+		sameName[name] = append(sameName[name], bridge)
 	}
 	var list []argument
 	for _, name := range files {
 		bridges := sameName[name]
-		if last := numbered(name, len(bridges)-1); len(bridges) > 1 && p.openflow != 0 && c.manifest == nil && !c.has(path.Join(p.folder, last)) {
-			if c.has(path.Join(p.folder, name)) && !slices.Contains(*ambiguous, bridges[0]) {
+		if last := numbered(name, len(bridges)-1); len(bridges) > 1 && pattern.openflow != 0 && c.manifest == nil && !c.has(path.Join(pattern.folder, last)) {
+			if c.has(path.Join(pattern.folder, name)) && !slices.Contains(*ambiguous, bridges[0]) {
 				*ambiguous = append(*ambiguous, bridges...)
 			}
 			continue
 		}
-		for n, b := range bridges {
-			list = append(list, argument{value: b, bridge: b, file: numbered(name, n)})
+		for n, bridge := range bridges {
+			list = append(list, argument{value: bridge, bridge: bridge, file: numbered(name, n)})
 		}
 	}
 	return list
@@ -170,10 +171,10 @@ func numbered(name string, n int) string {
 
 // datapathArguments finds the datapaths ("system@ovs-system") in the names of the
 // files. A node has one or two.
-func (c *contents) datapathArguments(p pattern, byCommand map[string]string) []argument {
+func (c *contents) datapathArguments(pattern pattern, byCommand map[string]string) []argument {
 	var list []argument
 	seen := map[string]bool{}
-	prefix := inFolder(p.folder, p.command)
+	prefix := inFolder(pattern.folder, pattern.command)
 	for command, rel := range byCommand {
 		if value, ok := strings.CutPrefix(command, prefix); ok {
 			list = append(list, argument{value: value})
@@ -181,7 +182,7 @@ func (c *contents) datapathArguments(p pattern, byCommand map[string]string) []a
 		}
 	}
 	slices.SortFunc(list, func(a, b argument) int { return cmp.Compare(a.value, b.value) })
-	for _, rel := range c.names(p.folder + "/" + mangle(p.command) + "_") {
+	for _, rel := range c.names(pattern.folder + "/" + mangle(pattern.command) + "_") {
 		if !seen[rel] {
 			list = append(list, argument{file: path.Base(rel)})
 		}

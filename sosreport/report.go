@@ -19,7 +19,7 @@ import (
 
 // Report is the content of an sos report.
 type Report struct {
-	recording.Node
+	recording.Recording
 	// Top is the report's folder in the source, "" if it is the source itself.
 	Top        string
 	SosVersion string
@@ -46,47 +46,47 @@ var (
 )
 
 // describe fills in the name and versions of the node.
-func (r *Report) describe(c *contents) {
+func (r *Report) describe(contents *contents) {
 	for _, name := range []string{"sos_commands/host/hostname", "hostname", "etc/hostname"} {
-		if words := strings.Fields(c.text(name)); r.Host == "" && len(words) > 0 {
+		if words := strings.Fields(contents.text(name)); r.Host == "" && len(words) > 0 {
 			r.Host = words[0]
 		}
 	}
-	for _, name := range []string{path.Base(c.top), sourceName(c)} {
-		if m := dirName.FindStringSubmatch(name); r.Host == "" && m != nil {
-			r.Host, r.HostOfArchive = m[1], true
+	for _, name := range []string{path.Base(contents.top), sourceName(contents)} {
+		if match := dirName.FindStringSubmatch(name); r.Host == "" && match != nil {
+			r.Host, r.HostOfArchive = match[1], true
 		}
 	}
-	r.SosVersion = strings.TrimSpace(strings.TrimPrefix(c.text("version.txt"), "sosreport:"))
-	if c.manifest != nil && c.manifest.Version != "" {
-		r.SosVersion = c.manifest.Version
+	r.SosVersion = strings.TrimSpace(strings.TrimPrefix(contents.text("version.txt"), "sosreport:"))
+	if contents.manifest != nil && contents.manifest.Version != "" {
+		r.SosVersion = contents.manifest.Version
 	}
-	for _, o := range r.Outputs(version, "") {
-		r.OVSVersion = cmp.Or(r.OVSVersion, versions.PrintedOVS([]byte(readStart(o.Spooled))))
+	for _, output := range r.Outputs(version, "") {
+		r.OVSVersion = cmp.Or(r.OVSVersion, versions.PrintedOVS([]byte(readStart(output.Spooled))))
 	}
-	r.packageVersions(c)
-	r.Taken = c.taken()
+	r.packageVersions(contents)
+	r.Taken = contents.taken()
 }
 
 // sourceName returns the name of the folder that the report was extracted to.
-func sourceName(c *contents) string {
-	if !c.tree.Folder || c.top != "" {
+func sourceName(contents *contents) string {
+	if !contents.tree.Folder || contents.top != "" {
 		return ""
 	}
-	abs, _ := filepath.Abs(c.tree.Source) // "" if the current folder is not known
+	abs, _ := filepath.Abs(contents.tree.Source) // "" if the current folder is not known
 	return filepath.Base(abs)
 }
 
 // packageVersions reads versions from the lists of packages, because no command that
 // sos runs prints the version of OVN.
-func (r *Report) packageVersions(c *contents) {
-	packages := c.text("sos_commands/rpm/package-data") + "\n" + c.text("installed-rpms") + "\n" + c.text("sos_commands/dpkg/dpkg_-l")
+func (r *Report) packageVersions(contents *contents) {
+	packages := contents.text("sos_commands/rpm/package-data") + "\n" + contents.text("installed-rpms") + "\n" + contents.text("sos_commands/dpkg/dpkg_-l")
 	for _, pattern := range []*regexp.Regexp{rpmLine, debLine} {
-		for _, m := range pattern.FindAllStringSubmatch(packages, -1) {
-			if strings.HasPrefix(m[1], "ovn") && r.OVNVersion == "" {
-				r.OVNVersion = m[2]
-			} else if strings.HasPrefix(m[1], "openvswitch") && r.OVSVersion == "" {
-				r.OVSVersion = m[2]
+		for _, match := range pattern.FindAllStringSubmatch(packages, -1) {
+			if strings.HasPrefix(match[1], "ovn") && r.OVNVersion == "" {
+				r.OVNVersion = match[2]
+			} else if strings.HasPrefix(match[1], "openvswitch") && r.OVSVersion == "" {
+				r.OVSVersion = match[2]
 			}
 		}
 	}
@@ -94,11 +94,11 @@ func (r *Report) packageVersions(c *contents) {
 
 // readStart returns the first 8 MiB of a spooled file, "" if it cannot be read.
 func readStart(path string) string {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	raw, _ := io.ReadAll(io.LimitReader(f, 8<<20)) // a file that can be read only in part is used
+	defer file.Close()
+	raw, _ := io.ReadAll(io.LimitReader(file, 8<<20)) // a file that can be read only in part is used
 	return string(raw)
 }

@@ -26,12 +26,12 @@ func (c *contents) taken() recording.Moment {
 		// It is the node's local time, without its zone. Nodes of one deployment
 		// usually have one zone.
 		if at, err := time.Parse("2006-01-02 15:04:05.999999", c.manifest.EndTime); err == nil {
-			return recording.Moment{At: at}
+			return recording.Moment{At: at, Local: true}
 		}
 	}
 	for _, name := range []string{path.Base(c.top), sourceName(c), path.Base(c.tree.Source)} {
-		if m := takenOfName(name); m.Known() {
-			return m
+		if moment := takenOfName(name); moment.Known() {
+			return moment
 		}
 	}
 	return recording.Moment{}
@@ -42,7 +42,7 @@ func (c *contents) taken() recording.Moment {
 func (m *manifest) lastCommand() (last float64) {
 	for _, plugin := range m.Components.Report.Plugins {
 		for _, command := range plugin.Commands {
-			// A larger number of seconds is no date of this millennium.
+			// A larger number of seconds lies beyond this millennium.
 			if at, ok := command.StartTime.(float64); ok && at > last && at < 1e11 {
 				last = at
 			}
@@ -53,15 +53,15 @@ func (m *manifest) lastCommand() (last float64) {
 
 // takenOfName returns the time in a name that sos gave to a report.
 func takenOfName(name string) recording.Moment {
-	m := dirName.FindStringSubmatch(name)
-	if m == nil {
+	match := dirName.FindStringSubmatch(name)
+	if match == nil {
 		return recording.Moment{}
 	}
-	if at, err := time.Parse(time.DateOnly, m[2]); err == nil {
+	if at, err := time.Parse(time.DateOnly, match[2]); err == nil {
 		return recording.Moment{At: at, DayOnly: true}
 	}
-	if at, err := time.Parse("20060102150405", m[3]); err == nil {
-		return recording.Moment{At: at}
+	if at, err := time.Parse("20060102150405", match[3]); err == nil {
+		return recording.Moment{At: at, Local: true}
 	}
 	return recording.Moment{}
 }

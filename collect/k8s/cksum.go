@@ -15,14 +15,14 @@ type cksum struct {
 }
 
 // Write adds to the sum; it never fails.
-func (c *cksum) Write(p []byte) (int, error) {
+func (c *cksum) Write(data []byte) (int, error) {
 	c.reversed = c.reversed[:0]
-	for _, b := range p {
-		c.reversed = append(c.reversed, bits.Reverse8(b))
+	for _, char := range data {
+		c.reversed = append(c.reversed, bits.Reverse8(char))
 	}
 	c.crc = ^crc32.Update(^c.crc, crc32.IEEETable, c.reversed)
-	c.size += int64(len(p))
-	return len(p), nil
+	c.size += int64(len(data))
+	return len(data), nil
 }
 
 // sum returns the CRC over the data and the length, its lowest byte first.

@@ -40,8 +40,8 @@ func Connect(config *rest.Config) (*Cluster, error) {
 // remote is the Executor of a real cluster.
 type remote struct{ client *kube.Client }
 
-func (r remote) Exec(ctx context.Context, t Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	return r.client.Exec(ctx, kube.Command{Namespace: t.Namespace, Pod: t.Pod, Container: t.Container, Argv: argv, Stdin: stdin, Stdout: stdout, Stderr: stderr})
+func (r remote) Exec(ctx context.Context, target Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	return r.client.Exec(ctx, kube.Command{Namespace: target.Namespace, Pod: target.Pod, Container: target.Container, Argv: argv, Stdin: stdin, Stdout: stdout, Stderr: stderr})
 }
 
 // Nodes returns the names of the nodes that the label selector matches; "" matches all.
@@ -51,8 +51,8 @@ func (c *Cluster) Nodes(ctx context.Context, selector string) ([]string, error) 
 		return nil, kube.Explain(err, "listing nodes")
 	}
 	var names []string
-	for _, n := range list.Items {
-		names = append(names, n.Name)
+	for _, node := range list.Items {
+		names = append(names, node.Name)
 	}
 	return names, nil
 }

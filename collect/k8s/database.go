@@ -34,38 +34,38 @@ type databaseKey struct {
 }
 
 // askOVN adds the node's NB or SB database.
-func (s *nodeSource) askOVN(ctx context.Context, k workdir.Kind) error {
-	b, err := s.ovnBackup(ctx, k)
+func (s *nodeSource) askOVN(ctx context.Context, kind workdir.Kind) error {
+	backup, err := s.ovnBackup(ctx, kind)
 	if err != nil {
 		return err
 	}
-	s.node.OVNVersion = cmp.Or(b.version, s.node.OVNVersion)
-	s.node.Image = cmp.Or(b.target.image, s.node.Image) // on some clusters, OVS is the host's own
-	s.database(b.target, b.frame, k)
+	s.node.OVNVersion = cmp.Or(backup.version, s.node.OVNVersion)
+	s.node.Image = cmp.Or(backup.target.image, s.node.Image) // on some clusters, OVS is the host's own
+	s.database(backup.target, backup.frame, kind)
 	return nil
 }
 
-func (s *nodeSource) ovnBackup(ctx context.Context, k workdir.Kind) (backup, error) {
+func (s *nodeSource) ovnBackup(ctx context.Context, kind workdir.Kind) (backup, error) {
 	members := func(ctx context.Context, again bool) ([]Target, error) {
 		if again {
-			if err := s.survey.listAgain(ctx, s.layout, s.layout.databaseContainer(k)); err != nil {
+			if err := s.survey.listAgain(ctx, s.layout, s.layout.databaseContainer(kind)); err != nil {
 				return nil, err
 			}
 		}
-		return s.survey.databases(s.layout, k, s.node.Host, s.target.Namespace)
+		return s.survey.databases(s.layout, kind, s.node.Host, s.target.Namespace)
 	}
 	if s.layout.perNode || s.shared == nil {
-		return s.transfer.backup(ctx, members, k)
+		return s.transfer.backup(ctx, members, kind)
 	}
-	once, _ := s.shared.taken.LoadOrStore(databaseKey{k, s.layout.name, s.target.Namespace},
-		sync.OnceValues(func() (backup, error) { return s.shared.backup(ctx, members, k) }))
+	once, _ := s.shared.taken.LoadOrStore(databaseKey{kind, s.layout.name, s.target.Namespace},
+		sync.OnceValues(func() (backup, error) { return s.shared.backup(ctx, members, kind) }))
 	b, err := once.(func() (backup, error))()
 	if err != nil {
 		return backup{}, err
 	}
 	// Collected files are never written again, so all workdirs can have the same
 	// file on the disk.
-	mine := filepath.Join(s.spool, string(k))
+	mine := filepath.Join(s.spool, string(kind))
 	if err := os.Link(b.Spooled, mine); err != nil {
 		return backup{}, fmt.Errorf("%w: %w", errLocal, err)
 	}
@@ -75,7 +75,7 @@ func (s *nodeSource) ovnBackup(ctx context.Context, k workdir.Kind) (backup, err
 
 // backup tries the members of the database's cluster in turn until one returns the
 // database. It tries them again as long as any of them may still answer.
-func (t *transfer) backup(ctx context.Context, members func(ctx context.Context, again bool) ([]Target, error), k workdir.Kind) (b backup, err error) {
+func (t *transfer) backup(ctx context.Context, members func(ctx context.Context, again bool) ([]Target, error), kind workdir.Kind) (b backup, err error) {
 	err = t.patience.persist(ctx, func(again bool) error {
 		targets, err := members(ctx, again)
 		if err != nil {
@@ -84,7 +84,7 @@ func (t *transfer) backup(ctx context.Context, members func(ctx context.Context,
 		var errs []error
 		final := true
 		for _, target := range targets {
-			if b, err = t.backupFrom(ctx, target, k); err == nil {
+			if b, err = t.backupFrom(ctx, target, kind); err == nil {
 				return nil
 			}
 			errs = append(errs, fmt.Errorf("%s: %w", target, err))
@@ -99,26 +99,26 @@ func (t *transfer) backup(ctx context.Context, members func(ctx context.Context,
 }
 
 // backupFrom tries one member once.
-func (t *transfer) backupFrom(ctx context.Context, target Target, k workdir.Kind) (backup, error) {
-	b := backup{target: target}
-	frames, err := t.once(ctx, target, databaseText, append([]string{k.Schema(), "ovn" + short(k) + "_db.sock"}, socketFolders()...))
+func (t *transfer) backupFrom(ctx context.Context, target Target, kind workdir.Kind) (backup, error) {
+	backup := backup{target: target}
+	frames, err := t.runOnce(ctx, target, databaseText, append([]string{kind.Schema(), "ovn" + short(kind) + "_db.sock"}, socketFolders()...))
 	if err != nil {
 		t.drop(frames)
-		return b, err
+		return backup, err
 	}
-	for _, f := range frames {
-		switch f.name {
+	for _, frame := range frames {
+		switch frame.name {
 		case "version":
-			b.version = f.version(versions.PrintedOVN)
+			backup.version = frame.version(versions.PrintedOVN)
 		case "disconnected":
-			return b, judged{errors.New("this member has lost its cluster"), true}
+			return backup, judged{errors.New("this member has lost its cluster"), true}
 		case "backup":
-			b.frame = f
+			backup.frame = frame
 		}
 	}
-	if b.code != 0 {
-		err := fmt.Errorf("ovsdb-client backup: %s (looked for the socket in %s)", b.failure(), strings.Join(socketFolders(), ", "))
-		return b, judged{err, !b.noConnection() || !t.patience.mayRestart()}
+	if backup.code != 0 {
+		err := fmt.Errorf("ovsdb-client backup: %s (looked for the socket in %s)", backup.failure(), strings.Join(socketFolders(), ", "))
+		return backup, judged{err, !backup.noConnection() || !t.patience.mayRestart()}
 	}
-	return b, nil
+	return backup, nil
 }

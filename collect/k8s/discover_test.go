@@ -20,6 +20,7 @@ import (
 
 	"ovs-offline/collect"
 	"ovs-offline/collect/k8s"
+	"ovs-offline/internal/fault"
 	"ovs-offline/internal/workdir"
 )
 
@@ -148,7 +149,7 @@ func TestUnknownLayoutIsRefused(t *testing.T) {
 		"is not OpenShift's":                           {Nodes: []string{"n1"}, Layout: "kube-ovn", OpenShift: true},
 	} {
 		_, err := k8s.Collect(t.Context(), cluster(&failing{}), t.TempDir(), opts)
-		if !errors.Is(err, k8s.ErrUsage) || !strings.Contains(err.Error(), want) {
+		if fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"ovs-offline/collect/k8s"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/ovs"
 )
 
 const lab = "../../scripts/lab/lab"

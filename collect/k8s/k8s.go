@@ -61,12 +61,12 @@ const maxParallel = 10
 // Collect collects nodes into the workdir at path, or, if there are several, into
 // workdirs below it that have the nodes' names. The error concerns all nodes; an
 // error of one node is in its result.
-func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Result, error) {
+func Collect(ctx context.Context, cluster *Cluster, path string, opts Options) ([]Result, error) {
 	chosen, err := choose(opts.Layout, opts.Namespace, opts.OpenShift)
 	if err != nil {
 		return nil, err
 	}
-	s, nodes, err := surveyNodes(ctx, c, chosen, opts)
+	survey, nodes, err := surveyNodes(ctx, cluster, chosen, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -78,18 +78,18 @@ func Collect(ctx context.Context, c *Cluster, path string, opts Options) ([]Resu
 		}
 		results[i] = Result{Node: name, Workdir: place}
 	}
-	return results, s.collectAll(ctx, path, results, opts)
+	return results, survey.collectAll(ctx, path, results, opts)
 }
 
 // surveyNodes returns the survey of the cluster, and the nodes to collect. A server that
 // has answered once is asked again if it does not.
-func surveyNodes(ctx context.Context, c *Cluster, layouts []layout, opts Options) (s *survey, nodes []string, err error) {
-	c.Version, err = c.API.Version(ctx)
+func surveyNodes(ctx context.Context, cluster *Cluster, layouts []layout, opts Options) (s *survey, nodes []string, err error) {
+	cluster.Version, err = cluster.API.Version(ctx)
 	if ctx.Err() != nil || kube.Unavailable(err) {
-		return nil, nil, kube.Explain(err, "asking the API server "+c.Name)
+		return nil, nil, kube.Explain(err, "asking the API server "+cluster.Name)
 	}
 	err = opts.patience("").persist(ctx, func(bool) error {
-		if s, err = look(ctx, c, layouts); err == nil {
+		if s, err = queryLayouts(ctx, cluster, layouts); err == nil {
 			nodes, err = s.chosen(ctx, opts)
 		}
 		if err != nil {
@@ -121,7 +121,7 @@ func (s *survey) chosen(ctx context.Context, opts Options) ([]string, error) {
 	case opts.All:
 		nodes := s.nodes()
 		if len(nodes) == 0 {
-			return nil, s.nothing(ctx, "")
+			return nil, s.noLayoutError(ctx, "")
 		}
 		return nodes, nil
 	}
@@ -165,49 +165,49 @@ func (s *survey) makeShared(path string, opts Options) (*shared, error) {
 }
 
 // collectOne collects one node into its workdir, and sets the result.
-func (s *survey) collectOne(ctx context.Context, r *Result, common *shared, permitted *permissions, opts Options) {
+func (s *survey) collectOne(ctx context.Context, result *Result, common *shared, permitted *permissions, opts Options) {
 	var received atomic.Int64
-	say := func(what string) {
+	notify := func(what string) {
 		if opts.Report != nil {
-			opts.Report(r.Node, what, received.Load())
+			opts.Report(result.Node, what, received.Load())
 		}
 	}
 	add := func(n int) {
 		received.Add(int64(n))
-		say("collecting")
+		notify("collecting")
 	}
-	r.Err = func() error {
-		l, err := s.layoutOf(ctx, r.Node)
+	result.Err = func() error {
+		layout, err := s.layoutOf(ctx, result.Node)
 		if err != nil {
 			return err
 		}
-		r.Layout = l.name
-		wd, err := workdir.Lock(r.Workdir)
+		result.Layout = layout.name
+		wd, err := workdir.Lock(result.Workdir)
 		if err != nil {
 			return err
 		}
 		defer wd.Unlock()
-		source := &nodeSource{survey: s, layout: l, permitted: permitted, shared: common, node: s.newNode(r.Node, l),
-			transfer: transfer{exec: s.cluster, stall: opts.Stall, patience: opts.patience(r.Node), maxBytes: opts.MaxBytes, received: add}}
+		source := &nodeSource{survey: s, layout: layout, permitted: permitted, shared: common, node: s.newNode(result.Node, layout),
+			transfer: transfer{exec: s.cluster, stall: opts.Stall, patience: opts.patience(result.Node), maxBytes: opts.MaxBytes, received: add}}
 		written, _, err := collect.Collect(ctx, wd, source, collect.Options{Force: opts.Force})
 		if err == nil {
-			r.Collections = written[0].Collections
+			result.Collections = written[0].Collections
 		}
 		return err
 	}()
-	if r.Err != nil {
-		say("failed")
+	if result.Err != nil {
+		notify("failed")
 		return
 	}
-	say("collected")
+	notify("collected")
 }
 
 // newNode returns the node without any output.
-func (s *survey) newNode(name string, l layout) *recording.Node {
-	tool := "layout " + l.name
+func (s *survey) newNode(name string, layout layout) *recording.Recording {
+	tool := "layout " + layout.name
 	if s.cluster.Version != "" {
 		tool = "Kubernetes " + s.cluster.Version + ", " + tool
 	}
-	return &recording.Node{Host: name, LostDatabases: map[workdir.Kind][]string{},
+	return &recording.Recording{Host: name, Taken: recording.Moment{At: time.Now().UTC()}, LostDatabases: map[workdir.Kind][]string{},
 		Source: workdir.Source{Kind: "Kubernetes cluster", Name: s.cluster.Name, Tool: tool}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ovs-offline/internal/fault"
 	"ovs-offline/internal/workdir"
 )
 
@@ -72,8 +73,8 @@ func layouts() []layout {
 // LayoutNames lists the values of --layout.
 func LayoutNames() []string {
 	var names []string
-	for _, l := range layouts() {
-		names = append(names, l.name)
+	for _, layout := range layouts() {
+		names = append(names, layout.name)
 	}
 	return names
 }
@@ -81,45 +82,45 @@ func LayoutNames() []string {
 // choose returns the layouts that the options allow.
 func choose(name, namespace string, openshift bool) ([]layout, error) {
 	var chosen []layout
-	for _, l := range layouts() {
-		if name != "" && l.name != name || openshift && !l.openshift {
+	for _, layout := range layouts() {
+		if name != "" && layout.name != name || openshift && !layout.openshift {
 			continue
 		}
 		if namespace != "" {
-			l.namespace = namespace
+			layout.namespace = namespace
 		}
-		chosen = append(chosen, l)
+		chosen = append(chosen, layout)
 	}
 	if len(chosen) == 0 && openshift && name != "" {
-		return nil, fmt.Errorf("%w: layout %q is not OpenShift's, which --openshift selects", ErrUsage, name)
+		return nil, fault.Usagef("layout %q is not OpenShift's, which --openshift selects", name)
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("%w: no layout %q; there are %s", ErrUsage, name, strings.Join(LayoutNames(), ", "))
+		return nil, fault.Usagef("no layout %q; there are %s", name, strings.Join(LayoutNames(), ", "))
 	}
 	return chosen, nil
 }
 
-func (l layout) databaseContainer(k workdir.Kind) podContainer {
-	if k == workdir.NB {
+func (l layout) databaseContainer(kind workdir.Kind) podContainer {
+	if kind == workdir.NB {
 		return l.nb
 	}
 	return l.sb
 }
 
 // leads reports whether a pod is labelled as leader of the database's cluster.
-func (l layout) leads(k workdir.Kind, labels map[string]string) bool {
+func (l layout) leads(kind workdir.Kind, labels map[string]string) bool {
 	if l.leader == "" {
 		return false
 	}
-	key, value, _ := strings.Cut(fmt.Sprintf(l.leader, short(k)), "=")
+	key, value, _ := strings.Cut(fmt.Sprintf(l.leader, short(kind)), "=")
 	return labels[key] == value
 }
 
 // short returns the database's name in sockets and labels: nb or sb.
-func short(k workdir.Kind) string { return strings.TrimPrefix(string(k), "ovn_") }
+func short(kind workdir.Kind) string { return strings.TrimPrefix(string(kind), "ovn_") }
 
 // socketFolders lists the folders that may hold a database's socket, after
-// $OVN_RUNDIR: OVN's own, that of OVN before 20.06, and those of RHOSO versions.
+// $OVN_RUNDIR: OVN's own folder, the folder of OVN before 20.06, and the folders of RHOSO.
 func socketFolders() []string {
 	return []string{"/var/run/ovn", "/var/run/openvswitch", "/etc/ovn", "/tmp"}
 }

@@ -1,15 +1,14 @@
 package k8s_test
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 
 	"ovs-offline/collect/k8s"
-	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/fidelity"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/oracle/fidelity"
 )
 
 // TestReplicasAnswerLikeLiveNodes collects live nodes, and compares the answers of
@@ -27,7 +26,7 @@ func TestReplicasAnswerLikeLiveNodes(t *testing.T) {
 			checkNothingLost(t, r)
 			oracle := filepath.Join(t.TempDir(), "oracle")
 			labRun(t, "oracle", dir, oracle)
-			n := adopt(t, at)
+			n := fidelity.Started(t, at)
 			f, err := n.Compare(t.Context(), filepath.Join(oracle, "packets"), filepath.Join(oracle, "live"))
 			if err != nil {
 				t.Fatal(err)
@@ -52,20 +51,6 @@ func TestReplicasAnswerLikeLiveNodes(t *testing.T) {
 	}
 }
 
-func adopt(t *testing.T, dir string) *fidelity.Replica {
-	t.Helper()
-	n, err := fidelity.Adopt(t.Context(), dir, replica.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
-}
-
 func checkNothingLost(t *testing.T, r k8s.Result) {
 	t.Helper()
 	for _, c := range r.Collections {
@@ -73,9 +58,7 @@ func checkNothingLost(t *testing.T, r k8s.Result) {
 			t.Errorf("%s: lost %q", c.Kind, c.Lost)
 		}
 		for _, f := range c.Files {
-			if len(f.Remarks) > 0 {
-				t.Errorf("%s: %q", f.Path, f.Remarks)
-			}
+			expect.Equal(t, f.Remarks, nil, f.Path)
 		}
 	}
 }

@@ -23,9 +23,9 @@ type nodeSource struct {
 	survey    *survey
 	layout    layout
 	permitted *permissions
-	shared    *shared         // nil if only one node is collected
-	target    Target          // the container that runs OVS's tools; see locate
-	node      *recording.Node // what was collected so far
+	shared    *shared              // nil if only one node is collected
+	target    Target               // the container that runs OVS's tools; see locate
+	node      *recording.Recording // what was collected so far
 }
 
 // Kinds returns all kinds.
@@ -44,7 +44,7 @@ func (s *nodeSource) Read(ctx context.Context, spool string) (*collect.Found, er
 	if err := s.ask(ctx); err != nil {
 		return nil, fmt.Errorf("node %s: %w", s.node.Host, s.permitted.explain(ctx, s.target.Namespace, err))
 	}
-	return &collect.Found{Nodes: []collect.Named{{Name: s.node.Host, Node: s.node}}}, nil
+	return &collect.Found{Nodes: []collect.Named{{Name: s.node.Host, Recording: s.node}}}, nil
 }
 
 // ask collects the node's OVS data and OVN databases. An OVN database that fails
@@ -53,13 +53,13 @@ func (s *nodeSource) ask(ctx context.Context) error {
 	if err := s.askOVS(ctx); err != nil {
 		return err
 	}
-	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
-		err := s.askOVN(ctx, k)
+	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
+		err := s.askOVN(ctx, kind)
 		if ctx.Err() != nil || errors.Is(err, errLocal) {
 			return err
 		}
 		if err != nil {
-			s.lostDatabase(k, fmt.Sprintf("the %s database: %v", k.Title(), err))
+			s.lostDatabase(kind, fmt.Sprintf("the %s database: %v", kind.Title(), err))
 		}
 	}
 	return nil
@@ -77,7 +77,7 @@ func (s *nodeSource) askOVS(ctx context.Context) error {
 	s.node.OVSVersion = find(frames, "version").version(versions.PrintedOVS)
 	s.database(s.target, find(frames, "backup"), workdir.OVS)
 	s.outputs(frames, "")
-	groups, err := s.each(ctx, s.locate, bridgesText(), s.node.Bridges)
+	groups, err := s.runForEach(ctx, s.locate, bridgesText(), s.node.Bridges)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (s *nodeSource) locate(ctx context.Context, again bool) (Target, error) {
 
 // find returns the frame of a name.
 func find(frames []frame, name string) frame {
-	i := slices.IndexFunc(frames, func(f frame) bool { return f.name == name })
+	i := slices.IndexFunc(frames, func(frame frame) bool { return frame.name == name })
 	if i < 0 {
 		return frame{code: -1, stderr: "the command was not run"}
 	}
@@ -129,12 +129,12 @@ func (f frame) version(in func(text []byte) string) string {
 }
 
 // bridgeNames reads the JSON of ovs-vsctl list Bridge. A name may contain any character.
-func bridgeNames(f frame) ([]string, error) {
-	if f.code != 0 {
-		return nil, fmt.Errorf("%w: Open vSwitch's database does not answer: %s", collect.ErrNothing, f.failure())
+func bridgeNames(frame frame) ([]string, error) {
+	if frame.code != 0 {
+		return nil, fmt.Errorf("%w: Open vSwitch's database does not answer: %s", collect.ErrNothing, frame.failure())
 	}
 	var listed struct{ Data [][]string }
-	text, err := os.ReadFile(f.Spooled)
+	text, err := os.ReadFile(frame.Spooled)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLocal, err)
 	}
@@ -147,18 +147,18 @@ func bridgeNames(f frame) ([]string, error) {
 }
 
 // database adds a backup to the node. A failed one is lost.
-func (s *nodeSource) database(target Target, f frame, k workdir.Kind) {
-	origin := target.String() + ": ovsdb-client backup " + k.Schema()
-	if f.code != 0 {
-		s.lostDatabase(k, origin+": "+f.failure())
+func (s *nodeSource) database(target Target, frame frame, kind workdir.Kind) {
+	origin := target.String() + ": ovsdb-client backup " + kind.Schema()
+	if frame.code != 0 {
+		s.lostDatabase(kind, origin+": "+frame.failure())
 		return
 	}
-	s.node.Databases = append(s.node.Databases, recording.Database{File: f.File, Origin: origin})
+	s.node.Databases = append(s.node.Databases, recording.Database{File: frame.File, Origin: origin})
 }
 
-func (s *nodeSource) lostDatabase(k workdir.Kind, text string) {
+func (s *nodeSource) lostDatabase(kind workdir.Kind, text string) {
 	s.node.Lost = append(s.node.Lost, text)
-	s.node.LostDatabases[k] = append(s.node.LostDatabases[k], text)
+	s.node.LostDatabases[kind] = append(s.node.LostDatabases[kind], text)
 }
 
 // outputs adds the outputs of recorded commands to the node; bridge is "" for
@@ -166,16 +166,16 @@ func (s *nodeSource) lostDatabase(k workdir.Kind, text string) {
 // version is lost, unless the node does not support it.
 func (s *nodeSource) outputs(frames []frame, bridge string) {
 	failed := map[recording.Name][]frame{}
-	for _, f := range frames {
-		c, version, known := f.command()
-		line := strings.TrimSuffix(c.WithVersion(version)+" "+bridge, " ")
+	for _, frame := range frames {
+		command, version, known := frame.command()
+		line := strings.TrimSuffix(command.WithVersion(version)+" "+bridge, " ")
 		switch {
 		case !known:
-		case f.code != 0:
-			failed[c.Name] = append(failed[c.Name], f)
+		case frame.code != 0:
+			failed[command.Name] = append(failed[command.Name], frame)
 		default:
-			s.node.All = append(s.node.All, recording.Output{File: f.File, Command: c.Name, Bridge: bridge, OpenFlow: version, Origin: s.target.String() + ": " + line})
-			if message := f.firstError(); message != "" {
+			s.node.All = append(s.node.All, recording.Output{File: frame.File, Command: command.Name, Bridge: bridge, OpenFlow: version, Origin: s.target.String() + ": " + line})
+			if message := frame.firstError(); message != "" {
 				s.node.Remarks = append(s.node.Remarks, line+" also printed an error: "+message)
 			}
 		}
@@ -188,25 +188,25 @@ func (s *nodeSource) outputs(frames []frame, bridge string) {
 }
 
 // lost adds a failed command to the node's losses. A command that the node does not
-// support is no loss, except for flows, which every bridge has.
+// support is not a loss, except for flows, which every bridge has.
 func (s *nodeSource) lost(name recording.Name, failed []frame, bridge string) {
-	i := slices.IndexFunc(failed, func(f frame) bool { return !f.unsupported() })
+	i := slices.IndexFunc(failed, func(frame frame) bool { return !frame.unsupported() })
 	if i < 0 && name != recording.Flows {
 		return
 	}
-	f := failed[max(i, 0)]
-	c, version, _ := f.command()
-	line := strings.TrimSuffix(c.WithVersion(version)+" "+bridge, " ")
-	s.node.Lost = append(s.node.Lost, s.target.String()+": "+line+": "+f.failure())
+	frame := failed[max(i, 0)]
+	command, version, _ := frame.command()
+	line := strings.TrimSuffix(command.WithVersion(version)+" "+bridge, " ")
+	s.node.Lost = append(s.node.Lost, s.target.String()+": "+line+": "+frame.failure())
 }
 
 // command returns the recorded command of a frame, and its OpenFlow version, from
 // the frame's name: "bfd.show", "dump-flows OpenFlow15". known is false for frames
 // whose output is not recorded.
-func (f frame) command() (c recording.Command, version openflow.Version, known bool) {
-	name, v, _ := strings.Cut(f.name, " ")
-	c, known = recording.Find(recording.Name(name))
-	return c, openflow.ParseVersion(v), known
+func (f frame) command() (command recording.Command, version openflow.Version, known bool) {
+	name, value, _ := strings.Cut(f.name, " ")
+	command, known = recording.Find(recording.Name(name))
+	return command, openflow.ParseVersion(value), known
 }
 
 // failure describes how a command failed.
@@ -242,7 +242,7 @@ func (f frame) noConnection() bool {
 // container lacks a program that does not belong to OVS.
 func (f frame) unsupported() bool {
 	const notFound = 127 // sh(1)
-	if c, _, known := f.command(); known && f.code == notFound && !strings.HasPrefix(c.Line, "ovs") {
+	if command, _, known := f.command(); known && f.code == notFound && !strings.HasPrefix(command.Line, "ovs") {
 		return true
 	}
 	messages := []string{

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/fault"
+	"ovs-offline/internal/kube"
 )
 
 const (
@@ -44,17 +45,17 @@ func (j judged) Unwrap() error { return j.error }
 
 // isFinal reports whether another try would fail in the same way.
 func isFinal(err error) bool {
-	var j judged
-	if errors.As(err, &j) {
-		return j.final
+	var judged judged
+	if errors.As(err, &judged) {
+		return judged.final
 	}
-	return errors.Is(err, errNoTool) || errors.Is(err, errLocal) || errors.Is(err, archive.ErrLimit) || errors.Is(err, ErrUsage)
+	return errors.Is(err, errNoTool) || errors.Is(err, errLocal) || errors.Is(err, archive.ErrLimit) || fault.Of(err) == fault.Usage
 }
 
 // isRefused reports whether the user lacks a permission. A server that was just
-// restarted may say so, too. Over SPDY, client-go returns the server's answer as text.
+// restarted may say so, too.
 func isRefused(err error) bool {
-	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || strings.Contains(err.Error(), " is forbidden: ")
+	return apierrors.IsUnauthorized(err) || kube.IsForbidden(err)
 }
 
 // persist calls try until it succeeds, until its error is final, or until it has failed

@@ -5,41 +5,44 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // TestPatienceOutlastsARestart checks the pauses between tries: they last long enough
-// for a restart, are announced with their cause, and end.
+// for a restart, are announced with their cause, and end. The clock is not the real one.
 func TestPatienceOutlastsARestart(t *testing.T) {
-	const limit = 400 * time.Millisecond // in place of 20 s
-	var lines []string
-	p := &patience{limit: limit, waiting: func(pause time.Duration, cause error) { lines = append(lines, fmt.Sprint(pause, " ", cause)) }}
-	began := time.Now()
-	err := p.persist(t.Context(), func(again bool) error {
-		if again != (len(lines) > 0) {
-			t.Errorf("again is %v after %d failures", again, len(lines))
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		p := &patience{waiting: func(pause time.Duration, cause error) { lines = append(lines, fmt.Sprint(pause, " ", cause)) }}
+		began := time.Now()
+		err := p.persist(t.Context(), func(again bool) error {
+			if again != (len(lines) > 0) {
+				t.Errorf("again is %v after %d failures", again, len(lines))
+			}
+			if time.Since(began) < 15*time.Second {
+				return errors.New("refused")
+			}
+			return nil
+		})
+		if want := []string{"1s refused", "2s refused", "3s refused", "4s refused", "5s refused"}; err != nil || !slices.Equal(lines, want) {
+			t.Errorf("%v: %q, want %q", err, lines, want)
 		}
-		if time.Since(began) < limit*3/4 { // 15 s
-			return errors.New("refused")
+		tried := 0
+		began = time.Now()
+		err = p.persist(t.Context(), func(bool) error { tried++; return errors.New("refused") })
+		if took := time.Since(began); err == nil || took != defaultPatience || err.Error() != fmt.Sprintf("refused (given up after %d tries)", tried) {
+			t.Errorf("after %s: %v, want the end of the tries after %s", took, err, defaultPatience)
 		}
-		return nil
+		// What follows a patience that has ended is tried once.
+		tried = 0
+		if err := p.persist(t.Context(), func(bool) error { tried++; return errors.New("refused") }); err == nil || tried != 1 {
+			t.Errorf("%d tries: %v", tried, err)
+		}
 	})
-	if err != nil || len(lines) < 3 || lines[0] != "20ms refused" || lines[1] != "40ms refused" {
-		t.Errorf("%v: %q", err, lines)
-	}
-	tried := 0
-	began = time.Now()
-	err = p.persist(t.Context(), func(bool) error { tried++; return errors.New("refused") })
-	if took := time.Since(began); err == nil || took < limit || took > 5*limit || !strings.Contains(err.Error(), fmt.Sprintf("refused (given up after %d tries)", tried)) {
-		t.Errorf("after %s: %v", took, err)
-	}
-	// What follows a patience that has ended is tried once.
-	tried = 0
-	if err := p.persist(t.Context(), func(bool) error { tried++; return errors.New("refused") }); err == nil || tried != 1 {
-		t.Errorf("%d tries: %v", tried, err)
-	}
 }
 
 // TestPauseEndsWithItsContext checks that Ctrl-C ends a pause.

@@ -22,8 +22,8 @@ type verbs struct{ create, get, known bool }
 // needed as well; over SPDY it is a create. So create always suffices, and get alone on
 // older servers only.
 func (p *permissions) exec(ctx context.Context, namespace string) error {
-	v := p.verbs(ctx, namespace)
-	if !v.known || v.create || v.get {
+	verbs := p.verbs(ctx, namespace)
+	if !verbs.known || verbs.create || verbs.get {
 		return ctx.Err()
 	}
 	return missingExec(namespace, "verbs create and get")
@@ -31,7 +31,7 @@ func (p *permissions) exec(ctx context.Context, namespace string) error {
 
 // explain adds the missing permission to the error of an attempt.
 func (p *permissions) explain(ctx context.Context, namespace string, err error) error {
-	if v := p.verbs(ctx, namespace); !v.known || v.create {
+	if verbs := p.verbs(ctx, namespace); !verbs.known || verbs.create {
 		return err
 	}
 	return fmt.Errorf("%w (%w)", missingExec(namespace, "verb create"), err)
@@ -47,12 +47,12 @@ func (p *permissions) verbs(ctx context.Context, namespace string) verbs {
 }
 
 // ask queries the server. If the query fails, the verbs are unknown.
-func ask(ctx context.Context, c *Cluster, namespace string) (v verbs) {
+func ask(ctx context.Context, cluster *Cluster, namespace string) (v verbs) {
 	for verb, allowed := range map[string]*bool{"create": &v.create, "get": &v.get} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Resource: "pods", Subresource: "exec"},
 		}}
-		answer, err := c.API.Review(ctx, review)
+		answer, err := cluster.API.Review(ctx, review)
 		if err != nil {
 			return verbs{}
 		}

@@ -14,15 +14,15 @@ const pulsePeriod = 3 * time.Second
 type pulse struct{ ctx context.Context }
 
 // Read waits for the next line.
-func (p pulse) Read(b []byte) (int, error) {
-	if len(b) == 0 {
+func (p pulse) Read(data []byte) (int, error) {
+	if len(data) == 0 {
 		return 0, nil
 	}
 	select {
 	case <-p.ctx.Done():
 		return 0, io.EOF
 	case <-time.After(pulsePeriod):
-		b[0] = '\n'
+		data[0] = '\n'
 		return 1, nil
 	}
 }

@@ -22,7 +22,7 @@ import (
 //	output
 //	NONCE }cCODE tTEE CRC LENGTH
 //
-// CODE is the command's exit code, TEE that of tee, which may come first where
+// CODE is the command's exit code, TEE the exit code of tee, which may come first where
 // it fails; CRC and LENGTH are the result of cksum in the pod. The last line is
 // "NONCE .". stderr has the same lines, without figures. This detects every loss of the
 // connection.
@@ -73,10 +73,10 @@ D(){ l=$(A dpctl/dump-dps)||return;for d in $l;do A "$@" "$d"||return;done;}
 
 // shellLine returns the shell text that runs a recorded command, in which A, V and
 // D replace the tools that they add options to.
-func shellLine(c recording.Command) string {
-	tool, arguments, _ := strings.Cut(c.Line, " ")
+func shellLine(command recording.Command) string {
+	tool, arguments, _ := strings.Cut(command.Line, " ")
 	function := map[string]string{"ovs-appctl": "A", "ovs-vsctl": "V", "ovs-ofctl": "ovs-ofctl --timeout=$T", "ip": "ip"}[tool]
-	if c.Scope == recording.OfDatapath {
+	if command.Scope == recording.OfDatapath {
 		function = "D"
 	}
 	return function + " " + arguments
@@ -84,8 +84,8 @@ func shellLine(c recording.Command) string {
 
 // liveCommands returns the recorded commands of one scope that are run on a live node.
 func liveCommands(bridge, large bool) []recording.Command {
-	return slices.DeleteFunc(recording.Commands(), func(c recording.Command) bool {
-		return c.NotLive || (c.Scope == recording.OfBridge) != bridge || c.Large != large
+	return slices.DeleteFunc(recording.Commands(), func(command recording.Command) bool {
+		return command.NotLive || (command.Scope == recording.OfBridge) != bridge || command.Large != large
 	})
 }
 
@@ -105,8 +105,8 @@ func datapathText() string {
 
 func framed(commands []recording.Command) string {
 	var text strings.Builder
-	for _, c := range commands {
-		fmt.Fprintf(&text, "f %s %s\n", c.Name, shellLine(c))
+	for _, command := range commands {
+		fmt.Fprintf(&text, "f %s %s\n", command.Name, shellLine(command))
 	}
 	return text.String()
 }
@@ -117,15 +117,15 @@ func framed(commands []recording.Command) string {
 // Command.Versions have answered.
 func bridgesText() string {
 	var versions []string
-	for _, v := range openflow.Versions() {
-		versions = append(versions, v.String())
+	for _, version := range openflow.Versions() {
+		versions = append(versions, version.String())
 	}
 	var text strings.Builder
-	for _, c := range liveCommands(true, false) {
-		if c.Versions > 0 {
-			fmt.Fprintf(&text, "g %d %s\n", c.Versions, c.Name)
+	for _, command := range liveCommands(true, false) {
+		if command.Versions > 0 {
+			fmt.Fprintf(&text, "g %d %s\n", command.Versions, command.Name)
 		} else {
-			fmt.Fprintf(&text, "f \"$i %s\" %s \"$b\"\n", c.Name, shellLine(c))
+			fmt.Fprintf(&text, "f \"$i %s\" %s \"$b\"\n", command.Name, shellLine(command))
 		}
 	}
 	return prologue + ovsTools + "g(){ m=$1 k=$2;for v in " + strings.Join(versions, " ") + `;do

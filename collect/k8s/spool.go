@@ -32,19 +32,19 @@ func newSpool(path string, came func(n int), fail context.CancelCauseFunc) (*spo
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLocal, err)
 	}
-	s := &spool{file: file, came: came, queue: make(chan []byte, maxQueue), done: make(chan error, 1)}
-	go s.drain(fail)
-	return s, nil
+	spool := &spool{file: file, came: came, queue: make(chan []byte, maxQueue), done: make(chan error, 1)}
+	go spool.drain(fail)
+	return spool, nil
 }
 
 // drain writes the queue to the file. After an error it drops the rest.
 func (s *spool) drain(fail context.CancelCauseFunc) {
 	var err error
-	for p := range s.queue {
+	for data := range s.queue {
 		if err != nil {
 			continue
 		}
-		if _, err = s.file.Write(p); err != nil {
+		if _, err = s.file.Write(data); err != nil {
 			err = fmt.Errorf("%w: %w", errLocal, err)
 			fail(err)
 		}
@@ -56,15 +56,15 @@ func (s *spool) drain(fail context.CancelCauseFunc) {
 }
 
 // Write takes a copy of p.
-func (s *spool) Write(p []byte) (int, error) {
+func (s *spool) Write(data []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return 0, os.ErrClosed
 	}
-	s.queue <- append([]byte(nil), p...)
-	s.came(len(p))
-	return len(p), nil
+	s.queue <- append([]byte(nil), data...)
+	s.came(len(data))
+	return len(data), nil
 }
 
 // Close waits until everything is written.

@@ -35,7 +35,7 @@ func (t Target) String() string { return t.Namespace + "/" + t.Pod + "/" + t.Con
 // Executor runs a command in a container. It returns when the command's streams
 // have ended, or ctx; a nil error does not mean that they are complete.
 type Executor interface {
-	Exec(ctx context.Context, t Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error
+	Exec(ctx context.Context, target Target, argv []string, stdin io.Reader, stdout, stderr io.Writer) error
 }
 
 const (
@@ -44,9 +44,6 @@ const (
 	// longer is the timeout of commands that may stream for long, in stall times.
 	longer = 10
 )
-
-// errStalled is wrapped when a stream was silent for too long.
-var errStalled = errors.New("no data was received for too long")
 
 // transfer runs shell texts in containers until their output is complete.
 type transfer struct {
@@ -60,14 +57,14 @@ type transfer struct {
 	former   former
 }
 
-// former holds the nonces of the failed tries in each container, of which processes may
+// former holds the nonces of the failed tries in each container, whose processes may
 // be left there.
 type former struct {
 	mu     sync.Mutex
 	nonces map[Target][]string
 }
 
-func (f *former) of(target Target) string {
+func (f *former) noncesOf(target Target) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return strings.Join(f.nonces[target], " ")
@@ -87,7 +84,7 @@ func (f *former) ended(target Target, nonce string, whole bool) {
 	f.nonces[target] = append(f.nonces[target], nonce)
 }
 
-// locator returns the container to run commands in. With again, it looks for it anew,
+// locator returns the container to run commands in. With again, it looks for it again,
 // because a try has failed.
 type locator func(ctx context.Context, again bool) (Target, error)
 
@@ -96,7 +93,7 @@ func (t *transfer) run(ctx context.Context, locate locator, text string, args ..
 	err = t.patience.persist(ctx, func(again bool) error {
 		target, err := locate(ctx, again)
 		if err == nil {
-			frames, err = t.once(ctx, target, text, args)
+			frames, err = t.runOnce(ctx, target, text, args)
 		}
 		if err == nil {
 			err = t.unreached(target, frames)
@@ -113,10 +110,10 @@ func (t *transfer) run(ctx context.Context, locate locator, text string, args ..
 // lastFrame is the name of the last frame of each argument, in texts that take several.
 const lastFrame = "done"
 
-// each runs a text that does the same for each of its arguments. Its frames are named
+// runForEach runs a text that does the same for each of its arguments. Its frames are named
 // "N NAME", with the number of the argument from 1. The complete part of an incomplete
 // stream is kept, and the text run again for the rest. Returned frames have no number.
-func (t *transfer) each(ctx context.Context, locate locator, text string, args []string) ([][]frame, error) {
+func (t *transfer) runForEach(ctx context.Context, locate locator, text string, args []string) ([][]frame, error) {
 	var all [][]frame
 	err := t.patience.persist(ctx, func(again bool) error {
 		if len(all) == len(args) {
@@ -126,12 +123,12 @@ func (t *transfer) each(ctx context.Context, locate locator, text string, args [
 		if err != nil {
 			return err
 		}
-		frames, err := t.once(ctx, target, text, args[len(all):])
+		frames, err := t.runOnce(ctx, target, text, args[len(all):])
 		if unreached := t.unreached(target, frames); unreached != nil {
 			t.drop(frames)
 			return unreached
 		}
-		if complete := group(frames); len(complete) > 0 {
+		if complete := groupByArgument(frames); len(complete) > 0 {
 			all = append(all, complete...)
 			t.patience.succeeded()
 		}
@@ -143,17 +140,17 @@ func (t *transfer) each(ctx context.Context, locate locator, text string, args [
 	return all, err
 }
 
-// group splits frames by argument, without the last argument if it is incomplete.
-func group(frames []frame) [][]frame {
+// groupByArgument splits frames by argument, without the last argument if it is incomplete.
+func groupByArgument(frames []frame) [][]frame {
 	var groups [][]frame
 	var current []frame
-	for _, f := range frames {
-		_, f.name, _ = strings.Cut(f.name, " ")
-		if f.name == lastFrame {
+	for _, frame := range frames {
+		_, frame.name, _ = strings.Cut(frame.name, " ")
+		if frame.name == lastFrame {
 			groups, current = append(groups, current), nil
 			continue
 		}
-		current = append(current, f)
+		current = append(current, frame)
 	}
 	return groups
 }
@@ -161,7 +158,7 @@ func group(frames []frame) [][]frame {
 // unreached returns an error if a command could not connect to its daemon while the
 // container may be restarting.
 func (t *transfer) unreached(target Target, frames []frame) error {
-	i := slices.IndexFunc(frames, func(f frame) bool { return f.code != 0 && f.noConnection() })
+	i := slices.IndexFunc(frames, func(frame frame) bool { return frame.code != 0 && frame.noConnection() })
 	if i < 0 || !t.patience.mayRestart() {
 		return nil
 	}
@@ -170,26 +167,26 @@ func (t *transfer) unreached(target Target, frames []frame) error {
 
 // drop removes the output of frames.
 func (t *transfer) drop(frames []frame) {
-	for _, f := range frames {
-		os.Remove(f.Spooled)
+	for _, frame := range frames {
+		os.Remove(frame.Spooled)
 	}
 }
 
-// once runs a text once. With an error it returns the complete frames.
-func (t *transfer) once(ctx context.Context, target Target, text string, args []string) ([]frame, error) {
+// runOnce runs a text once. With an error it returns the complete frames.
+func (t *transfer) runOnce(ctx context.Context, target Target, text string, args []string) ([]frame, error) {
 	dir, err := os.MkdirTemp(t.spool, "exec-*")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLocal, err)
 	}
 	defer os.RemoveAll(dir)
-	f := framing{nonce: rand.Text()}
+	framing := framing{nonce: rand.Text()}
 	stdout, stderr := filepath.Join(dir, "stdout"), filepath.Join(dir, "stderr")
-	err = t.receive(ctx, target, t.argv(f.nonce, t.former.of(target), text, args), stdout, stderr)
+	err = t.receive(ctx, target, t.argv(framing.nonce, t.former.noncesOf(target), text, args), stdout, stderr)
 	if errors.Is(err, errLocal) {
 		return nil, fmt.Errorf("%s: %w", target, err)
 	}
-	frames, short := t.check(f, stdout, stderr)
-	t.former.ended(target, f.nonce, short == nil)
+	frames, short := t.check(framing, stdout, stderr)
+	t.former.ended(target, framing.nonce, short == nil)
 	switch {
 	case short == nil:
 		return frames, nil // proven complete, however the connection ended
@@ -222,33 +219,31 @@ func (t *transfer) argv(nonce, former, text string, args []string) []string {
 }
 
 // check splits the spooled streams into frames.
-func (t *transfer) check(f framing, stdout, stderr string) ([]frame, error) {
+func (t *transfer) check(framing framing, stdout, stderr string) ([]frame, error) {
 	out, err := os.Open(stdout)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLocal, err)
 	}
 	defer out.Close()
-	frames, short := f.readFrames(out, t.spool)
+	frames, short := framing.readFrames(out, t.spool)
 	errs, err := os.Open(stderr)
 	if err != nil {
 		return frames, fmt.Errorf("%w: %w", errLocal, err)
 	}
 	defer errs.Close()
-	whole, shortErrs := f.readErrors(errs, frames)
+	whole, shortErrs := framing.readErrors(errs, frames)
 	t.drop(frames[whole:])
 	return frames[:whole], cmp.Or(short, shortErrs)
 }
 
 // receive drains both streams of a command into files.
 func (t *transfer) receive(ctx context.Context, target Target, argv []string, stdout, stderr string) error {
+	ctx, alive, end := kube.UntilSilent(ctx, t.stall)
+	defer end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := time.AfterFunc(t.stall, func() {
-		cancel(fmt.Errorf("%w (%s): the node or its pod may be overloaded; --request-timeout allows more", errStalled, t.stall))
-	})
-	defer watch.Stop()
 	received := func(n int) {
-		watch.Reset(t.stall)
+		alive()
 		if limit := cmp.Or(t.maxBytes, archive.Default().Bytes); t.total.Add(int64(n)) > limit {
 			cancel(fmt.Errorf("%w: over %d bytes were received; --max-size allows more", archive.ErrLimit, limit))
 		}
@@ -267,6 +262,9 @@ func (t *transfer) receive(ctx context.Context, target Target, argv []string, st
 	err = t.exec.Exec(ctx, target, argv, pulse{ctx}, out, errs)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
+	}
+	if errors.Is(err, kube.ErrSilent) {
+		err = fmt.Errorf("%w: the node or its pod may be overloaded; --request-timeout allows more", err)
 	}
 	return errors.Join(err, out.Close(), errs.Close())
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/kube"
+	"ovs-offline/test/check/expect"
 )
 
 // loopback runs commands on this machine.
@@ -121,9 +123,7 @@ func TestEveryShellTransfersEveryByte(t *testing.T) {
 				}
 				switch f.name {
 				case "fails":
-					if f.failure() != "exit code 3: went wrong" {
-						t.Errorf("%q", f.failure())
-					}
+					expect.Equal(t, f.failure(), "exit code 3: went wrong")
 				case "missing":
 					if !strings.Contains(f.stderr, "not found") {
 						t.Errorf("%q", f.stderr)
@@ -312,7 +312,7 @@ z`
 		return r, nil
 	}}
 	tr := &transfer{exec: counting{cutting, &asked}, spool: t.TempDir(), stall: time.Minute, patience: impatient()}
-	groups, err := tr.each(t.Context(), someContainer, text, []string{"br0", "br 1", "$2", "br3", "br4"})
+	groups, err := tr.runForEach(t.Context(), someContainer, text, []string{"br0", "br 1", "$2", "br3", "br4"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,15 +320,13 @@ z`
 	for _, g := range groups {
 		names = append(names, output(t, g[0]))
 	}
-	if fmt.Sprintf("%q", names) != `["br0" "br 1" "$2" "br3" "br4"]` {
-		t.Errorf("%q", names)
-	}
+	expect.Equal(t, fmt.Sprintf("%q", names), `["br0" "br 1" "$2" "br3" "br4"]`)
 	if len(asked) != 5 || len(asked[4]) != 1 {
 		t.Errorf("asked for %q", asked)
 	}
 	none := &faulty{t: t, spoil: func(int, taken) (taken, error) { return taken{}, nil }}
 	tr.exec = none
-	if _, err := tr.each(t.Context(), someContainer, text, []string{"br0"}); !errors.Is(err, errShort) || none.try != tries {
+	if _, err := tr.runForEach(t.Context(), someContainer, text, []string{"br0"}); !errors.Is(err, errShort) || none.try != tries {
 		t.Errorf("%d tries: %v", none.try, err)
 	}
 }
@@ -387,7 +385,7 @@ func (s *stalling) Exec(ctx context.Context, _ Target, argv []string, _ io.Reade
 func TestStall(t *testing.T) {
 	s := &stalling{t: t}
 	_, err := fetch(t, s, 50*time.Millisecond, threeCommands)
-	if !errors.Is(err, errStalled) || s.seen != tries || !strings.Contains(err.Error(), "50ms") {
+	if !errors.Is(err, kube.ErrSilent) || s.seen != tries || !strings.Contains(err.Error(), "50ms") {
 		t.Errorf("%d tries: %v", s.seen, err)
 	}
 }

@@ -110,10 +110,10 @@ func TestLostConnectionLeavesNoProcess(t *testing.T) {
 
 // TestSilentClientLeavesNoProcess checks that a command ends when its client sends no
 // line any more although its standard input stays open, and not before. A second takes
-// a hundredth of a second here.
+// three hundredths of a second here.
 func TestSilentClientLeavesNoProcess(t *testing.T) {
-	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "sleep"), []byte("#!/bin/sh\nPATH=/bin:/usr/bin exec sleep 0.01\n"), 0o755); err != nil {
+	bin, passed := t.TempDir(), filepath.Join(t.TempDir(), "seconds")
+	if err := os.WriteFile(filepath.Join(bin, "sleep"), []byte("#!/bin/sh\necho >>"+passed+"\nPATH=/bin:/usr/bin exec sleep 0.03\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, shell := range shells(t) {
@@ -125,8 +125,9 @@ func TestSilentClientLeavesNoProcess(t *testing.T) {
 			if _, err := io.ReadFull(s.output, make([]byte, 100000)); err != nil {
 				t.Fatal(err)
 			}
-			for range 20 { // more than 30 short seconds
-				time.Sleep(100 * time.Millisecond)
+			before := len(readFile(t, passed))
+			for len(readFile(t, passed)) < before+40 && len(s.group(t)) > 0 { // more than 30 short seconds
+				time.Sleep(10 * time.Millisecond)
 				if _, err := s.stdin.Write([]byte("\n")); err != nil {
 					t.Fatal(err)
 				}
@@ -137,6 +138,15 @@ func TestSilentClientLeavesNoProcess(t *testing.T) {
 			s.awaitEmpty(t)
 		})
 	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // hasOwnSleep reports whether a shell runs another sleep than that of PATH, as busybox does.
@@ -164,10 +174,7 @@ func TestEndLeavesNoProcess(t *testing.T) {
 			if err := s.command.Wait(); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(50 * time.Millisecond)
-			if left := s.group(t); len(left) > 0 {
-				t.Errorf("left in the pod: %q", left)
-			}
+			s.awaitEmpty(t)
 			buffer := make([]byte, 4096)
 			n, err := s.output.Read(buffer)
 			if text := string(buffer[:n]); err != nil || !strings.Contains(text, "first\n") || strings.Contains(text, "erminated") {

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"ovs-offline/internal/packet"
-	"ovs-offline/test/captures"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/oracle/captures"
 )
 
 // The texts were printed by OVS 3.1.
@@ -161,13 +162,9 @@ func TestLearnedMACs(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	bfd := BFDSessions("---- c ----\n  Forwarding: false\n  Local Session State: down\n---- d ----\n  Forwarding: true\n")
-	if !maps.Equal(bfd, map[string]string{"c": "false", "d": "true"}) {
-		t.Error(bfd)
-	}
+	expect.Equal(t, bfd, map[string]string{"c": "false", "d": "true"})
 	cfm := CFMMonitors("---- c ----\nMPID 1:\n  average health: undefined\n---- d ----\nfault: recv \n")
-	if !maps.Equal(cfm, map[string]string{"c": "false", "d": "true"}) {
-		t.Error(cfm)
-	}
+	expect.Equal(t, cfm, map[string]string{"c": "false", "d": "true"})
 }
 
 func TestFeatures(t *testing.T) {
@@ -202,9 +199,7 @@ func TestTunnels(t *testing.T) {
 		t.Error(have)
 	}
 	ports := TunnelPorts("Listening ports:\ngenev_sys_6081 (6081) ref_cnt=1\n  vxlan_sys_4789 (4789) : eth_type(0x0800)\n")
-	if !slices.Equal(ports, []string{"genev_sys_6081 ref_cnt=1", "vxlan_sys_4789 : eth_type(0x0800)"}) {
-		t.Error(ports)
-	}
+	expect.Equal(t, ports, []string{"genev_sys_6081 ref_cnt=1", "vxlan_sys_4789 : eth_type(0x0800)"})
 }
 
 // TestCaptures checks that every line of the tables in the captures becomes an entry.
@@ -238,6 +233,11 @@ func TestNamesWithBlanks(t *testing.T) {
 		if p.Name != "tap of vm 1" || p.OpenFlow != 9 || p.Datapath != "3" {
 			t.Errorf("got %+v, want the port \"tap of vm 1\"", p)
 		}
+	}
+	broken := "system@ovs-system: hit:0 missed:0\n  br-int:\n    tap\n\nof vm 1 9/3: (system)\n    tap 10/4: (system)\n"
+	want := []BridgePort{{"br-int", "tap\n\nof vm 1", 9, "3", "system"}, {"br-int", "tap", 10, "4", "system"}}
+	if have := slices.Collect(BridgePorts(broken)); !slices.Equal(have, want) {
+		t.Errorf("got %+v, want %+v", have, want)
 	}
 	for p := range DatapathPorts("system@ovs-system:\n  port 3: tap of vm 1\n") {
 		if p.Name != "tap of vm 1" || p.Number != "3" {

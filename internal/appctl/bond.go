@@ -30,31 +30,31 @@ var bondMember = regexp.MustCompile(`^(?:member|slave) (.*): (enabled|disabled)$
 func Bonds(text string) iter.Seq[Bond] { return each(text, section, readBond) }
 
 func readBond(found []string, body string) Bond {
-	b := Bond{Name: found[1], Members: map[string]BondMember{}}
+	bond := Bond{Name: found[1], Members: map[string]BondMember{}}
 	for label, value := range fields(body) {
 		switch label {
 		case "bond_mode":
-			b.Mode = value
+			bond.Mode = value
 		case "lacp_status":
-			b.LACP = value
+			bond.LACP = value
 		}
 	}
 	for found, lines := range parts(body, bondMember) {
-		m := BondMember{Enabled: found[2] == "enabled"}
+		member := BondMember{Enabled: found[2] == "enabled"}
 		for label, value := range fields(lines) {
 			hash, isHash := strings.CutPrefix(label, "hash ")
 			switch {
 			case label == "active member" || label == "active slave":
-				b.Active = found[1]
+				bond.Active = found[1]
 			case label == "may_enable":
-				m.MayEnable = value == "true"
+				member.MayEnable = value == "true"
 			case isHash && strings.HasSuffix(value, " kB load"):
 				if n, err := strconv.ParseUint(hash, 10, 8); err == nil { // a bond has 256 (BOND_BUCKETS)
-					m.Hashes = append(m.Hashes, int(n))
+					member.Hashes = append(member.Hashes, int(n))
 				}
 			}
 		}
-		b.Members[found[1]] = m
+		bond.Members[found[1]] = member
 	}
-	return b
+	return bond
 }

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"ovs-offline/internal/portmap"
+	"ovs-offline/internal/openflow"
 )
 
 // Flood is a flow of dpctl/dump-flows that matches multicast packets. Its ports are names,
@@ -32,16 +32,16 @@ func Floods(text string) iter.Seq[Flood] {
 			if !ok || !multicast.MatchString(match) {
 				continue
 			}
-			var f Flood
+			var flood Flood
 			if m := inPort.FindStringSubmatch(match); m != nil {
-				f.InPort = m[1]
+				flood.InPort = m[1]
 			}
-			for _, action := range portmap.SplitActions(actions) {
+			for action := range openflow.Split(actions) {
 				if !strings.Contains(action, "(") {
-					f.Outputs = append(f.Outputs, action)
+					flood.Outputs = append(flood.Outputs, action)
 				}
 			}
-			if !yield(f) {
+			if !yield(flood) {
 				return
 			}
 		}

@@ -37,39 +37,39 @@ func readLACP(found []string, body string) LACP {
 		port.Negotiated = port.Negotiated || label == "status" && strings.HasSuffix(value, " negotiated")
 	}
 	for found, lines := range parts(body, lacpMember) {
-		m := LACPMember{Status: found[2], Attached: found[3] == "attached"}
+		member := LACPMember{Status: found[2], Attached: found[3] == "attached"}
 		for label, value := range fields(lines) {
 			if label == "may_enable" {
-				m.MayEnable = value == "true"
+				member.MayEnable = value == "true"
 			} else if name, ok := strings.CutPrefix(label, "partner "); ok {
-				readLACPInfo(&m.Partner, name, value)
+				readLACPInfo(&member.Partner, name, value)
 			}
 		}
-		port.Members[found[1]] = m
+		port.Members[found[1]] = member
 	}
 	return port
 }
 
-func readLACPInfo(p *packet.LACPInfo, name, value string) {
+func readLACPInfo(info *packet.LACPInfo, name, value string) {
 	number, _ := strconv.ParseUint(value, 10, 16)
 	switch name {
 	case "sys_id":
-		if mac, err := net.ParseMAC(value); err == nil && len(mac) == len(p.System) {
-			p.System = packet.MAC(mac)
+		if mac, err := net.ParseMAC(value); err == nil && len(mac) == len(info.System) {
+			info.System = packet.MAC(mac)
 		}
 	case "sys_priority":
-		p.SystemPriority = uint16(number)
+		info.SystemPriority = uint16(number)
 	case "port_id":
-		p.Port = uint16(number)
+		info.Port = uint16(number)
 	case "port_priority":
-		p.PortPriority = uint16(number)
+		info.PortPriority = uint16(number)
 	case "key":
-		p.Key = uint16(number)
+		info.Key = uint16(number)
 	case "state":
-		p.State = 0
+		info.State = 0
 		for bit, word := range packet.LACPStates() {
 			if strings.Contains(" "+value+" ", " "+word+" ") {
-				p.State |= 1 << bit
+				info.State |= 1 << bit
 			}
 		}
 	}

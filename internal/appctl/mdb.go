@@ -28,17 +28,17 @@ func MulticastGroups(text string) []MulticastEntry {
 		if err != nil {
 			continue // the heading
 		}
-		e := MulticastEntry{Port: words[0], VLAN: uint16(vlan)}
-		for _, w := range words[2:] { // OVS 3.4 prints the protocol before the group
-			if address, err := netip.ParseAddr(w); err == nil {
-				e.Group = address.Unmap()
+		entry := MulticastEntry{Port: words[0], VLAN: uint16(vlan)}
+		for _, word := range words[2:] { // OVS 3.4 prints the protocol before the group
+			if address, err := netip.ParseAddr(word); err == nil {
+				entry.Group = address.Unmap()
 			}
 		}
 		switch {
-		case e.Group.IsValid():
-			groups = append(groups, e)
+		case entry.Group.IsValid():
+			groups = append(groups, entry)
 		case slices.Contains(words, "querier"):
-			queriers = append(queriers, e)
+			queriers = append(queriers, entry)
 		}
 	}
 	return append(groups, queriers...)

@@ -32,12 +32,12 @@ func Megaflows(r io.Reader) iter.Seq2[Megaflow, error] {
 			if !strings.Contains(line, "recirc_id(") && !strings.Contains(line, "in_port(") {
 				continue // a heading
 			}
-			m, ok := readMegaflow(line)
+			megaflow, ok := readMegaflow(line)
 			var err error
 			if !ok {
 				err = errMegaflow
 			}
-			if !yield(m, err) {
+			if !yield(megaflow, err) {
 				return
 			}
 		}
@@ -50,35 +50,35 @@ func Megaflows(r io.Reader) iter.Seq2[Megaflow, error] {
 // errMegaflow is the error of a line that looks like a flow and can't be read.
 var errMegaflow = strconv.ErrSyntax
 
-func readMegaflow(line string) (m Megaflow, ok bool) {
+func readMegaflow(line string) (megaflow Megaflow, ok bool) {
 	key, rest, ok := strings.Cut(line, ", packets:")
 	if !ok {
-		return m, false
+		return megaflow, false
 	}
 	if id, after, found := strings.Cut(key, ", "); found && strings.HasPrefix(id, "ufid:") {
-		m.UFID, key = strings.TrimPrefix(id, "ufid:"), after
+		megaflow.UFID, key = strings.TrimPrefix(id, "ufid:"), after
 	}
-	m.Key = key
+	megaflow.Key = key
 	stats, actions, ok := strings.Cut("packets:"+rest, "actions:")
 	if !ok {
-		return m, false
+		return megaflow, false
 	}
-	m.Actions, _, _ = strings.Cut(actions, ", dp-extra-info:")
+	megaflow.Actions, _, _ = strings.Cut(actions, ", dp-extra-info:")
 	for field := range strings.SplitSeq(stats, ", ") {
 		name, value, _ := strings.Cut(field, ":")
 		var err error
 		switch name {
 		case "packets":
-			m.Packets, err = strconv.ParseUint(value, 10, 64)
+			megaflow.Packets, err = strconv.ParseUint(value, 10, 64)
 		case "bytes":
-			m.Bytes, err = strconv.ParseUint(value, 10, 64)
+			megaflow.Bytes, err = strconv.ParseUint(value, 10, 64)
 		case "used":
-			m.Used = value
+			megaflow.Used = value
 		}
 		if err != nil {
-			return m, false
+			return megaflow, false
 		}
 	}
-	m.Actions = strings.TrimSpace(m.Actions)
-	return m, m.Actions != ""
+	megaflow.Actions = strings.TrimSpace(megaflow.Actions)
+	return megaflow, megaflow.Actions != ""
 }

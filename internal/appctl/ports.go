@@ -4,6 +4,7 @@ import (
 	"iter"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // DatapathPort is a port of dpctl/show (lib/dpctl.c, show_dpif).
@@ -40,15 +41,36 @@ var (
 	// bridge matches "  br0:".
 	bridge = regexp.MustCompile(`^(.+):$`)
 	// bridgePort matches "    p1 1/2: (system)".
-	bridgePort = regexp.MustCompile(`^(.+?) (\d{1,10})/(\d+|none): \(([^:)]*)`)
+	bridgePort = regexp.MustCompile(`^(?s:(.+?)) (\d{1,10})/(\d+|none): \(([^:)]*)`)
 )
 
-// BridgePorts yields the ports of dpif/show.
+// portIndent is the space before a port of dpif/show.
+const portIndent = "    "
+
+// BridgePorts yields the ports of dpif/show. A name may have line breaks, in its first 4096 bytes:
+// the rest of it has no indentation.
 func BridgePorts(text string) iter.Seq[BridgePort] {
-	return ports(text, bridge, bridgePort, func(bridge string, port []string) BridgePort {
-		number, _ := strconv.Atoi(port[2])
-		return BridgePort{bridge, port[1], number, port[3], port[4]}
-	})
+	const maxName = 4096
+	return func(yield func(BridgePort) bool) {
+		for found, body := range parts(text, bridge) {
+			begun := "" // of a name
+			for line := range strings.Lines(body) {
+				line = strings.TrimSuffix(line, "\n")
+				if begun != "" && len(begun) < maxName && !strings.HasPrefix(line, portIndent) {
+					line = begun + "\n" + line
+				}
+				port := bridgePort.FindStringSubmatch(strings.TrimSpace(line))
+				if begun = ""; port == nil {
+					begun = line
+					continue
+				}
+				number, _ := strconv.Atoi(port[2])
+				if !yield(BridgePort{found[1], port[1], number, port[3], port[4]}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // ports yields what read makes of the ports below each datapath or bridge.

@@ -36,8 +36,8 @@ var (
 func SpanningTrees(text string) iter.Seq[Tree] { return each(text, section, readTree) }
 
 func readTree(found []string, body string) Tree {
-	t := Tree{Bridge: found[1], Times: packet.DefaultTreeTimes()}
-	times := map[string]*uint16{"hello-time": &t.Times.Hello, "max-age": &t.Times.MaxAge, "fwd-delay": &t.Times.ForwardDelay}
+	tree := Tree{Bridge: found[1], Times: packet.DefaultTreeTimes()}
+	times := map[string]*uint16{"hello-time": &tree.Times.Hello, "max-age": &tree.Times.MaxAge, "fwd-delay": &tree.Times.ForwardDelay}
 	root, _, _ := strings.Cut(body, "Bridge ID:")
 	for found := range parts(root, treeTime) {
 		if seconds, err := strconv.ParseUint(found[2], 10, 8); err == nil {
@@ -45,7 +45,7 @@ func readTree(found []string, body string) Tree {
 		}
 	}
 	for found := range parts(body, treePort) {
-		t.Ports = append(t.Ports, TreePort{found[1], strings.ToLower(found[2]), strings.ToLower(found[3])})
+		tree.Ports = append(tree.Ports, TreePort{found[1], strings.ToLower(found[2]), strings.ToLower(found[3])})
 	}
-	return t
+	return tree
 }

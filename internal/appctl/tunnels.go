@@ -43,9 +43,9 @@ func (r Route) String() string {
 
 // RouteTo returns the most specific route to an address, of those for all packets.
 func RouteTo(routes []Route, to netip.Addr) (best Route, found bool) {
-	for _, r := range routes {
-		if !r.Local && r.Mark == "" && r.To.Contains(to) && (!found || r.To.Bits() > best.To.Bits()) {
-			best, found = r, true
+	for _, route := range routes {
+		if !route.Local && route.Mark == "" && route.To.Contains(to) && (!found || route.To.Bits() > best.To.Bits()) {
+			best, found = route, true
 		}
 	}
 	return best, found

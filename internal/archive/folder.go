@@ -15,7 +15,7 @@ func (r *reading) folder(source string) error {
 		return err
 	}
 	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
@@ -29,7 +29,7 @@ func (r *reading) folder(source string) error {
 			if r.want(name+"/", nil) {
 				r.lose(name, err)
 			}
-		case e.Type() == fs.ModeSymlink:
+		case entry.Type() == fs.ModeSymlink:
 			target, err := root.Readlink(name)
 			if err != nil {
 				return nil
@@ -37,7 +37,7 @@ func (r *reading) folder(source string) error {
 			if err := r.keepLink(name, target); err != nil {
 				return fmt.Errorf("%s: %w", source, err)
 			}
-		case e.Type().IsRegular():
+		case entry.Type().IsRegular():
 			return r.fileOf(root, source, name)
 		}
 		return nil
@@ -45,15 +45,19 @@ func (r *reading) folder(source string) error {
 }
 
 func (r *reading) fileOf(root *os.Root, source, name string) error {
-	f, err := root.Open(name)
+	file, err := root.Open(name)
 	if err != nil {
 		if r.want(name, nil) {
 			r.lose(name, err)
 		}
 		return nil
 	}
-	defer f.Close()
-	if err := r.inner(name, checked{f, r.count}, 1); err != nil {
+	defer file.Close()
+	if info, err := file.Stat(); err == nil {
+		r.size = info.Size() // too large a file is refused before it is read
+		defer func() { r.size = 0 }()
+	}
+	if err := r.inner(name, checked{file, r.count}, 1); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(source, name), err)
 	}
 	return nil

@@ -100,8 +100,8 @@ type Counter struct {
 	Ended bool
 }
 
-func (c *Counter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
+func (c *Counter) Read(data []byte) (int, error) {
+	n, err := c.Reader.Read(data)
 	c.N += int64(n)
 	c.Ended = c.Ended || errors.Is(err, io.EOF)
 	return n, err
@@ -114,15 +114,15 @@ type checked struct {
 	check func(n int) error
 }
 
-func (c checked) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
+func (c checked) Read(data []byte) (int, error) {
+	n, err := c.Reader.Read(data)
 	if refused := c.check(n); refused != nil {
 		return 0, refused
 	}
 	return n, err
 }
 
-// Unpacked returns a reader of r that counts the bytes.
+// Unpacked returns a reader that counts the bytes.
 func (m *Meter) Unpacked(r io.Reader) io.Reader {
 	return checked{r, m.countUnpacked}
 }

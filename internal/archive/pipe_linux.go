@@ -13,11 +13,11 @@ const pipeSize = 1 << 20
 // widen gives a pipe more room than the usual 64 KiB, which saves switches
 // between the two processes. It leaves the pipe as it is if that fails.
 func widen(pipe io.ReadCloser) {
-	f, ok := pipe.(*os.File)
+	file, ok := pipe.(*os.File)
 	if !ok {
 		return
 	}
-	raw, err := f.SyscallConn()
+	raw, err := file.SyscallConn()
 	if err != nil {
 		return
 	}

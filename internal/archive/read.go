@@ -55,7 +55,7 @@ type reading struct {
 	want     Wanted
 	progress Progress
 	limits   *Meter
-	size     int64 // of the current file in its archive's header; 0 if there is none
+	size     int64 // of the current file in its archive's header, or its folder; 0 if it is not known
 	total    int64 // size of the source, 0 if it is not known
 	read     atomic.Int64
 	scrap    [128 << 10]byte // a buffer for data that is read and not kept
@@ -72,20 +72,20 @@ func Read(ctx context.Context, source, spool string, want Wanted, limits Limits,
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{Source: source, Folder: info.IsDir(), Files: map[string]File{}, Links: map[string]string{}}
-	r := &reading{ctx: ctx, tree: t, spool: spool, want: want, progress: progress}
-	r.limits = New(limits, r.read.Load)
-	if t.Folder {
-		err = r.folder(source)
+	tree := &Tree{Source: source, Folder: info.IsDir(), Files: map[string]File{}, Links: map[string]string{}}
+	reading := &reading{ctx: ctx, tree: tree, spool: spool, want: want, progress: progress}
+	reading.limits = New(limits, reading.read.Load)
+	if tree.Folder {
+		err = reading.folder(source)
 	} else {
-		r.total = info.Size()
-		err = r.single(source)
+		reading.total, reading.size = info.Size(), info.Size()
+		err = reading.single(source)
 	}
-	t.Bytes = r.read.Load()
+	tree.Bytes = reading.read.Load()
 	if err != nil {
 		return nil, err
 	}
-	return t, nil
+	return tree, nil
 }
 
 // Stat describes the file or folder at path. The error for a path that does not exist
@@ -106,12 +106,12 @@ func (m missing) Unwrap() error { return fs.ErrNotExist }
 
 // single reads a source that is one file.
 func (r *reading) single(source string) error {
-	f, err := interrupt.Open(r.ctx, source)
+	stream, err := interrupt.Open(r.ctx, source)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	what, err := r.take(filepath.Base(source), "", checked{f, r.count}, 0)
+	defer stream.Close()
+	what, err := r.take(filepath.Base(source), "", checked{stream, r.count}, 0)
 	r.tree.Archive = what == anArchive
 	if err == nil && what == nothing {
 		err = &NotArchiveError{"it does not begin like a tar, xz, gzip, bzip2 or zstd file"}
@@ -206,12 +206,12 @@ func (r *reading) keep(name string, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	f, err := Spool(r.ctx, r.spool, in)
+	file, err := Spool(r.ctx, r.spool, in)
 	if err != nil {
 		return err
 	}
 	r.tree.drop(name)
-	r.tree.Files[name] = f
+	r.tree.Files[name] = file
 	return nil
 }
 

@@ -29,6 +29,7 @@ func Spool(ctx context.Context, dir string, in io.Reader) (File, error) {
 	}
 	sum := sha256.New()
 	n, err := io.Copy(spoolWriter{io.MultiWriter(out, sum)}, interrupt.Reader(ctx, in))
+	beginWriteback(out)
 	if closeErr := out.Close(); err == nil && closeErr != nil {
 		err = errSpool{closeErr}
 	}
@@ -42,8 +43,8 @@ func Spool(ctx context.Context, dir string, in io.Reader) (File, error) {
 // spoolWriter marks write errors, to distinguish a full disk from an unreadable source.
 type spoolWriter struct{ to io.Writer }
 
-func (w spoolWriter) Write(p []byte) (int, error) {
-	n, err := w.to.Write(p)
+func (w spoolWriter) Write(data []byte) (int, error) {
+	n, err := w.to.Write(data)
 	if err != nil {
 		err = errSpool{err}
 	}
@@ -54,7 +55,7 @@ type errSpool struct{ error }
 
 func (e errSpool) Unwrap() error { return e.error }
 
-// CannotWrite reports whether an error is that of a file that could not be written, for
+// CannotWrite reports whether an error is about a file that could not be written, for
 // example on a full disk. The source is not to blame then, and no other part of it can be
 // kept either.
 func CannotWrite(err error) bool {

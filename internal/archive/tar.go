@@ -43,12 +43,12 @@ func (r *reading) archive(in io.Reader, below string, depth int) error {
 func (r *reading) tar(stream *Counter, below string, depth int) (entries int, err error) {
 	for next := io.Reader(stream); next != nil && err == nil; {
 		var last int64 // where the last entry ended
-		err = archives.Tar{}.Extract(r.ctx, next, func(_ context.Context, e archives.FileInfo) error {
+		err = archives.Tar{}.Extract(r.ctx, next, func(_ context.Context, info archives.FileInfo) error {
 			entries++
 			if err := r.limits.Entry(); err != nil {
 				return err
 			}
-			err := r.entry(e, below, depth)
+			err := r.entry(info, below, depth)
 			last = stream.N
 			return err
 		})
@@ -93,12 +93,12 @@ func nextArchive(stream io.Reader) (io.Reader, error) {
 }
 
 // entry takes one entry of an archive. A name that leads out of it is skipped.
-func (r *reading) entry(e archives.FileInfo, below string, depth int) error {
-	header, ok := e.Header.(*tar.Header)
+func (r *reading) entry(info archives.FileInfo, below string, depth int) error {
+	header, ok := info.Header.(*tar.Header)
 	if !ok {
-		return fmt.Errorf("%q: no tar header", e.NameInArchive)
+		return fmt.Errorf("%q: no tar header", info.NameInArchive)
 	}
-	in, err := e.Open()
+	in, err := info.Open()
 	if err != nil {
 		return err
 	}

@@ -40,10 +40,10 @@ func (t *Tree) drop(name string) {
 // Resolve follows links from name to a file that was kept, without leaving the
 // folder root of the tree, which is also where absolute targets begin. The target may
 // precede or follow its link in the source.
-func (t *Tree) Resolve(root, name string) (real string, f File, ok bool) {
+func (t *Tree) Resolve(root, name string) (real string, file File, ok bool) {
 	for range 40 { // as many as Linux follows
-		if f, ok := t.Files[path.Join(root, name)]; ok {
-			return name, f, true
+		if file, ok := t.Files[path.Join(root, name)]; ok {
+			return name, file, true
 		}
 		target, ok := t.Links[path.Join(root, name)]
 		if !ok {

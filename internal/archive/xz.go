@@ -45,27 +45,27 @@ func xzCommand(ctx context.Context, path string) *exec.Cmd {
 	return cmd
 }
 
-// openXz unpacks r with the installed xz, or with the library if xz is missing. Another
-// goroutine reads r until the returned reader is closed.
+// openXz unpacks a stream with the installed xz, or with the library if xz is missing. Another
+// goroutine reads the stream until the returned reader is closed.
 func openXz(ctx context.Context, r io.Reader) (io.ReadCloser, error) {
 	path, ok := findXz(ctx)
 	if !ok {
 		return archives.Xz{}.OpenReader(r)
 	}
 	ending, cancel := context.WithCancel(ctx)
-	x := &xzProcess{ctx: ctx, cancel: cancel, cmd: xzCommand(ending, path), in: xzInput{Reader: r}}
-	x.cmd.Stdin, x.cmd.Stderr = &x.in, &x.stderr
-	out, err := x.cmd.StdoutPipe()
+	process := &xzProcess{ctx: ctx, cancel: cancel, cmd: xzCommand(ending, path), in: xzInput{Reader: r}}
+	process.cmd.Stdin, process.cmd.Stderr = &process.in, &process.stderr
+	out, err := process.cmd.StdoutPipe()
 	if err == nil {
 		widen(out)
-		err = x.cmd.Start()
+		err = process.cmd.Start()
 	}
 	if err != nil {
 		cancel()
-		return archives.Xz{}.OpenReader(r) // nothing was read from r yet
+		return archives.Xz{}.OpenReader(r) // nothing was read from it yet
 	}
-	x.out = out
-	return x, nil
+	process.out = out
+	return process, nil
 }
 
 // xzProcess is a running xz. Read returns its output.
@@ -80,8 +80,8 @@ type xzProcess struct {
 	end    error // io.EOF after success
 }
 
-func (x *xzProcess) Read(p []byte) (int, error) {
-	n, err := x.out.Read(p)
+func (x *xzProcess) Read(data []byte) (int, error) {
+	n, err := x.out.Read(data)
 	if err == nil {
 		return n, nil
 	}
@@ -135,8 +135,8 @@ type xzInput struct {
 	err error
 }
 
-func (i *xzInput) Read(p []byte) (int, error) {
-	n, err := i.Reader.Read(p)
+func (i *xzInput) Read(data []byte) (int, error) {
+	n, err := i.Reader.Read(data)
 	if err != nil && !errors.Is(err, io.EOF) {
 		i.err = err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mholt/archives"
 
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // packXz compresses text with xz and the given options.

@@ -49,8 +49,8 @@ type HeadNode struct {
 	ByHand []workdir.File `json:"by_hand,omitempty"`
 }
 
-// Node is the workdir of a node of a set.
-type Node struct {
+// Workdir is the workdir of a node of a set.
+type Workdir struct {
 	Name string
 	Dir  *workdir.Dir
 }

@@ -19,7 +19,8 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/test/files"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 )
 
 func lock(t *testing.T) *workdir.Dir {
@@ -75,9 +76,7 @@ func content(t *testing.T, wd *workdir.Dir) map[string]string {
 func same(t *testing.T, a, b map[string]string) {
 	t.Helper()
 	for name, text := range a {
-		if b[name] != text {
-			t.Errorf("%s: %q, not %q", name, b[name], text)
-		}
+		expect.Equal(t, b[name], text, name)
 	}
 	if len(a) != len(b) {
 		t.Errorf("%d files, not %d", len(b), len(a))
@@ -96,7 +95,7 @@ func save(t *testing.T, wd *workdir.Dir) []byte {
 func TestRoundTrip(t *testing.T) {
 	wd, other := filled(t), lock(t)
 	first := save(t, wd)
-	if _, err := Load(context.Background(), other, bytes.NewReader(first), archive.Limits{}, nil); err != nil {
+	if _, err := load(context.Background(), other, bytes.NewReader(first), archive.Limits{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	same(t, content(t, wd), content(t, other))
@@ -114,11 +113,11 @@ func TestChangedFilesAreRemarked(t *testing.T) {
 	var b bytes.Buffer
 	remarks, err := Save(context.Background(), wd, "test", nil, &b)
 	if err != nil || len(remarks) != 2 || !strings.Contains(remarks[0], "br-x.flows.dump is not a regular file") || !strings.Contains(remarks[1], "br-int.flows.dump: changed by hand") {
-		t.Errorf("%q, %v", remarks, err)
+		t.Errorf("got %q, %v, want a remark about each of the two dumps", remarks, err)
 	}
-	loaded, err := Load(context.Background(), other, &b, archive.Limits{}, nil)
+	loaded, err := load(context.Background(), other, &b, archive.Limits{}, nil)
 	if err != nil || len(loaded.Collections) != 1 || len(loaded.Collections[0].Files[0].Remarks) != 1 {
-		t.Errorf("%+v, %v", loaded, err)
+		t.Errorf("got %+v, %v, want one collection whose first file has a remark", loaded, err)
 	}
 	if _, err := os.Lstat(other.DumpFile("br-x", workdir.Flows)); err == nil {
 		t.Error("the bundle holds a link")
@@ -174,13 +173,13 @@ func TestImageIsHandedOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := lock(t)
 			got = ""
-			loaded, err := Load(t.Context(), other, bytes.NewReader(b.Bytes()), archive.Limits{}, c.add)
+			loaded, err := load(t.Context(), other, bytes.NewReader(b.Bytes()), archive.Limits{}, c.add)
 			if err != nil || got != c.got || !errors.Is(loaded.ImageError, c.err) || loaded.Image == nil || loaded.Image.OVS != "3.5.0" || loaded.Image.Size != 11 {
 				t.Fatalf("got %q, %+v, %v", got, loaded, err)
 			}
 			m, err := other.Manifest()
 			if err != nil || len(m.Collections) != 1 || m.Collections[0].LoadedImage != c.id {
-				t.Errorf("%+v, %v", m, err)
+				t.Errorf("got %+v, %v, want one collection with the image %q", m, err, c.id)
 			}
 			if !bytes.Equal(save(t, wd), save(t, other)) {
 				t.Error("without an image, the loaded workdir is saved with other bytes")
@@ -296,7 +295,7 @@ func TestHostileBundles(t *testing.T) {
 			before, beside := content(t, wd), filepath.Join(filepath.Dir(wd.Path()), "x")
 			var got string
 			for _, add := range []AddImage{nil, adding(-1, nil, &got)} {
-				_, err := Load(context.Background(), wd, bytes.NewReader(pack(t, c.entries...)), archive.Limits{}, add)
+				_, err := load(context.Background(), wd, bytes.NewReader(pack(t, c.entries...)), archive.Limits{}, add)
 				if !errors.Is(err, c.want) {
 					t.Errorf("%v, not %v", err, c.want)
 				}
@@ -318,19 +317,19 @@ func TestBombDoesNotFillTheDisk(t *testing.T) {
 	zeros := strings.Repeat("\x00", 150<<20)
 	bomb := pack(t, head(file("recorded/x", zeros)), plain(manifestName, `{"format":1}`), plain("recorded/x", zeros))
 	wd := lock(t)
-	_, err := Load(context.Background(), wd, bytes.NewReader(bomb), archive.Limits{}, nil)
+	_, err := load(context.Background(), wd, bytes.NewReader(bomb), archive.Limits{}, nil)
 	if !errors.Is(err, archive.ErrLimit) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "times its size") {
 		t.Errorf("%d bytes: %v", len(bomb), err)
 	}
 	same(t, nil, content(t, wd))
 	limits := archive.Default()
 	limits.FileBytes = 1 << 20
-	if _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "has over 1048576 bytes") {
+	if _, err := load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); !errors.Is(err, archive.ErrLimit) || !strings.Contains(err.Error(), "has over 1048576 bytes") {
 		t.Errorf("one large file: %v", err)
 	}
 	limits = archive.Default()
 	limits.Ratio = 1 << 20
-	if _, err := Load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); err != nil {
+	if _, err := load(context.Background(), wd, bytes.NewReader(bomb), limits, nil); err != nil {
 		t.Errorf("allowed: %v", err)
 	}
 }
@@ -346,7 +345,7 @@ func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
 	other := filled(t)
 	before := content(t, other)
 	for n := range whole {
-		if _, err := Load(context.Background(), other, bytes.NewReader(whole[:n]), archive.Limits{}, nil); err == nil {
+		if _, err := load(context.Background(), other, bytes.NewReader(whole[:n]), archive.Limits{}, nil); err == nil {
 			t.Fatalf("the first %d of %d bytes are loaded", n, len(whole))
 		}
 	}
@@ -355,7 +354,7 @@ func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
 		changed := bytes.Clone(whole)
 		changed[n] ^= 0x10
 		fresh := lock(t)
-		if _, err := Load(context.Background(), fresh, bytes.NewReader(changed), archive.Limits{}, nil); err == nil {
+		if _, err := load(context.Background(), fresh, bytes.NewReader(changed), archive.Limits{}, nil); err == nil {
 			// Some bits of zstd's header have no meaning: the data is unchanged.
 			same(t, content(t, wd), content(t, fresh))
 		} else {
@@ -363,4 +362,14 @@ func TestCutOffAndChangedBundlesAreRefused(t *testing.T) {
 		}
 		fresh.Unlock()
 	}
+}
+
+// load replaces the data of a workdir with the data of a bundle.
+func load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limits, add AddImage) (Loaded, error) {
+	b, err := Open(ctx, r, limits)
+	if err != nil {
+		return Loaded{}, err
+	}
+	defer b.Close()
+	return b.Load(wd, add)
 }

@@ -30,21 +30,8 @@ type Loaded struct {
 	ImageError  error    // why the image was not added
 }
 
-// AddImage adds the image of a bundle to those of this machine, and returns its ID there.
+// AddImage adds the image of a bundle to the images of this machine, and returns its ID there.
 type AddImage func(ctx context.Context, image Image, archive io.Reader) (id string, err error)
-
-// Load replaces all data of a workdir with the data of a bundle. After an error the
-// workdir is unchanged. The image of the bundle is passed to add, unless that is nil: then
-// it is left out. An image that cannot be added does not keep the data from being loaded.
-// The error wraps ErrSet for a bundle of a set.
-func Load(ctx context.Context, wd *workdir.Dir, r io.Reader, limits archive.Limits, add AddImage) (Loaded, error) {
-	b, err := Open(ctx, r, limits)
-	if err != nil {
-		return Loaded{}, err
-	}
-	defer b.Close()
-	return b.Load(wd, add)
-}
 
 // Reader is a bundle whose head and manifests are read.
 type Reader struct {
@@ -71,7 +58,7 @@ type loadedPart struct {
 	byHand       []workdir.File
 	manifest     workdir.Manifest
 	stage        *workdir.Staging // nil for a node that is not wanted
-	copies       []workdir.File   // files that are in the bundle as those of another node
+	copies       []workdir.File   // files that the bundle holds for another node
 	kept         *archive.Meter
 }
 
@@ -90,13 +77,14 @@ func Open(ctx context.Context, r io.Reader, limits archive.Limits) (*Reader, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotBundle, err)
 	}
-	b := &Reader{zip: zip, ctx: ctx, tar: tar.NewReader(zip), limits: limits, expected: map[string]*announced{}, sources: map[blob]string{}, copies: map[blob][]*announced{}, invalid: ErrNotBundle}
-	b.content = meter.Unpacked(b.tar) // counted here, because tar expands sparse files
-	if err := b.readHead(meter); err != nil {
+	reader := &Reader{zip: zip, ctx: ctx, tar: tar.NewReader(zip), limits: limits, invalid: ErrNotBundle,
+		expected: map[string]*announced{}, sources: map[blob]string{}, copies: map[blob][]*announced{}}
+	reader.content = meter.Unpacked(reader.tar) // counted here, because tar expands sparse files
+	if err := reader.readHead(meter); err != nil {
 		zip.Close()
 		return nil, err
 	}
-	return b, nil
+	return reader, nil
 }
 
 // Close releases what Open took.
@@ -105,18 +93,21 @@ func (l *Reader) Close() { l.zip.Close() }
 // Nodes returns the names of the nodes of a set; nil for the bundle of one workdir.
 func (l *Reader) Nodes() []string {
 	var names []string
-	for _, n := range l.head.Nodes {
-		names = append(names, n.Name)
+	for _, node := range l.head.Nodes {
+		names = append(names, node.Name)
 	}
 	return names
 }
 
-// Load is the function Load for the rest of the bundle.
+// Load replaces all data of a workdir with the data of the bundle. After an error the
+// workdir is unchanged. The image of the bundle is passed to add, unless that is nil: then
+// it is left out. An image that cannot be added does not keep the data from being loaded.
+// The error wraps ErrSet for a bundle of a set.
 func (l *Reader) Load(wd *workdir.Dir, add AddImage) (Loaded, error) {
 	if l.head.Format == FormatSet {
 		return Loaded{}, fmt.Errorf("%w: %s", ErrSet, strings.Join(l.Nodes(), ", "))
 	}
-	loaded, err := l.load(nil, []Node{{Dir: wd}}, add)
+	loaded, err := l.load(nil, []Workdir{{Dir: wd}}, add)
 	if err != nil {
 		return Loaded{}, err
 	}
@@ -125,38 +116,38 @@ func (l *Reader) Load(wd *workdir.Dir, add AddImage) (Loaded, error) {
 
 // LoadSet works like Load for these nodes of a set, whose workdirs are in a folder, and
 // returns what was loaded in their order. All workdirs are changed or none.
-func (l *Reader) LoadSet(folder *workdir.Dir, nodes []Node, add AddImage) ([]Loaded, error) {
+func (l *Reader) LoadSet(folder *workdir.Dir, nodes []Workdir, add AddImage) ([]Loaded, error) {
 	return l.load(folder, nodes, add)
 }
 
 // load loads nodes into workdirs in a folder, or one into a workdir of its own, for nil.
-func (l *Reader) load(folder *workdir.Dir, nodes []Node, add AddImage) ([]Loaded, error) {
+func (l *Reader) load(folder *workdir.Dir, nodes []Workdir, add AddImage) ([]Loaded, error) {
 	l.add = add
 	var parts []*loadedPart
 	defer func() {
-		for _, p := range parts {
-			p.stage.Discard()
+		for _, part := range parts {
+			part.stage.Discard()
 		}
 	}()
-	for _, n := range nodes {
-		i := slices.IndexFunc(l.parts, func(p *loadedPart) bool { return p.name == n.Name })
+	for _, node := range nodes {
+		i := slices.IndexFunc(l.parts, func(part *loadedPart) bool { return part.name == node.Name })
 		if i < 0 {
-			return nil, fmt.Errorf("the bundle holds no node %q", n.Name)
+			return nil, fmt.Errorf("the bundle holds no node %q", node.Name)
 		}
-		p := l.parts[i]
+		part := l.parts[i]
 		var err error
-		if p.stage, err = n.Dir.Stage(); err != nil {
+		if part.stage, err = node.Dir.Stage(); err != nil {
 			return nil, err
 		}
-		parts = append(parts, p)
-		for _, k := range workdir.Kinds() {
-			if err := p.stage.Replace(k, false); err != nil {
+		parts = append(parts, part)
+		for _, kind := range workdir.Kinds() {
+			if err := part.stage.Replace(kind, false); err != nil {
 				return nil, err
 			}
 		}
-		for _, f := range p.copies {
-			key := blob{f.Size, f.SHA256}
-			l.copies[key] = append(l.copies[key], &announced{f, p})
+		for _, file := range part.copies {
+			key := blob{file.Size, file.SHA256}
+			l.copies[key] = append(l.copies[key], &announced{file, part})
 		}
 	}
 	if err := l.stageFiles(); err != nil {
@@ -169,13 +160,13 @@ func (l *Reader) load(folder *workdir.Dir, nodes []Node, add AddImage) ([]Loaded
 func (l *Reader) install(folder *workdir.Dir, parts []*loadedPart) ([]Loaded, error) {
 	var all []Loaded
 	var staged []workdir.Staged
-	for _, p := range parts {
-		for i := range p.manifest.Collections {
-			p.manifest.Collections[i].LoadedImage = l.imageID
+	for _, part := range parts {
+		for i := range part.manifest.Collections {
+			part.manifest.Collections[i].LoadedImage = l.imageID
 		}
-		staged = append(staged, workdir.Staged{Staging: p.stage, Collections: p.manifest.Collections})
-		loaded := Loaded{Collections: p.manifest.Collections, Image: l.head.Image, ImageError: l.imageErr}
-		if n := len(p.byHand); n > 0 {
+		staged = append(staged, workdir.Staged{Staging: part.stage, Collections: part.manifest.Collections})
+		loaded := Loaded{Collections: part.manifest.Collections, Image: l.head.Image, ImageError: l.imageErr}
+		if n := len(part.byHand); n > 0 {
 			loaded.Remarks = append(loaded.Remarks, fmt.Sprintf("%d of the files were added by hand", n))
 		}
 		all = append(all, loaded)
@@ -197,8 +188,8 @@ func (l *Reader) readHead(meter *archive.Meter) error {
 		return err
 	}
 	if l.head.Format < Format || l.head.Format > FormatSet || l.head.Workdir != workdir.FormatVersion {
-		return fmt.Errorf("%w: bundle format %d, workdir format %d, written by ovs-offline %.40q; this one reads %d to %d, and %d: use that version",
-			ErrVersion, l.head.Format, l.head.Workdir, l.head.Program, Format, FormatSet, workdir.FormatVersion)
+		return fmt.Errorf("%w: ovs-offline %.40q wrote bundle format %d (workdir format %d); this one reads %d to %d (%d): load it with that version",
+			ErrVersion, l.head.Program, l.head.Format, l.head.Workdir, Format, FormatSet, workdir.FormatVersion)
 	}
 	l.invalid = ErrDamaged
 	isSet := l.head.Format == FormatSet
@@ -211,8 +202,8 @@ func (l *Reader) readHead(meter *archive.Meter) error {
 			return err
 		}
 	}
-	for _, p := range l.parts {
-		if err := l.readManifest(p); err != nil {
+	for _, part := range l.parts {
+		if err := l.readManifest(part); err != nil {
 			return err
 		}
 	}
@@ -226,71 +217,71 @@ func (l *Reader) addNodes() error {
 		return err
 	}
 	last := ""
-	for _, n := range l.head.Nodes {
-		if !workdir.IsNodeName(n.Name) || n.Name <= last {
-			return fmt.Errorf("%w: the node %.200q has no name for a folder, or is listed twice", ErrDamaged, n.Name)
+	for _, node := range l.head.Nodes {
+		if !workdir.IsNodeName(node.Name) || node.Name <= last {
+			return fmt.Errorf("%w: the node %.200q has no name for a folder, or is listed twice", ErrDamaged, node.Name)
 		}
-		last = n.Name
-		l.parts = append(l.parts, &loadedPart{name: n.Name, prefix: n.Name + "/", byHand: n.ByHand, kept: archive.New(l.limits, nil)})
+		last = node.Name
+		l.parts = append(l.parts, &loadedPart{name: node.Name, prefix: node.Name + "/", byHand: node.ByHand, kept: archive.New(l.limits, nil)})
 	}
 	return nil
 }
 
-func (l *Reader) readManifest(p *loadedPart) error {
-	if err := l.readJSON(p.prefix+manifestName, &p.manifest); err != nil {
+func (l *Reader) readManifest(part *loadedPart) error {
+	if err := l.readJSON(part.prefix+manifestName, &part.manifest); err != nil {
 		return err
 	}
-	if p.manifest.Format != workdir.FormatVersion {
-		return fmt.Errorf("%w: its manifest has format %d; this version reads %d", ErrVersion, p.manifest.Format, workdir.FormatVersion)
+	if part.manifest.Format != workdir.FormatVersion {
+		return fmt.Errorf("%w: its manifest has format %d; this version reads %d", ErrVersion, part.manifest.Format, workdir.FormatVersion)
 	}
 	seen := map[workdir.Kind]bool{}
-	files := slices.Clone(p.byHand)
-	for _, c := range p.manifest.Collections {
-		if !slices.Contains(workdir.Kinds(), c.Kind) || seen[c.Kind] {
-			return fmt.Errorf("%w: its manifest names the kind %.40q, which is unknown or listed twice", ErrDamaged, c.Kind)
+	files := slices.Clone(part.byHand)
+	for _, collection := range part.manifest.Collections {
+		if !slices.Contains(workdir.Kinds(), collection.Kind) || seen[collection.Kind] {
+			return fmt.Errorf("%w: its manifest names the kind %.40q, which is unknown or listed twice", ErrDamaged, collection.Kind)
 		}
-		seen[c.Kind] = true
-		files = append(files, c.Files...)
+		seen[collection.Kind] = true
+		files = append(files, collection.Files...)
 	}
-	return l.announce(p, files)
+	return l.noteFiles(part, files)
 }
 
-// announce checks the names of the files that follow, and notes which of them several nodes
+// noteFiles checks the names of the files that follow, and notes which of them several nodes
 // share: the bundle holds these once.
-func (l *Reader) announce(p *loadedPart, files []workdir.File) error {
+func (l *Reader) noteFiles(part *loadedPart, files []workdir.File) error {
 	slices.SortFunc(files, func(a, b workdir.File) int { return cmp.Compare(a.Path, b.Path) })
-	for i, f := range files {
-		if i > 0 && files[i-1].Path == f.Path {
-			return fmt.Errorf("%w: it lists %.200q twice", ErrDamaged, f.Path)
+	for i, file := range files {
+		if i > 0 && files[i-1].Path == file.Path {
+			return fmt.Errorf("%w: it lists %.200q twice", ErrDamaged, file.Path)
 		}
-		if !workdir.IsData(f.Path) {
-			return fmt.Errorf("%w: it lists %.200q, which is not the path of collected data: nothing is installed", ErrDamaged, f.Path)
+		if !workdir.IsData(file.Path) {
+			return fmt.Errorf("%w: it lists %.200q, which is not the path of collected data: nothing is installed", ErrDamaged, file.Path)
 		}
-		key := blob{f.Size, f.SHA256}
+		key := blob{file.Size, file.SHA256}
 		if _, known := l.sources[key]; known && l.head.Format == FormatSet {
-			p.copies = append(p.copies, f)
+			part.copies = append(part.copies, file)
 			continue
 		}
 		l.sources[key] = ""
-		l.expected[p.prefix+f.Path] = &announced{f, p}
+		l.expected[part.prefix+file.Path] = &announced{file, part}
 	}
 	return nil
 }
 
-// readJSON reads the next file, which must have that name, into v.
-func (l *Reader) readJSON(name string, v any) error {
-	h, err := l.tar.Next()
+// readJSON reads the next file, which must have that name, into value.
+func (l *Reader) readJSON(name string, value any) error {
+	header, err := l.tar.Next()
 	if err != nil {
 		return l.explain(err)
 	}
-	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size > workdir.MaxText {
-		return fmt.Errorf("%w: it holds %.100q where %s should be", l.invalid, h.Name, name)
+	if header.Name != name || header.Typeflag != tar.TypeReg || header.Size > workdir.MaxText {
+		return fmt.Errorf("%w: it holds %.100q where %s should be", l.invalid, header.Name, name)
 	}
 	text, err := io.ReadAll(l.content)
 	if err != nil {
 		return l.explain(err)
 	}
-	if err := json.Unmarshal(text, v); err != nil {
+	if err := json.Unmarshal(text, value); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
 	return nil
@@ -301,25 +292,25 @@ func (l *Reader) readJSON(name string, v any) error {
 func (l *Reader) stageFiles() error {
 	image := l.head.Image
 	for {
-		h, err := l.tar.Next()
+		header, err := l.tar.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return l.explain(err)
 		}
-		if image != nil && h.Name == imageName && len(l.expected) == 0 {
-			if err := l.readImage(h); err != nil {
+		if image != nil && header.Name == imageName && len(l.expected) == 0 {
+			if err := l.readImage(header); err != nil {
 				return err
 			}
 			image = nil
 			continue
 		}
-		want, ok := l.expected[h.Name]
-		if !ok || h.Typeflag != tar.TypeReg || h.Size != want.file.Size {
-			return fmt.Errorf("%w: %.200q differs from its entry in the manifest", ErrDamaged, h.Name)
+		want, ok := l.expected[header.Name]
+		if !ok || header.Typeflag != tar.TypeReg || header.Size != want.file.Size {
+			return fmt.Errorf("%w: %.200q differs from its entry in the manifest", ErrDamaged, header.Name)
 		}
-		delete(l.expected, h.Name)
+		delete(l.expected, header.Name)
 		if err := l.stageFile(want); err != nil {
 			return err
 		}
@@ -340,25 +331,25 @@ func (l *Reader) stageFile(want *announced) error {
 	if copies := l.copies[key]; want.part.stage == nil && len(copies) > 0 {
 		want, l.copies[key] = copies[0], copies[1:]
 	}
-	p, f := want.part, want.file
-	in, err := p.kept.Keep(f.Path, f.Size, l.content)
+	part, file := want.part, want.file
+	in, err := part.kept.Keep(file.Path, file.Size, l.content)
 	if err != nil {
 		return err
 	}
-	if p.stage == nil {
+	if part.stage == nil {
 		sum := sha256.New()
 		if _, err := io.Copy(sum, in); err != nil {
 			return l.explain(err)
 		}
-		return compareSum(hex.EncodeToString(sum.Sum(nil)), f)
+		return compareSum(hex.EncodeToString(sum.Sum(nil)), file)
 	}
-	path := p.stage.Join(f.Path)
-	have, err := p.stage.Copy(l.ctx, in, path)
+	path := part.stage.Join(file.Path)
+	have, err := part.stage.Copy(l.ctx, in, path)
 	if err != nil {
 		return l.explain(err)
 	}
 	l.sources[key] = path
-	return compareSum(have.SHA256, f)
+	return compareSum(have.SHA256, file)
 }
 
 func compareSum(have string, want workdir.File) error {
@@ -373,8 +364,8 @@ func compareSum(have string, want workdir.File) error {
 func (l *Reader) stageCopies() error {
 	meter := archive.New(l.limits, nil)
 	for key, copies := range l.copies {
-		for _, c := range copies {
-			if err := l.stageCopy(c, l.sources[key], meter); err != nil {
+		for _, announced := range copies {
+			if err := l.stageCopy(announced, l.sources[key], meter); err != nil {
 				return l.explain(err)
 			}
 		}
@@ -382,24 +373,24 @@ func (l *Reader) stageCopies() error {
 	return nil
 }
 
-func (l *Reader) stageCopy(c *announced, source string, meter *archive.Meter) error {
+func (l *Reader) stageCopy(announced *announced, source string, meter *archive.Meter) error {
 	from, err := os.Open(source)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	in, err := c.part.kept.Keep(c.file.Path, c.file.Size, meter.Unpacked(from))
+	in, err := announced.part.kept.Keep(announced.file.Path, announced.file.Size, meter.Unpacked(from))
 	if err != nil {
 		return err
 	}
-	_, err = c.part.stage.Copy(l.ctx, in, c.part.stage.Join(c.file.Path))
+	_, err = announced.part.stage.Copy(l.ctx, in, announced.part.stage.Join(announced.file.Path))
 	return err
 }
 
 // readImage compares the image with its announcement and adds it.
-func (l *Reader) readImage(h *tar.Header) error {
+func (l *Reader) readImage(header *tar.Header) error {
 	want := l.head.Image
-	if h.Typeflag != tar.TypeReg || h.Size != want.Size {
+	if header.Typeflag != tar.TypeReg || header.Size != want.Size {
 		return fmt.Errorf("%w: %s differs from its entry in %s", ErrDamaged, imageName, headName)
 	}
 	content := &checkedReader{Reader: l.content, sum: sha256.New(), want: want.SHA256}
@@ -422,12 +413,12 @@ type checkedReader struct {
 	err  error
 }
 
-func (r *checkedReader) Read(p []byte) (int, error) {
+func (r *checkedReader) Read(data []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
-	n, err := r.Reader.Read(p)
-	r.sum.Write(p[:n])
+	n, err := r.Reader.Read(data)
+	r.sum.Write(data[:n])
 	if r.err = err; err == io.EOF && hex.EncodeToString(r.sum.Sum(nil)) != r.want {
 		r.err = errDigest
 	}

@@ -46,20 +46,20 @@ func Save(ctx context.Context, wd *workdir.Dir, program string, image *ImageSour
 
 // SaveSet works like Save for the nodes of a set. A file that several nodes have is in
 // the bundle once.
-func SaveSet(ctx context.Context, nodes []Node, program string, image *ImageSource, w io.Writer) (remarks []string, err error) {
+func SaveSet(ctx context.Context, nodes []Workdir, program string, image *ImageSource, w io.Writer) (remarks []string, err error) {
 	head := Head{Format: FormatSet, Workdir: workdir.FormatVersion, Program: program}
 	var parts []*part
-	for _, n := range slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) }) {
-		p, more, err := gather(ctx, n.Dir)
+	for _, node := range slices.SortedFunc(slices.Values(nodes), func(a, b Workdir) int { return cmp.Compare(a.Name, b.Name) }) {
+		part, more, err := gather(ctx, node.Dir)
 		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", n.Name, err)
+			return nil, fmt.Errorf("node %s: %w", node.Name, err)
 		}
-		for _, r := range more {
-			remarks = append(remarks, n.Name+": "+r)
+		for _, remark := range more {
+			remarks = append(remarks, node.Name+": "+remark)
 		}
-		p.prefix = n.Name + "/"
-		parts = append(parts, p)
-		head.Nodes = append(head.Nodes, HeadNode{n.Name, p.byHand})
+		part.prefix = node.Name + "/"
+		parts = append(parts, part)
+		head.Nodes = append(head.Nodes, HeadNode{node.Name, part.byHand})
 	}
 	more, err := write(ctx, head, parts, image, w)
 	return append(remarks, more...), err
@@ -97,8 +97,8 @@ func gather(ctx context.Context, wd *workdir.Dir) (p *part, remarks []string, er
 // files returns the files of the part in the order of their names.
 func (p *part) files() []workdir.File {
 	files := slices.Clone(p.byHand)
-	for _, c := range p.manifest.Collections {
-		files = append(files, c.Files...)
+	for _, collection := range p.manifest.Collections {
+		files = append(files, collection.Files...)
 	}
 	slices.SortStableFunc(files, func(a, b workdir.File) int { return cmp.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(files, func(a, b workdir.File) bool { return a.Path == b.Path })
@@ -122,24 +122,24 @@ func write(ctx context.Context, head Head, parts []*part, image *ImageSource, w 
 // needs its size first, and that of an engine's archive is unknown. It sets the size and
 // the digest.
 func spoolImage(ctx context.Context, image *ImageSource) (*os.File, error) {
-	f, err := os.CreateTemp("", "ovs-offline-image-")
+	file, err := os.CreateTemp("", "ovs-offline-image-")
 	if err != nil {
 		return nil, err
 	}
-	os.Remove(f.Name())
+	os.Remove(file.Name())
 	sum := sha256.New()
-	if err = image.Write(ctx, io.MultiWriter(f, sum)); err == nil {
-		image.Size, err = f.Seek(0, io.SeekCurrent)
+	if err = image.Write(ctx, io.MultiWriter(file, sum)); err == nil {
+		image.Size, err = file.Seek(0, io.SeekCurrent)
 	}
 	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
+		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		f.Close()
+		file.Close()
 		return nil, err
 	}
 	image.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	return f, nil
+	return file, nil
 }
 
 // writeBundle writes the bundle. image is nil for a bundle without one.
@@ -150,16 +150,16 @@ func writeBundle(ctx context.Context, head Head, parts []*part, image io.Reader,
 	}
 	out := &writer{ctx: ctx, tar: tar.NewWriter(zip), time: newest(parts)}
 	err = out.json(headName, head)
-	for _, p := range parts {
+	for _, part := range parts {
 		if err == nil {
-			err = out.json(p.prefix+manifestName, p.manifest)
+			err = out.json(part.prefix+manifestName, part.manifest)
 		}
 	}
 	written := blobs{}
-	for _, p := range parts {
-		for _, f := range p.files() {
-			if err == nil && (head.Format != FormatSet || written.add(f)) {
-				err = out.file(p.prefix+f.Path, p.wd.Join(f.Path))
+	for _, part := range parts {
+		for _, file := range part.files() {
+			if err == nil && (head.Format != FormatSet || written.add(file)) {
+				err = out.file(part.prefix+file.Path, part.wd.Join(file.Path))
 			}
 		}
 	}
@@ -178,8 +178,8 @@ type blob struct {
 }
 
 // add adds the content of a file, and reports whether it is new.
-func (c blobs) add(f workdir.File) bool {
-	key := blob{f.Size, f.SHA256}
+func (c blobs) add(file workdir.File) bool {
+	key := blob{file.Size, file.SHA256}
 	known := c[key]
 	c[key] = true
 	return !known
@@ -201,26 +201,26 @@ func (p *part) describe(ctx context.Context, files []string) (remarks []string, 
 		if err != nil {
 			return nil, err
 		}
-		f := listed[name]
+		file := listed[name]
 		delete(listed, name)
 		switch {
-		case f == nil:
+		case file == nil:
 			p.byHand = append(p.byHand, workdir.File{Path: name, Origin: "added by hand", Size: size, SHA256: sum})
-		case f.SHA256 != sum:
+		case file.SHA256 != sum:
 			const changed = "changed by hand after it was collected"
-			f.Size, f.SHA256 = size, sum
-			if !slices.Contains(f.Remarks, changed) {
-				f.Remarks = append(f.Remarks, changed)
+			file.Size, file.SHA256 = size, sum
+			if !slices.Contains(file.Remarks, changed) {
+				file.Remarks = append(file.Remarks, changed)
 			}
 			remarks = append(remarks, name+": "+changed)
 		}
 	}
 	for i := range collections {
-		c := &collections[i]
-		c.Files = slices.DeleteFunc(c.Files, func(f workdir.File) bool {
-			_, missing := listed[f.Path]
+		collection := &collections[i]
+		collection.Files = slices.DeleteFunc(collection.Files, func(file workdir.File) bool {
+			_, missing := listed[file.Path]
 			if missing {
-				remarks = append(remarks, f.Path+" was collected, but no longer exists")
+				remarks = append(remarks, file.Path+" was collected, but no longer exists")
 			}
 			return missing
 		})
@@ -229,27 +229,27 @@ func (p *part) describe(ctx context.Context, files []string) (remarks []string, 
 }
 
 func digest(ctx context.Context, path string) (int64, string, error) {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return 0, "", err
 	}
-	defer f.Close()
+	defer file.Close()
 	sum := sha256.New()
-	n, err := io.Copy(sum, interrupt.Reader(ctx, f))
+	n, err := io.Copy(sum, interrupt.Reader(ctx, file))
 	return n, hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // newest returns the time of the last collection.
 func newest(parts []*part) time.Time {
-	t := time.Unix(0, 0)
-	for _, p := range parts {
-		for _, c := range p.manifest.Collections {
-			if c.Collected.After(t) {
-				t = c.Collected
+	moment := time.Unix(0, 0)
+	for _, part := range parts {
+		for _, collection := range part.manifest.Collections {
+			if collection.Collected.After(moment) {
+				moment = collection.Collected
 			}
 		}
 	}
-	return t.UTC().Truncate(time.Second)
+	return moment.UTC().Truncate(time.Second)
 }
 
 // writer writes a tar file whose entries all have the same time.
@@ -259,8 +259,8 @@ type writer struct {
 	time time.Time
 }
 
-func (w *writer) json(name string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
+func (w *writer) json(name string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -268,16 +268,16 @@ func (w *writer) json(name string, v any) error {
 }
 
 func (w *writer) file(name, path string) error {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
 		return err
 	}
-	return w.entry(name, info.Size(), f)
+	return w.entry(name, info.Size(), file)
 }
 
 func (w *writer) entry(name string, size int64, from io.Reader) error {

@@ -15,18 +15,19 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/workdir"
-	"ovs-offline/test/files"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 )
 
 // pair returns two nodes. Their dumps of br-int are equal, those of br-ex differ.
-func pair(t *testing.T) []Node {
+func pair(t *testing.T) []Workdir {
 	t.Helper()
-	nodes := []Node{{"a", filled(t)}, {"b", filled(t)}}
+	nodes := []Workdir{{"a", filled(t)}, {"b", filled(t)}}
 	files.Write(t, nodes[1].Dir.DumpFile("br-ex", workdir.Flows), "by another hand\n")
 	return nodes
 }
 
-func saveSet(t *testing.T, nodes []Node) []byte {
+func saveSet(t *testing.T, nodes []Workdir) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if _, err := SaveSet(t.Context(), nodes, "test", nil, &b); err != nil {
@@ -35,7 +36,7 @@ func saveSet(t *testing.T, nodes []Node) []byte {
 	return b.Bytes()
 }
 
-func loadSet(t *testing.T, bundle []byte, limits archive.Limits, nodes ...Node) ([]Loaded, error) {
+func loadSet(t *testing.T, bundle []byte, limits archive.Limits, nodes ...Workdir) ([]Loaded, error) {
 	t.Helper()
 	b, err := Open(t.Context(), bytes.NewReader(bundle), limits)
 	if err != nil {
@@ -53,10 +54,10 @@ func loadSet(t *testing.T, bundle []byte, limits archive.Limits, nodes ...Node) 
 func TestSetRoundTrip(t *testing.T) {
 	nodes := pair(t)
 	first := saveSet(t, nodes)
-	if again := saveSet(t, []Node{nodes[1], nodes[0]}); !bytes.Equal(first, again) {
+	if again := saveSet(t, []Workdir{nodes[1], nodes[0]}); !bytes.Equal(first, again) {
 		t.Error("the same nodes in another order are saved with other bytes")
 	}
-	others := []Node{{"a", lock(t)}, {"b", lock(t)}}
+	others := []Workdir{{"a", lock(t)}, {"b", lock(t)}}
 	loaded, err := loadSet(t, first, archive.Limits{}, others...)
 	if err != nil || len(loaded) != 2 || loaded[1].Collections[0].Host != "node1" {
 		t.Fatalf("%+v, %v", loaded, err)
@@ -91,11 +92,9 @@ func TestEqualFilesOfASetAreSavedOnce(t *testing.T) {
 		names = append(names, h.Name)
 	}
 	want := "bundle.json a/manifest.json b/manifest.json a/restore_flows/br-ex.flows.dump a/restore_flows/br-int.flows.dump b/restore_flows/br-ex.flows.dump"
-	if got := strings.Join(names, " "); got != want {
-		t.Errorf("%s\nnot %s", got, want)
-	}
+	expect.Equal(t, strings.Join(names, " "), want)
 	for _, n := range nodes {
-		other := Node{n.Name, lock(t)}
+		other := Workdir{n.Name, lock(t)}
 		if _, err := loadSet(t, whole, archive.Limits{}, other); err != nil {
 			t.Error(n.Name, err)
 		}
@@ -106,7 +105,7 @@ func TestEqualFilesOfASetAreSavedOnce(t *testing.T) {
 func TestLoadRefusesASet(t *testing.T) {
 	wd := filled(t)
 	before := content(t, wd)
-	if _, err := Load(t.Context(), wd, bytes.NewReader(saveSet(t, pair(t))), archive.Limits{}, nil); !errors.Is(err, ErrSet) || !strings.Contains(err.Error(), "a, b") {
+	if _, err := load(t.Context(), wd, bytes.NewReader(saveSet(t, pair(t))), archive.Limits{}, nil); !errors.Is(err, ErrSet) || !strings.Contains(err.Error(), "a, b") {
 		t.Error(err)
 	}
 	same(t, before, content(t, wd))

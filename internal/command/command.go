@@ -17,7 +17,7 @@ import (
 )
 
 // Command is one run of a program. Argv[0] is the program, found in PATH unless it
-// contains a slash. Env is the whole environment; nil means that of the caller.
+// contains a slash. Env is the whole environment; nil means the caller's.
 type Command struct {
 	Argv  []string
 	Env   []string
@@ -28,7 +28,7 @@ type Command struct {
 	Stdout io.Writer
 	// Stderr receives the standard error as well, while the program runs; nil for none.
 	Stderr io.Writer
-	// Group makes the program the leader of a process group, all of which is killed
+	// Group makes the program the leader of a process group, which is killed as a whole
 	// when the context ends. The program can't read from a terminal then.
 	Group bool
 }
@@ -57,23 +57,23 @@ func (e *Error) Unwrap() error { return e.Err }
 // on a busy machine, its output may be read seconds later.
 const outputDelay = 30 * time.Second
 
-// Run runs c to its end and returns its standard output. When ctx ends first, Run
-// kills the program, and the error wraps that of ctx.
-func Run(ctx context.Context, c Command) ([]byte, error) {
-	defer logging.Timed(ctx, "run program", "argv", shortened(strings.Join(c.Argv, " ")))()
-	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdin = c.Env, c.Dir, c.Stdin
+// Run runs a command to its end and returns its standard output. When ctx ends first, Run
+// kills the program, and the error wraps the error of ctx.
+func Run(ctx context.Context, command Command) ([]byte, error) {
+	defer logging.Timed(ctx, "run program", "argv", shortened(strings.Join(command.Argv, " ")))()
+	cmd := exec.CommandContext(ctx, command.Argv[0], command.Argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdin = command.Env, command.Dir, command.Stdin
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if c.Stdout != nil {
-		cmd.Stdout = c.Stdout // its reader may be slow, even after the program has ended
+	if command.Stdout != nil {
+		cmd.Stdout = command.Stdout // its reader may be slow, even after the program has ended
 	} else {
 		cmd.WaitDelay = outputDelay
 	}
-	if c.Stderr != nil {
-		cmd.Stderr = io.MultiWriter(&stderr, c.Stderr)
+	if command.Stderr != nil {
+		cmd.Stderr = io.MultiWriter(&stderr, command.Stderr)
 	}
-	if c.Group {
+	if command.Group {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	}
@@ -89,7 +89,7 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return stdout.Bytes(), &Error{Argv: c.Argv, Stderr: stderr.String(), Stdout: stdout.String(), Err: err}
+	return stdout.Bytes(), &Error{Argv: command.Argv, Stderr: stderr.String(), Stdout: stdout.String(), Err: err}
 }
 
 // shortened cuts a long command line.

@@ -59,23 +59,23 @@ func (l *Lock) names(path string) bool {
 }
 
 func take(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		holder := make([]byte, 64)
-		n, _ := f.Read(holder)
-		f.Close()
+		n, _ := file.Read(holder)
+		file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, &HeldError{PID: strings.TrimSpace(string(holder[:n]))}
 		}
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	if err := f.Truncate(0); err == nil {
-		fmt.Fprintf(f, "%d\n", os.Getpid())
+	if err := file.Truncate(0); err == nil {
+		fmt.Fprintf(file, "%d\n", os.Getpid())
 	}
-	return &Lock{file: f}, nil
+	return &Lock{file: file}, nil
 }
 
 // Release releases the lock.

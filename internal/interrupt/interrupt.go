@@ -26,9 +26,9 @@ type reader struct {
 	io.Reader
 }
 
-func (r reader) Read(p []byte) (int, error) {
+func (r reader) Read(data []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return r.Reader.Read(p)
+	return r.Reader.Read(data)
 }

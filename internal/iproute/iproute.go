@@ -33,9 +33,9 @@ func Links(text string) []Link {
 			continue
 		}
 		if found := address.FindStringSubmatch(line); found != nil && len(list) > 0 {
-			if a, err := netip.ParseAddr(found[1]); err == nil {
+			if addr, err := netip.ParseAddr(found[1]); err == nil {
 				last := &list[len(list)-1]
-				last.Addresses = append(last.Addresses, a)
+				last.Addresses = append(last.Addresses, addr)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func Routes(text string) []Route {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if len(words) > 0 && words[0] == "nexthop" {
-			if device := after(words, "dev"); several != nil && device != "" {
+			if device := wordAfter(words, "dev"); several != nil && device != "" {
 				several.Device = device
 				list = append(list, *several)
 				several = nil
@@ -66,49 +66,49 @@ func Routes(text string) []Route {
 			continue
 		}
 		several = nil
-		r, ok := routeOf(words)
+		route, ok := routeOf(words)
 		switch {
-		case ok && r.Device != "":
-			list = append(list, r)
+		case ok && route.Device != "":
+			list = append(list, route)
 		case ok:
-			several = &r
+			several = &route
 		}
 	}
 	return list
 }
 
-func routeOf(words []string) (r Route, ok bool) {
-	if len(words) == 0 || !slices.Contains([]string{"", "main"}, after(words, "table")) {
-		return r, false
+func routeOf(words []string) (route Route, ok bool) {
+	if len(words) == 0 || !slices.Contains([]string{"", "main"}, wordAfter(words, "table")) {
+		return route, false
 	}
-	r.Device = after(words, "dev")
-	r.MTU = number(after(words, "mtu"))
-	if after(words, "mtu") == "lock" { // path MTU discovery does not lower it
-		r.MTU = number(after(words, "lock"))
+	route.Device = wordAfter(words, "dev")
+	route.MTU = number(wordAfter(words, "mtu"))
+	if wordAfter(words, "mtu") == "lock" { // path MTU discovery does not lower it
+		route.MTU = number(wordAfter(words, "lock"))
 	}
 	if words[0] == "default" {
-		r.To = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-		if strings.Contains(after(words, "via"), ":") || after(words, "pref") != "" { // only IPv6 routes have a preference
-			r.To = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+		route.To = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+		if strings.Contains(wordAfter(words, "via"), ":") || wordAfter(words, "pref") != "" { // only IPv6 routes have a preference
+			route.To = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 		}
-		return r, true
+		return route, true
 	}
 	to, err := netip.ParsePrefix(words[0])
-	if a, notAddress := netip.ParseAddr(words[0]); err != nil && notAddress == nil {
-		to, err = netip.PrefixFrom(a, a.BitLen()), nil
+	if addr, notAddress := netip.ParseAddr(words[0]); err != nil && notAddress == nil {
+		to, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
-	r.To = to
-	return r, err == nil
+	route.To = to
+	return route, err == nil
 }
 
-// number returns 0 for a text that is no number.
+// number returns 0 for a text that is not a number.
 func number(text string) int {
 	n, _ := strconv.ParseUint(text, 10, 31)
 	return int(n)
 }
 
-// after returns the word that follows another one, "" without it.
-func after(words []string, word string) string {
+// wordAfter returns the word that follows another one, "" without it.
+func wordAfter(words []string, word string) string {
 	if i := slices.Index(words, word); i >= 0 && i+1 < len(words) {
 		return words[i+1]
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -42,14 +43,14 @@ func Connect(config *rest.Config) (*Client, error) {
 			return nil, err
 		}
 	}
-	c := &Client{streams: rest.CopyConfig(config), timeout: cmp.Or(config.Timeout, DefaultTimeout)}
-	c.streams.Timeout = 0 // this is for requests; whoever reads a stream watches it
+	client := &Client{streams: rest.CopyConfig(config), timeout: cmp.Or(config.Timeout, DefaultTimeout)}
+	client.streams.Timeout = 0 // this is for requests; whoever reads a stream watches it
 	limited := rest.CopyConfig(config)
-	limited.Timeout = c.timeout
+	limited.Timeout = client.timeout
 	limited.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	var err error
-	c.rest, err = rest.UnversionedRESTClientFor(limited)
-	return c, err
+	client.rest, err = rest.UnversionedRESTClientFor(limited)
+	return client, err
 }
 
 // Version returns the version of the server, for example "v1.36.3".
@@ -71,31 +72,31 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 // Node returns a node by its name.
 func (c *Client) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}
-	return node, into(ctx, in(c.rest.Get(), coreGroup, "", "nodes").Name(name), node)
+	return node, sendFor(ctx, scopeRequest(c.rest.Get(), coreGroup, "", "nodes").Name(name), node)
 }
 
 // Nodes returns the nodes that the label selector matches; "" matches all.
 func (c *Client) Nodes(ctx context.Context, selector string) (*corev1.NodeList, error) {
 	list := &corev1.NodeList{}
-	return list, into(ctx, selected(in(c.rest.Get(), coreGroup, "", "nodes"), selector), list)
+	return list, sendFor(ctx, selected(scopeRequest(c.rest.Get(), coreGroup, "", "nodes"), selector), list)
 }
 
 // Pods returns the pods of a namespace ("": of all) that the label selector matches.
 func (c *Client) Pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error) {
 	list := &corev1.PodList{}
-	return list, into(ctx, selected(in(c.rest.Get(), coreGroup, namespace, "pods"), selector), list)
+	return list, sendFor(ctx, selected(scopeRequest(c.rest.Get(), coreGroup, namespace, "pods"), selector), list)
 }
 
 // Review returns the server's answer to whether the user has a permission.
 func (c *Client) Review(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (*authorizationv1.SelfSubjectAccessReview, error) {
 	answer := &authorizationv1.SelfSubjectAccessReview{}
 	group := authorizationv1.SchemeGroupVersion
-	return answer, into(ctx, c.rest.Post().AbsPath("/apis", group.Group, group.Version).Resource("selfsubjectaccessreviews").Body(review), answer)
+	return answer, sendFor(ctx, c.rest.Post().AbsPath("/apis", group.Group, group.Version).Resource("selfsubjectaccessreviews").Body(review), answer)
 }
 
-// into sends a request and sets object to the answer. After an error, object may still
+// sendFor sends a request and sets object to the answer. After an error, object may still
 // be written to.
-func into(ctx context.Context, request *rest.Request, object runtime.Object) error {
+func sendFor(ctx context.Context, request *rest.Request, object runtime.Object) error {
 	return endsWith(ctx, func() error { return request.Do(ctx).Into(object) })
 }
 
@@ -111,6 +112,13 @@ func selected(request *rest.Request, selector string) *rest.Request {
 func Unavailable(err error) bool {
 	var noAnswer *url.Error
 	return errors.As(err, &noAnswer) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
+}
+
+// IsForbidden reports whether a request was refused because the user lacks a permission, or
+// because of the namespace's quota. Over SPDY, client-go returns the server's answer to an exec
+// as text.
+func IsForbidden(err error) bool {
+	return apierrors.IsForbidden(err) || strings.Contains(err.Error(), " is forbidden: ")
 }
 
 // Explain adds the meaning for the user to an error of the API server.

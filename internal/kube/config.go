@@ -25,7 +25,7 @@ type Config struct {
 	Advice    string // how the user can name a cluster, for the error without one
 }
 
-// Load reads the configuration as kubectl does, or returns that of the pod that this
+// Load reads the configuration as kubectl does, or returns the one of the pod that this
 // program runs in. Requests are logged to the logger of ctx.
 func (c *Config) Load(ctx context.Context) (*rest.Config, error) {
 	log := logging.FromContext(ctx)
@@ -49,7 +49,7 @@ func (c *Config) client() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.Rules, &c.Overrides)
 }
 
-// Namespace returns the selected namespace, or that of the context.
+// Namespace returns the selected namespace, or the context's.
 func (c *Config) Namespace() (string, error) {
 	namespace, _, err := c.client().Namespace()
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *Config) Files() (string, error) {
 func setKlog(log *slog.Logger) {
 	klog.SetSlogLogger(log)
 	if log.Enabled(context.Background(), slog.LevelDebug) {
-		f := flag.NewFlagSet("klog", flag.ContinueOnError)
-		klog.InitFlags(f)
-		_ = f.Set("v", "6") // its own flag and a number: it can't fail
+		set := flag.NewFlagSet("klog", flag.ContinueOnError)
+		klog.InitFlags(set)
+		_ = set.Set("v", "6") // its own flag and a number: it can't fail
 	}
 }

@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -52,9 +54,23 @@ func (c *Client) Exec(ctx context.Context, run Command) error {
 	})
 }
 
+// ErrSilent is wrapped when nothing was received for too long.
+var ErrSilent = errors.New("no data was received for too long")
+
+// UntilSilent returns a context for a stream in which something must be received within each
+// limit: its caller calls received for each piece of data. The cause of a stream that was silent wraps ErrSilent.
+func UntilSilent(parent context.Context, limit time.Duration) (ctx context.Context, received func(), cancel context.CancelFunc) {
+	ctx, end := context.WithCancelCause(parent)
+	watch := time.AfterFunc(limit, func() { end(fmt.Errorf("%w (%s)", ErrSilent, limit)) })
+	return ctx, func() { watch.Reset(limit) }, func() {
+		watch.Stop()
+		end(nil)
+	}
+}
+
 // execURL returns the URL at which a command is run.
 func (c *Client) execURL(run Command) *url.URL {
-	request := in(c.rest.Get(), coreGroup, run.Namespace, "pods").Name(run.Pod).SubResource("exec").Param("stdout", "true").Param("stderr", "true")
+	request := scopeRequest(c.rest.Get(), coreGroup, run.Namespace, "pods").Name(run.Pod).SubResource("exec").Param("stdout", "true").Param("stderr", "true")
 	if run.Container != "" {
 		request.Param("container", run.Container)
 	}
@@ -77,7 +93,7 @@ type handshakeContext struct {
 // Deadline returns the time at which the handshake must have ended.
 func (c handshakeContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// endsWith returns the error of a call, or that of ctx when ctx ends first: parts of
+// endsWith returns the error of a call, or the error of ctx when ctx ends first: parts of
 // client-go, and programs that it runs for credentials, do not heed their context.
 func endsWith(ctx context.Context, call func() error) error {
 	done := make(chan error, 1)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// in makes a request about resources of one kind in a namespace.
-func in(request *rest.Request, group, namespace, resource string) *rest.Request {
+// scopeRequest makes a request about resources of one kind in a namespace.
+func scopeRequest(request *rest.Request, group, namespace, resource string) *rest.Request {
 	return request.AbsPath(group).Namespace(namespace).Resource(resource)
 }
 
@@ -26,30 +26,30 @@ const (
 // Pod returns a pod by its name.
 func (c *Client) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
-	return pod, into(ctx, in(c.rest.Get(), coreGroup, namespace, "pods").Name(name), pod)
+	return pod, sendFor(ctx, scopeRequest(c.rest.Get(), coreGroup, namespace, "pods").Name(name), pod)
 }
 
 // TryPod returns the error with which the server would refuse a pod. It creates none.
 func (c *Client) TryPod(ctx context.Context, pod *corev1.Pod) error {
-	return into(ctx, in(c.rest.Post(), coreGroup, pod.Namespace, "pods").Param("dryRun", metav1.DryRunAll).Body(pod), &corev1.Pod{})
+	return sendFor(ctx, scopeRequest(c.rest.Post(), coreGroup, pod.Namespace, "pods").Param("dryRun", metav1.DryRunAll).Body(pod), &corev1.Pod{})
 }
 
 // Events returns the events about an object.
 func (c *Client) Events(ctx context.Context, namespace string, about types.UID) (*corev1.EventList, error) {
 	list := &corev1.EventList{}
-	return list, into(ctx, in(c.rest.Get(), coreGroup, namespace, "events").Param("fieldSelector", "involvedObject.uid="+string(about)), list)
+	return list, sendFor(ctx, scopeRequest(c.rest.Get(), coreGroup, namespace, "events").Param("fieldSelector", "involvedObject.uid="+string(about)), list)
 }
 
 // CreateJob creates a Job, and returns it as the server completed it.
 func (c *Client) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	made := &batchv1.Job{}
-	return made, into(ctx, in(c.rest.Post(), batchGroup, job.Namespace, "jobs").Body(job), made)
+	return made, sendFor(ctx, scopeRequest(c.rest.Post(), batchGroup, job.Namespace, "jobs").Body(job), made)
 }
 
 // Jobs returns the Jobs of a namespace ("": of all) that the label selector matches.
 func (c *Client) Jobs(ctx context.Context, namespace, selector string) (*batchv1.JobList, error) {
 	list := &batchv1.JobList{}
-	return list, into(ctx, selected(in(c.rest.Get(), batchGroup, namespace, "jobs"), selector), list)
+	return list, sendFor(ctx, selected(scopeRequest(c.rest.Get(), batchGroup, namespace, "jobs"), selector), list)
 }
 
 // DeleteJob deletes a Job if it is the one with this uid. It stays until its pods are gone.
@@ -63,11 +63,11 @@ func (c *Client) DeleteJob(ctx context.Context, namespace, name string, uid type
 		return err
 	}
 	return endsWith(ctx, func() error {
-		return in(c.rest.Delete(), batchGroup, namespace, "jobs").Name(name).SetHeader("Content-Type", "application/json").Body(options).Do(ctx).Error()
+		return scopeRequest(c.rest.Delete(), batchGroup, namespace, "jobs").Name(name).SetHeader("Content-Type", "application/json").Body(options).Do(ctx).Error()
 	})
 }
 
 // CreateNetworkPolicy creates a NetworkPolicy.
 func (c *Client) CreateNetworkPolicy(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
-	return into(ctx, in(c.rest.Post(), networkingGroup, policy.Namespace, "networkpolicies").Body(policy), &networkingv1.NetworkPolicy{})
+	return sendFor(ctx, scopeRequest(c.rest.Post(), networkingGroup, policy.Namespace, "networkpolicies").Body(policy), &networkingv1.NetworkPolicy{})
 }

@@ -49,12 +49,11 @@ func OlderOf(a, b Version) Version { return min(cmp.Or(a, OpenFlow15), cmp.Or(b,
 
 func (c *Canonical) since(v Version) bool { return c.Oldest == 0 || c.Oldest >= v }
 
-// Identity returns the cookie and the criteria of a flow, as Flow.Identity does, with the
-// match in its canonical form.
-func (c *Canonical) Identity(f Flow) (cookie, criteria string) {
-	cookie, criteria = f.Identity()
-	parts := strings.SplitN(criteria, "|", 3)
-	return cookie, parts[0] + "|" + parts[1] + "|" + c.Match(parts[2])
+// Key returns the key of a flow with the match in its canonical form.
+func (c *Canonical) Key(f Flow) Key {
+	k := f.Key()
+	k.Match = c.Match(k.Match)
+	return k
 }
 
 // criterion is a field of a match.
@@ -82,6 +81,13 @@ func protocolNamed(word string) (protocol, bool) {
 	return protocol{}, false
 }
 
+// Protocol returns what a word in a match stands for: a type of Ethernet frame, and a protocol
+// of IP, 0 for any.
+func Protocol(word string) (etherType uint16, proto uint8, ok bool) {
+	p, ok := protocolNamed(word)
+	return uint16(p.etherType), uint8(p.proto), ok
+}
+
 var protocols = []protocol{
 	{"ip", 0x800, 0}, {"ipv6", 0x86dd, 0}, {"arp", 0x806, 0}, {"rarp", 0x8035, 0}, {"mpls", 0x8847, 0}, {"mplsm", 0x8848, 0},
 	{"icmp", 0x800, 1}, {"igmp", 0x800, 2}, {"tcp", 0x800, 6}, {"udp", 0x800, 17}, {"sctp", 0x800, 132},
@@ -92,7 +98,7 @@ var protocols = []protocol{
 func (c *Canonical) Match(text string) string {
 	var list []criterion
 	var etherType, proto uint64
-	for token := range tokens(text) {
+	for token := range Tokens(text) {
 		name, value, valued := strings.Cut(token, "=")
 		if p, ok := protocolNamed(token); ok {
 			etherType, proto = p.etherType, p.proto
@@ -244,7 +250,7 @@ func (c *Canonical) bucket(text string) string {
 		properties, actions = before, after
 	}
 	var list []string
-	for token := range tokens(properties) {
+	for token := range Tokens(properties) {
 		if port, found := strings.CutPrefix(token, "watch_port:"); found {
 			token = "watch_port:" + c.port(port)
 		}
@@ -258,7 +264,7 @@ func (c *Canonical) bucket(text string) string {
 // withoutTokens returns a text without the tokens with these names.
 func withoutTokens(text string, names ...string) string {
 	var kept []string
-	for token := range tokens(text) {
+	for token := range Tokens(text) {
 		if end := strings.IndexAny(token+"=", "=("); !slices.Contains(names, token[:end]) {
 			kept = append(kept, token)
 		}

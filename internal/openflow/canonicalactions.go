@@ -30,10 +30,8 @@ func (a assignment) then(b assignment) assignment {
 // Actions returns a list of actions in its canonical form.
 func (c *Canonical) Actions(text string) string {
 	list := &actionList{Canonical: c}
-	for rest := text; rest != ""; {
-		end := IndexSeparator(rest, false)
-		list.add(strings.TrimSpace(rest[:end]))
-		rest = rest[min(end+1, len(rest)):]
+	for action := range Split(text) {
+		list.add(strings.TrimSpace(action))
 	}
 	list.flush()
 	return cmp.Or(list.done.String(), "drop")
@@ -101,6 +99,37 @@ var settingActions = map[string]string{
 	"mod_dl_src": "eth_src", "mod_dl_dst": "eth_dst", "mod_nw_src": "ip_src", "mod_nw_dst": "ip_dst", "mod_nw_tos": "nw_tos", "mod_nw_ecn": "nw_ecn",
 	"mod_nw_ttl": "nw_ttl", "mod_tp_src": "tp_src", "mod_tp_dst": "tp_dst", "mod_vlan_vid": "vlan_vid", "set_vlan_vid": "vlan_vid", "mod_vlan_pcp": "vlan_pcp",
 	"set_vlan_pcp": "vlan_pcp", "set_tunnel": "tun_id", "set_tunnel64": "tun_id", "set_mpls_label": "mpls_label", "set_mpls_tc": "mpls_tc", "set_mpls_ttl": "mpls_ttl",
+}
+
+// Target returns the name in set_field of the field that an action writes, also if it writes
+// only a part of it; "" for another action.
+func Target(action string) string {
+	end := strings.IndexAny(action, ":(")
+	if end < 0 {
+		return ""
+	}
+	name, target := action[:end], action[end+1:]
+	switch name {
+	case "set_field", "load", "move":
+		if _, target, _ = strings.Cut(target, "->"); target == "" {
+			return ""
+		}
+	case "pop":
+	default:
+		return settingActions[name]
+	}
+	target, _, _ = strings.Cut(target, "[")
+	return fieldNamed(target).name
+}
+
+// Assignment splits an action that writes a constant into a field, in its canonical form. The
+// value may have a mask.
+func Assignment(action string) (value, field string, ok bool) {
+	rest, ok := strings.CutPrefix(action, "set_field:")
+	if at := strings.LastIndex(rest, "->"); ok && at >= 0 {
+		return rest[:at], rest[at+len("->"):], true
+	}
+	return "", "", false
 }
 
 // assignment reads an action that writes a constant.
@@ -288,19 +317,15 @@ func indexClosing(text string) int {
 func (c *Canonical) arguments(name, text string, rewrite func(string) string) string {
 	var list []string
 	members := false
-	for i, rest := 0, text; rest != ""; i++ {
-		end := IndexSeparator(rest, false)
-		argument := strings.TrimSpace(rest[:end])
-		if rest = rest[min(end+1, len(rest)):]; rest == "" && end < len(text) && strings.HasSuffix(text, ",") {
-			rest = "" // an empty last argument has no effect
-		}
+	for argument := range Split(strings.TrimSuffix(text, ",")) { // an empty last argument has no effect
+		argument = strings.TrimSpace(argument)
 		if port, found := strings.CutPrefix(argument, "slaves:"); found { // before OVS 2.15
 			argument = "members:" + port
 		}
 		switch port, found := strings.CutPrefix(argument, "members:"); {
 		case found && port != "":
 			argument, members = "members:"+c.port(port), true
-		case members && argument != "", name == "resubmit" && i == 0 && argument != "":
+		case members && argument != "", name == "resubmit" && len(list) == 0 && argument != "":
 			argument = c.port(argument)
 		default:
 			argument = rewrite(argument)

@@ -17,7 +17,7 @@ func BenchmarkCanonical(b *testing.B) {
 	c := &Canonical{}
 	for b.Loop() {
 		for _, f := range flows {
-			c.Identity(f)
+			c.Key(f)
 			c.Actions(f.Actions())
 		}
 	}

@@ -34,7 +34,8 @@ type field struct {
 
 // spelling is a row of the table of fields. The first of the names is for set_field, the
 // second one for matches if there are several. The names of NXM and OXM are without their
-// prefixes and in lower case; one that is equal to another name is left out.
+// prefixes and in lower case; one that is equal to another name is left out. Those with a dot
+// are of set actions of the datapath: set(ipv4(src=...)) sets "ipv4.src".
 type spelling struct {
 	names    string
 	bits     int
@@ -61,26 +62,26 @@ func spellings() []spelling {
 		{names: "tun_erspan_ver", bits: 8, notation: decimal}, {names: "tun_erspan_idx", bits: 32}, {names: "tun_erspan_dir", bits: 8, notation: decimal},
 		{names: "tun_erspan_hwid", bits: 8}, {names: "tun_flags", bits: 16},
 		{names: "metadata", bits: 64}, {names: "in_port in_port in_port_oxm", bits: 16, notation: portName, load: "NXM_OF_IN_PORT"},
-		{names: "vlan_tci", bits: 16}, {names: "vlan_vid", bits: 13, notation: decimal, unmasked: true}, {names: "dl_vlan", bits: 12, notation: decimal},
-		{names: "vlan_pcp dl_vlan_pcp", bits: 3, notation: decimal, load: "OXM_OF_VLAN_PCP", unmasked: true},
-		{names: "eth_src dl_src", bits: 48, notation: macAddress, unmasked: true}, {names: "eth_dst dl_dst", bits: 48, notation: macAddress, unmasked: true},
-		{names: "ipv6_src", bits: 128, notation: ipAddress}, {names: "ipv6_dst", bits: 128, notation: ipAddress}, {names: "ipv6_label", bits: 20},
-		{names: "arp_spa", bits: 32, notation: ipAddress}, {names: "arp_tpa", bits: 32, notation: ipAddress},
-		{names: "ip_src nw_src ipv4_src", bits: 32, notation: ipAddress, unmasked: true}, {names: "ip_dst nw_dst ipv4_dst", bits: 32, notation: ipAddress, unmasked: true},
-		{names: "nw_proto nw_proto ip_proto", bits: 8, notation: decimal}, {names: "arp_op", bits: 16, notation: decimal, load: "NXM_OF_ARP_OP"},
-		{names: "arp_sha", bits: 48, notation: macAddress}, {names: "arp_tha", bits: 48, notation: macAddress},
+		{names: "vlan_tci", bits: 16}, {names: "vlan_vid", bits: 13, notation: decimal, unmasked: true}, {names: "dl_vlan dl_vlan vlan.vid", bits: 12, notation: decimal},
+		{names: "vlan_pcp dl_vlan_pcp vlan.pcp", bits: 3, notation: decimal, load: "OXM_OF_VLAN_PCP", unmasked: true},
+		{names: "eth_src dl_src eth.src", bits: 48, notation: macAddress, unmasked: true}, {names: "eth_dst dl_dst eth.dst", bits: 48, notation: macAddress, unmasked: true},
+		{names: "ipv6_src ipv6_src ipv6.src", bits: 128, notation: ipAddress}, {names: "ipv6_dst ipv6_dst ipv6.dst", bits: 128, notation: ipAddress}, {names: "ipv6_label ipv6_label ipv6.label", bits: 20},
+		{names: "arp_spa arp_spa arp.sip", bits: 32, notation: ipAddress}, {names: "arp_tpa arp_tpa arp.tip", bits: 32, notation: ipAddress},
+		{names: "ip_src nw_src ipv4_src ipv4.src", bits: 32, notation: ipAddress, unmasked: true}, {names: "ip_dst nw_dst ipv4_dst ipv4.dst", bits: 32, notation: ipAddress, unmasked: true},
+		{names: "nw_proto nw_proto ip_proto", bits: 8, notation: decimal}, {names: "arp_op arp_op arp.op", bits: 16, notation: decimal, load: "NXM_OF_ARP_OP"},
+		{names: "arp_sha arp_sha arp.sha", bits: 48, notation: macAddress}, {names: "arp_tha arp_tha arp.tha", bits: 48, notation: macAddress},
 		{names: "nw_tos nw_tos ip_tos", bits: 8, notation: decimal}, {names: "ip_dscp", bits: 6, notation: decimal, load: "OXM_OF_IP_DSCP", unmasked: true},
 		{names: "nw_ecn nw_ecn ip_ecn", bits: 2, notation: decimal, load: "NXM_NX_IP_ECN", unmasked: true},
-		{names: "nw_ttl nw_ttl ip_ttl", bits: 8, notation: decimal, load: "NXM_NX_IP_TTL"}, {names: "nw_frag nw_frag ip_frag", bits: 8},
-		{names: "mpls_label", bits: 20, notation: decimal, load: "OXM_OF_MPLS_LABEL"}, {names: "mpls_tc", bits: 3, notation: decimal, load: "OXM_OF_MPLS_TC"},
-		{names: "mpls_ttl", bits: 8, notation: decimal, load: "NXM_NX_MPLS_TTL"}, {names: "mpls_bos", bits: 1, notation: decimal, load: "OXM_OF_MPLS_BOS"},
-		{names: "icmp_type icmp_type icmpv4_type", bits: 8, notation: decimal, load: "NXM_OF_ICMP_TYPE"},
-		{names: "icmp_code icmp_code icmpv4_code", bits: 8, notation: decimal, load: "NXM_OF_ICMP_CODE"},
-		{names: "icmpv6_type icmp_type", bits: 8, notation: decimal, load: "NXM_NX_ICMPV6_TYPE"}, {names: "icmpv6_code icmp_code", bits: 8, notation: decimal, load: "NXM_NX_ICMPV6_CODE"},
-		{names: "nd_target nd_target ipv6_nd_target", bits: 128, notation: ipAddress}, {names: "nd_sll nd_sll ipv6_nd_sll", bits: 48, notation: macAddress},
-		{names: "nd_tll nd_tll ipv6_nd_tll", bits: 48, notation: macAddress}, {names: "nd_reserved nd_reserved icmpv6_nd_reserved", bits: 32, load: "ERICOXM_OF_ICMPV6_ND_RESERVED"},
-		{names: "nd_options_type nd_options_type icmpv6_nd_options_type", bits: 8, notation: decimal, load: "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"},
-		{names: "tp_src tp_src tcp_src udp_src sctp_src", bits: 16, notation: decimal, unmasked: true}, {names: "tp_dst tp_dst tcp_dst udp_dst sctp_dst", bits: 16, notation: decimal, unmasked: true},
+		{names: "nw_ttl nw_ttl ip_ttl ipv4.ttl ipv6.hlimit", bits: 8, notation: decimal, load: "NXM_NX_IP_TTL"}, {names: "nw_frag nw_frag ip_frag", bits: 8},
+		{names: "mpls_label mpls_label mpls.label", bits: 20, notation: decimal, load: "OXM_OF_MPLS_LABEL"}, {names: "mpls_tc mpls_tc mpls.tc", bits: 3, notation: decimal, load: "OXM_OF_MPLS_TC"},
+		{names: "mpls_ttl mpls_ttl mpls.ttl", bits: 8, notation: decimal, load: "NXM_NX_MPLS_TTL"}, {names: "mpls_bos mpls_bos mpls.bos", bits: 1, notation: decimal, load: "OXM_OF_MPLS_BOS"},
+		{names: "icmp_type icmp_type icmpv4_type icmp.type", bits: 8, notation: decimal, load: "NXM_OF_ICMP_TYPE"},
+		{names: "icmp_code icmp_code icmpv4_code icmp.code", bits: 8, notation: decimal, load: "NXM_OF_ICMP_CODE"},
+		{names: "icmpv6_type icmp_type icmpv6.type", bits: 8, notation: decimal, load: "NXM_NX_ICMPV6_TYPE"}, {names: "icmpv6_code icmp_code icmpv6.code", bits: 8, notation: decimal, load: "NXM_NX_ICMPV6_CODE"},
+		{names: "nd_target nd_target ipv6_nd_target nd.target", bits: 128, notation: ipAddress}, {names: "nd_sll nd_sll ipv6_nd_sll nd.sll", bits: 48, notation: macAddress},
+		{names: "nd_tll nd_tll ipv6_nd_tll nd.tll", bits: 48, notation: macAddress}, {names: "nd_reserved nd_reserved icmpv6_nd_reserved nd_ext.nd_reserved", bits: 32, load: "ERICOXM_OF_ICMPV6_ND_RESERVED"},
+		{names: "nd_options_type nd_options_type icmpv6_nd_options_type nd_ext.nd_options_type", bits: 8, notation: decimal, load: "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"},
+		{names: "tp_src tp_src tcp_src udp_src sctp_src tcp.src udp.src sctp.src", bits: 16, notation: decimal, unmasked: true}, {names: "tp_dst tp_dst tcp_dst udp_dst sctp_dst tcp.dst udp.dst sctp.dst", bits: 16, notation: decimal, unmasked: true},
 		{names: "tcp_flags", bits: 12},
 		{names: "nsh_flags", bits: 8}, {names: "nsh_ttl", bits: 8, notation: decimal}, {names: "nsh_mdtype", bits: 8, notation: decimal}, {names: "nsh_np", bits: 8, notation: decimal},
 		{names: "nsh_spi", bits: 24}, {names: "nsh_si", bits: 8, notation: decimal}, {names: "nsh_c1", bits: 32}, {names: "nsh_c2", bits: 32}, {names: "nsh_c3", bits: 32}, {names: "nsh_c4", bits: 32},
@@ -129,6 +130,13 @@ func fieldNamed(name string) field {
 		return f
 	}
 	return field{name: short, match: short, rank: len(all)}
+}
+
+// FieldName returns the name of a field in a match, from its name in any spelling; known is
+// false for a field that the table does not have.
+func FieldName(name string) (inMatch string, known bool) {
+	f := fieldNamed(name)
+	return f.match, f.rank < len(fieldsByName())
 }
 
 // withoutPrefix returns a name of NXM or OXM without its prefix and in lower case, and any

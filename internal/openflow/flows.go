@@ -170,7 +170,7 @@ func readFlow(n int, l line, undecoded bool) (e RawFlow, p *Problem, skip bool) 
 	case isHeader(l.text):
 		return RawFlow{}, nil, true
 	}
-	text := strings.TrimSpace(l.text)
+	text := strings.Trim(l.text, blankBytes)
 	if found, alone := readFatalSignal(text); found && !alone {
 		return RawFlow{}, newProblem(n, text, "its end was cut off: ovs-ofctl was terminated there", true), undecoded
 	}
@@ -252,7 +252,7 @@ func isStatistic(key string) bool {
 func withoutStatistics(match, actions string) string {
 	var b strings.Builder
 	b.Grow(len(match) + len(" actions=") + len(actions))
-	for token := range tokens(match) {
+	for token := range Tokens(match) {
 		key, _, _ := strings.Cut(token, "=")
 		if isStatistic(key) {
 			continue
@@ -267,11 +267,18 @@ func withoutStatistics(match, actions string) string {
 	return b.String()
 }
 
-// Tokens yields the fields of an entry's match, with its statistics.
-func (e *RawFlow) Tokens() iter.Seq[string] { return tokens(e.Match) }
+// Fields yields the fields of a flow before its actions, with its cookie, table and
+// priority. The text may also be a match alone.
+func Fields(flow string) iter.Seq[string] {
+	if i := indexActions(flow); i >= 0 {
+		flow = flow[:i]
+	}
+	return Tokens(flow)
+}
 
-// tokens yields the parts of a text between separators, but for empty ones.
-func tokens(text string) iter.Seq[string] {
+// Tokens yields the parts of a match between commas and blanks that are not within quotes or
+// parentheses, but for empty parts.
+func Tokens(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
 			end := IndexSeparator(text, true)
@@ -282,6 +289,23 @@ func tokens(text string) iter.Seq[string] {
 		}
 	}
 }
+
+// Split yields the parts of a list of actions or arguments between the commas that are not
+// within quotes or parentheses, also empty ones.
+func Split(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			end := IndexSeparator(text, false)
+			if !yield(text[:end]) || end == len(text) {
+				return
+			}
+			text = text[end+1:]
+		}
+	}
+}
+
+// blankBytes are the blanks between the fields of a flow, and around a flow.
+const blankBytes = " \t\n\v\f\r"
 
 // IndexSeparator returns the index of the first comma, or with blanks also blank,
 // that is not within quotes or parentheses, and len(text) if there is none.
@@ -299,7 +323,7 @@ func IndexSeparator(text string, blanks bool) int {
 			depth++
 		case c == ')':
 			depth--
-		case depth <= 0 && (c == ',' || blanks && (c == ' ' || c == '\t')):
+		case depth <= 0 && (c == ',' || blanks && strings.IndexByte(blankBytes, c) >= 0):
 			return i
 		}
 	}
@@ -327,49 +351,10 @@ func Words(text string) (fields, actions iter.Seq[string]) {
 
 func names(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for token := range tokens(text) {
+		for token := range Tokens(text) {
 			if !yield(token[:strings.IndexAny(token+"=", "=:(")]) {
 				return
 			}
 		}
 	}
-}
-
-// Key returns the cookie, table, priority and match of a flow. The text is the same for
-// every OpenFlow version in which the flow was dumped. The cookie distinguishes flows
-// whose matches the versions print differently.
-func (f Flow) Key() string {
-	cookie, criteria := f.Identity()
-	return cookie + "|" + criteria
-}
-
-// Criteria returns Key without the cookie, which bridge/dump-flows does not
-// print. No two flows of a switch have the same.
-func (f Flow) Criteria() string {
-	_, criteria := f.Identity()
-	return criteria
-}
-
-// Identity returns the cookie of a flow, "" for 0, and its Criteria:
-// "TABLE|PRIORITY|MATCH".
-func (f Flow) Identity() (cookie, criteria string) {
-	match, _, _ := cutActions(f.Text)
-	table, priority := "0", "32768" // what dumps without statistics leave out
-	fields := make([]string, 0, 16)
-	for token := range tokens(match) {
-		switch k, v, _ := strings.Cut(token, "="); k {
-		case "cookie":
-			if v != "0x0" {
-				cookie = v
-			}
-		case "table", "table_id":
-			table = v
-		case "priority":
-			priority = v
-		case "send_flow_rem", "reset_counts", "no_packet_counts", "no_byte_counts", "importance":
-		default:
-			fields = append(fields, token)
-		}
-	}
-	return cookie, table + "|" + priority + "|" + strings.Join(fields, ",")
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/captures"
+	"ovs-offline/test/oracle/captures"
 )
 
 // header is the first line of a dump. Without it, the text that follows would be the

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/phrase"
 )
 
 // maxLine bounds a line in bytes, so that a hostile dump without line breaks cannot
@@ -30,7 +32,7 @@ type Problem struct {
 func (p Problem) String() string { return fmt.Sprintf("line %d: %s: %q", p.Line, p.Reason, p.Text) }
 
 func newProblem(line int, text, reason string, lost bool) *Problem {
-	return &Problem{Line: line, Text: Shorten(text, 200), Reason: reason, Lost: lost}
+	return &Problem{Line: line, Text: phrase.Shorten(text, 200), Reason: reason, Lost: lost}
 }
 
 // problemList keeps the first maxProblems problems and counts the others: a
@@ -57,14 +59,6 @@ func (l *problemList) all() []Problem {
 	}
 	last := l.list[len(l.list)-1]
 	return append(l.list, Problem{Line: last.Line + 1, Reason: fmt.Sprintf("%d more lines can't be used", l.more), Lost: true})
-}
-
-// Shorten returns text, or its first n bytes with an ellipsis.
-func Shorten(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "..."
 }
 
 // line is one line of a text, without its end.

@@ -8,14 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
-	"ovs-offline/test/captures"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/oracle/captures"
 )
 
 // allFlows reads a dump to its end.
@@ -41,10 +41,7 @@ func texts(flows []Flow) []string {
 // dumps returns the outputs of the openvswitch plugin in the real reports.
 func dumps(t testing.TB) map[string][]byte {
 	t.Helper()
-	reports, err := filepath.Glob("../../testdata/captures/*/sosreport-*.tar.xz")
-	if err != nil || len(reports) == 0 {
-		t.Fatal("no captures", err)
-	}
+	reports := captures.Reports(t)
 	found := map[string][]byte{}
 	for _, report := range reports {
 		dir := captures.Unpack(t, report)
@@ -198,9 +195,9 @@ func TestFlows(t *testing.T) {
 				t.Errorf("%s: %+v", c.what, p)
 			}
 		}
-		if got := texts(flows); !reflect.DeepEqual(got, c.want) || len(problems) != c.problems || lost != c.lost {
-			t.Errorf("%s: %q, problems %v", c.what, got, problems)
-		}
+		expect.Equal(t, texts(flows), c.want, c.what, problems)
+		expect.Equal(t, len(problems), c.problems, "problems", c.what, problems)
+		expect.Equal(t, lost, c.lost, "lost", c.what, problems)
 	}
 }
 
@@ -263,9 +260,7 @@ func TestFlowAt(t *testing.T) {
 			t.Errorf("line %d: %v: %.200q, first it was %.200q", flow.Line, err, again.Text, flow.Text)
 		}
 	}
-	if count != 3 {
-		t.Errorf("%d flows", count)
-	}
+	expect.Equal(t, count, 3, "flows")
 	if flow, err := FlowAt(strings.NewReader(dump), int64(len(dump))); err == nil {
 		t.Errorf("a flow at the end: %+v", flow)
 	}
@@ -274,12 +269,8 @@ func TestFlowAt(t *testing.T) {
 func TestKeys(t *testing.T) {
 	flow := func(text string) Flow { return Flow{Text: text} }
 	f := flow(`cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=set_field:1->reg0,note:00`)
-	if got := f.Actions(); got != "set_field:1->reg0,note:00" {
-		t.Errorf("actions %q", got)
-	}
-	if got := f.WithActions("drop"); got != `cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=drop` {
-		t.Errorf("with other actions %q", got)
-	}
+	expect.Equal(t, f.Actions(), "set_field:1->reg0,note:00", "actions")
+	expect.Equal(t, f.WithActions("drop"), `cookie=0x5,table=3,priority=7,in_port="a, actions=9",ip actions=drop`, "with other actions")
 	if flow("cookie=0x6,ip actions=drop").Criteria() != flow("table_id=0,cookie=0x5,priority=32768,ip actions=drop").Criteria() {
 		t.Error("the criteria of a flow contain its cookie")
 	}
@@ -288,9 +279,7 @@ func TestKeys(t *testing.T) {
 		{"cookie=0x5,table=1,send_flow_rem,importance=3,priority=2,ip actions=drop", "cookie=0x5,table=1,priority=2,ip actions=drop"},
 	}
 	for _, pair := range same {
-		if flow(pair[0]).Key() != flow(pair[1]).Key() {
-			t.Errorf("%q and %q", flow(pair[0]).Key(), flow(pair[1]).Key())
-		}
+		expect.Equal(t, flow(pair[0]).Key(), flow(pair[1]).Key(), pair[0])
 	}
 	for _, other := range []string{"cookie=0x6,ip actions=drop", "cookie=0x5,tcp actions=drop", "cookie=0x5,table=1,ip actions=drop", "cookie=0x5,priority=1,ip actions=drop"} {
 		if flow(other).Key() == flow(same[0][0]).Key() {
@@ -328,17 +317,14 @@ func TestMeters(t *testing.T) {
 		{11, 0xfffffffd, "meter=slowpath kbps bands=type=drop rate=7"},
 		{13, 3, "meter=3 kbps bands="},
 	}
-	if !reflect.DeepEqual(meters, want) || len(problems) > 0 {
-		t.Errorf("%+v %v", meters, problems)
-	}
+	expect.Equal(t, meters, want)
+	expect.Equal(t, problems, nil)
 	meters, problems = Meters(strings.NewReader("type=drop rate=1\nmeter=4 kbps bands=\ntype=drop rate=2\novs-ofctl: none of the usable flow formats (OpenFlow13) is among the allowed flow formats (OpenFlow10)\n"))
 	if len(meters) != 1 || len(problems) != 2 || !problems[0].Lost || problems[1].Lost {
 		t.Errorf("%+v %v", meters, problems)
 	}
 	ages := MeterAges(strings.NewReader("OFPST_METER reply (OF1.5) (xid=0x2):\nmeter:1 flow_count:0 packet_in_count:0 byte_in_count:0 duration:702.951s bands:\n0: packet_count:0 byte_count:0\n\nmeter:controller flow_count:0 packet_in_count:0 byte_in_count:0 duration:0.016s bands:\n"))
-	if !reflect.DeepEqual(ages, map[uint32]float64{1: 702.951, 0xfffffffe: 0.016}) {
-		t.Errorf("%v", ages)
-	}
+	expect.Equal(t, ages, map[uint32]float64{1: 702.951, 0xfffffffe: 0.016})
 }
 
 func TestTLVMap(t *testing.T) {
@@ -352,9 +338,8 @@ func TestTLVMap(t *testing.T) {
 		for i := range mappings {
 			mappings[i].Line = 0
 		}
-		if !reflect.DeepEqual(mappings, want) || len(problems) > 0 {
-			t.Errorf("%s: %+v %v", what, mappings, problems)
-		}
+		expect.Equal(t, mappings, want, what)
+		expect.Equal(t, problems, nil, what)
 	}
 	mappings, problems := TLVMap(strings.NewReader("2026-01-02T03:04:05Z|00001|vconn|WARN|x: version negotiation failed (we support version 0x01, peer supports version 0x04)\novs-ofctl: br0: failed to connect to socket (Protocol error)\n 0x1 0x2 4\n"))
 	if len(mappings) > 0 || len(problems) != 3 || problems[0].Lost || problems[1].Lost || !problems[2].Lost {
@@ -384,13 +369,9 @@ OFPT_GET_CONFIG_REPLY (xid=0x4): frags=normal miss_send_len=0
 		{2, "p (1): x", "aa:55:aa:55:00:10", nil, []string{"LIVE"}},
 		{PortLocal, "br0", "fe:dc:ba:98:76:54", []string{"PORT_DOWN"}, []string{"LINK_DOWN"}},
 	}}
-	if !reflect.DeepEqual(d, want) {
-		t.Errorf("%+v", d)
-	}
+	expect.Equal(t, d, want)
 	for i, down := range []bool{true, false, true} {
-		if d.Ports[i].Down() != down {
-			t.Errorf("%+v", d.Ports[i])
-		}
+		expect.Equal(t, d.Ports[i].Down(), down, d.Ports[i])
 	}
 	if d := Show(strings.NewReader("ovs-ofctl: br0 is not a bridge or a socket\n")); d.DatapathID != "" || len(d.Ports) > 0 {
 		t.Errorf("an error: %+v", d)
@@ -410,9 +391,7 @@ func TestShowRepeatedPort(t *testing.T) {
 	for i := range 2 * maxPorts {
 		fmt.Fprintf(&many, " %d(p): addr:aa:55:aa:55:00:07\n", i)
 	}
-	if d := Show(strings.NewReader(many.String())); len(d.Ports) != maxPorts {
-		t.Errorf("%d ports", len(d.Ports))
-	}
+	expect.Equal(t, len(Show(strings.NewReader(many.String())).Ports), maxPorts, "ports")
 }
 
 func TestHasError(t *testing.T) {
@@ -421,9 +400,7 @@ func TestHasError(t *testing.T) {
 		"OFPST_FLOW reply (OF1.5) (xid=0x2):\novs-ofctl: x\n": true, "ovs-appctl: cannot connect\n": true,
 		"2026-01-02T03:04:05Z|00001|unixctl|WARN|failed to connect to x\novs-appctl: y\n": true, " port  VLAN  MAC                Age\n    1     0  aa:55:aa:55:00:01    1\n": false,
 	} {
-		if HasError(strings.NewReader(text)) != want {
-			t.Errorf("%q: %v", text, !want)
-		}
+		expect.Equal(t, HasError(strings.NewReader(text)), want, text)
 	}
 }
 
@@ -432,9 +409,7 @@ func TestReferences(t *testing.T) {
 	r.Add("table=0,tun_metadata3=0x1/0xf,tun_metadata40 actions=meter:5,group:7,controller(max_len=1,meter_id=6),move:NXM_NX_TUN_METADATA1[0..7]->NXM_NX_REG0[0..7],note:00.group:9")
 	r.Add("group_id=12,type=all,bucket=actions=group:8,meter:5")
 	want := References{Meters: map[uint32]bool{5: true, 6: true}, Groups: map[uint32]bool{7: true, 8: true, 9: true}, TLVs: map[uint32]bool{3: true, 40: true, 1: true}}
-	if !reflect.DeepEqual(r, want) {
-		t.Errorf("%+v", r)
-	}
+	expect.Equal(t, r, want)
 }
 
 // TestDumpEndedBySignalYieldsNoPartialFlow checks that, wherever a signal cut off a

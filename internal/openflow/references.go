@@ -5,11 +5,8 @@ import (
 	"strings"
 )
 
-var (
-	meterRef = regexp.MustCompile(`\b(?:meter:|meter_id=)([0-9]+)`)
-	groupRef = regexp.MustCompile(`\bgroup:([0-9]+)`)
-	tlvRef   = regexp.MustCompile(`\b(?:tun_metadata|NXM_NX_TUN_METADATA)([0-9]+)`)
-)
+// tlvRef matches a TLV field in the text of a flow.
+var tlvRef = regexp.MustCompile(`\b(?:tun_metadata|NXM_NX_TUN_METADATA)([0-9]+)`)
 
 // References are the ids of the meters, groups and TLV fields that flows or
 // groups refer to. A switch rejects a flow that refers to a missing one.
@@ -31,15 +28,19 @@ func (r *References) Add(text string) {
 	if r.Meters == nil {
 		r.Meters, r.Groups, r.TLVs = map[uint32]bool{}, map[uint32]bool{}, map[uint32]bool{}
 	}
-	collect := func(pattern *regexp.Regexp, may bool, into map[uint32]bool) {
-		if !may {
-			return // matching a pattern would take many times as long
-		}
-		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
-			into[parseID(m[1])] = true
+	if strings.Contains(text, "meter") || strings.Contains(text, "group:") { // matching the pattern takes many times as long
+		for _, match := range reference.FindAllStringSubmatch(text, -1) {
+			switch kindBefore(match[1]) {
+			case MeterID:
+				r.Meters[parseID(match[2])] = true
+			case GroupID:
+				r.Groups[parseID(match[2])] = true
+			}
 		}
 	}
-	collect(meterRef, strings.Contains(text, "meter"), r.Meters)
-	collect(groupRef, strings.Contains(text, "group:"), r.Groups)
-	collect(tlvRef, hasTLV(text), r.TLVs)
+	if hasTLV(text) {
+		for _, match := range tlvRef.FindAllStringSubmatch(text, -1) {
+			r.TLVs[parseID(match[1])] = true
+		}
+	}
 }

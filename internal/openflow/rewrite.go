@@ -114,7 +114,7 @@ func rewriteMatch(text, word string, replace func(token string) string) string {
 	if !ok || !strings.Contains(match, word) {
 		return text
 	}
-	list := slices.Collect(tokens(match))
+	list := slices.Collect(Tokens(match))
 	for i, token := range list {
 		list[i] = replace(token)
 	}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"ovs-offline/test/check/expect"
 )
 
 // rewritten lists texts that ovs-ofctl prints and can't read, each with a text that
@@ -151,9 +153,7 @@ func TestRewriteKeepsReadableText(t *testing.T) {
 		}
 	}
 	got, _ := Rewrite("group_id=1,type=all,bucket=bucket_id:0,actions=set_field:26/0x3f->ip_dscp,output:1,bucket=actions=output:2")
-	if want := "group_id=1,type=all,bucket=bucket_id:0,actions=load:0x1a->OXM_OF_IP_DSCP[0..5],output:1,bucket=actions=output:2"; got != want {
-		t.Errorf("in a group: %s", got)
-	}
+	expect.Equal(t, got, "group_id=1,type=all,bucket=bucket_id:0,actions=load:0x1a->OXM_OF_IP_DSCP[0..5],output:1,bucket=actions=output:2", "in a group")
 }
 
 // matches lists fields of ovs-fields(7) with their prerequisites and values.

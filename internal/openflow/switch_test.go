@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // testSwitch is a real ovs-vswitchd with one bridge, br0, and its ports p1 and p2.
@@ -100,9 +101,7 @@ func TestMetersRoundTrip(t *testing.T) {
 	}
 	read := func() map[uint32]string {
 		meters, problems := Meters(strings.NewReader(s.must(t, "ovs-ofctl", "-O", "OpenFlow15", "dump-meters", "br0")))
-		if len(problems) > 0 {
-			t.Errorf("%v", problems)
-		}
+		expect.Equal(t, problems, nil)
 		byID := map[uint32]string{}
 		for _, m := range meters {
 			byID[m.ID] = m.Text

@@ -12,33 +12,45 @@ import (
 	"os"
 	"path/filepath"
 
+	"ovs-offline/internal/interrupt"
 	"ovs-offline/internal/temporary"
 )
 
 // Write calls write with a new file, which then gets its name, and returns the file's
 // size in bytes. If the file exists and replace is not set, the error wraps
-// fs.ErrExist.
+// fs.ErrExist. A FIFO or a device, such as /dev/null, is never replaced, and of a link what it
+// leads to is.
 func Write(name string, replace bool, write func(io.Writer) error) (size int64, err error) {
-	if _, err := os.Lstat(name); err == nil && !replace {
-		return 0, fmt.Errorf("%s: %w", name, fs.ErrExist)
+	if info, err := os.Lstat(name); err == nil {
+		if err := interrupt.CheckRegular(name); err != nil {
+			return 0, err
+		}
+		if info.Mode().Type() == fs.ModeSymlink {
+			if name, err = filepath.EvalSymlinks(name); err != nil {
+				return 0, err
+			}
+		}
+		if !replace {
+			return 0, fmt.Errorf("%s: %w", name, fs.ErrExist)
+		}
 	}
-	f, release, err := temporary.File(filepath.Dir(name), "."+filepath.Base(name)+".ovs-offline-")
+	file, release, err := temporary.File(filepath.Dir(name), "."+filepath.Base(name)+".ovs-offline-")
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(f.Name()) // fails once the file has its final name
+	defer os.Remove(file.Name()) // fails once the file has its final name
 	defer release()
-	out := bufio.NewWriterSize(f, 1<<20)
+	out := bufio.NewWriterSize(file, 1<<20)
 	if err = write(out); err == nil {
-		err = errors.Join(out.Flush(), f.Sync())
+		err = errors.Join(out.Flush(), file.Sync())
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = os.Rename(file.Name(), name)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("saving %s: %w", name, err)
 	}
-	info, err := f.Stat()
+	info, err := file.Stat()
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -50,4 +51,31 @@ func TestAFileAppearsOnceItIsComplete(t *testing.T) {
 		t.Error(err)
 	}
 	check("second")
+}
+
+// TestOnlyRegularFilesAreReplaced names a FIFO and links: root would otherwise lose /dev/null or
+// /dev/stdout.
+func TestOnlyRegularFilesAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	fifo, file, link, toFIFO := filepath.Join(dir, "fifo"), filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "to-fifo")
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.WriteFile(file, nil, 0o600), os.Symlink(file, link), os.Symlink(fifo, toFIFO)); err != nil {
+		t.Fatal(err)
+	}
+	put := func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }
+	for _, name := range []string{fifo, toFIFO} {
+		if _, err := Write(name, true, put); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Write(link, true, put); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(file); string(text) != "new" || err != nil {
+		t.Errorf("what the link leads to holds %q, %v", text, err)
+	}
+	for name, want := range map[string]fs.FileMode{fifo: fs.ModeNamedPipe, link: fs.ModeSymlink, toFIFO: fs.ModeSymlink} {
+		if info, err := os.Lstat(name); err != nil || info.Mode().Type() != want {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
 }

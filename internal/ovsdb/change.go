@@ -31,7 +31,7 @@ func Await(table, uuid, column string, value any, milliseconds int) Change {
 		Until: "==", Rows: []rfc.Row{{column: notation(value)}}, Timeout: &milliseconds}}
 }
 
-// AwaitOther waits until a column of a row has another value than that of the row as it
+// AwaitOther waits until a column of a row has another value than in the row as it
 // was read. The transaction fails if this takes longer than the given number of
 // milliseconds.
 func AwaitOther(table string, read Row, column string, milliseconds int) Change {
@@ -66,11 +66,11 @@ func notation(value any) any {
 	case []Ref:
 		return setOf(v)
 	case map[string]string:
-		m := rfc.OvsMap{GoMap: map[any]any{}}
-		for k, s := range v {
-			m.GoMap[k] = s
+		values := rfc.OvsMap{GoMap: map[any]any{}}
+		for key, text := range v {
+			values.GoMap[key] = text
 		}
-		return m
+		return values
 	case Ref:
 		return rfc.UUID{GoUUID: cmp.Or(v.Name, v.UUID)}
 	default:
@@ -80,8 +80,8 @@ func notation(value any) any {
 
 func setOf[T any](elements []T) rfc.OvsSet {
 	set := rfc.OvsSet{GoSet: make([]any, 0, len(elements))}
-	for _, e := range elements {
-		set.GoSet = append(set.GoSet, notation(e))
+	for _, element := range elements {
+		set.GoSet = append(set.GoSet, notation(element))
 	}
 	return set
 }

@@ -62,8 +62,8 @@ func (c *Client) Tables() []string { return slices.Sorted(maps.Keys(c.schema.Tab
 // HasColumn reports whether the server's schema, which depends on its version, has a
 // column.
 func (c *Client) HasColumn(table, column string) bool {
-	t := c.schema.Table(table)
-	return t != nil && t.Column(column) != nil
+	schema := c.schema.Table(table)
+	return schema != nil && schema.Column(column) != nil
 }
 
 // Ephemeral reports whether a column is ephemeral (RFC 7047, 3.2): daemons write
@@ -90,9 +90,9 @@ func (c *Client) Select(ctx context.Context, table string, columns ...string) ([
 	}
 	var rows []Row
 	for _, result := range results {
-		for _, r := range result.Rows {
-			id, _ := r["_uuid"].(rfc.UUID)
-			rows = append(rows, Row{UUID: id.GoUUID, columns: r})
+		for _, row := range result.Rows {
+			id, _ := row["_uuid"].(rfc.UUID)
+			rows = append(rows, Row{UUID: id.GoUUID, columns: row})
 		}
 	}
 	return rows, nil
@@ -111,12 +111,12 @@ func (c *Client) Transact(ctx context.Context, changes ...Change) error {
 	if _, err := c.transact(ctx, ops...); err != nil {
 		return fmt.Errorf("changing the working copy: %w", err)
 	}
-	c.note(ops)
+	c.noteColumns(ops)
 	return nil
 }
 
-// note adds the columns that operations update to the columns that Changed returns.
-func (c *Client) note(ops []rfc.Operation) {
+// noteColumns adds the columns that operations update to the columns that Changed returns.
+func (c *Client) noteColumns(ops []rfc.Operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, op := range ops {
@@ -142,9 +142,9 @@ func (c *Client) Changed() map[string][]string {
 // transact returns the results of operations, or the first error among them.
 func (c *Client) transact(ctx context.Context, ops ...rfc.Operation) ([]rfc.OperationResult, error) {
 	results, err := c.conn.Transact(ctx, ops...)
-	for _, r := range results {
-		if r.Error != "" {
-			return nil, fmt.Errorf("%s: %s", r.Error, r.Details)
+	for _, result := range results {
+		if result.Error != "" {
+			return nil, fmt.Errorf("%s: %s", result.Error, result.Details)
 		}
 	}
 	return results, err

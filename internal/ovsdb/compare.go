@@ -22,10 +22,10 @@ func Compare(a, b Row, column string, namesA, namesB Names) (inA, inB string) {
 	if inA, inB = namesA.text(x), namesB.text(y); inA == inB {
 		return "", ""
 	}
-	p, setA := namesA.elements(x)
-	q, setB := namesB.elements(y)
+	partsA, setA := namesA.elements(x)
+	partsB, setB := namesB.elements(y)
 	if setA || setB {
-		return missing(p, q), missing(q, p)
+		return missing(partsA, partsB), missing(partsB, partsA)
 	}
 	return inA, inB
 }

@@ -12,9 +12,9 @@ type Element struct{ Key, Value string }
 
 // Elements returns the elements of a column in the order of their texts: of a set or a map
 // all, of an atom the only one. References to rows are given as the names of those rows.
-func (n Names) Elements(r Row, column string) []Element {
+func (n Names) Elements(row Row, column string) []Element {
 	var found []Element
-	switch v := r.columns[column].(type) {
+	switch v := row.columns[column].(type) {
 	case nil:
 	case rfc.OvsSet:
 		for _, element := range v.GoSet {

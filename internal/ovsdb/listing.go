@@ -22,12 +22,12 @@ type Value struct{ Column, Text string }
 // Column returns the text of a column without the quotes of a string, "" if
 // the record lacks the column.
 func (r Record) Column(name string) string {
-	for _, v := range r.Columns {
-		if v.Column == name {
-			if text, err := strconv.Unquote(v.Text); err == nil {
+	for _, value := range r.Columns {
+		if value.Column == name {
+			if text, err := strconv.Unquote(value.Text); err == nil {
 				return text
 			}
-			return v.Text
+			return value.Text
 		}
 	}
 	return ""
@@ -67,19 +67,19 @@ func Tables(r io.Reader, first string) (map[string][]Record, error) {
 			continue
 		}
 		line := strings.TrimRight(scanner.Text(), "\r")
-		if m := tableLine.FindStringSubmatch(line); m != nil {
-			table = m[1]
+		if match := tableLine.FindStringSubmatch(line); match != nil {
+			table = match[1]
 			continue
 		}
-		m := columnLine.FindStringSubmatch(line)
+		match := columnLine.FindStringSubmatch(line)
 		switch {
-		case m == nil:
-		case m[1] == "_uuid" && IsUUID(m[2]):
-			tables[table] = append(records, Record{UUID: m[2]})
-		case m[1] == "_uuid" || len(records) == 0:
+		case match == nil:
+		case match[1] == "_uuid" && IsUUID(match[2]):
+			tables[table] = append(records, Record{UUID: match[2]})
+		case match[1] == "_uuid" || len(records) == 0:
 		default:
 			last := &records[len(records)-1]
-			last.Columns = append(last.Columns, Value{Column: m[1], Text: m[2]})
+			last.Columns = append(last.Columns, Value{Column: match[1], Text: match[2]})
 		}
 	}
 	return tables, scanner.Err()

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/captures"
+	"ovs-offline/test/oracle/captures"
 )
 
 func FuzzListing(f *testing.F) {

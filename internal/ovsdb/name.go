@@ -1,6 +1,12 @@
 package ovsdb
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
+
+// TableWords returns the name of a table in words: "forwarding group".
+func TableWords(table string) string { return strings.ToLower(strings.ReplaceAll(table, "_", " ")) }
 
 // NamingColumns returns the columns that RecordNames reads.
 func NamingColumns() []string {
@@ -35,8 +41,8 @@ func (r Row) RecordNames(table string) []string {
 	return nil
 }
 
-func boolToInt(b bool) int {
-	if b {
+func boolToInt(value bool) int {
+	if value {
 		return 1
 	}
 	return 0

@@ -53,7 +53,7 @@ func parseValue(value any) (any, bool) {
 		}
 		return set, members != nil
 	case "map":
-		m := rfc.OvsMap{GoMap: make(map[any]any, len(members))}
+		values := rfc.OvsMap{GoMap: make(map[any]any, len(members))}
 		for _, member := range members {
 			pair, _ := member.([]any)
 			if len(pair) != 2 {
@@ -64,9 +64,9 @@ func parseValue(value any) (any, bool) {
 			if !isKey || !isValue {
 				return nil, false
 			}
-			m.GoMap[key] = value
+			values.GoMap[key] = value
 		}
-		return m, members != nil
+		return values, members != nil
 	}
 	return nil, false
 }
@@ -131,8 +131,8 @@ func (r Row) UUIDs(column string) []string {
 // Map returns a column that maps strings to strings.
 func (r Row) Map(column string) map[string]string {
 	out := map[string]string{}
-	if m, ok := r.columns[column].(rfc.OvsMap); ok {
-		for k, v := range m.GoMap {
+	if values, ok := r.columns[column].(rfc.OvsMap); ok {
+		for k, v := range values.GoMap {
 			key, _ := k.(string)
 			value, _ := v.(string)
 			out[key] = value
@@ -143,16 +143,16 @@ func (r Row) Map(column string) map[string]string {
 
 // Value returns the string that a key has in a column that maps strings to strings.
 func (r Row) Value(column, key string) string {
-	m, _ := r.columns[column].(rfc.OvsMap)
-	value, _ := m.GoMap[key].(string)
+	values, _ := r.columns[column].(rfc.OvsMap)
+	value, _ := values.GoMap[key].(string)
 	return value
 }
 
-func single[T any](r Row, column string) (v T) {
-	if found := elementsOf[T](r.columns[column]); len(found) == 1 {
+func single[T any](row Row, column string) (value T) {
+	if found := elementsOf[T](row.columns[column]); len(found) == 1 {
 		return found[0]
 	}
-	return v
+	return value
 }
 
 // elementsOf returns the elements of one type in a set. An atom is a set of one.

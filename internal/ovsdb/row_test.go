@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"ovs-offline/test/check/expect"
+
 	rfc "github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
@@ -30,9 +32,7 @@ func TestOtherNotationIsLeftOut(t *testing.T) {
 	for _, text := range []string{`[]`, `["set"]`, `["set",7]`, `["set",[[]]]`, `["set",[["uuid",7]]]`, `["uuid"]`, `["uuid",7]`, `["map",[["a"]]]`, `["map",[7]]`,
 		`["map",[["a",{}]]]`, `["x","y"]`, `[1,2]`, `null`, `{}`, `{"a":1}`, `x`, ``, `["set",[null]]`} {
 		row := ParseRow("", map[string]json.RawMessage{"v": json.RawMessage(text), "w": json.RawMessage(`"kept"`)})
-		if !slices.Equal(slices.Sorted(maps.Keys(row.columns)), []string{"w"}) {
-			t.Errorf("%s: %#v", text, row.columns)
-		}
+		expect.Equal(t, slices.Sorted(maps.Keys(row.columns)), []string{"w"}, text, row.columns)
 	}
 }
 

@@ -19,23 +19,23 @@ type TreeTimes struct{ MaxAge, Hello, ForwardDelay uint16 }
 func DefaultTreeTimes() TreeTimes { return TreeTimes{MaxAge: 20, Hello: 2, ForwardDelay: 15} }
 
 // STP returns a Configuration BPDU (IEEE 802.1D-2004, 9.3.1).
-func STP(p TreePriority, t TreeTimes) []byte {
-	return bpdu(p, t, 0, 0, 0)
+func STP(priority TreePriority, times TreeTimes) []byte {
+	return bpdu(priority, times, 0, 0, 0)
 }
 
 // RSTP returns an RST BPDU of a designated port that learns, forwards and agrees
 // (IEEE 802.1D-2004, 9.3.3).
-func RSTP(p TreePriority, t TreeTimes) []byte {
+func RSTP(priority TreePriority, times TreeTimes) []byte {
 	const agreement, forwarding, learning, designated = 0x40, 0x20, 0x10, 0x0c
-	return bpdu(p, t, 2, 2, agreement|forwarding|learning|designated)
+	return bpdu(priority, times, 2, 2, agreement|forwarding|learning|designated)
 }
 
 // bpdu returns a frame of minFrame bytes; all bytes behind the BPDU are zero.
-func bpdu(p TreePriority, t TreeTimes, version, kind, flags byte) []byte {
+func bpdu(priority TreePriority, times TreeTimes, version, kind, flags byte) []byte {
 	const unit = 256 // timers count 1/256 s
 	body := []byte{0x42, 0x42, 0x03, 0, 0, version, kind, flags}
-	body, _ = binary.Append(body, binary.BigEndian, p) // the fields of p are in the order of the wire format
-	body, _ = binary.Append(body, binary.BigEndian, []uint16{0, t.MaxAge * unit, t.Hello * unit, t.ForwardDelay * unit})
+	body, _ = binary.Append(body, binary.BigEndian, priority) // its fields are in the order of the wire format
+	body, _ = binary.Append(body, binary.BigEndian, []uint16{0, times.MaxAge * unit, times.Hello * unit, times.ForwardDelay * unit})
 	if version > 0 {
 		body = append(body, 0) // the length of the fields of a version 1 BPDU, which has none
 	}

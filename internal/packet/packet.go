@@ -32,8 +32,8 @@ func ethernet(to, from MAC, vlan, etherType uint16) []byte {
 // checksum returns the Internet checksum (RFC 1071).
 func checksum(data []byte) uint16 {
 	var sum uint32
-	for i, b := range data {
-		sum += uint32(b) << (8 * (1 - i%2))
+	for i, char := range data {
+		sum += uint32(char) << (8 * (1 - i%2))
 		sum = sum>>16 + sum&0xffff
 	}
 	return ^uint16(sum)

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"testing"
+
+	"ovs-offline/test/check/expect"
 )
 
 func TestLACPDU(t *testing.T) {
@@ -37,22 +39,16 @@ func TestBPDUs(t *testing.T) {
 func TestMulticast(t *testing.T) {
 	from := MAC{3, 0, 0x6f, 0x76, 0, 1}
 	report := MulticastReport(from, 0, netip.MustParseAddr("239.129.2.3"))
-	if have := hex.EncodeToString(report[:16]); have != "01005e010203"+"03006f760001"+"0800"+"46c0" {
-		t.Errorf("report: %s", have)
-	}
+	expect.Equal(t, hex.EncodeToString(report[:16]), "01005e010203"+"03006f760001"+"0800"+"46c0", "report")
 	query := IGMPQuery(from, 7)
-	if have := hex.EncodeToString(query[:20]); have != "01005e000001"+"03006f760001"+"81000007"+"0800"+"46c0" {
-		t.Errorf("query: %s", have)
-	}
+	expect.Equal(t, hex.EncodeToString(query[:20]), "01005e000001"+"03006f760001"+"81000007"+"0800"+"46c0", "query")
 	for name, ip := range map[string][]byte{"report": report[14:], "query": query[18:]} {
 		if len(ip) != int(binary.BigEndian.Uint16(ip[2:])) || checksum(ip[:24]) != 0 || checksum(ip[24:]) != 0 {
 			t.Errorf("%s: length or checksum is wrong: %x", name, ip)
 		}
 	}
 	mld := MulticastReport(from, 0, netip.MustParseAddr("ff05::1:3"))
-	if have := hex.EncodeToString(mld[:14]); have != "333300010003"+"03006f760001"+"86dd" {
-		t.Errorf("MLD: %s", have)
-	}
+	expect.Equal(t, hex.EncodeToString(mld[:14]), "333300010003"+"03006f760001"+"86dd", "MLD")
 	ip, message := mld[14:54], mld[62:]
 	if int(binary.BigEndian.Uint16(ip[4:])) != len(mld)-54 || message[0] != 131 || len(message) != 24 {
 		t.Errorf("MLD: %x", mld)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/captures"
+	"ovs-offline/test/oracle/captures"
 )
 
 // FuzzTranslate checks that translating numbers to themselves, or there and back,

@@ -4,12 +4,13 @@ package portmap
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/openflow"
 )
 
-// Ports maps the port numbers of one datapath to those of another.
+// Ports maps the port numbers of one datapath to the numbers on another.
 type Ports map[string]string
 
 var (
@@ -34,17 +35,17 @@ func (p Ports) Translate(line string) string {
 	return line[:m[2]] + p.actions(line[m[2]:])
 }
 
-func (p Ports) number(n string) string {
-	if other, ok := p[n]; ok {
+func (p Ports) number(text string) string {
+	if other, ok := p[text]; ok {
 		return other
 	}
-	return n
+	return text
 }
 
 // actions translates a list of datapath actions. An action that is a number is an
 // output, and some actions contain lists of actions.
 func (p Ports) actions(text string) string {
-	list := SplitActions(text)
+	list := slices.Collect(openflow.Split(text))
 	for i, action := range list {
 		bare := strings.TrimSpace(action)
 		if portNumber.MatchString(bare) {
@@ -66,18 +67,4 @@ func holdsActions(name string) bool {
 		return true
 	}
 	return false
-}
-
-// SplitActions splits a list of datapath actions at the commas outside
-// parentheses and quotes.
-func SplitActions(text string) []string {
-	var list []string
-	for {
-		end := openflow.IndexSeparator(text, false)
-		list = append(list, text[:end])
-		if end == len(text) {
-			return list
-		}
-		text = text[end+1:]
-	}
 }

@@ -1,6 +1,10 @@
 package portmap
 
-import "testing"
+import (
+	"testing"
+
+	"ovs-offline/test/check/expect"
+)
 
 func TestTranslatePorts(t *testing.T) {
 	ports := Ports{"6081": "5", "5": "6081", "100": "2"}
@@ -15,8 +19,6 @@ func TestTranslatePorts(t *testing.T) {
 		"recirc_id(0),in_port(5),eth(), packets:5, bytes:100, used:5s, actions:push_vlan(vid=5,pcp=0),100":        "recirc_id(0),in_port(6081),eth(), packets:5, bytes:100, used:5s, actions:push_vlan(vid=5,pcp=0),2",
 		"in_port(eth0),actions:eth1": "in_port(eth0),actions:eth1",
 	} {
-		if got := ports.Translate(line); got != want {
-			t.Errorf("%s\n got %s\nwant %s", line, got, want)
-		}
+		expect.Equal(t, ports.Translate(line), want, line)
 	}
 }

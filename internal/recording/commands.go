@@ -11,8 +11,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// Name identifies a recorded command: the command with dots for slashes. It is
-// also the name of the output's file in recorded/.
+// Name identifies a recorded command: the subcommand without options, with dots for slashes. It
+// is also the name of the output's file in recorded/.
 type Name string
 
 // The commands whose output is restored, and the script of ovs-save, which is
@@ -43,10 +43,11 @@ type Command struct {
 	// Versions is the number of OpenFlow versions (ovs-ofctl -O) in which the command
 	// runs on a live node, the newest first; 0 if it takes no version.
 	Versions int
-	// Dump is set for output that is restored, from restore_flows.
+	// Dump is the kind of a dump that is restored from restore_flows/, "" for output that is
+	// kept in recorded/.
 	Dump workdir.Dump
-	// Sos lists how sos plugins run the command, the preferred one first. Where
-	// it is empty, the plugin openvswitch runs Line.
+	// Sos lists how sos plugins run the command, the preferred one first. If it is empty, the
+	// plugin openvswitch runs Line, also in each OpenFlow version if Versions is not 0.
 	Sos []SosLine
 	// Large marks output that a live node may take long to print.
 	Large bool
@@ -84,7 +85,7 @@ func Commands() []Command {
 		{Name: workdir.RecordedBridgeFlows, Scope: OfBridge, Line: "ovs-appctl bridge/dump-flows",
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows --offload-stats"}, {Plugin: openvswitch, Line: "ovs-appctl bridge/dump-flows"}}},
 		{Name: workdir.RecordedFeatures, Scope: OfBridge, Line: "ovs-appctl dpif/show-dp-features",
-			Missing: "no dpif/show-dp-features: those of a kernel datapath are assumed"},
+			Missing: "no dpif/show-dp-features: the features of a kernel datapath are assumed"},
 		{Name: workdir.RecordedFDB, Scope: OfBridge, Line: "ovs-appctl fdb/show",
 			Missing: "no fdb/show: NORMAL floods where the live switch had learned the MAC"},
 		{Name: workdir.RecordedMDB, Scope: OfBridge, Line: "ovs-appctl mdb/show"},
@@ -109,13 +110,15 @@ func Commands() []Command {
 			Sos: []SosLine{{Plugin: networking, Line: "ip route show table all"}}},
 		// On a live node, a backup of the database is taken instead.
 		{Name: workdir.RecordedDatabaseDump, Line: "ovsdb-client -f list dump", NotLive: true},
+		{Name: workdir.RecordedSwitchShow, Line: "ovs-vsctl show", NotLive: true,
+			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-vsctl -t 5 show"}, {Plugin: openvswitch, Line: "ovs-vsctl show"}}},
 	}
 	for _, t := range workdir.ListedTables() {
-		c := Command{Name: Name(workdir.RecordedList(t)), Line: "ovs-vsctl list " + t}
+		command := Command{Name: Name(workdir.RecordedList(t)), Line: "ovs-vsctl list " + t}
 		for _, line := range []string{"ovs-vsctl -t 5 list ", "ovs-vsctl list "} {
-			c.Sos = append(c.Sos, SosLine{Plugin: openvswitch, Line: line + strings.ToLower(t)}, SosLine{Plugin: openvswitch, Line: line + t})
+			command.Sos = append(command.Sos, SosLine{Plugin: openvswitch, Line: line + strings.ToLower(t)}, SosLine{Plugin: openvswitch, Line: line + t})
 		}
-		table = append(table, c)
+		table = append(table, command)
 	}
 	return table
 }
@@ -127,9 +130,9 @@ const (
 )
 
 // Find returns the command of that name.
-func Find(name Name) (c Command, ok bool) {
+func Find(name Name) (command Command, ok bool) {
 	table := Commands()
-	i := slices.IndexFunc(table, func(c Command) bool { return c.Name == name })
+	i := slices.IndexFunc(table, func(command Command) bool { return command.Name == name })
 	if i < 0 {
 		return Command{}, false
 	}
@@ -138,21 +141,21 @@ func Find(name Name) (c Command, ok bool) {
 
 // Dumps returns the commands whose output is restored, in the order of the restore.
 func Dumps() []Command {
-	return slices.DeleteFunc(Commands(), func(c Command) bool { return c.Dump == "" })
+	return slices.DeleteFunc(Commands(), func(command Command) bool { return command.Dump == "" })
 }
 
 // Recorded returns the commands whose output goes to recorded/.
 func Recorded() []Command {
-	return slices.DeleteFunc(Commands(), func(c Command) bool { return c.Dump != "" })
+	return slices.DeleteFunc(Commands(), func(command Command) bool { return command.Dump != "" })
 }
 
 // WithVersion returns the command line for an OpenFlow version; zero means none.
-func (c Command) WithVersion(v openflow.Version) string {
+func (c Command) WithVersion(version openflow.Version) string {
 	tool, rest, _ := strings.Cut(c.Line, " ")
-	if v == 0 {
+	if version == 0 {
 		return c.Line
 	}
-	return fmt.Sprintf("%s -O %s %s", tool, v, rest)
+	return fmt.Sprintf("%s -O %s %s", tool, version, rest)
 }
 
 // SosLines returns every way in which sos runs the command, the preferred one
@@ -163,8 +166,8 @@ func (c Command) SosLines() []SosLine {
 	}
 	var lines []SosLine
 	if c.Versions > 0 {
-		for _, v := range openflow.Versions() {
-			lines = append(lines, SosLine{openvswitch, c.WithVersion(v), v})
+		for _, version := range openflow.Versions() {
+			lines = append(lines, SosLine{openvswitch, c.WithVersion(version), version})
 		}
 	}
 	lines = append(lines, SosLine{Plugin: openvswitch, Line: c.Line})
@@ -178,8 +181,8 @@ func (c Command) SosLines() []SosLine {
 // of up to a million entries of a source.
 var byName = sync.OnceValue(func() map[string]Command {
 	table := map[string]Command{}
-	for _, c := range Recorded() {
-		table[string(c.Name)] = c
+	for _, command := range Recorded() {
+		table[string(command.Name)] = command
 	}
 	return table
 })
@@ -188,28 +191,28 @@ var byName = sync.OnceValue(func() map[string]Command {
 // recorded/NAME and recorded/bridges/BRIDGE/NAME as in a workdir, and anywhere NAME or
 // BRIDGE.NAME, also with .txt, where NAME has a dot (stp.show, br0.stp.show). bridge is
 // the bridge's name as it is spelled in the path, "" if the path has none.
-func ByFile(file string) (c Command, bridge string, ok bool) {
+func ByFile(file string) (command Command, bridge string, ok bool) {
 	base, folder := path.Base(file), path.Dir(file)
 	plain := strings.TrimSuffix(base, ".txt")
-	if c, ok = byName()[base]; ok {
+	if command, ok = byName()[base]; ok {
 		switch {
-		case c.Scope == OfBridge && path.Base(path.Dir(folder)) == "bridges":
-			return c, path.Base(folder), true
-		case c.Scope != OfBridge && path.Base(folder) == "recorded":
-			return c, "", true
+		case command.Scope == OfBridge && path.Base(path.Dir(folder)) == "bridges":
+			return command, path.Base(folder), true
+		case command.Scope != OfBridge && path.Base(folder) == "recorded":
+			return command, "", true
 		}
 	}
 	for name := plain; strings.Contains(name, "."); _, name, _ = strings.Cut(name, ".") {
-		c, ok = byName()[name]
+		command, ok = byName()[name]
 		prefix := strings.TrimSuffix(strings.TrimSuffix(plain, name), ".")
 		switch {
 		case !ok:
-		case c.Scope == OfBridge && prefix != "":
-			return c, prefix, true
-		case c.Scope == OfBridge && name == plain && folder != ".":
-			return c, path.Base(folder), true
+		case command.Scope == OfBridge && prefix != "":
+			return command, prefix, true
+		case command.Scope == OfBridge && name == plain && folder != ".":
+			return command, path.Base(folder), true
 		case name == plain:
-			return c, "", true
+			return command, "", true
 		}
 	}
 	return Command{}, "", false

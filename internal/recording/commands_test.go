@@ -33,7 +33,7 @@ func TestCommandNamesAreUnique(t *testing.T) {
 	seen := map[Name]bool{}
 	for _, c := range Commands() {
 		if seen[c.Name] || c.Name == "" || c.Line == "" {
-			t.Errorf("%+v", c)
+			t.Errorf("the row %+v has no name or no line, or the name of another row", c)
 		}
 		seen[c.Name] = true
 	}

@@ -6,6 +6,7 @@ import "time"
 type Moment struct {
 	At      time.Time // zero if it is not known
 	DayOnly bool      // only the day is known
+	Local   bool      // in the node's time zone, which is not known
 }
 
 // Known reports whether the source has a time.
@@ -20,7 +21,7 @@ func (m Moment) Distance(other Moment, byDay bool) time.Duration {
 	return a.Sub(b).Abs()
 }
 
-func startOfDay(t time.Time) time.Time {
-	year, month, day := t.Date()
+func startOfDay(moment time.Time) time.Time {
+	year, month, day := moment.Date()
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }

@@ -9,7 +9,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/openflow"
@@ -94,15 +93,17 @@ var clientLog = regexp.MustCompile(`^libovsdb[^/]*\.log(?:\.gz)?$`)
 // IsClientLog reports whether a file has the name of a log of clients of libovsdb.
 func IsClientLog(file string) bool { return clientLog.MatchString(path.Base(file)) }
 
-// Node holds everything that is known about one node.
-type Node struct {
+// Recording holds everything that is known about one node.
+type Recording struct {
 	// Host is the node's name in the source, "" if the source has none.
 	Host string
 	// HostOfArchive reports that Host is from the name of an archive, in which a
 	// label of `sos report --label` may follow the node's name.
 	HostOfArchive bool
 	// Taken is when the source was recorded.
-	Taken      Moment
+	Taken Moment
+	// Mixed reports that outputs are of another source, which was recorded at another time.
+	Mixed      bool
 	Source     workdir.Source
 	OVSVersion string // from the output of commands and lists of packages
 	OVNVersion string // likewise
@@ -127,9 +128,18 @@ type Node struct {
 	LacksOVN bool
 }
 
+// LoseDatabase adds a loss that concerns the database of a kind.
+func (n *Recording) LoseDatabase(kind workdir.Kind, text string) {
+	if n.LostDatabases == nil {
+		n.LostDatabases = map[workdir.Kind][]string{}
+	}
+	n.Lost = append(n.Lost, text)
+	n.LostDatabases[kind] = append(n.LostDatabases[kind], text)
+}
+
 // Outputs returns every output of a command for a bridge ("" for commands that
 // concern the whole node), the best first.
-func (n *Node) Outputs(command Name, bridge string) []Output {
+func (n *Recording) Outputs(command Name, bridge string) []Output {
 	return n.BySubject()[Subject{command, bridge}]
 }
 
@@ -140,11 +150,11 @@ type Subject struct {
 }
 
 // BySubject returns all outputs by their subject, the best of each first.
-func (n *Node) BySubject() map[Subject][]Output {
+func (n *Recording) BySubject() map[Subject][]Output {
 	found := map[Subject][]Output{}
-	for _, o := range n.All {
-		subject := Subject{o.Command, o.Bridge}
-		found[subject] = append(found[subject], o)
+	for _, output := range n.All {
+		subject := Subject{output.Command, output.Bridge}
+		found[subject] = append(found[subject], output)
 	}
 	return found
 }
@@ -154,7 +164,7 @@ func (n *Node) BySubject() map[Subject][]Output {
 const maxBridges = 4096
 
 // LimitBridges drops the bridges beyond maxBridges and adds their number to Lost.
-func (n *Node) LimitBridges() {
+func (n *Recording) LimitBridges() {
 	if len(n.Bridges) > maxBridges {
 		n.Lost = append(n.Lost, fmt.Sprintf("%d bridges are listed: only the first %d are taken", len(n.Bridges), maxBridges))
 		n.Bridges = n.Bridges[:maxBridges]
@@ -162,17 +172,8 @@ func (n *Node) LimitBridges() {
 }
 
 // AddBridge adds a bridge that is not yet known.
-func (n *Node) AddBridge(name string) {
+func (n *Recording) AddBridge(name string) {
 	if !slices.Contains(n.Bridges, name) {
 		n.Bridges = append(n.Bridges, name)
 	}
-}
-
-// FirstNames returns a list of the first ten names and the number of the others.
-func FirstNames(names []string) string {
-	const shown = 10
-	if len(names) <= shown {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }

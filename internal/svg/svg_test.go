@@ -3,6 +3,8 @@ package svg
 import (
 	"strings"
 	"testing"
+
+	"ovs-offline/test/check/expect"
 )
 
 func TestEscapeLeavesNoMarkup(t *testing.T) {
@@ -30,7 +32,5 @@ func TestShortenKeepsBothEnds(t *testing.T) {
 // that changes the direction of a text.
 func TestHiddenCharactersAreShown(t *testing.T) {
 	const want = `a\x202eb\x200bc\x7fd\x9be&lt;`
-	if got := Escape("a\u202eb\u200bc\x7fd\u009be<"); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, Escape("a\u202eb\u200bc\x7fd\u009be<"), want)
 }

@@ -34,15 +34,15 @@ func Folder(prefix string) (path string, remove func() error, err error) {
 
 // File makes a temporary file in a folder, whose name begins with a prefix. release ends its
 // use, and leaves the file where it is.
-func File(folder, prefix string) (f *os.File, release func(), err error) {
+func File(folder, prefix string) (file *os.File, release func(), err error) {
 	removeLeft(folder, prefix, isLeft)
-	if f, err = os.CreateTemp(folder, prefix+"*"); err != nil {
+	if file, err = os.CreateTemp(folder, prefix+"*"); err != nil {
 		return nil, nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
-	return f, func() { f.Close() }, nil
+	return file, func() { file.Close() }, nil
 }
 
 // removeLeft removes what killed commands of this user have left in a folder. What can't be
@@ -52,11 +52,11 @@ func removeLeft(folder, prefix string, left func(path string) bool) {
 	if err != nil {
 		return
 	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), prefix) || !isOwn(e) {
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), prefix) || !isOwn(entry) {
 			continue
 		}
-		path := filepath.Join(folder, e.Name())
+		path := filepath.Join(folder, entry.Name())
 		if left(path) {
 			_ = os.RemoveAll(path)
 		}
@@ -64,8 +64,8 @@ func removeLeft(folder, prefix string, left func(path string) bool) {
 }
 
 // isOwn reports whether the user owns a file or folder.
-func isOwn(e os.DirEntry) bool {
-	info, err := e.Info()
+func isOwn(entry os.DirEntry) bool {
+	info, err := entry.Info()
 	if err != nil {
 		return false
 	}
@@ -89,10 +89,10 @@ func isLeftFolder(path string) bool {
 
 // isLeft reports whether a lock file exists, and no process locks it.
 func isLeft(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+	defer file.Close()
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"unicode"
 
 	"ovs-offline/internal/terminal"
+	"ovs-offline/test/check/lines"
 )
 
 // FuzzEscape checks that no text from outside can control a terminal.
@@ -16,28 +16,19 @@ func FuzzEscape(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		harmless(t, terminal.Escape(text))
+		lines.Harmless(t, terminal.Escape(text))
 		if strings.Contains(terminal.Escape(text), "\n") {
 			t.Errorf("%q is more than one line", text)
 		}
-		harmless(t, terminal.EscapeLines(text))
+		lines.Harmless(t, terminal.EscapeLines(text))
 		var out bytes.Buffer
 		if err := terminal.WriteJSON(&out, map[string]string{"name": text}); err != nil {
 			t.Fatal(err)
 		}
-		harmless(t, out.String())
+		lines.Harmless(t, out.String())
 		var back map[string]string
 		if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["name"] != string([]rune(text)) {
 			t.Errorf("%q comes back as %q, %v", text, back["name"], err)
 		}
 	})
-}
-
-func harmless(t *testing.T, printed string) {
-	t.Helper()
-	for _, r := range printed {
-		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
-			t.Errorf("%q has %U", printed, r)
-		}
-	}
 }

@@ -16,22 +16,22 @@ import (
 // Escape returns text as one line that is safe for a terminal.
 func Escape(s string) string {
 	var b strings.Builder
-	for _, r := range s {
+	for _, char := range s {
 		switch {
-		case r == '\n':
+		case char == '\n':
 			b.WriteString(`\n`)
-		case r == '\t' || unicode.IsPrint(r):
-			b.WriteRune(r)
+		case char == '\t' || unicode.IsPrint(char):
+			b.WriteRune(char)
 		default:
-			fmt.Fprintf(&b, "\\x%02x", r)
+			fmt.Fprintf(&b, "\\x%02x", char)
 		}
 	}
 	return b.String()
 }
 
 // EscapeAll returns a decoded JSON document whose texts are escaped, keys included.
-func EscapeAll(v any) any {
-	switch v := v.(type) {
+func EscapeAll(value any) any {
+	switch v := value.(type) {
 	case string:
 		return Escape(v)
 	case []any:
@@ -45,37 +45,37 @@ func EscapeAll(v any) any {
 		}
 		return escaped
 	}
-	return v
+	return value
 }
 
 // EscapeLines escapes text of several lines. It indents all lines but the first, so
 // that none of them looks like a message of this program.
-func EscapeLines(s string) string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+func EscapeLines(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i := range lines {
 		lines[i] = Escape(lines[i])
 	}
 	return strings.Join(lines, "\n    ")
 }
 
-// WriteJSON writes v as JSON that is safe for a terminal. encoding/json does not
+// WriteJSON writes a value as JSON that is safe for a terminal. encoding/json does not
 // escape DEL, C1 controls and characters that change the direction of text.
-func WriteJSON(w io.Writer, v any) error {
-	raw, err := json.MarshalIndent(v, "", "  ")
+func WriteJSON(w io.Writer, value any) error {
+	raw, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	for _, r := range string(raw) {
-		if r == '\n' || unicode.IsPrint(r) {
-			b.WriteRune(r)
+	var text strings.Builder
+	for _, char := range string(raw) {
+		if char == '\n' || unicode.IsPrint(char) {
+			text.WriteRune(char)
 			continue
 		}
-		for _, unit := range utf16.AppendRune(nil, r) {
-			fmt.Fprintf(&b, "\\u%04x", unit)
+		for _, unit := range utf16.AppendRune(nil, char) {
+			fmt.Fprintf(&text, "\\u%04x", unit)
 		}
 	}
-	_, err = fmt.Fprintln(w, b.String())
+	_, err = fmt.Fprintln(w, text.String())
 	return err
 }
 
@@ -92,12 +92,12 @@ const maxHeld = 1 << 20
 func NewLineWriter(out io.Writer) *LineWriter { return &LineWriter{out: out} }
 
 // Write implements io.Writer.
-func (w *LineWriter) Write(p []byte) (int, error) {
-	w.rest = append(w.rest, p...)
+func (w *LineWriter) Write(data []byte) (int, error) {
+	w.rest = append(w.rest, data...)
 	for {
 		line, rest, complete := bytes.Cut(w.rest, []byte("\n"))
 		if !complete {
-			return len(p), w.writeLong()
+			return len(data), w.writeLong()
 		}
 		if _, err := fmt.Fprintln(w.out, Escape(string(line))); err != nil {
 			return 0, err

@@ -15,13 +15,13 @@ import (
 
 var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// WriteYAML writes v as YAML that is safe for a terminal, with the field names
+// WriteYAML writes a value as YAML that is safe for a terminal, with the field names
 // of its JSON. YAML has escapes only inside double quotes, and the encoder chooses the
-// quotes. So while v is encoded, a placeholder replaces each string that needs an
+// quotes. So while the value is encoded, a placeholder replaces each string that needs an
 // escape. Placeholders contain U+E000, which is unprintable, so no other encoded string
 // contains it.
-func WriteYAML(w io.Writer, v any) error {
-	raw, err := json.Marshal(v)
+func WriteYAML(w io.Writer, value any) error {
+	raw, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
@@ -43,4 +43,4 @@ func WriteYAML(w io.Writer, v any) error {
 	return err
 }
 
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+func unprintable(char rune) bool { return !unicode.IsPrint(char) }

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ovs-offline/internal/terminal"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/lines"
 )
 
 func TestYAMLRoundTripsAndIsPrintable(t *testing.T) {
@@ -18,7 +20,7 @@ func TestYAMLRoundTripsAndIsPrintable(t *testing.T) {
 		if err := terminal.WriteYAML(&out, map[string][]string{text: {text}}); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		harmless(t, out.String())
+		lines.Harmless(t, out.String())
 		var back map[string][]string
 		if err := yaml.Unmarshal(out.Bytes(), &back); err != nil || len(back[text]) != 1 || back[text][0] != text {
 			t.Errorf("%q comes back as %q, %v", text, back, err)
@@ -36,9 +38,7 @@ func TestYAMLHasTheFieldNamesOfJSON(t *testing.T) {
 	if err := terminal.WriteYAML(&out, v); err != nil {
 		t.Fatal(err)
 	}
-	if want := "list:\n- x\nmax_count: 1152921504606846976\nname: a\n"; out.String() != want {
-		t.Errorf("printed %q", out.String())
-	}
+	expect.Equal(t, out.String(), "list:\n- x\nmax_count: 1152921504606846976\nname: a\n", "printed")
 }
 
 func TestLineWriterKeepsLinesWholeAndEscapesThem(t *testing.T) {

@@ -32,18 +32,18 @@ var errRefused = errors.New("server returned an error")
 
 // Run sends a command to the daemon whose pid file is in runDir, by the name of its
 // program ("ovs-vswitchd"), and returns the result. An error from the daemon is a
-// *command.Error like that of ovs-appctl.
+// *command.Error like the one of ovs-appctl.
 func Run(ctx context.Context, runDir, program string, argv ...string) ([]byte, error) {
 	if err := encodable(argv); err != nil {
 		return nil, err
 	}
 	defer logging.Timed(ctx, "ask control socket", "daemon", program, "command", argv)()
-	c, err := Connect(ctx, runDir, program)
+	conn, err := Connect(ctx, runDir, program)
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
-	return c.Run(ctx, argv...)
+	defer conn.Close()
+	return conn.Run(ctx, argv...)
 }
 
 // Conn is a connection for many commands, one at a time.
@@ -114,12 +114,12 @@ type reply struct {
 }
 
 func (c *Conn) ask(argv []string) (reply, error) {
-	var r reply
+	var reply reply
 	err := c.out.Encode(map[string]any{"id": 0, "method": argv[0], "params": append([]string{}, argv[1:]...)})
 	if err == nil {
-		err = c.in.Decode(&r)
+		err = c.in.Decode(&reply)
 	}
-	return r, err
+	return reply, err
 }
 
 // dial connects to the control socket, whose name contains the process id.
@@ -143,6 +143,6 @@ func Dial(ctx context.Context, socket string) (net.Conn, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	var d net.Dialer
-	return d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
 }

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"ovs-offline/internal/command"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // server starts an ovsdb-server in a folder whose sockets have paths of more than
@@ -48,9 +49,7 @@ func TestRunReturnsTheOutputOfOVSAppctl(t *testing.T) {
 		{"ovsdb-server/add-remote", "punix:/nowhere/" + `"quoted" <and> \back` + "\té"}, {"ovsdb-server/add-db", "/no/such/file"}} {
 		want, wantErr := run(t, dir, append([]string{"ovs-appctl", "-t", "ovsdb-server"}, argv...)...)
 		got, err := Run(t.Context(), dir, "ovsdb-server", argv...)
-		if string(got) != want {
-			t.Errorf("%q: %q, want %q", argv, got, want)
-		}
+		expect.Equal(t, string(got), want, argv)
 		var failed *command.Error
 		if errors.As(err, &failed) != (wantErr != "") || failed != nil && !strings.HasPrefix(wantErr, failed.Stderr) {
 			t.Errorf("%q: %v, want %q", argv, err, wantErr)

@@ -10,9 +10,9 @@ import (
 )
 
 // Of returns the versions on a node. Its databases come first: the OVS database states
-// the version of Open vSwitch, an OVN database that of the ovn-northd that wrote it, or
+// the version of Open vSwitch, an OVN database the version of the ovn-northd that wrote it, or
 // at least it has the schema of a release. Printed are the versions from the output of
-// commands and lists of packages, which may be those of another program or container.
+// commands and lists of packages, which may describe another program or container.
 func Of(printed Pair, databases ...file.Info) Pair {
 	found := Pair{}
 	schema := map[string]string{} // by database
@@ -46,8 +46,8 @@ var internalVersion = regexp.MustCompile(`^([0-9]+\.[0-9]+\.[0-9]+[^-\s]*)-`)
 
 // northd returns the version of OVN in options:northd_internal_version, "" for none.
 func northd(internal string) string {
-	if m := internalVersion.FindStringSubmatch(internal); m != nil {
-		return m[1]
+	if match := internalVersion.FindStringSubmatch(internal); match != nil {
+		return match[1]
 	}
 	return ""
 }
@@ -94,9 +94,9 @@ func ofSchemas(nb, sb string) (series []string) {
 	if nb == "" && sb == "" {
 		return nil
 	}
-	for _, r := range releases() {
-		if (nb == "" || slices.Contains(r.nb, nb)) && (sb == "" || slices.Contains(r.sb, sb)) {
-			series = append(series, r.series)
+	for _, schemas := range releases() {
+		if (nb == "" || slices.Contains(schemas.nb, nb)) && (sb == "" || slices.Contains(schemas.sb, sb)) {
+			series = append(series, schemas.series)
 		}
 	}
 	if len(series) == 0 && nb != "" && sb != "" {

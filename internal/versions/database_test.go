@@ -9,7 +9,7 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/ovs"
 )
 
 func inspect(t *testing.T, path string) file.Info {

@@ -7,17 +7,17 @@ var (
 	printedOVN = regexp.MustCompile(`(?m)^ovn-[a-z]+ ([0-9]\S*)`)
 )
 
-// PrintedOVS returns the version of Open vSwitch in what its programs print with
+// PrintedOVS returns the version of Open vSwitch that its programs print with
 // --version, and its daemons when they are asked for their version; "" for none.
-func PrintedOVS(text []byte) string { return first(printedOVS, text) }
+func PrintedOVS(text []byte) string { return firstMatch(printedOVS, text) }
 
-// PrintedOVN returns the version of OVN in what its programs print with --version, "" for
-// none. The other version in it is that of the Open vSwitch it was built with.
-func PrintedOVN(text []byte) string { return first(printedOVN, text) }
+// PrintedOVN returns the version of OVN that its programs print with --version, "" for
+// none. The other version in it belongs to the Open vSwitch that it was built with.
+func PrintedOVN(text []byte) string { return firstMatch(printedOVN, text) }
 
-func first(pattern *regexp.Regexp, text []byte) string {
-	if m := pattern.FindSubmatch(text); m != nil {
-		return string(m[1])
+func firstMatch(pattern *regexp.Regexp, text []byte) string {
+	if match := pattern.FindSubmatch(text); match != nil {
+		return string(match[1])
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-// Package versions compares versions of Open vSwitch and OVN, and finds those of a node
+// Package versions compares versions of Open vSwitch and OVN, and finds the versions of a node
 // in its databases.
 package versions
 
@@ -16,7 +16,7 @@ type Pair struct {
 	OVN string `json:"ovn,omitempty"`
 }
 
-// Or returns the versions of p, and those of other where p has none.
+// Or returns the versions of p, with other's where p has none.
 func (p Pair) Or(other Pair) Pair {
 	return Pair{OVS: cmp.Or(p.OVS, other.OVS), OVN: cmp.Or(p.OVN, other.OVN)}
 }

@@ -1,6 +1,10 @@
 package versions
 
-import "testing"
+import (
+	"testing"
+
+	"ovs-offline/test/check/expect"
+)
 
 func TestCompare(t *testing.T) {
 	ordered := []string{"", "2.9.10", "2.17.9", "3.1", "3.1.0", "3.1.1~git20230501", "3.10.0", "22.03.8", "23.03.1-62.el9fdp", "24.03"}
@@ -25,21 +29,15 @@ func TestHas(t *testing.T) {
 		version, wanted string
 		want            bool
 	}{{"3.1.0", "3.1", true}, {"3.1.0", "3", true}, {"3.1.0", "3.1.0", true}, {"3.10.0", "3.1", false}, {"3.1.0", "3.1.0.1", false}, {"", "3", false}} {
-		if Has(c.version, c.wanted) != c.want {
-			t.Errorf("%+v", c)
-		}
+		expect.Equal(t, Has(c.version, c.wanted), c.want, c)
 	}
 }
 
 // TestPrinted reads the output of the programs themselves.
 func TestPrinted(t *testing.T) {
 	const nbctl = "ovn-nbctl 25.03.0\nOpen vSwitch Library 3.5.0\nDB Schema 7.11.0\n"
-	if got := PrintedOVN([]byte(nbctl)); got != "25.03.0" {
-		t.Errorf("OVN %q", got)
-	}
-	if got := PrintedOVS([]byte("ovs-vswitchd (Open vSwitch) 3.5.0\nDPDK 24.11.2\n")); got != "3.5.0" {
-		t.Errorf("OVS %q", got)
-	}
+	expect.Equal(t, PrintedOVN([]byte(nbctl)), "25.03.0", "OVN")
+	expect.Equal(t, PrintedOVS([]byte("ovs-vswitchd (Open vSwitch) 3.5.0\nDPDK 24.11.2\n")), "3.5.0", "OVS")
 	if got := PrintedOVS([]byte(nbctl)) + PrintedOVN([]byte("sh: ovn-nbctl: not found\n")); got != "" {
 		t.Errorf("found %q in the output of others", got)
 	}

@@ -30,6 +30,13 @@ func TestBelowFindsEachNodesWorkdir(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(parent, "manifest.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// As of an unpacked report of sos.
+	if err := os.MkdirAll(filepath.Join(parent, "sos_reports"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(parent, "sos_reports/manifest.json"), []byte(`{"version": "4.12.0", "components": {"archive": {"format": "xz"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	got, err := Below(parent)
 	want := []string{"by-hand", "ctl-1", "started", "worker-2"}
 	for i := range want {

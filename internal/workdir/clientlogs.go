@@ -15,13 +15,13 @@ const clientLogs = "libovsdb"
 
 // ClientLog returns the path of a log of clients of libovsdb. OVN-Kubernetes writes what it
 // asks of all databases into one log; it belongs to the data of the OVN NB database.
-func (d *Dir) ClientLog(name string) string {
+func (d *Data) ClientLog(name string) string {
 	return filepath.Join(filepath.Dir(d.Database(NB)), clientLogs, EncodeName(name))
 }
 
 // ClientLogs returns the paths of the collected logs of clients of libovsdb, the oldest
 // first: the names of rotated ones hold their time, and the present one has none.
-func (d *Dir) ClientLogs() ([]string, error) {
+func (d *Data) ClientLogs() ([]string, error) {
 	folder := filepath.Dir(d.ClientLog(""))
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,9 +31,9 @@ func (d *Dir) ClientLogs() ([]string, error) {
 		return nil, err
 	}
 	var paths []string
-	for _, e := range entries {
-		if e.Type().IsRegular() {
-			paths = append(paths, filepath.Join(folder, e.Name()))
+	for _, entry := range entries {
+		if entry.Type().IsRegular() {
+			paths = append(paths, filepath.Join(folder, entry.Name()))
 		}
 	}
 	rotated := func(path string) string {

@@ -33,9 +33,9 @@ type commit struct {
 }
 
 // units returns the folders that a collection of a kind owns, as paths in the workdir.
-func units(k Kind, databaseOnly bool) []string {
-	own := []string{filepath.Join("db", string(k))}
-	if k == OVS && !databaseOnly {
+func units(kind Kind, databaseOnly bool) []string {
+	own := []string{filepath.Join("db", string(kind))}
+	if kind == OVS && !databaseOnly {
 		own = append(own, "restore_flows", "recorded")
 	}
 	return own
@@ -43,8 +43,8 @@ func units(k Kind, databaseOnly bool) []string {
 
 func allUnits() []string {
 	var all []string
-	for _, k := range Kinds() {
-		all = append(all, units(k, false)...)
+	for _, kind := range Kinds() {
+		all = append(all, units(kind, false)...)
 	}
 	return all
 }
@@ -64,7 +64,7 @@ func (s *Staging) complete() error {
 		return fmt.Errorf("workdir %s: %w", s.target.path, err)
 	}
 	s.committed = true
-	return s.target.completeInstall()
+	return journalOf(s.target).complete()
 }
 
 // commitPrepared commits what is prepared in a staging folder.
@@ -109,7 +109,7 @@ func (s *Staging) InstallAll(all []Staged) error {
 // prepare writes the manifest and the commit, under a name that does not commit it yet.
 // together is the identifier of an installation of several workdirs.
 func (s *Staging) prepare(collections []Collection, together string) error {
-	m, err := s.target.Manifest()
+	manifest, err := s.target.Manifest()
 	if err != nil {
 		return err
 	}
@@ -119,19 +119,21 @@ func (s *Staging) prepare(collections []Collection, together string) error {
 		}
 	}
 	given := map[Kind]bool{}
-	for _, c := range collections {
-		given[c.Kind] = true
-		if c.hasDatabase() {
-			for i := range m.Collections {
-				m.Collections[i].DropLost(c.Kind)
+	for _, collection := range collections {
+		given[collection.Kind] = true
+		if collection.hasDatabase() {
+			for i := range manifest.Collections {
+				manifest.Collections[i].DropLost(collection.Kind)
 			}
 		}
 	}
-	for _, c := range collections {
-		m.put(c)
+	for _, collection := range collections {
+		manifest.put(collection)
 	}
-	m.Collections = slices.DeleteFunc(m.Collections, func(c Collection) bool { return slices.Contains(s.whole, c.Kind) && !given[c.Kind] })
-	if err := WriteJSON(s.manifestPath(), m); err != nil {
+	manifest.Collections = slices.DeleteFunc(manifest.Collections, func(collection Collection) bool {
+		return slices.Contains(s.whole, collection.Kind) && !given[collection.Kind]
+	})
+	if err := WriteUnsynced(s.manifestPath(), manifest); err != nil { // syncTree syncs it
 		return err
 	}
 	if err := os.RemoveAll(s.join("spool")); err != nil {
@@ -147,151 +149,4 @@ func (s *Staging) prepare(collections []Collection, together string) error {
 func isFolderOrMissing(path string) bool {
 	info, err := os.Stat(path)
 	return err != nil || info.IsDir()
-}
-
-// commitTogether makes the prepared commit of the workdir valid if the folder that holds the
-// workdir has committed it.
-func (d *Dir) commitTogether() error {
-	root := d.join(stagingName)
-	var prepared, together commit
-	err := errors.Join(ReadJSON(filepath.Join(root, preparedName), &prepared), ReadJSON(filepath.Join(filepath.Dir(d.path), stagingName, commitName), &together))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // nothing is prepared, or the folder has committed nothing
-	}
-	if err != nil {
-		return err
-	}
-	if prepared.Together != together.Together || !slices.Contains(together.Workdirs, filepath.Base(d.path)) {
-		return nil
-	}
-	return commitPrepared(root)
-}
-
-// completeBelow completes the installations of the workdirs in the folder that a commit names.
-// A workdir that another command has locked was completed when it was locked.
-func (d *Dir) completeBelow(c commit) error {
-	for _, name := range c.Workdirs {
-		if !IsNodeName(name) {
-			return fmt.Errorf("workdir %s: %s names %q, which is no workdir in it: remove %s", d.path, commitName, name, d.join(stagingName))
-		}
-		below, err := Lock(d.join(name))
-		if err != nil && !errors.Is(err, ErrInUse) {
-			return err
-		}
-		below.Unlock()
-	}
-	return nil
-}
-
-// Recover completes or drops what a killed command has left of an installation in a folder.
-// It leaves a folder as it is that another command has locked or that can't be written to:
-// commands that only read work there all the same.
-func Recover(path string) {
-	if _, err := os.Lstat(filepath.Join(path, stagingName)); err != nil {
-		return
-	}
-	if d, err := Lock(path); err == nil {
-		d.Unlock()
-	}
-}
-
-// completeInstall completes a committed installation, and drops one that was
-// interrupted before it was committed. It may run again after an interruption.
-func (d *Dir) completeInstall() error {
-	if err := d.commitTogether(); err != nil {
-		return fmt.Errorf("workdir %s: %w", d.path, err)
-	}
-	root := d.join(stagingName)
-	var c commit
-	err := ReadJSON(filepath.Join(root, commitName), &c)
-	if errors.Is(err, os.ErrNotExist) {
-		return os.RemoveAll(root)
-	}
-	if err != nil {
-		return err
-	}
-	// A commit in a workdir from another person may name anything.
-	for _, unit := range c.Units {
-		if !slices.Contains(allUnits(), unit) {
-			return fmt.Errorf("workdir %s: %s names %q, which is no part of a collection: remove %s", d.path, commitName, unit, root)
-		}
-	}
-	for _, unit := range c.Units {
-		if err := d.installUnit(root, unit); err != nil {
-			return fmt.Errorf("workdir %s: %s: %w", d.path, unit, err)
-		}
-	}
-	if err := d.completeBelow(c); err != nil {
-		return err
-	}
-	staged := filepath.Join(root, "manifest.json")
-	if err := os.Rename(staged, d.manifestPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("workdir %s: %w", d.path, err)
-	}
-	// The commit is removed only when its renames are on disk. A user may have removed
-	// a folder after the renames.
-	for _, folder := range []string{d.path, d.join("db")} {
-		if err := syncFolder(folder); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("workdir %s: %w", d.path, err)
-		}
-	}
-	return os.RemoveAll(root)
-}
-
-func (d *Dir) installUnit(root, unit string) error {
-	staged := filepath.Join(root, unit)
-	if _, err := os.Lstat(staged); errors.Is(err, os.ErrNotExist) {
-		return nil // the unit was moved before the interruption
-	}
-	if err := d.clearUnit(unit); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(d.join(unit)), 0o700); err != nil {
-		return err
-	}
-	return os.Rename(staged, d.join(unit))
-}
-
-// clearUnit removes a unit that ovs-offline collected. A unit with other files is
-// renamed instead, to UNIT.old-1 or the next free number.
-func (d *Dir) clearUnit(unit string) error {
-	other, err := d.hasOtherFiles(unit)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !other {
-		return os.RemoveAll(d.join(unit))
-	}
-	for n := 1; ; n++ {
-		backup := fmt.Sprintf("%s.old-%d", d.join(unit), n)
-		if _, err := os.Lstat(backup); errors.Is(err, os.ErrNotExist) {
-			return os.Rename(d.join(unit), backup)
-		}
-	}
-}
-
-// hasOtherFiles reports whether a unit holds files that the manifest does not list.
-func (d *Dir) hasOtherFiles(unit string) (bool, error) {
-	m, err := d.Manifest()
-	if err != nil {
-		return false, err
-	}
-	collected := map[string]bool{}
-	for _, c := range m.Collections {
-		for _, f := range c.Files {
-			collected[d.join(f.Path)] = true
-		}
-	}
-	other := false
-	err = filepath.WalkDir(d.join(unit), func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		other = other || !collected[path]
-		return nil
-	})
-	return other, err
 }

@@ -10,11 +10,33 @@ import (
 	"time"
 )
 
+// Data is the collected data of a workdir, or of a Staging.
+type Data struct{ path string }
+
+// Path returns the absolute path of the workdir.
+func (d *Data) Path() string { return d.path }
+
+func (d *Data) join(parts ...string) string {
+	return filepath.Join(append([]string{d.path}, parts...)...)
+}
+
+// Relative returns a path in the workdir as the manifest and reports name it.
+func (d *Data) Relative(path string) string { return strings.TrimPrefix(path, d.path+"/") }
+
+// Database returns the path of a kind's collected database, which is never changed.
+func (d *Data) Database(kind Kind) string { return d.join("db", string(kind), databaseName(kind)) }
+
+// RestoreFlows returns the folder of the dumps that ovs-ofctl restores.
+func (d *Data) RestoreFlows() string { return d.join("restore_flows") }
+
+// Recorded returns the path of a recorded output; recorded.go has the names.
+func (d *Data) Recorded(name string) string { return d.join("recorded", name) }
+
 // IsData reports whether a path in a workdir may belong to a collected file: local,
 // clean, below a folder that a collection owns, and without control characters, which
 // no collector writes.
 func IsData(path string) bool {
-	if !filepath.IsLocal(path) || filepath.Clean(path) != path || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	if !filepath.IsLocal(path) || filepath.Clean(path) != path || strings.ContainsFunc(path, func(char rune) bool { return char < ' ' || char == 0x7f }) {
 		return false
 	}
 	for _, unit := range allUnits() {
@@ -25,16 +47,16 @@ func IsData(path string) bool {
 	return false
 }
 
-// DataFiles returns the regular files of the collected data, including those that
+// DataFiles returns the regular files of the collected data, including files that
 // a user added, as paths in the workdir. Special files and links are in other.
-func (d *Dir) DataFiles() (files, other []string, err error) {
+func (d *Data) DataFiles() (files, other []string, err error) {
 	for _, unit := range allUnits() {
-		err := filepath.WalkDir(d.join(unit), func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
+		err := filepath.WalkDir(d.join(unit), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
 				return err
 			}
 			rel := d.Relative(path)
-			if e.Type().IsRegular() && IsData(rel) {
+			if entry.Type().IsRegular() && IsData(rel) {
 				files = append(files, rel)
 			} else {
 				other = append(other, rel)
@@ -49,75 +71,31 @@ func (d *Dir) DataFiles() (files, other []string, err error) {
 }
 
 // Join returns the absolute path for a path in the workdir for which IsData is true.
-func (d *Dir) Join(path string) string { return d.join(path) }
+func (d *Data) Join(path string) string { return d.join(path) }
 
-// Occupied returns a sentence for each of the kinds of which the workdir holds data,
+// Occupied returns a sentence for each of the kinds that the workdir holds data of,
 // with the source and the time. With databaseOnly, only a database counts as data.
 // Synthesised data does not count: it can be made again.
-func (d *Dir) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
-	m, err := d.Manifest()
+func (d *Data) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
+	manifest, err := d.Manifest()
 	if err != nil {
 		return nil, err
 	}
 	var occupied []string
-	for _, k := range kinds {
-		c := m.Collection(k)
-		if c != nil && c.Synthesised != nil {
+	for _, kind := range kinds {
+		collection := manifest.Collection(kind)
+		if collection != nil && collection.Synthesised != nil {
 			continue
 		}
-		if c != nil && (!databaseOnly || c.hasDatabase()) {
-			occupied = append(occupied, fmt.Sprintf("%s data from %s %s, collected %s", k.Title(), c.Source.Kind, c.Source.Name, c.Collected.Local().Format(time.DateTime)))
+		if collection != nil && (!databaseOnly || collection.hasDatabase()) {
+			occupied = append(occupied, fmt.Sprintf("%s data from %s %s, collected %s", kind.Title(), collection.Source.Kind, collection.Source.Name, collection.Collected.Local().Format(time.DateTime)))
 			continue
 		}
-		for _, unit := range units(k, databaseOnly) {
+		for _, unit := range units(kind, databaseOnly) {
 			if entries, err := os.ReadDir(d.join(unit)); err == nil && len(entries) > 0 {
-				occupied = append(occupied, fmt.Sprintf("%s data added by hand in %s", k.Title(), d.join(unit)))
+				occupied = append(occupied, fmt.Sprintf("%s data added by hand in %s", kind.Title(), d.join(unit)))
 			}
 		}
 	}
 	return occupied, nil
-}
-
-// checkTree refuses a workdir with types of files that ovs-offline never makes
-// there. A workdir from another person could hold links that lead out of it, and
-// named pipes and devices whose reading never ends.
-func (d *Dir) checkTree() error {
-	folders := []string{"db", "restore_flows", "recorded", "bin", "run", "var-run", stagingName}
-	files := []string{"manifest.json", "replica.json", "report.json"}
-	for _, name := range append(folders, files...) {
-		err := filepath.WalkDir(d.join(name), func(path string, e os.DirEntry, err error) error {
-			if err != nil {
-				return nil // the step that reads the file returns the error
-			}
-			rel := d.Relative(path)
-			if what := d.unexpected(rel, e.Type()); what != "" {
-				remedy := "choose another with -w"
-				if d.Used() { // unlike / or another folder of the system, whose links have to stay
-					remedy = "remove it, or " + remedy
-				}
-				return fmt.Errorf("workdir %s: %s is %s, which ovs-offline never makes there: the workdir is not used; %s", d.path, path, what, remedy)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unexpected names a file's type, "" for one that ovs-offline makes at that path.
-func (d *Dir) unexpected(path string, kind fs.FileMode) string {
-	running := strings.HasPrefix(path, "run/") || strings.HasPrefix(path, "var-run/")
-	switch {
-	case kind.IsDir(), kind.IsRegular(), running && kind == fs.ModeSocket, kind == fs.ModeNamedPipe && strings.HasPrefix(d.join(path), d.Tools()+"/"):
-		return ""
-	case kind == fs.ModeSymlink:
-		return "a link"
-	case kind == fs.ModeNamedPipe:
-		return "a named pipe"
-	case kind == fs.ModeSocket:
-		return "a socket"
-	}
-	return "a device"
 }

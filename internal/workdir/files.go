@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -25,64 +26,127 @@ const MaxText = 32 << 20
 // with all lists at their bounds has about 40,000.
 const maxObjects = 500_000
 
-// OpenCollected opens a collected file; ok is false if it was not collected.
-func OpenCollected(path string) (f *os.File, ok bool, err error) {
-	f, err = os.Open(path)
+// OpenCollected opens a collected file. ok is false, without an error, if it was not collected,
+// and with one if it cannot be opened.
+func OpenCollected(path string) (file *os.File, ok bool, err error) {
+	file, err = os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, false, nil
 	}
-	return f, err == nil, err
+	return file, err == nil, err
 }
 
-// ReadJSON reads the JSON file at path into v. It follows no link and waits for no
-// pipe, because another person may have made the workdir.
-func ReadJSON(path string, v any) error {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+// CollectedText returns the first MaxText bytes of a collected file, "" if it was not collected, and
+// the size of the file.
+func CollectedText(path string) (text string, size int64, err error) {
+	file, ok, err := OpenCollected(path)
+	if !ok {
+		return "", 0, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", 0, err
+	}
+	var builder strings.Builder
+	builder.Grow(int(min(info.Size(), MaxText)))
+	_, err = io.Copy(&builder, io.LimitReader(file, MaxText))
+	return builder.String(), info.Size(), err
+}
+
+// openText opens a file of at most MaxText bytes. It follows no link and waits for no pipe,
+// because another person may have made the workdir.
+func openText(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > MaxText) {
+		err = fmt.Errorf("%s: not a regular file, or larger than %d MiB", path, MaxText>>20)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// ReadJSON reads the JSON file at path into value.
+func ReadJSON(path string, value any) error {
+	text, err := readText(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	return parseJSON(path, text, value)
+}
+
+// ReadUnsynced reads a file that WriteUnsynced wrote. One that a power cut left empty
+// is missing: the error wraps os.ErrNotExist.
+func ReadUnsynced(path string, value any) error {
+	text, err := readText(path)
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() || info.Size() > MaxText {
-		return fmt.Errorf("%s: not a regular file, or larger than %d MiB", path, MaxText>>20)
+	if len(text) == 0 {
+		return fmt.Errorf("%s is empty: %w", path, os.ErrNotExist)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, MaxText)) // the file may have grown meanwhile
+	return parseJSON(path, text, value)
+}
+
+func readText(path string) ([]byte, error) {
+	file, err := openText(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, MaxText)) // the file may have grown meanwhile
+}
+
+func parseJSON(path string, text []byte, value any) error {
 	// The decoder would use gigabytes for 32 MiB of repeated {}.
 	if n := bytes.Count(text, []byte("{")); n > maxObjects {
 		return fmt.Errorf("%s: more than %d JSON objects", path, maxObjects)
 	}
-	if err := json.Unmarshal(text, v); err != nil {
+	if err := json.Unmarshal(text, value); err != nil {
 		return fmt.Errorf("%s is damaged: %w", path, err)
 	}
 	return nil
 }
 
-// WriteJSON writes v to path, first under a temporary name. A reader sees the old file
+// WriteJSON writes a value to path, first under a temporary name. A reader sees the old file
 // or the new one, never a part, and the new file survives a power cut.
-func WriteJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
+func WriteJSON(path string, value any) error {
+	if err := replaceJSON(path, value, (*os.File).Sync); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// WriteUnsynced works like WriteJSON, but does not wait for the disk. It is for files that
+// describe running daemons: a power cut ends these, and may leave the file empty.
+func WriteUnsynced(path string, value any) error {
+	return replaceJSON(path, value, func(*os.File) error { return nil })
+}
+
+// replaceJSON writes a value to a temporary file, calls sync on it, and gives it its name.
+func replaceJSON(path string, value any, sync func(*os.File) error) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(text, '\n'))
+	if err = cmp.Or(err, sync(file), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		os.Remove(file.Name())
+	}
+	return err
 }
 
 // syncFolder waits until all renames and new files in a folder would survive a power
@@ -96,12 +160,12 @@ func syncFolder(folder string) error {
 }
 
 func syncFile(path string) error {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return f.Sync()
+	defer file.Close()
+	return file.Sync()
 }
 
 // syncTree waits until a folder and everything below it is on disk. It syncs many
@@ -109,14 +173,15 @@ func syncFile(path string) error {
 func syncTree(folder string) error {
 	var group errgroup.Group
 	group.SetLimit(16)
-	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
 			return err
-		case e.IsDir():
-			return syncFolder(path)
 		}
-		group.Go(func() error { return syncFile(path) })
+		sync := syncFile
+		if entry.IsDir() {
+			sync = syncFolder
+		}
+		group.Go(func() error { return sync(path) })
 		return nil
 	})
 	return errors.Join(err, group.Wait())

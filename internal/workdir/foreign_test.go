@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ovs-offline/test/files"
+	"ovs-offline/test/check/files"
 )
 
 // TestForgedCommitMovesNothing checks that a commit moves only parts of a collection: a
@@ -30,7 +30,7 @@ func TestForgedCommitMovesNothing(t *testing.T) {
 		if err == nil {
 			d.Unlock()
 		}
-		if err == nil || !strings.Contains(err.Error(), "no part of a collection") {
+		if err == nil || !strings.Contains(err.Error(), "not part of a collection") {
 			t.Errorf("%q: %v", unit, err)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"ovs-offline/internal/archive"
 )
 
-// Staging is a collection that is being built. It has the methods of Dir, which return
-// paths below the staging folder.
+// Staging is a collection that is being built. The methods of Data return paths below the
+// staging folder.
 type Staging struct {
-	Dir
+	Data
 	target    *Dir
 	units     map[string]bool
 	whole     []Kind // kinds whose data is replaced completely
@@ -29,7 +29,7 @@ func (d *Dir) Stage() (*Staging, error) {
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, fmt.Errorf("workdir %s: %w", d.path, err)
 	}
-	return &Staging{Dir: Dir{path: root}, target: d, units: map[string]bool{}}, nil
+	return &Staging{Data: Data{root}, target: d, units: map[string]bool{}}, nil
 }
 
 // Discard drops the staged collection, unless it is committed: the next command that locks
@@ -42,15 +42,15 @@ func (s *Staging) Discard() {
 
 // Replace declares that the staged data replaces all data of a kind in the
 // workdir; databaseOnly leaves the flows and the recorded state of OVS alone.
-func (s *Staging) Replace(k Kind, databaseOnly bool) error {
-	for _, unit := range units(k, databaseOnly) {
+func (s *Staging) Replace(kind Kind, databaseOnly bool) error {
+	for _, unit := range units(kind, databaseOnly) {
 		s.units[unit] = true
 		if err := os.MkdirAll(s.join(unit), 0o700); err != nil {
 			return fmt.Errorf("workdir %s: %w", s.target.path, err)
 		}
 	}
 	if !databaseOnly {
-		s.whole = append(s.whole, k)
+		s.whole = append(s.whole, kind)
 	}
 	return nil
 }

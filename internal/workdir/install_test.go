@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"ovs-offline/internal/archive"
-	"ovs-offline/test/files"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 )
 
 // TestInterruptedInstall interrupts an installation after every step, and checks that
@@ -159,9 +160,7 @@ func TestFilesOfTheUserAreKept(t *testing.T) {
 		"recorded.old-1/bridges/br0/deep/file": "mine", "top.txt": "mine", "db/readme": "mine",
 		"db/ovs/conf.db": "newer", "db/ovn_nb/ovnnb_db.db": "old", "restore_flows/br0.flows.dump": "newer",
 	} {
-		if got[path] != want {
-			t.Errorf("%s: %q", path, got[path])
-		}
+		expect.Equal(t, got[path], want, path)
 	}
 	left, err := d.Purge()
 	if err != nil {
@@ -208,7 +207,7 @@ func TestPurge(t *testing.T) {
 	}
 	before := tree(t, d.Path())
 	if _, err := d.Purge(); err == nil || !strings.Contains(err.Error(), "../victim") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error that names ../victim", err)
 	}
 	if _, err := os.Stat(victim); err != nil {
 		t.Error("removed")
@@ -246,7 +245,7 @@ func TestOccupied(t *testing.T) {
 	install(t, d, "/path/of/the/source", NB)
 	there, err := d.Occupied(false, Kinds()...)
 	if err != nil || len(there) != 1 || !strings.Contains(there[0], "/path/of/the/source") || !strings.Contains(there[0], "OVN NB") {
-		t.Errorf("%q %v", there, err)
+		t.Errorf("got %q, %v, want the source and its database", there, err)
 	}
 	files.Write(t, d.DumpFile("br0", Flows), "by hand")
 	if there, _ := d.Occupied(false, OVS); len(there) != 1 || !strings.Contains(there[0], "restore_flows") {
@@ -294,8 +293,8 @@ func TestDatabaseIsReplacedAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := tree(t, d.Path())
-	if got["db/ovs/conf.db"] != "new" || got["restore_flows/br0.flows.dump"] != "old" || got["recorded/bfd.show"] != "old" {
-		t.Errorf("%v", got)
+	for path, want := range map[string]string{"db/ovs/conf.db": "new", "restore_flows/br0.flows.dump": "old", "recorded/bfd.show": "old"} {
+		expect.Equal(t, got[path], want, path)
 	}
 }
 
@@ -338,9 +337,10 @@ func TestMoveKeepsTheDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	file, err := s.Move(spooled, s.Database(SB))
-	if want := (File{Path: "db/ovn_sb/ovnsb_db.db", Size: 1, SHA256: spooled.SHA256}); err != nil || !reflect.DeepEqual(file, want) {
-		t.Errorf("%+v %v", file, err)
+	if err != nil {
+		t.Error(err)
 	}
+	expect.Equal(t, file, File{Path: "db/ovn_sb/ovnsb_db.db", Size: 1, SHA256: spooled.SHA256})
 }
 
 func TestDiscardRemovesTheStaging(t *testing.T) {

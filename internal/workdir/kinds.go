@@ -32,9 +32,9 @@ func Kinds() []Kind { return []Kind{OVS, NB, SB} }
 // KindOfSchema returns the kind whose database has the named schema, "" if there is
 // none.
 func KindOfSchema(schema string) Kind {
-	for _, k := range Kinds() {
-		if k.Schema() == schema {
-			return k
+	for _, kind := range Kinds() {
+		if kind.Schema() == schema {
+			return kind
 		}
 	}
 	return ""
@@ -46,4 +46,4 @@ func (k Kind) Title() string { return k.names().title }
 // Schema returns the name of the schema of the kind's database.
 func (k Kind) Schema() string { return k.names().schema }
 
-func databaseName(k Kind) string { return k.names().file }
+func databaseName(kind Kind) string { return kind.names().file }

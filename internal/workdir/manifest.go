@@ -32,7 +32,11 @@ type Collection struct {
 	Bridges    []string  `json:"bridges,omitempty"`
 	Files      []File    `json:"files"`
 	Remarks    []string  `json:"remarks,omitempty"`
-	// Synthesised says how data of OVS was made up that no source had; nil for collected data.
+	// Recorded is when the source of the flows was recorded, zero if that is not known.
+	// RecordedAbout reports that it may be wrong by a day: only the day is known, or no time zone.
+	Recorded      time.Time `json:"recorded,omitzero"`
+	RecordedAbout bool      `json:"recorded_about,omitempty"`
+	// Synthesised describes how data of OVS that no source had was made up; nil for collected data.
 	Synthesised *Synthesis `json:"synthesised,omitempty"`
 	// LoadedImage is the ID of the image for local processes that was loaded with the data.
 	LoadedImage string `json:"loaded_image,omitempty"`
@@ -43,13 +47,13 @@ type Collection struct {
 	LostDatabases map[Kind][]string `json:"lost_databases,omitempty"`
 }
 
-// Synthesis says how the Open vSwitch of a chassis was made up from a southbound database.
+// Synthesis describes how the Open vSwitch of a chassis was made up from a southbound database.
 type Synthesis struct {
 	Chassis  string `json:"chassis"`  // its name: the system-id
 	Hostname string `json:"hostname"` // "" if not known
 	SHA256   string `json:"sha256"`   // of the southbound database
 	OVN      string `json:"ovn"`      // the version whose ovn-controller made the flows
-	// Assumptions are what the database does not say, and what was taken instead.
+	// Assumptions lists what is missing in the database, and what was taken instead.
 	Assumptions []string `json:"assumptions"`
 }
 
@@ -58,13 +62,23 @@ func (s *Synthesis) Title() string { return cmp.Or(s.Hostname, s.Chassis) }
 
 // hasDatabase reports whether the database of the kind was collected.
 func (c *Collection) hasDatabase() bool {
-	return slices.ContainsFunc(c.Files, func(f File) bool { return filepath.Dir(f.Path) == filepath.Join("db", string(c.Kind)) })
+	return slices.ContainsFunc(c.Files, func(file File) bool { return filepath.Dir(file.Path) == filepath.Join("db", string(c.Kind)) })
+}
+
+// LostDatabases returns what was lost of databases, in the order of their kinds.
+func (m *Manifest) LostDatabases() (all []string) {
+	for _, kind := range Kinds() {
+		for _, collection := range m.Collections {
+			all = append(all, collection.LostDatabases[kind]...)
+		}
+	}
+	return all
 }
 
 // DropLost removes the sentences of Lost about the database of a kind.
-func (c *Collection) DropLost(k Kind) {
-	c.Lost = slices.DeleteFunc(c.Lost, func(l string) bool { return slices.Contains(c.LostDatabases[k], l) })
-	delete(c.LostDatabases, k)
+func (c *Collection) DropLost(kind Kind) {
+	c.Lost = slices.DeleteFunc(c.Lost, func(lost string) bool { return slices.Contains(c.LostDatabases[kind], lost) })
+	delete(c.LostDatabases, kind)
 }
 
 // Source names the source of a collection.
@@ -85,28 +99,45 @@ type File struct {
 	Remarks  []string `json:"remarks,omitempty"`
 }
 
-func (d *Dir) manifestPath() string { return d.join("manifest.json") }
+// Host returns the name of the host that the workdir was collected from, or else of its folder.
+func (d *Data) Host() string { return cmp.Or(d.RecordedHost(), filepath.Base(d.Path())) }
+
+// RecordedHost returns the name of the host that the workdir was collected from, "" if it is
+// not known.
+func (d *Data) RecordedHost() string {
+	manifest, err := d.Manifest()
+	if err != nil {
+		return ""
+	}
+	host := ""
+	for _, collection := range manifest.Collections {
+		host = cmp.Or(host, collection.Host, collection.Node)
+	}
+	return host
+}
+
+func (d *Data) manifestPath() string { return d.join("manifest.json") }
 
 // Manifest reads the manifest. It returns an empty one if nothing was collected yet.
-func (d *Dir) Manifest() (*Manifest, error) {
+func (d *Data) Manifest() (*Manifest, error) {
 	path := d.manifestPath()
-	m := &Manifest{Format: FormatVersion}
-	err := ReadJSON(path, m)
+	manifest := &Manifest{Format: FormatVersion}
+	err := ReadJSON(path, manifest)
 	if errors.Is(err, os.ErrNotExist) {
-		return m, nil
+		return manifest, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if m.Format != FormatVersion {
-		return nil, fmt.Errorf("%s has format %d; this version reads %d: use the ovs-offline that wrote it", path, m.Format, FormatVersion)
+	if manifest.Format != FormatVersion {
+		return nil, fmt.Errorf("%s has format %d; this version reads %d: use the ovs-offline that wrote it", path, manifest.Format, FormatVersion)
 	}
-	return m, nil
+	return manifest, nil
 }
 
 // Collection returns the collection of a kind, nil if there is none.
-func (m *Manifest) Collection(k Kind) *Collection {
-	i := slices.IndexFunc(m.Collections, func(c Collection) bool { return c.Kind == k })
+func (m *Manifest) Collection(kind Kind) *Collection {
+	i := slices.IndexFunc(m.Collections, func(collection Collection) bool { return collection.Kind == kind })
 	if i < 0 {
 		return nil
 	}
@@ -116,8 +147,8 @@ func (m *Manifest) Collection(k Kind) *Collection {
 // Synthesis returns how the data of OVS was made up, nil if it was collected or if there is
 // none.
 func (m *Manifest) Synthesis() *Synthesis {
-	if c := m.Collection(OVS); c != nil {
-		return c.Synthesised
+	if collection := m.Collection(OVS); collection != nil {
+		return collection.Synthesised
 	}
 	return nil
 }
@@ -125,21 +156,21 @@ func (m *Manifest) Synthesis() *Synthesis {
 // OpenFlow returns the OpenFlow version of the collected dump at a path in the workdir, ""
 // if it is not known.
 func (m *Manifest) OpenFlow(path string) string {
-	if c := m.Collection(OVS); c != nil {
-		for _, f := range c.Files {
-			if f.Path == path {
-				return f.OpenFlow
+	if collection := m.Collection(OVS); collection != nil {
+		for _, file := range collection.Files {
+			if file.Path == path {
+				return file.OpenFlow
 			}
 		}
 	}
 	return ""
 }
 
-// put replaces the collection of c's kind.
-func (m *Manifest) put(c Collection) {
-	if old := m.Collection(c.Kind); old != nil {
-		*old = c
+// put replaces the collection of the same kind.
+func (m *Manifest) put(collection Collection) {
+	if old := m.Collection(collection.Kind); old != nil {
+		*old = collection
 		return
 	}
-	m.Collections = append(m.Collections, c)
+	m.Collections = append(m.Collections, collection)
 }

@@ -16,22 +16,22 @@ const maxEncoded = 180
 // or dash, becomes %XX. A name that is too long for a file system ends in a hash of
 // the whole name. DecodeName recovers all other names.
 func EncodeName(name string) string {
-	var b strings.Builder
-	for i, c := range []byte(name) {
-		if plainByte(c) && (i > 0 || (c != '.' && c != '-')) {
-			b.WriteByte(c)
+	var text strings.Builder
+	for i, char := range []byte(name) {
+		if plainByte(char) && (i > 0 || (char != '.' && char != '-')) {
+			text.WriteByte(char)
 		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
+			fmt.Fprintf(&text, "%%%02X", char)
 		}
 	}
-	if b.Len() == 0 {
+	if text.Len() == 0 {
 		return "%"
 	}
-	if b.Len() <= maxEncoded {
-		return b.String()
+	if text.Len() <= maxEncoded {
+		return text.String()
 	}
 	sum := sha256.Sum256([]byte(name))
-	return b.String()[:maxEncoded-20] + "%~" + hex.EncodeToString(sum[:8])
+	return text.String()[:maxEncoded-20] + "%~" + hex.EncodeToString(sum[:8])
 }
 
 // DecodeName reverses EncodeName. ok is false for a name that EncodeName does not
@@ -44,6 +44,6 @@ func DecodeName(encoded string) (name string, ok bool) {
 	return name, err == nil && EncodeName(name) == encoded // one bridge has one file name only
 }
 
-func plainByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._@+-", c) >= 0
+func plainByte(char byte) bool {
+	return char >= 'a' && char <= 'z' || char >= 'A' && char <= 'Z' || char >= '0' && char <= '9' || strings.IndexByte("._@+-", char) >= 0
 }

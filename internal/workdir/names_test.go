@@ -1,12 +1,13 @@
 package workdir
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"ovs-offline/test/files"
+	"ovs-offline/test/check/files"
 )
 
 // seeds lists names that are unsuitable as file names.
@@ -72,6 +73,33 @@ func TestNamesAsFiles(t *testing.T) {
 	for _, name := range seeds {
 		if raw, err := os.ReadFile(d.DumpFile(name, Flows)); err != nil || string(raw) != name {
 			t.Errorf("%q: %q %v", name, raw, err)
+		}
+	}
+}
+
+// TestDumpedBridges has dumps of bridges whose names are encoded, and files that are no dumps.
+func TestDumpedBridges(t *testing.T) {
+	d, err := Find(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bridges, err := d.DumpedBridges(); err != nil || len(bridges) > 0 || d.DumpBytes() != 0 {
+		t.Errorf("without dumps: %q, %d bytes, %v", bridges, d.DumpBytes(), err)
+	}
+	if err := os.MkdirAll(d.RestoreFlows(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{d.DumpFile("br-int", Flows), d.DumpFile("br-int", Groups), d.DumpFile("br/ex", Groups), d.DumpFile("a.flows", Meters), filepath.Join(d.RestoreFlows(), "flows.dump")} {
+		if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size := d.DumpBytes(); size != 25 {
+		t.Errorf("%d bytes, want 25", size)
+	}
+	for want, kinds := range map[string][]Dump{"[a.flows br-int br/ex]": nil, "[br-int]": {Flows}, "[br-int br/ex]": {Groups}, "[a.flows br-int]": {Flows, Meters}} {
+		if bridges, err := d.DumpedBridges(kinds...); err != nil || fmt.Sprint(bridges) != want {
+			t.Errorf("%q: %q %v, want %s", kinds, bridges, err, want)
 		}
 	}
 }

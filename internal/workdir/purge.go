@@ -13,14 +13,14 @@ import (
 // Purge removes the files that ovs-offline wrote, collected data included, and
 // the workdir itself once it is empty. It returns the files that it did not remove:
 // files of other programs, and its own files that a link out of the workdir leads to. In a
-// folder that is no workdir, it removes nothing but what a killed command left.
+// folder that is not a workdir, it removes nothing but what a killed command left.
 func (d *Dir) Purge() (left []string, err error) {
 	if !d.Used() {
 		RemoveUnused(d.path)
 		d.RemoveIfEmpty()
 		return nil, nil
 	}
-	m, err := d.Manifest()
+	manifest, err := d.Manifest()
 	if err != nil {
 		return nil, err
 	}
@@ -30,13 +30,13 @@ func (d *Dir) Purge() (left []string, err error) {
 	}
 	defer root.Close()
 	names := []string{}
-	for _, c := range m.Collections {
-		for _, f := range c.Files {
-			if !filepath.IsLocal(f.Path) {
-				return nil, fmt.Errorf("%s names %q, which is outside the workdir: nothing is removed", d.manifestPath(), f.Path)
+	for _, collection := range manifest.Collections {
+		for _, file := range collection.Files {
+			if !filepath.IsLocal(file.Path) {
+				return nil, fmt.Errorf("%s names %q, which is outside the workdir: nothing is removed", d.manifestPath(), file.Path)
 			}
-			if info, err := root.Lstat(f.Path); err == nil && info.Mode().IsRegular() {
-				names = append(names, f.Path)
+			if info, err := root.Lstat(file.Path); err == nil && info.Mode().IsRegular() {
+				names = append(names, file.Path)
 			}
 		}
 	}
@@ -56,9 +56,9 @@ func RemoveUnused(folder string) {
 	if err != nil {
 		return
 	}
-	for _, e := range entries {
-		path := filepath.Join(folder, e.Name())
-		if !e.IsDir() || !IsNodeName(e.Name()) || !isUnused(path) {
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		if !entry.IsDir() || !IsNodeName(entry.Name()) || !isUnused(path) {
 			continue
 		}
 		if below, err := Lock(path); err == nil { // which drops what was not installed
@@ -72,8 +72,8 @@ func RemoveUnused(folder string) {
 func isUnused(path string) bool {
 	entries, err := os.ReadDir(path)
 	locked := false
-	for _, e := range entries {
-		switch e.Name() {
+	for _, entry := range entries {
+		switch entry.Name() {
 		case ".lock":
 			locked = true
 		case stagingName:
@@ -89,11 +89,11 @@ func isUnused(path string) bool {
 func (d *Dir) removeEmpty() (left []string, err error) {
 	var folders []string
 	top := d.path + "/." // WalkDir does not follow a link otherwise
-	err = filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
+	err = filepath.WalkDir(top, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if e.IsDir() {
+		if entry.IsDir() {
 			folders = append(folders, path)
 		} else {
 			left = append(left, strings.TrimPrefix(path, d.path+"/"))

@@ -1,7 +1,10 @@
 package workdir
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -26,6 +29,7 @@ const (
 	RecordedListPort      = "list-port"
 	RecordedNeighbours    = "tnl.arp.show"
 	RecordedRoutes        = "ovs.route.show"
+	RecordedSwitchShow    = "ovs-vsctl.show"
 	RecordedTunnelPorts   = "tnl.ports.show"
 
 	RecordedBridgeFlows = "bridge.dump-flows"
@@ -53,7 +57,7 @@ func ListedTables() []string {
 func RecordedList(table string) string { return "list-" + strings.ToLower(table) }
 
 // BridgeRecorded returns the path of a recorded output of one bridge.
-func (d *Dir) BridgeRecorded(bridge, name string) string {
+func (d *Data) BridgeRecorded(bridge, name string) string {
 	return d.Recorded(filepath.Join("bridges", EncodeName(bridge), name))
 }
 
@@ -69,12 +73,46 @@ const (
 )
 
 // DumpFile returns the path of the dump of a bridge that is restored.
-func (d *Dir) DumpFile(bridge string, dump Dump) string {
+func (d *Data) DumpFile(bridge string, dump Dump) string {
 	return filepath.Join(d.RestoreFlows(), EncodeName(bridge)+"."+string(dump)+".dump")
+}
+
+// DumpedBridges returns the names of the bridges with a dump of one of these kinds, or of any
+// kind if none is named, in their order. A workdir without dumps has none.
+func (d *Data) DumpedBridges(kinds ...Dump) ([]string, error) {
+	if len(kinds) == 0 {
+		kinds = []Dump{Flows, Groups, Meters, TLV}
+	}
+	entries, err := os.ReadDir(d.RestoreFlows())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var bridges []string
+	for _, entry := range entries {
+		for _, kind := range kinds {
+			encoded, isDump := strings.CutSuffix(entry.Name(), "."+string(kind)+".dump")
+			if name, ok := DecodeName(encoded); isDump && ok {
+				bridges = append(bridges, name)
+			}
+		}
+	}
+	slices.Sort(bridges)
+	return slices.Compact(bridges), err
+}
+
+// DumpBytes returns the size of all dumps together.
+func (d *Data) DumpBytes() (size int64) {
+	entries, _ := os.ReadDir(d.RestoreFlows())
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+	}
+	return size
 }
 
 // OtherDump returns the path of a bridge's dump in another OpenFlow version,
 // which supplies what the restored dump cannot express.
-func (d *Dir) OtherDump(bridge string, dump Dump, openflow string) string {
+func (d *Data) OtherDump(bridge string, dump Dump, openflow string) string {
 	return d.BridgeRecorded(bridge, string(dump)+"."+openflow)
 }

@@ -17,8 +17,8 @@ import (
 // does every hidden folder.
 const sharedName = ".shared"
 
-// Shared returns the folder with the homes of the servers that d's replica can share
-// with those of the workdirs beside d. It need not exist.
+// Shared returns the folder with the homes of the servers that the workdir's replica can share
+// with the replicas of the workdirs beside it. It need not exist.
 func (d *Dir) Shared() string {
 	path, err := filepath.EvalSymlinks(d.path)
 	if err != nil {
@@ -32,9 +32,9 @@ func SharedIn(folder string) string { return filepath.Join(folder, sharedName) }
 
 // Home returns the path of the home of a server of a database: of the kind, with that
 // digest, run by the programs in root. A home has the layout of a workdir.
-func (d *Dir) Home(k Kind, digest, root string) string {
+func (d *Dir) Home(kind Kind, digest, root string) string {
 	sum := sha256.Sum256([]byte(digest + "\x00" + root))
-	return filepath.Join(d.Shared(), string(k)+"-"+hex.EncodeToString(sum[:8]))
+	return filepath.Join(d.Shared(), string(kind)+"-"+hex.EncodeToString(sum[:8]))
 }
 
 var homeName = regexp.MustCompile(`^(ovn_nb|ovn_sb)-[0-9a-f]{16}$`)
@@ -48,9 +48,9 @@ func Homes(shared string) map[string]Kind {
 		return found
 	}
 	entries, _ := os.ReadDir(shared) // without them nothing is shared
-	for _, e := range entries {
-		if m := homeName.FindStringSubmatch(e.Name()); m != nil && e.IsDir() {
-			found[filepath.Join(shared, e.Name())] = Kind(m[1])
+	for _, entry := range entries {
+		if match := homeName.FindStringSubmatch(entry.Name()); match != nil && entry.IsDir() {
+			found[filepath.Join(shared, entry.Name())] = Kind(match[1])
 		}
 	}
 	return found

@@ -20,46 +20,46 @@ type Sockets interface {
 // Linker finds the sockets of replicas on other machines.
 type Linker interface {
 	// Link returns the sockets of the replica of a workdir; nil if it runs on this machine.
-	Link(d *Dir) Sockets
+	Link(wd *Dir) Sockets
 }
 
 type linkerKey struct{}
 
 // WithLinker returns a context in which Linked uses a Linker.
-func WithLinker(ctx context.Context, l Linker) context.Context {
-	return context.WithValue(ctx, linkerKey{}, l)
+func WithLinker(ctx context.Context, linker Linker) context.Context {
+	return context.WithValue(ctx, linkerKey{}, linker)
 }
 
 // Linked returns the workdir with the sockets of its replica, wherever that runs: its
-// Socket, VarRun and so on are those of the replica once Connect has succeeded. Without
+// Socket, VarRun and so on lead to the replica once Connect has succeeded. Without
 // the Linker of a context, it is the workdir as it is.
 func (d *Dir) Linked(ctx context.Context) *Dir {
-	l, _ := ctx.Value(linkerKey{}).(Linker)
-	if l == nil || d.sockets != nil {
+	linker, _ := ctx.Value(linkerKey{}).(Linker)
+	if linker == nil || d.sockets != nil {
 		return d
 	}
 	linked := *d
-	linked.sockets = l.Link(d)
+	linked.sockets = linker.Link(d)
 	return &linked
 }
 
 // Connect makes the sockets of a Linked workdir lead to its replica. It does nothing for a
 // replica on this machine, or if they do.
-func (d *Dir) Connect(ctx context.Context) error {
-	if d.sockets == nil || d.sockets.Connected() {
+func (r *Replica) Connect(ctx context.Context) error {
+	if r.sockets == nil || r.sockets.Connected() {
 		return nil
 	}
-	return d.sockets.Connect(ctx)
+	return r.sockets.Connect(ctx)
 }
 
 // Connections returns how often Connect has connected: 0 for a replica on this machine.
-func (d *Dir) Connections() int {
-	if d.sockets == nil {
+func (r *Replica) Connections() int {
+	if r.sockets == nil {
 		return 0
 	}
-	return d.sockets.Connections()
+	return r.sockets.Connections()
 }
 
 // Connected reports whether the sockets of the workdir lead to its replica, as far as is
 // known here: true for a replica on this machine.
-func (d *Dir) Connected() bool { return d.sockets == nil || d.sockets.Connected() }
+func (r *Replica) Connected() bool { return r.sockets == nil || r.sockets.Connected() }

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/files"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 )
 
 // holdVariable makes this test binary, run again, hold a lock until its input ends.
@@ -161,9 +162,7 @@ func TestSymlinkedWorkdir(t *testing.T) {
 	d := lock(t, link)
 	install(t, d, "old", OVS)
 	install(t, d, "new", OVS)
-	if got := tree(t, real)["db/ovs/conf.db"]; got != "new" {
-		t.Errorf("%q", got)
-	}
+	expect.Equal(t, tree(t, real)["db/ovs/conf.db"], "new")
 	files.Write(t, filepath.Join(real, "mine"), "x")
 	left, err := d.Purge()
 	if err != nil || !reflect.DeepEqual(left, []string{"mine"}) {

@@ -60,12 +60,12 @@ func Tools() []string {
 		"ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-detrace", "ovn-appctl"}
 }
 
-// Write writes the scripts, each atomically, and replaces those of an earlier start.
-func Write(r Replica) error {
-	if err := r.check(); err != nil {
+// Write writes the scripts, each atomically, and replaces the scripts of an earlier start.
+func Write(replica Replica) error {
+	if err := replica.check(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(r.Bin, zshFolder), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(replica.Bin, zshFolder), 0o700); err != nil {
 		return fmt.Errorf("creating the directory of the scripts: %w", err)
 	}
 	parsed, err := template.New("").Funcs(template.FuncMap{"quote": quote, "fish": quoteFish}).ParseFS(templates, "templates/*")
@@ -73,15 +73,15 @@ func Write(r Replica) error {
 		return fmt.Errorf("reading the templates of the scripts: %w", err)
 	}
 	// The mark is written first, so that no wrapper is ever taken for a tool.
-	if err := writeFile(r.Bin, process.WrapperMark, 0o644, nil); err != nil {
+	if err := writeFile(replica.Bin, process.WrapperMark, 0o644, nil); err != nil {
 		return err
 	}
-	for _, f := range r.files() {
+	for _, file := range replica.files() {
 		var text bytes.Buffer
-		if err := parsed.ExecuteTemplate(&text, f.template, r.values(f.name)); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
+		if err := parsed.ExecuteTemplate(&text, file.template, replica.templateValues(file.name)); err != nil {
+			return fmt.Errorf("%s: %w", file.name, err)
 		}
-		if err := writeFile(r.Bin, f.name, f.mode, text.Bytes()); err != nil {
+		if err := writeFile(replica.Bin, file.name, file.mode, text.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -119,9 +119,9 @@ func Remove(bin string) error {
 	}
 	for _, dir := range []string{filepath.Join(bin, zshFolder), bin} {
 		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if unfinished(e.Name()) {
-				_ = os.Remove(filepath.Join(dir, e.Name()))
+		for _, entry := range entries {
+			if unfinished(entry.Name()) {
+				_ = os.Remove(filepath.Join(dir, entry.Name()))
 			}
 		}
 		_ = os.Remove(dir) // fails if the directory has other files, as it should
@@ -134,7 +134,7 @@ func Remove(bin string) error {
 func (r Replica) Environment() map[string]string {
 	return map[string]string{
 		"OVS_DBG_WORKDIR": filepath.Dir(r.Bin), // of ovs-offline itself
-		"OVS_RUNDIR":      r.OVSRunDir, "OVN_RUNDIR": r.OVNRunDir, "OVN_NB_DB": remote(r.NBSocket), "OVN_SB_DB": remote(r.SBSocket),
+		"OVS_RUNDIR":      r.OVSRunDir, "OVN_RUNDIR": r.OVNRunDir, "OVN_NB_DB": remoteOption(r.NBSocket), "OVN_SB_DB": remoteOption(r.SBSocket),
 		// These variables would make the tools use another daemon or database.
 		"OVN_NB_DAEMON": "", "OVN_SB_DAEMON": "", "OVN_NBCTL_OPTIONS": "", "OVN_SBCTL_OPTIONS": "",
 	}
@@ -143,8 +143,8 @@ func (r Replica) Environment() map[string]string {
 // written returns the paths in the directory of the files that Write writes.
 func written() []string {
 	names := []string{process.WrapperMark}
-	for _, f := range (Replica{}).files() {
-		names = append(names, f.name)
+	for _, file := range (Replica{}).files() {
+		names = append(names, file.name)
 	}
 	return names
 }
@@ -177,12 +177,12 @@ func (r Replica) check() error {
 	return nil
 }
 
-// values returns the values for a tool's template. The template quotes the paths.
-func (r Replica) values(tool string) map[string]any {
+// templateValues returns the values for a tool's template. The template quotes the paths.
+func (r Replica) templateValues(tool string) map[string]any {
 	return map[string]any{
-		"Prompt": r.prompt(), "Tool": tool, "Refusal": r.refusal(tool), "Warning": r.warning(tool), "Ended": r.ended(tool), "Timeout": timeout(tool), "Late": exitLate, "Advice": LateAdvice(tool, exitLate), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
+		"Prompt": r.prompt(), "Tool": tool, "Refusal": r.refusal(tool), "Warning": r.warning(tool), "Ended": r.endedText(tool), "Timeout": timeout(tool), "Late": exitLate, "Advice": LateAdvice(tool, exitLate), "Hint": process.PackageHint(tool), "Mark": process.WrapperMark, "Exec": r.Exec,
 		"Bin": r.Bin, "Activate": Script(r.Bin), "OVSRunDir": r.OVSRunDir, "OVNRunDir": r.OVNRunDir, "OVS": r.OVS,
-		"NB": remote(r.NBSocket), "SB": remote(r.SBSocket), "Recorded": remote(r.Recorded),
+		"NB": remoteOption(r.NBSocket), "SB": remoteOption(r.SBSocket), "Recorded": remoteOption(r.Recorded),
 		"Saved": []string{"PATH", "PS1", "OVS_RUNDIR", "OVN_RUNDIR", "OVN_NB_DB", "OVN_SB_DB",
 			"OVN_NB_DAEMON", "OVN_SB_DAEMON", "OVN_NBCTL_OPTIONS", "OVN_SBCTL_OPTIONS"},
 	}
@@ -196,9 +196,9 @@ func (r Replica) warning(tool string) string {
 	return "warning: " + terminal.Escape(r.TraceWarning)
 }
 
-// ended returns what the wrapper of a tool prints if the tool fails because ovs-vswitchd
+// endedText returns what the wrapper of a tool prints if the tool fails because ovs-vswitchd
 // has ended, "" for a tool that does not ask ovs-vswitchd.
-func (r Replica) ended(tool string) string {
+func (r Replica) endedText(tool string) string {
 	if !AsksSwitch(tool) || r.Ended == "" {
 		return ""
 	}
@@ -251,19 +251,19 @@ func (r Replica) refusal(tool string) string {
 }
 
 // prompt returns what stands before a shell's prompt. The shells expand special
-// characters there, so those of the node's name are replaced.
+// characters there, so the ones in the node's name are replaced.
 func (r Replica) prompt() string {
 	const longest = 60
-	node := strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._@+-", c) {
-			return c
+	node := strings.Map(func(char rune) rune {
+		if char >= 'a' && char <= 'z' || char >= 'A' && char <= 'Z' || char >= '0' && char <= '9' || strings.ContainsRune("._@+-", char) {
+			return char
 		}
 		return '_'
 	}, r.Node)
 	return strings.TrimSuffix("(ovs-offline "+node[:min(len(node), longest)], " ") + ")"
 }
 
-func remote(socket string) string {
+func remoteOption(socket string) string {
 	if socket == "" {
 		return ""
 	}
@@ -283,19 +283,19 @@ func quoteFish(text string) string {
 // writeFile writes a file atomically: a shell may be reading the old one.
 func writeFile(dir, name string, mode os.FileMode, text []byte) (err error) {
 	path := filepath.Join(dir, name)
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(name)+".*")
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name())
+			_ = os.Remove(file.Name())
 			err = fmt.Errorf("writing %s: %w", name, err)
 		}
 	}()
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+	_, err = file.Write(text)
+	if err := errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return os.Rename(file.Name(), path)
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // odd is a directory name that breaks every incomplete quoting.
@@ -111,9 +112,7 @@ state after
 diff before after || :
 ls
 `, args...)
-					if out != "after\nbefore\n" {
-						t.Errorf("%s", out)
-					}
+					expect.Equal(t, out, "after\nbefore\n")
 				})
 			})
 		}
@@ -143,9 +142,7 @@ func TestActivatePrintsTheReplica(t *testing.T) {
 none
 tcp:elsewhere
 `
-		if out != want {
-			t.Errorf("printed %q, want %q", out, want)
-		}
+		expect.Equal(t, out, want, "printed")
 	})
 }
 
@@ -364,9 +361,7 @@ func TestPromptNamesTheNode(t *testing.T) {
 		"a$(touch x)`touch x`\\u%n\"'": "(ovs-offline a__touch_x__touch_x__u_n__)",
 		strings.Repeat("x", 1000):      "(ovs-offline " + strings.Repeat("x", 60) + ")",
 	} {
-		if got := (Replica{Node: node}).prompt(); got != want {
-			t.Errorf("%q: %q, want %q", node, got, want)
-		}
+		expect.Equal(t, (Replica{Node: node}).prompt(), want, node)
 	}
 	r := newReplica(t, "wd")
 	r.Node = "cmp-1"
@@ -374,8 +369,6 @@ func TestPromptNamesTheNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	eachShell(t, func(t *testing.T, run func(script string, args ...string) string) {
-		if out := run(`PS1='$ '; . "$1" >/dev/null; echo "$PS1"; deactivate; echo "$PS1"`, Script(r.Bin)); out != "(ovs-offline cmp-1) $ \n$ \n" {
-			t.Errorf("%q", out)
-		}
+		expect.Equal(t, run(`PS1='$ '; . "$1" >/dev/null; echo "$PS1"; deactivate; echo "$PS1"`, Script(r.Bin)), "(ovs-offline cmp-1) $ \n$ \n")
 	})
 }

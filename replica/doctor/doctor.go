@@ -15,7 +15,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
-	"ovs-offline/replica/runtime/choose"
+	"ovs-offline/replica/choose"
 	"ovs-offline/replica/runtime/engine"
 	"ovs-offline/replica/runtime/process"
 )
@@ -49,13 +49,13 @@ type Report struct {
 // Examine runs all checks for a replica of the workdir at path in the named
 // runtime. Each check takes a few seconds at most.
 func Examine(ctx context.Context, path, runtime, version string) Report {
-	var r Report
-	r.Checks = append(r.Checks, checkWorkdir(path))
+	var report Report
+	report.Checks = append(report.Checks, checkWorkdir(path))
 	if err := process.Supported(); err != nil {
-		r.Checks = append(r.Checks, Check{Name: "local processes", State: Absent, What: err.Error()})
+		report.Checks = append(report.Checks, Check{Name: "local processes", State: Absent, What: err.Error()})
 	} else {
-		r.Checks = append(r.Checks, checkTools(ctx)...)
-		r.Checks = append(r.Checks, checkNamespaces(ctx))
+		report.Checks = append(report.Checks, checkTools(ctx)...)
+		report.Checks = append(report.Checks, checkNamespaces(ctx))
 	}
 	var wanted choose.Wanted
 	wd, unusable := workdir.Find(path)
@@ -67,26 +67,26 @@ func Examine(ctx context.Context, path, runtime, version string) Report {
 	}
 	runtimes := choose.For(wd, version)
 	for _, name := range engine.Names() {
-		r.Checks = append(r.Checks, checkEngine(ctx, runtimes, name, wanted)...)
+		report.Checks = append(report.Checks, checkEngine(ctx, runtimes, name, wanted)...)
 	}
-	r.Checks = append(r.Checks, checkKubeconfig())
+	report.Checks = append(report.Checks, checkKubeconfig())
 	if choice, err := runtimes.Choose(ctx, runtime, wanted); err == nil && unusable == nil {
-		r.Start = choice.What
+		report.Start = choice.What
 	}
-	return r
+	return report
 }
 
 func checkWorkdir(path string) Check {
-	c := Check{Name: "working directory", State: Works, What: path + " does not exist yet and will be created"}
+	check := Check{Name: "working directory", State: Works, What: path + " does not exist yet and will be created"}
 	wd, err := workdir.Find(path)
 	if err != nil {
-		c.State, c.What, c.Mend = Broken, err.Error(), "export OVS_DBG_WORKDIR=$HOME/ovs-offline"
-	} else if m, err := wd.Manifest(); err != nil {
-		c.State, c.What = Broken, err.Error()
+		check.State, check.What, check.Mend = Broken, err.Error(), "export OVS_DBG_WORKDIR=$HOME/ovs-offline"
+	} else if manifest, err := wd.Manifest(); err != nil {
+		check.State, check.What = Broken, err.Error()
 	} else if wd.Exists() {
-		c.What = fmt.Sprintf("%s holds %d collections", wd.Path(), len(m.Collections))
+		check.What = fmt.Sprintf("%s holds %d collections", wd.Path(), len(manifest.Collections))
 	}
-	return c
+	return check
 }
 
 var toolVersion = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+\S*`)
@@ -97,15 +97,22 @@ func checkTools(ctx context.Context) []Check {
 	for _, tool := range []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl", "ovn-nbctl", "ovn-sbctl", "ovn-trace", "ovn-detrace"} {
 		checks = append(checks, checkTool(ctx, tool))
 	}
+	for _, tool := range []string{"ovn-controller", "ovn-northd"} {
+		check := checkTool(ctx, tool)
+		if check.State == Absent {
+			check.What = "not installed; only drift, what-if and replicas of OVN databases alone need it"
+		}
+		checks = append(checks, check)
+	}
 	return checks
 }
 
 func checkTool(ctx context.Context, tool string) Check {
-	c := Check{Name: tool, State: Works}
+	check := Check{Name: tool, State: Works}
 	path, err := process.Find(tool)
 	if err != nil {
-		c.State, c.What, c.Mend = Absent, "not installed; local processes need it, container images include it", install(process.Packages(tool))
-		return c
+		check.State, check.What, check.Mend = Absent, "not installed; local processes need it, container images include it", install(process.Packages(tool))
+		return check
 	}
 	argument := "--version"
 	if tool == "ovn-detrace" {
@@ -115,15 +122,15 @@ func checkTool(ctx context.Context, tool string) Check {
 	defer cancel()
 	printed, err := exec.CommandContext(ctx, path, argument).CombinedOutput()
 	out := strings.TrimSpace(string(printed))
-	c.What = strings.TrimSpace(toolVersion.FindString(out) + " " + path)
+	check.What = strings.TrimSpace(toolVersion.FindString(out) + " " + path)
 	if err != nil {
-		c.State, c.What = Broken, fmt.Sprintf("%s %s: %v: %s", path, argument, err, out[strings.LastIndexByte(out, '\n')+1:])
-		c.Mend = install(process.Packages(tool))
+		check.State, check.What = Broken, fmt.Sprintf("%s %s: %v: %s", path, argument, err, out[strings.LastIndexByte(out, '\n')+1:])
+		check.Mend = install(process.Packages(tool))
 		if tool == "ovn-detrace" {
-			c.Mend = install("python3-openvswitch", "python3-openvswitch")
+			check.Mend = install("python3-openvswitch", "python3-openvswitch")
 		}
 	}
-	return c
+	return check
 }
 
 // install returns the command that installs a package on this machine, by its names
@@ -140,15 +147,15 @@ func install(debian, fedora string) string {
 }
 
 func checkNamespaces(ctx context.Context) Check {
-	c := Check{Name: "namespaces", State: Works, What: "local daemons get an empty network of their own"}
+	check := Check{Name: "namespaces", State: Works, What: "local daemons get an empty network of their own"}
 	if ok, why := process.New(process.Options{}).Isolated(ctx); why != "" {
-		c.State, c.What = Broken, "local daemons share the host's network: "+why
+		check.State, check.What = Broken, "local daemons share the host's network: "+why
 		if ok {
-			c.State, c.What = Absent, "local daemons are kept from all networks "+why
+			check.State, check.What = Absent, "local daemons are kept from all networks "+why
 		}
-		c.Mend = "sudo sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (only the settings that this kernel has)"
+		check.Mend = "sudo sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (only the settings that this kernel has)"
 	}
-	return c
+	return check
 }
 
 // checkEngine checks that an engine answers and has an image.
@@ -185,17 +192,17 @@ func startEngine(name string) string {
 // checkKubeconfig reads the configuration that collect-k8s would use. It contacts
 // no server.
 func checkKubeconfig() Check {
-	c := Check{Name: "kubeconfig", State: Works}
+	check := Check{Name: "kubeconfig", State: Works}
 	config, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
 	switch {
 	case err != nil:
-		c.State, c.What, c.Mend = Broken, err.Error(), "export KUBECONFIG=FILE"
+		check.State, check.What, check.Mend = Broken, err.Error(), "export KUBECONFIG=FILE"
 	case len(config.Contexts) == 0:
-		c.State, c.What, c.Mend = Absent, "no cluster is configured; collect-k8s needs one", "export KUBECONFIG=FILE"
+		check.State, check.What, check.Mend = Absent, "no cluster is configured; collect-k8s needs one", "export KUBECONFIG=FILE"
 	case config.Contexts[config.CurrentContext] == nil:
-		c.State, c.What, c.Mend = Broken, "it has no current context", "kubectl config use-context NAME, or collect-k8s --context NAME"
+		check.State, check.What, check.Mend = Broken, "it has no current context", "kubectl config use-context NAME, or collect-k8s --context NAME"
 	default:
-		c.What = "context " + config.CurrentContext
+		check.What = "context " + config.CurrentContext
 	}
-	return c
+	return check
 }

@@ -2,95 +2,116 @@ package image
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
-	"strings"
+	"os"
+	"path"
+	"regexp"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"ovs-offline/internal/interrupt"
 )
 
-// Write writes the image under a name in the format of `docker save`, uncompressed,
-// for `podman load` and `docker load`. It needs no temporary file, and the same
-// files give the same bytes. version is the version of ovs-offline.
-func (c *Content) Write(ctx context.Context, w io.Writer, reference, version string) error {
-	tag, err := name.NewTag(reference)
-	if err != nil {
-		return fmt.Errorf("the image's name %q: %w", reference, err)
+// manifestName is the file of an archive of docker save that lists its images.
+const manifestName = "manifest.json"
+
+// openArchive opens the image of a name in an archive; "" for its only one.
+func openArchive(ctx context.Context, path, wanted string, options Options) (*Source, error) {
+	if err := interrupt.CheckRegular(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	img, err := c.Image(ctx, version)
+	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return tarball.Write(tag, img, w)
+	source, err := readArchive(ctx, file, wanted, options)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return source, nil
 }
 
-// Image returns the image. version is the version of ovs-offline. Its layers are
-// uncompressed, and made from the files each time they are read, until ctx ends.
-func (c *Content) Image(ctx context.Context, version string) (v1.Image, error) {
-	var layers []mutate.Addendum
-	for _, files := range c.layers() {
-		l, err := newLayer(ctx, files)
-		if err != nil {
-			return nil, err
+// readArchive works like openArchive for an archive that is read; it takes over a file.
+// Docker since version 25 saves files that are both an archive and a layout.
+func readArchive(ctx context.Context, from io.Reader, wanted string, options Options) (source *Source, err error) {
+	files, err := openTar(ctx, from, options)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case files.has(manifestName):
+		source, err = openDockerArchive(files, wanted)
+	case files.has(indexName):
+		source, err = openLayout(files, wanted)
+	default:
+		err = fmt.Errorf("%w: it has neither %s, as docker save and podman save write it, nor %s of an OCI layout; of a root file system, name the folder into which it was unpacked", ErrSource, manifestName, indexName)
+	}
+	if err != nil {
+		files.Close()
+		return nil, err
+	}
+	source.files = files
+	return source, nil
+}
+
+// openDockerArchive opens an image in the files of an archive of docker save.
+func openDockerArchive(files *tarFiles, wanted string) (*Source, error) {
+	text, err := readDocument(files, manifestName)
+	if err != nil {
+		return nil, err
+	}
+	var manifest tarball.Manifest
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, manifestName, err)
+	}
+	var names []string
+	found := slices.DeleteFunc(slices.Clone(manifest), func(listed tarball.Descriptor) bool {
+		names = append(names, listed.RepoTags...)
+		return wanted != "" && !slices.Contains(listed.RepoTags, wanted)
+	})
+	if len(found) != 1 {
+		return nil, oneImageError(len(found), wanted, names, transportDocker)
+	}
+	chosen := found[0]
+	config, err := readDocument(files, chosen.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkConfig(chosen.Config, config); err != nil {
+		return nil, err
+	}
+	var layers []layer
+	for _, path := range chosen.Layers {
+		layers = append(layers, layer{size: files.size(path), open: func() (io.ReadCloser, error) { return files.Open(path) }})
+	}
+	source, err := newSource(config, layers)
+	if err != nil {
+		return nil, err
+	}
+	source.Name = wanted
+	if wanted == "" && len(chosen.RepoTags) > 0 {
+		if _, err := name.NewTag(chosen.RepoTags[0]); err == nil {
+			source.Name = chosen.RepoTags[0]
 		}
-		layers = append(layers, mutate.Addendum{
-			Layer: l, History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "ovs-offline image build"},
-		})
 	}
-	img, err := mutate.Append(empty.Image, layers...)
-	if err != nil {
-		return nil, err
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", runtime.GOARCH
-	config.Created = v1.Time{Time: epoch}
-	config.Config = v1.Config{
-		Env:    []string{"PATH=" + strings.Join(c.path, ":")},
-		Labels: c.Versions.labels(c.made, version, c.self),
-	}
-	if c.self != nil {
-		config.Config.Env = append(config.Config.Env, "HOME="+home)
-	}
-	return mutate.ConfigFile(img, config)
+	return source, nil
 }
 
-// layer is a layer of an image: an uncompressed tar, which is made from the
-// files each time it is read. An engine would decompress it at once.
-type layer struct {
-	ctx    context.Context // the methods of v1.Layer take none
-	files  rootfs
-	digest v1.Hash
-	size   int64
-}
+// digestName matches the name of a file that is its digest: docker save before version 25
+// and podman save append .json, and go-containerregistry begins with sha256.
+var digestName = regexp.MustCompile(`^(?:sha256:)?([0-9a-f]{64})(?:\.json)?$`)
 
-func newLayer(ctx context.Context, files rootfs) (*layer, error) {
-	l := &layer{ctx: ctx, files: files}
-	content, err := l.Uncompressed()
-	if err != nil {
-		return nil, err
+// checkConfig compares a configuration with the digest in its name, if there is one.
+func checkConfig(name string, config []byte) error {
+	named := digestName.FindStringSubmatch(path.Base(name))
+	if sum := sha256.Sum256(config); named != nil && named[1] != hex.EncodeToString(sum[:]) {
+		return fmt.Errorf("%w: the digest of %s is %x: copy it again", ErrRefused, name, sum)
 	}
-	defer content.Close()
-	l.digest, l.size, err = v1.SHA256(content)
-	return l, err
-}
-
-func (l *layer) Digest() (v1.Hash, error)            { return l.digest, nil }
-func (l *layer) DiffID() (v1.Hash, error)            { return l.digest, nil }
-func (l *layer) Size() (int64, error)                { return l.size, nil }
-func (l *layer) MediaType() (types.MediaType, error) { return types.DockerUncompressedLayer, nil }
-func (l *layer) Compressed() (io.ReadCloser, error)  { return l.Uncompressed() }
-func (l *layer) Uncompressed() (io.ReadCloser, error) {
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(l.files.writeTar(l.ctx, w)) }()
-	return r, nil
+	return nil
 }

@@ -1,249 +1,127 @@
+// Package image has the images in which a replica can run. It reads them from registries,
+// archives of `docker save` or `podman save`, OCI layouts and folders, and unpacks them into
+// the user's data folder, where local processes run in them. It also lists and removes the
+// images of container engines, and writes images to registries and archives. Package build
+// makes images.
+//
+// An image is identified by the digest of its configuration, which podman and docker
+// print as its ID. The configuration contains the digest of each unpacked layer, so the
+// same image has the same ID in every source.
+//
+// Images are hostile. Go-containerregistry reads registries. Archives and layouts are read
+// here, because its packages tarball and layout follow links in circles and to outside, read
+// documents of any size, and compare no digests.
 package image
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"ovs-offline/internal/command"
-	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/archive"
 )
 
-// The folder of a copy of OVN's source, which Containerfile.source names too, and the
-// folder in it with the source of Open vSwitch.
+// The transports that a source may begin with, as podman and skopeo write them.
 const (
-	sourceFolder = "ovn"
-	submodule    = "ovs"
+	transportRegistry = "docker"
+	transportDocker   = "docker-archive"
+	transportArchive  = "oci-archive"
+	transportLayout   = "oci"
+	transportFolder   = "dir"
 )
 
-// isFolder reports whether a repository is a folder of this machine.
-func isFolder(repo string) bool {
-	info, err := os.Stat(repo)
-	return err == nil && info.IsDir()
+// Errors that the errors about a source wrap.
+var (
+	ErrSource  = errors.New("not a source of an image") // it is not understood
+	ErrRefused = errors.New("the image is refused")     // it is damaged or hostile
+)
+
+// Options are the options of Open and Unpack.
+type Options struct {
+	Scratch  string           // a folder in which a compressed archive is decompressed
+	Limits   archive.Limits   // of the source
+	Progress archive.Progress // may be nil
 }
 
-// checkFolder returns an error for a folder from which the Build can't be built.
-func (b Build) checkFolder() error {
+// Open opens the image of a source, which is one of:
+//
+//	REGISTRY/NAME:TAG, docker://REFERENCE   an image in a registry
+//	FILE, docker-archive:FILE[:REFERENCE]   an archive of docker save or podman save
+//	FILE, oci-archive:FILE[:NAME]           a tar of an OCI layout
+//	FOLDER, oci:FOLDER[:NAME]               an OCI layout
+//	FOLDER, dir:FOLDER                      a folder that holds a root file system
+//
+// A source without a transport that is the path of a file or folder is that one.
+func Open(ctx context.Context, source string, options Options) (*Source, error) {
+	if reference, ok := strings.CutPrefix(source, transportRegistry+"://"); ok {
+		return openRegistry(ctx, reference)
+	}
+	transport, rest, _ := strings.Cut(source, ":")
+	if slices.Contains([]string{"docker-daemon", "containers-storage"}, transport) {
+		return nil, fmt.Errorf("%w: %q: save the image with podman save -o FILE or docker save -o FILE, and name the file", ErrSource, source)
+	}
+	if !slices.Contains([]string{transportDocker, transportArchive, transportLayout, transportFolder}, transport) {
+		return openPlain(ctx, source, options)
+	}
+	path, name := splitName(rest)
+	info, err := archive.Stat(path)
 	switch {
-	case b.Commit == "" && hasSource(b.Repo) && !hasSource(filepath.Join(b.Repo, submodule)):
-		return fmt.Errorf("%w: %s has no source of Open vSwitch in %s: in it, run git submodule update --init", ErrBadBuild, b.Repo, submodule)
-	case b.Commit == "" && hasSource(b.Repo), isRepository(b.Repo):
-		return nil
-	case b.Commit != "":
-		return fmt.Errorf("%w: %s is not a git repository, so that it has no commit %q", ErrBadBuild, b.Repo, b.Commit)
+	case err != nil:
+		return nil, err
+	case transport == transportFolder && info.IsDir():
+		return &Source{Folder: rest}, nil
+	case transport == transportLayout && info.IsDir():
+		return openLayoutFolder(path, name)
+	case (transport == transportDocker || transport == transportArchive) && !info.IsDir():
+		return openArchive(ctx, path, name, options)
+	case info.IsDir():
+		return nil, fmt.Errorf("%w: %s is a folder; %s: takes a file", ErrSource, path, transport)
 	}
-	return fmt.Errorf("%w: %s has no source of OVN: it has no file boot.sh, and is not a bare git repository", ErrBadBuild, b.Repo)
+	return nil, fmt.Errorf("%w: %s is a file; %s: takes a folder", ErrSource, path, transport)
 }
 
-// hasSource reports whether a folder has the source of OVN, or of Open vSwitch.
-func hasSource(folder string) bool {
-	info, err := os.Stat(filepath.Join(folder, "boot.sh"))
-	return err == nil && info.Mode().IsRegular()
+// openPlain opens a source without a transport.
+func openPlain(ctx context.Context, source string, options Options) (*Source, error) {
+	info, err := archive.Stat(source)
+	switch {
+	case err == nil && !info.IsDir():
+		return openArchive(ctx, source, "", options)
+	case err == nil && isLayout(source):
+		return openLayoutFolder(source, "")
+	case err == nil:
+		return &Source{Folder: source}, nil
+	case isPath(source) || !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	return openRegistry(ctx, source)
 }
 
-// isRepository reports whether a folder is a git repository, or the work tree of one.
-func isRepository(folder string) bool {
-	for _, name := range []string{".git", "HEAD"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
-			return true
-		}
-	}
-	return false
+// isPath reports whether a source is meant as a path, although nothing is there.
+func isPath(source string) bool {
+	begins := func(prefix string) bool { return strings.HasPrefix(source, prefix) }
+	ends := func(suffix string) bool { return strings.HasSuffix(source, suffix) }
+	return slices.ContainsFunc([]string{"/", ".", "~"}, begins) ||
+		slices.ContainsFunc([]string{".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".tar.zst"}, ends)
 }
 
-// copySource writes the source of OVN and of Open vSwitch to the new folder dir, which
-// is in an existing one. Of a folder without a commit, it copies the files as they are.
-// It writes the output of git to log.
-func (b Build) copySource(ctx context.Context, dir string, log io.Writer) error {
-	if isFolder(b.Repo) && b.Commit == "" && hasSource(b.Repo) {
-		if err := copyFiles(ctx, b.Repo, dir, log); err != nil {
-			return fmt.Errorf("copying %s: %w", b.Repo, err)
-		}
-		return nil
-	}
-	g := git{dir: dir, log: log}
-	if err := g.checkOut(ctx, b); err != nil {
-		return fmt.Errorf("the source of OVN: %w", err)
-	}
-	if err := g.checkOutSubmodule(ctx, b); err != nil {
-		return fmt.Errorf("the source of Open vSwitch: %w", err)
-	}
-	for _, name := range []string{".git", filepath.Join(submodule, ".git")} { // nothing needs the history
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	if !hasSource(dir) || !hasSource(filepath.Join(dir, submodule)) {
-		return fmt.Errorf("%s at %s has no source of OVN with the Open vSwitch that it pins, as OVN has since version 20.12", b.repo(), b.commit())
-	}
-	return nil
-}
-
-// git runs git in a folder.
-type git struct {
-	dir string
-	log io.Writer
-}
-
-func (g git) run(ctx context.Context, args ...string) (string, error) {
-	argv := append([]string{"git", "-C", g.dir}, args...)
-	fmt.Fprintf(g.log, "+ %s\n", strings.Join(argv, " "))
-	env := append(os.Environ(), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0")
-	out, err := command.Run(ctx, command.Command{Argv: argv, Env: env, Group: true, Stderr: g.log})
-	return strings.TrimSpace(string(out)), err
-}
-
-// all runs git with each of several argument lists.
-func (g git) all(ctx context.Context, lists ...[]string) error {
-	for _, args := range lists {
-		if _, err := g.run(ctx, args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkOut checks out the commit of OVN.
-func (g git) checkOut(ctx context.Context, b Build) error {
-	repo := b.repo()
-	if isFolder(repo) {
-		var err error
-		if repo, err = filepath.Abs(repo); err != nil { // its name may begin with a dash
-			return err
-		}
-	}
-	if err := os.Mkdir(g.dir, 0o700); err != nil {
-		return err
-	}
-	err := g.all(ctx, []string{"init", "--quiet"}, []string{"remote", "add", "origin", repo})
-	if err != nil {
-		return err
-	}
-	// A server can send a single branch, tag or full hash; for a short hash, everything
-	// has to be fetched.
-	at := "FETCH_HEAD"
-	if _, err := g.run(ctx, "fetch", "--quiet", "--depth", "1", "origin", b.commit()); err != nil {
-		if ctx.Err() != nil || b.Commit == "" {
-			return err
-		}
-		at = b.Commit
-		if err := g.all(ctx, []string{"fetch", "--quiet", "origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"}); err != nil {
-			return err
-		}
-	}
-	return g.all(ctx, []string{"checkout", "--quiet", "--detach", at, "--"})
-}
-
-// checkOutSubmodule checks out the commit of Open vSwitch that OVN pins: from the work
-// tree of a folder, if that has it, else from the URL in OVN's .gitmodules.
-func (g git) checkOutSubmodule(ctx context.Context, b Build) error {
-	update := []string{"submodule", "--quiet", "update", "--init", "--depth", "1", "--", submodule}
-	if isFolder(b.Repo) {
-		beside, err := filepath.Abs(filepath.Join(b.Repo, submodule))
-		if err != nil {
-			return err
-		}
-		pinned, err := g.run(ctx, "rev-parse", "--verify", "HEAD:"+submodule)
-		if err != nil {
-			return err
-		}
-		if _, err := (git{beside, g.log}).run(ctx, "cat-file", "-e", pinned+"^{commit}"); isRepository(beside) && err == nil {
-			update = append([]string{"-c", "protocol.file.allow=always", "-c", "submodule." + submodule + ".url=" + beside}, update...)
-		}
-	}
-	return g.all(ctx, update)
-}
-
-// copyFiles copies the files of a source tree. Of the work tree of a git repository, it
-// leaves out what git ignores: what an earlier compilation left there.
-func copyFiles(ctx context.Context, from, to string, log io.Writer) error {
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return err
-	}
-	source, err := os.OpenRoot(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	target, err := os.OpenRoot(to)
-	if err != nil {
-		return err
-	}
-	defer target.Close()
-	names, err := sourceFiles(ctx, from, log)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		err := copyFile(ctx, source, target, name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // git lists removed files, too
-			return err
-		}
-	}
-	if filepath.Base(to) == submodule {
-		return nil
-	}
-	return copyFiles(ctx, filepath.Join(from, submodule), filepath.Join(to, submodule), log)
-}
-
-// sourceFiles returns the paths of the files in a source tree, without those of the
-// submodule.
-func sourceFiles(ctx context.Context, folder string, log io.Writer) ([]string, error) {
-	if _, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
-		out, err := git{folder, log}.run(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-		return strings.FieldsFunc(out, func(r rune) bool { return r == 0 }), err
-	}
-	var names []string
-	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case e.IsDir() && name == submodule:
-			return fs.SkipDir
-		case !e.IsDir():
-			names = append(names, name)
-		}
-		return nil
+// isLayout reports whether a folder is an OCI layout.
+func isLayout(folder string) bool {
+	return !slices.ContainsFunc([]string{layoutName, indexName}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(folder, name))
+		return err != nil
 	})
-	return names, err
 }
 
-// copyFile copies a file or a symbolic link. It ignores everything else: git lists a
-// submodule, which is a folder, like a file.
-func copyFile(ctx context.Context, source, target *os.Root, name string) error {
-	info, err := source.Lstat(name)
-	if err != nil || info.Mode().Type()&^fs.ModeSymlink != 0 {
-		return err
+// splitName splits PATH:NAME at the first colon, as podman does. A colon in the path of
+// an existing file is a part of it.
+func splitName(text string) (path, name string) {
+	if _, err := os.Stat(text); err == nil {
+		return text, ""
 	}
-	if err := target.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		to, err := source.Readlink(name)
-		if err != nil {
-			return err
-		}
-		return target.Symlink(to, name)
-	}
-	in, err := source.Open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := target.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, interrupt.Reader(ctx, in))
-	return errors.Join(err, out.Close())
+	path, name, _ = strings.Cut(text, ":")
+	return path, name
 }

@@ -15,20 +15,20 @@ var warning = regexp.MustCompile(markPattern + `: parsing (?:expression|actions)
 // flows have up to some hundred KB, where an ACL names many addresses.
 const maxLine = 64 << 20
 
-// readLog returns the reason for each flow, by UUID, that a log says ovn-trace can't
+// readLog returns the reason for each flow, by UUID, that ovn-trace, as its log reports, can't
 // parse.
 func readLog(path string) (map[string]string, error) {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer file.Close()
 	found := map[string]string{}
-	lines := bufio.NewScanner(f)
+	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
-		if m := warning.FindSubmatch(lines.Bytes()); m != nil {
-			found[string(m[1])] = string(m[2])
+		if match := warning.FindSubmatch(lines.Bytes()); match != nil {
+			found[string(match[1])] = string(match[2])
 		}
 	}
 	return found, lines.Err()

@@ -39,8 +39,8 @@ func Tracer(folder string) runtime.Daemon {
 	return runtime.Daemon{Role: Program, Program: Program, RunDir: folder, Log: filepath.Join(folder, Program+".log")}
 }
 
-// Find returns what the runtime's ovn-trace can't parse of the SB database whose server
-// listens at socket; nil if the runtime has no ovn-trace. A flow of a group of datapaths
+// Find returns the logical flows that the runtime's ovn-trace can't parse in the SB database
+// whose server listens at socket; nil if the runtime has no ovn-trace. A flow of a group of datapaths
 // is parsed once, for the first datapath of its group. folder is made for the
 // duration of the call.
 func Find(ctx context.Context, rt runtime.Runtime, socket, folder string) (*report.LogicalFlows, error) {
@@ -49,16 +49,16 @@ func Find(ctx context.Context, rt runtime.Runtime, socket, folder string) (*repo
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	d := Tracer(folder)
-	total, err := read(ctx, rt, d, socket)
-	err = errors.Join(err, end(context.WithoutCancel(ctx), rt, d))
+	daemon := Tracer(folder)
+	total, err := read(ctx, rt, daemon, socket)
+	err = errors.Join(err, end(context.WithoutCancel(ctx), rt, daemon))
 	if errors.Is(err, runtime.ErrNotInstalled) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	warnings, err := readLog(d.Log)
+	warnings, err := readLog(daemon.Log)
 	if err != nil || len(warnings) == 0 {
 		return &report.LogicalFlows{Total: total}, err
 	}
@@ -69,19 +69,19 @@ func Find(ctx context.Context, rt runtime.Runtime, socket, folder string) (*repo
 // ovn-trace detaches itself once it has parsed them. It listens for the database, so that
 // it can be prepared before it reads: releases from 26.03 on limit the rate of the
 // warnings.
-func read(ctx context.Context, rt runtime.Runtime, d runtime.Daemon, socket string) (total int, err error) {
-	database := filepath.Join(d.RunDir, "database.sock")
+func read(ctx context.Context, rt runtime.Runtime, daemon runtime.Daemon, socket string) (total int, err error) {
+	database := filepath.Join(daemon.RunDir, "database.sock")
 	connected, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(connected)
 	group.Go(func() error {
 		defer cancel() // it has read the database, or never will
-		_, err := rt.Tool(ctx, d.RunDir, nil, d.Program, "--db=punix:"+database, "--detach", "--no-chdir",
-			"--pidfile="+filepath.Join(d.RunDir, d.Program+".pid"), "--log-file="+d.Log, "-vconsole:off", "-vsyslog:off", "-vfile:warn")
+		_, err := rt.Tool(ctx, daemon.RunDir, nil, daemon.Program, "--db=punix:"+database, "--detach", "--no-chdir",
+			"--pidfile="+filepath.Join(daemon.RunDir, daemon.Program+".pid"), "--log-file="+daemon.Log, "-vconsole:off", "-vsyslog:off", "-vfile:warn")
 		return err
 	})
 	group.Go(func() error {
-		if err := disableRateLimit(ctx, d); err != nil {
+		if err := disableRateLimit(ctx, daemon); err != nil {
 			return unlessEnded(ctx, err)
 		}
 		total, err = relay(ctx, socket, database)
@@ -152,9 +152,9 @@ func unlessClosed(err error) error {
 }
 
 // end ends the ovn-trace of a folder if one runs.
-func end(ctx context.Context, rt runtime.Runtime, d runtime.Daemon) error {
-	_, _ = unixctl.Run(ctx, d.RunDir, d.Program, "exit") // Stop ends one that does not answer
-	return rt.Stop(ctx, d)
+func end(ctx context.Context, rt runtime.Runtime, daemon runtime.Daemon) error {
+	_, _ = unixctl.Run(ctx, daemon.RunDir, daemon.Program, "exit") // Stop ends one that does not answer
+	return rt.Stop(ctx, daemon)
 }
 
 // byStage counts the flows of the warnings by their stage.

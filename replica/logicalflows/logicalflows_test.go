@@ -23,7 +23,7 @@ import (
 	"ovs-offline/internal/versions"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // fixture serves the SB database that ovn-northd 25.03 wrote.

@@ -43,32 +43,32 @@ func newMarker(to io.Writer) *marker { return &marker{out: bufio.NewWriterSize(t
 
 // Write implements io.Writer.
 func (m *marker) Write(text []byte) (int, error) {
-	for _, c := range text {
+	for _, char := range text {
 		if m.inString {
-			m.stringByte(c)
+			m.stringByte(char)
 		} else {
-			m.structureByte(c)
+			m.structureByte(char)
 		}
 		if m.skipping == 0 {
-			_ = m.out.WriteByte(c) // Flush returns its error
+			_ = m.out.WriteByte(char) // Flush returns its error
 		}
 	}
 	return len(text), m.out.Flush()
 }
 
-func (m *marker) stringByte(c byte) {
+func (m *marker) stringByte(char byte) {
 	switch {
 	case m.escaped:
 		m.escaped = false
-	case c == '\\':
+	case char == '\\':
 		m.escaped = true
-	case c == '"':
+	case char == '"':
 		m.inString = false
 		m.endString()
 		return
 	}
 	if top := m.top(); !top.list && !top.value && len(top.key) < maxKey {
-		top.key = append(top.key, c)
+		top.key = append(top.key, char)
 	}
 }
 
@@ -87,15 +87,15 @@ func (m *marker) endString() {
 	}
 }
 
-func (m *marker) structureByte(c byte) {
-	switch c {
+func (m *marker) structureByte(char byte) {
+	switch char {
 	case '"':
 		m.inString = true
 		if top := m.top(); !top.value {
 			top.key = top.key[:0]
 		}
 	case '{', '[':
-		m.push(c == '[')
+		m.push(char == '[')
 	case '}', ']':
 		if m.skipping == len(m.levels) {
 			m.skipping = 0
@@ -111,7 +111,7 @@ func (m *marker) structureByte(c byte) {
 	}
 }
 
-// inGroup reports whether the innermost list is that of the datapaths of a group:
+// inGroup reports whether the innermost list holds the datapaths of a group:
 // {"datapaths": ["set", [["uuid", UUID], ...]]}.
 func (m *marker) inGroup() bool {
 	n := len(m.levels)
@@ -148,7 +148,7 @@ func (m *marker) push(list bool) {
 	m.levels = append(m.levels, level{list: list})
 }
 
-// top returns the innermost level, or one of no consequence outside of all.
+// top returns the innermost level, or an unused one outside of all levels.
 func (m *marker) top() *level {
 	if len(m.levels) == 0 {
 		return &level{list: true}

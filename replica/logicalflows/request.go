@@ -44,9 +44,9 @@ func copyRequests(to io.Writer, from io.Reader) error {
 // methods that begin with "monitor" has the wanted columns of each table, in one
 // object or a list of objects (RFC 7047, 4.1.5, and ovsdb-server(7), 4.1.12 and later).
 func reduced(raw json.RawMessage) any {
-	var m message
+	var message message
 	var tables map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil || !strings.HasPrefix(m.Method, "monitor") || len(m.Params) < 3 || json.Unmarshal(m.Params[2], &tables) != nil {
+	if json.Unmarshal(raw, &message) != nil || !strings.HasPrefix(message.Method, "monitor") || len(message.Params) < 3 || json.Unmarshal(message.Params[2], &tables) != nil {
 		return raw
 	}
 	for _, table := range unneededTables {
@@ -59,8 +59,8 @@ func reduced(raw json.RawMessage) any {
 		}
 		for _, request := range requests {
 			if columns, ok := request["columns"].([]any); ok {
-				request["columns"] = slices.DeleteFunc(columns, func(c any) bool {
-					name, _ := c.(string)
+				request["columns"] = slices.DeleteFunc(columns, func(value any) bool {
+					name, _ := value.(string)
 					return slices.Contains(unneeded, name)
 				})
 			}
@@ -73,6 +73,6 @@ func reduced(raw json.RawMessage) any {
 	if err != nil {
 		return raw
 	}
-	m.Params[2] = text
-	return m
+	message.Params[2] = text
+	return message
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/phrase"
 )
 
 // LogicalFlows counts the logical flows of the OVN SB database, and those that the
@@ -28,7 +28,7 @@ type Stage struct {
 	Table    int    `json:"table"`
 	Name     string `json:"stage,omitempty"` // "lr_in_arp_resolve"; "" if the database does not name it
 	Flows    int    `json:"flows"`
-	Reason   string `json:"reason,omitempty"` // that of ovn-trace for one of them
+	Reason   string `json:"reason,omitempty"` // the one that ovn-trace gives for one of them
 }
 
 // Lossy reports whether ovn-trace may answer otherwise than the node's OVN would.
@@ -41,8 +41,8 @@ func (l *LogicalFlows) Add(s Stage, reason string) {
 	const maxStages = 200 // OVN has about a hundred
 	const maxReason = 500 // bytes; ovn-trace can repeat a part of the flow
 	l.Unparsed++
-	at := slices.IndexFunc(l.Stages, func(o Stage) bool {
-		return o.Pipeline == s.Pipeline && o.Table == s.Table && o.Name == s.Name
+	at := slices.IndexFunc(l.Stages, func(stage Stage) bool {
+		return stage.Pipeline == s.Pipeline && stage.Table == s.Table && stage.Name == s.Name
 	})
 	if at < 0 {
 		if at = len(l.Stages); at == maxStages {
@@ -52,7 +52,7 @@ func (l *LogicalFlows) Add(s Stage, reason string) {
 	}
 	l.Stages[at].Flows++
 	// The smallest reason, so that it does not depend on the order of the flows.
-	if reason = openflow.Shorten(reason, maxReason); l.Stages[at].Reason == "" || reason < l.Stages[at].Reason {
+	if reason = phrase.Shorten(reason, maxReason); l.Stages[at].Reason == "" || reason < l.Stages[at].Reason {
 		l.Stages[at].Reason = reason
 	}
 }
@@ -64,25 +64,25 @@ func (l *LogicalFlows) Sort() {
 	})
 }
 
-// TraceWarning returns what the user of ovn-trace must know about its answers on the
+// TraceWarning returns the warning for the user of ovn-trace about its answers on the
 // database, "" for nothing.
 func (r *Report) TraceWarning(database string) string {
-	l, tracer := r.LogicalFlows, strings.TrimSpace("ovn-trace "+r.Running.OVN)
+	flows, tracer := r.LogicalFlows, strings.TrimSpace("ovn-trace "+r.Running.OVN)
 	switch {
-	case !l.Lossy():
+	case !flows.Lossy():
 		return ""
-	case l.Problem != "":
-		return fmt.Sprintf("an answer of ovn-trace may be wrong: it is not known which logical flows of %s %s can parse: %s", database, tracer, l.Problem)
+	case flows.Problem != "":
+		return fmt.Sprintf("an answer of ovn-trace may be wrong: it is not known which logical flows of %s %s can parse: %s", database, tracer, flows.Problem)
 	}
-	return fmt.Sprintf("an answer of ovn-trace may be wrong: %s has %d logical flows that %s can't parse, in %s", database, l.Unparsed, tracer, l.stageNames())
+	return fmt.Sprintf("an answer of ovn-trace may be wrong: %s has %d logical flows that %s can't parse, in %s", database, flows.Unparsed, tracer, flows.stageNames())
 }
 
 // stageNames returns the names of the first stages, and the number of the others.
 func (l *LogicalFlows) stageNames() string {
 	const maxNames, maxName = 6, 64 // bytes of a name
 	var names []string
-	for _, s := range l.Stages {
-		name := openflow.Shorten(cmp.Or(s.Name, fmt.Sprintf("%s table %d", s.Pipeline, s.Table)), maxName)
+	for _, stage := range l.Stages {
+		name := phrase.Shorten(cmp.Or(stage.Name, fmt.Sprintf("%s table %d", stage.Pipeline, stage.Table)), maxName)
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
 )
@@ -32,9 +33,9 @@ type Report struct {
 	Origin       *Origin        `json:"origin,omitempty"` // nil for a node without OVN, or without its databases
 	Recorded     versions.Pair  `json:"recorded"`
 	Running      versions.Pair  `json:"running"`
-	// Synthesised says how the data of OVS was made up; nil where it was collected.
+	// Synthesised describes how the data of OVS was made up; nil where it was collected.
 	Synthesised *workdir.Synthesis `json:"synthesised,omitempty"`
-	// Loaded is what ovs-vswitchd had once all was restored; nil without one.
+	// Loaded counts the flows of ovs-vswitchd once all was restored; nil without an ovs-vswitchd.
 	Loaded *Loaded `json:"loaded,omitempty"`
 
 	mu sync.Mutex
@@ -93,7 +94,7 @@ type PortRow struct {
 }
 
 // Complete reports whether everything that was collected was restored, ovn-trace can parse all
-// logical flows, and the southbound database is that of the flows.
+// logical flows, and the southbound database belongs to the flows.
 func (r *Report) Complete() bool {
 	return r.Restored() && !r.LogicalFlows.Lossy() && !r.Origin.IsForeign()
 }
@@ -117,9 +118,9 @@ func (r *Report) Sentence() string {
 
 // Total sums up a count over all dumps. A report counts more entries than it lists.
 func (r *Report) Total(of func(*Counts) int) (n int) {
-	for _, b := range r.Bridges {
-		for _, c := range b.Counts {
-			n += of(c)
+	for _, report := range r.Bridges {
+		for _, counts := range report.Counts {
+			n += of(counts)
 		}
 	}
 	return n
@@ -130,12 +131,12 @@ func (r *Report) Restored() bool {
 	if len(r.Rejected) > 0 || len(r.Lost) > 0 {
 		return false
 	}
-	if slices.ContainsFunc(r.Steps, func(s Result) bool { return s.Status == Failed }) {
+	if slices.ContainsFunc(r.Steps, func(result Result) bool { return result.Status == Failed }) {
 		return false
 	}
-	for _, b := range r.Bridges {
-		for _, c := range b.Counts {
-			if c.Different > 0 {
+	for _, report := range r.Bridges {
+		for _, counts := range report.Counts {
+			if counts.Different > 0 {
 				return false
 			}
 		}
@@ -146,7 +147,7 @@ func (r *Report) Restored() bool {
 // Strict reports whether the replica is complete without approximations,
 // placeholders or unknown state. A synthesised switch has nothing but assumptions of these.
 func (r *Report) Strict() bool {
-	inexact := func(s Result) bool { return s.Status == Approximated || s.Status == Unknown }
+	inexact := func(result Result) bool { return result.Status == Approximated || result.Status == Unknown }
 	return r.Complete() && r.Synthesised == nil && len(r.Placeholders) == 0 && !slices.ContainsFunc(r.Steps, inexact)
 }
 
@@ -163,25 +164,25 @@ func (r *Report) Bridge(name string) *BridgeReport {
 
 // Counts returns the counts of a bridge's dump and adds them if missing.
 func (r *Report) Counts(bridge string, dump workdir.Dump) *Counts {
-	b := r.Bridge(bridge)
-	if b.Counts[dump] == nil {
-		b.Counts[dump] = &Counts{}
+	report := r.Bridge(bridge)
+	if report.Counts[dump] == nil {
+		report.Counts[dump] = &Counts{}
 	}
-	return b.Counts[dump]
+	return report.Counts[dump]
 }
 
 // MaxItems bounds each list of items. All items are counted.
 const MaxItems = 10000
 
 // Reject records an entry that could not be restored.
-func (r *Report) Reject(i Item) {
-	r.Rejected = r.add(r.Rejected, i, "rejected")
-	c := r.Counts(i.Bridge, i.Dump)
-	c.Rejected++
-	if c.rejectedLines == nil {
-		c.rejectedLines = map[int]bool{}
+func (r *Report) Reject(item Item) {
+	r.Rejected = r.add(r.Rejected, item, "rejected")
+	counts := r.Counts(item.Bridge, item.Dump)
+	counts.Rejected++
+	if counts.rejectedLines == nil {
+		counts.rejectedLines = map[int]bool{}
 	}
-	c.rejectedLines[i.Line] = true
+	counts.rejectedLines[item.Line] = true
 }
 
 // RejectUnnamed counts lines that could not be used, without naming them.
@@ -193,25 +194,25 @@ func (r *Report) RejectUnnamed(bridge string, dump workdir.Dump, lines int) {
 }
 
 // Rewrite records an entry that was loaded with another text than the dump's.
-func (r *Report) Rewrite(i Item) {
-	r.Rewritten = r.add(r.Rewritten, i, "rewritten")
-	r.Counts(i.Bridge, i.Dump).Rewritten++
+func (r *Report) Rewrite(item Item) {
+	r.Rewritten = r.add(r.Rewritten, item, "rewritten")
+	r.Counts(item.Bridge, item.Dump).Rewritten++
 }
 
 // Placeholder records an entry that was made up because others refer to it.
-func (r *Report) Placeholder(i Item) {
-	r.Placeholders = r.add(r.Placeholders, i, "placeholder")
-	r.Counts(i.Bridge, i.Dump).Placeholders++
+func (r *Report) Placeholder(item Item) {
+	r.Placeholders = r.add(r.Placeholders, item, "placeholder")
+	r.Counts(item.Bridge, item.Dump).Placeholders++
 }
 
-func (r *Report) add(list []Item, i Item, what string) []Item {
+func (r *Report) add(list []Item, item Item, what string) []Item {
 	const maxText, maxReason = 4096, 500 // bytes; a line can have 16 MB, and the errors of ovs-ofctl repeat it
 	if len(list) == MaxItems {
 		r.Remark(bounded(what))
 		return list
 	}
-	i.Text, i.Reason = openflow.Shorten(i.Text, maxText), openflow.Shorten(i.Reason, maxReason)
-	return append(list, i)
+	item.Text, item.Reason = phrase.Shorten(item.Text, maxText), phrase.Shorten(item.Reason, maxReason)
+	return append(list, item)
 }
 
 func bounded(what string) string {
@@ -232,14 +233,14 @@ func (r *Report) Remark(text string) {
 // left out.
 func (r *Report) DatapathPorts(toReplica bool) map[string]string {
 	ports := map[string]string{}
-	for _, p := range r.Ports {
-		if p.Live == "none" || p.Live == "unknown" || p.Replica == "none" {
+	for _, row := range r.Ports {
+		if row.Live == "none" || row.Live == "unknown" || row.Replica == "none" {
 			continue
 		}
 		if toReplica {
-			ports[p.Live] = p.Replica
+			ports[row.Live] = row.Replica
 		} else {
-			ports[p.Replica] = p.Live
+			ports[row.Replica] = row.Live
 		}
 	}
 	return ports

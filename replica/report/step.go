@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/phrase"
 )
 
 // Status is how a step ended.
@@ -46,29 +46,29 @@ const (
 )
 
 // severity orders statuses from Idle (0) to Failed.
-func severity(s Status) int {
-	return slices.Index([]Status{Idle, Restored, Approximated, Unknown, Failed}, s)
+func severity(status Status) int {
+	return slices.Index([]Status{Idle, Restored, Approximated, Unknown, Failed}, status)
 }
 
 // Note records a detail under a status, or with an empty format the status alone.
-func (o *Outcome) Note(s Status, format string, args ...any) {
-	if severity(s) > severity(o.status) {
-		o.status = s
+func (o *Outcome) Note(status Status, format string, args ...any) {
+	if severity(status) > severity(o.status) {
+		o.status = status
 	}
 	switch {
 	case format == "":
-	case len(o.details[s]) == maxDetails:
+	case len(o.details[status]) == maxDetails:
 		o.more++
 	default:
-		o.details[s] = append(o.details[s], openflow.Shorten(fmt.Sprintf(format, args...), maxDetail))
+		o.details[status] = append(o.details[status], phrase.Shorten(fmt.Sprintf(format, args...), maxDetail))
 	}
 }
 
 // Result returns the part of the report about the step.
 func (o *Outcome) Result(step string) Result {
-	r := Result{Step: step, Status: o.status, More: o.more}
-	for _, s := range []Status{Failed, Unknown, Approximated, Restored} {
-		r.Details = append(r.Details, o.details[s]...)
+	result := Result{Step: step, Status: o.status, More: o.more}
+	for _, status := range []Status{Failed, Unknown, Approximated, Restored} {
+		result.Details = append(result.Details, o.details[status]...)
 	}
-	return r
+	return result
 }

@@ -39,50 +39,50 @@ type memberNames struct {
 //
 // Source: ovs-vswitchd(8), BOND COMMANDS. bond/disable-member has no effect
 // where a bond has no updelay (measured with OVS 3.1).
-func restoreBonds(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	bonds, unknown, err := recordedBonds(s, rec)
+func restoreBonds(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
+	bonds, unknown, err := recordedBonds(sw, rec)
 	if err != nil {
 		return err
 	}
-	aggregates, err := readLACP(s, rec)
+	aggregates, err := readLACP(sw, rec)
 	if err != nil {
 		return err
 	}
-	if len(bonds)+unknown.count+len(aggregates.ports)+aggregates.unknown.count == 0 && !hasBonds(s) {
+	if len(bonds)+unknown.count+len(aggregates.ports)+aggregates.unknown.count == 0 && !hasBonds(sw) {
 		return nil
 	}
-	if err := s.stopClock(ctx); err != nil {
-		o.Note(report.Failed, "the clock can't be stopped, so bonds will change: %v", err)
+	if err := sw.stopClock(ctx); err != nil {
+		outcome.Note(report.Failed, "the clock can't be stopped, so bonds will change: %v", err)
 	}
-	if err := aggregates.restore(ctx, s, o); err != nil {
+	if err := aggregates.restore(ctx, sw, outcome); err != nil {
 		return err
 	}
-	unknown.note(o, workdir.RecordedBond, "bonds")
+	unknown.note(outcome, workdir.RecordedBond, "bonds")
 	var live []*liveBond
-	for _, b := range s.Bridges {
-		for _, p := range b.Ports {
-			if bond := bonds[p.Name]; bond != nil {
+	for _, bridge := range sw.Bridges {
+		for _, port := range bridge.Ports {
+			if bond := bonds[port.Name]; bond != nil {
 				live = append(live, bond)
-			} else if len(p.Interfaces) > 1 {
-				o.Note(report.Unknown, "%s: bond %q: no bond/show was collected: all members whose link is up are enabled", b.Name, p.Name)
+			} else if len(port.Interfaces) > 1 {
+				outcome.Note(report.Unknown, "%s: bond %q: no bond/show was collected: all members whose link is up are enabled", bridge.Name, port.Name)
 			}
 		}
 	}
-	if err := restoreMembers(ctx, s, live, o); err != nil {
+	if err := restoreMembers(ctx, sw, live, outcome); err != nil {
 		return err
 	}
-	return s.forgetPackets(ctx, o)
+	return sw.forgetPackets(ctx, outcome)
 }
 
 // recordedBonds reads bond/show and returns the bonds that the database has. A text
 // with several sections for one bond was pieced together by hand; the last section
 // counts.
-func recordedBonds(s *Switch, rec *Recorded) (bonds map[string]*liveBond, unknown unknownNames, err error) {
+func recordedBonds(sw *Switch, rec *Recorded) (bonds map[string]*liveBond, unknown unknownNames, err error) {
 	text, err := rec.text(workdir.RecordedBond)
 	if err != nil {
 		return nil, unknown, err
 	}
-	ports := portsByName(s)
+	ports := portsByName(sw)
 	bonds = map[string]*liveBond{}
 	for bond := range appctl.Bonds(text) {
 		port := ports[bond.Name]
@@ -95,11 +95,11 @@ func recordedBonds(s *Switch, rec *Recorded) (bonds map[string]*liveBond, unknow
 	return bonds, unknown, nil
 }
 
-func portsByName(s *Switch) map[string]*Port {
+func portsByName(sw *Switch) map[string]*Port {
 	ports := map[string]*Port{}
-	for _, b := range s.Bridges {
-		for _, p := range b.Ports {
-			ports[p.Name] = p
+	for _, bridge := range sw.Bridges {
+		for _, port := range bridge.Ports {
+			ports[port.Name] = port
 		}
 	}
 	return ports
@@ -108,7 +108,7 @@ func portsByName(s *Switch) map[string]*Port {
 // members splits names into the port's members and other names.
 func (p *Port) members(names iter.Seq[string]) (m memberNames) {
 	for _, name := range slices.Sorted(names) {
-		if p.has(name) {
+		if p.hasInterface(name) {
 			m.members = append(m.members, name)
 		} else {
 			m.unknown.add(name)
@@ -117,15 +117,15 @@ func (p *Port) members(names iter.Seq[string]) (m memberNames) {
 	return m
 }
 
-// has reports whether the port has an interface of that name.
-func (p *Port) has(name string) bool {
-	return slices.ContainsFunc(p.Interfaces, func(i *Interface) bool { return i.Name == name })
+// hasInterface reports whether the port has an interface of that name.
+func (p *Port) hasInterface(name string) bool {
+	return slices.ContainsFunc(p.Interfaces, func(iface *Interface) bool { return iface.Name == name })
 }
 
 // hasBonds reports whether any port has several members or LACP.
-func hasBonds(s *Switch) bool {
-	for _, p := range portsByName(s) {
-		if len(p.Interfaces) > 1 || p.LACP != "" && p.LACP != "off" {
+func hasBonds(sw *Switch) bool {
+	for _, port := range portsByName(sw) {
+		if len(port.Interfaces) > 1 || port.LACP != "" && port.LACP != "off" {
 			return true
 		}
 	}
@@ -134,8 +134,8 @@ func hasBonds(s *Switch) bool {
 
 // restoreMembers restores all bonds together, because ovs-vswitchd takes some time for
 // each change, and some changes never happen.
-func restoreMembers(ctx context.Context, s *Switch, live []*liveBond, o *report.Outcome) error {
-	have, err := settledBonds(ctx, s, live)
+func restoreMembers(ctx context.Context, sw *Switch, live []*liveBond, outcome *report.Outcome) error {
+	have, err := settledBonds(ctx, sw, live)
 	for _, change := range []func(context.Context, *Switch, *liveBond, appctl.Bond, *report.Outcome) (changed bool){enableMembers, cutLinks, activateMember, migrateHashes} {
 		changed := false
 		for _, bond := range live {
@@ -143,12 +143,12 @@ func restoreMembers(ctx context.Context, s *Switch, live []*liveBond, o *report.
 				return err
 			}
 			if h, ok := have[bond.Name]; ok {
-				changed = change(ctx, s, bond, h, o) || changed
+				changed = change(ctx, sw, bond, h, outcome) || changed
 			}
 			err = ctx.Err()
 		}
 		if changed && err == nil {
-			have, err = settledBonds(ctx, s, live)
+			have, err = settledBonds(ctx, sw, live)
 		}
 	}
 	if err != nil {
@@ -157,15 +157,15 @@ func restoreMembers(ctx context.Context, s *Switch, live []*liveBond, o *report.
 	for _, bond := range live {
 		h, ok := have[bond.Name]
 		if !ok {
-			o.Note(report.Failed, "bond %q: the replica has no such bond", bond.Name)
+			outcome.Note(report.Failed, "bond %q is missing on the replica", bond.Name)
 			continue
 		}
 		differences := bond.differences(h)
-		for _, d := range differences {
-			o.Note(report.Failed, "bond %q: %s", bond.Name, d)
+		for _, difference := range differences {
+			outcome.Note(report.Failed, "bond %q: %s", bond.Name, difference)
 		}
 		if len(differences) == 0 {
-			o.Note(report.Restored, "")
+			outcome.Note(report.Restored, "")
 		}
 	}
 	return nil
@@ -173,12 +173,12 @@ func restoreMembers(ctx context.Context, s *Switch, live []*liveBond, o *report.
 
 // settledBonds returns the replica's bonds once links and LACP let members carry
 // packets as on the live node, or after a bounded time.
-func settledBonds(ctx context.Context, s *Switch, live []*liveBond) (have map[string]appctl.Bond, err error) {
+func settledBonds(ctx context.Context, sw *Switch, live []*liveBond) (have map[string]appctl.Bond, err error) {
 	if len(live) == 0 {
 		return nil, nil
 	}
-	err = until(ctx, func() (bool, error) {
-		out, err := s.appctl(ctx, "bond/show")
+	err = retryUntil(ctx, func() (bool, error) {
+		out, err := sw.appctl(ctx, "bond/show")
 		have = map[string]appctl.Bond{}
 		for bond := range appctl.Bonds(out) {
 			have[bond.Name] = bond
@@ -190,25 +190,25 @@ func settledBonds(ctx context.Context, s *Switch, live []*liveBond) (have map[st
 
 func (l *liveBond) settled(have map[string]appctl.Bond) bool {
 	return !slices.ContainsFunc(l.members, func(name string) bool {
-		h, ok := have[l.Name].Members[name]
-		return ok && h.MayEnable != l.Members[name].MayEnable
+		member, ok := have[l.Name].Members[name]
+		return ok && member.MayEnable != l.Members[name].MayEnable
 	})
 }
 
 // enableMembers enables and disables members without regard to delays.
-func enableMembers(ctx context.Context, s *Switch, live *liveBond, have appctl.Bond, o *report.Outcome) (changed bool) {
+func enableMembers(ctx context.Context, sw *Switch, live *liveBond, have appctl.Bond, outcome *report.Outcome) (changed bool) {
 	for _, name := range live.members {
-		h, ok := have.Members[name]
+		member, ok := have.Members[name]
 		enabled := live.Members[name].Enabled
-		if !ok || h.Enabled == enabled {
+		if !ok || member.Enabled == enabled {
 			continue // differences reports a missing member
 		}
 		verb := "disable"
 		if enabled {
 			verb = "enable"
 		}
-		if err := bondCommand(ctx, s, verb, live.Name, name); err != nil {
-			o.Note(report.Failed, "bond %q: member %q can't be %sd: %v", live.Name, name, verb, err)
+		if err := bondCommand(ctx, sw, verb, live.Name, name); err != nil {
+			outcome.Note(report.Failed, "bond %q: member %q can't be %sd: %v", live.Name, name, verb, err)
 		}
 		changed = true
 	}
@@ -216,34 +216,34 @@ func enableMembers(ctx context.Context, s *Switch, live *liveBond, have appctl.B
 }
 
 // cutLinks takes the link of members that were disabled and are still enabled.
-func cutLinks(ctx context.Context, s *Switch, live *liveBond, have appctl.Bond, o *report.Outcome) (changed bool) {
+func cutLinks(ctx context.Context, sw *Switch, live *liveBond, have appctl.Bond, outcome *report.Outcome) (changed bool) {
 	for _, name := range live.members {
 		if live.Members[name].Enabled || !have.Members[name].Enabled {
 			continue
 		}
-		if err := s.setLink(ctx, name, "down"); err != nil {
-			o.Note(report.Failed, "bond %q: the link of member %q can't be set down: %v", live.Name, name, err)
+		if err := sw.setLink(ctx, name, "down"); err != nil {
+			outcome.Note(report.Failed, "bond %q: the link of member %q can't be set down: %v", live.Name, name, err)
 			continue
 		}
-		o.Note(report.Approximated, "bond %q: member %q was disabled for an unrecorded reason; its link is set down here", live.Name, name)
+		outcome.Note(report.Approximated, "bond %q: member %q was disabled for an unrecorded reason; its link is set down here", live.Name, name)
 		changed = true
 	}
 	return changed
 }
 
-func activateMember(ctx context.Context, s *Switch, live *liveBond, have appctl.Bond, o *report.Outcome) (changed bool) {
+func activateMember(ctx context.Context, sw *Switch, live *liveBond, have appctl.Bond, outcome *report.Outcome) (changed bool) {
 	if live.Active == "" || live.Active == have.Active {
 		return false
 	}
-	if err := bondCommand(ctx, s, "set-active", live.Name, live.Active); err != nil {
-		o.Note(report.Failed, "bond %q: member %q can't be made the active one: %v", live.Name, live.Active, err)
+	if err := bondCommand(ctx, sw, "set-active", live.Name, live.Active); err != nil {
+		outcome.Note(report.Failed, "bond %q: member %q can't be made the active one: %v", live.Name, live.Active, err)
 	}
 	return true
 }
 
 // migrateHashes assigns hashes to the members that carried them. A trace shows the
 // choice by hash only with balance-slb: with balance-tcp the datapath chooses.
-func migrateHashes(ctx context.Context, s *Switch, live *liveBond, _ appctl.Bond, o *report.Outcome) (changed bool) {
+func migrateHashes(ctx context.Context, sw *Switch, live *liveBond, _ appctl.Bond, outcome *report.Outcome) (changed bool) {
 	if live.Mode != "balance-slb" {
 		return false
 	}
@@ -253,15 +253,15 @@ func migrateHashes(ctx context.Context, s *Switch, live *liveBond, _ appctl.Bond
 			enabled++
 		}
 		for _, hash := range live.Members[name].Hashes {
-			if _, err := s.appctl(ctx, "bond/migrate", live.Name, strconv.Itoa(hash), name); err != nil {
-				o.Note(report.Failed, "bond %q: hash %d can't be assigned to member %q: %v", live.Name, hash, name, err)
+			if _, err := sw.appctl(ctx, "bond/migrate", live.Name, strconv.Itoa(hash), name); err != nil {
+				outcome.Note(report.Failed, "bond %q: hash %d can't be assigned to member %q: %v", live.Name, hash, name, err)
 				return changed
 			}
 			changed = true
 		}
 	}
 	if enabled > 1 {
-		o.Note(report.Approximated, "bond %q: balance-slb assigns each new source MAC address to the next member in turn; "+
+		outcome.Note(report.Approximated, "bond %q: balance-slb assigns each new source MAC address to the next member in turn; "+
 			"which member is next is not recorded, so for addresses without a load in bond/show a trace may show another member than on the live node", live.Name)
 	}
 	return changed
@@ -269,11 +269,11 @@ func migrateHashes(ctx context.Context, s *Switch, live *liveBond, _ appctl.Bond
 
 // bondCommand runs a command like bond/enable-member (before OVS 2.15
 // bond/enable-slave).
-func bondCommand(ctx context.Context, s *Switch, verb string, args ...string) error {
-	_, err := s.appctl(ctx, append([]string{"bond/" + verb + "-member"}, args...)...)
+func bondCommand(ctx context.Context, sw *Switch, verb string, args ...string) error {
+	_, err := sw.appctl(ctx, append([]string{"bond/" + verb + "-member"}, args...)...)
 	var failed *command.Error
 	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "not a valid command") {
-		_, err = s.appctl(ctx, append([]string{"bond/" + verb + "-slave"}, args...)...)
+		_, err = sw.appctl(ctx, append([]string{"bond/" + verb + "-slave"}, args...)...)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"ovs-offline/internal/node"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 )
@@ -70,23 +71,23 @@ func loadBridges(ctx context.Context, db *ovsdb.Client) ([]*Bridge, error) {
 		return nil, err
 	}
 	var bridges []*Bridge
-	for _, r := range rows {
-		b := &Bridge{Name: r.String("name"), UUID: r.UUID, DatapathType: r.String("datapath_type"), FailMode: r.String("fail_mode"),
-			Protocols: r.Strings("protocols"), OtherConfig: r.Map("other_config"),
-			controllers: r.UUIDs("controller"), mirrors: r.UUIDs("mirrors"), snoops: r.Bool("mcast_snooping_enable"),
-			sFlow: first(r.UUIDs("sflow")), ipfix: first(r.UUIDs("ipfix")), netFlow: first(r.UUIDs("netflow"))}
+	for _, row := range rows {
+		bridge := &Bridge{Name: row.String("name"), UUID: row.UUID, DatapathType: row.String("datapath_type"), FailMode: row.String("fail_mode"),
+			Protocols: row.Strings("protocols"), OtherConfig: row.Map("other_config"),
+			controllers: row.UUIDs("controller"), mirrors: row.UUIDs("mirrors"), snoops: row.Bool("mcast_snooping_enable"),
+			sFlow: firstOf(row.UUIDs("sflow")), ipfix: firstOf(row.UUIDs("ipfix")), netFlow: firstOf(row.UUIDs("netflow"))}
 		for _, column := range []string{"stp_enable", "rstp_enable"} {
-			if r.Bool(column) {
-				b.tree = column
+			if row.Bool(column) {
+				bridge.tree = column
 			}
 		}
-		for _, id := range r.UUIDs("ports") {
-			if p := ports[id]; p != nil {
-				b.Ports = append(b.Ports, p)
+		for _, id := range row.UUIDs("ports") {
+			if port := ports[id]; port != nil {
+				bridge.Ports = append(bridge.Ports, port)
 			}
 		}
-		slices.SortFunc(b.Ports, func(p, q *Port) int { return cmp.Compare(p.Name, q.Name) })
-		bridges = append(bridges, b)
+		slices.SortFunc(bridge.Ports, func(p, q *Port) int { return cmp.Compare(p.Name, q.Name) })
+		bridges = append(bridges, bridge)
 	}
 	slices.SortFunc(bridges, func(a, b *Bridge) int { return cmp.Compare(a.Name, b.Name) })
 	return bridges, nil
@@ -98,12 +99,12 @@ func loadInterfaces(ctx context.Context, db *ovsdb.Client) (map[string]*Interfac
 		return nil, err
 	}
 	byID := map[string]*Interface{}
-	for _, r := range rows {
-		i := &Interface{Name: r.String("name"), UUID: r.UUID, Type: r.String("type"), Error: r.String("error"), Options: r.Map("options")}
-		i.OfPort, _ = r.Int("ofport")
-		i.Requested, _ = r.Int("ofport_request")
-		i.BFD = r.Map("bfd")["enable"] == "true"
-		byID[r.UUID] = i
+	for _, row := range rows {
+		iface := &Interface{Name: row.String("name"), UUID: row.UUID, Type: row.String("type"), Error: row.String("error"), Options: row.Map("options")}
+		iface.OfPort, _ = row.Int("ofport")
+		iface.Requested, _ = row.Int("ofport_request")
+		iface.BFD = row.Map("bfd")["enable"] == "true"
+		byID[row.UUID] = iface
 	}
 	return byID, nil
 }
@@ -114,15 +115,15 @@ func loadPorts(ctx context.Context, db *ovsdb.Client, interfaces map[string]*Int
 		return nil, err
 	}
 	byID := map[string]*Port{}
-	for _, r := range rows {
-		p := &Port{Name: r.String("name"), UUID: r.UUID, LACP: r.String("lacp"), VLANMode: r.String("vlan_mode")}
-		p.Tag, _ = r.Int("tag")
-		for _, id := range r.UUIDs("interfaces") {
-			if i := interfaces[id]; i != nil {
-				p.Interfaces = append(p.Interfaces, i)
+	for _, row := range rows {
+		port := &Port{Name: row.String("name"), UUID: row.UUID, LACP: row.String("lacp"), VLANMode: row.String("vlan_mode")}
+		port.Tag, _ = row.Int("tag")
+		for _, id := range row.UUIDs("interfaces") {
+			if iface := interfaces[id]; iface != nil {
+				port.Interfaces = append(port.Interfaces, iface)
 			}
 		}
-		byID[r.UUID] = p
+		byID[row.UUID] = port
 	}
 	return byID, nil
 }
@@ -130,8 +131,8 @@ func loadPorts(ctx context.Context, db *ovsdb.Client, interfaces map[string]*Int
 // Interfaces lists all interfaces of a bridge.
 func (b *Bridge) Interfaces() []*Interface {
 	var all []*Interface
-	for _, p := range b.Ports {
-		all = append(all, p.Interfaces...)
+	for _, port := range b.Ports {
+		all = append(all, port.Interfaces...)
 	}
 	return all
 }
@@ -142,9 +143,9 @@ func (b *Bridge) interfaceAt(number string) (name string, ok bool) {
 	if number == portWord(openflow.PortLocal) {
 		return b.Name, true
 	}
-	for _, i := range b.Interfaces() {
-		if strconv.Itoa(i.OfPort) == number {
-			return i.Name, true
+	for _, iface := range b.Interfaces() {
+		if strconv.Itoa(iface.OfPort) == number {
+			return iface.Name, true
 		}
 	}
 	return "", false
@@ -158,27 +159,21 @@ func portWord(number int) string {
 	return strconv.Itoa(number)
 }
 
-// allows reports whether the bridge is configured to accept an OpenFlow version.
+// allowsVersion reports whether the bridge is configured to accept an OpenFlow version.
 // Without protocols it accepts all that ovs-vswitchd enables by default.
-func (b *Bridge) allows(v openflow.Version) bool {
-	return len(b.Protocols) == 0 || slices.Contains(b.Protocols, v.String())
+func (b *Bridge) allowsVersion(version openflow.Version) bool {
+	return len(b.Protocols) == 0 || slices.Contains(b.Protocols, version.String())
 }
 
 // hasKernelDatapath reports whether the bridge's datapath is the kernel's.
 func (b *Bridge) hasKernelDatapath() bool { return b.DatapathType == "" || b.DatapathType == "system" }
 
-// isTunnel reports whether interfaces of a type are real tunnels despite
-// --enable-dummy.
-func isTunnel(kind string) bool {
-	kinds := []string{"geneve", "gre", "vxlan", "lisp", "stt", "erspan", "ip6erspan", "ip6gre", "gtpu", "bareudp", "srv6"}
-	return slices.Contains(kinds, kind)
-}
+// isDevice reports whether the interface is a dummy device in a replica. Tunnels are real
+// ones despite --enable-dummy.
+func (i *Interface) isDevice() bool { return i.Type != "patch" && !node.IsTunnel(i.Type) }
 
-// isDevice reports whether the interface is a dummy device in a replica.
-func (i *Interface) isDevice() bool { return i.Type != "patch" && !isTunnel(i.Type) }
-
-// first returns the element of a column that holds at most one, "" for none.
-func first(list []string) string {
+// firstOf returns the element of a column that holds at most one, "" for none.
+func firstOf(list []string) string {
 	if len(list) == 0 {
 		return ""
 	}

@@ -13,11 +13,11 @@ import (
 //
 // Remedy: time/stop. Everything that a trace needs works while the clock is
 // stopped, without using processor time (measured with OVS 3.1).
-func stopClock(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcome) error {
-	if err := s.stopClock(ctx); err != nil {
-		o.Note(report.Failed, "the clock can't be stopped, so the replica's state ages: %v", err)
+func stopClock(ctx context.Context, sw *Switch, _ *Recorded, outcome *report.Outcome) error {
+	if err := sw.stopClock(ctx); err != nil {
+		outcome.Note(report.Failed, "the clock can't be stopped, so the replica's state ages: %v", err)
 		return ctx.Err()
 	}
-	o.Note(report.Restored, "")
+	outcome.Note(report.Restored, "")
 	return nil
 }

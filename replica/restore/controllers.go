@@ -13,44 +13,44 @@ import (
 // editControllers keeps controllers where the daemons have no network, since
 // they cause hidden flows. If the daemons share the host's network it removes
 // them. Managers stay in any case: the replica's ovsdb-server connects to none.
-func editControllers(ctx context.Context, n *Node, o *report.Outcome) error {
-	if n.Isolated {
-		return expectUnreachable(ctx, &n.Switch, o)
+func editControllers(ctx context.Context, replica *Replica, outcome *report.Outcome) error {
+	if replica.Isolated {
+		return expectUnreachable(ctx, &replica.Switch, outcome)
 	}
 	var changes []ovsdb.Change
-	for i, b := range n.Bridges {
-		if len(b.controllers) == 0 {
+	for i, bridge := range replica.Bridges {
+		if len(bridge.controllers) == 0 {
 			continue
 		}
 		var controller any
-		if b.failedOpen { // fail-open needs a controller that can't be reached: no process creates that socket
+		if bridge.failedOpen { // fail-open needs a controller that can't be reached: no process creates that socket
 			row := fmt.Sprintf("controller%d", i)
-			changes = append(changes, ovsdb.Insert("Controller", row, ovsdb.Columns{"target": "unix:" + n.Switch.dir + "/no-controller", "connection_mode": "out-of-band"}))
+			changes = append(changes, ovsdb.Insert("Controller", row, ovsdb.Columns{"target": "unix:" + replica.Switch.dir + "/no-controller", "connection_mode": "out-of-band"}))
 			controller = ovsdb.Ref{Name: row}
 		}
-		o.Note(report.Approximated, "%s: its controllers are removed, since the daemons are not isolated here", b.Name)
-		changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"controller": controller}))
+		outcome.Note(report.Approximated, "%s: its controllers are removed, since the daemons are not isolated here", bridge.Name)
+		changes = append(changes, ovsdb.Update("Bridge", bridge.UUID, ovsdb.Columns{"controller": controller}))
 	}
 	if len(changes) == 0 {
 		return nil
 	}
-	managers, err := managersForControllers(ctx, n, o)
+	managers, err := managersForControllers(ctx, replica, outcome)
 	if err != nil {
 		return err
 	}
-	return n.DB.Transact(ctx, append(changes, managers...)...)
+	return replica.DB.Transact(ctx, append(changes, managers...)...)
 }
 
 // managersForControllers returns the changes that add a Manager row for each
 // controller that bridges reach in-band: ovs-vswitchd makes the same hidden flows for
 // both. It makes the flows for managers on all bridges, so bridges that had no such
 // flows get disable-in-band.
-func managersForControllers(ctx context.Context, n *Node, o *report.Outcome) ([]ovsdb.Change, error) {
-	rows, err := n.DB.Select(ctx, "Open_vSwitch", "manager_options")
+func managersForControllers(ctx context.Context, replica *Replica, outcome *report.Outcome) ([]ovsdb.Change, error) {
+	rows, err := replica.DB.Select(ctx, "Open_vSwitch", "manager_options")
 	if err != nil || len(rows) != 1 {
 		return nil, err
 	}
-	targets, err := inBandTargets(ctx, n.DB)
+	targets, err := inBandTargets(ctx, replica.DB)
 	if len(targets) == 0 || err != nil {
 		return nil, err
 	}
@@ -63,21 +63,21 @@ func managersForControllers(ctx context.Context, n *Node, o *report.Outcome) ([]
 		row := fmt.Sprintf("manager%d", i)
 		changes = append(changes, ovsdb.Insert("Manager", row, ovsdb.Columns{"target": target}))
 		refs = append(refs, ovsdb.Ref{Name: row})
-		o.Note(report.Approximated, "manager %s, to which the replica never connects, replaces the in-band controller", target)
+		outcome.Note(report.Approximated, "manager %s, to which the replica never connects, replaces the in-band controller", target)
 	}
 	changes = append(changes, ovsdb.Update("Open_vSwitch", rows[0].UUID, ovsdb.Columns{"manager_options": refs}))
-	for _, b := range n.Bridges {
-		had, known, err := n.Facts.InBand(ctx, b.Name)
+	for _, bridge := range replica.Bridges {
+		had, known, err := replica.Facts.InBand(ctx, bridge.Name)
 		if err != nil {
 			return nil, err
 		}
-		if had || !known && len(b.controllers) > 0 {
+		if had || !known && len(bridge.controllers) > 0 {
 			continue
 		}
-		config := maps.Clone(b.OtherConfig)
+		config := maps.Clone(bridge.OtherConfig)
 		config["disable-in-band"] = "true"
-		b.OtherConfig = config
-		changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"other_config": config}))
+		bridge.OtherConfig = config
+		changes = append(changes, ovsdb.Update("Bridge", bridge.UUID, ovsdb.Columns{"other_config": config}))
 	}
 	return changes, nil
 }
@@ -85,7 +85,7 @@ func managersForControllers(ctx context.Context, n *Node, o *report.Outcome) ([]
 // inBandTargets returns the targets of the controllers that bridges reach
 // in-band, each with its port, without targets that are also a manager's.
 func inBandTargets(ctx context.Context, db *ovsdb.Client) ([]string, error) {
-	const openFlowPort = "6653" // the default of a controller; that of a manager is another
+	const openFlowPort = "6653" // the default of a controller; a manager has another
 	controllers, err := db.Select(ctx, "Controller", "target", "connection_mode")
 	if err != nil {
 		return nil, err
@@ -95,14 +95,14 @@ func inBandTargets(ctx context.Context, db *ovsdb.Client) ([]string, error) {
 		return nil, err
 	}
 	known := map[string]bool{}
-	for _, m := range managers {
-		known[m.String("target")] = true
+	for _, row := range managers {
+		known[row.String("target")] = true
 	}
 	var targets []string
-	for _, c := range controllers {
-		target := c.String("target")
+	for _, row := range controllers {
+		target := row.String("target")
 		stream, address, _ := strings.Cut(target, ":")
-		if c.String("connection_mode") == "out-of-band" || stream != "tcp" && stream != "ssl" {
+		if row.String("connection_mode") == "out-of-band" || stream != "tcp" && stream != "ssl" {
 			continue
 		}
 		if !strings.Contains(address, ":") {
@@ -118,19 +118,19 @@ func inBandTargets(ctx context.Context, db *ovsdb.Client) ([]string, error) {
 
 // expectUnreachable records the lines about controllers that ovs-vswitchd will log only
 // because a replica has no network.
-func expectUnreachable(ctx context.Context, s *Switch, o *report.Outcome) error {
-	rows, err := s.db.Select(ctx, "Controller", "target")
+func expectUnreachable(ctx context.Context, sw *Switch, outcome *report.Outcome) error {
+	rows, err := sw.db.Select(ctx, "Controller", "target")
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
-		o.Note(report.Restored, "")
-		target := r.String("target")
+	for _, row := range rows {
+		outcome.Note(report.Restored, "")
+		target := row.String("target")
 		stream, _, _ := strings.Cut(target, ":")
-		s.expect(fmt.Sprintf("stream_%s: %s: connect: Network is unreachable", stream, target))
+		sw.expect(fmt.Sprintf("stream_%s: %s: connect: Network is unreachable", stream, target))
 		if stream == "ssl" { // editHostSettings removes the keys
-			s.expect("stream_ssl: Private key must be configured to use SSL")
-			s.expect("stream_ssl: Certificate must be configured to use SSL")
+			sw.expect("stream_ssl: Private key must be configured to use SSL")
+			sw.expect("stream_ssl: Certificate must be configured to use SSL")
 		}
 	}
 	return nil

@@ -169,7 +169,7 @@ func reachesInBand(t *testing.T, options process.Options, isolation string) {
 	if !strings.Contains(r.log(), logged) {
 		t.Errorf("ovs-vswitchd does not log the error that the report is to leave out: %s", r.log())
 	}
-	if new(restore.Node).Expected("stream_tcp: tcp:192.0.2.66:6653: connect: Network is unreachable") {
+	if new(restore.Replica).Expected("stream_tcp: tcp:192.0.2.66:6653: connect: Network is unreachable") {
 		t.Error("an error that no step has foreseen is left out")
 	}
 	if !r.report.Complete() {

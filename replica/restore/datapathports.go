@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/node"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
@@ -14,26 +15,26 @@ import (
 // restoreDatapathPorts gives ports their numbers in the live datapath
 // (dpif-dummy/change-port-number) and reports the numbers of both. A tunnel keeps
 // the number that ovs-vswitchd chooses.
-func restoreDatapathPorts(ctx context.Context, n *Node, o *report.Outcome) error {
-	live, recorded, err := livePortNumbers(&n.Recorded)
+func restoreDatapathPorts(ctx context.Context, replica *Replica, outcome *report.Outcome) error {
+	live, recorded, err := livePortNumbers(&replica.Recorded)
 	if err != nil {
 		return err
 	}
 	if len(live) == 0 {
-		o.Note(report.Unknown, "no dpctl/show was collected: the live datapath's port numbers are unknown")
-	} else if err := renumberPorts(ctx, &n.Switch, live, o); err != nil {
+		outcome.Note(report.Unknown, "no dpctl/show was collected: the live datapath's port numbers are unknown")
+	} else if err := renumberPorts(ctx, &replica.Switch, live, outcome); err != nil {
 		return err
 	}
-	out, err := n.appctl(ctx, "dpif/show")
+	out, err := replica.appctl(ctx, "dpif/show")
 	if err != nil {
 		return err
 	}
-	for p := range appctl.BridgePorts(out) {
-		number := liveNumber(live, p)
-		if known, ok := recorded[[2]string{p.Bridge, p.Name}]; ok {
+	for port := range appctl.BridgePorts(out) {
+		number := liveNumber(live, port)
+		if known, ok := recorded[[2]string{port.Bridge, port.Name}]; ok {
 			number = known
 		}
-		n.Report.Ports = append(n.Report.Ports, report.PortRow{Bridge: p.Bridge, Port: p.Name, OfPort: p.OpenFlow, Live: number, Replica: p.Datapath})
+		replica.Report.Ports = append(replica.Report.Ports, report.PortRow{Bridge: port.Bridge, Port: port.Name, OfPort: port.OpenFlow, Live: number, Replica: port.Datapath})
 	}
 	return nil
 }
@@ -52,14 +53,14 @@ func livePortNumbers(rec *Recorded) (live map[string]string, byInterface map[[2]
 		return nil, nil, err
 	}
 	live, byInterface = map[string]string{}, map[[2]string]string{}
-	for p := range appctl.BridgePorts(bridges) {
-		byInterface[[2]string{p.Bridge, p.Name}] = p.Datapath
-		if p.Datapath != "none" && !isTunnel(p.Type) {
-			live[p.Name] = p.Datapath
+	for port := range appctl.BridgePorts(bridges) {
+		byInterface[[2]string{port.Bridge, port.Name}] = port.Datapath
+		if port.Datapath != "none" && !node.IsTunnel(port.Type) {
+			live[port.Name] = port.Datapath
 		}
 	}
-	for p := range appctl.DatapathPorts(datapath) {
-		live[p.Name] = p.Number
+	for port := range appctl.DatapathPorts(datapath) {
+		live[port.Name] = port.Number
 	}
 	return live, byInterface, nil
 }
@@ -70,64 +71,64 @@ const maxRenumbered = 300
 
 // renumberPorts first moves the ports to unused numbers, since another port may
 // have the live one.
-func renumberPorts(ctx context.Context, s *Switch, live map[string]string, o *report.Outcome) error {
+func renumberPorts(ctx context.Context, sw *Switch, live map[string]string, outcome *report.Outcome) error {
 	const unused = 60000
-	out, err := s.appctl(ctx, "dpctl/show")
+	out, err := sw.appctl(ctx, "dpctl/show")
 	if err != nil {
 		return err
 	}
 	var ports []appctl.DatapathPort
-	for p := range appctl.DatapathPorts(out) {
-		if p.Number != "0" && live[p.Name] != p.Number && !isTunnelDevice(p.Name) {
-			ports = append(ports, p)
+	for port := range appctl.DatapathPorts(out) {
+		if port.Number != "0" && live[port.Name] != port.Number && !isTunnelDevice(port.Name) {
+			ports = append(ports, port)
 		}
 	}
 	if len(ports) > maxRenumbered {
-		o.Note(report.Approximated, "%d ports have other numbers in the replica's datapath than in the live one: ovs-offline translate converts them", len(ports))
+		outcome.Note(report.Approximated, "%d ports have other numbers in the replica's datapath than in the live one: ovs-offline translate converts them", len(ports))
 		return nil
 	}
 	slices.SortFunc(ports, func(p, q appctl.DatapathPort) int { return strings.Compare(p.Name, q.Name) })
-	for i, p := range ports {
-		if _, err := s.appctl(ctx, "dpif-dummy/change-port-number", p.Datapath, p.Name, strconv.Itoa(unused+i)); err != nil {
-			o.Note(report.Approximated, "the replica's datapath port numbers are unchanged: %v", err)
+	for i, port := range ports {
+		if _, err := sw.appctl(ctx, "dpif-dummy/change-port-number", port.Datapath, port.Name, strconv.Itoa(unused+i)); err != nil {
+			outcome.Note(report.Approximated, "the replica's datapath port numbers are unchanged: %v", err)
 			return ctx.Err()
 		}
 	}
-	for _, p := range ports {
-		if live[p.Name] == "" {
+	for _, port := range ports {
+		if live[port.Name] == "" {
 			continue // the live datapath had no such port
 		}
-		if _, err := s.appctl(ctx, "dpif-dummy/change-port-number", p.Datapath, p.Name, live[p.Name]); err != nil {
-			o.Note(report.Approximated, "port %q: another port of the replica has its datapath port number %s", p.Name, live[p.Name])
+		if _, err := sw.appctl(ctx, "dpif-dummy/change-port-number", port.Datapath, port.Name, live[port.Name]); err != nil {
+			outcome.Note(report.Approximated, "port %q: another port of the replica has its datapath port number %s", port.Name, live[port.Name])
 			continue
 		}
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
 	return ctx.Err()
 }
 
-// isTunnelDevice reports whether a name is that of the device that all tunnels of a
+// isTunnelDevice reports whether a name belongs to the device that all tunnels of a
 // type share. ovs-vswitchd remembers the number of such a device, so the number must
 // not change.
 func isTunnelDevice(name string) bool {
 	kind, _, ok := strings.Cut(name, "_sys")
-	return ok && (kind == "genev" || isTunnel(kind))
+	return ok && (kind == "genev" || node.IsTunnel(kind))
 }
 
 // liveNumber returns a port's number in the live datapath.
-func liveNumber(live map[string]string, p appctl.BridgePort) string {
+func liveNumber(live map[string]string, port appctl.BridgePort) string {
 	switch {
-	case p.Type == "patch":
+	case port.Type == "patch":
 		return "none"
-	case isTunnel(p.Type):
-		prefix := map[string]string{"geneve": "genev_sys", "vxlan": "vxlan_sys", "gre": "gre_sys"}[p.Type]
+	case node.IsTunnel(port.Type):
+		prefix := map[string]string{"geneve": "genev_sys", "vxlan": "vxlan_sys", "gre": "gre_sys"}[port.Type]
 		for name, number := range live {
 			if prefix != "" && strings.HasPrefix(name, prefix) {
 				return number
 			}
 		}
-	case live[p.Name] != "":
-		return live[p.Name]
+	case live[port.Name] != "":
+		return live[port.Name]
 	}
 	return "unknown"
 }

@@ -23,20 +23,20 @@ func kernelFeatures() map[string]string {
 	}
 }
 
-// restoreFeatures lowers the features of the datapath to those of the live one:
+// restoreFeatures lowers the features of the datapath to the live one's:
 // they decide into which datapath actions ovs-vswitchd translates flows.
-func restoreFeatures(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	for _, b := range s.Bridges {
-		live, err := liveFeatures(rec, b, o)
+func restoreFeatures(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
+	for _, bridge := range sw.Bridges {
+		live, err := liveFeatures(rec, bridge, outcome)
 		if err != nil {
 			return err
 		}
-		out, err := s.appctl(ctx, "dpif/set-dp-features", b.Name)
+		out, err := sw.appctl(ctx, "dpif/set-dp-features", bridge.Name)
 		if err != nil {
-			o.Note(report.Unknown, "%s: this version of OVS can't set datapath features: %v", b.Name, err)
+			outcome.Note(report.Unknown, "%s: this version of OVS can't set datapath features: %v", bridge.Name, err)
 			continue
 		}
-		if err := setFeatures(ctx, s, b, live, appctl.SettableFeatures(out), o); err != nil {
+		if err := setFeatures(ctx, sw, bridge, live, appctl.SettableFeatures(out), outcome); err != nil {
 			return err
 		}
 	}
@@ -44,35 +44,35 @@ func restoreFeatures(ctx context.Context, s *Switch, rec *Recorded, o *report.Ou
 }
 
 // liveFeatures returns the live datapath's features by title. If they were not
-// collected they are those of a kernel datapath, unless the bridge had another.
-func liveFeatures(rec *Recorded, b *Bridge, o *report.Outcome) (map[string]string, error) {
-	text, err := rec.bridgeText(b, workdir.RecordedFeatures)
+// collected they are a kernel datapath's, unless the bridge had another.
+func liveFeatures(rec *Recorded, bridge *Bridge, outcome *report.Outcome) (map[string]string, error) {
+	text, err := rec.bridgeText(bridge, workdir.RecordedFeatures)
 	live := appctl.Features(text)
 	if len(live) > 0 || err != nil {
 		return live, err
 	}
-	if b.hasKernelDatapath() {
-		o.Note(report.Approximated, "%s: no dpif/show-dp-features was collected: the features of a Linux 6.1 kernel are used", b.Name)
+	if bridge.hasKernelDatapath() {
+		outcome.Note(report.Approximated, "%s: no dpif/show-dp-features was collected: the features of a Linux 6.1 kernel are used", bridge.Name)
 		return kernelFeatures(), nil
 	}
-	o.Note(report.Unknown, "%s: no dpif/show-dp-features was collected for its %s datapath", b.Name, b.DatapathType)
+	outcome.Note(report.Unknown, "%s: no dpif/show-dp-features was collected for its %s datapath", bridge.Name, bridge.DatapathType)
 	return nil, nil
 }
 
-func setFeatures(ctx context.Context, s *Switch, b *Bridge, live map[string]string, settable map[string]appctl.SettableFeature, o *report.Outcome) error {
+func setFeatures(ctx context.Context, sw *Switch, bridge *Bridge, live map[string]string, settable map[string]appctl.SettableFeature, outcome *report.Outcome) error {
 	for _, title := range slices.Sorted(maps.Keys(live)) {
 		feature, known := settable[title]
 		want := live[title]
 		switch {
 		case want == feature.Value, !known && (want == "false" || want == "0"):
-			o.Note(report.Restored, "")
+			outcome.Note(report.Restored, "")
 		case !known:
-			o.Note(report.Unknown, "%s: this version of OVS has no datapath feature %q (live: %s)", b.Name, title, want)
+			outcome.Note(report.Unknown, "%s: this version of OVS has no datapath feature %q (live: %s)", bridge.Name, title, want)
 		default:
-			if err := setFeature(ctx, s, b, title, feature.Name, want); err != nil {
-				o.Note(report.Approximated, "%s: datapath feature %q stays %s (live: %s): it can only be lowered", b.Name, title, feature.Value, want)
+			if err := setFeature(ctx, sw, bridge, title, feature.Name, want); err != nil {
+				outcome.Note(report.Approximated, "%s: datapath feature %q stays %s (live: %s): it can only be lowered", bridge.Name, title, feature.Value, want)
 			} else {
-				o.Note(report.Restored, "")
+				outcome.Note(report.Restored, "")
 			}
 		}
 		if err := ctx.Err(); err != nil {
@@ -84,11 +84,11 @@ func setFeatures(ctx context.Context, s *Switch, b *Bridge, live map[string]stri
 
 // setFeature sets a feature and reads it back: ovs-vswitchd refuses to raise one,
 // but does not answer with an error.
-func setFeature(ctx context.Context, s *Switch, b *Bridge, title, name, value string) error {
-	if _, err := s.appctl(ctx, "dpif/set-dp-features", b.Name, name, value); err != nil {
+func setFeature(ctx context.Context, sw *Switch, bridge *Bridge, title, name, value string) error {
+	if _, err := sw.appctl(ctx, "dpif/set-dp-features", bridge.Name, name, value); err != nil {
 		return err
 	}
-	out, err := s.appctl(ctx, "dpif/set-dp-features", b.Name)
+	out, err := sw.appctl(ctx, "dpif/set-dp-features", bridge.Name)
 	if err == nil && appctl.SettableFeatures(out)[title].Value != value {
 		err = errors.New("not set")
 	}

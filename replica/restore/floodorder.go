@@ -27,63 +27,63 @@ const (
 )
 
 // editFloodOrder withholds the ports of bridges that flood.
-func editFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
-	flooding, err := n.floodingBridges(ctx, o)
+func editFloodOrder(ctx context.Context, replica *Replica, outcome *report.Outcome) error {
+	flooding, err := replica.floodingBridges(ctx, outcome)
 	if err != nil {
 		return err
 	}
-	shown, err := recordedFloods(&n.Recorded, n.Bridges, flooding)
+	shown, err := recordedFloods(&replica.Recorded, replica.Bridges, flooding)
 	if err != nil {
 		return err
 	}
 	var changes []ovsdb.Change
-	for _, b := range flooding {
-		order := shown[b].arrange(b)
-		shown[b].noteFloodOrder(b, order, o)
-		if order[0].Name == b.Name {
+	for _, bridge := range flooding {
+		order := shown[bridge].arrange(bridge)
+		shown[bridge].noteFloodOrder(bridge, order, outcome)
+		if order[0].Name == bridge.Name {
 			order = order[1:]
 		}
-		b.withheld = order
-		changes = append(changes, withhold(b)...)
+		bridge.withheld = order
+		changes = append(changes, withhold(bridge)...)
 	}
-	mirrors, err := n.withholdMirrors(ctx)
+	mirrors, err := replica.withholdMirrors(ctx)
 	if err != nil {
 		return err
 	}
-	return n.DB.Transact(ctx, append(changes, mirrors...)...)
+	return replica.DB.Transact(ctx, append(changes, mirrors...)...)
 }
 
 // withhold returns the changes that withhold the ports of a bridge. The local port comes
 // with the bridge: ovs-vswitchd ignores its type.
-func withhold(b *Bridge) []ovsdb.Change {
+func withhold(bridge *Bridge) []ovsdb.Change {
 	var changes []ovsdb.Change
-	for _, p := range b.withheld {
-		if p.Name == b.Name {
+	for _, port := range bridge.withheld {
+		if port.Name == bridge.Name {
 			continue
 		}
-		for _, i := range p.Interfaces {
-			changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"type": withheldType}))
+		for _, iface := range port.Interfaces {
+			changes = append(changes, ovsdb.Update("Interface", iface.UUID, ovsdb.Columns{"type": withheldType}))
 		}
 	}
 	return changes
 }
 
 // floodingBridges returns the bridges whose flood order is restored.
-func (n *Node) floodingBridges(ctx context.Context, o *report.Outcome) ([]*Bridge, error) {
+func (n *Replica) floodingBridges(ctx context.Context, outcome *report.Outcome) ([]*Bridge, error) {
 	var flooding []*Bridge
-	for _, b := range n.Bridges {
-		if len(b.Ports) < 3 {
+	for _, bridge := range n.Bridges {
+		if len(bridge.Ports) < 3 {
 			continue // a flood has a single output then
 		}
-		floods, err := n.Facts.Flood(ctx, b.Name)
+		floods, err := n.Facts.Flood(ctx, bridge.Name)
 		switch {
 		case err != nil:
 			return nil, err
 		case !floods:
-		case len(b.Ports) > maxOrdered:
-			o.Note(report.Approximated, "%s: it has %d ports: the order in which NORMAL floods to them is not restored", b.Name, len(b.Ports))
+		case len(bridge.Ports) > maxOrdered:
+			outcome.Note(report.Approximated, "%s: it has %d ports: the order in which NORMAL floods to them is not restored", bridge.Name, len(bridge.Ports))
 		default:
-			flooding = append(flooding, b)
+			flooding = append(flooding, bridge)
 		}
 	}
 	return flooding, nil
@@ -92,26 +92,26 @@ func (n *Node) floodingBridges(ctx context.Context, o *report.Outcome) ([]*Bridg
 // withholdMirrors returns the changes that remove the outputs of the mirrors of bridges
 // whose ports are withheld. Otherwise ovs-vswitchd would set up mirrors to a VLAN
 // before mirrors to a port, an order in which it never sets them up when it starts.
-func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
+func (n *Replica) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
 	rows, err := n.DB.Select(ctx, "Mirror", "name", "output_port", "output_vlan")
 	if err != nil {
 		return nil, err
 	}
 	var changes []ovsdb.Change
-	for _, r := range rows {
-		for _, b := range n.Bridges {
-			if len(b.withheld) == 0 || !slices.Contains(b.mirrors, r.UUID) {
+	for _, row := range rows {
+		for _, bridge := range n.Bridges {
+			if len(bridge.withheld) == 0 || !slices.Contains(bridge.mirrors, row.UUID) {
 				continue
 			}
 			output := ovsdb.Columns{}
-			if port := r.UUIDs("output_port"); len(port) > 0 {
+			if port := row.UUIDs("output_port"); len(port) > 0 {
 				output["output_port"] = ovsdb.Ref{UUID: port[0]}
 			} else {
-				output["output_vlan"], _ = r.Int("output_vlan")
+				output["output_vlan"], _ = row.Int("output_vlan")
 			}
-			n.mirrors = append(n.mirrors, ovsdb.Update("Mirror", r.UUID, output))
-			changes = append(changes, ovsdb.Update("Mirror", r.UUID, ovsdb.Columns{"output_port": nil, "output_vlan": nil}))
-			n.expect(fmt.Sprintf("bridge: bridge %s: mirror %s does not specify output; ignoring", b.Name, r.String("name")))
+			n.mirrors = append(n.mirrors, ovsdb.Update("Mirror", row.UUID, output))
+			changes = append(changes, ovsdb.Update("Mirror", row.UUID, ovsdb.Columns{"output_port": nil, "output_vlan": nil}))
+			n.expect(fmt.Sprintf("bridge: bridge %s: mirror %s does not specify output; ignoring", bridge.Name, row.String("name")))
 		}
 	}
 	return changes, nil
@@ -119,56 +119,56 @@ func (n *Node) withholdMirrors(ctx context.Context) ([]ovsdb.Change, error) {
 
 // restoreFloodOrder adds the withheld ports, the n-th port of all bridges at the
 // same time, and then the mirrors.
-func restoreFloodOrder(ctx context.Context, n *Node, o *report.Outcome) error {
+func restoreFloodOrder(ctx context.Context, replica *Replica, outcome *report.Outcome) error {
 	for round := 0; ; round++ {
 		var changes []ovsdb.Change
 		added := 0
-		for _, b := range n.Bridges {
-			if round >= len(b.withheld) {
+		for _, bridge := range replica.Bridges {
+			if round >= len(bridge.withheld) {
 				continue
 			}
 			added++
-			p := b.withheld[round]
-			if p.Name == b.Name {
-				if err := n.removeLocalPort(ctx, b, o); err != nil {
+			port := bridge.withheld[round]
+			if port.Name == bridge.Name {
+				if err := replica.removeLocalPort(ctx, bridge, outcome); err != nil {
 					return err
 				}
 				continue
 			}
-			for _, i := range p.Interfaces {
-				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"type": i.Type}))
+			for _, iface := range port.Interfaces {
+				changes = append(changes, ovsdb.Update("Interface", iface.UUID, ovsdb.Columns{"type": iface.Type}))
 			}
 		}
 		if added == 0 {
 			break
 		}
-		if err := n.reconfigure(ctx, changes); err != nil {
+		if err := replica.reconfigure(ctx, changes); err != nil {
 			return err
 		}
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
-	if len(n.mirrors) == 0 {
+	if len(replica.mirrors) == 0 {
 		return nil
 	}
-	if len(n.mirrors) > 1 {
-		o.Note(report.Approximated, "a packet goes through several mirrors in the order in which ovs-vswitchd sets them up when it starts: which one came first on the live node is not recorded")
+	if len(replica.mirrors) > 1 {
+		outcome.Note(report.Approximated, "a packet goes through several mirrors in the order in which ovs-vswitchd sets them up when it starts: which one came first on the live node is not recorded")
 	}
-	return n.reconfigure(ctx, n.mirrors)
+	return replica.reconfigure(ctx, replica.mirrors)
 }
 
 // removeLocalPort removes a bridge's local port from the datapath. At its next
 // reconfiguration ovs-vswitchd adds the port again, as the bridge's last one.
-func (n *Node) removeLocalPort(ctx context.Context, b *Bridge, o *report.Outcome) error {
+func (n *Replica) removeLocalPort(ctx context.Context, bridge *Bridge, outcome *report.Outcome) error {
 	out, err := n.appctl(ctx, "dpctl/show")
 	if err != nil {
 		return err
 	}
-	for p := range appctl.DatapathPorts(out) {
-		if p.Name != b.Name {
+	for port := range appctl.DatapathPorts(out) {
+		if port.Name != bridge.Name {
 			continue
 		}
-		if _, err := n.appctl(ctx, "dpctl/del-if", p.Datapath, b.Name); err != nil {
-			o.Note(report.Approximated, "%s: NORMAL floods to its local port first: the node flooded to other ports before it: %v", b.Name, err)
+		if _, err := n.appctl(ctx, "dpctl/del-if", port.Datapath, bridge.Name); err != nil {
+			outcome.Note(report.Approximated, "%s: NORMAL floods to its local port first: the node flooded to other ports before it: %v", bridge.Name, err)
 		}
 		return ctx.Err()
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/captures"
+	"ovs-offline/test/oracle/captures"
 )
 
 // FuzzRecorded passes any text to the readers of recorded files.

@@ -8,7 +8,7 @@ import (
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/files"
+	"ovs-offline/test/check/files"
 )
 
 // TestFilesAddedByHand checks that stp/show, rstp/show and dpif/show are used

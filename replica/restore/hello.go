@@ -65,9 +65,9 @@ func readHello(r io.Reader) (openflow.Version, error) {
 		}
 		elements = elements[min(len(elements), max(8, (size+7)/8*8)):]
 	}
-	for _, v := range openflow.Versions() {
-		if versions>>v&1 == 1 {
-			return v, nil
+	for _, version := range openflow.Versions() {
+		if versions>>version&1 == 1 {
+			return version, nil
 		}
 	}
 	return 0, fmt.Errorf("no common OpenFlow version: %#x", versions)

@@ -9,29 +9,29 @@ import (
 
 // editHostSettings removes the settings that concern the live host: DPDK,
 // threads, waiting for flow-restore, TLS keys.
-func editHostSettings(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcome) error {
-	rows, err := s.db.Select(ctx, "Open_vSwitch", "other_config", "ssl")
+func editHostSettings(ctx context.Context, sw *Switch, _ *Recorded, outcome *report.Outcome) error {
+	rows, err := sw.db.Select(ctx, "Open_vSwitch", "other_config", "ssl")
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
+	for _, row := range rows {
 		// One thread of each kind gives the same answers as the many threads of the
 		// live host.
 		config := map[string]string{"n-handler-threads": "1", "n-revalidator-threads": "1"}
-		for key, value := range r.Map("other_config") {
+		for key, value := range row.Map("other_config") {
 			switch key {
 			case "vlan-limit", "max-idle", "flow-limit", "bundle-idle-timeout": // they change what flows do
 				config[key] = value
 			}
 		}
 		columns := ovsdb.Columns{"other_config": config}
-		if s.db.HasColumn("Open_vSwitch", "ssl") {
+		if sw.db.HasColumn("Open_vSwitch", "ssl") {
 			columns["ssl"] = nil // it names files of the live host
 		}
-		if err := s.db.Transact(ctx, ovsdb.Update("Open_vSwitch", r.UUID, columns)); err != nil {
+		if err := sw.db.Transact(ctx, ovsdb.Update("Open_vSwitch", row.UUID, columns)); err != nil {
 			return err
 		}
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
 	return nil
 }

@@ -11,27 +11,27 @@ import (
 
 // editIdentity sets the datapath id and the MAC address of each bridge, which
 // ovs-vswitchd would otherwise derive from its devices.
-func editIdentity(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+func editIdentity(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
 	var changes []ovsdb.Change
-	for _, b := range s.Bridges {
-		show, ok, err := rec.show(b)
+	for _, bridge := range sw.Bridges {
+		show, ok, err := rec.show(bridge)
 		if err != nil {
 			return err
 		}
 		if !ok || show.DatapathID == "" {
-			o.Note(report.Unknown, "%s: no ovs-ofctl show was collected: its datapath id and MAC address are chosen by ovs-vswitchd", b.Name)
+			outcome.Note(report.Unknown, "%s: no ovs-ofctl show was collected: its datapath id and MAC address are chosen by ovs-vswitchd", bridge.Name)
 			continue
 		}
-		config := maps.Clone(b.OtherConfig)
+		config := maps.Clone(bridge.OtherConfig)
 		config["datapath-id"] = show.DatapathID
-		for _, p := range show.Ports {
-			if p.Name == b.Name || p.Number == openflow.PortLocal {
-				config["hwaddr"] = p.MAC
+		for _, port := range show.Ports {
+			if port.Name == bridge.Name || port.Number == openflow.PortLocal {
+				config["hwaddr"] = port.MAC
 			}
 		}
-		o.Note(report.Restored, "")
-		b.OtherConfig = config
-		changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"other_config": config}))
+		outcome.Note(report.Restored, "")
+		bridge.OtherConfig = config
+		changes = append(changes, ovsdb.Update("Bridge", bridge.UUID, ovsdb.Columns{"other_config": config}))
 	}
-	return s.db.Transact(ctx, changes...)
+	return sw.db.Transact(ctx, changes...)
 }

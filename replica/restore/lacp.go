@@ -21,7 +21,7 @@ import (
 // out, and the others receive the last LACPDU of their partner, built from the output
 // of lacp/show. With the clock stopped, the partner never expires.
 //
-// Source: lacp/show and bond/show equal those of a node with a real partner
+// Source: lacp/show and bond/show print the same as on a node with a real partner
 // (measured with OVS 3.1).
 type lacpPorts struct {
 	ports   map[string]lacpPort
@@ -34,85 +34,85 @@ type lacpPort struct {
 }
 
 // readLACP reads lacp/show as recordedBonds does bond/show.
-func readLACP(s *Switch, rec *Recorded) (*lacpPorts, error) {
+func readLACP(sw *Switch, rec *Recorded) (*lacpPorts, error) {
 	text, err := rec.text(workdir.RecordedLACP)
 	if err != nil {
 		return nil, err
 	}
-	ports := portsByName(s)
+	ports := portsByName(sw)
 	all := &lacpPorts{ports: map[string]lacpPort{}}
-	for l := range appctl.LACPs(text) {
-		port := ports[l.Name]
+	for lacp := range appctl.LACPs(text) {
+		port := ports[lacp.Name]
 		if port == nil {
-			all.unknown.add(l.Name)
+			all.unknown.add(lacp.Name)
 			continue
 		}
-		all.ports[l.Name] = lacpPort{l, port.members(maps.Keys(l.Members))}
+		all.ports[lacp.Name] = lacpPort{lacp, port.members(maps.Keys(lacp.Members))}
 	}
 	return all, nil
 }
 
 // restore sends each port the LACPDUs of its partners, and compares the result.
-func (l *lacpPorts) restore(ctx context.Context, s *Switch, o *report.Outcome) error {
-	have, err := runningLACP(ctx, s)
+func (l *lacpPorts) restore(ctx context.Context, sw *Switch, outcome *report.Outcome) error {
+	have, err := runningLACP(ctx, sw)
 	if err != nil || len(have) == 0 {
 		return err
 	}
-	if err := expirePartners(ctx, s, have, o); err != nil {
+	if err := expirePartners(ctx, sw, have, outcome); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		want, ok := l.ports[name]
 		if !ok {
 			want = assumedPartners(have[name])
-			o.Note(report.Unknown, "LACP of %q: no lacp/show was collected: a partner that agrees on every member is assumed", name)
+			outcome.Note(report.Unknown, "LACP of %q: no lacp/show was collected: a partner that agrees on every member is assumed", name)
 		}
 		for _, member := range want.members {
 			m := want.Members[member]
 			if m.Status == "defaulted" {
 				continue
 			}
-			err := s.receive(ctx, member, packet.LACPDU(m.Partner))
-			if err := noteFailure(ctx, o, err, "LACP of %q: its partner's packet on %q", name, member); err != nil {
+			err := sw.receive(ctx, member, packet.LACPDU(m.Partner))
+			if err := noteFailure(ctx, outcome, err, "LACP of %q: its partner's packet on %q", name, member); err != nil {
 				return err
 			}
 		}
 	}
-	l.unknown.note(o, workdir.RecordedLACP, "ports")
-	return l.compare(ctx, s, o)
+	l.unknown.note(outcome, workdir.RecordedLACP, "ports")
+	return l.compare(ctx, sw, outcome)
 }
 
 // runningLACP asks the replica for its ports with LACP.
-func runningLACP(ctx context.Context, s *Switch) (map[string]appctl.LACP, error) {
-	out, err := s.appctl(ctx, "lacp/show")
+func runningLACP(ctx context.Context, sw *Switch) (map[string]appctl.LACP, error) {
+	out, err := sw.appctl(ctx, "lacp/show")
 	ports := map[string]appctl.LACP{}
-	for l := range appctl.LACPs(out) {
-		ports[l.Name] = l
+	for lacp := range appctl.LACPs(out) {
+		ports[lacp.Name] = lacp
 	}
 	return ports, err
 }
 
 // expirePartners waits until no member is in the state "expired", in which
 // ovs-vswitchd starts.
-func expirePartners(ctx context.Context, s *Switch, have map[string]appctl.LACP, o *report.Outcome) error {
+func expirePartners(ctx context.Context, sw *Switch, have map[string]appctl.LACP, outcome *report.Outcome) error {
 	const timeout = "3001" // ms; three times the fast rate
 	if !hasExpired(have) {
 		return nil
 	}
-	if _, err := s.appctl(ctx, "time/warp", timeout); err != nil {
-		o.Note(report.Failed, "LACP: the clock can't be moved: %v", err)
+	if _, err := sw.appctl(ctx, "time/warp", timeout); err != nil {
+		outcome.Note(report.Failed, "LACP: the clock can't be moved: %v", err)
 		return ctx.Err()
 	}
-	return until(ctx, func() (bool, error) {
-		have, err := runningLACP(ctx, s)
+	return retryUntil(ctx, func() (bool, error) {
+		have, err := runningLACP(ctx, sw)
 		return !hasExpired(have), err
 	})
 }
 
 func hasExpired(ports map[string]appctl.LACP) bool {
-	for _, l := range ports {
-		for _, m := range l.Members {
-			if m.Status == "expired" {
+	for _, lacp := range ports {
+		for _, member := range lacp.Members {
+			if member.Status == "expired" {
 				return true
 			}
 		}
@@ -133,26 +133,26 @@ func assumedPartners(have appctl.LACP) lacpPort {
 }
 
 // compare waits until lacp/show equals the recorded one, and reports differences.
-func (l *lacpPorts) compare(ctx context.Context, s *Switch, o *report.Outcome) error {
+func (l *lacpPorts) compare(ctx context.Context, sw *Switch, outcome *report.Outcome) error {
 	if len(l.ports) == 0 {
 		return nil
 	}
 	var differences []string
-	err := until(ctx, func() (bool, error) {
-		have, err := runningLACP(ctx, s)
+	err := retryUntil(ctx, func() (bool, error) {
+		have, err := runningLACP(ctx, sw)
 		differences = l.differences(have)
 		return len(differences) == 0, err
 	})
 	if len(differences) == 0 {
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
-	for _, d := range differences {
-		o.Note(report.Failed, "LACP of %s", d)
+	for _, difference := range differences {
+		outcome.Note(report.Failed, "LACP of %s", difference)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.ports)) {
 		for _, member := range l.ports[name].members {
 			if l.ports[name].Members[member].Status == "expired" {
-				o.Note(report.Approximated, "LACP of %q: %q had lost its partner less than three seconds before; here it is current, but does not forward either", name, member)
+				outcome.Note(report.Approximated, "LACP of %q: %q had lost its partner less than three seconds before; here it is current, but does not forward either", name, member)
 			}
 		}
 	}
@@ -184,9 +184,9 @@ func (l *lacpPorts) differences(have map[string]appctl.LACP) []string {
 }
 
 // describeLACP returns the properties of a member that are compared.
-func describeLACP(m appctl.LACPMember) string {
-	if m.Status == "expired" {
-		m.Status = "current"
+func describeLACP(member appctl.LACPMember) string {
+	if member.Status == "expired" {
+		member.Status = "current"
 	}
-	return fmt.Sprintf("%s, attached %v, may_enable %v, partner %x/%d", m.Status, m.Attached, m.MayEnable, m.Partner.System, m.Partner.Port)
+	return fmt.Sprintf("%s, attached %v, may_enable %v, partner %x/%d", member.Status, member.Attached, member.MayEnable, member.Partner.System, member.Partner.Port)
 }

@@ -14,23 +14,23 @@ import (
 
 // restoreFDB adds the MAC addresses that the live bridges had learned, as static
 // entries where this version has them, which don't age.
-func restoreFDB(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	for _, b := range s.Bridges {
-		text, err := rec.bridgeText(b, workdir.RecordedFDB)
+func restoreFDB(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
+	for _, bridge := range sw.Bridges {
+		text, err := rec.bridgeText(bridge, workdir.RecordedFDB)
 		if err != nil {
 			return err
 		}
 		if text == "" {
-			o.Note(report.Unknown, "%s: no fdb/show was collected: NORMAL floods", b.Name)
+			outcome.Note(report.Unknown, "%s: no fdb/show was collected: NORMAL floods", bridge.Name)
 		}
-		for e := range appctl.LearnedMACs(text) {
-			name, ok := b.interfaceAt(e.Port)
+		for mac := range appctl.LearnedMACs(text) {
+			name, ok := bridge.interfaceAt(mac.Port)
 			if !ok {
-				o.Note(report.Unknown, "%s: MAC %s was learned on port %s, which is not in the database", b.Name, e.MAC, e.Port)
+				outcome.Note(report.Unknown, "%s: MAC %s was learned on port %s, which is not in the database", bridge.Name, mac.MAC, mac.Port)
 				continue
 			}
-			err := s.addMAC(ctx, b, name, e)
-			if err := noteResult(ctx, o, err, "%s: MAC %s on %q", b.Name, e.MAC, name); err != nil {
+			err := sw.addMAC(ctx, bridge, name, mac)
+			if err := noteResult(ctx, outcome, err, "%s: MAC %s on %q", bridge.Name, mac.MAC, name); err != nil {
 				return err
 			}
 		}
@@ -39,12 +39,12 @@ func restoreFDB(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 }
 
 // addMAC adds a learned address on an interface.
-func (s *Switch) addMAC(ctx context.Context, b *Bridge, name string, e appctl.LearnedMAC) error {
-	_, err := s.appctl(ctx, "fdb/add", b.Name, name, e.VLAN, e.MAC)
+func (s *Switch) addMAC(ctx context.Context, bridge *Bridge, name string, mac appctl.LearnedMAC) error {
+	_, err := s.appctl(ctx, "fdb/add", bridge.Name, name, mac.VLAN, mac.MAC)
 	if err == nil || !strings.Contains(err.Error(), "is not a valid command") {
 		return err
 	}
-	return s.teachMAC(ctx, b, name, e)
+	return s.teachMAC(ctx, bridge, name, mac)
 }
 
 // teachMAC makes a bridge learn an address from a packet to the address itself, which
@@ -54,24 +54,24 @@ func (s *Switch) addMAC(ctx context.Context, b *Bridge, name string, e appctl.Le
 // A bond accepts the packet only from a member that carries traffic, and fdb/show names
 // any of its members, so the packet is sent from each until one is accepted. Bonds are
 // restored before.
-func (s *Switch) teachMAC(ctx context.Context, b *Bridge, name string, e appctl.LearnedMAC) error {
-	numbers, tag := []string{e.Port}, 0
-	if p := b.portOf(name); p != nil {
-		tag = p.Tag
-		for _, i := range p.Interfaces {
-			if number := strconv.Itoa(i.OfPort); i.OfPort != 0 && number != e.Port {
+func (s *Switch) teachMAC(ctx context.Context, bridge *Bridge, name string, mac appctl.LearnedMAC) error {
+	numbers, tag := []string{mac.Port}, 0
+	if port := bridge.portOf(name); port != nil {
+		tag = port.Tag
+		for _, iface := range port.Interfaces {
+			if number := strconv.Itoa(iface.OfPort); iface.OfPort != 0 && number != mac.Port {
 				numbers = append(numbers, number)
 			}
 		}
 	}
-	fields := ",dl_src=" + e.MAC + ",dl_dst=" + e.MAC
-	if e.VLAN != "0" && e.VLAN != strconv.Itoa(tag) {
-		fields += ",dl_vlan=" + e.VLAN
+	fields := ",dl_src=" + mac.MAC + ",dl_dst=" + mac.MAC
+	if mac.VLAN != "0" && mac.VLAN != strconv.Itoa(tag) {
+		fields += ",dl_vlan=" + mac.VLAN
 	}
 	var first error
 	for _, number := range numbers {
-		out, err := s.appctl(ctx, "ofproto/trace-packet-out", "-generate", b.Name, "in_port="+number+fields, "NORMAL")
-		if err == nil && strings.Contains(out, "learned that "+e.MAC+" is on port") {
+		out, err := s.appctl(ctx, "ofproto/trace-packet-out", "-generate", bridge.Name, "in_port="+number+fields, "NORMAL")
+		if err == nil && strings.Contains(out, "learned that "+mac.MAC+" is on port") {
 			return nil
 		}
 		if err == nil {
@@ -84,10 +84,10 @@ func (s *Switch) teachMAC(ctx context.Context, b *Bridge, name string, e appctl.
 
 // portOf returns the port to which an interface belongs, nil for none.
 func (b *Bridge) portOf(name string) *Port {
-	for _, p := range b.Ports {
-		for _, i := range p.Interfaces {
-			if i.Name == name {
-				return p
+	for _, port := range b.Ports {
+		for _, iface := range port.Interfaces {
+			if iface.Name == name {
+				return port
 			}
 		}
 	}

@@ -18,52 +18,54 @@ import (
 // live loses its link; a port that was live and is not live in the replica is reported.
 //
 // Source: ovs-ofctl(8), show; ovs-actions(7), watch_port; measured with OVS 3.1.
-func restoreLiveness(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	for _, b := range s.Bridges {
-		live, ok, err := rec.show(b)
+func restoreLiveness(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
+	for _, bridge := range sw.Bridges {
+		live, ok, err := rec.show(bridge)
 		if err != nil {
 			return err
 		}
 		if !ok || !showsLiveness(live) {
 			continue
 		}
-		have, err := s.show(ctx, b)
+		have, err := sw.show(ctx, bridge)
 		if err != nil {
 			return err
 		}
 		if !showsLiveness(have) {
 			continue // the bridge accepts no OpenFlow version with LIVE, or has no live port
 		}
-		if err := matchLiveness(ctx, s, b, live, have, o); err != nil {
+		if err := matchLiveness(ctx, sw, bridge, live, have, outcome); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func showsLiveness(d openflow.Description) bool { return slices.ContainsFunc(d.Ports, isLive) }
+func showsLiveness(description openflow.Description) bool {
+	return slices.ContainsFunc(description.Ports, isLive)
+}
 
-func isLive(p openflow.Port) bool { return slices.Contains(p.State, "LIVE") }
+func isLive(port openflow.Port) bool { return slices.Contains(port.State, "LIVE") }
 
-func matchLiveness(ctx context.Context, s *Switch, b *Bridge, live, replica openflow.Description, o *report.Outcome) error {
+func matchLiveness(ctx context.Context, sw *Switch, bridge *Bridge, live, replica openflow.Description, outcome *report.Outcome) error {
 	ports := map[int]openflow.Port{}
-	for _, p := range replica.Ports {
-		ports[p.Number] = p
+	for _, port := range replica.Ports {
+		ports[port.Number] = port
 	}
-	for _, p := range live.Ports {
-		have, ok := ports[p.Number]
-		name, known := b.interfaceAt(portWord(p.Number))
+	for _, port := range live.Ports {
+		have, ok := ports[port.Number]
+		name, known := bridge.interfaceAt(portWord(port.Number))
 		switch {
 		case !ok || !known: // the step for port states reports the port
-		case isLive(p) == isLive(have):
-			o.Note(report.Restored, "")
-		case isLive(p):
-			o.Note(report.Failed, "%s: port %q was live, but is not live in the replica", b.Name, name)
+		case isLive(port) == isLive(have):
+			outcome.Note(report.Restored, "")
+		case isLive(port):
+			outcome.Note(report.Failed, "%s: port %q was live, but is not live in the replica", bridge.Name, name)
 		default:
-			if err := s.setLink(ctx, name, "down"); err != nil {
-				o.Note(report.Failed, "%s: port %q was not live, but is live in the replica: %v", b.Name, name, err)
+			if err := sw.setLink(ctx, name, "down"); err != nil {
+				outcome.Note(report.Failed, "%s: port %q was not live, but is live in the replica: %v", bridge.Name, name, err)
 			} else {
-				o.Note(report.Approximated, "%s: port %q was not live, for a reason that was not collected or can't be set; its link is set down here", b.Name, name)
+				outcome.Note(report.Approximated, "%s: port %q was not live, for a reason that was not collected or can't be set; its link is set down here", bridge.Name, name)
 			}
 		}
 		if err := ctx.Err(); err != nil {

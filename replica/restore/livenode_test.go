@@ -3,6 +3,7 @@ package restore_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,13 +11,14 @@ import (
 	"testing"
 
 	"ovs-offline/collect"
+	"ovs-offline/internal/logging"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/ovs"
-	"ovs-offline/test/trace"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/oracle/trace"
 )
 
 // liveNode is a node with real daemons, whose datapath is a dummy that behaves
@@ -139,6 +141,12 @@ func replay(t *testing.T, folder string, o process.Options, without ...string) *
 // adds files to the workdir before the start.
 func replayBy(t *testing.T, folder string, rt runtime.Runtime, add func(*workdir.Dir), without ...string) *replayed {
 	t.Helper()
+	return replayLogged(t, io.Discard, folder, rt, add, without...)
+}
+
+// replayLogged works like replayBy, and writes the log of -v.
+func replayLogged(t *testing.T, log io.Writer, folder string, rt runtime.Runtime, add func(*workdir.Dir), without ...string) *replayed {
+	t.Helper()
 	wd, err := workdir.Lock(filepath.Join(t.TempDir(), "wd"))
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +163,7 @@ func replayBy(t *testing.T, folder string, rt runtime.Runtime, add func(*workdir
 	if add != nil {
 		add(wd)
 	}
-	r, err := replica.Start(t.Context(), wd, rt, replica.Options{Without: without})
+	r, err := replica.Start(logging.NewContext(t.Context(), log), wd, rt, replica.Options{Without: without})
 	if err != nil {
 		t.Fatal(err)
 	}

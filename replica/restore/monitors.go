@@ -28,7 +28,7 @@ import (
 // the replica's own, the others are removed; if the daemons share the host's network, so is
 // NetFlow.
 //
-// Source: measured with OVS 3.1. The ifindex of a tunnel is that of a kernel
+// Source: measured with OVS 3.1. The ifindex of a tunnel belongs to a kernel
 // device, which a replica does not have; patch ports have none.
 
 const (
@@ -49,46 +49,46 @@ const (
 )
 
 // editMonitors redirects all monitors, and withholds sFlow.
-func editMonitors(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	if !s.loopback {
-		return removeMonitors(ctx, s, o)
+func editMonitors(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
+	if !sw.loopback {
+		return removeMonitors(ctx, sw, outcome)
 	}
-	changes, err := redirectMonitors(ctx, s, o, sFlow, ipfix, netFlow)
+	changes, err := redirectMonitors(ctx, sw, outcome, sFlow, ipfix, netFlow)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(s.Bridges, func(b *Bridge) bool { return b.sFlow != "" }) {
-		indexes, err := setInterfaceIndexes(s, rec, o)
+	if slices.ContainsFunc(sw.Bridges, func(bridge *Bridge) bool { return bridge.sFlow != "" }) {
+		indexes, err := setInterfaceIndexes(sw, rec, outcome)
 		if err != nil {
 			return err
 		}
-		withheld, err := withholdSFlow(ctx, s)
+		withheld, err := withholdSFlow(ctx, sw)
 		if err != nil {
 			return err
 		}
 		changes = slices.Concat(changes, indexes, withheld)
 	}
-	return s.db.Transact(ctx, changes...)
+	return sw.db.Transact(ctx, changes...)
 }
 
 // redirectMonitors returns the changes that give the monitors of tables a collector of the
 // replica's own.
-func redirectMonitors(ctx context.Context, s *Switch, o *report.Outcome, tables ...string) ([]ovsdb.Change, error) {
+func redirectMonitors(ctx context.Context, sw *Switch, outcome *report.Outcome, tables ...string) ([]ovsdb.Change, error) {
 	var changes []ovsdb.Change
 	for _, table := range tables {
-		rows, err := s.db.Select(ctx, table, "targets")
+		rows, err := sw.db.Select(ctx, table, "targets")
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range rows {
-			if len(r.Strings("targets")) == 0 {
+		for _, row := range rows {
+			if len(row.Strings("targets")) == 0 {
 				continue // off on the live node as well
 			}
-			if name := namedCollector(r.Strings("targets")); name != "" {
-				o.Note(report.Approximated, "%s: its collector %q is a name, which is assumed to have been resolved on the live node", table, name)
+			if name := namedCollector(row.Strings("targets")); name != "" {
+				outcome.Note(report.Approximated, "%s: its collector %q is a name, which is assumed to have been resolved on the live node", table, name)
 			}
-			o.Note(report.Restored, "")
-			changes = append(changes, ovsdb.Update(table, r.UUID, ovsdb.Columns{"targets": []string{discardAddress}}))
+			outcome.Note(report.Restored, "")
+			changes = append(changes, ovsdb.Update(table, row.UUID, ovsdb.Columns{"targets": []string{discardAddress}}))
 		}
 	}
 	return changes, nil
@@ -96,24 +96,24 @@ func redirectMonitors(ctx context.Context, s *Switch, o *report.Outcome, tables 
 
 // withholdSFlow returns the changes that remove the sFlow of bridges, which
 // restoreMonitors adds again.
-func withholdSFlow(ctx context.Context, s *Switch) ([]ovsdb.Change, error) {
-	rows, err := s.db.Select(ctx, "sFlow", "header", "polling", "sampling", "external_ids")
+func withholdSFlow(ctx context.Context, sw *Switch) ([]ovsdb.Change, error) {
+	rows, err := sw.db.Select(ctx, "sFlow", "header", "polling", "sampling", "external_ids")
 	if err != nil {
 		return nil, err
 	}
 	var changes []ovsdb.Change
-	for _, b := range s.Bridges {
-		for _, r := range rows {
-			if r.UUID != b.sFlow {
+	for _, bridge := range sw.Bridges {
+		for _, row := range rows {
+			if row.UUID != bridge.sFlow {
 				continue
 			}
-			b.withheldSFlow = ovsdb.Columns{"targets": []string{discardAddress}, "agent": sFlowAgent, "external_ids": r.Map("external_ids")}
-			for _, c := range []string{"header", "polling", "sampling"} {
-				if value, ok := r.Int(c); ok {
-					b.withheldSFlow[c] = value
+			bridge.withheldSFlow = ovsdb.Columns{"targets": []string{discardAddress}, "agent": sFlowAgent, "external_ids": row.Map("external_ids")}
+			for _, column := range []string{"header", "polling", "sampling"} {
+				if value, ok := row.Int(column); ok {
+					bridge.withheldSFlow[column] = value
 				}
 			}
-			changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"sflow": nil}))
+			changes = append(changes, ovsdb.Update("Bridge", bridge.UUID, ovsdb.Columns{"sflow": nil}))
 		}
 	}
 	return changes, nil
@@ -122,10 +122,10 @@ func withholdSFlow(ctx context.Context, s *Switch) ([]ovsdb.Change, error) {
 // namedCollector returns the first target if none of the targets has an IP
 // address: a name that can't be resolved leaves its monitor off.
 func namedCollector(targets []string) string {
-	for _, t := range targets {
-		host, _, err := net.SplitHostPort(t)
+	for _, target := range targets {
+		host, _, err := net.SplitHostPort(target)
 		if err != nil { // the target has no port
-			host = strings.Trim(t, "[]")
+			host = strings.Trim(target, "[]")
 		}
 		if _, err := netip.ParseAddr(host); err == nil {
 			return ""
@@ -137,61 +137,61 @@ func namedCollector(targets []string) string {
 // removeMonitors removes the monitors that daemons without a loopback interface of their
 // own can't have. NetFlow does without a collector, and stays where no collector can be
 // reached. A sample() of a flow needs its Flow_Sample_Collector_Set, but no collector.
-func removeMonitors(ctx context.Context, s *Switch, o *report.Outcome) error {
+func removeMonitors(ctx context.Context, sw *Switch, outcome *report.Outcome) error {
 	var changes []ovsdb.Change
 	removed := "is removed, since the daemons are not isolated here"
-	if s.isolated {
+	if sw.isolated {
 		removed = "is removed, since a seccomp filter isolates the daemons here, under which they can open no collector"
 		var err error
-		if changes, err = redirectMonitors(ctx, s, o, netFlow); err != nil {
+		if changes, err = redirectMonitors(ctx, sw, outcome, netFlow); err != nil {
 			return err
 		}
 	}
-	off, err := withoutTargets(ctx, s)
+	off, err := withoutTargets(ctx, sw)
 	if err != nil {
 		return err
 	}
-	for _, b := range s.Bridges {
+	for _, bridge := range sw.Bridges {
 		columns := ovsdb.Columns{}
-		for _, m := range []struct {
+		for _, monitor := range []struct {
 			column, id, effect string
 			keep               bool
 		}{
-			{"sflow", b.sFlow, "sFlow " + removed + ": its sample() is missing in traces", off[b.sFlow]},
-			{"ipfix", b.ipfix, "IPFIX " + removed + ": its sample() is missing in traces", off[b.ipfix]},
-			{"netflow", b.netFlow, "NetFlow " + removed + ": megaflows of traces match fewer fields", s.isolated || off[b.netFlow]},
+			{"sflow", bridge.sFlow, "sFlow " + removed + ": its sample() is missing in traces", off[bridge.sFlow]},
+			{"ipfix", bridge.ipfix, "IPFIX " + removed + ": its sample() is missing in traces", off[bridge.ipfix]},
+			{"netflow", bridge.netFlow, "NetFlow " + removed + ": megaflows of traces match fewer fields", sw.isolated || off[bridge.netFlow]},
 		} {
-			if m.id != "" && !m.keep {
-				o.Note(report.Approximated, "%s: %s", b.Name, m.effect)
-				columns[m.column] = nil
+			if monitor.id != "" && !monitor.keep {
+				outcome.Note(report.Approximated, "%s: %s", bridge.Name, monitor.effect)
+				columns[monitor.column] = nil
 			}
 		}
 		if len(columns) > 0 {
-			changes = append(changes, ovsdb.Update("Bridge", b.UUID, columns))
+			changes = append(changes, ovsdb.Update("Bridge", bridge.UUID, columns))
 		}
 	}
-	sets, err := s.db.Select(ctx, collectorSets, "ipfix")
+	sets, err := sw.db.Select(ctx, collectorSets, "ipfix")
 	if err != nil {
 		return err
 	}
-	for _, r := range sets {
-		o.Note(report.Restored, "")
-		changes = append(changes, ovsdb.Update(collectorSets, r.UUID, ovsdb.Columns{"ipfix": nil}))
+	for _, row := range sets {
+		outcome.Note(report.Restored, "")
+		changes = append(changes, ovsdb.Update(collectorSets, row.UUID, ovsdb.Columns{"ipfix": nil}))
 	}
-	return s.db.Transact(ctx, changes...)
+	return sw.db.Transact(ctx, changes...)
 }
 
 // withoutTargets returns the UUIDs of the monitors that have no collector, and so are off
 // on the live node as well.
-func withoutTargets(ctx context.Context, s *Switch) (map[string]bool, error) {
+func withoutTargets(ctx context.Context, sw *Switch) (map[string]bool, error) {
 	off := map[string]bool{}
 	for _, table := range []string{sFlow, ipfix, netFlow} {
-		rows, err := s.db.Select(ctx, table, "targets")
+		rows, err := sw.db.Select(ctx, table, "targets")
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range rows {
-			off[r.UUID] = len(r.Strings("targets")) == 0
+		for _, row := range rows {
+			off[row.UUID] = len(row.Strings("targets")) == 0
 		}
 	}
 	return off, nil
@@ -199,30 +199,30 @@ func withoutTargets(ctx context.Context, s *Switch) (map[string]bool, error) {
 
 // setInterfaceIndexes returns the changes that give the ports of bridges with
 // sFlow their ifindex in the live kernel.
-func setInterfaceIndexes(s *Switch, rec *Recorded, o *report.Outcome) ([]ovsdb.Change, error) {
+func setInterfaceIndexes(sw *Switch, rec *Recorded, outcome *report.Outcome) ([]ovsdb.Change, error) {
 	live, err := rec.listed(workdir.RecordedListInterface, "ifindex")
 	if err != nil {
 		return nil, err
 	}
 	var changes []ovsdb.Change
-	for _, b := range s.Bridges {
-		if b.sFlow == "" {
+	for _, bridge := range sw.Bridges {
+		if bridge.sFlow == "" {
 			continue
 		}
 		if live == nil {
-			o.Note(report.Unknown, "%s: no ovs-vsctl list interface was collected: if a packet is sent to one port, sFlow's output= differs from the live one", b.Name)
+			outcome.Note(report.Unknown, "%s: no ovs-vsctl list interface was collected: if a packet is sent to one port, sFlow's output= differs from the live one", bridge.Name)
 			continue
 		}
-		for _, i := range b.Interfaces() {
-			index, err := interfaceIndex(live[i.Name])
+		for _, iface := range bridge.Interfaces() {
+			index, err := interfaceIndex(live[iface.Name])
 			switch {
 			case err != nil:
-				o.Note(report.Unknown, "%s: the ifindex of %q was recorded as %.40q: if a packet is sent only to this port, sFlow's output= differs from the live one", b.Name, i.Name, live[i.Name])
-			case index > 0 && i.isDevice():
-				i.Options["ifindex"] = strconv.Itoa(index)
-				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": i.Options}))
+				outcome.Note(report.Unknown, "%s: the ifindex of %q was recorded as %.40q: if a packet is sent only to this port, sFlow's output= differs from the live one", bridge.Name, iface.Name, live[iface.Name])
+			case index > 0 && iface.isDevice():
+				iface.Options["ifindex"] = strconv.Itoa(index)
+				changes = append(changes, ovsdb.Update("Interface", iface.UUID, ovsdb.Columns{"options": iface.Options}))
 			case index > 0:
-				o.Note(report.Approximated, "%s: sFlow's output= for tunnel %q lacks the ifindex: it is %d (one port)", b.Name, i.Name, index)
+				outcome.Note(report.Approximated, "%s: sFlow's output= for tunnel %q lacks the ifindex: it is %d (one port)", bridge.Name, iface.Name, index)
 			}
 		}
 	}
@@ -239,57 +239,57 @@ func interfaceIndex(listed string) (int, error) {
 }
 
 // restoreMonitors adds sFlow, and checks that each monitor of the replica works.
-func restoreMonitors(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	if err := addSFlow(ctx, s, o); err != nil {
+func restoreMonitors(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
+	if err := addSFlow(ctx, sw, outcome); err != nil {
 		return err
 	}
-	for _, b := range s.Bridges {
-		if b.withheldSFlow != nil {
-			if err := checkSFlow(ctx, s, rec, b, o); err != nil {
+	for _, bridge := range sw.Bridges {
+		if bridge.withheldSFlow != nil {
+			if err := checkSFlow(ctx, sw, rec, bridge, outcome); err != nil {
 				return err
 			}
 		}
-		if s.loopback && b.ipfix != "" {
-			if err := checkIPFIX(ctx, s, b, o); err != nil {
+		if sw.loopback && bridge.ipfix != "" {
+			if err := checkIPFIX(ctx, sw, bridge, outcome); err != nil {
 				return err
 			}
 		}
 	}
-	return checkCollectorSets(ctx, s, o)
+	return checkCollectorSets(ctx, sw, outcome)
 }
 
-func addSFlow(ctx context.Context, s *Switch, o *report.Outcome) error {
+func addSFlow(ctx context.Context, sw *Switch, outcome *report.Outcome) error {
 	var changes []ovsdb.Change
-	for i, b := range s.Bridges {
-		if b.withheldSFlow != nil {
+	for i, bridge := range sw.Bridges {
+		if bridge.withheldSFlow != nil {
 			row := fmt.Sprintf("sflow%d", i)
-			changes = append(changes, ovsdb.Insert("sFlow", row, b.withheldSFlow),
-				ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"sflow": ovsdb.Ref{Name: row}}))
+			changes = append(changes, ovsdb.Insert("sFlow", row, bridge.withheldSFlow),
+				ovsdb.Update("Bridge", bridge.UUID, ovsdb.Columns{"sflow": ovsdb.Ref{Name: row}}))
 		}
 	}
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := s.reconfigure(ctx, changes); err != nil {
+	if err := sw.reconfigure(ctx, changes); err != nil {
 		return err
 	}
-	return checkInterfaceIndexes(ctx, s, o)
+	return checkInterfaceIndexes(ctx, sw, outcome)
 }
 
 // checkSFlow traces a packet: even a dropped packet is sampled.
-func checkSFlow(ctx context.Context, s *Switch, rec *Recorded, b *Bridge, o *report.Outcome) error {
-	if b.withheldSFlow["sampling"] == 0 {
+func checkSFlow(ctx context.Context, sw *Switch, rec *Recorded, bridge *Bridge, outcome *report.Outcome) error {
+	if bridge.withheldSFlow["sampling"] == 0 {
 		return nil // off on the live node as well
 	}
-	out, err := s.appctl(ctx, "ofproto/trace", b.Name, "in_port=LOCAL")
+	out, err := sw.appctl(ctx, "ofproto/trace", bridge.Name, "in_port=LOCAL")
 	switch {
 	case err != nil:
-		o.Note(report.Failed, "%s: sFlow: %v", b.Name, err)
+		outcome.Note(report.Failed, "%s: sFlow: %v", bridge.Name, err)
 	case !strings.Contains(out, "sFlow("):
-		o.Note(report.Failed, "%s: sFlow is off: its sample() is missing in traces", b.Name)
+		outcome.Note(report.Failed, "%s: sFlow is off: its sample() is missing in traces", bridge.Name)
 	default:
-		o.Note(report.Restored, "")
-		return compareSampled(rec, b, o)
+		outcome.Note(report.Restored, "")
+		return compareSampled(rec, bridge, outcome)
 	}
 	return ctx.Err()
 }
@@ -300,18 +300,18 @@ var fromPort = regexp.MustCompile(`\brecirc_id\(0\).*\bin_port\(([^)]+)\)`)
 // compareSampled reports recorded datapath flows that contradict sFlow: all
 // packets that the bridge's ports receive are sampled, except those that
 // ovs-vswitchd itself handles.
-func compareSampled(rec *Recorded, b *Bridge, o *report.Outcome) error {
+func compareSampled(rec *Recorded, bridge *Bridge, outcome *report.Outcome) error {
 	devices := map[string]bool{}
-	for _, i := range b.Interfaces() {
-		devices[i.Name] = i.isDevice()
+	for _, iface := range bridge.Interfaces() {
+		devices[iface.Name] = iface.isDevice()
 	}
-	f, ok, err := workdir.OpenCollected(rec.dir.Recorded(workdir.RecordedDatapathFlows))
+	file, ok, err := workdir.OpenCollected(rec.dir.Recorded(workdir.RecordedDatapathFlows))
 	if !ok {
 		return err
 	}
-	defer f.Close()
+	defer file.Close()
 	unsampled := 0
-	err = eachLine(f, func(line string) error {
+	err = eachLine(file, func(line string) error {
 		port := fromPort.FindStringSubmatch(line)
 		if port != nil && devices[port[1]] && !strings.Contains(line, "sFlow(") && !strings.Contains(line, "slow_path(") {
 			unsampled++
@@ -319,57 +319,57 @@ func compareSampled(rec *Recorded, b *Bridge, o *report.Outcome) error {
 		return nil
 	})
 	if unsampled > 0 {
-		o.Note(report.Approximated, "%s: sFlow is assumed to have worked on the live node, but %d recorded datapath flows from its ports are not sampled", b.Name, unsampled)
+		outcome.Note(report.Approximated, "%s: sFlow is assumed to have worked on the live node, but %d recorded datapath flows from its ports are not sampled", bridge.Name, unsampled)
 	}
 	return err
 }
 
 // checkIPFIX asks for the exporter's statistics, which only a working exporter has.
-func checkIPFIX(ctx context.Context, s *Switch, b *Bridge, o *report.Outcome) error {
-	rows, err := s.db.Select(ctx, "IPFIX", "targets")
+func checkIPFIX(ctx context.Context, sw *Switch, bridge *Bridge, outcome *report.Outcome) error {
+	rows, err := sw.db.Select(ctx, "IPFIX", "targets")
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
-		if r.UUID == b.ipfix && len(r.Strings("targets")) == 0 {
+	for _, row := range rows {
+		if row.UUID == bridge.ipfix && len(row.Strings("targets")) == 0 {
 			return nil // off on the live node as well
 		}
 	}
-	version, err := s.newest(ctx, b)
+	version, err := sw.newest(ctx, bridge)
 	if err != nil {
 		return err
 	}
-	if _, err := s.ofctl(ctx, b, version, "dump-ipfix-bridge"); err != nil {
-		o.Note(report.Failed, "%s: IPFIX is off: its sample() is missing in traces: %v", b.Name, err)
+	if _, err := sw.ofctl(ctx, bridge, version, "dump-ipfix-bridge"); err != nil {
+		outcome.Note(report.Failed, "%s: IPFIX is off: its sample() is missing in traces: %v", bridge.Name, err)
 		return ctx.Err()
 	}
-	o.Note(report.Restored, "")
+	outcome.Note(report.Restored, "")
 	return nil
 }
 
 // checkCollectorSets checks that each set with a collector is one of its bridge's.
-func checkCollectorSets(ctx context.Context, s *Switch, o *report.Outcome) error {
-	rows, err := s.db.Select(ctx, collectorSets, "id", "bridge", "ipfix")
+func checkCollectorSets(ctx context.Context, sw *Switch, outcome *report.Outcome) error {
+	rows, err := sw.db.Select(ctx, collectorSets, "id", "bridge", "ipfix")
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
-		id, _ := r.Int("id")
-		at := slices.IndexFunc(s.Bridges, func(b *Bridge) bool { return b.UUID == first(r.UUIDs("bridge")) })
-		if at < 0 || first(r.UUIDs("ipfix")) == "" {
+	for _, row := range rows {
+		id, _ := row.Int("id")
+		at := slices.IndexFunc(sw.Bridges, func(bridge *Bridge) bool { return bridge.UUID == firstOf(row.UUIDs("bridge")) })
+		if at < 0 || firstOf(row.UUIDs("ipfix")) == "" {
 			continue
 		}
-		b := s.Bridges[at]
-		version, err := s.newest(ctx, b)
+		bridge := sw.Bridges[at]
+		version, err := sw.newest(ctx, bridge)
 		if err != nil {
 			return err
 		}
-		out, err := s.ofctl(ctx, b, version, "dump-ipfix-flow")
+		out, err := sw.ofctl(ctx, bridge, version, "dump-ipfix-flow")
 		if err == nil && slices.Contains(strings.Fields(out), strconv.Itoa(id)+":") {
-			o.Note(report.Restored, "")
+			outcome.Note(report.Restored, "")
 			continue
 		}
-		o.Note(report.Failed, "%s: the collectors of sample(collector_set_id=%d) are off", b.Name, id)
+		outcome.Note(report.Failed, "%s: the collectors of sample(collector_set_id=%d) are off", bridge.Name, id)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -379,19 +379,19 @@ func checkCollectorSets(ctx context.Context, s *Switch, o *report.Outcome) error
 
 // checkInterfaceIndexes compares the ifindexes that ovs-vswitchd uses with those
 // that it was given.
-func checkInterfaceIndexes(ctx context.Context, s *Switch, o *report.Outcome) error {
-	rows, err := s.db.Select(ctx, "Interface", "ifindex")
+func checkInterfaceIndexes(ctx context.Context, sw *Switch, outcome *report.Outcome) error {
+	rows, err := sw.db.Select(ctx, "Interface", "ifindex")
 	if err != nil {
 		return err
 	}
 	have := map[string]int{}
-	for _, r := range rows {
-		have[r.UUID], _ = r.Int("ifindex")
+	for _, row := range rows {
+		have[row.UUID], _ = row.Int("ifindex")
 	}
-	for b, i := range s.interfaces() {
-		want, err := strconv.Atoi(i.Options["ifindex"])
-		if err == nil && b.withheldSFlow != nil && i.isDevice() && have[i.UUID] != want {
-			o.Note(report.Failed, "%s: sFlow's output= to port %q is %d, on the live node %d", b.Name, i.Name, have[i.UUID], want)
+	for bridge, iface := range sw.interfaces() {
+		want, err := strconv.Atoi(iface.Options["ifindex"])
+		if err == nil && bridge.withheldSFlow != nil && iface.isDevice() && have[iface.UUID] != want {
+			outcome.Note(report.Failed, "%s: sFlow's output= to port %q is %d, on the live node %d", bridge.Name, iface.Name, have[iface.UUID], want)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	"ovs-offline/replica/report"
 	"ovs-offline/replica/runtime/process"
-	"ovs-offline/test/trace"
+	"ovs-offline/test/oracle/trace"
 )
 
 // monitoredNode starts a node with a bridge for each kind of monitor: sFlow, IPFIX,

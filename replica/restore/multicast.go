@@ -18,7 +18,7 @@ import (
 // Multicast groups
 //
 // Cause: a bridge with multicast snooping sends a group's packets to the ports
-// from which it heard members or a querier, and floods those of unknown groups.
+// from which it heard members or a querier, and floods packets to unknown groups.
 // No database holds this table, and no command adds to it.
 //
 // Remedy: the bridge receives the reports and queries again. Meanwhile a flow sets the
@@ -32,43 +32,43 @@ import (
 // the addresses of members, and no trace depends on them.
 
 // restoreMulticast gives each bridge the groups and queriers that it knew.
-func restoreMulticast(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+func restoreMulticast(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
 	sent := false
-	for _, b := range s.Bridges {
-		if !b.snoops {
+	for _, bridge := range sw.Bridges {
+		if !bridge.snoops {
 			continue
 		}
-		text, err := rec.bridgeText(b, workdir.RecordedMDB)
+		text, err := rec.bridgeText(bridge, workdir.RecordedMDB)
 		if err != nil {
 			return err
 		}
 		if text == "" {
-			o.Note(report.Unknown, "%s: no mdb/show was collected: multicast packets are flooded", b.Name)
+			outcome.Note(report.Unknown, "%s: no mdb/show was collected: multicast packets are flooded", bridge.Name)
 			continue
 		}
-		m := &multicastTable{Bridge: b, sw: s}
-		for _, e := range appctl.MulticastGroups(text) {
-			if m.portOf(e) == nil {
-				o.Note(report.Unknown, "%s: %s: the port is not in the database", b.Name, describeMulticast(e))
+		table := &multicastTable{Bridge: bridge, sw: sw}
+		for _, entry := range appctl.MulticastGroups(text) {
+			if table.portOf(entry) == nil {
+				outcome.Note(report.Unknown, "%s: %s: the port is not in the database", bridge.Name, describeMulticast(entry))
 				continue
 			}
-			m.live = append(m.live, e)
+			table.live = append(table.live, entry)
 		}
-		if len(m.live) == 0 {
+		if len(table.live) == 0 {
 			continue
 		}
 		sent = true
-		if m.cvlans, err = rec.listed(workdir.RecordedListPort, "cvlans"); err != nil {
+		if table.cvlans, err = rec.listed(workdir.RecordedListPort, "cvlans"); err != nil {
 			return err
 		}
-		if err := m.restore(ctx, o); err != nil {
+		if err := table.restore(ctx, outcome); err != nil {
 			return err
 		}
 	}
 	if !sent {
 		return nil
 	}
-	return s.forgetPackets(ctx, o)
+	return sw.forgetPackets(ctx, outcome)
 }
 
 // multicastTable restores the multicast snooping table of a bridge.
@@ -82,15 +82,15 @@ type multicastTable struct {
 	undo    []func(context.Context) error // functions that reverse the changes of begin
 }
 
-func describeMulticast(e appctl.MulticastEntry) string {
+func describeMulticast(entry appctl.MulticastEntry) string {
 	what := "a querier"
-	if e.Group.IsValid() {
-		what = "group " + e.Group.String()
+	if entry.Group.IsValid() {
+		what = "group " + entry.Group.String()
 	}
-	return fmt.Sprintf("%s on port %s in VLAN %d", what, e.Port, e.VLAN)
+	return fmt.Sprintf("%s on port %s in VLAN %d", what, entry.Port, entry.VLAN)
 }
 
-func (m *multicastTable) restore(ctx context.Context, o *report.Outcome) (err error) {
+func (m *multicastTable) restore(ctx context.Context, outcome *report.Outcome) (err error) {
 	if m.version, err = m.sw.newest(ctx, m.Bridge); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (m *multicastTable) restore(ctx context.Context, o *report.Outcome) (err er
 		err = m.send(ctx)
 	}
 	if err != nil {
-		o.Note(report.Failed, "%s: multicast groups: %v", m.Name, err)
+		outcome.Note(report.Failed, "%s: multicast groups: %v", m.Name, err)
 	}
 	// The changes are reversed even if ctx has ended or begin failed.
 	if err := m.end(context.WithoutCancel(ctx)); err != nil {
@@ -108,7 +108,7 @@ func (m *multicastTable) restore(ctx context.Context, o *report.Outcome) (err er
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return m.compare(ctx, o)
+	return m.compare(ctx, outcome)
 }
 
 // ourMatch matches packets with our source address, whose last two bytes are a port
@@ -131,26 +131,26 @@ func (m *multicastTable) begin(ctx context.Context) error {
 		return err
 	}
 	config := map[int][]string{}
-	for _, p := range show.Ports {
-		config[p.Number] = p.Config
+	for _, port := range show.Ports {
+		config[port.Number] = port.Config
 	}
-	for _, p := range m.Ports {
-		for _, i := range p.Interfaces {
-			flags := config[m.number(i)]
-			if i.isDevice() && !slices.Contains(flags, "NO_RECV") && (m.input == "" || i.Name == m.Name) {
-				m.input = i.Name
+	for _, port := range m.Ports {
+		for _, iface := range port.Interfaces {
+			flags := config[m.number(iface)]
+			if iface.isDevice() && !slices.Contains(flags, "NO_RECV") && (m.input == "" || iface.Name == m.Name) {
+				m.input = iface.Name
 			}
-			if i.Type != "patch" && len(p.Interfaces) == 1 {
+			if iface.Type != "patch" && len(port.Interfaces) == 1 {
 				continue
 			}
-			for _, f := range [][3]string{{"NO_FLOOD", "no-flood", "flood"}, {"NO_FWD", "no-forward", "forward"}} {
-				if slices.Contains(flags, f[0]) {
+			for _, flag := range [][3]string{{"NO_FLOOD", "no-flood", "flood"}, {"NO_FWD", "no-forward", "forward"}} {
+				if slices.Contains(flags, flag[0]) {
 					continue
 				}
-				if err := m.sw.modPort(ctx, m.Bridge, m.number(i), f[1]); err != nil {
+				if err := m.sw.modPort(ctx, m.Bridge, m.number(iface), flag[1]); err != nil {
 					return err
 				}
-				m.undo = append(m.undo, func(ctx context.Context) error { return m.sw.modPort(ctx, m.Bridge, m.number(i), f[2]) })
+				m.undo = append(m.undo, func(ctx context.Context) error { return m.sw.modPort(ctx, m.Bridge, m.number(iface), flag[2]) })
 			}
 		}
 	}
@@ -162,11 +162,11 @@ func (m *multicastTable) begin(ctx context.Context) error {
 }
 
 // number returns an interface's OpenFlow port number.
-func (m *multicastTable) number(i *Interface) int {
-	if i.Name == m.Name {
+func (m *multicastTable) number(iface *Interface) int {
+	if iface.Name == m.Name {
 		return openflow.PortLocal
 	}
-	return i.OfPort
+	return iface.OfPort
 }
 
 // end reverses begin.
@@ -184,16 +184,16 @@ func (m *multicastTable) send(ctx context.Context) error {
 	const attempts = 3
 	missing := m.live
 	for range attempts {
-		for _, e := range missing {
-			for _, p := range m.packets(e) {
-				if err := m.sw.receive(ctx, m.input, p); err != nil {
+		for _, entry := range missing {
+			for _, data := range m.packets(entry) {
+				if err := m.sw.receive(ctx, m.input, data); err != nil {
 					return err
 				}
 			}
 		}
-		err := until(ctx, func() (bool, error) {
+		err := retryUntil(ctx, func() (bool, error) {
 			have, err := m.running(ctx)
-			missing = m.without(m.live, have)
+			missing = m.entriesNotIn(m.live, have)
 			return len(missing) == 0, err
 		})
 		if err != nil || len(missing) == 0 {
@@ -205,14 +205,14 @@ func (m *multicastTable) send(ctx context.Context) error {
 
 // packets returns the packets from which the bridge learns an entry: one for
 // each member of a bond, since a bond accepts them from some members only.
-func (m *multicastTable) packets(e appctl.MulticastEntry) [][]byte {
-	port := m.portOf(e)
-	tag := m.tag(port, e.VLAN)
+func (m *multicastTable) packets(entry appctl.MulticastEntry) [][]byte {
+	port := m.portOf(entry)
+	tag := m.packetTag(port, entry.VLAN)
 	var list [][]byte
-	for _, i := range port.Interfaces {
-		source := ourSource(m.number(i))
-		if e.Group.IsValid() {
-			list = append(list, packet.MulticastReport(source, tag, e.Group))
+	for _, iface := range port.Interfaces {
+		source := ourSource(m.number(iface))
+		if entry.Group.IsValid() {
+			list = append(list, packet.MulticastReport(source, tag, entry.Group))
 		} else {
 			list = append(list, packet.IGMPQuery(source, tag))
 		}
@@ -221,9 +221,9 @@ func (m *multicastTable) packets(e appctl.MulticastEntry) [][]byte {
 }
 
 // portOf returns the port of an entry, nil if the database does not have it.
-func (m *multicastTable) portOf(e appctl.MulticastEntry) *Port {
-	name, ok := m.interfaceAt(e.Port)
-	i := slices.IndexFunc(m.Ports, func(p *Port) bool { return p.has(name) })
+func (m *multicastTable) portOf(entry appctl.MulticastEntry) *Port {
+	name, ok := m.interfaceAt(entry.Port)
+	i := slices.IndexFunc(m.Ports, func(port *Port) bool { return port.hasInterface(name) })
 	if !ok || i < 0 {
 		return nil
 	}
@@ -236,52 +236,52 @@ func (m *multicastTable) running(ctx context.Context) ([]appctl.MulticastEntry, 
 	return appctl.MulticastGroups(out), err
 }
 
-// without returns the entries of a list that another list lacks. A bond's entry
+// entriesNotIn returns the entries of a list that another list lacks. A bond's entry
 // has the number of any of its members.
-func (m *multicastTable) without(list, other []appctl.MulticastEntry) []appctl.MulticastEntry {
-	key := func(e appctl.MulticastEntry) appctl.MulticastEntry {
-		if p := m.portOf(e); p != nil {
-			e.Port = p.UUID
+func (m *multicastTable) entriesNotIn(list, other []appctl.MulticastEntry) []appctl.MulticastEntry {
+	key := func(entry appctl.MulticastEntry) appctl.MulticastEntry {
+		if port := m.portOf(entry); port != nil {
+			entry.Port = port.UUID
 		}
-		return e
+		return entry
 	}
 	others := map[appctl.MulticastEntry]bool{}
-	for _, e := range other {
-		others[key(e)] = true
+	for _, entry := range other {
+		others[key(entry)] = true
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(e appctl.MulticastEntry) bool { return others[key(e)] })
+	return slices.DeleteFunc(slices.Clone(list), func(entry appctl.MulticastEntry) bool { return others[key(entry)] })
 }
 
 // compare reads the table back.
-func (m *multicastTable) compare(ctx context.Context, o *report.Outcome) error {
+func (m *multicastTable) compare(ctx context.Context, outcome *report.Outcome) error {
 	have, err := m.running(ctx)
 	if err != nil {
 		return err
 	}
-	missing, extra := m.without(m.live, have), m.without(have, m.live)
-	for _, e := range missing {
-		o.Note(report.Failed, "%s: %s: the replica has not learned it", m.Name, describeMulticast(e))
+	missing, extra := m.entriesNotIn(m.live, have), m.entriesNotIn(have, m.live)
+	for _, entry := range missing {
+		outcome.Note(report.Failed, "%s: %s: the replica has not learned it", m.Name, describeMulticast(entry))
 	}
-	for _, e := range extra {
-		o.Note(report.Failed, "%s: %s: the replica has learned it, the live node had not", m.Name, describeMulticast(e))
+	for _, entry := range extra {
+		outcome.Note(report.Failed, "%s: %s: the replica has learned it, the live node had not", m.Name, describeMulticast(entry))
 	}
 	if len(missing)+len(extra) == 0 {
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
 	return nil
 }
 
-// tag returns the 802.1Q tag of a packet that a port receives into a VLAN; 0 means
+// packetTag returns the 802.1Q tag of a packet that a port receives into a VLAN; 0 means
 // none.
-func (m *multicastTable) tag(p *Port, vlan uint16) uint16 {
-	if p.VLANMode == "dot1q-tunnel" { // it receives customers' packets, with a tag that the port admits
+func (m *multicastTable) packetTag(port *Port, vlan uint16) uint16 {
+	if port.VLANMode == "dot1q-tunnel" { // it receives customers' packets, with a tag that the port admits
 		var admitted []uint16
-		if err := json.Unmarshal([]byte("["+strings.Trim(m.cvlans[p.Name], "[]")+"]"), &admitted); err == nil && len(admitted) > 0 {
+		if err := json.Unmarshal([]byte("["+strings.Trim(m.cvlans[port.Name], "[]")+"]"), &admitted); err == nil && len(admitted) > 0 {
 			return admitted[0]
 		}
 		return 0
 	}
-	if int(vlan) == p.Tag { // the VLAN of an access port, or a native VLAN
+	if int(vlan) == port.Tag { // the VLAN of an access port, or a native VLAN
 		return 0
 	}
 	return vlan

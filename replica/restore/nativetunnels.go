@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/node"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
@@ -22,7 +23,7 @@ import (
 // by "src=", or where Open vSwitch has not got that (measured with OVS 3.1), from its device,
 // which has one address of each family, the last that was added: the source of a route is
 // added right before the route. With 3.5 the address that was added last is the source of its
-// whole network, whatever "src=" said: that of tunnels in a connected network comes last. A
+// whole network, whatever "src=" said: the route for tunnels in a connected network comes last. A
 // tunnel with options:local_ip also needs a kernel route to that address, which
 // can't be added (measured with OVS 3.1); if the route to its remote end has that
 // source address anyway, the edit removes the option. Nothing is done for a datapath
@@ -32,20 +33,20 @@ import (
 
 // buildsHeaders reports whether the live node has tunnels and built their
 // headers itself.
-func buildsHeaders(s *Switch, rec *Recorded) (bool, error) {
+func buildsHeaders(sw *Switch, rec *Recorded) (bool, error) {
 	hasTunnels := false
-	for _, i := range s.interfaces() {
-		hasTunnels = hasTunnels || isTunnel(i.Type)
+	for _, iface := range sw.interfaces() {
+		hasTunnels = hasTunnels || node.IsTunnel(iface.Type)
 	}
 	if !hasTunnels {
 		return false, nil
 	}
-	for _, b := range s.Bridges {
-		text, err := rec.bridgeText(b, workdir.RecordedFeatures)
+	for _, bridge := range sw.Bridges {
+		text, err := rec.bridgeText(bridge, workdir.RecordedFeatures)
 		if err != nil {
 			return false, err
 		}
-		if appctl.Features(text)["Tunnel push pop"] == "true" || text == "" && !b.hasKernelDatapath() {
+		if appctl.Features(text)["Tunnel push pop"] == "true" || text == "" && !bridge.hasKernelDatapath() {
 			return true, nil
 		}
 	}
@@ -54,8 +55,8 @@ func buildsHeaders(s *Switch, rec *Recorded) (bool, error) {
 
 // bridgeRoutes returns the recorded routes through bridges; native is false if
 // the live node did not build headers itself.
-func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, native, recorded bool, err error) {
-	if native, err = buildsHeaders(s, rec); err != nil || !native {
+func bridgeRoutes(sw *Switch, rec *Recorded) (list []appctl.Route, native, recorded bool, err error) {
+	if native, err = buildsHeaders(sw, rec); err != nil || !native {
 		return nil, false, false, err
 	}
 	text, err := rec.text(workdir.RecordedRoutes)
@@ -63,10 +64,10 @@ func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, native, record
 		return nil, false, false, err
 	}
 	seen := map[appctl.Route]bool{}
-	for _, r := range appctl.Routes(text) {
-		if !seen[r] && slices.ContainsFunc(s.Bridges, func(b *Bridge) bool { return b.Name == r.Device }) {
-			seen[r] = true
-			list = append(list, r)
+	for _, route := range appctl.Routes(text) {
+		if !seen[route] && slices.ContainsFunc(sw.Bridges, func(bridge *Bridge) bool { return bridge.Name == route.Device }) {
+			seen[route] = true
+			list = append(list, route)
 		}
 	}
 	return list, true, text != "", nil
@@ -74,26 +75,26 @@ func bridgeRoutes(s *Switch, rec *Recorded) (list []appctl.Route, native, record
 
 // editLocalAddresses removes options:local_ip from tunnels whose route has that
 // source address.
-func editLocalAddresses(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	routes, native, _, err := bridgeRoutes(s, rec)
+func editLocalAddresses(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
+	routes, native, _, err := bridgeRoutes(sw, rec)
 	if err != nil || !native {
 		return err
 	}
 	var changes []ovsdb.Change
-	for _, i := range s.interfaces() {
-		local, err := netip.ParseAddr(i.Options["local_ip"])
-		if !isTunnel(i.Type) || err != nil {
+	for _, iface := range sw.interfaces() {
+		local, err := netip.ParseAddr(iface.Options["local_ip"])
+		if !node.IsTunnel(iface.Type) || err != nil {
 			continue
 		}
-		if !hasSource(routes, i.Options["remote_ip"], local) || hasTwin(s, i) {
-			o.Note(report.Approximated, "tunnel %q: no route of the replica has its local_ip %v as source: packets to it end in \"native tunnel routing failed\"", i.Name, local)
+		if !hasSource(routes, iface.Options["remote_ip"], local) || hasTwin(sw, iface) {
+			outcome.Note(report.Approximated, "tunnel %q: no route of the replica has its local_ip %v as source: packets to it end in \"native tunnel routing failed\"", iface.Name, local)
 			continue
 		}
-		delete(i.Options, "local_ip")
-		changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"options": i.Options}))
-		o.Note(report.Restored, "tunnel %q: its route has its local_ip %v as source; the option is removed, since it needs a route of the kernel", i.Name, local)
+		delete(iface.Options, "local_ip")
+		changes = append(changes, ovsdb.Update("Interface", iface.UUID, ovsdb.Columns{"options": iface.Options}))
+		outcome.Note(report.Restored, "tunnel %q: its route has its local_ip %v as source; the option is removed, since it needs a route of the kernel", iface.Name, local)
 	}
-	return s.db.Transact(ctx, changes...)
+	return sw.db.Transact(ctx, changes...)
 }
 
 // hasSource reports whether packets to a remote address have the source address.
@@ -104,23 +105,23 @@ func hasSource(routes []appctl.Route, remote string, source netip.Addr) bool {
 		return found && best.Source == source
 	}
 	found := false
-	for _, r := range routes {
-		if r.Local || r.To.Addr().Is4() != source.Is4() {
+	for _, route := range routes {
+		if route.Local || route.To.Addr().Is4() != source.Is4() {
 			continue
 		}
-		if found = true; r.Source != source {
+		if found = true; route.Source != source {
 			return false
 		}
 	}
 	return found
 }
 
-// hasTwin reports whether another tunnel differs from i only in its local_ip.
-func hasTwin(s *Switch, i *Interface) bool {
-	for _, other := range s.interfaces() {
-		same := other != i && other.Type == i.Type
+// hasTwin reports whether another tunnel differs from iface only in its local_ip.
+func hasTwin(sw *Switch, iface *Interface) bool {
+	for _, other := range sw.interfaces() {
+		same := other != iface && other.Type == iface.Type
 		for _, option := range []string{"remote_ip", "key", "in_key", "dst_port"} {
-			same = same && other.Options[option] == i.Options[option]
+			same = same && other.Options[option] == iface.Options[option]
 		}
 		if same {
 			return true
@@ -130,15 +131,15 @@ func hasTwin(s *Switch, i *Interface) bool {
 }
 
 // restoreNativeTunnels adds addresses, routes and neighbours.
-func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
-	routes, native, recorded, err := bridgeRoutes(s, rec)
+func restoreNativeTunnels(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
+	routes, native, recorded, err := bridgeRoutes(sw, rec)
 	if err != nil || !native {
 		return err
 	}
 	if !recorded {
-		o.Note(report.Unknown, "no ovs/route/show was collected: tunnels have no routes")
+		outcome.Note(report.Unknown, "no ovs/route/show was collected: tunnels have no routes")
 	}
-	if err := addRoutes(ctx, s, routes, o); err != nil {
+	if err := addRoutes(ctx, sw, routes, outcome); err != nil {
 		return err
 	}
 	neighbours, err := rec.text(workdir.RecordedNeighbours)
@@ -146,11 +147,11 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 		return err
 	}
 	if neighbours == "" {
-		o.Note(report.Unknown, "no tnl/arp/show was collected: tunnels have no neighbours")
+		outcome.Note(report.Unknown, "no tnl/arp/show was collected: tunnels have no neighbours")
 	}
-	for _, e := range appctl.Neighbours(neighbours) {
-		_, err := s.appctl(ctx, "tnl/neigh/set", e.Bridge, e.Address, e.MAC)
-		if err := noteFailure(ctx, o, err, "neighbour %s of %s", e.Address, e.Bridge); err != nil {
+	for _, neighbour := range appctl.Neighbours(neighbours) {
+		_, err := sw.appctl(ctx, "tnl/neigh/set", neighbour.Bridge, neighbour.Address, neighbour.MAC)
+		if err := noteFailure(ctx, outcome, err, "neighbour %s of %s", neighbour.Address, neighbour.Bridge); err != nil {
 			return err
 		}
 	}
@@ -158,7 +159,7 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 	if err != nil {
 		return err
 	}
-	return compareTunnels(ctx, s, tunnelState(routes, neighbours, ports), o)
+	return compareTunnels(ctx, sw, tunnelState(routes, neighbours, ports), outcome)
 }
 
 // localRoutes returns the routes to the host's addresses, and one to the source address
@@ -166,13 +167,13 @@ func restoreNativeTunnels(ctx context.Context, s *Switch, rec *Recorded, o *repo
 // kernel routes, and an address may have been added to it.
 func localRoutes(routes []appctl.Route) []appctl.Route {
 	var local []appctl.Route
-	for _, r := range routes {
-		if r.Local {
-			local = append(local, r)
+	for _, route := range routes {
+		if route.Local {
+			local = append(local, route)
 		}
 	}
 	for _, r := range routes {
-		known := func(l appctl.Route) bool { return l.To.Addr() == r.Source && l.Device == r.Device }
+		known := func(route appctl.Route) bool { return route.To.Addr() == r.Source && route.Device == r.Device }
 		if !r.Local && r.Source.IsValid() && !slices.ContainsFunc(local, known) {
 			local = append(local, appctl.Route{To: netip.PrefixFrom(r.Source, r.Source.BitLen()), Device: r.Device, Local: true})
 		}
@@ -184,9 +185,9 @@ func localRoutes(routes []appctl.Route) []appctl.Route {
 // network.
 func interfaceAddress(routes []appctl.Route, local appctl.Route) netip.Prefix {
 	bits := local.To.Bits()
-	for _, r := range routes {
-		if !r.Local && r.Device == local.Device && r.Gateway == "" && r.To.Contains(local.To.Addr()) {
-			bits = min(bits, r.To.Bits())
+	for _, route := range routes {
+		if !route.Local && route.Device == local.Device && route.Gateway == "" && route.To.Contains(local.To.Addr()) {
+			bits = min(bits, route.To.Bits())
 		}
 	}
 	return netip.PrefixFrom(local.To.Addr(), bits)
@@ -195,29 +196,29 @@ func interfaceAddress(routes []appctl.Route, local appctl.Route) netip.Prefix {
 // addRoutes adds the host's addresses, and routes: first those to connected networks, which
 // contain the gateways. The addresses that are the source of routes come after the others,
 // each followed by its routes, and the addresses of tunnels at the end.
-func addRoutes(ctx context.Context, s *Switch, routes []appctl.Route, o *report.Outcome) error {
+func addRoutes(ctx context.Context, sw *Switch, routes []appctl.Route, outcome *report.Outcome) error {
 	slices.SortStableFunc(routes, func(a, b appctl.Route) int { return min(len(a.Gateway), 1) - min(len(b.Gateway), 1) })
-	remaining := slices.DeleteFunc(slices.Clone(routes), func(r appctl.Route) bool { return r.Local })
+	remaining := slices.DeleteFunc(slices.Clone(routes), func(route appctl.Route) bool { return route.Local })
 	isSource := func(l appctl.Route) func(appctl.Route) bool {
-		return func(r appctl.Route) bool { return r.Device == l.Device && r.Source == l.To.Addr() }
+		return func(route appctl.Route) bool { return route.Device == l.Device && route.Source == l.To.Addr() }
 	}
 	locals := localRoutes(routes)
-	slices.SortStableFunc(locals, func(a, b appctl.Route) int { return rankOf(s, routes, a) - rankOf(s, routes, b) })
+	slices.SortStableFunc(locals, func(a, b appctl.Route) int { return rankOf(sw, routes, a) - rankOf(sw, routes, b) })
 	for _, l := range locals {
-		if err := addAddress(ctx, s, routes, l, o); err != nil {
+		if err := addAddress(ctx, sw, routes, l, outcome); err != nil {
 			return err
 		}
-		for _, r := range remaining {
-			if isSource(l)(r) {
-				if err := addRoute(ctx, s, r, o); err != nil {
+		for _, route := range remaining {
+			if isSource(l)(route) {
+				if err := addRoute(ctx, sw, route, outcome); err != nil {
 					return err
 				}
 			}
 		}
 		remaining = slices.DeleteFunc(remaining, isSource(l))
 	}
-	for _, r := range remaining {
-		if err := addRoute(ctx, s, r, o); err != nil {
+	for _, route := range remaining {
+		if err := addRoute(ctx, sw, route, outcome); err != nil {
 			return err
 		}
 	}
@@ -226,21 +227,21 @@ func addRoutes(ctx context.Context, s *Switch, routes []appctl.Route, o *report.
 
 // rankOf returns the place of an address of the host in the order in which addresses are
 // added: the higher, the later.
-func rankOf(s *Switch, routes []appctl.Route, local appctl.Route) int {
+func rankOf(sw *Switch, routes []appctl.Route, local appctl.Route) int {
 	rank := 0
-	for _, r := range routes {
+	for _, route := range routes {
 		switch {
-		case r.Local || r.Device != local.Device || r.Source != local.To.Addr():
-		case r.Gateway == "":
+		case route.Local || route.Device != local.Device || route.Source != local.To.Addr():
+		case route.Gateway == "":
 			rank = 2
 		default:
 			rank = max(rank, 1)
 		}
 	}
-	for _, i := range s.interfaces() {
-		remote, err := netip.ParseAddr(i.Options["remote_ip"])
+	for _, iface := range sw.interfaces() {
+		remote, err := netip.ParseAddr(iface.Options["remote_ip"])
 		best, found := appctl.RouteTo(routes, remote)
-		if isTunnel(i.Type) && err == nil && found && best.Source == local.To.Addr() {
+		if node.IsTunnel(iface.Type) && err == nil && found && best.Source == local.To.Addr() {
 			return rank + 3
 		}
 	}
@@ -248,55 +249,55 @@ func rankOf(s *Switch, routes []appctl.Route, local appctl.Route) int {
 }
 
 // addAddress adds an address of the host to its device.
-func addAddress(ctx context.Context, s *Switch, routes []appctl.Route, local appctl.Route, o *report.Outcome) error {
+func addAddress(ctx context.Context, sw *Switch, routes []appctl.Route, local appctl.Route, outcome *report.Outcome) error {
 	command := "netdev-dummy/ip6addr"
 	if local.To.Addr().Is4() {
 		command = "netdev-dummy/ip4addr"
 	}
-	_, err := s.appctl(ctx, command, local.Device, interfaceAddress(routes, local).String())
-	return noteFailure(ctx, o, err, "address %v of %s", local.To.Addr(), local.Device)
+	_, err := sw.appctl(ctx, command, local.Device, interfaceAddress(routes, local).String())
+	return noteFailure(ctx, outcome, err, "address %v of %s", local.To.Addr(), local.Device)
 }
 
 // addRoute adds a route, with its source where the release of Open vSwitch takes one.
-func addRoute(ctx context.Context, s *Switch, r appctl.Route, o *report.Outcome) error {
-	args := []string{"ovs/route/add", r.To.String(), r.Device}
-	if r.Gateway != "" {
-		args = append(args, r.Gateway)
+func addRoute(ctx context.Context, sw *Switch, route appctl.Route, outcome *report.Outcome) error {
+	args := []string{"ovs/route/add", route.To.String(), route.Device}
+	if route.Gateway != "" {
+		args = append(args, route.Gateway)
 	}
-	if r.Mark != "" {
-		args = append(args, "pkt_mark="+r.Mark)
+	if route.Mark != "" {
+		args = append(args, "pkt_mark="+route.Mark)
 	}
-	if r.Source.IsValid() {
-		if _, err := s.appctl(ctx, append(slices.Clone(args), "src="+r.Source.String())...); err == nil {
+	if route.Source.IsValid() {
+		if _, err := sw.appctl(ctx, append(slices.Clone(args), "src="+route.Source.String())...); err == nil {
 			return nil
 		}
 	}
-	_, err := s.appctl(ctx, args...)
-	return noteFailure(ctx, o, err, "route to %v by %s", r.To, r.Device)
+	_, err := sw.appctl(ctx, args...)
+	return noteFailure(ctx, outcome, err, "route to %v by %s", route.To, route.Device)
 }
 
 // compareTunnels reports what the replica lacks of the live state. Additional routes of
-// the replica are those of its own host.
-func compareTunnels(ctx context.Context, s *Switch, live []string, o *report.Outcome) error {
+// the replica belong to its own host.
+func compareTunnels(ctx context.Context, sw *Switch, live []string, outcome *report.Outcome) error {
 	var missing []string
-	err := until(ctx, func() (bool, error) {
-		have, err := runningTunnelState(ctx, s)
+	err := retryUntil(ctx, func() (bool, error) {
+		have, err := runningTunnelState(ctx, sw)
 		missing = slices.DeleteFunc(slices.Clone(live), func(entry string) bool { return have[entry] })
 		return len(missing) == 0, err
 	})
 	for _, entry := range missing {
-		o.Note(report.Failed, "the replica has no %s", entry)
+		outcome.Note(report.Failed, "the replica has no %s", entry)
 	}
 	if err == nil && len(live) > 0 {
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
 	return err
 }
 
-func runningTunnelState(ctx context.Context, s *Switch) (map[string]bool, error) {
+func runningTunnelState(ctx context.Context, sw *Switch) (map[string]bool, error) {
 	var texts []string
 	for _, command := range [][]string{{"ovs/route/show"}, {"tnl/arp/show"}, {"tnl/ports/show", "-v"}} {
-		out, err := s.appctl(ctx, command...)
+		out, err := sw.appctl(ctx, command...)
 		if err != nil {
 			return nil, err
 		}
@@ -312,13 +313,13 @@ func runningTunnelState(ctx context.Context, s *Switch) (map[string]bool, error)
 // tunnelState describes routes, tnl/arp/show and tnl/ports/show, one entry per line.
 func tunnelState(routes []appctl.Route, neighbours, ports string) []string {
 	var list []string
-	for _, r := range routes {
-		if !r.Local {
-			list = append(list, "route "+r.String())
+	for _, route := range routes {
+		if !route.Local {
+			list = append(list, "route "+route.String())
 		}
 	}
-	for _, e := range appctl.Neighbours(neighbours) {
-		list = append(list, "neighbour "+strings.Join([]string{e.Address, e.MAC, e.Bridge}, " "))
+	for _, neighbour := range appctl.Neighbours(neighbours) {
+		list = append(list, "neighbour "+strings.Join([]string{neighbour.Address, neighbour.MAC, neighbour.Bridge}, " "))
 	}
 	for _, port := range appctl.TunnelPorts(ports) {
 		list = append(list, "port "+port)

@@ -8,19 +8,19 @@ import (
 )
 
 // editPortNumbers requests the live node's OpenFlow port numbers.
-func editPortNumbers(ctx context.Context, s *Switch, _ *Recorded, o *report.Outcome) error {
+func editPortNumbers(ctx context.Context, sw *Switch, _ *Recorded, outcome *report.Outcome) error {
 	const maxPorts = 0xff00 // OFPP_MAX of OpenFlow 1.0; LOCAL and other reserved ports are above
 	var changes []ovsdb.Change
-	for b, i := range s.interfaces() {
+	for bridge, iface := range sw.interfaces() {
 		switch {
-		case i.OfPort > 0 && i.OfPort < maxPorts:
-			o.Note(report.Restored, "")
-			if i.Requested != i.OfPort {
-				changes = append(changes, ovsdb.Update("Interface", i.UUID, ovsdb.Columns{"ofport_request": i.OfPort}))
+		case iface.OfPort > 0 && iface.OfPort < maxPorts:
+			outcome.Note(report.Restored, "")
+			if iface.Requested != iface.OfPort {
+				changes = append(changes, ovsdb.Update("Interface", iface.UUID, ovsdb.Columns{"ofport_request": iface.OfPort}))
 			}
-		case i.OfPort == 0 && i.Name != b.Name:
-			o.Note(report.Unknown, "%s: the OpenFlow port number of %q is not in the database", b.Name, i.Name)
+		case iface.OfPort == 0 && iface.Name != bridge.Name:
+			outcome.Note(report.Unknown, "%s: the OpenFlow port number of %q is not in the database", bridge.Name, iface.Name)
 		}
 	}
-	return s.db.Transact(ctx, changes...)
+	return sw.db.Transact(ctx, changes...)
 }

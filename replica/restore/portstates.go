@@ -23,25 +23,25 @@ func portFlagWords() map[string]string {
 
 // restorePortStates sets the configuration and the link state of ports, which no
 // database holds.
-func restorePortStates(ctx context.Context, n *Node, o *report.Outcome) error {
-	for _, b := range n.Bridges {
-		show, ok, err := n.Recorded.show(b)
+func restorePortStates(ctx context.Context, replica *Replica, outcome *report.Outcome) error {
+	for _, bridge := range replica.Bridges {
+		show, ok, err := replica.Recorded.show(bridge)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			o.Note(report.Unknown, "%s: no ovs-ofctl show was collected: all ports are up and forward", b.Name)
+			outcome.Note(report.Unknown, "%s: no ovs-ofctl show was collected: all ports are up and forward", bridge.Name)
 			continue
 		}
-		floods, err := n.Facts.Flood(ctx, b.Name)
+		floods, err := replica.Facts.Flood(ctx, bridge.Name)
 		if err != nil {
 			return err
 		}
-		if floods && !show.HasNoFlood && b.allows(openflow.OpenFlow10) {
-			o.Note(report.Unknown, "%s: no ovs-ofctl show of OpenFlow 1.0 was collected, and no other version prints no-flood: NORMAL floods to all ports", b.Name)
+		if floods && !show.HasNoFlood && bridge.allowsVersion(openflow.OpenFlow10) {
+			outcome.Note(report.Unknown, "%s: no ovs-ofctl show of OpenFlow 1.0 was collected, and no other version prints no-flood: NORMAL floods to all ports", bridge.Name)
 		}
-		for _, p := range show.Ports {
-			if err := restorePortState(ctx, &n.Switch, b, p, o); err != nil {
+		for _, port := range show.Ports {
+			if err := restorePortState(ctx, &replica.Switch, bridge, port, outcome); err != nil {
 				return err
 			}
 		}
@@ -49,31 +49,31 @@ func restorePortStates(ctx context.Context, n *Node, o *report.Outcome) error {
 	return nil
 }
 
-func restorePortState(ctx context.Context, s *Switch, b *Bridge, p openflow.Port, o *report.Outcome) error {
-	name, ok := b.interfaceAt(portWord(p.Number))
+func restorePortState(ctx context.Context, sw *Switch, bridge *Bridge, port openflow.Port, outcome *report.Outcome) error {
+	name, ok := bridge.interfaceAt(portWord(port.Number))
 	if !ok {
-		o.Note(report.Unknown, "%s: port %s(%s) of ovs-ofctl show is not in the database", b.Name, portWord(p.Number), p.Name)
+		outcome.Note(report.Unknown, "%s: port %s(%s) of ovs-ofctl show is not in the database", bridge.Name, portWord(port.Number), port.Name)
 		return nil
 	}
-	for _, flag := range p.Config {
+	for _, flag := range port.Config {
 		word := portFlagWords()[flag]
 		if word == "" {
 			continue
 		}
-		if err := noteResult(ctx, o, s.modPort(ctx, b, p.Number, word), "%s: %s of port %q", b.Name, word, name); err != nil {
+		if err := noteResult(ctx, outcome, sw.modPort(ctx, bridge, port.Number, word), "%s: %s of port %q", bridge.Name, word, name); err != nil {
 			return err
 		}
 	}
-	if !p.Down() {
+	if !port.Down() {
 		return ctx.Err()
 	}
-	switch err := s.setLink(ctx, name, "down"); {
+	switch err := sw.setLink(ctx, name, "down"); {
 	case err != nil: // a patch port or a tunnel, which is down if its peer or route is missing
-		o.Note(report.Unknown, "%s: port %q was down and can't be set down here", b.Name, name)
-	case slices.Contains(p.Config, "PORT_DOWN"):
-		o.Note(report.Restored, "")
+		outcome.Note(report.Unknown, "%s: port %q was down and can't be set down here", bridge.Name, name)
+	case slices.Contains(port.Config, "PORT_DOWN"):
+		outcome.Note(report.Restored, "")
 	default: // a dummy's carrier follows its administrative state; only ovs-ofctl show distinguishes them
-		o.Note(report.Restored, "%s: port %q had no link (LINK_DOWN); here it shows PORT_DOWN as well", b.Name, name)
+		outcome.Note(report.Restored, "%s: port %q had no link (LINK_DOWN); here it shows PORT_DOWN as well", bridge.Name, name)
 	}
 	return ctx.Err()
 }

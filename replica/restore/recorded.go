@@ -25,51 +25,40 @@ type Recorded struct {
 func (r *Recorded) text(name string) (string, error) { return r.read(r.dir.Recorded(name)) }
 
 // bridgeText returns what a command printed of one bridge, "" if it was not recorded.
-func (r *Recorded) bridgeText(b *Bridge, name string) (string, error) {
-	return r.read(r.dir.BridgeRecorded(b.Name, name))
+func (r *Recorded) bridgeText(bridge *Bridge, name string) (string, error) {
+	return r.read(r.dir.BridgeRecorded(bridge.Name, name))
 }
 
 func (r *Recorded) read(path string) (string, error) {
-	f, ok, err := workdir.OpenCollected(path)
-	if !ok {
-		return "", err
+	text, size, err := workdir.CollectedText(path)
+	if size > workdir.MaxText {
+		r.report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", r.dir.Relative(path), size, workdir.MaxText))
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if info.Size() > workdir.MaxText {
-		r.report.Remark(fmt.Sprintf("%s has %d bytes: only the first %d are read", r.dir.Relative(path), info.Size(), workdir.MaxText))
-	}
-	var b strings.Builder
-	b.Grow(int(min(info.Size(), workdir.MaxText)))
-	_, err = io.Copy(&b, io.LimitReader(f, workdir.MaxText))
-	return b.String(), err
+	return text, err
 }
 
 // show returns what ovs-ofctl show printed of a bridge; ok is false where it was
 // not recorded.
-func (r *Recorded) show(b *Bridge) (d openflow.Description, ok bool, err error) {
-	text, err := r.bridgeText(b, workdir.RecordedShow)
+func (r *Recorded) show(bridge *Bridge) (description openflow.Description, ok bool, err error) {
+	text, err := r.bridgeText(bridge, workdir.RecordedShow)
 	if text == "" || err != nil {
-		return d, false, err
+		return description, false, err
 	}
-	d = openflow.Show(strings.NewReader(text))
-	if d.HasNoFlood {
-		return d, true, nil
+	description = openflow.Show(strings.NewReader(text))
+	if description.HasNoFlood {
+		return description, true, nil
 	}
-	text, err = r.bridgeText(b, workdir.RecordedShow10)
+	text, err = r.bridgeText(bridge, workdir.RecordedShow10)
 	old := openflow.Show(strings.NewReader(text))
-	d.HasNoFlood = old.HasNoFlood
+	description.HasNoFlood = old.HasNoFlood
 	flags := map[int][]string{}
-	for _, p := range old.Ports {
-		flags[p.Number] = p.Config
+	for _, port := range old.Ports {
+		flags[port.Number] = port.Config
 	}
-	for i, p := range d.Ports {
-		d.Ports[i].Config = union(p.Config, flags[p.Number])
+	for i, port := range description.Ports {
+		description.Ports[i].Config = union(port.Config, flags[port.Number])
 	}
-	return d, true, err
+	return description, true, err
 }
 
 func union(a, b []string) []string {
@@ -103,11 +92,11 @@ var mapElement = regexp.MustCompile(`(\w+)=(?:"([^"]*)"|([^",}]*))`)
 
 // listedMap reads a map as ovs-vsctl prints it.
 func listedMap(text string) map[string]string {
-	m := map[string]string{}
+	values := map[string]string{}
 	for _, found := range mapElement.FindAllStringSubmatch(text, -1) {
-		m[found[1]] = found[2] + found[3]
+		values[found[1]] = found[2] + found[3]
 	}
-	return m
+	return values
 }
 
 // maxLine bounds a line of a file that is read line by line. A longer line cannot be
@@ -116,9 +105,9 @@ const maxLine = 1 << 20
 
 // eachLine calls do for every line of a text.
 func eachLine(text io.Reader, do func(line string) error) error {
-	r := bufio.NewReaderSize(text, maxLine)
+	reader := bufio.NewReaderSize(text, maxLine)
 	for inLongLine := false; ; {
-		line, err := r.ReadSlice('\n')
+		line, err := reader.ReadSlice('\n')
 		full := errors.Is(err, bufio.ErrBufferFull)
 		if !full && !inLongLine && len(line) > 0 {
 			if err := do(strings.TrimRight(string(line), "\r\n")); err != nil {
@@ -149,8 +138,8 @@ func (u *unknownNames) add(name string) {
 }
 
 // note reports the names, which are of a kind ("bonds").
-func (u *unknownNames) note(o *report.Outcome, recorded, kind string) {
+func (u *unknownNames) note(outcome *report.Outcome, recorded, kind string) {
 	if u.count > 0 {
-		o.Note(report.Failed, "%s lists %d %s that the database does not have; the first: %q", recorded, u.count, kind, u.first)
+		outcome.Note(report.Failed, "%s lists %d %s that the database does not have; the first: %q", recorded, u.count, kind, u.first)
 	}
 }

@@ -13,12 +13,12 @@ import (
 // floods to the second.
 type precedence map[[2]*Port]bool
 
-// maxShown bounds the datapath flows of which a bridge's precedence is made: adding one
+// maxShown bounds the datapath flows from which a bridge's precedence is made: adding one
 // takes time in proportion to the square of the ports, and few flows show all.
 const maxShown = 200
 
-// recordedFloods returns what the recorded datapath flows show of the order in which
-// NORMAL floods to the ports of the flooding bridges. A flow for multicast packets outputs
+// recordedFloods returns the order in which NORMAL floods to the ports of the flooding
+// bridges, as the recorded datapath flows show it. A flow for multicast packets outputs
 // to the ports in that order; what leaves through a patch port is output to the ports of
 // the peer's bridge, at the patch port's place.
 func recordedFloods(rec *Recorded, bridges, flooding []*Bridge) (map[*Bridge]precedence, error) {
@@ -34,15 +34,15 @@ func recordedFloods(rec *Recorded, bridges, flooding []*Bridge) (map[*Bridge]pre
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range flooding {
-		shown[b] = precedence{}
+	for _, bridge := range flooding {
+		shown[bridge] = precedence{}
 	}
 	added := map[*Bridge]int{}
 	paths := newFloodPaths(bridges, flooding)
 	for flood := range appctl.Floods(text) {
-		for b, order := range paths.orders(flood, names) {
-			if added[b] < maxShown && shown[b].add(order) {
-				added[b]++
+		for bridge, order := range paths.orders(flood, names) {
+			if added[bridge] < maxShown && shown[bridge].add(order) {
+				added[bridge]++
 			}
 		}
 	}
@@ -53,8 +53,8 @@ func recordedFloods(rec *Recorded, bridges, flooding []*Bridge) (map[*Bridge]pre
 func datapathNames(rec *Recorded) (map[string]string, error) {
 	text, err := rec.text(workdir.RecordedDatapathShow)
 	names := map[string]string{}
-	for p := range appctl.DatapathPorts(text) {
-		names[p.Number] = p.Name
+	for port := range appctl.DatapathPorts(text) {
+		names[port.Number] = port.Name
 	}
 	return names, err
 }
@@ -71,30 +71,30 @@ type floodPaths struct {
 }
 
 func newFloodPaths(bridges, flooding []*Bridge) floodPaths {
-	f := floodPaths{map[string]*Port{}, map[string]*Bridge{}, map[*Bridge]map[*Bridge]*Port{}}
-	for _, b := range bridges {
-		f.reachedBy[b] = map[*Bridge]*Port{}
-		for _, p := range b.Ports {
-			for _, i := range p.Interfaces {
-				f.portOf[i.Name], f.bridgeOf[i.Name] = p, b
+	paths := floodPaths{map[string]*Port{}, map[string]*Bridge{}, map[*Bridge]map[*Bridge]*Port{}}
+	for _, bridge := range bridges {
+		paths.reachedBy[bridge] = map[*Bridge]*Port{}
+		for _, port := range bridge.Ports {
+			for _, iface := range port.Interfaces {
+				paths.portOf[iface.Name], paths.bridgeOf[iface.Name] = port, bridge
 			}
 		}
 	}
-	for _, b := range flooding {
-		f.reachedBy[b][b] = nil
+	for _, bridge := range flooding {
+		paths.reachedBy[bridge][bridge] = nil
 		patches := map[*Bridge]int{}
-		for _, i := range b.Interfaces() {
-			peer := f.bridgeOf[i.Options["peer"]]
-			if i.Type != "patch" || peer == nil || peer == b {
+		for _, iface := range bridge.Interfaces() {
+			peer := paths.bridgeOf[iface.Options["peer"]]
+			if iface.Type != "patch" || peer == nil || peer == bridge {
 				continue
 			}
-			f.reachedBy[peer][b] = f.portOf[i.Name]
+			paths.reachedBy[peer][bridge] = paths.portOf[iface.Name]
 			if patches[peer]++; patches[peer] > 1 {
-				delete(f.reachedBy[peer], b)
+				delete(paths.reachedBy[peer], bridge)
 			}
 		}
 	}
-	return f
+	return paths
 }
 
 // orders returns, for each flooding bridge, the ports through which it reaches the outputs
@@ -109,24 +109,24 @@ func (f floodPaths) orders(flood appctl.Flood, names map[string]string) map[*Bri
 	}
 	from := resolve(flood.InPort)
 	entered := map[*Bridge]*Port{}
-	for b, p := range f.reachedBy[f.bridgeOf[from]] {
-		entered[b] = cmp.Or(p, f.portOf[from])
+	for bridge, port := range f.reachedBy[f.bridgeOf[from]] {
+		entered[bridge] = cmp.Or(port, f.portOf[from])
 	}
 	orders := map[*Bridge][]*Port{}
 	for _, output := range flood.Outputs {
 		name := resolve(output)
-		for b, p := range f.reachedBy[f.bridgeOf[name]] {
-			p = cmp.Or(p, f.portOf[name])
-			order := orders[b]
-			switch in := entered[b]; {
+		for bridge, port := range f.reachedBy[f.bridgeOf[name]] {
+			port = cmp.Or(port, f.portOf[name])
+			order := orders[bridge]
+			switch in := entered[bridge]; {
 			case in == nil:
-			case in == p: // an output of another bridge, from which the packet came
-			case len(order) > 0 && order[len(order)-1] == p:
-			case slices.Contains(order, p):
-				delete(entered, b)
-				delete(orders, b)
+			case in == port: // an output of another bridge, from which the packet came
+			case len(order) > 0 && order[len(order)-1] == port:
+			case slices.Contains(order, port):
+				delete(entered, bridge)
+				delete(orders, bridge)
 			default:
-				orders[b] = append(order, p)
+				orders[bridge] = append(order, port)
 			}
 		}
 	}
@@ -142,8 +142,8 @@ func (before precedence) add(order []*Port) (isNew bool) {
 		return false
 	}
 	for i, p := range order {
-		for _, q := range order[i+1:] {
-			before[[2]*Port{p, q}] = true
+		for _, port := range order[i+1:] {
+			before[[2]*Port{p, port}] = true
 		}
 	}
 	return true
@@ -156,13 +156,13 @@ func (before precedence) precedes(p, q *Port) bool {
 
 // arrange returns the ports of a bridge in the order in which NORMAL flooded to them on
 // the node: as recorded, and else by their numbers.
-func (before precedence) arrange(b *Bridge) []*Port {
-	ports := slices.Clone(b.Ports)
-	slices.SortStableFunc(ports, func(p, q *Port) int { return cmp.Compare(number(b, p), number(b, q)) })
+func (before precedence) arrange(bridge *Bridge) []*Port {
+	ports := slices.Clone(bridge.Ports)
+	slices.SortStableFunc(ports, func(p, q *Port) int { return cmp.Compare(number(bridge, p), number(bridge, q)) })
 	for i := range ports {
 		rest := ports[i:]
 		next := max(0, slices.IndexFunc(rest, func(p *Port) bool {
-			return !slices.ContainsFunc(rest, func(q *Port) bool { return before.precedes(q, p) })
+			return !slices.ContainsFunc(rest, func(port *Port) bool { return before.precedes(port, p) })
 		}))
 		first := rest[next]
 		copy(rest[1:next+1], rest[:next])
@@ -173,11 +173,11 @@ func (before precedence) arrange(b *Bridge) []*Port {
 
 // number returns the lowest OpenFlow port number of a port's interfaces, and 0 for the
 // local port.
-func number(b *Bridge, p *Port) int {
+func number(bridge *Bridge, port *Port) int {
 	lowest := 0
-	for _, i := range p.Interfaces {
-		if p.Name != b.Name && (lowest == 0 || i.OfPort < lowest) {
-			lowest = i.OfPort
+	for _, iface := range port.Interfaces {
+		if port.Name != bridge.Name && (lowest == 0 || iface.OfPort < lowest) {
+			lowest = iface.OfPort
 		}
 	}
 	return lowest
@@ -185,10 +185,10 @@ func number(b *Bridge, p *Port) int {
 
 // noteFloodOrder reports how well the order of a bridge's ports is known. Only the
 // order of ports that one packet can be flooded to counts.
-func (before precedence) noteFloodOrder(b *Bridge, ports []*Port, o *report.Outcome) {
+func (before precedence) noteFloodOrder(bridge *Bridge, ports []*Port, outcome *report.Outcome) {
 	known, unknown := 0, 0
 	for i, p := range ports {
-		next := slices.IndexFunc(ports[i+1:], func(q *Port) bool { return shareVLAN(p, q) })
+		next := slices.IndexFunc(ports[i+1:], func(port *Port) bool { return shareVLAN(p, port) })
 		switch {
 		case next < 0:
 		case before.precedes(p, ports[i+1+next]):
@@ -200,17 +200,17 @@ func (before precedence) noteFloodOrder(b *Bridge, ports []*Port, o *report.Outc
 	const byNumber = "ports are flooded to in the order of their numbers, from which the node differs if ports were added in one transaction or ovs-vswitchd was restarted"
 	switch {
 	case unknown == 0:
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	case known == 0:
-		o.Note(report.Unknown, "%s: no recorded datapath flow shows the order in which NORMAL floods: %s", b.Name, byNumber)
+		outcome.Note(report.Unknown, "%s: no recorded datapath flow shows the order in which NORMAL floods: %s", bridge.Name, byNumber)
 	default:
-		o.Note(report.Approximated, "%s: recorded datapath flows show only a part of the order in which NORMAL floods: the other %s", b.Name, byNumber)
+		outcome.Note(report.Approximated, "%s: recorded datapath flows show only a part of the order in which NORMAL floods: the other %s", bridge.Name, byNumber)
 	}
 }
 
 // shareVLAN reports whether NORMAL can flood a packet to both ports: access ports of
 // two VLANs have none in common.
 func shareVLAN(p, q *Port) bool {
-	isAccess := func(p *Port) bool { return p.Tag > 0 && (p.VLANMode == "" || p.VLANMode == "access") }
+	isAccess := func(port *Port) bool { return port.Tag > 0 && (port.VLANMode == "" || port.VLANMode == "access") }
 	return !isAccess(p) || !isAccess(q) || p.Tag == q.Tag
 }

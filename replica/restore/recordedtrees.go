@@ -45,18 +45,18 @@ func (t *tree) protocol() string {
 // collected, else from ovs-vsctl list port, and for STP last from the flags of
 // ovs-ofctl show, which has states but no roles. The contents of neighbours' BPDUs come
 // from ovs-vsctl list port and list bridge in any case.
-func readTree(rec *Recorded, b *Bridge, rapid bool) (*tree, error) {
-	t := &tree{bridge: b, rapid: rapid, times: packet.DefaultTreeTimes()}
+func readTree(rec *Recorded, bridge *Bridge, rapid bool) (*tree, error) {
+	tree := &tree{bridge: bridge, rapid: rapid, times: packet.DefaultTreeTimes()}
 	show, column := workdir.RecordedSTP, "status"
 	if rapid {
 		show, column = workdir.RecordedRSTP, "rstp_status"
 	}
-	for _, path := range []string{rec.dir.Recorded(show), rec.dir.BridgeRecorded(b.Name, show)} { // only a user can have added the first file
+	for _, path := range []string{rec.dir.Recorded(show), rec.dir.BridgeRecorded(bridge.Name, show)} { // only a user can have added the first file
 		text, err := rec.read(path)
 		if err != nil {
 			return nil, err
 		}
-		t.readShow(text)
+		tree.readShow(text)
 	}
 	ports, err := rec.listed(workdir.RecordedListPort, column)
 	if err != nil {
@@ -66,13 +66,13 @@ func readTree(rec *Recorded, b *Bridge, rapid bool) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.readLists(ports, listedMap(bridges[b.Name]))
-	if len(t.ports) > 0 || rapid {
-		return t, nil
+	tree.readLists(ports, listedMap(bridges[bridge.Name]))
+	if len(tree.ports) > 0 || rapid {
+		return tree, nil
 	}
-	description, _, err := rec.show(b)
-	t.readFlags(description)
-	return t, err
+	description, _, err := rec.show(bridge)
+	tree.readFlags(description)
+	return tree, err
 }
 
 // readShow takes the ports' states and the timers from stp/show or rstp/show.
@@ -82,8 +82,8 @@ func (t *tree) readShow(text string) {
 			continue
 		}
 		t.times, t.ports = shown.Times, nil
-		for _, p := range shown.Ports {
-			t.ports = append(t.ports, treePort{TreePort: p})
+		for _, port := range shown.Ports {
+			t.ports = append(t.ports, treePort{TreePort: port})
 		}
 	}
 }
@@ -104,30 +104,30 @@ func (t *tree) readLists(ports map[string]string, bridge map[string]string) {
 		}
 		for i := range t.ports {
 			if t.ports[i].Name == p.Name {
-				t.ports[i].neighbour = t.heard(t.ports[i], i, status, bridge)
+				t.ports[i].neighbour = t.receivedPriority(t.ports[i], i, status, bridge)
 			}
 		}
 	}
 }
 
-// heard returns the contents of the BPDUs that a port received from its neighbour. RSTP
+// receivedPriority returns the contents of the BPDUs that a port received from its neighbour. RSTP
 // records all of them. STP records only the root and the cost of the path to it: the
 // neighbour of the root port is one link nearer to the root, and the neighbour of any
 // other port is as near as this bridge, and takes precedence because of its identifier.
-func (t *tree) heard(p treePort, index int, status, bridge map[string]string) packet.TreePriority {
+func (t *tree) receivedPriority(port treePort, index int, status, bridge map[string]string) packet.TreePriority {
 	if t.rapid {
 		return packet.TreePriority{Root: treeIdentifier(bridge["rstp_root_id"]), Cost: treeCost(status["rstp_designated_path_cost"]),
 			Bridge: treeIdentifier(status["rstp_designated_bridge_id"]), Port: uint16(treeIdentifier(status["rstp_designated_port_id"]))}
 	}
-	v := packet.TreePriority{Root: treeIdentifier(bridge["stp_designated_root"]), Cost: treeCost(bridge["stp_root_path_cost"]), Bridge: uint64(index) + 1, Port: 0x8001}
-	if p.Role == "root" {
+	priority := packet.TreePriority{Root: treeIdentifier(bridge["stp_designated_root"]), Cost: treeCost(bridge["stp_root_path_cost"]), Bridge: uint64(index) + 1, Port: 0x8001}
+	if port.Role == "root" {
 		const dummyLink = 2 // the cost of a dummy's link
-		v.Cost -= min(v.Cost, dummyLink)
-		if v.Cost == 0 {
-			v.Bridge = v.Root
+		priority.Cost -= min(priority.Cost, dummyLink)
+		if priority.Cost == 0 {
+			priority.Bridge = priority.Root
 		}
 	}
-	return v
+	return priority
 }
 
 func treeCost(text string) uint32 {

@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/runtime/process"
+	"ovs-offline/test/check/expect"
 )
 
 // counted counts how often flows or groups are sent.
@@ -68,9 +69,9 @@ func TestRejectedEntriesTakeFewRuns(t *testing.T) {
 			rt := &counted{Runtime: process.New(process.Options{})}
 			r := replayBy(t, sos, rt, nil)
 			counts := *r.report.Bridges[0].Counts[c.dump]
-			if counts.Restored != all-len(bad) || counts.Collected != all || counts.Rejected != len(bad) {
-				t.Errorf("%s: %+v", line, counts)
-			}
+			expect.Equal(t, counts.Restored, all-len(bad), line, counts)
+			expect.Equal(t, counts.Collected, all, line, counts)
+			expect.Equal(t, counts.Rejected, len(bad), line, counts)
 			if n := int(rt.sent.Load()); n > 4*len(bad) {
 				t.Errorf("%s: sent %d times", line, n)
 			} else {

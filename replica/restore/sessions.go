@@ -13,7 +13,7 @@ import (
 // restoreBFD sets whether each BFD session forwards, because the replica has no peers.
 // The state comes from bfd/show or, for a session that it lacks, from bfd_status in
 // ovs-vsctl list interface.
-func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+func restoreBFD(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
 	source := workdir.RecordedListInterface
 	statuses, err := rec.listed(source, "bfd_status")
 	if err != nil {
@@ -32,34 +32,34 @@ func restoreBFD(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome
 	for name, state := range appctl.BFDSessions(text) {
 		source, states[name] = workdir.RecordedBFD, state
 	}
-	for _, i := range s.interfaces() {
-		if !i.BFD { // the status is that of a session which the interface has no longer
-			delete(states, i.Name)
+	for _, iface := range sw.interfaces() {
+		if !iface.BFD { // the status is left from a session that the interface no longer has
+			delete(states, iface.Name)
 		}
 	}
-	return setSessions(ctx, s, states, source, "BFD session", "bfd/set-forwarding", o)
+	return setSessions(ctx, sw, states, source, "BFD session", "bfd/set-forwarding", outcome)
 }
 
 // restoreCFM sets the fault of each CFM monitor: the replica has no remote endpoints.
-func restoreCFM(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+func restoreCFM(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
 	text, err := rec.text(workdir.RecordedCFM)
 	if err != nil {
 		return err
 	}
-	return setSessions(ctx, s, appctl.CFMMonitors(text), workdir.RecordedCFM, "CFM monitor", "cfm/set-fault", o)
+	return setSessions(ctx, sw, appctl.CFMMonitors(text), workdir.RecordedCFM, "CFM monitor", "cfm/set-fault", outcome)
 }
 
 // setSessions runs a command for each interface with a state, and reports the names in
 // states that no interface has.
-func setSessions(ctx context.Context, s *Switch, states map[string]string, source, kind, command string, o *report.Outcome) error {
-	for _, i := range s.interfaces() {
-		state := states[i.Name]
+func setSessions(ctx context.Context, sw *Switch, states map[string]string, source, kind, command string, outcome *report.Outcome) error {
+	for _, iface := range sw.interfaces() {
+		state := states[iface.Name]
 		if state == "" {
 			continue
 		}
-		delete(states, i.Name)
-		_, err := s.appctl(ctx, command, i.Name, state)
-		if err := noteResult(ctx, o, err, "%s of %q", kind, i.Name); err != nil {
+		delete(states, iface.Name)
+		_, err := sw.appctl(ctx, command, iface.Name, state)
+		if err := noteResult(ctx, outcome, err, "%s of %q", kind, iface.Name); err != nil {
 			return err
 		}
 	}
@@ -67,6 +67,6 @@ func setSessions(ctx context.Context, s *Switch, states map[string]string, sourc
 	for _, name := range slices.Sorted(maps.Keys(states)) {
 		unknown.add(name)
 	}
-	unknown.note(o, source, kind+"s of interfaces")
+	unknown.note(outcome, source, kind+"s of interfaces")
 	return nil
 }

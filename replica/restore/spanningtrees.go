@@ -28,21 +28,21 @@ import (
 // tree before it has forwarded, and never if the port does not take part in the tree.
 //
 // Source: rstp/show, stp/show and traces equal the live ones (OVS 3.1).
-func editSpanningTrees(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+func editSpanningTrees(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
 	var changes []ovsdb.Change
-	for _, b := range s.Bridges {
-		if b.tree != "" {
-			changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{"stp_enable": false, "rstp_enable": false}))
+	for _, bridge := range sw.Bridges {
+		if bridge.tree != "" {
+			changes = append(changes, ovsdb.Update("Bridge", bridge.UUID, ovsdb.Columns{"stp_enable": false, "rstp_enable": false}))
 		}
 	}
 	if len(changes) == 0 {
 		return nil
 	}
-	numbers, err := numberTreePorts(ctx, s, rec, o)
+	numbers, err := numberTreePorts(ctx, sw, rec, outcome)
 	if err != nil {
 		return err
 	}
-	return s.db.Transact(ctx, append(changes, numbers...)...)
+	return sw.db.Transact(ctx, append(changes, numbers...)...)
 }
 
 // numberTreePorts returns the changes that request each port's number in its
@@ -50,8 +50,8 @@ func editSpanningTrees(ctx context.Context, s *Switch, rec *Recorded, o *report.
 // from start to start, and the numbers decide between equal paths to the root.
 // ovs-vsctl list port shows them in status and rstp_status; the requests are
 // stp-port-num and rstp-port-num (ovs-vswitchd.conf.db(5)).
-func numberTreePorts(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) ([]ovsdb.Change, error) {
-	rows, err := s.db.Select(ctx, "Port", "name", "other_config")
+func numberTreePorts(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) ([]ovsdb.Change, error) {
+	rows, err := sw.db.Select(ctx, "Port", "name", "other_config")
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +68,12 @@ func numberTreePorts(ctx context.Context, s *Switch, rec *Recorded, o *report.Ou
 		if err != nil {
 			return nil, err
 		}
-		for i, r := range rows {
-			number, err := strconv.ParseUint(listedMap(statuses[r.String("name")])[id.key], id.base, 16)
+		for i, row := range rows {
+			number, err := strconv.ParseUint(listedMap(statuses[row.String("name")])[id.key], id.base, 16)
 			if err != nil {
 				continue
 			}
-			o.Note(report.Restored, "")
+			outcome.Note(report.Restored, "")
 			if requests[i] == nil {
 				requests[i] = map[string]string{}
 			}
@@ -81,61 +81,61 @@ func numberTreePorts(ctx context.Context, s *Switch, rec *Recorded, o *report.Ou
 		}
 	}
 	var changes []ovsdb.Change
-	for i, r := range rows {
+	for i, row := range rows {
 		if requests[i] != nil {
-			maps.Copy(requests[i], r.Map("other_config")) // its own requests stay
-			changes = append(changes, ovsdb.Update("Port", r.UUID, ovsdb.Columns{"other_config": requests[i]}))
+			maps.Copy(requests[i], row.Map("other_config")) // its own requests stay
+			changes = append(changes, ovsdb.Update("Port", row.UUID, ovsdb.Columns{"other_config": requests[i]}))
 		}
 	}
 	return changes, nil
 }
 
 // restoreSpanningTrees brings each port of each tree into its state.
-func restoreSpanningTrees(ctx context.Context, s *Switch, rec *Recorded, o *report.Outcome) error {
+func restoreSpanningTrees(ctx context.Context, sw *Switch, rec *Recorded, outcome *report.Outcome) error {
 	var trees []*tree
 	var changes []ovsdb.Change
-	for _, b := range s.Bridges {
-		if b.tree == "" {
+	for _, bridge := range sw.Bridges {
+		if bridge.tree == "" {
 			continue
 		}
-		tree, err := readTree(rec, b, b.tree == "rstp_enable")
+		tree, err := readTree(rec, bridge, bridge.tree == "rstp_enable")
 		if err != nil {
 			return err
 		}
 		trees = append(trees, tree)
-		changes = append(changes, ovsdb.Update("Bridge", b.UUID, ovsdb.Columns{b.tree: true}))
+		changes = append(changes, ovsdb.Update("Bridge", bridge.UUID, ovsdb.Columns{bridge.tree: true}))
 	}
 	if len(trees) == 0 {
 		return nil
 	}
-	if err := s.reconfigure(ctx, changes); err != nil {
+	if err := sw.reconfigure(ctx, changes); err != nil {
 		return err
 	}
-	if err := s.stopClock(ctx); err != nil {
-		o.Note(report.Failed, "the clock can't be stopped, so spanning trees will change: %v", err)
+	if err := sw.stopClock(ctx); err != nil {
+		outcome.Note(report.Failed, "the clock can't be stopped, so spanning trees will change: %v", err)
 		return ctx.Err()
 	}
 	for _, tree := range trees {
 		if len(tree.ports) == 0 {
-			o.Note(report.Unknown, "%s: the states of its ports in the spanning tree were not collected: all ports forward", tree.bridge.Name)
+			outcome.Note(report.Unknown, "%s: the states of its ports in the spanning tree were not collected: all ports forward", tree.bridge.Name)
 		}
 	}
-	if err := converge(ctx, s, trees, o); err != nil {
+	if err := converge(ctx, sw, trees, outcome); err != nil {
 		return err
 	}
 	for _, tree := range trees {
-		if err := tree.compare(ctx, s, o); err != nil {
+		if err := tree.compare(ctx, sw, outcome); err != nil {
 			return err
 		}
 	}
-	return s.forgetPackets(ctx, o)
+	return sw.forgetPackets(ctx, outcome)
 }
 
 // converge moves the clock until the ports are in their states: first the forwarding
 // ports, then the ports in a transient state, the most advanced first, together with
 // the ports that are blocked because of them.
-func converge(ctx context.Context, s *Switch, trees []*tree, o *report.Outcome) error {
-	if err := setTreeLinks(ctx, s, trees, treePort.isTransient, "down", o); err != nil {
+func converge(ctx context.Context, sw *Switch, trees []*tree, outcome *report.Outcome) error {
+	if err := setTreeLinks(ctx, sw, trees, treePort.isTransient, "down", outcome); err != nil {
 		return err
 	}
 	phases := []struct {
@@ -143,17 +143,17 @@ func converge(ctx context.Context, s *Switch, trees []*tree, o *report.Outcome) 
 		reached func(treePort) bool
 		seconds int // per warp: a BPDU lasts at least six seconds, a forward delay four
 	}{
-		{nil, func(p treePort) bool { return p.State == "forwarding" }, 4},
-		{func(p treePort) bool { return p.State == "learning" }, func(p treePort) bool { return p.State == "forwarding" || p.State == "learning" }, 1},
-		{func(p treePort) bool { return p.isTransient() && p.State != "learning" }, anyTreePort, 1},
+		{nil, func(port treePort) bool { return port.State == "forwarding" }, 4},
+		{func(port treePort) bool { return port.State == "learning" }, func(port treePort) bool { return port.State == "forwarding" || port.State == "learning" }, 1},
+		{func(port treePort) bool { return port.isTransient() && port.State != "learning" }, anyTreePort, 1},
 	}
 	for _, phase := range phases {
 		if phase.rise != nil {
-			if err := setTreeLinks(ctx, s, trees, phase.rise, "up", o); err != nil {
+			if err := setTreeLinks(ctx, sw, trees, phase.rise, "up", outcome); err != nil {
 				return err
 			}
 		}
-		if err := warpUntil(ctx, s, trees, phase.reached, phase.seconds); err != nil {
+		if err := warpUntil(ctx, sw, trees, phase.reached, phase.seconds); err != nil {
 			return err
 		}
 	}
@@ -163,14 +163,14 @@ func converge(ctx context.Context, s *Switch, trees []*tree, o *report.Outcome) 
 func anyTreePort(treePort) bool { return true }
 
 // setTreeLinks sets the link of the selected ports "up" or "down".
-func setTreeLinks(ctx context.Context, s *Switch, trees []*tree, selected func(treePort) bool, state string, o *report.Outcome) error {
-	for _, t := range trees {
-		for _, p := range t.ports {
-			if !selected(p) {
+func setTreeLinks(ctx context.Context, sw *Switch, trees []*tree, selected func(treePort) bool, state string, outcome *report.Outcome) error {
+	for _, tree := range trees {
+		for _, port := range tree.ports {
+			if !selected(port) {
 				continue
 			}
-			err := s.setLink(ctx, p.Name, state)
-			if err := noteFailure(ctx, o, err, "%s: port %q can't be set %s", t.bridge.Name, p.Name, state); err != nil {
+			err := sw.setLink(ctx, port.Name, state)
+			if err := noteFailure(ctx, outcome, err, "%s: port %q can't be set %s", tree.bridge.Name, port.Name, state); err != nil {
 				return err
 			}
 		}
@@ -181,17 +181,17 @@ func setTreeLinks(ctx context.Context, s *Switch, trees []*tree, selected func(t
 // warpUntil lets neighbours send BPDUs and the clock advance until the selected
 // ports are in their states, or two of the longest forward delays (30 s) and
 // some time for the protocol have passed.
-func warpUntil(ctx context.Context, s *Switch, trees []*tree, selected func(treePort) bool, seconds int) error {
+func warpUntil(ctx context.Context, sw *Switch, trees []*tree, selected func(treePort) bool, seconds int) error {
 	const longest = 80 // seconds
 	for passed := 0; passed < longest; passed += seconds {
 		reached := true
-		for _, t := range trees {
-			if err := t.sendBPDUs(ctx, s); err != nil {
+		for _, tree := range trees {
+			if err := tree.sendBPDUs(ctx, sw); err != nil {
 				return err
 			}
 		}
-		for _, t := range trees {
-			differences, err := t.differences(ctx, s, selected)
+		for _, tree := range trees {
+			differences, err := tree.differences(ctx, sw, selected)
 			if err != nil {
 				return err
 			}
@@ -200,7 +200,7 @@ func warpUntil(ctx context.Context, s *Switch, trees []*tree, selected func(tree
 		if reached {
 			return nil
 		}
-		if _, err := s.appctl(ctx, "time/warp", strconv.Itoa(1000*seconds), "1000"); err != nil {
+		if _, err := sw.appctl(ctx, "time/warp", strconv.Itoa(1000*seconds), "1000"); err != nil {
 			return err
 		}
 	}
@@ -208,25 +208,25 @@ func warpUntil(ctx context.Context, s *Switch, trees []*tree, selected func(tree
 }
 
 // sendBPDUs makes each port that had received BPDUs of a neighbour receive them again.
-func (t *tree) sendBPDUs(ctx context.Context, s *Switch) error {
+func (t *tree) sendBPDUs(ctx context.Context, sw *Switch) error {
 	bpdu := packet.STP
 	if t.rapid {
 		bpdu = packet.RSTP
 	}
-	for _, p := range t.ports {
-		if !p.hearsNeighbour() {
+	for _, port := range t.ports {
+		if !port.hearsNeighbour() {
 			continue
 		}
-		if err := s.receive(ctx, p.Name, bpdu(p.neighbour, t.times)); err != nil {
-			return fmt.Errorf("%s: a neighbour's packet on %q: %w", t.bridge.Name, p.Name, err)
+		if err := sw.receive(ctx, port.Name, bpdu(port.neighbour, t.times)); err != nil {
+			return fmt.Errorf("%s: a neighbour's packet on %q: %w", t.bridge.Name, port.Name, err)
 		}
 	}
 	return nil
 }
 
 // differences asks the replica which of the selected ports are in another state.
-func (t *tree) differences(ctx context.Context, s *Switch, selected func(treePort) bool) ([]string, error) {
-	out, err := s.appctl(ctx, t.protocol()+"/show", t.bridge.Name)
+func (t *tree) differences(ctx context.Context, sw *Switch, selected func(treePort) bool) ([]string, error) {
+	out, err := sw.appctl(ctx, t.protocol()+"/show", t.bridge.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -234,54 +234,54 @@ func (t *tree) differences(ctx context.Context, s *Switch, selected func(treePor
 	running.readShow(out)
 	wanted := t.ports
 	states := map[string]appctl.TreePort{}
-	for _, p := range running.ports {
-		states[p.Name] = p.TreePort
-		if len(t.ports) == 0 && p.Role != "disabled" {
-			wanted = append(wanted, treePort{TreePort: appctl.TreePort{Name: p.Name, State: "forwarding"}})
+	for _, port := range running.ports {
+		states[port.Name] = port.TreePort
+		if len(t.ports) == 0 && port.Role != "disabled" {
+			wanted = append(wanted, treePort{TreePort: appctl.TreePort{Name: port.Name, State: "forwarding"}})
 		}
 	}
 	var list []string
 	for _, p := range wanted {
-		h := states[p.Name]
-		if selected(p) && (h.State != p.State || p.Role != "" && h.Role != p.Role) {
-			list = append(list, fmt.Sprintf("port %q was %s %s, in the replica %s %s", p.Name, p.Role, p.State, h.Role, h.State))
+		port := states[p.Name]
+		if selected(p) && (port.State != p.State || p.Role != "" && port.Role != p.Role) {
+			list = append(list, fmt.Sprintf("port %q was %s %s, in the replica %s %s", p.Name, p.Role, p.State, port.Role, port.State))
 		}
 	}
 	return list, nil
 }
 
 // compare reports how the replica's tree differs from the live one.
-func (t *tree) compare(ctx context.Context, s *Switch, o *report.Outcome) error {
+func (t *tree) compare(ctx context.Context, sw *Switch, outcome *report.Outcome) error {
 	var differences []string
-	err := until(ctx, func() (done bool, err error) {
-		differences, err = t.differences(ctx, s, anyTreePort)
+	err := retryUntil(ctx, func() (done bool, err error) {
+		differences, err = t.differences(ctx, sw, anyTreePort)
 		return len(differences) == 0, err
 	})
 	if err != nil {
-		o.Note(report.Failed, "%s: its spanning tree can't be read back: %v", t.bridge.Name, err)
+		outcome.Note(report.Failed, "%s: its spanning tree can't be read back: %v", t.bridge.Name, err)
 		return ctx.Err()
 	}
-	for _, d := range differences {
-		o.Note(report.Failed, "%s: %s", t.bridge.Name, d)
+	for _, difference := range differences {
+		outcome.Note(report.Failed, "%s: %s", t.bridge.Name, difference)
 	}
 	if len(t.ports) == 0 {
 		return nil
 	}
 	if len(differences) == 0 {
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
-	if outside := t.outside(); len(outside) > 0 {
-		o.Note(report.Approximated, "%s: NORMAL floods to ports that do not take part in a spanning tree (here %q) only if they existed before it was turned on, "+
+	if outside := t.portsOutside(); len(outside) > 0 {
+		outcome.Note(report.Approximated, "%s: NORMAL floods to ports that do not take part in a spanning tree (here %q) only if they existed before it was turned on, "+
 			"or before ovs-vswitchd started; that is not recorded, but assumed", t.bridge.Name, outside)
 	}
 	return nil
 }
 
-// outside returns the bridge's ports that do not take part in the tree.
-func (t *tree) outside() []string {
+// portsOutside returns the bridge's ports that do not take part in the tree.
+func (t *tree) portsOutside() []string {
 	var list []string
 	for _, p := range t.bridge.Ports {
-		inside := slices.ContainsFunc(t.ports, func(q treePort) bool { return q.Name == p.Name })
+		inside := slices.ContainsFunc(t.ports, func(port treePort) bool { return port.Name == p.Name })
 		if p.Name != t.bridge.Name && !inside {
 			list = append(list, p.Name)
 		}

@@ -23,12 +23,12 @@ type Step struct {
 	Name string
 	// run records results in the outcome. It returns an error only for what
 	// prevents the replica as a whole.
-	run func(context.Context, *Node, *report.Outcome) error
+	run func(context.Context, *Replica, *report.Outcome) error
 }
 
-// Node is one replica to restore: the collected data, the running switch, and
+// Replica is one replica to restore: the collected data, the running switch, and
 // the report. The first block of fields is set by the caller, the rest by Load.
-type Node struct {
+type Replica struct {
 	Workdir  *workdir.Dir
 	Manifest *workdir.Manifest
 	Runtime  runtime.Runtime
@@ -47,7 +47,7 @@ type Node struct {
 }
 
 // Load connects the steps with the daemons and reads the bridges from the database.
-func (n *Node) Load(ctx context.Context) error {
+func (n *Replica) Load(ctx context.Context) error {
 	n.Recorded = Recorded{dir: n.Workdir, report: n.Report}
 	n.Switch = Switch{db: n.DB, runtime: n.Runtime, dir: n.Workdir.VarRun(workdir.OVS), isolated: n.Isolated, loopback: n.Loopback, expected: map[string]bool{}}
 	var err error
@@ -56,52 +56,52 @@ func (n *Node) Load(ctx context.Context) error {
 }
 
 // Run runs the steps in order and adds each result to the node's report.
-func Run(ctx context.Context, n *Node, steps []Step) error {
-	for _, s := range steps {
+func Run(ctx context.Context, replica *Replica, steps []Step) error {
+	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if n.Progress != nil {
-			n.Progress(s.Name)
+		if replica.Progress != nil {
+			replica.Progress(step.Name)
 		}
-		o := report.NewOutcome()
-		if err := s.run(ctx, n, o); err != nil {
-			return fmt.Errorf("restoring %s: %w", s.Name, err)
+		outcome := report.NewOutcome()
+		if err := step.run(ctx, replica, outcome); err != nil {
+			return fmt.Errorf("restoring %s: %w", step.Name, err)
 		}
-		n.Report.Steps = append(n.Report.Steps, o.Result(s.Name))
+		replica.Report.Steps = append(replica.Report.Steps, outcome.Result(step.Name))
 	}
 	return nil
 }
 
 // noteFailure reports the error of an attempt, which the format describes. It returns
 // the error of ctx if ctx has ended.
-func noteFailure(ctx context.Context, o *report.Outcome, err error, format string, args ...any) error {
+func noteFailure(ctx context.Context, outcome *report.Outcome, err error, format string, args ...any) error {
 	if err != nil {
-		o.Note(report.Failed, "%s: %v", fmt.Sprintf(format, args...), err)
+		outcome.Note(report.Failed, "%s: %v", fmt.Sprintf(format, args...), err)
 	}
 	return ctx.Err()
 }
 
 // noteResult works like noteFailure, but also reports an attempt that succeeded.
-func noteResult(ctx context.Context, o *report.Outcome, err error, format string, args ...any) error {
+func noteResult(ctx context.Context, outcome *report.Outcome, err error, format string, args ...any) error {
 	if err == nil {
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
-	return noteFailure(ctx, o, err, format, args...)
+	return noteFailure(ctx, outcome, err, format, args...)
 }
 
 // Settle waits until ovs-vswitchd has applied the database, and drops the
 // bridges that it did not create, for example because of a datapath type that it
 // does not know. The report names them.
-func (n *Node) Settle(ctx context.Context) error {
+func (n *Replica) Settle(ctx context.Context) error {
 	if err := n.reconfigure(ctx, nil); err != nil {
 		return err
 	}
-	n.Bridges = slices.DeleteFunc(n.Bridges, func(b *Bridge) bool {
-		if n.created(b) {
+	n.Bridges = slices.DeleteFunc(n.Bridges, func(bridge *Bridge) bool {
+		if n.isCreated(bridge) {
 			return false
 		}
-		n.Report.Lost = append(n.Report.Lost, fmt.Sprintf("bridge %q: ovs-vswitchd did not create it; for the reason see its log: %s", b.Name, n.Workdir.Log("ovs-vswitchd")))
+		n.Report.Lost = append(n.Report.Lost, fmt.Sprintf("bridge %q: ovs-vswitchd did not create it; for the reason see its log: %s", bridge.Name, n.Workdir.Log("ovs-vswitchd")))
 		return true
 	})
 	return nil

@@ -12,8 +12,8 @@ import (
 // first, and counts the rest.
 func TestReportIsBounded(t *testing.T) {
 	const many = 100_000
-	n := &Node{Report: report.New()}
-	err := Run(t.Context(), n, []Step{{"many details", func(_ context.Context, _ *Node, o *report.Outcome) error {
+	n := &Replica{Report: report.New()}
+	err := Run(t.Context(), n, []Step{{"many details", func(_ context.Context, _ *Replica, o *report.Outcome) error {
 		for i := range many {
 			o.Note(report.Approximated, "%d", i)
 		}

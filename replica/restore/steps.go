@@ -54,11 +54,15 @@ func Steps() []Step {
 
 // with converts a function of the switch and the recorded texts into a step's run
 // function.
-func with(f func(context.Context, *Switch, *Recorded, *report.Outcome) error) func(context.Context, *Node, *report.Outcome) error {
-	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(ctx, &n.Switch, &n.Recorded, o) }
+func with(step func(context.Context, *Switch, *Recorded, *report.Outcome) error) func(context.Context, *Replica, *report.Outcome) error {
+	return func(ctx context.Context, replica *Replica, outcome *report.Outcome) error {
+		return step(ctx, &replica.Switch, &replica.Recorded, outcome)
+	}
 }
 
 // withTables converts a function that restores tables into a step's run function.
-func withTables(f func(*tables.Tables, context.Context, *report.Outcome) error) func(context.Context, *Node, *report.Outcome) error {
-	return func(ctx context.Context, n *Node, o *report.Outcome) error { return f(n.tables(), ctx, o) }
+func withTables(step func(*tables.Tables, context.Context, *report.Outcome) error) func(context.Context, *Replica, *report.Outcome) error {
+	return func(ctx context.Context, replica *Replica, outcome *report.Outcome) error {
+		return step(replica.tables(), ctx, outcome)
+	}
 }

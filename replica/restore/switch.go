@@ -35,9 +35,9 @@ type Switch struct {
 // interfaces yields all interfaces, with their bridges.
 func (s *Switch) interfaces() iter.Seq2[*Bridge, *Interface] {
 	return func(yield func(*Bridge, *Interface) bool) {
-		for _, b := range s.Bridges {
-			for _, i := range b.Interfaces() {
-				if !yield(b, i) {
+		for _, bridge := range s.Bridges {
+			for _, iface := range bridge.Interfaces() {
+				if !yield(bridge, iface) {
 					return
 				}
 			}
@@ -46,23 +46,25 @@ func (s *Switch) interfaces() iter.Seq2[*Bridge, *Interface] {
 }
 
 // managementSocket returns the path of the socket for OpenFlow connections.
-func (s *Switch) managementSocket(b *Bridge) string { return filepath.Join(s.dir, b.Name+".mgmt") }
+func (s *Switch) managementSocket(bridge *Bridge) string {
+	return filepath.Join(s.dir, bridge.Name+".mgmt")
+}
 
 // management returns the target by which ovs-ofctl reaches a bridge. It is a path,
 // because ovs-ofctl could mistake a bridge's name for a remote ("tcp:...") or an
 // option.
-func (s *Switch) management(b *Bridge) string { return "unix:" + s.managementSocket(b) }
+func (s *Switch) management(bridge *Bridge) string { return "unix:" + s.managementSocket(bridge) }
 
 // ofctl runs a command of ovs-ofctl on a bridge.
-func (s *Switch) ofctl(ctx context.Context, b *Bridge, v openflow.Version, command string, args ...string) (string, error) {
-	return s.ofctlWith(ctx, nil, b, v, command, args...)
+func (s *Switch) ofctl(ctx context.Context, bridge *Bridge, version openflow.Version, command string, args ...string) (string, error) {
+	return s.ofctlWith(ctx, nil, bridge, version, command, args...)
 }
 
 // ofctlWith runs a command of ovs-ofctl with options. Without --no-names ovs-ofctl
 // would first ask for the names of all ports and tables.
-func (s *Switch) ofctlWith(ctx context.Context, options []string, b *Bridge, v openflow.Version, command string, args ...string) (string, error) {
-	argv := append([]string{"ovs-ofctl", "--no-names", "-O", v.String()}, options...)
-	argv = append(append(argv, "--", command, s.management(b)), args...)
+func (s *Switch) ofctlWith(ctx context.Context, options []string, bridge *Bridge, version openflow.Version, command string, args ...string) (string, error) {
+	argv := append([]string{"ovs-ofctl", "--no-names", "-O", version.String()}, options...)
+	argv = append(append(argv, "--", command, s.management(bridge)), args...)
 	out, err := s.runtime.Tool(ctx, s.dir, nil, argv...)
 	return string(out), err
 }
@@ -74,52 +76,52 @@ func (s *Switch) appctl(ctx context.Context, args ...string) (string, error) {
 }
 
 // newest returns the newest OpenFlow version that a bridge accepts.
-func (s *Switch) newest(ctx context.Context, b *Bridge) (openflow.Version, error) {
-	if b.speaks != 0 {
-		return b.speaks, nil
+func (s *Switch) newest(ctx context.Context, bridge *Bridge) (openflow.Version, error) {
+	if bridge.speaks != 0 {
+		return bridge.speaks, nil
 	}
 	var err error
-	if b.speaks, err = helloVersion(ctx, s.managementSocket(b)); err == nil {
-		return b.speaks, nil
+	if bridge.speaks, err = helloVersion(ctx, s.managementSocket(bridge)); err == nil {
+		return bridge.speaks, nil
 	}
 	// The socket may be out of reach, for example in the virtual machine of a container engine.
-	for _, v := range openflow.Versions() {
-		if !b.allows(v) {
+	for _, version := range openflow.Versions() {
+		if !bridge.allowsVersion(version) {
 			continue
 		}
-		if _, err = s.ofctl(ctx, b, v, "show"); err == nil {
-			b.speaks = v
-			return v, nil
+		if _, err = s.ofctl(ctx, bridge, version, "show"); err == nil {
+			bridge.speaks = version
+			return version, nil
 		}
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
 	}
-	return 0, fmt.Errorf("bridge %s accepts no OpenFlow version: %w", b.Name, err)
+	return 0, fmt.Errorf("bridge %s accepts no OpenFlow version: %w", bridge.Name, err)
 }
 
 // show asks a bridge for its ports.
-func (s *Switch) show(ctx context.Context, b *Bridge) (openflow.Description, error) {
-	v, err := s.newest(ctx, b)
+func (s *Switch) show(ctx context.Context, bridge *Bridge) (openflow.Description, error) {
+	version, err := s.newest(ctx, bridge)
 	if err != nil {
 		return openflow.Description{}, err
 	}
-	out, err := s.ofctl(ctx, b, v, "show")
+	out, err := s.ofctl(ctx, bridge, version, "show")
 	return openflow.Show(strings.NewReader(out)), err
 }
 
 // modPort sets a flag of a port with a word of ovs-ofctl mod-port, by the port's
 // number, because ovs-ofctl does not accept LOCAL here. Only OpenFlow 1.0 has bits for
 // flooding and spanning trees; later versions drop them silently.
-func (s *Switch) modPort(ctx context.Context, b *Bridge, number int, word string) error {
+func (s *Switch) modPort(ctx context.Context, bridge *Bridge, number int, word string) error {
 	version := openflow.OpenFlow10
-	if !b.allows(version) {
+	if !bridge.allowsVersion(version) {
 		var err error
-		if version, err = s.newest(ctx, b); err != nil {
+		if version, err = s.newest(ctx, bridge); err != nil {
 			return err
 		}
 	}
-	_, err := s.ofctl(ctx, b, version, "mod-port", strconv.Itoa(number), word)
+	_, err := s.ofctl(ctx, bridge, version, "mod-port", strconv.Itoa(number), word)
 	return err
 }
 
@@ -138,9 +140,9 @@ func (s *Switch) receive(ctx context.Context, name string, frame []byte) error {
 
 // forgetPackets removes the datapath flows of the packets that a step let the
 // replica receive: the live node did not have them.
-func (s *Switch) forgetPackets(ctx context.Context, o *report.Outcome) error {
+func (s *Switch) forgetPackets(ctx context.Context, outcome *report.Outcome) error {
 	if _, err := s.appctl(ctx, "revalidator/purge"); err != nil {
-		o.Note(report.Approximated, "dpctl/dump-flows shows packets that this step sent: %v", err)
+		outcome.Note(report.Approximated, "dpctl/dump-flows shows packets that this step sent: %v", err)
 	}
 	return ctx.Err()
 }
@@ -185,24 +187,26 @@ func (s *Switch) reconfigure(ctx context.Context, changes []ovsdb.Change) error 
 	return nil
 }
 
-// created reports whether ovs-vswitchd created a bridge. It creates no bridge with a
-// slash in its name, with which the path could be that of another switch's socket.
-func (s *Switch) created(b *Bridge) bool {
-	if strings.Contains(b.Name, "/") {
+// isCreated reports whether ovs-vswitchd created a bridge. It creates no bridge with a
+// slash in its name, with which the path could lead to another switch's socket.
+func (s *Switch) isCreated(bridge *Bridge) bool {
+	if strings.Contains(bridge.Name, "/") {
 		return false
 	}
-	_, err := os.Stat(s.managementSocket(b))
+	_, err := os.Stat(s.managementSocket(bridge))
 	return err == nil
 }
 
-// until calls done until it returns true or an error, for a second at most:
-// ovs-vswitchd applies commands in a thread of its own and does not report when.
-// The end of that second is no error; the caller judges by the last result.
-func until(ctx context.Context, done func() (bool, error)) error {
-	const bound, pause = time.Second, 2 * time.Millisecond
-	for deadline := time.Now().Add(bound); ; {
+// retryUntil calls done until it returns true or an error, for a second, and on a busy machine
+// until ovs-vswitchd has answered 50 questions: it applies commands in a thread of its own and
+// does not report when. The end of that time is not an error; the caller judges by the last
+// result.
+func retryUntil(ctx context.Context, done func() (bool, error)) error {
+	const bound, pause, answers = time.Second, 2 * time.Millisecond, 50
+	deadline := time.Now().Add(bound)
+	for n := 1; ; n++ {
 		ok, err := done()
-		if ok || err != nil || time.Now().After(deadline) {
+		if ok || err != nil || n >= answers && time.Now().After(deadline) {
 			return err
 		}
 		select {

@@ -6,37 +6,38 @@ import (
 	"slices"
 
 	"ovs-offline/internal/openflow"
-	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovn"
 	"ovs-offline/replica/restore/tables"
 )
 
 // tables returns the Tables that restores the tables of the node's bridges.
-func (n *Node) tables() *tables.Tables {
+func (n *Replica) tables() *tables.Tables {
 	if n.tableSteps == nil {
 		n.tableSteps = &tables.Tables{Switch: tableSwitch{n}, Workdir: n.Workdir, Manifest: n.Manifest, Facts: n.Facts,
 			Report: n.Report, Progress: n.Progress, Isolated: n.Isolated}
-		for _, b := range n.Bridges {
-			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: b.Name, Protocols: b.Protocols, HasControllers: len(b.controllers) > 0, OfKernel: b.hasKernelDatapath()})
+		for _, bridge := range n.Bridges {
+			n.tableSteps.Bridges = append(n.tableSteps.Bridges, tables.Bridge{Name: bridge.Name, Protocols: bridge.Protocols,
+				HasControllers: len(bridge.controllers) > 0, OfKernel: bridge.hasKernelDatapath()})
 		}
 	}
 	return n.tableSteps
 }
 
 // tableSwitch gives package tables access to the replica.
-type tableSwitch struct{ *Node }
+type tableSwitch struct{ *Replica }
 
 func (s tableSwitch) bridge(name string) *Bridge {
-	return s.Bridges[slices.IndexFunc(s.Bridges, func(b *Bridge) bool { return b.Name == name })]
+	return s.Bridges[slices.IndexFunc(s.Bridges, func(bridge *Bridge) bool { return bridge.Name == name })]
 }
 
 // Ofctl implements tables.Switch.
-func (s tableSwitch) Ofctl(ctx context.Context, c tables.Ofctl) error {
-	argv := append([]string{"ovs-ofctl"}, c.Options...)
-	argv = append(append(argv, "--", c.Command, s.management(s.bridge(c.Bridge))), c.Args...)
-	if c.Stdout != nil {
-		return s.Runtime.ToolTo(ctx, s.Switch.dir, c.Stdin, c.Stdout, argv...)
+func (s tableSwitch) Ofctl(ctx context.Context, ofctl tables.Ofctl) error {
+	argv := append([]string{"ovs-ofctl"}, ofctl.Options...)
+	argv = append(append(argv, "--", ofctl.Command, s.management(s.bridge(ofctl.Bridge))), ofctl.Args...)
+	if ofctl.Stdout != nil {
+		return s.Runtime.ToolTo(ctx, s.Switch.dir, ofctl.Stdin, ofctl.Stdout, argv...)
 	}
-	_, err := s.Runtime.Tool(ctx, s.Switch.dir, c.Stdin, argv...)
+	_, err := s.Runtime.Tool(ctx, s.Switch.dir, ofctl.Stdin, argv...)
 	return err
 }
 
@@ -53,12 +54,12 @@ func (s tableSwitch) Version(ctx context.Context, bridge string) (openflow.Versi
 // Names implements tables.Switch.
 func (s tableSwitch) Names(ctx context.Context, bridge string) ([]string, error) {
 	var names []string
-	for _, i := range s.bridge(bridge).Interfaces() {
-		names = append(names, i.Name)
+	for _, iface := range s.bridge(bridge).Interfaces() {
+		names = append(names, iface.Name)
 	}
 	rows, err := s.DB.Select(ctx, "Flow_Table", "name")
-	for _, r := range rows {
-		names = append(names, r.String("name"))
+	for _, row := range rows {
+		names = append(names, row.String("name"))
 	}
 	return names, err
 }
@@ -75,8 +76,8 @@ func (s tableSwitch) IsOVN(ctx context.Context, bridge string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, r := range rows {
-		if name, ovn := ovsdb.IntegrationBridge(r.Map("external_ids")); ovn && bridge == name {
+	for _, row := range rows {
+		if settings := ovn.Settings(row.Map("external_ids")); settings.Configured() && bridge == settings.Bridge() {
 			return true, nil
 		}
 	}

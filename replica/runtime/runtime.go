@@ -9,6 +9,9 @@ import (
 	"io"
 )
 
+// Auto is the name of all runtimes together, on the command line.
+const Auto = "auto"
+
 // Errors that the errors of a runtime wrap.
 var (
 	ErrRunning      = errors.New("it is already running")
@@ -37,9 +40,9 @@ type Command struct {
 
 // Executor runs programs for the user beside the daemons.
 type Executor interface {
-	// Exec runs c with its own streams and returns its exit code. An error means that c
-	// did not run to its end; it wraps ErrNotInstalled if the program is missing.
-	Exec(ctx context.Context, c Command) (exit int, err error)
+	// Exec runs a command with its own streams and returns its exit code. An error means
+	// that it did not run to its end; it wraps ErrNotInstalled if the program is missing.
+	Exec(ctx context.Context, command Command) (exit int, err error)
 }
 
 // State is the state of a daemon.
@@ -64,15 +67,15 @@ type Runtime interface {
 	// HasLoopback reports whether daemons have a loopback interface of their own. Without
 	// one, sFlow and IPFIX can open no collector, and are off.
 	HasLoopback(ctx context.Context) bool
-	// Start starts d and returns when d is ready in the sense of the daemon's own
-	// --detach. If d already runs, the error wraps ErrRunning. Start first removes
-	// files that a killed d left. After an error, no process of d runs.
-	Start(ctx context.Context, d Daemon) error
-	// State returns the state of d. The call is cheap and changes nothing.
-	State(ctx context.Context, d Daemon) (State, error)
-	// Stop stops d, with SIGKILL if it does not end in time, and removes its pid file
-	// and sockets. It is no error if d does not run.
-	Stop(ctx context.Context, d Daemon) error
+	// Start starts a daemon and returns when it is ready in the sense of its own
+	// --detach. If it already runs, the error wraps ErrRunning. Start first removes
+	// files that a killed daemon left. After an error, no process of it runs.
+	Start(ctx context.Context, daemon Daemon) error
+	// State returns the state of a daemon. The call is cheap and changes nothing.
+	State(ctx context.Context, daemon Daemon) (State, error)
+	// Stop stops a daemon, with SIGKILL if it does not end in time, and removes its pid file
+	// and sockets. It is not an error if it does not run.
+	Stop(ctx context.Context, daemon Daemon) error
 	// Tool runs an ovs-* or ovn-* program of the runtime's version beside the
 	// daemons, with OVS_RUNDIR set to runDir, and returns its standard output.
 	// stdin may be nil. The error is a *command.Error.
@@ -80,8 +83,8 @@ type Runtime interface {
 	// ToolTo works like Tool, but writes the standard output to stdout while the
 	// program runs: a dump of a million flows must not be held in memory.
 	ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error
-	// ReadFile returns a file of those that the tools see at an absolute path, for
-	// example a schema that is installed with them.
+	// ReadFile returns the file that the tools see at an absolute path, for example a
+	// schema that is installed with them.
 	ReadFile(ctx context.Context, path string) ([]byte, error)
 	Executor
 	// End removes everything that the runtime keeps for the replica besides its

@@ -28,7 +28,7 @@ func (s sizes) cases() []bench {
 		list = append(list, s.flowsStart(n))
 	}
 	for _, megabytes := range s.databases {
-		list = append(list, s.databaseStart(megabytes, false), s.databaseStart(megabytes, true))
+		list = append(list, s.databaseStart(megabytes, false), s.databaseStart(megabytes, true), s.complete(megabytes))
 	}
 	return list
 }
@@ -78,7 +78,7 @@ func (s sizes) collectCapture(ctx context.Context, wd, how string) error {
 func (s sizes) version() bench {
 	return bench{
 		name:    "ovs-offline --version",
-		targets: []target{duration("ovs-offline --version", "ovs-offline --version", 15)},
+		targets: []target{duration("ovs-offline --version", "ovs-offline --version", 20)},
 		ways:    []way{s.ownStart()},
 	}
 }

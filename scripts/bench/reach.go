@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"ovs-offline/test/sets"
+	"ovs-offline/test/oracle/sets"
 )
 
 // matrixSet is a set of the lab without packets: 100 namespaces whose pods are on each of its

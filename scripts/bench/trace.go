@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ovs-offline/test/sets"
+	"ovs-offline/test/oracle/sets"
 )
 
 const (

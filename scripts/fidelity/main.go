@@ -16,7 +16,7 @@ import (
 	"ovs-offline/internal/command"
 	"ovs-offline/replica"
 	"ovs-offline/replica/report"
-	"ovs-offline/test/fidelity"
+	"ovs-offline/test/oracle/fidelity"
 )
 
 const (

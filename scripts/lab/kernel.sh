@@ -3,12 +3,15 @@
 #
 # Each node, and the fabric, has a network namespace with its name, and in it its own
 # datapath. An edge is a tap, as of a VM: what reads its other end is the program that
-# sends packets (test/sets/devices). Wires are veth pairs.
+# sends packets (test/oracle/sets/devices). Wires are veth pairs.
 
 # What the underlay's devices on the nodes take; a set can choose another size. The
 # fabric's ends take more, so that the nodes' decide.
 UNDERLAY_MTU=1500
 FABRIC_MTU=9216
+
+# QEMU emulates the processor, and the machine may be busy.
+LAB_PATIENCE=10
 
 start_networks() {
     local node timeout

@@ -56,9 +56,12 @@ use_lab() {
     fi
 }
 
+# How many times longer than usual to wait before giving up.
+LAB_PATIENCE=1
+
 # wait_for WHAT SECONDS COMMAND...: polls until COMMAND succeeds.
 wait_for() {
-    local what=$1 deadline=$((SECONDS + $2))
+    local what=$1 deadline=$((SECONDS + $2 * LAB_PATIENCE))
     shift 2
     until "$@"; do
         if ((SECONDS >= deadline)); then

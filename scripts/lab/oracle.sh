@@ -101,7 +101,7 @@ write_extra() {
 }
 
 # Outputs that other versions of sos, must-gathers and users collect, and the rows of
-# the databases. test/sosgen makes other collections from them.
+# the databases. test/generate/sosgen makes other collections from them.
 write_raw() {
     local out=$1/raw bridge
     local -a bridges

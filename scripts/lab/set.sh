@@ -246,13 +246,23 @@ has_installed_all() {
     ! grep 'iface-id=' <<<"$ids" | grep -qv 'ovn-installed=true'
 }
 
-wait_for_sync() { ovn-nbctl --timeout=60 --wait=hv sync; }
+# An ovn-controller claims a gateway port once it has heard of it, and answers for it once it
+# has heard that it has claimed it.
+has_gateways() {
+    local unclaimed
+    unclaimed=$(ovn-sbctl --bare --columns=_uuid find Port_Binding type=chassisredirect 'chassis=[]') || return 1
+    [[ -z $unclaimed ]]
+}
+
+wait_for_sync() { ovn-nbctl --timeout=$((60 * LAB_PATIENCE)) --wait=hv sync; }
 
 finish_node() {
     local interface
     if [[ $SET_CENTRAL != none ]]; then
         [[ $SET_CENTRAL == one ]] || wait_for_sync
         wait_for "ovn-controller to install every port's flows" 40 has_installed_all
+        wait_for "a chassis to claim every gateway port" 20 has_gateways
+        wait_for_sync
     fi
     while read -r _ interface _; do
         [[ -z $(ovs-vsctl --bare get Interface "$interface" options:stream 2>/dev/null) ]] ||

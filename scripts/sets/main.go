@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"ovs-offline/test/sets"
+	"ovs-offline/test/oracle/sets"
 )
 
 func main() {

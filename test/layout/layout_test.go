@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ovs-offline/test/check/expect"
 )
 
 const (
@@ -82,27 +84,27 @@ func TestViolations(t *testing.T) {
 		imports imports
 		want    []string
 	}{
-		"layers":                   {imports{".": {"cmd"}, "cmd": {"replica", "internal/a"}, "replica": {"internal/a"}, "internal/a": {"internal/b"}, "internal/b": nil}, nil},
-		"internal imports product": {imports{"internal/a": {"replica/report"}, "replica/report": nil}, []string{"internal/a imports replica/report: internal must not depend on its users"}},
-		"internal imports a name that only begins alike": {imports{"internal/a": {"cmdline"}, "cmdline": nil}, nil},
-		"product imports test":                           {imports{"cmd": {"test/lab"}, "test/lab": nil}, []string{"cmd imports test/lab: the product must not depend on support for tests"}},
-		"main imports scripts":                           {imports{".": {"scripts/man"}, "scripts/man": nil}, []string{". imports scripts/man: the product must not depend on support for tests"}},
-		"test imports test and product":                  {imports{"test/a": {"test/b", "cmd"}, "test/b": nil, "scripts/c": {"test/a"}, "cmd": nil}, nil},
-		"siblings in a circle": {imports{"collect/a": {"sosreport"}, "sosreport": {"collect/node"}, "collect/node": nil},
-			[]string{"circle: collect/a imports sosreport, sosreport imports collect/node"}},
+		"layers":                               {imports{".": {"cmd"}, "cmd": {"replica", "internal/a"}, "replica": {"internal/a"}, "internal/a": {"internal/b"}, "internal/b": nil}, nil},
+		"internal imports product":             {imports{"internal/a": {"replica/report"}, "replica/report": nil}, []string{"internal/a imports replica/report: internal may import only itself"}},
+		"a collector that knows daemons":       {imports{"collect/k8s": {"replica/runtime"}, "replica/runtime": nil}, []string{"collect/k8s imports replica/runtime: collect may import only sosreport, internal/..., itself"}},
+		"an answer behind a door of a replica": {imports{"answer/trace": {"replica/set", "replica/restore"}, "replica/set": nil, "replica/restore": nil}, []string{"answer/trace imports replica/restore: answer may import only " + strings.Join(allowed()["answer"], ", ") + ", itself"}},
+		"a folder without a room":              {imports{"cmd": {"cmdline"}, "cmdline": nil}, []string{"cmd imports cmdline: cmd may import only " + strings.Join(allowed()["cmd"], ", ") + ", itself"}},
+		"product imports test":                 {imports{"cmd": {"test/lab"}, "test/lab": nil}, []string{"cmd imports test/lab: cmd may import only " + strings.Join(allowed()["cmd"], ", ") + ", itself"}},
+		"main imports scripts":                 {imports{".": {"scripts/man"}, "scripts/man": nil}, []string{". imports scripts/man: . may import only cmd, internal/garbage, itself"}},
+		"test imports test and product":        {imports{"test/a": {"test/b", "cmd"}, "test/b": nil, "scripts/c": {"test/a"}, "cmd": nil}, nil},
+		"siblings in a circle": {imports{"collect/a": {"collect/b"}, "collect/b": {"collect/a/x"}, "collect/a/x": nil},
+			[]string{"circle: collect/a imports collect/b, collect/b imports collect/a/x"}},
 		"three siblings in a circle": {imports{"internal/a": {"internal/b/x"}, "internal/b/y": {"internal/c"}, "internal/b/x": nil, "internal/c": {"internal/a"}},
 			[]string{"circle: internal/a imports internal/b/x, internal/b/y imports internal/c, internal/c imports internal/a"}},
 		"nested siblings in a circle": {imports{"replica/a/x": {"replica/b/y"}, "replica/b/z": {"replica/a/w"}, "replica/b/y": nil, "replica/a/w": nil},
 			[]string{"circle: replica/a/x imports replica/b/y, replica/b/z imports replica/a/w"}},
-		"children implement their parent":        {imports{"runtime": nil, "runtime/process": {"runtime"}, "runtime/choose": {"runtime", "runtime/process"}}, nil},
+		"children implement their parent":        {imports{"replica/runtime": nil, "replica/runtime/process": {"replica/runtime"}, "replica/runtime/choose": {"replica/runtime", "replica/runtime/process"}}, nil},
 		"parent imports one, another imports it": {imports{"collect": {"collect/table"}, "collect/table": nil, "collect/k8s": {"collect"}}, nil},
 		"parent and child in a circle": {imports{"collect": {"collect/a/x"}, "collect/a/x": nil, "collect/a/y": {"collect"}},
 			[]string{"circle: collect imports collect/a/x, collect/a/y imports collect"}},
 		"parent, child, other child in a circle": {imports{"collect": {"collect/a"}, "collect/a": {"collect/b/x"}, "collect/b/x": nil, "collect/b/y": {"collect"}},
 			[]string{"circle: collect imports collect/a, collect/a imports collect/b/x, collect/b/y imports collect"}},
 	} {
-		if got := violations(c.imports); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		expect.Equal(t, violations(c.imports), c.want, name)
 	}
 }

@@ -17,10 +17,8 @@ type imports map[string][]string
 // violations returns a line for each import, and for each circle of folders,
 // that the layout forbids:
 //
-//   - A package below internal must not import cmd, collect, replica, set, sosreport,
-//     or a package below them: internal serves them all.
-//   - A package must not import a package below test or scripts, unless it is
-//     below test or scripts itself. (Its tests may.)
+//   - A package may import only what allowed names for its room. (Its tests may import
+//     packages below test, too.)
 //   - Folders must not import each other in a circle. In each folder, the package
 //     of the folder itself and each of its subfolders, with all that is below it,
 //     are taken as one each. No sequence of imports among these may lead back to
@@ -52,20 +50,54 @@ func violations(all imports) []string {
 	return list
 }
 
-// forbidden returns why one package must not import another, or "".
-func forbidden(p, imported string) string {
-	if below(p, "internal") && below(imported, "cmd", "collect", "replica", "set", "sosreport") {
-		return "internal must not depend on its users"
+// allowed returns, by room, the packages that the packages of the room may import besides
+// those of the room itself. "/..." stands for a package and all below it. A room is named by
+// its folder; a package belongs to the room with the longest name that fits.
+func allowed() map[string][]string {
+	return map[string][]string{
+		".":   {"cmd", "internal/garbage"},
+		"cmd": {"mcp", "answer/...", "replica/...", "collect/...", "internal/..."},
+		"mcp": {"answer/...", "collect", "replica", "replica/choose", "replica/report", "replica/runtime", "replica/set", "internal/..."},
+		// What answers ask of replicas: a session on a set, programs of a release, scratch daemons.
+		"answer": {"replica", "replica/choose", "replica/release", "replica/report", "replica/runtime", "replica/scratch", "replica/set", "internal/..."},
+		// A capture to compare may be a report that was not collected yet.
+		"answer/compare": {"answer/...", "collect", "replica/set", "internal/..."},
+		"replica":        {"internal/..."},
+		"collect":        {"sosreport", "internal/..."},
+		"sosreport":      {"internal/..."},
+		"internal":       {},
+		"test":           {"..."},
+		"scripts":        {"..."},
 	}
-	if !below(p, "test", "scripts") && below(imported, "test", "scripts") {
-		return "the product must not depend on support for tests"
-	}
-	return ""
 }
 
-// below reports whether a package is one of the folders or below one.
-func below(p string, folders ...string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") })
+// forbidden returns why one package must not import another, or "".
+func forbidden(p, imported string) string {
+	room := roomOf(p)
+	if room == "" {
+		return "no room of the layout has " + p
+	}
+	if room == roomOf(imported) || slices.ContainsFunc(allowed()[room], func(pattern string) bool { return fits(imported, pattern) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s may import only %s", room, strings.Join(append(allowed()[room], "itself"), ", "))
+}
+
+// roomOf returns the room of a package, "" for none.
+func roomOf(p string) string {
+	best := ""
+	for room := range allowed() {
+		if fits(p, room+"/...") && len(room) > len(best) || p == room {
+			best = room
+		}
+	}
+	return best
+}
+
+// fits reports whether a pattern names a package.
+func fits(p, pattern string) bool {
+	folder, below := strings.CutSuffix(pattern, "...")
+	return p == strings.TrimSuffix(folder, "/") || below && strings.HasPrefix(p, folder)
 }
 
 // graph is the imports among a folder's package and its subfolders: from one to

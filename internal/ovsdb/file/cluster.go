@@ -73,51 +73,51 @@ func (l *raftLog) begin(head clusterHeader) error {
 // add adds one later record. For text that is not a record of a cluster's log, the
 // error is an errNotRecord.
 func (l *raftLog) add(body []byte) (*clusterRecord, error) {
-	var r clusterRecord
-	if err := json.Unmarshal(body, &r); err != nil {
+	var record clusterRecord
+	if err := json.Unmarshal(body, &record); err != nil {
 		return nil, errNotRecord{err}
 	}
-	if r.CommitIndex > l.committed {
-		l.committed = r.CommitIndex
+	if record.CommitIndex > l.committed {
+		l.committed = record.CommitIndex
 		for len(l.uncommitted) > 0 && l.uncommitted[0].index <= l.committed {
 			l.uncommitted = l.uncommitted[1:]
 		}
 	}
-	if r.Index == 0 || l.last > 0 && r.Index > l.last {
+	if record.Index == 0 || l.last > 0 && record.Index > l.last {
 		return &clusterRecord{}, nil
 	}
-	return &r, l.addEntry(&r)
+	return &record, l.addEntry(&record)
 }
 
-func (l *raftLog) addEntry(r *clusterRecord) error {
-	if r.Index <= l.committed && r.Index < l.next {
-		return errNotRecord{fmt.Errorf("it rewrites entry %d, which was committed", r.Index)}
+func (l *raftLog) addEntry(record *clusterRecord) error {
+	if record.Index <= l.committed && record.Index < l.next {
+		return errNotRecord{fmt.Errorf("it overwrites entry %d, which was committed", record.Index)}
 	}
-	if len(r.Data) != 0 && len(r.Data) != 2 {
-		return errNotRecord{fmt.Errorf("entry %d has %d parts of data, not 2", r.Index, len(r.Data))}
+	if len(record.Data) != 0 && len(record.Data) != 2 {
+		return errNotRecord{fmt.Errorf("entry %d has %d parts of data, not 2", record.Index, len(record.Data))}
 	}
-	if r.Index < l.next {
-		n, err := l.takeBack(r.Index)
+	if record.Index < l.next {
+		n, err := l.takeBack(record.Index)
 		if err != nil {
 			return err
 		}
 		l.overwritten += n
 	} else {
-		l.missing += int(r.Index - l.next)
+		l.missing += int(record.Index - l.next)
 	}
-	l.next = r.Index + 1
-	if r.Index > l.committed {
-		l.uncommitted = append(l.uncommitted, logEntry{r.Index, l.out.position()})
+	l.next = record.Index + 1
+	if record.Index > l.committed {
+		l.uncommitted = append(l.uncommitted, logEntry{record.Index, l.out.position()})
 	}
-	if len(r.Data) == 0 {
+	if len(record.Data) == 0 {
 		return nil // a change of servers or timers
 	}
-	if !isNull(r.Data[0]) {
-		if err := l.out.addSchema(r.Data[0]); err != nil {
+	if !isNull(record.Data[0]) {
+		if err := l.out.addSchema(record.Data[0]); err != nil {
 			return err
 		}
 	}
-	return l.addData(r.Data[1])
+	return l.addData(record.Data[1])
 }
 
 // takeBack removes the uncommitted entries from index on, and returns their number.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"ovs-offline/internal/ovsdb"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
@@ -17,18 +20,18 @@ func TestClusterMemberIsServedAsItWasLive(t *testing.T) {
 	live := s.content(t, ovsdb.OVS)
 	dst, info, remarks := standaloneFile(t, file)
 	noRemarks(t, remarks)
-	if info.Form != FormClustered || info.Name != ovsdb.OVS || info.Damaged != 0 {
-		t.Errorf("info = %+v", info)
-	}
+	expect.Equal(t, info.Form, FormClustered, "info", info)
+	expect.Equal(t, info.Name, ovsdb.OVS, "info", info)
+	expect.Equal(t, info.Damaged, 0, "info", info)
 	differ(t, served(t, dst), live)
 
 	// For a simple log, ovsdb-tool gives the same result.
 	tools := filepath.Join(t.TempDir(), "tool.db")
-	run(t, "ovsdb-tool", "cluster-to-standalone", tools, file)
+	ovs.Run(t, "ovsdb-tool", "cluster-to-standalone", tools, file)
 	differ(t, served(t, tools), live)
 
 	// Compaction moves the data to the first record.
-	run(t, "ovs-appctl", "-t", s.ctl, "ovsdb-server/compact")
+	ovs.Run(t, "ovs-appctl", "-t", s.ctl, "ovsdb-server/compact")
 	s.vsctl(t, "add-port br-int p3")
 	live = s.content(t, ovsdb.OVS)
 	if text := string(split(t, file)[0]); !strings.Contains(text, `"p2"`) {
@@ -46,15 +49,13 @@ func TestSchemaConversionReplacesTheContent(t *testing.T) {
 	file, s := clustered(t)
 	schema := regexp.MustCompile(`"version": "[^"]*"`).ReplaceAll(read(t, ovsSchema), []byte(`"version": "99.0.0"`))
 	schema = regexp.MustCompile(`"cksum": "[^"]*",`).ReplaceAll(schema, nil)
-	run(t, "ovsdb-client", "--timeout=20", "convert", s.remote, write(t, schema))
+	ovs.Run(t, "ovsdb-client", "--timeout=20", "convert", s.remote, write(t, schema))
 	s.vsctl(t, "add-port br-int p3")
 	live := s.content(t, ovsdb.OVS)
 	dst, info, remarks := standaloneFile(t, file)
 	noRemarks(t, remarks)
-	if info.Version != "99.0.0" {
-		t.Errorf("version = %s", info.Version)
-	}
-	if got := run(t, "ovsdb-tool", "db-version", dst); strings.TrimSpace(got) != "99.0.0" {
+	expect.Equal(t, info.Version, "99.0.0", "version")
+	if got := ovs.Run(t, "ovsdb-tool", "db-version", dst); strings.TrimSpace(got) != "99.0.0" {
 		t.Errorf("version served: %s", got)
 	}
 	differ(t, served(t, dst), live)
@@ -68,7 +69,7 @@ func TestFollowersFileIsServed(t *testing.T) {
 	leader, s := clustered(t)
 	dir := filepath.Dir(leader)
 	file := filepath.Join(dir, "db2")
-	run(t, "ovsdb-tool", "join-cluster", file, ovsdb.OVS, "unix:"+filepath.Join(dir, "raft2"), "unix:"+filepath.Join(dir, "raft"))
+	ovs.Run(t, "ovsdb-tool", "join-cluster", file, ovsdb.OVS, "unix:"+filepath.Join(dir, "raft2"), "unix:"+filepath.Join(dir, "raft"))
 
 	_, _, err := Standalone(t.Context(), file, filepath.Join(t.TempDir(), "dst"))
 	if !errors.Is(err, ErrJoinOnly) || !strings.Contains(err.Error(), "join-cluster") || !strings.Contains(err.Error(), "another member") {
@@ -76,11 +77,11 @@ func TestFollowersFileIsServed(t *testing.T) {
 	}
 
 	follower := serve(t, file)
-	run(t, "ovsdb-client", "--timeout=20", "wait", follower.remote, ovsdb.OVS, "connected")
+	ovs.Run(t, "ovsdb-client", "--timeout=20", "wait", follower.remote, ovsdb.OVS, "connected")
 	s.vsctl(t, "add-port br-int p3")
 	live := s.content(t, ovsdb.OVS)
 	for range 100 {
-		if run(t, "ovsdb-client", "--timeout=20", "--no-leader-only", "-f", "json", "--pretty", "dump", follower.remote, ovsdb.OVS) == live {
+		if ovs.Run(t, "ovsdb-client", "--timeout=20", "--no-leader-only", "-f", "json", "--pretty", "dump", follower.remote, ovsdb.OVS) == live {
 			break
 		}
 	}
@@ -113,7 +114,7 @@ func commit(index int) []byte { return rec("CLUSTER", fmt.Sprintf(`{"commit_inde
 // rootUUID returns the UUID of the only row of table Open_vSwitch.
 func rootUUID(t *testing.T, s *server) string {
 	t.Helper()
-	return strings.TrimSpace(run(t, "ovs-vsctl", "--timeout=20", "--no-wait", "--db="+s.remote, "get", "open", ".", "_uuid"))
+	return strings.TrimSpace(ovs.Run(t, "ovs-vsctl", "--timeout=20", "--no-wait", "--db="+s.remote, "get", "open", ".", "_uuid"))
 }
 
 // TestReplacedEntriesAreLeftOut compares with a real ovsdb-server of the same log.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"ovs-offline/test/captures"
+	"ovs-offline/test/oracle/captures"
 )
 
 func FuzzInspect(f *testing.F) {
@@ -69,7 +69,7 @@ func FuzzRebuild(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := rebuild(t.Context(), out, nil); err != nil {
+		if _, err := rebuild(t.Context(), out, nil, true); err != nil {
 			t.Fatal(err)
 		}
 		if err := out.buf.Flush(); err != nil {

@@ -59,11 +59,19 @@ func isBroken(err error) bool {
 // unnamedFile makes a file that vanishes when it is closed, in a folder or, if that is
 // not writable, in the folder for temporary files.
 func unnamedFile(folder string) (*os.File, error) {
+	file, err := makeUnnamed(folder)
+	if err != nil {
+		file, err = makeUnnamed(os.TempDir())
+	}
+	return file, err
+}
+
+// removeNamed makes a file in a folder, and removes its name. A program that is killed between
+// the two leaves the file.
+func removeNamed(folder string) (*os.File, error) {
 	file, err := os.CreateTemp(folder, ".unpacked-*")
 	if err != nil {
-		if file, err = os.CreateTemp("", "ovs-offline-unpacked-*"); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	if err := os.Remove(file.Name()); err != nil {
 		file.Close()

@@ -5,14 +5,16 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"ovs-offline/internal/ovsdb"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/ovsdb"
+
 	"ovs-offline/internal/command"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 const ovsSchema = ovs.Schema
@@ -21,12 +23,6 @@ const ovsSchema = ovs.Schema
 func needTools(t *testing.T) {
 	t.Helper()
 	ovs.Need(t, "ovsdb-server", "ovsdb-tool", "ovsdb-client", "ovs-vsctl")
-}
-
-// run runs a tool, fails the test if the tool fails, and returns its output.
-func run(t *testing.T, argv ...string) string {
-	t.Helper()
-	return ovs.Run(t, argv...)
 }
 
 // server is an ovsdb-server with the paths of its sockets.
@@ -56,7 +52,7 @@ func (s *server) content(t *testing.T, db string) string {
 func (s *server) vsctl(t *testing.T, commands ...string) {
 	t.Helper()
 	for _, command := range commands {
-		run(t, append([]string{"ovs-vsctl", "--timeout=20", "--no-wait", "--db=" + s.remote}, strings.Fields(command)...)...)
+		ovs.Run(t, append([]string{"ovs-vsctl", "--timeout=20", "--no-wait", "--db=" + s.remote}, strings.Fields(command)...)...)
 	}
 }
 
@@ -95,7 +91,7 @@ func standalone(t *testing.T) (file, content string) {
 	t.Helper()
 	needTools(t)
 	file = filepath.Join(t.TempDir(), "conf.db")
-	run(t, "ovsdb-tool", "create", file, ovsSchema)
+	ovs.Run(t, "ovsdb-tool", "create", file, ovsSchema)
 	s := serve(t, file)
 	s.populate(t)
 	content = s.content(t, ovsdb.OVS)
@@ -109,9 +105,9 @@ func clustered(t *testing.T) (file string, s *server) {
 	needTools(t)
 	dir := ovs.Dir(t)
 	file = filepath.Join(dir, "db")
-	run(t, "ovsdb-tool", "create-cluster", file, ovsSchema, "unix:"+filepath.Join(dir, "raft"))
+	ovs.Run(t, "ovsdb-tool", "create-cluster", file, ovsSchema, "unix:"+filepath.Join(dir, "raft"))
 	s = serve(t, file)
-	run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, ovsdb.OVS, "connected")
+	ovs.Run(t, "ovsdb-client", "--timeout=20", "wait", s.remote, ovsdb.OVS, "connected")
 	s.populate(t)
 	return file, s
 }
@@ -206,9 +202,7 @@ func wantRemark(t *testing.T, remarks []string, words ...string) {
 
 func noRemarks(t *testing.T, remarks []string) {
 	t.Helper()
-	if len(remarks) > 0 {
-		t.Errorf("remarks about an undamaged file: %s", fmt.Sprint(remarks))
-	}
+	expect.Equal(t, remarks, nil, "remarks about an undamaged file", fmt.Sprint(remarks))
 }
 
 // local is a Tool that runs the tools of this machine.

@@ -6,39 +6,37 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
+	"time"
 
 	"ovs-offline/internal/ovsdb"
 )
 
 // Index finds rows of a database file by their UUIDs. It holds where the rows are in the
 // file, 32 bytes for each change of a row, and reads a row when it is asked for: a
-// southbound database has half a million logical flows, of which a question needs a
+// southbound database has half a million logical flows, and a question needs a
 // hundred. Its methods may be called concurrently.
 type Index struct {
 	Info    Info
-	Remarks []string // what was repaired or left out, as in Standalone
+	Remarks []string  // what was repaired or left out, as in Standalone
+	Changed time.Time // of the last transaction; zero if no record has a time
 
 	file   randomAccess
 	close  func()
 	schema map[string]tableSchema
-	tables map[string][]change // sorted by UUID, the changes of a row in their order
+	tables map[string][]rowChange // sorted by UUID, the changes of a row in their order
 }
 
 // binaryUUID is the UUID of a row as a number.
 type binaryUUID struct{ high, low uint64 }
 
-// change is a change of a row: its insertion, new values of columns, or its deletion.
-type change struct {
+// rowChange is a change of a row: its insertion, new values of columns, or its deletion.
+type rowChange struct {
 	row    binaryUUID
 	offset int64
 	length uint32
@@ -55,40 +53,39 @@ func OpenIndex(ctx context.Context, src string, tables ...string) (*Index, error
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{file: from.file, close: from.close}
+	index := &Index{file: from.file, close: from.close}
 	intact := false
 	if from.info.Form == FormStandalone && !from.info.Gzip && from.scan.file != nil {
-		intact, err = x.read(from, tables)
+		intact, err = index.read(from, tables)
 	}
-	x.Info = from.info
+	index.Info = from.info
 	if err == nil && !intact {
 		from.close()
-		err = x.convert(ctx, src, tables)
+		err = index.convert(ctx, src, tables)
 	}
 	if err != nil {
-		x.Close()
+		index.Close()
 		return nil, fmt.Errorf("%s: %w", src, err)
 	}
-	return x, nil
+	return index, nil
 }
 
-// Close closes the file.
-func (x *Index) Close() { x.close() }
+// Close closes the file. Close of a nil index does nothing.
+func (x *Index) Close() {
+	if x != nil {
+		x.close()
+	}
+}
 
 // convert indexes a repaired copy of src, which has no name and ends with the index. It is
 // on the disk of src, which has room for its like, unless nothing can be written there.
 func (x *Index) convert(ctx context.Context, src string, tables []string) error {
-	out, err := newOutput(src)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		out, err = newOutput(filepath.Join(os.TempDir(), filepath.Base(src)))
-	}
+	unnamed, err := unnamedFile(filepath.Dir(src))
 	if err != nil {
 		return err
 	}
-	x.file, x.close = out.file, out.discard
-	if err := os.Remove(out.file.Name()); err != nil {
-		return err
-	}
+	out := outputTo(unnamed)
+	x.file, x.close = out.file, func() { unnamed.Close() }
 	if x.Info, x.Remarks, err = convert(ctx, src, out); err != nil {
 		return err
 	}
@@ -112,29 +109,36 @@ func (x *Index) convert(ctx context.Context, src string, tables []string) error 
 // read indexes the records of a standalone file. intact is false if a record is damaged:
 // the index is then of no use.
 func (x *Index) read(from *source, tables []string) (intact bool, err error) {
-	x.tables = map[string][]change{}
+	x.tables = map[string][]rowChange{}
 	from.scan.rows = func(table string) bool {
 		return x.schema[table].Columns != nil && (len(tables) == 0 || slices.Contains(tables, table))
 	}
-	r, err := from.next()
-	for first := true; err == nil; r, err = from.next() {
+	record, err := from.next()
+	for first := true; err == nil; record, err = from.next() {
 		if from.info.Damaged > 0 {
 			return false, nil
 		}
 		if first {
 			first = false
-			db, err := newDatabase(r.body)
+			db, err := newDatabase(record.body)
 			if err != nil {
 				return false, fmt.Errorf("%w: record 1: %w", ErrSchema, err)
 			}
 			x.schema = db.schema
 			continue
 		}
-		finder := r.rows
-		if finder == nil {
-			finder = newRowFinder(r.offset+int64(len(r.line)), from.scan.rows)
-			_, _ = finder.Write(r.body) // it returns no error
+		finder := record.rows
+		if finder == nil && len(tables) > 0 {
+			if at, ok := timeOfOther(record.body, tables); ok {
+				x.Changed = latest(x.Changed, at)
+				continue
+			}
 		}
+		if finder == nil {
+			finder = newRowFinder(record.offset+int64(len(record.line)), from.scan.rows)
+			_, _ = finder.Write(record.body) // it returns no error
+		}
+		x.Changed = latest(x.Changed, finder.time)
 		for table, changes := range finder.found {
 			for i := range changes {
 				changes[i].diff = finder.diff
@@ -146,10 +150,36 @@ func (x *Index) read(from *source, tables []string) (intact bool, err error) {
 		return false, err
 	}
 	for table, changes := range x.tables {
-		slices.SortFunc(changes, func(a, b change) int { return cmp.Or(a.row.compare(b.row), cmp.Compare(a.offset, b.offset)) })
+		slices.SortFunc(changes, func(a, b rowChange) int { return cmp.Or(a.row.compare(b.row), cmp.Compare(a.offset, b.offset)) })
 		x.tables[table] = slices.Clip(changes)
 	}
 	return from.info.Damaged == 0, nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// timeOfOther returns the time of a transaction that changes no row of the tables; zero if it has
+// none. ok is false if it may change some, or if its time is not in the usual form. To search its
+// text takes a fraction of the time of finding its rows.
+func timeOfOther(body []byte, tables []string) (at time.Time, ok bool) {
+	if slices.ContainsFunc(tables, func(table string) bool { return bytes.Contains(body, []byte(table+`"`)) }) {
+		return time.Time{}, false
+	}
+	key := []byte(date + `"`)
+	_, text, found := bytes.Cut(body, key)
+	if !found {
+		return time.Time{}, true
+	}
+	text = bytes.TrimPrefix(text, []byte(":"))
+	after := bytes.TrimLeft(text, "0123456789")
+	digits := text[:len(text)-len(after)]
+	usual := len(digits) > 0 && (bytes.HasPrefix(after, []byte(",")) || bytes.HasPrefix(after, []byte("}"))) && !bytes.Contains(after, key)
+	return parseDate(digits), usual
 }
 
 // Changes returns the number of changes of rows of a table that the index holds, which is
@@ -164,7 +194,7 @@ func (x *Index) Row(table, uuid string, columns ...string) (row ovsdb.Row, ok bo
 		return ovsdb.Row{}, false, nil
 	}
 	changes := x.tables[table]
-	at, _ := slices.BinarySearchFunc(changes, key, func(c change, key binaryUUID) int { return c.row.compare(key) })
+	at, _ := slices.BinarySearchFunc(changes, key, func(change rowChange, key binaryUUID) int { return change.row.compare(key) })
 	return x.row(table, changesOf(changes[at:], key), columns)
 }
 
@@ -172,7 +202,7 @@ func (x *Index) Row(table, uuid string, columns ...string) (row ovsdb.Row, ok bo
 // OVN writes into cookies and hints.
 func (x *Index) Begins(table string, bits uint32) []string {
 	changes := x.tables[table]
-	at, _ := slices.BinarySearchFunc(changes, bits, func(c change, bits uint32) int { return cmp.Compare(uint32(c.row.high>>32), bits) })
+	at, _ := slices.BinarySearchFunc(changes, bits, func(change rowChange, bits uint32) int { return cmp.Compare(uint32(change.row.high>>32), bits) })
 	var found []string
 	for rest := changes[at:]; len(rest) > 0 && uint32(rest[0].row.high>>32) == bits; {
 		group := changesOf(rest, rest[0].row)
@@ -184,6 +214,19 @@ func (x *Index) Begins(table string, bits uint32) []string {
 	return found
 }
 
+// UUIDs returns the UUIDs of the rows of a table, sorted. Unlike Rows it parses no row.
+func (x *Index) UUIDs(table string) []string {
+	var uuids []string
+	for rest := x.tables[table]; len(rest) > 0; {
+		group := changesOf(rest, rest[0].row)
+		rest = rest[len(group):]
+		if x.exists(group) {
+			uuids = append(uuids, group[0].row.String())
+		}
+	}
+	return uuids
+}
+
 // Rows yields the rows of a table in order of their UUIDs, with the named columns, or with
 // all columns if none is named. It ends with the first error.
 func (x *Index) Rows(table string, columns ...string) iter.Seq2[ovsdb.Row, error] {
@@ -191,7 +234,7 @@ func (x *Index) Rows(table string, columns ...string) iter.Seq2[ovsdb.Row, error
 }
 
 // Parts works like Rows, and yields the rows in a number of parts, which can be read
-// concurrently. All rows of a part come after those of the parts before it.
+// concurrently. All rows of a part come after the rows of the parts before it.
 func (x *Index) Parts(table string, number int, columns ...string) []iter.Seq2[ovsdb.Row, error] {
 	var parts []iter.Seq2[ovsdb.Row, error]
 	rest := x.tables[table]
@@ -212,7 +255,7 @@ func (x *Index) Matching(table string, accept func(text []byte) bool) iter.Seq2[
 	return x.rows(table, x.tables[table], accept, nil)
 }
 
-func (x *Index) rows(table string, list []change, accept func([]byte) bool, wanted []string) iter.Seq2[ovsdb.Row, error] {
+func (x *Index) rows(table string, list []rowChange, accept func([]byte) bool, wanted []string) iter.Seq2[ovsdb.Row, error] {
 	return func(yield func(ovsdb.Row, error) bool) {
 		var buffer []byte
 		for rest := list; len(rest) > 0; {
@@ -233,7 +276,7 @@ func (x *Index) rows(table string, list []change, accept func([]byte) bool, want
 }
 
 // changesOf returns the changes of one row at the beginning of a list.
-func changesOf(list []change, row binaryUUID) []change {
+func changesOf(list []rowChange, row binaryUUID) []rowChange {
 	n := 0
 	for n < len(list) && list[n].row == row {
 		n++
@@ -243,7 +286,7 @@ func changesOf(list []change, row binaryUUID) []change {
 
 // exists reports whether the last change of a row leaves it in the database. The text of a
 // deletion is null.
-func (x *Index) exists(changes []change) bool {
+func (x *Index) exists(changes []rowChange) bool {
 	last := changes[len(changes)-1]
 	if last.length > 16 {
 		return true
@@ -252,7 +295,7 @@ func (x *Index) exists(changes []change) bool {
 	return err == nil && string(bytes.TrimSpace(text)) != "null"
 }
 
-func (x *Index) row(table string, changes []change, wanted []string) (ovsdb.Row, bool, error) {
+func (x *Index) row(table string, changes []rowChange, wanted []string) (ovsdb.Row, bool, error) {
 	if len(changes) == 0 {
 		return ovsdb.Row{}, false, nil
 	}
@@ -276,8 +319,8 @@ func (x *Index) row(table string, changes []change, wanted []string) (ovsdb.Row,
 }
 
 // inserted returns a row that was not changed since it was inserted.
-func (x *Index) inserted(table, uuid string, c change, wanted []string) (ovsdb.Row, bool, error) {
-	text, err := readSpan(x.file, span{c.offset, int64(c.length)})
+func (x *Index) inserted(table, uuid string, change rowChange, wanted []string) (ovsdb.Row, bool, error) {
+	text, err := readSpan(x.file, span{change.offset, int64(change.length)})
 	if err != nil {
 		return ovsdb.Row{}, false, fmt.Errorf("reading row %s of table %s: %w", uuid, table, err)
 	}
@@ -318,14 +361,14 @@ func columnsOf(text []byte, wanted []string) (found columns, ok bool) {
 func endOf(text []byte, separator byte) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
+		switch char := text[i]; {
+		case char == '"':
 			i += endOfString(text[i+1:])
-		case c == '{' || c == '[':
+		case char == '{' || char == '[':
 			depth++
-		case c == '}' || c == ']':
+		case char == '}' || char == ']':
 			depth--
-		case c == separator && depth == 0:
+		case char == separator && depth == 0:
 			return i
 		}
 	}
@@ -392,31 +435,37 @@ func (k binaryUUID) String() string {
 // ({TABLE: {UUID: COLUMNS, ...}, ...}). It keeps no text.
 type rowFinder struct {
 	want  func(table string) bool
-	found map[string][]change // by table
-	diff  bool                // the transaction has the mark for differences
+	found map[string][]rowChange // by table
+	diff  bool                   // the transaction has the mark for differences
+	time  time.Time              // of the transaction; zero if it has none
 
 	stringReader       // the key is the latest of the object at depth 1 or 2
 	offset       int64 // of the next byte
 	depth        int
 	value        bool   // the key of the object at depth 1 or 2 is complete, and its value follows
 	table        string // "" for one that is not wanted
-	isMark       bool   // the value is that of the mark
+	isMark       bool   // the value belongs to the mark
+	isDate       bool   // the value is the time
+	date         []byte // the digits of the time
 	begin        int64  // of the value of a row; 0 for none
 	row          binaryUUID
 }
 
+// maxDate is longer than the text of any time, in bytes.
+const maxDate = 32
+
 func newRowFinder(offset int64, want func(table string) bool) *rowFinder {
-	return &rowFinder{want: want, found: map[string][]change{}, offset: offset}
+	return &rowFinder{want: want, found: map[string][]rowChange{}, offset: offset}
 }
 
 // Write follows the structure of the next piece of the text.
-func (f *rowFinder) Write(p []byte) (int, error) {
-	for i := 0; i < len(p); i++ {
+func (f *rowFinder) Write(data []byte) (int, error) {
+	for i := 0; i < len(data); i++ {
 		if f.quoted {
-			i = f.readString(p, i)
+			i = f.readString(data, i)
 			continue
 		}
-		switch p[i] {
+		switch data[i] {
 		case '"':
 			f.quoted = true
 			if f.depth <= 2 && !f.value {
@@ -441,17 +490,21 @@ func (f *rowFinder) Write(p []byte) (int, error) {
 			f.depth--
 		case 't':
 			f.diff = f.diff || f.isMark && f.depth == 1
+		default:
+			if f.isDate && len(f.date) < maxDate {
+				f.date = append(f.date, data[i])
+			}
 		}
 	}
-	f.offset += int64(len(p))
-	return len(p), nil
+	f.offset += int64(len(data))
+	return len(data), nil
 }
 
 func (f *rowFinder) beginValue(position int64) {
 	f.value = true
 	switch f.depth {
 	case 1:
-		f.table, f.isMark = "", string(f.key) == isDiff
+		f.table, f.isMark, f.isDate = "", string(f.key) == isDiff, string(f.key) == date
 		if f.want(string(f.key)) {
 			f.table = string(f.key)
 		}
@@ -468,7 +521,10 @@ func (f *rowFinder) beginValue(position int64) {
 
 func (f *rowFinder) endValue(position int64) {
 	if length := position - f.begin; f.depth == 2 && f.begin > 0 && length <= math.MaxUint32 {
-		f.found[f.table] = append(f.found[f.table], change{row: f.row, offset: f.begin, length: uint32(length)})
+		f.found[f.table] = append(f.found[f.table], rowChange{row: f.row, offset: f.begin, length: uint32(length)})
 	}
-	f.begin, f.value, f.isMark = 0, false, false
+	if f.isDate && f.depth == 1 {
+		f.time, f.date = parseDate(f.date), nil
+	}
+	f.begin, f.value, f.isMark, f.isDate = 0, false, false, false
 }

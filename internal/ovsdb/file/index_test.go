@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,29 +12,53 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/test/captures"
+	"ovs-offline/test/oracle/captures"
 )
 
-// checkIndex compares an index of a file with what Read reads of it.
+// loadAll reads a database as a whole, as a repair does, without an index.
+func loadAll(t *testing.T, src string) (db *database, info Info, remarks []string, err error) {
+	t.Helper()
+	out, err := newOutput(filepath.Join(t.TempDir(), "copy.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.discard()
+	if info, remarks, err = convert(t.Context(), src, out); err == nil {
+		db, _, err = load(t.Context(), out, nil, false)
+	}
+	return db, info, remarks, err
+}
+
+// rowsOf returns the rows of a table in order of their UUIDs.
+func rowsOf(db *database, table string) []ovsdb.Row {
+	var rows []ovsdb.Row
+	for _, uuid := range slices.Sorted(maps.Keys(db.tables[table])) {
+		rows = append(rows, ovsdb.ParseRow(uuid, db.tables[table][uuid]))
+	}
+	return rows
+}
+
+// checkIndex compares an index of a file with what loadAll reads of it.
 func checkIndex(t *testing.T, text []byte) {
 	t.Helper()
 	src := filepath.Join(t.TempDir(), "x.db")
 	if err := os.WriteFile(src, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want, remarks, wantErr := Read(t.Context(), src)
+	want, info, remarks, wantErr := loadAll(t, src)
 	x, err := OpenIndex(t.Context(), src)
 	if (err == nil) != (wantErr == nil) {
-		t.Fatalf("index %v, read %v", err, wantErr)
+		t.Fatalf("index: %v, want %v", err, wantErr)
 	}
 	if err != nil {
 		return
 	}
 	defer x.Close()
-	if !reflect.DeepEqual(x.Info, want.Info) || !slices.Equal(x.Remarks, remarks) {
-		t.Errorf("%+v %q\nwant %+v %q", x.Info, x.Remarks, want.Info, remarks)
+	if !reflect.DeepEqual(x.Info, info) || !slices.Equal(x.Remarks, remarks) {
+		t.Errorf("%+v %q\nwant %+v %q", x.Info, x.Remarks, info, remarks)
 	}
 	for table := range want.tables {
 		var got []ovsdb.Row
@@ -44,7 +69,7 @@ func checkIndex(t *testing.T, text []byte) {
 			got = append(got, row)
 		}
 		noRow := func(row ovsdb.Row) bool { return !ovsdb.IsUUID(row.UUID) } // no server reads it
-		rows := slices.DeleteFunc(want.Rows(table), noRow)
+		rows := slices.DeleteFunc(rowsOf(want, table), noRow)
 		if len(got) != len(rows) || len(rows) > 0 && !reflect.DeepEqual(got, rows) {
 			t.Errorf("%s: %d rows, want %d\n%v\n%v", table, len(got), len(rows), got, rows)
 		}
@@ -60,6 +85,7 @@ func checkIndex(t *testing.T, text []byte) {
 		if !reflect.DeepEqual(inParts, got) {
 			t.Errorf("%s in parts: %v", table, inParts)
 		}
+		checkAlone(t, src, table, got, x.Changed)
 		for _, row := range rows {
 			var bits uint32
 			if _, err := fmt.Sscanf(row.UUID[:8], "%x", &bits); err != nil {
@@ -72,6 +98,27 @@ func checkIndex(t *testing.T, text []byte) {
 	}
 	if files, err := os.ReadDir(filepath.Dir(src)); err != nil || len(files) != 1 {
 		t.Errorf("files beside the database: %v %v", files, err)
+	}
+}
+
+// checkAlone checks that an index of one table has its rows, and the time of the last
+// transaction, which may have changed other tables.
+func checkAlone(t *testing.T, src, table string, rows []ovsdb.Row, changed time.Time) {
+	t.Helper()
+	x, err := OpenIndex(t.Context(), src, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	var got []ovsdb.Row
+	for row, err := range x.Rows(table) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, row)
+	}
+	if !reflect.DeepEqual(got, rows) || !x.Changed.Equal(changed) {
+		t.Errorf("%s alone: %d rows of %v, want %d of %v", table, len(got), x.Changed, len(rows), changed)
 	}
 }
 
@@ -118,6 +165,12 @@ func TestIndexFollowsChanges(t *testing.T) {
 	check("inserted again, large")
 	add(`{"_is_diff":true,"T":{"` + row + `": null ,"` + other + `":{"s":"` + strings.Repeat("y", large) + `"}}}` + "\n")
 	check("removed in a large record")
+	add(`{"U":{"` + row + `":{}},"_date":1770000000000}` + "\n")
+	check("a later transaction of another table")
+	add(`{"U":{"` + other + `":{}},"_date" : 1770000000001}` + "\n")
+	check("a time with blanks")
+	add(`{"U":{"` + row + `":null},"_date":1770000000002,"_date":1770000000003}` + "\n")
+	check("two times")
 }
 
 // TestRowFinderReadsPieces writes a transaction in pieces of every size.

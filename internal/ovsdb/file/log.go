@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"ovs-offline/internal/phrase"
 )
 
 // Log reads the transactions of a database file one after the other, from the oldest
@@ -24,8 +26,8 @@ type Log struct {
 
 // Transaction is one transaction of a database file.
 type Transaction struct {
-	// Number identifies the transaction in its file: the number of its record, from 1, or
-	// in a clustered file the index in the cluster's log.
+	// Number identifies the transaction in its file: the number of its record, as "ovsdb-tool
+	// show-log" prints it, or in a clustered file the index in the cluster's log.
 	Number  int64
 	Time    time.Time // zero if the record has none
 	Comment string    // what the client wrote about it, "" if nothing
@@ -57,7 +59,7 @@ type Selection struct {
 	// Until is the time of the last transaction to read; zero for all.
 	Until time.Time
 	// Accept reports whether a change is wanted; nil for all.
-	Accept func(c *Change) bool
+	Accept func(change *Change) bool
 }
 
 // OpenLog opens the database file src, of either form and possibly gzip'd. src is not
@@ -67,27 +69,24 @@ func OpenLog(ctx context.Context, src string, wanted Selection) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{converter: converter{from: from, out: &output{}, stray: from.before}, state: newState(from.scan.file, wanted)}
-	l.state.isLost = func(uuid string) bool { _, lost := l.lostRows[uuid]; return lost }
-	from.scan.rows, from.scan.want = l.state.wants, isOwnMember
+	log := &Log{converter: converter{from: from, out: &output{}, stray: from.before}, state: newState(from.scan.file, wanted)}
+	log.state.isLost = func(uuid string) bool { _, lost := log.lostRows[uuid]; return lost }
+	from.scan.rows, from.scan.want = log.state.isWanted, isOwnMember
 	if from.info.Form == FormClustered {
-		l.log = &raftLog{out: &l.queue}
-		l.queue.log = l.log
+		log.log = &raftLog{out: &log.queue}
+		log.queue.log = log.log
 	}
-	return l, nil
+	return log, nil
 }
 
 // Close closes the file.
 func (l *Log) Close() { l.from.close() }
 
-// Info describes the file as far as it was read.
-func (l *Log) Info() Info { return l.from.info }
-
 // Remarks describes what was repaired or left out, once Next has returned io.EOF.
 func (l *Log) Remarks() []string {
 	remarks := l.remarks()
 	if n := l.state.unknown; n > 0 {
-		remarks = append(remarks, count(n, "change of a row", "changes of rows")+" that a record which was left out inserted: not shown")
+		remarks = append(remarks, phrase.Count(n, "change")+" of a row that a record which was left out inserted: not shown")
 	}
 	return remarks
 }
@@ -116,28 +115,28 @@ func (l *Log) Counts() map[string]int {
 // Next returns the next transaction, or io.EOF.
 func (l *Log) Next() (*Transaction, error) {
 	for {
-		for l.queue.released() == 0 && !l.ended {
+		for l.queue.committedEntries() == 0 && !l.ended {
 			if err := l.read(); err != nil {
 				return nil, err
 			}
 		}
-		if l.queue.released() == 0 {
+		if l.queue.committedEntries() == 0 {
 			return nil, io.EOF
 		}
-		t, err := l.state.apply(l.queue.take())
+		transaction, err := l.state.apply(l.queue.take())
 		if errors.Is(err, errAfterUntil) {
 			l.ended, l.queue.entries = true, nil
 			return nil, io.EOF
 		}
-		if t != nil || err != nil {
-			return t, err
+		if transaction != nil || err != nil {
+			return transaction, err
 		}
 	}
 }
 
 // read reads the next record into the queue.
 func (l *Log) read() error {
-	r, err := l.from.next()
+	record, err := l.from.next()
 	if err == io.EOF {
 		l.ended = true
 		if l.log != nil {
@@ -149,49 +148,49 @@ func (l *Log) read() error {
 	if err != nil {
 		return err
 	}
-	body := r.body
-	if !r.intact {
+	body := record.body
+	if !record.intact {
 		var reason string
-		if body, reason = l.repair(r); reason != "" {
-			l.drop(r, reason)
+		if body, reason = l.repair(record); reason != "" {
+			l.drop(record, reason)
 			return nil
 		}
 	}
-	err = l.enter(r, body)
+	err = l.enter(record, body)
 	if refused, ok := errors.AsType[errNotRecord](err); ok {
-		l.drop(r, refused.Error())
+		l.drop(record, refused.Error())
 		return nil
 	}
-	l.stray += r.stray()
+	l.stray += record.strayBytes()
 	return err
 }
 
 // enter appends what a record holds to the queue.
-func (l *Log) enter(r *record, body []byte) error {
-	if clustered := r.magic == "CLUSTER"; clustered != (l.log != nil) {
-		return errNotRecord{fmt.Errorf("a %s record in a %s database", r.magic, l.from.info.Form)}
+func (l *Log) enter(record *record, body []byte) error {
+	if clustered := record.magic == "CLUSTER"; clustered != (l.log != nil) {
+		return errNotRecord{fmt.Errorf("a %s record in a %s database", record.magic, l.from.info.Form)}
 	}
-	q := &l.queue
-	begin := len(q.entries)
+	queue := &l.queue
+	begin := len(queue.entries)
 	switch {
-	case l.log == nil && r.number == 1:
-		return q.addSchema(body)
+	case l.log == nil && record.number == 1:
+		return queue.addSchema(body)
 	case l.log == nil:
-		q.entries = append(q.entries, loggedEntry{number: int64(r.number), body: body, rows: r.rows, first: r.number == 2})
-	case r.number == 1:
-		return l.enterSnapshot(r, body)
+		queue.entries = append(queue.entries, loggedEntry{number: int64(record.number) - 1, body: body, rows: record.rows, first: record.number == 2})
+	case record.number == 1:
+		return l.enterSnapshot(record, body)
 	default:
 		if _, err := l.log.add(body); err != nil {
 			return err
 		}
-		begin = min(begin, max(0, len(q.entries)-1)) // the record may have taken entries back
+		begin = min(begin, max(0, len(queue.entries)-1)) // the record may have taken entries back
 	}
-	l.locate(r, body, begin)
+	l.locate(record, body, begin)
 	return nil
 }
 
 // enterSnapshot appends the schema and the content of the first record of a cluster member.
-func (l *Log) enterSnapshot(r *record, body []byte) error {
+func (l *Log) enterSnapshot(record *record, body []byte) error {
 	var head clusterHeader
 	if err := json.Unmarshal(body, &head); err != nil {
 		return errNotRecord{err}
@@ -202,17 +201,17 @@ func (l *Log) enterSnapshot(r *record, body []byte) error {
 	for i := range l.queue.entries {
 		l.queue.entries[i].base = true
 	}
-	if r.snapshot == nil {
-		l.locate(r, body, 0)
+	if record.snapshot == nil {
+		l.locate(record, body, 0)
 		return nil
 	}
-	finder, members := newRowFinder(r.snapshot.offset, l.state.wants), newMemberFinder(r.snapshot.offset, isOwnMember)
+	finder, members := newRowFinder(record.snapshot.offset, l.state.isWanted), newMemberFinder(record.snapshot.offset, isOwnMember)
 	schema, err := newDatabase(head.PrevData[0]) // rows of tables that the schema lacks are not looked for
 	if err != nil {
 		return fmt.Errorf("%w: record 1: %w", ErrSchema, err)
 	}
 	l.state.schema = schema.schema
-	section := io.NewSectionReader(l.from.scan.file, r.snapshot.offset, r.snapshot.length)
+	section := io.NewSectionReader(l.from.scan.file, record.snapshot.offset, record.snapshot.length)
 	if _, err := io.Copy(io.MultiWriter(finder, members), section); err != nil {
 		return err
 	}
@@ -222,14 +221,14 @@ func (l *Log) enterSnapshot(r *record, body []byte) error {
 }
 
 // locate notes where the texts of the transactions from index begin on are in the file.
-func (l *Log) locate(r *record, body []byte, begin int) {
-	if l.from.scan.file == nil || !r.intact || r.rows != nil {
+func (l *Log) locate(record *record, body []byte, begin int) {
+	if l.from.scan.file == nil || !record.intact || record.rows != nil {
 		return
 	}
 	for i := begin; i < len(l.queue.entries); i++ {
-		e := &l.queue.entries[i]
-		if at := bytes.Index(body, e.body); at >= 0 && e.body != nil {
-			e.offset = r.offset + int64(len(r.line)+at)
+		entry := &l.queue.entries[i]
+		if at := bytes.Index(body, entry.body); at >= 0 && entry.body != nil {
+			entry.offset = record.offset + int64(len(record.line)+at)
 		}
 	}
 }
@@ -242,8 +241,8 @@ type entryQueue struct {
 	log     *raftLog // nil for a standalone file
 }
 
-// released returns the number of entries at the start of the queue that are committed.
-func (q *entryQueue) released() int {
+// committedEntries returns the number of entries at the start of the queue that are committed.
+func (q *entryQueue) committedEntries() int {
 	if len(q.entries) == 0 || q.log == nil || len(q.log.uncommitted) == 0 {
 		return len(q.entries)
 	}
@@ -251,10 +250,10 @@ func (q *entryQueue) released() int {
 }
 
 func (q *entryQueue) take() loggedEntry {
-	e := q.entries[0]
+	entry := q.entries[0]
 	q.entries = q.entries[1:]
 	q.taken++
-	return e
+	return entry
 }
 
 // position, addSchema, add and cut implement transactions.

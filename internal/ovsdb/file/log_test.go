@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"ovs-offline/internal/ovsdb"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // transactionsOf reads all transactions of a file.
@@ -50,14 +51,14 @@ func northbound(t *testing.T, clustered bool) (file string, moments []moment) {
 	dir := ovs.Dir(t)
 	file = filepath.Join(dir, "ovnnb_db.db")
 	if clustered {
-		run(t, "ovsdb-tool", "create-cluster", file, ovs.NBSchema, "unix:"+filepath.Join(dir, "raft"))
+		ovs.Run(t, "ovsdb-tool", "create-cluster", file, ovs.NBSchema, "unix:"+filepath.Join(dir, "raft"))
 	} else {
-		run(t, "ovsdb-tool", "create", file, ovs.NBSchema)
+		ovs.Run(t, "ovsdb-tool", "create", file, ovs.NBSchema)
 	}
 	s := serve(t, file)
 	s.content(t, ovsdb.NB) // waits until a cluster's member is connected
 	for i, command := range northboundCommands() {
-		run(t, append([]string{"ovn-nbctl", "--timeout=20", "--db=" + s.remote}, command...)...)
+		ovs.Run(t, append([]string{"ovn-nbctl", "--timeout=20", "--db=" + s.remote}, command...)...)
 		if i%60 == 0 {
 			moments = append(moments, moment{i + 1, s.content(t, ovsdb.NB)})
 		}
@@ -103,7 +104,11 @@ func TestLogIsThatOfOvsdbTool(t *testing.T) {
 		if len(list) != len(northboundCommands()) || len(list) != len(printed) {
 			t.Fatalf("clustered %v: %d transactions, ovsdb-tool prints %d", clustered, len(list), len(printed))
 		}
+		numbered := ovs.Run(t, "ovsdb-tool", "show-log", file)
 		for i, transaction := range list {
+			if line := fmt.Sprintf("record %d: %s ", transaction.Number, transaction.Time.Format("2006-01-02 15:04:05.000")); !clustered && !strings.Contains(numbered, line) {
+				t.Errorf("ovsdb-tool does not print %q:\n%s", line, numbered)
+			}
 			if got := asShowLog(transaction); got != printed[i] {
 				t.Fatalf("clustered %v, transaction %d:\n%s\novsdb-tool prints:\n%s", clustered, i, got, printed[i])
 			}
@@ -134,7 +139,7 @@ var (
 // asShowLog.
 func showLog(t *testing.T, file string) []string {
 	t.Helper()
-	text := run(t, "ovsdb-tool", "show-log", "-mm", file)
+	text := ovs.Run(t, "ovsdb-tool", "show-log", "-mm", file)
 	var list []string
 	var rows []string
 	end := func() {
@@ -225,9 +230,7 @@ func TestLogHasOnlyCommittedEntries(t *testing.T) {
 	for _, transaction := range list[len(before):] {
 		added = append(added, fmt.Sprint(transaction.Number-int64(n), transaction.Changes[0].Columns[0].Added))
 	}
-	if want := []string{"1 [kept1=x]", "2 [kept2=x]"}; !slices.Equal(added, want) {
-		t.Errorf("%q, want %q", added, want)
-	}
+	expect.Equal(t, added, []string{"1 [kept1=x]", "2 [kept2=x]"})
 	wantRemark(t, log.Remarks(), "1 entry", "not committed yet")
 	if log.Lost() {
 		t.Error("an entry that was not committed counts as lost")
@@ -239,7 +242,7 @@ func TestLogGoesOnAfterASchemaConversion(t *testing.T) {
 	file, s := clustered(t)
 	schema := regexp.MustCompile(`"version": "[^"]*"`).ReplaceAll(read(t, ovsSchema), []byte(`"version": "99.0.0"`))
 	schema = regexp.MustCompile(`"cksum": "[^"]*",`).ReplaceAll(schema, nil)
-	run(t, "ovsdb-client", "--timeout=20", "convert", s.remote, write(t, schema))
+	ovs.Run(t, "ovsdb-client", "--timeout=20", "convert", s.remote, write(t, schema))
 	s.vsctl(t, "set bridge br-int external_ids:a=b")
 	then := s.content(t, ovsdb.OVS)
 	s.vsctl(t, "del-br br-int")
@@ -247,13 +250,13 @@ func TestLogGoesOnAfterASchemaConversion(t *testing.T) {
 	list, _ := transactionsOf(t, file, Selection{})
 	conversion, change, end := list[len(list)-3], list[len(list)-2], list[len(list)-1]
 	if conversion.Schema != "99.0.0" || !conversion.Base || len(conversion.Changes) > 0 || conversion.Rows < 8 {
-		t.Errorf("%+v", conversion)
+		t.Errorf("got %+v, want a conversion to the schema 99.0.0", conversion)
 	}
 	if c := change.Changes[0]; c.Kind != Modified || c.Names[0] != "br-int" || !slices.Equal(c.Columns[0].Added, []string{"a=b"}) {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want that br-int got a=b", c)
 	}
 	if i := slices.IndexFunc(end.Changes, func(c Change) bool { return c.Kind == Deleted && c.Table == "Bridge" && c.OldNames[0] == "br-int" }); i < 0 {
-		t.Errorf("%+v", end)
+		t.Errorf("got %+v, want that br-int was deleted", end)
 	}
 	dst := filepath.Join(t.TempDir(), "then.db")
 	if _, _, err := StandaloneAt(t.Context(), file, dst, change.Number); err != nil {

@@ -9,9 +9,9 @@ import (
 // span is a part of a file, in bytes.
 type span struct{ offset, length int64 }
 
-func readSpan(file io.ReaderAt, s span) ([]byte, error) {
-	text := make([]byte, s.length)
-	n, err := file.ReadAt(text, s.offset)
+func readSpan(file io.ReaderAt, span span) ([]byte, error) {
+	text := make([]byte, span.length)
+	n, err := file.ReadAt(text, span.offset)
 	if n == len(text) {
 		return text, nil
 	}
@@ -46,13 +46,13 @@ func newMemberFinder(offset int64, want func(key string) bool) *memberFinder {
 }
 
 // Write follows the structure of the next piece of the text.
-func (f *memberFinder) Write(p []byte) (int, error) {
-	for i := 0; i < len(p); i++ {
+func (f *memberFinder) Write(data []byte) (int, error) {
+	for i := 0; i < len(data); i++ {
 		if f.quoted {
-			i = f.readString(p, i)
+			i = f.readString(data, i)
 			continue
 		}
-		switch position := f.offset + int64(i); p[i] {
+		switch position := f.offset + int64(i); data[i] {
 		case '"':
 			f.quoted = true
 			if f.depth == 1 && !f.inValue {
@@ -80,8 +80,8 @@ func (f *memberFinder) Write(p []byte) (int, error) {
 			}
 		}
 	}
-	f.offset += int64(len(p))
-	return len(p), nil
+	f.offset += int64(len(data))
+	return len(data), nil
 }
 
 func (f *memberFinder) beginValue(position int64) {
@@ -108,11 +108,11 @@ const maxMembers = 64 << 20
 func (f *memberFinder) object(file io.ReaderAt) ([]byte, error) {
 	var text bytes.Buffer
 	text.WriteByte('{')
-	for key, m := range f.found {
-		if int64(text.Len())+m.value.length > maxMembers {
-			return nil, fmt.Errorf("its wanted tables are larger than %d MiB", maxMembers>>20)
+	for key, member := range f.found {
+		if int64(text.Len())+member.value.length > maxMembers {
+			return nil, fmt.Errorf("the tables to read are larger than %d MiB", maxMembers>>20)
 		}
-		value, err := readSpan(file, m.value)
+		value, err := readSpan(file, member.value)
 		if err != nil {
 			return nil, err
 		}

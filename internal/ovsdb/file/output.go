@@ -66,8 +66,8 @@ func (o *output) addFrom(file io.ReaderAt, at span) error {
 }
 
 // Write writes a piece of a record.
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.buf.Write(p)
+func (o *output) Write(data []byte) (int, error) {
+	n, err := o.buf.Write(data)
 	o.offset += int64(n)
 	return n, err
 }

@@ -10,19 +10,19 @@ import (
 // printValue prints a value as ovs-vsctl does (ovsdb_datum_to_string() in
 // lib/ovsdb-data.c), and the reverse of parseValue. No text is the default of the type.
 func printValue(text json.RawMessage, kind columnType) string {
-	if len(text) == 0 && !kind.isMap() && kind.required() && !kind.several() {
+	if len(text) == 0 && !kind.isMap() && kind.required() && !kind.holdsSeveral() {
 		return defaults()[kind.Key.Type]
 	}
 	var printed []string
-	for _, e := range parseElements(text, kind.isMap()) {
-		printed = append(printed, e.print(kind.isMap()))
+	for _, element := range parseElements(text, kind.isMap()) {
+		printed = append(printed, element.print(kind.isMap()))
 	}
 	slices.Sort(printed)
 	joined := strings.Join(printed, ", ")
 	switch {
 	case kind.isMap():
 		return "{" + joined + "}"
-	case len(printed) == 1 && !kind.several():
+	case len(printed) == 1 && !kind.holdsSeveral():
 		return joined
 	}
 	return "[" + joined + "]"

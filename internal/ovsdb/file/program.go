@@ -38,12 +38,12 @@ func (f *programFinder) search(text []byte) {
 			return
 		}
 		from += i
-		for _, s := range statements {
-			if !bytes.HasSuffix(text[:from], s.before) {
+		for _, statement := range statements {
+			if !bytes.HasSuffix(text[:from], statement.before) {
 				continue
 			}
-			if m := s.after.FindSubmatch(text[from:min(len(text), from+maxStatement)]); m != nil {
-				f.version = string(m[1])
+			if match := statement.after.FindSubmatch(text[from:min(len(text), from+maxStatement)]); match != nil {
+				f.version = string(match[1])
 			}
 		}
 	}
@@ -56,9 +56,9 @@ type pieces struct {
 }
 
 // Write searches the next piece of the record. A statement may begin in earlier ones.
-func (w *pieces) Write(p []byte) (int, error) {
+func (w *pieces) Write(data []byte) (int, error) {
 	kept := copy(w.text, w.text[max(0, len(w.text)-maxStatement):])
-	w.text = append(w.text[:kept], p...)
+	w.text = append(w.text[:kept], data...)
 	w.finder.search(w.text)
-	return len(p), nil
+	return len(data), nil
 }

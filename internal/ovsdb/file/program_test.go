@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // programOf returns what Inspect and Standalone find, which must be the same.
@@ -43,42 +44,34 @@ func TestProgramIsTheLastStatement(t *testing.T) {
 		"standalone": func() string { return path },
 		"compacted": func() string {
 			copied := write(t, read(t, path))
-			run(t, "ovsdb-tool", "compact", copied)
+			ovs.Run(t, "ovsdb-tool", "compact", copied)
 			return copied
 		},
 		"gzip'd": func() string { return write(t, gzipped(t, read(t, path))) },
 		"torn":   func() string { return write(t, read(t, path), []byte("OVSDB JSON 9999 0123")) },
 	} {
-		if got := programOf(t, prepare()); got != want {
-			t.Errorf("%s: %q", what, got)
-		}
+		expect.Equal(t, programOf(t, prepare()), want, what)
 	}
 	member, s := clustered(t)
 	s.vsctl(t, "set open . ovs_version="+want)
-	if got := programOf(t, member); got != want {
-		t.Errorf("clustered: %q", got)
-	}
-	run(t, "ovs-appctl", "--target="+s.ctl, "cluster/change-election-timer", "Open_vSwitch", "1500") // a record without data
-	if got := programOf(t, member); got != want {
-		t.Errorf("clustered, and a later record: %q", got)
-	}
+	expect.Equal(t, programOf(t, member), want, "clustered")
+	ovs.Run(t, "ovs-appctl", "--target="+s.ctl, "cluster/change-election-timer", "Open_vSwitch", "1500") // a record without data
+	expect.Equal(t, programOf(t, member), want, "clustered, and a later record")
 }
 
 // TestProgramOfOVN changes the option as ovn-northd does: one pair of a map.
 func TestProgramOfOVN(t *testing.T) {
 	ovs.Need(t, "ovsdb-server", "ovsdb-tool", "ovn-sbctl")
 	path := filepath.Join(t.TempDir(), "sb.db")
-	run(t, "ovsdb-tool", "create", path, ovs.SBSchema)
+	ovs.Run(t, "ovsdb-tool", "create", path, ovs.SBSchema)
 	s := serve(t, path)
 	sbctl := func(args ...string) {
-		run(t, append([]string{"ovn-sbctl", "--timeout=20", "--db=" + s.remote}, args...)...)
+		ovs.Run(t, append([]string{"ovn-sbctl", "--timeout=20", "--db=" + s.remote}, args...)...)
 	}
 	sbctl("init")
 	sbctl("set", "SB_Global", ".", "options:a=b", "options:northd_internal_version=22.03.1-20.21.0-58.3", "options:z=y")
 	sbctl("set", "SB_Global", ".", "options:northd_internal_version=23.03.1-20.27.0-70.6")
-	if got := programOf(t, path); got != "23.03.1-20.27.0-70.6" {
-		t.Errorf("found %q", got)
-	}
+	expect.Equal(t, programOf(t, path), "23.03.1-20.27.0-70.6", "found")
 }
 
 // TestProgramInLargeRecords places the statement where pieces of a large record end,

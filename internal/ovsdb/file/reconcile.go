@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/phrase"
 )
 
 // rebuild replaces the transactions in out with a single one that has the same result.
@@ -27,13 +29,19 @@ import (
 // earlier record inserted is lost as well: later changes alone would result in a row
 // with few columns. lost holds these rows, with the offset in out at which the lost
 // record would be.
-func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string, error) {
-	db, end, err := load(ctx, out, lost)
+//
+// Without a lost record, rebuild leaves a database as it is, without a remark, unless
+// ovsdb-server would stop in it: a record with a wrong sum may be a damaged one.
+func rebuild(ctx context.Context, out *output, lost map[string]int64, isLost bool) ([]string, error) {
+	db, end, err := load(ctx, out, lost, true)
 	if err != nil {
 		return nil, err
 	}
 	if err := db.reconcile(ctx); err != nil {
 		return nil, err
+	}
+	if !isLost && len(db.removed)+len(db.cut)+db.absent+db.refused == 0 {
+		return nil, nil
 	}
 	if err := out.cut(end); err != nil {
 		return nil, err
@@ -42,8 +50,12 @@ func rebuild(ctx context.Context, out *output, lost map[string]int64) ([]string,
 	if err := db.write(out); err != nil {
 		return nil, err
 	}
-	return append([]string{"because a record in the middle is lost, the database is served with only the other records; " +
-		"the changes of the lost record are missing"}, db.remarks()...), nil
+	why := "because a record in the middle is lost, the database is served with only the other records; " +
+		"the changes of the lost record are missing"
+	if !isLost {
+		why = "because a damaged record contradicts others, the database is served without what it contradicts"
+	}
+	return append([]string{why}, db.remarks()...), nil
 }
 
 // write writes all rows as one record, or nothing if there are none.
@@ -64,11 +76,17 @@ func (db *database) write(out *output) error {
 // remarks describes what reconcile removed.
 func (db *database) remarks() (remarks []string) {
 	for _, reason := range slices.Sorted(maps.Keys(db.removed)) {
-		remarks = append(remarks, fmt.Sprintf("%s left out of table %s", count(db.removed[reason], "row", "rows"), reason))
+		remarks = append(remarks, fmt.Sprintf("%s left out of table %s", phrase.Count(db.removed[reason], "row"), reason))
 	}
 	for _, column := range slices.Sorted(maps.Keys(db.cut)) {
 		remarks = append(remarks, fmt.Sprintf("%s to lost rows removed from %s",
-			count(db.cut[column], "reference", "references"), column))
+			phrase.Count(db.cut[column], "reference"), column))
+	}
+	if db.refused > 0 {
+		remarks = append(remarks, phrase.Count(db.refused, "element")+" (tables, rows or values) left out that the schema does not allow")
+	}
+	if db.absent > 0 {
+		remarks = append(remarks, phrase.Count(db.absent, "deletion")+" of rows that no record inserts left out")
 	}
 	return remarks
 }
@@ -113,28 +131,28 @@ func (db *database) resolveAll(ctx context.Context) (removed int, err error) {
 
 // resolve removes the references to missing rows from a row. It reports whether
 // the schema allows the row without them.
-func (db *database) resolve(table string, r columns) bool {
+func (db *database) resolve(table string, columns columns) bool {
 	for column, schema := range db.schema[table].Columns {
 		kind := schema.Type
 		if !kind.refers() {
 			continue
 		}
-		elements := parseElements(r[column], kind.isMap())
-		valid := slices.DeleteFunc(slices.Clone(elements), func(e element) bool {
-			return !db.resolves(kind.Key, e.key) || kind.isMap() && !db.resolves(kind.Value, e.value)
+		elements := parseElements(columns[column], kind.isMap())
+		valid := slices.DeleteFunc(slices.Clone(elements), func(element element) bool {
+			return !db.resolves(kind.Key, element.key) || kind.isMap() && !db.resolves(kind.Value, element.value)
 		})
 		if kind.required() && len(valid) == 0 {
 			return false
 		}
 		if len(valid) < len(elements) {
 			db.cut[table+"."+column] += len(elements) - len(valid)
-			r[column] = composeElements(valid, kind.isMap())
+			columns[column] = composeElements(valid, kind.isMap())
 		}
 	}
 	return true
 }
 
-// resolves reports whether an atom is no reference, or refers to a row that exists.
+// resolves reports whether an atom is not a reference, or refers to a row that exists.
 func (db *database) resolves(kind baseType, atom string) bool {
 	table, known := db.tables[kind.RefTable]
 	if !known {

@@ -32,8 +32,8 @@ type record struct {
 	snapshot *span
 }
 
-// stray returns the number of bytes after an intact record that belong to no record.
-func (r *record) stray() int64 {
+// strayBytes returns the number of bytes after an intact record that belong to no record.
+func (r *record) strayBytes() int64 {
 	if r.intact {
 		return r.size - r.length
 	}
@@ -72,8 +72,8 @@ type scanner struct {
 	file    randomAccess            // the file behind in, nil for a stream
 	sink    *output                 // receives large intact records; nil to read them into memory
 	skim    bool                    // large intact records are checked and not kept
-	want    func(key string) bool   // the members that are read of large records; nil for all
 	rows    func(table string) bool // the tables whose rows are found in large records; nil to read these into memory
+	want    func(key string) bool   // the members that are read of such records besides; nil for none
 	program programFinder
 }
 
@@ -88,43 +88,43 @@ func (s *scanner) next() (*record, error) {
 		return nil, io.EOF
 	}
 	s.number++
-	r := &record{header: *s.ahead, number: s.number, offset: s.offset - int64(len(s.ahead.line))}
-	if s.file != nil && r.length >= large {
-		if done, err := s.stream(r); done || err != nil {
-			return r, err
+	record := &record{header: *s.ahead, number: s.number, offset: s.offset - int64(len(s.ahead.line))}
+	if s.file != nil && record.length >= large {
+		if done, err := s.stream(record); done || err != nil {
+			return record, err
 		}
 	}
-	return r, s.load(r)
+	return record, s.load(record)
 }
 
 // load reads a record into memory.
-func (s *scanner) load(r *record) error {
+func (s *scanner) load(record *record) error {
 	// An anonymised record may be longer than announced by any amount. But gigabytes of
 	// other text after a record must not be kept in memory.
 	keep := int64(math.MaxInt64)
-	if r.length <= (keep-extra)/2 {
-		keep = 2*r.length + extra
+	if record.length <= (keep-extra)/2 {
+		keep = 2*record.length + extra
 	}
-	if first, _ := s.in.Peek(1); r.length >= large && (len(first) == 0 || first[0] != '{') {
+	if first, _ := s.in.Peek(1); record.length >= large && (len(first) == 0 || first[0] != '{') {
 		keep = extra // not a transaction, so its text is not needed
 	}
-	if room := min(r.length, s.maxSize, keep) + maxHeader; int64(cap(s.body)) < room {
+	if room := min(record.length, s.maxSize, keep) + maxHeader; int64(cap(s.body)) < room {
 		s.body = nil // freed before the larger one is allocated
 		s.body = make([]byte, 0, room)
 	}
-	size, body, err := s.until(keep)
+	size, body, err := s.readToHeader(keep)
 	if err != nil {
 		return err
 	}
-	r.size, r.body, r.last = size, body, s.ahead == nil
+	record.size, record.body, record.last = size, body, s.ahead == nil
 	s.program.search(body)
-	if size < r.length || int64(len(body)) < r.length {
+	if size < record.length || int64(len(body)) < record.length {
 		return nil
 	}
-	if sum := sha1.Sum(body[:r.length]); hex.EncodeToString(sum[:]) == r.sum {
-		r.intact, r.body = true, body[:r.length]
-		if int64(len(body)) == size && len(bytes.TrimSpace(body[r.length:])) == 0 {
-			r.size = r.length // blank lines are not damage
+	if sum := sha1.Sum(body[:record.length]); hex.EncodeToString(sum[:]) == record.sum {
+		record.intact, record.body = true, body[:record.length]
+		if int64(len(body)) == size && len(bytes.TrimSpace(body[record.length:])) == 0 {
+			record.size = record.length // blank lines are not damage
 		}
 	}
 	return nil
@@ -132,19 +132,17 @@ func (s *scanner) load(r *record) error {
 
 // stream reads a large record without holding it in memory. If the record is
 // damaged or in an unusual form, done is false and the scanner is back at its start.
-func (s *scanner) stream(r *record) (done bool, err error) {
+func (s *scanner) stream(record *record) (done bool, err error) {
 	start := s.offset
 	switch {
-	case r.magic == "CLUSTER" && r.number == 1:
-		done, err = s.readSnapshot(r)
-	case r.magic == "JSON" && s.rows != nil:
-		done, err = s.findRows(r)
-	case r.magic == "JSON" && s.want != nil:
-		done, err = s.readMembers(r)
-	case r.magic == "JSON" && s.sink != nil:
-		done, err = s.copyRecord(r)
-	case r.magic == "JSON" && s.skim:
-		done, err = s.verify(r, io.Discard)
+	case record.magic == "CLUSTER" && record.number == 1:
+		done, err = s.readSnapshot(record)
+	case record.magic == "JSON" && s.rows != nil:
+		done, err = s.findRows(record)
+	case record.magic == "JSON" && s.sink != nil:
+		done, err = s.copyRecord(record)
+	case record.magic == "JSON" && s.skim:
+		done, err = s.verify(record, io.Discard)
 		s.skim = done // otherwise a file full of wrong headers would be read to its end for each header
 	default:
 		return false, nil
@@ -157,88 +155,77 @@ func (s *scanner) stream(r *record) (done bool, err error) {
 		s.in.Reset(s.raw)
 		return false, err
 	}
-	s.offset += r.length
-	after, rest, err := s.until(extra)
-	r.intact, r.last, r.size = true, s.ahead == nil, r.length
+	s.offset += record.length
+	after, rest, err := s.readToHeader(extra)
+	record.intact, record.last, record.size = true, s.ahead == nil, record.length
 	if int64(len(rest)) < after || len(bytes.TrimSpace(rest)) > 0 {
-		r.size += after // blank lines are not damage
+		record.size += after // blank lines are not damage
 	}
 	return true, err
 }
 
 // verify reads a record's text to its announced length into w, and reports
 // whether its sum is the announced one.
-func (s *scanner) verify(r *record, w io.Writer) (bool, error) {
+func (s *scanner) verify(record *record, w io.Writer) (bool, error) {
 	sum := sha1.New()
-	_, err := io.CopyN(io.MultiWriter(sum, w, &pieces{finder: &s.program}), s.in, r.length)
+	_, err := io.CopyN(io.MultiWriter(sum, w, &pieces{finder: &s.program}), s.in, record.length)
 	if errors.Is(err, io.EOF) {
 		return false, nil
 	}
-	return hex.EncodeToString(sum.Sum(nil)) == r.sum, err
+	return hex.EncodeToString(sum.Sum(nil)) == record.sum, err
 }
 
 // copyRecord writes a record to the sink.
-func (s *scanner) copyRecord(r *record) (bool, error) {
+func (s *scanner) copyRecord(record *record) (bool, error) {
 	position := s.sink.offset
-	if _, err := s.sink.Write(r.line); err != nil {
+	if _, err := s.sink.Write(record.line); err != nil {
 		return false, err
 	}
-	intact, err := s.verify(r, s.sink)
+	intact, err := s.verify(record, s.sink)
 	if err == nil && !intact {
 		err = s.sink.cut(position)
 		s.sink = nil // as above
 	}
-	r.copied = intact
+	record.copied = intact
 	return intact, err
-}
-
-// readMembers reads the members of a transaction that want accepts.
-func (s *scanner) readMembers(r *record) (bool, error) {
-	finder := newMemberFinder(s.offset, s.want)
-	if intact, err := s.verify(r, finder); !intact || err != nil {
-		return false, err
-	}
-	var err error
-	r.body, err = finder.object(s.file)
-	return true, err
 }
 
 // findRows finds the changes of rows in a transaction, and reads the members that want
 // accepts.
-func (s *scanner) findRows(r *record) (bool, error) {
+func (s *scanner) findRows(record *record) (bool, error) {
 	finder := newRowFinder(s.offset, s.rows)
 	if s.want == nil {
-		intact, err := s.verify(r, finder)
+		intact, err := s.verify(record, finder)
 		if intact {
-			r.rows = finder
+			record.rows = finder
 		}
 		return intact, err
 	}
 	members := newMemberFinder(s.offset, s.want)
-	if intact, err := s.verify(r, io.MultiWriter(finder, members)); !intact || err != nil {
+	if intact, err := s.verify(record, io.MultiWriter(finder, members)); !intact || err != nil {
 		return false, err
 	}
 	var err error
-	r.rows = finder
-	r.body, err = members.object(s.file)
+	record.rows = finder
+	record.body, err = members.object(s.file)
 	return true, err
 }
 
 // readSnapshot reads the first record of a cluster member except for the
 // transaction in it, which holds the database as of the last snapshot. The text
 // of that transaction stays in the file, and is null in the record's body.
-func (s *scanner) readSnapshot(r *record) (bool, error) {
+func (s *scanner) readSnapshot(record *record) (bool, error) {
 	start := s.offset
 	finder := newMemberFinder(start, func(key string) bool {
 		// encoding/json matches keys without regard to case and resolves escapes.
 		return strings.EqualFold(key, "prev_data") || strings.Contains(key, `\`)
 	})
-	if intact, err := s.verify(r, finder); !intact || err != nil {
+	if intact, err := s.verify(record, finder); !intact || err != nil {
 		return false, err
 	}
 	data := finder.found["prev_data"]
 	if data == nil || finder.matches != 1 || finder.depth != 0 || finder.quoted ||
-		data.second.length == 0 || r.length-data.second.length > large {
+		data.second.length == 0 || record.length-data.second.length > large {
 		return false, nil
 	}
 	end := data.second.offset + data.second.length
@@ -246,16 +233,16 @@ func (s *scanner) readSnapshot(r *record) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	after, err := readSpan(s.file, span{end, start + r.length - end})
-	r.body = append(append(before, "null"...), after...)
-	r.snapshot = &data.second
+	after, err := readSpan(s.file, span{end, start + record.length - end})
+	record.body = append(append(before, "null"...), after...)
+	record.snapshot = &data.second
 	return true, err
 }
 
-// until reads up to and including the next header line, which it leaves in
+// readToHeader reads up to and including the next header line, which it leaves in
 // s.ahead (nil at the end of the file). It returns the number of bytes before the
 // header, and the first keep of them in a buffer that the next call uses again.
-func (s *scanner) until(keep int64) (int64, []byte, error) {
+func (s *scanner) readToHeader(keep int64) (int64, []byte, error) {
 	s.ahead, s.body = nil, s.body[:0]
 	var size int64
 	var tail []byte // the end of the current line, long enough for a header

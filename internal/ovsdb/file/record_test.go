@@ -36,7 +36,7 @@ func TestRecordsAreSplitAcrossReads(t *testing.T) {
 		first := rec("JSON", `{"a":"`+strings.Repeat("x", pad)+`"}`)
 		file := append(first, rec("JSON", `{"b":1}`)...)
 		scan := newScanner(t.Context(), bytes.NewReader(file))
-		if _, _, err := scan.until(0); err != nil {
+		if _, _, err := scan.readToHeader(0); err != nil {
 			t.Fatal(err)
 		}
 		a, err := scan.next()

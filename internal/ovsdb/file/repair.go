@@ -13,16 +13,17 @@ const cutOff = "cut off"
 // repair returns the text of a record whose length or sum is wrong, or the reason to
 // leave it out. Text that is still a JSON object was rewritten on purpose, as by `sos
 // clean`: then only the header is wrong.
-func (c *converter) repair(r *record) (body []byte, reason string) {
-	body = bytes.TrimSpace(r.body)
-	if int64(len(r.body)) < r.size || len(body) == 0 || body[0] != '{' || !json.Valid(body) {
-		if r.last && r.size < r.length {
-			return nil, fmt.Sprintf("%s after %d of %d bytes", cutOff, r.size, r.length)
+func (c *converter) repair(record *record) (body []byte, reason string) {
+	body = bytes.TrimSpace(record.body)
+	if int64(len(record.body)) < record.size || len(body) == 0 || body[0] != '{' || !json.Valid(body) {
+		if record.last && record.size < record.length {
+			return nil, fmt.Sprintf("%s after %d of %d bytes", cutOff, record.size, record.length)
 		}
 		return nil, "its text is not valid JSON"
 	}
 	body, n := repairUUIDs(body)
 	c.repaired++
+	c.altered = c.altered || record.size == record.length
 	c.uuids += n
 	return body, ""
 }

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math"
@@ -41,6 +42,10 @@ type (
 		Type     string `json:"type"`
 		RefTable string `json:"refTable"`
 		RefType  string `json:"refType"`
+
+		Enum       json.RawMessage `json:"enum"`
+		MinInteger *float64        `json:"minInteger"`
+		MaxInteger *float64        `json:"maxInteger"`
 	}
 )
 
@@ -66,9 +71,9 @@ func (t columnType) isMap() bool    { return t.Value.Type != "" }
 func (t columnType) required() bool { return t.Min == nil || *t.Min > 0 }
 func (t columnType) refers() bool   { return t.Key.RefTable != "" || t.Value.RefTable != "" }
 
-// several reports whether a column can hold more than one element. Only such a column
+// holdsSeveral reports whether a column can hold more than one element. Only such a column
 // has a difference in terms of elements (ovsdb_datum_apply_diff() in lib/ovsdb-data.c).
-func (t columnType) several() bool {
+func (t columnType) holdsSeveral() bool {
 	limit, isNumber := t.Max.(float64)
 	return limit > 1 || !isNumber && t.Max == "unlimited"
 }
@@ -81,8 +86,11 @@ type database struct {
 	forgotten map[string]bool               // the rows in lost that a later record changed
 	removed   map[string]int                // number of rows removed, by "table: reason"
 	cut       map[string]int                // number of references removed, by "table.column"
+	absent    int                           // number of deletions of rows that do not exist
+	strict    bool                          // what ovsdb-server refuses is left out
+	refused   int                           // number of tables, rows and values left out for that
+	inserted  []rowID                       // by the transaction, if strict
 	sets      map[rowID]map[string]*elementList
-	changed   time.Time // of the last transaction with a time
 }
 
 // rowID identifies a row.
@@ -114,9 +122,9 @@ func newDatabase(schema []byte) (*database, error) {
 
 // applyAll applies the remaining records of a file.
 func (db *database) applyAll(scan *scanner) error {
-	r, err := scan.next()
-	for ; err == nil; r, err = scan.next() {
-		db.apply(r.body, r.offset)
+	record, err := scan.next()
+	for ; err == nil; record, err = scan.next() {
+		db.apply(record.body, record.offset)
 	}
 	if err != io.EOF {
 		return err
@@ -133,23 +141,37 @@ func (db *database) apply(body []byte, offset int64) {
 		return
 	}
 	differs := string(transaction[isDiff]) == "true"
-	db.noteDate(transaction[date])
 	for name, text := range transaction {
 		var changes map[string]columns
+		if _, known := db.schema[name]; db.strict && !known && !strings.HasPrefix(name, "_") {
+			db.refused++
+		}
 		if db.tables[name] == nil || json.Unmarshal(text, &changes) != nil {
 			continue
 		}
 		for uuid, change := range changes {
+			if db.strict && !uuidText.MatchString(uuid) {
+				db.refused++
+				continue
+			}
 			db.change(rowID{name, uuid}, change, differs, offset)
 		}
+	}
+	if db.strict {
+		db.checkInserted()
 	}
 }
 
 // change applies the change of one row, nil for its deletion.
 func (db *database) change(id rowID, change columns, differs bool, offset int64) {
 	table := db.tables[id.table]
+	if db.strict {
+		db.strip(id, change)
+	}
 	lostAt, lost := db.lost[id.uuid]
 	switch old := table[id.uuid]; {
+	case change == nil && old == nil && !lost:
+		db.absent++
 	case change == nil:
 		delete(table, id.uuid)
 		delete(db.sets, id)
@@ -160,31 +182,35 @@ func (db *database) change(id rowID, change columns, differs bool, offset int64)
 		}
 	case old == nil:
 		table[id.uuid] = change
+		if db.strict {
+			db.inserted = append(db.inserted, id)
+		}
 	default:
 		db.modify(id, old, change, differs)
 	}
 }
 
-// noteDate notes the time of a transaction, in milliseconds or, by older versions of
-// ovsdb-server, in seconds (print_db_changes() in ovsdb/ovsdb-tool.c).
-func (db *database) noteDate(text json.RawMessage) {
-	n, err := strconv.ParseInt(string(text), 10, 64)
+// parseDate returns the time of a transaction, which its record has in milliseconds or, by
+// older versions of ovsdb-server, in seconds (print_db_changes() in ovsdb/ovsdb-tool.c);
+// zero for another text, and for a year of five digits, which has no place in JSON (RFC 3339).
+func parseDate(text []byte) time.Time {
+	number, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
 	if err != nil {
-		return
+		return time.Time{}
 	}
-	if n < math.MaxInt32 {
-		n *= 1000
+	if number < math.MaxInt32 {
+		number *= 1000
 	}
-	// A year of five digits has no place in JSON (RFC 3339).
-	if at := time.UnixMilli(n); at.After(db.changed) && at.UTC().Year() < 9999 {
-		db.changed = at
+	if at := time.UnixMilli(number); at.UTC().Year() < 9999 {
+		return at
 	}
+	return time.Time{}
 }
 
 func (db *database) modify(id rowID, old, change columns, differs bool) {
 	for column, value := range change {
 		kind := db.schema[id.table].Columns[column].Type
-		if differs && kind.several() {
+		if differs && kind.holdsSeveral() {
 			db.set(id, column, old[column], kind.isMap()).apply(value)
 			continue
 		}
@@ -232,11 +258,11 @@ func parseElements(text json.RawMessage, isMap bool) []element {
 		return []element{{key: string(text)}}
 	}
 	found := make([]element, 0, len(members))
-	for _, m := range members {
+	for _, raw := range members {
 		var pair []json.RawMessage
 		if !isMap {
-			found = append(found, element{key: string(m)})
-		} else if json.Unmarshal(m, &pair) == nil && len(pair) == 2 {
+			found = append(found, element{key: string(raw)})
+		} else if json.Unmarshal(raw, &pair) == nil && len(pair) == 2 {
 			found = append(found, element{string(pair[0]), string(pair[1])})
 		}
 	}
@@ -246,10 +272,10 @@ func parseElements(text json.RawMessage, isMap bool) []element {
 // composeElements reverses parseElements.
 func composeElements(elements []element, isMap bool) json.RawMessage {
 	texts := make([]string, len(elements))
-	for i, e := range elements {
-		texts[i] = e.key
+	for i, element := range elements {
+		texts[i] = element.key
 		if isMap {
-			texts[i] = "[" + e.key + "," + e.value + "]"
+			texts[i] = "[" + element.key + "," + element.value + "]"
 		}
 	}
 	tag := "set"
@@ -267,27 +293,27 @@ type elementList struct {
 }
 
 func newElementList(text json.RawMessage, isMap bool) *elementList {
-	l := &elementList{list: parseElements(text, isMap), isMap: isMap, index: map[string]int{}}
-	for i, e := range l.list {
-		l.index[e.key] = i
+	list := &elementList{list: parseElements(text, isMap), isMap: isMap, index: map[string]int{}}
+	for i, element := range list.list {
+		list.index[element.key] = i
 	}
-	return l
+	return list
 }
 
 // apply applies a difference: an element in both is removed, a new one is added,
 // and a key with another value gets that value.
 func (l *elementList) apply(diff json.RawMessage) {
-	for _, d := range parseElements(diff, l.isMap) {
-		i, found := l.index[d.key]
+	for _, element := range parseElements(diff, l.isMap) {
+		i, found := l.index[element.key]
 		switch {
 		case !found:
-			l.index[d.key] = len(l.list)
-			l.list = append(l.list, d)
-		case l.list[i].value == d.value:
+			l.index[element.key] = len(l.list)
+			l.list = append(l.list, element)
+		case l.list[i].value == element.value:
 			l.list[i].key = "" // no JSON text is empty
-			delete(l.index, d.key)
+			delete(l.index, element.key)
 		default:
-			l.list[i].value = d.value
+			l.list[i].value = element.value
 		}
 	}
 }
@@ -300,5 +326,5 @@ func (l *elementList) compact() {
 }
 
 func (l *elementList) text() json.RawMessage {
-	return composeElements(slices.DeleteFunc(slices.Clone(l.list), func(e element) bool { return e.key == "" }), l.isMap)
+	return composeElements(slices.DeleteFunc(slices.Clone(l.list), func(element element) bool { return element.key == "" }), l.isMap)
 }

@@ -58,7 +58,7 @@ func Tables(ctx context.Context, src string) ([]string, error) {
 	if err := log.read(); err != nil {
 		return nil, err
 	}
-	if log.queue.released() == 0 {
+	if log.queue.committedEntries() == 0 {
 		return nil, fmt.Errorf("%s: %w: record 1", src, ErrSchema)
 	}
 	if _, err := log.state.apply(log.queue.take()); err != nil {

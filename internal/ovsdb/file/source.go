@@ -34,23 +34,23 @@ func openSource(ctx context.Context, path string) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	s, err := newSource(ctx, file)
+	source, err := newSource(ctx, file)
 	if err != nil {
 		file.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s.file = file
-	return s, nil
+	source.file = file
+	return source, nil
 }
 
 // newSource begins to read a database file.
 func newSource(ctx context.Context, r io.Reader) (*source, error) {
-	s := &source{}
-	if err := s.open(ctx, r); err != nil {
-		s.close()
+	source := &source{}
+	if err := source.open(ctx, r); err != nil {
+		source.close()
 		return nil, err
 	}
-	return s, nil
+	return source, nil
 }
 
 func (s *source) open(ctx context.Context, r io.Reader) error {
@@ -76,11 +76,11 @@ func (s *source) open(ctx context.Context, r io.Reader) error {
 			s.scan.file, s.scan.maxSize = file, stat.Size()
 		}
 	}
-	if s.before, _, err = s.scan.until(0); err != nil {
+	if s.before, _, err = s.scan.readToHeader(0); err != nil {
 		return fmt.Errorf("reading the database: %w", err)
 	}
 	if s.scan.ahead == nil {
-		return s.unknown(start)
+		return s.unknownFormatError(start)
 	}
 	if s.first, err = s.scan.next(); err != nil {
 		return fmt.Errorf("reading the database: %w", err)
@@ -98,8 +98,8 @@ func (s *source) close() {
 	s.file.Close()
 }
 
-// unknown returns the error for a file without any record that starts so.
-func (s *source) unknown(start []byte) error {
+// unknownFormatError returns the error for a file without records, from the file's first bytes.
+func (s *source) unknownFormatError(start []byte) error {
 	for _, row := range []string{`["uuid","`, `["map",[`, `["set",[`} {
 		if bytes.Contains(start, []byte(row)) {
 			return errTailed("it starts inside a record, and no other follows")
@@ -173,11 +173,11 @@ func (s *source) noteSchema(data []json.RawMessage) {
 
 // next returns the records in order, the first one included, and io.EOF at the end.
 func (s *source) next() (*record, error) {
-	if r := s.first; r != nil {
+	if record := s.first; record != nil {
 		s.first = nil
-		return r, nil
+		return record, nil
 	}
-	r, err := s.scan.next()
+	record, err := s.scan.next()
 	switch {
 	case err == io.EOF:
 		if s.broken != nil {
@@ -187,24 +187,24 @@ func (s *source) next() (*record, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading record %d: %w", s.scan.number, err)
 	}
-	s.check(r)
-	return r, nil
+	s.check(record)
+	return record, nil
 }
 
 // check counts a record and its damage.
-func (s *source) check(r *record) {
+func (s *source) check(record *record) {
 	s.info.Records++
 	s.info.Program = s.scan.program.version
-	where := fmt.Sprintf("record %d at offset %d", r.number, r.offset)
-	lost := !r.intact && !json.Valid(r.body)
+	where := fmt.Sprintf("record %d at offset %d", record.number, record.offset)
+	lost := !record.intact && !json.Valid(record.body)
 	switch {
-	case r.stray() > 0:
-		s.info.damage(true, "%s: followed by %d bytes that belong to no record", where, r.stray())
-	case r.intact:
-	case r.last && r.size < r.length && lost:
-		s.info.damage(true, "%s: cut off after %d of %d bytes", where, r.size, r.length)
-	case r.size != r.length:
-		s.info.damage(lost, "%s: %d bytes, but its header says %d", where, r.size, r.length)
+	case record.strayBytes() > 0:
+		s.info.damage(true, "%s: followed by %d bytes that belong to no record", where, record.strayBytes())
+	case record.intact:
+	case record.last && record.size < record.length && lost:
+		s.info.damage(true, "%s: cut off after %d of %d bytes", where, record.size, record.length)
+	case record.size != record.length:
+		s.info.damage(lost, "%s: %d bytes, but its header says %d", where, record.size, record.length)
 	default:
 		s.info.damage(lost, "%s: its text does not have the SHA-1 sum of its header", where)
 	}
@@ -229,7 +229,7 @@ func describeStart(start []byte) string {
 		return "a tar archive: unpack it first"
 	}
 	start = bytes.TrimSpace(start[:min(len(start), 48)])
-	if bytes.ContainsFunc(start, func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0xfffd }) {
+	if bytes.ContainsFunc(start, func(char rune) bool { return char < ' ' && char != '\n' && char != '\t' || char == 0xfffd }) {
 		return fmt.Sprintf("binary data that starts with % x", start[:min(len(start), 8)])
 	}
 	line, _, _ := bytes.Cut(start, []byte("\n"))

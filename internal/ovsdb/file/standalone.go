@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+
+	"ovs-offline/internal/phrase"
 )
 
 // Standalone reads the database file src, of either form and possibly gzip'd,
@@ -18,13 +21,20 @@ import (
 //
 // Changes that an anonymiser made inside records are kept, with lengths and sums
 // corrected; text that was cut off or destroyed is left out. The remarks describe both.
-// Info is what Inspect returns for src. Only the longest damaged record has to fit into
+// Info is the result of Inspect for src. Only the longest damaged record has to fit into
 // memory, or the whole database if a record in the middle was lost (see rebuild). A
 // gzip'd file is unpacked beside src.
 func Standalone(ctx context.Context, src, dst string) (Info, []string, error) {
 	var info Info
 	var remarks []string
 	err := writeFile(dst, func(out *output) (err error) {
+		var intact bool
+		if info, intact, err = copyIntact(ctx, src, out.file); intact || err != nil {
+			return err
+		}
+		if err := out.cut(0); err != nil {
+			return err
+		}
 		info, remarks, err = convert(ctx, src, out)
 		return err
 	})
@@ -41,6 +51,22 @@ func StandaloneAt(ctx context.Context, src, dst string, last int64) (Info, []str
 		return err
 	})
 	return info, remarks, err
+}
+
+// Contradictions describes the changes that Standalone leaves out of the database file src
+// because a record with a wrong sum contradicts others, as a damaged one does; nil for a file
+// without damage, and for one that was rewritten on purpose. It needs space for a copy beside src.
+func Contradictions(ctx context.Context, src string) ([]string, error) {
+	unnamed, err := unnamedFile(filepath.Dir(src))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", src, err)
+	}
+	defer unnamed.Close()
+	converter, err := convertWith(ctx, src, outputTo(unnamed), 0)
+	if err != nil || !converter.contradicts {
+		return nil, err
+	}
+	return append(converter.drops, converter.rebuilt...), nil
 }
 
 // writeFile writes the database file dst: as a whole, or not at all if write fails. It
@@ -68,19 +94,28 @@ func convert(ctx context.Context, src string, out *output) (Info, []string, erro
 // convertUntil writes the standalone form of src to out, up to the transaction with the
 // number last; 0 for all.
 func convertUntil(ctx context.Context, src string, out *output, last int64) (Info, []string, error) {
+	converter, err := convertWith(ctx, src, out, last)
+	if converter == nil {
+		return Info{}, nil, err
+	}
+	return converter.from.info, converter.remarks(), err
+}
+
+// convertWith converts src, and returns the converter that did it; nil if src can't be read.
+func convertWith(ctx context.Context, src string, out *output, last int64) (*converter, error) {
 	from, err := openSource(ctx, src)
 	if err != nil {
-		return Info{}, nil, err
+		return nil, err
 	}
 	defer from.close()
 	if from.info.Form == FormStandalone {
 		from.scan.sink = out
 	}
-	c := converter{from: from, out: out, stray: from.before, last: last}
-	if err := c.run(ctx); err != nil {
-		return from.info, c.remarks(), fmt.Errorf("%s: %w", src, err)
+	converter := &converter{from: from, out: out, stray: from.before, last: last}
+	if err := converter.run(ctx); err != nil {
+		return converter, fmt.Errorf("%s: %w", src, err)
 	}
-	return from.info, c.remarks(), nil
+	return converter, nil
 }
 
 // converter writes a source's records to an output, and counts repairs and losses.
@@ -91,6 +126,7 @@ type converter struct {
 	last int64    // the number of the last transaction to write; 0 for all
 
 	repaired     int              // records whose length or sum was corrected
+	altered      bool             // one of them has the length of its header: perhaps no one rewrote it on purpose
 	uuids        int              // UUIDs that were restored
 	dropped      int              // records left out
 	drops        []string         // the first of them, each with the reason
@@ -101,6 +137,7 @@ type converter struct {
 	lostRows     map[string]int64 // rows named in records left out, with the output's offset there
 	unapplied    int              // cluster entries that were never committed
 	rebuilt      []string         // what rebuild left out
+	contradicts  bool             // a repaired record contradicts others
 }
 
 func (c *converter) run(ctx context.Context) error {
@@ -108,44 +145,45 @@ func (c *converter) run(ctx context.Context) error {
 		c.log = &raftLog{out: c.out, last: c.last}
 	}
 	for !c.isComplete() {
-		r, err := c.from.next()
+		record, err := c.from.next()
 		if err == io.EOF {
 			break
 		}
 		if err == nil {
-			err = c.convert(r)
+			err = c.convert(record)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := c.finish(); err != nil || !c.inconsistent {
+	err := c.finish()
+	if err != nil || !c.inconsistent && !c.altered {
 		return err
 	}
-	var err error
-	c.rebuilt, err = rebuild(ctx, c.out, c.lostRows)
+	c.rebuilt, err = rebuild(ctx, c.out, c.lostRows, c.inconsistent)
+	c.contradicts = c.altered && (len(c.rebuilt) > 0 || c.dropped > 0)
 	return err
 }
 
 // isComplete reports whether all wanted records of a standalone file are written. In a
 // cluster's log, the records after an entry say whether it was committed.
 func (c *converter) isComplete() bool {
-	return c.log == nil && c.last > 0 && int64(c.from.scan.number) >= c.last && c.from.first == nil
+	return c.log == nil && c.last > 0 && int64(c.from.scan.number) > c.last && c.from.first == nil
 }
 
 // convert writes one record, repaired if needed, or records why it is left out.
-func (c *converter) convert(r *record) error {
-	body := r.body
-	if !r.intact {
+func (c *converter) convert(record *record) error {
+	body := record.body
+	if !record.intact {
 		var reason string
-		if body, reason = c.repair(r); reason != "" {
-			c.drop(r, reason)
+		if body, reason = c.repair(record); reason != "" {
+			c.drop(record, reason)
 			return nil
 		}
 	}
-	if err := c.write(r, body); err != nil {
+	if err := c.write(record, body); err != nil {
 		if refused, ok := errors.AsType[errNotRecord](err); ok {
-			c.drop(r, refused.Error())
+			c.drop(record, refused.Error())
 			return nil
 		}
 		return err
@@ -153,36 +191,36 @@ func (c *converter) convert(r *record) error {
 	if c.lost {
 		c.inconsistent = true
 	}
-	if r.stray() > 0 {
-		c.stray += r.stray()
+	if record.strayBytes() > 0 {
+		c.stray += record.strayBytes()
 		c.lost = true
 	}
 	return nil
 }
 
 // write writes a record whose text is correct.
-func (c *converter) write(r *record, body []byte) error {
-	if r.copied {
+func (c *converter) write(record *record, body []byte) error {
+	if record.copied {
 		return nil
 	}
-	if clustered := r.magic == "CLUSTER"; clustered != (c.log != nil) {
-		return errNotRecord{fmt.Errorf("a %s record in a %s database", r.magic, c.from.info.Form)}
+	if clustered := record.magic == "CLUSTER"; clustered != (c.log != nil) {
+		return errNotRecord{fmt.Errorf("a %s record in a %s database", record.magic, c.from.info.Form)}
 	}
 	if c.log != nil {
-		return c.writeEntry(r, body)
+		return c.writeEntry(record, body)
 	}
-	if r.number == 1 {
+	if record.number == 1 {
 		c.out.schemas = []int64{0}
 	}
-	if r.intact {
-		return c.out.write(r.line, body)
+	if record.intact {
+		return c.out.write(record.line, body)
 	}
 	return c.out.add(body)
 }
 
 // writeEntry writes a record of a cluster member.
-func (c *converter) writeEntry(r *record, body []byte) error {
-	if r.number > 1 {
+func (c *converter) writeEntry(record *record, body []byte) error {
+	if record.number > 1 {
 		entry, err := c.log.add(body)
 		if entry != nil {
 			c.from.noteSchema(entry.Data)
@@ -194,34 +232,34 @@ func (c *converter) writeEntry(r *record, body []byte) error {
 	}
 	head := c.from.head
 	c.from.head = clusterHeader{} // frees its memory, which may hold most of the database
-	if !r.intact {
+	if !record.intact {
 		head = clusterHeader{}
 		if err := json.Unmarshal(body, &head); err != nil {
 			return errNotRecord{err}
 		}
 	}
-	if err := c.log.begin(head); err != nil || r.snapshot == nil {
+	if err := c.log.begin(head); err != nil || record.snapshot == nil {
 		return err
 	}
-	return c.out.addFrom(c.from.scan.file, *r.snapshot)
+	return c.out.addFrom(c.from.scan.file, *record.snapshot)
 }
 
 // drop counts a record that is left out, and keeps the reason.
-func (c *converter) drop(r *record, reason string) {
+func (c *converter) drop(record *record, reason string) {
 	c.lost = true
-	if r.last && strings.HasPrefix(reason, cutOff) {
-		c.torn = fmt.Sprintf("record %d, the last one (at offset %d), is %s: left out; all records before it are served", r.number, r.offset, reason)
+	if record.last && strings.HasPrefix(reason, cutOff) {
+		c.torn = fmt.Sprintf("record %d, the last one (at offset %d), is %s: left out; all records before it are served", record.number, record.offset, reason)
 		return
 	}
 	if c.lostRows == nil {
 		c.lostRows = map[string]int64{}
 	}
-	body, _ := repairUUIDs(r.body)
+	body, _ := repairUUIDs(record.body)
 	for _, found := range rowKey.FindAllSubmatch(body, -1) {
 		c.lostRows[string(found[1])] = c.out.offset
 	}
 	if c.dropped++; c.dropped <= maxDrops {
-		c.drops = append(c.drops, fmt.Sprintf("record %d (at offset %d) left out: %s", r.number, r.offset, reason))
+		c.drops = append(c.drops, fmt.Sprintf("record %d (at offset %d) left out: %s", record.number, record.offset, reason))
 	}
 }
 
@@ -251,18 +289,22 @@ func (c *converter) finish() error {
 // remarks describes what was done to the database, in sentences.
 func (c *converter) remarks() []string {
 	var remarks []string
-	add := func(n int, one, many, text string) {
+	add := func(n int, noun, text string) {
 		if n > 0 {
-			remarks = append(remarks, count(n, one, many)+" "+text)
+			remarks = append(remarks, phrase.Count(n, noun)+" "+text)
 		}
 	}
-	add(c.repaired, "record", "records", "rewritten since the server wrote them, as `sos clean` does: "+
-		"lengths and sums corrected, all of them are served")
-	add(c.uuids, "UUID", "UUIDs", "rewritten as MAC addresses are: given the form of a UUID again, "+
+	if c.contradicts {
+		add(c.repaired, "record", "not as the server wrote them: damaged, since they contradict other records")
+	} else {
+		add(c.repaired, "record", "rewritten since the server wrote them, as `sos clean` does: "+
+			"lengths and sums corrected, all of them are served")
+	}
+	add(c.uuids, "UUID", "rewritten as MAC addresses are: given the form of a UUID again, "+
 		"different from the live ones but the same everywhere")
 	remarks = append(remarks, c.drops...)
-	add(c.dropped-maxDrops, "more record", "more records", "left out likewise")
-	add(int(c.stray), "byte", "bytes", "between or after records that belong to no record: left out")
+	add(c.dropped-maxDrops, "more record", "left out likewise")
+	add(int(c.stray), "byte", "between or after records that belong to no record: left out")
 	if c.torn != "" {
 		remarks = append(remarks, c.torn)
 	}
@@ -270,17 +312,10 @@ func (c *converter) remarks() []string {
 		remarks = append(remarks, fmt.Sprintf("the gzip stream breaks off (%v): what precedes the break is served", c.from.broken))
 	}
 	if c.log != nil {
-		add(c.log.overwritten, "entry", "entries", "of the cluster's log replaced by a later leader: left out")
-		add(c.log.missing, "entry", "entries", "of the cluster's log missing")
-		add(c.unapplied, "entry", "entries", "at the end of the cluster's log not committed yet, "+
+		add(c.log.overwritten, "entry", "of the cluster's log replaced by a later leader: left out")
+		add(c.log.missing, "entry", "of the cluster's log missing")
+		add(c.unapplied, "entry", "at the end of the cluster's log not committed yet, "+
 			"so the live server did not show them: left out")
 	}
 	return append(remarks, c.rebuilt...)
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		many = one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"os"
-	"ovs-offline/internal/ovsdb"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/ovs"
 )
 
 func TestUndamagedFileIsCopiedByteForByte(t *testing.T) {
@@ -151,9 +154,7 @@ func TestGarbageBetweenRecordsIsLeftOut(t *testing.T) {
 	dst, info, remarks := standaloneFile(t, write(t, parts...))
 	differ(t, served(t, dst), live)
 	noRemarks(t, remarks) // ovsdb-server stops at blank lines, but nothing is lost
-	if info.Damaged != 0 {
-		t.Errorf("info = %+v", info)
-	}
+	expect.Equal(t, info.Damaged, 0, "info", info)
 }
 
 func TestGzipIsReadThrough(t *testing.T) {
@@ -169,9 +170,7 @@ func TestGzipIsReadThrough(t *testing.T) {
 	dst, info, remarks = standaloneFile(t, write(t, packed[:len(packed)-4]))
 	differ(t, served(t, dst), live)
 	wantRemark(t, remarks, "gzip stream breaks off")
-	if info.Damaged != 1 {
-		t.Errorf("info = %+v", info)
-	}
+	expect.Equal(t, info.Damaged, 1, "info", info)
 }
 
 func pack(t *testing.T, text []byte) []byte {
@@ -254,7 +253,7 @@ func TestInspectReadsRealForms(t *testing.T) {
 	if err != nil || info.Damaged != 0 || info.Records != 9 || info.Name != ovsdb.OVS {
 		t.Errorf("info = %+v, %v", info, err)
 	}
-	if want := strings.TrimSpace(run(t, "ovsdb-tool", "db-version", file)); info.Version != want {
+	if want := strings.TrimSpace(ovs.Run(t, "ovsdb-tool", "db-version", file)); info.Version != want {
 		t.Errorf("version %q, ovsdb-tool prints %q", info.Version, want)
 	}
 }
@@ -267,7 +266,7 @@ func TestSchemaHeadIsAsOVSDBToolPrintsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for command, got := range map[string]string{"schema-name": head.Name, "schema-version": head.Version} {
-		if want := strings.TrimSpace(run(t, "ovsdb-tool", command, ovsSchema)); got != want {
+		if want := strings.TrimSpace(ovs.Run(t, "ovsdb-tool", command, ovsSchema)); got != want {
 			t.Errorf("%s: %q, ovsdb-tool prints %q", command, got, want)
 		}
 	}
@@ -309,7 +308,7 @@ func TestUpgradeConvertsToANewerSchemaOnly(t *testing.T) {
 	if err != nil || !strings.Contains(remark, "to 10.0.0") {
 		t.Fatalf("%q, %v", remark, err)
 	}
-	if got := run(t, "ovsdb-tool", "db-version", file); strings.TrimSpace(got) != "10.0.0" {
+	if got := ovs.Run(t, "ovsdb-tool", "db-version", file); strings.TrimSpace(got) != "10.0.0" {
 		t.Errorf("version after it: %s", got)
 	}
 	if stat, err := os.Stat(file); err != nil || stat.Mode().Perm() != 0o600 {

@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"ovs-offline/internal/ovsdb"
 )
 
-// ChangeKind is what a transaction did to a row.
+// ChangeKind is the kind of a change of a row.
 type ChangeKind string
 
 // The kinds of changes.
@@ -24,7 +23,7 @@ const (
 	Present ChangeKind = "present"
 )
 
-// Change is what a transaction did to one row.
+// Change is the change that a transaction made to one row.
 type Change struct {
 	Table, UUID string
 	OldNames    []string // before the change, as ovsdb.Row.RecordNames returns them
@@ -63,8 +62,8 @@ type location struct {
 
 func newState(file randomAccess, wanted Selection) *state { return &state{file: file, wanted: wanted} }
 
-// wants reports whether the changes of a table are wanted.
-func (s *state) wants(table string) bool {
+// isWanted reports whether the changes of a table are wanted.
+func (s *state) isWanted(table string) bool {
 	return s.schema[table].Columns != nil && (len(s.wanted.Tables) == 0 || slices.Contains(s.wanted.Tables, table))
 }
 
@@ -88,60 +87,58 @@ func (s *state) begin(schema []byte) error {
 }
 
 // apply applies an entry, and describes it; nil for a schema and an empty snapshot.
-func (s *state) apply(e loggedEntry) (*Transaction, error) {
-	if e.schema != nil {
-		return nil, s.begin(e.schema)
+func (s *state) apply(entry loggedEntry) (*Transaction, error) {
+	if entry.schema != nil {
+		return nil, s.begin(entry.schema)
 	}
 	var own struct {
 		Date    json.RawMessage `json:"_date"`
 		Comment string          `json:"_comment"`
 	}
-	_ = json.Unmarshal(e.body, &own) // a member of another type is left out
-	if e.base && own.Date == nil {
+	_ = json.Unmarshal(entry.body, &own) // a member of another type is left out
+	if entry.base && own.Date == nil {
 		return nil, nil // a new cluster begins with an empty database
 	}
-	t := &Transaction{Number: e.number, Comment: own.Comment, Schema: s.update}
-	t.Base = e.base || s.update != "" || e.first && compacted.MatchString(own.Comment)
-	s.update, s.db.changed = "", time.Time{}
-	s.db.noteDate(own.Date)
-	t.Time = s.db.changed
-	if !s.wanted.Until.IsZero() && t.Time.After(s.wanted.Until) {
+	transaction := &Transaction{Number: entry.number, Comment: own.Comment, Schema: s.update}
+	transaction.Base = entry.base || s.update != "" || entry.first && compacted.MatchString(own.Comment)
+	s.update, transaction.Time = "", parseDate(own.Date)
+	if !s.wanted.Until.IsZero() && transaction.Time.After(s.wanted.Until) {
 		return nil, errAfterUntil
 	}
-	finder := e.rows
+	finder := entry.rows
 	if finder == nil {
-		finder = newRowFinder(e.offset, s.wants)
-		_, _ = finder.Write(e.body) // it returns no error
+		finder = newRowFinder(entry.offset, s.isWanted)
+		_, _ = finder.Write(entry.body) // it returns no error
 	}
 	for _, table := range slices.Sorted(maps.Keys(finder.found)) {
-		for _, c := range finder.found[table] {
-			t.Rows++
-			if err := s.change(t, e, table, c, finder.diff); err != nil {
+		for _, change := range finder.found[table] {
+			transaction.Rows++
+			if err := s.change(transaction, entry, table, change, finder.diff); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return t, nil
+	return transaction, nil
 }
 
 // change applies the change of one row, and appends it to the transaction if it is wanted.
-func (s *state) change(t *Transaction, e loggedEntry, table string, c change, diff bool) error {
+func (s *state) change(transaction *Transaction, entry loggedEntry, change string, c rowChange, diff bool) error {
 	place := location{c.offset, c.length}
-	id := rowID{table, c.row.String()}
-	_, isStored := s.stored[table][c.row]
-	isNew := !isStored && s.db.tables[table][id.uuid] == nil
-	inFile := e.offset > 0 || e.rows != nil
+	id := rowID{change, c.row.String()}
+	_, isStored := s.stored[change][c.row]
+	isNew := !isStored && s.db.tables[change][id.uuid] == nil
+	inFile := entry.offset > 0 || entry.rows != nil
 	if isNew && s.isLost(id.uuid) {
 		s.unknown++
 		return nil
 	}
-	if isNew && inFile && t.Base && !s.wanted.Base {
-		s.store(table, c.row, place)
+	if isNew && inFile && transaction.Base && !s.wanted.Base {
+		s.store(change, c.row, place)
 		return nil
 	}
 	var text []byte
-	if e.rows == nil {
-		text = e.body[c.offset-e.offset:][:c.length]
+	if entry.rows == nil {
+		text = entry.body[c.offset-entry.offset:][:c.length]
 	} else {
 		var err error
 		if text, err = s.read(place); err != nil {
@@ -152,7 +149,7 @@ func (s *state) change(t *Transaction, e loggedEntry, table string, c change, di
 	if !ok {
 		return nil
 	}
-	described := Change{Table: table, UUID: id.uuid}
+	described := Change{Table: change, UUID: id.uuid}
 	var err error
 	switch {
 	case columns == nil:
@@ -160,19 +157,19 @@ func (s *state) change(t *Transaction, e loggedEntry, table string, c change, di
 	case isNew:
 		s.insert(id, columns, &described)
 		if inFile {
-			s.store(table, c.row, place)
+			s.store(change, c.row, place)
 		} else {
-			s.db.tables[table][id.uuid], _ = columnsOf(bytes.Clone(text), nil)
+			s.db.tables[change][id.uuid], _ = columnsOf(bytes.Clone(text), nil)
 		}
 	default:
 		copied, _ := columnsOf(bytes.Clone(text), nil)
 		err = s.modify(id, c.row, copied, diff, &described)
 	}
-	if t.Base && described.Kind == Inserted {
+	if transaction.Base && described.Kind == Inserted {
 		described.Kind = Present
 	}
 	if err == nil && described.Kind != "" && (s.wanted.Accept == nil || s.wanted.Accept(&described)) {
-		t.Changes = append(t.Changes, described)
+		transaction.Changes = append(transaction.Changes, described)
 	}
 	return err
 }
@@ -212,7 +209,7 @@ func (s *state) load(id rowID, row binaryUUID) error {
 func (s *state) insert(id rowID, columns columns, described *Change) {
 	described.Kind = Inserted
 	described.Names = ovsdb.ParseRow(id.uuid, columns).RecordNames(id.table)
-	described.Columns = s.list(id, columns, func(c *ColumnChange, text string) { c.New = text })
+	described.Columns = s.list(id, columns, func(change *ColumnChange, text string) { change.New = text })
 }
 
 func (s *state) delete(id rowID, row binaryUUID, described *Change) error {
@@ -228,18 +225,18 @@ func (s *state) delete(id rowID, row binaryUUID, described *Change) error {
 	}
 	described.Kind = Deleted
 	described.OldNames = ovsdb.ParseRow(id.uuid, old).RecordNames(id.table)
-	described.Columns = s.list(id, old, func(c *ColumnChange, text string) { c.Old = text })
+	described.Columns = s.list(id, old, func(change *ColumnChange, text string) { change.Old = text })
 	s.db.change(id, nil, false, 0)
 	return nil
 }
 
 // list returns the columns of a row that differ from their defaults.
-func (s *state) list(id rowID, columns columns, set func(c *ColumnChange, text string)) []ColumnChange {
+func (s *state) list(id rowID, columns columns, set func(change *ColumnChange, text string)) []ColumnChange {
 	var list []ColumnChange
 	for _, column := range slices.Sorted(maps.Keys(columns)) {
-		c := ColumnChange{Column: column}
-		set(&c, printValue(columns[column], s.schema[id.table].Columns[column].Type))
-		list = append(list, c)
+		change := ColumnChange{Column: column}
+		set(&change, printValue(columns[column], s.schema[id.table].Columns[column].Type))
+		list = append(list, change)
 	}
 	return list
 }
@@ -253,7 +250,7 @@ func (s *state) modify(id rowID, row binaryUUID, change columns, diff bool, desc
 	for _, column := range slices.Sorted(maps.Keys(change)) {
 		kind := s.schema[id.table].Columns[column].Type
 		c := ColumnChange{Column: column}
-		if kind.several() {
+		if kind.holdsSeveral() {
 			list := s.db.set(id, column, s.db.tables[id.table][id.uuid][column], kind.isMap())
 			delta := change[column]
 			if !diff {
@@ -293,18 +290,18 @@ func (db *database) column(id rowID, column string) json.RawMessage {
 	return db.tables[id.table][id.uuid][column]
 }
 
-// difference returns what makes the given value of the present one.
+// difference returns the difference from the present value to the given one.
 func (l *elementList) difference(value json.RawMessage) json.RawMessage {
 	var delta []element
 	wanted := newElementList(value, l.isMap)
-	for _, e := range wanted.list {
-		if i, found := l.index[e.key]; !found || l.list[i].value != e.value {
-			delta = append(delta, e)
+	for _, element := range wanted.list {
+		if i, found := l.index[element.key]; !found || l.list[i].value != element.value {
+			delta = append(delta, element)
 		}
 	}
-	for _, e := range l.list {
-		if _, stays := wanted.index[e.key]; e.key != "" && !stays {
-			delta = append(delta, e)
+	for _, element := range l.list {
+		if _, stays := wanted.index[element.key]; element.key != "" && !stays {
+			delta = append(delta, element)
 		}
 	}
 	return composeElements(delta, l.isMap)
@@ -312,13 +309,13 @@ func (l *elementList) difference(value json.RawMessage) json.RawMessage {
 
 // describe prints the elements that a difference adds and removes.
 func (l *elementList) describe(delta json.RawMessage) (added, removed []string) {
-	for _, d := range parseElements(delta, l.isMap) {
-		i, found := l.index[d.key]
+	for _, element := range parseElements(delta, l.isMap) {
+		i, found := l.index[element.key]
 		if found {
 			removed = append(removed, l.list[i].print(l.isMap))
 		}
-		if !found || l.list[i].value != d.value {
-			added = append(added, d.print(l.isMap))
+		if !found || l.list[i].value != element.value {
+			added = append(added, element.print(l.isMap))
 		}
 	}
 	return added, removed
@@ -327,7 +324,7 @@ func (l *elementList) describe(delta json.RawMessage) (added, removed []string) 
 // rows yields the present rows.
 func (s *state) rows(yield func(*Change) error) error {
 	for _, table := range slices.Sorted(maps.Keys(s.schema)) {
-		if !s.wants(table) {
+		if !s.isWanted(table) {
 			continue
 		}
 		uuids := slices.Collect(maps.Keys(s.db.tables[table]))
@@ -336,14 +333,14 @@ func (s *state) rows(yield func(*Change) error) error {
 		}
 		slices.Sort(uuids)
 		for _, uuid := range uuids {
-			c, err := s.present(rowID{table, uuid})
+			change, err := s.present(rowID{table, uuid})
 			if err != nil {
 				return err
 			}
-			if s.wanted.Accept != nil && !s.wanted.Accept(c) {
+			if s.wanted.Accept != nil && !s.wanted.Accept(change) {
 				continue
 			}
-			if err := yield(c); err != nil {
+			if err := yield(change); err != nil {
 				return err
 			}
 		}
@@ -365,7 +362,7 @@ func (s *state) present(id rowID) (*Change, error) {
 	for column := range s.db.tables[id.table][id.uuid] {
 		found[column] = s.db.column(id, column)
 	}
-	c := &Change{Table: id.table, UUID: id.uuid, Kind: Present, Names: ovsdb.ParseRow(id.uuid, found).RecordNames(id.table)}
-	c.Columns = s.list(id, found, func(c *ColumnChange, text string) { c.New = text })
-	return c, nil
+	change := &Change{Table: id.table, UUID: id.uuid, Kind: Present, Names: ovsdb.ParseRow(id.uuid, found).RecordNames(id.table)}
+	change.Columns = s.list(id, found, func(change *ColumnChange, text string) { change.New = text })
+	return change, nil
 }

@@ -16,30 +16,30 @@ const maxKey = 200
 
 // readString reads a string from p[i] on, and returns the index of the last byte
 // that it read.
-func (r *stringReader) readString(p []byte, i int) int {
+func (r *stringReader) readString(data []byte, i int) int {
 	start := i
-	for i < len(p) {
+	for i < len(data) {
 		if r.escaped {
 			r.escaped = false
 			i++
 			continue
 		}
-		end := bytes.IndexByte(p[i:], '"')
+		end := bytes.IndexByte(data[i:], '"')
 		if end < 0 {
-			end = len(p) - i
+			end = len(data) - i
 		}
-		if escape := bytes.IndexByte(p[i:i+end], '\\'); escape >= 0 {
+		if escape := bytes.IndexByte(data[i:i+end], '\\'); escape >= 0 {
 			r.escaped = true
 			i += escape + 1
 			continue
 		}
-		if i += end; i < len(p) {
-			r.keepKey(p[start:i])
+		if i += end; i < len(data) {
+			r.keepKey(data[start:i])
 			r.quoted, r.inKey = false, false
 			return i
 		}
 	}
-	r.keepKey(p[start:])
+	r.keepKey(data[start:])
 	return i
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Column is what the schema says of a column of a table.
+// Column describes a column of a table, from the schema.
 type Column struct {
 	Name string
 	// Optional is set if the column may hold nothing. Otherwise a row that lacks it holds 0,
@@ -40,9 +40,9 @@ func (x *Index) Identity(table string) []string {
 	return nil
 }
 
-// owned returns the table of which a type's strong references keep rows alive.
-func (x *Index) owned(t columnType) string {
-	for _, base := range []baseType{t.Value, t.Key} {
+// owned returns the table whose rows a type's strong references keep alive.
+func (x *Index) owned(kind columnType) string {
+	for _, base := range []baseType{kind.Value, kind.Key} {
 		if base.RefTable != "" && base.RefType != "weak" && !x.schema[base.RefTable].Root {
 			return base.RefTable
 		}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"ovs-offline/test/ovndb"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/ovs"
+	"ovs-offline/test/generate/ovndb"
 )
 
 // TestStructureIsThatOfTheSchema checks columns of the northbound schema.

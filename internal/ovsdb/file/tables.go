@@ -38,15 +38,15 @@ func ReadPrinted(dump string, lists map[string]string) (tables map[string][]ovsd
 }
 
 func readTables(path, first string) (map[string][]ovsdb.Record, error) {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return map[string][]ovsdb.Record{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	tables, err := ovsdb.Tables(f, first)
+	defer file.Close()
+	tables, err := ovsdb.Tables(file, first)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -87,9 +87,9 @@ func (db *database) fill(tables map[string][]ovsdb.Record) (remarks []string) {
 		if !known {
 			continue
 		}
-		for _, r := range records {
+		for _, record := range records {
 			row := columns{}
-			for _, v := range r.Columns {
+			for _, v := range record.Columns {
 				column, known := schema.Columns[v.Column]
 				if column.Ephemeral || strings.HasPrefix(v.Column, "_") {
 					continue
@@ -101,7 +101,7 @@ func (db *database) fill(tables map[string][]ovsdb.Record) (remarks []string) {
 					skipped[table+"."+v.Column] = true
 				}
 			}
-			db.tables[table][r.UUID] = row
+			db.tables[table][record.UUID] = row
 		}
 	}
 	if len(skipped) > 0 {
@@ -146,15 +146,15 @@ func parseValue(text string, kind columnType) (json.RawMessage, bool) {
 		if !ok {
 			return nil, false
 		}
-		e := element{key: string(key)}
+		element := element{key: string(key)}
 		if kind.isMap() {
 			value, after, ok := parseAtom(strings.TrimPrefix(rest, "="), kind.Value)
 			if !ok || !strings.HasPrefix(rest, "=") {
 				return nil, false
 			}
-			e.value, rest = string(value), after
+			element.value, rest = string(value), after
 		}
-		elements = append(elements, e)
+		elements = append(elements, element)
 		if inner = strings.TrimPrefix(rest, ", "); inner == rest && rest != "" {
 			return nil, false
 		}

@@ -27,7 +27,7 @@ func Upgrade(ctx context.Context, tool Tool, path string, schema Schema) (remark
 	if found.Name != schema.Name {
 		return "", fmt.Errorf("%s holds %s, but %s is the schema of %s", path, found.Name, schema.path, schema.Name)
 	}
-	if !older(found.Version, schema.Version) {
+	if !isOlder(found.Version, schema.Version) {
 		return "", nil
 	}
 	if _, err = tool(ctx, "ovsdb-tool", "convert", path, schema.path); err != nil {
@@ -39,13 +39,13 @@ func Upgrade(ctx context.Context, tool Tool, path string, schema Schema) (remark
 		return "", err
 	}
 	os.Remove(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp.~lock~"))
-	return fmt.Sprintf("%s: converted from schema %s to %s, that of the installed daemons",
+	return fmt.Sprintf("%s: converted from schema %s to %s, which the installed daemons have",
 		found.Name, found.Version, schema.Version), nil
 }
 
-// older reports whether schema version a is older than b. Versions are x.y.z (RFC
+// isOlder reports whether schema version a is older than b. Versions are x.y.z (RFC
 // 7047, 3.2); one in another form, or a missing one, is older than all others.
-func older(a, b string) bool {
+func isOlder(a, b string) bool {
 	x, invalidA := version.ParseSemantic(a)
 	y, invalidB := version.ParseSemantic(b)
 	return invalidB == nil && (invalidA != nil || x.LessThan(y))

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"ovs-offline/internal/openflow"
@@ -29,11 +28,11 @@ func (l *loader) readFuller(ctx context.Context) error {
 		}
 	}
 	for _, path := range paths {
-		x, err := indexFlows(ctx, path, openflow.Flow.Criteria)
+		index, err := indexFlows(ctx, path, openflow.Flow.Criteria)
 		if err != nil {
 			return err
 		}
-		l.fuller = append(l.fuller, x)
+		l.fuller = append(l.fuller, index)
 	}
 	return nil
 }
@@ -47,15 +46,11 @@ func (l *loader) fullerText(flow openflow.Flow) (text string, ok bool) {
 
 // findActions returns a flow with its actions from the first source that has it.
 func findActions(flow openflow.Flow, sources ...*index) (text string, ok bool) {
-	criteria := ""
-	for _, x := range sources {
-		if len(x.at) == 0 {
+	for _, index := range sources {
+		if len(index.at) == 0 {
 			continue
 		}
-		if criteria == "" {
-			criteria = flow.Criteria()
-		}
-		if held, ok := x.find(criteria); ok {
+		if held, ok := index.find(flow.Criteria()); ok {
 			return flow.WithActions(held.Actions()), true
 		}
 	}
@@ -80,12 +75,12 @@ func (l *loader) restoreDamaged(ctx context.Context) error {
 	}
 	l.counts().Collected += len(missing)
 	byVersion := map[openflow.Version][]entry{}
-	for _, f := range missing {
-		e := l.prepareFlow(f)
-		byVersion[e.version] = append(byVersion[e.version], e)
+	for _, flow := range missing {
+		entry := l.prepareFlow(flow)
+		byVersion[entry.version] = append(byVersion[entry.version], entry)
 	}
-	for _, v := range openflow.Versions() {
-		if err := l.push(ctx, byVersion[v]); err != nil {
+	for _, version := range openflow.Versions() {
+		if err := l.push(ctx, byVersion[version]); err != nil {
 			return err
 		}
 	}
@@ -105,11 +100,11 @@ func (l *loader) rejectLines(ctx context.Context) error {
 		return err
 	}
 	whole = whole && !damaged
-	for _, p := range l.problems {
-		if whole && p.Lost {
-			l.remark("%s: replaced by bridge/dump-flows", p)
+	for _, problem := range l.problems {
+		if whole && problem.Lost {
+			l.remark("%s: replaced by bridge/dump-flows", problem)
 		} else {
-			l.rejectLine(p)
+			l.rejectLine(problem)
 		}
 	}
 	if l.more > 0 && whole {
@@ -130,10 +125,10 @@ func (l *loader) missing(ctx context.Context) ([]openflow.Flow, error) {
 	var missing []openflow.Flow
 	take := func(path, source string, keep func(openflow.Flow) bool) error {
 		before := len(missing)
-		_, err := eachFlow(ctx, path, nil, func(f openflow.Flow, problem *openflow.Problem) {
-			if problem == nil && keep(f) && !seen.has(f) {
-				seen.add(f)
-				missing = append(missing, openflow.Flow{Text: strings.Replace(f.Text, "table_id=", "table=", 1)})
+		_, err := eachFlow(ctx, path, nil, func(flow openflow.Flow, problem *openflow.Problem) {
+			if problem == nil && keep(flow) && !seen.has(flow) {
+				seen.add(flow)
+				missing = append(missing, openflow.Flow{Text: strings.Replace(flow.Text, "table_id=", "table=", 1)})
 			}
 		})
 		if n := len(missing) - before; n > 0 {
@@ -142,8 +137,8 @@ func (l *loader) missing(ctx context.Context) ([]openflow.Flow, error) {
 		return err
 	}
 	all := func(openflow.Flow) bool { return true }
-	for _, v := range openflow.Versions() {
-		if err := take(l.Workdir.OtherDump(l.bridge.Name, workdir.Flows, v.String()), "the dump of "+v.String(), all); err != nil {
+	for _, version := range openflow.Versions() {
+		if err := take(l.Workdir.OtherDump(l.bridge.Name, workdir.Flows, version.String()), "the dump of "+version.String(), all); err != nil {
 			return nil, err
 		}
 	}
@@ -152,37 +147,35 @@ func (l *loader) missing(ctx context.Context) ([]openflow.Flow, error) {
 }
 
 // isDumpable reports whether ovs-ofctl dumps a flow of bridge/dump-flows: it does
-// not dump hidden flows and those of table 254, which is for internal use.
-func isDumpable(f openflow.Flow) bool {
-	table, rest, _ := strings.Cut(f.Criteria(), "|")
-	priority, _, _ := strings.Cut(rest, "|")
-	p, err := strconv.Atoi(priority)
-	return err == nil && p <= maxPriority && table != "254"
+// not dump hidden flows and the flows of table 254, which is for internal use.
+func isDumpable(flow openflow.Flow) bool {
+	key, err := openflow.ParseKey(flow.Text)
+	return err == nil && key.Priority <= maxPriority && key.Table != 254
 }
 
 // readBackCriteria compares flows by table, priority and match: the flows of a
 // damaged dump and those from other sources were not printed in one OpenFlow version.
 func (l *loader) readBackCriteria(ctx context.Context) error {
 	have := newIndex("", openflow.Flow.Criteria)
-	if err := l.printed(ctx, l.version, have.add); err != nil {
+	if err := l.eachPrinted(ctx, l.version, have.add); err != nil {
 		return err
 	}
 	counts := l.counts()
-	compare := func(f openflow.Flow) {
-		rewritten, _ := openflow.Rewrite(f.Text)
-		if have.has(f) || have.has(openflow.Flow{Text: rewritten}) {
+	compare := func(flow openflow.Flow) {
+		rewritten, _ := openflow.Rewrite(flow.Text)
+		if have.has(flow) || have.has(openflow.Flow{Text: rewritten}) {
 			counts.Restored++
 		} else {
 			counts.Different++
 		}
 	}
-	_, err := eachFlow(ctx, l.path(), nil, func(f openflow.Flow, problem *openflow.Problem) {
-		if problem == nil && !counts.IsRejected(f.Line) {
-			compare(f)
+	_, err := eachFlow(ctx, l.path(), nil, func(flow openflow.Flow, problem *openflow.Problem) {
+		if problem == nil && !counts.IsRejected(flow.Line) {
+			compare(flow)
 		}
 	})
-	for _, f := range l.added {
-		compare(f)
+	for _, flow := range l.added {
+		compare(flow)
 	}
 	return err
 }

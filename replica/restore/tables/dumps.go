@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/command"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
@@ -21,19 +22,19 @@ import (
 func (t *table) path() string { return t.Workdir.DumpFile(t.bridge.Name, t.dump) }
 
 // open opens the dump; ok is false if it was not collected.
-func (t *table) open() (f *os.File, ok bool, err error) {
-	f, ok, err = workdir.OpenCollected(t.path())
+func (t *table) open() (file *os.File, ok bool, err error) {
+	file, ok, err = workdir.OpenCollected(t.path())
 	if ok {
 		t.Report.Bridge(t.bridge.Name).OpenFlow[t.dump] = t.dumpVersion()
 	}
-	return f, ok, err
+	return file, ok, err
 }
 
 // dumpVersion returns the OpenFlow version of the dump: the manifest's or, for a
-// dump that was added by hand, that of ovs-save's script or ovs-save's default.
+// dump that was added by hand, the version of ovs-save's script or ovs-save's default.
 func (t *table) dumpVersion() openflow.Version {
-	if v := openflow.ParseVersion(t.Manifest.OpenFlow(t.Workdir.Relative(t.path()))); v != 0 {
-		return v
+	if version := openflow.ParseVersion(t.Manifest.OpenFlow(t.Workdir.Relative(t.path()))); version != 0 {
+		return version
 	}
 	if script, err := t.saveScript(); err == nil && script.versions[t.bridge.Name] != 0 {
 		return script.versions[t.bridge.Name]
@@ -45,8 +46,8 @@ func (t *table) dumpVersion() openflow.Version {
 // words of the collected dump: the dump's, or where the bridge does not speak
 // that, the newest that it speaks.
 func (t *table) readBackVersion() openflow.Version {
-	if v := t.dumpVersion(); v.In(t.bridge.Protocols) {
-		return v
+	if version := t.dumpVersion(); version.In(t.bridge.Protocols) {
+		return version
 	}
 	return t.version
 }
@@ -63,54 +64,54 @@ func (t *Tables) saveScript() (*saveScript, error) {
 	if t.script != nil {
 		return t.script, nil
 	}
-	s := &saveScript{versions: map[string]openflow.Version{}, mappings: map[string][]string{}}
+	script := &saveScript{versions: map[string]openflow.Version{}, mappings: map[string][]string{}}
 	path := filepath.Join(t.Workdir.RestoreFlows(), workdir.SaveScript)
-	f, ok, err := workdir.OpenCollected(path)
+	file, ok, err := workdir.OpenCollected(path)
 	if err != nil {
 		return nil, err
 	}
 	if ok {
-		defer f.Close()
-		commands, cut, err := openflow.ReadSaveScript(f)
+		defer file.Close()
+		commands, cut, err := openflow.ReadSaveScript(file)
 		if err != nil {
 			return nil, err
 		}
 		if cut != "" {
 			t.Report.Remark(t.Workdir.Relative(path) + " " + cut + ": what follows is not read")
 		}
-		for _, c := range commands {
-			if c.OpenFlow != 0 {
-				s.versions[c.Bridge] = c.OpenFlow
+		for _, command := range commands {
+			if command.OpenFlow != 0 {
+				script.versions[command.Bridge] = command.OpenFlow
 			}
-			if c.Command == "add-tlv-map" {
-				s.mappings[c.Bridge] = c.Mappings
+			if command.Command == "add-tlv-map" {
+				script.mappings[command.Bridge] = command.Mappings
 			}
 		}
 	}
-	t.script = s
-	return s, nil
+	t.script = script
+	return script, nil
 }
 
-// collected returns the entries of the dump, and rejects the lines that cannot be used.
-func (t *table) collected() ([]openflow.Entry, error) {
-	f, ok, err := t.open()
+// collectedEntries returns the entries of the dump, and rejects the lines that cannot be used.
+func (t *table) collectedEntries() ([]openflow.Entry, error) {
+	file, ok, err := t.open()
 	if !ok {
 		return nil, err
 	}
-	defer f.Close()
-	list, problems := t.entries(f)
-	for _, p := range problems {
-		t.rejectLine(p)
+	defer file.Close()
+	list, problems := t.entries(file)
+	for _, problem := range problems {
+		t.rejectLine(problem)
 	}
 	t.counts().Collected = len(list)
 	return list, nil
 }
 
 // rejectLine records a line that cannot be used, if it held data.
-func (t *table) rejectLine(p openflow.Problem) {
-	if p.Lost {
+func (t *table) rejectLine(problem openflow.Problem) {
+	if problem.Lost {
 		t.counts().Collected++
-		t.Report.Reject(t.item(p.Line, p.Text, p.Reason))
+		t.Report.Reject(t.item(problem.Line, problem.Text, problem.Reason))
 	}
 }
 
@@ -146,18 +147,18 @@ func (l *loaded) read(ctx context.Context) error {
 // compare counts the entries that were read back as they were collected.
 func (l *loaded) compare() {
 	have := map[string]bool{}
-	for _, e := range l.running {
-		have[e.Text] = true
+	for _, entry := range l.running {
+		have[entry.Text] = true
 	}
 	counts := l.counts()
 	const maxNamed = 5
-	for _, e := range l.collected {
+	for _, entry := range l.collected {
 		switch {
-		case have[e.Text]:
+		case have[entry.Text]:
 			counts.Restored++
-		case !counts.IsRejected(e.Line):
+		case !counts.IsRejected(entry.Line):
 			if counts.Different++; counts.Different <= maxNamed {
-				l.remark("%s: read back differently: %s", l.dump, openflow.Shorten(e.Text, 4096))
+				l.remark("%s: read back differently: %s", l.dump, phrase.Shorten(entry.Text, 4096))
 			}
 		}
 	}
@@ -180,12 +181,12 @@ func parseError(err error) (line int, message string, ok bool) {
 	if !errors.As(err, &failed) {
 		return 0, "", false
 	}
-	m := inputError.FindStringSubmatch(failed.Stderr)
-	if m == nil {
+	match := inputError.FindStringSubmatch(failed.Stderr)
+	if match == nil {
 		return 0, "", false
 	}
-	n, err := strconv.Atoi(m[1])
-	return n - 1, m[2], err == nil && n > 0
+	n, err := strconv.Atoi(match[1])
+	return n - 1, match[2], err == nil && n > 0
 }
 
 // Reason returns the part of an ovs-ofctl error that describes the problem of an entry.
@@ -197,8 +198,8 @@ func Reason(err error) string {
 	if _, message, ok := parseError(err); ok {
 		return "ovs-ofctl can't read it: " + message
 	}
-	if m := switchError.FindStringSubmatch(failed.Stderr); m != nil {
-		return switchRefuses + m[1]
+	if match := switchError.FindStringSubmatch(failed.Stderr); match != nil {
+		return switchRefuses + match[1]
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(failed.Stderr), "\n")
 	return strings.TrimPrefix(first, "ovs-ofctl: ")

@@ -22,20 +22,19 @@ type Facts struct {
 }
 
 // ReadFacts returns the facts about the flows of a workdir, and starts to read
-// those of the bridges with flow dumps in the background.
+// the facts of the bridges with flow dumps in the background.
 func ReadFacts(ctx context.Context, wd *workdir.Dir) *Facts {
-	f := &Facts{wd: wd}
+	facts := &Facts{wd: wd}
 	go func() {
-		entries, _ := os.ReadDir(wd.RestoreFlows()) // errors are returned where the facts are asked for
-		for _, e := range entries {
-			name, isFlows := strings.CutSuffix(e.Name(), "."+string(workdir.Flows)+".dump")
-			if bridge, ok := workdir.DecodeName(name); ok && isFlows && ctx.Err() == nil {
-				_, _ = f.held(ctx, bridge)
-				_, _ = f.dumped(ctx, bridge)
+		bridges, _ := wd.DumpedBridges(workdir.Flows)
+		for _, bridge := range bridges { // errors are returned where the facts are asked for
+			if ctx.Err() == nil {
+				_, _ = facts.held(ctx, bridge)
+				_, _ = facts.dumped(ctx, bridge)
 			}
 		}
 	}()
-	return f
+	return facts
 }
 
 // perBridge holds a value for each bridge, which is read once.
@@ -75,39 +74,39 @@ func (f *Facts) dumped(ctx context.Context, bridge string) (dumped, error) {
 // Flood reports whether any flow of a bridge floods packets by NORMAL. It
 // reports true for a bridge whose flows were not collected.
 func (f *Facts) Flood(ctx context.Context, bridge string) (bool, error) {
-	d, err := f.dumped(ctx, bridge)
-	return d.floods || !d.collected && err == nil, err
+	dumped, err := f.dumped(ctx, bridge)
+	return dumped.floods || !dumped.collected && err == nil, err
 }
 
-func readDumped(ctx context.Context, path string) (d dumped, err error) {
-	d.refs.Add("") // makes its maps
-	d.collected, err = eachFlow(ctx, path, func(line string) bool {
-		d.silentTTL = d.silentTTL || strings.Contains(line, silentDecTTL)
-		d.queues = d.queues || strings.Contains(line, "set_queue:") || strings.Contains(line, "enqueue:")
+func readDumped(ctx context.Context, path string) (dumped dumped, err error) {
+	dumped.refs.Add("") // makes its maps
+	dumped.collected, err = eachFlow(ctx, path, func(line string) bool {
+		dumped.silentTTL = dumped.silentTTL || strings.Contains(line, silentDecTTL)
+		dumped.queues = dumped.queues || strings.Contains(line, "set_queue:") || strings.Contains(line, "enqueue:")
 		return openflow.HasReference(line) || strings.Contains(line, "NORMAL") || strings.Contains(line, "***decode error")
 	}, func(flow openflow.Flow, problem *openflow.Problem) {
 		if problem != nil {
-			d.damaged = d.damaged || problem.Lost
+			dumped.damaged = dumped.damaged || problem.Lost
 			return
 		}
-		d.refs.Add(flow.Text)
-		d.floods = d.floods || strings.Contains(flow.Text, "NORMAL") && strings.Contains(flow.Actions(), "NORMAL")
+		dumped.refs.Add(flow.Text)
+		dumped.floods = dumped.floods || strings.Contains(flow.Text, "NORMAL") && strings.Contains(flow.Actions(), "NORMAL")
 	})
-	return d, err
+	return dumped, err
 }
 
 // eachFlow calls do for the flows and problems in the lines of a collected file
 // that want accepts, nil for all; ok is false if it was not collected.
 func eachFlow(ctx context.Context, path string, want func(line string) bool, do func(openflow.Flow, *openflow.Problem)) (ok bool, err error) {
-	f, ok, err := workdir.OpenCollected(path)
+	file, ok, err := workdir.OpenCollected(path)
 	if !ok {
 		return false, err
 	}
-	defer f.Close()
+	defer file.Close()
 	if want == nil {
 		want = func(string) bool { return true }
 	}
-	for flow, problem := range openflow.FlowsIn(interrupt.Reader(ctx, f), want) {
+	for flow, problem := range openflow.FlowsIn(interrupt.Reader(ctx, file), want) {
 		do(flow, problem)
 	}
 	return true, ctx.Err()
@@ -128,22 +127,22 @@ func (f *Facts) held(ctx context.Context, bridge string) (held, error) {
 	})
 }
 
-func readHeld(ctx context.Context, path string) (h held, err error) {
-	h.refs.Add("")
-	h.loads = newIndex(path, openflow.Flow.Criteria)
-	h.collected, err = eachFlow(ctx, path, func(line string) bool {
+func readHeld(ctx context.Context, path string) (held held, err error) {
+	held.refs.Add("")
+	held.loads = newIndex(path, openflow.Flow.Criteria)
+	held.collected, err = eachFlow(ctx, path, func(line string) bool {
 		return strings.Contains(line, loadWord) || openflow.HasReference(line) || isHidden(line)
 	}, func(flow openflow.Flow, problem *openflow.Problem) {
 		if problem != nil {
 			return
 		}
-		h.refs.Add(flow.Text)
-		h.hidden.add(flow)
+		held.refs.Add(flow.Text)
+		held.hidden.add(flow)
 		if hasLoad(flow.Text) {
-			h.loads.add(flow)
+			held.loads.add(flow)
 		}
 	})
-	return h, err
+	return held, err
 }
 
 const loadWord = "load:"
@@ -154,69 +153,60 @@ const loadWord = "load:"
 // OpenFlow 1.5 dumps print every load as set_field, which does the same, but a
 // trace prints it as the switch holds it.
 func hasLoad(text string) bool {
-	for {
-		before, rest, found := strings.Cut(text, "learn(")
-		if !found || strings.Contains(before, loadWord) {
-			return strings.Contains(before, loadWord)
+	for found := true; found; {
+		var before string
+		if before, _, text, found = openflow.CutLearn(text); strings.Contains(before, loadWord) {
+			return true
 		}
-		depth, end := 1, 0
-		for ; end < len(rest) && depth > 0; end++ {
-			switch rest[end] {
-			case '(':
-				depth++
-			case ')':
-				depth--
-			}
-		}
-		text = rest[end:]
 	}
+	return false
 }
 
 // index finds flows of a collected file by a key. It holds only the hash of each
 // key and the flow's offset in the file: a switch can have a million flows.
 type index struct {
 	path string
-	key  func(openflow.Flow) string
+	key  func(openflow.Flow) openflow.Key
 	seed maphash.Seed
 	at   map[uint64]int64
 	file *os.File // nil until a flow is read
 }
 
-func newIndex(path string, key func(openflow.Flow) string) *index {
+func newIndex(path string, key func(openflow.Flow) openflow.Key) *index {
 	return &index{path: path, key: key, seed: maphash.MakeSeed(), at: map[uint64]int64{}}
 }
 
-func (x *index) add(flow openflow.Flow) { x.at[maphash.String(x.seed, x.key(flow))] = flow.At }
+func (x *index) add(flow openflow.Flow) { x.at[maphash.Comparable(x.seed, x.key(flow))] = flow.At }
 
 func (x *index) has(flow openflow.Flow) bool {
-	_, ok := x.at[maphash.String(x.seed, x.key(flow))]
+	_, ok := x.at[maphash.Comparable(x.seed, x.key(flow))]
 	return ok
 }
 
 // indexFlows indexes all flows of a collected file. The index is empty if the
 // file was not collected.
-func indexFlows(ctx context.Context, path string, key func(openflow.Flow) string) (*index, error) {
-	x := newIndex(path, key)
+func indexFlows(ctx context.Context, path string, key func(openflow.Flow) openflow.Key) (*index, error) {
+	index := newIndex(path, key)
 	_, err := eachFlow(ctx, path, nil, func(flow openflow.Flow, problem *openflow.Problem) {
 		if problem == nil {
-			x.add(flow)
+			index.add(flow)
 		}
 	})
-	return x, err
+	return index, err
 }
 
 // find returns the flow with a key.
-func (x *index) find(key string) (openflow.Flow, bool) {
-	at, ok := x.at[maphash.String(x.seed, key)]
+func (x *index) find(key openflow.Key) (openflow.Flow, bool) {
+	at, ok := x.at[maphash.Comparable(x.seed, key)]
 	if !ok {
 		return openflow.Flow{}, false
 	}
 	if x.file == nil {
-		f, err := os.Open(x.path)
+		file, err := os.Open(x.path)
 		if err != nil {
 			return openflow.Flow{}, false
 		}
-		x.file = f
+		x.file = file
 	}
 	flow, err := openflow.FlowAt(x.file, at)
 	return flow, err == nil && x.key(flow) == key

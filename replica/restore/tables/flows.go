@@ -32,46 +32,46 @@ const (
 
 // Flows adds every flow that can be added, and reports the others. Meanwhile it reads
 // the other tables back, and then compares them with what was collected.
-func (t *Tables) Flows(ctx context.Context, o *report.Outcome) error {
+func (t *Tables) Flows(ctx context.Context, outcome *report.Outcome) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		for _, l := range t.loaded {
-			if err := l.read(ctx); err != nil {
+		for _, loaded := range t.loaded {
+			if err := loaded.read(ctx); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	group.Go(func() error { return t.restoreFlows(ctx, o) })
+	group.Go(func() error { return t.restoreFlows(ctx, outcome) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, l := range t.loaded {
-		l.compare()
+	for _, loaded := range t.loaded {
+		loaded.compare()
 	}
 	return nil
 }
 
-func (t *Tables) restoreFlows(ctx context.Context, o *report.Outcome) error {
-	for _, b := range t.Bridges {
-		table, err := t.table(ctx, b, flowTable)
+func (t *Tables) restoreFlows(ctx context.Context, outcome *report.Outcome) error {
+	for _, bridge := range t.Bridges {
+		table, err := t.table(ctx, bridge, flowTable)
 		if err != nil {
 			return err
 		}
-		f, ok, err := table.open()
+		file, ok, err := table.open()
 		if err != nil {
 			return err
 		}
 		if !ok {
-			o.Note(report.Unknown, "%s: no flows were collected", b.Name)
+			outcome.Note(report.Unknown, "%s: no flows were collected", bridge.Name)
 			continue
 		}
-		err = table.restoreDump(ctx, f)
-		f.Close()
+		err = table.restoreDump(ctx, file)
+		file.Close()
 		if err != nil {
 			return err
 		}
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
 	return nil
 }
@@ -82,31 +82,31 @@ func (t *table) restoreDump(ctx context.Context, dump *os.File) error {
 		return err
 	}
 	defer held.loads.close()
-	l := &loader{table: t, held: held, loaded: newTally()}
-	for _, v := range openflow.Versions() {
-		if l.loadVersion == 0 && v < openflow.OpenFlow15 && v.In(t.bridge.Protocols) {
-			l.loadVersion = v
+	loader := &loader{table: t, held: held, loaded: newTally()}
+	for _, version := range openflow.Versions() {
+		if loader.loadVersion == 0 && version < openflow.OpenFlow15 && version.In(t.bridge.Protocols) {
+			loader.loadVersion = version
 		}
 	}
-	if err := l.readFuller(ctx); err != nil {
+	if err := loader.readFuller(ctx); err != nil {
 		return err
 	}
-	defer closeAll(l.fuller)
-	defer func() { closeAll(l.others) }()
-	if err := l.load(ctx, dump); err != nil {
+	defer closeAll(loader.fuller)
+	defer func() { closeAll(loader.others) }()
+	if err := loader.load(ctx, dump); err != nil {
 		return err
 	}
-	if l.damaged() {
-		return l.restoreDamaged(ctx)
+	if loader.damaged() {
+		return loader.restoreDamaged(ctx)
 	}
-	l.remarkFuller()
-	if err := l.remarkActions(ctx); err != nil {
+	loader.remarkFuller()
+	if err := loader.remarkActions(ctx); err != nil {
 		return err
 	}
-	if l.loaded.flows > chunk {
+	if loader.loaded.flows > chunk {
 		debug.FreeOSMemory() // frees the memory of loading; reading back needs as much again
 	}
-	return l.readBack(ctx)
+	return loader.readBack(ctx)
 }
 
 // loader loads the flows of one bridge.
@@ -145,9 +145,9 @@ func (l *loader) load(ctx context.Context, dump *os.File) error {
 	batches := make(chan batch)
 	go func() {
 		defer close(batches)
-		l.read(dump, func(b batch) bool {
+		l.read(dump, func(batch batch) bool {
 			select {
-			case batches <- b:
+			case batches <- batch:
 				return true
 			case <-ctx.Done():
 				return false
@@ -159,24 +159,24 @@ func (l *loader) load(ctx context.Context, dump *os.File) error {
 		stop()
 		for range batches { // the reader uses the dump until it ends
 		}
-		for _, s := range sent {
-			<-s.done
+		for _, sending := range sent {
+			<-sending.done
 		}
 	}()
 	finishFirst := func() error {
-		s := sent[0]
+		sending := sent[0]
 		sent = sent[1:]
-		if err := l.finish(ctx, s); err != nil {
+		if err := l.finish(ctx, sending); err != nil {
 			return err
 		}
-		adding.add(len(s.flows), s.end, info.Size())
+		adding.add(len(sending.flows), sending.end, info.Size())
 		return nil
 	}
-	for b := range batches {
-		l.problems, l.more = append(l.problems, b.problems...), l.more+b.more
-		l.counts().Collected += len(b.flows)
-		if len(b.flows) > 0 {
-			sent = append(sent, l.start(ctx, b))
+	for batch := range batches {
+		l.problems, l.more = append(l.problems, batch.problems...), l.more+batch.more
+		l.counts().Collected += len(batch.flows)
+		if len(batch.flows) > 0 {
+			sent = append(sent, l.start(ctx, batch))
 		}
 		if len(sent) == maxSent {
 			if err := finishFirst(); err != nil {
@@ -198,35 +198,35 @@ type sending struct {
 	done chan error
 }
 
-func (l *loader) start(ctx context.Context, b batch) sending {
-	s := sending{b, make(chan error, 1)}
-	go func() { s.done <- l.sendAs(ctx, b.flows, NoNames) }()
-	return s
+func (l *loader) start(ctx context.Context, batch batch) sending {
+	sending := sending{batch, make(chan error, 1)}
+	go func() { sending.done <- l.sendAs(ctx, batch.flows, NoNames) }()
+	return sending
 }
 
 // finish waits for a list. If a flow of it was rejected, none was added, and the
 // list is pushed again.
-func (l *loader) finish(ctx context.Context, s sending) error {
-	err := <-s.done
+func (l *loader) finish(ctx context.Context, sending sending) error {
+	err := <-sending.done
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return l.push(ctx, s.flows)
+		return l.push(ctx, sending.flows)
 	}
-	for _, e := range s.flows {
-		l.count(e)
+	for _, entry := range sending.flows {
+		l.count(entry)
 	}
 	return nil
 }
 
 // count counts a flow that was added.
-func (l *loader) count(e entry) {
-	l.loaded.add(e.collected)
-	if e.line == 0 {
-		l.added = append(l.added, openflow.Flow{Text: e.collected})
+func (l *loader) count(entry entry) {
+	l.loaded.add(entry.collected)
+	if entry.line == 0 {
+		l.added = append(l.added, openflow.Flow{Text: entry.collected})
 	}
-	l.reportRewrite(e)
+	l.reportRewrite(entry)
 }
 
 // read yields the flows of a dump in batches, each of one OpenFlow version.
@@ -266,21 +266,21 @@ func (l *loader) read(dump io.Reader, yield func(batch) bool) {
 // prepareFlow finds the text and the OpenFlow version in which the switch takes a
 // flow as the live switch held it.
 func (l *loader) prepareFlow(flow openflow.Flow) entry {
-	e := l.prepare(flow.Line, flow.Text)
+	entry := l.prepare(flow.Line, flow.Text)
 	if text, ok := l.fullerText(flow); ok {
-		e.text, _ = openflow.Rewrite(text)
+		entry.text, _ = openflow.Rewrite(text)
 		l.fullerUsed++
 	}
 	if l.loadVersion == 0 || l.loadVersion == l.version {
-		return e
+		return entry
 	}
 	if !l.held.collected && printsLoad(flow) {
-		e.version = l.loadVersion
+		entry.version = l.loadVersion
 	} else if text, ok := findActions(flow, l.held.loads); ok {
-		e.text, _ = openflow.Rewrite(text)
-		e.version = l.loadVersion
+		entry.text, _ = openflow.Rewrite(text)
+		entry.version = l.loadVersion
 	}
-	return e
+	return entry
 }
 
 // wholeLoad matches the load of a whole register. Dumps of OpenFlow 1.2 to 1.4
@@ -308,7 +308,7 @@ type tally struct {
 func newTally() tally { return tally{seed: maphash.MakeSeed()} }
 
 func (t *tally) add(text string) {
-	t.sum += hash(t.seed, text)
+	t.sum += flowHash(t.seed, text)
 	t.flows++
 	if hasOddCookie(text) {
 		t.odd++
@@ -338,9 +338,9 @@ func (l *loader) remarkActions(ctx context.Context) error {
 	return err
 }
 
-// hash returns the same value for all texts of the same flow: silentDecTTL is read back
+// flowHash returns the same value for all texts of the same flow: silentDecTTL is read back
 // as dec_ttl. Dumps without statistics leave out a cookie of 0, and table 0.
-func hash(seed maphash.Seed, text string) uint64 {
+func flowHash(seed maphash.Seed, text string) uint64 {
 	text = strings.TrimPrefix(text, "cookie=0x0,")
 	if strings.HasPrefix(text, "table=0,") {
 		text = text[len("table=0,"):]
@@ -350,7 +350,7 @@ func hash(seed maphash.Seed, text string) uint64 {
 	return maphash.String(seed, strings.ReplaceAll(text, silentDecTTL, "dec_ttl"))
 }
 
-// readBack compares the text of the replica's flows with that of the collected ones.
+// readBack compares the text of the replica's flows with the text of the collected ones.
 func (l *loader) readBack(ctx context.Context) error {
 	version := l.readBackVersion()
 	have, err := l.tallyReplica(ctx, version)
@@ -381,7 +381,7 @@ func (l *loader) tallyReplica(ctx context.Context, version openflow.Version) (ta
 	for i, filter := range filters {
 		group.Go(func() error {
 			part := tally{seed: l.loaded.seed}
-			err := l.printed(ctx, version, func(flow openflow.Flow) {
+			err := l.eachPrinted(ctx, version, func(flow openflow.Flow) {
 				part.add(flow.Text)
 				if part.flows%paceStep == 0 {
 					reading.add(paceStep, read.Add(paceStep), int64(l.loaded.flows))
@@ -399,8 +399,8 @@ func (l *loader) tallyReplica(ctx context.Context, version openflow.Version) (ta
 	return all, err
 }
 
-// printed calls do for each flow of the replica, or for each one that filter selects.
-func (l *loader) printed(ctx context.Context, version openflow.Version, do func(openflow.Flow), filter ...string) error {
+// eachPrinted calls do for each flow of the replica, or for each one that filter selects.
+func (l *loader) eachPrinted(ctx context.Context, version openflow.Version, do func(openflow.Flow), filter ...string) error {
 	return readOutput(func(w io.Writer) error { return l.printTo(ctx, version, w, filter...) }, func(out io.Reader) {
 		for flow, problem := range openflow.Flows(out) {
 			if problem == nil {
@@ -418,7 +418,7 @@ func (l *loader) findDifferent(ctx context.Context, version openflow.Version) er
 	seed := l.loaded.seed
 	_, err := eachFlow(ctx, l.path(), nil, func(flow openflow.Flow, problem *openflow.Problem) {
 		if problem == nil && !counts.IsRejected(flow.Line) {
-			collected[hash(seed, flow.Text)]++
+			collected[flowHash(seed, flow.Text)]++
 		}
 	})
 	if err != nil {
@@ -426,8 +426,8 @@ func (l *loader) findDifferent(ctx context.Context, version openflow.Version) er
 	}
 	const maxNamed = 3
 	var unexpected []string // the first flows that were not collected so
-	err = l.printed(ctx, version, func(flow openflow.Flow) {
-		key := hash(seed, flow.Text)
+	err = l.eachPrinted(ctx, version, func(flow openflow.Flow) {
+		key := flowHash(seed, flow.Text)
 		switch {
 		case collected[key] > 0:
 			collected[key]--
@@ -454,5 +454,5 @@ func (l *loader) findDifferent(ctx context.Context, version openflow.Version) er
 
 // damaged reports whether lines of the dump that cannot be used held data.
 func (l *loader) damaged() bool {
-	return l.more > 0 || slices.ContainsFunc(l.problems, func(p openflow.Problem) bool { return p.Lost })
+	return l.more > 0 || slices.ContainsFunc(l.problems, func(problem openflow.Problem) bool { return problem.Lost })
 }

@@ -5,7 +5,8 @@ import (
 	"io"
 	"testing"
 
-	"ovs-offline/test/captures"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/oracle/captures"
 )
 
 // textSwitch is a switch whose bridge/dump-flows prints a text.
@@ -47,8 +48,6 @@ func TestHasLoad(t *testing.T) {
 		"ip actions=learn(table=3,load:1->NXM_NX_REG0[7]),load:2->NXM_NX_REG1[]":         true,
 		"ip actions=learn(table=3,output:NXM_OF_IN_PORT[]),learn(load:1->NXM_NX_REG0[7]": false,
 	} {
-		if hasLoad(text) != want {
-			t.Errorf("%s: %v", text, !want)
-		}
+		expect.Equal(t, hasLoad(text), want, text)
 	}
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // TLVMaps maps tunnel options to fields, before any flow refers to the fields.
-func (t *Tables) TLVMaps(ctx context.Context, o *report.Outcome) error {
+func (t *Tables) TLVMaps(ctx context.Context, outcome *report.Outcome) error {
 	script, err := t.saveScript()
 	if err != nil {
 		return err
 	}
-	return t.restore(ctx, tlvTable, o, func(table *table, list []openflow.Entry) ([]openflow.Entry, error) {
+	return t.restore(ctx, tlvTable, outcome, func(table *table, list []openflow.Entry) ([]openflow.Entry, error) {
 		if mappings := script.mappings[table.bridge.Name]; len(list) == 0 && len(mappings) > 0 {
 			for i, text := range mappings {
 				list = append(list, openflow.Entry{Line: i + 1, Text: text})
@@ -30,25 +30,25 @@ func (t *Tables) TLVMaps(ctx context.Context, o *report.Outcome) error {
 
 // Meters adds meters in the order in which they were made on the live node,
 // because their ids in the datapath follow that order.
-func (t *Tables) Meters(ctx context.Context, o *report.Outcome) error {
-	return t.restore(ctx, meterTable, o, func(table *table, list []openflow.Entry) ([]openflow.Entry, error) {
+func (t *Tables) Meters(ctx context.Context, outcome *report.Outcome) error {
+	return t.restore(ctx, meterTable, outcome, func(table *table, list []openflow.Entry) ([]openflow.Entry, error) {
 		if len(list) < 2 {
 			return list, nil
 		}
-		f, ok, err := workdir.OpenCollected(t.Workdir.BridgeRecorded(table.bridge.Name, workdir.RecordedMeterStats))
+		file, ok, err := workdir.OpenCollected(t.Workdir.BridgeRecorded(table.bridge.Name, workdir.RecordedMeterStats))
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
-			o.Note(report.Approximated, "%s: no meter-stats was collected: the order in which meters were made, and so their ids in datapath actions, is not known", table.bridge.Name)
+			outcome.Note(report.Approximated, "%s: no meter-stats was collected: the order in which meters were made, and so their ids in datapath actions, is not known", table.bridge.Name)
 			return list, nil
 		}
-		defer f.Close()
-		ages := openflow.MeterAges(f)
+		defer file.Close()
+		ages := openflow.MeterAges(file)
 		slices.SortStableFunc(list, func(x, y openflow.Entry) int { return cmp.Compare(ages[y.ID], ages[x.ID]) })
-		for i, e := range list[1:] {
-			if ages[e.ID] == ages[list[i].ID] {
-				o.Note(report.Approximated, "%s: meters %d and %d have the same age in meter-stats: which one was made first, and so their ids in datapath actions, is not known", table.bridge.Name, list[i].ID, e.ID)
+		for i, entry := range list[1:] {
+			if ages[entry.ID] == ages[list[i].ID] {
+				outcome.Note(report.Approximated, "%s: meters %d and %d have the same age in meter-stats: which one was made first, and so their ids in datapath actions, is not known", table.bridge.Name, list[i].ID, entry.ID)
 				break
 			}
 		}
@@ -59,14 +59,14 @@ func (t *Tables) Meters(ctx context.Context, o *report.Outcome) error {
 // Groups adds groups in any order, because a switch takes groups that refer to
 // missing ones, and before them placeholders for the entries of any table that
 // flows and groups refer to and that were not collected.
-func (t *Tables) Groups(ctx context.Context, o *report.Outcome) error {
-	return t.restore(ctx, groupTable, o, func(table *table, list []openflow.Entry) ([]openflow.Entry, error) {
+func (t *Tables) Groups(ctx context.Context, outcome *report.Outcome) error {
+	return t.restore(ctx, groupTable, outcome, func(table *table, list []openflow.Entry) ([]openflow.Entry, error) {
 		// In OpenFlow 1.0 ovs-ofctl dumps groups by Nicira's extension, which holds as much as OpenFlow 1.5.
 		collected := table.dumpVersion()
-		isSelect := func(e openflow.Entry) bool { return strings.Contains(e.Text, "type=select") }
+		isSelect := func(entry openflow.Entry) bool { return strings.Contains(entry.Text, "type=select") }
 		if collected != openflow.OpenFlow10 && collected < openflow.OpenFlow15 && slices.ContainsFunc(list, isSelect) {
-			o.Note(report.Approximated, "%s: its groups were dumped in %s, which has no selection methods: the bucket that a trace takes may differ", table.bridge.Name, collected)
+			outcome.Note(report.Approximated, "%s: its groups were dumped in %s, which has no selection methods: the bucket that a trace takes may differ", table.bridge.Name, collected)
 		}
-		return list, table.addMissing(ctx, list, o)
+		return list, table.addMissing(ctx, list, outcome)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/report"
 )
@@ -67,7 +68,7 @@ func isHidden(line string) bool {
 
 // priorityOf returns the number at the start of a text, 0 for none.
 func priorityOf(text string) int {
-	end := strings.IndexFunc(text, func(c rune) bool { return c < '0' || c > '9' })
+	end := strings.IndexFunc(text, func(char rune) bool { return char < '0' || char > '9' })
 	if end < 0 {
 		end = len(text)
 	}
@@ -90,47 +91,47 @@ func (h *hiddenFlows) add(flow openflow.Flow) {
 	}
 	if h.count++; h.count <= maxHidden {
 		text := strings.Replace(flow.Text, " actions=", ",actions=", 1) // as bridge/dump-flows prints it
-		h.list = append(h.list, hiddenFlow{priority, strings.Clone(openflow.Shorten(text, maxHiddenText))})
+		h.list = append(h.list, hiddenFlow{priority, strings.Clone(phrase.Shorten(text, maxHiddenText))})
 	}
 }
 
 func (h hiddenFlows) failOpen() bool {
-	return slices.ContainsFunc(h.list, func(f hiddenFlow) bool { return f.priority == failOpenPriority })
+	return slices.ContainsFunc(h.list, func(flow hiddenFlow) bool { return flow.priority == failOpenPriority })
 }
 
 // FailedOpen reports whether a bridge of the live node was in fail-open. known is
 // false if its bridge/dump-flows was not recorded.
 func (f *Facts) FailedOpen(ctx context.Context, bridge string) (failedOpen, known bool, err error) {
-	h, err := f.held(ctx, bridge)
-	return h.hidden.failOpen(), h.collected, err
+	held, err := f.held(ctx, bridge)
+	return held.hidden.failOpen(), held.collected, err
 }
 
 // InBand reports whether a bridge of the live node had flows of in-band control.
 // known is false if its bridge/dump-flows was not recorded.
 func (f *Facts) InBand(ctx context.Context, bridge string) (inBand, known bool, err error) {
-	h, err := f.held(ctx, bridge)
-	isInBand := func(f hiddenFlow) bool { return f.priority != failOpenPriority }
-	return slices.ContainsFunc(h.hidden.list, isInBand), h.collected, err
+	held, err := f.held(ctx, bridge)
+	isInBand := func(flow hiddenFlow) bool { return flow.priority != failOpenPriority }
+	return slices.ContainsFunc(held.hidden.list, isInBand), held.collected, err
 }
 
 // FailsOpen reports whether a bridge of the replica is in fail-open.
-func FailsOpen(ctx context.Context, s Switch, bridge string) (bool, error) {
-	h, err := hiddenOf(ctx, s, bridge)
-	return h.failOpen(), err
+func FailsOpen(ctx context.Context, sw Switch, bridge string) (bool, error) {
+	flows, err := hiddenOf(ctx, sw, bridge)
+	return flows.failOpen(), err
 }
 
 // hiddenOf returns the hidden flows of a bridge of the replica. It reads the flows as a
 // stream, because all of them can exceed the memory.
-func hiddenOf(ctx context.Context, s Switch, bridge string) (hiddenFlows, error) {
-	var h hiddenFlows
-	err := readOutput(func(w io.Writer) error { return s.BridgeFlows(ctx, bridge, w) }, func(out io.Reader) {
+func hiddenOf(ctx context.Context, sw Switch, bridge string) (hiddenFlows, error) {
+	var flows hiddenFlows
+	err := readOutput(func(w io.Writer) error { return sw.BridgeFlows(ctx, bridge, w) }, func(out io.Reader) {
 		for flow, problem := range openflow.FlowsIn(out, isHidden) {
 			if problem == nil {
-				h.add(flow)
+				flows.add(flow)
 			}
 		}
 	})
-	return h, err
+	return flows, err
 }
 
 // readOutput reads the output of run while run writes it.
@@ -148,35 +149,35 @@ func readOutput(run func(io.Writer) error, read func(io.Reader)) error {
 }
 
 // CompareHidden compares the hidden flows with the live node's.
-func (t *Tables) CompareHidden(ctx context.Context, o *report.Outcome) error {
+func (t *Tables) CompareHidden(ctx context.Context, outcome *report.Outcome) error {
 	managed, err := t.Switch.IsManaged(ctx)
 	if err != nil {
 		return err
 	}
-	for _, b := range t.Bridges {
-		live, err := t.Facts.held(ctx, b.Name)
+	for _, bridge := range t.Bridges {
+		live, err := t.Facts.held(ctx, bridge.Name)
 		if err != nil {
 			return err
 		}
 		if !live.collected {
-			if b.HasControllers {
-				o.Note(report.Unknown, "%s: no %s was collected: its hidden flows can't be compared", b.Name, workdir.RecordedBridgeFlows)
+			if bridge.HasControllers {
+				outcome.Note(report.Unknown, "%s: no %s was collected: its hidden flows can't be compared", bridge.Name, workdir.RecordedBridgeFlows)
 			}
 			continue
 		}
-		if !b.HasControllers && !managed && live.hidden.count == 0 {
+		if !bridge.HasControllers && !managed && live.hidden.count == 0 {
 			continue // hidden flows have no cause here, so the flows of the replica need not be read
 		}
-		missing, extra, err := t.awaitHidden(ctx, b, live.hidden)
+		missing, extra, err := t.awaitHidden(ctx, bridge, live.hidden)
 		if err != nil {
 			return err
 		}
 		if live.hidden.count > maxHidden {
-			o.Note(report.Failed, "%s: %s has %d hidden flows: only the first %d are compared", b.Name, workdir.RecordedBridgeFlows, live.hidden.count, maxHidden)
+			outcome.Note(report.Failed, "%s: %s has %d hidden flows: only the first %d are compared", bridge.Name, workdir.RecordedBridgeFlows, live.hidden.count, maxHidden)
 		}
-		t.noteHidden(b, missing, extra, o)
+		t.noteHidden(bridge, missing, extra, outcome)
 		if live.hidden.count > 0 && len(missing)+len(extra) == 0 {
-			o.Note(report.Restored, "")
+			outcome.Note(report.Restored, "")
 		}
 	}
 	return nil
@@ -184,12 +185,12 @@ func (t *Tables) CompareHidden(ctx context.Context, o *report.Outcome) error {
 
 // awaitHidden waits at most a second until a bridge has the hidden flows that it can
 // have, and returns the differences.
-func (t *Tables) awaitHidden(ctx context.Context, b Bridge, live hiddenFlows) (missing, extra []hiddenFlow, err error) {
+func (t *Tables) awaitHidden(ctx context.Context, bridge Bridge, live hiddenFlows) (missing, extra []hiddenFlow, err error) {
 	const bound, pause = time.Second, 2 * time.Millisecond
 	for deadline := time.Now().Add(bound); ; {
-		have, err := hiddenOf(ctx, t.Switch, b.Name)
-		missing, extra = lacking(live.list, have.list), lacking(have.list, live.list)
-		attainable := func(h hiddenFlow) bool { return !h.hasNextHop() }
+		have, err := hiddenOf(ctx, t.Switch, bridge.Name)
+		missing, extra = flowsNotIn(live.list, have.list), flowsNotIn(have.list, live.list)
+		attainable := func(flow hiddenFlow) bool { return !flow.hasNextHop() }
 		if err != nil || len(extra) == 0 && !slices.ContainsFunc(missing, attainable) || time.Now().After(deadline) {
 			return missing, extra, err
 		}
@@ -201,28 +202,28 @@ func (t *Tables) awaitHidden(ctx context.Context, b Bridge, live hiddenFlows) (m
 	}
 }
 
-func (t *Tables) noteHidden(b Bridge, missing, extra []hiddenFlow, o *report.Outcome) {
+func (t *Tables) noteHidden(bridge Bridge, missing, extra []hiddenFlow, outcome *report.Outcome) {
 	status := report.Failed
 	if !t.Isolated {
 		status = report.Approximated // managers in place of controllers cannot make all of them
 	}
-	for _, h := range missing {
-		if h.hasNextHop() {
-			o.Note(report.Approximated, "%s: hidden flow %s is missing: a replica can't look up the MAC address of a next hop", b.Name, h.text)
+	for _, flow := range missing {
+		if flow.hasNextHop() {
+			outcome.Note(report.Approximated, "%s: hidden flow %s is missing: a replica can't look up the MAC address of a next hop", bridge.Name, flow.text)
 		} else {
-			o.Note(status, "%s: hidden flow %s is missing", b.Name, h.text)
+			outcome.Note(status, "%s: hidden flow %s is missing", bridge.Name, flow.text)
 		}
 	}
-	for _, h := range extra {
-		o.Note(status, "%s: hidden flow %s exists, and did not exist on the live node", b.Name, h.text)
+	for _, flow := range extra {
+		outcome.Note(status, "%s: hidden flow %s exists, and did not exist on the live node", bridge.Name, flow.text)
 	}
 }
 
-// lacking returns the flows of list that other does not have.
-func lacking(list, other []hiddenFlow) []hiddenFlow {
+// flowsNotIn returns the flows of list that other does not have.
+func flowsNotIn(list, other []hiddenFlow) []hiddenFlow {
 	have := map[hiddenFlow]bool{}
-	for _, h := range other {
-		have[h] = true
+	for _, flow := range other {
+		have[flow] = true
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(h hiddenFlow) bool { return have[h] })
+	return slices.DeleteFunc(slices.Clone(list), func(flow hiddenFlow) bool { return have[flow] })
 }

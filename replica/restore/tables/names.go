@@ -38,14 +38,14 @@ func (t *table) send(ctx context.Context, list []entry) error {
 // sendAs is send with one option for names.
 func (t *table) sendAs(ctx context.Context, list []entry, names string) error {
 	version := list[0].version
-	c := Ofctl{Bridge: t.bridge.Name, Options: []string{"-O", version.String(), names}, Command: t.add, Args: []string{list[0].text}}
+	ofctl := Ofctl{Bridge: t.bridge.Name, Options: []string{"-O", version.String(), names}, Command: t.add, Args: []string{list[0].text}}
 	if t.isList {
-		c.Args, c.Stdin = []string{"-"}, &entryReader{list: list}
+		ofctl.Args, ofctl.Stdin = []string{"-"}, &entryReader{list: list}
 		if hasBundles(version) {
-			c.Options = append(c.Options, "--bundle")
+			ofctl.Options = append(ofctl.Options, "--bundle")
 		}
 	}
-	return t.Switch.Ofctl(ctx, c)
+	return t.Switch.Ofctl(ctx, ofctl)
 }
 
 // portNameSize is the size in bytes of a port's name in OpenFlow 1.0 to 1.5

@@ -21,9 +21,9 @@ var anyText = regexp.MustCompile(``)
 // knownFrom returns the first version of Open vSwitch that can express an entry that
 // ovs-ofctl refused with a message, "" if that is not known.
 func knownFrom(message, entry string) string {
-	for _, n := range newer {
-		if n.message.MatchString(message) && n.entry.MatchString(entry) {
-			return n.version
+	for _, known := range newer {
+		if known.message.MatchString(message) && known.entry.MatchString(entry) {
+			return known.version
 		}
 	}
 	return ""

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/versions"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // TestKnownFrom lets the installed ovs-ofctl parse flows of each version of the list. It

@@ -18,8 +18,8 @@ type pace struct {
 	reported int // the count of the last report
 }
 
-func (t *Tables) pace(b Bridge, what string) *pace {
-	return &pace{report: t.Progress, what: "flows of " + b.Name + ": " + what, began: time.Now()}
+func (t *Tables) pace(bridge Bridge, what string) *pace {
+	return &pace{report: t.Progress, what: "flows of " + bridge.Name + ": " + what, began: time.Now()}
 }
 
 // paceStep is the number of flows between two reports.

@@ -13,28 +13,28 @@ import (
 
 // addMissing adds placeholders for the meters, groups and TLV mappings that flows
 // and groups refer to and that no dump holds. Without them the switch rejects the flows.
-func (t *table) addMissing(ctx context.Context, groups []openflow.Entry, o *report.Outcome) error {
+func (t *table) addMissing(ctx context.Context, groups []openflow.Entry, outcome *report.Outcome) error {
 	refs, err := t.references(ctx)
 	if err != nil {
 		return err
 	}
-	for _, g := range groups {
-		refs.Add(g.Text)
+	for _, entry := range groups {
+		refs.Add(entry.Text)
 	}
-	for _, g := range groups {
-		delete(refs.Groups, g.ID)
+	for _, entry := range groups {
+		delete(refs.Groups, entry.ID)
 	}
 	before := len(t.Report.Placeholders)
 	for _, wanted := range []struct {
 		kind
 		ids map[uint32]bool
 	}{{tlvTable, refs.TLVs}, {meterTable, refs.Meters}, {groupTable, refs.Groups}} {
-		if err := t.other(wanted.kind).addPlaceholders(ctx, wanted.ids); err != nil {
+		if err := t.tableOf(wanted.kind).addPlaceholders(ctx, wanted.ids); err != nil {
 			return err
 		}
 	}
 	if len(t.Report.Placeholders) > before {
-		o.Note(report.Approximated, "%s: flows or groups refer to entries that were not collected: placeholders were added", t.bridge.Name)
+		outcome.Note(report.Approximated, "%s: flows or groups refer to entries that were not collected: placeholders were added", t.bridge.Name)
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (t *table) references(ctx context.Context) (openflow.References, error) {
 		return refs, err
 	}
 	add(&refs, dumped.refs)
-	if !dumped.damaged && t.other(flowTable).dumpVersion() >= openflow.OpenFlow13 {
+	if !dumped.damaged && t.tableOf(flowTable).dumpVersion() >= openflow.OpenFlow13 {
 		return refs, nil
 	}
 	held, err := t.Facts.held(ctx, t.bridge.Name)
@@ -58,8 +58,8 @@ func (t *table) references(ctx context.Context) (openflow.References, error) {
 		return refs, err
 	}
 	add(&refs, held.refs)
-	for _, v := range openflow.Versions() {
-		other, err := readDumped(ctx, t.Workdir.OtherDump(t.bridge.Name, workdir.Flows, v.String()))
+	for _, version := range openflow.Versions() {
+		other, err := readDumped(ctx, t.Workdir.OtherDump(t.bridge.Name, workdir.Flows, version.String()))
 		if err != nil {
 			return refs, err
 		}
@@ -74,18 +74,18 @@ func add(refs *openflow.References, more openflow.References) {
 	maps.Copy(refs.TLVs, more.TLVs)
 }
 
-// addPlaceholders adds placeholders for those of the ids that the replica does not
+// addPlaceholders adds placeholders for the ids that the replica does not
 // have: a new switch has the collected entries that it did not reject. Each takes a
 // run of ovs-ofctl, and flows can refer to four thousand million entries, so their
 // number is bounded.
 func (t *table) addPlaceholders(ctx context.Context, ids map[uint32]bool) error {
-	for _, l := range t.loaded {
-		if l.path() != t.path() {
+	for _, loaded := range t.loaded {
+		if loaded.path() != t.path() {
 			continue
 		}
-		for _, e := range l.collected {
-			if !l.counts().IsRejected(e.Line) {
-				delete(ids, e.ID)
+		for _, entry := range loaded.collected {
+			if !loaded.counts().IsRejected(entry.Line) {
+				delete(ids, entry.ID)
 			}
 		}
 	}
@@ -96,18 +96,18 @@ func (t *table) addPlaceholders(ctx context.Context, ids map[uint32]bool) error 
 		missing = missing[:maxPlaceholders]
 	}
 	for _, id := range missing {
-		p, err := t.placeholder(ctx, id)
+		placeholder, err := t.placeholder(ctx, id)
 		if err != nil {
 			return err
 		}
-		err = t.sendAs(ctx, []entry{{text: p.text, version: t.version}}, NoNames)
+		err = t.sendAs(ctx, []entry{{text: placeholder.text, version: t.version}}, NoNames)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			t.remark("%s; no placeholder can be added: %s", p.why, Reason(err))
+			t.remark("%s; no placeholder can be added: %s", placeholder.why, Reason(err))
 		default:
-			t.Report.Placeholder(report.Item{Bridge: t.bridge.Name, Dump: t.dump, Text: p.text, Reason: p.why + ": " + p.how})
+			t.Report.Placeholder(report.Item{Bridge: t.bridge.Name, Dump: t.dump, Text: placeholder.text, Reason: placeholder.why + ": " + placeholder.how})
 		}
 	}
 	return nil
@@ -133,14 +133,14 @@ func (t *table) placeholder(ctx context.Context, id uint32) (placeholder, error)
 		return placeholder{fmt.Sprintf("group_id=%d,type=all", id),
 			fmt.Sprintf("flows or groups refer to group %d, and it was not collected", id), "added without buckets"}, nil
 	}
-	p := placeholder{fmt.Sprintf("{class=0xffff,type=%#x,len=4}->tun_metadata%d", id&0x7f, id),
+	placeholder := placeholder{fmt.Sprintf("{class=0xffff,type=%#x,len=4}->tun_metadata%d", id&0x7f, id),
 		fmt.Sprintf("flows refer to tun_metadata%d, and its mapping was not collected", id), "mapped to an option of 4 bytes that no peer sends"}
 	if id != 0 {
-		return p, nil
+		return placeholder, nil
 	}
 	isOVN, err := t.Switch.IsOVN(ctx, t.bridge.Name)
 	if isOVN {
-		p.text, p.how = ovnMapping, "mapped to OVN's own option"
+		placeholder.text, placeholder.how = ovnMapping, "mapped to OVN's own option"
 	}
-	return p, err
+	return placeholder, err
 }

@@ -24,28 +24,28 @@ type entry struct {
 
 // prepare returns an entry with a text that ovs-ofctl can parse.
 func (t *table) prepare(line int, collected string) entry {
-	e := entry{line: line, collected: collected, version: t.version}
-	e.text, e.rewrites = openflow.Rewrite(collected)
-	return e
+	entry := entry{line: line, collected: collected, version: t.version}
+	entry.text, entry.rewrites = openflow.Rewrite(collected)
+	return entry
 }
 
 // load adds groups, meters or TLV mappings, and rejects the entries that the
 // switch refuses.
 func (t *table) load(ctx context.Context, list []openflow.Entry) error {
-	p := pusher{send: t.send, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
+	push := pusher{send: t.send, sent: t.reportRewrite, failed: func(_ context.Context, bad entry, cause error, rest []entry) ([]entry, error) {
 		t.reject(bad, cause)
 		return rest, nil
 	}}
 	entries := make([]entry, len(list))
-	for i, e := range list {
-		entries[i] = t.prepare(e.Line, e.Text)
+	for i, entry := range list {
+		entries[i] = t.prepare(entry.Line, entry.Text)
 	}
 	together := len(entries)
 	if !t.isList || !hasBundles(t.version) { // a list could be added in part
 		together = 1
 	}
 	for some := range slices.Chunk(entries, together) {
-		if err := p.push(ctx, some); err != nil {
+		if err := push.push(ctx, some); err != nil {
 			return err
 		}
 	}
@@ -53,18 +53,18 @@ func (t *table) load(ctx context.Context, list []openflow.Entry) error {
 }
 
 // reject reports an entry that cannot be added.
-func (t *table) reject(e entry, cause error) {
+func (t *table) reject(entry entry, cause error) {
 	reason := Reason(cause)
-	if version := knownFrom(reason, e.collected); version != "" {
+	if version := knownFrom(reason, entry.collected); version != "" {
 		reason += " (Open vSwitch " + version + " and newer can)"
 	}
-	t.Report.Reject(t.item(e.line, e.collected, reason))
+	t.Report.Reject(t.item(entry.line, entry.collected, reason))
 }
 
 // reportRewrite reports an entry that was loaded with another text than the dump's.
-func (t *table) reportRewrite(e entry) {
-	if len(e.rewrites) > 0 {
-		t.Report.Rewrite(t.item(e.line, e.collected, strings.Join(e.rewrites, "; ")))
+func (t *table) reportRewrite(entry entry) {
+	if len(entry.rewrites) > 0 {
+		t.Report.Rewrite(t.item(entry.line, entry.collected, strings.Join(entry.rewrites, "; ")))
 	}
 }
 
@@ -78,19 +78,19 @@ type entryReader struct {
 	at   int // in the first entry's text
 }
 
-func (r *entryReader) Read(p []byte) (int, error) {
+func (r *entryReader) Read(data []byte) (int, error) {
 	n := 0
-	for n < len(p) && len(r.list) > 0 {
+	for n < len(data) && len(r.list) > 0 {
 		text := r.list[0].text
 		if r.at < len(text) {
-			more := copy(p[n:], text[r.at:])
+			more := copy(data[n:], text[r.at:])
 			n, r.at = n+more, r.at+more
 			continue
 		}
-		p[n] = '\n'
+		data[n] = '\n'
 		n, r.at, r.list = n+1, 0, r.list[1:]
 	}
-	if n == 0 && len(p) > 0 {
+	if n == 0 && len(data) > 0 {
 		return 0, io.EOF
 	}
 	return n, nil
@@ -114,8 +114,8 @@ func (p pusher) push(ctx context.Context, list []entry) error {
 		n := min(size, len(list))
 		err := p.send(ctx, list[:n])
 		if err == nil {
-			for _, e := range list[:n] {
-				p.sent(e)
+			for _, entry := range list[:n] {
+				p.sent(entry)
 			}
 			list = list[n:]
 			size = 2 * n
@@ -162,7 +162,7 @@ func rejectedEntry(err error, n int) (int, bool) {
 	}
 	// ovs-ofctl numbers the messages of a bundle consecutively, and then the messages
 	// that open, close and commit it. If none of the latter was rejected, the number of
-	// the first message is that of a connection that asked for no names (measured, OVS
+	// the first message comes from a connection that asked for no names (measured, OVS
 	// 3.1). If another OVS counts differently, the only effect is that one good entry
 	// is sent alone.
 	first := 2
@@ -177,11 +177,11 @@ func rejectedEntry(err error, n int) (int, bool) {
 
 // messageNumber returns the number (xid) of a message that was rejected.
 func messageNumber(pattern *regexp.Regexp, stderr string) (int, bool) {
-	m := pattern.FindStringSubmatch(stderr)
-	if m == nil {
+	match := pattern.FindStringSubmatch(stderr)
+	if match == nil {
 		return 0, false
 	}
-	xid, err := strconv.ParseInt(m[1], 16, 32)
+	xid, err := strconv.ParseInt(match[1], 16, 32)
 	return int(xid), err == nil
 }
 

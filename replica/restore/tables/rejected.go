@@ -18,8 +18,8 @@ func (l *loader) push(ctx context.Context, list []entry) error {
 	return pusher{
 		send: l.send,
 		sent: l.count,
-		failed: func(ctx context.Context, e entry, cause error, rest []entry) ([]entry, error) {
-			if err := l.retry(ctx, e, cause); err != nil || !l.unknown.learn(cause) {
+		failed: func(ctx context.Context, entry entry, cause error, rest []entry) ([]entry, error) {
+			if err := l.retry(ctx, entry, cause); err != nil || !l.unknown.learn(cause) {
 				return rest, err
 			}
 			return l.retryUnknown(ctx, rest)
@@ -49,8 +49,8 @@ func (u *unknownWords) learn(err error) bool {
 	return true
 }
 
-// in returns the error of ovs-ofctl about a flow with such a word, nil for none.
-func (u unknownWords) in(text string) error {
+// errorFor returns the error of ovs-ofctl about a flow with such a word, nil for none.
+func (u unknownWords) errorFor(text string) error {
 	fields, actions := openflow.Words(text)
 	for word := range fields {
 		if err := u[[2]string{"keyword", word}]; err != nil {
@@ -71,13 +71,13 @@ func (l *loader) retryUnknown(ctx context.Context, list []entry) ([]entry, error
 		return list, nil
 	}
 	known := make([]entry, 0, len(list))
-	for _, e := range list {
-		cause := l.unknown.in(e.text)
+	for _, entry := range list {
+		cause := l.unknown.errorFor(entry.text)
 		if cause == nil {
-			known = append(known, e)
+			known = append(known, entry)
 			continue
 		}
-		if err := l.retry(ctx, e, cause); err != nil {
+		if err := l.retry(ctx, entry, cause); err != nil {
 			return nil, err
 		}
 	}
@@ -92,11 +92,11 @@ func (l *loader) retry(ctx context.Context, e entry, cause error) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range ways {
-		if w.text == "" || w.text == e.text && (w.version == e.version || unparsed) {
+	for _, way := range ways {
+		if way.text == "" || way.text == e.text && (way.version == e.version || unparsed) {
 			continue
 		}
-		again := entry{line: e.line, collected: e.collected, text: w.text, version: w.version, rewrites: []string{w.how + ", since " + Reason(cause)}}
+		again := entry{line: e.line, collected: e.collected, text: way.text, version: way.version, rewrites: []string{way.how + ", since " + Reason(cause)}}
 		if l.send(ctx, []entry{again}) == nil {
 			l.count(again)
 			return nil
@@ -120,12 +120,12 @@ type way struct {
 // sent with other actions; the text of another OpenFlow version's dump; and OpenFlow
 // 1.0, in which a switch accepts actions without their prerequisites (strip_vlan
 // without a VLAN in the match).
-func (l *loader) otherWays(ctx context.Context, e entry, cause error) ([]way, error) {
-	other, err := l.otherText(ctx, e)
+func (l *loader) otherWays(ctx context.Context, entry entry, cause error) ([]way, error) {
+	other, err := l.otherText(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
-	own, _ := openflow.Rewrite(e.collected)
+	own, _ := openflow.Rewrite(entry.collected)
 	ways := []way{{own, l.version, "loaded as it was dumped"}, {other, l.version, "taken from another OpenFlow version's dump"}}
 	if mayLackPrerequisite(cause) && openflow.OpenFlow10.In(l.bridge.Protocols) {
 		// OpenFlow 1.0 has no reset_counts: the switch sets that flag on every flow.
@@ -143,20 +143,20 @@ func mayLackPrerequisite(cause error) bool {
 
 // otherText returns the text of a flow in the best dump of another OpenFlow
 // version, "" for none.
-func (l *loader) otherText(ctx context.Context, e entry) (string, error) {
+func (l *loader) otherText(ctx context.Context, entry entry) (string, error) {
 	if l.others == nil {
 		l.others = []*index{}
-		for _, v := range openflow.Versions() {
-			x, err := indexFlows(ctx, l.Workdir.OtherDump(l.bridge.Name, workdir.Flows, v.String()), openflow.Flow.Key)
+		for _, version := range openflow.Versions() {
+			index, err := indexFlows(ctx, l.Workdir.OtherDump(l.bridge.Name, workdir.Flows, version.String()), openflow.Flow.Key)
 			if err != nil {
 				return "", err
 			}
-			l.others = append(l.others, x)
+			l.others = append(l.others, index)
 		}
 	}
-	key := openflow.Flow{Text: e.collected}.Key()
-	for _, x := range l.others {
-		if flow, ok := x.find(key); ok {
+	key := openflow.Flow{Text: entry.collected}.Key()
+	for _, index := range l.others {
+		if flow, ok := index.find(key); ok {
 			text, _ := openflow.Rewrite(flow.Text)
 			return text, nil
 		}
@@ -165,7 +165,7 @@ func (l *loader) otherText(ctx context.Context, e entry) (string, error) {
 }
 
 func closeAll(list []*index) {
-	for _, x := range list {
-		x.close()
+	for _, index := range list {
+		index.close()
 	}
 }

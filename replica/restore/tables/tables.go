@@ -18,7 +18,7 @@ import (
 // needs them.
 type Switch interface {
 	// Ofctl runs ovs-ofctl. Its error is a *command.Error if the command failed.
-	Ofctl(ctx context.Context, c Ofctl) error
+	Ofctl(ctx context.Context, ofctl Ofctl) error
 	// BridgeFlows writes the output of bridge/dump-flows to w.
 	BridgeFlows(ctx context.Context, bridge string, w io.Writer) error
 	// Version returns the newest OpenFlow version that a bridge speaks.
@@ -91,25 +91,25 @@ type table struct {
 	names   string           // the ovs-ofctl option with which the replica prints entries as the dump does
 }
 
-func (t *Tables) table(ctx context.Context, b Bridge, k kind) (*table, error) {
-	version, err := t.Switch.Version(ctx, b.Name)
-	return &table{Tables: t, kind: k, bridge: b, version: version, names: NoNames}, err
+func (t *Tables) table(ctx context.Context, bridge Bridge, k kind) (*table, error) {
+	version, err := t.Switch.Version(ctx, bridge.Name)
+	return &table{Tables: t, kind: k, bridge: bridge, version: version, names: NoNames}, err
 }
 
-// other returns the bridge's table of another kind.
-func (t *table) other(k kind) *table {
-	return &table{Tables: t.Tables, kind: k, bridge: t.bridge, version: t.version, names: NoNames}
+// tableOf returns the bridge's table of another kind.
+func (t *table) tableOf(kind kind) *table {
+	return &table{Tables: t.Tables, kind: kind, bridge: t.bridge, version: t.version, names: NoNames}
 }
 
 // restore fills the tables of a kind. prepare returns the collected entries in the
 // order in which they are added.
-func (t *Tables) restore(ctx context.Context, k kind, o *report.Outcome, prepare func(*table, []openflow.Entry) ([]openflow.Entry, error)) error {
-	for _, b := range t.Bridges {
-		table, err := t.table(ctx, b, k)
+func (t *Tables) restore(ctx context.Context, kind kind, outcome *report.Outcome, prepare func(*table, []openflow.Entry) ([]openflow.Entry, error)) error {
+	for _, bridge := range t.Bridges {
+		table, err := t.table(ctx, bridge, kind)
 		if err != nil {
 			return err
 		}
-		list, err := table.collected()
+		list, err := table.collectedEntries()
 		if err == nil {
 			list, err = prepare(table, list)
 		}
@@ -123,7 +123,7 @@ func (t *Tables) restore(ctx context.Context, k kind, o *report.Outcome, prepare
 			return err
 		}
 		t.loaded = append(t.loaded, &loaded{table: table, collected: list})
-		o.Note(report.Restored, "")
+		outcome.Note(report.Restored, "")
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ const roleTools = "tools"
 // Runtime runs the daemons of one replica. It finds them through the engine, so
 // several Runtimes see the same daemons.
 type Runtime struct {
-	engine  *engine.Engine
+	engine  engine.Engine
 	image   string // empty for a Runtime that starts nothing
 	version string // of ovs-offline
 	workdir *workdir.Dir
@@ -52,8 +52,8 @@ var _ runtime.Runtime = (*Runtime)(nil)
 
 // New returns a Runtime for the replica of a workdir. version is the version of
 // ovs-offline; without an image the Runtime starts nothing.
-func New(e *engine.Engine, image, version string, wd *workdir.Dir) *Runtime {
-	return &Runtime{engine: e, image: image, version: version, workdir: wd, tools: &Tools{folder: wd.Tools(), image: image}}
+func New(engine engine.Engine, image, version string, wd *workdir.Dir) *Runtime {
+	return &Runtime{engine: engine, image: image, version: version, workdir: wd, tools: &Tools{folder: wd.Tools(), image: image}}
 }
 
 // Name returns the name of the engine.
@@ -72,34 +72,36 @@ func (r *Runtime) HasLoopback(context.Context) bool { return true }
 func (r *Runtime) Remarks() []string { return r.remarks.Lines() }
 
 // State returns the state of the container of d.
-func (r *Runtime) State(ctx context.Context, d runtime.Daemon) (runtime.State, error) {
-	c, err := r.find(ctx, d.Role)
+func (r *Runtime) State(ctx context.Context, daemon runtime.Daemon) (runtime.State, error) {
+	container, err := r.find(ctx, daemon.Role)
 	if errors.Is(err, engine.ErrNoContainer) {
 		return runtime.State{}, nil
 	}
 	if err != nil {
 		return runtime.State{}, err
 	}
-	if c.Running {
-		return runtime.State{Running: true, PID: c.PID, Container: c.Name}, nil
+	if container.Running {
+		return runtime.State{Running: true, PID: container.PID, Container: container.Name}, nil
 	}
-	return runtime.State{Problem: fmt.Sprintf("its container %s ended with exit code %d%s", c.Name, c.Exit, r.lastOutput(ctx, c.ID, d))}, nil
+	return runtime.State{Problem: fmt.Sprintf("its container %s ended with exit code %d%s", container.Name, container.Exit, r.lastOutput(ctx, container.ID, daemon))}, nil
 }
 
 // find returns the replica's container of a role. It ignores a container of that
 // name that this package did not make.
 func (r *Runtime) find(ctx context.Context, role string) (engine.Container, error) {
-	c, err := r.engine.Inspect(ctx, r.name(role))
+	container, err := r.engine.Inspect(ctx, r.name(role))
 	if err != nil {
 		return engine.Container{}, err
 	}
-	if !r.owns(c) {
-		return engine.Container{}, fmt.Errorf("%s was not made by ovs-offline for this working directory: %w", c.Name, engine.ErrNoContainer)
+	if !r.isOwn(container) {
+		return engine.Container{}, fmt.Errorf("%s was not made by ovs-offline for this working directory: %w", container.Name, engine.ErrNoContainer)
 	}
-	return c, nil
+	return container, nil
 }
 
-func (r *Runtime) owns(c engine.Container) bool { return c.Labels[LabelWorkdir] == r.workdir.Path() }
+func (r *Runtime) isOwn(container engine.Container) bool {
+	return container.Labels[LabelWorkdir] == r.workdir.Path()
+}
 
 var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
@@ -127,13 +129,13 @@ const removeTimeout = 20 * time.Second
 
 // launch makes and starts a container and waits until it is ready; on error, it removes
 // it.
-func (r *Runtime) launch(ctx context.Context, s engine.Spec, d runtime.Daemon, ready func() bool) (id string, err error) {
+func (r *Runtime) launch(ctx context.Context, spec engine.Spec, d runtime.Daemon, ready func() bool) (id string, err error) {
 	ctx, cancel := daemon.StartContext(ctx, daemon.StartTimeout, d)
 	defer cancel()
-	if err := r.clearName(ctx, s.Name, d.Role); err != nil {
+	if err := r.clearName(ctx, spec.Name, d.Role); err != nil {
 		return "", err
 	}
-	if id, err = r.engine.Create(ctx, s); err != nil {
+	if id, err = r.engine.Create(ctx, spec); err != nil {
 		return "", fmt.Errorf("starting %s: %w", d.Role, r.explain(ctx, err))
 	}
 	if err = r.engine.Start(ctx, id); err == nil {
@@ -151,24 +153,24 @@ func (r *Runtime) launch(ctx context.Context, s engine.Spec, d runtime.Daemon, r
 
 // clearName removes the container that a killed start left under a name.
 func (r *Runtime) clearName(ctx context.Context, name, role string) error {
-	c, err := r.engine.Inspect(ctx, name)
+	container, err := r.engine.Inspect(ctx, name)
 	switch {
 	case errors.Is(err, engine.ErrNoContainer):
 		return nil
 	case err != nil:
 		return fmt.Errorf("starting %s: %w", role, err)
-	case !r.owns(c):
+	case !r.isOwn(container):
 		return fmt.Errorf("starting %s: the %s container %s was not made by ovs-offline for this working directory, and is left alone: rename it, remove it, or use another working directory (-w)", role, r.Name(), name)
-	case c.Running:
+	case container.Running:
 		return fmt.Errorf("%s: %w in container %s", role, runtime.ErrRunning, name)
 	}
-	return r.engine.Remove(ctx, c.ID)
+	return r.engine.Remove(ctx, container.ID)
 }
 
 // explain adds to an error how to get an image, if the image is missing.
 func (r *Runtime) explain(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
-		if found, asked := r.engine.FindImage(ctx, r.image); asked == nil && found == "" {
+		if _, missing := r.engine.InspectImage(ctx, r.image); errors.Is(missing, engine.ErrNoImage) {
 			return fmt.Errorf("%w %s in %s: %s", runtime.ErrNoImage, r.image, r.Name(), howToGetImage)
 		}
 	}
@@ -182,9 +184,9 @@ func (r *Runtime) await(ctx context.Context, id string, d runtime.Daemon, ready 
 	const pause, inspectInterval = 2 * time.Millisecond, 100 * time.Millisecond
 	for inspected := time.Now(); !ready(); {
 		if time.Since(inspected) > inspectInterval {
-			c, err := r.engine.Inspect(ctx, id)
-			if err == nil && !c.Running {
-				return fmt.Errorf("it ended with exit code %d%s", c.Exit, r.lastOutput(ctx, id, d))
+			container, err := r.engine.Inspect(ctx, id)
+			if err == nil && !container.Running {
+				return fmt.Errorf("it ended with exit code %d%s", container.Exit, r.lastOutput(ctx, id, d))
 			}
 			if err != nil && ctx.Err() == nil {
 				return err

@@ -3,9 +3,13 @@ package container_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +17,8 @@ import (
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/container"
 	"ovs-offline/replica/runtime/engine"
-	"ovs-offline/test/engines"
+	"ovs-offline/test/check/expect"
+	"ovs-offline/test/daemons/engines"
 )
 
 func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
@@ -21,7 +26,7 @@ func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
 // replica is a runtime under test, with its engine.
 type replica struct {
 	*container.Runtime
-	engine *engine.Engine
+	engine engine.Engine
 	wd     *workdir.Dir
 }
 
@@ -98,6 +103,49 @@ func TestDaemonThatDoesNotStart(t *testing.T) {
 	})
 }
 
+// TestContainersThatAreMadeDuringTheEnd checks that End removes the containers that an engine
+// still makes for a killed start.
+func TestContainersThatAreMadeDuringTheEnd(t *testing.T) {
+	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
+		r := newReplica(t, e)
+		r.mkdirs(t)
+		if _, err := r.Tool(t.Context(), r.wd.Run(), nil, "ovsdb-tool", "--version"); err != nil {
+			t.Fatal(err)
+		}
+		tools := r.left(t)[0]
+		images, err := container.Images(t.Context(), r.engine, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Several containers are made at the same time, as the daemons of a start are.
+		made, late := make(chan bool, 1), sync.WaitGroup{}
+		for i := range 4 {
+			late.Go(func() {
+				for j := range 8 {
+					spec := engine.Spec{Name: fmt.Sprintf("%s-%d-%d", tools.Name, i, j), Image: images[0].Name, Command: []string{"sleep", "1000"},
+						Labels: map[string]string{container.LabelWorkdir: r.wd.Path(), container.LabelRole: "late"}, Join: tools.ID}
+					_, err := r.engine.Create(t.Context(), spec)
+					select {
+					case made <- err == nil:
+					default:
+					}
+				}
+			})
+		}
+		if !<-made {
+			t.Error("no container was made before the end")
+		}
+		if err := r.End(t.Context()); err != nil {
+			t.Error(err)
+		}
+		late.Wait()
+		if err := r.End(t.Context()); err != nil {
+			t.Errorf("the second end: %v", err)
+		}
+		expect.Equal(t, r.left(t), nil, "containers after the end")
+	})
+}
+
 // TestForeignContainerIsKept checks that a container that another program made is never
 // removed.
 func TestForeignContainerIsKept(t *testing.T) {
@@ -138,6 +186,40 @@ func TestForeignContainerIsKept(t *testing.T) {
 		}
 		if _, err := r.engine.Inspect(t.Context(), foreign); err != nil {
 			t.Errorf("the foreign container is gone: %v", err)
+		}
+	})
+}
+
+// TestImageWithoutItsRegistry checks that podman finds an image by a name without its
+// registry, as `podman run` does, and docker only by the whole name.
+func TestImageWithoutItsRegistry(t *testing.T) {
+	engines.EachEngine(t, func(t *testing.T, e engines.Runtime) {
+		r := newReplica(t, e)
+		ours, err := container.Images(t.Context(), r.engine, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const registry, short = "registry.invalid/", "team/copy"
+		err = r.engine.Build(t.Context(), engine.Build{Containerfile: "FROM " + ours[0].Name + "\n", Name: registry + short}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := r.engine.Untag(context.Background(), registry+short); err != nil {
+				t.Error(err)
+			}
+		})
+		want := []container.Image{{Name: registry + short + ":latest", Versions: ours[0].Versions}}
+		if found, err := container.Images(t.Context(), r.engine, registry+short); err != nil || !slices.Equal(found, want) {
+			t.Errorf("by its whole name: %+v %v, want %+v", found, err, want)
+		}
+		found, err := container.Images(t.Context(), r.engine, short)
+		if e.Name == engine.Docker {
+			if !errors.Is(err, runtime.ErrNoImage) {
+				t.Errorf("without its registry: %+v %v", found, err)
+			}
+		} else if err != nil || !slices.Equal(found, want) {
+			t.Errorf("without its registry: %+v %v, want %+v", found, err, want)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -26,7 +27,7 @@ type Image struct {
 
 // Images returns the images of an engine: the named one, or for "" those that ovs-offline
 // made, the newest first. The error wraps runtime.ErrNoImage if there is none.
-func Images(ctx context.Context, e *engine.Engine, name string) ([]Image, error) {
+func Images(ctx context.Context, e engine.Engine, name string) ([]Image, error) {
 	if name != "" {
 		return named(ctx, e, name)
 	}
@@ -39,33 +40,29 @@ func Images(ctx context.Context, e *engine.Engine, name string) ([]Image, error)
 	}
 	slices.SortStableFunc(images, func(a, b engine.Image) int { return b.Created.Compare(a.Created) })
 	var found []Image
-	for _, i := range images {
-		found = append(found, Image{i.Name, versionsOf(i)})
+	for _, image := range images {
+		found = append(found, Image{image.Name, versionsOf(image)})
 	}
 	return found, nil
 }
 
-func named(ctx context.Context, e *engine.Engine, name string) ([]Image, error) {
-	full, err := e.FindImage(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if full == "" {
+func named(ctx context.Context, e engine.Engine, name string) ([]Image, error) {
+	image, err := e.InspectImage(ctx, name)
+	if errors.Is(err, engine.ErrNoImage) {
 		return nil, NoImage(" "+name, e)
 	}
-	i, err := e.InspectImage(ctx, full)
 	if err != nil {
-		return nil, fmt.Errorf("image %s in %s: %w", full, e.Name(), err)
+		return nil, fmt.Errorf("image %s in %s: %w", name, e.Name(), err)
 	}
-	return []Image{{full, versionsOf(i)}}, nil
+	return []Image{{image.Name, versionsOf(image)}}, nil
 }
 
-func versionsOf(i engine.Image) versions.Pair {
-	return versions.Pair{OVS: i.Labels[LabelOVSVersion], OVN: i.Labels[LabelOVNVersion]}
+func versionsOf(image engine.Image) versions.Pair {
+	return versions.Pair{OVS: image.Labels[LabelOVSVersion], OVN: image.Labels[LabelOVNVersion]}
 }
 
 // NoImage returns the error for an engine that lacks an image; which is a name, or begins
 // with "with". It wraps runtime.ErrNoImage and names the next step.
-func NoImage(which string, e *engine.Engine) error {
-	return fmt.Errorf("%w%s in %s: %s", runtime.ErrNoImage, which, e.Name(), howToGetImage)
+func NoImage(which string, engine engine.Engine) error {
+	return fmt.Errorf("%w%s in %s: %s", runtime.ErrNoImage, which, engine.Name(), howToGetImage)
 }

@@ -30,11 +30,11 @@ type Tools struct {
 func NewTools(scratch string) *Tools { return &Tools{folder: scratch} }
 
 // Exec runs a program for the user, not on a terminal.
-func (t *Tools) Exec(ctx context.Context, c runtime.Command) (int, error) {
+func (t *Tools) Exec(ctx context.Context, command runtime.Command) (int, error) {
 	if !t.alive() {
-		return 0, fmt.Errorf("%w: its tools' container does not answer at %s: start one with: ovs-offline start", runtime.ErrNotRunning, t.requests())
+		return 0, fmt.Errorf("%w: its tools' container does not answer at %s", runtime.ErrNotRunning, t.requests())
 	}
-	return t.run(ctx, c)
+	return t.run(ctx, command)
 }
 
 func (t *Tools) requests() string { return filepath.Join(t.folder, "requests") }
@@ -68,15 +68,15 @@ func (t *Tools) ask(verb, name string) error {
 	return nil
 }
 
-// run makes the runner run c and returns the exit code.
-func (t *Tools) run(ctx context.Context, c runtime.Command) (int, error) {
-	q := &request{tools: t, name: rand.Text(), command: c}
-	q.dir = filepath.Join(t.folder, q.name)
-	if err := q.prepare(); err != nil {
-		return 0, errors.Join(err, os.RemoveAll(q.dir))
+// run makes the runner run a command and returns the exit code.
+func (t *Tools) run(ctx context.Context, command runtime.Command) (int, error) {
+	request := &request{tools: t, name: rand.Text(), command: command}
+	request.dir = filepath.Join(t.folder, request.name)
+	if err := request.prepare(); err != nil {
+		return 0, errors.Join(err, os.RemoveAll(request.dir))
 	}
-	exit, err := q.run(ctx)
-	return exit, errors.Join(err, os.RemoveAll(q.dir))
+	exit, err := request.run(ctx)
+	return exit, errors.Join(err, os.RemoveAll(request.dir))
 }
 
 // request is a program that the runner runs.
@@ -100,7 +100,7 @@ func (q *request) prepare() error {
 	if err := os.Mkdir(q.dir, 0o700); err != nil {
 		return err
 	}
-	text, err := words(q.command)
+	text, err := requestWords(q.command)
 	if err != nil {
 		return err
 	}
@@ -197,61 +197,61 @@ type countingWriter struct {
 	active *atomic.Int32
 }
 
-func (w countingWriter) Write(p []byte) (int, error) {
+func (w countingWriter) Write(data []byte) (int, error) {
 	w.active.Add(1)
 	defer w.active.Add(-1)
-	return w.Writer.Write(p)
+	return w.Writer.Write(data)
 }
 
 // copyFrom copies the program's output until it and its children have closed the pipe.
 func (q *request) copyFrom(pipe string, to io.Writer) error {
-	f, err := os.Open(filepath.Join(q.dir, pipe)) // waits until the runner opens it
+	file, err := os.Open(filepath.Join(q.dir, pipe)) // waits until the runner opens it
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // it was only read
 	if to == nil {
 		to = io.Discard
 	}
-	_, err = io.Copy(countingWriter{to, &q.writing}, f)
+	_, err = io.Copy(countingWriter{to, &q.writing}, file)
 	return err
 }
 
 // copyTo copies the program's input. A program may end without reading all of it.
 func (q *request) copyTo(pipe string, from io.Reader) {
-	f, err := os.OpenFile(filepath.Join(q.dir, pipe), os.O_WRONLY, 0) // waits until the runner opens it
+	file, err := os.OpenFile(filepath.Join(q.dir, pipe), os.O_WRONLY, 0) // waits until the runner opens it
 	if err != nil {
 		return
 	}
 	if from != nil {
-		_, _ = io.Copy(f, from)
+		_, _ = io.Copy(file, from)
 	}
-	_ = f.Close()
+	_ = file.Close()
 }
 
 // release ends the copies that wait for the runner to open its end of a pipe:
 // opening a pipe for reading and writing never waits, and is the other end for them.
 func (q *request) release() {
 	for _, name := range []string{pipeIn, pipeOut, pipeErr} {
-		f, err := os.OpenFile(filepath.Join(q.dir, name), os.O_RDWR|unix.O_NONBLOCK, 0)
+		file, err := os.OpenFile(filepath.Join(q.dir, name), os.O_RDWR|unix.O_NONBLOCK, 0)
 		if err == nil {
-			_ = f.Close()
+			_ = file.Close()
 		}
 	}
 }
 
-// words returns a command in the notation that the runner reads.
-func words(c runtime.Command) ([]byte, error) {
-	var b strings.Builder
-	for name, value := range c.Env {
-		fmt.Fprintf(&b, "%s=%s\x00", name, value)
+// requestWords returns a command in the notation that the runner reads.
+func requestWords(command runtime.Command) ([]byte, error) {
+	var text strings.Builder
+	for name, value := range command.Env {
+		fmt.Fprintf(&text, "%s=%s\x00", name, value)
 	}
-	b.WriteString("--\x00")
-	for _, word := range c.Argv {
+	text.WriteString("--\x00")
+	for _, word := range command.Argv {
 		if strings.ContainsRune(word, 0) {
 			return nil, fmt.Errorf("%q: an argument can't hold a NUL", word)
 		}
-		b.WriteString(word + "\x00")
+		text.WriteString(word + "\x00")
 	}
-	return []byte(b.String()), nil
+	return []byte(text.String()), nil
 }

@@ -16,12 +16,14 @@ import (
 const stderrToFile = `exec "$@" 2>"$0"`
 
 // stderrOf returns the file for the standard error of d.
-func stderrOf(d runtime.Daemon) string { return strings.TrimSuffix(d.Log, ".log") + ".stderr.log" }
+func stderrOf(daemon runtime.Daemon) string {
+	return strings.TrimSuffix(daemon.Log, ".log") + ".stderr.log"
+}
 
 // path is the PATH in a container.
 const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Start starts d in a container of its own and returns when d is ready.
+// Start starts a daemon in a container of its own and returns when it is ready.
 func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 	tools, err := r.needTools(ctx)
 	if err != nil {

@@ -54,11 +54,11 @@ func (r *Runtime) ReadFile(ctx context.Context, path string) ([]byte, error) {
 }
 
 // Exec runs a program for the user: on a terminal through the engine, else as a tool.
-func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
-	if !c.Terminal || !r.tools.alive() {
-		return r.tools.Exec(ctx, c)
+func (r *Runtime) Exec(ctx context.Context, command runtime.Command) (int, error) {
+	if !command.Terminal || !r.tools.alive() {
+		return r.tools.Exec(ctx, command)
 	}
-	return r.engine.Terminal(ctx, r.name(roleTools), c)
+	return r.engine.Terminal(ctx, r.name(roleTools), command)
 }
 
 // needTools returns the ID of the tools' container, which it starts if necessary.
@@ -68,11 +68,11 @@ func (r *Runtime) needTools(ctx context.Context) (string, error) {
 	if r.toolsID != "" {
 		return r.toolsID, nil
 	}
-	d := runtime.Daemon{Role: roleTools}
-	c, err := r.find(ctx, roleTools)
-	if err == nil && c.Running && r.tools.alive() {
-		r.toolsID = c.ID
-		return c.ID, nil
+	daemon := runtime.Daemon{Role: roleTools}
+	container, err := r.find(ctx, roleTools)
+	if err == nil && container.Running && r.tools.alive() {
+		r.toolsID = container.ID
+		return container.ID, nil
 	}
 	if err := r.makeScratch(); err != nil {
 		return "", err
@@ -80,7 +80,7 @@ func (r *Runtime) needTools(ctx context.Context) (string, error) {
 	spec := r.spec(roleTools)
 	spec.Env = environment("/tmp", "/tmp")
 	spec.Command = []string{"bash", "-c", runner, "runner", r.tools.folder}
-	r.toolsID, err = r.launch(ctx, spec, d, r.tools.alive)
+	r.toolsID, err = r.launch(ctx, spec, daemon, r.tools.alive)
 	return r.toolsID, err
 }
 

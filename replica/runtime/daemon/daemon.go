@@ -48,12 +48,12 @@ const (
 	StopTimeout  = 5 * time.Second
 )
 
-// StartContext returns the context of a start of d, with a timeout: minimum, and a
+// StartContext returns the context of a start of the daemon, with a timeout: minimum, and a
 // second for each MiB of a database. ovsdb-server loads tens of MiB per second, but
 // less on a busy machine.
-func StartContext(ctx context.Context, minimum time.Duration, d runtime.Daemon) (context.Context, context.CancelFunc) {
+func StartContext(ctx context.Context, minimum time.Duration, daemon runtime.Daemon) (context.Context, context.CancelFunc) {
 	var size int64
-	for _, path := range databases(d) {
+	for _, path := range databases(daemon) {
 		if info, err := os.Stat(path); err == nil {
 			size += info.Size()
 		}
@@ -70,19 +70,19 @@ func StartEnded(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Ready reports whether d, which runs in the foreground, is ready in the sense of its
+// Ready reports whether the daemon, which runs in the foreground, is ready in the sense of its
 // own --detach: it answers at its sockets and, if it is ovs-vswitchd, has set up the
 // bridges of its database. before is the size of its log before it was started.
-func Ready(d runtime.Daemon, before int64) bool {
-	if !slices.ContainsFunc(ControlSockets(d), answers) {
+func Ready(daemon runtime.Daemon, before int64) bool {
+	if !slices.ContainsFunc(ControlSockets(daemon), answers) {
 		return false
 	}
-	for _, path := range listens(d) {
+	for _, path := range listens(daemon) {
 		if !answers(path) {
 			return false
 		}
 	}
-	return d.Program != "ovs-vswitchd" || slices.ContainsFunc(linesFrom(d.Log, before), isConfigured)
+	return daemon.Program != "ovs-vswitchd" || slices.ContainsFunc(linesFrom(daemon.Log, before), isConfigured)
 }
 
 func answers(path string) bool {

@@ -16,21 +16,23 @@ import (
 	"ovs-offline/replica/runtime"
 )
 
-// PIDFile returns the path of the file with the process ID of d, which a running d
+// PIDFile returns the path of the file with the process ID of a daemon, which a running daemon
 // locks.
-func PIDFile(d runtime.Daemon) string { return filepath.Join(d.RunDir, d.Program+".pid") }
+func PIDFile(daemon runtime.Daemon) string {
+	return filepath.Join(daemon.RunDir, daemon.Program+".pid")
+}
 
 // LockOwner reports whether a process holds the lock that OVS keeps on a pid file, or
 // on the lock file of a database, and its ID: 0 in another PID namespace. The number
 // in a pid file proves nothing: process IDs are reused, and zombies accept signals.
 func LockOwner(path string) (pid int, held bool, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return 0, false, err
 	}
-	defer func() { _ = f.Close() }()
+	defer func() { _ = file.Close() }()
 	query := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &query); err != nil {
+	if err := unix.FcntlFlock(file.Fd(), unix.F_GETLK, &query); err != nil {
 		return 0, false, fmt.Errorf("checking the lock on %s: %w", path, err)
 	}
 	return max(int(query.Pid), 0), query.Type != unix.F_UNLCK, nil
@@ -45,14 +47,14 @@ func unlocked(path string) bool {
 		if err != nil || !held {
 			return err == nil
 		}
-		if !isEnding(pid) || time.Now().After(deadline) {
+		if !IsEnding(pid) || time.Now().After(deadline) {
 			return false
 		}
 	}
 }
 
-// isEnding reports whether a process is ending or has ended.
-func isEnding(pid int) bool {
+// IsEnding reports whether a process is ending or has ended.
+func IsEnding(pid int) bool {
 	if pid == 0 {
 		return false // the process is not visible in this PID namespace
 	}
@@ -62,8 +64,8 @@ func isEnding(pid int) bool {
 
 // RemoveLeftovers removes the files of a daemon that no longer runs. An ovsdb-server
 // and an ovs-vswitchd share a directory, so it removes only files with the names and
-// types of those that d makes.
-func RemoveLeftovers(d runtime.Daemon) error {
+// types of the files that the daemon makes.
+func RemoveLeftovers(daemon runtime.Daemon) error {
 	var failed []error
 	remove := func(path string, kind os.FileMode) {
 		info, err := os.Lstat(path)
@@ -71,13 +73,13 @@ func RemoveLeftovers(d runtime.Daemon) error {
 			return // missing, or not made by a daemon
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			failed = append(failed, fmt.Errorf("removing a file that %s left: %w", d.Role, err))
+			failed = append(failed, fmt.Errorf("removing a file that %s left: %w", daemon.Role, err))
 		}
 	}
-	for _, path := range slices.Concat(ControlSockets(d), managementSockets(d), listens(d)) {
+	for _, path := range slices.Concat(ControlSockets(daemon), managementSockets(daemon), listens(daemon)) {
 		remove(path, os.ModeSocket)
 	}
-	for _, path := range append(DatabaseLocks(d), PIDFile(d), PIDFile(d)+".tmp") {
+	for _, path := range append(DatabaseLocks(daemon), PIDFile(daemon), PIDFile(daemon)+".tmp") {
 		if unlocked(path) {
 			remove(path, 0)
 		}
@@ -85,32 +87,32 @@ func RemoveLeftovers(d runtime.Daemon) error {
 	return errors.Join(failed...)
 }
 
-// ControlSockets returns the sockets at which d, or an earlier process of d, accepts
+// ControlSockets returns the sockets at which the daemon, or an earlier process of it, accepts
 // the commands of ovs-appctl.
-func ControlSockets(d runtime.Daemon) []string { return InRunDir(d, d.Program+".*.ctl") }
+func ControlSockets(daemon runtime.Daemon) []string { return InRunDir(daemon, daemon.Program+".*.ctl") }
 
 // managementSockets returns the sockets that an ovs-vswitchd makes for its bridges.
-func managementSockets(d runtime.Daemon) []string {
-	if d.Program != "ovs-vswitchd" {
+func managementSockets(daemon runtime.Daemon) []string {
+	if daemon.Program != "ovs-vswitchd" {
 		return nil
 	}
-	return append(InRunDir(d, "*.mgmt"), InRunDir(d, "*.snoop")...)
+	return append(InRunDir(daemon, "*.mgmt"), InRunDir(daemon, "*.snoop")...)
 }
 
-// InRunDir returns the paths in d's directory whose names match; none if the directory
+// InRunDir returns the paths in the daemon's directory whose names match; none if the directory
 // can't be read, which the daemon reports itself.
-func InRunDir(d runtime.Daemon, pattern string) []string {
-	names, _ := fs.Glob(os.DirFS(d.RunDir), pattern)
+func InRunDir(daemon runtime.Daemon, pattern string) []string {
+	names, _ := fs.Glob(os.DirFS(daemon.RunDir), pattern)
 	for i, name := range names {
-		names[i] = filepath.Join(d.RunDir, name)
+		names[i] = filepath.Join(daemon.RunDir, name)
 	}
 	return names
 }
 
-// listens returns the sockets that d's arguments make it listen at.
-func listens(d runtime.Daemon) []string {
+// listens returns the sockets that the daemon's arguments make it listen at.
+func listens(daemon runtime.Daemon) []string {
 	var paths []string
-	for _, arg := range d.Args {
+	for _, arg := range daemon.Args {
 		if path, ok := strings.CutPrefix(strings.TrimPrefix(arg, "--remote="), "punix:"); ok {
 			paths = append(paths, path)
 		}
@@ -118,19 +120,19 @@ func listens(d runtime.Daemon) []string {
 	return paths
 }
 
-// DatabaseLocks returns the lock files of d's databases.
-func DatabaseLocks(d runtime.Daemon) []string {
-	paths := databases(d)
+// DatabaseLocks returns the lock files of the daemon's databases.
+func DatabaseLocks(daemon runtime.Daemon) []string {
+	paths := databases(daemon)
 	for i, path := range paths {
 		paths[i] = filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".~lock~")
 	}
 	return paths
 }
 
-// databases returns the database files that d serves.
-func databases(d runtime.Daemon) []string {
-	if d.Program != "ovsdb-server" {
+// databases returns the database files that the daemon serves.
+func databases(daemon runtime.Daemon) []string {
+	if daemon.Program != "ovsdb-server" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(d.Args), func(arg string) bool { return !filepath.IsAbs(arg) })
+	return slices.DeleteFunc(slices.Clone(daemon.Args), func(arg string) bool { return !filepath.IsAbs(arg) })
 }

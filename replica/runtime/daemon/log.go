@@ -21,30 +21,30 @@ func LogSize(path string) int64 {
 	return info.Size()
 }
 
-// CheckStart adds to the remarks the errors that d logged since its log had the size
+// CheckStart adds to the remarks the errors that the daemon logged since its log had the size
 // before, except those that are expected, and returns its fatal error. A damaged database
-// is no fatal error: ovsdb-server serves what it could read.
-func CheckStart(d runtime.Daemon, before int64, expected func(message string) bool, remarks *Remarks) error {
+// is not a fatal error: ovsdb-server serves what it could read.
+func CheckStart(daemon runtime.Daemon, before int64, expected func(message string) bool, remarks *Remarks) error {
 	const maxErrors = 5 // number of different errors; the log has all
 	seen := map[string]bool{}
 	var fatal error
-	for _, line := range linesFrom(d.Log, before) {
+	for _, line := range linesFrom(daemon.Log, before) {
 		level, message := parseLine(line)
 		switch {
 		case level == "EMER":
 			fatal = errors.New(message)
 		case level == "ERR" && !seen[message] && !expected(message) && len(seen) < maxErrors:
 			seen[message] = true
-			remarks.Add(d.Role + " logged while it started: " + message)
+			remarks.Add(daemon.Role + " logged while it started: " + message)
 		}
 	}
 	return fatal
 }
 
-// FatalLine returns the message of the last line of d's log if it is a fatal error,
+// FatalLine returns the message of the last line of the daemon's log if it is a fatal error,
 // else "".
-func FatalLine(d runtime.Daemon) string {
-	lines := linesFrom(d.Log, LogSize(d.Log)-4096)
+func FatalLine(daemon runtime.Daemon) string {
+	lines := linesFrom(daemon.Log, LogSize(daemon.Log)-4096)
 	if level, message := parseLine(lines[len(lines)-1]); level == "EMER" {
 		return message
 	}
@@ -57,11 +57,11 @@ func IsRefusedSocket(message string) bool {
 	return strings.HasSuffix(message, ": Address family not supported by protocol")
 }
 
-// LastError returns the time and the message of the last error near the end of d's
-// log, "" without one. Refused sockets are no errors of a replica.
-func LastError(d runtime.Daemon) string {
+// LastError returns the time and the message of the last error near the end of the daemon's
+// log, "" without one. Refused sockets are not errors of a replica.
+func LastError(daemon runtime.Daemon) string {
 	last := ""
-	for _, line := range linesFrom(d.Log, LogSize(d.Log)-1<<18) {
+	for _, line := range linesFrom(daemon.Log, LogSize(daemon.Log)-1<<18) {
 		if level, message := parseLine(line); (level == "ERR" || level == "EMER") && !IsRefusedSocket(message) {
 			when, _, _ := strings.Cut(line, "|")
 			last = when + " " + message
@@ -73,12 +73,12 @@ func LastError(d runtime.Daemon) string {
 // linesFrom returns the lines of a log from an offset on; one empty line for a log
 // that can't be read.
 func linesFrom(path string, offset int64) []string {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return []string{""}
 	}
-	defer func() { _ = f.Close() }()
-	text, _ := io.ReadAll(io.NewSectionReader(f, max(0, offset), maxText)) // as much as can be read
+	defer func() { _ = file.Close() }()
+	text, _ := io.ReadAll(io.NewSectionReader(file, max(0, offset), maxText)) // as much as can be read
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 

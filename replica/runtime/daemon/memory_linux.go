@@ -24,11 +24,11 @@ func LimitMemory(pid int, room func(used int64) int64) (limit int64, err error) 
 	if err != nil {
 		return 0, err
 	}
-	m := vmData.FindSubmatch(status)
-	if m == nil {
+	match := vmData.FindSubmatch(status)
+	if match == nil {
 		return 0, fmt.Errorf("/proc/%d/status has no VmData", pid)
 	}
-	used, err := strconv.ParseInt(string(m[1]), 10, 64)
+	used, err := strconv.ParseInt(string(match[1]), 10, 64)
 	if err != nil {
 		return 0, err
 	}

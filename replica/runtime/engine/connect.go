@@ -1,6 +1,3 @@
-// Package engine connects to podman and docker, and manages containers and images with
-// them. It uses docker's API for both engines, because podman's service offers that API
-// as well.
 package engine
 
 import (
@@ -10,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -21,28 +20,15 @@ import (
 	"ovs-offline/replica/runtime/daemon"
 )
 
-// The engines, as the command line spells them.
-const (
-	Podman = "podman"
-	Docker = "docker"
-)
-
-// Names lists the engines in the order in which they are preferred.
-func Names() []string { return []string{Podman, Docker} }
-
 // pingTimeout is how long an engine may take to answer a first request.
 const pingTimeout = 3 * time.Second
 
-// Engine is a connection to the service of podman or docker on this machine.
-type Engine struct {
-	client   *client.Client
-	name     string
-	rootless bool // the service runs without root's privileges
-}
-
 // Connect connects to an engine by its name: to the socket that the engine's own
 // command-line client would use. The error names each socket and why it failed.
-func Connect(ctx context.Context, name string) (*Engine, error) {
+func Connect(ctx context.Context, name string) (Engine, error) {
+	if runtime.GOOS != "linux" {
+		return nil, fmt.Errorf("%s is used on Linux only: its sockets are in a virtual machine here", name)
+	}
 	find, hint := podmanAddresses, "start it with: podman system service --time=0 (or systemctl [--user] start podman.socket), or name its socket in CONTAINER_HOST"
 	if name == Docker {
 		find, hint = dockerAddresses, "start docker, or name its socket in DOCKER_HOST"
@@ -53,9 +39,9 @@ func Connect(ctx context.Context, name string) (*Engine, error) {
 	}
 	var failed []error
 	for _, address := range addresses {
-		e, err := connect(ctx, name, address)
+		engine, err := connect(ctx, name, address)
 		if err == nil {
-			return e, nil
+			return engine, nil
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -66,19 +52,19 @@ func Connect(ctx context.Context, name string) (*Engine, error) {
 }
 
 // ConnectAny connects to the first engine that answers.
-func ConnectAny(ctx context.Context) (*Engine, error) {
+func ConnectAny(ctx context.Context) (Engine, error) {
 	var failed []error
 	for _, name := range Names() {
-		e, err := Connect(ctx, name)
+		engine, err := Connect(ctx, name)
 		if err == nil {
-			return e, nil
+			return engine, nil
 		}
 		failed = append(failed, err)
 	}
 	return nil, fmt.Errorf("no container engine answers: %w", errors.Join(failed...))
 }
 
-func connect(ctx context.Context, name, address string) (*Engine, error) {
+func connect(ctx context.Context, name, address string) (Engine, error) {
 	path, local := strings.CutPrefix(address, "unix://")
 	if !local {
 		return nil, errors.New("only an engine on this machine can reach the working directory: a unix:// address is needed")
@@ -86,31 +72,29 @@ func connect(ctx context.Context, name, address string) (*Engine, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, errors.New("there is no such socket")
 	}
-	c, err := client.New(client.WithHost(address))
-	if err != nil {
-		return nil, err
-	}
 	pinging, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	_, err = c.Ping(pinging, client.PingOptions{NegotiateAPIVersion: true})
-	if pinging.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("it does not answer within %v", pingTimeout)
-	}
-	_, owner, _ := daemon.Listener(path) // podman itself would take a second to report its user
-	if err == nil && owner < 0 {
-		err = errors.New("it is unknown which user runs it")
-	}
+	listening, err := new(net.Dialer).DialContext(pinging, "unix", path)
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, err // at once: podman's bindings would try three times
 	}
-	return &Engine{client: c, name: name, rootless: owner != 0}, nil
+	_ = listening.Close()
+	_, owner, _ := daemon.Listener(path) // podman itself would take a second to report its user
+	if owner < 0 {
+		return nil, errors.New("it is unknown which user runs it")
+	}
+	rootless := owner != 0
+	var engine Engine
+	if name == Docker {
+		engine, err = connectDocker(pinging, address, rootless)
+	} else {
+		engine, err = connectPodman(pinging, address, rootless)
+	}
+	if err != nil && pinging.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("it does not answer within %v", pingTimeout)
+	}
+	return engine, err
 }
-
-// Name returns the engine's name, as the command line spells it.
-func (e *Engine) Name() string { return e.name }
-
-// Address returns the address at which the engine listens.
-func (e *Engine) Address() string { return e.client.DaemonHost() }
 
 // podmanAddresses returns the addresses that podman's own client tries.
 func podmanAddresses() ([]string, error) {
@@ -126,7 +110,7 @@ func podmanAddresses() ([]string, error) {
 }
 
 // dockerAddresses returns the address that docker's own client uses:
-// DOCKER_HOST, that of the chosen context, or the system's socket.
+// DOCKER_HOST, the address of the chosen context, or the system's socket.
 func dockerAddresses() ([]string, error) {
 	if host := os.Getenv(client.EnvOverrideHost); host != "" {
 		return []string{host}, nil
@@ -165,12 +149,12 @@ func dockerAddresses() ([]string, error) {
 	return []string{host}, nil
 }
 
-func readJSON(path string, v any) error {
+func readJSON(path string, value any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, v); err != nil {
+	if err := json.Unmarshal(text, value); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 // Supported returns why local processes are not available on this system.
 func Supported() error {
-	return errors.New("local processes run on Linux only: use --runtime podman or docker")
+	return errors.New("replicas run on Linux only, or in the pods of a cluster: use --runtime kubernetes")
 }
 
 // New returns nil: call Supported first.

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ovs-offline/replica/runtime"
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // The arguments with which the test binary is a program that tries to get sockets. The next

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"ovs-offline/replica/runtime"
 	"ovs-offline/replica/runtime/daemon"
@@ -17,7 +18,7 @@ type holder struct {
 	evidence string // the locked file or the socket that shows it; "" if no process runs
 }
 
-// findHolder returns the process of d: the one that holds the lock on its pid file or,
+// findHolder returns the process of the daemon: the one that holds the lock on its pid file or,
 // if that file was deleted, the one that listens at its control socket.
 func findHolder(d runtime.Daemon) (holder, error) {
 	pid, held, err := daemon.LockOwner(daemon.PIDFile(d))
@@ -35,19 +36,26 @@ func findHolder(d runtime.Daemon) (holder, error) {
 	return holder{}, nil
 }
 
-// checkFree returns an ErrRunning if d runs or another process has its database open.
+// checkFree returns an ErrRunning if the daemon runs or another process has its database open. It waits
+// for a process that is ending, which has no arguments any more by which killAll finds it, and
+// releases its locks last.
 func checkFree(d runtime.Daemon) error {
-	h, err := findHolder(d)
-	if err != nil {
-		return err
-	}
-	for _, path := range daemon.DatabaseLocks(d) {
-		if pid, held, _ := daemon.LockOwner(path); h.evidence == "" && held {
-			h = holder{pid: pid, evidence: path}
+	const timeout, pause = 2 * time.Second, time.Millisecond
+	for deadline := time.Now().Add(timeout); ; time.Sleep(pause) {
+		h, err := findHolder(d)
+		if err != nil {
+			return err
+		}
+		for _, path := range daemon.DatabaseLocks(d) {
+			if pid, held, _ := daemon.LockOwner(path); h.evidence == "" && held {
+				h = holder{pid: pid, evidence: path}
+			}
+		}
+		if h.evidence == "" {
+			return nil
+		}
+		if !daemon.IsEnding(h.pid) || time.Now().After(deadline) {
+			return fmt.Errorf("%s: %w: process %d holds %s", d.Role, runtime.ErrRunning, h.pid, h.evidence)
 		}
 	}
-	if h.evidence == "" {
-		return nil
-	}
-	return fmt.Errorf("%s: %w: process %d holds %s", d.Role, runtime.ErrRunning, h.pid, h.evidence)
 }

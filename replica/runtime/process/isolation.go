@@ -53,7 +53,7 @@ func (r *Runtime) findIsolation(ctx context.Context) (isolation, string) {
 		r.isolation = ownNetwork
 		return r.isolation, r.why
 	}
-	noFilter := r.underFilter(func() error { return nil })
+	noFilter := r.options.underFilter(func() error { return nil })
 	if noFilter == nil {
 		r.isolation = filtered
 		r.why = fmt.Sprintf("by a seccomp filter, under which sFlow and IPFIX can't open their collectors, so that their sample() is missing from traces; %v", noNamespace)

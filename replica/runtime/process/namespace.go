@@ -24,13 +24,13 @@ const launchMark = "OVS_OFFLINE_LAUNCH"
 
 // helper returns the command of a process of this program that fulfils a request, with
 // the namespaces that the request needs.
-func helper(ctx context.Context, q namespace.Request, env []string) (*exec.Cmd, error) {
-	attributes, err := prepare(q)
+func helper(ctx context.Context, request namespace.Request, env []string) (*exec.Cmd, error) {
+	attributes, err := prepare(request)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, self)
-	cmd.Args, cmd.Env, cmd.Dir, cmd.SysProcAttr = q.Words(), env, "/", attributes
+	cmd.Args, cmd.Env, cmd.Dir, cmd.SysProcAttr = request.Words(), env, "/", attributes
 	return cmd, nil
 }
 
@@ -39,29 +39,29 @@ const self = "/proc/self/exe"
 
 // prepare returns the attributes of a process for a request. A daemon and a runner
 // lead sessions of their own, so that signals of the terminal don't reach them.
-func prepare(q namespace.Request) (*syscall.SysProcAttr, error) {
+func prepare(request namespace.Request) (*syscall.SysProcAttr, error) {
 	if os.Getenv(launchMark) != "" {
 		// Package namespace did not recognise this helper, which would start another
 		// helper, and so on.
 		return nil, errors.New("this process was started to become another program and did not")
 	}
-	a := &syscall.SysProcAttr{Setsid: q.Becomes != namespace.Tool}
-	if q.OwnNetwork {
-		a.Cloneflags |= unix.CLONE_NEWNET
-		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
+	attr := &syscall.SysProcAttr{Setsid: request.Becomes != namespace.Tool}
+	if request.OwnNetwork {
+		attr.Cloneflags |= unix.CLONE_NEWNET
+		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_NET_ADMIN)
 	}
-	if q.Root != "" {
-		a.Cloneflags |= unix.CLONE_NEWNS
-		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_SYS_ADMIN)
+	if request.Root != "" {
+		attr.Cloneflags |= unix.CLONE_NEWNS
+		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_SYS_ADMIN)
 	}
-	if q.OwnNetwork || q.Root != "" && userNamespaces() {
+	if request.OwnNetwork || request.Root != "" && userNamespaces() {
 		// Each ID is mapped to itself: files keep their owner, and root has no privilege outside.
-		a.Cloneflags |= unix.CLONE_NEWUSER
-		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		a.GidMappingsEnableSetgroups = false
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		attr.GidMappingsEnableSetgroups = false
 	}
-	return a, closeOnExec()
+	return attr, closeOnExec()
 }
 
 // userNamespaces reports whether a user namespace can be tried. An ordinary user has no
@@ -91,23 +91,23 @@ func closeOnExec() error {
 // that fails. A simpler test is not enough: some systems forbid the clone, others allow
 // it and then forbid operations inside the namespace.
 func probe(ctx context.Context) error {
-	l := newLaunch()
-	cmd, err := helper(ctx, namespace.Request{Becomes: namespace.Daemon, OwnNetwork: true}, []string{l.variable})
+	launch := newLaunch()
+	cmd, err := helper(ctx, namespace.Request{Becomes: namespace.Daemon, OwnNetwork: true}, []string{launch.variable})
 	if err != nil {
 		return err
 	}
-	output, err := l.run(ctx, cmd, false)
+	output, err := launch.run(ctx, cmd, false)
 	if err == nil && strings.TrimSpace(output) != namespace.ProbeAnswer {
 		err = errors.New("the helper did not answer")
 	}
 	if err != nil {
-		return fmt.Errorf("a user and network namespace can't be created: %w%s%s", err, daemon.Reason(output), meaning(err))
+		return fmt.Errorf("a user and network namespace can't be created: %w%s%s", err, daemon.Reason(output), causeOf(err))
 	}
 	return nil
 }
 
-// meaning returns the likely cause of an error of the kernel, as an appendix.
-func meaning(err error) string {
+// causeOf returns the likely cause of an error of the kernel, as an appendix.
+func causeOf(err error) string {
 	switch {
 	case errors.Is(err, unix.ENOSPC):
 		return " (the limit user.max_user_namespaces or user.max_net_namespaces is reached)"

@@ -31,17 +31,17 @@ var _ runtime.Sharer = (*Runtime)(nil)
 
 // New returns a Runtime. It starts daemons through the running program itself: see
 // package namespace.
-func New(o Options) *Runtime {
-	o.StartTimeout = cmp.Or(o.StartTimeout, daemon.StartTimeout)
-	o.StopTimeout = cmp.Or(o.StopTimeout, daemon.StopTimeout)
-	return &Runtime{options: o}
+func New(options Options) *Runtime {
+	options.StartTimeout = cmp.Or(options.StartTimeout, daemon.StartTimeout)
+	options.StopTimeout = cmp.Or(options.StopTimeout, daemon.StopTimeout)
+	return &Runtime{options: options}
 }
 
 // At returns a Runtime with the same programs for daemons in other folders.
 func (r *Runtime) At(folders []string) runtime.Runtime {
-	o := r.options
-	o.Folders = folders
-	return New(o)
+	options := r.options
+	options.Folders = folders
+	return New(options)
 }
 
 // Name returns Name.
@@ -55,14 +55,14 @@ func (r *Runtime) Root() string { return r.options.Root }
 // logged while they started.
 func (r *Runtime) Remarks() []string { return r.remarks.Lines() }
 
-// State returns the state of d: it runs if a process holds its pid file.
+// State returns the state of the daemon: it runs if a process holds its pid file.
 func (r *Runtime) State(_ context.Context, d runtime.Daemon) (runtime.State, error) {
-	h, err := findHolder(d)
+	holder, err := findHolder(d)
 	if err != nil {
 		return runtime.State{}, err
 	}
-	if h.evidence != "" {
-		return runtime.State{Running: true, PID: h.pid}, nil
+	if holder.evidence != "" {
+		return runtime.State{Running: true, PID: holder.pid}, nil
 	}
 	problem := daemon.FatalLine(d)
 	if _, err := os.Lstat(daemon.PIDFile(d)); err == nil && problem == "" {

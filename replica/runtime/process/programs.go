@@ -22,7 +22,7 @@ const WrapperMark = ".ovs-offline-wrappers"
 
 // Find returns the path of a program of this host. It searches PATH and then the
 // directories of system programs, which an ordinary user's PATH often lacks. The error for
-// a missing program names its package and wraps runtime.ErrNotInstalled and
+// a missing program names its package, if it is one of OVS or OVN, and wraps runtime.ErrNotInstalled and
 // exec.ErrNotFound.
 func Find(program string) (string, error) {
 	if strings.ContainsRune(program, '/') {
@@ -36,10 +36,14 @@ func Find(program string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s is %w: %s (%w)", program, runtime.ErrNotInstalled, PackageHint(program), exec.ErrNotFound)
+	hint := ""
+	if strings.HasPrefix(program, "ovs") || strings.HasPrefix(program, "ovn") {
+		hint = ": " + PackageHint(program)
+	}
+	return "", fmt.Errorf("%s is %w%s (%w)", program, runtime.ErrNotInstalled, hint, exec.ErrNotFound)
 }
 
-// FindIn returns the path of a program below the root of an image, of which it searches
+// FindIn returns the path of a program below the root of an image, in which it searches
 // the directories of system programs. The error for a missing program wraps
 // runtime.ErrNotInstalled and exec.ErrNotFound.
 func FindIn(root, program string) (string, error) {
@@ -62,17 +66,10 @@ func isProgram(file string) bool {
 
 // Missing returns nil if all programs are installed on this host, else an error that
 // names each missing program and its package.
-func Missing(programs ...string) error { return missing(Find, programs) }
-
-// MissingIn works like Missing for the image whose root file system is in the folder root.
-func MissingIn(root string, programs ...string) error {
-	return missing(func(program string) (string, error) { return FindIn(root, program) }, programs)
-}
-
-func missing(find func(program string) (string, error), programs []string) error {
+func Missing(programs ...string) error {
 	var missing []error
 	for _, program := range programs {
-		if _, err := find(program); err != nil {
+		if _, err := Find(program); err != nil {
 			missing = append(missing, err)
 		}
 	}
@@ -103,7 +100,7 @@ func PackageHint(program string) string {
 	return "Debian and Ubuntu have it in " + debian + ", Fedora in " + fedora
 }
 
-// searchPath returns the absolute directories in the caller's PATH, and those of
+// searchPath returns the absolute directories in the caller's PATH, and in
 // system programs.
 func searchPath() []string {
 	var dirs []string
@@ -121,7 +118,7 @@ func SystemPath() []string {
 }
 
 // pathVariable returns the PATH of programs in the root file system in the folder root; ""
-// for those of this host.
+// for the tools of this host.
 func pathVariable(root string) string {
 	if root != "" {
 		return strings.Join(SystemPath(), ":")

@@ -20,7 +20,7 @@ func resolve(root, path string) (string, error) {
 		rest = rest[1:]
 		target, err := os.Readlink(filepath.Join(root, next))
 		switch {
-		case errors.Is(err, syscall.EINVAL): // it is no link
+		case errors.Is(err, syscall.EINVAL): // it is not a link
 			at = next
 			continue
 		case err != nil:

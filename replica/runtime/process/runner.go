@@ -27,7 +27,7 @@ type runner struct {
 	folders []folder      // of the host, when it was started
 }
 
-// folder identifies a folder: one that was made anew is another.
+// folder identifies a folder: one that was removed and made again is another.
 type folder struct{ device, inode uint64 }
 
 func identify(paths []string) []folder {
@@ -60,18 +60,18 @@ func (r *Runtime) needRunner() (*runner, error) {
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	cmd, err := helper(context.Background(), r.toolRequest(namespace.Runner, nil), []string{})
+	cmd, err := helper(context.Background(), r.options.toolRequest(namespace.Runner, nil), []string{})
 	if err == nil {
 		cmd.ExtraFiles, cmd.Stderr = []*os.File{theirs}, output // the first is namespace.RunnerSocket
-		err = r.explain(r.startInRoot(cmd.Start))
+		err = r.options.explain(r.options.startInRoot(cmd.Start))
 	}
 	if err != nil {
 		return nil, errors.Join(err, ours.Close(), output.Close())
 	}
 	r.runner = &runner{socket: ours, output: output, ended: make(chan struct{}), folders: folders}
-	go func(n *runner) {
+	go func(runner *runner) {
 		_ = cmd.Wait() // its output has the reason
-		close(n.ended)
+		close(runner.ended)
 	}(r.runner)
 	return r.runner, nil
 }
@@ -84,26 +84,26 @@ func (r *Runtime) dropRunner() {
 	}
 }
 
-func (r *Runtime) isCurrent(n *runner) bool {
+func (r *Runtime) isCurrent(runner *runner) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.runner == n
+	return r.runner == runner
 }
 
-// lost returns the error for a runner that has ended, and makes the next tool start
+// runnerEndedError returns the error for a runner that has ended, and makes the next tool start
 // another.
-func (r *Runtime) lost(n *runner) error {
+func (r *Runtime) runnerEndedError(runner *runner) error {
 	r.mu.Lock()
-	if r.runner == n {
+	if r.runner == runner {
 		r.dropRunner()
 	}
 	r.mu.Unlock()
 	const timeout = time.Second
 	select {
-	case <-n.ended:
+	case <-runner.ended:
 	case <-time.After(timeout):
 	}
-	text, _ := io.ReadAll(io.NewSectionReader(n.output, 0, 1<<16))
+	text, _ := io.ReadAll(io.NewSectionReader(runner.output, 0, 1<<16))
 	return fmt.Errorf("the process that runs tools in the image's root has ended%s", daemon.Reason(string(text)))
 }
 

@@ -26,18 +26,18 @@ import (
 func (r *Runtime) runInRoot(ctx context.Context, c command.Command) ([]byte, error) {
 	defer logging.Timed(ctx, "run program in root", "root", r.options.Root, "argv", c.Argv)()
 	var stdout, stderr bytes.Buffer
-	t := &toolRun{command: c, state: make(chan message)}
+	run := &toolRun{command: c, state: make(chan message)}
 	if c.Stdout == nil {
-		c.Stdout, t.patience = &stdout, time.Second // a child of a killed program may keep the pipes open
+		c.Stdout, run.patience = &stdout, time.Second // a child of a killed program may keep the pipes open
 	}
 	err := ctx.Err()
 	if err == nil {
-		err = t.open(c.Stdin, c.Stdout, &stderr)
+		err = run.open(c.Stdin, c.Stdout, &stderr)
 	}
 	if err == nil {
-		err = t.run(ctx, r)
+		err = run.run(ctx, r)
 	}
-	err = t.close(err)
+	err = run.close(err)
 	if err == nil {
 		return stdout.Bytes(), nil
 	}
@@ -125,14 +125,14 @@ func (t *toolRun) openInput(stdin io.Reader) error {
 }
 
 // run makes the runner run the tool, and returns when the tool has ended.
-func (t *toolRun) run(ctx context.Context, r *Runtime) error {
+func (t *toolRun) run(ctx context.Context, runtime *Runtime) error {
 	ours, theirs, err := sockets()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = ours.Close() }() // the runner then releases the process ID
 	t.theirs = append(t.theirs, theirs)
-	n, err := t.send(r)
+	runner, err := t.send(runtime)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (t *toolRun) run(ctx context.Context, r *Runtime) error {
 		return &os.PathError{Op: "fork/exec", Path: t.command.Argv[0], Err: syscall.Errno(first.number)}
 	}
 	if first.kind != namespace.RunnerStarted {
-		return r.lost(n)
+		return runtime.runnerEndedError(runner)
 	}
 	last := t.await(ctx, first.number)
 	switch {
@@ -153,26 +153,26 @@ func (t *toolRun) run(ctx context.Context, r *Runtime) error {
 	case last.kind == namespace.RunnerSignalled:
 		return fmt.Errorf("signal: %v", syscall.Signal(last.number))
 	}
-	return r.lost(n)
+	return runtime.runnerEndedError(runner)
 }
 
 // send sends the files to the runner and closes them.
-func (t *toolRun) send(r *Runtime) (*runner, error) {
+func (t *toolRun) send(runtime *Runtime) (*runner, error) {
 	defer t.closeTheirs()
 	var fds []int
-	for _, f := range t.theirs {
-		fds = append(fds, int(f.Fd()))
+	for _, file := range t.theirs {
+		fds = append(fds, int(file.Fd()))
 	}
 	for {
-		n, err := r.needRunner()
+		runner, err := runtime.needRunner()
 		if err != nil {
 			return nil, err
 		}
-		if _, _, err = n.socket.WriteMsgUnix([]byte{0}, unix.UnixRights(fds...), nil); err == nil {
-			return n, nil
+		if _, _, err = runner.socket.WriteMsgUnix([]byte{0}, unix.UnixRights(fds...), nil); err == nil {
+			return runner, nil
 		}
-		if r.isCurrent(n) {
-			return nil, r.lost(n)
+		if runtime.isCurrent(runner) {
+			return nil, runtime.runnerEndedError(runner)
 		}
 		// Another tool has replaced the runner meanwhile.
 	}
@@ -181,14 +181,14 @@ func (t *toolRun) send(r *Runtime) (*runner, error) {
 // receive passes on the two messages about the tool.
 func (t *toolRun) receive(from *net.UnixConn) {
 	for range 2 {
-		var m message
+		var message message
 		text := make([]byte, 32)
 		if n, err := from.Read(text); err == nil && n > 1 {
-			m.kind = text[0]
-			m.number, _ = strconv.Atoi(string(text[1:n]))
+			message.kind = text[0]
+			message.number, _ = strconv.Atoi(string(text[1:n]))
 		}
-		t.state <- m
-		if m.kind != namespace.RunnerStarted {
+		t.state <- message
+		if message.kind != namespace.RunnerStarted {
 			return
 		}
 	}
@@ -197,8 +197,8 @@ func (t *toolRun) receive(from *net.UnixConn) {
 // await waits for the end of the tool, which it kills when ctx ends.
 func (t *toolRun) await(ctx context.Context, pid int) message {
 	select {
-	case m := <-t.state:
-		return m
+	case message := <-t.state:
+		return message
 	case <-ctx.Done():
 		_ = unix.Kill(pid, unix.SIGKILL) // it is the tool's process ID until the socket is closed
 		return <-t.state
@@ -206,8 +206,8 @@ func (t *toolRun) await(ctx context.Context, pid int) message {
 }
 
 func (t *toolRun) closeTheirs() {
-	for _, f := range t.theirs {
-		_ = f.Close()
+	for _, file := range t.theirs {
+		_ = file.Close()
 	}
 	t.theirs = nil
 }
@@ -242,7 +242,7 @@ func (t *toolRun) close(err error) error {
 }
 
 func (t *toolRun) closeOurs() {
-	for _, f := range t.ours {
-		_ = f.Close() // some are closed already
+	for _, closer := range t.ours {
+		_ = closer.Close() // some are closed already
 	}
 }

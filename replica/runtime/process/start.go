@@ -15,9 +15,9 @@ import (
 	"ovs-offline/replica/runtime/process/namespace"
 )
 
-// Start starts d and returns when d is ready.
+// Start starts the daemon and returns when it is ready.
 func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
-	program, err := r.find(d.Program)
+	program, err := r.options.find(d.Program)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Role, err)
 	}
@@ -42,9 +42,9 @@ func (r *Runtime) Start(ctx context.Context, d runtime.Daemon) error {
 
 // launch runs program until it has detached itself as a ready daemon, in namespaces
 // where the system allows them, else under the seccomp filter.
-func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) error {
+func (r *Runtime) launch(ctx context.Context, daemon runtime.Daemon, program string) error {
 	how, known := r.firstIsolation(ctx)
-	err := r.launchIn(ctx, d, program, how)
+	err := r.launchIn(ctx, daemon, program, how)
 	if known || ctx.Err() != nil {
 		return err
 	}
@@ -55,36 +55,36 @@ func (r *Runtime) launch(ctx context.Context, d runtime.Daemon, program string) 
 	if how, _ = r.findIsolation(ctx); how == ownNetwork {
 		return err
 	}
-	return r.launchIn(ctx, d, program, how)
+	return r.launchIn(ctx, daemon, program, how)
 }
 
 func (r *Runtime) launchIn(ctx context.Context, d runtime.Daemon, program string, how isolation) error {
-	l := newLaunch()
-	env := append(daemon.Environment(pathVariable(r.options.Root), d.RunDir, filepath.Dir(d.Log)), l.variable, rootMark+"="+r.options.Root)
+	launch := newLaunch()
+	env := append(daemon.Environment(pathVariable(r.options.Root), d.RunDir, filepath.Dir(d.Log)), launch.variable, rootMark+"="+r.options.Root)
 	argv := append([]string{program, "--pidfile=" + daemon.PIDFile(d), "--log-file=" + d.Log, "-vconsole:off", "-vsyslog:off", "--detach"}, d.Args...)
-	cmd, err := helper(ctx, r.request(namespace.Daemon, how == ownNetwork, argv), env)
+	cmd, err := helper(ctx, r.options.request(namespace.Daemon, how == ownNetwork, argv), env)
 	if err != nil {
 		return err
 	}
-	output, err := l.run(ctx, cmd, how == filtered)
+	output, err := launch.run(ctx, cmd, how == filtered)
 	if err != nil && ctx.Err() != nil {
 		err = daemon.StartEnded(ctx)
 	}
-	err = r.explain(err)
+	err = r.options.explain(err)
 	if err != nil {
 		return fmt.Errorf("%w%s", err, daemon.Reason(output))
 	}
 	if _, held, err := daemon.LockOwner(daemon.PIDFile(d)); !held {
-		return errors.Join(fmt.Errorf("it detached, but does not hold %s%s", daemon.PIDFile(d), daemon.Reason(output)), err, l.kill())
+		return errors.Join(fmt.Errorf("it detached, but does not hold %s%s", daemon.PIDFile(d), daemon.Reason(output)), err, launch.kill())
 	}
 	return nil
 }
 
-// Stop stops d. If ctx ends first, d goes on ending, and Stop can be called again.
+// Stop stops the daemon. If ctx ends first, the daemon still ends, and Stop can be called again.
 func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
-	h, err := findHolder(d)
-	if err == nil && h.evidence != "" {
-		err = r.end(ctx, d, h)
+	holder, err := findHolder(d)
+	if err == nil && holder.evidence != "" {
+		err = r.end(ctx, d, holder)
 	}
 	if err == nil {
 		err = killAll(func(pid int) bool { return becomes(pid, d) })
@@ -99,19 +99,19 @@ func (r *Runtime) Stop(ctx context.Context, d runtime.Daemon) error {
 }
 
 // becomes reports whether a process is about to become d. If its parent was killed,
-// such a process does not hold the lock yet, and would become d after Stop has
+// such a process does not hold the lock yet, and would become the daemon after Stop has
 // returned.
 func becomes(pid int, d runtime.Daemon) bool {
 	return has(pid, "cmdline", "--pidfile="+daemon.PIDFile(d)) && has(pid, "environ", "OVS_RUNDIR="+d.RunDir)
 }
 
-// end ends the process that holds d's files, and waits until it has ended.
-func (r *Runtime) end(ctx context.Context, d runtime.Daemon, h holder) error {
+// end ends the process that holds the daemon's files, and waits until it has ended.
+func (r *Runtime) end(ctx context.Context, daemon runtime.Daemon, h holder) error {
 	if h.pid == 0 {
 		return fmt.Errorf("%s is held by a process that can't be seen from here", h.evidence)
 	}
 	same := func() bool {
-		now, err := findHolder(d)
+		now, err := findHolder(daemon)
 		return err == nil && now == h
 	}
 	ended, err := end(ctx, h.pid, same, r.options.StopTimeout, unix.SIGTERM, unix.SIGKILL)

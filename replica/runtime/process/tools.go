@@ -22,8 +22,8 @@ import (
 )
 
 // find returns the path of a program where the runtime runs it.
-func (r *Runtime) find(program string) (string, error) {
-	root := r.options.Root
+func (o Options) find(program string) (string, error) {
+	root := o.Root
 	if root == "" {
 		return Find(program)
 	}
@@ -37,43 +37,43 @@ func (r *Runtime) find(program string) (string, error) {
 }
 
 // toolRequest returns the request for a tool or a runner in the root file system. Tools
-// need only unix sockets, so those of an image get no network where that is possible; else
+// need only unix sockets, so an image's tools get no network where that is possible; else
 // they run under the seccomp filter.
-func (r *Runtime) toolRequest(becomes string, argv []string) namespace.Request {
-	return r.request(becomes, ownNetworkPossible(), argv)
+func (o Options) toolRequest(becomes string, argv []string) namespace.Request {
+	return o.request(becomes, ownNetworkPossible(), argv)
 }
 
 // startInRoot calls start, which starts a process of toolRequest.
-func (r *Runtime) startInRoot(start func() error) error {
+func (o Options) startInRoot(start func() error) error {
 	if ownNetworkPossible() {
 		return start()
 	}
-	return r.filterTool(start)
+	return o.filterTool(start)
 }
 
 // ownNetworkPossible reports whether a network namespace can be tried.
 func ownNetworkPossible() bool { return userNamespaces() && allowed("net") }
 
 // request returns the request for a process in the runtime's root file system.
-func (r *Runtime) request(becomes string, isolated bool, argv []string) namespace.Request {
-	q := namespace.Request{Becomes: becomes, OwnNetwork: isolated, Root: r.options.Root, Argv: argv}
-	if q.Root != "" {
-		q.Folders = r.options.Folders
+func (o Options) request(becomes string, isolated bool, argv []string) namespace.Request {
+	request := namespace.Request{Becomes: becomes, OwnNetwork: isolated, Root: o.Root, Argv: argv}
+	if request.Root != "" {
+		request.Folders = o.Folders
 	}
-	return q
+	return request
 }
 
 // explain adds the next step to the error of a process that the kernel refused to
 // start in a root file system.
-func (r *Runtime) explain(err error) error {
+func (o Options) explain(err error) error {
 	var refused *fs.PathError
-	if r.options.Root == "" || !errors.As(err, &refused) || refused.Path != self {
+	if o.Root == "" || !errors.As(err, &refused) || refused.Path != self {
 		return err
 	}
-	return fmt.Errorf("%w%s (%s)", err, meaning(err), namespace.Forbidden)
+	return fmt.Errorf("%w%s (%s)", err, causeOf(err), namespace.Forbidden)
 }
 
-// ReadFile returns a file of those that daemons and tools see.
+// ReadFile returns a file as daemons and tools see it.
 func (r *Runtime) ReadFile(_ context.Context, path string) ([]byte, error) {
 	if r.options.Root == "" {
 		return os.ReadFile(path)
@@ -98,12 +98,12 @@ func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, st
 }
 
 func (r *Runtime) tool(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv []string) ([]byte, error) {
-	path, err := r.find(argv[0])
+	path, err := r.options.find(argv[0])
 	if err != nil {
 		return nil, &command.Error{Argv: argv, Err: err}
 	}
 	c := command.Command{Argv: append([]string{path}, argv[1:]...), Env: daemon.Environment(pathVariable(r.options.Root), runDir, runDir), Stdin: stdin, Stdout: stdout}
-	run := r.runHere
+	run := r.options.runHere
 	if r.options.Root != "" {
 		run = r.runInRoot
 	}
@@ -116,8 +116,8 @@ func (r *Runtime) tool(ctx context.Context, runDir string, stdin io.Reader, stdo
 }
 
 // runHere works like command.Run, for a tool of this host.
-func (r *Runtime) runHere(ctx context.Context, c command.Command) (out []byte, err error) {
-	err = r.filterTool(func() error {
+func (o Options) runHere(ctx context.Context, c command.Command) (out []byte, err error) {
+	err = o.filterTool(func() error {
 		out, err = command.Run(ctx, c)
 		return err
 	})
@@ -126,8 +126,8 @@ func (r *Runtime) runHere(ctx context.Context, c command.Command) (out []byte, e
 
 // filterTool calls start, which starts a tool: under the seccomp filter where there can be
 // one. A tool does without: unlike a daemon, it connects to nothing that a database names.
-func (r *Runtime) filterTool(start func() error) error {
-	err := r.underFilter(start)
+func (o Options) filterTool(start func() error) error {
+	err := o.underFilter(start)
 	if errors.Is(err, filter.ErrUnavailable) {
 		return start()
 	}
@@ -135,33 +135,33 @@ func (r *Runtime) filterTool(start func() error) error {
 }
 
 // underFilter calls start under the seccomp filter: see filter.Under.
-func (r *Runtime) underFilter(start func() error) error {
-	if r.options.NoFilter {
+func (o Options) underFilter(start func() error) error {
+	if o.NoFilter {
 		return fmt.Errorf("%w: it was asked to run without", filter.ErrUnavailable)
 	}
 	return filter.Under(start)
 }
 
 // Exec runs a program for the user: one of this host with the caller's own environment
-// and the variables that c sets, or one of the root file system with these variables alone.
-func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
-	path, err := r.find(c.Argv[0])
+// and the variables that the command sets, or one of the root file system with these variables alone.
+func (r *Runtime) Exec(ctx context.Context, command runtime.Command) (int, error) {
+	path, err := r.options.find(command.Argv[0])
 	if err != nil {
 		return 0, err
 	}
-	argv := append([]string{path}, c.Argv[1:]...)
+	argv := append([]string{path}, command.Argv[1:]...)
 	var cmd *exec.Cmd
 	if r.options.Root == "" {
-		cmd = exec.CommandContext(ctx, path, c.Argv[1:]...)
-		cmd.Env = override(os.Environ(), c.Env)
-	} else if cmd, err = helper(ctx, r.toolRequest(namespace.Tool, argv), override(rootEnvironment(), c.Env)); err != nil {
+		cmd = exec.CommandContext(ctx, path, command.Argv[1:]...)
+		cmd.Env = override(os.Environ(), command.Env)
+	} else if cmd, err = helper(ctx, r.options.toolRequest(namespace.Tool, argv), override(rootEnvironment(), command.Env)); err != nil {
 		return 0, err
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = command.Stdin, command.Stdout, command.Stderr
 	if r.options.Root == "" {
 		err = cmd.Run()
 	} else {
-		err = r.startInRoot(cmd.Run)
+		err = r.options.startInRoot(cmd.Run)
 	}
 	var ended *exec.ExitError
 	if errors.As(err, &ended) && ctx.Err() == nil {
@@ -171,7 +171,7 @@ func (r *Runtime) Exec(ctx context.Context, c runtime.Command) (int, error) {
 		}
 		return ended.ExitCode(), nil
 	}
-	return 0, r.explain(err)
+	return 0, r.options.explain(err)
 }
 
 // rootEnvironment returns the environment of a user's program in a root file system: that

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/workdir"
-	"ovs-offline/test/fidelity"
+	"ovs-offline/test/oracle/fidelity"
 )
 
 // content maps the files of a collection to what must not change: the entries of a

@@ -25,9 +25,8 @@ const (
 	faultedRuns = 300
 	// standInRuns is the number of further runs, with a fault behind a stand-in.
 	standInRuns = 40
-	// stallTime is how long a stream may stall, and stall its flag.
-	stallTime = 3 * time.Second
-	stall     = "--request-timeout=3s"
+	// stall is the flag for how long a stream may stall.
+	stall = "--request-timeout=3s"
 	// serverRuns is how many of faultedRuns have a fault of the API server, which all
 	// workers share. It happens while all of them collect.
 	serverRuns = 50
@@ -269,7 +268,6 @@ type trial struct {
 	dir      string
 	happened bool
 	took     time.Duration
-	outlived time.Duration // how long the client ran after the breakdown of a process
 	received int64         // bytes that reached the client
 	left     []string      // processes in the node's pods that stay
 	lingered time.Duration // how long the last process was there after the client's end
@@ -288,9 +286,8 @@ func (w *worker) run(t *testing.T, b breakdown) trial {
 		s := w.strike(t, command, b)
 		w.hops[toServer].Watch(b.after, s.now)
 		r = w.finish(t, command, r)
-		ended := time.Now()
 		at, _ := s.end()
-		r.happened, r.outlived = !at.IsZero(), ended.Sub(at)
+		r.happened = !at.IsZero()
 	}
 	w.watchProcesses(&r)
 	return r
@@ -321,13 +318,9 @@ func (w *worker) finish(t *testing.T, command *exec.Cmd, r trial) trial {
 	return r
 }
 
-// watchProcesses waits until the processes in the pods end: for one second, or two if
-// the client could not end them itself.
+// watchProcesses waits until the processes in the pods end, and kills any process that is left after 20 s.
 func (w *worker) watchProcesses(r *trial) {
-	patience := time.Second
-	if r.code < 0 {
-		patience = 2 * time.Second
-	}
+	const patience = 20 * time.Second
 	for ended := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		r.lingered = time.Since(ended)
 		left := w.node.Processes()
@@ -343,16 +336,6 @@ func (w *worker) watchProcesses(r *trial) {
 		}
 		return
 	}
-}
-
-// limit returns how long a run may take. A node is given up after three failures in a
-// row that lasted 20 seconds; there are pauses of up to 5 seconds, and an answer may take
-// the time of the flag stall: of the try, a list of pods and a handshake before and after
-// the last pause, and of the two OVN databases, which are tried once each then. To this
-// comes the time of a run without faults, three times because parts are run again, and
-// because the workers share the processors.
-func (w *worker) limit(b breakdown) time.Duration {
-	return 20*time.Second + 5*time.Second + 8*stallTime + b.gap + 3*w.took + 2*time.Second
 }
 
 // recover waits until commands can be run in the node's pods again.
@@ -371,13 +354,11 @@ func (w *worker) recover(t *testing.T) {
 	}
 }
 
-// judge returns what is wrong with a trial, "" if nothing.
+// judge returns what is wrong with a trial, "" if nothing. A client that hangs fails in finish.
 func (w *worker) judge(truth content, r trial) string {
 	switch {
-	case r.took > w.limit(r.breakdown):
-		return fmt.Sprintf("it took %.1f s, more than %.1f s", r.took.Seconds(), w.limit(r.breakdown).Seconds())
-	case r.kind == interrupted && r.happened && r.outlived > 2*time.Second:
-		return fmt.Sprintf("it ended %.1f s after its interruption", r.outlived.Seconds())
+	case r.kind == interrupted && r.happened && r.code == 1 && !r.isInterrupted():
+		return "it does not name its interruption"
 	case len(r.left) > 0:
 		return fmt.Sprintf("it left processes in the pod:\n\t%s", strings.Join(r.left, "\n\t"))
 	case r.code < 0: // killed: it could say nothing
@@ -386,11 +367,17 @@ func (w *worker) judge(truth content, r trial) string {
 	return truth.judge(r.result, r.dir)
 }
 
+// isInterrupted reports whether the program ended because it was interrupted.
+func (r result) isInterrupted() bool {
+	return strings.Contains(r.complaints, "ovs-offline: interrupted")
+}
+
 // tally counts faulted runs by their results.
 type tally struct {
 	sync.Mutex
 	t                   *testing.T
 	runs, missed, wrong int
+	interrupted         int // runs that ended because of their interruption
 	codes               map[int]int
 	kinds               map[string]int // by protocol and breakdown
 	slowest, lingered   time.Duration
@@ -415,6 +402,9 @@ func (s *tally) add(w *worker, r trial, problem string) {
 	}
 	if s.runs++; s.runs%25 == 0 {
 		s.t.Logf("%d faulted runs after %.0f s", s.runs, time.Since(s.began).Seconds())
+	}
+	if r.isInterrupted() {
+		s.interrupted++
 	}
 	s.codes[r.code]++
 	s.kinds[w.way+", "+r.breakdown.String()]++
@@ -449,7 +439,7 @@ func (s *tally) String() string {
 }
 
 // faultsAreNeverSilent breaks connections and processes at random places, and checks that
-// each run ends in time, that no process stays in a pod, and that a run that lacks data
+// each run ends, that no process stays in a pod, and that a run that lacks data
 // reports it.
 func faultsAreNeverSilent(t *testing.T, c *cluster.Cluster, workers []*worker, truth content) {
 	counts := newTally(t)
@@ -476,6 +466,9 @@ func faultsAreNeverSilent(t *testing.T, c *cluster.Cluster, workers []*worker, t
 	t.Log(counts)
 	if !t.Failed() && (counts.codes[0] == 0 || counts.codes[1]+counts.codes[3] == 0) {
 		t.Error("want both runs that recover from a fault and runs that do not")
+	}
+	if !t.Failed() && counts.interrupted == 0 {
+		t.Error("no interrupted run ended because of that")
 	}
 }
 

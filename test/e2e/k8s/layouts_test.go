@@ -17,7 +17,7 @@ import (
 	"ovs-offline/replica"
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/machine"
-	"ovs-offline/test/fidelity"
+	"ovs-offline/test/oracle/fidelity"
 )
 
 // platform is a deployment of OVS and OVN: the pods of a node, and the layout that

@@ -33,7 +33,7 @@ func TestTenNodes(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("at once are faster", func(t *testing.T) { atOnceAreFaster(t, c, nodes) })
+	t.Run("at once", func(t *testing.T) { tenAtOnce(t, c, nodes) })
 	t.Run("faults", func(t *testing.T) { withFaults(t, c, nodes) })
 }
 

@@ -237,13 +237,10 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	await(t, "a command to wait for a stalled stream", func() bool { return n.FromServer.Happened() > 0 && blocked(n) })
 	syscall.Kill(command.Process.Pid, syscall.SIGINT)
 	command.Wait()
-	ended := time.Now()
 	if code := command.ProcessState.ExitCode(); code != 1 || !strings.Contains(complaints.String(), "interrupted") {
 		t.Errorf("exit %d: %s", code, complaints.String())
 	}
-	for len(n.Processes()) > 0 && time.Since(ended) < time.Second {
-		time.Sleep(20 * time.Millisecond)
-	}
+	await(t, "the processes in the pods to end", func() bool { return len(n.Processes()) == 0 })
 	for _, change := range differences(before, b.snapshot()) {
 		t.Error("changed in a pod: ", change)
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -119,9 +118,8 @@ func TestRegistryThatWantsCredentials(t *testing.T) {
 				t.Parallel()
 				its := c
 				its.workdir = copyOfNode(t)
-				began := time.Now()
 				r := its.start(t, flags...)
-				t.Logf("after %.1f s: %s", time.Since(began).Seconds(), r.complaints)
+				t.Log(r.complaints)
 				lines := strings.Split(strings.TrimSpace(r.complaints), "\n")
 				last := lines[len(lines)-1]
 				for _, said := range []string{"can't pull the image " + c.image, "401 Unauthorized", "--image-pull-secret", "kubectl create secret docker-registry"} {
@@ -129,8 +127,8 @@ func TestRegistryThatWantsCredentials(t *testing.T) {
 						t.Errorf("the last line does not hold %q: %s", said, last)
 					}
 				}
-				if r.code != 1 || time.Since(began) > time.Minute {
-					t.Errorf("exit %d after %s", r.code, time.Since(began))
+				if r.code != 1 {
+					t.Errorf("exit %d, want 1", r.code)
 				}
 			})
 		}

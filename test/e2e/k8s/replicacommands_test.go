@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"ovs-offline/test/check/files"
 	"ovs-offline/test/e2e/k8s/machine"
-	"ovs-offline/test/files"
 )
 
 // same are commands on a set, or on its first node, whose output on replicas in pods must
@@ -78,16 +78,14 @@ func TestCommandsOnPods(t *testing.T) {
 	if r := c.on(t, "stop"); r.code != 0 || len(c.left(t)) > 0 {
 		t.Errorf("stop: exit %d, left: %q\n%s\n%s", r.code, c.left(t), r.out, r.complaints)
 	}
-	for end := time.Now().Add(20 * time.Second); len(keepers(t, folder)) > 0; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the replicas are gone, and the streams are kept open: %q", keepers(t, folder))
-		}
+	if left := processesOf(t, folder); len(left) > 0 {
+		t.Errorf("processes of this machine are left: %q", left)
 	}
 }
 
-// keepers returns the command lines of the processes that keep streams to pods open for
-// commands on the workdirs in a folder.
-func keepers(t *testing.T, folder string) (found []string) {
+// processesOf returns the command lines of the processes of ovs-offline, outside the cluster, that
+// run for workdirs in a folder.
+func processesOf(t *testing.T, folder string) (found []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -95,7 +93,7 @@ func keepers(t *testing.T, folder string) (found []string) {
 	}
 	for _, path := range files {
 		raw, _ := os.ReadFile(path) // it may have ended
-		if line := strings.ReplaceAll(string(raw), "\x00", " "); strings.Contains(line, folder) && strings.HasSuffix(line, " pod keep ") {
+		if line := strings.ReplaceAll(string(raw), "\x00", " "); strings.Contains(line, folder) {
 			found = append(found, line)
 		}
 	}
@@ -139,8 +137,7 @@ func (c client) samePackets(t *testing.T, local string) {
 	}
 }
 
-// wrapper calls a tool by its wrapper, as a script does many times. The calls leave one
-// process, which keeps a stream open for later calls.
+// wrapper calls a tool by its wrapper, as a script does many times. The calls leave no process.
 func (c client) wrapper(t *testing.T) {
 	t.Helper()
 	wrapper := filepath.Join(c.workdir, "bin", "ovs-vsctl")
@@ -153,7 +150,9 @@ func (c client) wrapper(t *testing.T) {
 		}
 		t.Logf("a call of a wrapper took %s", time.Since(began))
 	}
-	await(t, "one process to keep streams open", func() bool { return len(keepers(t, filepath.Dir(c.workdir))) == 1 })
+	if left := processesOf(t, c.workdir); len(left) > 0 {
+		t.Errorf("processes of this machine are left: %q", left)
+	}
 }
 
 // standardInput adds flows that come from the standard input.
@@ -266,7 +265,7 @@ func (c client) anotherVersion(t *testing.T) {
 		t.Fatalf("no version in %s", text)
 	}
 	files.Write(t, path, string(other))
-	c.mustFail(t, 20*time.Second, []string{"was started by another version of ovs-offline", `"0.0.1"`, `with "ovs-offline start"`}, "trace", "ns1/web-0", "ns1/client-0:80")
+	c.mustFail(t, []string{"was started by another version of ovs-offline", `"0.0.1"`, `with "ovs-offline start"`}, "trace", "ns1/web-0", "ns1/client-0:80")
 }
 
 // killedClient kills a client whose command in the pod would run for a long time.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"ovs-offline/test/e2e/k8s/cluster"
-	"ovs-offline/test/sets"
+	"ovs-offline/test/oracle/sets"
 )
 
 // recordedSet is a set of three nodes, and its collection.

@@ -51,7 +51,9 @@ func finish(t testing.TB, command *exec.Cmd) result {
 	}
 	hangs := time.AfterFunc(hang, func() { command.Process.Signal(syscall.SIGQUIT) }) // Go then prints all stacks
 	err = command.Wait()
-	hangs.Stop()
+	if !hangs.Stop() {
+		t.Errorf("%q had not ended after %s", command.Args, hang)
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

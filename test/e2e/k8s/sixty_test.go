@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ovs-offline/test/files"
-	"ovs-offline/test/sets"
+	"ovs-offline/test/check/files"
+	"ovs-offline/test/oracle/sets"
 )
 
 // clusters is how many clusters of three nodes there are. Each node has OVN databases of its

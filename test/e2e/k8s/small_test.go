@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ovs-offline/test/ovs"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // smallNode starts a live node that answers quickly, for tests that collect it

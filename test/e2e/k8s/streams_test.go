@@ -14,7 +14,7 @@ import (
 
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/e2e/k8s/cluster"
-	"ovs-offline/test/fidelity"
+	"ovs-offline/test/oracle/fidelity"
 )
 
 // most bounds how much more memory the program may use for a stream that is several

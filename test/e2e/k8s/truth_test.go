@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ovs-offline/test/fidelity"
+	"ovs-offline/test/oracle/fidelity"
 )
 
 // checkTruth compares the dumps of ovs-ofctl on the live node with those on the

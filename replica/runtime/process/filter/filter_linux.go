@@ -47,8 +47,8 @@ func install() error {
 		return fmt.Errorf("%w: assembling it: %w", ErrUnavailable, err)
 	}
 	code := make([]unix.SockFilter, len(raw))
-	for i, r := range raw {
-		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	for i, instruction := range raw {
+		code[i] = unix.SockFilter{Code: instruction.Op, Jt: instruction.Jt, Jf: instruction.Jf, K: instruction.K}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("%w: setting no_new_privs: %w", ErrUnavailable, err)

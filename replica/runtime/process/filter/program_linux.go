@@ -8,7 +8,7 @@ import (
 )
 
 // Offsets in struct seccomp_data (seccomp(2)). The first argument is a register of 64
-// bits, of which the kernel uses the lower half for an address family; all architectures
+// bits, and the kernel uses their lower half for an address family; all architectures
 // below are little-endian.
 const (
 	number        = 0

@@ -53,14 +53,14 @@ func (r Request) Words() []string {
 }
 
 // parseRequest returns the request in the arguments of a process, if it has one.
-func parseRequest(words []string) (r Request, ok bool) {
+func parseRequest(words []string) (request Request, ok bool) {
 	const head = 4
 	if len(words) <= head || words[0] != Helper {
-		return r, false
+		return request, false
 	}
-	r = Request{Becomes: words[1], OwnNetwork: words[2] == ownNetwork, Root: words[3]}
-	r.Folders, r.Argv, ok = cut(words[head:])
-	return r, ok
+	request = Request{Becomes: words[1], OwnNetwork: words[2] == ownNetwork, Root: words[3]}
+	request.Folders, request.Argv, ok = cut(words[head:])
+	return request, ok
 }
 
 // cut divides words at the first End.
@@ -100,13 +100,13 @@ type failure struct {
 }
 
 func init() {
-	r, ok := parseRequest(arguments())
+	request, ok := parseRequest(arguments())
 	if !ok {
 		return
 	}
-	f := r.become()
-	text := "preparing the namespaces: " + f.what + ": " + f.errno.Error()
-	if r.Root != "" && !f.exec && (f.errno == syscall.EPERM || f.errno == syscall.EACCES) {
+	failure := request.become()
+	text := "preparing the namespaces: " + failure.what + ": " + failure.errno.Error()
+	if request.Root != "" && !failure.exec && (failure.errno == syscall.EPERM || failure.errno == syscall.EACCES) {
 		text += " (" + Forbidden + ")"
 	}
 	write(2, text+"\n")
@@ -134,8 +134,8 @@ func readWords(fd int) (words []string) {
 		text = append(text, block[:n]...)
 	}
 	begin := 0
-	for i, c := range text {
-		if c == 0 {
+	for i, char := range text {
+		if char == 0 {
 			words = append(words, string(text[begin:i]))
 			begin = i + 1
 		}
@@ -144,7 +144,7 @@ func readWords(fd int) (words []string) {
 }
 
 // become returns only if a step failed. Go runs initialisation on one thread. That
-// matters because each thread has its own capabilities, and exec uses those of the
+// matters because each thread has its own capabilities, and exec uses the ones of the
 // calling thread.
 func (r Request) become() failure {
 	if r.OwnNetwork {
@@ -153,12 +153,12 @@ func (r Request) become() failure {
 		}
 	}
 	if r.Root != "" {
-		if f := enter(r.Root, r.Folders); f.errno != 0 {
-			return f
+		if failure := enter(r.Root, r.Folders); failure.errno != 0 {
+			return failure
 		}
 	}
-	if f := dropPrivileges(); f.errno != 0 {
-		return f
+	if failure := dropPrivileges(); failure.errno != 0 {
+		return failure
 	}
 	if r.Becomes == Runner {
 		return runTools()

@@ -31,32 +31,32 @@ func enter(image string, shared []string) failure {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return failed("separating the mounts from the host's", err)
 	}
-	source, f := readOnly(image)
-	if f.errno != 0 {
-		return f
+	source, failure := readOnly(image)
+	if failure.errno != 0 {
+		return failure
 	}
-	host, f := openFolders(append([]string{"/proc", "/dev"}, shared...))
-	if f.errno != 0 {
-		return f
+	host, failure := openFolders(append([]string{"/proc", "/dev"}, shared...))
+	if failure.errno != 0 {
+		return failure
 	}
-	if f := changeRoot(image); f.errno != 0 {
-		return f
+	if failure := changeRoot(image); failure.errno != 0 {
+		return failure
 	}
-	if f := mountEntries(source, "/", firstNames(shared)); f.errno != 0 {
-		return f
+	if failure := mountEntries(source, "/", firstNames(shared)); failure.errno != 0 {
+		return failure
 	}
-	if f := mountProc(host[0]); f.errno != 0 {
-		return f
+	if failure := mountProc(host[0]); failure.errno != 0 {
+		return failure
 	}
-	if f := mountDevices(host[1]); f.errno != 0 {
-		return f
+	if failure := mountDevices(host[1]); failure.errno != 0 {
+		return failure
 	}
 	if err := makeFolder("/tmp"); err != nil {
 		return failed("creating /tmp", err)
 	}
 	for i, path := range shared {
-		if f := mountShared(host[2+i], path); f.errno != 0 {
-			return f
+		if failure := mountShared(host[2+i], path); failure.errno != 0 {
+			return failure
 		}
 	}
 	for _, fd := range append(host, source) {
@@ -70,7 +70,7 @@ func enter(image string, shared []string) failure {
 }
 
 // readOnly makes a folder a read-only mount without setuid programs and devices, and opens it.
-func readOnly(path string) (fd int, f failure) {
+func readOnly(path string) (fd int, failure failure) {
 	if err := syscall.Mount(path, path, "", bindAll, ""); err != nil {
 		return 0, failed("mounting "+path, err)
 	}
@@ -237,8 +237,8 @@ func mountShared(folder int, path string) failure {
 		}
 		err := makeFolder(path[:i])
 		if err == syscall.EROFS {
-			if f := cover(parent); f.errno != 0 {
-				return f
+			if failure := cover(parent); failure.errno != 0 {
+				return failure
 			}
 			err = makeFolder(path[:i])
 		}
@@ -290,8 +290,8 @@ func firstNames(paths []string) []string {
 }
 
 func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
+	for _, known := range names {
+		if known == name {
 			return true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // its arguments, each ended by a NUL), its standard input, output and error, and a socket
 // of the same type for its state. There the runner sends RunnerStarted with the process
 // ID, and RunnerExited or RunnerSignalled with a number once the tool has ended; or
-// RunnerFailed with the number of the error. The process ID stays that of the tool until
+// RunnerFailed with the number of the error. The process ID belongs to the tool until
 // the other end of that socket is closed. The runner ends when the other end of its own is
 // closed and the tools have ended.
 const (

@@ -5,7 +5,7 @@
 //
 // It needs root and the programs that `make test-k8s` builds. It prints the kubeconfig,
 // a namespace with the Pod Security level "restricted", and the image on the node. At
-// each line of its standard input, it makes the image anew from the tools of this machine
+// each line of its standard input, it makes the image again from the tools of this machine
 // and the program ovs-offline.
 package main
 

@@ -1,0 +1,51 @@
+package compare
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"ovs-offline/internal/terminal"
+)
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+)
+
+// page is what the template of the page takes.
+type page struct {
+	*Comparison
+	Style  template.CSS
+	Groups []pageGroup
+}
+
+// pageGroup is the findings of one kind.
+type pageGroup struct {
+	KindCount
+	Findings []Finding
+}
+
+// HTML writes a comparison as a page that needs no server, no network and no script.
+func (c *Comparison) HTML(w io.Writer) error {
+	plain := func(text any) string { return strings.ReplaceAll(terminal.Escape(fmt.Sprint(text)), "\t", " ") }
+	t, err := template.New("page").Funcs(template.FuncMap{"plain": plain}).Parse(pageHTML)
+	if err != nil {
+		return fmt.Errorf("reading the template of the page: %w", err)
+	}
+	document := page{Comparison: c, Style: template.CSS(pageCSS)} // it is part of the program
+	at := 0
+	for _, k := range c.Kinds() {
+		n := k.Added + k.Gone + k.Changed
+		document.Groups = append(document.Groups, pageGroup{k, c.Findings[at : at+n]})
+		at += n
+	}
+	if err := t.Execute(w, document); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}

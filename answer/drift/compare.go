@@ -1,0 +1,164 @@
+package drift
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/flowdiff"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/scratch"
+)
+
+// compare compares the recorded state with the computed one.
+func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, computed flowdiff.State) (err error) {
+	node, report := c.node, c.report
+	if c.recordedNames, err = flowdiff.NewNames(c.nb, c.sb, node.state.Flows); err != nil {
+		return err
+	}
+	if c.computedNames, err = flowdiff.NewNames(c.nb, c.sb, computed.Flows); err != nil {
+		return err
+	}
+	if a, b := c.recordedNames.Egress(), c.computedNames.Egress(); a != 0 && b != 0 && a != b {
+		report.undetermined(fmt.Sprintf("the recorded flows have the egress pipeline from table %d on, and OVN %s puts it at table %d: the node's ovn-controller was of another release", a, report.Running.OVN, b))
+		return nil
+	}
+	diff := flowdiff.Compare(node.state, computed)
+	if err := c.leaveOut(ctx, &diff, computed); err != nil {
+		return err
+	}
+	either, err := c.settleOrders(ctx, scratch, &diff)
+	if err != nil {
+		return err
+	}
+	ofRouterPorts, err := c.settleRouterPorts(&diff)
+	if err != nil {
+		return err
+	}
+	either = append(either, ofRouterPorts...)
+	report.Compared, report.Same = Counts{len(node.state.Flows), len(node.state.Groups), len(node.state.Meters)}, diff.Same
+	for _, l := range report.LeftOut {
+		if l.Bridge == node.bridge {
+			report.Compared.Flows -= l.Flows
+		}
+	}
+	return c.report.fill(c, diff, either)
+}
+
+// fill names the differences.
+func (r *Report) fill(comparison *comparison, diff flowdiff.Diff, either []flowdiff.Change) error {
+	for _, list := range []struct {
+		changes []flowdiff.Change
+		into    *[]Difference
+	}{{diff.OnlyB, &r.Missing}, {diff.OnlyA, &r.Extra}, {diff.Changed, &r.Altered}, {either, &r.Either}} {
+		groups, err := flowdiff.Name(list.changes, comparison.recordedNames, comparison.computedNames)
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			*list.into = append(*list.into, flowdiff.DifferenceOf(g, entryOf))
+		}
+	}
+	if len(r.Missing)+len(r.Extra)+len(r.Altered) > 0 {
+		r.Verdict = Found
+	}
+	return nil
+}
+
+// leaveOut removes from a difference what ovn-controller does not install, or what has no
+// effect.
+func (c *comparison) leaveOut(ctx context.Context, diff *flowdiff.Diff, computed flowdiff.State) error {
+	report := c.report
+	diff.OnlyA, report.LeftOut = withoutLearned(c.node.bridge, diff.OnlyA, c.node.state, computed)
+	zones := 0
+	diff.Changed = slices.DeleteFunc(diff.Changed, func(change flowdiff.Change) bool {
+		idle := c.onlyIdleZones(change)
+		if idle {
+			zones++
+		}
+		return idle
+	})
+	if zones > 0 {
+		report.LeftOut = append(report.LeftOut, LeftOut{Bridge: c.node.bridge, Flows: zones,
+			Why: "of multicast groups that set the conntrack zone of a port to which they do not send, or do not set it: it has no effect"})
+	}
+	return c.leaveOutBridges(ctx)
+}
+
+// onlyIdleZones reports whether the flows of a multicast group differ in nothing but zones
+// without effect. ovn-controller sets the zones of all ports of a group that have one, also
+// of those to which this flow does not send (consider_mc_group() in controller/physical.c),
+// and does not write the flow again when a port gets its zone later.
+func (c *comparison) onlyIdleZones(change flowdiff.Change) bool {
+	if change.Kind != flowdiff.KindFlow || change.Cookie {
+		return false
+	}
+	var form openflow.Canonical
+	a, b := form.Actions(openflow.Flow{Text: change.A}.Actions()), form.Actions(openflow.Flow{Text: change.B}.Actions())
+	if !strings.Contains(a+b, zoneRegister) || withoutIdleZones(a) != withoutIdleZones(b) {
+		return false
+	}
+	cause, _, err := c.computedNames.CauseOf(change.B)
+	return err == nil && cause.Row == "Multicast_Group"
+}
+
+// zoneRegister ends an action that sets the conntrack zone of a logical port
+// (MFF_LOG_CT_ZONE).
+const zoneRegister = "->reg13"
+
+// withoutIdleZones returns actions without those that set a zone which no resubmit follows
+// before the next.
+func withoutIdleZones(actions string) string {
+	var kept []string
+	used := false
+	for _, action := range slices.Backward(strings.Split(actions, ",set_field:")) {
+		if strings.HasSuffix(action, zoneRegister) && !used {
+			continue
+		}
+		used = strings.Contains(action, "resubmit") || used && !strings.HasSuffix(action, zoneRegister)
+		kept = append(kept, action)
+	}
+	return strings.Join(kept, ",set_field:")
+}
+
+// withoutUncollected leaves out of the computed state what was not recorded.
+func (c *comparison) withoutUncollected(computed *flowdiff.State) {
+	for dump, entries := range map[workdir.Dump]func(){
+		workdir.Groups: func() { computed.Groups = nil },
+		workdir.Meters: func() { computed.Meters = nil },
+	} {
+		if slices.Contains(c.node.lacks, string(dump)) {
+			entries()
+			c.report.Remarks = append(c.report.Remarks, fmt.Sprintf("the %s of %s were not collected, and are not compared", dump, c.node.bridge))
+		}
+	}
+}
+
+// leaveOutBridges names the bridges that are not compared.
+func (c *comparison) leaveOutBridges(ctx context.Context) error {
+	for _, bridge := range c.node.others {
+		flows, err := c.node.countFlows(ctx, bridge)
+		if err != nil {
+			return err
+		}
+		c.report.LeftOut = append(c.report.LeftOut, LeftOut{Bridge: bridge, Flows: flows, Why: "ovn-controller installs flows only in " + c.node.bridge})
+	}
+	return nil
+}
+
+func entryOf(change flowdiff.Change) Entry {
+	entry := Entry{Kind: change.Kind, Recorded: change.A, Computed: change.B, Line: change.LineA}
+	switch {
+	case change.Cookie && change.Actions:
+		entry.Differs = "cookie and actions"
+	case change.Cookie:
+		entry.Differs = "cookie"
+	case change.Actions && change.Kind == flowdiff.KindFlow:
+		entry.Differs = "actions"
+	case change.Actions:
+		entry.Differs = "content"
+	}
+	return entry
+}

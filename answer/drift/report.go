@@ -1,0 +1,129 @@
+package drift
+
+import (
+	"fmt"
+
+	"ovs-offline/answer/flowdiff"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/versions"
+)
+
+// Verdict is the outcome for a node in a word.
+type Verdict string
+
+// The verdicts.
+const (
+	None         Verdict = "no drift"
+	Found        Verdict = "drift"
+	Undetermined Verdict = "undetermined"
+	NoOVN        Verdict = "no OVN" // there is nothing to compare
+)
+
+// Report is the outcome for a node.
+type Report struct {
+	Verdict Verdict `json:"verdict"`
+	// Why is the reason for a verdict other than None and Found.
+	Why string `json:"why,omitempty"`
+	// Doubts are the reasons why the differences may come from the databases, not from the node.
+	Doubts   []string      `json:"doubts,omitempty"`
+	Bridge   string        `json:"bridge,omitempty"` // the integration bridge
+	Recorded versions.Pair `json:"recorded"`         // the versions on the node
+	Running  versions.Pair `json:"running"`          // the versions that computed what should be
+	Compared Counts        `json:"compared"`
+	Same     int           `json:"same"` // recorded entries that are as computed
+
+	// Missing lists what was computed and not recorded, Extra what was recorded and not
+	// computed, and Altered what was recorded otherwise than it was computed.
+	Missing []Difference `json:"missing"`
+	Extra   []Difference `json:"extra"`
+	Altered []Difference `json:"altered"`
+	// Either lists flows for which OVN leaves open what they are: logical flows of one
+	// priority, or the flows of several router ports, match the same packets, and
+	// ovn-controller installs one of them.
+	Either []Difference `json:"either,omitempty"`
+
+	LeftOut []LeftOut `json:"left_out,omitempty"`
+	Northd  *Northd   `json:"northd,omitempty"`
+	Remarks []string  `json:"remarks,omitempty"`
+}
+
+// Counts are the recorded entries that were compared.
+type Counts struct {
+	Flows  int `json:"flows"`
+	Groups int `json:"groups"`
+	Meters int `json:"meters"`
+}
+
+// Difference is the entries that differ and have one cause.
+type Difference = flowdiff.Difference[Entry]
+
+// Entry is a flow, a group or a meter that differs.
+type Entry struct {
+	Kind     string `json:"kind"`
+	Recorded string `json:"recorded,omitempty"`
+	Computed string `json:"computed,omitempty"`
+	Line     int    `json:"line,omitempty"`    // of the recorded dump
+	Differs  string `json:"differs,omitempty"` // of an altered entry: cookie, actions, or both
+	// Packets is the number of packets that the recorded flow matched, where it was recorded.
+	Packets string `json:"packets,omitempty"`
+	// Datapath lists recorded flows of the datapath that name the cookie of the flow.
+	Datapath []string `json:"datapath,omitempty"`
+}
+
+// LeftOut is recorded flows that ovn-controller does not install, and that are not compared.
+type LeftOut struct {
+	Bridge string `json:"bridge"`
+	Table  int    `json:"table,omitempty"`
+	Flows  int    `json:"flows"`
+	Why    string `json:"why"`
+}
+
+// undetermined sets the verdict to Undetermined.
+func (r *Report) undetermined(why string) *Report {
+	r.Verdict, r.Why = Undetermined, why
+	return r
+}
+
+// Summary returns the verdict in one sentence.
+func (r *Report) Summary() string {
+	switch r.Verdict {
+	case NoOVN:
+		return r.Why
+	case Undetermined:
+		return "UNDETERMINED: " + r.Why
+	}
+	compared := fmt.Sprintf("%s, %s and %s of %s", phrase.Count(r.Compared.Flows, "flow"), phrase.Count(r.Compared.Groups, "group"), phrase.Count(r.Compared.Meters, "meter"), r.Bridge)
+	if len(r.Missing)+len(r.Extra)+len(r.Altered) == 0 {
+		return fmt.Sprintf("no drift: %s are what OVN %s computes", compared, r.Running.OVN)
+	}
+	all := r.Compared.Flows + r.Compared.Groups + r.Compared.Meters
+	return fmt.Sprintf("drift: %d of the %d entries of %s are what OVN %s computes (%s)", r.Same, all, r.Bridge, r.Running.OVN, compared)
+}
+
+// Summary returns the outcome in one sentence.
+func (n *Northd) Summary() string {
+	if len(n.Missing)+len(n.Extra)+len(n.Altered) == 0 {
+		return fmt.Sprintf("the %s are what ovn-northd makes of the NB database", phrase.Count(n.Compared, flowdiff.KindLogicalFlow))
+	}
+	return fmt.Sprintf("of %s, %d are what ovn-northd makes of the NB database", phrase.Count(n.Compared, flowdiff.KindLogicalFlow), n.Same)
+}
+
+// EntryKind implements flowdiff.Entry.
+func (e Entry) EntryKind() string { return e.Kind }
+
+// Lines returns the entry in lines for a user.
+func (e *Entry) Lines() (lines []string) {
+	if e.Recorded != "" {
+		lines = append(lines, "recorded: "+e.Recorded)
+	}
+	if e.Computed != "" {
+		lines = append(lines, "computed: "+e.Computed)
+	}
+	if e.Packets != "" {
+		lines = append(lines, "packets that it matched: "+e.Packets)
+	}
+	for _, flow := range e.Datapath {
+		lines = append(lines, "used by datapath flow: "+flow)
+	}
+	return lines
+}

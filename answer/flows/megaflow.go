@@ -1,0 +1,176 @@
+package flows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/workdir"
+)
+
+// State is the outcome of comparing a recorded datapath flow with a trace of a packet that it matches.
+type State string
+
+// The states.
+const (
+	// Current flows have the actions that the recorded OpenFlow tables lead to.
+	Current State = "current"
+	// Stale flows have other actions.
+	Stale State = "stale"
+	// Untraced flows could not be compared.
+	Untraced State = "untraced"
+)
+
+// Megaflow is a recorded flow of the datapath, with what the replica does with a packet
+// that it matches.
+type Megaflow struct {
+	Node    string `json:"node,omitempty"`
+	UFID    string `json:"ufid,omitempty"`
+	State   State  `json:"state"`
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
+	Used    string `json:"used,omitempty"` // "never", or how long before the recording
+	// From names the port that the packets came in by, and its logical port.
+	From string `json:"from"`
+	// Match is the match without the fields that the flow leaves open.
+	Match string `json:"match"`
+	// Actions are the recorded actions, and Now the replica's, "" if it was not asked.
+	Actions string `json:"actions"`
+	Now     string `json:"now,omitempty"`
+	// Why is the reason why a flow is untraced.
+	Why string `json:"why,omitempty"`
+	// Rules are the northbound rules that the packet meets on the replica, and End the stage
+	// where its pass ends.
+	Rules []string `json:"rules,omitempty"`
+	End   string   `json:"end,omitempty"`
+	// Text is the match as recorded.
+	Text string `json:"flow"`
+}
+
+var (
+	recircID = regexp.MustCompile(`\brecirc_id\((0x[0-9a-fA-F]+|[0-9]+)\)`)
+	inPort   = regexp.MustCompile(`\bin_port\(([^()]*)\)`)
+	// nothing matches a mask without any bit.
+	nothing = regexp.MustCompile(`^[0.:x]*$`)
+)
+
+// recorded is a recorded flow on its way to be traced.
+type recorded struct {
+	appctl.Megaflow
+	recirc uint32
+	done   bool
+	result Megaflow
+}
+
+// readMegaflows reads the recorded flows of the datapath. lost counts the lines that can't
+// be read.
+func readMegaflows(ctx context.Context, wd *workdir.Dir) (list []*recorded, lost int, err error) {
+	file, ok, err := workdir.OpenCollected(wd.Recorded(workdir.RecordedDatapathFlows))
+	if err != nil {
+		return nil, 0, err
+	}
+	if !ok {
+		return nil, 0, errors.New("no dpctl/dump-flows was recorded: collect a source that has it")
+	}
+	defer file.Close()
+	for megaflow, err := range appctl.Megaflows(file) {
+		if ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
+		id, ok := idOf(megaflow.Key)
+		if err != nil || !ok {
+			lost++
+			continue
+		}
+		list = append(list, &recorded{Megaflow: megaflow, recirc: id})
+	}
+	return list, lost, nil
+}
+
+// idOf returns the recirculation that a flow resumes, 0 for none.
+func idOf(key string) (uint32, bool) {
+	match := recircID.FindStringSubmatch(key)
+	if match == nil {
+		return 0, true
+	}
+	id, err := strconv.ParseUint(match[1], 0, 32)
+	return uint32(id), err == nil
+}
+
+// portIn returns the port that a flow matches, as its text has it.
+func portIn(key string) string {
+	if m := inPort.FindStringSubmatch(key); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// inNames returns a recorded flow in names, without its state.
+func (n *Node) inNames(recorded *recorded, names map[string]string) Megaflow {
+	port := portIn(recorded.Key)
+	if name, ok := names[port]; ok {
+		port = name
+	}
+	return Megaflow{Node: n.Name, UFID: recorded.UFID, Packets: recorded.Packets, Bytes: recorded.Bytes, Used: recorded.Used, From: n.interfaceName(port),
+		Match: significant(recorded.Key), Actions: recorded.Actions, Text: recorded.Key}
+}
+
+// interfaceName returns an interface with its logical port, if it has one.
+func (n *Node) interfaceName(name string) string {
+	for _, b := range n.Bridges {
+		logical := b.alias[name]
+		if logical == "" {
+			continue
+		}
+		port := rules.Port{Name: logical}
+		if n.rules != nil {
+			if known, ok := n.rules.PortNamed(logical); ok {
+				port = known
+			}
+		}
+		return fmt.Sprintf("%s (port %s)", name, port)
+	}
+	return name
+}
+
+// significant returns a datapath match without the fields that every flow has, and without fields
+// with an empty mask.
+func significant(key string) string {
+	var parts []string
+	for part := range openflow.Split(key) {
+		part = strings.TrimSpace(part)
+		name, inner, _ := strings.Cut(strings.TrimSuffix(part, ")"), "(")
+		switch name {
+		case "packet_type", "in_port", "":
+			continue
+		case "recirc_id":
+			if inner == "0" || inner == "0x0" {
+				continue
+			}
+		case "encap":
+			parts = append(parts, "encap("+significant(inner)+")")
+			continue
+		}
+		var fields []string
+		for field := range openflow.Split(inner) {
+			_, mask, masked := strings.Cut(field, "/")
+			if !masked || !nothing.MatchString(strings.TrimSpace(mask)) {
+				fields = append(fields, field)
+			}
+		}
+		if len(fields) > 0 && !strings.HasPrefix(name, "skb_") {
+			parts = append(parts, name+"("+strings.Join(fields, ",")+")")
+		}
+	}
+	return phrase.Shorten(strings.Join(parts, ","), maxMegaflowText)
+}
+
+// maxMegaflowText bounds a match in bytes.
+const maxMegaflowText = 4096

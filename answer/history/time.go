@@ -1,0 +1,24 @@
+package history
+
+import (
+	"time"
+
+	"ovs-offline/internal/fault"
+)
+
+// TimeFormat is how times are printed: with the milliseconds that databases record.
+const TimeFormat = "2006-01-02 15:04:05.000"
+
+// ParseTime reads a time as it is printed here or in a log: RFC 3339, or a date with or
+// without a time, in the local time zone.
+func ParseTime(text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fault.Usagef("%q is not a time: give one as 2026-11-22 14:57:26.215 (local), or as 2026-11-22T14:57:26Z", text)
+}

@@ -1,0 +1,241 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/trace/conntrack"
+	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/flow"
+	"ovs-offline/internal/odp"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/pass"
+)
+
+// output sends the frame out of the datapath port with a number.
+func (s *step) output(ctx context.Context, name string, frame *frame) error {
+	port, ok := s.host.Datapath(name)
+	if frame.pushed != nil {
+		return s.leaveByUnderlay(ctx, port, frame)
+	}
+	switch {
+	case !ok:
+		s.addUndetermined(fmt.Sprintf("no bridge has the datapath port %q", name), *frame)
+		return nil
+	case port.Unknown == ovsdb.UnknownName:
+		s.addUndetermined(fmt.Sprintf("the packet leaves by port %d of %s, whose name and type were not recorded", port.Number, port.Bridge), *frame)
+		return nil
+	case !port.IsTunnel():
+		return s.leave(ctx, port, *frame)
+	case frame.tunnel == nil:
+		s.addUndetermined(fmt.Sprintf("the packet leaves by the tunnels of port %q, and no action sets the tunnel", name), *frame)
+		return nil
+	}
+	tunnel := *frame.tunnel
+	tunnel.Type = port.Type
+	if !s.fitsUnderlay(&tunnel, *frame) {
+		return nil
+	}
+	return s.leaveByTunnel(ctx, tunnel, *frame)
+}
+
+// leaveByUnderlay sends the encapsulated packet out of a port. A bridge of the underlay may flood
+// it: the peer receives it once.
+func (s *step) leaveByUnderlay(ctx context.Context, port *host.Port, frame *frame) error {
+	if frame.sent {
+		return nil
+	}
+	frame.sent = true
+	tunnel := frame.pushed.Tunnel
+	if why := foreignSource(s.host, s.hop.Pass, *frame.pushed); why != "" {
+		s.addUndetermined(why, *frame)
+		return nil
+	}
+	bytes := frame.encapsulated(frame.pushed.Header - ethernetHeader)
+	if !s.fits(bytes, port, usualMTU, Branch{Why: "encapsulated, ", Tunnel: &tunnel}, *frame) {
+		return nil
+	}
+	return s.leaveByTunnel(ctx, tunnel, *frame)
+}
+
+// foreignSource returns why the replica of a node encapsulates a packet with another source
+// address than the node did, "" if it does not. It does not where a flow of the pass or the
+// tunnel's own option sets the source.
+func foreignSource(node *host.Host, printed *pass.Pass, pushed odp.PushTunnel) string {
+	source, ok := node.SourceTo(pushed.Tunnel.Dst)
+	if port, found := node.Datapath(pushed.Port); found && port.Options["local_ip"] != "" {
+		var err error
+		source, err = netip.ParseAddr(port.Options["local_ip"])
+		ok = err == nil
+	}
+	setsSource := func(line string) bool {
+		return slices.Contains([]string{"tun_src", "tun_ipv6_src"}, openflow.Target(line))
+	}
+	isSetting := func(stage pass.Stage) bool { return slices.ContainsFunc(stage.Lines, setsSource) }
+	if !ok || source == pushed.Tunnel.Src || slices.ContainsFunc(printed.Stages, isSetting) {
+		return ""
+	}
+	return fmt.Sprintf("the replica sends the tunnel's packets to %v from %v, and the node sent them from %v (ovs/route/show)", pushed.Tunnel.Dst, pushed.Tunnel.Src, source)
+}
+
+// nativeFailures returns why a replica builds no header for a packet that its flows send into
+// a tunnel: it lacks what the kernel, or the neighbours, of the node told the live switch.
+func nativeFailures(p *pass.Pass) []string {
+	var all []string
+	for _, stage := range p.Stages {
+		for _, line := range stage.Lines {
+			why := strings.TrimLeft(line, "->! ")
+			switch {
+			case why == "native tunnel routing failed":
+				why = "the replica has no route for the tunnel, or not the source address that a flow or local_ip sets (" + why + ")"
+			case strings.HasPrefix(why, "neighbor cache miss for "), why == "tunnel output device lacks Ethernet address":
+				why = "the replica can't address the tunnel's next hop: " + why
+			default:
+				continue
+			}
+			if !slices.Contains(all, why) {
+				all = append(all, why)
+			}
+		}
+	}
+	return all
+}
+
+// leave sends the frame out of a port that is not an end of tunnels.
+func (s *step) leave(ctx context.Context, port *host.Port, frame frame) error {
+	if !s.fits(frame.payload(), port, alwaysFits, Branch{}, frame) {
+		return nil
+	}
+	branch := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.hop.Pass.Floods()}
+	branch.Why = fmt.Sprintf("it leaves by port %s of %s", port.Name, port.Bridge)
+	s.add(branch, frame)
+	for _, peer := range s.tracer.hosts {
+		if peer == s.host {
+			continue
+		}
+		if err := s.arrive(ctx, peer, branch, frame); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrive continues on another node of the same physical network.
+func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, frame frame) error {
+	var done []string // bridges of the peer
+	for _, network := range out.Networks {
+		for _, uplink := range peer.Uplinks(network) {
+			if slices.Contains(done, uplink.Bridge) {
+				continue // another member of a bond
+			}
+			done = append(done, uplink.Bridge)
+			branch := Branch{Kind: Networked, Port: out.Port, Networks: []string{network}, Why: fmt.Sprintf("network %s leads to %s of %s", network, uplink.Bridge, peer.Name)}
+			arrived := frame.asReceived()
+			err := s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
+				return s.enter(ctx, peer, uplink, flow.Packet{}, arrived, s.state, at)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// asReceived returns the frame as another node receives it.
+func (f frame) asReceived() frame {
+	subject := f.subject
+	subject.Refragment()
+	subject.Packet, subject.Meta = f.packet(), conntrack.Meta{}
+	return frame{subject: subject, size: f.size, firstSize: f.firstSize, unsure: f.unsure}
+}
+
+// leaveByTunnel continues at the other end of a tunnel.
+func (s *step) leaveByTunnel(ctx context.Context, tunnel odp.Tunnel, frame frame) error {
+	tunnel.Src = sourceOf(s.host, &tunnel)
+	chassis := s.tracer.chassisWith(tunnel.Dst, s.host.Name)
+	peer := s.tracer.peerWith(tunnel.Dst, chassis)
+	if peer == nil {
+		branch := Branch{Kind: Remote, Tunnel: &tunnel, Why: fmt.Sprintf("the node with the tunnel address %v was not captured", tunnel.Dst)}
+		if len(chassis) > 0 {
+			branch.Why = fmt.Sprintf("node %s, with the tunnel address %v, was not captured", chassis[0].Hostname, tunnel.Dst)
+		}
+		s.add(branch, frame)
+		return nil
+	}
+	port, ok := peer.TunnelFrom(tunnel.Type, tunnel.Dst, tunnel.Src)
+	if !ok {
+		s.add(Branch{Kind: Dropped, Tunnel: &tunnel, Why: fmt.Sprintf("node %s has no %s tunnel from %v", peer.Name, tunnel.Type, tunnel.Src)}, frame)
+		return nil
+	}
+	metadata, err := tunnelMetadata(peer, port, tunnel)
+	if err != nil {
+		s.addUndetermined(err.Error(), frame)
+		return nil
+	}
+	branch := Branch{Kind: Tunneled, Tunnel: &tunnel, Why: fmt.Sprintf("%s tunnel from %v to %v", tunnel.Type, tunnel.Src, tunnel.Dst)}
+	arrived := frame.asReceived()
+	return s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
+		return s.enter(ctx, peer, port, metadata, arrived, s.state, at)
+	})
+}
+
+// sourceOf returns the address from which a node sends the packets of a tunnel.
+func sourceOf(node *host.Host, tunnel *odp.Tunnel) netip.Addr {
+	if tunnel.Src.IsValid() {
+		return tunnel.Src
+	}
+	own, _ := node.TunnelTo(tunnel.Type, tunnel.Dst)
+	return own
+}
+
+// peerWith returns the node with a tunnel address, nil for none. A node of another deployment
+// may have the same address: chassis lists the chassis that have it in the sender's databases.
+func (t *Tracer) peerWith(address netip.Addr, chassis []Chassis) *host.Host {
+	for _, node := range t.hosts {
+		named := func(c Chassis) bool { return c.Name == node.Chassis }
+		if node.HasEncap(address) && (len(chassis) == 0 || node.Chassis == "" || slices.ContainsFunc(chassis, named)) {
+			return node
+		}
+	}
+	return nil
+}
+
+// chassisWith returns the chassis that have a tunnel address in the databases of a node.
+func (t *Tracer) chassisWith(address netip.Addr, node string) []Chassis {
+	if t.options.Chassis == nil {
+		return nil
+	}
+	return t.options.Chassis(node, address)
+}
+
+// tunnelMetadata returns the metadata of a packet that a tunnel's port received.
+func tunnelMetadata(node *host.Host, port *host.Port, tunnel odp.Tunnel) (flow.Packet, error) {
+	var metadata flow.Packet
+	if tunnel.ID != "" {
+		metadata.Set("tun_id", tunnel.ID)
+	}
+	src, dst := "tun_src", "tun_dst"
+	if tunnel.Dst.Is6() {
+		src, dst = "tun_ipv6_src", "tun_ipv6_dst"
+	}
+	if tunnel.Src.IsValid() {
+		metadata.Set(src, tunnel.Src.String())
+	}
+	metadata.Set(dst, tunnel.Dst.String())
+	if tunnel.TTL != "" {
+		metadata.Set("tun_ttl", tunnel.TTL)
+	}
+	for _, option := range tunnel.Options {
+		field, ok := node.OptionField(port.Bridge, option)
+		if !ok {
+			return metadata, fmt.Errorf("bridge %s of node %s does not map the Geneve option of class %s and type %s to a field", port.Bridge, node.Name, option.Class, option.Type)
+		}
+		metadata.Set(field, option.Value)
+	}
+	return metadata, nil
+}

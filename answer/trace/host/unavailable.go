@@ -1,0 +1,82 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// ErrNoAnswer is wrapped when an ovs-vswitchd does not answer within the time limit, or ends
+// before it has answered.
+var ErrNoAnswer = errors.New("ovs-vswitchd does not answer")
+
+// UnavailableError is the error of a node whose replica can't be asked.
+type UnavailableError struct {
+	Node  string
+	Cause error
+}
+
+func (e *UnavailableError) Error() string { return e.Advising("ovs-offline start") }
+
+func (e *UnavailableError) Unwrap() error { return e.Cause }
+
+// Advising returns the text of the error with the command that starts the replica.
+func (e *UnavailableError) Advising(command string) string {
+	if _, elsewhere := errors.AsType[elsewhereError](e.Cause); elsewhere {
+		return e.Text()
+	}
+	what := "start it with"
+	if errors.Is(e.Cause, ErrNoAnswer) || errors.Is(e.Cause, errDatabase) {
+		what = "start its replica again with"
+	}
+	return fmt.Sprintf("%s: %s: %s", e.Text(), what, command)
+}
+
+// Text returns the node, if it has a name, and the cause, without advice for a replica of this
+// machine.
+func (e *UnavailableError) Text() string {
+	if e.Node == "" {
+		return e.Cause.Error()
+	}
+	return fmt.Sprintf("node %s: %v", e.Node, e.Cause)
+}
+
+// elsewhereError is why a replica on another machine can't be reached. Its text has the advice.
+type elsewhereError struct{ error }
+
+// Unwrap returns the cause.
+func (e elsewhereError) Unwrap() error { return e.error }
+
+var (
+	errNotStarted = errors.New("its replica does not run")
+	errOtherPorts = errors.New("its replica was lost and started again, and has other port numbers now")
+	errDown       = errors.New("the ovs-vswitchd of its replica can't be reached")
+	errDatabase   = errors.New("the OVS database of its replica can't be read")
+)
+
+// unreachableError returns the error of a node to whose ovs-vswitchd no connection was made.
+func (a *asker) unreachableError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) { // the pid file
+		return &UnavailableError{a.node, errNotStarted}
+	}
+	return &UnavailableError{a.node, fmt.Errorf("%w: it was killed or crashed", errDown)}
+}
+
+// lateError returns the error of a command that ovs-vswitchd did not answer in time.
+func (a *asker) lateError(command string) error {
+	return &UnavailableError{a.node, fmt.Errorf("%w to %s within %v%s", ErrNoAnswer, command, askTimeout, hint(command))}
+}
+
+// endedError returns the error of a command during which ovs-vswitchd ended.
+func (a *asker) endedError(command string) error {
+	return &UnavailableError{a.node, fmt.Errorf("%w: it ended while it executed %s%s", ErrNoAnswer, command, hint(command))}
+}
+
+// hint returns the usual cause for which a command has no answer. The limit of passes in
+// one run of ofproto/trace came with Open vSwitch 3.4.
+func hint(command string) string {
+	if command != "ofproto/trace" {
+		return ""
+	}
+	return ", as Open vSwitch before 3.4 does for a packet that recirculates without end"
+}

@@ -1,0 +1,82 @@
+package trace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/trace/answer"
+	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/ovn/rules"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/pass"
+	"ovs-offline/internal/workdir"
+)
+
+// pipelines knows what the tables of a node's bridges are for.
+type pipelines struct {
+	layouts map[string]rules.Layout // of the bridges that ovn-controller writes to
+	agents  map[string]string       // the kinds of the bridges of neutron's agent
+}
+
+// readPipelines finds the tables of OVN's pipelines from the flows that were collected,
+// because they differ from release to release.
+func readPipelines(known *rules.Rules, wd *workdir.Dir, node *host.Host, ovs *file.Index) (pipelines, error) {
+	found := pipelines{layouts: map[string]rules.Layout{}}
+	if known == nil {
+		if ovs == nil {
+			return found, nil
+		}
+		var err error
+		found.agents, err = rules.AgentBridges(ovs)
+		return found, err
+	}
+	for _, bridge := range bridgesOf(node) {
+		layout, err := known.ReadLayout(context.Background(), wd.DumpFile(bridge, workdir.Flows))
+		if err != nil {
+			return found, fmt.Errorf("the flows of bridge %s: %w", bridge, err)
+		}
+		if layout != (rules.Layout{}) {
+			found.layouts[bridge] = layout
+		}
+	}
+	return found, nil
+}
+
+func bridgesOf(node *host.Host) []string {
+	var bridges []string
+	for _, port := range node.Ports() {
+		if !slices.Contains(bridges, port.Bridge) {
+			bridges = append(bridges, port.Bridge)
+		}
+	}
+	return bridges
+}
+
+// describeStage describes a stage of a pass, and returns its rule.
+func (n *node) describeStage(passed pass.Stage) (answer.Stage, rules.Rule, error) {
+	stage := answer.Stage{Table: passed.Table, Flow: passed.Flow, Actions: strings.Join(passed.Lines, "\n")}
+	if !passed.Miss {
+		stage.Flow = strings.TrimPrefix(fmt.Sprintf("%s,priority=%d", passed.Flow, passed.Priority), ",")
+		stage.Cookie = fmt.Sprintf("%#x", passed.Cookie)
+	}
+	tables, err := n.pipelines()
+	if err != nil {
+		return stage, rules.Rule{}, err
+	}
+	layout, ovn := tables.layouts[passed.Bridge]
+	if !ovn {
+		stage.Name = rules.AgentTable(tables.agents[passed.Bridge], passed.Table)
+		return stage, rules.Rule{}, nil
+	}
+	rule, ok, err := n.zone.rules.Find(rules.FlowOf(passed.Key(), layout))
+	if err != nil || !ok {
+		return stage, rule, err
+	}
+	stage.Name, stage.Pipeline, stage.Match, stage.Rule, stage.Row, stage.RuleName = rule.Stage, rule.Pipeline, rule.Match, rule.Words, rule.Cause.Table, rule.Cause.Name
+	if rule.Datapath.Name != "" {
+		stage.Datapath = rule.Datapath.String()
+	}
+	return stage, rule, nil
+}

@@ -1,0 +1,58 @@
+package trace
+
+import (
+	"cmp"
+	"net/netip"
+	"sync"
+
+	"ovs-offline/answer/trace/follow"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovn/rules"
+)
+
+// zone is a deployment, or a zone of OVN interconnection, with what answers read of it.
+type zone struct {
+	*ovn.Deployment
+	rules *rules.Rules // nil without SB
+	// encaps returns the chassis by their tunnel addresses.
+	encaps func() map[netip.Addr][]follow.Chassis
+}
+
+func newZone(deployment *ovn.Deployment) *zone {
+	made := &zone{Deployment: deployment}
+	made.encaps = sync.OnceValue(made.readEncaps)
+	if deployment.SB != nil {
+		made.rules = rules.New(deployment.NB, deployment.SB)
+	}
+	return made
+}
+
+// chassisOf returns the chassis with a tunnel address in the southbound database of a node.
+func (s *Session) chassisOf(node string, address netip.Addr) []follow.Chassis {
+	return s.nodes[node].zone.encaps()[address]
+}
+
+// readEncaps returns the chassis by their tunnel addresses.
+func (z *zone) readEncaps() map[netip.Addr][]follow.Chassis {
+	found := map[netip.Addr][]follow.Chassis{}
+	if z.SB == nil {
+		return found
+	}
+	hostnames := map[string]string{}
+	for row, err := range z.SB.Rows("Chassis", "name", "hostname") {
+		if err != nil {
+			break // chassis that can't be read are called by their names
+		}
+		hostnames[row.String("name")] = row.String("hostname")
+	}
+	for row, err := range z.SB.Rows("Encap", "ip", "chassis_name") {
+		if err != nil {
+			break // their nodes count as not known
+		}
+		if ip, err := netip.ParseAddr(row.String("ip")); err == nil {
+			name := row.String("chassis_name")
+			found[ip] = append(found[ip], follow.Chassis{Name: name, Hostname: cmp.Or(hostnames[name], name)})
+		}
+	}
+	return found
+}

@@ -1,0 +1,75 @@
+package whatif
+
+import (
+	"context"
+	"fmt"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/versions"
+)
+
+// doubts returns the reasons why another NB database may not belong to the deployment: it has none
+// of its switches and routers, or is from another release of OVN.
+func doubts(ctx context.Context, collected, other string) ([]string, error) {
+	was, err := readNB(ctx, collected)
+	if err != nil {
+		return nil, err
+	}
+	is, err := readNB(ctx, other)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	if was.size() > 0 && is.size() > 0 && !was.shares(is) {
+		found = append(found, fmt.Sprintf("%s is perhaps the database of another deployment: it has none of the %d logical switches and routers of the collected one", other, was.size()))
+	}
+	if was.Info.Version != is.Info.Version || was.ovn() != is.ovn() && was.ovn() != "" && is.ovn() != "" {
+		found = append(found, fmt.Sprintf("%s is from another release of OVN than the collected database: %s, not %s", other, is.release(), was.release()))
+	}
+	return found, nil
+}
+
+// networks are the logical switches and routers of an NB database.
+type networks struct{ *file.Content }
+
+func readNB(ctx context.Context, path string) (networks, error) {
+	content, _, err := file.Read(ctx, path, "Logical_Switch", "Logical_Router")
+	if err == nil && content.Info.Name != ovsdb.NB {
+		err = fmt.Errorf("%w: %s holds %s, not %s", ErrRefused, path, content.Info.Name, ovsdb.NB)
+	}
+	return networks{content}, err
+}
+
+func (n networks) size() int { return len(n.Rows("Logical_Switch")) + len(n.Rows("Logical_Router")) }
+
+// shares reports whether two databases have a switch or a router in common.
+func (n networks) shares(other networks) bool {
+	known := map[string]bool{}
+	for _, table := range []string{"Logical_Switch", "Logical_Router"} {
+		for _, row := range n.Rows(table) {
+			known[row.UUID] = true
+		}
+		for _, row := range other.Rows(table) {
+			if known[row.UUID] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ovn returns the series of the ovn-northd that wrote the database, "" if it is not known.
+func (n networks) ovn() string {
+	if n.Info.Program == "" {
+		return ""
+	}
+	return versions.Minor(versions.Of(versions.Pair{}, n.Info).OVN)
+}
+
+func (n networks) release() string {
+	if n.ovn() == "" {
+		return "schema " + n.Info.Version
+	}
+	return fmt.Sprintf("%s (schema %s)", n.ovn(), n.Info.Version)
+}

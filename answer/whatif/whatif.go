@@ -1,0 +1,101 @@
+package whatif
+
+import (
+	"context"
+	"errors"
+
+	"ovs-offline/answer/trace"
+	"ovs-offline/internal/versions"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/choose"
+	"ovs-offline/replica/release"
+	"ovs-offline/replica/runtime"
+	"ovs-offline/replica/scratch"
+)
+
+// Question is what to compute: the effect of a change, or of another NB database, on a
+// deployment.
+type Question struct {
+	Deployment Deployment
+	Change     Change         // nil with NB
+	NB         string         // the path of another NB database, "" for none
+	Trace      *trace.Between // a packet to follow before and after; nil for none
+	Runtime    string         // one of choose.Names
+	Version    string         // of ovs-offline
+	Chosen     func(what string)
+	Progress   func(text string) // may be nil, as Chosen
+}
+
+// Answer computes the answer to a question. Its daemons run below the workdir of the first
+// node, and end before it returns. If only the packet can't be followed, it returns both the
+// result and an error.
+func Answer(ctx context.Context, question Question) (r *Result, err error) {
+	recorded, err := question.Deployment.release(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := question.Deployment.Nodes[0].Dir
+	dir, err := scratch.Lock(first)
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Release(dir)
+	runtimes := func(dir *workdir.Dir) []runtime.Runtime { return choose.For(dir, question.Version).All(ctx) }
+	if err := scratch.Clean(ctx, dir, runtimes); err != nil { // what a killed command left
+		return nil, err
+	}
+	rt, running, err := release.Programs(ctx, first, dir, recorded, release.Options{Runtime: question.Runtime, Version: question.Version, Chosen: question.Chosen})
+	if errors.Is(err, release.ErrMissing) {
+		return nil, errors.Join(ErrUndetermined, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	session, err := Open(ctx, Options{Dir: dir, Runtime: rt, NB: question.Deployment.NB, SB: question.Deployment.SB, Nodes: question.Deployment.Nodes, Progress: question.Progress})
+	if err != nil {
+		return nil, undetermined(err)
+	}
+	defer func() { err = errors.Join(err, session.Close(context.WithoutCancel(ctx))) }()
+	return session.answer(ctx, question, running)
+}
+
+// undetermined adds ErrUndetermined to the errors of daemons that could not compute the flows.
+func undetermined(err error) error {
+	if errors.Is(err, scratch.ErrNoChassis) || errors.Is(err, scratch.ErrNotReady) || errors.Is(err, scratch.ErrNotIsolated) {
+		return errors.Join(ErrUndetermined, err)
+	}
+	return err
+}
+
+// answer computes the answer. Once the flows are computed, the result is not nil, even with an error.
+func (s *Session) answer(ctx context.Context, question Question, running versions.Pair) (result *Result, err error) {
+	var before side
+	unsure, err := question.Deployment.doubts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if question.NB != "" {
+		other, err := doubts(ctx, question.Deployment.NB, question.NB)
+		if err != nil {
+			return nil, err
+		}
+		unsure = append(unsure, other...)
+	}
+	if question.Trace != nil {
+		before = s.trace(ctx, question, "without the change")
+	}
+	if question.NB != "" {
+		result, err = s.Replace(ctx, question.NB)
+	} else {
+		result, err = s.Apply(ctx, question.Change)
+	}
+	if err != nil {
+		return nil, undetermined(err)
+	}
+	result.Running, result.Doubts = running, unsure
+	result.Remarks = append(question.Deployment.Remarks, result.Remarks...)
+	if question.Trace != nil {
+		result.Trace, err = joinTraces(before, s.trace(ctx, question, "with the change"))
+	}
+	return result, err
+}

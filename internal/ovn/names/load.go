@@ -1,0 +1,438 @@
+package names
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+)
+
+// loader reads the tables of one zone.
+type loader struct {
+	names    *Names
+	zone     *zone
+	chassis  map[string]string         // host names of chassis by the UUIDs of their rows
+	nodes    map[string]string         // nodes of the set by system-id and host name
+	bound    map[string]binding        // by logical port
+	ifaces   map[string]string         // nodes by iface-id
+	taps     map[string][]string       // names of interfaces by iface-id
+	switches map[string]*logicalSwitch // by the UUIDs of their ports
+	routers  map[string]*routerPort    // by name
+	bySwitch map[string]*logicalSwitch // by UUID
+}
+
+// binding is where a port is bound.
+type binding struct{ chassis, parent string }
+
+func (l *loader) load(ctx context.Context, deployment *ovn.Deployment) error {
+	l.chassis, l.nodes, l.bound, l.ifaces = map[string]string{}, map[string]string{}, map[string]binding{}, map[string]string{}
+	l.taps = map[string][]string{}
+	l.switches, l.routers, l.bySwitch = map[string]*logicalSwitch{}, map[string]*routerPort{}, map[string]*logicalSwitch{}
+	steps := []func(*ovn.Deployment) error{l.readNodes, l.readBindings, l.readRouters, l.readSwitches, l.readPorts, l.readVirtual, l.readServices, l.readDNS}
+	for _, step := range steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := step(deployment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls use with the rows of a table. A nil database has none.
+func each(db *file.Index, table string, use func(ovsdb.Row), columns ...string) error {
+	if db == nil {
+		return nil
+	}
+	for row, err := range db.Rows(table, columns...) {
+		if err != nil {
+			return err
+		}
+		use(row)
+	}
+	return nil
+}
+
+// readNodes reads how OVN names the nodes of the set, the physical networks that they
+// reach, and, for nodes without OVN, their ports.
+func (l *loader) readNodes(deployment *ovn.Deployment) error {
+	for _, node := range deployment.Nodes {
+		l.nodes[node.Name] = node.Name
+		settings, err := ovn.ReadSettings(node.OVS)
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{settings.Chassis(), settings.Hostname()} {
+			if name != "" {
+				l.nodes[name] = node.Name
+			}
+		}
+		for network := range settings.Mappings() {
+			l.zone.networks[network] = append(l.zone.networks[network], node.Name)
+		}
+		if err := l.readInterfaces(deployment, node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readInterfaces reads the iface-ids of a node's interfaces. In a zone without OVN they
+// are the endpoints.
+func (l *loader) readInterfaces(deployment *ovn.Deployment, node ovn.Node) error {
+	if deployment.NB == nil && deployment.SB == nil {
+		return l.readAgent(node)
+	}
+	return each(node.OVS, "Interface", func(row ovsdb.Row) {
+		if id := row.Map("external_ids")["iface-id"]; id != "" {
+			l.ifaces[id] = node.Name
+			l.taps[id] = append(l.taps[id], row.String("name"))
+		}
+	}, "name", "external_ids")
+}
+
+func (l *loader) readBindings(deployment *ovn.Deployment) error {
+	if err := each(deployment.SB, "Chassis", func(row ovsdb.Row) {
+		name := cmp.Or(row.String("hostname"), row.String("name"))
+		l.chassis[row.UUID] = name
+		if node := l.nodes[row.String("name")]; node != "" && l.nodes[name] == "" {
+			l.nodes[name] = node
+		}
+	}, "name", "hostname"); err != nil {
+		return err
+	}
+	return each(deployment.SB, "Port_Binding", func(row ovsdb.Row) {
+		binding := binding{parent: row.String("virtual_parent")}
+		if on := row.UUIDs("chassis"); len(on) > 0 {
+			binding.chassis = l.chassis[on[0]]
+		}
+		l.bound[row.String("logical_port")] = binding
+		if deployment.NB == nil {
+			l.addBinding(row)
+		}
+	}, "logical_port", "chassis", "virtual_parent", "type", "mac", "external_ids", "parent_port", "tag")
+}
+
+// addBinding adds the endpoint of a port that only the southbound database knows.
+func (l *loader) addBinding(row ovsdb.Row) {
+	switch row.String("type") {
+	case "", "localport", "virtual", "external", "remote":
+		l.addPort(row, row.String("logical_port"), row.Strings("mac"), row.String("parent_port"), nil)
+	}
+}
+
+func (l *loader) readRouters(deployment *ovn.Deployment) error {
+	ports := map[string]*routerPort{}
+	if err := each(deployment.NB, "Logical_Router_Port", func(row ovsdb.Row) {
+		port := &routerPort{name: row.String("name"), mac: macOf(row.String("mac")), networks: prefixesOf(row.Strings("networks"))}
+		ports[row.UUID], l.routers[port.name] = port, port
+	}, "name", "mac", "networks"); err != nil {
+		return err
+	}
+	nats, hops, err := readTranslations(deployment)
+	if err != nil {
+		return err
+	}
+	return each(deployment.NB, "Logical_Router", func(row ovsdb.Row) {
+		router := &logicalRouter{name: row.String("name"), balancers: row.UUIDs("load_balancer"), groups: row.UUIDs("load_balancer_group")}
+		for _, id := range row.UUIDs("nat") {
+			if nat, ok := nats[id]; ok {
+				router.nat = append(router.nat, nat)
+			}
+		}
+		for _, id := range row.UUIDs("static_routes") {
+			if hop, ok := hops[id]; ok {
+				router.hops = append(router.hops, hop)
+			}
+		}
+		for _, id := range row.UUIDs("ports") {
+			if port := ports[id]; port != nil {
+				port.router = router
+				router.ports = append(router.ports, port)
+				l.addRouterPort(port)
+			}
+		}
+		l.zone.routers = append(l.zone.routers, router)
+	}, "name", "ports", "nat", "static_routes", "load_balancer", "load_balancer_group")
+}
+
+// readTranslations returns the address translations and the static routes by destination of
+// all routers, by UUID.
+func readTranslations(deployment *ovn.Deployment) (map[string]nat, map[string]hop, error) {
+	nats, hops := map[string]nat{}, map[string]hop{}
+	if err := each(deployment.NB, "NAT", func(row ovsdb.Row) {
+		if ip, ok := parseAddress(row.String("external_ip")); ok {
+			nats[row.UUID] = nat{row.String("type"), ip, row.String("logical_ip"), macOf(row.String("external_mac")), row.String("logical_port")}
+		}
+	}, "external_ip", "type", "logical_ip", "external_mac", "logical_port"); err != nil {
+		return nil, nil, err
+	}
+	return nats, hops, each(deployment.NB, "Logical_Router_Static_Route", func(row ovsdb.Row) {
+		prefix, err := netip.ParsePrefix(row.String("ip_prefix"))
+		next, ok := parseAddress(row.String("nexthop"))
+		if err == nil && ok && row.String("policy") != "src-ip" {
+			hops[row.UUID] = hop{prefix, next}
+		}
+	}, "ip_prefix", "nexthop", "policy")
+}
+
+func (l *loader) addRouterPort(port *routerPort) {
+	endpoint := Endpoint{Kind: RouterPort, Name: port.name, LogicalPort: port.name, MAC: port.mac, Switch: port.router.name}
+	// A port of a gateway router is bound to a chassis, and so is the port that OVN derives
+	// from a distributed gateway port (ovn-architecture(7)).
+	endpoint.Chassis = cmp.Or(l.bound["cr-"+port.name].chassis, l.bound[port.name].chassis)
+	endpoint.Node = l.nodes[endpoint.Chassis]
+	for _, network := range port.networks {
+		endpoint.IPs = append(endpoint.IPs, network.Addr())
+	}
+	l.add(endpoint)
+}
+
+func (l *loader) readSwitches(deployment *ovn.Deployment) error {
+	return each(deployment.NB, "Logical_Switch", func(row ovsdb.Row) {
+		ls := &logicalSwitch{name: row.String("name"), given: row.Map("external_ids")["neutron:network_name"], hosts: map[netip.Addr]string{}}
+		config := row.Map("other_config")
+		ls.subnets = prefixesOf([]string{config["subnet"], config["ipv6_prefix"]})
+		for _, id := range row.UUIDs("ports") {
+			l.switches[id] = ls
+		}
+		l.zone.switches[ls.name], l.bySwitch[row.UUID] = ls, ls
+	}, "name", "external_ids", "other_config", "ports")
+}
+
+// readPorts reads the ports of logical switches.
+func (l *loader) readPorts(deployment *ovn.Deployment) error {
+	return each(deployment.NB, "Logical_Switch_Port", func(row ovsdb.Row) {
+		ls := l.switches[row.UUID]
+		if ls != nil {
+			ls.admit(row)
+		}
+		switch row.String("type") {
+		case "", "localport", "virtual", "external", "remote":
+			addresses := append(row.Strings("addresses"), row.Strings("dynamic_addresses")...)
+			l.addPort(row, row.String("name"), addresses, row.String("parent_name"), ls)
+		case "router":
+			if port := l.routers[row.Map("options")["router-port"]]; port != nil && ls != nil {
+				port.network = ls
+				ls.routers = append(ls.routers, port)
+			}
+		case "localnet":
+			if ls != nil {
+				tag, _ := row.Int("tag")
+				ls.localnet = append(ls.localnet, localnet{row.Map("options")["network_name"], tag})
+			}
+		}
+	}, "name", "type", "addresses", "dynamic_addresses", "external_ids", "options", "parent_name", "tag", "dhcpv4_options", "port_security")
+}
+
+// admit notes the addresses that a port of the switch may have beside those in its row. A port
+// without port security may have any (ovn-nb(5)), except the port of a node of ovn-kubernetes,
+// which has only its own.
+func (s *logicalSwitch) admit(row ovsdb.Row) {
+	switch row.String("type") {
+	case "router", "localport", "virtual":
+		return
+	case "":
+	default: // what is behind it is not in the databases
+		s.open = true
+		return
+	}
+	security := row.Strings("port_security")
+	if slices.Contains(row.Strings("addresses"), "unknown") || len(security) == 0 && !strings.HasPrefix(row.String("name"), managementPort) {
+		s.open = true
+	}
+	for _, text := range security {
+		prefixes := allowedBy(text)
+		s.open = s.open || len(prefixes) == 0
+		s.allowed = append(s.allowed, prefixes...)
+	}
+}
+
+// allowedBy returns the IP addresses that an element of a port's port_security allows; without
+// any, it allows all.
+func allowedBy(element string) []netip.Prefix {
+	var found []netip.Prefix
+	for word := range strings.FieldsSeq(element) {
+		if prefix, err := netip.ParsePrefix(word); err == nil {
+			found = append(found, prefix.Masked())
+		} else if ip, ok := parseAddress(word); ok {
+			found = append(found, netip.PrefixFrom(ip, ip.BitLen()))
+		}
+	}
+	return found
+}
+
+// managementPort begins the names of the ports by which ovn-kubernetes connects nodes.
+const managementPort = "k8s-"
+
+// addPort adds the endpoint of a port of a logical switch, from its row in either database.
+func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent string, ls *logicalSwitch) {
+	ids := row.Map("external_ids")
+	endpoint := Endpoint{Kind: Port, Name: name, LogicalPort: name, Parent: parent, Localport: row.String("type") == "localport",
+		External: row.String("type") == "external", remote: row.String("type") == "remote", Network: ids["neutron:network_name"]}
+	endpoint.Tag, _ = row.Int("tag")
+	if refs := row.UUIDs("dhcpv4_options"); len(refs) == 1 {
+		endpoint.dhcp = refs[0]
+	}
+	for _, text := range addresses {
+		mac, ips := parseAddresses(text)
+		if len(ips) > 0 && len(endpoint.IPs) == 0 { // the first element with IP addresses has the MAC; the port may use the other elements as well
+			endpoint.MAC = mac
+		}
+		endpoint.MAC, endpoint.IPs = cmp.Or(endpoint.MAC, mac), append(endpoint.IPs, ips...)
+	}
+	if ls != nil {
+		endpoint.Switch, endpoint.Network, endpoint.Open = ls.name, ls.given, len(row.Strings("port_security")) == 0
+		for _, ip := range endpoint.IPs {
+			ls.hosts[ip] = endpoint.MAC
+		}
+	}
+	binding := l.bound[name]
+	if endpoint.virtual = row.String("type") == "virtual"; endpoint.virtual {
+		endpoint.Parent = binding.parent
+	}
+	endpoint.Chassis = binding.chassis
+	endpoint.Node = cmp.Or(l.nodes[binding.chassis], l.ifaces[cmp.Or(endpoint.Parent, name)])
+	endpoint.Chassis = cmp.Or(endpoint.Chassis, endpoint.Node)
+	endpoint.keys = []string{ids["neutron:port_name"], ids["neutron:device_id"]}
+	nameOf(&endpoint, ids)
+	l.add(endpoint)
+	for _, alias := range append(l.taps[name], row.UUID) {
+		addKey(l.names.byAlias, alias, len(l.names.endpoints)-1)
+	}
+}
+
+// readVirtual gives the virtual ports that an instance has claimed the MAC address of its port,
+// with which it sends and answers: no flow of OVN delivers to a virtual port's own.
+func (l *loader) readVirtual(*ovn.Deployment) error {
+	names := l.names
+	for at, endpoint := range names.endpoints {
+		if !endpoint.virtual || endpoint.Parent == "" || endpoint.zone != len(names.zones) {
+			continue
+		}
+		for _, parent := range names.byKey[strings.ToLower(endpoint.Parent)] {
+			parent := names.endpoints[parent]
+			if parent.LogicalPort != endpoint.Parent || parent.MAC == "" || parent.zone != endpoint.zone {
+				continue
+			}
+			names.endpoints[at].MAC = parent.MAC
+			if ls := l.zone.switches[endpoint.Switch]; ls != nil {
+				for _, ip := range endpoint.IPs {
+					ls.hosts[ip] = parent.MAC
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// nameOf gives a port the name that its user knows: of a pod, of a node, or of a port of
+// neutron.
+func nameOf(endpoint *Endpoint, ids map[string]string) {
+	port := endpoint.LogicalPort
+	switch namespace := ids["namespace"]; {
+	case strings.Count(ids["pod"], "/") == 1: // kube-ovn: NAMESPACE/NAME
+		endpoint.Kind, endpoint.Name = Pod, ids["pod"]
+	case namespace != "" && strings.Contains(port, namespace+"_"):
+		// ovn-kubernetes: NAMESPACE_NAME, after the network's own prefix in networks other
+		// than the default one
+		endpoint.Kind, endpoint.Name = Pod, namespace+"/"+port[strings.Index(port, namespace+"_")+len(namespace)+1:]
+	case strings.Count(port, "_") == 1 && isPodName.MatchString(port):
+		endpoint.Kind, endpoint.Name = Pod, strings.Replace(port, "_", "/", 1)
+	case strings.HasPrefix(port, managementPort):
+		endpoint.Kind, endpoint.Name = NodePort, "node/"+strings.TrimPrefix(port, managementPort)
+	case strings.HasPrefix(port, "node-") && ids["vendor"] == "kube-ovn":
+		endpoint.Kind, endpoint.Name = NodePort, "node/"+strings.TrimPrefix(port, "node-")
+	case ids["neutron:port_name"] != "":
+		endpoint.Name = ids["neutron:port_name"]
+	}
+}
+
+// isPodName matches NAMESPACE_NAME: neither name can have an underscore (RFC 1123).
+var isPodName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?_[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+
+// add adds an endpoint under all its names.
+func (l *loader) add(endpoint Endpoint) {
+	names := l.names
+	endpoint.zone = len(names.zones)
+	at := len(names.endpoints)
+	names.endpoints = append(names.endpoints, endpoint)
+	keys := append(slices.Clone(endpoint.keys), endpoint.Name, endpoint.LogicalPort, endpoint.MAC, endpoint.Balancer)
+	for _, ip := range endpoint.IPs {
+		keys = append(keys, ip.String())
+	}
+	for _, key := range keys {
+		addKey(names.byKey, key, at)
+	}
+}
+
+func addKey(to map[string][]int, key string, at int) {
+	if key = strings.ToLower(key); key == "" {
+		return
+	}
+	if list := to[key]; !slices.Contains(list[max(0, len(list)-1):], at) {
+		to[key] = append(list, at)
+	}
+}
+
+// readDNS adds the names in OVN's DNS records, which are names of instances, to the endpoints with
+// their addresses.
+func (l *loader) readDNS(deployment *ovn.Deployment) error {
+	return each(deployment.NB, "DNS", func(row ovsdb.Row) {
+		for name, addresses := range row.Map("records") {
+			for text := range strings.FieldsSeq(addresses) {
+				ip, ok := parseAddress(text)
+				if !ok {
+					continue
+				}
+				host, _, _ := strings.Cut(name, ".")
+				for _, at := range l.names.byKey[ip.String()] {
+					addKey(l.names.byKey, name, at)
+					addKey(l.names.byKey, host, at)
+				}
+			}
+		}
+	}, "records")
+}
+
+// macOf returns a MAC address in the notation of Open vSwitch, "" for another text.
+func macOf(text string) string {
+	if text = strings.ToLower(text); isMAC.MatchString(text) {
+		return text
+	}
+	return ""
+}
+
+var isMAC = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
+
+// parseAddresses reads an element of a port's addresses: a MAC address, and IP addresses.
+func parseAddresses(text string) (mac string, ips []netip.Addr) {
+	for word := range strings.FieldsSeq(text) {
+		if m := macOf(word); m != "" {
+			mac = cmp.Or(mac, m)
+			continue
+		}
+		address, _, _ := strings.Cut(word, "/")
+		if ip, ok := parseAddress(address); ok {
+			ips = append(ips, ip)
+		}
+	}
+	return mac, ips
+}
+
+func prefixesOf(texts []string) []netip.Prefix {
+	var found []netip.Prefix
+	for _, text := range texts {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			found = append(found, prefix)
+		}
+	}
+	return found
+}

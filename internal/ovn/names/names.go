@@ -1,0 +1,132 @@
+// Package names finds the endpoints of a trace by the names that users know: pods,
+// services, ports of neutron, instances, nodes, addresses. It reads them from the OVN
+// databases and the OVS databases of a set of nodes, and makes the first packet between
+// two of them.
+package names
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb/file"
+)
+
+// Names are the endpoints of a set. It does not change once it is loaded, so that any
+// number of questions can be asked at once.
+type Names struct {
+	endpoints []Endpoint
+	byKey     map[string][]int // the endpoints that have a name or an address, by it
+	byAlias   map[string][]int // ports by their interfaces and the UUIDs of their rows: where byKey has none
+	zones     []*zone
+}
+
+// zone holds the objects of a zone on which its packets depend.
+type zone struct {
+	switches map[string]*logicalSwitch // by name
+	routers  []*logicalRouter
+	nb, sb   *file.Index
+	networks map[string][]string     // the nodes by the physical networks that they reach
+	groups   map[string][]string     // the UUIDs of load balancers by the UUID of their group
+	vips     map[netip.Addr][]string // the UUIDs of load balancers by their VIPs
+	// learnedMACs returns the addresses that its routers have learned. They are read when a
+	// question first needs them.
+	learnedMACs func() []macBinding
+}
+
+// logicalSwitch is a logical switch with what is attached to it.
+type logicalSwitch struct {
+	name     string
+	given    string // the name that a user gave to its network, "" for none
+	subnets  []netip.Prefix
+	routers  []*routerPort
+	localnet []localnet
+	hosts    map[netip.Addr]string // the MAC addresses of its ports
+	gateways []string              // the MAC addresses of routers whose addresses are not known
+	// open is set if something on the switch may have an address that the databases don't
+	// state. allowed lists further addresses, which port security allows.
+	open    bool
+	allowed []netip.Prefix
+}
+
+type localnet struct {
+	network string
+	tag     int
+}
+
+type logicalRouter struct {
+	name  string
+	ports []*routerPort
+	nat   []nat
+	hops  []hop
+	// the UUIDs of its load balancers, and of its groups of load balancers
+	balancers, groups []string
+}
+
+// routerPort is a port of a logical router.
+type routerPort struct {
+	name     string
+	mac      string
+	networks []netip.Prefix // with the address of the port
+	router   *logicalRouter
+	network  *logicalSwitch // nil for a port without one
+}
+
+// hop is a static route of a router, by destination.
+type hop struct {
+	prefix netip.Prefix
+	next   netip.Addr
+}
+
+// nextHop returns the next hop of the route to an address, the zero Addr for none.
+func (r *logicalRouter) nextHop(dst netip.Addr) netip.Addr {
+	best := hop{}
+	for _, hop := range r.hops {
+		if hop.prefix.Contains(dst) && (!best.next.IsValid() || hop.prefix.Bits() > best.prefix.Bits()) {
+			best = hop
+		}
+	}
+	return best.next
+}
+
+// nat is an address translation of a router.
+type nat struct {
+	kind        string // dnat, snat, dnat_and_snat
+	external    netip.Addr
+	logical     string // an address or a prefix
+	externalMAC string // of a distributed floating IP
+	port        string
+}
+
+// Load reads the endpoints of all deployments. Rows that make no sense are skipped.
+func Load(ctx context.Context, deployments []*ovn.Deployment) (*Names, error) {
+	names := &Names{byKey: map[string][]int{}, byAlias: map[string][]int{}}
+	for _, deployment := range deployments {
+		loader := &loader{names: names, zone: &zone{switches: map[string]*logicalSwitch{}, nb: deployment.NB, sb: deployment.SB, networks: map[string][]string{},
+			groups: map[string][]string{}, vips: map[netip.Addr][]string{}}}
+		loader.zone.learnedMACs = sync.OnceValue(loader.zone.readMACBindings)
+		if err := loader.load(ctx, deployment); err != nil {
+			return nil, err
+		}
+		names.zones = append(names.zones, loader.zone)
+	}
+	return names, nil
+}
+
+// All returns all endpoints.
+func (n *Names) All() []Endpoint { return n.endpoints }
+
+// Senders returns the endpoints with a port of their own: ports of logical switches that
+// are bound in their zone, or nowhere. The ports that every node has are not among them.
+func (n *Names) Senders() []Endpoint {
+	return slices.DeleteFunc(slices.Clone(n.endpoints), func(endpoint Endpoint) bool {
+		return endpoint.Kind != Pod && endpoint.Kind != Port && endpoint.Kind != NodePort || endpoint.Localport || endpoint.remote
+	})
+}
+
+// Services returns the VIPs of the load balancers of all zones.
+func (n *Names) Services() []Endpoint {
+	return slices.DeleteFunc(slices.Clone(n.endpoints), func(endpoint Endpoint) bool { return endpoint.Kind != Service })
+}

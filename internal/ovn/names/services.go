@@ -1,0 +1,107 @@
+package names
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb"
+)
+
+// readServices adds the VIPs of load balancers and the floating IPs.
+func (l *loader) readServices(deployment *ovn.Deployment) error {
+	known := map[string]int{} // endpoints by name, VIP and protocol
+	if err := each(deployment.NB, "Load_Balancer", func(row ovsdb.Row) {
+		for vip, backends := range row.Map("vips") {
+			ip, port, ok := parseVIP(vip)
+			if !ok {
+				continue // the name of a template variable
+			}
+			l.zone.vips[ip] = append(l.zone.vips[ip], row.UUID)
+			l.addService(known, row, vip, ip, port, backends)
+		}
+	}, "name", "vips", "protocol", "external_ids"); err != nil {
+		return err
+	}
+	if err := each(deployment.NB, "Load_Balancer_Group", func(row ovsdb.Row) {
+		l.zone.groups[row.UUID] = row.UUIDs("load_balancer")
+	}, "load_balancer"); err != nil {
+		return err
+	}
+	for _, router := range l.zone.routers {
+		for _, nat := range router.nat {
+			if nat.kind == "dnat_and_snat" || nat.kind == "dnat" {
+				l.addFloatingIP(router, nat)
+			}
+		}
+	}
+	return nil
+}
+
+// addService adds a VIP of a load balancer. A service may have several load balancers with the same
+// VIPs, for example one for each node.
+func (l *loader) addService(known map[string]int, row ovsdb.Row, vip string, ip netip.Addr, port uint16, backends string) {
+	protocol := ""
+	if port != 0 {
+		protocol = cmp.Or(row.String("protocol"), "tcp")
+	}
+	endpoint := Endpoint{Kind: Service, Name: vip, IPs: []netip.Addr{ip}, Protocol: protocol, Port: port, Balancer: row.String("name")}
+	if owner := serviceOf(row); owner != "" {
+		endpoint.Name = "svc/" + owner
+		if port != 0 {
+			endpoint.Name += vip[strings.LastIndexByte(vip, ':'):]
+		}
+		endpoint.keys = []string{"svc/" + owner, vip}
+	}
+	for backend := range strings.SplitSeq(backends, ",") {
+		if backend = strings.TrimSpace(backend); backend != "" {
+			endpoint.Backends = append(endpoint.Backends, backend)
+		}
+	}
+	key := endpoint.Name + "|" + vip + "|" + protocol
+	if at, found := known[key]; found {
+		same := &l.names.endpoints[at]
+		same.Backends = slices.Compact(slices.Sorted(slices.Values(append(same.Backends, endpoint.Backends...))))
+		return
+	}
+	known[key] = len(l.names.endpoints)
+	l.add(endpoint)
+}
+
+// serviceOf returns NAMESPACE/NAME of the service of a load balancer, "" for none. Before
+// ovn-kubernetes wrote it into external_ids, only the name had it: Service_NAMESPACE/NAME_TCP_...
+func serviceOf(row ovsdb.Row) string {
+	ids := row.Map("external_ids")
+	if ids["k8s.ovn.org/kind"] == "Service" {
+		return ids["k8s.ovn.org/owner"]
+	}
+	if rest, ok := strings.CutPrefix(row.String("name"), "Service_"); ok {
+		if owner, _, found := strings.Cut(rest, "_"); found && strings.Count(owner, "/") == 1 {
+			return owner
+		}
+	}
+	return ""
+}
+
+func (l *loader) addFloatingIP(router *logicalRouter, n nat) {
+	endpoint := Endpoint{Kind: FloatingIP, Name: n.external.String(), IPs: []netip.Addr{n.external}, MAC: n.externalMAC, Switch: router.name,
+		Backends: []string{n.logical}}
+	if n.externalMAC != "" { // the chassis of the port answers for it
+		endpoint.Chassis = l.bound[n.port].chassis
+		endpoint.Node = l.nodes[endpoint.Chassis]
+	}
+	l.add(endpoint)
+}
+
+// hasVIP reports whether a router has a load balancer with a VIP.
+func (z *zone) hasVIP(router *logicalRouter, vip netip.Addr) bool {
+	owners := z.vips[vip]
+	if len(owners) == 0 {
+		return false
+	}
+	owns := func(balancer string) bool { return slices.Contains(owners, balancer) }
+	return slices.ContainsFunc(router.balancers, owns) ||
+		slices.ContainsFunc(router.groups, func(group string) bool { return slices.ContainsFunc(z.groups[group], owns) })
+}

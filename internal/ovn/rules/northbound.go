@@ -1,0 +1,211 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+)
+
+// Northbound names the rows of a northbound database in the words of their users. Without a
+// database, it names none. Its methods may be called concurrently.
+type Northbound struct {
+	nb *file.Index // may be nil
+
+	groups func() map[string]portGroup // by the UUIDs of their ACLs
+	snats  func() map[string]int       // by external addresses
+	owners func() map[string]Origin    // of the bindings of ports: the rows of the ports, by their names
+}
+
+func newNorthbound(nb *file.Index) *Northbound {
+	n := &Northbound{nb: nb}
+	n.groups = sync.OnceValue(n.readPortGroups)
+	n.snats = sync.OnceValue(n.readSNATs)
+	n.owners = sync.OnceValue(n.readOwners)
+	return n
+}
+
+// portGroup is a port group with ACLs.
+type portGroup struct {
+	name string
+	ids  map[string]string
+}
+
+// readPortGroups returns the port groups by the UUIDs of their ACLs.
+func (n *Northbound) readPortGroups() map[string]portGroup {
+	groups := map[string]portGroup{}
+	if n.nb == nil {
+		return groups
+	}
+	for row, err := range n.nb.Rows("Port_Group", "name", "acls", "external_ids") {
+		if err != nil {
+			break // the ACLs of groups that can't be read keep their own names
+		}
+		g := portGroup{row.String("name"), row.Map("external_ids")}
+		for _, acl := range row.UUIDs("acls") {
+			groups[acl] = g
+		}
+	}
+	return groups
+}
+
+// Name names a northbound row as its user knows it.
+func (n *Northbound) Name(table string, row ovsdb.Row) string {
+	switch table {
+	case "Logical_Switch":
+		return Kind(table) + " " + Called(row.Value("external_ids", idNetwork), row.String("name"))
+	case "Logical_Router":
+		return Kind(table) + " " + Called(row.Value("external_ids", idRouterName), row.String("name"))
+	}
+	return n.explain(table, row, Rule{}).Words
+}
+
+// explain describes a northbound row as the cause of a rule, in the words of its user.
+func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
+	c := Cause{Table: table, UUID: row.UUID, Name: row.String("name")}
+	at := " of " + rule.Datapath.String()
+	if rule.Datapath.Name == "" {
+		at = ""
+	}
+	ids := row.Map("external_ids")
+	switch table {
+	case "ACL":
+		c.Action, c.Words = row.String("action"), n.acl(row)
+		c.Direction, c.Match, c.Group = row.String("direction"), row.String("match"), n.groups()[row.UUID].name
+	case "NAT":
+		c.Words = translation(row, n.sharesAddress(row, rule)) + at
+	case "Load_Balancer":
+		c.Words = loadBalancer(row)
+	case "Logical_Router_Static_Route":
+		c.Words = route(row) + at
+	case "Logical_Router_Policy":
+		c.Action, c.Words = row.String("action"), policy(row)+at
+	case "QoS":
+		c.Words = fmt.Sprintf("%s (priority %d, %s)", cmp.Or(owned(ids), Kind(table)), number(row, "priority"), row.String("match")) + at
+	case "Logical_Switch_Port":
+		c.Words = Kind(table) + " " + Called(ids[idPortName], c.Name)
+	case "Logical_Router_Port":
+		c.Words = Kind(table) + " " + c.Name
+	case "DHCP_Options":
+		c.Words = Kind(table) + " of " + row.String("cidr")
+	case "Static_MAC_Binding":
+		c.Words = fmt.Sprintf("%s of %s on %s", Kind(table), row.String("ip"), row.String("logical_port"))
+	default:
+		c.Words = ovsdb.TableWords(table) + " " + Called(ids[idRouterName], c.Name)
+	}
+	return c
+}
+
+// acl names an ACL by its policy or its security group, or else by its own name.
+func (n *Northbound) acl(row ovsdb.Row) string {
+	group := n.groups()[row.UUID]
+	ids := row.Map("external_ids")
+	name := cmp.Or(owned(ids), securityGroup(ids, group), kubeOVN(group), named("ACL", row.String("name")), groupOf(group), "ACL")
+	details := fmt.Sprintf("ACL priority %d, %s", number(row, "priority"), row.String("action"))
+	if strings.HasPrefix(name, "ACL") {
+		details = strings.TrimPrefix(details, "ACL ")
+	}
+	if tier := number(row, "tier"); tier > 0 {
+		details += fmt.Sprintf(", tier %d", tier)
+	}
+	return fmt.Sprintf("%s (%s)", name, details)
+}
+
+// sharesAddress reports whether a logical flow serves other NAT rules too: it matches only the
+// external address, and several rules translate into that.
+func (n *Northbound) sharesAddress(row ovsdb.Row, rule Rule) bool {
+	return rule.Match != "" && !strings.Contains(rule.Match, row.String("logical_ip")) && n.snats()[row.String("external_ip")] > 1
+}
+
+// readSNATs returns the number of rules that translate sources into an external address.
+func (n *Northbound) readSNATs() map[string]int {
+	count := map[string]int{}
+	for row, err := range n.nb.Rows("NAT", "type", "external_ip") {
+		if err != nil {
+			break // the rules that can't be read keep their own words
+		}
+		if row.String("type") == "snat" {
+			count[row.String("external_ip")]++
+		}
+	}
+	return count
+}
+
+// balancer names a southbound load balancer by its northbound row, which has its UUID in
+// lb_id.
+func (n *Northbound) balancer(row ovsdb.Row) string {
+	if n.nb != nil {
+		if nb, ok, err := n.nb.Row("Load_Balancer", row.Map("external_ids")["lb_id"]); ok && err == nil {
+			return loadBalancer(nb)
+		}
+	}
+	return loadBalancer(row)
+}
+
+// readOwners returns the rows of the ports of switches and routers by their names.
+func (n *Northbound) readOwners() map[string]Origin {
+	ports := map[string]Origin{}
+	for _, table := range []string{"Logical_Switch_Port", "Logical_Router_Port"} {
+		for row, err := range n.nb.Rows(table, "name") {
+			if err != nil {
+				break // the ports that can't be read keep their southbound rows
+			}
+			ports[row.String("name")] = Origin{Table: table, UUID: row.UUID}
+		}
+	}
+	return ports
+}
+
+// MatchOf returns the direction and the match of an ACL, which tell it from others with the same
+// words; "" if there is no such row.
+func (n *Northbound) MatchOf(acl string) (string, error) {
+	if n.nb == nil {
+		return "", nil
+	}
+	row, ok, err := n.nb.Row("ACL", acl, "direction", "match")
+	if err != nil || !ok {
+		return "", err
+	}
+	return row.String("direction") + ", " + row.String("match"), nil
+}
+
+// DescribeNorthbound describes a northbound row in the words of its user, "" if there is no such
+// row.
+func (n *Northbound) DescribeNorthbound(table, uuid string) (string, error) {
+	if n.nb == nil {
+		return "", nil
+	}
+	row, ok, err := n.nb.Row(table, uuid)
+	if err != nil || !ok {
+		return "", err
+	}
+	return n.explain(table, row, Rule{}).Words, nil
+}
+
+// cause returns the northbound row whose UUID begins with the stage hint of a logical flow.
+func (n *Northbound) cause(hint string, rule Rule) (Cause, error) {
+	bits, err := strconv.ParseUint(hint, 16, 32)
+	if hint == "" || err != nil || n.nb == nil {
+		return Cause{}, nil
+	}
+	var found []Cause
+	for _, table := range hintTables(rule.Stage) {
+		for _, uuid := range n.nb.Begins(table, uint32(bits)) {
+			row, ok, err := n.nb.Row(table, uuid)
+			if err != nil {
+				return Cause{}, err
+			}
+			if ok {
+				found = append(found, n.explain(table, row, rule))
+			}
+		}
+	}
+	if len(found) == 0 {
+		return Cause{}, nil
+	}
+	return found[0], nil
+}

@@ -1,0 +1,194 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb"
+)
+
+// The external_ids in which CMSs write what a row stands for.
+const (
+	idOwnerType  = "k8s.ovn.org/owner-type"
+	idOwnerName  = "k8s.ovn.org/name"
+	idKind       = "k8s.ovn.org/kind"
+	idOwner      = "k8s.ovn.org/owner"
+	idRule       = "neutron:security_group_rule_id"
+	idGroup      = "neutron:security_group_id"
+	idRouterName = "neutron:router_name"
+	idNetwork    = "neutron:network_name"
+	idPortName   = "neutron:port_name"
+	idPolicy     = "np" // kube-ovn, of a port group
+)
+
+// Called returns the name that a user gave, with the name in OVN, or only the latter.
+func Called(given, name string) string {
+	if given == "" || given == name {
+		return name
+	}
+	return given + " (" + name + ")"
+}
+
+func number(row ovsdb.Row, column string) int {
+	n, _ := row.Int(column)
+	return n
+}
+
+func named(what, name string) string {
+	if name == "" {
+		return ""
+	}
+	return what + " " + name
+}
+
+func groupOf(group portGroup) string { return named("ACL of "+KindPortGroup, group.name) }
+
+// owned names the object of Kubernetes that ovn-kubernetes made a row from ("" for none), by
+// the owner types of its libovsdb/ops/db_object_types.go.
+func owned(ids map[string]string) string {
+	name, direction := ids[idOwnerName], strings.ToLower(ids["direction"])
+	if direction == "" {
+		direction = strings.ToLower(ids["policy-direction"])
+	}
+	switch kind := ids[idOwnerType]; kind {
+	case "":
+		return ownedBefore(ids)
+	case "NetworkPolicy": // NAMESPACE:NAME
+		return "NetworkPolicy " + strings.Replace(name, ":", "/", 1)
+	case "NetpolNamespace", "NetpolDefault":
+		return strings.TrimSpace(fmt.Sprintf("NetworkPolicies of namespace %s: default deny %s", name, direction))
+	case "NetpolNode":
+		return "NetworkPolicies: traffic from node " + name
+	case "EgressFirewall":
+		return "EgressFirewall of namespace " + name
+	case "MulticastNS":
+		return "multicast of namespace " + name
+	case "MulticastCluster":
+		return "multicast of the cluster"
+	case "EgressIP", "EgressService", "EgressQoS", "NetworkQoS", "AdminNetworkPolicy", "BaselineAdminNetworkPolicy":
+		return kind + " " + strings.Replace(name, ":", "/", 1)
+	default:
+		return strings.TrimSpace(kind + " " + strings.Replace(name, ":", "/", 1))
+	}
+}
+
+// ownedBefore names the object of Kubernetes by the external_ids that ovn-kubernetes wrote
+// before it had owner types.
+func ownedBefore(ids map[string]string) string {
+	if ids["policy"] != "" && ids["namespace"] != "" {
+		return "NetworkPolicy " + ids["namespace"] + "/" + ids["policy"]
+	}
+	if ids["egressFirewall"] != "" {
+		return "EgressFirewall of namespace " + ids["egressFirewall"]
+	}
+	return ""
+}
+
+// securityGroup names the rule of a security group of neutron, "" for none.
+func securityGroup(ids map[string]string, group portGroup) string {
+	rule, of := ids[idRule], group.ids[idGroup]
+	if of == "" {
+		if id, found := strings.CutPrefix(group.name, "pg_"); found && strings.Count(id, "_") == 4 {
+			of = strings.ReplaceAll(id, "_", "-")
+		}
+	}
+	switch {
+	case group.name == "neutron_pg_drop":
+		return "security groups: default drop (port group neutron_pg_drop)"
+	case rule != "" && of != "":
+		return "security group " + of + ", rule " + rule
+	case rule != "":
+		return "security group rule " + rule
+	case of != "":
+		return "security group " + of
+	}
+	return ""
+}
+
+// kubeOVN names the NetworkPolicy that kube-ovn made a port group from, "" for none.
+func kubeOVN(group portGroup) string { return named("NetworkPolicy", group.ids[idPolicy]) }
+
+// translation names a NAT rule; shared is set for a flow of several rules with its address.
+func translation(row ovsdb.Row, shared bool) string {
+	ids := row.Map("external_ids")
+	external, logical := row.String("external_ip"), row.String("logical_ip")
+	text := fmt.Sprintf("%s %s for %s", row.String("type"), external, logical)
+	switch {
+	case row.String("type") == "snat" && shared:
+		text = "snat " + external
+	case row.String("type") == "dnat_and_snat":
+		text = fmt.Sprintf("floating ip %s for %s", external, logical)
+	}
+	return underOwner(cmp.Or(owned(ids), egressIP(ids)), text)
+}
+
+// route names a static route.
+func route(row ovsdb.Row) string {
+	text := fmt.Sprintf(KindRoute+" %s via %s", row.String("ip_prefix"), row.String("nexthop"))
+	if row.String("policy") == "src-ip" {
+		text = fmt.Sprintf(KindRoute+" for source %s via %s", row.String("ip_prefix"), row.String("nexthop"))
+	}
+	return underOwner(owned(row.Map("external_ids")), text)
+}
+
+// egressIP names the EgressIP that a row is from, "" for none.
+func egressIP(ids map[string]string) string {
+	if ids["name"] == "" {
+		return ""
+	}
+	return "EgressIP " + ids["name"]
+}
+
+// underOwner returns the words of a row after the words of its owner, which may be "".
+func underOwner(owner, text string) string {
+	if owner == "" {
+		return text
+	}
+	return owner + " (" + text + ")"
+}
+
+// policy names a policy route.
+func policy(row ovsdb.Row) string {
+	text := fmt.Sprintf(KindPolicyRoute+" priority %d: %s, %s", number(row, "priority"), row.String("match"), row.String("action"))
+	if hops := slices.Concat(row.Strings("nexthops"), row.Strings("nexthop")); len(hops) > 0 {
+		slices.Sort(hops)
+		text += " to " + strings.Join(slices.Compact(hops), ", ")
+	}
+	ids := row.Map("external_ids")
+	return underOwner(cmp.Or(owned(ids), egressIP(ids)), text)
+}
+
+// loadBalancer names a load balancer, by its service if it has one.
+func loadBalancer(row ovsdb.Row) string {
+	ids := row.Map("external_ids")
+	text := KindLoadBalancer + " " + row.String("name")
+	if ids[idKind] != "" && ids[idOwner] != "" {
+		return fmt.Sprintf("%s %s (%s)", ids[idKind], ids[idOwner], text)
+	}
+	return text
+}
+
+// describe names a southbound row other than a logical flow.
+func (r *Rules) describe(table string, row ovsdb.Row, d ovn.Datapath) string {
+	ids := row.Map("external_ids")
+	switch table {
+	case "Port_Binding":
+		return KindPort + " " + Called(ids[idPortName], row.String("logical_port"))
+	case "Multicast_Group":
+		return fmt.Sprintf("multicast group %s of %s", row.String("name"), d)
+	case "MAC_Binding", "Static_MAC_Binding":
+		return fmt.Sprintf("MAC binding of %s on %s: %s", row.String("ip"), row.String("logical_port"), row.String("mac"))
+	case "Load_Balancer":
+		return r.balancer(row)
+	case "Chassis":
+		return "chassis " + Called(row.String("hostname"), row.String("name"))
+	case "FDB":
+		return fmt.Sprintf("learned MAC address %s of %s", row.String("mac"), d)
+	case "Datapath_Binding":
+		return d.String()
+	}
+	return ovsdb.TableWords(table) + " " + row.UUID
+}

@@ -1,0 +1,76 @@
+package ovn
+
+import (
+	"cmp"
+	"iter"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+)
+
+// Integration is the bridge that ovn-controller, or neutron's agent, writes flows to if no
+// setting names another one.
+const Integration = "br-int"
+
+// Settings are the external_ids in the row of Open_vSwitch, from which ovn-controller takes
+// its configuration (ovn-controller(8)).
+type Settings map[string]string
+
+// ReadSettings returns the settings in an OVS database; a nil database has none.
+func ReadSettings(conf *file.Index) (Settings, error) {
+	if conf == nil {
+		return nil, nil
+	}
+	for row, err := range conf.Rows(ovsdb.OVS, "external_ids") {
+		return row.Map("external_ids"), err // the table has one row
+	}
+	return nil, nil
+}
+
+// Chassis returns the name of the node's chassis.
+func (s Settings) Chassis() string { return s["system-id"] }
+
+// Hostname returns the host name of the node.
+func (s Settings) Hostname() string { return s["hostname"] }
+
+// Get returns a setting of ovn-controller. The key with the suffix -CHASSIS goes before the
+// key itself, even if it is empty.
+func (s Settings) Get(key string) string {
+	if value, ok := s[key+"-"+s.Chassis()]; ok && s.Chassis() != "" {
+		return value
+	}
+	return s[key]
+}
+
+// Bridge returns the name of OVN's integration bridge.
+func (s Settings) Bridge() string { return cmp.Or(s.Get("ovn-bridge"), Integration) }
+
+// Configured reports whether the node has an ovn-controller.
+func (s Settings) Configured() bool {
+	return s.Get("ovn-remote") != "" || s.Get("ovn-encap-type") != ""
+}
+
+// Encaps returns the addresses of the node's tunnels.
+func (s Settings) Encaps() []netip.Addr {
+	var list []netip.Addr
+	for text := range strings.SplitSeq(s.Get("ovn-encap-ip"), ",") {
+		if addr, err := netip.ParseAddr(strings.TrimSpace(text)); err == nil && !slices.Contains(list, addr.Unmap()) {
+			list = append(list, addr.Unmap())
+		}
+	}
+	return list
+}
+
+// Mappings returns the physical networks that the node reaches, and the bridge of each.
+func (s Settings) Mappings() iter.Seq2[string, string] {
+	return func(yield func(network, bridge string) bool) {
+		for mapping := range strings.SplitSeq(s.Get("ovn-bridge-mappings"), ",") {
+			if network, bridge, ok := strings.Cut(strings.TrimSpace(mapping), ":"); ok && !yield(network, bridge) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package recording
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"ovs-offline/internal/openflow"
+)
+
+// Invocation is a recorded command as a person ran it.
+type Invocation struct {
+	Command  Command
+	OpenFlow openflow.Version // of -O; zero for none
+	Argument string           // the bridge or datapath, "" for none
+}
+
+// ParseLine finds the recorded command that a command line runs, with or without its options.
+// Words before the tool don't count: sudo, kubectl exec POD --, a path, the name of a snap.
+func ParseLine(line string) (Invocation, bool) {
+	words := strings.Fields(line)
+	for i, word := range words {
+		if tool := toolOf(word); tool != "" {
+			run := readWords(append([]string{tool}, words[i+1:]...))
+			if found, ok := run.find(); ok {
+				return found, true
+			}
+		}
+	}
+	return Invocation{}, false
+}
+
+// ParseFileName finds the command that a file is named for: sos and many people write blanks
+// and slashes of the command line as "_" and ".".
+func ParseFileName(name string) (Invocation, bool) {
+	name = path.Base(name)
+	if !strings.Contains(name, "ovs") && !strings.HasPrefix(name, "ip_") {
+		return Invocation{}, false // a source can have a million names
+	}
+	for _, ending := range []string{".txt", ".log", ".out"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	for i := range name {
+		if i > 0 && name[i-1] != '_' && name[i-1] != '.' {
+			continue
+		}
+		words := strings.Split(name[i:], "_")
+		if tool := toolOf(words[0]); tool != "" {
+			run := readWords(append([]string{tool}, words[1:]...))
+			run.separator = "_"
+			return run.find()
+		}
+	}
+	return Invocation{}, false
+}
+
+// ownLines are the command lines of the recorded commands.
+var ownLines = sync.OnceValue(func() (list []ownLine) {
+	for _, command := range Commands() {
+		list = append(list, ownLine{command, readWords(strings.Fields(command.Line))})
+	}
+	return list
+})
+
+type ownLine struct {
+	command Command
+	run
+}
+
+// tools are the programs of the recorded commands.
+var tools = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{"ovs-dpctl": true}
+	for _, command := range Commands() {
+		tool, _, _ := strings.Cut(command.Line, " ")
+		all[tool] = true
+	}
+	return all
+})
+
+// IsTool reports whether a word of a command line names the tool of a recorded command.
+func IsTool(word string) bool { return toolOf(word) != "" }
+
+// toolOf returns the tool that a word of a command line names, "" for another word. A snap
+// puts its name before the tool's: microovn.ovs-vsctl.
+func toolOf(word string) string {
+	name := path.Base(word)
+	if i := strings.LastIndexByte(name, '.'); i >= 0 && tools()[name[i+1:]] {
+		name = name[i+1:]
+	}
+	if !tools()[name] {
+		return ""
+	}
+	return name
+}
+
+// run is a command line without its options.
+type run struct {
+	words     []string
+	version   openflow.Version
+	separator string // between the words
+}
+
+// readWords takes the options away. ovs-dpctl has the commands of ovs-appctl's dpctl/.
+func readWords(words []string) run {
+	r := run{separator: " "}
+	withValue := []string{"-O", "--protocols", "-t", "--timeout", "--target", "-f", "--format", "-T", "--db"}
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		name, value, joined := strings.Cut(word, "=")
+		switch {
+		case !strings.HasPrefix(word, "-"):
+			r.words = append(r.words, word)
+			continue
+		case joined:
+		case slices.Contains(withValue, word) && i+1 < len(words):
+			i++
+			value = words[i]
+		case strings.HasPrefix(word, "-O"):
+			name, value = "-O", word[2:]
+		}
+		if name == "-O" || name == "--protocols" {
+			r.version = openflow.ParseVersion(value)
+		}
+	}
+	if len(r.words) > 1 && r.words[0] == "ovs-dpctl" {
+		r.words[0], r.words[1] = "ovs-appctl", "dpctl/"+r.words[1]
+	}
+	return r
+}
+
+// find returns the command with the most words of its own that the line begins with.
+func (r run) find() (found Invocation, ok bool) {
+	own := 0
+	for _, line := range ownLines() {
+		if len(line.words) < own || !r.begins(line.words) || line.version != 0 && line.version != r.version {
+			continue
+		}
+		rest := r.words[len(line.words):]
+		if line.command.Scope == OfNode && len(rest) > 0 || len(line.words) == own && line.version == 0 {
+			continue
+		}
+		own, ok = len(line.words), true
+		found = Invocation{Command: line.command, OpenFlow: r.version, Argument: strings.Join(rest, r.separator)}
+	}
+	return found, ok
+}
+
+// begins reports whether the line begins with words. The name of a table may have any case.
+func (r run) begins(words []string) bool {
+	if len(r.words) < len(words) {
+		return false
+	}
+	for i, word := range words {
+		if !strings.EqualFold(strings.ReplaceAll(word, "/", "."), strings.ReplaceAll(r.words[i], "/", ".")) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,101 @@
+// Package show prints documents for people: tables, headlines, texts in lines, and warnings
+// beside them. The package that makes a document prints it.
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/terminal"
+	"ovs-offline/internal/versions"
+)
+
+// Page is what a command prints. Texts from outside have to be escaped; Warn does that itself.
+type Page struct {
+	Out   io.Writer // the document
+	Err   io.Writer // warnings
+	Width int       // of the terminal that Out is, in columns; 0 for none
+
+	warnings int // so far
+}
+
+// Printf prints a text.
+func (p *Page) Printf(format string, args ...any) { fmt.Fprintf(p.Out, format, args...) }
+
+// Headline prints a line with a line of asterisks below it.
+func (p *Page) Headline(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	p.Printf("%s\n%s\n", line, strings.Repeat("*", len(line)))
+}
+
+// Lines prints texts as a list below a title, if there are any.
+func (p *Page) Lines(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	p.Printf("%s:\n", terminal.Escape(title))
+	for _, l := range lines {
+		p.Printf("  - %s\n", terminal.Escape(l))
+	}
+	p.Printf("\n")
+}
+
+// Warn prints a warning. The text comes from a source, which can cause any number of warnings of
+// any length: both are bounded.
+func (p *Page) Warn(format string, args ...any) {
+	const maxWarnings, maxBytes = 500, 4096
+	p.warnings++
+	switch {
+	case p.warnings < maxWarnings:
+		fmt.Fprintf(p.Err, "warning: %s\n", terminal.EscapeLines(phrase.Shorten(fmt.Sprintf(format, args...), maxBytes)))
+	case p.warnings == maxWarnings:
+		fmt.Fprintln(p.Err, "warning: further warnings are not printed")
+	}
+}
+
+// WarnIfAny prints a text as a warning unless it is empty.
+func (p *Page) WarnIfAny(text string) {
+	if text != "" {
+		p.Warn("%s", text)
+	}
+}
+
+// WarnEach prints a warning for each text.
+func (p *Page) WarnEach(prefix string, texts []string) {
+	for _, text := range texts {
+		p.Warn("%s%s", prefix, text)
+	}
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`)
+
+// IsPlain reports whether a word has no meaning of its own to a shell or a terminal.
+func IsPlain(word string) bool { return plainWord.MatchString(word) }
+
+// Word quotes a path, which may contain a bridge's name, for pasting into a shell. It escapes
+// control characters; the result no longer names the file then.
+func Word(path string) string {
+	if IsPlain(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(terminal.Escape(path), "'", `'\''`) + "'"
+}
+
+// Versions returns versions for a line of text.
+func Versions(v versions.Pair) string { return cmp.Or(terminal.Escape(v.String()), "unknown") }
+
+// Time formats a time in the local time zone; the zero time is "".
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// MiB returns a number of bytes in MiB.
+func MiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }

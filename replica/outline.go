@@ -1,0 +1,239 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/interrupt"
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/workdir"
+)
+
+// outline returns what ovs-vsctl show printed of the switch, if it was collected, and the
+// bridges that have dumps, with the ports that dpif/show, ovs-ofctl show and the flows name.
+func (s *starter) outline(ctx context.Context) (*ovsdb.Outline, error) {
+	shown, err := ovsdb.ShownIn(s.wd.Recorded(workdir.RecordedSwitchShow))
+	if err != nil {
+		return nil, fmt.Errorf("ovs-vsctl show: %w", err)
+	}
+	dumped, err := dumpedBridges(s.wd, s.manifest)
+	if err != nil && shown == nil {
+		return nil, err
+	}
+	o := &outliner{wd: s.wd, root: shown, names: portNames{}}
+	if shown == nil {
+		o.root = ovsdb.NewOutline()
+	}
+	for _, iface := range o.root.Below("Interface") {
+		o.names[iface.Name] = true
+	}
+	for _, bridge := range dumped {
+		o.addBridge(bridge)
+	}
+	dpif, _, err := workdir.CollectedText(s.wd.Recorded(workdir.RecordedDpifShow))
+	if err != nil {
+		return nil, err
+	}
+	numbered := map[string][]appctl.BridgePort{}
+	for port := range appctl.BridgePorts(dpif) {
+		numbered[port.Bridge] = append(numbered[port.Bridge], port)
+	}
+	for _, bridge := range o.root.Below("Bridge") {
+		if err := o.complete(ctx, bridge, numbered[bridge.Name]); err != nil {
+			return nil, err
+		}
+	}
+	from := "bridges " + strings.Join(dumped, ", ") + " were made from their dumps and ovs-ofctl show; port types, tunnels, bonds and VLAN settings are not known"
+	if shown != nil {
+		from = "bridges and ports were made from ovs-vsctl show; VLAN and bond modes, other_config and external_ids are not known"
+	}
+	s.report.Remark("no OVS database was collected: " + from)
+	for _, remark := range o.remarks() {
+		s.report.Remark(remark)
+	}
+	return o.root, nil
+}
+
+// outliner completes the outline of a switch.
+type outliner struct {
+	wd      *workdir.Dir
+	root    *ovsdb.Outline
+	names   portNames // of all interfaces
+	assumed []string  // ports whose number alone is known
+}
+
+// addBridge adds a bridge, with its local port, if the outline lacks it.
+func (o *outliner) addBridge(name string) {
+	if o.root.Find("Bridge", name) == nil {
+		o.names[name] = true
+		o.addPort(o.root.Row("Bridge", name), name).Set("type", "internal")
+	}
+}
+
+// addPort adds a port with one interface of the same name.
+func (o *outliner) addPort(bridge *ovsdb.Outline, name string) *ovsdb.Outline {
+	port := &ovsdb.Outline{Table: "Port", Name: name}
+	bridge.Rows = append(bridge.Rows, port)
+	return port.Row("Interface", name)
+}
+
+// complete gives the interfaces of a bridge their port numbers, and adds the ports that only
+// other outputs name. dpif has the ports that dpif/show printed of the bridge.
+func (o *outliner) complete(ctx context.Context, bridge *ovsdb.Outline, dpif []appctl.BridgePort) error {
+	ports := portsOf(bridge)
+	for _, port := range dpif {
+		o.number(ports, port.Name, port.OpenFlow)
+	}
+	show, err := o.show(bridge.Name)
+	if err != nil {
+		return err
+	}
+	for _, port := range show.Ports {
+		name := port.Name
+		if port.Number == openflow.PortLocal {
+			name = bridge.Name
+		}
+		o.number(ports, ports.whole(name), port.Number)
+	}
+	without := ports.unnumbered()
+	if len(without) == 0 {
+		return nil
+	}
+	for _, iface := range without {
+		iface.SetUnknown(ovsdb.UnknownNumber)
+	}
+	return o.assume(ctx, ports)
+}
+
+// number gives a number to the interface of a name, unless one has it. It adds an interface
+// if there is none of that name, or if that has another number: names can be cut.
+func (o *outliner) number(ports bridgePorts, name string, number int) {
+	if ports.taken[number] {
+		return
+	}
+	iface := ports.byName[name]
+	if iface == nil || iface.Has("ofport") {
+		iface = o.addPort(ports.bridge, o.names.unique(name))
+		ports.byName[iface.Name] = iface
+	}
+	ports.setNumber(iface, number)
+}
+
+func (o *outliner) show(bridge string) (show openflow.Description, err error) {
+	file, ok, err := workdir.OpenCollected(o.wd.BridgeRecorded(bridge, workdir.RecordedShow))
+	if !ok {
+		return show, err
+	}
+	defer file.Close()
+	return openflow.Show(file), nil
+}
+
+// assume adds ports for the numbers that flows name and that no port has, because the
+// numbers of some ports are not known.
+func (o *outliner) assume(ctx context.Context, ports bridgePorts) error {
+	file, ok, err := workdir.OpenCollected(o.wd.DumpFile(ports.bridge.Name, workdir.Flows))
+	if !ok {
+		return err
+	}
+	defer file.Close()
+	for flow, problem := range openflow.FlowsIn(interrupt.Reader(ctx, file), func(string) bool { return true }) {
+		if problem != nil {
+			continue
+		}
+		for _, number := range portNumbers(flow) {
+			if !ports.taken[number] {
+				iface := o.addPort(ports.bridge, o.names.unique(fmt.Sprintf("%s-port-%d", ports.bridge.Name, number)))
+				iface.SetUnknown(ovsdb.UnknownName)
+				ports.setNumber(iface, number)
+				o.assumed = append(o.assumed, iface.Name)
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// portNumbers returns the numbers of ports in a flow's match and in its outermost actions.
+func portNumbers(flow openflow.Flow) (numbers []int) {
+	const maxPort = 0xff00 // OFPP_MAX of OpenFlow 1.0
+	add := func(text string) {
+		if number, err := strconv.Atoi(text); err == nil && number > 0 && number < maxPort {
+			numbers = append(numbers, number)
+		}
+	}
+	if port, ok := flow.Key().Field("in_port"); ok {
+		add(port)
+	}
+	for action := range openflow.Split(flow.Actions()) {
+		add(strings.TrimPrefix(action, "output:"))
+	}
+	return numbers
+}
+
+func (o *outliner) remarks() (remarks []string) {
+	if numbered := o.names.numbered(); len(numbered) > 0 {
+		remarks = append(remarks, "ovs-ofctl show cuts names at 15 characters; ports that then have the same name are numbered: "+strings.Join(numbered, ", "))
+	}
+	if len(o.assumed) > 0 {
+		remarks = append(remarks, fmt.Sprintf("neither ovs-ofctl show nor dpif/show has the numbers of all ports: %s that flows name by a number stand for ports whose names are not known: %s",
+			phrase.Count(len(o.assumed), "port"), phrase.FirstNames(o.assumed)))
+	}
+	return remarks
+}
+
+// bridgePorts are the interfaces of a bridge.
+type bridgePorts struct {
+	bridge *ovsdb.Outline
+	byName map[string]*ovsdb.Outline
+	taken  map[int]bool // their numbers
+}
+
+func portsOf(bridge *ovsdb.Outline) bridgePorts {
+	ports := bridgePorts{bridge: bridge, byName: map[string]*ovsdb.Outline{}, taken: map[int]bool{}}
+	for _, iface := range bridge.Below("Interface") {
+		ports.byName[iface.Name] = iface
+	}
+	return ports
+}
+
+// whole returns the name of the one interface whose name ovs-ofctl show cut, or else the name
+// as it was printed.
+func (p bridgePorts) whole(printed string) string {
+	const cut = 15 // OFP_MAX_PORT_NAME_LEN without its end
+	if p.byName[printed] != nil || len(printed) < cut {
+		return printed
+	}
+	found := ""
+	for name := range p.byName {
+		if strings.HasPrefix(name, printed) {
+			if found != "" {
+				return printed
+			}
+			found = name
+		}
+	}
+	if found == "" {
+		return printed
+	}
+	return found
+}
+
+func (p bridgePorts) setNumber(iface *ovsdb.Outline, number int) {
+	iface.Set("ofport", strconv.Itoa(number))
+	p.taken[number] = true
+}
+
+// unnumbered returns the interfaces whose numbers are not known, but for the local port, whose
+// number is always the same.
+func (p bridgePorts) unnumbered() (list []*ovsdb.Outline) {
+	for name, iface := range p.byName {
+		if name != p.bridge.Name && !iface.Has("ofport") {
+			list = append(list, iface)
+		}
+	}
+	return list
+}

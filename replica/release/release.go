@@ -1,0 +1,91 @@
+// Package release finds the programs that compute the flows of a node: they have to be of
+// the node's own release of OVN, because another one builds other flows.
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ovs-offline/internal/logging"
+	"ovs-offline/internal/versions"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/choose"
+	"ovs-offline/replica/runtime"
+)
+
+// Options are the options of Programs.
+type Options struct {
+	Runtime string            // one of choose.Names
+	Version string            // of ovs-offline
+	Chosen  func(what string) // may be nil
+}
+
+// ErrMissing is wrapped if no program of a node's release is there. The text says what to
+// add.
+var ErrMissing = errors.New("no OVN of the node's release")
+
+// Likely returns the versions that the node's ovn-controller may have had, the likely one
+// first: the release of the ovn-northd that wrote the databases, and of the node's package.
+// They differ during an upgrade, and where the package is not what ran. There are none if
+// it is unknown.
+func Likely(ctx context.Context, wd *workdir.Dir) ([]versions.Pair, error) {
+	recorded, err := replica.Recorded(ctx, wd)
+	if err != nil || recorded.OVN == "" {
+		return nil, err
+	}
+	manifest, err := wd.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	found := []versions.Pair{recorded}
+	if collection := manifest.Collection(workdir.OVS); collection != nil && collection.OVNVersion != "" && versions.Minor(collection.OVNVersion) != versions.Minor(recorded.OVN) {
+		found = append(found, versions.Pair{OVS: recorded.OVS, OVN: collection.OVNVersion})
+	}
+	return found, nil
+}
+
+// Programs returns the runtime, for daemons in dir, with the programs of the release that a
+// node ran, and their versions. wd is the node's workdir.
+func Programs(ctx context.Context, wd, dir *workdir.Dir, recorded versions.Pair, options Options) (runtime.Runtime, versions.Pair, error) {
+	runtimes := choose.For(dir, options.Version)
+	wanted := versions.Pair{OVN: versions.Minor(recorded.OVN)}
+	choice, err := runtimes.Choose(ctx, options.Runtime, choose.Wanted{Versions: wanted, Recorded: recorded})
+	if err != nil {
+		if _, any := runtimes.Choose(ctx, options.Runtime, choose.Wanted{}); any != nil || ctx.Err() != nil {
+			return nil, versions.Pair{}, err
+		}
+		logging.FromContext(ctx).Debug("choose runtime", "reason", err)
+		manifest, err := wd.Manifest()
+		if err != nil {
+			return nil, versions.Pair{}, err
+		}
+		return nil, versions.Pair{}, fmt.Errorf("%w: the node ran OVN %s, and only an ovn-controller of %s can compute its flows: %s", ErrMissing, recorded.OVN, wanted, replica.AddImage(manifest, wanted))
+	}
+	running, err := versionsIn(ctx, choice.Runtime)
+	if err != nil {
+		return nil, running, err
+	}
+	if versions.Minor(running.OVN) != wanted.OVN {
+		return nil, running, fmt.Errorf("%w: %s has an ovn-controller of OVN %s, and its other tools are of %s", ErrMissing, choice.What, running.OVN, wanted)
+	}
+	if options.Chosen != nil {
+		options.Chosen(choice.What)
+	}
+	return choice.Runtime, running, nil
+}
+
+// versionsIn returns the versions of the programs of a runtime.
+func versionsIn(ctx context.Context, rt runtime.Runtime) (pair versions.Pair, err error) {
+	text, err := rt.Tool(ctx, "/", nil, "ovn-controller", "--version")
+	if err != nil {
+		return pair, fmt.Errorf("ovn-controller is needed to compute flows: %w", err)
+	}
+	pair.OVN = versions.PrintedOVN(text)
+	if text, err = rt.Tool(ctx, "/", nil, "ovs-vswitchd", "--version"); err != nil {
+		return pair, err
+	}
+	pair.OVS = versions.PrintedOVS(text)
+	return pair, nil
+}

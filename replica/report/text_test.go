@@ -1,0 +1,50 @@
+package report_test
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ovs-offline/internal/show"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
+)
+
+func TestReportCountsUnlistedEntries(t *testing.T) {
+	r := &report.Report{
+		Bridges: []report.BridgeReport{{Name: "br0", Counts: map[workdir.Dump]*report.Counts{
+			workdir.Flows: {Rejected: 20000, Rewritten: 1}, workdir.Groups: {Rejected: 5}}}},
+		Rejected:  make([]report.Item, 12),
+		Rewritten: make([]report.Item, 1),
+	}
+	var out, warnings bytes.Buffer
+	page := &show.Page{Out: &out, Err: &warnings}
+	r.Print(page)
+	r.PrintSummary(page, "report.json")
+	for _, want := range []string{"not in the replica (20005, the first 12 are listed):\n", "that ovs-ofctl accepts (1):\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if !strings.Contains(warnings.String(), "warning: 19995 more entries are rejected\n") {
+		t.Errorf("start printed\n%s", warnings.String())
+	}
+}
+
+func TestPrintedDetailsAreBounded(t *testing.T) {
+	step := report.Result{Step: "talk", Status: report.Failed, More: 5000}
+	for i := range 1000 {
+		step.Details = append(step.Details, strconv.Itoa(i))
+	}
+	r := &report.Report{Steps: []report.Result{step}}
+	var started, reported bytes.Buffer
+	r.PrintSummary(&show.Page{Out: io.Discard, Err: &started}, "report.json")
+	r.Print(&show.Page{Out: &reported, Err: io.Discard})
+	for what, printed := range map[string]string{"start": started.String(), "report": reported.String()} {
+		if lines := strings.Count(printed, "\n"); lines > 120 || !strings.Contains(printed, "and 5900 more") {
+			t.Errorf("%s prints %d lines:\n%.2000s", what, lines, printed)
+		}
+	}
+}

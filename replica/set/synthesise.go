@@ -1,0 +1,71 @@
+package set
+
+import (
+	"context"
+	"os"
+
+	"ovs-offline/internal/fault"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/synth"
+)
+
+// Synthesise makes up the switch of a workdir for which only OVN databases were collected, or of
+// each such node with one of these names in a folder. It reports whether one could not be made up,
+// and passes the reason to notify, which is called from several goroutines. It returns no error
+// about the folder itself: the start that follows does.
+func Synthesise(ctx context.Context, folder string, names []string, options synth.Options, notify func(line string)) (lacking bool, err error) {
+	s, err := Open(folder, options.Release.Version, names)
+	switch {
+	case err != nil:
+		return false, nil
+	case s == nil:
+		if _, err := os.Stat(folder); err != nil || len(names) > 0 {
+			return false, nil
+		}
+		return synthesiseAt(ctx, folder, options, notify)
+	case s.Owner() != "":
+		return synthesiseAt(ctx, s.Owner(), options, notify)
+	case len(options.Chassis) > 0:
+		return false, fault.Usagef("--chassis selects from the databases of one node; choose it with -w")
+	}
+	outcomes := EachLocked(ctx, s, func(ctx context.Context, n *Node, wd *workdir.Dir) (bool, error) {
+		return synthesiseIn(ctx, wd, options, n.Name+": ", notify)
+	})
+	for _, outcome := range outcomes {
+		lacking = lacking || outcome.Value
+	}
+	return lacking, ctx.Err()
+}
+
+// synthesiseAt makes up the switches of the workdir at path.
+func synthesiseAt(ctx context.Context, path string, options synth.Options, notify func(line string)) (lacking bool, err error) {
+	wd, err := workdir.Lock(path)
+	if err != nil {
+		return false, nil // start returns the error
+	}
+	defer wd.Unlock()
+	return synthesiseIn(ctx, wd, options, "", notify)
+}
+
+// synthesiseIn makes up the switches of a locked workdir. The prefix of lines names the node.
+func synthesiseIn(ctx context.Context, wd *workdir.Dir, options synth.Options, prefix string, notify func(line string)) (lacking bool, err error) {
+	needed, err := synth.Needed(wd, len(options.Chassis) > 0)
+	if err != nil || !needed {
+		if len(options.Chassis) > 0 && err == nil {
+			err = fault.Usagef("--chassis is for OVN databases without data of Open vSwitch, and %s is not such a working directory", wd.Path())
+		}
+		return false, err
+	}
+	options.Progress = func(text string) { notify(prefix + text) }
+	_, err = synth.Make(ctx, wd, options)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case fault.Of(err) == fault.Usage:
+		return false, err
+	case err != nil:
+		notify("warning: " + prefix + err.Error())
+		return true, nil
+	}
+	return false, nil
+}

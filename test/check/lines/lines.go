@@ -1,0 +1,42 @@
+// Package lines compares and checks printed lines for tests.
+package lines
+
+import (
+	"slices"
+	"testing"
+	"unicode"
+)
+
+// Difference compares two lists in any order, and returns what only one of them
+// has, sorted. A line that occurs twice counts twice.
+func Difference(want, have []string) (missing, extra []string) {
+	count := map[string]int{}
+	for _, line := range have {
+		count[line]++
+	}
+	for _, line := range want {
+		if count[line] == 0 {
+			missing = append(missing, line)
+			continue
+		}
+		count[line]--
+	}
+	for line, n := range count {
+		for range n {
+			extra = append(extra, line)
+		}
+	}
+	slices.Sort(missing)
+	slices.Sort(extra)
+	return missing, extra
+}
+
+// Harmless fails the test if a printed text can control a terminal.
+func Harmless(tb testing.TB, printed string) {
+	tb.Helper()
+	for _, r := range printed {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			tb.Errorf("%q has %U", printed, r)
+		}
+	}
+}

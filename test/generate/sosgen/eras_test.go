@@ -1,0 +1,101 @@
+package sosgen
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"ovs-offline/test/oracle/fidelity"
+)
+
+// supplies returns what a report of an era holds for each bridge.
+func supplies(e Era, n *Node) func(Bridge) supply {
+	return func(b Bridge) supply {
+		versions := e.Versions(b)
+		s := supply{flows: "OpenFlow10"}
+		if len(b.Protocols) > 0 && !slices.Contains(b.Protocols, "OpenFlow10") {
+			s.flows = ""
+		}
+		if e.groups {
+			s.groups = s.flows
+		}
+		if k := len(versions); k > 0 {
+			best := versions[k-1]
+			s.flows, s.groups = best, best
+			s.meters = e.meters && best >= "OpenFlow13"
+			s.tlv = e.tlv
+		}
+		if b.Name == "br-int" && n.HasOVN() && s.flows < "OpenFlow13" {
+			s.flows = "OpenFlow13"
+		}
+		// bridge/dump-flows holds what OpenFlow 1.0 cannot express.
+		s.exact = s.flows == "OpenFlow15" || e.datapath
+		return s
+	}
+}
+
+// TestEveryEraReplays replays a report of each era of sos. For one topology it also
+// replays the reports without manifest, which are read by their file names.
+func TestEveryEraReplays(t *testing.T) {
+	for _, topology := range []string{"openstack", "kubernetes", "ml2-ovs"} {
+		n := recorded(t, topology)
+		for _, e := range Eras() {
+			t.Run(topology+" "+e.Name, func(t *testing.T) {
+				t.Parallel()
+				path := reportFolder(t, n, n.Report(e))
+				r := checkEra(t, n, e, path)
+				checkInspection(t, n, e, path, r)
+				if e.HasClientLogs() {
+					checkClientLogs(t, n, r)
+				}
+				f := r.log(t, n)
+				if want := leastFidelity()[topology][e.Name]; sameResults(f) < want {
+					t.Errorf("the traces of %.1f %% of the packets have the same result, want %.1f %%", sameResults(f), want)
+				}
+			})
+			if topology == "ml2-ovs" && e.HasManifest() {
+				t.Run(topology+" "+e.Name+" by names", func(t *testing.T) {
+					t.Parallel()
+					checkEra(t, n, e, reportFolder(t, n, WithoutManifest(n.Report(e))))
+				})
+			}
+		}
+	}
+}
+
+func reportFolder(t *testing.T, n *Node, report Tree) string {
+	t.Helper()
+	return writeTop(t, fmt.Sprintf(reportName, n.Host), report)
+}
+
+func checkEra(t *testing.T, n *Node, e Era, path string) *replica {
+	t.Helper()
+	r := replay(t, path)
+	checkBridges(t, n, r, supplies(e, n))
+	return r
+}
+
+// sameResults returns the percentage of packets with the result lines of the live
+// node, whichever member a balancing bond chose.
+func sameResults(f fidelity.Figures) float64 {
+	return fidelity.Percent(f.Results+f.Balanced, f.Packets)
+}
+
+// leastFidelity returns the least percentage that sameResults must reach. It is 100 if
+// the era's reports hold everything that a trace depends on. Before 4.3, sos did not
+// collect TLV maps, nor the groups of bridges with default protocols, which OVN uses.
+func leastFidelity() map[string]map[string]float64 {
+	all := func(old map[string]float64) map[string]float64 {
+		for _, e := range Eras() {
+			if _, known := old[e.Name]; !known {
+				old[e.Name] = 100
+			}
+		}
+		return old
+	}
+	return map[string]map[string]float64{
+		"openstack":  all(map[string]float64{"3.8": 75, "3.9": 75, "4.0-4.1": 75, "4.2": 75}),
+		"kubernetes": all(map[string]float64{"3.8": 70, "3.9": 70, "4.0-4.1": 70, "4.2": 70}),
+		"ml2-ovs":    all(map[string]float64{"3.8": 85, "3.9": 85}),
+	}
+}

@@ -1,0 +1,98 @@
+package fidelity
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovs-offline/collect"
+	"ovs-offline/internal/command"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica/report"
+	"ovs-offline/test/check/expect"
+)
+
+// TestTicketsReplayAsFarAsTheyGo replays what a person pastes into a ticket of each capture:
+// ovs-vsctl show and the flows, and then also what has the numbers of ports, groups, meters and
+// options. Without the numbers, hardly a packet enters by the right port, and the report says so.
+func TestTicketsReplayAsFarAsTheyGo(t *testing.T) {
+	needTools(t)
+	few := []string{"ovs-vsctl show", "ovs-ofctl -O OpenFlow14 dump-flows"}
+	more := append(few, "ovs-ofctl -O OpenFlow14 show", "ovs-ofctl -O OpenFlow14 dump-groups", "ovs-ofctl -O OpenFlow14 dump-meters",
+		"ovs-ofctl -O OpenFlow14 dump-tlv-map", "ovs-appctl fdb/show")
+	for name, least := range map[string][2]float64{"ovn-openstack-compute": {20, 85}, "ovn-kubernetes-worker": {15, 85}} {
+		r, err := Capture(context.Background(), "../../../testdata/captures/"+name, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		extracted := t.TempDir()
+		if _, err := command.Run(t.Context(), command.Command{Argv: []string{"tar", "-C", extracted, "--strip-components=1", "-xf", r.Report}}); err != nil {
+			t.Fatal(err)
+		}
+		for i, commands := range [][]string{few, more} {
+			t.Run(fmt.Sprintf("%s/%d outputs", name, len(commands)), func(t *testing.T) {
+				n := startTicket(t, writeTicket(t, extracted, commands))
+				f := compare(t, n, r)
+				if got := Percent(f.Results, f.Packets); got < least[i] {
+					t.Errorf("%.1f %% of the results are right, want %.1f %%", got, least[i])
+				}
+				unknown := slices.ContainsFunc(n.Report.Steps, func(step report.Result) bool {
+					return step.Step == "port numbers" && step.Status == report.Unknown
+				})
+				expect.Equal(t, unknown, i == 0, "the report names ports without a number")
+			})
+		}
+	}
+}
+
+// writeTicket writes a page of Markdown with the outputs of commands in an extracted report. If a
+// command takes a bridge, the page has its output for each bridge.
+func writeTicket(t *testing.T, extracted string, commands []string) string {
+	t.Helper()
+	folder := filepath.Join(extracted, "sos_commands/openvswitch")
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page strings.Builder
+	page.WriteString("# A packet is lost\n\nSee below, and please help.\n")
+	for _, line := range commands {
+		mangled := strings.NewReplacer(" ", "_", "/", ".").Replace(line)
+		mangled = strings.Replace(mangled, "ovs-vsctl_show", "ovs-vsctl_-t_5_show", 1)
+		for _, entry := range entries {
+			rest, ok := strings.CutPrefix(entry.Name(), mangled)
+			if !ok || rest != "" && rest[0] != '_' {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&page, "\n```\n[root@node ~]# %s %s\n%s```\n", line, strings.TrimPrefix(rest, "_"), text)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "ticket.md")
+	if err := os.WriteFile(path, []byte(page.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func startTicket(t *testing.T, path string) *Replica {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "wd")
+	wd, err := workdir.Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = collect.Collect(t.Context(), wd, collect.Files{Paths: []string{path}}, collect.Options{})
+	wd.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Started(t, dir)
+}
