@@ -9,6 +9,8 @@ GOTESTSUM   = go run gotest.tools/gotestsum@v1.13.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 NFPM        = go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
+# A failed test runs once more, unless more than three failed: the last lines name it.
+RERUN       = --rerun-fails=1 --rerun-fails-max-failures=3
 FUZZTIME   ?= 1m
 VERSION    ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
@@ -52,7 +54,7 @@ demo: deps build
 test: test-deps
 	@mkdir -p build
 	go run ./scripts/sets all build/sets
-	OVS_OFFLINE_SETS=$(CURDIR)/build/sets $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json -- -count=1 -p 2 -timeout 30m ./...
+	OVS_OFFLINE_SETS=$(CURDIR)/build/sets $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --jsonfile build/test.json $(RERUN) --packages ./... -- -count=1 -p 2 -timeout 30m
 	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test.json
 
 # The tests that start no daemon or other program, under a minute with a warm
@@ -73,7 +75,7 @@ COMPONENT  = k8s.io/component-base/version
 test-k8s: build test-deps
 	cd test/e2e/k8s/kubernetes && nice go build -ldflags "-s -w -X $(COMPONENT).gitVersion=$(KUBERNETES) -X $(COMPONENT).gitMajor=1 -X $(COMPONENT).gitMinor=36" -o ../../../../build/kubernetes .
 	cd test/e2e/k8s && go build -o ../../../build/pause ./pause
-	cd test/e2e/k8s && OVS_OFFLINE_SETS=$(wildcard $(CURDIR)/build/sets) $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json -- -count=1 -parallel 4 -timeout 30m .
+	cd test/e2e/k8s && OVS_OFFLINE_SETS=$(wildcard $(CURDIR)/build/sets) $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json $(RERUN) --packages . -- -count=1 -parallel 4 -timeout 30m
 	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-k8s.json
 
 # Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own
@@ -83,7 +85,7 @@ test-k8s: build test-deps
 VERSIONED = ./test/oracle/fidelity ./answer/trace ./internal/ovn/rules ./answer/trace/follow ./answer/drift ./replica/scratch ./answer/compare
 test-versions: test-deps
 	scripts/roots build/roots
-	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json -- -count=1 -parallel 2 -timeout 20m -run 'OfEachVersion|OldOVN|OfReleases|OfEachRelease|OtherReleases|Upgrade' $(VERSIONED)
+	OVS_OFFLINE_ROOTS=$(CURDIR)/build/roots $(GOTESTSUM) --format testname --jsonfile build/test-versions.json $(RERUN) --packages '$(VERSIONED)' -- -count=1 -parallel 2 -timeout 20m -run 'OfEachVersion|OldOVN|OfReleases|OfEachRelease|OtherReleases|Upgrade'
 	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-versions.json
 
 # Sets of the lab on the kernel's datapath, in a kernel of Debian that QEMU boots without
