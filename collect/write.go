@@ -236,7 +236,7 @@ func (w *writer) bridge(bridge Bridge, out *workdir.Collection) error {
 	out.Bridges = append(out.Bridges, bridge.Name)
 	for _, command := range recording.Dumps() {
 		for _, dump := range bridge.Dumps[command.Dump] {
-			file := workdir.File{Origin: dump.Origin, Bridge: bridge.Name, OpenFlow: dump.OpenFlow.String()}
+			file := workdir.File{Origin: dump.Origin, Bridge: bridge.Name, OpenFlow: dump.OpenFlow.String(), Recorded: dump.Ran}
 			path := w.staging.OtherDump(bridge.Name, command.Dump, file.OpenFlow)
 			if dump.Used {
 				path, file.Remarks = w.staging.DumpFile(bridge.Name, command.Dump), dump.remarks(command.Dump)
@@ -254,7 +254,7 @@ func (w *writer) recorded(output recording.Output, out *workdir.Collection) erro
 	if output.Bridge != "" {
 		path = w.staging.BridgeRecorded(output.Bridge, string(output.Command))
 	}
-	file := workdir.File{Origin: output.Origin, Bridge: output.Bridge, OpenFlow: output.OpenFlow.String()}
+	file := workdir.File{Origin: output.Origin, Bridge: output.Bridge, OpenFlow: output.OpenFlow.String(), Recorded: output.Ran}
 	if output.Truncated {
 		file.Remarks = []string{"cut by sos: only its end was collected"}
 	}

@@ -79,6 +79,9 @@ func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 	if collection := manifest.Collection(workdir.OVS); collection != nil {
 		origin.Recorded, origin.RecordedAbout = collection.Recorded, collection.RecordedAbout
 	}
+	if at := manifest.FlowsRecorded(bridge); !at.IsZero() {
+		origin.Recorded, origin.RecordedAbout = at, false
+	}
 	for cookie, flows := range cookies {
 		origin.Flows += flows
 		for _, table := range sourceTables() {

@@ -248,7 +248,7 @@ func (s *starter) finish() error {
 			s.report.Remark(remark)
 		}
 	}
-	s.report.Synthesised = s.manifest.Synthesis()
+	s.report.Synthesised, s.report.Moments = s.manifest.Synthesis(), s.manifest.Moments()
 	for _, collection := range s.manifest.Collections {
 		s.report.Lost = append(s.report.Lost, collection.Lost...)
 		for _, remark := range collection.Remarks {

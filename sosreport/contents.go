@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/recording"
@@ -136,7 +137,7 @@ func (c *contents) outputFiles() map[string]executed {
 		for _, cmd := range plugin.Commands {
 			if cmd.Filepath != "" {
 				command := execPrefix.ReplaceAllString(stripPath(cmd.Exec), "")
-				byFile[path.Clean(cmd.Filepath)] = executed{command: stripPath(command), truncated: cmd.Truncated}
+				byFile[path.Clean(cmd.Filepath)] = executed{command: stripPath(command), truncated: cmd.Truncated, began: commandTime(cmd.StartTime)}
 			}
 		}
 	}
@@ -147,6 +148,7 @@ func (c *contents) outputFiles() map[string]executed {
 type executed struct {
 	command   string
 	truncated bool
+	began     time.Time // zero if it is not known
 }
 
 // has reports whether the report has a file or link of that name.

@@ -126,7 +126,7 @@ func (c *contents) addOutput(report *Report, p pattern, bridge, rel string, byFi
 	}
 	report.All = append(report.All, recording.Output{
 		File: file, Command: p.name, Bridge: bridge, OpenFlow: p.openflow,
-		Origin: real, Truncated: isTailed(real) || byFile[rel].truncated,
+		Origin: real, Truncated: isTailed(real) || byFile[rel].truncated, Ran: byFile[rel].began,
 	})
 }
 

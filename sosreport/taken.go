@@ -15,8 +15,8 @@ const dateFile = "sos_commands/date/date_--utc"
 // `date`, or from the name of its folder or archive, which often has the day only.
 func (c *contents) taken() recording.Moment {
 	if c.manifest != nil {
-		if last := c.manifest.lastCommand(); last > 0 {
-			return recording.Moment{At: time.UnixMilli(int64(last * 1000)).UTC()}
+		if last := c.manifest.lastCommand(); !last.IsZero() {
+			return recording.Moment{At: last}
 		}
 	}
 	if at, err := time.Parse("Mon Jan _2 15:04:05 UTC 2006", strings.TrimSpace(c.text(dateFile))); err == nil {
@@ -37,18 +37,27 @@ func (c *contents) taken() recording.Moment {
 	return recording.Moment{}
 }
 
-// lastCommand returns when the last command began, in seconds since 1970; 0 where
-// the manifest has no times that are independent of the time zone.
-func (m *manifest) lastCommand() (last float64) {
+// lastCommand returns when the last command began; zero where the manifest has no times that
+// are independent of the time zone.
+func (m *manifest) lastCommand() (last time.Time) {
 	for _, plugin := range m.Components.Report.Plugins {
 		for _, command := range plugin.Commands {
-			// A larger number of seconds lies beyond this millennium.
-			if at, ok := command.StartTime.(float64); ok && at > last && at < 1e11 {
+			if at := commandTime(command.StartTime); at.After(last) {
 				last = at
 			}
 		}
 	}
 	return last
+}
+
+// commandTime returns a command's start_time, which newer versions of sos write as a number of
+// seconds since 1970. It returns zero for the local time of older ones, whose zone is not known.
+func commandTime(start any) time.Time {
+	const millennium = 1e11 // a larger number of seconds lies beyond this one
+	if at, ok := start.(float64); ok && at > 0 && at < millennium {
+		return time.UnixMilli(int64(at * 1000)).UTC()
+	}
+	return time.Time{}
 }
 
 // takenOfName returns the time in a name that sos gave to a report.

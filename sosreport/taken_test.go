@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/expect"
 )
 
 // TestTimeOfAReport checks that the best known time of a report is used.
@@ -44,5 +47,34 @@ func TestTimeOfAReport(t *testing.T) {
 		if have != c.want || r.Taken.DayOnly != c.day {
 			t.Errorf("%s: %q, only the day: %v; want %q", what, have, r.Taken.DayOnly, c.want)
 		}
+	}
+}
+
+// TestOutputsHaveTheTimeOfTheirCommand checks that an output has the start_time of its command in
+// the manifest, and none where that is a local time.
+func TestOutputsHaveTheTimeOfTheirCommand(t *testing.T) {
+	const (
+		listBr = "sos_commands/openvswitch/ovs-vsctl_-t_5_list-br"
+		flows  = "sos_commands/openvswitch/ovs-appctl_dpctl.dump-flows_-m_system_ovs-system"
+		bfd    = "sos_commands/openvswitch/ovs-appctl_bfd.show"
+		ran    = `{"components": {"report": {"plugins": {"openvswitch": {"commands": [
+			{"exec": "ovs-appctl dpctl/dump-flows -m system@ovs-system", "filepath": "` + flows + `", "start_time": 1795304582.25},
+			{"exec": "ovs-appctl bfd/show", "filepath": "` + bfd + `", "start_time": "2026-11-22 01:43:02"}]}}}}}`
+	)
+	members := under("sosreport-n1-2026-11-22-abcdefg/", file("sos_reports/manifest.json", ran), file(listBr, "br-int\n"),
+		file(flows, "ufid:1, recirc_id(0), actions:drop\n"), file(bfd, "---- p0 ----\n"))
+	r, err := Open(t.Context(), write(t, "x.tar", tarOf(t, members...)), t.TempDir(), archive.Limits{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[recording.Name]time.Time{
+		workdir.RecordedDatapathFlows: time.Date(2026, 11, 21, 23, 43, 2, 250e6, time.UTC),
+		workdir.RecordedBFD:           {},
+	} {
+		outputs := r.Outputs(command, "")
+		if len(outputs) != 1 {
+			t.Fatalf("%s: %d outputs", command, len(outputs))
+		}
+		expect.Equal(t, outputs[0].Ran, want, command)
 	}
 }

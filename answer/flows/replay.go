@@ -8,12 +8,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/pass"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/portmap"
 	"ovs-offline/internal/unixctl"
+	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
 )
 
@@ -75,6 +78,13 @@ func (all *Replayed) replayNode(ctx context.Context, source Source) error {
 	if asked.Replaced() != replica {
 		return errors.New("its replica was lost and started again meanwhile: run the command again")
 	}
+	remark, err := datapathMoment(source)
+	if err != nil {
+		return err
+	}
+	if remark != "" {
+		all.Remarks = append(all.Remarks, nodePrefix(source.Name)+remark)
+	}
 	all.Lost += lost
 	if lost > 0 {
 		all.Remarks = append(all.Remarks, fmt.Sprintf("%s%d lines of the recorded datapath flows can't be read", nodePrefix(source.Name), lost))
@@ -91,6 +101,36 @@ func (all *Replayed) replayNode(ctx context.Context, source Source) error {
 		all.Flows = append(all.Flows, recorded.result)
 	}
 	return nil
+}
+
+// datapathMoment says how long before or after the flows of a bridge the flows of the datapath
+// were recorded: what changed in between makes a flow of the datapath look stale. It returns ""
+// where that is less than a second for all bridges, or not known.
+func datapathMoment(source Source) (string, error) {
+	manifest, err := source.Dir.Manifest()
+	if err != nil {
+		return "", err
+	}
+	moments := manifest.Moments()
+	i := slices.IndexFunc(moments, func(m workdir.Moment) bool { return m.What == workdir.DatapathFlows })
+	if i < 0 {
+		return "", nil
+	}
+	var farthest workdir.Moment
+	var gap time.Duration
+	for _, moment := range moments {
+		if between := moments[i].At.Sub(moment.At); moment.Bridge != "" && between.Abs() > gap.Abs() {
+			farthest, gap = moment, between
+		}
+	}
+	if gap.Abs() < time.Second {
+		return "", nil
+	}
+	order := "after"
+	if gap < 0 {
+		order = "before"
+	}
+	return fmt.Sprintf("the flows of the datapath were recorded %s %s the %s: what changed in between is among the stale ones", phrase.Duration(gap.Abs()), order, farthest), nil
 }
 
 func nodePrefix(name string) string {

@@ -1,14 +1,19 @@
 package flows
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"ovs-offline/internal/show"
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/captures"
@@ -116,6 +121,40 @@ func TestStaleDatapathFlowsAreNamed(t *testing.T) {
 	t.Logf("stale: %v", stale)
 	if len(want) != changed || !slices.Equal(stale, want) || r.Current != all-changed || r.Untraced+r.Lost > 0 {
 		t.Errorf("stale: %v, want %v; %d current, %d untraced, %d lost", stale, want, r.Current, r.Untraced, r.Lost)
+	}
+}
+
+// TestTimeBetweenFlowsAndTheirDatapathIsSaid checks the remark about dumps that a report took one
+// after the other.
+func TestTimeBetweenFlowsAndTheirDatapathIsSaid(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd", "ovsdb-server", "ovs-ofctl", "xz")
+	wd := collected.Report(t, captures.Report(t, "captures/ovn-openstack-compute"))
+	manifest, err := wd.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Date(2026, 11, 21, 14, 2, 5, 0, time.UTC)
+	for i, file := range manifest.Collections[0].Files {
+		switch filepath.Base(file.Path) {
+		case "br-int.flows.dump":
+			manifest.Collections[0].Files[i].Recorded = began
+		case workdir.RecordedDatapathFlows:
+			manifest.Collections[0].Files[i].Recorded = began.Add(26 * time.Second)
+		}
+	}
+	if err := workdir.WriteJSON(filepath.Join(wd.Path(), "manifest.json"), manifest); err != nil {
+		t.Fatal(err)
+	}
+	started := fidelity.Started(t, wd.Path())
+	r, err := Replay(t.Context(), []Source{{Dir: started.Workdir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Equal(t, r.Remarks, []string{"the flows of the datapath were recorded 26 s after the flows of br-int: what changed in between is among the stale ones"}, "the remarks")
+	var text bytes.Buffer
+	started.Report.Print(&show.Page{Out: &text, Err: io.Discard})
+	if want := "Recorded on 2026-11-21 within 26 s (UTC): flows of br-int 14:02:05, datapath flows 14:02:31\n"; !strings.Contains(text.String(), want) {
+		t.Errorf("the report has no %q:\n%s", want, text.String())
 	}
 }
 

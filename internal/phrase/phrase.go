@@ -4,6 +4,7 @@ package phrase
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Count returns a number with a noun: "1 flow", "2 flows", "3 policies".
@@ -19,6 +20,22 @@ func Count(n int, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Duration rounds a duration to the largest unit that it holds several times: "26 s", "9 min",
+// "72 h", "5 days".
+func Duration(wait time.Duration) string {
+	const day = 24 * time.Hour
+	units := []struct {
+		least, unit time.Duration
+		name        string
+	}{{4 * day, day, "days"}, {2 * time.Hour, time.Hour, "h"}, {2 * time.Minute, time.Minute, "min"}}
+	for _, unit := range units {
+		if wait >= unit.least {
+			return fmt.Sprintf("%d %s", int(wait.Round(unit.unit)/unit.unit), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d s", int(wait.Round(time.Second)/time.Second))
 }
 
 // FirstNames returns a list of the first ten names and the number of the others.

@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"time"
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/openflow"
@@ -23,6 +24,7 @@ type Output struct {
 	Bridge   string           // "" if the command does not concern one bridge
 	OpenFlow openflow.Version // zero for a command without -O
 	Origin   string           // its path in the source
+	Ran      time.Time        // when the command began; zero if that is not known
 	// Truncated reports that the source kept only the end of the output.
 	Truncated bool
 }

@@ -90,13 +90,15 @@ type Source struct {
 
 // File is one collected file.
 type File struct {
-	Path     string   `json:"path"`   // in the workdir
-	Origin   string   `json:"origin"` // inside the source
-	Size     int64    `json:"size"`
-	SHA256   string   `json:"sha256"`
-	Bridge   string   `json:"bridge,omitempty"`
-	OpenFlow string   `json:"openflow,omitempty"` // the version of a dump, "OpenFlow15"
-	Remarks  []string `json:"remarks,omitempty"`
+	Path     string `json:"path"`   // in the workdir
+	Origin   string `json:"origin"` // inside the source
+	Size     int64  `json:"size"`
+	SHA256   string `json:"sha256"`
+	Bridge   string `json:"bridge,omitempty"`
+	OpenFlow string `json:"openflow,omitempty"` // the version of a dump, "OpenFlow15"
+	// Recorded is when the command that printed the file began; zero if that is not known.
+	Recorded time.Time `json:"recorded,omitzero"`
+	Remarks  []string  `json:"remarks,omitempty"`
 }
 
 // Host returns the name of the host that the workdir was collected from, or else of its folder.

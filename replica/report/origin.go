@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"time"
+
+	"ovs-offline/internal/phrase"
 )
 
 // Origin counts the flows of the integration bridge by whether the southbound database has the
@@ -58,7 +60,7 @@ func (o *Origin) transactionTime() string {
 	case o.RecordedAbout:
 		text += fmt.Sprintf(", about %d days %s the flows were recorded", int(gap.Abs().Round(day)/day), timeOrder(gap))
 	default:
-		text += fmt.Sprintf(", %s %s the flows were recorded", roundedDuration(gap.Abs()), timeOrder(gap))
+		text += fmt.Sprintf(", %s %s the flows were recorded", phrase.Duration(gap.Abs()), timeOrder(gap))
 	}
 	return text + ")"
 }
@@ -71,18 +73,4 @@ func timeOrder(gap time.Duration) string {
 		return "after"
 	}
 	return "before"
-}
-
-// roundedDuration rounds a duration to the largest unit that it holds several times.
-func roundedDuration(wait time.Duration) string {
-	units := []struct {
-		least, unit time.Duration
-		name        string
-	}{{4 * day, day, "days"}, {2 * time.Hour, time.Hour, "h"}, {2 * time.Minute, time.Minute, "min"}}
-	for _, unit := range units {
-		if wait >= unit.least {
-			return fmt.Sprintf("%d %s", int(wait.Round(unit.unit)/unit.unit), unit.name)
-		}
-	}
-	return fmt.Sprintf("%d s", int(wait.Round(time.Second)/time.Second))
 }

@@ -35,6 +35,8 @@ type Report struct {
 	Running      versions.Pair  `json:"running"`
 	// Synthesised describes how the data of OVS was made up; nil where it was collected.
 	Synthesised *workdir.Synthesis `json:"synthesised,omitempty"`
+	// Moments has the times of what was recorded one after the other, the earliest first.
+	Moments []workdir.Moment `json:"moments,omitempty"`
 	// Loaded counts the flows of ovs-vswitchd once all was restored; nil without an ovs-vswitchd.
 	Loaded *Loaded `json:"loaded,omitempty"`
 

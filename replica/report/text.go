@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
@@ -59,6 +61,7 @@ func (r *Report) Print(p *show.Page) {
 	t.AppendRow([]any{"OVN", terminal.Escape(cmp.Or(r.Recorded.OVN, "unknown")), terminal.Escape(cmp.Or(r.Running.OVN, "unknown"))})
 	t.Render()
 	p.Printf("\n")
+	r.printMoments(p)
 	r.printCounts(p)
 	if r.Synthesised != nil {
 		p.Lines("Assumed of the switch of "+r.Synthesised.Title()+", which is synthesised from the southbound database with OVN "+r.Synthesised.OVN, r.Synthesised.Assumptions)
@@ -70,6 +73,20 @@ func (r *Report) Print(p *show.Page) {
 	printItems(p, "Rewritten in syntax that ovs-ofctl accepts", r.Rewritten, r.Total(func(c *Counts) int { return c.Rewritten }))
 	p.Lines("Could not be read during collection", r.Lost)
 	p.Lines("Remarks", r.Remarks)
+}
+
+// printMoments prints when the parts of the recorded state were read, where there are several:
+// what changed in between is in some of them only.
+func (r *Report) printMoments(p *show.Page) {
+	if len(r.Moments) < 2 {
+		return
+	}
+	first, last := r.Moments[0].At, r.Moments[len(r.Moments)-1].At
+	var list []string
+	for _, moment := range r.Moments {
+		list = append(list, moment.String()+" "+moment.At.Format(time.TimeOnly))
+	}
+	p.Printf("Recorded on %s within %s (UTC): %s\n\n", first.Format(time.DateOnly), phrase.Duration(last.Sub(first)), terminal.Escape(phrase.FirstNames(list)))
 }
 
 // printCounts prints what became of the entries of each dump.
