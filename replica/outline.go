@@ -52,6 +52,7 @@ func (s *starter) outline(ctx context.Context) (*ovsdb.Outline, error) {
 	if shown != nil {
 		from = "bridges and ports were made from ovs-vsctl show; VLAN and bond modes, other_config and external_ids are not known"
 	}
+	o.root.SetUnknown(ovsdb.UnknownSettings)
 	s.report.Remark("no OVS database was collected: " + from)
 	for _, remark := range o.remarks() {
 		s.report.Remark(remark)

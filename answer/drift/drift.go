@@ -61,6 +61,8 @@ func Check(ctx context.Context, wd *workdir.Dir, options Options) (*Report, erro
 		return nil, err
 	}
 	switch {
+	case node.unknown:
+		return report.undetermined("whether this node uses OVN is not known: external_ids of the table Open_vSwitch were not recorded"), nil
 	case !node.ovn:
 		report.Verdict, report.Why = NoOVN, "no OVN on this node: nothing to compare"
 		return report, nil

@@ -21,6 +21,7 @@ type recordedNode struct {
 	manifest *workdir.Manifest
 	bridge   string         // the integration bridge
 	ovn      bool           // its OVS database configures an ovn-controller
+	unknown  bool           // whether it does was not recorded
 	others   []string       // the other bridges
 	ports    map[string]int // the numbers of the ports of all bridges, by their names in OpenFlow
 	seen     int            // the nb_cfg that ovn-controller had installed, 0 if unknown
@@ -72,7 +73,7 @@ func (n *recordedNode) readDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.bridge, n.ovn = settings.Bridge(), settings.Configured()
+	n.bridge, n.ovn, n.unknown = settings.Bridge(), settings.Configured(), settings.Unknown()
 	for row, err := range conf.Rows("Bridge", "name", "external_ids") {
 		if err != nil {
 			return err

@@ -53,6 +53,10 @@ func (s Settings) Configured() bool {
 	return s.Get("ovn-remote") != "" || s.Get("ovn-encap-type") != ""
 }
 
+// Unknown reports whether the settings were not recorded, so that the node may have an
+// ovn-controller.
+func (s Settings) Unknown() bool { return s[ovsdb.Unknown] == ovsdb.UnknownSettings }
+
 // Encaps returns the addresses of the node's tunnels.
 func (s Settings) Encaps() []netip.Addr {
 	var list []netip.Addr

@@ -12,15 +12,17 @@ import (
 	"strings"
 )
 
-// Unknown is the key in the external_ids of an interface that a start made from what commands
-// printed. Its value is what was not recorded of the port: its name or its number.
+// Unknown is the key in the external_ids of an interface or a switch that a start made from what
+// commands printed. Its value is what was not recorded: of a port its name or its number, of the
+// switch its settings.
 const (
-	Unknown       = "ovs-offline-unknown"
-	UnknownName   = "name"
-	UnknownNumber = "number"
+	Unknown         = "ovs-offline-unknown"
+	UnknownName     = "name"
+	UnknownNumber   = "number"
+	UnknownSettings = "external_ids"
 )
 
-// SetUnknown sets what was not recorded of an interface.
+// SetUnknown sets what was not recorded of a row.
 func (o *Outline) SetUnknown(what string) { o.Set("external_ids", "{"+quoted(Unknown)+"="+what+"}") }
 
 // Outline is a row of which the name and some columns are known, with the rows below it:
