@@ -50,7 +50,7 @@ func (r *filesReader) assemble() error {
 		}
 	}
 	if len(nodes) == 0 {
-		return fmt.Errorf("%w: %s", ErrNothing, strings.Join(append(r.found.Lost, "nothing of Open vSwitch or OVN could be read"), "; "))
+		return fmt.Errorf("%w: %s", ErrNothing, strings.Join(append(slices.Concat(r.found.Lost, r.found.Remarks), "nothing of Open vSwitch or OVN could be read"), "; "))
 	}
 	return nil
 }

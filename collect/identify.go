@@ -27,6 +27,8 @@ const (
 	mustGatherResource          // the YAML of a pod or a node
 	clientLog                   // a log of clients of libovsdb, known by its name
 	recordedFile                // another recorded output
+	agentFile                   // the description that an Antrea agent has of itself
+	hostFile                    // a file that only an Antrea agent's support bundle has under this name
 	ticketFile                  // text into which outputs of several commands were pasted
 )
 
@@ -91,6 +93,8 @@ func identify(name string, start []byte) identity {
 		return identity{kind: mustGatherResource}
 	case openflow.IsSaveScript(start):
 		return identity{kind: saveScript}
+	case base == "agentinfo" && antreaInfo.Match(start):
+		return identity{kind: agentFile}
 	case isTicket(name, start):
 		return identity{kind: ticketFile}
 	case kind != "":
@@ -112,6 +116,9 @@ func identify(name string, start []byte) identity {
 	}
 	if run, ok := recording.ParseFileName(name); ok {
 		return identity{kind: recordedFile, command: run.Command.Name, openflow: run.OpenFlow, bridge: run.Argument}
+	}
+	if _, ok := antreaOutputs()[base]; ok {
+		return identity{kind: hostFile}
 	}
 	return identity{}
 }

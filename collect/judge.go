@@ -157,6 +157,7 @@ func (p *Plan) judgeDatabases(ctx context.Context) error {
 		kind := workdir.KindOfSchema(info.Name)
 		p.Databases = append(p.Databases, Database{Database: *db, Kind: kind, Info: info, Remarks: append(databaseRemarks(info), db.Remarks...)})
 		if kind == "" {
+			p.Remarks = append(p.Remarks, otherDatabase(db.Origin, info.Name))
 			continue
 		}
 		next := len(p.Databases) - 1

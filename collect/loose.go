@@ -58,6 +58,7 @@ func (l *looseNodes) hosts() []*recording.Recording {
 type looseReader struct {
 	*filesReader
 	tree       *archive.Tree
+	files      map[string]identity
 	source     workdir.Source
 	mustGather bool
 	version    string // of the must-gather
@@ -72,9 +73,12 @@ type looseReader struct {
 
 // addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
-	reader := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
+	reader := &looseReader{filesReader: r, tree: tree, files: files, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
 		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}}
 	names := slices.Sorted(maps.Keys(files))
+	if err := reader.addAgents(names); err != nil {
+		return nil, err
+	}
 	for _, name := range names {
 		reader.survey(name, files[name])
 	}
@@ -159,6 +163,7 @@ func (l *looseReader) kinds() []string {
 			list = append(list, phrase.Count(n, noun)+of)
 		}
 	}
+	add(l.count[agentFile], "support bundle", " of Antrea")
 	add(l.count[databaseFile], "database", "")
 	add(l.count[saveScript], "script", " of ovs-save")
 	add(l.count[dumpFile]+l.count[mustGatherDump], "dump", "")
@@ -190,6 +195,7 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 		db.Source = nil
 		node.Databases = append(node.Databases, db)
 	case workdir.KindOfSchema(info.Name) == "":
+		l.found.Remarks = append(l.found.Remarks, otherDatabase(partName(l.source.Name, name), info.Name))
 	case owner.host != "" || pod != "":
 		l.notePod(name, owner.host)
 		node := l.node(cmp.Or(owner.host, pod))
