@@ -28,7 +28,9 @@ func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (answer.Fide
 		return answer.Fidelity{}, err
 	}
 	trust := answer.Fidelity{Name: node.Name, Restored: 100, Warnings: slices.Clone(node.Remarks)}
-	trust.Synthesised = start.Synthesised != nil
+	if start.Synthesised != nil {
+		trust.Synthesised, trust.SynthesisedFrom = true, start.Synthesised.Origin()
+	}
 	if changes := replica.Changes(wd, start, shown); changes != "" {
 		trust.Doubts = append(trust.Doubts, "the replica was changed since its start ("+changes+"), so answers may be wrong: ovs-offline start restores it")
 	}

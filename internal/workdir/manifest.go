@@ -36,7 +36,8 @@ type Collection struct {
 	// RecordedAbout reports that it may be wrong by a day: only the day is known, or no time zone.
 	Recorded      time.Time `json:"recorded,omitzero"`
 	RecordedAbout bool      `json:"recorded_about,omitempty"`
-	// Synthesised describes how data of OVS that no source had was made up; nil for collected data.
+	// Synthesised describes how data of OVS, or a southbound database, that no source had was made
+	// up; nil for collected data.
 	Synthesised *Synthesis `json:"synthesised,omitempty"`
 	// LoadedImage is the ID of the image for local processes that was loaded with the data.
 	LoadedImage string `json:"loaded_image,omitempty"`
@@ -47,15 +48,23 @@ type Collection struct {
 	LostDatabases map[Kind][]string `json:"lost_databases,omitempty"`
 }
 
-// Synthesis describes how the Open vSwitch of a chassis was made up from a southbound database.
+// Synthesis describes how the Open vSwitch of a chassis was made up from a southbound database,
+// or how a southbound database was computed from a northbound one.
 type Synthesis struct {
-	Chassis  string `json:"chassis"`  // its name: the system-id
-	Hostname string `json:"hostname"` // "" if not known
-	SHA256   string `json:"sha256"`   // of the southbound database
-	OVN      string `json:"ovn"`      // the version whose ovn-controller made the flows
+	Chassis  string `json:"chassis"`        // its name: the system-id; "" of a database
+	Hostname string `json:"hostname"`       // "" if not known
+	From     string `json:"from,omitempty"` // FromNorthbound, or "" for the southbound database
+	SHA256   string `json:"sha256"`         // of the database
+	OVN      string `json:"ovn"`            // the version of the program: ovn-controller or ovn-northd
 	// Assumptions lists what is missing in the database, and what was taken instead.
 	Assumptions []string `json:"assumptions"`
 }
+
+// FromNorthbound is what a switch was made up from if its southbound database was computed.
+const FromNorthbound = "the northbound database"
+
+// Origin names what the switch was made up from.
+func (s *Synthesis) Origin() string { return cmp.Or(s.From, "the southbound database") }
 
 // Title returns the name of the chassis that a user knows.
 func (s *Synthesis) Title() string { return cmp.Or(s.Hostname, s.Chassis) }

@@ -76,6 +76,26 @@ func Programs(ctx context.Context, wd, dir *workdir.Dir, recorded versions.Pair,
 	return choice.Runtime, running, nil
 }
 
+// Nearest returns the runtime, for daemons in dir, with the programs of OVN that are nearest to
+// the release that wrote the databases of wd, that release, empty if it is not known, and the
+// versions of the programs.
+func Nearest(ctx context.Context, wd, dir *workdir.Dir, options Options) (rt runtime.Runtime, recorded, running versions.Pair, err error) {
+	if recorded, err = replica.Recorded(ctx, wd); err != nil {
+		return nil, recorded, running, err
+	}
+	choice, err := choose.For(dir, options.Version).Choose(ctx, options.Runtime, choose.Wanted{Recorded: recorded})
+	if err != nil {
+		return nil, recorded, running, err
+	}
+	if running, err = versionsIn(ctx, choice.Runtime); err != nil {
+		return nil, recorded, running, err
+	}
+	if options.Chosen != nil {
+		options.Chosen(choice.What)
+	}
+	return choice.Runtime, recorded, running, nil
+}
+
 // versionsIn returns the versions of the programs of a runtime.
 func versionsIn(ctx context.Context, rt runtime.Runtime) (pair versions.Pair, err error) {
 	text, err := rt.Tool(ctx, "/", nil, "ovn-controller", "--version")

@@ -107,7 +107,7 @@ func (r *Report) Sentence() string {
 	case r.Strict():
 		return "All collected data is restored, and reads back the same."
 	case r.Complete() && r.Synthesised != nil:
-		return "The switch is synthesised from the southbound database; what is assumed is listed below."
+		return "The switch is synthesised from " + r.Synthesised.Origin() + "; what is assumed is listed below."
 	case r.Complete():
 		return "All collected data is restored; placeholders or defaults replace state of the node that was not collected."
 	case r.Restored() && r.Origin.IsForeign():

@@ -38,7 +38,7 @@ func (r *Report) synthesised() string {
 	if r.Synthesised == nil {
 		return ""
 	}
-	return fmt.Sprintf("the switch of %s is synthesised from the southbound database with OVN %s: \"ovs-offline report\" lists %d assumptions", r.Synthesised.Title(), r.Synthesised.OVN, len(r.Synthesised.Assumptions))
+	return fmt.Sprintf("the switch of %s is synthesised from %s with OVN %s: \"ovs-offline report\" lists %d assumptions", r.Synthesised.Title(), r.Synthesised.Origin(), r.Synthesised.OVN, len(r.Synthesised.Assumptions))
 }
 
 // warnLosses prints a warning for the first rejected entries and for what was not collected.
@@ -64,7 +64,7 @@ func (r *Report) Print(p *show.Page) {
 	r.printMoments(p)
 	r.printCounts(p)
 	if r.Synthesised != nil {
-		p.Lines("Assumed of the switch of "+r.Synthesised.Title()+", which is synthesised from the southbound database with OVN "+r.Synthesised.OVN, r.Synthesised.Assumptions)
+		p.Lines("Assumed of the switch of "+r.Synthesised.Title()+", which is synthesised from "+r.Synthesised.Origin()+" with OVN "+r.Synthesised.OVN, r.Synthesised.Assumptions)
 	}
 	r.printSteps(p)
 	r.printLogicalFlows(p)

@@ -2,6 +2,7 @@ package set
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"ovs-offline/internal/fault"
@@ -47,9 +48,25 @@ func synthesiseAt(ctx context.Context, path string, options synth.Options, notif
 	return synthesiseIn(ctx, wd, options, "", notify)
 }
 
+// hintNorthbound says how to go on with a northbound database alone.
+func hintNorthbound(wd *workdir.Dir, prefix string, notify func(line string)) error {
+	only, err := synth.NorthboundOnly(wd)
+	if err != nil || !only {
+		return err
+	}
+	manifest, err := wd.Manifest()
+	if err == nil && manifest.Collection(workdir.OVS) == nil {
+		notify(fmt.Sprintf("%sonly the OVN NB database starts: -w %s start --chassis all computes the SB database and the switches from it", prefix, wd.Path()))
+	}
+	return err
+}
+
 // synthesiseIn makes up the switches of a locked workdir. The prefix of lines names the node.
 func synthesiseIn(ctx context.Context, wd *workdir.Dir, options synth.Options, prefix string, notify func(line string)) (lacking bool, err error) {
 	needed, err := synth.Needed(wd, len(options.Chassis) > 0)
+	if err == nil && !needed && len(options.Chassis) == 0 {
+		return false, hintNorthbound(wd, prefix, notify)
+	}
 	if err != nil || !needed {
 		if len(options.Chassis) > 0 && err == nil {
 			err = fault.Usagef("--chassis is for OVN databases without data of Open vSwitch, and %s is not such a working directory", wd.Path())

@@ -237,6 +237,10 @@ func (r *run) collection(ctx context.Context, staging *workdir.Staging, made com
 		Synthesised: &workdir.Synthesis{Chassis: made.Name, Hostname: made.Hostname, SHA256: r.sum, OVN: r.ovn, Assumptions: made.assumed}}
 	if sb := manifest.Collection(workdir.SB); sb != nil {
 		collection.Source.Name, collection.Image, collection.LoadedImage = sb.Source.Name, sb.Image, sb.LoadedImage
+		if sb.Synthesised != nil {
+			collection.Synthesised.From = workdir.FromNorthbound
+			collection.Synthesised.Assumptions = append(slices.Clone(sb.Synthesised.Assumptions), made.assumed...)
+		}
 	}
 	stager := stager{ctx, staging, &collection}
 	if err := stager.addFile(made.conf, staging.Database(workdir.OVS)); err != nil {

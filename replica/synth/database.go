@@ -103,7 +103,12 @@ func (n *node) addEncaps(ids ovn.Settings) {
 
 // record returns a row. Its UUID depends on nothing but the node, the table and the name.
 func (n *node) record(table, name string, columns map[string]string) ovsdb.Record {
-	sum := sha256.Sum256([]byte(n.Name + "\x00" + table + "\x00" + name))
+	return record(n.Name+"\x00"+table, name, columns)
+}
+
+// record returns a row whose UUID depends on nothing but the names.
+func record(table, name string, columns map[string]string) ovsdb.Record {
+	sum := sha256.Sum256([]byte(table + "\x00" + name))
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8 of RFC 9562
 	digits := hex.EncodeToString(sum[:16])
 	record := ovsdb.Record{UUID: strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")}

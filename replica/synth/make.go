@@ -26,15 +26,19 @@ type Options struct {
 }
 
 // Needed reports whether a workdir has OVN databases, as a must-gather has them, and nothing
-// of Open vSwitch that was collected. If the user asks for chassis, the southbound database
-// alone is enough.
+// of Open vSwitch that was collected. If the user asks for chassis, one of the two databases is
+// enough: ovn-northd makes the southbound database of the northbound one.
 func Needed(wd *workdir.Dir, asked bool) (bool, error) {
 	manifest, err := wd.Manifest()
 	if err != nil {
 		return false, err
 	}
+	northbound, err := NorthboundOnly(wd)
+	if err != nil || northbound && !asked && manifest.Collection(workdir.SB) == nil {
+		return false, err
+	}
 	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
-		if _, err := os.Stat(wd.Database(kind)); err != nil && (kind == workdir.SB || !asked) {
+		if _, err := os.Stat(wd.Database(kind)); err != nil && !northbound && (kind == workdir.SB || !asked) {
 			return false, nil
 		}
 	}
@@ -51,6 +55,9 @@ func Needed(wd *workdir.Dir, asked bool) (bool, error) {
 // database without any, or with several if none is named. After an error, the workdir
 // is as it was.
 func Make(ctx context.Context, wd *workdir.Dir, options Options) ([]Chassis, error) {
+	if err := completeDatabases(ctx, wd, options); err != nil {
+		return nil, err
+	}
 	southbound, err := Read(ctx, wd.Database(workdir.SB))
 	if err != nil {
 		return nil, err

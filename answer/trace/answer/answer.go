@@ -220,6 +220,7 @@ type Fidelity struct {
 	// Doubts are why an answer by way of the node may be wrong as a whole.
 	Doubts []string `json:"doubts,omitempty"`
 	// Synthesised reports that nothing of its Open vSwitch was collected: it was made up from
-	// the southbound database.
-	Synthesised bool `json:"synthesised,omitempty"`
+	// SynthesisedFrom, a database.
+	Synthesised     bool   `json:"synthesised,omitempty"`
+	SynthesisedFrom string `json:"synthesised_from,omitempty"`
 }

@@ -3,6 +3,7 @@ package answer
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -310,11 +311,12 @@ func (a *Answer) wayText() string {
 // lines returns how faithful the replicas are, and what was assumed.
 func (t *Trust) lines() []string {
 	const restored = "%s of the entries restored on %s"
-	var all, whole, synthesised []string
+	var all, whole []string
+	synthesised := map[string][]string{} // by what they are made from
 	for _, node := range t.Nodes {
 		switch {
 		case node.Synthesised:
-			synthesised = append(synthesised, node.Name)
+			synthesised[node.SynthesisedFrom] = append(synthesised[node.SynthesisedFrom], node.Name)
 		case node.Restored >= 100 && len(node.Doubts) == 0:
 			whole = append(whole, node.Name)
 		}
@@ -328,12 +330,12 @@ func (t *Trust) lines() []string {
 	if len(whole) > 0 {
 		all = slices.Insert(all, 0, fmt.Sprintf(restored, "100 %", list(whole)))
 	}
-	switch len(synthesised) {
-	case 0:
-	case 1:
-		all = slices.Insert(all, 0, fmt.Sprintf("the switch of %s is synthesised from the southbound database: its report lists what is assumed", synthesised[0]))
-	default:
-		all = slices.Insert(all, 0, fmt.Sprintf("the switches of %s are synthesised from the southbound database: their reports list what is assumed", list(synthesised)))
+	for _, from := range slices.Sorted(maps.Keys(synthesised)) {
+		text := fmt.Sprintf("the switches of %s are synthesised from %s: their reports list what is assumed", list(synthesised[from]), from)
+		if nodes := synthesised[from]; len(nodes) == 1 {
+			text = fmt.Sprintf("the switch of %s is synthesised from %s: its report lists what is assumed", nodes[0], from)
+		}
+		all = slices.Insert(all, 0, text)
 	}
 	all = append(t.doubts(), all...)
 	if len(t.Nodes) == 0 {

@@ -1,0 +1,162 @@
+package synth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ovs-offline/internal/ovsdb"
+	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/versions"
+	"ovs-offline/internal/workdir"
+	"ovs-offline/replica"
+	"ovs-offline/replica/release"
+	"ovs-offline/replica/scratch"
+)
+
+// computedSource is the kind of the source of a southbound database that was computed.
+const computedSource = "OVN NB database"
+
+// NorthboundOnly reports whether a workdir has a northbound database, and no southbound one
+// that was collected.
+func NorthboundOnly(wd *workdir.Dir) (bool, error) {
+	manifest, err := wd.Manifest()
+	if err != nil {
+		return false, err
+	}
+	if _, err := os.Stat(wd.Database(workdir.NB)); err != nil {
+		return false, nil
+	}
+	if southbound := manifest.Collection(workdir.SB); southbound != nil {
+		return southbound.Synthesised != nil, nil
+	}
+	_, err = os.Stat(wd.Database(workdir.SB))
+	return errors.Is(err, os.ErrNotExist), nil
+}
+
+// completeDatabases has the ovn-northd of the nearest release compute the southbound database of
+// a workdir that has a northbound one only. What was computed from the same database before stays.
+func completeDatabases(ctx context.Context, wd *workdir.Dir, options Options) error {
+	only, err := NorthboundOnly(wd)
+	if err != nil || !only {
+		return err
+	}
+	sum, err := workdir.SumOf(ctx, wd.Database(workdir.NB))
+	if err != nil {
+		return err
+	}
+	manifest, err := wd.Manifest()
+	if err != nil {
+		return err
+	}
+	m := &maker{wd: wd, options: options, sum: sum}
+	if sb := manifest.Collection(workdir.SB); sb != nil && sb.Synthesised.SHA256 == sum && sb.Source.Tool == m.tool() {
+		return nil
+	}
+	m.progress("computing the OVN SB database from the NB database with ovn-northd")
+	if err := m.completeFrom(ctx, manifest); err != nil {
+		return fmt.Errorf("the OVN SB database can't be computed from the NB database: %w", err)
+	}
+	return nil
+}
+
+// completeFrom computes the southbound database and installs it.
+func (m *maker) completeFrom(ctx context.Context, manifest *workdir.Manifest) error {
+	northbound, err := ReadNorthbound(ctx, m.wd.Database(workdir.NB))
+	if err != nil {
+		return err
+	}
+	dir, err := scratch.Lock(m.wd)
+	if err != nil {
+		return err
+	}
+	defer scratch.Release(dir)
+	defer os.RemoveAll(scratch.Replicas(dir))
+	rt, recorded, running, err := release.Nearest(ctx, m.wd, dir, m.options.Release)
+	if err != nil {
+		return err
+	}
+	run := run{maker: m, dir: dir, runtime: rt, ovn: running.OVN}
+	if run.schema, err = replica.Schema(ctx, rt, workdir.SB); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(scratch.Replicas(dir), 0o700); err != nil {
+		return err
+	}
+	computed := filepath.Join(scratch.Replicas(dir), "southbound.db")
+	remarks, err := run.southboundFrom(ctx, northbound, computed)
+	if err != nil {
+		return err
+	}
+	collection := workdir.Collection{Kind: workdir.SB, Collected: time.Now().UTC().Truncate(time.Second), OVNVersion: running.OVN, Remarks: remarks,
+		Source:      workdir.Source{Kind: computedSource, Name: m.wd.Database(workdir.NB), Tool: m.tool()},
+		Synthesised: &workdir.Synthesis{SHA256: m.sum, OVN: running.OVN, Assumptions: append(computedBy(recorded, running), northbound.assumptions()...)}}
+	if nb := manifest.Collection(workdir.NB); nb != nil {
+		collection.Source.Name, collection.Host, collection.Node = nb.Source.Name, nb.Host, nb.Node
+	}
+	return m.installSouthbound(ctx, computed, collection)
+}
+
+// computedBy says which ovn-northd computed a database.
+func computedBy(recorded, running versions.Pair) []string {
+	text := "the OVN SB database was computed from the NB database by ovn-northd " + running.OVN
+	switch {
+	case recorded.OVN == "":
+		text += "; which release wrote the NB database is not known"
+	case versions.Minor(recorded.OVN) != versions.Minor(running.OVN):
+		text += "; the NB database is of OVN " + recorded.OVN + ", whose logical flows differ"
+	}
+	return []string{text}
+}
+
+// southboundFrom writes the southbound database that ovn-northd makes of the northbound one, with
+// all ports bound. It returns remarks about the programs.
+func (r *run) southboundFrom(ctx context.Context, northbound *Northbound, to string) (remarks []string, err error) {
+	empty := to + ".empty"
+	if _, err := file.FromTables(ctx, r.schema, northbound.tables(), empty); err != nil { // an older schema lacks columns
+		return nil, err
+	}
+	s, err := scratch.Start(ctx, scratch.Options{Dir: r.dir, Runtime: r.runtime, NB: r.wd.Database(workdir.NB), SB: empty, Northd: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx))) }()
+	if err := s.Wait(ctx); err != nil {
+		return nil, err
+	}
+	sb, err := ovsdb.Connect(ctx, s.SBSocket(), ovsdb.SB)
+	if err != nil {
+		return nil, err
+	}
+	defer sb.Close()
+	if err := bindPorts(ctx, sb, northbound); err != nil {
+		return nil, err
+	}
+	if err := s.Wait(ctx); err != nil {
+		return nil, err
+	}
+	_, _, err = file.Standalone(ctx, r.dir.WorkingCopy(workdir.SB), to)
+	return s.Remarks(), err
+}
+
+// installSouthbound makes the collection of a computed southbound database.
+func (m *maker) installSouthbound(ctx context.Context, from string, collection workdir.Collection) error {
+	if err := m.stop(ctx, m.wd); err != nil {
+		return err
+	}
+	staging, err := m.wd.Stage()
+	if err != nil {
+		return err
+	}
+	defer staging.Discard()
+	if err := staging.Replace(workdir.SB, false); err != nil {
+		return err
+	}
+	if err := (stager{ctx, staging, &collection}).addFile(from, staging.Database(workdir.SB)); err != nil {
+		return err
+	}
+	return staging.Install(collection)
+}
