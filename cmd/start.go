@@ -38,7 +38,8 @@ func newStart(shared *options) *cobra.Command {
 			"folder of several nodes' working directories, start one of each.\n\n" +
 			"Where only OVN databases were collected, as from a must-gather, start first synthesises the\n" +
 			"switch of their only chassis, or the switches of the chassis that --chassis names. OVN of the\n" +
-			"databases' own release has to be installed or among the images. The report lists what is assumed.\n\n" +
+			"databases' own release has to be installed or among the images. Of the NB database alone, --chassis\n" +
+			"has ovn-northd compute the SB database first. The report lists what is assumed.\n\n" +
 			"ovs-offline runs the installed tools, or the image, whose versions of Open vSwitch and OVN are\n" +
 			"closest to the node's: the same version, then the same minor version, then the next newer one, then\n" +
 			"the next older one. \"ovs-offline image add\" adds an image.\n\n" +

@@ -35,6 +35,8 @@ func bindPorts(ctx context.Context, sb *ovsdb.Client, northbound *Northbound) er
 			for _, group := range row.UUIDs("ha_chassis_group") {
 				places = append(places, active[group]...)
 			}
+		case "remote": // of another zone: ovn-ic binds it
+			places = ids(chassis, row.Value("options", "requested-chassis"))
 		case "l3gateway":
 			places = ids(chassis, row.Value("options", "l3gateway-chassis"))
 		case "l2gateway":
@@ -73,9 +75,13 @@ func ids(chassis map[string]string, names ...string) (list []string) {
 	return list
 }
 
+// chassisByName returns the UUIDs of chassis by their host names and by their names.
 func chassisByName(ctx context.Context, sb *ovsdb.Client) (map[string]string, error) {
-	rows, err := sb.Select(ctx, "Chassis", "name")
+	rows, err := sb.Select(ctx, "Chassis", "name", "hostname")
 	found := map[string]string{}
+	for _, row := range rows {
+		found[row.String("hostname")] = row.UUID
+	}
 	for _, row := range rows {
 		found[row.String("name")] = row.UUID
 	}

@@ -33,7 +33,7 @@ func TestTracesOfSynthesisedSwitches(t *testing.T) {
 				t.Fatal(err)
 			}
 			live := collected.Report(t, r.Report)
-			wd := databases(t, live.Path(), filepath.Join(ovs.Dir(t), "node"))
+			wd := databases(t, live.Path(), filepath.Join(ovs.Dir(t), "node"), both()...)
 			if _, err := synth.Make(t.Context(), wd, options(c.chassis)); err != nil {
 				t.Fatal(err)
 			}

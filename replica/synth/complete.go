@@ -115,31 +115,72 @@ func computedBy(recorded, running versions.Pair) []string {
 // southboundFrom writes the southbound database that ovn-northd makes of the northbound one, with
 // all ports bound. It returns remarks about the programs.
 func (r *run) southboundFrom(ctx context.Context, northbound *Northbound, to string) (remarks []string, err error) {
-	empty := to + ".empty"
-	if _, err := file.FromTables(ctx, r.schema, northbound.tables(), empty); err != nil { // an older schema lacks columns
+	if northbound.features, err = r.features(ctx, northbound, to); err != nil {
 		return nil, err
 	}
-	s, err := scratch.Start(ctx, scratch.Options{Dir: r.dir, Runtime: r.runtime, NB: r.wd.Database(workdir.NB), SB: empty, Northd: true})
+	err = r.withNorthd(ctx, northbound, to, nil, func(s *scratch.Scratch, sb *ovsdb.Client) error {
+		if err := bindPorts(ctx, sb, northbound); err != nil {
+			return err
+		}
+		if err := s.Wait(ctx); err != nil {
+			return err
+		}
+		remarks = s.Remarks()
+		_, _, err := file.Standalone(ctx, r.dir.WorkingCopy(workdir.SB), to)
+		return err
+	})
+	return remarks, err
+}
+
+// features returns what the ovn-controller of the release says of itself in the row of its
+// chassis: ovn-northd makes other logical flows for ovn-controllers that can do less.
+func (r *run) features(ctx context.Context, northbound *Northbound, to string) (features map[string]string, err error) {
+	first := (&Southbound{}).buildSwitch(northbound.chassis()[0])
+	schema, err := replica.Schema(ctx, r.runtime, workdir.OVS)
 	if err != nil {
 		return nil, err
+	}
+	conf := to + ".conf"
+	if err := first.write(ctx, schema, conf); err != nil {
+		return nil, err
+	}
+	err = r.withNorthd(ctx, northbound, to, []scratch.Recorded{{Name: first.Name, Conf: conf}}, func(_ *scratch.Scratch, sb *ovsdb.Client) error {
+		columns := []string{"name", "external_ids"}
+		if sb.HasColumn("Chassis", "other_config") {
+			columns = append(columns, "other_config")
+		}
+		rows, err := sb.Select(ctx, "Chassis", columns...)
+		for _, row := range rows {
+			if row.String("name") == first.Name {
+				features = chassisConfig(row)
+			}
+		}
+		return err
+	})
+	return features, err
+}
+
+// withNorthd runs ovn-northd, and the ovn-controllers of nodes, on the northbound database and on
+// a southbound one that has the chassis alone, and calls use once that is complete.
+func (r *run) withNorthd(ctx context.Context, northbound *Northbound, to string, nodes []scratch.Recorded, use func(*scratch.Scratch, *ovsdb.Client) error) (err error) {
+	empty := to + ".empty"
+	if _, err := file.FromTables(ctx, r.schema, northbound.tables(), empty); err != nil { // an older schema lacks columns
+		return err
+	}
+	s, err := scratch.Start(ctx, scratch.Options{Dir: r.dir, Runtime: r.runtime, NB: r.wd.Database(workdir.NB), SB: empty, Nodes: nodes, Northd: true})
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop(context.WithoutCancel(ctx))) }()
 	if err := s.Wait(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	sb, err := ovsdb.Connect(ctx, s.SBSocket(), ovsdb.SB)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer sb.Close()
-	if err := bindPorts(ctx, sb, northbound); err != nil {
-		return nil, err
-	}
-	if err := s.Wait(ctx); err != nil {
-		return nil, err
-	}
-	_, _, err = file.Standalone(ctx, r.dir.WorkingCopy(workdir.SB), to)
-	return s.Remarks(), err
+	return use(s, sb)
 }
 
 // installSouthbound makes the collection of a computed southbound database.

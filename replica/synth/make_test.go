@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
@@ -29,7 +30,7 @@ func worker(t *testing.T) *workdir.Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return databases(t, collected.Report(t, r.Report).Path(), filepath.Join(ovs.Dir(t), "central"))
+	return databases(t, collected.Report(t, r.Report).Path(), filepath.Join(ovs.Dir(t), "central"), both()...)
 }
 
 // make makes switches and returns what they are called, and whether anything was computed.
@@ -135,6 +136,51 @@ func transact(t *testing.T, wd *workdir.Dir, operation string) {
 	ovs.Run(t, "ovsdb-tool", "transact", wd.Database(workdir.SB), `["OVN_Southbound",`+operation+`]`)
 }
 
+// TestSouthboundFollowsTheNorthboundDatabase has the southbound database computed, and again only
+// after the northbound one has changed.
+func TestSouthboundFollowsTheNorthboundDatabase(t *testing.T) {
+	wd := worker(t)
+	if err := os.Remove(wd.Database(workdir.SB)); err != nil {
+		t.Fatal(err)
+	}
+	for _, asked := range []bool{false, true} {
+		needed, err := synth.Needed(wd, asked)
+		if err != nil || needed != asked {
+			t.Errorf("asked for chassis: %v, needed: %v, %v", asked, needed, err)
+		}
+	}
+	computed := func() bool {
+		t.Helper()
+		sum, err := workdir.SumOf(t.Context(), wd.Database(workdir.SB))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		makeSwitches(t, wd, synth.All)
+		after, err := workdir.SumOf(t.Context(), wd.Database(workdir.SB))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum != after
+	}
+	if !computed() || computed() {
+		t.Error("the database is not computed once")
+	}
+	ovs.Run(t, "ovsdb-tool", "transact", wd.Database(workdir.NB), `["OVN_Northbound",{"op":"insert","table":"Logical_Switch","row":{"name":"added"}}]`)
+	if !computed() {
+		t.Error("the database of the changed northbound one is not computed")
+	}
+	content, _, err := file.Read(t.Context(), wd.Database(workdir.SB), "Datapath_Binding")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(content.Rows("Datapath_Binding"), func(row ovsdb.Row) bool { return row.Value("external_ids", "name") == "added" }) {
+		t.Error("it lacks the added switch")
+	}
+	if occupied, err := wd.Occupied(false, workdir.SB); err != nil || len(occupied) > 0 {
+		t.Errorf("a collected database can't take its place: %q, %v", occupied, err)
+	}
+}
+
 // TestAnotherReleaseMakesNothing checks that flows of another release of OVN are never
 // taken for those of the node, and that the error says what would mend it.
 func TestAnotherReleaseMakesNothing(t *testing.T) {
@@ -165,7 +211,7 @@ func TestGatewaysOfAGroup(t *testing.T) {
 		{"gw1", "dst=192.168.24.12,", "up with gw1, gw2"},
 		{"gw2", "dst=192.168.24.13,", "up with gw2, and down with gw1, since an end did not answer before"},
 	} {
-		wd := databases(t, from, filepath.Join(ovs.Dir(t), c.active))
+		wd := databases(t, from, filepath.Join(ovs.Dir(t), c.active), both()...)
 		bindGateways(t, wd, c.active)
 		makeSwitches(t, wd, "compute1")
 		m, err := wd.Manifest()

@@ -3,6 +3,7 @@ package synth
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,23 +17,27 @@ import (
 // Northbound has what a northbound database says about chassis: it has no table of them.
 type Northbound struct {
 	names    []string            // of the chassis, sorted
-	remote   map[string]bool     // those of other zones of OVN interconnection
+	hosts    map[string]string   // the host names of chassis that have another name as well
+	zone     string              // the name of the zone of OVN interconnection, "" for none
+	remote   map[string]bool     // the chassis of other zones
 	ports    map[string][]string // the chassis of ports that name one, the main one first
+	pinned   map[string]string   // the chassis of ports whose switch has one gateway
 	networks []string            // the physical networks of localnet ports
 	unplaced int                 // ports of VMs or pods that name no chassis
 	invented bool                // no row names a chassis
+	features map[string]string   // of the ovn-controllers, as they write them for ovn-northd
 }
 
 // ReadNorthbound reads a northbound database.
 func ReadNorthbound(ctx context.Context, path string) (*Northbound, error) {
-	content, _, err := file.Read(ctx, path, "NB_Global", "Logical_Switch_Port", "Logical_Router", "Gateway_Chassis", "HA_Chassis")
+	content, _, err := file.Read(ctx, path, "NB_Global", "Logical_Switch", "Logical_Switch_Port", "Logical_Router", "Logical_Router_Port", "Gateway_Chassis", "HA_Chassis")
 	if err != nil {
 		return nil, err
 	}
 	if content.Info.Name != ovsdb.NB {
 		return nil, fmt.Errorf("%s holds %s, not %s", path, content.Info.Name, ovsdb.NB)
 	}
-	n := &Northbound{remote: map[string]bool{}, ports: map[string][]string{}}
+	n := &Northbound{hosts: map[string]string{}, remote: map[string]bool{}, ports: map[string][]string{}, pinned: pinnedPorts(content)}
 	local := map[string]bool{}
 	networks := map[string]bool{}
 	for _, row := range content.Rows("Logical_Switch_Port") {
@@ -46,11 +51,10 @@ func ReadNorthbound(ctx context.Context, path string) (*Northbound, error) {
 	for _, row := range content.Rows("Logical_Router") {
 		local[row.Value("options", "chassis")] = true
 	}
-	zone := ""
 	for _, row := range content.Rows("NB_Global") { // it has one row
-		zone = row.String("name")
+		n.zone = row.String("name")
 	}
-	n.complete(local, networks, zone)
+	n.complete(local, networks)
 	return n, nil
 }
 
@@ -80,51 +84,91 @@ func (n *Northbound) readPort(row ovsdb.Row, local, networks map[string]bool) {
 }
 
 // complete makes the lists of what the rows name. A zone of interconnection has the name of its
-// node, whose chassis the ports of the zone are on.
-func (n *Northbound) complete(local, networks map[string]bool, zone string) {
+// only node: its ports name the host, and its gateways the system-id.
+func (n *Northbound) complete(local, networks map[string]bool) {
 	delete(local, "")
 	delete(networks, "")
 	if len(local) == 0 {
 		n.invented = true
-		local[cmp.Or(zone, "chassis-1")] = true
+		local[cmp.Or(n.zone, "chassis-1")] = true
 	}
 	for name := range local {
 		delete(n.remote, name)
 	}
 	n.names = slices.Sorted(maps.Keys(local))
+	if len(n.names) == 2 && local[n.zone] {
+		i := 1 - slices.Index(n.names, n.zone)
+		n.names = n.names[i : i+1]
+		n.hosts[n.names[0]] = n.zone
+	}
 	n.networks = slices.Sorted(maps.Keys(networks))
 }
 
-// placeOf returns the chassis of a port: those that it names, or the only one where no port of a
-// VM or pod names any. Other ports are bound to none, as those of stopped VMs.
+// placeOf returns the chassis of a port: those that it names, or where no port of a VM or pod
+// names any, that of its switch's gateway or else the first. Other ports are bound to none, as those
+// of stopped VMs.
 func (n *Northbound) placeOf(port string) []string {
 	if places := n.ports[port]; len(places) > 0 {
 		return places
 	}
-	if len(n.ports) == 0 && len(n.names) == 1 {
-		return n.names
+	if len(n.ports) == 0 {
+		return []string{cmp.Or(n.pinned[port], n.names[0])}
 	}
 	return nil
+}
+
+// chassis returns the chassis of a southbound database, those of other zones last.
+func (n *Northbound) chassis() (all []Chassis) {
+	taken := map[string]bool{}
+	for _, name := range append(slices.Clone(n.names), slices.Sorted(maps.Keys(n.remote))...) {
+		host := cmp.Or(n.hosts[name], name)
+		all = append(all, Chassis{Name: name, Hostname: host, Remote: n.remote[name], config: n.config(name),
+			encaps: []encap{{kind: "geneve", ip: tunnelAddress(host, taken), options: map[string]string{"csum": "true"}}}})
+	}
+	return all
 }
 
 // tables returns the rows of a southbound database before ovn-northd adds the others.
 func (n *Northbound) tables() map[string][]ovsdb.Record {
 	tables := map[string][]ovsdb.Record{"SB_Global": {record("SB_Global", "", nil)}}
-	for i, name := range append(slices.Clone(n.names), slices.Sorted(maps.Keys(n.remote))...) {
-		// 198.18.0.0/15 is for tests of networks (RFC 2544), so no underlay has these addresses.
-		address := fmt.Sprintf("198.18.%d.%d", (i+1)>>8&0xff, (i+1)&0xff)
-		tunnel := record("Encap", name, map[string]string{"type": text("geneve"), "ip": text(address), "chassis_name": text(name), "options": dict(map[string]string{"csum": "true"})})
-		config := map[string]string{}
-		if n.remote[name] {
-			config["is-remote"] = "true"
-		} else if len(n.networks) > 0 {
-			config["ovn-bridge-mappings"] = n.mappings()
-		}
-		tables["Encap"] = append(tables["Encap"], tunnel)
-		tables["Chassis"] = append(tables["Chassis"], record("Chassis", name, map[string]string{"name": text(name), "hostname": text(name),
-			"encaps": list([]string{tunnel.UUID}), "other_config": dict(config), "external_ids": dict(config)}))
+	for _, chassis := range n.chassis() {
+		tunnel := chassis.encaps[0]
+		row := record("Encap", chassis.Name, map[string]string{"type": text(tunnel.kind), "ip": text(tunnel.ip), "chassis_name": text(chassis.Name), "options": dict(tunnel.options)})
+		config := dict(chassis.config)
+		tables["Encap"] = append(tables["Encap"], row)
+		tables["Chassis"] = append(tables["Chassis"], record("Chassis", chassis.Name, map[string]string{"name": text(chassis.Name), "hostname": text(chassis.Hostname),
+			"encaps": list([]string{row.UUID}), "other_config": config, "external_ids": config}))
 	}
 	return tables
+}
+
+// tunnelAddress returns the address of a host's tunnels. It depends on the name alone, so that
+// the databases of several zones agree, and is in 240.0.0.0/4, which no underlay uses (RFC 1112).
+func tunnelAddress(host string, taken map[string]bool) string {
+	for i := 0; ; i++ {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", host, i))
+		address := fmt.Sprintf("%d.%d.%d.%d", 240+sum[0]%15, sum[1], sum[2], 1+sum[3]%254)
+		if !taken[address] {
+			taken[address] = true
+			return address
+		}
+	}
+}
+
+// config returns the configuration of a chassis, as ovn-controller writes it.
+func (n *Northbound) config(name string) map[string]string {
+	config := maps.Clone(n.features)
+	if config == nil {
+		config = map[string]string{}
+	}
+	if n.zone != "" {
+		config["is-interconn"] = "true"
+	}
+	config["ovn-bridge-mappings"] = n.mappings()
+	if n.remote[name] {
+		config["is-remote"] = "true"
+	}
+	return config
 }
 
 // mappings gives each physical network a bridge.
@@ -142,12 +186,15 @@ func (n *Northbound) assumptions() []string {
 	switch {
 	case n.invented:
 		list = append(list, fmt.Sprintf("the NB database names no chassis: all ports are on one, called %s here", n.names[0]))
-	case len(n.ports) == 0 && len(n.names) == 1:
-		list = append(list, fmt.Sprintf("no port of the NB database names a chassis: all are on %s, which gateways name", n.names[0]))
+	case len(n.ports) == 0:
+		list = append(list, fmt.Sprintf("no port of the NB database names a chassis: each is where the only gateway of its switch is, or else on %s", n.names[0]))
 	case n.unplaced > 0:
 		list = append(list, fmt.Sprintf("%s of the NB database name no chassis and are bound to none, as those of stopped VMs", phrase.Count(n.unplaced, "port")))
 	}
-	list = append(list, fmt.Sprintf("chassis: those that ports and gateways of the NB database name (%s); a node that has a host name and another system-id may be two of them", phrase.FirstNames(n.names)),
+	if len(n.names) > 1 {
+		list = append(list, fmt.Sprintf("chassis: those that ports and gateways of the NB database name (%s); a node that has a host name and another system-id may be two of them", phrase.FirstNames(n.names)))
+	}
+	list = append(list,
 		"tunnels: each chassis has a Geneve tunnel with a made-up address",
 		"gateways: the chassis of the highest priority is the active one",
 		"addresses that OVN learned from packets (MAC_Binding, FDB) are missing")

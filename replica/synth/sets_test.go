@@ -11,6 +11,7 @@ import (
 	"ovs-offline/answer/trace/follow"
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/flow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/release"
@@ -21,8 +22,8 @@ import (
 	"ovs-offline/test/oracle/sets"
 )
 
-// databases makes a workdir with nothing but the OVN databases of another.
-func databases(t *testing.T, from, path string) *workdir.Dir {
+// databases makes a workdir with nothing but OVN databases of another.
+func databases(t *testing.T, from, path string, kinds ...workdir.Kind) *workdir.Dir {
 	t.Helper()
 	full, err := workdir.Find(from)
 	if err != nil {
@@ -33,7 +34,7 @@ func databases(t *testing.T, from, path string) *workdir.Dir {
 		t.Fatal(err)
 	}
 	t.Cleanup(wd.Unlock)
-	for _, k := range []workdir.Kind{workdir.NB, workdir.SB} {
+	for _, k := range kinds {
 		text, err := os.ReadFile(full.Database(k))
 		if err != nil {
 			t.Fatal(err)
@@ -53,15 +54,18 @@ func options(chassis ...string) synth.Options {
 	return synth.Options{Chassis: chassis, Release: release.Options{Runtime: process.Name, Version: "test"}}
 }
 
-// synthesised returns the workdirs of a set's nodes, made from its OVN databases alone: of
+// both are the OVN databases of a deployment.
+func both() []workdir.Kind { return []workdir.Kind{workdir.NB, workdir.SB} }
+
+// synthesised returns the workdirs of a set's nodes, made from OVN databases alone: of
 // those of each zone, or of the central ones.
-func synthesised(t *testing.T, s *sets.Set, collected map[string]string) map[string]string {
+func synthesised(t *testing.T, s *sets.Set, collected map[string]string, kinds ...workdir.Kind) map[string]string {
 	t.Helper()
 	paths := map[string]string{}
 	folder := ovs.Dir(t)
 	if s.Name == "kubernetes-ic" {
 		for node, path := range collected {
-			wd := databases(t, path, filepath.Join(folder, node))
+			wd := databases(t, path, filepath.Join(folder, node), kinds...)
 			if chassis, err := synth.Make(t.Context(), wd, options()); err != nil || len(chassis) != 1 || chassis[0].Title() != node {
 				t.Fatalf("the zone of %s has the chassis %v: %v", node, chassis, err)
 			}
@@ -70,15 +74,32 @@ func synthesised(t *testing.T, s *sets.Set, collected map[string]string) map[str
 		}
 		return paths
 	}
-	wd := databases(t, collected[s.Nodes[0]], filepath.Join(folder, "central"))
+	wd := databases(t, collected[s.Nodes[0]], filepath.Join(folder, "central"), kinds...)
 	if _, err := synth.Make(t.Context(), wd, options(synth.All)); err != nil {
 		t.Fatal(err)
 	}
 	wd.Unlock()
-	for node := range collected {
+	for node, path := range collected {
 		paths[node] = filepath.Join(wd.Chassis(), node)
+		if _, err := os.Stat(paths[node]); err != nil { // only gateways name the chassis, by its system-id
+			paths[node] = filepath.Join(wd.Chassis(), systemID(t, path))
+		}
 	}
 	return paths
+}
+
+// systemID returns the name of the chassis of a collected node.
+func systemID(t *testing.T, path string) string {
+	t.Helper()
+	wd, err := workdir.Find(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, _, err := file.Read(t.Context(), wd.Database(workdir.OVS), ovsdb.OVS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content.Rows(ovsdb.OVS)[0].Value("external_ids", "system-id")
 }
 
 // start starts a replica of a workdir and opens it.
@@ -153,35 +174,41 @@ type question struct {
 }
 
 // TestPacketsComeOutOfSynthesisedSwitches follows the packets of the lab's sets over
-// switches that were made from the OVN databases alone, and compares where they come out,
-// and with which headers, with what really happened. Packets count that enter and leave at
-// ports that the databases know, in connections that are not older than the capture: no
+// switches that were made from OVN databases alone, from one of them or both, and compares where
+// they come out, and with which headers, with what really happened. Packets count that enter and
+// leave at ports that the databases know, in connections that are not older than the capture: no
 // database holds these.
 func TestPacketsComeOutOfSynthesisedSwitches(t *testing.T) {
 	fidelity.NeedScratch(t)
 	for _, name := range []string{"openstack", "kubernetes-ic"} {
-		t.Run(name, func(t *testing.T) {
-			s := sets.Recorded(t, "../../scripts/lab/lab", name)
-			collected, err := s.Workdirs(t.Context(), ovs.Dir(t), sets.Kernel)
-			if err != nil {
-				t.Fatal(err)
-			}
-			paths := synthesised(t, s, collected)
-			q := question{set: s, names: map[string]map[string]string{}}
-			var hosts []*host.Host
-			for _, node := range s.Nodes {
-				h := start(t, node, paths[node])
-				h.Conntrack.Userspace = true // as the packets' datapath was
-				hosts = append(hosts, h)
-				q.names[node] = portNames(t, collected[node], paths[node])
-				for _, networks := range h.Networks {
-					q.network = networks[0]
-				}
-			}
-			q.tracer = follow.New(hosts, follow.Options{})
-			q.compareAll(t)
-		})
+		s := sets.Recorded(t, "../../scripts/lab/lab", name)
+		collected, err := s.Workdirs(t.Context(), ovs.Dir(t), sets.Kernel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, kinds := range map[string][]workdir.Kind{"both": both(), "NB": {workdir.NB}, "SB": {workdir.SB}} {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				ask(t, s, collected, synthesised(t, s, collected, kinds...)).compareAll(t)
+			})
+		}
 	}
+}
+
+// ask starts replicas of synthesised nodes.
+func ask(t *testing.T, s *sets.Set, collected, paths map[string]string) question {
+	q := question{set: s, names: map[string]map[string]string{}}
+	var hosts []*host.Host
+	for _, node := range s.Nodes {
+		h := start(t, node, paths[node])
+		h.Conntrack.Userspace = true // as the packets' datapath was
+		hosts = append(hosts, h)
+		q.names[node] = portNames(t, collected[node], paths[node])
+		for _, networks := range h.Networks {
+			q.network = networks[0]
+		}
+	}
+	q.tracer = follow.New(hosts, follow.Options{})
+	return q
 }
 
 // compareAll compares all packets, by their kinds.
@@ -293,4 +320,67 @@ func (q question) watched(node, port string) bool {
 
 func within(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// TestComputedLogicalFlowsAreTheRecordedOnes compares the logical flows of a southbound database
+// that was computed from the northbound one with those of the deployment.
+func TestComputedLogicalFlowsAreTheRecordedOnes(t *testing.T) {
+	fidelity.NeedScratch(t)
+	for _, name := range []string{"openstack", "kubernetes-ic"} {
+		s := sets.Recorded(t, "../../scripts/lab/lab", name)
+		collected, err := s.Workdirs(t.Context(), ovs.Dir(t), sets.Kernel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded, err := workdir.Find(collected[s.Nodes[0]])
+		if err != nil {
+			t.Fatal(err)
+		}
+		wd := databases(t, recorded.Path(), filepath.Join(ovs.Dir(t), "nb"), workdir.NB)
+		if _, err := synth.Make(t.Context(), wd, options(synth.All)); err != nil {
+			t.Fatal(err)
+		}
+		want, got := logicalFlows(t, recorded), logicalFlows(t, wd)
+		for flow, n := range want {
+			if n != got[flow] {
+				t.Errorf("%s: recorded %d times, computed %d times: %s", name, n, got[flow], flow)
+			}
+		}
+		for flow := range got {
+			if want[flow] == 0 {
+				t.Errorf("%s: only computed: %s", name, flow)
+			}
+		}
+		t.Logf("%s: %d different logical flows", name, len(want))
+	}
+}
+
+// logicalFlows counts the logical flows of a workdir's southbound database by what they do, with
+// the names of their datapaths.
+func logicalFlows(t *testing.T, wd *workdir.Dir) map[string]int {
+	t.Helper()
+	content, _, err := file.Read(t.Context(), wd.Database(workdir.SB), "Logical_Flow", "Logical_DP_Group", "Datapath_Binding")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, groups := map[string]string{}, map[string][]string{}
+	for _, row := range content.Rows("Datapath_Binding") {
+		names[row.UUID] = row.Value("external_ids", "name")
+	}
+	for _, row := range content.Rows("Logical_DP_Group") {
+		groups[row.UUID] = row.UUIDs("datapaths")
+	}
+	counts := map[string]int{}
+	for _, row := range content.Rows("Logical_Flow") {
+		datapaths := row.UUIDs("logical_datapath")
+		for _, group := range row.UUIDs("logical_dp_group") {
+			datapaths = append(datapaths, groups[group]...)
+		}
+		table, _ := row.Int("table_id")
+		priority, _ := row.Int("priority")
+		for _, datapath := range datapaths {
+			counts[fmt.Sprintf("%s %s table %d priority %d: %s -> %s", names[datapath], row.String("pipeline"), table, priority, row.String("match"), row.String("actions"))]++
+		}
+	}
+	return counts
 }
