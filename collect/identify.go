@@ -127,7 +127,7 @@ func identify(name string, start []byte) identity {
 // a report that name commands, such as the history of a shell and logs of services, are not.
 func isTicket(name string, start []byte) bool {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".html", ".htm", ".txt", ".text", ".log", ".eml", ".asc":
+	case ".md", ".markdown", ".html", ".htm", ".txt", ".text", ".log", ".out", ".eml", ".asc":
 	default:
 		if strings.Contains(name, "/") || path.Ext(name) != "" {
 			return false

@@ -126,7 +126,21 @@ func readWords(words []string) run {
 	if len(r.words) > 1 && r.words[0] == "ovs-dpctl" {
 		r.words[0], r.words[1] = "ovs-appctl", "dpctl/"+r.words[1]
 	}
+	if len(r.words) > 1 && r.words[0] == "ip" {
+		r.words = wholeAddress(r.words)
+	}
 	return r
+}
+
+// wholeAddress spells ip address as its row does: ip(8) takes "ip a", "ip addr show" and the like.
+func wholeAddress(words []string) []string {
+	if !strings.HasPrefix("address", words[1]) {
+		return words
+	}
+	if len(words) == 3 && slices.Contains([]string{"show", "list", "ls"}, words[2]) {
+		words = words[:2]
+	}
+	return append([]string{"ip", "address"}, words[2:]...)
 }
 
 // find returns the command with the most words of its own that the line begins with.

@@ -72,7 +72,10 @@ func (n *Northbound) readPort(row ovsdb.Row, local, networks map[string]bool) {
 			n.remote[name] = true
 		}
 	case kind == "localnet":
-		networks[row.Value("options", "network_name")] = true
+		// ovn-bridge-mappings can't have other names (ovn-controller(8)).
+		if name := row.Value("options", "network_name"); !strings.ContainsAny(name, ":,") {
+			networks[name] = true
+		}
 	case len(chassis) > 0:
 		for _, name := range chassis {
 			local[name] = true
