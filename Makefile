@@ -24,7 +24,7 @@ RELEASE_URL ?= https://example.org/ovs-offline/$(VERSION)
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build env man install dist demo quick test test-k8s test-versions test-kernel fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build env man install dist demo quick test test-k8s test-versions test-kernel test-ovn fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -97,6 +97,13 @@ test-kernel:
 	go build -o build/kernel/sets ./scripts/sets
 	GUEST_SECONDS=1800 scripts/kernel/guest build/kernel build/kernel/sets --kernel all build/kernel/recorded
 	OVS_OFFLINE_KERNEL_SETS=$(CURDIR)/build/kernel/recorded $(GOTESTSUM) --format testname --jsonfile build/test-kernel.json -- -count=1 -p 2 -run TheKernelDid ./answer/trace ./answer/trace/follow
+
+# Packets of OVN's own tests, recorded and traced. OVN is the folder of a build of OVN, which was
+# configured with --with-ovs-source, INSTALLED the DESTDIR into which both were installed, and TESTS
+# the numbers of tests. What was saved and asked stays in build/ovn.
+test-ovn: build
+	go build -o build/ovntests ./scripts/ovntests
+	build/ovntests --packets 6 --tests '$(TESTS)' $(OVN) $(INSTALLED) build/ovn
 
 # How alike the traces of live nodes and their replicas are, node by node.
 fidelity: test-deps
