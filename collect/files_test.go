@@ -461,7 +461,7 @@ func TestLabelIsNotPartOfTheName(t *testing.T) {
 // collect, and beside a node's data each is named.
 func TestOtherDatabasesAreNamed(t *testing.T) {
 	ic := tableDatabase("OVN_IC_Northbound", "IC_NB_Global", `"options":`+stringMap, `"options":["map",[]]`)
-	const why = `it is the database "OVN_IC_Northbound", what ovn-ic connects zones by`
+	const why = `it is the database "OVN_IC_Northbound" of ovn-ic, which connects zones`
 	alone := folder(t, map[string]string{"ovn_ic_nb_db.db": ic})
 	if _, _, _, err := takeFiles(t, Options{}, alone); err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("alone: %v", err)

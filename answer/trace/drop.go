@@ -93,7 +93,7 @@ func (n *node) explain(found *answer.Drop, hop *follow.Hop, branch follow.Branch
 	if err != nil {
 		return err
 	}
-	defer explainByWarning(found, branch)
+	defer explainByWarning(found, hop, branch)
 	if layout, ovn := tables.layouts[branch.Stage.Bridge]; ovn {
 		return n.explainOVN(found, hop, branch, layout)
 	}
@@ -108,14 +108,21 @@ func (n *node) explain(found *answer.Drop, hop *follow.Hop, branch follow.Branch
 
 // explainByWarning puts the warning of ovs-vswitchd about the flow that ended a packet in place of
 // what the flow's table alone suggests.
-func explainByWarning(found *answer.Drop, branch follow.Branch) {
-	for _, line := range slices.Backward(branch.Stage.Lines) {
+func explainByWarning(found *answer.Drop, hop *follow.Hop, branch follow.Branch) {
+	lines := slices.Clone(branch.Stage.Lines)
+	if hop.Pass.SkippedBefore(*branch.Stage) {
+		lines = append(lines, ">> "+pass.OutputSkipped)
+	}
+	for _, line := range slices.Backward(lines) {
 		why, isWarning := strings.CutPrefix(line, ">> ")
 		if !isWarning || why == pass.LearnIgnored {
 			continue
 		}
 		found.Rule, found.Row, found.RuleName = why, "", ""
-		if found.Reason == string(rules.MissingFlow) || found.Reason == string(rules.NotBound) {
+		switch {
+		case why == pass.OutputSkipped:
+			found.Reason = string(rules.InputPort)
+		case found.Reason == string(rules.MissingFlow), found.Reason == string(rules.NotBound):
 			found.Reason = string(rules.Failed)
 		}
 		return

@@ -49,6 +49,10 @@ type Pass struct {
 // LearnIgnored is the warning of ofproto/trace about an action learn.
 const LearnIgnored = "suppressing side effects, so learn action ignored"
 
+// OutputSkipped is the warning about an output to the port by which the packet came: OpenFlow sends
+// there only with the action IN_PORT.
+const OutputSkipped = "skipping output to input port"
+
 // Stage is a lookup in a flow table, with the actions of the flow that matched.
 type Stage struct {
 	Bridge   string
@@ -80,6 +84,17 @@ func (p *Pass) Last() (stage Stage, ok bool) {
 		return Stage{}, false
 	}
 	return p.Stages[p.last], true
+}
+
+// SkippedBefore reports whether the stage before this one sent the packet to the port by which it
+// came, in vain: the packet then goes on to tables that have no flow for it.
+func (p *Pass) SkippedBefore(stage Stage) bool {
+	for i := len(p.Stages) - 1; i > 0; i-- {
+		if at := p.Stages[i]; at.Bridge == stage.Bridge && at.Table == stage.Table && at.Flow == stage.Flow && at.Depth == stage.Depth {
+			return slices.Contains(p.Stages[i-1].Lines, ">> "+OutputSkipped)
+		}
+	}
+	return false
 }
 
 // Failed returns why ovs-vswitchd gave up on the packet, "" if it did not. Behind a patch

@@ -54,8 +54,8 @@ func hintNorthbound(wd *workdir.Dir, prefix string, notify func(line string)) er
 	if err != nil || !only {
 		return err
 	}
-	manifest, err := wd.Manifest()
-	if err == nil && manifest.Collection(workdir.OVS) == nil {
+	occupied, err := wd.Occupied(false, workdir.OVS)
+	if err == nil && len(occupied) == 0 {
 		notify(fmt.Sprintf("%sonly the OVN NB database starts: -w %s start --chassis all computes the SB database and the switches from it", prefix, wd.Path()))
 	}
 	return err

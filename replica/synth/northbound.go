@@ -21,7 +21,7 @@ type Northbound struct {
 	zone     string              // the name of the zone of OVN interconnection, "" for none
 	remote   map[string]bool     // the chassis of other zones
 	ports    map[string][]string // the chassis of ports that name one, the main one first
-	pinned   map[string]string   // the chassis of ports whose switch has one gateway
+	pinned   map[string]pin      // by the names of ports whose switch has one gateway
 	networks []string            // the physical networks of localnet ports
 	unplaced int                 // ports of VMs or pods that name no chassis
 	invented bool                // no row names a chassis
@@ -86,8 +86,7 @@ func (n *Northbound) readPort(row ovsdb.Row, local, networks map[string]bool) {
 	}
 }
 
-// complete makes the lists of what the rows name. A zone of interconnection has the name of its
-// only node: its ports name the host, and its gateways the system-id.
+// complete makes the lists of what the rows name.
 func (n *Northbound) complete(local, networks map[string]bool) {
 	delete(local, "")
 	delete(networks, "")
@@ -98,13 +97,30 @@ func (n *Northbound) complete(local, networks map[string]bool) {
 	for name := range local {
 		delete(n.remote, name)
 	}
+	n.joinNames(local)
 	n.names = slices.Sorted(maps.Keys(local))
-	if len(n.names) == 2 && local[n.zone] {
-		i := 1 - slices.Index(n.names, n.zone)
-		n.names = n.names[i : i+1]
-		n.hosts[n.names[0]] = n.zone
-	}
 	n.networks = slices.Sorted(maps.Keys(networks))
+}
+
+// joinNames finds chassis that have two names: ports name the host, and gateways the system-id.
+// The switch of a node of OVN-Kubernetes has the host name, and so has a zone of interconnection,
+// which has one node.
+func (n *Northbound) joinNames(local map[string]bool) {
+	for _, pin := range n.pinned {
+		if pin.host != "" && pin.host != pin.chassis {
+			n.hosts[pin.chassis] = pin.host
+		}
+	}
+	if len(local) == 2 && local[n.zone] {
+		for name := range local {
+			if name != n.zone {
+				n.hosts[name] = n.zone
+			}
+		}
+	}
+	for _, host := range n.hosts {
+		delete(local, host)
+	}
 }
 
 // placeOf returns the chassis of a port: those that it names, or where no port of a VM or pod
@@ -115,7 +131,7 @@ func (n *Northbound) placeOf(port string) []string {
 		return places
 	}
 	if len(n.ports) == 0 {
-		return []string{cmp.Or(n.pinned[port], n.names[0])}
+		return []string{cmp.Or(n.pinned[port].chassis, n.names[0])}
 	}
 	return nil
 }

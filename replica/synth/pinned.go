@@ -2,10 +2,20 @@ package synth
 
 import "ovs-offline/internal/ovsdb/file"
 
-// pinnedPorts returns the chassis of the ports of switches whose router has exactly one gateway
-// chassis on them, by the names of the ports. OVN-Kubernetes gives the switch of a node such a
-// router port, and its pods are on that node.
-func pinnedPorts(content *file.Content) map[string]string {
+// pin is the only gateway chassis on a switch.
+type pin struct {
+	chassis string
+	host    string // the host name of the chassis, "" if the switch does not have it
+}
+
+// nodeGateway is how the names of the router ports begin that OVN-Kubernetes gives the switches of
+// nodes (types.RouterToSwitchPrefix). The name of the node follows, which is that of its switch.
+const nodeGateway = "rtos-"
+
+// pinnedPorts returns the pins of the ports of switches whose router has exactly one gateway
+// chassis on them, by the names of the ports. OVN-Kubernetes gives the switch of each node such a
+// router port, and the node's pods are on that chassis.
+func pinnedPorts(content *file.Content) map[string]pin {
 	gateways := map[string]string{} // chassis by the UUIDs of Gateway_Chassis
 	for _, row := range content.Rows("Gateway_Chassis") {
 		gateways[row.UUID] = row.String("chassis_name")
@@ -21,17 +31,20 @@ func pinnedPorts(content *file.Content) map[string]string {
 	for _, row := range content.Rows("Logical_Switch_Port") {
 		ports[row.UUID] = port{row.String("name"), row.Value("options", "router-port")}
 	}
-	pinned := map[string]string{}
+	pinned := map[string]pin{}
 	for _, row := range content.Rows("Logical_Switch") {
-		chassis := ""
+		var found pin
 		for _, id := range row.UUIDs("ports") {
-			if found := routers[ports[id].router]; found != "" {
-				chassis = found
+			if router := ports[id].router; routers[router] != "" {
+				found.chassis = routers[router]
+				if router == nodeGateway+row.String("name") {
+					found.host = row.String("name")
+				}
 			}
 		}
 		for _, id := range row.UUIDs("ports") {
-			if chassis != "" {
-				pinned[ports[id].name] = chassis
+			if found.chassis != "" {
+				pinned[ports[id].name] = found
 			}
 		}
 	}
