@@ -60,6 +60,7 @@ func (l *looseReader) addAgent(name string) error {
 	const largest = 1 << 20
 	file := l.tree.Files[name]
 	if file.Size > largest {
+		l.found.Lost = append(l.found.Lost, partName(l.source.Name, name)+" is longer than 1 MiB: whose outputs are beside it is not known")
 		return nil
 	}
 	raw, err := os.ReadFile(file.Spooled)
