@@ -1,85 +1,123 @@
 package collect
 
 import (
-	"fmt"
+	"bytes"
+	"cmp"
 	"os"
 	"path"
 	"regexp"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"ovs-offline/internal/archive"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 )
 
-// agentInfo is the part of an Antrea agent's description of itself that is used.
+// antreaOutputs are the outputs in the support bundle of an agent of Antrea, by the names of their
+// files. The bundle has those of ovs-ofctl in OpenFlow 1.5 and without the first line.
+var antreaOutputs = map[string]recording.Name{
+	"flows":    recording.Flows,
+	"groups":   recording.Groups,
+	"ovsports": workdir.RecordedShow,
+	"address":  workdir.RecordedLinks,
+	"route":    workdir.RecordedKernelRoutes,
+}
+
+// antreaBridge is Antrea's bridge unless the agent's configuration names another.
+const antreaBridge = "br-int"
+
+// antreaTop matches the name that antctl and antrea-controller give the bundle of one agent:
+// agent_NODE.tar.gz, COLLECTION_NODE.tar.gz.
+var antreaTop = regexp.MustCompile(`^[^_]+_(.+?)(?:\.tar\.gz|\.tgz|\.tar)?$`)
+
+// agentInfo is the part of the file agentinfo that is used.
 type agentInfo struct {
-	Node struct {
+	NodeRef struct {
 		Name string `json:"name"`
-	} `json:"nodeRef"` // or "noderef", which encoding/json takes too
-	OVS struct {
-		Version string `json:"version"`
-		Bridge  string `json:"bridgeName"`
+	} `json:"nodeRef"`
+	OVSInfo struct {
+		Version    string `json:"version"`
+		BridgeName string `json:"bridgeName"`
 	} `json:"ovsInfo"`
 }
 
-// antreaInfo matches the beginning of an agent's description of itself: the file agentinfo of its
-// support bundle.
-var antreaInfo = regexp.MustCompile(`(?im)^ovsinfo:`)
-
-// antreaOutputs are the files of an Antrea agent's support bundle (docs/support-bundle-guide.md of
-// Antrea), and the commands that print the same. The agent cuts off the headers of replies, which
-// are of OpenFlow 1.5.
-func antreaOutputs() map[string]identity {
-	dump := func(command recording.Name) identity {
-		return identity{kind: dumpFile, command: command, openflow: openflow.OpenFlow15}
-	}
-	recorded := func(command recording.Name) identity { return identity{kind: recordedFile, command: command} }
-	return map[string]identity{
-		"flows": dump(recording.Flows), "groups": dump(recording.Groups), "ovsports": recorded(workdir.RecordedShow),
-		"address": recorded(workdir.RecordedLinks), "route": recorded(workdir.RecordedKernelRoutes),
-	}
+// isAntrea reports whether a file may be one of a bundle. Other files have such names too:
+// sys/class/net/eth0/address.
+func isAntrea(name string, start []byte) bool {
+	sign := map[string]string{"agentinfo": "noderef", "ovsports": "): addr:", "address": " mtu ", "route": " dev "}[path.Base(name)]
+	return sign != "" && bytes.Contains(bytes.ToLower(start), []byte(sign))
 }
 
-// addAgents takes the files of the support bundles of Antrea's agents for outputs of their nodes
-// and bridges.
-func (l *looseReader) addAgents(names []string) error {
-	for _, name := range names {
-		if l.files[name].kind == agentFile {
-			if err := l.addAgent(name); err != nil {
+// identifyAntrea identifies the outputs in the folder of each agent's bundle, which holds the
+// file agentinfo. Files elsewhere that only have such a name are dropped.
+func (l *looseReader) identifyAntrea(files map[string]identity) error {
+	agents := map[string]agentInfo{}
+	for name, id := range files {
+		if id.kind == antreaFile && path.Base(name) == "agentinfo" {
+			info, err := readAgentInfo(l.tree.Files[name])
+			if err != nil {
 				return err
 			}
+			agents[path.Dir(name)] = info
 		}
 	}
+	for name, id := range files {
+		agent, inBundle := agents[path.Dir(name)]
+		command := antreaOutputs[path.Base(name)]
+		switch {
+		case inBundle && command != "":
+			files[name] = agent.output(name, command)
+		case id.kind == antreaFile:
+			delete(files, name)
+		}
+	}
+	for folder, agent := range agents {
+		if node := l.node(agent.host(folder)); node.OVSVersion == "" {
+			node.OVSVersion = agent.OVSInfo.Version
+		}
+	}
+	l.agents = len(agents)
 	return nil
 }
 
-// addAgent takes the files beside an agent's description of itself.
-func (l *looseReader) addAgent(name string) error {
-	const largest = 1 << 20
-	file := l.tree.Files[name]
+// output returns the identity of an output in the agent's folder.
+func (a agentInfo) output(name string, command recording.Name) identity {
+	id := identity{kind: recordedFile, command: command, node: a.host(path.Dir(name))}
+	known, _ := recording.Find(command)
+	if known.Dump != "" {
+		id.kind, id.openflow, id.bare = dumpFile, openflow.OpenFlow15, true
+	}
+	if known.Scope == recording.OfBridge {
+		id.bridge = cmp.Or(a.OVSInfo.BridgeName, antreaBridge)
+	}
+	return id
+}
+
+// host returns the agent's node: that in agentinfo, or else that in the name of the bundle.
+func (a agentInfo) host(folder string) string {
+	base := path.Base(folder)
+	if match := antreaTop.FindStringSubmatch(base); match != nil {
+		base = match[1]
+	}
+	return cmp.Or(a.NodeRef.Name, strings.Trim(base, "./"))
+}
+
+// readAgentInfo reads the file agentinfo. One that can't be read names nothing. Agents write the
+// keys in lower case, antctl writes them as the API does.
+func readAgentInfo(file archive.File) (info agentInfo, err error) {
+	const largest = 1 << 20 // an agent's has 5 KiB
 	if file.Size > largest {
-		l.found.Lost = append(l.found.Lost, partName(l.source.Name, name)+" is longer than 1 MiB: whose outputs are beside it is not known")
-		return nil
+		return info, nil
 	}
 	raw, err := os.ReadFile(file.Spooled)
 	if err != nil {
-		return err
+		return info, err
 	}
-	var info agentInfo
-	if err := yaml.Unmarshal(raw, &info); err != nil {
-		l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s: %v", partName(l.source.Name, name), err))
-		return nil
+	if yaml.Unmarshal(raw, &info) != nil {
+		return agentInfo{}, nil
 	}
-	for base, id := range antreaOutputs() {
-		file := path.Join(path.Dir(name), base)
-		if _, known := l.files[file]; known {
-			id.node, id.bridge = info.Node.Name, info.OVS.Bridge
-			l.files[file] = id
-		}
-	}
-	node := l.node(info.Node.Name)
-	node.OVSVersion = info.OVS.Version
-	return nil
+	return info, nil
 }

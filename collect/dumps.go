@@ -72,7 +72,7 @@ func readDump(ctx context.Context, output recording.Output, kind workdir.Dump, r
 	for entry, problem := range entries(interrupt.Reader(ctx, file), kind) {
 		if problem == nil {
 			dump.Entries++
-			dump.Headless = dump.Headless || entry.headless
+			dump.Headless = dump.Headless || entry.headless && !output.Bare
 			if references {
 				dump.references.Add(entry.text)
 			}

@@ -481,46 +481,6 @@ func TestOtherDatabasesAreNamed(t *testing.T) {
 	}
 }
 
-// TestSupportBundlesOfAntreaBecomeNodes collects what antctl supportbundle writes: the agent's
-// description of itself, and the outputs of ovs-ofctl and ip beside it, without their headers.
-func TestSupportBundlesOfAntreaBecomeNodes(t *testing.T) {
-	const (
-		flows = "cookie=0x1000000000000, duration=61.1s, table=PipelineRootClassifier, n_packets=0, n_bytes=0, priority=200,arp actions=resubmit(,1)\n" +
-			"cookie=0x1000000000000, duration=61.1s, table=0, n_packets=12, n_bytes=98, priority=200,ip,in_port=2 actions=output:3"
-		groups = "group_id=1,type=select,bucket=bucket_id:0,weight:100,actions=load:0xa0a0002->NXM_NX_REG3[]"
-		ports  = " 1(antrea-tun0): addr:3e:5f:33:01:02:03\n     config:     0\n     state:      LIVE\n     speed: 0 Mbps now, 0 Mbps max\n" +
-			" 2(antrea-gw0): addr:3e:5f:33:01:02:04\n     config:     0\n     state:      LIVE\n     speed: 0 Mbps now, 0 Mbps max\n" +
-			" LOCAL(br-int): addr:3e:5f:33:01:02:05\n     config:     PORT_DOWN\n     state:      LINK_DOWN\n     speed: 0 Mbps now, 0 Mbps max"
-	)
-	bundle := func(info string) string {
-		return packed(t, map[string]string{"agentinfo": info, "flows": flows, "groups": groups, "ovsports": ports, "iptables": "*filter\n",
-			"address": "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default\n", "route": "default via 172.18.0.1 dev eth0\n", "memprofile": "x"})
-	}
-	dir := folder(t, map[string]string{
-		"support-bundles_20261126T101112Z/agent_w1.tar.gz":   bundle("metadata:\n  name: w1\nnodeRef:\n  kind: Node\n  name: w1\novsInfo:\n  bridgeName: br-int\n  version: 2.17.7\n"),
-		"support-bundles_20261126T101112Z/agent_w2.tar.gz":   bundle("typemeta:\n  kind: \"\"\nnoderef:\n  kind: Node\n  name: w2\novsinfo:\n  version: 2.17.7\n  bridgename: br-ant\n"),
-		"support-bundles_20261126T101112Z/controller.tar.gz": packed(t, map[string]string{"controllerinfo": "version: v2\n", "address": "no bundle of an agent"}),
-	})
-	written, found, _, err := takeFiles(t, Options{}, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for node, bridge := range map[string]string{"w1": "br-int", "w2": "br-ant"} {
-		collection := written[node].Collections[0]
-		expect.Equal(t, collection.Bridges, []string{bridge}, node)
-		expect.Equal(t, collection.OVSVersion, "2.17.7", node)
-		var paths []string
-		for _, file := range collection.Files {
-			paths = append(paths, file.Path)
-		}
-		slices.Sort(paths)
-		expect.Equal(t, paths, []string{"recorded/bridges/" + bridge + "/show", "recorded/ip.address", "recorded/ip.route",
-			"restore_flows/" + bridge + ".flows.dump", "restore_flows/" + bridge + ".groups.dump"}, node)
-	}
-	expect.Equal(t, len(written), 2, "nodes")
-	expect.Equal(t, found.Inputs[0].Kinds[0], "2 support bundles of Antrea")
-}
-
 // TestReportsOfOtherToolsAreSplit collects what supportconfig and ovs-bugtool write: files in which
 // command lines stand above outputs, also those of several bridges.
 func TestReportsOfOtherToolsAreSplit(t *testing.T) {

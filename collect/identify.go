@@ -27,9 +27,8 @@ const (
 	mustGatherResource          // the YAML of a pod or a node
 	clientLog                   // a log of clients of libovsdb, known by its name
 	recordedFile                // another recorded output
-	agentFile                   // the description that an Antrea agent has of itself
-	hostFile                    // a file that only an Antrea agent's support bundle has under this name
 	ticketFile                  // text into which outputs of several commands were pasted
+	antreaFile                  // a file that only the folder of an Antrea support bundle identifies
 )
 
 // identity is the kind of a file, and the node and bridge that its name gives.
@@ -40,6 +39,7 @@ type identity struct {
 	node     string
 	bridge   string // as the file's name spells it; "" if it is not known
 	version  string // of the must-gather
+	bare     bool   // the source leaves out the dump's header
 }
 
 var (
@@ -93,8 +93,6 @@ func identify(name string, start []byte) identity {
 		return identity{kind: mustGatherResource}
 	case openflow.IsSaveScript(start):
 		return identity{kind: saveScript}
-	case base == "agentinfo" && antreaInfo.Match(start):
-		return identity{kind: agentFile}
 	case isTicket(name, start):
 		return identity{kind: ticketFile}
 	case kind != "":
@@ -117,8 +115,8 @@ func identify(name string, start []byte) identity {
 	if run, ok := recording.ParseFileName(name); ok {
 		return identity{kind: recordedFile, command: run.Command.Name, openflow: run.OpenFlow, bridge: run.Argument}
 	}
-	if _, ok := antreaOutputs()[base]; ok {
-		return identity{kind: hostFile}
+	if isAntrea(name, start) {
+		return identity{kind: antreaFile}
 	}
 	return identity{}
 }
@@ -127,7 +125,7 @@ func identify(name string, start []byte) identity {
 // a report that name commands, such as the history of a shell and logs of services, are not.
 func isTicket(name string, start []byte) bool {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".html", ".htm", ".txt", ".text", ".log", ".out", ".eml", ".asc":
+	case ".md", ".markdown", ".html", ".htm", ".txt", ".text", ".log", ".eml", ".asc":
 	default:
 		if strings.Contains(name, "/") || path.Ext(name) != "" {
 			return false

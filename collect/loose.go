@@ -58,12 +58,12 @@ func (l *looseNodes) hosts() []*recording.Recording {
 type looseReader struct {
 	*filesReader
 	tree       *archive.Tree
-	files      map[string]identity
 	source     workdir.Source
 	mustGather bool
 	version    string // of the must-gather
 	count      map[fileKind]int
 	pasted     int                   // outputs in tickets
+	agents     int                   // of Antrea, whose bundles the source holds
 	holds      map[workdir.Kind]bool // the source has a database of this kind
 	lost       []lostDatabase
 	// nodeOfPod and nodeOfSystem are the nodes of pods, and of system-ids.
@@ -73,12 +73,12 @@ type looseReader struct {
 
 // addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
-	reader := &looseReader{filesReader: r, tree: tree, files: files, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
+	reader := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
 		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}}
-	names := slices.Sorted(maps.Keys(files))
-	if err := reader.addAgents(names); err != nil {
+	if err := reader.identifyAntrea(files); err != nil {
 		return nil, err
 	}
+	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		reader.survey(name, files[name])
 	}
@@ -163,7 +163,7 @@ func (l *looseReader) kinds() []string {
 			list = append(list, phrase.Count(n, noun)+of)
 		}
 	}
-	add(l.count[agentFile], "support bundle", " of Antrea")
+	add(l.agents, "support bundle", " of an Antrea agent")
 	add(l.count[databaseFile], "database", "")
 	add(l.count[saveScript], "script", " of ovs-save")
 	add(l.count[dumpFile]+l.count[mustGatherDump], "dump", "")
@@ -265,7 +265,7 @@ func (l *looseReader) addOutput(name string, id identity) error {
 // take adds an output to its node.
 func (l *looseReader) take(id identity, file archive.File, origin string) {
 	node := l.node(id.node)
-	output := recording.Output{File: file, Command: id.command, OpenFlow: id.openflow, Origin: origin}
+	output := recording.Output{File: file, Command: id.command, OpenFlow: id.openflow, Origin: origin, Bare: id.bare}
 	if command, known := recording.Find(output.Command); !known || command.Scope == recording.OfBridge {
 		output.Bridge = id.bridge // in the notation of a workdir's file names
 		if plain, ok := workdir.DecodeName(id.bridge); ok {

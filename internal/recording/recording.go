@@ -25,6 +25,7 @@ type Output struct {
 	OpenFlow openflow.Version // zero for a command without -O
 	Origin   string           // its path in the source
 	Ran      time.Time        // when the command began; zero if that is not known
+	Bare     bool             // the source leaves out the dump's header
 	// Truncated reports that the source kept only the end of the output.
 	Truncated bool
 }
