@@ -57,6 +57,10 @@ var (
 	expectedDatabase = regexp.MustCompile(`(?:^|/)(?:ovn[ns]b(?:_db)?\.db|[^/]+_[ns]bdb|(?:ovnkube-node|ovs-node|ovnkube-ovs)-[^/_]+_conf\.db|openvswitch/conf\.db)(?:\.gz)?$`)
 	// shownSwitch matches the output of ovs-vsctl show.
 	shownSwitch = regexp.MustCompile(`(?m)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\r?\n +(?:Bridge|Manager) `)
+	// supportconfigFile matches the files of SUSE's supportconfig that have outputs of Open vSwitch.
+	supportconfigFile = regexp.MustCompile(`(?:^|/)(?:network|openvswitch|plugin-[^/]*)\.txt$`)
+	// supportconfigTop matches the folder of a supportconfig: scc_NODE_YYMMDD_HHMM.
+	supportconfigTop = regexp.MustCompile(`(?:^|/)(?:scc|nts)_(.+?)_[0-9]{6}_[0-9]{4}(?:/|$)`)
 	// savedDump matches the dumps of ovs-save and of a workdir.
 	savedDump = regexp.MustCompile(`\.(flows|groups|meters|tlv)\.dump$`)
 )
@@ -125,7 +129,7 @@ func identify(name string, start []byte) identity {
 // a report that name commands, such as the history of a shell and logs of services, are not.
 func isTicket(name string, start []byte) bool {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".html", ".htm", ".txt", ".text", ".log", ".eml", ".asc":
+	case ".md", ".markdown", ".html", ".htm", ".txt", ".text", ".log", ".eml", ".asc", ".out":
 	default:
 		if strings.Contains(name, "/") || path.Ext(name) != "" {
 			return false
@@ -134,7 +138,7 @@ func isTicket(name string, start []byte) bool {
 	if strings.Contains("/"+name, "/sos_") || strings.Contains("/"+name, "/var/") || bytes.IndexByte(start, 0) >= 0 {
 		return false
 	}
-	return ticket.Mentions(start)
+	return ticket.Mentions(start) || supportconfigFile.MatchString(name) && ticket.IsSectioned(start)
 }
 
 // isRows reports whether a text is the end of a database whose beginning was cut off.

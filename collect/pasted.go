@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
 
 	"ovs-offline/collect/ticket"
@@ -19,6 +20,9 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 		return nil
 	}
 	host := ""
+	if match := supportconfigTop.FindStringSubmatch(path.Dir(name)); match != nil {
+		host = match[1]
+	}
 	for _, piece := range ticket.Split(text) {
 		file, err := archive.Spool(l.ctx, l.spool, strings.NewReader(piece.Text))
 		if err != nil {

@@ -96,6 +96,10 @@ func isPrompt(line string) bool {
 	return match != "" && !strings.HasPrefix(match, ">") && !strings.HasPrefix(match, "+")
 }
 
+// isSection reports whether a line begins a section of supportconfig's files, the command of
+// which is on the next line: "#==[ Command ]====#".
+func isSection(line string) bool { return strings.HasPrefix(line, "#==[ ") }
+
 // isFence reports whether a line begins or ends a block of code in Markdown.
 func isFence(line string) bool {
 	text := strings.TrimSpace(line)

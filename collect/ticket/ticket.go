@@ -3,6 +3,7 @@
 package ticket
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 
@@ -30,6 +31,12 @@ func Mentions(start []byte) bool {
 		}
 	}
 	return false
+}
+
+// IsSectioned reports whether a text is one of supportconfig's files, whose sections name the
+// command of their output. It may be far from the beginning.
+func IsSectioned(start []byte) bool {
+	return bytes.HasPrefix(start, []byte("#==[ ")) || bytes.Contains(start, []byte("\n#==[ "))
 }
 
 // Split returns the pieces of a text, in their order. What follows a command line belongs to
@@ -65,7 +72,7 @@ func (s *splitter) add(line string) {
 	}
 	switch {
 	case s.open == nil:
-	case isPrompt(line), isFence(line) && s.output.Len() > 0, line == "" && s.output.Len() > 0 && isDense(s.open.Run.Command):
+	case isPrompt(line), isSection(line), isFence(line) && s.output.Len() > 0, line == "" && s.output.Len() > 0 && isDense(s.open.Run.Command):
 		s.end()
 	case isFence(line), line == "" && s.output.Len() == 0:
 	default:

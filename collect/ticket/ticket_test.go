@@ -62,6 +62,7 @@ func FuzzSplit(f *testing.F) {
 	f.Add("<pre>$ ovs-ofctl dump-flows br-int\n" + flows + "</pre>")
 	f.Add("[root@a ~]# ovs-ofctl dump-flows br-int\n" + flows + "\x1b[31m\x1b]0;x\x07")
 	f.Add("```\n```\n$ ovs-appctl fdb/show br0\n" + fdb)
+	f.Add("#==[ Command ]====#\n# /usr/bin/ovs-ofctl dump-flows br-int\n" + flows + "\n#==[ \x1b[31mCommand ]==#\n# /bin/df\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		total, line := 0, 0
 		for _, piece := range ticket.Split(text) {

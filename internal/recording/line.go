@@ -52,6 +52,18 @@ func ParseFileName(name string) (Invocation, bool) {
 			return run.find()
 		}
 	}
+	return findDashed(name)
+}
+
+// findDashed finds the command of a file of ovs-bugtool or XenServer's bugtool, which write blanks
+// and slashes as "-": ovs-appctl-bond-show, ovs-appctl-dpctl-show-s.
+func findDashed(name string) (Invocation, bool) {
+	for _, line := range ownLines() {
+		dashed := strings.ReplaceAll(strings.NewReplacer(" ", "-", "/", "-").Replace(line.command.Line), "--", "-")
+		if line.command.Scope != OfBridge && (name == dashed || name == strings.ReplaceAll(strings.Join(line.words, "-"), "/", "-")) {
+			return Invocation{Command: line.command}, true
+		}
+	}
 	return Invocation{}, false
 }
 

@@ -59,7 +59,10 @@ func TestFilesNamedForCommands(t *testing.T) {
 		"ovs-appctl_fdb.show_br-ex":                     {"fdb.show", "br-ex"},
 		"ovs-vsctl_list_interface":                      {"list-interface"},
 		"ovs-vsctl_list-br":                             {},
-		"notes.txt":                                     {},
+		"bug-report-2026/ovs-appctl-bond-show.out":      {"bond.show"},
+		"bug-report-2026/ovs-appctl-dpctl-show-s.out":   {"dpctl.show"},
+		"bug-report-2026/ovs-appctl-coverage-show.out":  {},
+		"notes.txt": {},
 	} {
 		run, _ := recording.ParseFileName(name)
 		expect.Equal(t, [2]string{string(run.Command.Name), run.Argument}, want, name)
