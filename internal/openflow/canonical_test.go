@@ -240,3 +240,13 @@ func changeDigits(t *testing.T, seen map[string]bool, text string, form func(str
 	}
 	return tried
 }
+
+// TestRegistersOfNewerSwitches checks that the registers which Open vSwitch has since 3.7 are
+// fields of their width, as the older ones are.
+func TestRegistersOfNewerSwitches(t *testing.T) {
+	for name, bits := range map[string]int{"reg15": 32, "reg16": 32, "reg31": 32, "xreg8": 64, "xreg15": 64, "xxreg4": 128, "xxreg7": 128, "reg32": 0, "xxreg8": 0} {
+		if got := fieldsByName()[name].bits; got != bits {
+			t.Errorf("%s has %d bits, not %d", name, got, bits)
+		}
+	}
+}

@@ -88,13 +88,14 @@ func spellings() []spelling {
 	}
 }
 
-// registers are the groups of registers, of which matches have the smaller ones first.
+// registers are the groups of registers, of which matches have the smaller ones first. Open
+// vSwitch has 32 since 3.7, and 16 before.
 func registers() []spelling {
 	var list []spelling
 	for _, r := range []struct {
 		name, other string
 		n, bits     int
-	}{{"reg", "", 16, 32}, {"xreg", " xreg# pkt_reg#", 8, 64}, {"xxreg", "", 4, 128}} {
+	}{{"reg", "", 32, 32}, {"xreg", " xreg# pkt_reg#", 16, 64}, {"xxreg", "", 8, 128}} {
 		for i := range r.n {
 			number := strconv.Itoa(i)
 			list = append(list, spelling{names: r.name + number + strings.ReplaceAll(r.other, "#", number), bits: r.bits})
