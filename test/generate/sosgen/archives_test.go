@@ -64,8 +64,10 @@ func TestEveryPackagingGivesTheSameNode(t *testing.T) {
 		"no manifest":              writeTop(t, name, WithoutManifest(whole)),
 		"in a container":           writeTop(t, name, InContainer(whole, "openvswitch_vswitchd")),
 		"in a container, by names": writeTop(t, name, WithoutManifest(InContainer(whole, "openvswitch_vswitchd"))),
-		"in a snap":                writeTop(t, name, InSnap(whole)),
-		"in a snap, by names":      writeTop(t, name, WithoutManifest(InSnap(whole))),
+		"in a snap":                writeTop(t, name, InSnap(whole, "openstack-hypervisor")),
+		"in a snap, by names":      writeTop(t, name, WithoutManifest(InSnap(whole, "openstack-hypervisor"))),
+		"of MicroOVN":              writeTop(t, name, InSnap(whole, "microovn")),
+		"of MicroOVN, by names":    writeTop(t, name, WithoutManifest(InSnap(whole, "microovn"))),
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

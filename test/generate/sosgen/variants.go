@@ -20,9 +20,9 @@ func InContainer(report Tree, container string) Tree {
 	})
 }
 
-// InSnap returns the report of a hypervisor whose tools are in a snap.
-func InSnap(report Tree) Tree {
-	return prefixed(report, "openstack-hypervisor.", func(Tree, string, string, string) {})
+// InSnap returns the report of a node whose tools are in a snap.
+func InSnap(report Tree, snap string) Tree {
+	return prefixed(report, snap+".", func(Tree, string, string, string) {})
 }
 
 // prefixed adds a prefix to each command of Open vSwitch.
