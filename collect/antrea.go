@@ -3,6 +3,7 @@ package collect
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"os"
 	"path"
 	"regexp"
@@ -18,12 +19,14 @@ import (
 
 // antreaOutputs are the outputs in the support bundle of an agent of Antrea, by the names of their
 // files. The bundle has those of ovs-ofctl in OpenFlow 1.5 and without the first line.
-var antreaOutputs = map[string]recording.Name{
-	"flows":    recording.Flows,
-	"groups":   recording.Groups,
-	"ovsports": workdir.RecordedShow,
-	"address":  workdir.RecordedLinks,
-	"route":    workdir.RecordedKernelRoutes,
+func antreaOutputs() map[string]recording.Name {
+	return map[string]recording.Name{
+		"flows":    recording.Flows,
+		"groups":   recording.Groups,
+		"ovsports": workdir.RecordedShow,
+		"address":  workdir.RecordedLinks,
+		"route":    workdir.RecordedKernelRoutes,
+	}
 }
 
 // antreaBridge is Antrea's bridge unless the agent's configuration names another.
@@ -54,19 +57,22 @@ func isAntrea(name string, start []byte) bool {
 // identifyAntrea identifies the outputs in the folder of each agent's bundle, which holds the
 // file agentinfo. Files elsewhere that only have such a name are dropped.
 func (l *looseReader) identifyAntrea(files map[string]identity) error {
-	agents := map[string]agentInfo{}
+	agents, outputs := map[string]agentInfo{}, antreaOutputs()
 	for name, id := range files {
 		if id.kind == antreaFile && path.Base(name) == "agentinfo" {
-			info, err := readAgentInfo(l.tree.Files[name])
+			info, known, err := readAgentInfo(l.tree.Files[name])
 			if err != nil {
 				return err
+			}
+			if !known {
+				l.found.Lost = append(l.found.Lost, fmt.Sprintf("%s can't be read: the bridge of the outputs beside it is taken to be %s", partName(l.source.Name, name), antreaBridge))
 			}
 			agents[path.Dir(name)] = info
 		}
 	}
 	for name, id := range files {
 		agent, inBundle := agents[path.Dir(name)]
-		command := antreaOutputs[path.Base(name)]
+		command := outputs[path.Base(name)]
 		switch {
 		case inBundle && command != "":
 			files[name] = agent.output(name, command)
@@ -105,19 +111,19 @@ func (a agentInfo) host(folder string) string {
 	return cmp.Or(a.NodeRef.Name, strings.Trim(base, "./"))
 }
 
-// readAgentInfo reads the file agentinfo. One that can't be read names nothing. Agents write the
-// keys in lower case, antctl writes them as the API does.
-func readAgentInfo(file archive.File) (info agentInfo, err error) {
+// readAgentInfo reads the file agentinfo. It is not known what one that is damaged or too long
+// says. Agents write the keys in lower case, antctl writes them as the API does.
+func readAgentInfo(file archive.File) (info agentInfo, known bool, err error) {
 	const largest = 1 << 20 // an agent's has 5 KiB
 	if file.Size > largest {
-		return info, nil
+		return info, false, nil
 	}
 	raw, err := os.ReadFile(file.Spooled)
 	if err != nil {
-		return info, err
+		return info, false, err
 	}
 	if yaml.Unmarshal(raw, &info) != nil {
-		return agentInfo{}, nil
+		return agentInfo{}, false, nil
 	}
-	return info, nil
+	return info, true, nil
 }

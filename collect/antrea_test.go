@@ -62,13 +62,15 @@ func TestAntreaBundleWithoutUsefulAgentInfo(t *testing.T) {
 	files := antreaBundle("w1", "br-int")
 	files["agentinfo"] = "nodeRef: [\x1b[31m\n"
 	dir := folder(t, map[string]string{"agent_w7.tar.gz": packed(t, files), "other/address": " mtu ", "other/ovsports": "): addr:"})
-	nodes, _, _, err := takeFiles(t, Options{}, dir)
+	nodes, found, _, err := takeFiles(t, Options{}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect.Equal(t, len(nodes), 1)
-	for name, node := range nodes {
-		t.Log(name)
+	if len(found.Lost) != 1 || !strings.Contains(found.Lost[0], "agentinfo can't be read") {
+		t.Errorf("lost: %q", found.Lost)
+	}
+	for _, node := range nodes {
 		expect.Equal(t, strings.Join(node.Collections[0].Bridges, " "), "br-int")
 	}
 	_, _, _, err = takeFiles(t, Options{}, folder(t, map[string]string{"other/address": " mtu "}))
