@@ -205,12 +205,17 @@ func compare(packet Packet, in frame.Frame, hop *follow.Hop) Verdict {
 	return Verdict{Wrong, fmt.Sprintf("came out and is not in the trace: %v; in the trace and did not come out: %v; the trace: %s", lost, extra, strings.Join(ends, " | "))}
 }
 
+// isTunneled reports whether a packet carries another in Geneve or VXLAN: the trace follows that one.
+func isTunneled(p flow.Packet) bool {
+	return slices.Contains([]string{"6081", "4789"}, p.Get("tp_dst"))
+}
+
 // isSame reports whether a packet that came out may be the one that went in, changed on its way.
-// Announcements, answers and errors that quote it are not.
+// Announcements, answers, errors that quote it and the tunnels that carry it are not.
 func isSame(in, out flow.Packet) bool {
 	inProtocol, _ := in.Protocol()
 	outProtocol, _ := out.Protocol()
-	if in.EtherType() != out.EtherType() || inProtocol != outProtocol {
+	if in.EtherType() != out.EtherType() || inProtocol != outProtocol || isTunneled(out) {
 		return false
 	}
 	for _, field := range in.Fields() {
