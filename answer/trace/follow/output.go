@@ -112,6 +112,11 @@ func (s *step) leave(ctx context.Context, port *host.Port, frame frame) error {
 	}
 	branch := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.hop.Pass.Floods()}
 	branch.Why = fmt.Sprintf("it leaves by port %s of %s", port.Name, port.Bridge)
+	if frame.isBridged(branch.Networks) {
+		branch.Why += ", to another wire than the one by which it came"
+		s.add(branch, frame)
+		return nil
+	}
 	s.add(branch, frame)
 	for _, peer := range s.tracer.hosts {
 		if peer == s.host {
@@ -135,6 +140,7 @@ func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, frame fr
 			done = append(done, uplink.Bridge)
 			branch := Branch{Kind: Networked, Port: out.Port, Networks: []string{network}, Why: fmt.Sprintf("network %s leads to %s of %s", network, uplink.Bridge, peer.Name)}
 			arrived := frame.asReceived()
+			arrived.network, arrived.sender = network, arrived.subject.Packet.Get("dl_src")
 			err := s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
 				return s.enter(ctx, peer, uplink, flow.Packet{}, arrived, s.state, at)
 			})
@@ -144,6 +150,12 @@ func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, frame fr
 		}
 	}
 	return nil
+}
+
+// isBridged reports whether the frame came from one of these physical networks and was not
+// routed since. A bridge that sends it on has another wire there: on the same one it would loop.
+func (f frame) isBridged(networks []string) bool {
+	return slices.Contains(networks, f.network) && f.packet().Get("dl_src") == f.sender
 }
 
 // asReceived returns the frame as another node receives it.

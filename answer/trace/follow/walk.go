@@ -32,6 +32,9 @@ type frame struct {
 	// firstSize is the size of the first fragment of the packet's datagram, the largest unit
 	// that the kernel makes of the datagram; 0 if not given.
 	firstSize int
+	// network is the physical network from which the packet entered the node, "" for none, and
+	// sender its source MAC address then.
+	network, sender string
 }
 
 // packet returns the packet without metadata.

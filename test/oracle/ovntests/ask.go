@@ -215,7 +215,8 @@ func isTunneled(p flow.Packet) bool {
 func isSame(in, out flow.Packet) bool {
 	inProtocol, _ := in.Protocol()
 	outProtocol, _ := out.Protocol()
-	if in.EtherType() != out.EtherType() || inProtocol != outProtocol || isTunneled(out) {
+	answers := out.Get("dl_dst") == in.Get("dl_src")
+	if answers || in.EtherType() != out.EtherType() || inProtocol != outProtocol || isTunneled(out) {
 		return false
 	}
 	for _, field := range in.Fields() {
