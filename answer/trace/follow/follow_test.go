@@ -396,6 +396,23 @@ func TestPhysicalNetworksReachTheirNodes(t *testing.T) {
 	}
 }
 
+// TestFurtherPortOfANetworkIsNoLoop floods a packet over three nodes that have one more port beside
+// the one to the others: a copy leaves by each once, as it does on the wire (OVN's test "external
+// logical port" has such nodes).
+func TestFurtherPortOfANetworkIsNoLoop(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd")
+	side := func(s *ovs.Switch) {
+		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings=physnet1:br-ex", "--", "add-br", "br-ex", "--",
+			"add-port", "br-ex", "eth1", "--", "set", "Interface", "eth1", "ofport_request=1", "--",
+			"add-port", "br-ex", "eth2", "--", "set", "Interface", "eth2", "ofport_request=2")
+	}
+	hosts := []*host.Host{open(t, "a", node(t, side)), open(t, "b", node(t, side)), open(t, "c", node(t, side))}
+	got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "eth2", Packet: packet(t, strings.ReplaceAll(tcp, "0a:00:00:00:00:02", "ff:ff:ff:ff:ff:ff"))})
+	if !leads(got, "delivered a br-ex", "delivered a eth1", "delivered b br-ex", "delivered b eth2", "delivered c br-ex", "delivered c eth2") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestQuestionsThatCanNotBeAsked(t *testing.T) {
 	hosts := single(t, nil)
 	bad := packet(t, tcp)
