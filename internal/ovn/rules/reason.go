@@ -25,7 +25,7 @@ const (
 	NoSuchPort   Reason = "no such port"
 	NotBound     Reason = "not bound"
 	MissingFlow  Reason = "missing flow"
-	Failed       Reason = "translation failed" // ovs-vswitchd gave up, as for flows in a loop
+	Failed       Reason = "translation failed"     // ovs-vswitchd gave up, as for flows in a loop
 	InputPort    Reason = "sent to its input port" // where OpenFlow sends only with the action IN_PORT
 	Explicit     Reason = "explicit drop"
 )
