@@ -17,8 +17,8 @@ import (
 	"ovs-offline/internal/workdir"
 )
 
-// antreaOutputs are the outputs in the support bundle of an agent of Antrea, by the names of their
-// files. The bundle has those of ovs-ofctl in OpenFlow 1.5 and without the first line.
+// antreaOutputs returns the commands whose output is in the support bundle of an agent of Antrea, by
+// the names of the files. The agent runs ovs-ofctl in OpenFlow 1.5, and cuts off the first line.
 func antreaOutputs() map[string]recording.Name {
 	return map[string]recording.Name{
 		"flows":    recording.Flows,
@@ -102,7 +102,7 @@ func (a agentInfo) output(name string, command recording.Name) identity {
 	return id
 }
 
-// host returns the agent's node: that in agentinfo, or else that in the name of the bundle.
+// host returns the name of the agent's node: agentinfo has it, or else the name of the bundle.
 func (a agentInfo) host(folder string) string {
 	base := path.Base(folder)
 	if match := antreaTop.FindStringSubmatch(base); match != nil {
@@ -111,8 +111,8 @@ func (a agentInfo) host(folder string) string {
 	return cmp.Or(a.NodeRef.Name, strings.Trim(base, "./"))
 }
 
-// readAgentInfo reads the file agentinfo. It is not known what one that is damaged or too long
-// says. Agents write the keys in lower case, antctl writes them as the API does.
+// readAgentInfo reads the file agentinfo. known is false for a damaged file, and for one that is too
+// long. Agents write the keys in lower case, antctl writes them as the API does.
 func readAgentInfo(file archive.File) (info agentInfo, known bool, err error) {
 	const largest = 1 << 20 // an agent's has 5 KiB
 	if file.Size > largest {

@@ -8,8 +8,8 @@ import (
 	"ovs-offline/test/check/expect"
 )
 
-// antreaBundle returns the files that an agent of Antrea writes: the outputs of ovs-ofctl in
-// OpenFlow 1.5 without their first line, and those of ip.
+// antreaBundle returns the files that an agent of Antrea writes: what ip prints, and what ovs-ofctl
+// prints in OpenFlow 1.5, without the first line.
 func antreaBundle(node, bridge string) map[string]string {
 	return map[string]string{
 		"agentinfo": "typemeta:\n  kind: \"\"\npodref:\n  kind: Pod\n  name: antrea-agent-x\nnoderef:\n  kind: Node\n  name: " + node +

@@ -1,8 +1,6 @@
 package collect
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -103,17 +101,13 @@ func TestWrongKindNamesTheRightCommand(t *testing.T) {
 // TestDatabaseFormsAreCollectedUnchanged checks that the database of a cluster member,
 // a gzip'd and a damaged database are collected unchanged, with a remark where needed.
 func TestDatabaseFormsAreCollectedUnchanged(t *testing.T) {
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	fmt.Fprint(w, database(ovsdb.SB, 3))
-	w.Close()
 	head := `{"cluster_id":"6f0a5e3a-0e0f-4c1d-8f6e-0123456789ab","local_address":"tcp:1.2.3.4:6644","name":"OVN_Southbound","prev_data":[{"name":"OVN_Southbound","version":"1.2.3","tables":{}},{}],"prev_index":1,"prev_term":1,"server_id":"6f0a5e3a-0e0f-4c1d-8f6e-0123456789ac"}`
 	cluster := strings.Replace(record(head), "OVSDB JSON", "OVSDB CLUSTER", 1)
 	for _, c := range []struct {
 		what, content, remark, lost string
 	}{
 		{"standalone", database(ovsdb.SB, 3), "", ""},
-		{"gzip", packed.String(), "", ""},
+		{"gzip", string(files.Gzip(t, []byte(database(ovsdb.SB, 3)))), "", ""},
 		{"clustered", cluster, "clustered (RAFT) database; converted to standalone", ""},
 		{"rewritten by sos clean", strings.Replace(database(ovsdb.SB, 3), "row", "host0", 1), "repaired", ""},
 		{"torn", database(ovsdb.SB, 3)[:len(database(ovsdb.SB, 3))-4], "", "1 places"},

@@ -1,23 +1,16 @@
 package collect
 
 import (
-	"bytes"
-	"compress/gzip"
-	"fmt"
 	"strings"
 	"testing"
+
+	"ovs-offline/test/check/files"
 )
 
 // TestMustGatherWithoutADatabaseSaysSo checks that a must-gather is incomplete whose database
 // is something else, or is not there, and names the file.
 func TestMustGatherWithoutADatabaseSaysSo(t *testing.T) {
-	zip := func(text string) string {
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		fmt.Fprint(w, text)
-		w.Close()
-		return b.String()
-	}
+	zip := func(text string) string { return string(files.Gzip(t, []byte(text))) }
 	whole := zone("OVN_Southbound", "n1")
 	const name = "ovnk_database_store/ovnkube-node-aaaaa_sbdb"
 	for what, c := range map[string]struct {

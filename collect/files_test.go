@@ -17,6 +17,7 @@ import (
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 )
 
 // tableDatabase returns a database file of one table with one row.
@@ -219,13 +220,7 @@ func TestFailureOfOneNodeInstallsNone(t *testing.T) {
 
 // TestFilesAreDetectedByContent checks that files of any name together become one node.
 func TestFilesAreDetectedByContent(t *testing.T) {
-	var zipped bytes.Buffer
-	zip := gzip.NewWriter(&zipped)
-	if _, err := zip.Write([]byte(zone("OVN_Southbound", ""))); err != nil {
-		t.Fatal(err)
-	}
-	zip.Close()
-	dir := folder(t, map[string]string{"one": conf("n1"), "two.txt": zone("OVN_Northbound", ""), "three": zipped.String(), "dump-flows_br-int.txt": flowText, "readme": "hello\n"})
+	dir := folder(t, map[string]string{"one": conf("n1"), "two.txt": zone("OVN_Northbound", ""), "three": string(files.Gzip(t, []byte(zone("OVN_Southbound", "")))), "dump-flows_br-int.txt": flowText, "readme": "hello\n"})
 	got, found, _, err := takeFiles(t, Options{}, dir)
 	if err != nil || len(found.Lost) > 0 || len(got) != 1 || got["n1"].kinds() != "ovs ovn_nb ovn_sb" && len(got) != 1 {
 		t.Fatalf("%v %v %v", got, found, err)
@@ -478,41 +473,5 @@ func TestOtherDatabasesAreNamed(t *testing.T) {
 	}
 	if n := strings.Count(strings.Join(remarks, "\n"), why); n != 2 {
 		t.Errorf("%d remarks name it: %q", n, remarks)
-	}
-}
-
-// TestReportsOfOtherToolsAreSplit collects what supportconfig and ovs-bugtool write: files in which
-// command lines stand above outputs, also those of several bridges.
-func TestReportsOfOtherToolsAreSplit(t *testing.T) {
-	const (
-		show = "4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n    Bridge br0\n        Port vm2\n            Interface vm2\n    Bridge br1\n        Port vm3\n            Interface vm3\n    ovs_version: \"3.1.0\"\n"
-		fdb  = " port  VLAN  MAC                Age\n    1     0  aa:55:aa:55:00:01    3\n"
-		of13 = "OFPST_FLOW reply (OF1.3) (xid=0x2):\n cookie=0x0, duration=5.0s, table=0, n_packets=0, n_bytes=0, priority=7,in_port=3 actions=output:4\n"
-		line = "#==[ Command ]======================================#\n# "
-	)
-	for what, files := range map[string]map[string]string{
-		"supportconfig": {"scc_n1_261126_1011/network.txt": "                     Support Utilities - Supportconfig\n\n" +
-			line + "/sbin/ip addr\n1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000\n\n" +
-			"#==[ Verification ]=================================#\n# rpm -V openvswitch\n# Verification Status: Passed\n\n" +
-			line + "/usr/bin/ovs-vsctl show\n" + show + "\n" + line + "/usr/bin/ovs-ofctl dump-flows br0\n" + flowText + "\n" +
-			line + "/usr/bin/ovs-ofctl -O OpenFlow13 dump-flows br1\n" + of13 + "\n" + line + "/usr/bin/ovs-appctl fdb/show br0\n" + fdb + "\n"},
-		"ovs-bugtool": {"bug-report-20261126101112/ovs-vsctl-show.out": show, "bug-report-20261126101112/ip-address.out": "ip address\n1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536\n",
-			"bug-report-20261126101112/ovs-ofctl-dump-flows.out": "ovs-ofctl dump-flows br0 \n" + flowText + "\novs-ofctl dump-flows -OOpenFlow13 br1 \n" + of13 + "\n",
-			"bug-report-20261126101112/fdb-show.out":             "ovs-appctl fdb/show br0\n" + fdb + "\n"},
-	} {
-		written, found, _, err := takeFiles(t, Options{}, folder(t, files))
-		if err != nil || len(written) != 1 {
-			t.Errorf("%s: %v %+v %v", what, written, found, err)
-			continue
-		}
-		for _, node := range written {
-			var paths []string
-			for _, file := range node.Collections[0].Files {
-				paths = append(paths, strings.TrimSuffix(file.Path+" "+file.OpenFlow, " "))
-			}
-			slices.Sort(paths)
-			expect.Equal(t, paths, []string{"recorded/bridges/br0/fdb.show", "recorded/ip.address", "recorded/ovs-vsctl.show",
-				"restore_flows/br0.flows.dump OpenFlow10", "restore_flows/br1.flows.dump OpenFlow13"}, what)
-		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// otherSchemas are the databases of Open vSwitch's and OVN's programs that no replica serves, by
-// the names of their schemas, and whose they are.
+// otherSchemas returns which program has a database that no replica serves, by the name of its
+// schema.
 func otherSchemas() map[string]string {
 	return map[string]string{
 		"OVN_IC_Northbound":     "of ovn-ic, which connects zones",
@@ -18,7 +18,7 @@ func otherSchemas() map[string]string {
 	}
 }
 
-// otherDatabase returns the remark about a database that is none of those that a replica serves.
+// otherDatabase returns the remark that names a database which no replica serves.
 func otherDatabase(origin, schema string) string {
 	return fmt.Sprintf("%s is not used: it is the database %q %s", origin, schema, cmp.Or(otherSchemas()[schema], "of another program"))
 }

@@ -20,14 +20,15 @@ const shownBridges = `8b0d5a4c-4f4f-4c8d-8a0e-2f8b1c1d7e11
     ovs_version: "3.1.2"
 `
 
-// TestSupportconfigIsSplitByCommand checks that the outputs in SUSE's network.txt, far behind its
-// beginning, are those of the node in the folder's name.
+// TestSupportconfigIsSplitByCommand checks that the node in the folder's name gets the outputs in
+// SUSE's network.txt, which begin far behind its beginning.
 func TestSupportconfigIsSplitByCommand(t *testing.T) {
 	section := func(command, output string) string {
 		return "#==[ Command ]======================================#\n# " + command + "\n" + output + "\n"
 	}
 	text := "=============================================================================\n                     Support Utilities - Supportconfig\n\n" +
 		section("/bin/dmesg", strings.Repeat("[    0.000000] Linux version\n", 9000)) +
+		section("/sbin/ip addr", "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000\n") +
 		section("/usr/bin/ovs-vsctl show", shownBridges) +
 		section("/usr/bin/ovs-ofctl dump-flows br-int", flowText) +
 		section("/usr/bin/ovs-appctl bond/show", "---- bond0 ----\nbond_mode: active-backup\n") +
@@ -39,7 +40,7 @@ func TestSupportconfigIsSplitByCommand(t *testing.T) {
 	if _, ok := nodes["node7"]; !ok {
 		t.Fatalf("nodes %v, not node7", nodes)
 	}
-	expect.Equal(t, strings.Join(collectedNames(nodes["node7"]), " "), "restore_flows/br-int.flows.dump recorded/bond.show recorded/ovs-vsctl.show")
+	expect.Equal(t, strings.Join(collectedNames(nodes["node7"]), " "), "restore_flows/br-int.flows.dump recorded/bond.show recorded/ip.address recorded/ovs-vsctl.show")
 }
 
 // TestBugtoolNamesEachBridgeInOneFile checks that the dumps of several bridges in one file of

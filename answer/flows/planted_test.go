@@ -42,9 +42,7 @@ func planted(t *testing.T, commands ...string) *workdir.Dir {
 	central := ovs.StartCentral(t)
 	central.Northd()
 	s := ovs.Start(t)
-	s.Vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=compute1", "external_ids:hostname=compute1", "external_ids:ovn-remote="+central.Remote,
-		"external_ids:ovn-encap-type=geneve", "external_ids:ovn-encap-ip=192.168.0.1", "--", "add-br", "br-int", "--", "set", "Bridge", "br-int", "fail_mode=secure")
-	s.Controller()
+	s.Join(central, "compute1")
 	central.Nbctl("ls-add", "blue")
 	for i := range 3 {
 		port, address := fmt.Sprintf("vm%d", i+1), fmt.Sprintf("02:00:00:00:00:0%d 10.0.1.%d", i+1, i+1)

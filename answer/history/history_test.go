@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha1"
 	"encoding/json"
@@ -24,6 +23,7 @@ import (
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -237,7 +237,7 @@ func TestRequestsOfARealClient(t *testing.T) {
 	uuid := transact(t, c,
 		rfc.Operation{Op: "insert", Table: "Logical_Switch", Row: rfc.Row{"name": "sw0"}, UUIDName: "u1"},
 		rfc.Operation{Op: "insert", Table: "Address_Set", Row: rfc.Row{"name": hostile}})[0].UUID.GoUUID
-	rotated := gzipped(t, out.Bytes())
+	rotated := files.Gzip(t, out.Bytes())
 	out.Reset()
 	where := []rfc.Condition{rfc.NewCondition("_uuid", rfc.ConditionEqual, rfc.UUID{GoUUID: uuid})}
 	ids, err := rfc.NewOvsMap(map[string]string{"k": "v"})
@@ -278,19 +278,6 @@ func TestRequestsOfARealClient(t *testing.T) {
 	if named, _ := read(t, northbound("", logs...), Query{Record: "sw0"}); len(named) != 1 || named[0].Count != 2 || len(named[0].Requests) != 1 {
 		t.Errorf("%+v", named)
 	}
-}
-
-func gzipped(t *testing.T, text []byte) []byte {
-	t.Helper()
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return packed.Bytes()
 }
 
 // TestCtrlCEndsReading cancels after the first transaction.

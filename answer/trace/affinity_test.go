@@ -33,8 +33,8 @@ func startClients(t *testing.T) clients {
 	ovs.Need(t, "ovn-controller", "ovn-northd", "ovn-nbctl", "ovs-vswitchd")
 	c := clients{ovs.Start(t), ovs.StartCentral(t)}
 	c.central.Northd()
-	c.Vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=node", "external_ids:ovn-remote="+c.central.Remote, "external_ids:ovn-encap-type=geneve", "external_ids:ovn-encap-ip=192.168.0.1", "--", "add-br", "br-int", "--", "set", "Bridge", "br-int", "fail_mode=secure", "datapath_type=system")
-	c.Controller()
+	c.Vsctl("add-br", "br-int", "--", "set", "Bridge", "br-int", "datapath_type=system")
+	c.Join(c.central, "node")
 	var nb []string
 	add := func(line string) { nb = append(nb, append([]string{"--"}, strings.Fields(line)...)...) }
 	add("lr-add lr0 -- lr-add lr1 -- set Logical_Router lr1 options:chassis=node")

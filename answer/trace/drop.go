@@ -109,9 +109,10 @@ func (n *node) explain(found *answer.Drop, hop *follow.Hop, branch follow.Branch
 // explainByWarning puts the warning of ovs-vswitchd about the flow that ended a packet in place of
 // what the flow's table alone suggests.
 func explainByWarning(found *answer.Drop, hop *follow.Hop, branch follow.Branch) {
-	lines := slices.Clone(branch.Stage.Lines)
-	if hop.Pass.SkippedBefore(*branch.Stage) {
-		lines = append(lines, ">> "+pass.OutputSkipped)
+	unexplained := found.Reason == string(rules.MissingFlow) || found.Reason == string(rules.NotBound)
+	lines := branch.Stage.Lines
+	if unexplained && hop.Pass.SkippedBefore(*branch.Stage) {
+		lines = []string{">> " + pass.OutputSkipped}
 	}
 	for _, line := range slices.Backward(lines) {
 		why, isWarning := strings.CutPrefix(line, ">> ")
@@ -122,7 +123,7 @@ func explainByWarning(found *answer.Drop, hop *follow.Hop, branch follow.Branch)
 		switch {
 		case why == pass.OutputSkipped:
 			found.Reason = string(rules.InputPort)
-		case found.Reason == string(rules.MissingFlow), found.Reason == string(rules.NotBound):
+		case unexplained:
 			found.Reason = string(rules.Failed)
 		}
 		return

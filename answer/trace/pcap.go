@@ -266,7 +266,8 @@ func isSame(first, second *answer.Answer) bool {
 	return reflect.DeepEqual(result(first), result(second))
 }
 
-// count counts a packet that was answered before; nil stands for those that are not for TO.
+// count counts one more packet like sent, which was answered before. A packet that does not go to
+// TO has a nil sent.
 func (c *capture) count(sent *Sent, size int) {
 	if sent == nil {
 		c.Elsewhere++

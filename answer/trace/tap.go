@@ -13,8 +13,8 @@ import (
 	"ovs-offline/internal/ovn/names"
 )
 
-// tap is an interface at which packets were captured. It distinguishes the packets that the
-// endpoints behind it sent from those that they received, which a capture file does not.
+// tap is an interface at which packets were captured. It knows which packets the endpoints behind
+// it sent, and which they received: a capture file does not say that.
 type tap struct {
 	session *Session
 	node    *node // nil where FROM is outside: the capture is of its physical network

@@ -31,9 +31,7 @@ func oneNode(t *testing.T) *Session {
 	central := ovs.StartCentral(t)
 	central.Northd()
 	s := ovs.Start(t)
-	s.Vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=node1", "external_ids:hostname=node1", "external_ids:ovn-remote="+central.Remote,
-		"external_ids:ovn-encap-type=geneve", "external_ids:ovn-encap-ip=192.168.0.1", "--", "add-br", "br-int", "--", "set", "Bridge", "br-int", "fail_mode=secure")
-	s.Controller()
+	s.Join(central, "node1")
 	central.Nbctl("ls-add", "blue", "--", "lsp-add", "blue", "vm1", "--", "lsp-add", "blue", "vm2", "--", "lsp-add", "blue", "c1", "vm1", "101", "--",
 		"lsp-add", "blue", "nested", "--", "lsp-set-addresses", "nested", "unknown", "--",
 		"lsp-add", "blue", "loose", "--", "lsp-set-addresses", "loose", "02:00:00:00:00:05 10.0.1.5", "unknown")

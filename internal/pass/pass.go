@@ -86,8 +86,8 @@ func (p *Pass) Last() (stage Stage, ok bool) {
 	return p.Stages[p.last], true
 }
 
-// SkippedBefore reports whether the stage before this one sent the packet to the port by which it
-// came, in vain: the packet then goes on to tables that have no flow for it.
+// SkippedBefore reports whether ovs-vswitchd skipped an output of the stage before this one, because
+// it was to the port by which the packet came.
 func (p *Pass) SkippedBefore(stage Stage) bool {
 	for i := len(p.Stages) - 1; i > 0; i-- {
 		if at := p.Stages[i]; at.Bridge == stage.Bridge && at.Table == stage.Table && at.Flow == stage.Flow && at.Depth == stage.Depth {

@@ -52,20 +52,23 @@ func ParseFileName(name string) (Invocation, bool) {
 			return run.find()
 		}
 	}
-	return findDashed(name)
+	command, ok := dashed()[name]
+	return Invocation{Command: command}, ok
 }
 
-// findDashed finds the command of a file of ovs-bugtool or XenServer's bugtool, which write blanks
-// and slashes as "-": ovs-appctl-bond-show, ovs-appctl-dpctl-show-s.
-func findDashed(name string) (Invocation, bool) {
+// dashed has the commands by the names that ovs-bugtool and XenServer's bugtool give their files,
+// which have "-" for blanks and slashes: ovs-appctl-bond-show, ovs-appctl-dpctl-show-s.
+var dashed = sync.OnceValue(func() map[string]Command {
+	all := map[string]Command{}
+	dashes := strings.NewReplacer(" -", "-", " ", "-", "/", "-")
 	for _, line := range ownLines() {
-		dashed := strings.ReplaceAll(strings.NewReplacer(" ", "-", "/", "-").Replace(line.command.Line), "--", "-")
-		if line.command.Scope != OfBridge && (name == dashed || name == strings.ReplaceAll(strings.Join(line.words, "-"), "/", "-")) {
-			return Invocation{Command: line.command}, true
+		if line.command.Scope != OfBridge {
+			all[dashes.Replace(line.command.Line)] = line.command
+			all[dashes.Replace(strings.Join(line.words, " "))] = line.command
 		}
 	}
-	return Invocation{}, false
-}
+	return all
+})
 
 // ownLines are the command lines of the recorded commands.
 var ownLines = sync.OnceValue(func() (list []ownLine) {
@@ -144,7 +147,8 @@ func readWords(words []string) run {
 	return r
 }
 
-// wholeAddress spells ip address as its row does: ip(8) takes "ip a", "ip addr show" and the like.
+// wholeAddress writes "ip a", "ip addr show" and the like in full, as the table of commands does. All
+// mean the same to ip(8).
 func wholeAddress(words []string) []string {
 	if !strings.HasPrefix("address", words[1]) {
 		return words

@@ -5,6 +5,7 @@ import (
 
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
 	"ovs-offline/test/check/expect"
 )
 
@@ -38,6 +39,9 @@ func TestCommandLinesAsPeopleTypeThem(t *testing.T) {
 		"ip route show table all":                                              {Name: "ip.route"},
 		"ovs-vsctl list interface eth0":                                        {},
 		"ovs-vsctl list-br":                                                    {},
+		"/sbin/ip addr":                                                        {Name: workdir.RecordedLinks},
+		"ip a show":                                                            {Name: workdir.RecordedLinks},
+		"ip a show dev eth0":                                                   {},
 		"ovs-vsctl show me":                                                    {},
 		"echo ovs-vsctl is a tool":                                             {},
 		"":                                                                     {},

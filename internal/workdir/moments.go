@@ -26,8 +26,8 @@ func (m Moment) String() string {
 }
 
 // Moments returns when the flows of each bridge, the flows of the datapath and the connections
-// were recorded, the earliest first: a trace takes them as of one moment. It lacks those whose
-// time is not known.
+// were recorded, the earliest first. A trace takes all of them as recorded at one moment. A dump
+// whose time is not known is left out.
 func (m *Manifest) Moments() (list []Moment) {
 	collection := m.Collection(OVS)
 	if collection == nil {

@@ -8,7 +8,7 @@ import (
 
 // bindPorts binds the ports of a southbound database to chassis, as the ovn-controllers would
 // that claim them.
-func bindPorts(ctx context.Context, sb *ovsdb.Client, northbound *Northbound) error {
+func bindPorts(ctx context.Context, sb *ovsdb.Client, nb *northbound) error {
 	chassis, err := chassisByName(ctx, sb)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func bindPorts(ctx context.Context, sb *ovsdb.Client, northbound *Northbound) er
 			if parents := row.Strings("parent_port"); len(parents) > 0 {
 				port = parents[0]
 			}
-			places = ids(chassis, northbound.placeOf(port)...)
+			places = ids(chassis, nb.placeOf(port)...)
 		case "chassisredirect", "external":
 			for _, group := range row.UUIDs("ha_chassis_group") {
 				places = append(places, active[group]...)

@@ -65,7 +65,7 @@ func completeDatabases(ctx context.Context, wd *workdir.Dir, options Options) er
 
 // completeFrom computes the southbound database and installs it.
 func (m *maker) completeFrom(ctx context.Context, manifest *workdir.Manifest) error {
-	northbound, err := ReadNorthbound(ctx, m.wd.Database(workdir.NB))
+	nb, err := readNorthbound(ctx, m.wd.Database(workdir.NB))
 	if err != nil {
 		return err
 	}
@@ -87,13 +87,13 @@ func (m *maker) completeFrom(ctx context.Context, manifest *workdir.Manifest) er
 		return err
 	}
 	computed := filepath.Join(scratch.Replicas(dir), "southbound.db")
-	remarks, err := run.southboundFrom(ctx, northbound, computed)
+	remarks, err := run.southboundFrom(ctx, nb, computed)
 	if err != nil {
 		return err
 	}
 	collection := workdir.Collection{Kind: workdir.SB, Collected: time.Now().UTC().Truncate(time.Second), OVNVersion: running.OVN, Remarks: remarks,
 		Source:      workdir.Source{Kind: computedSource, Name: m.wd.Database(workdir.NB), Tool: m.tool()},
-		Synthesised: &workdir.Synthesis{SHA256: m.sum, OVN: running.OVN, Assumptions: append(computedBy(recorded, running), northbound.assumptions()...)}}
+		Synthesised: &workdir.Synthesis{SHA256: m.sum, OVN: running.OVN, Assumptions: append(computedBy(recorded, running), nb.assumptions()...)}}
 	if nb := manifest.Collection(workdir.NB); nb != nil {
 		collection.Source.Name, collection.Host, collection.Node = nb.Source.Name, nb.Host, nb.Node
 	}
@@ -114,12 +114,12 @@ func computedBy(recorded, running versions.Pair) []string {
 
 // southboundFrom writes the southbound database that ovn-northd makes of the northbound one, with
 // all ports bound. It returns remarks about the programs.
-func (r *run) southboundFrom(ctx context.Context, northbound *Northbound, to string) (remarks []string, err error) {
-	if northbound.features, err = r.features(ctx, northbound, to); err != nil {
+func (r *run) southboundFrom(ctx context.Context, nb *northbound, to string) (remarks []string, err error) {
+	if nb.features, err = r.features(ctx, nb, to); err != nil {
 		return nil, err
 	}
-	err = r.withNorthd(ctx, northbound, to, nil, func(s *scratch.Scratch, sb *ovsdb.Client) error {
-		if err := bindPorts(ctx, sb, northbound); err != nil {
+	err = r.withNorthd(ctx, nb, to, nil, func(s *scratch.Scratch, sb *ovsdb.Client) error {
+		if err := bindPorts(ctx, sb, nb); err != nil {
 			return err
 		}
 		if err := s.Wait(ctx); err != nil {
@@ -134,8 +134,8 @@ func (r *run) southboundFrom(ctx context.Context, northbound *Northbound, to str
 
 // features returns what the ovn-controller of the release says of itself in the row of its
 // chassis: ovn-northd makes other logical flows for ovn-controllers that can do less.
-func (r *run) features(ctx context.Context, northbound *Northbound, to string) (features map[string]string, err error) {
-	first := (&Southbound{}).buildSwitch(northbound.chassis()[0])
+func (r *run) features(ctx context.Context, nb *northbound, to string) (features map[string]string, err error) {
+	first := (&Southbound{}).buildSwitch(nb.chassis()[0])
 	schema, err := replica.Schema(ctx, r.runtime, workdir.OVS)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (r *run) features(ctx context.Context, northbound *Northbound, to string) (
 	if err := first.write(ctx, schema, conf); err != nil {
 		return nil, err
 	}
-	err = r.withNorthd(ctx, northbound, to, []scratch.Recorded{{Name: first.Name, Conf: conf}}, func(_ *scratch.Scratch, sb *ovsdb.Client) error {
+	err = r.withNorthd(ctx, nb, to, []scratch.Recorded{{Name: first.Name, Conf: conf}}, func(_ *scratch.Scratch, sb *ovsdb.Client) error {
 		columns := []string{"name", "external_ids"}
 		if sb.HasColumn("Chassis", "other_config") {
 			columns = append(columns, "other_config")
@@ -162,9 +162,9 @@ func (r *run) features(ctx context.Context, northbound *Northbound, to string) (
 
 // withNorthd runs ovn-northd, and the ovn-controllers of nodes, on the northbound database and on
 // a southbound one that has the chassis alone, and calls use once that is complete.
-func (r *run) withNorthd(ctx context.Context, northbound *Northbound, to string, nodes []scratch.Recorded, use func(*scratch.Scratch, *ovsdb.Client) error) (err error) {
+func (r *run) withNorthd(ctx context.Context, nb *northbound, to string, nodes []scratch.Recorded, use func(*scratch.Scratch, *ovsdb.Client) error) (err error) {
 	empty := to + ".empty"
-	if _, err := file.FromTables(ctx, r.schema, northbound.tables(), empty); err != nil { // an older schema lacks columns
+	if _, err := file.FromTables(ctx, r.schema, nb.tables(), empty); err != nil { // an older schema lacks columns
 		return err
 	}
 	s, err := scratch.Start(ctx, scratch.Options{Dir: r.dir, Runtime: r.runtime, NB: r.wd.Database(workdir.NB), SB: empty, Nodes: nodes, Northd: true})
@@ -185,19 +185,8 @@ func (r *run) withNorthd(ctx context.Context, northbound *Northbound, to string,
 
 // installSouthbound makes the collection of a computed southbound database.
 func (m *maker) installSouthbound(ctx context.Context, from string, collection workdir.Collection) error {
-	if err := m.stop(ctx, m.wd); err != nil {
-		return err
-	}
-	staging, err := m.wd.Stage()
-	if err != nil {
-		return err
-	}
-	defer staging.Discard()
-	if err := staging.Replace(workdir.SB, false); err != nil {
-		return err
-	}
-	if err := (stager{ctx, staging, &collection}).addFile(from, staging.Database(workdir.SB)); err != nil {
-		return err
-	}
-	return staging.Install(collection)
+	return m.replace(ctx, workdir.SB, func(staging *workdir.Staging) ([]workdir.Collection, error) {
+		err := (stager{ctx, staging, &collection}).addFile(from, staging.Database(workdir.SB))
+		return []workdir.Collection{collection}, err
+	})
 }

@@ -14,8 +14,8 @@ import (
 	"ovs-offline/internal/phrase"
 )
 
-// Northbound has what a northbound database says about chassis: it has no table of them.
-type Northbound struct {
+// northbound has what a northbound database says about chassis: it has no table of them.
+type northbound struct {
 	names    []string            // of the chassis, sorted
 	hosts    map[string]string   // the host names of chassis that have another name as well
 	zone     string              // the name of the zone of OVN interconnection, "" for none
@@ -28,8 +28,8 @@ type Northbound struct {
 	features map[string]string   // of the ovn-controllers, as they write them for ovn-northd
 }
 
-// ReadNorthbound reads a northbound database.
-func ReadNorthbound(ctx context.Context, path string) (*Northbound, error) {
+// readNorthbound reads a northbound database.
+func readNorthbound(ctx context.Context, path string) (*northbound, error) {
 	content, _, err := file.Read(ctx, path, "NB_Global", "Logical_Switch", "Logical_Switch_Port", "Logical_Router", "Logical_Router_Port", "Gateway_Chassis", "HA_Chassis")
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func ReadNorthbound(ctx context.Context, path string) (*Northbound, error) {
 	if content.Info.Name != ovsdb.NB {
 		return nil, fmt.Errorf("%s holds %s, not %s", path, content.Info.Name, ovsdb.NB)
 	}
-	n := &Northbound{hosts: map[string]string{}, remote: map[string]bool{}, ports: map[string][]string{}, pinned: pinnedPorts(content)}
+	n := &northbound{hosts: map[string]string{}, remote: map[string]bool{}, ports: map[string][]string{}, pinned: pinnedPorts(content)}
 	local := map[string]bool{}
 	networks := map[string]bool{}
 	for _, row := range content.Rows("Logical_Switch_Port") {
@@ -59,7 +59,7 @@ func ReadNorthbound(ctx context.Context, path string) (*Northbound, error) {
 }
 
 // readPort notes the chassis and the physical network that a port names.
-func (n *Northbound) readPort(row ovsdb.Row, local, networks map[string]bool) {
+func (n *northbound) readPort(row ovsdb.Row, local, networks map[string]bool) {
 	var chassis []string
 	for name := range strings.SplitSeq(row.Value("options", "requested-chassis"), ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -87,7 +87,7 @@ func (n *Northbound) readPort(row ovsdb.Row, local, networks map[string]bool) {
 }
 
 // complete makes the lists of what the rows name.
-func (n *Northbound) complete(local, networks map[string]bool) {
+func (n *northbound) complete(local, networks map[string]bool) {
 	delete(local, "")
 	delete(networks, "")
 	if len(local) == 0 {
@@ -105,7 +105,7 @@ func (n *Northbound) complete(local, networks map[string]bool) {
 // joinNames finds chassis that have two names: ports name the host, and gateways the system-id.
 // The switch of a node of OVN-Kubernetes has the host name, and so has a zone of interconnection,
 // which has one node.
-func (n *Northbound) joinNames(local map[string]bool) {
+func (n *northbound) joinNames(local map[string]bool) {
 	for _, pin := range n.pinned {
 		if pin.host != "" && pin.host != pin.chassis {
 			n.hosts[pin.chassis] = pin.host
@@ -123,10 +123,10 @@ func (n *Northbound) joinNames(local map[string]bool) {
 	}
 }
 
-// placeOf returns the chassis of a port: those that it names, or where no port of a VM or pod
-// names any, that of its switch's gateway or else the first. Other ports are bound to none, as those
-// of stopped VMs.
-func (n *Northbound) placeOf(port string) []string {
+// placeOf returns the chassis of a port. If the port names none, it is bound to none, like the port
+// of a stopped VM. If no port of a VM or pod names a chassis, the port is on the gateway chassis of
+// its switch, or else on the first chassis.
+func (n *northbound) placeOf(port string) []string {
 	if places := n.ports[port]; len(places) > 0 {
 		return places
 	}
@@ -136,8 +136,8 @@ func (n *Northbound) placeOf(port string) []string {
 	return nil
 }
 
-// chassis returns the chassis of a southbound database, those of other zones last.
-func (n *Northbound) chassis() (all []Chassis) {
+// chassis returns the chassis of a southbound database. The chassis of other zones are the last.
+func (n *northbound) chassis() (all []Chassis) {
 	taken := map[string]bool{}
 	for _, name := range append(slices.Clone(n.names), slices.Sorted(maps.Keys(n.remote))...) {
 		host := cmp.Or(n.hosts[name], name)
@@ -148,7 +148,7 @@ func (n *Northbound) chassis() (all []Chassis) {
 }
 
 // tables returns the rows of a southbound database before ovn-northd adds the others.
-func (n *Northbound) tables() map[string][]ovsdb.Record {
+func (n *northbound) tables() map[string][]ovsdb.Record {
 	tables := map[string][]ovsdb.Record{"SB_Global": {record("SB_Global", "", nil)}}
 	for _, chassis := range n.chassis() {
 		tunnel := chassis.encaps[0]
@@ -175,7 +175,7 @@ func tunnelAddress(host string, taken map[string]bool) string {
 }
 
 // config returns the configuration of a chassis, as ovn-controller writes it.
-func (n *Northbound) config(name string) map[string]string {
+func (n *northbound) config(name string) map[string]string {
 	config := maps.Clone(n.features)
 	if config == nil {
 		config = map[string]string{}
@@ -191,7 +191,7 @@ func (n *Northbound) config(name string) map[string]string {
 }
 
 // mappings gives each physical network a bridge.
-func (n *Northbound) mappings() string {
+func (n *northbound) mappings() string {
 	var all []string
 	for i, network := range n.networks {
 		all = append(all, fmt.Sprintf("%s:br-net%d", network, i+1))
@@ -200,7 +200,7 @@ func (n *Northbound) mappings() string {
 }
 
 // assumptions lists what the southbound database has that the northbound one does not say.
-func (n *Northbound) assumptions() []string {
+func (n *northbound) assumptions() []string {
 	var list []string
 	switch {
 	case n.invented:
@@ -208,10 +208,10 @@ func (n *Northbound) assumptions() []string {
 	case len(n.ports) == 0:
 		list = append(list, fmt.Sprintf("no port of the NB database names a chassis: each is where the only gateway of its switch is, or else on %s", n.names[0]))
 	case n.unplaced > 0:
-		list = append(list, fmt.Sprintf("%s of the NB database name no chassis and are bound to none, as those of stopped VMs", phrase.Count(n.unplaced, "port")))
+		list = append(list, fmt.Sprintf("%s of the NB database name no chassis and are bound to none, like the port of a stopped VM", phrase.Count(n.unplaced, "port")))
 	}
 	if len(n.names) > 1 {
-		list = append(list, fmt.Sprintf("chassis: those that ports and gateways of the NB database name (%s); a node that has a host name and another system-id may be two of them", phrase.FirstNames(n.names)))
+		list = append(list, fmt.Sprintf("chassis: the NB database names them in ports and gateways (%s); a node that has a host name and another system-id may be two of them", phrase.FirstNames(n.names)))
 	}
 	list = append(list,
 		"tunnels: each chassis has a Geneve tunnel with a made-up address",

@@ -8,8 +8,8 @@ type pin struct {
 	host    string // the host name of the chassis, "" if the switch does not have it
 }
 
-// nodeGateway is how the names of the router ports begin that OVN-Kubernetes gives the switches of
-// nodes (types.RouterToSwitchPrefix). The name of the node follows, which is that of its switch.
+// nodeGateway begins the name of the router port on a node's switch (types.RouterToSwitchPrefix of
+// OVN-Kubernetes). The name of the node follows, and the switch has the same name.
 const nodeGateway = "rtos-"
 
 // pinnedPorts returns the pins of the ports of switches whose router has exactly one gateway

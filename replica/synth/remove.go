@@ -56,6 +56,19 @@ func (m *maker) removeBelow(ctx context.Context, path string) error {
 
 // removeHere removes the switch in the workdir itself, and keeps the databases.
 func (m *maker) removeHere(ctx context.Context) error {
+	nothing := func(*workdir.Staging) ([]workdir.Collection, error) { return nil, nil }
+	if err := m.replace(ctx, workdir.OVS, nothing); err != nil {
+		return err
+	}
+	for _, empty := range []string{m.wd.RestoreFlows(), m.wd.Recorded(""), filepath.Dir(m.wd.Database(workdir.OVS))} {
+		_ = os.Remove(empty) // it is empty now
+	}
+	return nil
+}
+
+// replace stops the replica of the workdir, and puts what fill stages in the place of the data of
+// a kind.
+func (m *maker) replace(ctx context.Context, kind workdir.Kind, fill func(*workdir.Staging) ([]workdir.Collection, error)) error {
 	if err := m.stop(ctx, m.wd); err != nil {
 		return err
 	}
@@ -64,16 +77,14 @@ func (m *maker) removeHere(ctx context.Context) error {
 		return err
 	}
 	defer staging.Discard()
-	if err := staging.Replace(workdir.OVS, false); err != nil {
+	if err := staging.Replace(kind, false); err != nil {
 		return err
 	}
-	if err := staging.Install(); err != nil {
+	collections, err := fill(staging)
+	if err != nil {
 		return err
 	}
-	for _, empty := range []string{m.wd.RestoreFlows(), m.wd.Recorded(""), filepath.Dir(m.wd.Database(workdir.OVS))} {
-		_ = os.Remove(empty) // it is empty now
-	}
-	return nil
+	return staging.Install(collections...)
 }
 
 // stop stops the replica of a workdir.

@@ -322,8 +322,8 @@ func within(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// TestComputedLogicalFlowsAreTheRecordedOnes compares the logical flows of a southbound database
-// that was computed from the northbound one with those of the deployment.
+// TestComputedLogicalFlowsAreTheRecordedOnes compares the logical flows of two southbound databases:
+// one was computed from the northbound database, and the deployment had the other.
 func TestComputedLogicalFlowsAreTheRecordedOnes(t *testing.T) {
 	fidelity.NeedScratch(t)
 	for _, name := range []string{"openstack", "kubernetes-ic"} {

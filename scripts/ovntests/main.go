@@ -27,9 +27,9 @@ import (
 // The environment by which the stand-in knows where to save, how many packets of a test, and the
 // real program.
 const (
-	saveTo = "OVNTESTS_OUT"
-	most   = "OVNTESTS_MOST"
-	real   = "OVNTESTS_REAL"
+	saveTo      = "OVNTESTS_OUT"
+	mostPackets = "OVNTESTS_MOST"
+	realProgram = "OVNTESTS_REAL"
 )
 
 func main() {
@@ -38,7 +38,7 @@ func main() {
 	if filepath.Base(os.Args[0]) == "ovs-appctl" {
 		os.Exit(appctl(ctx, os.Args[1:]))
 	}
-	tests := flag.String("tests", "", "numbers of tests, as the testsuite takes them; or --keyword and the like")
+	tests := flag.String("tests", "", "numbers of tests, with blanks between them")
 	packets := flag.Int("packets", 3, "packets to save of each test, the first ones")
 	askOnly := flag.Bool("ask", false, "ask again about what OUT has")
 	flag.Usage = func() {
@@ -86,16 +86,16 @@ func record(ctx context.Context, ovn, out, test string, packets int) error {
 	if err := os.Symlink(program, link); err != nil {
 		return err
 	}
-	make := exec.CommandContext(ctx, "make", "-C", ovn, "check-local", "TESTSUITEFLAGS="+test, "AUTOTEST_PATH="+bin+":"+paths(ovn))
-	make.Env = append(os.Environ(), saveTo+"="+filepath.Join(out, "tests"), most+"="+strconv.Itoa(packets), real+"="+filepath.Join(sourceOf(ovn), "utilities", "ovs-appctl"))
+	suite := exec.CommandContext(ctx, "make", "-C", ovn, "check-local", "TESTSUITEFLAGS="+test, "AUTOTEST_PATH="+bin+":"+paths(ovn))
+	suite.Env = append(os.Environ(), saveTo+"="+filepath.Join(out, "tests"), mostPackets+"="+strconv.Itoa(packets), realProgram+"="+filepath.Join(sourceOf(ovn), "utilities", "ovs-appctl"))
 	// A file, not a pipe: daemons that a failed test leaves would keep a pipe open.
 	log, err := os.Create(filepath.Join(out, "make.log"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	make.Stdout, make.Stderr = log, log
-	err = make.Run()
+	suite.Stdout, suite.Stderr = log, log
+	err = suite.Run()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -147,7 +147,7 @@ func paths(ovn string) string {
 func appctl(ctx context.Context, args []string) int {
 	code := 0
 	send := func() error {
-		command := exec.CommandContext(ctx, os.Getenv(real), args...)
+		command := exec.CommandContext(ctx, os.Getenv(realProgram), args...)
 		command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 		_ = command.Run() // its exit code is the result
 		code = command.ProcessState.ExitCode()
@@ -155,7 +155,7 @@ func appctl(ctx context.Context, args []string) int {
 	}
 	at := slices.Index(args, "netdev-dummy/receive")
 	test, err := os.Getwd()
-	number, _ := strconv.Atoi(os.Getenv(most))
+	number, _ := strconv.Atoi(os.Getenv(mostPackets))
 	if at < 0 || len(args) < at+3 || err != nil || strings.HasPrefix(args[at+2], "-") {
 		_ = send()
 		return code
@@ -169,7 +169,7 @@ func appctl(ctx context.Context, args []string) int {
 	return code
 }
 
-// ask asks about all saved packets, and prints a table of the tests.
+// ask asks about all saved packets, and prints a line for each and their numbers.
 func ask(ctx context.Context, installed, out string) error {
 	program, err := filepath.Abs("build/ovs-offline")
 	if err != nil {

@@ -98,7 +98,7 @@ func (s *step) fitsUnderlay(tunnel *odp.Tunnel, frame frame) bool {
 	case bytes <= out.MTU:
 		return true
 	case !tunnel.DontFragment && tunnel.Dst.Is4():
-		// skb_tunnel_check_pmtu of Linux since 5.9 drops those that must not be fragmented.
+		// Linux since 5.9 drops a packet whose own header forbids fragments (skb_tunnel_check_pmtu).
 		s.addUndetermined(why+", and the tunnel has df_default=false: the kernel sends the packet in fragments, or drops it if its own header forbids fragments", frame)
 		return false
 	}

@@ -152,8 +152,9 @@ func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, frame fr
 	return nil
 }
 
-// isBridged reports whether the frame came from one of these physical networks and was not
-// routed since. A bridge that sends it on has another wire there: on the same one it would loop.
+// isBridged reports whether the frame came from one of these physical networks, and no router has
+// changed its sender since. The bridge then sends it to another wire of the network: on the same
+// wire, it would go in circles.
 func (f frame) isBridged(networks []string) bool {
 	return slices.Contains(networks, f.network) && f.packet().Get("dl_src") == f.sender
 }

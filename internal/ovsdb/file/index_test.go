@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ovs-offline/internal/ovsdb"
+	"ovs-offline/test/check/files"
 	"ovs-offline/test/oracle/captures"
 )
 
@@ -131,7 +132,7 @@ func TestIndexHasTheRowsOfTheDatabase(t *testing.T) {
 				return
 			}
 			checkIndex(t, text)
-			checkIndex(t, gzipped(t, text))
+			checkIndex(t, files.Gzip(t, text))
 			checkIndex(t, slices.Concat(text, []byte("text that is no record\n")))
 			checkIndex(t, text[:len(text)-20])
 			damaged := bytes.Clone(text)

@@ -13,6 +13,7 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -281,7 +282,7 @@ func TestLogReadsWhatFileHoldsInPieces(t *testing.T) {
 		t.Fatal("the record is not large")
 	}
 	text := slices.Concat(schema, formatHeader("JSON", body), body, change)
-	for name, path := range map[string]string{"plain": write(t, text), "gzip": write(t, gzipped(t, text))} {
+	for name, path := range map[string]string{"plain": write(t, text), "gzip": write(t, files.Gzip(t, text))} {
 		list, log := transactionsOf(t, path, Selection{})
 		if len(list) != 2 || !list[0].Base || list[0].Rows != 70000 || list[0].Comment != "compacting database online" || len(log.Remarks()) > 0 {
 			t.Fatalf("%s: %d, %q", name, len(list), log.Remarks())

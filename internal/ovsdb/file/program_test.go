@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -47,7 +48,7 @@ func TestProgramIsTheLastStatement(t *testing.T) {
 			ovs.Run(t, "ovsdb-tool", "compact", copied)
 			return copied
 		},
-		"gzip'd": func() string { return write(t, gzipped(t, read(t, path))) },
+		"gzip'd": func() string { return write(t, files.Gzip(t, read(t, path))) },
 		"torn":   func() string { return write(t, read(t, path), []byte("OVSDB JSON 9999 0123")) },
 	} {
 		expect.Equal(t, programOf(t, prepare()), want, what)

@@ -3,7 +3,6 @@ package file
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ovs-offline/test/check/files"
 )
 
 // writeLarge writes a database of records transactions of 1000 rows each.
@@ -97,7 +98,7 @@ func TestLargeRecordsAreReadAsStreamsAre(t *testing.T) {
 			if !bytes.Equal(got, want) || !reflect.DeepEqual(gotInfo, wantInfo) || !slices.Equal(gotRemarks, wantRemarks) {
 				t.Errorf("%d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(got), gotInfo, gotRemarks, len(want), wantInfo, wantRemarks)
 			}
-			packed, packedInfo, packedRemarks := standaloneOf(t, gzipped(t, text))
+			packed, packedInfo, packedRemarks := standaloneOf(t, files.Gzip(t, text))
 			packedInfo.Gzip = false
 			if !bytes.Equal(got, packed) || !reflect.DeepEqual(gotInfo, packedInfo) || !slices.Equal(gotRemarks, packedRemarks) {
 				t.Errorf("gzip'd: %d bytes, %+v, %q\nwant %d bytes, %+v, %q", len(packed), packedInfo, packedRemarks, len(got), gotInfo, gotRemarks)
@@ -160,19 +161,6 @@ func standaloneOf(t *testing.T, text []byte) ([]byte, Info, []string) {
 		t.Fatal(err)
 	}
 	return out, info, remarks
-}
-
-func gzipped(t *testing.T, text []byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // BenchmarkStandalone makes a working copy of a database of either form.

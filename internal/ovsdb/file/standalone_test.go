@@ -2,7 +2,6 @@ package file
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -159,7 +159,7 @@ func TestGarbageBetweenRecordsIsLeftOut(t *testing.T) {
 
 func TestGzipIsReadThrough(t *testing.T) {
 	file, live := standalone(t)
-	packed := pack(t, read(t, file))
+	packed := files.Gzip(t, read(t, file))
 	dst, info, remarks := standaloneFile(t, write(t, packed))
 	noRemarks(t, remarks)
 	if !info.Gzip {
@@ -173,19 +173,6 @@ func TestGzipIsReadThrough(t *testing.T) {
 	expect.Equal(t, info.Damaged, 1, "info", info)
 }
 
-func pack(t *testing.T, text []byte) []byte {
-	t.Helper()
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return packed.Bytes()
-}
-
 func TestErrorsNameTheNextStep(t *testing.T) {
 	schema := rec("JSON", `{"name":"X","version":"1.0.0","tables":{}}`)
 	txn := rec("JSON", `{"_date":1,"T":{"0190fe17-d1ae-7091-a034-22ade2121dc0":{"a":["map",[["b","c"]]]}}}`)
@@ -195,12 +182,12 @@ func TestErrorsNameTheNextStep(t *testing.T) {
 		says string
 	}{
 		"empty":              {nil, ErrEmpty, "collect it again"},
-		"empty in gzip":      {pack(t, nil), ErrEmpty, "collect it again"},
+		"empty in gzip":      {files.Gzip(t, nil), ErrEmpty, "collect it again"},
 		"xz":                 {[]byte("\xfd7zXZ\x00more"), ErrNotDatabase, "xz -d"},
 		"text":               {[]byte("ovs-vsctl: connection failed\n"), ErrNotDatabase, `"ovs-vsctl: connection failed"`},
-		"text in gzip":       {pack(t, []byte("hello\n")), ErrNotDatabase, `"hello", inside gzip`},
+		"text in gzip":       {files.Gzip(t, []byte("hello\n")), ErrNotDatabase, `"hello", inside gzip`},
 		"binary":             {[]byte("\x01\x02\x03"), ErrNotDatabase, "01 02 03"},
-		"cut in gzip header": {pack(t, schema)[:5], ErrNotDatabase, "gzip"},
+		"cut in gzip header": {files.Gzip(t, schema)[:5], ErrNotDatabase, "gzip"},
 		"tail":               {txn[60:], ErrTailed, "--all-logs"},
 		"tail with records":  {append(txn[60:len(txn):len(txn)], txn...), ErrTailed, "--all-logs"},
 		"tail cut at header": {txn, ErrTailed, "--all-logs"},

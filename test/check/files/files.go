@@ -2,6 +2,8 @@
 package files
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +18,20 @@ func Write(tb testing.TB, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// Gzip returns a text as gzip writes it.
+func Gzip(tb testing.TB, text []byte) []byte {
+	tb.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(text); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return packed.Bytes()
 }
 
 // Read returns the content of a file.
