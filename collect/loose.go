@@ -69,6 +69,7 @@ type looseReader struct {
 	// nodeOfPod and nodeOfSystem are the nodes of pods, and of system-ids.
 	nodeOfPod, nodeOfSystem map[string]string
 	imageOfNode             map[string]string
+	folders                 nodeFolders
 }
 
 // addLoose adds the identified files, and returns a description of them.
@@ -78,6 +79,7 @@ func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[stri
 	if err := reader.identifyAntrea(files); err != nil {
 		return nil, err
 	}
+	reader.folders = findNodeFolders(files)
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		reader.survey(name, files[name])
@@ -191,7 +193,9 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 	pod := l.hostOf(name)
 	switch {
 	case info.Name == ovsdb.OVS:
-		node := l.node(cmp.Or(owner.hostname, l.nodeOfSystem[owner.system], pod, owner.host))
+		host := cmp.Or(owner.hostname, l.nodeOfSystem[owner.system], pod, owner.host)
+		l.folders.name(name, host)
+		node := l.node(cmp.Or(host, l.hostOfFolder(name)))
 		db.Source = nil
 		node.Databases = append(node.Databases, db)
 	case workdir.KindOfSchema(info.Name) == "":
@@ -258,6 +262,7 @@ func (l *looseReader) addOutput(name string, id identity) error {
 	if l.loose.saved[partName(l.source.Name, name)] {
 		return nil
 	}
+	id.node = cmp.Or(id.node, l.hostOfFolder(name))
 	l.take(id, l.tree.Files[name], l.origin(name))
 	return nil
 }
