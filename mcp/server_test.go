@@ -244,7 +244,7 @@ func TestResultsAndListsAreSmall(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := serve(t, "kubernetes-ic")
 	session := s.connect(t)
-	if text, failed := result(session, "collect", arguments{"path": "nodes", "name": "another"}); !failed || !strings.Contains(text, "(worker1, worker2, worker3, node): leave out name") {
+	if text, failed := result(session, "collect", arguments{"path": "nodes", "name": "another"}); !failed || !strings.Contains(text, "(worker1, worker2, worker3): leave out name") {
 		t.Errorf("three nodes into the folder of one: failed %t, %q", failed, text)
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
