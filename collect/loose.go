@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
@@ -70,12 +71,20 @@ type looseReader struct {
 	nodeOfPod, nodeOfSystem map[string]string
 	imageOfNode             map[string]string
 	folders                 nodeFolders
+	origins                 map[outputOf]string // of the outputs that were taken
+}
+
+// outputOf identifies an output: a node has one.
+type outputOf struct {
+	node     *recording.Recording
+	subject  recording.Subject
+	openflow openflow.Version
 }
 
 // addLoose adds the identified files, and returns a description of them.
 func (r *filesReader) addLoose(tree *archive.Tree, source string, files map[string]identity) ([]string, error) {
 	reader := &looseReader{filesReader: r, tree: tree, source: workdir.Source{Kind: "files", Name: source}, count: map[fileKind]int{}, holds: map[workdir.Kind]bool{},
-		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}}
+		nodeOfPod: map[string]string{}, nodeOfSystem: map[string]string{}, imageOfNode: map[string]string{}, origins: map[outputOf]string{}}
 	if err := reader.identifyAntrea(files); err != nil {
 		return nil, err
 	}
@@ -194,7 +203,7 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 	switch {
 	case info.Name == ovsdb.OVS:
 		host := cmp.Or(owner.hostname, l.nodeOfSystem[owner.system], pod, owner.host)
-		l.folders.name(name, host)
+		l.folders.addSwitch(name, host)
 		node := l.node(cmp.Or(host, l.hostOfFolder(name)))
 		db.Source = nil
 		node.Databases = append(node.Databases, db)
@@ -281,6 +290,12 @@ func (l *looseReader) take(id identity, file archive.File, origin string) {
 			node.Remarks = append(node.Remarks, fmt.Sprintf("%s: its name does not contain its bridge, which is called %s here; rename it to BRIDGE.flows.dump", output.Origin, unnamedBridge))
 		}
 		node.AddBridge(output.Bridge)
+	}
+	same := outputOf{node, recording.Subject{Command: output.Command, Bridge: output.Bridge}, output.OpenFlow}
+	if first, twice := l.origins[same]; twice {
+		node.Remarks = append(node.Remarks, fmt.Sprintf("%s and %s are output of the same command: only one is used", first, output.Origin))
+	} else {
+		l.origins[same] = output.Origin
 	}
 	node.All = append(node.All, output)
 }

@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// nodeFolders are the folders of a source that hold one node's files each, with the node's name,
-// "" as long as nothing but the folder names it.
-type nodeFolders map[string]string
+// nodeFolders knows the folders of a source that hold one node's files each.
+type nodeFolders struct {
+	hosts    map[string]string // the name of each folder's node, "" if no database in it gives one
+	switches map[string]int    // the number of OVS databases in a folder itself
+}
 
-// findNodeFolders returns the folders in which the paths of two files part that hold the
-// output of the same command about the same bridge: a node has only one such output.
+// findNodeFolders returns the folders in which the paths of two files begin to differ that hold
+// the output of the same command about the same bridge: a node has only one such output.
 func findNodeFolders(files map[string]identity) nodeFolders {
-	folders := nodeFolders{}
+	folders := nodeFolders{map[string]string{}, map[string]int{}}
 	first := map[identity]string{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		id := files[name]
@@ -28,7 +30,7 @@ func findNodeFolders(files map[string]identity) nodeFolders {
 			continue
 		}
 		if a, b, ok := partingFolders(other, name); ok {
-			folders[a], folders[b] = "", ""
+			folders.hosts[a], folders.hosts[b] = "", ""
 		}
 	}
 	return folders
@@ -50,18 +52,30 @@ func partingFolders(a, b string) (folderOfA, folderOfB string, ok bool) {
 func (f nodeFolders) of(name string) string {
 	folder := ""
 	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		if _, ok := f[dir]; ok {
+		if _, ok := f.hosts[dir]; ok {
 			folder = dir
 		}
 	}
 	return folder
 }
 
-// name notes the name of the node whose folder a file is in.
-func (f nodeFolders) name(file, host string) {
-	if folder := f.of(file); folder != "" {
-		f[folder] = cmp.Or(f[folder], host)
+// addSwitch notes an OVS database, and the node that it names.
+func (f nodeFolders) addSwitch(name, host string) {
+	f.switches[path.Dir(name)]++
+	if folder := f.of(name); folder != "" {
+		f.hosts[folder] = cmp.Or(f.hosts[folder], host)
 	}
+}
+
+// areOfOneNode reports whether there is one OVS database above a folder: the folders below it
+// hold the outputs of one node, of several times for example.
+func (f nodeFolders) areOfOneNode(folder string) bool {
+	above := 0
+	for folder != "." && folder != "/" {
+		folder = path.Dir(folder)
+		above += f.switches[folder]
+	}
+	return above == 1
 }
 
 // hostOfFolder returns the node whose folder a file is in: the one that a database in the folder
@@ -69,8 +83,8 @@ func (f nodeFolders) name(file, host string) {
 // a file that is in no node's folder.
 func (l *looseReader) hostOfFolder(name string) string {
 	folder := l.folders.of(name)
-	if folder == "" {
+	if folder == "" || l.folders.areOfOneNode(folder) {
 		return ""
 	}
-	return cmp.Or(l.folders[folder], l.nodeOfPod[path.Base(folder)], path.Base(folder))
+	return cmp.Or(l.folders.hosts[folder], l.nodeOfPod[path.Base(folder)], path.Base(folder))
 }
