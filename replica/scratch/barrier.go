@@ -166,26 +166,30 @@ func (s *Scratch) awaitNode(ctx context.Context, daemons *nodeDaemons) error {
 	}, daemons.db, "Bridge", "external_ids")
 }
 
-// await waits for a daemon to change a column of a row until done.
-func await(ctx context.Context, rt runtime.Runtime, daemon runtime.Daemon, done func() (ovsdb.Row, bool, error), db *ovsdb.Client, table, column string) error {
-	const pause = 1000 // ms, after which the daemon's state is checked
+// await waits for a daemon to change a column of a row until done. It asks a daemon that makes no
+// change for its version, which lets it go through its main loop once more: an ovn-controller whose
+// transaction was still under way when the switch answered does not report the number before its next
+// turn, for which it otherwise waits five seconds.
+func await(ctx context.Context, rt runtime.Runtime, process runtime.Daemon, done func() (ovsdb.Row, bool, error), db *ovsdb.Client, table, column string) error {
+	const pause = 200 // ms, after which the daemon's state is checked
 	for {
 		row, ok, err := done()
 		if ok || err != nil && ctx.Err() == nil {
 			return err
 		}
 		if ctx.Err() != nil {
-			return timeoutError(ctx, rt, daemon)
+			return timeoutError(ctx, rt, process)
 		}
 		if err := db.Transact(ctx, ovsdb.AwaitOther(table, row, column, pause)); err == nil || ctx.Err() != nil {
 			continue
 		} else if !strings.Contains(err.Error(), "timed out") {
 			return err
 		}
-		state, err := rt.State(ctx, daemon)
+		state, err := rt.State(ctx, process)
 		if err == nil && !state.Running {
-			return fmt.Errorf("%s has ended: %s", daemon.Program, state.Problem)
+			return fmt.Errorf("%s has ended: %s", process.Program, state.Problem)
 		}
+		_, _ = daemon.Ask(ctx, rt, process.RunDir, process.Program, "version") // one that does not answer may be busy
 	}
 }
 
