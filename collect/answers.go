@@ -80,15 +80,16 @@ func (p *Plan) answers() (can, cannot []string) {
 	} else {
 		cannot = append(cannot, "ofproto/trace, ovs-ofctl: nothing of Open vSwitch was collected"+p.synthesis())
 	}
-	if p.Database(workdir.NB) != nil {
-		can = append(can, "ovn-nbctl")
-	} else {
-		cannot = append(cannot, "ovn-nbctl: no OVN NB database")
-	}
-	if p.Database(workdir.SB) != nil {
-		can = append(can, "ovn-sbctl, ovn-trace, ovn-detrace")
-	} else {
-		cannot = append(cannot, "ovn-sbctl, ovn-trace, ovn-detrace: no OVN SB database")
+	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
+		tools := map[workdir.Kind]string{workdir.NB: "ovn-nbctl", workdir.SB: "ovn-sbctl, ovn-trace, ovn-detrace"}[kind]
+		switch db := p.Database(kind); {
+		case db == nil:
+			cannot = append(cannot, tools+": no "+kind.Title()+" database")
+		case db.Printed != "":
+			can = append(can, tools+": start makes the "+kind.Title()+" database from its printed tables")
+		default:
+			can = append(can, tools)
+		}
 	}
 	return can, cannot
 }

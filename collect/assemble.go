@@ -38,6 +38,9 @@ func (r *filesReader) assemble() error {
 		return fmt.Errorf("%s: %w", strings.Join(r.Paths, ", "), err)
 	}
 	for _, node := range nodes {
+		if err := putTogether(r.ctx, r.spool, node); err != nil {
+			return err
+		}
 		node.LimitBridges()
 		slices.SortStableFunc(node.All, func(a, b recording.Output) int { return cmp.Compare(b.OpenFlow, a.OpenFlow) })
 		r.renameBridges(node)
@@ -88,7 +91,7 @@ func merge(node, more *recording.Recording) {
 	own := node.BySubject()
 	left := map[string]bool{}
 	for _, output := range more.All {
-		if _, exists := own[recording.Subject{Command: output.Command, Bridge: output.Bridge}]; exists {
+		if _, exists := own[output.Subject()]; exists {
 			left[output.Origin] = true
 			continue
 		}

@@ -37,7 +37,7 @@ type identity struct {
 	command  recording.Name // of a dump or recorded output
 	openflow openflow.Version
 	node     string
-	bridge   string // as the file's name spells it; "" if it is not known
+	bridge   string // or table, as the file's name spells it; "" if it is not known
 	version  string // of the must-gather
 	bare     bool   // the source leaves out the dump's header
 }

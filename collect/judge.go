@@ -217,9 +217,16 @@ func printedVersion(node *recording.Recording) string {
 	return ""
 }
 
-// prefer returns the better of two databases of one kind, with a remark on the other.
+// prefer returns the better of two databases of one kind, with a remark on the other. Printed tables
+// are of no use beside a file.
 func (p *Plan) prefer(old, next int) int {
 	taken, left, why := &p.Databases[old], &p.Databases[next], "it is smaller"
+	if (taken.Printed == "") != (left.Printed == "") {
+		if taken.Printed != "" {
+			return next
+		}
+		return old
+	}
 	switch {
 	case taken.Unfit != "" && left.Unfit == "":
 		taken, left, old = left, taken, next
@@ -243,8 +250,11 @@ func databaseRemarks(info file.Info) []string {
 	if n := info.Damaged - info.Lost; n > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d damaged records, repaired for the replica: %s", n, info.Damage))
 	}
-	if info.Form == file.FormClustered {
+	switch info.Form {
+	case file.FormClustered:
 		remarks = append(remarks, "clustered (RAFT) database; converted to standalone")
+	case file.FormPrinted:
+		remarks = append(remarks, "no file of this database was collected: it is made from its printed tables")
 	}
 	return remarks
 }

@@ -280,7 +280,11 @@ func (l *looseReader) addOutput(name string, id identity) error {
 func (l *looseReader) take(id identity, file archive.File, origin string) {
 	node := l.node(id.node)
 	output := recording.Output{File: file, Command: id.command, OpenFlow: id.openflow, Origin: origin, Bare: id.bare}
-	if command, known := recording.Find(output.Command); !known || command.Scope == recording.OfBridge {
+	command, known := recording.Find(output.Command)
+	if known && command.Scope == recording.OfTable {
+		output.Table = id.bridge
+	}
+	if !known || command.Scope == recording.OfBridge {
 		output.Bridge = id.bridge // in the notation of a workdir's file names
 		if plain, ok := workdir.DecodeName(id.bridge); ok {
 			output.Bridge = plain
@@ -291,7 +295,7 @@ func (l *looseReader) take(id identity, file archive.File, origin string) {
 		}
 		node.AddBridge(output.Bridge)
 	}
-	same := outputOf{node, recording.Subject{Command: output.Command, Bridge: output.Bridge}, output.OpenFlow}
+	same := outputOf{node, output.Subject(), output.OpenFlow}
 	if first, twice := l.origins[same]; twice {
 		node.Remarks = append(node.Remarks, fmt.Sprintf("%s and %s are output of the same command: only one is used", first, output.Origin))
 	} else {

@@ -135,12 +135,12 @@ func (m *matcher) withPorts(node *recording.Recording, list []candidate) []candi
 	ports := map[string]bool{}
 	for i := range node.Databases {
 		if db := &node.Databases[i]; db.Kind(m.ctx) == workdir.OVS {
-			ports = readPorts(m.ctx, db.Spooled, workdir.OVS)
+			ports = readPorts(m.ctx, db, workdir.OVS)
 		}
 	}
 	var with []candidate
 	for _, candidate := range list {
-		if overlap(ports, readPorts(m.ctx, candidate.Spooled, workdir.SB)) {
+		if overlap(ports, readPorts(m.ctx, &candidate.Database, workdir.SB)) {
 			with = append(with, candidate)
 		}
 	}

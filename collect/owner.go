@@ -50,7 +50,7 @@ func (r *filesReader) owner(db *recording.Database) owner {
 	}
 	owner, known := r.owners[db.Spooled]
 	if !known {
-		owner = readOwner(r.ctx, db.Spooled, workdir.KindOfSchema(info.Name))
+		owner = readOwner(r.ctx, db, workdir.KindOfSchema(info.Name))
 		r.owners[db.Spooled] = owner
 	}
 	return owner
@@ -59,7 +59,7 @@ func (r *filesReader) owner(db *recording.Database) owner {
 // readOwner reads the owner from the tables of a database. The OVS database names
 // its host. With OVN interconnect, each node has its own northbound and southbound
 // database, which name the node.
-func readOwner(ctx context.Context, path string, kind workdir.Kind) owner {
+func readOwner(ctx context.Context, db *recording.Database, kind workdir.Kind) owner {
 	tables := map[workdir.Kind][]string{
 		workdir.OVS: {"Open_vSwitch", "Bridge"},
 		workdir.NB:  {"NB_Global", "Logical_Switch", "Logical_Router"},
@@ -69,7 +69,7 @@ func readOwner(ctx context.Context, path string, kind workdir.Kind) owner {
 	if tables == nil {
 		return owner
 	}
-	content, _, err := file.Read(ctx, path, tables...)
+	content, err := db.Read(ctx, tables...)
 	if err != nil {
 		return owner // judge reports the problem of the file
 	}
@@ -183,10 +183,10 @@ func printedSwitch(path string) (row ovsdb.Record, ok bool) {
 
 // readPorts returns the logical ports in a database: of the interfaces of an OVS
 // database, or of the table Port_Binding of a southbound one.
-func readPorts(ctx context.Context, path string, kind workdir.Kind) map[string]bool {
+func readPorts(ctx context.Context, db *recording.Database, kind workdir.Kind) map[string]bool {
 	table := map[workdir.Kind]string{workdir.OVS: "Interface", workdir.SB: "Port_Binding"}[kind]
 	ports := map[string]bool{}
-	content, _, err := file.Read(ctx, path, table)
+	content, err := db.Read(ctx, table)
 	if err != nil {
 		return ports // judge reports what is wrong with the file
 	}

@@ -1,9 +1,13 @@
 package collect
 
 import (
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/test/check/expect"
 )
 
@@ -67,4 +71,50 @@ func collectedNames(node Written) (names []string) {
 		}
 	}
 	return names
+}
+
+const (
+	listedSwitch = "_uuid               : 5e88ab00-c772-4846-8bc5-cd28197846cc\nname                : sw0\nports               : [23af6f58-cd9d-4527-a93a-1db557469d0a]\n"
+	listedPort   = "_uuid               : 23af6f58-cd9d-4527-a93a-1db557469d0a\nname                : lp0\n\n_uuid               : 23af6f58-cd9d-4527-a93a-1db557469d0b\nname                : lp1\n"
+)
+
+// TestPrintedTablesAreOneDatabase checks that the outputs of ovn-nbctl list in files and in a pasted
+// text become one text, and that a list of some columns is not taken for a table.
+func TestPrintedTablesAreOneDatabase(t *testing.T) {
+	for what, files := range map[string]map[string]string{
+		"files": {
+			"node7/ovn-nbctl_list_Logical_Switch.txt":                      listedSwitch,
+			"node7/ovn-nbctl_--no-leader-only_list_Logical_Switch_Port":    listedPort,
+			"node7/ovn-nbctl_--no-leader-only_--columns__uuid_list_DNS":    "_uuid               : 5e88ab00-c772-4846-8bc5-cd28197846cd\n",
+			"node7/ovn-nbctl_--no-leader-only_list_Logical_Router_Policy":  "",
+			"node7/ovn-nbctl_--no-leader-only_get-connection":              "read-write role=\"\" ptcp:6641:[::]\n",
+			"node7/ovs-vsctl_show":                                         shownBridges,
+			"node7/ovs-ofctl_-O_OpenFlow15_dump-flows_br-int":              flows("OF1.5", 1),
+			"node7/ovn-nbctl_--no-leader-only_list_Logical_Switch_Port.1x": "",
+		},
+		"ticket": {"case.md": "# Case\n```\n[root@node7 ~]# ovn-nbctl list logical_switch\n" + listedSwitch + "[root@node7 ~]# sudo ovn-nbctl list Logical_Switch_Port\n" + listedPort +
+			"[root@node7 ~]# ovn-nbctl list Logical_Switch_Port lp0\n" + listedPort + "[root@node7 ~]# ovn-nbctl --columns=_uuid list DNS\n_uuid               : 5e88ab00-c772-4846-8bc5-cd28197846cd\n```\n"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			nodes, _, _, err := takeFiles(t, Options{}, folder(t, files))
+			if err != nil {
+				t.Fatal(err)
+			}
+			node := slices.Collect(maps.Values(nodes))[0]
+			const path = "db/ovn_nb/printed/tables.txt"
+			if !slices.Contains(collectedNames(node), path) {
+				t.Fatalf("collected %v, not %s", collectedNames(node), path)
+			}
+			content, err := file.PrintedContent(t.Context(), filepath.Join(node.Path, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, row := range append(content.Rows("Logical_Switch"), content.Rows("Logical_Switch_Port")...) {
+				names = append(names, row.String("name"))
+			}
+			expect.Equal(t, strings.Join(names, " "), "sw0 lp0 lp1")
+			expect.Equal(t, len(content.Rows("DNS")), 0)
+		})
+	}
 }

@@ -32,6 +32,9 @@ func (s SosReport) Read(ctx context.Context, spool string) (*Found, error) {
 		return nil, err
 	}
 	report.At(abs)
+	if err := putTogether(ctx, spool, &report.Recording); err != nil {
+		return nil, err
+	}
 	(&filesReader{ctx: ctx}).correctHost(&report.Recording)
 	return &Found{Nodes: []Named{{Name: cmp.Or(report.Host, "node"), Recording: &report.Recording}}}, nil
 }

@@ -162,7 +162,11 @@ func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
 	if db.Shared {
 		w.moved[db.Spooled] = db.Spooled // another node needs the file as well
 	}
-	return w.move(db.File, w.staging.Database(kind), workdir.File{Origin: origin(db.Origin, db.Source), Remarks: db.Remarks}, out)
+	path := w.staging.Database(kind)
+	if db.Printed != "" {
+		path = w.staging.PrintedDatabase(kind)
+	}
+	return w.move(db.File, path, workdir.File{Origin: origin(db.Origin, db.Source), Remarks: db.Remarks}, out)
 }
 
 // logs moves the logs of clients of libovsdb. Of two with the same name, the node's own is

@@ -56,7 +56,8 @@ func DatabaseDoubts(manifest *workdir.Manifest, origin *report.Origin) (doubts [
 	return doubts
 }
 
-// originOf returns nil for a node without OVN or without flows.
+// originOf returns nil for a node without OVN or without flows, and for one whose logical flows have
+// no UUIDs: those of a database that was made from its printed tables.
 func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 	bridge, err := IntegrationBridge(ctx, wd)
 	if bridge == "" || err != nil {
@@ -66,15 +67,15 @@ func originOf(ctx context.Context, wd *workdir.Dir) (*report.Origin, error) {
 	if len(cookies) == 0 || err != nil {
 		return nil, err
 	}
+	manifest, err := wd.Manifest()
+	if err != nil || manifest.FromPrinted(workdir.SB) != nil {
+		return nil, err
+	}
 	index, err := file.OpenIndex(ctx, wd.Database(workdir.SB), sourceTables()...)
 	if err != nil {
 		return nil, err
 	}
 	defer index.Close()
-	manifest, err := wd.Manifest()
-	if err != nil {
-		return nil, err
-	}
 	origin := &report.Origin{Bridge: bridge, Changed: index.Changed.UTC()}
 	if collection := manifest.Collection(workdir.OVS); collection != nil {
 		origin.Recorded, origin.RecordedAbout = collection.Recorded, collection.RecordedAbout

@@ -250,6 +250,11 @@ func (s *starter) finish() error {
 	}
 	s.report.Synthesised, s.report.Moments = s.manifest.Synthesis(), s.manifest.Moments()
 	for _, collection := range s.manifest.Collections {
+		if made := s.manifest.FromPrinted(collection.Kind); made != nil {
+			for _, assumption := range made.Assumptions {
+				s.report.Remark(collection.Kind.Title() + " database, made from its printed tables: " + assumption)
+			}
+		}
 		s.report.Lost = append(s.report.Lost, collection.Lost...)
 		for _, remark := range collection.Remarks {
 			s.report.Remark(remark)

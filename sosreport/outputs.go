@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 )
@@ -71,6 +72,7 @@ func mangle(command string) string {
 type argument struct {
 	value  string
 	bridge string
+	table  string
 	file   string
 }
 
@@ -93,6 +95,8 @@ func (c *contents) indexOutputs(ctx context.Context, report *Report, byFile map[
 			arguments = c.bridgeArguments(pattern, report.Bridges, &ambiguous)
 		case recording.OfDatapath:
 			arguments = c.datapathArguments(pattern, byCommand)
+		case recording.OfTable:
+			arguments = c.tableArguments(pattern)
 		}
 		for _, arg := range arguments {
 			rel := byCommand[inFolder(pattern.folder, pattern.command+arg.value)]
@@ -102,7 +106,7 @@ func (c *contents) indexOutputs(ctx context.Context, report *Report, byFile map[
 					continue // the name matches, but another command made this file
 				}
 			}
-			c.addOutput(report, pattern, arg.bridge, rel, byFile)
+			c.addOutput(report, pattern, arg, rel, byFile)
 		}
 		if ctx.Err() != nil {
 			return
@@ -116,7 +120,7 @@ func (c *contents) indexOutputs(ctx context.Context, report *Report, byFile map[
 // inFolder returns the key of a command in byCommand: plugins share some commands.
 func inFolder(folder, command string) string { return folder + ":" + command }
 
-func (c *contents) addOutput(report *Report, p pattern, bridge, rel string, byFile map[string]executed) {
+func (c *contents) addOutput(report *Report, p pattern, of argument, rel string, byFile map[string]executed) {
 	real, file, ok := c.resolve(rel)
 	if !ok {
 		if target := c.tree.Links[path.Join(c.top, rel)]; strings.HasPrefix(target, "../../sos_strings/") {
@@ -125,7 +129,7 @@ func (c *contents) addOutput(report *Report, p pattern, bridge, rel string, byFi
 		return
 	}
 	report.All = append(report.All, recording.Output{
-		File: file, Command: p.name, Bridge: bridge, OpenFlow: p.openflow,
+		File: file, Command: p.name, Bridge: of.bridge, Table: of.table, OpenFlow: p.openflow,
 		Origin: real, Truncated: isTailed(real) || byFile[rel].truncated, Ran: byFile[rel].began,
 	})
 }
@@ -185,6 +189,17 @@ func (c *contents) datapathArguments(pattern pattern, byCommand map[string]strin
 	for _, rel := range c.names(pattern.folder + "/" + mangle(pattern.command) + "_") {
 		if !seen[rel] {
 			list = append(list, argument{file: path.Base(rel)})
+		}
+	}
+	return list
+}
+
+// tableArguments finds the tables in the names of the files: sos lists all tables of a schema.
+func (c *contents) tableArguments(pattern pattern) (list []argument) {
+	for _, rel := range c.names(pattern.folder + "/" + mangle(pattern.command) + "_") {
+		file := path.Base(rel)
+		if table := strings.TrimPrefix(file, mangle(pattern.command)+"_"); ovsdb.IsTableName(table) {
+			list = append(list, argument{value: table, table: table, file: file})
 		}
 	}
 	return list

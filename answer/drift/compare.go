@@ -3,11 +3,13 @@ package drift
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"ovs-offline/answer/flowdiff"
 	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica/scratch"
 )
@@ -38,6 +40,7 @@ func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, comp
 		return err
 	}
 	either = append(either, ofRouterPorts...)
+	c.leaveOutUnprinted(&diff)
 	report.Compared, report.Same = Counts{len(node.state.Flows), len(node.state.Groups), len(node.state.Meters)}, diff.Same
 	for _, l := range report.LeftOut {
 		if l.Bridge == node.bridge {
@@ -86,6 +89,29 @@ func (c *comparison) leaveOut(ctx context.Context, diff *flowdiff.Diff, computed
 	}
 	return c.leaveOutBridges(ctx)
 }
+
+// leaveOutUnprinted removes from a difference what a database that was made from its printed tables
+// does not tell, because `ovn-sbctl lflow-list` prints neither the UUIDs nor the tags of logical flows.
+func (c *comparison) leaveOutUnprinted(diff *flowdiff.Diff) {
+	if c.node.manifest.FromPrinted(workdir.SB) == nil {
+		return
+	}
+	changed, missing := len(diff.Changed), len(diff.OnlyB)
+	diff.Changed = slices.DeleteFunc(diff.Changed, func(change flowdiff.Change) bool { return change.Cookie })
+	if left := changed - len(diff.Changed); left > 0 {
+		c.report.LeftOut = append(c.report.LeftOut, LeftOut{Bridge: c.node.bridge, Flows: left,
+			Why: "of logical flows whose UUIDs were not printed: which of several for the same packets the node installed is not known"})
+	}
+	diff.OnlyB = slices.DeleteFunc(diff.OnlyB, func(change flowdiff.Change) bool {
+		return change.Kind == flowdiff.KindFlow && ofPort.MatchString(change.B)
+	})
+	if left := missing - len(diff.OnlyB); left > 0 {
+		c.report.Remarks = append(c.report.Remarks, phrase.Count(left, "flow")+" of single ports that the node lacks may be missing: a node has none for the ports of other nodes, and the tags that say so were not printed")
+	}
+}
+
+// ofPort matches a flow for the packets from or to one logical port (MFF_LOG_INPORT, MFF_LOG_OUTPORT).
+var ofPort = regexp.MustCompile(`,reg1[45]=0x[0-9a-f]+,`)
 
 // onlyIdleZones reports whether the flows of a multicast group differ in nothing but zones
 // without effect. ovn-controller sets the zones of all ports of a group that have one, also

@@ -67,9 +67,9 @@ func Check(ctx context.Context, wd *workdir.Dir, options Options) (*Report, erro
 		report.Verdict, report.Why = NoOVN, "no OVN on this node: nothing to compare"
 		return report, nil
 	case !exists(wd.Database(workdir.SB)):
-		return report.undetermined("the OVN SB database of this node was not collected: what its flows should be is not known"), nil
+		return report.undetermined(wd.Absence(workdir.SB) + ": what the node's flows should be is not known"), nil
 	case options.Northd && !exists(wd.Database(workdir.NB)):
-		return report.undetermined("the OVN NB database of this node was not collected: what its logical flows should be is not known"), nil
+		return report.undetermined(wd.Absence(workdir.NB) + ": what the node's logical flows should be is not known"), nil
 	case !node.flows:
 		return report.undetermined("the flows of " + node.bridge + " were not collected"), nil
 	}

@@ -28,6 +28,9 @@ func (n *node) explainLacking(dropped *drop) error {
 	if err != nil || dropped.flow == nil || n.trust.Synthesised {
 		return err
 	}
+	if manifest, err := n.dir.Manifest(); err != nil || manifest.FromPrinted(workdir.SB) != nil {
+		return err // the UUIDs of the logical flows, with which flows are found to lack, were not printed
+	}
 	layout, ovn := tables.layouts[dropped.flow.Bridge]
 	if !ovn || !layout.IsLogical(dropped.flow.Table) || dropped.metadata == 0 {
 		return nil

@@ -54,6 +54,11 @@ func trustOf(ctx context.Context, node *host.Host, wd *workdir.Dir) (answer.Fide
 		return answer.Fidelity{}, err
 	}
 	trust.Doubts = append(trust.Doubts, replica.DatabaseDoubts(manifest, start.Origin)...)
+	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
+		if manifest.FromPrinted(kind) != nil {
+			trust.Warnings = append(trust.Warnings, fmt.Sprintf("its %s database was made from its printed tables: ovs-offline report says what is assumed", kind.Title()))
+		}
+	}
 	if start.Origin == nil {
 		bridge, err := replica.IntegrationBridge(ctx, wd)
 		if err != nil {

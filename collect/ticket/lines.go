@@ -45,7 +45,7 @@ const maxCommand = 500
 
 // readCommand reads a line that runs a recorded command or is a heading that names one.
 func readCommand(line string) (command, bool) {
-	if len(line) > maxCommand || !strings.Contains(line, "ovs") && !strings.Contains(line, "ip ") {
+	if len(line) > maxCommand || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") {
 		return command{}, false
 	}
 	var found command

@@ -107,6 +107,10 @@ func (p *Piece) fits(prose bool) bool {
 		return false
 	case p.Run.Command.Name == workdir.RecordedSwitchShow:
 		return shownBridge.MatchString(p.Text)
+	case p.Run.Command.Name == recording.LogicalFlows:
+		return strings.HasPrefix(p.Text, "Datapath: ")
+	case p.Run.Command.Prints != "":
+		return strings.HasPrefix(p.Text, "_uuid ")
 	}
 	return !prose
 }

@@ -54,7 +54,8 @@ func Listing(r io.Reader) ([]Record, error) {
 }
 
 // Tables reads the output of `ovsdb-client -f list dump`, which prints the name of a
-// table above its records. Records before the first name belong to the table first.
+// table above its records. Records before the first name belong to the table first. A table
+// without records is in the result if its name is printed.
 func Tables(r io.Reader, first string) (map[string][]Record, error) {
 	tables := map[string][]Record{}
 	table := first
@@ -69,6 +70,7 @@ func Tables(r io.Reader, first string) (map[string][]Record, error) {
 		line := strings.TrimRight(scanner.Text(), "\r")
 		if match := tableLine.FindStringSubmatch(line); match != nil {
 			table = match[1]
+			tables[table] = tables[table] // also one without records
 			continue
 		}
 		match := columnLine.FindStringSubmatch(line)

@@ -1,12 +1,18 @@
 package ovsdb
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // TableWords returns the name of a table in words: "forwarding group".
 func TableWords(table string) string { return strings.ToLower(strings.ReplaceAll(table, "_", " ")) }
+
+// IsTableName reports whether a text can be the name of a table: an <id> of RFC 7047, 3.1.
+func IsTableName(text string) bool { return idText.MatchString(text) }
+
+var idText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // NamingColumns returns the columns that RecordNames reads.
 func NamingColumns() []string {

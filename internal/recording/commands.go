@@ -25,6 +25,13 @@ const (
 	SaveScript Name = "ovs-save"
 )
 
+// The commands that print OVN databases: a table, or the logical flows.
+const (
+	NBTable      Name = "ovn-nbctl.list"
+	SBTable      Name = "ovn-sbctl.list"
+	LogicalFlows Name = "ovn-sbctl.lflow-list"
+)
+
 // Scope is the part of a node that one run of a command covers.
 type Scope int
 
@@ -33,6 +40,7 @@ const (
 	OfNode     Scope = iota
 	OfBridge         // one bridge, whose name follows the command line
 	OfDatapath       // one datapath, whose name follows; the outputs of all datapaths make one file
+	OfTable          // one table of a database, whose name follows
 )
 
 // Command is a command whose output is recorded on a node.
@@ -46,6 +54,9 @@ type Command struct {
 	// Dump is the kind of a dump that is restored from restore_flows/, "" for output that is
 	// kept in recorded/.
 	Dump workdir.Dump
+	// Prints is the kind of the OVN database of which the output is a part, "" for other commands.
+	// All parts together replace a database file, and are kept as one file beside it.
+	Prints workdir.Kind
 	// Sos lists how sos plugins run the command, the preferred one first. If it is empty, the
 	// plugin openvswitch runs Line, also in each OpenFlow version if Versions is not 0.
 	Sos []SosLine
@@ -113,6 +124,16 @@ func Commands() []Command {
 		{Name: workdir.RecordedSwitchShow, Line: "ovs-vsctl show", NotLive: true,
 			Sos: []SosLine{{Plugin: openvswitch, Line: "ovs-vsctl -t 5 show"}, {Plugin: openvswitch, Line: "ovs-vsctl show"}}},
 	}
+	for _, command := range []Command{
+		{Name: NBTable, Scope: OfTable, Line: "ovn-nbctl list", Prints: workdir.NB},
+		{Name: SBTable, Scope: OfTable, Line: "ovn-sbctl list", Prints: workdir.SB},
+		{Name: LogicalFlows, Line: "ovn-sbctl lflow-list", Prints: workdir.SB},
+	} {
+		tool, rest, _ := strings.Cut(command.Line, " ")
+		command.NotLive = true // a backup of the database is taken instead
+		command.Sos = []SosLine{{Plugin: ovnCentral, Line: tool + " --no-leader-only " + rest}, {Plugin: ovnCentral, Line: command.Line}}
+		table = append(table, command)
+	}
 	for _, t := range workdir.ListedTables() {
 		command := Command{Name: Name(workdir.RecordedList(t)), Line: "ovs-vsctl list " + t}
 		for _, line := range []string{"ovs-vsctl -t 5 list ", "ovs-vsctl list "} {
@@ -123,9 +144,11 @@ func Commands() []Command {
 	return table
 }
 
-// The sos plugins: openvswitch records nearly everything, networking what the kernel knows.
+// The sos plugins: openvswitch records nearly everything, ovn_central what the OVN databases hold,
+// networking what the kernel knows.
 const (
 	openvswitch = "openvswitch"
+	ovnCentral  = "ovn_central"
 	networking  = "networking"
 )
 
@@ -146,7 +169,12 @@ func Dumps() []Command {
 
 // Recorded returns the commands whose output goes to recorded/.
 func Recorded() []Command {
-	return slices.DeleteFunc(Commands(), func(command Command) bool { return command.Dump != "" })
+	return slices.DeleteFunc(Commands(), func(command Command) bool { return command.Dump != "" || command.Prints != "" })
+}
+
+// Printing returns the commands whose outputs are parts of the OVN database of a kind.
+func Printing(kind workdir.Kind) []Command {
+	return slices.DeleteFunc(Commands(), func(command Command) bool { return command.Prints != kind })
 }
 
 // WithVersion returns the command line for an OpenFlow version; zero means none.

@@ -13,7 +13,7 @@ import (
 type Invocation struct {
 	Command  Command
 	OpenFlow openflow.Version // of -O; zero for none
-	Argument string           // the bridge or datapath, "" for none
+	Argument string           // the bridge, datapath or table, "" for none
 }
 
 // ParseLine finds the recorded command that a command line runs, with or without its options.
@@ -35,7 +35,7 @@ func ParseLine(line string) (Invocation, bool) {
 // and slashes of the command line as "_" and ".".
 func ParseFileName(name string) (Invocation, bool) {
 	name = path.Base(name)
-	if !strings.Contains(name, "ovs") && !strings.HasPrefix(name, "ip_") {
+	if !strings.Contains(name, "ovs") && !strings.Contains(name, "ovn-") && !strings.HasPrefix(name, "ip_") {
 		return Invocation{}, false // a source can have a million names
 	}
 	for _, ending := range []string{".txt", ".log", ".out"} {
@@ -62,7 +62,7 @@ var dashed = sync.OnceValue(func() map[string]Command {
 	all := map[string]Command{}
 	dashes := strings.NewReplacer(" -", "-", " ", "-", "/", "-")
 	for _, line := range ownLines() {
-		if line.command.Scope != OfBridge {
+		if line.command.Scope != OfBridge && line.command.Scope != OfTable {
 			all[dashes.Replace(line.command.Line)] = line.command
 			all[dashes.Replace(strings.Join(line.words, " "))] = line.command
 		}
@@ -114,6 +114,7 @@ type run struct {
 	words     []string
 	version   openflow.Version
 	separator string // between the words
+	partial   bool   // the command prints only some columns
 }
 
 // readWords takes the options away. ovs-dpctl has the commands of ovs-appctl's dpctl/.
@@ -137,6 +138,7 @@ func readWords(words []string) run {
 		if name == "-O" || name == "--protocols" {
 			r.version = openflow.ParseVersion(value)
 		}
+		r.partial = r.partial || name == "--columns"
 	}
 	if len(r.words) > 1 && r.words[0] == "ovs-dpctl" {
 		r.words[0], r.words[1] = "ovs-appctl", "dpctl/"+r.words[1]
@@ -167,13 +169,19 @@ func (r run) find() (found Invocation, ok bool) {
 			continue
 		}
 		rest := r.words[len(line.words):]
-		if line.command.Scope == OfNode && len(rest) > 0 || len(line.words) == own && line.version == 0 {
+		if line.command.Scope == OfTable && !r.isTable(rest) || line.command.Scope == OfNode && len(rest) > 0 || len(line.words) == own && line.version == 0 {
 			continue
 		}
 		own, ok = len(line.words), true
 		found = Invocation{Command: line.command, OpenFlow: r.version, Argument: strings.Join(rest, r.separator)}
 	}
 	return found, ok
+}
+
+// isTable reports whether the words after a command name one table, all of which is printed. In the
+// name of a file, the words of a table's name are words of their own.
+func (r run) isTable(rest []string) bool {
+	return !r.partial && len(rest) > 0 && (len(rest) == 1 || r.separator == "_")
 }
 
 // begins reports whether the line begins with words. The name of a table may have any case.

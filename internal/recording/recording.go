@@ -22,6 +22,7 @@ type Output struct {
 	archive.File
 	Command  Name
 	Bridge   string           // "" if the command does not concern one bridge
+	Table    string           // of a database, as the command line spells it; "" for other commands
 	OpenFlow openflow.Version // zero for a command without -O
 	Origin   string           // its path in the source
 	Ran      time.Time        // when the command began; zero if that is not known
@@ -30,10 +31,14 @@ type Output struct {
 	Truncated bool
 }
 
-// Database is a file that holds a database, or that is found at the path of one.
+// Database is a file that holds a database, or that is found at the path of one, or what commands
+// printed of a database.
 type Database struct {
 	archive.File
-	Origin    string // its path in the source
+	Origin string // its path in the source
+	// Printed is the kind of the database of which the file holds printed tables
+	// (dbfile.InspectPrinted), "" for a database file.
+	Printed   workdir.Kind
 	Truncated bool
 	// Unusual reports that the file is not where nodes keep their databases:
 	// a copy, or a deployment that the source does not know.
@@ -54,19 +59,31 @@ type Database struct {
 // Inspect returns the description of the file. It reads the file only the first time.
 func (d *Database) Inspect(ctx context.Context) (dbfile.Info, error) {
 	if d.inspect == nil {
-		info, err := inspect(ctx, d.Spooled)
+		info, err := d.inspectFile(ctx)
 		d.inspect = func() (dbfile.Info, error) { return info, err }
 	}
 	return d.inspect()
 }
 
-func inspect(ctx context.Context, file string) (dbfile.Info, error) {
-	f, err := os.Open(file)
+func (d *Database) inspectFile(ctx context.Context) (dbfile.Info, error) {
+	if d.Printed != "" {
+		return dbfile.InspectPrinted(ctx, d.Spooled, d.Printed.Schema())
+	}
+	f, err := os.Open(d.Spooled)
 	if err != nil {
 		return dbfile.Info{}, err
 	}
 	defer f.Close()
 	return dbfile.Inspect(ctx, f)
+}
+
+// Read returns the rows of the named tables.
+func (d *Database) Read(ctx context.Context, tables ...string) (*dbfile.Content, error) {
+	if d.Printed != "" {
+		return dbfile.PrintedContent(ctx, d.Spooled)
+	}
+	content, _, err := dbfile.Read(ctx, d.Spooled, tables...)
+	return content, err
 }
 
 // Kind returns the kind of the database, "" for one that cannot be read and for
@@ -143,21 +160,24 @@ func (n *Recording) LoseDatabase(kind workdir.Kind, text string) {
 // Outputs returns every output of a command for a bridge ("" for commands that
 // concern the whole node), the best first.
 func (n *Recording) Outputs(command Name, bridge string) []Output {
-	return n.BySubject()[Subject{command, bridge}]
+	return n.BySubject()[Subject{Command: command, Bridge: bridge}]
 }
 
-// Subject is a command and the bridge that it ran for, "" for none.
+// Subject is a command and the bridge or the table that it ran for, "" for none.
 type Subject struct {
 	Command Name
 	Bridge  string
+	Table   string
 }
+
+// Subject returns what the output is of.
+func (o Output) Subject() Subject { return Subject{o.Command, o.Bridge, o.Table} }
 
 // BySubject returns all outputs by their subject, the best of each first.
 func (n *Recording) BySubject() map[Subject][]Output {
 	found := map[Subject][]Output{}
 	for _, output := range n.All {
-		subject := Subject{output.Command, output.Bridge}
-		found[subject] = append(found[subject], output)
+		found[output.Subject()] = append(found[output.Subject()], output)
 	}
 	return found
 }

@@ -26,6 +26,23 @@ func (d *Data) Relative(path string) string { return strings.TrimPrefix(path, d.
 // Database returns the path of a kind's collected database, which is never changed.
 func (d *Data) Database(kind Kind) string { return d.join("db", string(kind), databaseName(kind)) }
 
+// PrintedDatabase returns the path of the text with the printed tables of an OVN database, from
+// which a start makes the database where no file of it was collected.
+func (d *Data) PrintedDatabase(kind Kind) string {
+	return d.join("db", string(kind), printedTables, "tables.txt")
+}
+
+// Absence says why the workdir has no OVN database of a kind.
+func (d *Data) Absence(kind Kind) string {
+	if _, err := os.Stat(d.PrintedDatabase(kind)); err == nil {
+		return "only printed tables of the " + kind.Title() + " database were collected, and start makes it from them"
+	}
+	return "the " + kind.Title() + " database was not collected"
+}
+
+// printedTables is the folder of the printed tables of a database, below the folder of the database.
+const printedTables = "printed"
+
 // RestoreFlows returns the folder of the dumps that ovs-ofctl restores.
 func (d *Data) RestoreFlows() string { return d.join("restore_flows") }
 
@@ -84,7 +101,7 @@ func (d *Data) Occupied(databaseOnly bool, kinds ...Kind) ([]string, error) {
 	var occupied []string
 	for _, kind := range kinds {
 		collection := manifest.Collection(kind)
-		if collection != nil && collection.Synthesised != nil {
+		if collection != nil && collection.MadeUp() {
 			continue
 		}
 		if collection != nil && (!databaseOnly || collection.hasDatabase()) {

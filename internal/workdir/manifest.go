@@ -49,19 +49,23 @@ type Collection struct {
 }
 
 // Synthesis describes how the Open vSwitch of a chassis was made up from a southbound database,
-// or how a southbound database was computed from a northbound one.
+// how a southbound database was computed from a northbound one, or how a database was made from its
+// printed tables.
 type Synthesis struct {
 	Chassis  string `json:"chassis"`        // its name: the system-id; "" of a database
 	Hostname string `json:"hostname"`       // "" if not known
-	From     string `json:"from,omitempty"` // FromNorthbound, or "" for the southbound database
-	SHA256   string `json:"sha256"`         // of the database
-	OVN      string `json:"ovn"`            // the version of the program: ovn-controller or ovn-northd
+	From     string `json:"from,omitempty"` // FromNorthbound, FromPrinted, or "" for the southbound database
+	SHA256   string `json:"sha256"`         // of the database, or of the printed tables
+	OVN      string `json:"ovn"`            // the version of the program (ovn-controller or ovn-northd), or of the schema
 	// Assumptions lists what is missing in the database, and what was taken instead.
 	Assumptions []string `json:"assumptions"`
 }
 
-// FromNorthbound is what a switch was made up from if its southbound database was computed.
-const FromNorthbound = "the northbound database"
+// What was made up from something else than a southbound database.
+const (
+	FromNorthbound = "the northbound database" // a switch whose southbound database was computed
+	FromPrinted    = "its printed tables"      // a database of which only those were collected
+)
 
 // Origin names what the switch was made up from.
 func (s *Synthesis) Origin() string { return cmp.Or(s.From, "the southbound database") }
@@ -69,9 +73,24 @@ func (s *Synthesis) Origin() string { return cmp.Or(s.From, "the southbound data
 // Title returns the name of the chassis that a user knows.
 func (s *Synthesis) Title() string { return cmp.Or(s.Hostname, s.Chassis) }
 
-// hasDatabase reports whether the database of the kind was collected.
+// hasDatabase reports whether the database of the kind was collected, or printed tables of it.
 func (c *Collection) hasDatabase() bool {
-	return slices.ContainsFunc(c.Files, func(file File) bool { return filepath.Dir(file.Path) == filepath.Join("db", string(c.Kind)) })
+	return slices.ContainsFunc(c.Files, func(file File) bool {
+		folder := filepath.Join("db", string(c.Kind))
+		return filepath.Dir(file.Path) == folder || filepath.Dir(file.Path) == filepath.Join(folder, printedTables)
+	})
+}
+
+// MadeUp reports whether nothing of the collection was collected: it can be made again.
+func (c *Collection) MadeUp() bool { return c.Synthesised != nil && c.Synthesised.From != FromPrinted }
+
+// FromPrinted returns how the database of a kind was made from its printed tables, nil for another
+// database, and for none.
+func (m *Manifest) FromPrinted(kind Kind) *Synthesis {
+	if collection := m.Collection(kind); collection != nil && collection.Synthesised != nil && !collection.MadeUp() {
+		return collection.Synthesised
+	}
+	return nil
 }
 
 // LostDatabases returns what was lost of databases, in the order of their kinds.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"ovs-offline/internal/fault"
 	"ovs-offline/internal/workdir"
@@ -29,12 +30,23 @@ func Synthesise(ctx context.Context, folder string, names []string, options synt
 	case len(options.Chassis) > 0:
 		return false, fault.Usagef("--chassis selects from the databases of one node; choose it with -w")
 	}
-	outcomes := EachLocked(ctx, s, func(ctx context.Context, n *Node, wd *workdir.Dir) (bool, error) {
-		return synthesiseIn(ctx, wd, options, n.Name+": ", notify)
-	})
-	for _, outcome := range outcomes {
-		lacking = lacking || outcome.Value
+	printed := synth.NewPrinted()
+	do := func(each func(context.Context, *Node, *workdir.Dir) (bool, error)) {
+		for _, outcome := range EachLocked(ctx, s, each) {
+			lacking = lacking || outcome.Value
+		}
 	}
+	if slices.ContainsFunc(s.nodes, func(n *Node) bool {
+		wd, err := workdir.Find(n.path)
+		return err == nil && synth.HasPrinted(wd)
+	}) {
+		do(func(ctx context.Context, n *Node, wd *workdir.Dir) (bool, error) {
+			return prepare(ctx, wd, printed, options, n.Name+": ", notify)
+		})
+	}
+	do(func(ctx context.Context, n *Node, wd *workdir.Dir) (bool, error) {
+		return synthesiseIn(ctx, wd, printed, options, n.Name+": ", notify)
+	})
 	return lacking, ctx.Err()
 }
 
@@ -45,7 +57,28 @@ func synthesiseAt(ctx context.Context, path string, options synth.Options, notif
 		return false, nil // start returns the error
 	}
 	defer wd.Unlock()
-	return synthesiseIn(ctx, wd, options, "", notify)
+	printed := synth.NewPrinted()
+	if lacking, err := prepare(ctx, wd, printed, options, "", notify); err != nil || lacking {
+		return lacking, err
+	}
+	return synthesiseIn(ctx, wd, printed, options, "", notify)
+}
+
+// prepare prepares databases that are made from printed tables. It reports whether that failed, and
+// passes the reason to notify.
+func prepare(ctx context.Context, wd *workdir.Dir, printed *synth.Printed, options synth.Options, prefix string, notify func(line string)) (lacking bool, err error) {
+	options.Progress = func(text string) { notify(prefix + text) }
+	return withoutPrinted(ctx, printed.Prepare(ctx, wd, options), prefix, notify)
+}
+
+// withoutPrinted passes the reason why a database could not be made from its printed tables to notify:
+// the rest of the node starts without it.
+func withoutPrinted(ctx context.Context, err error, prefix string, notify func(line string)) (lacking bool, _ error) {
+	if ctx.Err() != nil || err == nil {
+		return false, ctx.Err()
+	}
+	notify("warning: " + prefix + err.Error())
+	return true, nil
 }
 
 // hintNorthbound says how to go on with a northbound database alone.
@@ -62,7 +95,11 @@ func hintNorthbound(wd *workdir.Dir, prefix string, notify func(line string)) er
 }
 
 // synthesiseIn makes up the switches of a locked workdir. The prefix of lines names the node.
-func synthesiseIn(ctx context.Context, wd *workdir.Dir, options synth.Options, prefix string, notify func(line string)) (lacking bool, err error) {
+func synthesiseIn(ctx context.Context, wd *workdir.Dir, printed *synth.Printed, options synth.Options, prefix string, notify func(line string)) (lacking bool, err error) {
+	options.Progress = func(text string) { notify(prefix + text) }
+	if lacking, err := withoutPrinted(ctx, printed.Finish(ctx, wd, options), prefix, notify); err != nil || lacking {
+		return lacking, err
+	}
 	needed, err := synth.Needed(wd, len(options.Chassis) > 0)
 	if err == nil && !needed && len(options.Chassis) == 0 {
 		return false, hintNorthbound(wd, prefix, notify)
@@ -73,7 +110,6 @@ func synthesiseIn(ctx context.Context, wd *workdir.Dir, options synth.Options, p
 		}
 		return false, err
 	}
-	options.Progress = func(text string) { notify(prefix + text) }
 	_, err = synth.Make(ctx, wd, options)
 	switch {
 	case ctx.Err() != nil:

@@ -31,7 +31,7 @@ func NorthboundOnly(wd *workdir.Dir) (bool, error) {
 		return false, nil
 	}
 	if southbound := manifest.Collection(workdir.SB); southbound != nil {
-		return southbound.Synthesised != nil, nil
+		return southbound.MadeUp(), nil
 	}
 	_, err = os.Stat(wd.Database(workdir.SB))
 	return errors.Is(err, os.ErrNotExist), nil
@@ -69,6 +69,25 @@ func (m *maker) completeFrom(ctx context.Context, manifest *workdir.Manifest) er
 	if err != nil {
 		return err
 	}
+	return m.withNearest(ctx, workdir.SB, func(r *run, recorded, running versions.Pair) error {
+		computed := filepath.Join(scratch.Replicas(r.dir), "southbound.db")
+		remarks, err := r.southboundFrom(ctx, nb, computed)
+		if err != nil {
+			return err
+		}
+		collection := workdir.Collection{Kind: workdir.SB, Collected: time.Now().UTC().Truncate(time.Second), OVNVersion: running.OVN, Remarks: remarks,
+			Source:      workdir.Source{Kind: computedSource, Name: m.wd.Database(workdir.NB), Tool: m.tool()},
+			Synthesised: &workdir.Synthesis{SHA256: m.sum, OVN: running.OVN, Assumptions: append(computedBy(recorded, running), nb.assumptions()...)}}
+		if nb := manifest.Collection(workdir.NB); nb != nil {
+			collection.Source.Name, collection.Host, collection.Node = nb.Source.Name, nb.Host, nb.Node
+		}
+		return m.installSouthbound(ctx, computed, collection)
+	})
+}
+
+// withNearest calls use with the programs of the nearest release of OVN, and its schema of a kind of
+// database.
+func (m *maker) withNearest(ctx context.Context, kind workdir.Kind, use func(r *run, recorded, running versions.Pair) error) error {
 	dir, err := scratch.Lock(m.wd)
 	if err != nil {
 		return err
@@ -80,24 +99,14 @@ func (m *maker) completeFrom(ctx context.Context, manifest *workdir.Manifest) er
 		return err
 	}
 	run := run{maker: m, dir: dir, runtime: rt, ovn: running.OVN}
-	if run.schema, err = replica.Schema(ctx, rt, workdir.SB); err != nil {
+	if run.schema, err = replica.Schema(ctx, rt, kind); err != nil {
 		return err
 	}
+	// This is where scratch.Clean finds what a killed command has left.
 	if err := os.MkdirAll(scratch.Replicas(dir), 0o700); err != nil {
 		return err
 	}
-	computed := filepath.Join(scratch.Replicas(dir), "southbound.db")
-	remarks, err := run.southboundFrom(ctx, nb, computed)
-	if err != nil {
-		return err
-	}
-	collection := workdir.Collection{Kind: workdir.SB, Collected: time.Now().UTC().Truncate(time.Second), OVNVersion: running.OVN, Remarks: remarks,
-		Source:      workdir.Source{Kind: computedSource, Name: m.wd.Database(workdir.NB), Tool: m.tool()},
-		Synthesised: &workdir.Synthesis{SHA256: m.sum, OVN: running.OVN, Assumptions: append(computedBy(recorded, running), nb.assumptions()...)}}
-	if nb := manifest.Collection(workdir.NB); nb != nil {
-		collection.Source.Name, collection.Host, collection.Node = nb.Source.Name, nb.Host, nb.Node
-	}
-	return m.installSouthbound(ctx, computed, collection)
+	return use(&run, recorded, running)
 }
 
 // computedBy says which ovn-northd computed a database.
@@ -162,12 +171,18 @@ func (r *run) features(ctx context.Context, nb *northbound, to string) (features
 
 // withNorthd runs ovn-northd, and the ovn-controllers of nodes, on the northbound database and on
 // a southbound one that has the chassis alone, and calls use once that is complete.
-func (r *run) withNorthd(ctx context.Context, nb *northbound, to string, nodes []scratch.Recorded, use func(*scratch.Scratch, *ovsdb.Client) error) (err error) {
+func (r *run) withNorthd(ctx context.Context, nb *northbound, to string, nodes []scratch.Recorded, use func(*scratch.Scratch, *ovsdb.Client) error) error {
 	empty := to + ".empty"
 	if _, err := file.FromTables(ctx, r.schema, nb.tables(), empty); err != nil { // an older schema lacks columns
 		return err
 	}
-	s, err := scratch.Start(ctx, scratch.Options{Dir: r.dir, Runtime: r.runtime, NB: r.wd.Database(workdir.NB), SB: empty, Nodes: nodes, Northd: true})
+	return r.northdOn(ctx, empty, nodes, use)
+}
+
+// northdOn runs ovn-northd, and the ovn-controllers of nodes, on the northbound database and on the
+// southbound one at path, and calls use once that is complete.
+func (r *run) northdOn(ctx context.Context, path string, nodes []scratch.Recorded, use func(*scratch.Scratch, *ovsdb.Client) error) (err error) {
+	s, err := scratch.Start(ctx, scratch.Options{Dir: r.dir, Runtime: r.runtime, NB: r.wd.Database(workdir.NB), SB: path, Nodes: nodes, Northd: true})
 	if err != nil {
 		return err
 	}

@@ -237,8 +237,10 @@ func (r *run) collection(ctx context.Context, staging *workdir.Staging, made com
 		Synthesised: &workdir.Synthesis{Chassis: made.Name, Hostname: made.Hostname, SHA256: r.sum, OVN: r.ovn, Assumptions: made.assumed}}
 	if sb := manifest.Collection(workdir.SB); sb != nil {
 		collection.Source.Name, collection.Image, collection.LoadedImage = sb.Source.Name, sb.Image, sb.LoadedImage
-		if sb.Synthesised != nil {
+		if sb.MadeUp() {
 			collection.Synthesised.From = workdir.FromNorthbound
+		}
+		if sb.Synthesised != nil {
 			collection.Synthesised.Assumptions = append(slices.Clone(sb.Synthesised.Assumptions), made.assumed...)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"ovs-offline/internal/ovsdb"
@@ -37,13 +38,24 @@ func Read(ctx context.Context, src string, tables ...string) (*Content, []string
 	return content, index.Remarks, nil
 }
 
-// Rows returns the rows of a table in order of their UUIDs.
-func (c *Content) Rows(table string) []ovsdb.Row { return c.rows[table] }
+// Rows returns the rows of a table in order of their UUIDs. The names of printed tables may have any
+// case, as people type them.
+func (c *Content) Rows(table string) []ovsdb.Row {
+	if rows, exact := c.rows[table]; exact || c.Info.Form != FormPrinted {
+		return rows
+	}
+	for spelled, rows := range c.rows {
+		if strings.EqualFold(spelled, table) {
+			return rows
+		}
+	}
+	return nil
+}
 
 // UUIDs returns the UUIDs of the rows of a table, sorted.
 func (c *Content) UUIDs(table string) []string {
 	var uuids []string
-	for _, row := range c.rows[table] {
+	for _, row := range c.Rows(table) {
 		uuids = append(uuids, row.UUID)
 	}
 	return uuids

@@ -47,7 +47,7 @@ func rebuild(ctx context.Context, out *output, lost map[string]int64, isLost boo
 		return nil, err
 	}
 	out.schemas = []int64{0}
-	if err := db.write(out); err != nil {
+	if err := db.write(out, ""); err != nil {
 		return nil, err
 	}
 	why := "because a record in the middle is lost, the database is served with only the other records; " +
@@ -58,16 +58,24 @@ func rebuild(ctx context.Context, out *output, lost map[string]int64, isLost boo
 	return append([]string{why}, db.remarks()...), nil
 }
 
-// write writes all rows as one record, or nothing if there are none.
-func (db *database) write(out *output) error {
+// write writes all rows as one record, or nothing if there are none. The record has the comment, if
+// there is one.
+func (db *database) write(out *output, comment string) error {
 	maps.DeleteFunc(db.tables, func(_ string, rows map[string]columns) bool { return len(rows) == 0 })
 	if len(db.tables) == 0 {
 		return nil
 	}
+	record := map[string]any{}
+	for table, rows := range db.tables {
+		record[table] = rows
+	}
+	if comment != "" {
+		record["_comment"] = comment
+	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(db.tables); err != nil {
+	if err := encoder.Encode(record); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotDatabase, err)
 	}
 	return out.add(body.Bytes())

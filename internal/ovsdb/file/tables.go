@@ -74,7 +74,7 @@ func FromTables(ctx context.Context, schema Schema, tables map[string][]ovsdb.Re
 		if err := out.addSchema(line.Bytes()); err != nil {
 			return err
 		}
-		return db.write(out)
+		return db.write(out, "created from rows without a history")
 	})
 	return append(remarks, db.remarks()...), err
 }
@@ -82,11 +82,12 @@ func FromTables(ctx context.Context, schema Schema, tables map[string][]ovsdb.Re
 // fill adds printed rows.
 func (db *database) fill(tables map[string][]ovsdb.Record) (remarks []string) {
 	skipped := map[string]bool{}
-	for table, records := range tables {
-		schema, known := db.schema[table]
+	for spelled, records := range tables {
+		table, known := db.tableNamed(spelled)
 		if !known {
 			continue
 		}
+		schema := db.schema[table]
 		for _, record := range records {
 			row := columns{}
 			for _, v := range record.Columns {
@@ -109,6 +110,20 @@ func (db *database) fill(tables map[string][]ovsdb.Record) (remarks []string) {
 			strings.Join(slices.Sorted(maps.Keys(skipped)), ", "))
 	}
 	return remarks
+}
+
+// tableNamed returns the table that a name of any case and with dashes means, as ovs-vsctl
+// reads it.
+func (db *database) tableNamed(spelled string) (table string, known bool) {
+	if _, known := db.schema[spelled]; known {
+		return spelled, true
+	}
+	for table := range db.schema {
+		if strings.EqualFold(table, strings.ReplaceAll(spelled, "-", "_")) {
+			return table, true
+		}
+	}
+	return "", false
 }
 
 // PrintedMap reads a map of strings as ovs-vsctl prints it, nil for another text.
@@ -172,12 +187,18 @@ func parseAtom(text string, kind baseType) (atom json.RawMessage, rest string, o
 			return nil, "", false
 		}
 		rest = text[decoder.InputOffset():]
+		if kind.Type == guessed {
+			kind.Type = "string"
+		}
 	} else {
 		end := strings.IndexAny(text, ",=]}")
 		if end < 0 {
 			end = len(text)
 		}
 		word, rest = text[:end], text[end:]
+		if kind.Type == guessed {
+			kind.Type = typeOf(word)
+		}
 	}
 	var value any = word
 	switch kind.Type {

@@ -120,11 +120,17 @@ func containsAll(text string, words []string) bool {
 // rows returns all rows that a server has of a database.
 func rows(t *testing.T, n *Node, remote, database string) []string {
 	t.Helper()
+	return rowsOf(t, dumpOf(t, remote, database), ephemeral(t, n, database)...)
+}
+
+// dumpOf returns what a server prints of all rows of a database.
+func dumpOf(t *testing.T, remote, database string) []byte {
+	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ovsdb-client", "--timeout=20", "-f", "json", "dump", remote, database).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", remote, err, out)
 	}
-	return rowsOf(t, out, ephemeral(t, n, database)...)
+	return out
 }
 
 // ephemeral returns the columns that a database file does not hold, as

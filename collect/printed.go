@@ -1,0 +1,170 @@
+package collect
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"ovs-offline/internal/archive"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/phrase"
+	"ovs-offline/internal/recording"
+	"ovs-offline/internal/workdir"
+)
+
+// essential are tables without which no database of the kind can answer anything.
+func essential(kind workdir.Kind) []string {
+	return map[workdir.Kind][]string{workdir.NB: {"Logical_Switch", "Logical_Router"}, workdir.SB: {ovn.DatapathTable}}[kind]
+}
+
+// printed puts the tables that commands printed together: each kind of OVN database becomes one text.
+type printed struct {
+	ctx   context.Context
+	spool string
+	node  *recording.Recording
+}
+
+// putTogether replaces the outputs of a node that print tables of OVN databases by one text for each
+// database.
+func putTogether(ctx context.Context, spool string, node *recording.Recording) error {
+	p := printed{ctx, spool, node}
+	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
+		if err := p.addDatabase(kind); err != nil {
+			return err
+		}
+	}
+	node.All = slices.DeleteFunc(node.All, func(output recording.Output) bool {
+		command, _ := recording.Find(output.Command)
+		return command.Prints != ""
+	})
+	return nil
+}
+
+// addDatabase adds the database of a kind, if the node's outputs hold its essential tables.
+func (p printed) addDatabase(kind workdir.Kind) error {
+	parts := p.parts(kind)
+	if len(parts) == 0 {
+		return nil
+	}
+	spooled, lost, err := p.join(parts)
+	if archive.CannotWrite(err) || p.ctx.Err() != nil {
+		return cmp.Or(p.ctx.Err(), err)
+	}
+	if err != nil {
+		p.node.LoseDatabase(kind, fmt.Sprintf("%s: %v", originOfParts(parts), err))
+		return nil
+	}
+	db := recording.Database{File: spooled, Origin: originOfParts(parts), Printed: kind}
+	content, err := db.Read(p.ctx)
+	if err != nil {
+		p.node.LoseDatabase(kind, fmt.Sprintf("%s: %v", db.Origin, err))
+		return nil
+	}
+	if !slices.ContainsFunc(essential(kind), func(table string) bool { return len(content.Rows(table)) > 0 }) {
+		p.node.Remarks = append(p.node.Remarks, fmt.Sprintf("%s: not used, since no database can be made without the rows of %s", db.Origin, strings.Join(essential(kind), " or ")))
+		return nil
+	}
+	p.node.Databases = append(p.node.Databases, db)
+	for _, loss := range lost {
+		p.node.LoseDatabase(kind, loss)
+	}
+	return nil
+}
+
+// join spools outputs as one text of printed tables, and returns what could not be read of them.
+func (p printed) join(parts []recording.Output) (spooled archive.File, lost []string, err error) {
+	text, writer := io.Pipe()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		var err error
+		lost, err = writeParts(writer, parts)
+		writer.CloseWithError(err)
+	}()
+	spooled, err = archive.Spool(p.ctx, p.spool, text)
+	text.Close() // which ends the writer
+	<-written
+	return spooled, lost, err
+}
+
+// parts returns the first output of each table that is not an error message, sorted by table.
+func (p printed) parts(kind workdir.Kind) (parts []recording.Output) {
+	outputs := p.node.BySubject()
+	for subject, list := range outputs {
+		command, _ := recording.Find(subject.Command)
+		if command.Prints != kind {
+			continue
+		}
+		i := slices.IndexFunc(list, func(output recording.Output) bool { return !isErrorMessage(output.Spooled) })
+		if i < 0 {
+			p.node.LoseDatabase(kind, list[0].Origin+": an error message")
+			continue
+		}
+		parts = append(parts, list[i])
+	}
+	slices.SortFunc(parts, func(a, b recording.Output) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Origin, b.Origin))
+	})
+	return parts
+}
+
+// isErrorMessage reports whether the file of an output has text and neither a row nor the head of a
+// list of logical flows near its beginning, or can't be read.
+func isErrorMessage(path string) bool {
+	in, err := os.Open(path)
+	if err != nil {
+		return true
+	}
+	defer in.Close()
+	start, err := io.ReadAll(io.LimitReader(in, 64<<10))
+	return err != nil || len(bytes.TrimSpace(start)) > 0 && !bytes.Contains(start, []byte("_uuid")) && !bytes.Contains(start, []byte("Datapath: "))
+}
+
+// originOfParts names the outputs of which a database is put together.
+func originOfParts(parts []recording.Output) string {
+	if len(parts) == 1 {
+		return parts[0].Origin
+	}
+	return fmt.Sprintf("%s and %s of its kind", parts[0].Origin, phrase.Count(len(parts)-1, "more output"))
+}
+
+// writeParts writes outputs as one text of printed tables, and returns what could not be read of them.
+func writeParts(out io.Writer, parts []recording.Output) (lost []string, err error) {
+	for _, part := range parts {
+		if part.Truncated {
+			lost = append(lost, part.Origin+": cut by sos: only its end was collected")
+		}
+		unread, err := writePart(out, part)
+		if err != nil {
+			return lost, err
+		}
+		if unread > 0 {
+			lost = append(lost, fmt.Sprintf("%s: %s that can't be read", part.Origin, phrase.Count(unread, "line")))
+		}
+	}
+	return lost, nil
+}
+
+// writePart writes one output under the name of its table. It returns the number of lines that it
+// could not read.
+func writePart(out io.Writer, part recording.Output) (lost int, err error) {
+	in, err := os.Open(part.Spooled)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	if part.Command == recording.LogicalFlows {
+		if _, err := io.WriteString(out, "Logical_Flow table\n"); err != nil {
+			return 0, err
+		}
+		_, lost, err = ovn.LogicalFlowRows(out, in)
+		return lost, err
+	}
+	_, err = io.Copy(out, io.MultiReader(strings.NewReader(strings.ReplaceAll(part.Table, "-", "_")+" table\n"), in, strings.NewReader("\n")))
+	return 0, err
+}
