@@ -119,5 +119,5 @@ var shownBridge = regexp.MustCompile(`(?m)^ *Bridge `)
 
 // isDense reports whether the output of a command has no empty lines.
 func isDense(command recording.Command) bool {
-	return command.Dump != "" || command.Name == workdir.RecordedSwitchShow || command.Name == workdir.RecordedShow
+	return command.Dump != "" && command.Dump != workdir.TLV || command.Name == workdir.RecordedSwitchShow || command.Name == workdir.RecordedShow
 }

@@ -12,7 +12,9 @@ import (
 const (
 	shown = "4b6b0d73-b824-4d6b-9ec7-584b4706f5c9\n    Bridge br-int\n        Port eth0\n            Interface eth0\n    ovs_version: \"3.1.0\"\n"
 	flows = "OFPST_FLOW reply (OF1.3) (xid=0x2):\n cookie=0x1, duration=5s, table=0, n_packets=0, n_bytes=0, priority=1 actions=drop\n"
-	fdb   = " port  VLAN  MAC                Age\n    1     0  0a:00:00:00:00:01    3\n"
+	// mapping has an empty line, as ovs-ofctl prints it.
+	mapping = "NXT_TLV_TABLE_REPLY (OF1.4) (xid=0x2):\n max option space=256 max fields=64\n allocated option space=4\n\n mapping table:\n  class  type  length  match field\n ------  ----  ------  --------------\n  0x102  0x80       4  tun_metadata0\n"
+	fdb     = " port  VLAN  MAC                Age\n    1     0  0a:00:00:00:00:01    3\n"
 )
 
 // found returns what a piece is, and its text without the blanks around it.
@@ -36,7 +38,8 @@ func TestPastedOutputs(t *testing.T) {
 	}{
 		"Markdown": {"# My VM is dead\n\nWhat I see:\n\n```console\n$ ovs-vsctl show\n" + shown + "```\n\nand\n\n```\n# ovs-ofctl -O OpenFlow13 dump-flows br-int\n" + flows + "```\nThanks\n",
 			[][2]string{show, dump}},
-		"headings": {"## ovs-vsctl show\n\n```\n" + shown + "```\n**`ovs-ofctl dump-flows br-int`**:\n```\n" + flows + "```\n", [][2]string{show, dump}},
+		"headings":             {"## ovs-vsctl show\n\n```\n" + shown + "```\n**`ovs-ofctl dump-flows br-int`**:\n```\n" + flows + "```\n", [][2]string{show, dump}},
+		"an empty line inside": {"# ovs-ofctl dump-tlv-map br-int\n" + mapping + "# ovs-vsctl show\n" + shown, [][2]string{{"dump-tlv-map br-int OpenFlow14", mapping}, show}},
 		"sentences": {"This is the output of ovs-vsctl show:\n\n" + shown + "\nThen I ran ovs-ofctl dump-flows br-int\n" + flows + "\nbut ovs-vsctl show\ngives me nothing.\n",
 			[][2]string{show, dump}},
 		"terminal": {"Script started on 2026-11-21\r\n\x1b[01;32mroot@node-1\x1b[00m:\x1b[01;34m~\x1b[00m# ovs-vsctl show\r\n" + strings.ReplaceAll(shown, "\n", "\r\n") +
