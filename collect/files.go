@@ -85,7 +85,7 @@ func (r *filesReader) add(path string) error {
 	if err != nil {
 		return err
 	}
-	input := Input{Path: path}
+	input, before := Input{Path: path}, len(r.found.Lost)
 	reports, err := sosreport.Find(r.ctx, tree, r.Limits)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -119,8 +119,8 @@ func (r *filesReader) add(path string) error {
 	}
 	if len(input.Kinds) == 0 {
 		lost := ""
-		if len(tree.Lost) > 0 {
-			lost = "; could not be read: " + tree.Lost[0].String()
+		if len(r.found.Lost) > before {
+			lost = "; could not be read: " + r.found.Lost[before]
 		}
 		return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (no sos report, must-gather, database, output of ovs-save, or dump)%s", ErrNothing, path, lost)
 	}

@@ -11,9 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lines"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/versions"
 	"ovs-offline/internal/workdir"
@@ -108,10 +110,15 @@ func (p *Plan) record(outputs []recording.Output) error {
 		}
 		bad := openflow.HasError(file)
 		file.Close()
-		if !bad {
-			p.Recorded = append(p.Recorded, output)
-			return nil
+		if bad {
+			continue
 		}
+		skipped, err := lines.Skipped(output.Spooled)
+		if skipped > 0 {
+			p.Lost = append(p.Lost, fmt.Sprintf("%s: %s longer than %d MiB: not read", output.Origin, phrase.Count(skipped, "line"), lines.Longest>>20))
+		}
+		p.Recorded = append(p.Recorded, output)
+		return err
 	}
 	return nil
 }

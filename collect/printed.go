@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ovs-offline/internal/archive"
+	"ovs-offline/internal/lines"
 	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
@@ -165,6 +166,11 @@ func writePart(out io.Writer, part recording.Output) (lost int, err error) {
 		_, lost, err = ovn.LogicalFlowRows(out, in)
 		return lost, err
 	}
-	_, err = io.Copy(out, io.MultiReader(strings.NewReader(strings.ReplaceAll(part.Table, "-", "_")+" table\n"), in, strings.NewReader("\n")))
-	return 0, err
+	if _, err := io.WriteString(out, strings.ReplaceAll(part.Table, "-", "_")+" table\n"); err != nil {
+		return 0, err
+	}
+	return lines.Read(in, func(line []byte) error {
+		_, err := out.Write(append(line, '\n'))
+		return err
+	})
 }

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -115,6 +116,40 @@ func TestPrintedTablesAreOneDatabase(t *testing.T) {
 			}
 			expect.Equal(t, strings.Join(names, " "), "sw0 lp0 lp1")
 			expect.Equal(t, len(content.Rows("DNS")), 0)
+		})
+	}
+}
+
+// TestLongLinesAreLosses checks that a line of 100 MB in what people paste costs that line, or the
+// text that holds it, and that this is said.
+func TestLongLinesAreLosses(t *testing.T) {
+	long := strings.Repeat("a", 100_000_000)
+	for name, c := range map[string]struct {
+		text string
+		lost string // of the node, or the error where nothing is left
+	}{
+		"ovs-vsctl_show":                {strings.Replace(shownBridges, "Port br-ex", "Port "+long, 1), "1 line longer than 16 MiB"},
+		"ovn-nbctl_list_Logical_Switch": {listedSwitch + "other_config        : {a=" + long + "}\n", "ovn-nbctl_list_Logical_Switch: 1 line"},
+		"ovn-sbctl_lflow-list": {"Datapath: \"sw0\" (5e88ab00-c772-4846-8bc5-cd28197846cc)  Pipeline: ingress\n" +
+			"  table=0 (ls_in_check_port_sec), priority=100  , match=(" + long + "), action=(drop;)\n", "ovn-sbctl_lflow-list: 1 line"},
+		"case.md":                       {"# ovs-vsctl show\n" + shownBridges + long, "case.md: is longer than 64 MiB"},
+		"scc_n_261126_1015/network.txt": {"#==[ Command ]===#\n# /usr/bin/ovs-vsctl show\n" + shownBridges + long, "network.txt: is longer than 64 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{name: c.text}
+			if strings.HasPrefix(name, "ovn-sbctl") {
+				files["ovn-sbctl_list_Datapath_Binding"] = listedSwitch
+			}
+			nodes, _, _, err := takeFiles(t, Options{}, folder(t, files))
+			said := fmt.Sprint(err)
+			for _, node := range nodes {
+				for _, collection := range node.Collections {
+					said += strings.Join(collection.Lost, "\n")
+				}
+			}
+			if !strings.Contains(said, c.lost) {
+				t.Errorf("nothing says %q: %.500s", c.lost, said)
+			}
 		})
 	}
 }

@@ -1,12 +1,13 @@
 package ovn
 
 import (
-	"bufio"
 	"crypto/sha1"
 	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
+
+	"ovs-offline/internal/lines"
 )
 
 var (
@@ -14,48 +15,46 @@ var (
 	listedFlow     = regexp.MustCompile(`^ +(?:uuid=0x([0-9a-f]{8}), *)?table=(\d+) *\( *(\w*) *\), priority=(\d+) *, match=\((.*)\), action=\((.*)\)$`)
 )
 
-// maxListedFlow is the maximum length of a line of `ovn-sbctl lflow-list`, in bytes.
-const maxListedFlow = 16 << 20
-
 // LogicalFlowRows writes the logical flows that `ovn-sbctl lflow-list` prints as rows of the table
 // Logical_Flow, as `ovn-sbctl list` prints them. It does not print UUIDs, but for the first eight
 // digits where it is asked for them (--uuid): those of the rows are made from their content. The
 // columns controller_meter, tags and most of external_ids are not printed either. lost is the
 // number of lines that are no logical flows.
 func LogicalFlowRows(out io.Writer, in io.Reader) (flows, lost int, err error) {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxListedFlow)
 	datapath, pipeline := "", ""
-	for lines.Scan() {
-		line := lines.Text()
-		if match := listedDatapath.FindStringSubmatch(line); match != nil {
-			datapath, pipeline = match[1], match[2]
-			continue
+	skipped, err := lines.Read(in, func(line []byte) error {
+		if match := listedDatapath.FindSubmatch(line); match != nil {
+			datapath, pipeline = string(match[1]), string(match[2])
+			return nil
 		}
-		match := listedFlow.FindStringSubmatch(line)
-		if match == nil || datapath == "" {
-			if line != "" {
-				lost++
-			}
-			continue
+		match := listedFlow.FindSubmatch(line)
+		switch {
+		case match != nil && datapath != "":
+			flows++
+			return writeFlow(out, datapath, pipeline, match)
+		case len(line) > 0:
+			lost++
 		}
-		sum := sha1.Sum([]byte(datapath + pipeline + line))
-		id := fmt.Sprintf("%x", sum[:16])
-		if match[1] != "" {
-			id = match[1] + id[8:]
-		}
-		_, err := fmt.Fprintf(out, "_uuid : %s-%s-%s-%s-%s\nlogical_datapath : %s\npipeline : %s\ntable_id : %s\npriority : %s\nmatch : %s\nactions : %s\nexternal_ids : {stage-name=%s}\n",
-			id[:8], id[8:12], id[12:16], id[16:20], id[20:], datapath, pipeline, match[2], match[4], quote(match[5]), quote(match[6]), quote(match[3]))
-		if err != nil {
-			return flows, lost, err
-		}
-		flows++
+		return nil
+	})
+	return flows, lost + skipped, err
+}
+
+// writeFlow writes a logical flow, of which match has the parts.
+func writeFlow(out io.Writer, datapath, pipeline string, match [][]byte) error {
+	sum := sha1.New()
+	fmt.Fprintf(sum, "%s %s %s", datapath, pipeline, match[0])
+	id := fmt.Sprintf("%x", sum.Sum(nil))
+	if len(match[1]) > 0 {
+		id = string(match[1]) + id[8:]
 	}
-	return flows, lost, lines.Err()
+	_, err := fmt.Fprintf(out, "_uuid : %s-%s-%s-%s-%s\nlogical_datapath : %s\npipeline : %s\ntable_id : %s\npriority : %s\nmatch : %s\nactions : %s\nexternal_ids : {stage-name=%s}\n",
+		id[:8], id[8:12], id[12:16], id[16:20], id[20:32], datapath, pipeline, match[2], match[4], quote(match[5]), quote(match[6]), quote(match[3]))
+	return err
 }
 
 // quote returns a string in quotes, as the tools of OVSDB print it.
-func quote(text string) string {
-	quoted, _ := json.Marshal(text) // a string can always be written
+func quote(text []byte) string {
+	quoted, _ := json.Marshal(string(text)) // a string can always be written
 	return string(quoted)
 }

@@ -1,12 +1,12 @@
 package ovsdb
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"regexp"
 	"strconv"
-	"strings"
+
+	"ovs-offline/internal/lines"
 )
 
 // Record is a row as `ovs-vsctl list TABLE` prints it.
@@ -59,30 +59,31 @@ func Listing(r io.Reader) ([]Record, error) {
 func Tables(r io.Reader, first string) (map[string][]Record, error) {
 	tables := map[string][]Record{}
 	table := first
-	scanner := bufio.NewScanner(r)
-	scanner.Buffer(nil, 16<<20)
-	for scanner.Scan() {
+	_, err := lines.Read(r, func(line []byte) error {
 		records := tables[table]
 		full := len(records) > 0 && len(records[len(records)-1].Columns) == maxColumns
-		if text := scanner.Bytes(); full && !bytes.HasPrefix(text, []byte("_uuid")) && !bytes.HasSuffix(text, []byte(" table")) {
-			continue
+		if full && !bytes.HasPrefix(line, []byte("_uuid")) && !bytes.HasSuffix(line, []byte(" table")) {
+			return nil
 		}
-		line := strings.TrimRight(scanner.Text(), "\r")
-		if match := tableLine.FindStringSubmatch(line); match != nil {
-			table = match[1]
+		if match := tableLine.FindSubmatch(line); match != nil {
+			table = string(match[1])
 			tables[table] = tables[table] // also one without records
-			continue
+			return nil
 		}
-		match := columnLine.FindStringSubmatch(line)
+		match := columnLine.FindSubmatch(line)
+		if match == nil {
+			return nil
+		}
+		column, value := string(match[1]), string(match[2])
 		switch {
-		case match == nil:
-		case match[1] == "_uuid" && IsUUID(match[2]):
-			tables[table] = append(records, Record{UUID: match[2]})
-		case match[1] == "_uuid" || len(records) == 0:
+		case column == "_uuid" && IsUUID(value):
+			tables[table] = append(records, Record{UUID: value})
+		case column == "_uuid" || len(records) == 0:
 		default:
 			last := &records[len(records)-1]
-			last.Columns = append(last.Columns, Value{Column: match[1], Text: match[2]})
+			last.Columns = append(last.Columns, Value{Column: column, Text: value})
 		}
-	}
-	return tables, scanner.Err()
+		return nil
+	})
+	return tables, err
 }

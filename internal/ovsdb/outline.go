@@ -1,7 +1,6 @@
 package ovsdb
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"ovs-offline/internal/lines"
 )
 
 // Unknown is the key in the external_ids of an interface or a switch that a start made from what
@@ -145,33 +146,17 @@ var (
 	outlineColumn = regexp.MustCompile(`^([a-z_][a-z0-9_]*): (.+)$`)
 )
 
-const (
-	// maxOutline is the number of rows that Shown reads: more than the ports of any switch.
-	maxOutline = 1 << 17
-	// maxShownLine is the length of a line that Shown reads, in bytes. It skips longer ones.
-	maxShownLine = 1 << 20
-)
+// maxOutline is the number of rows that Shown reads: more than the ports of any switch.
+const maxOutline = 1 << 17
 
 // Shown reads the output of `ovs-vsctl show`, nil if the text has no bridge. It skips other
 // lines, such as warnings.
 func Shown(r io.Reader) (*Outline, error) {
 	root := NewOutline()
 	reading := shown{open: []opened{{row: root, indent: -1}}}
-	reader := bufio.NewReaderSize(r, maxShownLine)
-	for {
-		line, cut, err := reader.ReadLine()
-		if !cut && err == nil {
-			reading.add(string(line))
-		}
-		for cut && err == nil {
-			_, cut, err = reader.ReadLine()
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	_, err := lines.Read(r, func(line []byte) error { reading.add(string(line)); return nil })
+	if err != nil {
+		return nil, err
 	}
 	if len(root.Below("Bridge")) == 0 {
 		return nil, nil
