@@ -27,7 +27,7 @@ func Open(ctx context.Context, source, spool string, limits archive.Limits, prog
 		return nil, err
 	}
 	if !tree.Archive && !tree.Folder {
-		return nil, fmt.Errorf("%s is %w: it does not begin like a tar, xz, gzip, bzip2 or zstd file", source, ErrNotArchive)
+		return nil, fmt.Errorf("%s is %w: it does not begin like a tar, zip, xz, gzip, bzip2 or zstd file", source, ErrNotArchive)
 	}
 	reports, err := find(ctx, tree, topFolders(tree, true), limits)
 	if err != nil {

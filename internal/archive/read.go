@@ -114,7 +114,7 @@ func (r *reading) single(source string) error {
 	what, err := r.take(filepath.Base(source), "", checked{stream, r.count}, 0)
 	r.tree.Archive = what == anArchive
 	if err == nil && what == nothing {
-		err = &NotArchiveError{"it does not begin like a tar, xz, gzip, bzip2 or zstd file"}
+		err = &NotArchiveError{"it does not begin like a tar, zip, xz, gzip, bzip2 or zstd file"}
 	}
 	switch {
 	case errors.Is(err, ErrLimit):
@@ -161,6 +161,8 @@ func (r *reading) take(name, below string, in io.Reader, depth int) (content, er
 		return anArchive, r.archive(buffered, below, depth)
 	case how != nil:
 		return r.takePacked(how, name, below, buffered, depth)
+	case isZip(name, start, depth):
+		return anArchive, r.zip(name, buffered, below, depth)
 	case r.want(name, start):
 		return aFile, r.keep(name, buffered)
 	}
