@@ -16,8 +16,10 @@ type Description struct {
 	Recorded   []string              `json:"recorded"`
 	Can        []string              `json:"can"`
 	Cannot     []string              `json:"cannot"`
-	Remarks    []string              `json:"remarks,omitempty"`
-	Lost       []string              `json:"lost,omitempty"`
+	// Unused are outputs of Open vSwitch and OVN that nothing uses.
+	Unused  []string `json:"unused,omitempty"`
+	Remarks []string `json:"remarks,omitempty"`
+	Lost    []string `json:"lost,omitempty"`
 }
 
 // BridgeDescription lists the dumps of a bridge, the best of each first.
@@ -55,7 +57,7 @@ func (p *Plan) Describe() Description {
 	node := p.Recording
 	description := Description{Name: p.Name, Host: node.Host, Source: node.Source, OVSVersion: p.Versions.OVS, OVNVersion: p.Versions.OVN,
 		Bridges: []BridgeDescription{}, Databases: []DatabaseDescription{}, Recorded: []string{},
-		OVN: p.OVN(), Remarks: node.Remarks, Lost: append(append([]string(nil), node.Lost...), p.Broken...)}
+		OVN: p.OVN(), Unused: node.Unused, Remarks: node.Remarks, Lost: append(append([]string(nil), node.Lost...), p.Broken...)}
 	for _, bridge := range p.Bridges {
 		description.Bridges = append(description.Bridges, describeBridge(bridge))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/ovsdb/file"
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/sosreport"
@@ -78,7 +79,8 @@ func (r *filesReader) add(path string) error {
 		return err
 	}
 	identities := map[string]identity{}
-	tree, err := archive.Read(r.ctx, path, r.spool, wantedBy(identities), r.Limits, r.Progress)
+	var others []string
+	tree, err := archive.Read(r.ctx, path, r.spool, wantedBy(identities, &others), r.Limits, r.Progress)
 	if _, ok := errors.AsType[*archive.NotArchiveError](err); ok {
 		return r.notArchive(path, err)
 	}
@@ -105,6 +107,11 @@ func (r *filesReader) add(path string) error {
 		_, kept := tree.Files[name]
 		return !kept || isBelow(name, tops)
 	})
+	for _, name := range others {
+		if !isBelow(name, tops) {
+			r.found.Unused = append(r.found.Unused, name)
+		}
+	}
 	for top, files := range byMustGather(identities) {
 		kinds, err := r.addLoose(tree, partName(abs, top), files)
 		if err != nil {
@@ -121,6 +128,9 @@ func (r *filesReader) add(path string) error {
 		lost := ""
 		if len(r.found.Lost) > before {
 			lost = "; could not be read: " + r.found.Lost[before]
+		}
+		if len(others) > 0 {
+			lost += "; nothing uses " + phrase.FirstNames(baseNames(others))
 		}
 		return fmt.Errorf("%w: %s holds nothing of Open vSwitch or OVN (no sos report, must-gather, database, output of ovs-save, or dump)%s", ErrNothing, path, lost)
 	}
@@ -157,14 +167,21 @@ func partName(source, part string) string {
 	return source + ":" + part
 }
 
+// maxUnused bounds the list of outputs that nothing uses: a source can have a million files.
+const maxUnused = 1000
+
 // wantedBy returns a function that reports whether a file of a source is kept, and that
-// adds the file's identity to identities.
-func wantedBy(identities map[string]identity) archive.Wanted {
+// adds the file's identity to identities. It adds the names of other files that are named for a
+// command of Open vSwitch or OVN to others.
+func wantedBy(identities map[string]identity, others *[]string) archive.Wanted {
 	return func(name string, start []byte) bool {
 		id := identify(name, start)
 		wanted := id.kind != unknownFile || sosreport.Wanted(name, start)
-		if wanted {
+		switch {
+		case wanted:
 			identities[name] = id
+		case recording.IsOutputName(name) && len(*others) < maxUnused:
+			*others = append(*others, name)
 		}
 		return wanted
 	}

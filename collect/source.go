@@ -26,6 +26,8 @@ type Found struct {
 	// Lost lists unreadable inputs, and unreadable parts of inputs that belong to no
 	// node.
 	Lost []string
+	// Unused are the paths of outputs of Open vSwitch and OVN outside reports that nothing uses.
+	Unused []string
 	// Remarks are findings about several nodes or inputs.
 	Remarks []string
 }

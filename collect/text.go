@@ -2,10 +2,12 @@ package collect
 
 import (
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/show"
 	"ovs-offline/internal/terminal"
@@ -17,13 +19,15 @@ type Inspection struct {
 	Inputs []Input       `json:"inputs"`
 	Nodes  []Description `json:"nodes"`
 	Lost   []string      `json:"lost"`
+	// Unused are outputs of Open vSwitch and OVN that belong to no node and that nothing uses.
+	Unused []string `json:"unused,omitempty"`
 	// Remarks are findings about several nodes or inputs.
 	Remarks []string `json:"remarks,omitempty"`
 }
 
 // NewInspection returns the output for what a source holds, and the plans for its nodes.
 func NewInspection(found *Found, plans []*Plan) Inspection {
-	seen := Inspection{Inputs: found.Inputs, Nodes: []Description{}, Lost: append([]string{}, found.Lost...), Remarks: found.Remarks}
+	seen := Inspection{Inputs: found.Inputs, Nodes: []Description{}, Lost: append([]string{}, found.Lost...), Unused: found.Unused, Remarks: found.Remarks}
 	for _, plan := range plans {
 		seen.Nodes = append(seen.Nodes, plan.Describe())
 	}
@@ -46,11 +50,13 @@ func (seen Inspection) Print(p *show.Page) {
 		n.OVN.print(p, len(seen.Nodes) > 1, n.Host)
 		n.printDumps(p)
 		printList(p, "Recorded: ", ", ", n.Recorded)
+		printUnused(p, n.Unused)
 		printList(p, "A replica can answer:\n  - ", "\n  - ", n.Can)
 		printList(p, "A replica can't answer:\n  - ", "\n  - ", n.Cannot)
 		p.WarnEach(n.Name+": ", n.Remarks)
 		p.WarnEach(n.Name+": could not be read: ", n.Lost)
 	}
+	printUnused(p, seen.Unused)
 	p.WarnEach("", seen.Remarks)
 	p.WarnEach("could not be read: ", seen.Lost)
 }
@@ -259,4 +265,19 @@ func titles(kinds []workdir.Kind) string {
 // HasLost reports whether a source held something that could not be read.
 func HasLost(collections []workdir.Collection) bool {
 	return slices.ContainsFunc(collections, func(c workdir.Collection) bool { return len(c.Lost) > 0 })
+}
+
+// printUnused prints the names of outputs that nothing uses.
+func printUnused(p *show.Page, paths []string) {
+	if len(paths) > 0 {
+		p.Printf("%s\n", terminal.Escape(fmt.Sprintf("Seen and not used: %s: %s", phrase.Count(len(paths), "file"), phrase.FirstNames(baseNames(paths)))))
+	}
+}
+
+// baseNames returns the names of files without their folders.
+func baseNames(paths []string) (names []string) {
+	for _, name := range paths {
+		names = append(names, path.Base(name))
+	}
+	return names
 }

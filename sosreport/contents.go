@@ -105,7 +105,23 @@ func (c *contents) index(ctx context.Context, report *Report) error {
 	c.indexDatabases(report)
 	c.indexLogs(report)
 	report.describe(c)
+	report.Unused = c.unused(report)
 	return nil
+}
+
+// unused returns the files of the plugins for Open vSwitch and OVN that the report does not use.
+func (c *contents) unused(report *Report) (list []string) {
+	used := map[string]bool{}
+	for _, output := range report.All {
+		used[output.Origin] = true
+	}
+	for _, rel := range c.list {
+		_, isFile := c.tree.Files[path.Join(c.top, rel)]
+		if isFile && !used[rel] && strings.Contains("/"+rel, "/sos_commands/") && recording.IsOutputName(rel) {
+			list = append(list, rel)
+		}
+	}
+	return list
 }
 
 // maxManifest bounds a manifest, in bytes; with every plugin it has 2 MB.

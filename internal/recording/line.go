@@ -2,6 +2,7 @@ package recording
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +56,14 @@ func ParseFileName(name string) (Invocation, bool) {
 	command, ok := dashed()[name]
 	return Invocation{Command: command}, ok
 }
+
+// outputName matches the names of files that people and programs give the outputs of tools of Open
+// vSwitch and OVN.
+var outputName = regexp.MustCompile(`(?:^|[_.])(?:ovs|ovn|ovsdb)-[a-z]+[_.-]`)
+
+// IsOutputName reports whether a file is named for a command of Open vSwitch or OVN, whether its output
+// is recorded or not.
+func IsOutputName(name string) bool { return outputName.MatchString(path.Base(name)) }
 
 // dashed has the commands by the names that ovs-bugtool and XenServer's bugtool give their files,
 // which have "-" for blanks and slashes: ovs-appctl-bond-show, ovs-appctl-dpctl-show-s.

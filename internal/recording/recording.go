@@ -137,6 +137,8 @@ type Recording struct {
 	All []Output
 	// Logs are logs of clients of libovsdb.
 	Logs []Log
+	// Unused are the paths of outputs of Open vSwitch and OVN in the source that nothing uses.
+	Unused []string
 	// Remarks are findings for the user; Lost names data that could not be read.
 	Remarks []string
 	Lost    []string
