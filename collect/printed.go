@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/lines"
 	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -46,27 +48,38 @@ func putTogether(ctx context.Context, spool string, node *recording.Recording) e
 	return nil
 }
 
-// addDatabase adds the database of a kind, if the node's outputs hold its essential tables.
+// addDatabase adds the database of a kind, if the node's outputs hold its essential tables, or if the
+// node has the end of its file.
 func (p printed) addDatabase(kind workdir.Kind) error {
 	parts := p.parts(kind)
-	if len(parts) == 0 {
+	tail, hasTail := p.takeTail(kind)
+	if len(parts) == 0 && !hasTail {
 		return nil
 	}
 	spooled, lost, err := p.join(parts)
 	if archive.CannotWrite(err) || p.ctx.Err() != nil {
 		return cmp.Or(p.ctx.Err(), err)
 	}
-	if err != nil {
-		p.node.LoseDatabase(kind, fmt.Sprintf("%s: %v", originOfParts(parts), err))
-		return nil
+	db := recording.Database{File: spooled, Printed: kind}
+	if len(parts) > 0 {
+		db.Origin = originOfParts(parts)
 	}
-	db := recording.Database{File: spooled, Origin: originOfParts(parts), Printed: kind}
-	content, err := db.Read(p.ctx)
+	var content *file.Content
+	if err == nil {
+		content, err = db.Read(p.ctx)
+	}
 	if err != nil {
 		p.node.LoseDatabase(kind, fmt.Sprintf("%s: %v", db.Origin, err))
 		return nil
 	}
-	if !slices.ContainsFunc(essential(kind), func(table string) bool { return len(content.Rows(table)) > 0 }) {
+	whole := slices.ContainsFunc(essential(kind), func(table string) bool { return len(content.Rows(table)) > 0 })
+	switch {
+	case whole && hasTail:
+		db.Remarks = append(db.Remarks, tail.Origin+" is not used, since its beginning is missing")
+	case hasTail:
+		db.Origin, db.Tail = strings.TrimPrefix(db.Origin+", "+tail.Origin, ", "), tail.File
+		p.node.LoseDatabase(kind, tail.Origin+": the beginning of the database is missing, and what it holds was not printed: only rows in the rest of the file are known")
+	case !whole:
 		p.node.Remarks = append(p.node.Remarks, fmt.Sprintf("%s: not used, since no database can be made without the rows of %s", db.Origin, strings.Join(essential(kind), " or ")))
 		return nil
 	}
@@ -75,6 +88,28 @@ func (p printed) addDatabase(kind workdir.Kind) error {
 		p.node.LoseDatabase(kind, loss)
 	}
 	return nil
+}
+
+// takeTail removes the largest file of a database of the kind whose beginning is missing from the
+// databases of the node, and returns it, unless the node has a whole file.
+func (p printed) takeTail(kind workdir.Kind) (tail recording.Database, ok bool) {
+	at := -1
+	for i := range p.node.Databases {
+		db := &p.node.Databases[i]
+		info, err := db.Inspect(p.ctx)
+		switch {
+		case err == nil && workdir.KindOfSchema(info.Name) == kind:
+			return tail, false
+		case errors.Is(err, file.ErrTailed) && !info.Gzip && kindOfPath(db.Origin) == kind && (at < 0 || db.Size > p.node.Databases[at].Size):
+			at = i
+		}
+	}
+	if at < 0 {
+		return tail, false
+	}
+	tail = p.node.Databases[at]
+	p.node.Databases = slices.Delete(p.node.Databases, at, at+1)
+	return tail, true
 }
 
 // join spools outputs as one text of printed tables, and returns what could not be read of them.

@@ -166,6 +166,14 @@ func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
 	if db.Printed != "" {
 		path = w.staging.PrintedDatabase(kind)
 	}
+	if db.Tail.Size > 0 {
+		if db.Shared {
+			w.moved[db.Tail.Spooled] = db.Tail.Spooled
+		}
+		if err := w.move(db.Tail, w.staging.DatabaseTail(kind), workdir.File{Origin: origin(db.Origin, db.Source)}, out); err != nil {
+			return err
+		}
+	}
 	return w.move(db.File, path, workdir.File{Origin: origin(db.Origin, db.Source), Remarks: db.Remarks}, out)
 }
 

@@ -38,7 +38,10 @@ type Database struct {
 	Origin string // its path in the source
 	// Printed is the kind of the database of which the file holds printed tables
 	// (dbfile.InspectPrinted), "" for a database file.
-	Printed   workdir.Kind
+	Printed workdir.Kind
+	// Tail is the end of the database's file, whose beginning is missing, beside what was printed;
+	// the zero value for none.
+	Tail      archive.File
 	Truncated bool
 	// Unusual reports that the file is not where nodes keep their databases:
 	// a copy, or a deployment that the source does not know.
@@ -67,7 +70,11 @@ func (d *Database) Inspect(ctx context.Context) (dbfile.Info, error) {
 
 func (d *Database) inspectFile(ctx context.Context) (dbfile.Info, error) {
 	if d.Printed != "" {
-		return dbfile.InspectPrinted(ctx, d.Spooled, d.Printed.Schema())
+		info, err := dbfile.InspectPrinted(ctx, d.Spooled, d.Printed.Schema())
+		if d.Tail.Size > 0 {
+			info.Form = dbfile.FormTail
+		}
+		return info, err
 	}
 	f, err := os.Open(d.Spooled)
 	if err != nil {

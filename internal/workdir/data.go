@@ -32,6 +32,11 @@ func (d *Data) PrintedDatabase(kind Kind) string {
 	return d.join("db", string(kind), printedTables, "tables.txt")
 }
 
+// DatabaseTail returns the path of the end of an OVN database's file, beside its printed tables.
+func (d *Data) DatabaseTail(kind Kind) string {
+	return d.join("db", string(kind), printedTables, "tail.db")
+}
+
 // Absence says why the workdir has no OVN database of a kind.
 func (d *Data) Absence(kind Kind) string {
 	if _, err := os.Stat(d.PrintedDatabase(kind)); err == nil {

@@ -51,6 +51,9 @@ func (p *Printed) Prepare(ctx context.Context, wd *workdir.Dir, options Options)
 		if err := r.completeLogicalFlows(ctx, &tables, path); err != nil {
 			return err
 		}
+		if tables.identified {
+			return nil
+		}
 		pairs, err := r.pairCookies(ctx, path)
 		if err == nil || ctx.Err() == nil { // without the cookies, all else can be made
 			p.learn(r.sum, pairs, err)
@@ -95,6 +98,8 @@ func (p *Printed) learn(sum string, pairs map[cookiePair]int, err error) {
 type printedTables struct {
 	rows    map[string][]ovsdb.Record
 	assumed []string
+	// identified reports that the logical flows have the UUIDs of the live database.
+	identified bool
 }
 
 // ifNeeded calls do with the printed tables of a database, and the path of a file with it, unless the
@@ -146,7 +151,17 @@ func (r *run) writePrinted(ctx context.Context, kind workdir.Kind, to string) (t
 		return tables, err
 	}
 	groupDatapaths(tables.rows)
-	if tables.assumed, err = file.FromTables(ctx, r.schema, tables.rows, to); err != nil {
+	if err := r.addTail(ctx, kind, &tables); err != nil {
+		return tables, err
+	}
+	global := map[workdir.Kind]string{workdir.NB: "NB_Global", workdir.SB: "SB_Global"}[kind]
+	if len(tables.rows[global]) == 0 {
+		tables.rows[global] = []ovsdb.Record{{UUID: uuidOf(global)}}
+		tables.assumed = append(tables.assumed, "the row of "+global+", without settings")
+	}
+	remarks, err := file.FromTables(ctx, r.schema, tables.rows, to)
+	tables.assumed = append(tables.assumed, remarks...)
+	if err != nil {
 		return tables, err
 	}
 	all, err := file.Tables(ctx, to)
@@ -154,6 +169,29 @@ func (r *run) writePrinted(ctx context.Context, kind workdir.Kind, to string) (t
 		tables.assumed = append(tables.assumed, "tables that were not printed, and are empty: "+strings.Join(missing, ", "))
 	}
 	return tables, err
+}
+
+// addTail adds the rows in the end of the database's file of the tables that were not printed.
+func (r *run) addTail(ctx context.Context, kind workdir.Kind, tables *printedTables) error {
+	path := r.wd.DatabaseTail(kind)
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	rest, remarks, err := file.ReadTail(ctx, path, r.schema)
+	if err != nil {
+		return err
+	}
+	var added []string
+	for _, table := range slices.Sorted(maps.Keys(rest)) {
+		if len(tables.rows[table]) == 0 && len(rest[table]) > 0 {
+			tables.rows[table] = rest[table]
+			tables.identified = tables.identified || table == logicalFlows
+			added = append(added, fmt.Sprintf("%s (%d)", table, len(rest[table])))
+		}
+	}
+	tables.assumed = append(tables.assumed, "the beginning of the file is missing: only the rows in the rest of it are there, of "+strings.Join(added, ", "))
+	tables.assumed = append(tables.assumed, remarks...)
+	return nil
 }
 
 // missingTables returns the tables of a schema that were not printed, without those that are
@@ -171,6 +209,9 @@ func missingTables(all []string, printed map[string][]ovsdb.Record) (missing []s
 // completeLogicalFlows has ovn-northd add the logical flows to a southbound database, and to its tables,
 // where they were not printed.
 func (r *run) completeLogicalFlows(ctx context.Context, tables *printedTables, to string) error {
+	if tables.identified {
+		return nil
+	}
 	if len(tables.rows[logicalFlows]) > 0 {
 		tables.assumed = append(tables.assumed, "the logical flows are those of ovn-sbctl lflow-list, which prints neither UUIDs nor tags")
 		return nil

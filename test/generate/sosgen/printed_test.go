@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ovs-offline/internal/workdir"
+	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/lines"
 )
 
@@ -24,11 +25,13 @@ func TestPrintedDatabasesServeTheLiveRows(t *testing.T) {
 	printed := n.PrintedCentral(t)
 	for what, tree := range map[string]Tree{
 		"with lflow-list":    without.With(printed),
+		"and ends of files":  without.With(printed).With(n.endsOfDatabases()),
 		"without lflow-list": without.With(printed.Without("sos_commands/ovn_central/ovn-sbctl_--no-leader-only_lflow-list")),
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			r := replay(t, writeTop(t, "sosreport-"+n.Host, tree))
+			expect.Equal(t, r.collected.code, 0, "exit code of collect: "+r.collected.err)
 			for _, db := range []struct {
 				name string
 				kind workdir.Kind
@@ -129,4 +132,56 @@ func TestPrintedTablesOfOneCommandAreNoDatabase(t *testing.T) {
 	if o.code != 3 || !strings.Contains(o.err, lists+"ACL: an error message") {
 		t.Errorf("an error message in place of a table: exit %d, %s", o.code, o.err)
 	}
+}
+
+// TestEndsOfDatabasesGiveWhatTheyHold checks that a report with the last part of the OVN databases alone,
+// as sos keeps it, serves rows of the live databases and no other ones but the global one, and that
+// every answer is in doubt. References to rows that are missing are removed.
+func TestEndsOfDatabasesGiveWhatTheyHold(t *testing.T) {
+	n := recorded(t, "openstack")
+	tree := n.Report(newest()).Without("var/lib/ovn/", "var/lib/ovn-ic/").With(n.endsOfDatabases())
+	r := replay(t, writeTop(t, "sosreport-"+n.Host, tree))
+	expect.Equal(t, r.collected.code, 3, "exit code of collect")
+	for _, db := range []struct {
+		name string
+		kind workdir.Kind
+	}{{NB, workdir.NB}, {SB, workdir.SB}} {
+		live, err := n.Rows(db.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, have := uuidsOf(rowsOf(t, live)), uuidsOf(rowsOf(t, dumpOf(t, "unix:"+r.serving(db.kind), db.name)))
+		_, extra := lines.Difference(want, have)
+		extra = slices.DeleteFunc(extra, func(row string) bool { return strings.HasPrefix(row, globalTable(db.name)+" ") })
+		t.Logf("%s: %d of %d rows", db.name, len(have), len(want))
+		if len(have) == 0 || len(extra) > 0 {
+			t.Errorf("%s: of %d rows, %d are not live ones: %.900q", db.name, len(have), len(extra), extra)
+		}
+	}
+	if !strings.Contains(r.words(), "the beginning of the database is missing") {
+		t.Errorf("no message says what is missing: %s", r.words())
+	}
+	if o := run(t, "drift", "-w", r.Workdir.Path()); o.code != 3 {
+		t.Errorf("drift with a part of the database exits with %d: %s%s", o.code, o.out, o.err)
+	}
+}
+
+// endsOfDatabases returns the last two thirds of the OVN databases, as sos keeps the end of large files.
+func (n *Node) endsOfDatabases() Tree {
+	tree := Tree{}
+	for name, file := range map[string]string{NB: "ovnnb_db.db", SB: "ovnsb_db.db"} {
+		whole := n.Databases[name]
+		tree["sos_strings/ovn_central/var.lib.ovn."+file+".tailed"] = File{Body: Tail(whole, len(whole)*2/3)}
+		tree["var/lib/ovn/"+file] = File{Link: "../../../sos_strings/ovn_central/var.lib.ovn." + file + ".tailed"}
+	}
+	return tree
+}
+
+// uuidsOf returns the table and the UUID of each row.
+func uuidsOf(rows []string) (ids []string) {
+	for _, row := range rows {
+		ids = append(ids, regexp.MustCompile(`^(\w+) .*?_uuid=(\[[^]]*\]).*$`).ReplaceAllString(row, "$1 $2"))
+	}
+	slices.Sort(ids)
+	return ids
 }
