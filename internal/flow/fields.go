@@ -83,5 +83,8 @@ func (l fields) includedIn(other fields) bool {
 // isZero reports whether a field has the value that a packet without it has.
 func isZero(field Field) bool {
 	n, err := strconv.ParseUint(field.Value, 0, 64)
-	return err == nil && n == 0 || field.Name == "nw_frag" && field.Value == "no"
+	return err == nil && n == 0 || field.Name == "nw_frag" && field.Value == "no" || field.Value == noMAC
 }
+
+// noMAC is how a flow prints the address of an option that a packet does not have (nd_sll, nd_tll).
+const noMAC = "00:00:00:00:00:00"

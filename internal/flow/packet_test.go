@@ -168,6 +168,10 @@ func TestClonesAreIndependent(t *testing.T) {
 	if !p.SameHeaders(parse(t, "tcp,nw_dst=10.0.0.2,nw_src=10.0.0.1,nw_tos=0,nw_frag=no")) || p.SameHeaders(c) {
 		t.Error("packets compare wrongly")
 	}
+	advertisement := parse(t, "icmp6,icmp_type=136,nd_target=fe80::1")
+	for options, want := range map[string]bool{"nd_sll=00:00:00:00:00:00,nd_tll=00:00:00:00:00:00": true, "nd_tll=02:00:00:00:00:01": false} {
+		expect.Equal(t, advertisement.SameHeaders(parse(t, "icmp6,icmp_type=136,nd_target=fe80::1,"+options)), want, options)
+	}
 }
 
 // FuzzParse checks that what was read is written in a form that reads the same.
