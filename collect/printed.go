@@ -48,10 +48,13 @@ func putTogether(ctx context.Context, spool string, node *recording.Recording) e
 	return nil
 }
 
-// addDatabase adds the database of a kind, if the node's outputs hold its essential tables, or if the
-// node has the end of its file.
+// addDatabase adds the database of a kind, if the node has no file of it, and if its outputs hold the
+// essential tables, or the node has the end of its file.
 func (p printed) addDatabase(kind workdir.Kind) error {
-	parts := p.parts(kind)
+	if p.hasFile(kind) {
+		return nil
+	}
+	parts, failed := p.parts(kind)
 	tail, hasTail := p.takeTail(kind)
 	if len(parts) == 0 && !hasTail {
 		return nil
@@ -84,23 +87,30 @@ func (p printed) addDatabase(kind workdir.Kind) error {
 		return nil
 	}
 	p.node.Databases = append(p.node.Databases, db)
-	for _, loss := range lost {
+	for _, loss := range append(lost, failed...) {
 		p.node.LoseDatabase(kind, loss)
 	}
 	return nil
 }
 
+// hasFile reports whether the node has a database file of the kind.
+func (p printed) hasFile(kind workdir.Kind) bool {
+	for i := range p.node.Databases {
+		if p.node.Databases[i].Kind(p.ctx) == kind {
+			return true
+		}
+	}
+	return false
+}
+
 // takeTail removes the largest file of a database of the kind whose beginning is missing from the
-// databases of the node, and returns it, unless the node has a whole file.
+// databases of the node, and returns it.
 func (p printed) takeTail(kind workdir.Kind) (tail recording.Database, ok bool) {
 	at := -1
 	for i := range p.node.Databases {
 		db := &p.node.Databases[i]
 		info, err := db.Inspect(p.ctx)
-		switch {
-		case err == nil && workdir.KindOfSchema(info.Name) == kind:
-			return tail, false
-		case errors.Is(err, file.ErrTailed) && !info.Gzip && kindOfPath(db.Origin) == kind && (at < 0 || db.Size > p.node.Databases[at].Size):
+		if errors.Is(err, file.ErrTailed) && !info.Gzip && kindOfPath(db.Origin) == kind && (at < 0 || db.Size > p.node.Databases[at].Size) {
 			at = i
 		}
 	}
@@ -128,8 +138,9 @@ func (p printed) join(parts []recording.Output) (spooled archive.File, lost []st
 	return spooled, lost, err
 }
 
-// parts returns the first output of each table that is not an error message, sorted by table.
-func (p printed) parts(kind workdir.Kind) (parts []recording.Output) {
+// parts returns the first output of each table that is not an error message, sorted by table, and a
+// sentence for each table of which there is nothing else.
+func (p printed) parts(kind workdir.Kind) (parts []recording.Output, failed []string) {
 	outputs := p.node.BySubject()
 	for subject, list := range outputs {
 		command, _ := recording.Find(subject.Command)
@@ -138,7 +149,7 @@ func (p printed) parts(kind workdir.Kind) (parts []recording.Output) {
 		}
 		i := slices.IndexFunc(list, func(output recording.Output) bool { return !isErrorMessage(output.Spooled) })
 		if i < 0 {
-			p.node.LoseDatabase(kind, list[0].Origin+": an error message")
+			failed = append(failed, list[0].Origin+": an error message")
 			continue
 		}
 		parts = append(parts, list[i])
@@ -146,7 +157,8 @@ func (p printed) parts(kind workdir.Kind) (parts []recording.Output) {
 	slices.SortFunc(parts, func(a, b recording.Output) int {
 		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Origin, b.Origin))
 	})
-	return parts
+	slices.Sort(failed)
+	return parts, failed
 }
 
 // isErrorMessage reports whether the file of an output has text and neither a row nor the head of a

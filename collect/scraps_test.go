@@ -169,3 +169,35 @@ func TestUnusedOutputsAreNamed(t *testing.T) {
 		t.Errorf("a source with outputs that nothing uses: %v", err)
 	}
 }
+
+// TestFailedListsAreNoLossByThemselves checks that error messages in place of tables are a loss only of a
+// database that is made from other tables.
+func TestFailedListsAreNoLossByThemselves(t *testing.T) {
+	failed := "ovn-nbctl: unix:/run/ovn/ovnnb_db.sock: database connection failed (Connection refused)\n"
+	base := map[string]string{"ovs-ofctl_dump-flows_br-int": flows("OF1.5", 1), "ovn-nbctl_list_ACL": failed, "ovn-nbctl_list_DNS": failed}
+	for what, c := range map[string]struct {
+		name, text string
+		lost       int
+	}{
+		"nothing else":   {"notes.txt", "", 0},
+		"a file":         {"ovnnb_db.db", database("OVN_Northbound", 1), 0},
+		"another table":  {"ovn-nbctl_list_Logical_Switch", listedSwitch, 2},
+		"another failed": {"ovn-nbctl_list_Logical_Switch", failed, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			files := maps.Clone(base)
+			files[c.name] = c.text
+			nodes, _, _, err := takeFiles(t, Options{}, folder(t, files))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lost []string
+			for _, node := range nodes {
+				for _, collection := range node.Collections {
+					lost = append(lost, collection.Lost...)
+				}
+			}
+			expect.Equal(t, len(lost), c.lost, lost)
+		})
+	}
+}
