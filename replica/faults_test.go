@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"ovs-offline/replica/runtime/process"
 	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/lines"
+	"ovs-offline/test/oracle/collected"
 )
 
 // extracted returns a copy of the compute capture as a directory, which tests can
@@ -209,11 +211,12 @@ func TestRecordedDatabase(t *testing.T) {
 // recorded can't be served, and that the report names the problem.
 func TestNoRecordedDatabase(t *testing.T) {
 	needTools(t)
-	dir := extracted(t)
-	edit(t, filepath.Join(dir, "sos_commands/openvswitch/ovs-vsctl_-t_5_list_bridge"), func(list string) string {
-		return list + "name                : " + strings.Repeat("x", 17<<20) + "\n"
-	})
-	n := replay(t, dir, Options{})
+	wd := collected.Locked(t, compute(t))
+	list := wd.Recorded(workdir.RecordedListBridge)
+	if err := errors.Join(os.Remove(list), os.Mkdir(list, 0o700)); err != nil { // a folder can't be read
+		t.Fatal(err)
+	}
+	n := startCollected(t, wd, Options{})
 	if !strings.Contains(strings.Join(n.report.Remarks, "\n"), "as recorded is not served") {
 		t.Errorf("remarks %q", n.report.Remarks)
 	}

@@ -34,8 +34,13 @@ type node struct {
 // replay collects a report and starts a replica of it, which ends with the test.
 func replay(t *testing.T, report string, opts Options) node {
 	t.Helper()
+	return startCollected(t, collected.Locked(t, report), opts)
+}
+
+// startCollected starts a replica of what was collected, until the test ends.
+func startCollected(t *testing.T, wd *workdir.Dir, opts Options) node {
+	t.Helper()
 	ctx := context.Background()
-	wd := collected.Locked(t, report)
 	rt := process.New(process.Options{})
 	t.Cleanup(func() {
 		if err := Stop(ctx, wd, rt); err != nil {

@@ -67,7 +67,9 @@ func Tables(r io.Reader, first string) (map[string][]Record, error) {
 		}
 		if match := tableLine.FindSubmatch(line); match != nil {
 			table = string(match[1])
-			tables[table] = tables[table] // also one without records
+			if _, known := tables[table]; !known {
+				tables[table] = nil // one without records is in the result, too
+			}
 			return nil
 		}
 		match := columnLine.FindSubmatch(line)
