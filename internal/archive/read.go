@@ -204,17 +204,22 @@ func (r *reading) lose(name string, err error) {
 
 // keep spools one file. It replaces an earlier one of that name, as extracting would.
 func (r *reading) keep(name string, in io.Reader) error {
-	in, err := r.limits.Keep(name, r.size, in)
-	if err != nil {
-		return err
-	}
-	file, err := Spool(r.ctx, r.spool, in)
+	file, err := r.spoolFile(name, in)
 	if err != nil {
 		return err
 	}
 	r.tree.drop(name)
 	r.tree.Files[name] = file
 	return nil
+}
+
+// spoolFile spools one file within the limits.
+func (r *reading) spoolFile(name string, in io.Reader) (File, error) {
+	in, err := r.limits.Keep(name, r.size, in)
+	if err != nil {
+		return File{}, err
+	}
+	return Spool(r.ctx, r.spool, in)
 }
 
 // keepLink records a link. It replaces an earlier file or link of that name.

@@ -20,11 +20,7 @@ func isZip(name string, start []byte, depth int) bool {
 
 // zip takes the entries of a zip archive. Its directory is at its end, so it is spooled first.
 func (r *reading) zip(name string, in io.Reader, below string, depth int) error {
-	in, err := r.limits.Keep(name, r.size, in)
-	if err != nil {
-		return err
-	}
-	spooled, err := Spool(r.ctx, r.spool, in)
+	spooled, err := r.spoolFile(name, in)
 	if err != nil {
 		return err
 	}
@@ -80,6 +76,7 @@ func (r *reading) zipEntry(entry *zip.File, below string, depth int) error {
 	if entry.Mode().Type() == fs.ModeSymlink {
 		target, err := io.ReadAll(io.LimitReader(in, maxName))
 		if err != nil {
+			r.lose(name, err)
 			return nil
 		}
 		return r.keepLink(name, string(target))

@@ -1,13 +1,13 @@
 package ovn
 
 import (
-	"crypto/sha1"
 	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
 
 	"ovs-offline/internal/lines"
+	"ovs-offline/internal/ovsdb"
 )
 
 var (
@@ -42,14 +42,12 @@ func LogicalFlowRows(out io.Writer, in io.Reader) (flows, lost int, err error) {
 
 // writeFlow writes a logical flow, of which match has the parts.
 func writeFlow(out io.Writer, datapath, pipeline string, match [][]byte) error {
-	sum := sha1.New()
-	fmt.Fprintf(sum, "%s %s %s", datapath, pipeline, match[0])
-	id := fmt.Sprintf("%x", sum.Sum(nil))
+	id := ovsdb.UUIDOf(fmt.Sprintf("%s %s %s", datapath, pipeline, match[0]))
 	if len(match[1]) > 0 {
 		id = string(match[1]) + id[8:]
 	}
-	_, err := fmt.Fprintf(out, "_uuid : %s-%s-%s-%s-%s\nlogical_datapath : %s\npipeline : %s\ntable_id : %s\npriority : %s\nmatch : %s\nactions : %s\nexternal_ids : {stage-name=%s}\n",
-		id[:8], id[8:12], id[12:16], id[16:20], id[20:32], datapath, pipeline, match[2], match[4], quote(match[5]), quote(match[6]), quote(match[3]))
+	_, err := fmt.Fprintf(out, "_uuid : %s\nlogical_datapath : %s\npipeline : %s\ntable_id : %s\npriority : %s\nmatch : %s\nactions : %s\nexternal_ids : {stage-name=%s}\n",
+		id, datapath, pipeline, match[2], match[4], quote(match[5]), quote(match[6]), quote(match[3]))
 	return err
 }
 

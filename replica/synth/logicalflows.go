@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"crypto/sha1"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,7 +61,7 @@ func takeLogicalFlows(tables, made map[string][]ovsdb.Record) {
 	for _, group := range made[datapathGroups] {
 		datapaths := datapathsOf(group)
 		if byDatapaths[datapaths] == "" {
-			byDatapaths[datapaths] = uuidOf(datapaths)
+			byDatapaths[datapaths] = ovsdb.UUIDOf(datapaths)
 			tables[datapathGroups] = append(tables[datapathGroups], ovsdb.Record{UUID: byDatapaths[datapaths], Columns: group.Columns})
 		}
 		groups[group.UUID] = byDatapaths[datapaths]
@@ -71,15 +70,9 @@ func takeLogicalFlows(tables, made map[string][]ovsdb.Record) {
 		if group, known := groups[flow.Column(groupColumn)]; known {
 			flow.Columns = append(without(flow.Columns, groupColumn), ovsdb.Value{Column: groupColumn, Text: group})
 		}
-		flow.UUID = uuidOf(contentOf(flow))
+		flow.UUID = ovsdb.UUIDOf(contentOf(flow))
 		tables[logicalFlows] = append(tables[logicalFlows], flow)
 	}
-}
-
-// uuidOf makes a UUID of a text.
-func uuidOf(text string) string {
-	id := fmt.Sprintf("%x", sha1.Sum([]byte(text)))
-	return strings.Join([]string{id[:8], id[8:12], id[12:16], id[16:20], id[20:32]}, "-")
 }
 
 // datapathsOf returns the datapaths of a group, as one text for the same ones in any order.

@@ -156,7 +156,7 @@ func (r *run) writePrinted(ctx context.Context, kind workdir.Kind, to string) (t
 	}
 	global := map[workdir.Kind]string{workdir.NB: "NB_Global", workdir.SB: "SB_Global"}[kind]
 	if len(tables.rows[global]) == 0 {
-		tables.rows[global] = []ovsdb.Record{{UUID: uuidOf(global)}}
+		tables.rows[global] = []ovsdb.Record{{UUID: ovsdb.UUIDOf(global)}}
 		tables.assumed = append(tables.assumed, "the row of "+global+", without settings")
 	}
 	remarks, err := file.FromTables(ctx, r.schema, tables.rows, to)
@@ -194,8 +194,8 @@ func (r *run) addTail(ctx context.Context, kind workdir.Kind, tables *printedTab
 	return nil
 }
 
-// missingTables returns the tables of a schema that were not printed, without those that are
-// computed.
+// missingTables returns the tables of a schema that were not printed. It leaves out Logical_Flow, which
+// ovn-northd can compute.
 func missingTables(all []string, printed map[string][]ovsdb.Record) (missing []string) {
 	names := slices.Collect(maps.Keys(printed))
 	for _, table := range all {
