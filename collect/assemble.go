@@ -48,6 +48,7 @@ func (r *filesReader) assemble() error {
 	nodes = r.shareCentral(nodes)
 	r.found.Nodes = nameNodes(nodes)
 	for _, named := range r.found.Nodes {
+		r.remarkApart(named.Recording)
 		if named.LacksOVN {
 			named.Remarks = append(named.Remarks, fmt.Sprintf("%s uses OVN (ovn-remote), and lacks a database of its deployment: %s", named.Name, named.NoOVN))
 		}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ovs-offline/internal/archive"
@@ -33,7 +34,7 @@ func (s Files) Kinds() []workdir.Kind { return nil }
 // Read implements Source. A path that cannot be read is added to Found.Lost if
 // another path can.
 func (s Files) Read(ctx context.Context, spool string) (*Found, error) {
-	reader := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}, taken: map[string]recording.Moment{}}
+	reader := &filesReader{Files: s, ctx: ctx, spool: spool, found: &Found{}, taken: map[string]recording.Moment{}, members: map[string]memberStatus{}}
 	reader.loose = looseNodes{named: map[string][]*recording.Recording{}, saved: map[string]bool{}}
 	var errs []error
 	for _, path := range s.Paths {
@@ -70,6 +71,7 @@ type filesReader struct {
 	loose   looseNodes
 	owners  map[string]owner            // of databases, by spooled file
 	taken   map[string]recording.Moment // of must-gathers, by the name of the source
+	members map[string]memberStatus     // by the UUID of the server
 }
 
 // add reads one path and recognises its content.
@@ -92,6 +94,7 @@ func (r *filesReader) add(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	states := r.addMembers(identities)
 	tops := map[string]bool{}
 	for _, report := range reports {
 		tops[report.Top] = true
@@ -99,6 +102,7 @@ func (r *filesReader) add(path string) error {
 		for i := range report.Databases {
 			_, _ = report.Databases[i].Inspect(r.ctx) // the database keeps the result
 		}
+		report.Unused = slices.DeleteFunc(report.Unused, func(name string) bool { return states[strings.TrimPrefix(report.Top+"/"+name, "/")] })
 		r.correctHost(&report.Recording)
 		r.reports = append(r.reports, &report.Recording)
 		input.Kinds = append(input.Kinds, fmt.Sprintf("sos report of %s (%s)", cmp.Or(report.Host, "an unnamed node"), report.Source.Tool))

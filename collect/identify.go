@@ -28,6 +28,7 @@ const (
 	clientLog                   // a log of clients of libovsdb, known by its name
 	recordedFile                // another recorded output
 	ticketFile                  // text into which outputs of several commands were pasted
+	clusterStatus               // what cluster/status printed of a server of a clustered database
 	antreaFile                  // a file that only the folder of an Antrea support bundle identifies
 )
 
@@ -40,6 +41,7 @@ type identity struct {
 	bridge   string // or table, as the file's name spells it; "" if it is not known
 	version  string // of the must-gather
 	bare     bool   // the source leaves out the dump's header
+	member   memberStatus
 }
 
 var (
@@ -82,7 +84,10 @@ func identify(name string, start []byte) identity {
 	if saved != nil && version == 0 {
 		version = openflow.OpenFlow14 // ovs-save dumps in that version
 	}
+	member, isMember := readStatus(start)
 	switch {
+	case isMember:
+		return identity{kind: clusterStatus, member: member}
 	case bytes.HasPrefix(start, []byte("OVSDB ")):
 		return identity{kind: databaseFile}
 	case len(start) == 0 && ovsDatabaseName.MatchString(base), databaseName.MatchString(base) && isRows(start):

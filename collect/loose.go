@@ -180,6 +180,7 @@ func (l *looseReader) kinds() []string {
 	add(l.count[dumpFile]+l.count[mustGatherDump], "dump", "")
 	add(l.count[clientLog], "log", " of libovsdb")
 	add(l.count[recordedFile], "recorded output", "")
+	add(l.count[clusterStatus], "output", " of cluster/status")
 	add(l.pasted, "pasted output", "")
 	return list
 }

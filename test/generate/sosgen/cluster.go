@@ -17,6 +17,7 @@ import (
 type Members struct {
 	Leader, Follower []byte
 	JoinOnly         []byte // of a member that has not joined the cluster yet
+	Status           []byte // what cluster/status printed of the follower
 }
 
 // Cluster converts a standalone database into a cluster, with real servers. The
@@ -24,16 +25,37 @@ type Members struct {
 // added and deleted, so that the logs hold entries of their own.
 func Cluster(tb testing.TB, file []byte, database string) Members {
 	tb.Helper()
+	m, servers := startCluster(tb, file, database)
+	for _, s := range servers {
+		s.Stop()
+	}
+	return m
+}
+
+// Apart works like Cluster. The status of the follower is the one after the leader stopped.
+func Apart(tb testing.TB, file []byte, database string) Members {
+	tb.Helper()
+	m, servers := startCluster(tb, file, database)
+	servers[0].Stop()
+	for end := time.Now().Add(20 * time.Second); !bytes.Contains(m.Status, []byte("\nLeader: unknown\n")); time.Sleep(20 * time.Millisecond) {
+		if m.Status = status(servers[1], database); time.Now().After(end) {
+			tb.Fatal("the follower took the stopped leader for one for 20 seconds")
+		}
+	}
+	servers[1].Stop()
+	return m
+}
+
+func startCluster(tb testing.TB, file []byte, database string) (m Members, servers []*ovs.Server) {
+	tb.Helper()
 	dir := ovs.Dir(tb)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(at("standalone"), file, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	var m Members
 	ovs.Run(tb, "ovsdb-tool", "create-cluster", at("1"), at("standalone"), "unix:"+at("raft1"))
 	ovs.Run(tb, "ovsdb-tool", "join-cluster", at("2"), database, "unix:"+at("raft2"), "unix:"+at("raft1"))
 	m.JoinOnly = readFile(tb, at("2"))
-	var servers []*ovs.Server
 	for _, n := range []string{"1", "2"} {
 		s := ovs.Serve(tb, at(n))
 		s.Run("ovsdb-client", "--timeout=20", "wait", s.Remote, database, "connected")
@@ -41,10 +63,12 @@ func Cluster(tb testing.TB, file []byte, database string) Members {
 	}
 	changeGlobalRow(servers[0], database)
 	m.read(tb, at("1"), at("2"))
-	for _, s := range servers {
-		s.Stop()
-	}
-	return m
+	m.Status = status(servers[1], database)
+	return m, servers
+}
+
+func status(s *ovs.Server, database string) []byte {
+	return []byte(s.Run("ovs-appctl", "-t", "ovsdb-server", "cluster/status", database))
 }
 
 // changeGlobalRow changes the global row and changes it back.

@@ -25,6 +25,7 @@ func supplies(e Era, n *Node) func(Bridge) supply {
 			s.meters = e.meters && best >= "OpenFlow13"
 			s.tlv = e.tlv
 		}
+		s.meters = s.meters || e.doca && !b.Fake && (len(b.Protocols) == 0 || slices.Contains(b.Protocols, "OpenFlow13"))
 		if b.Name == "br-int" && n.HasOVN() && s.flows < "OpenFlow13" {
 			s.flows = "OpenFlow13"
 		}

@@ -1,6 +1,7 @@
 package sosgen
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -138,12 +139,16 @@ func (o OCP) putCentral(tb testing.TB, tree Tree, n *Node) {
 }
 
 // OpenStackGather returns an openstack-must-gather: the control plane's clustered
-// databases, and the nodes' sos reports, each without its top folder.
-func OpenStackGather(tb testing.TB, e Era, nodes ...*Node) Tree {
+// databases with what cluster/status printed of a server, and the nodes' sos reports, each without
+// its top folder. clustered makes the clusters.
+func OpenStackGather(tb testing.TB, e Era, clustered func(tb testing.TB, file []byte, database string) Members, nodes ...*Node) Tree {
 	tb.Helper()
 	tree := Tree{}
-	for name, file := range map[string]string{NB: "ovnnb_db.db", SB: "ovnsb_db.db"} {
-		tree.put("ctlplane/ovn/"+file, Cluster(tb, nodes[0].Databases[name], name).Leader)
+	for name, kind := range map[string]string{NB: "nb", SB: "sb"} {
+		members := clustered(tb, nodes[0].Databases[name], name)
+		tree.put("ctlplane/ovn/ovn"+kind+"_db.db", members.Follower)
+		// oc rsh gives the command a terminal.
+		tree.put("ctlplane/ovn/cluster-status/"+kind+"/ovsdbserver-"+kind+"-0.txt", bytes.ReplaceAll(members.Status, []byte("\n"), []byte("\r\n")))
 	}
 	for _, n := range nodes {
 		report := n.Report(e).Without(e.central + "/") // of a compute node

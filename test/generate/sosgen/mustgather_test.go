@@ -113,10 +113,10 @@ func TestOpenStackMustGatherServesCentralDatabases(t *testing.T) {
 	one := recorded(t, "openstack")
 	nodes := []*Node{one, one.Renamed("compute1")}
 	e := era("4.4-4.7.1")
-	tree := OpenStackGather(t, e, nodes...)
+	tree := OpenStackGather(t, e, Cluster, nodes...)
 	parent := shortDir(t)
 	collected := collectInto(t, parent, write(t, tree))
-	if collected.code == 1 {
+	if collected.code == 1 || strings.Contains(collected.err, "cluster/status") {
 		t.Fatal(collected.err)
 	}
 	for _, n := range nodes {
@@ -125,6 +125,30 @@ func TestOpenStackMustGatherServesCentralDatabases(t *testing.T) {
 		if n == one {
 			checkCentral(t, n, r)
 		}
+	}
+}
+
+// TestDatabasesOfAServerWithoutALeaderAreNamed checks that collect and inspect name the databases
+// whose server had lost its cluster, by cluster/status in an openstack-must-gather and in a report.
+func TestDatabasesOfAServerWithoutALeaderAreNamed(t *testing.T) {
+	one := recorded(t, "openstack")
+	e := era("4.4-4.7.1")
+	inReport := one.Renamed(one.Host)
+	members := Apart(t, one.Databases[SB], SB)
+	inReport.Databases[SB] = members.Follower
+	report := inReport.Report(e)
+	report.put("sos_commands/ovn_central/ovs-appctl_-t_.var.run.ovn.ovnsb_db.ctl_cluster.status_OVN_Southbound", members.Status)
+	for name, tree := range map[string]Tree{"openstack-must-gather": OpenStackGather(t, e, Apart, one), "sos report": report.Under("sosreport-x")} {
+		t.Run(name, func(t *testing.T) {
+			const want = "its server knew no leader of the cluster"
+			dir := write(t, tree)
+			if o := collectInto(t, shortDir(t), dir); o.code == 1 || !strings.Contains(o.err, want) {
+				t.Errorf("collect does not say %q: %s", want, o.err)
+			}
+			if o := run(t, "inspect", "-o", "json", dir); !strings.Contains(o.out+o.err, want) || strings.Contains(o.out+o.err, "cluster.status") {
+				t.Errorf("inspect does not say %q, or that nothing uses the output: %s%s", want, o.out, o.err)
+			}
+		})
 	}
 }
 

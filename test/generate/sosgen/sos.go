@@ -1,6 +1,7 @@
 package sosgen
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -30,6 +31,7 @@ type Era struct {
 	repeated   bool   // for each bridge
 	debian     bool   // packages and the path of conf.db are those of Debian
 	central    string // folder of the OVN databases
+	doca       bool   // the sos of NVIDIA's DOCA: meters of every bridge, and flows with the names of ports
 }
 
 // Eras returns the eras of sos 3.8 to 4.12.
@@ -58,7 +60,9 @@ func Eras() []Era {
 	e411.Name, e411.Version = "4.11.1-4.12.0", "4.12.0"
 	e411.lists = append(e411.lists, "controller", "datapath", "ipfix", "manager", "mirror", "netflow", "port", "qos", "queue", "sflow")
 	e411.defaults, e411.bfd, e411.askVersion = true, true, "ovs-ofctl -t 5 --version"
-	return []Era{e38, e39, e40, e42, e43, e44, e472, e49, e411}
+	doca := e472
+	doca.Name, doca.Version, doca.doca = "DOCA's 4.9.0", "4.9.0", true
+	return []Era{e38, e39, e40, e42, e43, e44, e472, e49, doca, e411}
 }
 
 // The following methods report what a report of the era can hold.
@@ -234,6 +238,11 @@ func (n *Node) bridgeCommands(e Era, b Bridge, ovs func(string, ...any)) {
 	if e.groups {
 		ovs("ovs-ofctl dump-groups %s", b.Name)
 	}
+	if e.doca {
+		ovs("ovs-ofctl dump-flows --names %s", b.Name)
+		ovs("ovs-ofctl -O OpenFlow13 meter-stats %s", b.Name)
+		ovs("ovs-ofctl -O OpenFlow13 dump-meters %s", b.Name)
+	}
 	for _, version := range e.Versions(b) {
 		if b.Fake {
 			break // its row has no protocols
@@ -259,10 +268,28 @@ func (n *Node) output(e Era, c string) []byte {
 	if out, asked := n.outputs[strings.Replace(c, "ovs-vsctl list", "ovs-vsctl -t 5 list", 1)]; asked {
 		return out
 	}
+	if plain := strings.Replace(c, " --names", "", 1); plain != c {
+		return n.named(plain)
+	}
 	if c == "ovs-vsctl -t 5 --version" {
 		return fmt.Appendf(nil, "ovs-vsctl (Open vSwitch) %s\nDB Schema 8.3.1\n", n.version)
 	}
 	return []byte("bash: " + c + ": not recorded\n")
+}
+
+// portName matches the number and the name of a port in the output of ovs-ofctl show.
+var portName = regexp.MustCompile(`(?m)^ ([0-9]+)\(([^)]+)\): addr:`)
+
+// named returns the recorded output of dump-flows as --names prints it: without its header, and with
+// the names of ports in matches and outputs.
+func (n *Node) named(c string) []byte {
+	_, bridge, _ := strings.Cut(c, "dump-flows ")
+	_, flows, _ := bytes.Cut(n.outputs[c], []byte("\n"))
+	for _, port := range portName.FindAllSubmatch(n.outputs["ovs-ofctl show "+bridge], -1) {
+		number := regexp.MustCompile(`\b(in_port=|output:)` + string(port[1]) + `\b`)
+		flows = number.ReplaceAll(flows, slices.Concat([]byte("${1}"), port[2]))
+	}
+	return flows
 }
 
 // packages adds the list of installed packages, which holds the versions.
