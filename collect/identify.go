@@ -61,8 +61,12 @@ var (
 	shownSwitch = regexp.MustCompile(`(?m)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\r?\n +(?:Bridge|Manager) `)
 	// supportconfigFile matches the files of SUSE's supportconfig that have outputs of Open vSwitch.
 	supportconfigFile = regexp.MustCompile(`(?:^|/)(?:network|openvswitch|plugin-[^/]*)\.txt$`)
-	// supportconfigTop matches the folder of a supportconfig: scc_NODE_YYMMDD_HHMM.
-	supportconfigTop = regexp.MustCompile(`(?:^|/)(?:scc|nts)_(.+?)_[0-9]{6}_[0-9]{4}(?:/|$)`)
+	// supportconfigTop matches the folder of a supportconfig: scc_NODE_YYMMDD_HHMM, and in Harvester's
+	// support bundles scc_supportconfig_NODE-RANDOM.
+	supportconfigTop = regexp.MustCompile(`(?:^|/)(?:scc|nts)_(?:supportconfig_([^/]+)-[0-9A-Za-z]{6}|([^/]+?)_[0-9]{6}_[0-9]{4})(?:/|$)`)
+	// koLog matches the outputs in the folder that kube-ovn's plugin makes (kubectl ko log) of which there
+	// is a recorded command: NODE/linux/addr.log.
+	koLog = regexp.MustCompile(`(?:^|/)([^/]+)/linux/(addr|route)\.log$`)
 	// savedDump matches the dumps of ovs-save and of a workdir.
 	savedDump = regexp.MustCompile(`\.(flows|groups|meters|tlv)\.dump$`)
 )
@@ -123,6 +127,10 @@ func identify(name string, start []byte) identity {
 	}
 	if run, ok := recording.ParseFileName(name); ok {
 		return identity{kind: recordedFile, command: run.Command.Name, openflow: run.OpenFlow, bridge: run.Argument}
+	}
+	if match := koLog.FindStringSubmatch(name); match != nil {
+		commands := map[string]recording.Name{"addr": workdir.RecordedLinks, "route": workdir.RecordedKernelRoutes}
+		return identity{kind: recordedFile, command: commands[match[2]], node: match[1]}
 	}
 	if isAntrea(name, start) {
 		return identity{kind: antreaFile}

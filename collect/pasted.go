@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +22,7 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 	}
 	host := ""
 	if match := supportconfigTop.FindStringSubmatch(path.Dir(name)); match != nil {
-		host = match[1]
+		host = cmp.Or(match[1], match[2])
 	}
 	for _, piece := range ticket.Split(text) {
 		file, err := archive.Spool(l.ctx, l.spool, strings.NewReader(piece.Text))

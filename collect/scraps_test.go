@@ -10,6 +10,8 @@ import (
 
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/test/check/expect"
+	"ovs-offline/test/check/files"
+	"ovs-offline/test/daemons/ovs"
 )
 
 // shownBridges is the output of ovs-vsctl show of a node with two bridges.
@@ -28,24 +30,52 @@ const shownBridges = `8b0d5a4c-4f4f-4c8d-8a0e-2f8b1c1d7e11
 // TestSupportconfigIsSplitByCommand checks that the node in the folder's name gets the outputs in
 // SUSE's network.txt, which begin far behind its beginning.
 func TestSupportconfigIsSplitByCommand(t *testing.T) {
+	nodes, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"scc_node7_261126_1015/network.txt": supportconfig()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSupportconfig(t, nodes, "node7")
+}
+
+// TestHarvesterBundleHasASupportconfigOfEachNode checks the zip archive that Harvester makes, with one
+// of each node in it, in which is the archive of a supportconfig.
+func TestHarvesterBundleHasASupportconfigOfEachNode(t *testing.T) {
+	bundle := map[string]string{"supportbundle_1/metadata.yaml": "projectName: Harvester\n"}
+	for _, node := range []string{"harvester-node-0", "harvester-node-1"} {
+		top := "scc_supportconfig_" + node + "-a1B2c3"
+		dir := folder(t, map[string]string{top + "/network.txt": supportconfig()})
+		ovs.Run(t, "tar", "-C", dir, "-cJf", filepath.Join(dir, "scc.txz"), top)
+		bundle["supportbundle_1/nodes/"+node+".zip"] = files.Zip(t, map[string]string{
+			"scc/" + top + ".txz": files.Read(t, filepath.Join(dir, "scc.txz")), "logs/kernel.log": "ovs\n"})
+	}
+	nodes, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"supportbundle_1.zip": files.Zip(t, bundle)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSupportconfig(t, nodes, "harvester-node-0", "harvester-node-1")
+}
+
+// supportconfig returns the file network.txt of a supportconfig.
+func supportconfig() string {
 	section := func(command, output string) string {
 		return "#==[ Command ]======================================#\n# " + command + "\n" + output + "\n"
 	}
-	text := "=============================================================================\n                     Support Utilities - Supportconfig\n\n" +
+	return "=============================================================================\n                     Support Utilities - Supportconfig\n\n" +
 		section("/bin/dmesg", strings.Repeat("[    0.000000] Linux version\n", 9000)) +
 		section("/sbin/ip addr", "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000\n") +
 		section("/usr/bin/ovs-vsctl show", shownBridges) +
 		section("/usr/bin/ovs-ofctl dump-flows br-int", flowText) +
 		section("/usr/bin/ovs-appctl bond/show", "---- bond0 ----\nbond_mode: active-backup\n") +
 		"#==[ Log File ]=====================================#\n# /var/log/messages - not found\n"
-	nodes, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"scc_node7_261126_1015/network.txt": text}))
-	if err != nil {
-		t.Fatal(err)
+}
+
+// checkSupportconfig checks that these nodes have the outputs of supportconfig().
+func checkSupportconfig(t *testing.T, nodes map[string]Written, want ...string) {
+	t.Helper()
+	expect.Equal(t, slices.Sorted(maps.Keys(nodes)), want)
+	for _, name := range want {
+		expect.Equal(t, strings.Join(collectedNames(nodes[name]), " "), "restore_flows/br-int.flows.dump recorded/bond.show recorded/ip.address recorded/ovs-vsctl.show")
 	}
-	if _, ok := nodes["node7"]; !ok {
-		t.Fatalf("nodes %v, not node7", nodes)
-	}
-	expect.Equal(t, strings.Join(collectedNames(nodes["node7"]), " "), "restore_flows/br-int.flows.dump recorded/bond.show recorded/ip.address recorded/ovs-vsctl.show")
 }
 
 // TestBugtoolNamesEachBridgeInOneFile checks that the dumps of several bridges in one file of

@@ -108,7 +108,7 @@ func isWanted(rel string) bool {
 var singleOutputs = sync.OnceValue(func() map[string]bool {
 	files := map[string]bool{}
 	for _, pattern := range patterns() {
-		if pattern.folder == "sos_commands/networking" {
+		if !slices.Contains(knownNames(), pattern.folder+"/") {
 			files[pattern.folder+"/"+mangle(pattern.command)] = true
 		}
 	}

@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ const maxCommand = 500
 
 // readCommand reads a line that runs a recorded command or is a heading that names one.
 func readCommand(line string) (command, bool) {
-	if len(line) > maxCommand || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") {
+	if len(line) > maxCommand || !strings.Contains(line, "ovs") && !strings.Contains(line, "ovn-") && !strings.Contains(line, "ip ") && !strings.Contains(line, " ko ") {
 		return command{}, false
 	}
 	var found command
@@ -61,7 +62,8 @@ func readCommand(line string) (command, bool) {
 	if !ok {
 		return command{}, false
 	}
-	words := strings.Fields(rest)
+	words, node := withoutPlugin(strings.Fields(rest))
+	found.host = cmp.Or(node, found.host)
 	first := slices.IndexFunc(words, func(word string) bool { return recording.IsTool(word) })
 	if first < 0 {
 		return command{}, false
@@ -69,6 +71,22 @@ func readCommand(line string) (command, bool) {
 	found.run, ok = recording.ParseLine(strings.Join(words[first:], " "))
 	found.prose = first > 0 && !slices.Contains([]string{"sudo", "--", "-t", "-it"}, words[first-1]) && !isRunner(words[0])
 	return found, ok
+}
+
+// withoutPlugin replaces the command of kube-ovn's plugin for kubectl by the tool that it runs on a node:
+// "kubectl ko ofctl worker-1 dump-flows br-int". node is "" for the tools of the OVN databases.
+func withoutPlugin(words []string) (plain []string, node string) {
+	at := slices.Index(words, "ko")
+	if at < 1 || words[at-1] != "kubectl" || at+3 > len(words) {
+		return words, ""
+	}
+	switch tool := words[at+1]; tool {
+	case "nbctl", "sbctl":
+		return append([]string{"ovn-" + tool}, words[at+2:]...), ""
+	case "vsctl", "ofctl", "dpctl", "appctl":
+		return append([]string{"ovs-" + tool}, words[at+3:]...), words[at+2]
+	}
+	return words, ""
 }
 
 // isRunner reports whether a word is a program that runs a command somewhere else.

@@ -47,6 +47,9 @@ func TestPastedOutputs(t *testing.T) {
 			[][2]string{{"node-1 ovs-vsctl.show", shown}, {"node-1 dump-flows br-int OpenFlow13", flows}}},
 		"pods": {"[root@bastion ~]# oc -n openshift-ovn exec ovnkube-node-x -c nbdb -- ovs-vsctl show\n" + shown + "sh-4.4# ovs-appctl fdb/show br-int\n" + fdb + "sh-4.4#\n",
 			[][2]string{{"bastion ovs-vsctl.show", shown}, {"fdb.show br-int", fdb}}},
+		"kube-ovn's plugin": {"root@admin:~# kubectl ko ofctl worker-1 dump-flows br-int\n" + flows + "root@admin:~# kubectl ko vsctl worker-2 show\n" + shown +
+			"root@admin:~# kubectl ko appctl worker-2 fdb/show br-int\n" + fdb + "root@admin:~# kubectl ko nbctl list logical_switch\n_uuid               : 1\n",
+			[][2]string{{"worker-1 dump-flows br-int OpenFlow13", flows}, {"worker-2 ovs-vsctl.show", shown}, {"worker-2 fdb.show br-int", fdb}, {"admin ovn-nbctl.list logical_switch", "_uuid               : 1\n"}}},
 		"HTML": {"<html><head><style>p { ovs-vsctl show }</style></head><body><p>Look:</p><pre><b>$ ovs-vsctl show</b>\n" + strings.ReplaceAll(shown, `"`, "&quot;") + "</pre><p>bye</p></body></html>",
 			[][2]string{show}},
 		"a mail":              {"On Monday, you wrote:\n> Hello\n>\n> $ ovs-vsctl show\n> " + strings.ReplaceAll(strings.TrimSpace(shown), "\n", "\n> ") + "\n>\n> Thanks\nHi\n", [][2]string{show}},

@@ -119,6 +119,9 @@ func Commands() []Command {
 			Sos: []SosLine{{Plugin: networking, Line: "ip -d address"}, {Plugin: networking, Line: "ip address"}, {Plugin: networking, Line: "ip -s -d link"}, {Plugin: networking, Line: "ip -s link"}}},
 		{Name: workdir.RecordedKernelRoutes, Line: "ip route show table all",
 			Sos: []SosLine{{Plugin: networking, Line: "ip route show table all"}}},
+		// On a live node, the OVS database has the zones.
+		{Name: workdir.RecordedZones, Line: "ovn-appctl -t ovn-controller ct-zone-list", NotLive: true,
+			Sos: []SosLine{{"microshift_ovn", "ovs-appctl -t /var/run/ovn/ovn-controller.*.ctl ct-zone-list", 0}}},
 		// On a live node, a backup of the database is taken instead.
 		{Name: workdir.RecordedDatabaseDump, Line: "ovsdb-client -f list dump", NotLive: true},
 		{Name: workdir.RecordedSwitchShow, Line: "ovs-vsctl show", NotLive: true,

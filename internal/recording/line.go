@@ -126,7 +126,8 @@ type run struct {
 	partial   bool   // the command prints only some columns
 }
 
-// readWords takes the options away. ovs-dpctl has the commands of ovs-appctl's dpctl/.
+// readWords takes the options away. ovs-dpctl has the commands of ovs-appctl's dpctl/, and ovn-appctl is
+// another name of ovs-appctl.
 func readWords(words []string) run {
 	r := run{separator: " "}
 	withValue := []string{"-O", "--protocols", "-t", "--timeout", "--target", "-f", "--format", "-T", "--db"}
@@ -151,6 +152,9 @@ func readWords(words []string) run {
 	}
 	if len(r.words) > 1 && r.words[0] == "ovs-dpctl" {
 		r.words[0], r.words[1] = "ovs-appctl", "dpctl/"+r.words[1]
+	}
+	if len(r.words) > 0 && r.words[0] == "ovn-appctl" {
+		r.words[0] = "ovs-appctl"
 	}
 	if len(r.words) > 1 && r.words[0] == "ip" {
 		r.words = wholeAddress(r.words)

@@ -31,6 +31,7 @@ const (
 	RecordedRoutes        = "ovs.route.show"
 	RecordedSwitchShow    = "ovs-vsctl.show"
 	RecordedTunnelPorts   = "tnl.ports.show"
+	RecordedZones         = "ct-zone-list"
 
 	RecordedBridgeFlows = "bridge.dump-flows"
 	RecordedFDB         = "fdb.show"

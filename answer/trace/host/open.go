@@ -12,6 +12,7 @@ import (
 
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/internal/appctl"
+	"ovs-offline/internal/lines"
 	"ovs-offline/internal/odp"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovn"
@@ -168,7 +169,26 @@ func (r *reader) addRows(rows selectRows) error {
 		r.addZones(row.Map("external_ids"))
 	}
 	r.addAgentNetworks(bridges)
+	if len(r.Zones) == 0 {
+		return r.readZones()
+	}
 	return nil
+}
+
+// readZones reads the zones that ovn-controller printed (ct-zone-list): a line for each, with the name
+// and the number.
+func (r *reader) readZones() error {
+	recorded, ok, err := workdir.OpenCollected(r.dir.Recorded(workdir.RecordedZones))
+	if err != nil || !ok {
+		return err
+	}
+	defer recorded.Close()
+	_, err = lines.Read(recorded, func(line []byte) error {
+		name, zone, _ := strings.Cut(string(line), " ")
+		r.addZone(name, zone)
+		return nil
+	})
+	return err
 }
 
 func (r *reader) addInterface(row ovsdb.Row) {
@@ -209,11 +229,15 @@ func (r *reader) addEncap(address netip.Addr) {
 
 func (r *reader) addZones(ids map[string]string) {
 	for key, value := range ids {
-		owner, ok := strings.CutPrefix(key, "ct-zone-")
-		zone, err := strconv.ParseUint(value, 10, 16)
-		if ok && err == nil {
-			r.Zones[uint16(zone)] = owner
+		if owner, ok := strings.CutPrefix(key, "ct-zone-"); ok {
+			r.addZone(owner, value)
 		}
+	}
+}
+
+func (r *reader) addZone(owner, number string) {
+	if zone, err := strconv.ParseUint(number, 10, 16); err == nil {
+		r.Zones[uint16(zone)] = owner
 	}
 }
 

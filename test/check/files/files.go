@@ -2,6 +2,7 @@
 package files
 
 import (
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"os"
@@ -32,6 +33,26 @@ func Gzip(tb testing.TB, text []byte) []byte {
 		tb.Fatal(err)
 	}
 	return packed.Bytes()
+}
+
+// Zip returns a zip archive of files by their names.
+func Zip(tb testing.TB, files map[string]string) string {
+	tb.Helper()
+	var packed bytes.Buffer
+	w := zip.NewWriter(&packed)
+	for name, text := range files {
+		file, err := w.Create(name)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := file.Write([]byte(text)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return packed.String()
 }
 
 // Read returns the content of a file.
