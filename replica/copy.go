@@ -49,7 +49,7 @@ func upgrade(ctx context.Context, rt runtime.Runtime, kind workdir.Kind, path, r
 // Schema returns the schema of a database that the runtime's daemons know. The error is
 // the one for the first path at which packages install schemas.
 func Schema(ctx context.Context, rt runtime.Runtime, kind workdir.Kind) (schema file.Schema, failed error) {
-	for _, path := range schemaPaths(kind) {
+	for _, path := range schemaPaths(rt, kind) {
 		text, err := rt.ReadFile(ctx, path)
 		if err == nil {
 			schema, err = file.ParseSchema(path, text)

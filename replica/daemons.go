@@ -46,9 +46,16 @@ func daemons(wd *workdir.Dir) []runtime.Daemon {
 
 // schemaPaths returns the paths at which packages, or a build from source, install
 // the schema of a database.
-func schemaPaths(kind workdir.Kind) []string {
-	names := map[workdir.Kind]string{workdir.OVS: "openvswitch/vswitch.ovsschema", workdir.NB: "ovn/ovn-nb.ovsschema", workdir.SB: "ovn/ovn-sb.ovsschema"}
-	return []string{filepath.Join("/usr/share", names[kind]), filepath.Join("/usr/local/share", names[kind])}
+func schemaPaths(rt runtime.Runtime, kind workdir.Kind) (paths []string) {
+	installed := map[workdir.Kind]struct{ program, name string }{
+		workdir.OVS: {"ovs-vswitchd", "openvswitch/vswitch.ovsschema"},
+		workdir.NB:  {"ovn-nbctl", "ovn/ovn-nb.ovsschema"},
+		workdir.SB:  {"ovn-sbctl", "ovn/ovn-sb.ovsschema"},
+	}[kind]
+	for _, folder := range rt.Shares(installed.program) {
+		paths = append(paths, filepath.Join(folder, installed.name))
+	}
+	return paths
 }
 
 // removeRuntimeFiles removes the files that daemons and Start leave, and the folders

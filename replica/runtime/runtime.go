@@ -12,6 +12,10 @@ import (
 // Auto is the name of all runtimes together, on the command line.
 const Auto = "auto"
 
+// UsualShares returns the folders in which packages, or a build from source, install files that are not
+// programs.
+func UsualShares() []string { return []string{"/usr/share", "/usr/local/share"} }
+
 // Errors that the errors of a runtime wrap.
 var (
 	ErrRunning      = errors.New("it is already running")
@@ -83,6 +87,9 @@ type Runtime interface {
 	// ToolTo works like Tool, but writes the standard output to stdout while the
 	// program runs: a dump of a million flows must not be held in memory.
 	ToolTo(ctx context.Context, runDir string, stdin io.Reader, stdout io.Writer, argv ...string) error
+	// Shares returns the folders that may have what is installed with a program besides programs
+	// ("share" in its prefix), the most likely first.
+	Shares(program string) []string
 	// ReadFile returns the file that the tools see at an absolute path, for example a
 	// schema that is installed with them.
 	ReadFile(ctx context.Context, path string) ([]byte, error)

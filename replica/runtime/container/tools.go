@@ -48,6 +48,9 @@ func (r *Runtime) ToolTo(ctx context.Context, runDir string, stdin io.Reader, st
 	return nil
 }
 
+// Shares returns the usual folders of the image.
+func (r *Runtime) Shares(string) []string { return runtime.UsualShares() }
+
 // ReadFile returns a file of the image.
 func (r *Runtime) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return r.Tool(ctx, "/tmp", nil, "cat", path)

@@ -73,6 +73,16 @@ func (o Options) explain(err error) error {
 	return fmt.Errorf("%w%s (%s)", err, causeOf(err), namespace.Forbidden)
 }
 
+// Shares returns the folder share beside the one that the program is in, and the usual ones. A build
+// may be installed anywhere, and its folder be in PATH.
+func (r *Runtime) Shares(program string) []string {
+	list := runtime.UsualShares()
+	if path, err := r.options.find(program); err == nil {
+		list = append([]string{filepath.Join(filepath.Dir(filepath.Dir(path)), "share")}, list...)
+	}
+	return list
+}
+
 // ReadFile returns a file as daemons and tools see it.
 func (r *Runtime) ReadFile(_ context.Context, path string) ([]byte, error) {
 	if r.options.Root == "" {
