@@ -134,11 +134,15 @@ func (p *Pass) lines(yield func(string) bool) {
 	}
 }
 
+// Flooding is the line of an action NORMAL that sends a packet to all ports, because no MAC address was
+// learned for its destination.
+const Flooding = "no learned MAC for destination, flooding"
+
 // Floods reports whether the pass sent the packet to all ports, because no MAC address
 // was learned for its destination.
 func (p *Pass) Floods() bool {
 	for line := range p.lines {
-		if strings.Contains(line, "no learned MAC for destination, flooding") {
+		if strings.Contains(line, Flooding) {
 			return true
 		}
 	}

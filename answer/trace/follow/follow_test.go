@@ -17,6 +17,7 @@ import (
 	"ovs-offline/internal/flow"
 	"ovs-offline/internal/workdir"
 	"ovs-offline/replica"
+	"ovs-offline/test/check/expect"
 	"ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 	"ovs-offline/test/oracle/fidelity"
@@ -351,17 +352,19 @@ func TestEndsWithoutDelivery(t *testing.T) {
 		"table=0,priority=10,tcp,tp_dst=6,actions=dec_ttl,output:2",
 		"table=0,priority=10,tcp,tp_dst=7,actions=resubmit(,0)",
 		"table=0,priority=10,tcp,tp_dst=8,actions=controller(userdata=00.00.00.07.00.00.00.00)",
-		"table=0,priority=10,tcp,tp_dst=9,actions=controller(userdata=00.00.00.07.00.00.00.00),controller(userdata=00.00.00.16.00.00.00.00)")
+		"table=0,priority=10,tcp,tp_dst=9,actions=controller(userdata=00.00.00.07.00.00.00.00),controller(userdata=00.00.00.16.00.00.00.00)",
+		"table=0,priority=10,tcp,tp_dst=10,actions=output:2,controller(userdata=00.00.00.1b.00.00.00.00.00.00.00.2a.00.00.80.00.27)")
 	for port, want := range map[string][]string{
-		"1": {"dropped a - no flow of table 5 of br-int matches"},
-		"2": {"dropped a - no action sends the packet anywhere"},
-		"3": {"generated a - OVN makes an ICMP error"},
-		"4": {"generated a - OVN makes a DHCP answer"},
-		"5": {"copied a - OVN makes a line of the ACL log", "delivered a p2"},
-		"6": {"dropped a - the TTL has expired"},
-		"7": {"dropped a - ovs-vswitchd drops the packet: "},
-		"8": {"copied a - OVN makes a line of the ACL log", "dropped a - no action sends the packet anywhere"},
-		"9": {"copied a - OVN makes a line of the ACL log", "generated a - OVN makes a TCP reset to 10.0.0.1"}, // an ACL that logs and rejects
+		"1":  {"dropped a - no flow of table 5 of br-int matches"},
+		"2":  {"dropped a - no action sends the packet anywhere"},
+		"3":  {"generated a - OVN makes an ICMP error"},
+		"4":  {"generated a - OVN makes a DHCP answer"},
+		"5":  {"copied a - OVN makes a line of the ACL log", "delivered a p2"},
+		"6":  {"dropped a - the TTL has expired"},
+		"7":  {"dropped a - ovs-vswitchd drops the packet: "},
+		"8":  {"copied a - OVN makes a line of the ACL log", "dropped a - no action sends the packet anywhere"},
+		"9":  {"copied a - OVN makes a line of the ACL log", "generated a - OVN makes a TCP reset to 10.0.0.1"}, // an ACL that logs and rejects
+		"10": {"delivered a p2", "undetermined a - ovn-controller makes the copies for further ports of a large multicast group"},
 	} {
 		p := packet(t, tcp)
 		p.Set("tp_dst", port)
@@ -411,6 +414,63 @@ func TestFurtherPortOfANetworkIsNoLoop(t *testing.T) {
 	if !leads(got, "delivered a br-ex", "delivered a eth1", "delivered b br-ex", "delivered b eth2", "delivered c br-ex", "delivered c eth2") {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestBridgesOnUnknownWiresAreNamed sends a broadcast into a physical network beside a node whose bridge no
+// mapping names: it may be on the same wire.
+func TestBridgesOnUnknownWiresAreNamed(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd")
+	side := func(mapping string) string {
+		return node(t, func(s *ovs.Switch) {
+			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings="+mapping, "--", "add-br", "br-ex", "--", "add-port", "br-ex", "eth1", "--",
+				"add-port", "br-ex", "p1", "--", "set", "Interface", "p1", "type=internal")
+		})
+	}
+	hosts := []*host.Host{open(t, "a", side("physnet1:br-ex")), open(t, "b", side("physnet1:br-other"))}
+	for destination, named := range map[string]bool{"ff:ff:ff:ff:ff:ff": true, "0a:00:00:00:00:09": true} { // the second is flooded
+		got := ends(t, hosts, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, strings.ReplaceAll(tcp, "0a:00:00:00:00:02", destination))})
+		if len(got) != 2 || strings.Contains(got[1], "whether br-ex of b is on the same wire was not recorded") != named {
+			t.Errorf("%s: %q", destination, got)
+		}
+	}
+}
+
+// TestAnswersAreNotFlooded asks for an address over three nodes, of which one answers. The bridges have
+// learned from the request where its sender is, and send the answer there alone, as in OVN's tests "DVR
+// N-S ARP handling" and "ARP replies for SNAT external ips".
+func TestAnswersAreNotFlooded(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd")
+	wired := func(more func(s *ovs.Switch)) string {
+		return node(t, func(s *ovs.Switch) {
+			s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovn-bridge-mappings=physnet1:br-ex", "--", "add-br", "br-ex", "--", "add-port", "br-ex", "eth1")
+			more(s)
+		})
+	}
+	answers := func(s *ovs.Switch) {
+		s.Vsctl("add-br", "br-int")
+		for _, p := range [][3]string{{"br-ex", "out", "in"}, {"br-int", "in", "out"}} {
+			s.Vsctl("add-port", p[0], p[1], "--", "set", "Interface", p[1], "type=patch", "options:peer="+p[2])
+		}
+		s.Ofctl("del-flows", "br-int")
+		s.Ofctl("add-flow", "br-int", "arp,arp_op=1,actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],mod_dl_src:0a:00:00:00:00:02,load:2->NXM_OF_ARP_OP[],IN_PORT")
+	}
+	sender := func(s *ovs.Switch) {
+		s.Vsctl("add-port", "br-ex", "p1", "--", "set", "Interface", "p1", "type=internal", "external_ids:iface-id=p1")
+	}
+	hosts := []*host.Host{open(t, "a", wired(sender)), open(t, "b", wired(answers)), open(t, "c", wired(func(*ovs.Switch) {}))}
+	request := packet(t, "arp,dl_src=0a:00:00:00:00:01,dl_dst=ff:ff:ff:ff:ff:ff,arp_spa=10.0.0.1,arp_tpa=10.0.0.2,arp_op=1,arp_sha=0a:00:00:00:00:01,arp_tha=00:00:00:00:00:00")
+	hop, _, err := follow.New(hosts, follow.Options{}).Packet(t.Context(), follow.Start{Node: "a", InPort: "p1", Packet: request})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for at, branch := range hop.Ends() {
+		if branch.Kind == follow.Delivered {
+			out = append(out, fmt.Sprintf("%s %s %s", branch.Packet.Get("arp_op"), at.Node, branch.Port.Name))
+		}
+	}
+	slices.Sort(out)
+	expect.Equal(t, out, []string{"1 a br-ex", "1 a eth1", "1 b br-ex", "1 c br-ex", "2 a p1", "2 b eth1"})
 }
 
 func TestQuestionsThatCanNotBeAsked(t *testing.T) {

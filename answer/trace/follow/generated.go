@@ -35,6 +35,7 @@ type operation struct {
 	back   bool   // the sender of the packet receives it
 	copies bool   // ovn-controller takes a copy, and the packet goes on
 	asks   bool   // it asks for the MAC address of the next hop
+	rest   bool   // it sends the packet on, to more ports than the flow does
 }
 
 func operations() []operation {
@@ -66,6 +67,7 @@ func operations() []operation {
 		{answer: "an SCTP abort", back: true},
 		{answer: "an entry of the FDB", copies: true},
 		{answer: "the activation of a port"},
+		{answer: "the copies for further ports of a large multicast group", rest: true},
 	}
 }
 
@@ -223,6 +225,8 @@ func (s *step) sendToController(action pass.Controller, frame frame) {
 	response, op, ok := responseTo(frame.packet(), action.Userdata, action.Pause)
 	branch := Branch{Kind: Generated, Why: "OVN makes " + response.Name, Response: &response}
 	switch {
+	case op.rest:
+		branch.Kind, branch.Response, branch.Why = Undetermined, nil, "ovn-controller makes "+op.answer+", which are not followed"
 	case !ok:
 		branch.Kind, branch.Response, branch.Why = Dropped, nil, "it is rejected, and OVN makes no answer to an error"
 	case op.copies && !action.Pause:

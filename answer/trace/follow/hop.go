@@ -91,6 +91,9 @@ type Branch struct {
 	// Flooded reports that the pass sent the packet to every port, because no MAC
 	// address was learned for its destination.
 	Flooded bool
+	// MayReach are bridges of other nodes, as "br-ex of node-1", that the packet reaches as well if they
+	// are on the same wire, which was not recorded.
+	MayReach []string
 	// Response describes what is generated, for Generated.
 	Response *Response
 	// Stage is where the packet ended, nil if that is not known.

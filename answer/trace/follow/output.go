@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/pass"
+	"ovs-offline/internal/phrase"
 )
 
 // output sends the frame out of the datapath port with a number.
@@ -30,6 +32,9 @@ func (s *step) output(ctx context.Context, name string, frame *frame) error {
 		s.addUndetermined(fmt.Sprintf("the packet leaves by port %d of %s, whose name and type were not recorded", port.Number, port.Bridge), *frame)
 		return nil
 	case !port.IsTunnel():
+		if s.isLearnedElsewhere(port, frame.packet()) {
+			return nil
+		}
 		return s.leave(ctx, port, *frame)
 	case frame.tunnel == nil:
 		s.addUndetermined(fmt.Sprintf("the packet leaves by the tunnels of port %q, and no action sets the tunnel", name), *frame)
@@ -112,44 +117,93 @@ func (s *step) leave(ctx context.Context, port *host.Port, frame frame) error {
 	}
 	branch := Branch{Kind: Delivered, Port: port, Networks: s.host.NetworksOf(port), Flooded: s.hop.Pass.Floods()}
 	branch.Why = fmt.Sprintf("it leaves by port %s of %s", port.Name, port.Bridge)
+	if len(branch.Networks) > 0 && (branch.Flooded || isGroup(frame.packet().Get("dl_dst"))) {
+		branch.MayReach = s.unwired()
+	}
+	if len(branch.MayReach) > 0 {
+		branch.Why += "; whether " + phrase.FirstNames(branch.MayReach) + " is on the same wire was not recorded"
+	}
 	if frame.isBridged(branch.Networks) {
 		branch.Why += ", to another wire than the one by which it came"
 		s.add(branch, frame)
 		return nil
 	}
 	s.add(branch, frame)
-	for _, peer := range s.tracer.hosts {
-		if peer == s.host {
-			continue
+	return s.spread(ctx, branch, frame)
+}
+
+// spread continues on each other node of the physical networks to which the frame was sent.
+func (s *step) spread(ctx context.Context, branch Branch, frame frame) error {
+	ends := s.endsOf(branch.Networks)
+	if len(ends) > 1 { // they receive it before one of them answers
+		for _, end := range ends {
+			passes, err := s.ask(ctx, end.host, end.uplink.Bridge, entering(end.uplink, flow.Packet{}, frame.asReceived()))
+			if err != nil {
+				continue // arrive has the same error
+			}
+			s.state = s.state.learnAddresses(end.host, end.uplink, passes[0], frame.packet())
 		}
-		if err := s.arrive(ctx, peer, branch, frame); err != nil {
+	}
+	for _, end := range ends {
+		if err := s.arrive(ctx, end, branch, frame); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// arrive continues on another node of the same physical network.
-func (s *step) arrive(ctx context.Context, peer *host.Host, out Branch, frame frame) error {
-	var done []string // bridges of the peer
-	for _, network := range out.Networks {
-		for _, uplink := range peer.Uplinks(network) {
-			if slices.Contains(done, uplink.Bridge) {
-				continue // another member of a bond
-			}
-			done = append(done, uplink.Bridge)
-			branch := Branch{Kind: Networked, Port: out.Port, Networks: []string{network}, Why: fmt.Sprintf("network %s leads to %s of %s", network, uplink.Bridge, peer.Name)}
-			arrived := frame.asReceived()
-			arrived.network, arrived.sender = network, arrived.subject.Packet.Get("dl_src")
-			err := s.proceed(ctx, branch, frame, func(at count) (*Hop, *State, error) {
-				return s.enter(ctx, peer, uplink, flow.Packet{}, arrived, s.state, at)
-			})
-			if err != nil {
-				return err
+// end is where a physical network leads to a bridge of another node.
+type end struct {
+	network string
+	host    *host.Host
+	uplink  *host.Port
+}
+
+// endsOf returns the ends of physical networks on other nodes. Of the members of a bond, one counts.
+func (s *step) endsOf(networks []string) (ends []end) {
+	for _, peer := range s.tracer.hosts {
+		if peer == s.host {
+			continue
+		}
+		var done []string // bridges of the peer
+		for _, network := range networks {
+			for _, uplink := range peer.Uplinks(network) {
+				if !slices.Contains(done, uplink.Bridge) {
+					done = append(done, uplink.Bridge)
+					ends = append(ends, end{network, peer, uplink})
+				}
 			}
 		}
 	}
-	return nil
+	return ends
+}
+
+// isGroup reports whether a MAC address is that of a group (IEEE 802).
+func isGroup(mac string) bool {
+	address, err := net.ParseMAC(mac)
+	return err == nil && address[0]&1 != 0
+}
+
+// unwired returns the bridges of other nodes that may be on any wire.
+func (s *step) unwired() (all []string) {
+	for _, peer := range s.tracer.hosts {
+		if peer != s.host {
+			for _, bridge := range peer.Unwired() {
+				all = append(all, bridge+" of "+peer.Name)
+			}
+		}
+	}
+	return all
+}
+
+// arrive continues on another node of the same physical network.
+func (s *step) arrive(ctx context.Context, at end, out Branch, frame frame) error {
+	branch := Branch{Kind: Networked, Port: out.Port, Networks: []string{at.network}, Why: fmt.Sprintf("network %s leads to %s of %s", at.network, at.uplink.Bridge, at.host.Name)}
+	arrived := frame.asReceived()
+	arrived.network, arrived.sender = at.network, arrived.subject.Packet.Get("dl_src")
+	return s.proceed(ctx, branch, frame, func(passes count) (*Hop, *State, error) {
+		return s.enter(ctx, at.host, at.uplink, flow.Packet{}, arrived, s.state, passes)
+	})
 }
 
 // isBridged reports whether the frame came from one of these physical networks, and no router has

@@ -2,12 +2,13 @@ package follow
 
 import "ovs-offline/answer/trace/conntrack"
 
-// State is what the packets of one question have changed on all nodes: connections, and
-// flows that learn actions added. It never changes; each change makes a new State, so
+// State is what the packets of one question have changed on all nodes: connections, flows that learn
+// actions added, and the addresses that bridges learned. It never changes; each change makes a new State, so
 // alternatives can continue from the same one. The nil State has no changes.
 type State struct {
 	connections *conntrack.Changes
 	learned     *learned
+	addresses   *address
 }
 
 // changedConnections returns the changes of connections.
@@ -23,7 +24,7 @@ func (s *State) withConnections(connections *conntrack.Changes) *State {
 	if s.changedConnections() == connections {
 		return s
 	}
-	return &State{connections, s.learnedFlows()}
+	return &State{connections, s.learnedFlows(), s.learnedAddresses()}
 }
 
 // learnedFlows returns the learned flows.
@@ -50,5 +51,5 @@ func (s *State) learn(flow learned) *State {
 		}
 	}
 	flow.before = s.learnedFlows()
-	return &State{s.changedConnections(), &flow}
+	return &State{s.changedConnections(), &flow, s.learnedAddresses()}
 }

@@ -144,16 +144,13 @@ func (s Start) frame() frame {
 func (t *Tracer) packetFromNetwork(ctx context.Context, start Start) (*Hop, *State, error) {
 	frame := start.frame()
 	w := &walk{tracer: t, initial: start.State, assumed: start.Assumed}
-	hosts := slices.DeleteFunc(slices.Clone(t.hosts), func(node *host.Host) bool { return len(node.Uplinks(start.Network)) == 0 })
-	if len(hosts) == 0 {
+	if !slices.ContainsFunc(t.hosts, func(node *host.Host) bool { return len(node.Uplinks(start.Network)) > 0 }) {
 		return nil, nil, fmt.Errorf("no node has a port on the physical network %q", start.Network)
 	}
 	w.restart = func(ctx context.Context, state *State, at count) (*Hop, *State, error) {
 		root := step{walk: w, hop: &Hop{Packet: frame.packet()}, state: state, count: at}
-		for _, node := range hosts {
-			if err := root.arrive(ctx, node, Branch{Networks: []string{start.Network}}, frame); err != nil {
-				return nil, nil, err
-			}
+		if err := root.spread(ctx, Branch{Networks: []string{start.Network}}, frame); err != nil {
+			return nil, nil, err
 		}
 		return root.hop, root.state, nil
 	}

@@ -43,11 +43,7 @@ func (f frame) packet() flow.Packet { return f.subject.Packet.Headers() }
 // enter starts the first pass on a node. metadata has the fields of the tunnel that the
 // packet came by.
 func (w *walk) enter(ctx context.Context, node *host.Host, port *host.Port, metadata flow.Packet, frame frame, state *State, at count) (*Hop, *State, error) {
-	packet := frame.subject.Packet.Clone()
-	for _, field := range metadata.Fields() {
-		packet.Set(field.Name, field.Value)
-	}
-	packet.Prepend("in_port", fmt.Sprint(port.Number))
+	packet := entering(port, metadata, frame)
 	passes, err := w.ask(ctx, node, port.Bridge, packet)
 	if err != nil {
 		return nil, state, err
@@ -56,6 +52,16 @@ func (w *walk) enter(ctx context.Context, node *host.Host, port *host.Port, meta
 	step := step{walk: w, host: node, hop: hop, printed: passes[1:], query: &query{host: node, bridge: port.Bridge, packet: packet}, count: at}
 	frame.subject.Meta = conntrack.Meta{}
 	return step.run(ctx, passes[0], frame, state)
+}
+
+// entering returns the packet of a frame with its input port and metadata.
+func entering(port *host.Port, metadata flow.Packet, frame frame) flow.Packet {
+	packet := frame.subject.Packet.Clone()
+	for _, field := range metadata.Fields() {
+		packet.Set(field.Name, field.Value)
+	}
+	packet.Prepend("in_port", fmt.Sprint(port.Number))
+	return packet
 }
 
 // ask returns the passes that ofproto/trace prints of a packet.
@@ -167,6 +173,7 @@ func (s *step) run(ctx context.Context, printed *pass.Pass, frame frame, state *
 		s.addUndetermined(why, frame)
 		return s.hop, s.state, nil
 	}
+	s.state = s.state.learnAddresses(s.host, s.hop.Port, printed, frame.packet())
 	if err := s.execute(ctx, printed.Actions, &frame); err != nil {
 		return nil, s.state, err
 	}

@@ -5,6 +5,7 @@ package host
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -56,11 +57,18 @@ type Port struct {
 	MAC     string // attached-mac of external_ids
 	Options map[string]string
 	MTU     int    // 0 if not recorded
+	Bond    string // the bond that it is a member of, "" for none
 	Unknown string // what was not recorded: ovsdb.UnknownName or ovsdb.UnknownNumber, "" for neither
 }
 
 // IsTunnel reports whether the port is an end of tunnels.
 func (p *Port) IsTunnel() bool { return node.IsTunnel(p.Type) }
+
+// IsOneWith reports whether a bridge takes the port and another for one: it is the same, or both are
+// members of a bond.
+func (p *Port) IsOneWith(other *Port) bool {
+	return p == other || other != nil && p.Bond != "" && p.Bond == other.Bond && p.Bridge == other.Bridge
+}
 
 // isDevice reports whether the port may be a physical one.
 func (p *Port) isDevice() bool {
@@ -122,6 +130,23 @@ func (h *Host) NetworksOf(port *Port) []string {
 		return nil
 	}
 	return h.Networks[port.Bridge]
+}
+
+// Unwired returns the bridges with physical ports of which nothing says to which network they lead, by
+// name. A bridge with logical ports or tunnels is none of them.
+func (h *Host) Unwired() []string {
+	leads := map[string]bool{}
+	for _, port := range h.ports {
+		if port.isDevice() && len(h.Networks[port.Bridge]) == 0 {
+			leads[port.Bridge] = true
+		}
+	}
+	for _, port := range h.ports {
+		if port.IsTunnel() || port.IfaceID != "" {
+			delete(leads, port.Bridge)
+		}
+	}
+	return slices.Sorted(maps.Keys(leads))
 }
 
 // TunnelFrom returns the port that receives a tunnel's packets: its type fits, and its

@@ -159,8 +159,20 @@ func (r *reader) addRows(rows selectRows) error {
 	if err != nil {
 		return err
 	}
+	bundles, err := rows("Port", "name", "interfaces")
+	if err != nil {
+		return err
+	}
+	bonds := map[string]string{} // by the UUID of a member
+	for _, row := range bundles {
+		if members := row.UUIDs("interfaces"); len(members) > 1 {
+			for _, member := range members {
+				bonds[member] = row.String("name")
+			}
+		}
+	}
 	for _, row := range interfaces {
-		r.addInterface(row)
+		r.addInterface(row, bonds[row.UUID])
 	}
 	for _, row := range root {
 		r.addIdentity(row.Map("external_ids"))
@@ -191,7 +203,7 @@ func (r *reader) readZones() error {
 	return err
 }
 
-func (r *reader) addInterface(row ovsdb.Row) {
+func (r *reader) addInterface(row ovsdb.Row, bond string) {
 	port, ok := r.ports[row.String("name")]
 	if !ok {
 		return // it had no OpenFlow port
@@ -201,6 +213,7 @@ func (r *reader) addInterface(row ovsdb.Row) {
 	}
 	ids := row.Map("external_ids")
 	port.Options, port.IfaceID, port.MAC, port.Unknown = row.Map("options"), ids["iface-id"], ids["attached-mac"], ids[ovsdb.Unknown]
+	port.Bond = bond
 	port.MTU, _ = row.Int("mtu")
 }
 

@@ -1,0 +1,85 @@
+package follow
+
+import (
+	"slices"
+	"strings"
+
+	"ovs-offline/answer/trace/host"
+	"ovs-offline/internal/flow"
+	"ovs-offline/internal/pass"
+)
+
+// A live bridge learns the source address of each packet that an action NORMAL forwards, and sends
+// later packets to that address out of one port. ofproto/trace learns nothing, so it floods the
+// answers to packets of the same question.
+
+// address is a MAC address that a bridge learned from a packet of the question, and those before it.
+type address struct {
+	before       *address
+	node, bridge string
+	mac, vlan    string     // the VLAN as in the packet's header, "" for none
+	port         *host.Port // on which it was learned; nil for one that leads to another bridge
+}
+
+// learnedAddresses returns the addresses that bridges learned.
+func (s *State) learnedAddresses() *address {
+	if s == nil {
+		return nil
+	}
+	return s.addresses
+}
+
+// learnAddress returns the state after a bridge has learned an address.
+func (s *State) learnAddress(learned address) *State {
+	learned.before = s.learnedAddresses()
+	if known := learned.before.find(learned.node, learned.bridge, learned.mac, learned.vlan); known != nil && known.port == learned.port {
+		return s
+	}
+	return &State{s.changedConnections(), s.learnedFlows(), &learned}
+}
+
+// find returns where a bridge learned an address last, nil for nowhere.
+func (a *address) find(node, bridge, mac, vlan string) *address {
+	for ; a != nil; a = a.before {
+		if a.node == node && a.bridge == bridge && a.mac == mac && a.vlan == vlan {
+			return a
+		}
+	}
+	return nil
+}
+
+// learnAddresses returns the state after the bridges of a node have learned from a packet that entered by
+// a port, nil for none.
+func (s *State) learnAddresses(node *host.Host, entry *host.Port, printed *pass.Pass, packet flow.Packet) *State {
+	for i, stage := range printed.Stages {
+		if !slices.Contains(stage.Lines, "NORMAL") {
+			continue
+		}
+		learned := address{node: node.Name, bridge: stage.Bridge, mac: packet.Get("dl_src"), vlan: packet.Get("dl_vlan")}
+		if entry != nil && entry.Bridge == stage.Bridge {
+			learned.port = entry
+		} else {
+			fields := stageFields{printed, i}
+			learned.mac, learned.vlan = fields.value("dl_src"), fields.value("dl_vlan")
+		}
+		if learned.mac != "" {
+			s = s.learnAddress(learned)
+		}
+	}
+	return s
+}
+
+// isLearnedElsewhere reports whether a flood sends a packet out of a port, although the bridge has
+// learned from a packet of the question that its destination is at another.
+func (s *step) isLearnedElsewhere(port *host.Port, packet flow.Packet) bool {
+	floods := func(stage pass.Stage) bool {
+		return stage.Bridge == port.Bridge && slices.ContainsFunc(stage.Lines, func(line string) bool {
+			return strings.Contains(line, pass.Flooding)
+		})
+	}
+	if !slices.ContainsFunc(s.hop.Pass.Stages, floods) {
+		return false
+	}
+	found := s.state.learnedAddresses().find(s.host.Name, port.Bridge, packet.Get("dl_dst"), packet.Get("dl_vlan"))
+	return found != nil && !port.IsOneWith(found.port)
+}
