@@ -41,8 +41,9 @@ func main() {
 	tests := flag.String("tests", "", "numbers of tests, with blanks between them")
 	packets := flag.Int("packets", 3, "packets to save of each test, the first ones")
 	askOnly := flag.Bool("ask", false, "ask again about what OUT has")
+	scraps := flag.Bool("scraps", false, "compare the switches that are made of each test's databases alone with the recorded ones, of what OUT has")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/ovntests [--tests NUMBERS] [--packets N] [--ask] OVN INSTALLED OUT")
+		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/ovntests [--tests NUMBERS] [--packets N] [--ask | --scraps] OVN INSTALLED OUT")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -50,25 +51,41 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(ctx, flag.Arg(0), flag.Arg(1), flag.Arg(2), *tests, *packets, *askOnly); err != nil {
+	if err := run(ctx, flag.Arg(0), flag.Arg(1), flag.Arg(2), *tests, *packets, *askOnly, *scraps); err != nil {
 		fmt.Fprintln(os.Stderr, "ovntests:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, ovn, installed, out, tests string, packets int, askOnly bool) error {
+func run(ctx context.Context, ovn, installed, out, tests string, packets int, askOnly, scraps bool) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return err
 	}
-	if !askOnly {
+	if !askOnly && !scraps {
 		for _, test := range strings.Fields(tests) {
 			if err := record(ctx, ovn, out, test, packets); err != nil {
 				return err
 			}
 		}
 	}
-	return ask(ctx, installed, out)
+	if err := useInstalled(installed); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "ot")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if scraps {
+		return compare(ctx, out, work)
+	}
+	return ask(ctx, out, work)
+}
+
+// useInstalled lets the programs of an installation come first.
+func useInstalled(folder string) error {
+	return os.Setenv("PATH", filepath.Join(folder, "usr", "bin")+":"+filepath.Join(folder, "usr", "sbin")+":"+os.Getenv("PATH"))
 }
 
 // record runs one test. One that fails has saved packets as well: the stand-in makes it slower.
@@ -170,19 +187,11 @@ func appctl(ctx context.Context, args []string) int {
 }
 
 // ask asks about all saved packets, and prints a line for each and their numbers.
-func ask(ctx context.Context, installed, out string) error {
+func ask(ctx context.Context, out, work string) error {
 	program, err := filepath.Abs("build/ovs-offline")
 	if err != nil {
 		return err
 	}
-	if err := os.Setenv("PATH", filepath.Join(installed, "usr", "bin")+":"+filepath.Join(installed, "usr", "sbin")+":"+os.Getenv("PATH")); err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp("", "ot")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work)
 	folders, err := filepath.Glob(filepath.Join(out, "tests", "*", "*", ovntests.PacketFile))
 	if err != nil {
 		return err
@@ -206,6 +215,36 @@ func ask(ctx context.Context, installed, out string) error {
 	}
 	for _, class := range []ovntests.Class{ovntests.Right, ovntests.Undetermined, ovntests.Failed, ovntests.Wrong, ovntests.NotAsked} {
 		fmt.Printf("%s: %d\n", class, total[class])
+	}
+	return nil
+}
+
+// compare makes the switches of each test from its databases, and prints how they differ.
+func compare(ctx context.Context, out, work string) error {
+	program, err := filepath.Abs("build/ovs-offline")
+	if err != nil {
+		return err
+	}
+	folders, err := filepath.Glob(filepath.Join(out, "tests", "*", "01"))
+	if err != nil {
+		return err
+	}
+	for i, folder := range folders {
+		for _, scrap := range []ovntests.Scrap{ovntests.SBAlone, ovntests.NBAlone} {
+			found, err := ovntests.Asker{Program: program, Work: filepath.Join(work, strconv.Itoa(i))}.Compare(ctx, folder, scrap)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			test := filepath.Base(filepath.Dir(folder))
+			if err != nil {
+				fmt.Printf("%s %s: error: %v\n", test, scrap, err)
+				continue
+			}
+			fmt.Printf("%s %s: %d flows; differing: %v\n", test, scrap, found.Flows, found.Differing)
+			for _, detail := range append(found.Apart, found.Alone...) {
+				fmt.Printf("    %s\n", detail)
+			}
+		}
 	}
 	return nil
 }

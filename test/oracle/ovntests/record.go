@@ -78,6 +78,12 @@ func (r Recorder) Receive(ctx context.Context, packet Packet, send func() error)
 			return err
 		}
 	}
+	for _, sandbox := range sandboxes {
+		// At the end: ovn-controller announces addresses at any time, from which bridges learn.
+		if err := r.saveOutputs(ctx, r.addresses(sandbox), filepath.Join(folder, "nodes", sandbox)); err != nil {
+			return err
+		}
+	}
 	before := read(taps)
 	if err := send(); err != nil {
 		return err
@@ -143,14 +149,7 @@ func (r Recorder) saveNode(ctx context.Context, sandbox, folder string) error {
 	if err := copyFile(filepath.Join(home, "conf.db"), filepath.Join(folder, "conf.db")); err != nil {
 		return err
 	}
-	management, err := filepath.Glob(filepath.Join(home, "*.mgmt"))
-	if err != nil {
-		return err
-	}
-	appctl := func(command ...string) []string {
-		pid, _ := os.ReadFile(filepath.Join(home, "ovs-vswitchd.pid"))
-		return append([]string{"ovs-appctl", "-t", filepath.Join(home, "ovs-vswitchd."+strings.TrimSpace(string(pid))+".ctl")}, command...)
-	}
+	appctl := func(command ...string) []string { return r.appctl(sandbox, command...) }
 	outputs := map[string][]string{
 		"recorded/dpif.show":            appctl("dpif/show"),
 		"recorded/dpctl.dump-conntrack": appctl("dpctl/dump-conntrack", "-m"),
@@ -159,16 +158,46 @@ func (r Recorder) saveNode(ctx context.Context, sandbox, folder string) error {
 		"recorded/tnl.ports.show":       appctl("tnl/ports/show", "-v"),
 		"recorded/bfd.show":             appctl("bfd/show"),
 	}
-	for _, socket := range management {
-		bridge := strings.TrimSuffix(filepath.Base(socket), ".mgmt")
+	for bridge, socket := range r.bridges(sandbox) {
 		for _, dump := range []string{"flows", "groups", "meters"} {
 			outputs[bridge+"."+dump+".dump"] = []string{"ovs-ofctl", "-O", "OpenFlow15", "dump-" + dump, "unix:" + socket}
 		}
 		outputs[bridge+".tlv.dump"] = []string{"ovs-ofctl", "dump-tlv-map", "unix:" + socket}
 		outputs["recorded/bridges/"+bridge+"/show"] = []string{"ovs-ofctl", "-O", "OpenFlow15", "show", "unix:" + socket}
-		outputs["recorded/bridges/"+bridge+"/fdb.show"] = appctl("fdb/show", bridge)
 		outputs["recorded/bridges/"+bridge+"/dpif.show-dp-features"] = appctl("dpif/show-dp-features", bridge)
 	}
+	return r.saveOutputs(ctx, outputs, folder)
+}
+
+// addresses returns the commands that print what the bridges of a sandbox have learned, by the names
+// of files.
+func (r Recorder) addresses(sandbox string) map[string][]string {
+	outputs := map[string][]string{}
+	for bridge := range r.bridges(sandbox) {
+		outputs["recorded/bridges/"+bridge+"/fdb.show"] = r.appctl(sandbox, "fdb/show", bridge)
+	}
+	return outputs
+}
+
+// bridges returns the management sockets of the bridges of a sandbox, by the bridges' names.
+func (r Recorder) bridges(sandbox string) map[string]string {
+	sockets := map[string]string{}
+	management, _ := filepath.Glob(filepath.Join(r.Test, sandbox, "*.mgmt")) // the pattern is valid
+	for _, socket := range management {
+		sockets[strings.TrimSuffix(filepath.Base(socket), ".mgmt")] = socket
+	}
+	return sockets
+}
+
+// appctl returns the command that asks the ovs-vswitchd of a sandbox.
+func (r Recorder) appctl(sandbox string, command ...string) []string {
+	home := filepath.Join(r.Test, sandbox)
+	pid, _ := os.ReadFile(filepath.Join(home, "ovs-vswitchd.pid")) // it runs
+	return append([]string{"ovs-appctl", "-t", filepath.Join(home, "ovs-vswitchd."+strings.TrimSpace(string(pid))+".ctl")}, command...)
+}
+
+// saveOutputs writes what commands print to files in a folder.
+func (r Recorder) saveOutputs(ctx context.Context, outputs map[string][]string, folder string) error {
 	for name, argv := range outputs {
 		out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
 		if err != nil {
