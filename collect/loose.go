@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
 
+	"ovs-offline/collect/ticket"
+	"ovs-offline/internal/appctl"
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
@@ -273,7 +276,31 @@ func (l *looseReader) addOutput(name string, id identity) error {
 		return nil
 	}
 	id.node = cmp.Or(id.node, l.hostOfFolder(name))
-	l.take(id, l.tree.Files[name], l.origin(name))
+	return l.takeEach(id, l.tree.Files[name], l.origin(name))
+}
+
+// takeEach adds an output, or those of several bridges in one file, to its node.
+func (l *looseReader) takeEach(id identity, file archive.File, origin string) error {
+	if id.command != workdir.RecordedFDB || id.bridge != "" || file.Size > ticket.MaxBytes {
+		l.take(id, file, origin)
+		return nil
+	}
+	text, err := os.ReadFile(file.Spooled)
+	if err != nil {
+		return err
+	}
+	bridges := appctl.SplitFDB(string(text))
+	if len(bridges) == 0 {
+		l.take(id, file, origin)
+	}
+	for _, bridge := range slices.Sorted(maps.Keys(bridges)) {
+		one, err := archive.Spool(l.ctx, l.spool, strings.NewReader(bridges[bridge]))
+		if err != nil {
+			return err
+		}
+		id.bridge = workdir.EncodeName(bridge)
+		l.take(id, one, origin)
+	}
 	return nil
 }
 

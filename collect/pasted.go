@@ -33,8 +33,10 @@ func (l *looseReader) addTicket(name string, _ identity) error {
 			host = piece.Host
 		}
 		l.pasted++
-		l.take(identity{command: piece.Run.Command.Name, openflow: piece.Run.OpenFlow, bridge: piece.Run.Argument, node: host},
-			file, fmt.Sprintf("%s, line %d", l.origin(name), piece.Line))
+		id := identity{command: piece.Run.Command.Name, openflow: piece.Run.OpenFlow, bridge: piece.Run.Argument, node: host}
+		if err := l.takeEach(id, file, fmt.Sprintf("%s, line %d", l.origin(name), piece.Line)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"ovs-offline/internal/ovsdb/file"
 	"ovs-offline/test/check/expect"
-	"ovs-offline/test/check/files"
+	testfiles "ovs-offline/test/check/files"
 	"ovs-offline/test/daemons/ovs"
 )
 
@@ -45,10 +45,10 @@ func TestHarvesterBundleHasASupportconfigOfEachNode(t *testing.T) {
 		top := "scc_supportconfig_" + node + "-a1B2c3"
 		dir := folder(t, map[string]string{top + "/network.txt": supportconfig()})
 		ovs.Run(t, "tar", "-C", dir, "-cJf", filepath.Join(dir, "scc.txz"), top)
-		bundle["supportbundle_1/nodes/"+node+".zip"] = files.Zip(t, map[string]string{
-			"scc/" + top + ".txz": files.Read(t, filepath.Join(dir, "scc.txz")), "logs/kernel.log": "ovs\n"})
+		bundle["supportbundle_1/nodes/"+node+".zip"] = testfiles.Zip(t, map[string]string{
+			"scc/" + top + ".txz": testfiles.Read(t, filepath.Join(dir, "scc.txz")), "logs/kernel.log": "ovs\n"})
 	}
-	nodes, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"supportbundle_1.zip": files.Zip(t, bundle)}))
+	nodes, _, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"supportbundle_1.zip": testfiles.Zip(t, bundle)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +163,7 @@ func TestLongLinesAreLosses(t *testing.T) {
 		"ovn-sbctl_lflow-list": {"Datapath: \"sw0\" (5e88ab00-c772-4846-8bc5-cd28197846cc)  Pipeline: ingress\n" +
 			"  table=0 (ls_in_check_port_sec), priority=100  , match=(" + long + "), action=(drop;)\n", "ovn-sbctl_lflow-list: 1 line"},
 		"case.md":                       {"# ovs-vsctl show\n" + shownBridges + long, "case.md: is longer than 64 MiB"},
+		"ovn-appctl_ct-zone-list":       {"lp0 1\n" + long + " 2\n", "ovn-appctl_ct-zone-list: 1 line"},
 		"scc_n_261126_1015/network.txt": {"#==[ Command ]===#\n# /usr/bin/ovs-vsctl show\n" + shownBridges + long, "network.txt: is longer than 64 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,6 +198,29 @@ func TestUnusedOutputsAreNamed(t *testing.T) {
 	delete(files, "node7/ovs-vsctl_show")
 	if _, _, err := Inspect(t.Context(), Files{Paths: []string{folder(t, files)}}, t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "ovs-appctl_coverage.show") {
 		t.Errorf("a source with outputs that nothing uses: %v", err)
+	}
+}
+
+// TestAddressesOfAllBridgesAreSplit checks fdb/show of all bridges, as Open vSwitch 4.0 prints it, in a
+// file and in a pasted text.
+func TestAddressesOfAllBridgesAreSplit(t *testing.T) {
+	const printed = " Bridge   Port  VLAN  MAC                Age\n br-ex       1     0  0a:00:00:00:00:01    3\n         LOCAL     7  0a:00:00:00:00:02    static\n br-int      2     0  0a:00:00:00:00:03  294\n br-tun1\n"
+	for what, files := range map[string]map[string]string{
+		"a file":   {"node7/ovs-appctl_fdb.show": printed, "node7/ovs-ofctl_dump-flows_br-int": flows("OF1.5", 1), "node7/ovs-ofctl_dump-flows_br-ex": flows("OF1.5", 1)},
+		"a ticket": {"case.log": "[root@node7 ~]# ovs-appctl fdb/show\n" + printed + "[root@node7 ~]# ovs-ofctl dump-flows br-int\n" + flowText + "[root@node7 ~]# ovs-ofctl dump-flows br-ex\n" + flowText},
+	} {
+		t.Run(what, func(t *testing.T) {
+			nodes, _, _, err := takeFiles(t, Options{}, folder(t, files))
+			if err != nil {
+				t.Fatal(err)
+			}
+			node := slices.Collect(maps.Values(nodes))[0]
+			for bridge, want := range map[string]string{"br-ex": " Port  VLAN  MAC                Age\n    1     0  0a:00:00:00:00:01    3\nLOCAL     7  0a:00:00:00:00:02    static\n",
+				"br-int": " Port  VLAN  MAC                Age\n    2     0  0a:00:00:00:00:03  294\n"} {
+				got := testfiles.Read(t, filepath.Join(node.Path, "recorded/bridges", bridge, "fdb.show"))
+				expect.Equal(t, got, want, bridge)
+			}
+		})
 	}
 }
 

@@ -13,7 +13,7 @@ func FuzzParsers(f *testing.F) {
 	for _, pattern := range []string{"*bfd.show*", "*bond.show*", "*lacp.show*", "*route.show*", "*tnl.arp.show*", "*tnl.ports.show*", "*mdb.show*", "*fdb.show*", "*dpctl.show*"} {
 		captures.Captured(f, pattern, 2048, func(content []byte) { f.Add(string(content)) })
 	}
-	for _, text := range []string{bondText, lacpText, rstpText, mdbText, dpifText} {
+	for _, text := range []string{bondText, lacpText, rstpText, mdbText, dpifText, " Bridge   Port  VLAN  MAC                Age\n br-ex       1     0  0a:00:00:00:00:01    3\n br-tun1\n"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -42,6 +42,11 @@ func FuzzParsers(f *testing.F) {
 		for _, n := range Neighbours(text) {
 			if strings.ContainsAny(n.Address+n.MAC, " \n-") {
 				t.Errorf("neighbour %q", n)
+			}
+		}
+		for bridge, entries := range SplitFDB(text) {
+			if bridge == "" || !strings.Contains(text, bridge) || strings.Count(entries, "\n") > strings.Count(text, "\n")+1 {
+				t.Errorf("bridge %q with %q", bridge, entries)
 			}
 		}
 		for flood := range Floods(text) {
