@@ -3,6 +3,7 @@ package ovn
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -68,10 +69,18 @@ func (s Settings) Encaps() []netip.Addr {
 	return list
 }
 
-// Mappings returns the physical networks that the node reaches, and the bridge of each.
+// Mappings returns the physical networks that the node reaches, and the bridge of each. A host may run
+// further ovn-controllers, each with a chassis and bridges of its own: their mappings follow.
 func (s Settings) Mappings() iter.Seq2[string, string] {
+	const key = "ovn-bridge-mappings"
+	texts := []string{s.Get(key)}
+	for _, other := range slices.Sorted(maps.Keys(s)) {
+		if chassis, ok := strings.CutPrefix(other, key+"-"); ok && chassis != s.Chassis() {
+			texts = append(texts, s[other])
+		}
+	}
 	return func(yield func(network, bridge string) bool) {
-		for mapping := range strings.SplitSeq(s.Get("ovn-bridge-mappings"), ",") {
+		for mapping := range strings.SplitSeq(strings.Join(texts, ","), ",") {
 			if network, bridge, ok := strings.Cut(strings.TrimSpace(mapping), ":"); ok && !yield(network, bridge) {
 				return
 			}

@@ -25,6 +25,7 @@ func TestSettingsOfTheChassisGoFirst(t *testing.T) {
 		"plain":             {plain, "br-one", "[192.0.2.1 192.0.2.2]", "map[net1:br-ex net2:br-b]", false},
 		"of the chassis":    {own, "br-two", "[192.0.2.9]", "map[net3:br-own]", true},
 		"of another one":    {ovn.Settings{"system-id": "a", "ovn-bridge-b": "br-three", "ovn-remote-b": "tcp:192.0.2.1:6642"}, "br-int", "[]", "map[]", false},
+		"of two":            {ovn.Settings{"system-id": "a", "ovn-bridge-mappings-a": "net1:br-one", "ovn-bridge-mappings-b": "net2:br-two"}, "br-int", "[]", "map[net1:br-one net2:br-two]", false},
 		"emptied":           {removed, "br-int", "[]", "map[]", false},
 		"without a chassis": {ovn.Settings{"ovn-remote": "ssl:192.0.2.1:6642", "ovn-bridge-": "x", "ovn-bridge": "br-two"}, "br-two", "[]", "map[]", true},
 	} {

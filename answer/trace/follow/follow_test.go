@@ -416,6 +416,21 @@ func TestFurtherPortOfANetworkIsNoLoop(t *testing.T) {
 	}
 }
 
+// TestBridgesOfOneNodeOnOneNetwork has two ovn-controllers on one host, whose bridges are on one wire, as
+// in OVN's test "multiple controllers on the same host can talk to each other".
+func TestBridgesOfOneNodeOnOneNetwork(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd")
+	path := node(t, func(s *ovs.Switch) {
+		s.Vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=c1", "external_ids:ovn-bridge-mappings-c1=physnet1:br-1", "external_ids:ovn-bridge-mappings-c2=physnet1:br-2", "--",
+			"add-br", "br-1", "--", "add-port", "br-1", "eth1", "--", "add-port", "br-1", "p1", "--", "set", "Interface", "p1", "type=internal", "--",
+			"add-br", "br-2", "--", "add-port", "br-2", "eth2")
+	})
+	got := ends(t, []*host.Host{open(t, "a", path)}, follow.Options{}, follow.Start{Node: "a", InPort: "p1", Packet: packet(t, strings.ReplaceAll(tcp, "0a:00:00:00:00:02", "ff:ff:ff:ff:ff:ff"))})
+	if !leads(got, "delivered a br-1", "delivered a eth1", "delivered a br-2") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestBridgesOnUnknownWiresAreNamed sends a broadcast into a physical network beside a node whose bridge no
 // mapping names: it may be on the same wire.
 func TestBridgesOnUnknownWiresAreNamed(t *testing.T) {

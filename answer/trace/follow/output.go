@@ -132,9 +132,9 @@ func (s *step) leave(ctx context.Context, port *host.Port, frame frame) error {
 	return s.spread(ctx, branch, frame)
 }
 
-// spread continues on each other node of the physical networks to which the frame was sent.
+// spread continues at each other end of the physical networks to which the frame was sent.
 func (s *step) spread(ctx context.Context, branch Branch, frame frame) error {
-	ends := s.endsOf(branch.Networks)
+	ends := s.endsOf(branch)
 	if len(ends) > 1 { // they receive it before one of them answers
 		for _, end := range ends {
 			passes, err := s.ask(ctx, end.host, end.uplink.Bridge, entering(end.uplink, flow.Packet{}, frame.asReceived()))
@@ -152,21 +152,22 @@ func (s *step) spread(ctx context.Context, branch Branch, frame frame) error {
 	return nil
 }
 
-// end is where a physical network leads to a bridge of another node.
+// end is where a physical network leads to a bridge.
 type end struct {
 	network string
 	host    *host.Host
 	uplink  *host.Port
 }
 
-// endsOf returns the ends of physical networks on other nodes. Of the members of a bond, one counts.
-func (s *step) endsOf(networks []string) (ends []end) {
+// endsOf returns the ends of the physical networks that a branch leads to, without the bridge that it
+// comes from. Of the members of a bond, one counts.
+func (s *step) endsOf(branch Branch) (ends []end) {
 	for _, peer := range s.tracer.hosts {
-		if peer == s.host {
-			continue
-		}
 		var done []string // bridges of the peer
-		for _, network := range networks {
+		if peer == s.host && branch.Port != nil {
+			done = append(done, branch.Port.Bridge)
+		}
+		for _, network := range branch.Networks {
 			for _, uplink := range peer.Uplinks(network) {
 				if !slices.Contains(done, uplink.Bridge) {
 					done = append(done, uplink.Bridge)
