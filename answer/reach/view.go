@@ -34,7 +34,7 @@ func newView(ctx context.Context, databases []*file.Index, all *names.Names) (*v
 			return nil, err
 		}
 	}
-	view.addEndpoints(all.Senders())
+	view.addEndpoints(all)
 	view.addServices(all.Services())
 	return view, nil
 }
@@ -62,17 +62,20 @@ func (v *view) read(db *file.Index) error {
 	return nil
 }
 
-// addEndpoints adds endpoints by their names, and those whose name several have by the
-// names of their logical ports.
-func (v *view) addEndpoints(all []names.Endpoint) {
+// addEndpoints adds endpoints by their names, and those that their name does not mean, because several
+// have it, by the names of their logical ports.
+func (v *view) addEndpoints(all *names.Names) {
+	senders := all.Senders()
 	count := map[string]int{}
-	for _, endpoint := range all {
+	for _, endpoint := range senders {
 		count[endpoint.Name]++
 	}
-	for _, endpoint := range all {
+	for _, endpoint := range senders {
 		name := endpoint.Name
 		if count[name] > 1 {
-			name = endpoint.LogicalPort
+			if meant, err := all.Find(name, names.Filter{}); err != nil || meant.LogicalPort != endpoint.LogicalPort {
+				name = endpoint.LogicalPort
+			}
 		}
 		if _, exists := v.endpoints[name]; !exists {
 			v.order = append(v.order, name)

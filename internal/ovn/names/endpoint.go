@@ -58,6 +58,10 @@ type Endpoint struct {
 	// Balancer is the name of the load balancer of a service.
 	Balancer string
 
+	// networks are further names of Network: of ovn-kubernetes and of the NetworkAttachmentDefinition.
+	networks []string
+	role     role
+
 	zone    int
 	remote  bool // another zone has the port
 	virtual bool // the instance of its parent has its addresses, beside its own

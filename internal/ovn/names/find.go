@@ -121,7 +121,7 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 // matching returns the endpoints with a name that a filter accepts.
 func (n *Names) matching(name string, filter Filter) []Endpoint {
 	found := slices.DeleteFunc(n.candidates(name), func(endpoint Endpoint) bool { return !filter.accepts(endpoint) })
-	return mergeServices(preferred(found))
+	return mergeServices(inPrimary(preferred(found)))
 }
 
 // notFound returns the error for a name that no endpoint has that a filter accepts.
@@ -193,7 +193,7 @@ func (f Filter) accepts(endpoint Endpoint) bool {
 	if f.Network == "" {
 		return true
 	}
-	for _, name := range []string{endpoint.Network, endpoint.Switch, strings.TrimPrefix(endpoint.Switch, "neutron-")} {
+	for _, name := range append([]string{endpoint.Network, endpoint.Switch, strings.TrimPrefix(endpoint.Switch, "neutron-")}, endpoint.networks...) {
 		if name == f.Network || len(f.Network) >= minBeginning && strings.HasPrefix(name, f.Network) {
 			return true
 		}

@@ -105,6 +105,53 @@ func TestNamesOfKubernetes(t *testing.T) {
 	}
 }
 
+// TestPodsInUserDefinedNetworks finds pods by the names that users type: a name means the port in the
+// primary network of the pod's namespace, or else the one in the default network. The rows are those that
+// ovn-kubernetes da86b2aa writes.
+func TestPodsInUserDefinedNetworks(t *testing.T) {
+	nb := ovndb.Create(t, ovs.NBSchema)
+	udn := func(namespace, network, nad string) []string {
+		return []string{"namespace", namespace, "pod", "true", "k8s.ovn.org/network", network, "k8s.ovn.org/nad", nad}
+	}
+	role := func(port, network, role string) ovndb.Row {
+		return ovndb.Row{"name": network, "ports": ovndb.UUID(port), "external_ids": ovndb.Map("k8s.ovn.org/network", network, "k8s.ovn.org/role", role)}
+	}
+	nb.Add(ovndb.Rows{
+		"Logical_Switch_Port": {
+			id(1): port("mono_m1", "0a:58:0a:f4:00:03 10.244.0.3", "namespace", "mono", "pod", "true"),
+			id(2): port("mono.mono_mono_m1", "0a:58:0a:64:00:03 10.100.0.3", udn("mono", "mono_mono", "mono/mono")...),
+			id(3): port("red_r1", "0a:58:0a:f4:00:04 10.244.0.4", "namespace", "red", "pod", "true"),
+			id(4): port("red.l2.net_red_r1", "0a:58:0a:65:00:04 10.101.0.4", udn("red", "red_l2-net", "red/l2-net")...),
+			id(5): port("gold_g1", "0a:58:0a:f4:00:05 10.244.0.5", "namespace", "gold", "pod", "true"),
+			id(6): port("gold.shared_gold_g1", "0a:58:0a:66:00:05 10.102.0.5", udn("gold", "cluster_udn_shared", "gold/shared")...),
+		},
+		"Logical_Switch": {
+			id(11): {"name": "node1", "ports": ovndb.Set(ovndb.UUID(id(1)), ovndb.UUID(id(3)), ovndb.UUID(id(5)))},
+			id(12): role(id(2), "mono_mono", "primary"),
+			id(13): role(id(4), "red_l2-net", "secondary"),
+			id(14): role(id(6), "cluster_udn_shared", "primary"),
+		},
+	})
+	n := load(t, &ovn.Deployment{NB: open(t, nb.Close())})
+	for _, c := range []struct{ name, network, want string }{
+		{"mono/m1", "", "mono.mono_mono_m1"},
+		{"red/r1", "", "red_r1"},
+		{"red/r1", "red/l2-net", "red.l2.net_red_r1"},
+		{"red/r1", "red_l2-net", "red.l2.net_red_r1"},
+		{"pod/gold/g1", "", "gold.shared_gold_g1"},
+		{"gold/g1", "shared", "gold.shared_gold_g1"},
+		{"gold/g1", "gold/shared", "gold.shared_gold_g1"},
+		{"gold/g1", "node1", "gold_g1"},
+		{"mono_m1", "", "mono_m1"},
+		{"10.244.0.3", "", "mono_m1"},
+	} {
+		if e, err := n.Find(c.name, Filter{Network: c.network}); err != nil || e.LogicalPort != c.want {
+			t.Errorf("%s in %q: %s %v, want %s", c.name, c.network, e.LogicalPort, err, c.want)
+		}
+	}
+	expect.Equal(t, find(t, n, "gold/g1").String(), "gold/g1 (pod: port gold.shared_gold_g1, 0a:58:0a:66:00:05, 10.102.0.5, network shared)")
+}
+
 // TestZonesHaveNamesOfTheirOwn loads two zones of OVN interconnection.
 func TestZonesHaveNamesOfTheirOwn(t *testing.T) {
 	zone := func(node, pod, mac string) *ovn.Deployment {

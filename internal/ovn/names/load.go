@@ -197,7 +197,8 @@ func (l *loader) addRouterPort(port *routerPort) {
 
 func (l *loader) readSwitches(deployment *ovn.Deployment) error {
 	return each(deployment.NB, "Logical_Switch", func(row ovsdb.Row) {
-		ls := &logicalSwitch{name: row.String("name"), given: row.Map("external_ids")["neutron:network_name"], hosts: map[netip.Addr]string{}}
+		ids := row.Map("external_ids")
+		ls := &logicalSwitch{name: row.String("name"), given: ids["neutron:network_name"], role: role(ids[udnRole]), hosts: map[netip.Addr]string{}}
 		config := row.Map("other_config")
 		ls.subnets = prefixesOf([]string{config["subnet"], config["ipv6_prefix"]})
 		for _, id := range row.UUIDs("ports") {
@@ -303,6 +304,9 @@ func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent 
 	endpoint.Chassis = cmp.Or(endpoint.Chassis, endpoint.Node)
 	endpoint.keys = []string{ids["neutron:port_name"], ids["neutron:device_id"]}
 	nameOf(&endpoint, ids)
+	if ls != nil {
+		endpoint.role = ls.role
+	}
 	l.add(endpoint)
 	for _, alias := range append(l.taps[name], row.UUID) {
 		addKey(l.names.byAlias, alias, len(l.names.endpoints)-1)
@@ -342,8 +346,9 @@ func nameOf(endpoint *Endpoint, ids map[string]string) {
 		endpoint.Kind, endpoint.Name = Pod, ids["pod"]
 	case namespace != "" && strings.Contains(port, namespace+"_"):
 		// ovn-kubernetes: NAMESPACE_NAME, after the network's own prefix in networks other
-		// than the default one
-		endpoint.Kind, endpoint.Name = Pod, namespace+"/"+port[strings.Index(port, namespace+"_")+len(namespace)+1:]
+		// than the default one. The name of a pod has no underscore (RFC 1123).
+		endpoint.Kind, endpoint.Name = Pod, namespace+"/"+port[strings.LastIndexByte(port, '_')+1:]
+		endpoint.inNetwork(ids)
 	case strings.Count(port, "_") == 1 && isPodName.MatchString(port):
 		endpoint.Kind, endpoint.Name = Pod, strings.Replace(port, "_", "/", 1)
 	case strings.HasPrefix(port, managementPort):

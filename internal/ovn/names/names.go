@@ -40,6 +40,7 @@ type zone struct {
 type logicalSwitch struct {
 	name     string
 	given    string // the name that a user gave to its network, "" for none
+	role     role   // of its user-defined network
 	subnets  []netip.Prefix
 	routers  []*routerPort
 	localnet []localnet

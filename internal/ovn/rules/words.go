@@ -58,21 +58,34 @@ func owned(ids map[string]string) string {
 		return ownedBefore(ids)
 	case "NetworkPolicy": // NAMESPACE:NAME
 		return "NetworkPolicy " + strings.Replace(name, ":", "/", 1)
-	case "NetpolNamespace", "NetpolDefault":
-		return strings.TrimSpace(fmt.Sprintf("NetworkPolicies of namespace %s: default deny %s", name, direction))
-	case "NetpolNode":
-		return "NetworkPolicies: traffic from node " + name
+	case "NetpolNamespace":
+		return strings.TrimSpace(fmt.Sprintf("NetworkPolicies of namespace %s: %s %s", name, cmp.Or(netpolTypes()[ids["type"]], "default deny"), direction))
+	case "NetpolDefault": // "allow-hairpinning"
+		return strings.TrimSpace("NetworkPolicies: " + strings.ReplaceAll(name, "-", " ") + " " + direction)
+	case "NetpolNode": // the name of its switch: a user-defined network's has the network before the node
+		return "NetworkPolicies: traffic from node " + name[strings.LastIndexByte(name, '_')+1:]
+	case "UDNIsolation":
+		return "isolation of user-defined networks: " + name
 	case "EgressFirewall":
 		return "EgressFirewall of namespace " + name
 	case "MulticastNS":
 		return "multicast of namespace " + name
 	case "MulticastCluster":
 		return "multicast of the cluster"
-	case "EgressIP", "EgressService", "EgressQoS", "NetworkQoS", "AdminNetworkPolicy", "BaselineAdminNetworkPolicy":
-		return kind + " " + strings.Replace(name, ":", "/", 1)
+	case "EgressIP":
+		if strings.HasPrefix(name, "EIP-No-Reroute-") { // of all EgressIPs
+			return "traffic that takes no EgressIP: " + name
+		}
+		return kind + " " + name
 	default:
 		return strings.TrimSpace(kind + " " + strings.Replace(name, ":", "/", 1))
 	}
+}
+
+// netpolTypes returns what an ACL does that a namespace has for all its NetworkPolicies, by its type in
+// ovn-kubernetes (pkg/ovn/base_network_controller_policy.go).
+func netpolTypes() map[string]string {
+	return map[string]string{"defaultDeny": "default deny", "arpAllow": "ARP and ND are allowed,", "icmpAllow": "ICMP is allowed,"}
 }
 
 // ownedBefore names the object of Kubernetes by the external_ids that ovn-kubernetes wrote

@@ -1,0 +1,57 @@
+package names
+
+import (
+	"slices"
+	"strings"
+)
+
+// role is what a user-defined network of ovn-kubernetes is to its pods: the network that they use, or
+// one beside it.
+type role string
+
+// The roles, as ovn-kubernetes writes them (its go-controller/pkg/types/const.go, NetworkRoleExternalID).
+const (
+	noRole    role = "" // of the default network, or not known
+	primary   role = "primary"
+	secondary role = "secondary"
+)
+
+// The external_ids of ports and switches in user-defined networks.
+const (
+	udnNetwork = "k8s.ovn.org/network"
+	udnRole    = "k8s.ovn.org/role"
+	udnNAD     = "k8s.ovn.org/nad"
+)
+
+// inNetwork notes the user-defined network of a pod's port.
+func (e *Endpoint) inNetwork(ids map[string]string) {
+	network := ids[udnNetwork]
+	if network == "" {
+		return
+	}
+	e.Network, e.networks = userDefined(network), []string{network, ids[udnNAD]}
+}
+
+// userDefined returns the name by which a user knows a user-defined network: NAMESPACE/NAME, or NAME for
+// one of the cluster (go-controller/pkg/util, ParseNetworkName).
+func userDefined(network string) string {
+	if name, ok := strings.CutPrefix(network, "cluster_udn_"); ok {
+		return name
+	}
+	if namespace, name, ok := strings.Cut(network, "_"); ok && !strings.Contains(name, "_") {
+		return namespace + "/" + name
+	}
+	return network
+}
+
+// inPrimary leaves out the ports that the name of a pod does not mean: where it has a port in a primary
+// user-defined network, all others, of which the one in the default network serves the cluster alone; else
+// those in secondary networks, beside one in the default network.
+func inPrimary(found []Endpoint) []Endpoint {
+	return slices.DeleteFunc(slices.Clone(found), func(e Endpoint) bool {
+		return e.Kind == Pod && slices.ContainsFunc(found, func(other Endpoint) bool {
+			return other.Kind == Pod && other.Name == e.Name &&
+				(other.role == primary && e.role != primary || other.role == noRole && other.Network == "" && e.role == secondary)
+		})
+	})
+}
