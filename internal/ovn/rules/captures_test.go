@@ -200,7 +200,7 @@ func compareWithDetrace(t *testing.T, r *Rules, f Flow, block string) int {
 func TestTablesOfNewerReleasesAreNamed(t *testing.T) {
 	l := Layout{Ingress: 8, IngressEnd: 39, Egress: 45, EgressEnd: 63}
 	for table, want := range map[int]string{66: "MAC addresses of neighbours", 79: "use of MAC bindings", 80: "conntrack: zone", 81: "conntrack: original IPv4 destination",
-		83: "conntrack: original destination port", 84: "output: flood to remote chassis", 85: "conntrack: state", 86: "table 86", 50: "egress table 5"} {
+		83: "conntrack: original destination port", 84: "output: flood to remote chassis", 85: "conntrack: state", 86: "conntrack: original protocol", 88: "FDB of remote chassis, learning", 90: "table 90", 50: "egress table 5"} {
 		expect.Equal(t, l.TableName(table), want, "table", table)
 	}
 }

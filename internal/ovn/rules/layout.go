@@ -226,7 +226,8 @@ func (l Layout) physical(table int) string {
 			"load balancer: hairpin reply", "load balancer: hairpin SNAT", "FDB", "FDB, lookup", "port security of the input port",
 			"port security of the input port, ARP and ND", "port security of the output port", "ECMP next hops: MAC addresses", "ECMP next hops",
 			"load balancer: affinity", "use of MAC bindings", "conntrack: zone", "conntrack: original IPv4 destination",
-			"conntrack: original IPv6 destination", "conntrack: original destination port", "output: flood to remote chassis", "conntrack: state"} {
+			"conntrack: original IPv6 destination", "conntrack: original destination port", "output: flood to remote chassis", "conntrack: state",
+			"conntrack: original protocol", "FDB of remote chassis", "FDB of remote chassis, learning", "EVPN: ARP lookup"} {
 			names[known.physical+1+i] = name
 		}
 	}
