@@ -42,7 +42,7 @@ func (s *Session) ask(ctx context.Context, between Between) (*answer.Answer, err
 	if question.From, err = s.names.Find(between.From, names.Filter{Network: between.Network}); err != nil {
 		return nil, err
 	}
-	if question.To, question.DstPort, err = s.destination(between); err != nil {
+	if question.To, question.DstPort, err = s.destination(between, question.From); err != nil {
 		return nil, err
 	}
 	if isPing := question.Protocol == "icmp" || question.Protocol == "icmp6"; isPing && (question.SrcPort != 0 || question.DstPort != 0) {
@@ -76,10 +76,10 @@ func (s *Session) ask(ctx context.Context, between Between) (*answer.Answer, err
 // external begins the names of addresses outside.
 const external = "external/"
 
-// destination returns the endpoint that a packet is sent to, and the port that follows its
+// destination returns the endpoint that a packet of a sender is sent to, and the port that follows its
 // name, 0 for none.
-func (s *Session) destination(between Between) (names.Endpoint, uint16, error) {
-	filter := names.Filter{Network: between.Network, Protocol: between.Protocol}
+func (s *Session) destination(between Between, from names.Endpoint) (names.Endpoint, uint16, error) {
+	filter := names.Filter{Network: between.Network, Protocol: between.Protocol, From: &from}
 	if address, outside := strings.CutPrefix(between.To, external); outside {
 		inside := between
 		inside.To = address

@@ -65,7 +65,7 @@ func (s *Session) Capture(ctx context.Context, between Between, file io.Reader) 
 	}
 	read := &capture{Session: s, tap: tap, arrived: isDelivered, conversations: map[string]*conversation{}, alike: map[string][]*Sent{}, firsts: map[string]frame.Frame{}}
 	if between.To != "" {
-		to, _, err := s.destination(between)
+		to, _, err := s.destination(between, from)
 		if err != nil {
 			return nil, err
 		}

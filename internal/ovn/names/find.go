@@ -16,6 +16,9 @@ type Filter struct {
 	Network  string // the name of a network or a logical switch, or the beginning of it
 	Protocol string // of a service
 	Port     uint16 // of a service; 0 for any
+	// From is the sender: of a service that several zones have, each for its own nodes, the one in the
+	// sender's zone is meant. nil for none.
+	From *Endpoint
 }
 
 // AmbiguousError is the error for a name that several endpoints have.
@@ -121,7 +124,7 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 // matching returns the endpoints with a name that a filter accepts.
 func (n *Names) matching(name string, filter Filter) []Endpoint {
 	found := slices.DeleteFunc(n.candidates(name), func(endpoint Endpoint) bool { return !filter.accepts(endpoint) })
-	return mergeServices(inPrimary(preferred(found)))
+	return mergeServices(filter.inZone(inPrimary(preferred(found))))
 }
 
 // notFound returns the error for a name that no endpoint has that a filter accepts.
@@ -199,6 +202,18 @@ func (f Filter) accepts(endpoint Endpoint) bool {
 		}
 	}
 	return false
+}
+
+// inZone leaves out the services of other zones, where the sender's has the same one.
+func (f Filter) inZone(found []Endpoint) []Endpoint {
+	if f.From == nil || f.From.Kind == External {
+		return found
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(e Endpoint) bool {
+		return e.Kind == Service && e.zone != f.From.zone && slices.ContainsFunc(found, func(other Endpoint) bool {
+			return other.Kind == Service && other.zone == f.From.zone && other.Name == e.Name && other.Protocol == e.Protocol
+		})
+	})
 }
 
 // candidates returns the endpoints with a name, or, if none has it, those whose UUID begins

@@ -158,7 +158,8 @@ func TestZonesHaveNamesOfTheirOwn(t *testing.T) {
 		nb := ovndb.Create(t, ovs.NBSchema)
 		nb.Add(ovndb.Rows{"Logical_Switch_Port": {id(1): port("ns1_"+pod, mac+" 10.244.0.3"), id(2): port("tstor-"+node, "0a:58:64:58:00:03 100.88.0.3"),
 			id(6): {"name": "tstor-other-" + node, "type": "remote"}, id(7): {"name": "shared", "type": map[string]string{"w2": "remote"}[node]}},
-			"Logical_Switch": {id(3): ovndb.Row{"name": node, "ports": ovndb.UUID(id(1))}, id(4): ovndb.Row{"name": "transit_switch", "ports": ovndb.UUID(id(2))}}})
+			"Logical_Switch": {id(3): ovndb.Row{"name": node, "ports": ovndb.UUID(id(1))}, id(4): ovndb.Row{"name": "transit_switch", "ports": ovndb.UUID(id(2))}},
+			"Load_Balancer":  {id(8): {"name": "Service_default/kubernetes_TCP_node_switch_" + node, "protocol": "tcp", "vips": ovndb.Map("10.96.0.1:443", mac[15:]+".0.0.1:6443")}}})
 		conf := ovndb.Create(t, ovs.Schema)
 		conf.Add(ovndb.Rows{"Interface": {id(5): ovndb.Row{"name": "veth", "external_ids": ovndb.Map("iface-id", "ns1_"+pod)}}})
 		return &ovn.Deployment{NB: open(t, nb.Close()), Nodes: []ovn.Node{{Name: node, OVS: open(t, conf.Close())}}}
@@ -167,6 +168,16 @@ func TestZonesHaveNamesOfTheirOwn(t *testing.T) {
 	a, b := find(t, n, "ns1/a"), find(t, n, "ns1/b")
 	if a.Node != "w1" || b.Node != "w2" || a.Switch != "w1" || b.Switch != "w2" {
 		t.Errorf("%s %s", a, b)
+	}
+	if _, err := n.Find("svc/default/kubernetes:443", Filter{}); !errors.As(err, new(*AmbiguousError)) {
+		t.Errorf("a service that each zone has for itself: %v", err)
+	}
+	for _, name := range []string{"svc/default/kubernetes", "svc/default/kubernetes:443", "10.96.0.1:443"} {
+		for backend, from := range map[string]Endpoint{"01.0.0.1:6443": a, "02.0.0.1:6443": b} {
+			if e, err := n.Find(name, Filter{From: &from}); err != nil || !slices.Equal(e.Backends, []string{backend}) {
+				t.Errorf("%s for %s: %v %v", name, from.Name, e.Backends, err)
+			}
+		}
 	}
 	if e := find(t, n, "shared"); e.zone != 0 || find(t, n, "tstor-other-w2").zone != 1 {
 		t.Errorf("a port of the first zone: %+v", e)
