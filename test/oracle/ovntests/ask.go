@@ -57,6 +57,9 @@ func (a Asker) Ask(ctx context.Context, folder string) (verdict Verdict, err err
 	if err != nil {
 		return Verdict{NotAsked, err.Error()}, nil
 	}
+	if !exists(filepath.Join(folder, "nodes", packet.Node)) {
+		return Verdict{NotAsked, packet.Node + " is no chassis"}, nil
+	}
 	defer func() { err = errors.Join(err, a.run(context.WithoutCancel(ctx), "stop", "--purge")) }()
 	hosts, err := a.start(ctx, folder)
 	if err != nil {
