@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 type address struct {
 	before       *address
 	node, bridge string
-	mac, vlan    string     // the VLAN as in the packet's header, "" for none
+	mac, vlan    string     // in which it was learned, "" for none
 	port         *host.Port // on which it was learned; nil for one that leads to another bridge
 }
 
@@ -55,18 +56,31 @@ func (s *State) learnAddresses(node *host.Host, entry *host.Port, printed *pass.
 		if !slices.Contains(stage.Lines, "NORMAL") {
 			continue
 		}
-		learned := address{node: node.Name, bridge: stage.Bridge, mac: packet.Get("dl_src"), vlan: packet.Get("dl_vlan")}
-		if entry != nil && entry.Bridge == stage.Bridge {
-			learned.port = entry
-		} else {
-			fields := stageFields{printed, i}
+		learned := address{node: node.Name, bridge: stage.Bridge}
+		fields := stageFields{printed, i}
+		switch {
+		case entry == nil || entry.Bridge != stage.Bridge: // by a patch port
 			learned.mac, learned.vlan = fields.value("dl_src"), fields.value("dl_vlan")
+		case len(printed.Resumed) == 0 && isFirst(printed.Stages[:i], stage.Bridge):
+			learned.mac, learned.vlan, learned.port = packet.Get("dl_src"), vlanAt(entry, packet), entry
 		}
 		if learned.mac != "" {
 			s = s.learnAddress(learned)
 		}
 	}
 	return s
+}
+
+// isFirst reports whether a bridge is the only one of the stages before one of its own: the packet did not
+// leave it yet.
+func isFirst(before []pass.Stage, bridge string) bool {
+	return !slices.ContainsFunc(before, func(stage pass.Stage) bool { return stage.Bridge != bridge })
+}
+
+// vlanAt returns the VLAN of a packet at a port: its own, or that of the port (ovs-vswitchd.conf.db(5),
+// Port, tag), "" for none.
+func vlanAt(port *host.Port, packet flow.Packet) string {
+	return cmp.Or(packet.Get("dl_vlan"), port.Tag)
 }
 
 // isLearnedElsewhere reports whether a flood sends a packet out of a port, although the bridge has
@@ -80,6 +94,6 @@ func (s *step) isLearnedElsewhere(port *host.Port, packet flow.Packet) bool {
 	if !slices.ContainsFunc(s.hop.Pass.Stages, floods) {
 		return false
 	}
-	found := s.state.learnedAddresses().find(s.host.Name, port.Bridge, packet.Get("dl_dst"), packet.Get("dl_vlan"))
+	found := s.state.learnedAddresses().find(s.host.Name, port.Bridge, packet.Get("dl_dst"), vlanAt(port, packet))
 	return found != nil && !port.IsOneWith(found.port)
 }

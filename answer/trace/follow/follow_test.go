@@ -488,6 +488,38 @@ func TestAnswersAreNotFlooded(t *testing.T) {
 	expect.Equal(t, out, []string{"1 a br-ex", "1 a eth1", "1 b br-ex", "1 c br-ex", "2 a p1", "2 b eth1"})
 }
 
+// TestBridgesLearnInEachVLAN lets a bridge learn an address at an access port. In that VLAN, a later packet
+// to the address comes out there alone; in another one, it is flooded.
+func TestBridgesLearnInEachVLAN(t *testing.T) {
+	ovs.Need(t, "ovs-vswitchd")
+	path := node(t, func(s *ovs.Switch) {
+		s.Vsctl("add-br", "br-ex", "--", "add-port", "br-ex", "eth1")
+		for port, tag := range map[string]string{"p1": "10", "p2": "10", "p3": "20", "p4": "20"} {
+			s.Vsctl("add-port", "br-ex", port, "tag="+tag, "--", "set", "Interface", port, "type=internal")
+		}
+	})
+	tracer := follow.New([]*host.Host{open(t, "a", path)}, follow.Options{})
+	out := func(in, flow string, state *follow.State) (list []string, after *follow.State) {
+		hop, after, err := tracer.Packet(t.Context(), follow.Start{Node: "a", InPort: in, Packet: packet(t, flow), State: state})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, branch := range hop.Ends() {
+			list = append(list, branch.Port.Name)
+		}
+		slices.Sort(list)
+		return list, after
+	}
+	_, state := out("p1", strings.ReplaceAll(tcp, "0a:00:00:00:00:02", "ff:ff:ff:ff:ff:ff"), nil)
+	answer := strings.NewReplacer("dl_src=0a:00:00:00:00:01", "dl_src=0a:00:00:00:00:02", "dl_dst=0a:00:00:00:00:02", "dl_dst=0a:00:00:00:00:01").Replace(tcp)
+	for in, want := range map[string][]string{"p2": {"p1"}, "p3": {"br-ex", "eth1", "p4"}} {
+		got, _ := out(in, answer, state)
+		expect.Equal(t, got, want, "from "+in)
+	}
+	got, _ := out("eth1", strings.Replace(answer, "tcp,", "tcp,dl_vlan=10,dl_vlan_pcp=0,", 1), state)
+	expect.Equal(t, got, []string{"p1"}, "from the trunk")
+}
+
 func TestQuestionsThatCanNotBeAsked(t *testing.T) {
 	hosts := single(t, nil)
 	bad := packet(t, tcp)

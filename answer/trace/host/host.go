@@ -57,6 +57,7 @@ type Port struct {
 	MAC     string // attached-mac of external_ids
 	Options map[string]string
 	MTU     int    // 0 if not recorded
+	Tag     string // the VLAN of packets without one, "" for none
 	Bond    string // the bond that it is a member of, "" for none
 	Unknown string // what was not recorded: ovsdb.UnknownName or ovsdb.UnknownNumber, "" for neither
 }

@@ -159,20 +159,18 @@ func (r *reader) addRows(rows selectRows) error {
 	if err != nil {
 		return err
 	}
-	bundles, err := rows("Port", "name", "interfaces")
+	bundles, err := rows("Port", "name", "interfaces", "tag")
 	if err != nil {
 		return err
 	}
-	bonds := map[string]string{} // by the UUID of a member
+	bundleOf := map[string]ovsdb.Row{} // by the UUID of an interface
 	for _, row := range bundles {
-		if members := row.UUIDs("interfaces"); len(members) > 1 {
-			for _, member := range members {
-				bonds[member] = row.String("name")
-			}
+		for _, member := range row.UUIDs("interfaces") {
+			bundleOf[member] = row
 		}
 	}
 	for _, row := range interfaces {
-		r.addInterface(row, bonds[row.UUID])
+		r.addInterface(row, bundleOf[row.UUID])
 	}
 	for _, row := range root {
 		r.addIdentity(row.Map("external_ids"))
@@ -203,7 +201,8 @@ func (r *reader) readZones() error {
 	return err
 }
 
-func (r *reader) addInterface(row ovsdb.Row, bond string) {
+// addInterface adds what the rows of an interface and of its port of Open vSwitch have.
+func (r *reader) addInterface(row, bundle ovsdb.Row) {
 	port, ok := r.ports[row.String("name")]
 	if !ok {
 		return // it had no OpenFlow port
@@ -213,7 +212,12 @@ func (r *reader) addInterface(row ovsdb.Row, bond string) {
 	}
 	ids := row.Map("external_ids")
 	port.Options, port.IfaceID, port.MAC, port.Unknown = row.Map("options"), ids["iface-id"], ids["attached-mac"], ids[ovsdb.Unknown]
-	port.Bond = bond
+	if len(bundle.UUIDs("interfaces")) > 1 {
+		port.Bond = bundle.String("name")
+	}
+	if tag, ok := bundle.Int("tag"); ok {
+		port.Tag = strconv.Itoa(tag)
+	}
 	port.MTU, _ = row.Int("mtu")
 }
 
