@@ -242,7 +242,7 @@ func TestUnreadableFilesAreNamed(t *testing.T) {
 	}{
 		"a cut archive":        {"b.tar.gz", whole[:len(whole)/2], "b.tar.gz"},
 		"an encrypted archive": {"secured-b.tar.xz.gpg", "\x8c\x0d\x04\x09\x03\x08rest", "decrypt it first"},
-		"a tailed database":    {"ovnsb_db.db", `5"],["map",[["a","b"]]]` + rest[40:60], "--all-logs"},
+		"a tailed database":    {"conf.db", `5"],["map",[["a","b"]]]` + rest[40:60], "--all-logs"},
 	} {
 		got, found, _, err := takeFiles(t, Options{}, folder(t, map[string]string{"a.tar.gz": whole, c.name: c.body}))
 		if err != nil || got["n1"].kinds() != "ovs" || !strings.Contains(strings.Join(found.Lost, "\n"), c.words) {
@@ -254,6 +254,18 @@ func TestUnreadableFilesAreNamed(t *testing.T) {
 		}
 		if entries, _ := os.ReadDir(wd); len(entries) > 1 {
 			t.Errorf("%s alone leaves %v", what, entries)
+		}
+	}
+	for what, beside := range map[string]map[string]string{"alone": {}, "beside a report": {"a.tar.gz": whole}} {
+		beside["ovnsb_db.db"] = `5"],["map",[["a","b"]]]` + rest[40:60]
+		got, _, _, err := takeFiles(t, Options{}, folder(t, beside))
+		if err != nil || len(got) != 1 {
+			t.Fatalf("a tailed OVN database %s: %v %v", what, got, err)
+		}
+		for _, node := range got {
+			if lost := fmt.Sprint(node.Collections); !strings.Contains(node.kinds(), "ovn_sb") || !strings.Contains(lost, "ovnsb_db.db: the beginning of the database is missing") {
+				t.Errorf("a tailed OVN database %s: %s", what, lost)
+			}
 		}
 	}
 	dir := folder(t, map[string]string{"a.tar.gz": whole, "a.tar.gz.sha256": strings.Repeat("0", 64) + "\n"})

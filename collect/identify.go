@@ -51,7 +51,7 @@ var (
 	mustGatherName = regexp.MustCompile(`^([^_]+)(?:_[^_]+)?_ovs_ofctl_dump_flows_(.+)$`)
 	// databaseName matches names of databases, to identify files without their
 	// beginning.
-	databaseName = regexp.MustCompile(`(?:\.db|[ns]bdb)(?:\.gz)?$`)
+	databaseName = regexp.MustCompile(`(?:\.db|[ns]bdb)(?:\.gz|\.tailed)?$`)
 	// ovsDatabaseName matches names that only databases of OVS and OVN have.
 	ovsDatabaseName = regexp.MustCompile(`(?:conf\.db|ovn[ns]b(?:_db)?\.db|_[ns]bdb)(?:\.gz)?$`)
 	// expectedDatabase matches the paths at which must-gathers and nodes keep databases of OVS

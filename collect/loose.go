@@ -2,6 +2,7 @@ package collect
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"ovs-offline/internal/archive"
 	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
+	dbfile "ovs-offline/internal/ovsdb/file"
 	"ovs-offline/internal/phrase"
 	"ovs-offline/internal/recording"
 	"ovs-offline/internal/workdir"
@@ -196,6 +198,12 @@ func (l *looseReader) addDatabase(name string, _ identity) error {
 	info, err := db.Inspect(l.ctx)
 	if archive.CannotWrite(err) {
 		return err
+	}
+	if errors.Is(err, dbfile.ErrTailed) && !info.Gzip && kindOfPath(name) != workdir.OVS {
+		node := l.node(cmp.Or(l.hostOf(name), l.hostOfFolder(name)))
+		db.Source = nil
+		node.Databases = append(node.Databases, db) // putTogether takes the rows that are whole
+		return nil
 	}
 	if err != nil {
 		l.lost = append(l.lost, lostDatabase{name, fmt.Sprintf("%s: %v", partName(l.source.Name, name), err)})

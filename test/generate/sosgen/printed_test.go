@@ -1,6 +1,7 @@
 package sosgen
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -139,9 +140,25 @@ func TestPrintedTablesOfOneCommandAreNoDatabase(t *testing.T) {
 // every answer is in doubt. References to rows that are missing are removed.
 func TestEndsOfDatabasesGiveWhatTheyHold(t *testing.T) {
 	n := recorded(t, "openstack")
-	tree := n.Report(newest()).Without("var/lib/ovn/", "var/lib/ovn-ic/").With(n.endsOfDatabases())
-	r := replay(t, writeTop(t, "sosreport-"+n.Host, tree))
-	expect.Equal(t, r.collected.code, 3, "exit code of collect")
+	ends := n.endsOfDatabases()
+	report := n.Report(newest()).Without("var/lib/ovn/", "var/lib/ovn-ic/")
+	beside := report.Under("sosreport-" + n.Host)
+	for name, file := range ends {
+		if file.Link == "" {
+			beside[path.Base(name)] = file
+		}
+	}
+	for what, source := range map[string]string{
+		"in a report":           writeTop(t, "sosreport-"+n.Host, report.With(ends)),
+		"in files of their own": write(t, beside),
+	} {
+		t.Run(what, func(t *testing.T) { checkEnds(t, n, replay(t, source)) })
+	}
+}
+
+func checkEnds(t *testing.T, n *Node, r *replica) {
+	t.Helper()
+	expect.Equal(t, r.collected.code, 3, "exit code of collect: "+r.collected.err)
 	for _, db := range []struct {
 		name string
 		kind workdir.Kind
