@@ -62,8 +62,8 @@ func (v *view) read(db *file.Index) error {
 	return nil
 }
 
-// addEndpoints adds endpoints by their names, and those that their name does not mean, because several
-// have it, by the names of their logical ports.
+// addEndpoints adds each endpoint by its name. Where several endpoints have a name, Find decides which of
+// them gets it. The others are added by the names of their logical ports.
 func (v *view) addEndpoints(all *names.Names) {
 	senders := all.Senders()
 	count := map[string]int{}

@@ -134,15 +134,19 @@ func (p *Pass) lines(yield func(string) bool) {
 	}
 }
 
-// Flooding is the line of an action NORMAL that sends a packet to all ports, because no MAC address was
-// learned for its destination.
-const Flooding = "no learned MAC for destination, flooding"
+// Floods reports whether the stage sent the packet to all ports, because no MAC address was learned for
+// its destination.
+func (s Stage) Floods() bool { return slices.ContainsFunc(s.Lines, isFlood) }
+
+func isFlood(line string) bool {
+	return strings.Contains(line, "no learned MAC for destination, flooding")
+}
 
 // Floods reports whether the pass sent the packet to all ports, because no MAC address
 // was learned for its destination.
 func (p *Pass) Floods() bool {
 	for line := range p.lines {
-		if strings.Contains(line, Flooding) {
+		if isFlood(line) {
 			return true
 		}
 	}

@@ -77,10 +77,15 @@ func run(ctx context.Context, ovn, installed, out, tests string, packets int, as
 		return err
 	}
 	defer os.RemoveAll(work)
-	if scraps {
-		return compare(ctx, out, work)
+	program, err := filepath.Abs("build/ovs-offline")
+	if err != nil {
+		return err
 	}
-	return ask(ctx, out, work)
+	asker := ovntests.Asker{Program: program, Work: work}
+	if scraps {
+		return compare(ctx, out, asker)
+	}
+	return ask(ctx, out, asker)
 }
 
 // useInstalled lets the programs of an installation come first.
@@ -187,11 +192,7 @@ func appctl(ctx context.Context, args []string) int {
 }
 
 // ask asks about all saved packets, and prints a line for each and their numbers.
-func ask(ctx context.Context, out, work string) error {
-	program, err := filepath.Abs("build/ovs-offline")
-	if err != nil {
-		return err
-	}
+func ask(ctx context.Context, out string, asker ovntests.Asker) error {
 	folders, err := filepath.Glob(filepath.Join(out, "tests", "*", "*", ovntests.PacketFile))
 	if err != nil {
 		return err
@@ -199,7 +200,7 @@ func ask(ctx context.Context, out, work string) error {
 	total := map[ovntests.Class]int{}
 	for i, folder := range folders {
 		folder = filepath.Dir(folder)
-		verdict, err := ovntests.Asker{Program: program, Work: filepath.Join(work, strconv.Itoa(i))}.Ask(ctx, folder)
+		verdict, err := asker.For(i).Ask(ctx, folder)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -220,18 +221,14 @@ func ask(ctx context.Context, out, work string) error {
 }
 
 // compare makes the switches of each test from its databases, and prints how they differ.
-func compare(ctx context.Context, out, work string) error {
-	program, err := filepath.Abs("build/ovs-offline")
-	if err != nil {
-		return err
-	}
+func compare(ctx context.Context, out string, asker ovntests.Asker) error {
 	folders, err := filepath.Glob(filepath.Join(out, "tests", "*", "01"))
 	if err != nil {
 		return err
 	}
 	for i, folder := range folders {
 		for _, scrap := range []ovntests.Scrap{ovntests.SBAlone, ovntests.NBAlone} {
-			found, err := ovntests.Asker{Program: program, Work: filepath.Join(work, strconv.Itoa(i))}.Compare(ctx, folder, scrap)
+			found, err := asker.For(i).Compare(ctx, folder, scrap)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

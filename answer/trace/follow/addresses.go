@@ -3,7 +3,6 @@ package follow
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"ovs-offline/answer/trace/host"
 	"ovs-offline/internal/flow"
@@ -14,7 +13,8 @@ import (
 // later packets to that address out of one port. ofproto/trace learns nothing, so it floods the
 // answers to packets of the same question.
 
-// address is a MAC address that a bridge learned from a packet of the question, and those before it.
+// address is a MAC address that a bridge learned from a packet of the question. before is the one that was
+// learned before it.
 type address struct {
 	before       *address
 	node, bridge string
@@ -71,8 +71,8 @@ func (s *State) learnAddresses(node *host.Host, entry *host.Port, printed *pass.
 	return s
 }
 
-// isFirst reports whether a bridge is the only one of the stages before one of its own: the packet did not
-// leave it yet.
+// isFirst reports whether a packet has not left the bridge that it entered: all stages before are of that
+// bridge.
 func isFirst(before []pass.Stage, bridge string) bool {
 	return !slices.ContainsFunc(before, func(stage pass.Stage) bool { return stage.Bridge != bridge })
 }
@@ -86,11 +86,7 @@ func vlanAt(port *host.Port, packet flow.Packet) string {
 // isLearnedElsewhere reports whether a flood sends a packet out of a port, although the bridge has
 // learned from a packet of the question that its destination is at another.
 func (s *step) isLearnedElsewhere(port *host.Port, packet flow.Packet) bool {
-	floods := func(stage pass.Stage) bool {
-		return stage.Bridge == port.Bridge && slices.ContainsFunc(stage.Lines, func(line string) bool {
-			return strings.Contains(line, pass.Flooding)
-		})
-	}
+	floods := func(stage pass.Stage) bool { return stage.Bridge == port.Bridge && stage.Floods() }
 	if !slices.ContainsFunc(s.hop.Pass.Stages, floods) {
 		return false
 	}

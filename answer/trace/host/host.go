@@ -133,8 +133,8 @@ func (h *Host) NetworksOf(port *Port) []string {
 	return h.Networks[port.Bridge]
 }
 
-// Unwired returns the bridges with physical ports of which nothing says to which network they lead, by
-// name. A bridge with logical ports or tunnels is none of them.
+// Unwired returns the names of the bridges that have physical ports and no physical network. It leaves
+// out bridges with logical ports or tunnels.
 func (h *Host) Unwired() []string {
 	leads := map[string]bool{}
 	for _, port := range h.ports {

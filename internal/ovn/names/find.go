@@ -16,8 +16,8 @@ type Filter struct {
 	Network  string // the name of a network or a logical switch, or the beginning of it
 	Protocol string // of a service
 	Port     uint16 // of a service; 0 for any
-	// From is the sender: of a service that several zones have, each for its own nodes, the one in the
-	// sender's zone is meant. nil for none.
+	// From is the sender, nil for none. If several zones have a service, the name means the one in the
+	// sender's zone.
 	From *Endpoint
 }
 

@@ -105,9 +105,9 @@ func TestNamesOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestPodsInUserDefinedNetworks finds pods by the names that users type: a name means the port in the
-// primary network of the pod's namespace, or else the one in the default network. The rows are those that
-// ovn-kubernetes da86b2aa writes.
+// TestPodsInUserDefinedNetworks finds pods by the names that users type. The name of a pod means its port
+// in the primary network of its namespace. Without a primary network, it means the port in the default
+// network. The commit da86b2aa of ovn-kubernetes writes such rows.
 func TestPodsInUserDefinedNetworks(t *testing.T) {
 	nb := ovndb.Create(t, ovs.NBSchema)
 	udn := func(namespace, network, nad string) []string {

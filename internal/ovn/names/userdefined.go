@@ -44,9 +44,9 @@ func userDefined(network string) string {
 	return network
 }
 
-// inPrimary leaves out the ports that the name of a pod does not mean: where it has a port in a primary
-// user-defined network, all others, of which the one in the default network serves the cluster alone; else
-// those in secondary networks, beside one in the default network.
+// inPrimary returns the ports that a user means by the name of a pod. If the pod has a port in a primary
+// user-defined network, the user means that one: only the cluster itself uses the one in the default
+// network. Else the user means the port in the default network, and not those in secondary networks.
 func inPrimary(found []Endpoint) []Endpoint {
 	return slices.DeleteFunc(slices.Clone(found), func(e Endpoint) bool {
 		return e.Kind == Pod && slices.ContainsFunc(found, func(other Endpoint) bool {

@@ -76,14 +76,14 @@ func owned(ids map[string]string) string {
 		if strings.HasPrefix(name, "EIP-No-Reroute-") { // of all EgressIPs
 			return "traffic that takes no EgressIP: " + name
 		}
-		return kind + " " + name
+		fallthrough
 	default:
 		return strings.TrimSpace(kind + " " + strings.Replace(name, ":", "/", 1))
 	}
 }
 
-// netpolTypes returns what an ACL does that a namespace has for all its NetworkPolicies, by its type in
-// ovn-kubernetes (pkg/ovn/base_network_controller_policy.go).
+// netpolTypes returns words for the ACLs that ovn-kubernetes adds to a namespace with NetworkPolicies, by
+// their type (pkg/ovn/base_network_controller_policy.go).
 func netpolTypes() map[string]string {
 	return map[string]string{"defaultDeny": "default deny", "arpAllow": "ARP and ND are allowed,", "icmpAllow": "ICMP is allowed,"}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -80,7 +81,7 @@ func (r *Runtime) Shares(program string) []string {
 	if path, err := r.options.find(program); err == nil {
 		list = append([]string{filepath.Join(filepath.Dir(filepath.Dir(path)), "share")}, list...)
 	}
-	return list
+	return slices.Compact(list)
 }
 
 // ReadFile returns a file as daemons and tools see it.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/answer/trace/follow"
@@ -41,6 +42,11 @@ type Verdict struct {
 type Asker struct {
 	Program string // the path of ovs-offline
 	Work    string // a folder for workdirs, below a short path: it holds sockets
+}
+
+// For returns an asker with a folder of its own for a number.
+func (a Asker) For(number int) Asker {
+	return Asker{a.Program, filepath.Join(a.Work, strconv.Itoa(number))}
 }
 
 // Ask replays the nodes of a saved packet and compares what its trace says.
@@ -163,8 +169,8 @@ type place struct {
 
 func (p place) String() string { return p.node + " " + p.port + " " + p.packet.String() }
 
-// isOnBridge reports whether the interface is the local port of one of the bridges, each as
-// "br-ex of node-1". Further ports of such bridges are in the test's own network.
+// isOnBridge reports whether the interface is the local port of one of the bridges. A bridge is written
+// as in follow.Branch.MayReach: "br-ex of node-1".
 func (p place) isOnBridge(bridges []string) bool {
 	return slices.Contains(bridges, p.port+" of "+p.node)
 }

@@ -28,11 +28,11 @@ const (
 // Difference says how switches that were made of a scrap differ from the recorded ones.
 type Difference struct {
 	Flows int // recorded, of all bridges br-int
-	// Differing are the flows that were added, are gone or changed, by the kind of the object whose
-	// change they follow from, as compare names it: "flow" for those that follow from none.
+	// Differing counts the flows that were added, removed or changed. A key is the kind of the object
+	// whose change explains the flows ("port", "chassis"), or "flow" if no other change explains them.
 	Differing map[string]int
-	Alone     []string // the flows that follow from none
-	Apart     []string // nodes that one side lacks, whose flows were not compared
+	Alone     []string // the flows that no other change explains
+	Apart     []string // the nodes that one side lacks: compare does not compare their flows
 }
 
 // Compare makes the switches of a scrap, and compares them with the recorded ones.
@@ -62,7 +62,8 @@ func (a Asker) Compare(ctx context.Context, folder string, scrap Scrap) (result 
 	if result.Flows, err = countFlows(folder); err != nil {
 		return result, err
 	}
-	return result, a.difference(ctx, recorded.Work, made.Work, &result)
+	err = a.difference(ctx, recorded.Work, made.Work, &result)
+	return result, err
 }
 
 // difference adds what compare says of two folders of nodes.
