@@ -200,6 +200,9 @@ func TestTunnels(t *testing.T) {
 	}
 	ports := TunnelPorts("Listening ports:\ngenev_sys_6081 (6081) ref_cnt=1\n  vxlan_sys_4789 (4789) : eth_type(0x0800)\n")
 	expect.Equal(t, ports, []string{"genev_sys_6081 ref_cnt=1", "vxlan_sys_4789 : eth_type(0x0800)"})
+	// As OVS 4.0 prints it with -v, for two addresses.
+	ports = TunnelPorts("Listening ports:\ngenev_sys_6081 (4) : eth(dst=9a:33:00:b1:39:2f),eth_type(0x86dd),ipv6(dst=fd69::2,proto=17,frag=no),udp(dst=6081)\ngenev_sys_6081 (4) : eth(dst=9a:33:00:b1:39:2f),eth_type(0x0800),ipv4(dst=172.18.0.2,proto=17,frag=no),udp(dst=6081)\n")
+	expect.Equal(t, ports, []string{"genev_sys_6081 : udp(dst=6081)"})
 }
 
 // TestCaptures checks that every line of the tables in the captures becomes an entry.

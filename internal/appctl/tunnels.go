@@ -61,11 +61,23 @@ func Neighbours(text string) []Neighbour {
 	return slices.Collect(each(text, neighbour, func(found []string, _ string) Neighbour { return Neighbour{found[1], found[2], found[3]} }))
 }
 
-// tunnelPort matches "genev_sys_6081 (6081) ref_cnt=1".
+// tunnelPort matches "genev_sys_6081 (6081) ref_cnt=1", or with -v "genev_sys_6081 (6081) :
+// eth(dst=..),eth_type(0x0800),ipv4(dst=172.18.0.2,proto=17,frag=no),udp(dst=6081)".
 var tunnelPort = regexp.MustCompile(`^(\S+) \(\d+\)(.*)`)
 
-// TunnelPorts reads tnl/ports/show -v (lib/tnl-ports.c, tnl_port_show): its
-// entries without their datapath port numbers, which ovs-vswitchd chooses.
+// address matches what an entry with -v says about an address of the host.
+var address = regexp.MustCompile(`(?:eth|eth_type|ipv4|ipv6)\([^)]*\),`)
+
+// TunnelPorts reads tnl/ports/show -v (lib/tnl-ports.c, tnl_port_show): which ports
+// listen, and to which protocol. The order is that of the text. It leaves out the datapath
+// port numbers, which ovs-vswitchd chooses, and the addresses: there is an entry for each
+// address of each interface of the host, also of those that no tunnel uses.
 func TunnelPorts(text string) []string {
-	return slices.Collect(each(text, tunnelPort, func(found []string, _ string) string { return found[1] + found[2] }))
+	var list []string
+	for entry := range each(text, tunnelPort, func(found []string, _ string) string { return found[1] + address.ReplaceAllString(found[2], "") }) {
+		if !slices.Contains(list, entry) {
+			list = append(list, entry)
+		}
+	}
+	return list
 }

@@ -22,9 +22,12 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -61,6 +64,7 @@ type Cluster struct {
 	cgroup  machine.Cgroup
 	ca      *authority
 	tokens  map[string]string
+	kinds   meta.RESTMapper // of the kinds that the API server has
 
 	mu    sync.Mutex
 	nodes map[string]*Node
@@ -100,6 +104,9 @@ func (c *Cluster) start(ctx context.Context, opts Options) (err error) {
 	}
 	return c.startJobs()
 }
+
+// Dir is the folder of the cluster's files.
+func (c *Cluster) Dir() string { return c.dir }
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.dir, name) }
 
@@ -158,15 +165,15 @@ func (c *Cluster) startServer(flags []string) error {
 		"--service-account-issuer=https://kubernetes", "--service-account-key-file=" + c.file("accounts.key"), "--service-account-signing-key-file=" + c.file("accounts.key"),
 		"--kubelet-client-certificate=" + c.file("client.crt"), "--kubelet-client-key=" + c.file("client.key"), "--kubelet-certificate-authority=" + c.file("ca.crt"),
 		// without it, the server resolves the nodes' names by DNS
-		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-preferred-address-types=ExternalIP,InternalIP",
 		"--audit-policy-file=" + c.file("audit.yaml"), "--audit-log-path=" + c.file("audit.log"),
 	}
-	c.Server, err = c.startProcess("apiserver", append(args, flags...))
+	c.Server, err = c.StartProcess("kube-apiserver", append(args, flags...))
 	return err
 }
 
-// startProcess starts a server that is part of no node.
-func (c *Cluster) startProcess(name string, argv []string) (*Process, error) {
+// StartProcess starts a server that is part of no node.
+func (c *Cluster) StartProcess(name string, argv []string) (*Process, error) {
 	servers, err := c.cgroup.Child("servers")
 	if err != nil {
 		return nil, err
@@ -175,7 +182,7 @@ func (c *Cluster) startProcess(name string, argv []string) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{name: "kube-" + name, argv: argv, dir: c.dir, log: c.file(name + ".log"), cgroup: folder}
+	p := &Process{name: name, argv: argv, dir: c.dir, log: c.file(name + ".log"), cgroup: folder}
 	return p, p.Start()
 }
 
@@ -192,6 +199,7 @@ func (c *Cluster) connect(ctx context.Context) error {
 	if c.Client, err = kubernetes.NewForConfig(c.Config); err != nil {
 		return err
 	}
+	c.kinds = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
 	return c.AwaitServer(ctx)
 }
 
@@ -199,7 +207,7 @@ func (c *Cluster) connect(ctx context.Context) error {
 func (c *Cluster) AwaitServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	return c.Server.await(ctx, func() error {
+	return c.Server.Await(ctx, func() error {
 		if _, err := c.Client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
 			return err
 		}

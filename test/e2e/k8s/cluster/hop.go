@@ -43,6 +43,7 @@ type Hop struct {
 	Address string // host:port on which the hop listens, if it does
 
 	mu       sync.Mutex
+	network  Network // in which the target is
 	target   string
 	fault    *Fault
 	happened int
@@ -55,10 +56,11 @@ type Hop struct {
 }
 
 // Listen starts a hop that forwards to target (host:port).
-func Listen(target string) (*Hop, error) { return listenAt("127.0.0.1:0", target) }
+func Listen(target string) (*Hop, error) { return listenAt("", "127.0.0.1:0", target) }
 
-func listenAt(address, target string) (*Hop, error) {
-	listener, err := net.Listen("tcp", address)
+// listenAt starts a hop that listens at an address of a network.
+func listenAt(where Network, address, target string) (*Hop, error) {
+	listener, err := where.listen(address)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +81,14 @@ func listenAt(address, target string) (*Hop, error) {
 func (h *Hop) Target(address string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.target = address
+	h.network, h.target = "", address
+}
+
+// targetIn forwards further connections to an address in a network.
+func (h *Hop) targetIn(network Network, address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.network, h.target = network, address
 }
 
 // Cut closes all connections, and refuses further ones until Target is called.
@@ -140,9 +149,9 @@ func (h *Hop) Stop() {
 
 func (h *Hop) forward(client net.Conn) {
 	h.mu.Lock()
-	target := h.target
+	network, target := h.network, h.target
 	h.mu.Unlock()
-	server, err := dialer.Dial("tcp", target)
+	server, err := network.dial(target)
 	if err != nil {
 		client.Close()
 		return

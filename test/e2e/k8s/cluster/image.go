@@ -123,7 +123,7 @@ var programs = []string{
 }
 
 // Programs is a folder of this machine with copies of its programs, which a container
-// has at /usr/bin.
+// has at /usr/bin; "" is none.
 type Programs string
 
 // CopyPrograms copies the programs into the new folder dir. Distributions differ in the
@@ -160,6 +160,9 @@ type Mount struct {
 // mounts returns the mounts of every container that has the programs: they need the
 // libraries and data of this machine.
 func (p Programs) mounts() []Mount {
+	if p == "" {
+		return nil
+	}
 	list := []Mount{{Host: string(p), Container: "/usr/bin", ReadOnly: true}}
 	for _, folder := range []string{"/usr/lib", "/usr/lib64", "/usr/share/openvswitch", "/usr/share/ovn"} {
 		if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {

@@ -10,11 +10,13 @@ import (
 )
 
 // controllers are those that a Job and its pods need, from its creation until nothing is
-// left of it, and those without which a namespace has no service account and no quota.
+// left of it, those without which a namespace has no service account and no quota, and
+// the one that finds the pods of services.
 var controllers = []string{
 	"job-controller", "ttl-after-finished-controller", "garbage-collector-controller", "pod-garbage-collector-controller", "disruption-controller",
 	"node-lifecycle-controller", "taint-eviction-controller",
 	"namespace-controller", "serviceaccount-controller", "root-ca-certificate-publisher-controller", "resourcequota-controller",
+	"endpointslice-controller",
 }
 
 // startJobs starts the scheduler and the controllers.
@@ -24,11 +26,11 @@ func (c *Cluster) startJobs() error {
 		return err
 	}
 	flags := []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0"}
-	c.Scheduler, err = c.startProcess("scheduler", append([]string{c.program, "scheduler"}, flags...))
+	c.Scheduler, err = c.StartProcess("kube-scheduler", append([]string{c.program, "scheduler"}, flags...))
 	if err != nil {
 		return err
 	}
-	c.Controllers, err = c.startProcess("controller-manager", append([]string{
+	c.Controllers, err = c.StartProcess("kube-controller-manager", append([]string{
 		c.program, "controller-manager", "--controllers=" + strings.Join(controllers, ","),
 		"--root-ca-file=" + c.file("ca.crt"), "--service-account-private-key-file=" + c.file("accounts.key"),
 	}, flags...))
@@ -44,7 +46,7 @@ func (c *Cluster) AddNamespace(ctx context.Context, name string, labels map[stri
 	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil || c.Controllers == nil {
 		return err
 	}
-	return c.Controllers.await(ctx, func() error {
+	return c.Controllers.Await(ctx, func() error {
 		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})

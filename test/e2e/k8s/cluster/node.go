@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -32,9 +33,13 @@ type Node struct {
 	cluster *Cluster
 	dir     string
 	cgroup  machine.Cgroup
-	holder  *Process // holds the mount namespace open
+	holder  *Process // holds the namespaces open
 	address string   // host:port of the kubelet
 	flags   []string // of the kubelet
+	// addresses are those of a node with a network of its own, whose network plugins are
+	// others' files, too.
+	addresses []string
+	toServer  *Hop // from such a network to the API server
 }
 
 // Addresses of this machine. The API server connects to a node's hop, which has the same
@@ -47,15 +52,37 @@ const (
 // StartNode starts a node and waits until the API server can reach its kubelet, which
 // gets the further flags.
 func (c *Cluster) StartNode(ctx context.Context, name string, flags ...string) (*Node, error) {
-	n := &Node{Name: name, cluster: c, dir: c.file("node-" + name), flags: flags}
+	return c.add(ctx, &Node{Name: name, cluster: c, dir: c.file("node-" + name), flags: flags})
+}
+
+// StartNodeApart starts a node in a network namespace of its own, which has no interface
+// but lo, and in which the API server has the same address as on this machine. The node
+// announces the addresses. Its pods need the network plugins and their configuration
+// that the caller adds to the folder Plugins.
+func (c *Cluster) StartNodeApart(ctx context.Context, name string, addresses ...string) (*Node, error) {
+	return c.add(ctx, &Node{Name: name, cluster: c, dir: c.file("node-" + name), addresses: addresses})
+}
+
+func (c *Cluster) add(ctx context.Context, n *Node) (*Node, error) {
 	if err := n.start(ctx); err != nil {
 		n.Stop()
-		return nil, fmt.Errorf("node %s: %w", name, err)
+		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.nodes[name] = n
+	c.nodes[n.Name] = n
 	return n, nil
+}
+
+// apart reports whether the node has a network of its own.
+func (n *Node) apart() bool { return len(n.addresses) > 0 }
+
+// Network returns the network namespace of the node.
+func (n *Node) Network() Network {
+	if !n.apart() {
+		return ""
+	}
+	return NetworkOf(n.holder.PID())
 }
 
 func (n *Node) start(ctx context.Context) error {
@@ -71,7 +98,7 @@ func (n *Node) start(ctx context.Context) error {
 	if n.FromServer, n.address, err = listenTwice(); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{n.hold, n.startContainerd, n.startKubelet, n.announce} {
+	for _, step := range []func(context.Context) error{n.hold, n.connect, n.startContainerd, n.startKubelet, n.announce} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -82,7 +109,7 @@ func (n *Node) start(ctx context.Context) error {
 // listenTwice starts a hop to an address of a kubelet, at a port that is free there.
 func listenTwice() (*Hop, string, error) {
 	for range 20 {
-		hop, err := listenAt(hopAddress+":0", "")
+		hop, err := listenAt("", hopAddress+":0", "")
 		if err != nil {
 			return nil, "", err
 		}
@@ -109,12 +136,17 @@ func (n *Node) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const script = "for d in /run /var/lib /var/log; do mount -t tmpfs tmpfs $d || exit; done; echo up; exec cat"
-	n.holder = &Process{name: "holder of " + n.Name, argv: []string{"unshare", "--mount", "--propagation", "private", "sh", "-c", script}, dir: "/", log: n.file("holder.log"), cgroup: folder}
+	script := "for d in /run /var/lib /var/log; do mount -t tmpfs tmpfs $d || exit; done; echo up; exec cat"
+	argv := []string{"unshare", "--mount", "--propagation", "private"}
+	if n.apart() {
+		script = "ip link set lo up || exit; " + script
+		argv = append(argv, "--net")
+	}
+	n.holder = &Process{name: "holder of " + n.Name, argv: append(argv, "sh", "-c", script), dir: "/", log: n.file("holder.log"), cgroup: folder}
 	if err := n.holder.Start(); err != nil {
 		return err
 	}
-	return n.holder.await(ctx, func() error {
+	return n.holder.Await(ctx, func() error {
 		if text, err := os.ReadFile(n.file("holder.log")); string(text) != "up\n" {
 			return fmt.Errorf("mount: %s%w", text, err)
 		}
@@ -122,13 +154,40 @@ func (n *Node) hold(ctx context.Context) error {
 	})
 }
 
-// process returns a process in the node's namespace and cgroup.
-func (n *Node) process(name string, argv ...string) *Process {
-	inside := []string{"nsenter", "--mount=/proc/" + strconv.Itoa(n.holder.PID()) + "/ns/mnt", "--"}
-	return &Process{name: name + " of " + n.Name, argv: append(inside, argv...), dir: "/", log: n.file(name + ".log"), cgroup: n.holder.cgroup}
+// connect lets the API server and a node with a network of its own reach each other.
+func (n *Node) connect(context.Context) (err error) {
+	if !n.apart() {
+		return nil
+	}
+	n.FromServer.targetIn(n.Network(), n.address)
+	n.toServer, err = listenAt(n.Network(), n.cluster.Address, n.cluster.Address)
+	return err
+}
+
+// Inside returns the arguments of a command in the node's namespaces.
+func (n *Node) Inside(argv ...string) []string {
+	pid := strconv.Itoa(n.holder.PID())
+	inside := []string{"nsenter", "--mount=/proc/" + pid + "/ns/mnt"}
+	if n.apart() {
+		inside = append(inside, "--net=/proc/"+pid+"/ns/net")
+	}
+	return append(append(inside, "--"), argv...)
+}
+
+// Process returns a process in the node's namespaces and cgroup, which is not started.
+func (n *Node) Process(name string, argv ...string) *Process {
+	return &Process{name: name + " of " + n.Name, argv: n.Inside(argv...), dir: "/", log: n.file(name + ".log"), cgroup: n.holder.cgroup}
 }
 
 func (n *Node) file(name string) string { return filepath.Join(n.dir, name) }
+
+// Folder makes a folder of the node, which ends with it.
+func (n *Node) Folder(name string) (string, error) {
+	return n.file(name), os.MkdirAll(n.file(name), 0o755)
+}
+
+// Plugins is the folder of the node's network plugins and of their configuration.
+func (n *Node) Plugins() string { return n.file("cni") }
 
 func (n *Node) socket() string { return n.file("containerd.sock") }
 
@@ -160,25 +219,29 @@ bin_dir = %[6]q
 conf_dir = %[6]q
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
-`, n.file("containerd"), n.file("state"), n.socket(), n.file("opt"), ImageWithoutTools, n.file("cni"))
+`, n.file("containerd"), n.file("state"), n.socket(), n.file("opt"), ImageWithoutTools, n.Plugins())
 	if err := os.WriteFile(n.file("containerd.toml"), []byte(config), 0o600); err != nil {
 		return err
 	}
-	if err := os.Mkdir(n.file("cni"), 0o700); err != nil {
+	if err := n.writePlugin(); err != nil {
 		return err
 	}
-	const network = `{"cniVersion": "0.3.1", "name": "pods", "plugins": [{"type": "loopback"}]}`
-	if err := os.WriteFile(n.file("cni/pods.conflist"), []byte(network), 0o600); err != nil {
-		return err
-	}
-	if err := os.WriteFile(n.file("cni/loopback"), []byte(plugin), 0o700); err != nil {
-		return err
-	}
-	n.Containerd = n.process("containerd", "containerd", "--config", n.file("containerd.toml"))
+	n.Containerd = n.Process("containerd", "containerd", "--config", n.file("containerd.toml"))
 	if err := n.Containerd.Start(); err != nil {
 		return err
 	}
-	return n.Containerd.await(ctx, func() error { return n.Import(ctx, n.cluster.file("image.tar")) })
+	return n.Containerd.Await(ctx, func() error { return n.Import(ctx, n.cluster.file("image.tar")) })
+}
+
+func (n *Node) writePlugin() error {
+	if err := os.Mkdir(n.Plugins(), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(n.Plugins(), "loopback"), []byte(plugin), 0o700); err != nil || n.apart() {
+		return err
+	}
+	const network = `{"cniVersion": "0.3.1", "name": "pods", "plugins": [{"type": "loopback"}]}`
+	return os.WriteFile(filepath.Join(n.Plugins(), "pods.conflist"), []byte(network), 0o600)
 }
 
 // Import adds the images in an archive of `docker save` to the node.
@@ -220,7 +283,7 @@ imageGCHighThresholdPercent: 100
 	if err := os.WriteFile(n.file("kubelet.yaml"), []byte(config), 0o600); err != nil {
 		return err
 	}
-	n.Kubelet = n.process("kubelet", append([]string{
+	n.Kubelet = n.Process("kubelet", append([]string{
 		n.cluster.program, "kubelet", "--config=" + n.file("kubelet.yaml"), "--kubeconfig=" + kubeconfig,
 		"--hostname-override=" + n.Name, "--root-dir=" + n.file("kubelet"), "--cert-dir=" + n.file("kubelet"), "--cloud-provider=external",
 	}, n.flags...)...)
@@ -232,8 +295,11 @@ imageGCHighThresholdPercent: 100
 // address itself, and then lets pods be scheduled there.
 func (n *Node) announce(ctx context.Context) error {
 	nodes := n.cluster.Client.CoreV1().Nodes()
-	patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":%q},{"type":"Hostname","address":%q}]}}`, hopAddress, n.Name)
-	return n.Kubelet.await(ctx, func() error {
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": n.announced()}})
+	if err != nil {
+		return err
+	}
+	return n.Kubelet.Await(ctx, func() error {
 		node, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -241,13 +307,27 @@ func (n *Node) announce(ctx context.Context) error {
 		if node.Status.DaemonEndpoints.KubeletEndpoint.Port == 0 {
 			return errors.New("the Node object has no port yet")
 		}
-		if node, err = nodes.Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		if node, err = nodes.Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 			return err
 		}
 		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" })
 		_, err = nodes.Update(ctx, node, metav1.UpdateOptions{})
 		return err
 	})
+}
+
+// announced returns the addresses in the Node object. The API server prefers an
+// ExternalIP.
+func (n *Node) announced() []corev1.NodeAddress {
+	list := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: n.Name}}
+	if !n.apart() {
+		return append(list, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: hopAddress})
+	}
+	list = append(list, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: hopAddress})
+	for _, address := range n.addresses {
+		list = append(list, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+	}
+	return list
 }
 
 // Processes returns the processes of the node's pods, except the first one of each
@@ -270,8 +350,10 @@ func (n *Node) Stop() error {
 	n.cluster.mu.Lock()
 	delete(n.cluster.nodes, n.Name)
 	n.cluster.mu.Unlock()
-	if n.FromServer != nil {
-		n.FromServer.Stop()
+	for _, hop := range []*Hop{n.FromServer, n.toServer} {
+		if hop != nil {
+			hop.Stop()
+		}
 	}
 	var err error
 	if n.cgroup != "" {
@@ -282,3 +364,6 @@ func (n *Node) Stop() error {
 	}
 	return errors.Join(err, os.RemoveAll(n.dir))
 }
+
+// PID returns the id of a process in the node's namespaces.
+func (n *Node) PID() int { return n.holder.PID() }

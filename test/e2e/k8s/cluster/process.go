@@ -91,8 +91,8 @@ func (p *Process) PID() int {
 	return p.command.Process.Pid
 }
 
-// await calls check until it returns nil or the process ends.
-func (p *Process) await(ctx context.Context, check func() error) error {
+// Await calls check until it returns nil or the process ends.
+func (p *Process) Await(ctx context.Context, check func() error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
