@@ -90,6 +90,9 @@ func (d directory) isForAnother(hop *follow.Hop, branch follow.Branch) bool {
 func (d directory) doubtOnNetwork(branch follow.Branch) string {
 	mac := branch.Packet.Get("dl_dst")
 	leaves := fmt.Sprintf("the packet leaves by port %s of %s for the MAC address %s on the network %s", branch.Port.Name, branch.Port.Bridge, mac, strings.Join(branch.Networks, ", "))
+	if d.translatedNetwork(branch) != "" {
+		return ""
+	}
 	if len(d.WithMAC(mac)) == 0 {
 		return leaves + ", which no port in the databases has"
 	}
@@ -97,6 +100,18 @@ func (d directory) doubtOnNetwork(branch follow.Branch) string {
 		return leaves + holder
 	}
 	return ""
+}
+
+// translatedNetwork describes the logical network of the address to which a packet leaves by a
+// physical network, for a next hop outside, if nothing outside has a route to that network; it
+// returns "" for another packet.
+func (d directory) translatedNetwork(branch follow.Branch) string {
+	mac := branch.Packet.Get("dl_dst")
+	ip, err := netip.ParseAddr(destination(branch.Packet))
+	if err != nil || branch.Kind != follow.Delivered || len(branch.Networks) == 0 || isMulticast(mac) || len(d.WithMAC(mac)) > 0 {
+		return ""
+	}
+	return d.Translated(ip)
 }
 
 // holderElsewhere names the endpoint that has a MAC address, as a text to append, if no

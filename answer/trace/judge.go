@@ -107,7 +107,7 @@ func (j *judge) doubt(hop *follow.Hop, branch follow.Branch) string {
 // isWire reports whether a packet left by a physical network on which collected nodes show what
 // becomes of it: the path goes on there.
 func (j *judge) isWire(hop *follow.Hop, branch follow.Branch) bool {
-	return len(branch.Networks) > 0 && !j.arrives(hop, branch) && !isMulticast(branch.Packet.Get("dl_dst")) && j.names.doubtOnNetwork(branch) == ""
+	return len(branch.Networks) > 0 && !j.arrives(hop, branch) && !isMulticast(branch.Packet.Get("dl_dst")) && j.names.doubtOnNetwork(branch) == "" && j.names.translatedNetwork(branch) == ""
 }
 
 // isAnswer reports whether a packet that came out is the answer to the question's packet, at

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -160,6 +161,9 @@ func (p *path) addEnd(hop *follow.Hop, branch follow.Branch, index int, choice s
 	switch branch.Kind {
 	case follow.Delivered:
 		p.addOutcome(hop, branch, &end)
+		if network := p.names.translatedNetwork(branch); network != "" && !p.judge.arrives(hop, branch) {
+			p.addLost(hop, branch, index, &end, network, by)
+		}
 	case follow.Dropped:
 		end.Kind = answer.Dropped
 		if p.judge.isOutdated(hop, branch) {
@@ -199,6 +203,21 @@ func (p *path) addOutcome(hop *follow.Hop, branch follow.Branch, end *answer.End
 		end.Kind, end.Text, p.left = answer.Unknown, why, true
 		p.missOn(hop.Node, why)
 	}
+}
+
+// outside is the depth of what became of a packet that left all logical networks: further than any
+// copy of it got that other nodes on the physical network saw.
+const outside = math.MaxInt
+
+// addLost adds that a router outside drops a packet to an address of a logical network.
+func (p *path) addLost(hop *follow.Hop, branch follow.Branch, index int, end *answer.End, network string, by approach) {
+	ip, mac := destination(branch.Packet), branch.Packet.Get("dl_dst")
+	lost := answer.Drop{Location: end.Location, Choice: end.Choice, Reason: string(rules.NoRoute)}
+	lost.Rule = fmt.Sprintf("the packet leaves the logical networks for the MAC address %s, and %s is an address of %s, which routers of OVN translate on the way out", mac, ip, network)
+	end.Kind, end.Text = answer.Dropped, lost.Reason
+	p.assume(fmt.Sprintf("outside, %s has no route to %s", mac, ip))
+	by.depth = outside
+	p.addDrop(lost, hop, branch, index, by)
 }
 
 // addGenerated adds a dropped packet, and the packet that OVN sends because of it.

@@ -16,7 +16,8 @@ func (c *Changes) add(node string, connection *Connection, removed bool) *Change
 }
 
 // find returns the connection of a tuple as the last change left it. decided is true if
-// the recorded table does not matter.
+// the recorded table does not matter. The answer to a packet of the question has the port
+// that the packet got, whichever NAT chooses.
 func (c *Changes) find(node string, zone uint16, tuple Tuple) (match found, ok, decided bool) {
 	for ; c != nil; c = c.before {
 		if c.node != node || c.connection.Zone != zone {
@@ -26,7 +27,7 @@ func (c *Changes) find(node string, zone uint16, tuple Tuple) (match found, ok, 
 			direction := c.connection.Orig
 			if candidate.reply {
 				direction = c.connection.Reply
-				if c.connection.unsure != "" {
+				if c.connection.taken {
 					continue // see mayHold
 				}
 			}
@@ -39,7 +40,8 @@ func (c *Changes) find(node string, zone uint16, tuple Tuple) (match found, ok, 
 }
 
 // mayHold returns why a packet without a connection may belong to one that the question made:
-// the address or port that NAT chose for it is not known. It returns "" if the packet can't.
+// the address or port that NAT chose for it is not known, and may be the packet's. It returns ""
+// if the packet can't.
 func (c *Changes) mayHold(node string, zone uint16, tuple Tuple) string {
 	for ; c != nil; c = c.before {
 		if c.node == node && c.connection.Zone == zone && !c.removed && c.connection.unsure != "" && c.connection.mayHave(tuple) {

@@ -27,6 +27,8 @@ type Connection struct {
 	// unsure is why the translated address or port is not known, "" if it is known: the
 	// connection has one of several that NAT may have chosen.
 	unsure string
+	// taken reports that the address and port in Reply are another connection's, so that NAT chooses others.
+	taken bool
 }
 
 // String returns the connection as dpctl/dump-conntrack prints it, with what matters here.

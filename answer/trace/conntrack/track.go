@@ -322,6 +322,7 @@ func (t Tracker) chooseAddresses(changes *Changes, connection *Connection, nat o
 		}
 	}
 	if t.inUse(changes, connection) {
+		connection.taken = true
 		connection.unsure = fmt.Sprintf("another connection of zone %d uses the translated addresses and ports: NAT chooses another port", connection.Zone)
 	}
 }

@@ -88,13 +88,18 @@ func foreignSource(node *host.Host, printed *pass.Pass, pushed odp.PushTunnel) s
 }
 
 // nativeFailures returns why a replica builds no header for a packet that its flows send into
-// a tunnel: it lacks what the kernel, or the neighbours, of the node told the live switch.
-func nativeFailures(p *pass.Pass) []string {
+// a tunnel: it lacks what the kernel, or the neighbours, of the node told the live switch. The
+// live switch failed too with a packet whose mark no recorded route has.
+func nativeFailures(node *host.Host, p *pass.Pass) []string {
+	final, err := flow.Parse(p.Final)
+	marked := err == nil && final.Get("pkt_mark") != ""
 	var all []string
 	for _, stage := range p.Stages {
 		for _, line := range stage.Lines {
 			why := strings.TrimLeft(line, "->! ")
 			switch {
+			case why == "native tunnel routing failed" && marked && !node.HasRouteFor(final.Get("pkt_mark")):
+				continue
 			case why == "native tunnel routing failed":
 				why = "the replica has no route for the tunnel, or not the source address that a flow or local_ip sets (" + why + ")"
 			case strings.HasPrefix(why, "neighbor cache miss for "), why == "tunnel output device lacks Ethernet address":

@@ -177,7 +177,7 @@ func (s *step) run(ctx context.Context, printed *pass.Pass, frame frame, state *
 	if err := s.execute(ctx, printed.Actions, &frame); err != nil {
 		return nil, s.state, err
 	}
-	for _, why := range nativeFailures(s.hop.Pass) {
+	for _, why := range nativeFailures(s.host, s.hop.Pass) {
 		s.addUndetermined(why, frame)
 	}
 	s.addPauses(frame)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/answer/trace/conntrack"
@@ -203,6 +204,17 @@ func (h *Host) TunnelTo(kind string, remote netip.Addr) (local netip.Addr, ok bo
 func (h *Host) SourceTo(to netip.Addr) (source netip.Addr, ok bool) {
 	r, _ := appctl.RouteTo(h.routes, to)
 	return r.Source, r.Source.IsValid()
+}
+
+// HasRouteFor reports whether a route was recorded that holds for packets with a mark (pkt_mark, a number
+// as ofproto/trace prints it). Routes without a mark are for unmarked packets alone
+// (lib/ovs-router.c, ovs_router_lookup).
+func (h *Host) HasRouteFor(mark string) bool {
+	value, err := strconv.ParseUint(mark, 0, 32)
+	return err != nil || slices.ContainsFunc(h.routes, func(r appctl.Route) bool {
+		has, err := strconv.ParseUint(cmp.Or(r.Mark, "0"), 0, 32)
+		return err != nil || has == value
+	})
 }
 
 // OptionField returns the field (tun_metadataN) that a bridge maps a Geneve option to.

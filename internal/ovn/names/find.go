@@ -124,7 +124,7 @@ func (n *Names) Find(name string, filter Filter) (Endpoint, error) {
 // matching returns the endpoints with a name that a filter accepts.
 func (n *Names) matching(name string, filter Filter) []Endpoint {
 	found := slices.DeleteFunc(n.candidates(name), func(endpoint Endpoint) bool { return !filter.accepts(endpoint) })
-	return mergeServices(filter.inZone(inPrimary(preferred(found))))
+	return n.joinAddresses(mergeServices(filter.inZone(inPrimary(preferred(found)))), name)
 }
 
 // notFound returns the error for a name that no endpoint has that a filter accepts.

@@ -169,9 +169,10 @@ func readTranslations(deployment *ovn.Deployment) (map[string]nat, map[string]ho
 	nats, hops := map[string]nat{}, map[string]hop{}
 	if err := each(deployment.NB, "NAT", func(row ovsdb.Row) {
 		if ip, ok := parseAddress(row.String("external_ip")); ok {
-			nats[row.UUID] = nat{row.String("type"), ip, row.String("logical_ip"), macOf(row.String("external_mac")), row.String("logical_port")}
+			conditional := row.String("match") != "" || len(row.UUIDs("allowed_ext_ips"))+len(row.UUIDs("exempted_ext_ips")) > 0
+			nats[row.UUID] = nat{row.String("type"), ip, row.String("logical_ip"), macOf(row.String("external_mac")), row.String("logical_port"), conditional}
 		}
-	}, "external_ip", "type", "logical_ip", "external_mac", "logical_port"); err != nil {
+	}, "external_ip", "type", "logical_ip", "external_mac", "logical_port", "match", "allowed_ext_ips", "exempted_ext_ips"); err != nil {
 		return nil, nil, err
 	}
 	return nats, hops, each(deployment.NB, "Logical_Router_Static_Route", func(row ovsdb.Row) {

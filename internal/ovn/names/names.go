@@ -99,6 +99,7 @@ type nat struct {
 	logical     string // an address or a prefix
 	externalMAC string // of a distributed floating IP
 	port        string
+	conditional bool // it is not for all packets of the logical address
 }
 
 // Load reads the endpoints of all deployments. Rows that make no sense are skipped.

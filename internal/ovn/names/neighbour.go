@@ -105,6 +105,25 @@ func (n *Names) networkAround(ip netip.Addr) string {
 	return slices.Min(found)
 }
 
+// Translated describes the logical network of an address that a router translates in all packets that
+// leave the network: nothing outside has a route to such an address. It returns "" for another address.
+func (n *Names) Translated(ip netip.Addr) string {
+	for _, zone := range n.zones {
+		for _, router := range zone.routers {
+			if slices.ContainsFunc(router.nat, func(nat nat) bool { return nat.kind == "snat" && !nat.conditional && nat.covers(ip) }) {
+				return n.networkAround(ip)
+			}
+		}
+	}
+	return ""
+}
+
+// covers reports whether an address is among the logical ones.
+func (n nat) covers(ip netip.Addr) bool {
+	prefix, err := netip.ParsePrefix(n.logical)
+	return err == nil && prefix.Contains(ip) || n.logical == ip.String()
+}
+
 // Outside returns the endpoint whose address a user took for one outside: a floating IP, a
 // VIP, or the address of a router on a provider network. ok is false if there is none; the
 // error comes from Find.

@@ -85,6 +85,68 @@ func serviceOf(row ovsdb.Row) string {
 	return ""
 }
 
+// apiService is the service of the API server, which every cluster has, with the first address of the
+// range from which Kubernetes takes the addresses of services.
+const apiService = "svc/default/kubernetes"
+
+// joinAddresses returns the endpoints with one for each service that was found by its name: with one
+// address of each family, of those that Kubernetes gave to it. The other addresses, of a load balancer
+// outside or of nodes, find the service when they are named.
+func (n *Names) joinAddresses(found []Endpoint, name string) []Endpoint {
+	if _, _, isAddress := parseVIP(name); isAddress {
+		return found
+	}
+	var all []Endpoint
+	for _, e := range found {
+		at := slices.IndexFunc(all, func(other Endpoint) bool {
+			return e.Kind == Service && other.Kind == Service && e.zone == other.zone && e.Name == other.Name && e.Protocol == other.Protocol
+		})
+		if at < 0 {
+			e.IPs = slices.Clone(e.IPs)
+			all = append(all, e)
+			continue
+		}
+		joined := &all[at]
+		joined.IPs = n.joinAddress(joined.IPs, e)
+		joined.Backends = slices.Compact(slices.Sorted(slices.Values(slices.Concat(joined.Backends, e.Backends))))
+	}
+	return all
+}
+
+// joinAddress adds the address of a service to those of other families, in place of one of its family
+// that is further from the range of services.
+func (n *Names) joinAddress(ips []netip.Addr, e Endpoint) []netip.Addr {
+	for _, ip := range e.IPs {
+		at := slices.IndexFunc(ips, func(other netip.Addr) bool { return familyOf(other) == familyOf(ip) })
+		switch {
+		case at < 0:
+			ips = append(ips, ip)
+		case n.nearness(ip, e.zone) > n.nearness(ips[at], e.zone):
+			ips[at] = ip
+		}
+	}
+	return ips
+}
+
+// nearness returns how many leading bits an address has in common with the service of the API server.
+func (n *Names) nearness(ip netip.Addr, zone int) (bits int) {
+	for _, at := range n.byKey[apiService] {
+		if e := n.endpoints[at]; e.zone == zone && familyOf(e.IPs[0]) == familyOf(ip) {
+			bits = max(bits, commonBits(ip, e.IPs[0]))
+		}
+	}
+	return bits
+}
+
+func commonBits(a, b netip.Addr) int {
+	for bits := a.BitLen(); bits > 0; bits-- {
+		if netip.PrefixFrom(a, bits).Contains(b) {
+			return bits
+		}
+	}
+	return 0
+}
+
 func (l *loader) addFloatingIP(router *logicalRouter, n nat) {
 	endpoint := Endpoint{Kind: FloatingIP, Name: n.external.String(), IPs: []netip.Addr{n.external}, MAC: n.externalMAC, Switch: router.name,
 		Backends: []string{n.logical}}
