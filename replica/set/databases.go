@@ -243,7 +243,7 @@ func Sentences(databases []Database) []string {
 		}
 	}
 	for _, kind := range workdir.Kinds() {
-		if len(byKind[kind]) > 1 {
+		if len(byKind[kind]) > 1 && !areZones(byKind[kind]) {
 			var whose []string
 			for _, database := range byKind[kind] {
 				whose = append(whose, database.ownerNames())
@@ -252,6 +252,19 @@ func Sentences(databases []Database) []string {
 		}
 	}
 	return lines
+}
+
+// areZones reports whether databases are those of zones that OVN interconnects: each has a name, and no
+// two have the same (ovn-nb(5), NB_Global, name).
+func areZones(databases []Database) bool {
+	known := map[string]bool{"": true}
+	for _, database := range databases {
+		if known[database.Name] {
+			return false
+		}
+		known[database.Name] = true
+	}
+	return true
 }
 
 // firstOwners lists the owners of the first ten databases: the table of databases has all.

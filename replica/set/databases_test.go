@@ -43,6 +43,8 @@ func TestSentencesNameDeployments(t *testing.T) {
 	})
 	want := `the OVN NB databases are of 2 deployments, or of zones that OVN interconnects: "zone1" of a, b; c`
 	expect.Equal(t, got[len(got)-1], want, got)
+	zones := []Database{{Kind: workdir.NB, Name: "node1", Copies: []Copy{{Nodes: []string{"a"}}}}, {Kind: workdir.NB, Name: "node2", Copies: []Copy{{Nodes: []string{"b"}}}}}
+	expect.Equal(t, Sentences(zones), nil)
 }
 
 // TestDatabasesOfAnEndedContext checks that databases which were not read any more are no

@@ -200,6 +200,9 @@ func (l *loader) readSwitches(deployment *ovn.Deployment) error {
 	return each(deployment.NB, "Logical_Switch", func(row ovsdb.Row) {
 		ids := row.Map("external_ids")
 		ls := &logicalSwitch{name: row.String("name"), given: ids["neutron:network_name"], role: role(ids[udnRole]), hosts: map[netip.Addr]string{}}
+		if network := ids[udnNetwork]; network != "" {
+			ls.given = userDefined(network)
+		}
 		config := row.Map("other_config")
 		ls.subnets = prefixesOf([]string{config["subnet"], config["ipv6_prefix"]})
 		for _, id := range row.UUIDs("ports") {
@@ -353,7 +356,10 @@ func nameOf(endpoint *Endpoint, ids map[string]string) {
 	case strings.Count(port, "_") == 1 && isPodName.MatchString(port):
 		endpoint.Kind, endpoint.Name = Pod, strings.Replace(port, "_", "/", 1)
 	case strings.HasPrefix(port, managementPort):
-		endpoint.Kind, endpoint.Name = NodePort, "node/"+strings.TrimPrefix(port, managementPort)
+		// In user-defined networks, the name of the network is before the node's, which has no
+		// underscore (RFC 1123).
+		name := strings.TrimPrefix(port, managementPort)
+		endpoint.Kind, endpoint.Name = NodePort, "node/"+name[strings.LastIndexByte(name, '_')+1:]
 	case strings.HasPrefix(port, "node-") && ids["vendor"] == "kube-ovn":
 		endpoint.Kind, endpoint.Name = NodePort, "node/"+strings.TrimPrefix(port, "node-")
 	case ids["neutron:port_name"] != "":

@@ -121,10 +121,12 @@ func Load(ctx context.Context, deployments []*ovn.Deployment) (*Names, error) {
 func (n *Names) All() []Endpoint { return n.endpoints }
 
 // Senders returns the endpoints with a port of their own: ports of logical switches that
-// are bound in their zone, or nowhere. The ports that every node has are not among them.
+// are bound in their zone, or nowhere. The ports that every node has are not among them, nor those that
+// only ovn-kubernetes itself uses: of nodes in user-defined networks, and of pods in the default network
+// beside a primary one.
 func (n *Names) Senders() []Endpoint {
 	return slices.DeleteFunc(slices.Clone(n.endpoints), func(endpoint Endpoint) bool {
-		return endpoint.Kind != Pod && endpoint.Kind != Port && endpoint.Kind != NodePort || endpoint.Localport || endpoint.remote
+		return endpoint.Kind != Pod && endpoint.Kind != Port && endpoint.Kind != NodePort || endpoint.Localport || endpoint.remote || n.isInternal(endpoint)
 	})
 }
 

@@ -37,7 +37,7 @@ func (b *builder) fromOutside(names *Names) error {
 	slices.SortStableFunc(found, func(x, y entrance) int { return cmp.Compare(x.distance(b.src), y.distance(b.src)) })
 	entry := found[0]
 	for _, other := range found[1:] {
-		if other.network != entry.network || other.address != entry.address {
+		if !other.isAs(entry) {
 			b.assume("the packet comes in by network %s, not %s", entry.network.name, other.network.name)
 		}
 	}
@@ -57,6 +57,12 @@ func (b *builder) fromOutside(names *Names) error {
 	b.dst, b.dstMAC = entry.address, entry.mac
 	b.senderMAC(entry)
 	return nil
+}
+
+// isAs reports whether a packet is the same by either entry: several networks may have a port of one
+// physical network, where their routers have one MAC address.
+func (e entrance) isAs(other entrance) bool {
+	return e.network.localnet[0] == other.network.localnet[0] && e.address == other.address && e.mac == other.mac
 }
 
 // distance returns 0 if an address is in the network of the entry, else 1.

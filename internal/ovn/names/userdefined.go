@@ -44,14 +44,32 @@ func userDefined(network string) string {
 	return network
 }
 
-// inPrimary returns the ports that a user means by the name of a pod. If the pod has a port in a primary
+// inPrimary returns the ports that a user means by the name of a pod or a node. A node's is the one in
+// the default network. If the pod has a port in a primary
 // user-defined network, the user means that one: only the cluster itself uses the one in the default
 // network. Else the user means the port in the default network, and not those in secondary networks.
 func inPrimary(found []Endpoint) []Endpoint {
 	return slices.DeleteFunc(slices.Clone(found), func(e Endpoint) bool {
+		if e.Kind == NodePort && e.role != noRole && slices.ContainsFunc(found, func(other Endpoint) bool { return other.Kind == NodePort && other.role == noRole }) {
+			return true
+		}
 		return e.Kind == Pod && slices.ContainsFunc(found, func(other Endpoint) bool {
 			return other.Kind == Pod && other.Name == e.Name &&
 				(other.role == primary && e.role != primary || other.role == noRole && other.Network == "" && e.role == secondary)
 		})
 	})
+}
+
+// isInternal reports whether only ovn-kubernetes itself uses a port.
+func (n *Names) isInternal(e Endpoint) bool {
+	switch e.Kind {
+	case NodePort:
+		return e.role != noRole
+	case Pod:
+		return e.role == noRole && e.Network == "" && slices.ContainsFunc(n.byKey[strings.ToLower(e.Name)], func(at int) bool {
+			other := n.endpoints[at]
+			return other.Kind == Pod && other.Name == e.Name && other.role == primary
+		})
+	}
+	return false
 }

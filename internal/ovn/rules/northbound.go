@@ -17,14 +17,14 @@ type Northbound struct {
 	nb *file.Index // may be nil
 
 	groups func() map[string]portGroup // by the UUIDs of their ACLs
-	snats  func() map[string]int       // by external addresses
-	owners func() map[string]Origin    // of the bindings of ports: the rows of the ports, by their names
+	shares func() shares
+	owners func() map[string]Origin // of the bindings of ports: the rows of the ports, by their names
 }
 
 func newNorthbound(nb *file.Index) *Northbound {
 	n := &Northbound{nb: nb}
 	n.groups = sync.OnceValue(n.readPortGroups)
-	n.snats = sync.OnceValue(n.readSNATs)
+	n.shares = sync.OnceValue(n.readShares)
 	n.owners = sync.OnceValue(n.readOwners)
 	return n
 }
@@ -79,9 +79,11 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 	case "NAT":
 		c.Words = translation(row, n.sharesAddress(row, rule)) + at
 	case "Load_Balancer":
-		c.Words = loadBalancer(row)
+		if c.Words = loadBalancer(row); rule.Match != "" {
+			c.Words = cmp.Or(n.sharedVIP(row, rule), c.Words)
+		}
 	case "Logical_Router_Static_Route":
-		c.Words = route(row) + at
+		c.Words = route(row, n.sharesNextHop(row, rule)) + at
 	case "Logical_Router_Policy":
 		c.Action, c.Words = row.String("action"), policy(row)+at
 	case "QoS":
@@ -113,26 +115,6 @@ func (n *Northbound) acl(row ovsdb.Row) string {
 		details += fmt.Sprintf(", tier %d", tier)
 	}
 	return fmt.Sprintf("%s (%s)", name, details)
-}
-
-// sharesAddress reports whether a logical flow serves other NAT rules too: it matches only the
-// external address, and several rules translate into that.
-func (n *Northbound) sharesAddress(row ovsdb.Row, rule Rule) bool {
-	return rule.Match != "" && !strings.Contains(rule.Match, row.String("logical_ip")) && n.snats()[row.String("external_ip")] > 1
-}
-
-// readSNATs returns the number of rules that translate sources into an external address.
-func (n *Northbound) readSNATs() map[string]int {
-	count := map[string]int{}
-	for row, err := range n.nb.Rows("NAT", "type", "external_ip") {
-		if err != nil {
-			break // the rules that can't be read keep their own words
-		}
-		if row.String("type") == "snat" {
-			count[row.String("external_ip")]++
-		}
-	}
-	return count
 }
 
 // balancer names a southbound load balancer by its northbound row, which has its UUID in

@@ -72,15 +72,21 @@ func owned(ids map[string]string) string {
 		return "multicast of namespace " + name
 	case "MulticastCluster":
 		return "multicast of the cluster"
-	case "EgressIP":
+	case ownerEgressIP:
 		if strings.HasPrefix(name, "EIP-No-Reroute-") { // of all EgressIPs
 			return "traffic that takes no EgressIP: " + name
+		}
+		if egressIP, pod, ok := strings.Cut(name, "_"); ok { // NAME_NAMESPACE/POD
+			return fmt.Sprintf("%s %s for %s", kind, egressIP, pod)
 		}
 		fallthrough
 	default:
 		return strings.TrimSpace(kind + " " + strings.Replace(name, ":", "/", 1))
 	}
 }
+
+// ownerEgressIP is the owner type of what an EgressIP needs.
+const ownerEgressIP = "EgressIP"
 
 // netpolTypes returns words for the ACLs that ovn-kubernetes adds to a namespace with NetworkPolicies, by
 // their type (pkg/ovn/base_network_controller_policy.go).
@@ -130,18 +136,25 @@ func translation(row ovsdb.Row, shared bool) string {
 	external, logical := row.String("external_ip"), row.String("logical_ip")
 	text := fmt.Sprintf("%s %s for %s", row.String("type"), external, logical)
 	switch {
-	case row.String("type") == "snat" && shared:
+	case row.String("type") == "snat" && shared: // not only of the pod in the row
 		text = "snat " + external
+		if name := ids[idOwnerName]; ids[idOwnerType] == ownerEgressIP {
+			name, _, _ = strings.Cut(name, "_")
+			return underOwner(ownerEgressIP+" "+name, text)
+		}
 	case row.String("type") == "dnat_and_snat":
 		text = fmt.Sprintf("floating ip %s for %s", external, logical)
 	}
 	return underOwner(cmp.Or(owned(ids), egressIP(ids)), text)
 }
 
-// route names a static route.
-func route(row ovsdb.Row) string {
+// route names a static route; shared is set for a flow of several routes with its next hop.
+func route(row ovsdb.Row, shared bool) string {
 	text := fmt.Sprintf(KindRoute+" %s via %s", row.String("ip_prefix"), row.String("nexthop"))
-	if row.String("policy") == "src-ip" {
+	switch {
+	case shared:
+		return KindRoute + "s via " + row.String("nexthop")
+	case row.String("policy") == "src-ip":
 		text = fmt.Sprintf(KindRoute+" for source %s via %s", row.String("ip_prefix"), row.String("nexthop"))
 	}
 	return underOwner(owned(row.Map("external_ids")), text)
