@@ -32,6 +32,8 @@ func (n *Node) name(bridge *Bridge, flow *record) (Flow, error) {
 		}
 	} else if n.isOVN(bridge) {
 		named.For = "no row has its cookie"
+	} else if stage, words, ok := n.gateway(bridge, flow); ok {
+		named.Stage, named.For = stage, words
 	}
 	if flow.isClause() {
 		named.Clause = true
@@ -39,6 +41,19 @@ func (n *Node) name(bridge *Bridge, flow *record) (Flow, error) {
 	}
 	n.nameMatch(bridge, flow, &named)
 	return named, nil
+}
+
+// gateway returns the stage of a flow of ovnkube-node, and what it is for.
+func (n *Node) gateway(bridge *Bridge, flow *record) (stage, words string, ok bool) {
+	if n.rules == nil {
+		return "", "", false
+	}
+	key, err := openflow.ParseKey(flow.Text)
+	if err != nil {
+		return "", "", false
+	}
+	_, actions, _ := strings.Cut(flow.Text, " actions=")
+	return n.rules.Gateway(rules.GatewayFlow{Key: key, Actions: actions, Port: func(number string) string { return bridge.port(number).name }})
 }
 
 // maxActions bounds the actions of a logical flow that no northbound row explains, in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ovs-offline/answer/trace/answer"
@@ -68,6 +69,7 @@ func (n *node) describeStage(passed pass.Stage) (answer.Stage, rules.Rule, error
 	layout, ovn := tables.layouts[passed.Bridge]
 	if !ovn {
 		stage.Name = rules.AgentTable(tables.agents[passed.Bridge], passed.Table)
+		n.describeGateway(&stage, passed)
 		return stage, rules.Rule{}, nil
 	}
 	rule, ok, err := n.zone.rules.Find(rules.FlowOf(passed.Key(), layout))
@@ -79,4 +81,22 @@ func (n *node) describeStage(passed pass.Stage) (answer.Stage, rules.Rule, error
 		stage.Datapath = rule.Datapath.String()
 	}
 	return stage, rule, nil
+}
+
+// describeGateway adds what a flow of ovnkube-node is for, in the bridge to the outside of a node.
+func (n *node) describeGateway(stage *answer.Stage, passed pass.Stage) {
+	if n.zone.rules == nil || passed.Miss {
+		return
+	}
+	portOf := func(number string) string {
+		of, err := strconv.Atoi(number)
+		if port, ok := n.Numbered(passed.Bridge, of); ok && err == nil {
+			return port.Name
+		}
+		return ""
+	}
+	name, words, ok := n.zone.rules.Gateway(rules.GatewayFlow{Key: passed.Key(), Actions: strings.Join(passed.Lines, ","), Port: portOf})
+	if ok {
+		stage.Name, stage.Rule = name, words
+	}
 }

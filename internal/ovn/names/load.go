@@ -200,8 +200,8 @@ func (l *loader) readSwitches(deployment *ovn.Deployment) error {
 	return each(deployment.NB, "Logical_Switch", func(row ovsdb.Row) {
 		ids := row.Map("external_ids")
 		ls := &logicalSwitch{name: row.String("name"), given: ids["neutron:network_name"], role: role(ids[udnRole]), hosts: map[netip.Addr]string{}}
-		if network := ids[udnNetwork]; network != "" {
-			ls.given = userDefined(network)
+		if network := ids[ovn.NetworkID]; network != "" {
+			ls.given = ovn.UserDefinedNetwork(network)
 		}
 		config := row.Map("other_config")
 		ls.subnets = prefixesOf([]string{config["subnet"], config["ipv6_prefix"]})

@@ -3,6 +3,8 @@ package names
 import (
 	"slices"
 	"strings"
+
+	"ovs-offline/internal/ovn"
 )
 
 // role is what a user-defined network of ovn-kubernetes is to its pods: the network that they use, or
@@ -18,30 +20,17 @@ const (
 
 // The external_ids of ports and switches in user-defined networks.
 const (
-	udnNetwork = "k8s.ovn.org/network"
-	udnRole    = "k8s.ovn.org/role"
-	udnNAD     = "k8s.ovn.org/nad"
+	udnRole = "k8s.ovn.org/role"
+	udnNAD  = "k8s.ovn.org/nad"
 )
 
 // inNetwork notes the user-defined network of a pod's port.
 func (e *Endpoint) inNetwork(ids map[string]string) {
-	network := ids[udnNetwork]
+	network := ids[ovn.NetworkID]
 	if network == "" {
 		return
 	}
-	e.Network, e.networks = userDefined(network), []string{network, ids[udnNAD]}
-}
-
-// userDefined returns the name by which a user knows a user-defined network: NAMESPACE/NAME, or NAME for
-// one of the cluster (go-controller/pkg/util, ParseNetworkName).
-func userDefined(network string) string {
-	if name, ok := strings.CutPrefix(network, "cluster_udn_"); ok {
-		return name
-	}
-	if namespace, name, ok := strings.Cut(network, "_"); ok && !strings.Contains(name, "_") {
-		return namespace + "/" + name
-	}
-	return network
+	e.Network, e.networks = ovn.UserDefinedNetwork(network), []string{network, ids[udnNAD]}
 }
 
 // inPrimary returns the ports that a user means by the name of a pod or a node. A node's is the one in

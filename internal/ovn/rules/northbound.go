@@ -18,13 +18,16 @@ type Northbound struct {
 
 	groups func() map[string]portGroup // by the UUIDs of their ACLs
 	shares func() shares
-	owners func() map[string]Origin // of the bindings of ports: the rows of the ports, by their names
+	// gateway tells what the flows of the bridge to the outside are for.
+	gateway func() gateway
+	owners  func() map[string]Origin // of the bindings of ports: the rows of the ports, by their names
 }
 
 func newNorthbound(nb *file.Index) *Northbound {
 	n := &Northbound{nb: nb}
 	n.groups = sync.OnceValue(n.readPortGroups)
 	n.shares = sync.OnceValue(n.readShares)
+	n.gateway = sync.OnceValue(n.readGateway)
 	n.owners = sync.OnceValue(n.readOwners)
 	return n
 }

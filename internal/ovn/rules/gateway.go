@@ -1,0 +1,241 @@
+package rules
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"ovs-offline/internal/openflow"
+	"ovs-offline/internal/ovn"
+	"ovs-offline/internal/ovsdb"
+)
+
+// The cookies of the flows that ovnkube-node writes into the bridge to the outside of a node, br-ex or
+// breth0 (go-controller/pkg/node/types/const.go and gateway_shared_intf.go of ovn-kubernetes).
+const (
+	gatewayDefault  = 0xdeff105
+	gatewayMTU      = 0x0304
+	gatewayARP      = 0x0305
+	gatewayETPLocal = 0xe745ecf105
+)
+
+// GatewayFlow is a flow of the bridge to the outside, with the names of ports.
+type GatewayFlow struct {
+	openflow.Key
+	Actions string
+	// Port returns the name of the port with a number.
+	Port func(number string) string
+}
+
+// gateway knows what the flows of the bridge to the outside are made from.
+type gateway struct {
+	services map[uint64]string // by the cookies of their flows
+	networks map[string]string // of localnet ports
+}
+
+// Gateway returns the stage of a flow that ovnkube-node wrote into the bridge to the outside of its node,
+// and what it is for; ok is false for another flow.
+func (n *Northbound) Gateway(f GatewayFlow) (stage, words string, ok bool) {
+	switch f.Cookie {
+	case gatewayDefault:
+		words = n.gatewayWords(f)
+	case gatewayMTU:
+		words = "ICMP errors about the MTU of other nodes: dropped"
+	case gatewayARP:
+		words = "gratuitous ARP, until the databases of OVN are current"
+	case gatewayETPLocal:
+		words = "services with externalTrafficPolicy Local and endpoints on the node itself"
+	default:
+		words = n.gateway().services[f.Cookie]
+	}
+	return GatewayTable(f.Table), words, words != ""
+}
+
+// GatewayTable names a table of the bridge to the outside of a node of ovn-kubernetes, "" for an unknown one
+// (go-controller/pkg/node/bridgeconfig/bridgeflows.go).
+func GatewayTable(table int) string {
+	return map[int]string{
+		0: "by the port of input", 1: "from outside: by the connection", 2: "from the node to OVN", 3: "from OVN to the node",
+		4: "from OVN to the node: address of the node", 5: "from the node to OVN: answers", 6: "from outside to endpoints on the node",
+		7: "answers of endpoints on the node", 11: "from outside: by the length",
+	}[table]
+}
+
+// gatewayWords names a flow that is there whatever services there are.
+func (n *Northbound) gatewayWords(f GatewayFlow) string {
+	in, _ := f.Field("in_port")
+	switch f.Table {
+	case 0:
+		switch {
+		case in == "":
+			return "packets for the node's MAC address"
+		case in == "LOCAL":
+			return fromNode(f)
+		}
+		if network := n.networkOf(f.Port(in)); network != "" {
+			return fromNetwork(f, network)
+		}
+		return fromOutside(f)
+	case 1:
+		if mark, _ := f.Field("ct_mark"); mark != "" {
+			return "connections of " + n.receiverOf(f)
+		}
+		return "from outside, of no known connection"
+	case 2:
+		switch _, marked := f.Field("pkt_mark"); {
+		case f.Actions == "drop":
+			return "isolation of user-defined networks: services of other networks"
+		case f.Priority == 300:
+			return "services of the default network that user-defined networks may use"
+		case marked:
+			return "from the node to services of " + n.receiverOf(f)
+		}
+		return "from the node to services"
+	}
+	return GatewayTable(f.Table)
+}
+
+// fromNode names a flow for what the node itself sends.
+func fromNode(f GatewayFlow) string {
+	switch {
+	case isTunnel(f):
+		return "tunnels of the node to other nodes"
+	case strings.Contains(f.Actions, "table=2") && f.Priority == 550:
+		return "from the node to services, in user-defined networks"
+	case strings.Contains(f.Actions, "table=2"):
+		return "from the node to services"
+	case strings.Contains(f.Actions, "table=5"):
+		return "answers of the node to pods"
+	}
+	return "from the node to the outside"
+}
+
+// fromNetwork names a flow for what comes from a logical network.
+func fromNetwork(f GatewayFlow, network string) string {
+	_, marked := f.Field("pkt_mark")
+	switch {
+	case strings.Contains(f.Actions, "table=3"):
+		return "answers of services in " + network + " to the node"
+	case strings.Contains(f.Actions, "table=4"):
+		return "from " + network + " to the node by a service"
+	case f.Actions == "drop" && f.Priority == 115:
+		return "from " + network + " to a service that has no such port: dropped"
+	case f.Actions == "drop" && f.Priority == 103:
+		return "from " + network + " with addresses of pods, which must not leave: dropped"
+	case f.Actions == "drop":
+		return "from " + network + " with another MAC address than the node's: dropped"
+	case marked:
+		return "EgressIP or EgressService of " + network
+	}
+	return "from " + network + " to the outside"
+}
+
+// fromOutside names a flow for what comes by the node's interface.
+func fromOutside(f GatewayFlow) string {
+	if _, fragments := f.Field("nw_frag"); fragments {
+		return "fragments from outside, to be put together"
+	}
+	if isTunnel(f) {
+		return "tunnels of other nodes"
+	}
+	return "from outside"
+}
+
+func isTunnel(f GatewayFlow) bool {
+	_, to := f.Field("tp_dst")
+	return to && (f.Priority == 200 || f.Priority == 205)
+}
+
+// receiverOf names the network, or the node, to which a flow sends.
+func (n *Northbound) receiverOf(f GatewayFlow) string {
+	for action := range openflow.Tokens(f.Actions) {
+		if to, is := strings.CutPrefix(action, "output:"); is {
+			if network := n.networkOf(f.Port(to)); network != "" {
+				return network
+			}
+		}
+	}
+	return "the node"
+}
+
+// networkOf names the logical network behind a patch port to the integration bridge, "" for another port.
+// ovn-controller names patch ports by their localnet port (controller/patch.c).
+func (n *Northbound) networkOf(port string) string {
+	localnet, ok := strings.CutPrefix(port, "patch-")
+	if !ok {
+		return ""
+	}
+	localnet, _, _ = strings.Cut(localnet, "-to-")
+	if network := n.gateway().networks[localnet]; network != "" {
+		return "network " + network
+	}
+	return "the default network"
+}
+
+// readGateway reads the services and the networks.
+func (n *Northbound) readGateway() gateway {
+	g := gateway{services: map[uint64]string{}, networks: map[string]string{}}
+	if n.nb == nil {
+		return g
+	}
+	network := map[string]string{} // by the UUIDs of ports
+	for row, err := range n.nb.Rows("Logical_Switch", "external_ids", "ports") {
+		if err != nil {
+			break // flows of what can't be read have no names
+		}
+		if id := row.Value("external_ids", ovn.NetworkID); id != "" {
+			for _, port := range row.UUIDs("ports") {
+				network[port] = ovn.UserDefinedNetwork(id)
+			}
+		}
+	}
+	for row, err := range n.nb.Rows("Logical_Switch_Port", "name", "type") {
+		if err != nil {
+			break
+		}
+		if row.String("type") == "localnet" && network[row.UUID] != "" {
+			g.networks[row.String("name")] = network[row.UUID]
+		}
+	}
+	for row, err := range n.nb.Rows("Load_Balancer", "name", "vips", "protocol", "external_ids") {
+		if err != nil {
+			break
+		}
+		g.addService(row)
+	}
+	return g
+}
+
+// addService adds the cookies that the flows of a service may have: of its node ports, of its addresses
+// outside, and of the ports of its endpoints (svcToCookie in gateway_shared_intf.go).
+func (g gateway) addService(row ovsdb.Row) {
+	ids := row.Map("external_ids")
+	namespace, name, ok := strings.Cut(ids[idOwner], "/")
+	if ids[idKind] != "Service" || !ok {
+		return
+	}
+	protocol := row.String("protocol")
+	if protocol == "" {
+		protocol = "tcp"
+	}
+	words := "Service " + ids[idOwner]
+	for vip, endpoints := range row.Map("vips") {
+		address, port := cutVIP(vip)
+		g.services[serviceCookie(namespace, name, address, port)] = words + " at " + vip
+		for endpoint := range strings.SplitSeq(endpoints, ",") {
+			_, target := cutVIP(strings.TrimSpace(endpoint))
+			for _, family := range []string{"", "6"} {
+				g.services[serviceCookie(namespace, name, protocol+family, port)] = fmt.Sprintf("%s, port %s", words, port)
+				g.services[serviceCookie(namespace, name, protocol+family, target)] = fmt.Sprintf("%s, endpoints at port %s", words, target)
+			}
+		}
+	}
+}
+
+// serviceCookie returns the cookie of the flows of a service: the FNV-1a hash of its name with a protocol or an
+// address, and a port.
+func serviceCookie(namespace, name, token, port string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(namespace + name + token + port))
+	return h.Sum64()
+}
