@@ -36,10 +36,12 @@ const (
 type Finding struct {
 	Kind   string `json:"kind"` // "switch", "ACL", "interface", "flow"
 	Change Change `json:"change"`
-	Node   string `json:"node,omitempty"`  // that the object belongs to, "" for one of OVN
-	Name   string `json:"name"`            // with its kind, as a user knows it
-	Of     string `json:"of,omitempty"`    // the switch, router or bridge that it is a part of
-	Match  string `json:"match,omitempty"` // of a flow, in names
+	Node   string `json:"node,omitempty"` // that the object belongs to, "" for one of OVN
+	// Zones are those of the object of OVN, if there are several zones.
+	Zones []string `json:"zones,omitempty"`
+	Name  string   `json:"name"`            // with its kind, as a user knows it
+	Of    string   `json:"of,omitempty"`    // the switch, router or bridge that it is a part of
+	Match string   `json:"match,omitempty"` // of a flow, in names
 	// Columns are the values that differ of an object that changed.
 	Columns []Column `json:"columns,omitempty"`
 	// With counts the objects that were added or are gone together with this one, as its
@@ -127,10 +129,47 @@ func (c *comparer) finish() *Comparison {
 		}
 		c.result.Findings = append(c.result.Findings, finding.Finding)
 	}
+	c.joinZones()
 	order := kinds()
 	slices.SortStableFunc(c.result.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(order.at(a.Kind), order.at(b.Kind)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Name, b.Name))
 	})
 	c.result.Same = len(c.result.Findings) == 0
 	return c.result
+}
+
+// joinZones joins the findings that several zones have: each zone of a deployment has rows for the
+// objects of all.
+func (c *comparer) joinZones() {
+	at := map[string]int{}
+	var joined []Finding
+	for _, found := range c.result.Findings {
+		key := found.Line()
+		i, known := at[key]
+		if len(found.Zones) == 0 || !known {
+			at[key] = len(joined)
+			joined = append(joined, found)
+			continue
+		}
+		first := &joined[i]
+		first.Zones = append(first.Zones, found.Zones...)
+		first.Flows = first.Flows.plus(found.Flows)
+		for _, text := range found.Follows {
+			if !slices.Contains(first.Follows, text) {
+				first.Follows = append(first.Follows, text)
+			}
+		}
+	}
+	c.result.Findings = append([]Finding{}, joined...)
+}
+
+// plus returns the sum of two counts, either of which may be nil.
+func (f *FlowCount) plus(other *FlowCount) *FlowCount {
+	switch {
+	case f == nil:
+		return other
+	case other == nil:
+		return f
+	}
+	return &FlowCount{f.Added + other.Added, f.Gone + other.Gone, f.Changed + other.Changed}
 }

@@ -15,8 +15,10 @@ type object struct {
 	table string
 	row   ovsdb.Row
 	owner *object // the row that it is a part of; nil for a row of its own
-	parts []*object
-	name  string // as users know it, with its kind
+	// shared reports that several rows of the owner's table have it as a part.
+	shared bool
+	parts  []*object
+	name   string // as users know it, with its kind
 	// state holds values from other sources, as further columns.
 	state map[string]string
 }
@@ -72,10 +74,16 @@ func (db *database) findOwners() {
 			}
 			for _, object := range db.byTable[table] {
 				for _, id := range object.row.References()[column.Name] {
-					if part := db.objects[id]; part != nil && part.owner == nil && part != object {
-						part.owner = object
-						object.parts = append(object.parts, part)
+					part := db.objects[id]
+					if part == nil || part == object {
+						continue
 					}
+					if part.owner != nil {
+						part.shared = part.shared || part.owner != object
+						continue
+					}
+					part.owner = object
+					object.parts = append(object.parts, part)
 				}
 			}
 		}
@@ -141,7 +149,7 @@ func northNames(named *rules.Rules) func(string, ovsdb.Row) string {
 			return "settings of OVN"
 		case "ACL":
 			return named.Name(table, row) + ", " + row.String("direction") + ": " + row.String("match")
-		case "Logical_Switch", "Logical_Router", "Logical_Switch_Port", "Logical_Router_Port", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy", "QoS", "DHCP_Options":
+		case "Logical_Switch", "Logical_Router", "Logical_Switch_Port", "Logical_Router_Port", "NAT", "Load_Balancer", "Logical_Router_Static_Route", "Logical_Router_Policy", "QoS", "DHCP_Options", "Port_Group", "Address_Set":
 			return named.Name(table, row)
 		}
 		return ""

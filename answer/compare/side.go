@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"ovs-offline/internal/node"
@@ -48,6 +49,18 @@ func (z *zone) hosts() []string {
 		names = append(names, n.Name)
 	}
 	return names
+}
+
+// title names the zone, or else its nodes.
+func (z *zone) title() string {
+	if z.NB != nil {
+		for row, err := range z.NB.Rows("NB_Global", "name") {
+			if err == nil && row.String("name") != "" {
+				return row.String("name")
+			}
+		}
+	}
+	return strings.Join(z.hosts(), ", ")
 }
 
 // OfSet returns the nodes of a set.

@@ -42,8 +42,8 @@ func (c *Comparison) Print(page *show.Page, detail bool) {
 func row(finding Finding, detail bool) []any {
 	const most = 200 // bytes
 	name, values := finding.Subject(), finding.Details()
-	if finding.Node != "" {
-		name = finding.Node + ": " + name
+	if place := finding.Place(); place != "" {
+		name = place + ": " + name
 	}
 	if !detail {
 		return []any{finding.Change, terminal.Escape(phrase.Shorten(name, most)), terminal.Escape(phrase.Shorten(values, most))}

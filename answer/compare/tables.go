@@ -31,7 +31,7 @@ func bookkeeping() []string {
 func northbound() map[string]table {
 	return map[string]table{
 		"NB_Global": {ignored: []string{"nb_cfg*", "sb_cfg*", "hv_cfg*", "connections",
-			"options:max_tunid", "options:northd_internal_version", "options:northd_probe_interval_auto"}},
+			"options:max_tunid", "options:northd_internal_version", "options:northd_probe_interval_auto", "options:e2e_timestamp"}},
 		"Logical_Switch":              {},
 		"Logical_Switch_Port":         {},
 		"Logical_Router":              {},

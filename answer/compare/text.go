@@ -28,6 +28,17 @@ func (f Finding) Title() string {
 	return text
 }
 
+// Place names the node, or the zones, that have the object; "" for the only zone.
+func (f Finding) Place() string {
+	switch len(f.Zones) {
+	case 0:
+		return f.Node
+	case 1:
+		return f.Zones[0]
+	}
+	return phrase.FirstNames(f.Zones)
+}
+
 // Subject names the object with what it is a part of: "port vm1 (switch blue)".
 func (f Finding) Subject() string {
 	if f.Of == "" {

@@ -83,8 +83,14 @@ func (c *comparer) compareZone(zones *zonePair) error {
 		}
 	}
 	c.compareVersions(zones)
+	before := len(c.found)
 	c.addFindings(zones.nb, "")
 	c.addFindings(zones.sb, "")
+	if len(c.old.zones) > 1 {
+		for _, found := range c.found[before:] {
+			found.Zones = []string{zones.old.title()}
+		}
+	}
 	return nil
 }
 
@@ -200,9 +206,9 @@ func (f *finding) count(kind string) {
 }
 
 // ownerName names the switch, the router or the bridge that an object is a part of; "" for
-// a part of something that the object's own name contains.
+// a part of several, or of something that the object's own name contains.
 func (w *databasePair) ownerName(o *object) string {
-	if o.owner != nil && slices.Contains([]string{"Logical_Switch", "Logical_Router", "Bridge", "Load_Balancer"}, o.owner.table) {
+	if o.owner != nil && !o.shared && slices.Contains([]string{"Logical_Switch", "Logical_Router", "Bridge", "Load_Balancer"}, o.owner.table) {
 		return o.owner.name
 	}
 	return ""

@@ -345,13 +345,9 @@ func (l *loader) readVirtual(*ovn.Deployment) error {
 // neutron.
 func nameOf(endpoint *Endpoint, ids map[string]string) {
 	port := endpoint.LogicalPort
-	switch namespace := ids["namespace"]; {
-	case strings.Count(ids["pod"], "/") == 1: // kube-ovn: NAMESPACE/NAME
-		endpoint.Kind, endpoint.Name = Pod, ids["pod"]
-	case namespace != "" && strings.Contains(port, namespace+"_"):
-		// ovn-kubernetes: NAMESPACE_NAME, after the network's own prefix in networks other
-		// than the default one. The name of a pod has no underscore (RFC 1123).
-		endpoint.Kind, endpoint.Name = Pod, namespace+"/"+port[strings.LastIndexByte(port, '_')+1:]
+	switch pod := ovn.PodName(port, ids); {
+	case pod != "":
+		endpoint.Kind, endpoint.Name = Pod, pod
 		endpoint.inNetwork(ids)
 	case strings.Count(port, "_") == 1 && isPodName.MatchString(port):
 		endpoint.Kind, endpoint.Name = Pod, strings.Replace(port, "_", "/", 1)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"ovs-offline/internal/ovn"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/internal/ovsdb/file"
 )
@@ -93,6 +94,11 @@ func (n *Northbound) explain(table string, row ovsdb.Row, rule Rule) Cause {
 		c.Words = fmt.Sprintf("%s (priority %d, %s)", cmp.Or(owned(ids), Kind(table)), number(row, "priority"), row.String("match")) + at
 	case "Logical_Switch_Port":
 		c.Words = Kind(table) + " " + Called(ids[idPortName], c.Name)
+		if pod := ovn.PodName(c.Name, ids); pod != "" {
+			c.Words = fmt.Sprintf("pod %s (%s %s)", pod, Kind(table), c.Name)
+		}
+	case "Port_Group", "Address_Set":
+		c.Words = set(Kind(table), c.Name, ids)
 	case "Logical_Router_Port":
 		c.Words = Kind(table) + " " + c.Name
 	case "DHCP_Options":

@@ -12,16 +12,18 @@ import (
 
 // The external_ids in which CMSs write what a row stands for.
 const (
-	idOwnerType  = "k8s.ovn.org/owner-type"
-	idOwnerName  = "k8s.ovn.org/name"
-	idKind       = "k8s.ovn.org/kind"
-	idOwner      = "k8s.ovn.org/owner"
-	idRule       = "neutron:security_group_rule_id"
-	idGroup      = "neutron:security_group_id"
-	idRouterName = "neutron:router_name"
-	idNetwork    = "neutron:network_name"
-	idPortName   = "neutron:port_name"
-	idPolicy     = "np" // kube-ovn, of a port group
+	idOwnerType = "k8s.ovn.org/owner-type"
+	idOwnerName = "k8s.ovn.org/name"
+	idKind      = "k8s.ovn.org/kind"
+
+	idOwnerController = "k8s.ovn.org/owner-controller"
+	idOwner           = "k8s.ovn.org/owner"
+	idRule            = "neutron:security_group_rule_id"
+	idGroup           = "neutron:security_group_id"
+	idRouterName      = "neutron:router_name"
+	idNetwork         = "neutron:network_name"
+	idPortName        = "neutron:port_name"
+	idPolicy          = "np" // kube-ovn, of a port group
 )
 
 // Called returns the name that a user gave, with the name in OVN, or only the latter.
@@ -87,6 +89,36 @@ func owned(ids map[string]string) string {
 
 // ownerEgressIP is the owner type of what an EgressIP needs.
 const ownerEgressIP = "EgressIP"
+
+// set names a port group or an address set by the object of Kubernetes that it is for: their own names are
+// hashes.
+func set(kind, name string, ids map[string]string) string {
+	owner := ""
+	switch ids[idOwnerType] {
+	case "":
+	case "Namespace":
+		owner = "namespace " + ids[idOwnerName]
+	case "Cluster":
+		owner = "the cluster: " + ids[idOwnerName]
+	case "PodSelector": // NAMESPACE_SELECTOR
+		namespace, selector, _ := strings.Cut(ids[idOwnerName], "_")
+		owner = "pods of namespace " + namespace + " with " + selector
+	default:
+		owner = owned(ids)
+	}
+	if owner == "" {
+		return kind + " " + Called(ids[idRouterName], name)
+	}
+	for _, detail := range []string{ids["direction"], named("rule", ids["gress-index"]), map[string]string{"v4": "IPv4", "v6": "IPv6"}[ids["ip-family"]]} {
+		if detail != "" && !strings.HasSuffix(strings.ToLower(owner), strings.ToLower(detail)) {
+			owner += ", " + detail
+		}
+	}
+	if network, is := strings.CutSuffix(ids[idOwnerController], "-network-controller"); is && network != "default" {
+		owner += ", of network " + ovn.UserDefinedNetwork(network)
+	}
+	return fmt.Sprintf("%s of %s (%s)", kind, owner, name)
+}
 
 // netpolTypes returns words for the ACLs that ovn-kubernetes adds to a namespace with NetworkPolicies, by
 // their type (pkg/ovn/base_network_controller_policy.go).
