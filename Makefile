@@ -24,7 +24,7 @@ RELEASE_URL ?= https://example.org/ovs-offline/$(VERSION)
 # Files carry the commit's time, so that the same source gives the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-.PHONY: build env man install dist demo quick test test-k8s test-versions test-kernel test-ovn fuzz fidelity bench lint sbom vulnerabilities deps test-deps
+.PHONY: build env man install dist demo quick test kubernetes test-k8s test-ovnkube test-versions test-kernel test-ovn fuzz fidelity bench lint sbom vulnerabilities deps test-deps
 
 build:
 	go build -trimpath -ldflags "-s -w -X ovs-offline/cmd.version=$(VERSION)" -o build/ovs-offline .
@@ -72,11 +72,22 @@ fuzz:
 # the first time). The nodes need root, containerd and runc.
 KUBERNETES = v1.36.3
 COMPONENT  = k8s.io/component-base/version
-test-k8s: build test-deps
+kubernetes:
 	cd test/e2e/k8s/kubernetes && nice go build -ldflags "-s -w -X $(COMPONENT).gitVersion=$(KUBERNETES) -X $(COMPONENT).gitMajor=1 -X $(COMPONENT).gitMinor=36" -o ../../../../build/kubernetes .
 	cd test/e2e/k8s && go build -o ../../../build/pause ./pause
+
+test-k8s: build test-deps kubernetes
 	cd test/e2e/k8s && OVS_OFFLINE_SETS=$(wildcard $(CURDIR)/build/sets) $(GOTESTSUM) --format testname --jsonfile ../../../build/test-k8s.json $(RERUN) --packages . -- -count=1 -parallel 4 -timeout 30m
 	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-k8s.json
+
+# A real OVN-Kubernetes of two zones, with real kubelets, on OVS and OVN of Debian sid: the answers by
+# names, reach, drift and compare against real packets. ovnkube is built from its module (some five
+# minutes of CPU the first time); the nodes need root, containerd and runc.
+test-ovnkube: build test-deps kubernetes
+	scripts/roots build/roots
+	cd test/e2e/k8s && go run ./ovnkube/build ../../../build/ovnkube
+	cd test/e2e/k8s && $(GOTESTSUM) --format testname --jsonfile ../../../build/test-ovnkube.json --packages ./ovnkube -- -count=1 -timeout 30m
+	@GOTESTSUM='$(GOTESTSUM)' scripts/figures build/test-ovnkube.json
 
 # Nodes of the lab that other releases of Open vSwitch and OVN ran, replayed by their own
 # version and by others, and the sets of the lab on each release: their traces, their drift,

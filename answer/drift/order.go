@@ -3,9 +3,12 @@ package drift
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"ovs-offline/answer/flowdiff"
+	"ovs-offline/internal/openflow"
 	"ovs-offline/internal/ovsdb"
 	"ovs-offline/replica/scratch"
 )
@@ -30,15 +33,20 @@ type rival struct {
 // settleOrders removes from a difference the altered flows that depend on the order of logical
 // flows, and returns them.
 func (c *comparison) settleOrders(ctx context.Context, scratch *scratch.Scratch, diff *flowdiff.Diff) (either []flowdiff.Change, err error) {
+	if either, err = c.balancers(diff.Changed); err != nil {
+		return nil, err
+	}
+	accept(diff, either)
 	open, err := c.rivals(diff.Changed)
 	if err != nil || len(open) == 0 {
-		return nil, err
+		return either, err
 	}
 	sb, err := ovsdb.Connect(ctx, scratch.SBSocket(), ovsdb.SB)
 	if err != nil {
 		return nil, err
 	}
 	defer sb.Close()
+	var settled []flowdiff.Change
 	for round := 0; round < maxRounds && len(open) > 0; round++ {
 		chosen, later := independent(open)
 		now, err := c.compareWithout(ctx, scratch, sb, chosen)
@@ -52,15 +60,46 @@ func (c *comparison) settleOrders(ctx context.Context, scratch *scratch.Scratch,
 				return nil, err
 			}
 			if !differs {
-				either = append(either, rival.change)
+				settled = append(settled, rival.change)
 			} else if next != "" {
 				rival.without = append(rival.without, next)
 				open = append(open, rival)
 			}
 		}
 	}
-	accept(diff, either)
-	return either, nil
+	accept(diff, settled)
+	return append(either, settled...), nil
+}
+
+// balancers returns the altered flows that two load balancers with the same VIP and backend need alike, as
+// of a service with externalTrafficPolicy Local: only their cookies differ, also in the action learn.
+// ovn-controller installs either (lflow.c, add_lb_vip_hairpin_flows).
+func (c *comparison) balancers(changes []flowdiff.Change) (found []flowdiff.Change, err error) {
+	for _, change := range changes {
+		if change.Kind != flowdiff.KindFlow || !change.Cookie {
+			continue
+		}
+		was, _, errA := c.recordedNames.CauseOf(change.A)
+		is, _, errB := c.computedNames.CauseOf(change.B)
+		if err := errors.Join(errA, errB); err != nil {
+			return nil, err
+		}
+		if was.Row == loadBalancer && is.Row == loadBalancer && withCookie(change.A, is.UUID) == withCookie(change.B, is.UUID) {
+			found = append(found, change)
+		}
+	}
+	return found, nil
+}
+
+const loadBalancer = "Load_Balancer"
+
+// withCookie returns a flow with the cookie of a row in place of its own.
+func withCookie(flow, uuid string) string {
+	key, err := openflow.ParseKey(flow)
+	if err != nil {
+		return flow
+	}
+	return strings.ReplaceAll(flow, fmt.Sprintf("cookie=%#x", key.Cookie), "cookie="+uuid)
 }
 
 // accept moves flows for which OVN leaves the winner open from the altered flows to the same ones.

@@ -24,17 +24,14 @@ type Question struct {
 	network cluster.Network // of the sender
 	address netip.AddrPort  // what the sender's program takes To for
 	only    string          // the one whose answer counts, "" for any
+	tries   int             // how often to ask, since the answer may depend on the endpoint; 0 for once
 }
 
 // Truth is what happened to the packets of a question.
 type Truth struct {
 	Question
-	Answer string `json:"-"`      // the name of who answered, "" for nobody
-	Expect string `json:"expect"` // the right verdict
+	Expect string `json:"expect"` // the right verdict: reachable, unreachable or, if the endpoints differ, ambiguous
 }
-
-// Reached reports whether what the question calls To answered.
-func (t Truth) Reached() bool { return t.Answer != "" && (t.only == "" || t.only == t.Answer) }
 
 // Find asks all questions with real packets, several at once.
 func Find(ctx context.Context, questions []Question) ([]Truth, error) {
@@ -46,14 +43,7 @@ func Find(ctx context.Context, questions []Question) ([]Truth, error) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			truths[i].Question = q
-			truths[i].Answer, errs[i] = Ask(ctx, q.network, q.Protocol, q.address)
-			if q.Protocol == "icmp" && truths[i].Answer != "" {
-				truths[i].Answer = q.only
-			}
-			truths[i].Expect = "unreachable"
-			if truths[i].Reached() {
-				truths[i].Expect = "reachable"
-			}
+			truths[i].Expect, errs[i] = q.find(ctx)
 		})
 	}
 	all.Wait()
@@ -63,6 +53,27 @@ func Find(ctx context.Context, questions []Question) ([]Truth, error) {
 		}
 	}
 	return truths, nil
+}
+
+// find returns the right verdict.
+func (q Question) find(ctx context.Context) (string, error) {
+	reached, tries := 0, max(1, q.tries)
+	for range tries {
+		answer, err := Ask(ctx, q.network, q.Protocol, q.address)
+		if err != nil {
+			return "", err
+		}
+		if answer != "" && (q.only == "" || q.only == answer || q.Protocol == "icmp") {
+			reached++
+		}
+	}
+	switch reached {
+	case 0:
+		return "unreachable", nil
+	case tries:
+		return "reachable", nil
+	}
+	return "ambiguous", nil
 }
 
 // Title returns the name that users give a pod.
@@ -132,6 +143,9 @@ func (d *Deployment) toServices(ctx context.Context, pods []Pod) (list []Questio
 			protocol := strings.ToLower(string(port.Protocol))
 			for _, from := range pods {
 				q := Question{From: from.Title(), Protocol: protocol, network: from.Network}
+				if from.Namespace == s.Namespace { // a policy may treat the sender's own endpoint otherwise
+					q.tries = 12
+				}
 				q.To, q.address = fmt.Sprintf("svc/%s/%s:%d", s.Namespace, s.Name, port.Port), netip.AddrPortFrom(ip, uint16(port.Port))
 				list = append(list, q)
 				if len(s.Spec.ClusterIPs) > 1 && len(from.IPs) > 1 {
