@@ -23,6 +23,7 @@ func (r *Report) Print(page *show.Page, prefix string, entries bool) {
 	}
 	if r.Verdict == Found {
 		page.Printf("  next: on the node, ovn-appctl -t ovn-controller inc-engine/recompute (before OVN 21.03: recompute) computes all flows again:\n    what it corrects was lost when ovn-controller computed changes only\n")
+		page.Printf("  or collect the node again: what changes while it is collected looks like drift, too\n")
 	}
 	for _, l := range r.LeftOut {
 		page.Printf("  not compared: %s\n", terminal.Escape(l.String()))

@@ -64,10 +64,16 @@ func (d directory) comesOut(hop *follow.Hop, branch follow.Branch) bool {
 		return true
 	}
 	endpoint, known := d.receiver(branch)
-	isRouterOfNode := func(holder names.Endpoint) bool {
-		return endpoint.Kind == names.NodePort && holder.Kind == names.RouterPort && holder.Node == hop.Node
-	}
-	return len(branch.Networks) == 0 && (!known || hasAddress(branch.Packet, endpoint) || slices.ContainsFunc(holders, isRouterOfNode))
+	return len(branch.Networks) == 0 && (!known || hasAddress(branch.Packet, endpoint) || d.isOfRouter(hop.Node, branch.Packet, endpoint))
+}
+
+// isOfRouter reports whether a packet for an address of the gateway router of a node came to the
+// management port of that node of ovn-kubernetes, which has the address too.
+func (d directory) isOfRouter(node string, packet flow.Packet, endpoint names.Endpoint) bool {
+	ip, err := netip.ParseAddr(destination(packet))
+	return err == nil && endpoint.Kind == names.NodePort && slices.ContainsFunc(d.WithIP(ip), func(holder names.Endpoint) bool {
+		return holder.Kind == names.RouterPort && holder.Node == node
+	})
 }
 
 // isForAnother reports whether the databases show that another port than the one where a packet

@@ -404,3 +404,24 @@ func TestUnansweredConnectionIsTranslatedAsItsDatapathDoes(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerToAPortOfARangeIsKnown looks up the answer to a packet whose source port the userspace datapath
+// chose of a range: the answer has that port, whichever it is. Another one's packet to the range is not known.
+func TestAnswerToAPortOfARangeIsKnown(t *testing.T) {
+	n := node(t, true, userTCP)
+	s := conntrack.Subject{Packet: packet(t, "tcp,nw_src=192.168.10.77,nw_dst=172.24.4.99,tp_src=31000,tp_dst=443,tcp_flags=syn")}
+	first, err := n.Execute(nil, s, action(t, "ct(commit,zone=7,nat(src=172.24.4.10:32768-60999))"))
+	if err != nil || first.Uncertain == "" {
+		t.Fatal(first.Uncertain, err)
+	}
+	port := first.Subject.Packet.Get("tp_src")
+	back := conntrack.Subject{Packet: packet(t, "tcp,nw_src=172.24.4.99,nw_dst=172.24.4.10,tp_src=443,tp_dst="+port+",tcp_flags=syn|ack")}
+	r, err := n.Execute(first.Changes, back, action(t, "ct(zone=7,nat)"))
+	if err != nil || r.Subject.Packet.Get("nw_dst") != "192.168.10.77" || r.Subject.Packet.Get("tp_dst") != "31000" {
+		t.Errorf("%v: %s %v", r.Subject.Packet, r.Subject.Meta.Flags, err)
+	}
+	back.Packet = packet(t, "tcp,nw_src=172.24.4.99,nw_dst=172.24.4.10,tp_src=443,tp_dst=50000,tcp_flags=syn|ack")
+	if _, err := n.Execute(first.Changes, back, action(t, "ct(zone=7,nat)")); err == nil {
+		t.Error("a packet to another port of the range belongs to no connection")
+	}
+}

@@ -150,6 +150,14 @@ func TestPodsInUserDefinedNetworks(t *testing.T) {
 		}
 	}
 	expect.Equal(t, find(t, n, "gold/g1").String(), "gold/g1 (pod: port gold.shared_gold_g1, 0a:58:0a:66:00:05, 10.102.0.5, network shared)")
+	var senders []string
+	for _, e := range n.Senders() {
+		senders = append(senders, e.LogicalPort)
+	}
+	slices.Sort(senders)
+	if slices.Contains(senders, "mono_m1") || !slices.Contains(senders, "mono.mono_mono_m1") || slices.Contains(senders, "gold_g1") {
+		t.Errorf("senders %v: a pod with a primary network uses no other", senders)
+	}
 }
 
 // TestZonesHaveNamesOfTheirOwn loads two zones of OVN interconnection.
@@ -344,5 +352,49 @@ func TestRouterOfDHCP(t *testing.T) {
 		if got, ok := gatewayOf(map[string]string{"classless_static_route": text}, netip.MustParseAddr("10.8.8.8")); ok {
 			t.Errorf("%q: %v", text, got)
 		}
+	}
+}
+
+// TestServiceIsOneInBothFamilies finds a service by its name with the addresses that Kubernetes gave to
+// it, and by another address with that one alone. The rows are those of ovn-kubernetes da86b2aa.
+func TestServiceIsOneInBothFamilies(t *testing.T) {
+	nb := ovndb.Create(t, ovs.NBSchema)
+	service := func(name, owner string, vips ...string) ovndb.Row {
+		return ovndb.Row{"name": name, "protocol": "tcp", "vips": ovndb.Map(vips...), "external_ids": ovndb.Map("k8s.ovn.org/kind", "Service", "k8s.ovn.org/owner", owner)}
+	}
+	nb.Add(ovndb.Rows{"Load_Balancer": {
+		id(1): service("Service_default/kubernetes_TCP_node_switch_node1", "default/kubernetes", "10.96.0.1:443", "172.18.0.1:6443"),
+		id(2): service("Service_front/web_TCP_cluster", "front/web", "10.96.220.17:80", "10.244.0.3:8080", "203.0.113.50:80", "10.244.0.3:8080", "[fd00:10:96::17b1]:80", "[fd00:10:244:1::3]:8080"),
+	}})
+	n := load(t, &ovn.Deployment{NB: open(t, nb.Close())})
+	for name, want := range map[string]string{"svc/front/web:80": "10.96.220.17 fd00:10:96::17b1", "203.0.113.50:80": "203.0.113.50", "[fd00:10:96::17b1]:80": "fd00:10:96::17b1"} {
+		var ips []string
+		for _, ip := range find(t, n, name).IPs {
+			ips = append(ips, ip.String())
+		}
+		slices.Sort(ips)
+		expect.Equal(t, strings.Join(ips, " "), want, name)
+	}
+}
+
+// TestNetworksWithoutARouteFromOutside describes the networks whose addresses a router translates in all
+// packets: not those that it translates for some destinations, as ovn-kubernetes does for networks that it
+// advertises.
+func TestNetworksWithoutARouteFromOutside(t *testing.T) {
+	nb := ovndb.Create(t, ovs.NBSchema)
+	nb.Add(ovndb.Rows{
+		"Logical_Switch": {
+			id(1): {"name": "blue_net_node1", "other_config": ovndb.Map("subnet", "10.20.0.0/24"), "external_ids": ovndb.Map("k8s.ovn.org/network", "blue_net")},
+			id(2): {"name": "red_net_node1", "other_config": ovndb.Map("subnet", "10.30.0.0/24"), "external_ids": ovndb.Map("k8s.ovn.org/network", "cluster_udn_red")},
+		},
+		"Logical_Router": {id(3): {"name": "GR_node1", "nat": ovndb.Set(ovndb.UUID(id(4)), ovndb.UUID(id(5)))}},
+		"NAT": {
+			id(4): {"type": "snat", "external_ip": "172.18.0.2", "logical_ip": "10.20.0.0/16"},
+			id(5): {"type": "snat", "external_ip": "172.18.0.2", "logical_ip": "10.30.0.0/16", "match": "ip4.dst == 10.0.0.0/8"},
+		},
+	})
+	n := load(t, &ovn.Deployment{NB: open(t, nb.Close())})
+	for ip, want := range map[string]string{"10.20.0.9": "network blue/net (10.20.0.0/24)", "10.30.0.9": "", "8.8.8.8": ""} {
+		expect.Equal(t, n.Translated(netip.MustParseAddr(ip)), want, ip)
 	}
 }

@@ -153,3 +153,19 @@ func TestOwnersOfKubernetes(t *testing.T) {
 		}
 	}
 }
+
+// TestSetsOfKubernetes checks the words for port groups and address sets, whose names are hashes.
+func TestSetsOfKubernetes(t *testing.T) {
+	for _, c := range []struct{ kind, name, more, value, controller, want string }{
+		{"NetworkPolicy", "shop:db", "", "", "default-network-controller", "address set of NetworkPolicy shop/db (a1)"},
+		{"Namespace", "shop", "ip-family", "v4", "default-network-controller", "address set of namespace shop, IPv4 (a1)"},
+		{"PodSelector", "blue_LS{ML:{app: b,},}", "ip-family", "v6", "blue_net-blue-network-controller",
+			"address set of pods of namespace blue with LS{ML:{app: b,},}, IPv6, of network blue/net-blue (a1)"},
+		{"", "", "", "", "", "address set a1"},
+	} {
+		ids := map[string]string{"k8s.ovn.org/owner-type": c.kind, "k8s.ovn.org/name": c.name, "k8s.ovn.org/owner-controller": c.controller, c.more: c.value}
+		if got := set("address set", "a1", ids); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
