@@ -398,3 +398,24 @@ func TestNetworksWithoutARouteFromOutside(t *testing.T) {
 		expect.Equal(t, n.Translated(netip.MustParseAddr(ip)), want, ip)
 	}
 }
+
+// TestPortOfAnotherZoneOnTheWire sends between two zones of OVN interconnection over a VLAN, where each
+// zone has a switch with its own ports alone.
+func TestPortOfAnotherZoneOnTheWire(t *testing.T) {
+	zone := func(node, port string, n int, mac, ip string) *ovn.Deployment {
+		nb := ovndb.Create(t, ovs.NBSchema)
+		nb.Add(ovndb.Rows{
+			"Logical_Switch_Port": {id(n): {"name": port, "addresses": mac + " " + ip, "external_ids": ovndb.Map("namespace", "lan", "pod", "true"), "port_security": mac + " " + ip},
+				id(n + 1): {"name": "localnet_port", "type": "localnet", "addresses": "unknown", "tag": 20, "options": ovndb.Map("network_name", "physnet")}},
+			"Logical_Switch": {id(n + 2): {"name": "vlan20_ovn_localnet_switch", "ports": ovndb.Set(ovndb.UUID(id(n)), ovndb.UUID(id(n+1))), "other_config": ovndb.Map("subnet", "192.168.20.0/24")}},
+		})
+		conf := ovndb.Create(t, ovs.Schema)
+		conf.Add(ovndb.Rows{"Interface": {id(n + 3): ovndb.Row{"name": node + "-p", "external_ids": ovndb.Map("iface-id", port)}}})
+		return &ovn.Deployment{NB: open(t, nb.Close()), Nodes: []ovn.Node{{Name: node, OVS: open(t, conf.Close())}}}
+	}
+	n := load(t, zone("node1", "lan.vlan20_lan_v1", 1, "0a:58:c0:a8:14:03", "192.168.20.3"), zone("node2", "lan.vlan20_lan_v2", 11, "0a:58:c0:a8:14:02", "192.168.20.2"))
+	p, err := n.First(Question{From: find(t, n, "lan/v1"), To: find(t, n, "lan/v2"), Protocol: "udp"})
+	if err != nil || p.Unresolved.IsValid() || !strings.Contains(p.Flow, "dl_dst=0a:58:c0:a8:14:02,") {
+		t.Errorf("%+v %v", p, err)
+	}
+}

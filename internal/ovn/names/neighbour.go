@@ -124,6 +124,22 @@ func (n nat) covers(ip netip.Addr) bool {
 	return err == nil && prefix.Contains(ip) || n.logical == ip.String()
 }
 
+// macOnWire returns the MAC address of a port of any zone that has an address on the physical network and
+// VLAN of a switch, "" for none: each zone has only its own ports of such a switch.
+func (n *Names) macOnWire(ls *logicalSwitch, ip netip.Addr) string {
+	for _, zone := range n.zones {
+		for _, other := range zone.switches {
+			if !slices.ContainsFunc(other.localnet, func(at localnet) bool { return slices.Contains(ls.localnet, at) }) {
+				continue
+			}
+			if mac := zone.macOn(other, ip); mac != "" {
+				return mac
+			}
+		}
+	}
+	return ""
+}
+
 // Outside returns the endpoint whose address a user took for one outside: a floating IP, a
 // VIP, or the address of a router on a provider network. ok is false if there is none; the
 // error comes from Find.

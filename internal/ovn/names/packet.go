@@ -70,7 +70,7 @@ func (n *Names) First(question Question) (Packet, error) {
 	if err != nil {
 		return Packet{}, err
 	}
-	builder := builder{q: question, src: src, dst: dst, packet: Packet{Family: familyOf(src)}}
+	builder := builder{names: n, q: question, src: src, dst: dst, packet: Packet{Family: familyOf(src)}}
 	switch question.From.Kind {
 	case External:
 		err = builder.fromOutside(n)
@@ -115,6 +115,7 @@ func addresses(question Question) (src, dst netip.Addr, err error) {
 
 // builder makes one packet.
 type builder struct {
+	names          *Names
 	q              Question
 	src, dst       netip.Addr
 	srcMAC, dstMAC string
@@ -206,6 +207,9 @@ func (b *builder) resolve(zone *zone, ls *logicalSwitch) {
 		return
 	}
 	if b.dstMAC = zone.macOn(ls, next); b.dstMAC != "" {
+		return
+	}
+	if b.dstMAC = b.names.macOnWire(ls, next); b.dstMAC != "" {
 		return
 	}
 	if b.dstMAC = zone.learnedMAC(ls, next); b.dstMAC != "" {

@@ -31,6 +31,10 @@ type Pod struct {
 	Network               cluster.Network
 	NAD                   string       // the network that its programs use, "default" or NAMESPACE/NAME
 	IPs                   []netip.Addr // in that network
+	// Secondary are its addresses in networks beside that one, by NAMESPACE/NAME.
+	Secondary map[string]netip.Addr
+
+	id, uid string // of its container and of the pod
 }
 
 // AddObjects adds all kinds of networks and objects, with two nodes or more, and waits
@@ -68,7 +72,7 @@ func (d *Deployment) awaitNetworks(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, namespace := range []string{"blue", "mono", "red", "green", "left", "right"} {
+		for _, namespace := range []string{"blue", "mono", "red", "green", "left", "right", "lan"} {
 			if !strings.Contains(string(list), fmt.Sprintf(`"namespace":%q`, namespace)) {
 				return fmt.Errorf("namespace %s has no network yet", namespace)
 			}
@@ -96,7 +100,8 @@ func (d *Deployment) Pods(ctx context.Context) (pods []Pod, err error) {
 			if err != nil {
 				return err
 			}
-			p := Pod{Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Network: cluster.NetworkOf(pid)}
+			p := Pod{Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Network: cluster.NetworkOf(pid), uid: string(pod.UID)}
+			_, p.id, _ = strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
 			if err := p.readNetworks(pod.Annotations["k8s.ovn.org/pod-networks"]); err != nil {
 				return err
 			}
@@ -108,6 +113,9 @@ func (d *Deployment) Pods(ctx context.Context) (pods []Pod, err error) {
 		return nil, err
 	}
 	for _, p := range pods {
+		if err := d.attach(ctx, p); err != nil {
+			return nil, err
+		}
 		if err := computeChecksums(ctx, p.Network, d.options.Root); err != nil {
 			return nil, err
 		}

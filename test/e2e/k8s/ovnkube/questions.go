@@ -19,6 +19,7 @@ type Question struct {
 	From     string `json:"from"`
 	To       string `json:"to"`
 	Protocol string `json:"protocol"`
+	Network  string `json:"network,omitempty"`
 	Family   int    `json:"family,omitempty"`
 
 	network cluster.Network // of the sender
@@ -93,6 +94,7 @@ func (d *Deployment) Questions(ctx context.Context, pods []Pod) ([]Question, err
 			list = append(list, d.toOutside(from, address)...)
 		}
 	}
+	list = append(list, betweenSecondary(pods)...)
 	services, err := d.toServices(ctx, pods)
 	return append(list, services...), err
 }
@@ -117,6 +119,28 @@ func between(from, to Pod) (list []Question) {
 	}
 	if from.Node != to.Node {
 		ask("udp", to.IPs[0], 0)
+	}
+	return list
+}
+
+// betweenSecondary returns the questions between the pods of each secondary network, which
+// have to name it.
+func betweenSecondary(pods []Pod) (list []Question) {
+	for _, from := range pods {
+		for _, to := range pods {
+			for network, ip := range to.Secondary {
+				if _, has := from.Secondary[network]; !has || from.Title() == to.Title() {
+					continue
+				}
+				for _, protocol := range []string{"tcp", "udp", "icmp"} {
+					q := Question{From: from.Title(), To: to.Title(), Protocol: protocol, Network: network, network: from.Network, only: to.Title(), address: netip.AddrPortFrom(ip, ServerPort)}
+					if protocol != "icmp" {
+						q.To += fmt.Sprintf(":%d", ServerPort)
+					}
+					list = append(list, q)
+				}
+			}
+		}
 	}
 	return list
 }
@@ -188,8 +212,16 @@ func (p *Pod) readNetworks(annotation string) error {
 	if err := json.Unmarshal([]byte(annotation), &networks); err != nil {
 		return fmt.Errorf("pod %s: annotation %q: %w", p.Title(), annotation, err)
 	}
+	p.Secondary = map[string]netip.Addr{}
 	for name, network := range networks {
 		if network.Role != "primary" {
+			if network.Role == "secondary" {
+				prefix, err := netip.ParsePrefix(network.Addresses[0])
+				if err != nil {
+					return err
+				}
+				p.Secondary[name] = prefix.Addr()
+			}
 			continue
 		}
 		p.NAD = name
