@@ -41,6 +41,9 @@ func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, comp
 	}
 	either = append(either, ofRouterPorts...)
 	c.leaveOutUnprinted(&diff)
+	if err := c.leaveOutFresh(&diff); err != nil {
+		return err
+	}
 	report.Compared, report.Same = Counts{len(node.state.Flows), len(node.state.Groups), len(node.state.Meters)}, diff.Same
 	for _, l := range report.LeftOut {
 		if l.Bridge == node.bridge {

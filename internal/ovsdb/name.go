@@ -35,6 +35,9 @@ func (r Row) RecordNames(table string) []string {
 	ids := r.Map("external_ids")
 	names := []string{r.String("name"), r.String("logical_port"), ids["name"], ids["neutron:port_name"], ids["neutron:network_name"], ids["neutron:router_name"],
 		ids["k8s.ovn.org/primary-id"], ids["k8s.ovn.org/id"], ids["iface-id"], ids["neutron:security_group_rule_id"], r.String("hostname")}
+	if id := ids["k8s.ovn.org/id"]; id != "" && (table == "Port_Group" || table == "Address_Set") {
+		names = append([]string{id}, names...) // the column name is a hash of it
+	}
 	if IsUUID(names[0]) || IsUUID(names[1]) { // Neutron's ids of ports and networks
 		slices.SortStableFunc(names, func(a, b string) int { return boolToInt(IsUUID(a)) - boolToInt(IsUUID(b)) })
 	}

@@ -1,6 +1,7 @@
 package ovnkube
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // asked is the answer of trace to one question.
@@ -210,13 +212,50 @@ func settle(t *testing.T) {
 
 func await(t *testing.T, check func() error) {
 	t.Helper()
-	if err := lab.deployment.Manager.Await(t.Context(), check); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := lab.deployment.Manager.Await(ctx, check); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestCompareNamesWhatUsersChanged deletes a policy and a namespace, and restarts what runs on
-// a node.
+// TestRestartChangesNoObject restarts ovn-controller on a node, and compares the node with what
+// it was before. (ovnkube da86b2aa does not start again where a ClusterNetworkConnect has policy
+// routes, which it takes for those of an EgressFirewall.)
+func TestRestartChangesNoObject(t *testing.T) {
+	need(t)
+	settle(t)
+	before, after := filepath.Join(t.TempDir(), "before"), filepath.Join(t.TempDir(), "after")
+	if r := collectTo(before); r.code != 0 {
+		t.Fatal(r)
+	}
+	n := lab.deployment.Nodes[0]
+	controller := n.Daemons["ovn-controller"]
+	controller.Kill()
+	if err := controller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() error { return n.tool(t.Context(), "ovn-appctl", "-t", "ovn-controller", "version") })
+	settle(t)
+	if r := collectTo(after); r.code != 0 {
+		t.Fatal(r)
+	}
+	var found struct {
+		Findings []struct{ Kind, Change, Name string }
+	}
+	read(t, &found, run("compare", before, after, "-o", "json"), 1, 4)
+	for _, f := range found.Findings {
+		if slices.Contains([]string{"port", "port group", "address set", "ACL", "load balancer", "route", "switch", "router"}, f.Kind) {
+			t.Errorf("%s: %s", f.Change, f.Name)
+		}
+	}
+	if r := run("-w", after, "drift"); r.code != 0 {
+		t.Error(r)
+	}
+}
+
+// TestCompareNamesWhatUsersChanged deletes a policy and a namespace. The database of a node has
+// the transactions.
 func TestCompareNamesWhatUsersChanged(t *testing.T) {
 	need(t)
 	const policy = `
@@ -260,6 +299,24 @@ metadata: {name: egress}
 	}
 	if t.Failed() {
 		t.Log(r)
+	}
+	content, err := lab.deployment.Nodes[0].Output(t.Context(), "cat", "/var/lib/ovn/ovnnb_db.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "ovnnb_db.db")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	workdir := filepath.Join(t.TempDir(), "history")
+	if r := run("-w", workdir, "collect", file); r.code != 0 {
+		t.Fatal(r)
+	}
+	r = run("-w", workdir, "history", "nb", "--detail")
+	for _, want := range []string{"- Logical_Switch_Port egress_e1 (", "- Port_Group blue_net-blue-network-controller:NetworkPolicy:blue:closed (", "- Port_Group default-network-controller:Namespace:egress ("} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("history: no %q", want)
+		}
 	}
 }
 
