@@ -6,6 +6,7 @@ package compare
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 )
 
@@ -144,7 +145,7 @@ func (c *comparer) joinZones() {
 	at := map[string]int{}
 	var joined []Finding
 	for _, found := range c.result.Findings {
-		key := found.Line()
+		key := fmt.Sprintf("%q", []any{found.Kind, found.Change, found.Node, found.Name, found.Of, found.Match, found.Columns, found.With})
 		i, known := at[key]
 		if len(found.Zones) == 0 || !known {
 			at[key] = len(joined)

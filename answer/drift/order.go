@@ -75,20 +75,12 @@ func (c *comparison) settleOrders(ctx context.Context, scratch *scratch.Scratch,
 // of a service with externalTrafficPolicy Local: only their cookies differ, also in the action learn.
 // ovn-controller installs either (lflow.c, add_lb_vip_hairpin_flows).
 func (c *comparison) balancers(changes []flowdiff.Change) (found []flowdiff.Change, err error) {
-	for _, change := range changes {
-		if change.Kind != flowdiff.KindFlow || !change.Cookie {
-			continue
-		}
-		was, _, errA := c.recordedNames.CauseOf(change.A)
-		is, _, errB := c.computedNames.CauseOf(change.B)
-		if err := errors.Join(errA, errB); err != nil {
-			return nil, err
-		}
+	err = c.eachOtherCookie(changes, func(change flowdiff.Change, was, is flowdiff.Cause) {
 		if was.Row == loadBalancer && is.Row == loadBalancer && withCookie(change.A, is.UUID) == withCookie(change.B, is.UUID) {
 			found = append(found, change)
 		}
-	}
-	return found, nil
+	})
+	return found, err
 }
 
 const loadBalancer = "Load_Balancer"
@@ -129,6 +121,16 @@ func (c *comparison) next(rival rival, now flowdiff.Diff) (uuid string, differs 
 // rivals returns the altered flows whose recorded cookie belongs to another logical flow of the same
 // stage, which still exists.
 func (c *comparison) rivals(changes []flowdiff.Change) (found []rival, err error) {
+	err = c.eachOtherCookie(changes, func(change flowdiff.Change, was, is flowdiff.Cause) {
+		if was.Row == logicalFlow && is.Row == logicalFlow && was.Stage == is.Stage {
+			found = append(found, rival{change, was.UUID, []string{is.UUID}})
+		}
+	})
+	return found, err
+}
+
+// eachOtherCookie calls use with the altered flows whose cookies differ, and the rules of both.
+func (c *comparison) eachOtherCookie(changes []flowdiff.Change, use func(change flowdiff.Change, was, is flowdiff.Cause)) error {
 	for _, change := range changes {
 		if change.Kind != flowdiff.KindFlow || !change.Cookie {
 			continue
@@ -136,13 +138,11 @@ func (c *comparison) rivals(changes []flowdiff.Change) (found []rival, err error
 		was, _, errA := c.recordedNames.CauseOf(change.A)
 		is, _, errB := c.computedNames.CauseOf(change.B)
 		if err := errors.Join(errA, errB); err != nil {
-			return nil, err
+			return err
 		}
-		if was.Row == logicalFlow && is.Row == logicalFlow && was.Stage == is.Stage {
-			found = append(found, rival{change, was.UUID, []string{is.UUID}})
-		}
+		use(change, was, is)
 	}
-	return found, nil
+	return nil
 }
 
 const logicalFlow = "Logical_Flow"

@@ -91,14 +91,12 @@ func foreignSource(node *host.Host, printed *pass.Pass, pushed odp.PushTunnel) s
 // a tunnel: it lacks what the kernel, or the neighbours, of the node told the live switch. The
 // live switch failed too with a packet whose mark no recorded route has.
 func nativeFailures(node *host.Host, p *pass.Pass) []string {
-	final, err := flow.Parse(p.Final)
-	marked := err == nil && final.Get("pkt_mark") != ""
 	var all []string
 	for _, stage := range p.Stages {
 		for _, line := range stage.Lines {
 			why := strings.TrimLeft(line, "->! ")
 			switch {
-			case why == "native tunnel routing failed" && marked && !node.HasRouteFor(final.Get("pkt_mark")):
+			case why == "native tunnel routing failed" && !node.HasRouteFor(markOf(p)):
 				continue
 			case why == "native tunnel routing failed":
 				why = "the replica has no route for the tunnel, or not the source address that a flow or local_ip sets (" + why + ")"
@@ -113,6 +111,15 @@ func nativeFailures(node *host.Host, p *pass.Pass) []string {
 		}
 	}
 	return all
+}
+
+// markOf returns the mark (pkt_mark) of a packet at the end of a pass, "" for none.
+func markOf(p *pass.Pass) string {
+	final, err := flow.Parse(p.Final)
+	if err != nil { // unchanged
+		return ""
+	}
+	return final.Get("pkt_mark")
 }
 
 // leave sends the frame out of a port that is not an end of tunnels.

@@ -206,9 +206,9 @@ func (h *Host) SourceTo(to netip.Addr) (source netip.Addr, ok bool) {
 	return r.Source, r.Source.IsValid()
 }
 
-// HasRouteFor reports whether a route was recorded that holds for packets with a mark (pkt_mark, a number
-// as ofproto/trace prints it). Routes without a mark are for unmarked packets alone
-// (lib/ovs-router.c, ovs_router_lookup).
+// HasRouteFor reports whether a packet with a mark (pkt_mark, a number as ofproto/trace prints it) may have
+// a route: an unmarked packet, or one with the mark of a recorded route. Routes without a mark are for
+// unmarked packets alone (lib/ovs-router.c, ovs_router_lookup).
 func (h *Host) HasRouteFor(mark string) bool {
 	value, err := strconv.ParseUint(mark, 0, 32)
 	return err != nil || slices.ContainsFunc(h.routes, func(r appctl.Route) bool {

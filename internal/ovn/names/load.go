@@ -170,7 +170,8 @@ func readTranslations(deployment *ovn.Deployment) (map[string]nat, map[string]ho
 	if err := each(deployment.NB, "NAT", func(row ovsdb.Row) {
 		if ip, ok := parseAddress(row.String("external_ip")); ok {
 			conditional := row.String("match") != "" || len(row.UUIDs("allowed_ext_ips"))+len(row.UUIDs("exempted_ext_ips")) > 0
-			nats[row.UUID] = nat{row.String("type"), ip, row.String("logical_ip"), macOf(row.String("external_mac")), row.String("logical_port"), conditional}
+			logical := row.String("logical_ip")
+			nats[row.UUID] = nat{row.String("type"), ip, logical, prefixOf(logical), macOf(row.String("external_mac")), row.String("logical_port"), conditional}
 		}
 	}, "external_ip", "type", "logical_ip", "external_mac", "logical_port", "match", "allowed_ext_ips", "exempted_ext_ips"); err != nil {
 		return nil, nil, err
@@ -265,10 +266,8 @@ func (s *logicalSwitch) admit(row ovsdb.Row) {
 func allowedBy(element string) []netip.Prefix {
 	var found []netip.Prefix
 	for word := range strings.FieldsSeq(element) {
-		if prefix, err := netip.ParsePrefix(word); err == nil {
-			found = append(found, prefix.Masked())
-		} else if ip, ok := parseAddress(word); ok {
-			found = append(found, netip.PrefixFrom(ip, ip.BitLen()))
+		if prefix := prefixOf(word); prefix.IsValid() {
+			found = append(found, prefix)
 		}
 	}
 	return found
@@ -433,6 +432,18 @@ func parseAddresses(text string) (mac string, ips []netip.Addr) {
 		}
 	}
 	return mac, ips
+}
+
+// prefixOf reads a prefix, or an address as the prefix of it alone; another text is the zero Prefix.
+func prefixOf(text string) netip.Prefix {
+	if ip, ok := parseAddress(text); ok {
+		return netip.PrefixFrom(ip, ip.BitLen())
+	}
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return prefix.Masked()
 }
 
 func prefixesOf(texts []string) []netip.Prefix {

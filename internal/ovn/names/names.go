@@ -97,6 +97,7 @@ type nat struct {
 	kind        string // dnat, snat, dnat_and_snat
 	external    netip.Addr
 	logical     string // an address or a prefix
+	covers      netip.Prefix
 	externalMAC string // of a distributed floating IP
 	port        string
 	conditional bool // it is not for all packets of the logical address

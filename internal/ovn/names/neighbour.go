@@ -110,18 +110,12 @@ func (n *Names) networkAround(ip netip.Addr) string {
 func (n *Names) Translated(ip netip.Addr) string {
 	for _, zone := range n.zones {
 		for _, router := range zone.routers {
-			if slices.ContainsFunc(router.nat, func(nat nat) bool { return nat.kind == "snat" && !nat.conditional && nat.covers(ip) }) {
+			if slices.ContainsFunc(router.nat, func(nat nat) bool { return nat.kind == "snat" && !nat.conditional && nat.covers.Contains(ip) }) {
 				return n.networkAround(ip)
 			}
 		}
 	}
 	return ""
-}
-
-// covers reports whether an address is among the logical ones.
-func (n nat) covers(ip netip.Addr) bool {
-	prefix, err := netip.ParsePrefix(n.logical)
-	return err == nil && prefix.Contains(ip) || n.logical == ip.String()
 }
 
 // macOnWire returns the MAC address of a port of any zone that has an address on the physical network and

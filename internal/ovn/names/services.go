@@ -131,7 +131,7 @@ func (n *Names) joinAddress(ips []netip.Addr, e Endpoint) []netip.Addr {
 // nearness returns how many leading bits an address has in common with the service of the API server.
 func (n *Names) nearness(ip netip.Addr, zone int) (bits int) {
 	for _, at := range n.byKey[apiService] {
-		if e := n.endpoints[at]; e.zone == zone && familyOf(e.IPs[0]) == familyOf(ip) {
+		if e := n.endpoints[at]; e.Kind == Service && e.zone == zone && familyOf(e.IPs[0]) == familyOf(ip) {
 			bits = max(bits, commonBits(ip, e.IPs[0]))
 		}
 	}

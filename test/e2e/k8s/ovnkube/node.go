@@ -142,12 +142,11 @@ func (n *Node) connect(ctx context.Context) error {
 	if err := n.deployment.fabric.plug(ctx, n.Node); err != nil {
 		return err
 	}
-	out, err := n.Output(ctx, "cat", "/proc/sys/net/ipv4/ip_forward", "/sys/class/net/eth0/address")
+	mac, err := n.Output(ctx, "cat", "/sys/class/net/eth0/address")
 	if err != nil {
 		return err
 	}
-	words := strings.Fields(out)
-	mac := words[len(words)-1]
+	mac = strings.TrimSpace(mac)
 	for _, argv := range [][]string{
 		{"ethtool", "-K", "eth0", "tx", "off"},
 		{"sysctl", "-q", "-w", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"},

@@ -7,15 +7,18 @@
 // a namespace with the Pod Security level "restricted", and the image on the node. At
 // each line of its standard input, it makes the image again from the tools of this machine
 // and the program ovs-offline.
+//
+// With -ovnkube, it starts a real OVN-Kubernetes of two nodes instead, with all kinds of
+// networks and objects, and prints the network namespaces of the nodes and pods, and a file
+// of questions with the right answers for `ovs-offline trace --file`. `make test-ovnkube`
+// builds what that needs.
 package main
 
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -23,7 +26,6 @@ import (
 
 	"ovs-offline/test/e2e/k8s/cluster"
 	"ovs-offline/test/e2e/k8s/machine"
-	"ovs-offline/test/e2e/k8s/ovnkube"
 )
 
 const namespace = "replicas"
@@ -36,19 +38,16 @@ func main() {
 	flag.StringVar(&p.kubernetes, "kubernetes", "../../../build/kubernetes", "the program of ./kubernetes")
 	flag.StringVar(&p.pause, "pause", "../../../build/pause", "the program of ./pause")
 	flag.StringVar(&p.ovsOffline, "ovs-offline", "../../../build/ovs-offline", "the program in the image")
-	flag.StringVar(&p.ovnkube, "ovnkube", "", "the folder that ./ovnkube/build filled, such as ../../../build/ovnkube: starts OVN-Kubernetes on -nodes nodes instead")
+	flag.StringVar(&p.ovnkube, "ovnkube", "", "the folder that ./ovnkube/build filled, such as ../../../build/ovnkube: starts OVN-Kubernetes")
 	flag.StringVar(&p.root, "root", "../../../build/roots/sid", "the root file system with OVS and OVN for OVN-Kubernetes")
-	nodes := flag.Int("nodes", 2, "how many nodes OVN-Kubernetes has")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var err error
-	if p.ovnkube == "" {
-		err = run(ctx, p)
-	} else {
-		err = runOVNKubernetes(ctx, p, *nodes)
+	start := run
+	if p.ovnkube != "" {
+		start = runOVNKubernetes
 	}
-	if err != nil {
+	if err := start(ctx, p); err != nil {
 		fmt.Fprintln(os.Stderr, "rig:", err)
 		os.Exit(1)
 	}
@@ -84,83 +83,6 @@ func find(paths ...*string) error {
 		}
 	}
 	return nil
-}
-
-// runOVNKubernetes has a cluster with OVN-Kubernetes until ctx or the standard input ends.
-func runOVNKubernetes(ctx context.Context, p programs, nodes int) error {
-	if err := find(&p.kubernetes, &p.pause, &p.ovnkube, &p.root); err != nil {
-		return err
-	}
-	all, err := machine.Begin()
-	if err != nil {
-		return err
-	}
-	defer all.End()
-	dir := filepath.Join(all.Dir, "rig")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	c, err := cluster.Start(ctx, cluster.Options{Kubernetes: p.kubernetes, Pause: p.pause, Dir: dir, Cgroup: all.Cgroup(), Flags: ovnkube.Flags, Jobs: true})
-	if err != nil {
-		return err
-	}
-	defer c.Stop()
-	d, err := ovnkube.Start(ctx, ovnkube.Options{Cluster: c, Built: p.ovnkube, Root: p.root, Nodes: nodes})
-	if err != nil {
-		return err
-	}
-	kubeconfig, err := c.Kubeconfig(cluster.Admin, "")
-	if err != nil {
-		return err
-	}
-	fmt.Printf("export KUBECONFIG=%s\n", kubeconfig)
-	if err := fillOVNKubernetes(ctx, d, filepath.Join(dir, "truths.json")); err != nil {
-		fmt.Fprintln(os.Stderr, "rig:", err)
-	}
-	for _, n := range d.Nodes {
-		fmt.Printf("# %s: %q\n", n.Name, n.Inside())
-	}
-	in := make(chan struct{})
-	go func() {
-		io.Copy(io.Discard, os.Stdin)
-		close(in)
-	}()
-	select {
-	case <-ctx.Done():
-	case <-in:
-	}
-	return nil
-}
-
-// fillOVNKubernetes adds networks and objects, asks all questions with real packets, and
-// writes the right answers to a file, a list for `trace --file`.
-func fillOVNKubernetes(ctx context.Context, d *ovnkube.Deployment, file string) error {
-	pods, err := d.AddObjects(ctx)
-	if err != nil {
-		return err
-	}
-	for _, p := range pods {
-		fmt.Printf("# %s on %s: %s, network %s\n", p.Title(), p.Node, p.Network, p.NAD)
-	}
-	servers, err := d.Serve(pods)
-	if err != nil {
-		return err
-	}
-	defer servers.Close()
-	questions, err := d.Questions(ctx, pods)
-	if err != nil {
-		return err
-	}
-	truths, err := ovnkube.Find(ctx, questions)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(truths, "", " ")
-	if err != nil {
-		return err
-	}
-	fmt.Printf("export TRUTHS=%s\n", file)
-	return os.WriteFile(file, text, 0o600)
 }
 
 // rig is a cluster with one node.
