@@ -3,6 +3,7 @@ package ovnkube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -158,7 +159,11 @@ spec: {type: NodePort, externalTrafficPolicy: Local, selector: {app: web}, ports
 	defer lab.cluster.Delete(background, []byte(service))
 	n := lab.deployment.Nodes[0]
 	await(t, func() error {
-		return n.tool(t.Context(), "sh", "-c", "ovn-nbctl find Load_Balancer | grep front/local")
+		out, err := n.Output(t.Context(), "ovn-nbctl", "find", "Load_Balancer", `external_ids:"k8s.ovn.org/owner"="front/local"`)
+		if err == nil && out == "" {
+			err = errors.New("the service has no load balancer yet")
+		}
+		return err
 	})
 	settle(t)
 	folder := filepath.Join(t.TempDir(), "nodes")
