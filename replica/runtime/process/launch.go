@@ -102,16 +102,25 @@ func (l launch) isMarked(pid int) bool { return has(pid, "environ", l.variable) 
 
 // has reports whether a process has a word among its arguments ("cmdline") or in its
 // environment ("environ"). During an exec both are empty for a moment, which is long on a
-// machine under load: has waits for its end.
+// machine under load, or a part of them is missing: has waits for its end, and takes a text
+// without the word only if it reads the same text twice.
 func has(pid int, where, word string) bool {
 	const pause, timeout = time.Millisecond, time.Second
+	var before []byte
 	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
 		raw, err := readProc(pid, where)
 		if err != nil {
 			return false // the process has ended, or belongs to another user
 		}
+		if slices.Contains(strings.Split(string(raw), "\x00"), word) {
+			return true
+		}
 		if len(raw) > 0 {
-			return slices.Contains(strings.Split(string(raw), "\x00"), word)
+			if bytes.Equal(raw, before) {
+				return false
+			}
+			before = raw
+			continue
 		}
 		if staysEmpty(pid, where) {
 			return false

@@ -85,20 +85,24 @@ func TestReachIsWhatRealPacketsDid(t *testing.T) {
 	need(t)
 	var matrix struct {
 		Cells []struct {
+			Port  string
 			Asked []struct{ From, To, Verdict string }
 		}
 	}
-	read(t, &matrix, run("-w", lab.nodes, "reach", "--port", fmt.Sprintf("tcp/%d", ServerPort), "--all-members", "-o", "json"), 3)
-	truth := map[[2]string]string{}
+	read(t, &matrix, run("-w", lab.nodes, "reach", "--port", fmt.Sprintf("tcp/%d,icmp", ServerPort), "--all-members", "-o", "json"), 3)
+	type cell struct{ from, to, port string }
+	truth := map[cell]string{}
 	for _, q := range lab.truths {
-		if q.Protocol == "tcp" && q.Family == 0 && strings.HasSuffix(q.To, fmt.Sprintf(":%d", ServerPort)) {
-			truth[[2]string{q.From, strings.TrimSuffix(q.To, fmt.Sprintf(":%d", ServerPort))}] = q.Expect
+		to, _ := strings.CutSuffix(q.To, fmt.Sprintf(":%d", ServerPort))
+		port := map[string]string{"tcp": fmt.Sprintf("tcp/%d", ServerPort), "icmp": "icmp"}[q.Protocol]
+		if q.Family == 0 && q.Network == "" && port != "" {
+			truth[cell{q.From, to, port}] = q.Expect
 		}
 	}
 	count := map[string]int{}
-	for _, cell := range matrix.Cells {
-		for _, pair := range cell.Asked {
-			want, known := truth[[2]string{pair.From, pair.To}]
+	for _, c := range matrix.Cells {
+		for _, pair := range c.Asked {
+			want, known := truth[cell{pair.From, pair.To, c.Port}]
 			if !known {
 				continue
 			}
@@ -108,12 +112,12 @@ func TestReachIsWhatRealPacketsDid(t *testing.T) {
 			case "undetermined":
 				count[verdict]++
 			default:
-				t.Errorf("%s to %s: %s, and real packets say %s", pair.From, pair.To, verdict, want)
+				t.Errorf("%s to %s, %s: %s, and real packets say %s", pair.From, pair.To, c.Port, verdict, want)
 			}
 		}
 	}
 	t.Logf("%v", count)
-	if count["right"] < 250 || count["undetermined"]*20 > count["right"] {
+	if total := count["right"] + count["undetermined"]; total < 600 || count["undetermined"]*100 > total*3 {
 		t.Errorf("%v of %d cells", count, len(matrix.Cells))
 	}
 }
