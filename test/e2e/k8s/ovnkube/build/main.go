@@ -154,7 +154,8 @@ func copyDefinitions(crds string) error {
 			if err != nil {
 				return err
 			}
-			if err := write(filepath.Join(crds, filepath.Base(file)), text); err != nil {
+			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + ".yaml"
+			if err := write(filepath.Join(crds, name), text); err != nil {
 				return err
 			}
 		}
