@@ -68,10 +68,10 @@ var tunnelPort = regexp.MustCompile(`^(\S+) \(\d+\)(.*)`)
 // address matches what an entry with -v says about an address of the host.
 var address = regexp.MustCompile(`(?:eth|eth_type|ipv4|ipv6)\([^)]*\),`)
 
-// TunnelPorts reads tnl/ports/show -v (lib/tnl-ports.c, tnl_port_show): which ports
-// listen, and to which protocol. The order is that of the text. It leaves out the datapath
-// port numbers, which ovs-vswitchd chooses, and the addresses: there is an entry for each
-// address of each interface of the host, also of those that no tunnel uses.
+// TunnelPorts reads tnl/ports/show -v (lib/tnl-ports.c, tnl_port_show). It returns which
+// ports listen, and to which protocol, in the order of the text. It leaves out datapath port
+// numbers, which ovs-vswitchd chooses. It leaves out addresses, because ovs-vswitchd prints
+// an entry for every address of the host, whether a tunnel uses it or not.
 func TunnelPorts(text string) []string {
 	var list []string
 	for entry := range each(text, tunnelPort, func(found []string, _ string) string { return found[1] + address.ReplaceAllString(found[2], "") }) {

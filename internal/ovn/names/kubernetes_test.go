@@ -377,9 +377,9 @@ func TestServiceIsOneInBothFamilies(t *testing.T) {
 	}
 }
 
-// TestNetworksWithoutARouteFromOutside describes the networks whose addresses a router translates in all
-// packets: not those that it translates for some destinations, as ovn-kubernetes does for networks that it
-// advertises.
+// TestNetworksWithoutARouteFromOutside describes a network whose addresses a router translates in all
+// packets. It does not describe an advertised network: for that, ovn-kubernetes translates addresses only
+// in packets to some destinations.
 func TestNetworksWithoutARouteFromOutside(t *testing.T) {
 	nb := ovndb.Create(t, ovs.NBSchema)
 	nb.Add(ovndb.Rows{

@@ -96,9 +96,9 @@ func (r *logicalRouter) nextHop(dst netip.Addr) netip.Addr {
 type nat struct {
 	kind        string // dnat, snat, dnat_and_snat
 	external    netip.Addr
-	logical     string // an address or a prefix
-	covers      netip.Prefix
-	externalMAC string // of a distributed floating IP
+	logical     string       // an address or a prefix
+	covers      netip.Prefix // logical as a prefix
+	externalMAC string       // of a distributed floating IP
 	port        string
 	conditional bool // it is not for all packets of the logical address
 }
@@ -122,9 +122,9 @@ func Load(ctx context.Context, deployments []*ovn.Deployment) (*Names, error) {
 func (n *Names) All() []Endpoint { return n.endpoints }
 
 // Senders returns the endpoints with a port of their own: ports of logical switches that
-// are bound in their zone, or nowhere. The ports that every node has are not among them, nor those that
-// only ovn-kubernetes itself uses: of nodes in user-defined networks, and of pods in the default network
-// beside a primary one.
+// are bound in their zone, or nowhere. It leaves out ports that every node has. It leaves out ports that
+// only ovn-kubernetes itself uses: a node's in a user-defined network, and a pod's in the default network
+// if the pod has a primary network.
 func (n *Names) Senders() []Endpoint {
 	return slices.DeleteFunc(slices.Clone(n.endpoints), func(endpoint Endpoint) bool {
 		return endpoint.Kind != Pod && endpoint.Kind != Port && endpoint.Kind != NodePort || endpoint.Localport || endpoint.remote || n.isInternal(endpoint)

@@ -59,8 +59,8 @@ func (b *builder) fromOutside(names *Names) error {
 	return nil
 }
 
-// isAs reports whether a packet is the same by either entry: several networks may have a port of one
-// physical network, where their routers have one MAC address.
+// isAs reports whether a packet is the same by either entry: the routers of several networks may share a
+// MAC address on one physical network.
 func (e entrance) isAs(other entrance) bool {
 	return e.network.localnet[0] == other.network.localnet[0] && e.address == other.address && e.mac == other.mac
 }

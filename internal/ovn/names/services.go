@@ -89,9 +89,9 @@ func serviceOf(row ovsdb.Row) string {
 // range from which Kubernetes takes the addresses of services.
 const apiService = "svc/default/kubernetes"
 
-// joinAddresses returns the endpoints with one for each service that was found by its name: with one
-// address of each family, of those that Kubernetes gave to it. The other addresses, of a load balancer
-// outside or of nodes, find the service when they are named.
+// joinAddresses returns one endpoint for each service that a user named. The endpoint has the IPv4 and the
+// IPv6 address that Kubernetes gave to the service. A user who means another address, such as that of a
+// load balancer outside, types the address.
 func (n *Names) joinAddresses(found []Endpoint, name string) []Endpoint {
 	if _, _, isAddress := parseVIP(name); isAddress {
 		return found
@@ -113,8 +113,8 @@ func (n *Names) joinAddresses(found []Endpoint, name string) []Endpoint {
 	return all
 }
 
-// joinAddress adds the address of a service to those of other families, in place of one of its family
-// that is further from the range of services.
+// joinAddress adds the address of a service. Of two addresses of one family, it keeps the one that is
+// nearer to the range from which Kubernetes takes addresses.
 func (n *Names) joinAddress(ips []netip.Addr, e Endpoint) []netip.Addr {
 	for _, ip := range e.IPs {
 		at := slices.IndexFunc(ips, func(other netip.Addr) bool { return familyOf(other) == familyOf(ip) })
@@ -138,6 +138,7 @@ func (n *Names) nearness(ip netip.Addr, zone int) (bits int) {
 	return bits
 }
 
+// commonBits returns how many leading bits two addresses have in common.
 func commonBits(a, b netip.Addr) int {
 	for bits := a.BitLen(); bits > 0; bits-- {
 		if netip.PrefixFrom(a, bits).Contains(b) {

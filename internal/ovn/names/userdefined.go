@@ -33,8 +33,8 @@ func (e *Endpoint) inNetwork(ids map[string]string) {
 	e.Network, e.networks = ovn.UserDefinedNetwork(network), []string{network, ids[udnNAD]}
 }
 
-// inPrimary returns the ports that a user means by the name of a pod or a node. A node's is the one in
-// the default network. If the pod has a port in a primary
+// inPrimary returns the ports that a user means by the name of a pod or a node. The name of a node means
+// its port in the default network. If the pod has a port in a primary
 // user-defined network, the user means that one: only the cluster itself uses the one in the default
 // network. Else the user means the port in the default network, and not those in secondary networks.
 func inPrimary(found []Endpoint) []Endpoint {

@@ -222,11 +222,13 @@ func (g gateway) addService(row ovsdb.Row) {
 	for vip, endpoints := range row.Map("vips") {
 		address, port := cutVIP(vip)
 		g.services[serviceCookie(namespace, name, address, port)] = words + " at " + vip
-		for endpoint := range strings.SplitSeq(endpoints, ",") {
-			_, target := cutVIP(strings.TrimSpace(endpoint))
-			for _, family := range []string{"", "6"} {
-				g.services[serviceCookie(namespace, name, protocol+family, port)] = fmt.Sprintf("%s, port %s", words, port)
-				g.services[serviceCookie(namespace, name, protocol+family, target)] = fmt.Sprintf("%s, endpoints at port %s", words, target)
+		for _, family := range []string{"", "6"} {
+			g.services[serviceCookie(namespace, name, protocol+family, port)] = fmt.Sprintf("%s, port %s", words, port)
+			for endpoint := range strings.SplitSeq(endpoints, ",") {
+				_, target := cutVIP(strings.TrimSpace(endpoint))
+				if cookie := serviceCookie(namespace, name, protocol+family, target); g.services[cookie] == "" {
+					g.services[cookie] = fmt.Sprintf("%s, endpoints at port %s", words, target)
+				}
 			}
 		}
 	}

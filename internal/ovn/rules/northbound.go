@@ -19,7 +19,7 @@ type Northbound struct {
 
 	groups func() map[string]portGroup // by the UUIDs of their ACLs
 	shares func() shares
-	// gateway tells what the flows of the bridge to the outside are for.
+	// gateway returns the services and networks that name the flows of br-ex.
 	gateway func() gateway
 	owners  func() map[string]Origin // of the bindings of ports: the rows of the ports, by their names
 }
