@@ -92,9 +92,10 @@ func (d *Document) At() map[[2]int][]Cell {
 	return cells
 }
 
-// Alone reports whether two groups are one endpoint, which is asked nothing.
-func (d *Document) Alone(row, column int) bool {
-	return d.From[row].Name == d.To[column].Name && len(d.From[row].Members) == 1
+// Unasked reports whether there is nothing to ask about two groups: they are one endpoint, or in networks
+// apart from each other.
+func (d *Document) Unasked(row, column int) bool {
+	return d.isApart(row, column) || d.From[row].Name == d.To[column].Name && len(d.From[row].Members) == 1
 }
 
 // Wanted returns the number of ports that a destination is asked with.

@@ -19,9 +19,11 @@ type Group struct {
 	// Asked are the members that stand for the group, one of each node.
 	Asked []string `json:"asked"`
 
-	members []member
-	only    *Port // the port of a service
-	absent  bool  // the nodes of the members are not in the set, so they can't be asked
+	members   []member
+	only      *Port  // the port of a service
+	absent    bool   // the nodes of the members are not in the set, so they can't be asked
+	secondary string // the secondary network of the members, "" for another one
+	outside   bool   // an address outside
 }
 
 // member is an endpoint of a group.
@@ -66,7 +68,11 @@ func groups(views []*view, by By) (found []Group, remarks []string) {
 			i = len(found)
 			at[c] = i
 			endpoint := last.endpoints[name]
-			found = append(found, Group{Part: c.part, absent: endpoint.Node == "" && endpoint.Chassis != ""})
+			group := Group{Part: c.part, absent: endpoint.Node == "" && endpoint.Chassis != ""}
+			if endpoint.IsSecondary() {
+				group.secondary = endpoint.Network
+			}
+			found = append(found, group)
 		}
 		found[i].members = append(found[i].members, member)
 	}
@@ -188,7 +194,9 @@ func external(addresses []string, views int) ([]Group, error) {
 			return nil, fmt.Errorf("address outside: %w", err)
 		}
 		name := "external/" + ip.String()
-		found = append(found, groupOfOne(name, name, views))
+		group := groupOfOne(name, name, views)
+		group.outside = true
+		found = append(found, group)
 	}
 	return found, nil
 }

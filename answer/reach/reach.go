@@ -50,6 +50,7 @@ type Matrix struct {
 	sessions []*trace.Session
 	each     bool
 	few      bool // at most two pairs for a cell
+	chosen   bool // the user chose the groups
 }
 
 // New returns the matrix of the endpoints of a session.
@@ -59,7 +60,7 @@ func New(ctx context.Context, session *trace.Session, options Options) (*Matrix,
 
 // newMatrix returns the matrix of the endpoints that all sessions have.
 func newMatrix(ctx context.Context, options Options, sessions ...*trace.Session) (*Matrix, error) {
-	matrix := &Matrix{sessions: sessions, each: options.Each, By: options.By, Ports: options.Ports, Family: options.Family}
+	matrix := &Matrix{sessions: sessions, each: options.Each, chosen: len(options.From)+len(options.To) > 0, By: options.By, Ports: options.Ports, Family: options.Family}
 	var views []*view
 	for _, session := range sessions {
 		view, err := newView(ctx, session.Northbound(), session.Names())
@@ -93,6 +94,7 @@ func newMatrix(ctx context.Context, options Options, sessions ...*trace.Session)
 		return nil, err
 	}
 	matrix.To = append(matrix.To, outside...)
+	matrix.Remarks = append(matrix.Remarks, matrix.remarkApart()...)
 	matrix.choose()
 	return matrix, nil
 }
@@ -127,8 +129,28 @@ func (m *Matrix) count() {
 	}
 }
 
+// isApart reports whether two groups are asked nothing because only one of them is in a secondary network,
+// or each in another one.
+func (m *Matrix) isApart(row, column int) bool {
+	return !m.chosen && !m.To[column].outside && m.From[row].secondary != m.To[column].secondary
+}
+
+// remarkApart returns a sentence about the endpoints in secondary networks, nil if they are asked about all.
+func (m *Matrix) remarkApart() []string {
+	var members []string
+	for _, group := range m.From {
+		if group.secondary != "" && !m.chosen {
+			members = append(members, group.memberNames()...)
+		}
+	}
+	return remark("are in secondary networks, which have no gateway, and are asked about their own network alone (--from or --to ask about the others)", members)
+}
+
 // pairs returns the pairs that are asked about two groups, by their indexes in From and To.
 func (m *Matrix) pairs(row, column int) []pair {
+	if m.isApart(row, column) {
+		return nil
+	}
 	all := pairs(m.From[row], m.To[column], m.each)
 	if !m.few || len(all) <= 2 {
 		return all

@@ -135,3 +135,34 @@ func TestAlike(t *testing.T) {
 	expect.Equal(t, strings.Join(got, " "), want)
 	expect.Equal(t, fmt.Sprint(portsOf([]*view{v})), "[icmp tcp/80 tcp/8080]")
 }
+
+// TestSecondaryNetworksAreApart asks about ports in secondary networks with those of their own network,
+// with addresses outside, and with the groups that a user chose.
+func TestSecondaryNetworksAreApart(t *testing.T) {
+	group := func(name, secondary string) Group {
+		g := groupOfOne(name, name, 1)
+		g.secondary = secondary
+		return g
+	}
+	web, v1, v2, other := group("shop/web", ""), group("lan.second_lan_v1", "lan/second"), group("lan.second_lan_v2", "lan/second"), group("lan.vlan20_lan_v1", "vlan20")
+	outside, err := external([]string{"8.8.8.8"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, to Group
+		asked    bool
+	}{{v1, v2, true}, {v1, web, false}, {web, v1, false}, {v1, other, false}, {v1, outside[0], true}, {web, web, false}} {
+		m := Matrix{From: []Group{c.from}, To: []Group{c.to}, Ports: []Port{{Protocol: "icmp"}}}
+		if got := len(m.pairs(0, 0)) > 0; got != c.asked {
+			t.Errorf("%s to %s is asked: %t", c.from.Name, c.to.Name, got)
+		}
+		m.chosen = true
+		if got := len(m.pairs(0, 0)) > 0; got != (c.from.Name != c.to.Name) {
+			t.Errorf("%s to %s, chosen, is asked: %t", c.from.Name, c.to.Name, got)
+		}
+		if got := len(m.remarkApart()); got != 0 {
+			t.Errorf("%d remarks about chosen groups", got)
+		}
+	}
+}

@@ -17,7 +17,12 @@ import (
 
 // directory finds the endpoints of a packet in the OVN databases: its receiver, the ports with its
 // MAC or IP address, and what answers it.
-type directory struct{ *names.Names }
+type directory struct {
+	*names.Names
+	// routerPort returns the name of the router's port by which a packet leaves on a node, "" if it is
+	// not known.
+	routerPort func(node string, at registers) string
+}
 
 // nameOf returns the name by which users know a logical port, or else its own.
 func (d directory) nameOf(port string) string {
@@ -96,7 +101,7 @@ func (d directory) isForAnother(hop *follow.Hop, branch follow.Branch) bool {
 func (d directory) doubtOnNetwork(branch follow.Branch) string {
 	mac := branch.Packet.Get("dl_dst")
 	leaves := fmt.Sprintf("the packet leaves by port %s of %s for the MAC address %s on the network %s", branch.Port.Name, branch.Port.Bridge, mac, strings.Join(branch.Networks, ", "))
-	if d.translatedNetwork(branch) != "" {
+	if _, ok := d.enclosed(branch); ok {
 		return ""
 	}
 	if len(d.WithMAC(mac)) == 0 {
@@ -108,16 +113,15 @@ func (d directory) doubtOnNetwork(branch follow.Branch) string {
 	return ""
 }
 
-// translatedNetwork describes the logical network of the address to which a packet leaves by a
-// physical network, for a next hop outside, if nothing outside has a route to that network; it
-// returns "" for another packet.
-func (d directory) translatedNetwork(branch follow.Branch) string {
+// enclosed returns why nothing outside brings a packet to its address, which leaves by a physical
+// network for a next hop outside; ok is false for another packet.
+func (d directory) enclosed(branch follow.Branch) (found names.Enclosure, ok bool) {
 	mac := branch.Packet.Get("dl_dst")
 	ip, err := netip.ParseAddr(destination(branch.Packet))
 	if err != nil || branch.Kind != follow.Delivered || len(branch.Networks) == 0 || isMulticast(mac) || len(d.WithMAC(mac)) > 0 {
-		return ""
+		return names.Enclosure{}, false
 	}
-	return d.Translated(ip)
+	return d.Enclosed(ip)
 }
 
 // holderElsewhere names the endpoint that has a MAC address, as a text to append, if no
@@ -160,7 +164,7 @@ func (d directory) vacantNetwork(hop *follow.Hop, branch follow.Branch) (network
 	if next = hop.Pass.NextHop(); !next.IsValid() {
 		return "", next
 	}
-	return d.Vacant(branch.Packet.Get("dl_src"), next), next
+	return d.Vacant(d.routerPort(hop.Node, registersAt(hop.Pass, branch.Stage)), next), next
 }
 
 // answerer names what answers a request. mac is the source of the answer, "" if it is not

@@ -110,7 +110,8 @@ func (j *judge) doubt(hop *follow.Hop, branch follow.Branch) string {
 // isWire reports whether a packet left by a physical network on which collected nodes show what
 // becomes of it: the path goes on there.
 func (j *judge) isWire(hop *follow.Hop, branch follow.Branch) bool {
-	return len(branch.Networks) > 0 && !j.arrives(hop, branch) && !isMulticast(branch.Packet.Get("dl_dst")) && j.names.doubtOnNetwork(branch) == "" && j.names.translatedNetwork(branch) == ""
+	_, isEnclosed := j.names.enclosed(branch)
+	return len(branch.Networks) > 0 && !j.arrives(hop, branch) && !isMulticast(branch.Packet.Get("dl_dst")) && j.names.doubtOnNetwork(branch) == "" && !isEnclosed
 }
 
 // isAnswer reports whether a packet that came out is the answer to the question's packet, at

@@ -12,6 +12,7 @@ import (
 	"ovs-offline/answer/trace/answer"
 	"ovs-offline/answer/trace/conntrack"
 	"ovs-offline/answer/trace/follow"
+	"ovs-offline/internal/ovn/names"
 	"ovs-offline/internal/ovn/rules"
 )
 
@@ -161,8 +162,8 @@ func (p *path) addEnd(hop *follow.Hop, branch follow.Branch, index int, choice s
 	switch branch.Kind {
 	case follow.Delivered:
 		p.addOutcome(hop, branch, &end)
-		if network := p.names.translatedNetwork(branch); network != "" && !p.judge.arrives(hop, branch) {
-			p.addLost(hop, branch, index, &end, network, by)
+		if enclosure, ok := p.names.enclosed(branch); ok && !p.judge.arrives(hop, branch) {
+			p.addLost(hop, branch, index, &end, enclosure, by)
 		}
 	case follow.Dropped:
 		end.Kind = answer.Dropped
@@ -209,13 +210,17 @@ func (p *path) addOutcome(hop *follow.Hop, branch follow.Branch, end *answer.End
 // copy of it got that other nodes on the physical network saw.
 const outside = math.MaxInt
 
-// addLost adds that a router outside drops a packet to an address of a logical network.
-func (p *path) addLost(hop *follow.Hop, branch follow.Branch, index int, end *answer.End, network string, by approach) {
+// addLost adds that nothing outside brings a packet to an address of a logical network.
+func (p *path) addLost(hop *follow.Hop, branch follow.Branch, index int, end *answer.End, enclosure names.Enclosure, by approach) {
 	ip, mac := destination(branch.Packet), branch.Packet.Get("dl_dst")
 	lost := answer.Drop{Location: end.Location, Choice: end.Choice, Reason: string(rules.NoRoute)}
-	lost.Rule = fmt.Sprintf("the packet leaves the logical networks for the MAC address %s, and %s is an address of %s, which routers of OVN translate on the way out", mac, ip, network)
+	why := "which has no router and no port that may forward packets"
+	if enclosure.Translated {
+		why = "which routers of OVN translate on the way out"
+		p.assume(fmt.Sprintf("outside, %s has no route to %s", mac, ip))
+	}
+	lost.Rule = fmt.Sprintf("the packet leaves the logical networks for the MAC address %s, and %s is an address of %s, %s", mac, ip, enclosure.Network, why)
 	end.Kind, end.Text = answer.Dropped, lost.Reason
-	p.assume(fmt.Sprintf("outside, %s has no route to %s", mac, ip))
 	by.depth = outside
 	p.addDrop(lost, hop, branch, index, by)
 }
@@ -260,15 +265,7 @@ func (p *path) addDrop(dropped answer.Drop, hop *follow.Hop, branch follow.Branc
 // networkAsked describes where a router asks for the MAC address of a next hop, "" if that is
 // not known: the registers have its port.
 func (p *path) networkAsked(hop *follow.Hop, at registers, next netip.Addr) string {
-	zone := p.nodes[hop.Node].zone
-	if zone.rules == nil {
-		return ""
-	}
-	port, ok := zone.rules.Port(at.metadata, at.out)
-	if !ok {
-		return ""
-	}
-	return p.names.Beyond(strings.TrimPrefix(port.Name, "cr-"), next) // cr-PORT is the port on its gateway
+	return p.names.Beyond(p.routerPort(hop.Node, at), next)
 }
 
 // tunnelTarget names the port that a packet is for on a chassis that was not captured, or whose

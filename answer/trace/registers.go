@@ -62,6 +62,20 @@ func (r registers) afterActions(stage pass.Stage) registers {
 	return r
 }
 
+// registersAt returns the registers in a stage of a pass, or after its last stage if the pass does not
+// have the stage.
+func registersAt(passed *pass.Pass, at *pass.Stage) registers {
+	var r registers
+	for i := range passed.Stages {
+		r = r.afterMatch(passed.Stages[i])
+		if &passed.Stages[i] == at {
+			return r
+		}
+		r = r.afterActions(passed.Stages[i])
+	}
+	return r
+}
+
 // last returns the last of the values that a register was set to, 0 if they differ, and before
 // if it was not set. A value of 0 only clears it.
 func last(values []uint64, before uint64) uint64 {

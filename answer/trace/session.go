@@ -121,10 +121,22 @@ func (s *Session) loadNames(ctx context.Context, deployments []*ovn.Deployment) 
 		s.nodes[name].nameOf = s.names.nameOf
 		hosts = append(hosts, s.nodes[name].Host)
 	}
+	s.names.routerPort = s.routerPort
 	options := s.options.Options
 	options.Chassis = s.chassisOf
 	s.tracer = follow.New(hosts, options)
 	return nil
+}
+
+// routerPort returns the name of the router's port by which a packet leaves on a node, "" if it is not
+// known. A packet for the port cr-PORT leaves by PORT, on its gateway.
+func (s *Session) routerPort(node string, at registers) string {
+	n := s.nodes[node]
+	if n == nil || n.zone == nil || n.zone.rules == nil {
+		return ""
+	}
+	port, _ := n.zone.rules.Port(at.metadata, at.out)
+	return strings.TrimPrefix(port.Name, "cr-")
 }
 
 // openHosts opens all nodes at once, because each waits for its replica.

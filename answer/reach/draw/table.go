@@ -37,7 +37,7 @@ func Table(p *show.Page, d *reach.Document) {
 	columns := make([][]string, len(d.To)) // the texts of the cells, by column and row
 	for t := range d.To {
 		for f := range d.From {
-			columns[t] = append(columns[t], cellText(cells[[2]int{f, t}], d.Alone(f, t), d.Wanted(t)))
+			columns[t] = append(columns[t], cellText(cells[[2]int{f, t}], d.Unasked(f, t), d.Wanted(t)))
 		}
 	}
 	for first := 0; first < len(columns); {
@@ -98,9 +98,9 @@ func escapedLine(s string) string { return strings.ReplaceAll(terminal.Escape(s)
 
 // cellText returns the ports that are reachable, and behind a letter those with another
 // verdict than UNREACHABLE; or one letter if all that were wanted have the same.
-func cellText(cells []reach.Cell, alone bool, wanted int) string {
+func cellText(cells []reach.Cell, unasked bool, wanted int) string {
 	if len(cells) == 0 {
-		if alone {
+		if unasked {
 			return "."
 		}
 		return ""
@@ -154,7 +154,7 @@ func printLegend(p *show.Page, d *reach.Document) {
 		}
 	}
 	if slices.ContainsFunc(d.From, func(g reach.Group) bool { return len(g.Members) == 1 }) {
-		p.Printf("%6s  %s  %s\n", "", ".", "one endpoint alone")
+		p.Printf("%6s  %s  %s\n", "", ".", "nothing to ask: one endpoint alone, or in another network than a secondary one")
 	}
 }
 

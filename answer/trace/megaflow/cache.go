@@ -23,9 +23,9 @@ type Cache struct {
 	asking map[string]chan struct{}
 }
 
-// maxPasses bounds the passes after which the older ones are forgotten. A pass takes some
-// kilobytes.
-const maxPasses = 4_000
+// maxPasses bounds the passes after which the older ones are forgotten. A pass takes some ten
+// kilobytes, and questions that have a pass in common are mostly asked near each other.
+const maxPasses = 1_500
 
 // group holds the passes of packets that enter the same bridge and have the same fields. The
 // fields that isMasked does not accept have the same values as well.
@@ -115,7 +115,8 @@ func (c *Cache) endAsking(similar string) {
 // Put remembers the pass of a packet, unless its megaflow does not show on what it
 // depended.
 func (c *Cache) Put(node, bridge string, packet flow.Packet, made *pass.Pass) {
-	fields, ok := parseMasks(made.Megaflow)
+	kept := made.Detached()
+	fields, ok := parseMasks(kept.Megaflow) // no part of the text of made
 	if !ok {
 		return
 	}
@@ -124,7 +125,6 @@ func (c *Cache) Put(node, bridge string, packet flow.Packet, made *pass.Pass) {
 	if !ok {
 		return
 	}
-	kept := made.Detached()
 	name := groupOf(node, bridge, packet)
 	c.mu.Lock()
 	defer c.mu.Unlock()

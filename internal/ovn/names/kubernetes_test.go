@@ -377,16 +377,28 @@ func TestServiceIsOneInBothFamilies(t *testing.T) {
 	}
 }
 
-// TestNetworksWithoutARouteFromOutside describes a network whose addresses a router translates in all
-// packets. It does not describe an advertised network: for that, ovn-kubernetes translates addresses only
-// in packets to some destinations.
-func TestNetworksWithoutARouteFromOutside(t *testing.T) {
+// TestNetworksThatNothingOutsideReaches describes a network whose addresses a router translates in all
+// packets, and one without a router. It describes no advertised network, for which ovn-kubernetes
+// translates addresses only in packets to some destinations, and none with a port that may forward packets.
+func TestNetworksThatNothingOutsideReaches(t *testing.T) {
 	nb := ovndb.Create(t, ovs.NBSchema)
+	ports, switches := map[string]ovndb.Row{}, map[string]ovndb.Row{}
+	for i, c := range []struct{ network, subnet, ip, security string }{
+		{"blue_net", "10.20.0.0/24", "10.20.0.9", "10.20.0.9"},
+		{"cluster_udn_red", "10.30.0.0/24", "10.30.0.9", ""},
+		{"lan_second", "192.168.30.0/24", "192.168.30.9", "192.168.30.9"},
+		{"lan_firewall", "192.168.40.0/24", "192.168.40.9", "192.168.40.9 10.0.0.0/8"},
+	} {
+		mac := fmt.Sprintf("0a:58:00:00:00:%02d", i)
+		row := ovndb.Row{"name": c.network + "_p", "addresses": mac + " " + c.ip}
+		if c.security != "" {
+			row["port_security"] = mac + " " + c.security
+		}
+		ports[id(10+i)] = row
+		switches[id(20+i)] = ovndb.Row{"name": c.network + "_switch", "ports": ovndb.UUID(id(10 + i)), "other_config": ovndb.Map("subnet", c.subnet), "external_ids": ovndb.Map("k8s.ovn.org/network", c.network)}
+	}
 	nb.Add(ovndb.Rows{
-		"Logical_Switch": {
-			id(1): {"name": "blue_net_node1", "other_config": ovndb.Map("subnet", "10.20.0.0/24"), "external_ids": ovndb.Map("k8s.ovn.org/network", "blue_net")},
-			id(2): {"name": "red_net_node1", "other_config": ovndb.Map("subnet", "10.30.0.0/24"), "external_ids": ovndb.Map("k8s.ovn.org/network", "cluster_udn_red")},
-		},
+		"Logical_Switch_Port": ports, "Logical_Switch": switches,
 		"Logical_Router": {id(3): {"name": "GR_node1", "nat": ovndb.Set(ovndb.UUID(id(4)), ovndb.UUID(id(5)))}},
 		"NAT": {
 			id(4): {"type": "snat", "external_ip": "172.18.0.2", "logical_ip": "10.20.0.0/16"},
@@ -394,8 +406,14 @@ func TestNetworksWithoutARouteFromOutside(t *testing.T) {
 		},
 	})
 	n := load(t, &ovn.Deployment{NB: open(t, nb.Close())})
-	for ip, want := range map[string]string{"10.20.0.9": "network blue/net (10.20.0.0/24)", "10.30.0.9": "", "8.8.8.8": ""} {
-		expect.Equal(t, n.Translated(netip.MustParseAddr(ip)), want, ip)
+	for ip, want := range map[string]Enclosure{
+		"10.20.0.9": {Network: "network blue/net (10.20.0.0/24)", Translated: true}, "10.20.0.7": {}, "10.30.0.9": {}, "8.8.8.8": {},
+		"192.168.30.9": {Network: "network lan/second (192.168.30.0/24)"}, "192.168.40.9": {},
+	} {
+		got, ok := n.Enclosed(netip.MustParseAddr(ip))
+		if expect.Equal(t, ok, want != Enclosure{}, ip); ok {
+			expect.Equal(t, got, want, ip)
+		}
 	}
 }
 

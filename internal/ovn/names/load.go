@@ -245,7 +245,7 @@ func (s *logicalSwitch) admit(row ovsdb.Row) {
 	switch row.String("type") {
 	case "router", "localport", "virtual":
 		return
-	case "":
+	case "", "remote": // the port of another zone has its port security there
 	default: // what is behind it is not in the databases
 		s.open = true
 		return

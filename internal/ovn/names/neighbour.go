@@ -4,30 +4,24 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
-// Vacant describes the network of a router's port, with the MAC address of the port, on which
-// nothing has an address: all that is on it is in the databases. It returns "" if something may
-// have the address.
-func (n *Names) Vacant(mac string, ip netip.Addr) string {
+// Vacant describes the network of the router's port with a name, if nothing on it has an address: all
+// that is on the network is in the databases. It returns "" if something may have the address.
+func (n *Names) Vacant(port string, ip netip.Addr) string {
 	found := ""
-	for _, endpoint := range n.WithMAC(mac) {
-		if endpoint.Kind != RouterPort {
-			continue
-		}
-		zone := n.zones[endpoint.zone]
-		at := slices.IndexFunc(zone.routers, func(router *logicalRouter) bool { return router.name == endpoint.Switch })
-		if at < 0 {
-			return ""
-		}
-		for _, port := range zone.routers[at].ports {
-			if port.name != endpoint.LogicalPort {
-				continue
+	for _, zone := range n.zones {
+		for _, router := range zone.routers {
+			for _, p := range router.ports {
+				switch {
+				case p.name != port:
+				case p.network == nil || !zone.isVacant(p.network, ip):
+					return ""
+				default:
+					found = p.network.describe(ip)
+				}
 			}
-			if port.network == nil || !zone.isVacant(port.network, ip) {
-				return ""
-			}
-			found = port.network.describe(ip)
 		}
 	}
 	return found
@@ -88,34 +82,66 @@ func (s *logicalSwitch) subnetOf(ip netip.Addr) (subnet netip.Prefix, ok bool) {
 	return netip.Prefix{}, false
 }
 
+// Enclosure is why no packet from outside gets to a logical network.
+type Enclosure struct {
+	Network string // the network, as users know it
+	// Translated reports that routers of OVN translate the network's addresses in all packets that leave it:
+	// nothing outside has a route to them. Else nothing that is on the network forwards packets.
+	Translated bool
+}
+
+// Enclosed returns why no packet from outside gets to an endpoint with an address. ok is false if one may.
+func (n *Names) Enclosed(ip netip.Addr) (found Enclosure, ok bool) {
+	network, isHeld := n.networkAround(ip), len(n.WithIP(ip)) > 0
+	isOpen := func(ls *logicalSwitch) bool { return !ls.isClosed() }
+	found = Enclosure{Network: network, Translated: n.isTranslated(ip)}
+	return found, network != "" && isHeld && (found.Translated || !slices.ContainsFunc(n.networksAround(ip), isOpen))
+}
+
 // networkAround describes the logical network that an address is in, "" for none: one that is not
 // connected to a physical network.
 func (n *Names) networkAround(ip netip.Addr) string {
-	var found []string
-	for _, zone := range n.zones {
-		for _, ls := range zone.switches {
-			if _, ok := ls.subnetOf(ip); ok && len(ls.localnet) == 0 {
-				found = append(found, ls.describe(ip))
-			}
-		}
-	}
-	if len(found) == 0 {
+	around := n.networksAround(ip)
+	if len(around) == 0 {
 		return ""
 	}
-	return slices.Min(found)
+	return slices.MinFunc(around, func(a, b *logicalSwitch) int { return strings.Compare(a.name, b.name) }).describe(ip)
 }
 
-// Translated describes the logical network of an address that a router translates in all packets that
-// leave the network: nothing outside has a route to such an address. It returns "" for another address.
-func (n *Names) Translated(ip netip.Addr) string {
+// networksAround returns the networks that an address is in, nil if one of them is connected to a physical
+// network.
+func (n *Names) networksAround(ip netip.Addr) (found []*logicalSwitch) {
+	for _, zone := range n.zones {
+		for _, ls := range zone.switches {
+			if _, ok := ls.subnetOf(ip); !ok && ls.hosts[ip] == "" {
+				continue
+			}
+			if len(ls.localnet) > 0 {
+				return nil
+			}
+			found = append(found, ls)
+		}
+	}
+	return found
+}
+
+// isClosed reports whether nothing on a switch forwards packets: it has no router, and port security drops
+// what its ports send with the addresses of others.
+func (s *logicalSwitch) isClosed() bool {
+	isWide := func(prefix netip.Prefix) bool { return !prefix.IsSingleIP() }
+	return !s.open && len(s.routers) == 0 && !slices.ContainsFunc(s.allowed, isWide)
+}
+
+// isTranslated reports whether a router translates an address in all packets that leave the router.
+func (n *Names) isTranslated(ip netip.Addr) bool {
 	for _, zone := range n.zones {
 		for _, router := range zone.routers {
 			if slices.ContainsFunc(router.nat, func(nat nat) bool { return nat.kind == "snat" && !nat.conditional && nat.covers.Contains(ip) }) {
-				return n.networkAround(ip)
+				return true
 			}
 		}
 	}
-	return ""
+	return false
 }
 
 // macOnWire returns the MAC address of a port of any zone that has an address on the physical network and

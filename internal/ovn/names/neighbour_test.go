@@ -47,7 +47,7 @@ func TestVacantNetworks(t *testing.T) {
 			"Logical_Router_Port": {id(11): {"name": "lrp", "mac": "fa:16:3e:aa:00:01", "networks": ovndb.Set("10.0.0.1/24", "fd00::1/64")}},
 			"Logical_Router":      {id(12): {"name": "r", "ports": ovndb.UUID(id(11))}}})
 		n := load(t, &ovn.Deployment{NB: open(t, nb.Close())})
-		if got := n.Vacant("fa:16:3e:aa:00:01", netip.MustParseAddr(c.ip)); (got != "") != c.vacant || c.vacant && !strings.HasPrefix(got, "network net (") {
+		if got := n.Vacant("lrp", netip.MustParseAddr(c.ip)); (got != "") != c.vacant || c.vacant && !strings.HasPrefix(got, "network net (") {
 			t.Errorf("%s: %q, and vacant is %t", what, got, c.vacant)
 		}
 	}

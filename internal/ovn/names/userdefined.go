@@ -49,6 +49,10 @@ func inPrimary(found []Endpoint) []Endpoint {
 	})
 }
 
+// IsSecondary reports whether the endpoint is a pod's port in a secondary user-defined network, where
+// ovn-kubernetes gives pods no gateway.
+func (e Endpoint) IsSecondary() bool { return e.Kind == Pod && e.role == secondary }
+
 // isInternal reports whether only ovn-kubernetes itself uses a port.
 func (n *Names) isInternal(e Endpoint) bool {
 	switch e.Kind {

@@ -122,6 +122,40 @@ func TestReachIsWhatRealPacketsDid(t *testing.T) {
 	}
 }
 
+// TestReachOfTheWholeCluster asks about all ports of the policies and services. Who is in a secondary
+// network is asked about that network alone.
+func TestReachOfTheWholeCluster(t *testing.T) {
+	need(t)
+	var matrix struct {
+		Remarks []string
+		Cells   []struct {
+			From, To string
+			Asked    []struct{ Verdict, Reply string }
+		}
+	}
+	read(t, &matrix, run("-w", lab.nodes, "reach", "-o", "json"), 3)
+	asked, undetermined := 0, 0
+	for _, c := range matrix.Cells {
+		network := func(name string) string {
+			network, _, _ := strings.Cut(strings.TrimPrefix(name, "lan: "), "_")
+			return network
+		}
+		if isSecondary := strings.HasPrefix(c.From, "lan: ") || strings.HasPrefix(c.To, "lan: "); isSecondary && network(c.From) != network(c.To) {
+			t.Errorf("%s to %s is asked", c.From, c.To)
+		}
+		for _, answer := range c.Asked {
+			asked++
+			if answer.Verdict == "UNDETERMINED" || answer.Reply == "UNDETERMINED" {
+				undetermined++
+			}
+		}
+	}
+	t.Logf("%d questions, %d undetermined", asked, undetermined)
+	if asked < 5000 || undetermined*100 > asked*3 || !strings.Contains(strings.Join(matrix.Remarks, "\n"), "are in secondary networks") {
+		t.Errorf("%d of %d questions are undetermined; remarks: %q", undetermined, asked, matrix.Remarks)
+	}
+}
+
 // TestEveryFlowHasAName lists all flows of the integration bridge and of the bridge to the
 // outside. Open vSwitch itself makes one: the flow of a bridge without others.
 func TestEveryFlowHasAName(t *testing.T) {
