@@ -174,7 +174,7 @@ func (w *writer) addDatabase(kind workdir.Kind, out *workdir.Collection) error {
 			return err
 		}
 	}
-	return w.move(db.File, path, workdir.File{Origin: origin(db.Origin, db.Source), Remarks: db.Remarks}, out)
+	return w.move(db.File, path, workdir.File{Origin: origin(db.Origin, db.Source), Recorded: db.Ran, Remarks: db.Remarks}, out)
 }
 
 // logs moves the logs of clients of libovsdb. Of two with the same name, the node's own is

@@ -44,21 +44,25 @@ func (c *comparison) compare(ctx context.Context, scratch *scratch.Scratch, comp
 	if err := c.leaveOutFresh(&diff); err != nil {
 		return err
 	}
+	changing, err := c.setChangingApart(&diff)
+	if err != nil {
+		return err
+	}
 	report.Compared, report.Same = Counts{len(node.state.Flows), len(node.state.Groups), len(node.state.Meters)}, diff.Same
 	for _, l := range report.LeftOut {
 		if l.Bridge == node.bridge {
 			report.Compared.Flows -= l.Flows
 		}
 	}
-	return c.report.fill(c, diff, either)
+	return c.report.fill(c, diff, either, changing)
 }
 
 // fill names the differences.
-func (r *Report) fill(comparison *comparison, diff flowdiff.Diff, either []flowdiff.Change) error {
+func (r *Report) fill(comparison *comparison, diff flowdiff.Diff, either, changing []flowdiff.Change) error {
 	for _, list := range []struct {
 		changes []flowdiff.Change
 		into    *[]Difference
-	}{{diff.OnlyB, &r.Missing}, {diff.OnlyA, &r.Extra}, {diff.Changed, &r.Altered}, {either, &r.Either}} {
+	}{{diff.OnlyB, &r.Missing}, {diff.OnlyA, &r.Extra}, {diff.Changed, &r.Altered}, {either, &r.Either}, {changing, &r.Changing}} {
 		groups, err := flowdiff.Name(list.changes, comparison.recordedNames, comparison.computedNames)
 		if err != nil {
 			return err
@@ -67,8 +71,11 @@ func (r *Report) fill(comparison *comparison, diff flowdiff.Diff, either []flowd
 			*list.into = append(*list.into, flowdiff.DifferenceOf(g, entryOf))
 		}
 	}
-	if len(r.Missing)+len(r.Extra)+len(r.Altered) > 0 {
+	switch {
+	case len(r.Missing)+len(r.Extra)+len(r.Altered) > 0:
 		r.Verdict = Found
+	case len(r.Changing) > 0:
+		r.undetermined("ovn-controller was installing flows while the node was collected: collect it again")
 	}
 	return nil
 }

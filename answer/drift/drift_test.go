@@ -123,6 +123,40 @@ func TestPlantedDriftIsNamed(t *testing.T) {
 	}
 }
 
+// TestWhatIsOnItsWayIsNoDrift adds a flow of a row that the databases do not have: as it is seconds old,
+// what differs in its datapath may be newer than the databases. What differs elsewhere is drift.
+func TestWhatIsOnItsWayIsNoDrift(t *testing.T) {
+	need(t, "23.03")
+	wd := collected.Report(t, captures.Report(t, "captures/ovn-kubernetes-worker"))
+	path := wd.DumpFile("br-int", workdir.Flows)
+	original, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const added = " cookie=0xdead0001, duration=%s, table=46, n_packets=7, n_bytes=98, priority=2010,tcp,reg0=0x100/0x100,metadata=0x3,tp_dst=443 actions=resubmit(,47)"
+	for _, c := range []struct {
+		age, elsewhere     string
+		verdict            Verdict
+		differing, waiting int
+	}{
+		{"0.7s", "", Undetermined, 0, 4}, {"0.7s", "removed SNAT", Found, 1, 4}, {"9s", "", Found, 4, 0},
+	} {
+		dump := plant{new: fmt.Sprintf(added, c.age)}.apply(t, string(original))
+		for _, what := range []string{"removed pod's port", "removed input", "altered output", c.elsewhere} {
+			if what != "" {
+				dump = planted[what].apply(t, dump)
+			}
+		}
+		if err := os.WriteFile(path, []byte(dump), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := check(t, wd, Options{})
+		if r.Verdict != c.verdict || len(lists(r)) != c.differing || len(r.Changing) != c.waiting {
+			t.Errorf("%+v: %s, %q, on their way: %+v", c, r.Verdict, lists(r), r.Changing)
+		}
+	}
+}
+
 // check plants the change, compares, and takes it back.
 func (p plant) check(t *testing.T, wd *workdir.Dir) {
 	t.Helper()

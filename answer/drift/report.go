@@ -42,6 +42,10 @@ type Report struct {
 	// ovn-controller installs one of them.
 	Either []Difference `json:"either,omitempty"`
 
+	// Changing lists what differs in the datapaths for which ovn-controller was installing flows while the
+	// node was collected: the databases and the flows are not of one moment.
+	Changing []Difference `json:"changing,omitempty"`
+
 	LeftOut []LeftOut `json:"left_out,omitempty"`
 	Northd  *Northd   `json:"northd,omitempty"`
 	Remarks []string  `json:"remarks,omitempty"`

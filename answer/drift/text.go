@@ -21,9 +21,10 @@ func (r *Report) Print(page *show.Page, prefix string, entries bool) {
 	if len(r.Either) > 0 {
 		page.Printf("    (several logical flows or router ports match the same packets: the order in which ovn-controller sees them decides)\n")
 	}
+	list("on its way", r.Changing)
 	if r.Verdict == Found {
 		page.Printf("  next: on the node, ovn-appctl -t ovn-controller inc-engine/recompute (before OVN 21.03: recompute) computes all flows again:\n    what it corrects was lost when ovn-controller computed changes only\n")
-		page.Printf("  or collect the node again: what changes while it is collected looks like drift, too\n")
+		page.Printf("  or collect the node again: what changes while it is collected may look like drift, too\n")
 	}
 	for _, l := range r.LeftOut {
 		page.Printf("  not compared: %s\n", terminal.Escape(l.String()))

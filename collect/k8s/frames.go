@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"ovs-offline/internal/archive"
 )
@@ -20,8 +21,9 @@ import (
 type frame struct {
 	archive.File // of its standard output
 	name         string
-	code         int    // exit code
-	stderr       string // its first bytes
+	code         int       // exit code
+	stderr       string    // its first bytes
+	ran          time.Time // when the commands of the stream began
 }
 
 // errShort is wrapped by errors of a stream that is incomplete.

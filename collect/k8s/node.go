@@ -48,9 +48,10 @@ func (s *nodeSource) Read(ctx context.Context, spool string) (*collect.Found, er
 }
 
 // ask collects the node's OVS data and OVN databases. An OVN database that fails
-// is listed as lost; the OVS data is kept.
+// is listed as lost; the OVS data is kept. The flows come after the databases: their ages
+// then show what changed in between.
 func (s *nodeSource) ask(ctx context.Context) error {
-	if err := s.askOVS(ctx); err != nil {
+	if err := s.askSwitch(ctx); err != nil {
 		return err
 	}
 	for _, kind := range []workdir.Kind{workdir.NB, workdir.SB} {
@@ -62,10 +63,12 @@ func (s *nodeSource) ask(ctx context.Context) error {
 			s.lostDatabase(kind, fmt.Sprintf("the %s database: %v", kind.Title(), err))
 		}
 	}
-	return nil
+	return s.askFlows(ctx)
 }
 
-func (s *nodeSource) askOVS(ctx context.Context) error {
+// askSwitch collects the node's OVS database, and the state of its Open vSwitch but for that of each bridge
+// and of the datapath.
+func (s *nodeSource) askSwitch(ctx context.Context) error {
 	frames, err := s.run(ctx, s.locate, nodeText())
 	if err != nil {
 		return err
@@ -77,6 +80,11 @@ func (s *nodeSource) askOVS(ctx context.Context) error {
 	s.node.OVSVersion = find(frames, "version").version(versions.PrintedOVS)
 	s.database(s.target, find(frames, "backup"), workdir.OVS)
 	s.outputs(frames, "")
+	return nil
+}
+
+// askFlows collects the flows of each bridge and of the datapath, and the rest of their state.
+func (s *nodeSource) askFlows(ctx context.Context) error {
 	groups, err := s.runForEach(ctx, s.locate, bridgesText(), s.node.Bridges)
 	if err != nil {
 		return err
@@ -84,7 +92,8 @@ func (s *nodeSource) askOVS(ctx context.Context) error {
 	for i, frames := range groups {
 		s.outputs(frames, s.node.Bridges[i])
 	}
-	if frames, err = s.run(ctx, s.locate, datapathText()); err != nil {
+	frames, err := s.run(ctx, s.locate, datapathText())
+	if err != nil {
 		return err
 	}
 	s.outputs(frames, "")
@@ -153,7 +162,7 @@ func (s *nodeSource) database(target Target, frame frame, kind workdir.Kind) {
 		s.lostDatabase(kind, origin+": "+frame.failure())
 		return
 	}
-	s.node.Databases = append(s.node.Databases, recording.Database{File: frame.File, Origin: origin})
+	s.node.Databases = append(s.node.Databases, recording.Database{File: frame.File, Origin: origin, Ran: frame.ran})
 }
 
 func (s *nodeSource) lostDatabase(kind workdir.Kind, text string) {

@@ -181,11 +181,15 @@ func (t *transfer) runOnce(ctx context.Context, target Target, text string, args
 	defer os.RemoveAll(dir)
 	framing := framing{nonce: rand.Text()}
 	stdout, stderr := filepath.Join(dir, "stdout"), filepath.Join(dir, "stderr")
+	began := time.Now().UTC()
 	err = t.receive(ctx, target, t.argv(framing.nonce, t.former.noncesOf(target), text, args), stdout, stderr)
 	if errors.Is(err, errLocal) {
 		return nil, fmt.Errorf("%s: %w", target, err)
 	}
 	frames, short := t.check(framing, stdout, stderr)
+	for i := range frames {
+		frames[i].ran = began
+	}
 	t.former.ended(target, framing.nonce, short == nil)
 	switch {
 	case short == nil:

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Flow is one flow of a dump.
@@ -26,6 +27,7 @@ type Flow struct {
 type Counters struct {
 	Packets, Bytes uint64
 	Counted        bool
+	Age            time.Duration // since the flow was added
 }
 
 // CountersOf reads the counters in a line of a dump, or in its part before the actions.
@@ -34,6 +36,10 @@ func CountersOf(match string) (c Counters) {
 	c.Packets, c.Counted = counter(match, "n_packets=")
 	c.Bytes, bytesKnown = counter(match, "n_bytes=")
 	c.Counted = c.Counted && bytesKnown
+	if _, text, found := strings.Cut(match, "duration="); found && c.Counted {
+		text, _, _ = strings.Cut(text, ",")
+		c.Age, _ = time.ParseDuration(text)
+	}
 	return c
 }
 

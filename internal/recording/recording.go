@@ -35,7 +35,8 @@ type Output struct {
 // printed of a database.
 type Database struct {
 	archive.File
-	Origin string // its path in the source
+	Origin string    // its path in the source
+	Ran    time.Time // when the command that copied it began; zero if that is not known
 	// Printed is the kind of the database of which the file holds printed tables
 	// (dbfile.InspectPrinted), "" for a database file.
 	Printed workdir.Kind

@@ -124,7 +124,7 @@ type File struct {
 	SHA256   string `json:"sha256"`
 	Bridge   string `json:"bridge,omitempty"`
 	OpenFlow string `json:"openflow,omitempty"` // the version of a dump, "OpenFlow15"
-	// Recorded is when the command that printed the file began; zero if that is not known.
+	// Recorded is when the command that printed or copied the file began; zero if that is not known.
 	Recorded time.Time `json:"recorded,omitzero"`
 	Remarks  []string  `json:"remarks,omitempty"`
 }

@@ -52,6 +52,24 @@ func (m *Manifest) FlowsRecorded(bridge string) time.Time {
 	return time.Time{}
 }
 
+// DatabasesRecorded returns when the first of the databases of the kinds was copied from a live node, zero if
+// that is not known.
+func (m *Manifest) DatabasesRecorded(kinds ...Kind) (first time.Time) {
+	for _, kind := range kinds {
+		collection := m.Collection(kind)
+		if collection == nil {
+			continue
+		}
+		for _, file := range collection.Files {
+			isFirst := first.IsZero() || file.Recorded.Before(first)
+			if file.Path == filepath.Join("db", string(kind), databaseName(kind)) && !file.Recorded.IsZero() && isFirst {
+				first = file.Recorded
+			}
+		}
+	}
+	return first
+}
+
 // moment returns when the file was recorded, without What for a file whose content does not
 // change from one second to the next.
 func (f File) moment() Moment {

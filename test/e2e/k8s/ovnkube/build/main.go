@@ -2,7 +2,7 @@
 // ovnkube, its network plugin, and the custom resource definitions of it and of those
 // modules whose resources it watches:
 //
-//	cd test/e2e/k8s && go run ./ovnkube/build FOLDER [VERSION]
+//	cd test/e2e/k8s && go run ./ovnkube/build FOLDER [MODULE@VERSION]
 //
 // What the folder has of the version is not built again.
 //
@@ -24,8 +24,7 @@ import (
 
 // Versions of the modules.
 const (
-	module     = "github.com/ovn-kubernetes/ovn-kubernetes/go-controller"
-	version    = "v0.0.0-20260303063950-da86b2aa2ff0"
+	release    = "github.com/ovn-kubernetes/ovn-kubernetes/go-controller@v0.0.0-20260303063950-da86b2aa2ff0"
 	generator  = "sigs.k8s.io/controller-tools/cmd/controller-gen@v0.19.0"
 	policies   = "sigs.k8s.io/network-policy-api@v0.1.7"
 	attachment = "github.com/k8snetworkplumbingwg/network-attachment-definition-client@v1.7.7"
@@ -35,29 +34,29 @@ const (
 
 func main() {
 	if len(os.Args) < 2 || len(os.Args) > 3 {
-		fmt.Fprintln(os.Stderr, "usage: build FOLDER [VERSION]")
+		fmt.Fprintln(os.Stderr, "usage: build FOLDER [MODULE@VERSION]")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], append(os.Args[2:], version)[0]); err != nil {
+	if err := run(os.Args[1], append(os.Args[2:], release)[0]); err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)
 		os.Exit(1)
 	}
 }
 
-func run(folder, version string) error {
+func run(folder, release string) error {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return err
 	}
 	mark := filepath.Join(folder, "version")
-	if have, err := os.ReadFile(mark); err == nil && string(have) == version {
+	if have, err := os.ReadFile(mark); err == nil && string(have) == release {
 		return nil
 	}
 	crds := filepath.Join(folder, "crds")
 	if err := os.MkdirAll(crds, 0o755); err != nil {
 		return err
 	}
-	source, err := download(module + "@" + version)
+	source, err := download(release)
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func run(folder, version string) error {
 	if err := copyDefinitions(crds); err != nil {
 		return err
 	}
-	return os.WriteFile(mark, []byte(version), 0o644)
+	return os.WriteFile(mark, []byte(release), 0o644)
 }
 
 // change adds lines at the beginning of a function.
@@ -88,10 +87,12 @@ var changes = []change{
 	{"pkg/node/udn_isolation.go", "func (m *UDNHostIsolationManager) runKubeletRestartTracker(ctx context.Context) (err error) {\n", "\treturn nil\n"},
 }
 
-// bridge is the file that the changes need, and addedAs is its place in the module.
+// bridge is the file that the changes need, and addedAs is its place in the module, whose name it has in
+// place of placeholder.
 const (
-	bridge  = "ovnkube/build/testdata/bridge.go"
-	addedAs = "pkg/node/vrfmanager/bridge.go"
+	bridge      = "ovnkube/build/testdata/bridge.go"
+	addedAs     = "pkg/node/vrfmanager/bridge.go"
+	placeholder = "MODULE"
 )
 
 // copySource copies the module to a new folder, and changes it there.
@@ -119,7 +120,11 @@ func copySource(module, folder string) error {
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(folder, addedAs), text)
+	name, err := exec.Command("go", "list", "-C", folder, "-m").Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	return write(filepath.Join(folder, addedAs), bytes.ReplaceAll(text, []byte(placeholder), bytes.TrimSpace(name)))
 }
 
 // write writes a file, in place of a read-only one.
@@ -166,7 +171,7 @@ func copyDefinitions(crds string) error {
 // download returns the folder of a module in the cache of modules.
 func download(module string) (string, error) {
 	command := exec.Command("go", "mod", "download", "-json", module)
-	command.Env = append(os.Environ(), "GONOSUMDB=github.com/ovn-kubernetes/*", "GOFLAGS=-mod=mod")
+	command.Env = append(os.Environ(), "GONOSUMDB=github.com/ovn-kubernetes/*,github.com/ovn-org/*", "GOFLAGS=-mod=mod")
 	command.Dir = os.TempDir() // in no module
 	out, err := command.Output()
 	var answer struct{ Dir, Error string }

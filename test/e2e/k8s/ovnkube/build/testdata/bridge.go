@@ -6,7 +6,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/ovn-kubernetes/ovn-kubernetes/go-controller/pkg/util"
+	"MODULE/pkg/util"
 )
 
 // syncBridge makes a bridge without ports in place of a VRF's device where the kernel has
