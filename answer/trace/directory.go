@@ -124,6 +124,19 @@ func (d directory) enclosed(branch follow.Branch) (found names.Enclosure, ok boo
 	return d.Enclosed(ip)
 }
 
+// detachedNetwork describes the logical network of the address of a packet that arrives at the port
+// of a node, if the node has no route to that network; it returns "" for another packet.
+func (d directory) detachedNetwork(branch follow.Branch) string {
+	ip, err := netip.ParseAddr(destination(branch.Packet))
+	if err != nil || branch.Kind != follow.Delivered || branch.Port == nil || len(branch.Networks) > 0 {
+		return ""
+	}
+	if endpoint, ok := d.receiver(branch); !ok || endpoint.Kind != names.NodePort || endpoint.MAC != branch.Packet.Get("dl_dst") || hasAddress(branch.Packet, endpoint) {
+		return ""
+	}
+	return d.Detached(ip)
+}
+
 // holderElsewhere names the endpoint that has a MAC address, as a text to append, if no
 // collected node has the endpoint; it returns "" if one does, or if no endpoint has the address.
 func (d directory) holderElsewhere(mac string) string {
@@ -155,16 +168,23 @@ func (d directory) isForOthers(branch follow.Branch) bool {
 	return len(holders) > 0 && !slices.ContainsFunc(holders, mayBeThere)
 }
 
-// vacantNetwork describes the network on which nothing has the address of the next hop, for a
-// packet that a router of OVN keeps until the next hop has answered; "" if something may have it.
-func (d directory) vacantNetwork(hop *follow.Hop, branch follow.Branch) (network string, next netip.Addr) {
+// unanswered says why nothing answers for the address of the next hop, of a packet that a router
+// of OVN keeps until the next hop has answered; "" if something may have the address.
+func (d directory) unanswered(hop *follow.Hop, branch follow.Branch) (why string, next netip.Addr) {
 	if branch.Response == nil || !branch.Response.Asks {
 		return "", next
 	}
 	if next = hop.Pass.NextHop(); !next.IsValid() {
 		return "", next
 	}
-	return d.Vacant(d.routerPort(hop.Node, registersAt(hop.Pass, branch.Stage)), next), next
+	port := d.routerPort(hop.Node, registersAt(hop.Pass, branch.Stage))
+	if d.Own(port, next) {
+		return fmt.Sprintf("the address %s of the next hop is the router's own, of its port %s, and nothing answers for it", next, port), next
+	}
+	if network := d.Vacant(port, next); network != "" {
+		return fmt.Sprintf("no port and no router of %s has the address %s of the next hop", network, next), next
+	}
+	return "", next
 }
 
 // answerer names what answers a request. mac is the source of the answer, "" if it is not

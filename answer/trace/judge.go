@@ -64,11 +64,11 @@ func (j *judge) judgeHop(hop *follow.Hop) results {
 
 // judgeEnd returns what an end means for the question.
 func (j *judge) judgeEnd(hop *follow.Hop, branch follow.Branch) results {
-	network, _ := j.names.vacantNetwork(hop, branch)
+	unanswered, _ := j.names.unanswered(hop, branch)
 	switch {
 	case j.arrives(hop, branch), j.isAnswer(hop, branch):
 		return arrives
-	case j.names.isForOthers(branch), network != "":
+	case j.names.isForOthers(branch), unanswered != "":
 		return lost
 	case branch.Kind == follow.Undetermined, branch.Kind == follow.Remote, branch.Response != nil && branch.Response.Asks, j.isOutdated(hop, branch), j.doubt(hop, branch) != "":
 		return unknown
@@ -98,7 +98,7 @@ func (j *judge) doubt(hop *follow.Hop, branch follow.Branch) string {
 		return j.names.doubtOnNetwork(branch)
 	}
 	endpoint, ok := j.names.receiver(branch)
-	if !ok || endpoint.MAC != mac || destination(branch.Packet) == "" || hasAddress(branch.Packet, endpoint) {
+	if !ok || endpoint.MAC != mac || destination(branch.Packet) == "" || hasAddress(branch.Packet, endpoint) || j.names.detachedNetwork(branch) != "" {
 		return ""
 	}
 	if j.names.isOfRouter(hop.Node, branch.Packet, endpoint) {

@@ -165,6 +165,9 @@ func (p *path) addEnd(hop *follow.Hop, branch follow.Branch, index int, choice s
 		if enclosure, ok := p.names.enclosed(branch); ok && !p.judge.arrives(hop, branch) {
 			p.addLost(hop, branch, index, &end, enclosure, by)
 		}
+		if network := p.names.detachedNetwork(branch); network != "" {
+			p.addUnrouted(hop, branch, index, &end, network, by)
+		}
 	case follow.Dropped:
 		end.Kind = answer.Dropped
 		if p.judge.isOutdated(hop, branch) {
@@ -225,6 +228,18 @@ func (p *path) addLost(hop *follow.Hop, branch follow.Branch, index int, end *an
 	p.addDrop(lost, hop, branch, index, by)
 }
 
+// addUnrouted adds that a node has no route to an address of a logical network in which no node has
+// a port.
+func (p *path) addUnrouted(hop *follow.Hop, branch follow.Branch, index int, end *answer.End, network string, by approach) {
+	ip, node := destination(branch.Packet), end.Location.Endpoint
+	lost := answer.Drop{Location: end.Location, Choice: end.Choice, Reason: string(rules.NoRoute)}
+	lost.Rule = fmt.Sprintf("the packet arrives at %s, and %s is an address of %s, in which no node has a port", node, ip, network)
+	end.Kind, end.Text = answer.Dropped, lost.Reason
+	p.assume(fmt.Sprintf("neither %s nor anything outside has a route to %s", node, ip))
+	by.depth = outside
+	p.addDrop(lost, hop, branch, index, by)
+}
+
 // addGenerated adds a dropped packet, and the packet that OVN sends because of it.
 func (p *path) addGenerated(hop *follow.Hop, branch follow.Branch, index int, choice string, by approach) {
 	why := branch.Why
@@ -235,15 +250,15 @@ func (p *path) addGenerated(hop *follow.Hop, branch follow.Branch, index int, ch
 	p.keepError(err)
 	dropped.Choice = choice
 	made := answer.Generated{Location: p.names.place(hop.Node, hop.Bridge, hop.Port), Packet: branch.Packet.Input(), Why: why}
-	network, next := p.names.vacantNetwork(hop, branch)
+	unanswered, next := p.names.unanswered(hop, branch)
 	if next.IsValid() {
 		made.To, made.Why = p.networkAsked(hop, by.registers, next), why+" "+next.String()
 	}
-	if network != "" {
-		dropped.Reason, dropped.Rule = string(rules.Unresolved), fmt.Sprintf("no port and no router of %s has the address %s of the next hop", network, next)
+	if unanswered != "" {
+		dropped.Reason, dropped.Rule = string(rules.Unresolved), unanswered
 	}
 	p.addDrop(dropped, hop, branch, index, by)
-	if branch.Response != nil && branch.Response.Asks && network == "" {
+	if branch.Response != nil && branch.Response.Asks && unanswered == "" {
 		p.missOn(hop.Node, "no MAC address of the next hop is recorded: OVN sends "+branch.Response.Name)
 	}
 	p.answer.Generated = append(p.answer.Generated, made)

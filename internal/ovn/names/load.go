@@ -131,9 +131,9 @@ func (l *loader) addBinding(row ovsdb.Row) {
 func (l *loader) readRouters(deployment *ovn.Deployment) error {
 	ports := map[string]*routerPort{}
 	if err := each(deployment.NB, "Logical_Router_Port", func(row ovsdb.Row) {
-		port := &routerPort{name: row.String("name"), mac: macOf(row.String("mac")), networks: prefixesOf(row.Strings("networks"))}
+		port := &routerPort{name: row.String("name"), mac: macOf(row.String("mac")), networks: prefixesOf(row.Strings("networks")), peer: row.String("peer")}
 		ports[row.UUID], l.routers[port.name] = port, port
-	}, "name", "mac", "networks"); err != nil {
+	}, "name", "mac", "networks", "peer"); err != nil {
 		return err
 	}
 	nats, hops, err := readTranslations(deployment)
@@ -219,6 +219,7 @@ func (l *loader) readPorts(deployment *ovn.Deployment) error {
 		ls := l.switches[row.UUID]
 		if ls != nil {
 			ls.admit(row)
+			ls.outer = ls.outer || leadsOut(row.String("type"))
 		}
 		switch row.String("type") {
 		case "", "localport", "virtual", "external", "remote":
@@ -236,6 +237,11 @@ func (l *loader) readPorts(deployment *ovn.Deployment) error {
 			}
 		}
 	}, "name", "type", "addresses", "dynamic_addresses", "external_ids", "options", "parent_name", "tag", "dhcpv4_options", "port_security")
+}
+
+// leadsOut reports whether ports of a type connect their switch with what is not in the databases.
+func leadsOut(kind string) bool {
+	return !slices.Contains([]string{"", "router", "localport", "virtual"}, kind)
 }
 
 // admit notes the addresses that a port of the switch may have beside those in its row. A port
@@ -309,6 +315,7 @@ func (l *loader) addPort(row ovsdb.Row, name string, addresses []string, parent 
 	nameOf(&endpoint, ids)
 	if ls != nil {
 		endpoint.role = ls.role
+		ls.node = ls.node || endpoint.Kind == NodePort
 	}
 	l.add(endpoint)
 	for _, alias := range append(l.taps[name], row.UUID) {

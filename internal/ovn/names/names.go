@@ -50,6 +50,8 @@ type logicalSwitch struct {
 	// state. allowed lists further addresses, which port security allows.
 	open    bool
 	allowed []netip.Prefix
+	node    bool // a node has a port on it
+	outer   bool // it is connected with what is not in the databases: a physical network, another zone
 }
 
 type localnet struct {
@@ -71,6 +73,7 @@ type routerPort struct {
 	name     string
 	mac      string
 	networks []netip.Prefix // with the address of the port
+	peer     string         // the port of another router that it is connected with, "" for none
 	router   *logicalRouter
 	network  *logicalSwitch // nil for a port without one
 }

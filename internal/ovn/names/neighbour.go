@@ -9,40 +9,51 @@ import (
 
 // Vacant describes the network of the router's port with a name, if nothing on it has an address: all
 // that is on the network is in the databases. It returns "" if something may have the address.
-func (n *Names) Vacant(port string, ip netip.Addr) string {
-	found := ""
-	for _, zone := range n.zones {
-		for _, router := range zone.routers {
-			for _, p := range router.ports {
-				switch {
-				case p.name != port:
-				case p.network == nil || !zone.isVacant(p.network, ip):
-					return ""
-				default:
-					found = p.network.describe(ip)
-				}
-			}
+func (n *Names) Vacant(port string, ip netip.Addr) (network string) {
+	for _, at := range n.routerPorts(port) {
+		if at.network == nil || !at.zone.isVacant(at.network, ip) {
+			return ""
 		}
+		network = at.network.describe(ip)
 	}
-	return found
+	return network
+}
+
+// Own reports whether the router's port with a name has the address itself. Nothing answers the
+// request of a router for its own address: the switch sends it back to the port, from which it came.
+func (n *Names) Own(port string, ip netip.Addr) bool {
+	return slices.ContainsFunc(n.routerPorts(port), func(at routerPortOf) bool {
+		return slices.ContainsFunc(at.networks, func(network netip.Prefix) bool { return network.Addr() == ip })
+	})
 }
 
 // Beyond describes where a router's port with a name sends a request for an address: the network
 // of the port, or the port itself where its peer is a router. It returns "" if no router has the
 // port, or if the routers of several zones have it.
 func (n *Names) Beyond(port string, ip netip.Addr) string {
-	found := ""
+	switch all := n.routerPorts(port); {
+	case len(all) != 1:
+		return ""
+	case all[0].network == nil:
+		return "router port " + port
+	default:
+		return all[0].network.describe(ip)
+	}
+}
+
+// routerPortOf is a router's port of a zone.
+type routerPortOf struct {
+	*routerPort
+	zone *zone
+}
+
+// routerPorts returns the routers' ports with a name: several zones may have one each.
+func (n *Names) routerPorts(name string) (found []routerPortOf) {
 	for _, zone := range n.zones {
 		for _, router := range zone.routers {
-			for _, p := range router.ports {
-				switch {
-				case p.name != port:
-				case found != "":
-					return ""
-				case p.network == nil:
-					found = "router port " + p.name
-				default:
-					found = p.network.describe(ip)
+			for _, port := range router.ports {
+				if port.name == name {
+					found = append(found, routerPortOf{port, zone})
 				}
 			}
 		}
@@ -185,4 +196,65 @@ func (n *Names) isOuter(endpoint Endpoint) bool {
 		}
 	}
 	return false
+}
+
+// Detached describes the logical network of an address to which neither nodes nor machines outside
+// have a route: no node has a port in it, nor in a network that routers connect with it; and where
+// these lead to a physical network, a router translates the address in all packets that leave. It
+// returns "" for another address. The networks of VPCs of kube-ovn other than the default one are
+// such networks.
+func (n *Names) Detached(ip netip.Addr) string {
+	found := ""
+	for _, zone := range n.zones {
+		for _, ls := range zone.switches {
+			if _, ok := ls.subnetOf(ip); !ok {
+				continue
+			}
+			nodes, physical := zone.reach(ls)
+			if len(ls.localnet) > 0 || nodes || physical && !n.isTranslated(ip) {
+				return ""
+			}
+			found = ls.describe(ip)
+		}
+	}
+	return found
+}
+
+// reach reports whether a node has a port in one of the networks that routers connect with a
+// network, and whether one of them is connected with something that is not in the databases.
+func (z *zone) reach(from *logicalSwitch) (nodes, physical bool) {
+	seen, next := map[*logicalSwitch]bool{from: true}, []*logicalSwitch{from}
+	passed := map[*logicalRouter]bool{}
+	var enter func(router *logicalRouter)
+	enter = func(router *logicalRouter) {
+		if passed[router] {
+			return
+		}
+		passed[router] = true
+		for _, port := range router.ports {
+			if port.network != nil && !seen[port.network] {
+				seen[port.network], next = true, append(next, port.network)
+			}
+			if peer := z.routerWith(port.peer); peer != nil {
+				enter(peer)
+			}
+		}
+	}
+	for ; len(next) > 0; next = next[1:] {
+		nodes, physical = nodes || next[0].node, physical || next[0].outer
+		for _, port := range next[0].routers {
+			enter(port.router)
+		}
+	}
+	return nodes, physical
+}
+
+// routerWith returns the router that has a port with a name, nil for none.
+func (z *zone) routerWith(port string) *logicalRouter {
+	for _, router := range z.routers {
+		if port != "" && slices.ContainsFunc(router.ports, func(p *routerPort) bool { return p.name == port }) {
+			return router
+		}
+	}
+	return nil
 }

@@ -52,3 +52,24 @@ func TestVacantNetworks(t *testing.T) {
 		}
 	}
 }
+
+// TestRouterForItself asks whether a router's next hop is its own address, as kube-ovn's routes by
+// source are.
+func TestRouterForItself(t *testing.T) {
+	nb := ovndb.Create(t, ovs.NBSchema)
+	nb.Add(ovndb.Rows{
+		"Logical_Switch_Port": {id(2): {"name": "blue-a-blue", "type": "router", "options": ovndb.Map("router-port", "blue-blue-a"), "addresses": "router"}},
+		"Logical_Switch":      {id(10): {"name": "blue-a", "ports": ovndb.UUID(id(2))}},
+		"Logical_Router_Port": {
+			id(11): {"name": "blue-blue-a", "mac": "fa:16:3e:aa:00:01", "networks": ovndb.Set("10.30.0.1/24", "fd00::1/64")},
+			id(12): {"name": "blue-green", "mac": "fa:16:3e:aa:00:02", "networks": "10.40.0.1/24"},
+		},
+		"Logical_Router": {id(13): {"name": "blue", "ports": ovndb.Set(ovndb.UUID(id(11)), ovndb.UUID(id(12)))}},
+	})
+	n := load(t, &ovn.Deployment{NB: open(t, nb.Close())})
+	for ip, want := range map[string]bool{"10.30.0.1": true, "fd00::1": true, "10.30.0.2": false, "10.40.0.1": false} {
+		if got := n.Own("blue-blue-a", netip.MustParseAddr(ip)); got != want {
+			t.Errorf("%s: %t, want %t", ip, got, want)
+		}
+	}
+}
