@@ -1,4 +1,8 @@
-package ovnkube
+// Package fabric has the nodes of a test's cluster whose network is real: each has a network
+// namespace, Open vSwitch and OVN, and a bridge in another namespace joins them.
+//
+// Open vSwitch forwards in user space, because few test machines have its kernel module.
+package fabric
 
 import (
 	"context"
@@ -11,9 +15,20 @@ import (
 	"ovs-offline/test/e2e/k8s/cluster"
 )
 
-// fabric is the network between the nodes: a bridge in a network namespace of its own,
+// Options of a fabric.
+type Options struct {
+	Cluster *cluster.Cluster // without nodes
+	Root    string           // a root file system with OVS, OVN, and what the network's programs call
+	Built   string           // the folder of the network's programs, which a node has at /mnt
+	Bridge  string           // the bridge that has a node's addresses and its interface eth0
+}
+
+// Fabric is the network between the nodes: a bridge in a network namespace of its own,
 // which is also the router to what is outside.
-type fabric struct{ holder *cluster.Process }
+type Fabric struct {
+	options Options
+	holder  *cluster.Process
+}
 
 // Addresses in the fabric. Node number N has N+1 in place of the last 1.
 const (
@@ -21,25 +36,25 @@ const (
 	Outside6 = "fc00:f853:ccd:e793::1"
 )
 
-// OutsideAddresses are those of machines outside of the cluster. The EgressFirewalls of the
-// rig deny the second one.
+// OutsideAddresses are those of machines outside of the cluster.
 var OutsideAddresses = []string{"203.0.113.10", "203.0.113.20"}
 
-// outside is the name that those machines answer.
-const outside = "outside"
+// OutsideName is the name that those machines answer.
+const OutsideName = "outside"
 
 func nodeAddresses(number int) (v4, v6 string) {
 	return fmt.Sprintf("172.18.0.%d", number+1), fmt.Sprintf("fc00:f853:ccd:e793::%d", number+1)
 }
 
-func startFabric(ctx context.Context, c *cluster.Cluster) (*fabric, error) {
-	holder, err := c.StartProcess("fabric", []string{"unshare", "--net", "cat"})
+// Start starts a fabric without nodes.
+func Start(ctx context.Context, options Options) (*Fabric, error) {
+	holder, err := options.Cluster.StartProcess("fabric", []string{"unshare", "--net", "cat"})
 	if err != nil {
 		return nil, err
 	}
-	f := &fabric{holder}
+	f := &Fabric{options, holder}
 	// unshare changes its namespace after it has started.
-	err = holder.Await(ctx, func() error { return f.ip(ctx, "link", "add", "fabric", "type", "bridge") })
+	err = holder.Await(ctx, func() error { return f.IP(ctx, "link", "add", "fabric", "type", "bridge") })
 	if err != nil {
 		return nil, err
 	}
@@ -51,33 +66,33 @@ func startFabric(ctx context.Context, c *cluster.Cluster) (*fabric, error) {
 		{"address", "add", OutsideAddresses[0] + "/32", "dev", "lo"},
 		{"address", "add", OutsideAddresses[1] + "/32", "dev", "lo"},
 	} {
-		if err := f.ip(ctx, argv...); err != nil {
+		if err := f.IP(ctx, argv...); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// network returns the network namespace of the fabric.
-func (f *fabric) network() cluster.Network { return cluster.NetworkOf(f.holder.PID()) }
+// Network returns the network namespace of the fabric.
+func (f *Fabric) Network() cluster.Network { return cluster.NetworkOf(f.holder.PID()) }
 
-// ip runs `ip` in the fabric. It refuses to where the fabric is this machine's network.
-func (f *fabric) ip(ctx context.Context, argv ...string) error {
-	if own, err := f.network().Own(); own || err != nil {
+// IP runs `ip` in the fabric. It refuses to where the fabric is this machine's network.
+func (f *Fabric) IP(ctx context.Context, argv ...string) error {
+	if own, err := f.Network().Own(); own || err != nil {
 		return fmt.Errorf("the fabric has no network yet (%v)", err)
 	}
-	return command(ctx, append([]string{"nsenter", "--net=" + string(f.network()), "--", "ip"}, argv...)...)
+	return command(ctx, append([]string{"nsenter", "--net=" + string(f.Network()), "--", "ip"}, argv...)...)
 }
 
-// plug gives a node an interface eth0 in the fabric.
-func (f *fabric) plug(ctx context.Context, n *cluster.Node) error {
-	return f.ip(ctx, "link", "add", n.Name, "master", "fabric", "up", "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(n.PID()))
+// Plug gives a node an interface in the fabric, whose other end has the name outer there.
+func (f *Fabric) Plug(ctx context.Context, n *cluster.Node, outer, inner string) error {
+	return f.IP(ctx, "link", "add", outer, "master", "fabric", "up", "type", "veth", "peer", "name", inner, "netns", strconv.Itoa(n.PID()))
 }
 
-// computeChecksums lets the interfaces of a network compute the checksums of packets: Open
+// ComputeChecksums lets the interfaces of a network compute the checksums of packets: Open
 // vSwitch in user space does not see that an interface of type veth left them to the next
-// one. The programs are in a root file system.
-func computeChecksums(ctx context.Context, network cluster.Network, root string) error {
+// one.
+func (f *Fabric) ComputeChecksums(ctx context.Context, network cluster.Network) error {
 	interfaces, err := os.ReadFile(strings.TrimSuffix(string(network), "ns/net") + "net/dev")
 	if err != nil {
 		return err
@@ -87,7 +102,7 @@ func computeChecksums(ctx context.Context, network cluster.Network, root string)
 		if !found || name == "lo" {
 			continue
 		}
-		if err := command(ctx, "nsenter", "--net="+string(network), "--", "chroot", root, "ethtool", "-K", name, "tx", "off"); err != nil {
+		if err := command(ctx, "nsenter", "--net="+string(network), "--", "chroot", f.options.Root, "ethtool", "-K", name, "tx", "off"); err != nil {
 			return err
 		}
 	}

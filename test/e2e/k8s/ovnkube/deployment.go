@@ -1,8 +1,6 @@
 // Package ovnkube runs a real OVN-Kubernetes in a test's cluster: its cluster manager,
 // and on each node, which is a zone of its own, its controller, its node part, OVN and
-// Open vSwitch. The nodes have private network namespaces, which a bridge joins.
-//
-// Open vSwitch forwards in user space, because few test machines have its kernel module.
+// Open vSwitch.
 package ovnkube
 
 import (
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/e2e/k8s/fabric"
 )
 
 // Networks of the cluster.
@@ -40,7 +39,7 @@ type Deployment struct {
 
 	options    Options
 	kubeconfig string
-	fabric     *fabric
+	fabric     *fabric.Fabric
 }
 
 // Start starts OVN-Kubernetes and waits until each node's network is ready.
@@ -61,7 +60,7 @@ func (d *Deployment) start(ctx context.Context) (err error) {
 	if err := d.define(ctx); err != nil {
 		return err
 	}
-	if d.fabric, err = startFabric(ctx, d.Cluster); err != nil {
+	if d.fabric, err = fabric.Start(ctx, fabric.Options{Cluster: d.Cluster, Root: d.options.Root, Built: d.options.Built, Bridge: "br-ex"}); err != nil {
 		return err
 	}
 	for i := range d.options.Nodes {
@@ -71,11 +70,11 @@ func (d *Deployment) start(ctx context.Context) (err error) {
 		}
 		d.Nodes = append(d.Nodes, n)
 	}
-	if err := computeChecksums(ctx, d.fabric.network(), d.options.Root); err != nil {
+	if err := d.fabric.ComputeChecksums(ctx, d.fabric.Network()); err != nil {
 		return err
 	}
 	// The service's address is announced to the router, as MetalLB would do it.
-	if err := d.fabric.ip(ctx, "route", "add", BalancerIP+"/32", "via", d.Nodes[0].IPv4); err != nil {
+	if err := d.fabric.IP(ctx, "route", "add", BalancerIP+"/32", "via", d.Nodes[0].IPv4); err != nil {
 		return err
 	}
 	if err := d.startManager(); err != nil {
@@ -137,6 +136,6 @@ func features() []string {
 func (d *Deployment) startManager() (err error) {
 	argv := append([]string{"/mnt/ovnkube", "--init-cluster-manager=manager", "--k8s-kubeconfig=" + d.kubeconfig}, features()...)
 	// The manager runs where the first node does, as in a cluster.
-	d.Manager = d.Nodes[0].process("cluster-manager", argv...)
+	d.Manager = d.Nodes[0].ProcessInRoot("cluster-manager", argv...)
 	return d.Manager.Start()
 }

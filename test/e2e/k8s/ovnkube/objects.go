@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -81,44 +80,26 @@ func (d *Deployment) awaitNetworks(ctx context.Context) error {
 	})
 }
 
-// Pods waits until all pods that are not of the deployment itself run, and returns them.
+// Pods waits until all pods that are not of the deployment itself run, gives them their
+// secondary interfaces, and returns them.
 func (d *Deployment) Pods(ctx context.Context) (pods []Pod, err error) {
-	err = d.Manager.Await(ctx, func() error {
-		pods = nil
-		list, err := d.Cluster.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, pod := range list.Items {
-			if pod.Spec.HostNetwork {
-				continue
-			}
-			if pod.Status.Phase != corev1.PodRunning {
-				return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, pod.Status.Phase)
-			}
-			pid, err := d.Cluster.FirstProcess(ctx, pod.Namespace, pod.Name, pod.Spec.Containers[0].Name)
-			if err != nil {
-				return err
-			}
-			p := Pod{Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Network: cluster.NetworkOf(pid), uid: string(pod.UID)}
-			_, p.id, _ = strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
-			if err := p.readNetworks(pod.Annotations["k8s.ovn.org/pod-networks"]); err != nil {
-				return err
-			}
-			pods = append(pods, p)
-		}
-		return nil
-	})
+	running, err := d.fabric.Pods(ctx, d.Manager)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pods {
+	for _, pod := range running {
+		p := Pod{Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Network: pod.Network, uid: string(pod.UID)}
+		_, p.id, _ = strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+		if err := p.readNetworks(pod.Annotations["k8s.ovn.org/pod-networks"]); err != nil {
+			return nil, err
+		}
 		if err := d.attach(ctx, p); err != nil {
 			return nil, err
 		}
-		if err := computeChecksums(ctx, p.Network, d.options.Root); err != nil {
+		if err := d.fabric.ComputeChecksums(ctx, p.Network); err != nil {
 			return nil, err
 		}
+		pods = append(pods, p)
 	}
 	return pods, nil
 }

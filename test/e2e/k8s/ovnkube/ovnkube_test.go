@@ -2,7 +2,6 @@ package ovnkube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,113 +12,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovs-offline/test/e2e/k8s/truth"
 )
-
-// asked is the answer of trace to one question.
-type asked struct {
-	From, To, Error string
-	Answer          *answered
-}
-
-type answered struct {
-	Verdict string
-	Missing []string
-	Return  *answered
-}
-
-// verdict returns the verdict about the packet and its reply.
-func (a asked) verdict() string {
-	switch {
-	case a.Answer == nil:
-		return "error"
-	case a.Answer.Verdict == "REACHABLE" && a.Answer.Return != nil && a.Answer.Return.Verdict == "UNDETERMINED":
-		return "undetermined"
-	case a.Answer.Verdict == "ONE-WAY": // nobody gets an answer
-		return "unreachable"
-	}
-	return strings.ToLower(a.Answer.Verdict)
-}
 
 // TestAnswersAreWhatRealPacketsDid asks all questions by the names that users type.
 func TestAnswersAreWhatRealPacketsDid(t *testing.T) {
 	need(t)
-	text, err := json.Marshal(lab.truths)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "questions.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var answers []asked
-	read(t, &answers, run("-w", lab.nodes, "trace", "--file", file, "-o", "json"), 1, 3)
-	if len(answers) != len(lab.truths) {
-		t.Fatalf("%d answers, %d questions", len(answers), len(lab.truths))
-	}
-	count := map[string]int{}
-	for i, a := range answers {
-		truth, verdict := lab.truths[i], a.verdict()
-		switch {
-		case verdict == truth.Expect:
-			count["right "+verdict]++
-		case verdict == "undetermined":
-			count["undetermined"]++
-			t.Logf("undetermined: %s to %s, %s", truth.From, truth.To, truth.Protocol)
-			if len(a.Answer.Missing) == 0 && (a.Answer.Return == nil || len(a.Answer.Return.Missing) == 0) {
-				t.Errorf("%s to %s: no cause", truth.From, truth.To)
-			}
-		default:
-			count["wrong"]++
-			t.Errorf("%s to %s, %s: %s, and real packets say %s: %s", truth.From, truth.To, truth.Protocol, verdict, truth.Expect, a.Error)
-		}
-	}
-	t.Logf("%d questions: %v", len(answers), count)
-	right := count["right reachable"] + count["right unreachable"] + count["right ambiguous"]
-	if right*100 < 97*len(answers) || len(answers) < 600 {
-		t.Errorf("%d of %d questions are answered right", right, len(answers))
-	}
+	truth.CheckAnswers(t, lab.Program, lab.Nodes, lab.truths, 600)
 }
 
 // TestReachIsWhatRealPacketsDid compares the cells of the pods with real packets.
 func TestReachIsWhatRealPacketsDid(t *testing.T) {
 	need(t)
-	var matrix struct {
-		Cells []struct {
-			Port  string
-			Asked []struct{ From, To, Verdict string }
-		}
-	}
-	read(t, &matrix, run("-w", lab.nodes, "reach", "--port", fmt.Sprintf("tcp/%d,icmp", ServerPort), "--all-members", "-o", "json"), 3)
-	type cell struct{ from, to, port string }
-	truth := map[cell]string{}
-	for _, q := range lab.truths {
-		to, _ := strings.CutSuffix(q.To, fmt.Sprintf(":%d", ServerPort))
-		port := map[string]string{"tcp": fmt.Sprintf("tcp/%d", ServerPort), "icmp": "icmp"}[q.Protocol]
-		if q.Family == 0 && q.Network == "" && port != "" {
-			truth[cell{q.From, to, port}] = q.Expect
-		}
-	}
-	count := map[string]int{}
-	for _, c := range matrix.Cells {
-		for _, pair := range c.Asked {
-			want, known := truth[cell{pair.From, pair.To, c.Port}]
-			if !known {
-				continue
-			}
-			switch verdict := (asked{Answer: &answered{Verdict: pair.Verdict}}).verdict(); verdict {
-			case want:
-				count["right"]++
-			case "undetermined":
-				count[verdict]++
-			default:
-				t.Errorf("%s to %s, %s: %s, and real packets say %s", pair.From, pair.To, c.Port, verdict, want)
-			}
-		}
-	}
-	t.Logf("%v", count)
-	if total := count["right"] + count["undetermined"]; total < 600 || count["undetermined"]*100 > total*3 {
-		t.Errorf("%v of %d cells", count, len(matrix.Cells))
-	}
+	truth.CheckReach(t, lab.Program, lab.Nodes, lab.truths, 600)
 }
 
 // TestReachOfTheWholeCluster asks about all ports of the policies and services. Who is in a secondary
@@ -163,7 +69,7 @@ func TestEveryFlowHasAName(t *testing.T) {
 	var list struct {
 		Flows []struct{ Bridge, Cookie, Match, Stage, For, Flow string }
 	}
-	read(t, &list, run("-w", lab.nodes, "flows", "-o", "json"))
+	lab.Program.Run("-w", lab.Nodes, "flows", "-o", "json").Read(t, &list)
 	count, without := map[string]int{}, 0
 	for _, flow := range list.Flows {
 		count[flow.Bridge]++
@@ -182,7 +88,7 @@ func TestEveryFlowHasAName(t *testing.T) {
 // need the same flow, and with planted faults.
 func TestDriftOfRealNodes(t *testing.T) {
 	need(t)
-	if r := run("-w", lab.nodes, "drift"); r.code != 0 {
+	if r := lab.Program.Run("-w", lab.Nodes, "drift"); r.Code != 0 {
 		t.Errorf("as they are: %v", r)
 	}
 	const service = `
@@ -191,10 +97,10 @@ kind: Service
 metadata: {namespace: front, name: local}
 spec: {type: NodePort, externalTrafficPolicy: Local, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
-	if err := lab.cluster.Apply(t.Context(), []byte(service)); err != nil {
+	if err := lab.Cluster.Apply(t.Context(), []byte(service)); err != nil {
 		t.Fatal(err)
 	}
-	defer lab.cluster.Delete(background, []byte(service))
+	defer lab.Cluster.Delete(background, []byte(service))
 	n := lab.deployment.Nodes[0]
 	await(t, func() error {
 		out, err := n.Output(t.Context(), "ovn-nbctl", "find", "Load_Balancer", `external_ids:"k8s.ovn.org/owner"="front/local"`)
@@ -205,22 +111,22 @@ spec: {type: NodePort, externalTrafficPolicy: Local, selector: {app: web}, ports
 	})
 	settle(t)
 	folder := filepath.Join(t.TempDir(), "nodes")
-	if r := collectTo(folder); r.code != 0 {
+	if r := lab.Program.Collect(lab.Cluster, folder); r.Code != 0 {
 		t.Fatal(r)
 	}
-	if r := run("-w", folder, "drift"); r.code != 0 {
+	if r := lab.Program.Run("-w", folder, "drift"); r.Code != 0 {
 		t.Errorf("with a service with externalTrafficPolicy Local: %v", r)
 	}
 	plant(t, n)
 	folder = filepath.Join(t.TempDir(), "planted")
-	if r := collectTo(folder); r.code != 0 {
+	if r := lab.Program.Collect(lab.Cluster, folder); r.Code != 0 {
 		t.Fatal(r)
 	}
-	r := run("-w", folder, "drift")
-	if r.code != 4 || !strings.Contains(r.out, "NetworkPolicy shop/db-for-front") {
+	r := lab.Program.Run("-w", folder, "drift")
+	if r.Code != 4 || !strings.Contains(r.Out, "NetworkPolicy shop/db-for-front") {
 		t.Errorf("a flow of a policy was deleted: %v", r)
 	}
-	if err := n.tool(t.Context(), "ovn-appctl", "-t", "ovn-controller", "inc-engine/recompute"); err != nil {
+	if err := n.Tool(t.Context(), "ovn-appctl", "-t", "ovn-controller", "inc-engine/recompute"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -237,7 +143,7 @@ func plant(t *testing.T, n *Node) {
 		t.Fatal(flows, err)
 	}
 	for _, uuid := range strings.Fields(flows) {
-		if err := n.tool(t.Context(), "ovs-ofctl", "del-flows", "br-int", "cookie=0x"+uuid[:8]+"/-1"); err != nil {
+		if err := n.Tool(t.Context(), "ovs-ofctl", "del-flows", "br-int", "cookie=0x"+uuid[:8]+"/-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -247,7 +153,7 @@ func plant(t *testing.T, n *Node) {
 func settle(t *testing.T) {
 	t.Helper()
 	for _, n := range lab.deployment.Nodes {
-		if err := n.tool(t.Context(), "ovn-nbctl", "--wait=hv", "--timeout=60", "sync"); err != nil {
+		if err := n.Tool(t.Context(), "ovn-nbctl", "--wait=hv", "--timeout=60", "sync"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -269,7 +175,7 @@ func TestRestartChangesNoObject(t *testing.T) {
 	need(t)
 	settle(t)
 	before, after := filepath.Join(t.TempDir(), "before"), filepath.Join(t.TempDir(), "after")
-	if r := collectTo(before); r.code != 0 {
+	if r := lab.Program.Collect(lab.Cluster, before); r.Code != 0 {
 		t.Fatal(r)
 	}
 	n := lab.deployment.Nodes[0]
@@ -278,21 +184,21 @@ func TestRestartChangesNoObject(t *testing.T) {
 	if err := controller.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, func() error { return n.tool(t.Context(), "ovn-appctl", "-t", "ovn-controller", "version") })
+	await(t, func() error { return n.Tool(t.Context(), "ovn-appctl", "-t", "ovn-controller", "version") })
 	settle(t)
-	if r := collectTo(after); r.code != 0 {
+	if r := lab.Program.Collect(lab.Cluster, after); r.Code != 0 {
 		t.Fatal(r)
 	}
 	var found struct {
 		Findings []struct{ Kind, Change, Name string }
 	}
-	read(t, &found, run("compare", before, after, "-o", "json"), 1, 4)
+	lab.Program.Run("compare", before, after, "-o", "json").Read(t, &found, 1, 4)
 	for _, f := range found.Findings {
 		if slices.Contains([]string{"port", "port group", "address set", "ACL", "load balancer", "route", "switch", "router"}, f.Kind) {
 			t.Errorf("%s: %s", f.Change, f.Name)
 		}
 	}
-	if r := run("-w", after, "drift"); r.code != 0 {
+	if r := lab.Program.Run("-w", after, "drift"); r.Code != 0 {
 		t.Error(r)
 	}
 }
@@ -312,7 +218,7 @@ kind: Namespace
 metadata: {name: egress}
 `
 	for _, text := range []string{policy, namespace} {
-		if err := lab.cluster.Delete(t.Context(), []byte(text)); err != nil {
+		if err := lab.Cluster.Delete(t.Context(), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -327,16 +233,16 @@ metadata: {name: egress}
 	}
 	settle(t)
 	folder := filepath.Join(t.TempDir(), "after")
-	if r := collectTo(folder); r.code != 0 {
+	if r := lab.Program.Collect(lab.Cluster, folder); r.Code != 0 {
 		t.Fatal(r)
 	}
-	r := run("compare", lab.nodes, folder, "--detail")
+	r := lab.Program.Run("compare", lab.Nodes, folder, "--detail")
 	for _, want := range []string{
 		"node1: pod egress/e1 (port egress_e1)", "node2: pod egress/e2 (port egress_e2)",
 		"node1, node2: port group of NetworkPolicy blue/closed, of network blue/net-blue",
 		"node1, node2: port group of namespace egress", "EgressIP sender for egress/e1",
 	} {
-		if !strings.Contains(r.out, want) {
+		if !strings.Contains(r.Out, want) {
 			t.Errorf("no %q", want)
 		}
 	}
@@ -352,12 +258,12 @@ metadata: {name: egress}
 		t.Fatal(err)
 	}
 	workdir := filepath.Join(t.TempDir(), "history")
-	if r := run("-w", workdir, "collect", file); r.code != 0 {
+	if r := lab.Program.Run("-w", workdir, "collect", file); r.Code != 0 {
 		t.Fatal(r)
 	}
-	r = run("-w", workdir, "history", "nb", "--detail")
+	r = lab.Program.Run("-w", workdir, "history", "nb", "--detail")
 	for _, want := range []string{"- Logical_Switch_Port egress_e1 (", "- Port_Group blue_net-blue-network-controller:NetworkPolicy:blue:closed (", "- Port_Group default-network-controller:Namespace:egress ("} {
-		if !strings.Contains(r.out, want) {
+		if !strings.Contains(r.Out, want) {
 			t.Errorf("history: no %q", want)
 		}
 	}
@@ -375,7 +281,7 @@ func TestNamesOfNetworks(t *testing.T) {
 	}
 	t.Logf("networks: %v", slices.Sorted(maps.Keys(networks)))
 	for network, pods := range map[string][2]string{"blue/net-blue": {"blue/b1", "blue/b2"}, "mono/mono": {"mono/m1", "mono/m2"}, "overlap-a": {"red/r1", "red/r2"}} {
-		if r := run("-w", lab.nodes, "trace", pods[0], pods[1], "--network", network, "--expect", "reachable"); r.code != 0 {
+		if r := lab.Program.Run("-w", lab.Nodes, "trace", pods[0], pods[1], "--network", network, "--expect", "reachable"); r.Code != 0 {
 			t.Error(r)
 		}
 	}

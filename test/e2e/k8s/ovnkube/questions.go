@@ -6,92 +6,28 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/e2e/k8s/fabric"
+	"ovs-offline/test/e2e/k8s/truth"
 )
-
-// Question asks whether a sender reaches what a user calls To. Written as JSON, it is a check
-// of `trace --file`.
-type Question struct {
-	From     string `json:"from"`
-	To       string `json:"to"`
-	Protocol string `json:"protocol"`
-	Network  string `json:"network,omitempty"`
-	Family   int    `json:"family,omitempty"`
-
-	network cluster.Network // of the sender
-	address netip.AddrPort  // what the sender's program takes To for
-	only    string          // the one whose answer counts, "" for any
-	tries   int             // how often to ask, since the answer may depend on the endpoint; 0 for once
-}
-
-// Truth is what happened to the packets of a question.
-type Truth struct {
-	Question
-	Expect string `json:"expect"` // the right verdict: reachable, unreachable or, if the endpoints differ, ambiguous
-}
-
-// Find asks all questions with real packets, several at once.
-func Find(ctx context.Context, questions []Question) ([]Truth, error) {
-	truths, errs := make([]Truth, len(questions)), make([]error, len(questions))
-	var all sync.WaitGroup
-	slots := make(chan struct{}, 16)
-	for i, q := range questions {
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			truths[i].Question = q
-			truths[i].Expect, errs[i] = q.find(ctx)
-		})
-	}
-	all.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("%s to %s (%s): %w", questions[i].From, questions[i].To, questions[i].Protocol, err)
-		}
-	}
-	return truths, nil
-}
-
-// find returns the right verdict.
-func (q Question) find(ctx context.Context) (string, error) {
-	reached, tries := 0, max(1, q.tries)
-	for range tries {
-		answer, err := Ask(ctx, q.network, q.Protocol, q.address)
-		if err != nil {
-			return "", err
-		}
-		if answer != "" && (q.only == "" || q.only == answer || q.Protocol == "icmp") {
-			reached++
-		}
-	}
-	switch reached {
-	case 0:
-		return "unreachable", nil
-	case tries:
-		return "reachable", nil
-	}
-	return "ambiguous", nil
-}
 
 // Title returns the name that users give a pod.
 func (p Pod) Title() string { return p.Namespace + "/" + p.Name }
 
 // Questions returns all questions between the pods, and from them to services, nodes and
 // what is outside.
-func (d *Deployment) Questions(ctx context.Context, pods []Pod) ([]Question, error) {
-	var list []Question
+func (d *Deployment) Questions(ctx context.Context, pods []Pod) ([]truth.Question, error) {
+	var list []truth.Question
 	for _, from := range pods {
 		for _, to := range pods {
 			if from.Title() != to.Title() {
 				list = append(list, between(from, to)...)
 			}
 		}
-		for _, address := range OutsideAddresses {
-			list = append(list, d.toOutside(from, address)...)
+		for _, address := range fabric.OutsideAddresses {
+			list = append(list, truth.Outside(from.peer(), netip.MustParseAddr(address), fabric.OutsideName))
 		}
 	}
 	list = append(list, betweenSecondary(pods)...)
@@ -99,14 +35,15 @@ func (d *Deployment) Questions(ctx context.Context, pods []Pod) ([]Question, err
 	return append(list, services...), err
 }
 
+// peer returns the pod as one who asks and answers.
+func (p Pod) peer() truth.Peer { return truth.Peer{Name: p.Title(), Network: p.Network} }
+
 // between returns the questions between two pods: with TCP, and where they have a network
 // in common, with other protocols and over IPv6.
-func between(from, to Pod) (list []Question) {
+func between(from, to Pod) (list []truth.Question) {
 	ask := func(protocol string, ip netip.Addr, family int) {
-		q := Question{From: from.Title(), To: to.Title(), Protocol: protocol, Family: family, network: from.Network, only: to.Title(), address: netip.AddrPortFrom(ip, ServerPort)}
-		if protocol != "icmp" {
-			q.To += fmt.Sprintf(":%d", ServerPort)
-		}
+		q := truth.Between(from.peer(), to.peer(), protocol, ip)
+		q.Family = family
 		list = append(list, q)
 	}
 	ask("tcp", to.IPs[0], 0)
@@ -125,7 +62,7 @@ func between(from, to Pod) (list []Question) {
 
 // betweenSecondary returns the questions between the pods of each secondary network, which
 // have to name it.
-func betweenSecondary(pods []Pod) (list []Question) {
+func betweenSecondary(pods []Pod) (list []truth.Question) {
 	for _, from := range pods {
 		for _, to := range pods {
 			for network, ip := range to.Secondary {
@@ -133,10 +70,8 @@ func betweenSecondary(pods []Pod) (list []Question) {
 					continue
 				}
 				for _, protocol := range []string{"tcp", "udp", "icmp"} {
-					q := Question{From: from.Title(), To: to.Title(), Protocol: protocol, Network: network, network: from.Network, only: to.Title(), address: netip.AddrPortFrom(ip, ServerPort)}
-					if protocol != "icmp" {
-						q.To += fmt.Sprintf(":%d", ServerPort)
-					}
+					q := truth.Between(from.peer(), to.peer(), protocol, ip)
+					q.Network = network
 					list = append(list, q)
 				}
 			}
@@ -145,15 +80,8 @@ func betweenSecondary(pods []Pod) (list []Question) {
 	return list
 }
 
-func (d *Deployment) toOutside(from Pod, address string) []Question {
-	ip := netip.MustParseAddr(address)
-	q := Question{From: from.Title(), Protocol: "tcp", network: from.Network, address: netip.AddrPortFrom(ip, ServerPort), only: outside}
-	q.To = fmt.Sprintf("external/%s:%d", ip, ServerPort)
-	return []Question{q}
-}
-
 // toServices returns the questions to the services.
-func (d *Deployment) toServices(ctx context.Context, pods []Pod) (list []Question, err error) {
+func (d *Deployment) toServices(ctx context.Context, pods []Pod) (list []truth.Question, err error) {
 	services, err := d.Cluster.Client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -166,14 +94,13 @@ func (d *Deployment) toServices(ctx context.Context, pods []Pod) (list []Questio
 		for _, port := range s.Spec.Ports {
 			protocol := strings.ToLower(string(port.Protocol))
 			for _, from := range pods {
-				q := Question{From: from.Title(), Protocol: protocol, network: from.Network}
+				q := truth.Service(from.peer(), s.Namespace+"/"+s.Name, protocol, netip.AddrPortFrom(ip, uint16(port.Port)))
 				if from.Namespace == s.Namespace { // a policy may treat the sender's own endpoint otherwise
-					q.tries = 12
+					q.Tries = 12
 				}
-				q.To, q.address = fmt.Sprintf("svc/%s/%s:%d", s.Namespace, s.Name, port.Port), netip.AddrPortFrom(ip, uint16(port.Port))
 				list = append(list, q)
 				if len(s.Spec.ClusterIPs) > 1 && len(from.IPs) > 1 {
-					q.Family, q.address = 6, netip.AddrPortFrom(netip.MustParseAddr(s.Spec.ClusterIPs[1]), uint16(port.Port))
+					q.Family, q.Address = 6, netip.AddrPortFrom(netip.MustParseAddr(s.Spec.ClusterIPs[1]), uint16(port.Port))
 					list = append(list, q)
 				}
 			}
@@ -187,14 +114,14 @@ func (d *Deployment) toServices(ctx context.Context, pods []Pod) (list []Questio
 
 // toNodePorts returns the questions to a node port, from pods of the default network and
 // from outside.
-func (d *Deployment) toNodePorts(pods []Pod, protocol string, port uint16) (list []Question) {
+func (d *Deployment) toNodePorts(pods []Pod, protocol string, port uint16) (list []truth.Question) {
 	for _, n := range d.Nodes {
 		address := netip.AddrPortFrom(netip.MustParseAddr(n.IPv4), port)
-		q := Question{From: "external/" + Outside4, To: address.String(), Protocol: protocol, network: d.fabric.network(), address: address}
+		q := truth.Question{From: "external/" + fabric.Outside4, To: address.String(), Protocol: protocol, Sender: d.fabric.Network(), Address: address}
 		list = append(list, q)
 		for _, from := range pods {
 			if from.Namespace == "front" || from.Namespace == "mono" {
-				q.From, q.network = from.Title(), from.Network
+				q.From, q.Sender = from.Title(), from.Network
 				list = append(list, q)
 			}
 		}

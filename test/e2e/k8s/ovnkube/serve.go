@@ -1,30 +1,41 @@
 package ovnkube
 
-import "io"
+import (
+	"context"
+	"io"
+
+	"ovs-offline/test/e2e/k8s/fabric"
+	"ovs-offline/test/e2e/k8s/truth"
+)
 
 // Serve starts servers in all pods, on the nodes and outside.
 func (d *Deployment) Serve(pods []Pod) (io.Closer, error) {
-	var all closers
-	add := func(c io.Closer, err error) error {
-		if err == nil {
-			all = append(all, c)
-		}
-		return err
-	}
-	err := add(Serve(d.fabric.network(), outside))
+	peers := []truth.Peer{{Name: fabric.OutsideName, Network: d.fabric.Network()}}
 	for _, p := range pods {
-		if err == nil {
-			err = add(Serve(p.Network, p.Title()))
-		}
+		peers = append(peers, p.peer())
 	}
 	for _, n := range d.Nodes {
-		if err == nil {
-			err = add(Serve(n.Network(), n.Name))
-		}
+		peers = append(peers, truth.Peer{Name: n.Name, Network: n.Network()})
 	}
+	return truth.ServeAll(peers)
+}
+
+// Truths adds networks and objects, asks all questions with real packets, and returns the pods
+// and what happened.
+func (d *Deployment) Truths(ctx context.Context) ([]Pod, []truth.Truth, error) {
+	pods, err := d.AddObjects(ctx)
 	if err != nil {
-		all.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return all, nil
+	servers, err := d.Serve(pods)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer servers.Close()
+	questions, err := d.Questions(ctx, pods)
+	if err != nil {
+		return nil, nil, err
+	}
+	truths, err := truth.Find(ctx, questions)
+	return pods, truths, err
 }

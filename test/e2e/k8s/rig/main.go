@@ -8,10 +8,10 @@
 // each line of its standard input, it makes the image again from the tools of this machine
 // and the program ovs-offline.
 //
-// With -ovnkube, it starts a real OVN-Kubernetes of two nodes instead, with all kinds of
-// networks and objects, and prints the network namespaces of the nodes and pods, and a file
-// of questions with the right answers for `ovs-offline trace --file`. `make test-ovnkube`
-// builds what that needs.
+// With -ovnkube or -kubeovn, it starts a real OVN-Kubernetes or kube-ovn of two nodes instead,
+// with all kinds of networks and objects, and prints the network namespaces of the nodes and
+// pods, and a file of questions with the right answers for `ovs-offline trace --file`. `make
+// test-ovnkube` and `make test-kubeovn` build what that needs.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 
 const namespace = "replicas"
 
-type programs struct{ kubernetes, pause, ovsOffline, ovnkube, root string }
+type programs struct{ kubernetes, pause, ovsOffline, ovnkube, kubeovn, root string }
 
 func main() {
 	machine.KeeperMain()
@@ -39,18 +39,26 @@ func main() {
 	flag.StringVar(&p.pause, "pause", "../../../build/pause", "the program of ./pause")
 	flag.StringVar(&p.ovsOffline, "ovs-offline", "../../../build/ovs-offline", "the program in the image")
 	flag.StringVar(&p.ovnkube, "ovnkube", "", "the folder that ./ovnkube/build filled, such as ../../../build/ovnkube: starts OVN-Kubernetes")
-	flag.StringVar(&p.root, "root", "../../../build/roots/sid", "the root file system with OVS and OVN for OVN-Kubernetes")
+	flag.StringVar(&p.kubeovn, "kubeovn", "", "the folder that ./kubeovn/build filled, such as ../../../build/kubeovn: starts kube-ovn")
+	flag.StringVar(&p.root, "root", "../../../build/roots/sid", "the root file system with OVS and OVN for OVN-Kubernetes and kube-ovn")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	start := run
-	if p.ovnkube != "" {
-		start = runOVNKubernetes
-	}
-	if err := start(ctx, p); err != nil {
+	if err := p.start(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "rig:", err)
 		os.Exit(1)
 	}
+}
+
+// start starts the rig that the flags choose.
+func (p programs) start(ctx context.Context) error {
+	switch {
+	case p.ovnkube != "":
+		return runNetwork(ctx, p, p.ovnkube, ovnKubernetes())
+	case p.kubeovn != "":
+		return runNetwork(ctx, p, p.kubeovn, kubeOVN())
+	}
+	return run(ctx, p)
 }
 
 // run has a cluster until ctx or the standard input ends.

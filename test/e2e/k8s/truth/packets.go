@@ -1,4 +1,6 @@
-package ovnkube
+// Package truth asks questions with real packets, and compares what ovs-offline answers with
+// what happened to them.
+package truth
 
 import (
 	"bytes"
@@ -59,8 +61,10 @@ func Serve(network cluster.Network, name string) (io.Closer, error) {
 	return closers{listener, packets}, nil
 }
 
+// closers are closed together.
 type closers []io.Closer
 
+// Close closes all of them.
 func (list closers) Close() error {
 	var errs []error
 	for _, c := range list {
@@ -153,4 +157,18 @@ func ping(to netip.Addr) (string, error) {
 			return "pong", nil
 		}
 	}
+}
+
+// ServeAll starts the servers of several peers.
+func ServeAll(peers []Peer) (io.Closer, error) {
+	var all closers
+	for _, p := range peers {
+		c, err := Serve(p.Network, p.Name)
+		if err != nil {
+			all.Close()
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
 }

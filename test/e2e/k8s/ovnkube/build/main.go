@@ -13,13 +13,13 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"ovs-offline/test/e2e/k8s/modules"
 )
 
 // Versions of the modules.
@@ -32,31 +32,10 @@ const (
 	claims     = "github.com/k8snetworkplumbingwg/ipamclaims@v0.5.1-alpha"
 )
 
-func main() {
-	if len(os.Args) < 2 || len(os.Args) > 3 {
-		fmt.Fprintln(os.Stderr, "usage: build FOLDER [MODULE@VERSION]")
-		os.Exit(2)
-	}
-	if err := run(os.Args[1], append(os.Args[2:], release)[0]); err != nil {
-		fmt.Fprintln(os.Stderr, "build:", err)
-		os.Exit(1)
-	}
-}
+func main() { modules.Main(release, build) }
 
-func run(folder, release string) error {
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		return err
-	}
-	mark := filepath.Join(folder, "version")
-	if have, err := os.ReadFile(mark); err == nil && string(have) == release {
-		return nil
-	}
-	crds := filepath.Join(folder, "crds")
-	if err := os.MkdirAll(crds, 0o755); err != nil {
-		return err
-	}
-	source, err := download(release)
+func build(folder, release string) error {
+	source, err := modules.Download(release)
 	if err != nil {
 		return err
 	}
@@ -66,17 +45,15 @@ func run(folder, release string) error {
 		return err
 	}
 	for _, program := range []string{"ovnkube", "ovn-k8s-cni-overlay"} {
-		if err := command(changed, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(folder, program), "./cmd/"+program); err != nil {
+		if err := modules.Build(changed, "./cmd/"+program, filepath.Join(folder, program)); err != nil {
 			return err
 		}
 	}
-	if err := command(changed, "go", "run", generator, "crd", "paths=./pkg/crd/...", "output:crd:dir="+crds); err != nil {
+	crds := filepath.Join(folder, "crds")
+	if err := modules.Run(changed, "go", "run", generator, "crd", "paths=./pkg/crd/...", "output:crd:dir="+crds); err != nil {
 		return err
 	}
-	if err := copyDefinitions(crds); err != nil {
-		return err
-	}
-	return os.WriteFile(mark, []byte(release), 0o644)
+	return copyDefinitions(crds)
 }
 
 // change adds lines at the beginning of a function.
@@ -96,11 +73,8 @@ const (
 )
 
 // copySource copies the module to a new folder, and changes it there.
-func copySource(module, folder string) error {
-	if err := os.RemoveAll(folder); err != nil {
-		return err
-	}
-	if err := os.CopyFS(folder, os.DirFS(module)); err != nil {
+func copySource(source, folder string) error {
+	if err := modules.Copy(source, folder); err != nil {
 		return err
 	}
 	for _, c := range changes {
@@ -112,7 +86,7 @@ func copySource(module, folder string) error {
 		if bytes.Count(text, []byte(c.function)) != 1 {
 			return fmt.Errorf("%s: no such function, or several: %s", c.file, strings.TrimSpace(c.function))
 		}
-		if err := write(path, bytes.Replace(text, []byte(c.function), []byte(c.function+c.lines), 1)); err != nil {
+		if err := modules.Write(path, bytes.Replace(text, []byte(c.function), []byte(c.function+c.lines), 1)); err != nil {
 			return err
 		}
 	}
@@ -124,15 +98,7 @@ func copySource(module, folder string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
-	return write(filepath.Join(folder, addedAs), bytes.ReplaceAll(text, []byte(placeholder), bytes.TrimSpace(name)))
-}
-
-// write writes a file, in place of a read-only one.
-func write(path string, text []byte) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return os.WriteFile(path, text, 0o644)
+	return modules.Write(filepath.Join(folder, addedAs), bytes.ReplaceAll(text, []byte(placeholder), bytes.TrimSpace(name)))
 }
 
 // copyDefinitions copies the custom resource definitions of other modules.
@@ -143,7 +109,7 @@ func copyDefinitions(crds string) error {
 		multi:      "scheme.yml",
 		claims:     "artifacts/*.yaml",
 	} {
-		source, err := download(module)
+		source, err := modules.Download(module)
 		if err != nil {
 			return err
 		}
@@ -160,33 +126,10 @@ func copyDefinitions(crds string) error {
 				return err
 			}
 			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + ".yaml"
-			if err := write(filepath.Join(crds, name), text); err != nil {
+			if err := modules.Write(filepath.Join(crds, name), text); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// download returns the folder of a module in the cache of modules.
-func download(module string) (string, error) {
-	command := exec.Command("go", "mod", "download", "-json", module)
-	command.Env = append(os.Environ(), "GONOSUMDB=github.com/ovn-kubernetes/*,github.com/ovn-org/*", "GOFLAGS=-mod=mod")
-	command.Dir = os.TempDir() // in no module
-	out, err := command.Output()
-	var answer struct{ Dir, Error string }
-	if jsonErr := json.Unmarshal(out, &answer); jsonErr != nil {
-		return "", errors.Join(fmt.Errorf("go mod download %s", module), err, jsonErr)
-	}
-	if answer.Error != "" {
-		return "", fmt.Errorf("go mod download %s: %s", module, answer.Error)
-	}
-	return answer.Dir, nil
-}
-
-func command(dir, name string, args ...string) error {
-	command := exec.Command(name, args...)
-	command.Dir, command.Stdout, command.Stderr = dir, os.Stderr, os.Stderr
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	return command.Run()
 }

@@ -1,0 +1,75 @@
+package fabric
+
+import (
+	"context"
+	"strings"
+)
+
+// StartDaemon starts a daemon of OVS or OVN, and waits until it answers `appctl -t target`.
+func (n *Node) StartDaemon(ctx context.Context, name, appctl, target string, argv ...string) error {
+	n.Daemons[name] = n.ProcessInRoot(name, argv...)
+	if err := n.Daemons[name].Start(); err != nil {
+		return err
+	}
+	return n.Daemons[name].Await(ctx, func() error { return n.Tool(ctx, appctl, "-t", target, "version") })
+}
+
+// startDatabase creates a database and starts its server.
+func (n *Node) startDatabase(ctx context.Context, name, target, file, schema string, flags ...string) error {
+	if err := n.Tool(ctx, "ovsdb-tool", "create", file, schema); err != nil {
+		return err
+	}
+	return n.StartDaemon(ctx, name, "ovs-appctl", target, append([]string{"ovsdb-server", file, "-vconsole:warn"}, flags...)...)
+}
+
+func (n *Node) startOVS(ctx context.Context) error {
+	if err := n.startDatabase(ctx, "ovsdb-server", "ovsdb-server", "/etc/openvswitch/conf.db", "/usr/share/openvswitch/vswitch.ovsschema", "--remote=punix:/run/openvswitch/db.sock", "--pidfile"); err != nil {
+		return err
+	}
+	for _, argv := range [][]string{
+		{"--no-wait", "init"},
+		{"--no-wait", "set", "Open_vSwitch", ".", "external_ids:system-id=" + n.Chassis(), "external_ids:hostname=" + n.Name, "external_ids:ovn-bridge-datapath-type=netdev", "external_ids:ovn-encap-ip=" + n.IPv4},
+	} {
+		if err := n.Tool(ctx, append([]string{"ovs-vsctl"}, argv...)...); err != nil {
+			return err
+		}
+	}
+	return n.StartDaemon(ctx, "ovs-vswitchd", "ovs-appctl", "ovs-vswitchd", "ovs-vswitchd", "--disable-system", "--pidfile", "--log-file", "-vconsole:warn")
+}
+
+// Chassis returns the name of the node's chassis, which is a UUID in a cluster.
+func (n *Node) Chassis() string {
+	return "00000000-0000-4000-8000-0000000000" + n.IPv4[strings.LastIndex(n.IPv4, ".")+1:] + "0"
+}
+
+// runOVN is the folder of the sockets of OVN's daemons.
+const runOVN = "/run/ovn/"
+
+// StartDatabases creates OVN's databases on the node and starts their servers. They listen
+// on unix sockets, and where the connections in the databases say.
+func (n *Node) StartDatabases(ctx context.Context) error {
+	for _, db := range []struct{ short, schema, remotes string }{
+		{"nb", "ovn-nb", "db:OVN_Northbound,NB_Global,connections"},
+		{"sb", "ovn-sb", "db:OVN_Southbound,SB_Global,connections"},
+	} {
+		name := "ovn" + db.short + "_db"
+		control := runOVN + name + ".ctl"
+		if err := n.startDatabase(ctx, name, control, "/var/lib/ovn/"+name+".db", "/usr/share/ovn/"+db.schema+".ovsschema", "--remote=punix:"+runOVN+name+".sock", "--remote="+db.remotes, "--pidfile="+runOVN+name+".pid", "--unixctl="+control); err != nil {
+			return err
+		}
+	}
+	return n.Tool(ctx, "ovn-nbctl", "init")
+}
+
+// StartNorthd starts ovn-northd beside the databases of the node.
+func (n *Node) StartNorthd(ctx context.Context) error {
+	return n.StartDaemon(ctx, "ovn-northd", "ovn-appctl", "ovn-northd", "ovn-northd", "--pidfile", "--log-file", "-vconsole:warn")
+}
+
+// StartController starts ovn-controller, which connects to a southbound database.
+func (n *Node) StartController(ctx context.Context, southbound string) error {
+	if err := n.Tool(ctx, "ovs-vsctl", "set", "Open_vSwitch", ".", "external_ids:ovn-remote="+southbound, "external_ids:ovn-encap-type=geneve"); err != nil {
+		return err
+	}
+	return n.StartDaemon(ctx, "ovn-controller", "ovn-appctl", "ovn-controller", "ovn-controller", "--pidfile", "--log-file", "-vconsole:warn")
+}

@@ -1,0 +1,148 @@
+package rigtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"ovs-offline/test/e2e/k8s/cluster"
+	"ovs-offline/test/e2e/k8s/machine"
+)
+
+// Files that `make` builds or fetches for all rigs, as seen from the folder of a rig's tests.
+const (
+	build      = "../../../../build"
+	kubernetes = build + "/kubernetes"
+	pause      = build + "/pause"
+	ovsOffline = build + "/ovs-offline"
+	root       = build + "/roots/sid"
+)
+
+// Lab is a cluster that all tests of a package share, and a collection of its nodes before any
+// test changes them.
+type Lab struct {
+	*machine.Run
+	Cluster *cluster.Cluster
+	Program Program
+	Root    string // the root file system with OVS and OVN
+	Built   string // the folder of the network's programs
+	Nodes   string // the folder of the collected nodes, "" until they are
+
+	err  error // why there is no Run
+	end  func() int
+	made func() error // makes the deployment once
+}
+
+// Main runs the tests of a package and ends the lab, also at a signal. Need calls start, once,
+// to start the deployment.
+func (l *Lab) Main(m *testing.M, start func() error) int {
+	machine.KeeperMain()
+	l.end = sync.OnceValue(l.remove)
+	l.made = sync.OnceValue(start)
+	if l.Run, l.err = machine.Begin(); l.err == nil {
+		stopped := make(chan os.Signal, 1)
+		signal.Notify(stopped, os.Interrupt, syscall.SIGTERM)
+		go func() {
+			<-stopped
+			l.end()
+			os.Exit(130)
+		}()
+		os.Setenv("XDG_DATA_HOME", filepath.Join(l.Dir, "data")) // the image is there
+		os.Setenv("XDG_STATE_HOME", filepath.Join(l.Dir, "state"))
+	}
+	code := m.Run()
+	if l.Run != nil {
+		code = max(code, l.end())
+	}
+	return code
+}
+
+// remove removes what the tests made, and returns 1 if it finds more than they know of.
+func (l *Lab) remove() (code int) {
+	if l.Cluster != nil {
+		if l.Nodes != "" {
+			l.Program.Run("-w", l.Nodes, "stop")
+		}
+		l.Cluster.Stop()
+	}
+	for _, what := range l.End() {
+		fmt.Fprintln(os.Stderr, "left by the tests:", what)
+		code = 1
+	}
+	return code
+}
+
+// Need skips a test where the rig can't run, and starts the deployment before the first one.
+// The files are in the root file system; network is the folder in build of the network's
+// programs, and make its target.
+func (l *Lab) Need(t *testing.T, make, network string, files ...string) {
+	t.Helper()
+	switch {
+	case os.Geteuid() != 0:
+		t.Skip("needs root, for containerd and network namespaces")
+	case l.Run == nil:
+		t.Skip(l.err)
+	}
+	l.Built = filepath.Join(build, network)
+	needed := []string{kubernetes, pause, ovsOffline, filepath.Join(l.Built, "version")}
+	for _, file := range files {
+		needed = append(needed, filepath.Join(root, file))
+	}
+	for _, file := range needed {
+		if _, err := os.Stat(file); err != nil {
+			t.Skipf("%v: `make %s` makes it", err, make)
+		}
+	}
+	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr", "runc", "ip", "nsenter", "unshare", "chroot"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(err)
+		}
+	}
+	if err := l.made(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Start starts the cluster without nodes, whose API server gets the flags, and finds the
+// programs.
+func (l *Lab) Start(flags ...string) error {
+	dir := filepath.Join(l.Dir, "rig")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	options := cluster.Options{Dir: dir, Cgroup: l.Cgroup(), Flags: flags, Jobs: true}
+	program := ""
+	for path, to := range map[string]*string{kubernetes: &options.Kubernetes, pause: &options.Pause, ovsOffline: &program, l.Built: &l.Built, root: &l.Root} {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		*to = absolute
+	}
+	l.Program = Program(program)
+	var err error
+	l.Cluster, err = cluster.Start(context.Background(), options)
+	return err
+}
+
+// Collect collects the nodes and starts their replicas with the nodes' own release.
+func (l *Lab) Collect() error {
+	if r := l.Program.Run("image", "add", l.Root); r.Code != 0 {
+		return r
+	}
+	nodes := filepath.Join(l.Dir, "nodes")
+	if r := l.Program.Collect(l.Cluster, nodes); r.Code != 0 {
+		return r
+	}
+	l.Nodes = nodes
+	if r := l.Program.Run("-w", l.Nodes, "start"); r.Code != 0 {
+		return r
+	}
+	return nil
+}
